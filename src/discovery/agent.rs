@@ -1,4 +1,4 @@
-//! The agent of one port: 802.1AB's machines around the table of neighbours, and DCBX on top.
+//! LLDP agent of one port: 802.1AB's state machines around the table of neighbours, and DCBX.
 
 use arrayvec::ArrayVec;
 
@@ -16,28 +16,28 @@ use crate::time::{Duration, Instant};
 use crate::units::{Mac, PrioritySet};
 use crate::wire::lldp::{self, View};
 
-/// How many events wait to be fetched at most: more than one frame and the age of all neighbours can
-/// make.
+/// Maximum number of pending events: more than one frame and the ageing of all neighbours can
+/// cause.
 const EVENTS_MAX: usize = 4 * NEIGHBOURS_MAX;
 
-/// What happened. Of neighbours, the address that they said it from.
+/// An event. Neighbours are named by source address.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Event {
-    /// A neighbour came.
+    /// A new neighbour.
     NeighbourNew(Mac),
-    /// A neighbour says something else.
+    /// A neighbour's information changed.
     NeighbourChanged(Mac),
-    /// A neighbour has not been heard for its time to live.
+    /// A neighbour's time to live ran out.
     NeighbourAged(Mac),
-    /// A neighbour said that it goes, or the link came up anew.
+    /// A neighbour sent a shutdown LLDPDU, or the link came up again.
     NeighbourLeft(Mac),
-    /// [`Lldp::resolved`] is another.
+    /// [`Lldp::resolved`] changed.
     Negotiated,
-    /// [`Lldp::surroundings`] are others.
+    /// [`Lldp::surroundings`] changed.
     Surroundings,
 }
 
-/// The agent.
+/// LLDP agent of one port.
 #[derive(Clone, Debug)]
 pub struct Lldp {
     lldp: LldpPlan,
@@ -46,7 +46,7 @@ pub struct Lldp {
     listens: bool,
     up: bool,
     transmitter: Transmitter,
-    /// What was taken last, so that it can be put back.
+    /// The last PDU taken, for [`Lldp::put_back`].
     taken: Option<Pdu>,
     neighbours: Vec<Neighbour>,
     surroundings: Surroundings,
@@ -54,13 +54,13 @@ pub struct Lldp {
     counters: Counters,
 }
 
-/// DCBX of the port.
+/// DCBX state of the port.
 #[derive(Clone, Debug)]
 struct Dcbx {
     plan: DcbxPlan,
-    /// The priorities that have PFC here.
+    /// Priorities with PFC enabled locally.
     enable: PrioritySet,
-    /// What is said of this port's place in the network.
+    /// Advertised topology.
     topology: Option<Topology>,
     resolved: Resolved,
 }
@@ -72,10 +72,10 @@ impl Dcbx {
 }
 
 impl Lldp {
-    /// An agent whose link is down.
+    /// Creates an agent whose link is down.
     ///
     /// # Panics
-    /// If what it would say does not fit in a frame: the plan is to be checked with [`frame_len`].
+    /// If the LLDPDU does not fit in a frame: the plan is to be checked with [`frame_len`].
     #[must_use]
     pub fn new(lldp: &LldpPlan, dcbx: Option<&DcbxPlan>) -> Self {
         frame_len(lldp, dcbx).expect("the plan was checked to fit in a frame");
@@ -98,7 +98,7 @@ impl Lldp {
         }
     }
 
-    /// The link is up. What was heard before is forgotten, because another port may be at its end
+    /// Handles link up. Neighbours are deleted, because another port may be connected
     /// (rxInitializeLLDP, 9.2.7.6).
     pub fn start(&mut self, now: Instant) {
         self.up = true;
@@ -110,21 +110,21 @@ impl Lldp {
         self.conclude();
     }
 
-    /// The link is down. What was heard stays true for its time to live, or until the link is up.
+    /// Handles link down. Neighbours stay valid for their time to live, or until the link is up.
     pub fn stop(&mut self, now: Instant) {
         self.on_timeout(now);
         self.up = false;
         self.transmitter.stop();
     }
 
-    /// Takes back what was said, by a shutdown LLDPDU that is due at once; then the agent is silent
-    /// until it is started, and for two seconds at least (reinitDelay).
+    /// Sends a shutdown LLDPDU, due at once; then the agent is silent until it is started, and for
+    /// at least two seconds (reinitDelay).
     pub fn say_goodbye(&mut self, now: Instant) {
         self.on_timeout(now);
         self.transmitter.say_goodbye(now);
     }
 
-    /// Takes an LLDP frame, from its destination address on, all of it.
+    /// Handles a complete LLDP frame, from its destination address on.
     pub fn on_frame(&mut self, now: Instant, frame: &[u8]) {
         self.on_timeout(now);
         if !self.listens || !self.up {
@@ -182,7 +182,7 @@ impl Lldp {
         }
     }
 
-    /// Lets time pass up to `now`: timers run out, and neighbours age.
+    /// Advances timers to `now`, and ages neighbours.
     pub fn on_timeout(&mut self, now: Instant) {
         self.transmitter.advance(now);
         let before = self.neighbours.len();
@@ -197,14 +197,14 @@ impl Lldp {
         }
     }
 
-    /// Whether there is something to send, or a neighbour to be forgotten.
+    /// Returns true if a frame is to be sent, or a neighbour ages.
     #[must_use]
     pub fn is_due(&self, now: Instant) -> bool {
         self.transmitter.is_due(now) || self.next_ageout() <= now
     }
 
-    /// Writes the frame that is to be sent, if any, at the front of `out`, which has room for
-    /// [`FRAME_MAX`](super::FRAME_MAX) octets; and says how long it is, without FCS.
+    /// Writes the frame that is due, if any, to the front of `out`, which has room for
+    /// [`FRAME_MAX`](super::FRAME_MAX) bytes; returns its length without FCS.
     ///
     /// # Panics
     /// If `out` is too short.
@@ -222,7 +222,7 @@ impl Lldp {
         Some(len)
     }
 
-    /// The frame that was taken last could not be sent: it is due anew.
+    /// Makes the PDU taken last due again, if it could not be sent.
     pub fn put_back(&mut self) {
         if let Some(pdu) = self.taken.take() {
             self.counters.frames_out -= 1;
@@ -237,7 +237,7 @@ impl Lldp {
         u16::try_from(ttl).unwrap_or(u16::MAX)
     }
 
-    /// When [`Lldp::is_due`] at the latest, if no frame comes.
+    /// Returns the latest time at which [`Lldp::is_due`], if no frame arrives.
     #[must_use]
     pub fn next_deadline(&self) -> Instant {
         self.transmitter.next_deadline().min(self.next_ageout())
@@ -247,7 +247,7 @@ impl Lldp {
         self.neighbours.iter().map(|n| n.expires).min().unwrap_or(Instant::NEVER)
     }
 
-    /// What happened, oldest first, once each.
+    /// Returns the oldest pending event, once.
     pub fn next_event(&mut self) -> Option<Event> {
         (!self.events.is_empty()).then(|| self.events.remove(0))
     }
@@ -260,7 +260,7 @@ impl Lldp {
         self.events.push(event);
     }
 
-    /// Says what follows from what the neighbours say now.
+    /// Recalculates the results from the neighbours' information.
     fn conclude(&mut self) {
         let surroundings = Surroundings::of(&self.neighbours);
         if surroundings != self.surroundings {
@@ -279,7 +279,7 @@ impl Lldp {
         }
     }
 
-    /// Says from now on that these priorities have PFC here, where DCBX speaks of PFC.
+    /// Advertises PFC for these priorities from now on, if DCBX advertises PFC.
     pub fn set_dcbx_pfc_enable(&mut self, now: Instant, enable: PrioritySet) {
         self.on_timeout(now);
         let Some(dcbx) = self.dcbx.as_mut().filter(|dcbx| dcbx.plan.pfc.is_some()) else { return };
@@ -290,7 +290,7 @@ impl Lldp {
         }
     }
 
-    /// Says from now on that this is the port's place in the network, where DCBX speaks of it.
+    /// Advertises this topology from now on, if DCBX advertises it.
     pub fn set_topology(&mut self, now: Instant, topology: Topology) {
         self.on_timeout(now);
         let Some(said) = self.dcbx.as_mut().and_then(|dcbx| dcbx.topology.as_mut()) else { return };
@@ -300,7 +300,8 @@ impl Lldp {
         }
     }
 
-    /// Says from now on this of congestion isolation and of source flow control, where DCBX is spoken.
+    /// Advertises these settings of Congestion Isolation and Source Flow Control from now on, if
+    /// DCBX is enabled.
     pub fn set_congestion(
         &mut self,
         now: Instant,
@@ -315,38 +316,38 @@ impl Lldp {
         }
     }
 
-    /// What is said of the port's place in the network.
+    /// Returns the advertised topology.
     #[must_use]
     pub fn topology(&self) -> Option<Topology> {
         self.dcbx.as_ref()?.topology
     }
 
-    /// What is at the other end, as far as congestion goes.
+    /// Returns the congestion-related information of the neighbours.
     #[must_use]
     pub const fn surroundings(&self) -> &Surroundings {
         &self.surroundings
     }
 
-    /// The neighbours that are known.
+    /// Returns the known neighbours.
     pub fn neighbours(&self) -> impl ExactSizeIterator<Item = &Neighbour> {
         self.neighbours.iter()
     }
 
-    /// What DCBX came to, if it is planned.
+    /// Returns the result of DCBX, if it is enabled.
     #[must_use]
     pub fn resolved(&self) -> Option<&Resolved> {
         self.dcbx.as_ref().map(|dcbx| &dcbx.resolved)
     }
 
-    /// The peer's application priorities. They are information (802.1Q 38.4.3): this port's own are
-    /// in its plan.
+    /// Returns the peer's application priorities. They are informational (802.1Q 38.4.3): this
+    /// port's priorities are in its plan.
     #[must_use]
     pub fn peer_applications(&self) -> &[Application] {
         let applications = peer_of(&self.neighbours).1.and_then(|p| p.dcbx.applications.as_ref());
         applications.map_or(&[], |applications| applications)
     }
 
-    /// What was counted.
+    /// Returns the counters.
     #[must_use]
     pub const fn counters(&self) -> &Counters {
         &self.counters

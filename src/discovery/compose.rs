@@ -1,4 +1,4 @@
-//! What a port says, as an LLDPDU.
+//! Encoding of a port's information in an LLDPDU.
 
 use super::plan::{DcbxPlan, LldpPlan, PfcForm, Role, Topology, TopologyPlan};
 use super::recognition;
@@ -7,33 +7,33 @@ use crate::wire::WireError;
 use crate::wire::dcbx::{self, application, ets, isolation, pfc, source_flow, subtype};
 use crate::wire::lldp::{self, Capabilities, Id, Repr, TlvType, Writer};
 
-/// The longest frame that an agent sends, in octets without FCS.
+/// Maximum frame size that an agent sends, in bytes without FCS.
 pub const FRAME_MAX: usize = 640;
 
-/// Room for the string of any one TLV.
+/// Buffer size for the string of any one TLV.
 const SCRATCH: usize = application::ENTRIES_MAX * 3 + 1;
 
-/// Octets, without FCS, of the frame in which a port says all this.
+/// Returns the bytes, without FCS, of the frame that a port with this plan sends.
 ///
 /// # Errors
 /// [`WireError::OutOfRange`] for a value that does not fit its field, [`WireError::NoRoom`] for more
-/// than [`FRAME_MAX`] octets.
+/// than [`FRAME_MAX`] bytes.
 pub fn frame_len(lldp: &LldpPlan, dcbx: Option<&DcbxPlan>) -> Result<usize, WireError> {
     compose(lldp, dcbx.map(Own::planned), u16::MAX, &mut [0; FRAME_MAX])
 }
 
-/// What a port says by DCBX: its plan, and what of that changes with time.
+/// DCBX information of a port: its plan, and the parts that change at run time.
 #[derive(Clone, Copy)]
 pub(super) struct Own<'a> {
     pub(super) plan: &'a DcbxPlan,
-    /// The priorities that have PFC.
+    /// Priorities with PFC.
     pub(super) enable: PrioritySet,
-    /// The place in the network.
+    /// Advertised topology.
     pub(super) topology: Option<Topology>,
 }
 
 impl<'a> Own<'a> {
-    /// As it is at first.
+    /// Returns the initial state.
     pub(super) fn planned(plan: &'a DcbxPlan) -> Self {
         let topology = plan.topology.map(|topology| match topology {
             TopologyPlan::Fixed(topology) => topology,
@@ -43,8 +43,8 @@ impl<'a> Own<'a> {
     }
 }
 
-/// Writes a whole frame that is true for `ttl` seconds, and says how long it is. A time to live of 0
-/// makes a shutdown LLDPDU, which says nothing else (9.1.2).
+/// Writes a complete frame with the given TTL in seconds, and returns its length. A TTL of 0 makes
+/// a shutdown LLDPDU, which has no other contents (9.1.2).
 pub(super) fn compose(
     lldp: &LldpPlan,
     dcbx: Option<Own<'_>>,

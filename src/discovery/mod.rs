@@ -1,13 +1,14 @@
-//! LLDP and DCBX: what a port tells its neighbour, what it hears, and what follows from both.
+//! LLDP and DCBX: a port's advertisements, its neighbours' advertisements, and the resulting
+//! settings.
 //!
-//! [`Lldp`] is the agent of one port (802.1AB-2016 clause 9) with DCBX (802.1Q clause 38) inside.
-//! Its owner tells it when the link comes and goes, hands it every LLDP frame, and asks for frames
-//! to send whenever [`Lldp::is_due`]. Time is an argument, nothing allocates after [`Lldp::new`], and
-//! asking more often than [`Lldp::next_deadline`] says changes nothing.
+//! [`Lldp`] is the agent of one port (802.1AB-2016 clause 9) and includes DCBX (802.1Q clause 38).
+//! Its owner reports link changes, passes in every LLDP frame, and takes frames to send while
+//! [`Lldp::is_due`]. Time is an argument, nothing allocates after [`Lldp::new`], and calls before
+//! [`Lldp::next_deadline`] change nothing.
 //!
-//! What both ends said is resolved into what this port has to do ([`Resolved`]); doing it is the
-//! owner's business. What a port sends is its own setting, never what it took from its peer, so
-//! two ports cannot chase each other.
+//! The advertisements of both ends are resolved into this port's settings ([`Resolved`]); the owner
+//! applies them. A port advertises its local settings, never those adopted from its peer, so two
+//! ports cannot oscillate.
 
 mod agent;
 mod compose;

@@ -1,4 +1,4 @@
-//! What neighbours said, and for how long it is true (the remote systems' table of 802.1AB).
+//! Neighbours' information and its lifetime (the remote systems' table of 802.1AB).
 
 use arrayvec::ArrayVec;
 
@@ -13,20 +13,20 @@ use crate::wire::dcbx::topology::Topology;
 use crate::wire::dcbx::{self, ets, pfc, subtype};
 use crate::wire::lldp::{self, Capabilities, Id, Tlv, TlvType};
 
-/// How many neighbours of a port are remembered.
+/// Maximum number of neighbours stored per port.
 pub const NEIGHBOURS_MAX: usize = 4;
-/// How many of a neighbour's application priorities are remembered: all that fit in a TLV.
+/// Maximum number of application priorities stored per neighbour: the maximum of a TLV.
 pub const APPLICATIONS_MAX: usize = application::ENTRIES_MAX;
 
-/// A text of a neighbour, in whatever characters it uses.
+/// Text sent by a neighbour, in any encoding.
 pub type Text = ArrayVec<u8, { lldp::TEXT_MAX }>;
 
-/// An identifier of a neighbour.
+/// Identifier of a neighbour.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Identity {
-    /// What kind of identifier: 802.1AB Table 8-2 for a chassis, Table 8-3 for a port.
+    /// Subtype: 802.1AB Table 8-2 for a chassis, Table 8-3 for a port.
     pub subtype: u8,
-    /// The identifier.
+    /// Identifier, without subtype.
     pub octets: Text,
 }
 
@@ -35,36 +35,36 @@ impl Identity {
         Self { subtype: id.subtype, octets: text(id.octets).unwrap_or_default() }
     }
 
-    /// As the wire has it; it prints as one reads it.
+    /// Returns the identifier in wire format, which implements Display.
     #[must_use]
     pub fn as_id(&self) -> Id<'_> {
         Id { subtype: self.subtype, octets: &self.octets }
     }
 }
 
-/// What a neighbour said of DCBX.
+/// DCBX information of a neighbour.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct PeerDcbx {
-    /// Its ETS.
+    /// ETS configuration.
     pub ets: Option<ets::Configuration>,
-    /// The ETS that it recommends.
+    /// ETS recommendation.
     pub recommended: Option<ets::Recommendation>,
-    /// Its PFC.
+    /// PFC configuration.
     pub pfc: Option<pfc::Configuration>,
-    /// Its application priorities, if it speaks of them.
+    /// Application priorities, if advertised.
     pub applications: Option<ArrayVec<Application, APPLICATIONS_MAX>>,
-    /// Its internal delay.
+    /// Internal delay.
     pub internal_delay: Option<Duration>,
-    /// Its congestion isolation.
+    /// Congestion Isolation settings.
     pub isolation: Option<CongestionIsolation>,
-    /// Its place in the network.
+    /// Topology.
     pub topology: Option<Topology>,
-    /// What it does about source flow control.
+    /// Source Flow Control settings.
     pub sfc: Option<SourceFlowControl>,
 }
 
 impl PeerDcbx {
-    /// Whether it takes part in DCBX (802.1Q 38): speaks of ETS, PFC or applications.
+    /// Returns true if it takes part in DCBX (802.1Q 38): it advertises ETS, PFC or applications.
     #[must_use]
     pub const fn is_peer(&self) -> bool {
         self.ets.is_some()
@@ -74,38 +74,39 @@ impl PeerDcbx {
     }
 }
 
-/// What a neighbour said.
+/// Information received from a neighbour.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Said {
-    /// The address that it said it from.
+    /// Source address of its frames.
     pub mac: Mac,
-    /// Its chassis.
+    /// Chassis ID.
     pub chassis: Identity,
-    /// Its port.
+    /// Port ID.
     pub port: Identity,
-    /// Its port's description; empty if it says none.
+    /// Port description; empty if not sent.
     pub port_description: Text,
-    /// Its name; empty if it says none.
+    /// System name; empty if not sent.
     pub system_name: Text,
-    /// Its description; empty if it says none.
+    /// System description; empty if not sent.
     pub system_description: Text,
-    /// What it can do.
+    /// System capabilities.
     pub capabilities: Option<Capabilities>,
-    /// What it said of DCBX.
+    /// DCBX information.
     pub dcbx: PeerDcbx,
 }
 
 /// A neighbour.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Neighbour {
-    /// What it said last.
+    /// Last information received.
     pub said: Said,
-    /// Until when that is true.
+    /// End of its lifetime.
     pub expires: Instant,
 }
 
 impl Neighbour {
-    /// Whether `view` is of this neighbour: same chassis and same port (the MSAP identifier).
+    /// Returns true if `view` is from this neighbour: same chassis and same port (the MSAP
+    /// identifier).
     pub(super) fn is_sender_of(&self, view: &lldp::View<'_>) -> bool {
         self.said.chassis.as_id() == view.chassis() && self.said.port.as_id() == view.port()
     }
@@ -115,7 +116,7 @@ fn text(value: &[u8]) -> Option<Text> {
     Text::try_from(value).ok()
 }
 
-/// What became of a TLV.
+/// Result of reading a TLV.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Read {
     Taken,
@@ -123,7 +124,7 @@ enum Read {
     Unrecognized,
 }
 
-/// Puts what was read in its place. The first TLV of a kind counts, a second one is discarded.
+/// Stores a value. The first TLV of a kind counts, a duplicate is discarded.
 fn place<T, E>(place: &mut Option<T>, read: Result<T, E>) -> Read {
     match read {
         Ok(value) if place.is_none() => {
@@ -134,7 +135,7 @@ fn place<T, E>(place: &mut Option<T>, read: Result<T, E>) -> Read {
     }
 }
 
-/// As [`place`], for texts, of which an empty one is none.
+/// Stores a text as [`place`] does; an empty one counts as absent.
 fn place_text(place: &mut Text, value: &[u8]) -> Read {
     match text(value) {
         Some(value) if place.is_empty() => {
@@ -145,7 +146,7 @@ fn place_text(place: &mut Text, value: &[u8]) -> Read {
     }
 }
 
-/// Reads all that is known here, and counts what is not, or is wrong.
+/// Reads all known TLVs, and counts those that are unknown or malformed.
 pub(super) fn read(view: &lldp::View<'_>, subtypes: &Subtypes, counters: &mut Counters) -> Said {
     let mut said = Said {
         mac: view.src(),
@@ -174,7 +175,7 @@ fn read_tlv(said: &mut Said, tlv: &Tlv<'_>, subtypes: &Subtypes) -> Read {
         TlvType::SYSTEM_NAME => place_text(&mut said.system_name, tlv.value),
         TlvType::SYSTEM_DESCRIPTION => place_text(&mut said.system_description, tlv.value),
         TlvType::CAPABILITIES => place(&mut said.capabilities, Capabilities::parse(tlv.value)),
-        // A bridge of this kind is not managed by what its neighbours say; known, and not kept.
+        // Not managed by its neighbours' information: recognized, and not stored.
         TlvType::MANAGEMENT => Read::Taken,
         TlvType::ORGANIZATIONAL => match tlv.organizational() {
             None => Read::Faulty,
@@ -198,7 +199,7 @@ fn read_dcbx(peer: &mut PeerDcbx, kind: u8, value: &[u8], subtypes: &Subtypes) -
         }
         subtype::PFC => place(&mut peer.pfc, pfc::Configuration::parse(value)),
         subtype::APPLICATION => {
-            // A TLV has no more entries than there is room for.
+            // A TLV has at most as many entries as can be stored.
             let entries = application::parse(value).map(Iterator::collect);
             place(&mut peer.applications, entries)
         }

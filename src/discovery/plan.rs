@@ -1,4 +1,4 @@
-//! What the discovery of one port is told.
+//! Configuration of the discovery of one port.
 
 use core::net::Ipv6Addr;
 
@@ -11,19 +11,19 @@ pub use crate::wire::dcbx::source_flow::SourceFlowControl;
 pub use crate::wire::dcbx::topology::{Device, Orientation, Topology};
 use crate::wire::sfcm;
 
-/// Whether an LLDP agent sends, receives, or both (802.1AB 9.2.5.1, adminStatus).
+/// Administrative status of an LLDP agent (802.1AB 9.2.5.1, adminStatus).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum AdminStatus {
-    /// Both.
+    /// Transmits and receives.
     #[default]
     TxRx,
-    /// Sends only.
+    /// Transmits only.
     TxOnly,
     /// Receives only.
     RxOnly,
 }
 
-/// What an LLDP agent says that its system is (802.1AB Table 8-4).
+/// System capability that an LLDP agent advertises (802.1AB Table 8-4).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Role {
     /// A bridge.
@@ -36,7 +36,7 @@ pub enum Role {
 }
 
 impl Role {
-    /// The same, in the words of Topology Recognition.
+    /// Returns the corresponding device type of Topology Recognition.
     #[must_use]
     pub const fn device(self) -> Device {
         match self {
@@ -47,39 +47,39 @@ impl Role {
     }
 }
 
-/// The LLDP agent of one port (802.1AB-2016).
+/// Configuration of the LLDP agent of one port (802.1AB-2016).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LldpPlan {
-    /// Whether it sends, receives, or both.
+    /// Administrative status.
     pub admin: AdminStatus,
-    /// The address that its frames come from: the port's own.
+    /// Source address of its frames: the port's address.
     pub mac: Mac,
-    /// Its chassis: the MAC address of the system.
+    /// Chassis ID: the MAC address of the system.
     pub chassis: Mac,
-    /// Its port, by interface name; 1 to 255 octets.
+    /// Port ID: the interface name; 1 to 255 bytes.
     pub port_id: String,
-    /// `sysName`, 0 to 255 octets; empty for none.
+    /// `sysName`, 0 to 255 bytes; empty for none.
     pub system_name: String,
-    /// `sysDesc`, 0 to 255 octets; empty for none.
+    /// `sysDesc`, 0 to 255 bytes; empty for none.
     pub system_description: String,
-    /// What its system is.
+    /// System capability.
     pub role: Role,
-    /// From one LLDPDU to the next (msgTxInterval), 1 to 3600 whole seconds.
+    /// Interval between LLDPDUs (msgTxInterval), 1 to 3600 whole seconds.
     pub interval: Duration,
-    /// The time to live as a multiple of the interval, plus one second (msgTxHold), 1 to 100.
+    /// Time to live as a multiple of the interval, plus one second (msgTxHold), 1 to 100.
     pub hold: u8,
-    /// From one to the next while a new neighbour is told (msgFastTx), 1 to 3600 whole
+    /// Interval between LLDPDUs after a new neighbour is found (msgFastTx), 1 to 3600 whole
     /// seconds.
     pub fast_interval: Duration,
-    /// How many are sent so (txFastInit), 1 to 8.
+    /// Number of LLDPDUs at that interval (txFastInit), 1 to 8.
     pub fast_count: u8,
-    /// How many may leave within a second at most (txCreditMax), 1 to 10.
+    /// Maximum number of LLDPDUs per second (txCreditMax), 1 to 10.
     pub credit: u8,
 }
 
 impl LldpPlan {
-    /// An agent with the standard's defaults (802.1AB-2016 9.2.5) that says of its system no more
-    /// than what must be said.
+    /// Creates an agent with the standard's defaults (802.1AB-2016 9.2.5) that sends only the
+    /// mandatory information about its system.
     #[must_use]
     pub fn new(mac: Mac, chassis: Mac, port_id: impl Into<String>) -> Self {
         Self {
@@ -99,123 +99,122 @@ impl LldpPlan {
     }
 }
 
-/// ETS as this port offers it.
+/// ETS settings that this port advertises.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct EtsPlan {
-    /// Whether the peer's recommendation is taken.
+    /// True to accept the peer's recommendation.
     pub willing: bool,
-    /// Whether credit-based shaping is there.
+    /// True if credit-based shaping is supported.
     pub cbs: bool,
-    /// How many traffic classes there are, 1 to 8.
+    /// Number of traffic classes, 1 to 8.
     pub classes: u8,
-    /// What is in use here.
+    /// Local ETS table.
     pub local: EtsTable,
-    /// What is recommended to the peer, if anything.
+    /// ETS table recommended to the peer, if any.
     pub recommended: Option<EtsTable>,
 }
 
-/// The form of the PFC configuration TLV.
+/// Format of the PFC configuration TLV.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum PfcForm {
     /// 6 octets, as published in 802.1Q.
     #[default]
     Published,
-    /// 7 octets, as the P802.1Qdt proposal has it: with what this port can measure by.
+    /// 7 octets, with the supported measurement methods of the P802.1Qdt proposal.
     Proposed {
         /// The request/response measurement.
         round_trip: bool,
         /// PTP's peer delay.
         ptp: bool,
-        /// Whether PFC frames can be protected by MACsec.
+        /// True if MACsec can protect PFC frames.
         macsec: bool,
     },
 }
 
-/// PFC as this port offers it.
+/// PFC settings that this port advertises.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DcbxPfcPlan {
-    /// Whether the peer's setting is taken.
+    /// True to accept the peer's setting.
     pub willing: bool,
     /// MBC: set when PFC frames can NOT bypass MACsec.
     pub macsec_bound: bool,
-    /// How many traffic classes may have PFC at a time, 0 (which means 8) to 8.
+    /// Maximum number of traffic classes with PFC, 0 (which means 8) to 8.
     pub capability: u8,
-    /// The priorities that have PFC here.
+    /// Priorities with PFC.
     pub enable: PrioritySet,
-    /// The form of the TLV.
+    /// Format of the TLV.
     pub form: PfcForm,
 }
 
-/// Whose PFC setting holds where both ends are willing (802.1Q 38.4.2). The standard compares the
-/// addresses of the two ports; which way round was not found in any text at hand.
+/// Precedence of PFC settings if both ends are willing (802.1Q 38.4.2). The standard compares the
+/// addresses of the two ports; the direction was not found in any available text.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Precedence {
-    /// That of the port with the higher address: what openlldp does, the one other implementation
-    /// that could be looked at. A peer that compares the other way ends with the two settings
-    /// exchanged.
+    /// The port with the higher address wins: as in openlldp, the only other implementation that
+    /// was available. With a peer that compares the other way both ports adopt each other's
+    /// setting.
     #[default]
     HigherAddress,
-    /// That of the port with the lower address.
+    /// The port with the lower address wins.
     LowerAddress,
 }
 
-/// Subtypes under 00-80-C2 that no published text fixes.
+/// Subtypes under 00-80-C2 without a published number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Subtypes {
     /// The PFC informational TLV of the P802.1Qdt proposal.
     pub pfc_information: u8,
-    /// The congestion isolation TLV of 802.1Qcz, whose number was not found.
+    /// The congestion isolation TLV of 802.1Qcz.
     pub congestion_isolation: u8,
-    /// The topology recognition TLV of 802.1Qcz, whose number was not found.
+    /// The topology recognition TLV of 802.1Qcz.
     pub topology: u8,
 }
 
 impl Subtypes {
-    /// Numbers above those that 802.1Q-2022 and its amendments are known to use. A choice.
+    /// Numbers above those that 802.1Q-2022 and its amendments are known to use. Our choice.
     pub const DEFAULT: Self =
         Self { pfc_information: 0xe0, congestion_isolation: 0xe1, topology: 0xe2 };
 }
 
-/// What a port says of its place in the network.
+/// Topology that a port advertises.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TopologyPlan {
-    /// This, whatever its neighbours say.
+    /// Fixed, independent of its neighbours.
     Fixed(Topology),
-    /// What Topology Recognition finds for a system of this kind. An end station finds it by itself;
-    /// the ports of a switch are told (see [`Recognition`](super::Recognition)).
+    /// Determined by Topology Recognition for a system of this type. An end station determines it
+    /// itself; the ports of a switch are set by it (see [`Recognition`](super::Recognition)).
     Recognized(Device),
 }
 
-/// What DCBX tells and takes on one port. Needs an LLDP agent.
+/// DCBX configuration of one port. Needs an LLDP agent.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct DcbxPlan {
-    /// This port's own address, which LLDPDUs come from: it decides between two ports that are both
-    /// willing.
+    /// Source address of this port's LLDPDUs: it decides between two willing ports.
     pub mac: Mac,
-    /// ETS, if it is spoken of.
+    /// ETS settings, if advertised.
     pub ets: Option<EtsPlan>,
-    /// PFC, if it is spoken of.
+    /// PFC settings, if advertised.
     pub pfc: Option<DcbxPfcPlan>,
-    /// Application priorities; at most 168, and the
-    /// whole frame has at most [`super::FRAME_MAX`] octets.
+    /// Application priorities; at most 168, and the whole frame has at most [`super::FRAME_MAX`]
+    /// bytes.
     pub applications: Vec<Application>,
-    /// This port's internal delay, which the peer needs to size its headroom from a peer delay (the
-    /// informational TLV of the P802.1Qdt proposal), or nothing to say none.
+    /// Internal delay of this port, which the peer needs to size its headroom from a peer delay
+    /// (the informational TLV of the P802.1Qdt proposal); `None` to omit it.
     pub internal_delay: Option<Duration>,
-    /// Congestion isolation, if it is spoken of.
+    /// Congestion Isolation settings, if advertised.
     pub isolation: Option<CongestionIsolation>,
-    /// This port's place in the network, if it is spoken of.
+    /// Topology, if advertised.
     pub topology: Option<TopologyPlan>,
-    /// What this port's system does about source flow control, if it is spoken of.
+    /// Source Flow Control settings, if advertised.
     pub sfc: Option<SourceFlowControl>,
-    /// Whose PFC setting holds where both ends are willing.
+    /// Precedence of PFC settings if both ends are willing.
     pub precedence: Precedence,
-    /// The numbers that no published text fixes.
+    /// Subtypes without a published number.
     pub subtypes: Subtypes,
 }
 
 impl DcbxPlan {
-    /// DCBX that says nothing yet, on the port with this address.
+    /// Creates a configuration without TLVs, for the port with this address.
     #[must_use]
     pub const fn new(mac: Mac) -> Self {
         Self {
@@ -232,8 +231,8 @@ impl DcbxPlan {
         }
     }
 
-    /// The same, with the longest form of what is told beside what is negotiated, where that says
-    /// nothing yet.
+    /// Returns the configuration with the longest form of the informational TLVs that are not yet
+    /// set.
     #[must_use]
     pub fn with_all(mut self) -> Self {
         let udp_port = sfcm::PORT_DEFAULT;

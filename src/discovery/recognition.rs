@@ -1,33 +1,32 @@
-//! Topology Recognition (802.1Qcz 49.5): at which level of its network a system is, and where each of
-//! its ports points.
+//! Topology Recognition (802.1Qcz 49.5): the level of a system in its network, and the orientation
+//! of each of its ports.
 //!
-//! One [`Recognition`] per system. It is told what is known of the other end of a port whenever that
-//! changes ([`Recognition::hear`]), and gives what each port is to say from then on
-//! ([`Recognition::said`]). Servers are level 0 and stay there; every other system is one above the
-//! lowest that it hears. What it comes to depends on what is heard now alone, not on the order in
-//! which it was heard.
+//! One [`Recognition`] per system. [`Recognition::hear`] takes the information about the other end
+//! of a port whenever it changes, and [`Recognition::said`] returns the port's advertisement from
+//! then on. Servers are always level 0; every other system is one above the lowest level that it
+//! receives. The result depends only on the present information, not on its order of arrival.
 //!
-//! The rules are those of the amendment's editor (facts 4.3): a level that is not known is ignored, an
-//! equal one makes a crosslink, one more an uplink, one less a downlink, and one that is lower still,
-//! or any where the own is not known, gives the own level anew. They do not say what happens when the
-//! system below goes away; here the level is found anew from those that are left. A neighbour that
-//! calls its port to this system a downlink has its level from this one or is above it, so its level is
-//! not one to start from: two systems without servers would else count each other up.
+//! The rules are those of the amendment's editor: an unknown level is ignored, an equal one makes a
+//! crosslink, one more an uplink, one less a downlink, and a still lower one, or any if the local
+//! one is unknown, sets the local level. They do not cover the loss of the system below; here the
+//! level is recalculated from the remaining ones. A neighbour that calls its port to this system a
+//! downlink has its level from this one or is above it, so its level is not used as a base: two
+//! systems without servers would otherwise increase each other's level forever.
 
 use crate::wire::dcbx::topology::{Device, Orientation, Topology};
 
-/// The highest level that can be said.
+/// Maximum level that can be advertised.
 const LEVEL_MAX: u8 = 254;
 
-/// What one port has heard.
+/// Information received on one port.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 struct Heard {
     level: Option<u8>,
-    /// Whether the neighbour says that it is above.
+    /// True if the neighbour advertises that it is above.
     from_above: bool,
 }
 
-/// See the module's head.
+/// Topology Recognition of one system; see the module documentation.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Recognition {
     device: Device,
@@ -36,14 +35,14 @@ pub struct Recognition {
 }
 
 impl Recognition {
-    /// A system of `ports` ports that has heard nothing. An end station is at level 0 and stays there.
+    /// Creates a system of `ports` ports without information. An end station is always at level 0.
     #[must_use]
     pub fn new(device: Device, ports: usize) -> Self {
         let heard = vec![Heard::default(); ports].into_boxed_slice();
         Self { device, level: first_level(device), heard }
     }
 
-    /// What is at the other end of a port from now on; nothing where nobody says.
+    /// Sets the information about the other end of a port; `None` if there is none.
     ///
     /// # Panics
     /// If there is no such port.
@@ -59,13 +58,13 @@ impl Recognition {
         }
     }
 
-    /// The system's level.
+    /// Returns the level of the system.
     #[must_use]
     pub const fn level(&self) -> Option<u8> {
         self.level
     }
 
-    /// What a port says.
+    /// Returns the advertisement of a port.
     ///
     /// # Panics
     /// If there is no such port.
@@ -76,7 +75,7 @@ impl Recognition {
     }
 }
 
-/// What a port says before it has heard anything.
+/// Returns the advertisement of a port without received information.
 pub(super) const fn silent(device: Device) -> Topology {
     Topology { device, level: first_level(device), orientation: Orientation::Unknown }
 }
@@ -88,8 +87,8 @@ const fn first_level(device: Device) -> Option<u8> {
     }
 }
 
-/// Where a port points by the levels of both ends. A neighbour that is further away than one level will
-/// know better as soon as it has heard this system.
+/// Returns the orientation of a port from the levels of both ends. A neighbour more than one level
+/// away corrects its level when it receives this system's.
 fn orientation(own: Option<u8>, peer: Option<u8>) -> Orientation {
     let (Some(own), Some(peer)) = (own, peer) else { return Orientation::Unknown };
     match i16::from(peer) - i16::from(own) {

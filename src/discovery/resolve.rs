@@ -1,4 +1,4 @@
-//! What two ports agree on, from what each said (802.1Q 38.4).
+//! Negotiation of two ports' settings (802.1Q 38.4).
 
 use super::neighbours::{Neighbour, Said};
 use super::plan::{DcbxPfcPlan, DcbxPlan, EtsPlan, EtsTable, PfcForm, Precedence};
@@ -7,88 +7,88 @@ use crate::units::{Mac, PRIORITIES, PrioritySet};
 use crate::wire::dcbx::ets::algorithm;
 use crate::wire::dcbx::{ets, pfc};
 
-/// Whose setting is in use.
+/// Origin of the setting in use.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Party {
-    /// This port's own.
+    /// This port.
     Local,
-    /// The peer's.
+    /// The peer.
     Peer,
 }
 
-/// How many neighbours take part in DCBX.
+/// Number of neighbours that take part in DCBX.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PeerState {
     /// None.
     Absent,
     /// One: the peer.
     Present,
-    /// More than one. Nothing is negotiated then (802.1Q 38.3: DCBX is for two ports).
+    /// More than one. Nothing is negotiated (802.1Q 38.3: DCBX is for two ports).
     Several,
 }
 
-/// PFC as it is to be.
+/// Result for PFC.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PfcResolved {
-    /// The priorities that have it.
+    /// Priorities with PFC.
     pub enable: PrioritySet,
-    /// Who said so.
+    /// Origin of the setting.
     pub from: Party,
-    /// Whether the peer's should have been taken and asks for more classes than this port can give
-    /// PFC.
+    /// True if the peer's setting has precedence but needs more classes with PFC than this port
+    /// supports.
     pub beyond: bool,
 }
 
-/// ETS as it is to be.
+/// Result for ETS.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct EtsResolved {
-    /// The table.
+    /// ETS table to use.
     pub table: EtsTable,
-    /// Who said so.
+    /// Origin of the setting.
     pub from: Party,
-    /// Whether the peer's recommendation should have been taken and is more than this port can, or
-    /// contradicts itself.
+    /// True if the peer's recommendation has precedence but exceeds this port's capabilities or is
+    /// inconsistent.
     pub beyond: bool,
 }
 
-/// What both ends can measure by.
+/// Measurement methods that both ends support.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Methods {
-    /// Requests and responses.
+    /// Request/response measurement.
     pub round_trip: bool,
     /// PTP's peer delay.
     pub ptp: bool,
 }
 
-/// What the peer said.
+/// Information received from the peer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Peer {
-    /// The address that it said it from.
+    /// Source address of its frames.
     pub mac: Mac,
-    /// Its PFC, with what it can measure by if it speaks the proposed form.
+    /// PFC configuration, with its measurement methods in the proposed format.
     pub pfc: Option<pfc::Configuration>,
-    /// Its ETS.
+    /// ETS configuration.
     pub ets: Option<ets::Configuration>,
-    /// Its internal delay.
+    /// Internal delay.
     pub internal_delay: Option<Duration>,
 }
 
-/// What this port has to do, and what it knows of its peer.
+/// Settings of this port, and information about its peer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Resolved {
-    /// Whether there is a peer.
+    /// Number of peers.
     pub state: PeerState,
-    /// PFC, if this port speaks of it.
+    /// PFC, if this port advertises it.
     pub pfc: Option<PfcResolved>,
-    /// ETS, if this port speaks of it.
+    /// ETS, if this port advertises it.
     pub ets: Option<EtsResolved>,
-    /// What both ends can measure by; `None` unless both speak the proposed form of PFC's TLV.
+    /// Measurement methods of both ends; `None` unless both use the proposed format of PFC's TLV.
     pub methods: Option<Methods>,
-    /// What the peer said.
+    /// Information received from the peer.
     pub peer: Option<Peer>,
 }
 
-/// The only neighbour that takes part in DCBX, and how many there are.
+/// Returns the number of neighbours that take part in DCBX, and the only one.
 pub(super) fn peer_of(neighbours: &[Neighbour]) -> (PeerState, Option<&Said>) {
     let mut peers = neighbours.iter().map(|n| &n.said).filter(|said| said.dcbx.is_peer());
     match (peers.next(), peers.next()) {
@@ -98,8 +98,8 @@ pub(super) fn peer_of(neighbours: &[Neighbour]) -> (PeerState, Option<&Said>) {
     }
 }
 
-/// Resolves what this port says, which is `plan` with the priorities `enable`, with what its
-/// neighbours said.
+/// Resolves this port's advertisement, which is `plan` with the priorities `enable`, against that
+/// of its neighbours.
 pub(super) fn resolve(plan: &DcbxPlan, enable: PrioritySet, neighbours: &[Neighbour]) -> Resolved {
     let (state, said) = peer_of(neighbours);
     let peer = said.map(|said| Peer {
@@ -124,7 +124,7 @@ fn methods(local: PfcForm, peer: pfc::Proposed) -> Option<Methods> {
     }
 }
 
-/// The symmetric machine (802.1Q 38.4.2): both ends are to have the same.
+/// Runs the symmetric state machine (802.1Q 38.4.2): both ends use the same setting.
 fn resolve_pfc(
     plan: &DcbxPlan,
     local: &DcbxPfcPlan,
@@ -145,7 +145,7 @@ fn resolve_pfc(
     PfcResolved { enable: remote.enable, from: Party::Peer, beyond: false }
 }
 
-/// Whether, of two willing ports, this one keeps its own setting.
+/// Returns true if this one of two willing ports keeps its local setting.
 fn keeps_own(precedence: Precedence, local: Mac, remote: Mac) -> bool {
     match precedence {
         Precedence::HigherAddress => local > remote,
@@ -157,7 +157,7 @@ const fn pfc_classes(capability: u8) -> usize {
     if capability == 0 { PRIORITIES } else { capability as usize }
 }
 
-/// How many traffic classes the priorities of `set` are in.
+/// Returns the number of traffic classes of the priorities in `set`.
 fn count_classes(set: PrioritySet, classes: Option<[u8; PRIORITIES]>) -> usize {
     let mut used = [false; PRIORITIES];
     for p in set.iter() {
@@ -166,7 +166,7 @@ fn count_classes(set: PrioritySet, classes: Option<[u8; PRIORITIES]>) -> usize {
     used.into_iter().filter(|&used| used).count()
 }
 
-/// The asymmetric machine (38.4.1): a willing port takes what its peer recommends.
+/// Runs the asymmetric state machine (38.4.1): a willing port adopts its peer's recommendation.
 fn resolve_ets(local: &EtsPlan, peer: Option<&Said>) -> EtsResolved {
     let own = EtsResolved { table: local.local, from: Party::Local, beyond: false };
     match peer.and_then(|said| said.dcbx.recommended) {
@@ -182,7 +182,7 @@ fn resolve_ets(local: &EtsPlan, peer: Option<&Said>) -> EtsResolved {
     }
 }
 
-/// Whether a port can do what `table` says.
+/// Returns true if the port supports `table`.
 fn is_possible(local: &EtsPlan, table: &EtsTable) -> bool {
     let has_class = |&class: &u8| class < local.classes;
     let has_algorithm = |&class: &u8| match table.algorithm[usize::from(class)] {

@@ -1,7 +1,7 @@
-//! What is at the other end of a port, as far as congestion goes.
+//! Congestion-related information about the other end of a port.
 //!
-//! It is information, not negotiation, so it is taken from every neighbour, whether it takes part in DCBX
-//! or not. Where several neighbours contradict each other nothing is known.
+//! It is informational, not negotiated, so it is taken from every neighbour, with or without DCBX.
+//! Contradictory information of several neighbours counts as unknown.
 
 use super::neighbours::{Neighbour, Said};
 use crate::wire::dcbx::isolation::CongestionIsolation;
@@ -9,14 +9,14 @@ use crate::wire::dcbx::source_flow::SourceFlowControl;
 use crate::wire::dcbx::topology::{Device, Orientation, Topology};
 use crate::wire::lldp::Capabilities;
 
-/// What the neighbours of a port say that they are and do.
+/// Information that the neighbours of a port advertise about themselves.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Surroundings {
-    /// Their place in the network.
+    /// Topology.
     pub place: Option<Topology>,
-    /// Where their messages of congestion isolation go.
+    /// Destination of their Congestion Isolation messages.
     pub isolation: Option<CongestionIsolation>,
-    /// What they do about source flow control.
+    /// Source Flow Control settings.
     pub sfc: Option<SourceFlowControl>,
 }
 
@@ -31,15 +31,15 @@ impl Surroundings {
     }
 }
 
-/// The one thing that all say who say anything.
+/// Returns the value, if all are equal.
 fn agreed<T: PartialEq>(mut all: impl Iterator<Item = T>) -> Option<T> {
     let first = all.next()?;
     all.all(|other| other == first).then_some(first)
 }
 
-/// The place that a neighbour says, or what follows from its capabilities: a system that is an end station
-/// and nothing else is at the edge, whether it knows of Topology Recognition or not. A choice, since
-/// most hosts speak no more than 802.1AB.
+/// Returns the topology of a neighbour, advertised or derived from its capabilities: a system that
+/// is only an end station is at the edge, even without Topology Recognition. Our choice, since most
+/// hosts implement only 802.1AB.
 fn place(said: &Said) -> Option<Topology> {
     let device = |is: Capabilities| match is.enabled {
         Capabilities::STATION => Some(Device::EndStation),

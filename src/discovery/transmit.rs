@@ -1,27 +1,27 @@
-//! When to send: the transmit and transmit timer machines of 802.1AB-2016 9.2.8 and 9.2.9.
+//! Transmit timing: the transmit and transmit timer state machines of 802.1AB-2016 9.2.8 and 9.2.9.
 //!
 //! The standard counts its timers down in ticks of a second. Here they are points in time; a second
-//! begins when the link comes up. The jitter that the standard allows on ticks is left out, so that
-//! a run can be repeated.
+//! begins when the link comes up. The jitter that the standard allows on ticks is omitted, so that
+//! a run is reproducible.
 
 use super::plan::{AdminStatus, LldpPlan};
 use crate::time::{Duration, Instant};
 
-/// From one credit to the next (txTick).
+/// Interval between credits (txTick).
 const TICK: Duration = Duration::from_secs(1);
-/// How long an agent is silent after it took back what it said (reinitDelay, 9.2.5.10).
+/// Silence of an agent after a shutdown LLDPDU (reinitDelay, 9.2.5.10).
 const REINIT: Duration = Duration::from_secs(2);
 
-/// What is to be sent.
+/// LLDPDU to send.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Pdu {
-    /// What the port has to say.
+    /// Normal LLDPDU.
     Normal,
-    /// A shutdown: it has nothing to say any more.
+    /// Shutdown LLDPDU.
     Shutdown,
 }
 
-/// The machine.
+/// Transmit state machine.
 #[derive(Clone, Debug)]
 pub(super) struct Transmitter {
     interval: Duration,
@@ -31,17 +31,17 @@ pub(super) struct Transmitter {
     /// adminStatus is not enabledRxOnly.
     enabled: bool,
     running: bool,
-    /// A shutdown waits to be sent.
+    /// A shutdown LLDPDU is pending.
     shutdown: bool,
-    /// txNow: an LLDPDU waits to be sent, as soon as there is credit.
+    /// txNow: an LLDPDU is pending, until there is credit.
     wanted: bool,
-    /// When txTTR is 0.
+    /// Time at which txTTR is 0.
     due: Instant,
-    /// txFast: how many are still to be sent at the fast interval.
+    /// txFast: number of LLDPDUs left at the fast interval.
     fast: u8,
-    /// How many may be sent, as of `ticked`.
+    /// Credit as of `ticked`.
     credit: u8,
-    /// The last tick that was looked at.
+    /// Last tick processed.
     ticked: Instant,
     /// The end of the silence after a shutdown (txShutdownWhile).
     silent_until: Instant,
@@ -66,7 +66,7 @@ impl Transmitter {
         }
     }
 
-    /// The link is up: the first LLDPDU is due at once, or after the silence.
+    /// Handles link up: the first LLDPDU is due at once, or after the silence.
     pub(super) fn start(&mut self, now: Instant) {
         let from = now.max(self.silent_until);
         self.running = self.enabled;
@@ -78,13 +78,13 @@ impl Transmitter {
         self.ticked = from;
     }
 
-    /// The link is down.
+    /// Handles link down.
     pub(super) fn stop(&mut self) {
         self.running = false;
         self.shutdown = false;
     }
 
-    /// Takes back what was said: a shutdown is due at once, and silence follows.
+    /// Starts a shutdown: a shutdown LLDPDU is due at once, and silence follows.
     pub(super) fn say_goodbye(&mut self, now: Instant) {
         if self.running {
             self.shutdown = true;
@@ -93,7 +93,7 @@ impl Transmitter {
         }
     }
 
-    /// A neighbour is new: it is told at once and some more times in short order.
+    /// Handles a new neighbour: LLDPDUs are sent at once and some more at the fast interval.
     pub(super) fn hurry(&mut self, now: Instant) {
         if self.running && now >= self.silent_until {
             if self.fast == 0 {
@@ -103,14 +103,14 @@ impl Transmitter {
         }
     }
 
-    /// What is said has changed: it is told at once.
+    /// Handles changed information: an LLDPDU is due at once.
     pub(super) fn changed(&mut self, now: Instant) {
         if self.running && now >= self.silent_until {
             self.signal(now);
         }
     }
 
-    /// txTTR ran out (TX_TIMER_EXPIRES).
+    /// Handles the expiry of txTTR (TX_TIMER_EXPIRES).
     fn expire(&mut self, now: Instant) {
         self.fast = self.fast.saturating_sub(1);
         self.signal(now);
@@ -123,7 +123,7 @@ impl Transmitter {
         self.due = now.saturating_add(wait);
     }
 
-    /// Lets time pass up to `now`.
+    /// Advances timers to `now`.
     pub(super) fn advance(&mut self, now: Instant) {
         if !self.running || now < self.ticked {
             return;
@@ -137,14 +137,14 @@ impl Transmitter {
         }
     }
 
-    /// Whether there is something to send at `now`.
+    /// Returns true if an LLDPDU is due at `now`.
     pub(super) fn is_due(&self, now: Instant) -> bool {
         let earned = now >= self.ticked.saturating_add(TICK);
         let timer = self.wanted || self.due <= now;
         self.shutdown || self.running && timer && (self.credit > 0 || earned)
     }
 
-    /// What is to be sent at `now`; it counts as sent.
+    /// Returns the LLDPDU to send at `now`; it counts as sent.
     pub(super) fn take(&mut self, now: Instant) -> Option<Pdu> {
         if self.shutdown {
             self.shutdown = false;
@@ -159,7 +159,7 @@ impl Transmitter {
         Some(Pdu::Normal)
     }
 
-    /// What was taken last could not be sent: it is due anew.
+    /// Makes the LLDPDU taken last due again, if it could not be sent.
     pub(super) fn put_back(&mut self, pdu: Pdu) {
         match pdu {
             Pdu::Shutdown => self.shutdown = true,
@@ -171,7 +171,7 @@ impl Transmitter {
         }
     }
 
-    /// When to ask again at the latest.
+    /// Returns the latest time of the next poll.
     pub(super) fn next_deadline(&self) -> Instant {
         match (self.shutdown, self.running) {
             (true, _) => Instant::ZERO,

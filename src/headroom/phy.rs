@@ -4,10 +4,9 @@
 //! constraint tables of 802.3 (44 for 10G, 105-3 for 25G, 80-4 for 40G, 80-5 for 100G, 116 for 200G
 //! and 400G). They are maxima for a conforming device.
 //!
-//! 800G (802.3df-2024) and 1.6T (802.3dj, a draft) have no figures of their own here, because
-//! neither table was available: their sublayers are assumed to take as long, in nanoseconds, as
-//! those of 400G, as those of 400G take as long as those of 200G. The source of every such term
-//! says so.
+//! 800G (802.3df-2024) and 1.6T (802.3dj, a draft) are estimates, because neither table was
+//! available: their sublayers are assumed to take as long, in nanoseconds, as those of 400G, as
+//! those of 400G take as long as those of 200G. The source of every such term says so. says so.
 
 use core::fmt;
 

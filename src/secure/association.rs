@@ -1,4 +1,4 @@
-//! Secure associations: keys made ready, and the memory of which keys were used and how far.
+//! Secure associations: initialized keys, and the record of the keys and packet numbers used.
 
 use core::fmt;
 use std::sync::Arc;
@@ -8,33 +8,33 @@ use aws_lc_rs::digest::{SHA256, digest};
 use super::cipher::{BUILT_IN, Engine};
 use super::{An, CipherSuite, Ciphers, Direction, Job, SaPlan, Sak, Sci};
 
-/// What is wrong with an association's plan.
+/// Error in an association's plan.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum SaFault {
-    /// The key is not as long as the suite's keys are.
+    /// The key does not have the length of the suite's keys.
     #[error("a key of this suite has {} octets", .0.key_len())]
     KeyLength(CipherSuite),
-    /// The packet number is 0 or past the suite's last.
+    /// The packet number is 0 or above the suite's last.
     #[error("packet numbers of this suite are 1 to {}", .0.last_pn())]
     PacketNumber(CipherSuite),
-    /// Packet numbers from there on were used with this key already, or another association of the
-    /// channel has it: two frames would be encrypted with the same nonce, which gives both away.
+    /// Packet numbers from there on were already used with this key, or another association of the
+    /// channel has it: two frames would be encrypted with the same nonce, which reveals both.
     #[error("this key was used already, with these packet numbers")]
     KeyReused,
 }
 
-/// What the ciphers of a SecY's associations have in common.
+/// Common parameters of the ciphers of a SecY's associations.
 #[derive(Clone, Debug)]
 pub(super) struct Kind {
     pub(super) suite: CipherSuite,
-    /// How much of an encrypted frame stays readable, with the shorter SecTAG and the longer.
+    /// Number of readable bytes of an encrypted frame, with the shorter SecTAG and the longer.
     pub(super) readable: [usize; 2],
-    /// Who makes them besides the built-in one.
+    /// External ciphers, preferred to the built-in one.
     pub(super) foreign: Option<Arc<dyn Ciphers>>,
 }
 
 impl Kind {
-    /// The name of whoever is asked first.
+    /// Returns the name of the preferred ciphers.
     pub(super) fn name(&self) -> &'static str {
         self.foreign.as_ref().map_or(BUILT_IN, |foreign| foreign.name())
     }
@@ -46,17 +46,18 @@ impl Kind {
     }
 }
 
-/// A key that is ready, and what its nonces are made of. It shows neither.
+/// An initialized key, and the fixed part of its nonces. Debug shows neither.
 pub(super) struct Cipher {
     engine: Engine,
-    /// The nonce's first four octets.
+    /// First four bytes of the nonce.
     head: [u8; 4],
-    /// Its last eight, without the packet number.
+    /// Last eight bytes of the nonce, without the packet number.
     tail: u64,
 }
 
 impl Cipher {
-    /// `sa` as part of the channel `sci`, once its key and packet number are checked.
+    /// Creates the cipher of `sa` in the channel `sci`, after its key and packet number were
+    /// checked.
     pub(super) fn new(
         kind: &Kind,
         direction: Direction,
@@ -71,9 +72,9 @@ impl Cipher {
             return Err(SaFault::KeyLength(suite));
         }
         let engine = kind.engine(direction, &sa.key).ok_or(SaFault::KeyLength(suite))?;
-        // Where the suite has 32-bit packet numbers, the number is the nonce's last four octets and
-        // the SCI the others (14.5). With extended ones all of SSCI and number is mixed with the salt
-        // (14.7). Both ways the number is added, without carry, to octets that never change.
+        // With 32-bit packet numbers, the number is the nonce's last four octets and the SCI the
+        // others (14.5). With extended ones all of SSCI and number is XORed with the salt (14.7).
+        // In both cases the number is XORed into bytes that are otherwise constant.
         let mut base = [0; 12];
         if suite.is_xpn() {
             base[..4].copy_from_slice(&sa.ssci.to_be_bytes());
@@ -85,7 +86,7 @@ impl Cipher {
         Ok(Self { engine, head: [a, b, c, d], tail: u64::from_be_bytes(tail) })
     }
 
-    /// Whether it is the built-in one.
+    /// Returns true for the built-in cipher.
     pub(super) const fn is_built_in(&self) -> bool {
         matches!(self.engine, Engine::BuiltIn(_))
     }
@@ -98,20 +99,21 @@ impl Cipher {
         nonce
     }
 
-    /// Encrypts what is behind `readable` octets and writes the check value over the last 16.
+    /// Encrypts the bytes after `readable` and writes the ICV over the last 16.
     #[inline]
     pub(super) fn seal(&self, pn: u64, frame: &mut [u8], readable: usize) {
         self.engine.seal(self.nonce(pn), frame, readable);
     }
 
-    /// As [`Self::seal`], frames with nonces of this cipher, of which so much stays readable, or all.
+    /// Seals several frames with nonces of this cipher; `readable` bytes of each are not encrypted,
+    /// or none are encrypted.
     #[inline]
     pub(super) fn seal_all(&self, jobs: &mut [Job<'_>], readable: Option<usize>) {
         self.engine.seal_all(jobs, readable);
     }
 
-    /// Decrypts what is behind `readable` octets and before the check value, which is the last 16.
-    /// False where the frame is not what was sealed; what was encrypted is then wiped.
+    /// Decrypts the bytes from `readable` to the ICV, which is the last 16. Returns false if the
+    /// frame is not authentic; the encrypted part is then wiped.
     #[inline]
     pub(super) fn open(&self, pn: u64, frame: &mut [u8], readable: usize) -> bool {
         self.engine.open(self.nonce(pn), frame, readable)
@@ -124,19 +126,19 @@ impl fmt::Debug for Cipher {
     }
 }
 
-/// An association that is live: the packet number it goes on with.
+/// A live association.
 pub(super) trait Live {
-    /// The next number sent, or the one behind the highest received; nothing behind the last.
+    /// Next packet number to send, or the one after the highest received; `None` after the last.
     fn next_pn(&self) -> Option<u64>;
 }
 
-/// A key that was used, as its digest, and how far. It does not show the digest, as a key that somebody
-/// thought of could be guessed from it.
+/// A used key, as its digest, and its packet numbers. Debug does not show the digest, because a
+/// guessed key could be verified with it.
 #[derive(Clone, Copy)]
 struct Used {
     print: [u8; 32],
     ssci: u32,
-    /// The first packet number that was not used with it; nothing when all were.
+    /// First packet number that was not used with it; `None` if all were.
     next: Option<u64>,
 }
 
@@ -146,7 +148,7 @@ impl fmt::Debug for Used {
     }
 }
 
-/// The four associations of a channel. A number remembers its last key, also when that was removed.
+/// The four associations of a channel. Each number keeps its last key, even after removal.
 #[derive(Debug)]
 pub(super) struct Associations<S> {
     live: [Option<S>; 4],
@@ -167,12 +169,13 @@ impl<S: Live> Associations<S> {
         self.live[an.index()].as_ref()
     }
 
-    /// How many are live of which this holds.
+    /// Returns the number of live associations for which `holds` is true.
     pub(super) fn count(&self, holds: impl Fn(&S) -> bool) -> u32 {
         self.live.iter().flatten().filter(|sa| holds(sa)).count() as u32
     }
 
-    /// Whether a key was used such that going on with it as `plan` says could repeat a number.
+    /// Returns true if a key was used such that continuing with it as `plan` says could repeat a
+    /// packet number.
     pub(super) fn reuses(&self, an: An, plan: &SaPlan) -> bool {
         let print = print(&plan.key);
         An::ALL.into_iter().any(|other| {
@@ -186,7 +189,7 @@ impl<S: Live> Associations<S> {
         })
     }
 
-    /// Whether a live association has this key and this short name.
+    /// Returns true if a live association has this key and this SSCI.
     pub(super) fn shares(&self, plan: &SaPlan) -> bool {
         let print = print(&plan.key);
         let mut used = self
@@ -197,14 +200,14 @@ impl<S: Live> Associations<S> {
         used.any(|used| used.print == print && used.ssci == plan.ssci)
     }
 
-    /// Puts `sa`, made of `plan`, in the place of what was there.
+    /// Installs `sa`, made from `plan`, replacing the previous one.
     pub(super) fn install(&mut self, an: An, plan: &SaPlan, sa: S) {
         let next = sa.next_pn();
         self.used[an.index()] = Some(Used { print: print(&plan.key), ssci: plan.ssci, next });
         self.live[an.index()] = Some(sa);
     }
 
-    /// Takes an association out. False if there is none.
+    /// Removes an association. Returns false if there is none.
     pub(super) fn remove(&mut self, an: An) -> bool {
         let removed = self.live[an.index()].take();
         if let (Some(sa), Some(used)) = (&removed, &mut self.used[an.index()]) {
@@ -214,7 +217,7 @@ impl<S: Live> Associations<S> {
     }
 }
 
-/// What a key is recognized by, which says nothing about it.
+/// Returns a digest that identifies a key without revealing it.
 fn print(key: &Sak) -> [u8; 32] {
     let mut print = [0; 32];
     print.copy_from_slice(digest(&SHA256, key.octets()).as_ref());

@@ -1,74 +1,74 @@
-//! What can be changed while frames pass: what key agreement asks of a SecY (802.1AE 10.7.22, 10.7.28).
+//! Changes while frames pass: the interface of key agreement to a SecY (802.1AE 10.7.22, 10.7.28).
 
 use super::association::SaFault;
 use super::{An, SaPlan, Sci};
 
-/// One change. It carries keys, which are wiped when it is dropped.
+/// One change. Keys in it are wiped when it is dropped.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum SecyChange {
-    /// Installs an association for sending. Not over the one that is in use.
+    /// Installs a transmit association. Not over the one in use.
     InstallTransmit {
-        /// Its number.
+        /// Association number.
         an: An,
-        /// What it is.
+        /// Key and parameters.
         sa: SaPlan,
     },
-    /// Sends with this association from now on.
+    /// Transmits with this association from now on.
     UseTransmit(An),
-    /// Takes an association for sending out. When it is the one in use, nothing protected leaves until
-    /// there is another.
+    /// Removes a transmit association. If it is the one in use, no protected frame is sent until
+    /// another is used.
     RemoveTransmit(An),
-    /// Installs an association that is received, and its channel where that is new.
+    /// Installs a receive association, and its channel if it is new.
     InstallReceive {
-        /// Its channel's name.
+        /// SCI of its channel.
         sci: Sci,
-        /// Its number.
+        /// Association number.
         an: An,
-        /// What it is.
+        /// Key and parameters.
         sa: SaPlan,
     },
-    /// Takes an association that is received out.
+    /// Removes a receive association.
     RemoveReceive {
-        /// Its channel's name.
+        /// SCI of its channel.
         sci: Sci,
-        /// Its number.
+        /// Association number.
         an: An,
     },
-    /// Takes a channel out with all its associations.
+    /// Removes a channel with all its associations.
     RemoveChannel(Sci),
-    /// Lifts an association's lowest acceptable packet number; a lower one changes nothing.
+    /// Raises an association's lowest acceptable packet number; a lower one changes nothing.
     SetLowestPn {
-        /// Its channel's name.
+        /// SCI of its channel.
         sci: Sci,
-        /// Its number.
+        /// Association number.
         an: An,
-        /// The packet number. At least 1, at most the suite's last.
+        /// New lowest packet number. At least 1, at most the suite's last.
         pn: u64,
     },
 }
 
-/// Why nothing was changed.
+/// Reason for refusing a change.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum ChangeRefused {
-    /// The association cannot be made.
+    /// The association is invalid.
     #[error(transparent)]
     Sa(#[from] SaFault),
-    /// The association is the one that is sent with; install the next and use that.
+    /// The association is in use for transmission; install the next one and use that.
     #[error("association {0} is in use; install another one, and use that")]
     InUse(An),
-    /// There is no such association.
+    /// The association does not exist.
     #[error("there is no association {0}")]
     NoSa(An),
-    /// There is no such channel.
+    /// The channel does not exist.
     #[error("there is no channel {0}")]
     NoChannel(Sci),
-    /// The channel is the port's own: its frames would be accepted when they are thrown back.
+    /// The channel is the port's own: its frames would be accepted when they are reflected.
     #[error("channel {0} is the port's own")]
     OwnChannel(Sci),
-    /// There are as many channels as a SecY receives.
+    /// The SecY has the maximum number of receive channels.
     #[error("no more than {} channels are received", super::SecyPlan::CHANNELS_MAX)]
     Full,
-    /// The key and the short name are those of an association in the other direction.
+    /// The key and the SSCI are those of an association in the other direction.
     #[error("sender and receiver have the same key and SSCI; give each sender an SSCI of its own")]
     SharedSsci,
 }

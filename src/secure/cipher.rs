@@ -1,8 +1,8 @@
-//! AES-GCM: the built-in one, and the place for another machine's.
+//! AES-GCM: the built-in implementation, and the interface for external ones.
 //!
-//! A SecY is given [`Ciphers`] where there are any (a world may have a device); for each association
-//! they may give a cipher or decline, and what they decline is done by the built-in one. Frames come
-//! out the same, octet for octet.
+//! A SecY can be given external [`Ciphers`] (such as a crypto device); for each association they
+//! provide a cipher or decline, and declined ones use the built-in implementation. The frames are
+//! identical, byte for byte.
 
 use core::fmt;
 
@@ -11,59 +11,60 @@ use aws_lc_rs::aead::{AES_128_GCM, AES_256_GCM, Aad, LessSafeKey, Nonce, Unbound
 use super::Sak;
 use crate::wire::macsec::ICV_LEN;
 
-/// What a cipher is for: every one goes one way.
+/// Direction of a cipher; each has only one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Direction {
-    /// It encrypts and makes check values.
+    /// Encrypts and generates ICVs.
     Seal,
-    /// It checks, and decrypts.
+    /// Verifies ICVs and decrypts.
     Open,
 }
 
-/// A frame with its check value in its last 16 octets, or room for it, and the nonce to use.
+/// The nonce to use, and a frame with its ICV, or room for it, in its last 16 bytes.
 pub type Job<'a> = ([u8; 12], &'a mut [u8]);
 
-/// The most frames that are given to a cipher at once.
+/// Maximum number of frames passed to a cipher at once.
 pub const BATCH: usize = 32;
 
-/// AES-GCM with one key and one way, made elsewhere. It wipes its key when it is dropped.
+/// AES-GCM with one key and one direction, implemented externally. It wipes its key when it is
+/// dropped.
 pub trait Aead: Send {
-    /// Seals or opens a frame in place: its first `readable` octets are authenticated, and those between
-    /// them and the check value encrypted; none are encrypted where that is nothing. It is one of those
-    /// that [`Ciphers::make`] was told.
+    /// Seals or opens a frame in place: its first `readable` bytes are authenticated, and those
+    /// between them and the ICV encrypted; with `None`, none are encrypted. `readable` is one of
+    /// the values passed to [`Ciphers::make`]. that [`Ciphers::make`] was told.
     ///
-    /// False if that was not done: when opening, because the frame is not what was sealed, and then what
-    /// was encrypted is wiped; when sealing, because the machine failed.
+    /// Returns false on failure: when opening, because the frame is not authentic, and then the
+    /// encrypted part is wiped; when sealing, because the device failed.
     fn apply(&self, job: Job<'_>, readable: Option<usize>) -> bool;
 
-    /// As [`Self::apply`], each of up to [`BATCH`] frames. Bits of those that were done, the first in the
-    /// lowest.
+    /// Applies [`Self::apply`] to each of up to [`BATCH`] frames. Returns a bit mask of the
+    /// successful ones, the first in the lowest bit.
     fn apply_all(&self, jobs: &mut [Job<'_>], readable: Option<usize>) -> u32;
 }
 
-/// A maker of ciphers.
+/// A factory of external ciphers.
 pub trait Ciphers: fmt::Debug + Send + Sync {
-    /// What it is called in a snapshot.
+    /// Returns the name shown in snapshots.
     fn name(&self) -> &'static str;
 
-    /// A cipher for the frames of which `readable` octets stay readable, one or other of them, and for
-    /// those of which all do. Nothing where it has none of this kind, or no room for another.
+    /// Returns a cipher for frames with one of these numbers of `readable` bytes, and for frames
+    /// that are not encrypted; `None` if it is not supported or there is no room for another.
     fn make(&self, direction: Direction, key: &Sak, readable: [usize; 2]) -> Option<Box<dyn Aead>>;
 }
 
-/// The name of the built-in one.
+/// Name of the built-in implementation.
 pub(super) const BUILT_IN: &str = "aws-lc-rs";
 
 /// AES-GCM with one key.
 pub(super) enum Engine {
-    /// That of aws-lc-rs, which goes both ways.
+    /// Cipher of aws-lc-rs, for both directions.
     BuiltIn(LessSafeKey),
-    /// Another machine's.
+    /// External cipher.
     Foreign(Box<dyn Aead>),
 }
 
 impl Engine {
-    /// The built-in one, or nothing for a key that has not 16 or 32 octets.
+    /// Creates the built-in cipher, or `None` for a key that has not 16 or 32 bytes.
     pub(super) fn built_in(key: &Sak) -> Option<Self> {
         let algorithm = match key.len() {
             16 => &AES_128_GCM,
@@ -72,7 +73,7 @@ impl Engine {
         UnboundKey::new(algorithm, key.octets()).ok().map(LessSafeKey::new).map(Self::BuiltIn)
     }
 
-    /// Encrypts what is behind `readable` octets and writes the check value over the last 16.
+    /// Encrypts the bytes after `readable` and writes the ICV over the last 16.
     #[inline]
     pub(super) fn seal(&self, nonce: [u8; 12], frame: &mut [u8], readable: usize) {
         match self {
@@ -83,7 +84,8 @@ impl Engine {
                 key.seal_in_place_scatter(nonce, Aad::from(&*readable), text, &[], icv)
                     .expect("GCM takes frames of any length there is");
             }
-            // What was not sealed must not be sent, and a machine that fails at this has no memory.
+            // A frame that was not sealed must not be sent, and a device fails here only without
+            // memory.
             Self::Foreign(cipher) => {
                 let part = part(frame.len(), readable);
                 let done = cipher.apply((nonce, frame), part);
@@ -92,8 +94,8 @@ impl Engine {
         }
     }
 
-    /// As [`Self::seal`], each of up to [`BATCH`] frames, of all of which `readable` octets stay so, or
-    /// all of them where it is nothing.
+    /// Seals up to [`BATCH`] frames; `readable` bytes of each are not encrypted, or with `None`
+    /// none are encrypted.
     #[inline]
     pub(super) fn seal_all(&self, jobs: &mut [Job<'_>], readable: Option<usize>) {
         match self {
@@ -110,8 +112,8 @@ impl Engine {
         }
     }
 
-    /// Decrypts what is behind `readable` octets and before the check value, which is the last 16.
-    /// False where the frame is not what was sealed; what was encrypted is then wiped.
+    /// Decrypts the bytes from `readable` to the ICV, which is the last 16. Returns false if the
+    /// frame is not authentic; the encrypted part is then wiped.
     #[inline]
     pub(super) fn open(&self, nonce: [u8; 12], frame: &mut [u8], readable: usize) -> bool {
         match self {
@@ -128,7 +130,7 @@ impl Engine {
     }
 }
 
-/// How much of a frame of `len` octets, check value included, stays readable, if not all does.
+/// Returns the number of readable bytes of a frame of `len` bytes, ICV included; `None` if all are.
 #[inline]
 pub(super) fn part(len: usize, readable: usize) -> Option<usize> {
     (readable + ICV_LEN != len).then_some(readable)

@@ -1,138 +1,137 @@
-//! What a SecY counts (802.1AE-2018 10.7.9, 10.7.18 and, for what leaves, 10.7.9 and 10.7.19), and
-//! what it shows of itself: numbers alone, never a key.
+//! Counters of a SecY (802.1AE-2018 10.7.9, 10.7.18 and, for transmission, 10.7.9 and 10.7.19), and
+//! its snapshots: packet numbers and counters, never a key.
 
 use super::{An, CipherSuite, Sci, SecyPlan};
 
-/// Of the SecY as a whole.
+/// Counters of the SecY as a whole.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct SecyCounters {
-    /// InPktsUntagged: plain data that was delivered though it should be protected (validation is not
-    /// strict).
+    /// InPktsUntagged: plain data frames delivered although protection is required (validation is
+    /// not strict).
     pub in_pkts_untagged: u64,
-    /// InPktsNoTag: plain data that was discarded, as it should be protected.
+    /// InPktsNoTag: plain data frames discarded, because protection is required.
     pub in_pkts_no_tag: u64,
-    /// InPktsBadTag: discarded for a SecTAG that is none (9.12), or a packet number of 0.
+    /// InPktsBadTag: frames discarded for an invalid SecTAG (9.12), or a packet number of 0.
     pub in_pkts_bad_tag: u64,
-    /// InPktsNoSA: of no association, and delivered all the same (validation is not strict).
+    /// InPktsNoSA: frames without an association, delivered nevertheless (validation is not
+    /// strict).
     pub in_pkts_no_sa: u64,
-    /// InPktsNoSAError: discarded, of no association.
+    /// InPktsNoSAError: frames without an association, discarded.
     pub in_pkts_no_sa_error: u64,
-    /// InPktsOverrun: discarded, as their octets are not in one piece. Never for want of cipher capacity:
-    /// what comes in faster than it is deciphered waits in the port and is counted there.
+    /// InPktsOverrun: frames discarded because their bytes are not contiguous. Never for lack of
+    /// cipher capacity: excess frames wait in the port and are counted there.
     pub in_pkts_overrun: u64,
-    /// Discarded: too short for an EtherType. Not a managed object.
+    /// Received frames discarded: too short for an EtherType. Not a managed object.
     pub in_pkts_runt: u64,
-    /// Plain MAC control frames that were discarded, as they have to be protected. Not a managed
-    /// object.
+    /// Plain MAC control frames discarded, because they must be protected. Not a managed object.
     pub in_pause_plain: u64,
-    /// Valid protected MAC control frames that were discarded, as they have to be plain. Not a managed
+    /// Valid protected MAC control frames discarded, because they must be plain. Not a managed
     /// object.
     pub in_pause_protected: u64,
-    /// OutPktsUntagged: data that left plain, as the port protects none.
+    /// OutPktsUntagged: data frames sent plain, because the port does not protect data.
     pub out_pkts_untagged: u64,
-    /// OutPktsTooLong: not sent, as there is no room for SecTAG and check value.
+    /// OutPktsTooLong: frames not sent, because there is no room for SecTAG and ICV.
     pub out_pkts_too_long: u64,
-    /// Not sent: too short to have an EtherType. Not a managed object.
+    /// Frames not sent: too short for an EtherType. Not a managed object.
     pub out_pkts_runt: u64,
-    /// Not sent: there is no association to send with. Not a managed object.
+    /// Frames not sent: there is no transmit association. Not a managed object.
     pub out_pkts_no_sa: u64,
-    /// Not sent: the association's packet numbers are used up. Not a managed object.
+    /// Frames not sent: the association's packet numbers are exhausted. Not a managed object.
     pub out_pn_exhausted: u64,
 }
 
-/// Of the channel that is sent on.
+/// Counters of the transmit channel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct TransmitCounters {
-    /// OutPktsProtected: sent with integrity alone.
+    /// OutPktsProtected: frames sent with integrity only.
     pub out_pkts_protected: u64,
-    /// OutPktsEncrypted: sent encrypted.
+    /// OutPktsEncrypted: frames sent encrypted.
     pub out_pkts_encrypted: u64,
-    /// OutOctetsProtected: octets behind the addresses in the former.
+    /// OutOctetsProtected: bytes after the addresses in frames with integrity only.
     pub out_octets_protected: u64,
-    /// OutOctetsEncrypted: octets behind the addresses in the latter.
+    /// OutOctetsEncrypted: bytes after the addresses in encrypted frames.
     pub out_octets_encrypted: u64,
 }
 
-/// Of a channel that is received.
+/// Counters of a receive channel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct ReceiveCounters {
-    /// InPktsOK: valid.
+    /// InPktsOK: valid frames.
     pub in_pkts_ok: u64,
-    /// InPktsUnchecked: delivered and not validated (validation is disabled).
+    /// InPktsUnchecked: frames delivered without validation (validation is disabled).
     pub in_pkts_unchecked: u64,
-    /// InPktsDelayed: valid, and below the lowest acceptable number without replay protection.
+    /// InPktsDelayed: valid frames below the lowest acceptable number without replay protection.
     pub in_pkts_delayed: u64,
-    /// InPktsLate: discarded, below the lowest acceptable number; a MAC control frame also when a younger
-    /// one was accepted.
+    /// InPktsLate: frames discarded, below the lowest acceptable number; a MAC control frame also
+    /// if a later one was accepted.
     pub in_pkts_late: u64,
-    /// Discarded: within the window, and accepted before. Not a managed object.
+    /// Frames discarded: within the window, and accepted before. Not a managed object.
     pub in_pkts_replayed: u64,
-    /// InPktsInvalid: not valid, and delivered all the same (validation is check).
+    /// InPktsInvalid: invalid frames, delivered nevertheless (validation is check).
     pub in_pkts_invalid: u64,
-    /// InPktsNotValid: discarded, not valid.
+    /// InPktsNotValid: invalid frames, discarded.
     pub in_pkts_not_valid: u64,
-    /// InOctetsValidated: octets of user data in frames of integrity alone, valid or not.
+    /// InOctetsValidated: bytes of user data in frames with integrity only, valid or not.
     pub in_octets_validated: u64,
-    /// InOctetsDecrypted: octets of user data in encrypted frames, valid or not.
+    /// InOctetsDecrypted: bytes of user data in encrypted frames, valid or not.
     pub in_octets_decrypted: u64,
 }
 
-/// A SecY at a moment.
+/// Snapshot of a SecY.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SecySnapshot {
-    /// Whose AES-GCM its associations have: the name of the ciphers it was given, or of the built-in
-    /// library.
+    /// Name of the external ciphers, or of the built-in library.
     pub cipher: &'static str,
-    /// Live associations that have the built-in library's all the same, as the ciphers declined them.
+    /// Live associations that use the built-in library because the external ciphers declined them.
     pub declined: u32,
-    /// The suite of all its associations.
+    /// Suite of all associations.
     pub suite: CipherSuite,
-    /// Of the SecY as a whole.
+    /// Counters of the SecY as a whole.
     pub counters: SecyCounters,
-    /// The channel that is sent on.
+    /// Transmit channel.
     pub transmit: TransmitSnapshot,
-    /// The channels that are received, in the order in which they came; nothing behind the last.
+    /// Receive channels, in order of creation; `None` after the last.
     pub receive: [Option<ReceiveSnapshot>; SecyPlan::CHANNELS_MAX],
 }
 
-/// The channel that is sent on, at a moment.
+/// Snapshot of the transmit channel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TransmitSnapshot {
-    /// Its name.
+    /// SCI of the channel.
     pub sci: Sci,
-    /// The association that is sent with, if it is there.
+    /// Number of the association used for transmission, if it exists.
     pub encoding: An,
-    /// What it counted.
+    /// Counters of the channel.
     pub counters: TransmitCounters,
-    /// The associations.
+    /// Associations, by number.
     pub associations: [Option<TransmitSaSnapshot>; 4],
 }
 
-/// An association for sending, at a moment.
+/// Snapshot of a transmit association.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TransmitSaSnapshot {
-    /// The next frame's packet number; nothing when they are used up.
+    /// Packet number of the next frame; `None` when exhausted.
     pub next_pn: Option<u64>,
-    /// Whether it is the one that is sent with.
+    /// True if it is in use.
     pub in_use: bool,
 }
 
-/// A channel that is received, at a moment.
+/// Snapshot of a receive channel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ReceiveSnapshot {
-    /// Its name.
+    /// SCI of the channel.
     pub sci: Sci,
-    /// What it counted.
+    /// Counters of the channel.
     pub counters: ReceiveCounters,
-    /// The associations.
+    /// Associations, by number.
     pub associations: [Option<ReceiveSaSnapshot>; 4],
 }
 
-/// An association that is received, at a moment.
+/// Snapshot of a receive association.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ReceiveSaSnapshot {
-    /// The packet number behind the highest that was accepted; nothing behind the last there is.
+    /// Packet number after the highest accepted; `None` after the last.
     pub next_pn: Option<u64>,
-    /// The lowest that is acceptable.
+    /// Lowest acceptable packet number.
     pub lowest_pn: u64,
 }

@@ -1,4 +1,4 @@
-//! What a SecY is told: its suite, its associations, and what it demands of MAC control frames.
+//! Configuration of a SecY: its suite, its associations, and its policy for MAC control frames.
 
 use core::fmt;
 
@@ -21,7 +21,7 @@ pub enum CipherSuite {
 }
 
 impl CipherSuite {
-    /// Its name, as files have it.
+    /// Returns the name in configuration files.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -32,7 +32,7 @@ impl CipherSuite {
         }
     }
 
-    /// Octets of its keys: 16 or 32.
+    /// Returns the key length in bytes: 16 or 32.
     #[must_use]
     pub const fn key_len(self) -> usize {
         match self {
@@ -41,30 +41,31 @@ impl CipherSuite {
         }
     }
 
-    /// Whether packet numbers have 64 bits.
+    /// Returns true if packet numbers have 64 bits.
     #[must_use]
     pub const fn is_xpn(self) -> bool {
         matches!(self, Self::GcmAesXpn128 | Self::GcmAesXpn256)
     }
 
-    /// The last packet number; behind it an association can send no more.
+    /// Returns the last packet number; after it an association cannot send.
     #[must_use]
     pub const fn last_pn(self) -> u64 {
         if self.is_xpn() { u64::MAX } else { u32::MAX as u64 }
     }
 }
 
-/// The name of a secure channel: the address of its sender and the number of a port there (802.1AE 9.9).
+/// Secure channel identifier: the address of its sender and the number of a port there (802.1AE
+/// 9.9).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Sci {
-    /// The sender's address.
+    /// MAC address of the sender.
     pub mac: Mac,
-    /// The number of its port. 1 for a port without virtual ports.
+    /// Port number of the sender. 1 for a port without virtual ports.
     pub port: u16,
 }
 
 impl Sci {
-    /// As frames carry it.
+    /// Returns the SCI in wire format.
     #[must_use]
     pub fn octets(self) -> [u8; 8] {
         let mut octets = [0; 8];
@@ -80,33 +81,33 @@ impl fmt::Display for Sci {
     }
 }
 
-/// The number of an association in its channel, 0 to 3 (802.1AE 9.6).
+/// Number of an association in its channel, 0 to 3 (802.1AE 9.6).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct An(u8);
 
 impl An {
-    /// The four there are.
+    /// All four numbers.
     pub const ALL: [Self; 4] = [Self(0), Self(1), Self(2), Self(3)];
 
-    /// An association's number, or nothing above 3.
+    /// Creates an association number; `None` above 3.
     #[must_use]
     pub const fn new(n: u8) -> Option<Self> {
         if n < 4 { Some(Self(n)) } else { None }
     }
 
-    /// The number.
+    /// Returns the number.
     #[must_use]
     pub const fn get(self) -> u8 {
         self.0
     }
 
-    /// Its place in a table of four.
+    /// Returns the index in a table of four.
     #[must_use]
     pub const fn index(self) -> usize {
         self.0 as usize
     }
 
-    /// The one that follows in a rollover: 0 behind 3.
+    /// Returns the number after this one in a rollover: 0 after 3.
     #[must_use]
     pub const fn next(self) -> Self {
         Self((self.0 + 1) % 4)
@@ -119,7 +120,7 @@ impl fmt::Display for An {
     }
 }
 
-/// A secure association key. It shows itself to nobody and is wiped when it is dropped.
+/// A secure association key. Debug does not show it, and it is wiped when it is dropped.
 #[derive(Clone, PartialEq, Eq, Zeroize, ZeroizeOnDrop)]
 pub struct Sak {
     octets: [u8; 32],
@@ -127,7 +128,7 @@ pub struct Sak {
 }
 
 impl Sak {
-    /// A key of 16 or 32 octets, or nothing of another length.
+    /// Creates a key of 16 or 32 bytes; `None` for another length.
     #[must_use]
     pub fn new(key: &[u8]) -> Option<Self> {
         let fits = matches!(key.len(), 16 | 32);
@@ -138,19 +139,19 @@ impl Sak {
         })
     }
 
-    /// Its octets, for the machine that encrypts.
+    /// Returns the bytes, for the cipher.
     #[must_use]
     pub(crate) fn octets(&self) -> &[u8] {
         &self.octets[..self.len]
     }
 
-    /// How many octets it has: 16 or 32.
+    /// Returns the length in bytes: 16 or 32.
     #[must_use]
     pub const fn len(&self) -> usize {
         self.len
     }
 
-    /// Never: a key has 16 octets at least.
+    /// Returns false: a key has at least 16 bytes.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         false
@@ -166,66 +167,66 @@ impl fmt::Debug for Sak {
 /// One secure association.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SaPlan {
-    /// Its key, as long as the suite's.
+    /// Key, with the length of the suite's keys.
     pub key: Sak,
-    /// The packet number of the next frame sent, or the lowest accepted. At least 1.
+    /// Packet number of the next frame sent, or the lowest accepted. At least 1.
     pub pn: u64,
-    /// The short name of the channel's sender, which takes the SCI's place in the nonce of XPN suites
-    /// (802.1AE 9.9); not used by others.
+    /// SSCI of the channel's sender, which replaces the SCI in the nonce of XPN suites (802.1AE
+    /// 9.9); not used by others.
     pub ssci: u32,
-    /// What the nonce of XPN suites is mixed with (802.1AE 10.7.8); not used by others.
+    /// Salt of the nonce of XPN suites (802.1AE 10.7.8); not used by others.
     pub salt: [u8; 12],
 }
 
-/// A channel that is received.
+/// A receive channel.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ReceiveScPlan {
-    /// Its name.
+    /// SCI of the channel.
     pub sci: Sci,
-    /// Its associations.
+    /// Associations, by number.
     pub associations: [Option<SaPlan>; 4],
 }
 
-/// What is done with frames that do not validate (802.1AE 10.7.8, validateFrames). MAC control frames
-/// are always held to `Strict`.
+/// Handling of frames that fail validation (802.1AE 10.7.8, validateFrames). MAC control frames are
+/// always treated as `Strict`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Validate {
-    /// They are discarded.
+    /// Invalid frames are discarded.
     #[default]
     Strict,
-    /// They are counted and, where they can be read, delivered.
+    /// Invalid frames are counted and, if readable, delivered.
     Check,
-    /// Nothing is validated: SecTAG and ICV are taken off.
+    /// Frames are not validated: SecTAG and ICV are removed.
     Disabled,
 }
 
-/// How a frame says whose it is (802.1AE 10.5.3).
+/// Identification of the channel in a frame (802.1AE 10.5.3).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum SciForm {
-    /// It does not: the receiver has one channel alone (point to point).
+    /// None: the receiver has only one channel (point to point).
     #[default]
     Implied,
-    /// With its whole SCI (alwaysIncludeSCI): eight octets more.
+    /// Explicit SCI (alwaysIncludeSCI): eight more bytes.
     Explicit,
-    /// By its source address, port number 1 (useES).
+    /// Source address, port number 1 (useES).
     EndStation,
-    /// By its source address, port number 0, over EPON's single copy broadcast (useSCB).
+    /// Source address, port number 0, over EPON's single copy broadcast (useSCB).
     SingleCopyBroadcast,
 }
 
-/// How many of the first octets behind the SecTAG stay readable.
+/// Number of bytes after the SecTAG that are not encrypted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ConfidentialityOffset {
     /// None.
     Zero,
-    /// 30 octets: the addresses of IPv4. Not with XPN suites.
+    /// 30 bytes: the addresses of IPv4. Not with XPN suites.
     Thirty,
-    /// 50 octets: the addresses of IPv6. Not with XPN suites.
+    /// 50 bytes: the addresses of IPv6. Not with XPN suites.
     Fifty,
 }
 
 impl ConfidentialityOffset {
-    /// In octets.
+    /// Returns the offset in bytes.
     #[must_use]
     pub const fn octets(self) -> usize {
         match self {
@@ -236,70 +237,70 @@ impl ConfidentialityOffset {
     }
 }
 
-/// Which MAC control frames (PFC, PAUSE) a port obeys.
+/// MAC control frames (PFC, PAUSE) that a port obeys.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PfcAccept {
-    /// Protected ones alone.
+    /// Protected frames only.
     Protected,
-    /// Protected and plain ones.
+    /// Protected and plain frames.
     Both,
-    /// Plain ones alone.
+    /// Plain frames only.
     Plain,
 }
 
-/// One SecY: what a port protects, and what it demands.
+/// Configuration of one SecY: protection of transmitted frames, and policy for received ones.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SecyPlan {
-    /// The suite of all its associations.
+    /// Suite of all associations.
     pub suite: CipherSuite,
-    /// The name of the channel it sends on.
+    /// SCI of the transmit channel.
     pub sci: Sci,
-    /// How its frames say so.
+    /// Identification of the channel in its frames.
     pub sci_form: SciForm,
-    /// What is encrypted, or nothing for integrity alone.
+    /// Confidentiality offset; `None` for integrity only.
     pub confidentiality: Option<ConfidentialityOffset>,
-    /// Whether data that leaves is protected, and data that comes in has to be.
+    /// True if transmitted data is protected, and received data must be.
     pub protect_data: bool,
-    /// Whether MAC control frames that leave are protected.
+    /// True if transmitted MAC control frames are protected.
     pub protect_pfc: bool,
-    /// Which MAC control frames are obeyed.
+    /// MAC control frames that are obeyed.
     pub accept_pfc: PfcAccept,
-    /// What is done with data that does not validate.
+    /// Handling of data that fails validation.
     pub validate: Validate,
-    /// How far a frame may be behind the latest, if replay protection is on. 0 demands strict order;
-    /// up to 2^32 - 1, with XPN suites 2^30.
+    /// Maximum distance of a frame behind the latest, if replay protection is on. 0 requires strict
+    /// order; up to 2^32 - 1, with XPN suites 2^30.
     pub replay_window: Option<u32>,
-    /// EtherTypes that pass beside the SecY, both ways, besides EAPOL (88-8E), which always does. Never
-    /// 88-08 nor 88-E5. At most [`SecyPlan::UNCONTROLLED_MAX`].
+    /// EtherTypes that bypass the SecY, both ways, in addition to EAPOL (88-8E), which always does.
+    /// Never 88-08 nor 88-E5. At most [`SecyPlan::UNCONTROLLED_MAX`].
     pub uncontrolled: Vec<u16>,
-    /// The association that is used for sending.
+    /// Number of the association used for transmission.
     pub encoding: An,
-    /// The associations for sending.
+    /// Transmit associations, by number.
     pub transmit: [Option<SaPlan>; 4],
-    /// The packet number at which sending goes on with the next association, if that is there.
+    /// Packet number at which transmission continues with the next association, if it exists.
     pub rollover_at: Option<u64>,
-    /// The channels that are received. At most [`SecyPlan::CHANNELS_MAX`].
+    /// Receive channels. At most [`SecyPlan::CHANNELS_MAX`].
     pub receive: Vec<ReceiveScPlan>,
-    /// How much later a protected frame leaves. In the virtual world alone.
+    /// Transmit delay of a protected frame. In the virtual world only.
     pub tx_delay: Duration,
-    /// How much later a protected frame is received. In the virtual world alone.
+    /// Receive delay of a protected frame. In the virtual world only.
     pub rx_delay: Duration,
 }
 
 impl SecyPlan {
-    /// The most channels that a SecY receives; a choice, as what it holds is set aside at the start.
+    /// Maximum number of receive channels; our choice, as their memory is reserved at the start.
     pub const CHANNELS_MAX: usize = 16;
 
-    /// The most EtherTypes that pass beside a SecY besides EAPOL; a choice.
+    /// Maximum number of EtherTypes that bypass a SecY, in addition to EAPOL; our choice.
     pub const UNCONTROLLED_MAX: usize = 8;
 
-    /// The widest replay window of XPN suites (10.7.8): beyond it the upper half of a packet number could
-    /// not be recovered.
+    /// Maximum replay window of XPN suites (10.7.8): beyond it the upper half of a packet number
+    /// could not be recovered.
     pub const XPN_WINDOW_MAX: u32 = 1 << 30;
 
-    /// A SecY as the managed objects are at the start (802.1AE 10.7), which demands of MAC control what
-    /// it demands of data: both protected both ways and encrypted, all validated, in strict order.
-    /// It has no association and no channel to receive yet.
+    /// Creates a SecY with the initial values of the managed objects (802.1AE 10.7), with the same
+    /// policy for MAC control as for data: protected both ways and encrypted, all validated, in
+    /// strict order. It has no association and no receive channel.
     #[must_use]
     pub const fn standard(suite: CipherSuite, sci: Sci) -> Self {
         Self {
@@ -322,14 +323,14 @@ impl SecyPlan {
         }
     }
 
-    /// Octets that protection adds to a frame: SecTAG and ICV, 24 or 32.
+    /// Returns the bytes that protection adds to a frame: SecTAG and ICV, 24 or 32.
     #[must_use]
     pub const fn overhead(&self) -> u32 {
         if matches!(self.sci_form, SciForm::Explicit) { 32 } else { 24 }
     }
 
-    /// Octets that every frame is to be given more on the line: [`SecyPlan::overhead`] where data is
-    /// protected. Where MAC control alone is, its frames say themselves how long they are.
+    /// Returns the bytes to add to every frame on the line: [`SecyPlan::overhead`] if data is
+    /// protected. If only MAC control is, its frames include their overhead.
     #[must_use]
     pub const fn line_overhead(&self) -> u32 {
         if self.protect_data { self.overhead() } else { 0 }

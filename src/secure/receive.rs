@@ -1,4 +1,4 @@
-//! The channels that are received (802.1AE 10.6).
+//! Receive channels (802.1AE 10.6).
 
 use super::association::{Associations, Cipher, Live, SaFault};
 use super::replay::{Age, Window};
@@ -10,28 +10,29 @@ use crate::units::Mac;
 use crate::wire::macsec::{self, Channel, ICV_LEN, TAG_OFFSET};
 use crate::wire::{EtherType, WireError};
 
-/// What to take off an accepted frame. The addresses are behind what is taken off the front already.
+/// Bytes to remove from an accepted frame. The addresses were moved behind those removed from the
+/// front.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Accepted {
-    /// Octets to take off the front: 0 of a plain frame, else 8 or 16.
+    /// Bytes to remove from the front: 0 of a plain frame, else 8 or 16.
     pub front: usize,
-    /// Octets to take off the end: 0 of a plain frame, else 16 and the padding behind them.
+    /// Bytes to remove from the end: 0 of a plain frame, else 16 and the padding behind them.
     pub back: usize,
 }
 
-/// Why a frame that came in was discarded. Each has a counter of its own.
+/// Reason for discarding a received frame. Each has a counter.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, thiserror::Error)]
 pub enum Discard {
-    /// It has no EtherType.
+    /// No EtherType.
     #[error("too short")]
     Runt,
-    /// Plain data that should be protected (InPktsNoTag).
+    /// Plain data that must be protected (InPktsNoTag).
     #[error("not protected")]
     NoTag,
-    /// Not a SecTAG, or a packet number of 0 (InPktsBadTag).
+    /// Invalid SecTAG, or a packet number of 0 (InPktsBadTag).
     #[error("bad SecTAG")]
     BadTag,
-    /// Of no channel, or no association of it (InPktsNoSAError).
+    /// No channel, or no association of it (InPktsNoSAError).
     #[error("unknown association")]
     NoSa,
     /// Below the lowest acceptable packet number, or a MAC control frame below the last (InPktsLate).
@@ -40,19 +41,19 @@ pub enum Discard {
     /// Accepted before.
     #[error("replayed")]
     Replayed,
-    /// Not what its sender sent (InPktsNotValid).
+    /// Failed validation (InPktsNotValid).
     #[error("not valid")]
     NotValid,
-    /// A plain MAC control frame where they have to be protected.
+    /// Plain MAC control frame that must be protected.
     #[error("plain MAC control frame")]
     PausePlain,
-    /// A protected MAC control frame where they have to be plain.
+    /// Protected MAC control frame that must be plain.
     #[error("protected MAC control frame")]
     PauseProtected,
 }
 
 impl SecyCounters {
-    /// Counts a discard, unless its channel did.
+    /// Counts a discarded frame, unless its channel did.
     fn note(&mut self, why: Discard) {
         let counter = match why {
             Discard::Runt => &mut self.in_pkts_runt,
@@ -68,7 +69,7 @@ impl SecyCounters {
 }
 
 impl ReceiveCounters {
-    /// Counts a frame that is too old, and says so.
+    /// Counts a frame that is too old, and returns the reason.
     fn discard_old(&mut self, age: Age) -> Result<(), Discard> {
         match age {
             Age::Fresh | Age::Delayed => Ok(()),
@@ -84,19 +85,19 @@ impl ReceiveCounters {
     }
 }
 
-/// What is demanded of frames that come in.
+/// Policy for received frames.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Policy {
     pub(super) protect_data: bool,
     pub(super) accept_pfc: PfcAccept,
     pub(super) validate: Validate,
     pub(super) xpn: bool,
-    /// Octets behind the SecTAG that stay readable in encrypted frames.
+    /// Bytes after the SecTAG that are not encrypted in encrypted frames.
     pub(super) offset: usize,
     pub(super) replay_window: Option<u32>,
 }
 
-/// One association that is received.
+/// A receive association.
 #[derive(Debug)]
 pub(super) struct ReceiveSa {
     cipher: Cipher,
@@ -109,7 +110,7 @@ impl Live for ReceiveSa {
     }
 }
 
-/// One channel that is received.
+/// A receive channel.
 #[derive(Debug)]
 struct ReceiveSc {
     sci: Sci,
@@ -117,16 +118,16 @@ struct ReceiveSc {
     counters: ReceiveCounters,
 }
 
-/// All that are received, and what is demanded of them.
+/// All receive channels and the policy.
 #[derive(Debug)]
 pub(super) struct Receive {
     policy: Policy,
-    /// Never grows: the room for all is taken at the start.
+    /// Never grows: the maximum is reserved at the start.
     channels: Vec<ReceiveSc>,
 }
 
 impl Receive {
-    /// A receiver without channels.
+    /// Creates a receiver without channels.
     pub(super) fn new(plan: &SecyPlan) -> Self {
         let policy = Policy {
             protect_data: plan.protect_data,
@@ -139,7 +140,7 @@ impl Receive {
         Self { policy, channels: Vec::with_capacity(SecyPlan::CHANNELS_MAX) }
     }
 
-    /// Decides about a frame without a SecTAG.
+    /// Accepts or discards a frame without a SecTAG.
     #[inline]
     pub(super) fn plain(
         &self,
@@ -164,7 +165,8 @@ impl Receive {
         verdict.map(|()| Accepted::default()).inspect_err(|&why| counters.note(why))
     }
 
-    /// Decides about a frame with a SecTAG, decrypts it, and moves its addresses behind the SecTAG.
+    /// Accepts or discards a frame with a SecTAG, decrypts it, and moves its addresses behind the
+    /// SecTAG.
     #[inline]
     pub(super) fn protected(
         &mut self,
@@ -187,8 +189,8 @@ impl Receive {
         let policy = self.policy;
         let tag = Tag::read(frame, policy.xpn).map_err(|_| Discard::BadTag)?;
         let accepted = Accepted { front: tag.front, back: tag.back };
-        // What cannot be read is of no use to anybody unless it is valid, and a MAC control frame that
-        // is not valid would be a forger's (10.6.3, and beyond it).
+        // An unreadable frame is useless unless it is valid, and an invalid MAC control frame may
+        // be forged (10.6.3, and beyond it).
         let strict = policy.validate == Validate::Strict
             || tag.encrypted
             || tag.inner(frame) == EtherType::MAC_CONTROL;
@@ -238,14 +240,14 @@ impl Receive {
         Ok(accepted)
     }
 
-    /// How many associations have the built-in cipher.
+    /// Returns the number of associations with the built-in cipher.
     pub(super) fn built_in(&self) -> u32 {
         let built_in = |sa: &ReceiveSa| sa.cipher.is_built_in();
         self.channels.iter().map(|sc| sc.associations.count(built_in)).sum()
     }
 
-    /// Installs an association, in a channel that is made for it where there is none of that name yet.
-    /// False when there is no room for another channel.
+    /// Installs an association, in a channel that is created if it is new. Returns false if there
+    /// is no room for another channel.
     pub(super) fn install(
         &mut self,
         sci: Sci,
@@ -263,7 +265,7 @@ impl Receive {
         Ok(true)
     }
 
-    /// The place of a channel, which is made where there is none of that name; nothing when all are taken.
+    /// Returns the index of a channel, which is created if it is new; `None` if there is no room.
     pub(super) fn open_channel(&mut self, sci: Sci) -> Option<usize> {
         let known = self.channels.iter().position(|sc| sc.sci == sci);
         if known.is_none() && self.channels.len() < SecyPlan::CHANNELS_MAX {
@@ -274,24 +276,25 @@ impl Receive {
         known
     }
 
-    /// Whether an association that is received has this key and this short name.
+    /// Returns true if a receive association has this key and this SSCI.
     pub(super) fn shares(&self, plan: &SaPlan) -> bool {
         self.channels.iter().any(|sc| sc.associations.shares(plan))
     }
 
-    /// Takes an association out. False if there is none.
+    /// Removes an association. Returns false if there is none.
     pub(super) fn remove(&mut self, sci: Sci, an: An) -> bool {
         self.channel_mut(sci).is_some_and(|sc| sc.associations.remove(an))
     }
 
-    /// Takes a channel out with all it has. False if there is none.
+    /// Removes a channel with its associations. Returns false if there is none.
     pub(super) fn close_channel(&mut self, sci: Sci) -> bool {
         let before = self.channels.len();
         self.channels.retain(|sc| sc.sci != sci);
         self.channels.len() < before
     }
 
-    /// Lifts an association's lowest acceptable number. False if there is no such association.
+    /// Raises an association's lowest acceptable packet number. Returns false if there is no such
+    /// association.
     pub(super) fn raise(&mut self, sci: Sci, an: An, pn: u64) -> bool {
         let sa = self.channel_mut(sci).and_then(|sc| sc.associations.get_mut(an));
         sa.map(|sa| sa.window.raise(pn)).is_some()
@@ -316,7 +319,7 @@ impl Receive {
     }
 }
 
-/// What a frame's SecTAG said, apart from the frame, which is changed meanwhile.
+/// Contents of a frame's SecTAG, copied because the frame is modified.
 #[derive(Clone, Copy)]
 struct Tag {
     channel: Channel,
@@ -346,13 +349,13 @@ impl Tag {
         })
     }
 
-    /// Where the check value ends.
+    /// Returns the end of the ICV.
     #[inline]
     const fn end(&self) -> usize {
         TAG_OFFSET + self.front + self.secure_len + ICV_LEN
     }
 
-    /// The original EtherType, as long as it is readable.
+    /// Returns the original EtherType, if it is readable.
     #[inline]
     fn inner(&self, frame: &[u8]) -> EtherType {
         let at = TAG_OFFSET + self.front;
@@ -360,7 +363,7 @@ impl Tag {
     }
 }
 
-/// The channel of a frame (10.6.1). What names none is of the only one there is.
+/// Returns the channel of a frame (10.6.1). A frame without identification belongs to the only one.
 #[inline]
 fn find<'a>(
     channels: &'a mut [ReceiveSc],
@@ -379,7 +382,7 @@ fn find<'a>(
     channels.iter_mut().find(|sc| sc.sci == sci)
 }
 
-/// Decides about a frame of no association (10.6.1): what need not be valid is delivered.
+/// Decides about a frame without an association (10.6.1): it is delivered if it need not be valid.
 #[cold]
 fn without_sa(
     strict: bool,

@@ -1,45 +1,45 @@
-//! Which packet numbers of an association are still acceptable (802.1AE 10.6.2, 10.6.5).
+//! Replay protection of an association (802.1AE 10.6.2, 10.6.5).
 //!
-//! The standard knows the lowest acceptable number alone: within its window a frame may arrive any
-//! number of times. Here a number is accepted once, as far back as [`REACH_MAX`] goes.
+//! The standard has only the lowest acceptable packet number: within its window a frame may arrive
+//! any number of times. Here a number is accepted once, within the last [`REACH_MAX`].
 
 use core::cmp::Ordering;
 
-/// The most numbers that are remembered one by one; those of a wider window that are further back
-/// pass as often as they come, which the standard allows in all of the window.
+/// Maximum number of packet numbers that are recorded individually; those of a wider window that
+/// are further back are accepted repeatedly, which the standard allows within the whole window.
 const REACH_MAX: u64 = 1 << 16;
 
-/// What becomes of a frame with some packet number, if it is valid.
+/// Result for a packet number, if the frame is valid.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Age {
-    /// It is accepted.
+    /// Accepted.
     Fresh,
-    /// It is below the lowest acceptable number and replay protection is off.
+    /// Below the lowest acceptable number, with replay protection off.
     Delayed,
-    /// It is below the lowest acceptable number.
+    /// Below the lowest acceptable number.
     Late,
-    /// It came before.
+    /// Received before.
     Replayed,
 }
 
-/// The window of one association.
+/// Replay window of one association.
 #[derive(Debug)]
 pub(super) struct Window {
-    /// How far a number may be behind the next one; nothing without replay protection.
+    /// Maximum distance behind the next number; `None` without replay protection.
     size: Option<u64>,
-    /// The lowest number that was ever acceptable.
+    /// Lowest number that was ever acceptable.
     floor: u64,
-    /// The highest that was accepted; what is below the first floor counts as that.
+    /// Highest accepted number; numbers below the first floor count as accepted.
     highest: u64,
-    /// The highest of a MAC control frame.
+    /// Highest accepted number of a MAC control frame.
     control: u64,
-    /// A bit for each of the latest numbers, by number modulo their count. A whole word is cleared when
-    /// its first number is reached, so that one word less is remembered. Empty for a window of 0.
+    /// A bit for each of the latest numbers, by number modulo their count. A whole word is cleared
+    /// when its first number is reached, so one word less is usable. Empty for a window of 0.
     seen: Box<[u64]>,
 }
 
 impl Window {
-    /// A window whose lowest acceptable number is `lowest`, at least 1.
+    /// Creates a window whose lowest acceptable number is `lowest`, at least 1.
     pub(super) fn new(size: Option<u32>, lowest: u64) -> Self {
         let size = size.map(u64::from);
         let words = match size {
@@ -50,19 +50,19 @@ impl Window {
         Self { size, floor: lowest, highest: lowest - 1, control: lowest - 1, seen }
     }
 
-    /// The lowest acceptable number.
+    /// Returns the lowest acceptable number.
     #[inline]
     pub(super) fn lowest(&self) -> u64 {
         let next = self.highest.saturating_add(1);
         self.floor.max(next.saturating_sub(self.size.unwrap_or(0)))
     }
 
-    /// The number behind the highest that was accepted; nothing behind the last there is.
+    /// Returns the number after the highest accepted one; `None` after the last.
     pub(super) const fn next(&self) -> Option<u64> {
         self.highest.checked_add(1)
     }
 
-    /// Lifts the lowest acceptable number to `lowest`, if that is higher.
+    /// Raises the lowest acceptable number to `lowest`, if that is higher.
     pub(super) fn raise(&mut self, lowest: u64) {
         self.floor = self.floor.max(lowest);
         self.control = self.control.max(self.floor - 1);
@@ -71,9 +71,9 @@ impl Window {
         }
     }
 
-    /// The whole number whose lower half a frame carried: the upper half is that of the lowest acceptable
-    /// number, or the next where the halves' top bits say that the lower one went round (10.6.2). Past
-    /// the last number there is, that is one from the start, which is late.
+    /// Recovers a packet number from its lower half: the upper half is that of the lowest
+    /// acceptable number, or the next if the halves' top bits show that the lower one wrapped
+    /// (10.6.2). After the last number the result wraps to the start, which is late.
     #[inline]
     pub(super) fn recover(&self, low: u32) -> u64 {
         const TOP: u32 = 1 << 31;
@@ -83,7 +83,7 @@ impl Window {
         u64::from(upper) << 32 | u64::from(low)
     }
 
-    /// What becomes of a valid frame of data.
+    /// Classifies a valid data frame.
     #[inline]
     pub(super) fn age(&self, pn: u64) -> Age {
         if pn > self.highest {
@@ -95,12 +95,12 @@ impl Window {
         if pn < self.lowest() {
             return Age::Late;
         }
-        // The highest is acceptable below a window of at least 1, or where there is none behind it.
+        // The highest is acceptable with a window of at least 1, or without a number after it.
         let again = pn == self.highest || self.remembers(pn) && self.bit(pn);
         if again { Age::Replayed } else { Age::Fresh }
     }
 
-    /// What becomes of a valid MAC control frame: each has to be younger than the last.
+    /// Classifies a valid MAC control frame: each must be later than the last.
     #[inline]
     pub(super) fn control_age(&self, pn: u64) -> Age {
         match pn.cmp(&self.control) {
@@ -110,7 +110,7 @@ impl Window {
         }
     }
 
-    /// Notes the number of a frame that was accepted.
+    /// Records the number of an accepted frame.
     #[inline]
     pub(super) fn take(&mut self, pn: u64) {
         if pn > self.highest {
@@ -122,14 +122,15 @@ impl Window {
         }
     }
 
-    /// Notes the number of a MAC control frame that was accepted.
+    /// Records the number of an accepted MAC control frame.
     #[inline]
     pub(super) fn take_control(&mut self, pn: u64) {
         self.control = pn;
         self.take(pn);
     }
 
-    /// Moves the highest number up to `pn`, and forgets those that its place was taken from.
+    /// Moves the highest number up to `pn`, and clears the bits of the numbers that leave the
+    /// record.
     #[inline]
     fn advance(&mut self, pn: u64) {
         if !self.seen.is_empty() {
@@ -142,7 +143,7 @@ impl Window {
         self.highest = pn;
     }
 
-    /// Whether `pn`, which is not above the highest, has a bit still.
+    /// Returns true if `pn`, which is not above the highest, still has a bit.
     #[inline]
     fn remembers(&self, pn: u64) -> bool {
         self.highest / 64 - pn / 64 < self.seen.len() as u64
@@ -153,7 +154,7 @@ impl Window {
         self.seen[self.word(pn)] & 1 << (pn % 64) != 0
     }
 
-    /// Where `pn` has its bit: the words are a power of two in number.
+    /// Returns the word with the bit of `pn`: the number of words is a power of two.
     #[inline]
     fn word(&self, pn: u64) -> usize {
         (pn / 64) as usize & (self.seen.len() - 1)

@@ -1,4 +1,4 @@
-//! The SecY: what it protects, what it accepts, and how it is changed.
+//! The SecY: protection, validation, and changes.
 
 use std::sync::Arc;
 
@@ -14,28 +14,28 @@ use super::{
 use crate::wire::EtherType;
 use crate::wire::macsec::{ICV_LEN, SCI_LEN, TAG_LEN, TAG_OFFSET};
 
-/// Why a plan is none.
+/// Error in a plan.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum SecyError {
-    /// An association for sending cannot be made.
+    /// A transmit association is invalid.
     #[error("transmit association {0}: {1}")]
     Transmit(An, ChangeRefused),
-    /// An association that is received, or its channel, cannot be made.
+    /// A receive association, or its channel, is invalid.
     #[error("receive channel {0}: {1}")]
     Receive(Sci, ChangeRefused),
-    /// Two channels have the same name.
+    /// Two channels have the same SCI.
     #[error("receive channel {0}: there are two of that name")]
     DuplicateChannel(Sci),
     /// A confidentiality offset with an extended packet number suite (14.7, 14.8).
     #[error("XPN suites have no confidentiality offset")]
     Offset,
-    /// A window wider than the suite's packet numbers can be told apart (10.7.8).
+    /// The window exceeds the range of the suite's packet numbers (10.7.8).
     #[error("a replay window of an XPN suite is 0 to {}", SecyPlan::XPN_WINDOW_MAX)]
     Window,
-    /// The port number is not the one that the form implies.
+    /// The port number is not the one implied by the form of the SCI.
     #[error("this form of SCI implies another port number")]
     SciPort,
-    /// More EtherTypes pass beside the SecY than it remembers, or one that must not.
+    /// More uncontrolled EtherTypes than can be stored, or one that is not allowed.
     #[error(
         "up to {} EtherTypes are uncontrolled, none of them 0x8808 or 0x88e5",
         SecyPlan::UNCONTROLLED_MAX
@@ -50,7 +50,7 @@ pub struct Secy {
     sci: Sci,
     protect_data: bool,
     protect_pfc: bool,
-    /// EtherTypes that pass beside it, EAPOL the first.
+    /// EtherTypes that bypass the SecY, EAPOL first.
     uncontrolled: ArrayVec<EtherType, { SecyPlan::UNCONTROLLED_MAX + 1 }>,
     counters: SecyCounters,
     transmit: Transmit,
@@ -58,25 +58,24 @@ pub struct Secy {
 }
 
 impl Secy {
-    /// Octets that protection adds behind a frame: the check value.
+    /// Bytes that protection adds behind a frame: the ICV.
     pub const BACK: usize = ICV_LEN;
 
-    /// The most octets that protection adds.
+    /// Maximum number of bytes that protection adds.
     pub const OVERHEAD_MAX: usize = TAG_LEN + SCI_LEN + ICV_LEN;
 
-    /// Makes all keys ready.
+    /// Creates a SecY and initializes all keys.
     ///
     /// # Errors
-    /// [`SecyError`], which names what is wrong with the plan.
+    /// [`SecyError`], the first error of the plan.
     pub fn new(plan: &SecyPlan) -> Result<Self, SecyError> {
         Self::with_ciphers(plan, None)
     }
 
-    /// Makes all keys ready, now and later with those of these ciphers that there are, which are asked
-    /// first.
+    /// Creates a SecY that prefers these external ciphers for all keys, now and later.
     ///
     /// # Errors
-    /// [`SecyError`], which names what is wrong with the plan.
+    /// [`SecyError`], the first error of the plan.
     pub fn with_ciphers(
         plan: &SecyPlan,
         foreign: Option<Arc<dyn Ciphers>>,
@@ -108,37 +107,37 @@ impl Secy {
         Ok(secy)
     }
 
-    /// Octets that protection adds in front: 8, or 16 with an SCI.
+    /// Returns the bytes that protection adds in front: 8, or 16 with an SCI.
     #[must_use]
     #[inline]
     pub const fn front(&self) -> usize {
         self.transmit.front()
     }
 
-    /// Whether a frame that leaves, of which `head` is the beginning, has to be protected.
+    /// Returns true if a transmitted frame that begins with `head` must be protected.
     #[must_use]
     #[inline]
     pub fn protects(&self, head: &[u8]) -> bool {
         match ethertype(head) {
             Some(EtherType::MAC_CONTROL) => self.protect_pfc,
-            // What has no EtherType cannot be protected; what cannot be is not sent.
+            // A frame without an EtherType cannot be protected, and then is not sent.
             None => self.protect_data,
             Some(other) => self.protect_data && !self.passes(other),
         }
     }
 
-    /// Protects a frame. `room` is [`Secy::front`] octets, the frame without FCS, and [`Secy::BACK`]
-    /// octets more; all of it is what is to be sent.
+    /// Protects a frame. `room` consists of [`Secy::front`] bytes, the frame without FCS, and
+    /// [`Secy::BACK`] bytes; all of it is to be sent.
     ///
     /// # Errors
-    /// [`Refusal`], which is counted; the frame must not be sent, and is as it was.
+    /// [`Refusal`], which is counted; the frame must not be sent, and is unchanged.
     #[inline]
     pub fn protect(&mut self, room: &mut [u8]) -> Result<(), Refusal> {
         self.transmit.protect(room).inspect_err(|&why| self.counters.refuse(why))
     }
 
-    /// As [`Self::protect`], one after another, up to [`BATCH`](super::BATCH) frames; faster where the
-    /// ciphers take several at once. Bits of those that were refused, the first in the lowest.
+    /// Protects up to [`BATCH`](super::BATCH) frames in order; faster if the ciphers process
+    /// several at once. Returns a bit mask of the refused ones, the first in the lowest bit.
     #[inline]
     pub fn protect_all(&mut self, rooms: &mut [&mut [u8]]) -> u32 {
         let (mut refused, counters) = (0, &mut self.counters);
@@ -149,29 +148,29 @@ impl Secy {
         refused
     }
 
-    /// Counts data that leaves plain, as the port protects none.
+    /// Counts data frames sent plain, because the port does not protect data.
     #[inline]
     pub const fn note_untagged(&mut self, frames: u64) {
         self.counters.out_pkts_untagged += frames;
     }
 
-    /// Counts a frame that is not sent, as there is no room to protect it.
+    /// Counts a frame that is not sent, because there is no room to protect it.
     #[inline]
     pub const fn note_too_long(&mut self) {
         self.counters.out_pkts_too_long += 1;
     }
 
-    /// Counts a protected frame that came in and is discarded, as its octets are not in one piece.
+    /// Counts a received protected frame that is discarded, because its bytes are not contiguous.
     #[inline]
     pub const fn note_overrun(&mut self) {
         self.counters.in_pkts_overrun += 1;
     }
 
-    /// Decides about a frame that came in, whole and without FCS. What is accepted is decrypted in
-    /// place, and has its addresses behind what is to be taken off its front.
+    /// Accepts or discards a received frame, complete and without FCS. An accepted frame is
+    /// decrypted in place, and its addresses are moved behind the bytes to remove from its front.
     ///
     /// # Errors
-    /// [`Discard`], which is counted. What the frame then holds means nothing.
+    /// [`Discard`], which is counted. The contents of the frame are then undefined.
     #[inline]
     pub fn accept(&mut self, frame: &mut [u8]) -> Result<Accepted, Discard> {
         match ethertype(frame) {
@@ -187,10 +186,10 @@ impl Secy {
         }
     }
 
-    /// Changes keys and what goes with them. Takes memory, unlike everything that frames do.
+    /// Changes keys and their parameters. Allocates memory, unlike the processing of frames.
     ///
     /// # Errors
-    /// [`ChangeRefused`], and nothing was changed.
+    /// [`ChangeRefused`]; the state is then unchanged.
     pub fn change(&mut self, change: &SecyChange) -> Result<(), ChangeRefused> {
         let found = |there: bool, an| if there { Ok(()) } else { Err(ChangeRefused::NoSa(an)) };
         match *change {
@@ -218,7 +217,7 @@ impl Secy {
         }
     }
 
-    /// What it counted and where its associations are.
+    /// Returns the counters and the state of the associations.
     #[must_use]
     pub fn snapshot(&self) -> SecySnapshot {
         let built_in = self.transmit.built_in() + self.receive.built_in();
@@ -276,7 +275,7 @@ impl SecyCounters {
     }
 }
 
-/// What of a plan concerns more than one association.
+/// Checks the parts of a plan that concern more than one association.
 fn check(plan: &SecyPlan) -> Result<(), SecyError> {
     let xpn = plan.suite.is_xpn();
     let window = plan.replay_window.unwrap_or(0);
@@ -306,12 +305,12 @@ fn check(plan: &SecyPlan) -> Result<(), SecyError> {
     }
 }
 
-/// The associations that are there.
+/// Returns the associations that exist.
 fn present(all: &[Option<SaPlan>; 4]) -> impl Iterator<Item = (An, &SaPlan)> {
     An::ALL.into_iter().zip(all).filter_map(|(an, sa)| Some((an, sa.as_ref()?)))
 }
 
-/// Type or length behind the addresses, if it is there.
+/// Returns the type or length field after the addresses, if present.
 #[inline]
 fn ethertype(frame: &[u8]) -> Option<EtherType> {
     let octets: &[u8; 2] = frame.get(12..)?.first_chunk()?;

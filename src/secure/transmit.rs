@@ -1,4 +1,4 @@
-//! The channel that is sent on (802.1AE 10.5).
+//! The transmit channel (802.1AE 10.5).
 
 use arrayvec::ArrayVec;
 
@@ -10,13 +10,13 @@ use super::{
 };
 use crate::wire::macsec::{self, Channel, ICV_LEN, SHORT, TAG_OFFSET};
 
-/// Why a frame was not protected, and so must not be sent.
+/// Reason for not protecting a frame, which then must not be sent.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, thiserror::Error)]
 pub enum Refusal {
-    /// There is no association to send with.
+    /// There is no transmit association.
     #[error("no association to send with")]
     NoSa,
-    /// The association's packet numbers are used up.
+    /// The association's packet numbers are exhausted.
     #[error("packet numbers used up")]
     Exhausted,
     /// The frame has no EtherType.
@@ -24,17 +24,17 @@ pub enum Refusal {
     TooShort,
 }
 
-/// One association for sending.
+/// A transmit association.
 #[derive(Debug)]
 pub(super) struct TransmitSa {
     cipher: Cipher,
-    /// The next frame's number; 0 when they are used up.
+    /// Packet number of the next frame; 0 when exhausted.
     next: u64,
     last: u64,
 }
 
 impl TransmitSa {
-    /// Takes the next number, for good.
+    /// Takes the next packet number.
     #[inline]
     fn draw(&mut self) -> Option<u64> {
         let pn = self.next;
@@ -49,21 +49,21 @@ impl Live for TransmitSa {
     }
 }
 
-/// What a frame with its SecTAG is to be sealed with.
+/// Parameters to seal a frame that has its SecTAG.
 struct Ready {
     an: An,
     pn: u64,
     readable: usize,
 }
 
-/// The channel.
+/// The transmit channel.
 #[derive(Debug)]
 pub(super) struct Transmit {
     sci: Sci,
     form: SciForm,
-    /// Octets of SecTAG.
+    /// Bytes of SecTAG.
     front: usize,
-    /// Octets behind the SecTAG that stay readable; nothing where all do.
+    /// Bytes after the SecTAG that are not encrypted; `None` if none are encrypted.
     offset: Option<usize>,
     encoding: An,
     rollover_at: Option<u64>,
@@ -72,7 +72,7 @@ pub(super) struct Transmit {
 }
 
 impl Transmit {
-    /// The channel without its associations.
+    /// Creates the channel without its associations.
     pub(super) fn new(plan: &SecyPlan) -> Self {
         Self {
             sci: plan.sci,
@@ -99,12 +99,12 @@ impl Transmit {
         &self.associations
     }
 
-    /// How many associations have the built-in cipher.
+    /// Returns the number of associations with the built-in cipher.
     pub(super) fn built_in(&self) -> u32 {
         self.associations.count(|sa| sa.cipher.is_built_in())
     }
 
-    /// Installs an association that was checked by its caller against those that are received.
+    /// Installs an association that its caller checked against the receive associations.
     pub(super) fn install(
         &mut self,
         an: An,
@@ -119,7 +119,7 @@ impl Transmit {
         Ok(())
     }
 
-    /// Sends with `an` from now on. False if it is not there.
+    /// Transmits with `an` from now on. Returns false if it does not exist.
     pub(super) fn encode_with(&mut self, an: An) -> bool {
         let there = self.associations.get(an).is_some();
         if there {
@@ -132,7 +132,7 @@ impl Transmit {
         self.associations.remove(an)
     }
 
-    /// Protects the frame that starts `front` octets into `room` and ends 16 octets before its end.
+    /// Protects the frame that starts `front` bytes into `room` and ends 16 bytes before its end.
     #[inline]
     pub(super) fn protect(&mut self, room: &mut [u8]) -> Result<(), Refusal> {
         let Ready { an, pn, readable } = self.tag(room)?;
@@ -140,14 +140,14 @@ impl Transmit {
         Ok(())
     }
 
-    /// As [`Self::protect`], each of up to [`BATCH`] frames, and says of each that was refused why.
+    /// Protects up to [`BATCH`] frames, and reports the reason for each refused one.
     pub(super) fn protect_all(
         &mut self,
         rooms: &mut [&mut [u8]],
         mut refused: impl FnMut(usize, Refusal),
     ) {
         let mut jobs: ArrayVec<Job<'_>, BATCH> = ArrayVec::new();
-        // What the frames in `jobs` have in common.
+        // Common parameters of the frames in `jobs`.
         let mut common = (self.encoding, None);
         for (n, room) in rooms.iter_mut().enumerate() {
             let Ready { an, pn, readable } = match self.tag(room) {
@@ -180,7 +180,7 @@ impl Transmit {
         &self.associations.get(an).expect("a number was drawn from it").cipher
     }
 
-    /// Makes all of a protected frame but what is encrypted and the check value.
+    /// Writes the SecTAG and clear parts of a protected frame, without encryption and ICV.
     #[inline]
     fn tag(&mut self, room: &mut [u8]) -> Result<Ready, Refusal> {
         let taken = TAG_OFFSET + self.front + ICV_LEN;
@@ -209,7 +209,7 @@ impl Transmit {
         Ok(Ready { an, pn, readable })
     }
 
-    /// The association that is sent with and its next number, after a rollover that is due.
+    /// Returns the association in use and its next packet number, after a rollover that is due.
     #[inline]
     fn draw(&mut self) -> Result<(An, u64), Refusal> {
         if let Some(at) = self.rollover_at {
@@ -220,7 +220,7 @@ impl Transmit {
         Ok((self.encoding, pn))
     }
 
-    /// Goes on with the next association where the one in use has reached `at` and the next has not.
+    /// Rolls over to the next association if the one in use has reached `at` and the next has not.
     fn roll_over(&mut self, at: u64) {
         let reached = |sa: &TransmitSa| sa.next == 0 || sa.next >= at;
         let due = self.associations.get(self.encoding).is_some_and(reached);
@@ -230,8 +230,8 @@ impl Transmit {
         }
     }
 
-    /// How this frame names the channel. A source address names it only where it is the channel's: a
-    /// bridge's frames of other stations leave the name out (9.5).
+    /// Returns the identification of the channel in this frame. A source address identifies it only
+    /// if it is the channel's: a bridge's frames of other stations omit it (9.5).
     #[inline]
     fn channel(&self, addresses: &[u8; TAG_OFFSET]) -> Channel {
         let own = || addresses[6..] == self.sci.mac.0;

@@ -1,4 +1,4 @@
-//! An agent against octets made by hand, and two agents against each other.
+//! An agent against hand-made frames, and two agents against each other.
 
 mod negotiation;
 mod pair;
@@ -11,12 +11,12 @@ use crate::time::{Duration, Instant};
 use crate::units::{Mac, PrioritySet};
 use crate::wire::lldp::{self, Id, Repr, TlvType, View, Writer};
 
-/// The address of station `last`.
+/// Returns the address of station `last`.
 fn mac(last: u8) -> Mac {
     Mac([2, 0, 0, 0, 0, last])
 }
 
-/// The point `ms` after the start of the world.
+/// Returns the time `ms` after time zero.
 fn at(ms: u64) -> Instant {
     Instant::ZERO + Duration::from_millis(ms)
 }
@@ -39,7 +39,7 @@ fn dcbx_plan(last: u8, willing: bool, enable: u8) -> DcbxPlan {
     DcbxPlan { pfc: Some(pfc_plan(willing, enable)), ..DcbxPlan::new(mac(last)) }
 }
 
-/// An agent with LLDP alone, its link up since the start of the world.
+/// Returns an agent with LLDP alone, its link up since time zero.
 fn plain(last: u8) -> Lldp {
     started(Lldp::new(&lldp_plan(last), None))
 }
@@ -49,13 +49,13 @@ fn started(mut agent: Lldp) -> Lldp {
     agent
 }
 
-/// What the agent sends at `now`, if anything.
+/// Returns the frame that the agent sends at `now`, if any.
 fn taken(agent: &mut Lldp, now: Instant) -> Option<Vec<u8>> {
     let mut buf = [0; FRAME_MAX];
     agent.take(now, &mut buf).map(|len| buf[..len].to_vec())
 }
 
-/// A frame of neighbour `last` with a time to live, and whatever `more` adds.
+/// Returns a frame of neighbour `last` with a TTL and the TLVs that `more` adds.
 fn heard(last: u8, ttl: u16, more: impl Fn(&mut Writer<'_>)) -> Vec<u8> {
     let mut buf = [0; 1500];
     let head = Repr {

@@ -1,10 +1,10 @@
-//! What two ports agree on (802.1Q 38.4).
+//! Negotiation of two ports (802.1Q 38.4).
 
 use super::*;
 use crate::units::Priority;
 use crate::wire::dcbx::{self, ets, pfc, subtype};
 
-/// An agent that heard one frame of a peer at `peer`, made by an agent with that plan.
+/// Returns an agent with plan `mine` that received one frame of an agent with plan `peer`.
 fn after(mine: &DcbxPlan, peer: &DcbxPlan) -> Lldp {
     let mut agent = started(Lldp::new(&lldp_plan(mine.mac.0[5]), Some(mine)));
     agent.on_frame(at(0), &said(peer));

@@ -4,15 +4,15 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// How long a frame is under way.
+/// Flight time of a frame.
 const FLIGHT: Duration = Duration::from_micros(5);
 
-/// The line, its two ends, and what is under way. Time goes from event to event.
+/// The line, its two ends, and the frames in flight. Time goes from event to event.
 struct Line {
     ends: [Lldp; 2],
     flying: Vec<(Instant, usize, Vec<u8>)>,
     now: Instant,
-    /// Of every ten frames, which are lost.
+    /// Lost frames out of every ten.
     lost: [bool; 10],
     sent: usize,
     trace: Vec<(Instant, usize, Vec<u8>)>,
@@ -25,7 +25,7 @@ impl Line {
         Self { ends, flying: Vec::new(), now, lost, sent: 0, trace }
     }
 
-    /// Delivers what has arrived, and sends what is due.
+    /// Delivers the frames that have arrived, and sends those that are due.
     fn step(&mut self) {
         let now = self.now;
         while let Some(at) = self.flying.iter().position(|(due, ..)| *due <= now) {
@@ -73,7 +73,7 @@ fn minutes(n: u64) -> Instant {
     at(60_000 * n)
 }
 
-/// Losses with at least one whole frame out of ten.
+/// Losses with at least one frame out of ten delivered.
 fn losses() -> impl Strategy<Value = [bool; 10]> {
     any::<[bool; 10]>().prop_filter("all are lost", |lost| lost.contains(&false))
 }
@@ -81,7 +81,7 @@ fn losses() -> impl Strategy<Value = [bool; 10]> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Where one end at least is willing, both end with the same priorities, whatever is lost.
+    /// If at least one end is willing, both get the same priorities, under any losses.
     #[test]
     fn both_ends_come_to_the_same_pfc(
         enables in any::<[u8; 2]>(), willing in any::<[bool; 2]>(), lost in losses(),
@@ -98,7 +98,7 @@ proptest! {
         line.run(minutes(1), &[]);
         line.lost = lost;
         line.run(minutes(2), &[]);
-        // Lost frames may let a neighbour age; a line that is whole again mends that.
+        // Lost frames may let a neighbour age; a line without losses restores it.
         line.lost = [false; 10];
         line.run(minutes(5), &[]);
         let [a, b] = line.enables();
@@ -128,7 +128,7 @@ proptest! {
         prop_assert_eq!(line.enables(), [PrioritySet(enable); 2]);
     }
 
-    /// Asking more often than need be changes nothing.
+    /// Extra polls change nothing.
     #[test]
     fn polls_in_between_change_nothing(
         lost in losses(), extra in prop::collection::vec(0_u64..240_000_000, 0..200)

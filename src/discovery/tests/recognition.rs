@@ -1,17 +1,17 @@
-//! Topology Recognition over whole networks: levels follow from where the servers are.
+//! Topology Recognition over whole networks: levels follow from the positions of the servers.
 
 use proptest::prelude::*;
 
 use super::super::recognition::Recognition;
 use super::*;
 
-/// Systems, and links between them by their numbers; a link's place in the list of a system's links is
-/// its port.
+/// Systems, and links between them by system number; a link's index in the list of a system's links
+/// is its port.
 struct Network {
     systems: Vec<Recognition>,
     servers: Vec<bool>,
     links: Vec<(usize, usize)>,
-    /// Which links are up.
+    /// State of each link.
     up: Vec<bool>,
 }
 
@@ -29,7 +29,8 @@ impl Network {
         before.filter(|(a, b)| *a == system || *b == system).count()
     }
 
-    /// One end of a link hears what the other says. True if that changed what it says itself.
+    /// Delivers one end's advertisement to the other. Returns true if that changed the receiver's
+    /// own.
     fn hear(&mut self, link: usize, swapped: bool) -> bool {
         let (a, b) = self.links[link];
         let (from, to) = if swapped { (b, a) } else { (a, b) };
@@ -40,8 +41,8 @@ impl Network {
         self.systems[to] != before
     }
 
-    /// Everybody hears everybody, in an order that `seed` picks, until nobody has news; gives how often
-    /// everybody was heard.
+    /// Delivers all advertisements, in an order that `seed` selects, until none changes; returns
+    /// the number of rounds.
     fn settle(&mut self, mut seed: u64) -> usize {
         for round in 0..2_000 {
             let mut changed = false;
@@ -68,7 +69,7 @@ impl Network {
         self.systems[system].said(self.port(link, system)).orientation
     }
 
-    /// Links away from the nearest server, where there is a way to one.
+    /// Returns the number of links to the nearest server, if reachable.
     fn distances(&self) -> Vec<Option<u8>> {
         let mut all: Vec<_> = self.servers.iter().map(|server| server.then_some(0)).collect();
         for _ in 0..all.len() {
@@ -104,7 +105,7 @@ fn a_leaf_is_above_its_servers_and_a_spine_above_its_leaves() {
         assert_eq!((of(0, 0), of(0, 2)), (Orientation::Downlink, Orientation::Uplink));
         assert_eq!((of(6, 2), of(6, 5)), (Orientation::Downlink, Orientation::Uplink));
         assert_eq!((of(10, 2), of(10, 3)), (Orientation::Crosslink, Orientation::Crosslink));
-        // A leaf without servers is above the spines, as far as anybody can tell.
+        // A leaf without servers is above the spines by the available information.
         assert_eq!((of(2, 0), of(2, 4)), (Orientation::Uplink, Orientation::Downlink));
     }
 }
@@ -157,9 +158,8 @@ fn networks() -> impl Strategy<Value = (Vec<Device>, Vec<(usize, usize)>)> {
 }
 
 proptest! {
-    /// Whatever the network and whatever the order in which systems hear each other: who can reach a
-    /// server is as many levels up as links away from the nearest, and links that fail or come back
-    /// leave nothing behind.
+    /// For any network and any order of messages: the level of a system with a path to a server is
+    /// its number of links to the nearest, and links that fail or return leave no stale level.
     #[test]
     fn levels_are_distances_to_the_nearest_server(
         (devices, links) in networks(), seed in any::<u64>(),

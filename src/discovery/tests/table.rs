@@ -1,4 +1,4 @@
-//! Who is there (802.1AB-2016 9.2.7), and what is counted of what they send.
+//! The table of neighbours (802.1AB-2016 9.2.7), and the counters of received frames.
 
 use proptest::prelude::*;
 
@@ -34,7 +34,7 @@ fn a_neighbour_comes_changes_and_ages() {
 }
 
 impl Lldp {
-    /// When a neighbour ages, where nothing is to be sent before.
+    /// Returns the time at which a neighbour ages, if nothing is to be sent before.
     fn next_ageout_is_planned(&mut self) -> Instant {
         let mut buf = [0; FRAME_MAX];
         while self.next_deadline() < at(180_000) {
@@ -202,7 +202,7 @@ fn events_that_nobody_fetches_are_counted_and_the_latest_kept() {
     assert_eq!(events(&mut agent).len(), 16);
 }
 
-/// All that a port can say, said by one agent and heard by another.
+/// All information that a port can advertise, sent by one agent and received by another.
 #[test]
 fn what_one_agent_says_another_one_hears() {
     let mut lldp = lldp_plan(2);
@@ -269,7 +269,7 @@ fn what_one_agent_says_another_one_hears() {
 }
 
 proptest! {
-    /// Whatever arrives: nothing breaks, the table stays in its bounds, and the counters add up.
+    /// For any input: no panic, the table stays within its bounds, and the counters add up.
     #[test]
     fn frames_that_are_damaged_anywhere_are_counted_and_nothing_else(
         hits in prop::collection::vec((0_usize..200, any::<u8>(), 0_u8..12, 0_u16..3), 0..60)

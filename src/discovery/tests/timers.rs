@@ -1,9 +1,9 @@
-//! When an agent sends (802.1AB-2016 9.2.8, 9.2.9).
+//! Transmit times of an agent (802.1AB-2016 9.2.8, 9.2.9).
 
 use super::*;
 
-/// Runs the agent from deadline to deadline up to `end` and gives the times, in milliseconds, at
-/// which it sent.
+/// Runs the agent from deadline to deadline up to `end` and returns its transmit times, in
+/// milliseconds.
 fn sends(agent: &mut Lldp, from: Instant, end: Instant) -> Vec<u64> {
     let (mut times, mut now) = (Vec::new(), from);
     while now <= end {

@@ -1,4 +1,4 @@
-//! Ciphers from elsewhere: the same frames, one by one and several at once, and no frame less.
+//! External ciphers: identical frames, individually and in batches, without loss.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use super::cross::seal;
 use super::*;
 
-/// Another library's AES-128-GCM; it has no other, and does not open.
+/// AES-128-GCM of another library; other suites and opening are declined.
 #[derive(Debug)]
 struct Sealers;
 
@@ -67,7 +67,7 @@ proptest! {
             Some(_) if suite.is_xpn() => Some(ConfidentialityOffset::Zero),
             other => other,
         };
-        // Numbers end within the burst, or go over to the next association's.
+        // Packet numbers end within the burst, or roll over to the next association.
         plan.rollover_at = rollover;
         plan.transmit[1] = Some(sa(suite, 11, suite.last_pn() - left));
         let ciphers = || foreign.then(|| Arc::new(Sealers) as Arc<dyn Ciphers>);
@@ -92,7 +92,7 @@ fn a_snapshot_says_whose_cipher_it_is() {
         let plan = plan(suite, ALICE, BOB);
         let built_in = Secy::new(&plan).unwrap().snapshot();
         assert_eq!((built_in.cipher, built_in.declined), ("aws-lc-rs", 0));
-        // The one that receives is declined, and with longer keys the one that sends is too.
+        // The receive association is declined, and with longer keys the transmit one too.
         let mut secy = Secy::with_ciphers(&plan, Some(Arc::new(Sealers))).unwrap();
         let declined = if suite.key_len() == 16 { 1 } else { 2 };
         assert_eq!((secy.snapshot().cipher, secy.snapshot().declined), ("sealers", declined));

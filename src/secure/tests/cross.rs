@@ -1,4 +1,4 @@
-//! The SecY against another library's GCM and SecTAGs that are put together here by hand.
+//! The SecY against another library's GCM and SecTAGs built by hand.
 
 use aes_gcm::aead::{AeadInPlace, KeyInit};
 use aes_gcm::{Aes128Gcm, Aes256Gcm};
@@ -19,7 +19,7 @@ pub(super) fn seal(key: &[u8], nonce: [u8; 12], readable: &[u8], text: &mut [u8]
     tag.unwrap().to_vec()
 }
 
-/// 802.1AE clauses 9 and 14 for one frame: `association` is the one that `plan` sends with.
+/// Returns the frame by 802.1AE clauses 9 and 14: `association` is the one that `plan` sends with.
 fn expected(plan: &SecyPlan, key: &[u8], association: &SaPlan, frame: &[u8]) -> Vec<u8> {
     let sci = plan.sci.octets();
     let pn = association.pn.to_be_bytes();

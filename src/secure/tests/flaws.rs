@@ -1,10 +1,10 @@
-//! What is not what its sender sent: refused, each under its own name, and never delivered.
+//! Frames that are not authentic: discarded, each with its reason, and never delivered.
 
 use proptest::prelude::*;
 
 use super::*;
 
-/// How often `secy` discarded for this reason.
+/// Returns the number of frames that `secy` discarded for this reason.
 fn counted(secy: &Secy, why: Discard) -> u64 {
     let all = secy.snapshot();
     let channels = || all.receive.iter().flatten().map(|sc| sc.counters);
@@ -21,7 +21,7 @@ fn counted(secy: &Secy, why: Discard) -> u64 {
     }
 }
 
-/// Why `secy` discards `frame`, which it counts under that name.
+/// Returns the reason for which `secy` discards `frame`, and checks its counter.
 fn refused(secy: &mut Secy, frame: &[u8]) -> Discard {
     let before = secy.snapshot();
     let why = accept(secy, frame).expect_err("not what was sent");
@@ -64,7 +64,7 @@ fn no_truncated_frame_is_delivered() {
             match why {
                 Discard::Runt => assert!(n < 14),
                 Discard::BadTag => assert!(n >= 14),
-                // Where the length is not said, a shorter frame may be well formed.
+                // If the SL field is 0, a shorter frame may be well formed.
                 Discard::NotValid => assert!(n >= 12 + 8 + 48 + 16),
                 other => panic!("{n} octets: {other:?}"),
             }
@@ -79,7 +79,7 @@ fn no_longer_frame_is_delivered() {
         for more in 1..20 {
             let longer = [sealed, &vec![0; more]].concat();
             if sealed[15] != 0 && longer.len() <= 60 {
-                continue; // That is padding.
+                continue; // Padding.
             }
             let why = refused(bob, &longer);
             let named = if sealed[15] == 0 { Discard::NotValid } else { Discard::BadTag };
@@ -102,7 +102,7 @@ fn no_frame_with_a_flipped_bit_is_delivered() {
                 12..14 => &[Discard::NoTag],
                 14 => &[Discard::BadTag, Discard::NoSa, Discard::NotValid],
                 15 => &[Discard::BadTag],
-                // Number 1 becomes 0, or another one.
+                // Number 1 becomes 0, or another number.
                 16..20 => &[Discard::BadTag, Discard::Late, Discard::NotValid],
                 20..28 if explicit => &[Discard::NoSa],
                 _ => &[Discard::NotValid],
@@ -164,7 +164,7 @@ fn a_frame_that_is_thrown_back_is_nobodys() {
     }
 }
 
-/// Octets that look like a protected frame as far as somebody without the key can make them.
+/// Frames that resemble a protected one, as built without the key.
 fn forged() -> impl Strategy<Value = Vec<u8>> {
     let plausible = (
         proptest::sample::select(&[0x20_u8, 0x2c, 0x00, 0x0c, 0x40, 0x4c, 0x10, 0x1c][..]),
@@ -208,7 +208,7 @@ proptest! {
         let eapol = frames.iter().filter(|frame| frame.get(12..14) == Some(&[0x88, 0x8e])).count();
         let discarded: u64 = names.iter().map(|&why| counted(&bob, why)).sum();
         prop_assert_eq!(discarded, (frames.len() - eapol) as u64);
-        // And none of it disturbed what is real.
+        // Valid frames are still accepted.
         let sealed = protect(&mut alice, &pause()).unwrap();
         prop_assert_eq!(accept(&mut bob, &sealed), Ok(pause()));
         prop_assert!(accept(&mut bob, &sealed).is_err(), "a replay");

@@ -1,4 +1,4 @@
-//! The SecY as its port uses it: frames in a room, and what comes out at the other end.
+//! The SecY as used by its port: frames in a buffer with room, and the result at the other end.
 
 mod ciphers;
 mod cross;
@@ -27,13 +27,13 @@ pub(super) fn an(n: u8) -> An {
     An::new(n).unwrap()
 }
 
-/// A key of `suite`, another one for each `n`.
+/// Returns a key of `suite`, different for each `n`.
 pub(super) fn sa(suite: CipherSuite, n: u8, pn: u64) -> SaPlan {
     let key = Sak::new(&vec![n; suite.key_len()]).unwrap();
     SaPlan { key, pn, ssci: u32::from(n), salt: [n ^ 0x55; 12] }
 }
 
-/// Sends on `own` with key 10 at number 0, and receives `peer` with key 20.
+/// Returns a plan that sends on `own` with key 10 at number 0, and receives `peer` with key 20.
 pub(super) fn plan(suite: CipherSuite, own: Sci, peer: Sci) -> SecyPlan {
     SecyPlan {
         sci_form: SciForm::Explicit,
@@ -46,7 +46,7 @@ pub(super) fn plan(suite: CipherSuite, own: Sci, peer: Sci) -> SecyPlan {
     }
 }
 
-/// Two ends of a link, Alice's and Bob's, after `tune` had both plans.
+/// Returns two ends of a link, Alice's and Bob's, after `tune` changed both plans.
 pub(super) fn pair(suite: CipherSuite, tune: impl Fn(&mut SecyPlan)) -> (Secy, Secy) {
     let mut alice = plan(suite, ALICE, BOB);
     let mut bob = plan(suite, BOB, ALICE);
@@ -56,7 +56,7 @@ pub(super) fn pair(suite: CipherSuite, tune: impl Fn(&mut SecyPlan)) -> (Secy, S
     (Secy::new(&alice).unwrap(), Secy::new(&bob).unwrap())
 }
 
-/// A frame of data from Alice, `len` octets long.
+/// Returns a data frame from Alice of `len` bytes.
 pub(super) fn data(len: usize) -> Vec<u8> {
     let mut frame: Vec<u8> = (0..len).map(|n| n as u8).collect();
     let addressed = BOB.mac.0.into_iter().chain(ALICE.mac.0).chain([0x08, 0x00]);
@@ -64,7 +64,7 @@ pub(super) fn data(len: usize) -> Vec<u8> {
     frame
 }
 
-/// A PFC frame from Alice that pauses priority 3.
+/// Returns a PFC frame from Alice that pauses priority 3.
 pub(super) fn pause() -> Vec<u8> {
     let mut repr = pfc::Repr::new(ALICE.mac);
     repr.set(Priority::new(3).unwrap(), Quanta::MAX);
@@ -73,20 +73,20 @@ pub(super) fn pause() -> Vec<u8> {
     frame
 }
 
-/// What `secy` makes of `frame`.
+/// Returns the protected `frame`.
 pub(super) fn protect(secy: &mut Secy, frame: &[u8]) -> Result<Vec<u8>, Refusal> {
     let mut room = [&vec![0xee; secy.front()], frame, &[0xee; Secy::BACK]].concat();
     secy.protect(&mut room).map(|()| room)
 }
 
-/// What `secy` delivers of `frame`.
+/// Returns the frame that `secy` delivers.
 pub(super) fn accept(secy: &mut Secy, frame: &[u8]) -> Result<Vec<u8>, Discard> {
     let mut octets = frame.to_vec();
     let Accepted { front, back } = secy.accept(&mut octets)?;
     Ok(octets[front..octets.len() - back].to_vec())
 }
 
-/// The counters of the first channel that `secy` receives.
+/// Returns the counters of the first receive channel of `secy`.
 pub(super) fn received(secy: &Secy) -> ReceiveCounters {
     secy.snapshot().receive[0].unwrap().counters
 }
@@ -132,7 +132,7 @@ fn nothing_shows_a_key() {
     let change = SecyChange::InstallTransmit { an: an(1), sa: plan.transmit[0].clone().unwrap() };
     let secy = Secy::new(&plan).unwrap();
     for shown in [format!("{plan:?}"), format!("{change:?}"), format!("{secy:?}")] {
-        // In decimal and in hexadecimal, and not as its digest's octets either.
+        // In decimal and in hexadecimal, and no bytes of its digest either.
         assert!(!shown.contains("199") && !shown.contains("c7, c7"), "{shown}");
         assert!(shown.contains("octets)") || shown.contains("Cipher(..)"), "{shown}");
     }

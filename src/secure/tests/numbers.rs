@@ -1,8 +1,8 @@
-//! Packet numbers: never used twice, never wrapped, and accepted as the window says.
+//! Packet numbers: never reused, never wrapped, and accepted within the window.
 
 use super::*;
 
-/// Both ends of `suite`, Alice's numbers starting at `pn`.
+/// Returns both ends with `suite`, Alice's numbers starting at `pn`.
 fn starting_at(suite: CipherSuite, pn: u64, tune: impl Fn(&mut SecyPlan)) -> (Secy, Secy) {
     pair(suite, |plan| {
         let alice = plan.sci == ALICE;
@@ -77,7 +77,7 @@ fn sending_rolls_over_where_the_next_association_is_fresh() {
             assert_eq!(accept(&mut bob, &sealed), Ok(data(60)));
         }
     }
-    // Number 0 was used that far before, so that sending stays with the last.
+    // Number 0 was used up to there before, so transmission stays with the last.
     let sealed = protect(&mut alice, &data(60)).unwrap();
     assert_eq!((sealed[14] & 3, sealed[19]), (3, 11));
     alice.change(&SecyChange::InstallTransmit { an: an(0), sa: sa(suite, 40, 1) }).unwrap();

@@ -1,8 +1,8 @@
-//! What is protected, what is demanded, and what a plan must not say.
+//! Protection, policy for received frames, and invalid plans.
 
 use super::*;
 
-/// Both ends, with integrity alone and `validate`.
+/// Returns both ends, with integrity only and `validate`.
 fn readable(validate: Validate) -> (Secy, Secy) {
     pair(CipherSuite::GcmAes128, |plan| {
         plan.confidentiality = None;
@@ -142,7 +142,7 @@ fn an_offset_leaves_so_much_readable() {
             let secure = &sealed[28..sealed.len() - 16];
             let same = secure.iter().zip(&frame[12..]).take_while(|(a, b)| a == b).count();
             let readable = readable.min(len - 12);
-            // An octet is its own cipher once in 256 times.
+            // A byte equals its ciphertext once in 256 times.
             assert!((readable..=readable + 4).contains(&same), "{same} of {len}, {readable}");
             assert_eq!(sealed[14] & 0x0c, if confidentiality.is_some() { 0x0c } else { 0 });
             assert_eq!(usize::from(sealed[15]), if len < 60 { len - 12 } else { 0 });
@@ -171,7 +171,7 @@ fn each_form_of_sci_finds_its_channel() {
         let sealed = protect(&mut alice, &data(60)).unwrap();
         assert_eq!(accept(&mut bob, &sealed), Ok(data(60)));
 
-        // With a second channel, a frame that names none is nobody's.
+        // With a second channel, a frame without identification has no channel.
         receiver.receive.push(ReceiveScPlan {
             sci: Sci { port: 77, ..BOB },
             associations: [const { None }; 4],
@@ -180,7 +180,7 @@ fn each_form_of_sci_finds_its_channel() {
         let named = if form == SciForm::Implied { Err(Discard::NoSa) } else { Ok(data(60)) };
         assert_eq!(accept(&mut bob, &sealed), named);
 
-        // A bridge's frames have other sources, which name nothing.
+        // A bridge's frames have other sources, which identify no channel.
         let mut foreign = data(60);
         foreign[11] ^= 0x40;
         let sealed = protect(&mut alice, &foreign).unwrap();

@@ -1,4 +1,4 @@
-//! The public vectors, to the bit and both ways.
+//! The public test vectors, bit by bit in both directions.
 
 use super::*;
 use crate::wire::macsec::{Channel, Repr, TAG_OFFSET};
@@ -48,7 +48,7 @@ fn vectors() -> Vec<Vector> {
     vectors
 }
 
-/// The channel, how its frames name it, and the association, as the protected frame says.
+/// Returns the channel, its identification in frames, and the association of the protected frame.
 fn channel(vector: &Vector) -> (Sci, SciForm, An, SaPlan) {
     let tag = Repr::parse(&vector.sealed).unwrap();
     assert_eq!(tag.encrypted, vector.encrypted, "{}", vector.name);

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use crate::secure::replay::{Age, Window};
 
-/// What 802.1AE says of a number, and whether it came before.
+/// Rules of 802.1AE for a packet number, and a record of those received.
 struct Model {
     size: Option<u64>,
     floor: u64,
@@ -31,7 +31,7 @@ impl Model {
     }
 }
 
-/// Where the next number is, seen from the highest so far.
+/// Steps to the next number, relative to the highest so far.
 fn steps() -> impl Strategy<Value = Vec<i64>> {
     let step = prop_oneof![4 => -3..4_i64, 3 => -200..200_i64, 1 => -3000..3000_i64];
     proptest::collection::vec(step, 1..400)

@@ -130,7 +130,7 @@ fn forged_ones_are_refused_and_the_true_one_still_counts() {
     for forged in [
         Response { psn: 77, ..good },                         // never sent
         Response { t1: good.t1 + 1, ..good },                 // sent at another time
-        Response { t3: good.t2 - 1, ..good },                 // sent before received
+        Response { t3: good.t2 - 1, ..good },                 // turnaround too long
         Response { t3: good.t2 + whole + slack + 1, ..good }, // turnaround longer than the round trip
         Response { t2: 0, t3: u64::MAX, ..good },
     ] {
