@@ -1,4 +1,4 @@
-//! `sluice check`: what a switch, lab or generator file comes to, before any frame is sent.
+//! `sluice check`: validates a switch, lab or generator file and prints the resolved configuration.
 
 mod agents;
 mod calc;
@@ -25,21 +25,21 @@ use crate::{otg, printable, report};
 use lab_view::LabView;
 use view::SwitchView;
 
-/// The exit status for input that is no good.
+/// Exit status of invalid input.
 const BAD_INPUT: u8 = 2;
 
-/// Check switch, lab and generator files: print what each comes to, or all that is wrong with it.
+/// Validate switch, lab and generator files: print the resolved configuration, or all errors.
 #[derive(Args, Clone, Debug)]
 pub struct CheckArgs {
-    /// The files, YAML or JSON; which kind each is shows from its fields.
+    /// Files, YAML or JSON; their kinds are detected from their fields.
     #[arg(value_name = "FILE", required_unless_present = "schema")]
     pub files: Vec<PathBuf>,
 
-    /// How results are printed.
+    /// Format of the results.
     #[arg(long, value_enum, default_value_t = Format::Table)]
     pub format: Format,
 
-    /// Print the JSON Schema of a kind of file and do nothing else.
+    /// Print the JSON Schema of a kind of file and exit.
     #[arg(
         long,
         conflicts_with = "files",
@@ -49,12 +49,12 @@ pub struct CheckArgs {
     )]
     pub schema: Option<Kind>,
 
-    /// The files are for another machine: do not ask whether their cores exist here.
+    /// Do not check cores and memory against this machine, for files of another machine.
     #[arg(long)]
     pub elsewhere: bool,
 }
 
-/// Kinds of files.
+/// Kinds of files that have a schema.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum Kind {
     /// Switch files.
@@ -63,7 +63,7 @@ pub enum Kind {
     Lab,
 }
 
-/// A generator file, for JSON.
+/// A generator file as JSON.
 #[derive(Serialize)]
 struct TestView {
     ports: Vec<String>,
@@ -77,16 +77,16 @@ impl TestView {
     }
 }
 
-/// How results are printed.
+/// Format of the results.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum Format {
-    /// Tables for people.
+    /// Tables.
     Table,
-    /// One JSON document for programs.
+    /// One JSON document.
     Json,
 }
 
-/// What is found out about one file.
+/// Result for one file.
 #[derive(Serialize)]
 struct Verdict {
     file: String,
@@ -103,7 +103,7 @@ struct Verdict {
     generator: Option<TestView>,
 }
 
-/// A finding, for JSON.
+/// A finding as JSON.
 #[derive(Serialize)]
 struct Remark {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -125,10 +125,10 @@ impl From<&Finding> for Remark {
     }
 }
 
-/// Checks the files: 0 when all are good, 2 when one is not.
+/// Checks the files: status 0 if all are valid, 2 otherwise.
 ///
 /// # Errors
-/// When standard output or standard error cannot be written to.
+/// Standard output or standard error cannot be written.
 pub fn run(args: &CheckArgs) -> anyhow::Result<ExitCode> {
     run_to(args, &mut terminal::stdout(), &mut terminal::stderr())
 }
@@ -166,7 +166,7 @@ fn run_to(
     Ok(if good { ExitCode::SUCCESS } else { ExitCode::from(BAD_INPUT) })
 }
 
-/// What a good file is.
+/// Resolved contents of a valid file.
 enum Content {
     Switch(Box<SwitchFile>),
     Lab(Box<Resolved>),
@@ -183,9 +183,9 @@ struct Checked {
 }
 
 impl Checked {
-    /// The file, with the variant behind it.
+    /// Name of the file, followed by the variant.
     fn name(&self) -> String {
-        // An error calls a file that cannot be read by no more of its name than a message quotes.
+        // An error has the shortened name of a file that cannot be read.
         let file = self.loaded.as_ref().map_or_else(|error| &error.file, |_| &self.file);
         match &self.variant {
             Some(variant) => format!("{file}, variant {variant}"),
@@ -194,7 +194,7 @@ impl Checked {
     }
 }
 
-/// Reads a file, and of a lab that has variants each of them.
+/// Reads a file; of a lab with variants, each of them.
 fn load_all(path: &Path, machine: &Machine) -> Vec<Checked> {
     let file = path.display().to_string();
     let one = |variant, loaded| Checked { file: file.clone(), variant, loaded };
@@ -212,7 +212,7 @@ fn load_all(path: &Path, machine: &Machine) -> Vec<Checked> {
     }
 }
 
-/// Finds out what a file of any kind comes to.
+/// Resolves a file of any kind.
 fn load(read: Result<(String, Zeroizing<String>), ConfigError>, machine: &Machine) -> Loaded {
     let (name, text) = read?;
     if otg::file::is_test(&text) {

@@ -1,4 +1,4 @@
-//! `sluice ctl`: looks at a running switch, or changes it, through its control socket.
+//! `sluice ctl`: shows or changes a running switch through its control socket.
 
 mod macsec;
 
@@ -20,7 +20,7 @@ use crate::runtime::control;
 use crate::stats::DropReason;
 use macsec::MacsecArgs;
 
-/// Where an answer cannot be read.
+/// Error for a response that cannot be parsed.
 const OTHER_VERSION: &str = "the switch is of another version; use --format json";
 
 const EXAMPLES: &str = "\
@@ -45,10 +45,10 @@ EXAMPLES:
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// The control socket of the switch. Default: that of the only switch that runs here.
+    /// Control socket of the switch. Default: that of the only switch that runs here.
     #[arg(long, value_name = "PATH", global = true)]
     control: Option<PathBuf>,
-    /// How results are printed.
+    /// Format of results.
     #[arg(long, value_enum, default_value_t, global = true)]
     format: Format,
     #[command(subcommand)]
@@ -57,58 +57,58 @@ pub struct Args {
 
 #[derive(Subcommand, Debug)]
 enum What {
-    /// The counters until now.
+    /// Show the counters so far.
     Show,
-    /// The drops until now, by reason.
+    /// Show the drops so far, by reason.
     Drops,
-    /// Change the thresholds of a priority group; what is left out stays.
+    /// Change the thresholds of a priority group; options not given stay as they are.
     SetGroup(GroupArgs),
-    /// Change the marking curve of a traffic class; what is left out stays.
+    /// Change the marking curve of a traffic class; options not given stay as they are.
     SetEcn(EcnArgs),
     /// Take a link down or up.
     Link {
-        /// The port's name, or its number counted from 0.
+        /// Port name or number (from 0).
         port: String,
-        /// What it is to be.
+        /// State of the link.
         state: UpDown,
     },
-    /// Who is at the other ends of the links, by LLDP, and what DCBX came to.
+    /// Show the neighbours that LLDP found, and the settings that DCBX negotiated.
     Neighbours,
-    /// How ports found their headroom, what was measured, and each step.
+    /// Show the automatic headroom of ports, its measurements, and each step.
     Headroom,
-    /// Managed objects of source flow control and congestion isolation, with their values.
+    /// Show managed objects of source flow control and congestion isolation, with their values.
     Objects {
-        /// Those with this in their names. Default: all of the features that are on.
+        /// Part of their names. Default: all of the enabled features.
         pattern: Option<String>,
-        /// Say what objects there are instead of what they are; needs no switch.
+        /// Describe the objects instead of showing their values; needs no switch.
         #[arg(long)]
         describe: bool,
     },
-    /// One managed object, or a table: ci-peer-table, ci-stream-table, sfc-stream-table.
+    /// Show one managed object, or a table: ci-peer-table, ci-stream-table, sfc-stream-table.
     Get(PlaceArgs),
-    /// Give a managed object another value, until the switch stops.
+    /// Set a managed object, until the switch stops.
     Set {
         #[command(flatten)]
         place: PlaceArgs,
-        /// The value: true, 6, 100KB, 10us, 75%, [3,4], unset ...
+        /// Value: true, 6, 100KB, 10us, 75%, [3,4], unset ...
         #[arg(allow_hyphen_values = true)]
         value: String,
     },
-    /// MACsec of ports: what it counted, and keys for it.
+    /// Show MACsec counters of ports, and manage their keys.
     Macsec {
         #[command(subcommand)]
         what: Option<MacsecArgs>,
     },
-    /// Measure a link again, now.
+    /// Repeat the measurement of a link.
     Measure {
-        /// The port's name, or its number counted from 0.
+        /// Port name or number (from 0).
         port: String,
     },
-    /// Start counters and peaks again from zero.
+    /// Reset counters and peaks to zero.
     Clear,
-    /// Forget the learnt addresses.
+    /// Remove all learnt addresses.
     FlushFdb,
-    /// Stop the switch: it drains, and prints its summary.
+    /// Stop the switch: it drains and prints its summary.
     Stop,
 }
 
@@ -120,62 +120,63 @@ enum UpDown {
 
 #[derive(clap::Args, Debug)]
 struct GroupArgs {
-    /// The port's name, or its number counted from 0.
+    /// Port name or number (from 0).
     port: String,
-    /// The priority group, 0 to 7.
+    /// Priority group, 0 to 7.
     group: u8,
-    /// Guaranteed to the group alone, such as 16KiB.
+    /// Reserved space of the group, such as 16KiB.
     #[arg(long, value_name = "SIZE")]
     reserved: Option<Size>,
-    /// The group may use alpha = 2^N times what the shared pool has free: N is log2(alpha), -8 to 8.
+    /// Dynamic threshold: alpha = 2^N times the free part of the shared pool, N = log2(alpha), -8
+    /// to 8.
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     #[arg(conflicts_with_all = ["static_th", "unlimited"])]
     dynamic_th: Option<i8>,
-    /// The group may use this much of the shared pool.
+    /// Static threshold: this much of the shared pool.
     #[arg(long, value_name = "SIZE", conflicts_with = "unlimited")]
     static_th: Option<Size>,
-    /// The group may use all of the shared pool.
+    /// No threshold: all of the shared pool.
     #[arg(long)]
     unlimited: bool,
     /// Headroom of a lossless group.
     #[arg(long, value_name = "SIZE")]
     xoff: Option<Size>,
-    /// XON when shared use is at most this ...
+    /// XON if the shared use is at most this ...
     #[arg(long, value_name = "SIZE")]
     xon: Option<Size>,
-    /// ... or at most this far below the limit, whichever is higher.
+    /// ... or at most the limit minus this, whichever is higher.
     #[arg(long, value_name = "SIZE")]
     xon_offset: Option<Size>,
 }
 
 #[derive(clap::Args, Debug)]
 struct EcnArgs {
-    /// The port's name, or its number counted from 0.
+    /// Port name or number (from 0).
     port: String,
-    /// The traffic class, 0 to 7.
+    /// Traffic class, 0 to 7.
     class: u8,
-    /// Mark nothing any more.
+    /// Disable marking.
     #[arg(long, conflicts_with_all = ["kmin", "kmax", "pmax"])]
     off: bool,
-    /// Queue length below which nothing is marked.
+    /// Queue length below which no frame is marked.
     #[arg(long, value_name = "SIZE")]
     kmin: Option<Size>,
     /// Queue length above which every frame is marked.
     #[arg(long, value_name = "SIZE")]
     kmax: Option<Size>,
-    /// The probability just below kmax, 0 to 1.
+    /// Marking probability just below kmax, 0 to 1.
     #[arg(long, value_name = "P")]
     pmax: Option<f64>,
 }
 
 #[derive(clap::Args, Debug)]
 struct PlaceArgs {
-    /// The object's name, as its document has it.
+    /// Name of the object, as in its document.
     name: String,
-    /// The port's name, or its number counted from 0. Default: all ports.
+    /// Port name or number (from 0). Default: all ports.
     #[arg(long)]
     port: Option<String>,
-    /// The traffic class, 0 to 7. Default: all.
+    /// Traffic class, 0 to 7. Default: all.
     #[arg(long)]
     class: Option<u8>,
 }
@@ -224,13 +225,13 @@ impl TryFrom<What> for Request {
     }
 }
 
-/// Bytes that are set aside for a request: more than one with a key has.
+/// Bytes reserved for a request: more than a request with a key needs.
 const LINE: usize = 8_192;
 
 /// Runs `sluice ctl`.
 ///
 /// # Errors
-/// Bad input when the switch refuses; else no switch could be asked.
+/// Bad input if the switch refuses the request; otherwise no switch could be reached.
 pub fn run(args: Args) -> Result<ExitCode> {
     if let What::Objects { pattern, describe: true } = &args.what {
         describe(pattern.as_deref().unwrap_or_default(), args.format)?;
@@ -238,7 +239,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
     }
     let path = args.control.map_or_else(the_only_socket, Ok)?;
     let request = Request::try_from(args.what)?;
-    // It may have a key in it, and then fits without being moved.
+    // The request may contain a key; it fits without reallocation.
     let mut line = Zeroizing::new(Vec::with_capacity(LINE));
     serde_json::to_writer(&mut *line, &request)?;
     let answer = control::ask(&path, std::str::from_utf8(&line)?).with_context(|| {
@@ -288,7 +289,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
     Ok(verdict(true))
 }
 
-/// What objects there are.
+/// Prints the descriptions of the objects.
 fn describe(pattern: &str, format: Format) -> Result<()> {
     let pattern = pattern.to_lowercase();
     let wanted = |name: &str| name.to_lowercase().contains(&pattern);
@@ -298,7 +299,7 @@ fn describe(pattern: &str, format: Format) -> Result<()> {
     }
 }
 
-/// Ports with agents as tables.
+/// Formats ports with link protocols as tables.
 fn ports_found(request: &Request, found: &PortsFound) -> String {
     let ports = found.ports.iter().map(|port| (port.name.as_str(), &port.agents));
     if matches!(request, Request::Neighbours {}) {

@@ -6,26 +6,26 @@ use clap::Args;
 use crate::dpdk::Memory;
 use crate::runtime::Idle;
 
-/// Use of the machine by DPDK and by the threads that poll.
+/// Use of the machine by DPDK and the polling threads.
 #[derive(Args, Clone, Copy, Debug, Default)]
 pub struct MachineArgs {
-    /// Use ordinary pages even where hugepages are free; `demo` and labs always do.
+    /// Use ordinary pages even if hugepages are free; `demo` and labs always do.
     #[arg(long)]
     no_huge: bool,
-    /// Action of polling threads when there is nothing to do. Default: spin, or yield where there
-    /// are fewer CPUs than threads.
+    /// Action of idle polling threads. Default: spin, or yield if there are fewer CPUs than
+    /// threads.
     #[arg(long, value_enum)]
     idle: Option<Idle>,
 }
 
 impl MachineArgs {
-    /// `--no-huge`.
+    /// Equivalent of `--no-huge`.
     #[must_use]
     pub const fn ordinary_pages() -> Self {
         Self { no_huge: true, idle: None }
     }
 
-    /// Sets what holds for all threads of the process.
+    /// Applies the settings of all threads of the process.
     pub(super) fn apply(self) {
         #[cfg(feature = "dpdk")]
         if let Some(idle) = self.idle {
@@ -33,7 +33,7 @@ impl MachineArgs {
         }
     }
 
-    /// The pages that DPDK's memory is made of.
+    /// Page type of DPDK's memory.
     #[cfg(feature = "dpdk")]
     pub(super) const fn memory(self) -> Memory {
         if self.no_huge { Memory::NoHuge } else { Memory::Auto }

@@ -1,9 +1,9 @@
-//! The commands. Results go to standard output, everything else to standard error, by way of
-//! `terminal` alone.
+//! The commands. Results go to standard output, everything else to standard error; `terminal` does
+//! all output.
 //!
-//! A command is a module with `Args` (clap's) and `run`, and a line in `Command`. `run` returns
-//! the exit status of its verdict ([`Verdict::exit_status`]). An error is bad input, status 2, where it was
-//! made by [`bad_input`]; any other means that the machine lacks something, status 3.
+//! A command is a module with `Args` (clap's) and `run`, and a line in `Command`. `run` returns the
+//! exit status of its verdict ([`Verdict::exit_status`]). An error is bad input, status 2, if
+//! [`bad_input`] made it; otherwise the machine lacks something, status 3.
 
 mod arguments;
 pub mod check;
@@ -39,9 +39,9 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use crate::config::ConfigError;
 use crate::verdict::Verdict;
 
-/// The exit status of bad input; clap's own for bad arguments.
+/// Exit status of bad input, the same as clap's for invalid arguments.
 const BAD_INPUT: u8 = 2;
-/// The exit status when the machine lacks something.
+/// Exit status if the machine lacks something.
 const BROKEN: u8 = 3;
 
 const EXAMPLES: &str = "\
@@ -68,25 +68,25 @@ EXIT STATUS:
 struct Cli {
     #[command(subcommand)]
     command: Command,
-    /// Say more on standard error: -v what is done, -vv details. `SLUICE_LOG` sets it finer, such
-    /// as `sluice=debug`.
+    /// Increase the log level on standard error: -v for actions, -vv for details. `SLUICE_LOG` sets
+    /// levels per module, such as `sluice=debug`.
     #[arg(short, long, global = true, action = clap::ArgAction::Count)]
     verbose: u8,
 }
 
-/// What to do.
+/// Subcommands.
 #[derive(Subcommand, Debug)]
 enum Command {
-    /// Show what PFC does: an overload without it and with it, with no NIC, hugepages or root.
+    /// Show the effect of PFC: an overload without it and with it, with no NIC, hugepages or root.
     #[cfg(feature = "dpdk")]
     Demo(demo::DemoArgs),
-    /// Check this machine and its ports, and say what to do about each finding.
+    /// Check this machine and its ports, with a remedy for each finding.
     #[cfg(feature = "dpdk")]
     Doctor(doctor::DoctorArgs),
     /// Run a switch on real ports.
     #[cfg(feature = "dpdk")]
     Switch(switch::Args),
-    /// Look at a running switch, or change it.
+    /// Show or change a running switch.
     Ctl(ctl::Args),
     Check(check::CheckArgs),
     Headroom(Box<headroom::HeadroomArgs>),
@@ -96,13 +96,13 @@ enum Command {
     Swarm(swarm::SwarmArgs),
 }
 
-/// How results are printed.
+/// Format of results.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, ValueEnum)]
 pub enum Format {
-    /// For people.
+    /// Tables.
     #[default]
     Table,
-    /// For programs.
+    /// JSON.
     Json,
 }
 
@@ -118,12 +118,12 @@ impl fmt::Display for BadInput {
 
 impl std::error::Error for BadInput {}
 
-/// Makes an error one of the input, whose exit status is 2.
+/// Marks an error as bad input, with exit status 2.
 pub fn bad_input(error: impl Into<anyhow::Error>) -> anyhow::Error {
     BadInput(error.into()).into()
 }
 
-/// A run that gave no result, for a reason that says nothing about what was tested.
+/// A run without a result, for a reason unrelated to the tested system.
 #[derive(Debug)]
 struct NoResult(anyhow::Error);
 
@@ -135,26 +135,26 @@ impl fmt::Display for NoResult {
 
 impl std::error::Error for NoResult {}
 
-/// Makes an error one of a run without a result, such as one that a busy machine stopped: its exit
+/// Marks an error as a run without a result, such as one that a busy machine stopped: its exit
 /// status is that of [`Verdict::Inconclusive`].
 pub fn inconclusive(error: impl Into<anyhow::Error>) -> anyhow::Error {
     NoResult(error.into()).into()
 }
 
-/// The status of a verdict that is either PASS or FAIL.
+/// Exit status of a verdict that is either PASS or FAIL.
 #[must_use]
 pub fn verdict(good: bool) -> ExitCode {
     exit(Verdict::of(good))
 }
 
-/// The status of any verdict.
+/// Exit status of any verdict.
 #[must_use]
 pub fn exit(verdict: Verdict) -> ExitCode {
     ExitCode::from(verdict.exit_status())
 }
 
-/// Reads an address that metrics are served on: an address with a port, an address, or a port, which is
-/// on the loopback.
+/// Parses the address of a metrics endpoint: an address with a port, an address, or a port, which
+/// is on the loopback.
 fn address(text: &str) -> Result<SocketAddr, String> {
     let port = |text: &str| Some(SocketAddr::from(([127, 0, 0, 1], text.parse().ok()?)));
     let host = |text: &str| Some(SocketAddr::new(text.parse().ok()?, crate::report::SCRAPE_PORT));
@@ -167,19 +167,19 @@ fn address(text: &str) -> Result<SocketAddr, String> {
 /// Address of `--prometheus` without a value.
 const SCRAPE_DEFAULT: &str = "127.0.0.1:9464";
 
-/// Warns where metrics that `--prometheus` asks for can be read by others.
+/// Warns if the metrics of `--prometheus` can be read from the network.
 fn warn_of_open_metrics(addr: SocketAddr) {
     if let Some(what) = crate::report::open_to_network(addr) {
         tracing::warn!("--prometheus: {what}");
     }
 }
 
-/// A flag that the first SIGINT, SIGTERM, SIGHUP (the terminal is gone) or SIGQUIT sets; the second
-/// ends the process at once.
+/// Returns a flag that the first SIGINT, SIGTERM, SIGHUP (terminal closed) or SIGQUIT sets; the
+/// second signal ends the process at once.
 fn stop_on_signals() -> anyhow::Result<Arc<AtomicBool>> {
     let stop = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM, SIGHUP, SIGQUIT] {
-        // In this order: the first signal finds the flag unset, and sets it.
+        // In this order, so that the first signal finds the flag unset, and sets it.
         signal_hook::flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&stop))
             .and_then(|_| signal_hook::flag::register(signal, Arc::clone(&stop)))
             .context("signals cannot be handled")?;
@@ -187,20 +187,20 @@ fn stop_on_signals() -> anyhow::Result<Arc<AtomicBool>> {
     Ok(stop)
 }
 
-/// A path as a shell reads it.
+/// Quotes a path for a shell.
 fn quoted(path: &Path) -> String {
     let text = path.display().to_string();
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+,:@%=".contains(c);
     if text.chars().all(plain) { text } else { format!("'{}'", text.replace('\'', r"'\''")) }
 }
 
-/// The command line, for those who look at all of it.
+/// The command line, for tests and generators of its documentation.
 #[must_use]
 pub fn command() -> clap::Command {
     Cli::command()
 }
 
-/// Runs the command that the arguments name.
+/// Runs the command in the arguments.
 #[must_use]
 pub fn main() -> ExitCode {
     let cli = arguments::read(Cli::try_parse());
@@ -225,7 +225,7 @@ pub fn main() -> ExitCode {
     })
 }
 
-/// An error that quotes findings of a file, each on a line.
+/// True for an error that quotes findings of a file, each on a line.
 fn has_findings(error: &anyhow::Error) -> bool {
     error.chain().any(|cause| {
         let inner = cause.downcast_ref::<BadInput>();
@@ -233,7 +233,7 @@ fn has_findings(error: &anyhow::Error) -> bool {
     })
 }
 
-/// The exit status of an error.
+/// Exit status of an error.
 fn status(error: &anyhow::Error) -> u8 {
     if error.is::<BadInput>() {
         BAD_INPUT

@@ -1,4 +1,4 @@
-//! `sluice run`: a lab, or several and their comparison, in the virtual or the real world.
+//! `sluice run`: runs a lab, or compares several, in the virtual or the real world.
 
 mod compare;
 mod show;
@@ -41,39 +41,39 @@ least one passed. 1: a check failed. 4: inconclusive, or no check could be judge
 #[derive(Args, Clone, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct RunArgs {
-    /// The lab files, YAML or JSON. Several, or one with variants, are run one after the other and
-    /// compared in one table.
+    /// Lab files, YAML or JSON. Several, or one with variants, are run in sequence and compared in
+    /// one table.
     #[arg(value_name = "LAB", required = true)]
     pub files: Vec<PathBuf>,
-    /// Run this variant of the lab alone. May be given several times.
+    /// Run only this variant of the lab. May be repeated.
     #[arg(long, value_name = "NAME")]
     pub variant: Vec<String>,
-    /// Where it is run.
+    /// World of the run.
     #[arg(long, value_enum, default_value_t = World::Virtual)]
     pub world: World,
-    /// In the real world, let time run so many times slower than it does, so that the machine keeps
-    /// up. Default: by as much as the lab's frame rates ask for.
+    /// In the real world, slow time down by this factor, so that the machine keeps up. Default:
+    /// derived from the lab's frame rates.
     #[arg(long, value_name = "TIMES", value_parser = clap::value_parser!(u64).range(1..))]
     pub slow_down: Option<u64>,
-    /// The seed of all that is drawn by chance, in place of the file's.
+    /// Seed of all random decisions, instead of the file's.
     #[arg(long)]
     pub seed: Option<u64>,
-    /// Draw the order of what happens at the same picosecond from this seed.
+    /// Seed that randomizes the order of events at the same picosecond.
     #[arg(long, value_name = "SEED")]
     pub shuffle: Option<u64>,
-    /// When the run ends at the latest, in time of the lab, such as 5ms: in place of the file's.
+    /// End of the run at the latest, in time of the lab, such as 5ms; instead of the file's.
     #[arg(long, value_name = "TIME")]
     pub duration: Option<Span>,
-    /// Write a page with plots, which needs nothing but a browser, to this file.
+    /// Write a self-contained HTML page with plots to this file.
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,
-    /// What the results look like on standard output.
+    /// Format of the results on standard output.
     #[arg(long, value_enum, default_value_t = Format::Table)]
     pub format: Format,
-    /// With a comparison as JSON, print all results of each run too.
+    /// Print all results of each run, too, in a comparison as JSON.
     #[arg(long)]
     pub outcomes: bool,
-    /// Write the frames of a link to a pcapng file, both directions. May be given several times.
+    /// Write the frames of a link to a pcapng file, both directions. May be repeated.
     #[arg(long, value_name = "LINK=FILE", value_parser = capture)]
     pub pcapng: Vec<(String, PathBuf)>,
     /// EAL options and idle mode.
@@ -81,7 +81,7 @@ pub struct RunArgs {
     pub machine: MachineArgs,
 }
 
-/// Reads `LINK=FILE`.
+/// Parses `LINK=FILE`.
 fn capture(text: &str) -> Result<(String, PathBuf), String> {
     match text.split_once('=') {
         Some((link, file)) if !link.is_empty() && !file.is_empty() => {
@@ -91,17 +91,17 @@ fn capture(text: &str) -> Result<(String, PathBuf), String> {
     }
 }
 
-/// One thing to run.
+/// A run.
 struct Job {
     plan: LabPlan,
-    /// Whether it is run by itself, or else beside others of its kind.
+    /// True for a single run, false in a comparison.
     alone: bool,
 }
 
 /// Runs the labs and prints their results. The exit status is the verdict's.
 ///
 /// # Errors
-/// What is wrong with a file or an argument, or that there is no such world here.
+/// An error in a file or an argument, or a world that this build lacks.
 pub fn run(args: &RunArgs) -> Result<ExitCode> {
     args.machine.apply();
     let mut jobs = jobs(args)?;
@@ -123,7 +123,7 @@ fn outputs(args: &RunArgs, jobs: &[Job]) -> Result<Option<OutputFile>> {
     let mut outputs = Outputs::new();
     args.files.iter().for_each(|file| outputs.input("the lab file", file));
     for (_, path) in jobs.iter().flat_map(|job| &job.plan.record.pcapng) {
-        // Opened for good when its run begins.
+        // Opened again when its run starts.
         outputs.open("the capture", path)?;
     }
     args.report.as_ref().map(|path| outputs.open("--report", path)).transpose()
@@ -143,13 +143,12 @@ fn run_one(args: &RunArgs, plan: &LabPlan, page: Option<OutputFile>) -> Result<E
         Format::Json => terminal::print_json(&run.outcome)?,
         Format::Table => terminal::print(report::lab_text(&run.outcome))?,
     }
-    // Behind the results, which are not lost with the page.
+    // After the results are printed, so that a failed page does not lose them.
     written.transpose()?;
     Ok(exit(run.outcome.verdict))
 }
 
-/// What there is to run, each with what the arguments change. All files are read before anything
-/// is run.
+/// Lists the runs with the changes of the arguments. All files are read before the first run.
 fn jobs(args: &RunArgs) -> Result<Vec<Job>> {
     let change = |lab: &mut lab::raw::Lab| {
         lab.seed = args.seed.unwrap_or(lab.seed);
@@ -180,7 +179,7 @@ fn jobs(args: &RunArgs) -> Result<Vec<Job>> {
     Ok(jobs)
 }
 
-/// The link of a name.
+/// Finds the link of a name.
 fn link(plan: &LabPlan, name: &str) -> Result<LinkId> {
     const SHOWN: usize = 12;
     let links = &plan.network.links;
@@ -192,14 +191,14 @@ fn link(plan: &LabPlan, name: &str) -> Result<LinkId> {
     })
 }
 
-/// The page of `--report`.
+/// Builds the page of `--report`.
 fn report_of(args: &RunArgs, plan: &LabPlan, run: &Run) -> Result<String> {
     let recording = run.recording.as_ref().context("nothing was recorded")?;
     let command = command(&RunArgs { seed: Some(run.outcome.seed), ..args.clone() });
     Ok(report::html(&Report { plan, outcome: &run.outcome, recording, command: &command }))
 }
 
-/// The command that gives the same results again.
+/// Command that reproduces the results.
 fn command(args: &RunArgs) -> String {
     let files: Vec<_> = args.files.iter().map(|file| quoted(file)).collect();
     let mut command = format!("sluice run {}", files.join(" "));

@@ -1,4 +1,4 @@
-//! `sluice swarm`: labs by chance, with every checker.
+//! `sluice swarm`: generates random labs (fuzzing) and runs them with every checker.
 
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -30,47 +30,47 @@ EXAMPLES:
 The same seed and count give the same swarm, whatever the number of jobs. Exit status 0: PASS,
 no lab failed. 1: FAIL, one did. 4: INCONCLUSIVE, Ctrl-C ended it before all labs were run.";
 
-/// For how long a failure is made small.
+/// Time limit for shrinking a failure.
 const SHRINKING: StdDuration = StdDuration::from_secs(60);
-/// How many failures are made small; the others are said and no more.
+/// Largest number of failures that are shrunk; the others are only reported.
 const SHRUNK_MOST: usize = 8;
 
-/// Draw labs by chance (topologies, profiles, loads, faults) and run them with every checker.
+/// Generate random labs (topologies, profiles, loads, faults) and run them with every checker.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct SwarmArgs {
-    /// How many labs.
+    /// Number of labs.
     #[arg(long, default_value_t = 1_000, value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
     count: u64,
-    /// The seed of all of them.
+    /// Seed of all labs.
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// How many are run at the same time. Default: as many as there are cores.
+    /// Number of labs that run at the same time. Default: the number of cores.
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..=1024))]
     jobs: Option<u16>,
-    /// Where lab files of failures go, made small. Default: nowhere; their seeds are said.
+    /// Folder for shrunk lab files of failures. Default: none; failures are reported by seed.
     #[arg(long, value_name = "DIR")]
     keep: Option<PathBuf>,
-    /// Run this lab file, judged as the swarm judges, and nothing else.
+    /// Run only this lab file, with the swarm's checks.
     #[arg(long, value_name = "LAB", conflicts_with_all = ["count", "seed", "jobs"])]
     replay: Option<PathBuf>,
-    /// What the results look like on standard output.
+    /// Format of the results on standard output.
     #[arg(long, value_enum, default_value_t = Format::Table)]
     format: Format,
 }
 
-/// What is printed as JSON.
+/// Results as JSON.
 #[derive(Serialize)]
 struct Results<'a> {
     verdict: Verdict,
-    /// Labs that were wanted; fewer were run where a signal ended the swarm.
+    /// Requested labs; fewer have run if a signal ended the swarm.
     count: u64,
     #[serde(flatten)]
     summary: &'a Summary,
     kept: Vec<Kept>,
 }
 
-/// A failure that was made small.
+/// A failure that was shrunk.
 #[derive(Serialize)]
 struct Kept {
     lab: u64,
@@ -79,10 +79,10 @@ struct Kept {
     detail: String,
 }
 
-/// Runs the swarm and prints its summary. Exit status 1 says that a lab failed.
+/// Runs the swarm and prints its summary. Exit status 1 means that a lab failed.
 ///
 /// # Errors
-/// What is wrong with an argument, or that a file cannot be written.
+/// An invalid argument, or a file that cannot be written.
 pub fn run(args: &SwarmArgs) -> Result<ExitCode> {
     if let Some(file) = &args.replay {
         return replay(file);
@@ -94,7 +94,7 @@ pub fn run(args: &SwarmArgs) -> Result<ExitCode> {
     let jobs = args.jobs.map_or_else(cores, usize::from);
     let stop = stop_on_signals()?;
     let mut show = Show::new(args.count);
-    // A panic is a lab's failure and is said as that.
+    // A panic is a lab's failure and is reported as such.
     let hook = std::panic::take_hook();
     std::panic::set_hook(Box::new(|_| ()));
     let plan = Swarm { count: args.count, seed: args.seed, jobs };
@@ -107,12 +107,12 @@ pub fn run(args: &SwarmArgs) -> Result<ExitCode> {
     std::panic::set_hook(hook);
     let verdict = verdict_of(args, &summary);
     print(args, &summary, verdict, kept)?;
-    // Behind the results, which are not lost with a file.
+    // After the results are printed, so that a failed file does not lose them.
     written?;
     Ok(exit(verdict))
 }
 
-/// A lab that failed decides; without one, all labs that were wanted have to have been run.
+/// FAIL if a lab failed; otherwise PASS requires that all requested labs have run.
 fn verdict_of(args: &SwarmArgs, summary: &Summary) -> Verdict {
     let interrupted = (summary.labs < args.count).then_some(Verdict::Inconclusive);
     Verdict::of_all([summary.verdict()].into_iter().chain(interrupted))
@@ -136,8 +136,8 @@ fn replay(file: &Path) -> Result<ExitCode> {
     Ok(exit(trial.verdict()))
 }
 
-/// Makes failures small and writes them to files, until a signal comes. One that cannot be written
-/// does not keep the others from being written.
+/// Shrinks failures and writes them to files, until a signal. A file that cannot be written does
+/// not affect the others.
 fn keep(args: &SwarmArgs, summary: &Summary, stop: &AtomicBool) -> (Vec<Kept>, Result<()>) {
     let (mut kept, mut written) = (vec![], Ok(()));
     let Some(dir) = &args.keep else { return (kept, written) };
@@ -162,7 +162,7 @@ fn keep(args: &SwarmArgs, summary: &Summary, stop: &AtomicBool) -> (Vec<Kept>, R
     (kept, written)
 }
 
-/// The file of a failure.
+/// Lab file of a failure.
 fn text(failed: &Failed, shrunk: &Shrunk, file: &Path) -> String {
     let Failure { check, detail } = &shrunk.failure;
     format!(
@@ -253,14 +253,14 @@ fn table(summary: &Summary) -> String {
     format!("{table}\nseed {seed}, trace {hash}, {seconds:.1} s{slowest}\n")
 }
 
-/// The progress: a bar on a terminal, a line every few seconds elsewhere.
+/// Progress: a bar on a terminal, otherwise a line every few seconds.
 struct Show {
     bar: Option<ProgressBar>,
     count: u64,
     next_line: StdInstant,
 }
 
-/// From one line to the next where there is no terminal.
+/// Period of progress lines without a terminal.
 const LINE_EVERY: StdDuration = StdDuration::from_secs(5);
 
 impl Show {

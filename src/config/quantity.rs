@@ -1,8 +1,9 @@
-//! Quantities as people write them: `100G`, `16MiB`, `300s`, `5%`, `100m`.
+//! Text form of quantities: `100G`, `16MiB`, `300s`, `5%`, `100m`.
 //!
-//! A bare number is in the base unit of its kind: octets, seconds, metres, or a fraction of one. Rates
-//! need a unit: `400` for 400 Gb/s would be 400 b/s, and everything that follows from it absurd. Where the unit could be misread (`64K`, `10GB/s`, `5m` for minutes) it is refused and the
-//! message says how to write what was meant. Arithmetic is on integers, so `0.1us` is exact.
+//! A bare number is in the base unit of its kind: bytes, seconds, metres, or a fraction of one.
+//! Rates need a unit, because `400` for 400 Gb/s would be 400 b/s. Ambiguous units (`64K`,
+//! `10GB/s`, `5m` for minutes) are refused, and the message gives the correct form. Arithmetic is
+//! on integers, so `0.1us` is exact.
 
 mod written;
 
@@ -17,7 +18,7 @@ use crate::printable::excerpt;
 use crate::time::Duration;
 use crate::units::BitsPerSec;
 
-/// A size in octets, `9216`, `64KB`, `16MiB`.
+/// A size in bytes, `9216`, `64KB`, `16MiB`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub struct Size(pub u64);
 
@@ -29,11 +30,11 @@ pub struct Rate(pub BitsPerSec);
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LinkRate(pub BitsPerSec);
 
-/// A span of time, `300s`, `100us`, `1.5ms`; at most 100 days.
+/// A duration, `300s`, `100us`, `1.5ms`; at most 100 days.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub struct Span(pub Duration);
 
-/// A part of the whole in millionths, `5%`, `0.05`; 0 to 1,000,000.
+/// A fraction in millionths, `5%`, `0.05`; 0 to 1,000,000.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Ratio(pub u32);
 
@@ -41,25 +42,25 @@ pub struct Ratio(pub u32);
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Length(pub u64);
 
-/// A kind of quantity: its units and what a value of it is made of.
+/// A kind of quantity: its units and the construction of its value.
 trait Quantity: Sized {
-    /// The schema's name of it.
+    /// Name in the schema.
     const NAME: &'static str;
-    /// What is wanted, for messages.
+    /// Description of valid texts, for messages.
     const EXPECTED: &'static str;
-    /// The schema's pattern of the text form.
+    /// Pattern of the text form in the schema.
     const PATTERN: &'static str;
-    /// The unit of a bare number; nothing where a number needs one.
+    /// Unit of a bare number; None if a number needs a unit.
     const BASE: Option<&'static str>;
 
-    /// How many of the smallest parts a unit has, or why it is none.
+    /// Number of smallest parts in a unit, or the reason why the unit is invalid.
     fn unit(unit: &str) -> Result<u128, String>;
 
-    /// The value of so many of the smallest parts.
+    /// Value of a number of smallest parts.
     fn value(parts: u128) -> Result<Self, String>;
 }
 
-/// Splits `text` into digits before and after the point, and the unit.
+/// Splits `text` into digits before and after the decimal point, and the unit.
 fn parse<Q: Quantity>(text: &str) -> Result<Q, String> {
     let text = text.trim();
     let end =
@@ -74,7 +75,7 @@ fn parse<Q: Quantity>(text: &str) -> Result<Q, String> {
     }
     let unit = match (unit, Q::BASE) {
         ("", Some(base)) => base,
-        // Nothing is nothing in any unit.
+        // Zero is the same in all units.
         ("", None) if digits.bytes().any(|digit| digit != b'0') => {
             return Err(format!("`{text}` has no unit; write {text}G, {text}M or {text}bps"));
         }
@@ -158,8 +159,8 @@ impl Quantity for Rate {
 }
 
 impl LinkRate {
-    /// The lowest rate of a link. A choice: 1 Mb/s is that of 1BASE5, the slowest MAC of IEEE 802.3.
-    /// A lower one is a mistake in the unit, and the headroom that follows from it would be absurd.
+    /// Lowest rate of a link. A choice: 1 Mb/s is the rate of 1BASE5, the slowest MAC of IEEE
+    /// 802.3. A lower one is an error in the unit, and would give an absurd headroom.
     pub const MIN: BitsPerSec = BitsPerSec::new(1_000_000).expect("above zero");
 }
 
@@ -260,7 +261,7 @@ impl Quantity for Length {
     }
 }
 
-/// Reads any quantity from text or from a number in the base unit.
+/// Deserializes any quantity from text or from a number in the base unit.
 struct Reader<Q>(PhantomData<Q>);
 
 impl<Q: Quantity> Visitor<'_> for Reader<Q> {
@@ -279,12 +280,12 @@ impl<Q: Quantity> Visitor<'_> for Reader<Q> {
     }
 
     fn visit_f64<E: de::Error>(self, n: f64) -> Result<Q, E> {
-        // The shortest text that reads back as the same number is what was written.
+        // The shortest text that parses to the same number is the text in the file.
         parse(&n.to_string()).map_err(E::custom)
     }
 }
 
-/// Implements the serde and schema traits, which may not be implemented for a trait's types.
+/// Implements the serde and schema traits; a blanket implementation is not allowed.
 macro_rules! readable {
     ($($name:ty),*) => {$(
         impl<'de> Deserialize<'de> for $name {
@@ -321,8 +322,8 @@ macro_rules! readable {
 
 readable!(Size, Rate, LinkRate, Span, Ratio, Length);
 
-/// Octets as people read them: in a binary unit where that loses nothing, to one decimal from
-/// 10 KiB on, else as they are.
+/// Formats bytes: in a binary unit if that is exact, to one decimal from 10 KiB on, otherwise as a
+/// plain number.
 #[must_use]
 pub fn octets(n: u64) -> String {
     const UNITS: [(u64, &str); 3] = [(1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];

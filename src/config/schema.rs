@@ -5,7 +5,7 @@ use schemars::transform::{Transform, transform_subschemas};
 
 use super::raw;
 
-/// Puts descriptions on one line: their line ends are those of the source file.
+/// Joins the lines of descriptions: they are line breaks of the source file.
 struct OneLine;
 
 impl Transform for OneLine {
@@ -23,7 +23,7 @@ pub fn switch_schema() -> serde_json::Value {
     schema_of::<raw::File>("Sluice switch file")
 }
 
-/// The schema of a type, with its descriptions on one line each.
+/// Schema of a type, with each description on one line.
 pub(crate) fn schema_of<T: schemars::JsonSchema>(title: &str) -> serde_json::Value {
     let mut schema = schemars::schema_for!(T);
     schema.insert("title".into(), title.into());

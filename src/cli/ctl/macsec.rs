@@ -1,5 +1,5 @@
-//! `sluice ctl macsec`: keys for a running switch, from files or standard input, never from the
-//! command line, which others can read.
+//! `sluice ctl macsec`: keys for a running switch, from files or standard input; never from the
+//! command line, which other users can read.
 
 use std::path::{Path, PathBuf};
 
@@ -25,71 +25,71 @@ A key file has 32 or 64 hexadecimal digits and is readable by its owner alone (c
 #[derive(Subcommand, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(super) enum MacsecArgs {
-    /// Channels, associations and counters; what is done without a command.
+    /// Show channels, associations and counters (the default).
     Show,
     /// Install a key.
     Install(InstallArgs),
     /// Send with another association from now on.
     Use {
-        /// The port's name, or its number counted from 0.
+        /// Port name or number (from 0).
         port: String,
-        /// The association, 0 to 3.
+        /// Association number, 0 to 3.
         an: u8,
     },
-    /// Take an association out, or a whole channel that is received.
+    /// Remove an association or a whole receive channel.
     Remove {
-        /// The port's name, or its number counted from 0.
+        /// Port name or number (from 0).
         port: String,
         #[command(flatten)]
         way: Way,
-        /// The association, 0 to 3. Default: all of a channel that is received.
+        /// Association number, 0 to 3. Default: all of a receive channel.
         #[arg(long, required_unless_present = "receive")]
         an: Option<u8>,
     },
 }
 
-/// Whose associations are meant.
+/// Direction of the associations.
 #[derive(Args, Debug)]
 #[group(required = true, multiple = false)]
 pub(super) struct Way {
-    /// Those that the port sends with.
+    /// Transmit associations of the port.
     #[arg(long)]
     transmit: bool,
-    /// Those of a channel that it receives: the sender's address and port, 02:00:00:00:00:09/1.
+    /// Associations of a receive channel: the sender's address and port, 02:00:00:00:00:09/1.
     #[arg(long, value_name = "SCI")]
     receive: Option<String>,
 }
 
 #[derive(Args, Debug)]
 pub(super) struct InstallArgs {
-    /// The port's name, or its number counted from 0.
+    /// Port name or number (from 0).
     port: String,
     #[command(flatten)]
     way: Way,
-    /// The association, 0 to 3.
+    /// Association number, 0 to 3.
     #[arg(long)]
     an: u8,
-    /// The file with the key, or `-` for standard input.
+    /// File with the key, or `-` for standard input.
     #[arg(long, value_name = "FILE")]
     key_file: PathBuf,
-    /// The packet number of the first frame sent, or the lowest accepted. Default: 1.
+    /// Packet number of the first frame sent, or the lowest accepted. Default: 1.
     #[arg(long, value_name = "PN")]
     next_pn: Option<u64>,
-    /// The short name of the channel's sender; XPN suites need it.
+    /// Short SCI of the channel's sender; required for XPN suites.
     #[arg(long, value_name = "N", requires = "salt")]
     ssci: Option<u32>,
-    /// What nonces are mixed with, 24 hexadecimal digits; XPN suites need it.
+    /// Salt of the nonces, 24 hexadecimal digits; required for XPN suites.
     #[arg(long, value_name = "HEX", requires = "ssci")]
     salt: Option<String>,
-    /// Send with it from now on.
+    /// Send with this association from now on.
     #[arg(long = "use", conflicts_with = "receive")]
     using: bool,
 }
 
-/// What is asked of the switch.
+/// Builds the request to the switch.
 ///
 /// # Errors
-/// Bad input where the key cannot be had.
+/// Bad input: the key cannot be read.
 pub(super) fn request(what: Option<MacsecArgs>) -> Result<Request> {
     Ok(match what.unwrap_or(MacsecArgs::Show) {
         MacsecArgs::Show => Request::Macsec {},
@@ -120,7 +120,7 @@ fn key(from: &Path) -> Result<Sak, String> {
     read_key(from)
 }
 
-/// Ports with MACsec as tables.
+/// Formats ports with MACsec as tables.
 pub(super) fn text(found: &[PortSecured]) -> String {
     if found.is_empty() {
         return "no port has MACsec; `macsec` in the switch file gives it one\n".into();

@@ -1,8 +1,8 @@
-//! `sluice demo`: what PFC is for, on real frames, on any machine.
+//! `sluice demo`: shows the effect of PFC on real frames, on any machine.
 //!
-//! Several hosts send to one, more than its link carries, first without PFC and then with it. All
-//! runs in this process: links are rings in memory, so it needs no network card, no hugepages and
-//! no root. Frames are real, and so is time (see `runtime::Leash` for what is left out of it).
+//! Several hosts send to one, more than its link carries, first without PFC and then with it.
+//! Everything runs in this process: links are rings in memory, so it needs no NIC, no hugepages and
+//! no root. Frames are real, and so is time (see `runtime::Leash` for the time that is excluded).
 
 mod lab;
 mod outcome;
@@ -31,36 +31,36 @@ use lab::{Ended, Progress};
 use outcome::Outcome;
 use plan::Setup;
 
-/// Shows what PFC does to an overload, without any network card.
+/// Shows the effect of PFC on an overload, without a NIC.
 #[derive(Args, Clone, Debug)]
 pub struct DemoArgs {
-    /// How many hosts send to one more.
+    /// Number of hosts that send to one receiver.
     #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u16).range(2..=7))]
     senders: u16,
-    /// The rate of every link in bit/s, such as 1G or 400M.
+    /// Rate of every link in bit/s, such as 1G or 400M.
     #[arg(long, default_value = "1G", value_parser = rate)]
     rate: BitsPerSec,
-    /// Octets of every frame, FCS included.
+    /// Bytes per frame, FCS included.
     #[arg(long, default_value_t = 1024, value_parser = clap::value_parser!(u32).range(74..=9216))]
     size: u32,
-    /// How long the hosts send in each of the two runs, in seconds.
+    /// Sending time in each of the two runs, in seconds.
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u64).range(1..=3600))]
     seconds: u64,
-    /// What the result looks like on standard output.
+    /// Format of the result on standard output.
     #[arg(long, value_enum, default_value_t = Format::Table)]
     format: Format,
     #[command(flatten)]
     machine: MachineArgs,
 }
 
-/// Runs the demo and prints its result. Exit status 1 says that it did not show what it should, 4
+/// Runs the demo and prints its result. Exit status 1 means that an expected effect was missing, 4
 /// that it was interrupted or that the machine was too busy.
 ///
 /// # Errors
-/// If DPDK does not start, memory is short, or the machine is too busy to finish the first run.
+/// DPDK does not start, memory is short, or the machine is too busy to finish the first run.
 pub fn run(args: &DemoArgs) -> Result<ExitCode> {
     args.machine.apply();
-    // Before DPDK starts, which takes a while: a signal ends the demo in order from here on.
+    // Before DPDK starts, which takes a while: from here on a signal ends the demo in order.
     let stop = stop_on_signals()?;
     let setup = Setup::new(args);
     let cores = Cores::find(2);
@@ -88,22 +88,22 @@ pub fn run(args: &DemoArgs) -> Result<ExitCode> {
     Ok(exit(outcome.verdict))
 }
 
-/// How this program was called.
+/// Name by which this program was called.
 fn program() -> String {
     std::env::args().next().unwrap_or_else(|| "sluice".into())
 }
 
-/// Reads the rate of a link.
+/// Parses the rate of a link.
 fn rate(text: &str) -> Result<BitsPerSec, String> {
     let LinkRate(rate) = text.parse()?;
     match rate.get() {
-        // Beyond that a processor has no time for the frames, and there would be no overload.
+        // At a higher rate a CPU is too slow for the frames, and there would be no overload.
         1_000_000..=100_000_000_000 => Ok(rate),
         _ => Err(format!("{text} is not from 1M to 100G")),
     }
 }
 
-/// The progress of one run: a bar on a terminal, a line a second elsewhere.
+/// Progress of one run: a bar on a terminal, otherwise a line every second.
 struct Show {
     label: &'static str,
     bar: Option<ProgressBar>,

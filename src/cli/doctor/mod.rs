@@ -1,9 +1,9 @@
-//! `sluice doctor`: is this machine, and are these ports, fit for the real world, and what to do
-//! where not.
+//! `sluice doctor`: checks that this machine and its ports are suitable for the real world, with
+//! remedies.
 //!
-//! Reads `/proc` and `/sys`, measures the clock, starts DPDK, and tries every port that is named.
-//! A finding says what was found, how bad that is, and what to do about it. Exit status 0: nothing
-//! stands in the way; 1: a port does not do what Sluice needs of it; 3: DPDK does not run here.
+//! Reads `/proc` and `/sys`, measures the clock, starts DPDK, and tests every port of the
+//! arguments. A finding has a result, a severity and a remedy. Exit status 0: no obstacle; 1: a
+//! port lacks something that Sluice needs; 3: DPDK does not run here.
 
 mod machine;
 mod ports;
@@ -20,11 +20,11 @@ use crate::printable;
 /// Arguments of `sluice doctor`.
 #[derive(clap::Args, Clone, Debug)]
 pub struct DoctorArgs {
-    /// A port to try, by its EAL name: a PCI address, or a virtual device such as
+    /// Port to test, by its EAL name: a PCI address, or a virtual device such as
     /// net_af_packet0,iface=eth1. May be repeated.
     #[arg(long = "port", value_name = "DEVICE")]
     pub ports: Vec<String>,
-    /// How to print the findings.
+    /// Format of the findings.
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
     /// EAL options and idle mode.
@@ -32,25 +32,25 @@ pub struct DoctorArgs {
     pub machine: MachineArgs,
 }
 
-/// How findings are printed.
+/// Format of the findings.
 #[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Format {
-    /// For people.
+    /// Tables.
     #[default]
     Table,
-    /// For programs.
+    /// JSON.
     Json,
 }
 
-/// How bad a finding is.
+/// Severity of a finding.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
-    /// As it should be.
+    /// Correct.
     Ok,
-    /// Good to know.
+    /// Information.
     Note,
-    /// Works, but slower or less exactly than it could.
+    /// Works, but slower or less exactly than possible.
     Warn,
     /// Does not work.
     Fail,
@@ -67,23 +67,22 @@ impl fmt::Display for Verdict {
     }
 }
 
-/// One thing that was looked at.
+/// Result of one check.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Finding {
     /// `machine`, or the port's device.
     pub subject: String,
-    /// What was looked at.
+    /// Name of the check.
     pub check: &'static str,
-    /// How bad it is.
     pub verdict: Verdict,
-    /// What was found.
+    /// Result of the check.
     pub found: String,
-    /// What to do about it, where there is something to do.
+    /// Remedy, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub advice: Option<String>,
 }
 
-/// The findings about one subject, as they are made.
+/// Findings about one subject, as they are made.
 struct Findings<'a> {
     subject: &'a str,
     all: &'a mut Vec<Finding>,
@@ -110,19 +109,19 @@ impl Findings<'_> {
     }
 }
 
-/// All findings, and what they come to.
+/// All findings and their overall verdict.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Diagnosis {
-    /// The worst of the findings.
+    /// Worst of the findings.
     pub verdict: Verdict,
-    /// Whether DPDK runs here.
+    /// True if DPDK runs here.
     pub dpdk_runs: bool,
-    /// The findings, the machine's first.
+    /// Findings, the machine's first.
     pub findings: Vec<Finding>,
 }
 
 impl Diagnosis {
-    /// The exit status: see the module's head.
+    /// Exit status: see the module's head.
     #[must_use]
     pub fn status(&self) -> u8 {
         match (self.dpdk_runs, self.verdict) {
@@ -133,10 +132,10 @@ impl Diagnosis {
     }
 }
 
-/// Looks at everything and prints the findings on standard output.
+/// Makes all checks and prints the findings on standard output.
 ///
 /// # Errors
-/// When standard output cannot be written.
+/// Standard output cannot be written.
 pub fn run(args: &DoctorArgs) -> anyhow::Result<ExitCode> {
     let diagnosis = diagnose(args);
     match args.format {
@@ -146,7 +145,7 @@ pub fn run(args: &DoctorArgs) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::from(diagnosis.status()))
 }
 
-/// Looks at everything.
+/// Makes all checks.
 #[must_use]
 pub fn diagnose(args: &DoctorArgs) -> Diagnosis {
     let mut findings = Vec::new();

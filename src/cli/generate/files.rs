@@ -1,4 +1,4 @@
-//! What is written of a test that is over.
+//! Output files of a finished test.
 
 use std::path::{Path, PathBuf};
 
@@ -14,32 +14,32 @@ use crate::tester::judge::verdict;
 use crate::tester::plan::CaptureFormat;
 use crate::tester::report::Report;
 
-/// What the results look like on standard output.
+/// Format of the results on standard output.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, ValueEnum)]
 pub enum Format {
-    /// Tables for people.
+    /// Tables.
     #[default]
     Table,
-    /// One JSON document for programs.
+    /// One JSON document.
     Json,
-    /// A row for each flow, for spreadsheets. `--csv` writes ports and priorities, too.
+    /// One CSV row per flow. `--csv` writes ports and priorities, too.
     Csv,
 }
 
-/// Where results are written beside standard output.
+/// Output files in addition to standard output.
 #[derive(Args, Clone, Debug, Default)]
 pub struct Files {
-    /// Write a page with plots, which needs nothing but a browser, to this file.
+    /// Write a self-contained HTML page with plots to this file.
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,
-    /// Write flows.csv, ports.csv and priorities.csv to this folder, which is made if need be.
+    /// Write flows.csv, ports.csv and priorities.csv to this folder, which is created if necessary.
     #[arg(long, value_name = "DIR")]
     pub csv: Option<PathBuf>,
     /// Write the latency distribution of each flow that measures it to FLOW.hgrm in this folder, in
     /// the text form of HdrHistogram, in microseconds.
     #[arg(long, value_name = "DIR")]
     pub hgrm: Option<PathBuf>,
-    /// Write what each port captured to PORT.pcap or PORT.pcapng in this folder.
+    /// Write the capture of each port to PORT.pcap or PORT.pcapng in this folder.
     #[arg(long, value_name = "DIR")]
     pub captures: Option<PathBuf>,
 }
@@ -47,7 +47,7 @@ pub struct Files {
 /// Prints the results.
 ///
 /// # Errors
-/// If standard output cannot be written.
+/// Standard output cannot be written.
 pub(super) fn print(format: Format, ran: &Ran) -> Result<()> {
     match format {
         Format::Table => terminal::print(report::tester_text(&ran.report, Some(&ran.findings))),
@@ -56,7 +56,7 @@ pub(super) fn print(format: Format, ran: &Ran) -> Result<()> {
     }
 }
 
-/// The report, with what was found beside it.
+/// The report with its findings.
 fn json(ran: &Ran) -> Result<serde_json::Value> {
     let mut tree = serde_json::to_value(&ran.report)?;
     tree["verdict"] = verdict(&ran.findings).name().into();
@@ -67,17 +67,17 @@ fn json(ran: &Ran) -> Result<serde_json::Value> {
 /// File names, in the order of [`tables`].
 const CSV: [&str; 3] = ["flows.csv", "ports.csv", "priorities.csv"];
 
-/// Files that are open, and folders in which files can be made.
+/// Open files, and folders that are writable.
 pub(super) struct Opened<'a> {
     report: Option<OutputFile>,
     csv: Option<[OutputFile; 3]>,
     hgrm: Option<&'a Path>,
 }
 
-/// Opens the files that were asked for, before the test.
+/// Opens the output files before the test.
 ///
 /// # Errors
-/// Bad input: what cannot be written, or would be written twice.
+/// Bad input: a file that cannot be written, or would be written twice.
 pub(super) fn open<'a>(files: &'a Files, file: &Path, test: &TestFile) -> Result<Opened<'a>> {
     let mut outputs = Outputs::new();
     outputs.input("the generator file", file);
@@ -107,8 +107,8 @@ pub(super) fn open<'a>(files: &'a Files, file: &Path, test: &TestFile) -> Result
     Ok(Opened { report, csv, hgrm: files.hgrm.as_deref() })
 }
 
-/// Writes all files; captures are apart, because they come from ports. A file that cannot be written
-/// does not keep the others from being written.
+/// Writes all files except captures, which come from ports. A file that cannot be written does not
+/// affect the others.
 ///
 /// # Errors
 /// The first file that could not be written.
@@ -153,12 +153,12 @@ pub(super) fn capture_file(folder: &Path, port: &str, format: CaptureFormat) -> 
     folder.join(format!("{}.{ending}", file_name(port)))
 }
 
-/// Writes a file whose folder was tried before.
+/// Writes a file whose folder was checked before.
 pub(super) fn put(option: &str, path: &Path, bytes: &[u8]) -> Result<()> {
     Outputs::default().open(option, path)?.write(bytes)
 }
 
-/// A name without what a file's name cannot have, and that stays in its folder.
+/// Replaces characters that are invalid in a file name, so that the file stays in its folder.
 fn file_name(name: &str) -> String {
     let plain = |c: char| c.is_alphanumeric() || "-_.+,=@ ".contains(c);
     let kept: String = name.chars().map(|c| if plain(c) { c } else { '_' }).collect();

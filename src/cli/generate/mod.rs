@@ -1,5 +1,5 @@
-//! `sluice gen`: the traffic generator, told what to do by a file, by clients of the Open Traffic
-//! Generator API, or to measure itself.
+//! `sluice gen`: the traffic generator, controlled by a file or by clients of the Open Traffic
+//! Generator API, and its self-test.
 
 mod files;
 #[cfg(feature = "dpdk")]
@@ -46,63 +46,64 @@ The run ends when every flow that ends by itself has; Ctrl-C and --duration end 
 their loss (metrics.loss), 1 that it was not so, 2 that the input is bad, 3 that the machine lacks
 something.";
 
-/// Generate and measure traffic: flows, pauses and captures, in the words of OTG.
+/// Generate and measure traffic: flows, pauses and captures, configured in OTG terms.
 #[derive(Args, Clone, Debug)]
 #[command(
     after_help = EXAMPLES,
     group(ArgGroup::new("what").args(["file", "listen", "self_test"]).required(true))
 )]
 pub struct GenerateArgs {
-    /// The generator file, an OTG configuration as YAML or JSON.
+    /// Generator file, an OTG configuration as YAML or JSON.
     #[arg(value_name = "FILE")]
     pub file: Option<PathBuf>,
     /// Serve the OTG API (HTTP, HTTPS and gRPC) on this address; a port alone is on the loopback.
     #[arg(long, value_name = "ADDR", value_parser = address)]
     pub listen: Option<SocketAddr>,
-    /// A location that clients of --listen may name, beside pairs in memory; may be given several
-    /// times. Default: every iface:NAME, and no device of DPDK.
+    /// Location that clients of --listen may use, in addition to pairs in memory; may be repeated.
+    /// Default: every iface:NAME, and no DPDK device.
     #[arg(long, value_name = "LOCATION", value_parser = Location::parse, requires = "listen")]
     pub allow: Vec<Location>,
-    /// Listen off the loopback, where whoever reaches the address drives the ports.
+    /// Allow --listen beyond the loopback, where every client that reaches the address controls the
+    /// ports.
     #[arg(long, requires = "listen")]
     pub allow_remote: bool,
-    /// Serve only clients that show a certificate signed by the authority in this PEM file (TLS).
+    /// Serve only clients with a certificate signed by the authority in this PEM file (TLS).
     #[arg(long, value_name = "FILE", requires = "listen")]
     pub client_ca: Option<PathBuf>,
-    /// Measure what this machine resolves, over a pair of ports in memory.
+    /// Measure the resolution of this machine, over a pair of ports in memory.
     #[arg(long)]
     pub self_test: bool,
-    /// Where a port of the file is, in place of what it says. May be given several times.
+    /// Location of a port of the file, instead of the file's. May be repeated.
     #[arg(long = "port", value_name = "NAME=LOCATION", value_parser = place, requires = "file")]
     pub ports: Vec<(String, String)>,
-    /// Where the file is run; in the virtual world every port has to be in memory.
+    /// World of the run; in the virtual world every port must be in memory.
     #[arg(long, value_enum, default_value_t = World::Real, requires = "file")]
     pub world: World,
-    /// End the run after this time, such as 10s, even if flows go on. Default: when all flows that
-    /// end by themselves have ended.
+    /// End the run after this time, such as 10s, even if flows continue. Default: when all finite
+    /// flows have ended.
     #[arg(long, value_name = "TIME", requires = "file")]
     pub duration: Option<Span>,
-    /// How long frames in flight are waited for at the end.
+    /// Longest time to wait for frames in flight at the end.
     #[arg(long, value_name = "TIME", default_value = "2s")]
     pub drain: Span,
-    /// What the results look like on standard output.
+    /// Format of the results on standard output.
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
-    /// Where results are written besides.
+    /// Output files in addition to standard output.
     #[command(flatten)]
     pub files: Files,
-    /// Serve metrics for Prometheus at http://ADDR/metrics; a port alone is on the loopback, and without
-    /// ADDR it is 127.0.0.1:9464.
+    /// Serve metrics for Prometheus at http://ADDR/metrics; a port alone is on the loopback, and
+    /// without ADDR it is 127.0.0.1:9464.
     #[arg(long, value_name = "ADDR", value_parser = address, num_args = 0..=1,
           default_missing_value = SCRAPE_DEFAULT)]
     pub prometheus: Option<SocketAddr>,
-    /// How often the progress is shown on standard error.
+    /// Period of progress reports on standard error.
     #[arg(long, value_name = "TIME", default_value = "1s")]
     pub interval: Span,
     /// Show no progress.
     #[arg(short, long)]
     pub quiet: bool,
-    /// Check the file, print what it comes to, and send nothing.
+    /// Check the file, print the resolved configuration, and send nothing.
     #[arg(long, requires = "file")]
     pub dry_run: bool,
     /// EAL options and idle mode.
@@ -110,16 +111,16 @@ pub struct GenerateArgs {
     pub machine: MachineArgs,
 }
 
-/// Where a generator file is run.
+/// World in which a generator file runs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum World {
-    /// On the ports that its locations name.
+    /// On the ports at its locations.
     Real,
     /// In exact virtual time, with a link of the ports' speed for every pair in memory.
     Virtual,
 }
 
-/// Reads `NAME=LOCATION`.
+/// Parses `NAME=LOCATION`.
 fn place(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((name, place)) if !name.is_empty() && !place.is_empty() => {
@@ -129,11 +130,11 @@ fn place(text: &str) -> Result<(String, String), String> {
     }
 }
 
-/// Runs a file, or serves clients, or measures itself. Exit status 1 says that a flow was not sent
-/// whole, or lost frames that it was not to lose.
+/// Runs a file, serves clients, or runs the self-test. Exit status 1 means that a flow was not sent
+/// completely, or lost frames that it must not lose.
 ///
 /// # Errors
-/// What is wrong with the file or an argument, or what the machine lacks.
+/// An error in the file or an argument, or a resource that the machine lacks.
 pub fn run(args: &GenerateArgs) -> Result<ExitCode> {
     args.machine.apply();
     match (&args.file, args.listen) {
@@ -147,7 +148,7 @@ pub fn run(args: &GenerateArgs) -> Result<ExitCode> {
     }
 }
 
-/// What is said where there are no ports.
+/// Error of a build without ports.
 #[cfg(not(feature = "dpdk"))]
 fn no_ports() -> anyhow::Error {
     anyhow::anyhow!(

@@ -26,27 +26,26 @@ EXAMPLES:
 Models: ieee, the delay value of the standard; cisco, five factors, as printed or complete; sonic, the
 dynamic model of SONiC's switches (its headroom is xoff); mlx5, Linux's driver of ConnectX NICs.";
 
-/// Reckon the headroom of a link by one model.
+/// Calculate the headroom of a link by one model.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct CalcArgs {
-    /// The model.
+    /// Headroom model.
     #[arg(long, value_enum)]
     model: ModelName,
-    /// Show the sum, term by term, each with its source.
+    /// Show the terms of the sum with their sources.
     #[arg(long)]
     explain: bool,
-    /// What the result looks like on standard output.
+    /// Format of the result on standard output.
     #[arg(long, value_enum, default_value_t = Format::Table)]
     format: Format,
     #[command(flatten)]
     link: LinkArgs,
 }
 
-/// Names of models.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum ModelName {
-    /// The delay value of IEEE 802.1Q Annex N.
+    /// Delay value of IEEE 802.1Q Annex N.
     Ieee,
     /// Cisco's five factors.
     Cisco,
@@ -67,7 +66,7 @@ impl From<ModelName> for Model {
     }
 }
 
-/// The result as JSON: octets and bits, the terms, the model's own figures by name.
+/// Result as JSON: bytes and bits, the terms, and named values of the model.
 #[derive(Serialize)]
 struct View {
     model: String,
@@ -92,7 +91,7 @@ pub(super) struct TermView {
 }
 
 impl TermView {
-    /// The terms of a sum.
+    /// Converts the terms of a sum.
     pub(super) fn of(estimate: &Estimate) -> Vec<Self> {
         let terms = estimate.terms.iter();
         terms.map(|t| Self { name: t.name, bits: t.bits, source: t.source }).collect()
@@ -114,10 +113,10 @@ impl View {
     }
 }
 
-/// Reckons and prints.
+/// Calculates and prints.
 ///
 /// # Errors
-/// What is wrong with an argument.
+/// An invalid argument.
 pub fn run(args: &CalcArgs) -> Result<ExitCode> {
     let model = args.model.into();
     let reckoned = || {
@@ -167,7 +166,7 @@ pub(super) fn table(terms: &[TermView]) -> Table {
     table
 }
 
-/// Bits as octets, with eighths where there are any.
+/// Formats bits as bytes, with eighths if there are any.
 fn octets(bits: u64) -> String {
     let eighths = bits % 8;
     let rest = if eighths == 0 { String::new() } else { format!(".{:03}", eighths * 125) };

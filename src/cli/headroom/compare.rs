@@ -1,4 +1,4 @@
-//! `sluice headroom compare`: all models side by side, and a measurement beside them.
+//! `sluice headroom compare`: compares all models and a measurement.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -29,27 +29,27 @@ link.json is what `sluice headroom measure --format json` printed.
 An option of one model counts for that model. Models differ in what they count (frames, cells, the
 reaction of the peer), not only in numbers: --explain shows each sum.";
 
-/// Put all models side by side, and a measurement.
+/// Compare all models, and a measurement.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct CompareArgs {
-    /// A headroom that was measured on the link, to compare the models with.
+    /// Headroom that was measured on the link, to compare the models with.
     #[arg(long, value_name = "SIZE")]
     measured: Option<Size>,
-    /// The same as `sluice headroom measure --format json` found it.
+    /// Measured headroom from the output of `sluice headroom measure --format json`.
     #[arg(long, value_name = "FILE", conflicts_with = "measured")]
     measured_from: Option<PathBuf>,
-    /// Show every sum, term by term, each with its source.
+    /// Show the terms of every sum with their sources.
     #[arg(long)]
     explain: bool,
-    /// What the result looks like on standard output.
+    /// Format of the result on standard output.
     #[arg(long, value_enum, default_value_t = Format::Table)]
     format: Format,
     #[command(flatten)]
     link: LinkArgs,
 }
 
-/// What a model says, or why it says nothing.
+/// Result of a model, or the reason why it has none.
 #[derive(Serialize)]
 struct Row {
     model: String,
@@ -63,19 +63,19 @@ struct Row {
     terms: Vec<TermView>,
 }
 
-/// What is read of the result of a measurement.
+/// The used part of a measurement's result.
 #[derive(Deserialize)]
 struct Measurement {
     headroom: Headroom,
 }
 
-/// The headroom of a measurement.
+/// Headroom of a measurement.
 #[derive(Deserialize)]
 struct Headroom {
     bytes: u64,
 }
 
-/// Numbers or the reason why there are none.
+/// A sum, or the reason why there is none.
 #[derive(Serialize)]
 #[serde(untagged)]
 enum Answer {
@@ -83,12 +83,12 @@ enum Answer {
     None { refused: String },
 }
 
-/// A headroom, and how it stands to the one that all are compared with.
+/// A headroom, and its relation to the reference.
 #[derive(Serialize)]
 struct Sum {
     bytes: u64,
     bits: u64,
-    /// How long the link takes for it.
+    /// Time in which the link sends it.
     nanoseconds: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     cells: Option<u64>,
@@ -96,10 +96,10 @@ struct Sum {
     percent: Option<f64>,
 }
 
-/// Reckons all and prints.
+/// Calculates all models and prints them.
 ///
 /// # Errors
-/// What is wrong with an argument that all models share.
+/// An invalid argument that all models share.
 pub fn run(args: &CompareArgs) -> Result<ExitCode> {
     let rows = rows(args).map_err(bad_input)?;
     match args.format {
@@ -149,7 +149,7 @@ fn rows(args: &CompareArgs) -> Result<Vec<Row>> {
     Ok(rows)
 }
 
-/// The octets that were measured, and the option that says so.
+/// Measured bytes, and the option that they are from.
 fn measured(args: &CompareArgs) -> Result<Option<(&'static str, u64)>> {
     if let Some(Size(bytes)) = args.measured {
         return Ok(Some(("--measured", bytes)));
@@ -217,7 +217,7 @@ fn text(args: &CompareArgs, rows: &[Row]) -> String {
     format!("{}, {}\n\n{side_by_side}{gap}{refused}{sums}", args.link.rate, args.link.length)
 }
 
-/// The sum of a model, where it was asked for.
+/// Explanation of a model's sum, if requested.
 fn explained(row: &Row) -> String {
     let sum = |formula| format!("\n{} = {formula}\n\n{}", row.model, table(&row.terms));
     row.formula.map(sum).unwrap_or_default()

@@ -1,4 +1,4 @@
-//! The link and the options of the models, as arguments, and the models' inputs made of them.
+//! Arguments about the link and the models' options, and their conversion to the models' inputs.
 
 use anyhow::{Result, anyhow};
 use clap::Args;
@@ -9,30 +9,31 @@ use crate::headroom::models::{Estimate, Model, ModelError, cisco, ieee, mlx5, so
 use crate::headroom::{Extender, Fec, Phy, SoftwareTerms};
 use crate::units::Bytes;
 
-/// The link, and what models want to know besides.
+/// The link, and further parameters of the models.
 #[derive(Args, Clone, Debug)]
 pub struct LinkArgs {
-    /// The link's rate, such as 100G.
+    /// Link rate, such as 100G.
     #[arg(long)]
     pub rate: LinkRate,
-    /// The cable's length, one way, such as 100m.
+    /// Cable length, one way, such as 100m.
     #[arg(long)]
     pub length: Length,
-    /// The longest frame. Default: what the model has, 2000 (ieee), 9216 (cisco), 9100 (sonic),
-    /// and for mlx5 the MTU, 1500.
+    /// Longest frame. Default: 2000 (ieee), 9216 (cisco), 9100 (sonic) bytes, and for mlx5 the MTU,
+    /// 1500.
     #[arg(long, value_name = "SIZE", visible_aliases = ["mtu", "port-mtu"])]
     pub max_frame: Option<Size>,
-    /// The buffer's cell: the sum has what short frames waste of cells, and is whole cells. ieee: the
-    /// headroom of a lossless group of a Sluice switch, as `sluice check` has it, with the frame that
-    /// sends XOFF. sonic: the chip's cell, which is part of the model.
+    /// Cell size of the buffer: the sum includes the unused part of short frames' cells, and is
+    /// rounded up to whole cells. ieee: the headroom of a lossless group of a Sluice switch, as in
+    /// `sluice check`, with the frame that triggers XOFF. sonic: the chip's cell, which is part of
+    /// the model.
     #[arg(long, value_name = "SIZE")]
     pub cell: Option<Size>,
-    /// ieee, cisco: what a signal takes for a metre. Default: 5ns (ieee), 5.13ns (cisco; copper
+    /// ieee, cisco: propagation delay per metre. Default: 5ns (ieee), 5.13ns (cisco; copper
     /// 4.76ns).
     #[arg(long, value_name = "TIME")]
     pub delay_per_metre: Option<Span>,
-    /// ieee, cisco: from a pause received to no further frame begun. Default: 614.4ns (ieee), what
-    /// 802.3 31B allows at the rate (cisco, with --complete).
+    /// ieee, cisco: time from reception of a pause to the last frame start. Default: 614.4ns
+    /// (ieee), the limit of 802.3 31B for the rate (cisco, with --complete).
     #[arg(long, value_name = "TIME")]
     pub reaction_delay: Option<Span>,
     #[command(flatten)]
@@ -49,45 +50,45 @@ pub struct LinkArgs {
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Options of ieee")]
 struct IeeeArgs {
-    /// The physical layer, such as 100GBASE-R, or none. Default: the BASE-R of the rate.
+    /// Physical layer, such as 100GBASE-R, or none. Default: the BASE-R type of the rate.
     #[arg(long, value_parser = phy)]
     phy: Option<PhyChoice>,
-    /// Forward error correction, where it is an option: rs at 25G and 100G, base_r at 40G and 100G.
-    /// Default: none.
+    /// Forward error correction, if optional: rs at 25G and 100G, base_r at 40G and 100G. Default:
+    /// none.
     #[arg(long, value_enum)]
     fec: Option<FecName>,
-    /// A sublayer between MAC and PHY that 10G may have. Default: none.
+    /// Optional sublayer between MAC and PHY at 10G. Default: none.
     #[arg(long, value_enum)]
     extender: Option<ExtenderName>,
-    /// What the interfaces of one node add besides, transmit and receive together. With --phy none
-    /// it is all they add. Default: 0.
+    /// Additional delay of one node's interfaces, transmit and receive together; with --phy none
+    /// their whole delay. Default: 0.
     #[arg(long, value_name = "TIME")]
     interface_delay: Option<Span>,
-    /// Frames are protected by MACsec, whose SecTAG and ICV have so many octets (32 with SCI).
+    /// MACsec protects frames; bytes of its SecTAG and ICV (32 with SCI).
     #[arg(long, value_enum, value_name = "OCTETS")]
     macsec: Option<MacsecName>,
-    /// PFC frames are protected too.
+    /// MACsec protects PFC frames, too.
     #[arg(long, requires = "macsec")]
     macsec_pfc: bool,
-    /// What MACsec adds in one direction, transmit and receive together. Default: 0.
+    /// MACsec delay in one direction, transmit and receive together. Default: 0.
     #[arg(long, value_name = "TIME", requires = "macsec")]
     shim_delay: Option<Span>,
-    /// A switch in software: the longest time between two polls of the port. Default: 0.
+    /// Software switch: longest time between two polls of the port. Default: 0.
     #[arg(long, value_name = "TIME", requires = "cell")]
     poll_gap: Option<Span>,
-    /// A switch in software: what the port's receive ring holds. Default: 0.
+    /// Software switch: bytes in the port's receive ring. Default: 0.
     #[arg(long, value_name = "SIZE", requires = "cell")]
     rx_backlog: Option<Size>,
-    /// A switch in software: what its transmit ring holds in front of a PFC frame. Default: 0.
+    /// Software switch: bytes in its transmit ring before a PFC frame. Default: 0.
     #[arg(long, value_name = "SIZE", requires = "cell")]
     tx_committed: Option<Size>,
-    /// A peer in software: what it still sends after it has taken in the PFC frame. Default: 0.
+    /// Software peer: bytes that it still sends after it has read the PFC frame. Default: 0.
     #[arg(long, value_name = "SIZE", requires = "cell")]
     peer_committed: Option<Size>,
 }
 
 impl IeeeArgs {
-    /// Terms that a switch in software adds.
+    /// Terms that a software switch adds.
     fn software(&self) -> SoftwareTerms {
         let bytes = |size: Option<Size>| Bytes(size.map_or(0, |Size(n)| n));
         SoftwareTerms {
@@ -103,13 +104,14 @@ impl IeeeArgs {
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Options of cisco")]
 struct CiscoArgs {
-    /// All five factors. Default: the four that are added up in print, without the reaction.
+    /// Include all five factors. Default: the four of the published sum, without the reaction.
     #[arg(long)]
     complete: bool,
-    /// The cable counts both ways, as the standard has it. Default: one way, as printed.
+    /// Count the cable in both directions, as in the standard. Default: one direction, as
+    /// published.
     #[arg(long)]
     both_ways: bool,
-    /// The latency of the transceivers in one direction. Default: 512ns.
+    /// Latency of the transceivers in one direction. Default: 512ns.
     #[arg(long, value_name = "TIME")]
     transceiver_delay: Option<Span>,
 }
@@ -118,56 +120,56 @@ struct CiscoArgs {
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Options of sonic")]
 struct SonicArgs {
-    /// The switch chip, with its cell, latencies and peer response. Default: spectrum1.
+    /// Switch chip, which sets cell, latencies and peer response. Default: spectrum1.
     #[arg(long, value_enum)]
     asic: Option<AsicName>,
-    /// The sum, by release. Default: current, or barefoot with tofino2.
+    /// Formula, by release. Default: current, or barefoot with tofino2.
     #[arg(long, value_enum)]
     formula: Option<FormulaName>,
-    /// The latency of the pipeline, such as 19KiB. Default: the chip's.
+    /// Latency of the pipeline, such as 19KiB. Default: the chip's.
     #[arg(long, value_name = "KIB", value_parser = kib)]
     pipeline_latency: Option<f64>,
-    /// The delay of MAC and PHY, such as 0.8KiB. Default: the chip's.
+    /// Delay of MAC and PHY, such as 0.8KiB. Default: the chip's.
     #[arg(long, value_name = "KIB", value_parser = kib)]
     mac_phy_delay: Option<f64>,
-    /// The response of a peer at rates that 802.3 31B has no figure for, such as 3.8KiB. Default:
-    /// the chip's.
+    /// Response of a peer at rates for which 802.3 31B has no value, such as 3.8KiB. Default: the
+    /// chip's.
     #[arg(long, value_name = "KIB", value_parser = kib)]
     peer_response: Option<f64>,
-    /// The delay of a gearbox, such as 400ns (SN3800). Default: 0.
+    /// Delay of a gearbox, such as 400ns (SN3800). Default: 0.
     #[arg(long, value_name = "TIME")]
     gearbox_delay: Option<Span>,
-    /// How many lanes the port has; 8 are special. Default: 4.
+    /// Number of lanes of the port; 8 are a special case. Default: 4.
     #[arg(long)]
     lanes: Option<u8>,
-    /// The MTU of lossless packets. Default: 1500.
+    /// MTU of lossless packets. Default: 1500.
     #[arg(long, value_name = "SIZE")]
     lossless_mtu: Option<Size>,
-    /// How many of the packets are small. Default: 100%.
+    /// Part of the packets that are small. Default: 100%.
     #[arg(long, value_name = "PART")]
     small_packets: Option<Ratio>,
-    /// There is a shared headroom pool.
+    /// Use a shared headroom pool.
     #[arg(long)]
     shp: bool,
-    /// How many times the shared headroom pool is promised: there is one, and its size is shown.
+    /// Oversubscription of the shared headroom pool; enables the pool and shows its size.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     over_subscribe_ratio: Option<u16>,
-    /// The lossless groups of a port: what the port needs in all is shown. Default: 2.
+    /// Number of lossless groups of a port; shows the port's total. Default: 2.
     #[arg(long, value_name = "N")]
     groups: Option<u8>,
-    /// The lossy groups of a port that have a profile. Default: 0.
+    /// Number of lossy groups of a port that have a profile. Default: 0.
     #[arg(long, value_name = "N")]
     lossy_groups: Option<u8>,
-    /// The most that a port may have (SONiC: max_headroom_size): more is refused.
+    /// Largest headroom of a port (SONiC: max_headroom_size); more is refused.
     #[arg(long, value_name = "SIZE")]
     max_headroom: Option<Size>,
-    /// The ports with lossless groups, for the shared headroom pool. Default: 1.
+    /// Number of ports with lossless groups, for the shared headroom pool. Default: 1.
     #[arg(long, value_name = "N")]
     ports: Option<u16>,
 }
 
 impl SonicArgs {
-    /// The switch, if anything was said of it.
+    /// The switch, if an option of it is given.
     fn switch(&self) -> Option<sonic::Switch> {
         let default = sonic::Switch::DEFAULT;
         let switch = sonic::Switch {
@@ -186,19 +188,19 @@ impl SonicArgs {
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Options of mlx5")]
 struct Mlx5Args {
-    /// The receive buffer to give thresholds for. Default: no thresholds.
+    /// Receive buffer for which thresholds are calculated. Default: no thresholds.
     #[arg(long, value_name = "SIZE")]
     buffer: Option<Size>,
-    /// The largest MTU that the interface can have; below 9216 counts as 9216.
+    /// Largest MTU of the interface; a value below 9216 counts as 9216.
     #[arg(long, value_name = "SIZE", requires = "buffer")]
     max_mtu: Option<Size>,
 }
 
 impl LinkArgs {
-    /// What `model` says; a refusal names the option.
+    /// Estimate of `model`; errors name the option.
     ///
     /// # Errors
-    /// What is wrong with an option.
+    /// An invalid option.
     pub fn estimate(&self, model: Model) -> Result<Estimate> {
         let estimate = match model {
             Model::Ieee => {
@@ -211,24 +213,24 @@ impl LinkArgs {
             Model::Mlx5 => mlx5::estimate(&self.mlx5()?),
         };
         let mut estimate = estimate.map_err(|e| anyhow!("--{}: {e}", e.field()))?;
-        // SONiC's own rounding is to KiB, and its cell is an input; `ieee` has done it.
+        // SONiC's formula rounds to KiB and has the cell as an input; `ieee` has rounded already.
         if let Some(cell) = self.cell()?.filter(|_| matches!(model, Model::Cisco | Model::Mlx5)) {
             estimate.pack(self.frame(model), cell);
         }
         Ok(estimate)
     }
 
-    /// All of Cisco's factors, whether they were asked for or not.
+    /// The same arguments with all of Cisco's factors.
     pub fn complete(&self) -> Self {
         let mut all = self.clone();
         all.cisco.complete = true;
         all
     }
 
-    /// The octets of a cell, if one is given.
+    /// Bytes per cell, if given.
     ///
     /// # Errors
-    /// When no buffer has such cells.
+    /// No buffer can have such cells.
     pub fn cell(&self) -> Result<Option<u32>> {
         let Some(Size(octets)) = self.cell else { return Ok(None) };
         let fits = (1..=65_536).contains(&octets);
@@ -239,7 +241,7 @@ impl LinkArgs {
         }
     }
 
-    /// The longest frame by `model`: the one given or the model's own.
+    /// Longest frame for `model`: the one given or the model's default.
     pub fn frame(&self, model: Model) -> Bytes {
         let own = match model {
             Model::Ieee => ieee::Inputs::new(self.rate.0, 0).max_frame,
@@ -250,10 +252,10 @@ impl LinkArgs {
         self.max_frame.map_or(own, |size| Bytes(size.0))
     }
 
-    /// The first option that was given and that `model` does not have.
+    /// Refuses the first option given that `model` does not have.
     ///
     /// # Errors
-    /// Its name, and the models that have it.
+    /// The option, and the models that have it.
     pub fn refuse_others(&self, model: Model) -> Result<()> {
         let (i, c, s, m) = (&self.ieee, &self.cisco, &self.sonic, &self.mlx5);
         let given = [

@@ -1,4 +1,4 @@
-//! `sluice headroom`: how much a lossless group needs for a link.
+//! `sluice headroom`: the headroom of a lossless group for a link.
 
 mod calc;
 mod compare;
@@ -12,14 +12,14 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::{Args, Subcommand};
 
-/// Reckon the headroom of a link by the models in use, measure it, and compare them.
+/// Calculate the headroom of a link by several models, measure it, and compare them.
 #[derive(Args, Clone, Debug)]
 pub struct HeadroomArgs {
     #[command(subcommand)]
     command: Command,
 }
 
-/// What to do.
+/// Subcommands.
 #[derive(Subcommand, Clone, Debug)]
 enum Command {
     Calc(calc::CalcArgs),
@@ -28,10 +28,10 @@ enum Command {
     Measure(Box<measure::MeasureArgs>),
 }
 
-/// Does what the arguments say.
+/// Runs the subcommand.
 ///
 /// # Errors
-/// What is wrong with an argument.
+/// An invalid argument.
 pub fn run(args: &HeadroomArgs) -> Result<ExitCode> {
     match &args.command {
         Command::Calc(args) => calc::run(args),

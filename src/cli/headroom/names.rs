@@ -1,20 +1,18 @@
-//! Names of what the models choose from, as arguments.
+//! Arguments that name choices of the models.
 
 use clap::ValueEnum;
 
 use crate::headroom::Phy;
 use crate::headroom::models::sonic;
 
-/// A physical layer, or that there is none.
+/// A physical layer, or none.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PhyChoice {
-    /// None.
     None,
-    /// This one.
     Of(Phy),
 }
 
-/// Reads the name of a physical layer.
+/// Parses the name of a physical layer.
 pub fn phy(text: &str) -> Result<PhyChoice, String> {
     if text == "none" {
         return Ok(PhyChoice::None);
@@ -26,7 +24,7 @@ pub fn phy(text: &str) -> Result<PhyChoice, String> {
     })
 }
 
-/// Reads KiB with a fraction, which SONiC's tables have.
+/// Parses KiB with a fraction, as in SONiC's tables.
 pub fn kib(text: &str) -> Result<f64, String> {
     let number = text.trim().strip_suffix("KiB").map(str::trim_end);
     let digits = |n: &&str| n.chars().all(|c| c.is_ascii_digit() || c == '.');
@@ -34,10 +32,9 @@ pub fn kib(text: &str) -> Result<f64, String> {
     value.ok_or_else(|| "write KiB, such as 0.8KiB".into())
 }
 
-/// Names of FEC.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub enum FecName {
-    /// None, or the one in the PCS.
+    /// None, or the FEC in the PCS.
     None,
     /// BASE-R FEC (clause 74).
     #[value(name = "base_r", alias = "base-r")]
@@ -46,18 +43,18 @@ pub enum FecName {
     Rs,
 }
 
-/// Names of extenders.
+/// Sublayers between MAC and PHY.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub enum ExtenderName {
     /// None.
     None,
     /// XGXS and XAUI.
     Xaui,
-    /// The WAN interface sublayer.
+    /// WAN interface sublayer.
     Wis,
 }
 
-/// What MACsec adds to a frame.
+/// MACsec overhead of a frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum MacsecName {
     /// Without SCI.
@@ -85,11 +82,11 @@ pub enum AsicName {
     Spectrum6,
     /// Tofino 2.
     Tofino2,
-    /// The virtual switch.
+    /// Virtual switch.
     Vs,
 }
 
-/// Sums of SONiC.
+/// SONiC's formulas.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub enum FormulaName {
     /// Mellanox and the virtual switch since 202605.
@@ -105,7 +102,7 @@ pub enum FormulaName {
 }
 
 impl AsicName {
-    /// What SONiC has in its tables for it.
+    /// Parameters in SONiC's tables.
     pub fn figures(self) -> sonic::Asic {
         match self {
             Self::Tofino2 => sonic::Asic::TOFINO_2,

@@ -1,4 +1,4 @@
-//! `sluice switch`: runs a switch on real ports until it is told to stop.
+//! `sluice switch`: runs a switch on real ports until it is stopped.
 
 mod addresses;
 mod links;
@@ -53,9 +53,9 @@ and prints the summary; a second one ends at once. The exit status is 1 when a l
 may have been lost, in the switch or in a device, or a frame is not accounted for. It is 4 (not judged) when
 a device cannot say what it lost, or a worker polled later than headroom is planned for (link.poll_gap).";
 
-/// Under which name the log has what ports find out.
+/// Log target of the steps that ports' results cause.
 const STEPS: &str = "sluice::steps";
-/// How often the main thread looks for the end.
+/// Period at which the main thread checks for the end.
 const TICK: StdDuration = StdDuration::from_millis(20);
 /// Period at which alarms are evaluated and telemetry is refreshed.
 const LOOK_EVERY: StdDuration = StdDuration::from_millis(200);
@@ -68,42 +68,41 @@ const COUNT_EVERY: StdDuration = StdDuration::from_secs(1);
 pub struct Args {
     /// The switch file (YAML or JSON).
     file: PathBuf,
-    /// Stop after this time, such as 10s. Default: run until told to stop.
+    /// Stop after this time, such as 10s. Default: run until stopped.
     #[arg(long, value_name = "TIME")]
     duration: Option<Span>,
-    /// How the summary is printed.
+    /// Format of the summary.
     #[arg(long, value_enum, default_value_t)]
     format: Format,
-    /// How often the progress is shown on standard error.
+    /// Period of progress reports on standard error.
     #[arg(long, value_name = "TIME", default_value = "1s")]
     interval: Span,
     /// Show no progress.
     #[arg(short, long)]
     quiet: bool,
-    /// How long to go on sending what is held when stopped.
+    /// Longest time to send the queued frames after a stop.
     #[arg(long, value_name = "TIME", default_value = "1s")]
     drain: Span,
-    /// The control socket for `sluice ctl`, or `none`. Default: NAME.sock below
+    /// Control socket for `sluice ctl`, or `none`. Default: NAME.sock below
     /// $XDG_RUNTIME_DIR/sluice, /run/sluice (root), or the temporary directory.
     #[arg(long, value_name = "PATH")]
     control: Option<PathBuf>,
-    /// Serve metrics for Prometheus at http://ADDR/metrics; a port alone is on the loopback, and without
-    /// ADDR it is 127.0.0.1:9464. Default: as the file says.
+    /// Serve metrics for Prometheus at http://ADDR/metrics; a port alone is on the loopback, and
+    /// without ADDR it is 127.0.0.1:9464. Default: as in the file.
     #[arg(long, value_name = "ADDR", value_parser = address, num_args = 0..=1,
           default_missing_value = SCRAPE_DEFAULT)]
     prometheus: Option<SocketAddr>,
-    /// What a worker does when there is nothing to do. Default: spin, or yield where there are
-    /// fewer CPUs than workers.
+    /// Action of idle workers. Default: spin, or yield if there are fewer CPUs than workers.
     #[arg(long, value_enum)]
     idle: Option<Idle>,
-    /// Leave polls that came later than `link.poll_gap` out of the verdict, as on a machine whose cores do
-    /// other things, where headroom is never guaranteed.
+    /// Exclude polls later than `link.poll_gap` from the verdict, for a machine whose cores have
+    /// other work and cannot guarantee headroom.
     #[arg(long)]
     ignore_late_polls: bool,
-    /// Use hugepages, whatever the file says.
+    /// Use hugepages; overrides the file.
     #[arg(long, conflicts_with = "no_huge")]
     huge: bool,
-    /// Use ordinary pages, whatever the file says.
+    /// Use ordinary pages; overrides the file.
     #[arg(long)]
     no_huge: bool,
 }
@@ -111,8 +110,8 @@ pub struct Args {
 /// Runs `sluice switch`.
 ///
 /// # Errors
-/// Bad input for what the file or an argument asks and cannot have; else the machine lacks
-/// something.
+/// Bad input for a file or an argument that is invalid; otherwise a resource that the machine
+/// lacks.
 pub fn run(args: Args) -> Result<ExitCode> {
     Kind::Switch.expect(&args.file)?;
     let (mut file, warnings) = config::load(&args.file, &Machine::this()).map_err(bad_input)?;
@@ -137,16 +136,17 @@ pub fn run(args: Args) -> Result<ExitCode> {
     let links = Links::follow(&file, &running.devices, &session)?;
     start::announce(&file, &running, socket.as_ref().map(|(path, _)| path.as_path()));
     watch(&args, &file, &running, &session, &stop);
-    // Agents end with their workers. One that is gone has nothing to tell.
+    // Link protocols end with their workers; one that has ended has no results.
     let agents = session.agents().unwrap_or_default();
     drop(links);
     finish(&args, running, agents, &session)
 }
 
-/// Draws a seed where the file names none: whoever knew it could aim flows at one place of a table.
+/// Generates a random seed if the file has none: a known seed would allow an attacker to direct
+/// flows to one slot of a hash table.
 fn seed(plan: &mut SwitchPlan) {
     if plan.seed == 0 {
-        // The standard library's tables are seeded by the system, too.
+        // The system seeds the standard library's hash tables, too.
         plan.seed = RandomState::new().hash_one(plan.name.as_str());
         config::seed_congestion(&mut plan.congestion, plan.seed);
     }
@@ -162,7 +162,7 @@ fn eal_options(file: &SwitchFile, args: &Args, what: &RealSwitch) -> EalOptions 
         memory,
         memory_mib: file.eal.memory_mib.or_else(|| Some(what.memory_mib())),
         telemetry: file.telemetry,
-        // Several switches on one machine have a runtime directory each.
+        // Several switches on one machine each have a runtime directory.
         file_prefix: control::file_name(&file.plan.name),
         extra: file.eal.args.clone(),
         ..EalOptions::default()
@@ -199,7 +199,7 @@ fn real_switch(file: &SwitchFile, idle: Option<Idle>) -> RealSwitch {
     }
 }
 
-/// The priorities that a port runs PFC for, either way.
+/// Priorities with PFC in either direction.
 fn lossless(port: &PortPlan) -> crate::units::PrioritySet {
     match port.pfc.mode {
         crate::pfc::FlowControl::Pfc { send, obey } => send.iter().chain(obey.iter()).collect(),
@@ -209,7 +209,7 @@ fn lossless(port: &PortPlan) -> crate::units::PrioritySet {
     }
 }
 
-/// Whose fault an error of DPDK is: what was asked for, or what the machine has.
+/// Classifies an error of DPDK as bad input or as a resource that the machine lacks.
 fn classify(error: dpdk::Error) -> anyhow::Error {
     use dpdk::Error as E;
     match error {
@@ -228,7 +228,7 @@ fn classify(error: dpdk::Error) -> anyhow::Error {
     }
 }
 
-/// The same for the start of a switch, with the field of the file that asked for it.
+/// Classifies an error of starting a switch, and names the field of the file that caused it.
 fn refused(error: RealError, path: &Path, file: &SwitchFile) -> anyhow::Error {
     let path = path.display();
     match error {
@@ -299,7 +299,7 @@ fn serve_metrics(addr: Option<SocketAddr>, session: &Arc<Session>) -> Result<()>
     });
     let addr = report::serve(addr, scrape)
         .with_context(|| format!("--prometheus {addr}: cannot listen there; pick another port"))?;
-    // Not a log line: with port 0 this is the only place where the port stands.
+    // Printed rather than logged: with port 0 this is the only place that shows the port.
     say!("metrics: http://{addr}/metrics");
     Ok(())
 }
@@ -342,7 +342,7 @@ fn watch(args: &Args, file: &SwitchFile, running: &Running, session: &Session, s
     live.clear();
 }
 
-/// Counters that were warned of.
+/// State of the warnings about counters.
 #[derive(Default)]
 struct Warnings {
     addresses: AddressWarnings,
@@ -362,7 +362,7 @@ fn warn_of_counters(session: &Session, warnings: &mut Warnings) {
     }
 }
 
-/// Lets the switch do what its agents found out, and tells each step.
+/// Applies the results of the link protocols, and logs each step.
 fn settle(session: &Session) {
     match session.settle() {
         Ok(steps) => {
@@ -378,10 +378,10 @@ fn settle(session: &Session) {
     }
 }
 
-/// How often an alarm that stays is told again.
+/// Period at which a persistent alarm is repeated.
 const ALARM_EVERY: StdDuration = StdDuration::from_secs(60);
 
-/// Tells of ports that can soon protect nothing more, and again while that is so.
+/// Logs alarms of ports whose association is nearly exhausted, and repeats them.
 fn tell_alarms(session: &Session, told: &mut BTreeMap<String, StdInstant>) {
     let alarms = match session.alarms() {
         Ok(alarms) => alarms,
@@ -397,7 +397,7 @@ fn tell_alarms(session: &Session, told: &mut BTreeMap<String, StdInstant>) {
     }
 }
 
-/// Stops the workers, prints the summary, and says whether all was well.
+/// Stops the workers, prints the summary, and returns the verdict's exit status.
 fn finish(
     args: &Args,
     running: Running,

@@ -1,4 +1,4 @@
-//! What a port finds out by itself: its headroom, from what it measures.
+//! Automatic headroom of a port and the measurements that it uses.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -10,157 +10,158 @@ use serde::{Deserialize, Serialize, Serializer};
 
 use crate::config::quantity::{Length, Span};
 
-/// Where the headroom of a port's lossless groups comes from, where their profiles leave it `auto`.
+/// Source of the headroom of a port's lossless groups whose profiles have `auto`.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub enum Headroom {
-    /// Computed from what the file says of the link.
+    /// Calculated from the `link` section.
     #[default]
     Computed,
-    /// Computed at first, and set anew from what the port measures.
+    /// Calculated at first, then set from the port's measurements.
     Auto(AutoHeadroom),
 }
 
-/// The mapping that `headroom` can be.
+/// The mapping form of `headroom`.
 #[derive(Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 struct HeadroomLong {
     auto: AutoHeadroom,
 }
 
-/// How a port finds its headroom by itself (P802.1Qdt).
+/// Automatic headroom of a port (P802.1Qdt).
 #[derive(Clone, PartialEq, Eq, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AutoHeadroom {
-    /// What is measured: `round_trip`, by requests and responses between the two ports, or `ptp`,
-    /// by PTP's peer delay with the internal delays of both ends on top. Default: `round_trip`.
+    /// Measurement: `round_trip`, by requests and responses between the two ports, or `ptp`, PTP
+    /// peer delay plus the internal delays of both ends. Default: `round_trip`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub method: Option<MethodName>,
-    /// Which of the measured times counts: `max`, `mean`, or a percentile from `p1` to `p99`.
-    /// Default: `max`, because headroom is for the worst case; the proposal takes the mean.
+    /// Statistic of the measured times: `max`, `mean`, or a percentile from `p1` to `p99`. Default:
+    /// `max`, because headroom is for the worst case; the proposal uses the mean.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub statistic: Option<StatisticName>,
-    /// The cable that headroom is computed for until the link is measured, up to 1000 km. Default:
-    /// that of `link`; in a lab the link's own.
+    /// Cable length for which headroom is calculated until the link is measured, up to 1000 km.
+    /// Default: that of `link`; in a lab the link's own.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub assume: Option<Length>,
-    /// The most headroom that a measurement can give, as a multiple of what the length in `link` gives (in a
-    /// lab the link's own), 1 to 1000, so that a host that answers late cannot take the buffer. Default:
-    /// `4`.
+    /// Largest headroom that a measurement can set, as a multiple of the headroom for the length in
+    /// `link` (in a lab the link's own), 1 to 1000, so that a host that answers late cannot take
+    /// the buffer. Default: `4`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,
-    /// From a group's crossing of its threshold to the PFC frame being given to the MAC, up to
-    /// 1 s. Default: `0s`; what polls take is counted already, as `link.poll_gap`.
+    /// Time from a group's crossing of its threshold to the transfer of the PFC frame to the MAC,
+    /// up to 1 s. Default: `0s`; the delay of polling is included already, as `link.poll_gap`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub invocation: Option<Span>,
-    /// How long the port waits for what its peer says by DCBX after the link came up before it
-    /// measures without, up to 1 h. Default: `3s`, and no wait without `dcbx`.
+    /// Time after link-up that the port waits for its peer's DCBX settings before it measures
+    /// without them, up to 1 h. Default: `3s`, and no wait without `dcbx`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub wait: Option<Span>,
-    /// What MACsec adds on the way of a PFC frame. Default: none; where the port has `macsec`, its
-    /// `delay`, unless data is protected too: the measured messages have met it then.
+    /// MACsec delay of a PFC frame. Default: none; with `macsec` on the port, its `delay`, unless
+    /// data is protected too: measurement messages include it then.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub macsec: Option<MacsecShims>,
 }
 
-/// The delays of the layers that protect PFC frames, which stamps above them do not see.
+/// Delays of the MACsec layers, which protect PFC frames and lie below the timestamps.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MacsecShims {
-    /// What the layer takes to send at this end, up to 1 s. Default: `0s`.
+    /// Transmit delay of the layer at this end, up to 1 s. Default: `0s`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub local_shim: Option<Span>,
-    /// What the layer takes to send at the peer, up to 1 s. Default: `0s`.
+    /// Transmit delay of the layer at the peer, up to 1 s. Default: `0s`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub remote_shim: Option<Span>,
 }
 
-/// What is measured.
+/// Measurement for automatic headroom.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum MethodName {
     /// Requests and responses between the two ports.
     #[default]
     RoundTrip,
-    /// PTP's peer delay.
+    /// PTP peer delay.
     Ptp,
 }
 
-/// Which of the measured times counts.
+/// Statistic of the measured times.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum StatisticName {
-    /// The longest.
+    /// Maximum.
     #[default]
     Max,
-    /// The mean.
+    /// Arithmetic mean.
     Mean,
-    /// A percentile, 1 to 99.
+    /// Percentile, 1 to 99.
     Percentile(u8),
 }
 
-/// The request/response measurement of the link (P802.1Qdt). The port answers requests where this
-/// is given, or where its headroom is found so.
+/// Request/response measurement of the link (P802.1Qdt). The port answers requests if this section
+/// is present, or if its automatic headroom uses the measurement.
 #[derive(Clone, PartialEq, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Measurement {
-    /// Whether requests of the peer are answered. Default: `true`.
+    /// True to answer the peer's requests. Default: `true`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub respond: Option<bool>,
-    /// Whether this port measures too. Default: `false`, but `true` where its headroom is found so.
+    /// True to measure from this port too. Default: `false`, but `true` if its automatic headroom
+    /// uses the measurement.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub initiate: Option<bool>,
-    /// Round trips to be measured, 1 to 256 (N of the proposal, which has no defaults). Default:
-    /// `100`.
+    /// Number of round trips in a measurement, 1 to 256 (N of the proposal, which has no defaults).
+    /// Default: `100`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rounds: Option<u16>,
-    /// The most requests of one measurement, from `rounds` to 256; with more it has failed (M).
-    /// Default: `200`, or 256 where `rounds` is more.
+    /// Largest number of requests in a measurement, from `rounds` to 256; the measurement fails if
+    /// they do not suffice (M). Default: `200`, or 256 if `rounds` is more.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub requests: Option<u16>,
-    /// The least time between two requests (t). Default: `400us`: where answers
-    /// carry requests, both ends of a short link ask each other every t.
+    /// Shortest time between two requests (t). Default: `400us`: with piggybacked requests, both
+    /// ends of a short link send a request every t.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub spacing_min: Option<Span>,
-    /// The time after which the next request is sent whatever has come in, 1 us to 10 s, no less
-    /// than `spacing_min` (T). Default: `500us`.
+    /// Time after which the next request is sent without waiting for a response, 1 us to 10 s, not
+    /// below `spacing_min` (T). Default: `500us`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub spacing_max: Option<Span>,
-    /// When the port measures again by itself, counted from the end of a measurement, 1 us to 10
-    /// days. Default: never; it does when the link comes up, and when it is told to.
+    /// Time from the end of a measurement to the next, 1 us to 10 days. Default: never; the port
+    /// measures when its link comes up, and on command.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub period: Option<Span>,
-    /// Whether a request may ride on a response. Default: `true`.
+    /// True if a response may carry a request. Default: `true`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub piggyback: Option<bool>,
-    /// What the times in messages count, on which the proposal is silent: `ns` or `ps`. Both ends
-    /// must say the same. Default: `ns`.
+    /// Unit of the times in messages, which the proposal does not define: `ns` or `ps`. Both ends
+    /// must use the same. Default: `ns`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub times: Option<TimesName>,
-    /// How a message says whether it asks or answers, on which the proposal is silent: by two
-    /// `flags`, or by `numbers` from 0. Default: `flags`.
+    /// Encoding of the message type, which the proposal does not define: two `flags`, or `numbers`
+    /// from 0. Default: `flags`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kinds: Option<KindsName>,
-    /// What the length field counts, on which the proposal is silent: the `whole` PDU, or the
-    /// `rest` behind the field. Default: `whole`.
+    /// Extent of the length field, which the proposal does not define: the `whole` PDU, or the
+    /// `rest` after the field. Default: `whole`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub length: Option<LengthName>,
-    /// Which message has the optional fields of a frame of both, on which the proposal can be read
-    /// in two ways: the `request` or the `response`. Default: `request`.
+    /// Owner of the optional fields in a frame with both messages, on which the proposal is
+    /// ambiguous: the `request` or the `response`. Default: `request`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rides: Option<RidesName>,
 }
 
-/// Which of two messages in one frame has the optional fields.
+/// Owner of the optional fields in a frame with both messages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum RidesName {
-    /// The request of its sender.
+    /// The sender's request.
     #[default]
     Request,
-    /// The response to its receiver.
+    /// The response to the receiver.
     Response,
 }
 
-/// What the times in messages count.
+/// Unit of the times in messages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum TimesName {
@@ -171,7 +172,7 @@ pub enum TimesName {
     Ps,
 }
 
-/// How a message says what it is.
+/// Encoding of the message type.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum KindsName {
@@ -182,43 +183,43 @@ pub enum KindsName {
     Numbers,
 }
 
-/// What the length field counts.
+/// Extent of the length field.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum LengthName {
     /// The whole PDU.
     #[default]
     Whole,
-    /// What follows the field.
+    /// The part after the field.
     Rest,
 }
 
-/// PTP's peer delay (IEEE 1588 11.4). The port answers requests where this is given, or where its
-/// headroom is found so.
+/// PTP peer delay (IEEE 1588 11.4). The port answers requests if this section is present, or if its
+/// automatic headroom uses peer delay.
 #[derive(Clone, PartialEq, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Ptp {
-    /// Whether requests of the peer are answered, in two steps. Default: `true`.
+    /// True to answer the peer's requests, in two steps. Default: `true`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub respond: Option<bool>,
-    /// Whether this port asks too, as ports that speak PTP do. Default: `true`.
+    /// True to send requests too, as PTP ports do. Default: `true`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub initiate: Option<bool>,
-    /// From one request to the next, 1 us to 100 s. Default: `1s`, as IEEE 1588 has it.
+    /// Time between requests, 1 us to 100 s. Default: `1s`, as in IEEE 1588.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interval: Option<Span>,
-    /// Exchanges over which the delay is taken, 1 to 256. Default: `8`.
+    /// Number of exchanges per result, 1 to 256. Default: `8`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rounds: Option<u16>,
-    /// The PTP domain, 0 to 239. Default: `0`.
+    /// PTP domain, 0 to 239. Default: `0`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub domain: Option<u8>,
-    /// Whose messages they are: `ieee1588` or `ieee802_1as`. Default: `ieee1588`.
+    /// PTP profile: `ieee1588` or `ieee802_1as`. Default: `ieee1588`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub profile: Option<PtpProfile>,
 }
 
-/// Whose messages PTP's are (majorSdoId).
+/// PTP profile (majorSdoId).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize, JsonSchema)]
 pub enum PtpProfile {
     /// IEEE 1588.

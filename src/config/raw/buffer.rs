@@ -1,4 +1,4 @@
-//! The shared buffer and its profiles, with SAI's and SONiC's names.
+//! Shared buffer and its profiles, with the names of SAI and SONiC.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -10,75 +10,75 @@ use serde::{Deserialize, Serialize, Serializer};
 
 use crate::config::quantity::Size;
 
-/// The memory that all ports share.
+/// Buffer that all ports share.
 #[derive(Clone, PartialEq, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Buffer {
-    /// Octets per cell, 64 to 16384; a frame takes whole cells. Default: `256`, as coarse as the
-    /// switch chips of today. At least 64, so that a cell is never less than a frame and the pool
-    /// of frames, one per cell, cannot run dry before the buffer is full.
+    /// Bytes per cell, 64 to 16384; a frame takes whole cells. Default: `256`, as in current switch
+    /// chips. At least 64, so that the shortest frame fills a cell and the frame pool, one frame
+    /// per cell, cannot run out before the buffer is full.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cell: Option<Size>,
-    /// The whole buffer, in octets, up to 4 GiB. Default: what the ports' reserved space and
-    /// headroom take, and 4 MiB to share.
+    /// Size of the whole buffer in bytes, up to 4 GiB. Default: the reserved space and headroom of
+    /// the ports, plus 4 MiB of shared space.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub total: Option<Size>,
-    /// Profiles by name, which ports give to their priority groups. Two are there without being
-    /// written, and may be written over: `lossless` (`{shared: {dynamic_th: 0}, lossless: {}}`)
-    /// and `lossy` (`{shared: {dynamic_th: 0}}`).
+    /// Profiles by name, which ports assign to their priority groups. Two are predefined and may be
+    /// redefined: `lossless` (`{shared: {dynamic_th: 0}, lossless: {}}`) and `lossy` (`{shared:
+    /// {dynamic_th: 0}}`).
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub profiles: BTreeMap<String, Profile>,
 }
 
-/// How one priority group may use the buffer.
+/// Use of the buffer by one priority group.
 #[derive(Clone, PartialEq, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Profile {
-    /// Guaranteed to each group of this profile alone, in octets. Default: `0`; what is guaranteed
-    /// to one is lost to the others.
+    /// Bytes reserved for each group of this profile. Default: `0`; reserved space is lost to other
+    /// groups.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reserved: Option<Size>,
-    /// How much of the shared pool a group may use. Default: `{dynamic_th: 0}`, as much as is
-    /// still free, so that one congested group never takes more than half of the pool.
+    /// Limit of a group's use of the shared pool. Default: `{dynamic_th: 0}`, as much as is still
+    /// free, so that one congested group never takes more than half of the pool.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub shared: Option<Shared>,
-    /// Makes the group lossless: above its limit the sender is paused, and what is still on its
-    /// way goes to headroom. Default: absent, and a frame above the limit is dropped.
+    /// Makes the group lossless: above its limit the sender is paused, and frames in flight use the
+    /// headroom. Default: absent; a frame above the limit is dropped.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lossless: Option<Lossless>,
 }
 
-/// What a lossless group has on top.
+/// Additional settings of a lossless group.
 #[derive(Clone, PartialEq, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Lossless {
-    /// Private headroom for what arrives after XOFF, in octets, or `auto` for the round trip of
-    /// each port's link. Default: `auto`. Less than the round trip is refused; in labs
-    /// `headroom_check` of the profile says what is done.
+    /// Private headroom for frames that arrive after XOFF, in bytes, or `auto` for the round trip
+    /// of each port's link. Default: `auto`. A size below the round trip is refused; in labs
+    /// `headroom_check` of the profile sets the reaction.
     #[serde(default, skip_serializing_if = "Xoff::is_auto")]
     pub xoff: Xoff,
-    /// XON when the group's shared use is at most this, in octets ... Default: `0`.
+    /// XON when the group's shared use is at most this, in bytes ... Default: `0`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub xon: Option<Size>,
-    /// ... or at most this far below its limit, in octets, whichever is higher. Default: two
-    /// frames of the longest length, so that XOFF and XON do not alternate frame by frame.
+    /// ... or at most its limit minus this, in bytes, whichever is higher. Default: two frames of
+    /// the longest length, so that XOFF and XON do not alternate frame by frame.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub xon_offset: Option<Size>,
 }
 
-/// How much of the shared pool a group or queue may use: exactly one of the three.
+/// Limit of a group's or queue's use of the shared pool: exactly one of the three.
 #[derive(Clone, PartialEq, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Shared {
-    /// A dynamic threshold: n = log2(alpha), from -8 to 8. The limit is alpha = 2^n times what the pool has
-    /// free, so `-1` is alpha 1/2, `0` alpha 1, `3` alpha 8. SAI's and SONiC's name; Broadcom and papers
-    /// write alpha itself.
+    /// Dynamic threshold n = log2(alpha), -8 to 8. The limit is alpha = 2^n times the free part of
+    /// the pool, so `-1` is alpha 1/2, `0` alpha 1, `3` alpha 8. The name of SAI and SONiC;
+    /// Broadcom and papers use alpha itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dynamic_th: Option<i8>,
-    /// A fixed amount in octets.
+    /// Static threshold in bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub static_th: Option<Size>,
-    /// Nothing but the pool itself. Only `true` may be written.
+    /// No limit except the pool's size. Only `true` is allowed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unlimited: Option<bool>,
 }
@@ -86,10 +86,10 @@ pub struct Shared {
 /// Headroom: a size or `auto`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Xoff {
-    /// The round trip of the port's link, computed.
+    /// Calculated from the round trip of the port's link.
     #[default]
     Auto,
-    /// As given.
+    /// A configured size.
     Size(Size),
 }
 

@@ -1,4 +1,4 @@
-//! What DCBX says beside what it negotiates: the port's place in the network, and source flow control.
+//! DCBX TLVs without negotiation: the port's place in the network, and source flow control.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -10,43 +10,43 @@ use serde::{Deserialize, Serialize, Serializer};
 
 use super::DcbxTopology;
 
-/// What is said of the port's place in the network.
+/// Place of the port in the network.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub enum DcbxPlace {
-    /// What Topology Recognition finds.
+    /// The result of Topology Recognition.
     #[default]
     Auto,
-    /// This.
+    /// Fixed values.
     Fixed(DcbxTopology),
 }
 
-/// What is said of source flow control (P802.1Qdw), by a TLV of this project's own.
+/// Source flow control (P802.1Qdw) capabilities, in a TLV of this project.
 #[derive(Clone, PartialEq, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DcbxSfc {
-    /// Whether the system makes messages about flows that congest it. Default: `false`.
+    /// True if the system sends messages about flows that congest it. Default: `false`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub point: Option<bool>,
-    /// Whether it turns messages into PFC for hosts that do not obey them. Default: `false`.
+    /// True if it converts messages to PFC for hosts that do not obey them. Default: `false`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub proxy: Option<bool>,
-    /// What a message to it pauses: `nothing`, the `flow` that it is about, or that flow's `priority`.
-    /// Default: `nothing`.
+    /// Scope of the pause that a message to it causes: `nothing`, the `flow` of the message, or
+    /// that flow's `priority`. Default: `nothing`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub obeys: Option<ObeysName>,
-    /// sfcmUDPPort, where it expects messages: 49152 to 65535. Default: `58622`.
+    /// sfcmUDPPort, the UDP port at which it expects messages: 49152 to 65535. Default: `58622`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub udp_port: Option<u16>,
 }
 
-/// What a source flow control message pauses.
+/// Scope of the pause that a source flow control message causes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ObeysName {
-    /// Nothing.
+    /// No pause.
     #[default]
     Nothing,
-    /// The flow that it is about.
+    /// The flow of the message.
     Flow,
     /// That flow's priority.
     Priority,

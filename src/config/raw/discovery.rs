@@ -1,4 +1,4 @@
-//! What a port says of itself to its neighbour: LLDP, and DCBX in it.
+//! Advertisements of a port to its neighbour: LLDP, and DCBX in it.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -12,274 +12,275 @@ use serde::{Deserialize, Serialize, Serializer};
 use super::{DcbxPlace, DcbxSfc, Range};
 use crate::config::quantity::Span;
 
-/// The LLDP agent of the port (IEEE 802.1AB).
+/// LLDP of the port (IEEE 802.1AB).
 #[derive(Clone, PartialEq, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Lldp {
-    /// Whether it sends and receives (`tx_rx`), only one of both (`tx`, `rx`), or neither (`off`,
-    /// where `defaults` have it on). Default: `tx_rx`.
+    /// Direction: sends and receives (`tx_rx`), only sends (`tx`), only receives (`rx`), or is
+    /// disabled (`off`, to override `defaults`). Default: `tx_rx`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub admin: Option<AdminName>,
-    /// From one LLDPDU to the next, 1 to 3600 whole seconds. Default: `30s` (802.1AB 9.2.5.7).
+    /// Time between LLDPDUs, 1 to 3600 whole seconds. Default: `30s` (802.1AB 9.2.5.7).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interval: Option<Span>,
-    /// How many intervals what it says is good for, 1 to 100. Default: `4`.
+    /// Lifetime of the advertised information in intervals, 1 to 100. Default: `4`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hold: Option<u8>,
-    /// From one to the next while a new neighbour is told, 1 to 3600 whole seconds. Default: `1s`.
+    /// Time between LLDPDUs after a new neighbour is detected, 1 to 3600 whole seconds. Default:
+    /// `1s`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fast_interval: Option<Span>,
-    /// How many a new neighbour is told so, 1 to 8. Default: `4`.
+    /// Number of LLDPDUs at the fast interval, 1 to 8. Default: `4`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fast_count: Option<u8>,
-    /// How many may leave within a second, 1 to 10. Default: `5`.
+    /// Largest number of LLDPDUs sent back to back (txCreditMax), 1 to 10. Default: `5`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub credit: Option<u8>,
-    /// The name of the system, up to 255 octets. Default: the switch's (the host's).
+    /// System name, up to 255 bytes. Default: the switch's (the host's) name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub system_name: Option<String>,
-    /// What the system is, up to 255 octets. Default: this program's name and version.
+    /// System description, up to 255 bytes. Default: this program's name and version.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub system_description: Option<String>,
-    /// The name of the port, 1 to 255 octets. Default: the port's in this file.
+    /// Port identifier, 1 to 255 bytes. Default: the port's name in this file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub port_id: Option<String>,
 }
 
-/// What an LLDP agent does.
+/// Direction of LLDP.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum AdminName {
-    /// It sends and receives.
+    /// Sends and receives.
     #[default]
     TxRx,
-    /// It sends.
+    /// Only sends.
     Tx,
-    /// It receives.
+    /// Only receives.
     Rx,
-    /// It does not exist. (YAML 1.1 takes the word for a boolean.)
+    /// Disabled. (YAML 1.1 reads the word as a boolean.)
     #[serde(alias = "false")]
     Off,
 }
 
-/// DCBX (802.1Q clause 38): what the port offers, and what it takes from its peer. LLDP is on with
-/// it.
+/// DCBX (802.1Q clause 38): the advertised and the accepted settings. It enables LLDP.
 #[derive(Clone, PartialEq, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Dcbx {
-    /// PFC. The priorities are those of the port's own `pfc`. A port with `pause` says nothing.
+    /// PFC. The priorities are those of the port's own `pfc`. A port with `pause` advertises none.
     #[serde(default)]
     pub pfc: DcbxPfc,
     /// ETS. Classes and shares are those of the port's own queues.
     #[serde(default)]
     pub ets: DcbxEts,
-    /// Which frames are to have which priority, at most 168 entries. Default: none.
+    /// Application priority table, at most 168 entries. Default: none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub applications: Vec<DcbxApplication>,
-    /// How long this port takes from a pause's last bit to sending no more, and what its interface
-    /// adds to frames, in and out together, where its stamps do not see it; up to 1 s. Its peer
-    /// needs it to size headroom from a peer delay. Default: the link's `poll_gap`, what the device
-    /// still sends then, and for a NIC what IEEE 802.3 allows its PHY; in a lab the link's `response`.
+    /// Time from the last bit of a received pause to the end of transmission, plus the delay of
+    /// this port's interface (transmit and receive) that its timestamps do not include; up to 1 s.
+    /// The peer needs it to calculate headroom from a peer delay. Default: the link's `poll_gap`,
+    /// the time of the frames that the device still sends, and for a NIC the PHY delay that IEEE
+    /// 802.3 allows; in a lab the link's `response`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub internal_delay: Option<Span>,
-    /// Whose PFC setting holds where both ends are willing: that of the `higher_address` or of the
-    /// `lower_address`. Default: `higher_address`, as openlldp has it; both ends must agree.
+    /// End whose PFC setting is used if both ends are willing: the port with the `higher_address`
+    /// or the `lower_address`. Default: `higher_address`, as in openlldp; both ends must be set
+    /// alike.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub precedence: Option<PrecedenceName>,
-    /// What is said of congestion isolation (802.1Qcz). Default: nothing.
+    /// Congestion isolation TLV (802.1Qcz). Default: not sent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub isolation: Option<DcbxIsolation>,
-    /// What is said of the port's place in the network (802.1Qcz): `auto`, what Topology Recognition
-    /// finds, or what is written here. Default: nothing; `auto` in systems with source flow control or
-    /// congestion isolation.
+    /// Place of the port in the network (802.1Qcz): `auto` for the result of Topology Recognition,
+    /// or fixed values. Default: not sent; `auto` in systems with source flow control or congestion
+    /// isolation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub topology: Option<DcbxPlace>,
-    /// What is said of source flow control. Default: what the switch or host does about it; nothing
-    /// where that is nothing.
+    /// Source flow control TLV. Default: the configuration of the switch or host; not sent if that
+    /// has none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sfc: Option<DcbxSfc>,
-    /// The numbers of TLVs that no published text fixes. Both ends must have the same.
+    /// Subtypes of TLVs that no published text defines. Both ends must use the same.
     #[serde(default)]
     pub subtypes: DcbxSubtypes,
 }
 
-/// PFC as DCBX speaks of it.
+/// PFC settings in DCBX.
 #[derive(Clone, PartialEq, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DcbxPfc {
-    /// Whether the peer's priorities are taken in place of the port's own. Default: `false`; the
-    /// hosts of a lab are willing.
+    /// True to use the peer's priorities instead of the port's own. Default: `false`; the hosts of
+    /// a lab are willing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub willing: Option<bool>,
-    /// How many traffic classes may have PFC at a time, 1 to 8. Default: `8`.
+    /// Largest number of traffic classes with PFC at the same time, 1 to 8. Default: `8`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub capability: Option<u8>,
-    /// The form of the TLV: `published`, six octets, or `proposed`, the seven of the P802.1Qdt
-    /// proposal, which tell what this port can measure by. Default: `published`, which everyone
-    /// reads.
+    /// Form of the TLV: `published` with six octets, or `proposed` with the seven of the P802.1Qdt
+    /// proposal, which add this port's measurement capabilities. Default: `published`, which all
+    /// peers support.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub form: Option<PfcFormName>,
-    /// Whether PFC frames can bypass MACsec. Default: `true`, but not where `macsec.accept_pfc` is
+    /// True if PFC frames can bypass MACsec. Default: `true`, but not where `macsec.accept_pfc` is
     /// `protected`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub macsec_bypass: Option<bool>,
-    /// Whether PFC frames can be protected by MACsec, which the proposed form tells. Default:
-    /// `false`, but `true` where the port has `macsec` that accepts them so.
+    /// True if PFC frames can be protected by MACsec; sent in the proposed form only. Default:
+    /// `false`, but `true` if the port's `macsec` accepts protected PFC frames.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub macsec: Option<bool>,
 }
 
-/// The form of the PFC configuration TLV.
+/// Form of the PFC configuration TLV.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PfcFormName {
-    /// As 802.1Q has it.
+    /// As in 802.1Q.
     #[default]
     Published,
-    /// As the P802.1Qdt proposal has it.
+    /// As in the P802.1Qdt proposal.
     Proposed,
 }
 
-/// ETS as DCBX speaks of it.
+/// ETS settings in DCBX.
 #[derive(Clone, PartialEq, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DcbxEts {
-    /// Whether the peer's recommendation is taken. Default: `false`; the hosts of a lab are
-    /// willing.
+    /// True to use the peer's recommendation. Default: `false`; the hosts of a lab are willing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub willing: Option<bool>,
-    /// What is recommended to the peer: the port's `own` table, `none`, or another table. Default:
-    /// `own`, so that both ends of a link share it alike.
+    /// Recommendation to the peer: the port's `own` table, `none`, or another table. Default:
+    /// `own`, so that both ends share the link in the same way.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub recommend: Option<Recommend>,
 }
 
-/// What is recommended to the peer.
+/// ETS recommendation to the peer.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub enum Recommend {
     /// The port's own table.
     #[default]
     Own,
-    /// Nothing.
+    /// No recommendation.
     None,
     /// Another table.
     Table(RecommendedTable),
 }
 
-/// A table of enhanced transmission selection.
+/// An ETS table.
 #[derive(Clone, PartialEq, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RecommendedTable {
     /// Priority to traffic class, `{0-2: 0, 3: 1}`, 0 to 7 each. Default: the same number.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub classes: BTreeMap<Range, u8>,
-    /// The share of each traffic class in percent, 100 in all; `{0-1: 25, 3: 50}` is 25 for each of
-    /// 0 and 1. Default: none; classes that are not named are strict.
+    /// Share of each traffic class in percent, 100 in total; `{0-1: 25, 3: 50}` gives 25 to each of
+    /// 0 and 1. Default: none; classes without a share are strict.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub bandwidth: BTreeMap<Range, u8>,
 }
 
-/// An entry of the application priority table: a priority, and exactly one of what it goes by.
+/// An entry of the application priority table: a priority, and exactly one selector.
 #[derive(Clone, PartialEq, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DcbxApplication {
-    /// The priority, 0 to 7.
+    /// Priority, 0 to 7.
     pub priority: u8,
-    /// An EtherType, 0x600 to 0xffff, or 0 for all frames that no other entry names.
+    /// EtherType, 0x600 to 0xffff, or 0 for all frames without another entry.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ethertype: Option<u16>,
-    /// A port of TCP or SCTP.
+    /// Port of TCP or SCTP.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tcp: Option<u16>,
-    /// A port of UDP or DCCP; 4791 is RoCEv2's.
+    /// Port of UDP or DCCP; RoCEv2 uses 4791.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub udp: Option<u16>,
-    /// A port of any of those four.
+    /// Port of any of these four protocols.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub any_port: Option<u16>,
-    /// A DSCP, 0 to 63.
+    /// DSCP of IP packets, 0 to 63.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dscp: Option<u16>,
 }
 
-/// Whose PFC setting holds where both ends are willing.
+/// End whose PFC setting is used if both ends are willing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PrecedenceName {
-    /// That of the port with the higher address.
+    /// The port with the higher address.
     #[default]
     HigherAddress,
-    /// That of the port with the lower address.
+    /// The port with the lower address.
     LowerAddress,
 }
 
-/// Congestion isolation as the port tells it.
+/// Congestion isolation TLV.
 #[derive(Clone, PartialEq, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DcbxIsolation {
-    /// Traffic class to its part, `{3: -5, 4: 4}`, as the standard writes it: -n says that the congesting
-    /// flows of the class go to class n - 1, n that those of n - 1 come to it, -8 to 8. Default: `0`, no
-    /// part.
+    /// Queue map by traffic class, `{3: -5, 4: 4}`, encoded as in the standard: -n moves the
+    /// congesting flows of the class to class n - 1, n makes the class the target of class n - 1;
+    /// -8 to 8. Default: `0`, not mapped.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub queue_map: BTreeMap<Range, i8>,
-    /// How many octets of a frame a message encapsulates, 0 to 512. Default: `48`, the least that
-    /// the standard has a bridge send.
+    /// Octets of a frame that a message encapsulates, 0 to 512. Default: `48`, the least that the
+    /// standard requires of a bridge.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub encapsulation: Option<u16>,
-    /// The IPv4 or IPv6 address of messages over UDP. Default: none; they go over Ethernet.
+    /// IPv4 or IPv6 address for messages over UDP. Default: none; messages use Ethernet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub address: Option<String>,
-    /// The port of messages over UDP. Default: `0`, for messages over Ethernet.
+    /// UDP port for messages over UDP. Default: `0`, for messages over Ethernet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub udp_port: Option<u16>,
-    /// How many octets the address family has, which no text at hand fixes: `one` or `two`.
-    /// Default: `one`.
+    /// Length of the address family field in octets, which no available text defines: `one` or
+    /// `two`. Default: `one`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub family: Option<FamilyWidthName>,
 }
 
-/// How many octets an address family has.
+/// Length of the address family field in octets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum FamilyWidthName {
-    /// One.
+    /// One octet.
     #[default]
     One,
-    /// Two.
+    /// Two octets.
     Two,
 }
 
-/// The place of a port in the network.
+/// Place of a port in the network.
 #[derive(Clone, PartialEq, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DcbxTopology {
-    /// What its system is: `end_station`, `bridge`, `router` or `unknown`. Default: `unknown`.
+    /// Type of the system: `end_station`, `bridge`, `router` or `unknown`. Default: `unknown`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub device: Option<DeviceName>,
-    /// The system's level, 0 at the edge, at most 254. Default: not known.
+    /// Level of the system, 0 at the edge, at most 254. Default: unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub level: Option<u8>,
-    /// Where the port points: `uplink`, `downlink`, `crosslink` or `unknown`. Default: `unknown`.
+    /// Direction of the port: `uplink`, `downlink`, `crosslink` or `unknown`. Default: `unknown`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub orientation: Option<OrientationName>,
 }
 
-/// What a system is.
+/// Type of a system.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum DeviceName {
-    /// An end station.
+    /// End station.
     EndStation,
-    /// A bridge.
+    /// Bridge.
     Bridge,
-    /// A router.
+    /// Router.
     Router,
-    /// Not known.
+    /// Unknown.
     #[default]
     Unknown,
 }
 
-/// Where a port points.
+/// Direction of a port.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum OrientationName {
@@ -289,22 +290,22 @@ pub enum OrientationName {
     Downlink,
     /// Within its level.
     Crosslink,
-    /// Not known.
+    /// Unknown.
     #[default]
     Unknown,
 }
 
-/// Subtypes under 00-80-C2 that no published text fixes, 0 to 255.
+/// Subtypes under the OUI 00-80-C2 that no published text defines, 0 to 255.
 #[derive(Clone, PartialEq, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DcbxSubtypes {
-    /// The PFC informational TLV of the P802.1Qdt proposal. Default: `224`.
+    /// PFC informational TLV of the P802.1Qdt proposal. Default: `224`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pfc_information: Option<u8>,
-    /// The congestion isolation TLV of 802.1Qcz. Default: `225`.
+    /// Congestion isolation TLV of 802.1Qcz. Default: `225`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub congestion_isolation: Option<u8>,
-    /// The topology recognition TLV of 802.1Qcz. Default: `226`.
+    /// Topology recognition TLV of 802.1Qcz. Default: `226`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub topology: Option<u8>,
 }

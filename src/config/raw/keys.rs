@@ -1,4 +1,4 @@
-//! Keys and list items that stand for several numbers: `3`, `0-2`.
+//! Keys and list items that denote several numbers: `3`, `0-2`.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -9,26 +9,25 @@ use serde::{Serialize, Serializer};
 
 use crate::printable::excerpt;
 
-/// A number or a range of numbers with both ends in it, as the key of a mapping.
+/// A number or an inclusive range of numbers, as the key of a mapping.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Range {
-    /// The first number.
     pub first: u16,
-    /// The last number, not below the first.
+    /// Not below `first`.
     pub last: u16,
 }
 
-/// The same, in a list of VLANs.
+/// A range in a list of VLANs.
 pub type VlanRange = Range;
 
 impl Range {
-    /// Whether it is a single number.
+    /// True for a single number.
     #[must_use]
     pub const fn is_single(self) -> bool {
         self.first == self.last
     }
 
-    /// The numbers, lowest first.
+    /// The numbers in ascending order.
     pub fn iter(self) -> impl Iterator<Item = u16> {
         self.first..=self.last
     }

@@ -1,4 +1,4 @@
-//! What is to be measured, and how, as arguments.
+//! Arguments of a measurement.
 
 use anyhow::{Result, bail, ensure};
 use clap::{Args, ValueEnum};
@@ -30,61 +30,62 @@ Any port of a Sluice switch with `measurement` in its file answers, too.
 
 EXIT STATUS: 0 measured, 1 the peer did not answer, 2 bad arguments, 3 a port cannot be opened.";
 
-/// Measure the round trip of a link and say what headroom it needs (P802.1Qdt).
+/// Measure the round trip of a link and calculate the headroom it needs (P802.1Qdt).
 #[derive(Args, Clone, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct MeasureArgs {
-    /// The port to measure on. A second one, for links that end in this process, answers.
+    /// Port to measure on. A second one, for links with both ends in this process, answers.
     #[arg(long = "port", value_name = "PORT", value_parser = Location::parse)]
     pub ports: Vec<Location>,
-    /// Measures between two ports in memory, made for it.
+    /// Measure between two ports in memory, which are created for it.
     #[arg(long, conflicts_with = "ports")]
     pub ring: bool,
-    /// Only answers, until a signal or for --duration.
+    /// Only answer, until a signal or for --duration.
     #[arg(long, conflicts_with_all = ["ring", "count", "period"])]
     pub respond: bool,
-    /// How long to answer. Default: until a signal.
+    /// Time to answer. Default: until a signal.
     #[arg(long, value_name = "TIME", requires = "respond")]
     pub duration: Option<Span>,
-    /// How the delay is found: by request and response, or by PTP's peer delay.
+    /// Measurement method.
     #[arg(long, value_enum, default_value_t = MethodName::RoundTrip)]
     pub method: MethodName,
-    /// Which of the measured times the headroom is reckoned with: max, mean, or a percentile such
-    /// as p99. The proposal takes the mean, which is no worst case.
+    /// Statistic of the measured times for the headroom: max, mean, or a percentile such as p99.
+    /// The proposal uses the mean, which is not the worst case.
     #[arg(long, default_value = "max", value_parser = statistic)]
     pub statistic: Statistic,
-    /// The rate of the link, such as 100G. Default: that of the port, where it has a line.
+    /// Link rate, such as 100G. Default: that of the port, if it has one.
     #[arg(long)]
     pub rate: Option<LinkRate>,
-    /// The longest frame, FCS included. Default: 2000 octets.
+    /// Longest frame, FCS included. Default: 2000 bytes.
     #[arg(long, value_name = "SIZE")]
     pub max_frame: Option<Size>,
-    /// From the peer having a pause to no further frame of it being begun. Default: 614.4ns.
+    /// Time from the peer's reception of a pause to its last frame start. Default: 614.4ns.
     #[arg(long, value_name = "TIME")]
     pub reaction: Option<Span>,
-    /// From a threshold being crossed to the PFC frame being given to the MAC. Default: 0.
+    /// Time from the crossing of a threshold to the transfer of the PFC frame to the MAC. Default:
+    /// 0.
     #[arg(long, value_name = "TIME")]
     pub invocation: Option<Span>,
-    /// MACsec: what it adds to the way of a PFC frame here and at the peer (shim layers). The
-    /// headroom is then given with it, too.
+    /// MACsec delays of a PFC frame here and at the peer (shim layers). The headroom is then shown
+    /// with MACsec, too.
     #[arg(long, value_name = "LOCAL,REMOTE", value_parser = pair)]
     pub macsec: Option<(Duration, Duration)>,
-    /// ptp: what the interface of this port adds to the path (transmit and receive), and what the
-    /// peer's adds with its reaction. Default: 0, as stamps here are above the MAC, and what the peer
-    /// says by DCBX, else the PHY of the rate and --reaction.
+    /// ptp: delay of this port's interface outside of the measured path (transmit and receive), and
+    /// that of the peer's with its reaction. Default: 0, because timestamps are taken above the MAC
+    /// here, and the peer's DCBX value, otherwise the PHY of the rate and --reaction.
     #[arg(long, value_name = "OWN,PEER", value_parser = pair)]
     pub internal: Option<(Duration, Duration)>,
-    /// The cell of a switch's buffer: the cells that the headroom takes in the frames that waste most of
-    /// them, with the frame that sends XOFF, are given, too.
+    /// Cell size of a switch's buffer: also shows the cells that the headroom takes in the least
+    /// efficient frame size, with the frame that triggers XOFF.
     #[arg(long, value_name = "SIZE")]
     pub cell: Option<Size>,
-    /// How many measurements.
+    /// Number of measurements.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub count: u32,
-    /// From the end of a measurement to the next one. Default: 1s.
+    /// Time from the end of a measurement to the next. Default: 1s.
     #[arg(long, value_name = "TIME")]
     pub period: Option<Span>,
-    /// What the result looks like on standard output.
+    /// Format of the result on standard output.
     #[arg(long, value_enum, default_value_t = Format::Table)]
     pub format: Format,
     #[command(flatten)]
@@ -93,52 +94,52 @@ pub struct MeasureArgs {
     pub protocol: ProtocolArgs,
 }
 
-/// How the protocols are run.
+/// Parameters of the protocols.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Options of the protocols")]
 pub struct ProtocolArgs {
     /// Round trips of a measurement (N of the proposal), 1 to 256. Default: 100; with ptp 8.
     #[arg(long, value_name = "N")]
     pub rounds: Option<u16>,
-    /// The most requests of a measurement (M), at most 256. Default: twice the rounds.
+    /// Largest number of requests of a measurement (M), at most 256. Default: twice the rounds.
     #[arg(long, value_name = "M")]
     pub requests: Option<u16>,
-    /// The least and the most time between two requests (t and T).
+    /// Shortest and longest time between two requests (t and T).
     #[arg(long, value_name = "MIN..MAX", default_value = "400us..500us", value_parser = range)]
     pub spacing: (Duration, Duration),
-    /// Never lets a request ride on a response.
+    /// Never send a request in a response.
     #[arg(long)]
     pub no_piggyback: bool,
-    /// The unit of the times in messages.
+    /// Unit of the times in messages.
     #[arg(long, value_enum, default_value_t)]
     pub times: TimesName,
-    /// How messages say what they are.
+    /// Encoding of the message type.
     #[arg(long, value_enum, default_value_t)]
     pub kinds: KindsName,
-    /// What the length field of messages counts.
+    /// Extent of the length field of messages.
     #[arg(long, value_enum, default_value_t)]
     pub length: LengthName,
-    /// ptp: from one request to the next. Default: 100ms.
+    /// ptp: time between requests. Default: 100ms.
     #[arg(long, value_name = "TIME")]
     pub interval: Option<Span>,
-    /// ptp: the domain, 0 to 239.
+    /// ptp: domain, 0 to 239.
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u8).range(0..=239))]
     pub domain: u8,
-    /// ptp: speaks IEEE 802.1AS instead of IEEE 1588.
+    /// ptp: use IEEE 802.1AS instead of IEEE 1588.
     #[arg(long)]
     pub gptp: bool,
 }
 
-/// Names of methods.
+/// Measurement methods.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum MethodName {
     /// Request and response of the P802.1Qdt proposal.
     RoundTrip,
-    /// PTP's peer delay, and what both ends say of themselves.
+    /// PTP peer delay, and the internal delays of both ends.
     Ptp,
 }
 
-/// Names of units.
+/// Units of times.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, ValueEnum)]
 pub enum TimesName {
     /// Nanoseconds.
@@ -148,23 +149,23 @@ pub enum TimesName {
     Ps,
 }
 
-/// Names of codes.
+/// Encodings of the message type.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, ValueEnum)]
 pub enum KindsName {
-    /// A bit for a request, a bit for a response.
+    /// One bit for a request, one for a response.
     #[default]
     Flags,
     /// Numbers, from 0.
     Numbers,
 }
 
-/// Names of lengths.
+/// Extents of the length field.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, ValueEnum)]
 pub enum LengthName {
     /// The whole PDU.
     #[default]
     Whole,
-    /// What follows the field.
+    /// The part after the field.
     Rest,
 }
 
@@ -178,7 +179,7 @@ impl From<MethodName> for Method {
 }
 
 impl ProtocolArgs {
-    /// How messages are read and written.
+    /// Encoding of messages.
     pub fn dialect(&self) -> Dialect {
         Dialect {
             kind: match self.kinds {
@@ -202,7 +203,7 @@ impl MeasureArgs {
     /// The ports, of which the first measures.
     ///
     /// # Errors
-    /// When there are none, too many, or half a pair.
+    /// There are none, too many, or half a pair.
     pub fn places(&self) -> Result<Vec<Place>> {
         let options = self.ports.iter().find(|port| port.text.contains('?'));
         if let Some(port) = options {
@@ -234,7 +235,7 @@ impl MeasureArgs {
     }
 }
 
-/// Reads a statistic.
+/// Parses a statistic.
 fn statistic(text: &str) -> Result<Statistic, String> {
     let percentile = |text: &str| text.strip_prefix('p')?.parse().ok();
     match text {
@@ -247,12 +248,12 @@ fn statistic(text: &str) -> Result<Statistic, String> {
     }
 }
 
-/// Reads two times with a comma between them.
+/// Parses two times separated by a comma.
 fn pair(text: &str) -> Result<(Duration, Duration), String> {
     two(text, ",").ok_or_else(|| "write two times with a comma between them: 120ns,80ns".into())
 }
 
-/// Reads two times with two dots between them, the shorter first.
+/// Parses two times separated by two dots, the shorter first.
 fn range(text: &str) -> Result<(Duration, Duration), String> {
     two(text, "..")
         .filter(|(min, max)| min <= max && *max > Duration::ZERO)

@@ -13,94 +13,96 @@ use super::parts::{Aqm, Centiseconds, MessageLimit};
 use crate::config::quantity::{Size, Span};
 use crate::config::raw::Range;
 
-/// Congestion isolation: flows that congest a traffic class go to another, so that those beside them do
-/// not wait, and the neighbour before is told to do the same.
+/// Congestion isolation: moves flows that congest a traffic class to another class, so that they do
+/// not delay the other flows, and signals the upstream neighbour to do the same.
 #[derive(Clone, PartialEq, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CongestionIsolation {
-    /// Whether flows are isolated. Default: `true`, where this section is; the standard has none.
+    /// True to isolate flows. Default: `true` if this section is present; the standard has no
+    /// default.
     #[serde(rename = "ci-master-enable", skip_serializing_if = "Option::is_none")]
     pub master_enable: Option<bool>,
-    /// The priority of CIMs, 0 to 7. Default: `6`.
+    /// Priority of CIMs, 0 to 7. Default: `6`.
     #[serde(rename = "ci-cim-tx-priority", skip_serializing_if = "Option::is_none")]
     pub cim_tx_priority: Option<u8>,
-    /// How long a flow that a CIM named stays isolated after its queue is not congested any more, and
-    /// any flow that is not seen, in centiseconds, or as a span with its unit. Default: `100`.
+    /// Time that a flow of a CIM stays isolated after its queue is no longer congested, and any
+    /// flow without frames, in centiseconds, or as a duration with a unit. Default: `100`.
     #[serde(rename = "ci-max-flow-life", skip_serializing_if = "Option::is_none")]
     pub max_flow_life: Option<Centiseconds>,
-    /// Which traffic class takes the congesting flows of which, -8 to 8 for each of the eight classes, as
-    /// a list or by class: `{3: -5, 4: 4}`. 0 is no part; -k in class i says that the congesting flows of
-    /// i go to class k - 1, and k in class i that those of k - 1 come to i. Default: none.
+    /// Map from monitored to congesting classes, -8 to 8 for each of the eight classes, as a list
+    /// or by class: `{3: -5, 4: 4}`. 0 is not mapped; -k in class i moves the congesting flows of i
+    /// to class k - 1, and k in class i makes it the target of class k - 1. Default: none.
     #[serde(rename = "queue-map", skip_serializing_if = "Option::is_none")]
     pub queue_map: Option<QueueMapSaid>,
-    /// The least octets of a frame that a CIM encapsulates, 48 to 512. Default: `48`.
+    /// Least octets of a frame that a CIM encapsulates, 48 to 512. Default: `48`.
     #[serde(rename = "min-header-octets", skip_serializing_if = "Option::is_none")]
     pub min_header_octets: Option<u16>,
-    /// The most CIMs for a flow; 0 sends none. Default: `3`. `repeat` says over what.
+    /// Largest number of CIMs for a flow; 0 sends none. Default: `3`. `repeat` sets the period.
     #[serde(rename = "max-cim-tx", skip_serializing_if = "Option::is_none")]
     pub max_cim_tx: Option<u32>,
-    /// The most peers, one per port, 0 to 1024. Default: `1024`.
+    /// Largest number of peers, one per port, 0 to 1024. Default: `1024`.
     #[serde(rename = "max-ci-peer-entries", skip_serializing_if = "Option::is_none")]
     pub max_peers: Option<u32>,
-    /// The most isolated flows at a time, 1 to 65536. Default: `4096`.
+    /// Largest number of flows isolated at a time, 1 to 65536. Default: `4096`.
     #[serde(rename = "max-ci-stream-entries", skip_serializing_if = "Option::is_none")]
     pub max_streams: Option<u32>,
-    /// The same as `queue-map`, in plain words: `{3: 4}` moves the congesting flows of class 3 to class
-    /// 4. Default: none. Not together with `queue-map`.
+    /// Simple form of `queue-map`: `{3: 4}` moves the congesting flows of class 3 to class 4.
+    /// Default: none. Not allowed together with `queue-map`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub isolate: BTreeMap<Range, u8>,
-    /// How the numbers of `queue-map` are read, on which no text at hand is certain: as the `partner`
-    /// of each class, or as the number of a `pair` (k monitored, -k congesting). Default: `partner`.
+    /// Interpretation of the numbers in `queue-map`, on which the available texts are ambiguous:
+    /// the `partner` of each class, or the number of a `pair` (k monitored, -k congesting).
+    /// Default: `partner`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub map_reading: Option<MapReadingName>,
-    /// When a monitored queue counts as congested, by traffic class. A port can say otherwise in its own
-    /// `congestion_isolation`. Default: for each as there.
+    /// Congestion thresholds of monitored queues by traffic class. A port's own
+    /// `congestion_isolation` overrides them. Default: the defaults of the fields.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub queues: BTreeMap<Range, IsolationQueue>,
-    /// The DSCP of CIMs in IP, 0 to 63. Default: `48` (CS6), and the class selector of
-    /// `ci-cim-tx-priority` where that is another than 6.
+    /// DSCP of CIMs in IP, 0 to 63. Default: `48` (CS6), or the class selector of
+    /// `ci-cim-tx-priority` if that is not 6.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dscp: Option<u8>,
-    /// The least time between two CIMs about one flow, up to 1 s. Default: `10us`.
+    /// Shortest time between two CIMs about one flow, up to 1 s. Default: `10us`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub spacing: Option<Span>,
-    /// The CIMs of all flows together. Default: 64 at once, and one per microsecond.
+    /// Rate limit of CIMs of all flows together. Default: a burst of 64, and one per microsecond.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub budget: Option<MessageLimit>,
-    /// The CIMs that are taken from each peer. Default: as for those that are sent.
+    /// Rate limit of CIMs received from each peer. Default: as for those that are sent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub heard: Option<MessageLimit>,
-    /// What `max-cim-tx` counts: all as long as the flow is isolated (`never` anew), or anew
-    /// `before_its_life_ends` at the peer. Default: `before_its_life_ends`.
+    /// Period over which `max-cim-tx` counts: the whole isolation of the flow (`never` restarts),
+    /// or restarted `before_its_life_ends` at the peer. Default: `before_its_life_ends`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub repeat: Option<CimRepeatName>,
-    /// How the parts of a CIM are written that no text at hand fixes. All switches must have the same.
-    /// Default: as its fields have it.
+    /// Encoding of those parts of a CIM that no available text defines. All switches must use the
+    /// same. Default: the defaults of the fields.
     #[serde(default, skip_serializing_if = "CimDialect::is_default")]
     pub dialect: CimDialect,
 }
 
-/// What one port says of congestion isolation.
+/// Congestion isolation settings of one port.
 #[derive(Clone, PartialEq, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PortIsolation {
-    /// The MAC address that CIMs come from and go to. Default: that of the port.
+    /// Source and destination MAC address of CIMs at this port. Default: that of the port.
     #[serde(rename = "cip-mac-address", skip_serializing_if = "Option::is_none")]
     pub mac_address: Option<String>,
-    /// The IPv4 address that CIMs come from and go to. Default: none.
+    /// Source and destination IPv4 address of CIMs at this port. Default: none.
     #[serde(rename = "cip-ipv4-address", skip_serializing_if = "Option::is_none")]
     pub ipv4_address: Option<String>,
-    /// The IPv6 address that CIMs come from and go to. Default: none.
+    /// Source and destination IPv6 address of CIMs at this port. Default: none.
     #[serde(rename = "cip-ipv6-address", skip_serializing_if = "Option::is_none")]
     pub ipv6_address: Option<String>,
-    /// The UDP port that CIMs come to. Default: `0`, none in IP.
+    /// UDP port at which CIMs are received. Default: `0`, no CIMs over IP.
     #[serde(rename = "cip-cim-port", skip_serializing_if = "Option::is_none")]
     pub cim_port: Option<u16>,
-    /// The switch at the other end, for CIMs. Default: the one that LLDP finds.
+    /// The neighbouring switch, for CIMs. Default: the one that LLDP finds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub peer: Option<IsolationPeer>,
-    /// When a monitored queue of this port counts as congested, by traffic class, in place of what the
-    /// switch's `congestion_isolation` says of that class. Default: as there.
+    /// Congestion thresholds of this port's monitored queues by traffic class; they replace the
+    /// switch's for that class. Default: those of the switch.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub queues: BTreeMap<Range, IsolationQueue>,
 }
@@ -109,73 +111,73 @@ pub struct PortIsolation {
 #[derive(Clone, PartialEq, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct IsolationPeer {
-    /// The form of its CIMs: `l2`, `ipv4` or `ipv6`. Default: `l2`, and `ipv4` or `ipv6` where it has
-    /// such an address and a port.
+    /// Form of its CIMs: `l2`, `ipv4` or `ipv6`. Default: `l2`, and `ipv4` or `ipv6` if it has such
+    /// an address and a UDP port.
     #[serde(rename = "cim-type", skip_serializing_if = "Option::is_none")]
     pub cim_type: Option<CimTypeName>,
-    /// Its MAC address.
+    /// MAC address of the peer.
     #[serde(rename = "peer-mac-address")]
     pub mac_address: String,
-    /// Its IPv4 address. Default: none.
+    /// IPv4 address of the peer. Default: none.
     #[serde(rename = "peer-ipv4-address", skip_serializing_if = "Option::is_none")]
     pub ipv4_address: Option<String>,
-    /// Its IPv6 address. Default: none.
+    /// IPv6 address of the peer. Default: none.
     #[serde(rename = "peer-ipv6-address", skip_serializing_if = "Option::is_none")]
     pub ipv6_address: Option<String>,
-    /// The UDP port of its CIMs. Default: `0`, none in IP.
+    /// UDP port of its CIMs. Default: `0`, no CIMs over IP.
     #[serde(rename = "peer-udp-port", skip_serializing_if = "Option::is_none")]
     pub udp_port: Option<u16>,
-    /// How many octets of a frame it wants encapsulated, 0 to 512. Default: `0`, whatever it gets.
+    /// Octets of a frame that the peer wants encapsulated, 0 to 512. Default: `0`, no preference.
     #[serde(rename = "peer-cim-encap-len", skip_serializing_if = "Option::is_none")]
     pub encap_len: Option<u16>,
 }
 
-/// When a monitored queue is congested, and when that is over.
+/// Start and end of a monitored queue's congestion.
 #[derive(Clone, PartialEq, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct IsolationQueue {
-    /// Length of the monitored queue in octets above which every frame's flow is isolated. Default: 1 KB
-    /// per Gb/s of the port's rate, and at least 10 KB. Not together with `aqm`.
+    /// Length of the monitored queue in bytes above which every frame's flow is isolated. Default:
+    /// 1 KB per Gb/s of the port's rate, and at least 10 KB. Not allowed together with `aqm`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub threshold: Option<Size>,
-    /// The curve that picks congesting frames, in place of a threshold. Default: none.
+    /// Curve that selects congesting frames, instead of a threshold. Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub aqm: Option<Aqm>,
-    /// Length of the congesting queue in octets at or below which its flows go back, once the monitored
-    /// queue is not congested. Default: a tenth of `threshold` (`kmin`).
+    /// Length of the congesting queue in bytes at or below which its flows return, once the
+    /// monitored queue is not congested. Default: a tenth of `threshold` (`kmin`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub low: Option<Size>,
-    /// Length of the congesting queue in octets above which the neighbour before is told, not below
-    /// `low`. Default: that of `threshold` (`kmin`).
+    /// Length of the congesting queue in bytes above which the upstream neighbour is signalled, not
+    /// below `low`. Default: that of `threshold` (`kmin`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cim_above: Option<Size>,
 }
 
-/// A queue map: a number for each class, or for those that take part.
+/// A queue map: a number for each class, or for mapped classes only.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum QueueMapSaid {
-    /// All eight.
+    /// All eight classes.
     List(Vec<i8>),
-    /// Those that take part.
+    /// Mapped classes.
     Map(BTreeMap<Range, i8>),
 }
 
-/// How the numbers of a queue map are read.
+/// Interpretation of the numbers in a queue map.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum MapReadingName {
-    /// Each names the other class.
+    /// The number of the other class.
     #[default]
     Partner,
-    /// Each says which pair its class belongs to, and as what.
+    /// The number of the pair; its sign is the class's role.
     Pair,
 }
 
-/// The form of CIMs.
+/// Form of CIMs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CimTypeName {
-    /// Frames of their own EtherType.
+    /// Ethernet frames with an EtherType for CIMs.
     #[default]
     L2,
     /// UDP over IPv4.
@@ -184,29 +186,28 @@ pub enum CimTypeName {
     Ipv6,
 }
 
-/// When CIMs about a flow are counted anew.
+/// Period over which CIMs about a flow are counted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CimRepeatName {
-    /// Never, while it is isolated.
+    /// The whole isolation of the flow.
     Never,
-    /// Half a life after the last one.
+    /// Restarted half a lifetime after the last one.
     #[default]
     BeforeItsLifeEnds,
 }
 
-/// Readings of a CIM's octets.
+/// Encoding of a CIM.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CimDialect {
-    /// What stands behind the EtherType: an octet with a `subtype`, or the `pdu`. Default: `subtype`.
+    /// Contents after the EtherType: an octet with a `subtype`, or the `pdu`. Default: `subtype`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub octet_three: Option<OctetThreeName>,
-    /// Whether the add/delete bit is `set` or `clear` to add. Default: `set`.
+    /// Value of the add/delete bit to add: `set` or `clear`. Default: `set`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub add: Option<AddBitName>,
-    /// Whether the VLAN identifier is in the `low` or in the `high` twelve bits of its field. Default:
-    /// `low`.
+    /// Bits of the VLAN identifier in its field: the `low` or the `high` twelve. Default: `low`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub vid: Option<VidBitsName>,
 }
@@ -217,18 +218,18 @@ impl CimDialect {
     }
 }
 
-/// What stands behind the EtherType of a CIM.
+/// Contents after the EtherType of a CIM.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum OctetThreeName {
     /// An octet of version and subtype.
     #[default]
     Subtype,
-    /// The PDU.
+    /// The PDU itself.
     Pdu,
 }
 
-/// The add/delete bit of a CIM that adds.
+/// Value of the add/delete bit in a CIM that adds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum AddBitName {
@@ -239,14 +240,14 @@ pub enum AddBitName {
     Clear,
 }
 
-/// Which bits of its field the VLAN identifier is.
+/// Bits of the VLAN identifier in its field.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum VidBitsName {
-    /// The lower ones.
+    /// The lower twelve bits.
     #[default]
     Low,
-    /// The upper ones.
+    /// The upper twelve bits.
     High,
 }
 

@@ -1,4 +1,4 @@
-//! What several sections say alike.
+//! Fields that several sections share.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -12,75 +12,76 @@ use crate::config::quantity::{Ratio, Size, Span};
 use crate::congestion::sfc::CENTISECOND;
 use crate::time::Duration;
 
-/// What is at the other end of a port.
+/// Type of the link partner of a port.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum AttachedName {
-    /// A switch: source flow control messages go on to it.
+    /// A switch: source flow control messages are forwarded to it.
     #[default]
     Switch,
-    /// A host that knows PFC alone: the proxy speaks for it.
+    /// A host that supports PFC only: the proxy acts for it.
     Host,
-    /// A host that obeys source flow control messages by itself.
+    /// A host that obeys source flow control messages itself.
     SfcHost,
-    /// A host that says by DCBX whether it obeys them; until then it is one that does not.
+    /// A host that advertises in DCBX if it obeys them; until then it is treated as one that does
+    /// not.
     Auto,
 }
 
-/// Where congestion of a port's queues is.
+/// Location of the congestion of a port's queues.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum LocatorName {
-    /// At the edge, in the queue towards the destination.
+    /// At the edge, in the queue to the destination.
     Incast,
-    /// Before that.
+    /// Inside the network.
     InNetwork,
-    /// Found from what is attached, and from Topology Recognition.
+    /// Derived from the link partner and Topology Recognition.
     #[default]
     Auto,
 }
 
-/// The curve by which an AQM picks frames, as ECN has it.
+/// Curve by which an AQM selects frames, as for ECN.
 #[derive(Clone, PartialEq, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Aqm {
-    /// Queue length in octets below which nothing is picked. Default: that of a `threshold`.
+    /// Queue length in bytes below which no frame is selected. Default: that of `threshold`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kmin: Option<Size>,
-    /// Queue length in octets above which everything is picked. Default: four times `kmin`.
+    /// Queue length in bytes above which every frame is selected. Default: four times `kmin`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kmax: Option<Size>,
-    /// The probability just below `kmax`. Default: `20%`.
+    /// Probability just below `kmax`. Default: `20%`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pmax: Option<Ratio>,
 }
 
-/// How many messages there may be.
+/// Rate limit of messages.
 #[derive(Clone, PartialEq, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MessageLimit {
-    /// From one message to the next in the long run, up to 1 s; `0` is no limit. Default: `1us`: at
-    /// 100 octets each that is less than 1 Gb/s.
+    /// Average time between two messages, up to 1 s; `0` is no limit. Default: `1us`: at 100 bytes
+    /// each that is less than 1 Gb/s.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interval: Option<Span>,
-    /// How many may pass at once after a long silence, at least 1. Default: `64`.
+    /// Largest burst of messages, at least 1. Default: `64`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub burst: Option<u32>,
 }
 
-/// Whose messages are accepted.
+/// Senders whose messages are accepted.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum SendersSaid {
-    /// Nobody's.
+    /// None.
     Nobody,
-    /// Anybody's.
+    /// All.
     Anybody,
-    /// Those from these networks and addresses.
+    /// These networks and addresses.
     Only(Vec<String>),
 }
 
-/// A time that a managed object counts in centiseconds: a bare number is so many, and a number with
-/// a unit is a span like any other.
+/// A time that a managed object counts in centiseconds: a bare number is in centiseconds, a number
+/// with a unit is a duration.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Centiseconds(pub Duration);
 
@@ -132,7 +133,7 @@ impl Visitor<'_> for CentisecondsReader {
     }
 
     fn visit_u64<E: de::Error>(self, n: u64) -> Result<Centiseconds, E> {
-        // The objects have 32 bits, which is more than the 100 days that a span may have.
+        // The objects have 32 bits, more than the 100 days that a duration may have.
         let span = format!("{n}0ms").parse::<Span>();
         let span = span.map_err(|_| E::custom(format!("{n} centiseconds are over 100 days")))?;
         Ok(Centiseconds(span.0))
@@ -157,7 +158,7 @@ impl<'de> Visitor<'de> for ClassesReader {
     }
 }
 
-/// Implements reading by a visitor.
+/// Implements deserialization by a visitor.
 macro_rules! read_by {
     ($($name:ty: $reader:expr;)*) => {$(
         impl<'de> Deserialize<'de> for $name {

@@ -1,4 +1,4 @@
-//! Values of MACsec's fields: channels' names, EtherTypes, and octets that are shown to nobody.
+//! Values of MACsec's fields: SCIs, EtherTypes, and secrets, which are never shown.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -10,38 +10,38 @@ use zeroize::{Zeroize, ZeroizeOnDrop};
 
 use crate::secure::Sak;
 
-/// The name of a secure channel (802.1AE 9.9).
+/// SCI: the identifier of a secure channel (802.1AE 9.9).
 #[derive(Clone, PartialEq, Eq, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MacsecSci {
-    /// The sender's address. Default: that of the port which sends on the channel.
+    /// MAC address of the sender. Default: that of the port that sends on the channel.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mac: Option<String>,
-    /// The number of the sender's port. Default: `1`.
+    /// Port number of the sender. Default: `1`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub port: Option<u16>,
 }
 
-/// Hexadecimal digits of a key or a salt: no error and no debug output has them, and they are wiped
-/// when they are dropped.
+/// Hexadecimal digits of a key or a salt. They occur in no error or debug output, and are wiped
+/// when dropped.
 #[derive(Clone, PartialEq, Eq, Default, Zeroize, ZeroizeOnDrop)]
 pub struct HexText(String);
 
 impl HexText {
-    /// The digits as they are written.
+    /// The digits as in the file.
     pub(crate) fn text(&self) -> &str {
         &self.0
     }
 
-    /// Reads digits where values say by themselves what they are, as in JSON: a value of another kind is
-    /// then refused in words of ours, which do not quote it.
+    /// Deserializes digits from formats with typed values, such as JSON: a value of another type is
+    /// refused with a message that does not quote it.
     pub(crate) fn said<'de, D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
         d.deserialize_any(HexReader)
     }
 
-    /// The digits of a key.
+    /// Digits of a key.
     pub(crate) fn of(key: &Sak) -> Self {
-        // As long as it gets, so that no shorter copy is left behind.
+        // Full capacity at once, so that no shorter copy is left behind.
         let mut text = String::with_capacity(2 * key.len());
         for octet in key.octets() {
             for digit in [octet >> 4, octet & 15] {
@@ -66,7 +66,7 @@ impl fmt::Debug for HexText {
 
 struct HexReader;
 
-/// What is said of digits without quotes, which YAML may take for a number.
+/// Message about digits without quotes, which YAML may read as a number.
 const QUOTES: &str = "put quotes around these hexadecimal digits";
 
 impl Visitor<'_> for HexReader {
@@ -80,7 +80,7 @@ impl Visitor<'_> for HexReader {
         Ok(HexText(text.to_owned()))
     }
 
-    // Taken as it is, so that no copy is left behind.
+    // Moved, so that no copy is left behind.
     fn visit_string<E: de::Error>(self, text: String) -> Result<HexText, E> {
         Ok(HexText(text))
     }
@@ -104,7 +104,7 @@ impl<'de> Deserialize<'de> for HexText {
     }
 }
 
-/// Labs are written back to files that can be run, and such a file has its keys.
+/// Labs are serialized to files that can be run, which includes their keys.
 impl Serialize for HexText {
     fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
         s.serialize_str(&self.0)
@@ -125,7 +125,7 @@ impl JsonSchema for HexText {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct EtherTypeName(pub u16);
 
-/// The EtherTypes that have names here.
+/// EtherTypes that have names.
 const NAMES: [(&str, u16); 4] =
     [("lldp", 0x88cc), ("eapol", 0x888e), ("ptp", 0x88f7), ("slow", 0x8809)];
 
