@@ -92,6 +92,28 @@ fn a_link_follows_the_kernel_and_what_is_dropped_is_not_sent() {
     });
 }
 
+/// An interface that its operator, or the protocol that opens its port, has made dormant.
+#[test]
+fn an_interface_with_a_carrier_that_is_not_operational_is_down() {
+    let name = "an_interface_with_a_carrier_that_is_not_operational_is_down";
+    isolated(name, &["python3"], || {
+        let dir = Dir::new("dormant");
+        let (hosts, file) = two_hosts();
+        let switch = Switch::start(&dir, "dormant", &file, &[]);
+        passes(&switch, &hosts);
+        ip("link set s1 state dormant");
+        let before = sent(&switch.wait("down", |s| !up(s, 1) && up(s, 0)));
+        send(&hosts[0], 100);
+        let dropped = |s: &Value| s["ports"][0]["drops"]["no_egress"].as_u64() >= Some(100);
+        assert_eq!(sent(&switch.wait("dropped by name", dropped)), before, "nothing was sent");
+        ip("link set s1 state up");
+        switch.wait("up again", |s| up(s, 1));
+        switch.obey(&["clear"]);
+        passes(&switch, &hosts);
+        assert!(has_not_failed(switch.stop().0));
+    });
+}
+
 #[test]
 fn an_interface_that_vanishes_is_taken_up_again_when_it_is_made_anew() {
     let name = "an_interface_that_vanishes_is_taken_up_again_when_it_is_made_anew";

@@ -165,7 +165,7 @@ impl PortControl {
     }
 
     /// The link as it is now; down if the driver does not say, or the interface of the kernel that
-    /// the device works on is down, has no carrier, or is gone.
+    /// the device works on is gone or not operational.
     #[must_use]
     pub fn link(&self) -> Link {
         let (mut mbps, mut up, mut full_duplex) = (0, 0, 0);
@@ -173,18 +173,25 @@ impl PortControl {
         // SAFETY: the port exists, and the three are writable.
         unsafe { sys::sluice_link_get(self.0.id, &mut mbps, &mut up, &mut full_duplex) };
         Link {
-            up: up != 0 && self.carrier().unwrap_or(true),
+            up: up != 0 && self.interface_link().unwrap_or(true),
             rate: BitsPerSec::new(u64::from(mbps) * 1_000_000),
             full_duplex: full_duplex != 0,
         }
     }
 
-    /// Whether the kernel's interface that the device works on has a link; nothing where there is no
-    /// such interface. Drivers for them call their link up whatever happens to it.
+    /// True if the kernel's interface that the device works on is operational; nothing where there is
+    /// no such interface. Drivers for them call their link up whatever happens to it.
     #[must_use]
-    pub fn carrier(&self) -> Option<bool> {
+    pub fn interface_link(&self) -> Option<bool> {
         let kernel = &self.0.kernel;
         kernel.has_interface().then(|| kernel.interface().is_some_and(|now| now.link))
+    }
+
+    /// True if the kernel's interface that the device works on has a carrier and is not operational
+    /// yet: the kernel drops what it is given to send.
+    #[must_use]
+    pub fn is_activating(&self) -> bool {
+        self.interface().is_some_and(|now| now.carrier && !now.link)
     }
 
     /// Takes the link up or down; of an interface of the kernel, the interface, so that its peer

@@ -12,7 +12,7 @@ use netlink_packet_core::{
 };
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::link::{
-    InfoKind, LinkAttribute, LinkFlags, LinkInfo, LinkMessage, Stats64,
+    InfoKind, LinkAttribute, LinkFlags, LinkInfo, LinkMessage, State, Stats64,
 };
 use netlink_packet_route::nsid::{NsidAttribute, NsidMessage};
 use netlink_sys::{Socket, SocketAddr, protocols::NETLINK_ROUTE};
@@ -27,7 +27,10 @@ pub struct Interface {
     pub name: String,
     /// Its number, which no later interface of the same name has.
     pub index: u32,
-    /// True if it is up, and has a carrier.
+    /// True if it is up, and has a carrier. The kernel may still drop what it is given to send.
+    pub carrier: bool,
+    /// True if it is operational: it has a carrier, and its operational state is up, or unknown where
+    /// its driver does not tell (RFC 2863, 3.1.13 and 3.1.14).
     pub link: bool,
     /// Frames that its hardware lost on the way in, before the kernel gave them to any socket.
     pub rx_lost: u64,
@@ -80,10 +83,12 @@ impl Interface {
         let header = &link.header;
         let (mut name, mut stats) = (String::new(), Stats64::default());
         let (mut is_veth, mut peer, mut namespace) = (false, None, None);
+        let mut state = State::Unknown;
         for attribute in &link.attributes {
             match attribute {
                 LinkAttribute::IfName(text) => name.clone_from(text),
                 LinkAttribute::Stats64(counted) => stats = *counted,
+                LinkAttribute::OperState(told) => state = *told,
                 LinkAttribute::Link(index) => peer = Some(*index),
                 LinkAttribute::LinkNetNsId(id) => namespace = Some(*id),
                 LinkAttribute::LinkInfo(infos) => {
@@ -92,10 +97,14 @@ impl Interface {
                 _ => {}
             }
         }
+        let carrier = header.flags.contains(LinkFlags::Up | LinkFlags::LowerUp);
         Self {
             name,
             index: header.index,
-            link: header.flags.contains(LinkFlags::Up | LinkFlags::LowerUp),
+            carrier,
+            // The kernel changes the state and the queueing discipline, which drops all frames until
+            // then, later than the carrier, in its deferred "linkwatch".
+            link: carrier && matches!(state, State::Up | State::Unknown),
             // Not `rx_dropped`: each tagged frame of a VLAN that the kernel has no interface for is in
             // it, too, though the driver's socket received it.
             rx_lost: stats.rx_missed_errors,
@@ -190,6 +199,27 @@ impl LinkEvents {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_carrier_is_a_link_once_the_interface_is_operational() {
+        let up = LinkFlags::Up | LinkFlags::LowerUp;
+        let of = |flags, state: Option<State>| {
+            let mut message = LinkMessage::default();
+            message.header.flags = flags;
+            message.attributes.extend(state.map(LinkAttribute::OperState));
+            let Interface { carrier, link, .. } = Interface::of(&message);
+            (carrier, link)
+        };
+        assert_eq!(of(up, Some(State::Up)), (true, true));
+        assert_eq!(of(up, Some(State::Unknown)), (true, true), "a driver that does not tell");
+        assert_eq!(of(up, None), (true, true));
+        for state in [State::Down, State::LowerLayerDown, State::Dormant, State::Testing] {
+            assert_eq!(of(up, Some(state)), (true, false), "{state}");
+        }
+        // A state of before, which the kernel has not changed yet.
+        assert_eq!(of(LinkFlags::Up, Some(State::Up)), (false, false));
+        assert_eq!(of(LinkFlags::LowerUp, Some(State::Up)), (false, false));
+    }
 
     #[test]
     fn the_loopback_is_found_by_name_and_by_number_and_others_are_not() {

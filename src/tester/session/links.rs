@@ -1,8 +1,16 @@
 //! The links of a test's ports: the state of the device, and the state that clients set.
 
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::orders::LOOK;
 use super::rack::Facts;
 use super::{Inner, Session, SessionError, lock};
 use crate::dpdk::{PortControl, PortStats};
+
+/// Time for the kernel to make an interface operational that has a carrier: it defers that by up to a
+/// second, and a busy machine by more.
+const ACTIVATION_MAX: Duration = Duration::from_secs(3);
 
 /// The link of a port.
 #[derive(Debug)]
@@ -48,7 +56,7 @@ impl Link {
     /// Returns true if the link is up. The driver of kernel interfaces always reports up, so the
     /// kernel is asked.
     pub(super) fn is_up(&self) -> bool {
-        self.wanted && self.control.carrier().unwrap_or_else(|| self.control.link().up)
+        self.wanted && self.control.interface_link().unwrap_or_else(|| self.control.link().up)
     }
 }
 
@@ -99,19 +107,29 @@ impl Session {
 }
 
 impl Inner {
+    /// Waits for interfaces that have a carrier and are not operational yet, and tells the stations
+    /// of their links: a flow that starts sends nothing that the kernel drops uncounted. One that
+    /// stays in that state, such as a dormant one, is a link that is down.
+    pub(super) fn ready_links(&self) -> Result<(), SessionError> {
+        let since = Instant::now();
+        let is_activating = || lock(&self.links).iter().any(|link| link.control.is_activating());
+        while is_activating() && since.elapsed() < ACTIVATION_MAX {
+            thread::sleep(LOOK);
+        }
+        self.follow_links()
+    }
+
     /// Tells stations about links that went down or up.
     pub(super) fn follow_links(&self) -> Result<(), SessionError> {
-        for port in self.all_ports() {
-            let (up, rate) = {
-                let mut links = lock(&self.links);
-                let Some(link) = links.get_mut(port) else { return Ok(()) };
-                let up = link.is_up();
-                if core::mem::replace(&mut link.told, up) == up {
-                    continue;
-                }
-                (up, if link.is_virtual { None } else { link.control.link().rate })
-            };
-            self.at(port, move |host, now| host.set_link(now, up, rate))?;
+        // Held until the stations know: of two threads that look at once, the one that looked first
+        // must not be the one that tells last.
+        let mut links = lock(&self.links);
+        for (port, link) in links.iter_mut().enumerate() {
+            let up = link.is_up();
+            if core::mem::replace(&mut link.told, up) != up {
+                let rate = if link.is_virtual { None } else { link.control.link().rate };
+                self.at(port, move |host, now| host.set_link(now, up, rate))?;
+            }
         }
         Ok(())
     }

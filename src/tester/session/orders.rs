@@ -28,6 +28,7 @@ impl Session {
     pub fn start(&self, which: &[FlowId]) -> Result<(), SessionError> {
         let inner = &*self.inner;
         let which = inner.settled(which)?;
+        inner.ready_links()?;
         inner.resolve(&which)?;
         inner.shared.awake.store(true, std::sync::atomic::Ordering::Relaxed);
         let ids = which.clone();

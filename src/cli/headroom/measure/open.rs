@@ -125,5 +125,5 @@ fn comes_up(control: &PortControl) -> bool {
 
 /// True if a port has a link; the kernel's carrier has precedence for its interfaces.
 pub(super) fn is_up(control: &PortControl) -> bool {
-    control.carrier().unwrap_or_else(|| control.link().up)
+    control.interface_link().unwrap_or_else(|| control.link().up)
 }
