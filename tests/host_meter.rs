@@ -45,7 +45,7 @@ fn pair() -> [StationPlan; 2] {
     a.flows.push(FlowPlan {
         id: FlowId(7),
         src: A,
-        dst: Mac([2, 0, 0, 0, 0, 99]), // No station has this address: a generator's flows go where they are sent.
+        dst: Mac([2, 0, 0, 0, 0, 99]), // No station has this address.
         tag: Some(Tag { vid: None, pcp: Pcp::new(3).unwrap() }),
         priority: P3,
         headers: Headers::Ethernet,

@@ -1,5 +1,5 @@
 //! Headroom measured on links of the kernel: between two programs in two network namespaces, and
-//! between a program and a port of a switch, which measures and settles its own, too.
+//! between a program and a port of a switch, which measures and applies its own, too.
 #![cfg(feature = "dpdk")]
 
 mod netns;
@@ -21,7 +21,7 @@ fn f(v: &Value) -> f64 {
     v.as_f64().unwrap_or_else(|| panic!("no number: {v}"))
 }
 
-/// `sluice headroom measure` with more arguments, in the test's own namespace.
+/// `sluice headroom measure` with more arguments, in the test's namespace.
 fn measure(args: &str) -> Command {
     with(sluice(), args)
 }
@@ -37,8 +37,8 @@ fn with(mut command: Command, args: &str) -> Command {
     command
 }
 
-/// Results of a run that has to measure. On a machine that stays busy they are inconclusive and name
-/// the disturbance; what is asserted of them holds all the same.
+/// Results of a run that must measure. On a machine that stays busy they are inconclusive and name
+/// the disturbance; the assertions hold in either case.
 fn result(mut command: Command) -> Value {
     let output = conclusive(|| command.output().unwrap());
     let (out, err) = (text(&output.stdout), text(&output.stderr));
@@ -48,18 +48,18 @@ fn result(mut command: Command) -> Value {
     results
 }
 
-/// A run that answers, from when it does until it is told to stop.
+/// A run that answers measurements, until it is stopped.
 struct Responder(Child);
 
 impl Responder {
     fn start(mut command: Command) -> Self {
         let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        // EAL takes a moment; whoever measures before that would find nobody.
+        // EAL takes a moment; a measurement before that would find no peer.
         thread::sleep(Duration::from_secs(1));
         Self(child)
     }
 
-    /// Interrupts it: what it has counted.
+    /// Interrupts it and returns its counters.
     fn stop(self) -> Value {
         let pid = self.0.id().to_string();
         assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
@@ -69,7 +69,7 @@ impl Responder {
     }
 }
 
-/// What every measurement has to say, whatever was measured.
+/// Checks the report of every measurement.
 fn check(v: &Value, rounds: u64) {
     assert_eq!(v["state"], "measured", "{v:#}");
     let m = &v["measurements"][0];
@@ -93,7 +93,7 @@ fn two_programs_in_two_namespaces_measure_their_link() {
         let v = result(measure("--port iface:s0 --rate 10G"));
         check(&v, 100);
         assert_eq!((&v["rate_from"], &v["statistic"]), (&"argument".into(), &"max".into()));
-        // By the other method as well, and by the mean.
+        // Also by the other method, and by the mean.
         let ptp = result(measure("--port iface:s0 --rate 10G --method ptp --statistic mean"));
         check(&ptp, 8);
         let m = &ptp["measurements"][0];
@@ -130,7 +130,7 @@ fn a_port_of_a_switch_answers_and_says_who_it_is() {
         let shown = switch.show();
         let agents = &shown["ports"][0]["agents"];
         assert!(n(&agents["counters"]["measurement"]["responses_sent"]) >= 100, "{agents:#}");
-        // The measuring by PTP speaks LLDP, to hear the peer's internal delay.
+        // The PTP method uses LLDP to receive the peer's internal delay.
         assert_eq!(agents["neighbours"][0]["system_name"], "sluice", "{agents:#}");
         let said = text(&switch.ctl(&["neighbours"]).stdout);
         assert!(said.contains("sluice") && said.contains("iface:eth0"), "{said}");
@@ -147,7 +147,8 @@ fn a_switch_measures_its_link_sets_its_headroom_and_does_so_again_when_told() {
         run_ahead();
         let host = Host::new(0);
         let responder = Responder::start(measure_on(&host, "--port iface:eth0 --respond"));
-        // On a busy machine the answers of a program take long, which is not what is tested.
+        // On a busy machine the answers of a program take long, which is not the subject of this
+        // test.
         let port = netns::port(0, ", headroom: {auto: {limit: 1000}}");
         let switch = Switch::start(&dir, "auto", &format!("{FILE}{port}"), &[]);
         let state = |shown: &Value| shown["ports"][0]["agents"]["headroom"].clone();
@@ -172,11 +173,11 @@ fn a_switch_measures_its_link_sets_its_headroom_and_does_so_again_when_told() {
         assert!(said.contains("measured") && said.contains("round trip"), "{said}");
         assert!(switch.refuse(&["measure", "p9"]).contains("there is no port p9"));
 
-        // Nobody answers any more.
+        // No peer answers any more.
         responder.stop();
         switch.obey(&["measure", "p0"]);
         switch.wait("failed", |shown| state(shown)["state"] == "failed");
-        // Whoever settles hears of it a little later.
+        // The port's headroom is updated a little later.
         switch.wait("told", |_| steps("does not answer headroom measurements") >= 1);
         let (status, summary) = switch.stop();
         assert_eq!(status, Some(0), "{summary:#}");
@@ -193,9 +194,9 @@ fn a_host_that_answers_late_gets_the_limit_and_a_failed_measurement_takes_it_bac
         let port = netns::port(0, ", headroom: {auto: {limit: 2}}");
         let switch = Switch::start(&dir, "late-host", &format!("{FILE}{port}"), &[]);
         let state = |shown: &Value| shown["ports"][0]["agents"]["headroom"].clone();
-        // Nobody answers yet.
+        // No peer answers yet.
         switch.wait("not measured", |shown| state(shown)["state"] == "failed");
-        // The host answers when it has a processor: 30 ms late, again and again.
+        // The host answers when it has a processor: 30 ms late, repeatedly.
         let responder = Responder::start(measure_on(&host, "--port iface:eth0 --respond"));
         let late = Late::new(responder.0.id());
         let steps = || {
@@ -204,13 +205,14 @@ fn a_host_that_answers_late_gets_the_limit_and_a_failed_measurement_takes_it_bac
             let steps = v["steps"].as_array().unwrap().clone();
             steps.into_iter().map(|step| step["step"].as_str().unwrap().to_owned()).collect()
         };
-        // The number of bytes behind a word, in the last step that has it.
+        // Number of bytes after a word, in the last step that contains it.
         let bytes = |steps: &Vec<String>, word: &str| -> Option<u64> {
             let step = steps.iter().rev().find(|step| step.contains(word))?;
             step.split(word).nth(1)?.split(' ').next()?.parse().ok()
         };
         let (limit, set) = (" above the limit of ", ": headroom ");
-        // On a busy machine too few answers come in time, or all of them do; then once more.
+        // On a busy machine too few answers arrive in time, or all of them do; then the test
+        // repeats.
         let measured = std::cell::Cell::new(None::<Instant>);
         switch.wait("limited", |shown| {
             let is_over = state(shown)["state"] == "found" || state(shown)["state"] == "failed";
@@ -228,7 +230,7 @@ fn a_host_that_answers_late_gets_the_limit_and_a_failed_measurement_takes_it_bac
         let said = switch.stderr();
         assert!(said.contains("WARN") && said.contains("the peer answers late"), "{said}");
 
-        // Nobody answers any more: what goes beyond the stated length is given back.
+        // No peer answers any more: headroom beyond the configured length is given back.
         drop(late);
         responder.stop();
         switch.obey(&["measure", "p0"]);

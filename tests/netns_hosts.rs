@@ -1,4 +1,5 @@
-//! Hosts of the kernel talk through the switch: ARP and ND, ping, TCP, frames of every length.
+//! Hosts of the kernel communicate through the switch: ARP and ND, ping, TCP, frames of every
+//! length.
 #![cfg(feature = "dpdk")]
 
 mod netns;
@@ -34,10 +35,11 @@ fn hosts_find_each_other_and_a_third_sees_none_of_it() {
         let third = Capture::start(&dir, &hosts[2], "third");
         assert!(hosts[0].ping("10.0.0.2", "-c 10"));
         assert!(hosts[0].ping("fd00::2", "-c 10"));
-        // The longest packets there are, both ways, and one octet more in two fragments.
+        // The longest packets, in both directions, and one byte more in two fragments.
         assert!(hosts[1].ping("10.0.0.1", "-c 5 -M do -s 1472"));
         assert!(hosts[1].ping("fd00::1", "-c 5 -M do -s 1452"));
-        // Of IPv6 alone: DPDK's driver has the kernel put IPv4 fragments together before it sees them.
+        // Of IPv6 alone: DPDK's driver lets the kernel reassemble IPv4 fragments before it receives
+        // them.
         assert!(hosts[1].ping("fd00::1", "-c 5 -s 1453"));
 
         let flooded = third.wait("ARP and ND", |frames| {
@@ -52,12 +54,12 @@ fn hosts_find_each_other_and_a_third_sees_none_of_it() {
     });
 }
 
-/// Whether a summary has, port by port, the frames and octets that the hosts' kernels have.
+/// Compares a summary, port by port, with the frames and bytes that the hosts' kernels count.
 fn agree(hosts: &[Host], before: &[Counted], summary: &Value) -> Result<(), String> {
     for (n, (host, before)) in hosts.iter().zip(before).enumerate() {
         let now = host.counted();
         let (sent, got) = (now.tx_frames - before.tx_frames, now.rx_frames - before.rx_frames);
-        // The switch counts a check sequence per frame, the kernel none.
+        // The switch counts an FCS per frame, the kernel does not.
         let sent_octets = now.tx_bytes - before.tx_bytes + 4 * sent;
         let got_octets = now.rx_bytes - before.rx_bytes + 4 * got;
         for (name, kernel) in [
@@ -77,8 +79,8 @@ fn agree(hosts: &[Host], before: &[Counted], summary: &Value) -> Result<(), Stri
     Ok(())
 }
 
-/// What the switch counts is what the kernel of each host counts. Looked at while it runs, until
-/// both agree: kernels send of their own accord (MLD, ND), also after the switch has stopped.
+/// Waits until the switch's counters equal those of the kernel of each host. Read while it runs:
+/// kernels send by themselves (MLD, ND), also after the switch has stopped.
 fn balances(hosts: &[Host], before: &[Counted], switch: Switch) {
     let deadline = Instant::now() + Duration::from_secs(10);
     while let Err(why) = agree(hosts, before, &switch.show()) {
@@ -122,7 +124,7 @@ fn a_tcp_transfer_arrives_as_it_was_sent() {
 fn the_longest_frame_is_what_the_file_says() {
     isolated("the_longest_frame_is_what_the_file_says", &["ping"], || {
         let dir = Dir::new("jumbo");
-        // 9000 octets of IP, 14 of Ethernet, 4 of FCS; but the ports take no tag on top.
+        // 9000 bytes of IP, 14 of Ethernet, 4 of FCS; but the ports accept no additional tag.
         let hosts: Vec<_> = (0..2).map(|n| Host::with_mtu(n, 9_001)).collect();
         let device = |n: u8| {
             port(n, "")
@@ -141,7 +143,7 @@ fn the_longest_frame_is_what_the_file_says() {
         let (status, summary) = switch.stop();
         assert_eq!(status, Some(0), "{summary:#}");
         assert!(summary["drops"]["oversize"].as_u64() >= Some(3), "{summary:#}");
-        // Nothing was cut short on the way to the host.
+        // No frame was truncated on the way to the host.
         assert_eq!(
             hosts[1].counted().rx_bytes + 4 * hosts[1].counted().rx_frames,
             summary["ports"][1]["tx_bytes"].as_u64().unwrap()

@@ -1,5 +1,5 @@
-//! A test that fails, and one that is killed, leave no process behind: neither a switch that polls nor
-//! what holds the namespaces.
+//! A test that fails, and one that is killed, leave no process behind: neither a polling switch nor
+//! the holders of the namespaces.
 #![cfg(feature = "dpdk")]
 
 mod netns;
@@ -14,12 +14,12 @@ use netns::capture::Capture;
 use netns::{Host, isolated, port};
 use run::{Dir, Switch, text};
 
-/// Says how the inner test ends: `panic` or `hang`.
+/// End of the inner test: `panic` or `hang`.
 const ENDS: &str = "SLUICE_TEST_ENDS";
-/// The file that says that all is running.
+/// File whose existence shows that all is running.
 const READY: &str = "SLUICE_TEST_READY";
 
-/// Not for itself: [`a_test_that_fails_or_is_killed_leaves_nothing`] runs it in a process of its own.
+/// Run only by [`a_test_that_fails_or_is_killed_leaves_nothing`], in a separate process.
 #[test]
 fn fails_on_purpose() {
     let Ok(ends) = std::env::var(ENDS) else { return };
@@ -37,7 +37,7 @@ fn fails_on_purpose() {
     });
 }
 
-/// The processes that inherited `mark` in their environment, but for this one.
+/// Processes that inherited `mark` in their environment, without this one.
 fn left(mark: &str) -> Vec<String> {
     let processes = fs::read_dir("/proc").unwrap().flatten();
     let found = processes.filter_map(|process| {

@@ -1,5 +1,6 @@
-//! Agents of others at the ends of veth pairs: lldpd, which tells and hears, and openlldp's lldpad,
-//! which reads DCBX. (On a veth lldpad does not speak DCBX: the device has none of the kernel's.)
+//! LLDP agents of other projects at the ends of veth pairs: lldpd, which sends and receives, and
+//! openlldp's lldpad, which reads DCBX. (On a veth lldpad sends no DCBX: the device does not have
+//! the kernel's DCB.)
 #![cfg(feature = "dpdk")]
 
 mod netns;
@@ -26,7 +27,7 @@ use sluice::time::Duration;
 use sluice::units::{BitsPerSec, Bytes, Mac, PrioritySet};
 use sluice::wire::lldp::Capabilities;
 
-/// Whether the daemons can run: they give up rights, which only root can.
+/// True if the daemons can run: they drop privileges, which only root can.
 fn able() -> bool {
     let id = Command::new("id").arg("-u").output().unwrap();
     let root = text(&id.stdout).trim() == "0";
@@ -36,7 +37,7 @@ fn able() -> bool {
     root
 }
 
-/// How long anything may take: lldpd looks at its interfaces every few seconds only.
+/// Time limit of every step: lldpd checks its interfaces every few seconds only.
 const PATIENCE: StdDuration = StdDuration::from_secs(60);
 
 /// A program that runs on a host until the test ends.
@@ -49,7 +50,7 @@ impl Daemon {
         Self(child.spawn().unwrap())
     }
 
-    /// Asks it to end, and waits until it did.
+    /// Asks it to end, and waits for that.
     fn stop(mut self) {
         must(Command::new("kill").args(["-TERM", &self.0.id().to_string()]));
         self.0.wait().unwrap();
@@ -75,7 +76,7 @@ impl Lldpd {
         let host = Host::new(number);
         let socket = dir.path("lldpd.sock");
         let mut lldpd = host.command("lldpd");
-        // No kernel's version, no inventory, no file of the machine's own.
+        // Without the kernel's version, inventory and files of the machine.
         lldpd.args(["-d", "-k", "-i", "-I", "eth0", "-C", "eth0", "-S", "a host with lldpd"]);
         lldpd.args(["-O", "/nonexistent", "-u"]).arg(&socket);
         let daemon = Daemon::start(&mut lldpd, dir.path("lldpd.log"));
@@ -95,21 +96,21 @@ impl Lldpd {
         lldpcli.arg("-u").arg(&self.socket).args(["-f", "json0"]).args(args).output().unwrap()
     }
 
-    /// Configures it, in words between spaces.
+    /// Configures it, with arguments separated by spaces.
     fn tell(&self, what: &str) {
         let words: Vec<_> = ["configure"].into_iter().chain(what.split(' ')).collect();
         let output = self.ask(&words);
         assert!(output.status.success(), "{what}: {}", text(&output.stderr));
     }
 
-    /// The neighbours that it knows.
+    /// Neighbours that it knows.
     fn neighbours(&self) -> Vec<Value> {
         let output = self.ask(&["show", "neighbors", "details"]);
         let shown: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
         shown["lldp"][0]["interface"].as_array().cloned().unwrap_or_default()
     }
 
-    /// Waits for its only neighbour to be as wanted.
+    /// Waits for its only neighbour to satisfy `wanted`.
     fn neighbour(&self, what: &str, wanted: impl Fn(&Value) -> bool) -> Value {
         let start = StdInstant::now();
         loop {
@@ -125,7 +126,7 @@ impl Lldpd {
     }
 }
 
-/// What it says of TLVs that it does not read: subtype of 802.1, and octets.
+/// TLVs that it does not read: subtype of 802.1, and octets.
 fn unknown(neighbour: &Value) -> Vec<(String, String)> {
     let tlvs = neighbour["unknown-tlvs"][0]["unknown-tlv"].as_array().cloned().unwrap_or_default();
     let of = |tlv: &Value, name: &str| tlv[name].as_str().unwrap().to_owned();
@@ -175,7 +176,7 @@ fn lldpd_knows_a_port_of_a_switch_which_takes_its_pfc() {
         assert_eq!(value("port", "ttl", "value"), "121");
         let tlvs = unknown(&seen);
         let of = |subtype: &str| tlvs.iter().find(|(s, _)| s == subtype).map(|(_, v)| v.as_str());
-        // Willing, eight classes, priority 3, and that nothing is measured by any method.
+        // Willing, eight classes, priority 3, and no measurement by any method.
         assert_eq!(of("11"), Some("88,08,00"));
         assert_eq!(of("12"), Some("00,63,12,B7"));
 
@@ -195,7 +196,7 @@ fn lldpd_knows_a_port_of_a_switch_which_takes_its_pfc() {
         assert_eq!(known["dcbx"], true);
 
         assert_eq!(switch.stop().0, Some(0));
-        // Less than its time to live, so it was told.
+        // Less than its time to live, so the neighbour withdrew it.
         let start = StdInstant::now();
         while !lldpd.neighbours().is_empty() {
             assert!(start.elapsed() < PATIENCE, "no goodbye: {:#?}", lldpd.neighbours());
@@ -204,7 +205,7 @@ fn lldpd_knows_a_port_of_a_switch_which_takes_its_pfc() {
     });
 }
 
-/// A station at `s0` that speaks of everything and is willing.
+/// A station at `s0` that sends all TLVs and is willing.
 fn station(port: SourcePort) -> Station<SourcePort> {
     let mac = Mac([2, 0, 0, 0, 0x30, 0]);
     let mut lldp = LldpPlan::new(mac, mac, "port 7");
@@ -258,7 +259,7 @@ impl Polled {
         self.station.agents().unwrap().lldp().unwrap()
     }
 
-    /// Polls until it is as wanted.
+    /// Polls until `wanted` holds.
     fn wait(&mut self, what: &str, mut wanted: impl FnMut(&Lldp) -> bool) {
         let start = StdInstant::now();
         while !wanted(self.lldp()) {
@@ -268,7 +269,7 @@ impl Polled {
         }
     }
 
-    /// What it has of PFC, and from whom.
+    /// Its PFC configuration, and the party that it is from.
     fn pfc(lldp: &Lldp) -> (PrioritySet, Party) {
         let pfc = lldp.resolved().unwrap().pfc.unwrap();
         (pfc.enable, pfc.from)
@@ -318,7 +319,8 @@ fn a_station_knows_lldpd_takes_its_pfc_and_notices_that_it_goes() {
     });
 }
 
-/// lldptool on a host, in words between spaces: what it says if lldpad obeys.
+/// Runs lldptool on a host, with arguments separated by spaces; returns its output if lldpad
+/// accepts the command.
 fn lldptool(host: &Host, words: &str) -> Option<String> {
     let output = host.command("lldptool").args(words.split(' ')).output().unwrap();
     output.status.success().then(|| text(&output.stdout))
@@ -333,7 +335,7 @@ fn openlldp_reads_what_a_station_says_of_dcbx() {
     isolated(name, &["lldpad"], || {
         let dir = Dir::new("lldpad");
         let host = Host::new(0);
-        // It looks for others of its kind in System V's memory, which the machine shares.
+        // It searches for other instances in System V's memory, which the machine shares.
         let mut lldpad = host.command("unshare");
         lldpad.args(["--ipc", "--", "lldpad", "-p", "-f"]).arg(dir.path("lldpad.conf"));
         let _daemon = Daemon::start(&mut lldpad, dir.path("lldpad.log"));

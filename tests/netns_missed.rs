@@ -1,5 +1,5 @@
-//! Frames that the kernel has no room for while the switch does not poll: each is counted as missed,
-//! and a run in which lossless ones may be among them is no PASS.
+//! Frames that find no room in the kernel while the switch does not poll: each is counted as
+//! missed, and a run in which lossless ones may be among them is not PASS.
 #![cfg(feature = "dpdk")]
 
 mod netns;
@@ -23,7 +23,7 @@ fn send(mut python: Command, interface: &str, count: usize, len: usize) {
     must(python.args(["-c", &script]));
 }
 
-/// The line of a check of the summary.
+/// A check of the summary, by its name.
 fn check<'a>(summary: &'a Value, name: &str) -> &'a Value {
     let checks = summary["checks"].as_array().unwrap();
     checks.iter().find(|check| check["name"] == name).unwrap()
@@ -36,7 +36,7 @@ fn seen(summary: &Value) -> (u64, u64) {
     (port["rx_frames"].as_u64().unwrap(), missed.unwrap_or_else(|| panic!("{port:#}")))
 }
 
-/// Sends more than fits while the switch stands still, and returns what it says at its end.
+/// Sends more than the ring holds while the switch is stopped, and returns its final summary.
 fn overflow(switch: Switch, count: u64, send: impl FnOnce()) -> (Option<i32>, Value) {
     let (received, missed) = seen(&switch.show());
     assert_eq!((received, missed), (0, 0));
@@ -59,14 +59,14 @@ fn two_ports(first: &str, pfc: &str) -> String {
     )
 }
 
-/// A run in which lossless frames were missed fails, and says which port missed them.
+/// A run in which lossless frames were missed fails, and names the port.
 fn fails(status: Option<i32>, summary: &Value) {
     assert_eq!((status, &summary["verdict"]), (Some(1), &Value::from("fail")));
     let check = check(summary, "lossless");
     assert_eq!(check["verdict"], "fail");
     let detail = check["detail"].as_str().unwrap();
     assert!(detail.contains("lost by the device of p0 before the switch saw them"), "{detail}");
-    // Headroom is not the cause: nothing was lost of what the switch received.
+    // Headroom is not the cause: no frame was lost that the switch received.
     assert_eq!(summary["lossless_lost_frames"], 0);
 }
 
@@ -85,14 +85,15 @@ fn a_full_ring_of_af_packet_is_counted_to_the_frame_and_fails_the_run() {
             let (status, summary) =
                 overflow(switch, 1_000, || send(hosts[0].command("python3"), "eth0", 1_000, 200));
             assert_eq!(hosts[0].counted().tx_frames - before, 1_000);
-            // The ring has 64 slots, and nothing took a frame out of it.
+            // The ring has 64 slots, and no frame was taken from it.
             assert_eq!(seen(&summary).1, 1_000 - 64);
             if pfc.is_empty() {
                 assert_eq!(status, Some(0), "{summary:#}");
                 assert_eq!(check(&summary, "lossless")["verdict"], "not_judged");
             } else {
                 fails(status, &summary);
-                // Its polls came later than its headroom allows for, by the time that it stood.
+                // Its polls were later than its headroom allows for, by the time for which it was
+                // stopped.
                 let detail = check(&summary, "lossless")["detail"].as_str().unwrap();
                 assert!(detail.contains("a cause: worker 0 polled"), "{detail}");
                 assert_eq!(check(&summary, "headroom")["verdict"], "not_judged");
@@ -132,7 +133,7 @@ fn a_full_queue_of_a_tap_is_counted_to_the_frame() {
     isolated("a_full_queue_of_a_tap_is_counted_to_the_frame", &["python3"], || {
         let dir = Dir::new("tap");
         let _hosts: Vec<_> = (0..2).map(Host::new).collect();
-        // The kernel says nothing by itself.
+        // The kernel sends nothing by itself.
         std::fs::write("/proc/sys/net/ipv6/conf/default/disable_ipv6", "1").unwrap();
         let file = two_ports("net_tap0,iface=missed0", LOSSLESS);
         let switch = Switch::start(&dir, "tap", &file, &[]);

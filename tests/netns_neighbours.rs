@@ -1,4 +1,4 @@
-//! A station on a veth port and the kernel at its other end find and ping each other.
+//! A station on a veth port and the kernel at its other end resolve and ping each other.
 #![cfg(feature = "dpdk")]
 
 mod netns;
@@ -38,7 +38,7 @@ fn station(port: SourcePort) -> Station<SourcePort> {
     Station::new(&plan, port).unwrap()
 }
 
-/// Polls `station` while `other` runs, and gives what came of that.
+/// Polls `station` while `other` runs, and returns the result of `other`.
 fn polling<T: Send>(
     station: &mut Station<SourcePort>,
     clock: &TscClock,

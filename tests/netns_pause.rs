@@ -1,4 +1,4 @@
-//! Link-wide PAUSE from outside, and pause storms that the watchdog ends.
+//! Link-wide PAUSE from another host, and pause storms that the watchdog ends.
 #![cfg(feature = "dpdk")]
 
 mod netns;
@@ -33,7 +33,7 @@ fn pause_stops_all_priorities_for_its_time_and_pfc_is_not_obeyed_beside_it() {
         assert_eq!(starts.len(), 10);
         let said = pause_ns(30_000);
         for priority in [0, 3] {
-            // Nothing flows while a link is paused, so the floor is that of all other times.
+            // All frames stop while a link is paused, so the floor is that of all other times.
             let floor = seen.longest_gap_clear_of(priority, &starts[..9]);
             let after = seen.longest_gap(priority, starts[9], u64::MAX);
             assert!(after < pause_ns(65_535) / 2, "PFC stopped priority {priority}");
@@ -57,12 +57,12 @@ fn tx_frames(shown: &Value, priority: usize) -> u64 {
     shown["ports"][1]["priorities"][priority]["tx_frames"].as_u64().unwrap()
 }
 
-/// A storm that is detected, and over when it stops; `meanwhile` is what has to come about while
-/// it lasts, given what was shown at its detection.
+/// A storm that is detected, and ends when the pauses stop; `meanwhile` is the condition to reach
+/// during the storm, given the summary at its detection.
 fn stormed(name: &str, action: &str, meanwhile: impl Fn(&Value, &Value) -> bool) {
     let dir = Dir::new(name);
     let mut paced = Paced::start(&dir, "pfc: {enable: [3]}", &format!("{WATCHED}{action}}}"));
-    // A pause that is shorter than the detection time is none of the watchdog's business.
+    // A pause that is shorter than the detection time does not trigger the watchdog.
     paced.pause("pfc 3:20000");
     paced.run_on(150);
     assert_eq!(paced.switch.show()["storms"]["detected"], 0);
@@ -97,7 +97,7 @@ fn stormed(name: &str, action: &str, meanwhile: impl Fn(&Value, &Value) -> bool)
 fn a_storm_drops_the_frames_of_its_queue_and_no_others() {
     isolated("a_storm_drops_the_frames_of_its_queue_and_no_others", &TOOLS, || {
         stormed("storm-drop", "drop", |at_detection, now| {
-            // What was queued is gone, and so is what has come since.
+            // Queued frames were discarded, and so were later ones.
             assert_eq!(tx_frames(now, 3), tx_frames(at_detection, 3), "sent in spite of the storm");
             now["drops"]["watchdog"].as_u64() > Some(300)
         });

@@ -1,4 +1,4 @@
-//! PFC frames made by scapy stop the priorities that they name, for the time that they say.
+//! PFC frames made by scapy stop the priorities that they name, for their pause time.
 #![cfg(feature = "dpdk")]
 
 mod netns;
@@ -15,9 +15,9 @@ fn ms(ns: u64) -> f64 {
     ns as f64 / 1e6
 }
 
-/// Holds pauses of `quanta`, sent at `starts`, to their time: half of them must be within 5 % of it,
-/// and none may end early, but for the floor. The switch reads its clock before it takes a burst, so
-/// a thread that is set aside in between takes a pause for older than it is.
+/// Checks the duration of pauses of `quanta`, sent at `starts`: half of them must be within 5 % of
+/// it, and none may end early, except by the floor. The switch reads its clock before it takes a
+/// burst, so if the thread is preempted in between, a pause counts as older than it is.
 fn judge(seen: &Seen1, quanta: u64, starts: &[u64]) {
     let (said, floor) = (pause_ns(quanta), seen.floor());
     let of = |start: &u64| seen.stopped_for(3, *start, floor.min(said / 2));
@@ -55,7 +55,7 @@ fn priority_3_alone_stops_for_as_long_as_its_quanta_say() {
         for (n, quanta) in lengths.into_iter().enumerate() {
             let of: Vec<_> = starts.iter().skip(n).step_by(3).copied().collect();
             judge(&seen, quanta, &of);
-            // The other priority flowed all the while: no gap of it is near to a pause.
+            // The other priority was not interrupted: it has no gap near a pause.
             for start in of {
                 let gap = seen.longest_gap(0, start, start + pause_ns(quanta));
                 assert!(gap < pause_ns(65_535) / 2, "priority 0 stood still for {:.3} ms", ms(gap));
@@ -66,8 +66,9 @@ fn priority_3_alone_stops_for_as_long_as_its_quanta_say() {
         let of = |name: &str| summary["ports"][1]["priorities"][3][name].as_u64().unwrap();
         assert_eq!((of("pfc_rx_frames"), of("pfc_rx_transitions")), (9, 9));
         let said: u64 = lengths.into_iter().map(|quanta| 3 * pause_ns(quanta)).sum();
-        // A pause is dated by the poll after the one that received it: never shorter than said,
-        // and longer by one poll, which is no longer than the longest gap of what was not paused.
+        // The paused time starts at the poll after the one that received the pause: never shorter
+        // than the frame's, and longer by at most one poll, which is no longer than the longest gap
+        // of the other priority.
         let paused = of("pfc_rx_paused_ns");
         assert!(paused >= said && paused - said <= 9 * seen.floor(), "{paused} of {said}");
         assert_eq!(summary["ports"][1]["priorities"][0]["pfc_rx_frames"], 0);
@@ -84,12 +85,13 @@ fn an_xon_resumes_and_a_new_pause_replaces_the_old() {
             paced.run_on(60);
             paced.pause("pfc 3:0");
             paced.run_on(300);
-            // The second pause holds from its own start, and is shorter than what was left.
+            // The second pause counts from its own start, and is shorter than the rest of the
+            // first.
             paced.pause("pfc 3:65535");
             paced.run_on(60);
             paced.pause("pfc 3:20000");
             paced.run_on(300);
-            // One that does not name the priority leaves it paused.
+            // A pause that does not name the priority leaves it paused.
             paced.pause("pfc 3:30000");
             paced.pause("pfc 5:0");
             paced.run_on(300);
@@ -142,7 +144,7 @@ fn pauses_of_other_priorities_and_malformed_ones_stop_nothing() {
         ] {
             assert_eq!(summary["drops"][reason], 1, "{reason}: {:#}", summary["drops"]);
         }
-        // Host 0 got no frame at all, so no pause was forwarded.
+        // Host 0 received no frame at all, so no pause was forwarded.
         assert_eq!(summary["ports"][0]["tx_frames"], 0);
         assert_eq!(summary["ports"][1]["priorities"][3]["pfc_rx_frames"], 0);
         assert_eq!(summary["ports"][1]["priorities"][5]["pfc_rx_frames"], 1);

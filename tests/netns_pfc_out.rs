@@ -1,5 +1,5 @@
-//! An overload makes the switch send pauses that an outside judge reads without a warning, and with
-//! senders that obey them nothing lossless is lost.
+//! An overload makes the switch send pauses that tshark reads without a warning, and with senders
+//! that obey them no lossless frame is lost.
 #![cfg(feature = "dpdk")]
 
 mod netns;
@@ -14,7 +14,7 @@ use run::{Dir, text};
 
 const TOOLS: [&str; 3] = ["tcpdump", "python3", "tshark"];
 
-/// What tshark says of the MAC control frames of a capture for which `filter` holds, one line each,
+/// Output of tshark for the MAC control frames of a capture that match `filter`, one line each,
 /// with these fields.
 fn tshark(capture: &Capture, filter: &str, fields: &[&str]) -> Vec<String> {
     let mut command = Command::new("tshark");
@@ -24,8 +24,8 @@ fn tshark(capture: &Capture, filter: &str, fields: &[&str]) -> Vec<String> {
     text(&must(&mut command).stdout).lines().map(str::to_owned).collect()
 }
 
-/// Holds what a sender was told to tshark's judgement: no fault in any frame, and in all of them
-/// these fields with one of these values. Returns how many there are.
+/// Asserts that tshark finds no fault in the MAC control frames that a sender received, and in all
+/// of them these fields with one of these values. Returns their number.
 fn judged(capture: &Capture, fields: &[&str], values: &[&str]) -> usize {
     let faults = "(_ws.malformed || _ws.expert.severity >= 0x400000)";
     let faults = tshark(capture, faults, &["frame.number", "_ws.expert.message"]);
@@ -39,14 +39,14 @@ fn judged(capture: &Capture, fields: &[&str], values: &[&str]) -> usize {
     lines.len()
 }
 
-/// When pauses came and of how many quanta, by the two octets at `time_at`.
+/// Times of pauses and their quanta, by the two octets at `time_at`.
 fn pauses(frames: &[Seen], time_at: usize) -> Vec<(u64, u16)> {
     let time = |f: &Seen| u16::from_be_bytes([f.octets[time_at], f.octets[time_at + 1]]);
     frames.iter().filter(|f| f.is_mac_control()).map(|f| (f.at, time(f))).collect()
 }
 
-/// Holds XOFF and XON to their order: the first is XOFF and the last XON, and no XOFF runs out
-/// before it is refreshed or ended. Returns how many times it was refreshed.
+/// Asserts the order of XOFF and XON: the first is XOFF and the last XON, and no XOFF expires
+/// before it is refreshed or ended. Returns the number of refreshes.
 fn in_time(pauses: &[(u64, u16)]) -> usize {
     assert!(pauses.first().is_some_and(|(_, time)| *time == QUANTA), "{pauses:?}");
     assert!(pauses.last().is_some_and(|(_, time)| *time == 0), "{pauses:?}");
@@ -88,13 +88,13 @@ fn pfc_keeps_the_lossless_priority_whole_while_the_lossy_one_flows() {
             );
         }
         assert!(refreshed > 0, "no XOFF was held for long enough to be refreshed");
-        // Nothing was sent to the receiver, who did not send.
+        // The receiver got no pause, since it did not send.
         assert_eq!(judged(&overload.captures[2], &[], &[]), 0);
         lossy_flows(&overload);
     });
 }
 
-/// The lossy priority lost frames to the same overload, by name, and had its share all the same.
+/// The lossy priority lost frames to the same overload, under a reason, and kept its share.
 fn lossy_flows(overload: &Overload) {
     let sent: u64 = overload.sent.iter().map(|[_, lossy]| lossy).sum();
     let dropped = overload.summary["drops"]["shared_limit"].as_u64().unwrap();
@@ -104,7 +104,7 @@ fn lossy_flows(overload: &Overload) {
     assert_eq!(left + dropped, sent);
     // Both queues have the same weight, and while both have frames neither gets more than it.
     assert!(left * 3 > whole, "the lossy priority starves");
-    // The senders take their time to obey, and what they send meanwhile is in headroom.
+    // The senders need time to obey, and the frames that they send meanwhile are in headroom.
     for n in 0..2 {
         assert!(overload.counter(n, 3, "headroom_peak_bytes") > 0);
         assert_eq!(overload.counter(n, 0, "headroom_peak_bytes"), 0);
@@ -129,7 +129,7 @@ fn pause_stops_the_whole_link_and_loses_nothing() {
             in_time(&pauses(&capture.frames(), 16));
             println!("sender {n}: {:?} frames, {frames} PAUSE frames", overload.sent[n]);
         }
-        // PAUSE knows no priorities: what PFC lets drop is held back as well.
+        // PAUSE is not per priority: frames that PFC would let drop are held back as well.
         let drops = overload.summary["drops"].as_object().unwrap();
         assert!(drops.values().all(|n| *n == 0), "{drops:#?}");
     });

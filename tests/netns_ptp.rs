@@ -1,5 +1,5 @@
-//! PTP's peer delay against ptp4l of linuxptp: each asks the other over a veth pair, and both come to
-//! the same mean path delay.
+//! PTP's peer delay compared with ptp4l of linuxptp: each sends requests over a veth pair, and both
+//! measure the same mean path delay.
 #![cfg(feature = "dpdk")]
 
 mod netns;
@@ -17,22 +17,21 @@ use serde_json::Value;
 
 const TOOLS: [&str; 1] = ["ptp4l"];
 
-/// Exchanges over which both take their figures: enough that what the machine does in between
-/// does not move the middle.
+/// Exchanges from which both take their figures: enough that preemption does not move the median.
 const EXCHANGES: usize = 64;
 
 fn f(v: &Value) -> f64 {
     v.as_f64().unwrap_or_else(|| panic!("no number: {v}"))
 }
 
-/// `ptp4l` on a host, which asks sixteen times a second and takes the median of its last answers.
+/// `ptp4l` on a host, with sixteen requests per second and the median of its last answers.
 struct Ptp4l<'a> {
     host: &'a Host,
     child: Child,
     dir: &'a Dir,
 }
 
-/// Runs a program ahead of what else the machine does, where that is allowed.
+/// Runs a program with a higher priority than others, if that is allowed.
 fn ahead(command: &mut Command) -> &mut Command {
     command.args(["-n", "-20"])
 }
@@ -72,7 +71,7 @@ impl<'a> Ptp4l<'a> {
         (ns > 0.0).then_some(ns)
     }
 
-    /// The same over a while, in the middle.
+    /// Median of its mean path delays over this time.
     fn settled(&self, over: Duration) -> f64 {
         let start = Instant::now();
         let mut all = Vec::new();
@@ -81,7 +80,7 @@ impl<'a> Ptp4l<'a> {
             thread::sleep(Duration::from_millis(200));
             all.extend(self.path_delay());
         }
-        // What it said before its filter was full counts less than what it says then.
+        // Values from before its filter was full count less than later ones.
         let mut late = all.split_off(all.len() / 2);
         late.sort_by(f64::total_cmp);
         late[late.len() / 2]
@@ -89,13 +88,13 @@ impl<'a> Ptp4l<'a> {
 
     /// Time that it waited for a processor since it was started, by the kernel's account.
     fn waited(&self) -> Duration {
-        // `nsenter`, `setpriv` and `nice` each became the next, so this is its process.
+        // `nsenter`, `setpriv` and `nice` each executed the next, so this is its process.
         let account = std::fs::read_to_string(format!("/proc/{}/schedstat", self.child.id()));
         let ns = account.unwrap().split_whitespace().nth(1).unwrap().parse().unwrap();
         Duration::from_nanos(ns)
     }
 
-    /// What it said, as far as it is written by now.
+    /// Its log as far as it is written.
     fn log(&self) -> String {
         std::fs::read_to_string(self.dir.path("ptp4l.log")).unwrap_or_default()
     }
@@ -114,11 +113,11 @@ struct Compared {
     theirs: f64,
     /// Largest error of `ours`.
     bound: f64,
-    /// The disturbance by other programs, as this program or the kernel's account of ptp4l has it.
+    /// Disturbance by other programs, from this program or the kernel's account of ptp4l.
     disturbed: Option<String>,
 }
 
-/// Runs both at the same time: while this program measures, it answers, too.
+/// Runs both at the same time: while this program measures, it also answers.
 fn compare(host: &Host) -> Compared {
     let dir = Dir::new("ptp");
     let ptp4l = Ptp4l::start(host, &dir);
@@ -161,7 +160,7 @@ fn compare(host: &Host) -> Compared {
 fn both_come_to_the_same_mean_path_delay() {
     isolated("both_come_to_the_same_mean_path_delay", &TOOLS, || {
         let host = Host::new(0);
-        // A disturbed comparison says nothing, and is repeated a few times.
+        // A disturbed comparison is inconclusive, and is repeated a few times.
         for _ in 0..5 {
             let Compared { ours, theirs, bound, disturbed } = compare(&host);
             println!("{ours} ns here, {theirs} ns at ptp4l, error at most {bound} ns");

@@ -1,4 +1,4 @@
-//! Routing between hosts of the kernel that know the switch as their gateway.
+//! Routing between hosts of the kernel that use the switch as their gateway.
 #![cfg(feature = "dpdk")]
 
 mod netns;
@@ -59,15 +59,15 @@ fn two_networks_reach_each_other_through_the_router() {
         {
             assert!(hosts[from].ping(to, "-c 5"), "{from} does not reach {to}");
         }
-        // The router itself answers, on either side.
+        // The router itself answers, on both sides.
         for (from, to) in [(0, "10.0.10.1"), (1, "10.0.20.1")] {
             assert!(hosts[from].ping(to, "-c 3"), "{from} does not reach the router, {to}");
         }
-        // What may live for two hops lives for one more; what for one, for none.
+        // A packet with a TTL of two passes the router; one with a TTL of one does not.
         assert!(hosts[0].ping("10.0.20.2", "-c 3 -t 2 -s 40"));
         assert!(!hosts[0].ping("10.0.20.2", "-c 3 -w 1 -t 1"));
         assert!(!hosts[0].ping("10.77.0.1", "-c 3 -w 1"));
-        // The kernel checks what it is given, so it has found each checksum right.
+        // The kernel verifies checksums, so it has found each correct.
         let frames = capture.wait("pings", |frames| {
             frames.iter().filter(|f| ttl_of_echo(f) == Some(1)).count() >= 3
         });
@@ -76,7 +76,8 @@ fn two_networks_reach_each_other_through_the_router() {
         assert_eq!(ttls.iter().filter(|ttl| **ttl == 63).count(), 10, "{ttls:?}");
         assert_eq!(ttls.iter().filter(|ttl| **ttl == 1).count(), 3, "{ttls:?}");
 
-        // Who asked for the router's address was told, and all in one network have one address.
+        // A host that resolved the router's address has it, and all in one network have one
+        // address.
         let neighbours = must(hosts[0].command("ip").args(["neighbour", "show", "10.0.10.1"]));
         assert!(text(&neighbours.stdout).contains(ROUTER), "{neighbours:?}");
         let (status, summary) = switch.stop();

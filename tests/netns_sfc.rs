@@ -1,5 +1,6 @@
-//! The proxy of Source Flow Control between namespaces: messages that scapy writes octet by octet become
-//! PFC on the link of the host that they are for, and on no other; what is forged pauses nobody.
+//! The proxy of Source Flow Control between namespaces: messages that scapy writes byte by byte
+//! become PFC on the link of the host that they are for, and on no other; forged ones pause no
+//! host.
 #![cfg(feature = "dpdk")]
 
 mod netns;
@@ -22,7 +23,8 @@ fn a_message_becomes_a_pause_of_the_priority_and_the_quanta_that_it_means() {
     isolated(name, &TOOLS, || {
         let dir = Dir::new("sfc-quanta");
         let mut rack = Rack::start(&dir, "longest: 1s, credit: 5s, share: 100%");
-        // Nanoseconds, how they are said, and quanta: rounded up, from one to as many as a frame says.
+        // Nanoseconds, their encoding, and quanta: rounded up, from one to the most that a frame
+        // can hold.
         let told: [(u64, usize, &str); 7] = [
             (1, 3, ""),
             (5_120, 3, "vlan=7.0"),
@@ -37,7 +39,7 @@ fn a_message_becomes_a_pause_of_the_priority_and_the_quanta_that_it_means() {
             rack.paused(PLAIN, n + 1);
             thread::sleep(Duration::from_nanos(ns) + Duration::from_millis(30));
         }
-        // A shorter one while a longer one holds, and one in IPv6.
+        // A shorter one during a longer one, and one in IPv6.
         rack.send(PLAIN, "pause=50000000 pcp=3");
         rack.send(PLAIN, "pause=1000000 pcp=3");
         thread::sleep(Duration::from_millis(80));
@@ -50,7 +52,7 @@ fn a_message_becomes_a_pause_of_the_priority_and_the_quanta_that_it_means() {
         let seen = rack.pauses(PLAIN, wanted.len());
         assert_eq!(seen, wanted);
         println!("{} pauses, each of the quanta that its message means", seen.len());
-        // Its host never sees a message.
+        // The host never receives a message.
         assert!(tshark(&rack.captures[PLAIN], "udp", &["frame.number"]).is_empty());
         assert_eq!(rack.at(PLAIN, "sfc_proxy_accepted"), 10);
         assert_eq!(rack.at(PLAIN, "sfc_proxy_redundant"), 1);
@@ -87,8 +89,8 @@ fn a_pause_longer_than_a_frame_can_say_is_renewed_in_time_and_ends_in_time() {
             assert!(next < until, "ran out {:.3} ms before it was renewed", ms(next - until));
             assert!(next_until >= until, "a renewal made it shorter");
         }
-        // Rounded up by less than a quantum; the rest is from when the switch read its clock to when
-        // the kernel saw the frame.
+        // Rounded up by less than a quantum; the rest is the time from the switch's read of its
+        // clock to the kernel's timestamp of the frame.
         let whole = told.iter().map(|(_, until)| until - start).max().unwrap();
         let slack = 20_000_000;
         assert!(whole.abs_diff(asked) < slack, "{:.3} of {:.3} ms", ms(whole), ms(asked));
@@ -107,7 +109,7 @@ fn what_is_forged_pauses_nobody_and_is_counted_under_its_name() {
         let to = rack.hosts[PLAIN].mac_text();
         let good = "pause=100000000 pcp=3";
         let mut refused = 0;
-        // Octets that are no message. 24 octets are the message, 42 the headers before it.
+        // Truncated messages. 24 octets are the message, 42 the headers before it.
         let cut = (42..66).step_by(3).map(|n| format!("cut={n}"));
         let keep = (0..24).map(|n| format!("keep={n}"));
         let octets = ["udp_sum=1", "ip_sum=1", "version=1", "form=7", "length=13", "length=600"];
@@ -117,7 +119,7 @@ fn what_is_forged_pauses_nobody_and_is_counted_under_its_name() {
         all.iter().for_each(|fields| rack.send(PLAIN, &format!("{good} {fields}")));
         let malformed = all.len() as u64;
         rack.counted("sfc_proxy_malformed", malformed);
-        // What the policy or the switch's own tables refuse.
+        // Messages that the policy or the switch's tables refuse.
         let mut expect = |rack: &mut Rack, name: &str, said: &str| {
             rack.fabric.tell(said);
             rack.counted(name, 1);
@@ -172,7 +174,7 @@ fn a_flood_of_messages_pauses_a_host_for_no_longer_than_the_policy_has_it() {
         assert!(rack.at(PLAIN, "sfc_proxy_cut_to_credit") > 0, "{:#}", shown["congestion"]);
         let accepted = rack.at(PLAIN, "sfc_proxy_accepted");
         assert_eq!(rack.at(PLAIN, "sfc_proxy_cut_to_longest"), accepted);
-        // How long the host stood still in all, and in what span.
+        // Total time for which the host was paused, and the span.
         let (mut start, mut until, mut still, mut frames) = (None, 0, 0, 0);
         for seen in rack.captures[PLAIN].frames().iter().filter(|f| f.is_mac_control()) {
             let quanta = u16::from_be_bytes([seen.octets[24], seen.octets[25]]);
@@ -192,7 +194,7 @@ fn a_flood_of_messages_pauses_a_host_for_no_longer_than_the_policy_has_it() {
     });
 }
 
-/// The start of a frame as a message quotes it: EtherType, IPv4 and UDP headers from `from` on.
+/// Start of a frame as a message quotes it: EtherType, IPv4 and UDP headers from `from` on.
 fn msdu(from: &str) -> String {
     format!("0800450000320000000040110000{from}0a000909c00012b7001e0000{}", "00".repeat(34))
 }
@@ -205,7 +207,7 @@ fn a_host_that_obeys_messages_gets_each_as_it_was_sent() {
         rack.send(OBEYING, "pause=123456789 pcp=3 dscp=26 locator=2");
         let quoted = format!("form=1 msdu={} pause=5000000 pcp=4", msdu("0a000002"));
         rack.send(OBEYING, &quoted);
-        // What is refused to be quoted from another host goes on to this one no more than to others.
+        // A message that quotes another host's frame is malformed and not forwarded.
         rack.send(OBEYING, &quoted.replace("0a000002", "0a000001"));
         rack.counted("sfc_proxy_malformed", 1);
         rack.send(PLAIN, &format!("form=1 msdu={} pause=5000000 pcp=4", msdu("0a000001")));
@@ -249,7 +251,7 @@ fn a_queue_that_congests_tells_its_sources_and_those_who_cannot_hear_are_paused(
     isolated(name, &TOOLS, || {
         let dir = Dir::new("sfc-point");
         let hosts: Vec<_> = (0..3).map(Host::new).collect();
-        // What both send fits, so that no port of the switch has to pause for its own sake.
+        // The buffer holds all frames of both, so that no port of the switch pauses by itself.
         let file = format!(
             "sfc: {{queues: {{3: {{threshold: 20KB, target: 10KB}}}}}}\n\
              sfc_proxy: {{policy: {{longest: 1s, credit: 5s, share: 100%}}}}\n\
@@ -294,7 +296,7 @@ fn a_queue_that_congests_tells_its_sources_and_those_who_cannot_hear_are_paused(
         ];
         let told = tshark(&captures[0], "sfcm", &fields);
         assert!(!told.is_empty(), "{:#}", shown["congestion"]);
-        // Never for longer than the queue takes to drain.
+        // Never longer than the queue takes to drain.
         let longest = peak * 8 * 1_000_000_000 / 10_000_000;
         for message in &told {
             let (pause, rest) = message.split_last().unwrap();

@@ -1,5 +1,5 @@
-//! VLANs through hosts of the kernel: trunks with VLAN interfaces, access ports, isolation, and
-//! the priority in the tag.
+//! VLANs between hosts of the kernel: trunks with VLAN interfaces, access ports, isolation, and the
+//! priority in the tag.
 #![cfg(feature = "dpdk")]
 
 mod netns;
@@ -23,8 +23,8 @@ fn four_hosts() -> (Vec<Host>, String) {
     (hosts, format!("defaults: {{rate: 1G}}\nports:\n{ports}"))
 }
 
-/// Gives all of them addresses in the same IP networks, so that nothing but the VLANs keeps them
-/// apart. What the trunks' hosts send in VLAN 10 has priority 5.
+/// Gives all of them addresses in the same IP networks, so that only the VLANs separate them.
+/// Frames of the trunks' hosts in VLAN 10 have priority 5.
 fn give_addresses(hosts: &[Host]) -> Vec<Script> {
     let give = |host: &Host, interface: &str, vid: u8| {
         host.address(interface, &format!("10.0.{vid}.{}/16", host.number + 1));
@@ -66,33 +66,34 @@ fn hosts_of_one_vlan_reach_each_other_and_no_others() {
         ] {
             assert!(hosts[from].ping(to, "-c 3"), "{from} does not reach {to}");
         }
-        // The same network and no way: host 2 asks for host 3, and nobody of VLAN 20 hears it.
+        // The same network without a path: host 2 sends ARP requests for host 3, which no host of
+        // VLAN 20 receives.
         assert!(!hosts[2].ping("10.0.20.4", "-c 3 -w 1"));
         assert!(!hosts[2].ping("fd00::20:4", "-c 3 -w 1"));
 
         let sent = trunk.wait("a tagged answer", |frames| {
             frames.iter().any(|f| f.src() == hosts[3].mac && f.tag().is_some())
         });
-        // On a trunk every frame has a tag, of the VLAN that its host is in, and one alone.
+        // On a trunk every frame has one tag, of the VLAN of its host.
         for frame in &sent {
             let (priority, vid) = frame.tag().expect("no tag on a trunk");
             assert!(vid == 10 || vid == 20, "{frame:02x?}");
             assert!(frame.src() != hosts[2].mac || vid == 10, "{frame:02x?}");
             assert!(frame.src() != hosts[3].mac || vid == 20, "{frame:02x?}");
             assert_ne!(frame.octets[16..18], [0x81, 0x00], "{frame:02x?}");
-            // The priority that the host gave went through the switch.
+            // The priority that the host set passed through the switch.
             if frame.src() == hosts[0].mac {
                 assert_eq!(priority, if vid == 10 { 5 } else { 0 }, "{frame:02x?}");
             }
         }
-        // And on an access port none has.
+        // On an access port no frame has a tag.
         let frames = apart.wait("its own pings", |frames| !frames.is_empty());
         let foreign = frames.iter().find(|f| f.tag().is_some() || f.src() == hosts[2].mac);
         assert!(foreign.is_none(), "{foreign:02x?}");
 
         let (status, summary) = switch.stop();
         assert_eq!(status, Some(0), "{summary:#}");
-        // Pings of three hosts from the one of priority 5, and what it said before and between.
+        // Pings of three hosts from the one of priority 5, and its other frames before and between.
         let at =
             |port: usize, priority: usize| summary["ports"][port]["priorities"][priority].clone();
         assert!(at(0, 5)["rx_frames"].as_u64() >= Some(9), "{summary:#}");
@@ -107,7 +108,7 @@ fn frames_of_foreign_vlans_are_dropped_by_name() {
         let (hosts, file) = four_hosts();
         let switch = Switch::start(&dir, "foreign", &file, &[]);
         let all = Capture::start(&dir, &hosts[1], "foreign");
-        // A VLAN of nobody, from a trunk; untagged frames on a trunk without a VLAN for them.
+        // A VLAN without members, from a trunk; untagged frames on a trunk without a VLAN for them.
         for (vid, to) in [(30, "ff:ff:ff:ff:ff:ff"), (0, "ff:ff:ff:ff:ff:ff")] {
             let args = format!("{} {to} {vid} 100 1000 0 2", hosts[0].mac_text());
             let before = switch.show()["drops"]["ingress_vlan"].as_u64().unwrap();

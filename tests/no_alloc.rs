@@ -1,5 +1,5 @@
 //! The path of a frame allocates nothing: counted by an allocator, with ports in memory, while the
-//! switch floods, learns, drops, marks, pauses and is paused, and while stations send, answer and
+//! switch floods, learns, drops, marks, pauses and is paused, while stations send, answer and
 //! repeat, and while a traffic generator makes streams of every kind.
 
 #[path = "../perf/micro/shared/memory.rs"]
@@ -45,7 +45,7 @@ use sluice::wire::roce::U24;
 use sluice::wire::{mac_control, pfc};
 use sluice::world::World;
 
-/// What a burst of 32 minimal frames takes at 100 Gb/s.
+/// Duration of a burst of 32 minimal frames at 100 Gb/s.
 const STEP: Duration = Duration::from_nanos(32 * 672 / 100);
 
 struct Memory;
@@ -72,7 +72,7 @@ fn no_frame_costs_an_allocation() {
     let switch = Switch::<Memory>::new(&plan, ports, end, LossWatch::new(&plan)).unwrap();
     let mut load = Overload::new(switch, hosts, MemFrame::new);
     let mut now = Instant::ZERO;
-    // Not even the first frames allocate: all that a switch needs, it has when it is built.
+    // Even the first frames do not allocate: a switch has all its memory when it is built.
     let counted = allocation_counter::measure(|| {
         for _ in 0..8 * 1_024 {
             now += STEP;
@@ -137,7 +137,7 @@ fn what_is_done_about_congestion_costs_no_allocation() {
     assert!(granted > 0 && qcn.transmitted_cnms > 0, "{granted} {cnp:?} {qcn:?}");
 }
 
-/// A flow of stations 1 and 2, of frames of 200 octets.
+/// A flow of stations 1 and 2, of frames of 200 bytes.
 fn answered(id: u32, kind: Transport) -> TransportPlan {
     let mac = |n| Mac([2, 0, 0, 0, 0, n]);
     TransportPlan {
@@ -211,7 +211,7 @@ fn no_answer_costs_an_allocation_either() {
     assert!(got.receivers[0].cnps > 10 && got.receivers[1].naks > 10, "{:?}", got.receivers);
 }
 
-/// Agents that have much to say.
+/// Link protocols with all TLVs.
 fn agents(mac: Mac) -> AgentsPlan {
     let pfc = DcbxPfcPlan {
         willing: true,
@@ -394,7 +394,7 @@ fn no_arrival_costs_an_allocation_in_order_or_not() {
     let counted = allocation_counter::measure(|| {
         for n in 0..200_000_usize {
             let flow = n % FLOWS;
-            // Some come twice, some late and some never.
+            // Some arrive twice, some late and some never.
             let sequence = match n % 301 {
                 7 => numbers[flow],
                 8 => skipped[flow],

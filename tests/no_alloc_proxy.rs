@@ -1,5 +1,5 @@
-//! The proxy of Source Flow Control and both ends of Quantized Congestion Notification allocate nothing
-//! once they exist, whatever floods come.
+//! The proxy of Source Flow Control and both ends of Quantized Congestion Notification allocate
+//! nothing once they exist, also under floods.
 
 use std::hint::black_box;
 use std::net::IpAddr;

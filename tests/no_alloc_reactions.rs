@@ -1,5 +1,5 @@
-//! Messages of switches cost a station no allocation, whether it obeys them or they are a flood of
-//! wrong ones, while it sends flows of every kind.
+//! Messages of switches cause no allocation at a station, obeyed or in a flood of invalid ones,
+//! while it sends flows of every kind.
 
 #[path = "../perf/micro/shared/memory.rs"]
 #[allow(dead_code)] // others use more of it
@@ -126,7 +126,7 @@ fn plan(pause: SfcPause) -> StationPlan {
     }
 }
 
-/// A message of QCN about a flow that says who it is by `msdu`.
+/// A message of QCN about the flow that `msdu` quotes.
 fn slow(msdu: &[u8], flow_id: Option<u16>) -> Vec<u8> {
     let repr = cnm::Repr {
         flow_id,
@@ -143,7 +143,7 @@ fn slow(msdu: &[u8], flow_id: Option<u16>) -> Vec<u8> {
     frame(HOST, &[], repr.ethertype(), &octets)
 }
 
-/// Messages of every kind, good ones and bad ones.
+/// Messages of every kind, valid and invalid.
 fn all_messages() -> Vec<Vec<u8>> {
     let about = |flow| Message::about(flow, 3, Duration::from_nanos(500));
     let roce = udp("10.0.0.1", 0xc002, "10.0.0.2", 4791);
@@ -175,7 +175,8 @@ fn no_message_costs_an_allocation() {
         let (mut now, mut burst) = (Instant::ZERO, Burst::new());
         let counted = allocation_counter::measure(|| {
             for n in 0..100_000 {
-                // Bursts of messages, then rest, so that every pause and increase has its turn.
+                // Bursts of messages, then none, so that every pause expires and every increase
+                // happens.
                 if n % 20 == 0 && n % 5_000 < 3_000 {
                     let octets = &messages[n / 20 % messages.len()];
                     burst.push(MemFrame::new(octets).expect("in stock"));

@@ -1,10 +1,10 @@
-//! Protected ports allocate nothing on the path of a frame: the switch of `no_alloc`, overloaded and
-//! paused, with MACsec on every link.
+//! Protected ports allocate nothing on the path of a frame: the switch of `no_alloc`, overloaded
+//! and paused, with MACsec on every link.
 
 #[path = "../perf/micro/shared/memory.rs"]
 mod memory;
 #[path = "support/overload.rs"]
-#[allow(dead_code)] // `no_alloc` looks at more of it
+#[allow(dead_code)] // `no_alloc` checks more of it
 mod overload;
 #[path = "../perf/micro/shared/plan.rs"]
 #[allow(dead_code)] // the benches use more of it
@@ -24,7 +24,7 @@ use sluice::time::{Duration, Instant};
 use sluice::units::PortId;
 use sluice::world::World;
 
-/// What a burst of 32 minimal frames takes at 100 Gb/s.
+/// Duration of a burst of 32 minimal frames at 100 Gb/s.
 const STEP: Duration = Duration::from_nanos(32 * 672 / 100);
 
 struct Memory;
@@ -36,7 +36,8 @@ impl World for Memory {
     type Handoff = Mesh<MemFrame>;
 }
 
-/// Runs the overload with `SecY`s at both ends of each link; what the switch's ports counted.
+/// Runs the overload with `SecY`s at both ends of each link; returns the counters of the switch's
+/// ports.
 fn overload(at_switch: impl Fn(u8) -> SecyPlan, at_host: impl Fn(u8) -> SecyPlan) -> Vec<u64> {
     memory::stock(16_384);
     let mut plan = plan::plan(3, Pipeline::Lossless, 1);
@@ -75,7 +76,7 @@ fn protected_frames_cost_no_allocation() {
 
 #[test]
 fn protected_pauses_beside_plain_data_cost_no_allocation() {
-    // These hosts make their pauses themselves, plain.
+    // These hosts make their pauses themselves, unprotected.
     let accept_pfc = PfcAccept::Both;
     let at_switch = |n| SecyPlan { accept_pfc, ..secy(n + 1, n + 11, false) };
     let sent = overload(at_switch, |n| secy(n + 11, n + 1, false));

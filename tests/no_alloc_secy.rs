@@ -1,4 +1,5 @@
-//! A SecY takes its memory when it is made and when it is given keys: frames cost none, whatever they are.
+//! A SecY allocates its memory when it is made and when it gets keys: frames, valid or not,
+//! allocate nothing.
 
 use std::hint::black_box;
 
@@ -46,7 +47,7 @@ fn no_frame_costs_an_allocation_good_or_bad() {
             }
             black_box(bob.snapshot());
         });
-        // A truncated frame was decrypted in place now and then, and so was lost.
+        // A truncated frame was decrypted in place in some cases, and so was lost.
         assert!(delivered > 10_000, "{delivered}");
         assert_eq!(counted.count_total, 0, "{counted:?}");
     }

@@ -1,5 +1,5 @@
-//! The path of a frame takes no lock and makes no read-modify-write on what workers share: its
-//! modules do not so much as name one. That they make no system call is `dpdk_no_syscall`'s.
+//! The path of a frame takes no lock and makes no read-modify-write on memory that workers share:
+//! its modules do not name any. `dpdk_no_syscall` tests that they make no system call.
 
 mod sources;
 #[path = "sources/tokens.rs"]
@@ -9,7 +9,7 @@ mod tokens;
 use sources::rust_files;
 use tokens::tokens;
 
-/// Every module that a frame passes through between the two bursts, and what goes between workers.
+/// Every module that a frame passes between the two bursts, and the channels between workers.
 const PATH: &[&str] = &[
     "src/frame.rs",
     "src/port.rs",
@@ -30,8 +30,8 @@ const PATH: &[&str] = &[
     "src/runtime/exchange.rs",
 ];
 
-/// What waits for another thread, and the atomic operations that hold a cache line while they read
-/// and write it (loads, stores and fences are not among them).
+/// Functions that wait for another thread, and the atomic operations that hold a cache line while
+/// they read and write it (loads, stores and fences do not).
 const BANNED: &[&str] = &[
     "Mutex",
     "RwLock",
@@ -63,8 +63,8 @@ fn the_path_of_a_frame_names_no_lock() {
     for part in PATH {
         assert!(files.iter().any(|file| file.path.starts_with(part)), "{part} has moved");
     }
-    // The clock's calibration and its quality test wait on purpose; `now` does not. What MACsec calls a
-    // channel is none between threads.
+    // The clock's calibration and its quality test wait on purpose; `now` does not. A channel of
+    // MACsec is not one between threads.
     let allowed = |path: &str, word: &str| match word {
         "spin_loop" => path == "src/dpdk/clock.rs",
         "channel" => path == "src/wire/macsec.rs" || path.starts_with("src/secure/"),

@@ -1,5 +1,5 @@
-//! Numbers from outside, reproduced from their inputs, and the same questions with other inputs,
-//! where the answer is a closed form or is counted here by hand.
+//! Published numbers, reproduced from their inputs, and the same calculations with other inputs,
+//! whose result is a closed form or counted by hand.
 
 #[path = "oracles/chip.rs"]
 mod chip;

@@ -1,5 +1,5 @@
-//! Frames of flows as OTG says them, against scapy, which makes the same frames from the same
-//! words, and tshark, which finds nothing wrong with those that are meant to be right.
+//! Frames of flows in OTG compared with scapy, which makes the same frames from the same fields,
+//! and with tshark, which finds no fault in those that are meant to be valid.
 
 use judges::{faulted, hex, missing, python, scapy};
 use serde_json::{Map, Value, json};
@@ -16,12 +16,12 @@ mod judges;
 #[path = "support/wire_frames.rs"]
 mod wire_frames;
 
-/// How many frames of each kind a judge sees.
+/// Frames of each kind that a judge reads.
 const EACH: usize = 20;
-/// The seed of all of them: a fixed one, so that a judgement can be repeated.
+/// Seed of all of them: a fixed one, so that a judgement can be repeated.
 const SEED: u64 = 8808;
 
-/// A field that may be said: its name and the greatest value, or what kind of address it is.
+/// A field that may be set: its name and the greatest value, or the kind of its address.
 #[derive(Clone, Copy)]
 enum Said {
     Number(&'static str, u64),
@@ -38,7 +38,7 @@ const VLAN: &[Said] = &[Number("priority", 7), Number("cfi", 1), Number("id", 40
 const IPV4: &[Said] = &[
     Number("identification", 65_535),
     Number("dont_fragment", 1),
-    // Fewer hops are worth a note to tshark.
+    // tshark notes lower hop limits.
     Between("time_to_live", 5, 255),
     Ip4("src"),
     Ip4("dst"),
@@ -75,7 +75,7 @@ const PFC: &[Said] = &[
 ];
 const PAUSE: &[Said] = &[Mac("src"), Number("time", 65_535)];
 
-/// What makes frames wrong, by header.
+/// Fields that make frames invalid, by header.
 const WRONG: &[(&str, &[Said])] = &[
     ("ethernet", &[Number("ether_type", 65_535)]),
     ("vlan", &[Number("tpid", 65_535), Number("id", 4095)]),
@@ -111,7 +111,7 @@ const WRONG: &[(&str, &[Said])] = &[
     ("ethernetpause", &[Mac("dst"), Number("control_op_code", 65_535)]),
 ];
 
-/// The stacks of headers that are judged.
+/// Stacks of headers that are judged.
 const STACKS: &[&[(&str, &[Said])]] = &[
     &[("ethernet", ETHERNET), ("ipv4", IPV4), ("udp", UDP)],
     &[("ethernet", ETHERNET), ("ipv4", IPV4), ("tcp", TCP)],
@@ -125,7 +125,7 @@ const STACKS: &[&[(&str, &[Said])]] = &[
     &[("ethernetpause", PAUSE)],
 ];
 
-/// A number up to `max`, both ends often.
+/// A number up to `max`, often one of both ends.
 fn number(rng: &mut Rng, max: u64) -> u64 {
     match rng.next() % 4 {
         0 => 0,
@@ -141,7 +141,7 @@ fn value(rng: &mut Rng, said: Said) -> (&'static str, Value) {
         Between(name, min, max) => (name, json!(min + number(rng, max - min))),
         Mac(name) => {
             let n = rng.next().to_be_bytes();
-            // A unicast address, which tshark finds nothing wrong with as a source.
+            // A unicast address, which tshark accepts as a source.
             (name, json!(format!("02:{:02x}:{:02x}:{:02x}:{:02x}:01", n[0], n[1], n[2], n[3])))
         }
         Ip4(name) => {
@@ -152,7 +152,7 @@ fn value(rng: &mut Rng, said: Said) -> (&'static str, Value) {
     }
 }
 
-/// A header of which about half of `fields` are said, and all of `also`.
+/// A header with about half of `fields` set, and all of `also`.
 fn header(rng: &mut Rng, name: &str, fields: &[Said], also: &[Said]) -> Value {
     let mut said = Map::new();
     if name == "tcp" {
@@ -171,7 +171,7 @@ fn header(rng: &mut Rng, name: &str, fields: &[Said], also: &[Said]) -> Value {
     json!({ name: said })
 }
 
-/// One of the ways to say DSCP and ECN, or none.
+/// One of the forms of DSCP and ECN, or none.
 fn priority(rng: &mut Rng) -> Option<(String, Value)> {
     let mut n = |max: u64| json!({"value": number(rng, max)});
     let said = match n(3)["value"].as_u64() {
@@ -183,7 +183,7 @@ fn priority(rng: &mut Rng) -> Option<(String, Value)> {
     Some(("priority".into(), said))
 }
 
-/// The first frame of a flow with this packet, without FCS, and the way it takes.
+/// First frame of a flow with this packet, without FCS, and its path.
 fn frame(packet: &Value, size: u64) -> (Vec<u8>, Path) {
     let config = json!({
         "ports": [{"name": "a", "location": "ring:r.a"}],
@@ -204,14 +204,14 @@ fn frame(packet: &Value, size: u64) -> (Vec<u8>, Path) {
     (frame, stream.path)
 }
 
-/// What scapy makes of the same packets; nothing if it is not there.
+/// Scapy's frames for the same packets; none if it is not installed.
 fn by_scapy(asked: &[(Value, u64)]) -> Option<Vec<String>> {
     let lines = asked.iter().map(|(packet, size)| json!({"packet": packet, "size": size}));
     let input: String = lines.map(|line| format!("{line}\n")).collect();
     Some(scapy(python()?, "otg_judge.py", &[], &input))
 }
 
-/// Whether each frame is octet for octet what scapy makes.
+/// Asserts that each frame equals scapy's byte for byte.
 fn agree(asked: &[(Value, u64)]) {
     let Some(theirs) = by_scapy(asked) else { return missing("scapy") };
     assert_eq!(theirs.len(), asked.len());
@@ -221,14 +221,14 @@ fn agree(asked: &[(Value, u64)]) {
     }
 }
 
-/// Packets of all stacks in which about half of what can be said is said.
+/// Packets of all stacks in which about half of the fields are set.
 fn right() -> Vec<(Value, u64)> {
     let mut rng = Rng(SEED);
     let mut asked = Vec::new();
     for stack in STACKS.iter().flat_map(|s| core::iter::repeat_n(s, EACH)) {
         let packet = stack.iter().map(|(name, fields)| header(&mut rng, name, fields, &[]));
         let packet: Value = packet.collect();
-        // Frames of MAC control have memory of their own, which is for short ones.
+        // Frames of MAC control have separate memory, which is for short ones.
         let most = if packet[0]["ethernet"].is_null() { CONTROL_FRAME_MAX } else { 1518 };
         asked.push((packet, 100 + rng.next() % (u64::from(most) - 99)));
     }
@@ -252,8 +252,8 @@ fn what_is_wrong_is_sent_as_it_is_said() {
             header(&mut rng, name, fields, all.get(one..=one).unwrap_or_default())
         });
         let packet: Value = packet.collect();
-        // Scapy takes these as said for its checksums, or for where the next header is; here a
-        // checksum is over what was meant.
+        // Scapy uses these fields as given for its checksums, or for the place of the next header;
+        // here a checksum is over the correct values.
         const TAKEN: [&str; 7] = [
             "\"protocol\"",
             "next_header",

@@ -1,5 +1,4 @@
-//! The OTG server serves unmodified clients by every door, and nothing that anybody sends it can
-//! hold it up or bring it down.
+//! The OTG server serves unmodified clients by every transport, and no input can block or crash it.
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -24,7 +23,7 @@ mod run;
 #[path = "support/snappi.rs"]
 mod snappi;
 
-/// How long anything may take here; a server that hangs is found by it.
+/// Time limit of every step, which detects a server that hangs.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 fn start() -> (Server, Arc<Rehearsal>) {
@@ -40,13 +39,13 @@ fn connect(addr: SocketAddr) -> TcpStream {
     stream
 }
 
-/// Sends octets and reads what comes until the connection ends.
+/// Sends bytes and reads the answer until the connection ends.
 fn exchange(addr: SocketAddr, octets: &[u8]) -> io::Result<Vec<u8>> {
     let mut stream = connect(addr);
     let mut answer = Vec::new();
     let sent = stream.write_all(octets);
     let read = stream.read_to_end(&mut answer);
-    // A server that hangs up early may reset the connection, which is an answer, too.
+    // A server that disconnects early may reset the connection, which is an answer, too.
     if answer.is_empty() {
         sent?;
         read?;
@@ -54,7 +53,7 @@ fn exchange(addr: SocketAddr, octets: &[u8]) -> io::Result<Vec<u8>> {
     Ok(answer)
 }
 
-/// Makes a request of HTTP/1 and gives the status and the body.
+/// Makes a request of HTTP/1 and returns the status and the body.
 fn request(addr: SocketAddr, method: &str, path: &str, body: &[u8]) -> (u16, Value) {
     let length = body.len();
     let head = format!(
@@ -68,7 +67,7 @@ fn request(addr: SocketAddr, method: &str, path: &str, body: &[u8]) -> (u16, Val
     (status, serde_json::from_str(body).expect("JSON"))
 }
 
-/// Asserts that a request is refused, with a status and a reason that is OTG's kind of error.
+/// Asserts that a request is refused, with a status and OTG's kind of error.
 fn assert_refused(addr: SocketAddr, method: &str, path: &str, body: &[u8], status: u16, why: &str) {
     let (got, error) = request(addr, method, path, body);
     assert_eq!((got, &error["code"]), (status, &json!(status)), "{error}");
@@ -84,7 +83,7 @@ fn assert_alive(addr: SocketAddr) {
     assert!(begun.elapsed() < Duration::from_secs(10), "an answer took {:?}", begun.elapsed());
 }
 
-/// What every door must give to the same calls.
+/// Asserts the results that a client must get through every transport.
 fn assert_said(said: &str, engine: &Rehearsal) {
     let said: Value = serde_json::from_str(said.lines().last().expect("a line")).expect("JSON");
     let rehearsed = |call: &str| json!([format!("{call} was rehearsed")]);
@@ -212,7 +211,7 @@ fn a_hundred_megabytes_are_refused_and_nobody_waits_for_them() {
     for post in posts {
         post.join().unwrap();
     }
-    // Whoever asks first is told at once.
+    // A client that waits for 100 Continue gets the error at once.
     let head = "POST /config HTTP/1.1\r\nhost: x\r\ncontent-length: 100000000\r\n\
                 expect: 100-continue\r\nconnection: close\r\n\r\n";
     let answer = exchange(addr, head.as_bytes()).unwrap();
@@ -224,7 +223,7 @@ fn a_hundred_megabytes_are_refused_and_nobody_waits_for_them() {
 fn a_thousand_clients_at_once_are_answered_or_refused() {
     let (server, _) = start();
     let addr = server.addr();
-    // All are connected before any asks.
+    // All connect before any sends a request.
     let all: Vec<_> = (0..1000).filter_map(|_| TcpStream::connect(addr).ok()).collect();
     let (mut answered, mut refused) = (0, 0);
     for mut stream in all {
@@ -314,7 +313,7 @@ fn a_server_that_is_stopped_gives_its_port_back() {
     assert_alive(again.addr());
 }
 
-/// Beginnings that get further into the server than chance would.
+/// Prefixes that reach further into the server than random bytes.
 fn beginnings() -> impl Strategy<Value = Vec<u8>> {
     prop_oneof![
         Just(Vec::new()),
@@ -365,7 +364,7 @@ fn authority(name: &str) -> (String, Vec<CertificateDer<'static>>, Vec<u8>) {
     (root.pem(), vec![signed.der().clone()], own.serialize_der())
 }
 
-/// The status that a client with or without a certificate is answered over TLS.
+/// Status that a client with or without a certificate receives over TLS.
 fn version_over_tls(
     server: &Server,
     shown: Option<(Vec<CertificateDer<'static>>, Vec<u8>)>,

@@ -1,8 +1,8 @@
-//! tshark, taught by `tools/sluice.lua`, must read in our congestion and headroom messages what the
-//! library put there, and refuse what the library refuses.
+//! tshark with `tools/sluice.lua` must read the same fields in Sluice's congestion and headroom
+//! messages as the library wrote, and reject the messages that the library rejects.
 //!
-//! Where tshark is not installed a test says so and passes, except in CI (`CI=true`), where a
-//! missing judge fails it.
+//! If tshark is not installed a test reports that and passes, except in CI (`CI=true`), where a
+//! missing judge is a failure.
 
 use std::collections::BTreeSet;
 
@@ -14,14 +14,14 @@ use sluice::wire::{EtherType, cim, cnm, datagram, flow::FiveTuple, headroom, sfc
 use wire_frames::wire_congestion::{CIM_PORT, CONGESTION_KINDS, congestion_frame};
 use wire_frames::{LINK_KINDS, Rng};
 
-#[allow(dead_code)] // scapy is asked about other frames
+#[allow(dead_code)] // other tests give scapy frames
 #[path = "support/judges.rs"]
 mod judges;
 #[allow(dead_code)] // other frames are judged elsewhere
 #[path = "support/wire_frames.rs"]
 mod wire_frames;
 
-/// The seed of all frames: a fixed one, so that a judgement can be repeated.
+/// Seed of all frames: a fixed one, so that a judgement can be repeated.
 const SEED: u64 = 58_622;
 
 type Frames = Vec<(&'static str, Vec<u8>)>;
@@ -46,7 +46,7 @@ fn dissect(name: &str, frames: &Frames, args: &[&str]) -> Option<Vec<String>> {
     tshark(name, frames, &[&["-X", script, "-o", &port], args].concat())
 }
 
-/// What a row of `-e` options says of each frame.
+/// Values of a row of `-e` options for each frame.
 fn fields(name: &str, frames: &Frames, fields: &[&str], more: &[&str]) -> Option<Vec<Vec<String>>> {
     let mut args = vec!["-T", "fields", "-E", "separator=;"];
     args.extend(fields.iter().flat_map(|field| ["-e", field]));
@@ -55,13 +55,13 @@ fn fields(name: &str, frames: &Frames, fields: &[&str], more: &[&str]) -> Option
     Some(lines.iter().map(|line| line.split(';').map(str::to_owned).collect()).collect())
 }
 
-/// The EtherType behind the tags and what follows it.
+/// EtherType after the tags and the bytes after it.
 fn behind_tags(frame: &[u8]) -> (EtherType, &[u8]) {
     let walk = vlan::walk(frame).expect("a frame");
     (walk.ethertype, &frame[walk.l3..])
 }
 
-/// A flow in the order of [`flow_names`]; one without ports has zeros.
+/// Flow in the order of [`flow_names`]; one without ports has zeros.
 fn flow_words(flow: Option<FiveTuple>) -> Vec<String> {
     let Some(flow) = flow else { return vec![String::new(); 7] };
     let word = |yes: bool, word: String| if yes { word } else { String::new() };
@@ -78,13 +78,13 @@ fn flow_words(flow: Option<FiveTuple>) -> Vec<String> {
     ]
 }
 
-/// The fields of a flow below a protocol.
+/// Fields of a flow below a protocol.
 fn flow_names(protocol: &str) -> Vec<String> {
     let names = ["src", "dst", "src6", "dst6", "protocol", "srcport", "dstport"];
     names.iter().map(|name| format!("{protocol}.flow.{name}")).collect()
 }
 
-/// Holds the rows of `protocol` to `expected`, which gives one for each frame of `kinds`.
+/// Compares the rows of `protocol` with `expected`, which returns one for each frame of `kinds`.
 fn compare(
     protocol: &str,
     names: &[&str],
@@ -276,7 +276,7 @@ fn tshark_speaks_the_other_readings_too() {
     }
 }
 
-/// Whether the library reads a frame as one of the messages.
+/// True if the library reads a frame as one of the messages.
 fn accepted(frame: &[u8]) -> bool {
     let (ethertype, packet) = behind_tags(frame);
     let cim = || cim::Repr::parse(ethertype, packet, &cim::Dialect::default()).is_ok();
@@ -293,7 +293,7 @@ fn accepted(frame: &[u8]) -> bool {
     }
 }
 
-/// Where the PDU of a message starts, and how many octets of it are fields.
+/// Start of the PDU of a message, and the number of its octets that are fields.
 fn pdu_of(kind: &str, frame: &[u8]) -> (usize, usize) {
     let at = vlan::walk(frame).expect("a frame").l3;
     match kind {
@@ -310,7 +310,7 @@ fn pdu_of(kind: &str, frame: &[u8]) -> (usize, usize) {
     }
 }
 
-/// A frame with some fields of its message changed and the checksums put right.
+/// A frame with some fields of its message changed and the checksums corrected.
 fn forged(kind: &str, frame: &[u8], rng: &mut Rng) -> Vec<u8> {
     let mut frame = frame.to_vec();
     let (at, len) = pdu_of(kind, &frame);
@@ -324,7 +324,7 @@ fn forged(kind: &str, frame: &[u8], rng: &mut Rng) -> Vec<u8> {
     }
     let walk = vlan::walk(&frame).expect("a frame");
     if matches!(walk.ethertype, EtherType::IPV4 | EtherType::IPV6) {
-        // The checksum of what it was tells how long it is.
+        // The checksum of the original shows its length.
         let packet = &frame[walk.l3..];
         let view = sluice::wire::ip::View::new(walk.ethertype, packet).expect("a packet");
         let (src, dst, end) = (view.src(), view.dst(), walk.l3 + view.total_len());
@@ -364,7 +364,7 @@ fn tshark_finds_no_fault_with_our_frames() {
         return missing("tshark");
     };
     assert!(rows.is_empty(), "seed {SEED}: {rows:#?}");
-    // Each was known for what it is, or there would be nothing to find fault with.
+    // Each was recognised, or there would be nothing to reject.
     for protocol in ["sfcm", "cim", "cnm", "headroom"] {
         let found = fields("congestion.pcap", &frames, &["frame.number"], &["-Y", protocol]);
         let found: Vec<_> = found.expect("it was there").concat();
@@ -373,7 +373,7 @@ fn tshark_finds_no_fault_with_our_frames() {
     }
 }
 
-/// What upsets a script is a line of the tree that only who looks at that frame sees.
+/// A script error is a line of the tree that only a dissection of that frame shows.
 #[test]
 fn no_frame_however_cut_upsets_the_dissector() {
     let mut frames = Frames::new();

@@ -1,7 +1,7 @@
-//! Scapy and tshark judge what the library emits, and the library must read what scapy emits.
+//! Scapy and tshark judge the library's frames, and the library must read scapy's.
 //!
-//! Where a judge is not installed the test says so and passes, except in CI (`CI=true`), where a
-//! missing judge fails it.
+//! If a judge is not installed the test reports that and passes, except in CI (`CI=true`), where a
+//! missing judge is a failure.
 
 use std::fmt::Write as _;
 
@@ -26,13 +26,13 @@ mod judges;
 #[allow(dead_code)] // the stations' own tests use more of it
 #[path = "support/link.rs"]
 mod link;
-#[allow(dead_code)] // others ask for the kinds between ports
+#[allow(dead_code)] // others use the kinds between ports
 #[path = "support/wire_frames.rs"]
 mod wire_frames;
 
-/// How many frames of each kind a judge sees.
+/// Frames of each kind that a judge reads.
 const EACH: u64 = 25;
-/// The seed of all of them: a fixed one, so that a judgement can be repeated.
+/// Seed of all of them: a fixed one, so that a judgement can be repeated.
 const SEED: u64 = 4791;
 
 /// Frames of every kind, made by the library.
@@ -42,7 +42,7 @@ fn our_frames() -> Vec<(&'static str, Vec<u8>)> {
     all.map(|kind| (kind, wire_frames::frame(kind, &mut rng))).collect()
 }
 
-/// What the library reads in a frame, in the words of `judges/scapy_judge.py`.
+/// Fields that the library reads in a frame, in the format of `judges/scapy_judge.py`.
 fn describe(frame: &[u8]) -> String {
     let walk = vlan::walk(frame).expect("a frame");
     let mut out = format!("eth {} {}", walk.dst, walk.src);
@@ -208,7 +208,7 @@ fn scapy_reads_in_our_frames_what_we_put_there() {
     assert_eq!(words.len(), frames.len());
     for ((kind, frame), words) in frames.iter().zip(&words) {
         assert_eq!(&describe(frame), words, "{kind}, seed {SEED}: {}", hex(frame));
-        // Neither may have found a wrong checksum or ICRC in what we made.
+        // Neither may find a wrong checksum or ICRC in Sluice's frames.
         let wrong = words.split(" | ").any(|part| {
             ["ip4", "udp", "icrc", "echo", "solicits", "advertises"]
                 .iter()
@@ -219,8 +219,8 @@ fn scapy_reads_in_our_frames_what_we_put_there() {
     }
 }
 
-/// What two stations say to each other where every seventh frame is lost and all data is marked: the
-/// frames that are whole.
+/// Frames that two stations exchange where every seventh frame is lost and all data is marked: the
+/// complete ones.
 fn said_by_stations() -> Vec<(&'static str, Vec<u8>)> {
     let flows = [Operation::Send, Operation::Write].map(|operation| {
         let id = operation as u32 + 1;
@@ -293,7 +293,7 @@ fn mac_control_frames_of_scapy_come_out_the_same_when_emitted_again() {
         repr.emit(&mut ours).unwrap();
         let mut want = frame.clone();
         if let mac_control::Repr::Pfc(pfc) = repr {
-            // Scapy sends times of priorities that it does not enable; we send 0 there.
+            // Scapy sends times of priorities that it does not enable; Sluice sends 0 there.
             for p in sluice::units::Priority::ALL {
                 if pfc.time(p).is_none() {
                     want[18 + 2 * p.index()..20 + 2 * p.index()].fill(0);
@@ -309,7 +309,7 @@ fn mac_control_frames_of_scapy_come_out_the_same_when_emitted_again() {
 #[test]
 fn tshark_decodes_our_frames_without_a_warning() {
     let mut frames = our_frames();
-    // tshark wants the group address of PAUSE too, where 802.3 31B.3.3 allows the port's own.
+    // tshark requires the group address of PAUSE too, where 802.3 31B.3.3 allows the port's own.
     frames.retain(|(kind, f)| *kind != "pause" || f[..6] == group::MAC_CONTROL.0);
     let Some(lines) = faulted("judged.pcap", &frames) else { return missing("tshark") };
     assert!(lines.is_empty(), "seed {SEED}: {lines:#?}");
@@ -379,7 +379,7 @@ fn tshark_names_every_format_and_reads_the_pause_times() {
     }
 }
 
-/// What a port with everything planned says, and what tshark makes of each field.
+/// The fields of a port with everything planned, as tshark reads them.
 #[test]
 fn tshark_reads_what_dcbx_says() {
     let mac = Mac([2, 0, 0, 0, 0, 1]);
@@ -419,7 +419,7 @@ fn tshark_reads_what_dcbx_says() {
     assert!(faults.is_empty(), "{faults:#?}");
     let said = tshark("dcbx.pcap", &frames, &["-O", "lldp"]).expect("it was there");
     let mut lines = said.iter();
-    // Of MACsec's bit tshark says the opposite of 802.1Q's managed object, so it is not asked.
+    // For MACsec's bit tshark shows the opposite of 802.1Q's managed object, so it is not compared.
     for want in [
         "Chassis Id: 02:00:00:00:00:01",
         "Port Id: swp1",

@@ -1,21 +1,21 @@
-//! Tshark judges the messages that stay on their link.
+//! tshark judges the messages that stay on their link.
 //!
-//! Where it is not installed a test says so and passes, except in CI (`CI=true`), where a missing
-//! judge fails it. No dissector knows the headroom measurement message: its proposal has no code in
-//! public.
+//! If it is not installed a test reports that and passes, except in CI (`CI=true`), where a missing
+//! judge is a failure. No dissector knows the headroom measurement message: its proposal has no
+//! public code.
 
 use judges::{faulted, missing, tshark};
 use sluice::wire::ptp;
 use wire_frames::{LINK_KINDS, Rng};
 
-#[allow(dead_code)] // scapy is asked about other frames
+#[allow(dead_code)] // other tests give scapy frames
 #[path = "support/judges.rs"]
 mod judges;
 #[allow(dead_code)] // other frames are judged elsewhere
 #[path = "support/wire_frames.rs"]
 mod wire_frames;
 
-/// The seed of all frames: a fixed one, so that a judgement can be repeated.
+/// Seed of all frames: a fixed one, so that a judgement can be repeated.
 const SEED: u64 = 1588;
 
 /// Frames of every kind, 25 each.
@@ -78,7 +78,7 @@ fn tshark_reads_in_peer_delay_messages_what_we_put_there() {
     }
 }
 
-/// A message in the words of tshark.
+/// Message in the text of tshark.
 fn words(m: &ptp::Message) -> String {
     let clock = |id: ptp::PortIdentity| format!("{:#018x}", u64::from_be_bytes(id.clock));
     let time = |t: ptp::Timestamp, id| format!("{};{};{}", t.seconds, t.nanos, clock(id));
@@ -90,7 +90,7 @@ fn words(m: &ptp::Message) -> String {
         }
         ptp::Body::Other(kind) => panic!("nobody made a message of type {kind}"),
     };
-    // Tshark shows nanoseconds below 0 as what they are without a sign.
+    // tshark shows negative nanoseconds as unsigned.
     let (ns, rest) = ((m.correction.0 >> 16) as u64, (m.correction.0 & 0xffff) as f64 / 65_536.0);
     let (source, port) = (clock(m.source), m.source.port);
     format!(

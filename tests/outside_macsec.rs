@@ -1,7 +1,7 @@
-//! Scapy decrypts what a SecY sends, a SecY what scapy sends, and tshark reads the SecTAG.
+//! Scapy decrypts frames of a SecY, a SecY those of scapy, and tshark reads the SecTAG.
 //!
-//! Where a judge is not installed a test says so and passes, except in CI (`CI=true`), where a
-//! missing judge fails it.
+//! If a judge is not installed the test reports that and passes, except in CI (`CI=true`), where a
+//! missing judge is a failure.
 
 use std::process::{Command, Stdio};
 
@@ -39,8 +39,8 @@ struct Case {
     frame: Vec<u8>,
 }
 
-/// Every suite with every offset it has and every form that scapy knows, frames short and long, and
-/// packet numbers at both ends and in the middle.
+/// Every suite with every offset it has and every form that scapy supports, frames short and long,
+/// and packet numbers at both ends and in the middle.
 fn cases() -> Vec<Case> {
     let mut cases = Vec::new();
     let offsets = [
@@ -77,7 +77,7 @@ fn cases() -> Vec<Case> {
     cases
 }
 
-/// A PFC frame, and data of lengths around those where something changes.
+/// A PFC frame, and data of lengths around those where the result changes.
 fn frames() -> Vec<Vec<u8>> {
     let mut repr = pfc::Repr::new(Mac([2, 0, 0, 0, 0, 0xa]));
     repr.set(Priority::new(3).unwrap(), Quanta::MAX);
@@ -93,11 +93,11 @@ fn frames() -> Vec<Vec<u8>> {
 }
 
 impl Case {
-    /// What the judge is told of the association, and `frame`.
+    /// Command for the judge with the association and `frame`.
     fn told(&self, what: &str, frame: &[u8]) -> String {
         let encrypted = u8::from(self.confidentiality.is_some());
         let explicit = u8::from(self.form == SciForm::Explicit);
-        // Behind an EtherType and all else, where nothing is encrypted.
+        // After the EtherType and to the end, if nothing is encrypted.
         let readable = self.confidentiality.map_or(9000, ConfidentialityOffset::octets);
         let extended = if self.suite.is_xpn() {
             format!("{:08x} {}", self.sa.ssci, hex(&self.sa.salt))
@@ -211,7 +211,8 @@ fn tshark_reads_the_sectag() {
         let user = case.frame.len() - 12;
         let short = if user < 48 { user } else { 0 };
         let sci = if explicit { format!("{};{}", case.sci.mac, case.sci.port) } else { ";".into() };
-        // Of integrity-only frames tshark 4.0 shows no check value: it goes on with what they carry.
+        // In integrity-only frames tshark 4.0 shows no check value: it continues with their
+        // payload.
         let icv = if encrypted == 1 { hex(&sealed[sealed.len() - 16..]) } else { String::new() };
         let expected = format!(
             "0x88e5;0x00;0;{};0;{encrypted};{encrypted};0x{:02x};{short};{};{sci};{icv}",

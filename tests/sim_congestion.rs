@@ -27,7 +27,7 @@ fn mac(n: u16) -> Mac {
     Mac([2, 0, 0, 9, 0, n as u8])
 }
 
-/// A flow from host `n` to the last one, in the priority that its DSCP says.
+/// A flow from host `n` to the last one, in the priority of its DSCP.
 fn flow(n: u16, dscp: u8, bytes: u64, kind: Transport) -> TransportPlan {
     let ip = |n: u16| std::net::Ipv4Addr::from(0x0a00_0001 + u32::from(n));
     TransportPlan {
@@ -105,7 +105,8 @@ fn incast(flows: &[TransportPlan], marks: bool) -> NetworkPlan {
     }
 }
 
-/// Runs for `span`; what the senders and the receiver say then, and how often senders were paused.
+/// Runs for `span`; returns the senders' and the receiver's counters, and the number of pauses of
+/// senders.
 fn run(plan: &NetworkPlan, span: Duration) -> (Vec<StationSnapshot>, StationSnapshot, u64) {
     let mut network = Network::new(plan, ()).unwrap();
     let end = Instant::ZERO + span;

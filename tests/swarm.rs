@@ -1,12 +1,12 @@
-//! A short swarm: labs by chance, with every checker. A longer one is one command,
-//! `sluice swarm --count 10000`.
+//! A short fuzzing run: random labs, with every checker. A longer one is one command, `sluice swarm
+//! --count 10000`.
 
 use sluice::lab::swarm::{Swarm, run};
 
-/// Labs in the short swarm: some seconds in a build without optimisation.
+/// Number of labs: some seconds in a build without optimisation.
 const LABS: u64 = 60;
 
-/// Another seed is another swarm: `SLUICE_SWARM_SEED=7 cargo test --test swarm`.
+/// Another seed gives other labs: `SLUICE_SWARM_SEED=7 cargo test --test swarm`.
 fn seed() -> u64 {
     let said = std::env::var("SLUICE_SWARM_SEED").ok();
     said.map_or(2026, |text| text.parse().expect("a seed is a number"))
@@ -22,7 +22,7 @@ fn no_lab_of_a_short_swarm_fails_and_much_happens_in_it() {
     }
     assert!(summary.verdict().is_pass(), "seed {seed}: {} labs failed", summary.failed.len());
     assert_eq!((summary.labs, summary.lossless_drops), (LABS, 0));
-    // A swarm in which nothing happens says nothing.
+    // A run without pauses would prove nothing.
     assert!(summary.pauses > 1_000 && summary.resumptions > 100, "seed {seed}: {summary:?}");
     assert!(summary.marks > 0 && summary.drops > 0, "seed {seed}: {summary:?}");
     assert!(summary.faults.changes > 0 && summary.faults.forgeries > 0, "seed {seed}: {summary:?}");

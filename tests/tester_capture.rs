@@ -1,4 +1,4 @@
-//! Taps between stations and their ports, and the files that come of them, as tshark reads them.
+//! Taps between stations and their ports, and their files, as tshark reads them.
 
 use std::process::Command;
 use std::time::Duration;
@@ -42,7 +42,7 @@ fn pause() -> Vec<u8> {
     octets
 }
 
-/// A probe of flow 1 straight behind Ethernet, in a frame of `len` octets without FCS.
+/// A probe of flow 1 directly after Ethernet, in a frame of `len` bytes without FCS.
 fn probe(sequence: u8, len: usize) -> Vec<u8> {
     let mut out = vec![2; 12];
     out.extend([0x88, 0xb5]);
@@ -53,7 +53,7 @@ fn probe(sequence: u8, len: usize) -> Vec<u8> {
     out
 }
 
-/// What goes by a tap: a pause and two probes in, two probes offered of which the port takes one.
+/// Frames at a tap: a pause and two probes in, two probes offered of which the port takes one.
 fn captured(plan: &CapturePlan, both: bool) -> Box<Capture> {
     let (near, mut far) = MemPort::pair(1);
     let mut tap = Tap::new(near);
@@ -124,7 +124,7 @@ fn filters_and_lengths_are_kept_to() {
     assert_eq!(none.counters(), CaptureCounters::default());
 }
 
-/// The lines that tshark makes of a capture, each with these fields.
+/// Lines of tshark for a capture, each with these fields.
 fn tshark(name: &str, file: &[u8], fields: &[&str]) -> Option<Vec<String>> {
     let path = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     std::fs::write(&path, file).unwrap();
@@ -132,7 +132,7 @@ fn tshark(name: &str, file: &[u8], fields: &[&str]) -> Option<Vec<String>> {
     command.args(["-n", "-r"]).arg(&path).args(["-T", "fields", "-E", "separator=;"]);
     let output = command.args(fields.iter().flat_map(|f| ["-e", f])).output().ok()?;
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    // Being root is the one thing that it warns of here.
+    // Running as root is its only warning here.
     let warned = said.lines().find(|l| !l.is_empty() && !l.contains("Running as user"));
     assert!(output.status.success() && warned.is_none(), "{said}");
     std::fs::remove_file(&path).unwrap();

@@ -1,4 +1,4 @@
-//! Whole frames from elsewhere: read as the switch reads them, and made again octet for octet.
+//! Whole frames from other sources: read as the switch reads them, and emitted again byte for byte.
 
 use sluice::units::{Dscp, Mac, Pcp, Priority, Quanta, Vid};
 use sluice::wire::flow::FiveTuple;
@@ -10,7 +10,7 @@ use sluice::wire::{
     udp,
 };
 
-/// A CNP as a ConnectX-4 Lx sent it, its ICRC computed by the adapter.
+/// A CNP as a ConnectX-4 Lx sent it, its ICRC calculated by the adapter.
 const CNP: &str = "e41d2dab2bc27cfe90643b320800 45c2003c718c4000401191610a0011010a001201
     000012b700280000 8100ffff4000011800000000 00000000000000000000000000000000 82fd002a";
 
@@ -46,7 +46,7 @@ const PDELAY_FOLLOW_UP: &str =
     "0180c200000e 02000000000a 88f7 0a02 0036 00 00 0000 0000000000000000
     00000000 020000fffe00000a0001 0000 05 7f 00006b021d0803f2d1a3 020000fffe00000b0001";
 
-/// An SFCM written from the layout of [`sfcm`], in headers of scapy 2.5.0 with its checksums: pause
+/// An SFCM written by the layout of [`sfcm`], in headers of scapy 2.5.0 with its checksums: pause
 /// priority 3 for 123456 ns, simplified.
 const SFCM_IPV4: &str = "020000000001 020000000002 0800
     45e0003400004000401125cf0a0900010a000001 e4fee4fe0020dc06
@@ -190,7 +190,7 @@ fn the_peer_delay_of_ptp4l_is_read_and_made_again() {
     }
 }
 
-/// The whole frame that `packet` goes in.
+/// Whole frame of `packet`.
 fn framed(walk: &vlan::Walk, packet: &[u8]) -> Vec<u8> {
     let mut frame = vec![0; ethernet::HEADER_LEN];
     let header = ethernet::Repr { dst: walk.dst, src: walk.src, ethertype: walk.ethertype };

@@ -1,4 +1,4 @@
-//! No octets whatever make a parser panic, and what a parser accepts it can write again.
+//! No input makes a parser panic, and accepted input can be emitted again.
 
 use proptest::prelude::*;
 use wire_frames::wire_congestion::{CONGESTION_KINDS, congestion_frame};
@@ -23,10 +23,10 @@ fn frame(n: usize, rng: &mut Rng) -> Vec<u8> {
     }
 }
 
-/// How many kinds there are.
+/// Number of kinds.
 const ALL: usize = KINDS.len() + LINK_KINDS.len() + CONGESTION_KINDS.len();
 
-/// A few octets changed, cut out, doubled or appended.
+/// Changes, removes, doubles or appends a few bytes.
 fn mutate(frame: &mut Vec<u8>, rng: &mut Rng) {
     for _ in 0..1 + rng.below(4) {
         let at = rng.below(frame.len() + 1);
@@ -34,7 +34,7 @@ fn mutate(frame: &mut Vec<u8>, rng: &mut Rng) {
             0 => frame.truncate(at),
             1 => frame.splice(at..at, rng.octets(4)).for_each(drop),
             2 => drop(frame.drain(at..(at + 1 + rng.below(4)).min(frame.len()).max(at))),
-            // The extremes are where lengths and counts go wrong.
+            // Extreme values exercise the handling of lengths and counts.
             3 => frame.iter_mut().skip(at).take(1).for_each(|o| *o = [0, 0xff][at % 2]),
             _ => frame.iter_mut().skip(at).take(1).for_each(|o| *o ^= 1 << (at % 8)),
         }

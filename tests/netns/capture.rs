@@ -1,7 +1,7 @@
 //! Captures of a host's link with the kernel's timestamps, in nanoseconds.
 //!
-//! The kernel stamps a frame where the other end of the pair sends it, not where the capturing
-//! program wakes up, so a busy machine delays the reading and not the stamps.
+//! The kernel timestamps a frame where the other end of the pair sends it, not when the capturing
+//! program wakes up, so a busy machine delays the reading and not the timestamps.
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader};
@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use super::Host;
 use crate::run::Dir;
 
-/// Octets that are kept of each frame.
+/// Bytes that are kept of each frame.
 const KEPT: usize = 128;
 
 /// A captured frame.
@@ -21,9 +21,9 @@ const KEPT: usize = 128;
 pub struct Seen {
     /// Nanoseconds of the system's clock since 1970.
     pub at: u64,
-    /// Its first octets, from the destination address on, tags in place.
+    /// First bytes of the frame, from the destination address on, tags included.
     pub octets: Vec<u8>,
-    /// All of its octets.
+    /// Length of the whole frame.
     pub len: usize,
 }
 
@@ -36,7 +36,7 @@ impl Seen {
         &self.octets[6..12]
     }
 
-    /// The type behind the addresses.
+    /// EtherType after the addresses.
     pub fn ethertype(&self) -> u16 {
         u16::from_be_bytes([self.octets[12], self.octets[13]])
     }
@@ -47,13 +47,13 @@ impl Seen {
         (self.ethertype() == 0x8100).then_some(((tci >> 13) as u8, tci & 0xfff))
     }
 
-    /// The octets of an IP packet, behind a tag or not.
+    /// Bytes of an IP packet, with a tag before it or not.
     pub fn packet(&self) -> &[u8] {
         &self.octets[if self.tag().is_some() { 18 } else { 14 }..]
     }
 
-    /// What `traffic.py` put into the frame, if it is one of its: stream and number, and when it
-    /// was sent.
+    /// Mark that `traffic.py` put into the frame, if it is one of its: stream, number and time of
+    /// sending.
     pub fn mark(&self) -> Option<Mark> {
         let payload = if self.tag().is_some() { 18 } else { 14 };
         let octets: &[u8; 15] = self.octets.get(payload - 2..)?.first_chunk()?;
@@ -62,20 +62,20 @@ impl Seen {
         (octets[..2] == [0x88, 0xb5]).then_some(Mark { stream: octets[2], number, sent })
     }
 
-    /// Whether it is a PFC or PAUSE frame.
+    /// True for a PFC or PAUSE frame.
     pub fn is_mac_control(&self) -> bool {
         self.ethertype() == 0x8808
     }
 }
 
-/// What `traffic.py` says in a frame.
+/// Mark of `traffic.py` in a frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Mark {
-    /// The stream: its priority.
+    /// Stream, which is its priority.
     pub stream: u8,
-    /// The frame's number in it, from 0.
+    /// Number of the frame in it, from 0.
     pub number: u32,
-    /// When it was sent, in nanoseconds of the system's clock since 1970.
+    /// Time of sending, in nanoseconds of the system's clock since 1970.
     pub sent: u64,
 }
 
@@ -87,16 +87,16 @@ pub struct Capture {
 }
 
 impl Capture {
-    /// Captures what goes over the link of `host`, both ways, and waits until it does.
+    /// Captures the link of `host` in both directions, and waits until the capture has begun.
     pub fn start(dir: &Dir, host: &Host, name: &str) -> Self {
         let path = dir.path(&format!("{name}.pcap"));
         let mut child = host
-            // It gives up root, which undoes the guard that ends it with the test; so another
+            // It gives up root, which removes the guard that ends it with the test; so another
             // program has the guard, and passes signals on.
             .command("setpriv")
             .args(["--pdeathsig", "TERM", "--", "timeout", "1800", "tcpdump"])
             .args(["-i", "eth0", "-n", "-U", "-B", "16384", "--immediate-mode"])
-            // It gives up root, and then may not open a file here; what is open it may write. (To
+            // It gives up root, and then may not open a file here; it may write to an open one. (To
             // stay root with -Z crashes in Ubuntu 24.04.)
             .args(["--time-stamp-precision=nano", "-s", &KEPT.to_string(), "-w", "-"])
             .stdout(File::create(&path).unwrap())
@@ -112,12 +112,12 @@ impl Capture {
             .take_while(|line| !line.contains("listening on"))
             .collect();
         assert!(child.try_wait().unwrap().is_none(), "tcpdump ended: {said:?}");
-        // Somebody has to listen, or it fails when it says something more.
+        // Its standard error must be read, or a further message would make it fail.
         thread::spawn(move || lines.map_while(Result::ok).for_each(|line| eprintln!("{line}")));
         Self { child, path }
     }
 
-    /// What was captured until now.
+    /// Frames captured until now.
     pub fn frames(&self) -> Vec<Seen> {
         let octets = fs::read(&self.path).unwrap_or_default();
         let word = |at: usize| octets[at..at + 4].try_into().map(u32::from_ne_bytes).unwrap();
@@ -137,7 +137,7 @@ impl Capture {
         frames
     }
 
-    /// Waits until what was captured is as wanted.
+    /// Waits until the captured frames satisfy `wanted`.
     pub fn wait(&self, what: &str, wanted: impl Fn(&[Seen]) -> bool) -> Vec<Seen> {
         let start = Instant::now();
         loop {
@@ -154,7 +154,7 @@ impl Capture {
 
 impl Drop for Capture {
     fn drop(&mut self) {
-        // Interrupted, it says how much it missed.
+        // Interrupted, it reports the frames it missed.
         let _ = Command::new("kill").args(["-INT", &self.child.id().to_string()]).status();
         let _ = self.child.wait();
     }

@@ -1,8 +1,8 @@
-//! Real hosts of the kernel around a switch under test.
+//! Hosts of the kernel around a switch under test.
 //!
-//! Each test runs in a network namespace of its own, in which the switch's ends of the veth pairs
-//! are, and each host is a namespace with the other end of one pair. The namespaces have no names:
-//! a process holds each, and all of them end with the test, however it ends.
+//! Each test runs in a separate network namespace, with the switch's ends of the veth pairs, and
+//! each host is a namespace with the other end of one pair. The namespaces have no names: a process
+//! holds each, and all of them end with the test, however it ends.
 
 #![allow(dead_code)]
 
@@ -22,12 +22,12 @@ use crate::run::{GUARD, PROGRAM, text};
 
 const INSIDE: &str = "SLUICE_TEST_IN_NAMESPACE";
 
-/// Timing tests share a machine badly, so the tests of one program run one by one.
+/// Timing tests disturb each other, so the tests of one program run one by one.
 static ONE_BY_ONE: Mutex<()> = Mutex::new(());
 
-/// Runs `test`, which is the body of the test called `name`, in a network namespace of its own.
-/// Where that cannot be done, or one of `tools` is not installed, it says so and does not run,
-/// which in CI (`CI=true`) is a failure.
+/// Runs `test`, the body of the test called `name`, in a separate network namespace. If that is
+/// impossible, or one of `tools` is not installed, it reports that and does not run, which in CI
+/// (`CI=true`) is a failure.
 pub fn isolated(name: &str, tools: &[&str], test: impl FnOnce()) {
     if std::env::var(INSIDE).is_ok_and(|inside| inside == name) {
         return test();
@@ -43,23 +43,24 @@ pub fn isolated(name: &str, tools: &[&str], test: impl FnOnce()) {
     };
     let alone = alone.arg(std::env::current_exe().unwrap());
     let output = alone.args(["--exact", name, "--nocapture"]).env(INSIDE, name).output().unwrap();
-    // As if it had been said here: shown when the test fails, or when all is to be shown.
+    // Printed here, so that it is shown when the test fails, or when all output is shown.
     print!("{}{}", text(&output.stdout), text(&output.stderr));
     assert!(output.status.success(), "{name} failed, see above");
 }
 
-/// What starts a program in a network namespace of its own; `as_user` with rights in it alone.
+/// Command that starts a program in a separate network namespace; `as_user` with rights in it
+/// alone.
 fn unshare(as_user: bool) -> Command {
     let mut command = Command::new("unshare");
     if as_user {
         command.args(["--user", "--map-current-user", "--keep-caps"]);
     }
-    // The guard comes last: to gain rights in a namespace would undo it.
+    // The guard comes last: gaining rights in a namespace would remove it.
     command.args(["--net", "--", "setpriv"]).args(GUARD);
     command
 }
 
-/// What can start the test, if all that it needs is there.
+/// Command that can start the test, if all requirements are met.
 fn able(tools: &[&str]) -> Result<Command, String> {
     let works = |command: &mut Command| {
         let quiet = command.stdout(Stdio::null()).stderr(Stdio::null());
@@ -86,7 +87,7 @@ fn able(tools: &[&str]) -> Result<Command, String> {
     Ok(unshare(as_user))
 }
 
-/// Runs a command that has to succeed.
+/// Runs a command that must succeed.
 pub fn must(command: &mut Command) -> Output {
     let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
     assert!(output.status.success(), "{command:?}: {}", text(&output.stderr));
@@ -98,11 +99,11 @@ fn ip(args: &str) {
 }
 
 /// A host, linked to the switch by a veth pair: `eth0` at its end, `s0`, `s1`, ... at the switch's.
-/// It has no addresses and is silent until it is given some.
+/// It has no addresses and is silent until it gets some.
 pub struct Host {
-    /// The address of `eth0`.
+    /// MAC address of `eth0`.
     pub mac: [u8; 6],
-    /// The number of its link.
+    /// Number of its link.
     pub number: u8,
     holder: Child,
 }
@@ -126,11 +127,11 @@ impl Host {
         let host = Self { mac: [2, 0, 0, 0, 0x10, number], number, holder };
         let pid = host.holder.id();
         ip(&format!("link add s{number} mtu {mtu} type veth peer name eth0 mtu {mtu} netns {pid}"));
-        // An interface without a link-local address does not talk by itself.
+        // An interface without a link-local address sends nothing by itself.
         ip(&format!("link set s{number} addrgenmode none"));
         host.ip("link set eth0 addrgenmode none");
         host.ip(&format!("link set eth0 address {}", host.mac_text()));
-        // What the kernel leaves to the hardware of its peer would be missing here.
+        // Work that the kernel leaves to the hardware of its peer would not be done here.
         let off = "tx off rx off tso off gso off gro off";
         let device = format!("s{number}");
         must(Command::new("ethtool").args(["-K", &device]).args(off.split(' ')));
@@ -160,13 +161,13 @@ impl Host {
         command
     }
 
-    /// `ip` on this host, with arguments between spaces.
+    /// Runs `ip` on this host, with arguments separated by spaces.
     pub fn ip(&self, args: &str) {
         must(self.command("ip").args(args.split_whitespace()));
     }
 
-    /// Makes interfaces `eth0.VID` for tagged frames, which leave with the priority beside the VLAN.
-    /// Where the kernel was built without VLANs, a script takes its part and has to be kept.
+    /// Makes interfaces `eth0.VID` for tagged frames, which are sent with the priority beside the
+    /// VLAN. If the kernel was built without VLANs, a script does it and must be kept.
     pub fn vlans(&self, vlans: &[(u16, u8)]) -> Option<script::Script> {
         let add = |(vid, pcp): &(u16, u8)| {
             let args = format!(
@@ -188,13 +189,13 @@ impl Host {
         None
     }
 
-    /// Gives `interface` an IP address with the length of its prefix.
+    /// Gives `interface` an IP address with its prefix length.
     pub fn address(&self, interface: &str, address: &str) {
         let nodad = if address.contains(':') { " nodad" } else { "" };
         self.ip(&format!("address add {address} dev {interface}{nodad}"));
     }
 
-    /// `ping` with more arguments between spaces; whether every answer came.
+    /// Runs `ping` with more arguments separated by spaces; true if every answer arrived.
     pub fn ping(&self, to: &str, args: &str) -> bool {
         let mut ping = self.command("ping");
         let output = ping.args(["-n", "-i", "0.05", "-W", "5"]).args(args.split_whitespace());
@@ -204,7 +205,7 @@ impl Host {
         output.status.success() && out.contains(" 0% packet loss")
     }
 
-    /// What the kernel counted at `eth0`.
+    /// The kernel's counters of `eth0`.
     pub fn counted(&self) -> Counted {
         let output = must(self.command("ip").args(["-json", "-stats", "link", "show", "eth0"]));
         let shown: Value = serde_json::from_slice(&output.stdout).unwrap();
@@ -226,7 +227,7 @@ impl Drop for Host {
     }
 }
 
-/// What the kernel counted at a host's end of its link; octets without check sequence.
+/// The kernel's counters at a host's end of its link; bytes without FCS.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Counted {
     pub tx_frames: u64,
@@ -236,7 +237,7 @@ pub struct Counted {
     pub rx_bytes: u64,
 }
 
-/// The line of a port in a switch file: port `p0` for host 0, and so on, with more fields.
+/// Line of a port in a switch file: port `p0` for host 0, and so on, with more fields.
 pub fn port(number: u8, more: &str) -> String {
     format!("- {{name: p{number}, device: 'net_af_packet{number},iface=s{number}'{more}}}\n")
 }

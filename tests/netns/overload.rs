@@ -1,4 +1,4 @@
-//! Two senders that obey pauses, a receiver behind a slow port, and what each of them saw.
+//! Two senders that obey pauses, a receiver behind a slow port, and captures of each link.
 
 use std::time::Duration;
 
@@ -9,26 +9,26 @@ use super::script::Script;
 use super::{Host, port};
 use crate::run::{Dir, Switch};
 
-/// The length of the pauses that the switch sends.
+/// Length of the pauses that the switch sends.
 pub const QUANTA: u16 = 32_768;
-/// The same, in nanoseconds of the senders' links of 100 Mb/s.
+/// The same in nanoseconds, on the senders' links of 100 Mb/s.
 pub const PAUSE_NS: u64 = QUANTA as u64 * 5_120;
 
-/// What came of an overload.
+/// Results of an overload.
 pub struct Overload {
     pub summary: Value,
-    /// The links of the two senders, and of the receiver.
+    /// Links of the two senders, and of the receiver.
     pub captures: [Capture; 3],
-    /// What each sender sent of priorities 3 and 0.
+    /// Frames of priorities 3 and 0 that each sender sent.
     pub sent: [[u64; 2]; 2],
-    /// How many pauses each of them obeyed.
+    /// Number of pauses that each of them obeyed.
     pub obeyed: [u64; 2],
     hosts: Vec<Host>,
 }
 
 impl Overload {
-    /// Two hosts send 2000 frames per second of priority 3 and as many of priority 0 each, 1000
-    /// octets long, to one behind 20 Mb/s, for two seconds and until `enough`.
+    /// Two hosts each send 2000 frames per second of priority 3 and as many of priority 0, 1000
+    /// bytes long, to one behind 20 Mb/s, for two seconds and until `enough`.
     pub fn run(dir: &Dir, flow_control: &str, enough: impl Fn(&Value) -> bool) -> Self {
         let hosts: Vec<_> = (0..3).map(Host::new).collect();
         let file = format!(
@@ -63,7 +63,7 @@ impl Overload {
         let number = |value: &Value| value.as_u64().unwrap();
         let sent = [0, 1].map(|n| ["3", "0"].map(|priority| number(&said[n]["sent"][priority])));
         let obeyed = [0, 1].map(|n| number(&said[n]["obeyed"]));
-        // All that was sent has come in, and all that is held has left, after which XON is due.
+        // All sent frames were received, and all held frames sent, after which XON is due.
         switch.wait("drained", |s| {
             let came: u64 = (0..2).map(|n| number(&s["ports"][n]["rx_frames"])).sum();
             came == sent.iter().flatten().sum::<u64>() && s["balance"]["held"] == 0
@@ -74,14 +74,14 @@ impl Overload {
         Self { summary, captures, sent, obeyed, hosts }
     }
 
-    /// What the switch counted for a priority of a port.
+    /// A counter of the switch for a priority of a port.
     pub fn counter(&self, port: usize, priority: usize, name: &str) -> u64 {
         self.summary["ports"][port]["priorities"][priority][name].as_u64().unwrap()
     }
 
-    /// Holds the lossless priority to its name: every frame that a sender put on its link is at
-    /// the receiver, once and in order. The links themselves are the kernel's; a frame that one
-    /// of them lost is in no counter of the switch, and shows here as the kernel's.
+    /// Asserts that the lossless priority is lossless: every frame that a sender put on its link is
+    /// at the receiver, once and in order. The links are the kernel's; a frame that one of them
+    /// lost is in no counter of the switch, and shows here as the kernel's.
     pub fn nothing_lost_of_priority_3(&self) {
         assert_eq!(self.summary["lossless_lost_frames"], 0);
         let whole = |frames: &[Seen]| {

@@ -1,4 +1,4 @@
-//! Two streams through a switch to a host that pauses them, and what is seen of them there.
+//! Two streams through a switch to a host that pauses them, and a capture of its link.
 
 use std::thread;
 use std::time::Duration;
@@ -8,16 +8,16 @@ use super::script::Script;
 use super::{Host, port};
 use crate::run::{Dir, Switch};
 
-/// The rate of the links: a quantum is 5.12 us.
+/// Rate of the links: a quantum is 5.12 us.
 const RATE_BPS: u64 = 100_000_000;
 
-/// The length of a pause of `quanta` (802.3 31B.2: 512 bit times each), in nanoseconds.
+/// Length of a pause of `quanta` (802.3 31B.2: 512 bit times each), in nanoseconds.
 pub fn pause_ns(quanta: u64) -> u64 {
     quanta * 512 * 1_000_000_000 / RATE_BPS
 }
 
 /// Host 0 sends frames of priorities 3 and 0 to host 1, 1000 per second of each; host 1 can send
-/// pauses, and what goes over its link is captured.
+/// pauses, and its link is captured.
 pub struct Paced {
     pub switch: Switch,
     pub pauses: Script,
@@ -51,18 +51,19 @@ impl Paced {
         paced
     }
 
-    /// Lets the streams run for so many milliseconds more.
+    /// Lets the streams run for `ms` more.
     pub fn run_on(&self, ms: u64) {
         thread::sleep(Duration::from_millis(ms));
     }
 
-    /// Sends one MAC control frame, in the words of `pauses.py`.
+    /// Sends one MAC control frame, in the syntax of `pauses.py`.
     pub fn pause(&mut self, what: &str) {
         self.pauses.tell(what);
     }
 
-    /// Ends the streams, and waits until host 1 has all of them, each frame once and in order, but
-    /// for `lost(priority)` that the switch has dropped by name. Returns the switch, still running.
+    /// Ends the streams, and waits until host 1 has received them, each frame once and in order,
+    /// except `lost(priority)` that the switch has dropped under a reason. Returns the switch,
+    /// still running.
     pub fn end(self, lost: impl Fn(&Switch, u8) -> u64) -> (Switch, Seen1) {
         let Self { switch, pauses, capture, sender, hosts } = self;
         let sent = sender.end()["sent"].clone();
@@ -72,7 +73,8 @@ impl Paced {
                 let out = s["ports"][1]["priorities"][priority]["tx_frames"].as_u64().unwrap();
                 out + lost(&switch, priority as u8) == sent
             });
-            // What the kernel lost on the way to the switch would show here, and not as its loss.
+            // Frames that the kernel lost on the way to the switch would show here, and not as its
+            // loss.
             assert_eq!(shown["ports"][0]["priorities"][priority]["rx_frames"], sent);
             assert_eq!(hosts[0].counted().tx_dropped, 0);
         }
@@ -99,20 +101,20 @@ fn is_of(frame: &Seen, priority: u8) -> bool {
     frame.mark().is_some_and(|mark| mark.stream == priority)
 }
 
-/// What was seen at the link of host 1.
+/// Capture of host 1's link.
 pub struct Seen1 {
     host: [u8; 6],
     frames: Vec<Seen>,
 }
 
 impl Seen1 {
-    /// When the frames of a stream came, and their numbers.
+    /// Times of arrival of a stream's frames, and their numbers.
     pub fn stream(&self, priority: u8) -> impl Iterator<Item = (u64, u32)> + '_ {
         let marked = self.frames.iter().filter_map(|f| Some((f.at, f.mark()?)));
         marked.filter(move |(_, m)| m.stream == priority).map(|(at, m)| (at, m.number))
     }
 
-    /// When the MAC control frames were sent by host 1, in their order.
+    /// Times at which host 1 sent MAC control frames, in their order.
     pub fn pauses(&self) -> Vec<u64> {
         let control = self.frames.iter().filter(|f| f.is_mac_control() && f.src() == self.host);
         control.map(|f| f.at).collect()
@@ -125,9 +127,9 @@ impl Seen1 {
         gaps.map(|t| t[1] - t[0]).max().expect("frames of the stream")
     }
 
-    /// The longest time without a frame of a stream that none of these pauses brought about.
+    /// Longest time without a frame of a stream outside of these pauses.
     pub fn longest_gap_clear_of(&self, priority: u8, pauses: &[u64]) -> u64 {
-        /// The longest that a pause may take to be obeyed, on a bad day.
+        /// Longest time for a pause to be obeyed on a busy machine.
         const REACTION_NS: u64 = 20_000_000;
         let times: Vec<_> = self.stream(priority).map(|(at, _)| at).collect();
         let paused = |t: &[u64]| pauses.iter().any(|p| t[0] < p + REACTION_NS && t[1] > *p);
@@ -135,13 +137,13 @@ impl Seen1 {
         gaps.map(|t| t[1] - t[0]).max().expect("frames of the stream")
     }
 
-    /// What the machine itself does to the streams: the longest time without a frame of priority
-    /// 0, which nobody pauses. Nothing can be measured finer than this.
+    /// Effect of the machine on the streams: the longest time without a frame of priority 0, which
+    /// is never paused. Measurements are no finer than this.
     pub fn floor(&self) -> u64 {
         self.longest_gap(0, 0, u64::MAX)
     }
 
-    /// How long after `start` a stream went on, if it was stopped within `reaction` of it.
+    /// Time after `start` at which a stream continued, if it was stopped within `reaction` of it.
     pub fn stopped_for(&self, priority: u8, start: u64, reaction: u64) -> u64 {
         let stopped = start + reaction;
         let next = self.stream(priority).map(|(at, _)| at).find(|at| *at > stopped);
@@ -149,7 +151,7 @@ impl Seen1 {
     }
 }
 
-/// The middle one.
+/// Median.
 pub fn median(mut values: Vec<u64>) -> u64 {
     values.sort_unstable();
     values[values.len() / 2]

@@ -1,5 +1,5 @@
-//! Hosts of every kind around a switch that is a proxy of Source Flow Control, and judges of what goes
-//! over their links.
+//! Hosts of every kind around a switch that is a proxy of Source Flow Control, and captures of
+//! their links for tshark.
 
 use std::process::Command;
 
@@ -10,20 +10,20 @@ use super::script::Script;
 use super::{Host, must, port};
 use crate::run::{Dir, Switch, text};
 
-/// The length of a quantum on the hosts' links of 100 Mb/s, in nanoseconds (802.3 31B.2).
+/// Length of a quantum on the hosts' links of 100 Mb/s, in nanoseconds (802.3 31B.2).
 pub const QUANTUM_NS: u64 = 5_120;
 /// Another switch's side.
 pub const FABRIC: usize = 0;
-/// A host that knows PFC alone.
+/// A host that supports PFC alone.
 pub const PLAIN: usize = 1;
 /// One that obeys messages.
 pub const OBEYING: usize = 2;
 /// One that tries to pause others.
 pub const LYING: usize = 3;
-/// Where the sender of messages is.
+/// Address of the sender of messages.
 pub const SENDER: &str = "10.0.9.9";
 
-/// Four hosts around a switch with a proxy, and what goes over their links.
+/// Four hosts around a switch with a proxy, and captures of their links.
 pub struct Rack {
     pub switch: Switch,
     pub hosts: Vec<Host>,
@@ -63,7 +63,7 @@ impl Rack {
         Self { switch, hosts, captures, fabric }
     }
 
-    /// Who sends messages from a host.
+    /// Script that sends messages from a host.
     pub fn script(host: &Host) -> Script {
         Script::start(host, "sfcm.py", &format!("{} {SENDER}", host.mac_text()))
     }
@@ -74,7 +74,7 @@ impl Rack {
         self.fabric.tell(&said);
     }
 
-    /// Waits until a counter of the switch shows `n`.
+    /// Waits until a counter of the switch is `n`.
     pub fn counted(&self, name: &str, n: u64) {
         let of = |s: &Value| s["congestion"]["switch"][name].as_u64().expect("a counter");
         self.switch.wait(&format!("{name} at {n}"), |s| of(s) >= n);
@@ -87,24 +87,24 @@ impl Rack {
         shown["congestion"]["ports"][format!("p{host}")][name].as_u64().expect("a counter")
     }
 
-    /// Waits until a host got `n` pauses.
+    /// Waits until a host received `n` pauses.
     pub fn paused(&self, host: usize, n: usize) {
         let wanted = |seen: &[Seen]| seen.iter().filter(|f| f.is_mac_control()).count() >= n;
         self.captures[host].wait("pauses", wanted);
     }
 
-    /// The pauses that a host got, once there are `n`, with the fields of [`PAUSE`].
+    /// Pauses that a host received, once there are `n`, with the fields of [`PAUSE`].
     pub fn pauses(&self, host: usize, n: usize) -> Vec<Vec<String>> {
         self.paused(host, n);
         tshark(&self.captures[host], "macc", &PAUSE)
     }
 
-    /// Ends it: no frame was lost, and nobody else was told to pause.
+    /// Ends the test: no frame was lost, and no other host received a pause.
     pub fn end(self) -> Value {
         for (n, capture) in self.captures.iter().enumerate() {
             let faults = "_ws.malformed || (macc && _ws.expert.severity >= 0x400000)";
             let faults = tshark(capture, faults, &["frame.number", "_ws.expert.message"]);
-            // What was forged is malformed where it was sent.
+            // Forged messages are malformed at their sender.
             assert!(n == FABRIC || n == LYING || faults.is_empty(), "{faults:?}");
             if n != PLAIN {
                 assert_eq!(tshark(capture, "macc", &["frame.number"]), [[""; 0]; 0], "host {n}");
@@ -116,12 +116,13 @@ impl Rack {
     }
 }
 
-/// What tells a script to send a message to a host.
+/// Command for a script to send a message to a host.
 fn message(hosts: &[Host], to: usize, fields: &str) -> String {
     format!("message {} 10.0.0.{to} {fields}", hosts[to].mac_text())
 }
 
-/// What tshark, taught by our dissector, reads in the frames of a capture for which `filter` holds.
+/// Fields that tshark with the project's dissector reads in the frames of a capture that match
+/// `filter`.
 pub fn tshark(capture: &Capture, filter: &str, fields: &[&str]) -> Vec<Vec<String>> {
     let script = concat!("lua_script:", env!("CARGO_MANIFEST_DIR"), "/tools/sluice.lua");
     let mut command = Command::new("tshark");
@@ -132,7 +133,7 @@ pub fn tshark(capture: &Capture, filter: &str, fields: &[&str]) -> Vec<Vec<Strin
     lines.lines().map(|line| line.split(';').map(str::to_owned).collect()).collect()
 }
 
-/// The fields of a pause that a judge reads: where to, its length, opcode, the priorities that it names,
+/// Fields of a pause that are compared: destination, length, opcode, the priorities that it names,
 /// and the times of priorities 3 and 4.
 pub const PAUSE: [&str; 6] = [
     "eth.dst",
@@ -143,7 +144,7 @@ pub const PAUSE: [&str; 6] = [
     "macc.cbfc.pause_time.c4",
 ];
 
-/// The same of one that pauses `priority` for `quanta`.
+/// Values of these fields for a pause of `priority` for `quanta`.
 pub fn pause(priority: usize, quanta: u64) -> Vec<String> {
     let time = |p| if p == priority { quanta } else { 0 };
     let enabled = format!("0x{:04x}", 1 << priority);

@@ -1,4 +1,4 @@
-//! The scripts that run on hosts, and what they are told and say.
+//! Scripts that run on hosts, their commands and answers.
 
 use std::io::{BufRead, BufReader, Lines, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::Host;
 
-/// A Python, which has scapy if that is wanted: Debian's own before whatever the path finds first.
+/// A Python, with scapy if required: Debian's before the first one in the path.
 pub fn python(scapy: bool) -> Option<&'static str> {
     ["/usr/bin/python3", "python3"].into_iter().find(|python| {
         let mut probe = Command::new(python);
@@ -16,8 +16,7 @@ pub fn python(scapy: bool) -> Option<&'static str> {
     })
 }
 
-/// A script of this folder that runs on a host. It ends when the test does, as it then has no
-/// input any more.
+/// A script of this folder that runs on a host. It ends with the test, which closes its input.
 pub struct Script {
     child: Child,
     input: Option<ChildStdin>,
@@ -26,7 +25,8 @@ pub struct Script {
 }
 
 impl Script {
-    /// Starts `name` with arguments between spaces, and waits until it says that it is ready.
+    /// Starts `name` with arguments separated by spaces, and waits until it reports that it is
+    /// ready.
     pub fn start(host: &Host, name: &str, args: &str) -> Self {
         let mut child = host
             .command(python(false).expect("the test has asked for it"))
@@ -43,20 +43,20 @@ impl Script {
         script
     }
 
-    /// Tells it something, and gives its answer.
+    /// Sends a command, and returns its answer.
     pub fn tell(&mut self, what: &str) -> Value {
         let input = self.input.as_mut().expect("it was not told to end");
         writeln!(input, "{what}").unwrap_or_else(|error| panic!("{}: {error}", self.what));
         self.answer()
     }
 
-    /// The next line that it says.
+    /// Next line of its output.
     pub fn answer(&mut self) -> Value {
         let line = self.lines.next().unwrap_or_else(|| panic!("{} ended", self.what)).unwrap();
         serde_json::from_str(&line).unwrap_or_else(|error| panic!("{}: {line}: {error}", self.what))
     }
 
-    /// Ends its input, which ends the script, and gives the last thing that it says.
+    /// Closes its input, which ends the script, and returns the last line of its output.
     pub fn end(mut self) -> Value {
         self.input = None;
         self.answer()

@@ -1,4 +1,5 @@
-//! Thresholds of a switch chip, to the cell: where it pauses, and where it drops if nobody obeys.
+//! Thresholds of a switch chip, to the cell: where it pauses, and where it drops if the sender
+//! ignores that.
 
 use sluice::buffer::{Alpha, GroupKind, GroupPlan, SharedLimit};
 use sluice::schedule::LinePlan;
@@ -9,33 +10,33 @@ use crate::net::{Host, Net};
 use crate::seen::Seen;
 
 /// A chip with one group in use at each of `groups` ports, all filled equally with frames of one
-/// cell while the port that they leave by is blocked.
+/// cell while their egress port is blocked.
 #[derive(Clone, Copy, Debug)]
 struct Chip {
     groups: u32,
     cell: u32,
     reserved: u32,
-    /// The limit is this power of two of what is free.
+    /// Exponent of the limit: this power of two of the free cells.
     alpha: i8,
     pool: u32,
-    /// Cells for what comes after XOFF.
+    /// Cells for frames after XOFF.
     headroom: u32,
 }
 
 impl Chip {
-    /// Tomahawk: 208-octet cells, 6 for each group, 268,736 octets of headroom (100 Gb/s, 300 m).
+    /// Tomahawk: 208-byte cells, 6 for each group, 268,736 bytes of headroom (100 Gb/s, 300 m).
     const fn tomahawk(groups: u32) -> Self {
         let (cell, headroom) = (208, 268_736 / 208);
         Self { groups, cell, reserved: 6, alpha: 0, pool: 13_071, headroom }
     }
 
-    /// Hosts that send until all of the headroom is used up, whatever the switch says.
+    /// Runs hosts that ignore PFC and send until all of the headroom is used up.
     fn run(&self) -> Seen {
         let n = self.groups as usize;
         let host = |us| Host::new(BitsPerSec::gbps(100), Duration::from_micros(us));
         let ports = self.groups + 1;
         let frames = u64::from(self.reserved + self.pool / self.groups + self.headroom + 10);
-        // The pause of the one that blocks has the shorter way: it comes before the first frame.
+        // The blocking host's pause has the shorter way: it arrives before the first frame.
         let sender = Host { obeys: false, ..host(2) }.sends(n, 64, Some(frames));
         let mut hosts = vec![sender; n];
         hosts.push(Host { blocks: true, ..host(1) });
@@ -54,14 +55,14 @@ impl Chip {
         network.finish().0
     }
 
-    /// The closed form: the frames of each group when XOFF is sent.
+    /// Closed form: frames of each group when XOFF is sent.
     fn frames_at_xoff(&self) -> u64 {
         let (alpha, n) = (f64::from(self.alpha).exp2(), f64::from(self.groups));
         u64::from(self.reserved) + (f64::from(self.pool) * alpha / (1.0 + n * alpha)) as u64
     }
 
-    /// Every group is paused within two frames of the closed form, and the first frame lost is the
-    /// one behind the headroom.
+    /// Asserts that every group is paused within two frames of the closed form, and that the first
+    /// lost frame is the one after the headroom.
     fn check(&self) {
         let seen = self.run();
         assert_eq!(seen.frames_at_xoff.len(), self.groups as usize, "{self:?}");
@@ -70,14 +71,14 @@ impl Chip {
             assert!(frames.abs_diff(expected) <= 2, "{self:?} {link}: {frames} {expected}");
             let (_, at_drop) = seen.frames_at_drop.iter().find(|(of, _)| of == link).unwrap();
             let behind = at_drop - frames;
-            // The frame that is paused for may be in headroom already, as one cell of it.
+            // The frame that triggers the pause may be in headroom already, as one cell of it.
             let expected = u64::from(self.headroom) + 1;
             assert!(behind == expected || behind + 1 == expected, "{self:?} {link}: {behind}");
         }
     }
 }
 
-/// The time of `n` frames of 64 octets at 100 Gb/s.
+/// Time of `n` frames of 64 bytes at 100 Gb/s.
 fn slots(n: u64) -> Duration {
     Duration::from_picos(6_720).saturating_mul(n)
 }
@@ -86,7 +87,7 @@ fn slots(n: u64) -> Duration {
 fn tomahawk_pauses_and_drops_where_the_chip_does() {
     let one = Chip::tomahawk(1).run();
     let [(_, xoff)] = one.frames_at_xoff[..] else { panic!("one group") };
-    // The formula says 6,541, the test of the hardware 6,542.
+    // The formula gives 6,541, the test of the hardware 6,542.
     assert_eq!(xoff, 6_542);
     assert_eq!(one.frames_at_drop, [(0, xoff + 1_293)]);
     assert_eq!(Chip::tomahawk(4).frames_at_xoff(), 2_620);

@@ -1,4 +1,5 @@
-//! N hosts to one through one switch with dynamic thresholds: when the first of them is paused.
+//! N hosts to one through one switch with dynamic thresholds: the time at which the first is
+//! paused.
 
 use proptest::prelude::*;
 use sluice::buffer::{Alpha, GroupKind, GroupPlan, SharedLimit};
@@ -7,7 +8,7 @@ use sluice::units::{BitsPerSec, Bytes, Cells};
 
 use crate::net::{BARE, Host, Net};
 
-/// An incast: what the first crossing depends on.
+/// Inputs of an incast on which the first crossing depends.
 #[derive(Clone, Copy, Debug)]
 struct Incast {
     senders: u32,
@@ -16,14 +17,14 @@ struct Incast {
     len: u32,
     buffer: u32,
     reserved: u32,
-    /// The limit is this power of two of what is free.
+    /// Exponent of the limit: this power of two of the free cells.
     alpha: i8,
-    /// Octets of headroom besides three times what the line brings while a bit goes one way.
+    /// Bytes of headroom besides three times the bytes on the line in one one-way delay.
     spare: u32,
 }
 
 impl Incast {
-    /// As it was measured in the HPCC simulator, with exact time.
+    /// The case measured in the HPCC simulator, with exact time.
     const fn hpcc(senders: u32) -> Self {
         let (gbps, delay_ns, len, buffer) = (100, 500, 1_048, 16 << 20);
         Self { senders, gbps, delay_ns, len, buffer, reserved: 4_096, alpha: -3, spare: 0 }
@@ -33,7 +34,7 @@ impl Incast {
         BitsPerSec::gbps(self.gbps)
     }
 
-    /// What an octet takes.
+    /// Time of a byte on the line.
     fn octet_ps(&self) -> f64 {
         8_000.0 / self.gbps as f64
     }
@@ -42,17 +43,17 @@ impl Incast {
         self.spare + 3 * self.rate().bytes_in(Duration::from_nanos(self.delay_ns)).0 as u32
     }
 
-    /// What is not shared: every port has its reserve and its headroom, the receiver's too.
+    /// Bytes that are not shared: every port has its reserve and its headroom, the receiver's too.
     fn promised(&self) -> u32 {
         (self.senders + 1) * (self.reserved + self.headroom())
     }
 
-    /// What the groups share.
+    /// Bytes that the groups share.
     fn pool(&self) -> u32 {
         self.buffer - self.promised()
     }
 
-    /// The time on the line of a frame of `len` octets.
+    /// Time on the line of a frame of `len` bytes.
     fn line_time(&self, len: u32) -> Duration {
         self.rate().time_for(Bytes(len.into()))
     }
@@ -73,9 +74,9 @@ impl Incast {
         Net { line, pause: None, cell, total, group, hosts, trunk: None }
     }
 
-    /// Counted by hand: how many frames of each sender have arrived when the first group is at its
+    /// Counted by hand: frames of each sender that have arrived when the first group is at its
     /// limit. They arrive in rounds, one of each sender, and after each round one frame leaves, in
-    /// the order in which they came.
+    /// the order of arrival.
     fn rounds(&self) -> u64 {
         let (len, reserved) = (u64::from(self.len), u64::from(self.reserved));
         let n = self.senders as usize;
@@ -103,22 +104,22 @@ impl Incast {
         unreachable!("the buffer is finite")
     }
 
-    /// The closed form: what a group holds when the limit has come down to it.
+    /// Closed form: the bytes of a group when the limit has come down to it.
     fn occupancy(&self) -> f64 {
         let (alpha, n) = (f64::from(self.alpha).exp2(), f64::from(self.senders));
         alpha * f64::from(self.pool()) / (1.0 + n * alpha) + f64::from(self.reserved)
     }
 
-    /// When the first pause arrives at a host, by the closed form, in picoseconds: a group fills
-    /// with what its port brings less its share of what leaves.
+    /// Closed form of the time in picoseconds at which the first pause arrives at a host: a group
+    /// fills with the bytes of its port less its share of the output.
     fn first_pause_ps(&self) -> f64 {
         let n = f64::from(self.senders);
         let filling = self.occupancy() * self.octet_ps() * n / (n - 1.0);
         filling + 64.0 * self.octet_ps() + 2_000.0 * self.delay_ns as f64
     }
 
-    /// Runs it past the first pause: when the first group was at its limit, and when a host had
-    /// the pause.
+    /// Runs it past the first pause; returns the times at which the first group was at its limit,
+    /// and at which a host had the pause.
     fn measure(&self) -> (Instant, Instant) {
         let time = Duration::from_picos((self.first_pause_ps() * 1.05) as u64)
             + self.line_time(self.len).saturating_mul(u64::from(self.senders) + 1);
@@ -127,8 +128,8 @@ impl Incast {
         (seen.first_xoff.unwrap(), seen.first_pause.unwrap())
     }
 
-    /// To the picosecond what was counted by hand, and near the closed form: within 0.2 % and the
-    /// frame by which a group steps over its limit.
+    /// Asserts equality with the count by hand to the picosecond, and closeness to the closed form:
+    /// within 0.2 % and the frame by which a group exceeds its limit.
     fn check(&self) {
         let (crossing, pause) = self.measure();
         let (delay, frame) = (Duration::from_nanos(self.delay_ns), self.line_time(self.len));
@@ -141,8 +142,8 @@ impl Incast {
     }
 }
 
-/// The two measured rows are within 0.2 % of the closed form without any frame's grace; with exact
-/// time the first pause comes near 149,568 and 59,608 ns.
+/// The two measured rows are within 0.2 % of the closed form without the tolerance of a frame; with
+/// exact time the first pause is near 149,568 and 59,608 ns.
 #[test]
 fn the_measured_incasts_are_paused_when_the_closed_form_says() {
     for (senders, near_ns) in [(4, 149_568.0), (16, 59_608.0)] {
@@ -172,7 +173,7 @@ fn other_incasts_are_paused_to_the_picosecond_when_counted_by_hand() {
 }
 
 proptest! {
-    // What failed is printed whole; there is no seed to keep.
+    // A failing case is printed whole; there is no seed to keep.
     #![proptest_config(ProptestConfig {
         cases: 24,
         failure_persistence: None,

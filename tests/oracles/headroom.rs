@@ -1,8 +1,8 @@
-//! Headroom against the worst that can arrive: as much as is reckoned is enough, and a cell less
-//! is not.
+//! Headroom in the worst case: the calculated size is sufficient, and a cell less is not.
 //!
 //! The worst case has one frame of the longest length in front of the pause, begun at the last
-//! moment before it is wanted, and one that the host has begun at the last moment before it obeys.
+//! moment before the pause is due, and one that the host has begun at the last moment before it
+//! obeys.
 
 use proptest::prelude::*;
 use sluice::buffer::{GroupKind, GroupPlan, SharedLimit};
@@ -13,35 +13,36 @@ use sluice::units::{BitsPerSec, Bytes, Cells};
 
 use crate::net::{Flow, Host, Net};
 
-/// The host that is to be paused. Host 2 sends it the frames that are in front of the pause.
+/// The host to be paused. Host 2 sends it the frames that are in front of the pause.
 const PAUSED: usize = 0;
-/// The host that lets nothing out.
+/// The host that blocks the output.
 const BLOCKED: usize = 1;
 
-/// What decides how much arrives after XOFF.
+/// Inputs that decide how much arrives after XOFF.
 #[derive(Clone, Copy, Debug)]
 struct Arrival {
     gbps: u64,
-    /// A bit's way, one way: cable, MAC and PHY of both ends.
+    /// One-way delay of a bit: cable, MAC and PHY of both ends.
     delay_ps: u64,
-    /// What the host takes to obey.
+    /// Response time of the host.
     response_ps: u64,
-    /// Octets of the frames that are to be paused, and of those in front of the pause.
+    /// Bytes of the frames that are to be paused, and of those in front of the pause.
     len: u32,
     reverse_len: u32,
     cell: u32,
-    /// How long before the pause is wanted the frame in front of it begins, in picoseconds.
+    /// Time in picoseconds from the start of the frame in front of the pause to the time that the
+    /// pause is due.
     begun_ps: u64,
 }
 
-/// Octets on the line before a frame's first: it has arrived with its last, before the gap.
+/// Bytes on the line before a frame's first: a frame has arrived with its last, before the gap.
 const PREAMBLE: u64 = 8;
-/// Octets of a pause.
+/// Bytes of a pause.
 const PAUSE: u64 = 64;
 
 impl Arrival {
     /// 100 Gb/s, 100 m of 5 ns, 100GBASE-R at both ends, 614.4 ns to obey, frames of 2,000 octets:
-    /// the case that 802.1Q Annex N puts at 42,096 octets.
+    /// the case for which 802.1Q Annex N gives 42,096 octets.
     const ANNEX_N: Self = Self {
         gbps: 100,
         delay_ps: 500_000 + 711_680,
@@ -56,12 +57,12 @@ impl Arrival {
         BitsPerSec::gbps(self.gbps)
     }
 
-    /// What octets on the line take.
+    /// Time of bytes on the line.
     fn time(&self, octets: u64) -> u64 {
         self.rate().time_for(Bytes(octets)).as_picos()
     }
 
-    /// What a frame of `len` octets takes, gap and preamble included.
+    /// Time of a frame of `len` bytes, gap and preamble included.
     fn line_time(&self, len: u32) -> u64 {
         self.time(u64::from(len) + 20)
     }
@@ -70,9 +71,9 @@ impl Arrival {
         self.len.div_ceil(self.cell)
     }
 
-    /// Counted by hand: the frames that arrive behind the one that sends XOFF. Frame `j` begins
-    /// `j` frame times after that one, which has been under way for its own octets and the delay;
-    /// it begins if that is before the host obeys.
+    /// Counted by hand: frames that arrive after the one that triggers XOFF. Frame `j` begins `j`
+    /// frame times after that one, which has been under way for its own bytes and the delay; it
+    /// begins if that is before the host obeys.
     fn frames(&self) -> u64 {
         let waits = self.line_time(self.reverse_len) - self.begun_ps;
         let pause = waits + self.time(PREAMBLE + PAUSE) + self.delay_ps + self.response_ps;
@@ -80,7 +81,7 @@ impl Arrival {
         (pause + ahead).div_ceil(self.line_time(self.len)) - 1
     }
 
-    /// The cells that take them, and the frame that sends XOFF if it no longer fits below the
+    /// Cells of these frames, and of the frame that triggers XOFF if it no longer fits below the
     /// limit; a frame of one cell always does.
     fn headroom(&self) -> u32 {
         (self.frames() as u32 + u32::from(self.cells() > 1)) * self.cells()
@@ -97,8 +98,8 @@ impl Arrival {
         let crossing = forward.start.as_picos() as u64
             + u64::from(Self::BELOW - u32::from(self.cells() == 1)) * self.line_time(self.len)
             + way(self.len);
-        // Reverse frames follow each other without a gap; one of them begins at the switch just
-        // then. The first begins as early as that allows.
+        // Reverse frames follow each other without a gap; one of them begins at the switch at that
+        // moment. The first begins as early as that allows.
         let begins = crossing - self.begun_ps - way(self.reverse_len);
         let start = begins % self.line_time(self.reverse_len);
         let reverse = Flow {
@@ -114,7 +115,7 @@ impl Arrival {
             Host { blocks: true, ..host.clone() },
             Host { flow: Some(reverse), ..host },
         ];
-        // One cell less than a frame more would need.
+        // One cell less than another frame would need.
         let limit = Self::BELOW * self.cells() + self.cells() - 1;
         let kind = GroupKind::Lossless {
             headroom: Cells(headroom),
@@ -128,7 +129,7 @@ impl Arrival {
         Net { line, pause: None, cell: self.cell, total, group, hosts, trunk: None }
     }
 
-    /// The headroom that was used, and the frames that were lost.
+    /// Headroom that was used, and frames that were lost.
     fn run(&self, headroom: u32) -> (u32, u64) {
         let net = self.net(headroom);
         let all = u64::from(Self::BELOW + 10) + self.frames();
@@ -141,7 +142,7 @@ impl Arrival {
         (used, network.witness_mut().drops)
     }
 
-    /// As much as was counted is used and enough, and one cell less is not.
+    /// Asserts that the count by hand is used and sufficient, and that one cell less is not.
     fn check(&self) {
         let headroom = self.headroom();
         let (used, drops) = self.run(headroom);
@@ -155,8 +156,8 @@ impl Arrival {
 fn the_worst_arrival_fills_the_headroom_and_a_cell_less_loses() {
     let annex = Arrival::ANNEX_N;
     annex.check();
-    // Frames of the longest length that waste nothing: what is reckoned is in bits, what comes is
-    // in whole frames, of which there is no room for one more.
+    // Frames of the longest length that waste nothing: the calculation is in bits, arrivals are
+    // whole frames, of which there is no room for one more.
     let exact = Arrival { cell: 1, ..annex };
     let (reckoned, least) = (reckoned(&exact), exact.headroom());
     assert!(least <= reckoned && reckoned < least + exact.len, "{least} of {reckoned}");
@@ -164,13 +165,13 @@ fn the_worst_arrival_fills_the_headroom_and_a_cell_less_loses() {
     assert_eq!(exact.run(reckoned), (least, 0));
 }
 
-/// The headroom that the standard's own assumptions ask for.
+/// Headroom under the standard's assumptions.
 fn reckoned(of: &Arrival) -> u32 {
     let inputs = DelayInputs::standard(Interface::plain(Phy::of_rate(of.rate())));
     required(&inputs, &SoftwareTerms::default(), of.cell).cells.0
 }
 
-/// It is reckoned for frames of any length up to the longest.
+/// It is calculated for frames of any length up to the longest.
 #[test]
 fn frames_that_waste_their_cells_have_room_too() {
     for cell in [64, 80, 208, 254] {
@@ -211,7 +212,7 @@ fn other_links_keep_to_what_was_counted() {
 }
 
 proptest! {
-    // What failed is printed whole; there is no seed to keep.
+    // A failing case is printed whole; there is no seed to keep.
     #![proptest_config(ProptestConfig {
         cases: 32,
         failure_persistence: None,

@@ -1,11 +1,11 @@
-//! The lab files, each of which carries what is expected of it and where that comes from.
+//! The lab files, each with its expected values and their source.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use sluice::lab::{self, Check, CheckKind, CheckOutcome, Options, World};
 
-/// All of them, so that none is lost without notice.
+/// All of them, so that a missing one is noticed.
 const LABS: [&str; 11] = [
     "crossing-16",
     "crossing-4",
@@ -24,7 +24,7 @@ fn directory() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("configs/labs/oracles")
 }
 
-/// A check, whether it is of a number, and what came of it.
+/// A check, true if it is of a number, and its result.
 struct Found {
     name: String,
     number: bool,
@@ -32,7 +32,7 @@ struct Found {
     detail: String,
 }
 
-/// Runs a lab, in whose text `from` is replaced by `to`.
+/// Runs a lab, with `from` in its text replaced by `to`.
 fn run(name: &str, from: &str, to: &str) -> Vec<Found> {
     let text = fs::read_to_string(directory().join(name).with_extension("yaml")).unwrap();
     assert!(text.contains(from), "{name} has no `{from}`");
@@ -70,7 +70,7 @@ fn every_lab_meets_its_numbers() {
     }
 }
 
-/// What is expected is not so wide that it would be met by anything.
+/// The ranges of expected values are not so wide that other inputs would meet them.
 #[test]
 fn no_lab_meets_its_numbers_with_other_inputs() {
     for (name, from, to) in [

@@ -1,5 +1,5 @@
-//! Small networks, built from the inputs that the numbers from outside come with: hosts at one or
-//! two switches that have one lossless priority.
+//! Small networks, built from the inputs of the published numbers: hosts at one or two switches
+//! that have one lossless priority.
 
 use sluice::buffer::{BufferPlan, GroupKind, GroupPlan, GroupUsage, SharedLimit};
 use sluice::host::{FlowId, FlowPlan, Headers, PauseAsk, PausePlan, Rate, StationPlan, Udp};
@@ -21,10 +21,10 @@ use sluice::wire::ip::Ecn;
 
 use crate::seen::Seen;
 
-/// The lossless priority: what frames without IP have here.
+/// The lossless priority: that of frames without IP here.
 pub const LOSSLESS: Priority = Priority::ALL[3];
 
-/// A line whose frames take nothing but their own octets, as in simulators.
+/// A line without overhead per frame, as in simulators.
 pub const BARE: LinePlan = LinePlan { overhead: 0, step: Duration::from_picos(1) };
 
 /// A network. Host `n` is at end `b` of link `n`; behind those is the trunk, if there is one.
@@ -32,51 +32,50 @@ pub const BARE: LinePlan = LinePlan { overhead: 0, step: Duration::from_picos(1)
 pub struct Net {
     /// All lines are equal.
     pub line: LinePlan,
-    /// Octets of a pause on the line, if not its own.
+    /// Bytes of a pause on the line, if not the standard's.
     pub pause: Option<u32>,
-    /// Octets of a cell.
+    /// Bytes of a cell.
     pub cell: u32,
-    /// The buffer of each switch.
+    /// Buffer of each switch.
     pub total: Cells,
-    /// The group of the lossless priority at every port; the others are lossy and reserve nothing.
+    /// Group of the lossless priority at every port; the others are lossy and reserve nothing.
     pub group: GroupPlan,
-    /// The hosts.
     pub hosts: Vec<Host>,
-    /// The link between switches 0 and 1.
+    /// Link between switches 0 and 1.
     pub trunk: Option<(BitsPerSec, Duration)>,
 }
 
 /// A host and its link.
 #[derive(Clone, Debug)]
 pub struct Host {
-    /// The switch it is at.
+    /// Index of its switch.
     pub switch: usize,
-    /// The rate of its link.
+    /// Rate of its link.
     pub rate: BitsPerSec,
-    /// What a bit takes, one way.
+    /// One-way delay of a bit.
     pub delay: Duration,
-    /// What the host takes to obey a pause.
+    /// Response time of the host to a pause.
     pub response: Duration,
-    /// Whether it obeys pauses.
+    /// True if it obeys pauses.
     pub obeys: bool,
-    /// Whether it pauses the lossless priority all the time, from the start.
+    /// True if it pauses the lossless priority all the time, from the start.
     pub blocks: bool,
-    /// What it sends.
+    /// Traffic that it sends.
     pub flow: Option<Flow>,
 }
 
-/// Equal frames, as many as the line takes.
+/// Equal frames at line rate.
 #[derive(Clone, Copy, Debug)]
 pub struct Flow {
-    /// The host they go to.
+    /// Destination host.
     pub to: usize,
-    /// Whether they have the lossless priority, or else priority 0.
+    /// True for the lossless priority, else priority 0.
     pub lossless: bool,
-    /// Octets of each.
+    /// Bytes of each.
     pub len: u32,
-    /// How many, if there is an end.
+    /// Number of frames, if limited.
     pub frames: Option<u64>,
-    /// When the first starts.
+    /// Start of the first.
     pub start: Instant,
 }
 
@@ -87,7 +86,7 @@ impl Host {
         Self { switch: 0, rate, delay, response, obeys: true, blocks: false, flow: None }
     }
 
-    /// With a lossless flow of `len` octets a frame to host `to`, from the start.
+    /// Adds a lossless flow of frames of `len` bytes to host `to`, from the start.
     pub fn sends(self, to: usize, len: u32, frames: Option<u64>) -> Self {
         let flow = Flow { to, lossless: true, len, frames, start: Instant::ZERO };
         Self { flow: Some(flow), ..self }
@@ -99,13 +98,13 @@ impl Net {
         1 + usize::from(self.trunk.is_some())
     }
 
-    /// The links at the ports of a switch, in the order of the ports.
+    /// Links at the ports of a switch, in the order of the ports.
     fn links_of(&self, switch: usize) -> Vec<usize> {
         let hosts = (0..self.hosts.len()).filter(|n| self.hosts[*n].switch == switch);
         hosts.chain(self.trunk.map(|_| self.hosts.len())).collect()
     }
 
-    /// The port of a switch at which the way to a host begins.
+    /// Port of a switch towards a host.
     fn towards(&self, switch: usize, host: usize) -> PortId {
         let link = if self.hosts[host].switch == switch { host } else { self.hosts.len() };
         let port = self.links_of(switch).iter().position(|l| *l == link).unwrap();
@@ -141,7 +140,7 @@ impl Net {
             pfc: PfcPlan {
                 mode: FlowControl::Pfc { send: only, obey: only },
                 quanta: Quanta::MAX,
-                // Late, so that pauses without quanta, as simulators have them, can be counted.
+                // Late, so that pauses without quanta, as in simulators, can be counted.
                 refresh: Quanta::MAX.at(rate).div(4).saturating_mul(3),
             },
             watchdog: [None; PRIORITIES],
@@ -212,7 +211,7 @@ impl Net {
         node
     }
 
-    /// What the virtual world is told: switches first, then hosts.
+    /// Plan of the virtual world: switches first, then hosts.
     pub fn plan(&self) -> NetworkPlan {
         let switches = self.switches();
         let links = (0..self.hosts.len() + switches - 1).map(|l| {
@@ -250,7 +249,7 @@ impl Net {
         network
     }
 
-    /// What the lossless group of the port towards a host holds and held.
+    /// Usage and peak of the lossless group of the port towards a host.
     pub fn usage(&self, network: &mut Network<Seen>, host: usize) -> GroupUsage {
         let switch = self.hosts[host].switch;
         let node = network.nodes_mut().get_mut(NodeId(switch as u32));
@@ -258,7 +257,7 @@ impl Net {
         node.ledger().usage(self.towards(switch, host), PriorityGroup::ALL[LOSSLESS.index()])
     }
 
-    /// Octets that a host received of each flow that goes to it, in the order of their senders.
+    /// Bytes that a host received of each flow to it, in the order of their senders.
     pub fn received(&self, network: &mut Network<Seen>, host: usize) -> Vec<u64> {
         let now = network.now();
         let node = network.nodes_mut().get_mut(NodeId((self.switches() + host) as u32));

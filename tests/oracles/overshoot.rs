@@ -1,4 +1,4 @@
-//! How far a queue goes over its limit while the pause is on its way and nothing leaves.
+//! Overshoot of a queue over its limit while the pause is on its way and nothing leaves.
 
 use sluice::buffer::{GroupKind, GroupPlan, SharedLimit};
 use sluice::time::Duration;
@@ -6,7 +6,7 @@ use sluice::units::{BitsPerSec, Bytes, Cells};
 
 use crate::net::{BARE, Host, Net};
 
-/// Hosts that send at one that takes nothing, through a switch with a fixed limit.
+/// Hosts that send to a blocked one, through a switch with a fixed limit.
 #[derive(Clone, Copy, Debug)]
 struct Overshoot {
     senders: usize,
@@ -17,7 +17,7 @@ struct Overshoot {
 }
 
 impl Overshoot {
-    /// The peak of each sender's group, and whether anything was lost.
+    /// Peak of each sender's group, and the number of lost frames.
     fn run(&self) -> (Vec<u64>, u64) {
         let rate = BitsPerSec::gbps(self.gbps);
         let delay = Duration::from_nanos(self.delay_ns);
@@ -42,13 +42,13 @@ impl Overshoot {
         (peaks, network.witness_mut().drops)
     }
 
-    /// What the line brings while a bit goes there and back.
+    /// Bytes on the line during the round trip of a bit.
     fn bytes_both_ways(&self) -> u64 {
         BitsPerSec::gbps(self.gbps).bytes_in(Duration::from_nanos(2 * self.delay_ns)).0
     }
 
-    /// Counted by hand: the frame that steps over the limit, and those whose start comes before
-    /// the pause has been there for 64 octets and the delay.
+    /// Counted by hand: the frame that exceeds the limit, and those that start before the pause of
+    /// 64 bytes has arrived.
     fn peak(&self) -> u64 {
         let (len, octet_fs) = (u64::from(self.len), 8_000_000 / self.gbps);
         let over = u64::from(self.limit) / len + 1;

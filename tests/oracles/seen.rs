@@ -1,4 +1,4 @@
-//! A witness who counts on the lines of a small network.
+//! Observer that counts on the lines of a small network.
 
 use sluice::frame::Frame;
 use sluice::sim::{Direction, NodeId, Note, VirtualFrame, Witness};
@@ -8,21 +8,21 @@ use sluice::wire::pfc;
 
 use crate::net::LOSSLESS;
 
-/// What was seen on the lines and of the switches.
+/// Observations on the lines and of the switches.
 #[derive(Debug, Default)]
 pub struct Seen {
-    /// The links at the ports of each switch.
+    /// Links at the ports of each switch.
     links: Vec<Vec<usize>>,
     hosts: usize,
     /// Data frames that arrived, by direction.
     arrived: Vec<u64>,
-    /// When the first group went to XOFF.
+    /// Time of the first group's XOFF.
     pub first_xoff: Option<Instant>,
-    /// By link: data frames that had arrived by its port when that first went to XOFF.
+    /// By link: data frames that had arrived by its port at its first XOFF.
     pub frames_at_xoff: Vec<(usize, u64)>,
-    /// By link: data frames that had arrived by its port when the first of them was dropped.
+    /// By link: data frames that had arrived by its port at its first drop.
     pub frames_at_drop: Vec<(usize, u64)>,
-    /// When the first pause had arrived at a host.
+    /// Time at which the first pause had arrived at a host.
     pub first_pause: Option<Instant>,
     /// Pauses that arrived at hosts, without those that end one.
     pub pauses: u64,
@@ -31,7 +31,7 @@ pub struct Seen {
 }
 
 impl Seen {
-    /// Nothing seen yet, of switches with these links at their ports, the first `hosts` of which
+    /// Empty observations of switches with these links at their ports, the first `hosts` of which
     /// have a host at end `b`.
     pub fn new(links: Vec<Vec<usize>>, hosts: usize) -> Self {
         let highest = links.iter().flatten().max().map_or(0, |l| l + 1);

@@ -1,4 +1,4 @@
-//! Pauses alone share a link by ports and not by flows: the parking lot.
+//! With pauses alone a link is shared by ports and not by flows: the parking lot.
 
 use sluice::buffer::{Alpha, GroupKind, GroupPlan, SharedLimit};
 use sluice::schedule::LinePlan;
@@ -16,7 +16,7 @@ struct ParkingLot {
     delay_ns: u64,
     len: u32,
     line: LinePlan,
-    /// Octets of headroom besides three times what the line brings while a bit goes one way.
+    /// Bytes of headroom besides three times the bytes on the line in one one-way delay.
     spare: u32,
 }
 
@@ -42,7 +42,7 @@ impl ParkingLot {
         Net { line: self.line, pause: None, cell: 1, total, group, hosts, trunk }
     }
 
-    /// Gb/s of payload (48 octets of a frame are headers there) of each sender, between two times.
+    /// Gb/s of payload (48 bytes of a frame are headers there) of each sender, between two times.
     fn payload_gbps(&self, from: Duration, to: Duration) -> Vec<f64> {
         let net = self.net();
         let mut network = net.run_for(from);
@@ -57,8 +57,8 @@ impl ParkingLot {
         before.iter().zip(&after).map(rate).collect()
     }
 
-    /// The closed form: every port of the last switch gets the same, and what the first switch
-    /// gets is shared by its hosts.
+    /// Closed form: every port of the last switch gets the same, and the share of the first switch
+    /// is divided among its hosts.
     fn expected(&self) -> Vec<f64> {
         let port = self.gbps as f64 * f64::from(self.len - 48)
             / f64::from(self.len + self.line.overhead)
@@ -75,7 +75,7 @@ impl ParkingLot {
     }
 }
 
-/// The lab file has it in whole nanoseconds, as it was measured; exact time is 0.3 % slower.
+/// The lab file uses whole nanoseconds, as the measurement did; exact time is 0.3 % slower.
 #[test]
 fn the_measured_parking_lot_is_shared_three_to_one() {
     let (from, to) = (Duration::from_millis(1), Duration::from_millis(3));

@@ -1,4 +1,4 @@
-//! The engine behind the OTG server as tests speak to it: in OTG's JSON, on ports in memory.
+//! Calls of the engine behind the OTG server by tests: in OTG's JSON, on ports in memory.
 
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
@@ -9,7 +9,7 @@ use sluice::dpdk::{EalOptions, Memory};
 use sluice::otg::engine::{Engine, JsonText, Refusal};
 use sluice::tester::engine::{TesterEngine, TesterOptions};
 
-/// The engine of this process, for one test at a time: DPDK starts once.
+/// Engine of this process, for one test at a time: DPDK starts once.
 pub fn engine() -> MutexGuard<'static, TesterEngine> {
     static ENGINE: OnceLock<Mutex<TesterEngine>> = OnceLock::new();
     let engine = ENGINE.get_or_init(|| {
@@ -78,7 +78,7 @@ pub fn transmit(engine: &TesterEngine, state: &str, names: &[&str]) {
     engine.control_state(&what).unwrap();
 }
 
-/// An answer to a request for metrics.
+/// Answer to a request for metrics.
 pub fn metrics(engine: &TesterEngine, request: &Value) -> Result<Value, Refusal> {
     engine.metrics(request).map(|JsonText(text)| serde_json::from_slice(&text).expect("JSON"))
 }

@@ -1,4 +1,4 @@
-//! An engine that runs nothing: it remembers what it was asked and answers what tests expect.
+//! An engine that runs nothing: it records the calls and returns the answers that tests expect.
 
 use std::sync::Mutex;
 
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use sluice::otg::engine::{CaptureFile, Engine, JsonText, Refusal, Warnings};
 use sluice::otg::model;
 
-/// The length of every capture: above what one message of a stream carries.
+/// Length of every capture: more than one message of a stream holds.
 pub const CAPTURE: usize = 3_000_000;
 
 #[derive(Default)]
@@ -16,7 +16,7 @@ pub struct Rehearsal {
 }
 
 impl Rehearsal {
-    /// What was asked since it was last looked at.
+    /// Calls since the last read.
     pub fn asked(&self) -> Vec<(&'static str, Value)> {
         std::mem::take(&mut self.asked.lock().unwrap())
     }
@@ -81,7 +81,7 @@ impl Engine for Rehearsal {
     fn metrics(&self, request: &Value) -> Result<JsonText, Refusal> {
         let read: model::metrics::MetricsRequest = model::parse(request)?;
         self.note("metrics", &serde_json::to_value(&read).unwrap())?;
-        // Priorities are not OTG's.
+        // Priorities are not part of OTG.
         Ok(JsonText::of(&match read {
             model::metrics::MetricsRequest::Flow(_) => json!({
                 "choice": "flow_metrics",

@@ -1,4 +1,4 @@
-//! gRPC as no well-behaved client speaks it.
+//! Malformed gRPC requests.
 
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::Bytes;
@@ -8,7 +8,7 @@ use hyper_util::rt::{TokioExecutor, TokioIo};
 
 use super::{assert_alive, start};
 
-/// Posts a body to a method and gives the trailers, or the head where there is nothing else.
+/// Posts a body to a method and returns the trailers, or the head if there are none.
 fn post(addr: std::net::SocketAddr, path: &str, body: Vec<u8>) -> HeaderMap {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
@@ -27,7 +27,7 @@ fn post(addr: std::net::SocketAddr, path: &str, body: Vec<u8>) -> HeaderMap {
     })
 }
 
-/// A message in gRPC's frame: whether it is compressed, its length, itself.
+/// A message in gRPC's frame: compression flag, length, message.
 fn framed(flag: u8, told: u32, message: &[u8]) -> Vec<u8> {
     [&[flag], &told.to_be_bytes()[..], message].concat()
 }
@@ -42,16 +42,16 @@ fn what_is_no_message_is_refused_with_a_status() {
         // Unknown method, unknown service.
         ("/otg.Openapi/Reboot", framed(0, 0, &[]), "12", "no%20method%20Reboot"),
         ("/otg.Closedapi/SetConfig", framed(0, 0, &[]), "12", "no%20method"),
-        // Broken off in the frame's head, in the message; no message at all.
+        // Truncated in the frame's head, in the message; no message at all.
         (set, vec![0, 0], "13", ""),
         (set, framed(0, 100, &[1, 2]), "13", ""),
         (set, Vec::new(), "13", ""),
-        // Compressed without a word, longer than may be, no message, without its field.
+        // Compressed without a header, longer than allowed, not a message, without its field.
         (set, framed(1, 2, &[1, 2]), "13", ""),
         (set, framed(0, u32::MAX, &[1, 2]), "11", ""),
         (set, framed(0, 2, &[0xff, 0xff]), "3", "is%20no%20SetConfigRequest"),
         (set, framed(0, 0, &[]), "3", "is%20missing"),
-        // Something known without a type is seen; a number that nobody knows is refused.
+        // A known field without a type is read; an unknown enum number is refused.
         (set, framed(0, 7, &lags), "0", ""),
         (set, framed(0, 4, &[0x0a, 2, 0x98, 6]), "3", "is%20no%20SetConfigRequest"),
         (set, framed(0, 5, &[0x0a, 3, 0x98, 6, 1]), "3", "field%2099%20of%20Config"),

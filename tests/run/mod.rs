@@ -1,4 +1,4 @@
-//! What the tests of the program share: a folder of their own, pcap files, and a running switch.
+//! Shared by the tests of the program: a temporary folder, pcap files, and a running switch.
 
 #![allow(dead_code)]
 
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-/// The program under test. Other files start it by [`sluice`] or [`PROGRAM`]: `house` sees to it.
+/// Program under test. Other files start it by [`sluice`] or [`PROGRAM`], which `house` checks.
 const SLUICE: &str = env!("CARGO_BIN_EXE_sluice");
 
 /// Arguments of another program (`nice`, a shell) that make it become the program under test, which
@@ -23,13 +23,13 @@ pub fn sluice() -> Command {
     guarded(SLUICE)
 }
 
-/// Makes the program known by another path.
+/// Links the program to another path.
 pub fn link_to_sluice(path: &Path) {
     std::os::unix::fs::symlink(SLUICE, path).unwrap();
 }
 
-/// Lets the programs that this thread starts from now on run ahead of what else the machine does, where
-/// that is allowed: for tests of the real time that these programs measure.
+/// Runs the programs that this thread starts from now on with a higher priority, if that is
+/// allowed: for tests of the real time that these programs measure.
 pub fn run_ahead() {
     let thread = fs::read_link("/proc/thread-self").unwrap();
     let mut renice = Command::new("renice");
@@ -37,14 +37,14 @@ pub fn run_ahead() {
     let _ = renice.stdout(Stdio::null()).stderr(Stdio::null()).status();
 }
 
-/// True for the exit status of a switch that has not failed. One that received nothing judges no more
-/// than the gaps between its polls, and on a busy machine not even these.
+/// True for the exit status of a switch that has not failed. One that received nothing judges only
+/// the gaps between its polls, and on a busy machine not even these.
 pub fn has_not_failed(status: Option<i32>) -> bool {
     matches!(status, Some(0 | 4))
 }
 
-/// The output of a command that measures in real time. A run that a busy machine disturbed says so
-/// by exit status 4, and is repeated a few times; whatever else it says is final.
+/// Output of a command that measures in real time. A run that a busy machine disturbed ends with
+/// exit status 4, and is repeated a few times; any other result is final.
 pub fn conclusive(mut run: impl FnMut() -> Output) -> Output {
     for _ in 0..9 {
         let output = run();
@@ -56,7 +56,7 @@ pub fn conclusive(mut run: impl FnMut() -> Output) -> Output {
     run()
 }
 
-/// A folder that goes away with the test.
+/// A folder that is removed with the test.
 pub struct Dir(pub PathBuf);
 
 impl Dir {
@@ -96,7 +96,7 @@ impl Switch {
         Self::start_with(dir, name, file, args, &[])
     }
 
-    /// The same with these variables in its environment.
+    /// Starts a switch with these variables in its environment.
     pub fn start_with(
         dir: &Dir,
         name: &str,
@@ -108,7 +108,7 @@ impl Switch {
         let mut switch = Self { child: None, dir: dir.0.clone(), name: name.into() };
         let child = command(&dir.0, "switch")
             .arg(path)
-            // The machine of a test does other things, too.
+            // The machine of a test also does other work.
             .args(["--no-huge", "--ignore-late-polls", "--format", "json", "--idle", "yield"])
             .arg("--control")
             .arg(switch.socket())
@@ -159,27 +159,27 @@ impl Switch {
         ctl.arg("--control").arg(self.socket()).args(args).output().unwrap()
     }
 
-    /// `sluice ctl` that has to succeed.
+    /// `sluice ctl` that must succeed.
     pub fn obey(&self, args: &[&str]) {
         let output = self.ctl(args);
         assert!(output.status.success(), "{args:?}: {}", text(&output.stderr));
     }
 
-    /// `sluice ctl` that has to be refused as bad input; returns why.
+    /// `sluice ctl` that must be refused as bad input; returns the reason.
     pub fn refuse(&self, args: &[&str]) -> String {
         let output = self.ctl(args);
         assert_eq!(output.status.code(), Some(2), "{args:?}");
         text(&output.stderr)
     }
 
-    /// The summary until now.
+    /// Current summary.
     pub fn show(&self) -> Value {
         let output = self.ctl(&["--format", "json", "show"]);
         assert!(output.status.success(), "{}", text(&output.stderr));
         serde_json::from_slice(&output.stdout).unwrap()
     }
 
-    /// Waits until the summary is as wanted.
+    /// Waits until the summary satisfies `wanted`.
     pub fn wait(&self, what: &str, wanted: impl Fn(&Value) -> bool) -> Value {
         let start = Instant::now();
         loop {
@@ -197,7 +197,7 @@ impl Switch {
         assert!(Command::new("kill").args([signal, &pid]).status().unwrap().success());
     }
 
-    /// Waits for the end: the exit status and what was printed.
+    /// Waits for the end; returns the exit status and the output.
     pub fn end(mut self) -> (Option<i32>, String) {
         let mut child = self.child.take().unwrap();
         let start = Instant::now();
@@ -237,7 +237,7 @@ impl Drop for Switch {
 }
 
 /// A command that is killed when the thread that starts it ends, and so with its test, however that
-/// ends: no guard runs in a test that is killed.
+/// ends: a test that is killed drops no guard.
 pub fn guarded(program: &str) -> Command {
     let mut command = Command::new("setpriv");
     command.args(GUARD).arg(program);
@@ -254,7 +254,7 @@ pub fn command(dir: &Path, what: &str) -> Command {
     command
 }
 
-/// Runs `sluice switch` on a file for a moment: exit status and standard error.
+/// Runs `sluice switch` on a file for a moment; returns the exit status and standard error.
 pub fn run(dir: &Dir, file: &str, args: &[&str]) -> (Option<i32>, String) {
     let path = dir.write("switch.yaml", file);
     let output = command(&dir.0, "switch")
@@ -271,7 +271,8 @@ pub fn text(octets: &[u8]) -> String {
     String::from_utf8_lossy(octets).into_owned()
 }
 
-/// A frame without FCS: to, from, a C-tag with this priority and VLAN 1, a number, zeroes.
+/// A frame without FCS: destination, source, a C-tag with this priority and VLAN 1, a number,
+/// zeroes.
 pub fn frame(dst: [u8; 6], src: [u8; 6], priority: u8, number: u32, len: usize) -> Vec<u8> {
     let mut f = [&dst[..], &src, &[0x81, 0, priority << 5, 1, 0x88, 0xb5]].concat();
     f.extend_from_slice(&number.to_be_bytes());

@@ -1,13 +1,13 @@
-//! The project's own Rust files, for the tests that hold the source to its rules.
+//! The project's Rust files, for the tests that check rules of the source.
 
 use std::fs;
 use std::path::Path;
 
 /// One source file.
 pub struct Source {
-    /// Relative to the package, with `/` between its parts: `src/wire/pfc.rs`.
+    /// Relative to the package, with `/` as separator: `src/wire/pfc.rs`.
     pub path: String,
-    /// The whole file.
+    /// Text of the whole file.
     pub text: String,
 }
 
@@ -26,7 +26,7 @@ fn collect(root: &Path, folder: &Path, files: &mut Vec<Source>) {
     for entry in fs::read_dir(folder).unwrap_or_else(|e| panic!("{}: {e}", folder.display())) {
         let path = entry.unwrap().path();
         if path.is_dir() {
-            // What cargo generated is not the project's own.
+            // Excludes files that cargo generated.
             if !path.ends_with("target") {
                 collect(root, &path, files);
             }

@@ -1,6 +1,6 @@
-//! Just enough of Rust's lexical grammar to read paths: identifiers, `::` and single characters of
-//! punctuation, each with its line. Comments, literals and lifetimes are left out, so that prose
-//! about a module is no use of it.
+//! The part of Rust's lexical grammar that is needed to read paths: identifiers, `::` and single
+//! characters of punctuation, each with its line. Comments, literals and lifetimes are left out, so
+//! that text about a module does not count as a use of it.
 
 /// An identifier, a number, `::` or one character of punctuation.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -63,7 +63,7 @@ fn block_comment(chars: &[char], from: usize) -> usize {
     chars.len()
 }
 
-/// The end of what opens with the quotation mark at `from`, in which `\` escapes.
+/// End of the literal that begins with the quotation mark at `from`, in which `\` escapes.
 fn string(chars: &[char], from: usize) -> usize {
     let mut at = from + 1;
     while at < chars.len() && chars[at] != chars[from] {
@@ -89,7 +89,7 @@ fn quote(chars: &[char], from: usize) -> usize {
     }
 }
 
-/// An identifier or number, or the raw string that its letters introduce.
+/// An identifier or number, or a raw string with its prefix.
 fn word(chars: &[char], from: usize, line: usize, found: &mut Vec<Token>) -> usize {
     let end = until(chars, from, |c| !c.is_alphanumeric() && c != '_');
     let text: String = chars[from..end].iter().collect();

@@ -1,4 +1,4 @@
-//! A station alone on its link, in virtual time: what it sends when, and pauses for it.
+//! A station alone on its link, in virtual time: its frames with their times, and pauses for it.
 
 use sluice::frame::Frame;
 use sluice::host::probe::{Arrival, Probe};
@@ -9,14 +9,14 @@ use sluice::wire::{mac_control, pfc, vlan};
 
 use crate::common::{MemFrame, MemPort};
 
-/// The address at the far end.
+/// Address of the far end.
 pub const PEER: Mac = Mac([2, 0, 0, 0, 0, 2]);
 
 pub fn priority(n: u8) -> Priority {
     Priority::new(n).unwrap()
 }
 
-/// A station, the far end of its link, and what came out of it when.
+/// A station, the far end of its link, and the frames it sent with their times.
 pub struct Bench {
     pub host: Station<MemPort>,
     pub far: MemPort,
@@ -31,7 +31,7 @@ impl Bench {
         Self { host, far, now: Instant::ZERO, sent: vec![] }
     }
 
-    /// Polls until nothing moves, and says when to come back.
+    /// Polls until nothing moves, and returns the time of the next poll.
     pub fn settle(&mut self) -> Instant {
         loop {
             let next = self.host.poll(self.now);
@@ -66,7 +66,7 @@ impl Bench {
         self.far.give(MemFrame::new(&octets));
     }
 
-    /// When frames of flow `id` left.
+    /// Times at which frames of flow `id` left.
     pub fn times(&self, id: u32) -> Vec<Instant> {
         let of = |f: &MemFrame| probe(f).is_some_and(|p| p.flow == FlowId(id));
         self.sent.iter().filter(|(_, f)| of(f)).map(|(t, _)| *t).collect()

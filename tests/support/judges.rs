@@ -1,20 +1,20 @@
 //! Running scapy and tshark on frames.
 //!
-//! Where a judge is not installed a test says so and passes, except in CI (`CI=true`), where a
-//! missing judge fails it.
+//! If a judge is not installed a test reports that and passes, except in CI (`CI=true`), where a
+//! missing judge is a failure.
 
 use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-/// Says that a judge is missing, and fails where one must be there.
+/// Reports that a judge is missing, and fails where one is required.
 pub fn missing(judge: &str) {
     let ci = std::env::var("CI").is_ok_and(|v| v == "true");
     assert!(!ci, "{judge} is not installed, and CI needs it");
     eprintln!("skipped: {judge} is not installed (on Debian: apt install python3-scapy tshark)");
 }
 
-/// A Python that has scapy: Debian's own before whatever the path finds first.
+/// A Python that has scapy: Debian's before the first one in the path.
 pub fn python() -> Option<&'static str> {
     ["/usr/bin/python3", "python3"].into_iter().find(|python| {
         let mut probe = Command::new(python);
@@ -23,7 +23,7 @@ pub fn python() -> Option<&'static str> {
     })
 }
 
-/// Runs the scapy judge on `input` and gives its lines.
+/// Runs the scapy judge on `input` and returns its lines.
 pub fn scapy(python: &str, script: &str, args: &[&str], input: &str) -> Vec<String> {
     let script = format!("{}/tests/judges/{script}", env!("CARGO_MANIFEST_DIR"));
     let mut child = Command::new(python)
@@ -35,7 +35,7 @@ pub fn scapy(python: &str, script: &str, args: &[&str], input: &str) -> Vec<Stri
         .expect("python starts");
     let mut stdin = child.stdin.take().expect("a pipe");
     let input = input.to_owned();
-    // A writer of its own, since the judge answers while it still reads.
+    // A separate writer, since the judge answers while it still reads.
     let writer = std::thread::spawn(move || stdin.write_all(input.as_bytes()));
     let output = child.wait_with_output().expect("the judge ends");
     assert!(output.status.success(), "the scapy judge failed: see its message above");
@@ -69,7 +69,7 @@ pub fn pcap<'a>(frames: impl Iterator<Item = &'a [u8]>) -> Vec<u8> {
     out
 }
 
-/// Runs tshark, with every checksum checked, on `frames` and gives its lines.
+/// Runs tshark, with every checksum checked, on `frames` and returns its lines.
 pub fn tshark(
     name: &str,
     frames: &[(&'static str, Vec<u8>)],
@@ -83,7 +83,7 @@ pub fn tshark(
         .args(["-o", "ip.check_checksum:TRUE"])
         .args(["-o", "udp.check_checksum:TRUE"])
         .args(["-o", "tcp.check_checksum:TRUE"])
-        // RoCEv2 goes without a UDP checksum over IPv6 too.
+        // RoCEv2 has no UDP checksum over IPv6 either.
         .args(["-o", "udp.ignore_ipv6_zero_checksum:TRUE"])
         .args(args)
         .output()
@@ -94,8 +94,8 @@ pub fn tshark(
     Some(String::from_utf8(output.stdout).expect("text").lines().map(str::to_owned).collect())
 }
 
-/// The frames that tshark finds fault with: malformed, a wrong checksum, or an expert note, warning
-/// or error.
+/// Frames in which tshark finds a fault: malformed, a wrong checksum, or an expert note, warning or
+/// error.
 pub fn faulted(name: &str, frames: &[(&'static str, Vec<u8>)]) -> Option<Vec<String>> {
     let filter = "_ws.malformed || _ws.expert.severity >= 0x400000 || ip.checksum.status == 0 \
                   || udp.checksum.status == 0 || tcp.checksum.status == 0 \

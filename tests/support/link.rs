@@ -34,7 +34,7 @@ pub fn at(us: u64) -> Instant {
     Instant::ZERO + Duration::from_micros(us)
 }
 
-/// A flow from station A to station B, of frames with 1000 octets of payload.
+/// A flow from station A to station B, of frames with 1000 bytes of payload.
 pub fn flow(id: u32, kind: Transport) -> TransportPlan {
     let mut plan = TransportPlan {
         id: FlowId(id),
@@ -75,7 +75,7 @@ pub fn reversed(mut plan: TransportPlan) -> TransportPlan {
     plan
 }
 
-/// How long a frame of `size` octets takes on the link.
+/// Time of a frame of `size` bytes on the link.
 pub fn on_line(size: u32) -> Duration {
     Line::new(LINK, LinePlan::ETHERNET).time_for(size)
 }
@@ -89,7 +89,7 @@ pub fn station(n: usize, senders: &[TransportPlan], receivers: &[TransportPlan])
     }
 }
 
-/// What happens to a frame on its way: whether it goes on.
+/// Fate of a frame on its way: false if it is lost.
 pub type Fate = Box<dyn FnMut(usize, &mut MemFrame) -> bool>;
 
 /// Two stations on one link.
@@ -97,9 +97,9 @@ pub struct World {
     pub hosts: [Station<MemPort>; 2],
     pub far: [MemPort; 2],
     pub now: Instant,
-    /// When a frame arrives, in which order it left, where, and where in `sent` it is.
+    /// Time of arrival, order of sending, destination, and index in `sent`.
     wire: BinaryHeap<Reverse<(Instant, usize, usize)>>,
-    /// What left when, and from where.
+    /// Sent frames with their times and senders.
     pub sent: Vec<(Instant, usize, MemFrame)>,
     pub fate: Fate,
     deadlines: [Instant; 2],
@@ -182,7 +182,7 @@ impl World {
         [A, B].map(|n| self.hosts[n].snapshot(self.now))
     }
 
-    /// What left `n` with this RoCEv2 opcode.
+    /// Frames that left `n` with this RoCEv2 opcode.
     pub fn with_opcode(&self, n: usize, opcode: Opcode) -> Vec<(Instant, Vec<u8>)> {
         let of = |f: &MemFrame| bth(f.head()).is_some_and(|b| b.opcode == opcode);
         let found = self.sent.iter().filter(|(_, from, f)| *from == n && of(f));

@@ -1,4 +1,4 @@
-//! Messages of switches about flows of a station, as octets of frames.
+//! Messages of switches about flows of a station, as bytes of frames.
 
 use std::net::IpAddr;
 
@@ -10,7 +10,7 @@ use sluice::wire::ip::{Ecn, Protocol};
 use sluice::wire::sfcm::{self, Form, Locator, PORT_DEFAULT, Sfcm};
 use sluice::wire::{EtherType, datagram};
 
-/// Where the frames come from.
+/// Source address of the frames.
 const SWITCH: Mac = Mac([2, 0, 0, 0, 0, 2]);
 
 /// A UDP flow of the station.
@@ -32,7 +32,7 @@ pub fn frame(dst: Mac, tags: &[u16], ethertype: EtherType, packet: &[u8]) -> Vec
     octets
 }
 
-/// A source flow control message: who it comes from, and what it says.
+/// A source flow control message: its sender and its content.
 #[derive(Clone, Copy)]
 pub struct Message<'a> {
     pub from: IpAddr,
@@ -44,7 +44,7 @@ pub struct Message<'a> {
 }
 
 impl<'a> Message<'a> {
-    /// A message as the source document has it: from the flow's destination to its source.
+    /// A message as in the source document: from the flow's destination to its source.
     pub fn about(flow: FiveTuple, priority: u8, pause: Duration) -> Self {
         Self {
             from: flow.dst,

@@ -1,6 +1,6 @@
 //! An overloaded switch of three ports and the hosts around it, in any world: two hosts send twice
-//! what the third takes, obey the switch's PFC, and now and then pause it. Nothing here allocates
-//! or makes a system call after [`Overload::new`], so what is found in [`Overload::step`] is the
+//! the rate of the third, obey the switch's PFC, and sometimes pause it. Nothing here allocates or
+//! makes a system call after [`Overload::new`], so those found in [`Overload::step`] are the
 //! switch's or its ports'.
 
 use sluice::frame::{Burst, Frame};
@@ -24,7 +24,7 @@ const SHARE: usize = 16;
 pub struct Overload<W: World, M> {
     switch: Switch<W>,
     hosts: [Host<W::Port>; 3],
-    /// Makes a frame with these octets, or none when its memory is used up.
+    /// Makes a frame with these bytes, or none if its memory is used up.
     make: M,
     burst: Burst<W::Frame>,
     steps: u32,
@@ -49,9 +49,9 @@ impl<W: World, M: FnMut(&[u8]) -> Option<W::Frame>> Overload<W, M> {
             self.send_data(from);
         }
         match self.steps % 1_024 {
-            // The switch learns where the third host's addresses are.
+            // The switch learns the third host's addresses.
             0 => self.send_answers(),
-            // As long as this, the rings and the buffer fill up and the switch sends XOFF.
+            // During this pause the rings and the buffer fill up and the switch sends XOFF.
             100 => self.send_pause(Quanta::MAX),
             300 => self.send_pause(Quanta(0)),
             500 => self.send_junk(),
@@ -70,8 +70,8 @@ impl<W: World, M: FnMut(&[u8]) -> Option<W::Frame>> Overload<W, M> {
     }
 
     /// A burst to the third host, half of it lossless unless that is paused. One in some hundred
-    /// frames comes from a host that was never seen before, and one, which is lossy, goes to
-    /// everyone: headroom is for what arrives and not for what flooding makes of it.
+    /// frames is from a new host, and one, which is lossy, is broadcast: headroom is for received
+    /// frames and not for their copies by flooding.
     fn send_data(&mut self, from: u8) {
         let lossless = if self.hosts[usize::from(from)].paused { 0 } else { SHARE };
         for n in 0..lossless + SHARE {
@@ -106,7 +106,7 @@ impl<W: World, M: FnMut(&[u8]) -> Option<W::Frame>> Overload<W, M> {
         self.send(2);
     }
 
-    /// Frames that end under a name of their own: a short one, one to a reserved address, a MAC
+    /// Frames that are dropped for separate reasons: a short one, one to a reserved address, a MAC
     /// control frame with an opcode that does not exist, one with a tag of VLAN 4095.
     fn send_junk(&mut self) {
         let good = template(2, 0, 0);
@@ -122,18 +122,18 @@ impl<W: World, M: FnMut(&[u8]) -> Option<W::Frame>> Overload<W, M> {
         self.send(2);
     }
 
-    /// What the switch does not take is lost before it.
+    /// Frames that the switch does not take are lost before it.
     fn send(&mut self, from: usize) {
         self.hosts[from].port.tx_burst(&mut self.burst);
         self.burst.clear();
     }
 
-    /// The counters so far. This allocates.
+    /// Current counters. This allocates.
     pub fn snapshot(&mut self, now: Instant) -> SwitchSnapshot {
         self.switch.snapshot(now)
     }
 
-    /// Checks that everything the load is meant to bring about did happen.
+    /// Checks that the load had all its intended effects.
     pub fn check(&mut self, now: Instant) {
         let snapshot = self.snapshot(now);
         let (balance, drops) = (snapshot.balance(), snapshot.drops());

@@ -1,9 +1,9 @@
-//! Plans of two `SecY`s that understand each other.
+//! Plans of two `SecY`s at one link.
 
 use sluice::secure::*;
 use sluice::units::Mac;
 
-/// The `SecY` at end `own` of a link whose other end is `peer`: pauses are protected and have to be,
+/// The `SecY` at end `own` of a link whose other end is `peer`: pauses are protected and must be,
 /// data too if `data`.
 pub fn secy(own: u8, peer: u8, data: bool) -> SecyPlan {
     let sci = |n| Sci { mac: Mac([2, 0, 0, 0xee, 0, n]), port: 1 };

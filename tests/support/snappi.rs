@@ -1,11 +1,11 @@
-//! Where the tests find snappi, the client of the Open Traffic Generator API.
+//! Path of snappi, the client of the Open Traffic Generator API.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// A Python that has the snappi of `judges/requirements.txt`: that of the environment that
-/// `./dev setup` makes, before whatever the path finds first. Without one the reason is printed and
-/// the test is to pass, except in CI (`CI=true`), where that fails unless setup could not have it.
+/// A Python that has the snappi of `judges/requirements.txt`: that of the environment that `./dev
+/// setup` makes, before the first one in the path. Without one the reason is printed and the test
+/// passes, except in CI (`CI=true`), where it fails unless setup could not install it.
 pub fn python() -> Option<String> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let made = root.join("target/snappi/bin/python").display().to_string();
@@ -29,10 +29,10 @@ pub fn python() -> Option<String> {
     found
 }
 
-/// Runs a script of `judges` and gives what it prints.
+/// Runs a script of `judges` and returns its output.
 ///
 /// # Panics
-/// If it fails; its own message is above.
+/// If it fails; its message is printed above.
 pub fn run(python: &str, script: &str, args: &[&str]) -> String {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/judges").join(script);
     let output = Command::new(python)

@@ -13,10 +13,10 @@ use super::{Rng, frame, tag};
 pub const CONGESTION_KINDS: [&str; 9] =
     ["sfcm4", "sfcm6", "sfcm4-msdu", "sfcm6-msdu", "cim", "cim4", "cim6", "cnm", "cnm-tagged"];
 
-/// The UDP port of the CIMs: peers agree on one, so any will do that is nobody else's.
+/// UDP port of the CIMs: peers agree on one, so any unassigned port is valid.
 pub const CIM_PORT: u16 = 49_999;
 
-/// A whole frame of one of [`CONGESTION_KINDS`], padded to 60 octets, with a tag now and then.
+/// A whole frame of one of [`CONGESTION_KINDS`], padded to 60 bytes, sometimes with a tag.
 pub fn congestion_frame(kind: &str, rng: &mut Rng) -> Vec<u8> {
     let v6 = kind.contains('6');
     let (ethertype, packet) = match kind {
@@ -54,7 +54,7 @@ fn headers(rng: &mut Rng, v6: bool, port: u16) -> datagram::Repr {
     }
 }
 
-/// The congesting frame: of any kind of IP packet that carries data.
+/// The congesting frame: any kind of IP packet that carries data.
 fn congesting(rng: &mut Rng) -> Vec<u8> {
     let data = [
         "ipv4-udp",
@@ -73,7 +73,7 @@ fn priority(rng: &mut Rng) -> Priority {
     Priority::ALL[rng.below(8)]
 }
 
-/// A UDP packet of `flow` behind its EtherType.
+/// A UDP packet of `flow` after its EtherType.
 fn msdu_of(flow: &FiveTuple, rng: &mut Rng) -> Vec<u8> {
     let inner = datagram::Repr {
         src: flow.src,

@@ -1,4 +1,4 @@
-//! Hands any octets to every parser and mutator and checks what must hold of all of them.
+//! Passes arbitrary bytes to every parser and mutator and checks the properties that hold for all.
 //!
 //! The property tests and the fuzz targets both call [`exercise`]; a violated property is a panic.
 
@@ -15,7 +15,7 @@ use sluice::wire::{
     lldp, mac_control, macsec, neighbour, pause, pfc, ptp, roce, sfcm, tcp, udp, vlan,
 };
 
-/// Emits a header and checks that what it parses to is the same header.
+/// Emits a header and checks that it parses to the same header.
 macro_rules! round_trip {
     ($repr:expr, $parse:expr) => {
         if let Ok(repr) = $repr {
@@ -27,12 +27,12 @@ macro_rules! round_trip {
     };
 }
 
-/// Reads `octets` as everything they could be.
+/// Reads `octets` as every format.
 pub fn exercise(octets: &[u8]) {
     layer_2(octets);
     measurements(octets);
-    // Whatever the addresses and EtherType say, the network layer is tried where it would be, and
-    // at the very front so that short inputs reach it too.
+    // For any addresses and EtherType, the network layer is parsed where it would be, and at the
+    // start so that short inputs reach it too.
     for at in [0, 14, 18, 22] {
         if let Some(packet) = octets.get(at..) {
             layer_3(packet);
@@ -65,7 +65,7 @@ fn layer_2(octets: &[u8]) {
     round_trip!(arp::Repr::parse(octets), arp::Repr::parse);
 }
 
-/// The two ways of the headroom measurement, in the plainest dialect and in its opposite.
+/// Both forms of the headroom measurement, in the plainest dialect and in its opposite.
 fn measurements(octets: &[u8]) {
     let other = Dialect {
         kind: KindCodes::Numbers,
@@ -115,8 +115,8 @@ fn layer_3(packet: &[u8]) {
     }
 }
 
-/// Congestion messages behind every EtherType that they have, CIMs in the plainest dialect and in its
-/// opposite.
+/// Congestion messages after every EtherType that they have, CIMs in the plainest dialect and in
+/// its opposite.
 fn congestion(packet: &[u8]) {
     let other = cim::Dialect {
         octet_three: cim::OctetThree::Pdu,
@@ -139,9 +139,9 @@ fn congestion(packet: &[u8]) {
     }
 }
 
-/// Any octets as an SFCM and as a CIM whose checksums are right, which no mutation would guess.
+/// Arbitrary bytes as an SFCM and as a CIM with valid checksums, which no mutation would guess.
 fn sealed(octets: &[u8]) {
-    // Where a simplified flow has its source, and an encapsulated one over IPv4.
+    // Offsets of the source of a simplified flow, and of an encapsulated one over IPv4.
     for at in [10, 24] {
         let Some(address) = octets.get(at..at + 4) else { continue };
         let dst = IpAddr::from([address[0], address[1], address[2], address[3]]);
@@ -155,8 +155,8 @@ fn sealed(octets: &[u8]) {
     }
 }
 
-/// Any octets as a frame that MACsec protects, with the short length that they have and the one that
-/// they say.
+/// Arbitrary bytes as a frame that MACsec protects, with their actual short length and the one in
+/// the SecTAG.
 fn protected(octets: &[u8]) {
     let mut frame = octets.to_vec();
     if frame.len() > macsec::TAG_OFFSET + macsec::TAG_LEN {
@@ -183,7 +183,7 @@ fn protected(octets: &[u8]) {
     }
 }
 
-/// Echoes and neighbour messages, and the answer that a packet is turned into.
+/// Echoes and neighbour messages, and the answer to a packet.
 fn answers(ethertype: EtherType, packet: &[u8], v: &ip::View<'_>) {
     let (src, dst) = (v.src(), v.dst());
     let upper = v.upper().map_or(&[][..], |u| u.payload);
@@ -209,7 +209,7 @@ fn answers(ethertype: EtherType, packet: &[u8], v: &ip::View<'_>) {
     }
 }
 
-/// Changes a packet in place and checks that nothing but the field and its checksum moved.
+/// Changes a packet in place and checks that only the field and its checksum changed.
 fn changes(packet: &[u8]) {
     for ethertype in [EtherType::IPV4, EtherType::IPV6] {
         let mut changed = packet.to_vec();
@@ -245,7 +245,7 @@ fn changes(packet: &[u8]) {
     }
 }
 
-/// LLDP, and what its TLVs hold.
+/// LLDP, and the content of its TLVs.
 fn discovery(frame: &[u8]) {
     round_trip!(lldp::Repr::parse(frame), lldp::Repr::parse);
     let Ok(view) = lldp::View::new(frame) else { return };
@@ -255,7 +255,7 @@ fn discovery(frame: &[u8]) {
     }
 }
 
-/// As [`round_trip`], for what is written without padding and says how long it is.
+/// As [`round_trip`], for formats without padding that have a length.
 macro_rules! round_trip_tlv {
     ($parse:expr, $octets:expr) => {
         if let Ok(repr) = $parse($octets) {
@@ -267,7 +267,7 @@ macro_rules! round_trip_tlv {
     };
 }
 
-/// Any octets as every TLV of 802.1.
+/// Arbitrary bytes as every TLV of 802.1.
 fn dcbx(value: &[u8]) {
     round_trip_tlv!(dcbx::ets::Configuration::parse, value);
     round_trip_tlv!(dcbx::ets::Recommendation::parse, value);
@@ -285,7 +285,7 @@ fn dcbx(value: &[u8]) {
     }
 }
 
-/// The way of the switch's classifier, and tags put on and taken off.
+/// The path of the switch's classifier, and tags added and removed.
 fn classification(frame: &[u8]) {
     let Ok(walk) = vlan::walk(frame) else { return };
     assert!(walk.l3 <= frame.len() && walk.tags <= vlan::MAX_TAGS);

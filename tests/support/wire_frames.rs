@@ -17,7 +17,7 @@ pub mod wire_congestion;
 #[path = "wire_lldp.rs"]
 mod wire_lldp;
 
-/// Splitmix64: all that is asked of it is that a seed names a sequence.
+/// Splitmix64: the only requirement is that a seed identifies a sequence.
 pub struct Rng(pub u64);
 
 impl Rng {
@@ -48,7 +48,7 @@ impl Rng {
         Mac([0x02, a, b, c, d, e])
     }
 
-    /// A port that no dissector takes for a protocol of its own.
+    /// A port that no dissector takes for another protocol.
     fn port(&mut self) -> u16 {
         50_000 + self.below(10_000) as u16
     }
@@ -63,7 +63,7 @@ impl Rng {
     }
 }
 
-/// The formats that [`frame`] makes.
+/// Formats that [`frame`] makes.
 pub const KINDS: [&str; 17] = [
     "pfc",
     "pause",
@@ -84,7 +84,7 @@ pub const KINDS: [&str; 17] = [
     "advertisement",
 ];
 
-/// The formats that stay on their link, which [`link_frame`] makes. They are never tagged.
+/// Formats that stay on their link, which [`link_frame`] makes. They are never tagged.
 pub const LINK_KINDS: [&str; 6] = [
     "headroom-request",
     "headroom-response",
@@ -138,8 +138,8 @@ fn ptp_frame(kind: &str, rng: &mut Rng) -> Vec<u8> {
     out
 }
 
-/// A whole frame of one of [`KINDS`], padded to 60 octets and, where that is allowed, with up to
-/// two VLAN tags.
+/// A whole frame of one of [`KINDS`], padded to 60 bytes and, where that is allowed, with up to two
+/// VLAN tags.
 pub fn frame(kind: &str, rng: &mut Rng) -> Vec<u8> {
     let (ethertype, packet) = match kind {
         "pfc" => return pfc_frame(rng),
@@ -154,7 +154,7 @@ pub fn frame(kind: &str, rng: &mut Rng) -> Vec<u8> {
         }
         "ipv6-udp" => (EtherType::IPV6, ip_packet(rng, true, &[], &[], Protocol::UDP)),
         "ipv6-tcp" => (EtherType::IPV6, ip_packet(rng, true, &[], &[], Protocol::TCP)),
-        // Destination options: one option of padding, four octets of content.
+        // Destination options: one option of padding, four bytes of content.
         "ipv6-extension" => {
             let extension = [Protocol::UDP.0, 0, 1, 4, 0, 0, 0, 0];
             (EtherType::IPV6, ip_packet(rng, true, &[], &extension, Protocol::UDP))
@@ -223,7 +223,7 @@ fn arp_message(rng: &mut Rng) -> Vec<u8> {
     out
 }
 
-/// An IP header with everything random that may be.
+/// An IP header with random values in all free fields.
 fn ip_header(
     rng: &mut Rng,
     v6: bool,
@@ -355,7 +355,7 @@ fn cnp_packet(rng: &mut Rng) -> (EtherType, Vec<u8>) {
     (repr.ethertype(), out)
 }
 
-/// An unreliable SEND of up to 64 octets, padded to a multiple of four.
+/// An unreliable SEND of up to 64 bytes, padded to a multiple of four.
 fn roce_packet(rng: &mut Rng, v6: bool) -> Vec<u8> {
     let payload = rng.below(65);
     let mut payload = rng.octets(payload);

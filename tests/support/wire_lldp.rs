@@ -1,4 +1,4 @@
-//! LLDP frames that say anything a port can say.
+//! LLDP frames with any TLVs of a port.
 
 use sluice::time::Duration;
 use sluice::units::{Mac, PrioritySet};
@@ -62,10 +62,10 @@ fn source_flow(rng: &mut Rng) -> SourceFlowControl {
     SourceFlowControl { point, proxy, by_flow, by_priority, udp_port }
 }
 
-/// How many TLVs [`dcbx`] knows.
+/// Number of TLVs of [`dcbx`].
 const DCBX: usize = 7;
 
-/// The `n`th TLV of 802.1: its subtype and what follows it.
+/// The `n`th TLV of 802.1: its subtype and content.
 fn dcbx(n: usize, rng: &mut Rng) -> (u8, Vec<u8>) {
     let mut out = vec![0xff; 100];
     let (subtype, len) = match n {

@@ -1,4 +1,4 @@
-//! Tests made by hand, as a resolved OTG configuration would have them.
+//! Test plans made by hand, as a resolved OTG configuration would have them.
 #![allow(dead_code, reason = "each test uses some of it")]
 
 use std::thread;
@@ -71,7 +71,7 @@ pub fn udp(id: u32, (tx, rx): (usize, usize), priority: u8, size: u32, rate: Rat
     flow(id, (tx, rx), template, path, size, rate)
 }
 
-/// PFC frames that ask one priority for a pause of so many quanta; 0 resumes.
+/// PFC frames that pause one priority for `quanta`; 0 resumes.
 pub fn pfc(id: u32, (tx, rx): (usize, usize), priority: u8, quanta: u16, rate: Rate) -> FlowPlan {
     let mut headers = vec![0x01, 0x80, 0xc2, 0, 0, 0x01, 2, 0, 0, 0, 0, 9, 0x88, 0x08, 0x01, 0x01];
     headers.extend([0, 1 << priority]);
@@ -121,7 +121,7 @@ fn flow(
     }
 }
 
-/// Lets a flow end after so many frames.
+/// Limits a flow to this number of frames.
 pub fn of_frames(mut flow: FlowPlan, frames: u64) -> FlowPlan {
     let FlowKind::Stream(stream) = &mut flow.kind else { panic!("a stream") };
     stream.limit.frames = Some(frames);
@@ -133,7 +133,7 @@ pub fn all(plan: &TestPlan) -> Vec<FlowId> {
     plan.flows.iter().map(|flow| flow.id).collect()
 }
 
-/// Waits until a report says what is wanted.
+/// Waits until a report satisfies `is`.
 pub fn wait(session: &Session, what: &str, is: impl Fn(&Report) -> bool) -> Report {
     let since = StdInstant::now();
     loop {
@@ -156,7 +156,7 @@ pub fn received(report: &Report) -> Vec<u64> {
     report.flows.iter().map(|flow: &Flow| flow.frames_rx).collect()
 }
 
-/// What is known of a priority at a port.
+/// Counters of a priority at a port.
 pub fn priority<'a>(report: &'a Report, port: &str, priority: usize) -> &'a PriorityReport {
     let port = report.ports.iter().find(|p| p.name == port).expect("a port of the test");
     &port.priorities[priority]

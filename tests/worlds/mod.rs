@@ -12,14 +12,15 @@ use sluice::wire::mac_control;
 
 use sluice::frame::Frame;
 
-/// What became of pauses in one world, in order and without their times.
+/// Pauses in one world, in order and without their times.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Pauses {
     /// By switch, port and group: true for XOFF, false for XON.
     pub crossings: BTreeMap<(NodeId, PortId, u8), Vec<bool>>,
-    /// By direction of a link: what the node at its end is told to pause, as often as it changes.
+    /// By direction of a link: the priorities that the node at its end is told to pause, at each
+    /// change.
     pub told: BTreeMap<Direction, Vec<PrioritySet>>,
-    /// By switch and port: what it may not send there, as often as it changes.
+    /// By switch and port: the priorities that it may not send there, at each change.
     pub obeyed: BTreeMap<(NodeId, PortId), Vec<PrioritySet>>,
 }
 
@@ -103,8 +104,8 @@ pub fn both(eal: &Eal, text: &str) -> Both {
 }
 
 impl Both {
-    /// What must agree however the machine schedules: every check good, every frame of a lossless
-    /// flow delivered, as many in both worlds, and every pause taken back.
+    /// Asserts all results that must agree for any scheduling: every check passes, every frame of a
+    /// lossless flow is delivered, the same number in both worlds, and every pause is ended.
     pub fn agree(&self) {
         for (outcome, pauses) in [&self.exact, &self.real] {
             let world = outcome.world;
