@@ -1,4 +1,4 @@
-//! Octets to cells without a division.
+//! Conversion of bytes to cells without a division.
 
 /// Divides by a cell size that is fixed at start, rounding up: one multiplication per frame.
 ///
@@ -12,10 +12,10 @@ pub(super) struct CellSize {
 }
 
 impl CellSize {
-    /// The largest cell.
+    /// Maximum cell size in bytes.
     pub(super) const MAX_BYTES: u32 = 1 << 16;
 
-    /// A cell of 1 to [`Self::MAX_BYTES`] octets; nothing for any other size.
+    /// Creates a cell size of 1 to [`Self::MAX_BYTES`] bytes; `None` for any other size.
     pub(super) const fn new(bytes: u32) -> Option<Self> {
         if bytes == 0 || bytes > Self::MAX_BYTES {
             return None;
@@ -23,12 +23,12 @@ impl CellSize {
         Some(Self { reciprocal: (1_u64 << 63).div_ceil(bytes as u64), bytes })
     }
 
-    /// The octets of one cell.
+    /// Returns the bytes per cell.
     pub(super) const fn bytes(self) -> u32 {
         self.bytes
     }
 
-    /// The cells that `len` octets take, at least one.
+    /// Returns the cells of a frame of `len` bytes, at least one.
     #[inline]
     pub(super) const fn cells_for(self, len: u32) -> u32 {
         let len = if len == 0 { 1 } else { len };

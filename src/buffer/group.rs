@@ -1,4 +1,4 @@
-//! One priority group: its counters, its limits, and when it turns to XOFF or XON.
+//! One priority group: its counters, its limits, and its XOFF and XON decisions.
 
 use super::{GroupKind, GroupPlan, SharedLimit};
 use crate::units::Cells;
@@ -6,30 +6,30 @@ use crate::units::Cells;
 /// A change of a lossless group's pause state.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Crossing {
-    /// The group went over its limit: pause its senders.
+    /// The group reached its limit: pause its senders.
     Xoff,
-    /// It is far enough below its limit: let them send.
+    /// The group is far enough below its limit: resume its senders.
     Xon,
 }
 
-/// What one group holds.
+/// Occupancy of one group.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct GroupUsage {
-    /// Reserved and shared cells.
+    /// Reserved and shared cells in use.
     pub used: Cells,
     /// The shared part of `used`.
     pub shared: Cells,
-    /// Headroom cells.
+    /// Headroom cells in use.
     pub headroom: Cells,
-    /// The most cells ever held, headroom included.
+    /// Maximum of cells ever in use, headroom included.
     pub peak: Cells,
-    /// The most headroom cells ever held.
+    /// Maximum of headroom cells ever in use.
     pub headroom_peak: Cells,
-    /// Whether its senders are to be paused.
+    /// True if its senders are to be paused.
     pub xoff: bool,
 }
 
-/// One group's counters and limits: one cache line, alone in it.
+/// Counters and limits of one group, aligned to one cache line.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
 pub(super) struct Group {
@@ -49,13 +49,13 @@ pub(super) struct Group {
 
 const _: () = assert!(size_of::<Group>() == 64, "a group must not spill into a second line");
 
-/// A [`SharedLimit`] in a form that is computed without a branch.
+/// A [`SharedLimit`] in a form that is calculated without a branch.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limit {
     /// The static limit, else `u32::MAX`.
     cap: u32,
-    /// All ones where the limit is in terms of what the group could reach (its own part and all
-    /// that is free), 0 where it is in terms of what is free (dynamic).
+    /// All ones if the limit is relative to the maximum that the group could reach (its shared part
+    /// and all free cells), 0 if it is relative to the free cells (dynamic).
     own: u32,
     /// The dynamic exponent, as two shifts.
     up: u8,
@@ -75,7 +75,7 @@ impl Limit {
         }
     }
 
-    /// The limit of a group that has `shared` cells of the pool while `free` are left.
+    /// Returns the limit of a group with `shared` cells of the pool while `free` are free.
     #[inline]
     pub(super) const fn now(self, shared: u32, free: u32) -> u32 {
         let base = (free + (shared & self.own)) as u64;
@@ -113,10 +113,12 @@ impl Group {
         self.used.saturating_sub(self.reserved)
     }
 
-    /// Turns to XOFF or XON if the counters say so; `free` is what the pool has left now.
+    /// Changes to XOFF or XON if the counters require it; `free` is the number of free cells in the
+    /// pool.
     ///
-    /// XOFF also when the shared part is exactly at the limit, before a frame must go to headroom;
-    /// but never inside the reserved part, which belongs to the group however full the pool is.
+    /// XOFF is also sent when the shared part is exactly at the limit, before a frame must go to
+    /// headroom; but never within the reserved part, which belongs to the group even if the pool is
+    /// full.
     #[inline]
     pub(super) const fn turn(&mut self, free: u32) -> Option<Crossing> {
         let shared = self.shared();
@@ -136,9 +138,9 @@ impl Group {
         None
     }
 
-    /// SAI's rule: no headroom in use, and the shared part at or below `xon_th`, or `xon_offset_th`
-    /// below the limit. The threshold is never below 0, so a group without shared cells resumes
-    /// however full the pool is: it may have nothing left to release.
+    /// Applies SAI's rule: no headroom in use, and the shared part at or below `xon_th`, or
+    /// `xon_offset_th` below the limit. The threshold is never below 0, so a group without shared
+    /// cells resumes even if the pool is full: it may have no cells left to release.
     #[inline]
     const fn may_resume(&self, shared: u32, limit: u32) -> bool {
         let below_limit = limit.saturating_sub(self.xon_offset);

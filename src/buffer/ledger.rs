@@ -1,40 +1,39 @@
-//! The ledger itself: per-group counters, limits, and the XOFF and XON crossings.
+//! The ledger: per-group counters, limits, and the XOFF and XON crossings.
 //!
 //! It counts as switch chips (and the published RDMA simulators) do. A group has two counters:
-//! `used` covers its reserved cells first and shared cells above them, `headroom` its private
-//! cells above the limit. Space is given back in the opposite order, headroom first, whichever
-//! frame leaves.
+//! `used` covers its reserved cells first and then shared cells, `headroom` its private cells above
+//! the limit. Cells are released in the opposite order, headroom first, for any frame that leaves.
 //!
-//! One ledger belongs to one worker. It knows the whole plan but charges only the ports of its
-//! worker; what the others' groups use of the shared pool comes in by [`Ledger::set_elsewhere`],
-//! and what the others release of its groups by [`Ledger::credit`]. Port ids must be those of the
-//! plan; any other panics.
+//! One ledger belongs to one worker. It has the whole plan but charges only the ports of its
+//! worker. [`Ledger::set_elsewhere`] sets the shared pool's use by groups of other workers, and
+//! [`Ledger::credit`] returns cells of its groups that others released. Port ids must be those of
+//! the plan; any other panics.
 
 use super::cells::CellSize;
 use super::group::{Crossing, Group, GroupUsage};
 use super::{BufferError, BufferPlan, Charge, GroupKind, GroupPlan, SharedLimit};
 use crate::units::{Cells, PRIORITIES, PortId, PriorityGroup};
 
-/// The most cells a ledger counts. Half of what a `u32` holds, so that the sum of any two of its
+/// Maximum number of cells of a ledger. Half the range of a `u32`, so that the sum of any two
 /// counters fits.
 const MAX_CELLS: u32 = u32::MAX / 2;
 
-/// What became of a frame that asked for buffer space.
+/// Result of admission.
 #[derive(Debug, PartialEq, Eq)]
 #[must_use]
 pub enum Admission {
-    /// It has space.
+    /// The frame has space.
     Admitted {
-        /// The receipt, to be released when the frame has left.
+        /// Receipt, to be released when the frame has left.
         charge: Charge,
-        /// XOFF, if the group is over its limit from now on.
+        /// XOFF, if the group reached its limit.
         crossed: Option<Crossing>,
     },
-    /// It has none and must be dropped.
+    /// The frame has no space and must be dropped.
     Refused(Refusal),
 }
 
-/// Why a frame has no buffer space.
+/// Reason for dropping a frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Refusal {
     /// Its lossy group is at its shared limit, or the pool is empty.
@@ -43,12 +42,12 @@ pub enum Refusal {
     HeadroomFull,
 }
 
-/// See the module's head.
+/// Ledger of a shared buffer; see the module documentation.
 #[derive(Clone, Debug)]
 pub struct Ledger {
     groups: Box<[Group]>,
     cell: CellSize,
-    /// Cells that groups share: all that is not reserved, headroom or slack.
+    /// Shared cells: all that are not reserved, headroom or slack.
     pool: u32,
     /// Shared cells used by the groups of this ledger: the sum of their shared parts.
     shared_used: u32,
@@ -63,10 +62,10 @@ const fn index(port: PortId, group: PriorityGroup) -> usize {
 }
 
 impl Ledger {
-    /// A ledger of an empty buffer.
+    /// Creates the ledger of an empty buffer.
     ///
     /// # Errors
-    /// A plan that promises more than the buffer has, or thresholds that contradict each other.
+    /// If the plan allocates more than the buffer has, or its thresholds contradict each other.
     pub fn new(plan: &BufferPlan) -> Result<Self, BufferError> {
         let cell = CellSize::new(plan.cell_bytes)
             .ok_or(BufferError::CellSize { bytes: plan.cell_bytes })?;
@@ -94,26 +93,26 @@ impl Ledger {
         })
     }
 
-    /// Octets per cell.
+    /// Returns the bytes per cell.
     #[must_use]
     pub const fn cell_bytes(&self) -> u32 {
         self.cell.bytes()
     }
 
-    /// The cells that a frame of `wire_len` octets (FCS included) takes, at least one.
+    /// Returns the cells of a frame of `wire_len` bytes (FCS included), at least one.
     #[inline]
     #[must_use]
     pub const fn cells_for(&self, wire_len: u32) -> Cells {
         Cells(self.cell.cells_for(wire_len))
     }
 
-    /// What nobody uses of the shared pool, as far as this worker knows.
+    /// Returns the free cells of the shared pool, as far as this worker knows.
     #[inline]
     const fn free(&self) -> u32 {
         self.pool.saturating_sub(self.shared_used.saturating_add(self.elsewhere))
     }
 
-    /// Decides whether a frame of `wire_len` octets has space, and charges it if so.
+    /// Admits a frame of `wire_len` bytes if there is space, and charges it.
     ///
     /// The frame takes reserved cells if it fits in them. Else what it needs of the pool must fit
     /// both the group's limit (as it is before the frame is charged) and the pool. Else, in a
@@ -123,8 +122,8 @@ impl Ledger {
         self.charge(port, group, wire_len, true)
     }
 
-    /// As [`Self::admit`], for a further copy of a flooded frame: it never goes to headroom, which
-    /// is reckoned for what the link brings and not for what is made of it here.
+    /// Admits a further copy of a flooded frame. Unlike [`Self::admit`] it never uses headroom,
+    /// which is sized for the data from the link and not for copies.
     pub fn admit_copy(&mut self, port: PortId, group: PriorityGroup, wire_len: u32) -> Admission {
         self.charge(port, group, wire_len, false)
     }
@@ -166,15 +165,15 @@ impl Ledger {
         Admission::Admitted { charge: Charge { cells, port: port.get(), group }, crossed }
     }
 
-    /// Takes back the space of a frame that has left.
+    /// Releases the space of a frame that has left.
     #[inline]
     pub fn release(&mut self, charge: Charge) -> Option<Crossing> {
         let Charge { cells, port, group } = charge;
         self.give_back(usize::from(port) * PRIORITIES + group.index(), cells)
     }
 
-    /// Opens the charge of a frame that has left by this worker but came in by another: the cells
-    /// must reach [`Self::credit`] of the ledger that admitted it.
+    /// Splits up the charge of a frame that was received by another worker and left by this one:
+    /// the cells must be passed to [`Self::credit`] of the ledger that admitted it.
     #[inline]
     #[must_use]
     pub fn part(charge: Charge) -> (PortId, PriorityGroup, Cells) {
@@ -182,7 +181,7 @@ impl Ledger {
         (PortId::new(port).expect("a charge is made with a PortId"), group, Cells(cells))
     }
 
-    /// Takes back cells that other workers released: the sum of any number of charges.
+    /// Releases cells of frames that left by other workers: the sum of any number of charges.
     pub fn credit(&mut self, port: PortId, group: PriorityGroup, cells: Cells) -> Option<Crossing> {
         self.give_back(index(port, group), cells.0)
     }
@@ -207,34 +206,35 @@ impl Ledger {
         self.groups[index].turn(free)
     }
 
-    /// Tells what other workers' groups use of the shared pool. Being late with it by no more than
-    /// the plan's `slack` costs no one their headroom.
+    /// Sets the shared pool's use by other workers' groups. A delay of updates within the plan's
+    /// `slack` never reduces headroom.
     #[inline]
     pub fn set_elsewhere(&mut self, shared: Cells) {
         self.elsewhere = shared.0;
     }
 
-    /// What this worker's own groups use of the shared pool.
+    /// Returns the shared pool's use by this worker's groups.
     #[inline]
     #[must_use]
     pub const fn shared_used(&self) -> Cells {
         Cells(self.shared_used)
     }
 
-    /// The most that this worker's own groups ever used of the shared pool.
+    /// Returns the maximum of shared cells ever in use by this worker's groups.
     #[must_use]
     pub const fn shared_peak(&self) -> Cells {
         Cells(self.shared_peak)
     }
 
-    /// The size of the shared pool.
+    /// Returns the size of the shared pool.
     #[must_use]
     pub const fn shared_pool(&self) -> Cells {
         Cells(self.pool)
     }
 
-    /// What an egress queue under `limit` may hold now. A queue without a limit may hold all there
-    /// is: reserved and headroom cells too, for its frames are in those as well.
+    /// Returns the current limit of an egress queue under `limit`. A queue without a limit may use
+    /// the whole buffer, reserved and headroom cells included, as its frames are stored in those
+    /// too.
     #[inline]
     #[must_use]
     pub const fn queue_limit(&self, limit: SharedLimit) -> Cells {
@@ -245,14 +245,14 @@ impl Ledger {
         }
     }
 
-    /// Whether the senders of a group are to be paused.
+    /// Returns true if the senders of a group are to be paused.
     #[inline]
     #[must_use]
     pub fn is_xoff(&self, port: PortId, group: PriorityGroup) -> bool {
         self.groups[index(port, group)].xoff
     }
 
-    /// What a group holds.
+    /// Returns the occupancy of a group.
     #[must_use]
     pub fn usage(&self, port: PortId, group: PriorityGroup) -> GroupUsage {
         let g = &self.groups[index(port, group)];
@@ -266,7 +266,7 @@ impl Ledger {
         }
     }
 
-    /// Forgets past peaks: they start again from what is held now.
+    /// Resets the peaks to the present occupancy.
     pub fn clear_peaks(&mut self) {
         self.shared_peak = self.shared_used;
         for g in &mut self.groups {
@@ -275,13 +275,14 @@ impl Ledger {
         }
     }
 
-    /// Changes the sizes and thresholds of one group while frames are held, and says whether that
-    /// turned it to XOFF or XON. All workers of a switch must be told of the change, because the
-    /// shared pool takes or gives the difference; tell the owner of the port first, and undo it
-    /// there if another refuses.
+    /// Changes the sizes and thresholds of one group while frames are buffered, and returns a
+    /// resulting XOFF or XON. All workers of a switch must apply the change, because the difference
+    /// is taken from or returned to the shared pool; apply it to the owner of the port first, and
+    /// revert it there if another refuses.
     ///
     /// # Errors
-    /// As [`Self::new`], and when frames now held would not fit: nothing is changed then.
+    /// As [`Self::new`], and if the frames in the buffer would not fit; the state is then
+    /// unchanged.
     pub fn set_group(
         &mut self,
         port: PortId,
@@ -310,7 +311,7 @@ impl Ledger {
         let pool = self.pool_with(i, new)?;
         let shared_used = self.shared_used - old.shared() + new.shared();
         let used = shared_used.saturating_add(self.elsewhere);
-        // A pool may be over-used already, by the lag of what the others tell; but not further.
+        // The pool may be overused already, by delayed updates of the others; but not further.
         let over = self.shared_used.saturating_add(self.elsewhere).saturating_sub(self.pool);
         if used.saturating_sub(pool) > over {
             return Err(BufferError::PoolInUse { used, pool });
@@ -323,14 +324,14 @@ impl Ledger {
         Ok(self.groups[i].turn(free))
     }
 
-    /// The shared pool there would be with group `i` replaced.
+    /// Returns the size of the shared pool with group `i` replaced.
     fn pool_with(&self, i: usize, new: Group) -> Result<u32, BufferError> {
         let mut groups = self.groups.clone();
         groups[i] = new;
         shared_pool(&groups, self.total, self.slack, self.cell)
     }
 
-    /// Panics unless every counter agrees with every other: what must hold between any two calls.
+    /// Checks that all counters are consistent, as must hold between any two calls. Panics if not.
     pub fn check(&self) {
         let sum = |part: fn(&Group) -> u32| self.groups.iter().map(|g| u64::from(part(g))).sum();
         let (shared, held): (u64, u64) = (sum(Group::shared), sum(|g| g.used + g.headroom));
@@ -346,7 +347,7 @@ impl Ledger {
     }
 }
 
-/// Refuses thresholds of one group that contradict each other.
+/// Refuses contradictory thresholds of one group.
 fn check_group(port: PortId, group: PriorityGroup, plan: &GroupPlan) -> Result<(), BufferError> {
     let GroupKind::Lossless { headroom, xon, .. } = plan.kind else { return Ok(()) };
     if headroom.0 == 0 {
@@ -360,7 +361,7 @@ fn check_group(port: PortId, group: PriorityGroup, plan: &GroupPlan) -> Result<(
     }
 }
 
-/// What is left for sharing when every promise is kept.
+/// Returns the cells left for the shared pool.
 fn shared_pool(
     groups: &[Group],
     total: u32,
@@ -378,6 +379,6 @@ fn shared_pool(
         total,
         cell_bytes: cell.bytes(),
     };
-    // What is left is no more than `total`, a `u32`.
+    // The remainder is at most `total`, a `u32`.
     u64::from(total).checked_sub(sum).map(|left| left as u32).ok_or(short)
 }

@@ -1,4 +1,4 @@
-//! The shared-buffer ledger: who may use how much of the memory, and when a sender is paused.
+//! The shared-buffer ledger: allocation of the packet buffer, and pausing of senders.
 //!
 //! [`Ledger`] counts cells, as switch chips do; the memory itself belongs to the world. A frame is
 //! charged to its ingress (port, priority group) by [`Ledger::admit`] and holds a [`Charge`] until
@@ -20,8 +20,8 @@ pub use plan::*;
 
 use crate::units::PriorityGroup;
 
-/// The receipt for a frame's buffer space: neither Clone nor Copy, made by admission alone and
-/// used up by release. The `buffer` module is the only one that can make or open one.
+/// Receipt for a frame's buffer space: neither Clone nor Copy, created by admission alone and
+/// consumed by release. Only the `buffer` module can create or open one.
 #[derive(Debug, PartialEq, Eq)]
 #[must_use = "buffer space that is never released is lost to its group"]
 pub struct Charge {
@@ -31,10 +31,10 @@ pub struct Charge {
 }
 
 impl Charge {
-    /// Adds another receipt of the same group to this one, so that both are released at once.
+    /// Adds another receipt of the same group to this one, so that both are released together.
     ///
     /// # Errors
-    /// The other receipt, when it is for another group.
+    /// The other receipt, if it is for another group.
     #[inline]
     pub(crate) fn join(&mut self, other: Self) -> Result<(), Self> {
         if (self.port, self.group) != (other.port, other.group) {
@@ -44,16 +44,16 @@ impl Charge {
         Ok(())
     }
 
-    /// Takes `cells` out into a receipt of their own, for a part that is released later.
+    /// Splits `cells` off into another receipt, for a part that is released later.
     ///
     /// # Panics
-    /// When there are not as many.
+    /// If there are fewer.
     pub(crate) fn split(&mut self, cells: u32) -> Self {
         self.cells = self.cells.checked_sub(cells).expect("a part is no larger than the whole");
         Self { cells, ..*self }
     }
 
-    /// The ingress group that holds the space.
+    /// Returns the ingress group charged.
     #[inline]
     #[must_use]
     pub const fn group(&self) -> PriorityGroup {

@@ -1,23 +1,23 @@
-//! What the shared-buffer ledger is told: sizes and limits, in cells, names as SAI has them.
+//! Configuration of the shared-buffer ledger: sizes and limits, in cells, with SAI's names.
 
 use crate::units::{Cells, PRIORITIES};
 
 /// The shared buffer of one switch.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct BufferPlan {
-    /// Octets per cell, 1 to 65536. A frame takes whole cells. 1 accounts in octets.
+    /// Bytes per cell, 1 to 65536. A frame uses whole cells. 1 accounts in bytes.
     pub cell_bytes: u32,
-    /// The whole buffer.
+    /// Size of the buffer.
     pub total: Cells,
     /// The priority groups of each port.
     pub groups: Vec<[GroupPlan; PRIORITIES]>,
-    /// Taken off the shared pool at start, so that what one worker does not yet know of the
-    /// others can never eat headroom (see `runtime::exchange`). 0 for one worker.
+    /// Subtracted from the shared pool at start, so that delayed updates between workers never
+    /// reduce headroom (see `runtime::exchange`). 0 for one worker.
     pub slack: Cells,
 }
 
 impl BufferPlan {
-    /// The cells that a frame of `wire_len` octets (FCS included) takes, at least one.
+    /// Returns the cells of a frame of `wire_len` bytes (FCS included), at least one.
     #[must_use]
     pub const fn cells_for(&self, wire_len: u32) -> Cells {
         Cells(if wire_len == 0 { 1 } else { wire_len.div_ceil(self.cell_bytes) })
@@ -29,36 +29,36 @@ impl BufferPlan {
 pub struct GroupPlan {
     /// Guaranteed to this group alone (`SAI_BUFFER_PROFILE_ATTR_RESERVED_BUFFER_SIZE`).
     pub reserved: Cells,
-    /// How much of the shared pool it may use.
+    /// Limit of its use of the shared pool.
     pub limit: SharedLimit,
-    /// What happens above the limit.
+    /// Handling of frames above the limit.
     pub kind: GroupKind,
 }
 
-/// What happens to a frame above the shared limit of its group.
+/// Handling of a frame above the shared limit of its group.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum GroupKind {
-    /// It is dropped.
+    /// The frame is dropped.
     Lossy,
-    /// It goes to headroom, and the sender is paused (XOFF).
+    /// The frame is stored in headroom, and the sender is paused (XOFF).
     Lossless {
         /// Private headroom, `xoff` in SONiC's profiles.
         headroom: Cells,
-        /// XON when shared use is at most this (`xon_th`) ...
+        /// XON if shared use is at most this (`xon_th`) ...
         xon: Cells,
         /// ... or at most this far below the limit (`xon_offset_th`), whichever is higher.
         xon_offset: Cells,
     },
 }
 
-/// How much of the shared pool a group or queue may use.
+/// Limit of the shared pool's use by a group or queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SharedLimit {
     /// A fixed number of cells (`static_th`).
     Static(Cells),
-    /// 2^alpha times what the pool has free (`dynamic_th`).
+    /// 2^alpha times the free cells of the pool (`dynamic_th`).
     Dynamic(Alpha),
-    /// Bound by the pool alone.
+    /// Limited by the pool alone.
     Unlimited,
 }
 
@@ -67,19 +67,19 @@ pub enum SharedLimit {
 pub struct Alpha(i8);
 
 impl Alpha {
-    /// The checked constructor: nothing outside -8 to 8.
+    /// Creates an exponent; `None` outside -8 to 8.
     #[must_use]
     pub const fn new(exponent: i8) -> Option<Self> {
         if exponent >= -8 && exponent <= 8 { Some(Self(exponent)) } else { None }
     }
 
-    /// The exponent.
+    /// Returns the exponent.
     #[must_use]
     pub const fn exponent(self) -> i8 {
         self.0
     }
 
-    /// alpha times `free`, rounded down, or `u32::MAX` cells when that is more.
+    /// Returns alpha times `free`, rounded down, limited to `u32::MAX` cells.
     #[must_use]
     pub const fn of(self, free: Cells) -> Cells {
         let free = free.0 as u64;

@@ -1,4 +1,4 @@
-//! The ledger against numbers from outside, and rules of single calls.
+//! The ledger against published numbers, and rules of single calls.
 
 use super::*;
 use crate::units::{Cells, PRIORITIES, PortId};
@@ -33,7 +33,7 @@ fn lossy(reserved: u32, limit: SharedLimit) -> GroupPlan {
     GroupPlan { reserved: Cells(reserved), limit, kind: GroupKind::Lossy }
 }
 
-/// A switch of `ports` ports that each use `plan` for group 0 and share `pool` cells.
+/// Returns a switch of `ports` ports that each use `plan` for group 0 and share `pool` cells.
 fn switch(cell_bytes: u32, ports: usize, pool: u32, plan: GroupPlan) -> BufferPlan {
     let mut groups = [UNUSED; PRIORITIES];
     groups[0] = plan;
@@ -45,7 +45,7 @@ fn switch(cell_bytes: u32, ports: usize, pool: u32, plan: GroupPlan) -> BufferPl
     BufferPlan { cell_bytes, total, groups: vec![groups; ports], slack: Cells(0) }
 }
 
-/// One cell of group 0: the frame is `len` octets.
+/// Admits a frame of `len` bytes to group 0, which must succeed.
 fn admitted(l: &mut Ledger, p: usize, len: u32) -> (Charge, Option<Crossing>) {
     match l.admit(port(p), G0, len) {
         Admission::Admitted { charge, crossed } => (charge, crossed),
@@ -53,8 +53,8 @@ fn admitted(l: &mut Ledger, p: usize, len: u32) -> (Charge, Option<Crossing>) {
     }
 }
 
-/// Fills all groups in turn, one frame each, until every one is at XOFF: the frames that each
-/// then holds, the crossing frame included.
+/// Fills all groups in turn, one frame each, until every one is at XOFF. Returns the number of
+/// frames of each, the crossing frame included.
 fn fill_equally(l: &mut Ledger, ports: usize, len: u32) -> Vec<u32> {
     let mut frames = vec![0; ports];
     while (0..ports).any(|p| !l.is_xoff(port(p), G0)) {
@@ -69,7 +69,7 @@ fn fill_equally(l: &mut Ledger, ports: usize, len: u32) -> Vec<u32> {
     frames
 }
 
-/// Tomahawk: 208-octet cells, 6 reserved, a pool of 13,071, and 268,736 octets of headroom.
+/// Tomahawk: 208-byte cells, 6 reserved, a pool of 13,071, and 268,736 bytes of headroom.
 #[test]
 fn tomahawk_sends_xoff_where_the_chip_does() {
     for exponent in [-4_i8, -3, -2, -1, 0, 1, 2] {
@@ -78,7 +78,7 @@ fn tomahawk_sends_xoff_where_the_chip_does() {
             let plan = lossless(6, dynamic(exponent), 268_736 / 208, 11, 11);
             let mut l = Ledger::new(&switch(208, n, 13_071, plan)).unwrap();
             assert_eq!(l.shared_pool(), Cells(13_071));
-            // x = alpha * (pool - N * x), as the chip's maker documents its thresholds.
+            // x = alpha * (pool - N * x), as the vendor documents its thresholds.
             let expected = 6 + (alpha * 13_071.0 / (1.0 + alpha * n as f64)) as u32;
             for frames in fill_equally(&mut l, n, 64) {
                 assert!(frames.abs_diff(expected) <= 2, "alpha {alpha} N {n}: {frames} {expected}");
@@ -94,7 +94,7 @@ fn tomahawk_drops_where_the_chip_does() {
         let mut l = Ledger::new(&switch(208, n, 13_071, plan)).unwrap();
         fill_equally(&mut l, n, 64);
         for p in 0..n {
-            let mut frames = 1_u32; // The one that is refused counts.
+            let mut frames = 1_u32; // The refused frame counts.
             while let Admission::Admitted { charge: _, crossed } = l.admit(port(p), G0, 64) {
                 assert_eq!(crossed, None);
                 frames += 1;
@@ -108,7 +108,7 @@ fn tomahawk_drops_where_the_chip_does() {
     }
 }
 
-/// HPCC's switch: octets as cells, 16 MiB, reserve 4096, headroom 18,750 per port, alpha 1/8.
+/// HPCC's switch: cells of one byte, 16 MiB, reserve 4096, headroom 18,750 per port, alpha 1/8.
 #[test]
 fn the_first_crossing_is_where_the_closed_form_says() {
     const BUFFER: u32 = 16 << 20;
@@ -145,7 +145,7 @@ fn xon_comes_where_the_thresholds_say() {
             }
         }
         assert_eq!(l.usage(port(0), G0).shared, Cells(100), "XOFF is sent before headroom");
-        // Headroom has to be given back before anything else.
+        // Headroom has to be released first.
         for _ in 0..10 {
             let (charge, crossed) = admitted(&mut l, 0, 64);
             assert_eq!(crossed, None);
@@ -201,7 +201,7 @@ fn what_others_use_lowers_dynamic_limits() {
     l.set_elsewhere(Cells(40));
     assert_eq!(l.queue_limit(dynamic(1)), Cells(120));
     assert_eq!(fill_equally(&mut l, 1, 64), [30]);
-    // Late news of the others may exceed the pool; nothing is free then.
+    // Delayed updates of the others may exceed the pool; nothing is free then.
     l.set_elsewhere(Cells(u32::MAX));
     assert_eq!(l.queue_limit(dynamic(8)), Cells(0));
     assert_eq!(l.credit(port(0), G0, Cells(29)), None);

@@ -2,7 +2,7 @@
 
 use crate::units::Priority;
 
-/// The link of a node that is the last of its list.
+/// Link of the last node of a list.
 const NIL: u32 = u32::MAX;
 
 /// One queued item.
@@ -14,8 +14,8 @@ struct Node<H> {
     priority: Priority,
 }
 
-/// Memory for queued items. The free list is a stack, so that an uncongested switch keeps using
-/// the same few nodes, which stay in the nearest cache.
+/// Memory for queued items. The free list is a stack, so that an uncongested switch reuses the same
+/// few nodes, which stay in the L1 cache.
 #[derive(Debug)]
 pub struct Arena<H> {
     nodes: Vec<Node<H>>,
@@ -23,16 +23,16 @@ pub struct Arena<H> {
     used: u32,
 }
 
-/// A first-in first-out list of nodes of an arena.
+/// FIFO of nodes of an arena.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Fifo {
     head: u32,
     tail: u32,
     frames: u32,
     bytes: u64,
-    /// Length and priority of the first item, if there is one. Kept here because the node itself
-    /// is out of the caches after a long wait: it is read when the one before leaves, and nobody
-    /// waits for that.
+    /// Length and priority of the first item, if there is one. Stored here because the node itself
+    /// is no longer cached after a long wait: it is read when the previous item leaves, off the
+    /// critical path.
     first: (u32, Priority),
 }
 
@@ -48,13 +48,13 @@ impl Fifo {
         self.bytes
     }
 
-    /// Length and priority of the item that comes next.
+    /// Returns the length and priority of the first item.
     #[inline]
     pub(super) fn peek(&self) -> Option<(u32, Priority)> {
         (self.head != NIL).then_some(self.first)
     }
 
-    /// The item that comes next.
+    /// Returns the first item.
     #[inline]
     pub(super) fn first<'a, H>(&self, arena: &'a Arena<H>) -> Option<&'a H> {
         arena.nodes.get(self.head as usize)?.item.as_ref()
@@ -96,19 +96,19 @@ impl Fifo {
 }
 
 impl<H> Arena<H> {
-    /// An arena with memory for `capacity` items set aside. More make it grow, which allocates.
+    /// Creates an arena with memory for `capacity` items. It grows beyond that, which allocates.
     #[must_use]
     pub fn with_capacity(capacity: usize) -> Self {
         Self { nodes: Vec::with_capacity(capacity), free: NIL, used: 0 }
     }
 
-    /// How many items it holds.
+    /// Returns the number of items.
     #[must_use]
     pub const fn used(&self) -> u32 {
         self.used
     }
 
-    /// All items, in no particular order: to look at when nothing is in a hurry.
+    /// Returns all items in no particular order; slow.
     pub fn items(&self) -> impl Iterator<Item = &H> {
         self.nodes.iter().filter_map(|node| node.item.as_ref())
     }

@@ -1,17 +1,17 @@
-//! The line: how long a frame occupies it.
+//! The line: serialization time of a frame.
 
 use crate::time::Duration;
 use crate::units::{BitsPerSec, Bytes};
 
-/// What a line takes for a frame, and how finely its time is counted.
+/// Overhead of frames on a line, and the resolution of its time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LinePlan {
-    /// Octets that every frame takes besides itself.
+    /// Bytes on the line per frame besides the frame.
     pub overhead: u32,
-    /// The unit of time on this line. One picosecond is exact. With longer steps, which are for
-    /// comparison with simulators that count so, a frame's time is cut down to whole steps; one
-    /// that is a whole number of steps loses one too, because ns-3 cuts a floating-point number
-    /// that lies just below it (1,500 octets at 100 Gb/s are 119 ns there, not 120).
+    /// Time resolution of this line. One picosecond is exact. Longer steps are for comparison with
+    /// simulators: a frame's time is truncated to whole steps, and one that is a whole number of
+    /// steps loses one too, because ns-3 truncates a floating-point number that lies just below it
+    /// (1,500 bytes at 100 Gb/s are 119 ns there, not 120).
     pub step: Duration,
 }
 
@@ -19,7 +19,7 @@ impl LinePlan {
     /// Ethernet: preamble and start delimiter (8) and interpacket gap (12), IEEE 802.3 4.4.2.
     pub const ETHERNET: Self = Self { overhead: 20, step: Duration::from_picos(1) };
 
-    /// The same with `octets` more for every frame.
+    /// Returns the plan with `octets` more bytes per frame.
     #[must_use]
     pub const fn and(self, octets: u32) -> Self {
         Self { overhead: self.overhead + octets, step: self.step }
@@ -32,41 +32,41 @@ impl Default for LinePlan {
     }
 }
 
-/// A line of some rate.
+/// A line with a rate.
 #[derive(Clone, Copy, Debug)]
 pub struct Line {
     plan: LinePlan,
     rate: BitsPerSec,
-    /// Picoseconds per octet where that is a whole number, else 0: a division of 128 bits costs
-    /// as much as half of everything else that happens to a frame.
+    /// Picoseconds per byte if that is an integer, else 0: a 128-bit division takes half as long as
+    /// all other processing of a frame.
     per_octet: u64,
 }
 
-/// Picoseconds that eight bits take at one bit per second.
+/// Picoseconds per byte at one bit per second.
 const PICOS_PER_OCTET_BPS: u64 = 8_000_000_000_000;
 
 impl Line {
-    /// A line of `rate`.
+    /// Creates a line of `rate`.
     #[must_use]
     pub const fn new(rate: BitsPerSec, plan: LinePlan) -> Self {
         let exact = PICOS_PER_OCTET_BPS % rate.get() == 0;
         Self { plan, rate, per_octet: if exact { PICOS_PER_OCTET_BPS / rate.get() } else { 0 } }
     }
 
-    /// Its rate.
+    /// Returns the rate.
     #[must_use]
     pub const fn rate(&self) -> BitsPerSec {
         self.rate
     }
 
-    /// Octets on the line for a frame of `wire_len` octets.
+    /// Returns the bytes on the line for a frame of `wire_len` bytes.
     #[must_use]
     pub const fn octets(&self, wire_len: u32) -> u64 {
         wire_len as u64 + self.plan.overhead as u64
     }
 
-    /// How long a frame of `wire_len` octets (FCS included) occupies the line, overhead included,
-    /// rounded up to the picosecond, or cut to steps as the plan says.
+    /// Returns the time of a frame of `wire_len` bytes (FCS included) on the line, overhead
+    /// included, rounded up to the picosecond, or truncated to steps as configured.
     #[inline]
     #[must_use]
     pub fn time_for(&self, wire_len: u32) -> Duration {
@@ -83,7 +83,7 @@ impl Line {
         }
     }
 
-    /// The line comes up with another rate.
+    /// Sets the line rate.
     pub const fn set_rate(&mut self, rate: BitsPerSec) {
         *self = Self::new(rate, self.plan);
     }
@@ -103,7 +103,7 @@ mod tests {
     #[test]
     fn rates_that_do_not_divide_are_rounded_up() {
         let line = Line::new(BitsPerSec::gbps(3), LinePlan { overhead: 0, ..LinePlan::ETHERNET });
-        // 1 octet: 2666.67 ps.
+        // 1 byte: 2666.67 ps.
         assert_eq!(line.time_for(1), Duration::from_picos(2_667));
         assert_eq!(line.time_for(3), Duration::from_picos(8_000));
     }

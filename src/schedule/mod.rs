@@ -1,8 +1,8 @@
 //! The egress scheduler: eight queues, strict and DWRR, gated by pauses, shaped to the link.
 //!
-//! The queues hold opaque handles and never look into them. All ports of a switch share one
-//! [`Arena`] of queue nodes, so that memory follows the frames that there are and not the product
-//! of ports and classes; with its capacity set aside at start nothing here allocates.
+//! The queues store opaque handles. All ports of a switch share one [`Arena`] of queue nodes, so
+//! that memory is proportional to the number of frames and not to ports times classes; with its
+//! capacity reserved at start nothing here allocates.
 
 mod arena;
 mod line;

@@ -1,27 +1,27 @@
-//! Eight queues of one port and the choice between them (802.1Q 8.6.8): strict classes from the
-//! highest down, then deficit weighted round robin over the rest.
+//! The eight queues of one port and their transmission selection (802.1Q 8.6.8): strict classes
+//! from the highest down, then deficit weighted round robin over the rest.
 //!
-//! A queue stops while the priority of its first frame is paused; the others go on. The caller
-//! sends control frames before it asks here.
+//! A queue stops while the priority of its first frame is paused; the others continue. The caller
+//! sends control frames first.
 
 use super::arena::{Arena, Fifo};
 use super::plan::{ClassPlan, SchedulePlan};
 use crate::units::{PRIORITIES, Priority, PrioritySet, TrafficClass};
 
-/// Octets that the class with the highest weight gets in one round, at least. Small, so that
-/// classes alternate finely; shares are exact whatever it is.
+/// Minimum quantum in bytes of the class with the highest weight. Small, so that classes alternate
+/// finely; shares are exact for any value.
 const ROUND_BYTES: u32 = 2048;
 
-/// An item that was chosen, with what the queue knew of it.
+/// A dequeued item, with its metadata.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Popped<H> {
     /// The item.
     pub item: H,
-    /// Its octets, as given when it was pushed.
+    /// Bytes, as given when it was pushed.
     pub len: u32,
-    /// Its priority, as given when it was pushed.
+    /// Priority, as given when it was pushed.
     pub priority: Priority,
-    /// The queue it was in.
+    /// Traffic class of its queue.
     pub class: TrafficClass,
 }
 
@@ -34,13 +34,13 @@ pub struct Scheduler {
     strict: u8,
     quantum: [u32; PRIORITIES],
     deficit: [u64; PRIORITIES],
-    /// The class whose turn it is, and whether it has had its quantum in this turn.
+    /// Class whose turn it is, and true if it has received its quantum in this turn.
     turn: usize,
     served: bool,
 }
 
 impl Scheduler {
-    /// A scheduler with empty queues.
+    /// Creates a scheduler with empty queues.
     #[must_use]
     pub fn new(plan: &SchedulePlan) -> Self {
         let (strict, quantum) = shares(&plan.classes);
@@ -56,53 +56,53 @@ impl Scheduler {
         }
     }
 
-    /// Chooses between classes in another way from now on. What is queued stays where it is.
+    /// Replaces the transmission selection. Queued items stay in their queues.
     pub fn set_classes(&mut self, classes: &[ClassPlan; PRIORITIES]) {
         (self.strict, self.quantum) = shares(classes);
         self.deficit = [0; PRIORITIES];
         self.served = false;
     }
 
-    /// Whether nothing is queued.
+    /// Returns true if all queues are empty.
     #[inline]
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.backlog == 0
     }
 
-    /// Octets queued in a class.
+    /// Returns the bytes queued in a class.
     #[inline]
     #[must_use]
     pub const fn bytes(&self, class: TrafficClass) -> u64 {
         self.queues[class.index()].bytes()
     }
 
-    /// Frames queued in a class.
+    /// Returns the frames queued in a class.
     #[must_use]
     pub const fn frames(&self, class: TrafficClass) -> u32 {
         self.queues[class.index()].frames()
     }
 
-    /// The most octets a class ever held.
+    /// Returns the maximum of bytes ever queued in a class.
     #[must_use]
     pub const fn peak(&self, class: TrafficClass) -> u64 {
         self.peaks[class.index()]
     }
 
-    /// Forgets the peaks.
+    /// Resets the peaks to the present lengths.
     pub fn clear_peaks(&mut self) {
         for class in TrafficClass::ALL {
             self.peaks[class.index()] = self.bytes(class);
         }
     }
 
-    /// The priority of a class's first frame.
+    /// Returns the priority of a class's first frame.
     #[must_use]
     pub fn head_priority(&self, class: TrafficClass) -> Option<Priority> {
         self.queues[class.index()].peek().map(|(_, priority)| priority)
     }
 
-    /// Adds an item of `len` octets to the end of a class.
+    /// Adds an item of `len` bytes to the end of a class's queue.
     #[inline]
     pub fn push<H>(
         &mut self,
@@ -118,15 +118,15 @@ impl Scheduler {
         self.peaks[i] = self.peaks[i].max(self.queues[i].bytes());
     }
 
-    /// The first item of a class.
+    /// Returns the first item of a class.
     #[inline]
     #[must_use]
     pub fn first<'a, H>(&self, arena: &'a Arena<H>, class: TrafficClass) -> Option<&'a H> {
         self.queues[class.index()].first(arena)
     }
 
-    /// Takes the item that goes next, given which priorities are paused, and which classes (one bit
-    /// each) wait for something else.
+    /// Dequeues the next item, given the paused priorities and a bit mask of the classes that are
+    /// blocked for another reason.
     #[inline]
     pub fn next<H>(
         &mut self,
@@ -149,13 +149,13 @@ impl Scheduler {
         self.take(arena, TrafficClass::ALL[class])
     }
 
-    /// Takes the first item of a class whatever its turn, to empty the queue.
+    /// Dequeues the first item of a class out of turn, to empty the queue.
     pub fn take<H>(&mut self, arena: &mut Arena<H>, class: TrafficClass) -> Option<Popped<H>> {
         let i = class.index();
         let (item, len, priority) = self.queues[i].pop(arena)?;
         if self.queues[i].frames() == 0 {
             self.backlog &= !(1 << i);
-            // A class that has nothing to send saves nothing up (DRR, Shreedhar and Varghese).
+            // An idle class accumulates no deficit (DRR, Shreedhar and Varghese).
             self.deficit[i] = 0;
             if self.turn == i {
                 self.served = false;
@@ -165,7 +165,7 @@ impl Scheduler {
         Some(Popped { item, len, priority, class })
     }
 
-    /// The classes that may send now, one bit each.
+    /// Returns a bit mask of the classes that may send now.
     #[inline]
     fn ready(&self, paused: PrioritySet) -> u8 {
         if paused.is_empty() {
@@ -180,8 +180,8 @@ impl Scheduler {
         ready
     }
 
-    /// The only DWRR class with something to send goes, whatever its deficit: nobody waits for
-    /// it. Its deficit is spent as in its turn, but never owed.
+    /// Selects the only DWRR class with a frame to send, whatever its deficit: no other class
+    /// waits. Its deficit is spent as in its turn, but never falls below zero.
     #[inline]
     fn alone(&mut self, class: usize) -> usize {
         let len = self.queues[class].peek().map_or(0, |(len, _)| len);
@@ -189,8 +189,8 @@ impl Scheduler {
         class
     }
 
-    /// Deficit round robin over the `ready` classes (at least two): a class gets its quantum once
-    /// per turn and sends while its deficit covers the next frame.
+    /// Selects a class by deficit round robin from the `ready` classes (at least two): a class gets
+    /// its quantum once per turn and sends while its deficit covers the next frame.
     fn round_robin(&mut self, ready: u8) -> usize {
         self.skip_idle_rounds(ready);
         loop {
@@ -211,8 +211,8 @@ impl Scheduler {
         }
     }
 
-    /// When no class can send within one more round, all are given the rounds in between at once,
-    /// so that a small weight costs no loop per round.
+    /// If no class can send within one more round, adds the quanta of all rounds in between at
+    /// once, so that a small weight does not cost a loop per round.
     fn skip_idle_rounds(&mut self, ready: u8) {
         let classes = (0..PRIORITIES).filter(|i| ready & (1 << i) != 0);
         let short = |i: usize, s: &Self| {
@@ -228,7 +228,7 @@ impl Scheduler {
     }
 }
 
-/// The strict classes, one bit each, and what each of the others gets in a round.
+/// Returns a bit mask of the strict classes, and the quantum of each of the others.
 fn shares(classes: &[ClassPlan; PRIORITIES]) -> (u8, [u32; PRIORITIES]) {
     let weight = |c: &ClassPlan| match c {
         ClassPlan::Strict => 0,

@@ -1,12 +1,12 @@
-//! The shaper: keeps a port from sending faster than its link.
+//! The shaper: limits a port to the rate of its link.
 
 use super::{Line, LinePlan};
 use crate::time::{Duration, Instant};
 use crate::units::{BitsPerSec, Bytes};
 
-/// Paces frames to a rate, to the picosecond. With no burst allowance a frame may start exactly
-/// when the one before it has left the line; with one, a poll that came late may catch up by at
-/// most that much.
+/// Paces frames to a rate, to the picosecond. Without a burst allowance a frame may start exactly
+/// when the previous one has left the line; with one, a late poll may catch up by at most that
+/// much.
 #[derive(Clone, Debug)]
 pub struct Shaper {
     line: Line,
@@ -16,67 +16,67 @@ pub struct Shaper {
 }
 
 impl Shaper {
-    /// A shaper for a link of `rate` that may catch up by `burst` octets.
+    /// Creates a shaper for a link of `rate` that may catch up by `burst` bytes.
     #[must_use]
     pub const fn new(rate: BitsPerSec, burst: Bytes, line: LinePlan) -> Self {
         let line = Line::new(rate, line);
         Self { line, burst, slack: rate.time_for(burst), free_at: Instant::ZERO }
     }
 
-    /// Whether a frame may start now.
+    /// Returns true if a frame may start now.
     #[inline]
     #[must_use]
     pub fn ready(&self, now: Instant) -> bool {
         self.free_at <= now
     }
 
-    /// When the next frame may start.
+    /// Returns the time at which the next frame may start.
     #[must_use]
     pub const fn free_at(&self) -> Instant {
         self.free_at
     }
 
-    /// When a frame starts on the line that is sent now, if one may start. A poll that came late
-    /// sends frames that start before it, as far back as the burst allows.
+    /// Returns the start time on the line of a frame sent now, if one may start. A late poll sends
+    /// frames that start before it, as far back as the burst allows.
     #[inline]
     #[must_use]
     pub fn start(&self, now: Instant) -> Instant {
         self.free_at.max(now.saturating_sub(self.slack))
     }
 
-    /// The line it keeps to.
+    /// Returns the shaped line.
     #[must_use]
     pub const fn line(&self) -> &Line {
         &self.line
     }
 
-    /// Takes note of a frame of `wire_len` octets (FCS included) that starts now.
+    /// Accounts for a frame of `wire_len` bytes (FCS included) that starts now.
     #[inline]
     pub fn charge(&mut self, now: Instant, wire_len: u32) {
         let earliest = now.saturating_sub(self.slack);
         self.free_at = self.free_at.max(earliest) + self.line.time_for(wire_len);
     }
 
-    /// How many frames of `wire_len` octets may start now, one behind the other, as far as the
-    /// line is concerned.
+    /// Returns the number of frames of `wire_len` bytes that may start now, back to back, as far as
+    /// the line is concerned.
     #[inline]
     #[must_use]
     pub fn room(&self, now: Instant, wire_len: u32) -> u64 {
         if !self.ready(now) {
             return 0;
         }
-        // No time at all per frame would be a line without a rate.
+        // Zero time per frame would be a line without a rate.
         let each = self.line.time_for(wire_len).as_picos().max(1);
         now.since(self.start(now)).as_picos() / each + 1
     }
 
-    /// As [`Self::charge`] for `n` frames of the same length.
+    /// Accounts for `n` frames of the same length, as [`Self::charge`] does.
     #[inline]
     pub fn charge_many(&mut self, now: Instant, wire_len: u32, n: u64) {
         self.free_at = self.start(now) + self.line.time_for(wire_len).saturating_mul(n);
     }
 
-    /// The link has a new rate.
+    /// Sets the link rate.
     pub const fn set_rate(&mut self, rate: BitsPerSec) {
         self.line.set_rate(rate);
         self.slack = rate.time_for(self.burst);
@@ -129,7 +129,7 @@ mod tests {
             shaper.charge(late, 980);
             sent += 1;
         }
-        // Three from the allowance, and the one that may start now.
+        // Three from the allowance, and one at the regular time.
         assert_eq!(sent, 4);
     }
 }

@@ -1,9 +1,9 @@
-//! Senders that obey pauses a while later: what a lossless group is for.
+//! Senders that obey pauses after a delay: the purpose of a lossless group.
 //!
-//! Each sender sends one frame per step while it is not paused, and hears of a pause or its end
-//! `delay` steps after the ledger says so. Headroom is what the arithmetic says: `delay` frames, the
-//! one that sends XOFF and those behind it. The properties are run on the model too, with and without
-//! planted bugs, so that they are known to bite.
+//! Each sender sends one frame per step while it is not paused, and receives a pause or resume
+//! `delay` steps after the ledger's decision. Headroom is calculated: `delay` frames, the one that
+//! triggers XOFF and those behind it. The properties are run on the model too, with and without
+//! planted bugs, to prove that they can fail.
 
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
@@ -15,11 +15,11 @@ use super::model::{Fault, Model, Outcome};
 use super::{G0, lossless, port};
 use crate::units::Cells;
 
-/// What both ledgers can do.
+/// Interface of both ledgers.
 trait Buffer {
     fn admit(&mut self, i: usize, len: u32) -> Outcome;
     fn release(&mut self, i: usize, cells: i64) -> Option<Crossing>;
-    /// Cells held by, and whether the sender should pause, of group 0 of port `i`.
+    /// Returns the occupancy of group 0 of port `i`, and true if its sender should pause.
     fn state(&self, i: usize) -> (i64, bool);
 }
 
@@ -61,16 +61,16 @@ impl Buffer for Model {
 struct Load {
     plan: BufferPlan,
     delay: usize,
-    /// The lengths of frames, taken in turn.
+    /// Frame lengths, used in turn.
     lens: Vec<u32>,
-    /// How many frames leave the switch in each step, taken in turn.
+    /// Number of frames that leave the switch in each step, used in turn.
     leave: Vec<usize>,
 }
 
 #[derive(Default)]
 struct Sender {
     paused: bool,
-    /// When what becomes known: (step, paused).
+    /// Pending pauses and resumes: (step, paused).
     news: VecDeque<(usize, bool)>,
     queue: VecDeque<i64>,
 }
@@ -91,7 +91,7 @@ fn load() -> impl Strategy<Value = Load> {
                 SharedLimit::Static(n) => xon.min(n.0),
                 _ => xon,
             };
-            leave.push(1); // Something leaves now and then, or nothing would be learnt.
+            leave.push(1); // Some frames leave, or the test would be empty.
             let longest = 1_500_u32.div_ceil(cell);
             let headroom = longest * u32::try_from(delay).unwrap();
             let group = lossless(reserved, limit, headroom, xon, offset);
@@ -120,7 +120,7 @@ fn drive(buffer: &mut impl Buffer, load: &Load) -> Result<(), String> {
             hear(s, crossed, step + load.delay);
         }
         for _ in 0..*leave {
-            // The ports take turns; one without frames loses its turn.
+            // The ports take turns; one without frames skips its turn.
             next = (next + 1) % senders.len();
             let s = &mut senders[next];
             if let Some(cells) = s.queue.pop_front() {
@@ -147,7 +147,7 @@ fn hear(s: &mut Sender, crossed: Option<Crossing>, at: usize) {
 }
 
 proptest! {
-    /// With headroom for what is on its way, no frame of a lossless group is ever refused, and
+    /// With headroom for the data in flight, no frame of a lossless group is ever refused, and
     /// every pause ends when the switch has drained.
     #[test]
     fn a_lossless_group_loses_nothing_and_resumes(load in load()) {
@@ -155,8 +155,8 @@ proptest! {
         drive(&mut ledger, &load).map_err(TestCaseError::fail)?;
     }
 
-    /// One cell less than the arithmetic says is too little as soon as frames of the longest
-    /// length come without end.
+    /// One cell less than calculated is too little under a continuous flow of frames of maximum
+    /// length.
     #[test]
     fn the_headroom_arithmetic_is_tight(delay in 1_usize..12, cell in 64_u32..300) {
         let longest = 1_500_u32.div_ceil(cell);
@@ -171,7 +171,7 @@ proptest! {
     }
 }
 
-/// Bugs that lose frames or leave a sender paused are seen by these properties alone.
+/// Bugs that lose frames or leave a sender paused are found by these properties alone.
 #[test]
 fn the_properties_catch_planted_bugs() {
     let sees = |fault| {

@@ -1,6 +1,6 @@
-//! A slow second ledger, written apart from the first: three counters per group where that has
-//! two, every sum added up anew, every limit computed in wide integers. It can be given a fault of
-//! the kinds that were found in well-known simulators, to see that the properties catch it.
+//! A slow second ledger, written independently: three counters per group instead of two, every sum
+//! calculated anew, every limit calculated in wide integers. It can be given a bug of the kinds
+//! found in well-known simulators, to prove that the properties find it.
 
 use super::super::*;
 use crate::units::{Cells, PRIORITIES, PortId, PriorityGroup};
@@ -8,27 +8,27 @@ use crate::units::{Cells, PRIORITIES, PortId, PriorityGroup};
 /// A planted bug.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fault {
-    /// The frame that goes over the limit is still let into the shared pool.
+    /// The frame that exceeds the limit is still admitted to the shared pool.
     HeadroomLate,
-    /// The part that fits goes to the shared pool and the rest to headroom.
+    /// The part that fits is charged to the shared pool and the rest to headroom.
     HeadroomSplit,
-    /// The limit is computed as if the frame were in the pool already.
+    /// The limit is calculated as if the frame were already in the pool.
     LimitAfterCharge,
-    /// Shared cells are given back before headroom.
+    /// Shared cells are released before headroom.
     ReleaseOrder,
-    /// Everything given back counts as shared.
+    /// All released cells count as shared.
     ReserveForgotten,
     /// XOFF is sent above the limit, not at it.
     XoffAbove,
     /// XON is sent while headroom is still in use.
     XonTooEarly,
-    /// XON waits for the limit to be its offset above the shared part, even when that is empty.
+    /// XON waits for the limit to exceed the shared part by its offset, even if that is empty.
     XonNeedsOffset,
-    /// 2^-n is taken for the integer 1 / 2^n.
+    /// 2^-n is calculated as the integer 1 / 2^n.
     AlphaTruncated,
-    /// A frame takes the cells that it fills, not those that it touches.
+    /// A frame uses only the cells that it fills completely.
     CellsRoundedDown,
-    /// What others use of the pool is not counted.
+    /// The pool's use by others is not counted.
     OthersForgotten,
 }
 
@@ -72,7 +72,7 @@ impl Group {
     }
 }
 
-/// What came of a frame: its cells, or why it was refused.
+/// Result for a frame: its cells, or the reason for refusal.
 pub type Outcome = Result<(i64, Option<Crossing>), Refusal>;
 
 #[derive(Clone)]
@@ -184,7 +184,7 @@ impl Model {
         self.turn_if(i, self.groups[i].xoff)
     }
 
-    /// Frames that come can only pause, frames that leave can only resume.
+    /// Arriving frames can only pause, leaving frames can only resume.
     fn turn_if(&mut self, i: usize, may: bool) -> Option<Crossing> {
         if may { self.turn(i) } else { None }
     }
@@ -212,7 +212,7 @@ impl Model {
         Some(if g.xoff { Crossing::Xon } else { Crossing::Xoff })
     }
 
-    /// The new crossing, or nothing when the change must be refused.
+    /// Returns the new crossing, or `None` if the change must be refused.
     pub fn change(&mut self, i: usize, plan: GroupPlan) -> Option<Option<Crossing>> {
         let mut after = self.clone();
         let g = &mut after.groups[i];

@@ -1,4 +1,4 @@
-//! Random sequences: the ledger against the model, and what must hold whatever happens.
+//! Random sequences: the ledger against the model, and invariants.
 
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
@@ -14,7 +14,7 @@ const GROUPS: usize = 2;
 
 #[derive(Clone, Debug)]
 enum Op {
-    /// Frames of one length, one after the other.
+    /// Frames of equal length arrive.
     Admit {
         at: usize,
         len: u32,
@@ -24,13 +24,13 @@ enum Op {
     Release {
         picks: Vec<usize>,
     },
-    /// Frames leave by another worker, which tells the sum per group later.
+    /// Frames leave by another worker, which reports the sum per group later.
     Elsewhere {
         picks: Vec<usize>,
     },
-    /// News of what others use of the pool.
+    /// Update of the pool's use by others.
     Others(u32),
-    /// A group is given other sizes.
+    /// Sizes of a group are changed.
     Change {
         at: usize,
         plan: GroupPlan,
@@ -106,7 +106,7 @@ struct Pair {
     held: Vec<(Charge, usize, i64)>,
 }
 
-/// An error names the first difference.
+/// Returns the first difference as an error.
 fn same<T: PartialEq + core::fmt::Debug>(what: &str, ledger: T, model: T) -> Result<(), String> {
     if ledger == model { Ok(()) } else { Err(format!("{what}: {ledger:?}, the model {model:?}")) }
 }
@@ -195,7 +195,8 @@ impl Pair {
     }
 }
 
-/// Runs a sequence and then lets every frame leave: nothing is held then, and nobody is paused.
+/// Runs a sequence and then lets every frame leave: the buffer is empty then, and no sender is
+/// paused.
 fn run(plan: &BufferPlan, ops: &[Op], fault: Option<Fault>) -> Result<(), String> {
     let ledger = Ledger::new(plan).map_err(|e| e.to_string())?;
     let mut pair = Pair { ledger, model: Model::new(plan, fault), held: Vec::new() };
@@ -222,7 +223,7 @@ proptest! {
     }
 }
 
-/// The property above is worth what it would catch.
+/// The property above finds every planted bug.
 #[test]
 fn every_planted_bug_is_caught() {
     for fault in Fault::ALL {

@@ -81,7 +81,7 @@ fn frames_of_one_class_keep_their_order() {
     }
 }
 
-/// Runs all DWRR classes backlogged until `total` octets have left; returns octets by class.
+/// Runs all DWRR classes backlogged until `total` bytes have left; returns the bytes by class.
 fn shares(weights: [u16; PRIORITIES], lens: [u32; PRIORITIES], total: u64) -> [u64; PRIORITIES] {
     let mut arena = Arena::with_capacity(64);
     let mut s = Scheduler::new(&plan(dwrr(weights)));
@@ -100,8 +100,8 @@ fn shares(weights: [u16; PRIORITIES], lens: [u32; PRIORITIES], total: u64) -> [u
 }
 
 proptest! {
-    /// A backlogged class is never further from its share than one quantum and one frame, which
-    /// is what deficit round robin promises, whatever the weights and frame sizes.
+    /// A backlogged class deviates from its share by at most one quantum and one frame, the bound
+    /// of deficit round robin, for any weights and frame sizes.
     #[test]
     fn shares_are_exact_in_octets(
         weights in prop::array::uniform8(1u16..400),
@@ -119,7 +119,7 @@ proptest! {
         }
     }
 
-    /// Nothing is lost, nothing sent while paused, and a ready class is never left waiting.
+    /// No frame is lost or sent while paused, and a ready class always sends.
     #[test]
     fn work_is_conserved(
         ops in prop::collection::vec((0usize..8, 64u32..1600, any::<u8>(), any::<bool>()), 1..400),
