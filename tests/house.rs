@@ -125,6 +125,29 @@ fn links_of_pages_lead_to_files_and_headings() {
     }
 }
 
+/// Paths of a page that the package does not have.
+fn missing_paths(page: &Page, folders: &[&str]) -> Vec<String> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let named = page.named_paths(folders).into_iter();
+    let missing = named.filter(|(_, path)| !root.join(path).exists());
+    missing.map(|(line, path)| format!("{}:{line}: {path}", page.path)).collect()
+}
+
+#[test]
+fn files_that_pages_name_exist() {
+    let mut missing = missing_paths(
+        &pages::page("ARCHITECTURE.md"),
+        &["src/", "tests/", "docs/", "configs/", "perf/", "dpdk-sys/"],
+    );
+    for page in pages() {
+        missing.extend(missing_paths(&page, &["tests/", "configs/", "perf/", "tools/"]));
+    }
+    assert!(missing.is_empty(), "there is no\n{}", missing.join("\n"));
+    let text = "`src/none.rs`, `src/lib.rs`\n`src/*.rs` `lib.rs`\n";
+    let page = Page { path: "p.md".into(), text: text.into() };
+    assert_eq!(missing_paths(&page, &["src/"]), ["p.md:1: src/none.rs"]);
+}
+
 #[test]
 fn links_that_lead_nowhere_are_found() {
     let text = "# A b\n[good](#a-b) [c](house.rs) [web](https://x.test/y)\n`[code](none)`\n\

@@ -1,6 +1,7 @@
 //! Comparison of a lab's variants by `sluice run`: one table, the same numbers in JSON, one page;
 //! and the labs of `configs/labs/compare`, which complete under every variant.
 
+mod pages;
 mod run;
 
 use std::fs;
@@ -167,7 +168,70 @@ fn all_done(lab: &str) -> Vec<(String, Value)> {
         };
         assert_eq!(told, expected, "{lab} {variant}: {signals}");
     }
+    let page = pages::page("docs/src/compare.md").text;
+    assert_eq!(unlike_the_page(&page, lab, &runs), [] as [String; 0], "docs/src/compare.md");
     runs
+}
+
+/// A figure as the table of the page has it, by the name of its row.
+fn as_published(row: &str, runs: &[(String, Value)], variant: &str) -> String {
+    let figure = |path, unit| number(runs, variant, path) / unit;
+    match row {
+        "p99, us" => {
+            let digits = format!("{:.0}", figure(P99, 1e3));
+            match digits.len() {
+                4.. => format!("{},{}", &digits[..digits.len() - 3], &digits[digits.len() - 3..]),
+                _ => digits,
+            }
+        }
+        "peak buffer, MB" => format!("{:.2}", figure(PEAK, 1e6)),
+        "small messages, p50, us" => format!("{:.1}", figure("fct.p50_ns", 1e3)),
+        "fairness (Jain)" => format!("{:.3}", figure("fairness", 1.0)),
+        _ if row.starts_with("victim, of ") => format!("{:.1}", figure("victim_bps", 1e9)),
+        _ => panic!("a row of the page that no figure is known for: {row}"),
+    }
+}
+
+/// The cells of the page's table of a lab that differ from its runs, in the order of the variants.
+fn unlike_the_page(page: &str, lab: &str, runs: &[(String, Value)]) -> Vec<String> {
+    let first = format!("| `{lab}`: ");
+    let mut rows = page.lines().skip_while(|line| !line.starts_with(&first));
+    let mut own: Vec<&str> = rows.by_ref().take(1).collect();
+    own.extend(rows.take_while(|line| line.starts_with("| | ")));
+    assert!(own.len() >= 2, "{lab} has no rows in the table");
+    let mut unlike = Vec::new();
+    for line in own {
+        let cells: Vec<&str> = line.trim_matches('|').split(" | ").map(str::trim).collect();
+        let (row, cells) = (cells[1], &cells[2..]);
+        assert_eq!(cells.len(), runs.len(), "{line}");
+        for ((variant, _), cell) in runs.iter().zip(cells) {
+            let figure = as_published(row, runs, variant);
+            if figure != *cell {
+                unlike.push(format!("{lab} {variant}: {row}: {cell}, and the run has {figure}"));
+            }
+        }
+    }
+    unlike
+}
+
+#[test]
+fn a_figure_of_the_page_that_no_run_has_is_found() {
+    let run = |p99: f64| {
+        let figures = serde_json::json!({
+            "fct": {"p99_ns": p99}, "buffer_peak_bytes": 1_824_000, "fairness": 0.9996
+        });
+        serde_json::json!({ "figures": figures })
+    };
+    let runs = [("a".to_owned(), run(658_102.0)), ("b".to_owned(), run(2_095_400.0))];
+    let page = |p99: &str| {
+        format!(
+            "| `lab`: x | p99, us | 658 | {p99} |\n| | peak buffer, MB | 1.82 | 1.82 |\n\
+             | | fairness (Jain) | 1.000 | 1.000 |\n| `other`: y | p99, us | 1 |\n"
+        )
+    };
+    assert_eq!(unlike_the_page(&page("2,095"), "lab", &runs), [] as [String; 0]);
+    let unlike = unlike_the_page(&page("2,096"), "lab", &runs);
+    assert_eq!(unlike, ["lab b: p99, us: 2,096, and the run has 2,095"]);
 }
 
 fn number(runs: &[(String, Value)], variant: &str, path: &str) -> f64 {

@@ -117,6 +117,19 @@ impl Page {
         links
     }
 
+    /// Paths in the prose between backticks that begin with one of these folders, with the numbers of
+    /// their lines. Patterns are none.
+    pub fn named_paths(&self, folders: &[&str]) -> Vec<(usize, &str)> {
+        let mut paths = Vec::new();
+        for (number, line) in self.prose() {
+            let spans = line.split('`').skip(1).step_by(2);
+            let plain = spans.filter(|span| !span.contains([' ', '*', '{', '<']));
+            let under = plain.filter(|span| folders.iter().any(|folder| span.starts_with(folder)));
+            paths.extend(under.map(|span| (number, span)));
+        }
+        paths
+    }
+
     /// Path in the package of a link's target that is no address of the web, and its anchor.
     pub fn target(&self, link: &str) -> (String, Option<String>) {
         let (path, anchor) = match link.split_once('#') {
