@@ -15,7 +15,6 @@ pub struct AgentsPlan {
     /// Source address of their frames.
     pub mac: Mac,
     pub rate: BitsPerSec,
-    /// LLDP.
     pub lldp: Option<LldpPlan>,
     /// DCBX, which is carried by LLDP.
     pub dcbx: Option<DcbxPlan>,

@@ -135,7 +135,6 @@ pub struct PortSummary {
     pub drops: BTreeMap<String, u64>,
     /// Losses that its device counted below the switch.
     pub nic: NicSummary,
-    /// Lossless priorities.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lossless_priorities: Vec<u8>,
     /// Number of times that its device lost its link.
@@ -214,7 +213,7 @@ pub struct PrioritySummary {
     pub headroom_peak_bytes: u64,
     /// Bytes in its egress queue.
     pub queue_bytes: u64,
-    /// Peak of that.
+    /// Peak of its egress queue.
     pub queue_peak_bytes: u64,
     /// Frames sent with CE set here.
     pub ecn_marked: u64,

@@ -4,9 +4,9 @@
 //! than a pause lasts. If time continued meanwhile, a host could find its pause expired only
 //! because the switch was not there to renew it, and send into full buffers: a loss that cannot
 //! occur on a real link, where both ends always run. So each thread has its own clock, which is
-//! real time, or a multiple of it, with two exceptions: a gap between two of its polls counts as
-//! one step at most, and it waits while it is ahead of any other by the span of the leash. Excluded
-//! time is reported as stalled, and counts neither as latency nor for throughput.
+//! real time, or real time slowed down, with two exceptions: a gap between two of its polls counts
+//! as one step at most, and it waits while it is ahead of any other by the span of the leash.
+//! Excluded time is reported as stalled, and counts neither as latency nor for throughput.
 
 use crossbeam::utils::CachePadded;
 

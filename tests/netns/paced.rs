@@ -151,7 +151,7 @@ impl Seen1 {
     }
 }
 
-/// Median.
+/// Middle value; the upper one of an even count.
 pub fn median(mut values: Vec<u64>) -> u64 {
     values.sort_unstable();
     values[values.len() / 2]
