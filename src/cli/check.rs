@@ -204,8 +204,8 @@ fn load_all(path: &Path, machine: &Machine) -> Vec<Checked> {
     match lab {
         Some(Ok(lab)) if lab.variants().len() > 0 => {
             let resolve = |variant: &str| lab.resolve(Some(variant), |_| {});
-            let boxed = |(lab, warnings)| (Content::Lab(Box::new(lab)), warnings);
-            lab.variants().map(|v| one(Some(v.to_owned()), resolve(v).map(boxed))).collect()
+            let fits = |resolved| fits(name, resolved, machine);
+            lab.variants().map(|v| one(Some(v.to_owned()), resolve(v).and_then(fits))).collect()
         }
         Some(Err(error)) => vec![one(None, Err(error))],
         Some(Ok(_)) | None => vec![one(None, load(read, machine))],
@@ -220,11 +220,16 @@ fn load(read: Result<(String, Zeroizing<String>), ConfigError>, machine: &Machin
         return Ok((Content::Test(Box::new(test.plan)), warnings));
     }
     if lab::is_lab(&text) {
-        let (lab, warnings) = lab::examine(&name, &text)?;
-        return Ok((Content::Lab(Box::new(lab)), warnings));
+        return fits(&name, lab::examine(&name, &text)?, machine);
     }
     let (switch, warnings) = config::parse(&name, &text, machine)?;
     Ok((Content::Switch(Box::new(switch)), warnings))
+}
+
+/// Refuses a lab for which the machine has too little memory.
+fn fits(name: &str, (lab, warnings): (Resolved, Vec<Warning>), machine: &Machine) -> Loaded {
+    lab::refuse_memory(name, &lab.plan, machine.memory)?;
+    Ok((Content::Lab(Box::new(lab)), warnings))
 }
 
 fn verdict(checked: &Checked) -> Verdict {
@@ -323,6 +328,20 @@ mod tests {
         let group = &all[0]["switch"]["ports"][0]["groups"][3];
         assert_eq!(group["headroom_bytes"], group["headroom_required_bytes"]);
         assert!(group["headroom_bytes"].as_u64().unwrap() > 0);
+    }
+
+    #[test]
+    fn a_lab_that_needs_more_memory_than_there_is_is_refused() {
+        let tree = concat!(env!("CARGO_MANIFEST_DIR"), "/configs/labs/fat-tree.yaml");
+        let on = |memory| {
+            let machine = Machine { memory, ..Machine::any() };
+            load_all(Path::new(tree), &machine).remove(0).loaded.err()
+        };
+        assert_eq!(on(None), None);
+        assert_eq!(on(Some(1 << 30)), None);
+        let refused = on(Some(1 << 20)).expect("it needs more than 1 MiB").to_string();
+        assert!(refused.contains("fat-tree.yaml: topology, nodes, flows: 80 ports"), "{refused}");
+        assert!(refused.contains("more than the 1 MiB that are available here"), "{refused}");
     }
 
     #[test]

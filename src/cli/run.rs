@@ -15,6 +15,7 @@ use super::machine::MachineArgs;
 use super::outputs::{OutputFile, Outputs};
 use super::terminal::{self, say};
 use super::{Format, bad_input, exit, quoted, stop_on_signals};
+use crate::config::Machine;
 use crate::config::quantity::Span;
 use crate::lab::{self, LabFile, LabPlan, Options, Run, World};
 use crate::report::{self, Report};
@@ -157,6 +158,8 @@ fn jobs(args: &RunArgs) -> Result<Vec<Job>> {
     };
     let mut jobs = Vec::new();
     let mut told = BTreeSet::new();
+    // The real world is of rings, whose memory DPDK sets aside.
+    let memory = Machine::this().memory.filter(|_| args.world == World::Virtual);
     for path in &args.files {
         Kind::Lab.expect(path)?;
         let file = LabFile::read(path).map_err(bad_input)?;
@@ -169,7 +172,9 @@ fn jobs(args: &RunArgs) -> Result<Vec<Job>> {
         let alone = alone && (wanted == [None] || !args.variant.is_empty());
         for variant in wanted {
             let (plan, warnings) = file.plan(variant, change).map_err(bad_input)?;
-            let lines = warnings.iter().map(|w| w.line(&path.display().to_string()));
+            let name = path.display().to_string();
+            lab::refuse_memory(&name, &plan, memory).map_err(bad_input)?;
+            let lines = warnings.iter().map(|w| w.line(&name));
             for line in lines.filter(|line| told.insert(line.clone())) {
                 say!("warning: {line}");
             }

@@ -3,6 +3,7 @@
 
 mod ends;
 mod file;
+mod memory;
 mod outcome;
 mod path;
 mod plan;
@@ -19,6 +20,7 @@ mod virtual_run;
 mod world;
 
 pub use file::{LabFile, examine, is_lab, load, load_changed, parse, resolve_raw};
+pub use memory::{memory_needed, refuse_memory};
 pub use outcome::*;
 pub use path::find;
 pub use plan::*;

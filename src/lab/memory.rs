@@ -1,0 +1,104 @@
+//! The memory that the virtual world takes for a lab, calculated from its plan before any is taken.
+//!
+//! The bytes of a port, a host, a switch and a flow were measured (`tests/lab_memory.rs` measures them
+//! again); those of address tables follow from their size. Frames come on top of it as queues fill, as
+//! does what is recorded for plots.
+
+use super::plan::LabPlan;
+use crate::config::memory::Need;
+use crate::config::quantity::octets;
+use crate::config::{ConfigError, Finding};
+use crate::sim::NodeKind;
+
+/// Bytes of a port of a switch: its queues, counters and the line that leaves it.
+const PORT: u64 = 58 << 10;
+/// Bytes of a host with its port.
+const HOST: u64 = 18 << 10;
+/// Bytes of a switch without its ports.
+const SWITCH: u64 = 20 << 10;
+/// Bytes of an address in a table of a switch, which has two slots for each.
+const ADDRESS: u64 = 32;
+/// Bytes of a flow at its sender and its receiver, and in the results.
+const FLOW: u64 = 12 << 10;
+
+/// The fields that decide on the memory.
+const FIELDS: &str = "topology, nodes, flows";
+const REMEDY: &str = "have fewer switches, hosts or flows, or run it where there is more memory";
+
+/// The memory that the parts of a lab need.
+fn needs(plan: &LabPlan) -> [Need; 5] {
+    let (mut ports, mut switches, mut addresses) = (0, 0, 0_u64);
+    for node in &plan.network.nodes {
+        if let NodeKind::Switch(switch) = &node.kind {
+            switches += 1;
+            ports += switch.ports.len() as u64;
+            addresses += switch.bridge.table_size.next_power_of_two() as u64;
+        }
+    }
+    let hosts = plan.network.nodes.len() as u64 - switches;
+    let flows = plan.flows.len() + plan.tester_flows().count();
+    [
+        Need { count: ports, of: "ports of switches", each: PORT },
+        Need { count: switches, of: "switches", each: SWITCH },
+        Need { count: addresses, of: "addresses in tables", each: ADDRESS },
+        Need { count: hosts, of: "hosts", each: HOST },
+        Need { count: flows as u64, of: "flows", each: FLOW },
+    ]
+}
+
+/// The bytes that the virtual world takes for a lab before a frame is sent.
+#[must_use]
+pub fn memory_needed(plan: &LabPlan) -> u64 {
+    needs(plan).into_iter().map(Need::bytes).fold(0, u64::saturating_add)
+}
+
+/// Refuses a lab that needs more than `available` bytes; nothing is refused where that is not known.
+///
+/// # Errors
+/// The fields, the sum and the remedy.
+pub fn refuse_memory(
+    file: &str,
+    plan: &LabPlan,
+    available: Option<u64>,
+) -> Result<(), ConfigError> {
+    let needed = memory_needed(plan);
+    let Some(limit) = available.filter(|limit| needed > *limit) else { return Ok(()) };
+    let used = needs(plan).into_iter().filter(|need| need.count > 0);
+    let terms: Vec<_> =
+        used.map(|Need { count, of, each }| format!("{count} {of} x {each} bytes")).collect();
+    let what = format!(
+        "{} = {}, more than the {} that are available here: {REMEDY}",
+        terms.join(" + "),
+        octets(needed),
+        octets(limit)
+    );
+    Err(ConfigError::one(file, Finding::new(None, FIELDS, &what)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lab::parse;
+
+    const FILE: &str = "name: x\nduration: 1us\ntopology: {leaf_spine: {leaves: 4, spines: 2, \
+                        hosts_per_leaf: 8}}\nflows: [{name: f, pattern: permutation, size: 1000, \
+                        duration: {bytes: 1KB}}]\n";
+
+    #[test]
+    fn a_lab_beyond_the_memory_is_refused_with_the_sum_the_fields_and_the_remedy() {
+        let (plan, _) = parse("x.yaml", FILE).unwrap();
+        let needed = memory_needed(&plan);
+        // 4 leaves with 10 ports and 2 spines with 4.
+        assert!(needed > 48 * PORT + 32 * HOST + 32 * FLOW, "{needed}");
+        assert_eq!(refuse_memory("x.yaml", &plan, Some(needed)), Ok(()));
+        assert_eq!(refuse_memory("x.yaml", &plan, None), Ok(()));
+        let refused = refuse_memory("x.yaml", &plan, Some(needed - 1)).unwrap_err().to_string();
+        for part in [
+            "x.yaml: topology, nodes, flows: 48 ports of switches x 59392 bytes + 6 switches x 20480 bytes + ",
+            " addresses in tables x 32 bytes + 32 hosts x 18432 bytes + 32 flows x 12288 bytes = ",
+            " that are available here: have fewer switches, hosts or flows",
+        ] {
+            assert!(refused.contains(part), "{part}\nis not in\n{refused}");
+        }
+    }
+}
