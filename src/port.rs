@@ -1,4 +1,4 @@
-//! What the data plane knows of a port: bursts in, bursts out, and what it promises.
+//! Ports as the data plane sees them: receive and transmit bursts, and guarantees.
 
 mod secured;
 mod tapped;
@@ -17,29 +17,30 @@ use crate::secure::Secy;
 use crate::time::{Duration, Instant};
 use crate::units::{BitsPerSec, Bytes};
 
-/// What a port can do and what it holds, as found out when it was opened.
+/// Capabilities and limits of a port, determined when it was opened.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PortCaps {
-    /// The rate of the link: negotiated where there is a NIC, else unknown.
+    /// Link rate: negotiated if there is a NIC, else unknown.
     pub link_rate: Option<BitsPerSec>,
-    /// The most octets of data frames (FCS included) that may be waiting in the receive ring when
-    /// the switch looks: they are on this side of the link but not yet in the ledger, so they are
-    /// a term of the headroom.
+    /// Maximum bytes of data frames (FCS included) that may wait in the receive ring before the
+    /// switch polls it: they have crossed the link but are not yet in the ledger, so they are a
+    /// term of the headroom.
     pub rx_backlog_max: Bytes,
-    /// The most octets that leave whatever PFC says once `tx_burst` took them.
+    /// Maximum bytes that leave despite PFC once `tx_burst` took them.
     pub tx_committed_max: Bytes,
 }
 
-/// Where the times of a port's frames come from.
+/// Source of the timestamps of a port's frames.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum StampSource {
-    /// The virtual world: every time is exact.
+    /// Virtual world: every time is exact.
     Exact,
-    /// The device stamps what it receives; what is sent is dated beside the burst call.
+    /// The device timestamps received frames; sent frames are timestamped by software at the burst
+    /// call.
     Nic,
-    /// The processor's counter, read beside the burst calls.
+    /// The processor's counter, read at the burst calls.
     Software,
-    /// The time of the poll.
+    /// Time of the poll.
     Poll,
 }
 
@@ -54,87 +55,88 @@ impl fmt::Display for StampSource {
     }
 }
 
-/// What the times of a port's frames are worth.
+/// Accuracy of the timestamps of a port's frames.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Stamps {
-    /// Where they come from.
+    /// Source of the timestamps.
     pub source: StampSource,
-    /// The smallest step between two of them.
+    /// Resolution.
     pub resolution: Duration,
-    /// How far the difference of two of them may be off besides, either way.
+    /// Maximum further error of the difference of two timestamps, in either direction.
     pub uncertainty: Duration,
-    /// Whether a frame, once handed over, takes its time on a line of the link's rate: then its last
-    /// bit leaves that much after the time at which it is handed over.
+    /// True if a frame takes its serialization time at the link's rate after it is passed to the
+    /// port: its last bit then leaves that much after the transmit time.
     pub serializes: bool,
 }
 
-/// The shortest frame that Ethernet allows, FCS included (802.3 4A.2.3.2.4).
+/// Minimum Ethernet frame size, FCS included (802.3 4A.2.3.2.4).
 pub const FRAME_MIN: u32 = 64;
 
-/// The longest frame that [`Port::control_frame`] takes, FCS included. MAC control frames are 64
-/// octets (802.3 31.4.1.3); testers send longer ones, too, up to the longest tagged frame (3.2.7).
+/// Maximum size of a frame from [`Port::control_frame`], FCS included. MAC control frames are 64
+/// bytes (802.3 31.4.1.3); testers also send longer ones, up to the maximum tagged frame (3.2.7).
 pub const CONTROL_FRAME_MAX: u32 = 1_522;
 
 /// A full-duplex port. Calls never block and make no system call beyond the driver's own.
 pub trait Port {
-    /// The frames this port carries.
+    /// Frame type of this port.
     type Frame: Frame;
 
-    /// Takes the frames that have arrived, in order, into the empty `out`.
+    /// Receives the frames that have arrived, in order, into the empty `out`.
     fn rx_burst(&mut self, out: &mut Burst<Self::Frame>);
 
-    /// Hands over frames from the front of `out`, in order; what does not fit stays in `out`, in
-    /// order. That is no error: the other side decides how fast it takes.
+    /// Sends frames from the front of `out`, in order; those that do not fit stay in `out`, in
+    /// order. That is not an error: the device may accept fewer.
     fn tx_burst(&mut self, out: &mut Burst<Self::Frame>);
 
-    /// A frame with the given octets from memory that data frames can never use up, for MAC
-    /// control frames. Nothing while all of it is still waiting to be sent: ask again next poll.
+    /// Returns a frame with these bytes from memory that data frames cannot exhaust, for MAC
+    /// control frames. `None` while all of it is waiting to be sent: retry in the next poll.
     fn control_frame(&mut self, octets: &[u8]) -> Option<Self::Frame>;
 
-    /// A frame with the given octets, padded to the shortest that Ethernet allows, for a message that
-    /// is queued as data is. Nothing while there is no memory for data. By default from where control
-    /// frames are, for ports whose memory does not run out.
+    /// Returns a frame with these bytes, padded to the Ethernet minimum, for a message that is
+    /// queued as data. `None` while there is no memory for data. By default from the memory of
+    /// control frames, for ports whose memory is unlimited.
     fn message_frame(&mut self, octets: &[u8]) -> Option<Self::Frame> {
         self.control_frame(octets)
     }
 
-    /// What the port can do.
+    /// Returns the capabilities of the port.
     fn caps(&self) -> &PortCaps;
 
-    /// When a frame that the port received arrived, by the port's own stamp; nothing from ports
-    /// that have none, whose frames came at the latest in the poll that found them.
+    /// Returns the arrival time of a received frame by the port's timestamp; `None` from ports
+    /// without timestamps, whose frames arrived no later than the poll that received them.
     #[inline]
     fn rx_stamp(&self, _frame: &Self::Frame) -> Option<Instant> {
         None
     }
 
-    /// The time now, by the clock of which `now` was read at the start of the poll. `now` itself from
-    /// ports in worlds where time stands still within a poll.
+    /// Returns the time now, by the clock that gave `now` at the start of the poll. `now` itself
+    /// from ports in worlds where time does not advance within a poll.
     #[inline]
     fn clock(&self, now: Instant) -> Instant {
         now
     }
 
-    /// Looks again how the device's clock runs beside ours, where it stamps by one and was not looked at
-    /// for a second: before times are taken that matter. Takes some microseconds then.
+    /// Recalibrates the device's clock against the host's, if the device timestamps by one and the
+    /// last calibration is more than a second ago; to be called before timestamps that matter.
+    /// Takes some microseconds then.
     fn refresh_clock(&mut self) {}
 
-    /// Hands on what the port has taken and could not hand on: receiving does so too. Nothing waits in
-    /// most ports.
+    /// Sends the frames that the port accepted and could not pass on yet; receiving does so too.
+    /// Most ports have none.
     #[inline]
     fn pass_on(&mut self) {}
 
-    /// Its `SecY`, if its frames are protected by MACsec.
+    /// Returns its `SecY`, if its frames are protected by MACsec.
     fn secy(&self) -> Option<&Secy> {
         None
     }
 
-    /// Its `SecY`, to change its associations.
+    /// Returns its `SecY`, for changes of its associations.
     fn secy_mut(&mut self) -> Option<&mut Secy> {
         None
     }
 
-    /// What the times are worth that [`Port::clock`] and [`Port::rx_stamp`] give.
+    /// Returns the accuracy of [`Port::clock`] and [`Port::rx_stamp`].
     fn stamps(&self) -> Stamps {
         Stamps {
             source: StampSource::Poll,
@@ -145,15 +147,15 @@ pub trait Port {
     }
 }
 
-/// A port that new data frames can be made for: what an end station needs and a switch does not.
+/// A port that can allocate data frames: needed by an end station but not by a switch.
 pub trait Source: Port {
-    /// A frame of `wire_len` octets (FCS included) from the memory of data frames, that starts
-    /// with `head` and is zero from there on. Nothing while that memory is used up. `head` is not
+    /// Returns a frame of `wire_len` bytes (FCS included) from the memory of data frames, with
+    /// `head` at its start and zeros after it. `None` while that memory is exhausted. `head` is not
     /// longer than the frame without its FCS.
     fn data_frame(&mut self, head: &[u8], wire_len: u32) -> Option<Self::Frame>;
 
-    /// Up to `n` such frames behind those in `out`, which has room for them; says how many, fewer
-    /// when the memory is used up. Each is changed by `edit`, which gets its first octets: all of
+    /// Appends up to `n` such frames to `out`, which has room for them; returns their number, fewer
+    /// than `n` if the memory is exhausted. `edit` changes each and gets its first bytes: all of
     /// `head`, or at least 128.
     #[inline]
     fn data_frames(
@@ -172,8 +174,8 @@ pub trait Source: Port {
         n
     }
 
-    /// The shortest frame, FCS included, that leaves as it was made. Default: [`FRAME_MIN`]; less
-    /// where runts can be sent.
+    /// Returns the minimum size, FCS included, of a frame that leaves without padding. Default:
+    /// [`FRAME_MIN`]; less if runts can be sent.
     fn frame_min(&self) -> u32 {
         FRAME_MIN
     }

@@ -1,4 +1,4 @@
-//! What a world provides to the data plane, and what it may watch.
+//! Interface between a world and the data plane, and its observers.
 
 use crate::buffer::Charge;
 use crate::frame::Frame;
@@ -11,32 +11,32 @@ use crate::units::{
 
 /// A world: the types that the data plane is compiled for. Everything is static dispatch.
 pub trait World {
-    /// Its frames.
+    /// Frame type.
     type Frame: Frame;
-    /// Its ports.
+    /// Port type.
     type Port: Port<Frame = Self::Frame>;
-    /// Who watches: `()` in production.
+    /// Observer: `()` in production.
     type Events: Events;
-    /// The way to the other workers of the same switch: [`Alone`] where there is one worker.
+    /// Connection to the other workers of the same switch: [`Alone`] with one worker.
     type Handoff: Handoff<Self::Frame>;
 }
 
-/// What a poll says when it returns.
+/// Result of a poll.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Next {
-    /// Whether anything was received, sent or changed: poll again at the same time.
+    /// True if a frame was received or sent, or any state changed: poll again at the same time.
     pub progressed: bool,
-    /// When to poll again at the latest if nothing arrives.
+    /// Latest time of the next poll if no frame arrives.
     pub deadline: Instant,
 }
 
-/// Observers of the data plane. All methods default to nothing and cost nothing then.
+/// Observers of the data plane. All methods default to empty and then cost nothing.
 #[allow(unused_variables)]
 pub trait Events {
     /// A data frame was received and classified.
     #[inline]
     fn received(&mut self, now: Instant, port: PortId, priority: Priority, wire_len: u32) {}
-    /// A frame was dropped. `priority` is nothing for frames that were not classified.
+    /// A frame was dropped. `priority` is `None` for frames that were not classified.
     #[inline]
     fn dropped(
         &mut self,
@@ -58,7 +58,7 @@ pub trait Events {
     /// An ingress group crossed its limit: `xoff` true for XOFF, false for XON.
     #[inline]
     fn crossed(&mut self, now: Instant, port: PortId, group: PriorityGroup, xoff: bool) {}
-    /// An ingress group has other thresholds from now on; no `headroom` if it is lossy.
+    /// An ingress group has new thresholds from now on; no `headroom` if it is lossy.
     #[inline]
     fn regrouped(
         &mut self,
@@ -68,74 +68,76 @@ pub trait Events {
         headroom: Option<Cells>,
     ) {
     }
-    /// PFC runs for other priorities from now on, as the port agreed with its peer.
+    /// PFC is enabled for other priorities from now on, as the port negotiated with its peer.
     #[inline]
     fn pfc_changed(&mut self, now: Instant, port: PortId, send: PrioritySet, obey: PrioritySet) {}
     /// A PFC or PAUSE frame was sent; `paused` are the priorities it pauses, of those in `named`.
     #[inline]
     fn pause_sent(&mut self, now: Instant, port: PortId, named: PrioritySet, paused: PrioritySet) {}
-    /// The peer's pauses changed which priorities may send.
+    /// The set of priorities paused by the peer changed.
     #[inline]
     fn pause_obeyed(&mut self, now: Instant, port: PortId, paused: PrioritySet) {}
-    /// The watchdog found (`true`) or released (`false`) a stormed queue.
+    /// The watchdog detected (`true`) or restored (`false`) a stormed queue.
     #[inline]
     fn storm(&mut self, now: Instant, port: PortId, class: TrafficClass, detected: bool) {}
 }
 
 impl Events for () {}
 
-/// A frame on its way from the worker that admitted it to the worker that sends it.
+/// A frame in transit from the worker that admitted it to the worker that sends it.
 #[derive(Debug)]
 pub struct Transit<F> {
     /// The frame.
     pub frame: F,
-    /// What it holds of the buffer; credited when it leaves.
+    /// Its charge of the buffer; credited when it leaves.
     pub charge: Charge,
-    /// Where it leaves.
+    /// Egress port.
     pub egress: PortId,
-    /// The port it came in by, where its drops are counted.
+    /// Ingress port, where its drops are counted.
     pub ingress: PortId,
     /// Its priority.
     pub priority: Priority,
 }
 
-/// The way between the workers of one switch. Bounded, lock-free, and never blocking.
+/// Connection between the workers of one switch. Bounded, lock-free, and never blocking.
 pub trait Handoff<F> {
-    /// Whether the worker owns this port itself.
+    /// Returns true if the worker owns this port.
     fn owns(&self, port: PortId) -> bool;
 
-    /// Gives a frame to the worker that owns its egress port; a full ring gives it back.
+    /// Passes a frame to the worker that owns its egress port.
     ///
     /// # Errors
     /// The frame itself, when the ring is full.
     fn give(&mut self, item: Transit<F>) -> Result<(), Transit<F>>;
 
-    /// Takes a frame that another worker gave.
+    /// Receives a frame from another worker.
     fn take(&mut self) -> Option<Transit<F>>;
 
-    /// Tells the owner of an ingress port that `cells` of its group were released here.
+    /// Reports to the owner of an ingress port that `cells` of its group were released here.
     fn released(&mut self, port: PortId, group: PriorityGroup, cells: Cells);
 
-    /// Hands what others released of this worker's groups since the last call to `credit`.
+    /// Calls `credit` for the cells of this worker's groups that others released since the last
+    /// call.
     fn collect(&mut self, credit: impl FnMut(PortId, PriorityGroup, Cells));
 
     /// Publishes this worker's shared-pool use and returns that of all others.
     fn exchange_shared(&mut self, own: Cells) -> Cells;
 
-    /// Tells the other workers where an address was learnt. False if one could not be told now.
+    /// Reports to the other workers where an address was learnt. Returns false if one could not be
+    /// reached now.
     fn tell_learnt(&mut self, vid: Vid, mac: Mac, port: PortId) -> bool;
 
-    /// An address that another worker learnt.
+    /// Returns an address that another worker learnt.
     fn next_learnt(&mut self) -> Option<(Vid, Mac, PortId)>;
 
-    /// Tells the other workers that the link of an owned port went up or down, and its rate.
+    /// Reports to the other workers that the link of an owned port went up or down, and its rate.
     fn tell_link(&mut self, port: PortId, up: bool, rate: BitsPerSec);
 
-    /// Whether a port of any worker is up, as last told.
+    /// Returns true if a port of any worker is up, as last reported.
     fn is_up(&self, port: PortId) -> bool;
 }
 
-/// One worker owns every port: nothing is handed over.
+/// A single worker that owns every port: no frame is handed over.
 #[derive(Clone, Debug, Default)]
 pub struct Alone {
     down: Vec<PortId>,

@@ -1,4 +1,4 @@
-//! Numbers with their meaning, times, results of checks, and text that is safe to show. Every other
+//! Units and identifiers, times, verdicts of checks, and escaping of printed text. Every other
 //! crate of Sluice may use this one; it uses none of them.
 
 #![warn(missing_docs)]

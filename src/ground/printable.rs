@@ -1,5 +1,4 @@
-//! Text from elsewhere (a neighbour's name, a name in a file, a request), made harmless where it is
-//! shown.
+//! Escaping of foreign text (a neighbour's name, a name in a file, a request) for output.
 //!
 //! A terminal obeys control characters, and draws what follows a bidirectional one in another order;
 //! a line end in a name looks like the next line of a table or of a log. Everything that is printed

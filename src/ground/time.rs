@@ -1,11 +1,11 @@
-//! Time as the data plane sees it: whole picoseconds since the world began.
+//! Time in the data plane: whole picoseconds since the start of the world.
 //!
-//! Nothing here reads a clock. The driver of a world reads its clock once per poll (TSC or NIC in
+//! This module reads no clock. The driver of a world reads its clock once per poll (TSC or NIC in
 //! the real world, the event queue in the virtual one) and passes an [`Instant`] down.
 //!
-//! A `u64` of picoseconds spans 213 days. That is enough for a [`Duration`], which is the time that
-//! something takes or waits, and not for the uptime of a switch: an [`Instant`] and a [`Total`] have
-//! 128 bits and do not end. The arithmetic panics rather than wraps (both in debug and in release).
+//! A `u64` of picoseconds spans 213 days. That suffices for a [`Duration`], a relative time, but
+//! not for the uptime of a switch: an [`Instant`] and a [`Total`] have 128 bits and do not overflow
+//! in practice. The arithmetic panics on overflow (both in debug and in release).
 
 use core::cmp::Ordering;
 use core::fmt;
@@ -17,7 +17,7 @@ pub use total::Total;
 
 /// A point in time: picoseconds since the start of the world.
 ///
-/// The two words of a 128-bit number, so that it is aligned as they are: a `u128` would make each
+/// Stored as the two words of a 128-bit number for their alignment: a `u128` would make each
 /// structure with an instant in it up to 8 bytes longer.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Instant {
@@ -32,31 +32,32 @@ pub struct Duration(u64);
 impl Instant {
     /// The start of the world.
     pub const ZERO: Self = Self::from_picos(0);
-    /// Later than anything that happens: the deadline of a machine that waits for nothing.
+    /// Later than any event: the deadline of a machine without a pending timer.
     pub const NEVER: Self = Self::from_picos(u128::MAX);
 
-    /// The point `ps` picoseconds after the start of the world.
+    /// Returns the point `ps` picoseconds after the start of the world.
     #[inline(always)]
     #[must_use]
     pub const fn from_picos(ps: u128) -> Self {
         Self { high: (ps >> 64) as u64, low: ps as u64 }
     }
 
-    /// Picoseconds since the start of the world.
+    /// Returns the picoseconds since the start of the world.
     #[inline(always)]
     #[must_use]
     pub const fn as_picos(self) -> u128 {
         (self.high as u128) << 64 | self.low as u128
     }
 
-    /// Whole nanoseconds since the start of the world, rounded down, of which a `u64` holds 584 years.
+    /// Returns the whole nanoseconds since the start of the world, rounded down; a `u64` spans 584
+    /// years.
     #[must_use]
     pub const fn as_nanos(self) -> u64 {
         self.total_since(Self::ZERO).as_nanos()
     }
 
-    /// The span since `earlier`: zero if `earlier` is the later one, and [`Duration::MAX`] if more
-    /// than 213 days lie between them.
+    /// Returns the span since `earlier`: zero if `earlier` is the later one, limited to
+    /// [`Duration::MAX`], which is 213 days.
     #[inline]
     #[must_use]
     pub const fn since(self, earlier: Self) -> Duration {
@@ -64,26 +65,26 @@ impl Instant {
         Duration(if span > u64::MAX as u128 { u64::MAX } else { span as u64 })
     }
 
-    /// The span since `earlier`, however long, or zero if `earlier` is the later one.
+    /// Returns the span since `earlier`, of any length, or zero if `earlier` is the later one.
     #[must_use]
     pub const fn total_since(self, earlier: Self) -> Total {
         Total::from_picos(self.as_picos().saturating_sub(earlier.as_picos()))
     }
 
-    /// The point `d` later, or [`Instant::NEVER`] when that lies past the end of time.
+    /// Returns the point `d` later, limited to [`Instant::NEVER`].
     #[inline]
     #[must_use]
     pub const fn saturating_add(self, d: Duration) -> Self {
         Self::from_picos(self.as_picos().saturating_add(d.0 as u128))
     }
 
-    /// As [`Instant::saturating_add`], for a span of any length.
+    /// Returns the point `d` later, limited to [`Instant::NEVER`], for a span of any length.
     #[must_use]
     pub const fn saturating_add_total(self, d: Total) -> Self {
         Self::from_picos(self.as_picos().saturating_add(d.as_picos()))
     }
 
-    /// The point `d` earlier, or the start of the world when that lies before it.
+    /// Returns the point `d` earlier, or the start of the world if that is later.
     #[inline]
     #[must_use]
     pub const fn saturating_sub(self, d: Duration) -> Self {
@@ -108,7 +109,7 @@ impl Ord for Instant {
     }
 }
 
-// The comparisons are those of the numbers: two instructions each, and no order of words.
+// Compares as numbers: two instructions each, instead of word by word.
 impl PartialOrd for Instant {
     #[inline(always)]
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
@@ -137,72 +138,72 @@ impl PartialOrd for Instant {
 }
 
 impl Duration {
-    /// No time at all.
+    /// Zero.
     pub const ZERO: Self = Self(0);
-    /// The longest span there is.
+    /// Maximum span.
     pub const MAX: Self = Self(u64::MAX);
 
-    /// A span of `ps` picoseconds.
+    /// Returns a span of `ps` picoseconds.
     #[must_use]
     pub const fn from_picos(ps: u64) -> Self {
         Self(ps)
     }
 
-    /// A span of `ns` nanoseconds, [`Duration::MAX`] where that is too long, as below.
+    /// Returns a span of `ns` nanoseconds, limited to [`Duration::MAX`], as below.
     #[must_use]
     pub const fn from_nanos(ns: u64) -> Self {
         Self(ns.saturating_mul(1_000))
     }
 
-    /// A span of `us` microseconds.
+    /// Returns a span of `us` microseconds.
     #[must_use]
     pub const fn from_micros(us: u64) -> Self {
         Self(us.saturating_mul(1_000_000))
     }
 
-    /// A span of `ms` milliseconds.
+    /// Returns a span of `ms` milliseconds.
     #[must_use]
     pub const fn from_millis(ms: u64) -> Self {
         Self(ms.saturating_mul(1_000_000_000))
     }
 
-    /// A span of `s` seconds.
+    /// Returns a span of `s` seconds.
     #[must_use]
     pub const fn from_secs(s: u64) -> Self {
         Self(s.saturating_mul(1_000_000_000_000))
     }
 
-    /// The span in picoseconds.
+    /// Returns the span in picoseconds.
     #[must_use]
     pub const fn as_picos(self) -> u64 {
         self.0
     }
 
-    /// The span in whole nanoseconds, rounded down.
+    /// Returns the span in whole nanoseconds, rounded down.
     #[must_use]
     pub const fn as_nanos(self) -> u64 {
         self.0 / 1_000
     }
 
-    /// The span in seconds.
+    /// Returns the span in seconds.
     #[must_use]
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / 1e12
     }
 
-    /// `self` times `n`, or [`Duration::MAX`] when that is too long.
+    /// Returns `self` times `n`, limited to [`Duration::MAX`].
     #[must_use]
     pub const fn saturating_mul(self, n: u64) -> Self {
         Self(self.0.saturating_mul(n))
     }
 
-    /// `self` less `d`, or [`Duration::ZERO`] when that is longer.
+    /// Returns `self` minus `d`, or zero if `d` is longer.
     #[must_use]
     pub const fn saturating_sub(self, d: Self) -> Self {
         Self(self.0.saturating_sub(d.0))
     }
 
-    /// `self` divided by `n`, rounded down. `n` is not zero.
+    /// Returns `self` divided by `n`, rounded down. Panics if `n` is zero.
     #[must_use]
     pub const fn div(self, n: u64) -> Self {
         Self(self.0 / n)
@@ -268,7 +269,7 @@ impl fmt::Debug for Duration {
 }
 
 impl fmt::Display for Duration {
-    /// The span in the largest unit that keeps at least one whole part: `5.12us`, `83.84ns`.
+    /// Writes the span in the largest unit with at least one whole part: `5.12us`, `83.84ns`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(&Total::from(*self), f)
     }

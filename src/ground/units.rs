@@ -1,7 +1,7 @@
-//! The units and identifiers that every layer shares.
+//! Units and identifiers of all layers.
 //!
 //! A value of one of these types is always in range: the constructors check, so that no other
-//! module has to. Nothing here allocates except in `Display`.
+//! module has to. Only `Display` allocates.
 
 use core::fmt;
 use core::ops::{Add, AddAssign};
@@ -9,23 +9,23 @@ use core::str::FromStr;
 
 use crate::time::Duration;
 
-/// How many priorities IEEE 802.1Q has, and so queues per port, PFC bits and priority groups.
+/// Number of 802.1Q priorities, and so of queues per port, PFC bits and priority groups.
 pub const PRIORITIES: usize = 8;
 
-/// A count of octets.
+/// Number of bytes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
 pub struct Bytes(pub u64);
 
-/// A count of buffer cells; how many octets a cell has is the buffer plan's business.
+/// Number of buffer cells; the buffer plan has the bytes per cell.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
 pub struct Cells(pub u32);
 
-/// The length of a pause: 1 quantum is 512 bit times of the link it is received on
-/// (IEEE 802.3 31B.2, 31D.2). Range 0 to 65535; 0 means resume.
+/// Pause time: 1 quantum is 512 bit times of the link it is received on (IEEE 802.3 31B.2, 31D.2).
+/// Range 0 to 65535; 0 means resume.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
 pub struct Quanta(pub u16);
 
-/// A link rate in bit/s, never zero.
+/// Link rate in bit/s, never zero.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct BitsPerSec(u64);
 
@@ -49,40 +49,40 @@ impl fmt::Display for Bytes {
 }
 
 impl BitsPerSec {
-    /// A rate of `n` bit/s, or nothing for 0.
+    /// Creates a rate of `n` bit/s; `None` for 0.
     #[must_use]
     pub const fn new(n: u64) -> Option<Self> {
         if n == 0 { None } else { Some(Self(n)) }
     }
 
-    /// A rate of `n` Gbit/s. Panics for 0.
+    /// Creates a rate of `n` Gbit/s. Panics for 0.
     #[must_use]
     pub const fn gbps(n: u64) -> Self {
         assert!(n > 0);
         Self(n * 1_000_000_000)
     }
 
-    /// The rate in bit/s.
+    /// Returns the rate in bit/s.
     #[must_use]
     pub const fn get(self) -> u64 {
         self.0
     }
 
-    /// How long `bits` take at this rate, rounded up to the picosecond, so that no sum of frames
-    /// ever goes faster than the link.
+    /// Returns the time of `bits` at this rate, rounded up to the picosecond, so that no sequence
+    /// of frames exceeds the line rate.
     #[must_use]
     pub const fn time_for_bits(self, bits: u64) -> Duration {
         let ps = (bits as u128 * 1_000_000_000_000).div_ceil(self.0 as u128);
         Duration::from_picos(ps as u64)
     }
 
-    /// How long `bytes` octets take at this rate, rounded up to the picosecond.
+    /// Returns the time of `bytes` at this rate, rounded up to the picosecond.
     #[must_use]
     pub const fn time_for(self, bytes: Bytes) -> Duration {
         self.time_for_bits(bytes.0 * 8)
     }
 
-    /// How many whole octets pass in `d`, rounded down.
+    /// Returns the whole bytes in `d`, rounded down.
     #[must_use]
     pub const fn bytes_in(self, d: Duration) -> Bytes {
         Bytes((self.0 as u128 * d.as_picos() as u128 / 8_000_000_000_000) as u64)
@@ -101,17 +101,17 @@ impl fmt::Display for BitsPerSec {
 }
 
 impl Quanta {
-    /// The longest pause one frame can ask for.
+    /// Maximum pause time of one frame.
     pub const MAX: Self = Self(u16::MAX);
 
-    /// How long this pause lasts on a link of `rate`.
+    /// Returns the duration of this pause on a link of `rate`.
     #[must_use]
     pub const fn at(self, rate: BitsPerSec) -> Duration {
         rate.time_for_bits(self.0 as u64 * 512)
     }
 }
 
-/// An integer newtype that is checked when it is made.
+/// Declares an integer newtype with a checked constructor.
 macro_rules! bounded {
     ($(#[$doc:meta])* $name:ident($int:ty), $min:expr, $max:expr) => {
         $(#[$doc])*
@@ -119,26 +119,26 @@ macro_rules! bounded {
         pub struct $name($int);
 
         impl $name {
-            /// The smallest value.
+            /// Minimum.
             pub const MIN: Self = Self($min);
-            /// The largest value.
+            /// Maximum.
             pub const MAX: Self = Self($max);
 
-            /// The checked constructor: nothing when `n` is out of range.
+            /// Creates a value; `None` if `n` is out of range.
             #[must_use]
             pub const fn new(n: $int) -> Option<Self> {
-                // The bounds of some types are those of the integer itself.
+                // The bounds of some types equal those of the integer.
                 #[allow(unused_comparisons, clippy::absurd_extreme_comparisons)]
                 if n >= $min && n <= $max { Some(Self(n)) } else { None }
             }
 
-            /// The bare number.
+            /// Returns the number.
             #[must_use]
             pub const fn get(self) -> $int {
                 self.0
             }
 
-            /// The number as an index.
+            /// Returns the number as an index.
             #[must_use]
             pub const fn index(self) -> usize {
                 self.0 as usize
@@ -154,32 +154,33 @@ macro_rules! bounded {
 }
 
 bounded! {
-    /// An IEEE 802.1Q priority, the thing that PFC pauses. Range 0 to 7.
+    /// IEEE 802.1Q priority, the unit of PFC. Range 0 to 7.
     Priority(u8), 0, 7
 }
 bounded! {
-    /// A traffic class: one egress queue of a port. Range 0 to 7.
+    /// Traffic class: one egress queue of a port. Range 0 to 7.
     TrafficClass(u8), 0, 7
 }
 bounded! {
-    /// A priority group: one ingress accounting unit of a port (SAI's priority group). Range 0 to 7.
+    /// Priority group: one ingress accounting unit of a port (SAI's priority group). Range 0 to 7.
     PriorityGroup(u8), 0, 7
 }
 bounded! {
-    /// The priority code point of a VLAN tag (802.1Q 9.6). Range 0 to 7.
+    /// Priority code point of a VLAN tag (802.1Q 9.6). Range 0 to 7.
     Pcp(u8), 0, 7
 }
 bounded! {
-    /// A differentiated services code point (RFC 2474). Range 0 to 63.
+    /// Differentiated services code point (RFC 2474). Range 0 to 63.
     Dscp(u8), 0, 63
 }
 bounded! {
-    /// A VLAN identifier that names a VLAN (802.1Q 9.6: 0 is priority-tagged, 4095 reserved).
-    /// Range 1 to 4094.
+    /// VLAN identifier of a VLAN (802.1Q 9.6: 0 is priority-tagged, 4095 reserved). Range 1 to
+    /// 4094.
     Vid(u16), 1, 4094
 }
 bounded! {
-    /// A port of one switch or host, counted from 0 in the order of the configuration.
+    /// Port of one switch or host, counted from 0 in the order of the configuration. Range 0 to
+    /// 1023.
     PortId(u16), 0, 1023
 }
 
@@ -201,7 +202,7 @@ impl PriorityGroup {
         [Self(0), Self(1), Self(2), Self(3), Self(4), Self(5), Self(6), Self(7)];
 }
 
-/// A set of priorities, one bit each, bit n for priority n: PFC's priority enable vector.
+/// Set of priorities, bit n for priority n: PFC's priority enable vector.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct PrioritySet(pub u8);
 
@@ -211,13 +212,13 @@ impl PrioritySet {
     /// Every priority.
     pub const ALL: Self = Self(0xff);
 
-    /// The set of one priority.
+    /// Returns the set of one priority.
     #[must_use]
     pub const fn of(p: Priority) -> Self {
         Self(1 << p.get())
     }
 
-    /// Whether `p` is in the set.
+    /// Returns true if `p` is in the set.
     #[must_use]
     pub const fn contains(self, p: Priority) -> bool {
         self.0 & (1 << p.get()) != 0
@@ -228,18 +229,18 @@ impl PrioritySet {
         self.0 |= 1 << p.get();
     }
 
-    /// Takes `p` out.
+    /// Removes `p`.
     pub const fn remove(&mut self, p: Priority) {
         self.0 &= !(1 << p.get());
     }
 
-    /// Whether there is nothing in the set.
+    /// Returns true if the set is empty.
     #[must_use]
     pub const fn is_empty(self) -> bool {
         self.0 == 0
     }
 
-    /// The priorities in the set, lowest first.
+    /// Returns the priorities in the set, lowest first.
     #[inline]
     pub fn iter(self) -> impl Iterator<Item = Priority> {
         let mut left = self.0;
@@ -267,7 +268,7 @@ impl fmt::Debug for PrioritySet {
     }
 }
 
-/// An EUI-48 MAC address.
+/// EUI-48 MAC address.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Mac(pub [u8; 6]);
 
@@ -275,13 +276,13 @@ impl Mac {
     /// ff-ff-ff-ff-ff-ff.
     pub const BROADCAST: Self = Self([0xff; 6]);
 
-    /// Whether this is a group address (802 8.2.2: the first bit on the wire).
+    /// Returns true for a group address (802 8.2.2: the first bit on the wire).
     #[must_use]
     pub const fn is_multicast(self) -> bool {
         self.0[0] & 1 == 1
     }
 
-    /// The address as a number below 2^48, first octet in the high bits.
+    /// Returns the address as a number below 2^48, first octet in the high bits.
     #[must_use]
     pub const fn to_u64(self) -> u64 {
         let [a, b, c, d, e, f] = self.0;
@@ -305,7 +306,7 @@ impl fmt::Debug for Mac {
 impl FromStr for Mac {
     type Err = &'static str;
 
-    /// Reads `02:00:00:00:00:01` or the same with dashes.
+    /// Parses `02:00:00:00:00:01` or the same with dashes.
     fn from_str(s: &str) -> Result<Self, Self::Err> {
         const WHY: &str = "a MAC address is six hexadecimal octets, such as 02:00:00:00:00:01";
         let mut out = [0; 6];
@@ -327,7 +328,7 @@ mod tests {
 
     #[test]
     fn a_quantum_is_512_bit_times_of_the_link() {
-        // Keysight's table, as 802.3 31B.2 has it: 5.12 ns at 100G, 838.848 us for 65535 at 40G.
+        // Keysight's table, from 802.3 31B.2: 5.12 ns at 100G, 838.848 us for 65535 at 40G.
         assert_eq!(Quanta(1).at(BitsPerSec::gbps(100)).as_picos(), 5_120);
         assert_eq!(Quanta::MAX.at(BitsPerSec::gbps(40)).as_picos(), 838_848_000);
     }

@@ -1,8 +1,8 @@
 //! The result of a check, in every report and exit status.
 //!
-//! A PASS is a promise: the check looked, could see everything that it judges, and found nothing
-//! wrong. Anything less has a variant with a different name, so that a reader never mistakes "could
-//! not see" for "was fine".
+//! A PASS is a promise: the check had all the data that it judges, and found nothing wrong. Any
+//! weaker result has a variant with a different name, so that missing data is never mistaken for
+//! success.
 
 use std::fmt;
 
@@ -12,9 +12,10 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// Everything that the check judges was seen, and held.
+    /// All data that the check judges was available, and the condition held.
     Pass,
-    /// The check does not apply, or could not see what it judges. The detail beside it says why.
+    /// The check does not apply, or the data that it judges was not available. The detail beside it
+    /// has the reason.
     NotJudged,
     /// The measurement was disturbed (a starved thread, an interruption), so neither PASS nor FAIL
     /// can be said. Repeating the run may help.
@@ -30,8 +31,8 @@ impl Verdict {
         if held { Self::Pass } else { Self::Fail }
     }
 
-    /// The verdict of a check that judged `count` things: `Fail` if one did not hold, `NotJudged` if
-    /// there was none, because a check that saw nothing promises nothing.
+    /// Returns the verdict of a check that judged `count` items: `Fail` if one did not hold,
+    /// `NotJudged` if there was none, because a check without data must not pass.
     #[must_use]
     pub const fn of_judged(held: bool, count: u64) -> Self {
         if held && count == 0 { Self::NotJudged } else { Self::of(held) }
@@ -44,9 +45,9 @@ impl Verdict {
         if !held && disturbed { Self::Inconclusive } else { Self::of(held) }
     }
 
-    /// The verdict of several checks together: `Fail` if any failed, else `Inconclusive` if any was,
-    /// else `Pass` if any passed. Without a single pass it is `NotJudged`, so no check at all is
-    /// never a pass.
+    /// Returns the verdict of several checks together: `Fail` if any failed, else `Inconclusive` if
+    /// any was, else `Pass` if any passed. Without a single pass it is `NotJudged`, so no check at
+    /// all is never a pass.
     pub fn of_all(checks: impl IntoIterator<Item = Self>) -> Self {
         let (mut worst, mut passed) = (Self::NotJudged, false);
         for check in checks {
@@ -68,7 +69,7 @@ impl Verdict {
         matches!(self, Self::Fail)
     }
 
-    /// The word in tables.
+    /// Returns the word in tables.
     #[must_use]
     pub const fn label(self) -> &'static str {
         match self {
@@ -79,7 +80,7 @@ impl Verdict {
         }
     }
 
-    /// The word in JSON, as serde writes it.
+    /// Returns the word in JSON, as serde writes it.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -90,9 +91,9 @@ impl Verdict {
         }
     }
 
-    /// The process's exit status: 0 for `Pass`, 1 for `Fail`, 4 for the other two, because a script
-    /// must not take "not known" for either. 2 and 3 mean bad input and a machine that lacks
-    /// something.
+    /// Returns the process's exit status: 0 for `Pass`, 1 for `Fail`, 4 for the other two, because
+    /// a script must not take "not known" for either. 2 and 3 mean bad input and a machine that
+    /// lacks something.
     #[must_use]
     pub const fn exit_status(self) -> u8 {
         match self {
@@ -102,14 +103,14 @@ impl Verdict {
         }
     }
 
-    /// The line under a table of checks, such as `PASS: 2 of 2 checks` or
-    /// `FAIL: 1 of 3 checks; 1 not judged`. The count is of the checks with the verdict named first.
+    /// Returns the line under a table of checks, such as `PASS: 2 of 2 checks` or `FAIL: 1 of 3
+    /// checks; 1 not judged`. The count is of the checks with the verdict named first.
     pub fn summary(checks: impl IntoIterator<Item = Self>) -> String {
         let checks: Vec<Self> = checks.into_iter().collect();
         Self::of_all(checks.iter().copied()).summary_of(checks)
     }
 
-    /// The same, where this is the verdict of the checks together by a rule other than
+    /// Returns the same line if `self` is the verdict of the checks by a rule other than
     /// [`Self::of_all`].
     pub fn summary_of(self, checks: impl IntoIterator<Item = Self>) -> String {
         let (whole, checks) = (self, Vec::from_iter(checks));

@@ -1,7 +1,7 @@
 //! Priority-based flow control and PAUSE: the sender, the receiver and the storm watchdog.
 //!
-//! Three machines per port that know nothing of frames: the switch turns [`Demand`]s into PFC and
-//! PAUSE frames, and such frames into calls of the [`Receiver`].
+//! Three state machines per port, independent of frame formats: the switch converts [`Demand`]s to
+//! PFC and PAUSE frames, and received ones to calls of the [`Receiver`].
 
 mod plan;
 mod receiver;
@@ -18,17 +18,17 @@ pub use watchdog::{StormEvent, Watchdog};
 
 use crate::units::{PRIORITIES, PrioritySet, Quanta};
 
-/// What one PFC frame says (802.3 31D.2): which priorities it is about, and for how long each is
-/// paused. A time of 0 resumes. Times of priorities that are not enabled mean nothing.
+/// Contents of a PFC frame (802.3 31D.2): the enabled priorities, and their pause times. A time of
+/// 0 resumes. Times of priorities that are not enabled are ignored.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct PauseVector {
-    /// The priority enable vector.
+    /// Priority enable vector.
     pub enabled: PrioritySet,
-    /// The time vector, by priority.
+    /// Time vector, by priority.
     pub time: [Quanta; PRIORITIES],
 }
 
-/// A flow-control frame that is to be sent now.
+/// A flow-control frame to be sent now.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Demand {
     /// A PFC frame.

@@ -1,37 +1,37 @@
-//! The receiving side of flow control: which priorities the peer has paused, and until when.
+//! The receiving side of flow control: the priorities that the peer has paused, and the ends of the
+//! pauses.
 //!
-//! A pause ends at its own time, however late the next poll comes: the times and counts reported
-//! are those of the link, not of the polling.
+//! A pause ends at its own time, however late the next poll: the times and counts reported are
+//! those of the link, not of the polling.
 //!
-//! A receiver may be told to obey late, as devices do: a pause then begins to stop its priority a
-//! delay after its arrival. Its time counts from its arrival all the same (802.3 31B.3), one that is
-//! shorter than the delay stops nothing, and neither the pauses that prolong it nor the resume that
-//! ends it wait.
+//! A receiver may be configured to obey late, as devices do: a pause then stops its priority after
+//! a delay. Its time still counts from its arrival (802.3 31B.3), one that is shorter than the
+//! delay has no effect, and neither its extension nor a resume is delayed.
 
 use super::tally::Tally;
 use super::{FlowControl, PauseVector};
 use crate::time::{Duration, Instant, Total};
 use crate::units::{BitsPerSec, PRIORITIES, Priority, PrioritySet, Quanta};
 
-/// Obeys PFC or PAUSE for one port.
+/// Receiver of PFC or PAUSE for one port.
 #[derive(Clone, Debug)]
 pub struct Receiver {
     mode: FlowControl,
     rate: BitsPerSec,
-    /// From a pause to obeying it.
+    /// Delay from a pause to obeying it.
     delay: Quanta,
-    /// When each pause ends; NEVER for what is neither paused nor about to be.
+    /// End of each pause; NEVER for priorities that are neither paused nor pending.
     until: [Instant; PRIORITIES],
-    /// The priorities that are about to be paused, and when they will be.
+    /// Priorities with a pending pause, and its start.
     pending: PrioritySet,
     begins: [Instant; PRIORITIES],
-    /// The earliest of `until`, and of `begins` of what is pending.
+    /// Earliest of `until`, and of `begins` of pending priorities.
     earliest: Instant,
     paused: Tally,
 }
 
 impl Receiver {
-    /// A receiver on a link of `rate` that is not paused.
+    /// Creates a receiver on a link of `rate` that is not paused.
     #[must_use]
     pub fn new(mode: FlowControl, rate: BitsPerSec) -> Self {
         Self {
@@ -46,16 +46,16 @@ impl Receiver {
         }
     }
 
-    /// The same, that obeys a pause only `delay` after it has come.
+    /// Returns the receiver with a delay of `delay` before it obeys a pause.
     #[must_use]
     pub const fn with_delay(mut self, delay: Quanta) -> Self {
         self.delay = delay;
         self
     }
 
-    /// A PFC frame came in (802.3 31D.3, 802.1Q 36.1.3.2). The latest time replaces what is left
-    /// of the one before, 0 resumes, priorities that are not named go on as they are, and those
-    /// for which PFC is not enabled are ignored. False when this port obeys no PFC at all.
+    /// Handles a PFC frame (802.3 31D.3, 802.1Q 36.1.3.2). The new time replaces the remaining one,
+    /// 0 resumes, priorities that are not enabled in the frame are unchanged, and those without PFC
+    /// are ignored. Returns false if this port obeys no PFC at all.
     pub fn on_pfc(&mut self, now: Instant, vector: &PauseVector) -> bool {
         let FlowControl::Pfc { obey, .. } = self.mode else { return false };
         if obey.is_empty() {
@@ -69,8 +69,8 @@ impl Receiver {
         true
     }
 
-    /// A PAUSE frame came in (802.3 31B.3): as [`Self::on_pfc`], for all priorities. False when
-    /// this port obeys no PAUSE.
+    /// Handles a PAUSE frame (802.3 31B.3): as [`Self::on_pfc`], for all priorities. Returns false
+    /// if this port obeys no PAUSE.
     pub fn on_pause(&mut self, now: Instant, time: Quanta) -> bool {
         let FlowControl::Pause { obey: true, .. } = self.mode else { return false };
         self.expire(now);
@@ -100,7 +100,7 @@ impl Receiver {
         self.until[p.index()] = now.saturating_add(time.at(self.rate));
     }
 
-    /// `p` is not about to be paused after all.
+    /// Cancels the pending pause of `p`.
     fn forget(&mut self, p: Priority) {
         self.pending.remove(p);
         self.begins[p.index()] = Instant::NEVER;
@@ -112,7 +112,7 @@ impl Receiver {
         self.until[p.index()] = Instant::NEVER;
     }
 
-    /// Begins what has become due and ends what has run out by `now`, each at its own time.
+    /// Starts and ends the pauses that are due by `now`, each at its own time.
     fn expire(&mut self, now: Instant) {
         for p in self.pending.iter() {
             let (begin, until) = (self.begins[p.index()], self.until[p.index()]);
@@ -137,7 +137,7 @@ impl Receiver {
         self.earliest = times.fold(Instant::NEVER, Instant::min);
     }
 
-    /// The priorities that may not send now. A pause is over at the very instant it ends.
+    /// Returns the priorities that may not send now. A pause is over at the instant of its end.
     #[inline]
     pub fn paused(&mut self, now: Instant) -> PrioritySet {
         if now >= self.earliest {
@@ -147,18 +147,18 @@ impl Receiver {
         self.paused.running()
     }
 
-    /// When the next pause ends or begins to be obeyed; NEVER when there is none.
+    /// Returns the time at which the next pause ends or takes effect; NEVER without one.
     #[inline]
     #[must_use]
     pub const fn next_deadline(&self) -> Instant {
         self.earliest
     }
 
-    /// How long `priority` was paused in all.
+    /// Returns the total paused time of `priority`.
     #[must_use]
     pub fn paused_time(&self, now: Instant, priority: Priority) -> Total {
         let (i, end) = (priority.index(), now.min(self.until[priority.index()]));
-        // What is due to be obeyed by now counts, whether a poll has come since or not.
+        // A pending pause that is due by now counts, polled or not.
         let due = if self.pending.contains(priority) {
             end.since(self.begins[i])
         } else {
@@ -167,14 +167,14 @@ impl Receiver {
         self.paused.time(end, priority) + due
     }
 
-    /// How often `priority` went from running to paused.
+    /// Returns the number of transitions of `priority` from running to paused.
     #[must_use]
     pub const fn transitions(&self, priority: Priority) -> u64 {
         self.paused.transitions(priority)
     }
 
-    /// The link has another rate from `now` on. A pause that is running keeps its remaining
-    /// quanta, which last longer or shorter from now on; so does what is left of a delay.
+    /// Sets the link rate at `now`. A running pause keeps its remaining quanta, whose duration
+    /// changes; so does a remaining delay.
     pub fn set_rate(&mut self, now: Instant, rate: BitsPerSec) {
         self.expire(now);
         let old = self.rate;
@@ -188,13 +188,13 @@ impl Receiver {
         self.find_earliest();
     }
 
-    /// Which pauses it obeys.
+    /// Returns the flow control mode.
     #[must_use]
     pub const fn mode(&self) -> FlowControl {
         self.mode
     }
 
-    /// Pauses are obeyed for other priorities from now on: those of all others end.
+    /// Changes the obeyed priorities: pauses of all others end.
     pub fn set_mode(&mut self, now: Instant, mode: FlowControl) {
         self.mode = mode;
         let obey = match mode {
@@ -205,7 +205,7 @@ impl Receiver {
         self.end_all(now, PrioritySet(!obey.0));
     }
 
-    /// The link went down: every pause ends.
+    /// Handles link down: every pause ends.
     pub fn clear(&mut self, now: Instant) {
         self.end_all(now, PrioritySet::ALL);
     }

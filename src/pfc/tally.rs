@@ -1,4 +1,4 @@
-//! How long and how often each priority was paused.
+//! Pause times and transitions of each priority.
 
 use crate::time::{Instant, Total};
 use crate::units::{PRIORITIES, Priority, PrioritySet};
@@ -13,13 +13,13 @@ pub(super) struct Tally {
 }
 
 impl Tally {
-    /// The priorities that are paused.
+    /// Returns the paused priorities.
     #[inline]
     pub(super) const fn running(&self) -> PrioritySet {
         self.running
     }
 
-    /// `p` is paused from `at` on. It was not before.
+    /// Starts a pause of `p` at `at`. Panics if it is paused.
     pub(super) fn start(&mut self, at: Instant, p: Priority) {
         assert!(!self.running.contains(p), "a pause began twice");
         self.running.insert(p);
@@ -27,14 +27,14 @@ impl Tally {
         self.transitions[p.index()] += 1;
     }
 
-    /// `p` is no longer paused from `at` on. It was before.
+    /// Ends the pause of `p` at `at`. Panics if it is not paused.
     pub(super) fn stop(&mut self, at: Instant, p: Priority) {
         assert!(self.running.contains(p), "a pause ended that had not begun");
         self.running.remove(p);
         self.total[p.index()] += at.total_since(self.since[p.index()]);
     }
 
-    /// How long `p` was paused in all, up to `now`.
+    /// Returns the total paused time of `p` up to `now`.
     pub(super) fn time(&self, now: Instant, p: Priority) -> Total {
         let open = if self.running.contains(p) {
             now.total_since(self.since[p.index()])
@@ -44,7 +44,7 @@ impl Tally {
         self.total[p.index()] + open
     }
 
-    /// How often `p` became paused.
+    /// Returns the number of pauses of `p`.
     pub(super) const fn transitions(&self, p: Priority) -> u64 {
         self.transitions[p.index()]
     }

@@ -14,13 +14,13 @@ fn at(ns: u64) -> Instant {
 fn mode() -> impl Strategy<Value = FlowControl> {
     let sets = (any::<u8>(), any::<u8>());
     let pfc = sets.prop_map(|(send, more)| {
-        // The peer obeys all that is sent, and perhaps more.
+        // The peer obeys all priorities that are sent, and possibly more.
         FlowControl::Pfc { send: PrioritySet(send), obey: PrioritySet(send | more | 1) }
     });
     prop_oneof![pfc, Just(FlowControl::Pause { send: true, obey: true })]
 }
 
-/// The link, with what has been wanted of it.
+/// The link and its requested pauses.
 struct Link {
     sender: Sender,
     peer: Receiver,
@@ -28,7 +28,7 @@ struct Link {
 }
 
 impl Link {
-    /// What the peer should have paused.
+    /// Returns the priorities that the peer should have paused.
     fn target(&self, mode: FlowControl) -> PrioritySet {
         let wanted = self.sender.wanted();
         let pause = matches!(mode, FlowControl::Pause { .. });
@@ -47,9 +47,9 @@ impl Link {
 }
 
 proptest! {
-    /// A peer that obeys is paused exactly as long as the groups want it: from the first poll
-    /// after an XOFF, without a gap, to the first poll after the XON. And no frame is sent that
-    /// says nothing.
+    /// A peer that obeys is paused exactly as long as the groups require it: from the first poll
+    /// after an XOFF, without a gap, to the first poll after the XON. And no redundant frame is
+    /// sent.
     #[test]
     fn the_peer_is_paused_exactly_while_it_is_wanted(
         mode in mode(),
@@ -64,7 +64,7 @@ proptest! {
         let mut link = Link { sender, peer, frames: 0 };
         let (mut now, mut refreshes) = (0, 0);
         for (gap, n, paused, poll) in steps {
-            // At deadlines the sender is always polled, and finds the peer still paused.
+            // At deadlines the sender is always polled, and the peer is still paused.
             while link.sender.next_deadline() < at(now + gap) && refreshes < 10_000 {
                 let deadline = link.sender.next_deadline();
                 prop_assert!(link.sender.due(deadline).is_some(), "a deadline is never in vain");
@@ -74,7 +74,7 @@ proptest! {
                 refreshes += 1;
             }
             if refreshes >= 10_000 {
-                break; // A short pause is refreshed often: enough of it was seen.
+                break; // A short pause is refreshed often; this suffices.
             }
             now += gap;
             let before = link.peer.paused(at(now));

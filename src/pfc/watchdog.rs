@@ -1,31 +1,31 @@
-//! The storm watchdog of one port: finds queues that pauses have stopped for too long.
+//! The storm watchdog of one port: detects queues that are paused for too long.
 //!
-//! It follows SONiC's `pfcwd`, but exact in time where that polls counters: a queue is stormed
-//! when it had frames, was paused, and sent none for the whole detection time; it is restored when
-//! no pause for it came in for the restoration time. What is told before [`Watchdog::on_timeout`]
-//! counts first, so a poll that comes late never condemns a queue that has just sent a frame. The
-//! switch carries out the action; the watchdog says when.
+//! It follows SONiC's `pfcwd`, but with exact times instead of polled counters: a queue is stormed
+//! if it had frames, was paused, and sent none for the whole detection time; it is restored when no
+//! pause for it was received for the restoration time. Calls before [`Watchdog::on_timeout`] count
+//! first, so a late poll never reports a queue that has just sent a frame. The switch performs the
+//! action; the watchdog only reports.
 
 use super::{StormAction, WatchdogPlan, WatchdogPlans};
 use crate::time::{Duration, Instant};
 use crate::units::{PRIORITIES, TrafficClass};
 
-/// What a watchdog found.
+/// Event of a watchdog.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum StormEvent {
-    /// The queue is stormed: do this from now on.
+    /// The queue is stormed: apply this action from now on.
     Detected(StormAction),
-    /// The storm is over: stop doing it.
+    /// The storm is over: stop the action.
     Restored,
 }
 
-/// Watches the queues of one port.
+/// Watchdog of the queues of one port.
 #[derive(Clone, Debug)]
 pub struct Watchdog {
     queues: [Option<Queue>; PRIORITIES],
-    /// True if any of them is watched now.
+    /// True if any queue is watched now.
     configured: bool,
-    /// The earliest deadline of all queues.
+    /// Earliest deadline of all queues.
     earliest: Instant,
     stormed: u8,
     detections: [u64; PRIORITIES],
@@ -35,10 +35,10 @@ pub struct Watchdog {
 #[derive(Clone, Copy, Debug)]
 struct Queue {
     plan: WatchdogPlan,
-    /// Since when it has been paused with frames waiting; NEVER while it is not.
+    /// Time since which the queue has been paused with frames waiting; NEVER if it is not.
     blocked_since: Instant,
     last_pfc: Instant,
-    /// Since when it has been stormed; NEVER while it is not.
+    /// Time since which the queue has been stormed; NEVER if it is not.
     stormed_since: Instant,
 }
 
@@ -47,10 +47,10 @@ impl Queue {
         self.stormed_since.as_picos() != Instant::NEVER.as_picos()
     }
 
-    /// When the queue turns if nothing is heard of it: to stormed, or back.
+    /// Returns the time of the queue's next change without further input: to stormed, or back.
     fn deadline(&self) -> Instant {
         if self.is_stormed() {
-            // As in SONiC, a storm lasts for the restoration time at least.
+            // As in SONiC, a storm lasts at least for the restoration time.
             self.stormed_since.max(self.last_pfc).saturating_add(self.plan.restoration)
         } else {
             self.blocked_since.saturating_add(self.plan.detection)
@@ -59,7 +59,7 @@ impl Queue {
 }
 
 impl Watchdog {
-    /// A watchdog for the classes that have a plan.
+    /// Creates a watchdog for the classes that have a plan.
     #[must_use]
     pub fn new(plans: &WatchdogPlans) -> Self {
         let queues = plans.map(|plan| {
@@ -82,7 +82,7 @@ impl Watchdog {
         }
     }
 
-    /// True if any queue is watched: it has a plan, and the watchdog runs.
+    /// Returns true if any queue is watched: it has a plan, and the watchdog runs.
     #[inline]
     #[must_use]
     pub const fn is_configured(&self) -> bool {
@@ -106,8 +106,9 @@ impl Watchdog {
         TrafficClass::ALL.into_iter().filter(move |class| released >> class.get() & 1 == 1)
     }
 
-    /// Whether the queue of `class` is paused with frames waiting. A frame that it sends, and the
-    /// end of the pause, is `blocked` false, even if it is blocked again right after.
+    /// Reports if the queue of `class` is paused with frames waiting. A frame that it sends, and
+    /// the end of the pause, are reported as `blocked` false, even if it is blocked again right
+    /// after.
     pub fn on_queue(&mut self, now: Instant, class: TrafficClass, blocked: bool) {
         let Some(q) = self.queues[class.index()].as_mut().filter(|_| self.configured) else {
             return;
@@ -119,7 +120,7 @@ impl Watchdog {
         self.find_earliest();
     }
 
-    /// A pause (of more than 0 quanta) for the queue of `class` came in.
+    /// Records a received pause (of more than 0 quanta) for the queue of `class`.
     pub fn on_pfc(&mut self, now: Instant, class: TrafficClass) {
         let Some(q) = &mut self.queues[class.index()] else { return };
         q.last_pfc = now;
@@ -128,8 +129,8 @@ impl Watchdog {
         }
     }
 
-    /// A queue that turned by `now`, earliest first, lowest class first among equals. To be called
-    /// until it has no more.
+    /// Returns a queue that changed by `now`, earliest first, lowest class first among equals. To
+    /// be called until it returns `None`.
     pub fn on_timeout(&mut self, now: Instant) -> Option<(TrafficClass, StormEvent)> {
         if now < self.earliest || self.earliest == Instant::NEVER {
             return None;
@@ -141,7 +142,7 @@ impl Watchdog {
             };
             let event = if q.is_stormed() {
                 q.stormed_since = Instant::NEVER;
-                // A queue that is still stopped is given the whole detection time again.
+                // A queue that is still blocked gets the complete detection time again.
                 if q.blocked_since < Instant::NEVER {
                     q.blocked_since = now;
                 }
@@ -164,14 +165,14 @@ impl Watchdog {
             self.queues.iter().flatten().map(Queue::deadline).fold(Instant::NEVER, Instant::min);
     }
 
-    /// When [`Self::on_timeout`] next has something if nothing is heard; NEVER if it has not.
+    /// Returns the time of the next event without further input; NEVER if there is none.
     #[inline]
     #[must_use]
     pub const fn next_deadline(&self) -> Instant {
         self.earliest
     }
 
-    /// What is being done to the queue of `class`, if it is stormed.
+    /// Returns the action on the queue of `class`, if it is stormed.
     #[inline]
     #[must_use]
     pub fn action(&self, class: TrafficClass) -> Option<StormAction> {
@@ -181,20 +182,20 @@ impl Watchdog {
         self.queues[class.index()].map(|q| q.plan.action)
     }
 
-    /// Whether any queue is stormed.
+    /// Returns true if any queue is stormed.
     #[inline]
     #[must_use]
     pub const fn any_stormed(&self) -> bool {
         self.stormed != 0
     }
 
-    /// How many storms were detected on the queue of `class`.
+    /// Returns the number of storms detected on the queue of `class`.
     #[must_use]
     pub const fn detections(&self, class: TrafficClass) -> u64 {
         self.detections[class.index()]
     }
 
-    /// How many of them are over.
+    /// Returns the number of storms restored.
     #[must_use]
     pub const fn restorations(&self, class: TrafficClass) -> u64 {
         self.restorations[class.index()]

@@ -1,19 +1,19 @@
 //! Ports whose frames are protected by MACsec (802.1AE): the controlled port of a SecY, with MAC
 //! control below it as well.
 //!
-//! Whoever uses a [`Secured`] port sees plain frames. What it promises:
-//! - **Nothing that is to be protected leaves plain.** What cannot be protected (no association, no
-//!   packet number left, not in one piece) does not leave, and is counted by the `SecY`.
-//! - **Packet numbers leave in order, each once**: a frame gets its number when it is certain that it
-//!   leaves before all that get theirs later. Where data is protected that is when the port takes it,
-//!   so what the device has no room for waits here, at most one burst, and goes on with the next call.
-//!   Where MAC control alone is protected it is when a frame is made: data then passes untouched, and
-//!   frames keep their order by the caller's keeping it.
-//! - **Nothing passes that policy refuses**: a plain pause where protected ones are demanded, a frame
-//!   that does not validate, one that was there before.
+//! The user of a [`Secured`] port sees plain frames. Guarantees:
+//! - **No frame that must be protected leaves plain.** A frame that cannot be protected (no
+//!   association, no packet number left, not contiguous) is not sent, and is counted by the `SecY`.
+//! - **Packet numbers leave in order, each once**: a frame gets its number when no frame with a
+//!   later number can leave before it. If data is protected that is when the port accepts it, so
+//!   frames that the device has no room for wait here, at most one burst, and are sent by the next
+//!   call. If only MAC control is protected it is when a frame is created: data then passes
+//!   untouched, and the caller keeps the order of frames.
+//! - **No frame passes against the policy**: a plain pause that must be protected, a frame that
+//!   fails validation, a replayed one.
 //!
-//! A frame that waits here leaves whatever PFC says: where data is protected, that is a burst more than
-//! the device holds. Without a `SecY` a port costs a branch for each burst.
+//! A frame that waits here leaves despite PFC: if data is protected, that is a burst more than the
+//! device holds. Without a `SecY` a port costs one branch per burst.
 
 use std::sync::Arc;
 
@@ -24,38 +24,38 @@ use crate::frame::{BURST, Burst, Frame};
 use crate::secure::{BATCH, Ciphers, Secy, SecyError, SecyPlan};
 use crate::time::Instant;
 
-/// A port, and the `SecY` that its frames pass, if it has one.
+/// A port and its `SecY`, if it has one.
 #[derive(Debug)]
 pub struct Secured<P: Port> {
     port: P,
     entity: Option<Box<Entity<P::Frame>>>,
 }
 
-/// The `SecY` with what waits behind it.
+/// The `SecY` and the frames that wait behind it.
 #[derive(Debug)]
 struct Entity<F> {
     secy: Secy,
-    /// Whether data is protected; if not, MAC control alone may be.
+    /// True if data is protected; if not, only MAC control may be.
     data: bool,
-    /// Taken, protected, and not yet taken by the device, in order.
+    /// Frames accepted and protected, but not yet accepted by the device, in order.
     waiting: Burst<F>,
-    /// Frames that were protected when they were made, and that the device has not taken yet.
+    /// Frames that were protected when created, and that the device has not accepted yet.
     ahead: u64,
-    /// Nothing could be protected when it was last tried, and nothing was changed since.
+    /// True if the last attempt could not protect any frame, and no key was changed since.
     stuck: bool,
     lost: Lost,
 }
 
-/// Frames that ended at a `SecY`.
+/// Frames dropped by a `SecY`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Lost {
-    /// Taken for sending and not sent, as they could not be protected.
+    /// Accepted for transmission and not sent, because they could not be protected.
     pub sent: u64,
-    /// Received and not let through.
+    /// Received and not delivered.
     pub received: u64,
 }
 
-/// Bursts that one call reads while the `SecY` lets nothing of them through.
+/// Maximum number of bursts that one call reads while the `SecY` delivers no frame of them.
 const BURSTS_MAX: usize = 4;
 
 /// 0x88E5, `SecTAG` (802.1AE 9.8), and 0x8808, MAC control (802.3 31.4.1.3).
@@ -65,18 +65,18 @@ const MAC_CONTROL: [u8; 2] = [0x88, 0x08];
 const _: () = assert!(MACSEC[0] == MAC_CONTROL[0], "`concerns` looks at one octet first");
 
 impl<P: Port> Secured<P> {
-    /// `port` with the `SecY` of `plan`, or as it is.
+    /// Creates a port with the `SecY` of `plan`, or without one.
     ///
     /// # Errors
-    /// What contradicts itself in the plan.
+    /// Returns the error of the plan.
     pub fn new(port: P, plan: Option<&SecyPlan>) -> Result<Self, SecyError> {
         Self::with_ciphers(port, plan, None)
     }
 
-    /// As [`Self::new`], with ciphers of another machine, if there are any.
+    /// Creates a port as [`Self::new`] does, with external ciphers, if any.
     ///
     /// # Errors
-    /// What contradicts itself in the plan.
+    /// Returns the error of the plan.
     pub fn with_ciphers(
         port: P,
         plan: Option<&SecyPlan>,
@@ -86,23 +86,23 @@ impl<P: Port> Secured<P> {
         Ok(Self { port, entity })
     }
 
-    /// The port below.
+    /// Returns the underlying port.
     pub const fn port(&self) -> &P {
         &self.port
     }
 
-    /// The port below, for what is done to it besides sending and receiving.
+    /// Returns the underlying port, for control operations.
     pub const fn port_mut(&mut self) -> &mut P {
         &mut self.port
     }
 
-    /// What ended at its `SecY`.
+    /// Returns the frames dropped by its `SecY`.
     #[must_use]
     pub fn lost(&self) -> Lost {
         self.entity.as_ref().map_or_else(Lost::default, |entity| entity.lost)
     }
 
-    /// Frames that were taken and have not been handed on.
+    /// Returns the number of frames accepted and not yet passed on.
     #[must_use]
     pub fn waiting(&self) -> usize {
         self.entity.as_ref().map_or(0, |entity| entity.waiting.len())
@@ -121,7 +121,7 @@ impl<F: Frame> Entity<F> {
         })
     }
 
-    /// Protects a frame if it is to be. False if it is and cannot be.
+    /// Protects a frame if required. Returns false if it cannot be protected.
     #[inline]
     fn protect(&mut self, frame: &mut F) -> bool {
         if !self.secy.protects(frame.head()) {
@@ -133,15 +133,15 @@ impl<F: Frame> Entity<F> {
         }
     }
 
-    /// Protects what was made a moment ago, where that is when it gets its number. Nothing if it
-    /// cannot be.
+    /// Protects a newly created frame, if it gets its number at that time. Returns `None` if it
+    /// cannot be protected.
     #[inline]
     fn made(&mut self, mut frame: F) -> Option<F> {
         self.made_in(&mut frame).then_some(frame)
     }
 
-    /// Protects the frames from `before` on, as [`Self::made`] does one; drops the first that cannot be,
-    /// and what is behind it. Gives how many are left of them.
+    /// Protects the frames from `before` on, as [`Self::made`] does; drops the first that cannot be
+    /// protected, and those after it. Returns the number of frames left of them.
     #[inline]
     fn made_many(&mut self, out: &mut Burst<F>, before: usize) -> usize {
         let mut kept = before;
@@ -152,7 +152,7 @@ impl<F: Frame> Entity<F> {
         kept - before
     }
 
-    /// As [`Self::made`], in place.
+    /// Protects a frame as [`Self::made`] does, in place.
     #[inline]
     fn made_in(&mut self, frame: &mut F) -> bool {
         if !self.secy.protects(frame.head()) {
@@ -163,7 +163,7 @@ impl<F: Frame> Entity<F> {
         !self.stuck
     }
 
-    /// Hands on data, which nobody protects, and what was protected when it was made.
+    /// Passes on data, which is not protected, and frames that were protected when created.
     #[inline]
     fn send_as_made<P: Port<Frame = F>>(&mut self, port: &mut P, out: &mut Burst<F>) {
         let offered = out.len();
@@ -174,7 +174,7 @@ impl<F: Frame> Entity<F> {
         self.secy.note_untagged(taken - protected);
     }
 
-    /// Protects the frames in `out` and hands them on, once all that waited before has been.
+    /// Protects the frames in `out` and passes them on, after all that were waiting.
     fn send<P: Port<Frame = F>>(&mut self, port: &mut P, out: &mut Burst<F>) {
         if !self.pass_on(port) {
             return;
@@ -193,8 +193,8 @@ impl<F: Frame> Entity<F> {
         self.pass_on(port);
     }
 
-    /// Protects those of the frames that have just come to wait that are to be. Bits of those that
-    /// cannot be, the first in the lowest.
+    /// Protects the newly waiting frames that require it. Returns a bit mask of those that cannot
+    /// be protected, the first in the lowest bit.
     fn protect_waiting(&mut self) -> u32 {
         const { assert!(BURST <= BATCH && BURST <= u32::BITS as usize) };
         let (mut given, mut refused) = (0_u32, 0_u32);
@@ -221,7 +221,7 @@ impl<F: Frame> Entity<F> {
         refused
     }
 
-    /// Hands on what waits. Whether nothing waits any more.
+    /// Passes on the waiting frames. Returns true if none is left.
     #[inline]
     fn pass_on<P: Port<Frame = F>>(&mut self, port: &mut P) -> bool {
         if !self.waiting.is_empty() {
@@ -230,7 +230,7 @@ impl<F: Frame> Entity<F> {
         self.waiting.is_empty()
     }
 
-    /// Receives until something is let through, or there is no more, or enough.
+    /// Receives until a frame is delivered, or there are no more, or the limit is reached.
     fn receive<P: Port<Frame = F>>(&mut self, port: &mut P, out: &mut Burst<F>) {
         self.pass_on(port);
         let before = out.len();
@@ -244,7 +244,7 @@ impl<F: Frame> Entity<F> {
         }
     }
 
-    /// Takes the frames from `before` on out of `out` that are not let through.
+    /// Removes the frames from `before` on in `out` that are not delivered.
     #[inline]
     fn admit(&mut self, out: &mut Burst<F>, before: usize) {
         if self.data || out[before..].iter().any(|frame| concerns(frame.head())) {
@@ -265,7 +265,7 @@ impl<F: Frame> Entity<F> {
         out.truncate(kept);
     }
 
-    /// Whether a frame that came in is let through; it is plain then.
+    /// Returns true if a received frame is delivered; it is plain then.
     #[inline]
     fn passes(&mut self, frame: &mut F) -> bool {
         (!self.data && !concerns(frame.head())) || self.validates(frame)
@@ -279,7 +279,7 @@ impl<F: Frame> Entity<F> {
                 self.secy.note_overrun();
                 return false;
             }
-            // Of a plain frame the first octets say all.
+            // The first bytes of a plain frame are sufficient.
             None => self.secy.accept(frame.head_mut()),
         };
         match accepted {
@@ -292,7 +292,8 @@ impl<F: Frame> Entity<F> {
     }
 }
 
-/// Makes room around a frame for what protection adds. Nothing, which is counted, where there is none.
+/// Makes room around a frame for SecTAG and ICV. Returns `None`, and counts the frame, if there is
+/// none.
 #[inline]
 fn widen<'a, F: Frame>(secy: &mut Secy, frame: &'a mut F) -> Option<&'a mut [u8]> {
     let whole =
@@ -304,8 +305,8 @@ fn widen<'a, F: Frame>(secy: &mut Secy, frame: &'a mut F) -> Option<&'a mut [u8]
     room
 }
 
-/// Whether a frame that came in is the business of a `SecY` that does not protect data: nearly all are
-/// not, by the first octet of their EtherType.
+/// Returns true if a `SecY` that does not protect data has to process a received frame: nearly all
+/// are excluded by the first octet of their EtherType.
 #[inline(always)]
 fn concerns(head: &[u8]) -> bool {
     head.first_chunk::<14>()

@@ -1,33 +1,33 @@
-//! Ports with somebody who looks on.
+//! Ports with an observer.
 //!
-//! What comes and goes passes through, as do the port's promises. Whoever looks on sees each burst
-//! that came in and each that is offered, and changes neither.
+//! The port's frames and guarantees are unchanged. The observer sees each burst that was received
+//! and each that is to be sent.
 
 use super::{Port, PortCaps, Source, Stamps};
 use crate::frame::Burst;
 use crate::secure::Secy;
 use crate::time::Instant;
 
-/// Who looks on at a port.
+/// Observer of a port.
 pub trait Tap<P: Port> {
-    /// The port has received these frames.
+    /// Called with the frames that the port has received.
     fn received(&mut self, port: &P, frames: &[P::Frame]);
 
-    /// Has the port send what is in `out`, as [`Port::tx_burst`] does.
+    /// Sends the frames in `out` by the port, as [`Port::tx_burst`] does.
     fn send(&mut self, port: &mut P, out: &mut Burst<P::Frame>);
 
-    /// What the port's times are worth to those who look at them from here.
+    /// Returns the accuracy of the port's timestamps as seen by the observer.
     fn stamps(&self, port: &P) -> Stamps {
         port.stamps()
     }
 }
 
-/// A port, and who looks on.
+/// A port with an observer.
 #[derive(Debug)]
 pub struct Tapped<P, T> {
     /// The port.
     pub(crate) port: P,
-    /// Who looks on.
+    /// The observer.
     pub(crate) tap: T,
 }
 

@@ -1,4 +1,4 @@
-//! Protected ports: what leaves, what gets through, and in which order, whatever the device takes.
+//! Protected ports: frames sent and delivered, and their order, for any behaviour of the device.
 
 use proptest::prelude::*;
 
@@ -17,12 +17,12 @@ fn guarded(plan: &SecyPlan) -> Guarded {
     Secured::new(MemPort::endless(), Some(plan)).unwrap()
 }
 
-/// Two ends of a link that protect MAC control, and data if `data`.
+/// Returns two ends of a link that protect MAC control, and data if `data`.
 fn pair(data: bool) -> (Guarded, Guarded) {
     (guarded(&secy(1, 2, data)), guarded(&secy(2, 1, data)))
 }
 
-/// A PFC frame that pauses priority 3 for so many quanta.
+/// Returns a PFC frame that pauses priority 3 for `quanta` quanta.
 fn pause(quanta: u16) -> [u8; FRAME_LEN] {
     let mut repr = pfc::Repr::new(host(1));
     repr.set(Priority::ALL[3], Quanta(quanta));
@@ -37,19 +37,19 @@ fn data(n: u16) -> Vec<u8> {
     octets
 }
 
-/// Offers these frames; how many stay.
+/// Offers these frames; returns the number of those not accepted.
 fn offer(port: &mut Guarded, frames: &[Vec<u8>]) -> usize {
     let mut out: Burst<MemFrame> = frames.iter().map(|octets| MemFrame::new(octets)).collect();
     port.tx_burst(&mut out);
     out.len()
 }
 
-/// What is on the line behind a port.
+/// Returns the frames on the line behind a port.
 fn line(port: &mut Guarded) -> Vec<Vec<u8>> {
     port.port_mut().tx.drain(..).map(|frame| frame.head().to_vec()).collect()
 }
 
-/// What a port lets through of these, read until there is no more.
+/// Returns the frames of these that a port delivers, read until there are no more.
 fn read(port: &mut Guarded, frames: &[Vec<u8>]) -> Vec<Vec<u8>> {
     port.port_mut().rx.extend(frames.iter().map(|octets| MemFrame::new(octets)));
     let mut read = vec![];
@@ -140,7 +140,7 @@ fn what_cannot_be_protected_never_leaves() {
     let (mut a, _) = pair(true);
     a.secy_mut().unwrap().change(&gone).unwrap();
     assert_eq!(offer(&mut a, &[data(1), pause(1).to_vec()]), 0);
-    // EAPOL is beside the SecY, and so is LLDP as planned.
+    // EAPOL bypasses the SecY, and so does LLDP as configured.
     let mut eapol = data(2);
     eapol[12..14].copy_from_slice(&[0x88, 0x8e]);
     let mut lldp = data(3);
@@ -171,14 +171,14 @@ fn without_a_secy_a_port_is_what_it_was() {
     assert!(port.secy().is_none() && port.waiting() == 0);
 }
 
-/// The packet number of a protected frame.
+/// Returns the packet number of a protected frame.
 fn number(octets: &[u8]) -> u32 {
     u32::from_be_bytes(octets[16..20].try_into().unwrap())
 }
 
 proptest! {
-    // A device that takes as little and as late as it likes costs no frame and no number, and
-    // strict replay protection at the other end accepts every frame.
+    // A device that accepts any number at any time costs no frame and no number, and strict replay
+    // protection at the other end accepts every frame.
     #[test]
     fn whatever_the_device_takes_all_arrives_in_order_under_consecutive_numbers(
         turns in prop::collection::vec((0_usize..6, 0_usize..8, any::<bool>()), 1..60),
@@ -210,8 +210,8 @@ proptest! {
         prop_assert_eq!(read(&mut b, &on_line), said);
     }
 
-    // With pauses alone it is the caller who keeps them in order; what the device does not take
-    // stays with the caller, and is protected once.
+    // With pauses alone the caller keeps them in order; those that the device does not accept stay
+    // with the caller, and are protected once.
     #[test]
     fn pauses_that_the_device_does_not_take_are_protected_once(
         rooms in prop::collection::vec(0_usize..4, 1..40),

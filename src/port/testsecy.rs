@@ -1,15 +1,15 @@
-//! Plans of two `SecY`s that understand each other, for tests.
+//! Configurations of two matching `SecY`s, for tests.
 
 use crate::secure::{CipherSuite, ReceiveScPlan, SaPlan, Sak, Sci, SecyPlan};
 use crate::units::Mac;
 
-/// An association with this key, from packet number 1 on.
+/// Returns an association with this key, from packet number 1 on.
 pub(crate) fn association(key: u8) -> SaPlan {
     SaPlan { key: Sak::new(&[key; 16]).unwrap(), pn: 1, ssci: u32::from(key), salt: [7; 12] }
 }
 
-/// The `SecY` at end `own` of a link whose other end is `peer`, both below 100: MAC control is
-/// protected and has to be, data too if `data`.
+/// Returns the `SecY` at end `own` of a link whose other end is `peer`, both below 100: MAC control
+/// is protected and must be, data too if `data`.
 pub(crate) fn secy(own: u8, peer: u8, data: bool) -> SecyPlan {
     let sci = |n| Sci { mac: Mac([2, 0, 0, 0xee, 0, n]), port: 1 };
     let only = |sa| [Some(sa), None, None, None];

@@ -5,33 +5,33 @@
 
 use std::borrow::Cow;
 
-/// The longest quotation of one text, in characters.
+/// Maximum number of characters quoted of one text.
 pub const SHOWN_MAX: usize = 200;
 
-/// The longest message with all that it quotes, in characters. A choice: some twenty lines of a
-/// terminal; the longest message about a sensible file has a third of it.
+/// Maximum length of a message with all quotations, in characters. Our choice: some twenty lines of
+/// a terminal; the longest message about a valid file has a third of it.
 pub const MESSAGE_MAX: usize = 2_000;
 
-/// Characters of the end of a text that a cut leaves.
+/// Characters left of the end of a truncated text.
 const TAIL: usize = 40;
 
-/// Room for the dots and the length that stand for what was cut.
+/// Room for the dots and the length that replace the omitted part.
 const NOTE: usize = 40;
 
-/// A text that is no longer than a message may quote, else its two ends and its length.
+/// Returns the text if it is within the limit of quotations, else its two ends and its length.
 #[must_use]
 pub fn excerpt(text: &str) -> Cow<'_, str> {
     cut(text, SHOWN_MAX)
 }
 
-/// A message whose quotations (texts between backticks, and anything else without a space) are
-/// bounded, and which is itself. A message that is bounded stays as it is.
+/// Returns a message with bounded quotations (texts between backticks, and any other text without a
+/// space) and bounded length. Applying it again changes nothing.
 #[must_use]
 pub fn message(text: &str) -> Cow<'_, str> {
     if text.len() <= SHOWN_MAX {
         return Cow::Borrowed(text);
     }
-    // A cut may take a backtick, so that others become its partner. Each round is shorter.
+    // A cut may remove a backtick, which pairs the others differently. Each round is shorter.
     let mut out = bounded(text);
     loop {
         let again = bounded(&out);
@@ -42,7 +42,7 @@ pub fn message(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// A message with its quotations, as its backticks delimit them, and its length bounded.
+/// Returns a message with its quotations, as delimited by its backticks, and its length bounded.
 fn bounded(text: &str) -> String {
     let pieces = text.split('`').count();
     let mut out = String::new();
@@ -50,7 +50,7 @@ fn bounded(text: &str) -> String {
         if n > 0 {
             out.push('`');
         }
-        // A backtick that nothing closes opens no quotation.
+        // An unpaired backtick opens no quotation.
         if n % 2 == 1 && n + 1 < pieces {
             out += &excerpt(piece);
         } else {
@@ -60,7 +60,7 @@ fn bounded(text: &str) -> String {
     cut(&out, MESSAGE_MAX).into_owned()
 }
 
-/// Adds a text whose words are bounded.
+/// Appends a text with bounded words.
 fn words(text: &str, out: &mut String) {
     for word in text.split_inclusive(char::is_whitespace) {
         let bare = word.trim_end();
@@ -70,7 +70,7 @@ fn words(text: &str, out: &mut String) {
 }
 
 fn cut(text: &str, most: usize) -> Cow<'_, str> {
-    // A character has a byte at least.
+    // A character has at least one byte.
     if text.len() <= most {
         return Cow::Borrowed(text);
     }
@@ -94,7 +94,7 @@ mod tests {
         assert_eq!(excerpt(&"x".repeat(200)), "x".repeat(200));
         let cut = excerpt(&("a".repeat(500) + &"z".repeat(501))).into_owned();
         assert_eq!(cut, format!("{}...{} (1001 characters)", "a".repeat(120), "z".repeat(40)));
-        // Characters are counted and kept whole.
+        // Characters are counted and not split.
         assert_eq!(excerpt(&"\u{4e2d}".repeat(200)).chars().count(), 200);
         assert!(excerpt(&"\u{4e2d}".repeat(201)).ends_with("\u{4e2d} (201 characters)"));
     }
@@ -106,12 +106,12 @@ mod tests {
         let cut = message(&format!("`{long}` is no word; {ours}`end`")).into_owned();
         assert!(cut.contains("(12000 characters)` is no word; add"), "{cut}");
         assert!(cut.ends_with(&format!("{ours}`end`")), "{cut}");
-        // Lists of names, and what is quoted by nothing.
+        // Lists of names, and names without quotation marks.
         let bare = message(&format!("there are: {}, b", "n".repeat(1 << 20))).into_owned();
         assert!(bare.contains("(1048577 characters) b") && bare.len() < 250, "{bare}");
         let many = message(&"name, ".repeat(10_000)).into_owned();
         assert!(many.ends_with("(60000 characters)") && many.len() <= MESSAGE_MAX, "{many}");
-        // Text behind a lone backtick is not taken for a quotation.
+        // Text after an unpaired backtick is not a quotation.
         let odd = format!("`a`b` is unknown; {ours}");
         assert_eq!(message(&odd), odd);
     }

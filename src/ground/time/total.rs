@@ -10,59 +10,60 @@ use super::Duration;
 /// run that may last for years.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Total {
-    // As in an [`Instant`](super::Instant), and in this order, which is that of totals.
+    // As in an [`Instant`](super::Instant); the derived order needs the high word first.
     high: u64,
     low: u64,
 }
 
 impl Total {
-    /// No time.
+    /// Zero.
     pub const ZERO: Self = Self::from_picos(0);
 
-    /// A span of `ps` picoseconds.
+    /// Returns a span of `ps` picoseconds.
     #[must_use]
     pub const fn from_picos(ps: u128) -> Self {
         Self { high: (ps >> 64) as u64, low: ps as u64 }
     }
 
-    /// A span of `ns` nanoseconds.
+    /// Returns a span of `ns` nanoseconds.
     #[must_use]
     pub const fn from_nanos(ns: u64) -> Self {
         Self::from_picos(ns as u128 * 1_000)
     }
 
-    /// The span in picoseconds.
+    /// Returns the span in picoseconds.
     #[must_use]
     pub const fn as_picos(self) -> u128 {
         (self.high as u128) << 64 | self.low as u128
     }
 
-    /// The span in whole nanoseconds, rounded down, of which a `u64` holds 584 years.
+    /// Returns the span in whole nanoseconds, rounded down; a `u64` spans 584 years.
     #[must_use]
     pub const fn as_nanos(self) -> u64 {
         let ns = self.as_picos() / 1_000;
         if ns > u64::MAX as u128 { u64::MAX } else { ns as u64 }
     }
 
-    /// The span in seconds.
+    /// Returns the span in seconds.
     #[must_use]
     pub fn as_secs_f64(self) -> f64 {
         self.as_picos() as f64 / 1e12
     }
 
-    /// `self` less `less`, or zero when that is longer.
+    /// Returns `self` minus `less`, or zero if `less` is longer.
     #[must_use]
     pub const fn saturating_sub(self, less: Self) -> Self {
         Self::from_picos(self.as_picos().saturating_sub(less.as_picos()))
     }
 
-    /// `self` divided by `n`, rounded down, or [`Duration::MAX`] if that is longer. `n` is not zero.
+    /// Returns `self` divided by `n`, rounded down, limited to [`Duration::MAX`]. Panics if `n` is
+    /// zero.
     #[must_use]
     pub const fn div(self, n: u64) -> Duration {
         Self::from_picos(self.as_picos() / n as u128).saturated()
     }
 
-    /// The same span, or [`Duration::MAX`] if it is longer than that.
+    /// Returns the span, limited to [`Duration::MAX`].
     #[must_use]
     pub const fn saturated(self) -> Duration {
         Duration::from_picos(if self.as_picos() > u64::MAX as u128 {
@@ -129,7 +130,7 @@ impl fmt::Debug for Total {
 }
 
 impl fmt::Display for Total {
-    /// The span in the largest unit that keeps at least one whole part: `5.12us`, `83.84ns`.
+    /// Writes the span in the largest unit with at least one whole part: `5.12us`, `83.84ns`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const UNITS: [(u64, &str); 4] =
             [(1_000_000_000_000, "s"), (1_000_000_000, "ms"), (1_000_000, "us"), (1_000, "ns")];

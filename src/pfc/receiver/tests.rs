@@ -33,12 +33,12 @@ fn times_replace_expire_and_resume() {
     assert_eq!(r.paused(at(511)), PrioritySet(0b0001_1000));
     assert_eq!(r.next_deadline(), at(512));
     assert_eq!(r.paused(at(512)), PrioritySet::of(p(4)), "over at the very instant");
-    // Shorter replaces longer, and what is not named goes on.
+    // A shorter time replaces a longer one, and priorities that are not enabled are unchanged.
     assert!(r.on_pfc(at(600), &vector(&[(4, 10)])));
     assert_eq!(r.next_deadline(), at(600) + Quanta(10).at(RATE));
     assert!(r.on_pfc(at(610), &vector(&[(3, 100)])));
     assert_eq!(r.paused(at(620)), PrioritySet(0b0001_1000));
-    // 0 resumes, twice if need be.
+    // 0 resumes, also repeatedly.
     assert!(r.on_pfc(at(630), &vector(&[(3, 0), (4, 0)])));
     assert!(r.on_pfc(at(631), &vector(&[(3, 0)])));
     assert_eq!((r.paused(at(631)), r.next_deadline()), (PrioritySet::EMPTY, Instant::NEVER));
@@ -106,16 +106,16 @@ fn a_delayed_pause_is_obeyed_late_and_ends_in_time() {
     let mut r = pfc().with_delay(Quanta(100));
     assert!(r.on_pfc(at(0), &vector(&[(3, 300), (4, 100)])));
     assert_eq!((r.paused(at(511)), r.next_deadline()), (PrioritySet::EMPTY, at(512)));
-    // Priority 4 runs out as it would begin.
+    // Priority 4 runs out at the start of its pause.
     assert_eq!((r.paused(at(512)), r.next_deadline()), (PrioritySet::of(p(3)), at(1536)));
-    // What prolongs a pause does not interrupt it, and a resume takes effect at once.
+    // An extension does not interrupt a pause, and a resume takes effect at once.
     r.on_pfc(at(1000), &vector(&[(3, 300)]));
     assert_eq!((r.paused(at(1600)), r.next_deadline()), (PrioritySet::of(p(3)), at(2536)));
     r.on_pfc(at(2000), &vector(&[(3, 0)]));
     assert_eq!((r.paused(at(2000)), r.next_deadline()), (PrioritySet::EMPTY, Instant::NEVER));
     assert_eq!(r.paused_time(at(9000), p(3)), Duration::from_nanos(2000 - 512));
     assert_eq!((r.transitions(p(3)), r.transitions(p(4))), (1, 0));
-    // One that is resumed in time stops nothing; the next has a delay of its own.
+    // A pause that is resumed early has no effect; the next has a delay again.
     r.on_pfc(at(3000), &vector(&[(3, 300)]));
     r.on_pfc(at(3400), &vector(&[(3, 0)]));
     r.on_pfc(at(3500), &vector(&[(3, 300)]));
@@ -138,8 +138,8 @@ fn what_is_left_of_a_delay_keeps_its_quanta_too() {
 }
 
 proptest! {
-    /// With a delay, a priority is paused when a pause runs that began so long ago, and no other
-    /// poll changes that.
+    /// With a delay, a priority is paused when a pause has been running for that long, and polls do
+    /// not change it.
     #[test]
     fn a_delay_takes_the_front_off_every_run(
         frames in prop::collection::vec((0_u64..2_000, 0_u16..300), 1..40),
@@ -185,7 +185,7 @@ proptest! {
         }
     }
 
-    /// Polling at any other times changes neither the pauses nor what is counted of them.
+    /// Polls at any other times change neither the pauses nor their counters.
     #[test]
     fn polls_leave_no_trace(
         frames in prop::collection::vec((0_u64..2_000, any::<u8>(), prop::array::uniform8(0_u16..300)), 1..40),

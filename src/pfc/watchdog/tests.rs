@@ -32,7 +32,7 @@ fn a_storm_is_detected_and_restored_at_its_time() {
         assert_eq!(w.next_deadline(), Instant::NEVER);
         for ms in (0..=1_000).step_by(10) {
             w.on_pfc(at(ms), class(3));
-            // Told again and again, it still counts from the first time.
+            // Repeated reports still count from the first time.
             w.on_queue(at(ms), class(3), ms < 200 || action == StormAction::Alert);
             let due = w.on_timeout(at(ms));
             assert_eq!(due.is_some(), ms == 200 && action == StormAction::Alert, "{ms} {due:?}");
@@ -92,7 +92,7 @@ fn queues_without_a_plan_are_left_alone() {
 }
 
 proptest! {
-    /// Told the same, polled at every millisecond or at deadlines alone: the same events.
+    /// The same input, polled at every millisecond or at deadlines alone, gives the same events.
     #[test]
     fn polls_between_deadlines_change_nothing(
         steps in prop::collection::vec((1_u64..300, any::<bool>(), 3_u8..5, any::<bool>()), 1..60),
