@@ -1,7 +1,7 @@
 //! The pipeline alone, on ports in memory and in virtual time: the same instructions in every run.
 //!
-//! `cargo bench --bench steps -- JOB POLLS BURST`, where a job is plain, agents, lossless, sfc-idle,
-//! macsec-pfc, queued, sfc-64k, refill, ports, stream or sink,
+//! `cargo bench --bench steps -- JOB POLLS BURST`, where a job is plain, agents, lossless,
+//! sfc-idle, macsec-pfc, queued, sfc-64k, refill, ports, stream or sink,
 //!
 //! lets `BURST` frames circulate in each direction between two ports for `POLLS` polls, with the
 //! switch between them (or without it, `ports`), and prints the number of frames. `agents` is
