@@ -122,8 +122,8 @@ impl Ledger {
         self.charge(port, group, wire_len, true)
     }
 
-    /// Admits a further copy of a flooded frame. Unlike [`Self::admit`] it never uses headroom,
-    /// which is sized for the data from the link and not for copies.
+    /// Admits a further copy of a flooded frame, or a message of the switch. Unlike [`Self::admit`] it
+    /// never uses headroom, which is sized for the data from the link.
     pub fn admit_copy(&mut self, port: PortId, group: PriorityGroup, wire_len: u32) -> Admission {
         self.charge(port, group, wire_len, false)
     }

@@ -232,6 +232,7 @@ fn table(summary: &Summary) -> String {
         ("frames dropped, lossy ones too", summary.drops),
         ("frames lost on lines", summary.line_losses),
         ("deadlocks, in circles", summary.deadlocks),
+        ("stood still in circles, not judged", summary.stood_still),
         ("labs judged for marks before pauses", summary.judged_for_marks),
         ("labs judged for equal shares", summary.judged_for_shares),
         ("storms that watchdogs found", summary.watchdog_storms),

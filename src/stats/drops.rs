@@ -6,7 +6,8 @@
 pub enum DropKind {
     /// What the frame is or where it wants to go: no switch could forward it, however empty.
     Frame,
-    /// MAC control that this port cannot take in; it would never have been forwarded.
+    /// MAC control that this port cannot take in, or a message of the switch itself: no frame that it
+    /// had to forward.
     Control,
     /// Want of room. This is what losslessness rules out.
     Congestion,
@@ -107,6 +108,9 @@ drop_reasons! {
     SfcmRefused: Frame = "sfcm_refused",
     /// A message about congestion to an address that the switch has not learnt: those are not flooded.
     MessageUnknown: Frame = "message_unknown",
+    /// A message about congestion that the switch made, and the shared limit of its priority group was
+    /// reached: headroom is for what links bring.
+    MessageNoRoom: Control = "message_no_room",
     /// Its lossy priority group is at its shared limit; or it is a further copy of a flooded frame,
     /// which never uses headroom, and its group is.
     SharedLimit: Congestion = "shared_limit",

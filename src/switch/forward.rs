@@ -3,6 +3,7 @@
 use super::Switch;
 use super::classify::{Meta, UNTAGGED};
 use super::fdb::Key;
+use super::ingress::Origin;
 use super::shortcut::{Decision, Flow, leaves_as_it_came};
 use super::tables::Tables;
 use crate::frame::Frame;
@@ -92,7 +93,7 @@ impl<W: World> Switch<W> {
     ) {
         self.ports[at].counters.copied += 1;
         match frame.duplicate() {
-            Some(copy) => self.deliver_as(now, at, copy, meta, to, true),
+            Some(copy) => self.deliver_as(now, at, copy, meta, to, Origin::Copy),
             None => self.count_drop(now, at, Some(meta.priority), DropReason::NoMemory),
         }
     }

@@ -13,6 +13,18 @@ use crate::time::Instant;
 use crate::units::{PortId, Priority, PriorityGroup};
 use crate::world::{Events, Handoff, Transit, World};
 
+/// Origin of a frame that is forwarded. Headroom is sized for what a link brings in the time that its
+/// peer takes to stop, so nothing else may use it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Origin {
+    /// A port received it.
+    Line,
+    /// Flooding made it from another.
+    Copy,
+    /// The switch made it.
+    Message,
+}
+
 impl<W: World> Switch<W> {
     /// Receives one burst from the port at `at` and processes each frame. Returns the number of
     /// frames.
@@ -230,10 +242,10 @@ impl<W: World> Switch<W> {
         meta: &Meta,
         egress: PortId,
     ) {
-        self.deliver_as(now, at, frame, meta, egress, false);
+        self.deliver_as(now, at, frame, meta, egress, Origin::Line);
     }
 
-    /// As [`Self::deliver`]; `copy` for the copies that flooding made.
+    /// As [`Self::deliver`], for a frame of any origin.
     #[inline]
     pub(super) fn deliver_as(
         &mut self,
@@ -242,7 +254,7 @@ impl<W: World> Switch<W> {
         mut frame: W::Frame,
         meta: &Meta,
         egress: PortId,
-        copy: bool,
+        origin: Origin,
     ) {
         let priority = meta.priority;
         if !self.handoff.is_up(egress) {
@@ -261,12 +273,17 @@ impl<W: World> Switch<W> {
             }
         }
         let group = self.tables[ingress.index()].group(priority);
-        let admission = match copy {
-            false => self.admit_placed(ingress, group, &placed, frame.wire_len()),
-            true => self.ledger.admit_copy(ingress, group, frame.wire_len()),
+        let admission = match origin {
+            Origin::Line => self.admit_placed(ingress, group, &placed, frame.wire_len()),
+            Origin::Copy | Origin::Message => {
+                self.ledger.admit_copy(ingress, group, frame.wire_len())
+            }
         };
         let (charge, crossed) = match admission {
             Admission::Admitted { charge, crossed } => (charge, crossed),
+            Admission::Refused(_) if origin == Origin::Message => {
+                return self.count_drop(now, at, Some(priority), DropReason::MessageNoRoom);
+            }
             Admission::Refused(refusal) => return self.refused(now, at, priority, refusal),
         };
         if let Some(crossing) = crossed {

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use crate::host::StationPlan;
-use crate::sim::{End, NetworkPlan, NodeId, NodeKind};
+use crate::sim::{End, FaultKind, NetworkPlan, NodeId, NodeKind};
 use crate::units::{Mac, PortId};
 
 /// An egress queue: a switch and its egress port.
@@ -17,11 +17,19 @@ pub(super) fn has_circle(plan: &NetworkPlan) -> bool {
     for (n, node) in plan.nodes.iter().enumerate() {
         let NodeKind::Host(host) = &node.kind else { continue };
         for to in destinations(host) {
-            let way = network.way(NodeId(n as u32), to);
-            for pair in way.windows(2) {
-                next.entry(pair[0]).or_default().insert(pair[1]);
+            let way = network.way(&(NodeId(n as u32), PortId::MIN), to);
+            add(&mut next, &way);
+            // A switch on the way may send messages about congestion back to the host.
+            for queue in way.iter().filter(|(node, _)| speaks(&plan.nodes[node.index()].kind)) {
+                add(&mut next, &network.way_at(Some(queue.0), host.mac));
             }
         }
+    }
+    for fault in &plan.faults {
+        let FaultKind::Forge { direction, octets } = &fault.kind else { continue };
+        let Some(dst) = octets.first_chunk() else { continue };
+        let end = plan.links[direction.link().index()].to(*direction);
+        add(&mut next, &network.way_at(Some(end.node), Mac(*dst)));
     }
     // A queue without a successor is in no cycle; removing it may leave others without one.
     loop {
@@ -35,6 +43,20 @@ pub(super) fn has_circle(plan: &NetworkPlan) -> bool {
             return before > 0;
         }
     }
+}
+
+/// Adds a path: each of its queues forwards to the next.
+fn add(next: &mut BTreeMap<Queue, BTreeSet<Queue>>, way: &[Queue]) {
+    for pair in way.windows(2) {
+        next.entry(pair[0]).or_default().insert(pair[1]);
+    }
+}
+
+/// True if a switch makes messages about congestion.
+fn speaks(kind: &NodeKind) -> bool {
+    let NodeKind::Switch(switch) = kind else { return false };
+    let of = &switch.congestion;
+    of.sfc.is_some() || of.isolation.is_some() || of.fast_cnp.is_some() || of.qcn.is_some()
 }
 
 /// Returns the destinations of a host's frames: data and acknowledgements.
@@ -64,19 +86,23 @@ impl Ways {
         Self { peers, tables: plan.nodes.iter().map(|node| table(&node.kind)).collect() }
     }
 
-    /// Returns the queues on the path from a host to an address, up to the first repetition.
-    fn way(&self, from: NodeId, to: Mac) -> Vec<Queue> {
+    /// Returns the queues on the path from a host's port to an address, up to the first repetition.
+    fn way(&self, from: &Queue, to: Mac) -> Vec<Queue> {
+        self.way_at(self.peers.get(from).map(|end| end.node), to)
+    }
+
+    /// Returns the queues on the path from a switch to an address, up to the first repetition.
+    fn way_at(&self, mut at: Option<NodeId>, to: Mac) -> Vec<Queue> {
         let mut way = vec![];
-        let mut at = self.peers.get(&(from, PortId::MIN));
-        while let Some(End { node, .. }) = at {
+        while let Some(node) = at {
             let Some(port) = self.tables[node.index()].get(&to) else { break };
-            let queue = (*node, *port);
+            let queue = (node, *port);
             let again = way.contains(&queue);
             way.push(queue);
             if again {
                 break;
             }
-            at = self.peers.get(&queue);
+            at = self.peers.get(&queue).map(|end| end.node);
         }
         way
     }

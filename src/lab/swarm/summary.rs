@@ -34,6 +34,9 @@ pub struct Summary {
     pub faults: Faults,
     /// Labs with a deadlock, where paths form cycles.
     pub deadlocks: u64,
+    /// Labs that stood still behind forged frames or messages of switches, where paths form cycles: not
+    /// judged for deadlocks.
+    pub stood_still: u64,
     /// Labs in which marks before pauses were judged.
     pub judged_for_marks: u64,
     /// Labs in which equal throughput was judged.
@@ -90,6 +93,7 @@ impl Summary {
             watchdog_storms: 0,
             faults: Faults::default(),
             deadlocks: 0,
+            stood_still: 0,
             judged_for_marks: 0,
             judged_for_shares: 0,
             lossless_drops: 0,
@@ -116,6 +120,7 @@ impl Summary {
         self.watchdog_storms += totals.storms;
         self.faults.add(&trial.faults);
         self.deadlocks += u64::from(trial.deadlocks > 0);
+        self.stood_still += u64::from(trial.stood_still);
         self.judged_for_marks += u64::from(trial.judges_marks);
         self.judged_for_shares += u64::from(trial.judges_shares);
         self.lossless_drops += totals.lossless_drops;

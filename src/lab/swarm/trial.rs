@@ -18,6 +18,9 @@ const LOOK: Bytes = Bytes(60_000);
 const DEADLOCKS_MOST: usize = 8;
 /// Time in which a watchdog or a fault may resolve a deadlock.
 const STANDING: Duration = Duration::from_millis(2);
+/// Time for which a lab whose paths form a cycle may stand still behind frames of which nothing is
+/// known before it is ended: longer than most pauses.
+const STILL: Duration = Duration::from_millis(50);
 /// Frames after which a lab is ended: several times those of the largest labs.
 const FRAMES_MOST: u64 = 5_000_000;
 /// Routes that a port caches; few, to save memory.
@@ -35,6 +38,9 @@ pub struct Trial {
     pub faults: Faults,
     /// Deadlocks detected, expected or not.
     pub deadlocks: u64,
+    /// True if it stood still behind frames of which nothing is known, where its paths form a cycle: it
+    /// may be a deadlock, which is not judged.
+    pub stood_still: bool,
     /// True if its switch had to mark before it paused, and paused.
     pub judges_marks: bool,
     /// True if its flows had to get equal throughput.
@@ -142,7 +148,9 @@ fn drive(
         Err(error) => return Trial::failed("resolve", error.to_string()),
     };
     built(&mut network);
-    let finished = finish(&mut network, lab.duration, slowest);
+    let outcome = finish(&mut network, lab.duration, slowest, lawless.circle);
+    let finished = outcome == Outcome::Finished;
+    let stood_still = outcome == Outcome::StoodStill;
     let (trace_hash, frames, now) = (network.trace_hash(), network.tally().frames, network.now());
     let ((checkers, shares), mut nodes) = network.finish();
     let totals = checkers.totals();
@@ -152,15 +160,41 @@ fn drive(
     let judges_shares = judged.is_some();
     findings.extend(judged);
     let (storms, excused) = (totals.storms, totals.excused.total());
-    let end = End { finished, now, frames, deadlocks, storms, excused };
+    let end = End { finished, stood_still, now, frames, deadlocks, storms, excused };
     let failures = judge(&findings, &end, &lawless);
     let (deadlocks, judges_marks) = (deadlocks as u64, marks_first && totals.pauses > 0);
-    Trial { trace_hash, frames, totals, faults, deadlocks, judges_marks, judges_shares, failures }
+    Trial {
+        trace_hash,
+        frames,
+        totals,
+        faults,
+        deadlocks,
+        stood_still,
+        judges_marks,
+        judges_shares,
+        failures,
+    }
+}
+
+/// Outcome of a run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Outcome {
+    /// All traffic and its last pause have ended.
+    Finished,
+    /// A deadlock persists, or the time or the frames of the lab are used up.
+    Ended,
+    /// Nothing has moved for [`STILL`], and the cause cannot be judged.
+    StoodStill,
 }
 
 /// Runs a network until all traffic and its last pause have ended, a deadlock persists, or its time
-/// is over; true if all traffic has ended.
-fn finish(network: &mut Network<Watch>, most: Duration, slowest: BitsPerSec) -> bool {
+/// is over, or it stands still where its paths form a `circle`.
+fn finish(
+    network: &mut Network<Watch>,
+    most: Duration,
+    slowest: BitsPerSec,
+    circle: bool,
+) -> Outcome {
     let end = Instant::ZERO + most;
     let step = slowest.time_for(LOOK);
     while network.now() < end {
@@ -171,17 +205,21 @@ fn finish(network: &mut Network<Watch>, most: Duration, slowest: BitsPerSec) -> 
         if network.is_quiet() {
             let rest = network.now() + Quanta::MAX.at(slowest) + step;
             network.run_until(rest);
-            return true;
+            return Outcome::Finished;
         }
         let now = network.now();
         let stands = |d: &Deadlock| d.ended.is_none() && d.at + STANDING < now;
         let endless = network.tally().frames > FRAMES_MOST;
         let deadlocks = network.witness_mut().0.deadlocks();
         if endless || deadlocks.len() >= DEADLOCKS_MOST || deadlocks.iter().any(stands) {
-            return false;
+            return Outcome::Ended;
+        }
+        let since = network.witness_mut().0.stands_still_since();
+        if circle && since.is_some_and(|since| since + STILL < now) {
+            return Outcome::StoodStill;
         }
     }
-    false
+    Outcome::Ended
 }
 
 /// Returns the slowest rate of all links.
@@ -210,6 +248,7 @@ fn is_answered(plan: &NetworkPlan) -> bool {
 /// End of a run.
 struct End {
     finished: bool,
+    stood_still: bool,
     now: Instant,
     frames: u64,
     deadlocks: usize,
@@ -241,7 +280,7 @@ fn judge(findings: &[Finding], end: &End, lawless: &Lawless) -> Vec<Failure> {
     // Frames that watchdogs and overloaded CPUs drop and senders retransmit may cause congestion
     // again without end.
     let repeated = lawless.answered && (end.storms > 0 || end.excused > 0);
-    if !end.finished && end.deadlocks == 0 && !repeated {
+    if !end.finished && end.deadlocks == 0 && !repeated && !end.stood_still {
         let End { now, frames, .. } = end;
         let by = now.since(Instant::ZERO);
         let detail = format!("not all was sent and received by {by}, after {frames} frames");

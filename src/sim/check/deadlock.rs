@@ -161,6 +161,12 @@ impl Deadlocks {
         self.queues.push(cycle);
     }
 
+    /// Time since which no data frame has started, if at the last look a queue waited for a group that
+    /// holds unknown frames.
+    pub(super) fn stands_still_since(&self) -> Option<Instant> {
+        self.unfollowed.map(|_| self.started)
+    }
+
     /// All that were found, in the order of time.
     pub(super) fn found(&self) -> &[Deadlock] {
         &self.found

@@ -115,6 +115,13 @@ impl Checkers {
         self.deadlocks.found()
     }
 
+    /// Time since which no data has moved, where a switch waits for a group that is filled by frames of
+    /// which nothing is known: it may be a deadlock, which cannot be judged.
+    #[must_use]
+    pub fn stands_still_since(&self) -> Option<Instant> {
+        self.deadlocks.stands_still_since()
+    }
+
     /// How much was seen so far.
     #[must_use]
     pub fn totals(&self) -> Totals {

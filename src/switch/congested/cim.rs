@@ -191,8 +191,10 @@ impl<W: World> Switch<W> {
             return self.count_drop(now, at, Some(priority), DropReason::EgressDown);
         }
         let group = self.tables[ingress.index()].group(priority);
-        let charge = match self.ledger.admit(ingress, group, frame.wire_len()) {
-            Admission::Refused(refusal) => return self.refused(now, at, priority, refusal),
+        let charge = match self.ledger.admit_copy(ingress, group, frame.wire_len()) {
+            Admission::Refused(_) => {
+                return self.count_drop(now, at, Some(priority), DropReason::MessageNoRoom);
+            }
             Admission::Admitted { charge, crossed } => {
                 if let Some(crossing) = crossed {
                     self.on_crossing(now, ingress, group, crossing);

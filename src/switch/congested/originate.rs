@@ -6,6 +6,7 @@ use crate::stats::DropReason;
 use crate::switch::Switch;
 use crate::switch::classify::{Class, Meta, classify};
 use crate::switch::fdb::Key;
+use crate::switch::ingress::Origin;
 use crate::time::Instant;
 use crate::units::{PortId, Priority};
 use crate::world::World;
@@ -37,7 +38,9 @@ impl<W: World> Switch<W> {
             Ok((meta, egress)) if is_sfcm => {
                 self.sfcm_leaves(now, at, None, frame, &meta, egress);
             }
-            Ok((meta, egress)) => self.deliver(now, at, frame, &meta, egress),
+            Ok((meta, egress)) => {
+                self.deliver_as(now, at, frame, &meta, egress, Origin::Message);
+            }
             Err(reason) => self.count_drop(now, at, Some(priority), reason),
         }
         true

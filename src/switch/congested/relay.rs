@@ -18,6 +18,7 @@ use crate::pfc::FlowControl;
 use crate::stats::{DropReason, ProxyCounters, ProxyPortCounters, ProxySnapshot};
 use crate::switch::Switch;
 use crate::switch::classify::Meta;
+use crate::switch::ingress::Origin;
 use crate::switch::plan::{AttachedKind, SfcProxyPlan, SwitchPlan};
 use crate::time::Instant;
 use crate::units::{BitsPerSec, PortId, PrioritySet, TrafficClass};
@@ -216,7 +217,8 @@ impl<W: World> Switch<W> {
                 if ingress.is_some() {
                     self.note_received(now, at, frame.wire_len(), meta);
                 }
-                self.deliver(now, at, frame, meta, egress);
+                let origin = if ingress.is_some() { Origin::Line } else { Origin::Message };
+                self.deliver_as(now, at, frame, meta, egress, origin);
             }
             Outcome::Paused(_) => self.ports[at].counters.consumed += 1,
             Outcome::Refused(_) => self.count_drop(now, at, None, DropReason::SfcmRefused),

@@ -6,9 +6,10 @@ use std::time::Duration as WallSpan;
 use crate::buffer::GroupKind;
 use crate::lab::swarm::summary::Summary;
 use crate::lab::swarm::trial::run_with;
-use crate::sim::NodeKind;
 use crate::sim::check::Cause;
-use crate::units::Cells;
+use crate::sim::sabotage::Sabotage;
+use crate::sim::{Node, NodeId, NodeKind};
+use crate::units::{Cells, PortId};
 
 use crate::lab::swarm::shrink::shrink_with;
 use crate::lab::swarm::{Failure, Swarm, Trial, as_yaml, draw, lab_seed, run, run_lab};
@@ -93,6 +94,58 @@ fn a_lab_whose_flows_are_told_to_slow_down_has_the_time_for_it() {
 fn refreshes_leave_time_for_data_on_the_slowest_link() {
     // Each was drawn with a refresh in less than the time of a PFC frame at 1 Gb/s.
     for seed in [5_570_831_075_222_269_138, 7_385_778_144_574_528_646] {
+        assert_eq!(run_lab(&draw(seed).unwrap()).failures, []);
+    }
+}
+
+#[test]
+fn a_circle_that_stands_still_behind_unknown_frames_is_not_judged_for_that_and_for_all_else() {
+    let lab = draw(17_758_602_024_335_833_856).unwrap();
+    let trial = run_lab(&lab);
+    assert_eq!((trial.failures, trial.stood_still, trial.deadlocks), (vec![], true, 0));
+    let swallow = |network: &mut crate::sim::Network<crate::lab::swarm::trial::Watch>| {
+        let Node::Switch(switch) = network.nodes_mut().get_mut(NodeId(0)) else { panic!() };
+        (0..3).filter_map(PortId::new).for_each(|port| {
+            let Some(port) = switch.port_mut(port) else { return };
+            port.sabotage(Sabotage::SwallowData);
+        });
+    };
+    let trial = run_with(&lab, |_| (), swallow);
+    assert!(!trial.failures.is_empty(), "{trial:?}");
+    // Without a circle no lab may stand still: the receiver's switch never resumes anyone.
+    let never = |network: &mut crate::sim::Network<crate::lab::swarm::trial::Watch>| {
+        for n in 0..network.nodes_mut().len() as u32 {
+            let Node::Switch(switch) = network.nodes_mut().get_mut(NodeId(n)) else { continue };
+            for port in (0..16).filter_map(PortId::new) {
+                if let Some(port) = switch.port_mut(port) {
+                    port.sabotage(Sabotage::NeverResume);
+                }
+            }
+        }
+    };
+    let failed = (0..20).any(|n| {
+        let trial = run_with(&draw(lab_seed(2, n)).unwrap(), |_| (), never);
+        assert!(!trial.stood_still, "{n}");
+        !trial.failures.is_empty()
+    });
+    assert!(failed);
+}
+
+#[test]
+fn a_forged_frame_may_close_a_circle() {
+    let lab = draw(2_927_118_363_208_450_250).unwrap();
+    let trial = run_lab(&lab);
+    assert_eq!((trial.failures, trial.deadlocks), (vec![], 1));
+    // The same without it.
+    let faults = lab.faults.iter().filter(|fault| fault.forge.is_none()).cloned().collect();
+    let trial = run_lab(&Lab { faults, ..lab });
+    assert_eq!((trial.failures, trial.deadlocks), (vec![], 0));
+}
+
+#[test]
+fn messages_of_a_switch_take_no_headroom_from_what_links_bring() {
+    // Messages of source flow control took more than headroom has.
+    for seed in [1_377_966_860_963_572_864, 1_519_811_056_464_296_051] {
         assert_eq!(run_lab(&draw(seed).unwrap()).failures, []);
     }
 }
