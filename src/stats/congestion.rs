@@ -1,13 +1,12 @@
-//! What switches did about congesting flows, as counters: of Source Flow Control, of its proxy, of fast
-//! congestion notifications and of quantized ones. Names are those of managed objects where there are
-//! any.
+//! Counters of congestion control in switches: of Source Flow Control, of its proxy, of fast and of
+//! quantized congestion notifications. Names are those of managed objects where there are any.
 
 use std::collections::BTreeMap;
 
 use super::IsolationSnapshot;
 use crate::units::PRIORITIES;
 
-/// Declares counters once: what each means, its field, and its name in results.
+/// Declares counters once: documentation, field, and name in results.
 macro_rules! counters {
     ($(#[$meta:meta])* $set:ident { $($(#[$doc:meta])+ $field:ident = $name:literal,)+ }) => {
         $(#[$meta])*
@@ -17,7 +16,7 @@ macro_rules! counters {
         }
 
         impl $set {
-            /// Each counter's name and value.
+            /// Returns each counter's name and value.
             pub fn iter(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
                 [$(($name, self.$field),)+].into_iter()
             }
@@ -27,7 +26,7 @@ macro_rules! counters {
                 $(self.$field += other.$field;)+
             }
 
-            /// What was counted since `base`.
+            /// Returns the counts since `base`.
             #[must_use]
             pub const fn since(&self, base: &Self) -> Self {
                 Self { $($field: self.$field.saturating_sub(base.$field),)+ }
@@ -37,46 +36,46 @@ macro_rules! counters {
 }
 
 counters! {
-    /// What became of frames that Source Flow Control picked as congesting, each under the first that
-    /// applies; and of the flows in its table.
+    /// Frames that Source Flow Control selected as congesting, each under the first reason that
+    /// applies, and the flows in its table.
     SfcCounters {
         /// Messages sent.
         transmitted_sfcms = "sfcTransmittedSFCMs",
-        /// Not of IP, so there is no address to answer to.
+        /// Non-IP frames, which have no address to send a message to.
         not_ip = "sfc_not_ip",
-        /// A message itself.
+        /// Frames that are messages themselves.
         about_itself = "sfc_about_itself",
-        /// From an address that is no host's.
+        /// Frames whose source address is not a host's.
         unanswerable = "sfc_unanswerable",
-        /// Of a flow that the table has no room for.
+        /// Frames of flows that the full table has no entry for.
         no_room = "sfc_no_room",
-        /// Of a flow that has not congested for long enough, or not brought enough.
+        /// Frames of flows that have not congested for long enough, or not by enough bytes.
         not_yet = "sfc_not_yet",
-        /// Of a flow that had sfcMaxSFCM messages.
+        /// Frames of flows that had sfcMaxSFCM messages.
         had_all = "sfc_had_all",
-        /// Too soon after the last message about its flow.
+        /// Frames too soon after the last message about their flow.
         too_soon = "sfc_too_soon",
-        /// For a pause too short to be worth a message.
+        /// Frames whose pause would be too short.
         too_short = "sfc_too_short",
-        /// Beyond what all flows together may cause.
+        /// Frames over the limit of all flows together.
         over_budget = "sfc_over_budget",
-        /// The message could not be made: no memory, or headers that it cannot say.
+        /// Messages that could not be built: no memory, or headers that they cannot encode.
         unsent = "sfc_unsent",
-        /// Flows taken into the table.
+        /// Flows inserted into the table.
         streams_created = "sfc_streams_created",
-        /// Flows taken out of it.
+        /// Flows removed from it.
         streams_removed = "sfc_streams_removed",
         /// Flows refused because the table was full.
         streams_full = "sfc_streams_full",
-        /// Flows refused because their part of the table was full of others.
+        /// Flows refused because their buckets were full.
         streams_crowded = "sfc_streams_crowded",
     }
 }
 
 counters! {
-    /// What Source Flow Control did in one queue.
+    /// Source Flow Control of one queue.
     SfcQueueCounters {
-        /// Frames that were picked as congesting.
+        /// Frames selected as congesting.
         congesting = "sfc_congesting",
         /// Messages sent.
         transmitted_sfcms = "sfcTransmittedSFCMs",
@@ -84,55 +83,55 @@ counters! {
 }
 
 counters! {
-    /// What became of Source Flow Control messages that met the proxy.
+    /// Source Flow Control messages at the proxy, by result.
     ProxyCounters {
-        /// They went on, to a switch or to a host that obeys them itself.
+        /// Messages forwarded, to a switch or to a host that obeys them itself.
         forwarded = "sfc_proxy_forwarded",
-        /// Octets that are no message: dropped as `sfcm_malformed`.
+        /// Malformed messages: dropped as `sfcm_malformed`.
         malformed = "sfc_proxy_malformed",
-        /// From a port or address that the policy does not accept.
+        /// Messages from a port or address that the policy does not accept.
         sender = "sfc_proxy_sender",
-        /// To an address that the switch knows no way to.
+        /// Messages to an address without a route.
         not_routed = "sfc_proxy_not_routed",
-        /// They would leave by the port that they came in by.
+        /// Messages whose egress port is their ingress port.
         reflected = "sfc_proxy_reflected",
-        /// About a flow of another host.
+        /// Messages about a flow of another host.
         other_host = "sfc_proxy_other_host",
-        /// For a priority that PFC does not run for.
+        /// Messages for a priority without PFC.
         not_protected = "sfc_proxy_not_protected",
-        /// They ask for no pause.
+        /// Messages whose pause time is zero.
         no_pause = "sfc_proxy_no_pause",
-        /// More than the policy lets through.
+        /// Messages over the policy's rate.
         too_many = "sfc_proxy_too_many",
-        /// The host's priority had used up what it may be paused.
+        /// Messages for a priority of a host without pause credit.
         no_credit = "sfc_proxy_no_credit",
-        /// Destinations remembered.
+        /// Destinations added to the cache.
         cache_created = "sfc_cache_created",
-        /// Messages about destinations that were remembered.
+        /// Messages about destinations in the cache.
         cache_updated = "sfc_cache_updated",
-        /// Destinations for which there was no room.
+        /// Destinations for which the cache had no room.
         cache_full = "sfc_cache_full",
-        /// Frames whose destination was remembered as congested.
+        /// Frames whose destination is in the cache as congested.
         cache_hits = "sfc_cache_hits",
     }
 }
 
 counters! {
-    /// What the proxy did for the host of one port.
+    /// Proxy for the host of one port.
     ProxyPortCounters {
-        /// Messages that paused it, or would have if it were not paused that long already.
+        /// Messages that paused it, or would have if it were not already paused for as long.
         accepted = "sfc_proxy_accepted",
-        /// Those of them that asked for nothing more.
+        /// Accepted messages that did not extend the granted pause.
         redundant = "sfc_proxy_redundant",
-        /// Messages that asked for more than the longest pause, and got that.
+        /// Messages whose pause was shortened to the policy's maximum.
         cut_to_longest = "sfc_proxy_cut_to_longest",
-        /// Messages and flows that got less than they asked for, for want of credit.
+        /// Messages and flows whose pause was shortened for lack of credit.
         cut_to_credit = "sfc_proxy_cut_to_credit",
-        /// Flows paused because their destination was remembered as congested.
+        /// Flows paused because their destination is in the cache as congested.
         by_cache = "sfc_proxy_by_cache",
-        /// Nanoseconds that its priorities were granted to be paused, summed over them.
+        /// Sum of granted pause times of all its priorities, in nanoseconds.
         granted_ns = "sfc_proxy_granted_ns",
-        /// Pauses that were over before a frame could be sent.
+        /// Pauses that ended before a frame could be sent.
         missed = "sfc_proxy_missed",
         /// PFC frames sent for the proxy alone.
         pauses = "sfc_proxy_pauses",
@@ -140,85 +139,85 @@ counters! {
 }
 
 counters! {
-    /// What became of RoCEv2 frames that were picked to be answered with a notification.
+    /// RoCEv2 frames selected to be answered with a notification, by result.
     FastCnpCounters {
         /// Notifications sent.
         sent = "fast_cnp_sent",
-        /// Too soon after the last one about the flow.
+        /// Frames too soon after the last notification about the flow.
         too_soon = "fast_cnp_too_soon",
-        /// Beyond what all flows together may cause.
+        /// Frames over the limit of all flows together.
         over_budget = "fast_cnp_over_budget",
-        /// The queue pair of the source is neither configured nor learnt.
+        /// Frames whose source's queue pair is neither configured nor learnt.
         not_learnt = "fast_cnp_not_learnt",
-        /// Queue pairs of several flows were learnt under the same addresses and port.
+        /// Frames for which several queue pairs were learnt under the same addresses and port.
         ambiguous = "fast_cnp_ambiguous",
-        /// Of a flow that the table has no room for.
+        /// Frames of flows that the full table has no entry for.
         no_room = "fast_cnp_no_room",
-        /// The notification could not be made for want of memory.
+        /// Notifications not sent for lack of memory.
         unsent = "fast_cnp_unsent",
         /// Queue pairs learnt.
         learnt = "fast_cnp_learnt",
-        /// Queue pairs not learnt for want of room.
+        /// Queue pairs not learnt because the table is full.
         unlearnt = "fast_cnp_unlearnt",
     }
 }
 
 counters! {
-    /// What the congestion point of a queue did.
+    /// Congestion point of a queue.
     QcnCounters {
-        /// Frames that were looked at.
+        /// Frames sampled.
         samples = "qcn_samples",
         /// Messages sent (cpTransmittedCnms of IEEE8021-CN-MIB).
         transmitted_cnms = "cpTransmittedCnms",
-        /// Messages that could not be made for want of memory.
+        /// Messages not sent for lack of memory.
         unsent = "qcn_unsent",
     }
 }
 
-/// Source Flow Control of a switch.
+/// Snapshot of Source Flow Control of a switch.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct SfcSnapshot {
-    /// Of all queues.
+    /// Counters of all queues.
     pub counters: SfcCounters,
-    /// Flows in the table now, those among them that are over and not yet taken out.
+    /// Flows in the table now, including expired ones that are not yet removed.
     pub streams: u64,
-    /// By port, then traffic class.
+    /// Counters by port, then traffic class.
     pub queues: Vec<[SfcQueueCounters; PRIORITIES]>,
 }
 
-/// The proxy of a switch.
+/// Snapshot of the proxy of a switch.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct ProxySnapshot {
-    /// Of all ports.
+    /// Counters of all ports.
     pub counters: ProxyCounters,
-    /// By port.
+    /// Counters by port.
     pub ports: Vec<ProxyPortCounters>,
 }
 
-/// Quantized Congestion Notification of a switch.
+/// Snapshot of Quantized Congestion Notification of a switch.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct QcnSnapshot {
-    /// By port, then traffic class.
+    /// Counters by port, then traffic class.
     pub queues: Vec<[QcnCounters; PRIORITIES]>,
 }
 
-/// All of it; nothing for what a switch does not run.
+/// Snapshot of congestion control; `None` for functions that are not configured.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct CongestionSnapshot {
     /// Source Flow Control.
     pub sfc: Option<SfcSnapshot>,
-    /// Its proxy.
+    /// Proxy of Source Flow Control.
     pub proxy: Option<ProxySnapshot>,
-    /// Notifications to the sources of RoCEv2 flows.
+    /// Fast notifications to the sources of RoCEv2 flows.
     pub fast_cnp: Option<FastCnpCounters>,
     /// Quantized Congestion Notification.
     pub qcn: Option<QcnSnapshot>,
-    /// Congestion isolation, since its counters were last cleared.
+    /// Congestion Isolation, since its counters were last cleared.
     pub isolation: Option<IsolationSnapshot>,
 }
 
 impl SfcSnapshot {
-    /// What happened in the queues of one port, by its number.
+    /// Returns the counters of all queues of one port, by its number.
     #[must_use]
     pub fn of_port(&self, port: usize) -> SfcQueueCounters {
         let mut sum = SfcQueueCounters::default();
@@ -228,7 +227,7 @@ impl SfcSnapshot {
 }
 
 impl QcnSnapshot {
-    /// What happened in all queues.
+    /// Returns the counters of all queues.
     #[must_use]
     pub fn total(&self) -> QcnCounters {
         let mut sum = QcnCounters::default();
@@ -237,7 +236,7 @@ impl QcnSnapshot {
     }
 }
 
-/// Counters of one name as one.
+/// Sums counters of the same name.
 fn summed(
     all: impl Iterator<Item = (&'static str, u64)>,
 ) -> impl Iterator<Item = (&'static str, u64)> {
@@ -247,8 +246,8 @@ fn summed(
 }
 
 impl CongestionSnapshot {
-    /// Each counter of the whole switch, by its name: what is counted by queue or port alone is summed up.
-    /// Those of what is not run are not there.
+    /// Returns each counter of the whole switch, by its name; counters per queue or port are summed
+    /// up. Functions that are not configured have none.
     pub fn of_switch(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
         let sfc = self.sfc.iter().flat_map(|sfc| sfc.counters.iter());
         let proxy = self.proxy.iter().flat_map(|proxy| {
@@ -264,7 +263,7 @@ impl CongestionSnapshot {
         summed(sfc.chain(proxy).chain(cnp).chain(qcn).chain(isolation))
     }
 
-    /// As [`Self::of_switch`], of one port by its number.
+    /// Returns each counter of one port, by its number, as [`Self::of_switch`] does.
     pub fn of_port(&self, port: usize) -> impl Iterator<Item = (&'static str, u64)> + '_ {
         let sfc = self.sfc.iter().filter_map(move |sfc| sfc.queues.get(port)).flatten();
         let proxy = self.proxy.iter().filter_map(move |proxy| proxy.ports.get(port));
@@ -276,14 +275,14 @@ impl CongestionSnapshot {
         summed(sfc.chain(proxy).chain(qcn).chain(isolation.flat_map(|port| port.iter())))
     }
 
-    /// How many flows each table has now, by its name.
+    /// Returns the present number of flows in each table, by its name.
     pub fn tables(&self) -> impl Iterator<Item = (&'static str, u64)> {
         let sfc = self.sfc.as_ref().map(|sfc| ("sfc_streams", sfc.streams));
         let isolation = self.isolation.as_ref().map(|of| ("ci_streams", of.streams));
         sfc.into_iter().chain(isolation)
     }
 
-    /// Adds what another worker of the same switch counted.
+    /// Adds the counts of another worker of the same switch.
     pub fn add(&mut self, other: &Self) {
         if let (Some(a), Some(b)) = (&mut self.sfc, &other.sfc) {
             a.counters.add(&b.counters);
@@ -313,7 +312,7 @@ impl CongestionSnapshot {
         }
     }
 
-    /// What was counted since `base`; what is there now stays.
+    /// Returns the counts since `base`; present numbers are unchanged.
     #[must_use]
     pub fn since(mut self, base: &Self) -> Self {
         if let (Some(a), Some(b)) = (&mut self.sfc, &base.sfc) {

@@ -1,26 +1,25 @@
-//! Every way a frame can end other than by being sent on.
+//! Reasons for dropping a frame: every end of a frame except transmission.
 
-/// What kind of reason a [`DropReason`] is: what an observer has to know of it who does not care
-/// where exactly it happened.
+/// Category of a [`DropReason`], for observers that do not need the exact reason.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum DropKind {
-    /// What the frame is or where it wants to go: no switch could forward it, however empty.
+    /// The frame's contents or destination: no switch could forward it, even with an empty buffer.
     Frame,
-    /// MAC control that this port cannot take in, or a message of the switch itself: no frame that it
-    /// had to forward.
+    /// MAC control that this port cannot process, or a message of the switch itself: no frame that
+    /// it had to forward.
     Control,
-    /// Want of room. This is what losslessness rules out.
+    /// Lack of room. Losslessness excludes these.
     Congestion,
-    /// A pause storm, ended as somebody configured.
+    /// A pause storm, ended by the configured action.
     Watchdog,
     /// A link that was down or went down, or the end of the run.
     Link,
 }
 
-/// Declares the reasons once: variant, kind, counter name, and what it means.
+/// Declares the reasons once: variant, category, counter name, and meaning.
 macro_rules! drop_reasons {
     ($($(#[doc = $doc:literal])+ $variant:ident: $kind:ident = $name:literal,)+) => {
-        /// Why a frame was dropped. Each is counted where it happens, per port.
+        /// Reason for dropping a frame. Each is counted by port at the point of the drop.
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
         #[repr(u8)]
         pub enum DropReason {
@@ -28,24 +27,24 @@ macro_rules! drop_reasons {
         }
 
         impl DropReason {
-            /// All reasons, in the order of a frame's way through the switch.
+            /// All reasons, in the order of processing in the switch.
             pub const ALL: &'static [Self] = &[$(Self::$variant,)+];
-            /// How many there are.
+            /// Number of reasons.
             pub const COUNT: usize = Self::ALL.len();
 
-            /// The name of the counter.
+            /// Returns the name of the counter.
             #[must_use]
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$variant => $name,)+ }
             }
 
-            /// What kind of reason it is.
+            /// Returns the category of the reason.
             #[must_use]
             pub const fn kind(self) -> DropKind {
                 match self { $(Self::$variant => DropKind::$kind,)+ }
             }
 
-            /// What it means, in a sentence or two.
+            /// Returns the meaning, in a sentence or two.
             #[must_use]
             pub const fn doc(self) -> &'static str {
                 match self { $(Self::$variant => concat!($($doc),+),)+ }
@@ -132,7 +131,7 @@ drop_reasons! {
     Flushed: Link = "flushed",
 }
 
-/// A counter per [`DropReason`].
+/// Counters by [`DropReason`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Drops([u64; DropReason::COUNT]);
 
@@ -143,25 +142,25 @@ impl Default for Drops {
 }
 
 impl Drops {
-    /// Counts one.
+    /// Counts one drop.
     #[inline]
     pub fn count(&mut self, reason: DropReason) {
         self.0[reason as usize] += 1;
     }
 
-    /// How many were dropped for `reason`.
+    /// Returns the number of drops for `reason`.
     #[must_use]
     pub const fn get(&self, reason: DropReason) -> u64 {
         self.0[reason as usize]
     }
 
-    /// How many were dropped in all.
+    /// Returns the number of all drops.
     #[must_use]
     pub fn total(&self) -> u64 {
         self.0.iter().sum()
     }
 
-    /// The reasons that have happened, with their counts.
+    /// Returns the reasons with drops, with their counts.
     pub fn iter(&self) -> impl Iterator<Item = (DropReason, u64)> + '_ {
         DropReason::ALL.iter().map(|r| (*r, self.get(*r))).filter(|(_, n)| *n > 0)
     }

@@ -1,33 +1,33 @@
-//! What congestion isolation did (802.1Qcz), as counters.
+//! Counters of Congestion Isolation (802.1Qcz).
 
 counters! {
-    /// What became of flows, frames and messages.
+    /// Flows, frames and messages, by result.
     IsolationCounters {
-        /// Frames that were placed in a congesting queue.
+        /// Frames placed in a congesting queue.
         isolated_frames = "ci_isolated_frames",
-        /// Those of them that had to wait for what was ahead in the monitored queue.
+        /// Frames placed in a congesting queue that had to wait for frames in the monitored queue.
         held_frames = "ci_held_frames",
-        /// Flows that went back to their class.
+        /// Flows that returned to their original class.
         returned = "ci_returned",
-        /// Flows, each time one was picked or named, that found no room in the stream table.
+        /// Times that a selected or named flow found the stream table full.
         no_room = "ci_no_room",
-        /// CIMs ordered to isolate a flow.
+        /// CIMs requested to isolate a flow.
         sent_add = "ci_cim_sent_add",
-        /// CIMs ordered to isolate a flow no longer.
+        /// CIMs requested to end the isolation of a flow.
         sent_del = "ci_cim_sent_del",
         /// CIMs not sent because the flow had max-cim-tx of them.
         had_all = "ci_cim_had_all",
-        /// CIMs not sent so soon after the last one about the flow.
+        /// CIMs not sent because the last one about the flow was too recent.
         too_soon = "ci_cim_too_soon",
-        /// CIMs not sent because the port that the flow comes in by has no peer.
+        /// CIMs not sent because the flow's ingress port has no peer.
         no_peer = "ci_cim_no_peer",
-        /// CIMs not sent because those about all flows together are used up.
+        /// CIMs not sent because the limit of all flows together was reached.
         over_budget = "ci_cim_over_budget",
-        /// CIMs ordered that the port has no address to send from.
+        /// CIMs not sent because the port has no source address.
         no_address = "ci_cim_no_address",
-        /// CIMs ordered about frames that none can be about.
+        /// CIMs not sent because the frame cannot be encoded in one.
         unwritable = "ci_cim_unwritable",
-        /// CIMs ordered for which there was no memory.
+        /// CIMs not sent for lack of memory.
         no_memory = "ci_cim_no_memory",
         /// CIMs received that named a new flow.
         heard_isolated = "ci_heard_isolated",
@@ -35,9 +35,9 @@ counters! {
         heard_renewed = "ci_heard_renewed",
         /// CIMs received that released a flow.
         heard_released = "ci_heard_released",
-        /// CIMs received for which there was no room in the stream table.
+        /// CIMs received for which the stream table had no room.
         heard_no_room = "ci_heard_no_room",
-        /// CIMs received that released what no CIM had named.
+        /// CIMs received that released a flow without an earlier CIM.
         heard_nothing_to_release = "ci_heard_nothing_to_release",
         /// CIMs received about flows of classes that are not monitored.
         heard_not_monitored = "ci_heard_not_monitored",
@@ -45,19 +45,19 @@ counters! {
         heard_disabled = "ci_heard_disabled",
         /// CIMs received by ports that have no peer.
         heard_unknown_peer = "ci_heard_unknown_peer",
-        /// CIMs received from somebody else than the port's peer.
+        /// CIMs received from a sender other than the port's peer.
         heard_foreign_source = "ci_heard_foreign_source",
-        /// CIMs received beyond what a peer may send.
+        /// CIMs received over the limit of a peer.
         heard_too_many = "ci_heard_too_many",
-        /// CIMs received that could not be read.
+        /// CIMs received that are malformed.
         heard_malformed = "ci_heard_malformed",
-        /// Flows taken into the stream table.
+        /// Flows inserted into the stream table.
         streams_created = "ci_streams_created",
-        /// Flows taken out of it.
+        /// Flows removed from it.
         streams_removed = "ci_streams_removed",
         /// Flows refused because it was full.
         streams_full = "ci_streams_full",
-        /// Flows refused because their part of it was full of others.
+        /// Flows refused because their buckets were full.
         streams_crowded = "ci_streams_crowded",
     }
 }
@@ -65,41 +65,41 @@ counters! {
 counters! {
     /// CIMs of one port.
     CimCounters {
-        /// Sent to its peer.
+        /// CIMs sent to its peer.
         sent = "ci_cim_sent",
-        /// Received from its peer, or from whoever says so.
+        /// CIMs received, of any sender.
         received = "ci_cim_received",
     }
 }
 
-/// A congesting queue at the moment.
+/// Present state of a congesting queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CongestingQueue {
-    /// The number of its port.
+    /// Port number.
     pub port: u16,
-    /// Its class.
+    /// Traffic class.
     pub class: u8,
-    /// Octets in it.
+    /// Bytes in the queue.
     pub bytes: u64,
-    /// The most octets that it ever held.
+    /// Maximum of bytes ever in the queue.
     pub peak_bytes: u64,
 }
 
-/// Congestion isolation of a switch.
+/// Snapshot of Congestion Isolation of a switch.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct IsolationSnapshot {
-    /// Of all queues.
+    /// Counters of all queues.
     pub counters: IsolationCounters,
-    /// Flows in the stream table now, those among them that are over and not yet taken out.
+    /// Flows in the stream table now, including expired ones that are not yet removed.
     pub streams: u64,
-    /// By port.
+    /// CIMs by port.
     pub ports: Vec<CimCounters>,
-    /// The queues of classes that congesting flows go to.
+    /// Queues of the congesting classes.
     pub queues: Vec<CongestingQueue>,
 }
 
 impl IsolationSnapshot {
-    /// Adds what another worker of the same switch counted.
+    /// Adds the counts of another worker of the same switch.
     pub fn add(&mut self, other: &Self) {
         self.counters.add(&other.counters);
         self.streams += other.streams;
