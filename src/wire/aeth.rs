@@ -6,7 +6,7 @@ use core::fmt;
 use super::roce::U24;
 use super::{WireError, room};
 
-/// Octets of the header.
+/// Bytes of the header.
 pub const AETH_LEN: usize = 4;
 
 /// The kind of a syndrome: its bits 6 and 5. Bit 7 is reserved.
@@ -18,11 +18,11 @@ const NAK: u8 = 0x60;
 /// The value of a syndrome: its low five bits.
 const VALUE: u8 = 0x1f;
 
-/// What the responder says (Table 45).
+/// Contents of the response (Table 45).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Syndrome {
-    /// Everything up to the PSN of the BTH has arrived. The credits are encoded, 31 says that none
-    /// are counted.
+    /// All packets up to the PSN of the BTH have arrived. The credits are encoded; 31 means that
+    /// credits are not used.
     Ack {
         /// Range 0 to 31.
         credits: u8,
@@ -32,22 +32,22 @@ pub enum Syndrome {
         /// Range 0 to 31.
         timer: u8,
     },
-    /// The responder refuses.
+    /// The responder rejects the request.
     Nak(NakCode),
 }
 
-/// Why a responder refuses (Table 46).
+/// Reason for a NAK (Table 46).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum NakCode {
-    /// A packet behind the one that was expected, whose PSN is that of the BTH.
+    /// A packet after the expected one arrived; the BTH has the expected PSN.
     SequenceError,
-    /// A request that makes no sense.
+    /// Invalid request.
     InvalidRequest,
-    /// An access that is not allowed.
+    /// Access not permitted.
     RemoteAccess,
-    /// The responder cannot go on.
+    /// The responder cannot continue.
     RemoteOperational,
-    /// A reliable datagram that makes no sense.
+    /// Invalid reliable datagram request.
     InvalidDatagram,
 }
 
@@ -62,12 +62,12 @@ impl NakCode {
 }
 
 impl Syndrome {
-    /// An acknowledgement without credits, as where nothing but the network bounds the sender.
+    /// An acknowledgement without credits, if only the network limits the sender.
     pub const ACK: Self = Self::Ack { credits: VALUE };
     /// A packet is missing.
     pub const SEQUENCE_ERROR: Self = Self::Nak(NakCode::SequenceError);
 
-    /// Reads the octet.
+    /// Decodes the byte.
     ///
     /// # Errors
     /// [`WireError::BadOpcode`] for a kind or code that is reserved.
@@ -85,7 +85,7 @@ impl Syndrome {
         }
     }
 
-    /// The octet, or nothing when a value does not fit.
+    /// Returns the byte, or `None` if a value does not fit.
     #[must_use]
     #[inline]
     pub const fn octet(self) -> Option<u8> {
@@ -106,10 +106,10 @@ pub struct View<'a> {
 }
 
 impl<'a> View<'a> {
-    /// Takes what follows the BTH of an acknowledgement.
+    /// Parses the payload of an acknowledgement's BTH.
     ///
     /// # Errors
-    /// [`WireError::Truncated`] below 4 octets, and as [`Syndrome::from_octet`].
+    /// [`WireError::Truncated`] below 4 bytes, and as [`Syndrome::from_octet`].
     #[inline]
     pub fn new(octets: &'a [u8]) -> Result<Self, WireError> {
         let (aeth, payload) = octets.split_first_chunk::<AETH_LEN>().ok_or(WireError::Truncated)?;
@@ -117,21 +117,22 @@ impl<'a> View<'a> {
         Ok(Self { aeth, payload })
     }
 
-    /// What the responder says.
+    /// Returns the syndrome.
     #[must_use]
     #[inline]
     pub fn syndrome(&self) -> Syndrome {
         Syndrome::from_octet(self.aeth[0]).expect("the constructor has read it")
     }
 
-    /// The message sequence number: how many messages the responder has completed.
+    /// Returns the message sequence number: the number of messages that the responder has
+    /// completed.
     #[must_use]
     #[inline]
     pub const fn msn(&self) -> U24 {
         U24::from_octets([self.aeth[1], self.aeth[2], self.aeth[3]])
     }
 
-    /// What follows the header, ICRC included.
+    /// Returns the bytes after the header, ICRC included.
     #[must_use]
     #[inline]
     pub const fn payload(&self) -> &'a [u8] {
@@ -139,10 +140,10 @@ impl<'a> View<'a> {
     }
 }
 
-/// The header of an acknowledgement. The reserved bit is sent as 0.
+/// AETH of an acknowledgement. The reserved bit is sent as 0.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Repr {
-    /// What the responder says.
+    /// Syndrome.
     pub syndrome: Syndrome,
     /// The message sequence number.
     pub msn: U24,
@@ -159,7 +160,7 @@ impl Repr {
         Ok(Self { syndrome: v.syndrome(), msn: v.msn() })
     }
 
-    /// Octets that [`Repr::emit`] writes.
+    /// Returns the number of bytes that [`Repr::emit`] writes.
     #[must_use]
     pub const fn buffer_len(&self) -> usize {
         AETH_LEN

@@ -1,5 +1,5 @@
-//! ARP for IPv4 over Ethernet (RFC 826): how a routing switch answers for its own addresses and
-//! asks for its neighbours'.
+//! ARP for IPv4 over Ethernet (RFC 826): a routing switch answers for its addresses and resolves
+//! its neighbours'.
 
 use core::fmt;
 use core::net::Ipv4Addr;
@@ -7,19 +7,19 @@ use core::net::Ipv4Addr;
 use super::{EtherType, WireError, be16, ethernet, mac_at, room};
 use ground::units::Mac;
 
-/// Octets of the message.
+/// Bytes of the message.
 pub const MESSAGE_LEN: usize = 28;
 
-/// The constant front of a message: Ethernet, IPv4, 6 and 4 octets of address.
+/// The constant start of a message: Ethernet, IPv4, address lengths 6 and 4.
 const FRONT: [u8; 6] = [0x00, 0x01, 0x08, 0x00, 6, 4];
 
-/// What a message does.
+/// Operation of a message.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[repr(u16)]
 pub enum Operation {
-    /// Asks who has the target address.
+    /// Requests the owner of the target address.
     Request = 1,
-    /// Says who has the sender address.
+    /// Names the owner of the sender address.
     Reply = 2,
 }
 
@@ -31,10 +31,10 @@ pub struct View<'a> {
 }
 
 impl<'a> View<'a> {
-    /// Takes what follows EtherType 0x0806.
+    /// Parses the payload of EtherType 0x0806.
     ///
     /// # Errors
-    /// [`WireError::Truncated`] below 28 octets, [`WireError::Unsupported`] for another link or
+    /// [`WireError::Truncated`] below 28 bytes, [`WireError::Unsupported`] for another link or
     /// network than Ethernet and IPv4, [`WireError::BadOpcode`] for neither request nor reply.
     #[inline]
     pub fn new(octets: &'a [u8]) -> Result<Self, WireError> {
@@ -72,7 +72,7 @@ impl<'a> View<'a> {
         Ipv4Addr::new(m[14], m[15], m[16], m[17])
     }
 
-    /// The target's Ethernet address, which means nothing in a request.
+    /// Returns the target's Ethernet address, which is meaningless in a request.
     #[must_use]
     #[inline]
     pub const fn target_mac(&self) -> Mac {
@@ -104,7 +104,7 @@ pub struct Repr {
 }
 
 impl Repr {
-    /// The question who has `target`, asked by `mac` and `ip`.
+    /// Returns the request by `mac` and `ip` for the owner of `target`.
     #[must_use]
     pub const fn request(mac: Mac, ip: Ipv4Addr, target: Ipv4Addr) -> Self {
         Self {
@@ -116,8 +116,8 @@ impl Repr {
         }
     }
 
-    /// The reply that the owner of this request's target address, `mac`, gives; nothing to what is
-    /// a reply itself.
+    /// Returns the reply of `mac`, the owner of the target address, or `None` if this message is a
+    /// reply.
     #[must_use]
     pub fn answer(&self, mac: Mac) -> Option<Self> {
         (self.operation == Operation::Request).then_some(Self {
@@ -145,7 +145,7 @@ impl Repr {
         })
     }
 
-    /// Octets that [`Repr::emit`] writes.
+    /// Returns the number of bytes that [`Repr::emit`] writes.
     #[must_use]
     pub const fn buffer_len(&self) -> usize {
         MESSAGE_LEN
@@ -154,7 +154,7 @@ impl Repr {
     /// Writes the message at the front of `buf`.
     ///
     /// # Errors
-    /// [`WireError::NoRoom`] below 28 octets.
+    /// [`WireError::NoRoom`] below 28 bytes.
     pub fn emit(&self, buf: &mut [u8]) -> Result<(), WireError> {
         let out: &mut [u8; MESSAGE_LEN] = room(buf)?;
         out[..6].copy_from_slice(&FRONT);
@@ -166,11 +166,11 @@ impl Repr {
         Ok(())
     }
 
-    /// Writes a whole untagged frame of [`ethernet::MIN_FRAME`] octets at the front of `buf`: from
-    /// the sender, a request to everybody and a reply to its target.
+    /// Writes a whole untagged frame of [`ethernet::MIN_FRAME`] bytes at the front of `buf`: from
+    /// the sender, a request to the broadcast address and a reply to its target.
     ///
     /// # Errors
-    /// [`WireError::NoRoom`] below 60 octets.
+    /// [`WireError::NoRoom`] below 60 bytes.
     pub fn emit_frame(&self, buf: &mut [u8]) -> Result<(), WireError> {
         let out: &mut [u8; ethernet::MIN_FRAME] = room(buf)?;
         let dst = match self.operation {

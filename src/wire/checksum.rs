@@ -4,7 +4,7 @@ use core::net::IpAddr;
 
 /// A running ones' complement sum of big-endian 16-bit words.
 ///
-/// It holds the sum of at most 2^32 words, which is more than any packet has.
+/// Holds the sum of at most 2^32 words, which is more than any packet has.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Sum(u64);
 
@@ -16,15 +16,14 @@ impl Sum {
         Self(self.0 + word as u64)
     }
 
-    /// Adds octets. Those of odd number are taken as followed by a zero octet, so only the last
-    /// call may pass an odd number.
+    /// Adds bytes. An odd number is padded with a zero byte, so only the last call may pass one.
     #[must_use]
     #[inline]
     pub fn octets(self, octets: &[u8]) -> Self {
         let mut sum = self.0;
         let mut quads = octets.chunks_exact(4);
         for q in &mut quads {
-            // A 32-bit word is its two halves at once: 2^16 is 1 in this arithmetic.
+            // A 32-bit word counts as the sum of its halves: 2^16 is 1 in this arithmetic.
             sum += u64::from(u32::from_be_bytes([q[0], q[1], q[2], q[3]]));
         }
         let mut last = [0; 4];
@@ -33,7 +32,7 @@ impl Sum {
         Self(sum + u64::from(u32::from_be_bytes(last)))
     }
 
-    /// Adds the pseudo header of an upper layer of `len` octets between two addresses of one
+    /// Adds the pseudo header of an upper layer of `len` bytes between two addresses of one
     /// version (RFC 768 for IPv4, RFC 8200 8.1 for IPv6: the words are the same).
     #[must_use]
     #[inline]
@@ -50,7 +49,8 @@ impl Sum {
         }
     }
 
-    /// The checksum: the complement of the sum. Over data that carries its right checksum it is 0.
+    /// Returns the checksum: the complement of the sum. It is 0 over data that includes a correct
+    /// checksum.
     #[must_use]
     #[inline]
     pub const fn finish(self) -> u16 {
@@ -62,10 +62,11 @@ impl Sum {
     }
 }
 
-/// The checksum after one 16-bit word that it covers went from `old` to `new` (RFC 1624, eqn. 3).
+/// Returns the checksum after one 16-bit word that it covers changed from `old` to `new` (RFC 1624,
+/// eqn. 3).
 ///
-/// A right checksum stays right and a wrong one stays wrong, which is why a router may use it
-/// without having verified anything.
+/// A correct checksum stays correct and a wrong one stays wrong, so a router may use it without
+/// verification.
 #[must_use]
 #[inline]
 pub const fn update(checksum: u16, old: u16, new: u16) -> u16 {

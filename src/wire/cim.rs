@@ -1,11 +1,11 @@
-//! The congestion isolation message of 802.1Qcz (49.4.3; Tables 47-2 and 47-4 of the draft that was
-//! at hand): a bridge tells the one before it which flow to isolate, or that it may stop.
+//! The congestion isolation message of 802.1Qcz (49.4.3; Tables 47-2 and 47-4 of the available
+//! draft): a bridge tells its upstream neighbour to isolate a flow, or to stop.
 //!
-//! It goes over Ethernet (EtherType 89-A2) or in UDP over IPv4 or IPv6, and means the same in each.
-//! The published octets could not be seen everywhere; what is not certain is a [`Dialect`], so that
-//! both readings can be spoken. How sure the fields are: names, order and lengths are the draft's;
-//! that 89-A2 is the EtherType is in the registry; the form over IPv6 is that over IPv4 with the
-//! other header; everything in the dialect is a guess.
+//! It is sent over Ethernet (EtherType 89-A2) or in UDP over IPv4 or IPv6, with the same meaning.
+//! Not all of the published layout was available; uncertain parts are in a [`Dialect`], so that
+//! both interpretations can be used. Certainty of the fields: names, order and lengths are the
+//! draft's; the EtherType 89-A2 is registered; the form over IPv6 is that over IPv4 with the other
+//! header; the dialect is a guess.
 
 use core::fmt;
 
@@ -13,21 +13,21 @@ use super::flow::FiveTuple;
 use super::{EtherType, WireError, be16, datagram, headroom, mac_at, msdu};
 use ground::units::{Mac, Vid};
 
-/// Octets of the PDU in front of the MSDU.
+/// Bytes of the PDU in front of the MSDU.
 pub const HEADER_LEN: usize = 17;
-/// The least of an MSDU that a message encapsulates (Table 47-4).
+/// Minimum length of an encapsulated MSDU (Table 47-4).
 pub const MSDU_MIN: usize = 48;
-/// The most.
+/// Maximum length of an encapsulated MSDU.
 pub const MSDU_MAX: usize = 512;
-/// Octets of the longest message behind its EtherType.
+/// Maximum message length after its EtherType.
 pub const LEN_MAX: usize = datagram::HEADERS_MAX + HEADER_LEN + MSDU_MAX;
 
-/// The version in the PDU, and in the octet before it. The draft gives no number; drafts start at 0.
+/// The version in the PDU, and in the byte before it. The draft has no number; drafts start at 0.
 const VERSION: u8 = 0;
-/// The subtype of isolation messages beside [`headroom`]'s.
+/// Subtype of isolation messages, different from [`headroom`]'s.
 const SUBTYPE: u8 = 0;
 
-/// Where the fields of the PDU are (Table 47-4, which counts from 1).
+/// Offsets of the fields of the PDU (Table 47-4, which counts from 1).
 mod field {
     /// Version (4 bits), reserved (3), add or delete (1).
     pub(super) const FLAGS: usize = 0;
@@ -37,23 +37,23 @@ mod field {
     pub(super) const SRC: usize = 7;
     /// Its VLAN identifier, 12 bits.
     pub(super) const VID: usize = 13;
-    /// Octets of the MSDU.
+    /// Length of the MSDU.
     pub(super) const LENGTH: usize = 15;
 }
 
-/// What stands between the EtherType 89-A2 and the fields of the PDU.
+/// Contents between the EtherType 89-A2 and the fields of the PDU.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum OctetThree {
-    /// An octet of version and subtype, four bits each, as the P802.1Qdt proposal shows it for the
-    /// EtherType that both share. Subtype 0 is this message.
+    /// A byte of version and subtype, four bits each, as in the P802.1Qdt proposal for the shared
+    /// EtherType. Subtype 0 is this message.
     #[default]
     Subtype,
-    /// Nothing: the octet behind the EtherType is the PDU's own first. A message to add then looks
-    /// like one of subtype 1.
+    /// None: the byte after the EtherType is the first of the PDU. A message to add then resembles
+    /// one of subtype 1.
     Pdu,
 }
 
-/// Which value of the add/delete bit adds. The draft names the bit and not its values.
+/// Meaning of the add/delete bit. The draft names the bit but not its values.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum AddBit {
     /// 1 adds, 0 deletes.
@@ -63,21 +63,21 @@ pub enum AddBit {
     Clear,
 }
 
-/// Which twelve of its field's sixteen bits are the VLAN identifier. The draft gives the width and
-/// where the next field starts.
+/// Position of the VLAN identifier in its 16-bit field. The draft has the width and the position of
+/// the next field.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum VidBits {
-    /// The lower ones, as in a tag.
+    /// Lower 12 bits, as in a tag.
     #[default]
     Low,
-    /// The upper ones, which follow the field before.
+    /// Upper 12 bits, directly after the field before.
     High,
 }
 
-/// How the parts of the message that are not certain are read and written.
+/// Encoding of the uncertain parts of the message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Dialect {
-    /// The octet behind the EtherType.
+    /// Byte after the EtherType.
     pub octet_three: OctetThree,
     /// The add/delete bit.
     pub add: AddBit,
@@ -86,7 +86,7 @@ pub struct Dialect {
 }
 
 impl Dialect {
-    /// Octets between the EtherType and the PDU.
+    /// Returns the number of bytes between the EtherType and the PDU.
     const fn subtype_len(self) -> usize {
         match self.octet_three {
             OctetThree::Subtype => 1,
@@ -94,7 +94,7 @@ impl Dialect {
         }
     }
 
-    /// How far the VLAN identifier is from the lower end of its field.
+    /// Returns the shift of the VLAN identifier in its field.
     const fn vid_shift(self) -> u32 {
         match self.vid {
             VidBits::Low => 0,
@@ -102,7 +102,7 @@ impl Dialect {
         }
     }
 
-    /// The add/delete bit of a message that adds.
+    /// Returns the add/delete bit of a message that adds.
     const fn add_bit(self) -> u8 {
         match self.add {
             AddBit::Set => 1,
@@ -111,7 +111,7 @@ impl Dialect {
     }
 }
 
-/// What a message travels in.
+/// Encapsulation of a message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Encapsulation {
     /// Ethernet alone.
@@ -121,7 +121,7 @@ pub enum Encapsulation {
 }
 
 impl Encapsulation {
-    /// Octets between EtherType and PDU.
+    /// Returns the number of bytes between EtherType and PDU.
     const fn header_len(&self, dialect: Dialect) -> usize {
         match self {
             Self::L2 => dialect.subtype_len(),
@@ -130,31 +130,32 @@ impl Encapsulation {
     }
 }
 
-/// A message from behind its EtherType on; the Ethernet header, and a tag with the priority that it
-/// is sent with, are the caller's.
+/// A message from the end of its EtherType on; the caller adds the Ethernet header and a tag with
+/// the message's priority.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Repr<'a> {
-    /// What it travels in.
+    /// Encapsulation of the message.
     pub encapsulation: Encapsulation,
-    /// Whether the flow is to be isolated, or to be so no longer.
+    /// True to isolate the flow, false to stop.
     pub add: bool,
     /// Destination address of the congesting frame.
     pub dst: Mac,
     /// Its source address.
     pub src: Mac,
-    /// Its VLAN, or nothing for one that has none.
+    /// Its VLAN, or `None` without one.
     pub vid: Option<Vid>,
-    /// The start of its payload, EtherType first: 48 to 512 octets ([`msdu::bounded`]).
+    /// The start of its payload, EtherType first: 48 to 512 bytes ([`msdu::bounded`]).
     pub msdu: &'a [u8],
 }
 
 impl<'a> Repr<'a> {
-    /// Reads what follows `ethertype`. Over IP the caller has found the message by its UDP port.
+    /// Parses the payload of `ethertype`. Over IP the caller has identified the message by its UDP
+    /// port.
     ///
     /// # Errors
-    /// [`WireError::Truncated`] below the header and 48 octets, or below what the length says;
+    /// [`WireError::Truncated`] below the header and 48 bytes, or its length field;
     /// [`WireError::BadEthertype`]; [`WireError::BadVersion`]; [`WireError::BadOpcode`] for another
-    /// subtype of 89-A2; [`WireError::BadLength`] for an MSDU of less than 48 octets or more than
+    /// subtype of 89-A2; [`WireError::BadLength`] for an MSDU of less than 48 bytes or more than
     /// 512; [`WireError::ReservedVid`]; [`WireError::AboutItself`] for a message about a message;
     /// over IP also as [`datagram::Repr::parse`].
     pub fn parse(
@@ -188,14 +189,14 @@ impl<'a> Repr<'a> {
         if repr.is_about_itself() { Err(WireError::AboutItself) } else { Ok(repr) }
     }
 
-    /// The flow of the congesting frame, or nothing where that is no IP packet.
+    /// Returns the flow of the congesting frame, or `None` if it is not an IP packet.
     #[must_use]
     pub fn flow(&self) -> Option<FiveTuple> {
         msdu::flow(self.msdu)
     }
 
-    /// Whether the congesting frame is such a message: of the same EtherType, or to the same port.
-    /// Bridges that answered one with another could keep each other busy.
+    /// Returns true if the congesting frame is such a message: the same EtherType, or the same
+    /// port. Bridges that answered one with another would loop.
     fn is_about_itself(&self) -> bool {
         match self.encapsulation {
             Encapsulation::L2 => {
@@ -205,13 +206,13 @@ impl<'a> Repr<'a> {
         }
     }
 
-    /// Octets that [`Repr::emit`] writes.
+    /// Returns the number of bytes that [`Repr::emit`] writes.
     #[must_use]
     pub const fn buffer_len(&self, dialect: &Dialect) -> usize {
         self.encapsulation.header_len(*dialect) + HEADER_LEN + self.msdu.len()
     }
 
-    /// The EtherType that the message goes behind.
+    /// Returns the EtherType that precedes the message.
     #[must_use]
     pub const fn ethertype(&self) -> EtherType {
         match &self.encapsulation {
@@ -221,10 +222,10 @@ impl<'a> Repr<'a> {
     }
 
     /// Writes the message at the front of `buf`, checksums included. Over Ethernet it is never
-    /// shorter than a frame must be.
+    /// shorter than the minimum frame.
     ///
     /// # Errors
-    /// [`WireError::OutOfRange`] for an MSDU of less than 48 octets or more than 512, or addresses
+    /// [`WireError::OutOfRange`] for an MSDU of less than 48 bytes or more than 512, or addresses
     /// of different versions; [`WireError::AboutItself`]; [`WireError::NoRoom`].
     pub fn emit(&self, buf: &mut [u8], dialect: &Dialect) -> Result<(), WireError> {
         if !(MSDU_MIN..=MSDU_MAX).contains(&self.msdu.len()) {
@@ -241,7 +242,7 @@ impl<'a> Repr<'a> {
         pdu[field::DST..field::SRC].copy_from_slice(&self.dst.0);
         pdu[field::SRC..field::VID].copy_from_slice(&self.src.0);
         pdu[field::VID..field::LENGTH].copy_from_slice(&vid.to_be_bytes());
-        let len = (self.msdu.len() as u16).to_be_bytes(); // At most 512, as was checked.
+        let len = (self.msdu.len() as u16).to_be_bytes(); // At most 512, checked above.
         pdu[field::LENGTH..HEADER_LEN].copy_from_slice(&len);
         pdu[HEADER_LEN..].copy_from_slice(self.msdu);
         match self.encapsulation {
@@ -255,7 +256,7 @@ impl<'a> Repr<'a> {
 /// The bits of a VLAN identifier.
 const VID_BITS: u16 = 0x0fff;
 
-/// The PDU behind the EtherType 89-A2.
+/// Returns the PDU after the EtherType 89-A2.
 fn pdu_of(octets: &[u8], dialect: Dialect) -> Result<&[u8], WireError> {
     if dialect.octet_three == OctetThree::Pdu {
         return Ok(octets);
@@ -278,7 +279,7 @@ impl fmt::Display for Repr<'_> {
     }
 }
 
-// Both messages of 89-A2 are told apart by the subtype.
+// The subtype distinguishes the two messages of 89-A2.
 const _: () = assert!(SUBTYPE != headroom::SUBTYPE);
 
 #[cfg(test)]

@@ -1,11 +1,11 @@
 //! The congestion notification message of quantized congestion notification (802.1Q 33.3 and 33.4,
 //! by 802.1Qau), and the CN-TAG in front of it.
 //!
-//! How sure the fields are: none of the pages at hand has the table. Names, order and widths are the
-//! published ones as remembered; they are consistent with the known length of 24 octets in front of
-//! the MSDU. Version 0 and both EtherTypes are sure; that the offset and delta count in units of 64
-//! octets ([`UNIT`]) and their signs, and that the priority has the upper three bits of its field,
-//! are the least so.
+//! Certainty of the fields: none of the available pages has the table. Names, order and widths are
+//! the published ones as recalled; they are consistent with the known length of 24 bytes before the
+//! MSDU. Version 0 and both EtherTypes are certain; that the offset and delta count in units of 64
+//! bytes ([`UNIT`]) and their signs, and that the priority is in the upper three bits of its field,
+//! are the least certain.
 
 use core::fmt;
 
@@ -13,41 +13,41 @@ use super::flow::FiveTuple;
 use super::{EtherType, WireError, be16, mac_at, msdu};
 use ground::units::{Bytes, Mac, Priority};
 
-/// Octets of the PDU in front of the MSDU.
+/// Bytes of the PDU in front of the MSDU.
 pub const HEADER_LEN: usize = 24;
-/// The most octets of an MSDU in a message. There may be none.
+/// Maximum length of an MSDU in a message. May be 0.
 pub const MSDU_MAX: usize = 64;
-/// What cnmQOffset and cnmQDelta count.
+/// Unit of cnmQOffset and cnmQDelta.
 pub const UNIT: Bytes = Bytes(64);
 /// The largest quantized feedback: 6 bits.
 pub const FEEDBACK_MAX: u8 = 0x3f;
-/// Octets that a CN-TAG puts between its EtherType and the message: the flow, and the next EtherType.
+/// Length of a CN-TAG after its EtherType: the flow, and the next EtherType.
 pub const TAG_LEN: usize = 4;
-/// Octets of the longest message behind its EtherType.
+/// Maximum message length after its EtherType.
 pub const LEN_MAX: usize = TAG_LEN + HEADER_LEN + MSDU_MAX;
 
 /// The version (33.4.1).
 const VERSION: u8 = 0;
 
-/// Where the fields of the PDU are.
+/// Offsets of the fields of the PDU.
 mod field {
     /// Version (4 bits), reserved (6 bits), quantized feedback (6 bits).
     pub(super) const FEEDBACK: usize = 0;
-    /// The congestion point.
+    /// Congestion point identifier.
     pub(super) const CPID: usize = 2;
-    /// The queue's distance from its set point.
+    /// Distance of the queue from its set point.
     pub(super) const Q_OFFSET: usize = 10;
-    /// How the queue moved since the last sample.
+    /// Change of the queue since the last sample.
     pub(super) const Q_DELTA: usize = 12;
     /// The priority of the congesting frame, in the upper three bits.
     pub(super) const PRIORITY: usize = 14;
     /// Its destination address.
     pub(super) const DST: usize = 16;
-    /// Octets of the MSDU.
+    /// Length of the MSDU.
     pub(super) const LENGTH: usize = 22;
 }
 
-/// Where the priority is in the upper octet of its field.
+/// Shift of the priority in the upper byte of its field.
 const PRIORITY_SHIFT: u32 = 5;
 
 /// A congestion point's identifier, unique in the network.
@@ -55,7 +55,8 @@ const PRIORITY_SHIFT: u32 = 5;
 pub struct CpId(pub [u8; 8]);
 
 impl CpId {
-    /// The congestion point of one queue of a port: the port's address, and a number of the queue.
+    /// Returns the congestion point of one queue of a port: the port's address, and a number of the
+    /// queue.
     #[must_use]
     pub const fn of(mac: Mac, queue: u16) -> Self {
         let ([a, b, c, d, e, f], [g, h]) = (mac.0, queue.to_be_bytes());
@@ -69,34 +70,34 @@ impl fmt::Display for CpId {
     }
 }
 
-/// A message from behind its EtherType on. Its destination is the congesting frame's source.
+/// A message from the end of its EtherType on. Its destination is the congesting frame's source.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Repr<'a> {
-    /// The flow identifier of the CN-TAG, which the congesting frame had; nothing without a tag.
+    /// Flow identifier of the congesting frame's CN-TAG; `None` without a tag.
     pub flow_id: Option<u16>,
     /// Quantized feedback: 0 for none, 63 for the strongest. Range 0 to [`FEEDBACK_MAX`].
     pub feedback: u8,
-    /// Which congestion point sends it.
+    /// Congestion point that sends the message.
     pub cpid: CpId,
-    /// Set point less queue, in units of [`UNIT`]: negative when the queue is too long.
+    /// Set point minus queue length, in units of [`UNIT`]: negative if the queue is too long.
     pub q_offset: i16,
-    /// Queue less the last sample's queue, in the same units: positive when it grows.
+    /// Queue length minus that of the last sample, in the same units: positive if it grows.
     pub q_delta: i16,
     /// The priority of the congesting frame.
     pub priority: Priority,
     /// Its destination address.
     pub dst: Mac,
-    /// The start of its payload, EtherType first: up to 64 octets.
+    /// The start of its payload, EtherType first: up to 64 bytes.
     pub msdu: &'a [u8],
 }
 
 impl<'a> Repr<'a> {
-    /// Reads what follows `ethertype`, which is that of a CN-TAG or of the message itself.
+    /// Parses the payload of `ethertype`, a CN-TAG's or the message's.
     ///
     /// # Errors
-    /// [`WireError::BadEthertype`], also for a CN-TAG before something else (a tagged data frame);
-    /// [`WireError::Truncated`] below the header or what its length says; [`WireError::BadVersion`];
-    /// [`WireError::BadLength`] for an MSDU of more than 64 octets; [`WireError::AboutItself`].
+    /// [`WireError::BadEthertype`], also for a CN-TAG with another payload (a tagged data frame);
+    /// [`WireError::Truncated`] below the header or its length field; [`WireError::BadVersion`];
+    /// [`WireError::BadLength`] for an MSDU of more than 64 bytes; [`WireError::AboutItself`].
     pub fn parse(ethertype: EtherType, octets: &'a [u8]) -> Result<Self, WireError> {
         let (flow_id, ethertype, pdu) = match ethertype {
             EtherType::CN_TAG => {
@@ -130,34 +131,34 @@ impl<'a> Repr<'a> {
         if repr.is_about_itself() { Err(WireError::AboutItself) } else { Ok(repr) }
     }
 
-    /// The flow of the congesting frame, or nothing where that is not told.
+    /// Returns the flow of the congesting frame, or `None` if the MSDU does not include it.
     #[must_use]
     pub fn flow(&self) -> Option<FiveTuple> {
         msdu::flow(self.msdu)
     }
 
-    /// Whether the congesting frame is such a message.
+    /// Returns true if the congesting frame is such a message.
     fn is_about_itself(&self) -> bool {
         msdu::network(self.msdu).is_some_and(|(ethertype, _)| ethertype == EtherType::CNM)
     }
 
-    /// Octets that [`Repr::emit`] writes.
+    /// Returns the number of bytes that [`Repr::emit`] writes.
     #[must_use]
     pub const fn buffer_len(&self) -> usize {
         let tag = if self.flow_id.is_some() { TAG_LEN } else { 0 };
         tag + HEADER_LEN + self.msdu.len()
     }
 
-    /// The EtherType that the message goes behind.
+    /// Returns the EtherType that precedes the message.
     #[must_use]
     pub const fn ethertype(&self) -> EtherType {
         if self.flow_id.is_some() { EtherType::CN_TAG } else { EtherType::CNM }
     }
 
-    /// Writes the message at the front of `buf`; padding of a short frame is the caller's.
+    /// Writes the message at the front of `buf`; the caller pads short frames.
     ///
     /// # Errors
-    /// [`WireError::OutOfRange`] for a feedback above 63 or an MSDU of more than 64 octets,
+    /// [`WireError::OutOfRange`] for a feedback above 63 or an MSDU of more than 64 bytes,
     /// [`WireError::AboutItself`], [`WireError::NoRoom`].
     pub fn emit(&self, buf: &mut [u8]) -> Result<(), WireError> {
         if self.feedback > FEEDBACK_MAX || self.msdu.len() > MSDU_MAX {
@@ -181,7 +182,7 @@ impl<'a> Repr<'a> {
         pdu[field::PRIORITY] = self.priority.get() << PRIORITY_SHIFT;
         pdu[field::PRIORITY + 1] = 0;
         pdu[field::DST..field::LENGTH].copy_from_slice(&self.dst.0);
-        let len = (self.msdu.len() as u16).to_be_bytes(); // At most 64, as was checked.
+        let len = (self.msdu.len() as u16).to_be_bytes(); // At most 64, checked above.
         pdu[field::LENGTH..HEADER_LEN].copy_from_slice(&len);
         pdu[HEADER_LEN..].copy_from_slice(self.msdu);
         Ok(())

@@ -1,8 +1,8 @@
-//! Congestion notification packets of RoCEv2 (InfiniBand Annex A17.9.3): how a receiver that saw CE
-//! tells the sender to slow down.
+//! Congestion notification packets of RoCEv2 (InfiniBand Annex A17.9.3): a receiver of CE marks
+//! asks the sender to reduce its rate.
 //!
-//! This is a whole packet, from the IP header to the ICRC, since nothing in it but addresses,
-//! marking and the queue pair varies.
+//! A CNP is encoded as a whole packet, from the IP header to the ICRC, since only addresses,
+//! marking and the queue pair vary.
 
 use core::fmt;
 use core::net::IpAddr;
@@ -12,21 +12,21 @@ use super::roce::{self, Opcode, U24};
 use super::{EtherType, WireError, datagram, icrc, ip, ipv4, ipv6, udp};
 use ground::units::Dscp;
 
-/// Octets of zeros between BTH and ICRC.
+/// Bytes of zeros between BTH and ICRC.
 const RESERVED_LEN: usize = 16;
 
-/// Octets of the UDP payload: BTH, reserved octets, ICRC.
+/// Bytes of the UDP payload: BTH, reserved bytes, ICRC.
 pub const PAYLOAD_LEN: usize = roce::BTH_LEN + RESERVED_LEN + icrc::LEN;
 
-/// Octets of the longest CNP: over IPv6.
+/// Maximum length of a CNP: over IPv6.
 pub const PACKET_LEN_MAX: usize = ipv6::HEADER_LEN + udp::HEADER_LEN + PAYLOAD_LEN;
 
 /// A congestion notification packet with its IP and UDP headers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Repr {
-    /// The receiver that saw CE.
+    /// Receiver of the CE mark.
     pub src: IpAddr,
-    /// The sender that is to slow down. Of the same IP version as `src`.
+    /// Sender that is to reduce its rate. Same IP version as `src`.
     pub dst: IpAddr,
     /// Differentiated services code point.
     pub dscp: Dscp,
@@ -40,13 +40,13 @@ pub struct Repr {
     pub src_port: u16,
     /// Partition key.
     pub p_key: u16,
-    /// The queue pair, at the sender, that is to slow down.
+    /// Queue pair, at the sender, that is to reduce its rate.
     pub dest_qp: U24,
 }
 
 impl Repr {
-    /// Reads a CNP from `packet`, which follows `ethertype`. The UDP checksum is not looked at: the
-    /// ICRC covers the same octets and more.
+    /// Reads a CNP from `packet`, which follows `ethertype`. The UDP checksum is not checked: the
+    /// ICRC covers the same bytes and more.
     ///
     /// # Errors
     /// As the views of the headers and [`icrc::verify`]; [`WireError::Unsupported`] for another UDP
@@ -90,19 +90,19 @@ impl Repr {
         })
     }
 
-    /// Octets that [`Repr::emit`] writes: 60 over IPv4, 80 over IPv6.
+    /// Returns the number of bytes that [`Repr::emit`] writes: 60 over IPv4, 80 over IPv6.
     #[must_use]
     pub const fn buffer_len(&self) -> usize {
         self.headers().header_len() + PAYLOAD_LEN
     }
 
-    /// The EtherType that the packet goes behind.
+    /// Returns the EtherType that precedes the packet.
     #[must_use]
     pub const fn ethertype(&self) -> EtherType {
         self.headers().ethertype()
     }
 
-    /// The headers in front of the BTH.
+    /// Returns the headers before the BTH.
     const fn headers(&self) -> datagram::Repr {
         let Self { src, dst, dscp, ecn, ttl, src_port, .. } = *self;
         datagram::Repr { src, dst, dscp, ecn, ttl, src_port, dst_port: roce::UDP_PORT }
@@ -216,7 +216,7 @@ mod tests {
             ip::mark_ce(repr.ethertype(), &mut octets);
             ip::decrement_ttl(repr.ethertype(), &mut octets);
             prop_assert_eq!(icrc::verify(&octets), Ok(()));
-            // Behind the BTH everything is covered, the ICRC itself included.
+            // All bytes after the BTH are covered, the ICRC itself included.
             let covered = repr.headers().ip_len() + udp::HEADER_LEN + roce::BTH_LEN;
             let at = covered + at.index(octets.len() - covered);
             octets[at] ^= flip;

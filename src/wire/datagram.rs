@@ -1,8 +1,8 @@
-//! A whole UDP datagram with its IP header, as control messages between switches are sent (CIM,
+//! A whole UDP datagram with its IP header, the form of control messages between switches (CIM,
 //! SFCM): never fragmented, and always with a checksum.
 //!
-//! Whoever acts on such a message stops traffic, so more is asked of it than of a datagram that is
-//! merely forwarded: every octet must be at hand, and each checksum right.
+//! A receiver of such a message stops traffic, so the checks are stricter than for forwarding: the
+//! datagram must be complete, and each checksum correct.
 
 use core::fmt;
 use core::net::IpAddr;
@@ -12,15 +12,15 @@ use super::ip::{self, Ecn, Fragment, Protocol};
 use super::{EtherType, WireError, ipv4, ipv6, udp};
 use ground::units::Dscp;
 
-/// Octets of the headers over IPv6, the longer ones that are emitted.
+/// Maximum length of the emitted headers: those over IPv6.
 pub const HEADERS_MAX: usize = ipv6::HEADER_LEN + udp::HEADER_LEN;
 
 /// The IP and UDP headers of a message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Repr {
-    /// The sender.
+    /// Source address.
     pub src: IpAddr,
-    /// Where it goes. Of the same IP version as `src`.
+    /// Destination address. Same IP version as `src`.
     pub dst: IpAddr,
     /// Differentiated services code point.
     pub dscp: Dscp,
@@ -35,13 +35,14 @@ pub struct Repr {
 }
 
 impl Repr {
-    /// Reads the headers of `packet`, which follows `ethertype`, and gives them with the payload.
+    /// Parses the headers of `packet`, which follows `ethertype`, and returns them with the
+    /// payload.
     ///
     /// # Errors
     /// As the views of the headers; [`WireError::BadChecksum`] for a wrong checksum of IPv4 or UDP,
     /// and for none over IPv6; [`WireError::Unsupported`] for a fragment or another protocol;
     /// [`WireError::BadLength`] where UDP's length is more than the packet's,
-    /// [`WireError::Truncated`] where octets of the datagram are missing.
+    /// [`WireError::Truncated`] where bytes of the datagram are missing.
     pub fn parse(ethertype: EtherType, packet: &[u8]) -> Result<(Self, &[u8]), WireError> {
         let ip = ip::View::new(ethertype, packet)?;
         if matches!(&ip, ip::View::V4(v) if !v.checksum_ok()) {
@@ -75,14 +76,14 @@ impl Repr {
         Ok((repr, udp.payload()))
     }
 
-    /// Whether datagrams of `flow` go where messages like this one do: to the same UDP port, at
-    /// whatever address.
+    /// Returns true if datagrams of `flow` have the same UDP destination port as this message, at
+    /// any address.
     #[must_use]
     pub fn carries(&self, flow: &FiveTuple) -> bool {
         flow.protocol == Protocol::UDP && flow.dst_port == self.dst_port
     }
 
-    /// The EtherType that the packet goes behind.
+    /// Returns the EtherType that precedes the packet.
     #[must_use]
     pub const fn ethertype(&self) -> EtherType {
         match self.dst {
@@ -91,7 +92,7 @@ impl Repr {
         }
     }
 
-    /// Octets of the IP header.
+    /// Returns the length of the IP header.
     pub(super) const fn ip_len(&self) -> usize {
         match self.dst {
             IpAddr::V4(_) => ipv4::HEADER_LEN,
@@ -99,18 +100,18 @@ impl Repr {
         }
     }
 
-    /// Octets in front of the payload: 28 over IPv4, 48 over IPv6.
+    /// Returns the length of the headers: 28 over IPv4, 48 over IPv6.
     #[must_use]
     pub const fn header_len(&self) -> usize {
         self.ip_len() + udp::HEADER_LEN
     }
 
     /// Writes the headers, checksums included, in front of the payload that is already in `packet`,
-    /// behind the first [`Repr::header_len`] octets and up to its end.
+    /// behind the first [`Repr::header_len`] bytes and up to its end.
     ///
     /// # Errors
-    /// [`WireError::OutOfRange`] for addresses of different versions or more payload than a datagram
-    /// holds, [`WireError::NoRoom`] where not even the headers fit.
+    /// [`WireError::OutOfRange`] for addresses of different versions or a payload above the maximum
+    /// of a datagram, [`WireError::NoRoom`] if not even the headers fit.
     pub fn emit(&self, packet: &mut [u8]) -> Result<(), WireError> {
         let payload = packet.len().checked_sub(self.header_len()).ok_or(WireError::NoRoom)?;
         let payload_len = u16::try_from(payload).map_err(|_| WireError::OutOfRange)?;
@@ -118,14 +119,14 @@ impl Repr {
         let udp = udp::Repr { src_port, dst_port, payload_len, checksum: 0 };
         let upper_len =
             payload_len.checked_add(udp::HEADER_LEN as u16).ok_or(WireError::OutOfRange)?;
-        // What is never fragmented needs no identification (RFC 6864 4.1).
+        // Unfragmented packets need no identification (RFC 6864 4.1).
         self.emit_ip(0, upper_len, packet)?;
         let datagram = &mut packet[self.ip_len()..];
         udp.emit(datagram)?;
         udp::set_checksum(datagram, self.src, self.dst)
     }
 
-    /// Writes the IP header in front of `payload_len` octets of UDP; IPv6 has no `identification`.
+    /// Writes the IP header in front of `payload_len` bytes of UDP; IPv6 has no `identification`.
     pub(super) fn emit_ip(
         &self,
         identification: u16,
@@ -182,7 +183,7 @@ pub(crate) mod tests {
 
     use super::*;
 
-    /// Headers of both versions with `port` on both sides, or any where there is none.
+    /// Returns headers of both versions with `port` on both sides, or any ports if `None`.
     pub(crate) fn headers(port: Option<u16>) -> impl Strategy<Value = Repr> {
         (any::<(u128, u128, bool)>(), (0_u8..64, any::<u8>(), any::<u8>()), any::<(u16, u16)>())
             .prop_map(move |((src, dst, v6), (dscp, ecn, ttl), ports)| {
@@ -300,11 +301,12 @@ pub(crate) mod tests {
             at in any::<prop::sample::Index>(), flip in 1_u8..255,
         ) {
             let mut packet = emitted(&repr, &payload);
-            // Over IPv6 the octets up to the length and the hop limit are under no checksum.
+            // Over IPv6 the bytes before the length, and the hop limit, are not covered by a
+            // checksum.
             let from = if repr.dst.is_ipv6() { 8 } else { 0 };
             let at = from + at.index(packet.len() - from);
             packet[at] ^= flip;
-            // Clearing both octets of a checksum over IPv4 says that there is none.
+            // Clearing both bytes of a checksum over IPv4 means that there is none.
             prop_assume!(repr.dst.is_ipv6() || packet[26..28] != [0, 0]);
             prop_assert!(Repr::parse(repr.ethertype(), &packet).is_err());
         }

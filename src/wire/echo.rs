@@ -1,5 +1,5 @@
-//! Echo messages, which ping sends: of ICMP (RFC 792) and of ICMPv6 (RFC 4443 section 4). They
-//! differ in their type numbers and in what the checksum covers: ICMPv6's has the pseudo header.
+//! Echo messages of ping: of ICMP (RFC 792) and of ICMPv6 (RFC 4443 section 4). They differ in
+//! their type numbers and in the coverage of the checksum: ICMPv6's includes the pseudo header.
 
 use core::fmt;
 use core::net::IpAddr;
@@ -8,26 +8,26 @@ use super::checksum::{self, Sum};
 use super::ip::{self, Fragment, Protocol};
 use super::{EtherType, WireError, be16, ipv4, ipv6, room};
 
-/// Octets in front of a message's data.
+/// Length of a message before its data.
 pub const HEADER_LEN: usize = 8;
 
-/// Hops that an answer may take: 64, IANA's recommended default.
+/// TTL of an answer: 64, IANA's recommended default.
 pub const ANSWER_TTL: u8 = 64;
 
-/// Where the checksum is.
+/// Offset of the checksum.
 const CHECKSUM: usize = 2;
 
-/// What a message does.
+/// Operation of a message.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Operation {
-    /// Asks for the same octets back.
+    /// Requests the return of the data.
     Request,
-    /// Gives them back.
+    /// Returns the data.
     Reply,
 }
 
 impl Operation {
-    /// The message type that says so in ICMP, or in ICMPv6.
+    /// Returns the message type in ICMP, or in ICMPv6.
     const fn number(self, v6: bool) -> u8 {
         match (self, v6) {
             (Self::Request, false) => 8,
@@ -37,7 +37,7 @@ impl Operation {
         }
     }
 
-    /// What a message type says.
+    /// Returns the operation of a message type.
     const fn new(number: u8, v6: bool) -> Option<Self> {
         match (number, v6) {
             (8, false) | (128, true) => Some(Self::Request),
@@ -47,7 +47,7 @@ impl Operation {
     }
 }
 
-/// An echo message whose header is whole.
+/// An echo message with a complete header.
 #[derive(Clone, Copy, Debug)]
 pub struct View<'a> {
     header: &'a [u8; HEADER_LEN],
@@ -56,12 +56,12 @@ pub struct View<'a> {
 }
 
 impl<'a> View<'a> {
-    /// Takes a message of `protocol` from its type on. The checksum is the caller's choice
+    /// Parses a message of `protocol` from its type on. The caller verifies the checksum
     /// ([`View::checksum_ok`]).
     ///
     /// # Errors
     /// [`WireError::Unsupported`] for another protocol than ICMP and ICMPv6,
-    /// [`WireError::Truncated`] below 8 octets, [`WireError::BadOpcode`] for what is no echo.
+    /// [`WireError::Truncated`] below 8 bytes, [`WireError::BadOpcode`] for other messages.
     pub fn new(protocol: Protocol, message: &'a [u8]) -> Result<Self, WireError> {
         let v6 = match protocol {
             Protocol::ICMP => false,
@@ -79,49 +79,49 @@ impl<'a> View<'a> {
         self.operation
     }
 
-    /// Whose it is, among all who ask.
+    /// Returns the identifier, which distinguishes requesters.
     #[must_use]
     pub const fn identifier(&self) -> u16 {
         be16(self.header, 4)
     }
 
-    /// Which it is of those.
+    /// Returns the sequence number.
     #[must_use]
     pub const fn sequence(&self) -> u16 {
         be16(self.header, 6)
     }
 
-    /// The octets behind the header that are at hand.
+    /// Returns the bytes after the header, as far as present.
     #[must_use]
     pub fn data(&self) -> &'a [u8] {
         &self.message[HEADER_LEN..]
     }
 
-    /// Whether the checksum of the message, which has to be all at hand, is right between two
-    /// addresses of its version.
+    /// Returns true if the checksum of the message, which has to be complete, is correct between
+    /// two addresses of its version.
     #[must_use]
     pub fn checksum_ok(&self, src: IpAddr, dst: IpAddr) -> bool {
         sum(self.message, src, dst) == 0
     }
 }
 
-/// The checksum over a message with what its field has.
+/// Returns the checksum over a message including its checksum field.
 fn sum(message: &[u8], src: IpAddr, dst: IpAddr) -> u16 {
     let pseudo = match src {
         IpAddr::V4(_) => Sum::default(),
-        // No message is longer than a packet.
+        // A message is never longer than a packet.
         IpAddr::V6(_) => Sum::default().pseudo(src, dst, Protocol::ICMPV6.0, message.len() as u16),
     };
     pseudo.octets(message).finish()
 }
 
-/// Makes the answer to an echo request of the request itself (`packet` follows `ethertype`):
-/// addresses swapped, hops anew, all checksums as right as they were (RFC 1122 3.2.2.6, RFC 4443
-/// 4.2). Octets behind those at hand are left as they are, which is what an answer wants.
+/// Converts an echo request in place to its answer (`packet` follows `ethertype`): addresses are
+/// swapped, the TTL is reset, and all checksums stay as correct as they were (RFC 1122 3.2.2.6, RFC
+/// 4443 4.2). Bytes that are not present are unaffected, as an answer requires.
 ///
 /// # Errors
-/// [`WireError::Unsupported`] for a fragment, [`WireError::BadOpcode`] for what is no request,
-/// else as [`View::new`] and [`ip::View::new`]. Nothing is changed then.
+/// [`WireError::Unsupported`] for a fragment, [`WireError::BadOpcode`] for other messages, else as
+/// [`View::new`] and [`ip::View::new`]. The packet is then unchanged.
 pub fn answer(ethertype: EtherType, packet: &mut [u8]) -> Result<(), WireError> {
     let view = ip::View::new(ethertype, packet)?;
     let upper = view.upper()?;
@@ -139,7 +139,7 @@ pub fn answer(ethertype: EtherType, packet: &mut [u8]) -> Result<(), WireError> 
     let word = |operation: Operation| u16::from(operation.number(v6)) << 8;
     let (old, new) = (word(Operation::Request), word(Operation::Reply));
     let sum = match checksum::update(be16(echo.header, CHECKSUM), old, new) {
-        // The two zeros of this arithmetic are the same, except over nothing but zeros.
+        // The two zeros of this arithmetic are equivalent, except over data that is all zero.
         0 => 0xffff,
         sum => sum,
     };
@@ -158,16 +158,16 @@ pub fn answer(ethertype: EtherType, packet: &mut [u8]) -> Result<(), WireError> 
 pub struct Repr<'a> {
     /// Request or reply.
     pub operation: Operation,
-    /// Whose it is, among all who ask.
+    /// Identifier, which distinguishes requesters.
     pub identifier: u16,
-    /// Which it is of those.
+    /// Sequence number.
     pub sequence: u16,
-    /// What goes there and back.
+    /// Data to be returned.
     pub data: &'a [u8],
 }
 
 impl<'a> Repr<'a> {
-    /// Reads a message, which has to be all at hand, sent between two addresses of one version.
+    /// Parses a message, which has to be complete, sent between two addresses of one version.
     ///
     /// # Errors
     /// As [`View::new`], then [`WireError::BadChecksum`].
@@ -184,7 +184,7 @@ impl<'a> Repr<'a> {
         })
     }
 
-    /// Octets that [`Repr::emit`] writes.
+    /// Returns the number of bytes that [`Repr::emit`] writes.
     #[must_use]
     pub const fn buffer_len(&self) -> usize {
         HEADER_LEN + self.data.len()
@@ -208,7 +208,7 @@ impl<'a> Repr<'a> {
     }
 }
 
-/// The protocol that carries echoes from an address.
+/// Returns the protocol of echo messages from an address.
 #[must_use]
 pub const fn protocol_of(address: IpAddr) -> Protocol {
     match address {
@@ -282,7 +282,7 @@ mod tests {
         assert_eq!(of(Protocol::ICMP, &coded), Err(WireError::BadOpcode));
     }
 
-    /// A packet around an echo request.
+    /// Returns a packet with an echo request.
     fn packet(v6: bool, data: &[u8], ttl: u8) -> (EtherType, Vec<u8>) {
         let (src, dst) = ends(v6);
         let repr = Repr { data, ..GOLDEN };

@@ -5,14 +5,13 @@ use core::fmt;
 use super::{EtherType, WireError, be16, mac_at, room};
 use ground::units::Mac;
 
-/// Octets of the header.
+/// Bytes of the header.
 pub const HEADER_LEN: usize = 14;
 
-/// The shortest frame there may be on a wire, in octets without FCS (802.3 4A.2.3.2.4 pads to 64
-/// with it).
+/// Minimum frame size on a wire, in bytes without FCS (802.3 4A.2.3.2.4 pads to 64 with it).
 pub const MIN_FRAME: usize = 60;
 
-/// An Ethernet frame of at least [`HEADER_LEN`] octets.
+/// An Ethernet frame of at least [`HEADER_LEN`] bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct View<'a> {
     header: &'a [u8; HEADER_LEN],
@@ -20,10 +19,10 @@ pub struct View<'a> {
 }
 
 impl<'a> View<'a> {
-    /// Takes a frame from its destination address on.
+    /// Parses a frame from its destination address on.
     ///
     /// # Errors
-    /// [`WireError::Truncated`] below 14 octets.
+    /// [`WireError::Truncated`] below 14 bytes.
     #[inline]
     pub fn new(frame: &'a [u8]) -> Result<Self, WireError> {
         let (header, payload) = frame.split_first_chunk().ok_or(WireError::Truncated)?;
@@ -44,14 +43,15 @@ impl<'a> View<'a> {
         mac_at(self.header, 6)
     }
 
-    /// The EtherType or length at its place in an untagged frame; a tag's TPID in a tagged one.
+    /// Returns the EtherType or length at its position in an untagged frame; a tag's TPID in a
+    /// tagged one.
     #[must_use]
     #[inline]
     pub const fn ethertype(&self) -> EtherType {
         EtherType(be16(self.header, 12))
     }
 
-    /// What follows the header, padding included.
+    /// Returns the bytes after the header, padding included.
     #[must_use]
     #[inline]
     pub const fn payload(&self) -> &'a [u8] {
@@ -71,7 +71,7 @@ pub struct Repr {
 }
 
 impl Repr {
-    /// The header of a frame.
+    /// Parses the header of a frame.
     ///
     /// # Errors
     /// As [`View::new`].
@@ -81,7 +81,7 @@ impl Repr {
         Ok(Self { dst: v.dst(), src: v.src(), ethertype: v.ethertype() })
     }
 
-    /// Octets that [`Repr::emit`] writes.
+    /// Returns the number of bytes that [`Repr::emit`] writes.
     #[must_use]
     pub const fn buffer_len(&self) -> usize {
         HEADER_LEN
@@ -90,7 +90,7 @@ impl Repr {
     /// Writes the header at the front of `buf`.
     ///
     /// # Errors
-    /// [`WireError::NoRoom`] below 14 octets.
+    /// [`WireError::NoRoom`] below 14 bytes.
     #[inline]
     pub fn emit(&self, buf: &mut [u8]) -> Result<(), WireError> {
         let b: &mut [u8; HEADER_LEN] = room(buf)?;

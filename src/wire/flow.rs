@@ -1,7 +1,7 @@
-//! Which flow a packet belongs to: the 5-tuple of addresses, protocol and ports.
+//! Flows of packets: the 5-tuple of addresses, protocol and ports.
 //!
-//! Every packet of one datagram has the same tuple, so that fragments stay in order behind one
-//! another: a fragment, even the first, counts as having no ports.
+//! Every packet of one datagram has the same tuple, so that fragments stay in order: a fragment,
+//! even the first, counts as having no ports.
 
 use core::fmt;
 use core::net::IpAddr;
@@ -18,15 +18,15 @@ pub struct FiveTuple {
     pub dst: IpAddr,
     /// Upper protocol.
     pub protocol: Protocol,
-    /// Source port; 0 where there are none.
+    /// Source port; 0 without ports.
     pub src_port: u16,
-    /// Destination port; 0 where there are none.
+    /// Destination port; 0 without ports.
     pub dst_port: u16,
 }
 
 impl FiveTuple {
-    /// The flow of an IP packet. Where extension headers are too many or cut short, the protocol is
-    /// IPv6's next header and there are no ports.
+    /// Returns the flow of an IP packet. With too many or truncated extension headers, the protocol
+    /// is IPv6's next header and there are no ports.
     #[must_use]
     #[inline]
     pub fn of(packet: &ip::View<'_>) -> Self {
@@ -39,9 +39,9 @@ impl FiveTuple {
         Self { src: packet.src(), dst: packet.dst(), protocol, src_port, dst_port }
     }
 
-    /// As [`Self::of_frame`], by a few loads, for a whole TCP segment or UDP datagram in IPv4 without
-    /// options, with one C-tag or none; and where in the frame the segment or datagram starts. Nothing for
-    /// all else.
+    /// Fast path of [`Self::of_frame`] for an unfragmented TCP segment or UDP datagram in IPv4
+    /// without options, with one C-tag or none. Also returns the offset of the segment or datagram
+    /// in the frame. `None` for all other frames.
     #[must_use]
     #[inline]
     pub fn of_usual(frame: &[u8]) -> Option<(Self, usize)> {
@@ -69,7 +69,7 @@ impl FiveTuple {
         ported.then_some((Self { src, dst, protocol, src_port, dst_port }, upper))
     }
 
-    /// The flow of a whole frame with its VLAN tags, or nothing where that holds no IP packet.
+    /// Returns the flow of a whole frame with its VLAN tags, or `None` if it is not an IP packet.
     #[must_use]
     #[inline]
     pub fn of_frame(frame: &[u8]) -> Option<Self> {
@@ -79,7 +79,7 @@ impl FiveTuple {
     }
 }
 
-/// Source and destination port of an unfragmented TCP segment or UDP datagram.
+/// Returns the ports of an unfragmented TCP segment or UDP datagram.
 #[must_use]
 #[inline]
 pub fn ports(upper: &Upper<'_>) -> Option<(u16, u16)> {

@@ -1,12 +1,12 @@
 //! The headroom measurement message of the P802.1Qdt proposals (EtherType 89-A2, subtype 1).
 //!
-//! A request carries the time at which it was sent; a response gives it back, with the times at
-//! which the request was received and the response sent. One frame may carry a response and a
-//! request of its sender's. Every frame is padded to the shortest that there is, so a measurement
-//! takes as long on the line as the PFC frame that it stands for.
+//! A request carries its transmit time; a response returns it, with the time at which the request
+//! was received and the response sent. One frame may carry a response and a request of its sender.
+//! Every frame is padded to the minimum size, so a measurement takes as long on the line as the PFC
+//! frame that it represents.
 //!
-//! No published text fixes every octet. What the proposal leaves open is a [`Dialect`], so that both
-//! readings can be spoken, or a named constant here.
+//! No published text has the complete layout. Parts that the proposal leaves open are in a
+//! [`Dialect`], so that both interpretations can be used, or in a named constant here.
 
 use core::fmt;
 
@@ -14,69 +14,69 @@ use super::{EtherType, WireError, be16, ethernet, group, mac_at, room};
 use ground::time::{Duration, Instant};
 use ground::units::Mac;
 
-/// Where measurement messages go. The proposal names no address; what is measured is one link, so
-/// it is the one that no bridge forwards, as for LLDP and PTP's peer delay.
+/// Destination of measurement messages. The proposal has no address; since a single link is
+/// measured, it is the one that no bridge forwards, as for LLDP and PTP's peer delay.
 pub const DESTINATION: Mac = group::NEAREST_BRIDGE;
 
-/// The version in both version fields. The proposal gives none; drafts start at 0.
+/// The version in both version fields. The proposal has none; drafts start at 0.
 const VERSION: u8 = 0;
 /// The subtype of measurement messages; 0 is a congestion isolation message.
 pub(super) const SUBTYPE: u8 = 1;
 
-/// Where the fields are, from the destination address on (Qdt, S4).
+/// Offsets of the fields, from the destination address on (Qdt, S4).
 mod field {
     /// Version and subtype, four bits each.
     pub(super) const SUBTYPE: usize = 14;
-    /// The version in the upper four bits, reserved bits, and the kind. That the kind has the lower
-    /// two bits is this project's reading: the proposal names the field without widths.
+    /// The version in the upper four bits, reserved bits, and the kind. That the kind is in the
+    /// lower two bits is our interpretation: the proposal names the field without widths.
     pub(super) const KIND: usize = 15;
-    /// The length of the PDU.
+    /// Length of the PDU.
     pub(super) const LENGTH: usize = 16;
-    /// When the request was sent.
+    /// Transmit time of the request.
     pub(super) const T1: usize = 17;
-    /// When it was received.
+    /// Receive time of the request.
     pub(super) const T2: usize = 25;
-    /// When the response was sent.
+    /// Transmit time of the response.
     pub(super) const T3: usize = 33;
-    /// The number of the request; between `T3` and this is t4, which is the receiver's own.
+    /// Sequence number of the request; between `T3` and this is t4, which is set by the receiver.
     pub(super) const PSN: usize = 49;
-    /// The t1 of what is piggybacked.
+    /// t1 of the piggybacked message.
     pub(super) const P_T1: usize = 50;
-    /// The number of what is piggybacked.
+    /// Sequence number of the piggybacked message.
     pub(super) const P_PSN: usize = 58;
 }
 
 /// The bits of the kind field.
 const KIND_BITS: u8 = 0b11;
-/// Octets of the PDU up to the PSN.
+/// Length of the PDU up to the PSN.
 const PLAIN: u8 = 35;
-/// Octets of the PDU with something piggybacked.
+/// Length of the PDU with a piggybacked message.
 const PIGGYBACKED: u8 = 44;
-/// Octets of the PDU up to the length field and with it, which [`LengthField::Rest`] leaves out.
+/// Length of the PDU up to and with the length field, which [`LengthField::Rest`] excludes.
 const BEFORE_REST: u8 = 2;
 
-/// How a message says what it is.
+/// Encoding of the message kind.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum KindCodes {
     /// Two flags: bit 0 for a request, bit 1 for a response, both for both. The proposal names the
-    /// three kinds and neither the field's width nor its values; flags are this project's reading.
+    /// three kinds without the field's width or values; flags are our interpretation.
     #[default]
     Flags,
-    /// Numbers in the order in which the proposal names them: request 0, response 1, both 2.
+    /// Numbers in the order of the proposal: request 0, response 1, both 2.
     Numbers,
 }
 
-/// What the length field counts.
+/// Coverage of the length field.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum LengthField {
-    /// The whole PDU, its first octet included: 35, or 44 with a piggybacked request.
+    /// The whole PDU, its first byte included: 35, or 44 with a piggybacked request.
     #[default]
     Whole,
-    /// What follows the field itself: 33 or 42.
+    /// The part after the length field: 33 or 42.
     Rest,
 }
 
-/// What the 64-bit times of a message count. The proposal says neither unit nor epoch.
+/// Unit of the 64-bit times in a message. The proposal has neither unit nor epoch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum TimeUnit {
     /// Nanoseconds.
@@ -86,32 +86,32 @@ pub enum TimeUnit {
     Picoseconds,
 }
 
-/// Which of the two messages in a frame of both is the one that rides in `p_t1` and `p_PSN`.
+/// Message that is piggybacked in `p_t1` and `p_PSN` of a combined frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Piggyback {
     /// The request: `t1` to `t3` and the PSN are those of the response, as in a lone response.
     #[default]
     Request,
-    /// The response: `t1` and the PSN are those of the sender's own request, `p_t1` and `p_PSN` give
-    /// back those of the request that is answered, and `t2` and `t3` are its times all the same.
+    /// The response: `t1` and the PSN are those of the sender's request, `p_t1` and `p_PSN` return
+    /// those of the answered request, whose times are still `t2` and `t3`.
     Response,
 }
 
-/// How the parts of the message that the proposal leaves open are read and written.
+/// Encoding of the parts of the message that the proposal leaves open.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Dialect {
-    /// The kind of message.
+    /// Message kind.
     pub kind: KindCodes,
-    /// The length field.
+    /// Length field.
     pub length: LengthField,
-    /// The times.
+    /// Unit of times.
     pub unit: TimeUnit,
-    /// What rides in a frame of both.
+    /// Piggybacked message.
     pub piggyback: Piggyback,
 }
 
 impl TimeUnit {
-    /// How long one is, in picoseconds.
+    /// Returns the unit in picoseconds.
     const fn picos(self) -> u64 {
         match self {
             Self::Nanoseconds => 1_000,
@@ -121,25 +121,25 @@ impl TimeUnit {
 }
 
 impl Dialect {
-    /// A point in time as messages have it, modulo 2^64: what is left below the unit is cut off.
+    /// Converts a time to a message's unit, modulo 2^64, rounded down.
     #[must_use]
     pub const fn stamp(self, at: Instant) -> u64 {
         (at.as_picos() / self.unit.picos() as u128) as u64
     }
 
-    /// The span between two times of a message, [`Duration::MAX`] where it is longer than that.
+    /// Returns the span between two times of a message, limited to [`Duration::MAX`].
     #[must_use]
     pub const fn span(self, units: u64) -> Duration {
         self.resolution().saturating_mul(units)
     }
 
-    /// The least difference between two times of a message.
+    /// Returns the unit of a message's times.
     #[must_use]
     pub const fn resolution(self) -> Duration {
         Duration::from_picos(self.unit.picos())
     }
 
-    /// The code of a message in the kind field.
+    /// Returns the code of a message in the kind field.
     const fn code(self, message: &Message) -> u8 {
         match (self.kind, message) {
             (KindCodes::Flags, Message::Request(_)) => 1,
@@ -151,7 +151,7 @@ impl Dialect {
         }
     }
 
-    /// What the length field of a PDU of `octets` says.
+    /// Returns the length field of a PDU of `octets` bytes.
     const fn length(self, octets: u8) -> u8 {
         match self.length {
             LengthField::Whole => octets,
@@ -163,44 +163,44 @@ impl Dialect {
 /// A request for a response.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Request {
-    /// When it was sent, by its sender's clock, in the unit of the dialect.
+    /// Transmit time by the sender's clock, in the unit of the dialect.
     pub t1: u64,
-    /// Its number, which the response repeats.
+    /// Sequence number, returned by the response.
     pub psn: u8,
 }
 
-/// The response to a request. The proposal's t4 travels as 0 and is ignored: it is when this was
-/// received, which its receiver knows alone.
+/// The response to a request. The proposal's t4, its receive time, is sent as 0 and ignored, since
+/// only its receiver can set it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Response {
-    /// The t1 of the request.
+    /// t1 of the request.
     pub t1: u64,
-    /// When the request was received, by the responder's clock.
+    /// Receive time of the request, by the responder's clock.
     pub t2: u64,
-    /// When this was sent, by the responder's clock.
+    /// Transmit time of the response, by the responder's clock.
     pub t3: u64,
-    /// The number of the request.
+    /// Sequence number of the request.
     pub psn: u8,
 }
 
-/// What one frame says.
+/// Contents of one frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Message {
     /// Req.
     Request(Request),
     /// Resp.
     Response(Response),
-    /// Resp+Req: an answer, and a request of the sender's own.
+    /// Resp+Req: a response, and a request of its sender.
     Both {
-        /// The answer.
+        /// Response.
         response: Response,
-        /// The sender's request.
+        /// Request of the sender.
         request: Request,
     },
 }
 
 impl Message {
-    /// The request in it.
+    /// Returns the request, if any.
     #[must_use]
     pub const fn request(&self) -> Option<Request> {
         match *self {
@@ -209,7 +209,7 @@ impl Message {
         }
     }
 
-    /// The response in it.
+    /// Returns the response, if any.
     #[must_use]
     pub const fn response(&self) -> Option<Response> {
         match *self {
@@ -218,7 +218,7 @@ impl Message {
         }
     }
 
-    /// Octets of the PDU.
+    /// Returns the length of the PDU.
     const fn octets(&self) -> u8 {
         match self {
             Self::Request(_) | Self::Response(_) => PLAIN,
@@ -242,22 +242,22 @@ impl fmt::Display for Message {
     }
 }
 
-/// A whole frame with a measurement message, untagged, without FCS.
+/// An untagged frame with a measurement message, without FCS.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Repr {
-    /// The port that sends it.
+    /// Address of the sending port.
     pub src: Mac,
-    /// Where it goes: [`DESTINATION`], unless a peer wants another. Not checked when read.
+    /// Destination: [`DESTINATION`], unless a peer requires another. Not checked when parsed.
     pub dst: Mac,
-    /// What it says.
+    /// Contents of the frame.
     pub message: Message,
 }
 
 impl Repr {
-    /// Reads a frame from its destination address on.
+    /// Parses a frame from its destination address on.
     ///
     /// # Errors
-    /// In this order: [`WireError::Truncated`] below 60 octets, [`WireError::BadEthertype`],
+    /// In this order: [`WireError::Truncated`] below 60 bytes, [`WireError::BadEthertype`],
     /// [`WireError::BadVersion`] for an outer version but 0, [`WireError::BadOpcode`] for another
     /// subtype (0 is a congestion isolation message), [`WireError::BadVersion`] for an inner version
     /// but 0, [`WireError::BadOpcode`] for a kind that the dialect does not have, and
@@ -304,7 +304,7 @@ impl Repr {
         Ok(Self { dst: mac_at(f, 0), src: mac_at(f, 6), message })
     }
 
-    /// Octets that [`Repr::emit`] writes: 60, padding included.
+    /// Returns the number of bytes that [`Repr::emit`] writes: 60, padding included.
     #[must_use]
     pub const fn buffer_len(&self) -> usize {
         ethernet::MIN_FRAME
@@ -313,7 +313,7 @@ impl Repr {
     /// Writes the whole padded frame at the front of `buf`.
     ///
     /// # Errors
-    /// [`WireError::NoRoom`] below 60 octets.
+    /// [`WireError::NoRoom`] below 60 bytes.
     pub fn emit(&self, buf: &mut [u8], dialect: &Dialect) -> Result<(), WireError> {
         let out: &mut [u8; ethernet::MIN_FRAME] = room(buf)?;
         *out = [0; ethernet::MIN_FRAME];
@@ -353,7 +353,7 @@ impl fmt::Display for Repr {
     }
 }
 
-/// The 64-bit time at `at`.
+/// Returns the 64-bit time at offset `at`.
 fn time(frame: &[u8; ethernet::MIN_FRAME], at: usize) -> u64 {
     u64::from_be_bytes(core::array::from_fn(|i| frame[at + i]))
 }

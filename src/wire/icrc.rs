@@ -1,20 +1,20 @@
-//! RoCEv2's invariant CRC (InfiniBand Annex A17.3.3): four octets behind the payload that cover
+//! RoCEv2's invariant CRC (InfiniBand Annex A17.3.3): four bytes behind the payload that cover
 //! the packet from its IP header on, but for the fields that a router or switch changes in passing.
 //!
-//! It is Ethernet's CRC-32 over eight octets of ones (where a native packet has its local route
-//! header), then the packet with the changeable fields set to ones, sent least significant octet
+//! It is Ethernet's CRC-32 over eight bytes of ones (where a native packet has its local route
+//! header), then the packet with the changeable fields set to ones, sent least significant byte
 //! first.
 
 use super::ip::{Fragment, Protocol};
 use super::{WireError, ipv4, ipv6, roce, udp};
 
-/// Octets of the ICRC.
+/// Bytes of the ICRC.
 pub const LEN: usize = 4;
 
-/// The CRC-32 of the eight leading octets of ones.
+/// The CRC-32 of the eight leading bytes of ones.
 const SEED: u32 = 0x2144_df1c;
 
-/// The last octets of a BTH, behind the one of FECN and BECN, which nothing masks.
+/// The last bytes of a BTH, behind the one of FECN and BECN, which nothing masks.
 const MASK_END: usize = roce::BTH_LEN - 5;
 
 /// The longest headers whose fields are masked: IPv4 with all options, UDP, BTH.
@@ -24,10 +24,10 @@ const MASKED_MAX: usize = ipv4::HEADER_LEN_MAX + udp::HEADER_LEN + roce::BTH_LEN
 /// header; what its field holds now does not matter.
 ///
 /// # Errors
-/// As the views of the headers, and [`WireError::Truncated`] when the packet is not all at hand,
+/// As the views of the headers, and [`WireError::Truncated`] when the packet is incomplete,
 /// [`WireError::BadLength`] when its lengths leave no room for BTH and ICRC,
 /// [`WireError::Unsupported`] for a fragment or anything but UDP directly behind IP, since RoCEv2
-/// has neither fragments nor extension headers. The UDP port is not looked at.
+/// has neither fragments nor extension headers. The UDP port is not checked.
 pub fn compute(packet: &[u8]) -> Result<[u8; LEN], WireError> {
     let span = Span::of(packet)?;
     Ok(span.crc(packet))
@@ -43,10 +43,10 @@ pub fn verify(packet: &[u8]) -> Result<(), WireError> {
     if field == span.crc(packet) { Ok(()) } else { Err(WireError::BadChecksum) }
 }
 
-/// Writes the ICRC of a whole RoCEv2 packet into its last four octets.
+/// Writes the ICRC of a whole RoCEv2 packet into its last four bytes.
 ///
 /// # Errors
-/// As [`compute`], and nothing changed.
+/// As [`compute`]; the state is then unchanged.
 pub fn seal(packet: &mut [u8]) -> Result<(), WireError> {
     let span = Span::of(packet)?;
     let crc = span.crc(packet);
@@ -54,13 +54,13 @@ pub fn seal(packet: &mut [u8]) -> Result<(), WireError> {
     Ok(())
 }
 
-/// The ICRC begun: for packets that are alike up to some octet behind their headers' changeable
+/// The ICRC begun: for packets that are alike up to some byte behind their headers' changeable
 /// fields, and that are to be closed by what follows from there.
 #[derive(Clone, Copy, Debug)]
 pub struct Begun(u32);
 
 impl Begun {
-    /// Takes the octets of a whole packet up to `at`, which lies behind the octet of FECN and BECN
+    /// Takes the bytes of a whole packet up to `at`, which lies behind the byte of FECN and BECN
     /// and before the ICRC.
     ///
     /// # Errors
@@ -200,7 +200,7 @@ mod tests {
             repr.emit(&mut packet).unwrap();
             let end = packet.len() - LEN;
             packet[end - 16..end].copy_from_slice(&rest);
-            // From behind the octet of FECN and BECN, which is the fifth of the BTH's twelve.
+            // From behind the byte of FECN and BECN, which is the fifth of the BTH's twelve.
             let first = end - 16 - 7;
             match Begun::new(&packet, at) {
                 Ok(begun) => {

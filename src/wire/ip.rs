@@ -50,7 +50,7 @@ pub enum Ecn {
 }
 
 impl Ecn {
-    /// The code point in the two low bits of a TOS or traffic class octet.
+    /// The code point in the two low bits of a TOS or traffic class byte.
     #[must_use]
     #[inline]
     pub const fn from_octet(octet: u8) -> Self {
@@ -63,7 +63,7 @@ impl Ecn {
     }
 }
 
-/// The DSCP in the six high bits of a TOS or traffic class octet.
+/// The DSCP in the six high bits of a TOS or traffic class byte.
 #[inline]
 pub(super) const fn dscp_of(octet: u8) -> Dscp {
     match Dscp::new(octet >> 2) {
@@ -72,7 +72,7 @@ pub(super) const fn dscp_of(octet: u8) -> Dscp {
     }
 }
 
-/// The TOS or traffic class octet of DSCP and ECN.
+/// The TOS or traffic class byte of DSCP and ECN.
 #[inline]
 pub(super) const fn octet_of(dscp: Dscp, ecn: Ecn) -> u8 {
     dscp.get() << 2 | ecn as u8
@@ -108,7 +108,7 @@ pub struct Upper<'a> {
     pub protocol: Protocol,
     /// Which part of the datagram `payload` is.
     pub fragment: Fragment,
-    /// Its octets, from its header on in all but later fragments.
+    /// Its bytes, from its header on in all but later fragments.
     pub payload: &'a [u8],
 }
 
@@ -185,7 +185,7 @@ impl<'a> View<'a> {
         }
     }
 
-    /// Octets of the whole packet by its length field, which may be more than are at hand.
+    /// Bytes of the whole packet by its length field, which may exceed the bytes present.
     #[must_use]
     #[inline]
     pub const fn total_len(&self) -> usize {

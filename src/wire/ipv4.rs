@@ -8,13 +8,13 @@ use super::ip::{self, CeMark, Ecn, Fragment, Protocol, Upper};
 use super::{WireError, be16};
 use ground::units::Dscp;
 
-/// Octets of the header without options.
+/// Bytes of the header without options.
 pub const HEADER_LEN: usize = 20;
 
-/// Octets of the longest header.
+/// Bytes of the longest header.
 pub const HEADER_LEN_MAX: usize = 60;
 
-/// The largest fragment offset, in units of 8 octets.
+/// The largest fragment offset, in units of 8 bytes.
 pub const FRAGMENT_OFFSET_MAX: u16 = 0x1fff;
 
 /// Where the header checksum is.
@@ -38,7 +38,7 @@ impl<'a> View<'a> {
     /// # Errors
     /// [`WireError::Truncated`] when the header with its options is not all there,
     /// [`WireError::BadVersion`] for another version than 4, [`WireError::BadLength`] for a header
-    /// below 20 octets or a total below the header.
+    /// below 20 bytes or a total below the header.
     #[inline]
     pub fn new(packet: &'a [u8]) -> Result<Self, WireError> {
         let fixed: &[u8; HEADER_LEN] = packet.first_chunk().ok_or(WireError::Truncated)?;
@@ -55,7 +55,7 @@ impl<'a> View<'a> {
         Ok(v)
     }
 
-    /// Octets of the header with its options. Range 20 to 60.
+    /// Bytes of the header with its options. Range 20 to 60.
     #[must_use]
     #[inline]
     pub const fn header_len(&self) -> usize {
@@ -76,7 +76,7 @@ impl<'a> View<'a> {
         Ecn::from_octet(self.fixed[1])
     }
 
-    /// Octets of header and payload by the length field, which may be more than are at hand.
+    /// Bytes of header and payload by the length field, which may exceed the bytes present.
     #[must_use]
     #[inline]
     pub const fn total_len(&self) -> u16 {
@@ -104,7 +104,7 @@ impl<'a> View<'a> {
         be16(self.fixed, 6) & MORE_FRAGMENTS != 0
     }
 
-    /// Where this fragment starts in the datagram, in units of 8 octets.
+    /// Where this fragment starts in the datagram, in units of 8 bytes.
     #[must_use]
     #[inline]
     pub const fn fragment_offset(&self) -> u16 {
@@ -148,14 +148,14 @@ impl<'a> View<'a> {
         Ipv4Addr::new(f[16], f[17], f[18], f[19])
     }
 
-    /// The options, padded to a multiple of 4 octets; mostly none.
+    /// The options, padded to a multiple of 4 bytes; mostly none.
     #[must_use]
     #[inline]
     pub fn options(&self) -> &'a [u8] {
         &self.packet[HEADER_LEN..self.header_len()]
     }
 
-    /// The octets behind the header that are at hand, without what pads the frame.
+    /// The bytes behind the header that are present, without what pads the frame.
     #[must_use]
     #[inline]
     pub fn payload(&self) -> &'a [u8] {
@@ -220,7 +220,7 @@ impl<'a> ViewMut<'a> {
         mark
     }
 
-    /// Takes one hop off the TTL and gives what is left; nothing, and nothing changed, when that
+    /// Takes one hop off the TTL and gives what is left; nothing, without a change, if that
     /// would be 0 (RFC 1812 5.3.1: such a packet is not forwarded).
     #[inline]
     pub fn decrement_ttl(&mut self) -> Option<u8> {
@@ -251,7 +251,7 @@ pub struct Repr<'a> {
     pub dont_fragment: bool,
     /// Whether later fragments follow.
     pub more_fragments: bool,
-    /// Where this fragment starts, in units of 8 octets. Range 0 to [`FRAGMENT_OFFSET_MAX`].
+    /// Where this fragment starts, in units of 8 bytes. Range 0 to [`FRAGMENT_OFFSET_MAX`].
     pub fragment_offset: u16,
     /// Time to live, in hops.
     pub ttl: u8,
@@ -261,9 +261,9 @@ pub struct Repr<'a> {
     pub src: Ipv4Addr,
     /// Destination address.
     pub dst: Ipv4Addr,
-    /// Options: a multiple of 4 octets, at most 40.
+    /// Options: a multiple of 4 bytes, at most 40.
     pub options: &'a [u8],
-    /// Octets behind the header. Range 0 to 65535 less the header.
+    /// Bytes behind the header. Range 0 to 65535 less the header.
     pub payload_len: u16,
 }
 
@@ -294,7 +294,7 @@ impl<'a> Repr<'a> {
         })
     }
 
-    /// Octets that [`Repr::emit`] writes: the header with its options.
+    /// Returns the number of bytes that [`Repr::emit`] writes: the header with its options.
     #[must_use]
     pub const fn buffer_len(&self) -> usize {
         HEADER_LEN + self.options.len()

@@ -7,7 +7,7 @@ use super::ip::{self, CeMark, Ecn, Fragment, Protocol, Upper};
 use super::{WireError, be16, room};
 use ground::units::Dscp;
 
-/// Octets of the fixed header.
+/// Bytes of the fixed header.
 pub const HEADER_LEN: usize = 40;
 
 /// How many extension headers [`View::upper`] passes. RFC 8200 4.1 lists seven occurrences at most;
@@ -40,7 +40,7 @@ impl<'a> View<'a> {
     /// Takes a packet from its version field on.
     ///
     /// # Errors
-    /// [`WireError::Truncated`] below 40 octets, [`WireError::BadVersion`] for another version
+    /// [`WireError::Truncated`] below 40 bytes, [`WireError::BadVersion`] for another version
     /// than 6.
     #[inline]
     pub fn new(packet: &'a [u8]) -> Result<Self, WireError> {
@@ -51,7 +51,7 @@ impl<'a> View<'a> {
         Ok(Self { fixed, rest })
     }
 
-    /// The traffic class octet: DSCP and ECN.
+    /// The traffic class byte: DSCP and ECN.
     #[inline]
     const fn class(&self) -> u8 {
         class_of(self.fixed)
@@ -79,7 +79,7 @@ impl<'a> View<'a> {
         u32::from_be_bytes([0, f[1], f[2], f[3]]) & FLOW_LABEL_MAX
     }
 
-    /// Octets behind the fixed header by the length field, which may be more than are at hand.
+    /// Bytes behind the fixed header by the length field, which may exceed the bytes present.
     #[must_use]
     #[inline]
     pub const fn payload_len(&self) -> u16 {
@@ -114,7 +114,7 @@ impl<'a> View<'a> {
         address_at(self.fixed, 24)
     }
 
-    /// The octets behind the fixed header that are at hand, without what pads the frame.
+    /// The bytes behind the fixed header that are present, without what pads the frame.
     #[must_use]
     #[inline]
     pub fn payload(&self) -> &'a [u8] {
@@ -124,7 +124,7 @@ impl<'a> View<'a> {
     /// What the packet carries behind its extension headers.
     ///
     /// # Errors
-    /// [`WireError::Truncated`] when the octets end within an extension header,
+    /// [`WireError::Truncated`] when the bytes end within an extension header,
     /// [`WireError::Unsupported`] behind [`MAX_EXTENSIONS`] of them.
     #[inline]
     pub fn upper(&self) -> Result<Upper<'a>, WireError> {
@@ -170,7 +170,7 @@ fn pass_extension<'a>(at: &Upper<'a>) -> Result<Upper<'a>, WireError> {
     Ok(Upper { protocol: Protocol(head[0]), fragment, payload })
 }
 
-/// The traffic class, which straddles the first two octets.
+/// The traffic class, which straddles the first two bytes.
 #[inline]
 const fn class_of(fixed: &[u8; HEADER_LEN]) -> u8 {
     fixed[0] << 4 | fixed[1] >> 4
@@ -230,7 +230,7 @@ impl<'a> ViewMut<'a> {
         mark
     }
 
-    /// Takes one hop off the limit and gives what is left; nothing, and nothing changed, when that
+    /// Takes one hop off the limit and gives what is left; nothing, without a change, if that
     /// would be 0 (RFC 8200 section 3: such a packet is not forwarded).
     #[inline]
     pub fn decrement_hop_limit(&mut self) -> Option<u8> {
@@ -257,7 +257,7 @@ pub struct Repr {
     pub ecn: Ecn,
     /// Flow label. Range 0 to [`FLOW_LABEL_MAX`].
     pub flow_label: u32,
-    /// Octets behind the fixed header.
+    /// Bytes behind the fixed header.
     pub payload_len: u16,
     /// What follows the fixed header.
     pub next_header: Protocol,
@@ -289,7 +289,7 @@ impl Repr {
         })
     }
 
-    /// Octets that [`Repr::emit`] writes.
+    /// Returns the number of bytes that [`Repr::emit`] writes.
     #[must_use]
     pub const fn buffer_len(&self) -> usize {
         HEADER_LEN

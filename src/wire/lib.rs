@@ -2,15 +2,15 @@
 //! the switch rewrites a field in passing, `Repr`, `Display`, tests).
 //!
 //! The contract:
-//! - Octets from the wire enter through the checked constructor of a `View` and nowhere else. What
+//! - Bytes from the wire enter through the checked constructor of a `View` and nowhere else. What
 //!   a constructor accepted, every accessor can read without a check and without a panic.
-//! - A `Repr` is a header as values. `emit` writes exactly `buffer_len()` octets at the front of
+//! - A `Repr` is a header as values. `emit` writes exactly `buffer_len()` bytes at the front of
 //!   its buffer; parsing those gives the same `Repr` back. Reserved bits are sent as zero and
 //!   ignored when received.
 //! - Nothing here allocates, reads a clock or keeps state.
 //! - A frame starts at its destination address and has no frame check sequence. It may be cut
-//!   behind its headers (a long frame shows its first 128 octets only), so a length field that
-//!   points past the octets at hand is no error: `payload()` gives those that are there, and what
+//!   behind its headers (a long frame shows its first 128 bytes only), so a length field that
+//!   points past the bytes at hand is no error: `payload()` gives those that are there, and what
 //!   needs all of them (a UDP checksum, an ICRC) says [`WireError::Truncated`].
 //!
 //! The switch reads a frame in this order: [`vlan::walk`], [`ip::View::new`] at the offset that
@@ -55,10 +55,10 @@ use core::fmt;
 
 use ground::units::Mac;
 
-/// Why octets are not what the format says, or values do not fit in it.
+/// Why bytes are not what the format says, or values do not fit in it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, thiserror::Error)]
 pub enum WireError {
-    /// The octets end before the format does.
+    /// The bytes end before the format does.
     #[error("too short")]
     Truncated,
     /// The EtherType is another format's.
@@ -189,7 +189,7 @@ const fn mac_at<const N: usize>(octets: &[u8; N], at: usize) -> Mac {
     ])
 }
 
-/// The first `N` octets of `buf` to write into.
+/// The first `N` bytes of `buf` to write into.
 #[inline]
 fn room<const N: usize>(buf: &mut [u8]) -> Result<&mut [u8; N], WireError> {
     buf.first_chunk_mut().ok_or(WireError::NoRoom)

@@ -8,7 +8,7 @@ use core::fmt;
 use super::{EtherType, WireError, ethernet, group};
 use ground::units::Mac;
 
-/// The longest string of octets that a TLV can hold: its length has nine bits (8.4.2).
+/// The longest string of bytes that a TLV can hold: its length has nine bits (8.4.2).
 pub const VALUE_MAX: usize = 511;
 /// The longest identifier of a chassis or a port, and the longest name or description.
 pub const TEXT_MAX: usize = 255;
@@ -36,7 +36,7 @@ impl TlvType {
     pub const CAPABILITIES: Self = Self(7);
     /// An address by which the system is managed.
     pub const MANAGEMENT: Self = Self(8);
-    /// A TLV of an organization, which its first four octets name.
+    /// A TLV of an organization, which its first four bytes name.
     pub const ORGANIZATIONAL: Self = Self(127);
 
     /// Whether 802.1AB defines it. Those from 9 to 126 are reserved.
@@ -73,7 +73,7 @@ impl Capabilities {
     /// Reads the string of a capabilities TLV.
     ///
     /// # Errors
-    /// [`WireError::Truncated`] below 4 octets.
+    /// [`WireError::Truncated`] below 4 bytes.
     pub fn parse(value: &[u8]) -> Result<Self, WireError> {
         let &[a, b, c, d] = value.first_chunk().ok_or(WireError::Truncated)?;
         let (supported, enabled) = (u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d]));
@@ -88,7 +88,7 @@ impl Capabilities {
     }
 }
 
-/// The identifier of a chassis or a port: what kind it is, and 1 to 255 octets.
+/// The identifier of a chassis or a port: what kind it is, and 1 to 255 bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Id<'a> {
     /// Table 8-2 for a chassis, Table 8-3 for a port.
@@ -108,7 +108,7 @@ impl<'a> Id<'a> {
     }
 }
 
-/// One TLV: its type and its string of 0 to 511 octets.
+/// One TLV: its type and its string of 0 to 511 bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Tlv<'a> {
     /// Its type.
@@ -178,8 +178,8 @@ impl<'a> View<'a> {
     /// [`WireError::Truncated`] where a TLV is longer than what is left of the frame,
     /// [`WireError::BadEthertype`], [`WireError::BadOpcode`] where the first three TLVs are not
     /// chassis, port and time to live, or one of those comes twice (9.2.7.7.1),
-    /// [`WireError::BadLength`] for an identifier without octets or with more than 255, for a time
-    /// to live below 2 octets.
+    /// [`WireError::BadLength`] for an identifier without bytes or with more than 255, for a time
+    /// to live below 2 bytes.
     pub fn new(frame: &'a [u8]) -> Result<Self, WireError> {
         let header = ethernet::View::new(frame)?;
         if header.ethertype() != EtherType::LLDP {
@@ -276,7 +276,7 @@ impl<'a> Repr<'a> {
         Ok(Self { dst: v.dst(), src: v.src(), chassis: v.chassis, port: v.port, ttl: v.ttl })
     }
 
-    /// Octets of a frame that says no more than this.
+    /// Bytes of a frame that says no more than this.
     #[must_use]
     pub const fn buffer_len(&self) -> usize {
         let ids = self.chassis.octets.len() + self.port.octets.len();
@@ -305,7 +305,7 @@ impl fmt::Display for Id<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.octets.first_chunk() {
             // MAC addresses have the subtypes 4 of a chassis and 3 of a port; where another
-            // identifier of those numbers has six octets, reading it so is readable too.
+            // identifier of those numbers has six bytes, reading it so is readable too.
             Some(&mac)
                 if self.octets.len() == 6 && matches!(self.subtype, PORT_MAC | CHASSIS_MAC) =>
             {
@@ -327,7 +327,7 @@ impl<'b> Writer<'b> {
     /// Begins a frame at the front of `buf`.
     ///
     /// # Errors
-    /// [`WireError::NoRoom`], [`WireError::OutOfRange`] for an identifier without octets or with
+    /// [`WireError::NoRoom`], [`WireError::OutOfRange`] for an identifier without bytes or with
     /// more than 255.
     pub fn new(buf: &'b mut [u8], head: &Repr<'_>) -> Result<Self, WireError> {
         let header = ethernet::Repr { dst: head.dst, src: head.src, ethertype: EtherType::LLDP };
@@ -346,7 +346,7 @@ impl<'b> Writer<'b> {
     /// Adds a TLV.
     ///
     /// # Errors
-    /// [`WireError::NoRoom`], [`WireError::OutOfRange`] for a string of more than 511 octets.
+    /// [`WireError::NoRoom`], [`WireError::OutOfRange`] for a string of more than 511 bytes.
     pub fn tlv(&mut self, kind: TlvType, value: &[u8]) -> Result<(), WireError> {
         self.parts(kind, &[value])
     }
@@ -354,7 +354,7 @@ impl<'b> Writer<'b> {
     /// Adds a TLV of an organization.
     ///
     /// # Errors
-    /// As [`Writer::tlv`], with four octets of the string taken by the organization's name.
+    /// As [`Writer::tlv`], with four bytes of the string taken by the organization's name.
     pub fn organizational(
         &mut self,
         oui: [u8; 3],
@@ -382,7 +382,7 @@ impl<'b> Writer<'b> {
         Ok(())
     }
 
-    /// Ends the frame, padded to 60 octets, and says how long it is.
+    /// Ends the frame, padded to 60 bytes, and says how long it is.
     ///
     /// # Errors
     /// [`WireError::NoRoom`].

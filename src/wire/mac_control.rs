@@ -1,14 +1,14 @@
 //! MAC Control frames (802.3 clause 31): what PAUSE and PFC have in common, and which is which.
 //!
 //! They are never tagged, never forwarded, and exactly as long as the shortest frame. A longer one
-//! is accepted, since software senders pad to 64 octets where there is no FCS to count.
+//! is accepted, since software senders pad to 64 bytes where there is no FCS to count.
 
 use core::fmt;
 
 use super::{EtherType, WireError, be16, ethernet, mac_at, pause, pfc};
 use ground::units::Mac;
 
-/// Octets of a MAC Control frame without FCS (802.3 31.4.1: minFrameSize).
+/// Bytes of a MAC Control frame without FCS (802.3 31.4.1: minFrameSize).
 pub const FRAME_LEN: usize = ethernet::MIN_FRAME;
 
 /// Where the opcode's parameters start.
@@ -35,7 +35,7 @@ impl<'a> View<'a> {
     /// Takes a frame from its destination address on.
     ///
     /// # Errors
-    /// In this order: [`WireError::Truncated`] below 60 octets (a runt, which no MAC delivers),
+    /// In this order: [`WireError::Truncated`] below 60 bytes (a runt, which no MAC delivers),
     /// [`WireError::BadEthertype`] for another EtherType than 0x8808, [`WireError::BadOpcode`] for
     /// an opcode that is neither PAUSE nor PFC.
     #[inline]
@@ -73,7 +73,7 @@ impl<'a> View<'a> {
         self.opcode
     }
 
-    /// All 60 octets, for the two formats that read their parameters in them.
+    /// All 60 bytes, for the two formats that read their parameters in them.
     #[inline]
     pub(super) const fn octets(&self) -> &'a [u8; FRAME_LEN] {
         self.frame
@@ -104,7 +104,7 @@ impl Repr {
         }
     }
 
-    /// Octets that [`Repr::emit`] writes.
+    /// Returns the number of bytes that [`Repr::emit`] writes.
     #[must_use]
     pub const fn buffer_len(&self) -> usize {
         FRAME_LEN
@@ -113,7 +113,7 @@ impl Repr {
     /// Writes the frame at the front of `buf`.
     ///
     /// # Errors
-    /// [`WireError::NoRoom`] below 60 octets.
+    /// [`WireError::NoRoom`] below 60 bytes.
     #[inline]
     pub fn emit(&self, buf: &mut [u8]) -> Result<(), WireError> {
         match self {

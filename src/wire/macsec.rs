@@ -12,16 +12,16 @@ use super::{EtherType, WireError, be16, room};
 /// Where the SecTAG starts: behind the two addresses.
 pub const TAG_OFFSET: usize = 12;
 
-/// Octets of a SecTAG without an SCI.
+/// Bytes of a SecTAG without an SCI.
 pub const TAG_LEN: usize = 8;
 
-/// Octets of an SCI.
+/// Bytes of an SCI.
 pub const SCI_LEN: usize = 8;
 
-/// Octets of the integrity check value of every GCM suite (14.5).
+/// Bytes of the integrity check value of every GCM suite (14.5).
 pub const ICV_LEN: usize = 16;
 
-/// Secure data of fewer octets says its length (9.7).
+/// Secure data of fewer bytes says its length (9.7).
 pub const SHORT: usize = 48;
 
 /// Version, which is 0.
@@ -49,15 +49,15 @@ pub struct View<'a> {
 
 impl<'a> View<'a> {
     /// Takes a whole frame from its destination address on, without FCS. Padding is accepted where a
-    /// MAC has to add it, up to 60 octets, behind a check value that the short length points at.
+    /// MAC has to add it, up to 60 bytes, behind a check value that the short length points at.
     ///
     /// # Errors
-    /// In this order: [`WireError::Truncated`] below 20 octets, [`WireError::BadEthertype`],
+    /// In this order: [`WireError::Truncated`] below 20 bytes, [`WireError::BadEthertype`],
     /// [`WireError::BadVersion`] for a set V bit, [`WireError::Unsupported`] for an SCI beside ES or
     /// SCB (9.12 d) and for E and C that differ (9.5: not of a GCM suite, or not for a SecY at all),
     /// [`WireError::BadLength`] for a short length above 47 or with its reserved bits set, for one
     /// that is not the frame's, and for less secure data than an EtherType or, without a short length,
-    /// than 48 octets.
+    /// than 48 bytes.
     #[inline]
     pub fn new(frame: &'a [u8]) -> Result<Self, WireError> {
         let behind = frame.get(TAG_OFFSET..).ok_or(WireError::Truncated)?;
@@ -84,21 +84,21 @@ impl<'a> View<'a> {
         if fits { Ok(Self { frame, tag, secure_len }) } else { Err(WireError::BadLength) }
     }
 
-    /// Octets of the SecTAG: 8, or 16 with an SCI.
+    /// Bytes of the SecTAG: 8, or 16 with an SCI.
     #[must_use]
     #[inline]
     pub const fn front(&self) -> usize {
         front(self.tag[2])
     }
 
-    /// Octets of secure data, the original EtherType among them. At least 2.
+    /// Bytes of secure data, the original EtherType among them. At least 2.
     #[must_use]
     #[inline]
     pub const fn secure_len(&self) -> usize {
         self.secure_len
     }
 
-    /// Octets behind the secure data: the check value and what padding there is.
+    /// Bytes behind the secure data: the check value and what padding there is.
     #[must_use]
     #[inline]
     pub const fn back(&self) -> usize {
@@ -112,7 +112,7 @@ impl<'a> View<'a> {
         self.tag[2] & E != 0
     }
 
-    /// The secure data's first two octets: the original EtherType, as long as it is readable.
+    /// The secure data's first two bytes: the original EtherType, as long as it is readable.
     #[must_use]
     #[inline]
     pub fn inner(&self) -> EtherType {
@@ -151,7 +151,7 @@ impl<'a> View<'a> {
     }
 }
 
-/// Octets of the SecTAG with these control bits.
+/// Bytes of the SecTAG with these control bits.
 #[inline]
 const fn front(tci: u8) -> usize {
     if tci & SC != 0 { TAG_LEN + SCI_LEN } else { TAG_LEN }
@@ -179,7 +179,7 @@ pub struct Repr {
     pub encrypted: bool,
     /// The association's number. Range 0 to 3.
     pub an: u8,
-    /// Octets of secure data where there are fewer than 48, else 0 (9.7). Range 0 and 2 to 47.
+    /// Bytes of secure data where there are fewer than 48, else 0 (9.7). Range 0 and 2 to 47.
     pub short_len: u8,
     /// The packet number, or its lower half. 0 in frames of XPN suites alone.
     pub pn: u32,
@@ -202,7 +202,7 @@ impl Repr {
         })
     }
 
-    /// Octets that [`Repr::emit`] writes: 8, or 16 with an SCI.
+    /// Returns the number of bytes that [`Repr::emit`] writes: 8, or 16 with an SCI.
     #[must_use]
     #[inline]
     pub const fn buffer_len(&self) -> usize {
@@ -215,7 +215,7 @@ impl Repr {
     /// Writes the SecTAG at the front of `buf`, from its EtherType on.
     ///
     /// # Errors
-    /// [`WireError::NoRoom`] below [`Repr::buffer_len`] octets, [`WireError::OutOfRange`] for an
+    /// [`WireError::NoRoom`] below [`Repr::buffer_len`] bytes, [`WireError::OutOfRange`] for an
     /// association above 3 or a short length that is none.
     #[inline]
     pub fn emit(&self, buf: &mut [u8]) -> Result<(), WireError> {

@@ -3,18 +3,18 @@
 //!
 //! An MSDU is what follows a frame's addresses and outermost tag, and so begins with the EtherType
 //! (802.1AC, which counts the type among the service data). The pages at hand do not repeat that, so
-//! it is this project's reading. 48 octets of it, which CIMs have at least, then reach up to the
+//! it is this project's reading. 48 bytes of it, which CIMs have at least, then reach up to the
 //! ports of a UDP datagram over IPv6.
 
 use super::flow::FiveTuple;
 use super::{EtherType, WireError, ethernet, ip, vlan};
 
-/// Octets of the addresses, which are no part of it.
+/// Bytes of the addresses, which are no part of it.
 const ADDRESSES: usize = 12;
-/// Octets of the EtherType.
+/// Bytes of the EtherType.
 const TYPE_LEN: usize = 2;
 
-/// The outermost tag and the MSDU of a whole frame, as much of it as is at hand.
+/// The outermost tag and the MSDU of a whole frame, as far as present.
 ///
 /// # Errors
 /// As [`vlan::walk`].
@@ -25,7 +25,7 @@ pub fn of_frame(frame: &[u8]) -> Result<(Option<vlan::Repr>, &[u8]), WireError> 
     Ok((walk.outer, &frame[start..]))
 }
 
-/// The first `MAX` octets of an MSDU at most, and zeros behind one of less than `MIN`, as on the
+/// The first `MAX` bytes of an MSDU at most, and zeros behind one of less than `MIN`, as on the
 /// wire the shortest frames have them. `buf` holds what needed padding.
 #[inline]
 #[must_use]
@@ -42,7 +42,7 @@ pub fn bounded<'a, const MIN: usize>(
     &msdu[..msdu.len().min(max.max(MIN))]
 }
 
-/// The EtherType behind inner tags and what follows it; nothing where the MSDU ends before.
+/// The EtherType behind inner tags and what follows it; `None` if the MSDU ends before.
 #[inline]
 #[must_use]
 pub fn network(msdu: &[u8]) -> Option<(EtherType, &[u8])> {
@@ -55,7 +55,7 @@ pub fn network(msdu: &[u8]) -> Option<(EtherType, &[u8])> {
     Some((EtherType(u16::from_be_bytes(*ethertype)), packet))
 }
 
-/// The flow of the IP packet in an MSDU, or nothing where there is none.
+/// The flow of the IP packet in an MSDU, or `None` if there is none.
 #[inline]
 #[must_use]
 pub fn flow(msdu: &[u8]) -> Option<FiveTuple> {

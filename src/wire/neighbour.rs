@@ -2,7 +2,7 @@
 //! for the Ethernet address of a neighbour, and answers for its own.
 //!
 //! Of the options the link-layer address alone is read and written; others are passed over. They are
-//! judged whole or not at all, so the message has to be all at hand.
+//! judged whole or not at all, so the message has to be complete.
 
 use core::fmt;
 use core::net::{IpAddr, Ipv6Addr};
@@ -12,10 +12,10 @@ use super::ip::{Ecn, Protocol};
 use super::{WireError, be16, ipv6, mac_at, room};
 use ground::units::{Dscp, Mac};
 
-/// Octets of a message without options.
+/// Bytes of a message without options.
 pub const MESSAGE_LEN: usize = 24;
 
-/// Octets of a link-layer address option for Ethernet (RFC 2464 section 6).
+/// Bytes of a link-layer address option for Ethernet (RFC 2464 section 6).
 pub const OPTION_LEN: usize = 8;
 
 /// The hop limit of every message: one that a router passed on has less (RFC 4861 7.1).
@@ -70,7 +70,7 @@ impl<'a> View<'a> {
     /// Takes an ICMPv6 message from its type on.
     ///
     /// # Errors
-    /// [`WireError::Truncated`] below 24 octets or within an option, [`WireError::BadOpcode`] for
+    /// [`WireError::Truncated`] below 24 bytes or within an option, [`WireError::BadOpcode`] for
     /// another type or a code, [`WireError::BadLength`] for an option of no length,
     /// [`WireError::BadAddress`] for a target that is a group.
     pub fn new(octets: &'a [u8]) -> Result<Self, WireError> {
@@ -174,7 +174,7 @@ impl Repr {
         Ok(Self { kind: v.kind, target: v.target(), link_layer: v.link_layer })
     }
 
-    /// Octets of the packet that [`Repr::emit`] writes.
+    /// Returns the number of packet bytes that [`Repr::emit`] writes.
     #[must_use]
     pub const fn buffer_len(&self) -> usize {
         let option = if self.link_layer.is_some() { OPTION_LEN } else { 0 };

@@ -14,7 +14,7 @@ impl<'a> View<'a> {
     /// Takes a frame that the port with address `port` received.
     ///
     /// # Errors
-    /// In this order: [`WireError::Truncated`] below 60 octets, [`WireError::BadEthertype`],
+    /// In this order: [`WireError::Truncated`] below 60 bytes, [`WireError::BadEthertype`],
     /// [`WireError::BadOpcode`] for anything but 0x0001, [`WireError::BadAddress`] for a
     /// destination that is neither 01-80-C2-00-00-01 nor `port` (802.3 31B.3.3 allows both).
     #[inline]
@@ -79,7 +79,7 @@ impl Repr {
         Ok(Self { dst: v.dst(), src: v.src(), time: v.time() })
     }
 
-    /// Octets that [`Repr::emit`] writes: 60, padding included.
+    /// Returns the number of bytes that [`Repr::emit`] writes: 60, padding included.
     #[must_use]
     pub const fn buffer_len(&self) -> usize {
         FRAME_LEN
@@ -88,7 +88,7 @@ impl Repr {
     /// Writes the whole padded frame at the front of `buf`.
     ///
     /// # Errors
-    /// [`WireError::NoRoom`] below 60 octets.
+    /// [`WireError::NoRoom`] below 60 bytes.
     #[inline]
     pub fn emit(&self, buf: &mut [u8]) -> Result<(), WireError> {
         let out: &mut [u8; FRAME_LEN] = room(buf)?;

@@ -9,7 +9,7 @@ use super::mac_control::{self, FRAME_LEN, Opcode, PARAMETERS};
 use super::{WireError, be16, group, room};
 use ground::units::{Mac, PRIORITIES, Priority, PrioritySet, Quanta};
 
-/// Where the first time is, behind the two octets of the enable vector.
+/// Where the first time is, behind the two bytes of the enable vector.
 const TIMES: usize = PARAMETERS + 2;
 
 /// A PFC frame, from its destination address on.
@@ -20,7 +20,7 @@ impl<'a> View<'a> {
     /// Takes a frame from its destination address on.
     ///
     /// # Errors
-    /// In this order: [`WireError::Truncated`] below 60 octets, [`WireError::BadEthertype`],
+    /// In this order: [`WireError::Truncated`] below 60 bytes, [`WireError::BadEthertype`],
     /// [`WireError::BadOpcode`] for anything but 0x0101, [`WireError::BadAddress`] for another
     /// destination than 01-80-C2-00-00-01, the only one that PFC is sent to (802.3 31D.3).
     #[inline]
@@ -42,7 +42,7 @@ impl<'a> View<'a> {
         self.0.src()
     }
 
-    /// The priorities that the frame speaks of. The vector's high octet is reserved.
+    /// The priorities that the frame speaks of. The vector's high byte is reserved.
     #[must_use]
     #[inline]
     pub const fn enabled(&self) -> PrioritySet {
@@ -108,7 +108,7 @@ impl Repr {
         Ok(repr)
     }
 
-    /// Octets that [`Repr::emit`] writes: 60, padding included.
+    /// Returns the number of bytes that [`Repr::emit`] writes: 60, padding included.
     #[must_use]
     pub const fn buffer_len(&self) -> usize {
         FRAME_LEN
@@ -117,7 +117,7 @@ impl Repr {
     /// Writes the whole padded frame at the front of `buf`.
     ///
     /// # Errors
-    /// [`WireError::NoRoom`] below 60 octets.
+    /// [`WireError::NoRoom`] below 60 bytes.
     #[inline]
     pub fn emit(&self, buf: &mut [u8]) -> Result<(), WireError> {
         let out: &mut [u8; FRAME_LEN] = room(buf)?;

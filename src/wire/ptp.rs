@@ -18,14 +18,14 @@ const VERSION: u8 = 2;
 /// `minorVersionPTP` of 1588-2019 and 802.1AS-2020; older nodes ignore it.
 const MINOR_VERSION: u8 = 1;
 
-/// Octets of the common header (1588 13.3.1).
+/// Bytes of the common header (1588 13.3.1).
 const HEADER: usize = 34;
-/// Octets of each of the three messages.
+/// Bytes of each of the three messages.
 const MESSAGE: usize = HEADER + 20;
-/// Octets of a frame with one.
+/// Bytes of a frame with one.
 pub const FRAME: usize = ethernet::HEADER_LEN + MESSAGE;
 
-/// `twoStepFlag`, in the first octet of the flag field (1588 Table 37).
+/// `twoStepFlag`, in the first byte of the flag field (1588 Table 37).
 const TWO_STEP: u8 = 0x02;
 /// `controlField` of peer delay messages (1588 Table 42).
 const CONTROL: u8 = 5;
@@ -116,7 +116,7 @@ impl Timestamp {
         (Self { seconds: seconds as u64, nanos: (rest / 1_000) as u32 }, left)
     }
 
-    /// The time in picoseconds, or nothing for one with a billion nanoseconds and more.
+    /// The time in picoseconds, or `None` for one with a billion nanoseconds and more.
     #[must_use]
     pub const fn picos(self) -> Option<i128> {
         if self.nanos >= 1_000_000_000 {
@@ -275,7 +275,7 @@ impl Repr {
         Ok(Self { dst: mac_at(header, 0), src: mac_at(header, 6), message })
     }
 
-    /// Octets that [`Repr::emit`] writes: 68.
+    /// Returns the number of bytes that [`Repr::emit`] writes: 68.
     #[must_use]
     pub const fn buffer_len(&self) -> usize {
         FRAME
@@ -284,7 +284,7 @@ impl Repr {
     /// Writes the whole frame at the front of `buf`.
     ///
     /// # Errors
-    /// [`WireError::NoRoom`] below 68 octets, [`WireError::Unsupported`] for [`Body::Other`], and
+    /// [`WireError::NoRoom`] below 68 bytes, [`WireError::Unsupported`] for [`Body::Other`], and
     /// [`WireError::OutOfRange`] for an `sdoId` above 15 or seconds of more than 48 bits.
     pub fn emit(&self, buf: &mut [u8]) -> Result<(), WireError> {
         let m = &self.message;
@@ -327,7 +327,7 @@ impl fmt::Display for Repr {
     }
 }
 
-/// What a message of `kind` says that is `length` octets long by its own account.
+/// What a message of `kind` says that is `length` bytes long by its own account.
 fn body(kind: u8, length: usize, frame: &[u8]) -> Result<Body, WireError> {
     if !matches!(kind, kind::PDELAY_REQ | kind::PDELAY_RESP | kind::PDELAY_RESP_FOLLOW_UP) {
         return Ok(Body::Other(kind));
@@ -345,7 +345,7 @@ fn body(kind: u8, length: usize, frame: &[u8]) -> Result<Body, WireError> {
     })
 }
 
-/// The ten octets at `at`.
+/// The ten bytes at `at`.
 fn ten<const N: usize>(octets: &[u8; N], at: usize) -> [u8; 10] {
     core::array::from_fn(|i| octets[at + i])
 }

@@ -5,7 +5,7 @@ use core::fmt;
 
 use super::{WireError, room};
 
-/// Octets of the header.
+/// Bytes of the header.
 pub const RETH_LEN: usize = 16;
 
 /// The header of an RDMA WRITE's first packet.
@@ -19,7 +19,7 @@ impl<'a> View<'a> {
     /// Takes what follows the BTH of the first packet.
     ///
     /// # Errors
-    /// [`WireError::Truncated`] below 16 octets.
+    /// [`WireError::Truncated`] below 16 bytes.
     #[inline]
     pub fn new(octets: &'a [u8]) -> Result<Self, WireError> {
         let (reth, payload) = octets.split_first_chunk::<RETH_LEN>().ok_or(WireError::Truncated)?;
@@ -38,7 +38,7 @@ impl<'a> View<'a> {
         self.word(8)
     }
 
-    /// Octets of the whole message.
+    /// Bytes of the whole message.
     #[must_use]
     pub const fn dma_len(&self) -> u32 {
         self.word(12)
@@ -64,7 +64,7 @@ pub struct Repr {
     pub virtual_address: u64,
     /// The key of that memory.
     pub r_key: u32,
-    /// Octets of the whole message.
+    /// Bytes of the whole message.
     pub dma_len: u32,
 }
 
@@ -79,7 +79,7 @@ impl Repr {
         Ok(Self { virtual_address, r_key, dma_len: v.dma_len() })
     }
 
-    /// Octets that [`Repr::emit`] writes.
+    /// Returns the number of bytes that [`Repr::emit`] writes.
     #[must_use]
     pub const fn buffer_len(&self) -> usize {
         RETH_LEN
@@ -88,7 +88,7 @@ impl Repr {
     /// Writes the header at the front of `buf`.
     ///
     /// # Errors
-    /// [`WireError::NoRoom`] below 16 octets.
+    /// [`WireError::NoRoom`] below 16 bytes.
     pub fn emit(&self, buf: &mut [u8]) -> Result<(), WireError> {
         let out: &mut [u8; RETH_LEN] = room(buf)?;
         out[..8].copy_from_slice(&self.virtual_address.to_be_bytes());

@@ -10,19 +10,19 @@ use super::{WireError, be16, room};
 /// The UDP destination port of RoCEv2.
 pub const UDP_PORT: u16 = 4791;
 
-/// Octets of the header.
+/// Bytes of the header.
 pub const BTH_LEN: usize = 12;
 
 /// The default partition, which every port is a member of.
 pub const DEFAULT_P_KEY: u16 = 0xffff;
 
-/// Flags in octet 1.
+/// Flags in byte 1.
 const SOLICITED: u8 = 0x80;
 const MIGRATED: u8 = 0x40;
-/// Flags in octet 4, where both bits lie outside the ICRC.
+/// Flags in byte 4, where both bits lie outside the ICRC.
 const FECN: u8 = 0x80;
 const BECN: u8 = 0x40;
-/// The flag in octet 8.
+/// The flag in byte 8.
 const ACK_REQUEST: u8 = 0x80;
 
 /// A BTH opcode: the transport service in the three high bits, the operation in the others.
@@ -64,7 +64,7 @@ impl Opcode {
     pub const CNP: Self = Self(0x81);
 }
 
-/// Octets of immediate data (IBA 9.3.6), which stand in front of the payload.
+/// Bytes of immediate data (IBA 9.3.6), which stand in front of the payload.
 pub const IMMEDIATE_LEN: usize = 4;
 
 /// A number of 24 bits: a queue pair number or a packet sequence number.
@@ -75,7 +75,7 @@ impl U24 {
     /// The largest value.
     pub const MAX: Self = Self(0xff_ffff);
 
-    /// The checked constructor: nothing above 24 bits.
+    /// Creates a number; `None` above 24 bits.
     #[must_use]
     pub const fn new(n: u32) -> Option<Self> {
         if n <= Self::MAX.0 { Some(Self(n)) } else { None }
@@ -95,7 +95,7 @@ impl U24 {
         if ahead < 1 << 23 { near.checked_add(ahead) } else { (near + ahead).checked_sub(1 << 24) }
     }
 
-    /// The bare number.
+    /// Returns the number.
     #[must_use]
     pub const fn get(self) -> u32 {
         self.0
@@ -107,13 +107,13 @@ impl U24 {
         Self((self.0 + 1) & Self::MAX.0)
     }
 
-    /// The three octets at `at`.
+    /// The three bytes at `at`.
     #[inline(always)]
     const fn at<const N: usize>(octets: &[u8; N], at: usize) -> Self {
         Self::from_octets([octets[at], octets[at + 1], octets[at + 2]])
     }
 
-    /// The number that three octets are on the wire.
+    /// The number that three bytes are on the wire.
     #[must_use]
     #[inline(always)]
     pub const fn from_octets(octets: [u8; 3]) -> Self {
@@ -147,7 +147,7 @@ impl<'a> View<'a> {
     /// Takes the payload of a UDP datagram to port 4791.
     ///
     /// # Errors
-    /// [`WireError::Truncated`] below 12 octets, [`WireError::BadVersion`] for another transport
+    /// [`WireError::Truncated`] below 12 bytes, [`WireError::BadVersion`] for another transport
     /// header version than 0.
     #[inline]
     pub fn new(octets: &'a [u8]) -> Result<Self, WireError> {
@@ -179,7 +179,7 @@ impl<'a> View<'a> {
         self.bth[1] & MIGRATED != 0
     }
 
-    /// How many octets pad the payload to a multiple of 4. Range 0 to 3.
+    /// How many bytes pad the payload to a multiple of 4. Range 0 to 3.
     #[must_use]
     #[inline]
     pub const fn pad_count(&self) -> u8 {
@@ -245,7 +245,7 @@ pub struct Repr {
     pub solicited: bool,
     /// The migration state bit.
     pub migrated: bool,
-    /// How many octets pad the payload to a multiple of 4. Range 0 to 3.
+    /// How many bytes pad the payload to a multiple of 4. Range 0 to 3.
     pub pad_count: u8,
     /// Partition key.
     pub p_key: u16,
@@ -300,7 +300,7 @@ impl Repr {
         })
     }
 
-    /// Octets that [`Repr::emit`] writes.
+    /// Returns the number of bytes that [`Repr::emit`] writes.
     #[must_use]
     pub const fn buffer_len(&self) -> usize {
         BTH_LEN

@@ -8,7 +8,7 @@ use super::checksum::Sum;
 use super::ip::Protocol;
 use super::{WireError, be16, room};
 
-/// Octets of a header without options, the only one that is emitted.
+/// Bytes of a header without options, the only one that is emitted.
 pub const HEADER_LEN: usize = 20;
 
 /// Where the checksum is.
@@ -30,11 +30,11 @@ pub struct View<'a> {
 }
 
 impl<'a> View<'a> {
-    /// Takes a segment from its source port on. The checksum is not looked at.
+    /// Takes a segment from its source port on. The checksum is not checked.
     ///
     /// # Errors
     /// [`WireError::Truncated`] when the header with its options is not all there,
-    /// [`WireError::BadLength`] for a data offset below 20 octets.
+    /// [`WireError::BadLength`] for a data offset below 20 bytes.
     #[inline]
     pub fn new(segment: &'a [u8]) -> Result<Self, WireError> {
         let header: &[u8; HEADER_LEN] = segment.first_chunk().ok_or(WireError::Truncated)?;
@@ -59,21 +59,21 @@ impl<'a> View<'a> {
         be16(self.header, 2)
     }
 
-    /// The number of the first octet of payload.
+    /// The number of the first byte of payload.
     #[must_use]
     #[inline]
     pub const fn sequence(&self) -> u32 {
         self.word(4)
     }
 
-    /// The number of the octet that the sender of this segment expects next.
+    /// The number of the byte that the sender of this segment expects next.
     #[must_use]
     #[inline]
     pub const fn acknowledgement(&self) -> u32 {
         self.word(8)
     }
 
-    /// Octets of the header with its options. Range 20 to 60.
+    /// Bytes of the header with its options. Range 20 to 60.
     #[must_use]
     #[inline]
     pub const fn header_len(&self) -> usize {
@@ -94,14 +94,14 @@ impl<'a> View<'a> {
         be16(self.header, 14)
     }
 
-    /// The octets behind the header that are at hand.
+    /// The bytes behind the header that are present.
     #[must_use]
     #[inline]
     pub fn payload(&self) -> &'a [u8] {
         &self.segment[self.header_len()..]
     }
 
-    /// Whether the checksum is right. The segment has to be all at hand, and nothing behind it.
+    /// Whether the checksum is right. The segment has to be complete, and nothing behind it.
     #[must_use]
     pub fn checksum_ok(&self, src: IpAddr, dst: IpAddr) -> bool {
         let len = self.segment.len() as u16;
@@ -122,9 +122,9 @@ pub struct Repr {
     pub src_port: u16,
     /// Destination port.
     pub dst_port: u16,
-    /// The number of the first octet of payload.
+    /// The number of the first byte of payload.
     pub sequence: u32,
-    /// The number of the octet that is expected next.
+    /// The number of the byte that is expected next.
     pub acknowledgement: u32,
     /// The eight flags.
     pub flags: u8,
@@ -152,7 +152,7 @@ impl Repr {
         })
     }
 
-    /// Octets that [`Repr::emit`] writes.
+    /// Returns the number of bytes that [`Repr::emit`] writes.
     #[must_use]
     pub const fn buffer_len(&self) -> usize {
         HEADER_LEN
@@ -161,7 +161,7 @@ impl Repr {
     /// Writes the header at the front of `buf`.
     ///
     /// # Errors
-    /// [`WireError::NoRoom`] below 20 octets.
+    /// [`WireError::NoRoom`] below 20 bytes.
     pub fn emit(&self, buf: &mut [u8]) -> Result<(), WireError> {
         let out: &mut [u8; HEADER_LEN] = room(buf)?;
         out[..2].copy_from_slice(&self.src_port.to_be_bytes());

@@ -18,7 +18,7 @@
 //!
 //! The pause is in nanoseconds because quanta are those of a link, and the sender does not know the
 //! source's. Addresses are of the IP version that carries the message, so a simplified flow has 14
-//! octets or 38.
+//! bytes or 38.
 
 use core::fmt;
 use core::net::IpAddr;
@@ -31,13 +31,13 @@ use ground::units::{Dscp, Priority};
 
 /// The version that is spoken here.
 pub const VERSION: u8 = 0;
-/// Octets in front of the flow.
+/// Bytes in front of the flow.
 pub const HEADER_LEN: usize = 10;
 /// The least of an MSDU that a message encapsulates: the default of sfcMinHeaderOctets.
 pub const MSDU_MIN: usize = 64;
 /// The most, which is CIM's; the source document gives none.
 pub const MSDU_MAX: usize = 512;
-/// Octets of the longest message behind its EtherType.
+/// Bytes of the longest message behind its EtherType.
 pub const LEN_MAX: usize = datagram::HEADERS_MAX + HEADER_LEN + MSDU_MAX;
 /// The first port that sfcmUDPPort may be: the dynamic ones (RFC 6335).
 pub const PORT_MIN: u16 = 49_152;
@@ -49,7 +49,7 @@ pub const PAUSE_MAX: Duration = Duration::from_nanos(u32::MAX as u64);
 /// The forms of the flow.
 const SIMPLIFIED: u8 = 0;
 const ENCAPSULATED: u8 = 1;
-/// Octets of a simplified flow besides its two addresses.
+/// Bytes of a simplified flow besides its two addresses.
 const BESIDE_ADDRESSES: usize = 6;
 
 /// Where the flow is congested: the topology level of the queue, as the source document wants it.
@@ -90,12 +90,12 @@ impl fmt::Display for Locator {
 pub enum Form<'a> {
     /// By its addresses, protocol and ports.
     Simplified(FiveTuple),
-    /// By the start of a frame's payload, EtherType first: 64 to 512 octets ([`msdu::bounded`]).
+    /// By the start of a frame's payload, EtherType first: 64 to 512 bytes ([`msdu::bounded`]).
     Encapsulated(&'a [u8]),
 }
 
 impl Form<'_> {
-    /// Octets of it.
+    /// Bytes of it.
     const fn len(&self) -> usize {
         match self {
             Self::Simplified(flow) => match flow.dst {
@@ -124,7 +124,7 @@ pub struct Sfcm<'a> {
 }
 
 impl Sfcm<'_> {
-    /// The flow, or nothing where the MSDU holds no IP packet.
+    /// The flow, or `None` if the MSDU holds no IP packet.
     #[must_use]
     pub fn flow(&self) -> Option<FiveTuple> {
         match self.form {
@@ -151,7 +151,7 @@ impl<'a> Repr<'a> {
     /// As [`datagram::Repr::parse`]; [`WireError::Unsupported`] for ports that differ or are below
     /// [`PORT_MIN`], and for an MSDU without an IP packet; [`WireError::Truncated`] for less than the
     /// header or its length says; [`WireError::BadVersion`]; [`WireError::BadOpcode`] for an unknown
-    /// form; [`WireError::BadLength`] for a length that is not the form's or leaves octets over;
+    /// form; [`WireError::BadLength`] for a length that is not the form's or leaves bytes over;
     /// [`WireError::BadAddress`] for a message that does not go to the source of its flow, or goes
     /// to no single host; [`WireError::AboutItself`] for one about messages like it.
     pub fn parse(ethertype: EtherType, packet: &'a [u8]) -> Result<Self, WireError> {
@@ -198,7 +198,7 @@ impl<'a> Repr<'a> {
         Ok(())
     }
 
-    /// Octets that [`Repr::emit`] writes.
+    /// Returns the number of bytes that [`Repr::emit`] writes.
     #[must_use]
     pub const fn buffer_len(&self) -> usize {
         self.headers.header_len() + HEADER_LEN + self.message.form.len()
@@ -214,7 +214,7 @@ impl<'a> Repr<'a> {
     ///
     /// # Errors
     /// [`WireError::OutOfRange`] for addresses of different versions, a pause above [`PAUSE_MAX`] or
-    /// an MSDU of less than 64 octets or more than 512; [`WireError::Unsupported`],
+    /// an MSDU of less than 64 bytes or more than 512; [`WireError::Unsupported`],
     /// [`WireError::BadAddress`] and [`WireError::AboutItself`] for what [`Repr::parse`] refuses so;
     /// [`WireError::NoRoom`].
     pub fn emit(&self, buf: &mut [u8]) -> Result<(), WireError> {

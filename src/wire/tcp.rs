@@ -1,14 +1,14 @@
 //! The ports of a TCP segment (RFC 9293 3.1). A switch tells flows apart by them and reads no
-//! further, so four octets are all that is asked of a segment.
+//! further, so four bytes are all that is asked of a segment.
 
 use core::fmt;
 
 use super::{WireError, be16, room};
 
-/// Octets of the two ports.
+/// Bytes of the two ports.
 pub const PORTS_LEN: usize = 4;
 
-/// A TCP segment of at least [`PORTS_LEN`] octets.
+/// A TCP segment of at least [`PORTS_LEN`] bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct View<'a>(&'a [u8; PORTS_LEN]);
 
@@ -16,7 +16,7 @@ impl<'a> View<'a> {
     /// Takes a segment from its source port on.
     ///
     /// # Errors
-    /// [`WireError::Truncated`] below 4 octets.
+    /// [`WireError::Truncated`] below 4 bytes.
     #[inline]
     pub fn new(segment: &'a [u8]) -> Result<Self, WireError> {
         segment.first_chunk().map(Self).ok_or(WireError::Truncated)
@@ -57,7 +57,7 @@ impl Repr {
         Ok(Self { src_port: v.src_port(), dst_port: v.dst_port() })
     }
 
-    /// Octets that [`Repr::emit`] writes.
+    /// Returns the number of bytes that [`Repr::emit`] writes.
     #[must_use]
     pub const fn buffer_len(&self) -> usize {
         PORTS_LEN
@@ -66,7 +66,7 @@ impl Repr {
     /// Writes the ports at the front of `buf` and leaves the rest of the segment's header alone.
     ///
     /// # Errors
-    /// [`WireError::NoRoom`] below 4 octets.
+    /// [`WireError::NoRoom`] below 4 bytes.
     #[inline]
     pub fn emit(&self, buf: &mut [u8]) -> Result<(), WireError> {
         let ([a, b], [c, d]) = (self.src_port.to_be_bytes(), self.dst_port.to_be_bytes());

@@ -7,7 +7,7 @@ use super::checksum::Sum;
 use super::ip::Protocol;
 use super::{WireError, be16, room};
 
-/// Octets of the header.
+/// Bytes of the header.
 pub const HEADER_LEN: usize = 8;
 
 /// Where the checksum is.
@@ -25,7 +25,7 @@ impl<'a> View<'a> {
     /// ([`View::checksum_ok`]).
     ///
     /// # Errors
-    /// [`WireError::Truncated`] below 8 octets, [`WireError::BadLength`] for a length field below
+    /// [`WireError::Truncated`] below 8 bytes, [`WireError::BadLength`] for a length field below
     /// the header (0, a jumbogram's, among them).
     #[inline]
     pub fn new(datagram: &'a [u8]) -> Result<Self, WireError> {
@@ -48,7 +48,7 @@ impl<'a> View<'a> {
         be16(self.header, 2)
     }
 
-    /// Octets of header and payload by the length field, which may be more than are at hand.
+    /// Bytes of header and payload by the length field, which may exceed the bytes present.
     #[must_use]
     #[inline]
     #[allow(clippy::len_without_is_empty)] // A datagram is never without its header.
@@ -63,7 +63,7 @@ impl<'a> View<'a> {
         be16(self.header, CHECKSUM)
     }
 
-    /// The octets behind the header that are at hand.
+    /// The bytes behind the header that are present.
     #[must_use]
     #[inline]
     pub fn payload(&self) -> &'a [u8] {
@@ -74,7 +74,7 @@ impl<'a> View<'a> {
     /// Absence passes over IPv6 too: RFC 6936 lets a tunnel do without, as RoCEv2 does.
     ///
     /// # Errors
-    /// [`WireError::Truncated`] when the datagram is not all at hand.
+    /// [`WireError::Truncated`] when the datagram is incomplete.
     pub fn checksum_ok(&self, src: IpAddr, dst: IpAddr) -> Result<bool, WireError> {
         let whole = self.datagram.get(..usize::from(self.len())).ok_or(WireError::Truncated)?;
         if self.checksum() == 0 {
@@ -106,7 +106,7 @@ pub struct Repr {
     pub src_port: u16,
     /// Destination port.
     pub dst_port: u16,
-    /// Octets behind the header. Range 0 to 65527.
+    /// Bytes behind the header. Range 0 to 65527.
     pub payload_len: u16,
     /// The checksum; 0 for none, and until [`set_checksum`] has seen the payload.
     pub checksum: u16,
@@ -128,7 +128,7 @@ impl Repr {
         })
     }
 
-    /// Octets that [`Repr::emit`] writes.
+    /// Returns the number of bytes that [`Repr::emit`] writes.
     #[must_use]
     pub const fn buffer_len(&self) -> usize {
         HEADER_LEN
@@ -137,7 +137,7 @@ impl Repr {
     /// Writes the header at the front of `buf`.
     ///
     /// # Errors
-    /// [`WireError::OutOfRange`] for a payload above 65527 octets, [`WireError::NoRoom`].
+    /// [`WireError::OutOfRange`] for a payload above 65527 bytes, [`WireError::NoRoom`].
     pub fn emit(&self, buf: &mut [u8]) -> Result<(), WireError> {
         let len = self.payload_len.checked_add(HEADER_LEN as u16).ok_or(WireError::OutOfRange)?;
         let out: &mut [u8; HEADER_LEN] = room(buf)?;

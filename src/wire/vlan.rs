@@ -9,11 +9,11 @@ use core::fmt;
 use super::{EtherType, WireError, be16, ethernet, room};
 use ground::units::{Mac, Pcp, Vid};
 
-/// Octets of one tag: TPID and TCI.
+/// Bytes of one tag: TPID and TCI.
 pub const TAG_LEN: usize = 4;
 
 /// How many stacked tags [`walk`] looks through. The number is a choice: provider bridging needs
-/// two, and the bound keeps the network header within the octets that every frame shows. What lies
+/// two, and the bound keeps the network header within the bytes that every frame shows. What lies
 /// behind more tags is forwarded by its outermost tag and addresses alone.
 pub const MAX_TAGS: usize = 4;
 
@@ -30,7 +30,7 @@ pub enum Tpid {
 }
 
 impl Tpid {
-    /// The tag kind that `ethertype` announces, or nothing when it announces no tag.
+    /// The tag kind that `ethertype` announces, or `None` if it announces no tag.
     #[must_use]
     #[inline]
     pub const fn new(ethertype: EtherType) -> Option<Self> {
@@ -61,10 +61,10 @@ pub struct View<'a> {
 }
 
 impl<'a> View<'a> {
-    /// Takes octets from the TPID on.
+    /// Takes bytes from the TPID on.
     ///
     /// # Errors
-    /// [`WireError::Truncated`] below 4 octets, [`WireError::BadEthertype`] for no TPID.
+    /// [`WireError::Truncated`] below 4 bytes, [`WireError::BadEthertype`] for no TPID.
     #[inline]
     pub fn new(octets: &'a [u8]) -> Result<Self, WireError> {
         let (tag, payload) = octets.split_first_chunk::<TAG_LEN>().ok_or(WireError::Truncated)?;
@@ -139,7 +139,7 @@ impl Repr {
         Ok(Self { tpid: v.tpid(), pcp: v.pcp(), dei: v.dei(), vid })
     }
 
-    /// Octets that [`Repr::emit`] writes.
+    /// Returns the number of bytes that [`Repr::emit`] writes.
     #[must_use]
     pub const fn buffer_len(&self) -> usize {
         TAG_LEN
@@ -148,7 +148,7 @@ impl Repr {
     /// Writes TPID and TCI at the front of `buf`.
     ///
     /// # Errors
-    /// [`WireError::NoRoom`] below 4 octets.
+    /// [`WireError::NoRoom`] below 4 bytes.
     #[inline]
     pub fn emit(&self, buf: &mut [u8]) -> Result<(), WireError> {
         *room(buf)? = self.octets();
@@ -223,11 +223,11 @@ pub fn walk(frame: &[u8]) -> Result<Walk, WireError> {
     Ok(walk)
 }
 
-/// Puts `tag` in front of all tags of the frame whose first octet is `frame[4]`. The caller made
-/// room for [`TAG_LEN`] octets in front; their content does not matter.
+/// Puts `tag` in front of all tags of the frame whose first byte is `frame[4]`. The caller made
+/// room for [`TAG_LEN`] bytes in front; their content does not matter.
 ///
 /// # Errors
-/// [`WireError::NoRoom`], and nothing changed, when the two addresses are not there.
+/// [`WireError::NoRoom`], without a change, if the two addresses are not there.
 #[inline]
 pub fn insert(frame: &mut [u8], tag: &Repr) -> Result<(), WireError> {
     let head: &mut [u8; TAG_OFFSET + TAG_LEN] = room(frame)?;
@@ -237,10 +237,10 @@ pub fn insert(frame: &mut [u8], tag: &Repr) -> Result<(), WireError> {
 }
 
 /// Takes the outermost tag out: afterwards the frame starts at `frame[4]`, and the caller trims
-/// [`TAG_LEN`] octets from the front.
+/// [`TAG_LEN`] bytes from the front.
 ///
 /// # Errors
-/// As [`View::new`] on the tag, and nothing changed.
+/// As [`View::new`] on the tag; the state is then unchanged.
 #[inline]
 pub fn remove(frame: &mut [u8]) -> Result<(), WireError> {
     View::new(frame.get(TAG_OFFSET..).ok_or(WireError::Truncated)?)?;
@@ -251,7 +251,7 @@ pub fn remove(frame: &mut [u8]) -> Result<(), WireError> {
 /// Overwrites the outermost tag.
 ///
 /// # Errors
-/// As [`View::new`] on the old tag, and nothing changed.
+/// As [`View::new`] on the old tag; the state is then unchanged.
 #[inline]
 pub fn replace(frame: &mut [u8], tag: &Repr) -> Result<(), WireError> {
     let old = frame.get_mut(TAG_OFFSET..).ok_or(WireError::Truncated)?;

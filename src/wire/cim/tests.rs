@@ -8,7 +8,7 @@ use ground::units::Dscp;
 const OTHER: Dialect =
     Dialect { octet_three: OctetThree::Pdu, add: AddBit::Clear, vid: VidBits::High };
 
-/// A UDP packet over IPv4 from 10.0.0.1 port 7 to 10.0.0.2 port 9 behind its EtherType.
+/// Returns a UDP packet over IPv4 from 10.0.0.1 port 7 to 10.0.0.2 port 9, from its EtherType on.
 fn msdu() -> Vec<u8> {
     let mut msdu = vec![
         8, 0, 0x45, 0, 0, 46, 0, 0, 0, 0, 9, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2, 0, 7, 0, 9, 0, 26,
@@ -56,7 +56,7 @@ fn emitted(repr: &Repr<'_>, dialect: &Dialect) -> Vec<u8> {
     out
 }
 
-/// The PDU of [`repr`] as Table 47-4 has it.
+/// Returns the PDU of [`repr`] by Table 47-4.
 fn golden_pdu() -> Vec<u8> {
     let header = [0x01, 2, 0, 0, 0, 0, 9, 2, 0, 0, 0, 0, 7, 0x01, 0x23, 0, 48];
     [&header[..], &msdu()].concat()
@@ -74,7 +74,7 @@ fn golden_bytes() {
         "CIM add 02:00:00:00:00:07 > 02:00:00:00:00:09 vid 291 \
          udp 10.0.0.1 port 7 > 10.0.0.2 port 9"
     );
-    // The octets of Table 47-2: header of IPv4 at 3, of UDP at 23, PDU at 31, counting the EtherType.
+    // The bytes of Table 47-2: header of IPv4 at 3, of UDP at 23, PDU at 31, counting the EtherType.
     let v4 = emitted(&over_udp(&msdu, false), &dialect);
     assert_eq!(v4[28..], golden_pdu());
     assert_eq!(v4[20..26], [0xc3, 0x50, 0xc3, 0x50, 0, 8 + 65]);
@@ -93,7 +93,7 @@ fn the_other_reading_of_each_part_can_be_spoken() {
     let high = one(Dialect { vid: VidBits::High, ..Dialect::default() });
     assert_eq!(high[14..16], [0x12, 0x30]);
     assert_eq!(Repr::parse(EtherType::CIM, &one(OTHER), &OTHER), Ok(repr(&msdu)));
-    // Where a message to add has no octet before it, it looks like the headroom message's subtype.
+    // Without a byte before it, a message to add resembles the headroom message's subtype.
     let read = Repr::parse(EtherType::CIM, &bare, &Dialect::default());
     assert_eq!(read, Err(WireError::BadOpcode));
 }
@@ -140,7 +140,7 @@ fn a_message_about_a_message_is_neither_sent_nor_read() {
         let mut out = [0; LEN_MAX];
         assert_eq!(again.emit(&mut out, &dialect), Err(WireError::AboutItself));
     }
-    // A message that somebody else made: to its own port, checksum and all.
+    // A message of another bridge: to its port, with a correct checksum.
     let mut flow_to_us = msdu();
     flow_to_us[24..26].copy_from_slice(&50_000_u16.to_be_bytes());
     let over = over_udp(&inner, false);

@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// The start of a UDP packet over IPv4 behind its EtherType.
+/// The start of a UDP packet over IPv4, from its EtherType on.
 const MSDU: [u8; 30] = [
     8, 0, 0x45, 0, 0, 46, 0, 0, 0, 0, 9, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2, 0, 7, 0, 9, 0, 26, 0,
     0,

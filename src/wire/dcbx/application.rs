@@ -1,31 +1,31 @@
-//! Application priority (802.1Q D.2.11): which priority the frames of an application get.
+//! Application priority (802.1Q D.2.11): the priority of an application's frames.
 
 use core::fmt;
 
 use crate::WireError;
 
-/// Octets of one entry.
+/// Length of one entry.
 const ENTRY: usize = 3;
-/// The most entries that fit in one TLV: a string of 511 octets, less name, subtype and reserved.
+/// Maximum number of entries in one TLV: a string of 511 bytes, less name, subtype and reserved.
 pub const ENTRIES_MAX: usize = (511 - 5) / ENTRY;
 
-/// What an entry goes by (Table D-9).
+/// Meaning of an entry's protocol (Table D-9).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Selector {
-    /// An EtherType, or 0 for everything that nothing else names.
+    /// EtherType, or 0 for all frames without another entry.
     EtherType,
-    /// A port of TCP or SCTP.
+    /// Port of TCP or SCTP.
     Tcp,
-    /// A port of UDP or DCCP.
+    /// Port of UDP or DCCP.
     Udp,
-    /// A port of any of those.
+    /// Port of any of those.
     AnyPort,
-    /// A DSCP.
+    /// DSCP.
     Dscp,
 }
 
 impl Selector {
-    /// `None` for those that are reserved.
+    /// Decodes the bits; `None` for reserved ones.
     const fn from_bits(bits: u8) -> Option<Self> {
         match bits {
             1 => Some(Self::EtherType),
@@ -51,11 +51,11 @@ impl Selector {
 /// One entry.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Application {
-    /// The priority that its frames get, 0 to 7.
+    /// Priority of its frames, 0 to 7.
     pub priority: u8,
-    /// What `protocol` is.
+    /// Meaning of `protocol`.
     pub selector: Selector,
-    /// The EtherType, the port, or the DSCP.
+    /// EtherType, port, or DSCP.
     pub protocol: u16,
 }
 
@@ -73,11 +73,11 @@ impl fmt::Display for Application {
     }
 }
 
-/// The entries in what follows the subtype, without those whose selector is reserved. What is left
-/// over at the end and is no whole entry is ignored.
+/// Parses the entries after the subtype, without those with a reserved selector. An incomplete
+/// entry at the end is ignored.
 ///
 /// # Errors
-/// [`WireError::Truncated`] without the reserved octet in front.
+/// [`WireError::Truncated`] without the reserved byte before them.
 pub fn parse(value: &[u8]) -> Result<impl Iterator<Item = Application> + Clone, WireError> {
     let (_reserved, entries) = value.split_first().ok_or(WireError::Truncated)?;
     Ok(entries.chunks_exact(ENTRY).filter_map(|entry| {
@@ -89,13 +89,13 @@ pub fn parse(value: &[u8]) -> Result<impl Iterator<Item = Application> + Clone, 
     }))
 }
 
-/// Octets that [`emit`] writes.
+/// Returns the number of bytes that [`emit`] writes.
 #[must_use]
 pub const fn buffer_len(entries: &[Application]) -> usize {
     1 + ENTRY * entries.len()
 }
 
-/// Writes what follows the subtype.
+/// Writes the string after the subtype.
 ///
 /// # Errors
 /// [`WireError::NoRoom`], [`WireError::OutOfRange`] for a priority above 7 or more than

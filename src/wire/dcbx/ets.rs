@@ -5,9 +5,9 @@ use core::fmt;
 use crate::{WireError, room};
 use ground::units::PRIORITIES;
 
-/// Octets of a table: a nibble per priority, then two octets per traffic class.
+/// Length of a table: a nibble per priority, then two bytes per traffic class.
 const TABLE_LEN: usize = PRIORITIES / 2 + 2 * PRIORITIES;
-/// Octets behind the subtype of either TLV.
+/// Length of either TLV after the subtype.
 pub const LEN: usize = 1 + TABLE_LEN;
 
 /// Transmission selection algorithms (Table 8-6).
@@ -20,7 +20,7 @@ pub mod algorithm {
     pub const ETS: u8 = 2;
     /// Asynchronous traffic shaping.
     pub const ATS: u8 = 3;
-    /// The vendor's own.
+    /// Vendor-specific algorithm.
     pub const VENDOR: u8 = 255;
 }
 
@@ -31,13 +31,13 @@ pub struct EtsTable {
     pub class: [u8; PRIORITIES],
     /// Percent by traffic class; those whose algorithm is ETS add up to 100.
     pub bandwidth: [u8; PRIORITIES],
-    /// The transmission selection algorithm by traffic class: 0 strict, 1 credit-based shaper, 2 ETS,
-    /// 3 ATS, 255 vendor's.
+    /// Transmission selection algorithm by traffic class: 0 strict, 1 credit-based shaper, 2 ETS, 3
+    /// ATS, 255 vendor-specific.
     pub algorithm: [u8; PRIORITIES],
 }
 
 impl EtsTable {
-    /// Whether the shares of the classes under ETS add up to 100, or there are none.
+    /// Returns true if the shares of the ETS classes add up to 100, or there are none.
     #[must_use]
     pub fn is_consistent(&self) -> bool {
         let shared = |tc: &usize| self.algorithm[*tc] == algorithm::ETS;
@@ -80,24 +80,24 @@ impl fmt::Display for EtsTable {
     }
 }
 
-/// What a port uses.
+/// ETS configuration of a port.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Configuration {
-    /// Whether it takes the peer's recommendation.
+    /// True if it accepts the peer's recommendation.
     pub willing: bool,
-    /// Whether it has credit-based shaping.
+    /// True if it supports the credit-based shaper.
     pub cbs: bool,
-    /// How many traffic classes it has, 1 to 8; 8 is sent as 0.
+    /// Number of traffic classes, 1 to 8; 8 is sent as 0.
     pub classes: u8,
-    /// What it uses.
+    /// Table in use.
     pub table: EtsTable,
 }
 
 impl Configuration {
-    /// Reads what follows the subtype.
+    /// Parses the string after the subtype.
     ///
     /// # Errors
-    /// [`WireError::Truncated`] below 21 octets, [`WireError::OutOfRange`] for a traffic class
+    /// [`WireError::Truncated`] below 21 bytes, [`WireError::OutOfRange`] for a traffic class
     /// above 7.
     pub fn parse(value: &[u8]) -> Result<Self, WireError> {
         let (&flags, table) = value.split_first().ok_or(WireError::Truncated)?;
@@ -106,13 +106,13 @@ impl Configuration {
         Ok(Self { willing: flags & 0x80 != 0, cbs: flags & 0x40 != 0, classes, table })
     }
 
-    /// Octets that [`Configuration::emit`] writes.
+    /// Returns the number of bytes that [`Configuration::emit`] writes.
     #[must_use]
     pub const fn buffer_len(&self) -> usize {
         LEN
     }
 
-    /// Writes what follows the subtype.
+    /// Writes the string after the subtype.
     ///
     /// # Errors
     /// [`WireError::NoRoom`], [`WireError::OutOfRange`].
@@ -134,15 +134,15 @@ impl fmt::Display for Configuration {
     }
 }
 
-/// What a port would have its peer use.
+/// ETS recommendation of a port to its peer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Recommendation {
-    /// That.
+    /// Recommended table.
     pub table: EtsTable,
 }
 
 impl Recommendation {
-    /// Reads what follows the subtype.
+    /// Parses the string after the subtype.
     ///
     /// # Errors
     /// As [`Configuration::parse`].
@@ -152,13 +152,13 @@ impl Recommendation {
         Ok(Self { table })
     }
 
-    /// Octets that [`Recommendation::emit`] writes.
+    /// Returns the number of bytes that [`Recommendation::emit`] writes.
     #[must_use]
     pub const fn buffer_len(&self) -> usize {
         LEN
     }
 
-    /// Writes what follows the subtype.
+    /// Writes the string after the subtype.
     ///
     /// # Errors
     /// [`WireError::NoRoom`], [`WireError::OutOfRange`].

@@ -1,8 +1,8 @@
-//! The congestion isolation TLV (802.1Q D.2.15, by 802.1Qcz): where a peer's congestion isolation
-//! messages go.
+//! The congestion isolation TLV (802.1Q D.2.15, by 802.1Qcz): the destination of a peer's
+//! congestion isolation messages.
 //!
 //! The order of the fields is that of the standard's managed objects. The width of the address
-//! family was not found; both are read, told apart by the length, and either can be written.
+//! family was not found; both are accepted, distinguished by the length, and either can be written.
 
 use core::fmt;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -10,22 +10,22 @@ use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use crate::{WireError, mac_at};
 use ground::units::{Mac, PRIORITIES};
 
-/// Octets before the address family.
+/// Bytes before the address family.
 const FIXED: usize = PRIORITIES + 2 + 6 + 2;
-/// The longest form.
+/// Maximum length.
 pub const LEN_MAX: usize = FIXED + 2 + 16;
 
-/// Address families (RFC 3232). None is this project's 0.
+/// Address families (RFC 3232). A missing address is written as 0, by our choice.
 const IPV4: u16 = 1;
 const IPV6: u16 = 2;
 
-/// How many octets the address family has.
+/// Width of the address family.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum FamilyWidth {
-    /// One, as in LLDP's management address. A choice.
+    /// One byte, as in LLDP's management address. Our choice.
     #[default]
     One,
-    /// Two, as IANA numbers them.
+    /// Two bytes, as IANA numbers them.
     Two,
 }
 
@@ -38,30 +38,30 @@ impl FamilyWidth {
     }
 }
 
-/// The congestion isolation of a port.
+/// Congestion Isolation settings of a port.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CongestionIsolation {
-    /// By traffic class: 0 takes no part, n is monitored for the congesting class n - 1, -n is the
-    /// congesting class of the monitored class n - 1. From -8 to 8.
+    /// Queue map by traffic class: 0 without isolation, n is monitored for the congesting class n -
+    /// 1, -n is the congesting class of the monitored class n - 1. From -8 to 8.
     pub queue_map: [i8; PRIORITIES],
-    /// How many octets of a frame a message encapsulates, 0 to 512.
+    /// Number of bytes of a frame that a message encapsulates, 0 to 512.
     pub encapsulation: u16,
-    /// The address of messages over Ethernet.
+    /// Destination address of messages over Ethernet.
     pub mac: Mac,
-    /// The port of messages over UDP.
+    /// Destination port of messages over UDP.
     pub udp_port: u16,
-    /// The address of messages over UDP; messages go over Ethernet without one.
+    /// Destination address of messages over UDP; without one, messages are sent over Ethernet.
     pub address: Option<IpAddr>,
-    /// How the address family is written.
+    /// Width of the address family as written.
     pub family: FamilyWidth,
 }
 
 impl CongestionIsolation {
-    /// Reads what follows the subtype.
+    /// Parses the string after the subtype.
     ///
     /// # Errors
-    /// [`WireError::Truncated`] below 19 octets, [`WireError::BadLength`] for a length of no form
-    /// or an address family that contradicts it, [`WireError::OutOfRange`] for a queue map beyond
+    /// [`WireError::Truncated`] below 19 bytes, [`WireError::BadLength`] for an invalid length or
+    /// an address family that contradicts it, [`WireError::OutOfRange`] for a queue map beyond
     /// -8 to 8.
     pub fn parse(value: &[u8]) -> Result<Self, WireError> {
         let (fixed, rest) = value.split_first_chunk::<FIXED>().ok_or(WireError::Truncated)?;
@@ -93,7 +93,7 @@ impl CongestionIsolation {
         self.queue_map.iter().all(|class| (-8..=8).contains(class)) && self.encapsulation <= 512
     }
 
-    /// Octets that [`CongestionIsolation::emit`] writes.
+    /// Returns the number of bytes that [`CongestionIsolation::emit`] writes.
     #[must_use]
     pub const fn buffer_len(&self) -> usize {
         let address = match self.address {
@@ -104,7 +104,7 @@ impl CongestionIsolation {
         FIXED + self.family.octets() + address
     }
 
-    /// Writes what follows the subtype.
+    /// Writes the string after the subtype.
     ///
     /// # Errors
     /// [`WireError::NoRoom`], [`WireError::OutOfRange`].

@@ -1,8 +1,10 @@
-//! What DCBX says in LLDP: TLVs of IEEE 802.1 (802.1Q Annex D) and one of this project's, one file each.
+//! TLVs of DCBX in LLDP: those of IEEE 802.1 (802.1Q Annex D) and one of this project, one file
+//! each.
 //!
-//! Every `parse` takes what follows the organization's name and the subtype, and accepts a string
-//! that is longer than it knows, because later editions append. Every `emit` writes that string at
-//! the front of its buffer and says how long it is; reserved bits are sent as zero and ignored.
+//! Every `parse` takes the string after the organization's name and the subtype, and accepts a
+//! longer string than expected, because later editions append fields. Every `emit` writes that
+//! string at the front of its buffer and returns its length; reserved bits are sent as zero and
+//! ignored.
 
 pub mod application;
 pub mod ets;
@@ -11,10 +13,10 @@ pub mod pfc;
 pub mod source_flow;
 pub mod topology;
 
-/// The organization: IEEE 802.1.
+/// OUI of IEEE 802.1.
 pub const OUI: [u8; 3] = [0x00, 0x80, 0xc2];
 
-/// Subtypes of 802.1 that 802.1Q fixes (Table D-1).
+/// Subtypes of 802.1 with numbers in 802.1Q (Table D-1).
 pub mod subtype {
     /// ETS configuration (D.2.8).
     pub const ETS_CONFIGURATION: u8 = 0x09;

@@ -1,4 +1,4 @@
-//! PFC: the configuration in both of its forms (802.1Q D.2.10 and the P802.1Qdt proposal), and the
+//! PFC: the configuration in both formats (802.1Q D.2.10 and the P802.1Qdt proposal), and the
 //! proposal's informational TLV.
 
 use core::fmt;
@@ -7,50 +7,51 @@ use crate::{WireError, room};
 use ground::time::Duration;
 use ground::units::PrioritySet;
 
-/// Octets behind the subtype of the published form.
+/// Length of the published format after the subtype.
 const PUBLISHED_LEN: usize = 2;
-/// Octets behind the subtype of the proposed form.
+/// Length of the proposed format after the subtype.
 const PROPOSED_LEN: usize = 3;
 
 const WILLING: u8 = 1 << 7;
 const MACSEC_BOUND: u8 = 1 << 6;
-/// Reserved in the published form.
+/// Reserved in the published format.
 const MACSEC_CAPABLE: u8 = 1 << 5;
 const CAPABILITY: u8 = 0xf;
 const ROUND_TRIP: u8 = 1 << 7;
 const PTP: u8 = 1 << 6;
 
-/// What the proposed form says beside the published one.
+/// Fields of the proposed format beyond the published one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Proposed {
-    /// Whether the port measures by requests and responses.
+    /// True if the port supports the request/response measurement.
     pub round_trip: bool,
-    /// Whether it measures by PTP's peer delay.
+    /// True if it supports PTP's peer delay.
     pub ptp: bool,
-    /// Whether its PFC frames can be protected by MACsec.
+    /// True if MACsec can protect its PFC frames.
     pub macsec: bool,
 }
 
-/// The PFC of a port.
+/// PFC configuration of a port.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Configuration {
-    /// Whether it takes the peer's.
+    /// True if it accepts the peer's setting.
     pub willing: bool,
     /// MBC: set when its PFC frames can NOT bypass MACsec.
     pub macsec_bound: bool,
-    /// How many traffic classes may have PFC at a time, 0 to 15; 0 means all eight.
+    /// Maximum number of traffic classes with PFC, 0 to 15; 0 means all eight.
     pub capability: u8,
-    /// The priorities that have it.
+    /// Priorities with PFC.
     pub enable: PrioritySet,
-    /// What only the proposed form says.
+    /// Fields of the proposed format.
     pub proposed: Option<Proposed>,
 }
 
 impl Configuration {
-    /// Reads what follows the subtype. Two octets are the published form, more are the proposed one.
+    /// Parses the string after the subtype. Two octets are the published format, more are the
+    /// proposed one.
     ///
     /// # Errors
-    /// [`WireError::Truncated`] below 2 octets.
+    /// [`WireError::Truncated`] below 2 bytes.
     pub fn parse(value: &[u8]) -> Result<Self, WireError> {
         let &[flags, enable] = value.first_chunk().ok_or(WireError::Truncated)?;
         let proposed = value.get(PUBLISHED_LEN).map(|methods| Proposed {
@@ -67,13 +68,13 @@ impl Configuration {
         })
     }
 
-    /// Octets that [`Configuration::emit`] writes.
+    /// Returns the number of bytes that [`Configuration::emit`] writes.
     #[must_use]
     pub const fn buffer_len(&self) -> usize {
         if self.proposed.is_some() { PROPOSED_LEN } else { PUBLISHED_LEN }
     }
 
-    /// Writes what follows the subtype.
+    /// Writes the string after the subtype.
     ///
     /// # Errors
     /// [`WireError::NoRoom`], [`WireError::OutOfRange`] for a capability above 15.
@@ -108,39 +109,40 @@ impl fmt::Display for Configuration {
     }
 }
 
-/// The informational TLV of the P802.1Qdt proposal: what a peer that measures by PTP has to add.
+/// The informational TLV of the P802.1Qdt proposal: the internal delay that a peer adds to PTP's
+/// measurement.
 ///
-/// The proposal names the TLV and lays none of it out. Four octets of nanoseconds, which span 4.29 s,
-/// are this project's reading.
+/// The proposal names the TLV without a layout. Four octets of nanoseconds, which span 4.29 s, are
+/// our interpretation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Information {
-    /// The sender's internal delay, from the last bit of a PFC frame received to the queue standing
-    /// still, in whole nanoseconds on the wire; rounded up, which is the safe side.
+    /// Internal delay of the sender, from the last bit of a received PFC frame until the queue
+    /// stops, in whole nanoseconds on the wire; rounded up, to be safe.
     pub internal_delay: Duration,
 }
 
 impl Information {
-    /// Octets behind the subtype.
+    /// Length after the subtype.
     pub const LEN: usize = 4;
-    /// The longest delay that fits.
+    /// Maximum delay.
     pub const MAX: Duration = Duration::from_nanos(u32::MAX as u64);
 
-    /// Reads what follows the subtype.
+    /// Parses the string after the subtype.
     ///
     /// # Errors
-    /// [`WireError::Truncated`] below 4 octets.
+    /// [`WireError::Truncated`] below 4 bytes.
     pub fn parse(value: &[u8]) -> Result<Self, WireError> {
         let &octets = value.first_chunk().ok_or(WireError::Truncated)?;
         Ok(Self { internal_delay: Duration::from_nanos(u32::from_be_bytes(octets).into()) })
     }
 
-    /// Octets that [`Information::emit`] writes.
+    /// Returns the number of bytes that [`Information::emit`] writes.
     #[must_use]
     pub const fn buffer_len(&self) -> usize {
         Self::LEN
     }
 
-    /// Writes what follows the subtype.
+    /// Writes the string after the subtype.
     ///
     /// # Errors
     /// [`WireError::NoRoom`], [`WireError::OutOfRange`] for a delay above [`Information::MAX`].

@@ -1,9 +1,9 @@
-//! The source flow control capability TLV: what a port's system does about source flow control
-//! messages (P802.1Qdw), so that a switch learns which hosts need its proxy.
+//! The source flow control capability TLV: a system's support of source flow control messages
+//! (P802.1Qdw), so that a switch learns which hosts need its proxy.
 //!
-//! The source document (S0) wants the capability told by DCBX and gives no layout, and no draft is in
-//! public. This is version 0 of a draft of ours. It is an organizationally specific TLV, not one more
-//! subtype of 802.1's, because nothing says that 802.1 will ever have one like it:
+//! The source document (S0) requires the capability to be advertised by DCBX without a layout, and
+//! no draft is public. This is version 0 of a draft of ours. It is an organizationally specific
+//! TLV, not another subtype of 802.1's, because 802.1 may never define one:
 //!
 //! | octet | field |
 //! | --- | --- |
@@ -15,15 +15,15 @@ use core::fmt;
 
 use crate::{WireError, room, sfcm};
 
-/// The organization: nobody's. Its first octet ends in the bits 0010, so addresses made of it lie in the
-/// quadrant that 802c-2017 leaves to local administration, and the registration authority assigns
-/// nobody an OUI or CID there. The other two octets are a choice.
+/// OUI, not assigned to any organization. Its first octet ends in the bits 0010, so addresses with
+/// it lie in the quadrant that 802c-2017 leaves to local administration, in which the registration
+/// authority assigns no OUI or CID. The other two octets are our choice.
 pub const OUI: [u8; 3] = [0x02, 0x53, 0x46];
 
-/// The subtype under [`OUI`]; the only one.
+/// Subtype under [`OUI`]; the only one.
 pub const SUBTYPE: u8 = 0x01;
 
-/// The version that is spoken here.
+/// Supported version.
 pub const VERSION: u8 = 0;
 
 const POINT: u8 = 1 << 7;
@@ -31,36 +31,36 @@ const PROXY: u8 = 1 << 6;
 const BY_FLOW: u8 = 1 << 5;
 const BY_PRIORITY: u8 = 1 << 4;
 
-/// What a system does about source flow control.
+/// Source Flow Control capabilities of a system.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SourceFlowControl {
-    /// Whether it is a source flow control point: makes messages about flows that congest it.
+    /// True for a source flow control point: it generates messages about flows that congest it.
     pub point: bool,
-    /// Whether it turns messages into PFC for hosts that do not obey them.
+    /// True for a proxy: it converts messages to PFC for hosts that do not obey them.
     pub proxy: bool,
-    /// Whether it obeys a message by pausing the flow that it is about.
+    /// True if it obeys a message by pausing the flow.
     pub by_flow: bool,
-    /// Whether it obeys a message by pausing the flow's priority.
+    /// True if it obeys a message by pausing the flow's priority.
     pub by_priority: bool,
-    /// sfcmUDPPort: where it expects messages. 49152 to 65535.
+    /// sfcmUDPPort: UDP port of its messages. 49152 to 65535.
     pub udp_port: u16,
 }
 
 impl SourceFlowControl {
-    /// Octets behind the subtype.
+    /// Length after the subtype.
     pub const LEN: usize = 4;
 
-    /// Whether messages to it pause anything.
+    /// Returns true if it obeys messages.
     #[must_use]
     pub const fn obeys(&self) -> bool {
         self.by_flow || self.by_priority
     }
 
-    /// Reads what follows the subtype.
+    /// Parses the string after the subtype.
     ///
     /// # Errors
-    /// [`WireError::Truncated`] below 4 octets, [`WireError::BadVersion`], [`WireError::OutOfRange`]
-    /// for a port that is not a dynamic one.
+    /// [`WireError::Truncated`] below 4 bytes, [`WireError::BadVersion`], [`WireError::OutOfRange`]
+    /// for a port outside the dynamic range.
     pub fn parse(value: &[u8]) -> Result<Self, WireError> {
         let &[version, roles, high, low] = value.first_chunk().ok_or(WireError::Truncated)?;
         if version >> 4 != VERSION {
@@ -79,16 +79,16 @@ impl SourceFlowControl {
         })
     }
 
-    /// Octets that [`SourceFlowControl::emit`] writes.
+    /// Returns the number of bytes that [`SourceFlowControl::emit`] writes.
     #[must_use]
     pub const fn buffer_len(&self) -> usize {
         Self::LEN
     }
 
-    /// Writes what follows the subtype.
+    /// Writes the string after the subtype.
     ///
     /// # Errors
-    /// [`WireError::NoRoom`], [`WireError::OutOfRange`] for a port that is not a dynamic one.
+    /// [`WireError::NoRoom`], [`WireError::OutOfRange`] for a port outside the dynamic range.
     pub fn emit(&self, buf: &mut [u8]) -> Result<usize, WireError> {
         if self.udp_port < sfcm::PORT_MIN {
             return Err(WireError::OutOfRange);

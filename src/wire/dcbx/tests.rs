@@ -1,4 +1,4 @@
-//! Golden strings of every TLV, what is too short and what is too long, reserved bits, round trips.
+//! Golden strings of every TLV, too short and too long ones, reserved bits, round trips.
 
 use core::fmt::Debug;
 use core::net::IpAddr;
@@ -15,8 +15,8 @@ use crate::WireError;
 use ground::time::Duration;
 use ground::units::{Mac, PrioritySet};
 
-/// `octets` are what `repr` is written as, whatever is too short is refused, and what follows is
-/// ignored unless the format says otherwise.
+/// Checks that `repr` is written as `octets`, that shorter strings are refused, and that longer
+/// ones are accepted unless the format says otherwise.
 fn is_golden<T: PartialEq + Debug>(
     octets: &[u8],
     repr: T,
@@ -47,7 +47,7 @@ fn longer(octets: &[u8]) -> Vec<u8> {
     [octets, &[0xee; 3]].concat()
 }
 
-/// Storage in class 3 with 60 %, all else in class 0.
+/// Storage in class 3 with 60 %, all others in class 0.
 const TABLE: EtsTable = EtsTable {
     class: [0, 0, 0, 3, 0, 0, 0, 7],
     bandwidth: [40, 0, 0, 60, 0, 0, 0, 0],
@@ -170,7 +170,7 @@ fn the_internal_delay_is_rounded_up_to_nanoseconds() {
     assert_eq!(repr.to_string(), "internal delay 614ns");
 }
 
-/// RoCEv2 in priority 3, DSCP 26 in priority 3, everything else in 0.
+/// RoCEv2 in priority 3, DSCP 26 in priority 3, all others in 0.
 const APPLICATIONS: [Application; 3] = [
     Application { priority: 3, selector: Selector::Udp, protocol: 4791 },
     Application { priority: 3, selector: Selector::Dscp, protocol: 26 },
@@ -235,7 +235,7 @@ fn congestion_isolation_with_every_address_and_either_family() {
             let repr = isolation(address, width);
             is_golden(&all, repr, CongestionIsolation::parse, CongestionIsolation::emit);
             is_cut_off(&all, 19, CongestionIsolation::parse);
-            // Two octets of a family cut to the first are no family in the other width.
+            // Two octets of a family truncated to the first are no valid family of the other width.
             for n in 18 + family.len()..all.len() {
                 assert!(CongestionIsolation::parse(&all[..n]).is_err(), "{all:?} cut to {n}");
             }

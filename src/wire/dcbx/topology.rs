@@ -1,10 +1,10 @@
-//! The topology recognition TLV (802.1Q D.2.16, by 802.1Qcz): where in a network a port is.
+//! The topology recognition TLV (802.1Q D.2.16, by 802.1Qcz): position of a port in its network.
 
 use core::fmt;
 
 use crate::{WireError, room};
 
-/// What a system is.
+/// Device type of a system.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Device {
     /// An end station.
@@ -13,12 +13,12 @@ pub enum Device {
     Bridge,
     /// A router.
     Router,
-    /// Not known; values that are reserved are read as this.
+    /// Unknown; also for reserved values.
     #[default]
     Unknown,
 }
 
-/// Where a port points.
+/// Orientation of a port.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Orientation {
     /// To a higher level.
@@ -27,33 +27,33 @@ pub enum Orientation {
     Downlink,
     /// Within its level.
     Crosslink,
-    /// Not known; values that are reserved are read as this.
+    /// Unknown; also for reserved values.
     #[default]
     Unknown,
 }
 
-/// The place of a port.
+/// Topology of a port.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Topology {
-    /// What its system is.
+    /// Device type of its system.
     pub device: Device,
-    /// The system's level: 0 at the edge, at most 254; `None` where it is not known.
+    /// Level of the system: 0 at the edge, at most 254; `None` if unknown.
     pub level: Option<u8>,
-    /// Where the port points.
+    /// Orientation of the port.
     pub orientation: Orientation,
 }
 
-/// What stands for "not known" in every field.
+/// Value for unknown in every field.
 const UNKNOWN: u8 = 255;
 
 impl Topology {
-    /// Octets behind the subtype.
+    /// Length after the subtype.
     pub const LEN: usize = 3;
 
-    /// Reads what follows the subtype.
+    /// Parses the string after the subtype.
     ///
     /// # Errors
-    /// [`WireError::Truncated`] below 3 octets.
+    /// [`WireError::Truncated`] below 3 bytes.
     pub fn parse(value: &[u8]) -> Result<Self, WireError> {
         let &[device, level, orientation] = value.first_chunk().ok_or(WireError::Truncated)?;
         let device = match device {
@@ -71,13 +71,13 @@ impl Topology {
         Ok(Self { device, level: (level != UNKNOWN).then_some(level), orientation })
     }
 
-    /// Octets that [`Topology::emit`] writes.
+    /// Returns the number of bytes that [`Topology::emit`] writes.
     #[must_use]
     pub const fn buffer_len(&self) -> usize {
         Self::LEN
     }
 
-    /// Writes what follows the subtype.
+    /// Writes the string after the subtype.
     ///
     /// # Errors
     /// [`WireError::NoRoom`], [`WireError::OutOfRange`] for level 255.

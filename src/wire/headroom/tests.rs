@@ -25,7 +25,7 @@ fn frame(message: Message, dialect: Dialect) -> [u8; 60] {
     out
 }
 
-/// The octets of the proposal's table, one field a line.
+/// Returns the layout of the proposal's table, one field per line.
 fn golden(kind: u8, length: u8, parts: &[&[u8]]) -> [u8; 60] {
     let mut out = [0; 60];
     let header: &[&[u8]] = &[&DESTINATION.0, &SRC.0, &[0x89, 0xa2], &[0x01], &[kind], &[length]];
@@ -93,10 +93,10 @@ fn each_fault_has_its_own_error() {
     for (at, octet, error) in [
         (12, 0x88, WireError::BadEthertype),
         (14, 0x11, WireError::BadVersion),
-        (14, 0x00, WireError::BadOpcode), // A congestion isolation message.
+        (14, 0x00, WireError::BadOpcode), // Congestion isolation message.
         (14, 0x02, WireError::BadOpcode),
         (15, 0x11, WireError::BadVersion),
-        (15, 0x00, WireError::BadOpcode), // No kind of the flags.
+        (15, 0x00, WireError::BadOpcode), // Not a kind of the flags.
         (16, 44, WireError::BadLength),
         (16, 33, WireError::BadLength),
         (16, 0, WireError::BadLength),
@@ -120,7 +120,7 @@ fn reserved_bits_and_fields_that_mean_nothing_are_ignored() {
     let read = Repr::parse(&octets, &dialect).unwrap();
     assert_eq!(read.message, Message::Request(REQUEST));
     let mut octets = frame(Message::Response(RESPONSE), dialect);
-    octets[41..49].fill(0xee); // t4, which the receiver knows.
+    octets[41..49].fill(0xee); // t4, set by the receiver.
     assert_eq!(Repr::parse(&octets, &dialect).unwrap().message, Message::Response(RESPONSE));
 }
 

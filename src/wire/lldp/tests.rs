@@ -68,7 +68,7 @@ fn each_fault_has_its_own_error() {
         (34, 0x02, WireError::BadOpcode), // another chassis behind the mandatory TLVs
         (34, 0x04, WireError::BadOpcode),
         (34, 0x06, WireError::BadOpcode),
-        (34, 0x0b, WireError::Truncated), // a name of 258 octets
+        (34, 0x0b, WireError::Truncated), // a name of 258 bytes
     ] {
         let mut bad = GOLDEN;
         bad[at] = octet;

@@ -4,7 +4,7 @@ use super::*;
 
 const SCI: [u8; 8] = [2, 0, 0, 0, 0, 5, 0, 1];
 
-/// A protected frame of 14 + 46 octets, encrypted, with its SCI.
+/// A protected frame of 14 + 46 bytes, encrypted, with its SCI.
 fn golden() -> (Vec<u8>, Repr) {
     let mut octets = vec![
         0x01, 0x80, 0xc2, 0x00, 0x00, 0x01, 0x02, 0x00, 0x00, 0x00, 0x00, 0x05, 0x88, 0xe5, 0x2e,
@@ -79,8 +79,8 @@ fn each_fault_has_its_own_error() {
         (14, 0x2a, WireError::Unsupported), // E alone is not for a SecY
         (14, 0x26, WireError::Unsupported), // C alone is of no GCM suite
         (15, 0x01, WireError::BadLength),   // shorter than an EtherType
-        (15, 0x2f, WireError::BadLength),   // one octet too many
-        (15, 0x30, WireError::BadLength),   // 48 octets are not short
+        (15, 0x2f, WireError::BadLength),   // one byte too many
+        (15, 0x30, WireError::BadLength),   // 48 bytes are not short
         (15, 0x40, WireError::BadLength),   // reserved bits
         (15, 0x80, WireError::BadLength),
     ] {

@@ -25,7 +25,7 @@ fn frame(body: Body) -> [u8; 68] {
     out
 }
 
-/// The header of 1588 13.3.1, field by field, and 20 octets behind it.
+/// The header of 1588 13.3.1, field by field, and 20 bytes behind it.
 fn golden(kind: u8, flags: u8, parts: &[&[u8]]) -> Vec<u8> {
     let header: &[&[u8]] = &[
         &[0x01, 0x80, 0xc2, 0, 0, 0x0e],
@@ -62,7 +62,7 @@ fn golden_bytes_of_the_three_messages() {
 #[test]
 fn other_messages_are_named_and_not_emitted() {
     let mut sync = frame(Body::PdelayReq);
-    sync[14] = 0x10; // Sync of IEEE 802.1AS, 44 octets long.
+    sync[14] = 0x10; // Sync of IEEE 802.1AS, 44 bytes long.
     sync[17] = 44;
     let read = Repr::parse(&sync[..58]).unwrap();
     assert_eq!((read.message.body, read.message.major_sdo_id), (Body::Other(0), 1));
@@ -109,7 +109,7 @@ fn the_older_version_and_reserved_octets_are_read_alike() {
     octets[20] |= 0xfd; // All flags but the one that is read.
     octets[21] = 0xff;
     octets[30..34].fill(0xee);
-    octets[46..].fill(0xee); // Control, interval, the origin timestamp, reserved octets.
+    octets[46..].fill(0xee); // Control, interval, the origin timestamp, reserved bytes.
     assert_eq!(Repr::parse(&octets), Repr::parse(&good));
 }
 

@@ -141,7 +141,7 @@ fn each_fault_has_its_own_error() {
     for (at, octet, error) in [
         (0, 0x10, WireError::BadVersion),
         (0, 0x02, WireError::BadOpcode),
-        (0, 0x01, WireError::BadLength), // An MSDU of 14 octets.
+        (0, 0x01, WireError::BadLength), // An MSDU of 14 bytes.
         (9, 15, WireError::Truncated),
         (9, 13, WireError::BadLength),
         (8, 1, WireError::Truncated),
