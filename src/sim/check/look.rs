@@ -54,6 +54,17 @@ pub(super) struct Data {
     pub(super) len: u32,
 }
 
+/// Fields of a data frame that stay while switches add and remove its tag: addresses, DSCP and length.
+pub(super) type Kind = (u64, u64, u8, u32);
+
+impl Data {
+    /// Returns the fields that stay on the way.
+    pub(super) const fn kind(&self) -> Kind {
+        let tag = if self.pcp == NONE { 0 } else { 4 };
+        (self.dst, self.src, self.dscp, self.len - tag)
+    }
+}
+
 impl Ask {
     /// The priorities that are named, and those of them that are to pause.
     pub(super) fn sets(&self) -> (PrioritySet, PrioritySet) {

@@ -42,7 +42,7 @@ use facts::Facts;
 use frames::Frames;
 use idle::Idle;
 use lateness::Lateness;
-use look::Look;
+use look::{Kind, Look};
 use lossless::Lossless;
 use passages::Passages;
 use pauses::Pauses;
@@ -63,6 +63,8 @@ pub struct Checkers {
     ecn: EcnFirst,
     /// Destinations and sources of forged frames that a switch knows no port for.
     floods: Vec<(u64, u64)>,
+    /// Forged frames, each with its priority at the switch that got it.
+    strangers: Vec<(Kind, u8)>,
     totals: Totals,
 }
 
@@ -104,6 +106,7 @@ impl Checkers {
             idle: Idle::new(&facts),
             ecn: EcnFirst::new(&facts),
             floods: vec![],
+            strangers: vec![],
             totals: Totals::default(),
             facts,
         }
@@ -210,8 +213,13 @@ impl Witness for Checkers {
                     self.passages.arrived(facts, at, direction, &data);
                     self.lossless.arrived(|| to.is_lossless(to.maps.priority(&data)));
                     // Copies of what is flooded have no headroom, at any switch that it comes to.
-                    if self.floods.contains(&(data.dst, data.src)) {
-                        let priority = to.maps.priority(&data);
+                    let priority = to.maps.priority(&data);
+                    // Nor does a pause hold back what the switch before takes for another priority.
+                    let kind = data.kind();
+                    let is_other = |(of, was): &(Kind, u8)| *of == kind && *was != priority;
+                    if self.floods.contains(&(data.dst, data.src))
+                        || self.strangers.iter().any(is_other)
+                    {
                         self.lossless.forged(facts, at, direction.reverse(), priority);
                     }
                 }
@@ -238,6 +246,10 @@ impl Witness for Checkers {
             Look::Data(data) if facts.node(to.node).is_switch => {
                 self.passages.arrived(facts, at, direction, &data);
                 self.lossless.forged(facts, at, direction.reverse(), to.maps.priority(&data));
+                let stranger = (data.kind(), to.maps.priority(&data));
+                if !self.strangers.contains(&stranger) {
+                    self.strangers.push(stranger);
+                }
                 if facts.node(to.node).behind(data.dst).is_none() {
                     self.floods.push((data.dst, data.src));
                 }

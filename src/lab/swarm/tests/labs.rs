@@ -132,6 +132,30 @@ fn a_circle_that_stands_still_behind_unknown_frames_is_not_judged_for_that_and_f
 }
 
 #[test]
+fn a_forged_frame_with_another_priority_at_the_next_switch_excuses_that_and_no_small_headroom() {
+    // Its tag says 3 at the first switch; the next gets it without a tag, as a frame of priority 0.
+    let lab = draw(11_162_364_711_254_485_183).unwrap();
+    let trial = run_lab(&lab);
+    assert_eq!(trial.failures, []);
+    let excused: BTreeMap<_, _> = trial.totals.excused.by_cause().collect();
+    assert!(excused[&Cause::ForgedFrame] > 0, "{excused:?}");
+    let trial = run_with(
+        &lab,
+        |plan| {
+            for node in &mut plan.nodes {
+                let NodeKind::Switch(switch) = &mut node.kind else { continue };
+                for group in switch.buffer.groups.iter_mut().flatten() {
+                    let GroupKind::Lossless { headroom, .. } = &mut group.kind else { continue };
+                    *headroom = Cells(1);
+                }
+            }
+        },
+        |_| (),
+    );
+    assert_eq!(trial.failure().map(|failure| failure.check), Some("lossless"));
+}
+
+#[test]
 fn a_forged_frame_may_close_a_circle() {
     let lab = draw(2_927_118_363_208_450_250).unwrap();
     let trial = run_lab(&lab);
