@@ -1,9 +1,8 @@
-//! RoCEv2's invariant CRC (InfiniBand Annex A17.3.3): four bytes behind the payload that cover
-//! the packet from its IP header on, but for the fields that a router or switch changes in passing.
+//! RoCEv2's invariant CRC (InfiniBand Annex A17.3.3): four bytes after the payload that cover the
+//! packet from its IP header on, except for the fields that a router or switch changes in transit.
 //!
-//! It is Ethernet's CRC-32 over eight bytes of ones (where a native packet has its local route
-//! header), then the packet with the changeable fields set to ones, sent least significant byte
-//! first.
+//! It is Ethernet's CRC-32 over eight bytes of ones (the position of a native packet's local route
+//! header), then the packet with the variant fields set to ones, sent least significant byte first.
 
 use super::ip::{Fragment, Protocol};
 use super::{WireError, ipv4, ipv6, roce, udp};
@@ -14,18 +13,18 @@ pub const LEN: usize = 4;
 /// The CRC-32 of the eight leading bytes of ones.
 const SEED: u32 = 0x2144_df1c;
 
-/// The last bytes of a BTH, behind the one of FECN and BECN, which nothing masks.
+/// The last bytes of a BTH, after the one of FECN and BECN, which are not masked.
 const MASK_END: usize = roce::BTH_LEN - 5;
 
-/// The longest headers whose fields are masked: IPv4 with all options, UDP, BTH.
+/// Maximum length of the headers with masked fields: IPv4 with all options, UDP, BTH.
 const MASKED_MAX: usize = ipv4::HEADER_LEN_MAX + udp::HEADER_LEN + roce::BTH_LEN;
 
-/// The ICRC field of a whole RoCEv2 packet, as it goes on the wire. `packet` starts at the IP
-/// header; what its field holds now does not matter.
+/// Calculates the ICRC field of a whole RoCEv2 packet in wire format. `packet` starts at the IP
+/// header; the present contents of the field are ignored.
 ///
 /// # Errors
 /// As the views of the headers, and [`WireError::Truncated`] when the packet is incomplete,
-/// [`WireError::BadLength`] when its lengths leave no room for BTH and ICRC,
+/// [`WireError::BadLength`] if its lengths leave no room for BTH and ICRC,
 /// [`WireError::Unsupported`] for a fragment or anything but UDP directly behind IP, since RoCEv2
 /// has neither fragments nor extension headers. The UDP port is not checked.
 pub fn compute(packet: &[u8]) -> Result<[u8; LEN], WireError> {
@@ -43,7 +42,7 @@ pub fn verify(packet: &[u8]) -> Result<(), WireError> {
     if field == span.crc(packet) { Ok(()) } else { Err(WireError::BadChecksum) }
 }
 
-/// Writes the ICRC of a whole RoCEv2 packet into its last four bytes.
+/// Writes the ICRC of a whole RoCEv2 packet to its last four bytes.
 ///
 /// # Errors
 /// As [`compute`]; the state is then unchanged.
@@ -54,17 +53,17 @@ pub fn seal(packet: &mut [u8]) -> Result<(), WireError> {
     Ok(())
 }
 
-/// The ICRC begun: for packets that are alike up to some byte behind their headers' changeable
-/// fields, and that are to be closed by what follows from there.
+/// A partially calculated ICRC: for packets that are identical up to a position after their variant
+/// header fields, and completed with the rest.
 #[derive(Clone, Copy, Debug)]
 pub struct Begun(u32);
 
 impl Begun {
-    /// Takes the bytes of a whole packet up to `at`, which lies behind the byte of FECN and BECN
-    /// and before the ICRC.
+    /// Starts with the bytes of a whole packet up to `at`, which lies after the byte of FECN and
+    /// BECN and before the ICRC.
     ///
     /// # Errors
-    /// As [`compute`], and [`WireError::OutOfRange`] for an `at` that lies elsewhere.
+    /// As [`compute`], and [`WireError::OutOfRange`] for any other `at`.
     pub fn new(packet: &[u8], at: usize) -> Result<Self, WireError> {
         let span = Span::of(packet)?;
         let masked = span.masked();
@@ -79,7 +78,7 @@ impl Begun {
         Ok(Self(crc.finalize()))
     }
 
-    /// The ICRC field of the packet that goes on with `rest` up to its ICRC.
+    /// Returns the ICRC field of the packet that continues with `rest` up to its ICRC.
     #[must_use]
     #[inline]
     pub fn close(self, rest: &[u8]) -> [u8; LEN] {
@@ -89,17 +88,17 @@ impl Begun {
     }
 }
 
-/// Where the parts of a checked packet are.
+/// Offsets of the parts of a checked packet.
 struct Span {
     v6: bool,
-    /// Where UDP starts.
+    /// Start of UDP.
     l4: usize,
-    /// Where the ICRC starts.
+    /// Start of the ICRC.
     end: usize,
 }
 
 impl Span {
-    /// Checks that `packet` holds IP, UDP, BTH and ICRC as its own lengths say.
+    /// Checks that `packet` contains IP, UDP, BTH and ICRC according to its lengths.
     fn of(packet: &[u8]) -> Result<Self, WireError> {
         let v6 = packet.first().ok_or(WireError::Truncated)? >> 4 == 6;
         let (protocol, l4, ip_end) = if v6 {
@@ -126,18 +125,18 @@ impl Span {
         Ok(Self { v6, l4, end: l4 + udp_len - LEN })
     }
 
-    /// Where the headers with changeable fields end.
+    /// Returns the end of the headers with variant fields.
     const fn masked(&self) -> usize {
         self.l4 + udp::HEADER_LEN + roce::BTH_LEN
     }
 
-    /// The headers with the changeable fields set to ones.
+    /// Returns the headers with the variant fields set to ones.
     fn mask<'a>(&self, packet: &[u8], buffer: &'a mut [u8; MASKED_MAX]) -> &'a [u8] {
         let masked = self.masked();
         let head = &mut buffer[..masked];
         head.copy_from_slice(&packet[..masked]);
         if self.v6 {
-            // Traffic class and flow label; the version stays.
+            // Traffic class and flow label; the version is not masked.
             head[0] |= 0x0f;
             head[1..4].fill(0xff);
             head[7] = 0xff; // Hop limit.
@@ -151,7 +150,7 @@ impl Span {
         head
     }
 
-    /// The CRC of the packet that this span was made of.
+    /// Returns the CRC of the packet of this span.
     fn crc(&self, packet: &[u8]) -> [u8; LEN] {
         let mut buffer = [0; MASKED_MAX];
         let mut crc = crc32fast::Hasher::new_with_initial(SEED);
@@ -174,7 +173,7 @@ mod tests {
     #[test]
     fn the_seed_is_the_crc_of_eight_octets_of_ones() {
         assert_eq!(crc32fast::hash(&[0xff; 8]), SEED);
-        // The register behind the final inversion, as hardware and drivers state it.
+        // The register after the final inversion, as documented for hardware and drivers.
         assert_eq!(!SEED, 0xdebb_20e3);
     }
 
@@ -200,7 +199,7 @@ mod tests {
             repr.emit(&mut packet).unwrap();
             let end = packet.len() - LEN;
             packet[end - 16..end].copy_from_slice(&rest);
-            // From behind the byte of FECN and BECN, which is the fifth of the BTH's twelve.
+            // From after the byte of FECN and BECN, which is the fifth of the BTH's twelve.
             let first = end - 16 - 7;
             match Begun::new(&packet, at) {
                 Ok(begun) => {

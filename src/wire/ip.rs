@@ -1,5 +1,5 @@
-//! What IPv4 and IPv6 have in common for a switch: DSCP, ECN, hop count, addresses, and where the
-//! ports are.
+//! Common fields of IPv4 and IPv6 for a switch: DSCP, ECN, hop count, addresses, and the position
+//! of the ports.
 
 use core::fmt;
 use core::net::IpAddr;
@@ -7,7 +7,7 @@ use core::net::IpAddr;
 use super::{EtherType, WireError, ipv4, ipv6, vlan};
 use ground::units::Dscp;
 
-/// An IP protocol number, which is also IPv6's next header.
+/// IP protocol number, which is also IPv6's next header.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Protocol(pub u8);
 
@@ -34,11 +34,11 @@ impl fmt::Display for Protocol {
     }
 }
 
-/// An explicit congestion notification code point (RFC 3168 section 5), with its two bits.
+/// Explicit congestion notification code point (RFC 3168 section 5), with its two bits.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 #[repr(u8)]
 pub enum Ecn {
-    /// The transport does not understand ECN: congestion is signalled by loss.
+    /// The transport does not support ECN: congestion is signalled by loss.
     #[default]
     NotEct = 0b00,
     /// ECN-capable transport, ECT(1).
@@ -50,7 +50,7 @@ pub enum Ecn {
 }
 
 impl Ecn {
-    /// The code point in the two low bits of a TOS or traffic class byte.
+    /// Returns the code point in the two low bits of a TOS or traffic class octet.
     #[must_use]
     #[inline]
     pub const fn from_octet(octet: u8) -> Self {
@@ -63,7 +63,7 @@ impl Ecn {
     }
 }
 
-/// The DSCP in the six high bits of a TOS or traffic class byte.
+/// Returns the DSCP in the six high bits of a TOS or traffic class octet.
 #[inline]
 pub(super) const fn dscp_of(octet: u8) -> Dscp {
     match Dscp::new(octet >> 2) {
@@ -72,25 +72,25 @@ pub(super) const fn dscp_of(octet: u8) -> Dscp {
     }
 }
 
-/// The TOS or traffic class byte of DSCP and ECN.
+/// Returns the TOS or traffic class octet of DSCP and ECN.
 #[inline]
 pub(super) const fn octet_of(dscp: Dscp, ecn: Ecn) -> u8 {
     dscp.get() << 2 | ecn as u8
 }
 
-/// Which part of a datagram a packet carries.
+/// Part of a datagram in a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Fragment {
-    /// All of it.
+    /// The whole datagram.
     Whole,
-    /// The start of it, with the upper header.
+    /// The start of the datagram, with the upper header.
     First,
     /// A later part, without the upper header.
     Later,
 }
 
 impl Fragment {
-    /// From an offset and the more-fragments flag.
+    /// Returns the part from an offset and the more-fragments flag.
     #[inline]
     pub(super) const fn new(offset: u16, more: bool) -> Self {
         match (offset, more) {
@@ -101,14 +101,14 @@ impl Fragment {
     }
 }
 
-/// What an IP packet carries.
+/// Payload of an IP packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Upper<'a> {
-    /// The upper protocol, behind any extension headers.
+    /// Upper protocol, after any extension headers.
     pub protocol: Protocol,
-    /// Which part of the datagram `payload` is.
+    /// Part of the datagram in `payload`.
     pub fragment: Fragment,
-    /// Its bytes, from its header on in all but later fragments.
+    /// Bytes from the upper header on, except in later fragments.
     pub payload: &'a [u8],
 }
 
@@ -122,7 +122,7 @@ pub enum View<'a> {
 }
 
 impl<'a> View<'a> {
-    /// Takes what follows `ethertype`.
+    /// Parses the payload of `ethertype`.
     ///
     /// # Errors
     /// [`WireError::BadEthertype`] when that is not IP, else as the version's own constructor.
@@ -185,7 +185,8 @@ impl<'a> View<'a> {
         }
     }
 
-    /// Bytes of the whole packet by its length field, which may exceed the bytes present.
+    /// Returns the length of the whole packet by its length field, which may exceed the bytes
+    /// present.
     #[must_use]
     #[inline]
     pub const fn total_len(&self) -> usize {
@@ -195,7 +196,7 @@ impl<'a> View<'a> {
         }
     }
 
-    /// What the packet carries, behind options and extension headers.
+    /// Returns the payload after options and extension headers.
     ///
     /// # Errors
     /// For IPv6 as [`ipv6::View::upper`]; for IPv4 none.
@@ -208,21 +209,21 @@ impl<'a> View<'a> {
     }
 }
 
-/// What came of trying to mark a packet.
+/// Result of an attempt to mark a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum CeMark {
     /// It was ECT and is CE now.
     Marked,
     /// It was CE already.
     AlreadyCe,
-    /// It is Not-ECT and was left alone (RFC 3168 section 5: it is dropped instead, if anything).
+    /// It is Not-ECT and is unchanged (RFC 3168 section 5: such packets can only be dropped).
     NotEct,
-    /// It is no IP packet, and was left alone.
+    /// It is not an IP packet, and is unchanged.
     NotIp,
 }
 
-/// Sets CE on an ECN-capable packet (`packet` follows `ethertype`), keeping an IPv4 checksum as
-/// right as it was.
+/// Sets CE on an ECN-capable packet (`packet` follows `ethertype`) and updates an IPv4 checksum
+/// incrementally.
 #[inline]
 pub fn mark_ce(ethertype: EtherType, packet: &mut [u8]) -> CeMark {
     let mark = match ethertype {
@@ -233,7 +234,7 @@ pub fn mark_ce(ethertype: EtherType, packet: &mut [u8]) -> CeMark {
     mark.unwrap_or(CeMark::NotIp)
 }
 
-/// As [`mark_ce`], on a whole frame with its VLAN tags.
+/// Sets CE as [`mark_ce`] does, in a whole frame with its VLAN tags.
 #[inline]
 pub fn mark_ce_in_frame(frame: &mut [u8]) -> CeMark {
     match vlan::walk(frame) {
@@ -242,19 +243,19 @@ pub fn mark_ce_in_frame(frame: &mut [u8]) -> CeMark {
     }
 }
 
-/// What came of taking one hop off a packet's count.
+/// Result of decrementing a packet's TTL.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Hop {
-    /// It may go on, with this many hops left (1 to 254).
+    /// It may be forwarded, with this TTL left (1 to 254).
     Alive(u8),
-    /// It had one hop or none left, must not be forwarded, and was left alone.
+    /// Its TTL was 1 or 0: it must not be forwarded, and is unchanged.
     Expired,
-    /// It is no IP packet, and was left alone.
+    /// It is not an IP packet, and is unchanged.
     NotIp,
 }
 
-/// Takes one hop off the TTL or hop limit (`packet` follows `ethertype`), keeping an IPv4 checksum
-/// as right as it was.
+/// Decrements the TTL or hop limit (`packet` follows `ethertype`) and updates an IPv4 checksum
+/// incrementally.
 #[inline]
 pub fn decrement_ttl(ethertype: EtherType, packet: &mut [u8]) -> Hop {
     let left = match ethertype {
@@ -269,7 +270,7 @@ pub fn decrement_ttl(ethertype: EtherType, packet: &mut [u8]) -> Hop {
     }
 }
 
-/// The ECN code point after a mark, and what that was; shared by both versions.
+/// Returns the ECN code point after a mark, and the result; shared by both versions.
 #[inline]
 pub(super) const fn after_mark(ecn: Ecn) -> CeMark {
     match ecn {

@@ -1,4 +1,4 @@
-//! The IPv4 header (RFC 791), its checksum, and the changes that a switch makes to it in passing.
+//! The IPv4 header (RFC 791), its checksum, and the changes that a switch makes in transit.
 
 use core::fmt;
 use core::net::Ipv4Addr;
@@ -11,20 +11,20 @@ use ground::units::Dscp;
 /// Bytes of the header without options.
 pub const HEADER_LEN: usize = 20;
 
-/// Bytes of the longest header.
+/// Maximum header length.
 pub const HEADER_LEN_MAX: usize = 60;
 
-/// The largest fragment offset, in units of 8 bytes.
+/// Maximum fragment offset, in units of 8 bytes.
 pub const FRAGMENT_OFFSET_MAX: u16 = 0x1fff;
 
-/// Where the header checksum is.
+/// Offset of the header checksum.
 const CHECKSUM: usize = 10;
 /// The don't-fragment flag in the word of flags and offset.
 const DONT_FRAGMENT: u16 = 0x4000;
 /// The more-fragments flag in the same word.
 const MORE_FRAGMENTS: u16 = 0x2000;
 
-/// An IPv4 packet whose header is whole and whose lengths agree with each other.
+/// An IPv4 packet with a complete header and consistent lengths.
 #[derive(Clone, Copy, Debug)]
 pub struct View<'a> {
     fixed: &'a [u8; HEADER_LEN],
@@ -32,11 +32,11 @@ pub struct View<'a> {
 }
 
 impl<'a> View<'a> {
-    /// Takes a packet from its version field on. The checksum is the caller's choice
-    /// ([`View::checksum_ok`]): a bridge does not look at it, a router must.
+    /// Parses a packet from its version field on. The caller verifies the checksum
+    /// ([`View::checksum_ok`]): a bridge does not, a router must.
     ///
     /// # Errors
-    /// [`WireError::Truncated`] when the header with its options is not all there,
+    /// [`WireError::Truncated`] if the header with its options is incomplete,
     /// [`WireError::BadVersion`] for another version than 4, [`WireError::BadLength`] for a header
     /// below 20 bytes or a total below the header.
     #[inline]
@@ -76,7 +76,8 @@ impl<'a> View<'a> {
         Ecn::from_octet(self.fixed[1])
     }
 
-    /// Bytes of header and payload by the length field, which may exceed the bytes present.
+    /// Returns the length of header and payload by the length field, which may exceed the bytes
+    /// present.
     #[must_use]
     #[inline]
     pub const fn total_len(&self) -> u16 {
@@ -90,35 +91,35 @@ impl<'a> View<'a> {
         be16(self.fixed, 4)
     }
 
-    /// Whether the packet must not be fragmented.
+    /// Returns true if the packet must not be fragmented.
     #[must_use]
     #[inline]
     pub const fn dont_fragment(&self) -> bool {
         be16(self.fixed, 6) & DONT_FRAGMENT != 0
     }
 
-    /// Whether later fragments follow.
+    /// Returns true if later fragments follow.
     #[must_use]
     #[inline]
     pub const fn more_fragments(&self) -> bool {
         be16(self.fixed, 6) & MORE_FRAGMENTS != 0
     }
 
-    /// Where this fragment starts in the datagram, in units of 8 bytes.
+    /// Returns the fragment offset in the datagram, in units of 8 bytes.
     #[must_use]
     #[inline]
     pub const fn fragment_offset(&self) -> u16 {
         be16(self.fixed, 6) & FRAGMENT_OFFSET_MAX
     }
 
-    /// Time to live, in hops.
+    /// Returns the time to live, in hops.
     #[must_use]
     #[inline]
     pub const fn ttl(&self) -> u8 {
         self.fixed[8]
     }
 
-    /// What the packet carries.
+    /// Returns the upper protocol.
     #[must_use]
     #[inline]
     pub const fn protocol(&self) -> Protocol {
@@ -148,14 +149,14 @@ impl<'a> View<'a> {
         Ipv4Addr::new(f[16], f[17], f[18], f[19])
     }
 
-    /// The options, padded to a multiple of 4 bytes; mostly none.
+    /// Returns the options, padded to a multiple of 4 bytes; usually none.
     #[must_use]
     #[inline]
     pub fn options(&self) -> &'a [u8] {
         &self.packet[HEADER_LEN..self.header_len()]
     }
 
-    /// The bytes behind the header that are present, without what pads the frame.
+    /// Returns the bytes after the header, as far as present, without padding of the frame.
     #[must_use]
     #[inline]
     pub fn payload(&self) -> &'a [u8] {
@@ -163,7 +164,7 @@ impl<'a> View<'a> {
         &self.packet[self.header_len()..end]
     }
 
-    /// What the packet carries and which part of it.
+    /// Returns the payload and its part of the datagram.
     #[must_use]
     #[inline]
     pub fn upper(&self) -> Upper<'a> {
@@ -171,7 +172,7 @@ impl<'a> View<'a> {
         Upper { protocol: self.protocol(), fragment, payload: self.payload() }
     }
 
-    /// Whether the header checksum is right.
+    /// Returns true if the header checksum is correct.
     #[must_use]
     #[inline]
     pub fn checksum_ok(&self) -> bool {
@@ -179,13 +180,13 @@ impl<'a> View<'a> {
     }
 }
 
-/// An IPv4 header to be changed in place. Every change keeps a right checksum right and a wrong
-/// one wrong.
+/// An IPv4 header for changes in place. Changes update the checksum incrementally: a correct one
+/// stays correct and a wrong one wrong.
 #[derive(Debug)]
 pub struct ViewMut<'a>(&'a mut [u8; HEADER_LEN]);
 
 impl<'a> ViewMut<'a> {
-    /// Takes a packet from its version field on.
+    /// Parses a packet from its version field on.
     ///
     /// # Errors
     /// As [`View::new`].
@@ -220,8 +221,8 @@ impl<'a> ViewMut<'a> {
         mark
     }
 
-    /// Takes one hop off the TTL and gives what is left; nothing, without a change, if that
-    /// would be 0 (RFC 1812 5.3.1: such a packet is not forwarded).
+    /// Decrements the TTL and returns the result; `None`, without a change, if that would be 0 (RFC
+    /// 1812 5.3.1: such a packet is not forwarded).
     #[inline]
     pub fn decrement_ttl(&mut self) -> Option<u8> {
         let left = self.0[8].checked_sub(1).filter(|left| *left > 0)?;
@@ -229,8 +230,8 @@ impl<'a> ViewMut<'a> {
         Some(left)
     }
 
-    /// Makes an answer's header of a question's: source and destination swapped, which leaves the
-    /// checksum as it is, and `ttl` hops to go.
+    /// Converts the header of a request to that of its answer: swaps source and destination, which
+    /// leaves the checksum unchanged, and sets the TTL to `ttl`.
     pub fn turn_round(&mut self, ttl: u8) {
         let (src, dst) = self.0[12..20].split_at_mut(4);
         src.swap_with_slice(dst);
@@ -247,15 +248,15 @@ pub struct Repr<'a> {
     pub ecn: Ecn,
     /// Identification.
     pub identification: u16,
-    /// Whether the packet must not be fragmented.
+    /// True if the packet must not be fragmented.
     pub dont_fragment: bool,
-    /// Whether later fragments follow.
+    /// True if later fragments follow.
     pub more_fragments: bool,
-    /// Where this fragment starts, in units of 8 bytes. Range 0 to [`FRAGMENT_OFFSET_MAX`].
+    /// Fragment offset, in units of 8 bytes. Range 0 to [`FRAGMENT_OFFSET_MAX`].
     pub fragment_offset: u16,
     /// Time to live, in hops.
     pub ttl: u8,
-    /// What the packet carries.
+    /// Upper protocol.
     pub protocol: Protocol,
     /// Source address.
     pub src: Ipv4Addr,
@@ -263,12 +264,12 @@ pub struct Repr<'a> {
     pub dst: Ipv4Addr,
     /// Options: a multiple of 4 bytes, at most 40.
     pub options: &'a [u8],
-    /// Bytes behind the header. Range 0 to 65535 less the header.
+    /// Length of the payload. Range 0 to 65535 minus the header.
     pub payload_len: u16,
 }
 
 impl<'a> Repr<'a> {
-    /// The header of a packet.
+    /// Parses the header of a packet.
     ///
     /// # Errors
     /// As [`View::new`], and [`WireError::BadChecksum`].
@@ -303,7 +304,7 @@ impl<'a> Repr<'a> {
     /// Writes the header with its checksum at the front of `buf`.
     ///
     /// # Errors
-    /// [`WireError::OutOfRange`] for options that are no header's, a fragment offset above 13 bits
+    /// [`WireError::OutOfRange`] for options of an invalid length, a fragment offset above 13 bits
     /// or a total above 65535; [`WireError::NoRoom`].
     pub fn emit(&self, buf: &mut [u8]) -> Result<(), WireError> {
         let header_len = self.buffer_len();

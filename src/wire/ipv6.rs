@@ -1,4 +1,4 @@
-//! The IPv6 header (RFC 8200) and the way through its extension headers.
+//! The IPv6 header (RFC 8200) and its extension headers.
 
 use core::fmt;
 use core::net::Ipv6Addr;
@@ -10,11 +10,11 @@ use ground::units::Dscp;
 /// Bytes of the fixed header.
 pub const HEADER_LEN: usize = 40;
 
-/// How many extension headers [`View::upper`] passes. RFC 8200 4.1 lists seven occurrences at most;
-/// the bound is a choice that keeps a hostile chain from costing more than an honest one.
+/// Maximum number of extension headers that [`View::upper`] skips. RFC 8200 4.1 lists at most seven
+/// occurrences; the bound is our choice, so that a malicious chain costs no more than a valid one.
 pub const MAX_EXTENSIONS: usize = 8;
 
-/// The largest flow label: 20 bits.
+/// Maximum flow label: 20 bits.
 pub const FLOW_LABEL_MAX: u32 = 0xf_ffff;
 
 /// Next header values of extension headers (IANA's list of IPv6 extension header types).
@@ -29,7 +29,7 @@ mod extension {
     pub const SHIM6: u8 = 140;
 }
 
-/// An IPv6 packet whose fixed header is whole.
+/// An IPv6 packet with a complete fixed header.
 #[derive(Clone, Copy, Debug)]
 pub struct View<'a> {
     fixed: &'a [u8; HEADER_LEN],
@@ -37,7 +37,7 @@ pub struct View<'a> {
 }
 
 impl<'a> View<'a> {
-    /// Takes a packet from its version field on.
+    /// Parses a packet from its version field on.
     ///
     /// # Errors
     /// [`WireError::Truncated`] below 40 bytes, [`WireError::BadVersion`] for another version
@@ -51,7 +51,7 @@ impl<'a> View<'a> {
         Ok(Self { fixed, rest })
     }
 
-    /// The traffic class byte: DSCP and ECN.
+    /// Returns the traffic class octet: DSCP and ECN.
     #[inline]
     const fn class(&self) -> u8 {
         class_of(self.fixed)
@@ -79,21 +79,22 @@ impl<'a> View<'a> {
         u32::from_be_bytes([0, f[1], f[2], f[3]]) & FLOW_LABEL_MAX
     }
 
-    /// Bytes behind the fixed header by the length field, which may exceed the bytes present.
+    /// Returns the bytes after the fixed header by the length field, which may exceed the bytes
+    /// present.
     #[must_use]
     #[inline]
     pub const fn payload_len(&self) -> u16 {
         be16(self.fixed, 4)
     }
 
-    /// What follows the fixed header: an extension or an upper protocol.
+    /// Returns the next header: an extension header or an upper protocol.
     #[must_use]
     #[inline]
     pub const fn next_header(&self) -> Protocol {
         Protocol(self.fixed[6])
     }
 
-    /// How many hops are left.
+    /// Returns the hop limit.
     #[must_use]
     #[inline]
     pub const fn hop_limit(&self) -> u8 {
@@ -114,18 +115,18 @@ impl<'a> View<'a> {
         address_at(self.fixed, 24)
     }
 
-    /// The bytes behind the fixed header that are present, without what pads the frame.
+    /// Returns the bytes after the fixed header, as far as present, without padding of the frame.
     #[must_use]
     #[inline]
     pub fn payload(&self) -> &'a [u8] {
         &self.rest[..self.rest.len().min(usize::from(self.payload_len()))]
     }
 
-    /// What the packet carries behind its extension headers.
+    /// Returns the payload after the extension headers.
     ///
     /// # Errors
-    /// [`WireError::Truncated`] when the bytes end within an extension header,
-    /// [`WireError::Unsupported`] behind [`MAX_EXTENSIONS`] of them.
+    /// [`WireError::Truncated`] if the packet ends within an extension header,
+    /// [`WireError::Unsupported`] after [`MAX_EXTENSIONS`] of them.
     #[inline]
     pub fn upper(&self) -> Result<Upper<'a>, WireError> {
         let mut upper = Upper {
@@ -143,7 +144,7 @@ impl<'a> View<'a> {
     }
 }
 
-/// Whether `next` names an extension header that can be passed. ESP cannot, being encrypted.
+/// Returns true if `next` is an extension header that can be skipped. ESP cannot, being encrypted.
 #[inline]
 const fn is_extension(next: Protocol) -> bool {
     use extension::*;
@@ -153,7 +154,7 @@ const fn is_extension(next: Protocol) -> bool {
     )
 }
 
-/// Passes the extension header that `at` starts with.
+/// Skips the extension header at the start of `at`.
 fn pass_extension<'a>(at: &Upper<'a>) -> Result<Upper<'a>, WireError> {
     let head: &[u8; 8] = at.payload.first_chunk().ok_or(WireError::Truncated)?;
     let mut fragment = at.fragment;
@@ -170,13 +171,13 @@ fn pass_extension<'a>(at: &Upper<'a>) -> Result<Upper<'a>, WireError> {
     Ok(Upper { protocol: Protocol(head[0]), fragment, payload })
 }
 
-/// The traffic class, which straddles the first two bytes.
+/// Returns the traffic class, which spans the first two octets.
 #[inline]
 const fn class_of(fixed: &[u8; HEADER_LEN]) -> u8 {
     fixed[0] << 4 | fixed[1] >> 4
 }
 
-/// The address at `at`.
+/// Returns the address at offset `at`.
 #[inline(always)]
 const fn address_at(f: &[u8; HEADER_LEN], at: usize) -> Ipv6Addr {
     Ipv6Addr::new(
@@ -191,12 +192,12 @@ const fn address_at(f: &[u8; HEADER_LEN], at: usize) -> Ipv6Addr {
     )
 }
 
-/// An IPv6 header to be changed in place.
+/// An IPv6 header for changes in place.
 #[derive(Debug)]
 pub struct ViewMut<'a>(&'a mut [u8; HEADER_LEN]);
 
 impl<'a> ViewMut<'a> {
-    /// Takes a packet from its version field on.
+    /// Parses a packet from its version field on.
     ///
     /// # Errors
     /// As [`View::new`].
@@ -206,7 +207,7 @@ impl<'a> ViewMut<'a> {
         packet.first_chunk_mut().map(Self).ok_or(WireError::Truncated)
     }
 
-    /// Sets the traffic class, leaving version and flow label.
+    /// Sets the traffic class, without changing version and flow label.
     #[inline]
     const fn set_class(&mut self, class: u8) {
         self.0[0] = self.0[0] & 0xf0 | class >> 4;
@@ -230,8 +231,8 @@ impl<'a> ViewMut<'a> {
         mark
     }
 
-    /// Takes one hop off the limit and gives what is left; nothing, without a change, if that
-    /// would be 0 (RFC 8200 section 3: such a packet is not forwarded).
+    /// Decrements the hop limit and returns the result; `None`, without a change, if that would be
+    /// 0 (RFC 8200 section 3: such a packet is not forwarded).
     #[inline]
     pub fn decrement_hop_limit(&mut self) -> Option<u8> {
         let left = self.0[7].checked_sub(1).filter(|left| *left > 0)?;
@@ -239,8 +240,8 @@ impl<'a> ViewMut<'a> {
         Some(left)
     }
 
-    /// Makes an answer's header of a question's: source and destination swapped, and `hop_limit`
-    /// hops to go.
+    /// Converts the header of a request to that of its answer: swaps source and destination and
+    /// sets the hop limit.
     pub fn turn_round(&mut self, hop_limit: u8) {
         let (src, dst) = self.0[8..40].split_at_mut(16);
         src.swap_with_slice(dst);
@@ -257,11 +258,11 @@ pub struct Repr {
     pub ecn: Ecn,
     /// Flow label. Range 0 to [`FLOW_LABEL_MAX`].
     pub flow_label: u32,
-    /// Bytes behind the fixed header.
+    /// Number of bytes after the fixed header.
     pub payload_len: u16,
-    /// What follows the fixed header.
+    /// Next header.
     pub next_header: Protocol,
-    /// Hops left.
+    /// Hop limit.
     pub hop_limit: u8,
     /// Source address.
     pub src: Ipv6Addr,
@@ -270,7 +271,7 @@ pub struct Repr {
 }
 
 impl Repr {
-    /// The fixed header of a packet.
+    /// Parses the fixed header of a packet.
     ///
     /// # Errors
     /// As [`View::new`].

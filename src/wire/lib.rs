@@ -1,20 +1,20 @@
-//! The frame formats: one file each, all in the same order (constants, `View`, `ViewMut` where
-//! the switch rewrites a field in passing, `Repr`, `Display`, tests).
+//! The frame formats: one file each, all in the same order (constants, `View`, `ViewMut` for fields
+//! that the switch rewrites in transit, `Repr`, `Display`, tests).
 //!
 //! The contract:
-//! - Bytes from the wire enter through the checked constructor of a `View` and nowhere else. What
-//!   a constructor accepted, every accessor can read without a check and without a panic.
-//! - A `Repr` is a header as values. `emit` writes exactly `buffer_len()` bytes at the front of
-//!   its buffer; parsing those gives the same `Repr` back. Reserved bits are sent as zero and
-//!   ignored when received.
-//! - Nothing here allocates, reads a clock or keeps state.
-//! - A frame starts at its destination address and has no frame check sequence. It may be cut
-//!   behind its headers (a long frame shows its first 128 bytes only), so a length field that
-//!   points past the bytes at hand is no error: `payload()` gives those that are there, and what
-//!   needs all of them (a UDP checksum, an ICRC) says [`WireError::Truncated`].
+//! - Bytes from the wire enter only through the checked constructor of a `View`. Accessors of an
+//!   accepted value need no further checks and do not panic.
+//! - A `Repr` is a header as values. `emit` writes exactly `buffer_len()` bytes at the front of its
+//!   buffer; parsing those gives the same `Repr`. Reserved bits are sent as zero and ignored when
+//!   received.
+//! - This crate does not allocate, reads no clock and has no state.
+//! - A frame starts at its destination address and has no frame check sequence. It may be truncated
+//!   after its headers (of a long frame only the first 128 bytes may be present), so a length field
+//!   beyond the bytes present is not an error: `payload()` returns those that are present, and
+//!   functions that need all of them (a UDP checksum, an ICRC) return [`WireError::Truncated`].
 //!
-//! The switch reads a frame in this order: [`vlan::walk`], [`ip::View::new`] at the offset that
-//! gave, [`flow::FiveTuple`] where a flow is asked for; and changes it with [`ip::mark_ce`],
+//! The switch parses a frame in this order: [`vlan::walk`], [`ip::View::new`] at the returned
+//! offset, [`flow::FiveTuple`] if the flow is needed; and changes it with [`ip::mark_ce`],
 //! [`ip::decrement_ttl`], [`vlan::insert`], [`vlan::remove`].
 
 #![warn(missing_docs)]
@@ -55,38 +55,38 @@ use core::fmt;
 
 use ground::units::Mac;
 
-/// Why bytes are not what the format says, or values do not fit in it.
+/// Reason why bytes do not match the format, or values do not fit in it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, thiserror::Error)]
 pub enum WireError {
     /// The bytes end before the format does.
     #[error("too short")]
     Truncated,
-    /// The EtherType is another format's.
+    /// The EtherType is that of another format.
     #[error("unexpected EtherType")]
     BadEthertype,
-    /// The version field is another format's.
+    /// The version field is that of another format.
     #[error("unexpected version")]
     BadVersion,
-    /// A length field contradicts itself: shorter than the header that it counts, say.
+    /// A length field is inconsistent, such as shorter than its header.
     #[error("impossible length")]
     BadLength,
     /// A checksum or ICRC is wrong.
     #[error("wrong checksum")]
     BadChecksum,
-    /// The opcode is none that this format knows.
+    /// The opcode is unknown in this format.
     #[error("unknown opcode")]
     BadOpcode,
-    /// The destination address is one that this format is never sent to.
+    /// The destination address is invalid for this format.
     #[error("unexpected destination address")]
     BadAddress,
-    /// The VLAN identifier is 4095, which no frame may carry (802.1Q 9.6).
+    /// The VLAN identifier is 4095, which is not allowed in a frame (802.1Q 9.6).
     #[error("reserved VLAN identifier 4095")]
     ReservedVid,
-    /// A field says that the format is a variant that is not spoken here (ARP for another network
-    /// than IPv4 over Ethernet).
+    /// A variant of the format that is not supported (ARP for another network than IPv4 over
+    /// Ethernet).
     #[error("unsupported variant")]
     Unsupported,
-    /// A congestion message that is about a congestion message. Answering those could go on for ever.
+    /// A congestion message about a congestion message. Answering those could cause a loop.
     #[error("about a message of its own kind")]
     AboutItself,
     /// The buffer to emit into is shorter than `buffer_len()`.
@@ -129,7 +129,7 @@ impl EtherType {
     /// The tag that names a flow to its reaction point (802.1Q 33.1, by 802.1Qau).
     pub const CN_TAG: Self = Self(0x22e9);
 
-    /// Whether this is a length and not a type (802.3 3.2.6): below 1536.
+    /// Returns true for a length instead of a type (802.3 3.2.6): below 1536.
     #[must_use]
     #[inline]
     pub const fn is_length(self) -> bool {
@@ -162,7 +162,7 @@ pub mod group {
     /// Nearest bridge: LLDP's usual destination.
     pub const NEAREST_BRIDGE: Mac = Mac([0x01, 0x80, 0xc2, 0, 0, 0x0e]);
 
-    /// Whether `mac` is one of the sixteen 01-80-C2-00-00-0x, which stay on their link.
+    /// Returns true if `mac` is one of the sixteen 01-80-C2-00-00-0x, which are not forwarded.
     #[must_use]
     #[inline]
     pub const fn is_reserved(mac: Mac) -> bool {
@@ -170,13 +170,14 @@ pub mod group {
     }
 }
 
-/// The big-endian number at `at`, which is a constant at every call and so costs no check.
+/// Returns the big-endian number at `at`, a constant in every call, so that no bounds check is
+/// needed.
 #[inline(always)]
 const fn be16<const N: usize>(octets: &[u8; N], at: usize) -> u16 {
     u16::from_be_bytes([octets[at], octets[at + 1]])
 }
 
-/// The MAC address at `at`.
+/// Returns the MAC address at `at`.
 #[inline(always)]
 const fn mac_at<const N: usize>(octets: &[u8; N], at: usize) -> Mac {
     Mac([
@@ -189,7 +190,7 @@ const fn mac_at<const N: usize>(octets: &[u8; N], at: usize) -> Mac {
     ])
 }
 
-/// The first `N` bytes of `buf` to write into.
+/// Returns the first `N` bytes of `buf` for writing.
 #[inline]
 fn room<const N: usize>(buf: &mut [u8]) -> Result<&mut [u8; N], WireError> {
     buf.first_chunk_mut().ok_or(WireError::NoRoom)

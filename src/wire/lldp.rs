@@ -1,64 +1,65 @@
-//! LLDP frames (802.1AB-2016 clause 8): a chain of TLVs, of which three are mandatory and come first.
+//! LLDP frames (802.1AB-2016 clause 8): a sequence of TLVs, of which three are mandatory and come
+//! first.
 //!
-//! [`View`] walks the whole chain once, so that what it hands out afterwards needs no check.
-//! [`Writer`] puts a frame together. What organizations define is in [`super::dcbx`].
+//! [`View`] validates the whole sequence once, so that its accessors need no checks. [`Writer`]
+//! builds a frame. TLVs of organizations are in [`super::dcbx`].
 
 use core::fmt;
 
 use super::{EtherType, WireError, ethernet, group};
 use ground::units::Mac;
 
-/// The longest string of bytes that a TLV can hold: its length has nine bits (8.4.2).
+/// Maximum length of a TLV's string: its length field has nine bits (8.4.2).
 pub const VALUE_MAX: usize = 511;
-/// The longest identifier of a chassis or a port, and the longest name or description.
+/// Maximum length of the identifier of a chassis or a port, and of a name or description.
 pub const TEXT_MAX: usize = 255;
 
-/// The type of a TLV, 0 to 127 (802.1AB-2016 Table 8-1).
+/// Type of a TLV, 0 to 127 (802.1AB-2016 Table 8-1).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TlvType(pub u8);
 
 impl TlvType {
-    /// The end of the LLDPDU.
+    /// End of the LLDPDU.
     pub const END: Self = Self(0);
-    /// The chassis; the first TLV.
+    /// Chassis ID; the first TLV.
     pub const CHASSIS: Self = Self(1);
-    /// The port; the second.
+    /// Port ID; the second.
     pub const PORT: Self = Self(2);
-    /// The time to live in seconds; the third.
+    /// Time to live in seconds; the third.
     pub const TTL: Self = Self(3);
-    /// A port's description.
+    /// Port description.
     pub const PORT_DESCRIPTION: Self = Self(4);
-    /// The system's name.
+    /// System name.
     pub const SYSTEM_NAME: Self = Self(5);
-    /// The system's description.
+    /// System description.
     pub const SYSTEM_DESCRIPTION: Self = Self(6);
-    /// What the system can do, and what of it is in use.
+    /// System capabilities, supported and enabled.
     pub const CAPABILITIES: Self = Self(7);
-    /// An address by which the system is managed.
+    /// Management address of the system.
     pub const MANAGEMENT: Self = Self(8);
-    /// A TLV of an organization, which its first four bytes name.
+    /// TLV of an organization, identified by its first four octets.
     pub const ORGANIZATIONAL: Self = Self(127);
 
-    /// Whether 802.1AB defines it. Those from 9 to 126 are reserved.
+    /// Returns true if 802.1AB defines it. Those from 9 to 126 are reserved.
     #[must_use]
     pub const fn is_known(self) -> bool {
         self.0 <= Self::MANAGEMENT.0 || self.0 == Self::ORGANIZATIONAL.0
     }
 }
 
-/// Subtypes of a chassis' identifier (Table 8-2) that are written here.
+/// Subtype of a chassis ID by MAC address (Table 8-2).
 pub const CHASSIS_MAC: u8 = 4;
-/// Subtype of a port's identifier by MAC address (Table 8-3).
+/// Subtype of a port ID by MAC address (Table 8-3).
 pub const PORT_MAC: u8 = 3;
-/// Subtype of a port's identifier by interface name (Table 8-3).
+/// Subtype of a port ID by interface name (Table 8-3).
 pub const PORT_INTERFACE_NAME: u8 = 5;
 
 /// The capabilities of a system (8.5.8, Table 8-4), one bit each.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Capabilities {
-    /// What it can be.
+    /// Supported capabilities.
     pub supported: u16,
-    /// What of that it is.
+    /// Enabled capabilities.
     pub enabled: u16,
 }
 
@@ -67,10 +68,10 @@ impl Capabilities {
     pub const BRIDGE: u16 = 1 << 2;
     /// A router.
     pub const ROUTER: u16 = 1 << 4;
-    /// An end station and nothing else.
+    /// End station only.
     pub const STATION: u16 = 1 << 7;
 
-    /// Reads the string of a capabilities TLV.
+    /// Parses the string of a capabilities TLV.
     ///
     /// # Errors
     /// [`WireError::Truncated`] below 4 bytes.
@@ -80,7 +81,7 @@ impl Capabilities {
         Ok(Self { supported, enabled })
     }
 
-    /// The string of a capabilities TLV.
+    /// Returns the string of a capabilities TLV.
     #[must_use]
     pub const fn octets(self) -> [u8; 4] {
         let ([a, b], [c, d]) = (self.supported.to_be_bytes(), self.enabled.to_be_bytes());
@@ -88,7 +89,7 @@ impl Capabilities {
     }
 }
 
-/// The identifier of a chassis or a port: what kind it is, and 1 to 255 bytes.
+/// Identifier of a chassis or a port: its subtype, and 1 to 255 bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Id<'a> {
     /// Table 8-2 for a chassis, Table 8-3 for a port.
@@ -111,25 +112,25 @@ impl<'a> Id<'a> {
 /// One TLV: its type and its string of 0 to 511 bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Tlv<'a> {
-    /// Its type.
+    /// Type of the TLV.
     pub kind: TlvType,
-    /// Its string.
+    /// String of the TLV.
     pub value: &'a [u8],
 }
 
-/// What a TLV of an organization holds (8.6).
+/// Contents of a TLV of an organization (8.6).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Organizational<'a> {
-    /// The organization.
+    /// OUI of the organization.
     pub oui: [u8; 3],
-    /// Which of its TLVs.
+    /// Subtype under the OUI.
     pub subtype: u8,
-    /// What follows.
+    /// String after the subtype.
     pub value: &'a [u8],
 }
 
 impl<'a> Tlv<'a> {
-    /// What the TLV says if it is an organization's and long enough to name it.
+    /// Returns the contents of an organization's TLV that is long enough to be identified.
     #[must_use]
     pub fn organizational(&self) -> Option<Organizational<'a>> {
         let (&[a, b, c, subtype], value) = self.value.split_first_chunk()?;
@@ -138,7 +139,7 @@ impl<'a> Tlv<'a> {
     }
 }
 
-/// The first TLV in `octets` and what follows it.
+/// Splits off the first TLV in `octets`.
 fn split(octets: &[u8]) -> Result<(Tlv<'_>, &[u8]), WireError> {
     let (&[a, b], rest) = octets.split_first_chunk().ok_or(WireError::Truncated)?;
     let len = usize::from(a & 1) << 8 | usize::from(b);
@@ -146,7 +147,7 @@ fn split(octets: &[u8]) -> Result<(Tlv<'_>, &[u8]), WireError> {
     Ok((Tlv { kind: TlvType(a >> 1), value }, rest))
 }
 
-/// The TLVs behind the mandatory ones, up to the end of the LLDPDU.
+/// Iterator over the TLVs after the mandatory ones, up to the end of the LLDPDU.
 #[derive(Clone, Copy, Debug)]
 pub struct Tlvs<'a>(&'a [u8]);
 
@@ -160,7 +161,7 @@ impl<'a> Iterator for Tlvs<'a> {
     }
 }
 
-/// An LLDP frame, from its destination address on, all of it.
+/// A complete LLDP frame, from its destination address on.
 #[derive(Clone, Copy, Debug)]
 pub struct View<'a> {
     header: ethernet::View<'a>,
@@ -171,15 +172,15 @@ pub struct View<'a> {
 }
 
 impl<'a> View<'a> {
-    /// Takes a frame from its destination address on. The end TLV may be missing where the frame
-    /// ends; what follows it is padding.
+    /// Parses a frame from its destination address on. The end TLV may be missing at the end of the
+    /// frame; bytes after it are padding.
     ///
     /// # Errors
-    /// [`WireError::Truncated`] where a TLV is longer than what is left of the frame,
+    /// [`WireError::Truncated`] if a TLV exceeds the rest of the frame,
     /// [`WireError::BadEthertype`], [`WireError::BadOpcode`] where the first three TLVs are not
-    /// chassis, port and time to live, or one of those comes twice (9.2.7.7.1),
-    /// [`WireError::BadLength`] for an identifier without bytes or with more than 255, for a time
-    /// to live below 2 bytes.
+    /// chassis, port and time to live, or if one of those is repeated (9.2.7.7.1),
+    /// [`WireError::BadLength`] for an identifier of no bytes or with more than 255, for a time to
+    /// live below 2 bytes.
     pub fn new(frame: &'a [u8]) -> Result<Self, WireError> {
         let header = ethernet::View::new(frame)?;
         if header.ethertype() != EtherType::LLDP {
@@ -195,50 +196,50 @@ impl<'a> View<'a> {
         Ok(Self { header, chassis, port, ttl, optional: Tlvs(rest) })
     }
 
-    /// The destination address: which bridges it reaches.
+    /// Returns the destination address, which determines the bridges that it reaches.
     #[must_use]
     pub const fn dst(&self) -> Mac {
         self.header.dst()
     }
 
-    /// The address of the port that sent it.
+    /// Returns the address of the sending port.
     #[must_use]
     pub const fn src(&self) -> Mac {
         self.header.src()
     }
 
-    /// The sender's chassis.
+    /// Returns the sender's chassis ID.
     #[must_use]
     pub const fn chassis(&self) -> Id<'a> {
         self.chassis
     }
 
-    /// The sender's port.
+    /// Returns the sender's port ID.
     #[must_use]
     pub const fn port(&self) -> Id<'a> {
         self.port
     }
 
-    /// For how many seconds what it says is true; 0 takes back what was said before.
+    /// Returns the lifetime of the information in seconds; 0 revokes earlier information.
     #[must_use]
     pub const fn ttl(&self) -> u16 {
         self.ttl
     }
 
-    /// The TLVs behind the mandatory ones.
+    /// Returns the TLVs after the mandatory ones.
     #[must_use]
     pub const fn optional(&self) -> Tlvs<'a> {
         self.optional
     }
 }
 
-/// The string of the first TLV, which has to be a `kind`.
+/// Returns the string of the first TLV, which has to be a `kind`, and the bytes after it.
 fn mandatory(octets: &[u8], kind: TlvType) -> Result<(&[u8], &[u8]), WireError> {
     let (tlv, rest) = split(octets)?;
     if tlv.kind == kind { Ok((tlv.value, rest)) } else { Err(WireError::BadOpcode) }
 }
 
-/// Whether the TLVs in `octets` end where the frame does, or before it by an end TLV.
+/// Checks that the TLVs in `octets` end with the frame, or before it by an end TLV.
 fn check_chain(mut octets: &[u8]) -> Result<(), WireError> {
     while !octets.is_empty() {
         let (tlv, rest) = split(octets)?;
@@ -251,23 +252,23 @@ fn check_chain(mut octets: &[u8]) -> Result<(), WireError> {
     Ok(())
 }
 
-/// What every LLDPDU begins with.
+/// Mandatory part of an LLDPDU.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Repr<'a> {
-    /// The destination address.
+    /// Destination address.
     pub dst: Mac,
-    /// The address of the sending port.
+    /// Address of the sending port.
     pub src: Mac,
-    /// The sender's chassis.
+    /// Chassis ID.
     pub chassis: Id<'a>,
-    /// The sender's port.
+    /// Port ID.
     pub port: Id<'a>,
-    /// For how many seconds what follows is true.
+    /// Time to live in seconds.
     pub ttl: u16,
 }
 
 impl<'a> Repr<'a> {
-    /// Reads the beginning of a frame whose chain of TLVs is whole.
+    /// Parses the mandatory part of a frame with a valid sequence of TLVs.
     ///
     /// # Errors
     /// As [`View::new`].
@@ -276,7 +277,7 @@ impl<'a> Repr<'a> {
         Ok(Self { dst: v.dst(), src: v.src(), chassis: v.chassis, port: v.port, ttl: v.ttl })
     }
 
-    /// Bytes of a frame that says no more than this.
+    /// Returns the length of a frame with the mandatory part only.
     #[must_use]
     pub const fn buffer_len(&self) -> usize {
         let ids = self.chassis.octets.len() + self.port.octets.len();
@@ -284,7 +285,7 @@ impl<'a> Repr<'a> {
         if len > ethernet::MIN_FRAME { len } else { ethernet::MIN_FRAME }
     }
 
-    /// Writes a whole frame that says no more than this.
+    /// Writes a whole frame with the mandatory part only.
     ///
     /// # Errors
     /// As [`Writer::new`] and [`Writer::finish`].
@@ -301,11 +302,11 @@ impl fmt::Display for Repr<'_> {
 }
 
 impl fmt::Display for Id<'_> {
-    /// An address as an address, anything else as text with what cannot be printed escaped.
+    /// Writes an address as such, other identifiers as text with unprintable bytes escaped.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.octets.first_chunk() {
-            // MAC addresses have the subtypes 4 of a chassis and 3 of a port; where another
-            // identifier of those numbers has six bytes, reading it so is readable too.
+            // MAC addresses have the subtypes 4 of a chassis and 3 of a port; another identifier of
+            // those numbers with six octets is readable in this form too.
             Some(&mac)
                 if self.octets.len() == 6 && matches!(self.subtype, PORT_MAC | CHASSIS_MAC) =>
             {
@@ -316,7 +317,7 @@ impl fmt::Display for Id<'_> {
     }
 }
 
-/// A frame that is being put together.
+/// A frame under construction.
 #[derive(Debug)]
 pub struct Writer<'b> {
     buf: &'b mut [u8],
@@ -324,7 +325,7 @@ pub struct Writer<'b> {
 }
 
 impl<'b> Writer<'b> {
-    /// Begins a frame at the front of `buf`.
+    /// Starts a frame at the front of `buf`.
     ///
     /// # Errors
     /// [`WireError::NoRoom`], [`WireError::OutOfRange`] for an identifier without bytes or with
@@ -354,7 +355,7 @@ impl<'b> Writer<'b> {
     /// Adds a TLV of an organization.
     ///
     /// # Errors
-    /// As [`Writer::tlv`], with four bytes of the string taken by the organization's name.
+    /// As [`Writer::tlv`], with four bytes of the string used by OUI and subtype.
     pub fn organizational(
         &mut self,
         oui: [u8; 3],
@@ -382,7 +383,7 @@ impl<'b> Writer<'b> {
         Ok(())
     }
 
-    /// Ends the frame, padded to 60 bytes, and says how long it is.
+    /// Ends the frame, padded to 60 bytes, and returns its length.
     ///
     /// # Errors
     /// [`WireError::NoRoom`].
@@ -397,7 +398,7 @@ impl<'b> Writer<'b> {
     }
 }
 
-/// Where LLDPDUs of the nearest bridge are sent (7.1, Table 7-1).
+/// Destination of LLDPDUs to the nearest bridge (7.1, Table 7-1).
 pub const DESTINATION: Mac = group::NEAREST_BRIDGE;
 
 #[cfg(test)]

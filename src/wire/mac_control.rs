@@ -1,7 +1,7 @@
-//! MAC Control frames (802.3 clause 31): what PAUSE and PFC have in common, and which is which.
+//! MAC Control frames (802.3 clause 31): the common part of PAUSE and PFC, and their distinction.
 //!
-//! They are never tagged, never forwarded, and exactly as long as the shortest frame. A longer one
-//! is accepted, since software senders pad to 64 bytes where there is no FCS to count.
+//! They are never tagged, never forwarded, and exactly as long as the minimum frame. A longer one
+//! is accepted, since software senders pad to 64 bytes without an FCS.
 
 use core::fmt;
 
@@ -11,10 +11,10 @@ use ground::units::Mac;
 /// Bytes of a MAC Control frame without FCS (802.3 31.4.1: minFrameSize).
 pub const FRAME_LEN: usize = ethernet::MIN_FRAME;
 
-/// Where the opcode's parameters start.
+/// Offset of the opcode's parameters.
 pub(super) const PARAMETERS: usize = 16;
 
-/// The opcodes spoken here (802.3 Table 31A-1).
+/// Supported opcodes (802.3 Table 31A-1).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[repr(u16)]
 pub enum Opcode {
@@ -32,7 +32,7 @@ pub struct View<'a> {
 }
 
 impl<'a> View<'a> {
-    /// Takes a frame from its destination address on.
+    /// Parses a frame from its destination address on.
     ///
     /// # Errors
     /// In this order: [`WireError::Truncated`] below 60 bytes (a runt, which no MAC delivers),
@@ -66,14 +66,14 @@ impl<'a> View<'a> {
         mac_at(self.frame, 6)
     }
 
-    /// What the frame asks for.
+    /// Returns the opcode.
     #[must_use]
     #[inline]
     pub const fn opcode(&self) -> Opcode {
         self.opcode
     }
 
-    /// All 60 bytes, for the two formats that read their parameters in them.
+    /// Returns all 60 bytes, for the parameters of the two formats.
     #[inline]
     pub(super) const fn octets(&self) -> &'a [u8; FRAME_LEN] {
         self.frame
@@ -90,7 +90,7 @@ pub enum Repr {
 }
 
 impl Repr {
-    /// Reads a MAC Control frame that the port with address `port` received.
+    /// Parses a MAC Control frame that the port with address `port` received.
     ///
     /// # Errors
     /// As [`View::new`], then [`WireError::BadAddress`] for a destination that is neither the
@@ -132,7 +132,7 @@ impl fmt::Display for Repr {
     }
 }
 
-/// A frame with header and zeroed parameters and padding.
+/// Returns a frame with header and zeroed parameters and padding.
 #[inline]
 pub(super) fn blank(dst: Mac, src: Mac, opcode: Opcode) -> [u8; FRAME_LEN] {
     let mut frame = [0; FRAME_LEN];

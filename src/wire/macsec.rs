@@ -1,15 +1,15 @@
 //! MACsec frames (802.1AE-2018 clause 9): addresses, SecTAG, secure data, integrity check value.
 //!
-//! Unlike the other formats this one needs the whole frame: where the check value is follows from
-//! where the frame ends. Whether a frame is what its sender sent is the SecY's business; here it is
-//! only well formed (9.12), for the GCM suites, which change either all that they encrypt or nothing.
+//! Unlike the other formats this one needs the whole frame: the position of the ICV depends on the
+//! end of the frame. Only the form is validated here (9.12), for the GCM suites, which change
+//! either all that they encrypt or nothing; the SecY verifies authenticity.
 
 use core::fmt;
 
 use super::ethernet::MIN_FRAME;
 use super::{EtherType, WireError, be16, room};
 
-/// Where the SecTAG starts: behind the two addresses.
+/// Offset of the SecTAG: after the two addresses.
 pub const TAG_OFFSET: usize = 12;
 
 /// Bytes of a SecTAG without an SCI.
@@ -21,25 +21,25 @@ pub const SCI_LEN: usize = 8;
 /// Bytes of the integrity check value of every GCM suite (14.5).
 pub const ICV_LEN: usize = 16;
 
-/// Secure data of fewer bytes says its length (9.7).
+/// Secure data of fewer bytes has its length in the SL field (9.7).
 pub const SHORT: usize = 48;
 
-/// Version, which is 0.
+/// Version bit, which is 0.
 const V: u8 = 0x80;
 /// End station: the SCI follows from the source address.
 const ES: u8 = 0x40;
-/// An SCI is there.
+/// Explicit SCI.
 const SC: u8 = 0x20;
-/// Single copy broadcast, EPON's.
+/// Single copy broadcast of EPON.
 const SCB: u8 = 0x10;
 /// Encryption.
 const E: u8 = 0x08;
 /// Changed text.
 const C: u8 = 0x04;
-/// The association's number.
+/// Association number.
 const AN: u8 = 0x03;
 
-/// A frame whose EtherType, SecTAG and length fit together.
+/// A frame whose EtherType, SecTAG and length are consistent.
 #[derive(Clone, Copy, Debug)]
 pub struct View<'a> {
     frame: &'a [u8],
@@ -48,16 +48,16 @@ pub struct View<'a> {
 }
 
 impl<'a> View<'a> {
-    /// Takes a whole frame from its destination address on, without FCS. Padding is accepted where a
-    /// MAC has to add it, up to 60 bytes, behind a check value that the short length points at.
+    /// Parses a whole frame from its destination address on, without FCS. Padding that a MAC has to
+    /// add, up to 60 bytes, is accepted after an ICV whose position is given by the short length.
     ///
     /// # Errors
     /// In this order: [`WireError::Truncated`] below 20 bytes, [`WireError::BadEthertype`],
-    /// [`WireError::BadVersion`] for a set V bit, [`WireError::Unsupported`] for an SCI beside ES or
-    /// SCB (9.12 d) and for E and C that differ (9.5: not of a GCM suite, or not for a SecY at all),
+    /// [`WireError::BadVersion`] for a set V bit, [`WireError::Unsupported`] for an SCI beside ES
+    /// or SCB (9.12 d) and for different E and C (9.5: not of a GCM suite, or not for a SecY),
     /// [`WireError::BadLength`] for a short length above 47 or with its reserved bits set, for one
-    /// that is not the frame's, and for less secure data than an EtherType or, without a short length,
-    /// than 48 bytes.
+    /// that contradicts the frame's, and for less secure data than an EtherType or, without a short
+    /// length, than 48 bytes.
     #[inline]
     pub fn new(frame: &'a [u8]) -> Result<Self, WireError> {
         let behind = frame.get(TAG_OFFSET..).ok_or(WireError::Truncated)?;
@@ -91,28 +91,28 @@ impl<'a> View<'a> {
         front(self.tag[2])
     }
 
-    /// Bytes of secure data, the original EtherType among them. At least 2.
+    /// Returns the bytes of secure data, including the original EtherType. At least 2.
     #[must_use]
     #[inline]
     pub const fn secure_len(&self) -> usize {
         self.secure_len
     }
 
-    /// Bytes behind the secure data: the check value and what padding there is.
+    /// Returns the bytes after the secure data: the ICV and any padding.
     #[must_use]
     #[inline]
     pub const fn back(&self) -> usize {
         self.frame.len() - TAG_OFFSET - self.front() - self.secure_len
     }
 
-    /// Whether the secure data is encrypted, wholly or behind an offset.
+    /// Returns true if the secure data is encrypted, completely or after an offset.
     #[must_use]
     #[inline]
     pub const fn encrypted(&self) -> bool {
         self.tag[2] & E != 0
     }
 
-    /// The secure data's first two bytes: the original EtherType, as long as it is readable.
+    /// Returns the first two octets of the secure data: the original EtherType, if it is readable.
     #[must_use]
     #[inline]
     pub fn inner(&self) -> EtherType {
@@ -120,21 +120,21 @@ impl<'a> View<'a> {
         EtherType(u16::from_be_bytes([self.frame[at], self.frame[at + 1]]))
     }
 
-    /// The packet number's 32 bits.
+    /// Returns the packet number's 32 bits.
     #[must_use]
     #[inline]
     pub const fn pn(&self) -> u32 {
         u32::from_be_bytes([self.tag[4], self.tag[5], self.tag[6], self.tag[7]])
     }
 
-    /// The association's number.
+    /// Returns the association number.
     #[must_use]
     #[inline]
     pub const fn an(&self) -> u8 {
         self.tag[2] & AN
     }
 
-    /// Whose frame this is, as far as it says.
+    /// Returns the identification of the channel in the frame.
     #[must_use]
     #[inline]
     pub fn channel(&self) -> Channel {
@@ -157,36 +157,36 @@ const fn front(tci: u8) -> usize {
     if tci & SC != 0 { TAG_LEN + SCI_LEN } else { TAG_LEN }
 }
 
-/// How a frame names the channel it is of (9.5).
+/// Identification of the channel in a frame (9.5).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Channel {
-    /// Not at all: that of the only peer.
+    /// None: the channel of the only peer.
     Implied,
-    /// By its SCI.
+    /// Explicit SCI.
     Sci([u8; SCI_LEN]),
-    /// By its source address, port 00-01 (ES).
+    /// Source address, port 00-01 (ES).
     EndStation,
-    /// By its source address, port 00-00 (SCB).
+    /// Source address, port 00-00 (SCB).
     SingleCopy,
 }
 
 /// A SecTAG.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Repr {
-    /// Whose frame this is.
+    /// Identification of the channel.
     pub channel: Channel,
-    /// Whether the secure data is encrypted.
+    /// True if the secure data is encrypted.
     pub encrypted: bool,
-    /// The association's number. Range 0 to 3.
+    /// Association number. Range 0 to 3.
     pub an: u8,
-    /// Bytes of secure data where there are fewer than 48, else 0 (9.7). Range 0 and 2 to 47.
+    /// Bytes of secure data if there are fewer than 48, else 0 (9.7). Range 0 and 2 to 47.
     pub short_len: u8,
-    /// The packet number, or its lower half. 0 in frames of XPN suites alone.
+    /// Packet number, or its lower half. 0 only in frames of XPN suites.
     pub pn: u32,
 }
 
 impl Repr {
-    /// Reads the SecTAG of a whole frame.
+    /// Parses the SecTAG of a whole frame.
     ///
     /// # Errors
     /// As [`View::new`].
@@ -216,7 +216,7 @@ impl Repr {
     ///
     /// # Errors
     /// [`WireError::NoRoom`] below [`Repr::buffer_len`] bytes, [`WireError::OutOfRange`] for an
-    /// association above 3 or a short length that is none.
+    /// association above 3 or an invalid short length.
     #[inline]
     pub fn emit(&self, buf: &mut [u8]) -> Result<(), WireError> {
         if self.an > AN || usize::from(self.short_len) >= SHORT || self.short_len == 1 {

@@ -1,20 +1,20 @@
-//! The start of a frame's payload as congestion messages (CNM, CIM, SFCM) give it back, and the flow
-//! that can be read in it.
+//! The start of a frame's payload as returned by congestion messages (CNM, CIM, SFCM), and the flow
+//! in it.
 //!
-//! An MSDU is what follows a frame's addresses and outermost tag, and so begins with the EtherType
-//! (802.1AC, which counts the type among the service data). The pages at hand do not repeat that, so
-//! it is this project's reading. 48 bytes of it, which CIMs have at least, then reach up to the
-//! ports of a UDP datagram over IPv6.
+//! An MSDU is the part of a frame after its addresses and outermost tag, and so begins with the
+//! EtherType (802.1AC, which counts the type as service data). The available pages do not repeat
+//! that, so it is our interpretation. The minimum of 48 bytes in a CIM then includes the ports of a
+//! UDP datagram over IPv6.
 
 use super::flow::FiveTuple;
 use super::{EtherType, WireError, ethernet, ip, vlan};
 
-/// Bytes of the addresses, which are no part of it.
+/// Length of the addresses, which are not part of it.
 const ADDRESSES: usize = 12;
-/// Bytes of the EtherType.
+/// Length of the EtherType.
 const TYPE_LEN: usize = 2;
 
-/// The outermost tag and the MSDU of a whole frame, as far as present.
+/// Returns the outermost tag and the MSDU of a whole frame, as far as present.
 ///
 /// # Errors
 /// As [`vlan::walk`].
@@ -25,8 +25,8 @@ pub fn of_frame(frame: &[u8]) -> Result<(Option<vlan::Repr>, &[u8]), WireError> 
     Ok((walk.outer, &frame[start..]))
 }
 
-/// The first `MAX` bytes of an MSDU at most, and zeros behind one of less than `MIN`, as on the
-/// wire the shortest frames have them. `buf` holds what needed padding.
+/// Returns the first `MAX` bytes of an MSDU at most, zero-padded to at least `MIN` bytes, as frames
+/// of minimum size are on the wire. `buf` is used if padding is needed.
 #[inline]
 #[must_use]
 pub fn bounded<'a, const MIN: usize>(
@@ -42,7 +42,7 @@ pub fn bounded<'a, const MIN: usize>(
     &msdu[..msdu.len().min(max.max(MIN))]
 }
 
-/// The EtherType behind inner tags and what follows it; `None` if the MSDU ends before.
+/// Returns the EtherType after inner tags and its payload; `None` if the MSDU ends before it.
 #[inline]
 #[must_use]
 pub fn network(msdu: &[u8]) -> Option<(EtherType, &[u8])> {
@@ -55,7 +55,7 @@ pub fn network(msdu: &[u8]) -> Option<(EtherType, &[u8])> {
     Some((EtherType(u16::from_be_bytes(*ethertype)), packet))
 }
 
-/// The flow of the IP packet in an MSDU, or `None` if there is none.
+/// Returns the flow of the IP packet in an MSDU, or `None` without one.
 #[inline]
 #[must_use]
 pub fn flow(msdu: &[u8]) -> Option<FiveTuple> {
@@ -63,7 +63,7 @@ pub fn flow(msdu: &[u8]) -> Option<FiveTuple> {
     Some(FiveTuple::of(&ip::View::new(ethertype, packet).ok()?))
 }
 
-// A frame's MSDU starts where its header's last field does.
+// A frame's MSDU starts at the last field of its header.
 const _: () = assert!(ADDRESSES + TYPE_LEN == ethernet::HEADER_LEN);
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
-//! Neighbour solicitations and advertisements of IPv6 (RFC 4861 4.3 and 4.4): how a station asks
-//! for the Ethernet address of a neighbour, and answers for its own.
+//! Neighbour solicitations and advertisements of IPv6 (RFC 4861 4.3 and 4.4): resolution of
+//! Ethernet addresses.
 //!
-//! Of the options the link-layer address alone is read and written; others are passed over. They are
-//! judged whole or not at all, so the message has to be complete.
+//! Only the link-layer address option is read and written; others are ignored. All options are
+//! validated, so the message has to be complete.
 
 use core::fmt;
 use core::net::{IpAddr, Ipv6Addr};
@@ -15,35 +15,35 @@ use ground::units::{Dscp, Mac};
 /// Bytes of a message without options.
 pub const MESSAGE_LEN: usize = 24;
 
-/// Bytes of a link-layer address option for Ethernet (RFC 2464 section 6).
+/// Length of a link-layer address option for Ethernet (RFC 2464 section 6).
 pub const OPTION_LEN: usize = 8;
 
-/// The hop limit of every message: one that a router passed on has less (RFC 4861 7.1).
+/// Hop limit of every message: a lower one was forwarded by a router (RFC 4861 7.1).
 pub const HOP_LIMIT: u8 = 255;
 
-/// Where the checksum is.
+/// Offset of the checksum.
 const CHECKSUM: usize = 2;
 
-/// All nodes of a link: whom an answer goes to where the one who asked has no address yet.
+/// All nodes of a link: the destination of an answer to a solicitation without a source address.
 pub const ALL_NODES: Ipv6Addr = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 1);
 
-/// What a message says.
+/// Contents of a message.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Kind {
-    /// Asks for the target's Ethernet address.
+    /// Requests the target's Ethernet address.
     Solicitation,
-    /// Says which it is.
+    /// Names the target's Ethernet address.
     Advertisement {
-        /// Whether its sender is a router.
+        /// True if its sender is a router.
         router: bool,
-        /// Whether it answers a question.
+        /// True if it answers a solicitation.
         solicited: bool,
-        /// Whether it is to replace what is known.
+        /// True if it replaces a cached address.
         overrides: bool,
     },
 }
 
-/// The group in which whoever has `address` listens for questions (RFC 4291 2.7.1).
+/// Returns the solicited-node multicast group of `address` (RFC 4291 2.7.1).
 #[must_use]
 pub const fn solicited_node(address: Ipv6Addr) -> Ipv6Addr {
     let o = address.octets();
@@ -51,7 +51,7 @@ pub const fn solicited_node(address: Ipv6Addr) -> Ipv6Addr {
     Ipv6Addr::new(0xff02, 0, 0, 0, 0, 1, 0xff00 | o[13] as u16, last)
 }
 
-/// The Ethernet address of a multicast group (RFC 2464 section 7).
+/// Returns the Ethernet address of a multicast group (RFC 2464 section 7).
 #[must_use]
 pub const fn group_mac(group: Ipv6Addr) -> Mac {
     let o = group.octets();
@@ -67,11 +67,11 @@ pub struct View<'a> {
 }
 
 impl<'a> View<'a> {
-    /// Takes an ICMPv6 message from its type on.
+    /// Parses an ICMPv6 message from its type on.
     ///
     /// # Errors
     /// [`WireError::Truncated`] below 24 bytes or within an option, [`WireError::BadOpcode`] for
-    /// another type or a code, [`WireError::BadLength`] for an option of no length,
+    /// another type or a code, [`WireError::BadLength`] for an option of length 0,
     /// [`WireError::BadAddress`] for a target that is a group.
     pub fn new(octets: &'a [u8]) -> Result<Self, WireError> {
         let (message, options) =
@@ -90,7 +90,7 @@ impl<'a> View<'a> {
         if v.target().is_multicast() { Err(WireError::BadAddress) } else { Ok(v) }
     }
 
-    /// Whom it is about.
+    /// Returns the target address.
     #[must_use]
     pub const fn target(&self) -> Ipv6Addr {
         let m = self.message;
@@ -107,7 +107,7 @@ impl<'a> View<'a> {
     }
 }
 
-/// The address in the first option of this type, if there is one for Ethernet.
+/// Returns the Ethernet address in the first option of this type, if any.
 fn link_layer(mut options: &[u8], wanted: u8) -> Result<Option<Mac>, WireError> {
     let mut found = None;
     while let Some((kind, rest)) = options.split_first() {
@@ -128,23 +128,23 @@ fn link_layer(mut options: &[u8], wanted: u8) -> Result<Option<Mac>, WireError> 
 /// A neighbour message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Repr {
-    /// What it says.
+    /// Contents of the message.
     pub kind: Kind,
-    /// Whom it is about. No group.
+    /// Target address, not multicast.
     pub target: Ipv6Addr,
-    /// The Ethernet address: of the sender in a question, of the target in an answer.
+    /// Ethernet address: of the sender in a solicitation, of the target in an advertisement.
     pub link_layer: Option<Mac>,
 }
 
 impl Repr {
-    /// Reads the message in an IPv6 packet without extension headers that is all at hand.
+    /// Parses the message in a complete IPv6 packet without extension headers.
     ///
     /// # Errors
-    /// What RFC 4861 7.1 has a receiver drop: as [`ipv6::View::new`] and [`View::new`],
-    /// [`WireError::Unsupported`] for another protocol, [`WireError::OutOfRange`] for a hop limit
-    /// below 255, [`WireError::BadChecksum`], [`WireError::BadAddress`] for a question from nobody
-    /// that gives an address or does not go to a solicited-node group, or a solicited answer to a
-    /// group.
+    /// Messages that a receiver must drop by RFC 4861 7.1: as [`ipv6::View::new`] and
+    /// [`View::new`], [`WireError::Unsupported`] for another protocol, [`WireError::OutOfRange`]
+    /// for a hop limit below 255, [`WireError::BadChecksum`], [`WireError::BadAddress`] for a
+    /// solicitation from the unspecified address that has a link-layer address or is not sent to a
+    /// solicited-node group, or a solicited advertisement to a group.
     pub fn parse(packet: &[u8]) -> Result<Self, WireError> {
         let ip = ipv6::View::new(packet)?;
         if ip.next_header() != Protocol::ICMPV6 {
@@ -220,7 +220,7 @@ impl Repr {
     }
 }
 
-/// The checksum over a message with what its field has.
+/// Returns the checksum over a message including its checksum field.
 fn sum(message: &[u8], src: Ipv6Addr, dst: Ipv6Addr) -> u16 {
     let len = message.len() as u16;
     let pseudo = Sum::default().pseudo(IpAddr::V6(src), IpAddr::V6(dst), Protocol::ICMPV6.0, len);

@@ -11,7 +11,7 @@ use ground::units::{Mac, Quanta};
 pub struct View<'a>(mac_control::View<'a>);
 
 impl<'a> View<'a> {
-    /// Takes a frame that the port with address `port` received.
+    /// Parses a frame that the port with address `port` received.
     ///
     /// # Errors
     /// In this order: [`WireError::Truncated`] below 60 bytes, [`WireError::BadEthertype`],
@@ -29,21 +29,21 @@ impl<'a> View<'a> {
         Ok(Self(v))
     }
 
-    /// The destination: the group address, or the receiving port's own.
+    /// Returns the destination: the group address, or the address of the receiving port.
     #[must_use]
     #[inline]
     pub const fn dst(&self) -> Mac {
         self.0.dst()
     }
 
-    /// The address of the port that asks for the pause.
+    /// Returns the address of the sending port.
     #[must_use]
     #[inline]
     pub const fn src(&self) -> Mac {
         self.0.src()
     }
 
-    /// How long to pause; 0 resumes.
+    /// Returns the pause time; 0 resumes.
     #[must_use]
     #[inline]
     pub const fn time(&self) -> Quanta {
@@ -54,22 +54,22 @@ impl<'a> View<'a> {
 /// A PAUSE frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Repr {
-    /// The destination: [`group::MAC_CONTROL`], or the peer port's own address.
+    /// Destination: [`group::MAC_CONTROL`], or the address of the peer port.
     pub dst: Mac,
-    /// The address of the port that asks.
+    /// Address of the sending port.
     pub src: Mac,
-    /// How long to pause; 0 resumes.
+    /// Pause time; 0 resumes.
     pub time: Quanta,
 }
 
 impl Repr {
-    /// A frame from `src` to the group address.
+    /// Creates a frame from `src` to the group address.
     #[must_use]
     pub const fn new(src: Mac, time: Quanta) -> Self {
         Self { dst: group::MAC_CONTROL, src, time }
     }
 
-    /// Reads a frame that the port with address `port` received.
+    /// Parses a frame that the port with address `port` received.
     ///
     /// # Errors
     /// As [`View::new`].

@@ -1,7 +1,6 @@
 //! Priority-based flow control frames (802.1Q clause 36, 802.3 Annex 31D).
 //!
-//! A frame carries one time for each of the eight priorities and a vector that says which of them
-//! it speaks of. What the times do to queues and timers is the pause machine's business.
+//! A frame carries a pause time for each of the eight priorities and a vector of those it is about.
 
 use core::fmt;
 
@@ -9,7 +8,7 @@ use super::mac_control::{self, FRAME_LEN, Opcode, PARAMETERS};
 use super::{WireError, be16, group, room};
 use ground::units::{Mac, PRIORITIES, Priority, PrioritySet, Quanta};
 
-/// Where the first time is, behind the two bytes of the enable vector.
+/// Offset of the first time, after the two octets of the enable vector.
 const TIMES: usize = PARAMETERS + 2;
 
 /// A PFC frame, from its destination address on.
@@ -17,7 +16,7 @@ const TIMES: usize = PARAMETERS + 2;
 pub struct View<'a>(mac_control::View<'a>);
 
 impl<'a> View<'a> {
-    /// Takes a frame from its destination address on.
+    /// Parses a frame from its destination address on.
     ///
     /// # Errors
     /// In this order: [`WireError::Truncated`] below 60 bytes, [`WireError::BadEthertype`],
@@ -35,21 +34,21 @@ impl<'a> View<'a> {
         Ok(Self(v))
     }
 
-    /// The address of the port that asks for the pause.
+    /// Returns the address of the sending port.
     #[must_use]
     #[inline]
     pub const fn src(&self) -> Mac {
         self.0.src()
     }
 
-    /// The priorities that the frame speaks of. The vector's high byte is reserved.
+    /// Returns the enabled priorities. The vector's high octet is reserved.
     #[must_use]
     #[inline]
     pub const fn enabled(&self) -> PrioritySet {
         PrioritySet(self.0.octets()[PARAMETERS + 1])
     }
 
-    /// The time field of `p`, which means nothing when `p` is not enabled.
+    /// Returns the time field of `p`, which is meaningless if `p` is not enabled.
     #[must_use]
     #[inline]
     pub const fn time_field(&self, p: Priority) -> Quanta {
@@ -61,37 +60,36 @@ impl<'a> View<'a> {
 /// A PFC frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Repr {
-    /// The address of the port that asks.
+    /// Address of the sending port.
     pub src: Mac,
-    /// The priorities that the frame speaks of.
+    /// Enabled priorities.
     pub enabled: PrioritySet,
-    /// How long each enabled priority is to pause; 0 resumes. The others are sent as 0 and read
-    /// as 0.
+    /// Pause time of each enabled priority; 0 resumes. The others are sent and parsed as 0.
     pub times: [Quanta; PRIORITIES],
 }
 
 impl Repr {
-    /// A frame from `src` that speaks of no priority yet.
+    /// Creates a frame from `src` without enabled priorities.
     #[must_use]
     pub const fn new(src: Mac) -> Self {
         Self { src, enabled: PrioritySet::EMPTY, times: [Quanta(0); PRIORITIES] }
     }
 
-    /// Asks `p` to pause for `time`, or to resume with a time of 0.
+    /// Enables `p` with a pause time, or with 0 to resume.
     #[inline]
     pub const fn set(&mut self, p: Priority, time: Quanta) {
         self.enabled.insert(p);
         self.times[p.index()] = time;
     }
 
-    /// What the frame asks of `p`: nothing, to resume (0), or to pause for so long.
+    /// Returns the pause time of `p` (0 to resume), or `None` if it is not enabled.
     #[must_use]
     #[inline]
     pub const fn time(&self, p: Priority) -> Option<Quanta> {
         if self.enabled.contains(p) { Some(self.times[p.index()]) } else { None }
     }
 
-    /// Reads a frame.
+    /// Parses a frame.
     ///
     /// # Errors
     /// As [`View::new`].
@@ -202,7 +200,7 @@ mod tests {
         let (mut octets, repr) = golden();
         octets[16] = 0xff;
         octets[34..].fill(0xff);
-        octets[18] = 0x55; // The time of priority 0, which the vector leaves out.
+        octets[18] = 0x55; // Time of priority 0, which is not enabled.
         assert_eq!(Repr::parse(&octets), Ok(repr));
         let mut untidy = repr;
         untidy.times[0] = Quanta(0x55);

@@ -1,8 +1,8 @@
 //! The peer delay messages of PTP over Ethernet (IEEE 1588-2019 clause 13, Annex E; IEEE 802.1AS
 //! clause 11 has the same): Pdelay_Req, Pdelay_Resp and Pdelay_Resp_Follow_Up.
 //!
-//! Whatever else PTP sends on a link is read as far as its header and named [`Body::Other`]. TLVs
-//! behind a message are not read.
+//! Other PTP messages are parsed up to their header and returned as [`Body::Other`]. TLVs after a
+//! message are not parsed.
 
 use core::fmt;
 
@@ -10,7 +10,7 @@ use super::{EtherType, WireError, be16, ethernet, group, mac_at, room};
 use ground::time::Instant;
 use ground::units::Mac;
 
-/// Where peer delay messages go (1588 E.3): no bridge forwards it.
+/// Destination of peer delay messages (1588 E.3): no bridge forwards it.
 pub const DESTINATION: Mac = group::NEAREST_BRIDGE;
 
 /// `versionPTP`: 1588-2008, 1588-2019, 802.1AS.
@@ -20,16 +20,16 @@ const MINOR_VERSION: u8 = 1;
 
 /// Bytes of the common header (1588 13.3.1).
 const HEADER: usize = 34;
-/// Bytes of each of the three messages.
+/// Length of each of the three messages.
 const MESSAGE: usize = HEADER + 20;
-/// Bytes of a frame with one.
+/// Length of a frame with one of them.
 pub const FRAME: usize = ethernet::HEADER_LEN + MESSAGE;
 
 /// `twoStepFlag`, in the first byte of the flag field (1588 Table 37).
 const TWO_STEP: u8 = 0x02;
 /// `controlField` of peer delay messages (1588 Table 42).
 const CONTROL: u8 = 5;
-/// `logMessageInterval` where no interval is told (1588 Table 43).
+/// `logMessageInterval` without an interval (1588 Table 43).
 const NO_INTERVAL: u8 = 0x7f;
 
 /// Message types (1588 Table 36).
@@ -39,7 +39,7 @@ mod kind {
     pub(super) const PDELAY_RESP_FOLLOW_UP: u8 = 0xa;
 }
 
-/// Where the fields of the header are, from the destination address on.
+/// Offsets of the fields of the header, from the destination address on.
 mod field {
     use super::{HEADER, ethernet};
 
@@ -62,15 +62,15 @@ mod field {
 /// A port of a PTP instance (1588 5.3.5).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
 pub struct PortIdentity {
-    /// The clock's identity, an EUI-64.
+    /// Clock identity, an EUI-64.
     pub clock: [u8; 8],
-    /// The port's number, from 1.
+    /// Port number, from 1.
     pub port: u16,
 }
 
 impl PortIdentity {
-    /// The first port of the clock that is named after `mac` (1588 7.5.2.2.2, with FF-FE inserted as
-    /// most devices do).
+    /// Returns the first port of the clock with the identity of `mac` (1588 7.5.2.2.2, with FF-FE
+    /// inserted as most devices do).
     #[must_use]
     pub const fn of(mac: Mac) -> Self {
         let [a, b, c, d, e, f] = mac.0;
@@ -97,17 +97,17 @@ impl fmt::Display for PortIdentity {
     }
 }
 
-/// A time of a message: whole nanoseconds since the epoch of its sender's clock.
+/// A time in a message: whole nanoseconds since the epoch of its sender's clock.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Timestamp {
     /// Seconds, 48 bits.
     pub seconds: u64,
-    /// Nanoseconds, below 10^9; as received, whatever the message says.
+    /// Nanoseconds, below 10^9; not validated when received.
     pub nanos: u32,
 }
 
 impl Timestamp {
-    /// The whole nanoseconds of a stamp, and what is left of it as a correction.
+    /// Splits a timestamp into whole nanoseconds and a correction.
     #[must_use]
     pub const fn split(at: Instant) -> (Self, Correction) {
         let ps = at.as_picos();
@@ -116,7 +116,7 @@ impl Timestamp {
         (Self { seconds: seconds as u64, nanos: (rest / 1_000) as u32 }, left)
     }
 
-    /// The time in picoseconds, or `None` for one with a billion nanoseconds and more.
+    /// Returns the time in picoseconds, or `None` with a billion nanoseconds or more.
     #[must_use]
     pub const fn picos(self) -> Option<i128> {
         if self.nanos >= 1_000_000_000 {
@@ -145,7 +145,7 @@ impl Timestamp {
 pub struct Correction(pub i64);
 
 impl Correction {
-    /// The span in picoseconds, rounded to the nearest unit of the field. Within 2 hours.
+    /// Converts picoseconds, rounded to the nearest unit of the field. Within 2 hours.
     #[must_use]
     pub const fn of_picos(ps: i64) -> Self {
         let scaled = ps as i128 * 65_536;
@@ -153,7 +153,7 @@ impl Correction {
         Self(((scaled + half) / 1_000) as i64)
     }
 
-    /// The correction in picoseconds, rounded to the nearest.
+    /// Returns the correction in picoseconds, rounded to the nearest.
     #[must_use]
     pub const fn picos(self) -> i128 {
         let scaled = self.0 as i128 * 1_000;
@@ -161,38 +161,39 @@ impl Correction {
         (scaled + half) / 65_536
     }
 
-    /// Both together, at most what the field can hold, which stands for a correction too large to
-    /// be told.
+    /// Returns the sum, limited to the maximum of the field, which means that the correction is too
+    /// large.
     #[must_use]
     pub const fn plus(self, other: Self) -> Self {
         Self(self.0.saturating_add(other.0))
     }
 
-    /// The same, backwards.
+    /// Returns the negated correction.
     #[must_use]
     pub const fn negative(self) -> Self {
         Self(self.0.saturating_neg())
     }
 }
 
-/// What a message says besides its header.
+/// Contents of a message after its header.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Body {
-    /// Asks for the peer delay.
+    /// Requests the peer delay.
     PdelayReq,
-    /// Answers.
+    /// Response.
     PdelayResp {
-        /// When the request was received; 0 from responders that put their turnaround into the
+        /// Receive time of the request; 0 from responders that put their turnaround into the
         /// correction.
         receipt: Timestamp,
-        /// Who asked.
+        /// Port that sent the request.
         requesting: PortIdentity,
     },
-    /// Tells when the answer left.
+    /// Follow-up with the transmit time of the response.
     PdelayRespFollowUp {
-        /// When it left; 0 from responders that put their turnaround into the correction.
+        /// Transmit time of the response; 0 from responders that put their turnaround into the
+        /// correction.
         origin: Timestamp,
-        /// Who asked.
+        /// Port that sent the request.
         requesting: PortIdentity,
     },
     /// Another message of PTP, by its type.
@@ -206,17 +207,17 @@ pub struct Message {
     pub major_sdo_id: u8,
     /// `minorSdoId`.
     pub minor_sdo_id: u8,
-    /// The domain.
+    /// Domain number.
     pub domain: u8,
-    /// Whether a Follow_Up comes behind.
+    /// True if a Follow_Up follows.
     pub two_step: bool,
-    /// What is to be corrected.
+    /// Correction of the times.
     pub correction: Correction,
-    /// Who sent it.
+    /// Sending port.
     pub source: PortIdentity,
-    /// Its number; answers have that of the request.
+    /// Sequence number; answers have that of the request.
     pub sequence: u16,
-    /// What it says.
+    /// Contents after the header.
     pub body: Body,
 }
 
@@ -232,25 +233,25 @@ impl fmt::Display for Message {
     }
 }
 
-/// A whole frame with a PTP message, untagged, without FCS.
+/// An untagged frame with a PTP message, without FCS.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Repr {
-    /// The port that sends it.
+    /// Address of the sending port.
     pub src: Mac,
-    /// Where it goes: [`DESTINATION`] for peer delay. Not checked when read.
+    /// Destination: [`DESTINATION`] for peer delay. Not checked when parsed.
     pub dst: Mac,
-    /// What it says.
+    /// PTP message.
     pub message: Message,
 }
 
 impl Repr {
-    /// Reads a frame from its destination address on.
+    /// Parses a frame from its destination address on.
     ///
     /// # Errors
-    /// In this order: [`WireError::Truncated`] where the header is not whole,
-    /// [`WireError::BadEthertype`], [`WireError::BadVersion`] for another than PTP's second, and for
-    /// the three peer delay messages [`WireError::BadLength`] for one that says it is shorter than
-    /// it has to be and [`WireError::Truncated`] for one that is.
+    /// In this order: [`WireError::Truncated`] if the header is incomplete,
+    /// [`WireError::BadEthertype`], [`WireError::BadVersion`] for another major version than 2, and
+    /// for the three peer delay messages [`WireError::BadLength`] if the length field is below the
+    /// minimum and [`WireError::Truncated`] if the message is.
     pub fn parse(frame: &[u8]) -> Result<Self, WireError> {
         let header: &[u8; ethernet::HEADER_LEN + HEADER] =
             frame.first_chunk().ok_or(WireError::Truncated)?;
@@ -327,7 +328,7 @@ impl fmt::Display for Repr {
     }
 }
 
-/// What a message of `kind` says that is `length` bytes long by its own account.
+/// Parses the contents of a message of type `kind` whose length field is `length`.
 fn body(kind: u8, length: usize, frame: &[u8]) -> Result<Body, WireError> {
     if !matches!(kind, kind::PDELAY_REQ | kind::PDELAY_RESP | kind::PDELAY_RESP_FOLLOW_UP) {
         return Ok(Body::Other(kind));
@@ -345,7 +346,7 @@ fn body(kind: u8, length: usize, frame: &[u8]) -> Result<Body, WireError> {
     })
 }
 
-/// The ten bytes at `at`.
+/// Returns the ten bytes at `at`.
 fn ten<const N: usize>(octets: &[u8; N], at: usize) -> [u8; 10] {
     core::array::from_fn(|i| octets[at + i])
 }

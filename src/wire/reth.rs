@@ -1,5 +1,5 @@
-//! RoCEv2's RDMA extended transport header, RETH (InfiniBand Architecture 9.3.2): where the data of
-//! an RDMA WRITE goes, behind the BTH of its first packet.
+//! RoCEv2's RDMA extended transport header, RETH (InfiniBand Architecture 9.3.2): destination of
+//! the data of an RDMA WRITE, after the BTH of its first packet.
 
 use core::fmt;
 
@@ -16,7 +16,7 @@ pub struct View<'a> {
 }
 
 impl<'a> View<'a> {
-    /// Takes what follows the BTH of the first packet.
+    /// Parses the payload of the first packet's BTH.
     ///
     /// # Errors
     /// [`WireError::Truncated`] below 16 bytes.
@@ -26,25 +26,25 @@ impl<'a> View<'a> {
         Ok(Self { reth, payload })
     }
 
-    /// The first address written to, in the responder's memory.
+    /// Returns the start address in the responder's memory.
     #[must_use]
     pub fn virtual_address(&self) -> u64 {
         u64::from_be_bytes(*self.reth.first_chunk().expect("8 of 16 octets"))
     }
 
-    /// The key of that memory.
+    /// Returns the key of that memory.
     #[must_use]
     pub const fn r_key(&self) -> u32 {
         self.word(8)
     }
 
-    /// Bytes of the whole message.
+    /// Returns the length of the whole message.
     #[must_use]
     pub const fn dma_len(&self) -> u32 {
         self.word(12)
     }
 
-    /// What follows the header, ICRC included.
+    /// Returns the bytes after the header, ICRC included.
     #[must_use]
     #[inline]
     pub const fn payload(&self) -> &'a [u8] {
@@ -60,16 +60,16 @@ impl<'a> View<'a> {
 /// The header of an RDMA WRITE's first packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Repr {
-    /// The first address written to.
+    /// Start address in the responder's memory.
     pub virtual_address: u64,
-    /// The key of that memory.
+    /// Key of that memory.
     pub r_key: u32,
-    /// Bytes of the whole message.
+    /// Length of the whole message in bytes.
     pub dma_len: u32,
 }
 
 impl Repr {
-    /// The header at the front of `octets`.
+    /// Parses the header at the front of `octets`.
     ///
     /// # Errors
     /// As [`View::new`].

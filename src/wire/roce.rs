@@ -1,6 +1,6 @@
 //! RoCEv2's base transport header, BTH (InfiniBand Architecture 9.2), behind UDP port 4791.
 //!
-//! [`super::icrc`] closes every packet, [`super::cnp`] is the one packet that a congestion point
+//! [`super::icrc`] ends every packet; [`super::cnp`] is the only packet that a congestion point
 //! reads and a receiver sends.
 
 use core::fmt;
@@ -19,7 +19,7 @@ pub const DEFAULT_P_KEY: u16 = 0xffff;
 /// Flags in byte 1.
 const SOLICITED: u8 = 0x80;
 const MIGRATED: u8 = 0x40;
-/// Flags in byte 4, where both bits lie outside the ICRC.
+/// Flags in octet 4, where both bits are excluded from the ICRC.
 const FECN: u8 = 0x80;
 const BECN: u8 = 0x40;
 /// The flag in byte 8.
@@ -64,7 +64,7 @@ impl Opcode {
     pub const CNP: Self = Self(0x81);
 }
 
-/// Bytes of immediate data (IBA 9.3.6), which stand in front of the payload.
+/// Length of immediate data (IBA 9.3.6), before the payload.
 pub const IMMEDIATE_LEN: usize = 4;
 
 /// A number of 24 bits: a queue pair number or a packet sequence number.
@@ -72,7 +72,7 @@ pub const IMMEDIATE_LEN: usize = 4;
 pub struct U24(u32);
 
 impl U24 {
-    /// The largest value.
+    /// Maximum.
     pub const MAX: Self = Self(0xff_ffff);
 
     /// Creates a number; `None` above 24 bits.
@@ -81,14 +81,14 @@ impl U24 {
         if n <= Self::MAX.0 { Some(Self(n)) } else { None }
     }
 
-    /// The 24 low bits of a count that goes on for ever.
+    /// Returns the 24 low bits of a count.
     #[must_use]
     pub const fn wrapping(n: u64) -> Self {
         Self(n as u32 & Self::MAX.0)
     }
 
-    /// The count, of those whose low bits this number is, that is nearest to `near`; for one that
-    /// is 2^23 away from two of them the lower.
+    /// Returns the count with these low bits that is nearest to `near`; the lower one if two are
+    /// 2^23 away.
     #[must_use]
     pub const fn unwrap_near(self, near: u64) -> Option<u64> {
         let ahead = (self.0.wrapping_sub(near as u32) & Self::MAX.0) as u64;
@@ -101,19 +101,19 @@ impl U24 {
         self.0
     }
 
-    /// The number after this one, 0 after the last, as packet sequence numbers go.
+    /// Returns the number after this one, 0 after the last, as for packet sequence numbers.
     #[must_use]
     pub const fn next(self) -> Self {
         Self((self.0 + 1) & Self::MAX.0)
     }
 
-    /// The three bytes at `at`.
+    /// Returns the three bytes at `at`.
     #[inline(always)]
     const fn at<const N: usize>(octets: &[u8; N], at: usize) -> Self {
         Self::from_octets([octets[at], octets[at + 1], octets[at + 2]])
     }
 
-    /// The number that three bytes are on the wire.
+    /// Decodes three bytes from the wire.
     #[must_use]
     #[inline(always)]
     pub const fn from_octets(octets: [u8; 3]) -> Self {
@@ -121,7 +121,7 @@ impl U24 {
         Self(u32::from_be_bytes([0, a, b, c]))
     }
 
-    /// The number on the wire.
+    /// Returns the number in wire format.
     #[must_use]
     #[inline(always)]
     pub const fn octets(self) -> [u8; 3] {
@@ -144,7 +144,7 @@ pub struct View<'a> {
 }
 
 impl<'a> View<'a> {
-    /// Takes the payload of a UDP datagram to port 4791.
+    /// Parses the payload of a UDP datagram to port 4791.
     ///
     /// # Errors
     /// [`WireError::Truncated`] below 12 bytes, [`WireError::BadVersion`] for another transport
@@ -158,14 +158,14 @@ impl<'a> View<'a> {
         Ok(Self { bth, payload })
     }
 
-    /// What the packet is.
+    /// Returns the opcode.
     #[must_use]
     #[inline]
     pub const fn opcode(&self) -> Opcode {
         Opcode(self.bth[0])
     }
 
-    /// Whether the receiver is to raise a completion event.
+    /// Returns true if the receiver is to raise a completion event.
     #[must_use]
     #[inline]
     pub const fn solicited(&self) -> bool {
@@ -179,7 +179,7 @@ impl<'a> View<'a> {
         self.bth[1] & MIGRATED != 0
     }
 
-    /// How many bytes pad the payload to a multiple of 4. Range 0 to 3.
+    /// Returns the number of padding bytes after the payload, to a multiple of 4. Range 0 to 3.
     #[must_use]
     #[inline]
     pub const fn pad_count(&self) -> u8 {
@@ -214,7 +214,7 @@ impl<'a> View<'a> {
         U24::at(self.bth, 5)
     }
 
-    /// Whether the receiver is to acknowledge.
+    /// Returns true if the receiver is to acknowledge.
     #[must_use]
     #[inline]
     pub const fn ack_request(&self) -> bool {
@@ -228,7 +228,7 @@ impl<'a> View<'a> {
         U24::at(self.bth, 9)
     }
 
-    /// What follows the header, ICRC included.
+    /// Returns the bytes after the header, ICRC included.
     #[must_use]
     #[inline]
     pub const fn payload(&self) -> &'a [u8] {
@@ -239,13 +239,13 @@ impl<'a> View<'a> {
 /// A base transport header. Reserved bits and the header version are sent as 0.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Repr {
-    /// What the packet is.
+    /// Opcode.
     pub opcode: Opcode,
-    /// Whether the receiver is to raise a completion event.
+    /// True if the receiver is to raise a completion event.
     pub solicited: bool,
-    /// The migration state bit.
+    /// Migration state bit.
     pub migrated: bool,
-    /// How many bytes pad the payload to a multiple of 4. Range 0 to 3.
+    /// Number of padding bytes after the payload, to a multiple of 4. Range 0 to 3.
     pub pad_count: u8,
     /// Partition key.
     pub p_key: u16,
@@ -255,14 +255,15 @@ pub struct Repr {
     pub becn: bool,
     /// Destination queue pair.
     pub dest_qp: U24,
-    /// Whether the receiver is to acknowledge.
+    /// True if the receiver is to acknowledge.
     pub ack_request: bool,
     /// Packet sequence number.
     pub psn: U24,
 }
 
 impl Repr {
-    /// A header with an opcode and a destination, in the default partition, all else 0.
+    /// Creates a header with an opcode and a destination, in the default partition, all other
+    /// fields 0.
     #[must_use]
     pub const fn new(opcode: Opcode, dest_qp: U24, psn: U24) -> Self {
         Self {
@@ -279,7 +280,7 @@ impl Repr {
         }
     }
 
-    /// The header of a packet.
+    /// Parses the header of a packet.
     ///
     /// # Errors
     /// As [`View::new`].
@@ -327,7 +328,7 @@ impl Repr {
     }
 }
 
-/// `mask` when `on`.
+/// Returns `mask` if `on`, else 0.
 #[inline(always)]
 const fn bit(on: bool, mask: u8) -> u8 {
     if on { mask } else { 0 }

@@ -1,5 +1,5 @@
-//! The whole header of a TCP segment (RFC 9293 3.1), without options. [`super::tcp`] has its ports
-//! alone, which are all that a switch looks at.
+//! The complete header of a TCP segment (RFC 9293 3.1), without options. [`super::tcp`] has only
+//! its ports, which suffice for a switch.
 
 use core::fmt;
 use core::net::IpAddr;
@@ -8,21 +8,21 @@ use super::checksum::Sum;
 use super::ip::Protocol;
 use super::{WireError, be16, room};
 
-/// Bytes of a header without options, the only one that is emitted.
+/// Length of a header without options, the only form that is emitted.
 pub const HEADER_LEN: usize = 20;
 
-/// Where the checksum is.
+/// Offset of the checksum.
 pub const CHECKSUM_AT: usize = 16;
 
-/// The flags of a segment that are used here.
+/// Flags of a segment that are used here.
 pub mod flag {
-    /// The acknowledgement number counts.
+    /// The acknowledgement number is valid.
     pub const ACK: u8 = 0x10;
-    /// The receiver is not to wait for more before it hands the data on.
+    /// The receiver delivers the data without waiting for more.
     pub const PUSH: u8 = 0x08;
 }
 
-/// A TCP segment whose header is whole.
+/// A TCP segment with a complete header.
 #[derive(Clone, Copy, Debug)]
 pub struct View<'a> {
     header: &'a [u8; HEADER_LEN],
@@ -30,10 +30,10 @@ pub struct View<'a> {
 }
 
 impl<'a> View<'a> {
-    /// Takes a segment from its source port on. The checksum is not checked.
+    /// Parses a segment from its source port on. The checksum is not verified.
     ///
     /// # Errors
-    /// [`WireError::Truncated`] when the header with its options is not all there,
+    /// [`WireError::Truncated`] if the header with its options is incomplete,
     /// [`WireError::BadLength`] for a data offset below 20 bytes.
     #[inline]
     pub fn new(segment: &'a [u8]) -> Result<Self, WireError> {
@@ -59,14 +59,14 @@ impl<'a> View<'a> {
         be16(self.header, 2)
     }
 
-    /// The number of the first byte of payload.
+    /// Returns the sequence number of the first byte of payload.
     #[must_use]
     #[inline]
     pub const fn sequence(&self) -> u32 {
         self.word(4)
     }
 
-    /// The number of the byte that the sender of this segment expects next.
+    /// Returns the sequence number that the sender of this segment expects next.
     #[must_use]
     #[inline]
     pub const fn acknowledgement(&self) -> u32 {
@@ -80,28 +80,29 @@ impl<'a> View<'a> {
         (self.header[12] >> 4) as usize * 4
     }
 
-    /// The eight flags, [`flag`]'s among them.
+    /// Returns the eight flags, including [`flag`]'s.
     #[must_use]
     #[inline]
     pub const fn flags(&self) -> u8 {
         self.header[13]
     }
 
-    /// The window, unscaled.
+    /// Returns the window, unscaled.
     #[must_use]
     #[inline]
     pub const fn window(&self) -> u16 {
         be16(self.header, 14)
     }
 
-    /// The bytes behind the header that are present.
+    /// Returns the bytes after the header, as far as present.
     #[must_use]
     #[inline]
     pub fn payload(&self) -> &'a [u8] {
         &self.segment[self.header_len()..]
     }
 
-    /// Whether the checksum is right. The segment has to be complete, and nothing behind it.
+    /// Returns true if the checksum is correct. The segment has to be complete, without bytes after
+    /// it.
     #[must_use]
     pub fn checksum_ok(&self, src: IpAddr, dst: IpAddr) -> bool {
         let len = self.segment.len() as u16;
@@ -122,20 +123,20 @@ pub struct Repr {
     pub src_port: u16,
     /// Destination port.
     pub dst_port: u16,
-    /// The number of the first byte of payload.
+    /// Sequence number of the first byte of payload.
     pub sequence: u32,
-    /// The number of the byte that is expected next.
+    /// Sequence number expected next.
     pub acknowledgement: u32,
     /// The eight flags.
     pub flags: u8,
     /// The window, unscaled.
     pub window: u16,
-    /// The checksum; 0 until the payload is known.
+    /// Checksum; 0 until the payload is known.
     pub checksum: u16,
 }
 
 impl Repr {
-    /// The header of a segment; options are left out.
+    /// Parses the header of a segment; options are ignored.
     ///
     /// # Errors
     /// As [`View::new`].

@@ -1,10 +1,10 @@
-//! The source flow control message of P802.1Qdw, in an encoding of this project: a switch tells the
-//! source of a congesting flow to pause.
+//! The source flow control message of P802.1Qdw, in an encoding of ours: a switch requests a pause
+//! from the source of a congesting flow.
 //!
-//! The source document (S0) says what a message carries and gives it neither version, subtype, units
-//! nor layout, and no draft is in public. This is version 0 of a draft of ours, all of it here. It
-//! goes in UDP over IPv4 or IPv6 to the source of the flow, with one port of the dynamic range on
-//! both sides. All numbers are big-endian:
+//! The source document (S0) has the contents of a message but neither version, subtype, units nor
+//! layout, and no draft is public. This is version 0 of a draft of ours, all of it here. It is sent
+//! in UDP over IPv4 or IPv6 to the source of the flow, with one port of the dynamic range on both
+//! sides. All numbers are big-endian:
 //!
 //! | octet | field |
 //! | --- | --- |
@@ -16,9 +16,9 @@
 //! | 8 to 9 | octets of what follows |
 //! | 10 on | simplified: source address, destination address, protocol, reserved, source port, destination port; else the MSDU from its EtherType on |
 //!
-//! The pause is in nanoseconds because quanta are those of a link, and the sender does not know the
-//! source's. Addresses are of the IP version that carries the message, so a simplified flow has 14
-//! bytes or 38.
+//! The pause is in nanoseconds because quanta depend on the link rate, and the sender does not know
+//! the source's. Addresses are of the IP version that carries the message, so a simplified flow has
+//! 14 bytes or 38.
 
 use core::fmt;
 use core::net::IpAddr;
@@ -29,43 +29,43 @@ use super::{EtherType, WireError, be16, datagram, msdu};
 use ground::time::Duration;
 use ground::units::{Dscp, Priority};
 
-/// The version that is spoken here.
+/// Supported version.
 pub const VERSION: u8 = 0;
-/// Bytes in front of the flow.
+/// Length before the flow.
 pub const HEADER_LEN: usize = 10;
-/// The least of an MSDU that a message encapsulates: the default of sfcMinHeaderOctets.
+/// Minimum length of an encapsulated MSDU: the default of sfcMinHeaderOctets.
 pub const MSDU_MIN: usize = 64;
-/// The most, which is CIM's; the source document gives none.
+/// Maximum length of an encapsulated MSDU, that of CIM; the source document has none.
 pub const MSDU_MAX: usize = 512;
-/// Bytes of the longest message behind its EtherType.
+/// Maximum message length after its EtherType.
 pub const LEN_MAX: usize = datagram::HEADERS_MAX + HEADER_LEN + MSDU_MAX;
-/// The first port that sfcmUDPPort may be: the dynamic ones (RFC 6335).
+/// Lowest value of sfcmUDPPort: the dynamic ports (RFC 6335).
 pub const PORT_MIN: u16 = 49_152;
-/// The port that the source document gives as an example for sfcmUDPPort.
+/// Example of the source document for sfcmUDPPort.
 pub const PORT_DEFAULT: u16 = 58_622;
-/// The longest pause that a message can ask for: 2^32 - 1 ns, about 4.3 s.
+/// Maximum pause of a message: 2^32 - 1 ns, about 4.3 s.
 pub const PAUSE_MAX: Duration = Duration::from_nanos(u32::MAX as u64);
 
-/// The forms of the flow.
+/// Forms of the flow.
 const SIMPLIFIED: u8 = 0;
 const ENCAPSULATED: u8 = 1;
-/// Bytes of a simplified flow besides its two addresses.
+/// Length of a simplified flow besides its two addresses.
 const BESIDE_ADDRESSES: usize = 6;
 
-/// Where the flow is congested: the topology level of the queue, as the source document wants it.
+/// Location of the congestion: the topology level of the queue, as the source document requires.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Locator {
-    /// The sender does not know its place in the network.
+    /// The sender does not know its position in the network.
     #[default]
     Unknown = 0,
-    /// At the edge, in the queue towards the destination: many send to one.
+    /// At the edge, in the queue towards the destination: many-to-one traffic.
     Incast = 1,
-    /// Before that.
+    /// Upstream of the edge.
     InNetwork = 2,
 }
 
 impl Locator {
-    /// From its two bits. 3 is reserved, and so read as no knowledge.
+    /// Decodes the two bits. 3 is reserved, and decoded as unknown.
     const fn from_bits(bits: u8) -> Self {
         match bits {
             1 => Self::Incast,
@@ -85,17 +85,17 @@ impl fmt::Display for Locator {
     }
 }
 
-/// How a message says which flow it is about.
+/// Identification of the flow in a message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Form<'a> {
-    /// By its addresses, protocol and ports.
+    /// Addresses, protocol and ports.
     Simplified(FiveTuple),
-    /// By the start of a frame's payload, EtherType first: 64 to 512 bytes ([`msdu::bounded`]).
+    /// Start of a frame's payload, EtherType first: 64 to 512 bytes ([`msdu::bounded`]).
     Encapsulated(&'a [u8]),
 }
 
 impl Form<'_> {
-    /// Bytes of it.
+    /// Returns the length in bytes.
     const fn len(&self) -> usize {
         match self {
             Self::Simplified(flow) => match flow.dst {
@@ -107,24 +107,24 @@ impl Form<'_> {
     }
 }
 
-/// What a message says.
+/// Contents of a message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Sfcm<'a> {
-    /// Which flow.
+    /// Flow.
     pub form: Form<'a>,
-    /// The priority of its frames where they were queued.
+    /// Priority of its frames in the congested queue.
     pub priority: Priority,
-    /// The DSCP of its packets, by which a source without tags finds the priority.
+    /// DSCP of its packets, by which a source without tags determines the priority.
     pub dscp: Dscp,
-    /// How long the source is to pause, from 0 to [`PAUSE_MAX`]. Sent in whole nanoseconds, rounded
-    /// down, since it may never be longer than the queue takes to drain.
+    /// Pause time, from 0 to [`PAUSE_MAX`]. Sent in whole nanoseconds, rounded down, since it must
+    /// not exceed the time that the queue takes to drain.
     pub pause: Duration,
-    /// Where the congestion is.
+    /// Location of the congestion.
     pub locator: Locator,
 }
 
 impl Sfcm<'_> {
-    /// The flow, or `None` if the MSDU holds no IP packet.
+    /// Returns the flow, or `None` if the MSDU has no IP packet.
     #[must_use]
     pub fn flow(&self) -> Option<FiveTuple> {
         match self.form {
@@ -137,23 +137,23 @@ impl Sfcm<'_> {
 /// A message with its IP and UDP headers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Repr<'a> {
-    /// The headers. The destination is the flow's source.
+    /// Headers. The destination is the flow's source.
     pub headers: datagram::Repr,
-    /// What it says.
+    /// Contents of the message.
     pub message: Sfcm<'a>,
 }
 
 impl<'a> Repr<'a> {
-    /// Reads a message from `packet`, which follows `ethertype`. The caller has found it by its
-    /// UDP port, and judges whether its sender may send any.
+    /// Parses a message from `packet`, which follows `ethertype`. The caller has identified it by
+    /// its UDP port, and checks if its sender is permitted.
     ///
     /// # Errors
     /// As [`datagram::Repr::parse`]; [`WireError::Unsupported`] for ports that differ or are below
-    /// [`PORT_MIN`], and for an MSDU without an IP packet; [`WireError::Truncated`] for less than the
-    /// header or its length says; [`WireError::BadVersion`]; [`WireError::BadOpcode`] for an unknown
-    /// form; [`WireError::BadLength`] for a length that is not the form's or leaves bytes over;
-    /// [`WireError::BadAddress`] for a message that does not go to the source of its flow, or goes
-    /// to no single host; [`WireError::AboutItself`] for one about messages like it.
+    /// [`PORT_MIN`], and for an MSDU without an IP packet; [`WireError::Truncated`] below the
+    /// header or its length field; [`WireError::BadVersion`]; [`WireError::BadOpcode`] for an
+    /// unknown form; [`WireError::BadLength`] for a length that does not match the form or the
+    /// packet; [`WireError::BadAddress`] for a message whose destination is not the source of its
+    /// flow, or not a single host; [`WireError::AboutItself`] for one about such messages.
     pub fn parse(ethertype: EtherType, packet: &'a [u8]) -> Result<Self, WireError> {
         let (headers, pdu) = datagram::Repr::parse(ethertype, packet)?;
         if !ports_ok(&headers) {
@@ -186,7 +186,7 @@ impl<'a> Repr<'a> {
         Ok(repr)
     }
 
-    /// What must hold of the flow, whether read or written.
+    /// Checks the flow, for parsing and for writing.
     fn check(&self) -> Result<(), WireError> {
         let flow = self.message.flow().ok_or(WireError::Unsupported)?;
         if self.headers.carries(&flow) {
@@ -204,7 +204,7 @@ impl<'a> Repr<'a> {
         self.headers.header_len() + HEADER_LEN + self.message.form.len()
     }
 
-    /// The EtherType that the message goes behind.
+    /// Returns the EtherType that precedes the message.
     #[must_use]
     pub const fn ethertype(&self) -> EtherType {
         self.headers.ethertype()
@@ -213,9 +213,9 @@ impl<'a> Repr<'a> {
     /// Writes the packet at the front of `buf`, checksums included.
     ///
     /// # Errors
-    /// [`WireError::OutOfRange`] for addresses of different versions, a pause above [`PAUSE_MAX`] or
-    /// an MSDU of less than 64 bytes or more than 512; [`WireError::Unsupported`],
-    /// [`WireError::BadAddress`] and [`WireError::AboutItself`] for what [`Repr::parse`] refuses so;
+    /// [`WireError::OutOfRange`] for addresses of different versions, a pause above [`PAUSE_MAX`]
+    /// or an MSDU of less than 64 bytes or more than 512; [`WireError::Unsupported`],
+    /// [`WireError::BadAddress`] and [`WireError::AboutItself`] as in [`Repr::parse`];
     /// [`WireError::NoRoom`].
     pub fn emit(&self, buf: &mut [u8]) -> Result<(), WireError> {
         let Sfcm { form, priority, dscp, pause, locator } = self.message;
@@ -261,12 +261,12 @@ impl fmt::Display for Repr<'_> {
     }
 }
 
-/// Whether both ports are one of the dynamic range.
+/// Returns true if both ports are equal and in the dynamic range.
 const fn ports_ok(headers: &datagram::Repr) -> bool {
     headers.src_port == headers.dst_port && headers.dst_port >= PORT_MIN
 }
 
-/// Whether an address can be that of one host, and so the source of a flow.
+/// Returns true if an address can be that of one host, and so the source of a flow.
 const fn is_host(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(a) => !(a.is_multicast() || a.is_unspecified() || a.is_broadcast()),
@@ -274,7 +274,7 @@ const fn is_host(address: IpAddr) -> bool {
     }
 }
 
-/// Reads a simplified flow whose addresses are of the version of `like`.
+/// Parses a simplified flow whose addresses are of the version of `like`.
 fn simplified(octets: &[u8], like: IpAddr) -> Result<FiveTuple, WireError> {
     let (src, dst, rest) = match like {
         IpAddr::V4(_) => {

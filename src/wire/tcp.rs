@@ -1,5 +1,5 @@
-//! The ports of a TCP segment (RFC 9293 3.1). A switch tells flows apart by them and reads no
-//! further, so four bytes are all that is asked of a segment.
+//! The ports of a TCP segment (RFC 9293 3.1). A switch distinguishes flows by them and parses no
+//! further, so a segment needs only four bytes.
 
 use core::fmt;
 
@@ -13,7 +13,7 @@ pub const PORTS_LEN: usize = 4;
 pub struct View<'a>(&'a [u8; PORTS_LEN]);
 
 impl<'a> View<'a> {
-    /// Takes a segment from its source port on.
+    /// Parses a segment from its source port on.
     ///
     /// # Errors
     /// [`WireError::Truncated`] below 4 bytes.
@@ -47,7 +47,7 @@ pub struct Repr {
 }
 
 impl Repr {
-    /// The ports of a segment.
+    /// Parses the ports of a segment.
     ///
     /// # Errors
     /// As [`View::new`].
@@ -63,7 +63,8 @@ impl Repr {
         PORTS_LEN
     }
 
-    /// Writes the ports at the front of `buf` and leaves the rest of the segment's header alone.
+    /// Writes the ports at the front of `buf` and leaves the rest of the segment's header
+    /// unchanged.
     ///
     /// # Errors
     /// [`WireError::NoRoom`] below 4 bytes.

@@ -10,10 +10,10 @@ use super::{WireError, be16, room};
 /// Bytes of the header.
 pub const HEADER_LEN: usize = 8;
 
-/// Where the checksum is.
+/// Offset of the checksum.
 const CHECKSUM: usize = 6;
 
-/// A UDP datagram whose header is whole.
+/// A UDP datagram with a complete header.
 #[derive(Clone, Copy, Debug)]
 pub struct View<'a> {
     header: &'a [u8; HEADER_LEN],
@@ -21,12 +21,12 @@ pub struct View<'a> {
 }
 
 impl<'a> View<'a> {
-    /// Takes a datagram from its source port on. The checksum is the caller's choice
+    /// Parses a datagram from its source port on. The caller verifies the checksum
     /// ([`View::checksum_ok`]).
     ///
     /// # Errors
     /// [`WireError::Truncated`] below 8 bytes, [`WireError::BadLength`] for a length field below
-    /// the header (0, a jumbogram's, among them).
+    /// the header (including 0, a jumbogram's).
     #[inline]
     pub fn new(datagram: &'a [u8]) -> Result<Self, WireError> {
         let header: &[u8; HEADER_LEN] = datagram.first_chunk().ok_or(WireError::Truncated)?;
@@ -48,30 +48,32 @@ impl<'a> View<'a> {
         be16(self.header, 2)
     }
 
-    /// Bytes of header and payload by the length field, which may exceed the bytes present.
+    /// Returns the length of header and payload by the length field, which may exceed the bytes
+    /// present.
     #[must_use]
     #[inline]
-    #[allow(clippy::len_without_is_empty)] // A datagram is never without its header.
+    #[allow(clippy::len_without_is_empty)] // A datagram always has a header.
     pub const fn len(&self) -> u16 {
         be16(self.header, 4)
     }
 
-    /// The checksum field; 0 means that there is none.
+    /// Returns the checksum field; 0 means that there is none.
     #[must_use]
     #[inline]
     pub const fn checksum(&self) -> u16 {
         be16(self.header, CHECKSUM)
     }
 
-    /// The bytes behind the header that are present.
+    /// Returns the bytes after the header, as far as present.
     #[must_use]
     #[inline]
     pub fn payload(&self) -> &'a [u8] {
         &self.datagram[HEADER_LEN..self.datagram.len().min(usize::from(self.len()))]
     }
 
-    /// Whether the checksum is right, or absent, between `src` and `dst` (both of one version).
-    /// Absence passes over IPv6 too: RFC 6936 lets a tunnel do without, as RoCEv2 does.
+    /// Returns true if the checksum between `src` and `dst` (both of one version) is correct or
+    /// absent. An absent one is accepted over IPv6 too: RFC 6936 allows that for tunnels, as RoCEv2
+    /// does.
     ///
     /// # Errors
     /// [`WireError::Truncated`] when the datagram is incomplete.
@@ -84,11 +86,11 @@ impl<'a> View<'a> {
     }
 }
 
-/// Computes and writes the checksum of the datagram in front of `datagram`, sent from `src` to
-/// `dst` (both of one version). A sum of 0 is sent as 0xFFFF, its other form.
+/// Calculates and writes the checksum of the datagram at the front of `datagram`, sent from `src`
+/// to `dst` (both of one version). A checksum of 0 is sent as 0xFFFF, its other form.
 ///
 /// # Errors
-/// As [`View::new`], and [`WireError::Truncated`] when the datagram is not all there.
+/// As [`View::new`], and [`WireError::Truncated`] if the datagram is incomplete.
 pub fn set_checksum(datagram: &mut [u8], src: IpAddr, dst: IpAddr) -> Result<(), WireError> {
     let len = View::new(datagram)?.len();
     let whole = datagram.get_mut(..usize::from(len)).ok_or(WireError::Truncated)?;
@@ -106,14 +108,14 @@ pub struct Repr {
     pub src_port: u16,
     /// Destination port.
     pub dst_port: u16,
-    /// Bytes behind the header. Range 0 to 65527.
+    /// Number of payload bytes. Range 0 to 65527.
     pub payload_len: u16,
-    /// The checksum; 0 for none, and until [`set_checksum`] has seen the payload.
+    /// Checksum; 0 for none, and until [`set_checksum`] has calculated it.
     pub checksum: u16,
 }
 
 impl Repr {
-    /// The header of a datagram.
+    /// Parses the header of a datagram.
     ///
     /// # Errors
     /// As [`View::new`].

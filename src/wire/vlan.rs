@@ -1,8 +1,8 @@
 //! VLAN tags (802.1Q clause 9): customer tags (0x8100) and service tags (0x88A8), alone or
 //! stacked.
 //!
-//! The switch classifies by the outermost tag and looks through the others only to find the
-//! network header. Legacy stacking TPIDs such as 0x9100 are no tags here.
+//! The switch classifies by the outermost tag and skips the others only to find the network header.
+//! Legacy stacking TPIDs such as 0x9100 are not treated as tags.
 
 use core::fmt;
 
@@ -12,15 +12,15 @@ use ground::units::{Mac, Pcp, Vid};
 /// Bytes of one tag: TPID and TCI.
 pub const TAG_LEN: usize = 4;
 
-/// How many stacked tags [`walk`] looks through. The number is a choice: provider bridging needs
-/// two, and the bound keeps the network header within the bytes that every frame shows. What lies
-/// behind more tags is forwarded by its outermost tag and addresses alone.
+/// Maximum number of stacked tags that [`walk`] skips. Our choice: provider bridging needs two, and
+/// the bound keeps the network header within the bytes that every frame shows. Frames with more
+/// tags are forwarded by their outermost tag and addresses alone.
 pub const MAX_TAGS: usize = 4;
 
-/// Where the tags are: behind the two addresses.
+/// Offset of the tags: after the two addresses.
 const TAG_OFFSET: usize = 12;
 
-/// Which kind of tag.
+/// Kind of a tag.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Tpid {
     /// Customer tag, 0x8100.
@@ -30,7 +30,7 @@ pub enum Tpid {
 }
 
 impl Tpid {
-    /// The tag kind that `ethertype` announces, or `None` if it announces no tag.
+    /// Returns the kind of tag of `ethertype`, or `None` for any other EtherType.
     #[must_use]
     #[inline]
     pub const fn new(ethertype: EtherType) -> Option<Self> {
@@ -41,7 +41,7 @@ impl Tpid {
         }
     }
 
-    /// The EtherType that announces this kind.
+    /// Returns the EtherType of this kind of tag.
     #[must_use]
     #[inline]
     pub const fn ethertype(self) -> EtherType {
@@ -61,7 +61,7 @@ pub struct View<'a> {
 }
 
 impl<'a> View<'a> {
-    /// Takes bytes from the TPID on.
+    /// Parses bytes from the TPID on.
     ///
     /// # Errors
     /// [`WireError::Truncated`] below 4 bytes, [`WireError::BadEthertype`] for no TPID.
@@ -96,14 +96,14 @@ impl<'a> View<'a> {
         self.tag[2] & 0x10 != 0
     }
 
-    /// The VLAN identifier's twelve bits, 0 and 4095 among them.
+    /// Returns the twelve bits of the VLAN identifier, including 0 and 4095.
     #[must_use]
     #[inline]
     pub const fn vid_bits(&self) -> u16 {
         be16(self.tag, 2) & 0x0fff
     }
 
-    /// What follows the tag: the next tag's TPID or the EtherType, and on.
+    /// Returns the bytes after the tag: the next tag's TPID or the EtherType, and so on.
     #[must_use]
     #[inline]
     pub const fn payload(&self) -> &'a [u8] {
@@ -120,12 +120,12 @@ pub struct Repr {
     pub pcp: Pcp,
     /// Drop eligible indicator.
     pub dei: bool,
-    /// The VLAN, or nothing in a priority tag (VID 0), whose frame belongs to the port's VLAN.
+    /// VLAN, or `None` in a priority tag (VID 0), whose frame belongs to the port's VLAN.
     pub vid: Option<Vid>,
 }
 
 impl Repr {
-    /// The tag at the front of `octets`, which start with its TPID.
+    /// Parses the tag at the front of `octets`, which start with its TPID.
     ///
     /// # Errors
     /// As [`View::new`], and [`WireError::ReservedVid`] for 4095.
@@ -155,7 +155,7 @@ impl Repr {
         Ok(())
     }
 
-    /// The tag on the wire.
+    /// Returns the tag in wire format.
     #[inline]
     const fn octets(&self) -> [u8; TAG_LEN] {
         let vid = match self.vid {
@@ -176,7 +176,7 @@ impl fmt::Display for Repr {
     }
 }
 
-/// What a frame's layer 2 header says.
+/// Layer-2 header of a frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Walk {
     /// Destination address.
@@ -185,20 +185,20 @@ pub struct Walk {
     pub src: Mac,
     /// The outermost tag, if there is one.
     pub outer: Option<Repr>,
-    /// How many tags were walked through. Range 0 to [`MAX_TAGS`].
+    /// Number of tags skipped. Range 0 to [`MAX_TAGS`].
     pub tags: usize,
-    /// The EtherType behind the tags; a TPID when there are more than [`MAX_TAGS`].
+    /// EtherType after the tags; a TPID if there are more than [`MAX_TAGS`].
     pub ethertype: EtherType,
-    /// Where in the frame the network header starts: never past the frame's end.
+    /// Offset of the network header: never past the end of the frame.
     pub l3: usize,
 }
 
-/// Reads addresses, outermost tag and the EtherType behind all tags.
+/// Parses addresses, outermost tag and the EtherType after all tags.
 ///
 /// # Errors
 /// [`WireError::Truncated`] when the frame ends within the header or a tag,
-/// [`WireError::ReservedVid`] when the outermost tag carries VID 4095. Inner tags are the
-/// customer's own and only looked through.
+/// [`WireError::ReservedVid`] if the outermost tag has VID 4095. Inner tags belong to the customer
+/// and are only skipped.
 #[inline]
 pub fn walk(frame: &[u8]) -> Result<Walk, WireError> {
     let eth = ethernet::View::new(frame)?;
@@ -223,8 +223,8 @@ pub fn walk(frame: &[u8]) -> Result<Walk, WireError> {
     Ok(walk)
 }
 
-/// Puts `tag` in front of all tags of the frame whose first byte is `frame[4]`. The caller made
-/// room for [`TAG_LEN`] bytes in front; their content does not matter.
+/// Inserts `tag` before all tags of the frame whose first byte is `frame[4]`. The caller has
+/// reserved [`TAG_LEN`] bytes in front; their contents are ignored.
 ///
 /// # Errors
 /// [`WireError::NoRoom`], without a change, if the two addresses are not there.
@@ -236,7 +236,7 @@ pub fn insert(frame: &mut [u8], tag: &Repr) -> Result<(), WireError> {
     Ok(())
 }
 
-/// Takes the outermost tag out: afterwards the frame starts at `frame[4]`, and the caller trims
+/// Removes the outermost tag: afterwards the frame starts at `frame[4]`, and the caller trims
 /// [`TAG_LEN`] bytes from the front.
 ///
 /// # Errors

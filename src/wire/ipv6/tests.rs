@@ -22,7 +22,7 @@ fn golden() -> ([u8; 40], Repr) {
     (octets, repr)
 }
 
-/// The golden header with `next` as its next header and `payload` behind it.
+/// Returns the golden header with `next` as its next header, followed by `payload`.
 fn packet(next: u8, payload: &[u8]) -> Vec<u8> {
     let mut octets = [&golden().0[..], payload].concat();
     octets[5] = payload.len() as u8;

@@ -2,14 +2,14 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// Chassis 02:00:00:00:00:09, port eth0, 121 s, name "sw", nothing else.
+/// Chassis 02:00:00:00:00:09, port eth0, 121 s, name "sw", no other TLVs.
 const GOLDEN: [u8; 60] = [
     0x01, 0x80, 0xc2, 0x00, 0x00, 0x0e, 0x02, 0x00, 0x00, 0x00, 0x00, 0x01, 0x88, 0xcc, 0x02, 0x07,
     0x04, 0x02, 0x00, 0x00, 0x00, 0x00, 0x09, 0x04, 0x05, 0x05, b'e', b't', b'h', b'0', 0x06, 0x02,
     0x00, 0x79, 0x0a, 0x02, b's', b'w', 0x00, 0x00, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
     0, 0, 0, 0,
 ];
-/// Where the TLVs of the golden frame end, its end TLV included.
+/// End of the golden frame's TLVs, its end TLV included.
 const END: usize = 40;
 
 fn golden() -> Repr<'static> {
@@ -37,7 +37,7 @@ fn golden_bytes() {
     assert_eq!(golden().to_string(), text);
 }
 
-/// A frame ends anywhere only between TLVs behind the mandatory ones.
+/// A frame may only be truncated between TLVs after the mandatory ones.
 #[test]
 fn every_truncation_inside_a_tlv_is_refused() {
     for n in 0..GOLDEN.len() {
@@ -62,10 +62,10 @@ fn a_buffer_that_is_too_short_is_refused() {
 fn each_fault_has_its_own_error() {
     for (at, octet, error) in [
         (13, 0xcd, WireError::BadEthertype),
-        (14, 0x04, WireError::BadOpcode), // another TLV in the chassis' place
-        (23, 0x02, WireError::BadOpcode), // the chassis twice
+        (14, 0x04, WireError::BadOpcode), // another TLV instead of the chassis
+        (23, 0x02, WireError::BadOpcode), // duplicate chassis
         (30, 0x08, WireError::BadOpcode), // no time to live
-        (34, 0x02, WireError::BadOpcode), // another chassis behind the mandatory TLVs
+        (34, 0x02, WireError::BadOpcode), // another chassis after the mandatory TLVs
         (34, 0x04, WireError::BadOpcode),
         (34, 0x06, WireError::BadOpcode),
         (34, 0x0b, WireError::Truncated), // a name of 258 bytes

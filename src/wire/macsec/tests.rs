@@ -48,7 +48,7 @@ fn each_form_has_its_control_bits() {
         let mut octets = frame(&repr, 47);
         assert_eq!(octets[12..20], [0x88, 0xe5, tci, 47, 0, 0, 0, 1]);
         assert_eq!(Repr::parse(&octets), Ok(repr));
-        // A station on a single copy channel may say that it is one, too.
+        // A station on a single copy channel may set ES, too.
         octets[14] |= if channel == Channel::SingleCopy { ES } else { 0 };
         assert_eq!(View::new(&octets).unwrap().channel(), channel);
     }

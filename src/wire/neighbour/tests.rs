@@ -1,10 +1,11 @@
-//! Neighbour messages: golden bytes, every truncation, what a receiver has to drop, round trips.
+//! Neighbour messages: golden bytes, every truncation, messages that a receiver must drop, round
+//! trips.
 
 use proptest::prelude::*;
 
 use super::*;
 
-/// The question of fd00::1 for fd00::fe, and its answer, as scapy builds them.
+/// The solicitation of fd00::1 for fd00::fe, and its answer, as scapy builds them.
 const ASKED: &str =
     "6000000000203afffd000000000000000000000000000001ff0200000000000000000001ff0000fe
     87007b9f00000000fd0000000000000000000000000000fe0101020000000001";
@@ -34,7 +35,7 @@ fn told() -> Repr {
     Repr { kind, target: address(0xfe), link_layer: Some(mac(0xfe)) }
 }
 
-/// A packet whose checksum is made right after something in it was changed.
+/// Returns a changed packet with its checksum recalculated.
 fn mended(mut packet: Vec<u8>) -> Vec<u8> {
     packet[42..44].fill(0);
     let v = ipv6::View::new(&packet).unwrap();
@@ -68,7 +69,7 @@ fn every_truncation_is_refused() {
         let emitted = asked().emit(address(1), address(2), &mut room);
         assert_eq!(emitted, Err(WireError::NoRoom), "{n}");
         if let Some(n) = n.checked_sub(ipv6::HEADER_LEN) {
-            // Without its option a message is whole, too.
+            // Without its option a message is complete, too.
             let v = View::new(&whole[ipv6::HEADER_LEN..][..n]);
             assert_eq!(v.is_ok(), n == MESSAGE_LEN, "{n}");
         }

@@ -25,7 +25,7 @@ fn frame(body: Body) -> [u8; 68] {
     out
 }
 
-/// The header of 1588 13.3.1, field by field, and 20 bytes behind it.
+/// Returns the header of 1588 13.3.1, field by field, and 20 bytes after it.
 fn golden(kind: u8, flags: u8, parts: &[&[u8]]) -> Vec<u8> {
     let header: &[&[u8]] = &[
         &[0x01, 0x80, 0xc2, 0, 0, 0x0e],
@@ -106,7 +106,7 @@ fn the_older_version_and_reserved_octets_are_read_alike() {
     let good = frame(Body::PdelayReq);
     let mut octets = good;
     octets[15] = 0x02; // 1588-2008.
-    octets[20] |= 0xfd; // All flags but the one that is read.
+    octets[20] |= 0xfd; // All flags except the one that is read.
     octets[21] = 0xff;
     octets[30..34].fill(0xee);
     octets[46..].fill(0xee); // Control, interval, the origin timestamp, reserved bytes.
@@ -123,7 +123,7 @@ fn times_split_into_nanoseconds_and_a_correction() {
     assert_eq!(Timestamp { seconds: 0, nanos: 1_000_000_000 }.picos(), None);
 }
 
-/// Spans come in here; the field's unit is a 65th of a picosecond.
+/// Corrections are given in picoseconds; the field's unit is a 65th of one.
 #[test]
 fn no_picosecond_is_lost_in_a_correction() {
     for ps in -2_000..=2_000 {

@@ -38,7 +38,7 @@ fn message(form: Form<'_>) -> Sfcm<'_> {
     }
 }
 
-/// A packet of [`flow`] over IPv4 behind its EtherType.
+/// Returns a packet of [`flow`] over IPv4, from its EtherType on.
 fn msdu() -> Vec<u8> {
     let mut msdu = vec![
         8, 0, 0x45, 0x68, 0, 62, 0, 0, 0, 0, 9, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2, 0xc3, 0x51,
@@ -54,7 +54,7 @@ fn emitted(repr: &Repr<'_>) -> Vec<u8> {
     out
 }
 
-/// A packet with `headers` around a PDU that nobody checked.
+/// Returns a packet with `headers` around an unchecked PDU.
 fn forged(headers: &datagram::Repr, pdu: &[u8]) -> Vec<u8> {
     let mut out = vec![0; headers.header_len()];
     out.extend(pdu);
@@ -62,7 +62,7 @@ fn forged(headers: &datagram::Repr, pdu: &[u8]) -> Vec<u8> {
     out
 }
 
-/// Parses `pdu` from `headers`, as a packet whose checksums are right.
+/// Parses `pdu` from `headers`, as a packet with correct checksums.
 fn read(headers: &datagram::Repr, pdu: &[u8]) -> Result<(), WireError> {
     Repr::parse(headers.ethertype(), &forged(headers, pdu)).map(drop)
 }
@@ -193,7 +193,7 @@ fn a_message_about_a_message_is_neither_sent_nor_read() {
     let mut bad = GOLDEN;
     bad[22..].copy_from_slice(&PORT_DEFAULT.to_be_bytes());
     assert_eq!(read(&headers(false), &bad), Err(WireError::AboutItself));
-    // The same port of TCP is another's.
+    // The TCP port of the same number is unrelated.
     bad[18] = Protocol::TCP.0;
     assert_eq!(read(&headers(false), &bad), Ok(()));
 
@@ -262,7 +262,7 @@ proptest! {
         prop_assume!(!headers.carries(&flow) && is_host(headers.dst));
         let mut msdu = Vec::new();
         if encapsulated {
-            // Any packet will do whose source is right; the flow is then what it says.
+            // Any packet with the right source is accepted; the flow is then that of the message.
             flow.protocol = Protocol::UDP;
             let inner = datagram::Repr { src: flow.src, dst, src_port, dst_port, ..headers };
             let mut packet = vec![0x5a; MSDU_MIN + usize::from(dscp)];
@@ -288,7 +288,7 @@ proptest! {
             prop_assert_eq!(cut, Err(WireError::Truncated), "{}", n);
             prop_assert_eq!(repr.emit(&mut vec![0; n]), Err(WireError::NoRoom));
         }
-        // A datagram that ends early, its checksums right, is refused as well.
+        // A datagram that ends early, with correct checksums, is refused as well.
         for n in repr.headers.header_len()..octets.len() {
             let mut short = octets[..n].to_vec();
             repr.headers.emit(&mut short).unwrap();
