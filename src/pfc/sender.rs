@@ -1,35 +1,35 @@
-//! The sending side of flow control: from groups over their limits to frames that are due.
+//! The sending side of flow control: converts XOFF and XON of groups to frames that are due.
 //!
-//! The caller tells each XOFF and XON with [`Sender::want`], asks [`Sender::due`] on every poll,
-//! and confirms with [`Sender::on_sent`] what really left. A demand that could not be sent is
-//! asked for again, so no XOFF and no XON is ever lost on this side.
+//! The caller reports each XOFF and XON with [`Sender::want`], calls [`Sender::due`] on every poll,
+//! and confirms with [`Sender::on_sent`] the frames that left. A demand that could not be sent is
+//! due again, so no XOFF and no XON is lost on this side.
 
 use super::tally::Tally;
 use super::{Demand, FlowControl, PauseVector, PfcPlan};
 use crate::time::{Duration, Instant, Total};
 use crate::units::{BitsPerSec, PRIORITIES, Priority, PrioritySet, Quanta};
 
-/// The priority that stands for the whole link where PAUSE is sent.
+/// Priority that represents the whole link with PAUSE.
 const LINK: PrioritySet = PrioritySet::of(Priority::MIN);
 
-/// Sends PFC or PAUSE for one port.
+/// Sender of PFC or PAUSE for one port.
 #[derive(Clone, Debug)]
 pub struct Sender {
     plan: PfcPlan,
-    /// How long after a frame the same pauses are sent again.
+    /// Interval after which the same pauses are sent again.
     interval: Duration,
-    /// What the peer was last told to pause, and may still be pausing.
+    /// Priorities that the peer was last asked to pause, and may still be pausing.
     told: PrioritySet,
-    /// What changed since the peer was told.
+    /// Priorities that changed since the last frame.
     changed: PrioritySet,
-    /// When the pauses held have to be sent again; NEVER when none is held.
+    /// Time at which the present pauses have to be sent again; NEVER without any.
     refresh_at: Instant,
-    /// The priorities that are wanted paused, and since when.
+    /// Priorities to be paused, and their start times.
     wanted: Tally,
 }
 
 impl Sender {
-    /// A sender on a link of `rate` that has paused nothing.
+    /// Creates a sender on a link of `rate` without pauses.
     #[must_use]
     pub fn new(plan: PfcPlan, rate: BitsPerSec) -> Self {
         let sender = Self {
@@ -48,7 +48,7 @@ impl Sender {
         sender
     }
 
-    /// The priorities whose senders this port can pause.
+    /// Returns the priorities that this port can pause.
     const fn sends(&self) -> PrioritySet {
         match self.plan.mode {
             FlowControl::Pfc { send, .. } => send,
@@ -57,7 +57,8 @@ impl Sender {
         }
     }
 
-    /// What the peer should be pausing: with PAUSE, the link as soon as any priority wants it.
+    /// Returns the priorities that the peer should pause: with PAUSE, the link as soon as any
+    /// priority is at XOFF.
     const fn target(&self) -> PrioritySet {
         let wanted = self.wanted.running();
         match self.plan.mode {
@@ -66,8 +67,8 @@ impl Sender {
         }
     }
 
-    /// The group that `priority` belongs to went to XOFF (`paused`) or XON. Repeating what is
-    /// known changes nothing, and so do priorities for which this port sends no pauses.
+    /// Reports that the group of `priority` changed to XOFF (`paused`) or XON. Repetitions have no
+    /// effect, and neither have priorities for which this port sends no pauses.
     pub fn want(&mut self, now: Instant, priority: Priority, paused: bool) {
         if !self.sends().contains(priority) || self.wanted.running().contains(priority) == paused {
             return;
@@ -79,15 +80,15 @@ impl Sender {
             self.wanted.stop(now, priority);
         }
         let after = self.target().0;
-        // An XOFF is always told: if an XON is still pending, the pause starts anew instead. An
-        // XON is told to a peer that may be paused; one that was never told needs no frame.
+        // An XOFF is always sent: if an XON is still pending, the pause is renewed instead. An XON
+        // is sent to a peer that may be paused; otherwise no frame is needed.
         let (xoff, xon) = (after & !before, before & !after);
         self.changed.0 |= xoff | (xon & self.told.0);
         self.changed.0 &= !(xon & !self.told.0);
     }
 
-    /// The one frame that says all that is due: what changed, and with it every pause that is
-    /// held, so that all of them run anew; XONs with time 0. Nothing when nothing is due.
+    /// Returns the frame that is due: all changes, and with them every present pause, so that all
+    /// of them are renewed; XONs with time 0. `None` if nothing is due.
     #[inline]
     #[must_use]
     pub fn due(&self, now: Instant) -> Option<Demand> {
@@ -109,7 +110,7 @@ impl Sender {
         Demand::Pfc(vector)
     }
 
-    /// `demand`, as [`Self::due`] gave it, was handed to the link at `now`.
+    /// Records that `demand`, returned by [`Self::due`], was passed to the link at `now`.
     pub fn on_sent(&mut self, now: Instant, demand: &Demand) {
         let (named, paused) = match demand {
             Demand::Pause(Quanta(0)) => (LINK, PrioritySet::EMPTY),
@@ -120,41 +121,41 @@ impl Sender {
             }
         };
         self.told = PrioritySet((self.told.0 & !named.0) | paused.0);
-        // What was wanted otherwise after the frame was made stays pending.
+        // Changes after the frame was created stay pending.
         self.changed =
             PrioritySet((self.changed.0 & !named.0) | (named.0 & (self.told.0 ^ self.target().0)));
         self.refresh_at =
             if self.told.is_empty() { Instant::NEVER } else { now.saturating_add(self.interval) };
     }
 
-    /// When a held pause has to be sent again: [`Self::due`] has it from then on. NEVER when
-    /// nothing is held. Changes are due at once and not waited for here.
+    /// Returns the time at which a present pause has to be sent again: [`Self::due`] returns it
+    /// from then on. NEVER without pauses. Changes are due at once and not included here.
     #[inline]
     #[must_use]
     pub const fn next_deadline(&self) -> Instant {
         self.refresh_at
     }
 
-    /// The priorities that are wanted paused now.
+    /// Returns the priorities to be paused now.
     #[must_use]
     pub const fn wanted(&self) -> PrioritySet {
         self.wanted.running()
     }
 
-    /// How long `priority` was wanted paused in all, from XOFF to XON.
+    /// Returns the total time of `priority` from XOFF to XON.
     #[must_use]
     pub fn paused_time(&self, now: Instant, priority: Priority) -> Total {
         self.wanted.time(now, priority)
     }
 
-    /// How often `priority` went to XOFF.
+    /// Returns the number of XOFFs of `priority`.
     #[must_use]
     pub const fn transitions(&self, priority: Priority) -> u64 {
         self.wanted.transitions(priority)
     }
 
-    /// The link has another rate: quanta last longer or shorter from now on, and pauses held are
-    /// sent again in time for that.
+    /// Sets the link rate: the duration of quanta changes, and present pauses are renewed in time
+    /// for that.
     pub fn set_rate(&mut self, now: Instant, rate: BitsPerSec) {
         self.interval = interval(&self.plan, rate);
         self.refresh_at = self.refresh_at.min(now.saturating_add(self.interval));
@@ -163,8 +164,8 @@ impl Sender {
         }
     }
 
-    /// PFC runs for other priorities from now on. Those that it no longer runs for are resumed; those
-    /// that it runs for now are paused by the next XOFF.
+    /// Changes the priorities with PFC. Those without it are resumed; new ones are paused by their
+    /// next XOFF.
     pub fn set_mode(&mut self, now: Instant, mode: FlowControl) {
         let mut next = self.clone();
         next.plan.mode = mode;
@@ -173,8 +174,8 @@ impl Sender {
         self.plan.mode = mode;
     }
 
-    /// The link went down: the peer has forgotten every pause, and is told anew of those wanted
-    /// when there is a link again.
+    /// Handles link down: the peer has lost every pause, and the present ones are sent again when
+    /// the link is up.
     pub fn on_link_down(&mut self) {
         self.told = PrioritySet::EMPTY;
         self.changed = self.target();
@@ -182,12 +183,12 @@ impl Sender {
     }
 }
 
-/// The planned refresh if it comes before the pause is over at this rate, else half of the pause:
-/// a link that came up faster than planned makes every quantum shorter.
+/// Returns the planned refresh interval if it is shorter than the pause at this rate, else half of
+/// the pause: a link that is faster than planned shortens every quantum.
 fn interval(plan: &PfcPlan, rate: BitsPerSec) -> Duration {
     let pause = plan.quanta.at(rate);
     let refresh = if plan.refresh < pause { plan.refresh } else { pause.div(2) };
-    // A link that came up slower takes longer for each PFC frame.
+    // A PFC frame takes longer on a slower link than planned.
     let least = PfcPlan::refresh_least(rate);
     if least < pause { refresh.max(least) } else { refresh }
 }

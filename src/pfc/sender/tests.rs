@@ -25,7 +25,7 @@ fn pause() -> Sender {
     Sender::new(plan(FlowControl::Pause { send: true, obey: false }), RATE)
 }
 
-/// The demand that names exactly these priorities with these times.
+/// Returns the demand with exactly these priorities and times.
 fn vector(entries: &[(u8, Quanta)]) -> Option<Demand> {
     let mut v = PauseVector::default();
     for (n, time) in entries {
@@ -35,7 +35,7 @@ fn vector(entries: &[(u8, Quanta)]) -> Option<Demand> {
     Some(Demand::Pfc(v))
 }
 
-/// Sends what is due and says what it was.
+/// Sends the frame that is due and returns it.
 fn send(s: &mut Sender, now: Instant) -> Option<Demand> {
     let d = s.due(now);
     if let Some(d) = &d {
@@ -82,7 +82,7 @@ fn an_xoff_that_was_never_told_needs_no_xon() {
     s.want(at(0), p(3), true);
     s.want(at(5), p(3), false);
     assert_eq!(s.due(at(5)), None);
-    // But one that the peer may be obeying does, and an XOFF in between starts it anew.
+    // A peer that may be paused gets an XON, and an XOFF in between renews the pause.
     s.want(at(10), p(3), true);
     send(&mut s, at(10));
     s.want(at(20), p(3), false);
@@ -155,9 +155,9 @@ fn a_slower_link_keeps_three_quarters_of_its_time_for_data() {
     assert_eq!(s.next_deadline(), at(30));
     s.set_rate(at(10), BitsPerSec::gbps(1));
     send(&mut s, at(30));
-    // A PFC frame takes 84 octets of the line: 672 ns.
+    // A PFC frame takes 84 bytes on the line: 672 ns.
     assert_eq!(s.next_deadline(), at(30 + 4 * 672));
-    // A pause of less has to be told again before it ends, and no file is taken with one.
+    // A shorter pause has to be renewed before it ends; configurations with one are refused.
     let mut s = Sender::new(PfcPlan { quanta: Quanta(5), ..plan }, RATE);
     s.want(at(0), p(3), true);
     send(&mut s, at(0));
