@@ -14,36 +14,22 @@
 //! - L5 [`lab`], [`config`], [`otg`], [`tester`], [`report`], [`cli`]: files, results and commands.
 
 pub use ground::{printable, time, units, verdict};
-pub use wire;
+pub use {buffer, congestion, discovery, headroom, pfc, schedule, secure, wire};
 
 pub mod agents;
-#[warn(missing_docs)]
-pub mod buffer;
 pub mod cli;
 pub mod config;
-#[warn(missing_docs)]
-pub mod congestion;
-#[warn(missing_docs)]
-pub mod discovery;
 #[cfg(feature = "dpdk")]
 pub mod dpdk;
 #[warn(missing_docs)]
 pub mod frame;
-#[warn(missing_docs)]
-pub mod headroom;
 pub mod host;
 pub mod lab;
 pub mod otg;
 #[warn(missing_docs)]
-pub mod pfc;
-#[warn(missing_docs)]
 pub mod port;
 pub mod report;
 pub mod runtime;
-#[warn(missing_docs)]
-pub mod schedule;
-#[warn(missing_docs)]
-pub mod secure;
 pub mod sim;
 #[warn(missing_docs)]
 pub mod stats;

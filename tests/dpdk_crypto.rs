@@ -68,7 +68,7 @@ fn octets(hex: &str) -> Vec<u8> {
 
 /// Every public vector, protected and accepted to the bit.
 fn vectors(device: &CryptoDevice) {
-    let text = include_str!("../src/secure/tests/vectors.txt");
+    let text = include_str!("../src/machines/secure/tests/vectors.txt");
     let mut lines = text.lines().filter(|line| !line.starts_with('#') && !line.is_empty());
     let mut tried = 0;
     while let Some(line) = lines.next() {

@@ -16,11 +16,11 @@ const PATH: &[&str] = &[
     "src/port/secured.rs",
     "src/world.rs",
     "src/switch/",
-    "src/buffer/",
-    "src/pfc/",
-    "src/schedule/",
-    "src/congestion/",
-    "src/secure/",
+    "src/machines/buffer/",
+    "src/machines/pfc/",
+    "src/machines/schedule/",
+    "src/machines/congestion/",
+    "src/machines/secure/",
     "src/wire/",
     "src/dpdk/hot.rs",
     "src/dpdk/mbuf.rs",
@@ -67,7 +67,7 @@ fn the_path_of_a_frame_names_no_lock() {
     // MACsec is not one between threads.
     let allowed = |path: &str, word: &str| match word {
         "spin_loop" => path == "src/dpdk/clock.rs",
-        "channel" => path == "src/wire/macsec.rs" || path.starts_with("src/secure/"),
+        "channel" => path == "src/wire/macsec.rs" || path.starts_with("src/machines/secure/"),
         _ => false,
     };
     let on_path = |path: &str| PATH.iter().any(|part| path.starts_with(part));

@@ -1,0 +1,89 @@
+//! Configuration of the shared-buffer ledger: sizes and limits, in cells, with SAI's names.
+
+use ground::units::{Cells, PRIORITIES};
+
+/// The shared buffer of one switch.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct BufferPlan {
+    /// Bytes per cell, 1 to 65536. A frame uses whole cells. 1 accounts in bytes.
+    pub cell_bytes: u32,
+    /// Size of the buffer.
+    pub total: Cells,
+    /// The priority groups of each port.
+    pub groups: Vec<[GroupPlan; PRIORITIES]>,
+    /// Subtracted from the shared pool at start, so that delayed updates between workers never
+    /// reduce headroom (see `runtime::exchange`). 0 for one worker.
+    pub slack: Cells,
+}
+
+impl BufferPlan {
+    /// Returns the cells of a frame of `wire_len` bytes (FCS included), at least one.
+    #[must_use]
+    pub const fn cells_for(&self, wire_len: u32) -> Cells {
+        Cells(if wire_len == 0 { 1 } else { wire_len.div_ceil(self.cell_bytes) })
+    }
+}
+
+/// One ingress (port, priority group).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct GroupPlan {
+    /// Guaranteed to this group alone (`SAI_BUFFER_PROFILE_ATTR_RESERVED_BUFFER_SIZE`).
+    pub reserved: Cells,
+    /// Limit of its use of the shared pool.
+    pub limit: SharedLimit,
+    /// Handling of frames above the limit.
+    pub kind: GroupKind,
+}
+
+/// Handling of a frame above the shared limit of its group.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum GroupKind {
+    /// The frame is dropped.
+    Lossy,
+    /// The frame is stored in headroom, and the sender is paused (XOFF).
+    Lossless {
+        /// Private headroom, `xoff` in SONiC's profiles.
+        headroom: Cells,
+        /// XON if shared use is at most this (`xon_th`) ...
+        xon: Cells,
+        /// ... or at most this far below the limit (`xon_offset_th`), whichever is higher.
+        xon_offset: Cells,
+    },
+}
+
+/// Limit of the shared pool's use by a group or queue.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum SharedLimit {
+    /// A fixed number of cells (`static_th`).
+    Static(Cells),
+    /// 2^alpha times the free cells of the pool (`dynamic_th`).
+    Dynamic(Alpha),
+    /// Limited by the pool alone.
+    Unlimited,
+}
+
+/// The exponent of a dynamic threshold: alpha = 2^n with n from -8 to 8 (SAI's `dynamic_th`).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Alpha(i8);
+
+impl Alpha {
+    /// Creates an exponent; `None` outside -8 to 8.
+    #[must_use]
+    pub const fn new(exponent: i8) -> Option<Self> {
+        if exponent >= -8 && exponent <= 8 { Some(Self(exponent)) } else { None }
+    }
+
+    /// Returns the exponent.
+    #[must_use]
+    pub const fn exponent(self) -> i8 {
+        self.0
+    }
+
+    /// Returns alpha times `free`, rounded down, limited to `u32::MAX` cells.
+    #[must_use]
+    pub const fn of(self, free: Cells) -> Cells {
+        let free = free.0 as u64;
+        let n = if self.0 >= 0 { free << self.0 } else { free >> -self.0 };
+        Cells(if n > u32::MAX as u64 { u32::MAX } else { n as u32 })
+    }
+}

@@ -1,0 +1,209 @@
+//! DCQCN's reaction point: the rate of one flow, decreased by notifications, increased by time and
+//! bytes.
+//!
+//! Uses integers only, so that every machine calculates the same rates. Alpha decays by a separate
+//! timer but matters only when a notification arrives, so it is updated then and needs no timer.
+//! Increases have one. At the full rate no timer runs.
+
+use super::plan::DcqcnPlan;
+use ground::time::Instant;
+use ground::units::BitsPerSec;
+
+/// Fixed-point value of alpha = 1.
+const ALPHA_ONE: u64 = 1 << 32;
+
+/// Alpha units per gain unit: [`ALPHA_ONE`] / [`DcqcnPlan::GAIN_ONE`].
+const ALPHA_PER_GAIN: u64 = ALPHA_ONE / DcqcnPlan::GAIN_ONE as u64;
+
+/// Rate of one flow. Takes notifications, time and sent bytes in the order in which they happen.
+#[derive(Clone, Debug)]
+pub struct Dcqcn {
+    plan: DcqcnPlan,
+    line: u64,
+    /// Current rate in bit/s (R_C).
+    rate: u64,
+    /// Target rate of the recovery in bit/s (R_T).
+    target: u64,
+    /// Estimated congestion (alpha), in units of 1 / [`ALPHA_ONE`].
+    alpha: u64,
+    /// Time of alpha's last change, by a notification or by decay.
+    alpha_at: Instant,
+    /// Time of the last decrease.
+    decreased_at: Option<Instant>,
+    /// Increases by time since the last decrease; the next field counts those by bytes.
+    timed: u32,
+    counted: u32,
+    /// Time of the next increase by time; NEVER at the full rate.
+    due: Instant,
+    /// Bytes until the next increase by bytes.
+    bytes_left: u64,
+}
+
+impl Dcqcn {
+    /// Creates a flow that starts at line rate, as DCQCN specifies. The plan must be sound.
+    #[must_use]
+    pub fn new(plan: DcqcnPlan, line: BitsPerSec) -> Self {
+        assert!(plan.is_sound(), "a plan that was not checked");
+        Self {
+            plan,
+            line: line.get(),
+            rate: line.get(),
+            target: line.get(),
+            alpha: u64::from(plan.initial_alpha) * ALPHA_PER_GAIN,
+            alpha_at: Instant::ZERO,
+            decreased_at: None,
+            timed: 0,
+            counted: 0,
+            due: Instant::NEVER,
+            bytes_left: plan.increase_bytes.0,
+        }
+    }
+
+    /// Returns the current sending rate.
+    #[inline]
+    #[must_use]
+    pub fn rate(&self) -> BitsPerSec {
+        BitsPerSec::new(self.rate).expect("a rate never falls to zero")
+    }
+
+    /// Returns alpha as of its last change, as a fraction.
+    #[must_use]
+    pub fn alpha(&self) -> f64 {
+        self.alpha as f64 / ALPHA_ONE as f64
+    }
+
+    /// Returns true if the flow may use the full line rate and no recovery is under way.
+    #[inline]
+    #[must_use]
+    pub const fn is_idle(&self) -> bool {
+        self.rate == self.line && self.target == self.line
+    }
+
+    /// Returns the time at which [`Self::on_timeout`] is due; NEVER at the full rate.
+    #[inline]
+    #[must_use]
+    pub const fn next_deadline(&self) -> Instant {
+        self.due
+    }
+
+    /// Handles a notification: R_T = R_C, R_C = R_C (1 - alpha/2), alpha = (1 - g) alpha + g. All
+    /// increase counters restart.
+    pub fn on_cnp(&mut self, now: Instant) {
+        self.on_timeout(now);
+        self.decay(now);
+        let early = |at: Instant| now.since(at) < self.plan.decrease_period;
+        if !self.decreased_at.is_some_and(early) {
+            self.decrease(now);
+        }
+        self.alpha += self.gain_of(ALPHA_ONE - self.alpha);
+        self.alpha_at = now;
+    }
+
+    /// Performs all increases that are due at `now`, in order.
+    pub fn on_timeout(&mut self, now: Instant) {
+        while self.due <= now {
+            self.due = self.due.saturating_add(self.plan.increase_period);
+            self.increase();
+            self.timed = self.timed.saturating_add(1);
+            self.rest();
+        }
+    }
+
+    /// Accounts for a sent frame of `bytes` bytes. The caller has handled all earlier timeouts.
+    #[inline]
+    pub fn on_sent(&mut self, bytes: u32) {
+        if self.due == Instant::NEVER {
+            return;
+        }
+        let mut bytes = u64::from(bytes);
+        while bytes >= self.bytes_left {
+            bytes -= self.bytes_left;
+            self.bytes_left = self.plan.increase_bytes.0;
+            self.increase();
+            self.counted = self.counted.saturating_add(1);
+            self.rest();
+            if self.due == Instant::NEVER {
+                return;
+            }
+        }
+        self.bytes_left -= bytes;
+    }
+
+    /// Sets the line rate. A flow that ran at the old line rate runs at the new one.
+    pub fn set_line(&mut self, line: BitsPerSec) {
+        let was_idle = self.is_idle();
+        self.line = line.get();
+        if was_idle {
+            (self.rate, self.target) = (self.line, self.line);
+        }
+        (self.rate, self.target) = (self.rate.min(self.line), self.target.min(self.line));
+        self.rest();
+    }
+
+    /// Returns g times `x`, rounded up, so that decay ends at zero and growth at one.
+    fn gain_of(&self, x: u64) -> u64 {
+        (x * u64::from(self.plan.gain)).div_ceil(DcqcnPlan::GAIN_ONE.into())
+    }
+
+    /// Applies alpha = (1 - g) alpha for each period since its last change.
+    fn decay(&mut self, now: Instant) {
+        let period = self.plan.alpha_period;
+        let periods = now.since(self.alpha_at).as_picos() / period.as_picos();
+        self.alpha_at = self.alpha_at.saturating_add(period.saturating_mul(periods));
+        for _ in 0..periods {
+            if self.alpha == 0 || self.decreased_at.is_none() {
+                return; // Alpha has not decayed before the first notification.
+            }
+            self.alpha -= self.gain_of(self.alpha);
+        }
+    }
+
+    fn decrease(&mut self, now: Instant) {
+        if self.plan.clamp_target || self.timed > 0 || self.counted > 0 {
+            self.target = self.rate;
+        }
+        let cut =
+            (u128::from(self.rate) * u128::from(self.alpha) / (2 * u128::from(ALPHA_ONE))) as u64;
+        let most = (u128::from(self.rate) * u128::from(self.plan.decrease_max) / 100) as u64;
+        let cut = self.rate - cut.min(most);
+        let first = self.plan.first_rate.filter(|_| self.is_idle());
+        self.rate = first.map_or(cut, |r| r.get().min(self.line)).max(self.floor());
+        self.decreased_at = Some(now);
+        (self.timed, self.counted) = (0, 0);
+        self.due = now.saturating_add(self.plan.increase_period);
+        self.bytes_left = self.plan.increase_bytes.0;
+        self.rest();
+    }
+
+    /// Returns the minimum rate: the plan's, or the line rate where that is lower.
+    fn floor(&self) -> u64 {
+        self.plan.min_rate.get().min(self.line)
+    }
+
+    /// Performs one increase: fast recovery while both counts are below F, hyper increase when both
+    /// are above, else additive (SIGCOMM'15, figure 7). The counts exclude this increase, so that F
+    /// recoveries come first.
+    fn increase(&mut self) {
+        let (f, more, less) =
+            (self.plan.recoveries, self.timed.max(self.counted), self.timed.min(self.counted));
+        if more >= f {
+            let step = match self.plan.hyper {
+                Some(hyper) if less > f => hyper,
+                _ => self.plan.additive,
+            };
+            self.target = self.target.saturating_add(step.get()).min(self.line);
+        }
+        // Rounded up, so that recovery ends.
+        self.rate = (self.rate + self.target).div_ceil(2).min(self.line);
+    }
+
+    /// Stops the timer at the full rate.
+    fn rest(&mut self) {
+        if self.is_idle() {
+            self.due = Instant::NEVER;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

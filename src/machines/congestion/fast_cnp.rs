@@ -1,0 +1,232 @@
+//! Fast notifications: the switch answers frames of congesting RoCEv2 flows with a notification
+//! (CNP) itself, half a round trip before their destination could.
+//!
+//! A RoCEv2 packet names the queue pair of its destination only, and a CNP has to name that of the
+//! source. [`FastCnp::on_answer`] learns it from packets in the opposite direction that name it:
+//! acknowledgements and the destination's CNPs, whose UDP source port is that of the flow. Data in
+//! the opposite direction is not used: it may have the same port and names a queue pair that
+//! receives. If several queue pairs share addresses and port, none is selected. Configured pairs
+//! take precedence.
+//!
+//! Uses no timers and does not allocate after `new`. Every selected frame that is not answered is
+//! counted by its reason.
+
+use core::net::IpAddr;
+
+use super::detect::{Detect, Queue};
+use super::ecn::Dice;
+use super::flow_key::FlowKey;
+use super::limit::{Limit, LimitPlan};
+use super::streams::{CreateMask, Place, Stream, StreamPlan, StreamTable};
+use ground::time::{Duration, Instant};
+use ground::units::{Bytes, PortId, TrafficClass};
+use wire::flow::FiveTuple;
+use wire::roce::U24;
+
+/// Lifetime of a learnt queue pair without another packet that names it. Our choice: long against
+/// pauses between messages, short against the reuse of queue pairs.
+const LEARNT_LIFE: Duration = Duration::from_secs(10);
+
+/// Flows are identified by the 5-tuple alone, whichever queues they congest.
+const ANY: Queue = Queue { port: PortId::MIN, class: TrafficClass::MIN };
+
+/// Configuration of [`FastCnp`].
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct CnpPlan {
+    /// Minimum time between two notifications about one flow.
+    pub spacing: Duration,
+    /// Limit of notifications about all flows together.
+    pub budget: LimitPlan,
+    /// Maximum number of flows in each table: notified flows, and learnt queue pairs. 1 to
+    /// [`STREAMS_MAX`](super::streams::STREAMS_MAX).
+    pub flows: usize,
+    /// Seed of the tables' hash and of the AQM's random selection.
+    pub seed: u64,
+    /// Configured connections: address and queue pair of the destination, queue pair of the source.
+    pub pairs: Vec<(IpAddr, U24, U24)>,
+}
+
+/// Selected frames by result, each under the first that applies, and learnt queue pairs.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct CnpCounters {
+    /// Frames answered with a CNP.
+    pub answered: u64,
+    /// Frames whose source's queue pair is neither configured nor learnt.
+    pub not_learnt: u64,
+    /// Frames for which several queue pairs were learnt under the same addresses and port.
+    pub ambiguous: u64,
+    /// Frames within the minimum time since the flow's last notification.
+    pub too_soon: u64,
+    /// Frames of flows that the full table has no entry for.
+    pub no_room: u64,
+    /// Frames over the limit of all flows together.
+    pub over_budget: u64,
+    /// Queue pairs learnt.
+    pub learnt: u64,
+    /// Queue pairs not learnt because the table is full.
+    pub unlearnt: u64,
+}
+
+/// A learnt queue pair.
+#[derive(Clone, Copy, Debug)]
+struct Source {
+    qp: U24,
+    /// True if another queue pair uses the same addresses and port.
+    several: bool,
+}
+
+/// Fast notification for all ports of one worker.
+pub struct FastCnp {
+    spacing: Duration,
+    detect: Box<[Option<Detect>]>,
+    /// Sorted by destination and its queue pair.
+    pairs: Box<[(IpAddr, U24, U24)]>,
+    learnt: StreamTable<Source>,
+    /// Time of the last notification to each flow's source.
+    notified: StreamTable<Instant>,
+    budget: Limit,
+    budget_plan: LimitPlan,
+    dice: Dice,
+    counters: CnpCounters,
+}
+
+/// Returns the lifetime of an entry: twice the spacing, because not every access is recorded.
+fn remembered(spacing: Duration) -> Duration {
+    spacing.saturating_mul(2).max(Duration::from_picos(1))
+}
+
+impl FastCnp {
+    /// Creates an instance for `ports` ports that detects congestion on no queue.
+    ///
+    /// # Panics
+    /// If a number of the plan is out of its range.
+    #[must_use]
+    pub fn new(plan: &CnpPlan, ports: u16) -> Self {
+        let mut pairs = plan.pairs.clone();
+        pairs.sort_unstable();
+        let table = |life| StreamPlan { capacity: plan.flows, life, seed: plan.seed };
+        Self {
+            spacing: plan.spacing,
+            detect: vec![None; usize::from(ports) * 8].into_boxed_slice(),
+            pairs: pairs.into_boxed_slice(),
+            learnt: StreamTable::new(table(LEARNT_LIFE)),
+            notified: StreamTable::new(table(remembered(plan.spacing))),
+            budget: Limit::new(plan.budget),
+            budget_plan: plan.budget,
+            dice: Dice::new(plan.seed),
+            counters: CnpCounters::default(),
+        }
+    }
+
+    /// Sets spacing and budget, also for known flows.
+    ///
+    /// # Panics
+    /// If the budget lets no message pass.
+    pub fn set_limits(&mut self, spacing: Duration, budget: LimitPlan) {
+        self.spacing = spacing;
+        self.notified.set_life(remembered(spacing));
+        if budget != self.budget_plan {
+            (self.budget, self.budget_plan) = (Limit::new(budget), budget);
+        }
+    }
+
+    /// Sets the detection of congesting frames for a queue; `None` disables it.
+    pub fn set_detect(&mut self, queue: Queue, detect: Option<Detect>) {
+        self.detect[queue.index()] = detect;
+    }
+
+    /// Returns the length up to which no frame of a queue is selected; the maximum without
+    /// detection.
+    #[must_use]
+    pub fn floor(&self, queue: Queue) -> Bytes {
+        self.detect[queue.index()].map_or(Bytes(u64::MAX), |detect| detect.floor())
+    }
+
+    /// Returns the counters.
+    #[must_use]
+    pub const fn counters(&self) -> CnpCounters {
+        self.counters
+    }
+
+    /// Returns true if a frame that found a queue of `length` is to be answered.
+    pub fn picks(&mut self, queue: Queue, length: Bytes) -> bool {
+        self.detect[queue.index()].is_some_and(|detect| detect.picks(length, &mut self.dice))
+    }
+
+    /// Handles a selected frame of `flow` to the queue pair `destination`. Returns the queue pair
+    /// to be notified, if any.
+    pub fn on_picked(&mut self, now: Instant, flow: &FiveTuple, destination: U24) -> Option<U24> {
+        let source = self.source(now, flow, destination)?;
+        let key = FlowKey::Ip(*flow);
+        let found = self.notified.find(ANY, &key);
+        let last = found.map(|place| self.notified.get(place).state);
+        if last.is_some_and(|last| now.since(last) < self.spacing) {
+            self.counters.too_soon += 1;
+            return None;
+        }
+        let place = found.or_else(|| self.insert(now, key));
+        let Some(place) = place else {
+            self.counters.no_room += 1;
+            return None;
+        };
+        if !self.budget.pass(now) {
+            self.counters.over_budget += 1;
+            // An entry inserted without a notification must not count as one.
+            if found.is_none() {
+                self.notified.remove(place);
+            }
+            return None;
+        }
+        self.notified.get_mut(place).state = now;
+        self.notified.touch(now, place);
+        self.counters.answered += 1;
+        Some(source)
+    }
+
+    /// Learns `qp`, named by a packet from the destination of `flow` to its source.
+    pub fn on_answer(&mut self, now: Instant, flow: &FiveTuple, qp: U24) {
+        let key = FlowKey::Ip(*flow);
+        if let Some(place) = self.learnt.find(ANY, &key) {
+            if !self.learnt.is_over(now, place) {
+                self.learnt.touch(now, place);
+                let source = &mut self.learnt.get_mut(place).state;
+                source.several |= source.qp != qp;
+                return;
+            }
+            self.learnt.remove(place);
+        }
+        let state = Source { qp, several: false };
+        match self.learnt.insert(now, stream(now, key, state), |_| true) {
+            Ok(_) => self.counters.learnt += 1,
+            Err(_) => self.counters.unlearnt += 1,
+        }
+    }
+
+    /// Returns the queue pair of a flow's source.
+    fn source(&mut self, now: Instant, flow: &FiveTuple, destination: U24) -> Option<U24> {
+        let configured =
+            self.pairs.binary_search_by_key(&(flow.dst, destination), |(ip, qp, _)| (*ip, *qp));
+        if let Ok(at) = configured {
+            return Some(self.pairs[at].2);
+        }
+        let found = self.learnt.find(ANY, &FlowKey::Ip(*flow));
+        let Some(place) = found.filter(|place| !self.learnt.is_over(now, *place)) else {
+            self.counters.not_learnt += 1;
+            return None;
+        };
+        let Source { qp, several } = self.learnt.get(place).state;
+        self.counters.ambiguous += u64::from(several);
+        (!several).then_some(qp)
+    }
+
+    fn insert(&mut self, now: Instant, key: FlowKey) -> Option<Place> {
+        self.notified.insert(now, stream(now, key, now), |_| true).ok()
+    }
+}
+
+fn stream<T>(now: Instant, key: FlowKey, state: T) -> Stream<T> {
+    Stream { key, queue: ANY, created: now, mask: CreateMask::LOCAL, messages: 0, state }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,128 @@
+//! Placing of frames: detection of flows, isolation, and return.
+
+use super::queues::{Hold, Queues};
+use super::{Arrival, Isolated, Isolation, Placement};
+use crate::detect::Queue;
+use crate::streams::{CreateMask, Place, Stream};
+use ground::time::Instant;
+use ground::units::{Bytes, PRIORITIES, TrafficClass};
+
+impl Isolation {
+    /// Returns true if a frame for a queue of `length` bytes may have to go to another queue. If
+    /// false, it stays, and the caller need neither call [`Self::place`] nor parse the flow.
+    #[inline]
+    #[must_use]
+    pub fn concerns(&self, queue: Queue, length: Bytes) -> bool {
+        length.0 > self.floors[queue.index()]
+            || !self.streams.is_empty() && self.monitored >> queue.class.get() & 1 == 1
+    }
+
+    /// Places a frame. `lengths` are the bytes in the queues of its egress port before it.
+    #[inline]
+    pub fn place(
+        &mut self,
+        now: Instant,
+        arrival: &Arrival,
+        lengths: &[Bytes; PRIORITIES],
+    ) -> Placement {
+        let class = arrival.queue.class;
+        let length = lengths[class.index()];
+        let hot = length.0 > self.floors[arrival.queue.index()]
+            && self.watches[arrival.queue.index()].detect.picks(length, &mut self.dice);
+        let stays = Placement { class, hold: Hold::NONE, cim: None };
+        // A curve may select no frame above its floor, and streams may be empty nevertheless.
+        if !hot && self.streams.is_empty() {
+            return stays;
+        }
+        self.place_known(now, arrival, hot, lengths).unwrap_or(stays)
+    }
+
+    /// Places a frame whose flow may be isolated, or is to be if it is `hot`; `None` if it stays in
+    /// its class.
+    fn place_known(
+        &mut self,
+        now: Instant,
+        arrival: &Arrival,
+        hot: bool,
+        lengths: &[Bytes; PRIORITIES],
+    ) -> Option<Placement> {
+        let Some(place) = self.streams.find(arrival.queue, &arrival.key) else {
+            // Entries of flows that have stopped would otherwise lengthen every lookup.
+            self.streams.reap(now, |stream| is_drained(&self.queues, stream));
+            let place = hot.then(|| self.isolate(now, arrival, CreateMask::LOCAL)).flatten()?;
+            return Some(self.join(now, place, arrival, lengths));
+        };
+        let watch = &self.watches[arrival.queue.index()];
+        let stream = self.streams.get_mut(place);
+        let congesting = lengths[stream.state.to.index()];
+        let goes_on = self.plan.enabled && (hot || congesting > watch.low);
+        if hot {
+            stream.mask.insert(CreateMask::LOCAL);
+        }
+        let named = self.plan.enabled && stream.mask.has(CreateMask::CIM);
+        if goes_on {
+            self.streams.touch(now, place);
+        } else if (!named || self.streams.is_over(now, place))
+            && is_drained(&self.queues, self.streams.get(place))
+        {
+            return self.bring_back(now, place, arrival.queue.class);
+        }
+        Some(self.join(now, place, arrival, lengths))
+    }
+
+    /// Returns a flow's frame to its original class, with a last CIM if CIMs were sent.
+    fn bring_back(&mut self, now: Instant, place: Place, class: TrafficClass) -> Option<Placement> {
+        let told = self.streams.get(place).state.told;
+        self.streams.remove(place);
+        self.counters.returned += 1;
+        let cim = self.tell_end(now, told)?;
+        Some(Placement { class, hold: Hold::NONE, cim: Some(cim) })
+    }
+
+    /// Inserts a flow of a monitored class into the table, if there is room.
+    pub(super) fn isolate(
+        &mut self,
+        now: Instant,
+        arrival: &Arrival,
+        mask: CreateMask,
+    ) -> Option<Place> {
+        let to = self.plan.map.congesting(arrival.queue.class)?;
+        let behind = self.queues.joined(arrival.queue);
+        let (key, queue, labels) = (arrival.key, arrival.queue, arrival.labels);
+        let state = Isolated { to, labels, behind, last: 0, counted: 0, told: None };
+        let stream = Stream { key, queue, created: now, mask, messages: 0, state };
+        let queues = &self.queues;
+        let taken = self.streams.insert(now, stream, |stream| is_drained(queues, stream)).ok();
+        self.counters.no_room += u64::from(taken.is_none());
+        taken
+    }
+
+    /// Places a frame of an isolated flow in the congesting queue.
+    fn join(
+        &mut self,
+        now: Instant,
+        place: Place,
+        arrival: &Arrival,
+        lengths: &[Bytes; PRIORITIES],
+    ) -> Placement {
+        let Queue { port, class } = arrival.queue;
+        let Isolated { to, behind, .. } = self.streams.get(place).state;
+        let held = self.queues.left(arrival.queue) < behind;
+        let hold = if held { Hold::new(class, behind) } else { Hold::NONE };
+        // If it does not join, another frame gets this number, which leaves no earlier.
+        let last = self.queues.joined(Queue { port, class: to }) + 1;
+        self.streams.get_mut(place).state.last = last;
+        self.counters.isolated_frames += 1;
+        self.counters.held_frames += u64::from(held);
+        let persists = lengths[to.index()] > self.watches[arrival.queue.index()].cim_above;
+        let cim = if persists { self.tell(now, place, arrival.ingress) } else { None };
+        Placement { class: to, hold, cim }
+    }
+}
+
+/// Returns true if the congesting queue holds no frame of the flow. An empty queue holds none, even
+/// if placed frames did not join it.
+fn is_drained(queues: &Queues, stream: &Stream<Isolated>) -> bool {
+    let congesting = Queue { class: stream.state.to, ..stream.queue };
+    queues.left(congesting) >= stream.state.last.min(queues.joined(congesting))
+}

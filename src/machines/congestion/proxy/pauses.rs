@@ -1,0 +1,134 @@
+//! Pauses of one port: the end of each priority's pause as requested and as sent to the host, and
+//! the frames that result.
+
+use super::PauseTimes;
+use ground::time::{Duration, Instant};
+use ground::units::{BitsPerSec, PRIORITIES, Priority, PrioritySet, Quanta};
+
+/// Fraction of the maximum pause time at which it is renewed: 1 of 2, as for a port's own pauses. A
+/// late poll has that much time before the host resumes.
+const RENEW_OF: u64 = 2;
+
+/// Pauses of one port.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Pauses {
+    rate: BitsPerSec,
+    wanted: [Instant; PRIORITIES],
+    told: [Instant; PRIORITIES],
+    /// Earliest time at which a frame is due for any priority.
+    due_at: Instant,
+}
+
+impl Pauses {
+    pub(super) const fn new(rate: BitsPerSec) -> Self {
+        Self {
+            rate,
+            wanted: [Instant::ZERO; PRIORITIES],
+            told: [Instant::ZERO; PRIORITIES],
+            due_at: Instant::NEVER,
+        }
+    }
+
+    pub(super) const fn until(&self, priority: Priority) -> Instant {
+        self.wanted[priority.index()]
+    }
+
+    pub(super) const fn next_deadline(&self) -> Instant {
+        self.due_at
+    }
+
+    /// Extends the pause of `priority` to `until`, which is not before its present end.
+    pub(super) fn lengthen(&mut self, priority: Priority, until: Instant) {
+        assert!(until >= self.until(priority), "a message never shortens a pause");
+        self.wanted[priority.index()] = until;
+        self.look();
+    }
+
+    /// Returns the frame that is due now, if any.
+    pub(super) fn due(&self, now: Instant) -> Option<PauseTimes> {
+        let times = self.merge(now, PauseTimes::default());
+        (!times.named.is_empty()).then_some(times)
+    }
+
+    /// Returns `own`, with no priority paused for less than requested here, and with all that is
+    /// due here.
+    pub(super) fn merge(&self, now: Instant, own: PauseTimes) -> PauseTimes {
+        let mut times = own;
+        for p in Priority::ALL {
+            let needed = quanta(self.until(p).since(now), self.rate);
+            if self.due_of(p) <= now && needed > Quanta(0) {
+                times.named.insert(p);
+            }
+            if times.named.contains(p) {
+                times.time[p.index()] = times.time[p.index()].max(needed);
+            }
+        }
+        times
+    }
+
+    /// Records a frame sent at `now`, of any origin: the host applies the latest one.
+    pub(super) fn on_sent(&mut self, now: Instant, sent: &PauseTimes) {
+        for p in sent.named.iter() {
+            let pause = sent.time[p.index()].at(self.rate);
+            self.told[p.index()] = now.saturating_add(pause);
+        }
+        self.look();
+    }
+
+    /// Removes pauses that ended before a frame was sent; returns their number.
+    pub(super) fn forget_missed(&mut self, now: Instant) -> u64 {
+        let over = |&p: &Priority| self.until(p) <= now && self.due_of(p) < Instant::NEVER;
+        let missed: PrioritySet = Priority::ALL.into_iter().filter(over).collect();
+        self.forget_wanted(missed);
+        missed.iter().count() as u64
+    }
+
+    /// Cancels the pauses of these priorities. Those already sent to the host expire.
+    pub(super) fn forget_wanted(&mut self, priorities: PrioritySet) {
+        priorities.iter().for_each(|p| self.wanted[p.index()] = Instant::ZERO);
+        self.look();
+    }
+
+    /// Cancels the pauses of these priorities, and discards what was sent to the host.
+    pub(super) fn forget(&mut self, priorities: PrioritySet) {
+        priorities.iter().for_each(|p| self.told[p.index()] = Instant::ZERO);
+        self.forget_wanted(priorities);
+    }
+
+    /// Sets the link rate. A host counts bit times, so its remaining pause times keep their number
+    /// of bit times.
+    pub(super) fn set_rate(&mut self, now: Instant, rate: BitsPerSec) {
+        let (old, new) = (u128::from(self.rate.get()), u128::from(rate.get()));
+        for told in self.told.iter_mut().filter(|told| **told > now) {
+            let left = u128::from(told.since(now).as_picos()) * old / new;
+            let left = u64::try_from(left).unwrap_or(u64::MAX);
+            *told = now.saturating_add(Duration::from_picos(left));
+        }
+        self.rate = rate;
+        self.look();
+    }
+
+    fn look(&mut self) {
+        let due = Priority::ALL.map(|p| self.due_of(p));
+        self.due_at = due.into_iter().min().unwrap_or(Instant::NEVER);
+    }
+
+    /// Returns the time at which a frame is due for `priority`: at once if the host was sent less
+    /// than the requested pause, unless so much is left that a renewal suffices.
+    fn due_of(&self, priority: Priority) -> Instant {
+        let told = self.told[priority.index()];
+        if self.until(priority) <= told {
+            return Instant::NEVER;
+        }
+        told.saturating_sub(Quanta::MAX.at(self.rate).div(RENEW_OF))
+    }
+}
+
+/// Returns the quanta of `pause` at `rate`: rounded up, so that a host never resumes early, and
+/// limited to the maximum of a frame.
+pub(super) fn quanta(pause: Duration, rate: BitsPerSec) -> Quanta {
+    const PICOS_PER_QUANTUM_BIT: u128 = 512 * 1_000_000_000_000;
+    let bits = u128::from(pause.as_picos()) * u128::from(rate.get());
+    let quanta = bits.div_ceil(PICOS_PER_QUANTUM_BIT);
+    Quanta(u16::try_from(quanta).unwrap_or(u16::MAX))
+}

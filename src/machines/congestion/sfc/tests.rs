@@ -1,0 +1,249 @@
+//! The point against its formula, its counters, and floods.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::{Detect, EcnPlan, LimitPlan, MarkAt, NotEct};
+use ground::units::{Mac, TrafficClass};
+
+const RATE: BitsPerSec = BitsPerSec::gbps(100);
+const UNLIMITED: LimitPlan = LimitPlan { interval: Duration::ZERO, burst: 1 };
+
+fn queue(class: u8) -> Queue {
+    Queue { port: PortId::new(2).unwrap(), class: TrafficClass::new(class).unwrap() }
+}
+
+fn flow(n: u32) -> FiveTuple {
+    FiveTuple {
+        src: IpAddr::V4(Ipv4Addr::from_bits(0x0a00_0000 | n)),
+        dst: IpAddr::V4(Ipv4Addr::new(10, 255, 0, 1)),
+        protocol: Protocol::UDP,
+        src_port: n as u16,
+        dst_port: 4791,
+    }
+}
+
+fn joined(length: u64, n: u32) -> Joined {
+    Joined {
+        queue: queue(3),
+        length: Bytes(length),
+        drain: RATE,
+        octets: Bytes(1_024),
+        key: FlowKey::Ip(flow(n)),
+    }
+}
+
+fn point(plan: SfcPlan) -> SfcPoint {
+    let plan = SfcPlan { enabled: true, monitored_queues: 1 << 3, ..plan };
+    let mut point = SfcPoint::new(plan, 4).unwrap();
+    let monitor = Monitor { detect: Detect::Length(Bytes(100_000)), target: Bytes(40_000) };
+    point.set_monitor(queue(3), Some(monitor)).unwrap();
+    point
+}
+
+fn us(n: u64) -> Instant {
+    Instant::ZERO + Duration::from_micros(n)
+}
+
+#[test]
+fn the_frame_that_crosses_the_threshold_is_told_of_at_once() {
+    let mut point = point(SfcPlan::new());
+    point.set_locator(PortId::new(2).unwrap(), Locator::Incast);
+    assert_eq!(point.on_enqueue(us(1), &joined(100_000, 1)), None);
+    let signal = point.on_enqueue(us(1), &joined(100_001, 1)).unwrap();
+    // 60,001 bytes at 12.5 bytes per nanosecond are 4800.08 ns.
+    let want = Signal { pause: Duration::from_nanos(4_800), locator: Locator::Incast, number: 1 };
+    assert_eq!(signal, want);
+    assert_eq!(point.queue_counters(queue(3)).transmitted_sfcms, 1);
+}
+
+#[test]
+fn a_flow_has_its_messages_spaced_and_no_more_than_it_may_per_pause() {
+    let spacing = Duration::from_micros(1);
+    let mut point = point(SfcPlan { spacing, ..SfcPlan::new() });
+    let long = joined(1_290_000, 1); // a pause of 100 us
+    let told = |point: &mut SfcPoint, at: Instant| point.on_enqueue(at, &long).is_some();
+    let at: Vec<u64> = (0..100).filter(|n| told(&mut point, us(*n))).collect();
+    assert_eq!(at, [0, 1, 2]);
+    assert_eq!(point.counters().had_all, 97);
+    // The last pause was requested at 2 us: from 102 us on its count restarts.
+    assert!(!told(&mut point, us(101)) && told(&mut point, us(102)));
+    assert!(!told(&mut point, us(102)));
+    assert_eq!(point.counters().too_soon, 1);
+    assert_eq!(point.on_enqueue(us(103), &long).unwrap().number, 5);
+}
+
+#[test]
+fn to_the_letter_a_flow_has_its_messages_once_until_its_life_is_over() {
+    let dialect = Dialect { count: Count::PerStream, life: Life::SinceCreated };
+    let plan = SfcPlan { dialect, spacing: Duration::ZERO, ..SfcPlan::new() };
+    let mut point = point(SfcPlan { max_flow_life: Duration::from_millis(10), ..plan });
+    let mut at = Vec::new();
+    for n in 0..30 {
+        if point.on_enqueue(us(n * 1_000), &joined(200_000, 1)).is_some() {
+            at.push(n);
+        }
+    }
+    assert_eq!(at, [0, 1, 2, 10, 11, 12, 20, 21, 22]);
+}
+
+#[test]
+fn patience_lets_isolation_try_first() {
+    let plan = SfcPlan { patience: Duration::from_micros(20), ..SfcPlan::new() };
+    let mut point = point(SfcPlan { octets_min: Bytes(3 * 1_024), ..plan });
+    assert_eq!(point.on_enqueue(us(0), &joined(200_000, 1)), None);
+    assert_eq!(point.on_enqueue(us(30), &joined(200_000, 1)), None, "two frames, three wanted");
+    assert!(point.on_enqueue(us(31), &joined(200_000, 1)).is_some());
+    assert_eq!(point.on_enqueue(us(31), &joined(200_000, 2)), None);
+    assert_eq!(point.counters().not_yet, 3);
+}
+
+#[test]
+fn what_cannot_or_must_not_be_answered_is_counted_by_its_reason() {
+    let mut point = point(SfcPlan::new());
+    let v4 = |a: [u8; 4]| IpAddr::V4(Ipv4Addr::from(a));
+    let of = |src: IpAddr| FlowKey::Ip(FiveTuple { src, ..flow(1) });
+    let keys = [
+        FlowKey::L2 { dst: Mac([2; 6]), src: Mac([4; 6]), vid: None },
+        FlowKey::Ip(FiveTuple { dst_port: 58_622, ..flow(1) }),
+        of(v4([0, 0, 0, 0])),
+        of(v4([239, 1, 1, 1])),
+        of(v4([127, 0, 0, 1])),
+        of(v4([255, 255, 255, 255])),
+        of(IpAddr::V6(Ipv6Addr::UNSPECIFIED)),
+        of("ff02::1".parse().unwrap()),
+    ];
+    for key in keys {
+        assert_eq!(point.on_enqueue(us(1), &Joined { key, ..joined(200_000, 1) }), None);
+    }
+    let want = SfcCounters { not_ip: 1, about_itself: 1, unanswerable: 6, ..Default::default() };
+    assert_eq!(point.counters(), want);
+    assert_eq!(point.stream_counters(), StreamCounters::default());
+    // Another protocol's port of the same number is not an SFCM's.
+    let tcp = FiveTuple { dst_port: 58_622, protocol: Protocol::TCP, ..flow(1) };
+    let key = FlowKey::Ip(tcp);
+    assert!(point.on_enqueue(us(1), &Joined { key, ..joined(200_000, 1) }).is_some());
+}
+
+#[test]
+fn a_flood_of_distinct_flows_costs_its_budget_and_its_places_only() {
+    let budget = LimitPlan { interval: Duration::from_micros(1), burst: 64 };
+    let mut point = point(SfcPlan { streams: 1_000, budget, ..SfcPlan::new() });
+    let mut told = 0_u64;
+    for n in 0..200_000 {
+        // A frame per 100 ns, for 20 ms.
+        let now = Instant::ZERO + Duration::from_nanos(u64::from(n) * 100);
+        told += u64::from(point.on_enqueue(now, &joined(500_000, n)).is_some());
+    }
+    let counters = point.counters();
+    assert_eq!(counters.transmitted_sfcms, told);
+    assert!(told <= 64 + 20_000);
+    assert_eq!(told + counters.over_budget + counters.no_room, 200_000);
+    assert_eq!(point.stream_counters().created, 1_000);
+    assert_eq!(counters.no_room, 199_000);
+}
+
+#[test]
+fn only_monitored_queues_of_an_enabled_point_count() {
+    let mut point = point(SfcPlan::new());
+    let long = joined(1_000_000, 1);
+    assert_eq!(point.on_enqueue(us(0), &Joined { queue: queue(4), ..long }), None);
+    point.set_plan(SfcPlan { enabled: false, ..*point.plan() }).unwrap();
+    assert_eq!(point.on_enqueue(us(0), &long), None);
+    point.set_plan(SfcPlan { enabled: true, monitored_queues: 0xf7, ..*point.plan() }).unwrap();
+    assert_eq!(point.on_enqueue(us(0), &long), None);
+    point.set_plan(SfcPlan { monitored_queues: 8, ..*point.plan() }).unwrap();
+    assert!(point.on_enqueue(us(0), &long).is_some());
+    point.set_monitor(queue(3), None).unwrap();
+    assert_eq!(point.on_enqueue(us(0), &joined(1_000_000, 2)), None);
+}
+
+#[test]
+fn plans_out_of_range_are_refused() {
+    let fine = SfcPlan::new();
+    let bad = |plan: SfcPlan| SfcPoint::new(plan, 1).err().unwrap();
+    assert_eq!(bad(SfcPlan { udp_port: 49_151, ..fine }), SfcError::Port(49_151));
+    assert_eq!(bad(SfcPlan { max_sfcm: 0, ..fine }), SfcError::NoMessages);
+    assert_eq!(bad(SfcPlan { max_flow_life: Duration::ZERO, ..fine }), SfcError::NoLife);
+    assert_eq!(bad(SfcPlan { streams: 65_537, ..fine }), SfcError::Streams(65_537));
+    let long = Duration::from_secs(5);
+    assert!(matches!(bad(SfcPlan { pause_max: long, ..fine }), SfcError::Pauses { .. }));
+    assert!(SfcPoint::new(SfcPlan { udp_port: 49_152, ..fine }, 1).is_ok());
+    let mut point = point(fine);
+    let monitor = Monitor { detect: Detect::Length(Bytes(100)), target: Bytes(101) };
+    let error = point.set_monitor(queue(3), Some(monitor)).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "the target of 101 B is above 100 B, from which frames are picked"
+    );
+}
+
+#[test]
+fn a_curve_picks_flows_in_proportion() {
+    let mut point = point(SfcPlan { spacing: Duration::ZERO, budget: UNLIMITED, ..SfcPlan::new() });
+    let curve = EcnPlan {
+        kmin: Bytes(50_000),
+        kmax: Bytes(150_000),
+        pmax: 13_107, // a fifth
+        at: MarkAt::Enqueue,
+        not_ect: NotEct::Pass,
+    };
+    let monitor = Monitor { detect: Detect::Aqm(curve), target: Bytes(0) };
+    point.set_monitor(queue(3), Some(monitor)).unwrap();
+    for n in 0..100_000 {
+        point.on_enqueue(us(n), &joined(100_000, 1));
+        assert_eq!(point.on_enqueue(us(n), &joined(49_999, 1)), None);
+    }
+    let picked = point.queue_counters(queue(3)).congesting;
+    assert!((9_500..10_500).contains(&picked), "a tenth half way up: {picked}");
+}
+
+proptest! {
+    #[test]
+    fn no_pause_is_longer_than_the_queue_takes_to_its_target(
+        length in 0_u64..1 << 40, target in 0_u64..1 << 40, rate in 1_u64..800_000_000_000
+    ) {
+        let rate = BitsPerSec::new(rate).unwrap();
+        let pause = pause(Bytes(length), Bytes(target), rate);
+        let surplus = u128::from(length.saturating_sub(target)) * 8 * 1_000_000_000_000;
+        let drained = u128::from(pause.as_picos()) * u128::from(rate.get());
+        prop_assert!(drained <= surplus);
+        // A pause one nanosecond longer would be too long, unless the range of time ends first.
+        let next = (u128::from(pause.as_picos()) + 1_000) * u128::from(rate.get());
+        prop_assert!(next > surplus || pause.as_picos() > u64::MAX - 1_000);
+    }
+
+    #[test]
+    fn no_flow_is_told_of_more_often_than_planned(
+        frames in prop::collection::vec((0_u64..30, 0_u32..6, 90_000_u64..400_000), 1..500),
+        max_sfcm in 1_u32..5, spacing in 0_u64..40
+    ) {
+        let spacing = Duration::from_micros(spacing);
+        let plan = SfcPlan { max_sfcm, spacing, budget: UNLIMITED, ..SfcPlan::new() };
+        let mut point = point(plan);
+        let mut now = Instant::ZERO;
+        // Per flow: times of messages and ends of their pauses.
+        let mut told: Vec<Vec<(Instant, Instant)>> = vec![Vec::new(); 6];
+        for (gap, n, length) in frames {
+            now += Duration::from_micros(gap);
+            let concerned = point.concerns(queue(3), Bytes(length));
+            prop_assert_eq!(concerned, length > 100_000);
+            if let Some(signal) = point.on_enqueue(now, &joined(length, n)) {
+                prop_assert!(length > 100_000);
+                prop_assert!(signal.pause <= RATE.time_for(Bytes(length - 40_000)));
+                told[n as usize].push((now, now + signal.pause));
+            }
+        }
+        for told in told {
+            prop_assert!(told.windows(2).all(|w| w[1].0.since(w[0].0) >= spacing));
+            // A run of messages within each other's pauses is no longer than allowed.
+            let mut run = 0;
+            for (n, (at, _)) in told.iter().enumerate() {
+                run = if n > 0 && *at < told[n - 1].1 { run + 1 } else { 1 };
+                prop_assert!(run <= max_sfcm);
+            }
+        }
+    }
+}

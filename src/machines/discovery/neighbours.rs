@@ -1,0 +1,216 @@
+//! Neighbours' information and its lifetime (the remote systems' table of 802.1AB).
+
+use arrayvec::ArrayVec;
+
+use super::counters::Counters;
+use super::plan::Subtypes;
+use ground::time::{Duration, Instant};
+use ground::units::Mac;
+use wire::dcbx::application::{self, Application};
+use wire::dcbx::isolation::CongestionIsolation;
+use wire::dcbx::source_flow::{self, SourceFlowControl};
+use wire::dcbx::topology::Topology;
+use wire::dcbx::{self, ets, pfc, subtype};
+use wire::lldp::{self, Capabilities, Id, Tlv, TlvType};
+
+/// Maximum number of neighbours stored per port.
+pub const NEIGHBOURS_MAX: usize = 4;
+/// Maximum number of application priorities stored per neighbour: the maximum of a TLV.
+pub const APPLICATIONS_MAX: usize = application::ENTRIES_MAX;
+
+/// Text sent by a neighbour, in any encoding.
+pub type Text = ArrayVec<u8, { lldp::TEXT_MAX }>;
+
+/// Identifier of a neighbour.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Identity {
+    /// Subtype: 802.1AB Table 8-2 for a chassis, Table 8-3 for a port.
+    pub subtype: u8,
+    /// Identifier, without subtype.
+    pub octets: Text,
+}
+
+impl Identity {
+    fn new(id: Id<'_>) -> Self {
+        Self { subtype: id.subtype, octets: text(id.octets).unwrap_or_default() }
+    }
+
+    /// Returns the identifier in wire format, which implements Display.
+    #[must_use]
+    pub fn as_id(&self) -> Id<'_> {
+        Id { subtype: self.subtype, octets: &self.octets }
+    }
+}
+
+/// DCBX information of a neighbour.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct PeerDcbx {
+    /// ETS configuration.
+    pub ets: Option<ets::Configuration>,
+    /// ETS recommendation.
+    pub recommended: Option<ets::Recommendation>,
+    /// PFC configuration.
+    pub pfc: Option<pfc::Configuration>,
+    /// Application priorities, if advertised.
+    pub applications: Option<ArrayVec<Application, APPLICATIONS_MAX>>,
+    /// Internal delay.
+    pub internal_delay: Option<Duration>,
+    /// Congestion Isolation settings.
+    pub isolation: Option<CongestionIsolation>,
+    /// Topology.
+    pub topology: Option<Topology>,
+    /// Source Flow Control settings.
+    pub sfc: Option<SourceFlowControl>,
+}
+
+impl PeerDcbx {
+    /// Returns true if it takes part in DCBX (802.1Q 38): it advertises ETS, PFC or applications.
+    #[must_use]
+    pub const fn is_peer(&self) -> bool {
+        self.ets.is_some()
+            || self.recommended.is_some()
+            || self.pfc.is_some()
+            || self.applications.is_some()
+    }
+}
+
+/// Information received from a neighbour.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Said {
+    /// Source address of its frames.
+    pub mac: Mac,
+    /// Chassis ID.
+    pub chassis: Identity,
+    /// Port ID.
+    pub port: Identity,
+    /// Port description; empty if not sent.
+    pub port_description: Text,
+    /// System name; empty if not sent.
+    pub system_name: Text,
+    /// System description; empty if not sent.
+    pub system_description: Text,
+    /// System capabilities.
+    pub capabilities: Option<Capabilities>,
+    /// DCBX information.
+    pub dcbx: PeerDcbx,
+}
+
+/// A neighbour.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Neighbour {
+    /// Last information received.
+    pub said: Said,
+    /// End of its lifetime.
+    pub expires: Instant,
+}
+
+impl Neighbour {
+    /// Returns true if `view` is from this neighbour: same chassis and same port (the MSAP
+    /// identifier).
+    pub(super) fn is_sender_of(&self, view: &lldp::View<'_>) -> bool {
+        self.said.chassis.as_id() == view.chassis() && self.said.port.as_id() == view.port()
+    }
+}
+
+fn text(value: &[u8]) -> Option<Text> {
+    Text::try_from(value).ok()
+}
+
+/// Result of reading a TLV.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Read {
+    Taken,
+    Faulty,
+    Unrecognized,
+}
+
+/// Stores a value. The first TLV of a kind counts, a duplicate is discarded.
+fn place<T, E>(place: &mut Option<T>, read: Result<T, E>) -> Read {
+    match read {
+        Ok(value) if place.is_none() => {
+            *place = Some(value);
+            Read::Taken
+        }
+        _ => Read::Faulty,
+    }
+}
+
+/// Stores a text as [`place`] does; an empty one counts as absent.
+fn place_text(place: &mut Text, value: &[u8]) -> Read {
+    match text(value) {
+        Some(value) if place.is_empty() => {
+            *place = value;
+            Read::Taken
+        }
+        _ => Read::Faulty,
+    }
+}
+
+/// Reads all known TLVs, and counts those that are unknown or malformed.
+pub(super) fn read(view: &lldp::View<'_>, subtypes: &Subtypes, counters: &mut Counters) -> Said {
+    let mut said = Said {
+        mac: view.src(),
+        chassis: Identity::new(view.chassis()),
+        port: Identity::new(view.port()),
+        ..Said::default()
+    };
+    let mut faulty = false;
+    for tlv in view.optional() {
+        match read_tlv(&mut said, &tlv, subtypes) {
+            Read::Taken => {}
+            Read::Unrecognized => counters.tlvs_unrecognized += 1,
+            Read::Faulty => {
+                counters.tlvs_discarded += 1;
+                faulty = true;
+            }
+        }
+    }
+    counters.frames_in_errors += u64::from(faulty);
+    said
+}
+
+fn read_tlv(said: &mut Said, tlv: &Tlv<'_>, subtypes: &Subtypes) -> Read {
+    match tlv.kind {
+        TlvType::PORT_DESCRIPTION => place_text(&mut said.port_description, tlv.value),
+        TlvType::SYSTEM_NAME => place_text(&mut said.system_name, tlv.value),
+        TlvType::SYSTEM_DESCRIPTION => place_text(&mut said.system_description, tlv.value),
+        TlvType::CAPABILITIES => place(&mut said.capabilities, Capabilities::parse(tlv.value)),
+        // Not managed by its neighbours' information: recognized, and not stored.
+        TlvType::MANAGEMENT => Read::Taken,
+        TlvType::ORGANIZATIONAL => match tlv.organizational() {
+            None => Read::Faulty,
+            Some(org) if org.oui == dcbx::OUI => {
+                read_dcbx(&mut said.dcbx, org.subtype, org.value, subtypes)
+            }
+            Some(org) if (org.oui, org.subtype) == (source_flow::OUI, source_flow::SUBTYPE) => {
+                place(&mut said.dcbx.sfc, SourceFlowControl::parse(org.value))
+            }
+            Some(_) => Read::Unrecognized,
+        },
+        _ => Read::Unrecognized,
+    }
+}
+
+fn read_dcbx(peer: &mut PeerDcbx, kind: u8, value: &[u8], subtypes: &Subtypes) -> Read {
+    match kind {
+        subtype::ETS_CONFIGURATION => place(&mut peer.ets, ets::Configuration::parse(value)),
+        subtype::ETS_RECOMMENDATION => {
+            place(&mut peer.recommended, ets::Recommendation::parse(value))
+        }
+        subtype::PFC => place(&mut peer.pfc, pfc::Configuration::parse(value)),
+        subtype::APPLICATION => {
+            // A TLV has at most as many entries as can be stored.
+            let entries = application::parse(value).map(Iterator::collect);
+            place(&mut peer.applications, entries)
+        }
+        kind if kind == subtypes.pfc_information => {
+            let delay = pfc::Information::parse(value).map(|said| said.internal_delay);
+            place(&mut peer.internal_delay, delay)
+        }
+        kind if kind == subtypes.congestion_isolation => {
+            place(&mut peer.isolation, CongestionIsolation::parse(value))
+        }
+        kind if kind == subtypes.topology => place(&mut peer.topology, Topology::parse(value)),
+        _ => Read::Unrecognized,
+    }
+}

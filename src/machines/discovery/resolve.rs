@@ -1,0 +1,195 @@
+//! Negotiation of two ports' settings (802.1Q 38.4).
+
+use super::neighbours::{Neighbour, Said};
+use super::plan::{DcbxPfcPlan, DcbxPlan, EtsPlan, EtsTable, PfcForm, Precedence};
+use ground::time::Duration;
+use ground::units::{Mac, PRIORITIES, PrioritySet};
+use wire::dcbx::ets::algorithm;
+use wire::dcbx::{ets, pfc};
+
+/// Origin of the setting in use.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Party {
+    /// This port.
+    Local,
+    /// The peer.
+    Peer,
+}
+
+/// Number of neighbours that take part in DCBX.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PeerState {
+    /// None.
+    Absent,
+    /// One: the peer.
+    Present,
+    /// More than one. Nothing is negotiated (802.1Q 38.3: DCBX is for two ports).
+    Several,
+}
+
+/// Result for PFC.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PfcResolved {
+    /// Priorities with PFC.
+    pub enable: PrioritySet,
+    /// Origin of the setting.
+    pub from: Party,
+    /// True if the peer's setting has precedence but needs more classes with PFC than this port
+    /// supports.
+    pub beyond: bool,
+}
+
+/// Result for ETS.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct EtsResolved {
+    /// ETS table to use.
+    pub table: EtsTable,
+    /// Origin of the setting.
+    pub from: Party,
+    /// True if the peer's recommendation has precedence but exceeds this port's capabilities or is
+    /// inconsistent.
+    pub beyond: bool,
+}
+
+/// Measurement methods that both ends support.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Methods {
+    /// Request/response measurement.
+    pub round_trip: bool,
+    /// PTP's peer delay.
+    pub ptp: bool,
+}
+
+/// Information received from the peer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Peer {
+    /// Source address of its frames.
+    pub mac: Mac,
+    /// PFC configuration, with its measurement methods in the proposed format.
+    pub pfc: Option<pfc::Configuration>,
+    /// ETS configuration.
+    pub ets: Option<ets::Configuration>,
+    /// Internal delay.
+    pub internal_delay: Option<Duration>,
+}
+
+/// Settings of this port, and information about its peer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Resolved {
+    /// Number of peers.
+    pub state: PeerState,
+    /// PFC, if this port advertises it.
+    pub pfc: Option<PfcResolved>,
+    /// ETS, if this port advertises it.
+    pub ets: Option<EtsResolved>,
+    /// Measurement methods of both ends; `None` unless both use the proposed format of PFC's TLV.
+    pub methods: Option<Methods>,
+    /// Information received from the peer.
+    pub peer: Option<Peer>,
+}
+
+/// Returns the number of neighbours that take part in DCBX, and the only one.
+pub(super) fn peer_of(neighbours: &[Neighbour]) -> (PeerState, Option<&Said>) {
+    let mut peers = neighbours.iter().map(|n| &n.said).filter(|said| said.dcbx.is_peer());
+    match (peers.next(), peers.next()) {
+        (None, _) => (PeerState::Absent, None),
+        (Some(said), None) => (PeerState::Present, Some(said)),
+        (Some(_), Some(_)) => (PeerState::Several, None),
+    }
+}
+
+/// Resolves this port's advertisement, which is `plan` with the priorities `enable`, against that
+/// of its neighbours.
+pub(super) fn resolve(plan: &DcbxPlan, enable: PrioritySet, neighbours: &[Neighbour]) -> Resolved {
+    let (state, said) = peer_of(neighbours);
+    let peer = said.map(|said| Peer {
+        mac: said.mac,
+        pfc: said.dcbx.pfc,
+        ets: said.dcbx.ets,
+        internal_delay: said.dcbx.internal_delay,
+    });
+    let ets = plan.ets.map(|local| resolve_ets(&local, said));
+    let classes = ets.map(|ets| ets.table.class);
+    let pfc = plan.pfc.map(|local| resolve_pfc(plan, &local, enable, peer.as_ref(), classes));
+    let methods = plan.pfc.and_then(|local| methods(local.form, peer?.pfc?.proposed?));
+    Resolved { state, pfc, ets, methods, peer }
+}
+
+fn methods(local: PfcForm, peer: pfc::Proposed) -> Option<Methods> {
+    match local {
+        PfcForm::Published => None,
+        PfcForm::Proposed { round_trip, ptp, .. } => {
+            Some(Methods { round_trip: round_trip && peer.round_trip, ptp: ptp && peer.ptp })
+        }
+    }
+}
+
+/// Runs the symmetric state machine (802.1Q 38.4.2): both ends use the same setting.
+fn resolve_pfc(
+    plan: &DcbxPlan,
+    local: &DcbxPfcPlan,
+    enable: PrioritySet,
+    peer: Option<&Peer>,
+    classes: Option<[u8; PRIORITIES]>,
+) -> PfcResolved {
+    let own = PfcResolved { enable, from: Party::Local, beyond: false };
+    let Some((mac, remote)) = peer.and_then(|peer| Some((peer.mac, peer.pfc?))) else {
+        return own;
+    };
+    if !local.willing || remote.willing && keeps_own(plan.precedence, plan.mac, mac) {
+        return own;
+    }
+    if count_classes(remote.enable, classes) > pfc_classes(local.capability) {
+        return PfcResolved { beyond: true, ..own };
+    }
+    PfcResolved { enable: remote.enable, from: Party::Peer, beyond: false }
+}
+
+/// Returns true if this one of two willing ports keeps its local setting.
+fn keeps_own(precedence: Precedence, local: Mac, remote: Mac) -> bool {
+    match precedence {
+        Precedence::HigherAddress => local > remote,
+        Precedence::LowerAddress => local < remote,
+    }
+}
+
+const fn pfc_classes(capability: u8) -> usize {
+    if capability == 0 { PRIORITIES } else { capability as usize }
+}
+
+/// Returns the number of traffic classes of the priorities in `set`.
+fn count_classes(set: PrioritySet, classes: Option<[u8; PRIORITIES]>) -> usize {
+    let mut used = [false; PRIORITIES];
+    for p in set.iter() {
+        used[classes.map_or(p.index(), |classes| usize::from(classes[p.index()]))] = true;
+    }
+    used.into_iter().filter(|&used| used).count()
+}
+
+/// Runs the asymmetric state machine (38.4.1): a willing port adopts its peer's recommendation.
+fn resolve_ets(local: &EtsPlan, peer: Option<&Said>) -> EtsResolved {
+    let own = EtsResolved { table: local.local, from: Party::Local, beyond: false };
+    match peer.and_then(|said| said.dcbx.recommended) {
+        Some(recommended) if local.willing => {
+            let table = recommended.table;
+            if is_possible(local, &table) {
+                EtsResolved { table, from: Party::Peer, beyond: false }
+            } else {
+                EtsResolved { beyond: true, ..own }
+            }
+        }
+        _ => own,
+    }
+}
+
+/// Returns true if the port supports `table`.
+fn is_possible(local: &EtsPlan, table: &EtsTable) -> bool {
+    let has_class = |&class: &u8| class < local.classes;
+    let has_algorithm = |&class: &u8| match table.algorithm[usize::from(class)] {
+        algorithm::STRICT | algorithm::ETS => true,
+        algorithm::CREDIT_BASED => local.cbs,
+        _ => false,
+    };
+    table.is_consistent()
+        && table.class.iter().all(|class| has_class(class) && has_algorithm(class))
+}

@@ -1,0 +1,351 @@
+//! The request/response measurement of a link's round trip (P802.1Qdt proposals; Qdt, S4).
+//!
+//! A [`Measurer`] is the state of one port: it answers the peer's requests, and during a
+//! measurement it sends requests until it has `rounds` round trips. It does not wait for responses:
+//! the next request leaves when `spacing_max` has passed since the last, or piggybacked on a
+//! response as soon as `spacing_min` has. When `requests_max` requests have left and `spacing_max`
+//! has passed once more without enough responses, the measurement has failed, so it never takes
+//! longer than `requests_max` times `spacing_max`.
+//!
+//! The contract with its caller:
+//! - [`Measurer::on_message`] with every received message and the time at which its last bit passed
+//!   the MAC; then, while [`Measurer::is_due`], [`Measurer::take`] with the time at which the
+//!   returned message passes to the MAC. A message that cannot be sent counts as lost in transit.
+//! - [`Measurer::next_deadline`] is the time of the next call if no message arrives. Earlier calls
+//!   change nothing. Late calls delay requests and have no other effect.
+//! - [`Measurer::start`] when the link comes up, when its properties change, and to repeat the
+//!   measurement; [`Measurer::stop`] when the link goes down.
+//!
+//! `now` only drives the timers; times of messages are timestamps of the port's clock, which may be
+//! another. Only differences between two timestamps of one clock are used. Nothing is allocated.
+
+mod counters;
+mod plan;
+mod sent;
+
+pub use counters::{Counters, RoundTrips};
+pub use plan::{InitiatePlan, MeasurePlan};
+
+use arrayvec::ArrayVec;
+
+use sent::{Sent, Verdict};
+
+use ground::time::{Duration, Instant};
+use wire::headroom::{Message, Request, Response};
+
+/// Maximum number of the peer's requests that wait for a response. A peer sends them `spacing_min`
+/// apart, so one that fills this queue is not measuring.
+const WAITING_MAX: usize = 8;
+
+/// Result of a measurement. The figures are in [`Measurer::round_trips`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Event {
+    /// All round trips were measured.
+    Done,
+    /// The maximum number of requests was reached before.
+    Failed {
+        /// Round trips measured.
+        rounds: u16,
+        /// Requests sent.
+        requests: u16,
+    },
+}
+
+/// State of a port's measurement.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum State {
+    /// The link is down.
+    Stopped,
+    /// No measurement is running; requests may be answered.
+    Idle,
+    /// A measurement is running.
+    Running {
+        /// Round trips so far (n of the proposal).
+        rounds: u16,
+        /// Requests so far (i of the proposal).
+        requests: u16,
+    },
+}
+
+/// A request of the peer that waits for its response.
+#[derive(Clone, Copy)]
+struct Waiting {
+    request: Request,
+    /// Time of reception, in the unit of the dialect.
+    t2: u64,
+    since: Instant,
+}
+
+/// A running measurement.
+#[derive(Clone, Copy)]
+struct Running {
+    rounds: u16,
+    requests: u16,
+    /// Time at which the request timer was reset, `None` before the first request.
+    last: Option<Instant>,
+    since: Instant,
+}
+
+impl Running {
+    /// Returns the time at which the request timer reaches `spacing`; the first request is due at
+    /// once.
+    fn reaches(&self, spacing: Duration) -> Instant {
+        self.last.map_or(self.since, |last| last.saturating_add(spacing))
+    }
+}
+
+/// Measurement of one port.
+#[derive(Clone)]
+pub struct Measurer {
+    plan: MeasurePlan,
+    up: bool,
+    waiting: ArrayVec<Waiting, WAITING_MAX>,
+    running: Option<Running>,
+    /// Start of the next periodic measurement.
+    again: Instant,
+    sent: Sent,
+    current: RoundTrips,
+    last: Option<RoundTrips>,
+    event: Option<Event>,
+    counters: Counters,
+}
+
+impl Measurer {
+    /// Creates an idle measurement on a link that is up.
+    ///
+    /// # Panics
+    /// If the plan has a number out of the range that its field states.
+    #[must_use]
+    pub fn new(plan: &MeasurePlan) -> Self {
+        if let Some(p) = &plan.initiate {
+            assert!((1..=256).contains(&p.rounds), "{} rounds", p.rounds);
+            assert!((p.rounds..=256).contains(&p.requests_max), "{} requests", p.requests_max);
+            assert!(p.spacing_max >= p.spacing_min, "the most is less than the least");
+            assert!(p.spacing_max > Duration::ZERO, "requests without end at once");
+        }
+        Self {
+            plan: plan.clone(),
+            up: true,
+            waiting: ArrayVec::new(),
+            running: None,
+            again: Instant::NEVER,
+            sent: Sent::new(),
+            current: RoundTrips::default(),
+            last: None,
+            event: None,
+            counters: Counters::default(),
+        }
+    }
+
+    /// Starts a measurement, abandoning a running one; its first request is due at `now`. A port
+    /// that does not initiate only starts to respond.
+    pub fn start(&mut self, now: Instant) {
+        self.up = true;
+        self.abandon();
+        if self.plan.initiate.is_some() {
+            self.counters.started += 1;
+            self.running = Some(Running { rounds: 0, requests: 0, last: None, since: now });
+        }
+    }
+
+    /// Handles link up: requests are answered from now on. No measurement starts.
+    pub const fn listen(&mut self) {
+        self.up = true;
+    }
+
+    /// Handles link down: abandons a running measurement. Previous results stay readable.
+    pub fn stop(&mut self) {
+        self.abandon();
+        self.waiting.clear();
+        self.up = false;
+    }
+
+    /// Handles a message whose last bit left the MAC at `t_rx`.
+    pub fn on_message(&mut self, now: Instant, message: &Message, t_rx: Instant) {
+        if !self.up {
+            self.counters.while_down += 1;
+            return;
+        }
+        self.advance(now);
+        if let Some(response) = message.response() {
+            self.on_response(now, &response, t_rx);
+        }
+        if let Some(request) = message.request() {
+            self.on_request(now, request, t_rx);
+        }
+    }
+
+    fn on_request(&mut self, now: Instant, request: Request, t_rx: Instant) {
+        self.counters.requests_received += 1;
+        if !self.plan.respond {
+            self.counters.requests_unanswered += 1;
+            return;
+        }
+        let t2 = self.plan.dialect.stamp(t_rx);
+        if self.waiting.try_push(Waiting { request, t2, since: now }).is_err() {
+            self.counters.requests_refused += 1;
+        }
+    }
+
+    fn on_response(&mut self, now: Instant, response: &Response, t_rx: Instant) {
+        self.counters.responses_received += 1;
+        let verdict = self.sent.judge(self.plan.dialect, response, t_rx);
+        let count = match verdict {
+            Verdict::Sample { round_trip, turnaround, reordered } => {
+                if self.running.is_some() {
+                    self.counters.reordered += u64::from(reordered);
+                    self.add(now, round_trip, turnaround);
+                    &mut self.counters.round_trips
+                } else {
+                    &mut self.counters.redundant
+                }
+            }
+            Verdict::Duplicate => &mut self.counters.duplicate,
+            Verdict::Abandoned => &mut self.counters.late,
+            Verdict::Unknown => &mut self.counters.unknown,
+            Verdict::Mismatched => &mut self.counters.mismatched,
+            Verdict::Impossible => &mut self.counters.impossible,
+        };
+        *count += 1;
+    }
+
+    /// Adds a round trip: n = n + 1.
+    fn add(&mut self, now: Instant, round_trip: Duration, turnaround: Duration) {
+        let (Some(running), Some(plan)) = (&mut self.running, &self.plan.initiate) else {
+            unreachable!("a round trip of a measurement that does not run");
+        };
+        self.current.round_trip.add(round_trip);
+        self.current.turnaround.add(turnaround);
+        running.rounds += 1;
+        if running.rounds == plan.rounds {
+            self.counters.done += 1;
+            self.current.round_trip.finish();
+            self.current.turnaround.finish();
+            self.last = Some(core::mem::take(&mut self.current));
+            self.end(now, Event::Done);
+        }
+    }
+
+    fn end(&mut self, now: Instant, event: Event) {
+        self.running = None;
+        self.event = Some(event);
+        let period = self.plan.initiate.and_then(|p| p.period);
+        self.again = period.map_or(Instant::NEVER, |p| now.saturating_add(p));
+    }
+
+    /// Abandons a running measurement and its outstanding responses.
+    fn abandon(&mut self) {
+        self.sent.abandon();
+        self.running = None;
+        self.again = Instant::NEVER;
+        self.current = RoundTrips::default();
+    }
+
+    /// Handles expired timers: a failed measurement, the start of the next periodic one. Both take
+    /// effect at their deadline, however late the call.
+    fn advance(&mut self, now: Instant) {
+        if let (Some(running), Some(plan)) = (self.running, self.plan.initiate) {
+            let at = running.reaches(plan.spacing_max);
+            if running.requests == plan.requests_max && now >= at {
+                let Running { rounds, requests, .. } = running;
+                self.counters.failed += 1;
+                self.abandon();
+                self.end(at, Event::Failed { rounds, requests });
+            }
+        }
+        if now >= self.again {
+            self.start(self.again);
+        }
+    }
+
+    /// Returns true if an action is due at `now`: a message to send, or a measurement to abandon,
+    /// for which [`Measurer::take`] returns `None`.
+    #[must_use]
+    pub fn is_due(&self, now: Instant) -> bool {
+        now >= self.next_deadline()
+    }
+
+    /// Returns the message to send now, if any; it passes to the MAC at `t_tx`.
+    pub fn take(&mut self, now: Instant, t_tx: Instant) -> Option<Message> {
+        self.advance(now);
+        let own = self.may_request(now, !self.waiting.is_empty());
+        let answer = (!self.waiting.is_empty()).then(|| self.waiting.remove(0));
+        let response = answer.map(|Waiting { request: Request { t1, psn }, t2, .. }| {
+            self.counters.responses_sent += 1;
+            Response { t1, t2, t3: self.plan.dialect.stamp(t_tx), psn }
+        });
+        let request = own.then(|| self.request(now, t_tx));
+        match (response, request) {
+            (None, None) => None,
+            (None, Some(request)) => Some(Message::Request(request)),
+            (Some(response), None) => Some(Message::Response(response)),
+            (Some(response), Some(request)) => {
+                self.counters.piggybacked += 1;
+                Some(Message::Both { response, request })
+            }
+        }
+    }
+
+    /// Returns true if a request may leave now, alone or on a response.
+    fn may_request(&self, now: Instant, on_response: bool) -> bool {
+        let (Some(running), Some(plan)) = (&self.running, &self.plan.initiate) else {
+            return false;
+        };
+        let spacing = match (on_response, plan.piggyback) {
+            (true, true) => plan.spacing_min,
+            (true, false) => return false,
+            (false, _) => plan.spacing_max,
+        };
+        running.requests < plan.requests_max && now >= running.reaches(spacing)
+    }
+
+    /// Sends req(i + 1) and resets the request timer.
+    fn request(&mut self, now: Instant, t_tx: Instant) -> Request {
+        let running = self.running.as_mut().expect("requests are of a running measurement");
+        running.requests += 1;
+        running.last = Some(now);
+        self.counters.requests_sent += 1;
+        Request { t1: self.plan.dialect.stamp(t_tx), psn: self.sent.send(t_tx) }
+    }
+
+    /// Returns the time of the next action; in the past if a message is due.
+    #[must_use]
+    pub fn next_deadline(&self) -> Instant {
+        let answer = self.waiting.first().map_or(Instant::NEVER, |w| w.since);
+        let own = match (&self.running, &self.plan.initiate) {
+            (Some(running), Some(plan)) => running.reaches(plan.spacing_max),
+            _ => self.again,
+        };
+        answer.min(own)
+    }
+
+    /// Returns the result of the last measurement, once.
+    pub fn next_event(&mut self) -> Option<Event> {
+        self.event.take()
+    }
+
+    /// Returns the state of the measurement.
+    #[must_use]
+    pub fn state(&self) -> State {
+        match &self.running {
+            _ if !self.up => State::Stopped,
+            None => State::Idle,
+            Some(r) => State::Running { rounds: r.rounds, requests: r.requests },
+        }
+    }
+
+    /// Returns the last completed measurement.
+    #[must_use]
+    pub fn round_trips(&self) -> Option<&RoundTrips> {
+        self.last.as_ref()
+    }
+
+    /// Returns the counters of messages.
+    #[must_use]
+    pub fn counters(&self) -> &Counters {
+        &self.counters
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,46 @@
+//! Configuration of the measurement of one port.
+
+use ground::time::Duration;
+use wire::headroom::Dialect;
+
+/// The measurement of one port.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct MeasurePlan {
+    /// True if requests of the peer are answered.
+    pub respond: bool,
+    /// Parameters of this port's measurements; `None` if it does not initiate any.
+    pub initiate: Option<InitiatePlan>,
+    /// Encoding of messages.
+    pub dialect: Dialect,
+}
+
+/// Parameters of a measurement: rounds, spacing, and limits.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct InitiatePlan {
+    /// Round trips to be measured (N of the proposal), 1 to 256.
+    pub rounds: u16,
+    /// Minimum time between two requests (t).
+    pub spacing_min: Duration,
+    /// Time after which the next request is sent without a response (T); at least `spacing_min`.
+    pub spacing_max: Duration,
+    /// Maximum number of requests of one measurement (M), after which it fails. `rounds` to 256,
+    /// because sequence numbers have eight bits and an old response must not match a new request.
+    pub requests_max: u16,
+    /// Time from the end of a measurement to the start of the next one; `None` to measure once.
+    pub period: Option<Duration>,
+    /// True if a request may be piggybacked on a response.
+    pub piggyback: bool,
+}
+
+impl InitiatePlan {
+    /// 100 rounds, 400 us to 500 us apart, in at most 200 requests: 50 ms without loss, 100 ms at
+    /// most. The proposal has no defaults; these are our choice.
+    pub const DEFAULT: Self = Self {
+        rounds: 100,
+        spacing_min: Duration::from_micros(400),
+        spacing_max: Duration::from_micros(500),
+        requests_max: 200,
+        period: None,
+        piggyback: true,
+    };
+}

@@ -1,0 +1,207 @@
+//! Headroom of a link that was measured, by either method of the P802.1Qdt proposals.
+//!
+//! [`measured`] takes the round trip of the request/response measurement (Qdt, S4):
+//! `(t2 + reaction + peer's shim) - (t1 - invocation - PFC frame - own shim) + (t4 - t3) + 2 *
+//! longest frame`. Its points lie above the MAC and mark last bits, so the delay of interfaces and
+//! MACsec is in the measured part, and the serialization time of frames is not.
+//!
+//! [`by_peer_delay`] takes PTP's delay of the medium and adds the internal delays of both ends.
+
+use super::delay::{DelayValue, Frames, Term, bits_in};
+use ground::time::Duration;
+use ground::units::{BitsPerSec, Quanta};
+
+/// Source of the formulas.
+const DRAFT: &str = "P802.1Qdt proposal";
+
+/// Delay that MACsec adds to a PFC frame but not to a measurement message (the shim layers of the
+/// proposal). At most 1 s each.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Shims {
+    /// Transmit delay in the port that pauses.
+    pub local: Duration,
+    /// Receive delay in its peer.
+    pub remote: Duration,
+}
+
+/// Inputs of the headroom of a measured link.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct MeasuredInputs {
+    /// Link rate.
+    pub rate: BitsPerSec,
+    /// The measured `(t2 - t1) + (t4 - t3)`.
+    pub round_trip: Duration,
+    /// Time from the peer's reception of a pause until it starts no further frame. At most 1 s.
+    pub reaction: Duration,
+    /// Time from the crossing of the threshold until the PFC frame is passed to the MAC, behind a
+    /// frame that may have been begun. At most 1 s.
+    pub invocation: Duration,
+    /// MACsec delays, if frames are protected.
+    pub shims: Option<Shims>,
+    /// Frame parameters of the link; with MACsec including its overhead.
+    pub frames: Frames,
+}
+
+/// Calculates the headroom of a link from its measured round trip.
+#[must_use]
+pub fn measured(inputs: &MeasuredInputs) -> DelayValue {
+    let MeasuredInputs { rate, frames, .. } = *inputs;
+    let spans =
+        |name, span: Duration, source| Term::new(name, bits_in(rate, span.as_picos()), source);
+    let mut terms = vec![
+        bits("frame begun before the PFC frame", frames.longest()),
+        spans("invocation of the PFC frame", inputs.invocation, DRAFT),
+    ];
+    if let Some(shims) = inputs.shims {
+        terms.push(spans("MACsec shim of this port", shims.local, DRAFT));
+    }
+    terms.push(bits("PFC frame", frames.pfc()));
+    terms.push(spans("round trip", inputs.round_trip, "measured, request and response"));
+    if let Some(shims) = inputs.shims {
+        terms.push(spans("MACsec shim of the peer", shims.remote, DRAFT));
+    }
+    terms.push(spans("reaction of the peer", inputs.reaction, DRAFT));
+    terms.push(bits("frame begun by the peer", frames.longest()));
+    DelayValue { terms }
+}
+
+/// Inputs of the headroom of a link whose medium PTP has measured.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PeerDelayInputs {
+    /// Link rate.
+    pub rate: BitsPerSec,
+    /// Mean path delay, one way.
+    pub path: Duration,
+    /// Internal delay of this port's interface, transmit and receive together. At most 1 s.
+    pub own_internal: Duration,
+    /// Internal delay advertised by the peer: its interface, transmit and receive together, and its
+    /// reaction. At most 1 s.
+    pub peer_internal: Duration,
+    /// Frame parameters of the link.
+    pub frames: Frames,
+}
+
+/// Calculates the headroom of a link whose medium PTP has measured.
+#[must_use]
+pub fn by_peer_delay(inputs: &PeerDelayInputs) -> DelayValue {
+    let PeerDelayInputs { rate, frames, .. } = *inputs;
+    let spans = |name, picos, source| Term::new(name, bits_in(rate, picos), source);
+    let path = inputs.path.saturating_mul(2).as_picos();
+    let (own, peer) = (inputs.own_internal.as_picos(), inputs.peer_internal.as_picos());
+    DelayValue {
+        terms: vec![
+            bits("frame begun before the PFC frame", frames.longest()),
+            bits("PFC frame", frames.pfc()),
+            spans("medium both ways", path, "measured, PTP peer delay"),
+            spans("internal delay of this port", own, "configured"),
+            spans("internal delay of the peer", peer, "as the peer says by DCBX"),
+            bits("frame begun by the peer", frames.longest()),
+        ],
+    }
+}
+
+fn bits(name: &'static str, bits: u64) -> Term {
+    Term::new(name, bits, DRAFT)
+}
+
+/// Uncertainty of a time in units of the link. The proposal requires accuracy to be stated, and not
+/// in nanoseconds.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Accuracy {
+    /// In pause quanta of the link.
+    pub quanta: f64,
+    /// In longest frames on the line.
+    pub max_frames: f64,
+}
+
+impl Accuracy {
+    /// Converts `uncertainty` for a link of `rate` that carries `frames`.
+    #[must_use]
+    pub fn of(uncertainty: Duration, rate: BitsPerSec, frames: Frames) -> Self {
+        let of = |unit: Duration| uncertainty.as_picos() as f64 / unit.as_picos().max(1) as f64;
+        Self {
+            quanta: of(Quanta(1).at(rate)),
+            max_frames: of(rate.time_for_bits(frames.longest())),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{DelayInputs, Interface, Phy};
+    use ground::units::Bytes;
+
+    const RATE: BitsPerSec = BitsPerSec::gbps(100);
+
+    /// The link of the proposal's table: 100G, 5 ns per metre, 2000-byte frames.
+    fn link(metres: u64) -> MeasuredInputs {
+        let interfaces = Interface::plain(Phy::Base100R).delay().saturating_mul(2);
+        MeasuredInputs {
+            rate: RATE,
+            round_trip: Duration::from_nanos(2 * 5 * metres) + interfaces,
+            reaction: DelayInputs::HIGHER_LAYER,
+            invocation: Duration::ZERO,
+            shims: None,
+            frames: Frames::up_to(DelayInputs::MAX_FRAME),
+        }
+    }
+
+    #[test]
+    fn the_measured_round_trip_gives_the_published_sums() {
+        for (metres, octets) in [(20, 32_096), (100, 42_096), (500, 92_096)] {
+            let value = measured(&link(metres));
+            assert_eq!(value.bytes(), Bytes(octets), "{metres} m: {value}");
+            let of = |name| value.terms.iter().find(|t| t.name == name).unwrap().bits;
+            assert_eq!(of("round trip") as u64, metres * 1_000 + 2 * 71_168);
+            assert_eq!(of("reaction of the peer"), 61_440);
+        }
+    }
+
+    #[test]
+    fn a_quantum_of_reaction_or_invocation_is_64_octets() {
+        let (base, quantum) = (link(100), Quanta(1).at(RATE));
+        for k in 0..100 {
+            let more = quantum.saturating_mul(k);
+            let slow = MeasuredInputs { reaction: base.reaction + more, ..base };
+            assert_eq!(measured(&slow).bytes(), Bytes(42_096 + 64 * k));
+            let late = MeasuredInputs { invocation: more, ..base };
+            assert_eq!(measured(&late).bytes(), Bytes(42_096 + 64 * k));
+        }
+    }
+
+    #[test]
+    fn both_shims_are_added_where_macsec_is_and_not_named_where_it_is_not() {
+        let plain = measured(&link(100));
+        assert!(plain.terms.iter().all(|t| !t.name.contains("MACsec")));
+        let shims = Shims { local: Duration::from_nanos(80), remote: Duration::from_nanos(160) };
+        let with = measured(&MeasuredInputs { shims: Some(shims), ..link(100) });
+        assert_eq!(with.bytes(), Bytes(42_096 + 1_000 + 2_000));
+        assert_eq!(with.terms.len(), plain.terms.len() + 2);
+    }
+
+    #[test]
+    fn the_peer_delay_of_the_same_link_gives_the_same_sum() {
+        let interface = Interface::plain(Phy::Base100R).delay();
+        for (metres, octets) in [(20, 32_096), (100, 42_096), (500, 92_096)] {
+            let value = by_peer_delay(&PeerDelayInputs {
+                rate: RATE,
+                path: Duration::from_nanos(5 * metres),
+                own_internal: interface,
+                peer_internal: interface + DelayInputs::HIGHER_LAYER,
+                frames: Frames::up_to(DelayInputs::MAX_FRAME),
+            });
+            assert_eq!(value.bytes(), Bytes(octets), "{metres} m: {value}");
+        }
+    }
+
+    #[test]
+    fn accuracy_is_in_quanta_and_longest_frames() {
+        // 100 ns are 10,000 bits at 100 Gb/s: 19.53 quanta, 0.619 frames of 2020 bytes.
+        let of = Accuracy::of(Duration::from_nanos(100), RATE, link(0).frames);
+        assert!((of.quanta - 19.531_25).abs() < 1e-9, "{of:?}");
+        assert!((of.max_frames - 10_000.0 / 16_160.0).abs() < 1e-5, "{of:?}");
+        let none = Accuracy::of(Duration::ZERO, RATE, link(0).frames);
+        assert_eq!(none, Accuracy { quanta: 0.0, max_frames: 0.0 });
+    }
+}

@@ -1,0 +1,40 @@
+//! Priority-based flow control and PAUSE: the sender, the receiver and the storm watchdog.
+//!
+//! Three state machines per port, independent of frame formats: the switch converts [`Demand`]s to
+//! PFC and PAUSE frames, and received ones to calls of the [`Receiver`].
+
+#![warn(missing_docs)]
+
+mod plan;
+mod receiver;
+mod sender;
+mod tally;
+#[cfg(test)]
+mod tests;
+mod watchdog;
+
+pub use plan::*;
+pub use receiver::Receiver;
+pub use sender::Sender;
+pub use watchdog::{StormEvent, Watchdog};
+
+use ground::units::{PRIORITIES, PrioritySet, Quanta};
+
+/// Contents of a PFC frame (802.3 31D.2): the enabled priorities, and their pause times. A time of
+/// 0 resumes. Times of priorities that are not enabled are ignored.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct PauseVector {
+    /// Priority enable vector.
+    pub enabled: PrioritySet,
+    /// Time vector, by priority.
+    pub time: [Quanta; PRIORITIES],
+}
+
+/// A flow-control frame to be sent now.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Demand {
+    /// A PFC frame.
+    Pfc(PauseVector),
+    /// An 802.3x PAUSE frame with this time; 0 resumes.
+    Pause(Quanta),
+}

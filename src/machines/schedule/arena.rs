@@ -1,0 +1,138 @@
+//! The nodes of all queues of a switch: linked lists in one vector, with a free list.
+
+use ground::units::Priority;
+
+/// Link of the last node of a list.
+const NIL: u32 = u32::MAX;
+
+/// One queued item.
+#[derive(Debug)]
+struct Node<H> {
+    item: Option<H>,
+    next: u32,
+    len: u32,
+    priority: Priority,
+}
+
+/// Memory for queued items. The free list is a stack, so that an uncongested switch reuses the same
+/// few nodes, which stay in the L1 cache.
+#[derive(Debug)]
+pub struct Arena<H> {
+    nodes: Vec<Node<H>>,
+    free: u32,
+    used: u32,
+}
+
+/// FIFO of nodes of an arena.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Fifo {
+    head: u32,
+    tail: u32,
+    frames: u32,
+    bytes: u64,
+    /// Length and priority of the first item, if there is one. Stored here because the node itself
+    /// is no longer cached after a long wait: it is read when the previous item leaves, off the
+    /// critical path.
+    first: (u32, Priority),
+}
+
+impl Fifo {
+    pub(super) const EMPTY: Self =
+        Self { head: NIL, tail: NIL, frames: 0, bytes: 0, first: (0, Priority::MIN) };
+
+    pub(super) const fn frames(&self) -> u32 {
+        self.frames
+    }
+
+    pub(super) const fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Returns the length and priority of the first item.
+    #[inline]
+    pub(super) fn peek(&self) -> Option<(u32, Priority)> {
+        (self.head != NIL).then_some(self.first)
+    }
+
+    /// Returns the first item.
+    #[inline]
+    pub(super) fn first<'a, H>(&self, arena: &'a Arena<H>) -> Option<&'a H> {
+        arena.nodes.get(self.head as usize)?.item.as_ref()
+    }
+
+    #[inline]
+    pub(super) fn push<H>(&mut self, arena: &mut Arena<H>, item: H, len: u32, priority: Priority) {
+        let at = arena.take(Node { item: Some(item), next: NIL, len, priority });
+        if self.tail == NIL {
+            self.head = at;
+            self.first = (len, priority);
+        } else {
+            arena.nodes[self.tail as usize].next = at;
+        }
+        self.tail = at;
+        self.frames += 1;
+        self.bytes += u64::from(len);
+    }
+
+    #[inline]
+    pub(super) fn pop<H>(&mut self, arena: &mut Arena<H>) -> Option<(H, u32, Priority)> {
+        if self.head == NIL {
+            return None;
+        }
+        let at = self.head;
+        let node = &mut arena.nodes[at as usize];
+        let (len, priority) = (node.len, node.priority);
+        let item = node.item.take().expect("a linked node holds an item");
+        self.head = node.next;
+        match arena.nodes.get(self.head as usize) {
+            Some(next) => self.first = (next.len, next.priority),
+            None => self.tail = NIL,
+        }
+        arena.give(at);
+        self.frames -= 1;
+        self.bytes -= u64::from(len);
+        Some((item, len, priority))
+    }
+}
+
+impl<H> Arena<H> {
+    /// Creates an arena with memory for `capacity` items. It grows beyond that, which allocates.
+    #[must_use]
+    pub fn with_capacity(capacity: usize) -> Self {
+        Self { nodes: Vec::with_capacity(capacity), free: NIL, used: 0 }
+    }
+
+    /// Returns the number of items.
+    #[must_use]
+    pub const fn used(&self) -> u32 {
+        self.used
+    }
+
+    /// Returns all items in no particular order; slow.
+    pub fn items(&self) -> impl Iterator<Item = &H> {
+        self.nodes.iter().filter_map(|node| node.item.as_ref())
+    }
+
+    #[inline]
+    fn take(&mut self, node: Node<H>) -> u32 {
+        self.used += 1;
+        if self.free == NIL {
+            let at = u32::try_from(self.nodes.len()).expect("fewer than 2^32 queued items");
+            self.nodes.push(node);
+            return at;
+        }
+        let at = self.free;
+        let slot = &mut self.nodes[at as usize];
+        self.free = slot.next;
+        debug_assert!(slot.item.is_none(), "a free node is empty");
+        *slot = node;
+        at
+    }
+
+    #[inline]
+    fn give(&mut self, at: u32) {
+        self.nodes[at as usize].next = self.free;
+        self.free = at;
+        self.used -= 1;
+    }
+}

@@ -1,0 +1,30 @@
+//! Configuration of the egress scheduler of one port.
+
+use super::LinePlan;
+use ground::units::{Bytes, PRIORITIES};
+
+/// Transmission selection of a traffic class (802.1Q 8.6.8).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ClassPlan {
+    /// Strict priority: before every class below it and before all of DWRR (TSA 0).
+    Strict,
+    /// Enhanced transmission selection: a share of the bandwidth left by strict classes, in bytes
+    /// of frames (FCS included), proportional to `weight` (1 to 65535; percent in a DCBX
+    /// configuration) (TSA 2).
+    Dwrr {
+        /// Weight relative to the other DWRR classes.
+        weight: u16,
+    },
+}
+
+/// Configuration of the egress scheduler of one port.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SchedulePlan {
+    /// The traffic classes, lowest first.
+    pub classes: [ClassPlan; PRIORITIES],
+    /// Maximum catch-up of the shaper after a late poll, in bytes. 0 is exact: no frame ever starts
+    /// before the previous one has left a link of the configured rate.
+    pub shaper_burst: Bytes,
+    /// Overhead of frames on the line.
+    pub line: LinePlan,
+}

@@ -1,0 +1,137 @@
+//! AES-GCM: the built-in implementation, and the interface for external ones.
+//!
+//! A SecY can be given external [`Ciphers`] (such as a crypto device); for each association they
+//! provide a cipher or decline, and declined ones use the built-in implementation. The frames are
+//! identical, byte for byte.
+
+use core::fmt;
+
+use aws_lc_rs::aead::{AES_128_GCM, AES_256_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
+
+use super::Sak;
+use wire::macsec::ICV_LEN;
+
+/// Direction of a cipher; each has only one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Direction {
+    /// Encrypts and generates ICVs.
+    Seal,
+    /// Verifies ICVs and decrypts.
+    Open,
+}
+
+/// The nonce to use, and a frame with its ICV, or room for it, in its last 16 bytes.
+pub type Job<'a> = ([u8; 12], &'a mut [u8]);
+
+/// Maximum number of frames passed to a cipher at once.
+pub const BATCH: usize = 32;
+
+/// AES-GCM with one key and one direction, implemented externally. It wipes its key when it is
+/// dropped.
+pub trait Aead: Send {
+    /// Seals or opens a frame in place: its first `readable` bytes are authenticated, and those
+    /// between them and the ICV encrypted; with `None`, none are encrypted. `readable` is one of
+    /// the values passed to [`Ciphers::make`]. that [`Ciphers::make`] was told.
+    ///
+    /// Returns false on failure: when opening, because the frame is not authentic, and then the
+    /// encrypted part is wiped; when sealing, because the device failed.
+    fn apply(&self, job: Job<'_>, readable: Option<usize>) -> bool;
+
+    /// Applies [`Self::apply`] to each of up to [`BATCH`] frames. Returns a bit mask of the
+    /// successful ones, the first in the lowest bit.
+    fn apply_all(&self, jobs: &mut [Job<'_>], readable: Option<usize>) -> u32;
+}
+
+/// A factory of external ciphers.
+pub trait Ciphers: fmt::Debug + Send + Sync {
+    /// Returns the name shown in snapshots.
+    fn name(&self) -> &'static str;
+
+    /// Returns a cipher for frames with one of these numbers of `readable` bytes, and for frames
+    /// that are not encrypted; `None` if it is not supported or there is no room for another.
+    fn make(&self, direction: Direction, key: &Sak, readable: [usize; 2]) -> Option<Box<dyn Aead>>;
+}
+
+/// Name of the built-in implementation.
+pub(super) const BUILT_IN: &str = "aws-lc-rs";
+
+/// AES-GCM with one key.
+pub(super) enum Engine {
+    /// Cipher of aws-lc-rs, for both directions.
+    BuiltIn(LessSafeKey),
+    /// External cipher.
+    Foreign(Box<dyn Aead>),
+}
+
+impl Engine {
+    /// Creates the built-in cipher, or `None` for a key that has not 16 or 32 bytes.
+    pub(super) fn built_in(key: &Sak) -> Option<Self> {
+        let algorithm = match key.len() {
+            16 => &AES_128_GCM,
+            _ => &AES_256_GCM,
+        };
+        UnboundKey::new(algorithm, key.octets()).ok().map(LessSafeKey::new).map(Self::BuiltIn)
+    }
+
+    /// Encrypts the bytes after `readable` and writes the ICV over the last 16.
+    #[inline]
+    pub(super) fn seal(&self, nonce: [u8; 12], frame: &mut [u8], readable: usize) {
+        match self {
+            Self::BuiltIn(key) => {
+                let (readable, text) = frame.split_at_mut(readable);
+                let (text, icv) = text.split_at_mut(text.len() - ICV_LEN);
+                let nonce = Nonce::assume_unique_for_key(nonce);
+                key.seal_in_place_scatter(nonce, Aad::from(&*readable), text, &[], icv)
+                    .expect("GCM takes frames of any length there is");
+            }
+            // A frame that was not sealed must not be sent, and a device fails here only without
+            // memory.
+            Self::Foreign(cipher) => {
+                let part = part(frame.len(), readable);
+                let done = cipher.apply((nonce, frame), part);
+                assert!(done, "the cipher's machine failed");
+            }
+        }
+    }
+
+    /// Seals up to [`BATCH`] frames; `readable` bytes of each are not encrypted, or with `None`
+    /// none are encrypted.
+    #[inline]
+    pub(super) fn seal_all(&self, jobs: &mut [Job<'_>], readable: Option<usize>) {
+        match self {
+            Self::BuiltIn(_) => {
+                for (nonce, frame) in jobs {
+                    let readable = readable.unwrap_or(frame.len() - ICV_LEN);
+                    self.seal(*nonce, frame, readable);
+                }
+            }
+            Self::Foreign(cipher) => {
+                let done = cipher.apply_all(jobs, readable).count_ones() as usize;
+                assert_eq!(done, jobs.len(), "the cipher's machine failed");
+            }
+        }
+    }
+
+    /// Decrypts the bytes from `readable` to the ICV, which is the last 16. Returns false if the
+    /// frame is not authentic; the encrypted part is then wiped.
+    #[inline]
+    pub(super) fn open(&self, nonce: [u8; 12], frame: &mut [u8], readable: usize) -> bool {
+        match self {
+            Self::BuiltIn(key) => {
+                let (readable, text) = frame.split_at_mut(readable);
+                let nonce = Nonce::assume_unique_for_key(nonce);
+                key.open_in_place(nonce, Aad::from(&*readable), text).is_ok()
+            }
+            Self::Foreign(cipher) => {
+                let part = part(frame.len(), readable);
+                cipher.apply((nonce, frame), part)
+            }
+        }
+    }
+}
+
+/// Returns the number of readable bytes of a frame of `len` bytes, ICV included; `None` if all are.
+#[inline]
+pub(super) fn part(len: usize, readable: usize) -> Option<usize> {
+    (readable + ICV_LEN != len).then_some(readable)
+}
