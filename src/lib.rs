@@ -13,6 +13,7 @@
 //!   unsafe code.
 //! - L5 [`lab`], [`config`], [`otg`], [`tester`], [`report`], [`cli`]: files, results and commands.
 
+pub use contracts::{frame, memory, port, stats, world};
 pub use ground::{printable, time, units, verdict};
 pub use {buffer, congestion, discovery, headroom, pfc, schedule, secure, wire};
 
@@ -21,21 +22,13 @@ pub mod cli;
 pub mod config;
 #[cfg(feature = "dpdk")]
 pub mod dpdk;
-#[warn(missing_docs)]
-pub mod frame;
 pub mod host;
 pub mod lab;
 pub mod otg;
-#[warn(missing_docs)]
-pub mod port;
 pub mod report;
 pub mod runtime;
 pub mod sim;
-#[warn(missing_docs)]
-pub mod stats;
 pub mod switch;
 pub mod tester;
 #[cfg(test)]
 mod testfolder;
-#[warn(missing_docs)]
-pub mod world;

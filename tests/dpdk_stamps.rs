@@ -11,7 +11,7 @@ use sluice::frame::{BURST, Burst};
 use sluice::host::probe::Probe;
 use sluice::host::{FlowId, Station, StationPlan};
 use sluice::port::Port;
-use sluice::tester::capture::{CAPTURE_BYTES, Capture, Tap};
+use sluice::tester::capture::{CAPTURE_BYTES, Capture, tapped};
 use sluice::tester::plan::{CaptureFormat, CapturePlan};
 use sluice::time::{Duration, Instant};
 use sluice::units::{BitsPerSec, Mac};
@@ -98,13 +98,13 @@ fn a_stamp_is_the_time_at_which_the_device_saw_the_frame() {
         format: CaptureFormat::Pcap,
     };
     let pool_of_a = pool.clone();
-    let mut tap = Tap::new(SourcePort::new(b, pool));
-    tap.start(Box::new(Capture::new(&plan, false, CAPTURE_BYTES)));
+    let mut tap = tapped(SourcePort::new(b, pool));
+    tap.tap.start(Box::new(Capture::new(&plan, false, CAPTURE_BYTES)));
     let now = clock.now();
-    tap.at(now);
+    tap.tap.at(now);
     tap.rx_burst(&mut burst);
-    let kept: Vec<_> = tap.stop().unwrap().frames().map(|kept| kept.at).collect();
-    let quality = tap.port_mut().port_mut().stamp_quality().unwrap();
+    let kept: Vec<_> = tap.tap.stop().unwrap().frames().map(|kept| kept.at).collect();
+    let quality = tap.port.port_mut().stamp_quality().unwrap();
     let open = quality.uncertainty.as_picos() + 2 * quality.resolution.as_picos();
     for (n, at) in kept.iter().enumerate() {
         let want = if n % 2 == 0 { stamped[n / 2] } else { now };

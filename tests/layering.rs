@@ -13,18 +13,14 @@ use sources::{Source, rust_files};
 use tokens::{Token, tokens};
 
 /// Folders of `src` that are crates, or contain crates, below the drivers.
-const CRATES: &[&str] = &["ground", "wire", "machines"];
+const CRATES: &[&str] = &["ground", "wire", "machines", "contracts"];
 const NUMBERS: &[&str] = &["units", "time", "verdict", "printable"];
 const MACHINES: &[&str] =
     &["buffer", "pfc", "schedule", "congestion", "headroom", "discovery", "secure"];
-const CONTRACTS: &[&str] = &["frame", "port", "world", "stats"];
+const CONTRACTS: &[&str] = &["frame", "memory", "port", "world", "stats"];
 const AGENTS: &[&str] = &["agents"];
 const DATA_PLANE: &[&str] = &["switch", "host"];
 const OUTERMOST: &[&str] = &["lab", "config", "otg", "tester", "report", "cli", "main"];
-
-/// Names of state machines that the contracts use: receipts and reasons, and the one that works in
-/// a port, between its frames and the line.
-const NAMES: &[&str] = &["buffer::Charge", "secure"];
 
 /// Paths, from the crate's root, that `module` may use besides its own; `None` if the module has no
 /// place in the layers.
@@ -32,7 +28,6 @@ fn may_use(module: &str) -> Option<Vec<&'static str>> {
     let wire = &["wire"][..];
     let below: &[&[&str]] = match module {
         m if CRATES.contains(&m) => &[],
-        m if CONTRACTS.contains(&m) => &[NUMBERS, CONTRACTS, NAMES],
         m if AGENTS.contains(&m) => &[NUMBERS, wire, MACHINES, CONTRACTS],
         m if DATA_PLANE.contains(&m) => &[NUMBERS, wire, MACHINES, CONTRACTS, AGENTS],
         "sim" => &[NUMBERS, wire, MACHINES, CONTRACTS, AGENTS, DATA_PLANE],
@@ -55,7 +50,7 @@ fn may_use(module: &str) -> Option<Vec<&'static str>> {
 
 /// True if `module` is part of the data plane or of its components, where time is an argument.
 fn below_worlds(module: &str) -> bool {
-    [CRATES, CONTRACTS, AGENTS, DATA_PLANE].iter().any(|layer| layer.contains(&module))
+    [CRATES, AGENTS, DATA_PLANE].iter().any(|layer| layer.contains(&module))
 }
 
 /// Paths that bring ambient time, threads or randomness.
@@ -263,10 +258,10 @@ fn a_planted_breach_is_found() {
         ("src/wire/pfc.rs", "use std::time::Instant;"),
         ("src/ground/time/total.rs", "fn f() { std::thread::yield_now(); }"),
         ("src/machines/pfc/sender.rs", "use core::fmt; use std::time::SystemTime;"),
-        ("src/port.rs", "\nuse crate::{units::Quanta, buffer::{Ledger}};"),
-        ("src/port.rs", "fn f() { let _ = super::buffer::Ledger::new(); }"),
-        ("src/port/secured.rs", "mod deep { use super::super::super::buffer::Ledger; }"),
-        ("src/world.rs", "use crate::buffer::Ledger;"),
+        ("src/agents/plan.rs", "\nuse crate::{units::Quanta, switch::{Ledger}};"),
+        ("src/agents/mod.rs", "fn f() { let _ = super::switch::Ledger::new(); }"),
+        ("src/agents/plan/deep.rs", "mod deep { use super::super::super::super::switch::Ledger; }"),
+        ("src/contracts/world.rs", "use std::thread;"),
         ("src/switch/poll.rs", "use crate::host::Plan;"),
         ("src/switch/poll.rs", "use crate::dpdk::{self as d};"),
         ("src/switch/poll.rs", "#[cfg(not(test))] use crate::runtime::Worker;"),
@@ -282,20 +277,22 @@ fn a_planted_breach_is_found() {
     for (path, text) in cases {
         assert_eq!(planted(path, text).len(), 1, "{path}: {text}: {:?}", planted(path, text));
     }
-    let found = planted("src/port.rs", "\nuse crate::{units::Quanta, buffer::{Ledger}};");
-    assert_eq!(planted("src/port.rs", "use crate::buffer::{Group, Ledger};").len(), 2);
-    assert!(found.iter().all(|f| f.starts_with("src/port.rs:2: ")), "{found:?}");
+    let found = planted("src/agents/plan.rs", "\nuse crate::{units::Quanta, switch::{Ledger}};");
+    assert_eq!(planted("src/agents/plan.rs", "use crate::switch::{Group, Ledger};").len(), 2);
+    assert!(found.iter().all(|f| f.starts_with("src/agents/plan.rs:2: ")), "{found:?}");
 }
 
 #[test]
 fn what_is_allowed_is_not_a_breach() {
     let cases = [
         ("src/agents/plan.rs", "use crate::time::Instant; use crate::wire::pfc as format;"),
-        ("src/port.rs", "//! See crate::switch::Switch.\n/* crate::host /* crate::cli */ */"),
-        ("src/port.rs", r###"const TEXT: &str = r#"crate::host " std::thread"#;"###),
-        ("src/port.rs", "#[cfg(test)]\nmod tests { use crate::buffer::Ledger; fn f() {} }"),
-        ("src/port.rs", "#[cfg(test)] use crate::{buffer::Ledger}; pub(crate) fn f() {}"),
-        ("src/world.rs", "use crate::buffer::Charge;"),
+        (
+            "src/agents/plan.rs",
+            "//! See crate::switch::Switch.\n/* crate::host /* crate::cli */ */",
+        ),
+        ("src/agents/plan.rs", r###"const TEXT: &str = r#"crate::host " std::thread"#;"###),
+        ("src/agents/plan.rs", "#[cfg(test)]\nmod tests { use crate::switch::Ledger; fn f() {} }"),
+        ("src/agents/plan.rs", "#[cfg(test)] use crate::{buffer::Ledger}; pub(crate) fn f() {}"),
         ("src/runtime/mod.rs", "use crate::{dpdk::Port, switch::Switch}; use std::thread;"),
         ("src/cli/mod.rs", "use crate::{config::Plan, runtime, sim};"),
         ("src/lib.rs", "pub use crate::switch::Switch;"),
@@ -306,9 +303,9 @@ fn what_is_allowed_is_not_a_breach() {
         assert_eq!(planted(path, text), [] as [String; 0], "{path}: {text}");
     }
     let tests_apart = [
-        ("src/port.rs", "#[cfg(test)]\nmod tests;"),
-        ("src/port/tests.rs", "use crate::buffer::Ledger;"),
-        ("src/port/tests/more.rs", "use crate::buffer::Ledger;"),
+        ("src/agents/plan.rs", "#[cfg(test)]\nmod tests;"),
+        ("src/agents/plan/tests.rs", "use crate::switch::Ledger;"),
+        ("src/agents/plan/tests/more.rs", "use crate::switch::Ledger;"),
     ]
     .map(|(path, text)| Source { path: path.into(), text: text.into() });
     assert_eq!(violations(&tests_apart), [] as [String; 0]);

@@ -11,10 +11,10 @@ use tokens::tokens;
 
 /// Every module that a frame passes between the two bursts, and the channels between workers.
 const PATH: &[&str] = &[
-    "src/frame.rs",
-    "src/port.rs",
-    "src/port/secured.rs",
-    "src/world.rs",
+    "src/contracts/frame.rs",
+    "src/contracts/port.rs",
+    "src/contracts/port/secured.rs",
+    "src/contracts/world.rs",
     "src/switch/",
     "src/machines/buffer/",
     "src/machines/pfc/",

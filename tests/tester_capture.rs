@@ -8,7 +8,7 @@ use sluice::frame::Burst;
 use sluice::host::FlowId;
 use sluice::port::{Port, Source};
 use sluice::report::packets::Way;
-use sluice::tester::capture::{About, CAPTURE_BYTES, Capture, CaptureCounters, Tap, write};
+use sluice::tester::capture::{About, CAPTURE_BYTES, Capture, CaptureCounters, tapped, write};
 use sluice::tester::plan::{CaptureFormat, CapturePlan, Filter, Part};
 use sluice::time::Instant;
 use sluice::units::{BitsPerSec, Mac, Priority, Quanta};
@@ -56,21 +56,21 @@ fn probe(sequence: u8, len: usize) -> Vec<u8> {
 /// Frames at a tap: a pause and two probes in, two probes offered of which the port takes one.
 fn captured(plan: &CapturePlan, both: bool) -> Box<Capture> {
     let (near, mut far) = MemPort::pair(1);
-    let mut tap = Tap::new(near);
+    let mut tap = tapped(near);
     let mut burst = Burst::new();
     far.give(MemFrame::new(&probe(9, 60)));
     tap.rx_burst(&mut burst);
     burst.clear();
-    assert!(tap.captured().is_none(), "nothing is captured before it is asked for");
-    assert!(tap.start(Box::new(Capture::new(plan, both, CAPTURE_BYTES))).is_none());
+    assert!(tap.tap.captured().is_none(), "nothing is captured before it is asked for");
+    assert!(tap.tap.start(Box::new(Capture::new(plan, both, CAPTURE_BYTES))).is_none());
 
-    tap.at(at(1_000_000_001));
+    tap.tap.at(at(1_000_000_001));
     far.give(MemFrame::new(&pause()));
     far.give(MemFrame::new(&probe(1, 60)));
     tap.rx_burst(&mut burst);
     assert_eq!(burst.len(), 2, "what is captured goes on");
     burst.clear();
-    tap.at(at(1_000_000_123));
+    tap.tap.at(at(1_000_000_123));
     burst.extend(
         [(2, 1_514), (3, 60)]
             .map(|(n, len)| tap.data_frame(&probe(n, 60), len + 4).expect("memory")),
@@ -79,13 +79,13 @@ fn captured(plan: &CapturePlan, both: bool) -> Box<Capture> {
     assert_eq!(burst.len(), 1, "what the port refuses stays");
     far.take();
     far.give(MemFrame::new(&probe(4, 60)));
-    tap.at(at(1_000_000_999));
+    tap.tap.at(at(1_000_000_999));
     burst.clear();
     tap.rx_burst(&mut burst);
-    let capture = tap.stop().unwrap();
+    let capture = tap.tap.stop().unwrap();
     far.give(MemFrame::new(&probe(9, 60)));
     tap.rx_burst(&mut burst);
-    assert!(tap.capture().is_none());
+    assert!(tap.tap.capture().is_none());
     capture
 }
 

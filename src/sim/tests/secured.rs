@@ -4,8 +4,8 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::host::{FlowId, FlowPlan, PauseAsk};
+use crate::memory::secy;
 use crate::port::Port;
-use crate::port::testsecy::secy;
 use crate::secure::{An, SecyPlan};
 use crate::units::*;
 use crate::wire::mac_control::FRAME_LEN;
@@ -217,7 +217,7 @@ impl Attempt {
             }
             Self::OtherKey(pn) => {
                 let mut plan = secy(1, 2, false);
-                let sa = crate::port::testsecy::association(0x5a);
+                let sa = crate::memory::association(0x5a);
                 let pn = u64::from((*pn).max(1));
                 plan.transmit[0] = Some(crate::secure::SaPlan { pn, ..sa });
                 let mut attacker = crate::secure::Secy::new(&plan).unwrap();

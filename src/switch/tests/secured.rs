@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use crate::frame::{Burst, Frame};
-use crate::port::testsecy::{association, secy};
+use crate::memory::{association, secy};
 use crate::port::{Port, Secured};
 use crate::schedule::LinePlan;
 use crate::secure::{An, SecyChange, SecyPlan};

@@ -12,7 +12,7 @@ mod tap;
 mod write;
 
 pub use ring::Kept;
-pub use tap::Tap;
+pub use tap::{Tap, tapped};
 pub use write::{About, write, write_some};
 
 use self::ring::Ring;

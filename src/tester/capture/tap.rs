@@ -16,33 +16,33 @@ pub struct Capturing {
     capture: Option<Box<Capture>>,
 }
 
-impl<P> Tap<P> {
-    /// A tap at `port` without a capture.
-    pub const fn new(port: P) -> Self {
-        Self { port, tap: Capturing { now: Instant::ZERO, capture: None } }
-    }
+/// Puts a tap without a capture at `port`.
+pub const fn tapped<P>(port: P) -> Tap<P> {
+    Tapped { port, tap: Capturing { now: Instant::ZERO, capture: None } }
+}
 
+impl Capturing {
     /// Sets the time before every poll of the port's owner: captured frames get it as their
     /// timestamp, unless the port has a better one.
     #[inline]
     pub fn at(&mut self, now: Instant) {
-        self.tap.now = now;
+        self.now = now;
     }
 
     /// Starts a capture. Returns the running one that it replaces, if any.
     pub fn start(&mut self, capture: Box<Capture>) -> Option<Box<Capture>> {
-        self.tap.capture.replace(capture)
+        self.capture.replace(capture)
     }
 
     /// Stops the capture and returns it.
     pub fn stop(&mut self) -> Option<Box<Capture>> {
-        self.tap.capture.take()
+        self.capture.take()
     }
 
     /// Returns the running capture.
     #[must_use]
     pub fn capture(&self) -> Option<&Capture> {
-        self.tap.capture.as_deref()
+        self.capture.as_deref()
     }
 
     /// Returns the counters of the running capture; `None` without one.
@@ -51,13 +51,6 @@ impl<P> Tap<P> {
         self.capture().map(Capture::counters)
     }
 
-    /// Returns the port for operations of its world.
-    pub fn port_mut(&mut self) -> &mut P {
-        &mut self.port
-    }
-}
-
-impl Capturing {
     #[cold]
     fn note<P: Port>(&mut self, port: &P, frames: &[P::Frame]) {
         if let Some(capture) = &mut self.capture {

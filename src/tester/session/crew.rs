@@ -87,7 +87,7 @@ impl Crew {
                 let now = clock.tick();
                 let mut progressed = false;
                 for (_, host) in &mut self.hosts {
-                    host.port_mut().at(now);
+                    host.port_mut().tap.at(now);
                     progressed |= host.poll(now).progressed;
                 }
                 clock.publish();

@@ -12,7 +12,7 @@ use crate::dpdk::{
 };
 use crate::frame::Burst;
 use crate::port::{Port, PortCaps};
-use crate::tester::capture::Tap;
+use crate::tester::capture::tapped;
 use crate::tester::plan::{FlowKind, InterfaceName, Location, Place, TestPlan};
 use crate::units::BitsPerSec;
 
@@ -272,7 +272,7 @@ impl Rack {
         let PortCaps { link_rate, rx_backlog_max, .. } = *port.caps();
         let rx_room = rx_backlog_max.0 / u64::from(port.info().max_frame.max(1));
         let facts = Facts { control: port.control(), is_virtual, rate: link_rate, rx_room };
-        let jack = Tap::new(SourcePort::new(port, pool.clone()));
+        let jack = tapped(SourcePort::new(port, pool.clone()));
         let held = Held { jack: Some(jack), want: want.clone(), facts };
         self.held.insert(key(&want.place), held);
         Ok(())

@@ -66,7 +66,7 @@ fn a_frame_that_a_secy_swallows_ends_under_its_name() {
     let mut plan = protected(true);
     // The receiver has other keys than the switch thinks: all that it is sent is lost.
     let NodeKind::Host(host) = &mut plan.nodes[5].kind else { panic!() };
-    host.secy = Some(Box::new(crate::port::testsecy::secy(99, 98, true)));
+    host.secy = Some(Box::new(crate::memory::secy(99, 98, true)));
     let findings = run(&plan, 400);
     assert_eq!(of(&findings, Check::Frames).verdict, Verdict::Pass, "{findings:#?}");
     objects(&findings, Check::Lossless, &["MACsec lost a frame", "s:p4"]);

@@ -4,8 +4,6 @@ mod secured;
 mod tapped;
 #[cfg(test)]
 mod tests;
-#[cfg(test)]
-pub(crate) mod testsecy;
 
 pub use secured::{Lost, Secured};
 pub use tapped::{Tap, Tapped};
@@ -13,9 +11,9 @@ pub use tapped::{Tap, Tapped};
 use core::fmt;
 
 use crate::frame::{Burst, Frame};
-use crate::secure::Secy;
-use crate::time::{Duration, Instant};
-use crate::units::{BitsPerSec, Bytes};
+use ground::time::{Duration, Instant};
+use ground::units::{BitsPerSec, Bytes};
+use secure::Secy;
 
 /// Capabilities and limits of a port, determined when it was opened.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -2,16 +2,20 @@
 
 use proptest::prelude::*;
 
-use super::testsecy::secy;
 use super::{Port, Secured};
 use crate::frame::{BURST, Burst, Frame};
-use crate::secure::{An, SecyChange, SecyPlan};
-use crate::switch::testworld::{MemFrame, MemPort, frame, host};
-use crate::units::{Priority, Quanta};
-use crate::wire::mac_control::FRAME_LEN;
-use crate::wire::pfc;
+use crate::memory::{MemFrame, MemPort, association, frame, secy};
+use ground::units::{Mac, Priority, Quanta};
+use secure::{An, SecyChange, SecyPlan};
+use wire::mac_control::FRAME_LEN;
+use wire::pfc;
 
 type Guarded = Secured<MemPort>;
+
+/// The address of host `n`.
+fn host(n: u8) -> Mac {
+    Mac([2, 0, 0, 0, 1, n])
+}
 
 fn guarded(plan: &SecyPlan) -> Guarded {
     Secured::new(MemPort::endless(), Some(plan)).unwrap()
@@ -153,7 +157,7 @@ fn what_cannot_be_protected_never_leaves() {
     a.secy_mut().unwrap().change(&gone).unwrap();
     assert!(a.control_frame(&pause(1)).is_none() && a.control_frame(&pause(1)).is_none());
     assert_eq!(a.secy().unwrap().snapshot().counters.out_pkts_no_sa, 1, "asked again, not anew");
-    let sa = super::testsecy::association(9);
+    let sa = association(9);
     let given = SecyChange::InstallTransmit { an: An::ALL[1], sa };
     a.secy_mut().unwrap().change(&given).unwrap();
     a.secy_mut().unwrap().change(&SecyChange::UseTransmit(An::ALL[1])).unwrap();

@@ -21,8 +21,8 @@ use arrayvec::ArrayVec;
 
 use super::{Port, PortCaps, Source, Stamps};
 use crate::frame::{BURST, Burst, Frame};
-use crate::secure::{BATCH, Ciphers, Secy, SecyError, SecyPlan};
-use crate::time::Instant;
+use ground::time::Instant;
+use secure::{BATCH, Ciphers, Secy, SecyError, SecyPlan};
 
 /// A port and its `SecY`, if it has one.
 #[derive(Debug)]

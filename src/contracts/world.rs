@@ -1,11 +1,11 @@
 //! Interface between a world and the data plane, and its observers.
 
-use crate::buffer::Charge;
 use crate::frame::Frame;
 use crate::port::Port;
 use crate::stats::DropReason;
-use crate::time::Instant;
-use crate::units::{
+use buffer::Charge;
+use ground::time::Instant;
+use ground::units::{
     BitsPerSec, Cells, Mac, PortId, Priority, PriorityGroup, PrioritySet, TrafficClass, Vid,
 };
 

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::IsolationSnapshot;
-use crate::units::PRIORITIES;
+use ground::units::PRIORITIES;
 
 /// Declares counters once: documentation, field, and name in results.
 macro_rules! counters {

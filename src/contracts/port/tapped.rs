@@ -5,8 +5,8 @@
 
 use super::{Port, PortCaps, Source, Stamps};
 use crate::frame::Burst;
-use crate::secure::Secy;
-use crate::time::Instant;
+use ground::time::Instant;
+use secure::Secy;
 
 /// Observer of a port.
 pub trait Tap<P: Port> {
@@ -26,9 +26,9 @@ pub trait Tap<P: Port> {
 #[derive(Debug)]
 pub struct Tapped<P, T> {
     /// The port.
-    pub(crate) port: P,
+    pub port: P,
     /// The observer.
-    pub(crate) tap: T,
+    pub tap: T,
 }
 
 impl<P: Port, T: Tap<P>> Port for Tapped<P, T> {

@@ -15,9 +15,9 @@ pub use congestion::{
 pub use drops::{DropKind, DropReason, Drops};
 pub use isolation::{CimCounters, CongestingQueue, IsolationCounters, IsolationSnapshot};
 
-use crate::secure::SecySnapshot;
-use crate::time::{Instant, Total};
-use crate::units::PRIORITIES;
+use ground::time::{Instant, Total};
+use ground::units::PRIORITIES;
+use secure::SecySnapshot;
 
 /// Counters of one priority of one port.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

@@ -1,16 +1,23 @@
 //! Configurations of two matching `SecY`s, for tests.
 
-use crate::secure::{CipherSuite, ReceiveScPlan, SaPlan, Sak, Sci, SecyPlan};
-use crate::units::Mac;
+use ground::units::Mac;
+use secure::{CipherSuite, ReceiveScPlan, SaPlan, Sak, Sci, SecyPlan};
 
 /// Returns an association with this key, from packet number 1 on.
-pub(crate) fn association(key: u8) -> SaPlan {
-    SaPlan { key: Sak::new(&[key; 16]).unwrap(), pn: 1, ssci: u32::from(key), salt: [7; 12] }
+#[must_use]
+pub fn association(key: u8) -> SaPlan {
+    SaPlan {
+        key: Sak::new(&[key; 16]).expect("16 bytes make a key"),
+        pn: 1,
+        ssci: u32::from(key),
+        salt: [7; 12],
+    }
 }
 
 /// Returns the `SecY` at end `own` of a link whose other end is `peer`, both below 100: MAC control
 /// is protected and must be, data too if `data`.
-pub(crate) fn secy(own: u8, peer: u8, data: bool) -> SecyPlan {
+#[must_use]
+pub fn secy(own: u8, peer: u8, data: bool) -> SecyPlan {
     let sci = |n| Sci { mac: Mac([2, 0, 0, 0xee, 0, n]), port: 1 };
     let only = |sa| [Some(sa), None, None, None];
     SecyPlan {

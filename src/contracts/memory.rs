@@ -1,0 +1,128 @@
+//! Frames and ports in memory, for tests, benches and programs without a network: a frame is a vector, a
+//! port is two queues.
+
+mod keys;
+
+pub use keys::{association, secy};
+
+use std::collections::VecDeque;
+
+use ground::units::{Bytes, Mac};
+
+use crate::frame::{Burst, FCS_BYTES, Frame};
+use crate::port::{Port, PortCaps};
+
+/// Bytes in front of a frame, for tags.
+const HEADROOM: usize = 24;
+
+/// A frame whose bytes are a vector.
+#[derive(Debug)]
+pub struct MemFrame {
+    octets: Vec<u8>,
+    start: usize,
+}
+
+impl MemFrame {
+    /// Makes a frame of these bytes, which have no FCS.
+    #[must_use]
+    pub fn new(octets: &[u8]) -> Self {
+        let mut all = vec![0; HEADROOM];
+        all.extend_from_slice(octets);
+        Self { octets: all, start: HEADROOM }
+    }
+}
+
+impl Frame for MemFrame {
+    fn head(&self) -> &[u8] {
+        &self.octets[self.start..]
+    }
+    fn head_mut(&mut self) -> &mut [u8] {
+        &mut self.octets[self.start..]
+    }
+    fn wire_len(&self) -> u32 {
+        (self.octets.len() - self.start) as u32 + FCS_BYTES
+    }
+    fn prepend(&mut self, n: usize) -> bool {
+        let room = self.start >= n;
+        self.start -= if room { n } else { 0 };
+        room
+    }
+    fn trim_front(&mut self, n: usize) -> bool {
+        let there = self.octets.len() - self.start >= n;
+        self.start += if there { n } else { 0 };
+        there
+    }
+    fn append(&mut self, n: usize) -> bool {
+        self.octets.resize(self.octets.len() + n, 0);
+        true
+    }
+    fn trim_back(&mut self, n: usize) -> bool {
+        let there = self.head().len() >= n;
+        self.octets.truncate(self.octets.len() - if there { n } else { 0 });
+        there
+    }
+    fn whole_mut(&mut self) -> Option<&mut [u8]> {
+        Some(self.head_mut())
+    }
+    fn duplicate(&mut self) -> Option<Self> {
+        Some(Self::new(self.head()))
+    }
+}
+
+/// A port whose caller fills `rx` and empties `tx`.
+#[derive(Debug)]
+pub struct MemPort {
+    /// Frames that the port will receive.
+    pub rx: VecDeque<MemFrame>,
+    /// Frames that the port has sent.
+    pub tx: Vec<MemFrame>,
+    /// Number of frames that it accepts before it refuses.
+    pub room: usize,
+    /// Number of control frames that can be allocated.
+    pub control: usize,
+}
+
+impl MemPort {
+    /// A port that accepts every frame.
+    #[must_use]
+    pub fn endless() -> Self {
+        Self { rx: VecDeque::new(), tx: vec![], room: usize::MAX, control: usize::MAX }
+    }
+}
+
+impl Port for MemPort {
+    type Frame = MemFrame;
+    fn rx_burst(&mut self, out: &mut Burst<MemFrame>) {
+        while !out.is_full() {
+            let Some(frame) = self.rx.pop_front() else { break };
+            out.push(frame);
+        }
+    }
+    fn tx_burst(&mut self, out: &mut Burst<MemFrame>) {
+        let n = out.len().min(self.room);
+        self.room -= n;
+        self.tx.extend(out.drain(..n));
+    }
+    fn control_frame(&mut self, octets: &[u8]) -> Option<MemFrame> {
+        self.control = self.control.checked_sub(1)?;
+        Some(MemFrame::new(octets))
+    }
+    fn caps(&self) -> &PortCaps {
+        &PortCaps { link_rate: None, rx_backlog_max: Bytes(0), tx_committed_max: Bytes(0) }
+    }
+}
+
+/// A frame of `len` bytes without FCS: destination, source, an optional C-tag (PCP, VID), the rest zero.
+#[must_use]
+pub fn frame(dst: Mac, src: Mac, tag: Option<(u8, u16)>, len: usize) -> Vec<u8> {
+    let mut f = Vec::with_capacity(len);
+    f.extend_from_slice(&dst.0);
+    f.extend_from_slice(&src.0);
+    if let Some((pcp, vid)) = tag {
+        f.extend_from_slice(&[0x81, 0]);
+        f.extend_from_slice(&(u16::from(pcp) << 13 | vid).to_be_bytes());
+    }
+    f.extend_from_slice(&[0x88, 0xb5]);
+    f.resize(len.max(f.len()), 0);
+    f
+}
