@@ -8,16 +8,15 @@
 //! - L1 [`wire`]: one file per frame format. [`buffer`], [`pfc`], [`schedule`], [`congestion`],
 //!   [`headroom`], [`discovery`]: machines that take time as an argument and never see a frame.
 //! - L2 [`frame`], [`port`], [`world`], [`stats`]: what a world has to provide.
-//! - L3 [`agents`], [`switch`], [`host`]: the data plane, the same in every world.
+//! - L3 [`link`], [`switch`], [`host`]: the data plane, the same in every world.
 //! - L4 [`sim`]: the virtual world. `dpdk`, [`runtime`]: the real one. `dpdk` is the only place with
 //!   unsafe code.
 //! - L5 [`lab`], [`config`], [`otg`], [`tester`], [`report`], [`cli`]: files, results and commands.
 
 pub use contracts::{frame, memory, port, stats, world};
 pub use ground::{printable, time, units, verdict};
-pub use {buffer, congestion, discovery, headroom, pfc, schedule, secure, wire};
+pub use {buffer, congestion, discovery, headroom, link, pfc, schedule, secure, wire};
 
-pub mod agents;
 pub mod cli;
 pub mod config;
 #[cfg(feature = "dpdk")]

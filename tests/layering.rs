@@ -13,12 +13,12 @@ use sources::{Source, rust_files};
 use tokens::{Token, tokens};
 
 /// Folders of `src` that are crates, or contain crates, below the drivers.
-const CRATES: &[&str] = &["ground", "wire", "machines", "contracts"];
+const CRATES: &[&str] = &["ground", "wire", "machines", "contracts", "link"];
 const NUMBERS: &[&str] = &["units", "time", "verdict", "printable"];
 const MACHINES: &[&str] =
     &["buffer", "pfc", "schedule", "congestion", "headroom", "discovery", "secure"];
 const CONTRACTS: &[&str] = &["frame", "memory", "port", "world", "stats"];
-const AGENTS: &[&str] = &["agents"];
+const LINK: &[&str] = &["link"];
 const DATA_PLANE: &[&str] = &["switch", "host"];
 const OUTERMOST: &[&str] = &["lab", "config", "otg", "tester", "report", "cli", "main"];
 
@@ -28,17 +28,16 @@ fn may_use(module: &str) -> Option<Vec<&'static str>> {
     let wire = &["wire"][..];
     let below: &[&[&str]] = match module {
         m if CRATES.contains(&m) => &[],
-        m if AGENTS.contains(&m) => &[NUMBERS, wire, MACHINES, CONTRACTS],
-        m if DATA_PLANE.contains(&m) => &[NUMBERS, wire, MACHINES, CONTRACTS, AGENTS],
-        "sim" => &[NUMBERS, wire, MACHINES, CONTRACTS, AGENTS, DATA_PLANE],
+        m if DATA_PLANE.contains(&m) => &[NUMBERS, wire, MACHINES, CONTRACTS, LINK],
+        "sim" => &[NUMBERS, wire, MACHINES, CONTRACTS, LINK, DATA_PLANE],
         "dpdk" => &[NUMBERS, wire, MACHINES, CONTRACTS],
-        "runtime" => &[NUMBERS, wire, MACHINES, CONTRACTS, AGENTS, DATA_PLANE, &["dpdk"]],
+        "runtime" => &[NUMBERS, wire, MACHINES, CONTRACTS, LINK, DATA_PLANE, &["dpdk"]],
         m if OUTERMOST.contains(&m) => &[
             NUMBERS,
             wire,
             MACHINES,
             CONTRACTS,
-            AGENTS,
+            LINK,
             DATA_PLANE,
             &["sim", "dpdk", "runtime"],
             OUTERMOST,
@@ -50,7 +49,7 @@ fn may_use(module: &str) -> Option<Vec<&'static str>> {
 
 /// True if `module` is part of the data plane or of its components, where time is an argument.
 fn below_worlds(module: &str) -> bool {
-    [CRATES, AGENTS, DATA_PLANE].iter().any(|layer| layer.contains(&module))
+    [CRATES, DATA_PLANE].iter().any(|layer| layer.contains(&module))
 }
 
 /// Paths that bring ambient time, threads or randomness.
@@ -258,9 +257,9 @@ fn a_planted_breach_is_found() {
         ("src/wire/pfc.rs", "use std::time::Instant;"),
         ("src/ground/time/total.rs", "fn f() { std::thread::yield_now(); }"),
         ("src/machines/pfc/sender.rs", "use core::fmt; use std::time::SystemTime;"),
-        ("src/agents/plan.rs", "\nuse crate::{units::Quanta, switch::{Ledger}};"),
-        ("src/agents/mod.rs", "fn f() { let _ = super::switch::Ledger::new(); }"),
-        ("src/agents/plan/deep.rs", "mod deep { use super::super::super::super::switch::Ledger; }"),
+        ("src/switch/plan.rs", "\nuse crate::{units::Quanta, host::{Ledger}};"),
+        ("src/switch/mod.rs", "fn f() { let _ = super::host::Ledger::new(); }"),
+        ("src/switch/plan/deep.rs", "mod deep { use super::super::super::super::host::Ledger; }"),
         ("src/contracts/world.rs", "use std::thread;"),
         ("src/switch/poll.rs", "use crate::host::Plan;"),
         ("src/switch/poll.rs", "use crate::dpdk::{self as d};"),
@@ -277,22 +276,19 @@ fn a_planted_breach_is_found() {
     for (path, text) in cases {
         assert_eq!(planted(path, text).len(), 1, "{path}: {text}: {:?}", planted(path, text));
     }
-    let found = planted("src/agents/plan.rs", "\nuse crate::{units::Quanta, switch::{Ledger}};");
-    assert_eq!(planted("src/agents/plan.rs", "use crate::switch::{Group, Ledger};").len(), 2);
-    assert!(found.iter().all(|f| f.starts_with("src/agents/plan.rs:2: ")), "{found:?}");
+    let found = planted("src/switch/plan.rs", "\nuse crate::{units::Quanta, host::{Ledger}};");
+    assert_eq!(planted("src/switch/plan.rs", "use crate::host::{Group, Ledger};").len(), 2);
+    assert!(found.iter().all(|f| f.starts_with("src/switch/plan.rs:2: ")), "{found:?}");
 }
 
 #[test]
 fn what_is_allowed_is_not_a_breach() {
     let cases = [
-        ("src/agents/plan.rs", "use crate::time::Instant; use crate::wire::pfc as format;"),
-        (
-            "src/agents/plan.rs",
-            "//! See crate::switch::Switch.\n/* crate::host /* crate::cli */ */",
-        ),
-        ("src/agents/plan.rs", r###"const TEXT: &str = r#"crate::host " std::thread"#;"###),
-        ("src/agents/plan.rs", "#[cfg(test)]\nmod tests { use crate::switch::Ledger; fn f() {} }"),
-        ("src/agents/plan.rs", "#[cfg(test)] use crate::{buffer::Ledger}; pub(crate) fn f() {}"),
+        ("src/switch/plan.rs", "use crate::time::Instant; use crate::wire::pfc as format;"),
+        ("src/switch/plan.rs", "//! See crate::sim::Switch.\n/* crate::host /* crate::cli */ */"),
+        ("src/switch/plan.rs", r###"const TEXT: &str = r#"crate::host " std::thread"#;"###),
+        ("src/switch/plan.rs", "#[cfg(test)]\nmod tests { use crate::host::Ledger; fn f() {} }"),
+        ("src/switch/plan.rs", "#[cfg(test)] use crate::{buffer::Ledger}; pub(crate) fn f() {}"),
         ("src/runtime/mod.rs", "use crate::{dpdk::Port, switch::Switch}; use std::thread;"),
         ("src/cli/mod.rs", "use crate::{config::Plan, runtime, sim};"),
         ("src/lib.rs", "pub use crate::switch::Switch;"),
@@ -303,9 +299,9 @@ fn what_is_allowed_is_not_a_breach() {
         assert_eq!(planted(path, text), [] as [String; 0], "{path}: {text}");
     }
     let tests_apart = [
-        ("src/agents/plan.rs", "#[cfg(test)]\nmod tests;"),
-        ("src/agents/plan/tests.rs", "use crate::switch::Ledger;"),
-        ("src/agents/plan/tests/more.rs", "use crate::switch::Ledger;"),
+        ("src/switch/plan.rs", "#[cfg(test)]\nmod tests;"),
+        ("src/switch/plan/tests.rs", "use crate::host::Ledger;"),
+        ("src/switch/plan/tests/more.rs", "use crate::host::Ledger;"),
     ]
     .map(|(path, text)| Source { path: path.into(), text: text.into() });
     assert_eq!(violations(&tests_apart), [] as [String; 0]);

@@ -14,7 +14,6 @@ use std::time::{Duration as StdDuration, Instant as StdInstant};
 use netns::{Host, isolated, must};
 use run::{Dir, Switch, text};
 use serde_json::{Value, json};
-use sluice::agents::AgentsPlan;
 use sluice::discovery::{
     Application, DcbxPfcPlan, DcbxPlan, EtsPlan, EtsTable, Lldp, LldpPlan, Party, PeerState,
     PfcForm, Role, Selector, Topology, TopologyPlan,
@@ -23,6 +22,7 @@ use sluice::dpdk::{
     DpdkPort, Eal, EalOptions, Memory, Pool, PoolOptions, PortOptions, SourcePort, TscClock,
 };
 use sluice::host::{Station, StationPlan};
+use sluice::link::AgentsPlan;
 use sluice::time::Duration;
 use sluice::units::{BitsPerSec, Bytes, Mac, PrioritySet};
 use sluice::wire::lldp::Capabilities;

@@ -16,7 +16,6 @@ mod probed;
 use memory::{MemFrame, MemPort};
 use overload::Overload;
 use plan::Pipeline;
-use sluice::agents::AgentsPlan;
 use sluice::congestion::qcn::PointPlan;
 use sluice::congestion::{DcqcnPlan, Detect, LimitPlan};
 use sluice::discovery::{
@@ -34,6 +33,7 @@ use sluice::host::{
     FlowId, Message, PauseAsk, PausePlan, Rate, Recovery, RocePlan, SinkCounters, Station,
     StationPlan, TcpPlan, TesterPlan, Transport, TransportPlan,
 };
+use sluice::link::AgentsPlan;
 use sluice::port::Port;
 use sluice::runtime::{LossWatch, Mesh, mesh};
 use sluice::switch::{FastCnpPlan, QuantizedPlan, QueuePairs, SourceQp, Switch};

@@ -23,9 +23,9 @@ use std::time::Instant as Wall;
 
 use memory::{MemFrame, MemPort};
 use plan::{Pipeline, template};
-use sluice::agents::{AgentsPlan, News};
 use sluice::dpdk::TscClock;
 use sluice::frame::Burst;
+use sluice::link::{AgentsPlan, News};
 use sluice::port::{Port, PortCaps, StampSource, Stamps};
 use sluice::runtime::{LossWatch, Mesh, mesh};
 use sluice::switch::{StaticEntry, Switch};

@@ -23,13 +23,13 @@ use std::thread;
 
 use null::{null_port, open, refuse};
 use plan::{Pipeline, template};
-use sluice::agents::News;
 use sluice::dpdk::{
     DpdkPort, Eal, EalOptions, Mbuf, Memory, Pool, PoolOptions, PortOptions, RingOptions,
     SourcePort, TscClock, ring_pair,
 };
 use sluice::host::plan::stream::{Limit, Pace, Path, Payload, Sizes, StreamPlan, TemplatePlan};
 use sluice::host::{FlowId, Rate, Station, StationPlan, TesterPlan};
+use sluice::link::News;
 use sluice::runtime::{LossWatch, Mesh, mesh};
 use sluice::switch::{StaticEntry, Switch};
 use sluice::time::Duration;

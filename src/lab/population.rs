@@ -1,10 +1,10 @@
 //! Source of the results: the nodes of either world at the end of a run.
 
-use crate::agents::AgentsSnapshot;
 use crate::host::{
     Latency, ReceiverCounters, SenderCounters, SinkCounters, SourceCounters, Station,
     StationCounters, StationSnapshot,
 };
+use crate::link::AgentsSnapshot;
 use crate::port::Source;
 use crate::secure::SecySnapshot;
 use crate::sim::{Node, NodeId, Nodes};

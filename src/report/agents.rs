@@ -13,9 +13,9 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::agents::{AgentsSnapshot, AutoState, Spread};
 use crate::discovery::{EtsTable, Neighbour, Party, PeerState, Resolved};
 use crate::headroom::Required;
+use crate::link::{AgentsSnapshot, AutoState, Spread};
 use crate::port::{StampSource, Stamps};
 use crate::switch::Headroom;
 use crate::time::{Duration, Instant};

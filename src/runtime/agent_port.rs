@@ -6,8 +6,8 @@
 //! hand-over, so that a round trip is never too short. A frame that the port refuses is kept and
 //! offered again, with its old stamp.
 
-use crate::agents::{Made, News, PortAgents};
 use crate::frame::{Burst, Frame};
+use crate::link::{Made, News, PortAgents};
 use crate::port::Port;
 use crate::time::Instant;
 use crate::wire::EtherType;
@@ -97,8 +97,8 @@ impl<P: Port> AgentPort<P> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::agents::{AgentsPlan, Found};
     use crate::headroom::measure::{InitiatePlan, MeasurePlan};
+    use crate::link::{AgentsPlan, Found};
     use crate::switch::testworld::{MemFrame, MemPort};
     use crate::time::Duration;
     use crate::units::{BitsPerSec, Mac};

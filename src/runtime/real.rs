@@ -9,10 +9,10 @@ use super::slack::slack_for;
 use super::snapshot::NicCounters;
 use super::watch::LossWatch;
 use super::worker::Idle;
-use crate::agents::AgentsPlan;
 use crate::dpdk::{
     self, DpdkPort, Eal, Mbuf, Pool, PoolOptions, PortControl, PortOptions, PortStats,
 };
+use crate::link::AgentsPlan;
 use crate::port::{Port, Secured};
 use crate::secure::{Secy, SecyError};
 use crate::switch::{Change, ChangeError, Switch, SwitchError, SwitchPlan};

@@ -2,8 +2,8 @@
 //! the forwarding path.
 
 use super::Switch;
-use crate::agents::{Made, News, PortAgents};
 use crate::frame::Frame;
+use crate::link::{Made, News, PortAgents};
 use crate::port::Port;
 use crate::stats::DropReason;
 use crate::time::Instant;

@@ -1,7 +1,7 @@
 //! Classification: from the first bytes of a frame to its treatment (802.1Q 8.6.1, 8.6.2, 6.9.3).
 
 use super::tables::Tables;
-use crate::agents::PortAgents;
+use crate::link::PortAgents;
 use crate::stats::DropReason;
 use crate::units::{Dscp, Mac, Pcp, Priority, Vid};
 use crate::wire::vlan::Tpid;

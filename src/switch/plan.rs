@@ -9,9 +9,9 @@ pub use self::congestion::*;
 
 use std::net::IpAddr;
 
-use crate::agents::AgentsPlan;
 use crate::buffer::{BufferPlan, SharedLimit};
 use crate::congestion::EcnPlan;
+use crate::link::AgentsPlan;
 use crate::pfc::{PfcPlan, WatchdogPlans};
 use crate::schedule::{LinePlan, SchedulePlan};
 use crate::secure::SecyPlan;

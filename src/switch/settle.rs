@@ -17,13 +17,13 @@ pub use step::{Step, StepKind};
 use std::collections::VecDeque;
 
 use super::{Change, Switch, SwitchPlan, managed};
-use crate::agents::{AutoPlan, Found, Method, News};
 use crate::buffer::{GroupKind, GroupPlan};
 use crate::discovery::PfcResolved;
 use crate::headroom::{
     self, DelayValue, Frames, MeasuredInputs, PeerDelayInputs, Required, Shims, by_peer_delay,
     measured,
 };
+use crate::link::{AutoPlan, Found, Method, News};
 use crate::time::{Duration, Instant};
 use crate::units::{Cells, PortId, PriorityGroup, PrioritySet};
 use crate::world::World;

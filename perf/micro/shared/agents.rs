@@ -1,8 +1,8 @@
 //! Link protocols of the benches' ports.
 
-use sluice::agents::AgentsPlan;
 use sluice::discovery::LldpPlan;
 use sluice::headroom::measure::{InitiatePlan, MeasurePlan};
+use sluice::link::AgentsPlan;
 use sluice::time::Duration;
 use sluice::units::{BitsPerSec, Mac};
 use sluice::wire::headroom::Dialect;

@@ -3,10 +3,10 @@
 use serde::Serialize;
 
 use super::text::gather;
-use crate::agents::{AgentsPlan, AutoPlan, Method, Statistic};
 use crate::discovery::{AdminStatus, DcbxPlan, EtsTable, LldpPlan, PfcForm, Selector};
 use crate::headroom::measure::MeasurePlan;
 use crate::headroom::peer_delay::PeerDelayPlan;
+use crate::link::{AgentsPlan, AutoPlan, Method, Statistic};
 use crate::report::{Align, Table};
 use crate::time::Duration;
 use crate::wire::headroom::{KindCodes, LengthField, TimeUnit};

@@ -11,11 +11,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
 
-use crate::agents::AgentsSnapshot;
 use crate::buffer::{Alpha, BufferPlan, GroupKind, GroupPlan, SharedLimit};
 use crate::cli::control::{PortFound, PortsFound, Request, Response, SetEcn, SetGroup, StepTold};
 use crate::congestion::{EcnPlan, MarkAt, NotEct};
 use crate::dpdk::PortControl;
+use crate::link::AgentsSnapshot;
 use crate::printable;
 use crate::report::{AgentsSummary, Summary};
 use crate::runtime::{Controller, OrderError};

@@ -4,7 +4,6 @@ mod discovery;
 
 use super::macsec::shims;
 use super::{Cx, Place};
-use crate::agents::{AgentsPlan, AutoPlan, Method, Statistic};
 use crate::config::quantity::{Span, octets};
 use crate::config::raw::{
     AutoHeadroom, Dcbx, Headroom, KindsName, LengthName, Lldp, Measurement, MethodName, Port, Ptp,
@@ -15,6 +14,7 @@ use crate::headroom::Shims;
 use crate::headroom::measure::{InitiatePlan, MeasurePlan};
 use crate::headroom::peer_delay::PeerDelayPlan;
 use crate::headroom::{DelayInputs, SoftwareTerms, required};
+use crate::link::{AgentsPlan, AutoPlan, Method, Statistic};
 use crate::pfc::FlowControl;
 use crate::schedule::ClassPlan;
 use crate::secure::SecyPlan;

@@ -2,10 +2,10 @@
 //! plan as JSON.
 
 use super::*;
-use crate::agents::{AgentsPlan, Method};
 use crate::buffer::{GroupKind, Ledger, SharedLimit};
 use crate::congestion::isolation::CimType;
 use crate::congestion::proxy::{CachePlan, PausePolicy};
+use crate::link::{AgentsPlan, Method};
 use crate::pfc::FlowControl;
 use crate::schedule::ClassPlan;
 use crate::secure::{CipherSuite, PfcAccept};

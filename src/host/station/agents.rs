@@ -1,9 +1,9 @@
 //! Link protocols of a station's port: answers to measurements, discovery.
 
 use super::Station;
-use crate::agents::{Made, PortAgents};
 use crate::frame::Frame;
 use crate::host::meter::Leaving;
+use crate::link::{Made, PortAgents};
 use crate::port::Source;
 use crate::time::Instant;
 use crate::wire::{group, vlan};

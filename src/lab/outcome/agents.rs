@@ -4,10 +4,10 @@
 use serde::Serialize;
 
 use super::Nanos;
-use crate::agents::{AgentsSnapshot, Method};
 use crate::buffer::GroupKind;
 use crate::headroom::Accuracy;
 use crate::lab::population::NodeAgents;
+use crate::link::{AgentsSnapshot, Method};
 use crate::report::AgentsSummary;
 use crate::switch::{Settler, delay_found};
 use crate::time::Instant;

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::agents::{AgentsSnapshot, PathDelaySnapshot};
 use crate::headroom::{measure, peer_delay};
+use crate::link::{AgentsSnapshot, PathDelaySnapshot};
 
 /// Returns all counters by protocol.
 pub(super) fn all(agents: &AgentsSnapshot) -> BTreeMap<String, BTreeMap<String, u64>> {

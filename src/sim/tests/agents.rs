@@ -1,13 +1,13 @@
 //! Ports that measure their links, against the plan of the network.
 
 use super::*;
-use crate::agents::{AgentsPlan, AutoPlan, Method, Spread, Statistic};
 use crate::buffer::GroupKind;
 use crate::discovery::{
     DcbxPfcPlan, DcbxPlan, EtsPlan, EtsTable, LldpPlan, Party, PfcForm, Precedence, Subtypes,
 };
 use crate::headroom::measure::{InitiatePlan, MeasurePlan};
 use crate::headroom::{DelayInputs, Interface, Phy, SoftwareTerms, required};
+use crate::link::{AgentsPlan, AutoPlan, Method, Spread, Statistic};
 use crate::pfc::FlowControl;
 use crate::schedule::ClassPlan;
 use crate::switch::testworld;

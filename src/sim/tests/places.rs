@@ -1,10 +1,10 @@
 //! Switches and hosts that find their position and their neighbours by LLDP.
 
 use super::*;
-use crate::agents::AgentsPlan;
 use crate::congestion::proxy::Senders;
 use crate::discovery::{Device, LldpPlan, Orientation, Role, Topology};
 use crate::host::{SfcPause, SfcReaction, StationPlan};
+use crate::link::AgentsPlan;
 use crate::sim::teststar::RATE;
 use crate::switch::{Attached, AttachedKind, StepKind, testworld};
 use crate::units::{Mac, PortId};

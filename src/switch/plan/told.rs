@@ -3,11 +3,11 @@
 use core::net::IpAddr;
 
 use super::{CongestionPlan, PortPlan, SwitchPlan};
-use crate::agents::AgentsPlan;
 use crate::congestion::isolation::QueueMap;
 use crate::discovery::{
     CongestionIsolation, DcbxPlan, FamilyWidth, Role, SourceFlowControl, TopologyPlan,
 };
+use crate::link::AgentsPlan;
 use crate::units::{PRIORITIES, PortId, TrafficClass};
 
 impl SwitchPlan {

@@ -3,9 +3,9 @@
 use core::fmt;
 
 use super::listed;
-use crate::agents::{Failure, Found, Method};
 use crate::congestion::isolation::{CimType, Peer};
 use crate::discovery::{EtsTable, Methods, Party, PeerState, Topology};
+use crate::link::{Failure, Found, Method};
 use crate::time::Instant;
 use crate::units::{Cells, Mac, PortId, PriorityGroup, PrioritySet};
 use crate::wire::sfcm::Locator;

@@ -1,9 +1,9 @@
 mod surroundings;
 
 use super::*;
-use crate::agents::{AgentsPlan, Failure, Spread, Statistic};
 use crate::discovery::{EtsResolved, EtsTable, Party, PeerState, PfcResolved, Resolved};
 use crate::headroom::{DelayInputs, Interface, Phy, SoftwareTerms};
+use crate::link::{AgentsPlan, Failure, Spread, Statistic};
 use crate::pfc::FlowControl;
 use crate::port::StampSource;
 use crate::schedule::ClassPlan;

@@ -3,13 +3,13 @@
 
 use proptest::prelude::*;
 
-use crate::agents::AgentsPlan;
 use crate::congestion::sfc::SfcPlan;
 use crate::congestion::{Dice, EcnPlan, MarkAt, NotEct};
 use crate::discovery::LldpPlan;
 use crate::frame::Frame;
 use crate::headroom::measure::{InitiatePlan, MeasurePlan};
 use crate::headroom::peer_delay::PeerDelayPlan;
+use crate::link::AgentsPlan;
 use crate::memory::secy;
 use crate::pfc::{StormAction, WatchdogPlan};
 use crate::secure::{PfcAccept, SecyPlan, Validate};

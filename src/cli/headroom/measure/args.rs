@@ -4,9 +4,9 @@ use anyhow::{Result, bail, ensure};
 use clap::{Args, ValueEnum};
 
 use super::super::super::Format;
-use crate::agents::{Method, Statistic};
 use crate::cli::machine::MachineArgs;
 use crate::config::quantity::{LinkRate, Size, Span};
+use crate::link::{Method, Statistic};
 use crate::tester::plan::{Location, Place};
 use crate::time::Duration;
 use crate::wire::headroom::{Dialect, KindCodes, LengthField, TimeUnit};

@@ -9,9 +9,9 @@ use anyhow::{Result, anyhow};
 use crossbeam::channel::{RecvTimeoutError, Sender, unbounded};
 
 use super::open::{Opened, is_up};
-use crate::agents::{AgentsPlan, AgentsSnapshot, Failure, Found, Method, News, PortAgents};
 use crate::dpdk::{DpdkPort, Eal, PortControl, Started, TscClock};
 use crate::headroom::{Samples, measure};
+use crate::link::{AgentsPlan, AgentsSnapshot, Failure, Found, Method, News, PortAgents};
 use crate::port::{Port, Stamps};
 use crate::runtime::{AgentPort, Cores, Disturbance, Preemption};
 use crate::time::{Duration, Instant};

@@ -4,12 +4,12 @@ use anyhow::{Result, ensure};
 
 use super::args::{MeasureArgs, MethodName};
 use super::open::Opened;
-use crate::agents::{AgentsPlan, AutoPlan, Method, Statistic};
 use crate::config::quantity::{Size, Span};
 use crate::discovery::{DcbxPlan, LldpPlan, Role};
 use crate::headroom::measure::{InitiatePlan, MeasurePlan};
 use crate::headroom::peer_delay::PeerDelayPlan;
 use crate::headroom::{DelayInputs, Frames, Interface, Phy, Shims, SoftwareTerms};
+use crate::link::{AgentsPlan, AutoPlan, Method, Statistic};
 use crate::tester::RATE_DEFAULT;
 use crate::time::Duration;
 use crate::units::{BitsPerSec, Bytes, Cells};

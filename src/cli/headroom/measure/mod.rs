@@ -15,9 +15,9 @@ use anyhow::{Context, Result};
 pub use args::MeasureArgs;
 
 use super::super::{Format, bad_input, exit, stop_on_signals, terminal};
-use crate::agents::Method;
 use crate::config::quantity::Span;
 use crate::dpdk::{Eal, EalOptions, own_prefix};
+use crate::link::Method;
 use crate::time::Duration;
 use drive::{Job, Told};
 use inputs::Inputs;

@@ -6,11 +6,11 @@ use serde::Serialize;
 
 use super::drive::{Measured, PortEnd, Why};
 use super::inputs::{Inputs, RateFrom};
-use crate::agents::{Method, Statistic};
 use crate::headroom::{
     Accuracy, DelayValue, Frames, MeasuredInputs, PeerDelayInputs, Samples, Shims, SoftwareTerms,
     by_peer_delay, measured, required_of,
 };
+use crate::link::{Method, Statistic};
 use crate::port::{StampSource, Stamps};
 use crate::report;
 use crate::runtime::{Disturbance, GAP_COUNTED};

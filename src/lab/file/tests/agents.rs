@@ -1,10 +1,10 @@
 //! Link protocols of labs: initiators, responders, names and addresses.
 
 use super::*;
-use crate::agents::{AgentsPlan, Method, Statistic};
 use crate::discovery::PfcForm;
 use crate::headroom::Phy;
 use crate::lab::NodeOutcome;
+use crate::link::{AgentsPlan, Method, Statistic};
 use crate::sim::{NodeKind, NodePlan};
 use crate::time::Duration;
 use crate::units::{BitsPerSec, PrioritySet};

@@ -27,18 +27,18 @@ use core::fmt;
 
 use arrayvec::ArrayVec;
 
-use crate::discovery::{
+use ::headroom::measure::Measurer;
+use ::headroom::peer_delay::PeerDelay;
+use auto::Auto;
+use contracts::frame::Frame;
+use contracts::port::{CONTROL_FRAME_MAX, Port, Stamps};
+use discovery::{
     CongestionIsolation, Device, Lldp, Recognition, Resolved, SourceFlowControl, Surroundings,
     Topology, TopologyPlan,
 };
-use crate::frame::Frame;
-use crate::headroom::measure::Measurer;
-use crate::headroom::peer_delay::PeerDelay;
-use crate::port::{CONTROL_FRAME_MAX, Port, Stamps};
-use crate::time::{Duration, Instant};
-use crate::units::{BitsPerSec, Bytes, Mac};
-use crate::wire::{EtherType, WireError, ethernet, headroom, ptp};
-use auto::Auto;
+use ground::time::{Duration, Instant};
+use ground::units::{BitsPerSec, Bytes, Mac};
+use wire::{EtherType, WireError, ethernet, headroom, ptp};
 
 /// Longest frame that link protocols make, without FCS.
 pub const FRAME_MAX: usize = 640;
@@ -347,7 +347,7 @@ impl PortAgents {
     fn make(&mut self, now: Instant, clock: Instant, out: &mut [u8; FRAME_MAX]) -> Option<usize> {
         self.said = false;
         if let Some(measurer) = &mut self.measurer {
-            let t_tx = clock + self.stamps.line_time(self.rate, ethernet::MIN_FRAME);
+            let t_tx = clock + line_time(&self.stamps, self.rate, ethernet::MIN_FRAME);
             if let Some(message) = measurer.take(now, t_tx) {
                 let repr = headroom::Repr { src: self.mac, dst: headroom::DESTINATION, message };
                 repr.emit(out, &self.dialect).expect("a message has its size");
@@ -355,7 +355,7 @@ impl PortAgents {
             }
         }
         if let Some(peer_delay) = &mut self.peer_delay {
-            let t_tx = clock + self.stamps.line_time(self.rate, ptp::FRAME);
+            let t_tx = clock + line_time(&self.stamps, self.rate, ptp::FRAME);
             if let Some(message) = peer_delay.take(now, t_tx) {
                 let repr = ptp::Repr { src: self.mac, dst: ptp::DESTINATION, message };
                 repr.emit(out).expect("a message has its size");
@@ -484,13 +484,11 @@ fn station(plan: &AgentsPlan) -> bool {
     topology == Some(TopologyPlan::Recognized(Device::EndStation))
 }
 
-impl Stamps {
-    /// Time from the hand-over of a frame of `octets` (without FCS) to the end of its last bit.
-    fn line_time(&self, rate: BitsPerSec, octets: usize) -> Duration {
-        if !self.serializes {
-            return Duration::ZERO;
-        }
-        let frame = (octets as u64).max(60) + 4;
-        rate.time_for(Bytes(PREAMBLE + frame))
+/// Time from handing over a frame of `octets` bytes (without FCS) to the end of its last bit.
+fn line_time(stamps: &Stamps, rate: BitsPerSec, octets: usize) -> Duration {
+    if !stamps.serializes {
+        return Duration::ZERO;
     }
+    let frame = (octets as u64).max(60) + 4;
+    rate.time_for(Bytes(PREAMBLE + frame))
 }

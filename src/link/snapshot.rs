@@ -2,10 +2,10 @@
 
 use super::news::Spread;
 use super::{AgentCounters, AutoState, PortAgents};
-use crate::discovery::{self, Neighbour, Resolved, Topology};
-use crate::headroom::{measure, peer_delay};
-use crate::port::Stamps;
-use crate::time::{Duration, Instant};
+use contracts::port::Stamps;
+use discovery::{self, Neighbour, Resolved, Topology};
+use ground::time::{Duration, Instant};
+use headroom::{measure, peer_delay};
 
 /// Link protocols of one port at one moment.
 #[derive(Clone, Debug)]

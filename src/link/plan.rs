@@ -2,12 +2,12 @@
 
 use core::fmt;
 
-use crate::discovery::{DcbxPlan, LldpPlan};
-use crate::headroom::measure::MeasurePlan;
-use crate::headroom::peer_delay::PeerDelayPlan;
-use crate::headroom::{DelayInputs, Shims, SoftwareTerms};
-use crate::time::Duration;
-use crate::units::{BitsPerSec, Cells, Mac};
+use discovery::{DcbxPlan, LldpPlan};
+use ground::time::Duration;
+use ground::units::{BitsPerSec, Cells, Mac};
+use headroom::measure::MeasurePlan;
+use headroom::peer_delay::PeerDelayPlan;
+use headroom::{DelayInputs, Shims, SoftwareTerms};
 
 /// Link protocols of one port; none: disabled.
 #[derive(Clone, PartialEq, Debug)]

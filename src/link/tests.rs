@@ -3,11 +3,11 @@
 use std::collections::VecDeque;
 
 use super::*;
-use crate::headroom::measure::{InitiatePlan, MeasurePlan};
-use crate::headroom::peer_delay::PeerDelayPlan;
-use crate::headroom::{DelayInputs, Interface, Phy, SoftwareTerms};
-use crate::port::StampSource;
-use crate::wire::headroom::{Dialect, TimeUnit};
+use ::headroom::measure::{InitiatePlan, MeasurePlan};
+use ::headroom::peer_delay::PeerDelayPlan;
+use ::headroom::{DelayInputs, Interface, Phy, SoftwareTerms};
+use contracts::port::StampSource;
+use wire::headroom::{Dialect, TimeUnit};
 
 const RATE: BitsPerSec = BitsPerSec::gbps(100);
 
@@ -49,8 +49,8 @@ fn auto(method: Method) -> AutoPlan {
         statistic: Statistic::Max,
         invocation: Duration::ZERO,
         shims: None,
-        stated: crate::units::Cells(0),
-        limit: crate::units::Cells(u32::MAX),
+        stated: ground::units::Cells(0),
+        limit: ground::units::Cells(u32::MAX),
         wait: Duration::from_secs(3),
     }
 }

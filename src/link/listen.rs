@@ -3,9 +3,8 @@
 use super::auto::Auto;
 use super::news::{Failure, Found, News, Spread};
 use super::{Method, PortAgents};
-use crate::discovery;
-use crate::headroom::{measure, peer_delay};
-use crate::time::{Duration, Instant};
+use ground::time::{Duration, Instant};
+use headroom::{measure, peer_delay};
 
 impl PortAgents {
     /// Collects the results of the state machines. A measurement may also have begun by itself.

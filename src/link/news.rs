@@ -1,10 +1,10 @@
 //! Events that link protocols report to their switch.
 
 use super::plan::{Method, Statistic};
-use crate::discovery::{Resolved, Surroundings};
-use crate::headroom::Samples;
-use crate::port::StampSource;
-use crate::time::Duration;
+use contracts::port::StampSource;
+use discovery::{Resolved, Surroundings};
+use ground::time::Duration;
+use headroom::Samples;
 
 /// An event.
 #[derive(Clone, Copy, PartialEq, Debug)]

@@ -2,8 +2,8 @@
 
 use super::news::Failure;
 use super::plan::{AutoPlan, Method, Statistic};
-use crate::discovery::{PeerState, Resolved};
-use crate::time::{Duration, Instant};
+use discovery::{PeerState, Resolved};
+use ground::time::{Duration, Instant};
 
 /// State of a port's automatic headroom.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
