@@ -15,13 +15,12 @@
 
 pub use contracts::{frame, memory, port, stats, world};
 pub use ground::{printable, time, units, verdict};
-pub use {buffer, congestion, discovery, headroom, link, pfc, schedule, secure, wire};
+pub use {buffer, congestion, discovery, headroom, host, link, pfc, schedule, secure, wire};
 
 pub mod cli;
 pub mod config;
 #[cfg(feature = "dpdk")]
 pub mod dpdk;
-pub mod host;
 pub mod lab;
 pub mod otg;
 pub mod report;

@@ -6,10 +6,10 @@ use super::plan::EndKey;
 use super::probe::{Arrival, PROBE_ETHERTYPE, PROBE_LEN, Probe};
 use super::transport::receiver::Data;
 use super::transport::sender::Answer;
-use crate::units::Mac;
-use crate::wire::ip::{self, Ecn, Fragment, Protocol};
-use crate::wire::roce::Opcode;
-use crate::wire::{EtherType, aeth, cnp, ipv4, ipv6, reth, roce, segment, udp, vlan};
+use ground::units::Mac;
+use wire::ip::{self, Ecn, Fragment, Protocol};
+use wire::roce::Opcode;
+use wire::{EtherType, aeth, cnp, ipv4, ipv6, reth, roce, segment, udp, vlan};
 
 /// A parsed frame.
 #[derive(Clone, Copy, Debug)]
@@ -207,8 +207,8 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::host::FlowId;
-    use crate::time::Instant;
+    use crate::FlowId;
+    use ground::time::Instant;
 
     /// A common frame.
     fn frame(v6: bool, tagged: bool, ecn: u8, payload: usize) -> Vec<u8> {

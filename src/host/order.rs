@@ -1,6 +1,6 @@
 //! Priority queue over a fixed number of items, each with a deadline that may change at any time.
 
-use crate::time::Instant;
+use ground::time::Instant;
 
 /// A tournament tree: each pair of neighbours has a winner, each pair of winners too, and so on up
 /// to the root. A new deadline costs one comparison per level, reading the first costs nothing.

@@ -1,10 +1,10 @@
 //! Planned pauses of a station, and the content of any pause.
 
 use super::plan::{PauseAsk, PausePlan};
-use crate::pfc::PauseVector;
-use crate::time::{Duration, Instant};
-use crate::units::{Mac, PRIORITIES, Priority, PrioritySet};
-use crate::wire::{group, mac_control, pause, pfc};
+use ::pfc::PauseVector;
+use ground::time::{Duration, Instant};
+use ground::units::{Mac, PRIORITIES, Priority, PrioritySet};
+use wire::{group, mac_control, pause, pfc};
 
 /// A planned sequence of pauses.
 #[derive(Debug)]

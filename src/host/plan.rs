@@ -18,18 +18,18 @@ use core::net::{Ipv4Addr, Ipv6Addr};
 use super::meter::Meter;
 use super::neighbours;
 use super::probe::PROBE_LEN;
-use crate::frame::FCS_BYTES;
-use crate::link::AgentsPlan;
-use crate::pfc::FlowControl;
-pub use crate::port::FRAME_MIN;
-use crate::schedule::{Line, LinePlan};
-use crate::secure::SecyPlan;
-use crate::time::{Duration, Instant};
-use crate::units::{
+use contracts::frame::FCS_BYTES;
+pub use contracts::port::FRAME_MIN;
+use ground::time::{Duration, Instant};
+use ground::units::{
     BitsPerSec, Bytes, Dscp, Mac, PRIORITIES, Pcp, Priority, PrioritySet, Quanta, Vid,
 };
-use crate::wire::ip::Ecn;
-use crate::wire::{ethernet, ipv4, ipv6, udp, vlan};
+use link::AgentsPlan;
+use pfc::FlowControl;
+use schedule::{Line, LinePlan};
+use secure::SecyPlan;
+use wire::ip::Ecn;
+use wire::{ethernet, ipv4, ipv6, udp, vlan};
 
 /// Maximum flow number. Every sink has a table up to its highest expected number; the bound, which
 /// is a choice, keeps that table small.

@@ -14,9 +14,9 @@
 
 use super::arrived::Arrived;
 use super::plan::FlowId;
-use crate::time::{Duration, Instant};
-use crate::wire::ip::{self, Ecn};
-use crate::wire::{EtherType, vlan};
+use ground::time::{Duration, Instant};
+use wire::ip::{self, Ecn};
+use wire::{EtherType, vlan};
 
 /// Bytes of a probe.
 pub const PROBE_LEN: usize = 18;
@@ -166,7 +166,7 @@ impl Arrival {
 
     /// Finds the first probe anywhere behind the Ethernet header of a frame: for streams, whose
     /// headers may be of any kind and incorrect on purpose. It has to be within the accessible
-    /// bytes (see [`crate::frame::Frame::head`]).
+    /// bytes (see [`contracts::frame::Frame::head`]).
     #[must_use]
     pub fn search(frame: &[u8], walk: &vlan::Walk) -> Option<Self> {
         let packet = frame.get(walk.l3..)?;

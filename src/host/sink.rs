@@ -5,9 +5,9 @@ use hdrhistogram::Histogram as HdrHistogram;
 use super::histogram::{Histogram, Spares};
 use super::plan::FlowId;
 use super::probe::Arrival;
-use crate::time::{Duration, Instant};
-use crate::units::Priority;
-use crate::wire::ip::Ecn;
+use ground::time::{Duration, Instant};
+use ground::units::Priority;
+use wire::ip::Ecn;
 
 /// Number of frames behind the newest one within which a late frame is distinguished from a
 /// duplicate. A choice; 512 bytes per flow.
@@ -296,7 +296,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::host::probe::{MODULUS, Probe};
+    use crate::probe::{MODULUS, Probe};
 
     fn take(sink: &mut Sink, sequence: u64) {
         let probe = Probe::new(FlowId(0), sequence, Instant::ZERO);

@@ -13,12 +13,12 @@ use super::plan::{FlowId, PlanError, StationPlan, TransportPlan};
 use super::sink::Latency;
 use super::stream::{Run, Stream, StreamCounters};
 use super::transport::sender::{Answer, Sender, SenderCounters};
-use crate::congestion::qcn::{QuantizedFeedback, ReactionPlan, ReactionPoint};
-use crate::frame::Burst;
-use crate::port::Source;
-use crate::schedule::{Line, Shaper};
-use crate::time::{Duration, Instant};
-use crate::units::{BitsPerSec, Mac, PRIORITIES, Priority, PrioritySet};
+use congestion::qcn::{QuantizedFeedback, ReactionPlan, ReactionPoint};
+use contracts::frame::Burst;
+use contracts::port::Source;
+use ground::time::{Duration, Instant};
+use ground::units::{BitsPerSec, Mac, PRIORITIES, Priority, PrioritySet};
+use schedule::{Line, Shaper};
 
 #[derive(Debug)]
 enum Kind {
@@ -92,7 +92,7 @@ impl Sources {
     /// `frame_min`.
     ///
     /// # Errors
-    /// As [`crate::host::FlowPlan::interval`].
+    /// As [`crate::FlowPlan::interval`].
     pub(super) fn new(
         plan: &StationPlan,
         line: &Line,

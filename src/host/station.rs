@@ -21,16 +21,16 @@ use super::sink::{Latency, Sink, SinkCounters};
 use super::source::{SourceCounters, Sources};
 use super::transport::answers::Answers;
 use super::transport::{ReceiverCounters, SenderCounters};
-use crate::frame::{BURST, Burst};
-use crate::link::PortAgents;
-use crate::pfc::{FlowControl, Receiver};
-use crate::port::Source;
-use crate::schedule::{Line, Shaper};
-use crate::secure::Secy;
-use crate::secure::{ChangeRefused, SecyChange};
-use crate::time::{Duration, Instant};
-use crate::units::{BitsPerSec, Mac, Priority, PrioritySet};
-use crate::world::Next;
+use contracts::frame::{BURST, Burst};
+use contracts::port::Source;
+use contracts::world::Next;
+use ground::time::{Duration, Instant};
+use ground::units::{BitsPerSec, Mac, Priority, PrioritySet};
+use link::PortAgents;
+use pfc::{FlowControl, Receiver};
+use schedule::{Line, Shaper};
+use secure::Secy;
+use secure::{ChangeRefused, SecyChange};
 
 /// Maximum number of frames that may still leave once a pause for them waits at the port: a poll
 /// makes no more than this, including those that the port refused before.
@@ -374,7 +374,7 @@ impl<P: Source> Station<P> {
     /// Changes the MACsec state of its port.
     ///
     /// # Errors
-    /// [`Change::Refused`](crate::secure::ChangeRefused); `None` if the port has no `SecY`.
+    /// [`Change::Refused`](secure::ChangeRefused); `None` if the port has no `SecY`.
     pub fn change_secy(&mut self, change: &SecyChange) -> Result<(), Option<ChangeRefused>> {
         self.port.secy_mut().ok_or(None)?.change(change).map_err(Some)
     }

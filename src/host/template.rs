@@ -5,12 +5,12 @@ use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use super::plan::{FlowId, FlowPlan, Headers, Tag, Udp};
 use super::probe::{PROBE_ETHERTYPE, PROBE_LEN, Probe, SEQUENCE_AT};
-use crate::frame::FCS_BYTES;
-use crate::time::Instant;
-use crate::units::Mac;
-use crate::wire::checksum::Sum;
-use crate::wire::ip::Protocol;
-use crate::wire::{EtherType, ethernet, ipv4, ipv6, udp, vlan};
+use contracts::frame::FCS_BYTES;
+use ground::time::Instant;
+use ground::units::Mac;
+use wire::checksum::Sum;
+use wire::ip::Protocol;
+use wire::{EtherType, ethernet, ipv4, ipv6, udp, vlan};
 
 /// TTL of a flow's packets.
 pub(super) const TTL: u8 = 64;

@@ -1,7 +1,7 @@
 //! Reception of control streams: frames without a probe, identified by their first bytes.
 
-use crate::host::plan::FlowId;
-use crate::time::Instant;
+use crate::plan::FlowId;
+use ground::time::Instant;
 
 /// Counters of a received control stream.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -2,13 +2,13 @@
 
 use arrayvec::ArrayVec;
 
-use crate::frame::BURST;
-use crate::pfc::PauseVector;
-use crate::units::Priority;
+use contracts::frame::BURST;
+use ground::units::Priority;
+use pfc::PauseVector;
 
 /// Kind of a frame to send, as far as a meter distinguishes it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(in crate::host) enum Leaving {
+pub(crate) enum Leaving {
     /// Data of this priority.
     Data(Priority),
     /// A pause.

@@ -24,10 +24,10 @@ use times::PauseMeter;
 use super::pauses;
 use super::plan::stream::{MeterPlan, Path};
 use super::plan::{FlowId, PlanError, StationPlan};
-use crate::pfc::PauseVector;
-use crate::time::Instant;
-use crate::units::{BitsPerSec, Bytes, Mac, PRIORITIES, Priority, PrioritySet};
-use crate::wire::{EtherType, mac_control, vlan};
+use ground::time::Instant;
+use ground::units::{BitsPerSec, Bytes, Mac, PRIORITIES, Priority, PrioritySet};
+use pfc::PauseVector;
+use wire::{EtherType, mac_control, vlan};
 
 /// Results of a meter.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]

@@ -6,7 +6,7 @@
 //! ends with the first silence: a later frame, such as one that a peer sends a moment before the
 //! pause ends, is not part of the reaction. It is counted as a frame after the stop.
 
-use crate::time::{Duration, Instant};
+use ground::time::{Duration, Instant};
 
 /// Maximum silence within a train, where frames came at shorter intervals before. A choice: longer
 /// than polling devices take between two polls.

@@ -4,10 +4,10 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::frame::BURST;
-use crate::time::{Duration, Total};
-use crate::units::Quanta;
-use crate::wire::{group, pause, pfc};
+use contracts::frame::BURST;
+use ground::time::{Duration, Total};
+use ground::units::Quanta;
+use wire::{group, pause, pfc};
 
 const MAC: Mac = Mac([2, 0, 0, 0, 0, 1]);
 const P3: Priority = Priority::ALL[3];

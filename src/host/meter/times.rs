@@ -1,8 +1,8 @@
 //! Pauses of one priority in one direction, and the data frames in the other direction that they
 //! stop.
 
-use crate::time::{Duration, Instant, Total};
-use crate::units::BitsPerSec;
+use ground::time::{Duration, Instant, Total};
+use ground::units::BitsPerSec;
 
 /// Requested pauses of one priority, and their effect.
 ///

@@ -4,11 +4,11 @@ use core::net::IpAddr;
 
 use arrayvec::ArrayVec;
 
-use crate::host::plan::PlanError;
-use crate::host::plan::stream::InterfacePlan;
-use crate::units::{Mac, Pcp, Priority, Vid};
-use crate::wire::vlan::{MAX_TAGS, TAG_LEN, Tpid};
-use crate::wire::{EtherType, ethernet, ipv6, neighbour, vlan};
+use crate::plan::PlanError;
+use crate::plan::stream::InterfacePlan;
+use ground::units::{Mac, Pcp, Priority, Vid};
+use wire::vlan::{MAX_TAGS, TAG_LEN, Tpid};
+use wire::{EtherType, ethernet, ipv6, neighbour, vlan};
 
 /// Length in bytes of the longest message built here: a solicitation with its option, or a ping,
 /// over IPv6 with the maximum number of tags.

@@ -27,11 +27,11 @@ use self::questions::{PING_IDENTIFIER, echo_request, question};
 use self::table::Table;
 use super::plan::PlanError;
 use super::plan::stream::InterfacePlan;
-use crate::frame::{FCS_BYTES, Frame};
-use crate::time::Instant;
-use crate::units::{Mac, Priority, PrioritySet};
-use crate::wire::ip::{self, Fragment};
-use crate::wire::{EtherType, arp, echo, ethernet, ipv6, neighbour, vlan};
+use contracts::frame::{FCS_BYTES, Frame};
+use ground::time::Instant;
+use ground::units::{Mac, Priority, PrioritySet};
+use wire::ip::{self, Fragment};
+use wire::{EtherType, arp, echo, ethernet, ipv6, neighbour, vlan};
 
 /// Maximum number of queued replies and requests. A choice: two bursts.
 pub const WAITING_MAX: usize = 64;

@@ -2,7 +2,7 @@
 
 use core::net::IpAddr;
 
-use crate::time::{Duration, Instant};
+use ground::time::{Duration, Instant};
 
 /// Maximum number of pings kept, completed ones included.
 pub const PINGS_MAX: usize = 64;

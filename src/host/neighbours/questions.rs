@@ -4,9 +4,9 @@ use core::net::IpAddr;
 
 use super::interface::{Interface, Message, ROOM};
 use super::ping::Asking;
-use crate::units::{Dscp, Mac};
-use crate::wire::ip::Ecn;
-use crate::wire::{EtherType, arp, echo, ipv4, ipv6, neighbour};
+use ground::units::{Dscp, Mac};
+use wire::ip::Ecn;
+use wire::{EtherType, arp, echo, ipv4, ipv6, neighbour};
 
 /// Echo identifier of this station's pings: "SL".
 pub(super) const PING_IDENTIFIER: u16 = 0x534c;

@@ -4,8 +4,8 @@ use core::net::IpAddr;
 use std::collections::BTreeMap;
 
 use super::interface::Vlans;
-use crate::time::{Duration, Instant};
-use crate::units::Mac;
+use ground::time::{Duration, Instant};
+use ground::units::Mac;
 
 /// Maximum number of neighbours of a station. A choice: more than a lab has devices on one port,
 /// and about 100 KB.

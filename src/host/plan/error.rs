@@ -1,9 +1,9 @@
 //! Errors of station plans.
 
 use super::{FLOW_ID_MAX, FRAME_MAX};
-use crate::host::neighbours::NEIGHBOURS_MAX;
-use crate::wire::sfcm::PORT_MIN;
-use crate::wire::vlan::MAX_TAGS;
+use crate::neighbours::NEIGHBOURS_MAX;
+use wire::sfcm::PORT_MIN;
+use wire::vlan::MAX_TAGS;
 
 /// Reason for refusing a station plan.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]

@@ -1,10 +1,10 @@
 //! Reactions of a station to congestion messages of switches.
 
 use super::PlanError;
-use crate::congestion::proxy::Senders;
-use crate::congestion::qcn::ReactionPlan;
-use crate::time::Duration;
-use crate::wire::sfcm;
+use congestion::proxy::Senders;
+use congestion::qcn::ReactionPlan;
+use ground::time::Duration;
+use wire::sfcm;
 
 /// Messages that a station obeys. By default it only counts them.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]

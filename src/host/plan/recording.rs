@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use super::FRAME_MAX;
 use super::stream::Sizes;
-use crate::frame::FCS_BYTES;
-use crate::time::{Duration, Instant};
-use crate::wire::ethernet;
+use contracts::frame::FCS_BYTES;
+use ground::time::{Duration, Instant};
+use wire::ethernet;
 
 /// Maximum bytes of frames in a recording. A choice: an amount that a station holds in memory
 /// without special configuration.
@@ -124,7 +124,7 @@ impl Recording {
 
     /// Returns frame `n`: captured bytes, length with FCS, and time to the next frame.
     #[inline]
-    pub(in crate::host) fn frame(&self, n: usize) -> (&[u8], u32, Duration) {
+    pub(crate) fn frame(&self, n: usize) -> (&[u8], u32, Duration) {
         let frame = &self.frames.all[n];
         (&self.frames.octets[frame.start..frame.end], frame.len, frame.gap)
     }

@@ -6,8 +6,8 @@ mod check;
 use core::net::{Ipv4Addr, Ipv6Addr};
 
 use super::{FlowId, Rate, Recording};
-use crate::time::{Duration, Instant};
-use crate::units::{Mac, Priority, Quanta, Vid};
+use ground::time::{Duration, Instant};
+use ground::units::{Mac, Priority, Quanta, Vid};
 
 /// Traffic generator functions of a station. All are empty by default and cost nothing then.
 #[derive(Clone, PartialEq, Debug, Default)]

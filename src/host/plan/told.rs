@@ -2,8 +2,8 @@
 
 use super::StationPlan;
 use super::reactions::{SfcPause, SfcReaction};
-use crate::discovery::{DcbxPlan, SourceFlowControl, TopologyPlan};
-use crate::link::AgentsPlan;
+use discovery::{DcbxPlan, SourceFlowControl, TopologyPlan};
+use link::AgentsPlan;
 
 impl StationPlan {
     /// Returns the link-protocol plan, with the TLVs for source flow control and for the position

@@ -6,14 +6,14 @@
 use core::net::Ipv4Addr;
 
 use super::{FRAME_MAX, FlowId, PlanError, Tag};
-use crate::congestion::DcqcnPlan;
-use crate::frame::FCS_BYTES;
-use crate::host::probe::PROBE_LEN;
-use crate::time::{Duration, Instant};
-use crate::units::{BitsPerSec, Bytes, Dscp, Mac, Priority};
-use crate::wire::ip::Ecn;
-use crate::wire::roce::U24;
-use crate::wire::{ethernet, icrc, ipv4, reth, roce, segment, udp, vlan};
+use crate::probe::PROBE_LEN;
+use congestion::DcqcnPlan;
+use contracts::frame::FCS_BYTES;
+use ground::time::{Duration, Instant};
+use ground::units::{BitsPerSec, Bytes, Dscp, Mac, Priority};
+use wire::ip::Ecn;
+use wire::roce::U24;
+use wire::{ethernet, icrc, ipv4, reth, roce, segment, udp, vlan};
 
 /// Maximum unacknowledged packets of one flow, whatever its window. A choice: it bounds the memory
 /// for packets out of order at either end (2 KiB), and is far below the 2^23 that 24-bit sequence
@@ -216,19 +216,19 @@ impl TcpPlan {
 
 /// Key by which a frame selects its flow, unique at the receiving station.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(in crate::host) struct EndKey(u64);
+pub(crate) struct EndKey(u64);
 
 impl EndKey {
     /// Key of a queue pair of the station.
     #[inline]
-    pub(in crate::host) const fn queue_pair(qp: U24) -> Self {
+    pub(crate) const fn queue_pair(qp: U24) -> Self {
         Self(qp.get() as u64)
     }
 
     /// Key of the peer's address and port and the station's port. Above all queue pairs, because no
     /// peer is at 0.0.0.0.
     #[inline]
-    pub(in crate::host) const fn ports(peer: Ipv4Addr, theirs: u16, own: u16) -> Self {
+    pub(crate) const fn ports(peer: Ipv4Addr, theirs: u16, own: u16) -> Self {
         Self((peer.to_bits() as u64) << 32 | (theirs as u64) << 16 | own as u64)
     }
 }
@@ -263,7 +263,7 @@ impl TransportPlan {
     }
 
     /// Key of its acknowledgements at the sender's station.
-    pub(in crate::host) const fn answer_key(&self) -> EndKey {
+    pub(crate) const fn answer_key(&self) -> EndKey {
         match &self.kind {
             Transport::Roce(roce) => EndKey::queue_pair(roce.src_qp),
             Transport::TcpLike(tcp) => EndKey::ports(self.dst_ip, tcp.dst_port, tcp.src_port),
@@ -271,7 +271,7 @@ impl TransportPlan {
     }
 
     /// Key of its data at the receiver's station.
-    pub(in crate::host) const fn data_key(&self) -> EndKey {
+    pub(crate) const fn data_key(&self) -> EndKey {
         match &self.kind {
             Transport::Roce(roce) => EndKey::queue_pair(roce.dst_qp),
             Transport::TcpLike(tcp) => EndKey::ports(self.src_ip, tcp.src_port, tcp.dst_port),

@@ -1,6 +1,6 @@
 //! Counters of congestion messages of switches.
 
-use crate::time::Total;
+use ground::time::Total;
 
 /// Counters of all messages that a station obeys.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

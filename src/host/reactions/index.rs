@@ -3,13 +3,13 @@
 use core::net::IpAddr;
 use core::ops::Range;
 
-use crate::host::arrived::Arrived;
-use crate::host::plan::stream::{Path, StreamPlan, TemplatePlan};
-use crate::host::plan::{FlowId, Headers, StationPlan, Transport, TransportPlan};
-use crate::units::Mac;
-use crate::wire::flow::FiveTuple;
-use crate::wire::ip::Protocol;
-use crate::wire::{ethernet, msdu, roce};
+use crate::arrived::Arrived;
+use crate::plan::stream::{Path, StreamPlan, TemplatePlan};
+use crate::plan::{FlowId, Headers, StationPlan, Transport, TransportPlan};
+use ground::units::Mac;
+use wire::flow::FiveTuple;
+use wire::ip::Protocol;
+use wire::{ethernet, msdu, roce};
 
 /// The flows of a station by every identification in a message. Flows are numbered as in the plan:
 /// `flows`, then `senders`, then streams.

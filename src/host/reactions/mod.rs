@@ -23,11 +23,11 @@ use index::Index;
 use super::plan::stream::{Path, StreamPlan};
 use super::plan::{SfcPause, SfcReaction, StationPlan, Transport};
 use super::source::Sources;
-use crate::congestion::qcn::QuantizedFeedback;
-use crate::time::{Duration, Instant, Total};
-use crate::units::{PRIORITIES, Priority, PrioritySet};
-use crate::wire::ip::{self, Fragment, Protocol};
-use crate::wire::{EtherType, WireError, cnm, sfcm, vlan};
+use congestion::qcn::QuantizedFeedback;
+use ground::time::{Duration, Instant, Total};
+use ground::units::{PRIORITIES, Priority, PrioritySet};
+use wire::ip::{self, Fragment, Protocol};
+use wire::{EtherType, WireError, cnm, sfcm, vlan};
 
 /// The reactions of one station.
 #[derive(Debug)]

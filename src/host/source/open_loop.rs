@@ -1,11 +1,11 @@
 //! A flow without acknowledgements.
 
-use crate::congestion::qcn::{QuantizedFeedback, ReactionPoint};
-use crate::host::plan::{FlowId, FlowPlan, PlanError};
-use crate::host::template::Template;
-use crate::schedule::Line;
-use crate::time::{Duration, Instant};
-use crate::units::{Bytes, Priority};
+use crate::plan::{FlowId, FlowPlan, PlanError};
+use crate::template::Template;
+use congestion::qcn::{QuantizedFeedback, ReactionPoint};
+use ground::time::{Duration, Instant};
+use ground::units::{Bytes, Priority};
+use schedule::Line;
 
 /// Counters of a sent flow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -1,12 +1,12 @@
 //! Link protocols of a station's port: answers to measurements, discovery.
 
 use super::Station;
-use crate::frame::Frame;
-use crate::host::meter::Leaving;
-use crate::link::{Made, PortAgents};
-use crate::port::Source;
-use crate::time::Instant;
-use crate::wire::{group, vlan};
+use crate::meter::Leaving;
+use contracts::frame::Frame;
+use contracts::port::Source;
+use ground::time::Instant;
+use link::{Made, PortAgents};
+use wire::{group, vlan};
 
 impl<P: Source> Station<P> {
     /// Returns the link protocols, if there are any.

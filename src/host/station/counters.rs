@@ -1,16 +1,16 @@
 //! Counters of a station.
 
-use crate::host::meter::MeterCounters;
-use crate::host::neighbours::NeighbourSnapshot;
-use crate::host::plan::FlowId;
-use crate::host::reactions::ReactionCounters;
-use crate::host::sink::{Latency, SinkCounters};
-use crate::host::source::SourceCounters;
-use crate::host::stream::StreamCounters;
-use crate::host::transport::{ReceiverCounters, SenderCounters};
-use crate::secure::SecySnapshot;
-use crate::time::{Instant, Total};
-use crate::units::PRIORITIES;
+use crate::meter::MeterCounters;
+use crate::neighbours::NeighbourSnapshot;
+use crate::plan::FlowId;
+use crate::reactions::ReactionCounters;
+use crate::sink::{Latency, SinkCounters};
+use crate::source::SourceCounters;
+use crate::stream::StreamCounters;
+use crate::transport::{ReceiverCounters, SenderCounters};
+use ground::time::{Instant, Total};
+use ground::units::PRIORITIES;
+use secure::SecySnapshot;
 
 /// Pause counters of one priority of a station.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

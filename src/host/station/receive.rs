@@ -1,15 +1,15 @@
 //! Reception: pauses, messages, data, acknowledgements, and unexpected frames.
 
 use super::Station;
-use crate::frame::{Burst, Frame};
-use crate::host::arrived::{self, Arrived};
-use crate::host::pauses;
-use crate::host::plan::EndKey;
-use crate::host::probe::Arrival;
-use crate::host::transport::receiver::Data;
-use crate::port::Source;
-use crate::time::Instant;
-use crate::wire::{EtherType, mac_control, vlan};
+use crate::arrived::{self, Arrived};
+use crate::pauses;
+use crate::plan::EndKey;
+use crate::probe::Arrival;
+use crate::transport::receiver::Data;
+use contracts::frame::{Burst, Frame};
+use contracts::port::Source;
+use ground::time::Instant;
+use wire::{EtherType, mac_control, vlan};
 
 /// Maximum bursts read in one poll before anything is sent. Reading stops at the first burst that
 /// is not full, so only a peer that sends faster than it is read reaches this bound.

@@ -1,9 +1,9 @@
 //! Restart of connections while their station runs.
 
 use super::Station;
-use crate::host::plan::{FlowId, TransportPlan};
-use crate::host::sink::Sink;
-use crate::port::Source;
+use crate::plan::{FlowId, TransportPlan};
+use crate::sink::Sink;
+use contracts::port::Source;
 
 impl<P: Source> Station<P> {
     /// Restarts the sender of a connection at `plan.start`, with counters at zero. The other end

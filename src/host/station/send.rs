@@ -3,13 +3,13 @@
 use arrayvec::ArrayVec;
 
 use super::{COMMITTED_MAX, Station, StationCounters};
-use crate::frame::{FCS_BYTES, Frame};
-use crate::host::meter::{self, Leaving, Meter};
-use crate::host::transport::receiver::Turn;
-use crate::port::{CONTROL_FRAME_MAX, Source};
-use crate::schedule::Shaper;
-use crate::time::Instant;
-use crate::units::Mac;
+use crate::meter::{self, Leaving, Meter};
+use crate::transport::receiver::Turn;
+use contracts::frame::{FCS_BYTES, Frame};
+use contracts::port::{CONTROL_FRAME_MAX, Source};
+use ground::time::Instant;
+use ground::units::Mac;
+use schedule::Shaper;
 
 impl<P: Source> Station<P> {
     /// Sends the frames refused before, then those that are due, at most [`COMMITTED_MAX`] in all.

@@ -1,11 +1,11 @@
 //! Control of streams: start, stop, pause, change.
 
 use super::Station;
-use crate::host::plan::stream::StreamPlan;
-use crate::host::plan::{FlowId, PlanError};
-use crate::host::stream::{Stream, StreamCounters};
-use crate::port::Source;
-use crate::time::Instant;
+use crate::plan::stream::StreamPlan;
+use crate::plan::{FlowId, PlanError};
+use crate::stream::{Stream, StreamCounters};
+use contracts::port::Source;
+use ground::time::Instant;
 
 impl<P: Source> Station<P> {
     /// Starts those of the streams `which` that it sends, each from its first frame. Their times
@@ -36,7 +36,7 @@ impl<P: Source> Station<P> {
     /// path, its remaining frames and its end stay as they are.
     ///
     /// # Errors
-    /// As [`StationPlan::check`](crate::host::StationPlan::check) for that stream.
+    /// As [`StationPlan::check`](crate::StationPlan::check) for that stream.
     pub fn set_stream(&mut self, plan: &StreamPlan) -> Result<(), PlanError> {
         plan.check(self.shaper.line())?;
         self.sources.tell_streams(&[plan.id], |stream| stream.change(plan));

@@ -9,12 +9,12 @@ use super::quick::Quick;
 use super::sizes::Lengths;
 use super::sums::{Sums, fold};
 use super::values::Cycle;
-use crate::frame::{Burst, FCS_BYTES};
-use crate::host::plan::FlowId;
-use crate::host::plan::stream::{Edit, LengthField, Payload, StreamPlan, TemplatePlan};
-use crate::host::probe::{PROBE_LEN, Probe, SEQUENCE_AT, Stamp};
-use crate::port::Source;
-use crate::time::Instant;
+use crate::plan::FlowId;
+use crate::plan::stream::{Edit, LengthField, Payload, StreamPlan, TemplatePlan};
+use crate::probe::{PROBE_LEN, Probe, SEQUENCE_AT, Stamp};
+use contracts::frame::{Burst, FCS_BYTES};
+use contracts::port::Source;
+use ground::time::Instant;
 
 /// Per-frame values besides fields and length.
 #[derive(Clone, Copy, Debug)]
@@ -38,7 +38,7 @@ pub(super) struct Frames {
     pub(super) quick: Option<Quick>,
 }
 
-/// Bytes accessible in any frame ([`crate::frame::Frame::head`]): changing bytes have to be within
+/// Bytes accessible in any frame ([`contracts::frame::Frame::head`]): changing bytes have to be within
 /// them, to be written in place.
 const HEAD: usize = 128;
 

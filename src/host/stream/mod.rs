@@ -22,10 +22,10 @@ use super::histogram::Spares;
 use super::plan::stream::{Path, StreamPlan};
 use super::plan::{FRAME_MAX, FlowId};
 use super::sink::Latency;
-use crate::frame::Burst;
-use crate::port::Source;
-use crate::schedule::{Line, Shaper};
-use crate::time::{Duration, Instant};
+use contracts::frame::Burst;
+use contracts::port::Source;
+use ground::time::{Duration, Instant};
+use schedule::{Line, Shaper};
 
 /// State of a stream.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

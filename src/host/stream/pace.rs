@@ -1,10 +1,10 @@
 //! Schedule of a stream's frames.
 
-use crate::host::plan::Rate;
-use crate::host::plan::stream::{Burst, Pace as PacePlan};
-use crate::schedule::Line;
-use crate::time::{Duration, Instant};
-use crate::units::Bytes;
+use crate::plan::Rate;
+use crate::plan::stream::{Burst, Pace as PacePlan};
+use ground::time::{Duration, Instant};
+use ground::units::Bytes;
+use schedule::Line;
 
 /// Bytes of the interpacket gap within a line's overhead (802.3 4.4.2).
 const IPG: u32 = 12;
@@ -172,8 +172,8 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::schedule::LinePlan;
-    use crate::units::BitsPerSec;
+    use ground::units::BitsPerSec;
+    use schedule::LinePlan;
 
     fn pace(rate: Rate, burst: Option<Burst>, gap: u32, link: BitsPerSec) -> Pace {
         let line = Line::new(link, LinePlan::ETHERNET);

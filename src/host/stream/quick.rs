@@ -8,9 +8,9 @@
 use super::frames::Word;
 use super::sums::{Sums, fold};
 use super::values::Cycle;
-use crate::frame::Burst;
-use crate::host::probe::{MODULUS, PROBE_LEN};
-use crate::port::Source;
+use crate::probe::{MODULUS, PROBE_LEN};
+use contracts::frame::Burst;
+use contracts::port::Source;
 
 /// Maximum number of checksums.
 const SUMS_MAX: usize = 2;

@@ -1,8 +1,8 @@
 //! Frame lengths of a stream.
 
 use super::values::draw;
-use crate::congestion::Dice;
-use crate::host::plan::stream::Sizes;
+use crate::plan::stream::Sizes;
+use congestion::Dice;
 
 /// Sequence of frame lengths, in bytes with FCS.
 #[derive(Clone, Debug)]

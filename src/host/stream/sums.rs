@@ -1,9 +1,9 @@
 //! The checksums of a stream's frames.
 
 use super::frames::{Tap, Word};
-use crate::host::plan::stream::{Checksum, Covered};
-use crate::wire::checksum::Sum;
-use crate::wire::ip::Protocol;
+use crate::plan::stream::{Checksum, Covered};
+use wire::checksum::Sum;
+use wire::ip::Protocol;
 
 /// The checksums of one stream, each after those that it covers.
 #[derive(Clone, Debug)]
@@ -185,7 +185,7 @@ impl Covered {
     }
 
     /// Returns true if all offsets are within headers of this length.
-    pub(in crate::host) fn is_within(self, headers: usize) -> bool {
+    pub(crate) fn is_within(self, headers: usize) -> bool {
         let header = match self {
             Self::Header(from, to) => return from < to && usize::from(to) <= headers,
             Self::Payload4 { .. } => 20,
@@ -207,7 +207,7 @@ impl Covered {
 }
 
 /// Returns an order in which each checksum follows all that it covers; `None` if there is none.
-pub(in crate::host) fn order(plans: &[Checksum]) -> Option<Vec<usize>> {
+pub(crate) fn order(plans: &[Checksum]) -> Option<Vec<usize>> {
     let covers = |over: Covered, at: usize| {
         over.ranges().iter().any(|(from, to)| *from < at + 2 && at < *to)
     };

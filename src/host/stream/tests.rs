@@ -3,15 +3,15 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::host::plan::stream::{
+use crate::plan::stream::{
     Burst, Checksum, Covered, Edit, LengthField, Limit, Pace as PacePlan, Payload, Sizes,
     TemplatePlan, Values,
 };
-use crate::host::plan::{PlanError, Rate};
-use crate::host::probe::{PROBE_LEN, Probe};
-use crate::schedule::LinePlan;
-use crate::units::{BitsPerSec, Priority};
-use crate::wire::checksum::Sum;
+use crate::plan::{PlanError, Rate};
+use crate::probe::{PROBE_LEN, Probe};
+use ground::units::{BitsPerSec, Priority};
+use schedule::LinePlan;
+use wire::checksum::Sum;
 
 const LINE: Line = Line::new(BitsPerSec::gbps(100), LinePlan::ETHERNET);
 

@@ -1,7 +1,7 @@
 //! Values of a field that changes from frame to frame.
 
-use crate::congestion::Dice;
-use crate::host::plan::stream::Values;
+use crate::plan::stream::Values;
+use congestion::Dice;
 
 /// Values of one field in a cycle.
 #[derive(Clone, Debug)]

@@ -4,16 +4,16 @@
 use std::collections::VecDeque;
 
 use super::receiver::{AnswerKind, Data, Receiver, ReceiverCounters, Turn};
-use crate::host::plan::TransportPlan;
-use crate::time::Instant;
-use crate::units::{PRIORITIES, Priority, PrioritySet};
+use crate::plan::TransportPlan;
+use ground::time::Instant;
+use ground::units::{PRIORITIES, Priority, PrioritySet};
 
 /// An entry: its serial number, the receiver, and the kind.
 type Ticket = (u64, u32, AnswerKind);
 
 /// All receivers of a station that send acknowledgements.
 #[derive(Debug)]
-pub(in crate::host) struct Answers {
+pub(crate) struct Answers {
     receivers: Vec<Receiver>,
     /// By priority. A receiver has at most one entry per kind, so none ever grows.
     turns: [VecDeque<Ticket>; PRIORITIES],
@@ -24,7 +24,7 @@ pub(in crate::host) struct Answers {
 
 impl Answers {
     /// Creates the receivers of validated plans.
-    pub(in crate::host) fn new(plans: &[TransportPlan]) -> Self {
+    pub(crate) fn new(plans: &[TransportPlan]) -> Self {
         let mut turns: [VecDeque<Ticket>; PRIORITIES] = Default::default();
         let receivers: Vec<_> = plans.iter().map(Receiver::new).collect();
         for (n, ring) in turns.iter_mut().enumerate() {
@@ -36,13 +36,13 @@ impl Answers {
     }
 
     /// Restarts receiver `i`. An entry that it had queued before sends nothing.
-    pub(in crate::host) fn restart(&mut self, i: usize, plan: &TransportPlan) {
+    pub(crate) fn restart(&mut self, i: usize, plan: &TransportPlan) {
         self.receivers[i] = Receiver::new(plan);
     }
 
     /// Processes data for receiver `i`. Returns false if it belongs to another flow.
     #[inline]
-    pub(in crate::host) fn on_data(&mut self, now: Instant, i: usize, data: &Data) -> bool {
+    pub(crate) fn on_data(&mut self, now: Instant, i: usize, data: &Data) -> bool {
         let receiver = &mut self.receivers[i];
         if !receiver.on_data(now, data) {
             return false;
@@ -60,19 +60,19 @@ impl Answers {
 
     /// Returns true if a queued entry may be sent now.
     #[inline]
-    pub(in crate::host) const fn ready(&self, paused: PrioritySet) -> bool {
+    pub(crate) const fn ready(&self, paused: PrioritySet) -> bool {
         self.waiting.0 & !paused.0 != 0
     }
 
     /// Returns true if nothing is queued.
-    pub(in crate::host) const fn is_empty(&self) -> bool {
+    pub(crate) const fn is_empty(&self) -> bool {
         self.waiting.is_empty()
     }
 
     /// Sends the next entry among priorities that are not paused: `give` receives the whole frame
     /// and its length and returns true if it accepted them. Requires [`Self::ready`].
     #[inline]
-    pub(in crate::host) fn next(
+    pub(crate) fn next(
         &mut self,
         paused: PrioritySet,
         give: impl FnOnce(&[u8], u32) -> bool,
@@ -98,7 +98,7 @@ impl Answers {
     }
 
     /// Iterates over the receivers' counters, in the order of the plans.
-    pub(in crate::host) fn counters(&self) -> impl Iterator<Item = ReceiverCounters> {
+    pub(crate) fn counters(&self) -> impl Iterator<Item = ReceiverCounters> {
         self.receivers.iter().map(Receiver::counters)
     }
 }

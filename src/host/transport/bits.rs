@@ -1,6 +1,6 @@
 //! A set of packets within a sliding window: one bit each, in a ring.
 
-use crate::host::plan::IN_FLIGHT_MAX;
+use crate::plan::IN_FLIGHT_MAX;
 
 const WORDS: usize = (IN_FLIGHT_MAX / 64) as usize;
 

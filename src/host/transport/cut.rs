@@ -1,16 +1,16 @@
 //! Segmentation of a flow's messages into packets. Packets are numbered from 0, without end.
 
-use crate::host::plan::{Message, TransportPlan};
-use crate::host::probe::PROBE_LEN;
-use crate::host::sink::Latency;
-use crate::time::{Duration, Instant, Total};
+use crate::plan::{Message, TransportPlan};
+use crate::probe::PROBE_LEN;
+use crate::sink::Latency;
+use ground::time::{Duration, Instant, Total};
 
 /// The packets of all messages of one flow.
 ///
 /// A message's last packet carries at least a probe, so a message may be a little longer on the
 /// wire than configured; delivered and acknowledged bytes are counted by the configured length.
 #[derive(Clone, Debug)]
-pub(in crate::host) struct Cut {
+pub(crate) struct Cut {
     /// Bytes of a full packet.
     full: u32,
     /// Bytes of a message's last packet on the wire.
@@ -23,7 +23,7 @@ pub(in crate::host) struct Cut {
 
 /// One packet of a flow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(in crate::host) struct Place {
+pub(crate) struct Place {
     /// Number in the flow.
     pub(super) index: u64,
     /// Number of its message.
@@ -158,7 +158,7 @@ impl Completions {
 /// Message completions with their distribution. Its memory is allocated with the flow, and only for
 /// more than one message.
 #[derive(Clone, Debug)]
-pub(in crate::host) struct Completed {
+pub(crate) struct Completed {
     counts: Completions,
     times: Option<Box<Latency>>,
 }
@@ -183,13 +183,13 @@ impl Completed {
         }
     }
 
-    pub(in crate::host) const fn counts(&self) -> &Completions {
+    pub(crate) const fn counts(&self) -> &Completions {
         &self.counts
     }
 
     /// Returns the distribution; `None` for a flow with at most one message, whose time is in the
     /// counts.
-    pub(in crate::host) fn times(&self) -> Option<&Latency> {
+    pub(crate) fn times(&self) -> Option<&Latency> {
         self.times.as_deref()
     }
 }

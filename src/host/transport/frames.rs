@@ -2,14 +2,14 @@
 
 use core::net::Ipv4Addr;
 
-use crate::host::plan::{Marking, Tag, TransportPlan, Udp};
-use crate::host::probe::PROBE_LEN;
-use crate::host::template::{ROOM, ipv4_header, layer2};
-use crate::units::{Dscp, Mac, Pcp};
-use crate::wire::ip::{Ecn, Protocol};
-use crate::wire::{EtherType, ethernet, ipv4};
+use crate::plan::{Marking, Tag, TransportPlan, Udp};
+use crate::probe::PROBE_LEN;
+use crate::template::{ROOM, ipv4_header, layer2};
+use ground::units::{Dscp, Mac, Pcp};
+use wire::ip::{Ecn, Protocol};
+use wire::{EtherType, ethernet, ipv4};
 
-/// Minimum accessible bytes of a frame ([`crate::frame::Frame::head`]): all headers and the probe
+/// Minimum accessible bytes of a frame ([`contracts::frame::Frame::head`]): all headers and the probe
 /// are within them, and short frames are whole.
 pub(super) const HEAD: usize = 128;
 

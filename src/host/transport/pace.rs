@@ -1,9 +1,9 @@
 //! Rate limit of a flow, independent of its window.
 
-use crate::congestion::Dcqcn;
-use crate::congestion::qcn::{QuantizedFeedback, ReactionPoint};
-use crate::time::{Duration, Instant};
-use crate::units::{BitsPerSec, Bytes};
+use congestion::Dcqcn;
+use congestion::qcn::{QuantizedFeedback, ReactionPoint};
+use ground::time::{Duration, Instant};
+use ground::units::{BitsPerSec, Bytes};
 
 /// Interval between two frames of a flow limited by its link only: enough for flows that share a
 /// link to alternate, too little to be visible otherwise.
@@ -155,7 +155,7 @@ impl Pace {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::congestion::DcqcnPlan;
+    use congestion::DcqcnPlan;
 
     const LINE: BitsPerSec = BitsPerSec::gbps(100);
 

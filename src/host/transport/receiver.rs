@@ -5,11 +5,11 @@
 //! nothing here grows however long a pause lasts.
 
 use super::{roce, tcp};
-use crate::host::plan::{FlowId, Transport, TransportPlan};
-use crate::time::Instant;
-use crate::units::Priority;
-use crate::wire::aeth::Syndrome;
-use crate::wire::roce::U24;
+use crate::plan::{FlowId, Transport, TransportPlan};
+use ground::time::Instant;
+use ground::units::Priority;
+use wire::aeth::Syndrome;
+use wire::roce::U24;
 
 /// Counters of a flow's receiver.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -33,7 +33,7 @@ pub struct ReceiverCounters {
 
 /// Kinds of replies, queued separately.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(in crate::host) enum AnswerKind {
+pub(crate) enum AnswerKind {
     /// An acknowledgement, positive or negative.
     Ack,
     /// A congestion notification.
@@ -42,7 +42,7 @@ pub(in crate::host) enum AnswerKind {
 
 /// Transport header of a received data frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(in crate::host) enum Data {
+pub(crate) enum Data {
     /// A RoCEv2 packet.
     Roce { qp: U24, psn: U24, ack_request: bool, marked: bool },
     /// A TCP segment.
@@ -51,7 +51,7 @@ pub(in crate::host) enum Data {
 
 /// Result of sending a reply.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(in crate::host) enum Turn {
+pub(crate) enum Turn {
     /// A frame of this length was accepted; `more` if another one is pending.
     Said { wire_len: u32, more: bool },
     /// Nothing was pending.
@@ -90,7 +90,7 @@ struct Tcp {
 
 /// The receiving end of one flow.
 #[derive(Clone, Debug)]
-pub(in crate::host) struct Receiver {
+pub(crate) struct Receiver {
     kind: Kind,
     ack_priority: Priority,
     cnp_priority: Priority,
@@ -102,7 +102,7 @@ pub(in crate::host) struct Receiver {
 
 impl Receiver {
     /// Creates the receiver of a validated plan.
-    pub(in crate::host) fn new(plan: &TransportPlan) -> Self {
+    pub(crate) fn new(plan: &TransportPlan) -> Self {
         let (kind, ack, cnp) = match &plan.kind {
             Transport::Roce(r) => {
                 let roce = Roce {
@@ -147,7 +147,7 @@ impl Receiver {
     }
 
     /// Returns the priority that pauses replies of this kind.
-    pub(in crate::host) const fn priority(&self, kind: AnswerKind) -> Priority {
+    pub(crate) const fn priority(&self, kind: AnswerKind) -> Priority {
         match kind {
             AnswerKind::Ack => self.ack_priority,
             AnswerKind::Cnp => self.cnp_priority,
@@ -156,7 +156,7 @@ impl Receiver {
 
     /// Processes data. Returns false for data of another transport or queue pair.
     #[inline]
-    pub(in crate::host) fn on_data(&mut self, now: Instant, data: &Data) -> bool {
+    pub(crate) fn on_data(&mut self, now: Instant, data: &Data) -> bool {
         match (&mut self.kind, data) {
             (Kind::Roce(roce), Data::Roce { qp, psn, ack_request, marked }) if *qp == roce.qp => {
                 let reply = roce.machine.on_data(now, *psn, *ack_request, *marked);
@@ -182,7 +182,7 @@ impl Receiver {
 
     /// Returns true if a reply of this kind is pending and not queued; marks it as queued.
     #[inline]
-    pub(in crate::host) fn asks_for_turn(&mut self, kind: AnswerKind) -> bool {
+    pub(crate) fn asks_for_turn(&mut self, kind: AnswerKind) -> bool {
         let (due, waits) = match (&self.kind, kind) {
             (Kind::Roce(r), AnswerKind::Ack) => {
                 (r.ack_due || r.missing.is_some(), &mut self.ack_waits)
@@ -199,7 +199,7 @@ impl Receiver {
     /// Sends a reply of this kind: `give` receives the whole frame and its length and returns true
     /// if it accepted them.
     #[inline]
-    pub(in crate::host) fn answer(
+    pub(crate) fn answer(
         &mut self,
         kind: AnswerKind,
         give: impl FnOnce(&[u8], u32) -> bool,
@@ -228,7 +228,7 @@ impl Receiver {
         turn
     }
 
-    pub(in crate::host) fn counters(&self) -> ReceiverCounters {
+    pub(crate) fn counters(&self) -> ReceiverCounters {
         let (delivered, messages, duplicates, out_of_order) = match &self.kind {
             Kind::Roce(Roce { machine: m, .. }) => {
                 (m.delivered(), m.messages(), m.duplicates(), m.out_of_order())

@@ -3,14 +3,14 @@
 use super::cut::Completions;
 use super::pace::Pace;
 use super::{roce, tcp};
-use crate::congestion::Dcqcn;
-use crate::congestion::qcn::{QuantizedFeedback, ReactionPoint};
-use crate::host::plan::{FlowId, Transport, TransportPlan};
-use crate::host::sink::Latency;
-use crate::time::{Duration, Instant};
-use crate::units::{BitsPerSec, Priority};
-use crate::wire::aeth::{self, Syndrome};
-use crate::wire::roce::U24;
+use crate::plan::{FlowId, Transport, TransportPlan};
+use crate::sink::Latency;
+use congestion::Dcqcn;
+use congestion::qcn::{QuantizedFeedback, ReactionPoint};
+use ground::time::{Duration, Instant};
+use ground::units::{BitsPerSec, Priority};
+use wire::aeth::{self, Syndrome};
+use wire::roce::U24;
 
 /// Counters of a flow's sender.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -49,7 +49,7 @@ pub struct SenderCounters {
 
 /// A reply to a sender.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(in crate::host) enum Answer {
+pub(crate) enum Answer {
     /// A RoCEv2 acknowledgement or NAK.
     Roce { psn: U24, aeth: aeth::Repr },
     /// A congestion notification.
@@ -67,7 +67,7 @@ enum Kind {
 
 /// The sending end of one flow.
 #[derive(Clone, Debug)]
-pub(in crate::host) struct Sender {
+pub(crate) struct Sender {
     kind: Kind,
     pace: Pace,
     stop: Instant,
@@ -80,11 +80,7 @@ pub(in crate::host) struct Sender {
 impl Sender {
     /// Creates the sender of a validated plan on a link of `line`, with or without a QCN reaction
     /// point.
-    pub(in crate::host) fn new(
-        plan: &TransportPlan,
-        line: BitsPerSec,
-        qcn: Option<ReactionPoint>,
-    ) -> Self {
+    pub(crate) fn new(plan: &TransportPlan, line: BitsPerSec, qcn: Option<ReactionPoint>) -> Self {
         let (kind, dcqcn) = match &plan.kind {
             Transport::Roce(r) => {
                 let frames = Box::new(roce::DataFrames::new(plan, r));
@@ -125,7 +121,7 @@ impl Sender {
     /// Returns the time at which its next frame is due; NEVER while it waits for acknowledgements,
     /// and when it is done.
     #[inline]
-    pub(in crate::host) fn next_at(&self) -> Instant {
+    pub(crate) fn next_at(&self) -> Instant {
         let ready = match &self.kind {
             Kind::Roce(machine, _) => machine.ready_at(),
             Kind::Tcp(machine, _) => machine.ready_at(),
@@ -137,7 +133,7 @@ impl Sender {
     /// Makes its next frame: `give` receives the first bytes and the length and returns true if it
     /// accepted them. The flow then advances.
     #[inline]
-    pub(in crate::host) fn send(
+    pub(crate) fn send(
         &mut self,
         now: Instant,
         backlog: Duration,
@@ -175,7 +171,7 @@ impl Sender {
 
     /// Processes a reply. Returns false for one of another transport.
     #[inline]
-    pub(in crate::host) fn on_answer(&mut self, now: Instant, answer: &Answer) -> bool {
+    pub(crate) fn on_answer(&mut self, now: Instant, answer: &Answer) -> bool {
         let c = &mut self.counters;
         match (&mut self.kind, answer) {
             (Kind::Roce(machine, _), Answer::Roce { psn, aeth }) => {
@@ -199,13 +195,13 @@ impl Sender {
     }
 
     /// Processes feedback of a congestion point. Returns false without a reaction point.
-    pub(in crate::host) fn on_cnm(&mut self, now: Instant, feedback: QuantizedFeedback) -> bool {
+    pub(crate) fn on_cnm(&mut self, now: Instant, feedback: QuantizedFeedback) -> bool {
         self.pace.on_cnm(now, feedback)
     }
 
     /// Returns the time for [`Self::on_timeout`].
     #[inline]
-    pub(in crate::host) fn deadline(&self) -> Instant {
+    pub(crate) fn deadline(&self) -> Instant {
         let machine = match &self.kind {
             Kind::Roce(machine, _) => machine.deadline(),
             Kind::Tcp(machine, _) => machine.deadline(),
@@ -215,7 +211,7 @@ impl Sender {
     }
 
     /// Handles the deadline; may be called early.
-    pub(in crate::host) fn on_timeout(&mut self, now: Instant) {
+    pub(crate) fn on_timeout(&mut self, now: Instant) {
         let ran_out = match &mut self.kind {
             Kind::Roce(machine, _) => machine.on_timeout(now),
             Kind::Tcp(machine, _) => machine.on_timeout(now),
@@ -225,22 +221,22 @@ impl Sender {
     }
 
     /// Sets another link rate.
-    pub(in crate::host) fn set_line(&mut self, line: BitsPerSec) {
+    pub(crate) fn set_line(&mut self, line: BitsPerSec) {
         self.pace.set_line(line);
     }
 
     /// Stops sending.
-    pub(in crate::host) fn end(&mut self) {
+    pub(crate) fn end(&mut self) {
         self.ended = true;
     }
 
     /// Returns the time at which it ends, done or not.
-    pub(in crate::host) const fn stop(&self) -> Instant {
+    pub(crate) const fn stop(&self) -> Instant {
         self.stop
     }
 
     /// Returns true if it has nothing more to send.
-    pub(in crate::host) fn is_done(&self) -> bool {
+    pub(crate) fn is_done(&self) -> bool {
         let done = match &self.kind {
             Kind::Roce(machine, _) => machine.is_done(),
             Kind::Tcp(machine, _) => machine.is_done(),
@@ -249,14 +245,14 @@ impl Sender {
     }
 
     /// Returns the distribution of its message completion times, if it has more than one message.
-    pub(in crate::host) fn completion_times(&self) -> Option<&Latency> {
+    pub(crate) fn completion_times(&self) -> Option<&Latency> {
         match &self.kind {
             Kind::Roce(machine, _) => machine.completions().times(),
             Kind::Tcp(machine, _) => machine.completions().times(),
         }
     }
 
-    pub(in crate::host) fn counters(&self) -> SenderCounters {
+    pub(crate) fn counters(&self) -> SenderCounters {
         let (acknowledged, completions, window) = match &self.kind {
             Kind::Roce(machine, _) => (machine.acknowledged(), machine.completions(), None),
             Kind::Tcp(machine, _) => {

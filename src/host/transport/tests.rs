@@ -7,11 +7,11 @@ mod tcp;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use crate::congestion::Dice;
-use crate::host::plan::{FlowId, Message, Tag, Transport, TransportPlan};
-use crate::time::{Duration, Instant};
-use crate::units::{Dscp, Mac, Pcp, Priority};
-use crate::wire::ip::Ecn;
+use crate::plan::{FlowId, Message, Tag, Transport, TransportPlan};
+use congestion::Dice;
+use ground::time::{Duration, Instant};
+use ground::units::{Dscp, Mac, Pcp, Priority};
+use wire::ip::Ecn;
 
 /// Transmission time of a frame.
 const FRAME: Duration = Duration::from_nanos(100);

@@ -1,13 +1,13 @@
 //! Validation of streams: contradictory settings, and settings that no port supports.
 
 use super::{Edit, Path, Payload, Sizes, StreamPlan, TemplatePlan, Values};
-use crate::frame::FCS_BYTES;
-use crate::host::plan::{FRAME_MAX, PlanError, Rate};
-use crate::host::probe::PROBE_LEN;
-use crate::host::stream::order;
-use crate::port::CONTROL_FRAME_MAX;
-use crate::schedule::Line;
-use crate::wire::ethernet;
+use crate::plan::{FRAME_MAX, PlanError, Rate};
+use crate::probe::PROBE_LEN;
+use crate::stream::order;
+use contracts::frame::FCS_BYTES;
+use contracts::port::CONTROL_FRAME_MAX;
+use schedule::Line;
+use wire::ethernet;
 
 /// A field of a plan, and its problem.
 type Wrong = (&'static str, String);

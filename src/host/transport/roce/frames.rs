@@ -6,16 +6,16 @@
 //! as usual in RoCEv2, because the ICRC covers more.
 
 use super::sender::Packet;
-use crate::frame::FCS_BYTES;
-use crate::host::plan::{FlowId, Operation, RocePlan, TransportPlan};
-use crate::host::probe::{PROBE_LEN, Probe};
-use crate::host::template::ROOM;
-use crate::host::transport::frames::{HEAD, Headers, padded};
-use crate::time::Instant;
-use crate::wire::aeth::{self, Syndrome};
-use crate::wire::ip::{Ecn, Protocol};
-use crate::wire::roce::{self, Opcode, U24};
-use crate::wire::{cnp, icrc, ipv4, reth, udp};
+use crate::plan::{FlowId, Operation, RocePlan, TransportPlan};
+use crate::probe::{PROBE_LEN, Probe};
+use crate::template::ROOM;
+use crate::transport::frames::{HEAD, Headers, padded};
+use contracts::frame::FCS_BYTES;
+use ground::time::Instant;
+use wire::aeth::{self, Syndrome};
+use wire::ip::{Ecn, Protocol};
+use wire::roce::{self, Opcode, U24};
+use wire::{cnp, icrc, ipv4, reth, udp};
 
 /// Bytes from the IP header to the BTH.
 const TO_BTH: usize = ipv4::HEADER_LEN + udp::HEADER_LEN;
@@ -25,7 +25,7 @@ const VARIES: usize = 8;
 
 /// The data frames of one flow.
 #[derive(Clone, Debug)]
-pub(in crate::host) struct DataFrames {
+pub(crate) struct DataFrames {
     headers: Headers,
     operation: Operation,
     immediate: Option<u32>,
@@ -40,7 +40,7 @@ pub(in crate::host) struct DataFrames {
 }
 
 impl DataFrames {
-    pub(in crate::host) fn new(plan: &TransportPlan, roce: &RocePlan) -> Self {
+    pub(crate) fn new(plan: &TransportPlan, roce: &RocePlan) -> Self {
         let headers = Headers::of_data(plan, roce.src_port, roce::UDP_PORT);
         let mut head = [0; HEAD];
         let l3 = headers.emit_ethernet(&mut head);
@@ -64,7 +64,7 @@ impl DataFrames {
     /// Returns the first bytes of the frame of `packet`, with probe number `sequence`, sent now,
     /// and its length with FCS.
     #[inline]
-    pub(in crate::host) fn stamp(
+    pub(crate) fn stamp(
         &mut self,
         packet: &Packet,
         sequence: u64,
@@ -160,7 +160,7 @@ fn emit_udp(headers: &Headers, len: usize, out: &mut [u8]) {
 
 /// The acknowledgements of one flow, positive and negative.
 #[derive(Clone, Debug)]
-pub(in crate::host) struct AckFrames {
+pub(crate) struct AckFrames {
     head: [u8; HEAD],
     len: usize,
     bth: usize,
@@ -168,7 +168,7 @@ pub(in crate::host) struct AckFrames {
 }
 
 impl AckFrames {
-    pub(in crate::host) fn new(plan: &TransportPlan, roce: &RocePlan) -> Self {
+    pub(crate) fn new(plan: &TransportPlan, roce: &RocePlan) -> Self {
         let (ports, ecn) = ((roce.src_port, roce::UDP_PORT), plan.ecn);
         let headers = Headers::of_answers(plan, roce.ack, ports.0, ports.1, ecn);
         let mut head = [0; HEAD];
@@ -185,11 +185,7 @@ impl AckFrames {
 
     /// Returns the whole frame with this content, and its length with FCS.
     #[inline]
-    pub(in crate::host) fn stamp(
-        &mut self,
-        syndrome: Syndrome,
-        (psn, msn): (U24, U24),
-    ) -> (&[u8], u32) {
+    pub(crate) fn stamp(&mut self, syndrome: Syndrome, (psn, msn): (U24, U24)) -> (&[u8], u32) {
         let ([a, b, c], [d, e, f]) = (psn.octets(), msn.octets());
         let syndrome = syndrome.octet().expect("no credits are counted");
         let rest = [0, a, b, c, syndrome, d, e, f];
@@ -203,13 +199,13 @@ impl AckFrames {
 
 /// The congestion notifications of one flow, which are all the same.
 #[derive(Clone, Debug)]
-pub(in crate::host) struct CnpFrame {
+pub(crate) struct CnpFrame {
     head: [u8; HEAD],
     len: usize,
 }
 
 impl CnpFrame {
-    pub(in crate::host) fn new(plan: &TransportPlan, roce: &RocePlan) -> Self {
+    pub(crate) fn new(plan: &TransportPlan, roce: &RocePlan) -> Self {
         let (marking, ecn) = (Some(roce.cnp), Ecn::Ect0);
         let headers = Headers::of_answers(plan, marking, roce.src_port, roce::UDP_PORT, ecn);
         let mut head = [0; HEAD];
@@ -219,7 +215,7 @@ impl CnpFrame {
             dst: headers.ip().dst.into(),
             dscp: headers.dscp(),
             ecn,
-            ttl: crate::host::template::TTL,
+            ttl: crate::template::TTL,
             identification: 0,
             src_port: roce.src_port,
             p_key: roce::DEFAULT_P_KEY,
@@ -230,7 +226,7 @@ impl CnpFrame {
     }
 
     /// Returns the whole frame and its length with FCS.
-    pub(in crate::host) fn octets(&self) -> (&[u8], u32) {
+    pub(crate) fn octets(&self) -> (&[u8], u32) {
         (&self.head[..self.len], self.len as u32 + FCS_BYTES)
     }
 }

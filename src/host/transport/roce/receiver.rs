@@ -1,26 +1,26 @@
 //! The responder of a reliable connection: packets received in order, and the replies to them.
 
-use crate::congestion::CnpGate;
-use crate::host::plan::{IN_FLIGHT_MAX, Recovery, RocePlan, TransportPlan};
-use crate::host::transport::bits::Bits;
-use crate::host::transport::cut::Cut;
-use crate::time::Instant;
-use crate::wire::roce::U24;
+use crate::plan::{IN_FLIGHT_MAX, Recovery, RocePlan, TransportPlan};
+use crate::transport::bits::Bits;
+use crate::transport::cut::Cut;
+use congestion::CnpGate;
+use ground::time::Instant;
+use wire::roce::U24;
 
 /// Replies to a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(in crate::host) struct Reply {
+pub(crate) struct Reply {
     /// An acknowledgement of all packets received in order.
-    pub(in crate::host) ack: bool,
+    pub(crate) ack: bool,
     /// The missing packets: the first, and the one after the last.
-    pub(in crate::host) missing: Option<(u64, u64)>,
+    pub(crate) missing: Option<(u64, u64)>,
     /// A congestion notification.
-    pub(in crate::host) cnp: bool,
+    pub(crate) cnp: bool,
 }
 
 /// The receiving end of a flow, without its frames.
 #[derive(Clone, Debug)]
-pub(in crate::host) struct Receiver {
+pub(crate) struct Receiver {
     cut: Cut,
     first_psn: u64,
     ack_every: u32,
@@ -40,7 +40,7 @@ pub(in crate::host) struct Receiver {
 }
 
 impl Receiver {
-    pub(in crate::host) fn new(plan: &TransportPlan, roce: &RocePlan) -> Self {
+    pub(crate) fn new(plan: &TransportPlan, roce: &RocePlan) -> Self {
         Self {
             cut: Cut::new(plan),
             first_psn: roce.first_psn.get().into(),
@@ -59,7 +59,7 @@ impl Receiver {
 
     /// Processes a packet with the fields of its BTH; `marked` for CE.
     #[inline]
-    pub(in crate::host) fn on_data(
+    pub(crate) fn on_data(
         &mut self,
         now: Instant,
         psn: U24,
@@ -126,14 +126,14 @@ impl Receiver {
     /// Returns the sequence number and the message count of an acknowledgement that is about to be
     /// sent.
     #[inline]
-    pub(in crate::host) fn acknowledge(&mut self) -> (U24, U24) {
+    pub(crate) fn acknowledge(&mut self) -> (U24, U24) {
         self.since_ack = 0;
         let last = (self.first_psn + self.expected).wrapping_sub(1);
         (U24::wrapping(last), U24::wrapping(self.messages))
     }
 
     /// Returns the same for a NAK, or `None` if the missing packets have arrived meanwhile.
-    pub(in crate::host) fn refuse(&mut self, (from, to): (u64, u64)) -> Option<(U24, U24)> {
+    pub(crate) fn refuse(&mut self, (from, to): (u64, u64)) -> Option<(U24, U24)> {
         let psn = U24::wrapping(self.first_psn + from.max(self.expected));
         if self.early.is_some() {
             return (to > self.expected).then(|| (psn, U24::wrapping(self.first_psn + to)));
@@ -146,27 +146,27 @@ impl Receiver {
     }
 
     /// Returns true if a NAK also acknowledges all packets before the missing one.
-    pub(in crate::host) const fn nak_acknowledges(&self) -> bool {
+    pub(crate) const fn nak_acknowledges(&self) -> bool {
         self.early.is_none()
     }
 
     /// Returns the bytes of messages received in order.
-    pub(in crate::host) fn delivered(&self) -> u64 {
+    pub(crate) fn delivered(&self) -> u64 {
         self.cut.delivered_by(self.expected)
     }
 
     /// Returns the number of messages received completely.
-    pub(in crate::host) const fn messages(&self) -> u64 {
+    pub(crate) const fn messages(&self) -> u64 {
         self.messages
     }
 
     /// Returns the number of packets received before.
-    pub(in crate::host) const fn duplicates(&self) -> u64 {
+    pub(crate) const fn duplicates(&self) -> u64 {
         self.duplicates
     }
 
     /// Returns the number of packets received after a gap.
-    pub(in crate::host) const fn out_of_order(&self) -> u64 {
+    pub(crate) const fn out_of_order(&self) -> u64 {
         self.out_of_order
     }
 }

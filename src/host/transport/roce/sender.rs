@@ -1,26 +1,26 @@
 //! The requester of a reliable connection: the next packet to send, and the handling of replies.
 
-use crate::host::plan::{IN_FLIGHT_MAX, Recovery, RocePlan, TransportPlan};
-use crate::host::transport::bits::Bits;
-use crate::host::transport::cut::{Completed, Cut, Place};
-use crate::time::{Duration, Instant};
-use crate::wire::aeth::{NakCode, Syndrome};
-use crate::wire::roce::U24;
+use crate::plan::{IN_FLIGHT_MAX, Recovery, RocePlan, TransportPlan};
+use crate::transport::bits::Bits;
+use crate::transport::cut::{Completed, Cut, Place};
+use ground::time::{Duration, Instant};
+use wire::aeth::{NakCode, Syndrome};
+use wire::roce::U24;
 
 /// The next packet of a flow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(in crate::host) struct Packet {
-    pub(in crate::host) place: Place,
+pub(crate) struct Packet {
+    pub(crate) place: Place,
     /// Sequence number on the wire.
-    pub(in crate::host) psn: U24,
+    pub(crate) psn: U24,
     /// True if it ends its message.
-    pub(in crate::host) last: bool,
+    pub(crate) last: bool,
     /// Bytes of payload.
-    pub(in crate::host) payload: u32,
+    pub(crate) payload: u32,
     /// True for a retransmission.
-    pub(in crate::host) repeated: bool,
+    pub(crate) repeated: bool,
     /// True if the receiver must acknowledge it at once.
-    pub(in crate::host) ack_request: bool,
+    pub(crate) ack_request: bool,
 }
 
 /// Packets to retransmit, with selective repeat.
@@ -34,7 +34,7 @@ struct Lost {
 
 /// The sending end of a flow, without its frames and its pace.
 #[derive(Clone, Debug)]
-pub(in crate::host) struct Sender {
+pub(crate) struct Sender {
     cut: Cut,
     /// Sequence number of packet 0.
     first_psn: u64,
@@ -56,7 +56,7 @@ pub(in crate::host) struct Sender {
 }
 
 impl Sender {
-    pub(in crate::host) fn new(plan: &TransportPlan, roce: &RocePlan) -> Self {
+    pub(crate) fn new(plan: &TransportPlan, roce: &RocePlan) -> Self {
         let cut = Cut::new(plan);
         let window = roce.window.map_or(IN_FLIGHT_MAX, |w| w.0 / u64::from(cut.full()));
         let lost = || Lost { packets: Bits::new(), count: 0, from: 0 };
@@ -79,7 +79,7 @@ impl Sender {
     /// Returns the time at which the next packet may be sent, pace aside; NEVER before an
     /// acknowledgement or a timeout.
     #[inline]
-    pub(in crate::host) fn ready_at(&self) -> Instant {
+    pub(crate) fn ready_at(&self) -> Instant {
         if self.lost.as_ref().is_some_and(|l| l.count > 0) {
             return Instant::ZERO;
         }
@@ -92,7 +92,7 @@ impl Sender {
 
     /// Returns the next packet. Requires that [`Self::ready_at`] has come.
     #[inline]
-    pub(in crate::host) fn next(&self) -> Packet {
+    pub(crate) fn next(&self) -> Packet {
         let place = match &self.lost {
             Some(lost) if lost.count > 0 => self.cut.place(lost.first(self.una, self.high)),
             _ => self.next,
@@ -112,7 +112,7 @@ impl Sender {
 
     /// Records that the packet of [`Self::next`] was sent.
     #[inline]
-    pub(in crate::host) fn on_sent(&mut self, now: Instant, packet: &Packet) {
+    pub(crate) fn on_sent(&mut self, now: Instant, packet: &Packet) {
         self.ask = false;
         let index = packet.place.index;
         if index == self.next.index {
@@ -132,13 +132,7 @@ impl Sender {
     /// Processes an acknowledgement, with the sequence number of its BTH and the content of its
     /// AETH. Invalid and late ones are ignored.
     #[inline]
-    pub(in crate::host) fn on_answer(
-        &mut self,
-        now: Instant,
-        psn: U24,
-        syndrome: Syndrome,
-        msn: U24,
-    ) {
+    pub(crate) fn on_answer(&mut self, now: Instant, psn: U24, syndrome: Syndrome, msn: U24) {
         match syndrome {
             Syndrome::Ack { .. } => {
                 // The acknowledged number may be the one before the first.
@@ -176,7 +170,7 @@ impl Sender {
 
     /// Handles the timer: once it has expired, unacknowledged packets are sent again. Returns true
     /// if it had.
-    pub(in crate::host) fn on_timeout(&mut self, now: Instant) -> bool {
+    pub(crate) fn on_timeout(&mut self, now: Instant) -> bool {
         if now < self.timer {
             return false;
         }
@@ -196,21 +190,21 @@ impl Sender {
 
     /// Returns the time for [`Self::on_timeout`]; NEVER while everything is acknowledged.
     #[inline]
-    pub(in crate::host) const fn deadline(&self) -> Instant {
+    pub(crate) const fn deadline(&self) -> Instant {
         self.timer
     }
 
     /// Returns true if everything is acknowledged.
-    pub(in crate::host) const fn is_done(&self) -> bool {
+    pub(crate) const fn is_done(&self) -> bool {
         self.una == self.total
     }
 
     /// Returns the acknowledged bytes of messages.
-    pub(in crate::host) fn acknowledged(&self) -> u64 {
+    pub(crate) fn acknowledged(&self) -> u64 {
         self.cut.delivered_by(self.una)
     }
 
-    pub(in crate::host) const fn completions(&self) -> &Completed {
+    pub(crate) const fn completions(&self) -> &Completed {
         &self.completions
     }
 

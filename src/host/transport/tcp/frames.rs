@@ -2,16 +2,16 @@
 //! behind the probe is zero and does not contribute to them.
 
 use super::sender::Segment;
-use crate::frame::FCS_BYTES;
-use crate::host::plan::{FlowId, TcpPlan, TransportPlan};
-use crate::host::probe::{PROBE_LEN, Probe, SEQUENCE_AT};
-use crate::host::template::ROOM;
-use crate::host::transport::frames::{HEAD, Headers, padded};
-use crate::time::Instant;
-use crate::wire::checksum::Sum;
-use crate::wire::ip::{Ecn, Protocol};
-use crate::wire::ipv4;
-use crate::wire::segment::{self, CHECKSUM_AT, HEADER_LEN, flag};
+use crate::plan::{FlowId, TcpPlan, TransportPlan};
+use crate::probe::{PROBE_LEN, Probe, SEQUENCE_AT};
+use crate::template::ROOM;
+use crate::transport::frames::{HEAD, Headers, padded};
+use contracts::frame::FCS_BYTES;
+use ground::time::Instant;
+use wire::checksum::Sum;
+use wire::ip::{Ecn, Protocol};
+use wire::ipv4;
+use wire::segment::{self, CHECKSUM_AT, HEADER_LEN, flag};
 
 /// Advertised window in every segment. The plan limits a flow, not the window.
 const WINDOW: u16 = u16::MAX;
@@ -23,7 +23,7 @@ const OFFSET_AND_FLAGS: core::ops::Range<usize> = 12..14;
 
 /// The data segments of one flow.
 #[derive(Clone, Debug)]
-pub(in crate::host) struct DataFrames {
+pub(crate) struct DataFrames {
     headers: Headers,
     flow: FlowId,
     head: [u8; HEAD],
@@ -35,7 +35,7 @@ pub(in crate::host) struct DataFrames {
 }
 
 impl DataFrames {
-    pub(in crate::host) fn new(plan: &TransportPlan, tcp: &TcpPlan) -> Self {
+    pub(crate) fn new(plan: &TransportPlan, tcp: &TcpPlan) -> Self {
         let headers = Headers::of_data(plan, tcp.src_port, tcp.dst_port);
         let mut head = [0; HEAD];
         let l3 = headers.emit_ethernet(&mut head);
@@ -46,12 +46,7 @@ impl DataFrames {
     /// Returns the first bytes of the frame of `segment`, with probe number `sequence`, sent now,
     /// and its length with FCS.
     #[inline]
-    pub(in crate::host) fn stamp(
-        &mut self,
-        segment: &Segment,
-        sequence: u64,
-        now: Instant,
-    ) -> (&[u8], u32) {
+    pub(crate) fn stamp(&mut self, segment: &Segment, sequence: u64, now: Instant) -> (&[u8], u32) {
         if segment.payload != self.fits {
             self.resize(segment.payload);
         }
@@ -100,7 +95,7 @@ fn emit_tcp(headers: &Headers, out: &mut [u8]) {
 
 /// The acknowledgements of one flow.
 #[derive(Clone, Debug)]
-pub(in crate::host) struct AckFrames {
+pub(crate) struct AckFrames {
     head: [u8; HEAD],
     len: usize,
     l4: usize,
@@ -109,7 +104,7 @@ pub(in crate::host) struct AckFrames {
 }
 
 impl AckFrames {
-    pub(in crate::host) fn new(plan: &TransportPlan, tcp: &TcpPlan) -> Self {
+    pub(crate) fn new(plan: &TransportPlan, tcp: &TcpPlan) -> Self {
         let ports = (tcp.dst_port, tcp.src_port);
         let headers = Headers::of_answers(plan, tcp.ack, ports.0, ports.1, Ecn::NotEct);
         let mut head = [0; HEAD];
@@ -125,7 +120,7 @@ impl AckFrames {
     /// Returns the whole frame that acknowledges everything before byte `number`, and its length
     /// with FCS.
     #[inline]
-    pub(in crate::host) fn stamp(&mut self, number: u32) -> (&[u8], u32) {
+    pub(crate) fn stamp(&mut self, number: u32) -> (&[u8], u32) {
         let tcp = &mut self.head[self.l4..self.l4 + HEADER_LEN];
         tcp[ACKNOWLEDGEMENT].copy_from_slice(&number.to_be_bytes());
         let sum = self.sum.octets(&number.to_be_bytes()).finish();

@@ -1,12 +1,12 @@
 //! The receiving end of a TCP-like flow: each segment is acknowledged at once.
 
-use crate::host::plan::{IN_FLIGHT_MAX, TransportPlan};
-use crate::host::transport::bits::Bits;
-use crate::host::transport::cut::{Cut, Place};
+use crate::plan::{IN_FLIGHT_MAX, TransportPlan};
+use crate::transport::bits::Bits;
+use crate::transport::cut::{Cut, Place};
 
 /// The receiving end of a flow, without its frames.
 #[derive(Clone, Debug)]
-pub(in crate::host) struct Receiver {
+pub(crate) struct Receiver {
     cut: Cut,
     /// Next expected segment, and the number of its first byte.
     expected: Place,
@@ -20,7 +20,7 @@ pub(in crate::host) struct Receiver {
 }
 
 impl Receiver {
-    pub(in crate::host) fn new(plan: &TransportPlan) -> Self {
+    pub(crate) fn new(plan: &TransportPlan) -> Self {
         let cut = Cut::new(plan);
         Self {
             expected: cut.place(0),
@@ -36,7 +36,7 @@ impl Receiver {
     /// Processes a segment. Returns true if more has arrived in order than before; else its
     /// acknowledgement is a duplicate.
     #[inline]
-    pub(in crate::host) fn on_data(&mut self, sequence: u32) -> bool {
+    pub(crate) fn on_data(&mut self, sequence: u32) -> bool {
         match sequence.wrapping_sub(self.octet as u32) {
             0 => {
                 self.step();
@@ -74,27 +74,27 @@ impl Receiver {
 
     /// Returns the number of the next expected byte.
     #[inline]
-    pub(in crate::host) const fn acknowledgement(&self) -> u32 {
+    pub(crate) const fn acknowledgement(&self) -> u32 {
         self.octet as u32
     }
 
     /// Returns the bytes of messages received in order.
-    pub(in crate::host) fn delivered(&self) -> u64 {
+    pub(crate) fn delivered(&self) -> u64 {
         self.cut.delivered_by(self.expected.index)
     }
 
     /// Returns the number of messages received completely.
-    pub(in crate::host) const fn messages(&self) -> u64 {
+    pub(crate) const fn messages(&self) -> u64 {
         self.expected.message
     }
 
     /// Returns the number of segments received before.
-    pub(in crate::host) const fn duplicates(&self) -> u64 {
+    pub(crate) const fn duplicates(&self) -> u64 {
         self.duplicates
     }
 
     /// Returns the number of segments received after a gap.
-    pub(in crate::host) const fn out_of_order(&self) -> u64 {
+    pub(crate) const fn out_of_order(&self) -> u64 {
         self.out_of_order
     }
 }

@@ -1,8 +1,8 @@
 //! A sender with the congestion window of TCP NewReno (RFC 5681, 6582, 6298).
 
-use crate::host::plan::{IN_FLIGHT_MAX, TcpPlan, TransportPlan};
-use crate::host::transport::cut::{Completed, Cut, Place};
-use crate::time::{Duration, Instant};
+use crate::plan::{IN_FLIGHT_MAX, TcpPlan, TransportPlan};
+use crate::transport::cut::{Completed, Cut, Place};
+use ground::time::{Duration, Instant};
 
 /// Duplicate acknowledgements that indicate a loss (RFC 5681 3.2).
 const DUPLICATES: u32 = 3;
@@ -12,16 +12,16 @@ const BACKOFF_MAX: u32 = 6;
 
 /// The next segment of a flow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(in crate::host) struct Segment {
+pub(crate) struct Segment {
     place: Place,
     /// Number of its first byte.
-    pub(in crate::host) sequence: u64,
+    pub(crate) sequence: u64,
     /// Bytes of payload.
-    pub(in crate::host) payload: u32,
+    pub(crate) payload: u32,
     /// True if it ends its message.
-    pub(in crate::host) last: bool,
+    pub(crate) last: bool,
     /// True for a retransmission.
-    pub(in crate::host) repeated: bool,
+    pub(crate) repeated: bool,
 }
 
 /// A place in the flow, and the number of its first byte.
@@ -44,7 +44,7 @@ struct RoundTrip {
 
 /// The sending end of a flow, without its frames and its pace.
 #[derive(Clone, Debug)]
-pub(in crate::host) struct Sender {
+pub(crate) struct Sender {
     cut: Cut,
     total: u64,
     /// Receive window in bytes.
@@ -69,7 +69,7 @@ pub(in crate::host) struct Sender {
 }
 
 impl Sender {
-    pub(in crate::host) fn new(plan: &TransportPlan, tcp: &TcpPlan) -> Self {
+    pub(crate) fn new(plan: &TransportPlan, tcp: &TcpPlan) -> Self {
         let cut = Cut::new(plan);
         let segment = u64::from(cut.full());
         let start = Mark { place: cut.place(0), octet: 0 };
@@ -96,7 +96,7 @@ impl Sender {
     /// Returns the time at which the next segment may be sent, pace aside; NEVER before an
     /// acknowledgement or a timeout.
     #[inline]
-    pub(in crate::host) fn ready_at(&self) -> Instant {
+    pub(crate) fn ready_at(&self) -> Instant {
         if self.resend {
             return Instant::ZERO;
         }
@@ -111,7 +111,7 @@ impl Sender {
 
     /// Returns the next segment. Requires that [`Self::ready_at`] has come.
     #[inline]
-    pub(in crate::host) fn next(&self) -> Segment {
+    pub(crate) fn next(&self) -> Segment {
         let Mark { place, octet } = if self.resend { self.una } else { self.next };
         Segment {
             place,
@@ -124,7 +124,7 @@ impl Sender {
 
     /// Records that the segment of [`Self::next`] was sent.
     #[inline]
-    pub(in crate::host) fn on_sent(&mut self, now: Instant, segment: &Segment) {
+    pub(crate) fn on_sent(&mut self, now: Instant, segment: &Segment) {
         let end = segment.sequence + u64::from(segment.payload);
         if segment.repeated {
             self.trip.probe = None; // Karn: the acknowledgement would be ambiguous.
@@ -143,7 +143,7 @@ impl Sender {
     }
 
     /// Processes an acknowledgement of everything before this byte, given by its low 32 bits.
-    pub(in crate::host) fn on_ack(&mut self, now: Instant, acknowledgement: u32) {
+    pub(crate) fn on_ack(&mut self, now: Instant, acknowledgement: u32) {
         let ahead = u64::from(acknowledgement.wrapping_sub(self.una.octet as u32));
         let upto = self.una.octet + ahead;
         if ahead == 0 {
@@ -209,7 +209,7 @@ impl Sender {
 
     /// Handles the timer: once it has expired, the sender restarts with one segment. Returns true
     /// if it had.
-    pub(in crate::host) fn on_timeout(&mut self, now: Instant) -> bool {
+    pub(crate) fn on_timeout(&mut self, now: Instant) -> bool {
         if now < self.timer {
             return false;
         }
@@ -227,26 +227,26 @@ impl Sender {
 
     /// Returns the time for [`Self::on_timeout`]; NEVER while everything is acknowledged.
     #[inline]
-    pub(in crate::host) const fn deadline(&self) -> Instant {
+    pub(crate) const fn deadline(&self) -> Instant {
         self.timer
     }
 
     /// Returns true if everything is acknowledged.
-    pub(in crate::host) const fn is_done(&self) -> bool {
+    pub(crate) const fn is_done(&self) -> bool {
         self.una.place.index == self.total
     }
 
     /// Returns the acknowledged bytes of messages.
-    pub(in crate::host) fn acknowledged(&self) -> u64 {
+    pub(crate) fn acknowledged(&self) -> u64 {
         self.cut.delivered_by(self.una.place.index)
     }
 
     /// Returns the congestion window in bytes.
-    pub(in crate::host) const fn window(&self) -> u64 {
+    pub(crate) const fn window(&self) -> u64 {
         self.window
     }
 
-    pub(in crate::host) const fn completions(&self) -> &Completed {
+    pub(crate) const fn completions(&self) -> &Completed {
         &self.completions
     }
 

@@ -3,9 +3,9 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::host::plan::TcpPlan;
-use crate::host::probe::PROBE_LEN;
-use crate::host::transport::cut::{Completed, Completions, Cut};
+use crate::plan::TcpPlan;
+use crate::probe::PROBE_LEN;
+use crate::transport::cut::{Completed, Completions, Cut};
 
 fn cut(bytes: u64, count: u64) -> Cut {
     let message = Message { bytes, count, every: Duration::from_micros(10) };

@@ -3,11 +3,11 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::host::plan::{Recovery, RocePlan};
-use crate::host::transport::roce::{Receiver, Sender};
-use crate::units::Bytes;
-use crate::wire::aeth::Syndrome;
-use crate::wire::roce::U24;
+use crate::plan::{Recovery, RocePlan};
+use crate::transport::roce::{Receiver, Sender};
+use ground::units::Bytes;
+use wire::aeth::Syndrome;
+use wire::roce::U24;
 
 /// A frame of either direction.
 #[derive(Clone, Copy, Debug)]

@@ -3,9 +3,9 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::host::plan::TcpPlan;
-use crate::host::transport::tcp::{Receiver, Sender};
-use crate::units::Bytes;
+use crate::plan::TcpPlan;
+use crate::transport::tcp::{Receiver, Sender};
+use ground::units::Bytes;
 
 struct Tcp {
     sender: Sender,
