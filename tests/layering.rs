@@ -13,7 +13,7 @@ use sources::{Source, rust_files};
 use tokens::{Token, tokens};
 
 /// Folders of `src` that are crates, or contain crates, below the drivers.
-const CRATES: &[&str] = &["ground", "wire", "machines", "contracts", "link", "host"];
+const CRATES: &[&str] = &["ground", "wire", "machines", "contracts", "link", "host", "mesh"];
 const NUMBERS: &[&str] = &["units", "time", "verdict", "printable"];
 const MACHINES: &[&str] =
     &["buffer", "pfc", "schedule", "congestion", "headroom", "discovery", "secure"];

@@ -6,7 +6,7 @@
 //! protocol on purpose and show that the checks notice.
 
 #[allow(dead_code)]
-#[path = "../src/runtime/exchange.rs"]
+#[path = "../src/mesh/exchange.rs"]
 mod exchange;
 
 /// Module that `exchange.rs` uses as `super::sync`.
@@ -15,10 +15,10 @@ mod sync {
     pub(super) use loom::sync::atomic::{AtomicU64, Ordering, fence};
 }
 
+use ground::units;
 use loom::sync::atomic::{AtomicBool, AtomicU32};
 use loom::thread;
-// `exchange.rs` uses `crate::units` and `crate::frame`.
-use sluice::{frame, units};
+use sluice::frame;
 
 use exchange::{Member, exchange as members, slack_cells};
 use frame::BURST;

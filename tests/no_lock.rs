@@ -26,8 +26,7 @@ const PATH: &[&str] = &[
     "src/dpdk/mbuf.rs",
     "src/dpdk/port.rs",
     "src/dpdk/clock.rs",
-    "src/runtime/mesh.rs",
-    "src/runtime/exchange.rs",
+    "src/mesh/",
 ];
 
 /// Functions that wait for another thread, and the atomic operations that hold a cache line while

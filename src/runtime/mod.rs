@@ -7,9 +7,7 @@ mod agent_port;
 pub mod control;
 mod controller;
 mod cores;
-pub mod exchange;
 mod leash;
-mod mesh;
 mod polls;
 mod preemption;
 #[cfg(feature = "dpdk")]
@@ -20,13 +18,13 @@ mod snapshot;
 mod watch;
 mod worker;
 
+pub use ::mesh::{Mesh, exchange, mesh};
 pub use agent_port::AgentPort;
 pub use controller::{
     Controller, Ended, NicReader, OrderError, Part, Place, StartError, Workers, start,
 };
 pub use cores::Cores;
 pub use leash::{Leash, Tether};
-pub use mesh::{Mesh, mesh};
 pub use polls::PollRecord;
 pub use preemption::{Disturbance, GAP_COUNTED, Patience, PollGaps, Preemption, SLICE};
 pub use shared_instant::SharedInstant;
@@ -34,12 +32,6 @@ pub use slack::slack_for;
 pub use snapshot::{NicCounters, RunSnapshot, WorkerSnapshot, merge};
 pub use watch::LossWatch;
 pub use worker::Idle;
-
-/// Atomics of [`exchange`]; its loom test replaces them by loom's.
-mod sync {
-    pub(super) use std::sync::Arc;
-    pub(super) use std::sync::atomic::{AtomicU64, Ordering, fence};
-}
 
 #[cfg(all(test, feature = "dpdk"))]
 pub(crate) mod testrings;

@@ -4,11 +4,11 @@
 use std::sync::Arc;
 
 use super::controller::{NicReader, Part, Place, StartError, Workers, start};
-use super::mesh::{Mesh, mesh};
 use super::slack::slack_for;
 use super::snapshot::NicCounters;
 use super::watch::LossWatch;
 use super::worker::Idle;
+use super::{Mesh, mesh};
 use crate::dpdk::{
     self, DpdkPort, Eal, Mbuf, Pool, PoolOptions, PortControl, PortOptions, PortStats,
 };

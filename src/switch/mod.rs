@@ -53,7 +53,7 @@ use route::Router;
 use tables::Tables;
 
 /// Interval at which a worker reports its use of the shared pool to the others while it admits
-/// nothing; after a poll that admitted frames it reports at once (`runtime::exchange` relies on
+/// nothing; after a poll that admitted frames it reports at once (`mesh::exchange` relies on
 /// that).
 const EXCHANGE_EVERY: Duration = Duration::from_micros(1);
 

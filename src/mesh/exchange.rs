@@ -27,14 +27,14 @@
 //! on x86 too), any number of times in theory; the loom test shows the overdraft that follows.
 
 use super::sync::{Arc, AtomicU64, Ordering, fence};
-use crate::units::{Cells, PRIORITIES, PortId, PriorityGroup};
 use crossbeam::utils::CachePadded;
+use ground::units::{Cells, PRIORITIES, PortId, PriorityGroup};
 
 /// Cells to subtract from the shared pool (`BufferPlan::slack`) for the use that workers do not yet
 /// know of each other: the bursts of all workers but one, 0 for a single worker.
 ///
 /// `frames_per_poll` is the most frames that any one worker charges to the pool between two
-/// exchanges: its ports times [`crate::frame::BURST`], and that times the copies of a flooded frame
+/// exchanges: its ports times [`contracts::frame::BURST`], and that times the copies of a flooded frame
 /// where copies are charged. `max_frame_cells` is the size of the longest frame.
 ///
 /// # Panics

@@ -2,18 +2,28 @@
 //!
 //! Every ordered pair of workers has a bounded single-producer single-consumer ring for frames and
 //! one for learnt addresses (rtrb: wait-free, no read-modify-write); releases and the use of the
-//! shared pool go through the [exchange](super::exchange). Nothing allocates or blocks after
+//! shared pool go through the [exchange](mod@exchange). Nothing allocates or blocks after
 //! [`mesh`] returned.
+
+pub mod exchange;
+#[cfg(test)]
+mod tests;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use rtrb::{Consumer, Producer, PushError, RingBuffer};
 
-use super::exchange::{Member, exchange};
-use crate::frame::BURST;
-use crate::units::{BitsPerSec, Cells, Mac, PortId, PriorityGroup, Vid};
-use crate::world::{Handoff, Transit};
+use contracts::frame::BURST;
+use contracts::world::{Handoff, Transit};
+use exchange::{Member, exchange};
+use ground::units::{BitsPerSec, Cells, Mac, PortId, PriorityGroup, Vid};
+
+/// Atomics that the [exchange](mod@exchange) uses; its loom test puts loom's in their place.
+mod sync {
+    pub(super) use std::sync::Arc;
+    pub(super) use std::sync::atomic::{AtomicU64, Ordering, fence};
+}
 
 /// Capacity of the ring of learnt addresses. An address that does not fit is sent again with its
 /// next frame, so this bounds memory and loses nothing.
