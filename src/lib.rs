@@ -15,7 +15,9 @@
 
 pub use contracts::{frame, memory, port, stats, world};
 pub use ground::{printable, time, units, verdict};
-pub use {buffer, congestion, discovery, headroom, host, link, pfc, schedule, secure, wire};
+pub use {
+    buffer, congestion, discovery, headroom, host, link, pfc, schedule, secure, switch, wire,
+};
 
 pub mod cli;
 pub mod config;
@@ -26,7 +28,6 @@ pub mod otg;
 pub mod report;
 pub mod runtime;
 pub mod sim;
-pub mod switch;
 pub mod tester;
 #[cfg(test)]
 mod testfolder;

@@ -13,7 +13,7 @@ use crate::sim::teststar::RATE;
 use crate::sim::{
     ClockPlan, DirectionPlan, ErrorPlan, Fault, FaultKind, LinkId, Network, Node, NodeId, Which,
 };
-use crate::switch::testworld;
+use crate::switch::rig;
 use crate::time::{Duration, Instant};
 use crate::units::{PortId, Priority, PrioritySet, Quanta};
 use crate::verdict::Verdict;
@@ -122,7 +122,7 @@ fn too_little_headroom_is_told_to_the_frame() {
     receiver.pauses.push(storm);
     // A frame takes 17 cells, so 4 cells are missing for 8 frames.
     for groups in &mut switch.buffer.groups {
-        *groups = testworld::groups(8 * 17 - 4);
+        *groups = rig::groups(8 * 17 - 4);
     }
     plan.checks = all_checks();
     plan.checks.extend([

@@ -99,7 +99,7 @@ mod tests {
     use super::*;
     use crate::headroom::measure::{InitiatePlan, MeasurePlan};
     use crate::link::{AgentsPlan, Found};
-    use crate::switch::testworld::{MemFrame, MemPort};
+    use crate::switch::rig::{MemFrame, MemPort};
     use crate::time::Duration;
     use crate::units::{BitsPerSec, Mac};
     use crate::wire::headroom::{Dialect, TimeUnit};

@@ -33,7 +33,7 @@ fn copies_max(plan: &SwitchPlan) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::switch::testworld::plan;
+    use crate::switch::rig::plan;
 
     #[test]
     fn slack_covers_a_flooded_burst_of_every_port_of_all_workers_but_one() {

@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use crate::frame::{Burst, FCS_BYTES};
 use crate::port::{Port, PortCaps, Source};
-use crate::switch::testworld::MemFrame;
+use crate::switch::rig::MemFrame;
 use crate::units::Bytes;
 use crate::world::{Alone, World};
 

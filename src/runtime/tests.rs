@@ -10,7 +10,7 @@ use crate::buffer::{GroupKind, GroupPlan, SharedLimit};
 use crate::frame::{BURST, Burst, Frame};
 use crate::port::{Port, PortCaps};
 use crate::stats::DropReason;
-use crate::switch::testworld::{MemFrame, frame, groups, host, plan, port};
+use crate::switch::rig::{MemFrame, frame, groups, host, plan, port};
 use crate::switch::{Change, Switch, SwitchPlan};
 use crate::time::{Instant, Total};
 use crate::units::*;

@@ -4,7 +4,7 @@ use super::{DirectionPlan, End, LinkPlan, NetworkPlan, NodeId, NodeKind, NodePla
 use crate::host::{FlowId, FlowPlan, Headers, Rate, StationPlan, Tag};
 use crate::pfc::FlowControl;
 use crate::schedule::LinePlan;
-use crate::switch::testworld::{self, host};
+use crate::switch::rig::{self, host};
 use crate::switch::{StaticEntry, SwitchPlan};
 use crate::time::{Duration, Instant};
 use crate::units::*;
@@ -40,7 +40,7 @@ fn station(n: u8, name: String, to: Option<u8>, frames: u64, expects: Vec<FlowId
 }
 
 fn switch(ports: u16) -> SwitchPlan {
-    let mut switch = testworld::plan(ports);
+    let mut switch = rig::plan(ports);
     switch.name = "s".into();
     switch.buffer.total = Cells(4096 + 400 * u32::from(ports));
     for (n, port) in switch.ports.iter_mut().enumerate() {
@@ -51,7 +51,7 @@ fn switch(ports: u16) -> SwitchPlan {
         switch.bridge.statics.push(StaticEntry { vid, mac, port });
     }
     for groups in &mut switch.buffer.groups {
-        *groups = testworld::groups(400);
+        *groups = rig::groups(400);
     }
     switch
 }

@@ -2,13 +2,13 @@
 //! the forwarding path.
 
 use super::Switch;
-use crate::frame::Frame;
-use crate::link::{Made, News, PortAgents};
-use crate::port::Port;
-use crate::stats::DropReason;
-use crate::time::Instant;
-use crate::units::PortId;
-use crate::world::World;
+use contracts::frame::Frame;
+use contracts::port::Port;
+use contracts::stats::DropReason;
+use contracts::world::World;
+use ground::time::Instant;
+use ground::units::PortId;
+use link::{Made, News, PortAgents};
 
 /// Maximum link-protocol frames sent in one poll. The rest waits for the next poll, so a peer that
 /// floods requests delays nothing else.

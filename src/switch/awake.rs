@@ -5,10 +5,10 @@
 //! ports. Poll invariance guarantees that the result is the same; a property test compares both.
 
 use super::Switch;
-use crate::frame::BURST;
-use crate::time::Instant;
-use crate::units::PortId;
-use crate::world::World;
+use contracts::frame::BURST;
+use contracts::world::World;
+use ground::time::Instant;
+use ground::units::PortId;
 
 /// Set of ports, by their local index in this worker.
 #[derive(Clone, Debug)]

@@ -5,17 +5,17 @@ use super::managed::{At, Object, ObjectError, ObjectValue};
 use super::plan::AttachedKind;
 use super::port_state::{obeys_nothing, passes_empty_queues};
 use super::settle::Refused;
-use crate::buffer::{BufferError, GroupKind, GroupPlan};
-use crate::congestion::EcnPlan;
-use crate::congestion::isolation::{Peer, PeerError};
-use crate::discovery::{CongestionIsolation, SourceFlowControl, Topology};
-use crate::pfc::FlowControl;
-use crate::schedule::ClassPlan;
-use crate::stats::{DropReason, PortCounters};
-use crate::time::Instant;
-use crate::units::{BitsPerSec, PRIORITIES, PortId, PriorityGroup, TrafficClass};
-use crate::wire::sfcm::Locator;
-use crate::world::{Events, Handoff, World};
+use buffer::{BufferError, GroupKind, GroupPlan};
+use congestion::EcnPlan;
+use congestion::isolation::{Peer, PeerError};
+use contracts::stats::{DropReason, PortCounters};
+use contracts::world::{Events, Handoff, World};
+use discovery::{CongestionIsolation, SourceFlowControl, Topology};
+use ground::time::Instant;
+use ground::units::{BitsPerSec, PRIORITIES, PortId, PriorityGroup, TrafficClass};
+use pfc::FlowControl;
+use schedule::ClassPlan;
+use wire::sfcm::Locator;
 
 /// A change to a running switch. It takes effect between two polls.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -1,11 +1,11 @@
 //! Classification: from the first bytes of a frame to its treatment (802.1Q 8.6.1, 8.6.2, 6.9.3).
 
 use super::tables::Tables;
-use crate::link::PortAgents;
-use crate::stats::DropReason;
-use crate::units::{Dscp, Mac, Pcp, Priority, Vid};
-use crate::wire::vlan::Tpid;
-use crate::wire::{EtherType, WireError, group, ipv4, ipv6, vlan};
+use contracts::stats::DropReason;
+use ground::units::{Dscp, Mac, Pcp, Priority, Vid};
+use link::PortAgents;
+use wire::vlan::Tpid;
+use wire::{EtherType, WireError, group, ipv4, ipv6, vlan};
 
 /// Class of a received frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -163,8 +163,8 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::switch::testworld::port_plan;
-    use crate::switch::{Trust, VlanMember};
+    use crate::rig::port_plan;
+    use crate::{Trust, VlanMember};
 
     proptest! {
         /// The fast classifier agrees with the full one.
@@ -192,7 +192,7 @@ mod tests {
             for vid in 2..2048 {
                 plan.vlan.members.push(VlanMember { vid: Vid::new(vid).unwrap(), tagged: true });
             }
-            let tables = Tables::new(&plan, &crate::switch::testworld::groups(10));
+            let tables = Tables::new(&plan, &crate::rig::groups(10));
             if let Some(usual) = classify_usual(&tables, &head, 80, 1522) {
                 prop_assert_eq!(Class::Data(usual), classify(&tables, &head, 80, 1522));
             }

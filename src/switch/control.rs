@@ -1,16 +1,16 @@
 //! Flow control beside the forwarding path: received pauses, sent pauses, the storm watchdog.
 
 use super::Switch;
-use crate::congestion::proxy::PauseTimes;
-use crate::frame::Frame;
-use crate::pfc::{Demand, PauseVector, StormAction, StormEvent};
-use crate::port::Port;
-use crate::stats::DropReason;
-use crate::time::Instant;
-use crate::units::{PRIORITIES, Priority, PrioritySet, Quanta, TrafficClass};
-use crate::wire::mac_control::{self, FRAME_LEN};
-use crate::wire::{WireError, pause, pfc};
-use crate::world::{Events, World};
+use ::pfc::{Demand, PauseVector, StormAction, StormEvent};
+use congestion::proxy::PauseTimes;
+use contracts::frame::Frame;
+use contracts::port::Port;
+use contracts::stats::DropReason;
+use contracts::world::{Events, World};
+use ground::time::Instant;
+use ground::units::{PRIORITIES, Priority, PrioritySet, Quanta, TrafficClass};
+use wire::mac_control::{self, FRAME_LEN};
+use wire::{WireError, pause, pfc};
 
 impl<W: World> Switch<W> {
     /// Handles a MAC control frame: it is obeyed or counted, and never forwarded (802.3 31.3).
@@ -167,7 +167,7 @@ impl<W: World> Switch<W> {
     /// Offers the waiting control frames to the port.
     pub(super) fn hand_control_to_port(&mut self, at: usize) -> bool {
         let port = &mut self.ports[at];
-        let lens: arrayvec::ArrayVec<u32, { crate::frame::BURST }> =
+        let lens: arrayvec::ArrayVec<u32, { contracts::frame::BURST }> =
             port.control.iter().map(Frame::wire_len).collect();
         port.port.tx_burst(&mut port.control);
         let taken = lens.len() - port.control.len();

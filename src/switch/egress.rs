@@ -3,16 +3,16 @@
 use super::Switch;
 use super::congested::Placed;
 use super::port_state::Queued;
-use crate::buffer::{Charge, SharedLimit};
-use crate::congestion::{MarkAt, NotEct, Verdict, marks};
-use crate::frame::Frame;
-use crate::pfc::StormAction;
-use crate::schedule::Popped;
-use crate::stats::DropReason;
-use crate::time::Instant;
-use crate::units::{Bytes, PortId, Priority, TrafficClass};
-use crate::wire::ip::{CeMark, mark_ce_in_frame};
-use crate::world::{Events, World};
+use buffer::{Charge, SharedLimit};
+use congestion::{MarkAt, NotEct, Verdict, marks};
+use contracts::frame::Frame;
+use contracts::stats::DropReason;
+use contracts::world::{Events, World};
+use ground::time::Instant;
+use ground::units::{Bytes, PortId, Priority, TrafficClass};
+use pfc::StormAction;
+use schedule::Popped;
+use wire::ip::{CeMark, mark_ce_in_frame};
 
 impl<W: World> Switch<W> {
     /// Decides if a frame may join a queue at the port at `to`, and selects the queue.

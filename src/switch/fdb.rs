@@ -8,9 +8,9 @@
 //! may still lead there, for one part in [`SWEEPS`] of the ageing time.
 
 use super::plan::{BridgePlan, StaticEntry};
-use crate::congestion::Dice;
-use crate::time::{Duration, Instant};
-use crate::units::{Mac, PortId, Vid};
+use congestion::Dice;
+use ground::time::{Duration, Instant};
+use ground::units::{Mac, PortId, Vid};
 
 /// Key of a free slot: no VLAN has identifier 0, so no key is 0.
 const EMPTY: u64 = 0;

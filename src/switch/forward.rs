@@ -6,12 +6,12 @@ use super::fdb::Key;
 use super::ingress::Origin;
 use super::shortcut::{Decision, Flow, leaves_as_it_came};
 use super::tables::Tables;
-use crate::frame::Frame;
-use crate::stats::DropReason;
-use crate::time::Instant;
-use crate::units::{Pcp, PortId};
-use crate::wire::vlan::{self, TAG_LEN, Tpid};
-use crate::world::{Handoff, World};
+use contracts::frame::Frame;
+use contracts::stats::DropReason;
+use contracts::world::{Handoff, World};
+use ground::time::Instant;
+use ground::units::{Pcp, PortId};
+use wire::vlan::{self, TAG_LEN, Tpid};
 
 impl<W: World> Switch<W> {
     /// Finds the egress port or ports of a frame and delivers it.

@@ -5,13 +5,13 @@ use super::classify::{Class, Meta, classify, classify_usual};
 use super::congested::Placed;
 use super::fdb::{Key, Learnt};
 use super::shortcut::{Decision, Flow};
-use crate::buffer::{Admission, Crossing, Refusal};
-use crate::frame::{Burst, Frame};
-use crate::port::Port;
-use crate::stats::DropReason;
-use crate::time::Instant;
-use crate::units::{PortId, Priority, PriorityGroup};
-use crate::world::{Events, Handoff, Transit, World};
+use buffer::{Admission, Crossing, Refusal};
+use contracts::frame::{Burst, Frame};
+use contracts::port::Port;
+use contracts::stats::DropReason;
+use contracts::world::{Events, Handoff, Transit, World};
+use ground::time::Instant;
+use ground::units::{PortId, Priority, PriorityGroup};
 
 /// Origin of a frame that is forwarded. Headroom is sized for what a link brings in the time that its
 /// peer takes to stop, so nothing else may use it.
@@ -352,14 +352,14 @@ impl<W: World> Switch<W> {
     /// Releases the charge of a frame that left: at once for a group of this worker, through its
     /// owner for another's.
     #[inline]
-    pub(super) fn release(&mut self, now: Instant, charge: crate::buffer::Charge, ingress: PortId) {
+    pub(super) fn release(&mut self, now: Instant, charge: buffer::Charge, ingress: PortId) {
         if self.index[ingress.index()].is_some() {
             let group = charge.group();
             if let Some(crossing) = self.ledger.release(charge) {
                 self.on_crossing(now, ingress, group, crossing);
             }
         } else {
-            let (port, group, cells) = crate::buffer::Ledger::part(charge);
+            let (port, group, cells) = buffer::Ledger::part(charge);
             self.handoff.released(port, group, cells);
         }
     }

@@ -9,16 +9,16 @@ pub use self::congestion::*;
 
 use std::net::IpAddr;
 
-use crate::buffer::{BufferPlan, SharedLimit};
-use crate::congestion::EcnPlan;
-use crate::link::AgentsPlan;
-use crate::pfc::{PfcPlan, WatchdogPlans};
-use crate::schedule::{LinePlan, SchedulePlan};
-use crate::secure::SecyPlan;
-use crate::time::Duration;
-use crate::units::{
+use ::congestion::EcnPlan;
+use buffer::{BufferPlan, SharedLimit};
+use ground::time::Duration;
+use ground::units::{
     BitsPerSec, Mac, PRIORITIES, PortId, Priority, PriorityGroup, TrafficClass, Vid,
 };
+use link::AgentsPlan;
+use pfc::{PfcPlan, WatchdogPlans};
+use schedule::{LinePlan, SchedulePlan};
+use secure::SecyPlan;
 
 /// One switch.
 #[derive(Clone, Debug)]

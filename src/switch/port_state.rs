@@ -4,19 +4,19 @@ use super::congested::Placed;
 use super::plan::PortPlan;
 use super::shortcut::Shortcuts;
 use super::staging::Staging;
-use crate::buffer::{Charge, SharedLimit};
-use crate::congestion::EcnPlan;
-use crate::congestion::isolation::Hold;
-use crate::frame::Burst;
-use crate::link::PortAgents;
-use crate::pfc::{FlowControl, Receiver, Sender, StormAction, Watchdog};
-use crate::port::Port;
-use crate::schedule::{Scheduler, Shaper};
-use crate::stats::PortCounters;
-use crate::time::Instant;
-use crate::units::{BitsPerSec, Bytes, PRIORITIES, PortId, Priority, PrioritySet, TrafficClass};
-use crate::wire::mac_control;
-use crate::world::World;
+use buffer::{Charge, SharedLimit};
+use congestion::EcnPlan;
+use congestion::isolation::Hold;
+use contracts::frame::Burst;
+use contracts::port::Port;
+use contracts::stats::PortCounters;
+use contracts::world::World;
+use ground::time::Instant;
+use ground::units::{BitsPerSec, Bytes, PRIORITIES, PortId, Priority, PrioritySet, TrafficClass};
+use link::PortAgents;
+use pfc::{FlowControl, Receiver, Sender, StormAction, Watchdog};
+use schedule::{Scheduler, Shaper};
+use wire::mac_control;
 
 /// A frame in an egress queue with its charge.
 #[derive(Debug)]

@@ -9,13 +9,13 @@ use prefix_trie::PrefixMap;
 use super::Switch;
 use super::classify::Meta;
 use super::plan::{InterfacePlan, RoutingPlan};
-use crate::frame::Frame;
-use crate::stats::DropReason;
-use crate::time::Instant;
-use crate::units::{Mac, PortId};
-use crate::wire::ip::{self, Hop};
-use crate::wire::{EtherType, arp, echo, ethernet};
-use crate::world::World;
+use contracts::frame::Frame;
+use contracts::stats::DropReason;
+use contracts::world::World;
+use ground::time::Instant;
+use ground::units::{Mac, PortId};
+use wire::ip::{self, Hop};
+use wire::{EtherType, arp, echo, ethernet};
 
 /// Target of a route: an interface, and the next hop unless the destination is the neighbour.
 #[derive(Clone, Copy, Debug)]

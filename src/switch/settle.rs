@@ -17,16 +17,16 @@ pub use step::{Step, StepKind};
 use std::collections::VecDeque;
 
 use super::{Change, Switch, SwitchPlan, managed};
-use crate::buffer::{GroupKind, GroupPlan};
-use crate::discovery::PfcResolved;
-use crate::headroom::{
+use buffer::{GroupKind, GroupPlan};
+use contracts::world::World;
+use discovery::PfcResolved;
+use ground::time::{Duration, Instant};
+use ground::units::{Cells, PortId, PriorityGroup, PrioritySet};
+use headroom::{
     self, DelayValue, Frames, MeasuredInputs, PeerDelayInputs, Required, Shims, by_peer_delay,
     measured,
 };
-use crate::link::{AutoPlan, Found, Method, News};
-use crate::time::{Duration, Instant};
-use crate::units::{Cells, PortId, PriorityGroup, PrioritySet};
-use crate::world::World;
+use link::{AutoPlan, Found, Method, News};
 use surroundings::Around;
 
 /// Steps kept in the log.

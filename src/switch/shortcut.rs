@@ -8,8 +8,8 @@
 //! and checks the destination. It is direct-mapped; flows that share a slot evict each other.
 
 use super::classify::{Meta, UNTAGGED};
-use crate::time::Instant;
-use crate::units::{PortId, Priority, PriorityGroup};
+use ground::time::Instant;
+use ground::units::{PortId, Priority, PriorityGroup};
 
 /// Key of a flow: the bytes of a frame from its destination address through its EtherType, or
 /// through the EtherType behind one C-tag; and of IP the first two bytes, which contain the version

@@ -4,12 +4,12 @@ use super::Switch;
 use super::fdb::PortAddresses;
 use super::port_state::PortState;
 use super::tables::Tables;
-use crate::buffer::Ledger;
-use crate::port::Port;
-use crate::stats::{PortCounters, PortSnapshot, SwitchSnapshot};
-use crate::time::Instant;
-use crate::units::{Cells, Priority};
-use crate::world::World;
+use buffer::Ledger;
+use contracts::port::Port;
+use contracts::stats::{PortCounters, PortSnapshot, SwitchSnapshot};
+use contracts::world::World;
+use ground::time::Instant;
+use ground::units::{Cells, Priority};
 
 impl<W: World> Switch<W> {
     /// Returns the counters of this worker's ports at `now`.

@@ -6,10 +6,10 @@
 
 use std::collections::VecDeque;
 
-use crate::buffer::{Charge, Ledger};
-use crate::frame::{BURST, Burst, Frame};
-use crate::port::Port;
-use crate::units::{PortId, Priority};
+use buffer::{Charge, Ledger};
+use contracts::frame::{BURST, Burst, Frame};
+use contracts::port::Port;
+use ground::units::{PortId, Priority};
 
 /// Consecutive frames that are accounted for together.
 #[derive(Debug)]

@@ -1,9 +1,9 @@
 //! Lookup tables for classification, compiled from the plan of one port.
 
 use super::plan::{ClassifyPlan, PortPlan, Trust, VlanPlan};
-use crate::buffer::{GroupKind, GroupPlan};
-use crate::congestion::EcnPlan;
-use crate::units::{
+use buffer::{GroupKind, GroupPlan};
+use congestion::EcnPlan;
+use ground::units::{
     Dscp, Mac, PRIORITIES, Pcp, Priority, PriorityGroup, PrioritySet, TrafficClass, Vid,
 };
 

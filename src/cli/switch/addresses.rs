@@ -53,7 +53,7 @@ impl AddressWarnings {
 mod tests {
     use super::*;
     use crate::runtime::{NicCounters, RunSnapshot};
-    use crate::switch::testworld::{Lab, frame, host, plan};
+    use crate::switch::rig::{Lab, frame, host, plan};
     use crate::time::Duration as Span;
 
     /// Summary of a two-port switch that received `n` new addresses on port 0, of which it learns

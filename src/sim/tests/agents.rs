@@ -10,7 +10,7 @@ use crate::headroom::{DelayInputs, Interface, Phy, SoftwareTerms, required};
 use crate::link::{AgentsPlan, AutoPlan, Method, Spread, Statistic};
 use crate::pfc::FlowControl;
 use crate::schedule::ClassPlan;
-use crate::switch::testworld;
+use crate::switch::rig;
 use crate::switch::{Headroom, Step, StepKind};
 use crate::units::{BitsPerSec, Cells, Mac, PortId, PrioritySet};
 use crate::wire::headroom::{Dialect, TimeUnit};
@@ -215,7 +215,7 @@ fn two_switches() -> NetworkPlan {
         algorithm: [2, 2, 0, 0, 0, 0, 0, 0],
     };
     for (n, willing, enable, share) in [(0, false, 0b1_1000, 30), (1, true, 0b1000, 50)] {
-        let mut one = testworld::plan(1);
+        let mut one = rig::plan(1);
         one.buffer.total.0 = 20_000;
         let port = &mut one.ports[0];
         let set = PrioritySet(enable);

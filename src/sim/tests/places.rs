@@ -6,7 +6,7 @@ use crate::discovery::{Device, LldpPlan, Orientation, Role, Topology};
 use crate::host::{SfcPause, SfcReaction, StationPlan};
 use crate::link::AgentsPlan;
 use crate::sim::teststar::RATE;
-use crate::switch::{Attached, AttachedKind, StepKind, testworld};
+use crate::switch::{Attached, AttachedKind, StepKind, rig};
 use crate::units::{Mac, PortId};
 use crate::wire::sfcm::{self, Locator};
 
@@ -31,8 +31,8 @@ fn lldp(mac: Mac, role: Role) -> AgentsPlan {
 
 /// Node `n`, a switch; its ports from `hosts` are attached to hosts.
 fn switch(n: u8, ports: u16, hosts: u16) -> NodePlan {
-    let mut plan = testworld::plan(ports);
-    plan.congestion = testworld::congestion();
+    let mut plan = rig::plan(ports);
+    plan.congestion = rig::congestion();
     for (p, port) in plan.ports.iter_mut().enumerate() {
         port.mac = Mac([2, 1, 0, 0, n, p as u8]);
         (port.rate, port.shaped) = (RATE, true);

@@ -1,21 +1,21 @@
 //! Writes to managed objects of a running switch.
 
 use super::{Congested, Filter, queue_of};
-use crate::congestion::sfc::SfcPoint;
-use crate::pfc::StormEvent;
-use crate::switch::Switch;
-use crate::switch::managed::{self, At, Object, ObjectError, ObjectValue};
-use crate::switch::plan::{CongestionIsolationPlan, CongestionPlan};
-use crate::time::Instant;
-use crate::units::{Mac, PortId, TrafficClass};
-use crate::world::World;
+use crate::Switch;
+use crate::managed::{self, At, Object, ObjectError, ObjectValue};
+use crate::plan::{CongestionIsolationPlan, CongestionPlan};
+use congestion::sfc::SfcPoint;
+use contracts::world::World;
+use ground::time::Instant;
+use ground::units::{Mac, PortId, TrafficClass};
+use pfc::StormEvent;
 
 impl<W: World> Switch<W> {
     /// Writes a managed object and applies it to the machines.
     ///
     /// # Errors
     /// [`ObjectError`]; nothing was changed then.
-    pub(in crate::switch) fn set_object(
+    pub(crate) fn set_object(
         &mut self,
         now: Instant,
         (object, at): (Object, At),
@@ -42,12 +42,12 @@ impl<W: World> Switch<W> {
     }
 
     /// Returns the source flow control points of this worker, for reading.
-    pub(in crate::switch) fn sfc_point(&self) -> Option<&SfcPoint> {
+    pub(crate) fn sfc_point(&self) -> Option<&SfcPoint> {
         self.congested.sfc.as_ref().map(|sfc| &sfc.point)
     }
 
     /// Removes from the direct path the priorities whose queue is now monitored for congestion.
-    pub(in crate::switch) fn look_again(&mut self) {
+    pub(crate) fn look_again(&mut self) {
         for port in &mut self.ports {
             let tables = &self.tables[port.id.index()];
             let unwatched = self.congested.unwatched(port.id, |p| tables.class(p), self.max_frame);

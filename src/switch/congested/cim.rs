@@ -3,19 +3,19 @@
 
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use crate::buffer::Admission;
-use crate::congestion::isolation::{CimOrder, CimType, Peer};
-use crate::frame::Frame;
-use crate::port::Port;
-use crate::stats::DropReason;
-use crate::switch::Switch;
-use crate::switch::congested::{Congested, Placed};
-use crate::switch::plan::{CongestionIsolationPlan, IsolationPoint, PortPlan, SwitchPlan};
-use crate::time::Instant;
-use crate::units::{Dscp, Mac, PortId, Priority};
-use crate::wire::ip::Ecn;
-use crate::wire::{cim, datagram, ethernet, msdu};
-use crate::world::{Handoff, Transit, World};
+use crate::Switch;
+use crate::congested::{Congested, Placed};
+use crate::plan::{CongestionIsolationPlan, IsolationPoint, PortPlan, SwitchPlan};
+use buffer::Admission;
+use congestion::isolation::{CimOrder, CimType, Peer};
+use contracts::frame::Frame;
+use contracts::port::Port;
+use contracts::stats::DropReason;
+use contracts::world::{Handoff, Transit, World};
+use ground::time::Instant;
+use ground::units::{Dscp, Mac, PortId, Priority};
+use wire::ip::Ecn;
+use wire::{cim, datagram, ethernet, msdu};
 
 /// Maximum frame length with a CIM: the largest MSDU over IPv6.
 const CIM_FRAME_MAX: usize = ethernet::HEADER_LEN + cim::LEN_MAX;
@@ -24,7 +24,7 @@ const CIM_FRAME_MAX: usize = ethernet::HEADER_LEN + cim::LEN_MAX;
 const TTL: u8 = 64;
 
 /// CIM parameters and counters of one worker.
-pub(in crate::switch) struct Cims {
+pub(crate) struct Cims {
     priority: Priority,
     dscp: Dscp,
     min_header_octets: u16,
@@ -216,11 +216,11 @@ impl<W: World> Switch<W> {
 
 /// CIM counters of one port.
 #[derive(Clone, Copy, Default, Debug)]
-pub(in crate::switch) struct CimPortCounters {
-    pub(in crate::switch) sent: u64,
-    pub(in crate::switch) no_address: u64,
-    pub(in crate::switch) unwritable: u64,
-    pub(in crate::switch) no_memory: u64,
-    pub(in crate::switch) received: u64,
-    pub(in crate::switch) malformed: u64,
+pub(crate) struct CimPortCounters {
+    pub(crate) sent: u64,
+    pub(crate) no_address: u64,
+    pub(crate) unwritable: u64,
+    pub(crate) no_memory: u64,
+    pub(crate) received: u64,
+    pub(crate) malformed: u64,
 }

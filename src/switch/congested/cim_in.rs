@@ -8,18 +8,18 @@ use core::net::IpAddr;
 
 use super::Congested;
 use super::cim::Point;
-use crate::congestion::FlowKey;
-use crate::congestion::isolation::{Labels, Received};
-use crate::frame::Frame;
-use crate::stats::DropReason;
-use crate::switch::Switch;
-use crate::switch::tables::Tables;
-use crate::time::Instant;
-use crate::units::{Dscp, PortId};
-use crate::wire::flow::FiveTuple;
-use crate::wire::ip::{self, Protocol};
-use crate::wire::{EtherType, cim, msdu, vlan};
-use crate::world::World;
+use crate::Switch;
+use crate::tables::Tables;
+use congestion::FlowKey;
+use congestion::isolation::{Labels, Received};
+use contracts::frame::Frame;
+use contracts::stats::DropReason;
+use contracts::world::World;
+use ground::time::Instant;
+use ground::units::{Dscp, PortId};
+use wire::flow::FiveTuple;
+use wire::ip::{self, Protocol};
+use wire::{EtherType, cim, msdu, vlan};
 
 impl<W: World> Switch<W> {
     /// Processes a frame if it is a CIM to this port. Returns true if it was one, which is then

@@ -2,13 +2,13 @@
 //! applied to every worker.
 
 use super::{Congested, relay};
-use crate::congestion::isolation::{Peer, PeerError};
-use crate::switch::plan::AttachedKind;
-use crate::units::PortId;
-use crate::wire::sfcm::Locator;
+use crate::plan::AttachedKind;
+use congestion::isolation::{Peer, PeerError};
+use ground::units::PortId;
+use wire::sfcm::Locator;
 
 impl Congested {
-    pub(in crate::switch) fn set_locator(&mut self, port: PortId, locator: Locator) {
+    pub(crate) fn set_locator(&mut self, port: PortId, locator: Locator) {
         if let Some(sfc) = &mut self.sfc {
             sfc.point.set_locator(port, locator);
         }
@@ -18,17 +18,13 @@ impl Congested {
     ///
     /// # Errors
     /// If the peer is not valid, or there is no room for it.
-    pub(in crate::switch) fn set_peer(
-        &mut self,
-        port: PortId,
-        peer: Option<Peer>,
-    ) -> Result<(), PeerError> {
+    pub(crate) fn set_peer(&mut self, port: PortId, peer: Option<Peer>) -> Result<(), PeerError> {
         self.isolation.as_mut().map_or(Ok(()), |isolation| isolation.set_peer(port, peer))
     }
 
     /// Sets the kind of device at the other end of a port; the proxy acts for hosts that do not
     /// react themselves.
-    pub(in crate::switch) fn set_attached(&mut self, port: PortId, kind: AttachedKind) {
+    pub(crate) fn set_attached(&mut self, port: PortId, kind: AttachedKind) {
         if let Some(relay) = &mut self.relay {
             relay.proxy.set_kind(port, relay::kind(kind));
         }

@@ -1,7 +1,7 @@
 //! Frame of a message to the source of another frame: its addresses swapped, its tags copied.
 
-use crate::units::{Mac, Priority};
-use crate::wire::{EtherType, WireError, ethernet, sfcm, vlan};
+use ground::units::{Mac, Priority};
+use wire::{EtherType, WireError, ethernet, sfcm, vlan};
 
 /// Length in bytes of the longest message with its tags: an SFCM over IPv6 with the longest
 /// quotation.

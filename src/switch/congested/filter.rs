@@ -1,14 +1,14 @@
 //! Filter for received frames that may be congestion messages.
 
-use crate::switch::plan::CongestionPlan;
-use crate::wire::EtherType;
-use crate::wire::ip::Protocol;
-use crate::wire::roce;
+use crate::plan::CongestionPlan;
+use wire::EtherType;
+use wire::ip::Protocol;
+use wire::roce;
 
 /// Prefilter with a few loads. A frame that it selects is then parsed in full, and forwarded as
 /// data if it is not a message.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::switch) struct Filter {
+pub(crate) struct Filter {
     on: bool,
     /// UDP port of SFCMs; 0 if they are not processed.
     sfcm: u16,
@@ -55,7 +55,7 @@ impl Filter {
 
     /// Returns true if a frame may be a message.
     #[inline(always)]
-    pub(in crate::switch) fn wants(&self, head: &[u8]) -> bool {
+    pub(crate) fn wants(&self, head: &[u8]) -> bool {
         self.on && self.may_be(head) && self.looks(head)
     }
 

@@ -2,19 +2,19 @@
 
 use super::cim::CimPortCounters;
 use super::{Congested, Placed};
-use crate::congestion::isolation::{Arrival, Hold, Isolation, Labels, Placement};
-use crate::congestion::{FlowKey, Queue};
-use crate::frame::Frame;
-use crate::pfc::WatchdogPlans;
-use crate::switch::Switch;
-use crate::switch::plan::SwitchPlan;
-use crate::switch::tables::Tables;
-use crate::time::Instant;
-use crate::units::{
+use crate::Switch;
+use crate::plan::SwitchPlan;
+use crate::tables::Tables;
+use congestion::isolation::{Arrival, Hold, Isolation, Labels, Placement};
+use congestion::{FlowKey, Queue};
+use contracts::frame::Frame;
+use contracts::world::World;
+use ground::time::Instant;
+use ground::units::{
     Bytes, Mac, PRIORITIES, PortId, Priority, PriorityGroup, PrioritySet, TrafficClass, Vid,
 };
-use crate::wire::msdu;
-use crate::world::World;
+use pfc::WatchdogPlans;
+use wire::msdu;
 
 /// Builds the isolation machine of a plan.
 pub(super) fn machine(plan: &SwitchPlan) -> Option<Box<Isolation>> {
@@ -43,7 +43,7 @@ impl Congested {
     }
 
     /// Returns the classes that may hold frames classified to `class`.
-    pub(in crate::switch) fn classes_of(
+    pub(crate) fn classes_of(
         &self,
         class: TrafficClass,
     ) -> impl Iterator<Item = TrafficClass> + use<> {
@@ -52,11 +52,7 @@ impl Congested {
 
     /// Returns the priorities whose frames may be in the queue of `class`, of a port with these
     /// tables.
-    pub(in crate::switch) fn priorities_in(
-        &self,
-        class: TrafficClass,
-        tables: &Tables,
-    ) -> PrioritySet {
+    pub(crate) fn priorities_in(&self, class: TrafficClass, tables: &Tables) -> PrioritySet {
         let mut set = tables.priorities_of_class(class);
         for from in TrafficClass::ALL {
             if self.congesting(from) == Some(class) {
@@ -69,20 +65,20 @@ impl Congested {
     /// Returns the priority whose pauses stop the congesting class `to` of a port with these
     /// tables: the lowest priority mapped to that class. Its frames are also paused with their
     /// original priority.
-    pub(in crate::switch) fn guard(&self, to: TrafficClass, tables: &Tables) -> Option<Priority> {
+    pub(crate) fn guard(&self, to: TrafficClass, tables: &Tables) -> Option<Priority> {
         let is_congesting = |from: TrafficClass| self.congesting(from) == Some(to);
         let own = tables.priorities_of_class(to).iter().next();
         own.filter(|_| TrafficClass::ALL.into_iter().any(is_congesting))
     }
 
     /// Returns the guard priorities of all congesting classes.
-    pub(in crate::switch) fn guards(&self, tables: &Tables) -> PrioritySet {
+    pub(crate) fn guards(&self, tables: &Tables) -> PrioritySet {
         TrafficClass::ALL.into_iter().filter_map(|class| self.guard(class, tables)).collect()
     }
 
     /// Returns the watchdog plan of each queue. A congesting class without a plan gets that of its
     /// monitored class, because a storm that stops the one stops the other.
-    pub(in crate::switch) fn watchdogs(&self, plans: &WatchdogPlans) -> WatchdogPlans {
+    pub(crate) fn watchdogs(&self, plans: &WatchdogPlans) -> WatchdogPlans {
         let mut all = *plans;
         for class in TrafficClass::ALL {
             if let Some(to) = self.congesting(class) {
@@ -93,7 +89,7 @@ impl Congested {
     }
 
     /// Resets the counters of isolation to zero.
-    pub(in crate::switch) fn clear_isolation_counters(&mut self) {
+    pub(crate) fn clear_isolation_counters(&mut self) {
         if let Some(isolation) = &mut self.isolation {
             isolation.clear_counters();
         }
@@ -112,7 +108,7 @@ impl<W: World> Switch<W> {
 
     /// Selects the queue of a frame for `class` of the port at `to`, and its hold there.
     #[inline]
-    pub(in crate::switch) fn place(
+    pub(crate) fn place(
         &mut self,
         now: Instant,
         ingress: PortId,
@@ -163,7 +159,7 @@ impl<W: World> Switch<W> {
     /// original group then admits the frames, with the headroom for them, so that nothing is lost
     /// whatever the peer does.
     #[cold]
-    pub(in crate::switch) fn group_of_isolated(
+    pub(crate) fn group_of_isolated(
         &self,
         ingress: PortId,
         priority: Priority,
@@ -178,7 +174,7 @@ impl<W: World> Switch<W> {
     /// Returns the congesting classes of the port at `at` whose guard priority is paused, one bit
     /// each.
     #[inline]
-    pub(in crate::switch) fn guarded_classes(&self, at: usize, paused: PrioritySet) -> u8 {
+    pub(crate) fn guarded_classes(&self, at: usize, paused: PrioritySet) -> u8 {
         let port = &self.ports[at];
         if paused.0 & port.guards.0 == 0 {
             return 0;
@@ -191,7 +187,7 @@ impl<W: World> Switch<W> {
     }
 
     /// Updates the guard priorities of all ports.
-    pub(in crate::switch) fn note_guards(&mut self) {
+    pub(crate) fn note_guards(&mut self) {
         for port in &mut self.ports {
             port.guards = self.congested.guards(&self.tables[port.id.index()]);
         }
@@ -200,7 +196,7 @@ impl<W: World> Switch<W> {
     /// Returns the classes of the port at `at` whose first frame waits for another queue, one bit
     /// each.
     #[inline]
-    pub(in crate::switch) fn held_classes(&self, at: usize) -> u8 {
+    pub(crate) fn held_classes(&self, at: usize) -> u8 {
         match &self.congested.isolation {
             Some(isolation) if isolation.holds_any(self.ports[at].id) => self.holds(at, isolation),
             _ => 0,
@@ -221,7 +217,7 @@ impl<W: World> Switch<W> {
 
     /// Reports that a frame left a queue of the port at `at`, sent or dropped.
     #[inline]
-    pub(in crate::switch) fn leaves(&mut self, at: usize, class: TrafficClass, hold: Hold) {
+    pub(crate) fn leaves(&mut self, at: usize, class: TrafficClass, hold: Hold) {
         if let Some(isolation) = &mut self.congested.isolation {
             isolation.on_dequeued(Queue { port: self.ports[at].id, class }, hold);
         }
@@ -249,7 +245,7 @@ pub(super) fn mac_at(head: &[u8], at: usize) -> Option<Mac> {
 
 impl Placed {
     /// Placement in the frame's own class, without a hold.
-    pub(in crate::switch) const fn plain(class: TrafficClass) -> Self {
+    pub(crate) const fn plain(class: TrafficClass) -> Self {
         Self { class, hold: Hold::NONE, group: None, marked: false }
     }
 }

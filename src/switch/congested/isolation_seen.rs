@@ -2,12 +2,12 @@
 
 use super::Congested;
 use super::cim::{CimPortCounters, Cims};
-use crate::congestion::isolation::{Heard, Isolation};
-use crate::stats::{CimCounters, CongestingQueue, IsolationCounters, IsolationSnapshot};
-use crate::switch::Switch;
-use crate::switch::port_state::PortState;
-use crate::units::TrafficClass;
-use crate::world::World;
+use crate::Switch;
+use crate::port_state::PortState;
+use congestion::isolation::{Heard, Isolation};
+use contracts::stats::{CimCounters, CongestingQueue, IsolationCounters, IsolationSnapshot};
+use contracts::world::World;
+use ground::units::TrafficClass;
 
 impl<W: World> Switch<W> {
     /// Returns the isolation counters of this worker; `None` where isolation is not configured.

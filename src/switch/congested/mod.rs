@@ -33,14 +33,16 @@ use super::Switch;
 use super::classify::{Class, classify};
 use super::plan::{CongestionPlan, SwitchPlan};
 use super::port_state::Queued;
-use crate::congestion::Queue;
-use crate::congestion::isolation::{Hold, Isolation};
-use crate::frame::Frame;
-use crate::stats::CongestionSnapshot;
-use crate::time::Instant;
-use crate::units::{Bytes, PRIORITIES, PortId, Priority, PriorityGroup, PrioritySet, TrafficClass};
-use crate::world::World;
+use congestion::Queue;
+use congestion::isolation::{Hold, Isolation};
+use contracts::frame::Frame;
+use contracts::stats::CongestionSnapshot;
+use contracts::world::World;
 pub(super) use filter::Filter;
+use ground::time::Instant;
+use ground::units::{
+    Bytes, PRIORITIES, PortId, Priority, PriorityGroup, PrioritySet, TrafficClass,
+};
 use notify::{Notifier, Quantizer};
 use relay::Relay;
 use seen::Seen;

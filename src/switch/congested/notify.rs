@@ -5,23 +5,23 @@ use super::draft::Draft;
 use super::queue_of;
 use super::seen::Seen;
 use super::source_flow::TTL;
-use crate::congestion::Queue;
-use crate::congestion::fast_cnp::{CnpPlan, FastCnp};
-use crate::congestion::qcn::{CongestionPoint, Feedback};
-use crate::stats::{FastCnpCounters, QcnCounters, QcnSnapshot};
-use crate::switch::Switch;
-use crate::switch::plan::{FastCnpPlan, QuantizedPlan, SourceQp, SwitchPlan};
-use crate::time::Instant;
-use crate::units::{Bytes, Dscp, Mac, PRIORITIES, PortId, Priority, TrafficClass};
-use crate::wire::cnm::{self, CpId};
-use crate::wire::flow::FiveTuple;
-use crate::wire::ip::{self, Ecn, Fragment};
-use crate::wire::roce::{self, Opcode, U24};
-use crate::wire::{EtherType, WireError, cnp, msdu, udp, vlan};
-use crate::world::World;
+use crate::Switch;
+use crate::plan::{FastCnpPlan, QuantizedPlan, SourceQp, SwitchPlan};
+use congestion::Queue;
+use congestion::fast_cnp::{CnpPlan, FastCnp};
+use congestion::qcn::{CongestionPoint, Feedback};
+use contracts::stats::{FastCnpCounters, QcnCounters, QcnSnapshot};
+use contracts::world::World;
+use ground::time::Instant;
+use ground::units::{Bytes, Dscp, Mac, PRIORITIES, PortId, Priority, TrafficClass};
+use wire::cnm::{self, CpId};
+use wire::flow::FiveTuple;
+use wire::ip::{self, Ecn, Fragment};
+use wire::roce::{self, Opcode, U24};
+use wire::{EtherType, WireError, cnp, msdu, udp, vlan};
 
 /// RoCEv2 notifications of one worker.
-pub(in crate::switch) struct Notifier {
+pub(crate) struct Notifier {
     pub(super) machine: FastCnp,
     priority: Priority,
     dscp: Dscp,
@@ -34,9 +34,8 @@ impl Notifier {
         let pairs = match &of.source_qp {
             SourceQp::Learnt => vec![],
             SourceQp::Configured(pairs) => {
-                let pair = |p: &crate::switch::plan::QueuePairs| {
-                    (p.destination, p.destination_qp, p.source_qp)
-                };
+                let pair =
+                    |p: &crate::plan::QueuePairs| (p.destination, p.destination_qp, p.source_qp);
                 pairs.iter().map(pair).collect()
             }
         };
@@ -114,7 +113,7 @@ fn answer_of(head: &[u8], l3: usize, ethertype: EtherType) -> Option<(FiveTuple,
 }
 
 /// QCN congestion points of one worker.
-pub(in crate::switch) struct Quantizer {
+pub(crate) struct Quantizer {
     /// By port, then traffic class.
     points: Box<[[Option<CongestionPoint>; PRIORITIES]]>,
     unsent: Box<[[u64; PRIORITIES]]>,

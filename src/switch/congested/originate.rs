@@ -1,15 +1,15 @@
 //! Messages made by the switch, and the forwarding of messages.
 
-use crate::frame::Frame;
-use crate::port::Port;
-use crate::stats::DropReason;
-use crate::switch::Switch;
-use crate::switch::classify::{Class, Meta, classify};
-use crate::switch::fdb::Key;
-use crate::switch::ingress::Origin;
-use crate::time::Instant;
-use crate::units::{PortId, Priority};
-use crate::world::World;
+use crate::Switch;
+use crate::classify::{Class, Meta, classify};
+use crate::fdb::Key;
+use crate::ingress::Origin;
+use contracts::frame::Frame;
+use contracts::port::Port;
+use contracts::stats::DropReason;
+use contracts::world::World;
+use ground::time::Instant;
+use ground::units::{PortId, Priority};
 
 impl<W: World> Switch<W> {
     /// Injects `octets` with `priority` as if the port at `at` had received them. Returns false if

@@ -7,28 +7,28 @@
 //! validated.
 
 use super::originate::packet;
-use crate::buffer::Charge;
-use crate::congestion::proxy::{
+use crate::Switch;
+use crate::classify::Meta;
+use crate::ingress::Origin;
+use crate::plan::{AttachedKind, SfcProxyPlan, SwitchPlan};
+use buffer::Charge;
+use congestion::proxy::{
     Kind, Message, Outcome, PauseTimes, PortPlan, Proxy, ProxyPlan, Refusal, Remember,
 };
-use crate::congestion::streams::{CreateMask, STREAMS_MAX, Stream, StreamPlan, StreamTable};
-use crate::congestion::{FlowKey, Queue};
-use crate::frame::Frame;
-use crate::pfc::FlowControl;
-use crate::stats::{DropReason, ProxyCounters, ProxyPortCounters, ProxySnapshot};
-use crate::switch::Switch;
-use crate::switch::classify::Meta;
-use crate::switch::ingress::Origin;
-use crate::switch::plan::{AttachedKind, SfcProxyPlan, SwitchPlan};
-use crate::time::Instant;
-use crate::units::{BitsPerSec, PortId, PrioritySet, TrafficClass};
-use crate::wire::flow::FiveTuple;
-use crate::wire::ip::{self, Fragment, Protocol};
-use crate::wire::{EtherType, sfcm, udp, vlan};
-use crate::world::World;
+use congestion::streams::{CreateMask, STREAMS_MAX, Stream, StreamPlan, StreamTable};
+use congestion::{FlowKey, Queue};
+use contracts::frame::Frame;
+use contracts::stats::{DropReason, ProxyCounters, ProxyPortCounters, ProxySnapshot};
+use contracts::world::World;
+use ground::time::Instant;
+use ground::units::{BitsPerSec, PortId, PrioritySet, TrafficClass};
+use pfc::FlowControl;
+use wire::flow::FiveTuple;
+use wire::ip::{self, Fragment, Protocol};
+use wire::{EtherType, sfcm, udp, vlan};
 
 /// The proxy of one worker, with counters that the proxy itself does not keep.
-pub(in crate::switch) struct Relay {
+pub(crate) struct Relay {
     pub(super) proxy: Proxy,
     udp_port: u16,
     caches: bool,
@@ -60,7 +60,7 @@ pub(super) const fn kind(attached: AttachedKind) -> Kind {
 impl Relay {
     pub(super) fn new(plan: &SwitchPlan) -> Option<Box<Self>> {
         let of = plan.congestion.proxy.as_ref()?;
-        let port = |(n, port): (usize, &crate::switch::plan::PortPlan)| {
+        let port = |(n, port): (usize, &crate::plan::PortPlan)| {
             let attached = plan.congestion.ports.get(n).copied().unwrap_or_default();
             let protected = protected(port.pfc.mode);
             PortPlan { kind: kind(attached.kind), rate: port.rate, protected }
@@ -228,7 +228,7 @@ impl<W: World> Switch<W> {
     /// Handles a Source Flow Control message from another worker, about to leave by the port at
     /// `to`. Returns it with its charge if it is to be forwarded.
     #[cold]
-    pub(in crate::switch) fn accept_message(
+    pub(crate) fn accept_message(
         &mut self,
         now: Instant,
         to: usize,
@@ -286,13 +286,7 @@ impl<W: World> Switch<W> {
     /// Handles the first frame of a flow from the host at the port at `at` (first ever, or after a
     /// long gap): the flow is paused at once if its destination is known to be congested.
     #[inline]
-    pub(in crate::switch) fn flow_begins(
-        &mut self,
-        now: Instant,
-        at: usize,
-        frame: &W::Frame,
-        meta: &Meta,
-    ) {
+    pub(crate) fn flow_begins(&mut self, now: Instant, at: usize, frame: &W::Frame, meta: &Meta) {
         let Some(relay) = &mut self.congested.relay else { return };
         if !relay.caches {
             return;
@@ -305,7 +299,7 @@ impl<W: World> Switch<W> {
     }
 
     /// Updates the proxy's deadline of the port at `at`.
-    pub(in crate::switch) fn note_proxy(&mut self, at: usize) {
+    pub(crate) fn note_proxy(&mut self, at: usize) {
         let port = &mut self.ports[at];
         let relay = self.congested.relay.as_ref();
         port.proxy_due = relay.map_or(Instant::NEVER, |r| r.proxy.next_deadline(port.id));
@@ -314,7 +308,7 @@ impl<W: World> Switch<W> {
 
     /// Merges the proxy's priorities into the pause frame `own` of the port at `at`. `None` if
     /// there is no `own` and the proxy has nothing to send.
-    pub(in crate::switch) fn with_proxy(
+    pub(crate) fn with_proxy(
         &mut self,
         now: Instant,
         at: usize,
@@ -333,13 +327,7 @@ impl<W: World> Switch<W> {
     }
 
     /// Reports that a PFC frame left by the port at `at`; `alone` if only the proxy caused it.
-    pub(in crate::switch) fn proxy_sent(
-        &mut self,
-        now: Instant,
-        at: usize,
-        said: &PauseTimes,
-        alone: bool,
-    ) {
+    pub(crate) fn proxy_sent(&mut self, now: Instant, at: usize, said: &PauseTimes, alone: bool) {
         let id = self.ports[at].id;
         if let Some(relay) = &mut self.congested.relay {
             relay.proxy.on_sent(now, id, said);
@@ -349,7 +337,7 @@ impl<W: World> Switch<W> {
     }
 
     /// Reports a new link rate of the port at `at`.
-    pub(in crate::switch) fn proxy_rate(&mut self, now: Instant, at: usize, rate: BitsPerSec) {
+    pub(crate) fn proxy_rate(&mut self, now: Instant, at: usize, rate: BitsPerSec) {
         let id = self.ports[at].id;
         if let Some(relay) = &mut self.congested.relay {
             relay.proxy.set_rate(now, id, rate);
@@ -358,7 +346,7 @@ impl<W: World> Switch<W> {
     }
 
     /// Reports that the link of the port at `at` went down.
-    pub(in crate::switch) fn proxy_link_down(&mut self, at: usize) {
+    pub(crate) fn proxy_link_down(&mut self, at: usize) {
         let id = self.ports[at].id;
         if let Some(relay) = &mut self.congested.relay {
             relay.proxy.on_link_down(id);
@@ -367,7 +355,7 @@ impl<W: World> Switch<W> {
     }
 
     /// Reports a new set of PFC priorities of the port at `at`.
-    pub(in crate::switch) fn proxy_mode(&mut self, at: usize, mode: FlowControl) {
+    pub(crate) fn proxy_mode(&mut self, at: usize, mode: FlowControl) {
         let id = self.ports[at].id;
         if let Some(relay) = &mut self.congested.relay {
             relay.proxy.set_protected(id, protected(mode));

@@ -1,11 +1,11 @@
 //! Parsed fields of a frame that a congestion message may be about.
 
-use crate::congestion::FlowKey;
-use crate::units::Dscp;
-use crate::wire::flow::FiveTuple;
-use crate::wire::ip::{self, Fragment, Protocol};
-use crate::wire::roce::{self, Opcode};
-use crate::wire::{EtherType, WireError, udp, vlan};
+use congestion::FlowKey;
+use ground::units::Dscp;
+use wire::flow::FiveTuple;
+use wire::ip::{self, Fragment, Protocol};
+use wire::roce::{self, Opcode};
+use wire::{EtherType, WireError, udp, vlan};
 
 /// A frame that congests a queue.
 pub(super) struct Seen<'a> {

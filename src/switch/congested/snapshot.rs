@@ -1,9 +1,9 @@
 //! Snapshot of the congestion counters.
 
 use super::Congested;
-use crate::stats::CongestionSnapshot;
-use crate::switch::Switch;
-use crate::world::World;
+use crate::Switch;
+use contracts::stats::CongestionSnapshot;
+use contracts::world::World;
 
 impl Congested {
     /// Counts since the start.
@@ -18,7 +18,7 @@ impl Congested {
     }
 
     /// Resets the counters to zero.
-    pub(in crate::switch) fn clear_counters(&mut self) {
+    pub(crate) fn clear_counters(&mut self) {
         *self.base = self.counted();
     }
 }

@@ -6,24 +6,24 @@ use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use super::draft::Draft;
 use super::queue_of;
 use super::seen::Seen;
-use crate::congestion::Queue;
-use crate::congestion::sfc::{Joined, SfcPoint, Signal};
-use crate::stats::{SfcCounters, SfcQueueCounters, SfcSnapshot};
-use crate::switch::Switch;
-use crate::switch::plan::{SfcmForm, SfcmFrom, SourceFlowControlPlan, SwitchPlan};
-use crate::time::Instant;
-use crate::units::{BitsPerSec, Bytes, Dscp, Mac, PRIORITIES, PortId, Priority, TrafficClass};
-use crate::wire::flow::FiveTuple;
-use crate::wire::ip::Ecn;
-use crate::wire::sfcm::{self, Form, Sfcm};
-use crate::wire::{WireError, datagram, msdu};
-use crate::world::World;
+use crate::Switch;
+use crate::plan::{SfcmForm, SfcmFrom, SourceFlowControlPlan, SwitchPlan};
+use congestion::Queue;
+use congestion::sfc::{Joined, SfcPoint, Signal};
+use contracts::stats::{SfcCounters, SfcQueueCounters, SfcSnapshot};
+use contracts::world::World;
+use ground::time::Instant;
+use ground::units::{BitsPerSec, Bytes, Dscp, Mac, PRIORITIES, PortId, Priority, TrafficClass};
+use wire::flow::FiveTuple;
+use wire::ip::Ecn;
+use wire::sfcm::{self, Form, Sfcm};
+use wire::{WireError, datagram, msdu};
 
 /// TTL of messages: RFC 1700's default, since the source document gives none.
 pub(super) const TTL: u8 = 64;
 
 /// Source flow control points of one worker, with the format of their messages.
-pub(in crate::switch) struct SourceFlow {
+pub(crate) struct SourceFlow {
     pub(super) point: SfcPoint,
     transmit_priority: Priority,
     dscp: Dscp,

@@ -3,7 +3,7 @@
 use core::fmt;
 
 use super::{Access, Kind, Object, Scope};
-use crate::printable::excerpt;
+use ground::printable::excerpt;
 
 /// A refused write, with the object and the remedy.
 #[derive(Clone, PartialEq, Eq, Debug)]

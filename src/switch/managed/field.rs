@@ -3,11 +3,11 @@
 use core::net::{Ipv4Addr, Ipv6Addr};
 
 use super::{ObjectValue, Reason, Spot};
-use crate::congestion::Detect;
-use crate::congestion::sfc::CENTISECOND;
-use crate::switch::plan::CongestionPlan;
-use crate::time::Duration;
-use crate::units::{Bytes, Dscp, Mac, Priority};
+use crate::plan::CongestionPlan;
+use congestion::Detect;
+use congestion::sfc::CENTISECOND;
+use ground::time::Duration;
+use ground::units::{Bytes, Dscp, Mac, Priority};
 
 /// A field of a plan. A written value is already validated against the range of its object, which
 /// is within that of the field's type.

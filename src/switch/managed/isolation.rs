@@ -6,10 +6,10 @@ use super::field::{
 };
 use super::sfc::{BURST, DSCP, LIFE, OCTETS, PRIORITY, SECOND, STREAMS, US, plain};
 use super::{Entry, Kind, ObjectValue, Reason, Scope, Section, Source, Spot, Unit};
-use crate::congestion::Detect;
-use crate::congestion::isolation::{CimRepeat, MapReading, QueueMap, Watch};
-use crate::switch::plan::{CongestionPlan, IsolationPoint};
-use crate::units::{PRIORITIES, PortId, TrafficClass};
+use crate::plan::{CongestionPlan, IsolationPoint};
+use congestion::Detect;
+use congestion::isolation::{CimRepeat, MapReading, QueueMap, Watch};
+use ground::units::{PRIORITIES, PortId, TrafficClass};
 
 const REPEATS: &[(&str, CimRepeat)] =
     &[("never", CimRepeat::Never), ("before_its_life_ends", CimRepeat::BeforeItsLifeEnds)];

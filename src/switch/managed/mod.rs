@@ -32,7 +32,7 @@ use core::fmt;
 use field::Lens;
 
 use super::plan::CongestionPlan;
-use crate::units::{PRIORITIES, PortId, TrafficClass};
+use ground::units::{PRIORITIES, PortId, TrafficClass};
 
 /// A managed object: one entry of the table.
 #[derive(Clone, Copy)]

@@ -6,8 +6,8 @@ use super::field::{
 };
 use super::sfc::{BURST, DSCP, OCTETS, PRIORITY, SECOND, SHARE, STREAMS, US, plain};
 use super::{Entry, Kind, Reason, Scope, Section, Source, Spot, Unit};
-use crate::congestion::Detect;
-use crate::switch::plan::CongestionPlan;
+use crate::plan::CongestionPlan;
+use congestion::Detect;
 
 /// Range in which QCN's arithmetic fits into 64 bits: see `PointPlan`.
 const POINT_OCTETS: Kind = Kind::Number { least: 1, most: 1 << 40, unit: Unit::Octets };

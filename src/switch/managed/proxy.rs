@@ -4,9 +4,9 @@
 use super::field::{Field, Lens, in_centiseconds, one, word, write_word};
 use super::sfc::{BURST, LIFE, SHARE, US, attached, plain, write_udp_port};
 use super::{Entry, Kind, ObjectValue, Reason, Scope, Section, Source, Unit};
-use crate::congestion::proxy::{CachePlan, Remember, Senders};
-use crate::switch::plan::{AttachedKind, CongestionPlan, SfcProxyPlan};
-use crate::wire::sfcm;
+use crate::plan::{AttachedKind, CongestionPlan, SfcProxyPlan};
+use congestion::proxy::{CachePlan, Remember, Senders};
+use wire::sfcm;
 
 const KINDS: &[(&str, AttachedKind)] = &[
     ("switch", AttachedKind::Switch),

@@ -5,11 +5,11 @@ use super::field::{
     write_centiseconds, write_curve, write_threshold, write_word,
 };
 use super::{Entry, Kind, ObjectValue, Reason, Scope, Section, Source, Spot, Unit};
-use crate::congestion::Detect;
-use crate::congestion::sfc::{Count, Life, SfcPlan};
-use crate::congestion::streams::STREAMS_MAX;
-use crate::switch::plan::{Attached, CongestionPlan, SfcmForm, SfcmFrom};
-use crate::wire::sfcm::{self, Locator};
+use crate::plan::{Attached, CongestionPlan, SfcmForm, SfcmFrom};
+use congestion::Detect;
+use congestion::sfc::{Count, Life, SfcPlan};
+use congestion::streams::STREAMS_MAX;
+use wire::sfcm::{self, Locator};
 
 /// Objects of the bridge and the point, as proposed for Clause 12.
 const SLIDES: Source = Source::Sfc("12.xx");

@@ -1,14 +1,14 @@
 //! Tables among the managed objects, read only: congesting flows and peers.
 
-use crate::congestion::isolation::{IsolatedFlow, Labels, Peer};
-use crate::congestion::sfc::CongestingFlow;
-use crate::congestion::streams::CreateMask;
-use crate::congestion::{FlowKey, Queue};
-use crate::switch::Switch;
-use crate::switch::port_state::PortState;
-use crate::time::Instant;
-use crate::units::{PortId, TrafficClass};
-use crate::world::World;
+use crate::Switch;
+use crate::port_state::PortState;
+use congestion::isolation::{IsolatedFlow, Labels, Peer};
+use congestion::sfc::CongestingFlow;
+use congestion::streams::CreateMask;
+use congestion::{FlowKey, Queue};
+use contracts::world::World;
+use ground::time::Instant;
+use ground::units::{PortId, TrafficClass};
 
 /// A table of flows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

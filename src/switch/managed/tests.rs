@@ -1,14 +1,14 @@
 //! Tests of every object: default, range, text and place.
 
 use super::*;
-use crate::congestion::isolation::{IsolationPlan, MapReading, QueueMap, Watch};
-use crate::congestion::proxy::{CachePlan, PausePolicy, Senders};
-use crate::congestion::qcn::PointPlan;
-use crate::congestion::sfc::{Monitor, SfcPlan};
-use crate::congestion::{Detect, EcnPlan, LimitPlan, MarkAt, NotEct};
-use crate::switch::plan::*;
-use crate::time::Duration;
-use crate::units::{Bytes, Dscp, Priority};
+use crate::plan::*;
+use ::congestion::isolation::{IsolationPlan, MapReading, QueueMap, Watch};
+use ::congestion::proxy::{CachePlan, PausePolicy, Senders};
+use ::congestion::qcn::PointPlan;
+use ::congestion::sfc::{Monitor, SfcPlan};
+use ::congestion::{Detect, EcnPlan, LimitPlan, MarkAt, NotEct};
+use ground::time::Duration;
+use ground::units::{Bytes, Dscp, Priority};
 
 const PORTS: usize = 2;
 
@@ -50,7 +50,7 @@ pub(crate) fn whole() -> CongestionPlan {
             watches: vec![core::array::from_fn(|class| Some(watch(class))); PORTS],
             points: vec![],
             peers: vec![],
-            dialect: crate::wire::cim::Dialect::default(),
+            dialect: wire::cim::Dialect::default(),
         }),
         proxy: Some(SfcProxyPlan {
             udp_port: SfcPlan::new().udp_port,

@@ -4,7 +4,7 @@ use core::fmt;
 use core::net::{Ipv4Addr, Ipv6Addr};
 use core::str::FromStr;
 
-use crate::units::{Mac, PRIORITIES};
+use ground::units::{Mac, PRIORITIES};
 
 /// The range of a number in a queue map (802.1Qcz 49.4.1.2.5).
 pub const QUEUE_MAP: (i8, i8) = (-8, 8);

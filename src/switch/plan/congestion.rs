@@ -3,17 +3,17 @@
 
 use core::net::{Ipv4Addr, Ipv6Addr};
 
-use crate::congestion::isolation::{IsolationPlan, Peer, Watch};
-use crate::congestion::proxy::{CachePlan, PausePolicy, Senders};
-use crate::congestion::qcn::PointPlan;
-use crate::congestion::sfc::{Monitor, SfcPlan};
-use crate::congestion::{Detect, LimitPlan};
-use crate::discovery::{Device, Topology};
-use crate::time::Duration;
-use crate::units::{Dscp, Mac, PRIORITIES, PortId, Priority};
-use crate::wire::cim;
-use crate::wire::roce::U24;
-use crate::wire::sfcm::Locator;
+use congestion::isolation::{IsolationPlan, Peer, Watch};
+use congestion::proxy::{CachePlan, PausePolicy, Senders};
+use congestion::qcn::PointPlan;
+use congestion::sfc::{Monitor, SfcPlan};
+use congestion::{Detect, LimitPlan};
+use discovery::{Device, Topology};
+use ground::time::Duration;
+use ground::units::{Dscp, Mac, PRIORITIES, PortId, Priority};
+use wire::cim;
+use wire::roce::U24;
+use wire::sfcm::Locator;
 
 /// All congestion functions; all off by default.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -193,7 +193,7 @@ pub struct IsolationPoint {
 pub struct SfcProxyPlan {
     /// sfcmUDPPort, matched by the egress filter. The same as the point's if there is one.
     pub udp_port: u16,
-    /// See [`ProxyPlan`](crate::congestion::proxy::ProxyPlan).
+    /// See [`ProxyPlan`](congestion::proxy::ProxyPlan).
     pub fabric: Senders,
     /// Likewise.
     pub hosts: Senders,

@@ -3,12 +3,12 @@
 use core::net::IpAddr;
 
 use super::{CongestionPlan, PortPlan, SwitchPlan};
-use crate::congestion::isolation::QueueMap;
-use crate::discovery::{
+use congestion::isolation::QueueMap;
+use discovery::{
     CongestionIsolation, DcbxPlan, FamilyWidth, Role, SourceFlowControl, TopologyPlan,
 };
-use crate::link::AgentsPlan;
-use crate::units::{PRIORITIES, PortId, TrafficClass};
+use ground::units::{PRIORITIES, PortId, TrafficClass};
+use link::AgentsPlan;
 
 impl SwitchPlan {
     /// Returns the link-protocol plan of a port, with the TLVs of the switch's congestion functions

@@ -1,14 +1,13 @@
 //! Reconciliation of DCBX results: the set of PFC priorities and the ETS table.
 
 use super::{AGAIN, Refused, Settler, StepKind};
-use crate::buffer::{GroupKind, GroupPlan};
-use crate::discovery::{EtsResolved, EtsTable, PfcResolved, Resolved};
-use crate::headroom;
-use crate::pfc::FlowControl;
-use crate::schedule::ClassPlan;
-use crate::switch::Change;
-use crate::time::Instant;
-use crate::units::{Cells, PRIORITIES, PortId, PriorityGroup, TrafficClass};
+use crate::Change;
+use buffer::{GroupKind, GroupPlan};
+use discovery::{EtsResolved, EtsTable, PfcResolved, Resolved};
+use ground::time::Instant;
+use ground::units::{Cells, PRIORITIES, PortId, PriorityGroup, TrafficClass};
+use pfc::FlowControl;
+use schedule::ClassPlan;
 
 impl Settler {
     pub(super) fn negotiated(
@@ -47,7 +46,7 @@ impl Settler {
         let mode = FlowControl::Pfc { send: enable, obey: enable };
         let class = &self.plan.ports[at].classify;
         let groups = PriorityGroup::ALL.map(|g| {
-            let of = |p: &crate::units::Priority| class.group[p.index()] == g;
+            let of = |p: &ground::units::Priority| class.group[p.index()] == g;
             let any = enable.iter().any(|p| of(&p));
             (g, any)
         });

@@ -3,12 +3,12 @@
 use core::fmt;
 
 use super::listed;
-use crate::congestion::isolation::{CimType, Peer};
-use crate::discovery::{EtsTable, Methods, Party, PeerState, Topology};
-use crate::link::{Failure, Found, Method};
-use crate::time::Instant;
-use crate::units::{Cells, Mac, PortId, PriorityGroup, PrioritySet};
-use crate::wire::sfcm::Locator;
+use congestion::isolation::{CimType, Peer};
+use discovery::{EtsTable, Methods, Party, PeerState, Topology};
+use ground::time::Instant;
+use ground::units::{Cells, Mac, PortId, PriorityGroup, PrioritySet};
+use link::{Failure, Found, Method};
+use wire::sfcm::Locator;
 
 #[derive(Clone, PartialEq, Debug)]
 pub struct Step {

@@ -2,15 +2,15 @@
 //! locators, peers of congestion isolation, and hosts that need no proxy.
 
 use super::{Refused, Settler, StepKind};
-use crate::congestion::isolation::{CimType, Peer};
-use crate::discovery::{
+use crate::{Attached, AttachedKind, Change, SwitchPlan};
+use congestion::isolation::{CimType, Peer};
+use discovery::{
     CongestionIsolation, Device, Recognition, SourceFlowControl, Surroundings, Topology,
     TopologyPlan,
 };
-use crate::switch::{Attached, AttachedKind, Change, SwitchPlan};
-use crate::time::Instant;
-use crate::units::PortId;
-use crate::wire::sfcm::Locator;
+use ground::time::Instant;
+use ground::units::PortId;
+use wire::sfcm::Locator;
 
 /// Information received at one port, and the settings derived from it.
 #[derive(Clone, Copy, Debug)]

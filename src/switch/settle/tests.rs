@@ -1,18 +1,18 @@
 mod surroundings;
 
 use super::*;
-use crate::discovery::{EtsResolved, EtsTable, Party, PeerState, PfcResolved, Resolved};
-use crate::headroom::{DelayInputs, Interface, Phy, SoftwareTerms};
-use crate::link::{AgentsPlan, Failure, Spread, Statistic};
-use crate::pfc::FlowControl;
-use crate::port::StampSource;
-use crate::schedule::ClassPlan;
-use crate::switch::testworld;
-use crate::units::{BitsPerSec, Cells, Priority, TrafficClass};
+use crate::rig;
+use ::headroom::{DelayInputs, Interface, Phy, SoftwareTerms};
+use ::pfc::FlowControl;
+use contracts::port::StampSource;
+use discovery::{EtsResolved, EtsTable, Party, PeerState, PfcResolved, Resolved};
+use ground::units::{BitsPerSec, Cells, Priority, TrafficClass};
+use link::{AgentsPlan, Failure, Spread, Statistic};
+use schedule::ClassPlan;
 
 /// A switch of two ports at 100G with discovered headroom.
 fn plan() -> SwitchPlan {
-    let mut plan = testworld::plan(2);
+    let mut plan = rig::plan(2);
     for port in &mut plan.ports {
         port.rate = BitsPerSec::gbps(100);
         port.agents = Some(AgentsPlan {
@@ -226,7 +226,7 @@ fn steps_are_bounded_and_numbered() {
     }
     let (before, steps) = settler.steps();
     assert_eq!((before, steps.count(), settler.told()), (3, STEPS, STEPS as u64 + 3));
-    assert!(Settler::new(&testworld::plan(1)).is_none());
+    assert!(Settler::new(&rig::plan(1)).is_none());
 }
 
 /// A plan of ports with a stated link length of 10 m, and headroom for that.

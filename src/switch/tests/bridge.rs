@@ -1,9 +1,9 @@
 //! Learning, flooding, VLANs, and frames that a bridge must not forward.
 
-use crate::switch::testworld::*;
-use crate::switch::{Change, VlanMember, VlanPlan};
-use crate::time::Duration;
-use crate::units::*;
+use crate::rig::*;
+use crate::{Change, VlanMember, VlanPlan};
+use ground::time::Duration;
+use ground::units::*;
 
 fn vid(n: u16) -> Vid {
     Vid::new(n).unwrap()
@@ -186,7 +186,7 @@ fn an_address_that_was_not_heard_of_for_the_ageing_time_is_forgotten() {
 fn a_dscp_behind_two_tags_decides_for_each_frame() {
     let mut p = plan(2);
     for port in &mut p.ports {
-        port.classify.trust = crate::switch::Trust::Dscp;
+        port.classify.trust = crate::Trust::Dscp;
         port.vlan.members[0].tagged = true;
     }
     let mut lab: Lab = Lab::new(&p);

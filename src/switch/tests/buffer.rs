@@ -1,12 +1,12 @@
 //! Admission, queue limits, ECN, and full buffers.
 
-use crate::buffer::SharedLimit;
-use crate::congestion::{EcnPlan, MarkAt, NotEct};
-use crate::switch::testworld::*;
-use crate::switch::{Change, Trust};
-use crate::units::*;
-use crate::wire::ip::{self, Ecn};
-use crate::wire::{EtherType, ethernet, ipv4};
+use crate::rig::*;
+use crate::{Change, Trust};
+use buffer::SharedLimit;
+use congestion::{EcnPlan, MarkAt, NotEct};
+use ground::units::*;
+use wire::ip::{self, Ecn};
+use wire::{EtherType, ethernet, ipv4};
 
 /// Teaches the switch that host 2 is behind port 1, and stops port 1 from taking frames.
 fn blocked(lab: &mut Lab) {
@@ -61,7 +61,7 @@ fn ip_frame(ecn: Ecn, len: usize) -> Vec<u8> {
     let header: [u8; 20] =
         [0x45, ecn as u8, 0, (len - 14) as u8, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2];
     f[14..34].copy_from_slice(&header);
-    let sum = crate::wire::checksum::Sum::default().octets(&f[14..34]).finish();
+    let sum = wire::checksum::Sum::default().octets(&f[14..34]).finish();
     f[24..26].copy_from_slice(&sum.to_be_bytes());
     f
 }

@@ -1,12 +1,12 @@
 //! PFC and PAUSE in both directions, and malformed MAC control frames.
 
-use crate::pfc::{FlowControl, PfcPlan, StormAction, WatchdogPlan};
-use crate::switch::Change;
-use crate::switch::managed::{At, Object, ObjectValue};
-use crate::switch::testworld::*;
-use crate::time::{Duration, Instant};
-use crate::units::*;
-use crate::wire::{pause, pfc};
+use crate::Change;
+use crate::managed::{At, Object, ObjectValue};
+use crate::rig::*;
+use ::pfc::{FlowControl, PfcPlan, StormAction, WatchdogPlan};
+use ground::time::{Duration, Instant};
+use ground::units::*;
+use wire::{pause, pfc};
 
 const P3: Priority = Priority::ALL[3];
 

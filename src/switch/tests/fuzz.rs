@@ -2,23 +2,23 @@
 
 use proptest::prelude::*;
 
-use crate::buffer::SharedLimit;
-use crate::congestion::proxy::Senders;
-use crate::congestion::qcn::PointPlan;
-use crate::congestion::sfc::Monitor;
-use crate::congestion::{Detect, Dice, EcnPlan, LimitPlan, MarkAt, NotEct};
-use crate::switch::tests::{congested, isolation};
-use crate::switch::testworld::*;
-use crate::switch::{
+use crate::rig::*;
+use crate::tests::{congested, isolation};
+use crate::{
     AttachedKind, Change, CongestionPlan, FastCnpPlan, InterfacePlan, QuantizedPlan, RoutePlan,
     SfcProxyPlan, SfcmForm, SourceFlowControlPlan, SourceQp, Trust, VlanMember, VlanPlan,
 };
-use crate::time::Duration;
-use crate::units::*;
-use crate::wire::{pause, pfc};
+use buffer::SharedLimit;
+use congestion::proxy::Senders;
+use congestion::qcn::PointPlan;
+use congestion::sfc::Monitor;
+use congestion::{Detect, Dice, EcnPlan, LimitPlan, MarkAt, NotEct};
+use ground::time::Duration;
+use ground::units::*;
+use wire::{pause, pfc};
 
 /// A switch with all functions enabled: VLANs, routing, ECN, limits, PFC, PAUSE.
-fn everything() -> crate::switch::SwitchPlan {
+fn everything() -> crate::SwitchPlan {
     let mut p = plan(4);
     let member = |n, tagged| VlanMember { vid: Vid::new(n).unwrap(), tagged };
     p.ports[1].vlan = VlanPlan {
@@ -27,7 +27,7 @@ fn everything() -> crate::switch::SwitchPlan {
     };
     p.ports[2].vlan =
         VlanPlan { pvid: Vid::new(2), members: vec![member(2, false), member(1, true)] };
-    p.ports[3].pfc.mode = crate::pfc::FlowControl::Pause { send: true, obey: true };
+    p.ports[3].pfc.mode = ::pfc::FlowControl::Pause { send: true, obey: true };
     p.ports[2].shaped = true;
     for port in &mut p.ports {
         port.queue_limits[1] = SharedLimit::Static(Cells(100));
@@ -100,7 +100,7 @@ fn messages() -> Vec<Vec<u8>> {
         answer[42..54].copy_from_slice(&[opcode, 0, 0xff, 0xff, 0, 0, 0, 5, 0, 0, 0, 0]);
         out.push(answer);
     }
-    let cnm = crate::wire::EtherType::CNM;
+    let cnm = wire::EtherType::CNM;
     out.push(congested::framed((host(1), host(2)), None, cnm, &[0; 60]));
     out.extend(isolation::messages());
     out

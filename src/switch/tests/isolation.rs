@@ -10,16 +10,16 @@ mod together;
 
 use core::net::{IpAddr, Ipv4Addr};
 
-use crate::congestion::Detect;
-use crate::congestion::isolation::{CimType, IsolationPlan, MapReading, Peer, QueueMap, Watch};
-use crate::switch::managed::{At, Object};
-use crate::switch::testworld::*;
-use crate::switch::{Change, CongestionIsolationPlan, IsolationPoint, SwitchPlan};
-use crate::time::Duration;
-use crate::units::*;
-use crate::wire::datagram;
-use crate::wire::ip::Ecn;
-use crate::wire::{EtherType, cim, ethernet};
+use crate::managed::{At, Object};
+use crate::rig::*;
+use crate::{Change, CongestionIsolationPlan, IsolationPoint, SwitchPlan};
+use congestion::Detect;
+use congestion::isolation::{CimType, IsolationPlan, MapReading, Peer, QueueMap, Watch};
+use ground::time::Duration;
+use ground::units::*;
+use wire::datagram;
+use wire::ip::Ecn;
+use wire::{EtherType, cim, ethernet};
 
 const MONITORED: TrafficClass = TrafficClass::ALL[3];
 const CONGESTING: TrafficClass = TrafficClass::ALL[5];
@@ -86,7 +86,7 @@ fn isolating_switch() -> SwitchPlan {
     plan.congestion.isolation = Some(isolating());
     for port in &mut plan.ports {
         // Frames of priority 3 are stopped by the peer, not by the buffer.
-        port.pfc.mode = crate::pfc::FlowControl::Pfc {
+        port.pfc.mode = pfc::FlowControl::Pfc {
             send: PrioritySet::EMPTY,
             obey: PrioritySet::of(Priority::ALL[3]),
         };

@@ -3,25 +3,25 @@
 
 use proptest::prelude::*;
 
-use crate::congestion::sfc::SfcPlan;
-use crate::congestion::{Dice, EcnPlan, MarkAt, NotEct};
-use crate::discovery::LldpPlan;
-use crate::frame::Frame;
-use crate::headroom::measure::{InitiatePlan, MeasurePlan};
-use crate::headroom::peer_delay::PeerDelayPlan;
-use crate::link::AgentsPlan;
-use crate::memory::secy;
-use crate::pfc::{StormAction, WatchdogPlan};
-use crate::secure::{PfcAccept, SecyPlan, Validate};
-use crate::stats::SwitchSnapshot;
-use crate::switch::tests::congested;
-use crate::switch::testworld::*;
-use crate::switch::{AttachedKind, SourceFlowControlPlan, SwitchPlan};
-use crate::time::{Duration, Instant};
-use crate::units::*;
-use crate::wire::EtherType;
-use crate::wire::headroom::{self, Dialect, Message, Request};
-use crate::wire::pfc;
+use crate::rig::*;
+use crate::tests::congested;
+use crate::{AttachedKind, SourceFlowControlPlan, SwitchPlan};
+use ::headroom::measure::{InitiatePlan, MeasurePlan};
+use ::headroom::peer_delay::PeerDelayPlan;
+use ::pfc::{StormAction, WatchdogPlan};
+use congestion::sfc::SfcPlan;
+use congestion::{Dice, EcnPlan, MarkAt, NotEct};
+use contracts::frame::Frame;
+use contracts::memory::secy;
+use contracts::stats::SwitchSnapshot;
+use discovery::LldpPlan;
+use ground::time::{Duration, Instant};
+use ground::units::*;
+use link::AgentsPlan;
+use secure::{PfcAccept, SecyPlan, Validate};
+use wire::EtherType;
+use wire::headroom::{self, Dialect, Message, Request};
+use wire::pfc;
 
 /// Three shaped ports with every function that has a timer.
 fn shaped() -> SwitchPlan {

@@ -2,10 +2,10 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 
-use crate::switch::testworld::*;
-use crate::switch::{InterfacePlan, NeighbourPlan, RoutePlan, SwitchPlan, VlanMember, VlanPlan};
-use crate::units::*;
-use crate::wire::{EtherType, arp, checksum, ipv4};
+use crate::rig::*;
+use crate::{InterfacePlan, NeighbourPlan, RoutePlan, SwitchPlan, VlanMember, VlanPlan};
+use ground::units::*;
+use wire::{EtherType, arp, checksum, ipv4};
 
 const ROUTER: Mac = Mac([2, 0, 0, 0, 0xff, 1]);
 

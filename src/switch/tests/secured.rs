@@ -2,17 +2,17 @@
 
 use proptest::prelude::*;
 
-use crate::frame::{Burst, Frame};
-use crate::memory::{association, secy};
-use crate::port::{Port, Secured};
-use crate::schedule::LinePlan;
-use crate::secure::{An, SecyChange, SecyPlan};
-use crate::switch::SecyRefused;
-use crate::switch::testworld::*;
-use crate::time::Duration;
-use crate::units::*;
-use crate::wire::mac_control::FRAME_LEN;
-use crate::wire::pfc;
+use crate::SecyRefused;
+use crate::rig::*;
+use contracts::frame::{Burst, Frame};
+use contracts::memory::{association, secy};
+use contracts::port::{Port, Secured};
+use ground::time::Duration;
+use ground::units::*;
+use schedule::LinePlan;
+use secure::{An, SecyChange, SecyPlan};
+use wire::mac_control::FRAME_LEN;
+use wire::pfc;
 
 /// Three ports, of which port 0 protects pauses, and data if `data`; and the other end of its link.
 fn lab(data: bool) -> (Lab, Secured<MemPort>) {

@@ -8,7 +8,7 @@ use crate::pfc::FlowControl;
 use crate::schedule::LinePlan;
 use crate::sim::check::{Check, Checkers, Finding};
 use crate::sim::*;
-use crate::switch::testworld::{self, host};
+use crate::switch::rig::{self, host};
 use crate::switch::{StaticEntry, SwitchPlan};
 use crate::time::{Duration, Instant};
 use crate::units::*;
@@ -25,7 +25,7 @@ pub(super) fn at(us: u64) -> Instant {
 /// A switch of `ports` ports of 100 Gb/s, whose priority 3 is lossless, with a static limit of
 /// `limit` cells of 64 octets a group and enough headroom for 500 ns.
 pub(super) fn switch(name: &str, ports: u16, limit: u32) -> SwitchPlan {
-    let mut plan = testworld::plan(ports);
+    let mut plan = rig::plan(ports);
     plan.name = name.into();
     plan.max_frame = 1522;
     let limit = crate::buffer::SharedLimit::Static(Cells(limit));
@@ -35,7 +35,7 @@ pub(super) fn switch(name: &str, ports: u16, limit: u32) -> SwitchPlan {
         port.pfc.refresh = Duration::from_micros(100);
     }
     for groups in &mut plan.buffer.groups {
-        *groups = testworld::groups(400);
+        *groups = rig::groups(400);
         groups[3].limit = limit;
         if let GroupKind::Lossless { xon_offset, .. } = &mut groups[3].kind {
             *xon_offset = Cells(50);

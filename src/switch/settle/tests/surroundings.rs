@@ -3,21 +3,21 @@
 use std::net::IpAddr;
 
 use super::*;
-use crate::congestion::isolation::{CimType, Peer};
-use crate::discovery::{
+use crate::{Attached, AttachedKind};
+use ::congestion::isolation::{CimType, Peer};
+use discovery::{
     CongestionIsolation, DcbxPlan, Device, FamilyWidth, LldpPlan, Orientation, SourceFlowControl,
     Surroundings, Topology, TopologyPlan,
 };
-use crate::switch::{Attached, AttachedKind};
-use crate::units::Mac;
-use crate::wire::sfcm::{self, Locator};
+use ground::units::Mac;
+use wire::sfcm::{self, Locator};
 
 const PEER: Mac = Mac([2, 0, 0, 0, 7, 7]);
 
 /// Four ports with LLDP, of a switch with all congestion functions; port 1 advertises a fixed
 /// position, and port 2 is attached to a host to be discovered.
 fn plan() -> SwitchPlan {
-    let mut plan = testworld::plan(4);
+    let mut plan = rig::plan(4);
     for port in &mut plan.ports {
         let lldp = LldpPlan::new(port.mac, port.mac, "port");
         port.agents = Some(AgentsPlan {
@@ -34,7 +34,7 @@ fn plan() -> SwitchPlan {
     let mac = plan.ports[1].mac;
     plan.ports[1].agents.as_mut().unwrap().dcbx =
         Some(DcbxPlan { topology: fixed, ..DcbxPlan::new(mac) });
-    plan.congestion = testworld::congestion();
+    plan.congestion = rig::congestion();
     plan.congestion.ports = vec![Attached::default(); 4];
     plan.congestion.ports[2].kind = AttachedKind::Discovered;
     plan

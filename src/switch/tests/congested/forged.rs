@@ -126,10 +126,10 @@ fn data_that_happens_to_have_the_port_goes_on() {
 #[test]
 fn a_flood_pauses_no_longer_than_the_policy_allows() {
     let mut plan = guarded();
-    let policy = crate::congestion::proxy::PausePolicy {
+    let policy = ::congestion::proxy::PausePolicy {
         credit: us(1_000),
         share: 1 << 15,
-        ..crate::congestion::proxy::PausePolicy::standard()
+        ..::congestion::proxy::PausePolicy::standard()
     };
     plan.congestion.proxy.as_mut().unwrap().policy = policy;
     let mut lab = lab(&plan);
@@ -139,7 +139,7 @@ fn a_flood_pauses_no_longer_than_the_policy_allows() {
         lab.inject(1, &sfcm_frame(2, None, 3, us(900)));
         lab.advance(us(2));
         for frame in lab.sent(0) {
-            let pfc = crate::wire::pfc::Repr::parse(&frame).unwrap();
+            let pfc = wire::pfc::Repr::parse(&frame).unwrap();
             let pause = pfc.time(Priority::ALL[3]).unwrap().at(BitsPerSec::gbps(10));
             let end = lab.now + pause;
             told += end.since(until.max(lab.now));

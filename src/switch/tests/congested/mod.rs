@@ -10,18 +10,18 @@ mod workers;
 
 use core::net::IpAddr;
 
-use crate::congestion::proxy::{CachePlan, PausePolicy, Senders};
-use crate::congestion::sfc::{Monitor, SfcPlan};
-use crate::congestion::{Detect, LimitPlan};
-use crate::stats::CongestionSnapshot;
-use crate::switch::testworld::*;
-use crate::switch::*;
-use crate::time::Duration;
-use crate::units::*;
-use crate::wire::flow::FiveTuple;
-use crate::wire::ip::{Ecn, Protocol};
-use crate::wire::sfcm::{self, Form, Locator, Sfcm};
-use crate::wire::{EtherType, datagram};
+use crate::rig::*;
+use crate::*;
+use congestion::proxy::{CachePlan, PausePolicy, Senders};
+use congestion::sfc::{Monitor, SfcPlan};
+use congestion::{Detect, LimitPlan};
+use contracts::stats::CongestionSnapshot;
+use ground::time::Duration;
+use ground::units::*;
+use wire::flow::FiveTuple;
+use wire::ip::{Ecn, Protocol};
+use wire::sfcm::{self, Form, Locator, Sfcm};
+use wire::{EtherType, datagram};
 
 pub(super) const PORT: u16 = sfcm::PORT_DEFAULT;
 

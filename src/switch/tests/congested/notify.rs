@@ -1,10 +1,10 @@
 //! CNPs to the sources of RoCEv2 flows, and QCN's CNMs.
 
 use super::*;
-use crate::congestion::qcn::PointPlan;
-use crate::wire::cnm::{self, CpId};
-use crate::wire::cnp;
-use crate::wire::roce::{self, Opcode, U24};
+use ::congestion::qcn::PointPlan;
+use wire::cnm::{self, CpId};
+use wire::cnp;
+use wire::roce::{self, Opcode, U24};
 
 fn qp(n: u32) -> U24 {
     U24::new(n).unwrap()

@@ -1,9 +1,9 @@
 //! Managed objects written at run time: each takes effect from the next message.
 
 use super::*;
-use crate::congestion::qcn::PointPlan;
-use crate::switch::managed::{At, Object, Streams};
-use crate::wire::cnm;
+use crate::managed::{At, Object, Streams};
+use ::congestion::qcn::PointPlan;
+use wire::cnm;
 
 /// Monitors port 1, to host 2; messages leave with a tag by port 0, to host 1.
 fn monitored() -> SwitchPlan {
@@ -142,7 +142,7 @@ fn the_proxy_believes_and_pauses_as_the_objects_say() {
         lab.sent(0)
     };
     let quanta = |frames: &[Vec<u8>]| {
-        crate::wire::pfc::Repr::parse(&frames[0]).unwrap().time(Priority::ALL[3]).unwrap().0
+        wire::pfc::Repr::parse(&frames[0]).unwrap().time(Priority::ALL[3]).unwrap().0
     };
     assert_eq!(quanta(&relay(&mut lab)), 1_954);
     write(&mut lab, "sfc_proxy.policy.longest", "50000000");

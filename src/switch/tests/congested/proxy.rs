@@ -1,9 +1,9 @@
 //! The proxy: messages to a host with PFC only become pauses of its port.
 
 use super::*;
-use crate::congestion::proxy::Remember;
-use crate::pfc::FlowControl;
-use crate::wire::pfc;
+use ::congestion::proxy::Remember;
+use ::pfc::FlowControl;
+use wire::pfc;
 
 const P3: Priority = Priority::ALL[3];
 

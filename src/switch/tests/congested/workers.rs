@@ -1,10 +1,10 @@
 //! A switch of two workers: frames received by one leave by the other's port, whose proxy acts.
 
 use super::*;
-use crate::runtime::{Mesh, mesh};
-use crate::time::Instant;
-use crate::wire::pfc;
-use crate::world::World;
+use ::mesh::{Mesh, mesh};
+use contracts::world::World;
+use ground::time::Instant;
+use wire::pfc;
 
 /// The test world with a handoff between workers.
 struct Two;
@@ -54,7 +54,7 @@ impl Pair {
     fn told(&mut self) -> Vec<u16> {
         let p3 = Priority::ALL[3];
         let tx = self.port(0).tx.drain(..).map(|frame| {
-            let octets = crate::frame::Frame::head(&frame).to_vec();
+            let octets = contracts::frame::Frame::head(&frame).to_vec();
             pfc::Repr::parse(&octets).expect("a pause").time(p3).unwrap().0
         });
         tx.collect()

@@ -2,10 +2,10 @@
 //! dedicated lossless priority, and nothing is lost if the peer does not support it.
 
 use super::*;
-use crate::buffer::{GroupKind, SharedLimit};
-use crate::pfc::FlowControl;
-use crate::switch::Change;
-use crate::wire::pfc;
+use crate::Change;
+use ::buffer::{GroupKind, SharedLimit};
+use ::pfc::FlowControl;
+use wire::pfc;
 
 const OWN: Priority = Priority::ALL[3];
 const GUARD: Priority = Priority::ALL[5];

@@ -1,11 +1,11 @@
 //! Sent and received CIMs: egress port, format, bytes, and acceptance.
 
 use super::*;
-use crate::congestion::isolation::Heard;
-use crate::stats::DropReason;
-use crate::switch::Trust;
-use crate::time::Duration;
-use crate::wire::{headroom, msdu};
+use crate::Trust;
+use ::congestion::isolation::Heard;
+use contracts::stats::DropReason;
+use ground::time::Duration;
+use wire::{headroom, msdu};
 
 /// A switch whose port 0 has a peer of this kind.
 fn told(cim_type: CimType) -> SwitchPlan {

@@ -1,7 +1,7 @@
 //! Managed objects of isolation, written at run time.
 
 use super::*;
-use crate::time::Duration;
+use ground::time::Duration;
 
 /// A switch whose port 0 has a layer-2 peer, and that has learnt host 9.
 fn learnt() -> Lab {
@@ -110,7 +110,7 @@ fn what_is_refused_changes_nothing() {
 
 #[test]
 fn the_stream_table_is_read_page_by_page() {
-    use crate::switch::managed::Streams;
+    use crate::managed::Streams;
     let mut lab = learnt();
     lab.port(3).room = 0;
     for number in 1..=40 {

@@ -4,15 +4,15 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::buffer::{Alpha, SharedLimit};
-use crate::congestion::{EcnPlan, MarkAt, NotEct};
-use crate::pfc::{StormAction, WatchdogPlan};
-use crate::runtime::{Mesh, mesh};
-use crate::schedule::ClassPlan;
-use crate::switch::Switch;
-use crate::time::{Duration, Instant};
-use crate::wire::pfc;
-use crate::world::World;
+use crate::Switch;
+use ::buffer::{Alpha, SharedLimit};
+use ::congestion::{EcnPlan, MarkAt, NotEct};
+use ::mesh::{Mesh, mesh};
+use ::pfc::{StormAction, WatchdogPlan};
+use contracts::world::World;
+use ground::time::{Duration, Instant};
+use schedule::ClassPlan;
+use wire::pfc;
 
 const FLOWS: u16 = 6;
 
@@ -239,7 +239,7 @@ impl Bench {
     fn is_in_order(&mut self) -> bool {
         let left: Vec<_> = self.port(3).tx.drain(..).collect();
         left.iter().all(|frame| {
-            use crate::frame::Frame;
+            use contracts::frame::Frame;
             self.out += 1;
             let (flow, number) = read(frame.head());
             let last = &mut self.left[usize::from(flow) - 1];

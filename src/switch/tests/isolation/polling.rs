@@ -3,9 +3,9 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::congestion::Dice;
-use crate::time::{Duration, Instant};
-use crate::wire::pfc;
+use ::congestion::Dice;
+use ground::time::{Duration, Instant};
+use wire::pfc;
 
 type Sent = Vec<(Instant, u16, Vec<u8>)>;
 

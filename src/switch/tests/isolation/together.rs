@@ -2,12 +2,12 @@
 //! monitors the congesting class and has patience.
 
 use super::*;
-use crate::congestion::LimitPlan;
-use crate::congestion::sfc::{Monitor, SfcPlan};
-use crate::switch::{SfcmForm, SfcmFrom, SourceFlowControlPlan};
-use crate::time::Duration;
-use crate::wire::flow::FiveTuple;
-use crate::wire::sfcm::{self, Form};
+use crate::{SfcmForm, SfcmFrom, SourceFlowControlPlan};
+use ::congestion::LimitPlan;
+use ::congestion::sfc::{Monitor, SfcPlan};
+use ground::time::Duration;
+use wire::flow::FiveTuple;
+use wire::sfcm::{self, Form};
 
 const PATIENCE: Duration = Duration::from_micros(20);
 

@@ -4,7 +4,7 @@
 //! no clock, and allocates nothing once it is built. A frame takes one straight path: receive,
 //! classify, forward, admit (`ingress`), queue, schedule, transmit (`egress`); flow control runs
 //! beside it (`control`). Every received frame is transmitted, held, or dropped under a
-//! [`DropReason`](crate::stats::DropReason): [`Switch::snapshot`] shows the sums.
+//! [`DropReason`](contracts::stats::DropReason): [`Switch::snapshot`] shows the sums.
 //!
 //! Poll invariance: polling more often than [`Next`] requires never changes the result.
 
@@ -21,6 +21,7 @@ mod ingress;
 pub mod managed;
 mod plan;
 mod port_state;
+pub mod rig;
 mod route;
 mod settle;
 mod shortcut;
@@ -29,27 +30,25 @@ mod staging;
 mod tables;
 #[cfg(test)]
 mod tests;
-#[cfg(test)]
-pub(crate) mod testworld;
 
 pub use change::{Change, ChangeError};
 pub use fdb::{Fdb, Key, Learnt, PortAddresses};
 pub use plan::*;
 pub use settle::{Headroom, Refused, Settler, Step, StepKind, delay_found, reckon};
 
-use crate::buffer::{BufferError, Ledger};
-use crate::congestion::Dice;
-use crate::pfc::Watchdog;
-use crate::port::Port;
-use crate::schedule::Arena;
-use crate::secure::{ChangeRefused, SecyChange};
-use crate::time::{Duration, Instant};
-use crate::units::{Cells, PortId, Priority, TrafficClass};
-use crate::world::{Events, Handoff, Next, World};
 use awake::Awake;
+use buffer::{BufferError, Ledger};
 use congested::Congested;
+use congestion::Dice;
+use contracts::port::Port;
+use contracts::world::{Events, Handoff, Next, World};
+use ground::time::{Duration, Instant};
+use ground::units::{Cells, PortId, Priority, TrafficClass};
+use pfc::Watchdog;
 use port_state::{PortState, Queued};
 use route::Router;
+use schedule::Arena;
+use secure::{ChangeRefused, SecyChange};
 use tables::Tables;
 
 /// Interval at which a worker reports its use of the shared pool to the others while it admits
@@ -209,7 +208,7 @@ impl<W: World> Switch<W> {
         }
         self.collect_credits(now);
         let mut progressed = false;
-        for _ in 0..crate::frame::BURST {
+        for _ in 0..contracts::frame::BURST {
             let Some(item) = self.handoff.take() else { break };
             self.taken += 1;
             self.accept(now, item);
@@ -288,7 +287,7 @@ impl<W: World> Switch<W> {
         now: Instant,
         at: usize,
         priority: Option<Priority>,
-        reason: crate::stats::DropReason,
+        reason: contracts::stats::DropReason,
     ) {
         let port = &mut self.ports[at];
         port.counters.drops.count(reason);

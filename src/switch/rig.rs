@@ -2,21 +2,21 @@
 
 use super::plan::*;
 use super::{Switch, SwitchPlan};
-use crate::buffer::{Alpha, BufferPlan, GroupKind, GroupPlan, SharedLimit};
-use crate::congestion::isolation::{IsolationPlan, MapReading, QueueMap};
-use crate::congestion::proxy::{PausePolicy, Senders};
-use crate::congestion::sfc::SfcPlan;
-use crate::frame::Frame;
-pub(crate) use crate::memory::{MemFrame, MemPort, frame};
-use crate::pfc::{FlowControl, PfcPlan};
-use crate::port::Secured;
-use crate::schedule::{ClassPlan, LinePlan, SchedulePlan};
-use crate::time::{Duration, Instant};
-use crate::units::*;
-use crate::wire::{cim, sfcm};
-use crate::world::{Alone, Events, World};
+use buffer::{Alpha, BufferPlan, GroupKind, GroupPlan, SharedLimit};
+use congestion::isolation::{IsolationPlan, MapReading, QueueMap};
+use congestion::proxy::{PausePolicy, Senders};
+use congestion::sfc::SfcPlan;
+use contracts::frame::Frame;
+pub use contracts::memory::{MemFrame, MemPort, frame};
+use contracts::port::Secured;
+use contracts::world::{Alone, Events, World};
+use ground::time::{Duration, Instant};
+use ground::units::*;
+use pfc::{FlowControl, PfcPlan};
+use schedule::{ClassPlan, LinePlan, SchedulePlan};
+use wire::{cim, sfcm};
 
-pub(crate) struct TestWorld<E = ()>(core::marker::PhantomData<E>);
+pub struct TestWorld<E = ()>(core::marker::PhantomData<E>);
 
 impl<E: Events> World for TestWorld<E> {
     type Frame = MemFrame;
@@ -25,16 +25,16 @@ impl<E: Events> World for TestWorld<E> {
     type Handoff = Alone;
 }
 
-pub(crate) fn port(n: u16) -> PortId {
+pub fn port(n: u16) -> PortId {
     PortId::new(n).unwrap()
 }
 
-pub(crate) fn host(n: u8) -> Mac {
+pub fn host(n: u8) -> Mac {
     Mac([2, 0, 0, 0, 1, n])
 }
 
 /// The default plan of a 10 Gb/s port: trusts the PCP, priority 3 is lossless, VLAN 1 untagged.
-pub(crate) fn port_plan(n: u16) -> PortPlan {
+pub fn port_plan(n: u16) -> PortPlan {
     let vid = Vid::MIN;
     PortPlan {
         name: format!("p{n}"),
@@ -72,7 +72,7 @@ pub(crate) fn port_plan(n: u16) -> PortPlan {
 }
 
 /// The default groups: 3 is lossless with `headroom` cells, the others lossy; alpha 1.
-pub(crate) fn groups(headroom: u32) -> [GroupPlan; 8] {
+pub fn groups(headroom: u32) -> [GroupPlan; 8] {
     core::array::from_fn(|g| GroupPlan {
         reserved: Cells(0),
         limit: SharedLimit::Dynamic(Alpha::new(0).unwrap()),
@@ -88,7 +88,7 @@ pub(crate) fn groups(headroom: u32) -> [GroupPlan; 8] {
 }
 
 /// A switch of `n` such ports with cells of 64 bytes.
-pub(crate) fn plan(n: u16) -> SwitchPlan {
+pub fn plan(n: u16) -> SwitchPlan {
     SwitchPlan {
         name: "test".into(),
         ports: (0..n).map(port_plan).collect(),
@@ -114,7 +114,7 @@ pub(crate) fn plan(n: u16) -> SwitchPlan {
 
 /// All congestion functions but QCN and fast CNP: class 3 is monitored, its congesting flows go to
 /// class 5, and no neighbour is configured.
-pub(crate) fn congestion() -> CongestionPlan {
+pub fn congestion() -> CongestionPlan {
     let dscp = Dscp::new(48).unwrap();
     let map = QueueMap::new([0, 0, 0, -6, 0, 4, 0, 0], MapReading::Partner).unwrap();
     CongestionPlan {
@@ -151,13 +151,13 @@ pub(crate) fn congestion() -> CongestionPlan {
 }
 
 /// A switch with one worker that a test steps by hand.
-pub(crate) struct Lab<E: Events = ()> {
-    pub(crate) switch: Switch<TestWorld<E>>,
-    pub(crate) now: Instant,
+pub struct Lab<E: Events = ()> {
+    pub switch: Switch<TestWorld<E>>,
+    pub now: Instant,
 }
 
 impl<E: Events + Default> Lab<E> {
-    pub(crate) fn new(plan: &SwitchPlan) -> Self {
+    pub fn new(plan: &SwitchPlan) -> Self {
         let at = |(n, plan): (u16, &PortPlan)| {
             (port(n), Secured::new(MemPort::endless(), plan.secy.as_deref()).unwrap())
         };
@@ -166,16 +166,16 @@ impl<E: Events + Default> Lab<E> {
         Self { switch, now: Instant::ZERO }
     }
 
-    pub(crate) fn port(&mut self, n: u16) -> &mut MemPort {
+    pub fn port(&mut self, n: u16) -> &mut MemPort {
         self.switch.port_mut(port(n)).unwrap().port_mut()
     }
 
-    pub(crate) fn inject(&mut self, n: u16, octets: &[u8]) {
+    pub fn inject(&mut self, n: u16, octets: &[u8]) {
         self.port(n).rx.push_back(MemFrame::new(octets));
     }
 
     /// Polls at the present time until nothing more happens.
-    pub(crate) fn settle(&mut self) -> Instant {
+    pub fn settle(&mut self) -> Instant {
         loop {
             let next = self.switch.poll(self.now);
             if !next.progressed {
@@ -184,24 +184,24 @@ impl<E: Events + Default> Lab<E> {
         }
     }
 
-    pub(crate) fn advance(&mut self, d: Duration) {
+    pub fn advance(&mut self, d: Duration) {
         self.now += d;
         self.settle();
     }
 
     /// Removes and returns the frames that a port has sent.
-    pub(crate) fn sent(&mut self, n: u16) -> Vec<Vec<u8>> {
+    pub fn sent(&mut self, n: u16) -> Vec<Vec<u8>> {
         self.port(n).tx.drain(..).map(|f| f.head().to_vec()).collect()
     }
 
-    pub(crate) fn check(&mut self) {
+    pub fn check(&mut self) {
         let snapshot = self.switch.snapshot(self.now);
         let balance = snapshot.balance();
         assert!(balance.holds(), "frames lost without a name: {balance:?} {snapshot:?}");
         self.switch.ledger().check();
     }
 
-    pub(crate) fn drops(&mut self) -> Vec<(&'static str, u64)> {
+    pub fn drops(&mut self) -> Vec<(&'static str, u64)> {
         let now = self.now;
         self.switch.snapshot(now).drops().iter().map(|(r, n)| (r.name(), n)).collect()
     }
