@@ -16,7 +16,7 @@
 pub use contracts::{frame, memory, port, stats, world};
 pub use ground::{printable, time, units, verdict};
 pub use {
-    buffer, congestion, discovery, headroom, host, link, pfc, schedule, secure, switch, wire,
+    buffer, congestion, discovery, headroom, host, link, pfc, schedule, secure, sim, switch, wire,
 };
 
 pub mod cli;
@@ -27,7 +27,6 @@ pub mod lab;
 pub mod otg;
 pub mod report;
 pub mod runtime;
-pub mod sim;
 pub mod tester;
 #[cfg(test)]
 mod testfolder;

@@ -1,6 +1,6 @@
 //! The clock of one node.
 
-use crate::time::{Duration, Instant};
+use ground::time::{Duration, Instant};
 
 /// Relation of a node's clock to the network's.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

@@ -1,10 +1,10 @@
 //! Errors of network plans.
 
 use super::plan::{Direction, Fault, FaultKind, LinkId, NetworkPlan, NodeId, NodeKind};
-use crate::host::PlanError;
-use crate::secure::SecyError;
-use crate::switch::SwitchError;
-use crate::units::PortId;
+use ground::units::PortId;
+use host::PlanError;
+use secure::SecyError;
+use switch::SwitchError;
 
 /// Reason for refusing a network plan.
 #[derive(Debug, thiserror::Error)]

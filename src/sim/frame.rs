@@ -4,11 +4,11 @@ use std::collections::VecDeque;
 
 use super::guard::{Guard, Sealed};
 use super::hash::digest;
-use crate::frame::{Burst, FCS_BYTES, Frame};
-use crate::port::{Port, PortCaps, Source, StampSource, Stamps};
-use crate::secure::{Secy, SecyError, SecyPlan};
-use crate::time::Duration;
-use crate::units::Bytes;
+use ::secure::{Secy, SecyError, SecyPlan};
+use contracts::frame::{Burst, FCS_BYTES, Frame};
+use contracts::port::{Port, PortCaps, Source, StampSource, Stamps};
+use ground::time::Duration;
+use ground::units::Bytes;
 
 /// Bytes kept free in front for `prepend`.
 const ROOM: usize = 8;
@@ -235,7 +235,7 @@ pub struct VirtualPort {
     guard: Option<Box<Guard>>,
     /// Length on the wire of control frames, if not their real one.
     control_len: Option<u32>,
-    #[cfg(test)]
+    #[cfg(any(test, feature = "rig"))]
     saboteur: Option<super::sabotage::Saboteur>,
 }
 
@@ -252,7 +252,7 @@ impl VirtualPort {
             sent: Vec::new(),
             guard: secy.map(Guard::new).transpose()?.map(Box::new),
             control_len,
-            #[cfg(test)]
+            #[cfg(any(test, feature = "rig"))]
             saboteur: None,
         })
     }
@@ -273,7 +273,7 @@ impl VirtualPort {
     /// Delivers an admitted frame.
     pub(super) fn deliver(&mut self, mut frame: VirtualFrame) {
         frame.open();
-        #[cfg(test)]
+        #[cfg(any(test, feature = "rig"))]
         if let Some(saboteur) = &mut self.saboteur {
             saboteur.rx(&mut frame);
         }
@@ -292,14 +292,14 @@ impl VirtualPort {
     }
 
     /// Makes the port misbehave.
-    #[cfg(test)]
-    pub(crate) fn sabotage(&mut self, what: super::sabotage::Sabotage) {
+    #[cfg(any(test, feature = "rig"))]
+    pub fn sabotage(&mut self, what: super::sabotage::Sabotage) {
         self.saboteur = Some(super::sabotage::Saboteur::new(what));
     }
 
     /// Takes the frames that the node has sent, in order.
     pub(super) fn take_sent(&mut self) -> std::vec::Drain<'_, VirtualFrame> {
-        #[cfg(test)]
+        #[cfg(any(test, feature = "rig"))]
         if let Some(saboteur) = &mut self.saboteur {
             saboteur.tx(&mut self.sent);
         }

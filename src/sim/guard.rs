@@ -10,8 +10,8 @@
 //! overhead. If only MAC control is protected, its frames have their length on the line.
 
 use super::frame::VirtualFrame;
-use crate::frame::Frame;
-use crate::secure::{Accepted, Secy, SecyError, SecyPlan};
+use contracts::frame::Frame;
+use secure::{Accepted, Secy, SecyError, SecyPlan};
 
 /// The `SecY` of a port.
 #[derive(Debug)]

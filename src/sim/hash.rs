@@ -8,8 +8,8 @@ use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 use super::frame::VirtualFrame;
 use super::plan::Direction;
-use crate::frame::Frame;
-use crate::time::Instant;
+use contracts::frame::Frame;
+use ground::time::Instant;
 
 #[inline]
 pub(super) fn digest(octets: &[u8]) -> u64 {

@@ -10,11 +10,11 @@ use super::queue::Class;
 use super::wire::Wire;
 use super::wires::{Event, Slots, Wires};
 use super::witness::{Loss, Witness};
-use crate::congestion::Dice;
-use crate::frame::Frame;
-use crate::switch::{Change, Refused, Switch};
-use crate::time::{Duration, Instant};
-use crate::units::PortId;
+use congestion::Dice;
+use contracts::frame::Frame;
+use ground::time::{Duration, Instant};
+use ground::units::PortId;
+use switch::{Change, Refused, Switch};
 
 /// Delay after which a planned change that frames in the buffer prevent is tried again.
 pub const RETRY_AFTER: Duration = Duration::from_micros(1);

@@ -5,12 +5,12 @@ use super::frame::VirtualPort;
 use super::plan::{CpuPlan, Direction, NodeId, NodeKind, NodePlan};
 use super::witness::Notes;
 use super::{ClockPlan, VirtualWorld};
-use crate::host::Station;
-use crate::secure::SecyPlan;
-use crate::switch::{Settler, Switch};
-use crate::time::Instant;
-use crate::units::PortId;
-use crate::world::Alone;
+use contracts::world::Alone;
+use ground::time::Instant;
+use ground::units::PortId;
+use host::Station;
+use secure::SecyPlan;
+use switch::{Settler, Switch};
 
 /// A node, accessible to witnesses.
 pub enum Node {

@@ -1,12 +1,12 @@
 //! Configuration of a virtual network.
 
 use super::clock::ClockPlan;
-use crate::host::StationPlan;
-use crate::schedule::LinePlan;
-use crate::secure::SecyPlan;
-use crate::switch::{Change, SwitchPlan};
-use crate::time::{Duration, Instant};
-use crate::units::{BitsPerSec, PortId};
+use ground::time::{Duration, Instant};
+use ground::units::{BitsPerSec, PortId};
+use host::StationPlan;
+use schedule::LinePlan;
+use secure::SecyPlan;
+use switch::{Change, SwitchPlan};
 
 /// Number of a node: its index in [`NetworkPlan::nodes`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]

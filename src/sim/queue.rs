@@ -4,7 +4,7 @@
 //! has as many slots as the network has parts and never allocates. Its order is total: by time,
 //! then by class, then by sequence, the order in which events were scheduled.
 
-use crate::time::Instant;
+use ground::time::Instant;
 
 /// From the highest bit: time (64), class (2), sequence (38), slot (24).
 type Key = u128;
@@ -15,7 +15,7 @@ const SLOT_BITS: u32 = 24;
 const SEQUENCE_BITS: u32 = 38;
 
 /// Times in the queue, in picoseconds: a world ends 213 days after its start. No run is longer than
-/// a [`Duration`](crate::time::Duration), the type of a lab's run time.
+/// a [`Duration`](ground::time::Duration), the type of a lab's run time.
 type Due = u64;
 
 /// Never due, also the value of times at the end of a world or later.

@@ -4,19 +4,19 @@
 use super::frame::VirtualFrame;
 use super::wire::Wire;
 use super::{Network, Witness};
-use crate::frame::Frame;
+use contracts::frame::Frame;
 
 impl<W: Witness> Network<W> {
     /// Makes the receiver's `SecY` validate pauses when they are obeyed, instead of at their last
     /// bit.
-    pub(crate) fn validate_pauses_late(&mut self) {
+    pub fn validate_pauses_late(&mut self) {
         self.wires.wires.iter_mut().for_each(Wire::validate_late);
     }
 }
 
 /// A planted bug.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Sabotage {
+pub enum Sabotage {
     /// Every third resumption is never sent.
     LoseResumptions,
     /// Only one of three refreshes is sent.

@@ -2,12 +2,12 @@
 
 use super::teststar::incast;
 use super::*;
-use crate::frame::Frame;
-use crate::time::{Duration, Instant};
+use contracts::frame::Frame;
+use ground::time::{Duration, Instant};
 
 mod agents;
 mod places;
-pub(in crate::sim) mod secured;
+pub(crate) mod secured;
 mod timing;
 
 /// All observations, as text.

@@ -1,16 +1,16 @@
 //! Test networks in the form of a star: hosts h0, h1, ... that send to host r through switch s.
 
 use super::{DirectionPlan, End, LinkPlan, NetworkPlan, NodeId, NodeKind, NodePlan};
-use crate::host::{FlowId, FlowPlan, Headers, Rate, StationPlan, Tag};
-use crate::pfc::FlowControl;
-use crate::schedule::LinePlan;
-use crate::switch::rig::{self, host};
-use crate::switch::{StaticEntry, SwitchPlan};
-use crate::time::{Duration, Instant};
-use crate::units::*;
+use ::host::{FlowId, FlowPlan, Headers, Rate, StationPlan, Tag};
+use ground::time::{Duration, Instant};
+use ground::units::*;
+use pfc::FlowControl;
+use schedule::LinePlan;
+use switch::rig::{self, host};
+use switch::{StaticEntry, SwitchPlan};
 
-pub(crate) const RATE: BitsPerSec = BitsPerSec::gbps(100);
-pub(crate) const LOSSLESS: Priority = Priority::ALL[3];
+pub const RATE: BitsPerSec = BitsPerSec::gbps(100);
+pub const LOSSLESS: Priority = Priority::ALL[3];
 
 /// A host that sends `frames` frames of 1,048 bytes to `to` at line rate, or only receives.
 fn station(n: u8, name: String, to: Option<u8>, frames: u64, expects: Vec<FlowId>) -> StationPlan {
@@ -58,7 +58,7 @@ fn switch(ports: u16) -> SwitchPlan {
 
 /// `senders` hosts at one switch, all sending `frames` frames to one more at line rate. The switch
 /// is node 0, the receiver the last; host n sends flow n.
-pub(crate) fn incast(senders: u8, frames: u64) -> NetworkPlan {
+pub fn incast(senders: u8, frames: u64) -> NetworkPlan {
     let ports = u16::from(senders) + 1;
     let expects = (0..senders).map(|n| FlowId(n.into())).collect();
     let mut nodes = vec![NodePlan::new(NodeKind::Switch(switch(ports)))];

@@ -5,11 +5,11 @@ use std::collections::VecDeque;
 use super::frame::VirtualFrame;
 use super::plan::{DirectionPlan, End, ErrorPlan, FaultKind, Which};
 use super::witness::Loss;
-use crate::congestion::Dice;
-use crate::frame::{FCS_BYTES, Frame};
-use crate::schedule::{Line, LinePlan};
-use crate::time::{Duration, Instant};
-use crate::units::{BitsPerSec, Bytes, PortId};
+use congestion::Dice;
+use contracts::frame::{FCS_BYTES, Frame};
+use ground::time::{Duration, Instant};
+use ground::units::{BitsPerSec, Bytes, PortId};
+use schedule::{Line, LinePlan};
 
 /// Bytes on the line before a frame's first: preamble and start delimiter.
 const PREAMBLE: u64 = 8;
@@ -230,7 +230,7 @@ impl Wire {
 
     /// Has the receiver's `SecY` see pauses when they are given to the receiver, after the data
     /// behind them.
-    #[cfg(test)]
+    #[cfg(any(test, feature = "rig"))]
     pub(super) const fn validate_late(&mut self) {
         self.secured.validated = false;
     }

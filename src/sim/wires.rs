@@ -8,10 +8,10 @@ use super::plan::{Direction, Fault, FaultKind, LinkId, NetworkPlan, NodeId};
 use super::queue::{Class, Queue};
 use super::wire::{Delivery, Secured, Wire};
 use super::witness::Witness;
-use crate::schedule::Line;
-use crate::secure::SecyPlan;
-use crate::time::{Duration, Instant};
-use crate::units::PortId;
+use ground::time::{Duration, Instant};
+use ground::units::PortId;
+use schedule::Line;
+use secure::SecyPlan;
 
 /// Layout of the slots by class of events; see [`Queue`] for the order.
 #[derive(Clone, Copy, Debug)]

@@ -3,10 +3,10 @@
 use super::frame::VirtualFrame;
 use super::node::Nodes;
 use super::plan::{Direction, LinkId, NodeId};
-use crate::stats::DropReason;
-use crate::time::Instant;
-use crate::units::{Cells, PortId, Priority, PriorityGroup, PrioritySet, TrafficClass};
-use crate::world::Events;
+use contracts::stats::DropReason;
+use contracts::world::Events;
+use ground::time::Instant;
+use ground::units::{Cells, PortId, Priority, PriorityGroup, PrioritySet, TrafficClass};
 
 /// Observer of a network. All times are the network's. The default methods do nothing and cost
 /// nothing.

@@ -9,10 +9,10 @@ use super::facts::Facts;
 use super::finding::{Check, Extent, Finding, First};
 use super::lateness::Lateness;
 use super::look::Ask;
-use crate::sim::{Direction, LinkId};
-use crate::time::{Duration, Instant};
-use crate::units::{PRIORITIES, Priority, PrioritySet};
-use crate::verdict::Verdict;
+use crate::{Direction, LinkId};
+use ground::time::{Duration, Instant};
+use ground::units::{PRIORITIES, Priority, PrioritySet};
+use ground::verdict::Verdict;
 
 /// Inputs of the checks of pauses: the plan, and the frames that nodes lost to lateness.
 #[derive(Clone, Copy, Debug)]

@@ -5,9 +5,9 @@ use super::facts::Facts;
 use super::finding::{Check, Extent, Finding, First};
 use super::lateness::Lateness;
 use super::passages::Passages;
-use crate::sim::{Node, NodeId, Nodes};
-use crate::time::Instant;
-use crate::units::{PortId, PriorityGroup};
+use crate::{Node, NodeId, Nodes};
+use ground::time::Instant;
+use ground::units::{PortId, PriorityGroup};
 
 /// Compares the ledgers with the passages, whenever the nodes may be looked at.
 #[derive(Debug, Default)]

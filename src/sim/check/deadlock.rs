@@ -15,10 +15,10 @@ use super::facts::{Facts, PortFacts};
 use super::finding::{Check, Extent, Finding};
 use super::passages::Passages;
 use super::pauses::Pauses;
-use crate::sim::{Direction, Node, NodeId, Nodes};
-use crate::time::{Duration, Instant};
-use crate::units::{PRIORITIES, PortId, TrafficClass};
-use crate::verdict::Verdict;
+use crate::{Direction, Node, NodeId, Nodes};
+use ground::time::{Duration, Instant};
+use ground::units::{PRIORITIES, PortId, TrafficClass};
+use ground::verdict::Verdict;
 
 /// A circle of queues that wait for each other.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -2,8 +2,8 @@
 
 use super::facts::Facts;
 use super::finding::{Check, Extent, Finding, First};
-use crate::sim::NodeId;
-use crate::time::Instant;
+use crate::NodeId;
+use ground::time::Instant;
 
 /// The first mark and the first pause of each switch that marks.
 #[derive(Debug)]

@@ -9,9 +9,9 @@
 use serde::Serialize;
 
 use super::facts::Facts;
-use crate::sim::Direction;
-use crate::time::{Duration, Instant};
-use crate::units::{Priority, PrioritySet};
+use crate::Direction;
+use ground::time::{Duration, Instant};
+use ground::units::{Priority, PrioritySet};
 
 /// Causes of a loss that are no fault of the switch that dropped the frame.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize)]

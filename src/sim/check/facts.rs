@@ -4,21 +4,21 @@
 //! list of all directions, and the port at the other end at that of [`Direction::reverse`].
 
 use super::look::{Data, NONE};
-use crate::buffer::{GroupKind, GroupPlan};
-use crate::host::{Headers, Marking, StationPlan, Transport};
-use crate::pfc::{FlowControl, StormAction};
-use crate::schedule::Line;
-use crate::secure::SecyPlan;
-use crate::sim::{
+use crate::{
     ClockPlan, CpuPlan, Direction, DirectionPlan, End, FaultKind, LinkId, NetworkPlan, NodeId,
     NodeKind,
 };
-use crate::switch::{ClassifyPlan, PortPlan, SwitchPlan, Trust};
-use crate::time::{Duration, Instant};
-use crate::units::{
+use buffer::{GroupKind, GroupPlan};
+use ground::time::{Duration, Instant};
+use ground::units::{
     BitsPerSec, Bytes, Cells, PRIORITIES, PortId, Priority, PriorityGroup, PrioritySet,
     TrafficClass,
 };
+use host::{Headers, Marking, StationPlan, Transport};
+use pfc::{FlowControl, StormAction};
+use schedule::Line;
+use secure::SecyPlan;
+use switch::{ClassifyPlan, PortPlan, SwitchPlan, Trust};
 
 /// All facts of a network.
 #[derive(Debug)]
@@ -267,7 +267,7 @@ impl Facts {
         let known = self.nodes.iter().find(|node| {
             !node.is_switch && node.statics.first().is_some_and(|(own, _)| *own == mac)
         });
-        known.map_or_else(|| crate::units::Mac(octets).to_string(), |node| node.name.clone())
+        known.map_or_else(|| ground::units::Mac(octets).to_string(), |node| node.name.clone())
     }
 }
 
@@ -285,7 +285,7 @@ fn speaks_as(kind: &NodeKind) -> Vec<u64> {
 }
 
 impl NodeFacts {
-    fn new(plan: &crate::sim::NodePlan) -> Self {
+    fn new(plan: &crate::NodePlan) -> Self {
         let (cell, bridges, statics) = match &plan.kind {
             NodeKind::Switch(switch) => (
                 switch.buffer.cell_bytes,

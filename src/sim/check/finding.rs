@@ -1,8 +1,8 @@
 //! What a checker says in the end.
 
 use super::excuses::Excuse;
-use crate::time::Instant;
-use crate::verdict::Verdict;
+use ground::time::Instant;
+use ground::verdict::Verdict;
 
 /// What was checked.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]

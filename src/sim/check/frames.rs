@@ -3,9 +3,9 @@
 
 use super::facts::Facts;
 use super::finding::{Check, Extent, Finding, First};
-use crate::sim::{Direction, Node, NodeId, Nodes, Note, VirtualFrame};
-use crate::time::Instant;
-use crate::units::PortId;
+use crate::{Direction, Node, NodeId, Nodes, Note, VirtualFrame};
+use ground::time::Instant;
+use ground::units::PortId;
 
 /// Counts frames on lines and through nodes.
 #[derive(Debug)]
@@ -177,7 +177,7 @@ fn imbalance(
             // What a router, its ports' agents and its machines for congestion make and take in is
             // known to itself alone.
             let has_agents = switch.agents_of_ports().next().is_some();
-            let sum = |of: fn(&crate::stats::PortCounters) -> u64| -> u64 {
+            let sum = |of: fn(&contracts::stats::PortCounters) -> u64| -> u64 {
                 snapshot.ports.iter().map(|port| of(&port.counters)).sum()
             };
             let silent = facts.node(id).speaks_as.is_empty() && !has_agents;

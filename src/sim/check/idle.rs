@@ -5,9 +5,9 @@ use super::finding::{Check, Extent, Finding, First};
 use super::lateness::Lateness;
 use super::passages::Passages;
 use super::pauses::Pauses;
-use crate::sim::{Direction, LinkId, Node, Nodes};
-use crate::time::Instant;
-use crate::units::{PRIORITIES, TrafficClass};
+use crate::{Direction, LinkId, Node, Nodes};
+use ground::time::Instant;
+use ground::units::{PRIORITIES, TrafficClass};
 
 /// PFC frames that a line may carry in a row while data waits that nobody pauses: far more than the
 /// groups of a port can ask for while a frame of theirs leaves.

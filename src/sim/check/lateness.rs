@@ -5,8 +5,8 @@
 //! delays nothing.
 
 use super::facts::Facts;
-use crate::sim::NodeId;
-use crate::time::{Duration, Instant};
+use crate::NodeId;
+use ground::time::{Duration, Instant};
 
 /// Time that every node lost.
 #[derive(Debug)]

@@ -1,8 +1,8 @@
 //! What the checkers read of a frame: a few octets, by their own few lines.
 
-use crate::frame::Frame;
-use crate::sim::VirtualFrame;
-use crate::units::{PRIORITIES, PrioritySet, Quanta};
+use crate::VirtualFrame;
+use contracts::frame::Frame;
+use ground::units::{PRIORITIES, PrioritySet, Quanta};
 
 /// No such field in the frame, and no such entry in a map.
 pub(super) const NONE: u8 = u8::MAX;
@@ -149,8 +149,8 @@ fn control(head: &[u8]) -> Ask {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::units::{Mac, Priority};
-    use crate::wire::{mac_control, pfc};
+    use ::wire::{mac_control, pfc};
+    use ground::units::{Mac, Priority};
 
     #[test]
     fn a_pause_frame_reads_as_the_wire_format_wrote_it() {

@@ -10,11 +10,11 @@ use super::excuses::{self, Cause, ExcusedDrops, Excuses};
 use super::facts::Facts;
 use super::finding::{Check, Extent, Finding, First};
 use super::lateness::Lateness;
-use crate::sim::{Direction, Loss};
-use crate::stats::{DropKind, DropReason};
-use crate::time::Instant;
-use crate::units::PrioritySet;
-use crate::verdict::Verdict;
+use crate::{Direction, Loss};
+use contracts::stats::{DropKind, DropReason};
+use ground::time::Instant;
+use ground::units::PrioritySet;
+use ground::verdict::Verdict;
 
 /// Counts losses, by reason.
 #[derive(Debug)]

@@ -31,15 +31,15 @@ pub use finding::{Check, Finding};
 pub use shares::Shares;
 
 use super::{Direction, LinkId, Loss, NetworkPlan, NodeId, Nodes, Note, VirtualFrame, Witness};
-use crate::frame::Frame;
-use crate::time::Instant;
-use crate::units::PrioritySet;
 use asked::{Asked, Cx};
 use cells::Cells;
+use contracts::frame::Frame;
 use deadlock::Deadlocks;
 use ecn::EcnFirst;
 use facts::Facts;
 use frames::Frames;
+use ground::time::Instant;
+use ground::units::PrioritySet;
 use idle::Idle;
 use lateness::Lateness;
 use look::{Kind, Look};

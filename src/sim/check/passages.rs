@@ -11,10 +11,10 @@ use std::hash::{BuildHasherDefault, Hasher};
 
 use super::facts::Facts;
 use super::look::{Data, NONE};
-use crate::sim::{Direction, NodeId};
-use crate::stats::{DropKind, DropReason};
-use crate::time::Instant;
-use crate::units::{PRIORITIES, PortId};
+use crate::{Direction, NodeId};
+use contracts::stats::{DropKind, DropReason};
+use ground::time::Instant;
+use ground::units::{PRIORITIES, PortId};
 
 /// Frames of one source, destination and DSCP in one switch.
 #[derive(Debug)]

@@ -4,9 +4,9 @@
 use super::facts::Facts;
 use super::finding::{Check, Extent, Finding, First};
 use super::look::Ask;
-use crate::sim::{Direction, NodeId};
-use crate::time::{Duration, Instant};
-use crate::units::{PRIORITIES, Priority, PrioritySet};
+use crate::{Direction, NodeId};
+use ground::time::{Duration, Instant};
+use ground::units::{PRIORITIES, Priority, PrioritySet};
 
 /// Until when each priority of each port is paused.
 #[derive(Debug)]

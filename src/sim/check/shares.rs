@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 
 use super::finding::{Check, Finding};
-use crate::frame::Frame;
-use crate::host::FlowId;
-use crate::host::probe::Arrival;
-use crate::sim::{Direction, NetworkPlan, NodeKind, VirtualFrame, Witness};
-use crate::time::Instant;
-use crate::verdict::Verdict;
-use crate::wire::vlan;
+use crate::{Direction, NetworkPlan, NodeKind, VirtualFrame, Witness};
+use contracts::frame::Frame;
+use ground::time::Instant;
+use ground::verdict::Verdict;
+use host::FlowId;
+use host::probe::Arrival;
+use wire::vlan;
 
 /// Counts the octets of each flow's frames that arrive at hosts in a span of time. It reads every
 /// frame that arrives at a host, and so is not one of [`Checkers`](super::Checkers).
@@ -27,7 +27,7 @@ impl Shares {
     #[must_use]
     pub fn new(plan: &NetworkPlan, from: Instant, to: Instant) -> Self {
         let is_host =
-            |end: crate::sim::End| matches!(plan.nodes[end.node.index()].kind, NodeKind::Host(_));
+            |end: crate::End| matches!(plan.nodes[end.node.index()].kind, NodeKind::Host(_));
         let at_host = plan.links.iter().flat_map(|link| [is_host(link.b), is_host(link.a)]);
         Self { from, to, at_host: at_host.collect(), octets: BTreeMap::new() }
     }

@@ -1,19 +1,19 @@
 //! Ports that measure their links, against the plan of the network.
 
 use super::*;
-use crate::buffer::GroupKind;
-use crate::discovery::{
+use ::headroom::measure::{InitiatePlan, MeasurePlan};
+use ::headroom::{DelayInputs, Interface, Phy, SoftwareTerms, required};
+use ::pfc::FlowControl;
+use ::wire::headroom::{Dialect, TimeUnit};
+use buffer::GroupKind;
+use discovery::{
     DcbxPfcPlan, DcbxPlan, EtsPlan, EtsTable, LldpPlan, Party, PfcForm, Precedence, Subtypes,
 };
-use crate::headroom::measure::{InitiatePlan, MeasurePlan};
-use crate::headroom::{DelayInputs, Interface, Phy, SoftwareTerms, required};
-use crate::link::{AgentsPlan, AutoPlan, Method, Spread, Statistic};
-use crate::pfc::FlowControl;
-use crate::schedule::ClassPlan;
-use crate::switch::rig;
-use crate::switch::{Headroom, Step, StepKind};
-use crate::units::{BitsPerSec, Cells, Mac, PortId, PrioritySet};
-use crate::wire::headroom::{Dialect, TimeUnit};
+use ground::units::{BitsPerSec, Cells, Mac, PortId, PrioritySet};
+use link::{AgentsPlan, AutoPlan, Method, Spread, Statistic};
+use schedule::ClassPlan;
+use switch::rig;
+use switch::{Headroom, Step, StepKind};
 
 const RATE: BitsPerSec = BitsPerSec::gbps(100);
 

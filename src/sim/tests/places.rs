@@ -1,14 +1,14 @@
 //! Switches and hosts that find their position and their neighbours by LLDP.
 
 use super::*;
-use crate::congestion::proxy::Senders;
-use crate::discovery::{Device, LldpPlan, Orientation, Role, Topology};
-use crate::host::{SfcPause, SfcReaction, StationPlan};
-use crate::link::AgentsPlan;
-use crate::sim::teststar::RATE;
-use crate::switch::{Attached, AttachedKind, StepKind, rig};
-use crate::units::{Mac, PortId};
-use crate::wire::sfcm::{self, Locator};
+use crate::teststar::RATE;
+use ::host::{SfcPause, SfcReaction, StationPlan};
+use ::wire::sfcm::{self, Locator};
+use congestion::proxy::Senders;
+use discovery::{Device, LldpPlan, Orientation, Role, Topology};
+use ground::units::{Mac, PortId};
+use link::AgentsPlan;
+use switch::{Attached, AttachedKind, StepKind, rig};
 
 /// The core, two spines, two leaves, and four hosts of the leaves.
 const CORE: u32 = 0;

@@ -3,16 +3,16 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::host::{FlowId, FlowPlan, PauseAsk};
-use crate::memory::secy;
-use crate::port::Port;
-use crate::secure::{An, SecyPlan};
-use crate::units::*;
-use crate::wire::mac_control::FRAME_LEN;
-use crate::wire::pfc;
+use ::host::{FlowId, FlowPlan, PauseAsk};
+use ::secure::{An, SecyPlan};
+use ::wire::mac_control::FRAME_LEN;
+use ::wire::pfc;
+use contracts::memory::secy;
+use contracts::port::Port;
+use ground::units::*;
 
 /// Protects pauses at both ends of a link, and data if `data`, with the changes of `edit`.
-pub(in crate::sim) fn secure(
+pub(crate) fn secure(
     plan: &mut NetworkPlan,
     link: usize,
     data: bool,
@@ -43,7 +43,7 @@ fn sunk(network: &mut Network<Seen>, node: u32) -> u64 {
     host.snapshot(now).sinks.iter().map(|sink| sink.frames).sum()
 }
 
-fn counters(network: &mut Network<Seen>, node: u32) -> crate::secure::SecySnapshot {
+fn counters(network: &mut Network<Seen>, node: u32) -> ::secure::SecySnapshot {
     let now = network.now();
     let Node::Host(host) = network.nodes_mut().get_mut(NodeId(node)) else { panic!("no host") };
     *host.snapshot(now).secy.expect("it has a SecY")
@@ -217,10 +217,10 @@ impl Attempt {
             }
             Self::OtherKey(pn) => {
                 let mut plan = secy(1, 2, false);
-                let sa = crate::memory::association(0x5a);
+                let sa = contracts::memory::association(0x5a);
                 let pn = u64::from((*pn).max(1));
-                plan.transmit[0] = Some(crate::secure::SaPlan { pn, ..sa });
-                let mut attacker = crate::secure::Secy::new(&plan).unwrap();
+                plan.transmit[0] = Some(::secure::SaPlan { pn, ..sa });
+                let mut attacker = ::secure::Secy::new(&plan).unwrap();
                 let mut octets = vec![0; 8 + FRAME_LEN + 16];
                 octets[8..8 + FRAME_LEN].copy_from_slice(&pause);
                 attacker.protect(&mut octets).unwrap();
@@ -281,7 +281,7 @@ fn a_sender_without_numbers_left_sends_nothing_protected() {
         secy.receive[0].associations[0].as_mut().unwrap().pn = u64::from(u32::MAX) - 1;
     });
     let NodeKind::Host(host) = &mut plan.nodes[1].kind else { panic!() };
-    host.pauses.push(crate::host::PausePlan {
+    host.pauses.push(::host::PausePlan {
         ask: PauseAsk::pfc(PrioritySet::of(Priority::ALL[3]), Quanta(10)),
         start: Instant::ZERO,
         every: Duration::from_micros(1),

@@ -1,8 +1,8 @@
 //! Clocks, processors, cut-through ports, and random errors.
 
 use super::*;
-use crate::congestion::Dice;
-use crate::units::BitsPerSec;
+use congestion::Dice;
+use ground::units::BitsPerSec;
 
 /// Returns the time at which a host's only frame arrives at the receiver.
 fn first_arrival(plan: &NetworkPlan, node: u32) -> Instant {

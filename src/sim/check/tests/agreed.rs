@@ -2,15 +2,15 @@
 
 use super::bench::*;
 use super::excuses::with_bug;
-use crate::buffer::{GroupKind, GroupPlan};
-use crate::host::{PauseAsk, PausePlan};
-use crate::pfc::FlowControl;
-use crate::sim::check::{Check, Finding};
-use crate::sim::*;
-use crate::switch::{Change, SwitchPlan};
-use crate::time::Duration;
-use crate::units::*;
-use crate::verdict::Verdict;
+use crate::check::{Check, Finding};
+use crate::*;
+use buffer::{GroupKind, GroupPlan};
+use ground::time::Duration;
+use ground::units::*;
+use ground::verdict::Verdict;
+use host::{PauseAsk, PausePlan};
+use pfc::FlowControl;
+use switch::{Change, SwitchPlan};
 
 const fn pfc(set: u8) -> FlowControl {
     FlowControl::Pfc { send: PrioritySet(set), obey: PrioritySet(set) }

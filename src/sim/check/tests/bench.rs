@@ -2,18 +2,18 @@
 
 use core::net::Ipv4Addr;
 
-use crate::buffer::GroupKind;
-use crate::host::{FlowId, FlowPlan, Headers, Rate, StationPlan, Udp};
-use crate::pfc::FlowControl;
-use crate::schedule::LinePlan;
-use crate::sim::check::{Check, Checkers, Finding};
-use crate::sim::*;
-use crate::switch::rig::{self, host};
-use crate::switch::{StaticEntry, SwitchPlan};
-use crate::time::{Duration, Instant};
-use crate::units::*;
-use crate::verdict::Verdict;
-use crate::wire::ip::Ecn;
+use crate::check::{Check, Checkers, Finding};
+use crate::*;
+use ::host::{FlowId, FlowPlan, Headers, Rate, StationPlan, Udp};
+use ::wire::ip::Ecn;
+use buffer::GroupKind;
+use ground::time::{Duration, Instant};
+use ground::units::*;
+use ground::verdict::Verdict;
+use pfc::FlowControl;
+use schedule::LinePlan;
+use switch::rig::{self, host};
+use switch::{StaticEntry, SwitchPlan};
 
 pub(super) const RATE: BitsPerSec = BitsPerSec::gbps(100);
 pub(super) const P3: Priority = Priority::ALL[3];
@@ -28,7 +28,7 @@ pub(super) fn switch(name: &str, ports: u16, limit: u32) -> SwitchPlan {
     let mut plan = rig::plan(ports);
     plan.name = name.into();
     plan.max_frame = 1522;
-    let limit = crate::buffer::SharedLimit::Static(Cells(limit));
+    let limit = buffer::SharedLimit::Static(Cells(limit));
     for (n, port) in plan.ports.iter_mut().enumerate() {
         port.name = format!("p{n}");
         (port.rate, port.shaped) = (RATE, true);

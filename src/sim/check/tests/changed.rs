@@ -2,13 +2,13 @@
 
 use super::bench::*;
 use super::excuses::{causes, headroom, with_bug};
-use crate::buffer::{GroupKind, GroupPlan};
-use crate::sim::check::Check;
-use crate::sim::*;
-use crate::switch::Change;
-use crate::time::Duration;
-use crate::units::*;
-use crate::verdict::Verdict;
+use crate::check::Check;
+use crate::*;
+use buffer::{GroupKind, GroupPlan};
+use ground::time::Duration;
+use ground::units::*;
+use ground::verdict::Verdict;
+use switch::Change;
 
 /// Group 3 of the first port of the switch, with other headroom.
 fn group(plan: &NetworkPlan, cells: u32) -> GroupPlan {
@@ -76,7 +76,7 @@ fn a_group_is_lossless_from_the_change_on_and_until_it() {
             |plan| {
                 let NodeKind::Host(host) = &mut plan.nodes[1].kind else { panic!() };
                 let none = PrioritySet::EMPTY;
-                host.flow_control = crate::pfc::FlowControl::Pfc { send: none, obey: none };
+                host.flow_control = pfc::FlowControl::Pfc { send: none, obey: none };
             },
         );
         of(&found, Check::Lossless).verdict

@@ -1,13 +1,13 @@
 //! Each checker sees what was done to the events.
 
 use super::bench::*;
-use crate::frame::Frame;
-use crate::host::{PauseAsk, PausePlan};
-use crate::sim::check::*;
-use crate::sim::*;
-use crate::time::Duration;
-use crate::units::*;
-use crate::verdict::Verdict;
+use crate::check::*;
+use crate::*;
+use contracts::frame::Frame;
+use ground::time::Duration;
+use ground::units::*;
+use ground::verdict::Verdict;
+use host::{PauseAsk, PausePlan};
 
 fn is_control(frame: &VirtualFrame) -> bool {
     frame.head()[12..14] == [0x88, 0x08]
@@ -99,7 +99,7 @@ fn a_loss_that_no_fault_explains_is_seen() {
         let n = nth(events, 200, |e| matches!(e, Event::Arrived(_, d, _) if *d == LinkId(1).ba()));
         let Event::Arrived(at, ..) = events[n] else { panic!() };
         let (port, priority) = (PortId::new(1).unwrap(), Some(P3));
-        let reason = crate::stats::DropReason::HeadroomFull;
+        let reason = contracts::stats::DropReason::HeadroomFull;
         events.insert(n + 1, Event::Noted(at, NodeId(0), Note::Dropped { port, priority, reason }));
     });
     objects(&findings, Check::Lossless, &["s:p1 dropped", "headroom_full, from h1 to h3"]);

@@ -1,17 +1,17 @@
 //! Excuses: each explains losses of its place, its priority and its time, and hides nothing else.
 
 use super::bench::*;
-use crate::buffer::GroupKind;
-use crate::frame::Frame;
-use crate::sim::check::excuses::Excuses;
-use crate::sim::check::facts::Facts;
-use crate::sim::check::{Cause, Check, Checkers, Finding};
-use crate::sim::*;
-use crate::time::{Duration, Instant};
-use crate::units::*;
-use crate::verdict::Verdict;
-use crate::wire::mac_control::FRAME_LEN;
-use crate::wire::pfc;
+use crate::check::excuses::Excuses;
+use crate::check::facts::Facts;
+use crate::check::{Cause, Check, Checkers, Finding};
+use crate::*;
+use ::wire::mac_control::FRAME_LEN;
+use ::wire::pfc;
+use buffer::GroupKind;
+use contracts::frame::Frame;
+use ground::time::{Duration, Instant};
+use ground::units::*;
+use ground::verdict::Verdict;
 
 /// Four hosts blast at a fifth over one switch.
 fn healthy() -> NetworkPlan {

@@ -2,18 +2,18 @@
 //! one before it, which does the same, so that the flow beside it goes on; and it all returns.
 
 use super::bench::*;
-use crate::congestion::Detect;
-use crate::congestion::isolation::{
+use crate::check::*;
+use crate::*;
+use ::wire::cim;
+use congestion::Detect;
+use congestion::isolation::{
     CimType, Heard, IsolationCounters, IsolationPlan, MapReading, Peer, QueueMap, Watch,
 };
-use crate::host::{FlowId, FlowPlan, Rate};
-use crate::pfc::FlowControl;
-use crate::sim::check::*;
-use crate::sim::*;
-use crate::switch::{CongestionIsolationPlan, SwitchPlan};
-use crate::time::{Duration, Instant};
-use crate::units::*;
-use crate::wire::cim;
+use ground::time::{Duration, Instant};
+use ground::units::*;
+use host::{FlowId, FlowPlan, Rate};
+use pfc::FlowControl;
+use switch::{CongestionIsolationPlan, SwitchPlan};
 
 /// Hosts 0 and 1 are at the first switch; at the second are 2, 5 and 6, which send, 3, which they congest,
 /// and 4.

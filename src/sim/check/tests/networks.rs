@@ -1,20 +1,18 @@
 //! The checkers on networks as they are.
 
 use super::bench::*;
-use crate::buffer::{GroupKind, SharedLimit};
-use crate::congestion::Detect;
-use crate::congestion::proxy::{PausePolicy, Senders};
-use crate::congestion::sfc::{Monitor, SfcPlan};
-use crate::host::{PauseAsk, PausePlan};
-use crate::pfc::{StormAction, WatchdogPlan};
-use crate::sim::check::*;
-use crate::sim::*;
-use crate::switch::{
-    Attached, AttachedKind, SfcProxyPlan, SfcmForm, SfcmFrom, SourceFlowControlPlan,
-};
-use crate::time::{Duration, Instant};
-use crate::units::*;
-use crate::verdict::Verdict;
+use crate::check::*;
+use crate::*;
+use buffer::{GroupKind, SharedLimit};
+use congestion::Detect;
+use congestion::proxy::{PausePolicy, Senders};
+use congestion::sfc::{Monitor, SfcPlan};
+use ground::time::{Duration, Instant};
+use ground::units::*;
+use ground::verdict::Verdict;
+use host::{PauseAsk, PausePlan};
+use pfc::{StormAction, WatchdogPlan};
+use switch::{Attached, AttachedKind, SfcProxyPlan, SfcmForm, SfcmFrom, SourceFlowControlPlan};
 
 #[test]
 fn an_incast_and_a_ring_with_a_way_out_pass_every_check() {
@@ -256,12 +254,12 @@ fn whoever_obeys_late_is_legal_if_it_was_told_to_and_only_then() {
 #[test]
 fn marks_before_pauses_are_told_from_pauses_before_marks() {
     let mut plan = incast(4, 500);
-    let ecn = |kmin| crate::congestion::EcnPlan {
+    let ecn = |kmin| congestion::EcnPlan {
         kmin: Bytes(kmin),
         kmax: Bytes(kmin),
         pmax: 65_536,
-        at: crate::congestion::MarkAt::Enqueue,
-        not_ect: crate::congestion::NotEct::Pass,
+        at: congestion::MarkAt::Enqueue,
+        not_ect: congestion::NotEct::Pass,
     };
     for (kmin, verdict) in [(2_000, Verdict::Pass), (10_000_000, Verdict::Fail)] {
         for node in &mut plan.nodes {
@@ -269,8 +267,8 @@ fn marks_before_pauses_are_told_from_pauses_before_marks() {
                 NodeKind::Switch(switch) => switch.ports[4].ecn[3] = Some(ecn(kmin)),
                 NodeKind::Host(host) => {
                     for flow in &mut host.flows {
-                        let crate::host::Headers::Udp4(udp) = &mut flow.headers else { panic!() };
-                        udp.ecn = crate::wire::ip::Ecn::Ect0;
+                        let host::Headers::Udp4(udp) = &mut flow.headers else { panic!() };
+                        udp.ecn = ::wire::ip::Ecn::Ect0;
                     }
                 }
             }
@@ -303,15 +301,15 @@ fn a_dynamic_limit_and_lossy_neighbours_are_followed_to_the_cell() {
     let mut plan = incast(4, 500);
     let NodeKind::Switch(switch) = &mut plan.nodes[0].kind else { panic!() };
     for groups in &mut switch.buffer.groups {
-        groups[3].limit = SharedLimit::Dynamic(crate::buffer::Alpha::new(-3).unwrap());
+        groups[3].limit = SharedLimit::Dynamic(buffer::Alpha::new(-3).unwrap());
         groups[3].reserved = Cells(5);
         groups[2].limit = SharedLimit::Static(Cells(50));
     }
     let NodeKind::Host(host) = &mut plan.nodes[1].kind else { panic!() };
     let mut lossy = host.flows[0].clone();
-    let crate::host::Headers::Udp4(udp) = &mut lossy.headers else { panic!() };
+    let host::Headers::Udp4(udp) = &mut lossy.headers else { panic!() };
     udp.dscp = Dscp::new(16).unwrap();
-    (lossy.id, lossy.priority) = (crate::host::FlowId(7), Priority::ALL[2]);
+    (lossy.id, lossy.priority) = (host::FlowId(7), Priority::ALL[2]);
     host.flows.push(lossy);
     let findings = run(&plan, 400);
     all_good(&findings);

@@ -1,12 +1,12 @@
 //! Samples: none of an empty network, all of one that holds a frame, at the same times either way.
 
 use super::bench::*;
-use crate::host::{PauseAsk, PausePlan};
-use crate::sim::check::*;
-use crate::sim::*;
-use crate::time::{Duration, Instant};
-use crate::units::*;
-use crate::verdict::Verdict;
+use crate::check::*;
+use crate::*;
+use ground::time::{Duration, Instant};
+use ground::units::*;
+use ground::verdict::Verdict;
+use host::{PauseAsk, PausePlan};
 
 /// The times of samples.
 #[derive(Default)]

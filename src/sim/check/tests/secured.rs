@@ -1,14 +1,14 @@
 //! The checkers on protected networks: they see what is on the lines, and what is let through.
 
 use super::bench::*;
-use crate::sim::check::Check;
-use crate::sim::tests::secured::secure;
-use crate::sim::*;
-use crate::time::Duration;
-use crate::units::*;
-use crate::verdict::Verdict;
-use crate::wire::mac_control::FRAME_LEN;
-use crate::wire::pfc;
+use crate::check::Check;
+use crate::tests::secured::secure;
+use crate::*;
+use ::wire::mac_control::FRAME_LEN;
+use ::wire::pfc;
+use ground::time::Duration;
+use ground::units::*;
+use ground::verdict::Verdict;
 
 fn protected(data: bool) -> NetworkPlan {
     let mut plan = incast(4, 500);
@@ -66,7 +66,7 @@ fn a_frame_that_a_secy_swallows_ends_under_its_name() {
     let mut plan = protected(true);
     // The receiver has other keys than the switch thinks: all that it is sent is lost.
     let NodeKind::Host(host) = &mut plan.nodes[5].kind else { panic!() };
-    host.secy = Some(Box::new(crate::memory::secy(99, 98, true)));
+    host.secy = Some(Box::new(contracts::memory::secy(99, 98, true)));
     let findings = run(&plan, 400);
     assert_eq!(of(&findings, Check::Frames).verdict, Verdict::Pass, "{findings:#?}");
     objects(&findings, Check::Lossless, &["MACsec lost a frame", "s:p4"]);

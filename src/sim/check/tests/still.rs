@@ -1,13 +1,13 @@
 //! Networks that stand still at the end, by frames that nobody sent and otherwise: never PASS.
 
 use super::bench::*;
-use crate::frame::Frame;
-use crate::host::{PauseAsk, PausePlan};
-use crate::sim::check::{Check, Checkers, Finding};
-use crate::sim::*;
-use crate::time::{Duration, Instant};
-use crate::units::*;
-use crate::verdict::Verdict;
+use crate::check::{Check, Checkers, Finding};
+use crate::*;
+use contracts::frame::Frame;
+use ground::time::{Duration, Instant};
+use ground::units::*;
+use ground::verdict::Verdict;
+use host::{PauseAsk, PausePlan};
 
 const END: u64 = 1_000;
 

@@ -1,17 +1,17 @@
 //! The planted bugs of each check, and a network in which it has nothing to judge.
 
 use super::*;
-use crate::buffer::{GroupKind, SharedLimit};
-use crate::congestion::{EcnPlan, MarkAt, NotEct};
-use crate::frame::Frame;
-use crate::host::{FlowId, Headers, PauseAsk, PausePlan, Rate, StationPlan};
-use crate::pfc::FlowControl;
-use crate::sim::sabotage::Sabotage;
-use crate::sim::tests::secured::secure;
-use crate::switch::{Change, SwitchPlan};
-use crate::time::Duration;
-use crate::units::*;
-use crate::wire::ip::Ecn;
+use crate::sabotage::Sabotage;
+use crate::tests::secured::secure;
+use ::host::{FlowId, Headers, PauseAsk, PausePlan, Rate, StationPlan};
+use ::pfc::FlowControl;
+use ::wire::ip::Ecn;
+use buffer::{GroupKind, SharedLimit};
+use congestion::{EcnPlan, MarkAt, NotEct};
+use contracts::frame::Frame;
+use ground::time::Duration;
+use ground::units::*;
+use switch::{Change, SwitchPlan};
 
 /// Time in which shares are measured, flows that have to get equal ones, and how far off they may be.
 pub(super) const WINDOW: (u64, u64) = (10, 80);
@@ -93,7 +93,7 @@ fn both_ways() -> NetworkPlan {
     for n in 0..4 {
         let flow = &host(&mut plan, n).flows[0];
         let id = FlowId(n as u32 + 900);
-        back.push(crate::host::FlowPlan { id, src: flow.dst, dst: flow.src, ..flow.clone() });
+        back.push(::host::FlowPlan { id, src: flow.dst, dst: flow.src, ..flow.clone() });
         host(&mut plan, n).expects.push(id);
     }
     host(&mut plan, 4).flows = back;
@@ -132,7 +132,7 @@ fn agree(plan: &mut NetworkPlan, from: FlowControl, to: FlowControl) {
             |change| Fault { at: at(1), kind: FaultKind::Change { node: NodeId(0), change } };
         let group = PriorityGroup::ALL[3];
         let planned = the_switch(plan).buffer.groups[n][3];
-        let lossy = crate::buffer::GroupPlan { kind: GroupKind::Lossy, ..planned };
+        let lossy = buffer::GroupPlan { kind: GroupKind::Lossy, ..planned };
         let of = |mode| if mode == AGREED { planned } else { lossy };
         the_switch(plan).ports[n].pfc.mode = from;
         the_switch(plan).buffer.groups[n][3] = of(from);
@@ -351,7 +351,7 @@ fn lossless() -> Vec<Bug> {
             obeys(p, PrioritySet::EMPTY);
             let flow = &mut host(p, 0).flows[0];
             flow.frames = Some(200);
-            let later = crate::host::FlowPlan { id: FlowId(5), start: at(100), ..flow.clone() };
+            let later = ::host::FlowPlan { id: FlowId(5), start: at(100), ..flow.clone() };
             host(p, 0).flows.push(later);
         }),
         Bug::built("pauses of the next priority", |n| sabotage(n, 0, 0, Sabotage::NextPriority)),
@@ -463,7 +463,7 @@ fn deadlock() -> Vec<Bug> {
     ]
 }
 
-fn buffers(node: &mut NodePlan) -> Option<&mut Vec<[crate::buffer::GroupPlan; 8]>> {
+fn buffers(node: &mut NodePlan) -> Option<&mut Vec<[buffer::GroupPlan; 8]>> {
     match &mut node.kind {
         NodeKind::Switch(switch) => Some(&mut switch.buffer.groups),
         NodeKind::Host(_) => None,
@@ -527,7 +527,7 @@ fn fairness() -> Vec<Bug> {
         Bug::plan("a host that stops early", |p| host(p, 0).flows[0].frames = Some(20)),
         Bug::built("a host that is not resumed", |n| sabotage(n, 0, 0, Sabotage::NeverResume)),
         Bug::plan("a host with a second flow", |p| {
-            let more = crate::host::FlowPlan { id: FlowId(5), ..host(p, 0).flows[0].clone() };
+            let more = ::host::FlowPlan { id: FlowId(5), ..host(p, 0).flows[0].clone() };
             host(p, 0).flows.push(more);
         }),
     ]

@@ -5,15 +5,15 @@
 //! network of its own beside.
 
 use super::*;
-use crate::buffer::GroupKind;
-use crate::frame::Frame;
-use crate::host::{PauseAsk, PausePlan};
-use crate::pfc::{StormAction, WatchdogPlan};
-use crate::sim::check::Cause;
-use crate::time::Duration;
-use crate::units::*;
-use crate::wire::mac_control::FRAME_LEN;
-use crate::wire::pfc;
+use crate::check::Cause;
+use ::host::{PauseAsk, PausePlan};
+use ::pfc::{StormAction, WatchdogPlan};
+use ::wire::mac_control::FRAME_LEN;
+use ::wire::pfc;
+use buffer::GroupKind;
+use contracts::frame::Frame;
+use ground::time::Duration;
+use ground::units::*;
 
 /// An excuse, and how it is made in a network.
 pub(super) struct Excuse {

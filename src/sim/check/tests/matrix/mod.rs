@@ -8,10 +8,10 @@ mod bugs;
 mod elsewhere;
 
 use super::bench::*;
-use crate::sim::check::{Check, Checkers, Finding, Shares};
-use crate::sim::*;
-use crate::time::Instant;
-use crate::verdict::Verdict;
+use crate::check::{Check, Checkers, Finding, Shares};
+use crate::*;
+use ground::time::Instant;
+use ground::verdict::Verdict;
 
 /// The least number of bugs of a check.
 const LEAST: usize = 5;

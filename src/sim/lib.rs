@@ -25,10 +25,10 @@ mod network;
 mod node;
 mod plan;
 mod queue;
-#[cfg(test)]
-pub(crate) mod sabotage;
-#[cfg(test)]
-pub(crate) mod teststar;
+#[cfg(any(test, feature = "rig"))]
+pub mod sabotage;
+#[cfg(any(test, feature = "rig"))]
+pub mod teststar;
 mod wire;
 mod wires;
 mod witness;
@@ -42,7 +42,7 @@ pub use plan::*;
 pub use queue::{Class, Queue};
 pub use witness::{Loss, Note, Notes, Witness};
 
-use crate::world::{Alone, World};
+use contracts::world::{Alone, World};
 
 /// The world of a switch in a virtual network.
 #[derive(Debug)]
