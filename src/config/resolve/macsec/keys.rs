@@ -28,7 +28,8 @@ impl Keys {
         keys
     }
 
-    /// Checks that no key is used in more ways than is safe.
+    /// Checks that no two associations of a channel share a key, that the common key is used, and
+    /// that short SCIs are complete.
     pub fn check(&self, cx: &mut Cx, at: &Place<'_>, plan: &SecyPlan) {
         let at_sas = at.key("transmit").key("associations");
         alike(
