@@ -320,7 +320,7 @@ fn run_command(dir: &Dir, command: &pages::Command, beside: &mut Vec<Running>) {
         false => how(line),
     };
     match how {
-        How::Not(why) => return eprintln!("not run, {why}: {line}"),
+        How::Not(why) => eprintln!("not run, {why}: {line}"),
         How::Read(_) => assert_eq!(refused(line), None, "{line}"),
         How::Beside => {
             let mut running = start(dir, line);
