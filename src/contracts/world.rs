@@ -49,10 +49,10 @@ pub trait Events {
     /// A data frame joined an egress queue that now holds `queue_bytes`.
     #[inline]
     fn enqueued(&mut self, now: Instant, port: PortId, class: TrafficClass, queue_bytes: u64) {}
-    /// A data frame was given to the port for transmission.
+    /// A data frame was passed to the port for transmission.
     #[inline]
     fn sent(&mut self, now: Instant, port: PortId, priority: Priority, wire_len: u32) {}
-    /// A frame leaves with CE set here.
+    /// A frame leaves with CE set by this switch.
     #[inline]
     fn marked(&mut self, now: Instant, port: PortId, class: TrafficClass) {}
     /// An ingress group crossed its limit: `xoff` true for XOFF, false for XON.
@@ -71,7 +71,8 @@ pub trait Events {
     /// PFC is enabled for other priorities from now on, as the port negotiated with its peer.
     #[inline]
     fn pfc_changed(&mut self, now: Instant, port: PortId, send: PrioritySet, obey: PrioritySet) {}
-    /// A PFC or PAUSE frame was sent; `paused` are the priorities it pauses, of those in `named`.
+    /// A PFC or PAUSE frame was sent; `paused` are the priorities it pauses, of those enabled in
+    /// `named`.
     #[inline]
     fn pause_sent(&mut self, now: Instant, port: PortId, named: PrioritySet, paused: PrioritySet) {}
     /// The set of priorities paused by the peer changed.
@@ -107,7 +108,7 @@ pub trait Handoff<F> {
     /// Passes a frame to the worker that owns its egress port.
     ///
     /// # Errors
-    /// The frame itself, when the ring is full.
+    /// The frame itself, if the ring is full.
     fn give(&mut self, item: Transit<F>) -> Result<(), Transit<F>>;
 
     /// Receives a frame from another worker.

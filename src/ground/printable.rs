@@ -1,10 +1,10 @@
 //! Escaping of foreign text (a neighbour's name, a name in a file, a request) for output.
 //!
-//! A terminal obeys control characters, and draws what follows a bidirectional one in another order;
-//! a line end in a name looks like the next line of a table or of a log. Everything that is printed
-//! or logged passes through [`text`] or, as JSON, through [`json`]. Where foreign text stands within
-//! a line of ours, the line passes through [`line()`] or [`lines`] first. A refusal passes through
-//! [`message()`], which bounds what it quotes.
+//! A terminal executes control characters, and displays text after a bidirectional one in another
+//! order; a line end in a name resembles the next line of a table or of a log. All output and logs
+//! pass through [`text`] or, as JSON, through [`json`]. Foreign text within a line of output passes
+//! through [`line()`] or [`lines`] first. An error message passes through [`message()`], which
+//! limits its quotations.
 
 mod excerpt;
 
@@ -28,14 +28,13 @@ pub fn line(text: &str) -> Cow<'_, str> {
     escaped(text, is_active, |c, out| out.extend(c.escape_default()))
 }
 
-/// Text of these lines, each escaped as [`line()`] does and ended by a line feed.
+/// Returns the text of these lines, each escaped as [`line()`] does and ended by a line feed.
 #[must_use]
 pub fn lines(all: impl IntoIterator<Item: AsRef<str>>) -> String {
     all.into_iter().fold(String::new(), |out, one| out + &line(one.as_ref()) + "\n")
 }
 
-/// Escapes the same characters in a JSON document, where they stand in strings alone. The document
-/// means what it meant.
+/// Escapes the same characters in the strings of a JSON document, without a change of its meaning.
 #[must_use]
 pub fn json(document: &str) -> Cow<'_, str> {
     escaped(
@@ -49,8 +48,8 @@ pub fn json(document: &str) -> Cow<'_, str> {
     )
 }
 
-/// Controls of C0 and C1, and the format characters that are invisible or change the direction
-/// (Unicode, category Cf; its tags included).
+/// Returns true for controls of C0 and C1, and the format characters that are invisible or change
+/// the direction (Unicode, category Cf; its tags included).
 fn is_active(c: char) -> bool {
     c.is_control()
         || matches!(

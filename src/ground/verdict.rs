@@ -18,14 +18,14 @@ pub enum Verdict {
     /// has the reason.
     NotJudged,
     /// The measurement was disturbed (a starved thread, an interruption), so neither PASS nor FAIL
-    /// can be said. Repeating the run may help.
+    /// is certain. Repeating the run may help.
     Inconclusive,
-    /// Something that was required did not hold.
+    /// A required condition did not hold.
     Fail,
 }
 
 impl Verdict {
-    /// `Pass` if `held`, else `Fail`.
+    /// Returns `Pass` if `held`, else `Fail`.
     #[must_use]
     pub const fn of(held: bool) -> Self {
         if held { Self::Pass } else { Self::Fail }
@@ -38,8 +38,8 @@ impl Verdict {
         if held && count == 0 { Self::NotJudged } else { Self::of(held) }
     }
 
-    /// `Pass` if `held`; else `Inconclusive` if the machine `disturbed` what was measured by more than
-    /// it takes to break it, else `Fail`.
+    /// Returns `Pass` if `held`; else `Inconclusive` if the machine `disturbed` the measurement by
+    /// more than is needed to violate the condition, else `Fail`.
     #[must_use]
     pub const fn unless(held: bool, disturbed: bool) -> Self {
         if !held && disturbed { Self::Inconclusive } else { Self::of(held) }
@@ -57,13 +57,13 @@ impl Verdict {
         if worst == Self::NotJudged && passed { Self::Pass } else { worst }
     }
 
-    /// True if this is `Pass`.
+    /// Returns true for `Pass`.
     #[must_use]
     pub const fn is_pass(self) -> bool {
         matches!(self, Self::Pass)
     }
 
-    /// True if this is `Fail`.
+    /// Returns true for `Fail`.
     #[must_use]
     pub const fn is_fail(self) -> bool {
         matches!(self, Self::Fail)

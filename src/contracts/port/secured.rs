@@ -1,5 +1,5 @@
-//! Ports whose frames are protected by MACsec (802.1AE): the controlled port of a SecY, with MAC
-//! control below it as well.
+//! Ports whose frames are protected by MACsec (802.1AE): the controlled port of a SecY, which also
+//! carries MAC control.
 //!
 //! The user of a [`Secured`] port sees plain frames. Guarantees:
 //! - **No frame that must be protected leaves plain.** A frame that cannot be protected (no

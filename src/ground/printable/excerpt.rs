@@ -1,7 +1,7 @@
-//! Bounds on the foreign text that a message quotes.
+//! Limits of the foreign text that a message quotes.
 //!
-//! A key, a value or a name of a megabyte must not come back as a megabyte of log. A message quotes at
-//! most [`SHOWN_MAX`] characters of one text, from both of its ends, and names its length.
+//! A key, a value or a name of a megabyte must not fill the log. A message quotes at most
+//! [`SHOWN_MAX`] characters of one text, from both of its ends, and states its length.
 
 use std::borrow::Cow;
 

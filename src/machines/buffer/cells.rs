@@ -33,7 +33,7 @@ impl CellSize {
     pub(super) const fn cells_for(self, len: u32) -> u32 {
         let len = if len == 0 { 1 } else { len };
         let n = len as u64 + self.bytes as u64 - 1;
-        // Doubling `n` turns the shift by 63 into taking the upper half of the product.
+        // Doubling `n` replaces the shift by 63 with taking the upper half of the product.
         (((2 * n) as u128 * self.reciprocal as u128) >> 64) as u32
     }
 }

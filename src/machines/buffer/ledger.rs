@@ -114,9 +114,9 @@ impl Ledger {
 
     /// Admits a frame of `wire_len` bytes if there is space, and charges it.
     ///
-    /// The frame takes reserved cells if it fits in them. Else what it needs of the pool must fit
-    /// both the group's limit (as it is before the frame is charged) and the pool. Else, in a
-    /// lossless group, the whole frame goes to headroom.
+    /// The frame uses reserved cells if it fits in them. Otherwise the cells that it needs of the
+    /// pool must fit both the group's limit (as it is before the frame is charged) and the pool.
+    /// Otherwise, in a lossless group, the whole frame is charged to headroom.
     #[inline]
     pub fn admit(&mut self, port: PortId, group: PriorityGroup, wire_len: u32) -> Admission {
         self.charge(port, group, wire_len, true)

@@ -2,8 +2,8 @@
 //!
 //! [`Ledger`] counts cells, as switch chips do; the memory itself belongs to the world. A frame is
 //! charged to its ingress (port, priority group) by [`Ledger::admit`] and holds a [`Charge`] until
-//! [`Ledger::release`] takes it back. The owner of the ledger guarantees two things: every charge
-//! comes back exactly once, and each crossing that a call reports reaches the PFC sender.
+//! [`Ledger::release`]. The owner of the ledger guarantees two things: every charge is released
+//! exactly once, and each crossing that a call returns is passed to the PFC sender.
 
 #![warn(missing_docs)]
 

@@ -99,7 +99,7 @@ fn tomahawk_drops_where_the_chip_does() {
                 assert_eq!(crossed, None);
                 frames += 1;
             }
-            // XOFF may have come one or two cells below the limit, with room for a frame.
+            // XOFF may have been sent one or two cells below the limit, with room for a frame.
             assert!(frames.abs_diff(1_293) <= 1, "N {n}: first drop after {frames}");
             assert_eq!(l.admit(port(p), G0, 64), Admission::Refused(Refusal::HeadroomFull));
             assert_eq!(l.usage(port(p), G0).headroom, Cells(1_292));

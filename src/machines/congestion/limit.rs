@@ -26,7 +26,7 @@ impl Limit {
     /// Creates a limit with its full burst available.
     ///
     /// # Panics
-    /// If the burst is zero: nothing would ever pass.
+    /// If the burst is zero: no message would ever pass.
     #[must_use]
     pub fn new(plan: LimitPlan) -> Self {
         assert!(plan.burst > 0, "a limit that lets nothing pass");

@@ -33,12 +33,12 @@ pub enum NotEct {
     /// It is forwarded, bounded only by the limits of its queue and group. The default, and the
     /// only choice for a lossless class.
     Pass,
-    /// It is dropped, as RED does.
+    /// The frame is dropped, as by RED.
     Drop,
 }
 
 /// The reaction point of one flow: DCQCN as in Zhu et al., "Congestion Control for Large-Scale RDMA
-/// Deployments", SIGCOMM 2015, section 3, with what later implementations added.
+/// Deployments", SIGCOMM 2015, section 3, with extensions of later implementations.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DcqcnPlan {
     /// Gain g of alpha per notification, in parts of [`DcqcnPlan::GAIN_ONE`]. 1 to
@@ -52,7 +52,7 @@ pub struct DcqcnPlan {
     pub increase_period: Duration,
     /// Bytes of frames between increases by bytes (B). Not zero.
     pub increase_bytes: Bytes,
-    /// Number of increases by either cause that only go half way back to the target rate (F).
+    /// Number of increases by either cause that only go halfway back to the target rate (F).
     pub recoveries: u32,
     /// Increment of the target rate by an additive increase (R_AI).
     pub additive: BitsPerSec,

@@ -6,7 +6,7 @@
 //!
 //! 800G (802.3df-2024) and 1.6T (802.3dj, a draft) are estimates, because neither table was
 //! available: their sublayers are assumed to take as long, in nanoseconds, as those of 400G, as
-//! those of 400G take as long as those of 200G. The source of every such term says so. says so.
+//! those of 400G take as long as those of 200G. The source of every such term says so.
 
 use core::fmt;
 

@@ -89,9 +89,9 @@ impl Watchdog {
         self.configured
     }
 
-    /// Starts or stops the watchdog. One that stops forgets since when queues have been blocked, and
-    /// releases the stormed ones, which are to be [`StormEvent::Restored`]; one that starts gives each
-    /// queue the whole detection time.
+    /// Starts or stops the watchdog. Stopping discards the start times of blocked queues and
+    /// releases the stormed ones, which are to be [`StormEvent::Restored`]; starting gives each
+    /// queue the complete detection time.
     pub fn set_enabled(&mut self, enabled: bool) -> impl Iterator<Item = TrafficClass> + use<> {
         let released = if enabled { 0 } else { core::mem::take(&mut self.stormed) };
         if enabled != self.configured {

@@ -31,7 +31,7 @@ pub const BATCH: usize = 32;
 pub trait Aead: Send {
     /// Seals or opens a frame in place: its first `readable` bytes are authenticated, and those
     /// between them and the ICV encrypted; with `None`, none are encrypted. `readable` is one of
-    /// the values passed to [`Ciphers::make`]. that [`Ciphers::make`] was told.
+    /// the values passed to [`Ciphers::make`].
     ///
     /// Returns false on failure: when opening, because the frame is not authentic, and then the
     /// encrypted part is wiped; when sealing, because the device failed.

@@ -35,10 +35,11 @@ pub enum Discard {
     /// No channel, or no association of it (InPktsNoSAError).
     #[error("unknown association")]
     NoSa,
-    /// Below the lowest acceptable packet number, or a MAC control frame below the last (InPktsLate).
+    /// Packet number below the lowest acceptable packet number, or for MAC control below the last
+    /// (InPktsLate).
     #[error("late")]
     Late,
-    /// Accepted before.
+    /// Packet number accepted before.
     #[error("replayed")]
     Replayed,
     /// Failed validation (InPktsNotValid).

@@ -100,7 +100,7 @@ fn load() -> impl Strategy<Value = Load> {
     )
 }
 
-/// Runs the load for a while, then stops the senders and lets everything leave.
+/// Runs the load for a while, then stops the senders and lets all frames leave.
 fn drive(buffer: &mut impl Buffer, load: &Load) -> Result<(), String> {
     const STEPS: usize = 400;
     let mut senders: Vec<Sender> = load.plan.groups.iter().map(|_| Sender::default()).collect();

@@ -49,7 +49,7 @@ fn octets_count_beside_time_and_both_past_f_are_hyper() {
     let mut dcqcn = Dcqcn::new(plan, LINE);
     dcqcn.on_cnp(us(0));
     (0..449).for_each(|_| dcqcn.on_sent(1_000));
-    // Two increases by bytes, each half way back to the line rate.
+    // Two increases by bytes, each halfway back to the line rate.
     assert_eq!(dcqcn.rate().get(), 35_000_000_000);
     dcqcn.on_sent(1_000);
     assert_eq!(dcqcn.rate().get(), 37_500_000_000);
@@ -58,7 +58,7 @@ fn octets_count_beside_time_and_both_past_f_are_hyper() {
     increases(&mut dcqcn, 6);
     assert_eq!(dcqcn.target, target + 40_000_000);
     (0..6).for_each(|_| dcqcn.on_sent(150_000));
-    // The other count is not above F before its seventh.
+    // The other count exceeds F only at its seventh.
     assert_eq!(dcqcn.target, target + 7 * 40_000_000);
     dcqcn.on_sent(150_000);
     assert_eq!(dcqcn.target, target + 7 * 40_000_000 + 200_000_000);

@@ -39,7 +39,7 @@ fn a_source_is_notified_only_once_its_queue_pair_is_known() {
     assert_eq!(cnp.on_picked(us(3), &flow(1, 7), qp(3)), Some(qp(2)));
     assert_eq!(cnp.on_picked(us(52), &flow(1, 7), qp(3)), None, "too soon");
     assert_eq!(cnp.on_picked(us(53), &flow(1, 7), qp(3)), Some(qp(2)));
-    // Another port is another flow.
+    // Another UDP source port is another flow.
     assert_eq!(cnp.on_picked(us(53), &flow(1, 8), qp(3)), None);
     let c = cnp.counters();
     assert_eq!((c.answered, c.not_learnt, c.too_soon, c.learnt), (2, 2, 1, 1));

@@ -228,7 +228,7 @@ pub enum IsolationError {
     /// Flows would end at once.
     #[error("ci-max-flow-life is 0")]
     NoLife,
-    /// No message would ever pass.
+    /// The budget would let no message pass.
     #[error("a limit of CIMs has a burst of 0")]
     NoBudget,
     /// The table's size is zero or above the maximum.

@@ -114,7 +114,7 @@ impl Pauses {
     }
 
     /// Returns the time at which a frame is due for `priority`: at once if the host was sent less
-    /// than the requested pause, unless so much is left that a renewal suffices.
+    /// than the requested pause, unless the remaining time lasts until a renewal.
     fn due_of(&self, priority: Priority) -> Instant {
         let told = self.told[priority.index()];
         if self.until(priority) <= told {

@@ -79,8 +79,8 @@ pub struct PausePolicy {
     pub longest: Duration,
     /// Maximum uninterrupted pause of a host's priority after idle time. Not below `longest`.
     pub credit: Duration,
-    /// Fraction of time that a priority may be paused in the long run, in parts of
-    /// [`PausePolicy::SHARE_ONE`]. At most that.
+    /// Fraction of time that a priority may be paused in the long run, from 0 to
+    /// [`PausePolicy::SHARE_ONE`].
     pub share: u32,
     /// Mean interval between accepted messages per port in the long run. Not zero.
     pub spacing: Duration,

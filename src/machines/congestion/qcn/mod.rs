@@ -1,5 +1,5 @@
-//! Quantized Congestion Notification (802.1Qau, 802.1Q clauses 30 to 32), with which Source Flow
-//! Control is compared: the congestion point of a queue and the reaction point of a flow.
+//! Quantized Congestion Notification (802.1Qau, 802.1Q clauses 30 to 32), for comparison with
+//! Source Flow Control: the congestion point of a queue and the reaction point of a flow.
 //!
 //! [`CongestionPoint`] takes each frame that joins its queue and selects those that are answered
 //! with a CNM, and its feedback. [`ReactionPoint`] takes feedback, time and sent bytes in the order
@@ -7,8 +7,8 @@
 //! has the same rates, and seeded random numbers.
 //!
 //! Names and defaults of parameters are those of IEEE8021-CN-MIB, which is public. The procedures
-//! are from the algorithm's published descriptions; where they are silent, a constant or a field
-//! whose comment says so decides.
+//! are from the algorithm's published descriptions; choices where they are silent are constants or
+//! fields with a comment.
 
 mod plan;
 mod point;

@@ -185,7 +185,7 @@ pub enum SfcError {
         /// Maximum pause.
         max: Duration,
     },
-    /// No message would ever pass.
+    /// The budget would let no message pass.
     #[error("the budget of messages has a burst of 0")]
     NoBudget,
     /// The table's size is zero or above the maximum.

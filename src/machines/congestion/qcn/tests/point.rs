@@ -56,7 +56,7 @@ proptest! {
             let exact = (-fb / (sp * (2.0 * w + 1.0))).clamp(0.0, 1.0) * 63.0;
             let got = point.on_enqueue(Bytes(queue), Bytes(1));
             let got = got.map_or(0, |f| f.quantized.get());
-            // Where the exact value is a whole number, floating point may fall to either side.
+            // An exact value that is an integer may be rounded to either side by floating point.
             prop_assert!((f64::from(got) - exact.floor()).abs() < 0.5
                 || (exact - exact.round()).abs() < 1e-9, "{got} {exact}");
             before = q;

@@ -24,7 +24,7 @@ fn a_cut_recovers_five_times_then_adds_then_adds_faster() {
     point.on_cnm(us(100), fb(0));
     assert!(point.is_idle());
     point.on_cnm(us(100), fb(32));
-    // A quarter is cut; a CNM before the first increase leaves the target.
+    // The rate is decreased by a quarter; a CNM before the first increase leaves the target.
     assert_eq!((point.rate().get(), point.target()), (7_500_000_000, LINE));
     assert_eq!(point.next_deadline(), us(15_100));
     point.on_cnm(us(200), fb(32));
@@ -192,7 +192,7 @@ proptest! {
             if model.alarm.is_some() && ours.is_idle() {
                 return Ok(()); // The model approaches the line rate without reaching it.
             }
-            // Most steps bring no notification.
+            // Most steps have no CNM.
             let feedback = if feedback < 64 { feedback } else { 0 };
             ours.on_cnm(now, fb(feedback));
             model.cnm(now.as_picos() as f64, feedback);
