@@ -114,9 +114,9 @@ pub trait Port {
         now
     }
 
-    /// Recalibrates the device's clock against the host's, if the device timestamps by one and the
-    /// last calibration is more than a second ago; to be called before timestamps that matter.
-    /// Takes some microseconds then.
+    /// Recalibrates a timestamping device's clock against the host's, if the last calibration is
+    /// more than a second ago; to be called before timestamps that matter. Takes some microseconds
+    /// then.
     fn refresh_clock(&mut self) {}
 
     /// Sends the frames that the port accepted and could not pass on yet; receiving does so too.

@@ -47,7 +47,7 @@ impl Isolation {
         lengths: &[Bytes; PRIORITIES],
     ) -> Option<Placement> {
         let Some(place) = self.streams.find(arrival.queue, &arrival.key) else {
-            // Entries of flows that have stopped would otherwise lengthen every lookup.
+            // Entries of flows that have stopped would otherwise cost all other flows a lookup.
             self.streams.reap(now, |stream| is_drained(&self.queues, stream));
             let place = hot.then(|| self.isolate(now, arrival, CreateMask::LOCAL)).flatten()?;
             return Some(self.join(now, place, arrival, lengths));
