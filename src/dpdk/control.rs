@@ -110,7 +110,8 @@ pub struct PortStats {
     pub rx_errors: u64,
     /// Frames that the driver could not send.
     pub tx_errors: u64,
-    /// Frames that the interface of the kernel was given to send and dropped, whoever gave them.
+    /// Frames that the kernel's interface did not send, at most: those that stay in its ring behind
+    /// a refused one, and drops of frames of other programs are included.
     pub tx_dropped: u64,
     /// Times that no buffer could be had for a received frame.
     pub rx_no_mbuf: u64,
@@ -248,7 +249,7 @@ impl PortControl {
         let driver = self.0.by_driver(&self.0.life());
         // The driver first: where it reads a counter that starts again when read, the kernel's part
         // is what came since.
-        let (rx_missed, tx_dropped) = self.0.kernel.lost(driver.rx_missed);
+        let (rx_missed, tx_dropped) = self.0.kernel.lost(driver.rx_missed, driver.tx_frames);
         PortStats { rx_missed, tx_dropped, ..driver }
     }
 

@@ -34,6 +34,8 @@ pub struct Interface {
     pub link: bool,
     /// Frames that its hardware lost on the way in, before the kernel gave them to any socket.
     pub rx_lost: u64,
+    /// Frames that it sent, whichever program gave them.
+    pub tx_frames: u64,
     /// Frames that the kernel was given to send, and dropped.
     pub tx_dropped: u64,
     /// The other end, of a pair of virtual interfaces.
@@ -108,6 +110,7 @@ impl Interface {
             // Not `rx_dropped`: each tagged frame of a VLAN that the kernel has no interface for is in
             // it, too, though the driver's socket received it.
             rx_lost: stats.rx_missed_errors,
+            tx_frames: stats.tx_packets,
             tx_dropped: stats.tx_dropped,
             peer: peer.filter(|_| is_veth).map(|index| Peer { index, namespace }),
         }

@@ -57,13 +57,32 @@ impl Counts {
     }
 }
 
-/// Losses that the kernel counts below a device and the driver does not.
+/// Counts of the interface below a device.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(super) struct Lost {
+struct AtInterface {
     /// Frames that arrived and never reached the driver.
-    pub(super) rx: u64,
-    /// Frames that the driver handed over and that were not sent.
-    pub(super) tx: u64,
+    rx_lost: u64,
+    /// Frames that it sent, from the driver or from other programs.
+    tx_frames: u64,
+    /// Attempts to send a frame that failed.
+    tx_dropped: u64,
+}
+
+impl AtInterface {
+    const fn of(interface: &Interface) -> Self {
+        let Interface { rx_lost, tx_frames, tx_dropped, .. } = *interface;
+        Self { rx_lost, tx_frames, tx_dropped }
+    }
+
+    /// Frames that were not sent, at most, of `handed_over` by the driver.
+    ///
+    /// A frame that the interface refuses stays in the ring of a packet socket, before all later
+    /// ones, and is tried again with the next burst: the interface counts attempts, not frames. The
+    /// rest is at most what it has not sent.
+    const fn unsent(self, handed_over: u64) -> u64 {
+        let behind = handed_over.saturating_sub(self.tx_frames);
+        if self.tx_dropped > 0 && behind > self.tx_dropped { behind } else { self.tx_dropped }
+    }
 }
 
 /// The kernel side of one device.
@@ -81,13 +100,13 @@ struct State {
     index: Option<u32>,
     sockets: Vec<OwnedFd>,
     /// Counts of the interface when the device was attached to it.
-    base: Lost,
+    base: AtInterface,
     /// Counts of the interface at the last read; it may be gone since.
-    last: Option<Lost>,
+    last: Option<AtInterface>,
     /// True if it was attached once.
     was_attached: bool,
     /// Counts of the interfaces that it was attached to before.
-    past: Lost,
+    past: AtInterface,
     /// Counts of rings: of those that are closed, and of those that restart at 0 when read.
     in_rings: u64,
     /// True if the driver's sockets were found.
@@ -156,7 +175,7 @@ impl KernelSide {
         let mut state = self.state();
         let Some(interface) = found.filter(|_| self.has_interface()) else { return };
         state.index = Some(interface.index);
-        state.base = lost(&interface);
+        state.base = AtInterface::of(&interface);
         state.last = Some(state.base);
         state.was_attached = true;
         if self.counts == Counts::PacketRing {
@@ -194,13 +213,13 @@ impl KernelSide {
     }
 
     /// Frames that the device missed, `by_driver` of them counted by its driver (none if not
-    /// counted), and frames that were handed over and were not sent.
-    pub(super) fn lost(&self, by_driver: Option<u64>) -> (Option<u64>, u64) {
+    /// counted), and frames of the `handed_over` that were not sent, at most.
+    pub(super) fn lost(&self, by_driver: Option<u64>, handed_over: u64) -> (Option<u64>, u64) {
         let mut state = self.state();
         let at_interface = state.at_interface();
-        let tx = at_interface.map_or(0, |lost| lost.tx);
+        let tx = at_interface.map_or(0, |counts| counts.unsent(handed_over));
         let sum = |parts: &[Option<u64>]| parts.iter().copied().sum::<Option<u64>>();
-        let rx = at_interface.map(|lost| lost.rx);
+        let rx = at_interface.map(|counts| counts.rx_lost);
         match self.counts {
             Counts::Driver => (by_driver, 0),
             Counts::Nobody => (None, 0),
@@ -208,7 +227,7 @@ impl KernelSide {
                 let full = state.in_rings(self.counts);
                 (sum(&[by_driver, full, rx]), tx)
             }
-            Counts::TapQueue => (at_interface.map(|lost| lost.tx), 0),
+            Counts::TapQueue => (at_interface.map(|counts| counts.tx_dropped), 0),
             Counts::Capture => (sum(&[by_driver, rx]), tx),
         }
     }
@@ -247,20 +266,18 @@ impl State {
         now.filter(|_| self.knows_rings).map(|now| self.in_rings + now)
     }
 
-    /// Losses at the interface since the device was attached.
-    fn at_interface(&mut self) -> Option<Lost> {
+    /// Counts of the interface since the device was attached.
+    fn at_interface(&mut self) -> Option<AtInterface> {
         let now = self.index.and_then(|index| Interface::numbered(index).ok().flatten());
-        self.last = now.as_ref().map(lost).or(self.last);
+        self.last = now.as_ref().map(AtInterface::of).or(self.last);
         let Some(last) = self.last else { return self.was_attached.then_some(self.past) };
-        Some(Lost {
-            rx: self.past.rx + last.rx.saturating_sub(self.base.rx),
-            tx: self.past.tx + last.tx.saturating_sub(self.base.tx),
+        let (past, base) = (self.past, self.base);
+        Some(AtInterface {
+            rx_lost: past.rx_lost + last.rx_lost.saturating_sub(base.rx_lost),
+            tx_frames: past.tx_frames + last.tx_frames.saturating_sub(base.tx_frames),
+            tx_dropped: past.tx_dropped + last.tx_dropped.saturating_sub(base.tx_dropped),
         })
     }
-}
-
-fn lost(interface: &Interface) -> Lost {
-    Lost { rx: interface.rx_lost, tx: interface.tx_dropped }
 }
 
 /// Name of the lock on an interface: an abstract socket name, which belongs to the network
@@ -303,10 +320,22 @@ mod tests {
         assert_eq!(counts("net_bonding0,member=0000:03:00.0"), Counts::Nobody);
         let unknown =
             KernelSide::new(&Spec::parse("net_virtio_user0,path=/dev/vhost-net").unwrap());
-        assert_eq!(unknown.lost(Some(7)), (None, 0));
+        assert_eq!(unknown.lost(Some(7), 0), (None, 0));
         // An interface that was never seen has no counts either.
         let unseen = KernelSide::new(&Spec::parse("net_af_packet0,iface=nosuch").unwrap());
-        assert_eq!(unseen.lost(Some(0)), (None, 0));
+        assert_eq!(unseen.lost(Some(0), 9), (None, 0));
+    }
+
+    #[test]
+    fn a_refused_frame_holds_up_those_behind_it_and_all_are_unsent() {
+        let counts = |tx_frames, tx_dropped| AtInterface { rx_lost: 0, tx_frames, tx_dropped };
+        assert_eq!(counts(0, 131).unsent(200), 200);
+        // Attempts may be more than frames, and other programs send by the interface, too.
+        assert_eq!(counts(0, 300).unsent(200), 300);
+        assert_eq!(counts(190, 5).unsent(200), 10);
+        assert_eq!(counts(250, 5).unsent(200), 5);
+        // Without a failed attempt, frames are only on their way.
+        assert_eq!(counts(190, 0).unsent(200), 0);
     }
 
     #[test]
