@@ -11,7 +11,7 @@ use std::thread;
 use std::time::Duration;
 
 use netns::{isolated, must};
-use run::{Dir, Switch, conclusive, sluice, text};
+use run::{Dir, Switch, conclusive, has_not_failed, run_ahead, sluice, text};
 use serde_json::Value;
 use sluice::dpdk::{Eal, EalOptions, Interface, Memory};
 use sluice::host::{FlowId, Rate};
@@ -262,14 +262,13 @@ fn a_clock_that_passes_213_days_changes_nothing() {
         );
         // 2^64 ps are 18,446,744.07 s. Starting takes some time, so one of these is under way.
         for after in [0.5, 1.0, 1.5, 2.0] {
-            let output = conclusive(|| {
-                let mut gen_ = sluice();
-                gen_.env("SLUICE_CLOCK_UPTIME", (18_446_744.073_7 - after).to_string());
-                gen_.arg("gen").arg(&file).args(["--format", "json", "--no-huge", "--captures"]);
-                gen_.arg(dir.path("captures")).output().unwrap()
-            });
+            let mut gen_ = sluice();
+            gen_.env("SLUICE_CLOCK_UPTIME", (18_446_744.073_7 - after).to_string());
+            gen_.arg("gen").arg(&file).args(["--format", "json", "--no-huge", "--captures"]);
+            let output = gen_.arg(dir.path("captures")).output().unwrap();
             let (out, said) = (text(&output.stdout), text(&output.stderr));
-            assert_eq!(output.status.code(), Some(0), "after {after} s: {said}\n{out}");
+            // A busy machine may miss the rate, which is inconclusive. The counts are exact all the same.
+            assert!(has_not_failed(output.status.code()), "after {after} s: {said}\n{out}");
             let seen: Value = serde_json::from_str(&out).unwrap();
             let flow = &seen["flows"][0];
             assert_eq!((&flow["frames_tx"], &flow["frames_rx"]), (&2_000.into(), &2_000.into()));
@@ -310,6 +309,8 @@ fn a_switch_between_two_ports_loses_nothing_lossless_and_passes_a_storm_on() {
         veth("v0", "s0");
         veth("v1", "s1");
         let dir = Dir::new("gen-switch");
+        // Priority 4 goes before 3: a switch that seldom runs would send no frame of 3 for minutes.
+        run_ahead();
         let switch = Switch::start(&dir, "between", &between("100M", "50ms"), &[]);
         let mut bench = bench();
         let flows = vec![
@@ -342,7 +343,8 @@ fn a_switch_between_two_ports_loses_nothing_lossless_and_passes_a_storm_on() {
         assert_eq!((lossless.frames_tx, lossless.loss_percent), (lossless.frames_rx, 0.0));
         bench.clear();
         let (status, summary): (Option<i32>, Value) = switch.stop();
-        assert_eq!((status, &summary["lossless_lost_frames"]), (Some(0), &Value::from(0)));
+        assert!(has_not_failed(status), "{status:?}: {summary:#}");
+        assert_eq!(summary["lossless_lost_frames"], 0);
     });
 }
 
@@ -374,6 +376,7 @@ fn the_file_of_the_storm_goes_through_the_switch_over_veth() {
         };
         assert!(paused(3) > 1e9 && paused(4) == 0.0, "{report}");
         let (status, summary): (Option<i32>, Value) = switch.stop();
-        assert_eq!((status, &summary["lossless_lost_frames"]), (Some(0), &Value::from(0)));
+        assert!(has_not_failed(status), "{status:?}: {summary:#}");
+        assert_eq!(summary["lossless_lost_frames"], 0);
     });
 }

@@ -37,8 +37,8 @@ pub fn run_ahead() {
     let _ = renice.stdout(Stdio::null()).stderr(Stdio::null()).status();
 }
 
-/// True for the exit status of a switch that has not failed. One that received nothing judges only
-/// the gaps between its polls, and on a busy machine not even these.
+/// True for an exit status that is no failure. A switch that received nothing judges nothing, and a
+/// run on a busy machine may be inconclusive.
 pub fn has_not_failed(status: Option<i32>) -> bool {
     matches!(status, Some(0 | 4))
 }
