@@ -356,6 +356,7 @@ fn the_file_of_the_storm_goes_through_the_switch_over_veth() {
         veth("v0", "s0");
         veth("v1", "s1");
         let dir = Dir::new("gen-storm");
+        run_ahead();
         let switch = Switch::start(&dir, "between", &between("1G", "10ms"), &[]);
         let output = sluice()
             .args(["gen", concat!(env!("CARGO_MANIFEST_DIR"), "/configs/gen/pfc-storm.yaml")])
