@@ -18,7 +18,9 @@ use crate::buffer::GroupKind;
 use crate::config::ConfigError;
 use crate::config::quantity::{Size, Span};
 use crate::config::raw::{Lossless, Shared};
-use crate::lab::raw::{Cpu, Defaults, Host, HostEntry, Lab, Members, Nodes, Short, Switch};
+use crate::lab::raw::{
+    Cpu, Defaults, Host, HostEntry, Lab, Members, Nodes, Short, Switch, TransportLong,
+};
 use crate::lab::{LabPlan, resolve_raw};
 use crate::schedule::Line;
 use crate::sim::NodeKind;
@@ -191,8 +193,37 @@ fn finish(chance: &mut Chance, lab: &mut Lab) -> Result<(), ConfigError> {
             }
         }
     }
+    let patience = patience(&plan, total);
+    for flow in &mut lab.flows {
+        if let Some(Short::Long(TransportLong { roce: Some(roce), .. })) = &mut flow.transport {
+            let Some(Span(timeout)) = &mut roce.timeout else { continue };
+            *timeout = patience.max(*timeout);
+        }
+    }
     lab.duration = Some(Span(time(&plan)));
     Ok(())
+}
+
+/// Returns the shortest retransmission timeout of RoCE that is no mistake: the time in which the
+/// slowest link sends all that may wait for it, which is all traffic or all buffers full of it.
+/// With a shorter one, which stays the same after each timeout, senders repeat packets that still
+/// wait in the network, and may never end.
+fn patience(plan: &LabPlan, Size(buffer): Size) -> Duration {
+    let nodes = || plan.network.nodes.iter().map(|node| &node.kind);
+    let buffers =
+        nodes().filter(|kind| matches!(kind, NodeKind::Switch(_))).count() as u64 * buffer;
+    let hosts =
+        nodes().filter_map(|kind| if let NodeKind::Host(h) = kind { Some(h) } else { None });
+    let traffic: u64 = hosts
+        .map(|host| {
+            let streams = host.flows.iter().map(|f| f.frames.unwrap_or(0) * u64::from(f.size + 20));
+            let messages = host.senders.iter().filter_map(|sender| sender.message);
+            streams.sum::<u64>() + messages.map(|m| 2 * m.bytes * m.count).sum::<u64>()
+        })
+        .sum();
+    let slowest = plan.network.links.iter().map(|link| link.rate).min_by_key(|rate| rate.get());
+    let bytes = crate::units::Bytes(buffers.min(traffic));
+    slowest.map_or(Duration::ZERO, |rate| rate.time_for(bytes))
 }
 
 /// Returns the largest sum of reserve and headroom of a switch, in bytes.
