@@ -256,7 +256,7 @@ sluice_log_to(sluice_log_fn fn)
 	return rte_openlog_stream(f);
 }
 
-/* 0 is no number: the argument stays as it is. */
+/* 0: the argument is not changed. */
 static __thread uint16_t fanout_group;
 
 void
@@ -283,13 +283,13 @@ find_next_setsockopt(void)
 }
 
 /*
- * Stands before the C library's for the program and the libraries that it loads, and changes one
- * option alone, PACKET_FANOUT, and that only for a thread that asked for it with
- * sluice_fanout_group(). Every other call goes unchanged to the next definition, which is that of a
- * preloaded library (LD_PRELOAD) if it has one. Before constructors have run it is the system call,
- * which is all that the C library's function does on 64-bit Linux. The state is the thread's own and
- * the function takes no lock, so it may be called from any thread, from signal handlers, and after
- * fork().
+ * Precedes the C library's function for the program and the libraries that it loads, and changes
+ * one option alone, PACKET_FANOUT, and that only for a thread that has called
+ * sluice_fanout_group(). Every other call is passed unchanged to the next definition, which is that
+ * of a preloaded library (LD_PRELOAD) if it has one. Before constructors have run it is the system
+ * call, which is all that the C library's function does on 64-bit Linux. The state is thread-local
+ * and the function takes no lock, so it may be called from any thread, from signal handlers, and
+ * after fork().
  */
 int
 setsockopt(int fd, int level, int name, const void *value, socklen_t len)

@@ -1,8 +1,7 @@
 /*
- * What Sluice takes from DPDK: the headers that bindgen reads, and the few functions that stand in
- * for what DPDK has only as inline code, as macros, or under another name in another release.
- * Nothing here is on the path of a frame, except that a mempool cache which has run dry or over
- * comes here once per batch.
+ * Interface to DPDK: the headers that bindgen reads, and functions for those parts of DPDK that are
+ * inline code, macros, or have another name in another release. None of them is on the path of a
+ * frame, except that an empty or full mempool cache calls them once per batch.
  */
 #ifndef SLUICE_SHIM_H
 #define SLUICE_SHIM_H
@@ -28,8 +27,8 @@
 #include <rte_version.h>
 
 /*
- * Where the fields of struct rte_mbuf lie that the hot path touches. shim.c holds the C compiler to
- * these numbers and src/mbuf.rs the Rust compiler, so neither can move alone.
+ * Offsets of the fields of struct rte_mbuf that the hot path uses. shim.c asserts these numbers for
+ * the C compiler and src/mbuf.rs for the Rust compiler, so neither can change alone.
  */
 #define SLUICE_MBUF_SIZE 128
 #define SLUICE_MBUF_BUF_ADDR 0
@@ -48,10 +47,10 @@
 #define SLUICE_MBUF_NEXT 64
 #define SLUICE_MBUF_TX_OFFLOAD 72
 
-/* The mbuf flags that say its data is not its own. */
+/* Flags of an mbuf whose data belongs to another buffer. */
 #define SLUICE_MBUF_NOT_DIRECT 0x6000000000000000ULL
 
-/* Constants that are macros with casts, which bindgen can not read. */
+/* Constants that are macros with casts, which bindgen cannot read. */
 enum sluice_const {
 	SLUICE_LCORE_ID_ANY = LCORE_ID_ANY,
 	SLUICE_SOCKET_ID_ANY_BITS = (unsigned int)SOCKET_ID_ANY,
@@ -73,13 +72,13 @@ uint64_t sluice_rdtsc(void);
 /* Takes exactly n objects from the pool behind the caches: 0, or less than 0 and nothing taken. */
 int sluice_mempool_dequeue(struct rte_mempool *mp, void **objs, unsigned int n);
 
-/* Gives n objects to the pool behind the caches. */
+/* Returns n objects to the pool behind the caches. */
 void sluice_mempool_enqueue(struct rte_mempool *mp, void *const *objs, unsigned int n);
 
-/* Frees an mbuf of any make: chained, attached, shared. */
+/* Frees an mbuf of any kind: chained, attached, shared. */
 void sluice_mbuf_free(struct rte_mbuf *m);
 
-/* Frees the mbufs that are left in a ring which nobody else uses any more. */
+/* Frees the mbufs that are left in a ring without other users. */
 void sluice_ring_drain(struct rte_ring *r);
 
 /* An mbuf pool with mempool flags, which rte_pktmbuf_pool_create does not take. */
@@ -87,16 +86,16 @@ struct rte_mempool *sluice_mbuf_pool_create(const char *name, unsigned int n,
 					    unsigned int cache_size, uint16_t data_room,
 					    int socket_id, unsigned int flags);
 
-/* One queue each way, this MTU (0: the driver's own), these receive offloads. */
+/* Configures one queue per direction, this MTU (0: the driver's), these receive offloads. */
 int sluice_port_configure(uint16_t port, uint16_t mtu, uint64_t rx_offloads);
 
-/* The link: speed in Mbit/s (0 unknown), whether it is up, whether it is full duplex. */
+/* State of the link: speed in Mbit/s (0 unknown), up, full duplex. */
 int sluice_link_get(uint16_t port, uint32_t *mbps, int *up, int *full_duplex);
 
 /* The name of the bus that the port's device is on ("pci", "vdev"), or NULL. */
 const char *sluice_port_bus(uint16_t port);
 
-/* What a session of a crypto device does: AES-GCM, or AES-GMAC where all of a frame stays readable. */
+/* Operation of a crypto session: AES-GCM, or AES-GMAC for frames that stay readable. */
 enum sluice_crypto_what {
 	SLUICE_CRYPTO_GCM_SEAL,
 	SLUICE_CRYPTO_GCM_OPEN,
@@ -104,11 +103,11 @@ enum sluice_crypto_what {
 	SLUICE_CRYPTO_GMAC_OPEN,
 };
 
-/* Whether the device does that synchronously, with 12 octets of nonce and 16 of check value. */
+/* True if the device has it synchronously, with 12 octets of nonce and 16 of check value. */
 int sluice_crypto_offers(uint8_t dev, enum sluice_crypto_what what, uint16_t key_len,
 			 uint16_t aad_len);
 
-/* A session that does it, or NULL and rte_errno. The key is copied. */
+/* Makes a session for it, or returns NULL and sets rte_errno. The key is copied. */
 void *sluice_crypto_session(uint8_t dev, struct rte_mempool *mp, enum sluice_crypto_what what,
 			    const uint8_t *key, uint16_t key_len, uint16_t aad_len);
 
@@ -126,12 +125,12 @@ typedef void (*sluice_log_fn)(const char *text, size_t len, int level);
 int sluice_log_to(sluice_log_fn fn);
 
 /*
- * Has the calling thread's packet sockets join fanout groups of this number, whatever number they
- * ask for; 0 ends that. DPDK's af_packet driver forms the number from the process's and the
- * interface's index, in 16 bits, takes no other, and gives up where a group on another interface has it.
+ * Replaces the number of the fanout groups that the calling thread's packet sockets join by this
+ * one; 0 ends that. DPDK's af_packet driver forms the number from the process id and the interface
+ * index, in 16 bits, accepts no other, and fails if a group on another interface has it.
  */
 void sluice_fanout_group(uint16_t group);
-/* The value of PACKET_FANOUT that is set where this thread asks for `argument`. */
+/* Value of PACKET_FANOUT that is set when this thread passes `argument`. */
 uint32_t sluice_fanout_argument(uint32_t argument);
 
 #endif

@@ -1,4 +1,4 @@
-"""The cases: who is compared with whom, on which devices, against which target."""
+"""The cases: subjects, peers, devices and targets of the comparisons."""
 
 import tempfile
 
@@ -8,10 +8,10 @@ from .machine import hugepages
 from .machine import two_cpus as _two_cpus
 from .measure import at_least, at_most, compare, rate_ratio, rounds, time_ratio
 
-# 64 octets on the wire: the devices count without the FCS.
+# 64 bytes on the wire: the devices count without the FCS.
 NULL_DEVICES = ["net_null0,size=60", "net_null1,size=60"]
 
-# Hugepages that a contestant needs at most; OVS takes what it gets, and does with less.
+# Most hugepages that a contestant needs; OVS also works with less.
 MIB_EACH = 128
 MIB_OVS = 512
 
@@ -44,7 +44,7 @@ def pcap_ovs(settings, gate, say):
             for side in range(2):
                 path = f"{directory}/{side}.pcap"
                 frames.write(path, side, tagged)
-                # No tx_pcap: what is sent is counted and dropped.
+                # No tx_pcap: sent frames are counted and dropped.
                 devices.append(f"net_pcap{side},rx_pcap={path},infinite_rx=1")
             place = [devices, cpu, main_cpu]
             ovs = Ovs("ovs normal", *place, f"{directory}/ovs")
@@ -118,7 +118,7 @@ def workers(settings, gate, say):
     return rows
 
 
-# Verb to case, in the order in which all are run.
+# Cases by verb, in the order of a run of all.
 CASES = {
     "null-macswap": null_macswap,
     "pcap-ovs": pcap_ovs,

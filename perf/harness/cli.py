@@ -57,7 +57,7 @@ def say(message):
 
 
 def _line(row):
-    """A row as the table shows it."""
+    """Text of a row in the table."""
     number = ".1f" if row.unit == "instr" else ".2f"
     spread = f"{row.low:.2f}..{row.high:.2f}" if row.pairs > 1 else ""
     met = {None: "", True: "met", False: "missed"}[row.met]
@@ -74,7 +74,7 @@ NUMBERS = {2, 4, 6}
 
 
 def table(rows):
-    """Lines with aligned columns."""
+    """Formats lines with aligned columns."""
     lines = [HEAD, *map(_line, rows)]
     widths = [max(len(line[n]) for line in lines) for n in range(len(HEAD))]
 
@@ -90,7 +90,7 @@ def _end(number, _frame):
 
 def main(words):
     settings = _arguments(words)
-    # Ended from outside, it still ends its children and puts the hugepages back.
+    # On a signal it still ends its children and restores the hugepages.
     for number in [signal.SIGTERM, signal.SIGHUP]:
         signal.signal(number, _end)
     gate = Gate(FOREIGN_MAX, settings.patience, say)

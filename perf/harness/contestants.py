@@ -1,4 +1,4 @@
-"""Who is measured: Sluice's benches and its peers, each a process that forwards only when told."""
+"""Measured programs: Sluice's benches and their peers, each a process that works on command."""
 
 import json
 import os
@@ -16,10 +16,10 @@ from .machine import Broken, stop
 
 ROOT = Path(__file__).resolve().parents[2]
 
-# Every contestant has as many packet buffers, takes bursts of 32 and caches 256 free buffers.
+# Every contestant has this number of packet buffers, bursts of 32 and caches of 256 free buffers.
 MBUFS = 8192
 
-# How long a process has to start, or to answer.
+# Time limit in seconds for a process to start, or to answer.
 ANSWER_SECONDS = 60
 
 
@@ -60,7 +60,7 @@ class Sluice:
         return [self.process.pid]
 
     def measure(self, seconds):
-        """Forwards for so long; frames sent per second."""
+        """Forwards for this time; returns frames sent per second."""
         try:
             self.process.stdin.write(f"{seconds}\n")
             self.process.stdin.flush()
@@ -76,13 +76,13 @@ class Sluice:
 
 
 class Testpmd:
-    """dpdk-testpmd with one forwarding core, spoken to on a terminal of its own."""
+    """dpdk-testpmd with one forwarding core, controlled on a separate terminal."""
 
     PROMPT = b"testpmd> "
 
     def __init__(self, name, devices, cpu, main_cpu, mode="macswap", counts="Tx"):
         self.name = name
-        # Which frames are its result: those it sent, or those it received.
+        # Frames that are its result: sent or received ones.
         self.counts = counts
         self.process = self.terminal = None
         program = shutil.which("dpdk-testpmd")
@@ -106,7 +106,7 @@ class Testpmd:
         return [self.process.pid]
 
     def _answer(self):
-        """What it prints until it is ready for the next command."""
+        """Output until it is ready for the next command."""
         text, end = b"", time.monotonic() + ANSWER_SECONDS
         while not text.rstrip(b" ").endswith(self.PROMPT.rstrip()):
             ready, _, _ = select.select([self.terminal], [], [], end - time.monotonic())
@@ -125,7 +125,7 @@ class Testpmd:
         return self._answer()
 
     def measure(self, seconds):
-        """Works for so long; frames per second, by testpmd's own clock and counters."""
+        """Runs for this time; returns frames per second, by testpmd's clock and counters."""
         self._say("start")
         time.sleep(0.02)
         self._say("show port stats all")
@@ -142,10 +142,10 @@ class Testpmd:
 
 
 class Daemon:
-    """A switch that polls for as long as it has ports, in a directory of its own.
+    """A switch that polls while it has ports, in a separate directory.
 
-    It is stopped (SIGSTOP) while it is not measured. A subclass starts it, and asks it over a
-    socket what it has sent so far.
+    It is stopped (SIGSTOP) while it is not measured. A subclass starts it, and reads over a
+    socket the number of frames that it has sent.
     """
 
     def __init__(self, name, devices, cpu, main_cpu, directory):
@@ -155,7 +155,7 @@ class Daemon:
         self.directory = Path(directory)
         self.control = self.directory / "control"
         self.env = None
-        # The last one is the switch.
+        # The last process is the switch.
         self.processes = []
 
     def _spawn(self, *command):
@@ -206,13 +206,13 @@ class Daemon:
         raise NotImplementedError
 
     def _sent_at(self):
-        """Frames sent so far, and when that was: between question and answer."""
+        """Frames sent so far, and the time: between request and answer."""
         before = time.monotonic()
         frames = self._sent()
         return frames, (before + time.monotonic()) / 2
 
     def measure(self, seconds):
-        """Forwards for so long; frames sent per second."""
+        """Forwards for this time; returns frames sent per second."""
         self._resume()
         time.sleep(0.05)
         frames, start = self._sent_at()

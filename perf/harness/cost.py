@@ -1,4 +1,4 @@
-"""What a software switch's processor takes, as a lab file says it: `cpu: {poll, frame}`."""
+"""CPU time of a software switch for a lab file: `cpu: {poll, frame}`."""
 
 import statistics
 import subprocess
@@ -23,7 +23,7 @@ def _seconds(steps, job, polls, burst):
 def _costs(steps, job):
     """(ns per poll, ns per frame): two ports, so a burst is on the line twice in every poll.
 
-    Twice as many polls take the start and the end out.
+    The difference to a run of twice as many polls excludes start and end.
     """
     per_poll = [
         (_seconds(steps, job, 2 * POLLS, burst) - _seconds(steps, job, POLLS, burst)) * 1e9 / POLLS

@@ -1,4 +1,4 @@
-"""What a SecY takes with the ciphers of DPDK's crypto devices, beside the built-in one."""
+"""Cost of a SecY with the ciphers of DPDK's crypto devices, compared with the built-in one."""
 
 from .measure import Row
 from .secure import results

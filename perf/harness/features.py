@@ -1,4 +1,5 @@
-"""What features cost a frame that are on: Source Flow Control and isolation, idle and with 65,536 flows; MACsec on pauses."""
+"""Cost per frame of enabled features: Source Flow Control and isolation, idle and with 65,536
+flows; MACsec on pauses."""
 
 import resource
 import statistics
@@ -10,7 +11,7 @@ from .measure import SLICES, Row, at_most
 
 BURST = 32
 
-# Polls by job, for half a second and more each.
+# Polls by job, for at least half a second each.
 POLLS = {
     "lossless": 150_000, "sfc-idle": 150_000, "refill": 300_000, "queued": 60_000, "sfc-64k": 60_000,
     "macsec-pfc": 150_000,
@@ -18,7 +19,7 @@ POLLS = {
 
 
 def _processor_time(steps, job, polls):
-    """(seconds that it had a processor, frames) of one run."""
+    """(seconds on a processor, frames) of one run."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     command = [steps, job, str(polls), str(BURST)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -29,14 +30,14 @@ def _processor_time(steps, job, polls):
 
 
 def _per_frame(steps, job):
-    """Nanoseconds of a frame: twice as many polls take the start and the end out."""
+    """Nanoseconds per frame: the difference to twice as many polls excludes start and end."""
     few, some = _processor_time(steps, job, POLLS[job])
     many, more = _processor_time(steps, job, 2 * POLLS[job])
     return (many - few) * 1e9 / (more - some)
 
 
 def _row(case, samples, subject, base, without, limit):
-    """The median ratio of neighbours in time, less what the bench itself takes."""
+    """Median ratio of runs next in time, less the time of the bench itself."""
     def values(job):
         taken = samples[without] if without else [0] * len(samples[job])
         return [all_of - own for all_of, own in zip(samples[job], taken)]

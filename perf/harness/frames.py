@@ -1,4 +1,4 @@
-"""The frames that go round between the pcap devices, the same for every contestant."""
+"""Frames that circulate between the pcap devices, the same for every contestant."""
 
 import struct
 
@@ -6,14 +6,14 @@ FLOWS = 256
 
 
 def _frame(side, flow, tagged, port=4791, payload=None):
-    """64 octets on the wire, FCS included: Ethernet, VLAN 1 with PCP 3 or none, IPv4, UDP."""
+    """64 bytes on the wire, FCS included: Ethernet, VLAN 1 with PCP 3 or none, IPv4, UDP."""
 
     def mac(side):
         return bytes([2, 0, 0, side, 0, flow])
 
     payload = payload or bytes(14 if tagged else 18)
     udp = struct.pack("!4H", port, port, 8 + len(payload), 0) + payload
-    # DSCP 24, which the switch takes for priority 3 where there is no tag, and ECT(0).
+    # DSCP 24, which the switch maps to priority 3 without a tag, and ECT(0).
     head = struct.pack("!BBHHHBBH", 0x45, 24 << 2 | 2, 20 + len(udp), 0, 0, 64, 17, 0)
     addresses = bytes([10, 0, side, flow, 10, 0, 1 - side, flow])
     total = sum(struct.unpack("!10H", head + addresses))
@@ -34,12 +34,12 @@ def _write(path, frames):
 
 
 def write(path, side, tagged):
-    """A capture of one frame from each host behind `side` to its namesake behind the other."""
+    """Writes a capture of a frame from each host behind `side` to its counterpart on the other."""
     _write(path, (_frame(side, flow, tagged) for flow in range(FLOWS)))
 
 
 def write_probed(path):
-    """A capture of the first frame of each of a generator's flows, to UDP port 5000."""
+    """Writes a capture of the first frame of each of a generator's flows, to UDP port 5000."""
 
     def probe(flow):
         return b"SLUI" + struct.pack("!H", flow) + bytes(12)

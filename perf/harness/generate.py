@@ -1,4 +1,4 @@
-"""The traffic generator's sending side: how fast it makes frames, and how exactly it paces them."""
+"""The traffic generator's sending side: its rate, and the accuracy of its pace."""
 
 import json
 import statistics
@@ -8,19 +8,19 @@ from .contestants import Sluice, Testpmd, build
 from .machine import Broken, hugepages, two_cpus
 from .measure import Row, at_least, at_most, compare, rate_ratio, rounds
 
-# A device that takes frames and gives none. Its length is without the FCS.
+# A device that accepts frames and returns none. Its length is without the FCS.
 DEVICE = "net_null0,size=60,no-rx=1"
 
-# Hugepages that a contestant needs at most.
+# Most hugepages that a contestant needs.
 MIB_EACH = 128
 
-# The set rate of the pacing case, and for how long it is kept.
+# Configured rate of the pacing case, and its duration.
 PACE_PPS = 1_000_000
 PACE_SECONDS = 10
 
 
 class Txonly(Testpmd):
-    """testpmd that sends the same frame of 64 octets (FCS included) for ever."""
+    """testpmd that sends the same frame of 64 bytes (FCS included) for ever."""
 
     def __init__(self, name, cpu, main_cpu):
         super().__init__(name, [DEVICE], cpu, main_cpu, mode="txonly")

@@ -1,4 +1,4 @@
-"""The measurement of links: how fast a loaded worker answers, and what measuring costs the data."""
+"""Measurement of links: response time of a loaded worker, and the cost to the data path."""
 
 import json
 import statistics
@@ -8,17 +8,17 @@ from .contestants import build
 from .machine import Broken, hugepages, two_cpus
 from .measure import Row, at_least, at_most
 
-# Hugepages that the bench of the responder needs at most.
+# Most hugepages that the bench of the responder needs.
 MIB = 128
 
-# What is set as the limit: for the answer, for a measurement, and for the rate that is left.
+# Limits: for the answer, for a measurement, and for the remaining rate.
 ANSWER_US = 2
 MEASUREMENT_MS = 100
 RATE_LEFT = 0.99
 
 SECONDS = 10
 
-# Slices of the 64 ports, and how long one is.
+# Number of slices of the 64 ports, and the length of one.
 SLICES, SLICE_SECONDS = 40, 0.1
 
 # A slice is noisy when its thread waited for its CPU for more than this share of it.

@@ -1,4 +1,4 @@
-"""How many instructions a frame takes: counted by callgrind, so the same whoever else is busy."""
+"""Instructions per frame: counted by callgrind, so independent of the load of the machine."""
 
 import json
 import re
@@ -15,16 +15,16 @@ from .measure import Row
 
 BASELINE = ROOT / "perf/baselines/instructions.json"
 
-# How far above its baseline a count may be.
+# Tolerance of a count above its baseline.
 TOLERANCE = 0.10
 
-# Pipeline and frames in a burst: a burst of one shows what a poll costs besides its frames.
+# Pipeline and frames in a burst: a burst of one shows the cost of a poll besides its frames.
 RUNS = [("ports", 32), ("plain", 32), ("agents", 32), ("lossless", 32), ("plain", 1),
         ("agents", 1), ("lossless", 1), ("sfc-idle", 32), ("queued", 32),
         ("sfc-64k", 32), ("macsec-pfc", 32), ("stream", 32), ("sink", 32)]
 
-# The difference between a run of so many polls and a run of twice as many is their frames' alone:
-# starting, learning and ending are the same in both.
+# The difference between a run of this number of polls and a run of twice as many is that of their
+# frames alone: start, learning and end are the same in both.
 POLLS = 2000
 
 
@@ -45,7 +45,7 @@ def _count(steps, job, polls, burst):
 def _by_address(profile):
     """Reads callgrind's output: lines of address, line and cost under the object they are in.
 
-    The line after `calls=` is what the called function cost, which is counted there already.
+    The line after `calls=` is the cost of the called function, which is counted there already.
     """
     costs = Counter()
     thing, is_call = "", False
@@ -72,9 +72,9 @@ def _per_frame(steps, job, burst):
 
 
 def _explain(steps, name, costs, say):
-    """Says in which of the project's files the instructions of a frame are.
+    """Prints the instructions of a frame by file of the project.
 
-    What was inlined from elsewhere counts where it was called from.
+    Inlined code of other files counts for its caller.
     """
     ours = [address for thing, address in costs if thing == steps]
     found = subprocess.run(

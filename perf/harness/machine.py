@@ -1,4 +1,4 @@
-"""The machine: its CPUs, its hugepages, and what others do with it meanwhile."""
+"""The machine: its CPUs, its hugepages, and the load by other programs."""
 
 import contextlib
 import os
@@ -11,24 +11,24 @@ from pathlib import Path
 TICKS = os.sysconf("SC_CLK_TCK")
 HUGEPAGES = Path("/proc/sys/vm/nr_hugepages")
 
-# A thread that wanted to run for more than this share of the time is one that polls.
+# A thread that was runnable for more than this share of the time is a polling one.
 POLLING = 0.3
 
-# A gate that waits looks this often, over spans long enough to be worth more than a few ticks.
+# Interval of a waiting gate, long enough to be more than a few ticks.
 LOOK_SECONDS = 0.3
 
 
 class Broken(Exception):
-    """The machine lacks what a case needs; the message says what and what to do."""
+    """The machine lacks what a case needs; the message gives the fault and the remedy."""
 
 
 def cpus():
-    """The CPUs this process may use, the one to measure on last."""
+    """CPUs that this process may use, the one to measure on last."""
     return sorted(os.sched_getaffinity(0))
 
 
 def two_cpus():
-    """The CPU to measure on, and one for everything else."""
+    """CPU to measure on, and one for everything else."""
     usable = cpus()
     if len(usable) < 2:
         raise Broken("this takes two CPUs: one to measure on, and one for everything else")
@@ -52,7 +52,7 @@ def _output(*command):
 
 
 def describe(root):
-    """What a reader must know to place the figures; nothing that tells whose machine it is."""
+    """Description of the machine for the figures, without its owner or name."""
     memory = int(_first(r"^MemTotal:\s+(\d+)", "/proc/meminfo", "0")) / 1024 / 1024
     return {
         "date": time.strftime("%Y-%m-%d", time.gmtime()),
@@ -69,7 +69,7 @@ def describe(root):
 
 @contextlib.contextmanager
 def hugepages(mib, say):
-    """Sees to it that `mib` of hugepages are free, and puts the setting back afterwards."""
+    """Provides `mib` of free hugepages, and restores the setting afterwards."""
 
     def of_meminfo(key):
         return int(_first(rf"^{key}:\s+(\d+)", "/proc/meminfo", "0"))
@@ -100,7 +100,7 @@ def hugepages(mib, say):
 
 
 def _busy_seconds():
-    """CPU time that was not idle, and that the hypervisor took, since the start, of all CPUs."""
+    """CPU time of all CPUs since the start that was not idle, including time of the hypervisor."""
     fields = Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:]
     user, nice, system, _idle, _wait, irq, softirq, steal = map(int, fields[:8])
     return (user + nice + system + irq + softirq + steal) / TICKS
@@ -116,7 +116,7 @@ def _own_seconds(pids):
 
 
 def _threads(pids):
-    """Nanoseconds that each thread ran, and waited for its CPU while it could have run."""
+    """Nanoseconds for which each thread ran, and was runnable without a CPU."""
     threads = {}
     for pid in pids:
         for path in Path(f"/proc/{pid}/task").glob("*/schedstat"):
@@ -127,7 +127,7 @@ def _threads(pids):
 
 
 class Watch:
-    """What others took of the machine while one contestant was measured."""
+    """CPU time of other programs while one contestant was measured."""
 
     def __init__(self, pids):
         self.pids = [*pids, os.getpid()]
@@ -150,7 +150,7 @@ class Watch:
 
 
 class Gate:
-    """Holds a measurement back while others use the machine, but not for ever."""
+    """Delays a measurement while other programs use the machine, for a limited time."""
 
     def __init__(self, foreign_max, patience, say):
         self.foreign_max = foreign_max
@@ -172,7 +172,7 @@ class Gate:
 
 
 def stop(process, seconds=5):
-    """Ends a child of ours: asks, then insists."""
+    """Ends a child process: by SIGTERM, then by SIGKILL."""
     if process.poll() is None:
         process.send_signal(signal.SIGCONT)
         process.terminate()

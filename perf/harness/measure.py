@@ -1,4 +1,4 @@
-"""Interleaved measurements and what is made of them: medians of ratios of neighbours in time."""
+"""Interleaved measurements and their result: medians of ratios of samples next in time."""
 
 import contextlib
 import statistics
@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 
 from .machine import Watch
 
-# A slice is noisy when others used more of the machine than the first (in CPUs), or when the
-# measured thread had to wait for its CPU for more than the second (a share of its time).
+# A slice is noisy if other programs used more of the machine than the first (in CPUs), or if the
+# measured thread waited for its CPU for more than the second (a share of its time).
 FOREIGN_MAX = 0.05
 WAITED_MAX = 0.01
 
@@ -39,7 +39,7 @@ class Row:
     case: str
     subject: str
     base: str
-    # In the unit that the case says, such as nanoseconds per frame.
+    # In the unit of the case, such as nanoseconds per frame.
     value: float
     base_value: float
     unit: str
@@ -56,8 +56,8 @@ class Row:
 def rounds(contestants, settings, gate, say):
     """Samples by contestant's name. The nth samples of all were taken right after each other.
 
-    Each round starts all of them anew, so that no accident of memory layout stays; within a round
-    they take turns, each time in another order, so that a drift of the machine hits all alike.
+    Each round restarts all of them, so that the memory layout varies; within a round they
+    alternate, each time in another order, so that a drift of the machine affects all equally.
     """
     samples = {c.name: [] for c in contestants}
     for number in range(settings.rounds):
@@ -86,8 +86,8 @@ def rounds(contestants, settings, gate, say):
 def compare(case, samples, subject, base, ratio_of, unit="ns/frame"):
     """A row of `subject` against `base`; `ratio_of` takes their rates.
 
-    Pairs in which either was disturbed are left out, if at least a third are then left; else all
-    count, and the row shows by `quiet` that they were not.
+    Pairs in which either was disturbed are left out, if at least a third remain; else all
+    count, and the row shows the number of undisturbed ones in `quiet`.
     """
     pairs = list(zip(samples[subject], samples[base]))
     quiet = [p for p in pairs if not (p[0].noisy() or p[1].noisy())]
@@ -108,12 +108,12 @@ def compare(case, samples, subject, base, ratio_of, unit="ns/frame"):
 
 
 def time_ratio(rate, base_rate):
-    """How many times the base's time per frame it takes."""
+    """Ratio of the times per frame, subject to base."""
     return base_rate / rate
 
 
 def rate_ratio(rate, base_rate):
-    """How many times the base's frames per second it forwards."""
+    """Ratio of the frames per second, subject to base."""
     return rate / base_rate
 
 

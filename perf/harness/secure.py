@@ -1,4 +1,4 @@
-"""What a SecY costs beside the cipher of its library, which seals and opens the same octets."""
+"""Cost of a SecY compared with the cipher of its library, which seals and opens the same bytes."""
 
 import json
 import subprocess
@@ -7,14 +7,14 @@ from .contestants import build
 from .machine import Broken
 from .measure import Row, at_most
 
-# How much longer than the library alone a SecY may take for the shortest frames.
+# Largest ratio of the time of a SecY to that of the library alone, for the shortest frames.
 SHORTEST, LIMIT = 64, 1.5
 
 SLICES = 501
 
 
 def results(name, slices, gate, say):
-    """What a bench of ciphers prints, a line of JSON for each of its results."""
+    """Output of a bench of ciphers, a line of JSON for each of its results."""
     bench = build(name, say)
     gate.wait()
     done = subprocess.run([bench, str(slices)], capture_output=True, text=True, check=False)

@@ -1,4 +1,4 @@
-"""How fast the virtual world is: alone, against its targets, and as networks grow."""
+"""Speed of the virtual world: alone, against its targets, and by size of the network."""
 
 import json
 import math
@@ -12,7 +12,7 @@ from .contestants import build
 from .machine import Broken
 from .measure import Row
 
-# What the virtual world is to reach, on one core.
+# Targets of the virtual world, on one core.
 HOPS, EVENTS, MEMORY_MIB = 5e6, 20e6, 1024
 
 INCAST = ["incast", "16", "20000"]
