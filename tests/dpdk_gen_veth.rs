@@ -367,7 +367,7 @@ fn the_file_of_the_storm_goes_through_the_switch_over_veth() {
         let said = String::from_utf8_lossy(&output.stderr);
         let report: Value = serde_json::from_slice(&output.stdout).expect(&said);
         let flow = |n: usize, field: &str| report["flows"][n][field].as_u64().unwrap();
-        // What the switch held when the storm ended came after it, whole.
+        // All frames that the switch held when the storm ended arrive after it.
         assert_eq!(flow(0, "frames_tx"), flow(0, "frames_rx"), "{report}");
         assert!(flow(0, "frames_tx") < flow(1, "frames_tx") / 2, "{report}");
         let paused = |priority: u64| {

@@ -61,6 +61,28 @@ fn tests_start_the_program_by_the_helper_that_ends_it_with_them() {
     assert_eq!(found, ["tests/run/mod.rs"], "the rule finds what it is about");
 }
 
+/// A comment says with a noun or a verb what the code is or does.
+#[test]
+fn no_comment_begins_with_a_question_word() {
+    const WORDS: [&str; 8] = ["What", "Whether", "How", "When", "Where", "Who", "Why", "Which"];
+    fn is_question(line: &str) -> bool {
+        let Some(rest) = line.trim_start().strip_prefix("//") else { return false };
+        let text = rest.trim_start_matches(['/', '!']).trim_start();
+        WORDS.contains(&text.split(|c: char| !c.is_ascii_alphabetic()).next().unwrap_or_default())
+    }
+    assert!(is_question("    /// Whether it fits.") && is_question("//! What it holds"));
+    assert!(!is_question("/// True if it fits.") && !is_question("let a = 1; // What"));
+    for file in rust_files(&["src", "tests", "perf", "dpdk-sys/src"]) {
+        let mut before = "";
+        for (number, line) in file.text.lines().enumerate() {
+            // Only the first line of a comment: a sentence may go on with any word.
+            let begins = !before.trim_start().starts_with("//");
+            assert!(!(begins && is_question(line)), "{}:{}: {line}", file.path, number + 1);
+            before = line;
+        }
+    }
+}
+
 /// A folder that a test makes by itself stays when the test fails. `Folder` and `Dir` go with it.
 #[test]
 fn folders_of_tests_go_away_with_them() {

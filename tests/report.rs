@@ -1,4 +1,4 @@
-//! What people and programs are shown of a run: the summary's fields, tables and metrics.
+//! Views of a run for people and programs: the summary's fields, tables and metrics.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;

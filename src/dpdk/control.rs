@@ -11,7 +11,7 @@ use super::log;
 use super::reopen::Life;
 use crate::units::{BitsPerSec, Mac};
 
-/// What a port's set-up came to.
+/// Result of a port's setup.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PortInfo {
     /// Receive descriptors, as fitted to the device.
@@ -22,15 +22,15 @@ pub struct PortInfo {
     pub max_frame: u32,
     /// The MTU that was set for it; 0 where the driver's own stands.
     pub mtu: u16,
-    /// Whether frames to any address are received.
+    /// True if frames to any address are received.
     pub promiscuous: bool,
-    /// Who deals with PAUSE and PFC frames.
+    /// Handling of PAUSE and PFC frames.
     pub mac_control: MacControl,
-    /// Whether the device stamps received frames, or why not; nothing where it was not asked to.
+    /// Success if the device stamps received frames, else the reason; none if it was not requested.
     pub rx_stamps: Option<Result<(), String>>,
 }
 
-/// What becomes of received MAC control frames (EtherType 0x8808): they have to reach software, and
+/// Handling of received MAC control frames (EtherType 0x8808): they have to reach software, and
 /// the device's own flow control has to be off.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum MacControl {
@@ -41,9 +41,9 @@ pub enum MacControl {
     /// The driver has no such setting. On a virtual device there is no MAC that would take them
     /// (what a kernel's NIC below it does, `ethtool -a` tells); on a NIC it is not known.
     NoSetting {
-        /// What DPDK says of it.
+        /// DPDK's reason.
         reason: String,
-        /// Whether the device is virtual.
+        /// True if the device is virtual.
         is_virtual: bool,
     },
 }
@@ -84,11 +84,10 @@ impl MacControl {
 /// A link's state.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Link {
-    /// Whether it is up.
     pub up: bool,
     /// Its rate, where the driver names one. Virtual devices name one that means nothing.
     pub rate: Option<BitsPerSec>,
-    /// Whether it is full duplex, which PFC needs.
+    /// True if it is full duplex, which PFC requires.
     pub full_duplex: bool,
 }
 

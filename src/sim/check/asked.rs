@@ -1,4 +1,4 @@
-//! What switches ask of their peers: told in time, kept up, and ended.
+//! Pauses that switches owe their peers: sent in time, refreshed, and ended.
 //!
 //! A switch says when a group crosses its limit, and its lines show what it told. The two may
 //! differ for no longer than a pause may have to wait for the line: one frame of the longest kind.
@@ -21,12 +21,12 @@ pub(super) struct Cx<'a> {
     pub(super) lateness: &'a Lateness,
 }
 
-/// What is wanted and what was told, by port.
+/// Pauses required and pauses sent, by port.
 #[derive(Debug)]
 pub(super) struct Asked {
     ports: Vec<Port>,
     told: First,
-    /// Whether messages were forged, so that a proxy may have been told anything.
+    /// True if messages were forged: a proxy may then have received any request.
     forged: bool,
     /// Pauses that ended, and the longest of them.
     ended: u64,
@@ -46,9 +46,9 @@ struct Port {
     /// Frames that the node had lost to lateness then, and the time of the last report of each pause.
     late_since: [Duration; PRIORITIES],
     late_last: [Duration; PRIORITIES],
-    /// Whether it was a pause that was to be told then, and not a resumption.
+    /// Bit of each priority for which a pause was due then, not a resumption.
     owes_pause: u8,
-    /// When each pause was told first and last, and how long it is then.
+    /// Times of the first and the last frame of each pause, and its end by the last.
     first: [Instant; PRIORITIES],
     last: [Instant; PRIORITIES],
     time: [Duration; PRIORITIES],
@@ -134,8 +134,8 @@ impl Asked {
         self.compare(cx, at, port);
     }
 
-    /// What a proxy told runs out by itself, and is never resumed by a frame. What the port's own groups
-    /// want is theirs to keep up, and stays.
+    /// Pauses of a proxy expire and are never resumed by a frame. Those of the port's own groups are
+    /// refreshed by them and stay.
     fn run_out(&mut self, facts: &Facts, at: Instant, port: Direction) {
         if !facts.from(port).proxied {
             return;
@@ -171,7 +171,7 @@ impl Asked {
             let held = clock.local(at).since(clock.local(state.last[p.index()]));
             let late = total - state.late_last[p.index()];
             let most = excuses::more(state.time[p.index()], late);
-            // What a proxy told may run out while the group's own pause waits for the line.
+            // A proxy's pause may expire while the group's own pause waits for the line.
             let own = !of.proxied || at.since(state.over[p.index()]) > excuses::more(of.wait, late);
             if held > most && own {
                 self.told.see(at, || {
@@ -194,7 +194,7 @@ impl Asked {
             (true, 1..) => u8::MAX,
             (_, wanted) => wanted,
         };
-        // What a proxy told besides is no resumption that is owed.
+        // Pauses of the proxy alone owe no resumption.
         let told = if of.proxied { state.told & target } else { state.told };
         let differ = target ^ told;
         for p in Priority::ALL {
@@ -240,7 +240,7 @@ impl Asked {
         self.forged = true;
     }
 
-    /// Whether a port wants a priority paused now.
+    /// True if a port requires a priority to be paused now.
     pub(super) fn wants(&self, port: Direction, p: usize) -> bool {
         self.ports[port.index()].wanted >> p & 1 == 1
     }
@@ -251,7 +251,7 @@ impl Asked {
         if state.told >> p & 1 == 1 { state.first[p] } else { Instant::NEVER }
     }
 
-    /// Whether what was told, and whether what was asked for has ended.
+    /// Returns the findings about pauses that were sent and about those that ended.
     pub(super) fn finish(mut self, cx: Cx<'_>, now: Instant) -> [Finding; 2] {
         let facts = cx.facts;
         let (mut open, mut by_forgery) = (First::default(), First::default());

@@ -45,7 +45,7 @@ impl Cells {
             let ledger = switch.ledger();
             ledger.check();
             let is_empty = switch.held() == 0;
-            // What a switch made itself is in its groups, and nobody saw it come in.
+            // Messages of the switch itself are in its groups and never arrived on a line.
             let silent = node.speaks_as.is_empty();
             let exact = passages.is_exact(id) && !lateness.is_late(at, id) && silent;
             if !is_empty && !exact {

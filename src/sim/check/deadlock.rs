@@ -23,11 +23,11 @@ use ground::verdict::Verdict;
 /// A circle of queues that wait for each other.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Deadlock {
-    /// When it was found.
+    /// Time of detection.
     pub at: Instant,
-    /// When the last frame left any of its queues.
+    /// Time at which the last frame left any of its queues.
     pub since: Instant,
-    /// When it was found broken up.
+    /// Time at which it was found resolved.
     pub ended: Option<Instant>,
     /// The queues, each of which waits for the next, and the last for the first.
     pub cycle: Vec<(NodeId, PortId, TrafficClass)>,
@@ -46,7 +46,7 @@ pub(super) struct Deadlocks {
     queues: Vec<Vec<Queue>>,
     /// By port and class: when a frame was last sent.
     moved: Vec<[Instant; PRIORITIES]>,
-    /// How long a pause has to have lasted.
+    /// Minimum duration of a pause that counts.
     patience: Duration,
     looked: u64,
     /// Time at which a data frame last started on any line.
@@ -232,7 +232,7 @@ impl Deadlocks {
     }
 }
 
-/// Whether frames wait that came for a queue, as the switch says: in it, or isolated.
+/// True if frames of a queue wait by the switch's own counters: in it, or isolated.
 fn is_queued(nodes: &mut Nodes, port: &PortFacts, class: u8) -> bool {
     let class = TrafficClass::new(class).expect("a class is one of eight");
     match nodes.get_mut(port.node) {
@@ -280,7 +280,7 @@ fn closed(
     }
 }
 
-/// Whether following who waits for whom from `queue` comes to one of `queues`.
+/// True if one of `queues` can be reached from `queue` by the dependencies between queues.
 fn reaches(ways: &BTreeMap<Queue, BTreeSet<Queue>>, queue: Queue, queues: &[Queue]) -> bool {
     let (mut seen, mut next) = (BTreeSet::from([queue]), vec![queue]);
     while let Some(queue) = next.pop() {

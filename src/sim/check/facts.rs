@@ -1,4 +1,4 @@
-//! What the plan says, in the form in which the checkers ask.
+//! Facts of the plan, in the form that the checkers use.
 //!
 //! A port is known by the direction that leaves it: its state is at that direction's place in a
 //! list of all directions, and the port at the other end at that of [`Direction::reverse`].
@@ -41,10 +41,10 @@ pub(super) struct NodeFacts {
     pub(super) cell: u32,
     /// True if its processor takes time for what it does.
     pub(super) takes_time: bool,
-    /// When planned stalls begin and end.
+    /// Start and end of each planned stall.
     pub(super) stalls: Vec<(Instant, Instant)>,
-    /// Whether it forwards by addresses alone, each frame of a kind as the one before it, and keeps
-    /// none: not so where flows are isolated, or messages kept for hosts.
+    /// True if it forwards by addresses alone, frames of a kind in order, and keeps none: false if
+    /// flows are isolated, or messages are cached for hosts.
     pub(super) bridges: bool,
     /// The addresses that messages of its own come from; nothing where it makes none.
     pub(super) speaks_as: Vec<u64>,
@@ -71,14 +71,14 @@ pub(super) struct PortFacts {
     overhead: u32,
     /// The time of the longest frame and a few pauses: what a pause may have to wait for.
     pub(super) wait: Duration,
-    /// Whether it speaks PAUSE and not PFC.
+    /// True if it uses PAUSE instead of PFC.
     pub(super) link_wide: bool,
-    /// Whether a proxy may pause its peer besides, for times that run out by themselves.
+    /// True if a proxy may pause its peer as well, with pauses that expire without a resumption.
     pub(super) proxied: bool,
-    /// What it pauses its peer for, and what it lets its peer pause.
+    /// Priorities that it pauses its peer for, and that its peer may pause.
     pub(super) asks: PrioritySet,
     pub(super) obeys: PrioritySet,
-    /// How long it may go on with what a pause has stopped: a generator's port may be told to be slow.
+    /// Longest configured delay of a pause: a generator's port may be told to be slow.
     pub(super) lets: Duration,
     pub(super) maps: Maps,
     /// Priorities to groups and classes.
@@ -250,7 +250,7 @@ impl Facts {
         of.lossless.0 = of.grouped.0 & of.asks.0;
     }
 
-    /// How long it takes at most until nothing more arrives of what a port asks its peer to pause.
+    /// Returns the longest time until the last frame arrives of a priority that a port pauses.
     pub(super) fn round_trip(&self, port: Direction) -> Duration {
         let (there, back) = (self.from(port), self.to(port));
         there.wait + there.delay + there.response + back.wait + back.delay
@@ -338,7 +338,7 @@ impl PortFacts {
             .map(|end| plan.nodes[end.node.index()].secy(end.port));
         let line = link.line.and(own.map_or(0, SecyPlan::line_overhead));
         let line = Line::new(link.rate, line);
-        // What nothing protects comes sooner, and nothing is judged by that.
+        // Frames without protection arrive sooner, and no judgement depends on that.
         let shims = own.map(|secy| secy.tx_delay + peer.map_or(Duration::ZERO, |s| s.rx_delay));
         let delay = dir.delay + shims.unwrap_or(Duration::ZERO);
         let delay_least = dir.delay;
@@ -461,7 +461,7 @@ impl PortFacts {
         self.rate.time_for(Bytes(u64::from(64 + self.overhead)))
     }
 
-    /// Whether frames of a VLAN leave this port with a tag.
+    /// True if frames of a VLAN leave this port with a tag.
     pub(super) fn tags(&self, vid: u16) -> bool {
         self.tagged.contains(&vid)
     }
@@ -490,14 +490,14 @@ impl PortFacts {
     }
 }
 
-/// Where the congesting flows of each class go.
+/// Returns the class that congesting flows of each class are moved to.
 fn congesting(switch: &SwitchPlan) -> [u8; PRIORITIES] {
     let map = switch.congestion.isolation.as_ref().map(|isolation| isolation.machine.map);
     let to = |class| map.and_then(|map| map.congesting(class)).unwrap_or(class);
     TrafficClass::ALL.map(|class| to(class).get())
 }
 
-/// What a port asks of its peer, and what it obeys.
+/// Returns the priorities that a port pauses its peer for, and those that it obeys.
 fn flow_control(mode: FlowControl) -> (PrioritySet, PrioritySet) {
     let all = |on| if on { PrioritySet::ALL } else { PrioritySet::EMPTY };
     match mode {

@@ -1,10 +1,10 @@
-//! What a checker says in the end.
+//! Findings of a checker.
 
 use super::excuses::Excuse;
 use ground::time::Instant;
 use ground::verdict::Verdict;
 
-/// What was checked.
+/// Property that a checker holds.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Check {
     /// Conservation of frames, on every line and in every node.
@@ -15,7 +15,7 @@ pub enum Check {
     Lossless,
     /// No frame starts while its priority is paused.
     PauseLegality,
-    /// What a switch wants paused is told in time, kept paused, and resumed in time.
+    /// Pauses of a switch are sent in time, refreshed, and resumed in time.
     PausesTold,
     /// Every pause ends.
     PausesEnd,
@@ -29,10 +29,9 @@ pub enum Check {
     Fairness,
 }
 
-/// What a checker found.
+/// Result of a checker.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Finding {
-    /// What was checked.
     pub check: Check,
     /// The result.
     pub verdict: Verdict,

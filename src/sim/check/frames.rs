@@ -159,7 +159,8 @@ impl Frames {
     }
 }
 
-/// What does not add up in one node.
+/// Describes a difference between the frames that a node received, sent and holds; none if it
+/// balances.
 fn imbalance(
     facts: &Facts,
     now: Instant,
@@ -174,8 +175,8 @@ fn imbalance(
     match nodes.get_mut(id) {
         Node::Switch(switch) => {
             let snapshot = switch.snapshot(local);
-            // What a router, its ports' agents and its machines for congestion make and take in is
-            // known to itself alone.
+            // Only a router knows which frames it, its link protocols and its congestion machines
+            // generate and consume.
             let has_agents = switch.agents_of_ports().next().is_some();
             let sum = |of: fn(&contracts::stats::PortCounters) -> u64| -> u64 {
                 snapshot.ports.iter().map(|port| of(&port.counters)).sum()

@@ -13,7 +13,7 @@ use ground::units::{PRIORITIES, TrafficClass};
 /// groups of a port can ask for while a frame of theirs leaves.
 const PAUSES_MOST: u64 = 1_000;
 
-/// When each line is free again.
+/// Times at which the lines are free again.
 #[derive(Debug)]
 pub(super) struct Idle {
     lines: Vec<Line>,

@@ -1,4 +1,4 @@
-//! What the checkers read of a frame: a few octets, by their own few lines.
+//! The fields of a frame that the checkers read, by a parser independent of the product's.
 
 use crate::VirtualFrame;
 use contracts::frame::Frame;
@@ -22,7 +22,7 @@ pub(super) enum Look {
 /// The addresses that no bridge passes on: 01-80-C2-00-00-00 to 0F.
 const RESERVED: u64 = 0x0180_c200_0000 >> 4;
 
-/// What a MAC control frame asks for.
+/// Request of a MAC control frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Ask {
     /// PFC: the priorities that it names and how long each is to pause.

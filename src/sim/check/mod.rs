@@ -68,7 +68,7 @@ pub struct Checkers {
     totals: Totals,
 }
 
-/// How much of what there was.
+/// Events that the checkers counted in a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Totals {
     /// Pauses that switches sent, refreshed ones too.
@@ -125,7 +125,7 @@ impl Checkers {
         self.deadlocks.stands_still_since()
     }
 
-    /// How much was seen so far.
+    /// Returns the events counted so far.
     #[must_use]
     pub fn totals(&self) -> Totals {
         let (lossless_drops, excused) = self.lossless.drops();

@@ -1,4 +1,4 @@
-//! What is in each switch, by who came in where: counted from the lines and from nothing else.
+//! Frames in each switch, by port of arrival: counted from the lines and from nothing else.
 //!
 //! Frames of one source, destination and DSCP come into a switch by one port, have one priority
 //! there, and leave by one port, in order. Their passage remembers each frame's cells until it
@@ -24,9 +24,9 @@ pub(super) struct Passage {
     /// The port it comes in by and the one it leaves by, each as the direction that leaves it.
     pub(super) ingress: Direction,
     pub(super) egress: Direction,
-    /// What the switch takes it for.
+    /// Priority that the switch classifies it to.
     pub(super) priority: u8,
-    /// Whether it leaves with a tag.
+    /// True if it leaves with a tag.
     tagged: bool,
     /// The cells of each frame that is inside.
     held: VecDeque<u32>,
@@ -50,8 +50,8 @@ pub(super) struct Passages {
     announced: Vec<u64>,
     /// By node.
     exact: Vec<bool>,
-    /// Whether frames that nobody sent came into a switch: one may leave without the tag by which the
-    /// switch knew its priority.
+    /// True if a switch received forged frames: one may leave without the tag that gave the switch
+    /// its priority.
     forged: Vec<bool>,
 }
 
@@ -187,8 +187,8 @@ impl Passages {
             self.leaving[direction.index()] = (key, at);
         }
         if at == UNKNOWN {
-            // What nobody sent may have any priority. What it made itself never came in, and has the
-            // priority that the switch gave it, which may stand neither in a tag nor in a DSCP.
+            // Forged frames may have any priority. The switch's own frames never arrived, and have
+            // the priority that it gave them, which may be neither in a tag nor in a DSCP.
             if self.forged[node.index()] || facts.node(node).speaks_as.contains(&data.src) {
                 return Ok(NONE);
             }
@@ -296,7 +296,7 @@ impl Passages {
         self.exact[node.index()] = false;
     }
 
-    /// Whether all that is said of a switch is as it is.
+    /// True if the frames in a switch are known exactly.
     #[inline]
     pub(super) fn is_exact(&self, node: NodeId) -> bool {
         self.exact[node.index()]

@@ -12,7 +12,7 @@ use ground::units::{PRIORITIES, Priority, PrioritySet};
 #[derive(Debug)]
 pub(super) struct Pauses {
     ports: Vec<Port>,
-    /// What looks illegal and may turn out to be a watchdog's doing at the same time.
+    /// Pauses that look illegal and may be of a watchdog that acts at the same time.
     suspects: Vec<Suspect>,
     first: First,
     obeyed: u64,

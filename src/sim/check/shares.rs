@@ -38,7 +38,7 @@ impl Shares {
         self.octets.get(&flow).copied().unwrap_or(0)
     }
 
-    /// Whether these flows got equal shares: none further from the mean than `tolerance` (0.01 is
+    /// True if these flows got equal shares: none further from the mean than `tolerance` (0.01 is
     /// 1 %) of it.
     #[must_use]
     pub fn finding(&self, flows: &[FlowId], tolerance: f64) -> Finding {

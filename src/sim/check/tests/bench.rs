@@ -105,7 +105,7 @@ pub(super) fn network(nodes: Vec<NodeKind>, links: Vec<LinkPlan>) -> NetworkPlan
     }
 }
 
-/// Where hosts are, for a switch's table.
+/// Returns a switch's static entries for hosts.
 pub(super) fn statics(places: impl Iterator<Item = (u8, u16)>) -> Vec<StaticEntry> {
     let entry =
         |(n, port)| StaticEntry { vid: Vid::MIN, mac: host(n), port: PortId::new(port).unwrap() };

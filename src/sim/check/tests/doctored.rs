@@ -13,7 +13,7 @@ fn is_control(frame: &VirtualFrame) -> bool {
     frame.head()[12..14] == [0x88, 0x08]
 }
 
-/// Whether a PFC frame pauses priority 3, if it is one.
+/// Returns true if a PFC frame pauses priority 3; none for other frames.
 fn pauses(frame: &VirtualFrame) -> Option<bool> {
     is_control(frame).then(|| frame.head()[24..26] != [0, 0])
 }

@@ -98,7 +98,7 @@ fn plan(isolates: bool) -> NetworkPlan {
     network(switches.into_iter().chain(hosts.map(NodeKind::Host)).collect(), links)
 }
 
-/// When the last frame of the victim arrives, and what each switch counted.
+/// Arrival of the victim's last frame, and the counters of each switch.
 struct Run {
     victim: Duration,
     counters: [Option<IsolationCounters>; 2],
