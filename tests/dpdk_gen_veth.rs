@@ -282,7 +282,8 @@ fn a_clock_that_passes_213_days_changes_nothing() {
     });
 }
 
-/// A switch file of two ports on s0 and s1, lossless on priority 3, for a link of this rate whose
+/// A switch file of two ports on s0 and s1, lossless on priority 3 and with a fair share for it, as
+/// a switch that seldom runs sends fewer frames than priority 4 has; for a link of this rate whose
 /// switch may be away from its ports for so long.
 fn between(rate: &str, poll_gap: &str) -> String {
     let line = |n: u8| format!("- {{name: p{n}, device: 'net_af_packet{n},iface=s{n}'}}\n");
@@ -295,6 +296,7 @@ fn between(rate: &str, poll_gap: &str) -> String {
          \x20 rate: {rate}\n\
          \x20 trust: dscp_then_pcp\n\
          \x20 pfc: {{enable: [3]}}\n\
+         \x20 queues: {{3: {{weight: 50}}, 4: {{weight: 50}}}}\n\
          \x20 link: {{poll_gap: {poll_gap}, peer_response: 10ms}}\n\
          ports:\n{}{}",
         line(0),
@@ -309,7 +311,6 @@ fn a_switch_between_two_ports_loses_nothing_lossless_and_passes_a_storm_on() {
         veth("v0", "s0");
         veth("v1", "s1");
         let dir = Dir::new("gen-switch");
-        // Priority 4 goes before 3: a switch that seldom runs would send no frame of 3 for minutes.
         run_ahead();
         let switch = Switch::start(&dir, "between", &between("100M", "50ms"), &[]);
         let mut bench = bench();
