@@ -124,7 +124,6 @@ impl Ledger {
 
     /// Admits a further copy of a flooded frame, or a message of the switch. Unlike [`Self::admit`] it
     /// never uses headroom, which is sized for the data from the link.
-    #[inline]
     pub fn admit_copy(&mut self, port: PortId, group: PriorityGroup, wire_len: u32) -> Admission {
         self.charge(port, group, wire_len, false)
     }

@@ -50,7 +50,6 @@ impl Charge {
     ///
     /// # Panics
     /// If there are fewer.
-    #[inline]
     pub fn split(&mut self, cells: u32) -> Self {
         self.cells = self.cells.checked_sub(cells).expect("a part is no larger than the whole");
         Self { cells, ..*self }

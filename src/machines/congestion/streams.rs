@@ -228,27 +228,23 @@ impl<T: Copy> StreamTable<T> {
     }
 
     /// Returns the slot of a flow's stream in a queue, expired or not.
-    #[inline]
     #[must_use]
     pub fn find(&self, queue: Queue, key: &FlowKey) -> Option<Place> {
         self.find_hashed(&self.hash(queue, key), queue, key)
     }
 
     /// Returns a stream.
-    #[inline]
     #[must_use]
     pub fn get(&self, place: Place) -> &Stream<T> {
         &self.nodes[place.0 as usize].stream
     }
 
     /// Returns a stream for changes of its state. Its flow and queue must not be changed.
-    #[inline]
     pub fn get_mut(&mut self, place: Place) -> &mut Stream<T> {
         &mut self.nodes[place.0 as usize].stream
     }
 
     /// Returns true if a stream has expired.
-    #[inline]
     #[must_use]
     pub fn is_over(&self, now: Instant, place: Place) -> bool {
         now.since(self.nodes[place.0 as usize].touched) >= self.plan.life
@@ -256,7 +252,6 @@ impl<T: Copy> StreamTable<T> {
 
     /// Restarts a stream's lifetime, unless it was restarted within its last [`TOUCH_GRAIN`]th
     /// part.
-    #[inline]
     pub fn touch(&mut self, now: Instant, place: Place) {
         let node = &mut self.nodes[place.0 as usize];
         if now.since(node.touched) < self.plan.life.div(TOUCH_GRAIN) {

@@ -69,7 +69,6 @@ impl Sender {
 
     /// Reports that the group of `priority` changed to XOFF (`paused`) or XON. Repetitions have no
     /// effect, and neither have priorities for which this port sends no pauses.
-    #[inline]
     pub fn want(&mut self, now: Instant, priority: Priority, paused: bool) {
         if !self.sends().contains(priority) || self.wanted.running().contains(priority) == paused {
             return;
