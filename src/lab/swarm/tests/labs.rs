@@ -22,6 +22,23 @@ fn read(lab: &Lab) -> Lab {
     crate::config::de::from_tree(&root).unwrap_or_else(|e| panic!("{e:?}\n{text}"))
 }
 
+/// Runs a lab whose lossless groups have a headroom of one cell.
+fn run_with_one_cell(lab: &Lab) -> Trial {
+    run_with(
+        lab,
+        |plan| {
+            for node in &mut plan.nodes {
+                let NodeKind::Switch(switch) = &mut node.kind else { continue };
+                for group in switch.buffer.groups.iter_mut().flatten() {
+                    let GroupKind::Lossless { headroom, .. } = &mut group.kind else { continue };
+                    *headroom = Cells(1);
+                }
+            }
+        },
+        |_| (),
+    )
+}
+
 #[test]
 fn every_lab_that_is_drawn_can_be_run_and_reads_back_from_its_file() {
     for n in 0..300 {
@@ -61,19 +78,7 @@ fn drops_with_an_excuse_stand_in_the_summary_by_their_cause_and_others_apart() {
     assert_eq!(summary.excused_drops, by_cause);
     assert_eq!((summary.lossless_drops, summary.failed), (0, vec![]));
     // The same lab with almost no headroom: its losses have no excuse.
-    let trial = run_with(
-        &lab,
-        |plan| {
-            for node in &mut plan.nodes {
-                let NodeKind::Switch(switch) = &mut node.kind else { continue };
-                for group in switch.buffer.groups.iter_mut().flatten() {
-                    let GroupKind::Lossless { headroom, .. } = &mut group.kind else { continue };
-                    *headroom = Cells(1);
-                }
-            }
-        },
-        |_| (),
-    );
+    let trial = run_with_one_cell(&lab);
     let mut summary = Summary::new(Swarm { count: 1, seed, jobs: 1 });
     summary.take(0, seed, &trial, WallSpan::ZERO);
     assert!(summary.lossless_drops > 0 && summary.failed.len() == 1, "{summary:?}");
@@ -139,19 +144,7 @@ fn a_forged_frame_with_another_priority_at_the_next_switch_excuses_that_and_no_s
     assert_eq!(trial.failures, []);
     let excused: BTreeMap<_, _> = trial.totals.excused.by_cause().collect();
     assert!(excused[&Cause::ForgedFrame] > 0, "{excused:?}");
-    let trial = run_with(
-        &lab,
-        |plan| {
-            for node in &mut plan.nodes {
-                let NodeKind::Switch(switch) = &mut node.kind else { continue };
-                for group in switch.buffer.groups.iter_mut().flatten() {
-                    let GroupKind::Lossless { headroom, .. } = &mut group.kind else { continue };
-                    *headroom = Cells(1);
-                }
-            }
-        },
-        |_| (),
-    );
+    let trial = run_with_one_cell(&lab);
     assert_eq!(trial.failure().map(|failure| failure.check), Some("lossless"));
 }
 
