@@ -92,7 +92,7 @@ fn capture(text: &str) -> Result<(String, PathBuf), String> {
     }
 }
 
-/// A run.
+/// One run of a lab file, or of a variant of it.
 struct Job {
     plan: LabPlan,
     /// True for a single run, false in a comparison.

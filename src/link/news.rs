@@ -6,7 +6,7 @@ use discovery::{Resolved, Surroundings};
 use ground::time::Duration;
 use headroom::Samples;
 
-/// An event.
+/// Event at a port that the link protocols report.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum News {
     /// A measurement began.

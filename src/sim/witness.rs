@@ -159,7 +159,7 @@ pub enum Note {
     },
     /// PFC runs for other priorities from now on.
     PfcChanged {
-        /// The port.
+        /// Port of the switch.
         port: PortId,
         /// The priorities that it pauses its peer for.
         send: PrioritySet,

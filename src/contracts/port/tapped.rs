@@ -25,9 +25,9 @@ pub trait Tap<P: Port> {
 /// A port with an observer.
 #[derive(Debug)]
 pub struct Tapped<P, T> {
-    /// The port.
+    /// Port that frames pass through.
     pub port: P,
-    /// The observer.
+    /// Observer of its bursts.
     pub tap: T,
 }
 

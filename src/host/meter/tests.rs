@@ -20,7 +20,6 @@ fn ns(n: u64) -> Duration {
     Duration::from_nanos(n)
 }
 
-/// An event.
 #[derive(Clone, Copy, Debug)]
 enum Event {
     Pause(u64),

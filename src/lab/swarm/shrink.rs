@@ -14,7 +14,7 @@ use crate::lab::raw::{
 pub struct Shrunk {
     /// The smallest lab found.
     pub lab: Lab,
-    /// Its failure.
+    /// The failure that it still has.
     pub failure: Failure,
     /// Number of labs that were tried.
     pub tried: u64,

@@ -10,9 +10,9 @@ use wire::dcbx::{ets, pfc};
 /// Origin of the setting in use.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Party {
-    /// This port.
+    /// Configured at this port.
     Local,
-    /// The peer.
+    /// Advertised by the peer.
     Peer,
 }
 

@@ -7,7 +7,7 @@ message! {
     /// A flow of test frames.
     Flow {
         name: String; required,
-        /// The endpoints.
+        /// Ports or devices that send and receive it.
         tx_rx: FlowTxRx; required,
         /// Headers, outermost first.
         packet: Vec<FlowHeader>,

@@ -41,7 +41,7 @@ struct FollowUp {
     correction: Correction,
 }
 
-/// An exchange.
+/// State of one exchange of peer delay messages.
 #[derive(Clone, Copy)]
 pub(super) struct Exchange {
     sequence: u16,
