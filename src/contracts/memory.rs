@@ -16,7 +16,7 @@ use crate::port::{Port, PortCaps};
 const HEADROOM: usize = 24;
 
 /// A frame whose bytes are a vector.
-#[derive(Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct MemFrame {
     octets: Vec<u8>,
     start: usize,

@@ -74,14 +74,16 @@ impl AtInterface {
         Self { rx_lost, tx_frames, tx_dropped }
     }
 
-    /// Frames that were not sent, at most, of `handed_over` by the driver.
+    /// Returns the frames that were not sent, at most, of `handed_over` by the driver.
     ///
-    /// A frame that the interface refuses stays in the ring of a packet socket, before all later
-    /// ones, and is tried again with the next burst: the interface counts attempts, not frames. The
-    /// rest is at most what it has not sent.
-    const fn unsent(self, handed_over: u64) -> u64 {
-        let behind = handed_over.saturating_sub(self.tx_frames);
-        if self.tx_dropped > 0 && behind > self.tx_dropped { behind } else { self.tx_dropped }
+    /// The interface counts failed attempts, not frames: a refused frame stays in the ring of a
+    /// packet socket, in front of all later ones, and is tried again with the next burst. Those
+    /// behind it are in no count but that of the driver. Attempts of other programs are included.
+    fn unsent(self, handed_over: u64) -> u64 {
+        match self.tx_dropped {
+            0 => 0,
+            attempts => handed_over.saturating_sub(self.tx_frames).max(attempts).min(handed_over),
+        }
     }
 }
 
@@ -330,10 +332,11 @@ mod tests {
     fn a_refused_frame_holds_up_those_behind_it_and_all_are_unsent() {
         let counts = |tx_frames, tx_dropped| AtInterface { rx_lost: 0, tx_frames, tx_dropped };
         assert_eq!(counts(0, 131).unsent(200), 200);
-        // Attempts may be more than frames, and other programs send by the interface, too.
-        assert_eq!(counts(0, 300).unsent(200), 300);
+        // There may be more attempts than frames, and other programs send by the interface, too.
+        assert_eq!(counts(0, 300).unsent(200), 200);
         assert_eq!(counts(190, 5).unsent(200), 10);
         assert_eq!(counts(250, 5).unsent(200), 5);
+        assert_eq!(counts(250, 5).unsent(0), 0);
         // Without a failed attempt, frames are only on their way.
         assert_eq!(counts(190, 0).unsent(200), 0);
     }

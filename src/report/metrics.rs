@@ -86,7 +86,7 @@ const PORT: &[Metric<PortSummary>] = &[
     ("nic_rx_errors", Counter, "Frames received with errors", |p| p.nic.rx_errors),
     ("nic_rx_no_memory_frames", Counter, "Frames lost by an empty pool", |p| p.nic.rx_no_memory),
     ("nic_tx_errors", Counter, "Frames handed to the device and not sent", |p| p.nic.tx_errors),
-    ("nic_tx_dropped_frames", Counter, "Frames that the kernel's interface dropped on the way out",
+    ("nic_tx_dropped_frames", Counter, "Frames handed to the kernel's interface and not sent, at most",
         |p| p.nic.tx_dropped),
     ("port_link_losses", Counter, "Times that the device lost its link", |p| p.link_losses),
 ];

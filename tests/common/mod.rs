@@ -4,63 +4,10 @@ use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::Rc;
 
-use sluice::frame::{Burst, FCS_BYTES, Frame};
+use sluice::frame::{Burst, FCS_BYTES};
+pub use sluice::memory::MemFrame;
 use sluice::port::{Port, PortCaps, Source};
 use sluice::units::Bytes;
-
-/// Bytes in front of a frame for tags, as in an mbuf.
-const ROOM: usize = 128;
-
-/// A frame in a vector.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct MemFrame {
-    octets: Vec<u8>,
-    start: usize,
-}
-
-impl MemFrame {
-    /// A frame with these bytes, without FCS.
-    pub fn new(octets: &[u8]) -> Self {
-        Self { octets: [&[0; ROOM], octets].concat(), start: ROOM }
-    }
-}
-
-impl Frame for MemFrame {
-    fn head(&self) -> &[u8] {
-        &self.octets[self.start..]
-    }
-    fn head_mut(&mut self) -> &mut [u8] {
-        &mut self.octets[self.start..]
-    }
-    fn wire_len(&self) -> u32 {
-        self.head().len() as u32 + FCS_BYTES
-    }
-    fn prepend(&mut self, n: usize) -> bool {
-        let fits = n <= self.start;
-        self.start -= if fits { n } else { 0 };
-        fits
-    }
-    fn trim_front(&mut self, n: usize) -> bool {
-        let fits = n <= self.head().len();
-        self.start += if fits { n } else { 0 };
-        fits
-    }
-    fn append(&mut self, n: usize) -> bool {
-        self.octets.resize(self.octets.len() + n, 0);
-        true
-    }
-    fn trim_back(&mut self, n: usize) -> bool {
-        let there = self.head().len() >= n;
-        self.octets.truncate(self.octets.len() - if there { n } else { 0 });
-        there
-    }
-    fn whole_mut(&mut self) -> Option<&mut [u8]> {
-        Some(self.head_mut())
-    }
-    fn duplicate(&mut self) -> Option<Self> {
-        Some(self.clone())
-    }
-}
 
 /// One direction of a link.
 type Ring = Rc<RefCell<VecDeque<MemFrame>>>;
