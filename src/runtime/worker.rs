@@ -17,9 +17,9 @@ use crate::link::{AgentsSnapshot, News};
 use crate::secure::SecyChange;
 use crate::switch::managed::{StreamPage, Streams};
 use crate::switch::{Change, ChangeError, SecyRefused, Switch};
-use crate::time::Instant;
+use crate::time::{Duration, Instant};
 use crate::units::PortId;
-use crate::world::World;
+use crate::world::{Next, World};
 
 /// Polls between two checks of the orders: often enough for an answer within microseconds, rarely
 /// enough that the check costs nothing compared with the polls.
@@ -34,8 +34,22 @@ pub enum Idle {
     /// Polls again at once: the lowest latency, for a worker with its own CPU.
     #[default]
     Spin,
-    /// Yields to other threads: for threads that share a CPU.
+    /// Yields to other threads, unless the next deadline is near: for threads that share a CPU.
     Yield,
+}
+
+/// Time to a deadline that a worker waits for instead of yielding. Other programs may keep the CPU
+/// for some milliseconds once it has yielded: a port with a rate would send one frame in that time.
+const NEAR: Duration = Duration::from_millis(1);
+
+impl Idle {
+    /// True if a worker yields after a poll at `now`. A deadline that has passed waits for another
+    /// program, such as the reader of a full ring.
+    const fn yields(self, now: Instant, next: Next) -> bool {
+        let wait = next.deadline.since(now).as_picos();
+        let near = wait > 0 && wait <= NEAR.as_picos();
+        matches!(self, Self::Yield) && !next.progressed && !near
+    }
 }
 
 /// An order to a worker. The answer goes to its channel, and is dropped if the sender is gone.
@@ -84,11 +98,11 @@ impl<W: World<Events = LossWatch>, C: FnMut() -> Instant> Worker<W, C> {
             for _ in 0..POLLS {
                 let now = (self.clock)();
                 self.polls.poll(now);
-                if !self.switch.poll(now).progressed {
-                    match self.idle {
-                        Idle::Spin => hint::spin_loop(),
-                        Idle::Yield => thread::yield_now(),
-                    }
+                let next = self.switch.poll(now);
+                if self.idle.yields(now, next) {
+                    thread::yield_now();
+                } else if !next.progressed {
+                    hint::spin_loop();
                 }
             }
             match self.orders.try_recv() {
@@ -201,5 +215,26 @@ impl<W: World<Events = LossWatch>, C: FnMut() -> Instant> Worker<W, C> {
     fn end(&mut self) {
         self.switch.set_draining(true);
         self.switch.say_goodbye((self.clock)());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_worker_yields_only_while_no_deadline_is_near() {
+        let now = Instant::ZERO.saturating_add(Duration::from_secs(1));
+        let after = |progressed, wait| Next { progressed, deadline: now.saturating_add(wait) };
+        // A frame of 204 bytes on a link of 100 Mb/s, which is sent by the next polls.
+        let line_free = after(false, Duration::from_nanos(17_920));
+        assert!(!Idle::Yield.yields(now, line_free));
+        assert!(!Idle::Yield.yields(now, after(false, NEAR)));
+        assert!(!Idle::Yield.yields(now, after(true, Duration::ZERO)));
+        assert!(Idle::Yield.yields(now, after(false, NEAR.saturating_mul(2))));
+        assert!(Idle::Yield.yields(now, Next { progressed: false, deadline: Instant::NEVER }));
+        // A full ring: its reader needs the CPU.
+        assert!(Idle::Yield.yields(now, after(false, Duration::ZERO)));
+        assert!(!Idle::Spin.yields(now, after(false, Duration::from_secs(1))));
     }
 }
