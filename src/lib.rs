@@ -14,6 +14,8 @@
 //! - L5 [`lab`], [`config`], [`otg`], [`tester`], [`report`], [`cli`]: files, results and commands.
 
 pub use contracts::{frame, memory, port, stats, world};
+#[cfg(feature = "dpdk")]
+pub use dpdk;
 pub use ground::{printable, time, units, verdict};
 pub use {
     buffer, congestion, discovery, headroom, host, link, pfc, schedule, secure, sim, switch, wire,
@@ -21,8 +23,6 @@ pub use {
 
 pub mod cli;
 pub mod config;
-#[cfg(feature = "dpdk")]
-pub mod dpdk;
 pub mod lab;
 pub mod otg;
 pub mod report;

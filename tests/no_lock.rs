@@ -3,7 +3,6 @@
 
 mod sources;
 #[path = "sources/tokens.rs"]
-#[allow(dead_code)] // `layering` uses more of it
 mod tokens;
 
 use sources::rust_files;

@@ -9,7 +9,7 @@ use std::thread;
 use std::time::{Duration as StdDuration, Instant as StdInstant};
 
 use super::hot::rdtsc;
-use crate::time::{Duration, Instant};
+use ground::time::{Duration, Instant};
 
 /// Time over which the rate is measured. Each end is known to about 50 ns, so the rate is good to
 /// about 2 ppm.

@@ -9,7 +9,7 @@ use super::error::{Error, Logged, strerror};
 use super::interface::Interface;
 use super::log;
 use super::reopen::Life;
-use crate::units::{BitsPerSec, Mac};
+use ground::units::{BitsPerSec, Mac};
 
 /// Result of a port's setup.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -23,8 +23,8 @@ use super::eal::Eal;
 use super::error::{Error, Logged, errno, strerror};
 use super::log;
 use super::pool::memory_remedy;
-use crate::secure::{Aead, BATCH, Ciphers, Direction, Job, Sak};
-use crate::wire::macsec::ICV_LEN;
+use secure::{Aead, BATCH, Ciphers, Direction, Job, Sak};
+use wire::macsec::ICV_LEN;
 
 /// Capacity in sessions of a device: about 300 associations, about 1 KiB per session.
 const SESSIONS: u32 = 1_024;

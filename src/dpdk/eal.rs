@@ -255,7 +255,7 @@ impl Drop for Inner {
         // SAFETY: EAL is running, and every pool and port, which hold a handle, is gone.
         let code = unsafe { sys::rte_eal_cleanup() };
         if code != 0 {
-            tracing::warn!("dpdk: clean-up: {}", strerror(code));
+            tracing::warn!(target: "sluice::dpdk", "dpdk: clean-up: {}", strerror(code));
         }
     }
 }

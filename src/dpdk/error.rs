@@ -5,7 +5,7 @@ use core::fmt;
 
 use dpdk_sys as sys;
 
-use crate::printable::excerpt;
+use ground::printable::excerpt;
 
 /// DPDK's log lines during a failure: usually the only place where the reason is given.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use dpdk_sys as sys;
 
 use super::error::Logged;
-use crate::printable;
+use ground::printable;
 
 /// Most lines that one failure can quote.
 const CAPTURE_MAX: usize = 16;

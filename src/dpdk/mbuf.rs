@@ -14,7 +14,7 @@ use dpdk_sys::rte_mbuf;
 
 use super::hot;
 use super::stamps::StampField;
-use crate::frame::{FCS_BYTES, Frame};
+use contracts::frame::{FCS_BYTES, Frame};
 
 /// An owned DPDK packet buffer with one Ethernet frame.
 // A driver takes and returns arrays of pointers to buffers, and a `Burst<Mbuf>` is passed as one.

@@ -15,7 +15,7 @@ use super::eal::Eal;
 use super::error::{Error, errno, strerror};
 use super::mbuf::Mbuf;
 use super::{hot, log};
-use crate::frame::{BURST, Burst, FCS_BYTES, Frame};
+use contracts::frame::{BURST, Burst, FCS_BYTES, Frame};
 
 /// Bytes of a frame besides its room: DPDK's header (128) and the pool's (64).
 const OVERHEAD_BYTES: u64 = 192;

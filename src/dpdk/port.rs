@@ -18,11 +18,11 @@ use super::pool::{Pool, PoolOptions};
 use super::queues::queues_behind;
 use super::stamps::{DeviceClock, StampField, StampQuality, read_device_clock};
 use super::{hot, log, sockets};
-use crate::frame::{BURST, Burst, FCS_BYTES};
-use crate::port::{CONTROL_FRAME_MAX, Port, PortCaps, StampSource, Stamps};
-use crate::secure::Secy;
-use crate::time::{Duration, Instant};
-use crate::units::{BitsPerSec, Bytes, Mac, PrioritySet, Quanta};
+use contracts::frame::{BURST, Burst, FCS_BYTES};
+use contracts::port::{CONTROL_FRAME_MAX, Port, PortCaps, StampSource, Stamps};
+use ground::time::{Duration, Instant};
+use ground::units::{BitsPerSec, Bytes, Mac, PrioritySet, Quanta};
+use secure::Secy;
 
 /// Settings of a port.
 #[derive(Clone, Debug)]

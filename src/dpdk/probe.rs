@@ -17,9 +17,9 @@ use super::eal::Eal;
 use super::error::{Error, strerror};
 use super::pool::{Pool, PoolOptions};
 use super::port::{DpdkPort, PortOptions, Started, Stopped};
-use crate::frame::{Burst, Frame};
-use crate::port::Port;
-use crate::units::Mac;
+use contracts::frame::{Burst, Frame};
+use contracts::port::Port;
+use ground::units::Mac;
 
 /// Time for a link to come up.
 const LINK_WAIT: Duration = Duration::from_secs(3);

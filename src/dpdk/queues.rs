@@ -1,7 +1,7 @@
 //! Queues of drivers whose queues are not the descriptors that DPDK sets up.
 
 use super::device::{AF_PACKET_SLOT, Spec};
-use crate::frame::{BURST, FCS_BYTES};
+use contracts::frame::{BURST, FCS_BYTES};
 
 /// Frames that can wait on the receive and on the transmit side of the driver, and the longest
 /// frame, for drivers whose queues are not the descriptors that DPDK sets up.

@@ -3,10 +3,10 @@
 use super::mbuf::Mbuf;
 use super::pool::Pool;
 use super::port::{DpdkPort, Started};
-use crate::frame::{Burst, FCS_BYTES};
-use crate::port::{FRAME_MIN, Port, PortCaps, Source, Stamps};
-use crate::time::Instant;
-use crate::wire::ethernet;
+use contracts::frame::{Burst, FCS_BYTES};
+use contracts::port::{FRAME_MIN, Port, PortCaps, Source, Stamps};
+use ground::time::Instant;
+use wire::ethernet;
 
 /// A started port with the pool of its data frames.
 #[derive(Debug)]

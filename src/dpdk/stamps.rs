@@ -12,7 +12,7 @@ use dpdk_sys as sys;
 use super::clock::TscClock;
 use super::eal::Eal;
 use super::error::{Error, Logged, strerror};
-use crate::time::{Duration, Instant};
+use ground::time::{Duration, Instant};
 
 /// Time of the first measurement of the rate. A choice: with reads of 2 us the rate is known to 40
 /// ppm then, and to 1 ppm after two seconds.

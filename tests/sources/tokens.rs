@@ -10,12 +10,6 @@ pub struct Token {
     pub line: usize,
 }
 
-impl Token {
-    pub fn is_word(&self) -> bool {
-        self.text.starts_with(|c: char| c.is_alphanumeric() || c == '_')
-    }
-}
-
 /// The tokens of a whole file.
 pub fn tokens(text: &str) -> Vec<Token> {
     let chars: Vec<char> = text.chars().collect();

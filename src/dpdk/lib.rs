@@ -1,5 +1,5 @@
-//! The real world: DPDK's ports, memory and clock behind the contracts of [`crate::port`] and
-//! [`crate::frame`]. The only module with unsafe code.
+//! The real world: DPDK's ports, memory and clock behind the contracts of [`contracts::port`] and
+//! [`contracts::frame`]. The only crate with unsafe code.
 //!
 //! Order of use: one [`Eal`] per process; a [`Pool`] of frames; ports opened by EAL name with
 //! [`DpdkPort::open`] (or a back-to-back pair with [`ring_pair`]), configured, started, and polled
@@ -39,6 +39,9 @@ mod sockets;
 mod source;
 mod stamps;
 mod telemetry;
+#[cfg(test)]
+#[path = "../testfolder.rs"]
+mod testfolder;
 
 /// Atomics of [`gate`]; its loom test replaces them by loom's.
 mod sync {
