@@ -3,6 +3,7 @@
 
 #![warn(missing_docs)]
 
+pub mod counters;
 pub mod printable;
 pub mod time;
 pub mod units;

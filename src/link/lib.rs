@@ -36,6 +36,7 @@ use discovery::{
     CongestionIsolation, Device, Lldp, Recognition, Resolved, SourceFlowControl, Surroundings,
     Topology, TopologyPlan,
 };
+use ground::counters;
 use ground::time::{Duration, Instant};
 use ground::units::{BitsPerSec, Bytes, Mac};
 use wire::{EtherType, WireError, ethernet, headroom, ptp};
@@ -78,17 +79,18 @@ pub struct PortAgents {
     counters: AgentCounters,
 }
 
-/// Counters of a port's link protocols, besides those of each state machine.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct AgentCounters {
-    /// Frames for a link protocol with an unknown or malformed format.
-    pub malformed: u64,
-    /// Frames for a protocol that this port does not run.
-    pub unwanted: u64,
-    /// Frames that were due and found no memory.
-    pub unsent: u64,
-    /// News lost because the queue was full.
-    pub news_lost: u64,
+counters! {
+    /// Counters of a port's link protocols, besides those of each state machine.
+    AgentCounters {
+        /// Frames for a link protocol with an unknown or malformed format.
+        malformed,
+        /// Frames for a protocol that this port does not run.
+        unwanted,
+        /// Frames that were due and found no memory.
+        unsent,
+        /// News lost because the queue was full.
+        news_lost,
+    }
 }
 
 /// Result of making a frame.

@@ -2,17 +2,16 @@
 //! metrics, of switches and of labs.
 
 mod capabilities;
-mod counters;
 mod text;
 
 pub use capabilities::{IsolationSummary, PlaceSummary, SaidSummary, SfcSummary};
-pub use counters::{measure_counters, peer_delay_counters};
 pub use text::{agents_text, headroom_text, neighbours_text};
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::summary::{Counters, by_name};
 use crate::discovery::{EtsTable, Neighbour, Party, PeerState, Resolved};
 use crate::headroom::Required;
 use crate::link::{AgentsSnapshot, AutoState, Spread};
@@ -50,7 +49,7 @@ pub struct AgentsSummary {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub topology: Option<PlaceSummary>,
     /// Counters by protocol.
-    pub counters: BTreeMap<String, BTreeMap<String, u64>>,
+    pub counters: BTreeMap<String, Counters>,
 }
 
 /// The precision of timestamps.
@@ -197,7 +196,7 @@ impl AgentsSummary {
             neighbours: agents.neighbours.iter().map(|n| NeighbourSummary::new(n, now)).collect(),
             dcbx: agents.resolved.as_ref().map(DcbxSummary::new),
             topology: agents.topology.as_ref().map(PlaceSummary::new),
-            counters: counters::all(agents),
+            counters: counters(agents),
         }
     }
 }
@@ -209,6 +208,16 @@ impl AgentsSummary {
     pub fn counted(&self, agent: &str, name: &str) -> u64 {
         self.counters.get(agent).and_then(|of| of.get(name)).copied().unwrap_or_default()
     }
+}
+
+/// Returns the counters by protocol.
+fn counters(agents: &AgentsSnapshot) -> BTreeMap<String, Counters> {
+    let measurement = agents.measure.as_ref().map(|of| by_name(of.counters.iter()));
+    let ptp = agents.path_delay.as_ref().map(|of| by_name(of.counters.iter()));
+    let lldp = agents.lldp.as_ref().map(|of| by_name(of.iter()));
+    let other = Some(by_name(agents.counters.iter()));
+    let all = [("measurement", measurement), ("ptp", ptp), ("lldp", lldp), ("other", other)];
+    all.into_iter().filter_map(|(name, of)| Some((name.to_owned(), of?))).collect()
 }
 
 impl StampsSummary {

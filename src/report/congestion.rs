@@ -4,11 +4,10 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::summary::{Counters, by_name};
 use super::table::Align::{Left, Right};
 use super::table::{Table, count};
 use crate::stats::{CongestionSnapshot, PortSnapshot};
-
-type Counters = BTreeMap<String, u64>;
 
 /// Counters of Source Flow Control, its proxy, congestion isolation and congestion notification;
 /// disabled features are absent.
@@ -24,10 +23,10 @@ impl CongestionSummary {
     /// Summarises a snapshot; `ports` gives the names of the ports.
     pub(super) fn new(of: &CongestionSnapshot, ports: &[PortSnapshot]) -> Self {
         let by_port = ports.iter().enumerate();
-        let by_port = by_port.map(|(n, port)| (port.name.clone(), counters(of.of_port(n))));
+        let by_port = by_port.map(|(n, port)| (port.name.clone(), by_name(of.of_port(n))));
         Self {
-            switch: counters(of.of_switch()),
-            tables: counters(of.tables()),
+            switch: by_name(of.of_switch()),
+            tables: by_name(of.tables()),
             ports: by_port.filter(|(_, of)| !of.is_empty()).collect(),
         }
     }
@@ -43,10 +42,6 @@ impl CongestionSummary {
         }
         table
     }
-}
-
-fn counters(of: impl Iterator<Item = (&'static str, u64)>) -> Counters {
-    of.map(|(name, n)| (name.to_owned(), n)).collect()
 }
 
 #[cfg(test)]

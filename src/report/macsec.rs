@@ -1,19 +1,15 @@
 //! MACsec at a port: counters by their names in 802.1AE, secure channels and associations. No
 //! keys.
 
-use std::collections::BTreeMap;
-
 use serde::{Deserialize, Serialize};
 
+use super::summary::{Counters, by_name};
 use super::table::Align::{Left, Right};
 use super::table::{Table, count};
 use crate::printable;
 use crate::secure::{
-    An, CipherSuite, ReceiveCounters, ReceiveSaSnapshot, ReceiveSnapshot, SecyCounters,
-    SecySnapshot, TransmitCounters, TransmitSaSnapshot,
+    An, CipherSuite, ReceiveSaSnapshot, ReceiveSnapshot, SecySnapshot, TransmitSaSnapshot,
 };
-
-type Counters = BTreeMap<String, u64>;
 
 /// The used share of packet numbers from which a secure association is nearly exhausted, in
 /// hundredths: the threshold of key agreement (PendingPNExhaustion, 802.1X 9.8).
@@ -91,7 +87,7 @@ impl MacsecSummary {
         };
         let receive = |channel: &ReceiveSnapshot| ReceiveSummary {
             sci: channel.sci.to_string(),
-            counters: named(receive_counters(&channel.counters)),
+            counters: by_name(channel.counters.iter()),
             associations: An::ALL
                 .into_iter()
                 .zip(&channel.associations)
@@ -102,11 +98,11 @@ impl MacsecSummary {
             cipher_suite: of.suite.name().to_owned(),
             cipher: of.cipher.to_owned(),
             cipher_declined: of.declined,
-            counters: named(secy_counters(&of.counters)),
+            counters: by_name(of.counters.iter()),
             transmit: TransmitSummary {
                 sci: of.transmit.sci.to_string(),
                 encoding_sa: of.transmit.encoding.get(),
-                counters: named(transmit_counters(&of.transmit.counters)),
+                counters: by_name(of.transmit.counters.iter()),
                 associations: An::ALL
                     .into_iter()
                     .zip(&of.transmit.associations)
@@ -174,52 +170,6 @@ impl TransmitSaSummary {
 fn received((an, sa): (An, &Option<ReceiveSaSnapshot>)) -> Option<ReceiveSaSummary> {
     let sa = sa.as_ref()?;
     Some(ReceiveSaSummary { an: an.get(), next_pn: sa.next_pn, lowest_pn: sa.lowest_pn })
-}
-
-fn named<const N: usize>(counters: [(&str, u64); N]) -> Counters {
-    counters.into_iter().map(|(name, n)| (name.to_owned(), n)).collect()
-}
-
-const fn secy_counters(c: &SecyCounters) -> [(&'static str, u64); 14] {
-    [
-        ("InPktsUntagged", c.in_pkts_untagged),
-        ("InPktsNoTag", c.in_pkts_no_tag),
-        ("InPktsBadTag", c.in_pkts_bad_tag),
-        ("InPktsNoSA", c.in_pkts_no_sa),
-        ("InPktsNoSAError", c.in_pkts_no_sa_error),
-        ("InPktsOverrun", c.in_pkts_overrun),
-        ("OutPktsUntagged", c.out_pkts_untagged),
-        ("OutPktsTooLong", c.out_pkts_too_long),
-        ("in_pkts_runt", c.in_pkts_runt),
-        ("in_pause_plain", c.in_pause_plain),
-        ("in_pause_protected", c.in_pause_protected),
-        ("out_pkts_runt", c.out_pkts_runt),
-        ("out_pkts_no_sa", c.out_pkts_no_sa),
-        ("out_pn_exhausted", c.out_pn_exhausted),
-    ]
-}
-
-const fn transmit_counters(c: &TransmitCounters) -> [(&'static str, u64); 4] {
-    [
-        ("OutPktsProtected", c.out_pkts_protected),
-        ("OutPktsEncrypted", c.out_pkts_encrypted),
-        ("OutOctetsProtected", c.out_octets_protected),
-        ("OutOctetsEncrypted", c.out_octets_encrypted),
-    ]
-}
-
-const fn receive_counters(c: &ReceiveCounters) -> [(&'static str, u64); 9] {
-    [
-        ("InPktsOK", c.in_pkts_ok),
-        ("InPktsUnchecked", c.in_pkts_unchecked),
-        ("InPktsDelayed", c.in_pkts_delayed),
-        ("InPktsLate", c.in_pkts_late),
-        ("InPktsInvalid", c.in_pkts_invalid),
-        ("InPktsNotValid", c.in_pkts_not_valid),
-        ("InOctetsValidated", c.in_octets_validated),
-        ("InOctetsDecrypted", c.in_octets_decrypted),
-        ("in_pkts_replayed", c.in_pkts_replayed),
-    ]
 }
 
 /// Prints MACsec of ports as tables, with warnings; empty if no port has it.
@@ -304,7 +254,7 @@ fn counters<'a>(ports: impl Iterator<Item = (&'a str, &'a MacsecSummary)>) -> Ta
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::secure::{Sci, TransmitSnapshot};
+    use crate::secure::{ReceiveCounters, Sci, SecyCounters, TransmitCounters, TransmitSnapshot};
     use crate::units::Mac;
 
     fn snapshot(suite: CipherSuite, next_pn: Option<u64>) -> SecySnapshot {

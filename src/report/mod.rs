@@ -30,8 +30,7 @@ pub use self::congestion::CongestionSummary;
 pub use agents::{
     AgentsSummary, DcbxSummary, EtsSummary, HeadroomSummary, IsolationSummary, NeedSummary,
     NeighbourSummary, PfcSummary, PlaceSummary, SaidSummary, SfcSummary, StampsSummary,
-    TimesSummary, agents_text, headroom_text, measure_counters, neighbours_text,
-    peer_delay_counters,
+    TimesSummary, agents_text, headroom_text, neighbours_text,
 };
 pub use compare::{ComparedRun, Comparison, comparison_text};
 pub use exposition::Exposition;

@@ -16,6 +16,9 @@ use crate::time::Total;
 use crate::units::{PortId, Priority, PrioritySet};
 use crate::verdict::Verdict;
 
+/// Counters by name.
+pub(super) type Counters = BTreeMap<String, u64>;
+
 /// Counters of a switch after (or during) a run.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Summary {
@@ -28,7 +31,7 @@ pub struct Summary {
     pub workers: usize,
     pub ports: Vec<PortSummary>,
     /// Count of every drop reason over all ports, 0 included.
-    pub drops: BTreeMap<String, u64>,
+    pub drops: Counters,
     /// Frames of lossless groups lost to congestion: 0 unless a guarantee was broken.
     pub lossless_lost_frames: u64,
     /// Conservation of frames.
@@ -132,7 +135,7 @@ pub struct PortSummary {
     pub paused_priorities: Vec<u8>,
     pub priorities: Vec<PrioritySummary>,
     /// Drops of frames received here by reason, without zero counts.
-    pub drops: BTreeMap<String, u64>,
+    pub drops: Counters,
     /// Losses that its device counted below the switch.
     pub nic: NicSummary,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -246,7 +249,7 @@ impl Summary {
             elapsed_ns: elapsed.into().as_nanos(),
             workers: run.polls.len().max(1),
             ports: ports.zip(lossless).map(|(port, set)| port.protecting(*set)).collect(),
-            drops: DropReason::ALL.iter().map(|r| (r.name().into(), drops.get(*r))).collect(),
+            drops: by_name(DropReason::ALL.iter().map(|r| (r.name(), drops.get(*r)))),
             lossless_lost_frames: run.lossless_lost,
             // Frames that workers hand to each other are in both sums; frames on the way between
             // two are the difference, and held.
@@ -360,8 +363,13 @@ impl PortSummary {
     }
 }
 
-fn happened(drops: &Drops) -> BTreeMap<String, u64> {
-    drops.iter().map(|(reason, n)| (reason.name().into(), n)).collect()
+/// Collects counters by name.
+pub(super) fn by_name(all: impl Iterator<Item = (&'static str, u64)>) -> Counters {
+    all.map(|(name, n)| (name.to_owned(), n)).collect()
+}
+
+fn happened(drops: &Drops) -> Counters {
+    by_name(drops.iter().map(|(reason, n)| (reason.name(), n)))
 }
 
 impl PrioritySummary {

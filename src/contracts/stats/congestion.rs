@@ -4,36 +4,8 @@
 use std::collections::BTreeMap;
 
 use super::IsolationSnapshot;
+use ground::counters;
 use ground::units::PRIORITIES;
-
-/// Declares counters once: documentation, field, and name in results.
-macro_rules! counters {
-    ($(#[$meta:meta])* $set:ident { $($(#[$doc:meta])+ $field:ident = $name:literal,)+ }) => {
-        $(#[$meta])*
-        #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-        pub struct $set {
-            $($(#[$doc])+ pub $field: u64,)+
-        }
-
-        impl $set {
-            /// Returns each counter's name and value.
-            pub fn iter(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
-                [$(($name, self.$field),)+].into_iter()
-            }
-
-            /// Adds another's counts to these.
-            pub fn add(&mut self, other: &Self) {
-                $(self.$field += other.$field;)+
-            }
-
-            /// Returns the counts since `base`.
-            #[must_use]
-            pub const fn since(&self, base: &Self) -> Self {
-                Self { $($field: self.$field.saturating_sub(base.$field),)+ }
-            }
-        }
-    };
-}
 
 counters! {
     /// Frames that Source Flow Control selected as congesting, each under the first reason that

@@ -1,5 +1,7 @@
 //! Counters of Congestion Isolation (802.1Qcz).
 
+use ground::counters;
+
 counters! {
     /// Flows, frames and messages, by result.
     IsolationCounters {

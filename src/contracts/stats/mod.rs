@@ -3,7 +3,6 @@
 //! The data plane stores its counters as plain integers; a reader takes a [`SwitchSnapshot`]
 //! between two polls. `report::names` has their names in SAI, SONiC and IEEE8021-PFC-MIB.
 
-#[macro_use]
 mod congestion;
 mod drops;
 mod isolation;

@@ -1,80 +1,83 @@
 //! Counters of a SecY (802.1AE-2018 10.7.9, 10.7.18 and, for transmission, 10.7.9 and 10.7.19), and
 //! its snapshots: packet numbers and counters, never a key.
 
+use ground::counters;
+
 use super::{An, CipherSuite, Sci, SecyPlan};
 
-/// Counters of the SecY as a whole.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct SecyCounters {
-    /// InPktsUntagged: plain data frames delivered although protection is required (validation is
-    /// not strict).
-    pub in_pkts_untagged: u64,
-    /// InPktsNoTag: plain data frames discarded, because protection is required.
-    pub in_pkts_no_tag: u64,
-    /// InPktsBadTag: frames discarded for an invalid SecTAG (9.12), or a packet number of 0.
-    pub in_pkts_bad_tag: u64,
-    /// InPktsNoSA: frames without an association, delivered nevertheless (validation is not
-    /// strict).
-    pub in_pkts_no_sa: u64,
-    /// InPktsNoSAError: frames without an association, discarded.
-    pub in_pkts_no_sa_error: u64,
-    /// InPktsOverrun: frames discarded because their bytes are not contiguous. Never for lack of
-    /// cipher capacity: excess frames wait in the port and are counted there.
-    pub in_pkts_overrun: u64,
-    /// Received frames discarded: too short for an EtherType. Not a managed object.
-    pub in_pkts_runt: u64,
-    /// Plain MAC control frames discarded, because they must be protected. Not a managed object.
-    pub in_pause_plain: u64,
-    /// Valid protected MAC control frames discarded, because they must be plain. Not a managed
-    /// object.
-    pub in_pause_protected: u64,
-    /// OutPktsUntagged: data frames sent plain, because the port does not protect data.
-    pub out_pkts_untagged: u64,
-    /// OutPktsTooLong: frames not sent, because there is no room for SecTAG and ICV.
-    pub out_pkts_too_long: u64,
-    /// Frames not sent: too short for an EtherType. Not a managed object.
-    pub out_pkts_runt: u64,
-    /// Frames not sent: there is no transmit association. Not a managed object.
-    pub out_pkts_no_sa: u64,
-    /// Frames not sent: the association's packet numbers are exhausted. Not a managed object.
-    pub out_pn_exhausted: u64,
+counters! {
+    /// Counters of the SecY as a whole. A counter of this file whose name in results is its field's
+    /// is not a managed object.
+    SecyCounters {
+        /// Plain data frames delivered although protection is required (validation is not strict).
+        in_pkts_untagged = "InPktsUntagged",
+        /// Plain data frames discarded, because protection is required.
+        in_pkts_no_tag = "InPktsNoTag",
+        /// Frames discarded for an invalid SecTAG (9.12), or a packet number of 0.
+        in_pkts_bad_tag = "InPktsBadTag",
+        /// Frames without an association, delivered nevertheless (validation is not strict).
+        in_pkts_no_sa = "InPktsNoSA",
+        /// Frames without an association, discarded.
+        in_pkts_no_sa_error = "InPktsNoSAError",
+        /// Frames discarded because their bytes are not contiguous. Never for lack of cipher
+        /// capacity: excess frames wait in the port and are counted there.
+        in_pkts_overrun = "InPktsOverrun",
+        /// Received frames discarded: too short for an EtherType.
+        in_pkts_runt,
+        /// Plain MAC control frames discarded, because they must be protected.
+        in_pause_plain,
+        /// Valid protected MAC control frames discarded, because they must be plain.
+        in_pause_protected,
+        /// Data frames sent plain, because the port does not protect data.
+        out_pkts_untagged = "OutPktsUntagged",
+        /// Frames not sent, because there is no room for SecTAG and ICV.
+        out_pkts_too_long = "OutPktsTooLong",
+        /// Frames not sent: too short for an EtherType.
+        out_pkts_runt,
+        /// Frames not sent: there is no transmit association.
+        out_pkts_no_sa,
+        /// Frames not sent: the association's packet numbers are exhausted.
+        out_pn_exhausted,
+    }
 }
 
-/// Counters of the transmit channel.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct TransmitCounters {
-    /// OutPktsProtected: frames sent with integrity only.
-    pub out_pkts_protected: u64,
-    /// OutPktsEncrypted: frames sent encrypted.
-    pub out_pkts_encrypted: u64,
-    /// OutOctetsProtected: bytes after the addresses in frames with integrity only.
-    pub out_octets_protected: u64,
-    /// OutOctetsEncrypted: bytes after the addresses in encrypted frames.
-    pub out_octets_encrypted: u64,
+counters! {
+    /// Counters of the transmit channel.
+    TransmitCounters {
+        /// Frames sent with integrity only.
+        out_pkts_protected = "OutPktsProtected",
+        /// Frames sent encrypted.
+        out_pkts_encrypted = "OutPktsEncrypted",
+        /// Bytes after the addresses in frames with integrity only.
+        out_octets_protected = "OutOctetsProtected",
+        /// Bytes after the addresses in encrypted frames.
+        out_octets_encrypted = "OutOctetsEncrypted",
+    }
 }
 
-/// Counters of a receive channel.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct ReceiveCounters {
-    /// InPktsOK: valid frames.
-    pub in_pkts_ok: u64,
-    /// InPktsUnchecked: frames delivered without validation (validation is disabled).
-    pub in_pkts_unchecked: u64,
-    /// InPktsDelayed: valid frames below the lowest acceptable number without replay protection.
-    pub in_pkts_delayed: u64,
-    /// InPktsLate: frames discarded, below the lowest acceptable number; a MAC control frame also
-    /// if a later one was accepted.
-    pub in_pkts_late: u64,
-    /// Frames discarded: within the window, and accepted before. Not a managed object.
-    pub in_pkts_replayed: u64,
-    /// InPktsInvalid: invalid frames, delivered nevertheless (validation is check).
-    pub in_pkts_invalid: u64,
-    /// InPktsNotValid: invalid frames, discarded.
-    pub in_pkts_not_valid: u64,
-    /// InOctetsValidated: bytes of user data in frames with integrity only, valid or not.
-    pub in_octets_validated: u64,
-    /// InOctetsDecrypted: bytes of user data in encrypted frames, valid or not.
-    pub in_octets_decrypted: u64,
+counters! {
+    /// Counters of a receive channel.
+    ReceiveCounters {
+        /// Valid frames.
+        in_pkts_ok = "InPktsOK",
+        /// Frames delivered without validation (validation is disabled).
+        in_pkts_unchecked = "InPktsUnchecked",
+        /// Valid frames below the lowest acceptable number without replay protection.
+        in_pkts_delayed = "InPktsDelayed",
+        /// Frames discarded, below the lowest acceptable number; a MAC control frame also if a
+        /// later one was accepted.
+        in_pkts_late = "InPktsLate",
+        /// Frames discarded: within the window, and accepted before.
+        in_pkts_replayed,
+        /// Invalid frames, delivered nevertheless (validation is check).
+        in_pkts_invalid = "InPktsInvalid",
+        /// Invalid frames, discarded.
+        in_pkts_not_valid = "InPktsNotValid",
+        /// Bytes of user data in frames with integrity only, valid or not.
+        in_octets_validated = "InOctetsValidated",
+        /// Bytes of user data in encrypted frames, valid or not.
+        in_octets_decrypted = "InOctetsDecrypted",
+    }
 }
 
 /// Snapshot of a SecY.

@@ -12,7 +12,6 @@ use crate::headroom::{
 };
 use crate::link::{Method, Statistic};
 use crate::port::{StampSource, Stamps};
-use crate::report;
 use crate::runtime::{Disturbance, GAP_COUNTED};
 use crate::time::Duration;
 use crate::verdict::Verdict;
@@ -352,8 +351,8 @@ fn ns(time: Duration) -> f64 {
 impl PortCounts {
     fn new(end: &PortEnd) -> Self {
         let snapshot = &end.snapshot;
-        let measure = snapshot.measure.iter().flat_map(|m| report::measure_counters(&m.counters));
-        let ptp = snapshot.path_delay.iter().flat_map(|p| report::peer_delay_counters(&p.counters));
+        let measure = snapshot.measure.iter().flat_map(|m| m.counters.iter());
+        let ptp = snapshot.path_delay.iter().flat_map(|p| p.counters.iter());
         let other = [
             ("malformed", snapshot.counters.malformed),
             ("unwanted", snapshot.counters.unwanted),
