@@ -185,6 +185,18 @@ impl Duration {
         self.0 / 1_000
     }
 
+    /// Returns the span in nanoseconds, with the fraction.
+    #[must_use]
+    pub fn as_nanos_f64(self) -> f64 {
+        self.0 as f64 / 1e3
+    }
+
+    /// Returns a span of `ns` nanoseconds, rounded to picoseconds; a negative one is zero.
+    #[must_use]
+    pub fn from_nanos_f64(ns: f64) -> Self {
+        Self((ns * 1e3).round() as u64)
+    }
+
     /// Returns the span in seconds.
     #[must_use]
     pub fn as_secs_f64(self) -> f64 {
@@ -285,6 +297,16 @@ mod tests {
         assert_eq!(Duration::from_picos(5_120_000).to_string(), "5.12us");
         assert_eq!(Duration::from_secs(2).to_string(), "2s");
         assert_eq!(Duration::ZERO.to_string(), "0ps");
+    }
+
+    #[test]
+    fn nanoseconds_with_a_fraction_are_kept_to_the_picosecond() {
+        for ps in [0, 1, 83_840, 12_345_678_901] {
+            let span = Duration::from_picos(ps);
+            assert_eq!(Duration::from_nanos_f64(span.as_nanos_f64()), span);
+            assert_eq!(Total::from(span).as_nanos_f64(), span.as_nanos_f64());
+        }
+        assert_eq!(Duration::from_nanos_f64(-1.0), Duration::ZERO);
     }
 
     #[test]

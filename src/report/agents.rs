@@ -179,7 +179,7 @@ impl AgentsSummary {
     ) -> Self {
         let measure = agents.measure.as_ref();
         let rounds = measure.map(|m| m.rounds as u64);
-        let uncertainty = measure.map(|m| ns(m.uncertainty));
+        let uncertainty = measure.map(|m| m.uncertainty.as_nanos_f64());
         let times = |spread: Option<Spread>, uncertainty| {
             spread.map(|spread| TimesSummary::new(&spread, rounds, uncertainty))
         };
@@ -229,7 +229,7 @@ impl StampsSummary {
             StampSource::Software => "software",
             StampSource::Poll => "poll",
         };
-        Self { source: source.into(), resolution_ns: ns(stamps.resolution) }
+        Self { source: source.into(), resolution_ns: stamps.resolution.as_nanos_f64() }
     }
 }
 
@@ -270,11 +270,11 @@ impl TimesSummary {
     fn new(spread: &Spread, rounds: Option<u64>, uncertainty_ns: Option<f64>) -> Self {
         Self {
             rounds,
-            min_ns: ns(spread.min),
-            mean_ns: ns(spread.mean),
-            p99_ns: ns(spread.p99),
-            max_ns: ns(spread.max),
-            chosen_ns: ns(spread.chosen),
+            min_ns: spread.min.as_nanos_f64(),
+            mean_ns: spread.mean.as_nanos_f64(),
+            p99_ns: spread.p99.as_nanos_f64(),
+            max_ns: spread.max.as_nanos_f64(),
+            chosen_ns: spread.chosen.as_nanos_f64(),
             uncertainty_ns,
         }
     }
@@ -293,7 +293,7 @@ impl NeighbourSummary {
             system_description: text(&said.system_description),
             ttl_s: left.as_secs_f64(),
             dcbx: said.dcbx.is_peer(),
-            internal_delay_ns: said.dcbx.internal_delay.map(ns),
+            internal_delay_ns: said.dcbx.internal_delay.map(Duration::as_nanos_f64),
             said: SaidSummary::new(&said.dcbx),
         }
     }
@@ -343,8 +343,4 @@ impl EtsSummary {
 
 fn listed(set: PrioritySet) -> Vec<u8> {
     set.iter().map(|p| p.get()).collect()
-}
-
-fn ns(time: Duration) -> f64 {
-    time.as_picos() as f64 / 1e3
 }

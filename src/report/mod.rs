@@ -53,7 +53,7 @@ pub use summary::{
     BalanceSummary, FdbSummary, NicSummary, PortSummary, PrioritySummary, SharedSummary,
     StormSummary, Summary,
 };
-pub use table::{Align, Table, count, scaled};
+pub use table::{Align, Table, count, delay, scaled};
 #[cfg(feature = "dpdk")]
 pub use tester::self_test_text;
 pub use tester::{

@@ -106,6 +106,16 @@ pub fn scaled(n: f64, unit: &str) -> String {
     format!("{m:.decimals$} {prefix}{unit}").trim_end().to_string()
 }
 
+/// Formats a measured delay in nanoseconds with a suitable unit.
+#[must_use]
+pub fn delay(ns: f64) -> String {
+    match ns {
+        ns if ns >= 1e6 => format!("{:.3} ms", ns / 1e6),
+        ns if ns >= 1e4 => format!("{:.2} us", ns / 1e3),
+        ns => format!("{ns:.1} ns"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -108,7 +108,7 @@ pub fn self_test(
     };
     let flow = &report.flows[0];
     let latency = flow.latency.clone().unwrap_or_default();
-    let ns = |d: Duration| d.as_picos() as f64 / 1e3;
+    let ns = Duration::as_nanos_f64;
     let resolution = report.stamps.resolution_ns.max(ns(clock.step));
     Ok(SelfTest {
         floor_ns: latency.p99_ns.ns().max(resolution).max(report.stamps.uncertainty_ns),

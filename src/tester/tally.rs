@@ -448,5 +448,5 @@ pub fn is_control(plan: &FlowPlan) -> bool {
 }
 
 fn ns(span: impl Into<Total>) -> f64 {
-    span.into().as_picos() as f64 / 1e3
+    span.into().as_nanos_f64()
 }

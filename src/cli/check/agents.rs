@@ -133,10 +133,6 @@ pub struct ApplicationView {
     pub protocol: u16,
 }
 
-fn nanos(d: Duration) -> f64 {
-    d.as_picos() as f64 / 1e3
-}
-
 impl AgentsView {
     pub fn new(plan: &AgentsPlan) -> Self {
         Self {
@@ -151,8 +147,8 @@ impl AgentsView {
 
 fn auto(plan: &AutoPlan) -> AutoView {
     let shims = |s: crate::headroom::Shims| ShimsView {
-        local_ns: nanos(s.local),
-        remote_ns: nanos(s.remote),
+        local_ns: s.local.as_nanos_f64(),
+        remote_ns: s.remote.as_nanos_f64(),
     };
     AutoView {
         method: match plan.method {
@@ -164,8 +160,8 @@ fn auto(plan: &AutoPlan) -> AutoView {
             Statistic::Mean => "mean".into(),
             Statistic::Percentile(n) => format!("p{n}"),
         },
-        invocation_ns: nanos(plan.invocation),
-        wait_ns: nanos(plan.wait),
+        invocation_ns: plan.invocation.as_nanos_f64(),
+        wait_ns: plan.wait.as_nanos_f64(),
         macsec: plan.shims.map(shims),
     }
 }
@@ -177,9 +173,9 @@ fn measurement(plan: &MeasurePlan) -> MeasurementView {
         initiate: how.is_some(),
         rounds: how.map(|i| i.rounds),
         requests: how.map(|i| i.requests_max),
-        spacing_min_ns: how.map(|i| nanos(i.spacing_min)),
-        spacing_max_ns: how.map(|i| nanos(i.spacing_max)),
-        period_ns: how.and_then(|i| i.period).map(nanos),
+        spacing_min_ns: how.map(|i| i.spacing_min.as_nanos_f64()),
+        spacing_max_ns: how.map(|i| i.spacing_max.as_nanos_f64()),
+        period_ns: how.and_then(|i| i.period).map(Duration::as_nanos_f64),
         piggyback: how.is_some_and(|i| i.piggyback),
         times: match plan.dialect.unit {
             TimeUnit::Nanoseconds => "ns",
@@ -199,7 +195,7 @@ fn measurement(plan: &MeasurePlan) -> MeasurementView {
 fn ptp(plan: &PeerDelayPlan) -> PtpView {
     PtpView {
         respond: plan.respond,
-        interval_ns: plan.interval.map(nanos),
+        interval_ns: plan.interval.map(Duration::as_nanos_f64),
         rounds: plan.rounds,
         domain: plan.domain,
         profile: if plan.major_sdo_id == 0 { "ieee1588" } else { "ieee802_1as" },
@@ -217,9 +213,9 @@ fn lldp(plan: &LldpPlan) -> LldpView {
         port_id: plan.port_id.clone(),
         system_name: plan.system_name.clone(),
         system_description: plan.system_description.clone(),
-        interval_ns: nanos(plan.interval),
+        interval_ns: plan.interval.as_nanos_f64(),
         hold: plan.hold,
-        fast_interval_ns: nanos(plan.fast_interval),
+        fast_interval_ns: plan.fast_interval.as_nanos_f64(),
         fast_count: plan.fast_count,
         credit: plan.credit,
     }
@@ -262,7 +258,7 @@ fn dcbx(plan: &DcbxPlan) -> DcbxView {
                 protocol: a.protocol,
             })
             .collect(),
-        internal_delay_ns: plan.internal_delay.map(nanos),
+        internal_delay_ns: plan.internal_delay.map(Duration::as_nanos_f64),
     }
 }
 
@@ -305,7 +301,7 @@ pub fn table<'a>(ports: impl Iterator<Item = (&'a str, Option<&'a AgentsView>)>)
 }
 
 fn span(ns: f64) -> String {
-    Duration::from_picos((ns * 1e3).round() as u64).to_string()
+    Duration::from_nanos_f64(ns).to_string()
 }
 
 fn headroom_text(auto: &AutoView) -> String {

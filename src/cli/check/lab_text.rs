@@ -61,7 +61,7 @@ fn count(n: usize, one: &str, many: &str) -> String {
 }
 
 fn span(ns: f64) -> String {
-    Duration::from_picos((ns * 1e3).round() as u64).to_string()
+    Duration::from_nanos_f64(ns).to_string()
 }
 
 /// Formats `h1-s1 to h9-s1 (9)`.

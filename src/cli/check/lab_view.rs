@@ -156,7 +156,7 @@ impl LabView {
         Self {
             name: plan.name.clone(),
             seed: plan.network.seed,
-            duration_ns: nanos(plan.duration),
+            duration_ns: plan.duration.as_nanos_f64(),
             until_done: plan.until_done,
             switches: nodes.iter().filter_map(switch_row).collect(),
             hosts: nodes.iter().filter(is_host).map(|n| n.name().to_owned()).collect(),
@@ -181,10 +181,6 @@ impl LabView {
             checks: plan.checks.iter().map(|c| c.name.clone()).collect(),
         }
     }
-}
-
-fn nanos(d: crate::time::Duration) -> f64 {
-    d.as_picos() as f64 / 1e3
 }
 
 fn switch_of(node: &NodePlan) -> Option<&SwitchPlan> {
@@ -250,11 +246,11 @@ fn reactions_row(node: &NodePlan) -> Option<ReactionsRow> {
             SfcPause::Priority => "priority",
         },
         udp_port: sfc.udp_port,
-        longest_ns: nanos(sfc.longest),
+        longest_ns: sfc.longest.as_nanos_f64(),
         accepts: senders_text(&sfc.senders),
     });
     let qcn = qcn.as_ref().map(|qcn| ReactionPointView {
-        time_reset_ns: nanos(qcn.time_reset),
+        time_reset_ns: qcn.time_reset.as_nanos_f64(),
         byte_reset_bytes: qcn.byte_reset.0,
         threshold: qcn.threshold,
         max_bps: qcn.max_rate.map(BitsPerSec::get),
@@ -289,9 +285,9 @@ fn link_row(view: &LinkView<'_>, nodes: &[NodePlan]) -> LinkRow {
         from: nodes[link.a.node.index()].name().to_owned(),
         to: nodes[link.b.node.index()].name().to_owned(),
         rate_bps: link.rate.get(),
-        delay_ns: nanos(link.ab.delay),
-        delay_back_ns: nanos(link.ba.delay),
-        response_ns: nanos(link.ab.response.max(link.ba.response)),
+        delay_ns: link.ab.delay.as_nanos_f64(),
+        delay_back_ns: link.ba.delay.as_nanos_f64(),
+        response_ns: link.ab.response.max(link.ba.response).as_nanos_f64(),
         headroom: headroom.collect(),
     }
 }

@@ -60,7 +60,7 @@ impl MacsecView {
             };
             all.filter_map(view).collect()
         };
-        let nanos = |d: crate::time::Duration| d.as_picos() as f64 / 1e3;
+        let nanos = crate::time::Duration::as_nanos_f64;
         Self {
             cipher_suite: plan.suite.name(),
             sci: plan.sci.to_string(),

@@ -364,7 +364,7 @@ impl LinkArgs {
         Ok(sonic::Inputs {
             port_mtu: self.frame(Model::Sonic),
             lanes: args.lanes.unwrap_or(port.lanes),
-            gearbox_ns: args.gearbox_delay.unwrap_or_default().0.as_picos() as f64 / 1000.0,
+            gearbox_ns: args.gearbox_delay.unwrap_or_default().0.as_nanos_f64(),
             lossless_mtu: args.lossless_mtu.map_or(port.lossless_mtu, |size| Bytes(size.0)),
             small_packets: args.small_packets.map_or(port.small_packets, |r| f64::from(r.0) / 1e4),
             shared_pool: args.shp || args.over_subscribe_ratio.is_some(),

@@ -44,6 +44,12 @@ impl Total {
         if ns > u64::MAX as u128 { u64::MAX } else { ns as u64 }
     }
 
+    /// Returns the span in nanoseconds, with the fraction.
+    #[must_use]
+    pub fn as_nanos_f64(self) -> f64 {
+        self.as_picos() as f64 / 1e3
+    }
+
     /// Returns the span in seconds.
     #[must_use]
     pub fn as_secs_f64(self) -> f64 {

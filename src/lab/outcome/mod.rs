@@ -310,7 +310,7 @@ impl Nanos {
     /// As a number of nanoseconds, for plots.
     #[must_use]
     pub fn as_f64(self) -> f64 {
-        self.0.as_picos() as f64 / 1e3
+        self.0.as_nanos_f64()
     }
 }
 

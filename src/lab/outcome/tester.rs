@@ -28,7 +28,7 @@ pub(super) fn tester(plan: &LabPlan, ended: &Ended, nodes: &mut impl Population)
         World::Real => Stamps {
             source: "tsc",
             resolution_ns: 1.0,
-            uncertainty_ns: ended.uncertainty.as_picos() as f64 / 1e3,
+            uncertainty_ns: ended.uncertainty.as_nanos_f64(),
         },
     };
     let mut report = report(Seen {

@@ -81,7 +81,7 @@ impl Judged {
         let CheckKind::Value { path, expect } = &check.kind else { return None };
         let found = find(results, path).ok()?.as_f64().filter(|_| is_time(path))?;
         let missed = missed_by(expect, found);
-        (missed <= nanos(self.slack)).then(|| {
+        (missed <= self.slack.as_nanos_f64()).then(|| {
             let slack = self.slack;
             format!("{path} is {found}, {missed} ns off, and times are good to about {slack} here")
         })
@@ -127,7 +127,7 @@ fn value(path: &str, expect: &Expectation, plan: &LabPlan, slack: Duration) -> O
             "{name} depends on losses that lines were to have, and rings lose nothing"
         ));
     }
-    let exact = is_time(path) && allowed(expect).is_some_and(|by| by < nanos(slack));
+    let exact = is_time(path) && allowed(expect).is_some_and(|by| by < slack.as_nanos_f64());
     exact.then(|| format!("times are good to about {slack} here, and more is expected of {last}"))
 }
 
@@ -157,10 +157,6 @@ fn missed_by(expect: &Expectation, found: f64) -> f64 {
 /// True if a count of 0 would miss the expectation.
 fn wants_some(expect: &Expectation) -> bool {
     missed_by(expect, 0.0) > 0.0
-}
-
-fn nanos(span: Duration) -> f64 {
-    span.as_picos() as f64 / 1e3
 }
 
 /// Returns the priorities of a switch, port by port, each with true if its ingress group is

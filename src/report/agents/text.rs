@@ -2,7 +2,7 @@
 
 use super::{AgentsSummary, DcbxSummary, HeadroomSummary, TimesSummary};
 use crate::printable;
-use crate::report::table::{Align::Left, Align::Right, Table, count};
+use crate::report::table::{Align::Left, Align::Right, Table, count, delay as time};
 
 /// Prints the neighbours of ports and the negotiated settings, or that there are none.
 #[must_use]
@@ -160,15 +160,6 @@ fn figures(name: &str, times: &TimesSummary) -> Vec<String> {
     cells.extend(spans);
     cells.push(off.unwrap_or_else(dash));
     cells
-}
-
-/// Formats nanoseconds with a suitable unit.
-fn time(ns: f64) -> String {
-    match ns {
-        ns if ns >= 1e6 => format!("{:.3} ms", ns / 1e6),
-        ns if ns >= 1e4 => format!("{:.2} us", ns / 1e3),
-        ns => format!("{ns:.1} ns"),
-    }
 }
 
 /// Prints both tables, below those of a switch; empty if no port has link protocols.

@@ -45,7 +45,7 @@ type Bar = (&'static str, fn(&ComparedRun) -> Option<f64>, fn(f64) -> String);
 
 /// Formats a time in nanoseconds.
 fn time(ns: f64) -> String {
-    written(Nanos(crate::time::Duration::from_picos((ns * 1e3).round() as u64)))
+    written(Nanos(crate::time::Duration::from_nanos_f64(ns)))
 }
 
 const BARS: [Bar; 6] = [

@@ -125,10 +125,10 @@ fn tiles(o: &Outcome) -> Markup {
         + generated().filter_map(|f| f.queued_frames).sum::<u64>();
     let of_generator = generated().filter_map(|f| f.latency.as_ref()).map(|l| l.p99_ns.ns());
     let measured = o.flows.iter().filter_map(|f| f.latency_ns).map(|l| l.p99.as_f64());
-    let slowest = measured.chain(of_generator).max_by(f64::total_cmp).map(|ns| {
-        let span = Duration::from_picos((ns * 1e3).round() as u64);
-        scale::written(Nanos(span))
-    });
+    let slowest = measured
+        .chain(of_generator)
+        .max_by(f64::total_cmp)
+        .map(|ns| scale::written(Nanos(Duration::from_nanos_f64(ns))));
     let first = |t: Option<Nanos>| t.map_or_else(|| "none".into(), scale::written);
     let tiles = [
         ("throughput, all flows", or_unknown(any && seconds > 0.0, scaled(rate, "b/s"))),

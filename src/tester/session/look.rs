@@ -251,7 +251,7 @@ impl Inner {
     /// Returns the disturbance by the machine since the last start of flows. For a leashed clock,
     /// the preempted time of the threads is the excluded time.
     pub(super) fn machine(&self, paces: &[Pace]) -> Machine {
-        let ns = |d: Total| d.as_picos() as f64 / 1e3;
+        let ns = Total::as_nanos_f64;
         let (found, excluded) =
             (self.shared.preemption.disturbance(), self.shared.time.is_leashed());
         let stalled = paces.iter().map(|pace| pace.stalled).max().filter(|_| excluded);
@@ -265,7 +265,7 @@ impl Inner {
     /// Returns the precision of timestamps. A timestamp is the time of a poll at either end, or
     /// the device's if all ports' devices timestamp received frames.
     pub(super) fn stamps(&self, paces: &[Pace]) -> Result<Stamps, SessionError> {
-        let ns = |d: Duration| d.as_picos() as f64 / 1e3;
+        let ns = Duration::as_nanos_f64;
         let poll = paces.iter().map(|pace| pace.gaps.percentile(99.0)).max();
         let poll = ns(poll.unwrap_or(Duration::ZERO));
         let own = ns(self.shared.time.resolution());

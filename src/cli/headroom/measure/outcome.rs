@@ -218,9 +218,12 @@ impl Outcome {
 
     /// True if a measured delay is no longer than a gap in which no thread polled.
     fn is_a_gap(&self, disturbance: Disturbance) -> bool {
-        let longest = ns(disturbance.longest);
+        let longest = disturbance.longest.as_nanos_f64();
         longest > 0.0
-            && self.measurements.iter().any(|m| m.chosen_ns >= ns(GAP_COUNTED).min(longest))
+            && self
+                .measurements
+                .iter()
+                .any(|m| m.chosen_ns >= GAP_COUNTED.as_nanos_f64().min(longest))
     }
 }
 
@@ -249,8 +252,8 @@ impl Measurement {
             stamps: StampsOut::new(&m.stamps),
             delay_ns: Spread::new(&m.delay),
             turnaround_ns: m.turnaround.as_ref().map(Spread::new),
-            chosen_ns: ns(chosen),
-            uncertainty_ns: ns(found.uncertainty),
+            chosen_ns: chosen.as_nanos_f64(),
+            uncertainty_ns: found.uncertainty.as_nanos_f64(),
             accuracy: AccuracyOut { quanta: accuracy.quanta, max_frames: accuracy.max_frames },
             measured_bits: bits.div_ceil(1_000_000_000_000) as u64,
             headroom: sum(&plain, frames),
@@ -326,26 +329,22 @@ impl StampsOut {
             StampSource::Software => "software",
             StampSource::Poll => "poll",
         };
-        Self { source, resolution_ns: ns(stamps.resolution) }
+        Self { source, resolution_ns: stamps.resolution.as_nanos_f64() }
     }
 }
 
 impl Spread {
     fn new(samples: &Samples) -> Self {
-        let at = |n| ns(samples.percentile(n));
+        let at = |n| samples.percentile(n).as_nanos_f64();
         Self {
-            min: ns(samples.min()),
-            mean: ns(samples.mean()),
+            min: samples.min().as_nanos_f64(),
+            mean: samples.mean().as_nanos_f64(),
             p50: at(50),
             p90: at(90),
             p99: at(99),
-            max: ns(samples.max()),
+            max: samples.max().as_nanos_f64(),
         }
     }
-}
-
-fn ns(time: Duration) -> f64 {
-    time.as_picos() as f64 / 1e3
 }
 
 impl PortCounts {

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::outcome::{Measurement, Outcome, PortCounts, Spread, Sum};
 use crate::printable;
-use crate::report::{Align, Table, count, scaled};
+use crate::report::{Align, Table, count, delay as time, scaled};
 
 /// Counters that are shown even if they are zero.
 const ALWAYS: [&str; 2] = ["requests_sent", "responses_sent"];
@@ -151,14 +151,5 @@ fn stamps(source: &str) -> &'static str {
         "nic" => "received frames by the NIC, sent ones by the processor's counter",
         "software" => "software (the processor's counter beside the burst calls)",
         _ => "the time of the poll",
-    }
-}
-
-/// Formats nanoseconds with a suitable unit.
-fn time(ns: f64) -> String {
-    match ns {
-        ns if ns >= 1e6 => format!("{:.3} ms", ns / 1e6),
-        ns if ns >= 1e4 => format!("{:.2} us", ns / 1e3),
-        ns => format!("{ns:.1} ns"),
     }
 }
