@@ -4,6 +4,7 @@
 #![warn(missing_docs)]
 
 pub mod counters;
+pub mod described;
 pub mod printable;
 pub mod time;
 pub mod units;

@@ -8,6 +8,8 @@ use serde::Serialize;
 
 use super::plan::Metrics;
 use super::time::Measured;
+use crate::described;
+use crate::described::{Field, Kind, Numeric};
 
 /// All counters at one moment.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
@@ -70,168 +72,197 @@ impl Stamps {
     }
 }
 
-#[derive(Clone, PartialEq, Debug, Default, Serialize)]
-pub struct Port {
-    pub name: String,
-    pub location: String,
-    pub link_up: bool,
-    /// The rate for pacing and for quanta.
-    pub speed_bps: u64,
-    /// True if any of its flows is sending.
-    pub transmitting: bool,
-    /// True if a capture is running.
-    pub capturing: bool,
-    /// Frames of any kind.
-    pub frames_tx: u64,
-    /// Frames of any kind.
-    pub frames_rx: u64,
-    /// FCS included.
-    pub bytes_tx: u64,
-    /// FCS included.
-    pub bytes_rx: u64,
-    /// Per second, over the last second or since the start.
-    pub frames_tx_rate: f64,
-    /// Per second, over the last second or since the start.
-    pub frames_rx_rate: f64,
-    /// Per second, over the last second or since the start.
-    pub bytes_tx_rate: f64,
-    /// Per second, over the last second or since the start.
-    pub bytes_rx_rate: f64,
-    /// Received frames that belong to no flow to this port.
-    pub unexpected: u64,
-    /// Received frames of another run, from a device's queue or from another generator. They
-    /// count for no flow.
-    pub other_runs: u64,
-    /// Received MAC control frames that are neither PFC nor PAUSE.
-    pub malformed: u64,
-    /// Frames in the memory of the capture.
-    pub captured: u64,
-    /// Frames that a full capture did not store.
-    pub capture_missed: u64,
-    /// Frames that the receive ring holds while no thread polls; `None` if it is not known.
-    #[serde(skip)]
-    pub rx_room: Option<u64>,
-    /// Frames that the device lost before the tester saw them, since the test was configured;
-    /// `None` if the device does not count them.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub rx_missed: Option<u64>,
-    /// Frames that the device accepted and did not send, since the test was configured.
-    pub tx_dropped: u64,
-    pub priorities: Vec<Priority>,
+described! {
+    /// A port.
+    #[derive(Clone, PartialEq, Debug, Default, Serialize)]
+    Port {
+        name: String,
+        location: String,
+        /// True if the link is up.
+        link_up: bool = Gauge,
+        /// Rate for pacing and for quanta, in bit/s.
+        speed_bps: u64 = Gauge,
+        /// True if any flow of the port is sending.
+        transmitting: bool = Gauge,
+        /// True if a capture is running.
+        capturing: bool = Gauge,
+        /// Frames sent, of any kind.
+        frames_tx: u64 = Counter,
+        /// Frames received, of any kind.
+        frames_rx: u64 = Counter,
+        /// Bytes sent, FCS included.
+        bytes_tx: u64 = Counter,
+        /// Bytes received, FCS included.
+        bytes_rx: u64 = Counter,
+        /// Frames sent per second, over the last second or since the start.
+        frames_tx_rate: f64 = Gauge,
+        /// Frames received per second, over the last second or since the start.
+        frames_rx_rate: f64 = Gauge,
+        /// Bytes sent per second, over the last second or since the start.
+        bytes_tx_rate: f64 = Gauge,
+        /// Bytes received per second, over the last second or since the start.
+        bytes_rx_rate: f64 = Gauge,
+        /// Received frames that belong to no flow to this port.
+        unexpected: u64 = Counter,
+        /// Received frames of another run, from a device's queue or from another generator, which
+        /// count for no flow.
+        other_runs: u64 = Counter,
+        /// Received MAC control frames that are neither PFC nor PAUSE.
+        malformed: u64 = Counter,
+        /// Frames in the memory of the capture.
+        captured: u64 = Counter,
+        /// Frames that a full capture did not store.
+        capture_missed: u64 = Counter,
+        /// Frames that the receive ring holds while no thread polls; `None` if it is not known.
+        #[serde(skip)]
+        rx_room: Option<u64>,
+        /// Frames that the device lost before the tester received them, since the test was
+        /// configured; absent if the device does not count them.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        rx_missed: Option<u64> = Counter,
+        /// Frames that the device accepted and did not send, since the test was configured.
+        tx_dropped: u64 = Counter,
+        priorities: Vec<Priority>,
+    }
 }
 
-/// Pause counters of one priority at a port.
-#[derive(Clone, PartialEq, Debug, Default, Serialize)]
-pub struct Priority {
-    pub priority: u8,
-    /// Received pauses that name the priority.
-    pub pauses_rx: u64,
-    /// Of these, those with time 0.
-    pub resumes_rx: u64,
-    /// Total requested pause time as the union of the received pauses, each of which replaces the
-    /// one before.
-    pub requested_ns: f64,
-    /// Total time in which the priority was paused.
-    pub paused_ns: f64,
-    /// Number of transitions from running to paused.
-    pub transitions: u64,
-    /// The longest time from a pause's arrival to the last frame of the priority that was sent
-    /// afterwards.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub last_frame_after_pause_ns: Option<Measured>,
-    /// Sent pauses that name the priority.
-    pub pauses_tx: u64,
-    /// Of these, those with time 0.
-    pub resumes_tx: u64,
-    /// The longest interval between two sent pauses.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub largest_gap_ns: Option<f64>,
-    /// The pause time of the sent pauses, within which the next must be sent.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub window_ns: Option<f64>,
-    /// True if each pause was sent before the previous one had expired.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub continuous: Option<bool>,
-    /// Number of sent pauses that did not renew another one, each of which must stop the peer.
-    pub reaction_count: u64,
-    /// Time from sending a pause to the start of the last frame before the peer stopped; the
-    /// minimum. IEEE 802.3 31B.3.7 limits this time.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub reaction_min_ns: Option<Measured>,
-    /// As above, the median of the last 128.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub reaction_p50_ns: Option<Measured>,
-    /// As above, the 99th percentile.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub reaction_p99_ns: Option<Measured>,
-    /// As above, the maximum.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub reaction_max_ns: Option<Measured>,
-    /// Received frames that began during a sent pause.
-    pub frames_in_window: u64,
-    /// Of these, frames after the peer had stopped.
-    pub frames_after_stop: u64,
-    /// The longest time from sending a resume to the first received frame of the priority.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub resume_ns: Option<Measured>,
+described! {
+    /// Pause counters of one priority at a port.
+    #[derive(Clone, PartialEq, Debug, Default, Serialize)]
+    Priority {
+        priority: u8,
+        /// Received pauses that name the priority.
+        pauses_rx: u64 = Counter,
+        /// Received pauses with time 0.
+        resumes_rx: u64 = Counter,
+        /// Total requested pause time as the union of the received pauses, each of which replaces
+        /// the one before.
+        requested_ns: f64 = Counter,
+        /// Total time in which the priority was paused.
+        paused_ns: f64 = Counter,
+        /// Number of transitions from running to paused.
+        transitions: u64 = Counter,
+        /// Maximum time from a pause's arrival to the last frame of the priority that was sent
+        /// afterwards.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        last_frame_after_pause_ns: Option<Measured> = Gauge,
+        /// Sent pauses that name the priority.
+        pauses_tx: u64 = Counter,
+        /// Sent pauses with time 0.
+        resumes_tx: u64 = Counter,
+        /// Maximum interval between two sent pauses.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        largest_gap_ns: Option<f64> = Gauge,
+        /// Pause time of the sent pauses, within which the next must be sent.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        window_ns: Option<f64> = Gauge,
+        /// True if each pause was sent before the previous one had expired.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        continuous: Option<bool> = Gauge,
+        /// Sent pauses that did not renew another one, each of which must stop the peer.
+        reaction_count: u64 = Counter,
+        /// Minimum time from sending a pause to the start of the last frame before the peer
+        /// stopped, which IEEE 802.3 31B.3.7 limits.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        reaction_min_ns: Option<Measured> = Gauge,
+        /// Median of the last 128 times from sending a pause to the start of the last frame before
+        /// the peer stopped.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        reaction_p50_ns: Option<Measured> = Gauge,
+        /// 99th percentile of the last 128 times from sending a pause to the start of the last
+        /// frame before the peer stopped.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        reaction_p99_ns: Option<Measured> = Gauge,
+        /// Maximum time from sending a pause to the start of the last frame before the peer
+        /// stopped.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        reaction_max_ns: Option<Measured> = Gauge,
+        /// Received frames that began during a sent pause.
+        frames_in_window: u64 = Counter,
+        /// Received frames that began during a sent pause, after the peer had stopped.
+        frames_after_stop: u64 = Counter,
+        /// Maximum time from sending a resume to the first received frame of the priority.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        resume_ns: Option<Measured> = Gauge,
+    }
 }
 
-#[derive(Clone, PartialEq, Debug, Default, Serialize)]
-pub struct Flow {
-    pub name: String,
-    /// The configured measurements.
-    #[serde(skip)]
-    pub metrics: Metrics,
-    pub port_tx: String,
-    pub port_rx: Vec<String>,
-    /// `started`, `stopped` (every frame has arrived or is lost) or `paused`.
-    pub transmit: &'static str,
-    pub frames_tx: u64,
-    /// Without duplicates.
-    pub frames_rx: u64,
-    /// FCS included.
-    pub bytes_tx: u64,
-    /// FCS included.
-    pub bytes_rx: u64,
-    /// Per second, over the last second or since the start.
-    pub frames_tx_rate: f64,
-    /// Per second, over the last second or since the start.
-    pub frames_rx_rate: f64,
-    /// Per second, over the last second or since the start.
-    pub bytes_tx_rate: f64,
-    /// Per second, over the last second or since the start.
-    pub bytes_rx_rate: f64,
-    /// Lost frames in percent of those sent; frames in flight count as lost until the flow has
-    /// ended.
-    pub loss_percent: f64,
-    /// Frames in flight at the end, which are not lost; `None` if the number is not known.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub queued_frames: Option<u64>,
-    /// Frames that had arrived before.
-    pub duplicates: u64,
-    /// Frames that arrived after a frame that was sent later.
-    pub reordered: u64,
-    /// Frames that arrived with CE.
-    pub ce_marked: u64,
-    /// CNPs sent by the receiver and received by the sender, for RoCE.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub cnp: Option<(u64, u64)>,
-    /// The configured and the achieved rate, after the end or over a second.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub pacing: Option<Pacing>,
-    /// The latency of its frames.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub latency: Option<Latency>,
-    /// Seconds from the start to the first frame's arrival.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub first_rx_s: Option<f64>,
-    /// Seconds from the start to the last frame's arrival.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub last_rx_s: Option<f64>,
-    /// The transport counters of a connection.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub connection: Option<Connection>,
+described! {
+    /// A flow.
+    #[derive(Clone, PartialEq, Debug, Default, Serialize)]
+    Flow {
+        name: String,
+        /// The configured measurements.
+        #[serde(skip)]
+        metrics: Metrics,
+        port_tx: String,
+        port_rx: Vec<String>,
+        /// `started`, `stopped` (every frame has arrived or is lost) or `paused`.
+        transmit: &'static str,
+        /// Frames sent.
+        frames_tx: u64 = Counter,
+        /// Frames received, without duplicates.
+        frames_rx: u64 = Counter,
+        /// Bytes sent, FCS included.
+        bytes_tx: u64 = Counter,
+        /// Bytes received, FCS included.
+        bytes_rx: u64 = Counter,
+        /// Frames sent per second, over the last second or since the start.
+        frames_tx_rate: f64 = Gauge,
+        /// Frames received per second, over the last second or since the start.
+        frames_rx_rate: f64 = Gauge,
+        /// Bytes sent per second, over the last second or since the start.
+        bytes_tx_rate: f64 = Gauge,
+        /// Bytes received per second, over the last second or since the start.
+        bytes_rx_rate: f64 = Gauge,
+        /// Lost frames in percent of those sent; frames in flight count as lost until the flow has
+        /// ended.
+        loss_percent: f64 = Gauge,
+        /// Frames in flight at the end, which are not lost; `None` if the number is not known.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        queued_frames: Option<u64>,
+        /// Frames that had arrived before.
+        duplicates: u64 = Counter,
+        /// Frames that arrived after a frame that was sent later.
+        reordered: u64 = Counter,
+        /// Frames that arrived with CE.
+        ce_marked: u64 = Counter,
+        /// CNPs sent by the receiver and received by the sender, for RoCE.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        cnp: Option<(u64, u64)> as CNPS,
+        /// The configured and the achieved rate, after the end or over a second.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pacing: Option<Pacing>,
+        /// The latency of its frames.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        latency: Option<Latency>,
+        /// Seconds from the start to the first frame's arrival.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        first_rx_s: Option<f64> = Gauge,
+        /// Seconds from the start to the last frame's arrival.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        last_rx_s: Option<f64> = Gauge,
+        /// The transport counters of a connection.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        connection: Option<Connection>,
+    }
 }
+
+/// The two numbers of [`Flow::cnp`].
+const CNPS: &[Field<Flow>] = &[
+    Field {
+        name: "cnps_sent",
+        kind: Kind::Counter,
+        doc: "CNPs sent by the receiver.",
+        value: |flow| flow.cnp?.0.number(),
+    },
+    Field {
+        name: "cnps_received",
+        kind: Kind::Counter,
+        doc: "CNPs received by the sender.",
+        value: |flow| flow.cnp?.1.number(),
+    },
+];
 
 impl Flow {
     /// Returns the number of sent frames that have neither arrived nor are known to be in flight.
@@ -284,39 +315,48 @@ pub struct Connection {
     pub rate_bps: u64,
 }
 
-/// The accuracy of a flow's pacing.
-#[derive(Clone, PartialEq, Debug, Default, Serialize)]
-pub struct Pacing {
-    /// Configured frames per second.
-    pub asked_fps: f64,
-    /// Achieved frames per second, between the first and the last frame.
-    pub sent_fps: f64,
-    /// Difference of the two in parts per million of the configured rate.
-    pub error_ppm: f64,
-    /// Interval between two frames at the port, in nanoseconds; the minimum.
-    pub gap_min_ns: Measured,
-    /// As above, the median.
-    pub gap_p50_ns: Measured,
-    /// As above, the 99th percentile.
-    pub gap_p99_ns: Measured,
-    /// As above, the maximum.
-    pub gap_max_ns: Measured,
+described! {
+    /// The accuracy of a flow's pacing.
+    #[derive(Clone, PartialEq, Debug, Default, Serialize)]
+    Pacing {
+        /// Configured frames per second.
+        asked_fps: f64 = Gauge,
+        /// Achieved frames per second, between the first and the last frame.
+        sent_fps: f64 = Gauge,
+        /// Difference of the achieved from the configured rate, in parts per million of it.
+        error_ppm: f64 = Gauge,
+        /// Minimum interval between two frames at the port.
+        gap_min_ns: Measured = Gauge,
+        /// Median interval between two frames at the port.
+        gap_p50_ns: Measured = Gauge,
+        /// 99th percentile of the interval between two frames at the port.
+        gap_p99_ns: Measured = Gauge,
+        /// Maximum interval between two frames at the port.
+        gap_max_ns: Measured = Gauge,
+    }
 }
 
-/// The latency of a flow's frames in nanoseconds.
-#[derive(Clone, PartialEq, Debug, Default, Serialize)]
-pub struct Latency {
-    /// Number of measured frames.
-    pub frames: u64,
-    pub min_ns: Measured,
-    pub mean_ns: Measured,
-    /// The median.
-    pub p50_ns: Measured,
-    pub p99_ns: Measured,
-    pub p999_ns: Measured,
-    pub max_ns: Measured,
-    /// The whole distribution in nanoseconds, if it was requested: at the end of a run, and for
-    /// files.
-    #[serde(skip)]
-    pub distribution: Option<Arc<crate::host::Latency>>,
+described! {
+    /// The latency of a flow's frames. In CSV files and metrics its names begin with `latency_`.
+    #[derive(Clone, PartialEq, Debug, Default, Serialize)]
+    Latency {
+        /// Frames whose latency was measured.
+        frames: u64 = Counter,
+        /// Minimum latency.
+        min_ns: Measured = Gauge,
+        /// Mean latency.
+        mean_ns: Measured = Gauge,
+        /// Median latency.
+        p50_ns: Measured = Gauge,
+        /// 99th percentile of latency.
+        p99_ns: Measured = Gauge,
+        /// 99.9th percentile of latency.
+        p999_ns: Measured = Gauge,
+        /// Maximum latency.
+        max_ns: Measured = Gauge,
+        /// The whole distribution in nanoseconds, if it was requested: at the end of a run, and for
+        /// files.
+        #[serde(skip)]
+        distribution: Option<Arc<crate::host::Latency>>,
+    }
 }

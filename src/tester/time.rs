@@ -8,6 +8,7 @@ use core::fmt;
 
 use serde::{Serialize, Serializer};
 
+use crate::described::{Number, Numeric};
 use crate::time::Duration;
 
 #[derive(Clone, Copy, PartialEq, PartialOrd, Debug, Default)]
@@ -39,7 +40,13 @@ impl Measured {
 impl fmt::Display for Measured {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let below = if self.is_resolved() { "" } else { "< " };
-        write!(f, "{below}{}", Duration::from_picos((self.ns() * 1e3).round().max(0.0) as u64))
+        write!(f, "{below}{}", Duration::from_nanos_f64(self.ns()))
+    }
+}
+
+impl Numeric for Measured {
+    fn number(&self) -> Option<Number> {
+        Some(Number::Real(self.ns()))
     }
 }
 

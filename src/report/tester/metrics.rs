@@ -12,8 +12,8 @@ use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::Registry;
 
-use super::fields::{FLOW, Field, Kind, LATENCY, Number, PACING, PORT, PRIORITY};
-use crate::tester::report::Report;
+use crate::described::{Field, Kind, Number, Numeric as _};
+use crate::tester::report::{Flow, Latency, Pacing, Port, Priority, Report};
 
 /// Returns the response to a scrape.
 #[must_use]
@@ -33,11 +33,11 @@ impl Collector for Snapshot {
     fn encode(&self, mut encoder: DescriptorEncoder) -> Result<(), Error> {
         const NUMBERS: [&str; 8] = ["0", "1", "2", "3", "4", "5", "6", "7"];
         let Self(report) = self;
-        for field in PORT {
+        for field in Port::fields() {
             let rows = report.ports.iter().map(|p| ([("port", p.name.as_str())], p));
             family(&mut encoder, "port", field, rows)?;
         }
-        for field in PRIORITY {
+        for field in Priority::fields() {
             let rows = report.ports.iter().flat_map(|port| {
                 port.priorities.iter().map(|p| {
                     let number = NUMBERS[usize::from(p.priority) % NUMBERS.len()];
@@ -47,22 +47,22 @@ impl Collector for Snapshot {
             family(&mut encoder, "priority", field, rows)?;
         }
         let flows = || report.flows.iter().map(|f| ([("flow", f.name.as_str())], f));
-        for field in FLOW {
+        for field in Flow::fields() {
             family(&mut encoder, "flow", field, flows())?;
         }
-        for field in PACING {
+        for field in Pacing::fields() {
             let rows = flows().filter_map(|(labels, f)| Some((labels, f.pacing.as_ref()?)));
             family(&mut encoder, "flow", field, rows)?;
         }
-        for field in LATENCY {
+        for field in Latency::fields() {
             let rows = flows().filter_map(|(labels, f)| Some((labels, f.latency.as_ref()?)));
-            family(&mut encoder, "flow", field, rows)?;
+            family(&mut encoder, "flow_latency", field, rows)?;
         }
         let elapsed = Field {
             name: "run_seconds",
             kind: Kind::Gauge,
-            help: "Seconds since the flows were last started",
-            value: |r: &Report| r.elapsed_s.map(Number::from),
+            doc: "Seconds since the last start of the flows.",
+            value: |r: &Report| r.elapsed_s.number(),
         };
         let stamps = [("stamps", report.stamps.source)];
         family(&mut encoder, "test", &elapsed, [(stamps, report)].into_iter())
@@ -90,7 +90,7 @@ fn family<'a, T: 'a, const N: usize>(
         Kind::Gauge => MetricType::Gauge,
         Kind::Counter => MetricType::Counter,
     };
-    let mut family = encoder.encode_descriptor(&name, field.help, None, metric_type)?;
+    let mut family = encoder.encode_descriptor(&name, field.help(), None, metric_type)?;
     for (labels, number) in rows {
         let encoder = family.encode_family(&labels)?;
         let number = match number {

@@ -2,7 +2,6 @@
 //! metrics. All are made from one [`Report`](crate::tester::report::Report).
 
 mod csv;
-mod fields;
 mod hgrm;
 mod metrics;
 mod plan;

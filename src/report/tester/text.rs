@@ -374,7 +374,7 @@ fn disturbance(report: &Report) -> String {
 
 /// Formats nanoseconds with a suitable unit.
 pub(in crate::report) fn time(ns: f64) -> String {
-    Duration::from_picos((ns * 1e3).round().max(0.0) as u64).to_string()
+    Duration::from_nanos_f64(ns).to_string()
 }
 
 fn measured(time: Option<Measured>) -> String {

@@ -1,0 +1,155 @@
+//! Results described once: a struct, and the names, kinds and help texts of its numbers for CSV
+//! files and metrics, which are the fields' names and documentation.
+
+/// Kind of a number.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    /// It only increases, until it is reset.
+    Counter,
+    /// It may decrease.
+    Gauge,
+}
+
+/// A value of a number.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Number {
+    /// An integer.
+    Count(u64),
+    /// Any other.
+    Real(f64),
+}
+
+/// A type whose values are numbers.
+pub trait Numeric {
+    /// Returns the number, `None` if it is not known.
+    fn number(&self) -> Option<Number>;
+}
+
+impl Numeric for u64 {
+    fn number(&self) -> Option<Number> {
+        Some(Number::Count(*self))
+    }
+}
+
+impl Numeric for bool {
+    fn number(&self) -> Option<Number> {
+        Some(Number::Count((*self).into()))
+    }
+}
+
+impl Numeric for f64 {
+    fn number(&self) -> Option<Number> {
+        Some(Number::Real(*self))
+    }
+}
+
+impl<T: Numeric> Numeric for Option<T> {
+    fn number(&self) -> Option<Number> {
+        self.as_ref()?.number()
+    }
+}
+
+/// A number of a `T`.
+#[derive(Clone, Copy, Debug)]
+pub struct Field<T: 'static> {
+    /// Name in JSON and CSV. The suffixes `_ns` and `_s` mean nanoseconds and seconds.
+    pub name: &'static str,
+    /// Kind of the number.
+    pub kind: Kind,
+    /// Documentation.
+    pub doc: &'static str,
+    /// Returns `None` if the number is not known.
+    pub value: fn(&T) -> Option<Number>,
+}
+
+impl<T> Field<T> {
+    /// Returns the help text: the documentation without its full stop.
+    #[must_use]
+    pub fn help(&self) -> &'static str {
+        let doc = self.doc.trim();
+        doc.strip_suffix('.').unwrap_or(doc)
+    }
+}
+
+/// Declares a struct whose fields marked `= Counter` or `= Gauge` are in its `FIELDS`, in their
+/// order. A field marked `as LIST` has the numbers of that list there.
+#[macro_export]
+macro_rules! described {
+    ($(#[$meta:meta])* $set:ident {
+        $($(#[$($attr:tt)+])* $field:ident: $ty:ty $(= $kind:ident)? $(as $list:ident)?,)+
+    }) => {
+        $(#[$meta])*
+        pub struct $set {
+            $($(#[$($attr)+])* pub $field: $ty,)+
+        }
+
+        impl $set {
+            /// Returns the numbers of the struct.
+            pub fn fields() -> impl Iterator<Item = &'static $crate::described::Field<Self>> {
+                const FIELDS: &[&[$crate::described::Field<$set>]] = &[
+                    $($crate::described!(
+                        @field $set $field ($($kind)?) ($($list)?) $([$($attr)+])*
+                    ),)+
+                ];
+                FIELDS.iter().copied().flatten()
+            }
+        }
+    };
+    (@field $set:ident $field:ident () () $($attr:tt)*) => { &[] };
+    (@field $set:ident $field:ident () ($list:ident) $($attr:tt)*) => { $list };
+    (
+        @field $set:ident $field:ident ($kind:ident) ()
+        $([doc = $doc:literal])+ $([serde $($attr:tt)*])*
+    ) => {
+        &[$crate::described::Field {
+            name: stringify!($field),
+            kind: $crate::described::Kind::$kind,
+            doc: concat!($($doc),+),
+            value: |row| $crate::described::Numeric::number(&row.$field),
+        }]
+    };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    described! {
+        #[derive(Debug)]
+        Row {
+            /// A name, which is no number.
+            name: &'static str,
+            /// Frames sent,
+            /// of any kind.
+            sent: u64 = Counter,
+            /// A pair.
+            pair: (u64, u64) as PAIR,
+            /// Mean gap
+            gap_ns: Option<f64> = Gauge,
+        }
+    }
+
+    const PAIR: &[Field<Row>] = &[Field {
+        name: "second",
+        kind: Kind::Counter,
+        doc: "Second of the pair.",
+        value: |row| row.pair.1.number(),
+    }];
+
+    #[test]
+    fn numbers_have_the_names_and_the_documentation_of_their_fields_in_their_order() {
+        let mut row = Row { name: "a", sent: 3, pair: (1, 2), gap_ns: Some(1.5) };
+        let seen = |row: &Row| -> Vec<_> {
+            Row::fields().map(|f| (f.name, f.kind, f.help(), (f.value)(row))).collect()
+        };
+        let gap = |value| ("gap_ns", Kind::Gauge, "Mean gap", value);
+        let expected = [
+            ("sent", Kind::Counter, "Frames sent, of any kind", Some(Number::Count(3))),
+            ("second", Kind::Counter, "Second of the pair", Some(Number::Count(2))),
+            gap(Some(Number::Real(1.5))),
+        ];
+        assert_eq!((row.name, seen(&row)), ("a", expected.to_vec()));
+        row.gap_ns = None;
+        assert_eq!(seen(&row).last(), Some(&gap(None)));
+    }
+}
