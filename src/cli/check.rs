@@ -20,6 +20,7 @@ use zeroize::Zeroizing;
 use super::terminal;
 use crate::config::{self, ConfigError, Finding, Machine, SwitchFile, Warning};
 use crate::lab::{self, LabFile, Resolved};
+use crate::tester::memory;
 use crate::tester::plan::TestPlan;
 use crate::{otg, printable, report};
 use lab_view::LabView;
@@ -217,6 +218,7 @@ fn load(read: Result<(String, Zeroizing<String>), ConfigError>, machine: &Machin
     let (name, text) = read?;
     if otg::file::is_test(&text) {
         let (test, warnings) = otg::file::parse_placed(&name, &text, &[])?;
+        memory::refuse_memory(&name, &test.plan, memory::World::Real, machine.memory)?;
         return Ok((Content::Test(Box::new(test.plan)), warnings));
     }
     if lab::is_lab(&text) {
@@ -341,6 +343,20 @@ mod tests {
         assert_eq!(on(Some(1 << 30)), None);
         let refused = on(Some(1 << 20)).expect("it needs more than 1 MiB").to_string();
         assert!(refused.contains("fat-tree.yaml: topology, nodes, flows: 80 ports"), "{refused}");
+        assert!(refused.contains("more than the 1 MiB that are available here"), "{refused}");
+    }
+
+    #[test]
+    fn a_generator_file_that_needs_more_memory_than_there_is_is_refused() {
+        let file = concat!(env!("CARGO_MANIFEST_DIR"), "/configs/gen/constant-rate.yaml");
+        let on = |memory| {
+            let machine = Machine { memory, ..Machine::any() };
+            load_all(Path::new(file), &machine).remove(0).loaded.err()
+        };
+        assert_eq!(on(None), None);
+        assert_eq!(on(Some(1 << 30)), None);
+        let refused = on(Some(1 << 20)).expect("it needs more than 1 MiB").to_string();
+        assert!(refused.contains("constant-rate.yaml: ports, flows: 2 `flows` x "), "{refused}");
         assert!(refused.contains("more than the 1 MiB that are available here"), "{refused}");
     }
 

@@ -33,6 +33,22 @@ impl Need {
     }
 }
 
+/// Error text for needs whose sum is more than `available`, with the sum.
+pub(crate) fn sum_refusal(needs: &[Need], available: u64, remedy: &str) -> Option<String> {
+    let sum = needs.iter().map(|need| need.bytes()).fold(0, u64::saturating_add);
+    if sum <= available {
+        return None;
+    }
+    let used = needs.iter().filter(|need| need.count > 0);
+    let term = |Need { count, of, each }: &Need| format!("{count} {of} x {each} bytes");
+    Some(format!(
+        "{} = {}, more than the {} that are available here: {remedy}",
+        used.map(term).collect::<Vec<_>>().join(" + "),
+        octets(sum),
+        octets(available)
+    ))
+}
+
 /// Bytes that a new process can allocate without swapping, free hugepages included. None if the
 /// kernel does not report them.
 pub(crate) fn available() -> Option<u64> {
@@ -64,6 +80,20 @@ mod tests {
         );
         let endless = Need { count: u64::MAX, of: "frames", each: 2 };
         assert_eq!(endless.bytes(), u64::MAX);
+    }
+
+    #[test]
+    fn a_refused_sum_shows_its_terms() {
+        let needs = [(2, "ports", 100), (0, "hosts", 7), (3, "flows", 50)]
+            .map(|(count, of, each)| Need { count, of, each });
+        assert_eq!(sum_refusal(&needs, 350, "have less"), None);
+        assert_eq!(
+            sum_refusal(&needs, 349, "have less").unwrap(),
+            "2 ports x 100 bytes + 3 flows x 50 bytes = 350 B, more than the 349 B that are \
+             available here: have less"
+        );
+        let endless = [Need { count: u64::MAX, of: "flows", each: 2 }; 2];
+        assert!(sum_refusal(&endless, u64::MAX - 1, "").is_some());
     }
 
     #[test]

@@ -5,8 +5,7 @@
 //! does what is recorded for plots.
 
 use super::plan::LabPlan;
-use crate::config::memory::Need;
-use crate::config::quantity::octets;
+use crate::config::memory::{Need, sum_refusal};
 use crate::config::{ConfigError, Finding};
 use crate::sim::NodeKind;
 
@@ -20,19 +19,27 @@ const SWITCH: u64 = 20 << 10;
 const ADDRESS: u64 = 32;
 /// Bytes of a flow at its sender and its receiver, and in the results.
 const FLOW: u64 = 12 << 10;
+/// Bytes of the completion times of a flow of several messages.
+const COMPLETIONS: u64 = 220 << 10;
 
 /// The fields that decide on the memory.
 const FIELDS: &str = "topology, nodes, flows";
 const REMEDY: &str = "have fewer switches, hosts or flows, or run it where there is more memory";
 
 /// The memory that the parts of a lab need.
-fn needs(plan: &LabPlan) -> [Need; 5] {
-    let (mut ports, mut switches, mut addresses) = (0, 0, 0_u64);
+fn needs(plan: &LabPlan) -> [Need; 6] {
+    let (mut ports, mut switches, mut addresses, mut several) = (0, 0, 0_u64, 0);
     for node in &plan.network.nodes {
-        if let NodeKind::Switch(switch) = &node.kind {
-            switches += 1;
-            ports += switch.ports.len() as u64;
-            addresses += switch.bridge.table_size.next_power_of_two() as u64;
+        match &node.kind {
+            NodeKind::Switch(switch) => {
+                switches += 1;
+                ports += switch.ports.len() as u64;
+                addresses += switch.bridge.table_size.next_power_of_two() as u64;
+            }
+            NodeKind::Host(host) => {
+                let messages = host.senders.iter().filter_map(|sender| sender.message);
+                several += messages.filter(|message| message.count > 1).count() as u64;
+            }
         }
     }
     let hosts = plan.network.nodes.len() as u64 - switches;
@@ -43,6 +50,7 @@ fn needs(plan: &LabPlan) -> [Need; 5] {
         Need { count: addresses, of: "addresses in tables", each: ADDRESS },
         Need { count: hosts, of: "hosts", each: HOST },
         Need { count: flows as u64, of: "flows", each: FLOW },
+        Need { count: several, of: "flows of several messages", each: COMPLETIONS },
     ]
 }
 
@@ -61,18 +69,9 @@ pub fn refuse_memory(
     plan: &LabPlan,
     available: Option<u64>,
 ) -> Result<(), ConfigError> {
-    let needed = memory_needed(plan);
-    let Some(limit) = available.filter(|limit| needed > *limit) else { return Ok(()) };
-    let used = needs(plan).into_iter().filter(|need| need.count > 0);
-    let terms: Vec<_> =
-        used.map(|Need { count, of, each }| format!("{count} {of} x {each} bytes")).collect();
-    let what = format!(
-        "{} = {}, more than the {} that are available here: {REMEDY}",
-        terms.join(" + "),
-        octets(needed),
-        octets(limit)
-    );
-    Err(ConfigError::one(file, Finding::new(None, FIELDS, &what)))
+    let refusal = available.and_then(|limit| sum_refusal(&needs(plan), limit, REMEDY));
+    let Some(refusal) = refusal else { return Ok(()) };
+    Err(ConfigError::one(file, Finding::new(None, FIELDS, &refusal)))
 }
 
 #[cfg(test)]

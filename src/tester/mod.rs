@@ -3,7 +3,7 @@
 //!
 //! [`plan`] is the test to run, which `otg` makes from an Open Traffic Generator configuration.
 //! [`report`] holds the results, from which every table, file and response is made; [`judge`]
-//! compares them with the configuration, and [`history`] keeps their course. [`drive`] runs a
+//! compares them with the configuration, [`memory`] calculates the memory that it takes, and [`history`] keeps their course. [`drive`] runs a
 //! test from start to end in either world.
 
 pub mod access;
@@ -15,6 +15,7 @@ pub mod figures;
 pub mod history;
 pub mod judge;
 mod location;
+pub mod memory;
 pub mod plan;
 pub mod replay;
 pub mod report;

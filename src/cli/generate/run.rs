@@ -13,10 +13,12 @@ use super::{GenerateArgs, World};
 use crate::cli::kind::Kind;
 use crate::cli::terminal::{self, say};
 use crate::cli::{bad_input, exit, quoted, stop_on_signals};
+use crate::config::Machine;
 use crate::otg::file::{TestFile, load_placed};
 use crate::report;
 use crate::tester::drive::{Limits, Ran, Runner, Why, drive};
 use crate::tester::judge::verdict;
+use crate::tester::memory;
 use crate::tester::plan::FlowKind;
 use crate::tester::report::Report;
 use crate::tester::virtual_run::VirtualTest;
@@ -38,6 +40,7 @@ pub(super) fn run(args: &GenerateArgs, file: &Path) -> Result<ExitCode> {
     for warning in &warnings {
         say!("warning: {}", warning.line(&file.display().to_string()));
     }
+    fits(args, file, &test, Machine::this().memory)?;
     let name = file.file_stem().map_or_else(|| "test".into(), |name| name.to_string_lossy());
     let loaded = Loaded { name: name.into_owned(), test };
     if args.dry_run {
@@ -52,6 +55,16 @@ pub(super) fn run(args: &GenerateArgs, file: &Path) -> Result<ExitCode> {
         }
         World::Real => real(args, file, &loaded, opened),
     }
+}
+
+/// Refuses a test that needs more than `available` bytes of memory in its world.
+fn fits(args: &GenerateArgs, file: &Path, test: &TestFile, available: Option<u64>) -> Result<()> {
+    let world = match args.world {
+        World::Real => memory::World::Real,
+        World::Virtual => memory::World::Virtual,
+    };
+    let file = file.display().to_string();
+    memory::refuse_memory(&file, &test.plan, world, available).map_err(bad_input)
 }
 
 #[cfg(feature = "dpdk")]
@@ -168,4 +181,38 @@ fn command(args: &GenerateArgs, file: &Path) -> String {
         command += &format!(" --duration {}", duration.0);
     }
     command
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Cli {
+        #[command(flatten)]
+        generate: GenerateArgs,
+    }
+
+    #[test]
+    fn a_test_beyond_the_memory_is_bad_input_in_the_world_that_needs_it() {
+        let file = concat!(env!("CARGO_MANIFEST_DIR"), "/configs/gen/constant-rate.yaml");
+        let (test, _) = load_placed(Path::new(file), &[]).unwrap();
+        let on = |world: &str, available| {
+            let args = Cli::try_parse_from(["gen", file, "--world", world]).unwrap().generate;
+            fits(&args, Path::new(file), &test, available)
+        };
+        let needed = |world| memory::memory_needed(&test.plan, world);
+        let (real, simulated) = (needed(memory::World::Real), needed(memory::World::Virtual));
+        // The virtual world has no pools, which take most of it.
+        assert!(real > 10 * simulated, "{real} {simulated}");
+        for (world, needed) in [("real", real), ("virtual", simulated)] {
+            assert!(on(world, None).is_ok() && on(world, Some(needed)).is_ok(), "{world}");
+            let refused = on(world, Some(needed - 1)).unwrap_err();
+            assert!(refused.is::<crate::cli::BadInput>(), "{refused:#}");
+            let refused = format!("{refused:#}");
+            assert!(refused.contains("constant-rate.yaml: ports, flows: 2 `flows`"), "{refused}");
+        }
+    }
 }

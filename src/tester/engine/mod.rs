@@ -16,10 +16,12 @@ use std::time::Instant;
 use serde_json::Value;
 
 use super::access::Access;
+use super::memory;
 use super::plan::{FlowPlan, PortPlan, TestPlan};
 use super::replay::{self, Replay};
 use super::report::Report;
 use super::session::{Bench, Session, SessionError};
+use crate::config::memory::available;
 use crate::dpdk::{Eal, EalOptions, give_back_memory};
 use crate::otg::engine::{CaptureFile, Engine, JsonText, Refusal, RefusalKind, Warnings};
 use crate::otg::model::control::{ConfigAppend, ConfigDelete, ConfigUpdate};
@@ -41,6 +43,8 @@ pub struct TesterOptions {
     pub access: Access,
     /// Recordings to replay beside the flows of each configuration, which has no field for them.
     pub replays: Vec<Replay>,
+    /// Bytes that the next test may take. Default: those that the kernel reports as available then.
+    pub memory: Option<u64>,
 }
 
 #[derive(Debug)]
@@ -169,6 +173,7 @@ impl TesterEngine {
             let errors = findings.into_iter().map(|f| format!("{}: {}", f.path, f.what));
             Refusal { kind: RefusalKind::Validation, errors: errors.collect() }
         })?;
+        self.fits(&plan)?;
         if plan.ports.is_empty() {
             *lock(&self.now) = Now { config, ..Now::default() };
             *lock(&self.seen) = None;
@@ -191,6 +196,25 @@ impl TesterEngine {
         warnings.extend(report.warnings.iter().cloned());
         *lock(&self.now) = Now { config, session: Some(session), report };
         Ok(warnings)
+    }
+
+    /// Refuses a test for which the machine has too little memory, once the running one has given
+    /// back its own.
+    fn fits(&self, plan: &TestPlan) -> Result<(), Refusal> {
+        let (running, last) = {
+            let now = lock(&self.now);
+            (now.session.clone(), Arc::clone(&now.report))
+        };
+        let returned = running.map_or(0, |session| {
+            let begun = self.report().unwrap_or(last).elapsed_s.is_some();
+            memory::memory_returned(session.plan(), plan, begun)
+        });
+        let available = self.options.memory.or_else(available);
+        let available = available.map(|bytes| bytes.saturating_add(returned));
+        let Some(finding) = memory::memory_finding(plan, memory::World::Real, available) else {
+            return Ok(());
+        };
+        Err(Refusal::validation(format!("{}: {}", finding.path, finding.what)))
     }
 
     /// Returns the bench, which is created on first use.

@@ -13,25 +13,16 @@ use crate::dpdk::{
 use crate::frame::Burst;
 use crate::port::{Port, PortCaps};
 use crate::tester::capture::tapped;
-use crate::tester::plan::{FlowKind, InterfaceName, Location, Place, TestPlan};
+use crate::tester::memory::{POOL_FRAMES, ROOM_MIN, interface_rings, longest};
+use crate::tester::plan::{InterfaceName, Location, Place, PortPlan, TestPlan};
 use crate::units::BitsPerSec;
 
 /// Frames that each direction of a pair of ports in memory holds. A choice: 76 us of the shortest
 /// frames at 10 Gb/s.
 const RING_ENTRIES: u32 = 1_024;
 
-/// Frames of a mempool: the queues of a device, or both directions of a pair, and the caches of
-/// the threads.
-const POOL_FRAMES: u32 = 8_191;
-
 /// Free frames in each thread's cache.
 const POOL_CACHE: u32 = 256;
-
-/// Minimum data room of a buffer, FCS included: the granularity of most NICs.
-const ROOM_MIN: u32 = 2_048;
-
-/// Bytes of a frame beside its packet: two addresses, EtherType, two tags, FCS.
-const FRAME_OVERHEAD: u32 = 14 + 2 * 4 + 4;
 
 /// Maximum time for a link to come up before a test goes on without it.
 const LINK_WAIT: StdDuration = StdDuration::from_secs(3);
@@ -95,32 +86,12 @@ fn key(place: &Place) -> String {
 
 /// Returns the requirements of a test, by port.
 pub(super) fn wants(test: &TestPlan) -> Vec<Want> {
-    let mut longest: Vec<u32> = test.ports.iter().map(|p| p.mtu + FRAME_OVERHEAD).collect();
-    for flow in &test.flows {
-        let size = match &flow.kind {
-            FlowKind::Stream(stream) => stream.sizes.longest(),
-            FlowKind::Roce(plan) => plan.longest(),
-        };
-        for port in flow.rx.iter().chain([&flow.tx]) {
-            longest[*port] = longest[*port].max(size);
-        }
-    }
-    // The two ends of a pair share their memory.
-    let pairs = |place: &Place| match place {
-        Place::Ring { pair, .. } => Some(pair.clone()),
-        _ => None,
-    };
-    let of_pair = |n: usize| {
-        let pair = pairs(&test.ports[n].location.place);
-        let same = |m: &usize| pair.is_some() && pairs(&test.ports[*m].location.place) == pair;
-        (0..test.ports.len()).filter(same).map(|m| longest[m]).max()
-    };
-    let want = |(n, port): (usize, &crate::tester::plan::PortPlan)| Want {
+    let want = |(port, longest): (&PortPlan, u32)| Want {
         place: port.location.place.clone(),
-        longest: of_pair(n).unwrap_or(longest[n]),
+        longest,
         promiscuous: port.promiscuous,
     };
-    test.ports.iter().enumerate().map(want).collect()
+    test.ports.iter().zip(longest(test)).map(want).collect()
 }
 
 /// Refuses options of a location that are not supported here.
@@ -286,12 +257,9 @@ impl Held {
     }
 }
 
-/// Returns the EAL arguments of a vdev for a kernel interface. Slots hold the longest frame.
+/// Returns the EAL arguments of a vdev for a kernel interface.
 pub(crate) fn interface_device(number: u32, interface: &InterfaceName, longest: u32) -> String {
-    /// Bytes of a slot beside the frame: the kernel's header, less the FCS.
-    const SLOT_OVERHEAD: u32 = 80 - 4;
-    let slot = if longest + SLOT_OVERHEAD <= 2_048 { 2_048 } else { 16_384 };
-    let (block, slots) = if slot == 2_048 { (4_096, 2_048) } else { (slot, 512) };
+    let (slot, block, slots) = interface_rings(longest);
     format!(
         "net_af_packet{number},iface={interface},framesz={slot},blocksz={block},framecnt={slots},\
          qdisc_bypass=1"
