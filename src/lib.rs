@@ -1,7 +1,7 @@
 //! Sluice: a lossless-Ethernet lab.
 //!
 //! The library is built in layers; a module uses those above it in this list and knows nothing of
-//! those below (`tests/layering.rs` holds the imports to it):
+//! those below (L0 to L4 are crates, whose manifests `tests/layering.rs` holds to it):
 //!
 //! - L0 [`units`], [`time`], [`verdict`], [`printable`]: numbers with their meaning, results of checks,
 //!   text that is safe to show.
@@ -18,7 +18,8 @@ pub use contracts::{frame, memory, port, stats, world};
 pub use dpdk;
 pub use ground::{described, printable, time, units, verdict};
 pub use {
-    buffer, congestion, discovery, headroom, host, link, pfc, schedule, secure, sim, switch, wire,
+    buffer, congestion, discovery, headroom, host, link, pfc, runtime, schedule, secure, sim,
+    switch, wire,
 };
 
 pub mod cli;
@@ -26,7 +27,6 @@ pub mod config;
 pub mod lab;
 pub mod otg;
 pub mod report;
-pub mod runtime;
 pub mod tester;
 #[cfg(test)]
 mod testfolder;

@@ -23,7 +23,7 @@ const LAYERS: &[&[&str]] = &[
     &["contracts"],
     &["link", "mesh", "dpdk"],
     &["switch", "host"],
-    &["sim"],
+    &["sim", "runtime"],
     &["sluice"],
 ];
 
@@ -190,7 +190,9 @@ fn a_planted_crate_is_found() {
         ("src/machines/pfc/Cargo.toml", "[dependencies]\nbuffer = { workspace = true }"),
         ("src/dpdk/Cargo.toml", "[dependencies]\nground.workspace = true\n[dependencies.switch]"),
         ("src/sim/Cargo.toml", "[target.'cfg(unix)'.dependencies]\ndpdk.workspace = true"),
-        ("src/sim/Cargo.toml", "[dependencies]\ndpdk-sys.workspace = true"),
+        ("src/sim/Cargo.toml", "[dependencies]\nruntime.workspace = true"),
+        ("src/runtime/Cargo.toml", "[dependencies]\nsim.workspace = true"),
+        ("src/runtime/Cargo.toml", "[dependencies]\ndpdk-sys.workspace = true"),
         ("Cargo.toml", "[build-dependencies]\ndpdk-sys = { path = \"dpdk-sys\" }"),
     ];
     for (path, text) in cases {

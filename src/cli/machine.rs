@@ -1,10 +1,28 @@
 //! Arguments of every command that starts DPDK.
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 
 #[cfg(feature = "dpdk")]
 use crate::dpdk::Memory;
 use crate::runtime::Idle;
+
+/// Action of a polling thread between two polls that found nothing to do.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum IdleArg {
+    /// Polls again at once: the lowest latency, for a worker with its own CPU.
+    Spin,
+    /// Yields to other threads, unless the next deadline is near: for threads that share a CPU.
+    Yield,
+}
+
+impl From<IdleArg> for Idle {
+    fn from(arg: IdleArg) -> Self {
+        match arg {
+            IdleArg::Spin => Self::Spin,
+            IdleArg::Yield => Self::Yield,
+        }
+    }
+}
 
 /// Use of the machine by DPDK and the polling threads.
 #[derive(Args, Clone, Copy, Debug, Default)]
@@ -15,7 +33,7 @@ pub struct MachineArgs {
     /// Action of idle polling threads. Default: spin, or yield if there are fewer CPUs than
     /// threads.
     #[arg(long, value_enum)]
-    idle: Option<Idle>,
+    idle: Option<IdleArg>,
 }
 
 impl MachineArgs {
@@ -29,7 +47,7 @@ impl MachineArgs {
     pub(super) fn apply(self) {
         #[cfg(feature = "dpdk")]
         if let Some(idle) = self.idle {
-            crate::runtime::Cores::set_idle(idle);
+            crate::runtime::Cores::set_idle(idle.into());
         }
     }
 

@@ -2,6 +2,7 @@
 //! port is two queues.
 
 mod keys;
+pub mod rings;
 
 pub use keys::{association, secy};
 

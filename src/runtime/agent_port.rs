@@ -6,11 +6,11 @@
 //! hand-over, so that a round trip is never too short. A frame that the port refuses is kept and
 //! offered again, with its old stamp.
 
-use crate::frame::{Burst, Frame};
-use crate::link::{Made, News, PortAgents};
-use crate::port::Port;
-use crate::time::Instant;
-use crate::wire::EtherType;
+use contracts::frame::{Burst, Frame};
+use contracts::port::Port;
+use ground::time::Instant;
+use link::{Made, News, PortAgents};
+use wire::EtherType;
 
 /// A port and its link protocols.
 #[derive(Debug)]
@@ -97,12 +97,12 @@ impl<P: Port> AgentPort<P> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::headroom::measure::{InitiatePlan, MeasurePlan};
-    use crate::link::{AgentsPlan, Found};
-    use crate::switch::rig::{MemFrame, MemPort};
-    use crate::time::Duration;
-    use crate::units::{BitsPerSec, Mac};
-    use crate::wire::headroom::{Dialect, TimeUnit};
+    use ground::time::Duration;
+    use ground::units::{BitsPerSec, Mac};
+    use headroom::measure::{InitiatePlan, MeasurePlan};
+    use link::{AgentsPlan, Found};
+    use switch::rig::{MemFrame, MemPort};
+    use wire::headroom::{Dialect, TimeUnit};
 
     /// Delay of a frame from one port to the other.
     const DELAY: Duration = Duration::from_nanos(700);

@@ -13,15 +13,15 @@ use super::polls::PollMeter;
 use super::snapshot::{NicCounters, RunSnapshot, WorkerSnapshot, merge};
 use super::watch::LossWatch;
 use super::worker::{Idle, Order, Worker};
-use crate::congestion::isolation::Peer;
-use crate::congestion::streams::STREAMS_MAX;
-use crate::link::{AgentsSnapshot, News};
-use crate::secure::SecyChange;
-use crate::switch::managed::{StreamRow, Streams};
-use crate::switch::{Change, ChangeError, SecyRefused, Switch};
-use crate::time::{Duration, Instant, Total};
-use crate::units::PortId;
-use crate::world::World;
+use congestion::isolation::Peer;
+use congestion::streams::STREAMS_MAX;
+use contracts::world::World;
+use ground::time::{Duration, Instant, Total};
+use ground::units::PortId;
+use link::{AgentsSnapshot, News};
+use secure::SecyChange;
+use switch::managed::{StreamRow, Streams};
+use switch::{Change, ChangeError, SecyRefused, Switch};
 
 /// Capacity of a worker's queue of orders. A sender that finds it full waits.
 const ORDERS: usize = 16;
@@ -411,7 +411,7 @@ impl Workers {
     }
 
     /// Stops receiving, continues to send for at most `patience` until no frame is held, drops the
-    /// rest under [`Flushed`](crate::stats::DropReason::Flushed), and ends the threads.
+    /// rest under [`Flushed`](contracts::stats::DropReason::Flushed), and ends the threads.
     #[must_use]
     pub fn stop(self, patience: StdDuration) -> Ended {
         let elapsed = self.controller.elapsed();

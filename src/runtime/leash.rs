@@ -11,7 +11,7 @@
 use crossbeam::utils::CachePadded;
 
 use super::SharedInstant;
-use crate::time::{Duration, Instant, Total};
+use ground::time::{Duration, Instant, Total};
 
 /// State that the clocks share.
 #[derive(Debug)]

@@ -4,7 +4,7 @@
 //! than planned (`link.poll_gap`). The system may take the processor away for longer, and then
 //! received frames may find no room, or may wait in a ring that is too short.
 
-use crate::time::{Duration, Instant};
+use ground::time::{Duration, Instant};
 
 /// Gaps between the polls of one worker.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

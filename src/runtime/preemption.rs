@@ -21,7 +21,7 @@ use std::time::{Duration as StdDuration, Instant as StdInstant};
 
 use crossbeam::utils::CachePadded;
 
-use crate::time::{Duration, Instant, Total};
+use ground::time::{Duration, Instant, Total};
 
 /// Shortest gap between two polls that counts as preemption. A choice: longer than a poll that
 /// moves full bursts at every port, shorter than a scheduler's slice.

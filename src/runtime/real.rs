@@ -9,16 +9,14 @@ use super::snapshot::NicCounters;
 use super::watch::LossWatch;
 use super::worker::Idle;
 use super::{Mesh, mesh};
-use crate::dpdk::{
-    self, DpdkPort, Eal, Mbuf, Pool, PoolOptions, PortControl, PortOptions, PortStats,
-};
-use crate::link::AgentsPlan;
-use crate::port::{Port, Secured};
-use crate::secure::{Secy, SecyError};
-use crate::switch::{Change, ChangeError, Switch, SwitchError, SwitchPlan};
-use crate::time::Duration;
-use crate::units::{BitsPerSec, Cells, PortId};
-use crate::world::World;
+use contracts::port::{Port, Secured};
+use contracts::world::World;
+use dpdk::{self, DpdkPort, Eal, Mbuf, Pool, PoolOptions, PortControl, PortOptions, PortStats};
+use ground::time::Duration;
+use ground::units::{BitsPerSec, Cells, PortId};
+use link::AgentsPlan;
+use secure::{Secy, SecyError};
+use switch::{Change, ChangeError, Switch, SwitchError, SwitchPlan};
 
 /// The real world: DPDK's ports and frames.
 pub struct Real;

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::time::Instant;
+use ground::time::Instant;
 
 /// The high word is kept in units of 2^48 ps (281 s).
 const COARSE_SHIFT: u32 = 48;
@@ -47,7 +47,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::time::Duration;
+    use ground::time::Duration;
 
     proptest! {
         #[test]

@@ -1,9 +1,9 @@
 //! Slack that a plan needs for its workers.
 
 use super::exchange::slack_cells;
-use crate::frame::BURST;
-use crate::switch::SwitchPlan;
-use crate::units::{Cells, Vid};
+use contracts::frame::BURST;
+use ground::units::{Cells, Vid};
+use switch::SwitchPlan;
 
 /// Smallest `BufferPlan::slack` with which the workers of `plan` can never overdraw the shared
 /// pool, where port n belongs to worker `owners[n]`; 0 for one worker.
@@ -33,7 +33,7 @@ fn copies_max(plan: &SwitchPlan) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::switch::rig::plan;
+    use switch::rig::plan;
 
     #[test]
     fn slack_covers_a_flooded_burst_of_every_port_of_all_workers_but_one() {

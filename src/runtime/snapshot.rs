@@ -1,8 +1,8 @@
 //! Counters of all workers of one switch, merged.
 
 use super::polls::PollRecord;
-use crate::stats::SwitchSnapshot;
-use crate::units::PrioritySet;
+use contracts::stats::SwitchSnapshot;
+use ground::units::PrioritySet;
 
 /// Counters of a device and of the kernel below it: frames that the switch never received, so they
 /// are in no balance. All but the first are 0 if the driver does not count.
@@ -106,8 +106,8 @@ pub fn merge(parts: Vec<WorkerSnapshot>, owners: &[usize], nics: Vec<NicCounters
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::{PortCounters, PortSnapshot};
-    use crate::time::Instant;
+    use contracts::stats::{PortCounters, PortSnapshot};
+    use ground::time::Instant;
 
     fn part(names: &[&str], at: u64, given: u64, taken: u64) -> WorkerSnapshot {
         let port = |name: &&str| PortSnapshot {

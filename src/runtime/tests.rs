@@ -6,15 +6,15 @@ use std::time::{Duration as StdDuration, Instant as StdInstant};
 
 use super::exchange::slack_cells;
 use super::*;
-use crate::buffer::{GroupKind, GroupPlan, SharedLimit};
-use crate::frame::{BURST, Burst, Frame};
-use crate::port::{Port, PortCaps};
-use crate::stats::DropReason;
-use crate::switch::rig::{MemFrame, frame, groups, host, plan, port};
-use crate::switch::{Change, Switch, SwitchPlan};
-use crate::time::{Instant, Total};
-use crate::units::*;
-use crate::world::World;
+use buffer::{GroupKind, GroupPlan, SharedLimit};
+use contracts::frame::{BURST, Burst, Frame};
+use contracts::port::{Port, PortCaps};
+use contracts::stats::DropReason;
+use contracts::world::World;
+use ground::time::{Instant, Total};
+use ground::units::*;
+use switch::rig::{MemFrame, frame, groups, host, plan, port};
+use switch::{Change, Switch, SwitchPlan};
 
 const G3: PriorityGroup = PriorityGroup::ALL[3];
 

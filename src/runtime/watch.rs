@@ -1,11 +1,11 @@
 //! Detection of broken guarantees of the data plane in the real world.
 
-use crate::buffer::GroupKind;
-use crate::stats::{DropKind, DropReason};
-use crate::switch::SwitchPlan;
-use crate::time::Instant;
-use crate::units::{PortId, Priority, PriorityGroup, PrioritySet};
-use crate::world::Events;
+use buffer::GroupKind;
+use contracts::stats::{DropKind, DropReason};
+use contracts::world::Events;
+use ground::time::Instant;
+use ground::units::{PortId, Priority, PriorityGroup, PrioritySet};
+use switch::SwitchPlan;
 
 /// Counts frames of lossless groups lost to congestion. It costs nothing per frame: only drops are
 /// examined.

@@ -12,14 +12,14 @@ use super::controller::Seal;
 use super::polls::PollMeter;
 use super::snapshot::WorkerSnapshot;
 use super::watch::LossWatch;
-use crate::congestion::isolation::Peer;
-use crate::link::{AgentsSnapshot, News};
-use crate::secure::SecyChange;
-use crate::switch::managed::{StreamPage, Streams};
-use crate::switch::{Change, ChangeError, SecyRefused, Switch};
-use crate::time::{Duration, Instant};
-use crate::units::PortId;
-use crate::world::{Next, World};
+use congestion::isolation::Peer;
+use contracts::world::{Next, World};
+use ground::time::{Duration, Instant};
+use ground::units::PortId;
+use link::{AgentsSnapshot, News};
+use secure::SecyChange;
+use switch::managed::{StreamPage, Streams};
+use switch::{Change, ChangeError, SecyRefused, Switch};
 
 /// Polls between two checks of the orders: often enough for an answer within microseconds, rarely
 /// enough that the check costs nothing compared with the polls.
@@ -29,7 +29,7 @@ const POLLS: u32 = 64;
 const PAGE: usize = 256;
 
 /// Action of a worker between two polls that found nothing to do.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, clap::ValueEnum)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Idle {
     /// Polls again at once: the lowest latency, for a worker with its own CPU.
     #[default]

@@ -11,7 +11,7 @@ use super::plan::{LOSSLESS, Setup, port};
 use super::text;
 use crate::buffer::Ledger;
 use crate::host::Station;
-use crate::runtime::testrings::{InMemory, RingPort, ring_pair};
+use crate::memory::rings::{InMemory, RingPort, ring_pair};
 use crate::runtime::{Disturbance, Leash, Tether};
 use crate::switch::Switch;
 use crate::time::{Duration, Instant};

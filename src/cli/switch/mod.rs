@@ -21,6 +21,7 @@ use anyhow::{Context, Result, anyhow};
 
 use super::kind::Kind;
 use super::log::START;
+use super::machine::IdleArg;
 use super::outputs::Outputs;
 use super::terminal::{self, say};
 use super::{
@@ -94,7 +95,7 @@ pub struct Args {
     prometheus: Option<SocketAddr>,
     /// Action of idle workers. Default: spin, or yield if there are fewer CPUs than workers.
     #[arg(long, value_enum)]
-    idle: Option<Idle>,
+    idle: Option<IdleArg>,
     /// Exclude polls later than `link.poll_gap` from the verdict, for a machine whose cores have
     /// other work and cannot guarantee headroom.
     #[arg(long)]
@@ -123,7 +124,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
     outputs.input("the switch file", &args.file);
     outputs.devices(file.devices.iter().map(|port| port.device.as_str()))?;
     let stop = stop_on_signals()?;
-    let what = real_switch(&file, args.idle);
+    let what = real_switch(&file, args.idle.map(Idle::from));
     let eal = Eal::start(&eal_options(&file, &args, &what)).map_err(classify)?;
     tracing::info!(target: START, "{}: {:?}", dpdk::dpdk_version(), eal.arguments());
     let running = real::launch(&eal, what).map_err(|error| refused(error, &args.file, &file))?;

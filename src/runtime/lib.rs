@@ -33,7 +33,8 @@ pub use snapshot::{NicCounters, RunSnapshot, WorkerSnapshot, merge};
 pub use watch::LossWatch;
 pub use worker::Idle;
 
-#[cfg(all(test, feature = "dpdk"))]
-pub(crate) mod testrings;
+#[cfg(test)]
+#[path = "../testfolder.rs"]
+mod testfolder;
 #[cfg(test)]
 mod tests;

@@ -4,22 +4,22 @@ use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::rc::Rc;
 
+use super::MemFrame;
 use crate::frame::{Burst, FCS_BYTES};
 use crate::port::{Port, PortCaps, Source};
-use crate::switch::rig::MemFrame;
-use crate::units::Bytes;
 use crate::world::{Alone, World};
+use ground::units::Bytes;
 
 /// One direction.
 type Ring = Rc<RefCell<VecDeque<MemFrame>>>;
 
 /// One end of a link in memory, bounded as real rings are.
-pub(crate) struct RingPort {
+pub struct RingPort {
     rx: Ring,
     tx: Ring,
     capacity: usize,
     /// True: the poll was just before the arrival of the frames that are there now.
-    pub(crate) blind: Rc<Cell<bool>>,
+    pub blind: Rc<Cell<bool>>,
 }
 
 impl Port for RingPort {
@@ -54,7 +54,7 @@ impl Source for RingPort {
 }
 
 /// World of a switch on such ports.
-pub(crate) enum InMemory {}
+pub enum InMemory {}
 
 impl World for InMemory {
     type Frame = MemFrame;
@@ -64,7 +64,7 @@ impl World for InMemory {
 }
 
 /// Both ends of a link whose rings hold `entries` frames each.
-pub(crate) fn ring_pair(entries: u32) -> (RingPort, RingPort) {
+pub fn ring_pair(entries: u32) -> (RingPort, RingPort) {
     let (there, back) = (Ring::default(), Ring::default());
     let end = |rx: &Ring, tx: &Ring| RingPort {
         rx: rx.clone(),
