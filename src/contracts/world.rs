@@ -6,7 +6,8 @@ use crate::stats::DropReason;
 use buffer::Charge;
 use ground::time::Instant;
 use ground::units::{
-    BitsPerSec, Cells, Mac, PortId, Priority, PriorityGroup, PrioritySet, TrafficClass, Vid,
+    BitsPerSec, Cells, Mac, PRIORITIES, PortId, Priority, PriorityGroup, PrioritySet, TrafficClass,
+    Vid,
 };
 
 /// A world: the types that the data plane is compiled for. Everything is static dispatch.
@@ -71,6 +72,9 @@ pub trait Events {
     /// PFC is enabled for other priorities from now on, as the port negotiated with its peer.
     #[inline]
     fn pfc_changed(&mut self, now: Instant, port: PortId, send: PrioritySet, obey: PrioritySet) {}
+    /// The priorities of frames that arrive are queued in other traffic classes from now on.
+    #[inline]
+    fn classes_changed(&mut self, now: Instant, port: PortId, map: [TrafficClass; PRIORITIES]) {}
     /// A PFC or PAUSE frame was sent; `paused` are the priorities it pauses, of those enabled in
     /// `named`.
     #[inline]

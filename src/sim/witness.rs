@@ -6,7 +6,9 @@ use super::plan::{Direction, LinkId, NodeId};
 use contracts::stats::DropReason;
 use contracts::world::Events;
 use ground::time::Instant;
-use ground::units::{Cells, PortId, Priority, PriorityGroup, PrioritySet, TrafficClass};
+use ground::units::{
+    Cells, PRIORITIES, PortId, Priority, PriorityGroup, PrioritySet, TrafficClass,
+};
 
 /// Observer of a network. All times are the network's. The default methods do nothing and cost
 /// nothing.
@@ -166,6 +168,13 @@ pub enum Note {
         /// The priorities that its peer may pause.
         obey: PrioritySet,
     },
+    /// Frames that arrive from now on are queued in other traffic classes.
+    ClassesChanged {
+        /// Egress port.
+        port: PortId,
+        /// Priority to traffic class.
+        map: [TrafficClass; PRIORITIES],
+    },
     /// It made a PFC or PAUSE frame.
     PauseSent {
         /// Egress port.
@@ -234,6 +243,9 @@ impl Events for Notes {
     }
     fn pfc_changed(&mut self, _: Instant, port: PortId, send: PrioritySet, obey: PrioritySet) {
         self.note(Note::PfcChanged { port, send, obey });
+    }
+    fn classes_changed(&mut self, _: Instant, port: PortId, map: [TrafficClass; PRIORITIES]) {
+        self.note(Note::ClassesChanged { port, map });
     }
     fn pause_sent(&mut self, _: Instant, port: PortId, named: PrioritySet, paused: PrioritySet) {
         self.note(Note::PauseSent { port, named, paused });

@@ -169,6 +169,7 @@ impl<W: World> Switch<W> {
             Change::Ets { port, classes, map } => {
                 let tables = self.tables.get_mut(port.index()).ok_or(ChangeError::NotMine(port))?;
                 tables.set_classes(map);
+                self.events.classes_changed(now, port, map);
                 if let Some(at) = self.local(port) {
                     self.ports[at].scheduler.set_classes(&classes);
                 }

@@ -352,7 +352,10 @@ impl Witness for Recorder {
             }
             Note::Crossed { xoff: false, .. } => c.xons += 1,
             Note::PauseSent { .. } => c.pauses_sent += 1,
-            Note::PauseObeyed { .. } | Note::Regrouped { .. } | Note::PfcChanged { .. } => {}
+            Note::PauseObeyed { .. }
+            | Note::Regrouped { .. }
+            | Note::PfcChanged { .. }
+            | Note::ClassesChanged { .. } => {}
             Note::Storm { detected: true, .. } => c.storms_detected += 1,
             Note::Storm { detected: false, .. } => c.storms_restored += 1,
         }

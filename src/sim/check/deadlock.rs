@@ -104,7 +104,7 @@ impl Deadlocks {
                 }
                 let held_back = |p: &usize| {
                     let since = asked.since(port.reverse(), *p);
-                    of.class[*p] == class
+                    (of.class[*p] == class || passages.places(port, *p) >> class & 1 == 1)
                         && asked.wants(port.reverse(), *p)
                         && since.saturating_add(self.patience) <= at
                         && pauses.is_paused(facts, at, port, *p)
@@ -255,8 +255,8 @@ fn closed(
     for passage in passages.held() {
         let priority = usize::from(passage.priority);
         let group = facts.from(passage.ingress).group[priority];
-        let class = facts.from(passage.egress).class[priority];
-        inside.entry((passage.ingress, group)).or_default().insert((passage.egress, class));
+        let queues = passage.classes().map(|class| (passage.egress, class));
+        inside.entry((passage.ingress, group)).or_default().extend(queues);
     }
     let mut ways: BTreeMap<Queue, BTreeSet<Queue>> = BTreeMap::new();
     for ((port, class), groups) in waiting {

@@ -84,6 +84,8 @@ pub(super) struct PortFacts {
     /// Priorities to groups and classes.
     pub(super) group: [u8; PRIORITIES],
     pub(super) class: [u8; PRIORITIES],
+    /// By priority: the classes that it had before, bit n for class n. Frames of it may be there.
+    former: [u8; PRIORITIES],
     /// By class: where the frames of its congesting flows are; itself where they stay.
     pub(super) congesting: [u8; PRIORITIES],
     /// By group: the bytes of its headroom, 0 for one that is lossy.
@@ -250,6 +252,15 @@ impl Facts {
         of.lossless.0 = of.grouped.0 & of.asks.0;
     }
 
+    /// Frames that arrive from now on leave a port in other classes.
+    pub(super) fn reclass(&mut self, port: Direction, class: [u8; PRIORITIES]) {
+        let of = &mut self.ports[port.index()];
+        for (former, was) in of.former.iter_mut().zip(of.class) {
+            *former |= 1 << was;
+        }
+        of.class = class;
+    }
+
     /// Returns the longest time until the last frame arrives of a priority that a port pauses.
     pub(super) fn round_trip(&self, port: Direction) -> Duration {
         let (there, back) = (self.from(port), self.to(port));
@@ -381,6 +392,7 @@ impl PortFacts {
             maps: Maps::of_switch(&plan.classify),
             group,
             class,
+            former: [0; PRIORITIES],
             congesting,
             headroom,
             grouped,
@@ -434,6 +446,7 @@ impl PortFacts {
             maps: Maps { trust: Trust::Port, pcp: [NONE; 8], dscp: [NONE; 64], default: NONE },
             group: core::array::from_fn(|p| p as u8),
             class: core::array::from_fn(|p| p as u8),
+            former: [0; PRIORITIES],
             congesting: core::array::from_fn(|class| class as u8),
             headroom: [0; PRIORITIES],
             grouped: PrioritySet::EMPTY,
@@ -472,7 +485,13 @@ impl PortFacts {
         [Some(class), Some(to).filter(|to| *to != class)].into_iter().flatten()
     }
 
-    /// The classes in which frames of a priority may be: bit n for class n.
+    /// The classes in which frames of a priority may be, those that arrived before a change of its
+    /// class included: bit n for class n.
+    pub(super) fn all_places_of(&self, priority: usize) -> u8 {
+        self.places_of(priority) | self.former[priority]
+    }
+
+    /// The classes in which frames of a priority that arrive now may be: bit n for class n.
     pub(super) fn places_of(&self, priority: usize) -> u8 {
         let class = self.class[priority];
         1 << class | 1 << self.congesting[usize::from(class)]
@@ -480,7 +499,7 @@ impl PortFacts {
 
     /// The priorities whose frames may be in a class.
     pub(super) fn of_place(&self, class: u8) -> PrioritySet {
-        let is_there = |p: &Priority| self.places_of(p.index()) >> class & 1 == 1;
+        let is_there = |p: &Priority| self.all_places_of(p.index()) >> class & 1 == 1;
         Priority::ALL.into_iter().filter(is_there).collect()
     }
 

@@ -111,6 +111,7 @@ impl Frames {
             | Note::Crossed { .. }
             | Note::Regrouped { .. }
             | Note::PfcChanged { .. }
+            | Note::ClassesChanged { .. }
             | Note::Storm { .. } => {}
         }
     }

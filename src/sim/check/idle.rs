@@ -97,7 +97,7 @@ impl Idle {
                     let is_free = |class: &TrafficClass| {
                         line.stormed >> class.get() & 1 == 0
                             && passages.queued(direction, class.index()) > 0
-                            && is_unpaused(facts, pauses, at, (direction, *class))
+                            && is_unpaused(facts, (passages, pauses), at, (direction, *class))
                     };
                     let octets = |class: TrafficClass| {
                         let places = of.classes_of(class);
@@ -141,15 +141,17 @@ impl Idle {
 }
 
 /// True if no pause stops a class. A congesting class may be stopped by a priority of its own, too, and by
-/// a frame at its head of any that is isolated there.
+/// a frame at its head of any that is isolated there; and any class by frames that arrived before their
+/// priority left it.
 fn is_unpaused(
     facts: &Facts,
-    pauses: &Pauses,
+    (passages, pauses): (&Passages, &Pauses),
     at: Instant,
     (direction, class): (Direction, TrafficClass),
 ) -> bool {
     let of = facts.from(direction);
     let places: u8 = of.classes_of(class).map(|class| 1 << class.get()).sum();
-    let mut own = (0..PRIORITIES).filter(|p| of.places_of(*p) & places != 0);
+    let is_there = |p: &usize| (of.places_of(*p) | passages.places(direction, *p)) & places != 0;
+    let mut own = (0..PRIORITIES).filter(is_there);
     own.all(|p| !pauses.is_paused(facts, at, direction, p))
 }

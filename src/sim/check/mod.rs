@@ -39,7 +39,7 @@ use ecn::EcnFirst;
 use facts::Facts;
 use frames::Frames;
 use ground::time::Instant;
-use ground::units::PrioritySet;
+use ground::units::{PrioritySet, TrafficClass};
 use idle::Idle;
 use lateness::Lateness;
 use look::{Kind, Look};
@@ -187,18 +187,18 @@ impl Witness for Checkers {
             }
             Look::Control(_) | Look::Reserved => return,
         };
-        let priority = if is_switch {
+        let (priority, class) = if is_switch {
             match self.passages.left(facts, direction, &data) {
-                Ok(priority) => priority,
+                Ok(left) => left,
                 Err(()) => return self.frames.strange(facts, at, direction),
             }
         } else {
-            of.maps.priority(&data)
+            (of.maps.priority(&data), None)
         };
         self.deadlocks.started(at);
         self.pauses.sent(facts, at, direction, priority);
-        if let Some(class) = of.class.get(usize::from(priority)) {
-            self.deadlocks.sent(at, direction, *class);
+        if let Some(class) = class.or_else(|| of.class.get(usize::from(priority)).copied()) {
+            self.deadlocks.sent(at, direction, class);
         }
     }
 
@@ -298,6 +298,10 @@ impl Witness for Checkers {
             Note::PfcChanged { port, send, obey } => {
                 return self.pfc_changed(at, self.facts.out(node, port), (send, obey));
             }
+            Note::ClassesChanged { port, map } => {
+                let port = self.facts.out(node, port);
+                return self.facts.reclass(port, map.map(TrafficClass::get));
+            }
             _ => {}
         }
         let facts = &self.facts;
@@ -331,7 +335,10 @@ impl Witness for Checkers {
                     self.ecn.paused(facts, at, node);
                 }
             }
-            Note::PauseObeyed { .. } | Note::Regrouped { .. } | Note::PfcChanged { .. } => {}
+            Note::PauseObeyed { .. }
+            | Note::Regrouped { .. }
+            | Note::PfcChanged { .. }
+            | Note::ClassesChanged { .. } => {}
             Note::Storm { port, class, detected } => {
                 let (port, class) = (facts.out(node, port), class.get());
                 self.totals.storms += u64::from(detected);

@@ -30,6 +30,25 @@ pub(super) struct Passage {
     tagged: bool,
     /// The cells of each frame that is inside.
     held: VecDeque<u32>,
+    /// By class: the number of these frames that arrived for it. Where the class of the priority
+    /// changes, later frames may overtake, and those of the former class count as the last to leave.
+    classes: [u32; PRIORITIES],
+}
+
+impl Passage {
+    /// The classes in which it has frames.
+    pub(super) fn classes(&self) -> impl Iterator<Item = u8> {
+        (0..).zip(self.classes).filter(|(_, frames)| *frames > 0).map(|(class, _)| class)
+    }
+
+    /// Takes a frame out of a class: of that of its priority, `now`, if there are any.
+    fn leave(&mut self, now: u8) -> u8 {
+        let has = |class: &u8| self.classes[usize::from(*class)] > 0;
+        let class = [now].into_iter().chain(0..PRIORITIES as u8).find(has);
+        let class = class.expect("a frame that is inside is in a class");
+        self.classes[usize::from(class)] -= 1;
+        class
+    }
 }
 
 /// See the module's head.
@@ -44,8 +63,8 @@ pub(super) struct Passages {
     latest: Vec<[(u32, Instant); PRIORITIES]>,
     /// By port and group: the cells of what came in there and is still inside.
     cells: Vec<[u64; PRIORITIES]>,
-    /// By port and class: the frames that are to leave there.
-    queued: Vec<[u64; PRIORITIES]>,
+    /// By port and class: the frames that are to leave there, of each priority.
+    queued: Vec<[[u64; PRIORITIES]; PRIORITIES]>,
     /// By port: frames taken out already whose drops are still to be told.
     announced: Vec<u64>,
     /// By node.
@@ -97,7 +116,7 @@ impl Passages {
             leaving: vec![(0, UNKNOWN); ports],
             latest: vec![[(UNKNOWN, Instant::ZERO); PRIORITIES]; ports],
             cells: vec![[0; PRIORITIES]; ports],
-            queued: vec![[0; PRIORITIES]; ports],
+            queued: vec![[[0; PRIORITIES]; PRIORITIES]; ports],
             announced: vec![0; ports],
             forged: vec![false; facts.nodes.len()],
             exact: facts.nodes.iter().map(|node| node.is_switch && node.bridges).collect(),
@@ -138,8 +157,9 @@ impl Passages {
         let cells = len.div_ceil(facts.node(node).cell).max(1);
         let priority = usize::from(passage.priority);
         passage.held.push_back(cells);
-        let class = facts.from(passage.egress).class[priority];
-        self.queued[passage.egress.index()][usize::from(class)] += 1;
+        let class = usize::from(facts.from(passage.egress).class[priority]);
+        passage.classes[class] += 1;
+        self.queued[passage.egress.index()][class][priority] += 1;
         let ingress = passage.ingress.index();
         let group = facts.from(passage.ingress).group[priority];
         self.cells[ingress][usize::from(group)] += u64::from(cells);
@@ -163,21 +183,22 @@ impl Passages {
             priority,
             tagged: facts.from(*egress).tags(vid),
             held: VecDeque::new(),
+            classes: [0; PRIORITIES],
         });
         let at = self.all.len() as u32 - 1;
         self.known.insert(key, at);
         at
     }
 
-    /// A data frame leaves a switch. Gives its priority there, or [`NONE`]; an error if it never
-    /// came in.
+    /// A data frame leaves a switch. Gives its priority there, or [`NONE`], with its class if that is
+    /// known; an error if it never came in.
     #[inline]
     pub(super) fn left(
         &mut self,
         facts: &Facts,
         direction: Direction,
         data: &Data,
-    ) -> Result<u8, ()> {
+    ) -> Result<(u8, Option<u8>), ()> {
         let port = facts.from(direction);
         let node = port.node;
         let key = key(node, data);
@@ -190,27 +211,38 @@ impl Passages {
             // Forged frames may have any priority. The switch's own frames never arrived, and have
             // the priority that it gave them, which may be neither in a tag nor in a DSCP.
             if self.forged[node.index()] || facts.node(node).speaks_as.contains(&data.src) {
-                return Ok(NONE);
+                return Ok((NONE, None));
             }
             let strange = self.exact[node.index()];
-            return if strange { Err(()) } else { Ok(port.maps.priority(data)) };
+            return if strange { Err(()) } else { Ok((port.maps.priority(data), None)) };
         }
         let priority = self.all[at as usize].priority;
-        let known = self.all[at as usize].egress == direction && self.take(facts, at);
-        if known || !self.exact[node.index()] { Ok(priority) } else { Err(()) }
+        let is_here = self.all[at as usize].egress == direction;
+        let class = if is_here { self.take(facts, at) } else { None };
+        let known = class.is_some() || !self.exact[node.index()];
+        if known { Ok((priority, class)) } else { Err(()) }
     }
 
-    /// Takes the first frame of a passage out of the sums; false if there is none.
+    /// Takes the first frame of a passage out of the sums, and gives its class; `None` if there is no
+    /// frame.
     #[inline]
-    fn take(&mut self, facts: &Facts, at: u32) -> bool {
+    fn take(&mut self, facts: &Facts, at: u32) -> Option<u8> {
+        let passage = &self.all[at as usize];
+        let class = facts.from(passage.egress).class[usize::from(passage.priority)];
+        self.take_from(facts, at, class)
+    }
+
+    /// The same, of a class if the passage has frames there.
+    #[inline]
+    fn take_from(&mut self, facts: &Facts, at: u32, class: u8) -> Option<u8> {
         let passage = &mut self.all[at as usize];
-        let Some(cells) = passage.held.pop_front() else { return false };
+        let cells = passage.held.pop_front()?;
         let priority = usize::from(passage.priority);
         let group = facts.from(passage.ingress).group[priority];
-        let class = facts.from(passage.egress).class[priority];
+        let class = passage.leave(class);
         self.cells[passage.ingress.index()][usize::from(group)] -= u64::from(cells);
-        self.queued[passage.egress.index()][usize::from(class)] -= 1;
-        true
+        self.queued[passage.egress.index()][usize::from(class)][priority] -= 1;
+        Some(class)
     }
 
     /// Takes the last frame of a passage out of the sums, which never got into a queue.
@@ -219,7 +251,7 @@ impl Passages {
         // The first leaves the sums and the last one leaves the list.
         let Some(last) = passage.held.pop_back() else { return false };
         passage.held.push_front(last);
-        self.take(facts, at)
+        self.take(facts, at).is_some()
     }
 
     /// A switch dropped a frame. Gives source and destination of the frame, if they are known.
@@ -280,12 +312,14 @@ impl Passages {
         }
         for at in 0..self.all.len() as u32 {
             let passage = &self.all[at as usize];
-            let class = facts.from(port).class[usize::from(passage.priority)];
-            while self.all[at as usize].egress == port
-                && classes >> class & 1 == 1
-                && self.take(facts, at)
-            {
-                self.announced[port.index()] += 1;
+            if passage.egress != port {
+                continue;
+            }
+            for class in (0..PRIORITIES as u8).filter(|class| classes >> class & 1 == 1) {
+                while self.all[at as usize].classes[usize::from(class)] > 0 {
+                    self.take_from(facts, at, class);
+                    self.announced[port.index()] += 1;
+                }
             }
         }
     }
@@ -309,7 +343,13 @@ impl Passages {
 
     /// Frames that wait to leave by a port in one class.
     pub(super) fn queued(&self, port: Direction, class: usize) -> u64 {
-        self.queued[port.index()][class]
+        self.queued[port.index()][class].iter().sum()
+    }
+
+    /// The classes in which frames of a priority wait to leave by a port: bit n for class n.
+    pub(super) fn places(&self, port: Direction, priority: usize) -> u8 {
+        let classes = self.queued[port.index()].iter().enumerate();
+        classes.fold(0, |set, (class, frames)| set | u8::from(frames[priority] > 0) << class)
     }
 
     /// The passages that have frames inside.

@@ -93,7 +93,7 @@ impl Pauses {
         let left = port.until[p].since(local);
         if left == Duration::ZERO {
             port.paused &= !(1 << p);
-        } else if port.ignoring & of.places_of(p) == 0 {
+        } else if port.ignoring & of.all_places_of(p) == 0 {
             self.settle(facts, at);
             self.suspects.push(Suspect { at, port: direction, priority, left });
         }
@@ -130,7 +130,7 @@ impl Pauses {
         state.ignoring &= !(1 << class);
         if detected && of.forwards >> class & 1 == 1 {
             state.ignoring |= 1 << class;
-            let may_be = |s: &Suspect| of.places_of(s.priority.into()) >> class & 1 == 1;
+            let may_be = |s: &Suspect| of.all_places_of(s.priority.into()) >> class & 1 == 1;
             self.suspects.retain(|s| s.port != port || !may_be(s));
         }
     }
@@ -169,7 +169,7 @@ impl Pauses {
         let of = facts.from(port);
         let until = state.until[p].saturating_add(state.late[p]);
         state.paused >> p & 1 == 1
-            && of.places_of(p) & !state.ignoring != 0
+            && of.all_places_of(p) & !state.ignoring != 0
             && (state.from[p]..until).contains(&facts.node(of.node).clock.local(at))
     }
 

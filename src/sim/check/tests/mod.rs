@@ -3,6 +3,7 @@
 mod agreed;
 mod bench;
 mod changed;
+mod classes;
 mod doctored;
 mod excuses;
 mod isolation;

@@ -1,6 +1,7 @@
 //! The planted bugs of each check, and a network in which it has nothing to judge.
 
 use super::*;
+use crate::check::tests::classes;
 use crate::sabotage::Sabotage;
 use crate::tests::secured::secure;
 use ::host::{FlowId, Headers, PauseAsk, PausePlan, Rate, StationPlan};
@@ -285,6 +286,15 @@ pub(super) fn rows(check: Check) -> Vec<Row> {
                     "a switch that obeys what it agreed to do without",
                     |p| stays(p, AGREED),
                     |_, event| told(event, PrioritySet::EMPTY),
+                )],
+            },
+            Row {
+                plan: classes::separated,
+                us: 500,
+                bugs: vec![unchanged(
+                    "a switch that keeps priorities in one class and says that each has one",
+                    classes::in_one,
+                    |_, event| classes::told_apart(event),
                 )],
             },
         ],

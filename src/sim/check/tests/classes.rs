@@ -1,0 +1,114 @@
+//! Priorities that get other traffic classes while the network runs, as by DCBX's ETS: the checkers go
+//! by the classes in which frames are.
+
+use super::bench::*;
+use super::excuses::with_bug;
+use crate::check::{Check, Finding};
+use crate::*;
+use ground::time::{Duration, Instant};
+use ground::units::*;
+use ground::verdict::Verdict;
+use host::{FlowId, Headers, PauseAsk, PausePlan, StationPlan};
+use switch::{Change, SwitchPlan};
+
+/// A class for each priority, and class 2 for priorities 2 and 3.
+const APART: [TrafficClass; PRIORITIES] = TrafficClass::ALL;
+const IN_ONE: [TrafficClass; PRIORITIES] = {
+    let mut map = APART;
+    map[3] = map[2];
+    map
+};
+
+fn the_switch(plan: &mut NetworkPlan) -> &mut SwitchPlan {
+    let NodeKind::Switch(switch) = &mut plan.nodes[0].kind else { panic!("node 0 is a switch") };
+    switch
+}
+
+fn host(plan: &mut NetworkPlan, n: usize) -> &mut StationPlan {
+    let NodeKind::Host(host) = &mut plan.nodes[1 + n].kind else { panic!("the others are hosts") };
+    host
+}
+
+/// Four hosts blast at a fifth from `start` on, which pauses priority 3 for 46 us now and then; the
+/// first host sends priority 2, too. The switch goes from one map of classes to another at `changed`.
+fn network(
+    (from, to): ([TrafficClass; PRIORITIES], [TrafficClass; PRIORITIES]),
+    (start, changed): (Instant, Instant),
+) -> NetworkPlan {
+    let mut plan = incast(4, 300);
+    for n in 0..4 {
+        host(&mut plan, n).flows[0].start = start;
+    }
+    let mut other = host(&mut plan, 0).flows[0].clone();
+    let Headers::Udp4(udp) = &mut other.headers else { panic!("flows are of UDP") };
+    udp.dscp = Dscp::new(16).unwrap();
+    (other.id, other.priority) = (FlowId(7), Priority::ALL[2]);
+    other.frames = Some(3_000);
+    host(&mut plan, 0).flows.push(other);
+    host(&mut plan, 4).expects.push(FlowId(7));
+    host(&mut plan, 4).pauses.push(PausePlan {
+        ask: PauseAsk::pfc(PrioritySet::of(P3), Quanta(9_000)),
+        start: at(10),
+        every: Duration::from_micros(60),
+        frames: 3,
+    });
+    for n in 0..5 {
+        the_switch(&mut plan).ports[n].classify.class = from;
+        let (port, classes) =
+            (PortId::new(n as u16).unwrap(), the_switch(&mut plan).ports[n].schedule.classes);
+        let change = Change::Ets { port, classes, map: to };
+        let kind = FaultKind::Change { node: NodeId(0), change };
+        plan.faults.push(Fault { at: changed, kind });
+    }
+    plan
+}
+
+/// Priorities that get a class each before there is traffic.
+pub(super) fn separated() -> NetworkPlan {
+    network((IN_ONE, APART), (at(2), at(1)))
+}
+
+/// Has the changes of classes in a plan keep both in one.
+pub(super) fn in_one(plan: &mut NetworkPlan) {
+    for fault in &mut plan.faults {
+        if let FaultKind::Change { change: Change::Ets { map, .. }, .. } = &mut fault.kind {
+            *map = IN_ONE;
+        }
+    }
+}
+
+/// Shows a change of classes as one to a class each.
+pub(super) fn told_apart(event: Event) -> Vec<Event> {
+    vec![match event {
+        Event::Noted(at, node, Note::ClassesChanged { port, .. }) => {
+            Event::Noted(at, node, Note::ClassesChanged { port, map: APART })
+        }
+        event => event,
+    }]
+}
+
+fn found(plan: &NetworkPlan) -> Vec<Finding> {
+    with_bug(plan, |_| (), |_| ())
+}
+
+#[test]
+fn a_queue_that_a_priority_joined_may_wait_for_its_pauses() {
+    let findings = found(&network((APART, IN_ONE), (at(2), at(1))));
+    assert_eq!(of(&findings, Check::IdleLines).verdict, Verdict::Pass, "{findings:#?}");
+}
+
+/// Frames of the former class wait at the time of the change, in the middle of a pause and before it.
+#[test]
+fn frames_that_wait_are_judged_in_the_class_that_they_are_in() {
+    for maps in [(APART, IN_ONE), (IN_ONE, APART)] {
+        for changed in [5, 30, 58, 75] {
+            let findings = found(&network(maps, (at(0), at(changed))));
+            for finding in &findings {
+                assert_ne!(finding.verdict, Verdict::Fail, "at {changed}: {findings:#?}");
+            }
+            for check in [Check::Frames, Check::PauseLegality, Check::IdleLines] {
+                assert_eq!(of(&findings, check).verdict, Verdict::Pass, "{changed}: {findings:#?}");
+            }
+        }
+    }
+}
