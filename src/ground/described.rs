@@ -1,6 +1,8 @@
 //! Results described once: a struct, and the names, kinds and help texts of its numbers for CSV
 //! files and metrics, which are the fields' names and documentation.
 
+use crate::time::Total;
+
 /// Kind of a number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
@@ -43,6 +45,13 @@ impl Numeric for f64 {
     }
 }
 
+/// In nanoseconds.
+impl Numeric for Total {
+    fn number(&self) -> Option<Number> {
+        Some(Number::Count(self.as_nanos()))
+    }
+}
+
 impl<T: Numeric> Numeric for Option<T> {
     fn number(&self) -> Option<Number> {
         self.as_ref()?.number()
@@ -62,6 +71,17 @@ pub struct Field<T: 'static> {
     pub value: fn(&T) -> Option<Number>,
 }
 
+/// A struct whose numbers are described, by [`described!`](crate::described!).
+pub trait Described: Sized + 'static {
+    /// The numbers, in groups.
+    const FIELDS: &'static [&'static [Field<Self>]];
+
+    /// Returns the numbers in their order.
+    fn fields() -> impl Iterator<Item = &'static Field<Self>> {
+        Self::FIELDS.iter().copied().flatten()
+    }
+}
+
 impl<T> Field<T> {
     /// Returns the help text: the documentation without its full stop.
     #[must_use]
@@ -71,38 +91,44 @@ impl<T> Field<T> {
     }
 }
 
-/// Declares a struct whose fields marked `= Counter` or `= Gauge` are in its `FIELDS`, in their
-/// order. A field marked `as LIST` has the numbers of that list there.
+/// Declares a struct whose fields marked `= Counter` or `= Gauge` are its numbers, in their order. A
+/// literal is the number's name where it is not the field's; a field marked `as LIST` has the numbers
+/// of that list.
 #[macro_export]
 macro_rules! described {
     ($(#[$meta:meta])* $set:ident {
-        $($(#[$($attr:tt)+])* $field:ident: $ty:ty $(= $kind:ident)? $(as $list:ident)?,)+
+        $(
+            $(#[$($attr:tt)+])* $field:ident: $ty:ty
+            $(= $kind:ident $($name:literal)?)? $(as $list:ident)?,
+        )+
     }) => {
         $(#[$meta])*
         pub struct $set {
             $($(#[$($attr)+])* pub $field: $ty,)+
         }
 
-        impl $set {
-            /// Returns the numbers of the struct.
-            pub fn fields() -> impl Iterator<Item = &'static $crate::described::Field<Self>> {
-                const FIELDS: &[&[$crate::described::Field<$set>]] = &[
-                    $($crate::described!(
-                        @field $set $field ($($kind)?) ($($list)?) $([$($attr)+])*
-                    ),)+
-                ];
-                FIELDS.iter().copied().flatten()
-            }
+        impl $crate::described::Described for $set {
+            const FIELDS: &'static [&'static [$crate::described::Field<Self>]] = &[
+                $($crate::described!(
+                    @field $field ($($kind $($name)?)?) ($($list)?) $([$($attr)+])*
+                ),)+
+            ];
         }
     };
-    (@field $set:ident $field:ident () () $($attr:tt)*) => { &[] };
-    (@field $set:ident $field:ident () ($list:ident) $($attr:tt)*) => { $list };
+    (@field $field:ident () () $($attr:tt)*) => { &[] };
+    (@field $field:ident () ($list:ident) $($attr:tt)*) => { $list };
+    (@field $field:ident ($kind:ident) () $($attr:tt)*) => {
+        $crate::described!(@number $field $kind (stringify!($field)) $($attr)*)
+    };
+    (@field $field:ident ($kind:ident $name:literal) () $($attr:tt)*) => {
+        $crate::described!(@number $field $kind ($name) $($attr)*)
+    };
     (
-        @field $set:ident $field:ident ($kind:ident) ()
+        @number $field:ident $kind:ident ($name:expr)
         $([doc = $doc:literal])+ $([serde $($attr:tt)*])*
     ) => {
         &[$crate::described::Field {
-            name: stringify!($field),
+            name: $name,
             kind: $crate::described::Kind::$kind,
             doc: concat!($($doc),+),
             value: |row| $crate::described::Numeric::number(&row.$field),
@@ -121,7 +147,7 @@ mod tests {
             name: &'static str,
             /// Frames sent,
             /// of any kind.
-            sent: u64 = Counter,
+            sent: u64 = Counter "frames",
             /// A pair.
             pair: (u64, u64) as PAIR,
             /// Mean gap
@@ -144,7 +170,7 @@ mod tests {
         };
         let gap = |value| ("gap_ns", Kind::Gauge, "Mean gap", value);
         let expected = [
-            ("sent", Kind::Counter, "Frames sent, of any kind", Some(Number::Count(3))),
+            ("frames", Kind::Counter, "Frames sent, of any kind", Some(Number::Count(3))),
             ("second", Kind::Counter, "Second of the pair", Some(Number::Count(2))),
             gap(Some(Number::Real(1.5))),
         ];

@@ -13,7 +13,7 @@ use core::ops::{Add, AddAssign, Sub};
 
 mod total;
 
-pub use total::Total;
+pub use total::{Total, nanos};
 
 /// A point in time: picoseconds since the start of the world.
 ///

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::summary::{PortSummary, Summary};
 use super::table::count;
+use crate::described;
 use crate::runtime::PollRecord;
 use crate::time::Duration;
 use crate::verdict::Verdict::{self, Fail, NotJudged, Pass};
@@ -35,16 +36,18 @@ pub(super) fn verdict(checks: &[CheckSummary]) -> Verdict {
     if whole.is_pass() && checks.iter().any(unknown) { NotJudged } else { whole }
 }
 
-/// Gaps between a worker's polls.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct PollsSummary {
-    /// The longest gap between two polls.
-    pub longest_gap_ns: u64,
-    /// The longest gap that headroom is planned for (`link.poll_gap`); null where no port of the
-    /// worker has a lossless group.
-    pub planned_gap_ns: Option<u64>,
-    /// Gaps that were longer than planned.
-    pub late_polls: u64,
+described! {
+    /// Gaps between a worker's polls.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+    PollsSummary {
+        /// The longest gap between two polls.
+        longest_gap_ns: u64 = Gauge,
+        /// The longest gap between two polls that headroom is planned for (`link.poll_gap`); null where no port of the
+        /// worker has a lossless group.
+        planned_gap_ns: Option<u64> = Gauge,
+        /// Gaps between polls that were longer than planned.
+        late_polls: u64 = Counter,
+    }
 }
 
 impl PollsSummary {
@@ -148,7 +151,7 @@ fn received(of: &Summary) -> u64 {
     let of_port = |port: &PortSummary| -> u64 {
         let lossless = |priority: &u8| port.lossless_priorities.contains(priority);
         let counted = port.priorities.iter().filter(|p| lossless(&p.priority));
-        counted.map(|p| p.rx_frames).sum()
+        counted.map(|p| p.counters.rx_frames).sum()
     };
     lossless_ports(of).map(of_port).sum()
 }

@@ -1,119 +1,34 @@
-//! The summary as metrics in the OpenMetrics text format for Prometheus.
-//!
-//! Counters end in `_total` (added by the encoder), bytes in `_bytes`; times are in seconds.
+//! The summary as metrics. The names of its numbers are in [`COUNTER_NAMES`](super::COUNTER_NAMES).
 
 use std::fmt::Error;
 
 use prometheus_client::collector::Collector;
-use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, MetricEncoder};
-use prometheus_client::metrics::MetricType;
-use prometheus_client::metrics::counter::ConstCounter;
-use prometheus_client::metrics::gauge::ConstGauge;
-use prometheus_client::registry::Registry;
+use prometheus_client::encoding::DescriptorEncoder;
 
 use super::agents::{AgentsSummary, HeadroomSummary, TimesSummary};
-use super::judged::PollsSummary;
+use super::families::{NUMBERS, Row, families, scraped};
 use super::macsec::TransmitSaSummary;
-use super::names::standard_name;
-use super::summary::{PortSummary, PrioritySummary, Summary};
+use super::names::counter_name;
+use super::summary::Summary;
+use crate::described::{self, Described, Field, Number};
 
 /// Returns the response to a scrape.
 #[must_use]
 pub fn metrics(summary: Summary) -> String {
-    let mut registry = Registry::with_prefix("sluice");
-    registry.register_collector(Box::new(Snapshot(summary)));
-    let mut out = String::new();
-    prometheus_client::encoding::text::encode(&mut out, &registry)
-        .expect("writing to a string cannot fail");
-    out
+    scraped("sluice", Snapshot(summary))
 }
 
 #[derive(Clone, Copy)]
 enum Kind {
     Counter,
     Gauge,
-    /// A counter of nanoseconds, shown in seconds.
-    Nanos,
     /// A gauge of nanoseconds, shown in seconds.
     Span,
 }
-use Kind::{Counter, Gauge, Nanos, Span};
+use Kind::{Counter, Gauge, Span};
 
 /// Name, kind, help, and the function that reads the value from a `T`.
 type Metric<T> = (&'static str, Kind, &'static str, fn(&T) -> u64);
-
-#[rustfmt::skip]
-const SWITCH: &[Metric<Summary>] = &[
-    ("held_frames", Gauge, "Frames in queues and between workers", |s| s.balance.held),
-    ("lossless_lost_frames", Counter, "Frames of lossless groups lost to congestion",
-        |s| s.lossless_lost_frames),
-    ("shared_pool_used_bytes", Gauge, "Octets in the shared pool", |s| s.shared_pool.used_bytes),
-    ("shared_pool_peak_bytes", Gauge, "The most octets the shared pool held",
-        |s| s.shared_pool.peak_bytes),
-    ("fdb_entries", Gauge, "Addresses in the bridge's table", |s| s.fdb.entries),
-    ("fdb_full", Counter, "Frames whose source address was not learnt because the table was full", |s| s.fdb.full),
-    ("run_seconds", Nanos, "How long the switch has run", |s| s.elapsed_ns),
-];
-
-/// Metrics of workers.
-#[rustfmt::skip]
-const POLLS: &[Metric<PollsSummary>] = &[
-    ("worker_poll_gap_longest_seconds", Span, "The longest gap between two polls",
-        |p| p.longest_gap_ns),
-    ("worker_late_polls", Counter, "Gaps between polls that were longer than planned",
-        |p| p.late_polls),
-];
-
-#[rustfmt::skip]
-const PORT: &[Metric<PortSummary>] = &[
-    ("port_up", Gauge, "Whether the link is up", |p| u64::from(p.up)),
-    ("port_speed_bytes", Gauge, "The rate of the link, in bytes per second", |p| p.rate_bps / 8),
-    ("port_rx_frames", Counter, "Frames received, of any kind", |p| p.rx_frames),
-    ("port_tx_frames", Counter, "Frames sent, of any kind", |p| p.tx_frames),
-    ("port_rx_bytes", Counter, "Octets received, FCS included", |p| p.rx_bytes),
-    ("port_tx_bytes", Counter, "Octets sent, FCS included", |p| p.tx_bytes),
-    ("port_consumed_frames", Counter, "Frames that the switch took in", |p| p.consumed_frames),
-    ("port_originated_frames", Counter, "Frames that the switch made", |p| p.originated_frames),
-    ("port_copied_frames", Counter, "Copies of flooded frames", |p| p.copied_frames),
-    ("port_addresses", Gauge, "Addresses learnt from the port", |p| p.addresses),
-    ("port_addresses_refused", Counter,
-        "Frames whose source address was not learnt because the port has as many as it may have",
-        |p| p.addresses_refused),
-    ("port_pause_rx_frames", Counter, "PAUSE frames obeyed", |p| p.pause_rx_frames),
-    ("port_pause_tx_frames", Counter, "PAUSE frames sent", |p| p.pause_tx_frames),
-    ("port_pfc_rx_frames", Counter, "PFC frames obeyed", |p| p.pfc_rx_frames),
-    ("port_pfc_tx_frames", Counter, "PFC frames sent", |p| p.pfc_tx_frames),
-    ("nic_rx_errors", Counter, "Frames received with errors", |p| p.nic.rx_errors),
-    ("nic_rx_no_memory_frames", Counter, "Frames lost by an empty pool", |p| p.nic.rx_no_memory),
-    ("nic_tx_errors", Counter, "Frames handed to the device and not sent", |p| p.nic.tx_errors),
-    ("nic_tx_dropped_frames", Counter, "Frames handed to the kernel's interface and not sent, at most",
-        |p| p.nic.tx_dropped),
-    ("port_link_losses", Counter, "Times that the device lost its link", |p| p.link_losses),
-];
-
-#[rustfmt::skip]
-const PRIORITY: &[Metric<PrioritySummary>] = &[
-    ("priority_rx_frames", Counter, "Data frames received", |p| p.rx_frames),
-    ("priority_tx_frames", Counter, "Data frames sent", |p| p.tx_frames),
-    ("priority_rx_bytes", Counter, "Octets received, FCS included", |p| p.rx_bytes),
-    ("priority_tx_bytes", Counter, "Octets sent, FCS included", |p| p.tx_bytes),
-    ("priority_dropped_frames", Counter, "Data frames dropped", |p| p.dropped_frames),
-    ("pfc_rx_frames", Counter, "PFC frames obeyed that name the priority", |p| p.pfc_rx_frames),
-    ("pfc_tx_frames", Counter, "PFC frames sent that name the priority", |p| p.pfc_tx_frames),
-    ("pfc_rx_paused_seconds", Nanos, "Time paused by the peer", |p| p.pfc_rx_paused_ns),
-    ("pfc_tx_paused_seconds", Nanos, "Time for which the peer was paused", |p| p.pfc_tx_paused_ns),
-    ("pfc_rx_transitions", Counter, "Transitions from running to paused by the peer",
-        |p| p.pfc_rx_transitions),
-    ("pfc_tx_transitions", Counter, "Transitions from XON to XOFF", |p| p.pfc_tx_transitions),
-    ("buffer_bytes", Gauge, "Octets its ingress group holds", |p| p.buffer_bytes),
-    ("buffer_peak_bytes", Gauge, "The most its ingress group held", |p| p.buffer_peak_bytes),
-    ("headroom_peak_bytes", Gauge, "The most headroom it held", |p| p.headroom_peak_bytes),
-    ("queue_bytes", Gauge, "Octets in its egress queue", |p| p.queue_bytes),
-    ("queue_peak_bytes", Gauge, "The most its egress queue held", |p| p.queue_peak_bytes),
-    ("ecn_marked_frames", Counter, "Frames sent with CE set here", |p| p.ecn_marked),
-    ("storms_detected", Counter, "Pause storms found", |p| p.storms_detected),
-    ("storms_restored", Counter, "Pause storms that ended", |p| p.storms_restored),
-];
 
 /// Metrics of ports with a measured link.
 #[rustfmt::skip]
@@ -161,22 +76,18 @@ struct Snapshot(Summary);
 impl Collector for Snapshot {
     fn encode(&self, mut encoder: DescriptorEncoder) -> Result<(), Error> {
         let Self(summary) = self;
-        for metric in SWITCH {
-            let labels = [("switch", summary.name.as_str())];
-            family(&mut encoder, metric, [(labels, summary)].into_iter())?;
-        }
-        for metric in PORT {
-            let rows = summary.ports.iter().map(|p| ([("port", p.name.as_str())], p));
-            family(&mut encoder, metric, rows)?;
-        }
-        // Absent for a device that does not report the counter.
-        let missed = summary.ports.iter();
-        let missed = missed.filter_map(|p| Some(([("port", p.name.as_str())], p.nic.rx_missed?)));
-        let missed: Vec<_> = missed.collect();
-        let what = "Frames lost by a full receive ring, the kernel's included";
-        let rows = missed.iter().map(|(labels, n)| (*labels, n));
-        family(&mut encoder, &("nic_rx_missed_frames", Counter, what, |n| *n), rows)?;
-        workers(&mut encoder, summary)?;
+        let switch = [("switch", summary.name.as_str())];
+        numbers(&mut encoder, "", [(switch, summary)].into_iter())?;
+        numbers(&mut encoder, "balance.", [(switch, &summary.balance)].into_iter())?;
+        numbers(&mut encoder, "shared_pool.", [(switch, &summary.shared_pool)].into_iter())?;
+        numbers(&mut encoder, "fdb.", [(switch, &summary.fdb)].into_iter())?;
+        let ports = summary.ports.iter().map(|p| ([("port", p.name.as_str())], p));
+        numbers(&mut encoder, "ports[].", ports.clone())?;
+        numbers(&mut encoder, "ports[].nic.", ports.clone().map(|(port, p)| (port, &p.nic)))?;
+        let workers: Vec<_> = (0..summary.polls.len()).map(|n| n.to_string()).collect();
+        let polls = workers.iter().zip(&summary.polls);
+        let polls = polls.map(|(n, polls)| ([("worker", n.as_str())], polls));
+        numbers(&mut encoder, "polls[].", polls)?;
         let agents =
             summary.ports.iter().filter_map(|p| Some((p.name.as_str(), p.agents.as_ref()?)));
         for metric in AGENTS {
@@ -190,16 +101,13 @@ impl Collector for Snapshot {
         for metric in MEASURED {
             family(&mut encoder, metric, measured.clone())?;
         }
-        const NUMBERS: [&str; 8] = ["0", "1", "2", "3", "4", "5", "6", "7"];
-        for metric in PRIORITY {
-            let rows = summary.ports.iter().flat_map(|port| {
-                port.priorities.iter().map(|p| {
-                    let number = NUMBERS[usize::from(p.priority)];
-                    ([("port", port.name.as_str()), ("priority", number)], p)
-                })
-            });
-            family(&mut encoder, metric, rows)?;
-        }
+        let priorities = ports.flat_map(|([port], p)| {
+            let number = |n: u8| NUMBERS[usize::from(n) % NUMBERS.len()];
+            p.priorities
+                .iter()
+                .map(move |p| ([port, ("priority", number(p.priority))], &p.counters))
+        });
+        numbers(&mut encoder, "ports[].priorities[].", priorities)?;
         let drops = summary.ports.iter().flat_map(|port| {
             port.drops
                 .iter()
@@ -222,24 +130,26 @@ impl Collector for Snapshot {
     }
 }
 
-/// Encodes the gaps between polls of the workers.
-fn workers(encoder: &mut DescriptorEncoder, summary: &Summary) -> Result<(), Error> {
-    let numbers: Vec<_> = (0..summary.polls.len()).map(|n| n.to_string()).collect();
-    let rows =
-        numbers.iter().zip(&summary.polls).map(|(n, polls)| ([("worker", n.as_str())], polls));
-    for metric in POLLS {
-        family(encoder, metric, rows.clone())?;
-    }
-    let planned = rows.filter(|(_, polls)| polls.planned_gap_ns.is_some());
-    let what = "The longest gap between polls that headroom is planned for";
-    let value = |p: &PollsSummary| p.planned_gap_ns.unwrap_or_default();
-    family(encoder, &("worker_poll_gap_planned_seconds", Span, what, value), planned)
+/// Encodes the numbers of a part of the summary; `place` is its path in the JSON.
+fn numbers<'a, T: Described, const N: usize>(
+    encoder: &mut DescriptorEncoder,
+    place: &str,
+    rows: impl Iterator<Item = Row<'a, &'a T, N>> + Clone,
+) -> Result<(), Error> {
+    let named = |field: &Field<T>| {
+        let row = counter_name(place, field.name);
+        let help = match row.standard {
+            "" => field.help().to_owned(),
+            standard => format!("{} ({standard})", field.help()),
+        };
+        Some((row.metric.to_owned(), help))
+    };
+    families(encoder, named, rows)
 }
 
 /// Encodes MACsec counters by port, channel and name in 802.1AE, and the state of transmit
 /// associations.
 fn macsec(encoder: &mut DescriptorEncoder, summary: &Summary) -> Result<(), Error> {
-    const NUMBERS: [&str; 4] = ["0", "1", "2", "3"];
     let ports = summary.ports.iter().filter_map(|p| Some((p.name.as_str(), p.macsec.as_ref()?)));
     let counted = ports.clone().flat_map(|(port, macsec)| {
         let row = move |(channel, name, n)| {
@@ -267,25 +177,15 @@ fn sa_number(sa: &TransmitSaSummary) -> u8 {
 fn family<'a, T: 'a, const N: usize>(
     encoder: &mut DescriptorEncoder,
     (name, kind, help, value): &Metric<T>,
-    rows: impl Iterator<Item = ([(&'a str, &'a str); N], &'a T)>,
+    rows: impl Iterator<Item = Row<'a, &'a T, N>>,
 ) -> Result<(), Error> {
-    let metric_type = match kind {
-        Gauge | Span => MetricType::Gauge,
-        Counter | Nanos => MetricType::Counter,
+    let number = |of| match kind {
+        Gauge | Counter => Number::Count(value(of)),
+        Span => Number::Real(value(of) as f64 / 1e9),
     };
-    let help = match standard_name(name) {
-        Some(standard) => format!("{help} ({standard})"),
-        None => (*help).to_owned(),
+    let kind = match kind {
+        Gauge | Span => described::Kind::Gauge,
+        Counter => described::Kind::Counter,
     };
-    let mut family = encoder.encode_descriptor(name, &help, None, metric_type)?;
-    for (labels, row) in rows {
-        let encoder: MetricEncoder = family.encode_family(&labels)?;
-        match kind {
-            Gauge => ConstGauge::new(value(row)).encode(encoder)?,
-            Counter => ConstCounter::new(value(row)).encode(encoder)?,
-            Nanos => ConstCounter::new(value(row) as f64 / 1e9).encode(encoder)?,
-            Span => ConstGauge::new(value(row) as f64 / 1e9).encode(encoder)?,
-        }
-    }
-    Ok(())
+    super::families::family(encoder, (name, kind, help), rows.map(|(l, of)| (l, number(of))))
 }

@@ -10,6 +10,7 @@ mod checks;
 mod compare;
 mod congestion;
 mod exposition;
+mod families;
 mod html;
 mod judged;
 mod lab;
@@ -50,8 +51,7 @@ pub use objects::{
 };
 pub use scrape::{SCRAPE_PORT, Scrape, open_to_network, serve};
 pub use summary::{
-    BalanceSummary, FdbSummary, NicSummary, PortSummary, PrioritySummary, SharedSummary,
-    StormSummary, Summary,
+    BalanceSummary, FdbSummary, PortSummary, PrioritySummary, SharedSummary, StormSummary, Summary,
 };
 pub use table::{Align, Table, count, delay, scaled};
 #[cfg(feature = "dpdk")]

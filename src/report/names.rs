@@ -97,10 +97,10 @@ pub const COUNTER_NAMES: &[CounterName] = &[
     row("polls[].late_polls", "worker_late_polls", "", POLLS),
 ];
 
-/// Returns the standard name of a metric, if it has one.
-pub(super) fn standard_name(metric: &str) -> Option<&'static str> {
-    let row = COUNTER_NAMES.iter().find(|row| row.metric == metric)?;
-    Some(row.standard).filter(|name| !name.is_empty())
+/// Returns the row of a number of the summary; `place` is the path before its name.
+pub(super) fn counter_name(place: &str, name: &str) -> &'static CounterName {
+    let is_it = |row: &&CounterName| row.field.strip_prefix(place) == Some(name);
+    COUNTER_NAMES.iter().find(is_it).expect("every number of the summary has a row")
 }
 
 /// Returns the table of all counters with a standard name, in Markdown.

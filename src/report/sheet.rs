@@ -6,12 +6,13 @@
 use std::collections::BTreeMap;
 
 use super::html::written;
-use super::{Align, PrioritySummary, Table, count, scaled};
+use super::{Align, Table, count, scaled};
 use crate::lab::{
     FlowOutcome, HostOutcome, HostPort, HostPriority, Nanos, Outcome, SwitchOutcome, SwitchPort,
     TransportOutcome,
 };
 use crate::stats::DropReason;
+use crate::stats::PriorityCounters;
 use crate::time::Duration;
 
 /// Maximum number of printed rows of a table; JSON has all.
@@ -179,22 +180,22 @@ impl Medium {
 
     /// The priorities of ports of these switches with any event.
     pub(super) fn ports<'a>(self, switches: impl Iterator<Item = &'a SwitchOutcome>) -> Sheet {
-        type Row<'a> = (&'a SwitchOutcome, &'a SwitchPort, &'a PrioritySummary);
+        type Row<'a> = (&'a SwitchOutcome, &'a SwitchPort, u8, &'a PriorityCounters);
         let fields: [Field<Row<'_>>; 15] = [
             Field::only(
                 Medium::Terminal,
                 Field::word("switch", |(switch, ..), _| switch.name.clone()),
             ),
-            Field::word("port", |(_, port, _), _| port.counters.name.clone()),
-            Field::word("to", |(_, port, _), _| port.peer.clone()),
-            Field::number("prio", |(.., p), _| p.priority.to_string()),
+            Field::word("port", |(_, port, ..), _| port.counters.name.clone()),
+            Field::word("to", |(_, port, ..), _| port.peer.clone()),
+            Field::number("prio", |(.., n, _), _| n.to_string()),
             Field::number("rx frames", |(.., p), _| count(p.rx_frames)),
             Field::number("tx frames", |(.., p), _| count(p.tx_frames)),
-            Field::number("dropped", |(.., p), _| count(p.dropped_frames)),
+            Field::number("dropped", |(.., p), _| count(p.dropped)),
             Field::number("XOFF sent", |(.., p), _| count(p.pfc_tx_transitions)),
-            Field::number("pausing for", |(.., p), m| m.span(p.pfc_tx_paused_ns)),
+            Field::number("pausing for", |(.., p), m| m.span(p.pfc_tx_paused.as_nanos())),
             Field::number("XOFF got", |(.., p), _| count(p.pfc_rx_transitions)),
-            Field::number("paused for", |(.., p), m| m.span(p.pfc_rx_paused_ns)),
+            Field::number("paused for", |(.., p), m| m.span(p.pfc_rx_paused.as_nanos())),
             Field::number("buffer peak B", |(.., p), _| count(p.buffer_peak_bytes)),
             Field::number("headroom peak B", |(.., p), _| count(p.headroom_peak_bytes)),
             Field::number("queue peak B", |(.., p), _| count(p.queue_peak_bytes)),
@@ -203,7 +204,7 @@ impl Medium {
         let rows = switches.flat_map(|switch| {
             switch.ports.iter().flat_map(move |port| {
                 let active = port.counters.priorities.iter().filter(|p| p.is_active());
-                active.map(move |p| (switch, port, p))
+                active.map(move |p| (switch, port, p.priority, &p.counters))
             })
         });
         self.sheet(&fields, rows)

@@ -4,7 +4,7 @@ use super::agents::agents_text;
 use super::judged::CheckSummary;
 use super::macsec::macsec_text;
 use super::sheet::Medium;
-use super::summary::{PortSummary, Summary};
+use super::summary::{PortSummary, PrioritySummary, Summary};
 use super::table::{Align::Left, Align::Right, Table, count, scaled};
 use crate::printable;
 use crate::time::Duration;
@@ -123,17 +123,19 @@ fn priorities(now: &Summary) -> Table {
         ("ecn marked", Right),
     ]);
     for port in &now.ports {
-        for p in port.priorities.iter().filter(|p| p.is_active()) {
+        for PrioritySummary { priority, counters: p } in
+            port.priorities.iter().filter(|p| p.is_active())
+        {
             t.row([
                 port.name.clone(),
-                p.priority.to_string(),
+                priority.to_string(),
                 count(p.rx_frames),
                 count(p.tx_frames),
-                count(p.dropped_frames),
+                count(p.dropped),
                 count(p.pfc_rx_frames),
                 count(p.pfc_tx_frames),
-                span(p.pfc_rx_paused_ns),
-                span(p.pfc_tx_paused_ns),
+                span(p.pfc_rx_paused.as_nanos()),
+                span(p.pfc_tx_paused.as_nanos()),
                 count(p.buffer_peak_bytes),
                 count(p.headroom_peak_bytes),
                 count(p.queue_peak_bytes),

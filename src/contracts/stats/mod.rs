@@ -14,51 +14,58 @@ pub use congestion::{
 pub use drops::{DropKind, DropReason, Drops};
 pub use isolation::{CimCounters, CongestingQueue, IsolationCounters, IsolationSnapshot};
 
+use ground::described;
 use ground::time::{Instant, Total};
 use ground::units::PRIORITIES;
 use secure::SecySnapshot;
+use serde::{Deserialize, Serialize};
 
-/// Counters of one priority of one port.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct PriorityCounters {
-    /// Data frames received and classified to it.
-    pub rx_frames: u64,
-    /// Bytes of those frames, FCS included.
-    pub rx_bytes: u64,
-    /// Data frames sent from it.
-    pub tx_frames: u64,
-    /// Bytes of those frames, FCS included.
-    pub tx_bytes: u64,
-    /// PFC frames received and obeyed with its bit set.
-    pub pfc_rx_frames: u64,
-    /// PFC frames sent with its bit set.
-    pub pfc_tx_frames: u64,
-    /// Total time that it was paused by the peer.
-    pub pfc_rx_paused: Total,
-    /// Total time that it paused the peer: from XOFF to XON.
-    pub pfc_tx_paused: Total,
-    /// Number of transitions from running to paused by the peer.
-    pub pfc_rx_transitions: u64,
-    /// Number of transitions from XON to XOFF.
-    pub pfc_tx_transitions: u64,
-    /// Maximum of buffer bytes ever used by its ingress group, headroom included.
-    pub buffer_peak_bytes: u64,
-    /// Maximum of headroom bytes ever used by its ingress group.
-    pub headroom_peak_bytes: u64,
-    /// Buffer bytes used by its ingress group now.
-    pub buffer_bytes: u64,
-    /// Bytes in its egress queue now.
-    pub queue_bytes: u64,
-    /// Maximum of bytes ever in its egress queue.
-    pub queue_peak_bytes: u64,
-    /// Frames sent from it with CE set by this switch.
-    pub ecn_marked: u64,
-    /// Data frames of it dropped, for any reason.
-    pub dropped: u64,
-    /// Pause storms that the watchdog detected on its queue.
-    pub storms_detected: u64,
-    /// Storms that ended.
-    pub storms_restored: u64,
+described! {
+    /// Counters of one priority of one port, in the order of their JSON.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+    PriorityCounters {
+        /// Data frames received and classified to the priority.
+        rx_frames: u64 = Counter,
+        /// Data frames sent from the priority.
+        tx_frames: u64 = Counter,
+        /// Bytes received and classified to the priority, FCS included.
+        rx_bytes: u64 = Counter,
+        /// Bytes sent from the priority, FCS included.
+        tx_bytes: u64 = Counter,
+        /// PFC frames received and obeyed with the priority's bit set.
+        pfc_rx_frames: u64 = Counter,
+        /// PFC frames sent with the priority's bit set.
+        pfc_tx_frames: u64 = Counter,
+        /// Total time that the priority was paused by the peer.
+        #[serde(rename = "pfc_rx_paused_ns", with = "ground::time::nanos")]
+        pfc_rx_paused: Total = Counter "pfc_rx_paused_ns",
+        /// Total time that the priority paused the peer: from XOFF to XON.
+        #[serde(rename = "pfc_tx_paused_ns", with = "ground::time::nanos")]
+        pfc_tx_paused: Total = Counter "pfc_tx_paused_ns",
+        /// Number of transitions from running to paused by the peer.
+        pfc_rx_transitions: u64 = Counter,
+        /// Number of transitions from XON to XOFF.
+        pfc_tx_transitions: u64 = Counter,
+        /// Buffer bytes used by the priority's ingress group now.
+        buffer_bytes: u64 = Gauge,
+        /// Maximum of buffer bytes ever used by the priority's ingress group, headroom included.
+        buffer_peak_bytes: u64 = Gauge,
+        /// Maximum of headroom bytes ever used by the priority's ingress group.
+        headroom_peak_bytes: u64 = Gauge,
+        /// Bytes in the priority's egress queue now.
+        queue_bytes: u64 = Gauge,
+        /// Maximum of bytes ever in the priority's egress queue.
+        queue_peak_bytes: u64 = Gauge,
+        /// Frames sent from the priority with CE set by this switch.
+        ecn_marked: u64 = Counter,
+        /// Data frames of the priority dropped, for any reason.
+        #[serde(rename = "dropped_frames")]
+        dropped: u64 = Counter "dropped_frames",
+        /// Pause storms that the watchdog detected on the priority's queue.
+        storms_detected: u64 = Counter,
+        /// Pause storms that ended.
+        storms_restored: u64 = Counter,
+    }
 }
 
 /// Counters of one port.

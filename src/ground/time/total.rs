@@ -151,6 +151,29 @@ impl fmt::Display for Total {
     }
 }
 
+/// Serialises a [`Total`] as whole nanoseconds.
+pub mod nanos {
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    use super::Total;
+
+    /// Writes nanoseconds.
+    ///
+    /// # Errors
+    /// Those of the serialiser.
+    pub fn serialize<S: Serializer>(total: &Total, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_u64(total.as_nanos())
+    }
+
+    /// Reads nanoseconds.
+    ///
+    /// # Errors
+    /// The value is no `u64`.
+    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Total, D::Error> {
+        u64::deserialize(from).map(Total::from_nanos)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

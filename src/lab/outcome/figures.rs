@@ -110,7 +110,7 @@ pub(super) fn figures(
         victim_bps: (!victims.is_empty())
             .then(|| victims.iter().map(|((_, flow), _)| flow.payload_bps).sum()),
         buffer_peak_bytes: switches().map(buffer_peak).max().unwrap_or(0),
-        queue_peak_bytes: priorities.map(|p| p.queue_peak_bytes).max().unwrap_or(0),
+        queue_peak_bytes: priorities.map(|p| p.counters.queue_peak_bytes).max().unwrap_or(0),
         lost_frames: flows.iter().map(|flow| flow.loss_frames).sum(),
         fairness: jain(&got),
         hops: hops(plan, recorder),
@@ -149,7 +149,7 @@ fn completions(ends: &[Ends], nodes: &mut impl Population) -> Option<CompletionO
 
 fn buffer_peak(switch: &SwitchOutcome) -> u64 {
     let priorities = switch.ports.iter().flat_map(|port| &port.counters.priorities);
-    switch.shared_pool.peak_bytes + priorities.map(|p| p.headroom_peak_bytes).sum::<u64>()
+    switch.shared_pool.peak_bytes + priorities.map(|p| p.counters.headroom_peak_bytes).sum::<u64>()
 }
 
 /// Returns the goodput of a flow in bit/s; `message` is the message size in bytes.

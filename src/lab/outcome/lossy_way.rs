@@ -60,7 +60,7 @@ fn congestion_drops(nodes: &[NodeOutcome], hop: &LossyHop) -> u64 {
     };
     let of_port = DropReason::ALL.iter().filter(|reason| reason.kind() == DropKind::Congestion);
     let of_port = of_port.filter_map(|reason| port.drops.get(reason.name())).sum::<u64>();
-    of_port.min(port.priorities[hop.priority.index()].dropped_frames)
+    of_port.min(port.priorities[hop.priority.index()].counters.dropped)
 }
 
 /// Returns the frames that switches dropped for other reasons that apply to frames of flows.

@@ -2,13 +2,13 @@
 
 use core::fmt::Write;
 
-use crate::described::{Field, Number};
+use crate::described::{Described, Number};
 use crate::tester::report::{Flow, Latency, Pacing, Port, Priority, Report, Stamps};
 
 /// Returns a row per flow.
 #[must_use]
 pub fn flows_csv(report: &Report) -> String {
-    let mut head = names(&["name", "port_tx", "port_rx", "transmit"], Flow::fields());
+    let mut head = names::<Flow>(&["name", "port_tx", "port_rx", "transmit"]);
     head.extend(Pacing::fields().map(|f| f.name.to_owned()));
     head.extend(Latency::fields().map(|f| format!("latency_{}", f.name)));
     head.extend(["source", "resolution_ns", "uncertainty_ns"].map(|name| format!("stamps_{name}")));
@@ -19,9 +19,9 @@ pub fn flows_csv(report: &Report) -> String {
             flow.port_rx.join(" "),
             flow.transmit.to_owned(),
         ];
-        cells(&mut row, Flow::fields(), Some(flow));
-        cells(&mut row, Pacing::fields(), flow.pacing.as_ref());
-        cells(&mut row, Latency::fields(), flow.latency.as_ref());
+        cells(&mut row, Some(flow));
+        cells(&mut row, flow.pacing.as_ref());
+        cells(&mut row, flow.latency.as_ref());
         let Stamps { source, resolution_ns, uncertainty_ns } = &report.stamps;
         row.extend([(*source).to_owned(), resolution_ns.to_string(), uncertainty_ns.to_string()]);
         row
@@ -32,10 +32,10 @@ pub fn flows_csv(report: &Report) -> String {
 /// Returns a row per port.
 #[must_use]
 pub fn ports_csv(report: &Report) -> String {
-    let head = names(&["name", "location"], Port::fields());
+    let head = names::<Port>(&["name", "location"]);
     let rows = report.ports.iter().map(|port| {
         let mut row = vec![port.name.clone(), port.location.clone()];
-        cells(&mut row, Port::fields(), Some(port));
+        cells(&mut row, Some(port));
         row
     });
     written(&head, rows)
@@ -44,32 +44,25 @@ pub fn ports_csv(report: &Report) -> String {
 /// Returns a row per priority of each port.
 #[must_use]
 pub fn priorities_csv(report: &Report) -> String {
-    let head = names(&["port", "priority"], Priority::fields());
+    let head = names::<Priority>(&["port", "priority"]);
     let rows = report.ports.iter().flat_map(|port| {
         port.priorities.iter().map(|priority| {
             let mut row = vec![port.name.clone(), priority.priority.to_string()];
-            cells(&mut row, Priority::fields(), Some(priority));
+            cells(&mut row, Some(priority));
             row
         })
     });
     written(&head, rows)
 }
 
-/// Returns the names of columns: `first`, then those of the fields.
-fn names<T: 'static>(
-    first: &[&str],
-    fields: impl Iterator<Item = &'static Field<T>>,
-) -> Vec<String> {
-    first.iter().copied().chain(fields.map(|field| field.name)).map(str::to_owned).collect()
+/// Returns the names of columns: `first`, then those of the numbers of a `T`.
+fn names<T: Described>(first: &[&str]) -> Vec<String> {
+    first.iter().copied().chain(T::fields().map(|field| field.name)).map(str::to_owned).collect()
 }
 
-/// Appends the values of the fields; empty cells for unknown values.
-fn cells<T: 'static>(
-    row: &mut Vec<String>,
-    fields: impl Iterator<Item = &'static Field<T>>,
-    of: Option<&T>,
-) {
-    row.extend(fields.map(|field| match of.and_then(field.value) {
+/// Appends the numbers of a `T`; empty cells for unknown ones.
+fn cells<T: Described>(row: &mut Vec<String>, of: Option<&T>) {
+    row.extend(T::fields().map(|field| match of.and_then(field.value) {
         None => String::new(),
         Some(Number::Count(n)) => n.to_string(),
         Some(Number::Real(n)) => n.to_string(),
