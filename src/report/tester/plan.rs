@@ -1,6 +1,6 @@
 //! Prints the resolved generator file, before any frame is sent.
 
-use super::text::sheet;
+use super::text::{Column, sheet};
 use crate::host::plan::stream::{Limit, Path, Sizes, StreamPlan};
 use crate::host::{Message, Rate, TransportPlan};
 use crate::report::scaled;
@@ -17,29 +17,19 @@ pub fn plan_text(plan: &TestPlan) -> String {
 }
 
 fn ports(plan: &TestPlan) -> Sheet {
-    let head = [
-        ("port", Word),
-        ("location", Word),
-        ("speed", Number),
-        ("mtu", Number),
-        ("obeys", Word),
-        ("delay", Number),
-        ("captures", Word),
-        ("interfaces", Number),
+    let columns: [Column<&PortPlan>; 8] = [
+        ("port", Word, |p| p.name.clone()),
+        ("location", Word, |p| p.location.text.clone()),
+        ("speed", Number, |p| {
+            p.rate.map_or("the link's".into(), |rate| scaled(rate.get() as f64, "b/s"))
+        }),
+        ("mtu", Number, |p| p.mtu.to_string()),
+        ("obeys", Word, |p| obeys(p)),
+        ("delay", Number, |p| format!("{} quanta", p.pause_delay.0)),
+        ("captures", Word, |p| p.capture.as_ref().map_or("-".into(), |c| c.name.clone())),
+        ("interfaces", Number, |p| p.interfaces.len().to_string()),
     ];
-    let row = |port: &PortPlan| {
-        [
-            port.name.clone(),
-            port.location.text.clone(),
-            port.rate.map_or("the link's".into(), |rate| scaled(rate.get() as f64, "b/s")),
-            port.mtu.to_string(),
-            obeys(port),
-            format!("{} quanta", port.pause_delay.0),
-            port.capture.as_ref().map_or("-".into(), |capture| capture.name.clone()),
-            port.interfaces.len().to_string(),
-        ]
-    };
-    sheet(head, plan.ports.iter().map(row))
+    sheet(&columns, &plan.ports)
 }
 
 /// Describes the pause frames that a port obeys.
@@ -57,28 +47,30 @@ fn obeys(port: &PortPlan) -> String {
 }
 
 fn flows(plan: &TestPlan) -> Sheet {
-    let head = [
-        ("flow", Word),
-        ("from", Word),
-        ("to", Word),
-        ("as", Word),
-        ("octets", Number),
-        ("rate", Number),
-        ("until", Word),
-        ("after", Number),
-        ("measured", Word),
+    let columns: [Column<(&TestPlan, &FlowPlan, [String; 5])>; 9] = [
+        ("flow", Word, |(_, flow, _)| flow.name.clone()),
+        ("from", Word, |(plan, flow, _)| plan.ports[flow.tx].name.clone()),
+        ("to", Word, |(plan, flow, _)| {
+            let to: Vec<_> = flow.rx.iter().map(|port| plan.ports[*port].name.as_str()).collect();
+            to.join(" ")
+        }),
+        ("as", Word, |(.., of)| of[0].clone()),
+        ("octets", Number, |(.., of)| of[1].clone()),
+        ("rate", Number, |(.., of)| of[2].clone()),
+        ("until", Word, |(.., of)| of[3].clone()),
+        ("after", Number, |(.., of)| of[4].clone()),
+        ("measured", Word, |(_, flow, _)| measured(flow)),
     ];
-    let name = |port: &usize| plan.ports[*port].name.clone();
-    let row = |flow: &FlowPlan| {
-        let [kind, octets, rate, until, after] = match &flow.kind {
-            FlowKind::Stream(stream) => of_stream(stream),
-            FlowKind::Roce(roce) => of_connection(roce),
-        };
-        let to: Vec<_> = flow.rx.iter().map(name).collect();
-        let from = name(&flow.tx);
-        [flow.name.clone(), from, to.join(" "), kind, octets, rate, until, after, measured(flow)]
-    };
-    sheet(head, plan.flows.iter().map(row))
+    let row = |flow| (plan, flow, traffic(flow));
+    sheet(&columns, plan.flows.iter().map(row))
+}
+
+/// Returns the kind, frame size, rate, limit and delay of a flow.
+fn traffic(flow: &FlowPlan) -> [String; 5] {
+    match &flow.kind {
+        FlowKind::Stream(stream) => of_stream(stream),
+        FlowKind::Roce(roce) => of_connection(roce),
+    }
 }
 
 fn of_stream(stream: &StreamPlan) -> [String; 5] {

@@ -6,7 +6,7 @@ use crate::report::sheet::{Kind, Sheet};
 use crate::report::{count, scaled};
 use crate::tester::Measured;
 use crate::tester::judge::Finding;
-use crate::tester::report::{Flow, Port, Priority, Report, Stamps};
+use crate::tester::report::{Connection, Flow, Latency, Pacing, Port, Priority, Report, Stamps};
 use crate::time::Duration;
 use Kind::{Number, Word};
 
@@ -82,198 +82,131 @@ pub(in crate::report) fn scene(report: &Report) -> String {
     format!("{elapsed} in the {world} world; times by {by}, {trust}")
 }
 
-pub(super) fn sheet<const N: usize>(
-    head: [(&'static str, Kind); N],
-    rows: impl Iterator<Item = [String; N]>,
-) -> Sheet {
-    Sheet { head: head.into(), rows: rows.map(Vec::from).collect() }
+/// A column of rows about `T`s: its name, its kind, and its cell.
+pub(super) type Column<T> = (&'static str, Kind, fn(&T) -> String);
+
+pub(super) fn sheet<T>(columns: &[Column<T>], rows: impl IntoIterator<Item = T>) -> Sheet {
+    let row = |row| columns.iter().map(|(.., cell)| cell(&row)).collect();
+    Sheet {
+        head: columns.iter().map(|(name, kind, _)| (*name, *kind)).collect(),
+        rows: rows.into_iter().map(row).collect(),
+    }
 }
 
 fn flows(report: &Report) -> Sheet {
-    let head = [
-        ("flow", Word),
-        ("from", Word),
-        ("to", Word),
-        ("state", Word),
-        ("sent", Number),
-        ("received", Number),
-        ("lost", Number),
-        ("queued", Number),
-        ("loss", Number),
-        ("twice", Number),
-        ("reordered", Number),
-        ("tx rate", Number),
-        ("rx rate", Number),
-        ("rx", Number),
+    let columns: [Column<&Flow>; 14] = [
+        ("flow", Word, |f| f.name.clone()),
+        ("from", Word, |f| f.port_tx.clone()),
+        ("to", Word, |f| f.port_rx.join(" ")),
+        ("state", Word, |f| f.transmit.into()),
+        ("sent", Number, |f| count(f.frames_tx)),
+        ("received", Number, |f| count(f.frames_rx)),
+        ("lost", Number, |f| count(f.lost())),
+        ("queued", Number, |f| f.queued_frames.map_or_else(|| "-".into(), count)),
+        ("loss", Number, |f| format!("{:.3} %", f.loss_percent)),
+        ("twice", Number, |f| count(f.duplicates)),
+        ("reordered", Number, |f| count(f.reordered)),
+        ("tx rate", Number, |f| scaled(f.frames_tx_rate, "fps")),
+        ("rx rate", Number, |f| scaled(f.frames_rx_rate, "fps")),
+        ("rx", Number, |f| scaled(8.0 * f.bytes_rx_rate, "b/s")),
     ];
-    let row = |f: &Flow| {
-        [
-            f.name.clone(),
-            f.port_tx.clone(),
-            f.port_rx.join(" "),
-            f.transmit.into(),
-            count(f.frames_tx),
-            count(f.frames_rx),
-            count(f.lost()),
-            f.queued_frames.map_or_else(|| "-".into(), count),
-            format!("{:.3} %", f.loss_percent),
-            count(f.duplicates),
-            count(f.reordered),
-            scaled(f.frames_tx_rate, "fps"),
-            scaled(f.frames_rx_rate, "fps"),
-            scaled(8.0 * f.bytes_rx_rate, "b/s"),
-        ]
-    };
-    sheet(head, report.flows.iter().map(row))
+    sheet(&columns, &report.flows)
 }
 
 fn latencies(report: &Report) -> Sheet {
-    let head = [
-        ("latency", Word),
-        ("frames", Number),
-        ("min", Number),
-        ("mean", Number),
-        ("p50", Number),
-        ("p99", Number),
-        ("p99.9", Number),
-        ("max", Number),
-        ("first at", Number),
-        ("last at", Number),
+    let columns: [Column<(&Flow, &Latency)>; 10] = [
+        ("latency", Word, |(f, _)| f.name.clone()),
+        ("frames", Number, |(_, l)| count(l.frames)),
+        ("min", Number, |(_, l)| l.min_ns.to_string()),
+        ("mean", Number, |(_, l)| l.mean_ns.to_string()),
+        ("p50", Number, |(_, l)| l.p50_ns.to_string()),
+        ("p99", Number, |(_, l)| l.p99_ns.to_string()),
+        ("p99.9", Number, |(_, l)| l.p999_ns.to_string()),
+        ("max", Number, |(_, l)| l.max_ns.to_string()),
+        ("first at", Number, |(f, _)| seconds(f.first_rx_s)),
+        ("last at", Number, |(f, _)| seconds(f.last_rx_s)),
     ];
-    let seconds = |s: Option<f64>| s.map_or("-".into(), |s| format!("{s:.6} s"));
-    let rows = report.flows.iter().filter_map(|f| {
-        let l = f.latency.as_ref().filter(|l| l.frames > 0)?;
-        let [min, mean, p50, p99, p999, max] =
-            [l.min_ns, l.mean_ns, l.p50_ns, l.p99_ns, l.p999_ns, l.max_ns]
-                .map(|time| time.to_string());
-        let (first, last) = (seconds(f.first_rx_s), seconds(f.last_rx_s));
-        Some([f.name.clone(), count(l.frames), min, mean, p50, p99, p999, max, first, last])
-    });
-    sheet(head, rows)
+    let measured = report.flows.iter().filter_map(|f| Some((f, f.latency.as_ref()?)));
+    sheet(&columns, measured.filter(|(_, l)| l.frames > 0))
+}
+
+fn seconds(s: Option<f64>) -> String {
+    s.map_or_else(|| "-".into(), |s| format!("{s:.6} s"))
 }
 
 fn pacing(report: &Report) -> Sheet {
-    let head = [
-        ("pace", Word),
-        ("asked", Number),
-        ("kept", Number),
-        ("off by", Number),
-        ("gap min", Number),
-        ("gap p50", Number),
-        ("gap p99", Number),
-        ("gap max", Number),
+    let columns: [Column<(&Flow, &Pacing)>; 8] = [
+        ("pace", Word, |(f, _)| f.name.clone()),
+        ("asked", Number, |(_, p)| fps(p.asked_fps)),
+        ("kept", Number, |(_, p)| fps(p.sent_fps)),
+        ("off by", Number, |(_, p)| format!("{:+.1} ppm", p.error_ppm)),
+        ("gap min", Number, |(_, p)| p.gap_min_ns.to_string()),
+        ("gap p50", Number, |(_, p)| p.gap_p50_ns.to_string()),
+        ("gap p99", Number, |(_, p)| p.gap_p99_ns.to_string()),
+        ("gap max", Number, |(_, p)| p.gap_max_ns.to_string()),
     ];
-    let rows = report.flows.iter().filter_map(|f| {
-        let p = f.pacing.as_ref()?;
-        let fps = |n: f64| format!("{} fps", count(n.round() as u64));
-        let [min, p50, p99, max] =
-            [p.gap_min_ns, p.gap_p50_ns, p.gap_p99_ns, p.gap_max_ns].map(|gap| gap.to_string());
-        let off = format!("{:+.1} ppm", p.error_ppm);
-        Some([f.name.clone(), fps(p.asked_fps), fps(p.sent_fps), off, min, p50, p99, max])
-    });
-    sheet(head, rows)
+    sheet(&columns, report.flows.iter().filter_map(|f| Some((f, f.pacing.as_ref()?))))
+}
+
+fn fps(n: f64) -> String {
+    format!("{} fps", count(n.round() as u64))
 }
 
 /// The flows with congestion notifications.
 fn congestion(report: &Report) -> Sheet {
-    let head = [
-        ("congestion", Word),
-        ("marked CE", Number),
-        ("CNPs sent", Number),
-        ("CNPs received", Number),
+    let columns: [Column<&Flow>; 4] = [
+        ("congestion", Word, |f| f.name.clone()),
+        ("marked CE", Number, |f| count(f.ce_marked)),
+        ("CNPs sent", Number, |f| count(f.cnp.unwrap_or_default().0)),
+        ("CNPs received", Number, |f| count(f.cnp.unwrap_or_default().1)),
     ];
-    let told = report.flows.iter().filter(|f| f.ce_marked > 0 || f.cnp.is_some());
-    let row = |f: &Flow| {
-        let (sent, got) = f.cnp.unwrap_or_default();
-        [f.name.clone(), count(f.ce_marked), count(sent), count(got)]
-    };
-    sheet(head, told.map(row))
+    sheet(&columns, report.flows.iter().filter(|f| f.ce_marked > 0 || f.cnp.is_some()))
 }
 
 /// The transport results of connections.
 fn connections(report: &Report) -> Sheet {
-    let head = [
-        ("connection", Word),
-        ("queue pairs", Word),
-        ("messages", Number),
-        ("last took", Number),
-        ("sent again", Number),
-        ("timeouts", Number),
-        ("behind a gap", Number),
-        ("ACKs", Number),
-        ("NAKs", Number),
-        ("rate now", Number),
+    let columns: [Column<(&Flow, &Connection)>; 10] = [
+        ("connection", Word, |(f, _)| f.name.clone()),
+        ("queue pairs", Word, |(_, c)| format!("{} to {}", c.src_qp, c.dst_qp)),
+        ("messages", Number, |(_, c)| count(c.messages_tx)),
+        ("last took", Number, |(_, c)| perhaps(c.completion_ns)),
+        ("sent again", Number, |(_, c)| count(c.retransmitted)),
+        ("timeouts", Number, |(_, c)| count(c.timeouts)),
+        ("behind a gap", Number, |(_, c)| count(c.out_of_order)),
+        ("ACKs", Number, |(_, c)| count(c.acks_rx)),
+        ("NAKs", Number, |(_, c)| count(c.naks_rx)),
+        ("rate now", Number, |(_, c)| scaled(c.rate_bps as f64, "b/s")),
     ];
-    let rows = report.flows.iter().filter_map(|f| {
-        let c = f.connection.as_ref()?;
-        Some([
-            f.name.clone(),
-            format!("{} to {}", c.src_qp, c.dst_qp),
-            count(c.messages_tx),
-            perhaps(c.completion_ns),
-            count(c.retransmitted),
-            count(c.timeouts),
-            count(c.out_of_order),
-            count(c.acks_rx),
-            count(c.naks_rx),
-            scaled(c.rate_bps as f64, "b/s"),
-        ])
-    });
-    sheet(head, rows)
+    sheet(&columns, report.flows.iter().filter_map(|f| Some((f, f.connection.as_ref()?))))
 }
 
 fn ports(report: &Report) -> Sheet {
-    let head = [
-        ("port", Word),
-        ("location", Word),
-        ("link", Word),
-        ("speed", Number),
-        ("tx frames", Number),
-        ("rx frames", Number),
-        ("tx", Number),
-        ("rx", Number),
-        ("unexpected", Number),
-        ("malformed", Number),
-        ("captured", Number),
-        ("not captured", Number),
+    let mut columns: Vec<Column<&Port>> = vec![
+        ("port", Word, |p| p.name.clone()),
+        ("location", Word, |p| p.location.clone()),
+        ("link", Word, |p| if p.link_up { "up" } else { "down" }.into()),
+        ("speed", Number, |p| scaled(p.speed_bps as f64, "b/s")),
+        ("tx frames", Number, |p| count(p.frames_tx)),
+        ("rx frames", Number, |p| count(p.frames_rx)),
+        ("tx", Number, |p| scaled(8.0 * p.bytes_tx_rate, "b/s")),
+        ("rx", Number, |p| scaled(8.0 * p.bytes_rx_rate, "b/s")),
+        ("unexpected", Number, |p| count(p.unexpected)),
+        ("malformed", Number, |p| count(p.malformed)),
+        ("captured", Number, |p| count(p.captured)),
+        ("not captured", Number, |p| count(p.capture_missed)),
     ];
-    let row = |p: &Port| {
-        [
-            p.name.clone(),
-            p.location.clone(),
-            if p.link_up { "up" } else { "down" }.into(),
-            scaled(p.speed_bps as f64, "b/s"),
-            count(p.frames_tx),
-            count(p.frames_rx),
-            scaled(8.0 * p.bytes_tx_rate, "b/s"),
-            scaled(8.0 * p.bytes_rx_rate, "b/s"),
-            count(p.unexpected),
-            count(p.malformed),
-            count(p.captured),
-            count(p.capture_missed),
-        ]
-    };
-    let mut sheet = sheet(head, report.ports.iter().map(row));
     // Most devices lose none.
-    if report.ports.iter().any(|port| port.rx_missed != Some(0)) {
-        sheet.head.push(("missed", Number));
-        for (row, port) in sheet.rows.iter_mut().zip(&report.ports) {
-            row.push(port.rx_missed.map_or_else(|| "unknown".into(), count));
-        }
+    let any = |is: fn(&Port) -> bool| report.ports.iter().any(is);
+    if any(|port| port.rx_missed != Some(0)) {
+        columns.push(("missed", Number, |p| p.rx_missed.map_or_else(|| "unknown".into(), count)));
     }
-    if report.ports.iter().any(|port| port.tx_dropped > 0) {
-        sheet.head.push(("not sent", Number));
-        for (row, port) in sheet.rows.iter_mut().zip(&report.ports) {
-            row.push(count(port.tx_dropped));
-        }
+    if any(|port| port.tx_dropped > 0) {
+        columns.push(("not sent", Number, |p| count(p.tx_dropped)));
     }
-    if report.ports.iter().any(|port| port.other_runs > 0) {
-        sheet.head.push(("other runs", Number));
-        for (row, port) in sheet.rows.iter_mut().zip(&report.ports) {
-            row.push(count(port.other_runs));
-        }
+    if any(|port| port.other_runs > 0) {
+        columns.push(("other runs", Number, |p| count(p.other_runs)));
     }
-    sheet
+    sheet(&columns, &report.ports)
 }
 
 fn priorities<'a>(
@@ -286,71 +219,41 @@ fn priorities<'a>(
 
 /// Priorities that peers paused.
 fn pauses_received(report: &Report) -> Sheet {
-    let head = [
-        ("paused", Word),
-        ("prio", Number),
-        ("pauses", Number),
-        ("resumes", Number),
-        ("asked for", Number),
-        ("paused for", Number),
-        ("times", Number),
-        ("last frame after", Number),
+    let columns: [Column<(&Port, &Priority)>; 8] = [
+        ("paused", Word, |(port, _)| port.name.clone()),
+        ("prio", Number, |(_, p)| p.priority.to_string()),
+        ("pauses", Number, |(_, p)| count(p.pauses_rx)),
+        ("resumes", Number, |(_, p)| count(p.resumes_rx)),
+        ("asked for", Number, |(_, p)| time(p.requested_ns)),
+        ("paused for", Number, |(_, p)| time(p.paused_ns)),
+        ("times", Number, |(_, p)| count(p.transitions)),
+        ("last frame after", Number, |(_, p)| measured(p.last_frame_after_pause_ns)),
     ];
-    let rows = priorities(report, |p| p.pauses_rx > 0).map(|(port, p)| {
-        [
-            port.name.clone(),
-            p.priority.to_string(),
-            count(p.pauses_rx),
-            count(p.resumes_rx),
-            time(p.requested_ns),
-            time(p.paused_ns),
-            count(p.transitions),
-            measured(p.last_frame_after_pause_ns),
-        ]
-    });
-    sheet(head, rows)
+    sheet(&columns, priorities(report, |p| p.pauses_rx > 0))
 }
 
 /// Priorities that a port paused at its peer.
 fn pauses_sent(report: &Report) -> Sheet {
-    let head = [
-        ("pausing", Word),
-        ("prio", Number),
-        ("pauses", Number),
-        ("resumes", Number),
-        ("largest gap", Number),
-        ("window", Number),
-        ("continuous", Number),
-        ("stops", Number),
-        ("reaction p50", Number),
-        ("reaction max", Number),
-        ("in window", Number),
-        ("after stop", Number),
-        ("resumed after", Number),
+    let columns: [Column<(&Port, &Priority)>; 13] = [
+        ("pausing", Word, |(port, _)| port.name.clone()),
+        ("prio", Number, |(_, p)| p.priority.to_string()),
+        ("pauses", Number, |(_, p)| count(p.pauses_tx)),
+        ("resumes", Number, |(_, p)| count(p.resumes_tx)),
+        ("largest gap", Number, |(_, p)| perhaps(p.largest_gap_ns)),
+        ("window", Number, |(_, p)| perhaps(p.window_ns)),
+        ("continuous", Number, |(_, p)| match p.continuous {
+            None => "-".into(),
+            Some(true) => "yes".into(),
+            Some(false) => "no".into(),
+        }),
+        ("stops", Number, |(_, p)| count(p.reaction_count)),
+        ("reaction p50", Number, |(_, p)| measured(p.reaction_p50_ns)),
+        ("reaction max", Number, |(_, p)| measured(p.reaction_max_ns)),
+        ("in window", Number, |(_, p)| count(p.frames_in_window)),
+        ("after stop", Number, |(_, p)| count(p.frames_after_stop)),
+        ("resumed after", Number, |(_, p)| measured(p.resume_ns)),
     ];
-    let rows = priorities(report, |p| p.pauses_tx > 0).map(|(port, p)| {
-        let continuous = match p.continuous {
-            None => "-",
-            Some(true) => "yes",
-            Some(false) => "no",
-        };
-        [
-            port.name.clone(),
-            p.priority.to_string(),
-            count(p.pauses_tx),
-            count(p.resumes_tx),
-            perhaps(p.largest_gap_ns),
-            perhaps(p.window_ns),
-            continuous.into(),
-            count(p.reaction_count),
-            measured(p.reaction_p50_ns),
-            measured(p.reaction_max_ns),
-            count(p.frames_in_window),
-            count(p.frames_after_stop),
-            measured(p.resume_ns),
-        ]
-    });
-    sheet(head, rows)
+    sheet(&columns, priorities(report, |p| p.pauses_tx > 0))
 }
 
 fn verdict(findings: &[Finding]) -> String {
