@@ -108,18 +108,18 @@ fn what_comes_after_the_switch_has_stopped_to_receive_is_not_missed() {
     isolated(name, &["python3"], || {
         let dir = Dir::new("late");
         let hosts: Vec<_> = (0..2).map(Host::new).collect();
-        // The link takes 6.8 s to send 600 frames of 1,400 bytes, so the switch drains for as long.
+        // The link takes 13.6 s to send 1,200 frames of 1,400 bytes, so the switch drains for as long.
         let file = two_ports("net_af_packet0,iface=s0,framecnt=64", LOSSLESS);
         let file = file.replace("iface=s1'", "iface=s1', rate: 1M");
         let switch = Switch::start(&dir, "late", &file, &["--drain", "50s"]);
-        for sent in (60..=600).step_by(60) {
+        for sent in (60..=1200).step_by(60) {
             send(hosts[0].command("python3"), "eth0", 60, 1_400);
             switch.wait("60 frames more", |s| seen(s) == (sent, 0));
         }
         switch.signal("-TERM");
         switch.wait("no longer received", |s| {
             let late = hosts[0].counted().tx_frames.saturating_sub(seen(s).0);
-            send(hosts[0].command("python3"), "eth0", 100, 1_400);
+            send(hosts[0].command("python3"), "eth0", 300, 1_400);
             late >= 300
         });
         let (status, out) = switch.end();

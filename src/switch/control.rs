@@ -42,20 +42,14 @@ impl<W: World> Switch<W> {
     #[cold]
     pub(super) fn date_again(&mut self, now: Instant, at: usize) {
         let port = &mut self.ports[at];
-        let receiver = &mut port.receiver;
-        match port.undated.take() {
-            None => {}
-            Some(mac_control::Repr::Pfc(pfc)) => {
-                let mut vector = vector_of(&pfc);
-                let resumed = vector.enabled.iter().filter(|p| vector.time[p.index()].0 == 0);
-                let resumed: PrioritySet = resumed.collect();
-                vector.enabled.0 &= !resumed.0;
-                receiver.on_pfc(now, &vector);
-            }
+        let vector = match port.undated.take() {
+            None => return,
+            Some(mac_control::Repr::Pfc(pfc)) => vector_of(&pfc),
             Some(mac_control::Repr::Pause(pause)) => {
-                receiver.on_pause(now, pause.time);
+                PauseVector { enabled: PrioritySet::ALL, time: [pause.time; PRIORITIES] }
             }
-        }
+        };
+        port.receiver.redate(now, &vector);
     }
 
     /// PFC: each enabled priority is paused, paused anew, or resumed (802.1Q 36.1.3.3).

@@ -69,6 +69,18 @@ impl Receiver {
         true
     }
 
+    /// Dates the frame of `vector` at `now` instead of the time at which it was handled, as no poll
+    /// has come since: its pauses last from `now`, also those that would have ended meanwhile, and
+    /// count once. Priorities with a time of 0 are unchanged.
+    pub fn redate(&mut self, now: Instant, vector: &PauseVector) {
+        for p in vector.enabled.iter().filter(|p| vector.time[p.index()] != Quanta(0)) {
+            if self.paused.running().contains(p) || self.pending.contains(p) {
+                self.until[p.index()] = now.saturating_add(vector.time[p.index()].at(self.rate));
+            }
+        }
+        self.find_earliest();
+    }
+
     /// Handles a PAUSE frame (802.3 31B.3): as [`Self::on_pfc`], for all priorities. Returns false
     /// if this port obeys no PAUSE.
     pub fn on_pause(&mut self, now: Instant, time: Quanta) -> bool {

@@ -165,6 +165,10 @@ fn a_pause_is_dated_by_the_poll_after_the_one_that_received_it() {
     lab.now = deadline;
     lab.settle();
     assert_eq!(lab.sent(1).len(), 1);
+    // One pause, although its time was over before the second poll.
+    let c = lab.switch.snapshot(lab.now).ports[1].counters.priorities[3];
+    assert_eq!((c.pfc_rx_frames, c.pfc_rx_transitions), (1, 1));
+    assert_eq!(c.pfc_rx_paused, Duration::from_nanos(1_000_000 + 5_120));
     lab.check();
 }
 

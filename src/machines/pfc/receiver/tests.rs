@@ -235,3 +235,23 @@ fn pauses_of_priorities_that_lose_pfc_end_and_others_go_on() {
     r.set_mode(at(130), FlowControl::Off);
     assert_eq!((r.paused(at(130)), r.next_deadline()), (PrioritySet::EMPTY, Instant::NEVER));
 }
+
+/// A thread that was preempted handles a frame at the time before that, and dates it later.
+#[test]
+fn a_pause_with_a_later_date_counts_once_even_if_it_seems_over() {
+    for late in [400, 512, 700, 100_000] {
+        let mut r = pfc();
+        let pause = vector(&[(3, 100), (4, 0)]);
+        assert!(r.on_pfc(at(0), &pause));
+        r.redate(at(late), &pause);
+        assert_eq!(r.paused(at(late + 511)), PrioritySet::of(p(3)));
+        assert_eq!(r.paused(at(late + 512)), PrioritySet::EMPTY);
+        assert_eq!(r.transitions(p(3)), 1, "dated {late} ns later");
+        assert_eq!(r.paused_time(at(200_000), p(3)), Duration::from_nanos(late + 512));
+    }
+    // A pause that ended for another reason does not start anew.
+    let mut r = pfc();
+    assert!(r.on_pfc(at(0), &vector(&[(3, 100)])) && r.on_pfc(at(1), &vector(&[(3, 0)])));
+    r.redate(at(2), &vector(&[(3, 100)]));
+    assert_eq!((r.paused(at(3)), r.transitions(p(3))), (PrioritySet::EMPTY, 1));
+}
