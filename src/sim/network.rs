@@ -14,13 +14,14 @@ use congestion::Dice;
 use contracts::frame::Frame;
 use ground::time::{Duration, Instant};
 use ground::units::PortId;
+use serde::Serialize;
 use switch::{Change, Refused, Switch};
 
 /// Delay after which a planned change that frames in the buffer prevent is tried again.
 pub const RETRY_AFTER: Duration = Duration::from_micros(1);
 
 /// Event counts.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct Tally {
     /// Events taken from the queue.
     pub events: u64,

@@ -94,12 +94,7 @@ pub(in crate::lab) fn gather(
         priority: drop.priority.map(|p| p.get()),
         reason: drop.reason.name(),
     });
-    let line_losses = LineLosses {
-        damaged: counts.damaged,
-        lost: counts.lost,
-        link_down: counts.link_down,
-        secy: counts.secy,
-    };
+    let line_losses = counts.line_losses;
     let lossy_way = lossy_way(plan, &flows, &nodes, &line_losses);
     let of_groups: u64 =
         (0..plan.network.nodes.len() as u32).map(|n| recorder.lossless_lost(NodeId(n))).sum();
@@ -129,18 +124,13 @@ pub(in crate::lab) fn gather(
         lossy_way,
         first_drop,
         line_losses,
-        storms: StormOutcome { detected: counts.storms_detected, restored: counts.storms_restored },
+        storms: counts.storms,
         faults: faults(plan, ended.at),
         deadlocks: Vec::new(),
         nodes,
         shortfalls: Vec::new(),
         real: None,
-        engine: EngineOutcome {
-            events: ended.tally.events,
-            frames: ended.tally.frames,
-            lost: ended.tally.lost,
-            polls: ended.tally.polls,
-        },
+        engine: ended.tally,
     }
 }
 

@@ -19,7 +19,9 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 
+pub use super::record::{LineLosses, Storms};
 use super::verdict::CheckOutcome;
+use crate::sim::Tally;
 use crate::sim::check::Deadlock;
 use crate::tester::report::Report;
 use crate::time::{Duration, Instant};
@@ -100,7 +102,7 @@ pub struct Outcome {
     pub first_drop: Option<DropOutcome>,
     pub line_losses: LineLosses,
     /// PFC storms that watchdogs detected.
-    pub storms: StormOutcome,
+    pub storms: Storms,
     /// Planned faults that happened.
     pub faults: Vec<FaultOutcome>,
     /// Deadlocks: cyclic buffer dependencies.
@@ -115,7 +117,7 @@ pub struct Outcome {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub real: Option<RealOutcome>,
     /// Counters of the simulation engine; in the real world, of the threads.
-    pub engine: EngineOutcome,
+    pub engine: Tally,
 }
 
 /// State of the machine in a real-world run.
@@ -236,27 +238,6 @@ pub struct DropOutcome {
     pub reason: &'static str,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
-pub struct LineLosses {
-    /// Frames with an FCS error.
-    pub damaged: u64,
-    /// Frames lost by a link's loss probability, or by a planned loss.
-    pub lost: u64,
-    /// Frames on a link that went down or was down.
-    pub link_down: u64,
-    /// Frames that a SecY could not protect or did not accept, forged ones included.
-    pub secy: u64,
-}
-
-/// PFC storms that watchdogs detected.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
-pub struct StormOutcome {
-    /// Storms that began.
-    pub detected: u64,
-    /// Storms that ended.
-    pub restored: u64,
-}
-
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct FaultOutcome {
     /// Time of the fault.
@@ -287,17 +268,6 @@ impl From<&Deadlock> for DeadlockOutcome {
             cycle: d.name.clone(),
         }
     }
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
-pub struct EngineOutcome {
-    /// Events processed.
-    pub events: u64,
-    /// Frames that started on a line (frame hops).
-    pub frames: u64,
-    /// Frames that were lost on a line.
-    pub lost: u64,
-    pub polls: u64,
 }
 
 impl Nanos {

@@ -40,11 +40,7 @@ impl Counts {
         self.drops.add(&other.drops);
         let drops = self.first_drop.into_iter().chain(other.first_drop);
         self.first_drop = drops.min_by_key(|drop| drop.at);
-        self.damaged += other.damaged;
-        self.lost += other.lost;
-        self.link_down += other.link_down;
-        self.secy += other.secy;
-        self.storms_detected += other.storms_detected;
-        self.storms_restored += other.storms_restored;
+        self.line_losses.add(&other.line_losses);
+        self.storms.add(&other.storms);
     }
 }

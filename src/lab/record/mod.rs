@@ -19,6 +19,9 @@ pub use series::{Looks, MOMENTS_MAX, Place, SERIES_MAX, Series, SeriesSet};
 
 pub(super) use capture::Captures;
 
+use ground::counters;
+use serde::Serialize;
+
 use super::LabPlan;
 use crate::buffer::GroupKind;
 use crate::frame::Frame;
@@ -65,18 +68,34 @@ pub struct Counts {
     pub drops: Drops,
     /// First of these drops.
     pub first_drop: Option<FirstDrop>,
-    /// Frames with an FCS error.
-    pub damaged: u64,
-    /// Frames lost by a link's loss probability or by a planned fault.
-    pub lost: u64,
-    /// Frames that were on a link that went down, or started on one that was down.
-    pub link_down: u64,
-    /// Frames that a port's SecY could not protect or did not accept, forged ones included.
-    pub secy: u64,
-    /// Storms detected by watchdogs.
-    pub storms_detected: u64,
-    /// Storms that ended.
-    pub storms_restored: u64,
+    pub line_losses: LineLosses,
+    pub storms: Storms,
+}
+
+counters! {
+    /// Frames lost on lines.
+    #[derive(Serialize)]
+    LineLosses {
+        /// Frames with an FCS error.
+        damaged,
+        /// Frames lost by a link's loss probability, or by a planned loss.
+        lost,
+        /// Frames that were on a link that went down, or started on one that was down.
+        link_down,
+        /// Frames that a port's SecY could not protect or did not accept, forged ones included.
+        secy,
+    }
+}
+
+counters! {
+    /// PFC storms of switches.
+    #[derive(Serialize)]
+    Storms {
+        /// Storms that watchdogs detected.
+        detected,
+        /// Storms that ended.
+        restored,
+    }
 }
 
 /// First frame that a switch dropped.
@@ -321,16 +340,16 @@ impl Witness for Recorder {
     fn lost(&mut self, at: Instant, _: Direction, frame: &VirtualFrame, cause: Loss) {
         self.last[usize::from(frame.is_control())] = at;
         let count = match cause {
-            Loss::Damaged => &mut self.counts.damaged,
-            Loss::Fault => &mut self.counts.lost,
-            Loss::LinkDown => &mut self.counts.link_down,
-            Loss::Secy => &mut self.counts.secy,
+            Loss::Damaged => &mut self.counts.line_losses.damaged,
+            Loss::Fault => &mut self.counts.line_losses.lost,
+            Loss::LinkDown => &mut self.counts.line_losses.link_down,
+            Loss::Secy => &mut self.counts.line_losses.secy,
         };
         *count += 1;
     }
 
     fn fended_off(&mut self, _: Instant, _: Direction, _: &VirtualFrame) {
-        self.counts.secy += 1;
+        self.counts.line_losses.secy += 1;
     }
 
     fn noted(&mut self, at: Instant, node: NodeId, note: &Note) {
@@ -356,8 +375,8 @@ impl Witness for Recorder {
             | Note::Regrouped { .. }
             | Note::PfcChanged { .. }
             | Note::ClassesChanged { .. } => {}
-            Note::Storm { detected: true, .. } => c.storms_detected += 1,
-            Note::Storm { detected: false, .. } => c.storms_restored += 1,
+            Note::Storm { detected: true, .. } => c.storms.detected += 1,
+            Note::Storm { detected: false, .. } => c.storms.restored += 1,
         }
     }
 
