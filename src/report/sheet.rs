@@ -152,7 +152,7 @@ impl Medium {
             Field::number("p99", |f, m| m.optional(f.latency_ns.map(|l| l.p99))),
             Field::number("p99.9", |f, m| m.optional(f.latency_ns.map(|l| l.p999))),
             Field::number("max", |f, m| m.optional(f.latency_ns.map(|l| l.max))),
-            Field::number("completed in", |f, m| m.optional(f.fct_ns)),
+            Field::number("completion time", |f, m| m.optional(f.fct_ns)),
         ];
         self.sheet(&fields, &o.flows)
     }
@@ -164,7 +164,7 @@ impl Medium {
             Field::word("flow", |(name, _), _| (*name).into()),
             Field::word("kind", |(_, t), _| t.kind.into()),
             Field::number("delivered bytes", |(_, t), _| count(t.delivered_bytes)),
-            Field::number("sent again", |(_, t), _| count(t.retransmitted_frames)),
+            Field::number("retransmitted", |(_, t), _| count(t.retransmitted_frames)),
             Field::number("timeouts", |(_, t), _| count(t.timeouts)),
             Field::number("ACKs", |(_, t), _| count(t.acks_received)),
             Field::number("NAKs", |(_, t), _| count(t.naks_received)),
@@ -193,9 +193,9 @@ impl Medium {
             Field::number("tx frames", |(.., p), _| count(p.tx_frames)),
             Field::number("dropped", |(.., p), _| count(p.dropped)),
             Field::number("XOFF sent", |(.., p), _| count(p.pfc_tx_transitions)),
-            Field::number("pausing for", |(.., p), m| m.span(p.pfc_tx_paused.as_nanos())),
-            Field::number("XOFF got", |(.., p), _| count(p.pfc_rx_transitions)),
-            Field::number("paused for", |(.., p), m| m.span(p.pfc_rx_paused.as_nanos())),
+            Field::number("tx pause time", |(.., p), m| m.span(p.pfc_tx_paused.as_nanos())),
+            Field::number("XOFF received", |(.., p), _| count(p.pfc_rx_transitions)),
+            Field::number("rx pause time", |(.., p), m| m.span(p.pfc_rx_paused.as_nanos())),
             Field::number("buffer peak B", |(.., p), _| count(p.buffer_peak_bytes)),
             Field::number("headroom peak B", |(.., p), _| count(p.headroom_peak_bytes)),
             Field::number("queue peak B", |(.., p), _| count(p.queue_peak_bytes)),
@@ -230,9 +230,9 @@ impl Medium {
                 Field::number("rx frames", |(_, port, _), _| count(port.rx_frames)),
             ),
             Field::number("prio", |(.., p), m| m.of(p, |p| p.priority.to_string())),
-            Field::number("PFC frames got", |(.., p), m| m.of(p, |p| count(p.pfc_rx_frames))),
+            Field::number("PFC frames received", |(.., p), m| m.of(p, |p| count(p.pfc_rx_frames))),
             Field::number("XOFF obeyed", |(.., p), m| m.of(p, |p| count(p.pfc_rx_transitions))),
-            Field::number("paused for", |(.., p), m| m.of(p, |p| m.time(p.pfc_rx_paused_ns))),
+            Field::number("pause time", |(.., p), m| m.of(p, |p| m.time(p.pfc_rx_paused_ns))),
             Field::number("PFC frames sent", |(.., p), m| m.of(p, |p| count(p.pfc_tx_frames))),
         ];
         let mut rows: Vec<Row<'_>> = Vec::new();

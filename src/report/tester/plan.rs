@@ -55,7 +55,7 @@ fn flows(plan: &TestPlan) -> Sheet {
             to.join(" ")
         }),
         ("as", Word, |(.., of)| of[0].clone()),
-        ("octets", Number, |(.., of)| of[1].clone()),
+        ("bytes", Number, |(.., of)| of[1].clone()),
         ("rate", Number, |(.., of)| of[2].clone()),
         ("until", Word, |(.., of)| of[3].clone()),
         ("after", Number, |(.., of)| of[4].clone()),
@@ -98,7 +98,7 @@ fn of_connection(plan: &TransportPlan) -> [String; 5] {
     let most = plan.rate.map_or("the line's".into(), |rate| scaled(rate.get() as f64, "b/s"));
     let until = match plan.message {
         Some(Message { count, bytes, .. }) if count < u64::MAX => {
-            format!("{count} messages of {bytes} octets")
+            format!("{count} messages of {bytes} bytes")
         }
         _ => "stopped".into(),
     };

@@ -31,7 +31,7 @@ pub(in crate::report) fn tables(report: &Report) -> impl Iterator<Item = (&'stat
     let all = [
         ("Flows", flows(report)),
         ("Latency", latencies(report)),
-        ("Pace", pacing(report)),
+        ("Pacing", pacing(report)),
         ("Congestion", congestion(report)),
         ("Connections", connections(report)),
         ("Ports", ports(report)),
@@ -104,7 +104,7 @@ fn flows(report: &Report) -> Sheet {
         ("lost", Number, |f| count(f.lost())),
         ("queued", Number, |f| f.queued_frames.map_or_else(|| "-".into(), count)),
         ("loss", Number, |f| format!("{:.3} %", f.loss_percent)),
-        ("twice", Number, |f| count(f.duplicates)),
+        ("duplicates", Number, |f| count(f.duplicates)),
         ("reordered", Number, |f| count(f.reordered)),
         ("tx rate", Number, |f| scaled(f.frames_tx_rate, "fps")),
         ("rx rate", Number, |f| scaled(f.frames_rx_rate, "fps")),
@@ -136,10 +136,10 @@ fn seconds(s: Option<f64>) -> String {
 
 fn pacing(report: &Report) -> Sheet {
     let columns: [Column<(&Flow, &Pacing)>; 8] = [
-        ("pace", Word, |(f, _)| f.name.clone()),
-        ("asked", Number, |(_, p)| fps(p.asked_fps)),
-        ("kept", Number, |(_, p)| fps(p.sent_fps)),
-        ("off by", Number, |(_, p)| format!("{:+.1} ppm", p.error_ppm)),
+        ("pacing", Word, |(f, _)| f.name.clone()),
+        ("configured", Number, |(_, p)| fps(p.asked_fps)),
+        ("achieved", Number, |(_, p)| fps(p.sent_fps)),
+        ("error", Number, |(_, p)| format!("{:+.1} ppm", p.error_ppm)),
         ("gap min", Number, |(_, p)| p.gap_min_ns.to_string()),
         ("gap p50", Number, |(_, p)| p.gap_p50_ns.to_string()),
         ("gap p99", Number, |(_, p)| p.gap_p99_ns.to_string()),
@@ -169,13 +169,13 @@ fn connections(report: &Report) -> Sheet {
         ("connection", Word, |(f, _)| f.name.clone()),
         ("queue pairs", Word, |(_, c)| format!("{} to {}", c.src_qp, c.dst_qp)),
         ("messages", Number, |(_, c)| count(c.messages_tx)),
-        ("last took", Number, |(_, c)| perhaps(c.completion_ns)),
-        ("sent again", Number, |(_, c)| count(c.retransmitted)),
+        ("last completion", Number, |(_, c)| perhaps(c.completion_ns)),
+        ("retransmitted", Number, |(_, c)| count(c.retransmitted)),
         ("timeouts", Number, |(_, c)| count(c.timeouts)),
-        ("behind a gap", Number, |(_, c)| count(c.out_of_order)),
+        ("out of order", Number, |(_, c)| count(c.out_of_order)),
         ("ACKs", Number, |(_, c)| count(c.acks_rx)),
         ("NAKs", Number, |(_, c)| count(c.naks_rx)),
-        ("rate now", Number, |(_, c)| scaled(c.rate_bps as f64, "b/s")),
+        ("current rate", Number, |(_, c)| scaled(c.rate_bps as f64, "b/s")),
     ];
     sheet(&columns, report.flows.iter().filter_map(|f| Some((f, f.connection.as_ref()?))))
 }
@@ -220,13 +220,13 @@ fn priorities<'a>(
 /// Priorities that peers paused.
 fn pauses_received(report: &Report) -> Sheet {
     let columns: [Column<(&Port, &Priority)>; 8] = [
-        ("paused", Word, |(port, _)| port.name.clone()),
+        ("PFC received", Word, |(port, _)| port.name.clone()),
         ("prio", Number, |(_, p)| p.priority.to_string()),
         ("pauses", Number, |(_, p)| count(p.pauses_rx)),
         ("resumes", Number, |(_, p)| count(p.resumes_rx)),
-        ("asked for", Number, |(_, p)| time(p.requested_ns)),
-        ("paused for", Number, |(_, p)| time(p.paused_ns)),
-        ("times", Number, |(_, p)| count(p.transitions)),
+        ("requested pause time", Number, |(_, p)| time(p.requested_ns)),
+        ("pause time", Number, |(_, p)| time(p.paused_ns)),
+        ("transitions", Number, |(_, p)| count(p.transitions)),
         ("last frame after", Number, |(_, p)| measured(p.last_frame_after_pause_ns)),
     ];
     sheet(&columns, priorities(report, |p| p.pauses_rx > 0))
@@ -235,7 +235,7 @@ fn pauses_received(report: &Report) -> Sheet {
 /// Priorities that a port paused at its peer.
 fn pauses_sent(report: &Report) -> Sheet {
     let columns: [Column<(&Port, &Priority)>; 13] = [
-        ("pausing", Word, |(port, _)| port.name.clone()),
+        ("PFC sent", Word, |(port, _)| port.name.clone()),
         ("prio", Number, |(_, p)| p.priority.to_string()),
         ("pauses", Number, |(_, p)| count(p.pauses_tx)),
         ("resumes", Number, |(_, p)| count(p.resumes_tx)),
@@ -251,7 +251,7 @@ fn pauses_sent(report: &Report) -> Sheet {
         ("reaction max", Number, |(_, p)| measured(p.reaction_max_ns)),
         ("in window", Number, |(_, p)| count(p.frames_in_window)),
         ("after stop", Number, |(_, p)| count(p.frames_after_stop)),
-        ("resumed after", Number, |(_, p)| measured(p.resume_ns)),
+        ("resume latency", Number, |(_, p)| measured(p.resume_ns)),
     ];
     sheet(&columns, priorities(report, |p| p.pauses_tx > 0))
 }
