@@ -16,7 +16,7 @@
 pub use contracts::{frame, memory, port, stats, world};
 #[cfg(feature = "dpdk")]
 pub use dpdk;
-pub use ground::{described, printable, time, units, verdict};
+pub use ground::{described, printable, rand, time, units, verdict};
 pub use {
     buffer, congestion, discovery, headroom, host, link, pfc, runtime, schedule, secure, sim,
     switch, wire,

@@ -397,9 +397,9 @@ fn busy_from(begin: Instant, seed: u64) -> World {
     }
     let mut world = World::new(plans);
     world.now = begin;
-    let mut dice = sluice::congestion::Dice::new(seed);
+    let mut rng = sluice::rand::Rng::new(seed);
     world.fate = Box::new(move |_, frame| {
-        let roll = dice.roll() % 100;
+        let roll = rng.next_u16() % 100;
         if roll > 90 {
             ip::mark_ce_in_frame(frame.head_mut());
         }

@@ -18,8 +18,8 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::time::Instant as Wall;
 
-use sluice::congestion::Dice;
 use sluice::lab::{self, LabPlan};
+use sluice::rand::Rng;
 use sluice::sim::{Network, Node, NodeId};
 use sluice::time::{Duration, Instant};
 
@@ -110,14 +110,14 @@ fn run(plan: &LabPlan, until_done: bool) {
 }
 
 fn hold(pending: u64, events: u64) {
-    let mut dice = Dice::new(1);
+    let mut rng = Rng::new(1);
     let mut heap: BinaryHeap<Reverse<(u64, u64)>> =
-        (0..pending).map(|n| Reverse((dice.draw() >> 44, n))).collect();
+        (0..pending).map(|n| Reverse((rng.next_u64() >> 44, n))).collect();
     let start = Wall::now();
     for _ in 0..events {
         let mut first = heap.peek_mut().expect("something is always pending");
         let Reverse((at, n)) = *first;
-        *first = Reverse((at + (dice.draw() >> 44), n));
+        *first = Reverse((at + (rng.next_u64() >> 44), n));
     }
     let seconds = start.elapsed().as_secs_f64();
     println!("{{\"events\": {events}, \"seconds\": {seconds:.6}, \"pending\": {}}}", heap.len());

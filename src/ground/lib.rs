@@ -1,4 +1,4 @@
-//! Units and identifiers, times, verdicts of checks, and escaping of printed text. Every other
+//! Units and identifiers, times, random numbers, verdicts of checks, and escaping of printed text. Every other
 //! crate of Sluice may use this one; it uses none of them.
 
 #![warn(missing_docs)]
@@ -6,6 +6,7 @@
 pub mod counters;
 pub mod described;
 pub mod printable;
+pub mod rand;
 pub mod time;
 pub mod units;
 pub mod verdict;

@@ -1,10 +1,10 @@
 //! Configuration of a station: its link, its flows, and its planned pauses.
 
+mod advertised;
 mod error;
 mod reactions;
 mod recording;
 pub mod stream;
-mod told;
 mod transport;
 
 pub use error::PlanError;

@@ -152,7 +152,7 @@ impl<P: Source> Station<P> {
             paused: PrioritySet::EMPTY,
             counters: StationCounters::default(),
         };
-        if let Some(agents) = &plan.agents_told() {
+        if let Some(agents) = &plan.agents_advertised() {
             let stamps = station.port.stamps();
             station.agents = Some(Box::new(PortAgents::new(agents, stamps)));
         }

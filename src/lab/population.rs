@@ -9,7 +9,7 @@ use crate::port::Source;
 use crate::secure::SecySnapshot;
 use crate::sim::{Node, NodeId, Nodes};
 use crate::stats::SwitchSnapshot;
-use crate::switch::{Settler, Switch};
+use crate::switch::{Reconciler, Switch};
 use crate::time::Instant;
 use crate::units::PortId;
 use crate::world::World;
@@ -37,7 +37,7 @@ pub(super) struct NodeAgents {
     /// Results of each port that has link protocols.
     pub(super) ports: Vec<(PortId, AgentsSnapshot)>,
     /// Reconciler of a switch, which applies the results.
-    pub(super) settler: Option<Settler>,
+    pub(super) reconciler: Option<Reconciler>,
 }
 
 /// Counters of a host.
@@ -83,12 +83,12 @@ impl Population for Nodes {
     }
 
     fn agents(&mut self, id: NodeId, at: Instant) -> NodeAgents {
-        let (now, settler) = (Self::local(self, id, at), self.settler(id).cloned());
+        let (now, reconciler) = (Self::local(self, id, at), self.reconciler(id).cloned());
         let ports = match self.get_mut(id) {
             Node::Host(host) => of_host(host, now),
             Node::Switch(switch) => of_switch(switch, now),
         };
-        NodeAgents { ports, settler }
+        NodeAgents { ports, reconciler }
     }
 }
 

@@ -136,7 +136,7 @@ pub(super) fn outcome(
             let of_groups = of(&[check::Check::Lossless]);
             worse(of_groups, lossy_way(results))
         }
-        CheckKind::PauseLegality => of(&[check::Check::PauseLegality, check::Check::PausesTold]),
+        CheckKind::PauseLegality => of(&[check::Check::PauseLegality, check::Check::PausesSent]),
         CheckKind::PausesEnd => of(&[check::Check::PausesEnd]),
         CheckKind::NoDeadlock => of(&[check::Check::Deadlock]),
         CheckKind::WorkConserving => of(&[check::Check::IdleLines]),

@@ -3,7 +3,7 @@
 //!
 //! The same code runs at a port of a switch and at an end station. Frames are received as octets
 //! with a stamp and sent as octets; of the port only its clock, its stamps and its control memory
-//! are used. Results for a switch are [`News`], in numbers; `switch::settle` turns them into
+//! are used. Results for a switch are [`News`], in numbers; `switch::reconcile` turns them into
 //! changes.
 //!
 //! A stamp is the time at which the last bit of a frame passed above the MAC. Its error always

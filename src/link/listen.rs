@@ -45,7 +45,7 @@ impl PortAgents {
         let surroundings = *lldp.surroundings();
         if let Some(place) = &mut self.place {
             place.hear(0, surroundings.place);
-            lldp.set_topology(now, place.said(0));
+            lldp.set_topology(now, place.advertised(0));
         }
         self.tell(News::Surroundings(surroundings));
     }
@@ -104,11 +104,11 @@ impl PortAgents {
 
     /// A measurement completed. If headroom uses the other method, the result is only shown.
     fn found(&mut self, found: Found, method: Method) {
-        let told = match &mut self.auto {
+        let is_used = match &mut self.auto {
             None => method == Method::RoundTrip,
             Some(auto) => auto.found(method),
         };
-        if told {
+        if is_used {
             self.tell(News::Found(found));
         }
     }

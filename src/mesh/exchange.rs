@@ -75,7 +75,7 @@ pub struct Member {
     /// Owning worker of each port.
     owners: Vec<usize>,
     /// By ingress port: the private copy of the counters that this worker writes.
-    told: Vec<[u64; PRIORITIES]>,
+    published: Vec<[u64; PRIORITIES]>,
     /// By owner: the private copy of the turns that this worker writes.
     turns: Vec<u64>,
     /// By ingress port: the groups, bit n for group n, whose counters are ahead of the board.
@@ -119,7 +119,7 @@ impl Member {
             board,
             me,
             owners: owners.to_vec(),
-            told: vec![[0; PRIORITIES]; owners.len()],
+            published: vec![[0; PRIORITIES]; owners.len()],
             turns: vec![0; workers],
             ahead: vec![0; owners.len()],
             ahead_ports: Vec::with_capacity(owners.len()),
@@ -148,7 +148,7 @@ impl Member {
     pub fn released(&mut self, port: PortId, group: PriorityGroup, cells: Cells) {
         let n = port.index();
         debug_assert_ne!(self.owners[n], self.me, "a worker credits its own ports itself");
-        self.told[n][group.index()] += u64::from(cells.0);
+        self.published[n][group.index()] += u64::from(cells.0);
         if self.ahead[n] == 0 {
             self.ahead_ports.push(port.get());
         }
@@ -166,7 +166,7 @@ impl Member {
             let n = usize::from(*port);
             let groups = std::mem::take(&mut self.ahead[n]);
             for g in (0..PRIORITIES).filter(|g| groups & (1 << g) != 0) {
-                board.released[self.me][n][g].store(self.told[n][g], Ordering::Release);
+                board.released[self.me][n][g].store(self.published[n][g], Ordering::Release);
             }
         }
         for port in self.ahead_ports.drain(..) {

@@ -282,7 +282,7 @@ impl TimesSummary {
 
 impl NeighbourSummary {
     fn new(neighbour: &Neighbour, now: Instant) -> Self {
-        let said = &neighbour.said;
+        let said = &neighbour.received;
         let text = |octets: &[u8]| String::from_utf8_lossy(octets).into_owned();
         let left = if neighbour.expires > now { neighbour.expires.since(now) } else { ZERO };
         Self {

@@ -264,7 +264,7 @@ impl Controller {
             | Change::Ecn { port, .. }
             | Change::Pfc { port, .. }
             | Change::Topology { port, .. }
-            | Change::Said { port, .. }
+            | Change::Advertise { port, .. }
             | Change::Measure(port) => Some(port),
             // A group's reserved space and headroom reduce the pool of every worker. Every worker
             // classifies frames.

@@ -151,7 +151,7 @@ impl<W: World<Events = LossWatch>, C: FnMut() -> Instant> Worker<W, C> {
                         | Change::Pfc { .. }
                         | Change::Ets { .. }
                         | Change::Topology { .. }
-                        | Change::Said { .. }
+                        | Change::Advertise { .. }
                         | Change::Locator { .. }
                         | Change::Peer { .. }
                         | Change::SfcHost { .. }

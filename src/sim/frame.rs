@@ -25,7 +25,7 @@ const KEPT: usize = 128 + ROOM;
 pub struct VirtualFrame {
     /// Free room in front, and the kept bytes.
     octets: Box<[u8]>,
-    /// Digest of the bytes at the last [`Self::look`].
+    /// Digest of the bytes at the last [`Self::update_digest`].
     digest: u64,
     /// Protected bytes on the line, with MACsec.
     pub(super) sealed: Option<Box<Sealed>>,
@@ -38,7 +38,7 @@ pub struct VirtualFrame {
     control: bool,
     /// True if it could not be protected, and is lost at the start of its line.
     refused: bool,
-    /// True if the bytes have changed since the last [`Self::look`].
+    /// True if the bytes have changed since the last [`Self::update_digest`].
     changed: bool,
 }
 
@@ -79,13 +79,13 @@ impl VirtualFrame {
             refused: false,
             changed: true,
         };
-        frame.look();
+        frame.update_digest();
         frame
     }
 
     /// Updates digest and type if the bytes have changed.
     #[inline]
-    pub(super) fn look(&mut self) {
+    pub(super) fn update_digest(&mut self) {
         if self.changed {
             self.changed = false;
             self.control = self.head().get(12..14) == Some(&[0x88, 0x08]);
@@ -116,7 +116,7 @@ impl VirtualFrame {
     /// Marks the start on a line.
     #[inline]
     pub(super) fn start(&mut self) {
-        self.look();
+        self.update_digest();
         self.started_len = self.wire_len;
     }
 

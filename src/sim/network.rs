@@ -10,8 +10,8 @@ use super::queue::Class;
 use super::wire::Wire;
 use super::wires::{Event, Slots, Wires};
 use super::witness::{Loss, Witness};
-use congestion::Dice;
 use contracts::frame::Frame;
+use ground::rand::Rng;
 use ground::time::{Duration, Instant};
 use ground::units::PortId;
 use serde::Serialize;
@@ -40,7 +40,7 @@ pub struct Network<W: Witness = ()> {
     /// Sorted by time, the next one last.
     faults: Vec<Fault>,
     ready: Vec<NodeId>,
-    shuffle: Option<Dice>,
+    shuffle: Option<Rng>,
     sample_every: Option<Duration>,
     now: Instant,
     polls: u64,
@@ -73,7 +73,7 @@ impl<W: Witness> Network<W> {
             wires,
             faults,
             ready: Vec::new(),
-            shuffle: plan.shuffle.map(Dice::new),
+            shuffle: plan.shuffle.map(Rng::new),
             sample_every: plan.sample_every,
             now: Instant::ZERO,
             polls: 0,
@@ -225,8 +225,8 @@ impl<W: Witness> Network<W> {
     #[inline]
     fn poll_ready(&mut self, at: Instant) {
         let mut ready = core::mem::take(&mut self.ready);
-        if let Some(dice) = &mut self.shuffle {
-            shuffle(dice, &mut ready);
+        if let Some(rng) = &mut self.shuffle {
+            shuffle(rng, &mut ready);
         }
         for id in ready.drain(..) {
             self.poll(at, id);
@@ -237,7 +237,7 @@ impl<W: Witness> Network<W> {
     /// Polls one node for arrived frames and expired deadlines.
     #[inline]
     fn poll(&mut self, at: Instant, id: NodeId) {
-        let Self { nodes, wires, witness, shuffle: dice, polls, .. } = self;
+        let Self { nodes, wires, witness, shuffle: rng, polls, .. } = self;
         let state = &mut nodes.0[id.index()];
         state.ready = false;
         if at < state.busy_until {
@@ -251,9 +251,9 @@ impl<W: Witness> Network<W> {
             witness.caught_up(at, id);
         }
         *polls += 1;
-        let NodeState { node, settler, clock, out, due, .. } = state;
-        if let Some(dice) = dice {
-            shuffle(dice, due);
+        let NodeState { node, reconciler, clock, out, due, .. } = state;
+        if let Some(rng) = rng {
+            shuffle(rng, due);
         }
         let local = clock.local(at);
         let later = |deadline: Instant| {
@@ -272,12 +272,12 @@ impl<W: Witness> Network<W> {
                     })
                 };
                 let mut whole = poll(switch, due);
-                if let Some(settler) = settler {
-                    while switch.has_news() || settler.next_deadline() <= local {
-                        switch.settle(local, settler);
+                if let Some(reconciler) = reconciler {
+                    while switch.has_news() || reconciler.next_deadline() <= local {
+                        switch.reconcile(local, reconciler);
                         whole = poll(switch, &[]);
                     }
-                    whole = whole.min(settler.next_deadline());
+                    whole = whole.min(reconciler.next_deadline());
                 }
                 wires.queue.set(wires.slots.node(id), Class::Timer, later(whole));
                 for note in switch.events_mut().taken.drain(..) {
@@ -388,8 +388,8 @@ impl<W: Witness> Network<W> {
         let state = &mut self.nodes.0[id.index()];
         let local = state.clock.local(at);
         let Node::Switch(switch) = &mut state.node else { return };
-        let amended = match &mut state.settler {
-            Some(settler) => settler.amend(change),
+        let amended = match &mut state.reconciler {
+            Some(reconciler) => reconciler.amend(change),
             None => change,
         };
         if let Err(error) = switch.apply(local, amended) {
@@ -415,7 +415,7 @@ impl<W: Witness> Network<W> {
     }
 
     /// Samples the nodes for the witness now, as `sample_every` of the plan does periodically.
-    pub fn look(&mut self) {
+    pub fn sample(&mut self) {
         self.witness.sampled(self.now, &mut self.nodes);
     }
 
@@ -492,8 +492,8 @@ impl<W: Witness> Network<W> {
 }
 
 /// Fisher-Yates shuffle.
-fn shuffle<T>(dice: &mut Dice, items: &mut [T]) {
+fn shuffle<T>(rng: &mut Rng, items: &mut [T]) {
     for n in (1..items.len()).rev() {
-        items.swap(n, (dice.draw() % (n as u64 + 1)) as usize);
+        items.swap(n, (rng.next_u64() % (n as u64 + 1)) as usize);
     }
 }

@@ -10,7 +10,7 @@ use ground::time::Instant;
 use ground::units::PortId;
 use host::Station;
 use secure::SecyPlan;
-use switch::{Settler, Switch};
+use switch::{Reconciler, Switch};
 
 /// A node, accessible to witnesses.
 pub enum Node {
@@ -25,7 +25,7 @@ pub struct Nodes(pub(super) Vec<NodeState>);
 pub(super) struct NodeState {
     pub(super) node: Node,
     /// Reconciliation of the results of link protocols, if it is a switch with link protocols.
-    pub(super) settler: Option<Box<Settler>>,
+    pub(super) reconciler: Option<Box<Reconciler>>,
     pub(super) clock: ClockPlan,
     pub(super) cpu: CpuPlan,
     /// Directions that start at its ports.
@@ -54,8 +54,8 @@ impl Nodes {
 
     /// Returns the reconciliation state of a switch.
     #[must_use]
-    pub fn settler(&self, id: NodeId) -> Option<&Settler> {
-        self.0[id.index()].settler.as_deref()
+    pub fn reconciler(&self, id: NodeId) -> Option<&Reconciler> {
+        self.0[id.index()].reconciler.as_deref()
     }
 
     /// Returns the value of a node's clock at the network's time `at`.
@@ -81,8 +81,8 @@ impl NodeState {
             let refused = |source| NetworkError::Secy { node: plan.name().to_owned(), source };
             VirtualPort::new(plan.control_len, secy.as_deref()).map_err(refused)
         };
-        let settler = match &plan.kind {
-            NodeKind::Switch(switch) => Settler::new(switch).map(Box::new),
+        let reconciler = match &plan.kind {
+            NodeKind::Switch(switch) => Reconciler::new(switch).map(Box::new),
             NodeKind::Host(_) => None,
         };
         let node = match &plan.kind {
@@ -97,7 +97,7 @@ impl NodeState {
         };
         Ok(Self {
             node,
-            settler,
+            reconciler,
             clock: plan.clock,
             cpu: plan.cpu,
             out: vec![Direction(u32::MAX); plan.ports()],

@@ -49,7 +49,7 @@ pub(super) struct Saboteur {
     what: Sabotage,
     seen: u64,
     /// Priorities that were last paused.
-    told: u8,
+    last: u8,
     held: Vec<(u8, VirtualFrame)>,
     /// The last pause.
     pause: Option<VirtualFrame>,
@@ -79,7 +79,7 @@ fn shift(frame: &mut VirtualFrame) {
 
 impl Saboteur {
     pub(super) const fn new(what: Sabotage) -> Self {
-        Self { what, seen: 0, told: 0, held: vec![], pause: None }
+        Self { what, seen: 0, last: 0, held: vec![], pause: None }
     }
 
     /// Modifies the frames that a port sends.
@@ -93,8 +93,8 @@ impl Saboteur {
                     }
                 }
                 (Sabotage::RefreshLate, true) => {
-                    let again = paused(&frame) != 0 && paused(&frame) == self.told;
-                    self.told = paused(&frame);
+                    let again = paused(&frame) != 0 && paused(&frame) == self.last;
+                    self.last = paused(&frame);
                     self.seen = if again { self.seen + 1 } else { 0 };
                     if self.seen % 3 == 0 {
                         out.push(frame);

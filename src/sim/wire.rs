@@ -5,8 +5,8 @@ use std::collections::VecDeque;
 use super::frame::VirtualFrame;
 use super::plan::{DirectionPlan, End, ErrorPlan, FaultKind, Which};
 use super::witness::Loss;
-use congestion::Dice;
 use contracts::frame::{FCS_BYTES, Frame};
+use ground::rand::Rng;
 use ground::time::{Duration, Instant};
 use ground::units::{BitsPerSec, Bytes, PortId};
 use schedule::{Line, LinePlan};
@@ -55,7 +55,7 @@ pub(super) struct Wire {
     pub(super) from: End,
     delivery: Delivery,
     pub(super) up: bool,
-    dice: Dice,
+    rng: Rng,
     /// Remaining frames to lose by faults, per kind.
     lose: [u64; 3],
     /// Frames on the way, by time of arrival. Pauses are separate, as they are delivered later than
@@ -87,7 +87,7 @@ impl Wire {
             from,
             delivery,
             up: true,
-            dice: Dice::new(seed),
+            rng: Rng::new(seed),
             lose: [0; 3],
             data: VecDeque::new(),
             control: VecDeque::new(),
@@ -129,12 +129,12 @@ impl Wire {
             return Err((frame, Loss::Fault));
         }
         if self.plan.errors != ErrorPlan::default() {
-            if self.dice.draw() < self.plan.errors.frame {
+            if self.rng.next_u64() < self.plan.errors.frame {
                 return Err((frame, Loss::Fault));
             }
             let more = frame.sealed.as_ref().map_or(0, |sealed| sealed.uncounted());
             let bits = u64::from(frame.wire_len() + more) * 8;
-            if self.dice.draw() < any_of(self.plan.errors.bit, bits) {
+            if self.rng.next_u64() < any_of(self.plan.errors.bit, bits) {
                 frame.damage();
             }
         }

@@ -4,7 +4,7 @@ use super::Switch;
 use super::managed::{At, Object, ObjectError, ObjectValue};
 use super::plan::AttachedKind;
 use super::port_state::{obeys_nothing, passes_empty_queues};
-use super::settle::Refused;
+use super::reconcile::Refused;
 use buffer::{BufferError, GroupKind, GroupPlan};
 use congestion::EcnPlan;
 use congestion::isolation::{Peer, PeerError};
@@ -61,7 +61,7 @@ pub enum Change {
     Topology { port: PortId, topology: Topology },
     /// Congestion isolation and source flow control TLVs that a port advertises, where it runs
     /// LLDP.
-    Said {
+    Advertise {
         port: PortId,
         /// Destination of congestion isolation messages.
         isolation: Option<CongestionIsolation>,
@@ -192,18 +192,18 @@ impl<W: World> Switch<W> {
                 }
                 self.ports[at].note_agents();
             }
-            Change::Said { port, isolation, sfc } => {
+            Change::Advertise { port, isolation, sfc } => {
                 let at = self.local(port).ok_or(ChangeError::NotMine(port))?;
                 if let Some(agents) = &mut self.ports[at].agents {
                     agents.set_congestion(now, isolation, sfc);
                 }
                 self.ports[at].note_agents();
             }
-            Change::Locator { port, locator } => self.congested.set_locator(port, locator),
-            Change::Peer { port, peer } => self.congested.set_peer(port, peer)?,
+            Change::Locator { port, locator } => self.signals.set_locator(port, locator),
+            Change::Peer { port, peer } => self.signals.set_peer(port, peer)?,
             Change::SfcHost { port, obeys } => {
                 let kind = if obeys { AttachedKind::SfcHost } else { AttachedKind::Host };
-                self.congested.set_attached(port, kind);
+                self.signals.set_attached(port, kind);
             }
             Change::FlushFdb => self.fdb.flush(None),
             Change::ClearCounters => self.clear_counters(),
@@ -302,8 +302,8 @@ impl<W: World> Switch<W> {
             port.counters = PortCounters::default();
             port.scheduler.clear_peaks();
         }
-        self.congested.clear_isolation_counters();
-        self.congested.clear_counters();
+        self.signals.clear_isolation_counters();
+        self.signals.clear_counters();
         self.given = 0;
         self.taken = held;
     }

@@ -66,7 +66,7 @@ impl<W: World> Switch<W> {
         if port.watchdog.is_configured() {
             let tables = &self.tables[port.id.index()];
             let pausing = vector.enabled.iter().filter(|p| vector.time[p.index()].0 > 0);
-            let classes = pausing.flat_map(|p| self.congested.classes_of(tables.class(p)));
+            let classes = pausing.flat_map(|p| self.signals.classes_of(tables.class(p)));
             classes.for_each(|class| port.watchdog.on_pfc(now, class));
         }
         self.events.pause_obeyed(now, port.id, port.receiver.paused(now));
@@ -205,7 +205,7 @@ impl<W: World> Switch<W> {
     ) {
         let port = &mut self.ports[at];
         let detected = matches!(event, StormEvent::Detected(_));
-        let of = self.congested.priorities_in(class, &self.tables[port.id.index()]);
+        let of = self.signals.priorities_in(class, &self.tables[port.id.index()]);
         for p in of.iter() {
             let counters = &mut port.counters.priorities[p.index()];
             counters.storms_detected += u64::from(detected);

@@ -1,8 +1,8 @@
 //! From the buffer to the port: queue, mark, schedule, send, release.
 
 use super::Switch;
-use super::congested::Placed;
 use super::port_state::Queued;
+use super::signals::Placed;
 use buffer::{Charge, SharedLimit};
 use congestion::{MarkAt, NotEct, Verdict, marks};
 use contracts::frame::Frame;
@@ -59,7 +59,7 @@ impl<W: World> Switch<W> {
     ) -> Result<bool, DropReason> {
         let tables = &self.tables[self.ports[at].id.index()];
         let Some(plan) = &tables.ecn[class.index()] else { return Ok(false) };
-        if plan.at != place || marks(plan, queue, &mut self.dice) == Verdict::Pass {
+        if plan.at != place || marks(plan, queue, &mut self.rng) == Verdict::Pass {
             return Ok(false);
         }
         match mark_ce_in_frame(frame.head_mut()) {
@@ -105,8 +105,8 @@ impl<W: World> Switch<W> {
             return progressed;
         }
         let tables = &self.tables[port.id.index()];
-        let congested = &self.congested;
-        let paused = self.ports[at].held_back(now, |class| congested.priorities_in(class, tables));
+        let signals = &self.signals;
+        let paused = self.ports[at].held_back(now, |class| signals.priorities_in(class, tables));
         let guarded = self.guarded_classes(at, paused);
         while !self.ports[at].staged.is_full() && self.ports[at].link_free(now) {
             let held = self.held_classes(at) | guarded;
@@ -151,7 +151,7 @@ impl<W: World> Switch<W> {
         }
         let mut taken = port.staged.offer(&mut port.port);
         let progressed = taken > 0;
-        while let Some(run) = self.ports[at].staged.settled(&mut taken, &self.ledger) {
+        while let Some(run) = self.ports[at].staged.finished_run(&mut taken, &self.ledger) {
             let counters = &mut self.ports[at].counters;
             let frames = u64::from(run.frames);
             counters.tx_frames += frames;

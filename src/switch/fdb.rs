@@ -8,7 +8,7 @@
 //! may still lead there, for one part in [`SWEEPS`] of the ageing time.
 
 use super::plan::{BridgePlan, StaticEntry};
-use congestion::Dice;
+use ground::rand::Rng;
 use ground::time::{Duration, Instant};
 use ground::units::{Mac, PortId, Vid};
 
@@ -103,9 +103,9 @@ impl Fdb {
     /// static entries do not fit.
     #[must_use]
     pub fn new(plan: &BridgePlan, ports: usize, seed: u64) -> Option<Self> {
-        let mut dice = Dice::new(seed ^ SEED);
+        let mut rng = Rng::new(seed ^ SEED);
         (0..STATIC_TRIES).find_map(|_| {
-            let mut fdb = Self::empty(plan, ports, [dice.draw(), dice.draw()]);
+            let mut fdb = Self::empty(plan, ports, [rng.next_u64(), rng.next_u64()]);
             plan.statics.iter().all(|entry| fdb.add_static(entry)).then_some(fdb)
         })
     }

@@ -2,9 +2,9 @@
 
 use super::Switch;
 use super::classify::{Class, Meta, classify, classify_usual};
-use super::congested::Placed;
 use super::fdb::{Key, Learnt};
 use super::shortcut::{Decision, Flow};
+use super::signals::Placed;
 use buffer::{Admission, Crossing, Refusal};
 use contracts::frame::{Burst, Frame};
 use contracts::port::Port;
@@ -63,7 +63,7 @@ impl<W: World> Switch<W> {
         let port = &mut self.ports[at];
         let wire_len = frame.wire_len();
         port.counters.rx_bytes += u64::from(wire_len);
-        if self.congested.filter.wants(frame.head()) {
+        if self.signals.filter.wants(frame.head()) {
             return self.ingest_message(now, at, frame);
         }
         self.ingest_usual(now, at, frame);
@@ -328,7 +328,7 @@ impl<W: World> Switch<W> {
     pub(super) fn accept(&mut self, now: Instant, item: Transit<W::Frame>) {
         let Transit { mut frame, mut charge, egress, ingress, priority } = item;
         let to = self.local(egress).expect("a frame is handed to the owner of its egress port");
-        if self.congested.filter.wants(frame.head()) {
+        if self.signals.filter.wants(frame.head()) {
             match self.accept_message(now, to, frame, charge, ingress) {
                 Some(goes_on) => (frame, charge) = goes_on,
                 None => return,

@@ -12,7 +12,6 @@ mod agents;
 mod awake;
 mod change;
 mod classify;
-mod congested;
 mod control;
 mod egress;
 mod fdb;
@@ -21,10 +20,11 @@ mod ingress;
 pub mod managed;
 mod plan;
 mod port_state;
+mod reconcile;
 pub mod rig;
 mod route;
-mod settle;
 mod shortcut;
+mod signals;
 mod snapshot;
 mod staging;
 mod tables;
@@ -34,14 +34,13 @@ mod tests;
 pub use change::{Change, ChangeError};
 pub use fdb::{Fdb, Key, Learnt, PortAddresses};
 pub use plan::*;
-pub use settle::{Headroom, Refused, Settler, Step, StepKind, delay_found, reckon};
+pub use reconcile::{Headroom, Reconciler, Refused, Step, StepKind, delay_found, reckon};
 
 use awake::Awake;
 use buffer::{BufferError, Ledger};
-use congested::Congested;
-use congestion::Dice;
 use contracts::port::Port;
 use contracts::world::{Events, Handoff, Next, World};
+use ground::rand::Rng;
 use ground::time::{Duration, Instant};
 use ground::units::{Cells, PortId, Priority, TrafficClass};
 use pfc::Watchdog;
@@ -49,6 +48,7 @@ use port_state::{PortState, Queued};
 use route::Router;
 use schedule::Arena;
 use secure::{ChangeRefused, SecyChange};
+use signals::Signals;
 use tables::Tables;
 
 /// Interval at which a worker reports its use of the shared pool to the others while it admits
@@ -69,8 +69,8 @@ pub struct Switch<W: World> {
     arena: Arena<Queued<W::Frame>>,
     fdb: Fdb,
     router: Router,
-    congested: Congested,
-    dice: Dice,
+    signals: Signals,
+    rng: Rng,
     handoff: W::Handoff,
     events: W::Events,
     draining: bool,
@@ -135,20 +135,20 @@ impl<W: World> Switch<W> {
         }
         let fdb = Fdb::new(&plan.bridge, plan.ports.len(), plan.seed)
             .ok_or(SwitchError::StaticEntries(plan.bridge.statics.len()))?;
-        let congested = Congested::new(plan);
+        let signals = Signals::new(plan);
         let mut index = vec![None; plan.ports.len()];
         let mut owned = Vec::with_capacity(ports.len());
         for (id, port) in ports {
             let slot = index.get_mut(id.index()).filter(|slot| slot.is_none());
             *slot.ok_or(SwitchError::Port(id))? = Some(owned.len() as u16);
             let port_plan =
-                PortPlan { agents: plan.agents_told(id), ..plan.ports[id.index()].clone() };
+                PortPlan { agents: plan.agents_advertised(id), ..plan.ports[id.index()].clone() };
             let mut state = PortState::new(id, port, &port_plan, plan.bridge.shortcuts);
-            state.watchdog = Watchdog::new(&congested.watchdogs(&plan.ports[id.index()].watchdog));
+            state.watchdog = Watchdog::new(&signals.watchdogs(&plan.ports[id.index()].watchdog));
             let none = state.watchdog.set_enabled(plan.congestion.watches(id)).count();
             assert_eq!(none, 0, "no queue is stormed before the first frame");
             let class = |p: Priority| plan.ports[id.index()].classify.class[p.index()];
-            state.direct.0 &= congested.unwatched(id, class, plan.max_frame).0;
+            state.direct.0 &= signals.unwatched(id, class, plan.max_frame).0;
             owned.push(state);
         }
         let count = owned.len();
@@ -164,8 +164,8 @@ impl<W: World> Switch<W> {
             arena: Arena::with_capacity(most_frames(plan)),
             fdb,
             router: Router::new(&plan.routing),
-            congested,
-            dice: Dice::new(plan.seed),
+            signals,
+            rng: Rng::new(plan.seed),
             handoff,
             events,
             draining: false,

@@ -2,8 +2,8 @@
 //!
 //! `config` makes one from a file; tests and the virtual world build it directly.
 
+mod advertised;
 mod congestion;
-mod told;
 
 pub use self::congestion::*;
 

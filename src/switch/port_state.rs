@@ -1,8 +1,8 @@
 //! State of one port of a worker.
 
-use super::congested::Placed;
 use super::plan::PortPlan;
 use super::shortcut::Shortcuts;
+use super::signals::Placed;
 use super::staging::Staging;
 use buffer::{Charge, SharedLimit};
 use congestion::EcnPlan;

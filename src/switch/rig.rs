@@ -175,7 +175,7 @@ impl<E: Events + Default> Lab<E> {
     }
 
     /// Polls at the present time until nothing more happens.
-    pub fn settle(&mut self) -> Instant {
+    pub fn poll_until_idle(&mut self) -> Instant {
         loop {
             let next = self.switch.poll(self.now);
             if !next.progressed {
@@ -186,7 +186,7 @@ impl<E: Events + Default> Lab<E> {
 
     pub fn advance(&mut self, d: Duration) {
         self.now += d;
-        self.settle();
+        self.poll_until_idle();
     }
 
     /// Removes and returns the frames that a port has sent.

@@ -96,7 +96,7 @@ impl<F: Frame> Staging<F> {
 
     /// Returns the next run of the `taken` accepted frames that are not accounted for yet, and
     /// subtracts it from `taken`.
-    pub(super) fn settled(&mut self, taken: &mut u32, ledger: &Ledger) -> Option<Run> {
+    pub(super) fn finished_run(&mut self, taken: &mut u32, ledger: &Ledger) -> Option<Run> {
         if *taken == 0 {
             return None;
         }

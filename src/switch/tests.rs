@@ -2,10 +2,10 @@
 
 mod bridge;
 mod buffer;
-mod congested;
 mod flow_control;
 mod fuzz;
 mod isolation;
 mod polling;
 mod routing;
 mod secured;
+mod signals;

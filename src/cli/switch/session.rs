@@ -19,7 +19,7 @@ use crate::link::AgentsSnapshot;
 use crate::printable;
 use crate::report::{AgentsSummary, Summary};
 use crate::runtime::{Controller, OrderError};
-use crate::switch::{Change, Refused, Settler, StepKind, SwitchPlan};
+use crate::switch::{Change, Reconciler, Refused, StepKind, SwitchPlan};
 use crate::time::Instant;
 use crate::units::{BitsPerSec, Bytes, Cells, PortId, PriorityGroup, TrafficClass};
 
@@ -34,7 +34,7 @@ pub(super) struct Session {
     /// Indexed by port.
     devices: Vec<PortControl>,
     /// Applies the results of link protocols; None if no port has any.
-    settler: Option<Mutex<Settler>>,
+    reconciler: Option<Mutex<Reconciler>>,
     stop: Arc<AtomicBool>,
     /// True if late polls do not affect the verdict.
     late_polls_ignored: bool,
@@ -85,7 +85,7 @@ impl Session {
         let links = Mutex::new(links.collect());
         Self {
             controller,
-            settler: Settler::new(&plan).map(Mutex::new),
+            reconciler: Reconciler::new(&plan).map(Mutex::new),
             plan: Mutex::new(plan),
             headroom,
             links,
@@ -111,13 +111,13 @@ impl Session {
 
     /// Results of the link protocols per port; empty if no port has any.
     pub(super) fn agents(&self) -> Result<BTreeMap<PortId, AgentsSummary>> {
-        let Some(settler) = &self.settler else { return Ok(BTreeMap::new()) };
+        let Some(reconciler) = &self.reconciler else { return Ok(BTreeMap::new()) };
         let agents = self.controller.agents()?;
-        let settler = lock(settler);
+        let reconciler = lock(reconciler);
         let (cell, now) =
-            (settler.plan().buffer.cell_bytes, Instant::ZERO + self.controller.elapsed());
+            (reconciler.plan().buffer.cell_bytes, Instant::ZERO + self.controller.elapsed());
         let one = |(port, agents): (PortId, AgentsSnapshot)| {
-            (port, AgentsSummary::new(&agents, settler.headroom(port), cell, now))
+            (port, AgentsSummary::new(&agents, reconciler.headroom(port), cell, now))
         };
         Ok(agents.into_iter().map(one).collect())
     }
@@ -126,13 +126,13 @@ impl Session {
     fn found(&self) -> Result<PortsFound> {
         let agents = self.agents()?;
         // Locked in the same order as in `settle`.
-        let settler = self.settler.as_ref().map(lock);
+        let reconciler = self.reconciler.as_ref().map(lock);
         let plan = lock(&self.plan);
         let name = |port: PortId| plan.ports[port.index()].name.clone();
         let ports = agents.into_iter().map(|(port, agents)| PortFound { name: name(port), agents });
         let mut found = PortsFound { ports: ports.collect(), steps: vec![], steps_before: 0 };
-        if let Some(settler) = &settler {
-            let (before, steps) = settler.steps();
+        if let Some(reconciler) = &reconciler {
+            let (before, steps) = reconciler.steps();
             found.steps_before = before;
             found.steps = steps
                 .map(|step| StepTold {
@@ -148,29 +148,29 @@ impl Session {
     /// Applies the results of the ports' link protocols, and returns the steps with the names of
     /// their ports.
     pub(super) fn settle(&self) -> Result<Vec<(String, StepKind)>> {
-        let Some(settler) = &self.settler else { return Ok(Vec::new()) };
+        let Some(reconciler) = &self.reconciler else { return Ok(Vec::new()) };
         let news = self.controller.news()?;
         let now = Instant::ZERO + self.controller.elapsed();
-        let mut settler = lock(settler);
+        let mut reconciler = lock(reconciler);
         let mut plan = lock(&self.plan);
-        let told = settler.has_told(&plan);
-        if news.is_empty() && now < settler.next_deadline() && told {
+        let told = reconciler.has_advertised(&plan);
+        if news.is_empty() && now < reconciler.next_deadline() && told {
             return Ok(Vec::new());
         }
-        settler.adopt(&plan);
+        reconciler.adopt(&plan);
         let apply = |change| {
             self.controller.apply(change).map_err(|error| match error {
                 OrderError::Refused(refused) => refused.as_refused(),
                 other => Refused::Never(other.to_string()),
             })
         };
-        let before = settler.told();
-        settler.retry(now, apply);
+        let before = reconciler.steps_total();
+        reconciler.retry(now, apply);
         for (port, news) in &news {
-            settler.settle(now, *port, news, apply);
+            reconciler.reconcile(now, *port, news, apply);
         }
-        *plan = settler.plan().clone();
-        let (first, steps) = settler.steps();
+        *plan = reconciler.plan().clone();
+        let (first, steps) = reconciler.steps();
         let new = steps.skip(before.saturating_sub(first) as usize);
         let name = |port: PortId| plan.ports[port.index()].name.clone();
         Ok(new.map(|step| (name(step.port), step.kind.clone())).collect())
@@ -323,8 +323,8 @@ impl Session {
 
     /// Least headroom of a lossless group: from the measured link, otherwise from the plan.
     fn headroom_needed(&self, port: PortId, group: PriorityGroup) -> Option<Cells> {
-        let settler = self.settler.as_ref().map(lock);
-        let measured = settler.as_ref().and_then(|s| s.headroom(port));
+        let reconciler = self.reconciler.as_ref().map(lock);
+        let measured = reconciler.as_ref().and_then(|s| s.headroom(port));
         let measured = measured.filter(|headroom| headroom.set).map(|h| h.required.cells);
         measured.or_else(|| self.headroom.get(&(port, group)).copied())
     }

@@ -51,7 +51,7 @@ pub struct NeighbourCounters {
     /// ARP requests and neighbour solicitations sent.
     pub asked: u64,
     /// Replies accepted, gratuitous ones included.
-    pub told: u64,
+    pub replies: u64,
     /// ARP requests and neighbour solicitations answered.
     pub answered: u64,
     /// Pings answered.
@@ -149,9 +149,9 @@ impl<F: Frame> Neighbours<F> {
         let head = frame.head_mut();
         let Ok(said) = arp::Repr::parse(&head[walk.l3..]) else { return Some(frame) };
         let vlans = Vlans::in_frame(head, walk);
-        let told = self.told(now, vlans, said.sender_ip.into(), said.sender_mac, true);
+        let learnt = self.learn(now, vlans, said.sender_ip.into(), said.sender_mac, true);
         let Some(&n) = self.own.get(&(vlans, said.target_ip.into())) else {
-            return (!told).then_some(frame);
+            return (!learnt).then_some(frame);
         };
         if let Some(answer) = said.answer(self.interfaces[n].mac) {
             answer.emit(&mut head[walk.l3..]).expect("the answer is as long as the question");
@@ -212,10 +212,10 @@ impl<F: Frame> Neighbours<F> {
         let target = said.target;
         if let neighbour::Kind::Advertisement { overrides, .. } = said.kind {
             let mac = said.link_layer;
-            return mac.is_some_and(|mac| self.told(now, vlans, target.into(), mac, overrides));
+            return mac.is_some_and(|mac| self.learn(now, vlans, target.into(), mac, overrides));
         }
         if let Some(mac) = said.link_layer {
-            self.told(now, vlans, src.into(), mac, true);
+            self.learn(now, vlans, src.into(), mac, true);
         }
         let Some(&n) = self.own.get(&(vlans, target.into())) else { return false };
         let interface = &self.interfaces[n];
@@ -239,10 +239,10 @@ impl<F: Frame> Neighbours<F> {
     }
 
     /// Records the address of a neighbour.
-    fn told(&mut self, now: Instant, vlans: Vlans, ip: IpAddr, mac: Mac, replace: bool) -> bool {
-        let told = self.table.told(vlans, ip, mac, replace);
-        if told {
-            self.counters.told += 1;
+    fn learn(&mut self, now: Instant, vlans: Vlans, ip: IpAddr, mac: Mac, replace: bool) -> bool {
+        let learnt = self.table.learn(vlans, ip, mac, replace);
+        if learnt {
+            self.counters.replies += 1;
             // Pings that waited for it are due at once.
             for asking in &mut self.pings {
                 let waits = asking.ping.state == PingState::Waiting && asking.sent.is_none();
@@ -252,7 +252,7 @@ impl<F: Frame> Neighbours<F> {
                 }
             }
         }
-        told
+        learnt
     }
 
     /// Processes an echo reply. Returns false if no ping waits for it.

@@ -73,7 +73,7 @@ impl Table {
 
     /// Records the address of `ip` in these VLANs. Returns false if no interface resolves it, or if
     /// another address is known that must not be replaced.
-    pub(super) fn told(&mut self, vlans: Vlans, ip: IpAddr, mac: Mac, replace: bool) -> bool {
+    pub(super) fn learn(&mut self, vlans: Vlans, ip: IpAddr, mac: Mac, replace: bool) -> bool {
         let Some(place) = self.places.get(&(vlans, ip)) else { return false };
         let known = &mut self.known[*place];
         if mac.is_multicast() || known.is_some_and(|old| old != mac && !replace) {

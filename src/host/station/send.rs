@@ -134,12 +134,12 @@ impl<P: Source> Station<P> {
                 port.data_frame(octets, wire_len).map(|frame| hand.push(frame)).is_some()
             });
             match turn {
-                Turn::Said { wire_len, .. } => {
+                Turn::Sent { wire_len, .. } => {
                     tell(&mut self.meter, Leaving::Other, 1);
                     charge(&mut self.shaper, &mut self.counters, now, wire_len);
                 }
-                Turn::Silent => {}
-                Turn::Dry => {
+                Turn::Idle => {}
+                Turn::NoMemory => {
                     self.retry = now + self.slot;
                     return false;
                 }

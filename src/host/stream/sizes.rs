@@ -2,7 +2,7 @@
 
 use super::values::draw;
 use crate::plan::stream::Sizes;
-use congestion::Dice;
+use ground::rand::Rng;
 
 /// Sequence of frame lengths, in bytes with FCS.
 #[derive(Clone, Debug)]
@@ -11,7 +11,7 @@ pub(super) struct Lengths {
     /// Length of the next frame.
     size: u32,
     seed: u64,
-    dice: Dice,
+    rng: Rng,
 }
 
 #[derive(Clone, Debug)]
@@ -39,7 +39,7 @@ impl Lengths {
             Sizes::Random { min, max } => Kind::Random { min, max },
             Sizes::Weighted(ref pairs) => Kind::Weighted(parts(pairs)),
         };
-        let mut lengths = Self { kind, size: 0, seed, dice: Dice::new(seed) };
+        let mut lengths = Self { kind, size: 0, seed, rng: Rng::new(seed) };
         lengths.restart();
         lengths
     }
@@ -58,7 +58,7 @@ impl Lengths {
 
     /// Restarts the sequence.
     pub(super) fn restart(&mut self) {
-        self.dice = Dice::new(self.seed);
+        self.rng = Rng::new(self.seed);
         self.size = match self.kind {
             Kind::Increment { start, .. } => start,
             _ => self.drawn(),
@@ -83,10 +83,10 @@ impl Lengths {
             Kind::Fixed(size) => *size,
             Kind::Increment { start, .. } => *start,
             Kind::Random { min, max } => {
-                draw(&mut self.dice, u128::from(*min), u128::from(*max)) as u32
+                draw(&mut self.rng, u128::from(*min), u128::from(*max)) as u32
             }
             Kind::Weighted(parts) => {
-                let drawn = self.dice.draw();
+                let drawn = self.rng.next_u64();
                 let last = parts.len() - 1;
                 let at = parts[..last].partition_point(|(_, end)| *end <= drawn);
                 parts[at].0

@@ -1,7 +1,7 @@
 //! Values of a field that changes from frame to frame.
 
 use crate::plan::stream::Values;
-use congestion::Dice;
+use ground::rand::Rng;
 
 /// Values of one field in a cycle.
 #[derive(Clone, Debug)]
@@ -27,7 +27,7 @@ enum Kind {
         min: u128,
         max: u128,
         seed: u64,
-        dice: Dice,
+        rng: Rng,
     },
 }
 
@@ -41,7 +41,7 @@ impl Cycle {
                 (Kind::Steps { start, step: step.wrapping_neg() }, count)
             }
             Values::Random { min, max, count, seed } => {
-                (Kind::Chance { min, max, seed, dice: Dice::new(seed) }, count)
+                (Kind::Chance { min, max, seed, rng: Rng::new(seed) }, count)
             }
         };
         let mut cycle = Self { kind, value: 0, place: 0, count };
@@ -61,9 +61,9 @@ impl Cycle {
         self.value = match &mut self.kind {
             Kind::List(list) => list[0],
             Kind::Steps { start, .. } => *start,
-            Kind::Chance { min, max, seed, dice } => {
-                *dice = Dice::new(*seed);
-                draw(dice, *min, *max)
+            Kind::Chance { min, max, seed, rng } => {
+                *rng = Rng::new(*seed);
+                draw(rng, *min, *max)
             }
         };
     }
@@ -90,7 +90,7 @@ impl Cycle {
         match &mut self.kind {
             Kind::List(list) => self.value = list[self.place as usize],
             Kind::Steps { step, .. } => self.value = self.value.wrapping_add(*step),
-            Kind::Chance { min, max, dice, .. } => self.value = draw(dice, *min, *max),
+            Kind::Chance { min, max, rng, .. } => self.value = draw(rng, *min, *max),
         }
     }
 }
@@ -99,12 +99,12 @@ impl Cycle {
 /// the upper half of a product; wider ones use a remainder, which slightly prefers the first
 /// numbers.
 #[inline]
-pub(super) fn draw(dice: &mut Dice, min: u128, max: u128) -> u128 {
+pub(super) fn draw(rng: &mut Rng, min: u128, max: u128) -> u128 {
     let span = max - min;
     if span < u128::from(u64::MAX) {
-        return min + ((u128::from(dice.draw()) * (span + 1)) >> 64);
+        return min + ((u128::from(rng.next_u64()) * (span + 1)) >> 64);
     }
-    let wide = u128::from(dice.draw()) << 64 | u128::from(dice.draw());
+    let wide = u128::from(rng.next_u64()) << 64 | u128::from(rng.next_u64());
     min + span.checked_add(1).map_or(wide, |n| wide % n)
 }
 

@@ -83,11 +83,11 @@ impl Answers {
         let ring = &mut self.turns[p.index()];
         let (_, i, kind) = ring[0];
         let turn = self.receivers[i as usize].answer(kind, give);
-        if turn == Turn::Dry {
+        if turn == Turn::NoMemory {
             return turn;
         }
         ring.pop_front();
-        if let Turn::Said { more: true, .. } = turn {
+        if let Turn::Sent { more: true, .. } = turn {
             ring.push_back((self.asked, i, kind));
             self.asked += 1;
         }

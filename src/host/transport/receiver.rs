@@ -53,11 +53,11 @@ pub(crate) enum Data {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Turn {
     /// A frame of this length was accepted; `more` if another one is pending.
-    Said { wire_len: u32, more: bool },
+    Sent { wire_len: u32, more: bool },
     /// Nothing was pending.
-    Silent,
+    Idle,
     /// There was no memory for a frame.
-    Dry,
+    NoMemory,
 }
 
 /// State by transport.
@@ -212,14 +212,14 @@ impl Receiver {
                 if give(octets, wire_len) {
                     roce.cnp_due = false;
                     c.cnps += 1;
-                    Turn::Said { wire_len, more: false }
+                    Turn::Sent { wire_len, more: false }
                 } else {
-                    Turn::Dry
+                    Turn::NoMemory
                 }
             }
             (Kind::Tcp(tcp), _) => tcp.acknowledge(c, give),
         };
-        if let Turn::Said { more: false, .. } | Turn::Silent = turn {
+        if let Turn::Sent { more: false, .. } | Turn::Idle = turn {
             match kind {
                 AnswerKind::Ack => self.ack_waits = false,
                 AnswerKind::Cnp => self.cnp_waits = false,
@@ -253,24 +253,24 @@ impl Roce {
         if let Some(numbers) = nak {
             let (octets, wire_len) = self.acks.stamp(Syndrome::SEQUENCE_ERROR, numbers);
             if !give(octets, wire_len) {
-                return Turn::Dry;
+                return Turn::NoMemory;
             }
             c.naks += 1;
             self.missing = None;
             self.ack_due &= !self.machine.nak_acknowledges();
-            return Turn::Said { wire_len, more: self.ack_due };
+            return Turn::Sent { wire_len, more: self.ack_due };
         }
         self.missing = None;
         if !self.ack_due {
-            return Turn::Silent;
+            return Turn::Idle;
         }
         let (octets, wire_len) = self.acks.stamp(Syndrome::ACK, self.machine.acknowledge());
         if !give(octets, wire_len) {
-            return Turn::Dry;
+            return Turn::NoMemory;
         }
         c.acks += 1;
         self.ack_due = false;
-        Turn::Said { wire_len, more: false }
+        Turn::Sent { wire_len, more: false }
     }
 }
 
@@ -282,15 +282,15 @@ impl Tcp {
         give: impl FnOnce(&[u8], u32) -> bool,
     ) -> Turn {
         if !self.fresh && self.again == 0 {
-            return Turn::Silent;
+            return Turn::Idle;
         }
         let (octets, wire_len) = self.acks.stamp(self.machine.acknowledgement());
         if !give(octets, wire_len) {
-            return Turn::Dry;
+            return Turn::NoMemory;
         }
         c.acks += 1;
         self.again -= u32::from(!self.fresh);
         self.fresh = false;
-        Turn::Said { wire_len, more: self.again > 0 }
+        Turn::Sent { wire_len, more: self.again > 0 }
     }
 }

@@ -8,7 +8,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use crate::plan::{FlowId, Message, Tag, Transport, TransportPlan};
-use congestion::Dice;
+use ground::rand::Rng;
 use ground::time::{Duration, Instant};
 use ground::units::{Dscp, Mac, Pcp, Priority};
 use wire::ip::Ecn;
@@ -56,7 +56,7 @@ struct Network {
 /// Frames in flight.
 struct Wire<F> {
     network: Network,
-    dice: Dice,
+    rng: Rng,
     /// Arrival time of a frame, its number, and its index in `frames`.
     queue: BinaryHeap<Reverse<(Instant, usize)>>,
     frames: Vec<F>,
@@ -65,20 +65,20 @@ struct Wire<F> {
 
 impl<F: Copy> Wire<F> {
     fn new(network: Network, salt: u64) -> Self {
-        let dice = Dice::new(network.seed.wrapping_mul(2).wrapping_add(salt));
-        Self { network, dice, queue: BinaryHeap::new(), frames: vec![], lost: 0 }
+        let rng = Rng::new(network.seed.wrapping_mul(2).wrapping_add(salt));
+        Self { network, rng, queue: BinaryHeap::new(), frames: vec![], lost: 0 }
     }
 
     fn send(&mut self, now: Instant, frame: F) {
         let Network { lost, twice, .. } = self.network;
-        let copies = match self.dice.roll() % 100 {
+        let copies = match self.rng.next_u16() % 100 {
             n if n < lost => 0,
             n if n < lost + twice => 2,
             _ => 1,
         };
         self.lost += u64::from(copies == 0);
         for _ in 0..copies {
-            let late = u64::from(self.dice.roll()) % (self.network.jitter + 1);
+            let late = u64::from(self.rng.next_u16()) % (self.network.jitter + 1);
             let at = now + Duration::from_nanos(self.network.delay + late);
             self.queue.push(Reverse((at, self.frames.len())));
             self.frames.push(frame);

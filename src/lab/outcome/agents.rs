@@ -9,7 +9,7 @@ use crate::headroom::Accuracy;
 use crate::lab::population::NodeAgents;
 use crate::link::{AgentsSnapshot, Method};
 use crate::report::AgentsSummary;
-use crate::switch::{Settler, delay_found};
+use crate::switch::{Reconciler, delay_found};
 use crate::time::Instant;
 use crate::units::PortId;
 
@@ -58,21 +58,21 @@ pub(super) struct PortFindings {
 
 /// Returns the link protocol results of one port; `now` is the reading of the node's clock.
 pub(super) fn port(agents: &NodeAgents, port: PortId, now: Instant) -> PortFindings {
-    let settler = agents.settler.as_ref();
-    let headroom = settler.and_then(|settler| settler.headroom(port));
-    let cell = settler.map_or(1, |settler| settler.plan().buffer.cell_bytes);
+    let reconciler = agents.reconciler.as_ref();
+    let headroom = reconciler.and_then(|reconciler| reconciler.headroom(port));
+    let cell = reconciler.map_or(1, |reconciler| reconciler.plan().buffer.cell_bytes);
     let summary = |(_, snapshot): &(PortId, AgentsSnapshot)| {
         AgentsSummary::new(snapshot, headroom, cell, now)
     };
     PortFindings {
         summary: agents.ports.iter().find(|(id, _)| *id == port).map(summary),
-        measured: settler.and_then(|settler| measured(settler, port)),
-        steps: settler.map_or_else(Vec::new, |settler| steps(settler, port)),
+        measured: reconciler.and_then(|reconciler| measured(reconciler, port)),
+        steps: reconciler.map_or_else(Vec::new, |reconciler| steps(reconciler, port)),
     }
 }
 
-fn steps(settler: &Settler, port: PortId) -> Vec<StepOutcome> {
-    let of_port = settler.steps().1.filter(|step| step.port == port);
+fn steps(reconciler: &Reconciler, port: PortId) -> Vec<StepOutcome> {
+    let of_port = reconciler.steps().1.filter(|step| step.port == port);
     of_port
         .map(|step| StepOutcome {
             at_ns: Nanos::at(step.at),
@@ -82,9 +82,9 @@ fn steps(settler: &Settler, port: PortId) -> Vec<StepOutcome> {
         .collect()
 }
 
-fn measured(settler: &Settler, port: PortId) -> Option<MeasuredOutcome> {
-    let found = &settler.headroom(port)?.found;
-    let plan = settler.plan();
+fn measured(reconciler: &Reconciler, port: PortId) -> Option<MeasuredOutcome> {
+    let found = &reconciler.headroom(port)?.found;
+    let plan = reconciler.plan();
     let auto = plan.ports[port.index()].agents.as_ref()?.auto.as_ref()?;
     let frames = auto.link.frames();
     let rate = auto.link.rate();

@@ -15,7 +15,7 @@ use crate::lab::record::Recorder;
 use crate::port::{Port, Secured};
 use crate::sim::NodeId;
 use crate::stats::SwitchSnapshot;
-use crate::switch::{Change, Refused, Settler, Switch};
+use crate::switch::{Change, Reconciler, Refused, Switch};
 use crate::time::{Duration, Instant};
 use crate::units::PortId;
 use crate::world::{Alone, World};
@@ -39,10 +39,10 @@ pub(super) enum Kind {
 }
 
 /// Applies the link protocol results of a switch.
-fn settle(switch: &mut Switch<Rings>, settler: Option<&mut Settler>, now: Instant) {
-    if let Some(settler) = settler {
-        if switch.has_news() || settler.next_deadline() <= now {
-            switch.settle(now, settler);
+fn settle(switch: &mut Switch<Rings>, reconciler: Option<&mut Reconciler>, now: Instant) {
+    if let Some(reconciler) = reconciler {
+        if switch.has_news() || reconciler.next_deadline() <= now {
+            switch.reconcile(now, reconciler);
         }
     }
 }
@@ -52,7 +52,7 @@ pub(super) struct Node {
     pub(super) name: String,
     pub(super) kind: Kind,
     /// Reconciler of a switch with link protocols, which applies their results.
-    pub(super) settler: Option<Box<Settler>>,
+    pub(super) reconciler: Option<Box<Reconciler>>,
     /// Number of ports.
     pub(super) ports: u16,
     /// Time of the poll, which its ports read.
@@ -146,11 +146,11 @@ impl Node {
             return false;
         }
         self.moment.set(now);
-        let settler = &mut self.settler;
+        let reconciler = &mut self.reconciler;
         let polls = until_quiet(|| match &mut self.kind {
             Kind::Switch(switch) => {
                 let progressed = switch.poll(now).progressed;
-                settle(switch, settler.as_deref_mut(), now);
+                settle(switch, reconciler.as_deref_mut(), now);
                 progressed
             }
             Kind::Host(host) => host.poll(now).progressed,
@@ -199,8 +199,8 @@ impl Node {
             (Deed::Change(change), _) => change,
         };
         let Kind::Switch(switch) = &mut self.kind else { return Ok(true) };
-        let change = match &mut self.settler {
-            Some(settler) => settler.amend(change),
+        let change = match &mut self.reconciler {
+            Some(reconciler) => reconciler.amend(change),
             None => change,
         };
         match switch.apply(now, change) {
@@ -269,7 +269,7 @@ impl Node {
             Kind::Host(host) => of_host(host, now),
             Kind::Switch(switch) => of_switch(switch, now),
         };
-        let agents = NodeAgents { ports, settler: self.settler.take().map(|s| *s) };
+        let agents = NodeAgents { ports, reconciler: self.reconciler.take().map(|s| *s) };
         let (snapshot, recorder) = match &mut self.kind {
             Kind::Host(host) => (Snapshot::Host(Box::new(host.snapshot(now))), None),
             Kind::Switch(switch) => {

@@ -17,7 +17,7 @@ use crate::lab::record::{Captures, Detail, Recorder};
 use crate::port::Secured;
 use crate::secure::{Ciphers, SecyPlan};
 use crate::sim::{Direction, FaultKind, LinkId, NetworkError, NodeId, NodeKind};
-use crate::switch::{PortPlan, Settler, Switch};
+use crate::switch::{PortPlan, Reconciler, Switch};
 use crate::time::Instant;
 use crate::units::PortId;
 use crate::world::Alone;
@@ -69,8 +69,8 @@ pub(super) fn rig(eal: &Eal, fit: &Fit, threads: usize) -> Result<Vec<Crew>, Rea
                 Kind::Host(Box::new(Station::new(plan, port)?))
             }
         };
-        let settler = match &plan.kind {
-            NodeKind::Switch(plan) => Settler::new(plan).map(Box::new),
+        let reconciler = match &plan.kind {
+            NodeKind::Switch(plan) => Reconciler::new(plan).map(Box::new),
             NodeKind::Host(_) => None,
         };
         let stalled_until = Instant::ZERO;
@@ -78,7 +78,7 @@ pub(super) fn rig(eal: &Eal, fit: &Fit, threads: usize) -> Result<Vec<Crew>, Rea
             id,
             name,
             kind,
-            settler,
+            reconciler,
             ports: count,
             moment,
             stalled_until,

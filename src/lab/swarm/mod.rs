@@ -48,8 +48,8 @@ pub fn lab_seed(swarm: u64, n: u64) -> u64 {
     if n == 0 {
         return swarm;
     }
-    let mut dice = crate::congestion::Dice::new(swarm ^ n.wrapping_mul(0xd1b5_4a32_d192_ed03));
-    dice.draw()
+    let mut rng = crate::rand::Rng::new(swarm ^ n.wrapping_mul(0xd1b5_4a32_d192_ed03));
+    rng.next_u64()
 }
 
 /// Generates the lab of a seed.

@@ -201,7 +201,7 @@ fn finish(
         // In long idle times there is nothing to sample.
         let next = network.next_at().max(network.now() + step);
         network.run_until(next.min(end));
-        network.look();
+        network.sample();
         if network.is_quiet() {
             let rest = network.now() + Quanta::MAX.at(slowest) + step;
             network.run_until(rest);
@@ -271,7 +271,7 @@ fn judge(findings: &[Finding], end: &End, lawless: &Lawless) -> Vec<Failure> {
                 | Check::Cells
                 | Check::Lossless
                 | Check::PauseLegality
-                | Check::PausesTold
+                | Check::PausesSent
                 | Check::IdleLines => true,
             }
     });

@@ -1,7 +1,8 @@
 //! Detection of congested queues, for Source Flow Control and for Congestion Isolation.
 
-use super::ecn::{Dice, Verdict, marks};
+use super::ecn::{Verdict, marks};
 use super::plan::EcnPlan;
+use ground::rand::Rng;
 use ground::units::{Bytes, PortId, TrafficClass};
 
 /// One queue of a switch. Stored as a tuple: the queue key of the standard's YANG, (class + 1) *
@@ -45,10 +46,10 @@ impl Detect {
 
     /// Returns true if a frame that finds a queue of `length` is selected.
     #[inline]
-    pub fn picks(&self, length: Bytes, dice: &mut Dice) -> bool {
+    pub fn picks(&self, length: Bytes, rng: &mut Rng) -> bool {
         match self {
             Self::Length(threshold) => length > *threshold,
-            Self::Aqm(plan) => marks(plan, length.0, dice) == Verdict::Congested,
+            Self::Aqm(plan) => marks(plan, length.0, rng) == Verdict::Congested,
         }
     }
 }

@@ -2,10 +2,7 @@
 //! switches; RFC 3168 for the frames that may be marked).
 
 use super::plan::EcnPlan;
-
-/// Seeded random number generator. The same seed gives the same marks.
-#[derive(Clone, Debug)]
-pub struct Dice(u64);
+use ground::rand::Rng;
 
 /// Result of the curve for one frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -16,33 +13,9 @@ pub enum Verdict {
     Congested,
 }
 
-impl Dice {
-    /// Creates a generator; every seed is valid.
-    #[must_use]
-    pub const fn new(seed: u64) -> Self {
-        Self(seed)
-    }
-
-    /// Returns a number from 0 to 65535, uniformly distributed.
-    #[inline]
-    pub const fn roll(&mut self) -> u32 {
-        (self.draw() >> 48) as u32
-    }
-
-    /// Returns a 64-bit number, uniformly distributed (splitmix64, Steele et al. 2014).
-    #[inline]
-    pub const fn draw(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-}
-
 /// Decides whether a frame that finds a queue of `queue_bytes` is marked. Draws only on the slope.
 #[inline]
-pub fn marks(plan: &EcnPlan, queue_bytes: u64, dice: &mut Dice) -> Verdict {
+pub fn marks(plan: &EcnPlan, queue_bytes: u64, rng: &mut Rng) -> Verdict {
     let (kmin, kmax) = (plan.kmin.0, plan.kmax.0);
     if queue_bytes < kmin {
         return Verdict::Pass;
@@ -52,7 +25,7 @@ pub fn marks(plan: &EcnPlan, queue_bytes: u64, dice: &mut Dice) -> Verdict {
     }
     let span = (kmax - kmin).max(1);
     let chance = u64::from(plan.pmax) * (queue_bytes - kmin) / span;
-    if u64::from(dice.roll()) < chance { Verdict::Congested } else { Verdict::Pass }
+    if u64::from(rng.next_u16()) < chance { Verdict::Congested } else { Verdict::Pass }
 }
 
 #[cfg(test)]
@@ -70,9 +43,9 @@ mod tests {
     };
 
     fn rate(queue: u64) -> f64 {
-        let mut dice = Dice::new(7);
+        let mut rng = Rng::new(7);
         let n = 200_000;
-        let hits = (0..n).filter(|_| marks(&PLAN, queue, &mut dice) == Verdict::Congested).count();
+        let hits = (0..n).filter(|_| marks(&PLAN, queue, &mut rng) == Verdict::Congested).count();
         hits as f64 / f64::from(n)
     }
 
@@ -88,15 +61,15 @@ mod tests {
     #[test]
     fn a_step_marks_all_above_and_none_at_or_below() {
         let step = EcnPlan { kmax: Bytes(10_000), pmax: 65_536, ..PLAN };
-        let mut dice = Dice::new(1);
-        assert_eq!(marks(&step, 10_000, &mut dice), Verdict::Pass);
-        assert_eq!(marks(&step, 10_001, &mut dice), Verdict::Congested);
+        let mut rng = Rng::new(1);
+        assert_eq!(marks(&step, 10_000, &mut rng), Verdict::Pass);
+        assert_eq!(marks(&step, 10_001, &mut rng), Verdict::Congested);
     }
 
     #[test]
     fn certainty_is_certain() {
         let sure = EcnPlan { pmax: 65_536, ..PLAN };
-        let mut dice = Dice::new(3);
-        assert!((0..100_000).all(|_| marks(&sure, 30_000, &mut dice) == Verdict::Congested));
+        let mut rng = Rng::new(3);
+        assert!((0..100_000).all(|_| marks(&sure, 30_000, &mut rng) == Verdict::Congested));
     }
 }

@@ -14,10 +14,10 @@
 use core::net::IpAddr;
 
 use super::detect::{Detect, Queue};
-use super::ecn::Dice;
 use super::flow_key::FlowKey;
 use super::limit::{Limit, LimitPlan};
 use super::streams::{CreateMask, Place, Stream, StreamPlan, StreamTable};
+use ground::rand::Rng;
 use ground::time::{Duration, Instant};
 use ground::units::{Bytes, PortId, TrafficClass};
 use wire::flow::FiveTuple;
@@ -86,7 +86,7 @@ pub struct FastCnp {
     notified: StreamTable<Instant>,
     budget: Limit,
     budget_plan: LimitPlan,
-    dice: Dice,
+    rng: Rng,
     counters: CnpCounters,
 }
 
@@ -113,7 +113,7 @@ impl FastCnp {
             notified: StreamTable::new(table(remembered(plan.spacing))),
             budget: Limit::new(plan.budget),
             budget_plan: plan.budget,
-            dice: Dice::new(plan.seed),
+            rng: Rng::new(plan.seed),
             counters: CnpCounters::default(),
         }
     }
@@ -150,7 +150,7 @@ impl FastCnp {
 
     /// Returns true if a frame that found a queue of `length` is to be answered.
     pub fn picks(&mut self, queue: Queue, length: Bytes) -> bool {
-        self.detect[queue.index()].is_some_and(|detect| detect.picks(length, &mut self.dice))
+        self.detect[queue.index()].is_some_and(|detect| detect.picks(length, &mut self.rng))
     }
 
     /// Handles a selected frame of `flow` to the queue pair `destination`. Returns the queue pair

@@ -3,7 +3,7 @@
 use core::net::IpAddr;
 
 use super::detect::Queue;
-use super::ecn::Dice;
+use ground::rand::Rng;
 use ground::units::{Mac, Vid};
 use wire::flow::FiveTuple;
 
@@ -32,8 +32,8 @@ pub(super) struct FlowHash([u64; 5]);
 impl FlowHash {
     /// Creates the hash of a seed.
     pub(super) fn new(seed: u64) -> Self {
-        let mut dice = Dice::new(seed);
-        Self([(); 5].map(|()| dice.draw()))
+        let mut rng = Rng::new(seed);
+        Self([(); 5].map(|()| rng.next_u64()))
     }
 
     /// Returns the hash of a flow in a queue.

@@ -44,10 +44,10 @@ use peers::Peers;
 use queues::Queues;
 
 use super::detect::Queue;
-use super::ecn::Dice;
 use super::flow_key::FlowKey;
 use super::limit::Limit;
 use super::streams::{CreateMask, Stream, StreamCounters, StreamPlan, StreamTable};
+use ground::rand::Rng;
 use ground::time::Instant;
 use ground::units::{Mac, PRIORITIES, PortId, TrafficClass, Vid};
 
@@ -132,7 +132,7 @@ struct Isolated {
     /// CIMs about the flow that count against the maximum.
     counted: u32,
     /// Time and port of the last CIM.
-    told: Option<(Instant, PortId)>,
+    cim_sent: Option<(Instant, PortId)>,
 }
 
 /// Congestion Isolation for all ports of one worker.
@@ -148,7 +148,7 @@ pub struct Isolation {
     peers: Peers,
     budget: Limit,
     heard: Box<[Limit]>,
-    dice: Dice,
+    rng: Rng,
     counters: IsolationCounters,
 }
 
@@ -171,7 +171,7 @@ impl Isolation {
             peers: Peers::new(ports, plan.peers_max),
             budget: Limit::new(plan.budget),
             heard: vec![Limit::new(plan.heard); ports].into_boxed_slice(),
-            dice: Dice::new(plan.seed),
+            rng: Rng::new(plan.seed),
             counters: IsolationCounters::default(),
             plan,
         };

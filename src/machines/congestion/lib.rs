@@ -21,7 +21,7 @@ pub mod streams;
 pub use cnp_gate::CnpGate;
 pub use dcqcn::Dcqcn;
 pub use detect::{Detect, Queue};
-pub use ecn::{Dice, Verdict, marks};
+pub use ecn::{Verdict, marks};
 pub use flow_key::FlowKey;
 pub use limit::{Limit, LimitPlan};
 pub use plan::*;

@@ -22,10 +22,10 @@ pub use plan::{CENTISECOND, Count, Dialect, Life, Monitor, SfcError, SfcPlan};
 pub use wire::sfcm::Locator;
 
 use super::detect::Queue;
-use super::ecn::Dice;
 use super::flow_key::FlowKey;
 use super::limit::Limit;
 use super::streams::{CreateMask, Place, Refusal, Stream, StreamCounters, StreamPlan, StreamTable};
+use ground::rand::Rng;
 use ground::time::{Duration, Instant};
 use ground::units::{BitsPerSec, Bytes, PortId};
 use wire::flow::FiveTuple;
@@ -138,7 +138,7 @@ pub struct SfcPoint {
     locators: Box<[Locator]>,
     streams: StreamTable<Metered>,
     budget: Limit,
-    dice: Dice,
+    rng: Rng,
     counters: SfcCounters,
 }
 
@@ -157,7 +157,7 @@ impl SfcPoint {
             locators: vec![Locator::Unknown; usize::from(ports)].into_boxed_slice(),
             streams: StreamTable::new(table),
             budget: Limit::new(plan.budget),
-            dice: Dice::new(plan.seed),
+            rng: Rng::new(plan.seed),
             counters: SfcCounters::default(),
             plan,
         })
@@ -281,7 +281,7 @@ impl SfcPoint {
     fn above_floor(&mut self, now: Instant, joined: &Joined) -> Option<Signal> {
         let watched = &mut self.queues[joined.queue.index()];
         let monitor = watched.monitor.expect("only what is monitored has a floor");
-        if !monitor.detect.picks(joined.length, &mut self.dice) {
+        if !monitor.detect.picks(joined.length, &mut self.rng) {
             return None;
         }
         watched.counters.congesting += 1;

@@ -4,7 +4,7 @@ use arrayvec::ArrayVec;
 
 use super::compose::{Own, compose, frame_len};
 use super::counters::Counters;
-use super::neighbours::{NEIGHBOURS_MAX, Neighbour, Said, read};
+use super::neighbours::{NEIGHBOURS_MAX, Neighbour, Received, read};
 use super::plan::{
     AdminStatus, Application, CongestionIsolation, DcbxPlan, LldpPlan, SourceFlowControl, Subtypes,
     Topology,
@@ -105,7 +105,7 @@ impl Lldp {
         self.transmitter.start(now);
         while let Some(gone) = self.neighbours.pop() {
             self.counters.deletes += 1;
-            self.tell(Event::NeighbourLeft(gone.said.mac));
+            self.tell(Event::NeighbourLeft(gone.received.mac));
         }
         self.conclude();
     }
@@ -145,7 +145,7 @@ impl Lldp {
             if let Some(at) = known {
                 let gone = self.neighbours.remove(at);
                 self.counters.deletes += 1;
-                self.tell(Event::NeighbourLeft(gone.said.mac));
+                self.tell(Event::NeighbourLeft(gone.received.mac));
             }
         } else {
             self.hear(now, &view, known);
@@ -162,7 +162,7 @@ impl Lldp {
             None if self.neighbours.len() < NEIGHBOURS_MAX => {
                 self.counters.inserts += 1;
                 self.tell(Event::NeighbourNew(said.mac));
-                self.neighbours.push(Neighbour { said, expires });
+                self.neighbours.push(Neighbour { received: said, expires });
                 self.transmitter.hurry(now);
             }
             None => {
@@ -172,12 +172,12 @@ impl Lldp {
         }
     }
 
-    fn update(&mut self, at: usize, said: Said, expires: Instant) {
+    fn update(&mut self, at: usize, said: Received, expires: Instant) {
         let neighbour = &mut self.neighbours[at];
         neighbour.expires = expires;
-        if neighbour.said != said {
+        if neighbour.received != said {
             let mac = said.mac;
-            neighbour.said = said;
+            neighbour.received = said;
             self.tell(Event::NeighbourChanged(mac));
         }
     }
@@ -190,7 +190,7 @@ impl Lldp {
             let gone = self.neighbours.remove(at);
             self.counters.ageouts += 1;
             self.counters.deletes += 1;
-            self.tell(Event::NeighbourAged(gone.said.mac));
+            self.tell(Event::NeighbourAged(gone.received.mac));
         }
         if self.neighbours.len() != before {
             self.conclude();

@@ -25,7 +25,9 @@ mod transmit;
 pub use agent::{Event, Lldp};
 pub use compose::{FRAME_MAX, frame_len};
 pub use counters::Counters;
-pub use neighbours::{APPLICATIONS_MAX, Identity, NEIGHBOURS_MAX, Neighbour, PeerDcbx, Said, Text};
+pub use neighbours::{
+    APPLICATIONS_MAX, Identity, NEIGHBOURS_MAX, Neighbour, PeerDcbx, Received, Text,
+};
 pub use plan::*;
 pub use recognition::Recognition;
 pub use resolve::{EtsResolved, Methods, Party, Peer, PeerState, PfcResolved, Resolved};

@@ -76,7 +76,7 @@ impl PeerDcbx {
 
 /// Information received from a neighbour.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Said {
+pub struct Received {
     /// Source address of its frames.
     pub mac: Mac,
     /// Chassis ID.
@@ -99,7 +99,7 @@ pub struct Said {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Neighbour {
     /// Last information received.
-    pub said: Said,
+    pub received: Received,
     /// End of its lifetime.
     pub expires: Instant,
 }
@@ -108,7 +108,7 @@ impl Neighbour {
     /// Returns true if `view` is from this neighbour: same chassis and same port (the MSAP
     /// identifier).
     pub(super) fn is_sender_of(&self, view: &lldp::View<'_>) -> bool {
-        self.said.chassis.as_id() == view.chassis() && self.said.port.as_id() == view.port()
+        self.received.chassis.as_id() == view.chassis() && self.received.port.as_id() == view.port()
     }
 }
 
@@ -147,12 +147,16 @@ fn place_text(place: &mut Text, value: &[u8]) -> Read {
 }
 
 /// Reads all known TLVs, and counts those that are unknown or malformed.
-pub(super) fn read(view: &lldp::View<'_>, subtypes: &Subtypes, counters: &mut Counters) -> Said {
-    let mut said = Said {
+pub(super) fn read(
+    view: &lldp::View<'_>,
+    subtypes: &Subtypes,
+    counters: &mut Counters,
+) -> Received {
+    let mut said = Received {
         mac: view.src(),
         chassis: Identity::new(view.chassis()),
         port: Identity::new(view.port()),
-        ..Said::default()
+        ..Received::default()
     };
     let mut faulty = false;
     for tlv in view.optional() {
@@ -169,7 +173,7 @@ pub(super) fn read(view: &lldp::View<'_>, subtypes: &Subtypes, counters: &mut Co
     said
 }
 
-fn read_tlv(said: &mut Said, tlv: &Tlv<'_>, subtypes: &Subtypes) -> Read {
+fn read_tlv(said: &mut Received, tlv: &Tlv<'_>, subtypes: &Subtypes) -> Read {
     match tlv.kind {
         TlvType::PORT_DESCRIPTION => place_text(&mut said.port_description, tlv.value),
         TlvType::SYSTEM_NAME => place_text(&mut said.system_name, tlv.value),

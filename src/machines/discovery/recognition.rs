@@ -69,7 +69,7 @@ impl Recognition {
     /// # Panics
     /// If there is no such port.
     #[must_use]
-    pub fn said(&self, port: usize) -> Topology {
+    pub fn advertised(&self, port: usize) -> Topology {
         let orientation = orientation(self.level, self.heard[port].level);
         Topology { device: self.device, level: self.level, orientation }
     }

@@ -1,6 +1,6 @@
 //! Negotiation of two ports' settings (802.1Q 38.4).
 
-use super::neighbours::{Neighbour, Said};
+use super::neighbours::{Neighbour, Received};
 use super::plan::{DcbxPfcPlan, DcbxPlan, EtsPlan, EtsTable, PfcForm, Precedence};
 use ground::time::Duration;
 use ground::units::{Mac, PRIORITIES, PrioritySet};
@@ -89,8 +89,8 @@ pub struct Resolved {
 }
 
 /// Returns the number of neighbours that take part in DCBX, and the only one.
-pub(super) fn peer_of(neighbours: &[Neighbour]) -> (PeerState, Option<&Said>) {
-    let mut peers = neighbours.iter().map(|n| &n.said).filter(|said| said.dcbx.is_peer());
+pub(super) fn peer_of(neighbours: &[Neighbour]) -> (PeerState, Option<&Received>) {
+    let mut peers = neighbours.iter().map(|n| &n.received).filter(|said| said.dcbx.is_peer());
     match (peers.next(), peers.next()) {
         (None, _) => (PeerState::Absent, None),
         (Some(said), None) => (PeerState::Present, Some(said)),
@@ -167,7 +167,7 @@ fn count_classes(set: PrioritySet, classes: Option<[u8; PRIORITIES]>) -> usize {
 }
 
 /// Runs the asymmetric state machine (38.4.1): a willing port adopts its peer's recommendation.
-fn resolve_ets(local: &EtsPlan, peer: Option<&Said>) -> EtsResolved {
+fn resolve_ets(local: &EtsPlan, peer: Option<&Received>) -> EtsResolved {
     let own = EtsResolved { table: local.local, from: Party::Local, beyond: false };
     match peer.and_then(|said| said.dcbx.recommended) {
         Some(recommended) if local.willing => {

@@ -3,7 +3,7 @@
 //! It is informational, not negotiated, so it is taken from every neighbour, with or without DCBX.
 //! Contradictory information of several neighbours counts as unknown.
 
-use super::neighbours::{Neighbour, Said};
+use super::neighbours::{Neighbour, Received};
 use wire::dcbx::isolation::CongestionIsolation;
 use wire::dcbx::source_flow::SourceFlowControl;
 use wire::dcbx::topology::{Device, Orientation, Topology};
@@ -22,7 +22,7 @@ pub struct Surroundings {
 
 impl Surroundings {
     pub(super) fn of(neighbours: &[Neighbour]) -> Self {
-        let said = || neighbours.iter().map(|n| &n.said);
+        let said = || neighbours.iter().map(|n| &n.received);
         Self {
             place: agreed(said().filter_map(place)),
             isolation: agreed(said().filter_map(|said| said.dcbx.isolation)),
@@ -40,7 +40,7 @@ fn agreed<T: PartialEq>(mut all: impl Iterator<Item = T>) -> Option<T> {
 /// Returns the topology of a neighbour, advertised or derived from its capabilities: a system that
 /// is only an end station is at the edge, even without Topology Recognition. Our choice, since most
 /// hosts implement only 802.1AB.
-fn place(said: &Said) -> Option<Topology> {
+fn place(said: &Received) -> Option<Topology> {
     let device = |is: Capabilities| match is.enabled {
         Capabilities::STATION => Some(Device::EndStation),
         is if is & Capabilities::ROUTER != 0 => Some(Device::Router),

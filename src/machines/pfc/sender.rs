@@ -19,7 +19,7 @@ pub struct Sender {
     /// Interval after which the same pauses are sent again.
     interval: Duration,
     /// Priorities that the peer was last asked to pause, and may still be pausing.
-    told: PrioritySet,
+    requested: PrioritySet,
     /// Priorities that changed since the last frame.
     changed: PrioritySet,
     /// Time at which the present pauses have to be sent again; NEVER without any.
@@ -35,7 +35,7 @@ impl Sender {
         let sender = Self {
             plan,
             interval: interval(&plan, rate),
-            told: PrioritySet::EMPTY,
+            requested: PrioritySet::EMPTY,
             changed: PrioritySet::EMPTY,
             refresh_at: Instant::NEVER,
             wanted: Tally::default(),
@@ -83,8 +83,8 @@ impl Sender {
         // An XOFF is always sent: if an XON is still pending, the pause is renewed instead. An XON
         // is sent to a peer that may be paused; otherwise no frame is needed.
         let (xoff, xon) = (after & !before, before & !after);
-        self.changed.0 |= xoff | (xon & self.told.0);
-        self.changed.0 &= !(xon & !self.told.0);
+        self.changed.0 |= xoff | (xon & self.requested.0);
+        self.changed.0 &= !(xon & !self.requested.0);
     }
 
     /// Returns the frame that is due: all changes, and with them every present pause, so that all
@@ -120,12 +120,16 @@ impl Sender {
                 (v.enabled, on)
             }
         };
-        self.told = PrioritySet((self.told.0 & !named.0) | paused.0);
+        self.requested = PrioritySet((self.requested.0 & !named.0) | paused.0);
         // Changes after the frame was created stay pending.
-        self.changed =
-            PrioritySet((self.changed.0 & !named.0) | (named.0 & (self.told.0 ^ self.target().0)));
-        self.refresh_at =
-            if self.told.is_empty() { Instant::NEVER } else { now.saturating_add(self.interval) };
+        self.changed = PrioritySet(
+            (self.changed.0 & !named.0) | (named.0 & (self.requested.0 ^ self.target().0)),
+        );
+        self.refresh_at = if self.requested.is_empty() {
+            Instant::NEVER
+        } else {
+            now.saturating_add(self.interval)
+        };
     }
 
     /// Returns the time at which a present pause has to be sent again: [`Self::due`] returns it
@@ -159,7 +163,7 @@ impl Sender {
     pub fn set_rate(&mut self, now: Instant, rate: BitsPerSec) {
         self.interval = interval(&self.plan, rate);
         self.refresh_at = self.refresh_at.min(now.saturating_add(self.interval));
-        if self.told.is_empty() {
+        if self.requested.is_empty() {
             self.refresh_at = Instant::NEVER;
         }
     }
@@ -177,7 +181,7 @@ impl Sender {
     /// Handles link down: the peer has lost every pause, and the present ones are sent again when
     /// the link is up.
     pub fn on_link_down(&mut self) {
-        self.told = PrioritySet::EMPTY;
+        self.requested = PrioritySet::EMPTY;
         self.changed = self.target();
         self.refresh_at = Instant::NEVER;
     }

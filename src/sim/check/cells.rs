@@ -9,7 +9,7 @@ use crate::{Node, NodeId, Nodes};
 use ground::time::Instant;
 use ground::units::{PortId, PriorityGroup};
 
-/// Compares the ledgers with the passages, whenever the nodes may be looked at.
+/// Compares the ledgers with the passages, whenever the nodes may be sampled.
 #[derive(Debug, Default)]
 pub(super) struct Cells {
     first: First,
@@ -29,7 +29,7 @@ struct Seen {
 }
 
 impl Cells {
-    pub(super) fn look(
+    pub(super) fn sample(
         &mut self,
         facts: &Facts,
         (passages, lateness): (&Passages, &Lateness),

@@ -10,11 +10,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::asked::Asked;
 use super::facts::{Facts, PortFacts};
 use super::finding::{Check, Extent, Finding};
 use super::passages::Passages;
 use super::pauses::Pauses;
+use super::requests::Requests;
 use crate::{Direction, Node, NodeId, Nodes};
 use ground::time::{Duration, Instant};
 use ground::units::{PRIORITIES, PortId, TrafficClass};
@@ -38,7 +38,7 @@ pub struct Deadlock {
 /// A queue: a port, as the direction that leaves it, and a class.
 type Queue = (Direction, u8);
 
-/// Looks for deadlocks, whenever the nodes may be looked at.
+/// Finds deadlocks, whenever the nodes may be sampled.
 #[derive(Debug)]
 pub(super) struct Deadlocks {
     found: Vec<Deadlock>,
@@ -48,7 +48,7 @@ pub(super) struct Deadlocks {
     moved: Vec<[Instant; PRIORITIES]>,
     /// Minimum duration of a pause that counts.
     patience: Duration,
-    looked: u64,
+    samples: u64,
     /// Time at which a data frame last started on any line.
     started: Instant,
     /// A queue that waits for a group of which nothing is known.
@@ -65,7 +65,7 @@ impl Deadlocks {
             queues: vec![],
             moved: vec![[Instant::ZERO; PRIORITIES]; facts.ports.len()],
             patience: facts.ports.iter().map(round).max().unwrap_or(Duration::ZERO),
-            looked: 0,
+            samples: 0,
             started: Instant::ZERO,
             unfollowed: None,
         }
@@ -84,14 +84,14 @@ impl Deadlocks {
     }
 
     /// Looks at all queues, after all that happens at `at`.
-    pub(super) fn look(
+    pub(super) fn sample(
         &mut self,
         facts: &Facts,
-        (passages, pauses, asked): (&Passages, &Pauses, &Asked),
+        (passages, pauses, requests): (&Passages, &Pauses, &Requests),
         at: Instant,
         nodes: &mut Nodes,
     ) {
-        self.looked += 1;
+        self.samples += 1;
         let mut waiting = BTreeMap::new();
         for port in facts.directions() {
             let (of, peer) = (facts.from(port), facts.to(port));
@@ -103,9 +103,9 @@ impl Deadlocks {
                     continue;
                 }
                 let held_back = |p: &usize| {
-                    let since = asked.since(port.reverse(), *p);
+                    let since = requests.since(port.reverse(), *p);
                     (of.class[*p] == class || passages.places(port, *p) >> class & 1 == 1)
-                        && asked.wants(port.reverse(), *p)
+                        && requests.wants(port.reverse(), *p)
                         && since.saturating_add(self.patience) <= at
                         && pauses.is_paused(facts, at, port, *p)
                 };
@@ -161,7 +161,7 @@ impl Deadlocks {
         self.queues.push(cycle);
     }
 
-    /// Time since which no data frame has started, if at the last look a queue waited for a group that
+    /// Time since which no data frame has started, if in the last sample a queue waited for a group that
     /// holds unknown frames.
     pub(super) fn stands_still_since(&self) -> Option<Instant> {
         self.unfollowed.map(|_| self.started)
@@ -186,7 +186,7 @@ impl Deadlocks {
             if let Some(why) = self.unjudged(facts, now, nodes) {
                 return Finding::not_judged(Check::Deadlock, why);
             }
-            let detail = format!("{} looks found no circle of queues that wait", self.looked);
+            let detail = format!("no cyclic buffer dependency in {} samples", self.samples);
             return Finding::new(Check::Deadlock, Verdict::Pass, detail);
         };
         let time = |at: Instant| at.since(Instant::ZERO);

@@ -3,7 +3,7 @@
 //! A port is known by the direction that leaves it: its state is at that direction's place in a
 //! list of all directions, and the port at the other end at that of [`Direction::reverse`].
 
-use super::look::{Data, NONE};
+use super::parsed::{Data, NONE};
 use crate::{
     ClockPlan, CpuPlan, Direction, DirectionPlan, End, FaultKind, LinkId, NetworkPlan, NodeId,
     NodeKind,

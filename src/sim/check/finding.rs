@@ -16,7 +16,7 @@ pub enum Check {
     /// No frame starts while its priority is paused.
     PauseLegality,
     /// Pauses of a switch are sent in time, refreshed, and resumed in time.
-    PausesTold,
+    PausesSent,
     /// Every pause ends.
     PausesEnd,
     /// No circle of queues waits for itself.
@@ -62,7 +62,7 @@ impl Check {
         Self::Cells,
         Self::Lossless,
         Self::PauseLegality,
-        Self::PausesTold,
+        Self::PausesSent,
         Self::PausesEnd,
         Self::Deadlock,
         Self::IdleLines,
@@ -78,7 +78,7 @@ impl Check {
             Self::Cells => "cells",
             Self::Lossless => "lossless",
             Self::PauseLegality => "pause_legality",
-            Self::PausesTold => "pauses_told",
+            Self::PausesSent => "pauses_told",
             Self::PausesEnd => "pauses_end",
             Self::Deadlock => "no_deadlock",
             Self::IdleLines => "idle_lines",

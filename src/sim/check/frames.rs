@@ -32,7 +32,7 @@ struct Through {
     sent: u64,
     dropped: u64,
     obeyed: u64,
-    asked: u64,
+    requested: u64,
 }
 
 impl Frames {
@@ -106,7 +106,7 @@ impl Frames {
         match note {
             Note::Dropped { .. } => through.dropped += 1,
             Note::PauseObeyed { .. } => through.obeyed += 1,
-            Note::PauseSent { .. } => through.asked += 1,
+            Note::PauseSent { .. } => through.requested += 1,
             Note::Marked { .. }
             | Note::Crossed { .. }
             | Note::Regrouped { .. }
@@ -172,7 +172,7 @@ fn imbalance(
     let name = &facts.node(id).name;
     let local = nodes.local(id, now);
     let waiting = waiting(facts, id, nodes);
-    let Through { arrived, sent, dropped, obeyed, asked } = *through;
+    let Through { arrived, sent, dropped, obeyed, requested } = *through;
     match nodes.get_mut(id) {
         Node::Switch(switch) => {
             let snapshot = switch.snapshot(local);
@@ -184,7 +184,7 @@ fn imbalance(
             };
             let silent = facts.node(id).speaks_as.is_empty() && !has_agents;
             let (answers, taken) = if facts.node(id).bridges && silent {
-                (asked, obeyed)
+                (requested, obeyed)
             } else {
                 (sum(|c| c.originated), sum(|c| c.consumed))
             };

@@ -18,7 +18,7 @@ const PAUSES_MOST: u64 = 1_000;
 pub(super) struct Idle {
     lines: Vec<Line>,
     first: First,
-    looked: u64,
+    samples: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -29,7 +29,7 @@ struct Line {
     stormed: u8,
     /// Start of the MAC control frames that it has carried since, without a gap or other frames.
     control_since: Instant,
-    /// Time of the last look at which no data waited behind such frames.
+    /// Time of the last sample at which no data waited behind such frames.
     starved_since: Instant,
 }
 
@@ -43,7 +43,7 @@ impl Idle {
             control_since: start,
             starved_since: start,
         };
-        Self { lines: vec![line; facts.ports.len()], first: First::default(), looked: 0 }
+        Self { lines: vec![line; facts.ports.len()], first: First::default(), samples: 0 }
     }
 
     #[inline]
@@ -76,7 +76,7 @@ impl Idle {
     }
 
     /// Looks at every port of every switch, after all that happens at `at`.
-    pub(super) fn look(
+    pub(super) fn sample(
         &mut self,
         facts: &Facts,
         (passages, pauses, lateness): (&Passages, &Pauses, &Lateness),
@@ -93,7 +93,7 @@ impl Idle {
                 _ if line.down || is_late => None,
                 _ if is_busy && line.control_since >= line.starved_since => None,
                 Node::Switch(switch) => {
-                    self.looked += u64::from(!is_busy);
+                    self.samples += u64::from(!is_busy);
                     let is_free = |class: &TrafficClass| {
                         line.stormed >> class.get() & 1 == 0
                             && passages.queued(direction, class.index()) > 0
@@ -129,13 +129,13 @@ impl Idle {
 
     /// The finding over a network in which `sent` frames were sent.
     pub(super) fn finish(self, sent: u64) -> Finding {
-        let Self { first, looked, .. } = self;
-        if looked == 0 {
-            let why = "no line of a switch was idle when it was looked at";
+        let Self { first, samples, .. } = self;
+        if samples == 0 {
+            let why = "no line of a switch was idle when it was sampled";
             return Finding::not_judged(Check::IdleLines, why.into());
         }
         first.finding(Check::IdleLines, Extent::sent(sent), || {
-            format!("{looked} looks at idle lines found nothing that waits")
+            format!("no frame waited in {samples} samples of idle lines")
         })
     }
 }

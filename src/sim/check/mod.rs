@@ -1,15 +1,14 @@
 //! Checkers: what must hold in every network, judged from outside.
 //!
 //! They read the octets of frames on lines, by a few lines of their own, and the notes of the
-//! switches; of what the switches keep themselves they look at the totals of ledger and queues
+//! switches; of what the switches keep themselves they read the totals of ledger and queues
 //! alone, to compare them with their own. A checker never changes what happens.
 //!
 //! [`Checkers`] is a [`Witness`] with all of them but [`Shares`]; [`Checkers::finish`] says what
 //! they found. It costs a few tens of nanoseconds for each frame on a line, and more at samples:
-//! without `sample_every` in the plan, ledgers, idle lines and deadlocks are looked at once, at
+//! without `sample_every` in the plan, ledgers, idle lines and deadlocks are sampled once, at
 //! the end.
 
-mod asked;
 mod cells;
 mod deadlock;
 mod ecn;
@@ -19,10 +18,11 @@ mod finding;
 mod frames;
 mod idle;
 mod lateness;
-mod look;
 mod lossless;
+mod parsed;
 mod passages;
 mod pauses;
+mod requests;
 mod shares;
 
 pub use deadlock::Deadlock;
@@ -31,7 +31,6 @@ pub use finding::{Check, Finding};
 pub use shares::Shares;
 
 use super::{Direction, LinkId, Loss, NetworkPlan, NodeId, Nodes, Note, VirtualFrame, Witness};
-use asked::{Asked, Cx};
 use cells::Cells;
 use contracts::frame::Frame;
 use deadlock::Deadlocks;
@@ -42,10 +41,11 @@ use ground::time::Instant;
 use ground::units::{PrioritySet, TrafficClass};
 use idle::Idle;
 use lateness::Lateness;
-use look::{Kind, Look};
 use lossless::Lossless;
+use parsed::{Kind, Parsed};
 use passages::Passages;
 use pauses::Pauses;
+use requests::{Cx, Requests};
 
 /// See the module's head.
 #[derive(Debug)]
@@ -57,7 +57,7 @@ pub struct Checkers {
     cells: Cells,
     lossless: Lossless,
     pauses: Pauses,
-    asked: Asked,
+    requests: Requests,
     deadlocks: Deadlocks,
     idle: Idle,
     ecn: EcnFirst,
@@ -101,7 +101,7 @@ impl Checkers {
             cells: Cells::default(),
             lossless: Lossless::new(&facts),
             pauses: Pauses::new(&facts),
-            asked: Asked::new(&facts),
+            requests: Requests::new(&facts),
             deadlocks: Deadlocks::new(&facts),
             idle: Idle::new(&facts),
             ecn: EcnFirst::new(&facts),
@@ -132,19 +132,19 @@ impl Checkers {
         Totals { lossless_drops, excused, ..self.totals }
     }
 
-    /// A last look at the nodes, and what was found: one finding for each check.
+    /// Samples the nodes for the last time and returns one finding for each check.
     #[must_use]
     pub fn finish(mut self, now: Instant, nodes: &mut Nodes) -> Vec<Finding> {
         self.sampled(now, nodes);
         let cx = Cx { facts: &self.facts, lateness: &self.lateness };
-        let [told, ends] = self.asked.finish(cx, now);
+        let [pauses_sent, ends] = self.requests.finish(cx, now);
         let sent = self.frames.total();
         vec![
             self.frames.finish(&self.facts, now, nodes),
             self.cells.finish(&self.facts, sent),
             self.lossless.finish(),
             self.pauses.finish(&self.facts),
-            told,
+            pauses_sent,
             ends,
             self.deadlocks.finish(&self.facts, (now, sent), nodes),
             self.idle.finish(sent),
@@ -166,7 +166,7 @@ impl Checkers {
         self.lossless.changed(facts, port);
         self.pauses.obeys(facts, at, port, obey);
         let over = self.lossless.over(port);
-        self.asked.enabled(Cx { facts, lateness: &self.lateness }, at, port, over);
+        self.requests.enabled(Cx { facts, lateness: &self.lateness }, at, port, over);
     }
 }
 
@@ -177,15 +177,15 @@ impl Witness for Checkers {
         self.frames.sent(facts, direction, frame, end);
         let of = facts.from(direction);
         let is_switch = facts.node(of.node).is_switch;
-        let look = Look::at(frame);
-        self.idle.sent((at, end), direction, matches!(look, Look::Control(_)));
-        let data = match look {
-            Look::Data(data) => data,
-            Look::Control(ask) if is_switch => {
+        let parsed = Parsed::new(frame);
+        self.idle.sent((at, end), direction, matches!(parsed, Parsed::Control(_)));
+        let data = match parsed {
+            Parsed::Data(data) => data,
+            Parsed::Control(ask) if is_switch => {
                 let cx = Cx { facts, lateness: &self.lateness };
-                return self.asked.sent(cx, at, direction, &ask);
+                return self.requests.sent(cx, at, direction, &ask);
             }
-            Look::Control(_) | Look::Reserved => return,
+            Parsed::Control(_) | Parsed::Reserved => return,
         };
         let (priority, class) = if is_switch {
             match self.passages.left(facts, direction, &data) {
@@ -206,8 +206,8 @@ impl Witness for Checkers {
     fn arrived(&mut self, at: Instant, direction: Direction, frame: &VirtualFrame) {
         let facts = &self.facts;
         self.frames.arrived(facts, at, direction, frame);
-        match Look::at(frame) {
-            Look::Data(data) => {
+        match Parsed::new(frame) {
+            Parsed::Data(data) => {
                 let to = facts.to(direction);
                 if facts.node(to.node).is_switch {
                     self.passages.arrived(facts, at, direction, &data);
@@ -224,8 +224,8 @@ impl Witness for Checkers {
                     }
                 }
             }
-            Look::Control(ask) => self.pauses.arrived(facts, at, direction, &ask),
-            Look::Reserved => {}
+            Parsed::Control(ask) => self.pauses.arrived(facts, at, direction, &ask),
+            Parsed::Reserved => {}
         }
     }
 
@@ -233,17 +233,17 @@ impl Witness for Checkers {
         let facts = &self.facts;
         let to = facts.to(direction);
         self.frames.forged(facts, direction);
-        self.asked.forged();
-        match Look::at(frame) {
-            Look::Control(ask) => {
+        self.requests.forged();
+        match Parsed::new(frame) {
+            Parsed::Control(ask) => {
                 // To another address it is nothing that a port obeys.
                 if frame.head().starts_with(&[0x01, 0x80, 0xc2, 0x00, 0x00, 0x01]) {
                     self.pauses.arrived(facts, at, direction, &ask);
                     self.lossless.forged_pause(facts, at, direction, ask.sets().0);
                 }
             }
-            Look::Reserved => {}
-            Look::Data(data) if facts.node(to.node).is_switch => {
+            Parsed::Reserved => {}
+            Parsed::Data(data) if facts.node(to.node).is_switch => {
                 self.passages.arrived(facts, at, direction, &data);
                 self.lossless.forged(facts, at, direction.reverse(), to.maps.priority(&data));
                 let stranger = (data.kind(), to.maps.priority(&data));
@@ -254,7 +254,7 @@ impl Witness for Checkers {
                     self.floods.push((data.dst, data.src));
                 }
             }
-            Look::Data(_) => {}
+            Parsed::Data(_) => {}
         }
         self.passages.forged(to.node);
     }
@@ -274,12 +274,12 @@ impl Witness for Checkers {
         let facts = &self.facts;
         self.frames.ended(facts, at, direction, frame);
         self.totals.lost += 1;
-        match Look::at(frame) {
-            Look::Control(ask) => {
+        match Parsed::new(frame) {
+            Parsed::Control(ask) => {
                 self.lossless.pause_lost(facts, at, direction, (ask.sets().1, cause));
             }
-            Look::Reserved => {}
-            Look::Data(data) => {
+            Parsed::Reserved => {}
+            Parsed::Data(data) => {
                 // At one of its ends is a switch, and that knows what is lossless.
                 let of = |port: &facts::PortFacts| port.is_lossless(port.maps.priority(&data));
                 if of(facts.from(direction)) || of(facts.to(direction)) {
@@ -325,7 +325,7 @@ impl Witness for Checkers {
             Note::Crossed { port, group, xoff } => {
                 let port = facts.out(node, port);
                 let cx = Cx { facts, lateness: &self.lateness };
-                self.asked.crossed(cx, at, port, group.get(), xoff);
+                self.requests.crossed(cx, at, port, group.get(), xoff);
                 self.lossless.crossed(at, port, facts.from(port).of_group(group.get()), xoff);
             }
             Note::PauseSent { paused, .. } => {
@@ -358,7 +358,7 @@ impl Witness for Checkers {
 
     fn link(&mut self, at: Instant, link: LinkId, up: bool) {
         let facts = &self.facts;
-        self.asked.link(Cx { facts, lateness: &self.lateness }, at, link, up);
+        self.requests.link(Cx { facts, lateness: &self.lateness }, at, link, up);
         self.idle.link(link, up);
         for port in [link.ab(), link.ba()] {
             self.pauses.link(port);
@@ -372,10 +372,10 @@ impl Witness for Checkers {
     }
 
     fn sampled(&mut self, at: Instant, nodes: &mut Nodes) {
-        let Self { facts, lateness, passages, pauses, asked, .. } = self;
-        self.cells.look(facts, (passages, lateness), at, nodes);
-        self.idle.look(facts, (passages, pauses, lateness), at, nodes);
-        self.deadlocks.look(facts, (passages, pauses, asked), at, nodes);
+        let Self { facts, lateness, passages, pauses, requests, .. } = self;
+        self.cells.sample(facts, (passages, lateness), at, nodes);
+        self.idle.sample(facts, (passages, pauses, lateness), at, nodes);
+        self.deadlocks.sample(facts, (passages, pauses, requests), at, nodes);
     }
 }
 

@@ -10,7 +10,7 @@ use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasherDefault, Hasher};
 
 use super::facts::Facts;
-use super::look::{Data, NONE};
+use super::parsed::{Data, NONE};
 use crate::{Direction, NodeId};
 use contracts::stats::{DropKind, DropReason};
 use ground::time::Instant;

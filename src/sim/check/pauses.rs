@@ -3,7 +3,7 @@
 
 use super::facts::Facts;
 use super::finding::{Check, Extent, Finding, First};
-use super::look::Ask;
+use super::parsed::Request;
 use crate::{Direction, NodeId};
 use ground::time::{Duration, Instant};
 use ground::units::{PRIORITIES, Priority, PrioritySet};
@@ -55,10 +55,16 @@ impl Pauses {
 
     /// A MAC control frame arrived by `direction`, and counts from now on.
     #[cold]
-    pub(super) fn arrived(&mut self, facts: &Facts, at: Instant, direction: Direction, ask: &Ask) {
+    pub(super) fn arrived(
+        &mut self,
+        facts: &Facts,
+        at: Instant,
+        direction: Direction,
+        ask: &Request,
+    ) {
         let facts_of = facts.to(direction);
         let (named, _) = ask.sets();
-        if matches!(ask, Ask::Pause(_)) != facts_of.link_wide {
+        if matches!(ask, Request::Pause(_)) != facts_of.link_wide {
             return;
         }
         let local = facts.node(facts_of.node).clock.local(at);

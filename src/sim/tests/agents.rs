@@ -75,13 +75,13 @@ fn network(metres: u64) -> NetworkPlan {
 /// Returns the headroom that the switch found for the port, and every measured delay.
 fn found(network: Network<Seen>) -> (Headroom, Vec<Spread>) {
     let (_, nodes) = network.finish();
-    let settler = nodes.settler(NodeId(0)).unwrap();
+    let reconciler = nodes.reconciler(NodeId(0)).unwrap();
     let spread = |kind: &StepKind| match kind {
         StepKind::Found(found) => Some(found.delay),
         _ => None,
     };
-    let spreads = settler.steps().1.filter_map(|step| spread(&step.kind)).collect();
-    (settler.headroom(PortId::MIN).unwrap().clone(), spreads)
+    let spreads = reconciler.steps().1.filter_map(|step| spread(&step.kind)).collect();
+    (reconciler.headroom(PortId::MIN).unwrap().clone(), spreads)
 }
 
 #[test]
@@ -236,19 +236,20 @@ fn a_willing_switch_runs_what_its_peer_says_and_both_measure() {
     let mut network = Network::new(&two_switches(), Seen::default()).unwrap();
     network.run_until(Instant::ZERO + Duration::from_secs(3));
     let (_, nodes) = network.finish();
-    let settlers = [0, 1].map(|n| nodes.settler(NodeId(n)).unwrap());
-    for settler in settlers {
-        let port = &settler.plan().ports[0];
+    let reconcilers = [0, 1].map(|n| nodes.reconciler(NodeId(n)).unwrap());
+    for reconciler in reconcilers {
+        let port = &reconciler.plan().ports[0];
         let set = PrioritySet(0b1_1000);
         assert_eq!(port.pfc.mode, FlowControl::Pfc { send: set, obey: set });
         let shares = [ClassPlan::Dwrr { weight: 30 }, ClassPlan::Dwrr { weight: 70 }];
-        let local = settler.steps().1.all(|s| !matches!(s.kind, StepKind::Ets { .. }));
+        let local = reconciler.steps().1.all(|s| !matches!(s.kind, StepKind::Ets { .. }));
         assert_eq!(port.schedule.classes[..2] == shares, !local);
         // The two groups have the headroom for the round trip to the peer.
-        let need = settler.headroom(PortId::MIN).unwrap();
+        let need = reconciler.headroom(PortId::MIN).unwrap();
         assert!(need.set && need.found.delay.max == one_way(100).saturating_mul(2));
         for group in [3, 4] {
-            let GroupKind::Lossless { headroom, .. } = settler.plan().buffer.groups[0][group].kind
+            let GroupKind::Lossless { headroom, .. } =
+                reconciler.plan().buffer.groups[0][group].kind
             else {
                 panic!("group {group} is lossless")
             };
@@ -256,5 +257,5 @@ fn a_willing_switch_runs_what_its_peer_says_and_both_measure() {
         }
     }
     let ets = |s: &&Step| matches!(s.kind, StepKind::Ets { from: Party::Peer, .. });
-    assert_eq!(settlers.map(|s| s.steps().1.filter(ets).count()), [0, 1]);
+    assert_eq!(reconcilers.map(|s| s.steps().1.filter(ets).count()), [0, 1]);
 }

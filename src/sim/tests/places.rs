@@ -99,8 +99,8 @@ fn places(network: &mut Network<Seen>, node: u32) -> Vec<Topology> {
 }
 
 fn steps(network: &mut Network<Seen>, node: u32, port: u16) -> Vec<StepKind> {
-    let settler = network.nodes_mut().settler(NodeId(node)).unwrap();
-    let of_port = settler.steps().1.filter(|step| step.port.index() == usize::from(port));
+    let reconciler = network.nodes_mut().reconciler(NodeId(node)).unwrap();
+    let of_port = reconciler.steps().1.filter(|step| step.port.index() == usize::from(port));
     of_port.map(|step| step.kind.clone()).collect()
 }
 

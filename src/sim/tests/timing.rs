@@ -1,7 +1,7 @@
 //! Clocks, processors, cut-through ports, and random errors.
 
 use super::*;
-use congestion::Dice;
+use ground::rand::Rng;
 use ground::units::BitsPerSec;
 
 /// Returns the time at which a host's only frame arrives at the receiver.
@@ -119,11 +119,11 @@ fn frames_are_lost_as_often_as_the_link_loses_them() {
 fn any_division_of_a_run_into_steps_gives_the_same_trace() {
     let plan = incast(4, 300);
     let whole = run(&plan).trace_hash();
-    let mut dice = Dice::new(7);
+    let mut rng = Rng::new(7);
     let mut network = Network::new(&plan, ()).unwrap();
     let mut until = Instant::ZERO;
     while !network.is_quiet() {
-        until += Duration::from_picos(dice.draw() % 2_000_000);
+        until += Duration::from_picos(rng.next_u64() % 2_000_000);
         network.run_until(until);
     }
     assert_eq!(network.trace_hash(), whole);

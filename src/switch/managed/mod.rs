@@ -352,17 +352,17 @@ fn spots(ports: usize, object: Object, at: At) -> Result<impl Iterator<Item = Sp
 
 /// Validates the writable parameters of a plan against each other.
 fn check(plan: &CongestionPlan) -> Result<(), Reason> {
-    let told = |error: &dyn fmt::Display| Reason::Contradicts(error.to_string());
+    let reason = |error: &dyn fmt::Display| Reason::Contradicts(error.to_string());
     if let Some(sfc) = &plan.sfc {
-        sfc.point.check().map_err(|e| told(&e))?;
+        sfc.point.check().map_err(|e| reason(&e))?;
         for monitor in sfc.monitors.iter().flatten().flatten() {
-            monitor.check().map_err(|e| told(&e))?;
+            monitor.check().map_err(|e| reason(&e))?;
         }
     }
     if let Some(isolation) = &plan.isolation {
-        isolation.machine.check().map_err(|e| told(&e))?;
+        isolation.machine.check().map_err(|e| reason(&e))?;
         for watch in isolation.watches.iter().flatten().flatten() {
-            watch.check().map_err(|e| told(&e))?;
+            watch.check().map_err(|e| reason(&e))?;
         }
     }
     match &plan.proxy {

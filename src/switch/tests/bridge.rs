@@ -13,14 +13,14 @@ fn vid(n: u16) -> Vid {
 fn unknown_addresses_are_flooded_and_known_ones_are_not() {
     let mut lab: Lab = Lab::new(&plan(3));
     lab.inject(0, &frame(host(2), host(1), None, 60));
-    lab.settle();
+    lab.poll_until_idle();
     assert_eq!((lab.sent(0).len(), lab.sent(1).len(), lab.sent(2).len()), (0, 1, 1));
     lab.inject(2, &frame(host(1), host(2), None, 60));
-    lab.settle();
+    lab.poll_until_idle();
     assert_eq!((lab.sent(0).len(), lab.sent(1).len(), lab.sent(2).len()), (1, 0, 0));
     lab.inject(0, &frame(host(2), host(1), None, 60));
     lab.inject(2, &frame(host(2), host(9), None, 60));
-    lab.settle();
+    lab.poll_until_idle();
     assert_eq!((lab.sent(0).len(), lab.sent(1).len(), lab.sent(2).len()), (0, 0, 1));
     assert_eq!(lab.drops(), [("same_segment", 1)]);
     lab.check();
@@ -33,10 +33,10 @@ fn a_host_with_many_addresses_takes_only_its_port_s_share_of_the_table() {
     let mut lab: Lab = Lab::new(&p);
     for n in 0..100 {
         lab.inject(0, &frame(host(200), host(n), None, 60));
-        lab.settle();
+        lab.poll_until_idle();
     }
     lab.inject(1, &frame(host(0), host(150), None, 60));
-    lab.settle();
+    lab.poll_until_idle();
     let snapshot = lab.switch.snapshot(lab.now);
     let counted = |n: usize| {
         let counters = &snapshot.ports[n].counters;
@@ -50,7 +50,7 @@ fn a_host_with_many_addresses_takes_only_its_port_s_share_of_the_table() {
     }
     lab.inject(2, &frame(host(99), host(151), None, 60));
     lab.inject(2, &frame(host(150), host(151), None, 60));
-    lab.settle();
+    lab.poll_until_idle();
     assert_eq!((lab.sent(0).len(), lab.sent(1).len()), (1, 2));
     lab.check();
 }
@@ -62,7 +62,7 @@ fn a_frame_is_forwarded_byte_for_byte() {
     f[500] = 0xaa;
     let untagged = frame(host(2), host(1), None, 333);
     lab.inject(0, &untagged);
-    lab.settle();
+    lab.poll_until_idle();
     assert_eq!(lab.sent(1), [untagged]);
 }
 
@@ -77,14 +77,14 @@ fn vlans_keep_apart_and_tags_come_and_go() {
     let mut lab: Lab = Lab::new(&p);
 
     lab.inject(0, &frame(Mac::BROADCAST, host(1), None, 60));
-    lab.settle();
+    lab.poll_until_idle();
     assert_eq!(lab.sent(1), [frame(Mac::BROADCAST, host(1), Some((0, 10)), 64)]);
     assert!(lab.sent(2).is_empty(), "another VLAN");
     assert_eq!(lab.sent(3), [frame(Mac::BROADCAST, host(1), None, 60)]);
 
     // The trunk's tag selects the VLAN and is removed at egress; its PCP is the priority.
     lab.inject(1, &frame(Mac::BROADCAST, host(2), Some((3, 20)), 64));
-    lab.settle();
+    lab.poll_until_idle();
     assert_eq!(lab.sent(2), [frame(Mac::BROADCAST, host(2), None, 60)]);
     assert!(lab.sent(0).is_empty() && lab.sent(3).is_empty());
     let snapshot = lab.switch.snapshot(lab.now);
@@ -92,14 +92,14 @@ fn vlans_keep_apart_and_tags_come_and_go() {
 
     // A priority tag belongs to the PVID, and leaves a tagged port with that VLAN and its PCP.
     lab.inject(0, &frame(Mac::BROADCAST, host(1), Some((6, 0)), 64));
-    lab.settle();
+    lab.poll_until_idle();
     assert_eq!(lab.sent(1), [frame(Mac::BROADCAST, host(1), Some((6, 10)), 64)]);
 
     // Not a member, no PVID, reserved VID.
     lab.inject(0, &frame(Mac::BROADCAST, host(1), Some((0, 20)), 64));
     lab.inject(1, &frame(Mac::BROADCAST, host(1), None, 60));
     lab.inject(1, &frame(Mac::BROADCAST, host(1), Some((0, 4095)), 64));
-    lab.settle();
+    lab.poll_until_idle();
     assert_eq!(lab.drops(), [("reserved_vid", 1), ("ingress_vlan", 2)]);
     lab.check();
 }
@@ -111,7 +111,7 @@ fn a_service_tag_passes_through_and_gives_the_priority() {
     f[12..14].copy_from_slice(&[0x88, 0xa8]);
     f.splice(16..16, [0x81, 0x00, 0x00, 0x05]);
     lab.inject(0, &f);
-    lab.settle();
+    lab.poll_until_idle();
     assert_eq!(lab.sent(1), [f]);
     assert_eq!(lab.switch.snapshot(lab.now).ports[0].counters.priorities[4].rx_frames, 1);
 }
@@ -126,7 +126,7 @@ fn what_a_bridge_must_not_forward_is_dropped_by_name() {
     lab.inject(0, &frame(host(2), host(1), None, 60)[..13]);
     lab.inject(0, &frame(host(2), host(1), Some((0, 1)), 64)[..15]);
     lab.inject(0, &frame(host(2), host(1), None, 1519));
-    lab.settle();
+    lab.poll_until_idle();
     assert!(lab.sent(1).is_empty());
     assert_eq!(
         lab.drops(),
@@ -145,14 +145,14 @@ fn what_a_bridge_must_not_forward_is_dropped_by_name() {
 fn a_link_that_goes_down_takes_its_queue_and_its_addresses_along() {
     let mut lab: Lab = Lab::new(&plan(3));
     lab.inject(1, &frame(host(9), host(2), None, 60));
-    lab.settle();
+    lab.poll_until_idle();
     lab.sent(0);
     lab.sent(2);
     lab.port(1).room = 0;
     for _ in 0..50 {
         lab.inject(0, &frame(host(2), host(1), None, 60));
     }
-    lab.settle();
+    lab.poll_until_idle();
     assert_eq!(lab.switch.held(), 50);
     lab.switch.apply(lab.now, Change::Link { port: port(1), up: false, rate: None }).unwrap();
     assert_eq!(lab.switch.held(), 0);
@@ -160,13 +160,13 @@ fn a_link_that_goes_down_takes_its_queue_and_its_addresses_along() {
     // The address is unknown again, and a port that is down is not flooded to.
     lab.inject(0, &frame(host(2), host(1), None, 60));
     lab.inject(1, &frame(host(1), host(2), None, 60));
-    lab.settle();
+    lab.poll_until_idle();
     assert_eq!((lab.sent(1).len(), lab.sent(2).len()), (0, 1));
     assert_eq!(lab.drops(), [("link_down", 1), ("flushed", 50)]);
     lab.switch.apply(lab.now, Change::Link { port: port(1), up: true, rate: None }).unwrap();
     lab.port(1).room = usize::MAX;
     lab.inject(0, &frame(host(2), host(1), None, 60));
-    lab.settle();
+    lab.poll_until_idle();
     assert_eq!(lab.sent(1).len(), 1);
     lab.check();
 }
@@ -175,10 +175,10 @@ fn a_link_that_goes_down_takes_its_queue_and_its_addresses_along() {
 fn an_address_that_was_not_heard_of_for_the_ageing_time_is_forgotten() {
     let mut lab: Lab = Lab::new(&plan(3));
     lab.inject(1, &frame(host(9), host(2), None, 60));
-    lab.settle();
+    lab.poll_until_idle();
     lab.advance(Duration::from_secs(301));
     lab.inject(0, &frame(host(2), host(1), None, 60));
-    lab.settle();
+    lab.poll_until_idle();
     assert_eq!(lab.sent(2).len(), 2, "flooded before and after");
 }
 
@@ -196,11 +196,11 @@ fn a_dscp_behind_two_tags_decides_for_each_frame() {
         f
     };
     lab.inject(1, &frame(host(0), host(1), Some((0, 1)), 60));
-    lab.settle();
+    lab.poll_until_idle();
     for tos in [26 << 2, 46 << 2] {
         lab.inject(0, &twice_tagged(tos));
     }
-    lab.settle();
+    lab.poll_until_idle();
     let now = lab.now;
     let counted = lab.switch.snapshot(now).ports[0].counters.priorities;
     assert_eq!((counted[3].rx_frames, counted[5].rx_frames), (1, 1));

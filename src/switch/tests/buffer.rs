@@ -11,7 +11,7 @@ use wire::{EtherType, ethernet, ipv4};
 /// Teaches the switch that host 2 is behind port 1, and stops port 1 from taking frames.
 fn blocked(lab: &mut Lab) {
     lab.inject(1, &frame(host(9), host(2), None, 60));
-    lab.settle();
+    lab.poll_until_idle();
     for n in 0..3 {
         lab.sent(n);
     }
@@ -25,14 +25,14 @@ fn a_lossy_group_drops_at_its_shared_limit_and_nothing_else_does() {
     for _ in 0..5000 {
         lab.inject(0, &frame(host(2), host(1), None, 60));
     }
-    lab.settle();
+    lab.poll_until_idle();
     // 4096 cells less 3 x 200 of headroom are shared; alpha 1 lets one group have half of it.
     let held = lab.switch.held();
     assert_eq!(held, (4096 - 600) / 2);
     assert_eq!(lab.drops(), [("shared_limit", 5000 - held)]);
     lab.check();
     lab.port(1).room = usize::MAX;
-    lab.settle();
+    lab.poll_until_idle();
     assert_eq!(lab.sent(1).len() as u64, held);
     assert_eq!(lab.switch.ledger().shared_used(), Cells(0));
     lab.check();
@@ -47,7 +47,7 @@ fn an_egress_queue_keeps_to_its_limit() {
     for _ in 0..100 {
         lab.inject(0, &frame(host(2), host(1), None, 60));
     }
-    lab.settle();
+    lab.poll_until_idle();
     // One burst was scheduled before the port refused; the queue behind it is limited.
     let held = lab.switch.held();
     assert!((40..=72).contains(&held), "{held}");
@@ -87,9 +87,9 @@ fn a_long_queue_marks_ect_frames_and_never_others() {
             let ecn = [Ecn::Ect0, Ecn::Ect1, Ecn::NotEct][n % 3];
             lab.inject(0, &ip_frame(ecn, 60));
         }
-        lab.settle();
+        lab.poll_until_idle();
         lab.port(1).room = usize::MAX;
-        lab.settle();
+        lab.poll_until_idle();
         let out = lab.sent(1);
         assert_eq!(out.len(), 300);
         let ce: Vec<_> = (0..300).filter(|n| ecn_of(&out[*n]) == Ecn::Ce).collect();
@@ -114,7 +114,7 @@ fn red_drops_what_it_cannot_mark_where_that_is_asked_for() {
     for _ in 0..200 {
         lab.inject(0, &ip_frame(Ecn::NotEct, 60));
     }
-    lab.settle();
+    lab.poll_until_idle();
     assert_eq!(lab.drops(), [("red_not_ect", 200 - lab.switch.held())]);
     lab.check();
 }
@@ -133,9 +133,9 @@ fn marking_can_be_changed_while_running() {
     for _ in 0..40 {
         lab.inject(0, &ip_frame(Ecn::Ect0, 60));
     }
-    lab.settle();
+    lab.poll_until_idle();
     lab.port(1).room = usize::MAX;
-    lab.settle();
+    lab.poll_until_idle();
     assert!(lab.sent(1).iter().any(|f| ecn_of(f) == Ecn::Ce));
 }
 
@@ -156,7 +156,7 @@ fn dscp_decides_where_it_is_trusted() {
         f.splice(12..12, [0x81, 0, 2 << 5, 1]);
         assert_eq!(ip::View::new(EtherType::IPV4, &f[18..]).unwrap().dscp().get(), 40);
         lab.inject(0, &f);
-        lab.settle();
+        lab.poll_until_idle();
         let rx = lab.switch.snapshot(lab.now).ports[0].counters.priorities.map(|c| c.rx_frames);
         assert_eq!(rx[expect], 1, "{trust:?}: {rx:?}");
     }

@@ -20,7 +20,7 @@ fn pfc(p: Priority, quanta: u16) -> Vec<u8> {
 
 fn learn(lab: &mut Lab) {
     lab.inject(1, &frame(host(9), host(2), None, 60));
-    lab.settle();
+    lab.poll_until_idle();
     for n in 0..3 {
         lab.sent(n);
     }
@@ -41,7 +41,7 @@ fn an_overloaded_group_pauses_its_sender_and_loses_nothing() {
     while after < 200 {
         after += usize::from(!lab.port(0).tx.is_empty());
         lab.inject(0, &data(3, 60));
-        lab.settle();
+        lab.poll_until_idle();
     }
     let pauses = lab.sent(0);
     assert_eq!(pauses.len(), 1, "one XOFF, no refresh yet");
@@ -51,16 +51,16 @@ fn an_overloaded_group_pauses_its_sender_and_loses_nothing() {
     assert!(lab.drops().is_empty());
     // One more exceeds the headroom, which is sized for exactly this delay.
     lab.inject(0, &data(3, 60));
-    lab.settle();
+    lab.poll_until_idle();
     assert_eq!(lab.drops(), [("headroom_full", 1)]);
     // Another priority of the same port is not affected.
     lab.inject(0, &data(0, 60));
-    lab.settle();
+    lab.poll_until_idle();
     assert_eq!(lab.drops().len(), 1);
     let snapshot = lab.switch.snapshot(lab.now);
     assert_eq!(snapshot.ports[0].counters.priorities[3].headroom_peak_bytes, 200 * 64);
     lab.port(1).room = usize::MAX;
-    lab.settle();
+    lab.poll_until_idle();
     let last = lab.sent(0);
     assert_eq!(pfc::Repr::parse(last.last().unwrap()).unwrap().time(P3), Some(Quanta(0)), "XON");
     lab.check();
@@ -75,15 +75,15 @@ fn xoff_is_refreshed_until_the_group_has_drained() {
     lab.port(1).room = 0;
     while lab.port(0).tx.is_empty() {
         lab.inject(0, &data(3, 60));
-        lab.settle();
+        lab.poll_until_idle();
     }
     lab.sent(0);
     let start = lab.now;
     for n in 1..=10 {
-        let deadline = lab.settle();
+        let deadline = lab.poll_until_idle();
         assert_eq!(deadline, start + Duration::from_micros(50 * n), "the next refresh");
         lab.now = deadline;
-        lab.settle();
+        lab.poll_until_idle();
         assert_eq!(lab.sent(0).len(), 1);
     }
     assert_eq!(lab.switch.snapshot(lab.now).ports[0].counters.pfc_tx_frames, 11);
@@ -101,10 +101,10 @@ fn a_pause_that_cannot_leave_is_sent_when_it_can_and_says_what_is_true_then() {
     for _ in 0..1800 {
         lab.inject(0, &data(3, 60));
     }
-    lab.settle();
+    lab.poll_until_idle();
     assert!(lab.sent(0).is_empty());
     lab.port(0).control = 10;
-    lab.settle();
+    lab.poll_until_idle();
     assert_eq!(lab.sent(0).len(), 1);
     lab.check();
 }
@@ -120,7 +120,7 @@ fn a_pfc_frame_counts_once_for_the_port_and_once_for_each_priority_that_it_names
     repr.emit(&mut both).unwrap();
     lab.inject(1, &both);
     lab.inject(1, &pfc(P3, 0));
-    lab.settle();
+    lab.poll_until_idle();
     let c = &lab.switch.snapshot(lab.now).ports[1].counters;
     assert_eq!(c.pfc_rx_frames, 2);
     assert_eq!([3, 4].map(|p| c.priorities[p].pfc_rx_frames), [2, 1]);
@@ -131,18 +131,18 @@ fn a_pause_stops_its_priority_for_exactly_its_quanta() {
     let mut lab: Lab = Lab::new(&plan(3));
     learn(&mut lab);
     lab.inject(1, &pfc(P3, 100));
-    lab.settle();
+    lab.poll_until_idle();
     lab.inject(0, &data(3, 60));
     lab.inject(0, &data(4, 64));
-    let deadline = lab.settle();
+    let deadline = lab.poll_until_idle();
     assert_eq!(lab.sent(1).len(), 1, "priority 4 goes on");
     // 100 quanta of 512 bits at 10 Gb/s.
     assert_eq!(deadline, Instant::ZERO + Duration::from_nanos(5_120));
     lab.now = Instant::from_picos(5_119_999);
-    lab.settle();
+    lab.poll_until_idle();
     assert!(lab.sent(1).is_empty());
     lab.now = deadline;
-    lab.settle();
+    lab.poll_until_idle();
     assert_eq!(lab.sent(1).len(), 1);
     let c = lab.switch.snapshot(lab.now).ports[1].counters.priorities[3];
     assert_eq!((c.pfc_rx_frames, c.pfc_rx_transitions), (1, 1));
@@ -159,11 +159,11 @@ fn a_pause_is_dated_by_the_poll_after_the_one_that_received_it() {
     assert!(lab.switch.poll(lab.now).progressed);
     lab.now += Duration::from_millis(1);
     lab.inject(0, &data(3, 60));
-    let deadline = lab.settle();
+    let deadline = lab.poll_until_idle();
     assert!(lab.sent(1).is_empty(), "it has just arrived");
     assert_eq!(deadline, lab.now + Duration::from_nanos(5_120));
     lab.now = deadline;
-    lab.settle();
+    lab.poll_until_idle();
     assert_eq!(lab.sent(1).len(), 1);
     // One pause, although its time was over before the second poll.
     let c = lab.switch.snapshot(lab.now).ports[1].counters.priorities[3];
@@ -178,11 +178,11 @@ fn zero_quanta_resume_at_once() {
     learn(&mut lab);
     lab.inject(1, &pfc(P3, 65535));
     lab.inject(0, &data(3, 60));
-    lab.settle();
+    lab.poll_until_idle();
     // All arrived frames are read before any is sent, so the pause applies to both.
     assert!(lab.sent(1).is_empty());
     lab.inject(1, &pfc(P3, 0));
-    lab.settle();
+    lab.poll_until_idle();
     assert_eq!(lab.sent(1).len(), 1);
 }
 
@@ -197,18 +197,18 @@ fn pause_stops_the_link_where_it_is_configured_and_pfc_is_dropped_there() {
     pause::Repr::new(host(2), Quanta(100)).emit(&mut octets).unwrap();
     lab.inject(1, &octets);
     lab.inject(1, &pfc(P3, 100));
-    lab.settle();
+    lab.poll_until_idle();
     for pcp in 0..8 {
         lab.inject(0, &data(pcp, 60));
     }
-    lab.settle();
+    lab.poll_until_idle();
     assert!(lab.sent(1).is_empty());
     lab.advance(Duration::from_nanos(5_120));
     assert_eq!(lab.sent(1).len(), 8);
     assert_eq!(lab.drops(), [("pfc_not_enabled", 1)]);
     // The other way round: PAUSE on a port that runs PFC.
     lab.inject(0, &octets);
-    lab.settle();
+    lab.poll_until_idle();
     assert_eq!(lab.drops(), [("pause_not_enabled", 1), ("pfc_not_enabled", 1)]);
     lab.check();
 }
@@ -227,9 +227,9 @@ fn malformed_control_frames_are_counted_and_pause_nothing() {
     for bad in [&opcode, &unicast, &tagged, &good[..40].to_vec()] {
         lab.inject(1, bad);
     }
-    lab.settle();
+    lab.poll_until_idle();
     lab.inject(0, &data(3, 60));
-    lab.settle();
+    lab.poll_until_idle();
     assert_eq!(lab.sent(1).len(), 1, "nothing is paused");
     assert!(lab.sent(0).is_empty() && lab.sent(2).is_empty(), "nothing is forwarded");
     assert_eq!(
@@ -264,7 +264,7 @@ fn storm_of(action: StormAction, enabled: bool) -> Lab {
         if n == 1 {
             (0..5).for_each(|_| lab.inject(0, &data(3, 60)));
         }
-        lab.settle();
+        lab.poll_until_idle();
         lab.advance(Duration::from_micros(100));
     }
     lab
@@ -279,14 +279,14 @@ fn the_watchdog_ends_a_storm_as_it_was_told() {
     assert_eq!(detected(&mut lab), 1);
     assert_eq!(lab.drops(), [("watchdog", 5)]);
     lab.inject(0, &data(3, 60));
-    lab.settle();
+    lab.poll_until_idle();
     assert_eq!(lab.drops(), [("watchdog", 6)], "frames for the queue are dropped too");
     for _ in 0..30 {
         lab.advance(Duration::from_millis(1));
     }
     assert_eq!(lab.switch.snapshot(lab.now).ports[1].counters.priorities[3].storms_restored, 1);
     lab.inject(0, &data(3, 60));
-    lab.settle();
+    lab.poll_until_idle();
     assert_eq!(lab.sent(1).len(), 1);
     lab.check();
 
@@ -317,7 +317,7 @@ fn storms(lab: &mut Lab) -> (u64, u64) {
 fn storm_on(lab: &mut Lab) {
     for _ in 0..200 {
         lab.inject(1, &pfc(P3, 65535));
-        lab.settle();
+        lab.poll_until_idle();
         lab.advance(Duration::from_micros(100));
     }
 }
@@ -356,18 +356,18 @@ fn a_pause_that_ends_while_nothing_waits_is_no_deadline() {
     let mut lab: Lab = Lab::new(&plan(3));
     learn(&mut lab);
     lab.inject(1, &pfc(P3, 100));
-    lab.settle();
+    lab.poll_until_idle();
     for _ in 0..3 {
         // 100 quanta at 10 Gb/s are 5.12 us.
         lab.now += Duration::from_micros(4);
-        let deadline = lab.settle();
+        let deadline = lab.poll_until_idle();
         assert!(deadline > lab.now, "{deadline:?} is over at {:?}", lab.now);
     }
     // A pause for which a frame waits has a deadline.
     lab.inject(1, &pfc(P3, 100));
     lab.inject(0, &data(3, 60));
     let end = lab.now + Duration::from_nanos(5_120);
-    assert_eq!(lab.settle(), end);
+    assert_eq!(lab.poll_until_idle(), end);
     lab.advance(Duration::from_nanos(5_120));
     assert_eq!(lab.sent(1).len(), 1);
 }
@@ -387,7 +387,7 @@ fn a_refresh_that_finds_the_line_busy_waits_for_the_line() {
     let mut pauses = 0;
     while pauses == 0 {
         lab.inject(0, &data(3, 1_500));
-        lab.settle();
+        lab.poll_until_idle();
         pauses = lab.sent(0).len();
     }
     // A frame of 1,000 bytes takes 816 ns on the line of port 0, and the refresh is due within it.
@@ -396,12 +396,12 @@ fn a_refresh_that_finds_the_line_busy_waits_for_the_line() {
         lab.inject(1, &frame(host(1), host(2), None, 996));
     }
     let end = lab.now + Duration::from_nanos(816);
-    lab.settle();
+    lab.poll_until_idle();
     lab.now += Duration::from_nanos(500);
-    assert_eq!(lab.settle(), end);
+    assert_eq!(lab.poll_until_idle(), end);
     assert_eq!(lab.sent(0).len(), 1, "the first frame alone");
     lab.now = end;
-    lab.settle();
+    lab.poll_until_idle();
     let sent = lab.sent(0);
     assert!(sent.len() == 1 && pfc::Repr::parse(&sent[0]).is_ok(), "the refresh goes first");
     lab.check();

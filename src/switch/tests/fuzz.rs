@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use crate::rig::*;
-use crate::tests::{congested, isolation};
+use crate::tests::{isolation, signals};
 use crate::{
     AttachedKind, Change, CongestionPlan, FastCnpPlan, InterfacePlan, QuantizedPlan, RoutePlan,
     SfcProxyPlan, SfcmForm, SourceFlowControlPlan, SourceQp, Trust, VlanMember, VlanPlan,
@@ -12,7 +12,8 @@ use buffer::SharedLimit;
 use congestion::proxy::Senders;
 use congestion::qcn::PointPlan;
 use congestion::sfc::Monitor;
-use congestion::{Detect, Dice, EcnPlan, LimitPlan, MarkAt, NotEct};
+use congestion::{Detect, EcnPlan, LimitPlan, MarkAt, NotEct};
+use ground::rand::Rng;
 use ground::time::Duration;
 use ground::units::*;
 use wire::{pause, pfc};
@@ -57,13 +58,13 @@ fn congestion() -> CongestionPlan {
     let monitor = Monitor { detect, target: Bytes(0) };
     let point = PointPlan { set_point: Bytes(100), ..PointPlan::standard() };
     let form = SfcmForm::Encapsulated { min_header_octets: 512 };
-    let sfc = congested::sfc(4);
+    let sfc = signals::sfc(4);
     let hosts = Senders::Only(vec!["10.0.0.0/30".parse().unwrap()]);
     let limit = LimitPlan { interval: Duration::ZERO, burst: 1 };
     CongestionPlan {
         sfc: Some(SourceFlowControlPlan { form, monitors: vec![[Some(monitor); 8]; 4], ..sfc }),
         isolation: Some(isolation::restless()),
-        proxy: Some(SfcProxyPlan { hosts, ..congested::proxy() }),
+        proxy: Some(SfcProxyPlan { hosts, ..signals::proxy() }),
         watchdog: None,
         fast_cnp: Some(FastCnpPlan {
             detect: vec![[Some(detect); 8]; 4],
@@ -79,29 +80,29 @@ fn congestion() -> CongestionPlan {
             transmit_priority: Priority::ALL[6],
             msdu_octets: 64,
         }),
-        ports: [Host, Switch, SfcHost, Host].map(congested::attached).to_vec(),
+        ports: [Host, Switch, SfcHost, Host].map(signals::attached).to_vec(),
     }
 }
 
 /// Messages to mutate, and packets between RoCEv2 hosts.
 fn messages() -> Vec<Vec<u8>> {
-    let (a, b) = ((1, congested::v4(1)), (2, congested::v4(2)));
-    let (c, d) = ((1, congested::v6(1)), (2, congested::v6(2)));
+    let (a, b) = ((1, signals::v4(1)), (2, signals::v4(2)));
+    let (c, d) = ((1, signals::v6(1)), (2, signals::v6(2)));
     let mut out = vec![
-        congested::sfcm_frame(2, None, 3, Duration::from_micros(50)),
-        congested::sfcm_frame(2, Some((7, 1)), 3, Duration::from_micros(50)),
-        congested::packet((a, b), None, (congested::PORT, congested::PORT), 700),
-        congested::packet((c, d), None, (7, congested::PORT), 700),
-        congested::packet((a, b), Some((3, 1)), (7, 4791), 700),
-        congested::packet((c, d), None, (7, 4791), 700),
+        signals::sfcm_frame(2, None, 3, Duration::from_micros(50)),
+        signals::sfcm_frame(2, Some((7, 1)), 3, Duration::from_micros(50)),
+        signals::packet((a, b), None, (signals::PORT, signals::PORT), 700),
+        signals::packet((c, d), None, (7, signals::PORT), 700),
+        signals::packet((a, b), Some((3, 1)), (7, 4791), 700),
+        signals::packet((c, d), None, (7, 4791), 700),
     ];
     for opcode in [0x11, 0x81] {
-        let mut answer = congested::packet((b, a), None, (7, 4791), 60);
+        let mut answer = signals::packet((b, a), None, (7, 4791), 60);
         answer[42..54].copy_from_slice(&[opcode, 0, 0xff, 0xff, 0, 0, 0, 5, 0, 0, 0, 0]);
         out.push(answer);
     }
     let cnm = wire::EtherType::CNM;
-    out.push(congested::framed((host(1), host(2)), None, cnm, &[0; 60]));
+    out.push(signals::framed((host(1), host(2)), None, cnm, &[0; 60]));
     out.extend(isolation::messages());
     out
 }
@@ -151,24 +152,24 @@ fn seeds() -> Vec<Vec<u8>> {
 }
 
 /// Returns one frame: a seed with some bytes changed, cut or grown, or random bytes.
-fn mutant(seeds: &[Vec<u8>], dice: &mut Dice) -> Vec<u8> {
-    let mut f = seeds[dice.roll() as usize % seeds.len()].clone();
-    match dice.roll() % 8 {
-        0 => f.truncate(dice.roll() as usize % (f.len() + 1)),
-        1 => f.resize(f.len() + dice.roll() as usize % 2000, dice.roll() as u8),
-        2 => f = (0..dice.roll() % 128).map(|_| dice.roll() as u8).collect(),
+fn mutant(seeds: &[Vec<u8>], rng: &mut Rng) -> Vec<u8> {
+    let mut f = seeds[rng.next_u16() as usize % seeds.len()].clone();
+    match rng.next_u16() % 8 {
+        0 => f.truncate(rng.next_u16() as usize % (f.len() + 1)),
+        1 => f.resize(f.len() + rng.next_u16() as usize % 2000, rng.next_u16() as u8),
+        2 => f = (0..rng.next_u16() % 128).map(|_| rng.next_u16() as u8).collect(),
         _ => {}
     }
-    for _ in 0..dice.roll() % 6 {
+    for _ in 0..rng.next_u16() % 6 {
         if !f.is_empty() {
             // Mostly in the headers, where a change has an effect.
-            let at =
-                dice.roll() as usize % f.len().min(if dice.roll() % 4 == 0 { 2000 } else { 40 });
-            f[at] = match dice.roll() % 4 {
+            let at = rng.next_u16() as usize
+                % f.len().min(if rng.next_u16() % 4 == 0 { 2000 } else { 40 });
+            f[at] = match rng.next_u16() % 4 {
                 0 => 0,
                 1 => 0xff,
-                2 => f[at] ^ (1 << (dice.roll() % 8)),
-                _ => dice.roll() as u8,
+                2 => f[at] ^ (1 << (rng.next_u16() % 8)),
+                _ => rng.next_u16() as u8,
             };
         }
     }
@@ -178,22 +179,22 @@ fn mutant(seeds: &[Vec<u8>], dice: &mut Dice) -> Vec<u8> {
 /// Sends `count` frames in random bursts to random ports that accept at random.
 fn run(seed: u64, count: usize) -> Lab {
     let mut lab: Lab = Lab::new(&everything());
-    let mut dice = Dice::new(seed);
+    let mut rng = Rng::new(seed);
     let seeds = seeds();
     let mut sent = 0;
     while sent < count {
-        for _ in 0..1 + dice.roll() % 64 {
-            let f = mutant(&seeds, &mut dice);
-            lab.inject((dice.roll() % 4) as u16, &f);
+        for _ in 0..1 + rng.next_u16() % 64 {
+            let f = mutant(&seeds, &mut rng);
+            lab.inject((rng.next_u16() % 4) as u16, &f);
             sent += 1;
         }
-        let p = (dice.roll() % 4) as u16;
-        lab.port(p).room = dice.roll() as usize % 100;
-        lab.port(p).control = dice.roll() as usize % 4;
-        lab.settle();
-        lab.now += Duration::from_nanos(u64::from(dice.roll()));
-        if dice.roll() % 1024 == 0 {
-            let up = dice.roll() % 4 != 0;
+        let p = (rng.next_u16() % 4) as u16;
+        lab.port(p).room = rng.next_u16() as usize % 100;
+        lab.port(p).control = rng.next_u16() as usize % 4;
+        lab.poll_until_idle();
+        lab.now += Duration::from_nanos(u64::from(rng.next_u16()));
+        if rng.next_u16() % 1024 == 0 {
+            let up = rng.next_u16() % 4 != 0;
             lab.switch.apply(lab.now, Change::Link { port: port(p), up, rate: None }).unwrap();
         }
         for n in 0..4 {
@@ -257,21 +258,21 @@ proptest! {
         p.congestion.proxy.as_mut().unwrap().cache = None;
         let (mut with, mut without): (Lab, Lab) = (Lab::new(&p), Lab::new(&p));
         without.switch.fdb.without_freshness();
-        let (seeds, mut dice) = (seeds(), Dice::new(seed));
+        let (seeds, mut rng) = (seeds(), Rng::new(seed));
         for _ in 0..60 {
-            for _ in 0..1 + dice.roll() % 64 {
+            for _ in 0..1 + rng.next_u16() % 64 {
                 // Mostly whole frames, so that flows repeat.
-                let f = match dice.roll() % 4 {
-                    0 => mutant(&seeds, &mut dice),
-                    _ => seeds[dice.roll() as usize % seeds.len()].clone(),
+                let f = match rng.next_u16() % 4 {
+                    0 => mutant(&seeds, &mut rng),
+                    _ => seeds[rng.next_u16() as usize % seeds.len()].clone(),
                 };
-                let n = (dice.roll() % 4) as u16;
+                let n = (rng.next_u16() % 4) as u16;
                 with.inject(n, &f);
                 without.inject(n, &f);
             }
-            let step = Duration::from_nanos(u64::from(dice.roll()));
+            let step = Duration::from_nanos(u64::from(rng.next_u16()));
             for lab in [&mut with, &mut without] {
-                lab.settle();
+                lab.poll_until_idle();
                 lab.now += step;
             }
             for n in 0..4 {

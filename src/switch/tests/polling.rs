@@ -4,17 +4,18 @@
 use proptest::prelude::*;
 
 use crate::rig::*;
-use crate::tests::congested;
+use crate::tests::signals;
 use crate::{AttachedKind, SourceFlowControlPlan, SwitchPlan};
 use ::headroom::measure::{InitiatePlan, MeasurePlan};
 use ::headroom::peer_delay::PeerDelayPlan;
 use ::pfc::{StormAction, WatchdogPlan};
 use congestion::sfc::SfcPlan;
-use congestion::{Dice, EcnPlan, MarkAt, NotEct};
+use congestion::{EcnPlan, MarkAt, NotEct};
 use contracts::frame::Frame;
 use contracts::memory::secy;
 use contracts::stats::SwitchSnapshot;
 use discovery::LldpPlan;
+use ground::rand::Rng;
 use ground::time::{Duration, Instant};
 use ground::units::*;
 use link::AgentsPlan;
@@ -46,12 +47,12 @@ fn shaped() -> SwitchPlan {
     }
     p.buffer.total = Cells(900);
     p.congestion.sfc = Some(SourceFlowControlPlan {
-        point: SfcPlan { spacing: Duration::from_micros(1), ..congested::sfc(3).point },
-        ..congested::sfc(3)
+        point: SfcPlan { spacing: Duration::from_micros(1), ..signals::sfc(3).point },
+        ..signals::sfc(3)
     });
-    p.congestion.proxy = Some(congested::proxy());
+    p.congestion.proxy = Some(signals::proxy());
     p.congestion.ports = [AttachedKind::Host, AttachedKind::Switch, AttachedKind::SfcHost]
-        .map(congested::attached)
+        .map(signals::attached)
         .to_vec();
     p
 }
@@ -98,29 +99,29 @@ fn request(n: u64) -> Vec<u8> {
 
 /// Random arrivals: time, port, frame.
 fn arrivals(seed: u64) -> Vec<(Instant, u16, Vec<u8>)> {
-    let mut dice = Dice::new(seed);
+    let mut rng = Rng::new(seed);
     let mut now = Instant::ZERO;
     let mut out = Vec::new();
     for n in 0..400 {
-        now += Duration::from_nanos(u64::from(dice.roll() % 600));
-        let octets = match dice.roll() % 12 {
+        now += Duration::from_nanos(u64::from(rng.next_u16() % 600));
+        let octets = match rng.next_u16() % 12 {
             0 => {
                 let mut repr = pfc::Repr::new(host(2));
-                repr.set(Priority::ALL[3], Quanta((dice.roll() % 600) as u16));
+                repr.set(Priority::ALL[3], Quanta((rng.next_u16() % 600) as u16));
                 let mut octets = vec![0; 60];
                 repr.emit(&mut octets).unwrap();
                 octets
             }
             1 => request(n),
-            2 => congested::sfcm_frame(2, None, 3, Duration::from_nanos(dice.roll().into())),
+            2 => signals::sfcm_frame(2, None, 3, Duration::from_nanos(rng.next_u16().into())),
             3..6 => {
-                let ends = ((1, congested::v4(1)), (2, congested::v4(2)));
-                let len = 64 + dice.roll() as usize % 1400;
-                congested::packet(ends, Some((3, 0)), (7 + n as u16 % 3, 9), len)
+                let ends = ((1, signals::v4(1)), (2, signals::v4(2)));
+                let len = 64 + rng.next_u16() as usize % 1400;
+                signals::packet(ends, Some((3, 0)), (7 + n as u16 % 3, 9), len)
             }
             _ => {
-                let pcp = [0, 3, 3, 5][dice.roll() as usize % 4];
-                let len = 64 + dice.roll() as usize % 1400;
+                let pcp = [0, 3, 3, 5][rng.next_u16() as usize % 4];
+                let len = 64 + rng.next_u16() as usize % 1400;
                 frame(host(2), host(1), Some((pcp, 0)), len)
             }
         };
@@ -163,7 +164,7 @@ fn trace_from(
 ) -> (Vec<(Instant, u16, Vec<u8>)>, SwitchSnapshot) {
     let mut lab: Lab = Lab::new(plan);
     lab.now = begin;
-    let mut dice = extra.map(Dice::new);
+    let mut rng = extra.map(Rng::new);
     lab.inject(1, &frame(host(9), host(2), None, 60));
     let mut out = Vec::new();
     let mut waiting = arrivals.iter().peekable();
@@ -172,14 +173,14 @@ fn trace_from(
         while let Some((_, port, octets)) = waiting.next_if(|(at, ..)| *at <= lab.now) {
             lab.inject(*port, octets);
         }
-        let deadline = lab.settle();
+        let deadline = lab.poll_until_idle();
         for n in 0..3 {
             out.extend(lab.sent(n).into_iter().map(|octets| (lab.now, n, octets)));
         }
         let mut next = waiting.peek().map_or(end, |(at, ..)| *at).min(deadline.max(lab.now));
         next = next.max(lab.now + Duration::from_picos(1));
-        if let Some(dice) = &mut dice {
-            let early = lab.now + Duration::from_picos(1 + u64::from(dice.roll()) * 7);
+        if let Some(rng) = &mut rng {
+            let early = lab.now + Duration::from_picos(1 + u64::from(rng.next_u16()) * 7);
             next = next.min(early);
         }
         lab.now = next;

@@ -26,7 +26,7 @@ fn lab(data: bool) -> (Lab, Secured<MemPort>) {
         let octets = if n == 0 && data { by(&secy(2, 1, true), &octets) } else { octets };
         lab.inject(n.into(), &octets);
     }
-    lab.settle();
+    lab.poll_until_idle();
     (0..3).for_each(|n| drop(lab.sent(n)));
     (lab, peer)
 }
@@ -65,7 +65,7 @@ fn pause(quanta: u16) -> [u8; FRAME_LEN] {
 /// Returns true if port 0 sends frames of priority 3 now.
 fn sends(lab: &mut Lab) -> bool {
     lab.inject(1, &frame(host(0), host(1), Some((3, 0)), 100));
-    lab.settle();
+    lab.poll_until_idle();
     !lab.sent(0).is_empty()
 }
 
@@ -114,7 +114,7 @@ fn congest(lab: &mut Lab, mut line: impl FnMut(&[u8]) -> Vec<u8>) {
         let octets = line(&frame(host(1), host(0), Some((3, 0)), 1_000));
         lab.inject(0, &octets);
     }
-    lab.settle();
+    lab.poll_until_idle();
 }
 
 #[test]
@@ -150,13 +150,13 @@ fn a_pause_takes_its_whole_length_of_a_shaped_line() {
         let mut lab: Lab = Lab::new(&plan);
         let mut peer = Secured::new(MemPort::endless(), Some(&secy(2, 1, data))).unwrap();
         lab.inject(1, &frame(host(9), host(1), None, 60));
-        lab.settle();
+        lab.poll_until_idle();
         let _ = lab.sent(0);
         lab.advance(Duration::from_micros(1));
         congest(&mut lab, |octets| if data { seal(&mut peer, octets) } else { octets.to_vec() });
         assert_eq!(lab.sent(0).len(), 1);
         lab.inject(1, &frame(host(0), host(1), None, 100));
-        let free = lab.settle().since(lab.now);
+        let free = lab.poll_until_idle().since(lab.now);
         assert_eq!(free, Duration::from_picos((64 + 24 + 20) * 800), "{data}");
     }
 }
@@ -169,7 +169,7 @@ fn keys_are_changed_while_frames_pass() {
     lab.switch.change_secy(port(0), &install).unwrap();
     lab.switch.change_secy(port(0), &SecyChange::UseTransmit(an)).unwrap();
     lab.inject(1, &frame(host(0), host(1), None, 100));
-    lab.settle();
+    lab.poll_until_idle();
     let sent = lab.sent(0);
     assert_eq!(sent[0][14] & 3, 1, "the association's number");
     assert!(open(&mut peer, &sent[0]).is_none(), "the peer has no such key yet");

@@ -31,7 +31,7 @@ pub(crate) struct Receiver {
     /// Highest packet seen plus one.
     high: u64,
     /// True if a NAK for `expected` was sent.
-    told: bool,
+    nak_sent: bool,
     since_ack: u32,
     messages: u64,
     gate: Option<CnpGate>,
@@ -48,7 +48,7 @@ impl Receiver {
             expected: 0,
             early: (roce.recovery == Recovery::SelectiveRepeat).then(Bits::new),
             high: 0,
-            told: false,
+            nak_sent: false,
             since_ack: 0,
             messages: 0,
             gate: roce.cnp_interval.map(CnpGate::new),
@@ -89,7 +89,7 @@ impl Receiver {
         let mut filled = false;
         self.expected += 1;
         self.since_ack += 1;
-        self.told = false;
+        self.nak_sent = false;
         if self.expected < self.high {
             while self.early.as_mut().is_some_and(|early| early.take(self.expected)) {
                 self.expected += 1;
@@ -109,8 +109,8 @@ impl Receiver {
         else {
             // It is dropped, and one NAK per gap is enough (IBA 9.7.5.2.2).
             self.out_of_order += 1;
-            let missing = (!self.told).then_some((self.expected, index));
-            self.told = true;
+            let missing = (!self.nak_sent).then_some((self.expected, index));
+            self.nak_sent = true;
             return Reply { missing, ..Reply::default() };
         };
         if !early.put(index) {

@@ -2,11 +2,11 @@
 
 use super::Around;
 use crate::config::{Cx, Place};
-use crate::congestion::Dice;
 use crate::host::FLOW_ID_MAX;
 use crate::lab::raw::{self, Many, Pattern};
 use crate::lab::resolve::graph;
 use crate::lab::resolve::mix;
+use crate::rand::Rng;
 
 /// Returns the host numbers of sender and receiver of each flow of an entry.
 pub(super) fn ends(
@@ -104,8 +104,8 @@ fn hosts(
 
 /// Pairs every sender with one receiver, no receiver twice and no host with itself.
 fn permutation(from: Vec<usize>, mut to: Vec<usize>, seed: u64) -> Vec<(usize, usize)> {
-    let mut dice = Dice::new(seed);
-    let mut below = |n: usize| ((dice.roll() as usize) << 16 | dice.roll() as usize) % n;
+    let mut rng = Rng::new(seed);
+    let mut below = |n: usize| ((rng.next_u16() as usize) << 16 | rng.next_u16() as usize) % n;
     for i in (1..to.len()).rev() {
         to.swap(i, below(i + 1));
     }

@@ -1,24 +1,24 @@
 //! Random numbers from one seed.
 
-use crate::congestion::Dice;
+use crate::rand::Rng;
 use crate::time::Duration;
 
 /// A seeded random source.
-pub(super) struct Chance(Dice);
+pub(super) struct Chance(Rng);
 
 impl Chance {
     pub(super) const fn new(seed: u64) -> Self {
-        Self(Dice::new(seed))
+        Self(Rng::new(seed))
     }
 
     /// Returns a 64-bit number.
     pub(super) const fn any(&mut self) -> u64 {
-        self.0.draw()
+        self.0.next_u64()
     }
 
     /// Returns a number from `least` to `most`, uniformly.
     pub(super) fn between(&mut self, least: u64, most: u64) -> u64 {
-        least + self.0.draw() % (most - least + 1)
+        least + self.0.next_u64() % (most - least + 1)
     }
 
     /// Returns a number from `least` (not 0) to `most`, uniform on a logarithmic scale.
@@ -30,12 +30,12 @@ impl Chance {
 
     /// Returns true with a probability of `n` percent.
     pub(super) fn percent(&mut self, n: u64) -> bool {
-        self.0.draw() % 100 < n
+        self.0.next_u64() % 100 < n
     }
 
     /// Returns one of the elements.
     pub(super) fn pick<T: Clone>(&mut self, of: &[T]) -> T {
-        of[(self.0.draw() % of.len() as u64) as usize].clone()
+        of[(self.0.next_u64() % of.len() as u64) as usize].clone()
     }
 
     /// Returns some of the elements, at least one, in their order.

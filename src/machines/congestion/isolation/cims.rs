@@ -109,7 +109,7 @@ impl Isolation {
         let again = self.plan.max_flow_life.div(2);
         let stream = self.streams.get_mut(place);
         let state = &mut stream.state;
-        let ago = state.told.map(|(at, _)| now.since(at));
+        let ago = state.cim_sent.map(|(at, _)| now.since(at));
         if self.plan.dialect.repeat == CimRepeat::BeforeItsLifeEnds
             && ago.is_some_and(|ago| ago >= again)
         {
@@ -126,7 +126,7 @@ impl Isolation {
             &mut cim.over_budget
         } else {
             state.counted += 1;
-            state.told = Some((now, ingress));
+            state.cim_sent = Some((now, ingress));
             stream.messages = stream.messages.saturating_add(1);
             cim.sent_add += 1;
             return Some(CimOrder { add: true, to: ingress });
@@ -139,9 +139,9 @@ impl Isolation {
     pub(super) fn tell_end(
         &mut self,
         now: Instant,
-        told: Option<(Instant, PortId)>,
+        cim_sent: Option<(Instant, PortId)>,
     ) -> Option<CimOrder> {
-        let (_, to) = told.filter(|(_, port)| self.peers.get(*port).is_some())?;
+        let (_, to) = cim_sent.filter(|(_, port)| self.peers.get(*port).is_some())?;
         if !self.budget.pass(now) {
             self.counters.cim.over_budget += 1;
             return None;

@@ -28,7 +28,7 @@ impl Isolation {
         let class = arrival.queue.class;
         let length = lengths[class.index()];
         let hot = length.0 > self.floors[arrival.queue.index()]
-            && self.watches[arrival.queue.index()].detect.picks(length, &mut self.dice);
+            && self.watches[arrival.queue.index()].detect.picks(length, &mut self.rng);
         let stays = Placement { class, hold: Hold::NONE, cim: None };
         // A curve may select no frame above its floor, and streams may be empty nevertheless.
         if !hot && self.streams.is_empty() {
@@ -72,10 +72,10 @@ impl Isolation {
 
     /// Returns a flow's frame to its original class, with a last CIM if CIMs were sent.
     fn bring_back(&mut self, now: Instant, place: Place, class: TrafficClass) -> Option<Placement> {
-        let told = self.streams.get(place).state.told;
+        let cim_sent = self.streams.get(place).state.cim_sent;
         self.streams.remove(place);
         self.counters.returned += 1;
-        let cim = self.tell_end(now, told)?;
+        let cim = self.tell_end(now, cim_sent)?;
         Some(Placement { class, hold: Hold::NONE, cim: Some(cim) })
     }
 
@@ -89,7 +89,7 @@ impl Isolation {
         let to = self.plan.map.congesting(arrival.queue.class)?;
         let behind = self.queues.joined(arrival.queue);
         let (key, queue, labels) = (arrival.key, arrival.queue, arrival.labels);
-        let state = Isolated { to, labels, behind, last: 0, counted: 0, told: None };
+        let state = Isolated { to, labels, behind, last: 0, counted: 0, cim_sent: None };
         let stream = Stream { key, queue, created: now, mask, messages: 0, state };
         let queues = &self.queues;
         let taken = self.streams.insert(now, stream, |stream| is_drained(queues, stream)).ok();

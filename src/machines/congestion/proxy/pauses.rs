@@ -14,7 +14,7 @@ const RENEW_OF: u64 = 2;
 pub(super) struct Pauses {
     rate: BitsPerSec,
     wanted: [Instant; PRIORITIES],
-    told: [Instant; PRIORITIES],
+    sent: [Instant; PRIORITIES],
     /// Earliest time at which a frame is due for any priority.
     due_at: Instant,
 }
@@ -24,7 +24,7 @@ impl Pauses {
         Self {
             rate,
             wanted: [Instant::ZERO; PRIORITIES],
-            told: [Instant::ZERO; PRIORITIES],
+            sent: [Instant::ZERO; PRIORITIES],
             due_at: Instant::NEVER,
         }
     }
@@ -41,7 +41,7 @@ impl Pauses {
     pub(super) fn lengthen(&mut self, priority: Priority, until: Instant) {
         assert!(until >= self.until(priority), "a message never shortens a pause");
         self.wanted[priority.index()] = until;
-        self.look();
+        self.update_due();
     }
 
     /// Returns the frame that is due now, if any.
@@ -70,9 +70,9 @@ impl Pauses {
     pub(super) fn on_sent(&mut self, now: Instant, sent: &PauseTimes) {
         for p in sent.named.iter() {
             let pause = sent.time[p.index()].at(self.rate);
-            self.told[p.index()] = now.saturating_add(pause);
+            self.sent[p.index()] = now.saturating_add(pause);
         }
-        self.look();
+        self.update_due();
     }
 
     /// Removes pauses that ended before a frame was sent; returns their number.
@@ -86,12 +86,12 @@ impl Pauses {
     /// Cancels the pauses of these priorities. Those already sent to the host expire.
     pub(super) fn forget_wanted(&mut self, priorities: PrioritySet) {
         priorities.iter().for_each(|p| self.wanted[p.index()] = Instant::ZERO);
-        self.look();
+        self.update_due();
     }
 
     /// Cancels the pauses of these priorities, and discards what was sent to the host.
     pub(super) fn forget(&mut self, priorities: PrioritySet) {
-        priorities.iter().for_each(|p| self.told[p.index()] = Instant::ZERO);
+        priorities.iter().for_each(|p| self.sent[p.index()] = Instant::ZERO);
         self.forget_wanted(priorities);
     }
 
@@ -99,16 +99,16 @@ impl Pauses {
     /// of bit times.
     pub(super) fn set_rate(&mut self, now: Instant, rate: BitsPerSec) {
         let (old, new) = (u128::from(self.rate.get()), u128::from(rate.get()));
-        for told in self.told.iter_mut().filter(|told| **told > now) {
-            let left = u128::from(told.since(now).as_picos()) * old / new;
+        for end in self.sent.iter_mut().filter(|end| **end > now) {
+            let left = u128::from(end.since(now).as_picos()) * old / new;
             let left = u64::try_from(left).unwrap_or(u64::MAX);
-            *told = now.saturating_add(Duration::from_picos(left));
+            *end = now.saturating_add(Duration::from_picos(left));
         }
         self.rate = rate;
-        self.look();
+        self.update_due();
     }
 
-    fn look(&mut self) {
+    fn update_due(&mut self) {
         let due = Priority::ALL.map(|p| self.due_of(p));
         self.due_at = due.into_iter().min().unwrap_or(Instant::NEVER);
     }
@@ -116,11 +116,11 @@ impl Pauses {
     /// Returns the time at which a frame is due for `priority`: at once if the host was sent less
     /// than the requested pause, unless the remaining time lasts until a renewal.
     fn due_of(&self, priority: Priority) -> Instant {
-        let told = self.told[priority.index()];
-        if self.until(priority) <= told {
+        let end = self.sent[priority.index()];
+        if self.until(priority) <= end {
             return Instant::NEVER;
         }
-        told.saturating_sub(Quanta::MAX.at(self.rate).div(RENEW_OF))
+        end.saturating_sub(Quanta::MAX.at(self.rate).div(RENEW_OF))
     }
 }
 

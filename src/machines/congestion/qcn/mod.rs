@@ -20,7 +20,7 @@ pub use plan::{PointPlan, ReactionPlan};
 pub use point::{CongestionPoint, Feedback};
 pub use reaction::ReactionPoint;
 
-use super::Dice;
+use ground::rand::Rng;
 
 /// Quantized feedback of a CNM, six bits: the size of the rate decrease. Range 0 to 63.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -46,9 +46,9 @@ impl QuantizedFeedback {
 /// Returns `base` times a uniform random factor, from `percent` below one to `percent` above it,
 /// rounded down and at least 1. Without jitter, flows and queues that began together would stay
 /// synchronized. `percent` is at most 99.
-fn jittered(base: u64, percent: u8, dice: &mut Dice) -> u64 {
+fn jittered(base: u64, percent: u8, rng: &mut Rng) -> u64 {
     const ROLLS: u128 = 65_536;
-    let (least, roll) = (u128::from(100 - percent), u128::from(dice.roll()));
+    let (least, roll) = (u128::from(100 - percent), u128::from(rng.next_u16()));
     let factor = least * ROLLS + 2 * u128::from(percent) * roll;
     let drawn = u128::from(base) * factor / (100 * ROLLS);
     u64::try_from(drawn).unwrap_or(u64::MAX).max(1)

@@ -2,7 +2,7 @@
 //! 30.2.1, 32.9).
 
 use super::{PointPlan, QuantizedFeedback, jittered};
-use crate::Dice;
+use ground::rand::Rng;
 use ground::units::Bytes;
 
 /// Unit of queue lengths in a CNM, in bytes. Recalled, not confirmed.
@@ -50,7 +50,7 @@ const fn units(octets: i64) -> i16 {
 #[derive(Clone, Debug)]
 pub struct CongestionPoint {
     plan: PointPlan,
-    dice: Dice,
+    rng: Rng,
     /// Bytes that have to join the queue before the next sample.
     left: u64,
     /// Queue length at the previous sample.
@@ -64,16 +64,16 @@ impl CongestionPoint {
     #[must_use]
     pub fn new(plan: PointPlan, seed: u64) -> Self {
         assert!(plan.is_sound(), "a plan that was not checked");
-        let mut dice = Dice::new(seed);
-        let left = jittered(plan.sample_base.0, plan.jitter, &mut dice);
-        Self { plan, dice, left, before: 0, samples: 0, answered: 0 }
+        let mut rng = Rng::new(seed);
+        let left = jittered(plan.sample_base.0, plan.jitter, &mut rng);
+        Self { plan, rng, left, before: 0, samples: 0, answered: 0 }
     }
 
     /// Replaces the plan, which must be sound, from the next sample on.
     pub fn set_plan(&mut self, plan: PointPlan) {
         assert!(plan.is_sound(), "a plan that was not checked");
         if plan != self.plan {
-            self.left = self.left.min(jittered(plan.sample_base.0, plan.jitter, &mut self.dice));
+            self.left = self.left.min(jittered(plan.sample_base.0, plan.jitter, &mut self.rng));
             self.plan = plan;
         }
     }
@@ -112,7 +112,7 @@ impl CongestionPoint {
         // The sample rate is a step function of the feedback's upper three bits, from the base to
         // eight times as often.
         let base = self.plan.sample_base.0 / (1 + u64::from(quantized.get() / 8));
-        self.left = jittered(base, self.plan.jitter, &mut self.dice);
+        self.left = jittered(base, self.plan.jitter, &mut self.rng);
         if quantized.get() == 0 {
             return None;
         }

@@ -6,7 +6,7 @@
 //! growing steps. At the full rate no timer runs.
 
 use super::{QuantizedFeedback, ReactionPlan, jittered};
-use crate::Dice;
+use ground::rand::Rng;
 use ground::time::{Duration, Instant};
 use ground::units::BitsPerSec;
 
@@ -21,7 +21,7 @@ const TARGET_BACK: u64 = 8;
 #[derive(Clone, Debug)]
 pub struct ReactionPoint {
     plan: ReactionPlan,
-    dice: Dice,
+    rng: Rng,
     /// Maximum rate of the flow in bit/s.
     most: u64,
     /// Current rate in bit/s (rpCurrentRate).
@@ -45,7 +45,7 @@ impl ReactionPoint {
         let most = most(&plan, line);
         Self {
             plan,
-            dice: Dice::new(seed),
+            rng: Rng::new(seed),
             most,
             rate: most,
             target: most,
@@ -168,14 +168,14 @@ impl ReactionPoint {
     fn next_bytes(&mut self, stage: u32) -> u64 {
         let whole = self.plan.byte_reset.0;
         let base = if stage < self.plan.threshold { whole } else { whole / 2 };
-        jittered(base, self.plan.jitter, &mut self.dice)
+        jittered(base, self.plan.jitter, &mut self.rng)
     }
 
     /// Returns the time to the next increase at this stage.
     fn next_time(&mut self, stage: u32) -> Duration {
         let whole = self.plan.time_reset.as_picos();
         let base = if stage < self.plan.threshold { whole } else { whole / 2 };
-        Duration::from_picos(jittered(base, self.plan.jitter, &mut self.dice))
+        Duration::from_picos(jittered(base, self.plan.jitter, &mut self.rng))
     }
 
     /// Returns `times` / `over` of the rate, rounded down.

@@ -21,8 +21,8 @@ fn a_neighbour_comes_changes_and_ages() {
     agent.on_frame(at(60_000), &heard(2, 120, named("spine")));
     assert_eq!(events(&mut agent), [Event::NeighbourChanged(mac(2))]);
     let neighbour = agent.neighbours().next().unwrap();
-    assert_eq!(&neighbour.said.system_name[..], b"spine");
-    assert_eq!(neighbour.said.port.as_id().to_string(), "eth0");
+    assert_eq!(&neighbour.received.system_name[..], b"spine");
+    assert_eq!(neighbour.received.port.as_id().to_string(), "eth0");
     assert_eq!(neighbour.expires, at(180_000));
     agent.on_timeout(at(179_999));
     assert_eq!(agent.neighbours().len(), 1);
@@ -52,7 +52,7 @@ fn a_shutdown_takes_the_neighbour_away() {
     agent.on_frame(at(0), &heard(3, 120, quiet));
     agent.on_frame(at(1), &heard(2, 0, quiet));
     agent.on_frame(at(2), &heard(9, 0, quiet));
-    let left: Vec<_> = agent.neighbours().map(|n| n.said.mac).collect();
+    let left: Vec<_> = agent.neighbours().map(|n| n.received.mac).collect();
     assert_eq!(left, [mac(3)]);
     assert!(events(&mut agent).contains(&Event::NeighbourLeft(mac(2))));
     assert_eq!((agent.counters().deletes, agent.counters().ageouts), (1, 0));
@@ -168,7 +168,7 @@ fn what_is_not_known_is_passed_over_and_what_is_wrong_is_left_out() {
     );
     let c = *agent.counters();
     assert_eq!((c.tlvs_discarded, c.frames_in_errors, c.frames_discarded), (7, 1, 0));
-    let said: Vec<_> = agent.neighbours().map(|n| n.said.clone()).collect();
+    let said: Vec<_> = agent.neighbours().map(|n| n.received.clone()).collect();
     assert_eq!(&said[0].port_description[..], b"to the core");
     assert_eq!(&said[1].system_description[..], b"whole", "the rest is taken");
     assert_eq!(said[1].dcbx, PeerDcbx::default());
@@ -186,7 +186,7 @@ fn of_a_tlv_that_comes_twice_the_first_counts() {
             }
         }),
     );
-    let said = &agent.neighbours().next().unwrap().said;
+    let said = &agent.neighbours().next().unwrap().received;
     assert_eq!(&said.system_name[..], b"one");
     assert_eq!(said.dcbx.pfc.unwrap().enable, PrioritySet(1));
     assert_eq!((agent.counters().tlvs_discarded, agent.counters().frames_in_errors), (2, 1));
@@ -251,7 +251,7 @@ fn what_one_agent_says_another_one_hears() {
     let mut agent = plain(1);
     agent.on_frame(at(0), &frame);
     assert_eq!(agent.counters().tlvs_unrecognized + agent.counters().frames_in_errors, 0);
-    let said = &agent.neighbours().next().unwrap().said;
+    let said = &agent.neighbours().next().unwrap().received;
     assert_eq!(
         (&said.system_name[..], &said.system_description[..]),
         (&b"leaf-2"[..], &b"a switch"[..])
@@ -291,7 +291,7 @@ proptest! {
             prop_assert!(c.frames_discarded <= c.frames_in && c.drops <= c.frames_discarded);
             prop_assert_eq!(c.inserts - c.deletes, agent.neighbours().len() as u64);
             prop_assert!(agent.neighbours().len() <= NEIGHBOURS_MAX);
-            let peers = agent.neighbours().filter(|n| n.said.dcbx.is_peer()).count();
+            let peers = agent.neighbours().filter(|n| n.received.dcbx.is_peer()).count();
             let resolved = agent.resolved().unwrap();
             prop_assert_eq!(resolved.peer.is_some(), peers == 1);
             prop_assert_eq!(resolved.state == PeerState::Several, peers > 1);

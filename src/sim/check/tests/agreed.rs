@@ -1,7 +1,7 @@
 //! PFC that two ends agree on while the network runs: the checkers go by what holds at the time.
 
-use super::bench::*;
 use super::excuses::with_bug;
+use super::fixture::*;
 use crate::check::{Check, Finding};
 use crate::*;
 use buffer::{GroupKind, GroupPlan};
@@ -70,7 +70,7 @@ fn found(plan: &NetworkPlan, deaf: bool) -> Vec<Finding> {
 fn what_is_agreed_on_is_judged_from_then_on() {
     for from in [ON, OFF] {
         let good = found(&network(from, ON), false);
-        for check in [Check::Lossless, Check::PauseLegality, Check::PausesTold, Check::IdleLines] {
+        for check in [Check::Lossless, Check::PauseLegality, Check::PausesSent, Check::IdleLines] {
             assert_eq!(of(&good, check).verdict, Verdict::Pass, "{from:?}: {good:#?}");
         }
         let bad = found(&network(from, ON), true);
@@ -85,7 +85,7 @@ fn what_is_agreed_on_is_judged_from_then_on() {
 fn what_is_agreed_to_do_without_is_not_judged_any_more() {
     for from in [ON, OFF] {
         let found = found(&network(from, OFF), false);
-        for check in [Check::Lossless, Check::PauseLegality, Check::PausesTold, Check::IdleLines] {
+        for check in [Check::Lossless, Check::PauseLegality, Check::PausesSent, Check::IdleLines] {
             assert_ne!(of(&found, check).verdict, Verdict::Fail, "{from:?}: {found:#?}");
         }
         let lossless = of(&found, Check::Lossless);
@@ -112,7 +112,7 @@ fn a_pause_that_is_held_when_pfc_ends_is_resumed() {
         assert!(paused.is_empty() && last >= at(30) && last < at(31), "{port}: {last:?}");
     }
     let found = found(&plan, false);
-    assert_eq!(of(&found, Check::PausesTold).verdict, Verdict::Pass, "{found:#?}");
+    assert_eq!(of(&found, Check::PausesSent).verdict, Verdict::Pass, "{found:#?}");
 }
 
 #[test]
@@ -138,5 +138,5 @@ fn a_priority_that_joins_a_group_over_its_limit_is_paused_with_it() {
         assert!(paused, "port {port} does not pause priority 5");
     }
     let good = found(&plan, false);
-    assert_eq!(of(&good, Check::PausesTold).verdict, Verdict::Pass, "{good:#?}");
+    assert_eq!(of(&good, Check::PausesSent).verdict, Verdict::Pass, "{good:#?}");
 }

@@ -1,7 +1,7 @@
 //! Groups that are changed while the network runs: the checkers go by what holds at the time.
 
-use super::bench::*;
 use super::excuses::{causes, headroom, with_bug};
+use super::fixture::*;
 use crate::check::Check;
 use crate::*;
 use buffer::{GroupKind, GroupPlan};

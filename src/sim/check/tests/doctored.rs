@@ -1,6 +1,6 @@
 //! Each checker sees what was done to the events.
 
-use super::bench::*;
+use super::fixture::*;
 use crate::check::*;
 use crate::*;
 use contracts::frame::Frame;
@@ -160,13 +160,13 @@ fn without(events: &mut Vec<Event>, n: usize, paused: bool) {
 #[test]
 fn a_pause_that_is_wanted_and_never_told_is_seen() {
     let findings = doctored(&incast(3, 300), 200, |events| without(events, 0, true));
-    objects(&findings, Check::PausesTold, &["s:p0 owed its peer a pause of priority 3"]);
+    objects(&findings, Check::PausesSent, &["s:p0 owed its peer a pause of priority 3"]);
 }
 
 #[test]
 fn a_lost_resumption_is_seen() {
     let findings = doctored(&incast(3, 300), 200, |events| without(events, 1, false));
-    objects(&findings, Check::PausesTold, &["s:p0 owed its peer a resumption of priority 3"]);
+    objects(&findings, Check::PausesSent, &["s:p0 owed its peer a resumption of priority 3"]);
 }
 
 #[test]
@@ -177,7 +177,7 @@ fn the_last_resumption_is_missed_too() {
         let last = events.iter().filter(|e| resume(e)).count() - 1;
         without(events, last, false);
     });
-    objects(&findings, Check::PausesTold, &["s:p0 owes its peer a resumption of priority 3"]);
+    objects(&findings, Check::PausesSent, &["s:p0 owes its peer a resumption of priority 3"]);
     objects(&findings, Check::PausesEnd, &["s:p0 has priority 3 paused since"]);
 }
 
@@ -205,7 +205,7 @@ fn a_refresh_that_comes_late_is_seen() {
         without(events, 5, true);
         without(events, 5, true);
     });
-    objects(&findings, Check::PausesTold, &["s:p0 wants priority 3 paused", "did not say so"]);
+    objects(&findings, Check::PausesSent, &["s:p0 wants priority 3 paused", "did not say so"]);
 }
 
 #[test]
@@ -226,7 +226,7 @@ fn a_pause_behind_a_row_of_data_is_seen() {
             Event::HeldUp(at, _) | Event::CaughtUp(at, _) => *at,
         });
     });
-    objects(&findings, Check::PausesTold, &["owed its peer a pause of priority 3"]);
+    objects(&findings, Check::PausesSent, &["owed its peer a pause of priority 3"]);
 }
 
 #[test]

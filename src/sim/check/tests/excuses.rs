@@ -1,6 +1,6 @@
 //! Excuses: each explains losses of its place, its priority and its time, and hides nothing else.
 
-use super::bench::*;
+use super::fixture::*;
 use crate::check::excuses::Excuses;
 use crate::check::facts::Facts;
 use crate::check::{Cause, Check, Checkers, Finding};

@@ -1,7 +1,7 @@
 //! Congestion Isolation over two switches: the one whose port is congested isolates the flow and tells the
 //! one before it, which does the same, so that the flow beside it goes on; and it all returns.
 
-use super::bench::*;
+use super::fixture::*;
 use crate::check::*;
 use crate::*;
 use ::wire::cim;

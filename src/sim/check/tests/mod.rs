@@ -1,11 +1,11 @@
 //! Good networks pass, and each checker objects to a stream of events that was doctored.
 
 mod agreed;
-mod bench;
 mod changed;
 mod classes;
 mod doctored;
 mod excuses;
+mod fixture;
 mod isolation;
 mod matrix;
 mod networks;

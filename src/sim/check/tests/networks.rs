@@ -1,6 +1,6 @@
 //! The checkers on networks as they are.
 
-use super::bench::*;
+use super::fixture::*;
 use crate::check::*;
 use crate::*;
 use buffer::{GroupKind, SharedLimit};
@@ -29,7 +29,7 @@ fn an_incast_and_a_ring_with_a_way_out_pass_every_check() {
         checks,
         [
             (Check::PauseLegality, "no pause arrived"),
-            (Check::PausesTold, "no pause was sent"),
+            (Check::PausesSent, "no pause was sent"),
             (Check::PausesEnd, "no pause was sent"),
             (Check::EcnBeforePfc, "no switch marks"),
         ]
@@ -110,7 +110,7 @@ fn a_ring_that_waits_for_itself_is_found_and_named() {
     let findings = checkers.finish(at(1_000), &mut nodes);
     objects(&findings, Check::Deadlock, &["s0:p1 -> s1:p1 -> s2:p1 -> s0:p1"]);
     objects(&findings, Check::PausesEnd, &["paused since"]);
-    for check in [Check::Frames, Check::Cells, Check::Lossless, Check::PausesTold] {
+    for check in [Check::Frames, Check::Cells, Check::Lossless, Check::PausesSent] {
         assert_eq!(of(&findings, check).verdict, Verdict::Pass, "{findings:#?}");
     }
 }

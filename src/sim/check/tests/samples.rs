@@ -1,6 +1,6 @@
 //! Samples: none of an empty network, all of one that holds a frame, at the same times either way.
 
-use super::bench::*;
+use super::fixture::*;
 use crate::check::*;
 use crate::*;
 use ground::time::{Duration, Instant};

@@ -1,6 +1,6 @@
 //! The checkers on protected networks: they see what is on the lines, and what is let through.
 
-use super::bench::*;
+use super::fixture::*;
 use crate::check::Check;
 use crate::tests::secured::secure;
 use crate::*;

@@ -1,6 +1,6 @@
 //! Networks that stand still at the end, by frames that nobody sent and otherwise: never PASS.
 
-use super::bench::*;
+use super::fixture::*;
 use crate::check::{Check, Checkers, Finding};
 use crate::*;
 use contracts::frame::Frame;

@@ -27,7 +27,7 @@ fn lab(cim_type: CimType) -> Lab {
     isolation.peers = vec![(port(3), peer(cim_type))];
     let mut lab = Lab::new(&plan);
     lab.inject(3, &frame(host(8), host(9), None, 60));
-    lab.settle();
+    lab.poll_until_idle();
     (0..4).for_each(|n| drop(lab.sent(n)));
     lab
 }
@@ -50,21 +50,21 @@ fn a_pause_of_the_congesting_class_stops_isolated_flows_alone() {
     let mut lab = lab(CimType::L2);
     lab.inject(3, &cims::cim_about(5, CimType::L2, host(7), true));
     lab.inject(3, &pause(GUARD, 60_000));
-    lab.settle();
+    lab.poll_until_idle();
     for number in 1..=3 {
         lab.inject(0, &packet(1, 5, number, 200));
         lab.inject(0, &packet(2, 6, number, 200));
     }
-    lab.settle();
+    lab.poll_until_idle();
     assert_eq!(flows(&mut lab), [6, 6, 6], "the others go on");
     assert_eq!(lab.switch.queue_bytes(port(3), CONGESTING), 3 * 204);
     // A pause of the original priority stops all of them.
     lab.inject(3, &pause(OWN, 60_000));
     lab.inject(3, &pause(GUARD, 0));
-    lab.settle();
+    lab.poll_until_idle();
     assert!(flows(&mut lab).is_empty());
     lab.inject(3, &pause(OWN, 0));
-    lab.settle();
+    lab.poll_until_idle();
     assert_eq!(flows(&mut lab), [5, 5, 5]);
     lab.check();
 }
@@ -79,7 +79,7 @@ fn a_congesting_flow_pauses_its_class_first_and_its_priority_if_the_peer_goes_on
     while paused.len() < 2 {
         number += 1;
         lab.inject(0, &packet(1, 5, number, 1_000));
-        lab.settle();
+        lab.poll_until_idle();
         for octets in lab.sent(0) {
             let Ok(repr) = pfc::Repr::parse(&octets) else { continue };
             let stops = |p: &Priority| repr.time(*p).is_some_and(|time| time > Quanta(0));
@@ -101,10 +101,10 @@ fn a_congesting_flow_pauses_its_class_first_and_its_priority_if_the_peer_goes_on
         number += 1;
         lab.inject(0, &packet(1, 5, number, 1_000));
     }
-    lab.settle();
+    lab.poll_until_idle();
     assert!(lab.drops().is_empty());
     lab.port(3).room = usize::MAX;
-    lab.settle();
+    lab.poll_until_idle();
     let left: Vec<_> = lab.sent(3).iter().map(|octets| read(octets).1).collect();
     assert_eq!(left, (1..=number).collect::<Vec<_>>());
     // Both are resumed.
@@ -126,11 +126,11 @@ fn a_lossy_class_has_no_pause_of_its_own() {
     for number in 1..=60 {
         lab.inject(0, &packet(1, 5, number, 1_000));
     }
-    lab.settle();
+    lab.poll_until_idle();
     assert!(lab.switch.queue_bytes(port(3), CONGESTING) > 0);
     assert_eq!(lab.switch.ledger().usage(port(0), PriorityGroup::ALL[5]).used.0, 0);
     lab.port(3).room = usize::MAX;
-    lab.settle();
+    lab.poll_until_idle();
     lab.check();
 }
 
@@ -145,11 +145,11 @@ fn isolated_frames_have_the_limit_of_the_class_that_they_came_for() {
         lab.inject(3, &frame(host(8), host(9), None, 60));
         lab.inject(3, &cims::cim_about(5, CimType::L2, host(7), true));
         lab.inject(3, &pause(OWN, 60_000));
-        lab.settle();
+        lab.poll_until_idle();
         for number in 1..=20 {
             lab.inject(0, &packet(1, 5, number, 200));
         }
-        lab.settle();
+        lab.poll_until_idle();
         let queued = lab.switch.queue_bytes(port(3), CONGESTING);
         assert!(queued > 0 && lab.drops().iter().any(|(why, _)| *why == "queue_limit") == dropped);
         lab.check();

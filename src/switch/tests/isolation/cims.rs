@@ -8,7 +8,7 @@ use ground::time::Duration;
 use wire::{headroom, msdu};
 
 /// A switch whose port 0 has a peer of this kind.
-fn told(cim_type: CimType) -> SwitchPlan {
+fn with_cims(cim_type: CimType) -> SwitchPlan {
     let mut plan = isolating_switch();
     let isolation = plan.congestion.isolation.as_mut().unwrap();
     isolation.points = (0..4).map(point).collect();
@@ -19,7 +19,7 @@ fn told(cim_type: CimType) -> SwitchPlan {
 fn learnt(plan: &SwitchPlan) -> Lab {
     let mut lab = Lab::new(plan);
     lab.inject(3, &frame(host(8), host(9), None, 60));
-    lab.settle();
+    lab.poll_until_idle();
     (0..4).for_each(|n| drop(lab.sent(n)));
     lab
 }
@@ -35,7 +35,7 @@ fn congest(lab: &mut Lab, flow: u16) {
     for number in 6..=42 {
         lab.inject(0, &packet(1, flow, number, 1_000));
     }
-    lab.settle();
+    lab.poll_until_idle();
 }
 
 /// Returns the frames that the peer of port 0 receives.
@@ -46,7 +46,7 @@ fn heard(lab: &mut Lab) -> Vec<Vec<u8>> {
 #[test]
 fn a_cim_leaves_by_the_port_of_the_flow_in_the_peers_form_and_in_the_same_poll() {
     for cim_type in [CimType::L2, CimType::Ipv4, CimType::Ipv6] {
-        let mut lab = learnt(&told(cim_type));
+        let mut lab = learnt(&with_cims(cim_type));
         congest(&mut lab, 5);
         let cims = heard(&mut lab);
         assert_eq!(cims.len(), 1, "{cim_type:?}: the next is too soon");
@@ -83,14 +83,14 @@ fn a_cim_leaves_by_the_port_of_the_flow_in_the_peers_form_and_in_the_same_poll()
         let queue = seen.queues.iter().find(|queue| queue.port == 3).unwrap();
         assert!(queue.class == 5 && queue.bytes > 1_500 && queue.peak_bytes == queue.bytes);
         lab.port(3).room = usize::MAX;
-        lab.settle();
+        lab.poll_until_idle();
         lab.check();
     }
 }
 
 #[test]
 fn the_peer_is_told_when_it_is_over_and_objects_hold_as_soon_as_they_are_written() {
-    let mut lab = learnt(&told(CimType::L2));
+    let mut lab = learnt(&with_cims(CimType::L2));
     for (name, value) in [("ci-cim-tx-priority", "2"), ("min-header-octets", "100")] {
         lab.switch.apply(lab.now, object(name, value)).unwrap();
     }
@@ -104,7 +104,7 @@ fn the_peer_is_told_when_it_is_over_and_objects_hold_as_soon_as_they_are_written
     for number in 43..=76 {
         lab.inject(0, &packet(1, 5, number, 64));
     }
-    lab.settle();
+    lab.poll_until_idle();
     let cims = heard(&mut lab);
     let message = cim::Repr::parse(EtherType::CIM, &cims[0][14..], &cim::Dialect::default());
     assert!(!message.unwrap().add);
@@ -112,7 +112,7 @@ fn the_peer_is_told_when_it_is_over_and_objects_hold_as_soon_as_they_are_written
     assert_eq!(snapshot.ports[0].counters.priorities[2].tx_frames, 2);
     assert_eq!(lab.switch.isolation().unwrap().flows().count(), 0);
     lab.port(3).room = usize::MAX;
-    lab.settle();
+    lab.poll_until_idle();
     lab.check();
 }
 
@@ -144,7 +144,7 @@ pub(super) fn cim_about(flow: u16, form: CimType, src: Mac, add: bool) -> Vec<u8
 
 /// A switch whose port 3 has a peer.
 fn downstream(cim_type: CimType) -> SwitchPlan {
-    let mut plan = told(cim_type);
+    let mut plan = with_cims(cim_type);
     plan.congestion.isolation.as_mut().unwrap().peers = vec![(port(3), peer(cim_type))];
     plan
 }
@@ -157,11 +157,11 @@ fn class_of(lab: &mut Lab, flow: u16) -> TrafficClass {
     for number in 0..33 {
         lab.inject(0, &packet(1, if number < 32 { 99 } else { flow }, number, 64));
     }
-    lab.settle();
+    lab.poll_until_idle();
     let grown = |c: &TrafficClass| lab.switch.queue_bytes(port(3), *c) > before[c.index()];
     let class = TrafficClass::ALL.into_iter().rfind(grown).unwrap();
     lab.port(3).room = usize::MAX;
-    lab.settle();
+    lab.poll_until_idle();
     class
 }
 
@@ -171,12 +171,12 @@ fn a_bridge_that_is_told_isolates_the_flow_in_turn_and_goes_no_further_with_the_
         let mut lab = learnt(&downstream(form));
         assert_eq!(class_of(&mut lab, 5), MONITORED);
         lab.inject(3, &cim_about(5, form, host(7), true));
-        lab.settle();
+        lab.poll_until_idle();
         assert!((0..3).all(|n| lab.sent(n).is_empty()), "{form:?}: nothing is forwarded");
         assert_eq!(class_of(&mut lab, 5), CONGESTING, "{form:?}");
         assert_eq!(class_of(&mut lab, 6), MONITORED, "{form:?}: another flow");
         lab.inject(3, &cim_about(5, form, host(7), false));
-        lab.settle();
+        lab.poll_until_idle();
         assert_eq!(class_of(&mut lab, 5), MONITORED, "{form:?}: released");
         assert!(lab.drops().is_empty());
         lab.check();
@@ -192,7 +192,7 @@ fn a_cim_names_one_class_where_ports_go_by_the_dscp_and_all_where_they_go_by_a_t
         machine.map = QueueMap::new([0, -6, 0, -6, 0, 4, 0, 0], MapReading::Partner).unwrap();
         let mut lab = learnt(&plan);
         lab.inject(3, &cim_about(5, CimType::L2, host(7), true));
-        lab.settle();
+        lab.poll_until_idle();
         let isolated: Vec<_> = lab.switch.isolation().unwrap().flows().collect();
         assert_eq!(isolated.len(), flows, "{trust:?}");
         assert!(isolated.iter().any(|flow| flow.queue.class == MONITORED));
@@ -224,7 +224,7 @@ fn what_is_forged_cut_or_strange_isolates_nothing_and_ends_under_its_name() {
     elsewhere[5] = 1;
     lab.inject(1, &elsewhere);
     refused += 1;
-    lab.settle();
+    lab.poll_until_idle();
     assert_eq!(lab.switch.isolation().unwrap().flows().count(), 0);
     assert_eq!(lab.drops(), [("cim_refused", refused)]);
     let seen = lab.switch.snapshot(lab.now).congestion.unwrap().isolation.unwrap();
@@ -244,7 +244,7 @@ fn cims_to_somebody_else_are_data() {
         let mut other = cim_about(5, form, host(7), true);
         other[..6].copy_from_slice(&host(9).0);
         lab.inject(0, &other);
-        lab.settle();
+        lab.poll_until_idle();
         assert_eq!(lab.sent(3), [other]);
     }
     // Of the same EtherType, to a group address: a measurement, which no port here answers.
@@ -253,7 +253,7 @@ fn cims_to_somebody_else_are_data() {
     let mut octets = vec![0; 60];
     repr.emit(&mut octets, &headroom::Dialect::default()).unwrap();
     lab.inject(3, &octets);
-    lab.settle();
+    lab.poll_until_idle();
     let snapshot = lab.switch.snapshot(lab.now);
     assert_eq!(snapshot.drops().get(DropReason::ReservedAddress), 1);
     assert_eq!(snapshot.drops().get(DropReason::CimRefused), 0);
@@ -263,18 +263,18 @@ fn cims_to_somebody_else_are_data() {
 
 #[test]
 fn frames_without_ip_are_isolated_by_their_addresses() {
-    let mut lab = learnt(&told(CimType::L2));
+    let mut lab = learnt(&with_cims(CimType::L2));
     lab.port(3).room = 0;
     for _ in 0..42 {
         lab.inject(0, &frame(host(9), host(1), Some((3, 0)), 1_000));
     }
-    lab.settle();
+    lab.poll_until_idle();
     assert!(lab.switch.queue_bytes(port(3), CONGESTING) > 2_000);
     let cims = heard(&mut lab);
     let message = cim::Repr::parse(EtherType::CIM, &cims[0][14..], &cim::Dialect::default());
     let message = message.unwrap();
     assert_eq!((message.flow(), message.dst, message.src), (None, host(9), host(1)));
     lab.port(3).room = usize::MAX;
-    lab.settle();
+    lab.poll_until_idle();
     lab.check();
 }

@@ -11,7 +11,7 @@ fn learnt() -> Lab {
     isolation.peers = vec![(port(0), peer(CimType::L2))];
     let mut lab = Lab::new(&plan);
     lab.inject(3, &frame(host(8), host(9), None, 60));
-    lab.settle();
+    lab.poll_until_idle();
     (0..4).for_each(|n| drop(lab.sent(n)));
     lab
 }
@@ -28,7 +28,7 @@ fn congest(lab: &mut Lab, flow: u16) -> (usize, Vec<Vec<u8>>) {
     for number in 1..=42 {
         lab.inject(0, &packet(1, flow, number, 1_000));
     }
-    lab.settle();
+    lab.poll_until_idle();
     let isolated = lab.switch.isolation().unwrap().flows().count();
     let cims = lab.sent(0);
     lab.port(3).room = usize::MAX;
@@ -84,7 +84,7 @@ fn congesting_flows_go_where_a_new_queue_map_says() {
     for number in 1..=42 {
         lab.inject(0, &packet(1, 5, number, 1_000));
     }
-    lab.settle();
+    lab.poll_until_idle();
     let queue = |class: usize| lab.switch.queue_bytes(port(3), TrafficClass::ALL[class]);
     assert!(queue(6) > 0 && queue(5) == 0, "{} {}", queue(6), queue(5));
     lab.port(3).room = usize::MAX;
@@ -119,7 +119,7 @@ fn the_stream_table_is_read_page_by_page() {
     for flow in 6..16 {
         lab.inject(0, &packet(1, flow, 1, 1_000));
     }
-    lab.settle();
+    lab.poll_until_idle();
     let count = lab.switch.isolation().unwrap().flows().count();
     assert!(count > 5, "{count}");
     let (mut from, mut places) = (Some(0), vec![]);

@@ -138,7 +138,7 @@ impl World for Shared {
 }
 
 /// A switch of one or two workers, whose ports the test holds.
-struct Bench {
+struct Chain {
     /// With two, the first has the ingress ports and the second the egress port.
     parts: Vec<Switch<Shared>>,
     now: Instant,
@@ -147,7 +147,7 @@ struct Bench {
     out: usize,
 }
 
-impl Bench {
+impl Chain {
     fn new(setting: &Setting) -> Self {
         let plan = plan_of(setting);
         let owners = if setting.workers { vec![0, 0, 0, 1] } else { vec![0; 4] };
@@ -158,15 +158,15 @@ impl Bench {
             let ports = mine.map(|n| (port(n), MemPort::endless())).collect();
             Switch::new(&plan, ports, handoff, ()).unwrap()
         });
-        let mut bench = Self {
+        let mut chain = Self {
             parts: parts.collect(),
             now: Instant::ZERO,
             sent: [0; FLOWS as usize],
             left: [0; FLOWS as usize],
             out: 0,
         };
-        bench.learn();
-        bench
+        chain.learn();
+        chain
     }
 
     fn port(&mut self, n: u16) -> &mut MemPort {
@@ -270,16 +270,16 @@ proptest! {
     fn frames_of_a_flow_stay_in_order_and_none_stays_behind(
         setting in settings(), steps in steps(),
     ) {
-        let mut bench = Bench::new(&setting);
+        let mut chain = Chain::new(&setting);
         for step in &steps {
-            bench.step(step);
-            prop_assert!(bench.is_in_order(), "{step:?}");
+            chain.step(step);
+            prop_assert!(chain.is_in_order(), "{step:?}");
         }
-        bench.drain();
-        prop_assert!(bench.is_in_order());
-        prop_assert_eq!(bench.held(), 0, "frames that nobody lets go");
-        let now = bench.now;
-        for part in &mut bench.parts {
+        chain.drain();
+        prop_assert!(chain.is_in_order());
+        prop_assert_eq!(chain.held(), 0, "frames that nobody lets go");
+        let now = chain.now;
+        for part in &mut chain.parts {
             let balance = part.snapshot(now).balance();
             prop_assert!(balance.holds(), "{:?}", balance);
             part.ledger().check();
@@ -297,11 +297,11 @@ fn runs_as_above_isolate_hold_and_bring_back() {
     for _ in 0..60 {
         let setting = settings().new_tree(&mut runner).unwrap().current();
         let steps = steps().new_tree(&mut runner).unwrap().current();
-        let mut bench = Bench::new(&setting);
-        steps.iter().for_each(|step| bench.step(step));
-        bench.drain();
-        let last = bench.parts.len() - 1;
-        let counters = *bench.parts[last].isolation().unwrap().counters();
+        let mut chain = Chain::new(&setting);
+        steps.iter().for_each(|step| chain.step(step));
+        chain.drain();
+        let last = chain.parts.len() - 1;
+        let counters = *chain.parts[last].isolation().unwrap().counters();
         isolated += u32::from(counters.isolated_frames > 10);
         held += u32::from(counters.held_frames > 0);
         returned += u32::from(counters.returned > 0);

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use ::congestion::Dice;
+use ground::rand::Rng;
 use ground::time::{Duration, Instant};
 use wire::pfc;
 
@@ -23,12 +23,12 @@ fn shaped() -> SwitchPlan {
 
 /// Random arrivals: time, port, frame.
 fn arrivals(seed: u64) -> Sent {
-    let mut dice = Dice::new(seed);
+    let mut rng = Rng::new(seed);
     let mut now = Instant::ZERO;
     let mut out = Vec::new();
     for number in 0..400 {
-        now += Duration::from_nanos(u64::from(dice.roll() % 700));
-        let mut below = |n: u32| dice.roll() % n;
+        now += Duration::from_nanos(u64::from(rng.next_u16() % 700));
+        let mut below = |n: u32| rng.next_u16() % n;
         let flow = 1 + below(5) as u16;
         let (at, octets) = match below(16) {
             0 => {
@@ -56,7 +56,7 @@ fn trace(arrivals: &Sent, extra: Option<u64>) -> Sent {
 fn trace_from(begin: Instant, arrivals: &Sent, extra: Option<u64>) -> Sent {
     let mut lab: Lab = Lab::new(&shaped());
     lab.now = begin;
-    let mut dice = extra.map(Dice::new);
+    let mut rng = extra.map(Rng::new);
     lab.inject(3, &frame(host(8), host(9), None, 60));
     let mut out = Vec::new();
     let mut waiting = arrivals.iter().peekable();
@@ -65,14 +65,14 @@ fn trace_from(begin: Instant, arrivals: &Sent, extra: Option<u64>) -> Sent {
         while let Some((_, port, octets)) = waiting.next_if(|(at, ..)| *at <= lab.now) {
             lab.inject(*port, octets);
         }
-        let deadline = lab.settle();
+        let deadline = lab.poll_until_idle();
         for n in 0..4 {
             out.extend(lab.sent(n).into_iter().map(|octets| (lab.now, n, octets)));
         }
         let next = waiting.peek().map_or(end, |(at, ..)| *at).min(deadline);
         let mut next = next.max(lab.now + Duration::from_picos(1));
-        if let Some(dice) = &mut dice {
-            next = next.min(lab.now + Duration::from_picos(1 + u64::from(dice.roll()) * 9));
+        if let Some(rng) = &mut rng {
+            next = next.min(lab.now + Duration::from_picos(1 + u64::from(rng.next_u16()) * 9));
         }
         lab.now = next;
     }

@@ -41,13 +41,13 @@ fn both() -> SwitchPlan {
 fn congestion_that_outlasts_isolation_is_told_to_its_source_and_other_flows_are_left_in_peace() {
     let mut lab: Lab = Lab::new(&both());
     lab.inject(3, &frame(host(8), host(9), None, 60));
-    lab.settle();
+    lab.poll_until_idle();
     (0..4).for_each(|n| drop(lab.sent(n)));
     lab.port(3).room = 0;
     for number in 1..=42 {
         lab.inject(0, &packet(1, 5, number, 1_000));
     }
-    lab.settle();
+    lab.poll_until_idle();
     assert!(lab.switch.queue_bytes(port(3), CONGESTING) > 1_500, "isolated");
     assert!(lab.sent(0).is_empty(), "and not told of yet");
     lab.advance(PATIENCE);
@@ -67,6 +67,6 @@ fn congestion_that_outlasts_isolation_is_told_to_its_source_and_other_flows_are_
     assert_eq!(message.form, Form::Simplified(flow));
     assert!(message.pause > Duration::ZERO);
     lab.port(3).room = usize::MAX;
-    lab.settle();
+    lab.poll_until_idle();
     lab.check();
 }

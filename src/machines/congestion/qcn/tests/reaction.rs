@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 
 use super::super::*;
+use ground::rand::Rng;
 use ground::time::{Duration, Instant};
 use ground::units::{BitsPerSec, Bytes};
 
@@ -97,7 +98,7 @@ fn another_link_rate_bounds_what_was_above_it_and_frees_what_was_at_the_old_one(
 /// cause. Random numbers are those of the same seed.
 struct Model {
     plan: ReactionPlan,
-    dice: Dice,
+    rng: Rng,
     rate: f64,
     target: f64,
     stages: [u32; 2],
@@ -109,7 +110,7 @@ impl Model {
     fn drawn(&mut self, base: f64, stage: u32) -> f64 {
         let j = f64::from(self.plan.jitter) / 100.0;
         let base = if stage < self.plan.threshold { base } else { (base / 2.0).floor() };
-        (base * (1.0 - j + 2.0 * j * f64::from(self.dice.roll()) / 65_536.0) + 1e-6).floor()
+        (base * (1.0 - j + 2.0 * j * f64::from(self.rng.next_u16()) / 65_536.0) + 1e-6).floor()
     }
 
     fn octets_at(&mut self, stage: u32) -> f64 {
@@ -181,7 +182,7 @@ proptest! {
         let mut ours = ReactionPoint::new(plan, LINE, seed);
         let line = LINE.get() as f64;
         let mut model = Model {
-            plan, dice: Dice::new(seed), rate: line, target: line,
+            plan, rng: Rng::new(seed), rate: line, target: line,
             stages: [0, 0], octets: reset.1 as f64, alarm: None,
         };
         let mut now = Instant::ZERO;

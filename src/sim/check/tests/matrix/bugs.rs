@@ -254,7 +254,7 @@ pub(super) fn rows(check: Check) -> Vec<Row> {
                 )],
             },
         ],
-        Check::PausesTold => vec![
+        Check::PausesSent => vec![
             Row { plan: held, us: 400, bugs: pauses_told() },
             Row {
                 plan: agreeing,
@@ -554,7 +554,7 @@ pub(super) fn not_judged(check: Check) -> (Row, &'static [FlowId]) {
             plan.faults.extend(forged);
             plan
         },
-        Check::Lossless | Check::PauseLegality | Check::PausesTold | Check::PausesEnd => lossy,
+        Check::Lossless | Check::PauseLegality | Check::PausesSent | Check::PausesEnd => lossy,
         Check::Deadlock => || {
             let mut plan = healthy();
             host(&mut plan, 4).pauses.push(PausePlan {

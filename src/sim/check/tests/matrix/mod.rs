@@ -7,7 +7,7 @@
 mod bugs;
 mod elsewhere;
 
-use super::bench::*;
+use super::fixture::*;
 use crate::check::{Check, Checkers, Finding, Shares};
 use crate::*;
 use ground::time::Instant;
@@ -166,7 +166,7 @@ rows! {
     every_bug_in_cells_is_seen: Cells,
     every_bug_that_loses_is_seen: Lossless,
     every_bug_in_obeying_pauses_is_seen: PauseLegality,
-    every_bug_in_telling_pauses_is_seen: PausesTold,
+    every_bug_in_telling_pauses_is_seen: PausesSent,
     every_pause_without_end_is_seen: PausesEnd,
     every_deadlock_is_seen: Deadlock,
     every_idle_line_is_seen: IdleLines,

@@ -1,6 +1,6 @@
 //! Reconciliation of DCBX results: the set of PFC priorities and the ETS table.
 
-use super::{AGAIN, Refused, Settler, StepKind};
+use super::{AGAIN, Reconciler, Refused, StepKind};
 use crate::Change;
 use buffer::{GroupKind, GroupPlan};
 use discovery::{EtsResolved, EtsTable, PfcResolved, Resolved};
@@ -9,7 +9,7 @@ use ground::units::{Cells, PRIORITIES, PortId, PriorityGroup, TrafficClass};
 use pfc::FlowControl;
 use schedule::ClassPlan;
 
-impl Settler {
+impl Reconciler {
     pub(super) fn negotiated(
         &mut self,
         now: Instant,

@@ -6,7 +6,7 @@
 
 use core::net::IpAddr;
 
-use super::Congested;
+use super::Signals;
 use super::cim::Point;
 use crate::Switch;
 use crate::tables::Tables;
@@ -26,8 +26,7 @@ impl<W: World> Switch<W> {
     /// consumed.
     pub(super) fn hear_cim(&mut self, now: Instant, at: usize, frame: &W::Frame) -> bool {
         let port = self.ports[at].id;
-        let Congested { cims: Some(cims), isolation: Some(isolation), .. } = &mut self.congested
-        else {
+        let Signals { cims: Some(cims), isolation: Some(isolation), .. } = &mut self.signals else {
             return false;
         };
         let Some((ethertype, octets)) = for_point(frame.head(), cims.point(port)) else {

@@ -187,7 +187,7 @@ impl<W: World> Switch<W> {
         let port = &self.ports[to];
         let (queue, drain) = (Queue { port: port.id, class }, port.rate);
         let mac = self.port_mac(port.id);
-        let Some(sfc) = &mut self.congested.sfc else { return };
+        let Some(sfc) = &mut self.signals.sfc else { return };
         let Some(signal) = sfc.on_enqueue(now, queue, length, drain, octets, seen) else { return };
         let sent = match sfc.message(seen, &signal, priority, mac) {
             Ok(draft) => {
@@ -196,7 +196,7 @@ impl<W: World> Switch<W> {
             }
             Err(_) => false,
         };
-        if let Some(sfc) = self.congested.sfc.as_mut().filter(|_| !sent) {
+        if let Some(sfc) = self.signals.sfc.as_mut().filter(|_| !sent) {
             sfc.unsent += 1;
         }
     }

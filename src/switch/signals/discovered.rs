@@ -1,13 +1,13 @@
 //! State of the congestion machines that discovery sets, about the other ends of the ports. Must be
 //! applied to every worker.
 
-use super::{Congested, relay};
+use super::{Signals, relay};
 use crate::plan::AttachedKind;
 use congestion::isolation::{Peer, PeerError};
 use ground::units::PortId;
 use wire::sfcm::Locator;
 
-impl Congested {
+impl Signals {
     pub(crate) fn set_locator(&mut self, port: PortId, locator: Locator) {
         if let Some(sfc) = &mut self.sfc {
             sfc.point.set_locator(port, locator);

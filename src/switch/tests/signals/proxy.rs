@@ -56,7 +56,7 @@ fn a_pause_that_one_frame_cannot_say_is_renewed_in_time() {
     let mut said = vec![];
     let start = lab.now;
     loop {
-        let deadline = lab.settle();
+        let deadline = lab.poll_until_idle();
         said.extend(times(&mut lab, 0).into_iter().map(|q| (lab.now.since(start), q)));
         if deadline.since(start) > us(300) {
             break;
@@ -79,17 +79,17 @@ fn messages_to_switches_and_to_hosts_that_obey_them_go_on_as_they_are() {
     let mut message = sfcm_frame(2, None, 3, us(100));
     message[..6].copy_from_slice(&host(3).0);
     lab.inject(1, &message);
-    lab.settle();
+    lab.poll_until_idle();
     assert_eq!(lab.sent(2), [message.clone()]);
     assert_eq!(counted(&mut lab).proxy.unwrap().counters.forwarded, 1);
     // Discovery: the host does not obey messages after all, or the other one does.
-    lab.switch.congested.set_attached(port(2), AttachedKind::Discovered);
+    lab.switch.signals.set_attached(port(2), AttachedKind::Discovered);
     lab.inject(1, &message);
-    lab.settle();
+    lab.poll_until_idle();
     assert_eq!(times(&mut lab, 2), [1_954]);
-    lab.switch.congested.set_attached(port(0), AttachedKind::SfcHost);
+    lab.switch.signals.set_attached(port(0), AttachedKind::SfcHost);
     lab.inject(1, &sfcm_frame(2, None, 3, us(100)));
-    lab.settle();
+    lab.poll_until_idle();
     assert_eq!(lab.sent(0), [sfcm_frame(2, None, 3, us(100))]);
     lab.check();
 }
@@ -103,12 +103,12 @@ fn a_pause_for_a_host_whose_link_is_down_waits_for_the_link() {
     let link = |up| Change::Link { port: port(0), up, rate: None };
     lab.switch.apply(lab.now, link(false)).unwrap();
     lab.inject(1, &sfcm_frame(2, None, 3, us(100)));
-    let deadline = lab.settle();
+    let deadline = lab.poll_until_idle();
     assert!(deadline > lab.now, "nothing can be done about it now");
     assert!(lab.sent(0).is_empty());
     lab.advance(us(10));
     lab.switch.apply(lab.now, link(true)).unwrap();
-    lab.settle();
+    lab.poll_until_idle();
     // 90 us are left, 1,757.8 quanta.
     assert_eq!(times(&mut lab, 0), [1_758]);
     lab.check();
@@ -118,7 +118,7 @@ fn a_pause_for_a_host_whose_link_is_down_waits_for_the_link() {
 fn without_a_proxy_messages_are_data() {
     let mut lab = lab(&plan(3));
     lab.inject(1, &sfcm_frame(2, None, 3, us(100)));
-    lab.settle();
+    lab.poll_until_idle();
     assert_eq!(lab.sent(0), [sfcm_frame(2, None, 3, us(100))]);
 }
 
@@ -129,31 +129,31 @@ fn the_ports_own_resumption_never_ends_a_pause_of_the_proxy_and_the_reverse() {
     plan.ports[0].pfc.refresh = us(30);
     let mut lab = lab(&plan);
     lab.inject(1, &sfcm_frame(2, None, 3, us(100)));
-    lab.settle();
+    lab.poll_until_idle();
     assert_eq!(times(&mut lab, 0), [1_954]);
     // The group of the host's frames fills up: its XOFF pauses for at least the proxy's time.
     lab.port(1).room = 0;
     while lab.port(0).tx.is_empty() {
         lab.inject(0, &frame(host(2), host(1), Some((3, 0)), 1_000));
-        lab.settle();
+        lab.poll_until_idle();
     }
     assert_eq!(times(&mut lab, 0), [1_954]);
     lab.advance(us(50));
     assert_eq!(times(&mut lab, 0), [1_000], "refreshed, for longer than the proxy still wants");
     // It drains: the proxy's remaining pause replaces the XON. 50 us are 976.56 quanta.
     lab.port(1).room = usize::MAX;
-    lab.settle();
+    lab.poll_until_idle();
     assert_eq!(times(&mut lab, 0), [977]);
     // If only the group is over its limit the proxy adds nothing, and the group sends XON.
     lab.advance(us(60));
     lab.port(1).room = 0;
     while lab.port(0).tx.is_empty() {
         lab.inject(0, &frame(host(2), host(1), Some((3, 0)), 1_000));
-        lab.settle();
+        lab.poll_until_idle();
     }
     assert_eq!(times(&mut lab, 0), [1_000]);
     lab.port(1).room = usize::MAX;
-    lab.settle();
+    lab.poll_until_idle();
     assert_eq!(times(&mut lab, 0), [0]);
     lab.check();
 }
@@ -164,13 +164,13 @@ fn a_shaped_port_says_it_as_soon_as_the_line_is_free() {
     plan.ports[0].shaped = true;
     let mut lab = lab(&plan);
     lab.inject(1, &frame(host(1), host(2), None, 1_500));
-    lab.settle();
+    lab.poll_until_idle();
     lab.sent(0);
     lab.inject(1, &sfcm_frame(2, None, 3, us(100)));
-    let deadline = lab.settle();
+    let deadline = lab.poll_until_idle();
     assert!(lab.sent(0).is_empty(), "a frame is on the line");
     lab.now = deadline;
-    lab.settle();
+    lab.poll_until_idle();
     // Reduced by the waiting time: 1,219 ns are 23.8 quanta.
     assert_eq!(times(&mut lab, 0), [1_930]);
 }
@@ -184,14 +184,14 @@ fn later_flows_to_a_congested_destination_are_paused_at_once() {
     // The host has sent to that destination before, so its frames use the shortcut by now.
     for _ in 0..2 {
         lab.inject(2, &later);
-        lab.settle();
+        lab.poll_until_idle();
     }
     lab.inject(1, &sfcm_frame(2, None, 3, us(100)));
-    lab.settle();
+    lab.poll_until_idle();
     assert!(lab.sent(2).is_empty(), "nobody else is paused yet");
     lab.now += us(60);
     lab.inject(2, &later);
-    lab.settle();
+    lab.poll_until_idle();
     // Remaining pause: 40 us are 781.25 quanta.
     assert_eq!(times(&mut lab, 2), [782]);
     let counters = counted(&mut lab).proxy.unwrap();
@@ -199,13 +199,13 @@ fn later_flows_to_a_congested_destination_are_paused_at_once() {
     // Another priority or another destination is not paused.
     lab.inject(2, &packet(((3, v4(3)), (2, v4(2))), Some((4, 0)), (7, 9), 200));
     lab.inject(2, &packet(((3, v4(3)), (2, v4(9))), Some((3, 0)), (7, 9), 200));
-    lab.settle();
+    lab.poll_until_idle();
     assert!(lab.sent(2).is_empty());
     // After the pause the cache entry has expired.
     lab.now += us(41);
     lab.switch.apply(lab.now, Change::FlushFdb).unwrap();
     lab.inject(2, &later);
-    lab.settle();
+    lab.poll_until_idle();
     assert!(times(&mut lab, 2).is_empty());
     lab.check();
 }
@@ -231,26 +231,26 @@ fn a_link_that_goes_down_forgets_and_another_rate_counts_other_quanta() {
     let mut lab = lab(&relayed());
     lab.port(0).control = 0;
     lab.inject(1, &sfcm_frame(2, None, 3, us(100)));
-    lab.settle();
+    lab.poll_until_idle();
     let change = |up, rate| Change::Link { port: port(0), up, rate };
     lab.switch.apply(lab.now, change(true, Some(BitsPerSec::gbps(100)))).unwrap();
     lab.port(0).control = usize::MAX;
-    lab.settle();
+    lab.poll_until_idle();
     assert_eq!(times(&mut lab, 0), [19_532]);
     lab.switch.apply(lab.now, change(false, None)).unwrap();
     lab.switch.apply(lab.now, change(true, None)).unwrap();
-    lab.settle();
+    lab.poll_until_idle();
     assert!(lab.sent(0).is_empty());
     // PFC no longer runs for the priority: no message pauses it.
     let none = FlowControl::Pfc { send: PrioritySet::EMPTY, obey: PrioritySet::EMPTY };
     lab.switch.apply(lab.now, Change::Pfc { port: port(0), mode: none }).unwrap();
     lab.inject(1, &sfcm_frame(2, None, 3, us(500)));
-    lab.settle();
+    lab.poll_until_idle();
     assert_eq!(counted(&mut lab).proxy.unwrap().counters.not_routed, 1, "forgotten with its link");
     lab.inject(0, &frame(host(99), host(1), None, 60));
-    lab.settle();
+    lab.poll_until_idle();
     lab.inject(1, &sfcm_frame(2, None, 3, us(500)));
-    lab.settle();
+    lab.poll_until_idle();
     assert_eq!(counted(&mut lab).proxy.unwrap().counters.not_protected, 1);
     lab.check();
 }
@@ -265,17 +265,17 @@ fn a_flow_that_goes_on_is_not_paused_for_the_whole_time_again() {
     let mut lab = lab(&plan);
     let flow = |port| packet(((3, v4(3)), (2, v4(2))), Some((3, 0)), (port, 9), 200);
     lab.inject(2, &flow(7));
-    lab.settle();
+    lab.poll_until_idle();
     lab.inject(1, &sfcm_frame(2, None, 3, us(100)));
-    lab.settle();
+    lab.poll_until_idle();
     for _ in 0..3 {
         lab.now += us(50);
         lab.inject(2, &flow(7));
-        lab.settle();
+        lab.poll_until_idle();
         assert!(lab.sent(2).is_empty(), "it began before the congestion");
     }
     lab.inject(2, &flow(8));
-    lab.settle();
+    lab.poll_until_idle();
     assert_eq!(times(&mut lab, 2), [1_954]);
     lab.now += us(90);
     lab.inject(2, &flow(8));

@@ -56,40 +56,40 @@ fn tlv(address: Option<IpAddr>) -> CongestionIsolation {
 }
 
 /// Returns the changes that result from information received at a port.
-fn changes(settler: &mut Settler, at: u16, heard: Surroundings) -> Vec<Change> {
+fn changes(reconciler: &mut Reconciler, at: u16, heard: Surroundings) -> Vec<Change> {
     let mut changes = vec![];
-    settler.settle(Instant::ZERO, port(at), &News::Surroundings(heard), |change| {
+    reconciler.reconcile(Instant::ZERO, port(at), &News::Surroundings(heard), |change| {
         changes.push(change);
         Ok(())
     });
     changes
 }
 
-fn last_step(settler: &Settler) -> String {
-    settler.steps().1.last().unwrap().kind.to_string()
+fn last_step(reconciler: &Reconciler) -> String {
+    reconciler.steps().1.last().unwrap().kind.to_string()
 }
 
 #[test]
 fn every_port_that_looks_for_its_place_tells_the_level() {
-    let mut settler = Settler::new(&plan()).unwrap();
+    let mut reconciler = Reconciler::new(&plan()).unwrap();
     let server = Surroundings { place: place(Device::EndStation, Some(0)), ..Default::default() };
     let said = |n, orientation| {
         let topology = Topology { device: Device::Bridge, level: Some(1), orientation };
         Change::Topology { port: port(n), topology }
     };
     let unknown = Orientation::Unknown;
-    let told = changes(&mut settler, 2, server);
+    let told = changes(&mut reconciler, 2, server);
     assert_eq!(told, [said(0, unknown), said(2, Orientation::Downlink), said(3, unknown)]);
-    let text = last_step(&settler);
+    let text = last_step(&reconciler);
     let expected = "topology: Bridge, level 1, Downlink; the neighbour is EndStation, level 0, \
                     Unknown; congestion here: incast";
     assert_eq!(text, expected);
-    assert_eq!(changes(&mut settler, 2, server), [], "nothing is new");
+    assert_eq!(changes(&mut reconciler, 2, server), [], "nothing is new");
     let above = Surroundings { place: place(Device::Bridge, Some(2)), ..Default::default() };
-    assert_eq!(changes(&mut settler, 0, above), [said(0, Orientation::Uplink)]);
+    assert_eq!(changes(&mut reconciler, 0, above), [said(0, Orientation::Uplink)]);
     // Port 1 advertises a fixed position, but its received information counts like any other's.
-    assert_eq!(changes(&mut settler, 1, above), []);
-    let told = changes(&mut settler, 2, Surroundings::default());
+    assert_eq!(changes(&mut reconciler, 1, above), []);
+    let told = changes(&mut reconciler, 2, Surroundings::default());
     let level = |change: &Change| match change {
         Change::Topology { topology, .. } => topology.level,
         _ => None,
@@ -99,39 +99,39 @@ fn every_port_that_looks_for_its_place_tells_the_level() {
 
 #[test]
 fn what_was_not_told_is_told_with_the_next_news() {
-    let mut settler = Settler::new(&plan()).unwrap();
+    let mut reconciler = Reconciler::new(&plan()).unwrap();
     let server = Surroundings { place: place(Device::EndStation, Some(0)), ..Default::default() };
     let news = News::Surroundings(server);
     let refuse = |_| Err(Refused::Never("the worker is gone".into()));
-    settler.settle(Instant::ZERO, port(2), &news, refuse);
-    assert_eq!(settler.told(), 0);
-    assert_eq!(changes(&mut settler, 2, server).len(), 3);
+    reconciler.reconcile(Instant::ZERO, port(2), &news, refuse);
+    assert_eq!(reconciler.steps_total(), 0);
+    assert_eq!(changes(&mut reconciler, 2, server).len(), 3);
 }
 
 #[test]
 fn congestion_is_incast_next_to_the_edge_and_in_the_network_elsewhere() {
-    let mut settler = Settler::new(&plan()).unwrap();
-    let located = |settler: &mut Settler, n, place| {
+    let mut reconciler = Reconciler::new(&plan()).unwrap();
+    let located = |reconciler: &mut Reconciler, n, place| {
         let heard = Surroundings { place, ..Default::default() };
         let locator = |change: &Change| match change {
             Change::Locator { port: of, locator } if *of == port(n) => Some(*locator),
             _ => None,
         };
-        changes(settler, n, heard).iter().find_map(locator)
+        changes(reconciler, n, heard).iter().find_map(locator)
     };
     // A port configured for a switch finds a host, and then no neighbour.
     let host = place(Device::EndStation, Some(0));
-    assert_eq!(located(&mut settler, 0, host), Some(Locator::Incast));
-    assert_eq!(located(&mut settler, 0, place(Device::Unknown, Some(0))), None);
-    assert_eq!(located(&mut settler, 0, None), Some(Locator::InNetwork));
+    assert_eq!(located(&mut reconciler, 0, host), Some(Locator::Incast));
+    assert_eq!(located(&mut reconciler, 0, place(Device::Unknown, Some(0))), None);
+    assert_eq!(located(&mut reconciler, 0, None), Some(Locator::InNetwork));
     // And a port configured for a host finds a router.
-    assert_eq!(located(&mut settler, 2, place(Device::Router, None)), Some(Locator::InNetwork));
-    assert_eq!(located(&mut settler, 2, place(Device::Unknown, None)), Some(Locator::Incast));
+    assert_eq!(located(&mut reconciler, 2, place(Device::Router, None)), Some(Locator::InNetwork));
+    assert_eq!(located(&mut reconciler, 2, place(Device::Unknown, None)), Some(Locator::Incast));
     // A configured locator takes precedence over neighbours.
     let mut fixed = plan();
     fixed.congestion.ports[0].locator = Some(Locator::Unknown);
-    let mut settler = Settler::new(&fixed).unwrap();
-    assert_eq!(located(&mut settler, 0, host), None);
+    let mut reconciler = Reconciler::new(&fixed).unwrap();
+    assert_eq!(located(&mut reconciler, 0, host), None);
 }
 
 #[test]
@@ -141,7 +141,7 @@ fn who_says_where_its_messages_go_is_entered_and_struck_out() {
     let (mac, udp_port, encap_len) = (PEER, 4_711, 64);
     let peer = |cim_type, ipv4, ipv6| Peer { cim_type, mac, ipv4, ipv6, udp_port, encap_len };
     isolation.peers.push((port(3), peer(CimType::L2, None, None)));
-    let mut settler = Settler::new(&plan).unwrap();
+    let mut reconciler = Reconciler::new(&plan).unwrap();
     let says = |address: Option<&str>| Surroundings {
         isolation: Some(tlv(address.map(|text| text.parse().unwrap()))),
         ..Default::default()
@@ -153,35 +153,35 @@ fn who_says_where_its_messages_go_is_entered_and_struck_out() {
         (says(None), peer(CimType::L2, None, None)),
     ] {
         let change = Change::Peer { port: port(0), peer: Some(peer) };
-        assert_eq!(changes(&mut settler, 0, heard), [change]);
-        assert_eq!(changes(&mut settler, 0, heard), []);
-        assert_eq!(changes(&mut settler, 3, heard), [], "the configured one stays");
+        assert_eq!(changes(&mut reconciler, 0, heard), [change]);
+        assert_eq!(changes(&mut reconciler, 0, heard), []);
+        assert_eq!(changes(&mut reconciler, 3, heard), [], "the configured one stays");
     }
     assert_eq!(
-        last_step(&settler),
+        last_step(&reconciler),
         "congestion isolation: the peer is 02:00:00:00:07:07, messages over Ethernet"
     );
     let gone = Change::Peer { port: port(0), peer: None };
-    assert_eq!(changes(&mut settler, 0, Surroundings::default()), [gone]);
-    assert_eq!(last_step(&settler), "congestion isolation: no peer any more");
+    assert_eq!(changes(&mut reconciler, 0, Surroundings::default()), [gone]);
+    assert_eq!(last_step(&reconciler), "congestion isolation: no peer any more");
 }
 
 #[test]
 fn a_peer_that_is_refused_is_trouble_with_its_reason() {
-    let mut settler = Settler::new(&plan()).unwrap();
+    let mut reconciler = Reconciler::new(&plan()).unwrap();
     let heard = Surroundings { isolation: Some(tlv(None)), ..Default::default() };
     let refuse = |_| Err(Refused::Never("the peer table holds 2 already".into()));
-    settler.settle(Instant::ZERO, port(0), &News::Surroundings(heard), refuse);
-    assert!(settler.steps().1.last().unwrap().kind.is_trouble());
+    reconciler.reconcile(Instant::ZERO, port(0), &News::Surroundings(heard), refuse);
+    assert!(reconciler.steps().1.last().unwrap().kind.is_trouble());
     assert_eq!(
-        last_step(&settler),
+        last_step(&reconciler),
         "congestion isolation: no peer: the peer table holds 2 already"
     );
 }
 
 #[test]
 fn a_host_that_obeys_messages_needs_no_proxy_until_it_goes() {
-    let mut settler = Settler::new(&plan()).unwrap();
+    let mut reconciler = Reconciler::new(&plan()).unwrap();
     let says = |by_flow, udp_port| Surroundings {
         sfc: Some(SourceFlowControl {
             point: false,
@@ -194,21 +194,21 @@ fn a_host_that_obeys_messages_needs_no_proxy_until_it_goes() {
     };
     let told = |obeys| vec![Change::SfcHost { port: port(2), obeys }];
     let obeys = says(true, sfcm::PORT_DEFAULT);
-    assert_eq!(changes(&mut settler, 2, obeys), told(true));
-    assert_eq!(changes(&mut settler, 2, Surroundings::default()), told(false));
-    assert_eq!(changes(&mut settler, 2, says(false, sfcm::PORT_DEFAULT)), []);
+    assert_eq!(changes(&mut reconciler, 2, obeys), told(true));
+    assert_eq!(changes(&mut reconciler, 2, Surroundings::default()), told(false));
+    assert_eq!(changes(&mut reconciler, 2, says(false, sfcm::PORT_DEFAULT)), []);
     // The host would never receive messages sent to another UDP port.
-    assert_eq!(changes(&mut settler, 2, says(true, 50_000)), []);
-    assert!(settler.steps().1.last().unwrap().kind.is_trouble());
-    assert!(last_step(&settler).contains("UDP port 50000, not 58622"));
+    assert_eq!(changes(&mut reconciler, 2, says(true, 50_000)), []);
+    assert!(reconciler.steps().1.last().unwrap().kind.is_trouble());
+    assert!(last_step(&reconciler).contains("UDP port 50000, not 58622"));
     // A configured neighbour is not overridden.
-    assert_eq!(changes(&mut settler, 0, obeys), []);
+    assert_eq!(changes(&mut reconciler, 0, obeys), []);
 }
 
 #[test]
 fn what_a_switch_does_about_congestion_is_told_by_its_ports() {
     let mut plan = plan();
-    let dcbx = |plan: &SwitchPlan, n| plan.agents_told(port(n)).unwrap().dcbx;
+    let dcbx = |plan: &SwitchPlan, n| plan.agents_advertised(port(n)).unwrap().dcbx;
     let told = dcbx(&plan, 0).unwrap();
     assert_eq!(told.topology, Some(TopologyPlan::Recognized(Device::Bridge)));
     let sfc = told.sfc.unwrap();
@@ -233,31 +233,33 @@ fn what_a_switch_does_about_congestion_is_told_by_its_ports() {
 #[test]
 fn objects_that_are_written_are_told_to_neighbours() {
     let mut plan = plan();
-    let mut settler = Settler::new(&plan).unwrap();
+    let mut reconciler = Reconciler::new(&plan).unwrap();
     plan.congestion.isolation.as_mut().unwrap().machine.enabled = false;
     plan.congestion.sfc.as_mut().unwrap().point.udp_port = 50_000;
-    assert!(!settler.has_told(&plan));
-    settler.adopt(&plan);
+    assert!(!reconciler.has_advertised(&plan));
+    reconciler.adopt(&plan);
     let mut changes = vec![];
-    let mut announce = |settler: &mut Settler| {
-        settler.retry(Instant::ZERO, |change| {
+    let mut announce = |reconciler: &mut Reconciler| {
+        reconciler.retry(Instant::ZERO, |change| {
             changes.push(change);
             Ok(())
         });
         core::mem::take(&mut changes)
     };
-    let told = announce(&mut settler);
+    let told = announce(&mut reconciler);
     assert_eq!(told.len(), 4, "every port: {told:?}");
-    let Change::Said { isolation: None, sfc: Some(sfc), .. } = told[0] else { panic!("{told:?}") };
-    assert_eq!((sfc.udp_port, settler.has_told(&plan)), (50_000, true));
-    assert_eq!(settler.next_deadline(), Instant::NEVER);
-    assert_eq!(announce(&mut settler), []);
+    let Change::Advertise { isolation: None, sfc: Some(sfc), .. } = told[0] else {
+        panic!("{told:?}")
+    };
+    assert_eq!((sfc.udp_port, reconciler.has_advertised(&plan)), (50_000, true));
+    assert_eq!(reconciler.next_deadline(), Instant::NEVER);
+    assert_eq!(announce(&mut reconciler), []);
 }
 
 #[test]
 fn objects_that_are_written_judge_anew_what_was_heard() {
     let mut plan = plan();
-    let mut settler = Settler::new(&plan).unwrap();
+    let mut reconciler = Reconciler::new(&plan).unwrap();
     let obeys = Surroundings {
         place: place(Device::EndStation, None),
         sfc: Some(SourceFlowControl {
@@ -271,16 +273,16 @@ fn objects_that_are_written_judge_anew_what_was_heard() {
     };
     let located = |n, locator| Change::Locator { port: port(n), locator };
     let host = |obeys| Change::SfcHost { port: port(2), obeys };
-    assert_eq!(changes(&mut settler, 2, obeys), []);
-    assert_eq!(changes(&mut settler, 0, obeys), [located(0, Locator::Incast)]);
+    assert_eq!(changes(&mut reconciler, 2, obeys), []);
+    assert_eq!(changes(&mut reconciler, 0, obeys), [located(0, Locator::Incast)]);
     let mut announced = |plan: &SwitchPlan| {
         let mut all = vec![];
-        settler.adopt(plan);
-        settler.retry(Instant::ZERO, |change| {
+        reconciler.adopt(plan);
+        reconciler.retry(Instant::ZERO, |change| {
             all.push(change);
             Ok(())
         });
-        all.retain(|change| !matches!(change, Change::Said { .. }));
+        all.retain(|change| !matches!(change, Change::Advertise { .. }));
         all
     };
     // The UDP port changes to the one that the host expects, and back; then a switch is configured.

@@ -33,7 +33,7 @@ impl<W: World> Switch<W> {
             }
             Class::MacControl | Class::Agents => unreachable!("messages are data"),
         };
-        let is_sfcm = self.congested.filter.is_sfcm(meta.ethertype, packet(&frame, &meta));
+        let is_sfcm = self.signals.filter.is_sfcm(meta.ethertype, packet(&frame, &meta));
         match self.way(now, at, &mut frame, &meta) {
             Ok((meta, egress)) if is_sfcm => {
                 self.sfcm_leaves(now, at, None, frame, &meta, egress);

@@ -1,14 +1,14 @@
 //! Pauses that switches owe their peers: sent in time, refreshed, and ended.
 //!
-//! A switch says when a group crosses its limit, and its lines show what it told. The two may
+//! A switch says when a group crosses its limit, and its lines show what it sent. The two may
 //! differ for no longer than a pause may have to wait for the line: one frame of the longest kind.
-//! While a pause is wanted it must never run out at the peer, so it has to be told again in time.
+//! While a pause is wanted it must never run out at the peer, so it has to be sent again in time.
 
 use super::excuses;
 use super::facts::Facts;
 use super::finding::{Check, Extent, Finding, First};
 use super::lateness::Lateness;
-use super::look::Ask;
+use super::parsed::Request;
 use crate::{Direction, LinkId};
 use ground::time::{Duration, Instant};
 use ground::units::{PRIORITIES, Priority, PrioritySet};
@@ -23,9 +23,9 @@ pub(super) struct Cx<'a> {
 
 /// Pauses required and pauses sent, by port.
 #[derive(Debug)]
-pub(super) struct Asked {
+pub(super) struct Requests {
     ports: Vec<Port>,
-    told: First,
+    late: First,
     /// True if messages were forged: a proxy may then have received any request.
     forged: bool,
     /// Pauses that ended, and the longest of them.
@@ -39,8 +39,8 @@ struct Port {
     /// Priorities whose groups are over their limits, and since when.
     wanted: u8,
     over: [Instant; PRIORITIES],
-    /// Priorities that the peer was told to pause and not told to resume.
-    told: u8,
+    /// Priorities that the peer was asked to pause and not asked to resume.
+    sent: u8,
     /// Since when the two differ, by priority; never where they do not.
     since: [Instant; PRIORITIES],
     /// Frames that the node had lost to lateness then, and the time of the last report of each pause.
@@ -54,13 +54,13 @@ struct Port {
     time: [Duration; PRIORITIES],
 }
 
-impl Asked {
+impl Requests {
     pub(super) fn new(facts: &Facts) -> Self {
         let port = Port {
             down: false,
             wanted: 0,
             over: [Instant::ZERO; PRIORITIES],
-            told: 0,
+            sent: 0,
             since: [Instant::NEVER; PRIORITIES],
             late_since: [Duration::ZERO; PRIORITIES],
             late_last: [Duration::ZERO; PRIORITIES],
@@ -70,7 +70,7 @@ impl Asked {
             time: [Duration::ZERO; PRIORITIES],
         };
         let ports = vec![port; facts.ports.len()];
-        Self { ports, told: First::default(), forged: false, ended: 0, longest: None }
+        Self { ports, late: First::default(), forged: false, ended: 0, longest: None }
     }
 
     /// A group of a port crossed its limit.
@@ -109,7 +109,7 @@ impl Asked {
     }
 
     /// A MAC control frame starts.
-    pub(super) fn sent(&mut self, cx: Cx<'_>, at: Instant, port: Direction, ask: &Ask) {
+    pub(super) fn sent(&mut self, cx: Cx<'_>, at: Instant, port: Direction, ask: &Request) {
         let of = cx.facts.from(port);
         let late = cx.lateness.total(at, of.node);
         let (named, paused) = ask.sets();
@@ -118,12 +118,12 @@ impl Asked {
         for p in named.iter() {
             let n = p.index();
             let state = &mut self.ports[port.index()];
-            let was = state.told >> n & 1 == 1;
+            let was = state.sent >> n & 1 == 1;
             if paused.contains(p) {
                 if !was {
                     state.first[n] = at;
                 }
-                state.told |= 1 << n;
+                state.sent |= 1 << n;
                 state.last[n] = at;
                 state.late_last[n] = late;
                 state.time[n] = ask.time(n).at(of.rate);
@@ -141,7 +141,7 @@ impl Asked {
             return;
         }
         let state = &self.ports[port.index()];
-        for p in PrioritySet(state.told & !state.wanted).iter() {
+        for p in PrioritySet(state.sent & !state.wanted).iter() {
             let state = &self.ports[port.index()];
             let until = state.last[p.index()].saturating_add(state.time[p.index()]);
             if until <= at {
@@ -153,7 +153,7 @@ impl Asked {
     /// A pause is over.
     fn end(&mut self, at: Instant, port: Direction, p: usize) {
         let state = &mut self.ports[port.index()];
-        state.told &= !(1 << p);
+        state.sent &= !(1 << p);
         let length = at.since(state.first[p]);
         self.ended += 1;
         if self.longest.is_none_or(|(longest, ..)| longest < length) {
@@ -167,14 +167,14 @@ impl Asked {
         let (of, state) = (facts.from(port), &self.ports[port.index()]);
         let total = cx.lateness.total(at, of.node);
         let clock = facts.node(facts.to(port).node).clock;
-        for p in PrioritySet(set.0 & state.wanted & state.told).iter() {
+        for p in PrioritySet(set.0 & state.wanted & state.sent).iter() {
             let held = clock.local(at).since(clock.local(state.last[p.index()]));
             let late = total - state.late_last[p.index()];
             let most = excuses::more(state.time[p.index()], late);
             // A proxy's pause may expire while the group's own pause waits for the line.
             let own = !of.proxied || at.since(state.over[p.index()]) > excuses::more(of.wait, late);
             if held > most && own {
-                self.told.see(at, || {
+                self.late.see(at, || {
                     let name = &of.name;
                     format!("{name} wants priority {p} paused and did not say so for {held}; its pauses last {most}")
                 });
@@ -182,7 +182,7 @@ impl Asked {
         }
     }
 
-    /// Takes note of how long what is wanted and what was told have differed.
+    /// Takes note of how long what is wanted and what was sent have differed.
     fn compare(&mut self, cx: Cx<'_>, at: Instant, port: Direction) {
         let of = cx.facts.from(port);
         let total = cx.lateness.total(at, of.node);
@@ -195,8 +195,8 @@ impl Asked {
             (_, wanted) => wanted,
         };
         // Pauses of the proxy alone owe no resumption.
-        let told = if of.proxied { state.told & target } else { state.told };
-        let differ = target ^ told;
+        let sent = if of.proxied { state.sent & target } else { state.sent };
+        let differ = target ^ sent;
         for p in Priority::ALL {
             let bit = 1 << p.get();
             let since = &mut state.since[p.index()];
@@ -213,7 +213,7 @@ impl Asked {
             let lost = total - state.late_since[p.index()];
             if late > excuses::more(of.wait, lost) {
                 let what = what(state.owes_pause & bit != 0);
-                self.told.see(at, || {
+                self.late.see(at, || {
                     format!("{} owed its peer a {what} of priority {p} for {late}", of.name)
                 });
             }
@@ -225,8 +225,8 @@ impl Asked {
         for port in [link.ab(), link.ba()] {
             if !up {
                 self.kept_up(cx, at, port, PrioritySet::ALL);
-                let told = self.ports[port.index()].told;
-                PrioritySet(told).iter().for_each(|p| self.end(at, port, p.index()));
+                let sent = self.ports[port.index()].sent;
+                PrioritySet(sent).iter().for_each(|p| self.end(at, port, p.index()));
             }
             let state = &mut self.ports[port.index()];
             state.down = !up;
@@ -245,18 +245,18 @@ impl Asked {
         self.ports[port.index()].wanted >> p & 1 == 1
     }
 
-    /// Since when a port has told its peer to pause a priority; never if it has not.
+    /// Since when a port has asked its peer to pause a priority; never if it has not.
     pub(super) fn since(&self, port: Direction, p: usize) -> Instant {
         let state = &self.ports[port.index()];
-        if state.told >> p & 1 == 1 { state.first[p] } else { Instant::NEVER }
+        if state.sent >> p & 1 == 1 { state.first[p] } else { Instant::NEVER }
     }
 
     /// Returns the findings about pauses that were sent and about those that ended.
     pub(super) fn finish(mut self, cx: Cx<'_>, now: Instant) -> [Finding; 2] {
         let facts = cx.facts;
         let (mut open, mut by_forgery) = (First::default(), First::default());
-        let told = |port: &Port| u64::from(port.told.count_ones());
-        let begun = self.ended + self.ports.iter().map(told).sum::<u64>();
+        let sent = |port: &Port| u64::from(port.sent.count_ones());
+        let begun = self.ended + self.ports.iter().map(sent).sum::<u64>();
         let extent = Extent { count: begun, without: "no pause was sent" };
         for port in facts.directions() {
             self.kept_up(cx, now, port, PrioritySet::ALL);
@@ -268,11 +268,11 @@ impl Asked {
                 let lost = cx.lateness.total(now, of.node) - state.late_since[n];
                 if late > excuses::more(of.wait, lost) {
                     let what = what(state.owes_pause >> n & 1 == 1);
-                    self.told.see(now, || {
+                    self.late.see(now, || {
                         format!("{} owes its peer a {what} of priority {p} for {late}", of.name)
                     });
                 }
-                if state.told >> n & 1 == 0 {
+                if state.sent >> n & 1 == 0 {
                     continue;
                 }
                 let until = state.last[n] + of.wait + of.delay + of.response + state.time[n];
@@ -287,7 +287,7 @@ impl Asked {
                 if by_proxy { by_forgery.see(now, what) } else { open.see(now, what) }
             }
         }
-        let Self { told, ended, longest, .. } = self;
+        let Self { late, ended, longest, .. } = self;
         let longest = longest.map_or_else(String::new, |(length, port, p)| {
             format!(", the longest after {length}: {} priority {p}", facts.from(port).name)
         });
@@ -297,8 +297,8 @@ impl Asked {
             false => open.finding(Check::PausesEnd, extent, seen),
         };
         [
-            told.finding(Check::PausesTold, extent, || {
-                format!("{ended} pauses were told and kept up in time")
+            late.finding(Check::PausesSent, extent, || {
+                format!("{ended} pauses were sent and refreshed in time")
             }),
             ends,
         ]

@@ -49,7 +49,7 @@ use seen::Seen;
 use source_flow::SourceFlow;
 
 /// Congestion machines of one worker.
-pub(super) struct Congested {
+pub(super) struct Signals {
     pub(super) filter: Filter,
     /// By port and traffic class: the queue length up to which no machine needs to see its frames.
     floors: Box<[u64]>,
@@ -82,10 +82,10 @@ pub(super) struct Placed {
     pub(super) marked: bool,
 }
 
-impl Congested {
+impl Signals {
     pub(super) fn new(plan: &SwitchPlan) -> Self {
         let ports = plan.ports.len();
-        let mut congested = Self {
+        let mut signals = Self {
             filter: Filter::new(&plan.congestion),
             floors: vec![u64::MAX; ports * PRIORITIES].into_boxed_slice(),
             plan: Box::new(plan.congestion.clone()),
@@ -101,10 +101,10 @@ impl Congested {
         };
         for n in 0..ports {
             let port = queue_of(n, TrafficClass::MIN).port;
-            congested.set_locator(port, plan.congestion.locator(port));
+            signals.set_locator(port, plan.congestion.locator(port));
         }
-        congested.set_floors();
-        congested
+        signals.set_floors();
+        signals
     }
 
     /// Recalculates the floor of every queue, after any machine's plan changed.
@@ -153,10 +153,10 @@ impl<W: World> Switch<W> {
         item: &Queued<W::Frame>,
     ) {
         let port = self.ports[to].id;
-        if let Some(isolation) = &mut self.congested.isolation {
+        if let Some(isolation) = &mut self.signals.isolation {
             isolation.on_enqueued(Queue { port, class }, item.hold);
         }
-        if length > self.congested.floor(port, class) {
+        if length > self.signals.floor(port, class) {
             self.congests(now, to, (class, priority), length, item);
         }
     }
@@ -171,13 +171,13 @@ impl<W: World> Switch<W> {
         length: u64,
         item: &Queued<W::Frame>,
     ) {
-        if core::mem::replace(&mut self.congested.telling, true) {
+        if core::mem::replace(&mut self.signals.telling, true) {
             return;
         }
         let (head, octets) = (item.frame.head(), Bytes(item.frame.wire_len().into()));
         let length = Bytes(length);
         let queue = Queue { port: self.ports[to].id, class: of.0 };
-        let Congested { sfc, notifier, quantizer, .. } = &self.congested;
+        let Signals { sfc, notifier, quantizer, .. } = &self.signals;
         let picked = sfc.as_ref().is_some_and(|sfc| sfc.point.concerns(queue, length))
             || notifier.as_ref().is_some_and(|of| length > of.machine.floor(queue));
         let quantized = quantizer.is_some();
@@ -188,7 +188,7 @@ impl<W: World> Switch<W> {
         if quantized {
             self.quantize(now, to, of, (length, octets), head);
         }
-        self.congested.telling = false;
+        self.signals.telling = false;
     }
 
     /// Handles a received frame that the filter selected as a possible message.
@@ -204,13 +204,13 @@ impl<W: World> Switch<W> {
             return self.ingest_unusual(now, at, frame);
         };
         let l3 = usize::from(meta.l3);
-        if self.congested.filter.is_sfcm(meta.ethertype, &frame.head()[l3..]) {
+        if self.signals.filter.is_sfcm(meta.ethertype, &frame.head()[l3..]) {
             if let Some(frame) = self.ingest_sfcm(now, at, frame, &meta) {
                 self.ingest_data(now, at, frame, &meta);
             }
             return;
         }
-        if self.congested.filter.learns() {
+        if self.signals.filter.learns() {
             self.learn_queue_pair(now, frame.head(), l3, meta.ethertype);
         }
         self.ingest_known(now, at, frame);

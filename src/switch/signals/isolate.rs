@@ -1,7 +1,7 @@
 //! Congestion Isolation in the forwarding path (802.1Qcz).
 
 use super::cim::CimPortCounters;
-use super::{Congested, Placed};
+use super::{Placed, Signals};
 use crate::Switch;
 use crate::plan::SwitchPlan;
 use crate::tables::Tables;
@@ -35,7 +35,7 @@ pub(super) fn machine(plan: &SwitchPlan) -> Option<Box<Isolation>> {
     Some(Box::new(machine))
 }
 
-impl Congested {
+impl Signals {
     /// Returns the class that congesting flows of `class` are moved to.
     #[inline]
     fn congesting(&self, class: TrafficClass) -> Option<TrafficClass> {
@@ -103,7 +103,7 @@ impl<W: World> Switch<W> {
     /// Returns the state of congestion isolation: plan, peers, flows and counters.
     #[must_use]
     pub fn isolation(&self) -> Option<&Isolation> {
-        self.congested.isolation.as_deref()
+        self.signals.isolation.as_deref()
     }
 
     /// Selects the queue of a frame for `class` of the port at `to`, and its hold there.
@@ -116,7 +116,7 @@ impl<W: World> Switch<W> {
         class: TrafficClass,
         frame: &W::Frame,
     ) -> (TrafficClass, Hold) {
-        let Some(isolation) = &self.congested.isolation else { return (class, Hold::NONE) };
+        let Some(isolation) = &self.signals.isolation else { return (class, Hold::NONE) };
         let port = &self.ports[to];
         let queue = Queue { port: port.id, class };
         if !isolation.concerns(queue, Bytes(port.scheduler.bytes(class))) {
@@ -142,7 +142,7 @@ impl<W: World> Switch<W> {
         let lengths: [Bytes; PRIORITIES] =
             TrafficClass::ALL.map(|class| Bytes(scheduler.bytes(class)));
         let arrival = Arrival { ingress, queue, key, labels };
-        let isolation = self.congested.isolation.as_mut().expect("asked only where there is one");
+        let isolation = self.signals.isolation.as_mut().expect("asked only where there is one");
         let Placement { class, hold, cim } = isolation.place(now, &arrival, &lengths);
         if let Some(order) = cim {
             self.send_cim(now, to, &order, frame);
@@ -165,8 +165,8 @@ impl<W: World> Switch<W> {
         priority: Priority,
     ) -> Option<PriorityGroup> {
         let tables = &self.tables[ingress.index()];
-        let to = self.congested.congesting(tables.class(priority))?;
-        let guard = self.congested.guard(to, tables)?;
+        let to = self.signals.congesting(tables.class(priority))?;
+        let guard = self.signals.guard(to, tables)?;
         let lossy = |p: Priority| tables.lossy.contains(p);
         (!lossy(priority) && !lossy(guard)).then(|| tables.group(guard))
     }
@@ -181,7 +181,7 @@ impl<W: World> Switch<W> {
         }
         let tables = &self.tables[port.id.index()];
         let stops = |class: &TrafficClass| {
-            self.congested.guard(*class, tables).is_some_and(|guard| paused.contains(guard))
+            self.signals.guard(*class, tables).is_some_and(|guard| paused.contains(guard))
         };
         TrafficClass::ALL.iter().filter(|c| stops(c)).fold(0, |set, c| set | 1 << c.get())
     }
@@ -189,7 +189,7 @@ impl<W: World> Switch<W> {
     /// Updates the guard priorities of all ports.
     pub(crate) fn note_guards(&mut self) {
         for port in &mut self.ports {
-            port.guards = self.congested.guards(&self.tables[port.id.index()]);
+            port.guards = self.signals.guards(&self.tables[port.id.index()]);
         }
     }
 
@@ -197,7 +197,7 @@ impl<W: World> Switch<W> {
     /// each.
     #[inline]
     pub(crate) fn held_classes(&self, at: usize) -> u8 {
-        match &self.congested.isolation {
+        match &self.signals.isolation {
             Some(isolation) if isolation.holds_any(self.ports[at].id) => self.holds(at, isolation),
             _ => 0,
         }
@@ -218,7 +218,7 @@ impl<W: World> Switch<W> {
     /// Reports that a frame left a queue of the port at `at`, sent or dropped.
     #[inline]
     pub(crate) fn leaves(&mut self, at: usize, class: TrafficClass, hold: Hold) {
-        if let Some(isolation) = &mut self.congested.isolation {
+        if let Some(isolation) = &mut self.signals.isolation {
             isolation.on_dequeued(Queue { port: self.ports[at].id, class }, hold);
         }
     }

@@ -1,7 +1,7 @@
 //! Reconciliation: applies the findings of link protocols to the switch, such as measured headroom,
 //! negotiated PFC and ETS, the switch's place in the network and the kinds of its neighbours.
 //!
-//! A [`Settler`] holds the complete current plan. It is not part of the data path: the driver
+//! A [`Reconciler`] holds the complete current plan. It is not part of the data path: the driver
 //! passes it each event and a function that changes the switch, which is [`Switch::apply`] if one
 //! worker has all ports, and an order to all workers otherwise. Every action is recorded as a
 //! [`Step`], with its numbers.
@@ -27,7 +27,7 @@ use headroom::{
     measured,
 };
 use link::{AutoPlan, Found, Method, News};
-use surroundings::Around;
+use surroundings::NeighbourInfo;
 
 /// Steps kept in the log.
 const STEPS: usize = 256;
@@ -58,7 +58,7 @@ pub struct Headroom {
 
 /// See the module's head.
 #[derive(Clone, Debug)]
-pub struct Settler {
+pub struct Reconciler {
     /// The current plan.
     plan: SwitchPlan,
     /// The configured plan, to which a port reverts.
@@ -72,16 +72,16 @@ pub struct Settler {
     /// By port: PFC settings to retry.
     pfc_again: Vec<Option<PfcResolved>>,
     /// Knowledge of the other ends of the links.
-    around: Around,
+    neighbours: NeighbourInfo,
     /// True if objects were written and their consequences are pending.
     written: bool,
     steps: VecDeque<Step>,
     /// Total number of steps.
-    told: u64,
+    steps_total: u64,
 }
 
-impl Settler {
-    /// Creates a settler for a switch; `None` if no port has link protocols.
+impl Reconciler {
+    /// Creates a reconciler for a switch; `None` if no port has link protocols.
     #[must_use]
     pub fn new(plan: &SwitchPlan) -> Option<Self> {
         plan.ports.iter().any(|p| p.agents.is_some()).then(|| Self {
@@ -91,10 +91,10 @@ impl Settler {
             wanted: vec![None; plan.ports.len()],
             again: Vec::new(),
             pfc_again: vec![None; plan.ports.len()],
-            around: Around::new(plan),
+            neighbours: NeighbourInfo::new(plan),
             written: false,
             steps: VecDeque::new(),
-            told: 0,
+            steps_total: 0,
         })
     }
 
@@ -112,10 +112,10 @@ impl Settler {
 
     /// Returns the latest steps, oldest first, and the number of earlier ones.
     pub fn steps(&self) -> (u64, impl Iterator<Item = &Step>) {
-        (self.told - self.steps.len() as u64, self.steps.iter())
+        (self.steps_total - self.steps.len() as u64, self.steps.iter())
     }
 
-    /// Returns the time for the next [`Settler::retry`].
+    /// Returns the time for the next [`Reconciler::retry`].
     #[must_use]
     pub fn next_deadline(&self) -> Instant {
         if self.written {
@@ -126,19 +126,19 @@ impl Settler {
 
     /// Returns the total number of steps.
     #[must_use]
-    pub const fn told(&self) -> u64 {
-        self.told
+    pub const fn steps_total(&self) -> u64 {
+        self.steps_total
     }
 
     /// Replaces the current plan after a manual change of the switch.
     pub fn adopt(&mut self, plan: &SwitchPlan) {
-        self.written |= !self.has_told(plan);
+        self.written |= !self.has_advertised(plan);
         self.plan = plan.clone();
     }
 
     /// Returns true if `plan` changes nothing that is advertised to neighbours.
     #[must_use]
-    pub fn has_told(&self, plan: &SwitchPlan) -> bool {
+    pub fn has_advertised(&self, plan: &SwitchPlan) -> bool {
         self.plan.congestion == plan.congestion
     }
 
@@ -170,7 +170,7 @@ impl Settler {
     }
 
     /// Applies the consequences of an event of a port.
-    pub fn settle(
+    pub fn reconcile(
         &mut self,
         now: Instant,
         port: PortId,
@@ -299,7 +299,7 @@ impl Settler {
         if self.steps.len() == STEPS {
             self.steps.pop_front();
         }
-        self.told += 1;
+        self.steps_total += 1;
         self.steps.push_back(Step { at: now, port, kind });
     }
 }
@@ -367,12 +367,12 @@ pub fn reckon(auto: &AutoPlan, found: &Found) -> Headroom {
 
 impl<W: World> Switch<W> {
     /// Applies the findings of this switch's link protocols, if one worker has all ports.
-    pub fn settle(&mut self, now: Instant, settler: &mut Settler) {
-        if settler.next_deadline() <= now {
-            settler.retry(now, |change| self.try_apply(now, change));
+    pub fn reconcile(&mut self, now: Instant, reconciler: &mut Reconciler) {
+        if reconciler.next_deadline() <= now {
+            reconciler.retry(now, |change| self.try_apply(now, change));
         }
         while let Some((port, news)) = self.next_news() {
-            settler.settle(now, port, &news, |change| self.try_apply(now, change));
+            reconciler.reconcile(now, port, &news, |change| self.try_apply(now, change));
         }
     }
 

@@ -1,6 +1,6 @@
 //! Snapshot of congestion isolation.
 
-use super::Congested;
+use super::Signals;
 use super::cim::{CimPortCounters, Cims};
 use crate::Switch;
 use crate::port_state::PortState;
@@ -12,7 +12,7 @@ use ground::units::TrafficClass;
 impl<W: World> Switch<W> {
     /// Returns the isolation counters of this worker; `None` where isolation is not configured.
     pub(super) fn isolation_snapshot(&self) -> Option<IsolationSnapshot> {
-        let Congested { cims: Some(cims), isolation: Some(isolation), .. } = &self.congested else {
+        let Signals { cims: Some(cims), isolation: Some(isolation), .. } = &self.signals else {
             return None;
         };
         let map = isolation.plan().map;

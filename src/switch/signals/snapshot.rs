@@ -1,11 +1,11 @@
 //! Snapshot of the congestion counters.
 
-use super::Congested;
+use super::Signals;
 use crate::Switch;
 use contracts::stats::CongestionSnapshot;
 use contracts::world::World;
 
-impl Congested {
+impl Signals {
     /// Counts since the start.
     fn counted(&self) -> CongestionSnapshot {
         CongestionSnapshot {
@@ -28,9 +28,9 @@ impl<W: World> Switch<W> {
     /// configured.
     #[must_use]
     pub fn congestion_snapshot(&self) -> Option<Box<CongestionSnapshot>> {
-        let congested = &self.congested;
+        let signals = &self.signals;
         let counted =
-            CongestionSnapshot { isolation: self.isolation_snapshot(), ..congested.counted() };
-        (counted != CongestionSnapshot::default()).then(|| Box::new(counted.since(&congested.base)))
+            CongestionSnapshot { isolation: self.isolation_snapshot(), ..signals.counted() };
+        (counted != CongestionSnapshot::default()).then(|| Box::new(counted.since(&signals.base)))
     }
 }

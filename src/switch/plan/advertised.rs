@@ -14,7 +14,7 @@ impl SwitchPlan {
     /// Returns the link-protocol plan of a port, with the TLVs of the switch's congestion functions
     /// added unless the port's plan sets them. Ports without LLDP advertise nothing.
     #[must_use]
-    pub fn agents_told(&self, port: PortId) -> Option<AgentsPlan> {
+    pub fn agents_advertised(&self, port: PortId) -> Option<AgentsPlan> {
         let (plan, congestion) = (&self.ports[port.index()], &self.congestion);
         let mut agents = plan.agents.clone()?;
         let role = agents.lldp.as_ref().map(|lldp| lldp.role);

@@ -1,6 +1,6 @@
 //! Writes to managed objects of a running switch.
 
-use super::{Congested, Filter, queue_of};
+use super::{Filter, Signals, queue_of};
 use crate::Switch;
 use crate::managed::{self, At, Object, ObjectError, ObjectValue};
 use crate::plan::{CongestionIsolationPlan, CongestionPlan};
@@ -21,10 +21,10 @@ impl<W: World> Switch<W> {
         (object, at): (Object, At),
         value: ObjectValue,
     ) -> Result<(), ObjectError> {
-        let mut plan = (*self.congested.plan).clone();
+        let mut plan = (*self.signals.plan).clone();
         managed::set(&mut plan, self.tables.len(), object, at, value)?;
         let macs = self.tables.iter().map(|tables| tables.mac);
-        self.congested.adopt(plan, macs);
+        self.signals.adopt(plan, macs);
         self.look_again();
         self.note_guards();
         self.follow_watchdogs(now);
@@ -34,7 +34,7 @@ impl<W: World> Switch<W> {
     /// Starts and stops the watchdogs of owned ports according to the plan.
     fn follow_watchdogs(&mut self, now: Instant) {
         for at in 0..self.ports.len() {
-            let enabled = self.congested.plan.watches(self.ports[at].id);
+            let enabled = self.signals.plan.watches(self.ports[at].id);
             for class in self.ports[at].watchdog.set_enabled(enabled) {
                 self.storm(now, at, class, StormEvent::Restored);
             }
@@ -43,14 +43,14 @@ impl<W: World> Switch<W> {
 
     /// Returns the source flow control points of this worker, for reading.
     pub(crate) fn sfc_point(&self) -> Option<&SfcPoint> {
-        self.congested.sfc.as_ref().map(|sfc| &sfc.point)
+        self.signals.sfc.as_ref().map(|sfc| &sfc.point)
     }
 
     /// Removes from the direct path the priorities whose queue is now monitored for congestion.
     pub(crate) fn look_again(&mut self) {
         for port in &mut self.ports {
             let tables = &self.tables[port.id.index()];
-            let unwatched = self.congested.unwatched(port.id, |p| tables.class(p), self.max_frame);
+            let unwatched = self.signals.unwatched(port.id, |p| tables.class(p), self.max_frame);
             port.direct.0 &= unwatched.0;
         }
     }
@@ -61,7 +61,7 @@ fn port_ids() -> impl Iterator<Item = PortId> {
     (0..=PortId::MAX.get()).filter_map(PortId::new)
 }
 
-impl Congested {
+impl Signals {
     /// Applies another validated plan to all machines; `macs` are the addresses of the ports.
     fn adopt(&mut self, new: CongestionPlan, macs: impl Iterator<Item = Mac>) {
         if let Some(plan) = &new.isolation {

@@ -163,7 +163,7 @@ impl<W: World> Switch<W> {
         mut frame: W::Frame,
         meta: &Meta,
     ) -> Option<W::Frame> {
-        let Some(relay) = &mut self.congested.relay else { return Some(frame) };
+        let Some(relay) = &mut self.signals.relay else { return Some(frame) };
         if !relay.is_message(meta.ethertype, packet(&frame, meta)) {
             return Some(frame);
         }
@@ -190,7 +190,7 @@ impl<W: World> Switch<W> {
 
     /// Drops a message; the proxy counts the reason.
     fn refuse_sfcm(&mut self, now: Instant, at: usize, message: Message) {
-        if let Some(relay) = &mut self.congested.relay {
+        if let Some(relay) = &mut self.signals.relay {
             relay.proxy.on_message(now, &message);
         }
         self.count_drop(now, at, None, DropReason::SfcmRefused);
@@ -237,7 +237,7 @@ impl<W: World> Switch<W> {
         ingress: PortId,
     ) -> Option<(W::Frame, Charge)> {
         let walk = vlan::walk(frame.head()).ok();
-        let outcome = match (&self.congested.relay, walk) {
+        let outcome = match (&self.signals.relay, walk) {
             (Some(relay), Some(walk))
                 if relay.is_message(walk.ethertype, &frame.head()[walk.l3..]) =>
             {
@@ -264,7 +264,7 @@ impl<W: World> Switch<W> {
         ethertype: EtherType,
         l3: usize,
     ) -> Outcome {
-        let Some(relay) = &mut self.congested.relay else { return Outcome::Forward };
+        let Some(relay) = &mut self.signals.relay else { return Outcome::Forward };
         let Ok(read) = sfcm::Repr::parse(ethertype, &frame.head()[l3..]) else {
             // The message was parsed before; one that no longer parses causes no pause.
             return Outcome::Refused(Refusal::NoPause);
@@ -287,7 +287,7 @@ impl<W: World> Switch<W> {
     /// long gap): the flow is paused at once if its destination is known to be congested.
     #[inline]
     pub(crate) fn flow_begins(&mut self, now: Instant, at: usize, frame: &W::Frame, meta: &Meta) {
-        let Some(relay) = &mut self.congested.relay else { return };
+        let Some(relay) = &mut self.signals.relay else { return };
         if !relay.caches {
             return;
         }
@@ -301,7 +301,7 @@ impl<W: World> Switch<W> {
     /// Updates the proxy's deadline of the port at `at`.
     pub(crate) fn note_proxy(&mut self, at: usize) {
         let port = &mut self.ports[at];
-        let relay = self.congested.relay.as_ref();
+        let relay = self.signals.relay.as_ref();
         port.proxy_due = relay.map_or(Instant::NEVER, |r| r.proxy.next_deadline(port.id));
         self.awake.insert(at);
     }
@@ -315,7 +315,7 @@ impl<W: World> Switch<W> {
         own: Option<PauseTimes>,
     ) -> Option<PauseTimes> {
         let id = self.ports[at].id;
-        let Some(relay) = &mut self.congested.relay else { return own };
+        let Some(relay) = &mut self.signals.relay else { return own };
         let said = match own {
             Some(own) => Some(relay.proxy.merge(now, id, own)),
             None => relay.proxy.due(now, id),
@@ -329,7 +329,7 @@ impl<W: World> Switch<W> {
     /// Reports that a PFC frame left by the port at `at`; `alone` if only the proxy caused it.
     pub(crate) fn proxy_sent(&mut self, now: Instant, at: usize, said: &PauseTimes, alone: bool) {
         let id = self.ports[at].id;
-        if let Some(relay) = &mut self.congested.relay {
+        if let Some(relay) = &mut self.signals.relay {
             relay.proxy.on_sent(now, id, said);
             relay.pauses[id.index()] += u64::from(alone);
             self.note_proxy(at);
@@ -339,7 +339,7 @@ impl<W: World> Switch<W> {
     /// Reports a new link rate of the port at `at`.
     pub(crate) fn proxy_rate(&mut self, now: Instant, at: usize, rate: BitsPerSec) {
         let id = self.ports[at].id;
-        if let Some(relay) = &mut self.congested.relay {
+        if let Some(relay) = &mut self.signals.relay {
             relay.proxy.set_rate(now, id, rate);
             self.note_proxy(at);
         }
@@ -348,7 +348,7 @@ impl<W: World> Switch<W> {
     /// Reports that the link of the port at `at` went down.
     pub(crate) fn proxy_link_down(&mut self, at: usize) {
         let id = self.ports[at].id;
-        if let Some(relay) = &mut self.congested.relay {
+        if let Some(relay) = &mut self.signals.relay {
             relay.proxy.on_link_down(id);
             self.note_proxy(at);
         }
@@ -357,7 +357,7 @@ impl<W: World> Switch<W> {
     /// Reports a new set of PFC priorities of the port at `at`.
     pub(crate) fn proxy_mode(&mut self, at: usize, mode: FlowControl) {
         let id = self.ports[at].id;
-        if let Some(relay) = &mut self.congested.relay {
+        if let Some(relay) = &mut self.signals.relay {
             relay.proxy.set_protected(id, protected(mode));
             self.note_proxy(at);
         }

@@ -9,9 +9,9 @@ pub(super) const NONE: u8 = u8::MAX;
 
 /// A frame as it is on a line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Look {
+pub(super) enum Parsed {
     /// MAC control.
-    Control(Ask),
+    Control(Request),
     /// To an address that no bridge passes on (802.1Q Table 8-1): it goes no further than the next
     /// node, and comes from nowhere but the last.
     Reserved,
@@ -24,7 +24,7 @@ const RESERVED: u64 = 0x0180_c200_0000 >> 4;
 
 /// Request of a MAC control frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Ask {
+pub(super) enum Request {
     /// PFC: the priorities that it names and how long each is to pause.
     Pfc {
         /// The enable vector.
@@ -65,7 +65,7 @@ impl Data {
     }
 }
 
-impl Ask {
+impl Request {
     /// The priorities that are named, and those of them that are to pause.
     pub(super) fn sets(&self) -> (PrioritySet, PrioritySet) {
         match self {
@@ -88,10 +88,10 @@ impl Ask {
     }
 }
 
-impl Look {
+impl Parsed {
     /// Reads a frame. What is shorter than the shortest frame has the fields that it has.
     #[inline]
-    pub(super) fn at(frame: &VirtualFrame) -> Self {
+    pub(super) fn new(frame: &VirtualFrame) -> Self {
         let head = frame.head();
         let Some(h) = head.first_chunk::<34>() else {
             return Self::Data(Data {
@@ -132,17 +132,17 @@ impl Look {
 
 /// Reads a MAC control frame (802.3 Annexes 31B and 31D).
 #[cold]
-fn control(head: &[u8]) -> Ask {
+fn control(head: &[u8]) -> Request {
     const GROUP: [u8; 6] = [0x01, 0x80, 0xc2, 0, 0, 0x01];
-    let Some(h) = head.first_chunk::<60>() else { return Ask::Other };
+    let Some(h) = head.first_chunk::<60>() else { return Request::Other };
     let be16 = |at: usize| u16::from_be_bytes([h[at], h[at + 1]]);
     match be16(14) {
-        0x0001 => Ask::Pause(Quanta(be16(16))),
-        0x0101 if h[..6] == GROUP => Ask::Pfc {
+        0x0001 => Request::Pause(Quanta(be16(16))),
+        0x0101 if h[..6] == GROUP => Request::Pfc {
             named: PrioritySet(h[17]),
             times: core::array::from_fn(|p| Quanta(be16(18 + 2 * p))),
         },
-        _ => Ask::Other,
+        _ => Request::Other,
     }
 }
 
@@ -159,7 +159,7 @@ mod tests {
         repr.set(Priority::ALL[5], Quanta(0));
         let mut octets = [0; mac_control::FRAME_LEN];
         repr.emit(&mut octets).unwrap();
-        let Look::Control(ask) = Look::at(&VirtualFrame::new(&octets, 64)) else { panic!() };
+        let Parsed::Control(ask) = Parsed::new(&VirtualFrame::new(&octets, 64)) else { panic!() };
         assert_eq!((ask.time(3), ask.time(5)), (Quanta(700), Quanta(0)));
         let (named, paused) = ask.sets();
         assert_eq!((named.0, paused.0), (0b10_1000, 0b1000));
@@ -171,9 +171,9 @@ mod tests {
             let mut octets = [0; 60];
             octets[..6].copy_from_slice(&[0x01, 0x80, 0xc2, 0, 0, last]);
             octets[12..14].copy_from_slice(&ethertype);
-            assert_eq!(Look::at(&VirtualFrame::new(&octets, 64)), Look::Reserved);
+            assert_eq!(Parsed::new(&VirtualFrame::new(&octets, 64)), Parsed::Reserved);
             octets[5] = 0x10;
-            assert!(matches!(Look::at(&VirtualFrame::new(&octets, 64)), Look::Data(_)));
+            assert!(matches!(Parsed::new(&VirtualFrame::new(&octets, 64)), Parsed::Data(_)));
         }
     }
 
@@ -183,7 +183,7 @@ mod tests {
         octets[5] = 7;
         octets[11] = 9;
         octets[12..20].copy_from_slice(&[0x81, 0, 0x60, 5, 8, 0, 0x45, 26 << 2]);
-        let Look::Data(data) = Look::at(&VirtualFrame::new(&octets, 1000)) else { panic!() };
+        let Parsed::Data(data) = Parsed::new(&VirtualFrame::new(&octets, 1000)) else { panic!() };
         let expected = Data { dst: 7, src: 9, pcp: 3, vid: 5, dscp: 26, len: 1000 };
         assert_eq!(data, expected);
     }

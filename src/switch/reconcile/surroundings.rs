@@ -1,7 +1,7 @@
 //! Reconciliation of neighbour information: the switch's level and its ports' places, congestion
 //! locators, peers of congestion isolation, and hosts that need no proxy.
 
-use super::{Refused, Settler, StepKind};
+use super::{Reconciler, Refused, StepKind};
 use crate::{Attached, AttachedKind, Change, SwitchPlan};
 use congestion::isolation::{CimType, Peer};
 use discovery::{
@@ -14,7 +14,7 @@ use wire::sfcm::Locator;
 
 /// Information received at one port, and the settings derived from it.
 #[derive(Clone, Copy, Debug)]
-struct Told {
+struct PortInfo {
     heard: Surroundings,
     /// Configured neighbour.
     attached: Attached,
@@ -26,48 +26,48 @@ struct Told {
     /// UDP port on which a host obeys messages, if it differs from the switch's.
     elsewhere: Option<u16>,
     /// Advertised congestion isolation and source flow control TLVs.
-    said: Said,
+    advertised: Advertised,
 }
 
-type Said = (Option<CongestionIsolation>, Option<SourceFlowControl>);
+type Advertised = (Option<CongestionIsolation>, Option<SourceFlowControl>);
 
 /// Neighbour information of all ports.
 #[derive(Clone, Debug)]
-pub(super) struct Around {
+pub(super) struct NeighbourInfo {
     recognition: Recognition,
-    told: Vec<Told>,
+    ports: Vec<PortInfo>,
 }
 
-impl Around {
+impl NeighbourInfo {
     pub(super) fn new(plan: &SwitchPlan) -> Self {
         let ids = || (0..plan.ports.len()).filter_map(|n| PortId::new(n as u16));
-        let kind = |port| match plan.agents_told(port)?.dcbx?.topology? {
+        let kind = |port| match plan.agents_advertised(port)?.dcbx?.topology? {
             TopologyPlan::Recognized(device) => Some(device),
             TopologyPlan::Fixed(_) => None,
         };
         let device = ids().find_map(kind).unwrap_or(Device::Bridge);
         let recognition = Recognition::new(device, plan.ports.len());
-        let told = |port: PortId| Told {
+        let info = |port: PortId| PortInfo {
             heard: Surroundings::default(),
             attached: plan.congestion.attached(port),
-            topology: kind(port).map(|_| recognition.said(port.index())),
+            topology: kind(port).map(|_| recognition.advertised(port.index())),
             locator: plan.congestion.locator(port),
             peer: None,
             obeys: false,
             elsewhere: None,
-            said: said(plan, port),
+            advertised: advertised(plan, port),
         };
-        Self { told: ids().map(told).collect(), recognition }
+        Self { ports: ids().map(info).collect(), recognition }
     }
 }
 
 /// Returns the TLVs that a port advertises by the plan.
-fn said(plan: &SwitchPlan, port: PortId) -> Said {
-    let dcbx = plan.agents_told(port).and_then(|agents| agents.dcbx);
+fn advertised(plan: &SwitchPlan, port: PortId) -> Advertised {
+    let dcbx = plan.agents_advertised(port).and_then(|agents| agents.dcbx);
     dcbx.map_or((None, None), |dcbx| (dcbx.isolation, dcbx.sfc))
 }
 
-impl Settler {
+impl Reconciler {
     /// Applies the consequences of written objects: advertises the current plan to neighbours, and
     /// re-evaluates their TLVs by it.
     pub(super) fn announce(
@@ -75,20 +75,23 @@ impl Settler {
         now: Instant,
         apply: &mut impl FnMut(Change) -> Result<(), Refused>,
     ) {
-        for n in 0..self.around.told.len() {
+        for n in 0..self.neighbours.ports.len() {
             let port = PortId::new(n as u16).expect("a port of the plan");
-            let (said, attached) = (said(&self.plan, port), self.plan.congestion.attached(port));
-            let told = &mut self.around.told[n];
-            let (isolation, sfc) = said;
-            if told.said != said && apply(Change::Said { port, isolation, sfc }).is_ok() {
-                told.said = said;
+            let (advertised, attached) =
+                (advertised(&self.plan, port), self.plan.congestion.attached(port));
+            let info = &mut self.neighbours.ports[n];
+            let (isolation, sfc) = advertised;
+            if info.advertised != advertised
+                && apply(Change::Advertise { port, isolation, sfc }).is_ok()
+            {
+                info.advertised = advertised;
             }
-            if told.attached != attached {
+            if info.attached != attached {
                 // Writing the object reset the switch to the configured locator.
                 let locator = self.plan.congestion.locator(port);
-                *told = Told { attached, locator, obeys: false, elsewhere: None, ..*told };
+                *info = PortInfo { attached, locator, obeys: false, elsewhere: None, ..*info };
             }
-            let heard = told.heard;
+            let heard = info.heard;
             self.place(now, port, heard.place.as_ref(), apply);
             self.attach(now, port, heard.sfc.as_ref(), apply);
         }
@@ -101,8 +104,8 @@ impl Settler {
         heard: &Surroundings,
         apply: &mut impl FnMut(Change) -> Result<(), Refused>,
     ) {
-        self.around.told[port.index()].heard = *heard;
-        self.around.recognition.hear(port.index(), heard.place);
+        self.neighbours.ports[port.index()].heard = *heard;
+        self.neighbours.recognition.hear(port.index(), heard.place);
         self.place(now, port, heard.place.as_ref(), apply);
         self.enter_peer(now, port, heard.isolation.as_ref(), apply);
         self.attach(now, port, heard.sfc.as_ref(), apply);
@@ -117,27 +120,28 @@ impl Settler {
         apply: &mut impl FnMut(Change) -> Result<(), Refused>,
     ) {
         let mut another = false;
-        for (at, told) in self.around.told.iter_mut().enumerate() {
-            let topology = self.around.recognition.said(at);
+        for (at, info) in self.neighbours.ports.iter_mut().enumerate() {
+            let topology = self.neighbours.recognition.advertised(at);
             let id = PortId::new(at as u16).expect("a port of the plan");
-            if told.topology.is_some_and(|old| old != topology)
+            if info.topology.is_some_and(|old| old != topology)
                 && apply(Change::Topology { port: id, topology }).is_ok()
             {
-                told.topology = Some(topology);
+                info.topology = Some(topology);
                 another |= id == port;
             }
         }
-        let told = &mut self.around.told[port.index()];
+        let info = &mut self.neighbours.ports[port.index()];
         let locator = self.plan.congestion.locator_by(port, peer);
-        if told.locator != locator
+        if info.locator != locator
             && self.plan.congestion.sfc.is_some()
             && apply(Change::Locator { port, locator }).is_ok()
         {
-            told.locator = locator;
+            info.locator = locator;
             another = true;
         }
         if another {
-            let (own, locator) = (self.around.recognition.said(port.index()), told.locator);
+            let (own, locator) =
+                (self.neighbours.recognition.advertised(port.index()), info.locator);
             self.tell(now, port, StepKind::Place { own, peer: peer.copied(), locator });
         }
     }
@@ -152,14 +156,14 @@ impl Settler {
     ) {
         let Some(isolation) = &self.plan.congestion.isolation else { return };
         let configured = isolation.peers.iter().any(|(of, _)| *of == port);
-        let told = &mut self.around.told[port.index()];
+        let info = &mut self.neighbours.ports[port.index()];
         let peer = heard.map(peer_of);
-        if configured || told.peer == peer {
+        if configured || info.peer == peer {
             return;
         }
         let kind = match apply(Change::Peer { port, peer }) {
             Ok(()) => {
-                told.peer = peer;
+                info.peer = peer;
                 StepKind::Peered(peer)
             }
             Err(Refused::Now(why) | Refused::Never(why)) => StepKind::PeerRefused { why },
@@ -181,14 +185,14 @@ impl Settler {
         if congestion.attached(port).kind != AttachedKind::Discovered {
             return;
         }
-        let (expected, told) = (proxy.udp_port, &mut self.around.told[port.index()]);
+        let (expected, info) = (proxy.udp_port, &mut self.neighbours.ports[port.index()]);
         let obeys = heard.is_some_and(|sfc| sfc.obeys() && sfc.udp_port == expected);
         let elsewhere = heard.filter(|sfc| sfc.obeys() && !obeys).map(|sfc| sfc.udp_port);
-        let news = elsewhere.filter(|_| told.elsewhere != elsewhere);
-        told.elsewhere = elsewhere;
+        let news = elsewhere.filter(|_| info.elsewhere != elsewhere);
+        info.elsewhere = elsewhere;
         let mut kind = news.map(|port| StepKind::SfcElsewhere { port, expected });
-        if obeys != told.obeys && apply(Change::SfcHost { port, obeys }).is_ok() {
-            told.obeys = obeys;
+        if obeys != info.obeys && apply(Change::SfcHost { port, obeys }).is_ok() {
+            info.obeys = obeys;
             kind = kind.or(Some(StepKind::SfcHost { obeys }));
         }
         if let Some(kind) = kind {
@@ -198,13 +202,13 @@ impl Settler {
 }
 
 /// Returns the entry of the CI Peer Table (802.1Qcz 49.3.6) for a TLV.
-const fn peer_of(said: &CongestionIsolation) -> Peer {
+const fn peer_of(tlv: &CongestionIsolation) -> Peer {
     use core::net::IpAddr::{V4, V6};
-    let (cim_type, ipv4, ipv6) = match said.address {
+    let (cim_type, ipv4, ipv6) = match tlv.address {
         None => (CimType::L2, None, None),
         Some(V4(address)) => (CimType::Ipv4, Some(address), None),
         Some(V6(address)) => (CimType::Ipv6, None, Some(address)),
     };
-    let (mac, udp_port, encap_len) = (said.mac, said.udp_port, said.encapsulation);
+    let (mac, udp_port, encap_len) = (tlv.mac, tlv.udp_port, tlv.encapsulation);
     Peer { cim_type, mac, ipv4, ipv6, udp_port, encap_len }
 }

@@ -4,8 +4,8 @@
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use crate::Switch;
-use crate::congested::{Congested, Placed};
 use crate::plan::{CongestionIsolationPlan, IsolationPoint, PortPlan, SwitchPlan};
+use crate::signals::{Placed, Signals};
 use buffer::Admission;
 use congestion::isolation::{CimOrder, CimType, Peer};
 use contracts::frame::Frame;
@@ -152,7 +152,7 @@ impl<W: World> Switch<W> {
     /// Sends a CIM about the flow of `frame`, which congests the port at `at`.
     pub(super) fn send_cim(&mut self, now: Instant, at: usize, order: &CimOrder, frame: &W::Frame) {
         let CimOrder { add, to } = *order;
-        let Congested { cims: Some(cims), isolation: Some(isolation), .. } = &self.congested else {
+        let Signals { cims: Some(cims), isolation: Some(isolation), .. } = &self.signals else {
             return;
         };
         let mut octets = [0; CIM_FRAME_MAX];
@@ -163,7 +163,7 @@ impl<W: World> Switch<W> {
             let message = self.ports[at].port.message_frame(&octets[..len]);
             message.ok_or(Unsaid::NoMemory)
         });
-        let cims = self.congested.cims.as_mut().expect("looked at above");
+        let cims = self.signals.cims.as_mut().expect("looked at above");
         let counters = &mut cims.counters[to.index()];
         match made {
             Ok(message) => {

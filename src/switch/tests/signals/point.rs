@@ -185,7 +185,7 @@ fn a_source_that_is_not_known_any_more_gets_no_message_and_nobody_else_does() {
     // A static flow from elsewhere has taken the address in the meantime: to the same port.
     lab.inject(1, &frame(host(99), host(1), None, 60));
     lab.switch.poll(lab.now);
-    lab.settle();
+    lab.poll_until_idle();
     assert_eq!(lab.sent(0).len(), 1, "sent before the address moved");
     burst(&mut lab, 1);
     lab.check();
@@ -210,7 +210,7 @@ fn a_switch_may_speak_in_its_own_name() {
     assert_eq!(repr.message.locator, Locator::Unknown);
     assert_eq!(sent[0][6..12], host(77).0);
     // Topology Recognition may change the locator.
-    lab.switch.congested.set_locator(port(1), Locator::Incast);
+    lab.switch.signals.set_locator(port(1), Locator::Incast);
     lab.advance(Duration::from_micros(50));
     burst(&mut lab, 5);
     assert_eq!(parsed(&lab.sent(0)[0]).message.locator, Locator::Incast);

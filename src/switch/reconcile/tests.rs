@@ -59,8 +59,8 @@ fn port(n: u16) -> PortId {
     PortId::new(n).unwrap()
 }
 
-fn headroom_of(settler: &Settler, n: usize) -> u32 {
-    match settler.plan().buffer.groups[n][3].kind {
+fn headroom_of(reconciler: &Reconciler, n: usize) -> u32 {
+    match reconciler.plan().buffer.groups[n][3].kind {
         GroupKind::Lossless { headroom, .. } => headroom.0,
         GroupKind::Lossy => panic!("group 3 is lossless"),
     }
@@ -74,22 +74,22 @@ fn resolved(enable: u8, from: Party) -> Resolved {
 
 #[test]
 fn what_was_measured_gives_the_headroom_that_the_sum_gives() {
-    let mut settler = Settler::new(&plan()).unwrap();
+    let mut reconciler = Reconciler::new(&plan()).unwrap();
     for metres in [20, 100, 500] {
         let mut changes = vec![];
         let news = News::Found(found(Method::RoundTrip, round_trip(metres)));
-        settler.settle(Instant::ZERO, port(0), &news, |change| {
+        reconciler.reconcile(Instant::ZERO, port(0), &news, |change| {
             changes.push(change);
             Ok(())
         });
         let link = DelayInputs { cable_m: metres as u32, ..auto().link };
         let need = headroom::required(&link, &SoftwareTerms::default(), 64);
-        assert_eq!(headroom_of(&settler, 0), need.cells.0, "{metres} m");
+        assert_eq!(headroom_of(&reconciler, 0), need.cells.0, "{metres} m");
         assert!(matches!(changes[..], [Change::Group { .. }]), "one lossless group: {changes:?}");
-        assert!(settler.headroom(port(0)).unwrap().set);
+        assert!(reconciler.headroom(port(0)).unwrap().set);
     }
-    assert_eq!(headroom_of(&settler, 1), 200, "the other port was not measured");
-    let (before, steps) = settler.steps();
+    assert_eq!(headroom_of(&reconciler, 1), 200, "the other port was not measured");
+    let (before, steps) = reconciler.steps();
     let steps: Vec<_> = steps.map(|s| s.kind.to_string()).collect();
     assert_eq!((before, steps.len()), (0, 6));
     assert!(steps[0].starts_with("round trip over 100 rounds: "), "{}", steps[0]);
@@ -113,12 +113,13 @@ fn a_peer_delay_gives_the_same_where_the_peer_stamps_at_the_medium() {
 
 #[test]
 fn a_buffer_that_cannot_carry_it_keeps_what_it_has_and_says_so() {
-    let mut settler = Settler::new(&plan()).unwrap();
+    let mut reconciler = Reconciler::new(&plan()).unwrap();
     let news = News::Found(found(Method::RoundTrip, round_trip(100)));
-    settler.settle(Instant::ZERO, port(1), &news, |_| Err(Refused::Never("too small".into())));
-    assert_eq!(headroom_of(&settler, 1), 200);
-    assert!(!settler.headroom(port(1)).unwrap().set);
-    let last = settler.steps().1.last().unwrap();
+    reconciler
+        .reconcile(Instant::ZERO, port(1), &news, |_| Err(Refused::Never("too small".into())));
+    assert_eq!(headroom_of(&reconciler, 1), 200);
+    assert!(!reconciler.headroom(port(1)).unwrap().set);
+    let last = reconciler.steps().1.last().unwrap();
     assert!(last.kind.is_trouble());
     let text = last.kind.to_string();
     assert!(text.contains("keeps 12800 B: too small; give the buffer more room"), "{text}");
@@ -126,23 +127,23 @@ fn a_buffer_that_cannot_carry_it_keeps_what_it_has_and_says_so() {
 
 #[test]
 fn what_is_refused_for_what_is_held_is_tried_again() {
-    let mut settler = Settler::new(&plan()).unwrap();
+    let mut reconciler = Reconciler::new(&plan()).unwrap();
     let news = News::Found(found(Method::RoundTrip, round_trip(20)));
-    settler.settle(Instant::ZERO, port(0), &news, |_| Err(Refused::Now("in use".into())));
-    let again = settler.next_deadline();
-    assert_eq!((again, headroom_of(&settler, 0)), (Instant::ZERO + AGAIN, 200));
-    settler.retry(Instant::ZERO, |_| panic!("it is not time yet"));
-    settler.retry(again, |_| Ok(()));
-    assert_eq!(settler.next_deadline(), Instant::NEVER);
-    assert!(headroom_of(&settler, 0) > 200 && settler.headroom(port(0)).unwrap().set);
+    reconciler.reconcile(Instant::ZERO, port(0), &news, |_| Err(Refused::Now("in use".into())));
+    let again = reconciler.next_deadline();
+    assert_eq!((again, headroom_of(&reconciler, 0)), (Instant::ZERO + AGAIN, 200));
+    reconciler.retry(Instant::ZERO, |_| panic!("it is not time yet"));
+    reconciler.retry(again, |_| Ok(()));
+    assert_eq!(reconciler.next_deadline(), Instant::NEVER);
+    assert!(headroom_of(&reconciler, 0) > 200 && reconciler.headroom(port(0)).unwrap().set);
 }
 
 #[test]
 fn pfc_moves_to_the_priorities_that_were_agreed_and_groups_with_it() {
-    let mut settler = Settler::new(&plan()).unwrap();
+    let mut reconciler = Reconciler::new(&plan()).unwrap();
     let mut changes = vec![];
     let news = News::Negotiated(resolved(0b1_0000, Party::Peer));
-    settler.settle(Instant::ZERO, port(0), &news, |change| {
+    reconciler.reconcile(Instant::ZERO, port(0), &news, |change| {
         changes.push(change);
         Ok(())
     });
@@ -163,40 +164,40 @@ fn pfc_moves_to_the_priorities_that_were_agreed_and_groups_with_it() {
     assert_eq!(lossless.kind, kind);
     // Back to the initial state, exactly.
     let news = News::Negotiated(resolved(0b1000, Party::Local));
-    settler.settle(Instant::ZERO, port(0), &news, |_| Ok(()));
-    assert_eq!(settler.plan().buffer.groups[0], plan().buffer.groups[0]);
+    reconciler.reconcile(Instant::ZERO, port(0), &news, |_| Ok(()));
+    assert_eq!(reconciler.plan().buffer.groups[0], plan().buffer.groups[0]);
     // A setting that already applies changes nothing.
-    settler.settle(Instant::ZERO, port(0), &news, |change| panic!("{change:?}"));
+    reconciler.reconcile(Instant::ZERO, port(0), &news, |change| panic!("{change:?}"));
 }
 
 #[test]
 fn pfc_waits_for_headroom_that_is_in_use_and_is_finished_then() {
-    let mut settler = Settler::new(&plan()).unwrap();
+    let mut reconciler = Reconciler::new(&plan()).unwrap();
     let news = News::Negotiated(resolved(0b1_0000, Party::Peer));
     // Group 3 holds frames in its headroom, so it cannot become lossy yet; then the pool is full.
-    settler.settle(Instant::ZERO, port(0), &news, |_| Err(Refused::Now("in use".into())));
-    let first = settler.next_deadline();
+    reconciler.reconcile(Instant::ZERO, port(0), &news, |_| Err(Refused::Now("in use".into())));
+    let first = reconciler.next_deadline();
     assert_eq!(first, Instant::ZERO + AGAIN);
-    settler.retry(first, |change| match change {
+    reconciler.retry(first, |change| match change {
         Change::Group { plan, .. } if plan.kind != GroupKind::Lossy => {
             Err(Refused::Now("in use".into()))
         }
         _ => Ok(()),
     });
-    assert!(settler.plan().buffer.groups[0][3].kind == GroupKind::Lossy);
-    let second = settler.next_deadline();
+    assert!(reconciler.plan().buffer.groups[0][3].kind == GroupKind::Lossy);
+    let second = reconciler.next_deadline();
     assert_eq!(second, first + AGAIN);
-    settler.retry(second, |_| Ok(()));
-    let lossless = settler.plan().buffer.groups[0].map(|g| g.kind != GroupKind::Lossy);
+    reconciler.retry(second, |_| Ok(()));
+    let lossless = reconciler.plan().buffer.groups[0].map(|g| g.kind != GroupKind::Lossy);
     assert_eq!(lossless, [false, false, false, false, true, false, false, false]);
-    assert_eq!(settler.next_deadline(), Instant::NEVER);
+    assert_eq!(reconciler.next_deadline(), Instant::NEVER);
     let done = |s: &&Step| matches!(s.kind, StepKind::Pfc { .. });
-    assert_eq!(settler.steps().1.filter(done).count(), 1);
+    assert_eq!(reconciler.steps().1.filter(done).count(), 1);
 }
 
 #[test]
 fn ets_is_scheduled_as_the_table_has_it() {
-    let mut settler = Settler::new(&plan()).unwrap();
+    let mut reconciler = Reconciler::new(&plan()).unwrap();
     let table = EtsTable {
         class: [0, 0, 0, 1, 1, 2, 2, 2],
         bandwidth: [30, 70, 0, 0, 0, 0, 0, 0],
@@ -205,7 +206,7 @@ fn ets_is_scheduled_as_the_table_has_it() {
     let ets = EtsResolved { table, from: Party::Peer, beyond: false };
     let news = News::Negotiated(Resolved { pfc: None, ets: Some(ets), ..resolved(0, Party::Peer) });
     let mut changes = vec![];
-    settler.settle(Instant::ZERO, port(1), &news, |change| {
+    reconciler.reconcile(Instant::ZERO, port(1), &news, |change| {
         changes.push(change);
         Ok(())
     });
@@ -219,14 +220,14 @@ fn ets_is_scheduled_as_the_table_has_it() {
 
 #[test]
 fn steps_are_bounded_and_numbered() {
-    let mut settler = Settler::new(&plan()).unwrap();
+    let mut reconciler = Reconciler::new(&plan()).unwrap();
     let news = News::Failed(Failure::NoPeerDelay);
     for _ in 0..STEPS + 3 {
-        settler.settle(Instant::ZERO, port(0), &news, |_| Ok(()));
+        reconciler.reconcile(Instant::ZERO, port(0), &news, |_| Ok(()));
     }
-    let (before, steps) = settler.steps();
-    assert_eq!((before, steps.count(), settler.told()), (3, STEPS, STEPS as u64 + 3));
-    assert!(Settler::new(&rig::plan(1)).is_none());
+    let (before, steps) = reconciler.steps();
+    assert_eq!((before, steps.count(), reconciler.steps_total()), (3, STEPS, STEPS as u64 + 3));
+    assert!(Reconciler::new(&rig::plan(1)).is_none());
 }
 
 /// A plan of ports with a stated link length of 10 m, and headroom for that.
@@ -244,52 +245,53 @@ fn stated() -> (SwitchPlan, Cells) {
 #[test]
 fn a_peer_that_answers_late_gets_the_limit_and_no_more() {
     let (plan, stated) = stated();
-    let mut settler = Settler::new(&plan).unwrap();
+    let mut reconciler = Reconciler::new(&plan).unwrap();
     let late = found(Method::RoundTrip, Duration::from_millis(1));
-    settler.settle(Instant::ZERO, port(0), &News::Found(late), |_| Ok(()));
-    assert_eq!(headroom_of(&settler, 0), 4 * stated.0);
-    assert!(!settler.headroom(port(0)).unwrap().set, "less than what was measured");
+    reconciler.reconcile(Instant::ZERO, port(0), &News::Found(late), |_| Ok(()));
+    assert_eq!(headroom_of(&reconciler, 0), 4 * stated.0);
+    assert!(!reconciler.headroom(port(0)).unwrap().set, "less than what was measured");
     let limited = |s: &&Step| matches!(s.kind, StepKind::Limited { .. });
-    let step = settler.steps().1.find(limited).unwrap().clone();
+    let step = reconciler.steps().1.find(limited).unwrap().clone();
     assert!(step.kind.is_trouble() && step.kind.to_string().contains("answers late"));
     // A later good measurement applies at once.
     let good = News::Found(found(Method::RoundTrip, round_trip(10)));
-    settler.settle(Instant::ZERO, port(0), &good, |_| Ok(()));
-    assert_eq!(headroom_of(&settler, 0), stated.0);
-    assert!(settler.headroom(port(0)).unwrap().set);
-    assert_eq!(settler.steps().1.filter(limited).count(), 1);
+    reconciler.reconcile(Instant::ZERO, port(0), &good, |_| Ok(()));
+    assert_eq!(headroom_of(&reconciler, 0), stated.0);
+    assert!(reconciler.headroom(port(0)).unwrap().set);
+    assert_eq!(reconciler.steps().1.filter(limited).count(), 1);
 }
 
 #[test]
 fn a_failed_measurement_gives_back_what_goes_beyond_the_stated_length() {
     let (plan, stated) = stated();
-    let mut settler = Settler::new(&plan).unwrap();
-    let settle =
-        |settler: &mut Settler, news| settler.settle(Instant::ZERO, port(0), &news, |_| Ok(()));
+    let mut reconciler = Reconciler::new(&plan).unwrap();
+    let reconcile = |reconciler: &mut Reconciler, news| {
+        reconciler.reconcile(Instant::ZERO, port(0), &news, |_| Ok(()))
+    };
     let failed = || News::Failed(Failure::NoAnswer { rounds: 0, requests: 9 });
     // Nothing was measured yet: the configured headroom stays.
-    settle(&mut settler, failed());
-    assert_eq!(headroom_of(&settler, 0), 200);
-    settle(&mut settler, News::Found(found(Method::RoundTrip, round_trip(1_000))));
-    assert!(headroom_of(&settler, 0) > stated.0);
-    settle(&mut settler, failed());
-    assert_eq!(headroom_of(&settler, 0), stated.0);
+    reconcile(&mut reconciler, failed());
+    assert_eq!(headroom_of(&reconciler, 0), 200);
+    reconcile(&mut reconciler, News::Found(found(Method::RoundTrip, round_trip(1_000))));
+    assert!(headroom_of(&reconciler, 0) > stated.0);
+    reconcile(&mut reconciler, failed());
+    assert_eq!(headroom_of(&reconciler, 0), stated.0);
     // Less than that is kept: only the port itself is affected.
-    settle(&mut settler, News::Found(found(Method::RoundTrip, round_trip(1))));
-    let short = headroom_of(&settler, 0);
-    settle(&mut settler, failed());
-    assert!(short < stated.0 && headroom_of(&settler, 0) == short);
+    reconcile(&mut reconciler, News::Found(found(Method::RoundTrip, round_trip(1))));
+    let short = headroom_of(&reconciler, 0);
+    reconcile(&mut reconciler, failed());
+    assert!(short < stated.0 && headroom_of(&reconciler, 0) == short);
 }
 
 #[test]
 fn what_cannot_be_given_back_for_what_is_held_is_given_back_later() {
     let (plan, stated) = stated();
-    let mut settler = Settler::new(&plan).unwrap();
+    let mut reconciler = Reconciler::new(&plan).unwrap();
     let far = News::Found(found(Method::RoundTrip, round_trip(1_000)));
-    settler.settle(Instant::ZERO, port(0), &far, |_| Ok(()));
+    reconciler.reconcile(Instant::ZERO, port(0), &far, |_| Ok(()));
     let failed = News::Failed(Failure::NoAnswer { rounds: 0, requests: 9 });
-    settler.settle(Instant::ZERO, port(0), &failed, |_| Err(Refused::Now("held".into())));
-    assert!(headroom_of(&settler, 0) > stated.0);
-    settler.retry(settler.next_deadline(), |_| Ok(()));
-    assert_eq!(headroom_of(&settler, 0), stated.0);
+    reconciler.reconcile(Instant::ZERO, port(0), &failed, |_| Err(Refused::Now("held".into())));
+    assert!(headroom_of(&reconciler, 0) > stated.0);
+    reconciler.retry(reconciler.next_deadline(), |_| Ok(()));
+    assert_eq!(headroom_of(&reconciler, 0), stated.0);
 }

@@ -43,7 +43,7 @@ impl Pair {
         self.port(n).rx.push_back(MemFrame::new(octets));
     }
 
-    fn settle(&mut self, now: Instant) {
+    fn poll_until_idle(&mut self, now: Instant) {
         for _ in 0..10 {
             self.0.iter_mut().for_each(|switch| _ = switch.poll(now));
         }
@@ -51,7 +51,7 @@ impl Pair {
 
     /// Returns the pauses of priority 3 sent to the host of port 0, which must be all that it
     /// received.
-    fn told(&mut self) -> Vec<u16> {
+    fn pauses_sent(&mut self) -> Vec<u16> {
         let p3 = Priority::ALL[3];
         let tx = self.port(0).tx.drain(..).map(|frame| {
             let octets = contracts::frame::Frame::head(&frame).to_vec();
@@ -73,15 +73,15 @@ fn a_message_that_another_worker_took_in_pauses_the_host_all_the_same() {
         [AttachedKind::Host, AttachedKind::Switch, AttachedKind::Host].map(attached).to_vec();
     let mut pair = Pair::new(&plan);
     pair.inject(0, &frame(host(99), host(1), None, 60));
-    pair.settle(at(1));
+    pair.poll_until_idle(at(1));
     pair.port(1).tx.clear();
     pair.inject(1, &sfcm_frame(2, None, 3, Duration::from_micros(100)));
-    pair.settle(at(2));
-    assert_eq!(pair.told(), [1_954]);
+    pair.poll_until_idle(at(2));
+    assert_eq!(pair.pauses_sent(), [1_954]);
     // A message from a host is validated at ingress, and dropped.
     pair.inject(2, &sfcm_frame(3, None, 3, Duration::from_micros(500)));
-    pair.settle(at(3));
-    assert!(pair.told().is_empty());
+    pair.poll_until_idle(at(3));
+    assert!(pair.pauses_sent().is_empty());
     let mut sum = *pair.0[0].congestion_snapshot().unwrap();
     sum.add(&pair.0[1].congestion_snapshot().unwrap());
     let counted = sum.proxy.unwrap();
@@ -104,14 +104,14 @@ fn what_the_switch_says_itself_is_believed_by_its_other_worker() {
         pair.inject(n, &frame(host(99), host(n as u8 + 1), None, 60));
     }
     for n in 1..5 {
-        pair.settle(at(n));
+        pair.poll_until_idle(at(n));
     }
     pair.port(0).tx.clear();
     for _ in 0..5 {
         pair.inject(0, &packet(((1, v4(1)), (2, v4(2))), Some((3, 0)), (7, 9), 978));
     }
-    pair.settle(at(10));
-    assert_eq!(pair.told(), [47]);
+    pair.poll_until_idle(at(10));
+    assert_eq!(pair.pauses_sent(), [47]);
     let snapshot = pair.0[1].snapshot(at(11));
     assert_eq!(snapshot.congestion.unwrap().sfc.unwrap().counters.transmitted_sfcms, 1);
 }

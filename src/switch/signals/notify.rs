@@ -217,7 +217,7 @@ impl<W: World> Switch<W> {
     ) {
         let queue = Queue { port: self.ports[to].id, class };
         let mac = self.port_mac(queue.port);
-        let Some(notifier) = &mut self.congested.notifier else { return };
+        let Some(notifier) = &mut self.signals.notifier else { return };
         let (Some(bth), Some(flow)) = (seen.roce(), seen.flow()) else { return };
         // Acknowledgements and CNPs carry no data of the flow, and notifications are never
         // notified.
@@ -230,7 +230,7 @@ impl<W: World> Switch<W> {
         let Some(qp) = notifier.machine.on_picked(now, flow, bth.dest_qp()) else { return };
         let (priority, draft) = (notifier.priority, notifier.notification(seen, flow, qp, mac));
         let sent = draft.is_ok_and(|draft| self.originate(now, to, draft.octets(), priority));
-        if let Some(notifier) = self.congested.notifier.as_mut().filter(|_| !sent) {
+        if let Some(notifier) = self.signals.notifier.as_mut().filter(|_| !sent) {
             notifier.unsent += 1;
         }
     }
@@ -243,7 +243,7 @@ impl<W: World> Switch<W> {
         l3: usize,
         ethertype: EtherType,
     ) {
-        let Some(notifier) = &mut self.congested.notifier else { return };
+        let Some(notifier) = &mut self.signals.notifier else { return };
         if let Some((flow, qp)) = answer_of(head, l3, ethertype) {
             notifier.machine.on_answer(now, &flow, qp);
         }
@@ -260,13 +260,13 @@ impl<W: World> Switch<W> {
     ) {
         let port: PortId = self.ports[to].id;
         let (queue, mac) = (Queue { port, class }, self.port_mac(port));
-        let Some(quantizer) = &mut self.congested.quantizer else { return };
+        let Some(quantizer) = &mut self.signals.quantizer else { return };
         let Some(feedback) = quantizer.on_enqueue(queue, length, octets) else { return };
         let Some(seen) = Seen::of(head).filter(|seen| !seen.is_message) else { return };
         let draft = quantizer.message(&seen, &feedback, (queue, priority), mac);
         let priority = quantizer.priority;
         let sent = draft.is_ok_and(|draft| self.originate(now, to, draft.octets(), priority));
-        if let Some(quantizer) = self.congested.quantizer.as_mut().filter(|_| !sent) {
+        if let Some(quantizer) = self.signals.quantizer.as_mut().filter(|_| !sent) {
             quantizer.unsent[port.index()][class.index()] += 1;
         }
     }

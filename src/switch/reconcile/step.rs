@@ -1,4 +1,4 @@
-//! Log of the settler's actions, with their numbers.
+//! Log of the reconciler's actions, with their numbers.
 
 use core::fmt;
 

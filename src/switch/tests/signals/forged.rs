@@ -20,7 +20,7 @@ fn guarded() -> SwitchPlan {
 fn refused(n: u16, message: &[u8]) -> Vec<(&'static str, u64)> {
     let mut lab = lab(&guarded());
     lab.inject(n, message);
-    lab.settle();
+    lab.poll_until_idle();
     for other in (0..3).filter(|other| *other != n) {
         assert!(lab.sent(other).is_empty());
     }
@@ -115,7 +115,7 @@ fn data_that_happens_to_have_the_port_goes_on() {
     for data in [&reply, &fragment] {
         for _ in 0..3 {
             lab.inject(2, data);
-            lab.settle();
+            lab.poll_until_idle();
             assert_eq!(&lab.sent(0)[0], data);
         }
     }
