@@ -64,7 +64,7 @@ mod tests {
         let mut lab: Lab = Lab::new(&plan);
         for n in 0..n {
             lab.inject(0, &frame(host(200), host(n), None, 60));
-            lab.settle();
+            lab.poll_until_idle();
             let _ = lab.sent(1);
         }
         let switch = lab.switch.snapshot(lab.now);
