@@ -34,7 +34,7 @@ impl Network {
     fn hear(&mut self, link: usize, swapped: bool) -> bool {
         let (a, b) = self.links[link];
         let (from, to) = if swapped { (b, a) } else { (a, b) };
-        let said = self.systems[from].said(self.port(link, from));
+        let said = self.systems[from].advertised(self.port(link, from));
         let port = self.port(link, to);
         let before = self.systems[to].clone();
         self.systems[to].hear(port, self.up[link].then_some(said));
@@ -66,7 +66,7 @@ impl Network {
     }
 
     fn orientation(&self, link: usize, system: usize) -> Orientation {
-        self.systems[system].said(self.port(link, system)).orientation
+        self.systems[system].advertised(self.port(link, system)).orientation
     }
 
     /// Returns the number of links to the nearest server, if reachable.
@@ -117,9 +117,13 @@ fn who_has_heard_nobody_knows_nothing_and_a_server_is_at_the_edge() {
     {
         let mut one = Recognition::new(device, 2);
         let orientation = Orientation::Unknown;
-        assert_eq!(one.said(1), Topology { device, level, orientation });
+        assert_eq!(one.advertised(1), Topology { device, level, orientation });
         one.hear(1, Some(Topology { device: Device::Bridge, level: None, orientation }));
-        assert_eq!(one.said(1), Topology { device, level, orientation }, "unknown is ignored");
+        assert_eq!(
+            one.advertised(1),
+            Topology { device, level, orientation },
+            "unknown is ignored"
+        );
     }
 }
 
