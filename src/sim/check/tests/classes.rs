@@ -1,8 +1,8 @@
 //! Priorities that get other traffic classes while the network runs, as by DCBX's ETS: the checkers go
 //! by the classes in which frames are.
 
-use super::bench::*;
 use super::excuses::with_bug;
+use super::fixture::*;
 use crate::check::{Check, Finding};
 use crate::*;
 use ground::time::{Duration, Instant};
