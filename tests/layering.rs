@@ -23,7 +23,7 @@ const LAYERS: &[&[&str]] = &[
     &["contracts"],
     &["link", "mesh", "dpdk"],
     &["switch", "host"],
-    &["sim", "runtime"],
+    &["sim", "runtime", "text"],
     &["sluice"],
 ];
 

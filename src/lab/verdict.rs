@@ -182,7 +182,7 @@ pub(super) fn lossy_way(results: &Value) -> (Verdict, String) {
             (Verdict::Pass, format!("nothing was lost of flows that are lossy at {switches}"))
         }
         (_, 0, n) => {
-            let n = crate::report::count(n);
+            let n = text::count(n);
             let what = format!(
                 "{n} frames that are lossless at their first switch were dropped at {switches}, where \
                  they are lossy, or lost on links: the counters do not tell"
@@ -190,7 +190,7 @@ pub(super) fn lossy_way(results: &Value) -> (Verdict, String) {
             (Verdict::NotJudged, what)
         }
         (_, n, _) => {
-            let (n, flows) = (crate::report::count(n), names("flows"));
+            let (n, flows) = (text::count(n), names("flows"));
             let what = format!(
                 "{n} frames of {flows} were dropped at {switches}, where they are lossy; their first \
                  switch takes them for lossless"
@@ -274,8 +274,8 @@ fn fairness(results: &Value, names: &[&str], tolerance: f64) -> (Verdict, String
     let detail = format!(
         "{} flows share {} on average; {name} has {} ({:+.2} %), {} % is allowed",
         shares.len(),
-        crate::report::scaled(mean, "b/s"),
-        crate::report::scaled(*share, "b/s"),
+        text::scaled(mean, "b/s"),
+        text::scaled(*share, "b/s"),
         100.0 * off(share),
         number(100.0 * tolerance),
     );
@@ -285,7 +285,7 @@ fn fairness(results: &Value, names: &[&str], tolerance: f64) -> (Verdict, String
 /// Formats a number without trailing zeros.
 fn number(n: f64) -> String {
     if n.fract() == 0.0 && n.abs() < 1e15 {
-        let digits = crate::report::count(n.abs() as u64);
+        let digits = text::count(n.abs() as u64);
         return if n < 0.0 { format!("-{digits}") } else { digits };
     }
     let text = format!("{n:.6}");

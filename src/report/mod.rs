@@ -19,13 +19,14 @@ mod macsec;
 mod metrics;
 mod names;
 mod objects;
-pub mod packets;
 mod scrape;
 mod sheet;
 mod summary;
-mod table;
 mod tester;
 mod text;
+
+use ::text::table;
+pub use ::text::{Align, Table, count, delay, open_to_network, packets, scaled};
 
 pub use self::congestion::CongestionSummary;
 pub use agents::{
@@ -49,11 +50,10 @@ pub use objects::{
     ObjectRow, ObjectTable, Objects, counted, object_rows, objects_described, objects_schema,
     objects_text, objects_tree,
 };
-pub use scrape::{SCRAPE_PORT, Scrape, open_to_network, serve};
+pub use scrape::{SCRAPE_PORT, Scrape, serve};
 pub use summary::{
     BalanceSummary, FdbSummary, PortSummary, PrioritySummary, SharedSummary, StormSummary, Summary,
 };
-pub use table::{Align, Table, count, delay, scaled};
 #[cfg(feature = "dpdk")]
 pub use tester::self_test_text;
 pub use tester::{

@@ -53,13 +53,6 @@ pub fn serve(addr: SocketAddr, scrape: Scrape) -> io::Result<SocketAddr> {
     Ok(addr)
 }
 
-/// Returns a warning if the address can be reached from other machines.
-#[must_use]
-pub fn open_to_network(addr: SocketAddr) -> Option<String> {
-    let open = !addr.ip().is_loopback();
-    open.then(|| format!("{addr} is open to the network, without a password; 127.0.0.1 is not"))
-}
-
 async fn accept(listener: tokio::net::TcpListener, scrape: Scrape) {
     let mut connections: VecDeque<AbortHandle> = VecDeque::with_capacity(CONNECTIONS);
     loop {

@@ -243,7 +243,7 @@ pub fn listen(cx: &mut Cx, at: &Place<'_>, text: Option<&str>) -> Option<SocketA
     match parsed {
         None => cx.error(at, format!("`{text}` is no address; write 127.0.0.1:9464 or 9464")),
         Some(addr) => {
-            if let Some(what) = crate::report::open_to_network(addr) {
+            if let Some(what) = text::open_to_network(addr) {
                 cx.warn(at, what);
             }
         }

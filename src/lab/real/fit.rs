@@ -11,7 +11,6 @@ use crate::dpdk::RING_PAIRS_MAX;
 use crate::frame::BURST;
 use crate::host::StationPlan;
 use crate::lab::plan::LabPlan;
-use crate::report::{count, scaled};
 use crate::secure::Secy;
 use crate::sim::{
     ClockPlan, CpuPlan, DirectionPlan, End, FaultKind, LinkPlan, NetworkPlan, NodeId, NodeKind,
@@ -19,6 +18,7 @@ use crate::sim::{
 use crate::switch::{Change, SwitchPlan};
 use crate::time::Instant;
 use crate::units::{Cells, PortId};
+use text::{count, scaled};
 
 /// Largest frame memory. A choice: half of the memory that DPDK reserves without hugepages. A host
 /// that finds no free frame waits, and the results report it.

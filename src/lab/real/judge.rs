@@ -12,10 +12,10 @@ use super::node::Snapshot;
 use crate::lab::outcome::Outcome;
 use crate::lab::plan::CheckKind;
 use crate::lab::verdict::{self, CheckOutcome};
-use crate::report::count;
 use crate::runtime::Disturbance;
 use crate::sim::{NodeKind, Note};
 use crate::verdict::Verdict;
+use text::count;
 
 const NOTHING_RECEIVED: &str = "no switch received a frame";
 

@@ -7,11 +7,11 @@ use serde::{Serialize, Serializer};
 use super::node::Snapshot;
 use super::rings::Rings;
 use crate::lab::plan::{CheckKind, LabPlan};
-use crate::report::count;
 use crate::secure::SecyPlan;
 use crate::sim::{CpuPlan, DirectionPlan, ErrorPlan, FaultKind, LinkPlan, NodeKind, NodePlan};
 use crate::switch::PortPlan;
 use crate::time::Duration;
+use text::count;
 
 /// A part of a lab that is not supported, and its replacement.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -11,9 +11,9 @@ use std::time::Duration;
 
 use crate::frame::FCS_BYTES;
 use crate::lab::LabPlan;
-use crate::report::packets::{Interface, Notes, Packet, Pcapng};
 use crate::sim::{Direction, End, LinkId, VirtualFrame};
 use crate::time::Instant;
+use text::packets::{Interface, Notes, Packet, Pcapng};
 
 /// Error of a capture file.
 #[derive(Debug, thiserror::Error)]

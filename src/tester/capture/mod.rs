@@ -18,8 +18,8 @@ pub use write::{About, write, write_some};
 use self::ring::Ring;
 use super::plan::{CapturePlan, Filter};
 use crate::frame::{BURST, Burst, FCS_BYTES, Frame};
-use crate::report::packets::Way;
 use crate::time::Instant;
+use text::packets::Way;
 
 /// Memory of a capture in bytes. A choice: room for 40,000 of the longest Ethernet frames, or
 /// 800,000 of the shortest.

@@ -1,8 +1,8 @@
 //! Bounded memory for frames: when it is full, it either accepts no more or overwrites the oldest
 //! frames.
 
-use crate::report::packets::Way;
 use crate::time::Instant;
+use text::packets::Way;
 
 /// Bytes in front of each frame: time (16), length (4), captured length and direction (4).
 const HEADER: usize = 24;

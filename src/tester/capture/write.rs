@@ -9,10 +9,10 @@ use super::comment::comment;
 use super::{Capture, Kept};
 use crate::frame::FCS_BYTES;
 use crate::host::FlowId;
-use crate::report::packets::{Interface, Notes, Packet, Pcap, Pcapng};
 use crate::tester::plan::CaptureFormat;
 use crate::time::Instant;
 use crate::units::BitsPerSec;
+use text::packets::{Interface, Notes, Packet, Pcap, Pcapng};
 
 /// Facts about a capture's port and test.
 pub struct About<'a> {

@@ -2,10 +2,10 @@
 
 use super::*;
 use crate::config::tree;
-use crate::report::packets::{self, Interface, Notes, Pcap, Pcapng};
 use crate::tester::plan::{Location, Obeys, Place, PortPlan};
 use crate::testfolder::Folder;
 use crate::units::{Mac, Quanta};
+use text::packets::{self, Interface, Notes, Pcap, Pcapng};
 
 /// Three frames, 1 us and 3 us apart, the second of which is truncated.
 fn frames() -> Vec<packets::Packet<'static>> {

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use crate::printable;
+use ground::printable;
 
 /// The alignment of a column.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -15,8 +15,8 @@ use pcap_file::pcapng::blocks::interface_description::{
 use pcap_file::pcapng::blocks::section_header::{SectionHeaderBlock, SectionHeaderOption};
 use pcap_file::{DataLink, Endianness, PcapError, TsResolution};
 
-use crate::frame::FCS_BYTES;
-use crate::units::BitsPerSec;
+use contracts::frame::FCS_BYTES;
+use ground::units::BitsPerSec;
 
 /// Maximum frame length in a pcap file: analysers treat a longer one as a damaged file.
 const PCAP_SNAP: u32 = 262_144;
