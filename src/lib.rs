@@ -18,12 +18,11 @@ pub use contracts::{frame, memory, port, stats, world};
 pub use dpdk;
 pub use ground::{described, printable, rand, time, units, verdict};
 pub use {
-    buffer, congestion, discovery, headroom, host, link, pfc, runtime, schedule, secure, sim,
-    switch, wire,
+    buffer, config, congestion, discovery, headroom, host, link, pfc, runtime, schedule, secure,
+    sim, switch, wire,
 };
 
 pub mod cli;
-pub mod config;
 pub mod lab;
 pub mod otg;
 pub mod report;

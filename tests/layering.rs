@@ -23,7 +23,8 @@ const LAYERS: &[&[&str]] = &[
     &["contracts"],
     &["link", "mesh", "dpdk"],
     &["switch", "host"],
-    &["sim", "runtime", "text"],
+    &["sim", "runtime", "text", "file"],
+    &["config"],
     &["sluice"],
 ];
 

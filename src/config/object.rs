@@ -1,8 +1,8 @@
 //! Text form of managed objects' values, with the units of configuration files.
 
 use super::quantity::{Ratio, Size, Span};
-use crate::congestion::sfc::CENTISECOND;
-use crate::switch::managed::{Kind, Object, ObjectError, ObjectValue, Reason, Unit};
+use congestion::sfc::CENTISECOND;
+use switch::managed::{Kind, Object, ObjectError, ObjectValue, Reason, Unit};
 
 /// Parses a value of `object`: `true`, `6`, `100KB`, `10us`, `75%`, `[3,4]`, an address, a word.
 ///

@@ -4,10 +4,10 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use super::memory::{self, Need};
-use crate::headroom::{DelayInputs, Required, SoftwareTerms};
-use crate::switch::SwitchPlan;
-use crate::time::Duration;
-use crate::units::{BitsPerSec, Cells, PortId, PriorityGroup};
+use ground::time::Duration;
+use ground::units::{BitsPerSec, Cells, PortId, PriorityGroup};
+use headroom::{DelayInputs, Required, SoftwareTerms};
+use switch::SwitchPlan;
 
 /// Everything that a switch file configures.
 #[derive(Clone, Debug)]

@@ -1,32 +1,9 @@
 //! The published JSON Schema, generated from the raw model.
 
-use schemars::Schema;
-use schemars::transform::{Transform, transform_subschemas};
-
-use super::raw;
-
-/// Joins the lines of descriptions: they are line breaks of the source file.
-struct OneLine;
-
-impl Transform for OneLine {
-    fn transform(&mut self, schema: &mut Schema) {
-        if let Some(serde_json::Value::String(text)) = schema.get_mut("description") {
-            *text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-        }
-        transform_subschemas(self, schema);
-    }
-}
+use super::{raw, schema_of};
 
 /// The JSON Schema (2020-12) of a switch file. Editors that know it complete and check fields.
 #[must_use]
 pub fn switch_schema() -> serde_json::Value {
     schema_of::<raw::File>("Sluice switch file")
-}
-
-/// Schema of a type, with each description on one line.
-pub(crate) fn schema_of<T: schemars::JsonSchema>(title: &str) -> serde_json::Value {
-    let mut schema = schemars::schema_for!(T);
-    schema.insert("title".into(), title.into());
-    OneLine.transform(&mut schema);
-    schema.to_value()
 }

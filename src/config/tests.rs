@@ -9,7 +9,7 @@ mod random;
 mod refusals;
 
 use super::*;
-use crate::units::{PortId, PriorityGroup};
+use ground::units::{PortId, PriorityGroup};
 
 /// Parses a text that must be valid; returns the file and its warnings.
 fn good(text: &str) -> (SwitchFile, Vec<String>) {

@@ -8,7 +8,7 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{self, Deserializer, MapAccess, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
 
-use crate::config::quantity::{Length, Span};
+use crate::quantity::{Length, Span};
 
 /// Source of the headroom of a port's lossless groups whose profiles have `auto`.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]

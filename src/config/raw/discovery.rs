@@ -10,7 +10,7 @@ use serde::de::{self, Deserializer, MapAccess, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
 
 use super::{DcbxPlace, DcbxSfc, Range};
-use crate::config::quantity::Span;
+use crate::quantity::Span;
 
 /// LLDP of the port (IEEE 802.1AB).
 #[derive(Clone, PartialEq, Debug, Default, Deserialize, Serialize, JsonSchema)]

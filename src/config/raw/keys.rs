@@ -7,7 +7,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, Deserialize, Deserializer, Visitor};
 use serde::{Serialize, Serializer};
 
-use crate::printable::excerpt;
+use ground::printable::excerpt;
 
 /// A number or an inclusive range of numbers, as the key of a mapping.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 pub use parts::{EtherTypeName, HexText, MacsecSci};
 
 use super::Range;
-use crate::config::quantity::Span;
+use crate::quantity::Span;
 
 /// MACsec (IEEE 802.1AE) of a port. The shortest form has a `key` and, in a switch file, the `sci`
 /// of the peer in `receive`: both ends then send and receive with that key, association 0.

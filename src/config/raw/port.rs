@@ -14,7 +14,7 @@ use super::congestion::{AttachedName, LocatorName, PortFastCnp, PortIsolation, P
 use super::discovery::{Dcbx, Lldp};
 use super::keys::{Range, VlanRange};
 use super::macsec::Macsec;
-use crate::config::quantity::{Length, LinkRate, Ratio, Size, Span};
+use crate::quantity::{Length, LinkRate, Ratio, Size, Span};
 
 /// A port. Only `device` is required.
 #[derive(Clone, PartialEq, Debug, Default, Deserialize, JsonSchema)]

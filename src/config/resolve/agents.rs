@@ -4,26 +4,26 @@ mod discovery;
 
 use super::macsec::shims;
 use super::{Cx, Place};
-use crate::config::quantity::{Span, octets};
-use crate::config::raw::{
+use crate::quantity::{Span, octets};
+use crate::raw::{
     AutoHeadroom, Dcbx, Headroom, KindsName, LengthName, Lldp, Measurement, MethodName, Port, Ptp,
     PtpProfile, RidesName, StatisticName, TimesName,
 };
-use crate::discovery::{DcbxPlan, EtsTable, FRAME_MAX, LldpPlan, Role, frame_len};
-use crate::headroom::Shims;
-use crate::headroom::measure::{InitiatePlan, MeasurePlan};
-use crate::headroom::peer_delay::PeerDelayPlan;
-use crate::headroom::{DelayInputs, SoftwareTerms, required};
-use crate::link::{AgentsPlan, AutoPlan, Method, Statistic};
-use crate::pfc::FlowControl;
-use crate::schedule::ClassPlan;
-use crate::secure::SecyPlan;
-use crate::switch::PortPlan;
-use crate::time::Duration;
-use crate::units::{BitsPerSec, Cells, Mac, PRIORITIES, PrioritySet};
-use crate::wire::WireError;
-use crate::wire::dcbx::ets::algorithm;
-use crate::wire::headroom::{Dialect, KindCodes, LengthField, Piggyback, TimeUnit};
+use ::discovery::{DcbxPlan, EtsTable, FRAME_MAX, LldpPlan, Role, frame_len};
+use ground::time::Duration;
+use ground::units::{BitsPerSec, Cells, Mac, PRIORITIES, PrioritySet};
+use headroom::Shims;
+use headroom::measure::{InitiatePlan, MeasurePlan};
+use headroom::peer_delay::PeerDelayPlan;
+use headroom::{DelayInputs, SoftwareTerms, required};
+use link::{AgentsPlan, AutoPlan, Method, Statistic};
+use pfc::FlowControl;
+use schedule::ClassPlan;
+use secure::SecyPlan;
+use switch::PortPlan;
+use wire::WireError;
+use wire::dcbx::ets::algorithm;
+use wire::headroom::{Dialect, KindCodes, LengthField, Piggyback, TimeUnit};
 
 /// Time that a port waits for the DCBX of its peer: three LLDPDUs of the fast start.
 const WAIT_DEFAULT: Duration = Duration::from_secs(3);
@@ -44,7 +44,7 @@ const SDO_802_1AS: u8 = 1;
 
 /// Sections of the file about the link protocols of one port.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct Said<'a> {
+pub struct Said<'a> {
     pub headroom: Option<&'a Headroom>,
     pub measurement: Option<&'a Measurement>,
     pub ptp: Option<&'a Ptp>,
@@ -53,7 +53,7 @@ pub(crate) struct Said<'a> {
 }
 
 /// Properties of the port that its link protocols need.
-pub(crate) struct Around<'a> {
+pub struct Around<'a> {
     /// Port name and system name.
     pub names: (&'a str, &'a str),
     /// Port address and system address.
@@ -75,10 +75,10 @@ pub(crate) struct Around<'a> {
 }
 
 /// Placeholder for a name that is assigned later; as long as the longest advertised name.
-pub(crate) const UNNAMED: &str = "----------------------------------------------------------------";
+pub const UNNAMED: &str = "----------------------------------------------------------------";
 
 /// Advertised part of a name that is not configured for LLDP itself.
-pub(crate) fn told(name: &str) -> &str {
+pub fn told(name: &str) -> &str {
     let mut end = name.len().min(UNNAMED.len());
     while !name.is_char_boundary(end) {
         end -= 1;
@@ -128,7 +128,7 @@ impl Around<'_> {
 }
 
 /// Resolves the link protocols of a port; None if it has none.
-pub(crate) fn agents(
+pub fn agents(
     cx: &mut Cx,
     at: &Place<'_>,
     said: Said<'_>,
@@ -230,7 +230,7 @@ fn auto(
 
 /// Warning about a host's port with automatic headroom: only the limit bounds the headroom of a
 /// host that answers late.
-pub(crate) fn late_host(auto: &AutoPlan, port: &str) -> String {
+pub fn late_host(auto: &AutoPlan, port: &str) -> String {
     let most = octets(u64::from(auto.limit.0) * u64::from(auto.cell_bytes));
     format!(
         "{port} leads to a host: one that answers late looks far away, and each of its lossless priorities \
@@ -355,7 +355,7 @@ fn ptp(cx: &mut Cx, at: &Place<'_>, said: Option<&Ptp>, needed: bool) -> Option<
 }
 
 /// Describes a port's scheduler in ETS terms: weights as percentages of 100.
-pub(crate) fn ets_of(port: &PortPlan) -> EtsTable {
+pub fn ets_of(port: &PortPlan) -> EtsTable {
     let weights = port.schedule.classes.map(|class| match class {
         ClassPlan::Strict => None,
         ClassPlan::Dwrr { weight } => Some(u32::from(weight)),

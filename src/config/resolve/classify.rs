@@ -1,10 +1,10 @@
 //! Resolves classification: frame to priority, priority to group and queue, and VLAN membership.
 
 use super::{Cx, Place, by_number};
-use crate::config::raw::{self, Range};
-use crate::switch::{ClassifyPlan, Trust, VlanMember, VlanPlan};
-use crate::units::{Priority, PriorityGroup, TrafficClass, Vid};
+use crate::raw::{self, Range};
+use ground::units::{Priority, PriorityGroup, TrafficClass, Vid};
 use std::collections::BTreeMap;
+use switch::{ClassifyPlan, Trust, VlanMember, VlanPlan};
 
 /// Default VLAN of a port (802.1Q 9.6: the default PVID).
 const VID_DEFAULT: u16 = 1;

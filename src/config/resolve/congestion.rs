@@ -6,21 +6,21 @@ mod parts;
 mod proxy;
 mod sfc;
 
-pub(crate) use parts::{longest, senders, udp_port};
+pub use parts::{longest, senders, udp_port};
 
 use super::agents::late_host;
 use super::{Cx, Draft, Place};
-use crate::buffer::BufferPlan;
-use crate::config::raw;
-use crate::congestion::isolation::QueueMap;
-use crate::pfc::FlowControl;
-use crate::switch::{Attached, AttachedKind, CongestionPlan};
-use crate::units::{PRIORITIES, PrioritySet};
-use crate::wire::sfcm::Locator;
+use crate::raw;
+use buffer::BufferPlan;
+use congestion::isolation::QueueMap;
+use ground::units::{PRIORITIES, PrioritySet};
+use pfc::FlowControl;
+use switch::{Attached, AttachedKind, CongestionPlan};
+use wire::sfcm::Locator;
 
 /// Sections of the file for the whole switch.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct Congestion<'a> {
+pub struct Congestion<'a> {
     pub sfc: Option<&'a raw::Sfc>,
     pub isolation: Option<&'a raw::CongestionIsolation>,
     pub proxy: Option<&'a raw::SfcProxy>,
@@ -83,7 +83,7 @@ fn watchdogs(drafts: &[Draft<'_>]) -> Option<Vec<Option<bool>>> {
 }
 
 /// Gives each state machine a different seed.
-pub(crate) fn seed(plan: &mut CongestionPlan, seed: u64) {
+pub fn seed(plan: &mut CongestionPlan, seed: u64) {
     const SFC: u64 = 0x5fc0_c0de_5fc0_c0de;
     const ISOLATION: u64 = 0x1c01_a7ed_1c01_a7ed;
     if let Some(sfc) = &mut plan.sfc {

@@ -3,12 +3,12 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use super::{Cx, Place};
-use crate::buffer::BufferPlan;
-use crate::config::memory::Need;
-use crate::config::plan::{DevicePlan, EalPlan, Hugepages, LESS_SLOTS, Machine, WorkerPlan};
-use crate::config::raw;
-use crate::frame::BURST;
-use crate::units::{Mac, PortId};
+use crate::memory::Need;
+use crate::plan::{DevicePlan, EalPlan, Hugepages, LESS_SLOTS, Machine, WorkerPlan};
+use crate::raw;
+use buffer::BufferPlan;
+use contracts::frame::BURST;
+use ground::units::{Mac, PortId};
 
 /// Range of descriptors that NIC drivers accept.
 const DESCRIPTORS: (u16, u16) = (32, 32_768);
@@ -184,7 +184,7 @@ pub fn workers(
     workers
 }
 
-/// See [`crate::config::SwitchFile::pool_frames`].
+/// See [`crate::SwitchFile::pool_frames`].
 pub fn pool_frames(buffer: &BufferPlan, devices: &[DevicePlan]) -> usize {
     let rings: usize = devices
         .iter()

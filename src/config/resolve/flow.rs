@@ -1,12 +1,12 @@
 //! Resolves PFC, PAUSE and the storm watchdog of a port.
 
 use super::{Cx, Place};
-use crate::config::quantity::Span;
-use crate::config::raw::{self, Refresh};
-use crate::pfc::{FlowControl, PfcPlan, StormAction, WatchdogPlan, WatchdogPlans};
-use crate::switch::ClassifyPlan;
-use crate::time::Duration;
-use crate::units::{BitsPerSec, Priority, PrioritySet, Quanta};
+use crate::quantity::Span;
+use crate::raw::{self, Refresh};
+use ground::time::Duration;
+use ground::units::{BitsPerSec, Priority, PrioritySet, Quanta};
+use pfc::{FlowControl, PfcPlan, StormAction, WatchdogPlan, WatchdogPlans};
+use switch::ClassifyPlan;
 
 /// Lossless priorities of SONiC and of most RoCE networks.
 const LOSSLESS_DEFAULT: [u8; 2] = [3, 4];

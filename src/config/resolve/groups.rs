@@ -5,14 +5,15 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::queues::shared;
-use super::{Cx, Draft, Place, by_number, unknown_name};
-use crate::buffer::{Alpha, BufferPlan, GroupKind, GroupPlan, Ledger, SharedLimit};
-use crate::config::plan::HeadroomCheck;
-use crate::config::quantity::octets;
-use crate::config::raw::{self, Xoff};
-use crate::headroom::required;
-use crate::pfc::FlowControl;
-use crate::units::{Cells, PRIORITIES, PortId, PriorityGroup, PrioritySet};
+use super::{Cx, Draft, Place, by_number};
+use crate::plan::HeadroomCheck;
+use crate::quantity::octets;
+use crate::raw::{self, Xoff};
+use crate::unknown_name;
+use buffer::{Alpha, BufferPlan, GroupKind, GroupPlan, Ledger, SharedLimit};
+use ground::units::{Cells, PRIORITIES, PortId, PriorityGroup, PrioritySet};
+use headroom::required;
+use pfc::FlowControl;
 
 /// Smallest cell of a switch with real ports. The shortest frame, 64 bytes, then takes at least one
 /// cell, so that the mbuf pool cannot run out before the buffer.
@@ -26,7 +27,7 @@ const SHARED_DEFAULT: u64 = 4 << 20;
 
 /// Reaction to configured headroom that is less than the round trip requires.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum HeadroomRule {
+pub enum HeadroomRule {
     /// Report an error.
     Refuse,
     /// Report a warning.
@@ -84,7 +85,7 @@ pub fn protected(draft: &Draft<'_>) -> [PrioritySet; PRIORITIES] {
 
 /// Resolves a group that is assigned another profile of `buffer` at run time. Headroom that is
 /// `auto` keeps its current value `was`.
-pub(crate) fn group_plan(
+pub fn group_plan(
     cx: &mut Cx,
     at: &Place<'_>,
     (buffer, name): (&raw::Buffer, &str),
@@ -238,7 +239,7 @@ fn too_little(
     draft: &Draft<'_>,
     group: usize,
     has: Cells,
-    needs: &crate::headroom::Required,
+    needs: &headroom::Required,
     cell: u32,
     waivable: bool,
 ) -> String {

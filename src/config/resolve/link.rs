@@ -1,13 +1,13 @@
 //! Derives the parameters of the headroom calculation from a port's link.
 
 use super::{Cx, Place};
-use crate::config::plan::DevicePlan;
-use crate::config::raw;
-use crate::frame::BURST;
-use crate::headroom::{DelayInputs, Extender, Fec, Interface, Phy, SoftwareTerms};
-use crate::switch::PortPlan;
-use crate::time::Duration;
-use crate::units::{BitsPerSec, Bytes};
+use crate::plan::DevicePlan;
+use crate::raw;
+use contracts::frame::BURST;
+use ground::time::Duration;
+use ground::units::{BitsPerSec, Bytes};
+use headroom::{DelayInputs, Extender, Fec, Interface, Phy, SoftwareTerms};
+use switch::PortPlan;
 
 /// Default of the longest gap between polls, and of the response time of a software peer. A choice:
 /// a core without other work nearly always keeps to it, and at 10 Gb/s 125 KB arrive within it.
@@ -85,7 +85,7 @@ fn interface(
 
 /// Resolves a physical layer and its FEC by their names; `auto` is `default`, whose rate is the
 /// link's.
-pub(crate) fn named_interface(
+pub fn named_interface(
     cx: &mut Cx,
     at: &Place<'_>,
     phy: raw::PhyName,

@@ -1,10 +1,10 @@
 //! Checks that PFC, group and queue of each lossless priority agree on every port.
 
 use super::{Cx, Draft, groups};
-use crate::buffer::{BufferPlan, GroupKind, SharedLimit};
-use crate::congestion::NotEct;
-use crate::pfc::{FlowControl, PfcPlan};
-use crate::units::{PRIORITIES, Priority, PrioritySet, Quanta, TrafficClass};
+use buffer::{BufferPlan, GroupKind, SharedLimit};
+use congestion::NotEct;
+use ground::units::{PRIORITIES, Priority, PrioritySet, Quanta, TrafficClass};
+use pfc::{FlowControl, PfcPlan};
 
 /// Checks all ports.
 pub fn check(cx: &mut Cx, drafts: &[Draft<'_>], buffer: &BufferPlan) {

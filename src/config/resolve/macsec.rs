@@ -9,21 +9,21 @@ mod keys;
 use keys::{Keys, associations};
 
 use super::{Cx, Place};
-use crate::config::quantity::Span;
-use crate::config::raw::{self, AcceptPfcName, CipherSuiteName, Macsec, MacsecSci, ValidateName};
-use crate::discovery::Role;
-use crate::headroom::{Shield, Shims};
-use crate::secure::{
+use crate::quantity::Span;
+use crate::raw::{self, AcceptPfcName, CipherSuiteName, Macsec, MacsecSci, ValidateName};
+use discovery::Role;
+use ground::time::Duration;
+use ground::units::Mac;
+use headroom::{Shield, Shims};
+use secure::{
     An, CipherSuite, ConfidentialityOffset, PfcAccept, ReceiveScPlan, Sci, SciForm, Secy, SecyPlan,
     Validate,
 };
-use crate::time::Duration;
-use crate::units::Mac;
 
 /// Placeholder for the address of the port itself.
-pub(crate) const OWN: Mac = Mac([0; 6]);
+pub const OWN: Mac = Mac([0; 6]);
 /// Placeholder for the address of the link partner.
-pub(crate) const PEER: Mac = Mac([0xff; 6]);
+pub const PEER: Mac = Mac([0xff; 6]);
 
 /// Default port number of an SCI, as for ports without virtual ports.
 const SCI_PORT: u16 = 1;
@@ -42,7 +42,7 @@ const ETHERTYPE_MIN: u16 = 0x600;
 
 /// The port that has the SecY.
 #[derive(Clone, Copy)]
-pub(crate) struct SecuredPort {
+pub struct SecuredPort {
     /// Address of the port, or [`OWN`].
     pub mac: Mac,
     /// True if the link partner is known, as in a lab.
@@ -52,7 +52,7 @@ pub(crate) struct SecuredPort {
 }
 
 /// Resolves the MACsec policy of a port; channels are named as far as addresses are known here.
-pub(crate) fn macsec(cx: &mut Cx, at: &Place<'_>, said: &Macsec, port: SecuredPort) -> SecyPlan {
+pub fn macsec(cx: &mut Cx, at: &Place<'_>, said: &Macsec, port: SecuredPort) -> SecyPlan {
     let suite = suite(said.cipher_suite.unwrap_or_default());
     let protect_data = said.protect.data.unwrap_or(true);
     let protect_pfc = said.protect.pfc.unwrap_or(true);
@@ -253,7 +253,7 @@ fn delay(cx: &mut Cx, at: &Place<'_>, said: Option<Span>) -> Duration {
 }
 
 /// Resolves the association that transmission starts with.
-fn using(cx: &mut Cx, at: &Place<'_>, n: u8, transmit: &[Option<crate::secure::SaPlan>; 4]) -> An {
+fn using(cx: &mut Cx, at: &Place<'_>, n: u8, transmit: &[Option<secure::SaPlan>; 4]) -> An {
     let Some(an) = An::new(n) else {
         cx.error(at, format!("there is no association {n}; choose 0 to 3"));
         return An::ALL[0];
@@ -352,7 +352,7 @@ fn warn(cx: &mut Cx, at: &Place<'_>, plan: &SecyPlan) {
 
 /// Lets the SecY itself check a plan whose channels have their names; errors above were reported
 /// with their fields.
-pub(crate) fn check_whole(cx: &mut Cx, at: &Place<'_>, plan: &SecyPlan) {
+pub fn check_whole(cx: &mut Cx, at: &Place<'_>, plan: &SecyPlan) {
     if let (true, Err(e)) = (cx.errors.is_empty(), Secy::new(plan)) {
         cx.error(at, e.to_string());
     }
@@ -360,7 +360,7 @@ pub(crate) fn check_whole(cx: &mut Cx, at: &Place<'_>, plan: &SecyPlan) {
 
 /// MACsec overhead of the frames on the port's link, with the link partner assumed to have the
 /// same.
-pub(crate) fn shield(plan: &SecyPlan) -> Shield {
+pub fn shield(plan: &SecyPlan) -> Shield {
     let (octets, both) = (plan.overhead(), plan.tx_delay + plan.rx_delay);
     let of = |protects: bool| if protects { (octets, both) } else { (0, Duration::ZERO) };
     let (data, pfc) = (of(plan.protect_data), of(plan.protect_pfc));
@@ -369,7 +369,7 @@ pub(crate) fn shield(plan: &SecyPlan) -> Shield {
 
 /// MACsec delay of PFC frames that a measurement does not include. Measurement messages are data,
 /// so they include it if data is protected.
-pub(crate) fn shims(plan: &SecyPlan) -> Shims {
+pub fn shims(plan: &SecyPlan) -> Shims {
     if plan.protect_data || !plan.protect_pfc {
         return Shims::default();
     }
@@ -378,7 +378,7 @@ pub(crate) fn shims(plan: &SecyPlan) -> Shims {
 
 /// Replaces the placeholders in the SCIs of the port's own channel and of its peer's, and assigns
 /// short SCIs by the rule of key agreement: 1 for the greatest SCI, 2 for the next (802.1X 9.10).
-pub(crate) fn name_channels(plan: &mut SecyPlan, own: Mac, peer: Option<Sci>) {
+pub fn name_channels(plan: &mut SecyPlan, own: Mac, peer: Option<Sci>) {
     if plan.sci.mac == OWN {
         plan.sci.mac = own;
     }

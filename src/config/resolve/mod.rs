@@ -20,31 +20,27 @@ mod virtual_switch;
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 
-pub(crate) use self::congestion::{
-    Congestion, longest, seed as seed_congestion, senders, udp_port,
-};
-pub(crate) use self::link::named_interface;
+pub use self::congestion::{Congestion, longest, seed as seed_congestion, senders, udp_port};
+pub use self::link::named_interface;
 use agents::ets_of;
-pub(crate) use agents::{Around, Said, UNNAMED, agents, late_host, told};
-pub(crate) use groups::{HeadroomRule, group_plan};
-pub(crate) use macsec::{
-    OWN, SecuredPort, check_whole, macsec as secy_plan, name_channels, shield,
-};
-pub(crate) use queues::ecn as ecn_plan;
-pub(crate) use virtual_switch::{VirtualPort, VirtualSaid, VirtualSwitch, virtual_switch};
+pub use agents::{Around, Said, UNNAMED, agents, late_host, told};
+pub use groups::{HeadroomRule, group_plan};
+pub use macsec::{OWN, SecuredPort, check_whole, macsec as secy_plan, name_channels, shield};
+pub use queues::ecn as ecn_plan;
+pub use virtual_switch::{VirtualPort, VirtualSaid, VirtualSwitch, virtual_switch};
 
-use super::error::{Finding, Mark, Warning, nearest};
 use super::plan::{DevicePlan, Machine, SwitchFile};
 use super::quantity::Size;
 use super::raw::{self, Range};
 use super::tree::{Kind, Node};
-use crate::discovery::Role;
-use crate::frame::BURST;
-use crate::headroom::{DelayInputs, SoftwareTerms};
-use crate::printable::excerpt;
-use crate::secure::SecyPlan;
-use crate::switch::{PortPlan, SwitchPlan};
-use crate::units::{BitsPerSec, Mac};
+use super::{Finding, Mark, Warning};
+use contracts::frame::BURST;
+use discovery::Role;
+use ground::printable::excerpt;
+use ground::units::{BitsPerSec, Mac};
+use headroom::{DelayInputs, SoftwareTerms};
+use secure::SecyPlan;
+use switch::{PortPlan, SwitchPlan};
 
 /// Range of the longest frame that can be configured, FCS included, in bytes.
 const FRAME_MIN: u64 = 64;
@@ -54,29 +50,29 @@ const FRAME_DEFAULT: u64 = 1_526;
 
 /// A field and its place; for a field that is not in the file, the place of its section.
 #[derive(Clone, Debug)]
-pub(crate) struct Place<'a> {
+pub struct Place<'a> {
     node: Option<&'a Node>,
     mark: Option<Mark>,
     path: String,
 }
 
 impl<'a> Place<'a> {
-    pub(crate) fn root(node: &'a Node) -> Self {
+    pub fn root(node: &'a Node) -> Self {
         Self { node: Some(node), mark: Some(node.mark), path: String::new() }
     }
 
     /// An empty place, for findings that are reported elsewhere or have no file.
-    pub(crate) const fn nowhere() -> Self {
+    pub const fn nowhere() -> Self {
         Self { node: None, mark: None, path: String::new() }
     }
 
     /// True if this is a mapping with that field.
-    pub(crate) fn has(&self, name: &str) -> bool {
+    pub fn has(&self, name: &str) -> bool {
         self.node.is_some_and(|n| n.get(name).is_some())
     }
 
     /// Place of a field of this mapping.
-    pub(crate) fn key(&self, name: &str) -> Self {
+    pub fn key(&self, name: &str) -> Self {
         let dot = if self.path.is_empty() { "" } else { "." };
         let node = self.node.and_then(|n| n.get(name));
         let mark = node.map(|n| n.mark).or(self.mark);
@@ -84,12 +80,12 @@ impl<'a> Place<'a> {
     }
 
     /// Creates a finding at this place.
-    pub(crate) fn finding(&self, what: impl Into<String>) -> Finding {
+    pub fn finding(&self, what: impl Into<String>) -> Finding {
         Finding::new(self.mark, &self.path, &what.into())
     }
 
     /// Place of an item of this list.
-    pub(crate) fn index(&self, i: usize) -> Self {
+    pub fn index(&self, i: usize) -> Self {
         let node = match self.node.map(|n| &n.kind) {
             Some(Kind::Seq(items)) => items.get(i),
             _ => None,
@@ -101,7 +97,7 @@ impl<'a> Place<'a> {
 
 /// Collects errors and warnings.
 #[derive(Default)]
-pub(crate) struct Cx {
+pub struct Cx {
     errors: Vec<Finding>,
     warnings: Vec<Warning>,
     /// Folder of the file; relative paths in it start there.
@@ -110,21 +106,21 @@ pub(crate) struct Cx {
 
 impl Cx {
     /// Creates a context for the file of that name.
-    pub(crate) fn of_file(name: &str) -> Self {
+    pub fn of_file(name: &str) -> Self {
         let folder = Path::new(name).parent().unwrap_or(Path::new(""));
         Self { folder: folder.to_owned(), ..Self::default() }
     }
 
-    pub(crate) fn error(&mut self, at: &Place<'_>, what: impl Into<String>) {
+    pub fn error(&mut self, at: &Place<'_>, what: impl Into<String>) {
         push(&mut self.errors, at, what.into());
     }
 
-    pub(crate) fn warn(&mut self, at: &Place<'_>, what: impl Into<String>) {
+    pub fn warn(&mut self, at: &Place<'_>, what: impl Into<String>) {
         push(&mut self.warnings, at, what.into());
     }
 
     /// Returns `value` if it is in `range`; otherwise reports an error and returns `instead`.
-    pub(crate) fn ranged<T>(&mut self, at: &Place<'_>, value: T, range: (T, T), instead: T) -> T
+    pub fn ranged<T>(&mut self, at: &Place<'_>, value: T, range: (T, T), instead: T) -> T
     where
         T: PartialOrd + std::fmt::Display,
     {
@@ -136,7 +132,7 @@ impl Cx {
     }
 
     /// Returns the warnings, or the errors if there are any, in the order of their lines.
-    pub(crate) fn finish(mut self) -> Result<Vec<Warning>, Vec<Finding>> {
+    pub fn finish(mut self) -> Result<Vec<Warning>, Vec<Finding>> {
         let found = if self.errors.is_empty() { &mut self.warnings } else { &mut self.errors };
         found.sort_by_key(|f| f.mark);
         if self.errors.is_empty() { Ok(self.warnings) } else { Err(self.errors) }
@@ -162,7 +158,7 @@ impl Cx {
     }
 
     /// Number of errors so far.
-    pub(crate) fn count(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.errors.len()
     }
 
@@ -219,24 +215,6 @@ fn by_number<'m, T>(
         }
     }
     out
-}
-
-/// Error text for a name that is not in `known`.
-pub(crate) fn unknown_name(what: &str, name: &str, known: &[&str]) -> String {
-    let hint = nearest(name, known.iter().copied())
-        .map_or(String::new(), |k| format!("did you mean `{k}`? "));
-    let (name, known) = (excerpt(name), names(known));
-    format!("there is no {what} `{name}`; {hint}there are: {known}")
-}
-
-/// Formats a list of names: the first ones in full, and the number of the others.
-pub(crate) fn names(all: &[&str]) -> String {
-    const TOLD: usize = 30;
-    let told: Vec<_> = all.iter().take(TOLD).map(|name| excerpt(name)).collect();
-    match all.len().saturating_sub(TOLD) {
-        0 => told.join(", "),
-        more => format!("{} and {more} more", told.join(", ")),
-    }
 }
 
 /// A port that is being resolved, with the properties that other parts need.

@@ -2,12 +2,12 @@
 
 use super::groups::cells_below;
 use super::{Cx, Draft, Place, by_number};
-use crate::buffer::{Alpha, BufferPlan, SharedLimit};
-use crate::config::quantity::{Ratio, Size, octets};
-use crate::config::raw;
-use crate::congestion::{EcnPlan, MarkAt, NotEct};
-use crate::schedule::{ClassPlan, LinePlan, SchedulePlan};
-use crate::units::{BitsPerSec, Bytes, Cells, PRIORITIES};
+use crate::quantity::{Ratio, Size, octets};
+use crate::raw;
+use buffer::{Alpha, BufferPlan, SharedLimit};
+use congestion::{EcnPlan, MarkAt, NotEct};
+use ground::units::{BitsPerSec, Bytes, Cells, PRIORITIES};
+use schedule::{ClassPlan, LinePlan, SchedulePlan};
 
 /// Default Kmin is rate / 250,000: 4 KB per Gb/s.
 const KMIN_RATE_DIVISOR: u64 = 250_000;
@@ -63,7 +63,7 @@ fn class(cx: &mut Cx, at: &Place<'_>, queue: &raw::Queue) -> ClassPlan {
 }
 
 /// Resolves an ECN marking curve.
-pub(crate) fn ecn(cx: &mut Cx, at: &Place<'_>, raw: &raw::Ecn, rate: BitsPerSec) -> EcnPlan {
+pub fn ecn(cx: &mut Cx, at: &Place<'_>, raw: &raw::Ecn, rate: BitsPerSec) -> EcnPlan {
     let plan = curve(cx, at, (raw.kmin, raw.kmax, raw.pmax), kmin_default(rate));
     EcnPlan {
         at: match raw.at.unwrap_or_default() {

@@ -6,13 +6,12 @@ use ipnet::IpNet;
 
 use super::classify::vid;
 use super::device::made_up_mac;
-use super::{Cx, Draft, Place, unknown_name};
-use crate::config::raw;
-use crate::switch::{
-    BridgePlan, InterfacePlan, NeighbourPlan, RoutePlan, RoutingPlan, StaticEntry,
-};
-use crate::time::Duration;
-use crate::units::{PortId, Vid};
+use super::{Cx, Draft, Place};
+use crate::raw;
+use crate::unknown_name;
+use ground::time::Duration;
+use ground::units::{PortId, Vid};
+use switch::{BridgePlan, InterfacePlan, NeighbourPlan, RoutePlan, RoutingPlan, StaticEntry};
 
 /// Range of the ageing time (802.1Q Table 8-6).
 const AGEING: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(1_000_000));

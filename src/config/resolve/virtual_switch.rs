@@ -7,19 +7,19 @@ use super::{
     SecuredPort, UNNAMED, Who, agents, congestion, ets_of, lossless, port, queues, secy_plan,
     shield,
 };
-use crate::buffer::BufferPlan;
-use crate::config::plan::HeadroomCheck;
-use crate::config::quantity::Size;
-use crate::config::raw;
-use crate::discovery::Role;
-use crate::headroom::{DelayInputs, SoftwareTerms};
-use crate::schedule::LinePlan;
-use crate::switch::{CongestionPlan, PortPlan};
-use crate::time::Duration;
-use crate::units::{Bytes, Mac};
+use crate::plan::HeadroomCheck;
+use crate::quantity::Size;
+use crate::raw;
+use buffer::BufferPlan;
+use discovery::Role;
+use ground::time::Duration;
+use ground::units::{Bytes, Mac};
+use headroom::{DelayInputs, SoftwareTerms};
+use schedule::LinePlan;
+use switch::{CongestionPlan, PortPlan};
 
 /// A port and its link.
-pub(crate) struct VirtualPort<'a> {
+pub struct VirtualPort<'a> {
     /// Name in results.
     pub name: &'a str,
     /// Serialisation parameters of its link.
@@ -33,7 +33,7 @@ pub(crate) struct VirtualPort<'a> {
 }
 
 /// A complete switch except for addresses and names.
-pub(crate) struct VirtualSwitch {
+pub struct VirtualSwitch {
     /// Ports, in the order given.
     pub ports: Vec<PortPlan>,
     pub buffer: BufferPlan,
@@ -46,7 +46,7 @@ pub(crate) struct VirtualSwitch {
 }
 
 /// Sections of a switch: `max_frame`, `buffer`, `defaults`, and those about congestion.
-pub(crate) struct VirtualSaid<'a> {
+pub struct VirtualSaid<'a> {
     pub max_frame: Option<Size>,
     pub buffer: &'a raw::Buffer,
     pub defaults: &'a raw::Port,
@@ -55,7 +55,7 @@ pub(crate) struct VirtualSaid<'a> {
 
 /// Resolves the sections of `said`, which are all in `at`. Cells may be as small as one byte,
 /// because the virtual world has no mbuf pool that could run out.
-pub(crate) fn virtual_switch(
+pub fn virtual_switch(
     cx: &mut Cx,
     at: &Place<'_>,
     said: &VirtualSaid<'_>,

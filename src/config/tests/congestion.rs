@@ -1,13 +1,13 @@
 //! Tests of sections about congestion and their warnings.
 
 use super::*;
-use crate::congestion::isolation::{MapReading, QueueMap};
-use crate::congestion::qcn::PointPlan;
-use crate::congestion::sfc::SfcPlan;
-use crate::congestion::{Detect, EcnPlan};
-use crate::switch::{CongestionPlan, SfcmForm, SfcmFrom, SourceQp};
-use crate::time::Duration;
-use crate::units::{Bytes, TrafficClass};
+use ::congestion::isolation::{MapReading, QueueMap};
+use ::congestion::qcn::PointPlan;
+use ::congestion::sfc::SfcPlan;
+use ::congestion::{Detect, EcnPlan};
+use ground::time::Duration;
+use ground::units::{Bytes, TrafficClass};
+use switch::{CongestionPlan, SfcmForm, SfcmFrom, SourceQp};
 
 /// Resolves sections on two ports, the first of which has lossless priorities.
 fn plan(sections: &str) -> (CongestionPlan, Vec<String>) {

@@ -2,21 +2,21 @@
 //! plan as JSON.
 
 use super::*;
-use crate::buffer::{GroupKind, Ledger, SharedLimit};
-use crate::congestion::isolation::CimType;
-use crate::congestion::proxy::{CachePlan, PausePolicy};
-use crate::link::{AgentsPlan, Method};
-use crate::pfc::FlowControl;
-use crate::schedule::ClassPlan;
-use crate::secure::{CipherSuite, PfcAccept};
-use crate::switch::{AttachedKind, Trust};
-use crate::time::Duration;
-use crate::units::{BitsPerSec, Priority, TrafficClass, Vid};
-use crate::wire::sfcm::Locator;
+use ::congestion::isolation::CimType;
+use ::congestion::proxy::{CachePlan, PausePolicy};
+use buffer::{GroupKind, Ledger, SharedLimit};
+use ground::time::Duration;
+use ground::units::{BitsPerSec, Priority, TrafficClass, Vid};
+use link::{AgentsPlan, Method};
+use pfc::FlowControl;
+use schedule::ClassPlan;
+use secure::{CipherSuite, PfcAccept};
+use switch::{AttachedKind, Trust};
+use wire::sfcm::Locator;
 
 /// All examples with their names.
 pub(super) fn all() -> Vec<(String, String)> {
-    let dir = concat!(env!("CARGO_MANIFEST_DIR"), "/configs/switch");
+    let dir = concat!(env!("CARGO_MANIFEST_DIR"), "/../../configs/switch");
     let mut out: Vec<(String, String)> = std::fs::read_dir(dir)
         .unwrap()
         .map(|e| e.unwrap().path())
@@ -65,7 +65,7 @@ fn no_truncation_of_an_example_panics() {
 
 #[test]
 fn load_reads_files_and_names_them_in_errors() {
-    let dir = concat!(env!("CARGO_MANIFEST_DIR"), "/configs/switch");
+    let dir = concat!(env!("CARGO_MANIFEST_DIR"), "/../../configs/switch");
     assert!(load(&Path::new(dir).join("bump.yaml"), &Machine::any()).is_ok());
     let e = load(Path::new("/nonexistent/x.yaml"), &Machine::any()).unwrap_err().to_string();
     assert!(e.starts_with("/nonexistent/x.yaml: cannot be opened"), "{e}");
@@ -75,7 +75,7 @@ fn load_reads_files_and_names_them_in_errors() {
 fn the_bump_protects_priority_3_both_ways() {
     let file = example("bump.yaml");
     let p = &file.plan.ports[0];
-    let three: crate::units::PrioritySet = Priority::new(3).into_iter().collect();
+    let three: ground::units::PrioritySet = Priority::new(3).into_iter().collect();
     assert_eq!(p.pfc.mode, FlowControl::Pfc { send: three, obey: three });
     assert_eq!((p.rate, p.shaped, p.name.as_str()), (BitsPerSec::gbps(1), true, "left"));
     assert_eq!(file.devices[1].device, "net_af_packet1,iface=v1");
@@ -208,7 +208,7 @@ fn the_null_switches_are_unshaped_and_only_one_is_lossless() {
 
 #[test]
 fn the_published_schema_is_the_one_of_the_code() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/configs/schema/switch.schema.json");
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../configs/schema/switch.schema.json");
     let published: serde_json::Value =
         serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
     assert!(

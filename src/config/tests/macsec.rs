@@ -3,12 +3,10 @@
 use std::os::unix::fs::PermissionsExt;
 
 use super::*;
-use crate::discovery::PfcForm;
-use crate::secure::{
-    An, CipherSuite, ConfidentialityOffset, PfcAccept, Sci, SciForm, SecyPlan, Validate,
-};
 use crate::testfolder::Folder;
-use crate::units::Mac;
+use discovery::PfcForm;
+use ground::units::Mac;
+use secure::{An, CipherSuite, ConfidentialityOffset, PfcAccept, Sci, SciForm, SecyPlan, Validate};
 
 const KEY: &str = "000102030405060708090a0b0c0d0e0f";
 const LONG: &str = "000102030405060708090a0b0c0d0e0f000102030405060708090a0b0c0d0e0f";
@@ -103,7 +101,7 @@ fn short_names_go_by_the_greatness_of_channels() {
     };
     for (mac, own, theirs) in [("02:00:00:00:00:09", 2, 1), ("00:00:00:00:00:09", 1, 2)] {
         let (plan, _) = plan(&text(mac));
-        let of = |sas: &[Option<crate::secure::SaPlan>; 4]| sas[0].as_ref().unwrap().ssci;
+        let of = |sas: &[Option<secure::SaPlan>; 4]| sas[0].as_ref().unwrap().ssci;
         assert_eq!((of(&plan.transmit), of(&plan.receive[0].associations)), (own, theirs));
     }
 }
@@ -178,7 +176,7 @@ fn headroom_counts_what_macsec_adds() {
         let required = &file.headroom[0].required;
         // The last term is the part of cells that short frames leave unused.
         let terms = &required.sum.terms;
-        let line = crate::headroom::Term::sum(&terms[..terms.len() - 1]).div_ceil(8);
+        let line = headroom::Term::sum(&terms[..terms.len() - 1]).div_ceil(8);
         (line, required.cells.0)
     };
     let (plain, cells) = needs("");

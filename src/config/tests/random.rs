@@ -4,10 +4,10 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::buffer::{GroupKind, Ledger};
-use crate::pfc::FlowControl;
-use crate::runtime::slack_for;
-use crate::units::Cells;
+use buffer::{GroupKind, Ledger};
+use ground::units::Cells;
+use pfc::FlowControl;
+use runtime::slack_for;
 
 /// Generates a valid port as text.
 fn a_port() -> impl Strategy<Value = String> {

@@ -1,6 +1,7 @@
 //! Golden tests of configuration errors.
 
 use super::*;
+use file::{testquoted, testrefusals};
 
 #[test]
 fn every_refusal_says_where_what_and_what_to_do() {

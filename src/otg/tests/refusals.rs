@@ -1,8 +1,8 @@
 //! The exact errors of invalid configurations.
 
-use crate::config::{testquoted, testrefusals};
 use crate::otg::file::parse;
 use crate::units::BitsPerSec;
+use file::{testquoted, testrefusals};
 
 /// Returns all findings of a file: errors, or warnings if there are none.
 fn said(text: &str) -> String {

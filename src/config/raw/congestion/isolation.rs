@@ -10,8 +10,8 @@ use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
 
 use super::parts::{Aqm, Centiseconds, MessageLimit};
-use crate::config::quantity::{Size, Span};
-use crate::config::raw::Range;
+use crate::quantity::{Size, Span};
+use crate::raw::Range;
 
 /// Congestion isolation: moves flows that congest a traffic class to another class, so that they do
 /// not delay the other flows, and signals the upstream neighbour to do the same.

@@ -10,8 +10,8 @@ use serde::de::{self, Deserializer, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
 
 use super::parts::{Aqm, MessageLimit};
-use crate::config::quantity::{Ratio, Size, Span};
-use crate::config::raw::Range;
+use crate::quantity::{Ratio, Size, Span};
+use crate::raw::Range;
 
 /// Congestion notification packets from the switch to the sources of congesting RoCEv2 flows. `{}`
 /// enables them for the traffic classes that PFC protects.

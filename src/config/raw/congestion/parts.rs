@@ -8,9 +8,9 @@ use serde::de::value::SeqAccessDeserializer;
 use serde::de::{self, Deserializer, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
 
-use crate::config::quantity::{Ratio, Size, Span};
-use crate::congestion::sfc::CENTISECOND;
-use crate::time::Duration;
+use crate::quantity::{Ratio, Size, Span};
+use congestion::sfc::CENTISECOND;
+use ground::time::Duration;
 
 /// Type of the link partner of a port.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize, JsonSchema)]

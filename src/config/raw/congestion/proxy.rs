@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::parts::{Centiseconds, SendersSaid};
-use crate::config::quantity::{Ratio, Span};
+use crate::quantity::{Ratio, Span};
 
 /// Proxy that converts source flow control messages to PFC for hosts that do not obey them. `{}`
 /// enables it for the ports that are `attached` to such hosts.

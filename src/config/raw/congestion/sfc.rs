@@ -6,8 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::parts::{Aqm, Centiseconds, MessageLimit, TrafficClasses};
-use crate::config::quantity::{Size, Span};
-use crate::config::raw::Range;
+use crate::quantity::{Size, Span};
+use crate::raw::Range;
 
 /// Source flow control points: messages pause the source of a flow that congests a queue. `{}`
 /// enables them for the traffic classes that PFC protects.

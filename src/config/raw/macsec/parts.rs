@@ -8,7 +8,7 @@ use serde::de::{self, Deserializer, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
-use crate::secure::Sak;
+use secure::Sak;
 
 /// SCI: the identifier of a secure channel (802.1AE 9.9).
 #[derive(Clone, PartialEq, Eq, Debug, Default, Deserialize, Serialize, JsonSchema)]
@@ -29,18 +29,18 @@ pub struct HexText(String);
 
 impl HexText {
     /// The digits as in the file.
-    pub(crate) fn text(&self) -> &str {
+    pub fn text(&self) -> &str {
         &self.0
     }
 
     /// Deserializes digits from formats with typed values, such as JSON: a value of another type is
     /// refused with a message that does not quote it.
-    pub(crate) fn said<'de, D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+    pub fn said<'de, D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
         d.deserialize_any(HexReader)
     }
 
     /// Digits of a key.
-    pub(crate) fn of(key: &Sak) -> Self {
+    pub fn of(key: &Sak) -> Self {
         // Full capacity at once, so that no shorter copy is left behind.
         let mut text = String::with_capacity(2 * key.len());
         for octet in key.octets() {

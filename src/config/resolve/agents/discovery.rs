@@ -2,24 +2,24 @@
 
 use super::super::{Cx, Place, by_number};
 use super::{Around, DELAY_MAX, told};
-use crate::config::quantity::Span;
-use crate::config::raw::{
+use crate::quantity::Span;
+use crate::raw::{
     AdminName, Dcbx, DcbxApplication, DcbxEts, DcbxIsolation, DcbxPfc, DcbxPlace, DcbxSfc,
     DcbxSubtypes, DcbxTopology, DeviceName, FamilyWidthName, Lldp, ObeysName, OrientationName,
     PfcFormName, PrecedenceName, Recommend, RecommendedTable,
 };
-use crate::discovery::{
+use discovery::{
     AdminStatus, Application, CongestionIsolation, DcbxPfcPlan, DcbxPlan, Device, EtsPlan,
     EtsTable, FamilyWidth, LldpPlan, Orientation, PfcForm, Precedence, Role, Selector,
     SourceFlowControl, Subtypes, Topology, TopologyPlan,
 };
-use crate::pfc::FlowControl;
-use crate::secure::PfcAccept;
-use crate::time::Duration;
-use crate::wire::dcbx::application::ENTRIES_MAX;
-use crate::wire::dcbx::ets::algorithm;
-use crate::wire::lldp::TEXT_MAX;
-use crate::wire::sfcm;
+use ground::time::Duration;
+use pfc::FlowControl;
+use secure::PfcAccept;
+use wire::dcbx::application::ENTRIES_MAX;
+use wire::dcbx::ets::algorithm;
+use wire::lldp::TEXT_MAX;
+use wire::sfcm;
 
 /// Unit of the defaults and ranges of 802.1AB-2016 9.2.5.
 const SECOND: Duration = Duration::from_secs(1);

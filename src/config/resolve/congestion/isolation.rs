@@ -5,16 +5,16 @@ use super::parts::{
     threshold,
 };
 use super::{Around, ByQueue, Cx, Draft, Place};
-use crate::config::quantity::octets;
-use crate::config::raw::{self, CimTypeName, QueueMapSaid};
-use crate::config::resolve::by_number;
-use crate::congestion::isolation::{
+use crate::quantity::octets;
+use crate::raw::{self, CimTypeName, QueueMapSaid};
+use crate::resolve::by_number;
+use congestion::isolation::{
     CimRepeat, CimType, Dialect, IsolationError, IsolationPlan, MapReading, Peer, QueueMap, Watch,
 };
-use crate::schedule::ClassPlan;
-use crate::switch::{CongestionIsolationPlan, IsolationPoint};
-use crate::units::{Bytes, PRIORITIES, PortId, TrafficClass};
-use crate::wire::cim;
+use ground::units::{Bytes, PRIORITIES, PortId, TrafficClass};
+use schedule::ClassPlan;
+use switch::{CongestionIsolationPlan, IsolationPoint};
+use wire::cim;
 
 /// ci-cim-tx-priority's default.
 const PRIORITY_DEFAULT: u8 = 6;

@@ -6,15 +6,15 @@ use super::parts::{
     Queues, SaidOf, apart, detect, dscp, ip, limit, named, priority, queues, streams,
 };
 use super::{Around, ByQueue, Cx, Draft, Place};
-use crate::config::quantity::{Ratio, Size};
-use crate::config::raw::{self, SourceQpSaid};
-use crate::config::resolve::queues::kmin_default;
-use crate::congestion::qcn::PointPlan;
-use crate::congestion::{Detect, LimitPlan};
-use crate::switch::{FastCnpPlan, QuantizedPlan, QueuePairs, SourceQp};
-use crate::time::Duration;
-use crate::units::{Bytes, PRIORITIES};
-use crate::wire::roce::U24;
+use crate::quantity::{Ratio, Size};
+use crate::raw::{self, SourceQpSaid};
+use crate::resolve::queues::kmin_default;
+use congestion::qcn::PointPlan;
+use congestion::{Detect, LimitPlan};
+use ground::time::Duration;
+use ground::units::{Bytes, PRIORITIES};
+use switch::{FastCnpPlan, QuantizedPlan, QueuePairs, SourceQp};
+use wire::roce::U24;
 
 /// Same priority as the CNPs of hosts.
 const PRIORITY_DEFAULT: u8 = 6;

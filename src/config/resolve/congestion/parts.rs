@@ -6,16 +6,16 @@ use std::collections::BTreeMap;
 use ipnet::IpNet;
 
 use super::{Around, Cx, Draft, Place};
-use crate::config::quantity::{Size, Span, octets};
-use crate::config::raw::{self, Range};
-use crate::config::resolve::by_number;
-use crate::config::resolve::queues::curve;
-use crate::congestion::proxy::Senders;
-use crate::congestion::streams::STREAMS_MAX;
-use crate::congestion::{Detect, LimitPlan};
-use crate::time::Duration;
-use crate::units::{BitsPerSec, Bytes, Dscp, Mac, PRIORITIES, Priority};
-use crate::wire::sfcm::PORT_MIN;
+use crate::quantity::{Size, Span, octets};
+use crate::raw::{self, Range};
+use crate::resolve::by_number;
+use crate::resolve::queues::curve;
+use congestion::proxy::Senders;
+use congestion::streams::STREAMS_MAX;
+use congestion::{Detect, LimitPlan};
+use ground::time::Duration;
+use ground::units::{BitsPerSec, Bytes, Dscp, Mac, PRIORITIES, Priority};
+use wire::sfcm::PORT_MIN;
 
 /// Upper bound for minimum times between messages.
 pub(super) const APART_MAX: Duration = Duration::from_secs(1);
@@ -178,7 +178,7 @@ pub(super) fn streams(cx: &mut Cx, at: &Place<'_>, said: Option<u32>, default: u
 }
 
 /// Resolves the UDP port of source flow control messages.
-pub(crate) fn udp_port(cx: &mut Cx, at: &Place<'_>, said: Option<u16>, default: u16) -> u16 {
+pub fn udp_port(cx: &mut Cx, at: &Place<'_>, said: Option<u16>, default: u16) -> u16 {
     let port = said.unwrap_or(default);
     if port < PORT_MIN {
         let what = format!(
@@ -192,7 +192,7 @@ pub(crate) fn udp_port(cx: &mut Cx, at: &Place<'_>, said: Option<u16>, default: 
 }
 
 /// Resolves the accepted senders of messages.
-pub(crate) fn senders(
+pub fn senders(
     cx: &mut Cx,
     at: &Place<'_>,
     said: Option<&raw::SendersSaid>,
@@ -226,12 +226,7 @@ pub(crate) fn senders(
 }
 
 /// Resolves the longest pause that one message can cause.
-pub(crate) fn longest(
-    cx: &mut Cx,
-    at: &Place<'_>,
-    said: Option<Span>,
-    default: Duration,
-) -> Duration {
+pub fn longest(cx: &mut Cx, at: &Place<'_>, said: Option<Span>, default: Duration) -> Duration {
     const LONGEST: (Duration, Duration) = (Duration::from_nanos(1), Duration::from_secs(5));
     let span = said.map_or(default, |s| s.0);
     cx.ranged(at, span, LONGEST, default)

@@ -2,11 +2,11 @@
 
 use super::parts::{APART_MAX, at_least_one, life, longest, senders, udp_port};
 use super::{Cx, Place};
-use crate::config::raw;
-use crate::congestion::proxy::{CachePlan, PausePolicy, Remember, Senders};
-use crate::congestion::sfc::SfcPlan;
-use crate::switch::SfcProxyPlan;
-use crate::time::Duration;
+use crate::raw;
+use congestion::proxy::{CachePlan, PausePolicy, Remember, Senders};
+use congestion::sfc::SfcPlan;
+use ground::time::Duration;
+use switch::SfcProxyPlan;
 
 /// Upper bound of the continuous pause time of a priority.
 const CREDIT_MAX: Duration = Duration::from_secs(60);

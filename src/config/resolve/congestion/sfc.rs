@@ -5,12 +5,12 @@ use super::parts::{
     priority, queues, streams, threshold, udp_port,
 };
 use super::{Around, ByQueue, Cx, Place};
-use crate::config::quantity::{Span, octets};
-use crate::config::raw::{self, SfcFormName, SfcFromName};
-use crate::congestion::sfc::{Count, Dialect, Life, Monitor, SfcPlan};
-use crate::switch::{SfcmForm, SfcmFrom, SourceFlowControlPlan};
-use crate::time::Duration;
-use crate::units::{Bytes, PRIORITIES, TrafficClass};
+use crate::quantity::{Span, octets};
+use crate::raw::{self, SfcFormName, SfcFromName};
+use congestion::sfc::{Count, Dialect, Life, Monitor, SfcPlan};
+use ground::time::Duration;
+use ground::units::{Bytes, PRIORITIES, TrafficClass};
+use switch::{SfcmForm, SfcmFrom, SourceFlowControlPlan};
 
 /// sfcmTransmitPriority's default.
 const PRIORITY_DEFAULT: u8 = 7;

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use crate::config::key_file::{key_of, octets_of, read_key};
-use crate::config::raw::{HexText, Macsec, MacsecAssociation, Range};
-use crate::config::resolve::{Cx, Place, by_number};
-use crate::secure::{CipherSuite, SaPlan, Sak, SecyPlan};
+use crate::raw::{HexText, Macsec, MacsecAssociation, Range};
+use crate::resolve::{Cx, Place, by_number};
+use file::{hex_octets, key_of, read_key};
+use secure::{CipherSuite, SaPlan, Sak, SecyPlan};
 
 /// Settings common to all associations: the cipher suite, and the key for associations without one.
 pub(super) struct Keys {
@@ -198,7 +198,7 @@ fn salt(
         cx.error(at, "only XPN suites have a salt; leave it out");
     }
     let mut salt = [0; 12];
-    if let Err(why) = octets_of(said.text().as_bytes(), &mut salt) {
+    if let Err(why) = hex_octets(said.text().as_bytes(), &mut salt) {
         cx.error(at, why);
     }
     Some(salt)

@@ -1,7 +1,7 @@
 //! Exact error messages of invalid labs.
 
 use super::*;
-use crate::config::{testquoted, testrefusals};
+use file::{testquoted, testrefusals};
 
 /// Returns the errors of an invalid text.
 fn bad(text: &str) -> String {

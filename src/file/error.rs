@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::printable;
+use ground::printable;
 
 /// A place in a file; line and column are counted from 1.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -38,7 +38,7 @@ pub struct ConfigError {
 impl Finding {
     /// Creates a finding that quotes at most [`printable::SHOWN_MAX`] characters of one text. This
     /// is the only constructor.
-    pub(crate) fn new(mark: Option<Mark>, path: &str, what: &str) -> Self {
+    pub fn new(mark: Option<Mark>, path: &str, what: &str) -> Self {
         let what = printable::message(what).into_owned();
         Self { mark, path: printable::excerpt(path).into_owned(), what }
     }
@@ -75,17 +75,14 @@ impl fmt::Display for ConfigError {
 
 impl ConfigError {
     /// Creates an error about `file` with one finding.
-    pub(crate) fn one(file: &str, finding: Finding) -> Self {
+    pub fn one(file: &str, finding: Finding) -> Self {
         Self { file: file.to_owned(), findings: vec![finding] }
     }
 }
 
 /// Returns the name in `known` that `given` is most likely a misspelling of, with at most a third
 /// of its characters wrong. None for a text that is too long for a name.
-pub(super) fn nearest<'a>(
-    given: &str,
-    known: impl IntoIterator<Item = &'a str>,
-) -> Option<&'a str> {
+pub fn nearest<'a>(given: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let length = given.chars().count();
     if length > printable::SHOWN_MAX {
         return None;
@@ -123,6 +120,24 @@ fn distance(a: &str, b: &str) -> usize {
         rows.push(row);
     }
     rows[a.len()][b.len()]
+}
+
+/// Error text for a name that is not in `known`.
+pub fn unknown_name(what: &str, name: &str, known: &[&str]) -> String {
+    let hint = nearest(name, known.iter().copied())
+        .map_or(String::new(), |k| format!("did you mean `{k}`? "));
+    let (name, known) = (printable::excerpt(name), names(known));
+    format!("there is no {what} `{name}`; {hint}there are: {known}")
+}
+
+/// Formats a list of names: the first ones in full, and the number of the others.
+pub fn names(all: &[&str]) -> String {
+    const TOLD: usize = 30;
+    let told: Vec<_> = all.iter().take(TOLD).map(|name| printable::excerpt(name)).collect();
+    match all.len().saturating_sub(TOLD) {
+        0 => told.join(", "),
+        more => format!("{} and {more} more", told.join(", ")),
+    }
 }
 
 #[cfg(test)]

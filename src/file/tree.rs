@@ -14,7 +14,7 @@ use zeroize::Zeroizing;
 
 use super::error::{Finding, Mark};
 use super::name::Name;
-use crate::printable::excerpt;
+use ground::printable::excerpt;
 
 /// Deepest nesting that is accepted. The deepest field is eight levels down.
 const DEPTH_MAX: usize = 64;
@@ -129,7 +129,7 @@ impl Node {
     }
 
     /// Number of nodes, and bytes of their text.
-    pub(super) fn size(&self) -> Size {
+    pub fn size(&self) -> Size {
         let own = Size { nodes: 1, bytes: 0 };
         match &self.kind {
             Kind::Scalar { text, .. } => own.and(Size { nodes: 0, bytes: text.len() }),
@@ -143,9 +143,9 @@ impl Node {
 
 /// Memory use of nodes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(super) struct Size {
-    pub(super) nodes: usize,
-    pub(super) bytes: usize,
+pub struct Size {
+    pub nodes: usize,
+    pub bytes: usize,
 }
 
 impl Size {
@@ -157,12 +157,12 @@ impl Size {
     }
 
     /// Multiplies by `n`, saturating.
-    pub(super) fn times(self, n: usize) -> Self {
+    pub fn times(self, n: usize) -> Self {
         Self { nodes: self.nodes.saturating_mul(n), bytes: self.bytes.saturating_mul(n) }
     }
 
     /// Checks the limits of a file.
-    pub(super) fn check(self, at: Mark) -> Result<(), Finding> {
+    pub fn check(self, at: Mark) -> Result<(), Finding> {
         let Self { nodes, bytes } = self;
         if nodes > NODES_MAX {
             return Err(finding(at, format!("more than {NODES_MAX} values in one file")));

@@ -12,7 +12,7 @@ use std::sync::Once;
 
 use zeroize::Zeroizing;
 
-use crate::secure::Sak;
+use secure::Sak;
 
 /// Longest text of a key in bytes: 64 digits, and white space around them.
 const TEXT_MAX: usize = 256;
@@ -82,7 +82,7 @@ pub fn key_of(text: &[u8]) -> Result<Sak, String> {
 ///
 /// RLIMIT_CORE has no effect where the kernel pipes dumps to a program (core(5)), so the process is
 /// made undumpable, too.
-pub(crate) fn keep_out_of_core_dumps() {
+pub fn keep_out_of_core_dumps() {
     use rustix::process::{DumpableBehavior, Resource, Rlimit, setrlimit};
     static DONE: Once = Once::new();
     DONE.call_once(|| {
@@ -99,7 +99,7 @@ pub(crate) fn keep_out_of_core_dumps() {
 ///
 /// # Errors
 /// The number of digits is wrong, or a character is not a hexadecimal digit.
-pub(crate) fn octets_of(text: &[u8], out: &mut [u8]) -> Result<(), String> {
+pub fn octets_of(text: &[u8], out: &mut [u8]) -> Result<(), String> {
     let wanted = 2 * out.len();
     if text.len() != wanted {
         return Err(format!("{} characters; {wanted} hexadecimal digits are needed", text.len()));

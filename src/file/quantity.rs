@@ -14,9 +14,9 @@ use std::marker::PhantomData;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, Deserialize, Deserializer, Visitor};
 
-use crate::printable::excerpt;
-use crate::time::Duration;
-use crate::units::BitsPerSec;
+use ground::printable::excerpt;
+use ground::time::Duration;
+use ground::units::BitsPerSec;
 
 /// A size in bytes, `9216`, `64KB`, `16MiB`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]

@@ -7,23 +7,23 @@ use super::quantity::octets;
 
 /// Memory for a number of equal objects.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Need {
+pub struct Need {
     /// Number of objects.
-    pub(crate) count: u64,
+    pub count: u64,
     /// Name of the objects, with the field that sets their number.
-    pub(crate) of: &'static str,
+    pub of: &'static str,
     /// Bytes per object.
-    pub(crate) each: u64,
+    pub each: u64,
 }
 
 impl Need {
     /// Total bytes, saturating.
-    pub(crate) const fn bytes(self) -> u64 {
+    pub const fn bytes(self) -> u64 {
         self.count.saturating_mul(self.each)
     }
 
     /// Error text for memory beyond `limit`; `of_what` describes the limit ("that are available").
-    pub(crate) fn refusal(self, limit: u64, of_what: &str, remedy: &str) -> String {
+    pub fn refusal(self, limit: u64, of_what: &str, remedy: &str) -> String {
         let Self { count, of, each } = self;
         format!(
             "{count} {of} x {each} bytes = {}, more than the {} {of_what}: {remedy}",
@@ -34,7 +34,7 @@ impl Need {
 }
 
 /// Error text for needs whose sum is more than `available`, with the sum.
-pub(crate) fn sum_refusal(needs: &[Need], available: u64, remedy: &str) -> Option<String> {
+pub fn sum_refusal(needs: &[Need], available: u64, remedy: &str) -> Option<String> {
     let sum = needs.iter().map(|need| need.bytes()).fold(0, u64::saturating_add);
     if sum <= available {
         return None;
@@ -51,7 +51,7 @@ pub(crate) fn sum_refusal(needs: &[Need], available: u64, remedy: &str) -> Optio
 
 /// Bytes that a new process can allocate without swapping, free hugepages included. None if the
 /// kernel does not report them.
-pub(crate) fn available() -> Option<u64> {
+pub fn available() -> Option<u64> {
     available_of(&fs::read_to_string("/proc/meminfo").ok()?)
 }
 

@@ -93,8 +93,8 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::time::Duration;
-    use crate::units::BitsPerSec;
+    use ground::time::Duration;
+    use ground::units::BitsPerSec;
 
     #[test]
     fn what_is_written_is_what_people_would_write() {

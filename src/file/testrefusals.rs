@@ -3,16 +3,19 @@
 //!
 //! `SLUICE_BLESS=1` writes the current messages into the file, to be reviewed and committed.
 
+/// Folder that paths are relative to.
+const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+
 /// Reads the texts of the cases of a golden file.
-pub(crate) fn texts(path: &str) -> Vec<String> {
-    let path = format!("{}/{path}", env!("CARGO_MANIFEST_DIR"));
+pub fn texts(path: &str) -> Vec<String> {
+    let path = format!("{ROOT}/{path}");
     let golden = std::fs::read_to_string(path).unwrap();
     cases(&golden).into_iter().map(|(_, text, _)| text.to_owned()).collect()
 }
 
 /// Lists the files of a folder.
-pub(crate) fn files(folder: &str) -> Vec<String> {
-    let all = std::fs::read_dir(format!("{}/{folder}", env!("CARGO_MANIFEST_DIR"))).unwrap();
+pub fn files(folder: &str) -> Vec<String> {
+    let all = std::fs::read_dir(format!("{ROOT}/{folder}")).unwrap();
     let paths = all.map(|entry| entry.unwrap().path());
     let paths = paths.filter(|path| path.extension().is_some_and(|e| e == "yaml"));
     paths.map(|path| std::fs::read_to_string(path).unwrap()).collect()
@@ -32,10 +35,10 @@ fn cases(golden: &str) -> Vec<(&str, &str, &str)> {
 }
 
 /// Compares the result of `said` for each text (named f.yaml) with the golden file at `path`,
-/// relative to the package, and checks that each message names a line of the text. The file must
+/// relative to the root of the workspace, and checks that each message names a line of the text. The file must
 /// have more than `least` cases.
-pub(crate) fn hold(path: &str, least: usize, said: impl Fn(&str) -> String) {
-    let path = format!("{}/{path}", env!("CARGO_MANIFEST_DIR"));
+pub fn hold(path: &str, least: usize, said: impl Fn(&str) -> String) {
+    let path = format!("{ROOT}/{path}");
     let golden = std::fs::read_to_string(&path).unwrap();
     let golden = cases(&golden);
     assert!(golden.len() > least, "{} cases in {path}", golden.len());

@@ -9,7 +9,7 @@ use serde::forward_to_deserialize_any;
 
 use super::error::{Finding, Mark, nearest};
 use super::tree::{Key, Kind, Node};
-use crate::printable::excerpt;
+use ground::printable::excerpt;
 
 /// Path from the root of the tree to the current node, as a linked list on the stack.
 #[derive(Clone, Copy)]

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value};
 
 use super::tree::{Kind, Node};
-use crate::printable::{MESSAGE_MAX, SHOWN_MAX};
+use ground::printable::{MESSAGE_MAX, SHOWN_MAX};
 
 /// A character that occurs in no message itself.
 const FILLER: char = '\u{416}';
@@ -30,7 +30,7 @@ fn fillers() -> [String; 6] {
 
 /// Checks that all messages that `said` returns for changed texts are within the bound. `texts` are
 /// YAML; `schema` is that of the file. More than `least` of the texts must be refused.
-pub(crate) fn hold<'a>(
+pub fn hold<'a>(
     texts: impl IntoIterator<Item = &'a str>,
     schema: Option<&Value>,
     least: usize,
