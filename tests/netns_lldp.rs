@@ -289,7 +289,7 @@ fn a_station_knows_lldpd_takes_its_pfc_and_notices_that_it_goes() {
         polled.wait("a neighbour", |lldp| lldp.neighbours().len() == 1);
         let mac = Mac(lldpd.host.mac);
         let neighbour = polled.lldp().neighbours().next().unwrap().clone();
-        let said = neighbour.said;
+        let said = neighbour.received;
         assert_eq!(said.mac, mac);
         assert_eq!((said.chassis.subtype, &said.chassis.octets[..]), (4, &mac.0[..]));
         assert_eq!((said.port.subtype, &said.port.octets[..]), (3, &mac.0[..]));
@@ -351,7 +351,7 @@ fn openlldp_reads_what_a_station_says_of_dcbx() {
             heard = lldptool(&host, "-t -n -i eth0").unwrap_or_default();
             heard.contains("PFC TLV") && lldp.neighbours().len() == 1
         });
-        let said = &polled.lldp().neighbours().next().unwrap().said;
+        let said = &polled.lldp().neighbours().next().unwrap().received;
         assert_eq!((said.mac, &said.chassis.octets[..]), (Mac(host.mac), &host.mac[..]));
         let mut lines = heard.lines().map(str::trim);
         for want in [
