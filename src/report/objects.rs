@@ -11,7 +11,9 @@ use super::table::Table;
 use crate::printable;
 use crate::stats::CongestionSnapshot;
 use crate::switch::CongestionPlan;
-use crate::switch::managed::{self, At, Object, ObjectValue, Scope, Section, Source, Unit};
+use crate::switch::managed::{
+    self, At, Counter, Kind, Object, ObjectValue, Scope, Section, Source, Unit,
+};
 use crate::units::{PortId, TrafficClass};
 
 /// The value of an object at one place.
@@ -58,7 +60,7 @@ pub fn object_rows(
     plan: &CongestionPlan,
     ports: &[&str],
     object: Object,
-    counted: impl Fn(Object, At) -> Option<u64>,
+    counted: impl Fn(Counter, At) -> Option<u64>,
 ) -> Vec<ObjectRow> {
     let ids = || (0..ports.len() as u16).filter_map(PortId::new);
     let port = |port| At { port: Some(port), class: None };
@@ -75,15 +77,12 @@ pub fn object_rows(
         }
     };
     let row = |at: At| {
-        let (value, text) = match object.scope() {
-            Scope::Sums => {
-                let n = counted(object, at)?;
-                (Value::String(n.to_string()), n.to_string())
-            }
-            _ => {
-                let value = managed::get(plan, ports.len(), object, at)?;
-                (encoded(object, value), object.kind().show(value))
-            }
+        let (value, text) = if let Kind::Counter(counter) = object.kind() {
+            let n = counted(counter, at)?;
+            (Value::String(n.to_string()), n.to_string())
+        } else {
+            let value = managed::get(plan, ports.len(), object, at)?;
+            (encoded(object, value), object.kind().show(value))
         };
         Some(ObjectRow {
             name: object.name().into(),
@@ -101,8 +100,8 @@ pub fn object_rows(
 pub fn counted<'a>(
     plan: &'a CongestionPlan,
     snapshot: Option<&'a CongestionSnapshot>,
-) -> impl Fn(Object, At) -> Option<u64> + 'a {
-    move |object, at| {
+) -> impl Fn(Counter, At) -> Option<u64> + 'a {
+    move |counter, at| {
         let snapshot = snapshot?;
         let port = at.port.map(PortId::index);
         let class = at.class.map(TrafficClass::index);
@@ -111,8 +110,9 @@ pub fn counted<'a>(
             (Some(port), Some(class)) => is(plan, port, class) == Some(true),
             _ => true,
         };
-        match object.name() {
-            "sfcTransmittedSFCMs" => {
+        // Without `_`: a new counter compiles only once it is read here.
+        match counter {
+            Counter::TransmittedSfcms => {
                 let sfc = snapshot.sfc.as_ref()?;
                 let is = |plan: &CongestionPlan, port: usize, class: usize| {
                     Some(plan.sfc.as_ref()?.monitors.get(port)?[class].is_some())
@@ -124,7 +124,7 @@ pub fn counted<'a>(
                     (Some(port), Some(class)) => sfc.queues.get(port)?[class].transmitted_sfcms,
                 })
             }
-            "ieee8021CnCpTransmittedCnms" => {
+            Counter::TransmittedCnms => {
                 let qcn = snapshot.qcn.as_ref()?;
                 let is = |plan: &CongestionPlan, port: usize, class: usize| {
                     Some(plan.qcn.as_ref()?.points.get(port)?[class].is_some())
@@ -138,7 +138,6 @@ pub fn counted<'a>(
                     (Some(port), Some(class)) => qcn.queues.get(port)?[class].transmitted_cnms,
                 })
             }
-            _ => None,
         }
     }
 }
@@ -146,7 +145,7 @@ pub fn counted<'a>(
 /// Encodes a value in JSON.
 fn encoded(object: Object, value: ObjectValue) -> Value {
     let unit = match object.kind() {
-        managed::Kind::Number { unit, .. } => unit,
+        Kind::Number { unit, .. } => unit,
         _ => Unit::One,
     };
     match value {

@@ -55,12 +55,24 @@ pub struct Profile {
 impl Profile {
     /// The congestion sections.
     pub(in crate::lab) const fn congestion(&self) -> Congestion<'_> {
+        // Without `..`: a new section is either one of these or named here as another.
+        let Self {
+            max_frame: _,
+            headroom_check: _,
+            buffer: _,
+            defaults: _,
+            sfc,
+            congestion_isolation,
+            sfc_proxy,
+            fast_cnp,
+            qcn,
+        } = self;
         Congestion {
-            sfc: self.sfc.as_ref(),
-            isolation: self.congestion_isolation.as_ref(),
-            proxy: self.sfc_proxy.as_ref(),
-            fast_cnp: self.fast_cnp.as_ref(),
-            qcn: self.qcn.as_ref(),
+            sfc: sfc.as_ref(),
+            isolation: congestion_isolation.as_ref(),
+            proxy: sfc_proxy.as_ref(),
+            fast_cnp: fast_cnp.as_ref(),
+            qcn: qcn.as_ref(),
         }
     }
 }
@@ -146,24 +158,60 @@ pub struct PortDefaults {
 impl PortDefaults {
     /// The same configuration as a port of a switch file.
     pub(in crate::lab) fn as_port(&self) -> Port {
+        // Without `..` on both sides: a new field of either compiles only once it is handled here.
+        let Self {
+            trust,
+            default_priority,
+            maps,
+            priority_groups,
+            pfc,
+            pause,
+            watchdog,
+            queues,
+            headroom,
+            measurement,
+            ptp,
+            lldp,
+            dcbx,
+            macsec,
+            attached,
+            congestion_locator,
+        } = self.clone();
         Port {
-            trust: self.trust,
-            default_priority: self.default_priority,
-            maps: self.maps.clone(),
-            priority_groups: self.priority_groups.clone(),
-            pfc: self.pfc.clone(),
-            pause: self.pause.clone(),
-            watchdog: self.watchdog.clone(),
-            queues: self.queues.clone(),
-            headroom: self.headroom.clone(),
-            measurement: self.measurement.clone(),
-            ptp: self.ptp.clone(),
-            lldp: self.lldp.clone(),
-            dcbx: self.dcbx.clone(),
-            macsec: self.macsec.clone(),
-            attached: self.attached,
-            congestion_locator: self.congestion_locator,
-            ..Port::default()
+            // The device and its name: those of the link.
+            name: None,
+            device: None,
+            core: None,
+            rx_descriptors: None,
+            tx_descriptors: None,
+            hardware_pfc: None,
+            mac: None,
+            rate: None,
+            shaped: None,
+            link: Default::default(),
+            // A lab's switches forward between all of their ports.
+            vlan: Default::default(),
+            trust,
+            default_priority,
+            maps,
+            priority_groups,
+            pfc,
+            pause,
+            watchdog,
+            queues,
+            headroom,
+            measurement,
+            ptp,
+            lldp,
+            dcbx,
+            macsec,
+            attached,
+            congestion_locator,
+            // Overrides of one port; a profile is the same for all.
+            sfc: None,
+            congestion_isolation: None,
+            fast_cnp: None,
+            qcn: None,
         }
     }
 }

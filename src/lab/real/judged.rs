@@ -7,12 +7,13 @@
 
 use serde_json::Value;
 
+use super::fit::is_supported;
 use super::rings::Rings;
 use crate::buffer::GroupKind;
 use crate::lab::path::find;
 use crate::lab::plan::{Check, CheckKind, Expectation, LabPlan, Tolerance};
 use crate::schedule::Line;
-use crate::sim::{DirectionPlan, ErrorPlan, FaultKind, LinkPlan, NodeKind};
+use crate::sim::{DirectionPlan, ErrorPlan, LinkPlan, NodeKind};
 use crate::switch::SwitchPlan;
 use crate::time::Duration;
 use crate::units::{PRIORITIES, Priority};
@@ -197,15 +198,6 @@ fn is_lossless(path: &str, plan: &LabPlan) -> bool {
 fn lines_lose(plan: &LabPlan) -> bool {
     let network = &plan.network;
     let errors = |d: &DirectionPlan| d.errors != ErrorPlan::default();
-    let loses = |kind: &FaultKind| {
-        matches!(
-            kind,
-            FaultKind::Lose { .. }
-                | FaultKind::Errors { .. }
-                | FaultKind::Forge { .. }
-                | FaultKind::Replay { .. }
-        )
-    };
     network.links.iter().any(|link| errors(&link.ab) || errors(&link.ba))
-        || network.faults.iter().any(|fault| loses(&fault.kind))
+        || network.faults.iter().any(|fault| !is_supported(&fault.kind))
 }

@@ -54,66 +54,70 @@ fn fault(
     around: &Around<'_, '_>,
     out: &mut Vec<Fault>,
 ) {
-    let when = Instant::ZERO.saturating_add(said.at.0);
+    // Without `..`: a fault that the file may have and this function does not handle is an error.
+    let raw::Fault {
+        at: start,
+        link_down,
+        link_up,
+        flap: flaps,
+        lose,
+        errors: rates,
+        forge: forged,
+        replay: replayed,
+        stall,
+        ecn: curve,
+        group: profile,
+        object: setting,
+    } = said;
+    let when = Instant::ZERO.saturating_add(start.0);
     let before = out.len();
     let mut entries = 0;
     let mut push = |at: Instant, kind| out.push(Fault { at, kind });
-    for (field, name, up) in
-        [("link_down", &said.link_down, false), ("link_up", &said.link_up, true)]
-    {
+    for (field, name, up) in [("link_down", link_down, false), ("link_up", link_up, true)] {
         let Some(name) = name else { continue };
         entries += 1;
         if let Some(link) = link(cx, &at.key(field), around, name) {
             push(when, FaultKind::Link { link, up });
         }
     }
-    if let Some(said) = &said.flap {
+    if let Some(said) = flaps {
         entries += 1;
         flap(cx, &at.key("flap"), said, around, when, &mut push);
     }
-    if let Some(said) = &said.lose {
+    if let Some(said) = lose {
         entries += 1;
-        let at = at.key("lose");
-        let which = match said.which.unwrap_or_default() {
-            WhichName::Any => Which::Any,
-            WhichName::Pause => Which::Control,
-            WhichName::Data => Which::Data,
-        };
-        for direction in directions(cx, &at, around, &said.link, said.from.as_deref()) {
-            push(when, FaultKind::Lose { direction, which, frames: said.frames.unwrap_or(1) });
-        }
+        self::lose(cx, &at.key("lose"), said, around, |kind| push(when, kind));
     }
-    if let Some(said) = &said.errors {
+    if let Some(said) = rates {
         entries += 1;
-        let errors = errors(said.errors());
-        for direction in directions(cx, &at.key("errors"), around, &said.link, said.from.as_deref())
-        {
+        let (at, errors) = (at.key("errors"), errors(said.errors()));
+        for direction in directions(cx, &at, around, &said.link, said.from.as_deref()) {
             push(when, FaultKind::Errors { direction, errors });
         }
     }
-    if let Some(said) = &said.forge {
+    if let Some(said) = forged {
         entries += 1;
         forge(cx, &at.key("forge"), said, around, when, &mut push);
     }
-    if let Some(said) = &said.replay {
+    if let Some(said) = replayed {
         entries += 1;
         replay(cx, &at.key("replay"), said, around, when, &mut push);
     }
-    if let Some(said) = &said.stall {
+    if let Some(said) = stall {
         entries += 1;
         if let Some(node) = around.graph.find(cx, &at.key("stall").key("node"), &said.node) {
             push(when, FaultKind::Stall { node: NodeId(node as u32), span: said.span.0 });
         }
     }
-    if let Some(said) = &said.ecn {
+    if let Some(said) = curve {
         entries += 1;
         ecn(cx, &at.key("ecn"), said, around, |kind| push(when, kind));
     }
-    if let Some(said) = &said.group {
+    if let Some(said) = profile {
         entries += 1;
         group(cx, &at.key("group"), said, around, |kind| push(when, kind));
     }
-    if let Some(said) = &said.object {
+    if let Some(said) = setting {
         entries += 1;
         object(cx, &at.key("object"), said, around, |kind| push(when, kind));
     }
@@ -150,6 +154,23 @@ fn directions(
             cx.error(&at.key("from"), what);
             Vec::new()
         }
+    }
+}
+
+fn lose(
+    cx: &mut Cx,
+    at: &Place<'_>,
+    said: &raw::LoseFault,
+    around: &Around<'_, '_>,
+    mut push: impl FnMut(FaultKind),
+) {
+    let which = match said.which.unwrap_or_default() {
+        WhichName::Any => Which::Any,
+        WhichName::Pause => Which::Control,
+        WhichName::Data => Which::Data,
+    };
+    for direction in directions(cx, at, around, &said.link, said.from.as_deref()) {
+        push(FaultKind::Lose { direction, which, frames: said.frames.unwrap_or(1) });
     }
 }
 

@@ -25,7 +25,7 @@ mod watchdog;
 
 pub use error::{ObjectError, Reason};
 pub use tables::{StreamPage, StreamRow, Streams};
-pub use value::{Kind, ObjectValue, QUEUE_MAP, Unit};
+pub use value::{Counter, Kind, ObjectValue, QUEUE_MAP, Unit};
 
 use core::fmt;
 
@@ -151,9 +151,14 @@ impl Entry {
     }
 
     /// A counter, which is not part of a plan.
-    const fn counter(section: Section, name: &'static str, doc: &'static str) -> Self {
+    const fn counter(
+        section: Section,
+        name: &'static str,
+        counter: Counter,
+        doc: &'static str,
+    ) -> Self {
         let lens = Lens { get: |_, _| None, set: |_, _, _| Err(Reason::ReadOnly) };
-        let entry = Self::new(section, name, Kind::Counter, lens, doc).per(Scope::Sums);
+        let entry = Self::new(section, name, Kind::Counter(counter), lens, doc).per(Scope::Sums);
         Self { access: Access::ReadOnly, ..entry }
     }
 }

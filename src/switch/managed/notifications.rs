@@ -5,7 +5,7 @@ use super::field::{
     Curve, Field, Lens, curve, curves, one, queue, threshold, write_curve, write_threshold,
 };
 use super::sfc::{BURST, DSCP, OCTETS, PRIORITY, SECOND, SHARE, STREAMS, US, plain};
-use super::{Entry, Kind, Reason, Scope, Section, Source, Spot, Unit};
+use super::{Counter, Entry, Kind, Reason, Scope, Section, Source, Spot, Unit};
 use crate::plan::CongestionPlan;
 use congestion::Detect;
 
@@ -131,6 +131,7 @@ pub(super) static QCN: &[Entry] = &[
     Entry::counter(
         Section::Qcn,
         "ieee8021CnCpTransmittedCnms",
+        Counter::TransmittedCnms,
         "CNMs sent: of the switch, of one port, of one queue.",
     )
     .of(Source::Cn("12.21.4")),

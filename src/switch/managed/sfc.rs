@@ -4,7 +4,7 @@ use super::field::{
     Curve, Field, Lens, curve, curves, in_centiseconds, life, one, queue, threshold, word, words,
     write_centiseconds, write_curve, write_threshold, write_word,
 };
-use super::{Entry, Kind, ObjectValue, Reason, Scope, Section, Source, Spot, Unit};
+use super::{Counter, Entry, Kind, ObjectValue, Reason, Scope, Section, Source, Spot, Unit};
 use crate::plan::{Attached, CongestionPlan, SfcmForm, SfcmFrom};
 use congestion::Detect;
 use congestion::sfc::{Count, Life, SfcPlan};
@@ -139,6 +139,7 @@ pub(super) static OBJECTS: &[Entry] = &[
     Entry::counter(
         Section::Sfc,
         "sfcTransmittedSFCMs",
+        Counter::TransmittedSfcms,
         "Messages sent: of the switch, of one port, of one queue.",
     )
     .of(SLIDES),

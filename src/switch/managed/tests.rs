@@ -122,7 +122,7 @@ fn samples(kind: Kind) -> (Vec<ObjectValue>, Vec<ObjectValue>) {
             words.iter().filter(|w| **w != "listed").map(|word| V::Choice(word)).collect(),
             vec![V::Choice("whatever"), V::Unset],
         ),
-        Kind::Counter => (vec![], vec![V::Number(0)]),
+        Kind::Counter(_) => (vec![], vec![V::Number(0)]),
     };
     bad.extend((kind == Kind::Bool).then_some(V::Unset));
     (good, bad)

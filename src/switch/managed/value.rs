@@ -51,7 +51,16 @@ pub enum Kind {
     /// One of these words.
     Choice(&'static [&'static str]),
     /// A counter.
-    Counter,
+    Counter(Counter),
+}
+
+/// A counter among the objects.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Counter {
+    /// Source Flow Control messages sent.
+    TransmittedSfcms,
+    /// Congestion notification messages sent.
+    TransmittedCnms,
 }
 
 /// Unit of a number.
@@ -117,7 +126,7 @@ impl Kind {
             Self::Choice(words) => {
                 words.iter().find(|word| **word == text).map(|word| ObjectValue::Choice(word))
             }
-            Self::Counter => None,
+            Self::Counter(_) => None,
         }
     }
 
@@ -147,7 +156,7 @@ impl Kind {
                 format!("eight numbers from {least} to {most}, such as 0,0,0,-5,4,0,0,0")
             }
             Self::Choice(words) => words.join(" or "),
-            Self::Counter => "a counter".into(),
+            Self::Counter(_) => "a counter".into(),
         }
     }
 }
