@@ -11,7 +11,8 @@
 //! - L3 [`link`], [`switch`], [`host`]: the data plane, the same in every world.
 //! - L4 [`sim`]: the virtual world. `dpdk`, [`runtime`]: the real one. `dpdk` is the only place with
 //!   unsafe code.
-//! - L5 [`lab`], [`config`], [`otg`], [`tester`], [`report`], [`cli`]: files, results and commands.
+//! - L5 `text` and `file`: tables, numbers and captures; files with their quantities and findings.
+//!   [`config`], [`lab`], [`otg`], [`tester`], [`report`], [`cli`]: files, results and commands.
 
 pub use contracts::{frame, memory, port, stats, world};
 #[cfg(feature = "dpdk")]
