@@ -7,6 +7,45 @@
 //! [`DropReason`](contracts::stats::DropReason): [`Switch::snapshot`] shows the sums.
 //!
 //! Poll invariance: polling more often than [`Next`] requires never changes the result.
+//!
+//! Two ports in memory, one switch, a frame through:
+//!
+//! ```
+//! use buffer::{BufferPlan, GroupKind, GroupPlan, SharedLimit};
+//! use contracts::frame::Frame;
+//! use contracts::memory::{MemFrame, MemPort, frame};
+//! use contracts::world::{Alone, World};
+//! use ground::time::Instant;
+//! use ground::units::{BitsPerSec, Cells, Mac, PortId};
+//! use switch::{PortPlan, Switch, SwitchPlan};
+//!
+//! struct Memory;
+//! impl World for Memory {
+//!     type Frame = MemFrame;
+//!     type Port = MemPort;
+//!     type Events = ();
+//!     type Handoff = Alone;
+//! }
+//!
+//! let [a, b] = [0, 1].map(|n| PortId::new(n).unwrap());
+//! let port = |n| PortPlan::new(format!("p{n}"), Mac([2, 0, 0, 0, 0, n]), BitsPerSec::gbps(10));
+//! let lossy =
+//!     GroupPlan { reserved: Cells(0), limit: SharedLimit::Unlimited, kind: GroupKind::Lossy };
+//! let groups = vec![[lossy; 8]; 2];
+//! let buffer = BufferPlan { cell_bytes: 64, total: Cells(4096), groups, slack: Cells(0) };
+//! let plan = SwitchPlan::new("switch", vec![port(0), port(1)], buffer);
+//! let ports = vec![(a, MemPort::endless()), (b, MemPort::endless())];
+//! let mut switch: Switch<Memory> = Switch::new(&plan, ports, Alone::default(), ()).unwrap();
+//!
+//! // The destination is unknown, so the frame is flooded: it leaves by the other port, unchanged.
+//! let sent = frame(Mac([2, 0, 0, 0, 1, 2]), Mac([2, 0, 0, 0, 1, 1]), None, 60);
+//! switch.port_mut(a).unwrap().rx.push_back(MemFrame::new(&sent));
+//! switch.poll(Instant::ZERO);
+//! let received = &switch.port_mut(b).unwrap().tx;
+//! assert_eq!(received.len(), 1);
+//! assert_eq!(received[0].head(), sent);
+//! assert!(switch.snapshot(Instant::ZERO).balance().holds());
+//! ```
 
 mod agents;
 mod awake;

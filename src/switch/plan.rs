@@ -4,6 +4,7 @@
 
 mod advertised;
 mod congestion;
+mod simple;
 
 pub use self::congestion::*;
 

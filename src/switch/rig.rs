@@ -13,7 +13,6 @@ use contracts::world::{Alone, Events, World};
 use ground::time::{Duration, Instant};
 use ground::units::*;
 use pfc::{FlowControl, PfcPlan};
-use schedule::{ClassPlan, LinePlan, SchedulePlan};
 use wire::{cim, sfcm};
 
 pub struct TestWorld<E = ()>(core::marker::PhantomData<E>);
@@ -35,39 +34,14 @@ pub fn host(n: u8) -> Mac {
 
 /// The default plan of a 10 Gb/s port: trusts the PCP, priority 3 is lossless, VLAN 1 untagged.
 pub fn port_plan(n: u16) -> PortPlan {
-    let vid = Vid::MIN;
+    let lossless = PrioritySet::of(Priority::ALL[3]);
     PortPlan {
-        name: format!("p{n}"),
-        mac: Mac([2, 0, 0, 0, 0, n as u8]),
-        rate: BitsPerSec::gbps(10),
-        shaped: false,
-        classify: ClassifyPlan {
-            trust: Trust::PcpThenDscp,
-            pcp: Priority::ALL,
-            dscp: core::array::from_fn(|d| Priority::ALL[d / 8]),
-            default: Priority::MIN,
-            group: PriorityGroup::ALL,
-            class: TrafficClass::ALL,
-        },
         pfc: PfcPlan {
-            mode: FlowControl::Pfc {
-                send: PrioritySet::of(Priority::ALL[3]),
-                obey: PrioritySet::of(Priority::ALL[3]),
-            },
+            mode: FlowControl::Pfc { send: lossless, obey: lossless },
             quanta: Quanta::MAX,
             refresh: Duration::from_micros(1_000),
         },
-        watchdog: [None; 8],
-        schedule: SchedulePlan {
-            classes: [ClassPlan::Dwrr { weight: 10 }; 8],
-            shaper_burst: Bytes(0),
-            line: LinePlan::ETHERNET,
-        },
-        ecn: [None; 8],
-        queue_limits: [SharedLimit::Unlimited; 8],
-        vlan: VlanPlan { pvid: Some(vid), members: vec![VlanMember { vid, tagged: false }] },
-        agents: None,
-        secy: None,
+        ..PortPlan::new(format!("p{n}"), Mac([2, 0, 0, 0, 0, n as u8]), BitsPerSec::gbps(10))
     }
 }
 
@@ -89,27 +63,14 @@ pub fn groups(headroom: u32) -> [GroupPlan; 8] {
 
 /// A switch of `n` such ports with cells of 64 bytes.
 pub fn plan(n: u16) -> SwitchPlan {
-    SwitchPlan {
-        name: "test".into(),
-        ports: (0..n).map(port_plan).collect(),
-        buffer: BufferPlan {
-            cell_bytes: 64,
-            total: Cells(4096),
-            groups: (0..n).map(|_| groups(200)).collect(),
-            slack: Cells(0),
-        },
-        bridge: BridgePlan {
-            shortcuts: BridgePlan::SHORTCUTS,
-            table_size: 256,
-            port_limit: BridgePlan::NO_LIMIT,
-            ageing: Duration::from_secs(300),
-            statics: vec![],
-        },
-        routing: RoutingPlan::default(),
-        congestion: CongestionPlan::default(),
-        max_frame: 1522,
-        seed: 1,
-    }
+    let buffer = BufferPlan {
+        cell_bytes: 64,
+        total: Cells(4096),
+        groups: (0..n).map(|_| groups(200)).collect(),
+        slack: Cells(0),
+    };
+    let bridge = BridgePlan { table_size: 256, ..BridgePlan::default() };
+    SwitchPlan { bridge, ..SwitchPlan::new("test", (0..n).map(port_plan).collect(), buffer) }
 }
 
 /// All congestion functions but QCN and fast CNP: class 3 is monitored, its congesting flows go to

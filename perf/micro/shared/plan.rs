@@ -6,7 +6,7 @@ use sluice::congestion::proxy::{PausePolicy, Senders};
 use sluice::congestion::sfc::{Monitor, SfcPlan};
 use sluice::congestion::{Detect, EcnPlan, MarkAt, NotEct};
 use sluice::pfc::{FlowControl, PfcPlan};
-use sluice::schedule::{ClassPlan, LinePlan, SchedulePlan};
+use sluice::schedule::{ClassPlan, SchedulePlan};
 use sluice::switch::*;
 use sluice::time::Duration;
 use sluice::units::*;
@@ -30,27 +30,14 @@ const SLACK: Cells = Cells(2 * 4 * 32 * 6);
 /// workers, those of each worker to a separate VLAN; all tagged.
 pub fn plan(ports: u16, pipeline: Pipeline, workers: u16) -> SwitchPlan {
     let groups = core::array::from_fn(|g| group(g, pipeline));
-    SwitchPlan {
-        name: "bench".into(),
-        ports: (0..ports).map(|n| port(n as u8, n * workers / ports, pipeline)).collect(),
-        buffer: BufferPlan {
-            cell_bytes: 256,
-            total: Cells(8192),
-            groups: vec![groups; ports.into()],
-            slack: if workers > 1 { SLACK } else { Cells(0) },
-        },
-        bridge: BridgePlan {
-            shortcuts: BridgePlan::SHORTCUTS,
-            table_size: 4096,
-            port_limit: BridgePlan::NO_LIMIT,
-            ageing: Duration::from_secs(300),
-            statics: vec![],
-        },
-        routing: RoutingPlan::default(),
-        congestion: CongestionPlan::default(),
-        max_frame: 1522,
-        seed: 1,
-    }
+    let plans = (0..ports).map(|n| port(n as u8, n * workers / ports, pipeline)).collect();
+    let buffer = BufferPlan {
+        cell_bytes: 256,
+        total: Cells(8192),
+        groups: vec![groups; ports.into()],
+        slack: if workers > 1 { SLACK } else { Cells(0) },
+    };
+    SwitchPlan::new("bench", plans, buffer)
 }
 
 /// Adds Source Flow Control from queues of `from` bytes on, Congestion Isolation of class 3, and a
@@ -145,35 +132,21 @@ fn port(n: u8, worker: u16, pipeline: Pipeline) -> PortPlan {
         at: MarkAt::Enqueue,
         not_ect: NotEct::Pass,
     };
+    let plan = PortPlan::new(format!("p{n}"), Mac([2, 0, 0, n, 1, 0]), BitsPerSec::gbps(100));
     PortPlan {
-        name: format!("p{n}"),
-        mac: Mac([2, 0, 0, n, 1, 0]),
-        rate: BitsPerSec::gbps(100),
-        shaped: false,
         classify: ClassifyPlan {
             trust: if lossless { Trust::PcpThenDscp } else { Trust::Pcp },
-            pcp: Priority::ALL,
-            dscp: core::array::from_fn(|d| Priority::ALL[d / 8]),
-            default: Priority::MIN,
-            group: PriorityGroup::ALL,
-            class: TrafficClass::ALL,
+            ..plan.classify
         },
         pfc: PfcPlan {
             mode: if lossless { FlowControl::Pfc { send: p3, obey: p3 } } else { FlowControl::Off },
             quanta: Quanta::MAX,
             refresh: Duration::from_micros(100),
         },
-        watchdog: [None; 8],
-        schedule: SchedulePlan {
-            classes: [ClassPlan::Dwrr { weight: 12 }; 8],
-            shaper_burst: Bytes(0),
-            line: LinePlan::ETHERNET,
-        },
+        schedule: SchedulePlan { classes: [ClassPlan::Dwrr { weight: 12 }; 8], ..plan.schedule },
         ecn: [lossless.then_some(ecn); 8],
-        queue_limits: [SharedLimit::Unlimited; 8],
         vlan: VlanPlan { pvid: Some(vid), members: vec![VlanMember { vid, tagged: true }] },
-        agents: None,
-        secy: None,
+        ..plan
     }
 }
 
