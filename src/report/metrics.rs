@@ -27,47 +27,49 @@ enum Kind {
 }
 use Kind::{Counter, Gauge, Span};
 
-/// Name, kind, help, and the function that reads the value from a `T`.
-type Metric<T> = (&'static str, Kind, &'static str, fn(&T) -> u64);
+/// Name, kind, help, and the function that reads the value from a `T`: `None` if it is not known.
+type Metric<T> = (&'static str, Kind, &'static str, fn(&T) -> Option<u64>);
 
 /// Metrics of ports with a measured link.
 #[rustfmt::skip]
 const MEASURED: &[Metric<TimesSummary>] = &[
     ("round_trip_seconds", Span, "The measured round trip that counts for the headroom",
-        |t| t.chosen_ns.round() as u64),
-    ("round_trip_min_seconds", Span, "The shortest measured round trip", |t| t.min_ns.round() as u64),
-    ("round_trip_uncertainty_seconds", Span, "How far it may be off, either way",
-        |t| t.uncertainty_ns.unwrap_or_default().ceil() as u64),
+        |t| Some(t.chosen_ns.round() as u64)),
+    ("round_trip_min_seconds", Span, "The shortest measured round trip", |t| Some(t.min_ns.round() as u64)),
+    ("round_trip_uncertainty_seconds", Span, "Uncertainty of the round trip, in either direction",
+        |t| Some(t.uncertainty_ns?.ceil() as u64)),
 ];
 
 /// Metrics of ports that determine their headroom.
 #[rustfmt::skip]
 const FOUND: &[Metric<HeadroomSummary>] = &[
     ("headroom_needed_bytes", Gauge, "Headroom that a lossless group needs by measurement",
-        |h| h.needs.as_ref().map_or(0, |n| n.bytes)),
-    ("headroom_set", Gauge, "Whether the groups have the headroom that was measured",
-        |h| u64::from(h.set)),
+        |h| Some(h.needs.as_ref()?.bytes)),
+    ("headroom_set", Gauge, "1 if the groups have the measured headroom, else 0",
+        |h| Some(h.set.into())),
 ];
 
 /// Metrics of ports with link protocols.
 #[rustfmt::skip]
 const AGENTS: &[Metric<AgentsSummary>] = &[
-    ("lldp_neighbours", Gauge, "Neighbours known by LLDP", |a| a.neighbours.len() as u64),
+    ("lldp_neighbours", Gauge, "Neighbours known by LLDP", |a| Some(a.neighbours.len() as u64)),
     ("measurements_done", Counter, "Measurements of the round trip that came to their end",
-        |a| a.counted("measurement", "done")),
+        |a| Some(a.counted("measurement", "done"))),
     ("measurements_failed", Counter, "Measurements that the peer did not answer",
-        |a| a.counted("measurement", "failed")),
+        |a| Some(a.counted("measurement", "failed"))),
     ("measurement_responses_sent", Counter, "Requests of the peer that were answered",
-        |a| a.counted("measurement", "responses_sent")),
+        |a| Some(a.counted("measurement", "responses_sent"))),
 ];
 
 /// Metrics of transmit secure associations.
 #[rustfmt::skip]
 const SENDING: &[Metric<TransmitSaSummary>] = &[
-    ("macsec_sa_in_use", Gauge, "Whether the port sends with it", |sa| u64::from(sa.in_use)),
-    ("macsec_sa_frames_left", Gauge, "How many frames it can still send", |sa| sa.left),
-    ("macsec_sa_nearly_used_up", Gauge, "Whether another association is due",
-        |sa| u64::from(sa.nearly_used_up)),
+    ("macsec_sa_in_use", Gauge, "1 if the port sends with the association, else 0",
+        |sa| Some(sa.in_use.into())),
+    ("macsec_sa_frames_left", Gauge, "Frames that the association can still send",
+        |sa| Some(sa.left)),
+    ("macsec_sa_nearly_used_up", Gauge, "1 if another association is due, else 0",
+        |sa| Some(sa.nearly_used_up.into())),
 ];
 
 #[derive(Debug)]
@@ -113,20 +115,24 @@ impl Collector for Snapshot {
                 .iter()
                 .map(|(reason, n)| ([("port", port.name.as_str()), ("reason", reason.as_str())], n))
         });
-        family(&mut encoder, &("drops", Counter, "Frames dropped, by reason", |n| *n), drops)?;
+        family(
+            &mut encoder,
+            &("drops", Counter, "Frames dropped, by reason", |n| Some(*n)),
+            drops,
+        )?;
         macsec(&mut encoder, summary)?;
         let Some(congestion) = &summary.congestion else { return Ok(()) };
         let counted = congestion.switch.iter().map(|(name, n)| ([("counter", name.as_str())], n));
-        let what = "What the switch did about congesting flows, by counter";
-        family(&mut encoder, &("congestion", Counter, what, |n| *n), counted)?;
+        let what = "Actions of the switch on congesting flows, by counter";
+        family(&mut encoder, &("congestion", Counter, what, |n| Some(*n)), counted)?;
         let flows = congestion.tables.iter().map(|(name, n)| ([("table", name.as_str())], n));
         let what = "Flows in the tables of congesting flows";
-        family(&mut encoder, &("congestion_flows", Gauge, what, |n| *n), flows)?;
+        family(&mut encoder, &("congestion_flows", Gauge, what, |n| Some(*n)), flows)?;
         let by_port = congestion.ports.iter().flat_map(|(port, of)| {
             of.iter().map(|(name, n)| ([("port", port.as_str()), ("counter", name.as_str())], n))
         });
-        let what = "What a port did about congesting flows, by counter";
-        family(&mut encoder, &("port_congestion", Counter, what, |n| *n), by_port)
+        let what = "Actions of a port on congesting flows, by counter";
+        family(&mut encoder, &("port_congestion", Counter, what, |n| Some(*n)), by_port)
     }
 }
 
@@ -157,8 +163,8 @@ fn macsec(encoder: &mut DescriptorEncoder, summary: &Summary) -> Result<(), Erro
         };
         macsec.counted().map(row)
     });
-    let help = "What MACsec counted, by the names of IEEE 802.1AE";
-    family(encoder, &("macsec", Counter, help, |n| *n), counted)?;
+    let help = "MACsec statistics, by the names of IEEE 802.1AE";
+    family(encoder, &("macsec", Counter, help, |n| Some(*n)), counted)?;
     let sending = ports.flat_map(|(port, macsec)| {
         let row = move |sa| ([("port", port), ("an", NUMBERS[usize::from(sa_number(sa))])], sa);
         macsec.transmit.associations.iter().map(row)
@@ -173,19 +179,56 @@ fn sa_number(sa: &TransmitSaSummary) -> u8 {
     sa.an % 4
 }
 
-/// Encodes one metric with all its rows.
+/// Encodes one metric with the rows that are known.
 fn family<'a, T: 'a, const N: usize>(
     encoder: &mut DescriptorEncoder,
     (name, kind, help, value): &Metric<T>,
     rows: impl Iterator<Item = Row<'a, &'a T, N>>,
 ) -> Result<(), Error> {
-    let number = |of| match kind {
-        Gauge | Counter => Number::Count(value(of)),
-        Span => Number::Real(value(of) as f64 / 1e9),
+    let number = |of| {
+        value(of).map(|n| match kind {
+            Gauge | Counter => Number::Count(n),
+            Span => Number::Real(n as f64 / 1e9),
+        })
     };
     let kind = match kind {
         Gauge | Span => described::Kind::Gauge,
         Counter => described::Kind::Counter,
     };
-    super::families::family(encoder, (name, kind, help), rows.map(|(l, of)| (l, number(of))))
+    let known = rows.filter_map(|(l, of)| Some((l, number(of)?)));
+    super::families::family(encoder, (name, kind, help), known)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug)]
+    struct Measured([TimesSummary; 2]);
+
+    impl Collector for Measured {
+        fn encode(&self, mut encoder: DescriptorEncoder) -> Result<(), Error> {
+            let rows = ["p0", "p1"].into_iter().zip(&self.0).map(|(n, t)| ([("port", n)], t));
+            MEASURED.iter().try_for_each(|metric| family(&mut encoder, metric, rows.clone()))
+        }
+    }
+
+    #[test]
+    fn an_unknown_uncertainty_has_no_row() {
+        let times = |uncertainty_ns| TimesSummary {
+            rounds: None,
+            min_ns: 900.0,
+            mean_ns: 950.0,
+            p99_ns: 1_000.0,
+            max_ns: 1_000.0,
+            chosen_ns: 1_000.0,
+            uncertainty_ns,
+        };
+        let text = scraped("sluice", Measured([times(None), times(Some(0.0))]));
+        let rows: Vec<_> = text.lines().filter(|line| line.contains("uncertainty")).collect();
+        let row = r#"sluice_round_trip_uncertainty_seconds{port="p1"} 0.0"#;
+        assert!(rows.contains(&row), "{text}");
+        assert!(!rows.iter().any(|row| row.contains("p0")), "{text}");
+        assert!(text.contains(r#"sluice_round_trip_seconds{port="p0"} 0.000001"#), "{text}");
+    }
 }

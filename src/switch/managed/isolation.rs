@@ -60,7 +60,7 @@ pub(super) static OBJECTS: &[Entry] = &[
         "ci-master-enable",
         Kind::Bool,
         one!(isolation.machine.enabled),
-        "Whether flows are isolated.",
+        "True if congesting flows are isolated.",
     )
     .is(ObjectValue::Bool(true)),
     standard(
@@ -76,7 +76,7 @@ pub(super) static OBJECTS: &[Entry] = &[
         "ci-max-flow-life",
         LIFE,
         life!(isolation.machine.max_flow_life),
-        "How long a flow that a CIM named stays after its queue is not congested, in centiseconds.",
+        "Time that a flow named by a CIM stays after its queue is not congested, in centiseconds.",
     )
     .number(100),
     standard(
@@ -177,7 +177,7 @@ pub(super) static OBJECTS: &[Entry] = &[
         "congestion_isolation.budget.burst",
         BURST,
         one!(isolation.machine.budget.burst),
-        "How many CIMs may pass at once after a long silence.",
+        "Maximum burst of CIMs after a long silence.",
     )
     .number(64),
     ours(
@@ -191,14 +191,14 @@ pub(super) static OBJECTS: &[Entry] = &[
         "congestion_isolation.heard.burst",
         BURST,
         one!(isolation.machine.heard.burst),
-        "How many CIMs are taken from a peer at once after a long silence.",
+        "Maximum burst of CIMs accepted from a peer after a long silence.",
     )
     .number(64),
     ours(
         "congestion_isolation.repeat",
         Kind::Choice(&["never", "before_its_life_ends"]),
         words!(REPEATS: isolation.machine.dialect.repeat),
-        "When the CIMs about a flow are counted anew.",
+        "Time at which the count of CIMs about a flow starts again.",
     )
     .is(ObjectValue::Choice("before_its_life_ends")),
     ours(

@@ -48,7 +48,7 @@ pub(super) static FAST_CNP: &[Entry] = &[
         "fast_cnp.budget.burst",
         BURST,
         one!(fast_cnp.budget.burst),
-        "How many notifications may pass at once after a long silence.",
+        "Maximum burst of notifications after a long silence.",
     )
     .number(64),
     cnp("fast_cnp.flows", STREAMS, one!(fast_cnp.flows), "The most flows that are kept in mind.")
@@ -98,7 +98,7 @@ pub(super) static QCN: &[Entry] = &[
         "ieee8021CnCpMinHeaderOctets",
         Kind::Number { least: 0, most: 64, unit: Unit::Octets },
         one!(qcn.msdu_octets),
-        "How many octets of a frame a CNM has; the MIB's default is 0.",
+        "Octets of the sampled frame in a CNM; the MIB's default is 0.",
     )
     .number(64),
     qcn(
@@ -140,7 +140,7 @@ pub(super) static QCN: &[Entry] = &[
         "qcn.queues.jitter",
         plain(0, 99),
         queue!(qcn.points: jitter),
-        "How far the distance of looks is drawn around its base, in percent.",
+        "Random variation of the sampling distance around its base, in percent.",
     )
     .per(Scope::Queue)
     .number(15),

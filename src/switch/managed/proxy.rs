@@ -39,7 +39,7 @@ pub(super) static OBJECTS: &[Entry] = &[
         "attached",
         Kind::Choice(&["switch", "host", "sfc_host", "auto"]),
         ATTACHED,
-        "What is at the other end: whom the proxy speaks for.",
+        "Kind of the neighbour: the proxy acts for hosts.",
     )
     .per(Scope::Port)
     .is(ObjectValue::Choice("switch")),
@@ -68,7 +68,7 @@ pub(super) static OBJECTS: &[Entry] = &[
         "sfc_proxy.policy.credit",
         CREDIT,
         one!(proxy.policy.credit),
-        "How long a priority of a host may be paused without a break after long rest.",
+        "Maximum uninterrupted pause of a host's priority after a long time without one.",
     )
     .number(10_000 * US),
     ours(
@@ -89,14 +89,14 @@ pub(super) static OBJECTS: &[Entry] = &[
         "sfc_proxy.policy.burst",
         BURST,
         one!(proxy.policy.burst),
-        "How many messages are accepted at once after long rest.",
+        "Maximum burst of accepted messages after a long silence.",
     )
     .number(64),
     ours(
         "sfc_proxy.cache.entries",
         plain(8, 1 << 20),
         ENTRIES,
-        "How many pairs of destination and priority are remembered; a power of two.",
+        "Maximum pairs of destination and priority in the cache; a power of two.",
     )
     .number(4_096)
     .fixed(),
@@ -104,7 +104,7 @@ pub(super) static OBJECTS: &[Entry] = &[
         "sfc_proxy.cache.sfcMaxFlowLife",
         LIFE,
         CACHE_LIFE,
-        "How long an entry stays after the last message about it, in centiseconds.",
+        "Lifetime of an entry after the last message about it, in centiseconds.",
     )
     .of(Source::Sfc("12.xx"))
     .number(100)
@@ -113,7 +113,7 @@ pub(super) static OBJECTS: &[Entry] = &[
         "sfc_proxy.cache.remember",
         Kind::Choice(&["rest", "whole"]),
         REMEMBER,
-        "What a flow that begins later gets of a remembered pause.",
+        "Part of a cached pause that a later flow gets.",
     )
     .is(ObjectValue::Choice("rest"))
     .fixed(),

@@ -68,7 +68,7 @@ const fn ours(name: &'static str, kind: Kind, lens: Lens, doc: &'static str) -> 
 }
 
 pub(super) static OBJECTS: &[Entry] = &[
-    slides("sfcMasterEnable", Kind::Bool, one!(sfc.point.enabled), "Whether messages are sent.")
+    slides("sfcMasterEnable", Kind::Bool, one!(sfc.point.enabled), "True if messages are sent.")
         .is(ObjectValue::Bool(true)),
     slides(
         "sfcmTransmitPriority",
@@ -126,14 +126,14 @@ pub(super) static OBJECTS: &[Entry] = &[
             unit: Unit::Octets,
         },
         HEADER_OCTETS,
-        "How much of a congesting frame messages of the encapsulated form have.",
+        "Octets of the congesting frame in messages of the encapsulated form.",
     )
     .number(sfcm::MSDU_MIN as i64),
     slides(
         "sfcMaxFlowLife",
         LIFE,
         life!(sfc.point.max_flow_life),
-        "How long a congesting flow is kept in mind, in centiseconds.",
+        "Lifetime of the entry of a congesting flow, in centiseconds.",
     )
     .number(100),
     Entry::counter(
@@ -143,8 +143,13 @@ pub(super) static OBJECTS: &[Entry] = &[
         "Messages sent: of the switch, of one port, of one queue.",
     )
     .of(SLIDES),
-    ours("sfc.form", Kind::Choice(&["simplified", "encapsulated"]), FORM, "How flows are told.")
-        .is(ObjectValue::Choice("simplified")),
+    ours(
+        "sfc.form",
+        Kind::Choice(&["simplified", "encapsulated"]),
+        FORM,
+        "Form of the messages: the flow's addresses, or octets of its frame.",
+    )
+    .is(ObjectValue::Choice("simplified")),
     ours(
         "sfc.from",
         Kind::Choice(&["swapped", "own"]),
@@ -164,13 +169,13 @@ pub(super) static OBJECTS: &[Entry] = &[
         "sfc.patience",
         SECOND,
         one!(sfc.point.patience),
-        "How long a flow goes on congesting until its source is told.",
+        "Time that a flow congests before its source gets a message.",
     ),
     ours(
         "sfc.octets_min",
         OCTETS,
         one!(sfc.point.octets_min),
-        "What a flow brings to a congested queue until its source is told.",
+        "Octets of a flow in a congested queue before its source gets a message.",
     )
     .number(0),
     ours("sfc.pause_min", PAUSE, one!(sfc.point.pause_min), "Shorter pauses are not asked for.")
@@ -188,7 +193,7 @@ pub(super) static OBJECTS: &[Entry] = &[
         "sfc.budget.burst",
         BURST,
         one!(sfc.point.budget.burst),
-        "How many messages may pass at once after a long silence.",
+        "Maximum burst of messages after a long silence.",
     )
     .number(64),
     ours("sfc.streams", STREAMS, one!(sfc.point.streams), "The most congesting flows at a time.")
@@ -198,14 +203,14 @@ pub(super) static OBJECTS: &[Entry] = &[
         "sfc.count",
         Kind::Choice(&["per_pause", "per_stream"]),
         words!(COUNTS: sfc.point.dialect.count),
-        "What sfcMaxSFCM is counted over.",
+        "Interval over which sfcMaxSFCM is counted.",
     )
     .is(ObjectValue::Choice("per_pause")),
     ours(
         "sfc.life",
         Kind::Choice(&["last_seen", "created"]),
         words!(LIVES: sfc.point.dialect.life),
-        "What sfcMaxFlowLife runs from.",
+        "Start of sfcMaxFlowLife.",
     )
     .is(ObjectValue::Choice("last_seen")),
     ours(
@@ -232,7 +237,7 @@ pub(super) static OBJECTS: &[Entry] = &[
         "congestion_locator",
         Kind::Choice(&["auto", "incast", "in_network"]),
         LOCATOR,
-        "Where congestion at this port is, which messages say.",
+        "Location of congestion at this port, as its messages report it.",
     )
     .per(Scope::Port)
     .is(ObjectValue::Choice("auto")),
