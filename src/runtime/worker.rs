@@ -38,17 +38,18 @@ pub enum Idle {
     Yield,
 }
 
-/// Time to a deadline that a worker waits for instead of yielding. Other programs may keep the CPU
-/// for some milliseconds once it has yielded: a port with a rate would send one frame in that time.
+/// Longest time to a deadline for which a worker polls on instead of yielding. After a yield, other
+/// programs may keep the CPU for some milliseconds, in which a port with a rate would send one frame.
 const NEAR: Duration = Duration::from_millis(1);
 
 impl Idle {
-    /// True if a worker yields after a poll at `now`. A deadline that has passed waits for another
-    /// program, such as the reader of a full ring.
+    /// True if a worker yields after a poll at `now`. It also yields if the deadline has passed: it
+    /// then waits for another program, such as the reader of a full ring.
     const fn yields(self, now: Instant, next: Next) -> bool {
-        let wait = next.deadline.since(now).as_picos();
-        let near = wait > 0 && wait <= NEAR.as_picos();
-        matches!(self, Self::Yield) && !next.progressed && !near
+        matches!(self, Self::Yield) && !next.progressed && {
+            let wait = next.deadline.since(now).as_picos();
+            wait == 0 || wait > NEAR.as_picos()
+        }
     }
 }
 

@@ -39,7 +39,7 @@ pub(super) enum Kind {
 }
 
 /// Applies the link protocol results of a switch.
-fn settle(switch: &mut Switch<Rings>, reconciler: Option<&mut Reconciler>, now: Instant) {
+fn reconcile(switch: &mut Switch<Rings>, reconciler: Option<&mut Reconciler>, now: Instant) {
     if let Some(reconciler) = reconciler {
         if switch.has_news() || reconciler.next_deadline() <= now {
             switch.reconcile(now, reconciler);
@@ -150,7 +150,7 @@ impl Node {
         let polls = until_quiet(|| match &mut self.kind {
             Kind::Switch(switch) => {
                 let progressed = switch.poll(now).progressed;
-                settle(switch, reconciler.as_deref_mut(), now);
+                reconcile(switch, reconciler.as_deref_mut(), now);
                 progressed
             }
             Kind::Host(host) => host.poll(now).progressed,

@@ -242,7 +242,7 @@ fn secys(node: &NodePlan) -> impl Iterator<Item = &SecyPlan> {
 fn of_faults(plan: &LabPlan, rings: &Rings) -> Vec<Shortfall> {
     let (mut lost, mut forged, mut down, mut stalled) = (0, 0, 0, 0);
     for fault in &plan.network.faults {
-        // Without `_`: a new kind of fault compiles only once its effect on rings is said.
+        // Without `_`: a new kind of fault compiles only once its effect on rings is stated here.
         match &fault.kind {
             FaultKind::Lose { .. } | FaultKind::Errors { .. } => lost += 1,
             FaultKind::Forge { .. } | FaultKind::Replay { .. } => forged += 1,
