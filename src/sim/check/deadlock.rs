@@ -107,7 +107,7 @@ impl Deadlocks {
                     (of.class[*p] == class || passages.places(port, *p) >> class & 1 == 1)
                         && requests.wants(port.reverse(), *p)
                         && since.saturating_add(self.patience) <= at
-                        && pauses.is_paused(facts, at, port, *p)
+                        && pauses.is_paused((facts, passages), at, (port, *p))
                 };
                 let groups: u8 =
                     (0..PRIORITIES).filter(held_back).fold(0, |set, p| set | 1 << peer.group[p]);

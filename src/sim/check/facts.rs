@@ -84,8 +84,8 @@ pub(super) struct PortFacts {
     /// Priorities to groups and classes.
     pub(super) group: [u8; PRIORITIES],
     pub(super) class: [u8; PRIORITIES],
-    /// By priority: the classes that it had before, bit n for class n. Frames of it may be there.
-    former: [u8; PRIORITIES],
+    /// By priority: the classes that it had before and those of their congesting flows, bit n for class n.
+    pub(super) former: [u8; PRIORITIES],
     /// By class: where the frames of its congesting flows are; itself where they stay.
     pub(super) congesting: [u8; PRIORITIES],
     /// By group: the bytes of its headroom, 0 for one that is lossy.
@@ -255,8 +255,8 @@ impl Facts {
     /// Frames that arrive from now on leave a port in other classes.
     pub(super) fn reclass(&mut self, port: Direction, class: [u8; PRIORITIES]) {
         let of = &mut self.ports[port.index()];
-        for (former, was) in of.former.iter_mut().zip(of.class) {
-            *former |= 1 << was;
+        for p in 0..PRIORITIES {
+            of.former[p] |= of.places_of(p);
         }
         of.class = class;
     }
@@ -485,22 +485,10 @@ impl PortFacts {
         [Some(class), Some(to).filter(|to| *to != class)].into_iter().flatten()
     }
 
-    /// The classes in which frames of a priority may be, those that arrived before a change of its
-    /// class included: bit n for class n.
-    pub(super) fn all_places_of(&self, priority: usize) -> u8 {
-        self.places_of(priority) | self.former[priority]
-    }
-
     /// The classes in which frames of a priority that arrive now may be: bit n for class n.
     pub(super) fn places_of(&self, priority: usize) -> u8 {
         let class = self.class[priority];
         1 << class | 1 << self.congesting[usize::from(class)]
-    }
-
-    /// The priorities whose frames may be in a class.
-    pub(super) fn of_place(&self, class: u8) -> PrioritySet {
-        let is_there = |p: &Priority| self.all_places_of(p.index()) >> class & 1 == 1;
-        Priority::ALL.into_iter().filter(is_there).collect()
     }
 
     /// The priorities that share a group.

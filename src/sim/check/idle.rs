@@ -153,5 +153,5 @@ fn is_unpaused(
     let places: u8 = of.classes_of(class).map(|class| 1 << class.get()).sum();
     let is_there = |p: &usize| (of.places_of(*p) | passages.places(direction, *p)) & places != 0;
     let mut own = (0..PRIORITIES).filter(is_there);
-    own.all(|p| !pauses.is_paused(facts, at, direction, p))
+    own.all(|p| !pauses.is_paused((facts, passages), at, (direction, p)))
 }

@@ -196,7 +196,7 @@ impl Witness for Checkers {
             (of.maps.priority(&data), None)
         };
         self.deadlocks.started(at);
-        self.pauses.sent(facts, at, direction, priority);
+        self.pauses.sent((facts, &self.passages), at, direction, (priority, class));
         if let Some(class) = class.or_else(|| of.class.get(usize::from(priority)).copied()) {
             self.deadlocks.sent(at, direction, class);
         }
@@ -343,7 +343,7 @@ impl Witness for Checkers {
                 let (port, class) = (facts.out(node, port), class.get());
                 self.totals.storms += u64::from(detected);
                 if facts.from(port).forwards >> class & 1 == 1 {
-                    let of = facts.from(port).of_place(class);
+                    let of = self.passages.of_place(facts, port, class);
                     self.lossless.ignored(facts, at, port.reverse(), (of, detected));
                 }
                 self.pauses.storm(facts, at, port, class, detected);

@@ -14,7 +14,7 @@ use super::parsed::{Data, NONE};
 use crate::{Direction, NodeId};
 use contracts::stats::{DropKind, DropReason};
 use ground::time::Instant;
-use ground::units::{PRIORITIES, PortId};
+use ground::units::{PRIORITIES, PortId, Priority, PrioritySet};
 
 /// Frames of one source, destination and DSCP in one switch.
 #[derive(Debug)]
@@ -344,6 +344,24 @@ impl Passages {
     /// Frames that wait to leave by a port in one class.
     pub(super) fn queued(&self, port: Direction, class: usize) -> u64 {
         self.queued[port.index()][class].iter().sum()
+    }
+
+    /// The classes in which frames of a priority may be that leave by a port now or later, bit n for
+    /// class n: that of its new frames, and former ones until its last frame there has left. Only where
+    /// the frames in the switch are not known exactly does a former class count to the end of the run.
+    pub(super) fn all_places(&self, facts: &Facts, port: Direction, priority: usize) -> u8 {
+        let of = facts.from(port);
+        let former = match self.is_exact(of.node) {
+            true => self.places(port, priority),
+            false => of.former[priority],
+        };
+        of.places_of(priority) | former
+    }
+
+    /// The priorities whose frames may be in a class of a port.
+    pub(super) fn of_place(&self, facts: &Facts, port: Direction, class: u8) -> PrioritySet {
+        let is_there = |p: &Priority| self.all_places(facts, port, p.index()) >> class & 1 == 1;
+        Priority::ALL.into_iter().filter(is_there).collect()
     }
 
     /// The classes in which frames of a priority wait to leave by a port: bit n for class n.

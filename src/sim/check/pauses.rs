@@ -4,6 +4,7 @@
 use super::facts::Facts;
 use super::finding::{Check, Extent, Finding, First};
 use super::parsed::Request;
+use super::passages::Passages;
 use crate::{Direction, NodeId};
 use ground::time::{Duration, Instant};
 use ground::units::{PRIORITIES, Priority, PrioritySet};
@@ -37,6 +38,8 @@ struct Suspect {
     at: Instant,
     port: Direction,
     priority: u8,
+    /// The classes in which the frame may have been: bit n for class n.
+    places: u8,
     left: Duration,
 }
 
@@ -83,9 +86,15 @@ impl Pauses {
         self.obeyed += 1;
     }
 
-    /// A data frame of `priority` starts.
+    /// A data frame of `priority` starts; `class` is that in which it waited, where it is known.
     #[inline]
-    pub(super) fn sent(&mut self, facts: &Facts, at: Instant, direction: Direction, priority: u8) {
+    pub(super) fn sent(
+        &mut self,
+        (facts, passages): (&Facts, &Passages),
+        at: Instant,
+        direction: Direction,
+        (priority, class): (u8, Option<u8>),
+    ) {
         let port = &mut self.ports[direction.index()];
         if port.paused.checked_shr(priority.into()).unwrap_or(0) & 1 == 0 {
             return;
@@ -99,9 +108,15 @@ impl Pauses {
         let left = port.until[p].since(local);
         if left == Duration::ZERO {
             port.paused &= !(1 << p);
-        } else if port.ignoring & of.all_places_of(p) == 0 {
+            return;
+        }
+        // The frame has left the sums of what waits. A watchdog ignores the pauses of the priorities that
+        // have its class now, so that their frames in former classes leave too.
+        let own = class.map_or(0, |class| 1 << class);
+        let places = own | passages.all_places(facts, direction, p);
+        if port.ignoring & places == 0 {
             self.settle(facts, at);
-            self.suspects.push(Suspect { at, port: direction, priority, left });
+            self.suspects.push(Suspect { at, port: direction, priority, places, left });
         }
     }
 
@@ -110,7 +125,7 @@ impl Pauses {
     #[cold]
     fn settle(&mut self, facts: &Facts, at: Instant) {
         self.suspects.retain(|suspect| {
-            let Suspect { at: then, port, priority, left } = *suspect;
+            let Suspect { at: then, port, priority, left, .. } = *suspect;
             if then < at {
                 self.first.see(then, || {
                     let name = &facts.from(port).name;
@@ -136,8 +151,7 @@ impl Pauses {
         state.ignoring &= !(1 << class);
         if detected && of.forwards >> class & 1 == 1 {
             state.ignoring |= 1 << class;
-            let may_be = |s: &Suspect| of.all_places_of(s.priority.into()) >> class & 1 == 1;
-            self.suspects.retain(|s| s.port != port || !may_be(s));
+            self.suspects.retain(|s| s.port != port || s.places >> class & 1 == 0);
         }
     }
 
@@ -170,12 +184,17 @@ impl Pauses {
 
     /// True if a priority may not be sent by a port, as its node sees it: a pause that a busy node reads late
     /// lasts from then on.
-    pub(super) fn is_paused(&self, facts: &Facts, at: Instant, port: Direction, p: usize) -> bool {
+    pub(super) fn is_paused(
+        &self,
+        (facts, passages): (&Facts, &Passages),
+        at: Instant,
+        (port, p): (Direction, usize),
+    ) -> bool {
         let state = &self.ports[port.index()];
         let of = facts.from(port);
         let until = state.until[p].saturating_add(state.late[p]);
         state.paused >> p & 1 == 1
-            && of.all_places_of(p) & !state.ignoring != 0
+            && passages.all_places(facts, port, p) & !state.ignoring != 0
             && (state.from[p]..until).contains(&facts.node(of.node).clock.local(at))
     }
 

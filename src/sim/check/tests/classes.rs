@@ -9,6 +9,7 @@ use ground::time::{Duration, Instant};
 use ground::units::*;
 use ground::verdict::Verdict;
 use host::{FlowId, Headers, PauseAsk, PausePlan, StationPlan};
+use pfc::{FlowControl, StormAction, WatchdogPlan};
 use switch::{Change, SwitchPlan};
 
 /// A class for each priority, and class 2 for priorities 2 and 3.
@@ -108,6 +109,63 @@ fn frames_that_wait_are_judged_in_the_class_that_they_are_in() {
             }
             for check in [Check::Frames, Check::PauseLegality, Check::IdleLines] {
                 assert_eq!(of(&findings, check).verdict, Verdict::Pass, "{changed}: {findings:#?}");
+            }
+        }
+    }
+}
+
+/// A switch whose watchdog ignores pauses of class 2 from 25 us on, for priority 2 is paused since 5 us;
+/// priority 3 is paused from 60 us on, and now and then after that.
+fn stormed(
+    maps: ([TrafficClass; PRIORITIES], [TrafficClass; PRIORITIES]),
+    changed: u64,
+) -> NetworkPlan {
+    let mut plan = network(maps, (at(2), at(changed)));
+    let p2 = PrioritySet::of(Priority::ALL[2]);
+    let port = &mut the_switch(&mut plan).ports[4];
+    port.watchdog[2] = Some(WatchdogPlan {
+        detection: Duration::from_micros(20),
+        restoration: Duration::from_micros(500),
+        action: StormAction::Forward,
+    });
+    obey(&mut plan, PrioritySet(p2.0 | PrioritySet::of(P3).0));
+    let pauses = &mut host(&mut plan, 4).pauses;
+    pauses[0].start = at(60);
+    pauses.push(PausePlan {
+        ask: PauseAsk::pfc(p2, Quanta(40_000)),
+        start: at(5),
+        every: Duration::from_micros(100),
+        frames: 4,
+    });
+    plan
+}
+
+/// Has the port to the receiver obey pauses of these priorities.
+fn obey(plan: &mut NetworkPlan, obey: PrioritySet) {
+    let port = &mut the_switch(plan).ports[4];
+    let FlowControl::Pfc { send, .. } = port.pfc.mode else { panic!("ports use PFC") };
+    port.pfc.mode = FlowControl::Pfc { send, obey };
+}
+
+/// A storm on a class excuses what is sent against pauses by the priorities that have frames there, and
+/// none that left it before.
+#[test]
+fn a_storm_on_the_former_class_of_a_priority_excuses_nothing_once_its_frames_are_gone() {
+    let plan = stormed((IN_ONE, APART), 1);
+    let findings = found(&plan);
+    assert_eq!(of(&findings, Check::PauseLegality).verdict, Verdict::Pass, "{findings:#?}");
+    let ignores = |plan: &mut NetworkPlan| obey(plan, PrioritySet::of(Priority::ALL[2]));
+    let findings = with_bug(&plan, |_| (), ignores);
+    objects(&findings, Check::PauseLegality, &["s:p4 started a frame of priority 3"]);
+}
+
+#[test]
+fn a_storm_on_a_class_excuses_frames_that_wait_there_for_the_priority_that_left_it() {
+    for maps in [(APART, IN_ONE), (IN_ONE, APART)] {
+        for changed in [30, 58, 75, 90] {
+            let findings = found(&stormed(maps, changed));
+            for finding in &findings {
+                assert_ne!(finding.verdict, Verdict::Fail, "{maps:?} at {changed}: {findings:#?}");
             }
         }
     }
