@@ -159,7 +159,7 @@ fn jobs(args: &RunArgs) -> Result<Vec<Job>> {
     let mut jobs = Vec::new();
     let mut told = BTreeSet::new();
     // The real world is of rings, whose memory DPDK sets aside.
-    let memory = Machine::this().memory.filter(|_| args.world == World::Virtual);
+    let memory = Machine::this().heap.filter(|_| args.world == World::Virtual);
     for path in &args.files {
         Kind::Lab.expect(path)?;
         let file = LabFile::read(path).map_err(bad_input)?;

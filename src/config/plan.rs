@@ -184,8 +184,10 @@ pub struct Machine {
     pub cores: Option<Vec<usize>>,
     /// Largest number of ports.
     pub ports_max: usize,
-    /// Memory in bytes that a new process can have; None disables the check.
+    /// Memory in bytes that a new process can have, in hugepages or not; None disables the check.
     pub memory: Option<u64>,
+    /// The part of it that is no hugepages, for what runs without DPDK; None disables the check.
+    pub heap: Option<u64>,
 }
 
 impl Machine {
@@ -196,13 +198,14 @@ impl Machine {
     /// A machine whose cores and memory are not checked.
     #[must_use]
     pub const fn any() -> Self {
-        Self { cores: None, ports_max: Self::PORTS_MAX, memory: None }
+        Self { cores: None, ports_max: Self::PORTS_MAX, memory: None, heap: None }
     }
 
     /// The machine of this process: the cores and the memory that it may use.
     #[must_use]
     pub fn this() -> Self {
         let cores = core_affinity::get_core_ids().map(|ids| ids.iter().map(|c| c.id).collect());
-        Self { cores, ports_max: Self::PORTS_MAX, memory: memory::available() }
+        let (memory, heap) = (memory::available(), memory::heap_available());
+        Self { cores, ports_max: Self::PORTS_MAX, memory, heap }
     }
 }

@@ -52,18 +52,33 @@ pub fn sum_refusal(needs: &[Need], available: u64, remedy: &str) -> Option<Strin
 /// Bytes that a new process can allocate without swapping, free hugepages included. None if the
 /// kernel does not report them.
 pub fn available() -> Option<u64> {
-    available_of(&fs::read_to_string("/proc/meminfo").ok()?)
+    let meminfo = meminfo()?;
+    Some(heap_of(&meminfo)?.saturating_add(hugepages_of(&meminfo)))
 }
 
-/// [`available`] for a given text of `/proc/meminfo` (proc(5)).
-fn available_of(meminfo: &str) -> Option<u64> {
-    let field = |name: &str| {
-        let rest = meminfo.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
-        rest.trim().trim_end_matches("kB").trim_end().parse::<u64>().ok()
-    };
-    let pages = field("HugePages_Free").zip(field("Hugepagesize"));
-    let huge = pages.map_or(0, |(free, kib)| free.saturating_mul(kib));
-    Some(field("MemAvailable")?.saturating_add(huge).saturating_mul(1_024))
+/// Bytes that a new process can allocate without swapping in pages of the ordinary size: all that it can
+/// have but for DPDK, which takes hugepages. None if the kernel does not report them.
+pub fn heap_available() -> Option<u64> {
+    heap_of(&meminfo()?)
+}
+
+fn meminfo() -> Option<String> {
+    fs::read_to_string("/proc/meminfo").ok()
+}
+
+/// A field of `/proc/meminfo` (proc(5)), which it gives in KiB or as a number.
+fn field(meminfo: &str, name: &str) -> Option<u64> {
+    let rest = meminfo.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
+    rest.trim().trim_end_matches("kB").trim_end().parse().ok()
+}
+
+fn heap_of(meminfo: &str) -> Option<u64> {
+    Some(field(meminfo, "MemAvailable")?.saturating_mul(1_024))
+}
+
+fn hugepages_of(meminfo: &str) -> u64 {
+    let pages = field(meminfo, "HugePages_Free").zip(field(meminfo, "Hugepagesize"));
+    pages.map_or(0, |(free, kib)| free.saturating_mul(kib).saturating_mul(1_024))
 }
 
 #[cfg(test)]
@@ -97,11 +112,12 @@ mod tests {
     }
 
     #[test]
-    fn free_hugepages_are_memory_too() {
+    fn free_hugepages_are_told_apart_from_the_heap() {
         let text = "MemTotal: 9 kB\nMemAvailable:   1000 kB\nHugePages_Free:    3\nHugepagesize: 2048 kB\n";
-        assert_eq!(available_of(text), Some((1_000 + 3 * 2_048) * 1_024));
-        assert_eq!(available_of("MemAvailable: 7 kB\n"), Some(7 * 1_024));
-        assert_eq!(available_of("MemTotal: 9 kB\n"), None);
-        assert!(available().is_some_and(|bytes| bytes > 1 << 20));
+        assert_eq!((heap_of(text), hugepages_of(text)), (Some(1_000 << 10), 6_144 << 10));
+        let without = "MemAvailable: 7 kB\n";
+        assert_eq!((heap_of(without), hugepages_of(without)), (Some(7 << 10), 0));
+        assert_eq!(heap_of("MemTotal: 9 kB\n"), None);
+        assert!(heap_available().is_some_and(|bytes| bytes > 1 << 20));
     }
 }

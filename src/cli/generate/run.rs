@@ -40,7 +40,7 @@ pub(super) fn run(args: &GenerateArgs, file: &Path) -> Result<ExitCode> {
     for warning in &warnings {
         say!("warning: {}", warning.line(&file.display().to_string()));
     }
-    fits(args, file, &test, Machine::this().memory)?;
+    fits(args, file, &test, &Machine::this())?;
     let name = file.file_stem().map_or_else(|| "test".into(), |name| name.to_string_lossy());
     let loaded = Loaded { name: name.into_owned(), test };
     if args.dry_run {
@@ -58,10 +58,10 @@ pub(super) fn run(args: &GenerateArgs, file: &Path) -> Result<ExitCode> {
 }
 
 /// Refuses a test that needs more than `available` bytes of memory in its world.
-fn fits(args: &GenerateArgs, file: &Path, test: &TestFile, available: Option<u64>) -> Result<()> {
-    let world = match args.world {
-        World::Real => memory::World::Real,
-        World::Virtual => memory::World::Virtual,
+fn fits(args: &GenerateArgs, file: &Path, test: &TestFile, machine: &Machine) -> Result<()> {
+    let (world, available) = match args.world {
+        World::Real => (memory::World::Real, machine.memory),
+        World::Virtual => (memory::World::Virtual, machine.heap),
     };
     let file = file.display().to_string();
     memory::refuse_memory(&file, &test.plan, world, available).map_err(bad_input)
@@ -199,9 +199,14 @@ mod tests {
     fn a_test_beyond_the_memory_is_bad_input_in_the_world_that_needs_it() {
         let file = concat!(env!("CARGO_MANIFEST_DIR"), "/configs/gen/constant-rate.yaml");
         let (test, _) = load_placed(Path::new(file), &[]).unwrap();
-        let on = |world: &str, available| {
+        let on = |world: &str, available: Option<u64>| {
+            // What the other world can have does not matter.
+            let machine = match world {
+                "real" => Machine { memory: available, heap: Some(0), ..Machine::any() },
+                _ => Machine { heap: available, memory: Some(0), ..Machine::any() },
+            };
             let args = Cli::try_parse_from(["gen", file, "--world", world]).unwrap().generate;
-            fits(&args, Path::new(file), &test, available)
+            fits(&args, Path::new(file), &test, &machine)
         };
         let needed = |world| memory::memory_needed(&test.plan, world);
         let (real, simulated) = (needed(memory::World::Real), needed(memory::World::Virtual));
