@@ -8,7 +8,7 @@ mod calls;
 use std::fs;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
-use calls::{flows, packets, transmit, udp, wait_stopped};
+use calls::{flows, packets, port, transmit, udp, wait_stopped};
 use serde_json::{Value, json};
 use sluice::dpdk::{EalOptions, Memory, give_back_memory};
 use sluice::otg::engine::{Engine, RefusalKind};
@@ -134,7 +134,10 @@ fn tests_take_as_much_memory_as_is_calculated() {
             engine.set_config(&config).unwrap();
             transmit(&engine, "start", &[]);
             if name == "connections" {
-                std::thread::sleep(std::time::Duration::from_secs(1));
+                // Hundreds of messages of each connection.
+                while port(&engine, "p2")["frames_rx"].as_u64().unwrap() < 500_000 {
+                    std::thread::sleep(std::time::Duration::from_millis(50));
+                }
                 transmit(&engine, "stop", &[]);
             }
             wait_stopped(&engine);

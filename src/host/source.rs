@@ -85,6 +85,7 @@ pub(super) struct Sources {
     /// No flow ends before this time.
     first_stop: Instant,
     backlog: Duration,
+    spares: Spares,
 }
 
 impl Sources {
@@ -109,7 +110,7 @@ impl Sources {
         }
         for sender in &plan.senders {
             let point = points.of(sender.id, line.rate());
-            let kind = Kind::Sender(Box::new(Sender::new(sender, line.rate(), point)));
+            let kind = Kind::Sender(Box::new(Sender::new(sender, line.rate(), point, spares)));
             kinds.push((sender.priority.index(), kind));
         }
         for stream in &plan.tester.streams {
@@ -133,8 +134,20 @@ impl Sources {
         let mut streams: Vec<_> = streams.collect();
         streams.sort_unstable();
         let (open, first_stop, backlog) = (plan.flows.len(), Instant::ZERO, plan.backlog);
-        let mut sources =
-            Self { flows, streams, open, lanes, used, timers, timed, points, first_stop, backlog };
+        let spares = spares.clone();
+        let mut sources = Self {
+            flows,
+            streams,
+            open,
+            lanes,
+            used,
+            timers,
+            timed,
+            points,
+            first_stop,
+            backlog,
+            spares,
+        };
         (0..sources.flows.len()).for_each(|i| sources.settle(i));
         sources.expire(Instant::ZERO);
         Ok(sources)
@@ -278,7 +291,7 @@ impl Sources {
     pub(super) fn restart_sender(&mut self, plan: &TransportPlan, line: BitsPerSec) -> bool {
         let Some(i) = self.sender(plan.id) else { return false };
         let point = self.points.of(plan.id, line);
-        self.flows[i].kind = Kind::Sender(Box::new(Sender::new(plan, line, point)));
+        self.flows[i].kind = Kind::Sender(Box::new(Sender::new(plan, line, point, &self.spares)));
         // Its end is evaluated in the next poll.
         self.first_stop = Instant::ZERO;
         self.settle(i);

@@ -114,7 +114,8 @@ impl<P: Source> Station<P> {
         let line = Line::new(plan.rate, plan.protected_line());
         let meter = Meter::of(plan);
         let priority = |id| meter.as_ref().and_then(|m| m.priority_of(id));
-        let histograms = ids.len() + plan.tester.streams.len();
+        let several = plan.senders.iter().filter(|s| s.message.is_some_and(|m| m.count > 1));
+        let histograms = ids.len() + plan.tester.streams.len() + several.count();
         let spares = (16 * histograms).min(SPARES_FEW).max(2 * histograms).min(SPARES_MAX);
         let spares = Spares::new(spares);
         let mut station = Self {

@@ -19,8 +19,8 @@ const SWITCH: u64 = 20 << 10;
 const ADDRESS: u64 = 32;
 /// Bytes of a flow at its sender and its receiver, and in the results.
 const FLOW: u64 = 12 << 10;
-/// Bytes of the completion times of a flow of several messages.
-const COMPLETIONS: u64 = 220 << 10;
+/// Bytes of the completion times of a flow of several messages, before one has been completed.
+const COMPLETIONS: u64 = 3 << 10;
 
 /// The fields that decide on the memory.
 const FIELDS: &str = "topology, nodes, flows";

@@ -21,9 +21,9 @@ const RECEIVER: u64 = 4 << 10;
 const DISTRIBUTIONS: u64 = 20 << 10;
 /// The same in the virtual world, where latencies are exact and so alike.
 const DISTRIBUTIONS_EXACT: u64 = 8 << 10;
-/// Bytes of a RoCEv2 connection at both ends and in the results, which have the whole distribution
-/// of its messages' completion times each.
-const CONNECTION: u64 = 460 << 10;
+/// Bytes of a RoCEv2 connection at both ends and in the results, once hundreds of its messages have
+/// been completed.
+const CONNECTION: u64 = 72 << 10;
 /// Bytes of a value in a list, in the plans and at the sender.
 const VALUE: u64 = 64;
 /// Bytes of a port: its meters and the spare memory of its distributions.

@@ -200,7 +200,7 @@ mod tests {
         let file = concat!(env!("CARGO_MANIFEST_DIR"), "/configs/gen/constant-rate.yaml");
         let (test, _) = load_placed(Path::new(file), &[]).unwrap();
         let on = |world: &str, available: Option<u64>| {
-            // What the other world can have does not matter.
+            // The memory for the other world does not matter.
             let machine = match world {
                 "real" => Machine { memory: available, heap: Some(0), ..Machine::any() },
                 _ => Machine { heap: available, memory: Some(0), ..Machine::any() },

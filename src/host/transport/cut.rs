@@ -1,5 +1,6 @@
 //! Segmentation of a flow's messages into packets. Packets are numbered from 0, without end.
 
+use crate::histogram::Spares;
 use crate::plan::{Message, TransportPlan};
 use crate::probe::PROBE_LEN;
 use crate::sink::Latency;
@@ -155,8 +156,7 @@ impl Completions {
     }
 }
 
-/// Message completions with their distribution. Its memory is allocated with the flow, and only for
-/// more than one message.
+/// Message completions with their distribution, which exists only for more than one message.
 #[derive(Clone, Debug)]
 pub(crate) struct Completed {
     counts: Completions,
@@ -164,10 +164,11 @@ pub(crate) struct Completed {
 }
 
 impl Completed {
-    /// Creates empty completions.
-    pub(super) fn new(cut: &Cut) -> Self {
+    /// Creates empty completions, whose distribution takes its memory from `spares`.
+    pub(super) fn new(cut: &Cut, spares: &Spares) -> Self {
         let several = cut.message.is_some_and(|m| m.count > 1);
-        Self { counts: Completions::default(), times: several.then(Box::default) }
+        let times = several.then(|| Box::new(Latency::sparse(spares)));
+        Self { counts: Completions::default(), times }
     }
 
     /// Records that everything before packet `upto` is acknowledged.

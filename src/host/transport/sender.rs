@@ -3,6 +3,7 @@
 use super::cut::Completions;
 use super::pace::Pace;
 use super::{roce, tcp};
+use crate::histogram::Spares;
 use crate::plan::{FlowId, Transport, TransportPlan};
 use crate::sink::Latency;
 use congestion::Dcqcn;
@@ -79,16 +80,21 @@ pub(crate) struct Sender {
 
 impl Sender {
     /// Creates the sender of a validated plan on a link of `line`, with or without a QCN reaction
-    /// point.
-    pub(crate) fn new(plan: &TransportPlan, line: BitsPerSec, qcn: Option<ReactionPoint>) -> Self {
+    /// point. Its distributions take their memory from `spares`.
+    pub(crate) fn new(
+        plan: &TransportPlan,
+        line: BitsPerSec,
+        qcn: Option<ReactionPoint>,
+        spares: &Spares,
+    ) -> Self {
         let (kind, dcqcn) = match &plan.kind {
             Transport::Roce(r) => {
                 let frames = Box::new(roce::DataFrames::new(plan, r));
-                (Kind::Roce(roce::Sender::new(plan, r), frames), r.dcqcn)
+                (Kind::Roce(roce::Sender::new(plan, r, spares), frames), r.dcqcn)
             }
             Transport::TcpLike(t) => {
                 let frames = Box::new(tcp::DataFrames::new(plan, t));
-                (Kind::Tcp(tcp::Sender::new(plan, t), frames), None)
+                (Kind::Tcp(tcp::Sender::new(plan, t, spares), frames), None)
             }
         };
         let dcqcn = dcqcn.map(|d| Dcqcn::new(d, line));

@@ -1,5 +1,6 @@
 //! The requester of a reliable connection: the next packet to send, and the handling of replies.
 
+use crate::histogram::Spares;
 use crate::plan::{IN_FLIGHT_MAX, Recovery, RocePlan, TransportPlan};
 use crate::transport::bits::Bits;
 use crate::transport::cut::{Completed, Cut, Place};
@@ -56,7 +57,7 @@ pub(crate) struct Sender {
 }
 
 impl Sender {
-    pub(crate) fn new(plan: &TransportPlan, roce: &RocePlan) -> Self {
+    pub(crate) fn new(plan: &TransportPlan, roce: &RocePlan, spares: &Spares) -> Self {
         let cut = Cut::new(plan);
         let window = roce.window.map_or(IN_FLIGHT_MAX, |w| w.0 / u64::from(cut.full()));
         let lost = || Lost { packets: Bits::new(), count: 0, from: 0 };
@@ -71,7 +72,7 @@ impl Sender {
             lost: (roce.recovery == Recovery::SelectiveRepeat).then(lost),
             ask: false,
             timer: Instant::NEVER,
-            completions: Completed::new(&cut),
+            completions: Completed::new(&cut, spares),
             cut,
         }
     }

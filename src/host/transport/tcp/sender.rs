@@ -1,5 +1,6 @@
 //! A sender with the congestion window of TCP NewReno (RFC 5681, 6582, 6298).
 
+use crate::histogram::Spares;
 use crate::plan::{IN_FLIGHT_MAX, TcpPlan, TransportPlan};
 use crate::transport::cut::{Completed, Cut, Place};
 use ground::time::{Duration, Instant};
@@ -69,7 +70,7 @@ pub(crate) struct Sender {
 }
 
 impl Sender {
-    pub(crate) fn new(plan: &TransportPlan, tcp: &TcpPlan) -> Self {
+    pub(crate) fn new(plan: &TransportPlan, tcp: &TcpPlan, spares: &Spares) -> Self {
         let cut = Cut::new(plan);
         let segment = u64::from(cut.full());
         let start = Mark { place: cut.place(0), octet: 0 };
@@ -88,7 +89,7 @@ impl Sender {
             resend: false,
             trip: RoundTrip::new(tcp.timeout_min),
             timer: Instant::NEVER,
-            completions: Completed::new(&cut),
+            completions: Completed::new(&cut, spares),
             cut,
         }
     }

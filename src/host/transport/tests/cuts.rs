@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::histogram::Spares;
 use crate::plan::TcpPlan;
 use crate::probe::PROBE_LEN;
 use crate::transport::cut::{Completed, Completions, Cut};
@@ -49,7 +50,7 @@ fn data_without_end_is_one_message_that_never_ends() {
 fn completion_counts_from_when_a_message_was_due() {
     let cut = cut(2_500, 3);
     let at = |us| Instant::ZERO + Duration::from_micros(us);
-    let mut all = Completed::new(&cut);
+    let mut all = Completed::new(&cut, &Spares::new(1));
     all.advance(&cut, at(4), 2);
     assert_eq!(*all.counts(), Completions::default());
     all.advance(&cut, at(5), 4);
@@ -70,7 +71,7 @@ fn completion_counts_from_when_a_message_was_due() {
 
 #[test]
 fn one_message_needs_no_distribution() {
-    let mut one = Completed::new(&cut(2_500, 1));
+    let mut one = Completed::new(&cut(2_500, 1), &Spares::new(1));
     one.advance(&cut(2_500, 1), Instant::ZERO + Duration::from_micros(9), 3);
     assert!(one.times().is_none());
     assert_eq!(one.counts().fct_max, Some(Duration::from_micros(9)));

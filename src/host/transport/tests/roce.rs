@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::histogram::Spares;
 use crate::plan::{Recovery, RocePlan};
 use crate::transport::roce::{Receiver, Sender};
 use ground::units::Bytes;
@@ -33,7 +34,7 @@ impl Roce {
     fn new(plan: &TransportPlan, network: Network) -> Self {
         let Transport::Roce(roce) = &plan.kind else { unreachable!() };
         Self {
-            sender: Sender::new(plan, roce),
+            sender: Sender::new(plan, roce, &Spares::new(1)),
             receiver: Receiver::new(plan, roce),
             there: Wire::new(network, 0),
             back: Wire::new(network, 1),

@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::histogram::Spares;
 use crate::plan::TcpPlan;
 use crate::transport::tcp::{Receiver, Sender};
 use ground::units::Bytes;
@@ -25,7 +26,7 @@ impl Tcp {
     fn new(plan: &TransportPlan, network: Network) -> Self {
         let Transport::TcpLike(tcp) = &plan.kind else { unreachable!() };
         Self {
-            sender: Sender::new(plan, tcp),
+            sender: Sender::new(plan, tcp, &Spares::new(1)),
             receiver: Receiver::new(plan),
             there: Wire::new(network, 0),
             back: Wire::new(network, 1),
