@@ -12,15 +12,15 @@
 //! - L4 [`sim`]: the virtual world. `dpdk`, [`runtime`]: the real one. `dpdk` is the only place with
 //!   unsafe code.
 //! - L5 `text` and `file`: tables, numbers and captures; files with their quantities and findings.
-//!   [`config`], [`lab`], [`otg`], [`tester`], [`report`], [`cli`]: files, results and commands.
+//!   [`results`]: results of a switch by name. [`config`], [`lab`], [`otg`], [`tester`], [`report`], [`cli`]: files, results and commands.
 
 pub use contracts::{frame, memory, port, stats, world};
 #[cfg(feature = "dpdk")]
 pub use dpdk;
 pub use ground::{described, printable, rand, time, units, verdict};
 pub use {
-    buffer, config, congestion, discovery, headroom, host, link, pfc, runtime, schedule, secure,
-    sim, switch, wire,
+    buffer, config, congestion, discovery, headroom, host, link, pfc, results, runtime, schedule,
+    secure, sim, switch, wire,
 };
 
 pub mod cli;

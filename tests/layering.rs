@@ -24,7 +24,7 @@ const LAYERS: &[&[&str]] = &[
     &["link", "mesh", "dpdk"],
     &["switch", "host"],
     &["sim", "runtime", "text", "file"],
-    &["config"],
+    &["config", "results"],
     &["sluice"],
 ];
 

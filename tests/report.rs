@@ -5,7 +5,8 @@ use std::net::TcpStream;
 use std::sync::Arc;
 
 use serde_json::Value;
-use sluice::report::{self, Summary};
+use sluice::report;
+use sluice::results::Summary;
 use sluice::runtime::{NicCounters, PollRecord, RunSnapshot};
 use sluice::stats::{DropReason, PortCounters, PortSnapshot, SwitchSnapshot};
 use sluice::time::{Duration, Instant};

@@ -6,7 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::config::raw::HexText;
-use crate::report::{AgentsSummary, MacsecSummary};
+use results::{AgentsSummary, MacsecSummary};
 
 /// A line from a client.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]

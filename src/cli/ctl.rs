@@ -15,10 +15,11 @@ use super::control::{
 use super::{Format, bad_input, terminal, verdict};
 use crate::config::quantity::Size;
 use crate::printable;
-use crate::report::{self, Objects, Summary};
+use crate::report::{self, Objects};
 use crate::runtime::control;
 use crate::stats::DropReason;
 use macsec::MacsecArgs;
+use results::Summary;
 
 /// Error for a response that cannot be parsed.
 const OTHER_VERSION: &str = "the switch is of another version; use --format json";

@@ -1,53 +1,27 @@
-//! Counters of a switch's congestion management, by name.
+//! A table of the counters of a switch's congestion management.
 
-use std::collections::BTreeMap;
-
-use serde::{Deserialize, Serialize};
-
-use super::summary::{Counters, by_name};
 use super::table::Align::{Left, Right};
 use super::table::{Table, count};
-use crate::stats::{CongestionSnapshot, PortSnapshot};
+use results::CongestionSummary;
 
-/// Counters of Source Flow Control, its proxy, congestion isolation and congestion notification;
-/// disabled features are absent.
-#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-pub struct CongestionSummary {
-    pub switch: Counters,
-    /// Current number of flows in the tables.
-    pub tables: Counters,
-    pub ports: BTreeMap<String, Counters>,
-}
-
-impl CongestionSummary {
-    /// Summarises a snapshot; `ports` gives the names of the ports.
-    pub(super) fn new(of: &CongestionSnapshot, ports: &[PortSnapshot]) -> Self {
-        let by_port = ports.iter().enumerate();
-        let by_port = by_port.map(|(n, port)| (port.name.clone(), by_name(of.of_port(n))));
-        Self {
-            switch: by_name(of.of_switch()),
-            tables: by_name(of.tables()),
-            ports: by_port.filter(|(_, of)| !of.is_empty()).collect(),
-        }
+/// Returns the counters as a table.
+pub(super) fn table(of: &CongestionSummary) -> Table {
+    let mut table = Table::new([("congestion", Left), ("port", Left), ("count", Right)]);
+    let whole = of.switch.iter().chain(&of.tables).map(|of| ("", of));
+    let ports = of.ports.iter().flat_map(|(name, of)| of.iter().map(|of| (name.as_str(), of)));
+    for (port, (name, n)) in whole.chain(ports).filter(|(_, (_, n))| **n > 0) {
+        table.row([name.clone(), port.to_owned(), count(*n)]);
     }
-
-    /// Returns the counters as a table.
-    pub(super) fn table(&self) -> Table {
-        let mut table = Table::new([("congestion", Left), ("port", Left), ("count", Right)]);
-        let whole = self.switch.iter().chain(&self.tables).map(|of| ("", of));
-        let ports =
-            self.ports.iter().flat_map(|(name, of)| of.iter().map(|of| (name.as_str(), of)));
-        for (port, (name, n)) in whole.chain(ports).filter(|(_, (_, n))| **n > 0) {
-            table.row([name.clone(), port.to_owned(), count(*n)]);
-        }
-        table
-    }
+    table
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::{PortCounters, ProxyPortCounters, ProxySnapshot, SfcCounters, SfcSnapshot};
+    use crate::stats::{
+        CongestionSnapshot, PortCounters, PortSnapshot, ProxyPortCounters, ProxySnapshot,
+        SfcCounters, SfcSnapshot,
+    };
 
     #[test]
     fn counters_of_what_is_on_are_there_under_their_names_and_the_table_has_those_that_counted() {
@@ -75,7 +49,7 @@ mod tests {
         assert_eq!(summary.switch["sfc_proxy_sender"], 0);
         assert_eq!(summary.ports["b"]["sfc_proxy_accepted"], 3);
         assert!(!summary.switch.contains_key("cpTransmittedCnms"));
-        let text = summary.table().to_string();
+        let text = table(&summary).to_string();
         assert!(text.contains("sfcTransmittedSFCMs") && text.contains("sfc_proxy_accepted"));
         assert!(!text.contains("sfc_proxy_sender"), "{text}");
         let nothing = CongestionSummary::new(&CongestionSnapshot::default(), &ports);

@@ -4,9 +4,9 @@ use std::io::Write;
 
 use console::Term;
 
-use super::summary::Summary;
 use super::text::{line, text};
 use crate::printable;
+use results::Summary;
 
 /// The progress display on standard error, which leaves standard output to the results.
 pub struct Screen {

@@ -5,12 +5,10 @@ use std::fmt::Error;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::DescriptorEncoder;
 
-use super::agents::{AgentsSummary, HeadroomSummary, TimesSummary};
 use super::families::{NUMBERS, Row, families, scraped};
-use super::macsec::TransmitSaSummary;
 use super::names::counter_name;
-use super::summary::Summary;
 use crate::described::{self, Described, Field, Number};
+use results::{AgentsSummary, HeadroomSummary, Summary, TimesSummary, TransmitSaSummary};
 
 /// Returns the response to a scrape.
 #[must_use]

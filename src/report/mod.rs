@@ -1,7 +1,7 @@
 //! Output for people and programs: the JSON summary, tables, the live view, metrics, and packets
 //! as files.
 //!
-//! All output of a switch is made from one [`Summary`], and of a lab from its one
+//! All output of a switch is made from one [`Summary`](results::Summary), and of a lab from its one
 //! [`Outcome`](crate::lab::Outcome), so that no two forms can disagree. Nothing here runs on a
 //! worker's core or blocks one.
 
@@ -12,7 +12,6 @@ mod congestion;
 mod exposition;
 mod families;
 mod html;
-mod judged;
 mod lab;
 mod live;
 mod macsec;
@@ -21,29 +20,19 @@ mod names;
 mod objects;
 mod scrape;
 mod sheet;
-mod summary;
 mod tester;
 mod text;
 
 use ::text::table;
 pub use ::text::{Align, Table, count, delay, open_to_network, packets, scaled};
 
-pub use self::congestion::CongestionSummary;
-pub use agents::{
-    AgentsSummary, DcbxSummary, EtsSummary, HeadroomSummary, IsolationSummary, NeedSummary,
-    NeighbourSummary, PfcSummary, PlaceSummary, SaidSummary, SfcSummary, StampsSummary,
-    TimesSummary, agents_text, headroom_text, neighbours_text,
-};
+pub use agents::{agents_text, headroom_text, neighbours_text};
 pub use compare::{ComparedRun, Comparison, comparison_text};
 pub use exposition::Exposition;
 pub use html::{ComparisonPage, Depths, Report, TestPage, comparison_html, html, tester_html};
-pub use judged::{CheckSummary, PollsSummary};
 pub use lab::lab_text;
 pub use live::{Live, Screen};
-pub use macsec::{
-    MacsecSummary, ReceiveSaSummary, ReceiveSummary, TransmitSaSummary, TransmitSummary,
-    macsec_text,
-};
+pub use macsec::macsec_text;
 pub use metrics::metrics;
 pub use names::{COUNTER_NAMES, CounterName, names_table};
 pub use objects::{
@@ -51,9 +40,6 @@ pub use objects::{
     objects_text, objects_tree,
 };
 pub use scrape::{SCRAPE_PORT, Scrape, serve};
-pub use summary::{
-    BalanceSummary, FdbSummary, PortSummary, PrioritySummary, SharedSummary, StormSummary, Summary,
-};
 #[cfg(feature = "dpdk")]
 pub use tester::self_test_text;
 pub use tester::{

@@ -1,13 +1,12 @@
 //! Prints the summary as tables, and as one line.
 
 use super::agents::agents_text;
-use super::judged::CheckSummary;
 use super::macsec::macsec_text;
 use super::sheet::Medium;
-use super::summary::{PortSummary, PrioritySummary, Summary};
 use super::table::{Align::Left, Align::Right, Table, count, scaled};
 use crate::printable;
 use crate::time::Duration;
+use results::{CheckSummary, PortSummary, PrioritySummary, Summary};
 
 /// Prints the summary as tables. Rates are since `before`, or over the whole run without it.
 #[must_use]
@@ -15,7 +14,7 @@ pub fn text(now: &Summary, before: Option<&Summary>) -> String {
     let elapsed = Duration::from_nanos(now.elapsed_ns);
     let name = printable::line(&now.name);
     let mut out = format!("{name} after {elapsed}\n\n{}", ports(now, before));
-    let congestion = now.congestion.iter().map(|congestion| congestion.table());
+    let congestion = now.congestion.iter().map(super::congestion::table);
     let tables = [priorities(now), Medium::Terminal.drops(&now.drops).table()];
     for table in tables.into_iter().chain(congestion) {
         if !table.is_empty() {

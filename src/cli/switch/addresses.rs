@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use crate::report::Summary;
+use results::Summary;
 
 /// Shortest time between two warnings about one cause.
 const WARN_EVERY: Duration = Duration::from_secs(60);

@@ -30,7 +30,7 @@ use super::{
 use crate::config::quantity::Span;
 use crate::config::{self, Hugepages, Machine, SwitchFile};
 use crate::dpdk::{self, Eal, EalOptions, Memory, PortOptions};
-use crate::report::{self, AgentsSummary, Live, Summary};
+use crate::report::{self, Live};
 use crate::runtime::control::{self, ControlSocket};
 use crate::runtime::real::{self, RealError, RealPort, RealSwitch, RealWorker, Running};
 use crate::runtime::{Idle, StartError};
@@ -40,6 +40,7 @@ use crate::verdict::Verdict;
 use addresses::AddressWarnings;
 use links::Links;
 use polls::PollWarnings;
+use results::{AgentsSummary, Summary};
 use session::Session;
 
 const EXAMPLES: &str = "\

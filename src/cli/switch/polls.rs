@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use crate::report::Summary;
 use crate::time::Duration as Span;
+use results::Summary;
 
 /// Shortest time between two warnings, unless a gap is twice as long as the last one reported.
 const WARN_EVERY: Duration = Duration::from_secs(60);
@@ -40,9 +40,9 @@ impl PollWarnings {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::PollsSummary;
     use crate::runtime::RunSnapshot;
     use crate::stats::SwitchSnapshot;
+    use results::PollsSummary;
 
     fn summary(late_polls: u64, longest_gap_ns: u64) -> Summary {
         let switch = SwitchSnapshot::new("s".into(), crate::time::Instant::ZERO);

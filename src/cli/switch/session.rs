@@ -17,11 +17,11 @@ use crate::congestion::{EcnPlan, MarkAt, NotEct};
 use crate::dpdk::PortControl;
 use crate::link::AgentsSnapshot;
 use crate::printable;
-use crate::report::{AgentsSummary, Summary};
 use crate::runtime::{Controller, OrderError};
 use crate::switch::{Change, Reconciler, Refused, StepKind, SwitchPlan};
 use crate::time::Instant;
 use crate::units::{BitsPerSec, Bytes, Cells, PortId, PriorityGroup, TrafficClass};
+use results::{AgentsSummary, Summary};
 
 /// A running switch as seen and changed by clients.
 pub(super) struct Session {

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::session::Session;
 use crate::dpdk::{Eal, TelemetryCommand, register_telemetry};
-use crate::report::Summary;
+use results::Summary;
 
 /// Builds an answer from a summary and a client's parameter.
 type Answer = fn(&Summary, &str) -> Value;
@@ -60,7 +60,7 @@ fn names(s: &Summary, _: &str) -> Value {
     s.ports.iter().map(|p| p.name.clone()).collect()
 }
 
-fn find<'s>(s: &'s Summary, parameter: &str) -> Option<&'s crate::report::PortSummary> {
+fn find<'s>(s: &'s Summary, parameter: &str) -> Option<&'s results::PortSummary> {
     let by_name = s.ports.iter().find(|p| p.name == parameter);
     by_name.or_else(|| s.ports.get(parameter.parse::<usize>().ok()?))
 }

@@ -8,10 +8,10 @@ use crate::buffer::GroupKind;
 use crate::headroom::Accuracy;
 use crate::lab::population::NodeAgents;
 use crate::link::{AgentsSnapshot, Method};
-use crate::report::AgentsSummary;
 use crate::switch::{Reconciler, delay_found};
 use crate::time::Instant;
 use crate::units::PortId;
+use results::AgentsSummary;
 
 /// Measured delay of a port's link, and the headroom calculated from it.
 #[derive(Clone, PartialEq, Debug, Serialize)]

@@ -9,15 +9,15 @@ use super::agents::{self, MeasuredOutcome, StepOutcome};
 use crate::host::StationCounters;
 use crate::lab::population::NodeAgents;
 use crate::lab::record::{Onset, Recorder};
-use crate::report::{
-    AgentsSummary, BalanceSummary, MacsecSummary, PortSummary, SharedSummary, StormSummary, Summary,
-};
 use crate::runtime::{NicCounters, RunSnapshot};
 use crate::secure::SecySnapshot;
 use crate::sim::{NodeId, NodePlan};
 use crate::stats::SwitchSnapshot;
 use crate::time::{Duration, Instant};
 use crate::units::{BitsPerSec, PortId, Priority, PriorityGroup};
+use results::{
+    AgentsSummary, BalanceSummary, MacsecSummary, PortSummary, SharedSummary, StormSummary, Summary,
+};
 
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]

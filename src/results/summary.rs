@@ -10,15 +10,15 @@ use super::agents::AgentsSummary;
 use super::congestion::CongestionSummary;
 use super::judged::{self, CheckSummary, PollsSummary};
 use super::macsec::MacsecSummary;
-use crate::described;
-use crate::runtime::{NicCounters, RunSnapshot};
-use crate::stats::{DropReason, Drops, PortSnapshot, PriorityCounters};
-use crate::time::Total;
-use crate::units::{PortId, Priority, PrioritySet};
-use crate::verdict::Verdict;
+use contracts::stats::{DropReason, Drops, PortSnapshot, PriorityCounters};
+use ground::described;
+use ground::time::Total;
+use ground::units::{PortId, Priority, PrioritySet};
+use ground::verdict::Verdict;
+use runtime::{NicCounters, RunSnapshot};
 
 /// Counters by name.
-pub(super) type Counters = BTreeMap<String, u64>;
+pub type Counters = BTreeMap<String, u64>;
 
 described! {
     /// Counters of a switch after (or during) a run.

@@ -2,9 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::discovery::{
-    CongestionIsolation, Device, Orientation, PeerDcbx, SourceFlowControl, Topology,
-};
+use discovery::{CongestionIsolation, Device, Orientation, PeerDcbx, SourceFlowControl, Topology};
 
 /// A place in the network (802.1Qcz, Topology Recognition).
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -92,7 +90,8 @@ impl SaidSummary {
     }
 
     /// Returns the features in one line; empty if there are none.
-    pub(super) fn text(&self) -> String {
+    #[must_use]
+    pub fn text(&self) -> String {
         let place = self.topology.as_ref().map(PlaceSummary::text);
         let isolation = self.isolation.as_ref().map(IsolationSummary::text);
         let sfc = self.sfc.as_ref().map(SfcSummary::text);

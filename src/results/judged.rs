@@ -9,11 +9,11 @@ use std::fmt::Write;
 use serde::{Deserialize, Serialize};
 
 use super::summary::{PortSummary, Summary};
-use super::table::count;
-use crate::described;
-use crate::runtime::PollRecord;
-use crate::time::Duration;
-use crate::verdict::Verdict::{self, Fail, NotJudged, Pass};
+use ground::described;
+use ground::time::Duration;
+use ground::verdict::Verdict::{self, Fail, NotJudged, Pass};
+use runtime::PollRecord;
+use text::count;
 
 /// One check of a run.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]

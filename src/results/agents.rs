@@ -1,0 +1,344 @@
+//! Results and counters of the link protocols of a port, by name: one form for tables, JSON and
+//! metrics, of switches and of labs.
+
+mod capabilities;
+
+pub use capabilities::{IsolationSummary, PlaceSummary, SaidSummary, SfcSummary};
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::summary::{Counters, by_name};
+use contracts::port::{StampSource, Stamps};
+use discovery::{EtsTable, Neighbour, Party, PeerState, Resolved};
+use ground::time::{Duration, Instant};
+use ground::units::PrioritySet;
+use headroom::Required;
+use link::{AgentsSnapshot, AutoState, Spread};
+use switch::Headroom;
+
+/// Bits of a pause quantum.
+const QUANTUM_BITS: u64 = 512;
+
+/// The link protocols of a port.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct AgentsSummary {
+    /// The precision of timestamps.
+    pub stamps: StampsSummary,
+    /// The headroom that the port determines by itself; `None` where it is configured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub headroom: Option<HeadroomSummary>,
+    /// The round trip of the last measurement, without the peer's turnaround time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub round_trip: Option<TimesSummary>,
+    /// The turnaround time of the peer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turnaround: Option<TimesSummary>,
+    /// PTP's mean path delay, one way.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path_delay: Option<TimesSummary>,
+    /// The neighbours of LLDP.
+    pub neighbours: Vec<NeighbourSummary>,
+    /// The result of DCBX, where it is enabled.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dcbx: Option<DcbxSummary>,
+    /// The port's place in the network, if it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub topology: Option<PlaceSummary>,
+    /// Counters by protocol.
+    pub counters: BTreeMap<String, Counters>,
+}
+
+/// The precision of timestamps.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct StampsSummary {
+    pub source: String,
+    /// The least difference between two timestamps.
+    pub resolution_ns: f64,
+}
+
+/// Headroom that a port determines by itself.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct HeadroomSummary {
+    /// `down`, `waiting` (for DCBX), `measuring`, `found` or `failed`.
+    pub state: String,
+    /// Required headroom per lossless group; `None` before the first measurement.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub needs: Option<NeedSummary>,
+    /// The same without MACsec, if the link has it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub without_macsec: Option<NeedSummary>,
+    /// True if the groups have this headroom.
+    pub set: bool,
+}
+
+/// An amount of headroom.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct NeedSummary {
+    /// In bytes, rounded up to cells.
+    pub bytes: u64,
+    /// In cells, if all frames have the most wasteful length.
+    pub cells: u64,
+    /// The worst case of arriving bits on the line.
+    pub bits: u64,
+    /// The same in pause quanta of the line.
+    pub quanta: u64,
+    /// The components in bits, by name.
+    pub terms: Vec<(String, i64)>,
+}
+
+/// Statistics of one kind of time.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct TimesSummary {
+    /// Number of measurements, if it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rounds: Option<u64>,
+    pub min_ns: f64,
+    pub mean_ns: f64,
+    pub p99_ns: f64,
+    pub max_ns: f64,
+    /// The value used for the headroom.
+    pub chosen_ns: f64,
+    /// Maximum error in either direction, if it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub uncertainty_ns: Option<f64>,
+}
+
+/// An LLDP neighbour.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct NeighbourSummary {
+    pub chassis: String,
+    pub port: String,
+    /// Empty if it is not advertised.
+    pub port_description: String,
+    /// Empty if it is not advertised.
+    pub system_name: String,
+    /// Empty if it is not advertised.
+    pub system_description: String,
+    /// Remaining time to live.
+    pub ttl_s: f64,
+    /// True if the neighbour advertises DCBX.
+    pub dcbx: bool,
+    /// The internal delay that the neighbour advertises, if any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub internal_delay_ns: Option<f64>,
+    /// Its congestion features.
+    #[serde(flatten)]
+    pub said: SaidSummary,
+}
+
+/// The result of DCBX.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct DcbxSummary {
+    /// `none`, `one`, or `several`, which disables negotiation.
+    pub peers: String,
+    /// The priorities with PFC, and the source of this setting (`local` or `peer`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pfc: Option<PfcSummary>,
+    /// The traffic class table of ETS.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ets: Option<EtsSummary>,
+    /// The measurement methods that both ends support (`round_trip`, `ptp`), if both advertise
+    /// them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub methods: Option<Vec<String>>,
+}
+
+/// The operational PFC configuration.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct PfcSummary {
+    /// The enabled priorities.
+    pub enable: Vec<u8>,
+    pub from: String,
+}
+
+/// The operational ETS configuration.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct EtsSummary {
+    /// Traffic class by priority.
+    pub class: [u8; 8],
+    /// Percent by traffic class.
+    pub bandwidth: [u8; 8],
+    /// The algorithm by traffic class: `strict`, `cbs`, `ets`, `ats`, or a number.
+    pub algorithm: Vec<String>,
+    pub from: String,
+}
+
+impl AgentsSummary {
+    /// Summarises a port's link protocols at `now`, and its headroom in a buffer with cells of
+    /// `cell_bytes`.
+    #[must_use]
+    pub fn new(
+        agents: &AgentsSnapshot,
+        headroom: Option<&Headroom>,
+        cell_bytes: u32,
+        now: Instant,
+    ) -> Self {
+        let measure = agents.measure.as_ref();
+        let rounds = measure.map(|m| m.rounds as u64);
+        let uncertainty = measure.map(|m| m.uncertainty.as_nanos_f64());
+        let times = |spread: Option<Spread>, uncertainty| {
+            spread.map(|spread| TimesSummary::new(&spread, rounds, uncertainty))
+        };
+        Self {
+            stamps: StampsSummary::new(&agents.stamps),
+            headroom: agents.auto.map(|state| HeadroomSummary::new(state, headroom, cell_bytes)),
+            round_trip: times(measure.and_then(|m| m.round_trip), uncertainty),
+            turnaround: times(measure.and_then(|m| m.turnaround), None),
+            path_delay: agents
+                .path_delay
+                .as_ref()
+                .and_then(|p| p.delay.as_ref())
+                .map(|delay| TimesSummary::new(delay, None, None)),
+            neighbours: agents.neighbours.iter().map(|n| NeighbourSummary::new(n, now)).collect(),
+            dcbx: agents.resolved.as_ref().map(DcbxSummary::new),
+            topology: agents.topology.as_ref().map(PlaceSummary::new),
+            counters: counters(agents),
+        }
+    }
+}
+
+impl AgentsSummary {
+    /// Returns a counter by the names of its protocol and its own; 0 if the protocol is not
+    /// present.
+    #[must_use]
+    pub fn counted(&self, agent: &str, name: &str) -> u64 {
+        self.counters.get(agent).and_then(|of| of.get(name)).copied().unwrap_or_default()
+    }
+}
+
+/// Returns the counters by protocol.
+fn counters(agents: &AgentsSnapshot) -> BTreeMap<String, Counters> {
+    let measurement = agents.measure.as_ref().map(|of| by_name(of.counters.iter()));
+    let ptp = agents.path_delay.as_ref().map(|of| by_name(of.counters.iter()));
+    let lldp = agents.lldp.as_ref().map(|of| by_name(of.iter()));
+    let other = Some(by_name(agents.counters.iter()));
+    let all = [("measurement", measurement), ("ptp", ptp), ("lldp", lldp), ("other", other)];
+    all.into_iter().filter_map(|(name, of)| Some((name.to_owned(), of?))).collect()
+}
+
+impl StampsSummary {
+    #[must_use]
+    pub fn new(stamps: &Stamps) -> Self {
+        let source = match stamps.source {
+            StampSource::Exact => "exact",
+            StampSource::Nic => "nic",
+            StampSource::Software => "software",
+            StampSource::Poll => "poll",
+        };
+        Self { source: source.into(), resolution_ns: stamps.resolution.as_nanos_f64() }
+    }
+}
+
+impl HeadroomSummary {
+    fn new(state: AutoState, headroom: Option<&Headroom>, cell_bytes: u32) -> Self {
+        let state = match state {
+            AutoState::Down => "down",
+            AutoState::Waiting(_) => "waiting",
+            AutoState::Measuring => "measuring",
+            AutoState::Found => "found",
+            AutoState::Failed => "failed",
+        };
+        let need = |required: &Required| NeedSummary::new(required, cell_bytes);
+        Self {
+            state: state.into(),
+            needs: headroom.map(|h| need(&h.required)),
+            without_macsec: headroom.and_then(|h| h.without_macsec.as_ref()).map(need),
+            set: headroom.is_some_and(|h| h.set),
+        }
+    }
+}
+
+impl NeedSummary {
+    fn new(required: &Required, cell_bytes: u32) -> Self {
+        let bits = required.sum.bits();
+        let cells = u64::from(required.cells.0);
+        Self {
+            bytes: cells * u64::from(cell_bytes),
+            cells,
+            bits,
+            quanta: bits.div_ceil(QUANTUM_BITS),
+            terms: required.sum.terms.iter().map(|t| (t.name.to_owned(), t.bits)).collect(),
+        }
+    }
+}
+
+impl TimesSummary {
+    fn new(spread: &Spread, rounds: Option<u64>, uncertainty_ns: Option<f64>) -> Self {
+        Self {
+            rounds,
+            min_ns: spread.min.as_nanos_f64(),
+            mean_ns: spread.mean.as_nanos_f64(),
+            p99_ns: spread.p99.as_nanos_f64(),
+            max_ns: spread.max.as_nanos_f64(),
+            chosen_ns: spread.chosen.as_nanos_f64(),
+            uncertainty_ns,
+        }
+    }
+}
+
+impl NeighbourSummary {
+    fn new(neighbour: &Neighbour, now: Instant) -> Self {
+        let said = &neighbour.received;
+        let text = |octets: &[u8]| String::from_utf8_lossy(octets).into_owned();
+        let left = if neighbour.expires > now { neighbour.expires.since(now) } else { ZERO };
+        Self {
+            chassis: said.chassis.as_id().to_string(),
+            port: said.port.as_id().to_string(),
+            port_description: text(&said.port_description),
+            system_name: text(&said.system_name),
+            system_description: text(&said.system_description),
+            ttl_s: left.as_secs_f64(),
+            dcbx: said.dcbx.is_peer(),
+            internal_delay_ns: said.dcbx.internal_delay.map(Duration::as_nanos_f64),
+            said: SaidSummary::new(&said.dcbx),
+        }
+    }
+}
+
+const ZERO: Duration = Duration::ZERO;
+
+impl DcbxSummary {
+    fn new(resolved: &Resolved) -> Self {
+        let whose = |party| match party {
+            Party::Local => "local".to_owned(),
+            Party::Peer => "peer".to_owned(),
+        };
+        let peers = match resolved.state {
+            PeerState::Absent => "none",
+            PeerState::Present => "one",
+            PeerState::Several => "several",
+        };
+        let methods = resolved.methods.map(|methods| {
+            let both = [("round_trip", methods.round_trip), ("ptp", methods.ptp)];
+            both.into_iter().filter(|(_, can)| *can).map(|(name, _)| name.to_owned()).collect()
+        });
+        Self {
+            peers: peers.into(),
+            pfc: resolved
+                .pfc
+                .map(|pfc| PfcSummary { enable: listed(pfc.enable), from: whose(pfc.from) }),
+            ets: resolved.ets.map(|ets| EtsSummary::new(&ets.table, whose(ets.from))),
+            methods,
+        }
+    }
+}
+
+impl EtsSummary {
+    fn new(table: &EtsTable, from: String) -> Self {
+        let name = |algorithm: &u8| match algorithm {
+            0 => "strict".to_owned(),
+            1 => "cbs".to_owned(),
+            2 => "ets".to_owned(),
+            3 => "ats".to_owned(),
+            other => other.to_string(),
+        };
+        let algorithm = table.algorithm.iter().map(name).collect();
+        Self { class: table.class, bandwidth: table.bandwidth, algorithm, from }
+    }
+}
+
+fn listed(set: PrioritySet) -> Vec<u8> {
+    set.iter().map(|p| p.get()).collect()
+}

@@ -1,0 +1,23 @@
+//! Results of a switch, by name: the JSON of `--format json`, from which all tables, pages and
+//! metrics are made.
+
+mod agents;
+mod congestion;
+mod judged;
+mod macsec;
+mod summary;
+
+pub use agents::{
+    AgentsSummary, DcbxSummary, EtsSummary, HeadroomSummary, IsolationSummary, NeedSummary,
+    NeighbourSummary, PfcSummary, PlaceSummary, SaidSummary, SfcSummary, StampsSummary,
+    TimesSummary,
+};
+pub use congestion::CongestionSummary;
+pub use judged::{CheckSummary, PollsSummary};
+pub use macsec::{
+    MacsecSummary, ReceiveSaSummary, ReceiveSummary, TransmitSaSummary, TransmitSummary,
+};
+pub use summary::{
+    BalanceSummary, Counters, FdbSummary, PortSummary, PrioritySummary, SharedSummary,
+    StormSummary, Summary,
+};
