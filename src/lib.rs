@@ -20,13 +20,17 @@ pub use dpdk;
 pub use ground::{described, printable, rand, time, units, verdict};
 pub use {
     buffer, config, congestion, discovery, headroom, host, link, pfc, results, runtime, schedule,
-    secure, sim, switch, wire,
+    secure, sim, switch, tester, wire,
 };
 
 pub mod cli;
 pub mod lab;
-pub mod otg;
 pub mod report;
-pub mod tester;
 #[cfg(test)]
 mod testfolder;
+
+/// The Open Traffic Generator: its protocol, and the conversion of its configurations to tests.
+pub mod otg {
+    pub use ::otg::{engine, model, proto, server};
+    pub use tester::{otg_file as file, resolve};
+}

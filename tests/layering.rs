@@ -23,8 +23,9 @@ const LAYERS: &[&[&str]] = &[
     &["contracts"],
     &["link", "mesh", "dpdk"],
     &["switch", "host"],
-    &["sim", "runtime", "text", "file"],
+    &["sim", "runtime", "text", "file", "otg"],
     &["config", "results"],
+    &["tester"],
     &["sluice"],
 ];
 

@@ -167,8 +167,10 @@ fn a_client_that_trusts_the_certificate_makes_every_call_over_grpc_under_tls() {
 #[test]
 fn our_messages_are_those_of_the_clients() {
     let Some(python) = snappi::python() else { return };
-    let ours = concat!(env!("OUT_DIR"), "/otg.bin");
-    let said = snappi::run(&python, "otg_descriptors.py", &[ours]);
+    let dir = Dir::new("otg-descriptors");
+    let ours = dir.path("otg.bin");
+    std::fs::write(&ours, sluice::otg::proto::DESCRIPTORS).unwrap();
+    let said = snappi::run(&python, "otg_descriptors.py", &[&ours.display().to_string()]);
     println!("{said}");
 }
 

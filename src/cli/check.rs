@@ -20,10 +20,11 @@ use zeroize::Zeroizing;
 use super::terminal;
 use crate::config::{self, ConfigError, Finding, Machine, SwitchFile, Warning};
 use crate::lab::{self, LabFile, Resolved};
-use crate::tester::memory;
-use crate::tester::plan::TestPlan;
-use crate::{otg, printable, report};
+use crate::{printable, report};
 use lab_view::LabView;
+use tester::memory;
+use tester::otg_file;
+use tester::plan::TestPlan;
 use view::SwitchView;
 
 /// Exit status of invalid input.
@@ -216,8 +217,8 @@ fn load_all(path: &Path, machine: &Machine) -> Vec<Checked> {
 /// Resolves a file of any kind.
 fn load(read: Result<(String, Zeroizing<String>), ConfigError>, machine: &Machine) -> Loaded {
     let (name, text) = read?;
-    if otg::file::is_test(&text) {
-        let (test, warnings) = otg::file::parse_placed(&name, &text, &[])?;
+    if otg_file::is_test(&text) {
+        let (test, warnings) = otg_file::parse_placed(&name, &text, &[])?;
         memory::refuse_memory(&name, &test.plan, memory::World::Real, machine.memory)?;
         return Ok((Content::Test(Box::new(test.plan)), warnings));
     }

@@ -8,7 +8,8 @@ use anyhow::anyhow;
 use super::{bad_input, quoted};
 use crate::config;
 use crate::config::tree::Node;
-use crate::{lab, otg};
+use crate::lab;
+use tester::otg_file;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Kind {
@@ -20,7 +21,7 @@ pub(super) enum Kind {
 impl Kind {
     /// Kind of a text, if its fields determine it.
     pub(super) fn of(text: &str) -> Option<Self> {
-        if otg::file::is_test(text) {
+        if otg_file::is_test(text) {
             return Some(Self::Generator);
         }
         if lab::is_lab(text) {

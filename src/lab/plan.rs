@@ -2,9 +2,9 @@
 
 use crate::host::FlowId;
 use crate::sim::{Direction, LinkId, NetworkPlan, NodeId};
-use crate::tester::plan::TestPlan;
 use crate::time::Duration;
 use crate::units::{BitsPerSec, PortId, Priority};
+use tester::plan::TestPlan;
 
 /// A resolved lab file.
 #[derive(Clone, Debug)]

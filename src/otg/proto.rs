@@ -21,9 +21,11 @@ use super::model::read::join;
 /// The full name of the message that stands for unsupported types.
 const UNSUPPORTED: &str = "otg.Unsupported";
 
+/// A `FileDescriptorSet` of all messages.
+pub const DESCRIPTORS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/otg.bin"));
+
 static POOL: LazyLock<DescriptorPool> = LazyLock::new(|| {
-    let descriptors: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/otg.bin"));
-    DescriptorPool::decode(descriptors).expect("the build script writes valid descriptors")
+    DescriptorPool::decode(DESCRIPTORS).expect("the build script writes valid descriptors")
 });
 
 /// Returns a method of service `otg.Openapi` by its name.

@@ -7,7 +7,7 @@ use super::history::History;
 use super::judge::{Course, Finding, judge};
 use super::plan::{FlowKind, FlowPlan, TestPlan};
 use super::report::{Flow, Report};
-use crate::time::{Duration, Instant};
+use ground::time::{Duration, Instant};
 
 /// The world of a test: real ports or a simulation.
 pub trait Runner {
@@ -239,9 +239,9 @@ fn progress(plan: &TestPlan, report: &Report, duration: Option<Duration>) -> Opt
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tester::judge::tests::flow;
-    use crate::tester::report::Port;
-    use crate::verdict::Verdict;
+    use crate::judge::tests::flow;
+    use crate::report::Port;
+    use ground::verdict::Verdict;
 
     /// A world in which a flow sends a frame every 10 ms, unless `held`.
     struct Clockwork {
@@ -362,7 +362,7 @@ mod tests {
         };
         let ran = drive(&plan, &mut runner, limits, |_, _| true).unwrap();
         assert_eq!(ran.report.flows[0].frames_tx, 9, "the last that was seen");
-        assert_eq!(crate::tester::judge::verdict(&ran.findings), Verdict::Inconclusive);
+        assert_eq!(crate::judge::verdict(&ran.findings), Verdict::Inconclusive);
         let first = Clockwork { busy_from: Duration::ZERO, ..runner };
         let mut first = first;
         assert_eq!(

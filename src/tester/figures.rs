@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
-use crate::host::{Latency, LatencyFigures, SinkCounters, StreamCounters};
-use crate::time::Instant;
+use ground::time::Instant;
+use host::{Latency, LatencyFigures, SinkCounters, StreamCounters};
 
 /// Figures of the sender of a stream.
 #[derive(Clone, Copy, Debug)]

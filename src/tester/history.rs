@@ -82,7 +82,7 @@ impl History {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tester::report::Flow;
+    use crate::report::Flow;
 
     fn at(elapsed: f64, flows: usize) -> Report {
         let flow = Flow { bytes_rx: elapsed as u64, ..Flow::default() };

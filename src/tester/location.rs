@@ -6,7 +6,7 @@ use core::fmt;
 use core::str::FromStr;
 
 use super::plan::{Location, Place};
-use crate::units::{Priority, PrioritySet};
+use ground::units::{Priority, PrioritySet};
 
 /// Maximum number of transmit queues of a port: a choice, more than there are cores to serve
 /// them.

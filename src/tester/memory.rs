@@ -8,9 +8,9 @@ use std::collections::BTreeMap;
 
 use super::capture::CAPTURE_BYTES;
 use super::plan::{FlowKind, Place, PortPlan, TestPlan};
-use crate::config::memory::{Need, sum_refusal};
-use crate::config::{ConfigError, Finding};
-use crate::host::plan::stream::{Sizes, StreamPlan, Values};
+use config::memory::{Need, sum_refusal};
+use config::{ConfigError, Finding};
+use host::plan::stream::{Sizes, StreamPlan, Values};
 
 /// Bytes of a stream at its sender and in the results.
 const STREAM: u64 = 12 << 10;

@@ -1,10 +1,10 @@
 //! A validated test: ports, flows and captures that both worlds may trust.
 
-use crate::host::plan::stream::{Edit, InterfacePlan, Path, StreamPlan, Values};
-use crate::host::{FlowId, TransportPlan};
-pub use crate::tester::location::InterfaceName;
-use crate::units::{BitsPerSec, Mac, PrioritySet, Quanta};
-use crate::wire::EtherType;
+pub use crate::location::InterfaceName;
+use ground::units::{BitsPerSec, Mac, PrioritySet, Quanta};
+use host::plan::stream::{Edit, InterfacePlan, Path, StreamPlan, Values};
+use host::{FlowId, TransportPlan};
+use wire::EtherType;
 
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct TestPlan {

@@ -16,13 +16,13 @@ use pcap_file::{DataLink, PcapError};
 use serde::Deserialize;
 
 use super::plan::{FlowKind, FlowPlan, Metrics, TestPlan};
-use crate::config::tree::{Kind, Node};
-use crate::config::{self, Finding};
-use crate::host::plan::stream::{Limit, Pace, Path as Way, StreamPlan, TemplatePlan};
-use crate::host::plan::{RECORDING_MAX, RecordingError};
-use crate::host::{FlowId, Rate, Recording};
-use crate::time::{Duration, Instant};
-use crate::units::Priority;
+use config::tree::{Kind, Node};
+use config::{self, Finding};
+use ground::time::{Duration, Instant};
+use ground::units::Priority;
+use host::plan::stream::{Limit, Pace, Path as Way, StreamPlan, TemplatePlan};
+use host::plan::{RECORDING_MAX, RecordingError};
+use host::{FlowId, Rate, Recording};
 
 /// The key in a generator file.
 const KEY: &str = "replay";

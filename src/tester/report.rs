@@ -8,8 +8,8 @@ use serde::Serialize;
 
 use super::plan::Metrics;
 use super::time::Measured;
-use crate::described;
-use crate::described::{Field, Kind, Numeric};
+use ground::described;
+use ground::described::{Field, Kind, Numeric};
 
 /// All counters at one moment.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
@@ -357,6 +357,6 @@ described! {
         /// The whole distribution in nanoseconds, if it was requested: at the end of a run, and for
         /// files.
         #[serde(skip)]
-        distribution: Option<Arc<crate::host::Latency>>,
+        distribution: Option<Arc<host::Latency>>,
     }
 }

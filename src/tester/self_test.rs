@@ -14,14 +14,14 @@ use super::plan::{
 };
 use super::report::{Latency, Machine, Pacing};
 use super::session::{Bench, SessionError};
-use crate::dpdk::{Eal, TscClock};
-use crate::host::plan::stream::{Limit, Pace, Path, Sizes, StreamPlan, TemplatePlan};
-use crate::host::probe::PROBE_ETHERTYPE;
-use crate::host::{FlowId, Rate};
-use crate::runtime::Cores;
-use crate::time::Duration;
-use crate::units::{BitsPerSec, Mac, Priority, Quanta};
-use crate::verdict::Verdict;
+use dpdk::{Eal, TscClock};
+use ground::time::Duration;
+use ground::units::{BitsPerSec, Mac, Priority, Quanta};
+use ground::verdict::Verdict;
+use host::plan::stream::{Limit, Pace, Path, Sizes, StreamPlan, TemplatePlan};
+use host::probe::PROBE_ETHERTYPE;
+use host::{FlowId, Rate};
+use runtime::Cores;
 
 /// The rate of the test's frames. A choice: a poll finds at most one of them, so that none waits
 /// for another.

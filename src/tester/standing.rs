@@ -3,9 +3,9 @@
 
 use super::plan::{FlowKind, FlowPlan, TestPlan};
 use super::tally::{FlowSeen, Places, PortSeen, Rates, Transmit};
-use crate::host::{StationSnapshot, StreamState};
-use crate::time::{Duration, Instant, Total};
-use crate::units::BitsPerSec;
+use ground::time::{Duration, Instant, Total};
+use ground::units::BitsPerSec;
+use host::{StationSnapshot, StreamState};
 
 /// Time in flight after which a frame is lost. A choice: a thousand times the time of the longest
 /// frame at 100 Gb/s.

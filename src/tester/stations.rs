@@ -1,11 +1,11 @@
 //! Converts a test to the plans of its ports' end stations, which are the same in both worlds.
 
 use super::plan::{FlowKind, FlowPlan, Obeys, PortPlan, TestPlan};
-use crate::host::plan::stream::{MeterPlan, Path, StreamPlan};
-use crate::host::{StationPlan, TesterPlan, TransportPlan};
-use crate::pfc::FlowControl;
-use crate::time::{Duration, Instant};
-use crate::units::{BitsPerSec, Mac, PrioritySet};
+use ground::time::{Duration, Instant};
+use ground::units::{BitsPerSec, Mac, PrioritySet};
+use host::plan::stream::{MeterPlan, Path, StreamPlan};
+use host::{StationPlan, TesterPlan, TransportPlan};
+use pfc::FlowControl;
 
 /// The rate of a port if neither layer 1 nor the link has one: 10 Gb/s, OTG's default.
 pub const RATE_DEFAULT: BitsPerSec = BitsPerSec::gbps(10);

@@ -7,13 +7,13 @@ use smallvec::SmallVec;
 use super::figures::{FlowFigures, Received, Sent};
 use super::plan::{FlowKind, FlowPlan, Metrics, PortPlan};
 use super::report::{self, Machine, Report, Stamps};
-use crate::host::plan::stream::{Path, StreamPlan};
-use crate::host::{
+use ground::time::{Duration, Instant, Total};
+use ground::units::{BitsPerSec, PRIORITIES};
+use host::plan::stream::{Path, StreamPlan};
+use host::{
     ControlCounters, FlowId, MeterCounters, Rate, ReceiverCounters, SenderCounters, SinkCounters,
     StationSnapshot, StreamCounters, Transport, TransportPlan,
 };
-use crate::time::{Duration, Instant, Total};
-use crate::units::{BitsPerSec, PRIORITIES};
 
 /// The inputs of a report.
 #[derive(Clone, Debug)]
@@ -405,7 +405,7 @@ fn pacing(seen: &Seen<'_>, of: &FlowSeen<'_>, counted: &Sent) -> Option<report::
 /// Returns the configured frames per second of a stream, on a line of `line` bits per second and
 /// with frames of `mean_size` bytes on average.
 pub(super) fn asked_fps(stream: &StreamPlan, line: f64, mean_size: f64) -> f64 {
-    const LINE_OVERHEAD: f64 = crate::frame::LINE_OVERHEAD_BYTES as f64;
+    const LINE_OVERHEAD: f64 = contracts::frame::LINE_OVERHEAD_BYTES as f64;
     match stream.pace.rate {
         Rate::Frames(fps) => fps as f64,
         Rate::FrameBits(rate) => rate.get() as f64 / (mean_size * 8.0),

@@ -8,8 +8,8 @@ use core::fmt;
 
 use serde::{Serialize, Serializer};
 
-use crate::described::{Number, Numeric};
-use crate::time::Duration;
+use ground::described::{Number, Numeric};
+use ground::time::Duration;
 
 #[derive(Clone, Copy, PartialEq, PartialOrd, Debug, Default)]
 pub struct Measured {

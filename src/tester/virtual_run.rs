@@ -9,14 +9,14 @@ use super::report::{Report, Stamps};
 use super::standing::{self, settle_neighbours};
 use super::stations::{Punctuality, asked_rates, stations};
 use super::tally::{Seen, report};
-use crate::host::{FlowId, StationSnapshot};
-use crate::schedule::LinePlan;
-use crate::sim::{
+use ground::time::{Duration, Instant};
+use ground::units::{BitsPerSec, PortId};
+use host::{FlowId, StationSnapshot};
+use schedule::LinePlan;
+use sim::{
     DirectionPlan, End, LinkPlan, Network, NetworkError, NetworkPlan, Node, NodeId, NodeKind,
     NodePlan,
 };
-use crate::time::{Duration, Instant};
-use crate::units::{BitsPerSec, PortId};
 
 /// Interval between two samples. A choice: short for people, long for frames.
 const STEP: Duration = Duration::from_millis(10);

@@ -7,12 +7,12 @@ use clap::{Args, ValueEnum};
 
 use crate::cli::outputs::{OutputFile, Outputs};
 use crate::cli::terminal;
-use crate::otg::file::TestFile;
 use crate::report::{self, TestPage};
-use crate::tester::drive::Ran;
-use crate::tester::judge::verdict;
-use crate::tester::plan::CaptureFormat;
-use crate::tester::report::Report;
+use tester::drive::Ran;
+use tester::judge::verdict;
+use tester::otg_file::TestFile;
+use tester::plan::CaptureFormat;
+use tester::report::Report;
 
 /// Format of the results on standard output.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, ValueEnum)]
@@ -171,13 +171,13 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::tester::Measured;
-    use crate::tester::drive::Why;
-    use crate::tester::history::History;
-    use crate::tester::judge::Finding;
-    use crate::tester::report::{Flow, Latency};
     use crate::testfolder::Folder;
     use crate::verdict::Verdict;
+    use tester::Measured;
+    use tester::drive::Why;
+    use tester::history::History;
+    use tester::judge::Finding;
+    use tester::report::{Flow, Latency};
 
     fn ran() -> Ran {
         let mut distribution = crate::host::Latency::default();
@@ -209,7 +209,7 @@ mod tests {
             captures: None,
         };
         let file = concat!(env!("CARGO_MANIFEST_DIR"), "/configs/gen/constant-rate.yaml");
-        let (test, _) = crate::otg::file::load_placed(Path::new(file), &[]).unwrap();
+        let (test, _) = tester::otg_file::load_placed(Path::new(file), &[]).unwrap();
         let opened = open(&files, Path::new("t.yaml"), &test).unwrap();
         assert!(!folder.at("a/r.html").exists());
         write(opened, "t", "sluice gen t.yaml", &ran()).unwrap();

@@ -19,8 +19,8 @@ use clap::{ArgGroup, Args, ValueEnum};
 use crate::cli::machine::MachineArgs;
 use crate::cli::{SCRAPE_DEFAULT, address};
 use crate::config::quantity::Span;
-use crate::tester::plan::Location;
 use files::{Files, Format};
+use tester::plan::Location;
 
 const EXAMPLES: &str = "\
 EXAMPLES:

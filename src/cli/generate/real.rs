@@ -11,14 +11,14 @@ use super::files::{capture_file, put};
 use crate::cli::machine::MachineArgs;
 use crate::cli::{bad_input, inconclusive};
 use crate::dpdk::{EalOptions, own_prefix};
-use crate::otg::engine::{Engine, Refusal, RefusalKind};
-use crate::otg::file::TestFile;
-use crate::tester::access::Access;
-use crate::tester::drive::Runner;
-use crate::tester::engine::{TesterEngine, TesterOptions};
-use crate::tester::plan::TestPlan;
-use crate::tester::report::Report;
 use crate::time::Duration;
+use otg::engine::{Engine, Refusal, RefusalKind};
+use tester::access::Access;
+use tester::drive::Runner;
+use tester::engine::{TesterEngine, TesterOptions};
+use tester::otg_file::TestFile;
+use tester::plan::TestPlan;
+use tester::report::Report;
 
 /// Period of the polls. A choice: people perceive it as immediate.
 const STEP: Duration = Duration::from_millis(100);

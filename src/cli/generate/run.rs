@@ -14,14 +14,14 @@ use crate::cli::kind::Kind;
 use crate::cli::terminal::{self, say};
 use crate::cli::{bad_input, exit, quoted, stop_on_signals};
 use crate::config::Machine;
-use crate::otg::file::{TestFile, load_placed};
 use crate::report;
-use crate::tester::drive::{Limits, Ran, Runner, Why, drive};
-use crate::tester::judge::verdict;
-use crate::tester::memory;
-use crate::tester::plan::FlowKind;
-use crate::tester::report::Report;
-use crate::tester::virtual_run::VirtualTest;
+use tester::drive::{Limits, Ran, Runner, Why, drive};
+use tester::judge::verdict;
+use tester::memory;
+use tester::otg_file::{TestFile, load_placed};
+use tester::plan::FlowKind;
+use tester::report::Report;
+use tester::virtual_run::VirtualTest;
 
 /// A generator file that was read.
 struct Loaded {
@@ -147,7 +147,7 @@ fn keep(latest: &Mutex<Report>, report: &Report) {
 }
 
 /// True if a flow ends by itself.
-fn ends(flow: &crate::tester::plan::FlowPlan) -> bool {
+fn ends(flow: &tester::plan::FlowPlan) -> bool {
     match &flow.kind {
         FlowKind::Stream(stream) => stream.limit.frames.is_some() || stream.limit.time.is_some(),
         FlowKind::Roce(_) => false,

@@ -18,12 +18,12 @@ use super::real::{eal_options, whose};
 use crate::cli::terminal::{self, say};
 use crate::cli::{bad_input, exit, stop_on_signals};
 use crate::dpdk::Eal;
-use crate::otg::server;
 use crate::report;
-use crate::tester::access::Access;
-use crate::tester::engine::{TesterEngine, TesterOptions};
-use crate::tester::plan::Place;
-use crate::tester::self_test;
+use otg::server;
+use tester::access::Access;
+use tester::engine::{TesterEngine, TesterOptions};
+use tester::plan::Place;
+use tester::self_test;
 
 /// Period of the checks for the end.
 const TICK: Duration = Duration::from_millis(50);
@@ -96,7 +96,7 @@ fn server_options(args: &GenerateArgs, addr: SocketAddr) -> Result<server::Optio
 pub(super) fn self_test(args: &GenerateArgs) -> Result<ExitCode> {
     let eal = Eal::start(&eal_options(args.machine))?;
     let found = self_test::self_test(&eal, None, SELF_TEST)
-        .map_err(|error| whose(crate::otg::engine::Refusal::internal(error.to_string())))?;
+        .map_err(|error| whose(::otg::engine::Refusal::internal(error.to_string())))?;
     match args.format {
         Format::Json => terminal::print_json(&found)?,
         Format::Table | Format::Csv => terminal::print(report::self_test_text(&found))?,

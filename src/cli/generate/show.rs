@@ -2,7 +2,7 @@
 
 use crate::printable;
 use crate::report::{self, Screen};
-use crate::tester::report::Report;
+use tester::report::Report;
 
 /// Width of the bar in characters.
 const BAR: usize = 32;

@@ -23,9 +23,9 @@ pub use super::record::{LineLosses, Storms};
 use super::verdict::CheckOutcome;
 use crate::sim::Tally;
 use crate::sim::check::Deadlock;
-use crate::tester::report::Report;
 use crate::time::{Duration, Instant};
 use crate::verdict::Verdict;
+use ::tester::report::Report;
 
 pub use agents::{MeasuredOutcome, StepOutcome};
 pub use figures::{CompletionOutcome, Figures, HopOutcome, Signals};

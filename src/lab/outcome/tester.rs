@@ -5,11 +5,11 @@ use crate::host::StationSnapshot;
 use crate::lab::World;
 use crate::lab::plan::LabPlan;
 use crate::lab::population::{HostCounts, Population};
-use crate::tester::report::{Report, Stamps};
-use crate::tester::standing;
-use crate::tester::tally::{Seen, is_control, report};
-use crate::tester::virtual_run::exact;
 use crate::time::Instant;
+use tester::report::{Report, Stamps};
+use tester::standing;
+use tester::tally::{Seen, is_control, report};
+use tester::virtual_run::exact;
 
 /// Returns the generator's report, if the lab has a generator.
 pub(super) fn tester(plan: &LabPlan, ended: &Ended, nodes: &mut impl Population) -> Option<Report> {

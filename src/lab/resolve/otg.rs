@@ -12,14 +12,14 @@ use crate::host::plan::stream::Values;
 use crate::host::{StationPlan, TransportPlan};
 use crate::lab::LabTester;
 use crate::lab::plan::Record;
-use crate::otg::engine::Refusal;
-use crate::otg::model;
-use crate::otg::resolve::resolve_on;
 use crate::sim::{NodeId, NodeKind, NodePlan};
-use crate::tester::plan::{FlowKind, FlowPlan, Location, TestPlan};
-use crate::tester::{Punctuality, stations};
 use crate::time::Instant;
 use crate::units::{BitsPerSec, Mac};
+use ::otg::engine::Refusal;
+use ::otg::model;
+use tester::plan::{FlowKind, FlowPlan, Location, TestPlan};
+use tester::resolve::resolve_on;
+use tester::{Punctuality, stations};
 
 /// Bytes of an Ethernet address.
 const ADDRESS: usize = 6;
@@ -125,7 +125,7 @@ fn host(cx: &mut Cx, at: &Place<'_>, graph: &Graph<'_>, location: &Location) -> 
 
 fn rate(graph: &Graph<'_>, specs: &[LinkSpec], host: usize) -> BitsPerSec {
     let link = graph.nodes[host].ports.first().map(|link| graph.links[*link].kind);
-    link.map_or(crate::tester::RATE_DEFAULT, |kind| specs[kind].rate)
+    link.map_or(tester::RATE_DEFAULT, |kind| specs[kind].rate)
 }
 
 /// Gives the host's station the plan of the generator port, from the start on. Its link stays as it

@@ -15,7 +15,7 @@ macro_rules! message {
         pub struct $name {
             $( $(#[$fdoc])* pub $field: $type, )*
             /// Unknown fields.
-            pub extra: $crate::otg::model::read::Extra,
+            pub extra: $crate::model::read::Extra,
         }
 
         impl $name {
@@ -40,7 +40,7 @@ macro_rules! message {
             }
         }
 
-        impl $crate::otg::model::read::Lenient for $name {
+        impl $crate::model::read::Lenient for $name {
             fn read<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
                 struct Fields;
                 impl<'de> serde::de::Visitor<'de> for Fields {
@@ -56,11 +56,11 @@ macro_rules! message {
                         mut map: A,
                     ) -> Result<$name, A::Error> {
                         $( let mut $field: Option<$type> = None; )*
-                        let mut extra = $crate::otg::model::read::Extra::new();
+                        let mut extra = $crate::model::read::Extra::new();
                         while let Some(key) = map.next_key::<String>()? {
                             match key.as_str() {
                                 $( stringify!($field) => {
-                                    let value = $crate::otg::model::read::Read::new();
+                                    let value = $crate::model::read::Read::new();
                                     $field = map.next_value_seed(value)?;
                                 } )*
                                 _ => {
@@ -87,7 +87,7 @@ macro_rules! message {
             fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
                 use serde::ser::SerializeMap as _;
                 #[allow(unused_imports, reason = "some messages have no fields")]
-                use $crate::otg::model::read::Left as _;
+                use $crate::model::read::Left as _;
                 let mut map = to.serialize_map(None)?;
                 $( if !self.$field.left_out() {
                     map.serialize_entry(stringify!($field), &self.$field)?;
@@ -99,11 +99,11 @@ macro_rules! message {
             }
         }
 
-        impl $crate::otg::model::read::Known for $name {
+        impl $crate::model::read::Known for $name {
             fn unknown(&self, path: &str, out: &mut Vec<String>) {
                 $( self.$field.unknown(
-                    &$crate::otg::model::read::join(path, stringify!($field)), out); )*
-                $crate::otg::model::read::unknown_extra(&self.extra, path, out);
+                    &$crate::model::read::join(path, stringify!($field)), out); )*
+                $crate::model::read::unknown_extra(&self.extra, path, out);
             }
         }
 
@@ -147,7 +147,7 @@ macro_rules! choice {
             }
         }
 
-        impl $crate::otg::model::read::Lenient for $name {
+        impl $crate::model::read::Lenient for $name {
             fn read<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
                 struct Alternatives;
                 impl<'de> serde::de::Visitor<'de> for Alternatives {
@@ -166,7 +166,7 @@ macro_rules! choice {
                         while let Some(key) = map.next_key::<String>()? {
                             let alternative = match key.as_str() {
                                 "choice" => {
-                                    let word = $crate::otg::model::read::Read::new();
+                                    let word = $crate::model::read::Read::new();
                                     chosen = map.next_value_seed(word)?;
                                     continue;
                                 }
@@ -178,12 +178,12 @@ macro_rules! choice {
                             given.push((key, alternative));
                         }
                         const KNOWN: &[&str] = &[$( stringify!($alt) ),*];
-                        match $crate::otg::model::choose::pick(chosen, given, KNOWN)? {
-                            $crate::otg::model::choose::Picked::Given(alternative) => {
+                        match $crate::model::choose::pick(chosen, given, KNOWN)? {
+                            $crate::model::choose::Picked::Given(alternative) => {
                                 Ok(alternative)
                             }
-                            $crate::otg::model::choose::Picked::Default => Ok($name::default()),
-                            $crate::otg::model::choose::Picked::Bare(word) => match word.as_str() {
+                            $crate::model::choose::Picked::Default => Ok($name::default()),
+                            $crate::model::choose::Picked::Bare(word) => match word.as_str() {
                                 $( stringify!($alt) => {
                                     Ok(choice!(@bare $name::$variant $(($type $(= $default)?))?))
                                 } )*
@@ -216,14 +216,14 @@ macro_rules! choice {
             }
         }
 
-        impl $crate::otg::model::read::Known for $name {
+        impl $crate::model::read::Known for $name {
             fn unknown(&self, path: &str, out: &mut Vec<String>) {
                 match self {
                     $( choice!(@bind body, Self::$variant $(($type))?) => {
                         choice!(@walk path, out, stringify!($alt), body $(($type))?);
                     } )*
                     Self::Other { name, .. } => {
-                        out.push($crate::otg::model::read::join(path, name));
+                        out.push($crate::model::read::join(path, name));
                     }
                 }
             }
@@ -243,7 +243,7 @@ macro_rules! choice {
         $name::$variant
     }};
     (@read $map:ident, $name:ident::$variant:ident($type:ty)) => {{
-        let body: Option<$type> = $map.next_value_seed($crate::otg::model::read::Read::new())?;
+        let body: Option<$type> = $map.next_value_seed($crate::model::read::Read::new())?;
         match body {
             Some(body) => $name::$variant(body),
             None => continue,
@@ -260,7 +260,7 @@ macro_rules! choice {
     };
     (@walk $path:ident, $out:ident, $key:expr, $body:ident) => {};
     (@walk $path:ident, $out:ident, $key:expr, $body:ident($type:ty)) => {
-        $body.unknown(&$crate::otg::model::read::join($path, $key), $out);
+        $body.unknown(&$crate::model::read::join($path, $key), $out);
     };
 }
 
@@ -297,10 +297,10 @@ macro_rules! words {
             }
         }
 
-        impl $crate::otg::model::read::Lenient for $name {
+        impl $crate::model::read::Lenient for $name {
             fn read<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-                let text = <String as $crate::otg::model::read::Lenient>::read(from)?;
-                text.parse().map_err(|known| $crate::otg::model::read::not_a_word(&text, known))
+                let text = <String as $crate::model::read::Lenient>::read(from)?;
+                text.parse().map_err(|known| $crate::model::read::not_a_word(&text, known))
             }
         }
 
@@ -310,7 +310,7 @@ macro_rules! words {
             }
         }
 
-        impl $crate::otg::model::read::Known for $name {
+        impl $crate::model::read::Known for $name {
             fn unknown(&self, _: &str, _: &mut Vec<String>) {}
         }
 
@@ -321,11 +321,11 @@ macro_rules! words {
 /// Implements serde's traits for a [`Lenient`](super::read::Lenient) type that is always written.
 macro_rules! readable {
     ($name:ident) => {
-        impl $crate::otg::model::read::Left for $name {}
+        impl $crate::model::read::Left for $name {}
 
         impl<'de> serde::Deserialize<'de> for $name {
             fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-                <Self as $crate::otg::model::read::Lenient>::read(from)
+                <Self as $crate::model::read::Lenient>::read(from)
             }
         }
     };

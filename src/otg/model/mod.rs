@@ -2,7 +2,7 @@
 //! names.
 //!
 //! The types hold the client's message, with OTG's defaults where a scalar was omitted;
-//! `otg::resolve` validates it as a whole. The parser is lenient where OTG's clients differ
+//! `tester::resolve` validates it as a whole. The parser is lenient where OTG's clients differ
 //! (64-bit numbers arrive as text, `choice` may be omitted, null means absent) and strict where
 //! an error would change a test: an unknown word, a number out of range and a missing name are
 //! errors that name the field. No field is lost: a message keeps unknown fields in `extra`, a

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use serde::de::{self, DeserializeSeed, Deserializer, SeqAccess, Visitor};
 use serde_json::Value;
 
-use crate::units::Mac;
+use ground::units::Mac;
 
 /// The unknown fields of a message, by name.
 pub type Extra = BTreeMap<String, Value>;
@@ -35,7 +35,7 @@ pub(super) fn unknown_extra(extra: &Extra, path: &str, out: &mut Vec<String>) {
 }
 
 /// Joins the path of a field.
-pub(in crate::otg) fn join(path: &str, field: &str) -> String {
+pub(crate) fn join(path: &str, field: &str) -> String {
     if path.is_empty() { field.to_owned() } else { format!("{path}.{field}") }
 }
 

@@ -155,8 +155,8 @@ fn what_is_written_reads_back_the_same_and_has_no_nulls() {
 #[test]
 fn a_file_with_lines_can_be_read_too() {
     let text = "flows:\n- name: f\n  tx_rx: {port: {tx_name: a}}\n  rate: {pps: fast}\n";
-    let tree = crate::config::tree::read(text, "").unwrap();
-    let finding = crate::config::de::from_tree::<Config>(&tree).unwrap_err();
+    let tree = file::tree::read(text, "").unwrap();
+    let finding = file::de::from_tree::<Config>(&tree).unwrap_err();
     assert_eq!(finding.mark.map(|m| m.line), Some(4));
     assert_eq!(finding.path, "flows[0].rate.pps");
 }

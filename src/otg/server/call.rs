@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use crate::otg::engine::{CaptureFile, Engine, JsonText, Refusal, Warnings};
+use crate::engine::{CaptureFile, Engine, JsonText, Refusal, Warnings};
 
 /// A call of the API, by the name of gRPC's method.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -111,7 +111,7 @@ pub(super) async fn apart<T: Send + 'static>(
 ) -> Result<T, Refusal> {
     let engine = Arc::clone(engine);
     tokio::task::spawn_blocking(move || work(&*engine)).await.unwrap_or_else(|failed| {
-        tracing::error!("a call has failed: {failed}");
+        tracing::error!(target: "sluice::otg", "a call has failed: {failed}");
         Err(Refusal::internal("the call has failed in a way that is a mistake of this program"))
     })
 }

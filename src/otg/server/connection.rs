@@ -53,7 +53,7 @@ pub(super) async fn accept(
                 Ok((stream, _)) => stream,
                 Err(error) => {
                     // Usually out of file descriptors; an immediate retry would spin.
-                    tracing::warn!("the OTG server cannot accept: {error}");
+                    tracing::warn!(target: "sluice::otg", "the OTG server cannot accept: {error}");
                     sleep(LOOK).await;
                     continue;
                 }
@@ -209,6 +209,6 @@ where
         .keep_alive_interval(IDLE_TIME / 2)
         .keep_alive_timeout(HEAD_TIME);
     if let Err(error) = builder.serve_connection(TokioIo::new(stream), service).await {
-        tracing::debug!("a connection has ended: {error}");
+        tracing::debug!(target: "sluice::otg", "a connection has ended: {error}");
     }
 }

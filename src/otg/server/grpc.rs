@@ -22,8 +22,8 @@ use super::body::{self, BodyError, Whole};
 use super::call::{Call, Reply, apart};
 use super::limits::{BODY_MAX, CHUNK, STATUS_MAX};
 use super::{Shared, http};
-use crate::otg::engine::{JsonText, Refusal, RefusalKind};
-use crate::otg::proto;
+use crate::engine::{JsonText, Refusal, RefusalKind};
+use crate::proto;
 
 /// A method and its messages.
 #[derive(Clone)]

@@ -16,8 +16,8 @@ use super::body::{self, BodyError};
 use super::call::{Call, Reply, apart};
 use super::limits::{BODY_SMALL, VALUES_MAX};
 use super::{Shared, grpc};
-use crate::otg::engine::{Engine, JsonText, Refusal, RefusalKind};
-use crate::printable;
+use crate::engine::{Engine, JsonText, Refusal, RefusalKind};
+use ground::printable;
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const OCTETS: HeaderValue = HeaderValue::from_static("application/octet-stream");

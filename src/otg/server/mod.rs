@@ -135,7 +135,7 @@ impl Server {
         let _ = self.stop.send(true);
         if let Some(thread) = self.thread.take() {
             if thread.join().is_err() {
-                tracing::error!("the OTG server has failed");
+                tracing::error!(target: "sluice::otg", "the OTG server has failed");
             }
         }
     }

@@ -3,9 +3,9 @@
 use std::fmt::Write as _;
 
 use super::About;
-use crate::host::probe_of;
-use crate::units::{Mac, Priority, Quanta};
-use crate::wire::{EtherType, WireError, ethernet, mac_control, vlan};
+use ground::units::{Mac, Priority, Quanta};
+use host::probe_of;
+use wire::{EtherType, WireError, ethernet, mac_control, vlan};
 
 /// Returns the comment of a frame: its flow, or the meaning of a pause frame.
 pub(super) fn comment(frame: &[u8], about: &About<'_>) -> Option<String> {

@@ -1,7 +1,7 @@
 //! Filters of captures.
 
-use crate::tester::plan::{Filter, Part};
-use crate::wire::EtherType;
+use crate::plan::{Filter, Part};
+use wire::EtherType;
 
 const TYPE_AT: usize = 12;
 

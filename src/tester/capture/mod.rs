@@ -17,8 +17,8 @@ pub use write::{About, write, write_some};
 
 use self::ring::Ring;
 use super::plan::{CapturePlan, Filter};
-use crate::frame::{BURST, Burst, FCS_BYTES, Frame};
-use crate::time::Instant;
+use contracts::frame::{BURST, Burst, FCS_BYTES, Frame};
+use ground::time::Instant;
 use text::packets::Way;
 
 /// Memory of a capture in bytes. A choice: room for 40,000 of the longest Ethernet frames, or
@@ -62,7 +62,7 @@ impl Capture {
     #[must_use]
     pub fn new(plan: &CapturePlan, both: bool, bytes: usize) -> Self {
         let snap = plan.snap.map_or(usize::MAX, |snap| snap as usize);
-        let room = if both { BURST * snap.min(crate::host::FRAME_MAX as usize) } else { 0 };
+        let room = if both { BURST * snap.min(host::FRAME_MAX as usize) } else { 0 };
         Self {
             filters: plan.filters.clone(),
             overwrite: plan.overwrite,

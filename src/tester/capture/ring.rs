@@ -1,7 +1,7 @@
 //! Bounded memory for frames: when it is full, it either accepts no more or overwrites the oldest
 //! frames.
 
-use crate::time::Instant;
+use ground::time::Instant;
 use text::packets::Way;
 
 /// Bytes in front of each frame: time (16), length (4), captured length and direction (4).

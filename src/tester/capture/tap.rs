@@ -1,9 +1,9 @@
 //! The tap between a station and its port.
 
 use super::{Capture, CaptureCounters};
-use crate::frame::Burst;
-use crate::port::{self, Port, Tapped};
-use crate::time::Instant;
+use contracts::frame::Burst;
+use contracts::port::{self, Port, Tapped};
+use ground::time::Instant;
 
 /// A port with a tap.
 pub type Tap<P> = Tapped<P, Capturing>;

@@ -7,10 +7,10 @@ use std::time::Duration;
 use proptest::prelude::*;
 
 use super::*;
-use crate::host::FlowId;
-use crate::tester::plan::{CaptureFormat, Part};
-use crate::units::BitsPerSec;
-use crate::wire::EtherType;
+use crate::plan::{CaptureFormat, Part};
+use ground::units::BitsPerSec;
+use host::FlowId;
+use wire::EtherType;
 
 fn plan(overwrite: bool, snap: Option<u32>) -> CapturePlan {
     CapturePlan {

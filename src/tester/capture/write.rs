@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use super::comment::comment;
 use super::{Capture, Kept};
-use crate::frame::FCS_BYTES;
-use crate::host::FlowId;
-use crate::tester::plan::CaptureFormat;
-use crate::time::Instant;
-use crate::units::BitsPerSec;
+use crate::plan::CaptureFormat;
+use contracts::frame::FCS_BYTES;
+use ground::time::Instant;
+use ground::units::BitsPerSec;
+use host::FlowId;
 use text::packets::{Interface, Notes, Packet, Pcap, Pcapng};
 
 /// Facts about a capture's port and test.

@@ -7,19 +7,17 @@ use serde_json::Value;
 
 use super::changes::unknown;
 use super::{TesterEngine, flow_names, lock, named, port_names, refusal};
-use crate::host::FlowId;
-use crate::otg::engine::{CaptureFile, Refusal, Warnings};
-use crate::otg::model::capture::{CaptureRequest, Packets, Slice};
-use crate::otg::model::control::{
+use crate::plan::FlowKind;
+use crate::session::SessionError;
+use host::FlowId;
+use otg::engine::{CaptureFile, Refusal, Warnings};
+use otg::model::capture::{CaptureRequest, Packets, Slice};
+use otg::model::control::{
     ActionIpv4, ActionIpv6, ActionProtocol, ActionResponse, ControlAction, ControlActionResponse,
     ControlState, FlowTransmit, PingResponse, PingResponses, PingResult, ResponsePing,
     ResponseProtocol, StartStop, StatePort, StateProtocol, StateTraffic, Transmit, UpDown,
 };
-use crate::otg::model::states::{
-    NeighborV4, NeighborV6, NeighborsRequest, StatesRequest, StatesResponse,
-};
-use crate::tester::plan::FlowKind;
-use crate::tester::session::SessionError;
+use otg::model::states::{NeighborV4, NeighborV6, NeighborsRequest, StatesRequest, StatesResponse};
 
 impl TesterEngine {
     /// Changes the state of flows, captures, links or protocols.

@@ -1,12 +1,12 @@
 //! Changes of a configuration: updates of running flows, added and removed flows.
 
 use super::{TesterEngine, lock, refusal};
-use crate::otg::engine::{Refusal, RefusalKind, Warnings};
-use crate::otg::model::control::{
+use crate::resolve::resolve;
+use otg::engine::{Refusal, RefusalKind, Warnings};
+use otg::model::control::{
     AppendResources, ConfigAppend, ConfigDelete, ConfigUpdate, DeleteResources, FlowProperty,
 };
-use crate::otg::model::{Config, Flow};
-use crate::otg::resolve::resolve;
+use otg::model::{Config, Flow};
 
 impl TesterEngine {
     /// Updates rates and sizes of flows, running or not.

@@ -10,14 +10,14 @@ use serde_json::{Value, json};
 use super::changes::unknown;
 use super::named;
 use super::peers;
-use crate::frame::LINE_OVERHEAD_BYTES;
-use crate::otg::engine::{JsonText, Refusal};
-use crate::otg::model::Config;
-use crate::otg::model::metrics::{
+use crate::report::{self, Connection, Flow, Pacing, Port, Report, Stamps};
+use contracts::frame::LINE_OVERHEAD_BYTES;
+use otg::engine::{JsonText, Refusal};
+use otg::model::Config;
+use otg::model::metrics::{
     FlowMetric, MetricLatency, MetricTimestamp, MetricsRequest, PeerMetric, PortMetric, QpMetric,
     Rocev2FlowsRequest, Rocev2PeersRequest,
 };
-use crate::tester::report::{self, Connection, Flow, Pacing, Port, Report, Stamps};
 
 /// The field for values without an OTG field.
 const OURS: &str = "sluice";
@@ -312,7 +312,7 @@ fn flow(flow: &Flow) -> FlowMetric {
 }
 
 fn queue_pair(flow: &Flow, connection: &Connection) -> QpMetric {
-    let ns = |of: fn(&crate::tester::report::Latency) -> f64| {
+    let ns = |of: fn(&crate::report::Latency) -> f64| {
         flow.latency.as_ref().map(|latency| of(latency) as u64)
     };
     let stamp = |seconds: Option<f64>| seconds.map(|s| format!("{s:.9}"));
@@ -367,9 +367,9 @@ fn without_nulls(value: Value) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::otg::model::metrics::FlowMetricsRequest;
-    use crate::tester::Measured;
-    use crate::tester::plan::Metrics;
+    use crate::Measured;
+    use crate::plan::Metrics;
+    use otg::model::metrics::FlowMetricsRequest;
 
     /// A report of `flows` flows with all measurements.
     fn report(flows: usize) -> Report {

@@ -21,14 +21,14 @@ use super::plan::{FlowPlan, PortPlan, TestPlan};
 use super::replay::{self, Replay};
 use super::report::Report;
 use super::session::{Bench, Session, SessionError};
-use crate::config::memory::available;
-use crate::dpdk::{Eal, EalOptions, give_back_memory};
-use crate::otg::engine::{CaptureFile, Engine, JsonText, Refusal, RefusalKind, Warnings};
-use crate::otg::model::control::{ConfigAppend, ConfigDelete, ConfigUpdate};
-use crate::otg::model::metrics::MetricsRequest;
-use crate::otg::model::{Config, parse};
-use crate::otg::resolve::resolve;
-use crate::tester::plan::{FlowKind, Place};
+use crate::plan::{FlowKind, Place};
+use crate::resolve::resolve;
+use config::memory::available;
+use dpdk::{Eal, EalOptions, give_back_memory};
+use otg::engine::{CaptureFile, Engine, JsonText, Refusal, RefusalKind, Warnings};
+use otg::model::control::{ConfigAppend, ConfigDelete, ConfigUpdate};
+use otg::model::metrics::MetricsRequest;
+use otg::model::{Config, parse};
 
 /// Options of the engine.
 #[derive(Clone, Debug, Default)]
@@ -267,8 +267,8 @@ fn refusal(error: &SessionError) -> Refusal {
 }
 
 /// Returns true if DPDK refused the input, false if a resource is missing.
-const fn is_about_input(error: &crate::dpdk::Error) -> bool {
-    use crate::dpdk::Error;
+const fn is_about_input(error: &dpdk::Error) -> bool {
+    use dpdk::Error;
     matches!(
         error,
         Error::Option { .. } | Error::Absent { .. } | Error::NoDriver { .. } | Error::InUse { .. }

@@ -3,11 +3,11 @@
 //! have no counters.
 
 use super::named;
-use crate::otg::engine::Refusal;
-use crate::otg::model::Config;
-use crate::otg::model::device::{Connection, Device};
-use crate::otg::model::metrics::PeerMetric;
-use crate::tester::report::Report;
+use crate::report::Report;
+use otg::engine::Refusal;
+use otg::model::Config;
+use otg::model::device::{Connection, Device};
+use otg::model::metrics::PeerMetric;
 
 /// Returns the metrics of the peers of these names, of all if there are none.
 pub(super) fn metrics(

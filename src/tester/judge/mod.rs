@@ -20,7 +20,7 @@ use serde::Serialize;
 use super::drive::Why;
 use super::plan::{FlowPlan, TestPlan};
 use super::report::{Flow, Machine, Report};
-use crate::verdict::Verdict;
+use ground::verdict::Verdict;
 
 pub use sent::TOLERANCE;
 

@@ -7,15 +7,15 @@
 //! that is down, fails.
 
 use super::Course;
-use crate::frame::LINE_OVERHEAD_BYTES;
-use crate::host::TransportPlan;
-use crate::host::plan::stream::{Path, StreamPlan};
-use crate::tester::drive::Why;
-use crate::tester::plan::{FlowKind, FlowPlan};
-use crate::tester::report::Flow;
-use crate::tester::tally::asked_fps;
-use crate::units::Priority;
-use crate::verdict::Verdict;
+use crate::drive::Why;
+use crate::plan::{FlowKind, FlowPlan};
+use crate::report::Flow;
+use crate::tally::asked_fps;
+use contracts::frame::LINE_OVERHEAD_BYTES;
+use ground::units::Priority;
+use ground::verdict::Verdict;
+use host::TransportPlan;
+use host::plan::stream::{Path, StreamPlan};
 
 /// The accepted shortage as a share of the frames. A choice: a thread with an exclusive CPU keeps
 /// its pace within parts per million, so a shortage above 2 % has a cause.

@@ -1,15 +1,15 @@
 use super::*;
-use crate::host::FlowId;
-use crate::host::Rate;
-use crate::host::plan::stream::{Limit, Pace, Path, Sizes, StreamPlan, TemplatePlan};
-use crate::tester::plan::{FlowKind, Metrics, TestPlan};
-use crate::tester::report::{Pacing, Port, Priority as PauseCounters};
-use crate::time::Duration;
-use crate::units::Priority;
-use crate::verdict::Verdict::{Fail, Inconclusive, NotJudged, Pass};
+use crate::plan::{FlowKind, Metrics, TestPlan};
+use crate::report::{Pacing, Port, Priority as PauseCounters};
+use ground::time::Duration;
+use ground::units::Priority;
+use ground::verdict::Verdict::{Fail, Inconclusive, NotJudged, Pass};
+use host::FlowId;
+use host::Rate;
+use host::plan::stream::{Limit, Pace, Path, Sizes, StreamPlan, TemplatePlan};
 
 /// A flow of one frame per 10 ms at priority 3, from port 0 to port 1.
-pub(in crate::tester) fn flow(name: &str, frames: Option<u64>, loss: bool) -> FlowPlan {
+pub(crate) fn flow(name: &str, frames: Option<u64>, loss: bool) -> FlowPlan {
     let stream = StreamPlan {
         id: FlowId(0),
         path: Path::Data(Priority::ALL[3]),
@@ -253,7 +253,7 @@ fn a_count_is_kept_to_the_frame_and_its_rate_too() {
 
 #[test]
 fn bursts_and_delays_are_part_of_what_is_expected() {
-    use crate::host::plan::stream::Burst;
+    use host::plan::stream::Burst;
     let gap = Duration::from_millis(1_000);
     let burst = |s: &mut StreamPlan| s.pace.burst = Some(Burst { frames: 51, gap });
     // 50 intervals of 10 ms and a gap of 1 s: 51 frames in 1.5 s.

@@ -1,5 +1,5 @@
 use super::*;
-use crate::otg::file::parse;
+use crate::otg_file::parse;
 
 /// Two ports in memory and one of the kernel with jumbo frames and a capture; a flow to both
 /// others, and one with a list of values.

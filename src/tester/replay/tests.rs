@@ -1,10 +1,10 @@
 //! Files are read to recordings, and replays of generator files become flows.
 
 use super::*;
-use crate::config::tree;
-use crate::tester::plan::{Location, Obeys, Place, PortPlan};
+use crate::plan::{Location, Obeys, Place, PortPlan};
 use crate::testfolder::Folder;
-use crate::units::{Mac, Quanta};
+use config::tree;
+use ground::units::{Mac, Quanta};
 use text::packets::{self, Interface, Notes, Pcap, Pcapng};
 
 /// Three frames, 1 us and 3 us apart, the second of which is truncated.

@@ -9,11 +9,11 @@ use std::time::Duration as StdDuration;
 use smallvec::SmallVec;
 
 use super::Inner;
-use crate::host::plan::stream::StreamPlan;
-use crate::host::{FlowId, Spares};
-use crate::tester::plan::{FlowPlan, TestPlan};
-use crate::tester::tally::{FlowTally, Rates, Transmit};
-use crate::time::{Duration, Instant};
+use crate::plan::{FlowPlan, TestPlan};
+use crate::tally::{FlowTally, Rates, Transmit};
+use ground::time::{Duration, Instant};
+use host::plan::stream::StreamPlan;
+use host::{FlowId, Spares};
 
 /// Time without an arrival after which the missing frames of a flow count as lost. A choice:
 /// longer than any pause lasts and any switch holds a frame.

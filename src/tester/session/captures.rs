@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use super::crew::Host;
 use super::{Inner, Session, SessionError, lock};
-use crate::host::FlowId;
-use crate::tester::capture::{About, CAPTURE_BYTES, Capture, CaptureCounters, write_some};
+use crate::capture::{About, CAPTURE_BYTES, Capture, CaptureCounters, write_some};
+use host::FlowId;
 
 /// The finished captures of a test, by port.
 #[derive(Debug, Default)]

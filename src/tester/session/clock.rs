@@ -4,12 +4,12 @@
 //! A test whose ports are all ends of pairs in memory has no external peer. Preemption of its
 //! threads then need not count: a pause storm does not end because its thread was preempted, and
 //! a flow has no gap that no wire would cause. So its clocks are
-//! [leashed](crate::runtime::Leash), and the excluded time is reported. As soon as one port leads
+//! [leashed](runtime::Leash), and the excluded time is reported. As soon as one port leads
 //! out of the process, time is real and includes all preemption.
 
-use crate::dpdk::TscClock;
-use crate::runtime::{Leash, Tether};
-use crate::time::{Duration, Instant, Total};
+use dpdk::TscClock;
+use ground::time::{Duration, Instant, Total};
+use runtime::{Leash, Tether};
 
 /// Maximum difference between leashed clocks, which is also the longest gap between two polls
 /// that counts. A choice: less than half of the longest pause at 100 Gb/s (335 us), so that one

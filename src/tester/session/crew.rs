@@ -13,9 +13,9 @@ use crossbeam::channel::{Receiver, Sender, TryRecvError};
 
 use super::Jack;
 use super::clock::{Clock, Time};
-use crate::host::{Latency, Station};
-use crate::runtime::{Cores, Preemption};
-use crate::time::{Instant, Total};
+use ground::time::{Instant, Total};
+use host::{Latency, Station};
+use runtime::{Cores, Preemption};
 
 /// A port's end station.
 pub(super) type Host = Station<Jack>;

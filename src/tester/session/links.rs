@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use super::orders::LOOK;
 use super::rack::Facts;
 use super::{Inner, Session, SessionError, lock};
-use crate::dpdk::{PortControl, PortStats};
+use dpdk::{PortControl, PortStats};
 
 /// Time for the kernel to make an interface operational that has a carrier: it defers that by up to a
 /// second, and a busy machine by more.

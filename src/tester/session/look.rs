@@ -7,13 +7,13 @@ use crossbeam::channel::{self, Receiver, RecvTimeoutError, SendTimeoutError, Sen
 use super::board::{FlowSample, PortSample, Sample};
 use super::crew::{Host, Order, Pace};
 use super::{Inner, Session, SessionError};
-use crate::dpdk::StampQuality;
-use crate::host::{FlowId, StationSnapshot, StreamCounters, StreamState};
-use crate::runtime::{Patience, SLICE};
-use crate::tester::figures::{FlowFigures, Received as ReceivedFigures, Sent as SentFigures};
-use crate::tester::plan::FlowPlan;
-use crate::tester::report::{Machine, Stamps};
-use crate::time::{Duration, Instant, Total};
+use crate::figures::{FlowFigures, Received as ReceivedFigures, Sent as SentFigures};
+use crate::plan::FlowPlan;
+use crate::report::{Machine, Stamps};
+use dpdk::StampQuality;
+use ground::time::{Duration, Instant, Total};
+use host::{FlowId, StationSnapshot, StreamCounters, StreamState};
+use runtime::{Patience, SLICE};
 
 /// Maximum time for the reply of a thread that is not preempted. A choice: a thousand times the
 /// slowest reply.

@@ -35,19 +35,19 @@ use crossbeam::channel::Sender;
 pub use board::GRACE;
 pub use neighbours::Neighbour;
 pub use open::{Bench, Prepared};
-pub(crate) use rack::interface_device;
+pub use rack::interface_device;
 
 use super::capture::Tap;
 use super::plan::TestPlan;
-use crate::dpdk::SourcePort;
-use crate::host::{PlanError, Spares};
-use crate::runtime::Disturbance;
-use crate::units::BitsPerSec;
 use board::Board;
 use captures::Captures;
 use crew::{Order, Shared};
+use dpdk::SourcePort;
+use ground::units::BitsPerSec;
+use host::{PlanError, Spares};
 use links::Link;
 use rack::Want;
+use runtime::Disturbance;
 
 /// The port of a station.
 pub(super) type Jack = Tap<SourcePort>;
@@ -60,7 +60,7 @@ type Poller = JoinHandle<Vec<(usize, Jack)>>;
 pub enum SessionError {
     /// A missing device, missing memory or missing rights.
     #[error(transparent)]
-    Dpdk(#[from] crate::dpdk::Error),
+    Dpdk(#[from] dpdk::Error),
     /// A station's plan is inconsistent.
     #[error("port {port}: {source}")]
     Plan { port: String, source: PlanError },

@@ -7,12 +7,12 @@ use std::time::{Duration as StdDuration, Instant as StdInstant};
 
 use super::orders::LOOK;
 use super::{Inner, Session, SessionError};
-use crate::host::FlowId;
-use crate::host::neighbours::PingState;
-use crate::host::plan::stream::StreamPlan;
-use crate::tester::plan::{FlowKind, FlowPlan};
-use crate::tester::stations::in_run;
-use crate::units::Mac;
+use crate::plan::{FlowKind, FlowPlan};
+use crate::stations::in_run;
+use ground::units::Mac;
+use host::FlowId;
+use host::neighbours::PingState;
+use host::plan::stream::StreamPlan;
 
 /// Maximum time for a neighbour to answer before a flow that needs its address is refused. A
 /// choice: three requests, a second apart.
@@ -84,7 +84,7 @@ impl Inner {
                 .filter_map(|(name, ip, mac)| Some(((name, ip), mac?)))
                 .collect();
             let unknown = flows().find_map(|flow| {
-                let is = |r: &&crate::tester::plan::Resolve| {
+                let is = |r: &&crate::plan::Resolve| {
                     !known.contains_key(&(r.interface.clone(), r.neighbour))
                 };
                 flow.resolve.iter().find(is).map(|r| (flow.name.clone(), r.clone()))

@@ -15,12 +15,12 @@ use super::crew::{Crew, Host, Order, Shared};
 use super::links::Link;
 use super::rack::{self, Facts, Rack, Want};
 use super::{Inner, Jack, Poller, Session, SessionError, lock};
-use crate::dpdk::Eal;
-use crate::host::{Station, StationPlan};
-use crate::runtime::{Cores, Preemption};
-use crate::tester::plan::{Place, TestPlan};
-use crate::tester::stations::{Punctuality, asked_rates, stations};
-use crate::units::BitsPerSec;
+use crate::plan::{Place, TestPlan};
+use crate::stations::{Punctuality, asked_rates, stations};
+use dpdk::Eal;
+use ground::units::BitsPerSec;
+use host::{Station, StationPlan};
+use runtime::{Cores, Preemption};
 
 /// Capacity of a thread's order queue. Senders wait for space, so this is no limit on orders.
 const ORDERS_MAX: usize = 64;

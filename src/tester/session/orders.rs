@@ -6,9 +6,9 @@ use std::time::{Duration as StdDuration, Instant as StdInstant};
 use super::board::Phase;
 use super::crew::Order;
 use super::{Inner, Session, SessionError, lock};
-use crate::host::{FlowId, TransportPlan};
-use crate::tester::plan::{FlowKind, FlowPlan};
-use crate::time::{Duration, Instant};
+use crate::plan::{FlowKind, FlowPlan};
+use ground::time::{Duration, Instant};
+use host::{FlowId, TransportPlan};
 
 /// Time from a start order to the first frame, in which every thread receives the order. A
 /// choice: some polls, and one scheduler's slice.

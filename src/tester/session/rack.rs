@@ -6,16 +6,16 @@ use std::thread;
 use std::time::{Duration as StdDuration, Instant as StdInstant};
 
 use super::{Jack, SessionError};
-use crate::dpdk::{
+use crate::capture::tapped;
+use crate::memory::{POOL_FRAMES, ROOM_MIN, interface_rings, longest};
+use crate::plan::{InterfaceName, Location, Place, PortPlan, TestPlan};
+use contracts::frame::Burst;
+use contracts::port::{Port, PortCaps};
+use dpdk::{
     DpdkPort, Eal, Pool, PoolOptions, PortControl, PortOptions, RingOptions, SourcePort, Stopped,
     TscClock, receive_room, ring_pair,
 };
-use crate::frame::Burst;
-use crate::port::{Port, PortCaps};
-use crate::tester::capture::tapped;
-use crate::tester::memory::{POOL_FRAMES, ROOM_MIN, interface_rings, longest};
-use crate::tester::plan::{InterfaceName, Location, Place, PortPlan, TestPlan};
-use crate::units::BitsPerSec;
+use ground::units::BitsPerSec;
 
 /// Frames that each direction of a pair of ports in memory holds. A choice: 76 us of the shortest
 /// frames at 10 Gb/s.
@@ -258,7 +258,7 @@ impl Held {
 }
 
 /// Returns the EAL arguments of a vdev for a kernel interface.
-pub(crate) fn interface_device(number: u32, interface: &InterfaceName, longest: u32) -> String {
+pub fn interface_device(number: u32, interface: &InterfaceName, longest: u32) -> String {
     let (slot, block, slots) = interface_rings(longest);
     format!(
         "net_af_packet{number},iface={interface},framesz={slot},blocksz={block},framecnt={slots},\

@@ -3,9 +3,9 @@
 use super::board::FlowState;
 use super::links::Link;
 use super::{Inner, Session, SessionError, lock};
-use crate::host::plan::stream::StreamPlan;
-use crate::tester::report::Report;
-use crate::tester::tally::{FlowSeen, PortSeen, Rates, Seen, Transmit, report};
+use crate::report::Report;
+use crate::tally::{FlowSeen, PortSeen, Rates, Seen, Transmit, report};
+use host::plan::stream::StreamPlan;
 
 impl Session {
     /// Returns a report with the latency distributions.

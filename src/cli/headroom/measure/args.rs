@@ -7,9 +7,9 @@ use super::super::super::Format;
 use crate::cli::machine::MachineArgs;
 use crate::config::quantity::{LinkRate, Size, Span};
 use crate::link::{Method, Statistic};
-use crate::tester::plan::{Location, Place};
 use crate::time::Duration;
 use crate::wire::headroom::{Dialect, KindCodes, LengthField, TimeUnit};
+use tester::plan::{Location, Place};
 
 const EXAMPLES: &str = "\
 EXAMPLES:

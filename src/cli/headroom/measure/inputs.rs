@@ -10,9 +10,9 @@ use crate::headroom::measure::{InitiatePlan, MeasurePlan};
 use crate::headroom::peer_delay::PeerDelayPlan;
 use crate::headroom::{DelayInputs, Frames, Interface, Phy, Shims, SoftwareTerms};
 use crate::link::{AgentsPlan, AutoPlan, Method, Statistic};
-use crate::tester::RATE_DEFAULT;
 use crate::time::Duration;
 use crate::units::{BitsPerSec, Bytes, Cells};
+use tester::RATE_DEFAULT;
 
 /// MACsec overhead of a frame, SecTAG with SCI and ICV (802.1AE 9.3, 9.7).
 const MACSEC_OCTETS: u64 = 32;

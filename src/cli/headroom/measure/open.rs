@@ -10,9 +10,9 @@ use crate::dpdk::{
     TscClock, receive_room, ring_pair,
 };
 use crate::port::{Port, PortCaps};
-use crate::tester::plan::Place;
-use crate::tester::session::interface_device;
 use crate::units::{BitsPerSec, Mac};
+use tester::plan::Place;
+use tester::session::interface_device;
 
 /// Frames of a pool: the queues of a device, and a reserve.
 const POOL_FRAMES: u32 = 4_095;
