@@ -1,7 +1,7 @@
 //! Sluice: a lossless-Ethernet lab.
 //!
 //! The library is built in layers; a module uses those above it in this list and knows nothing of
-//! those below (L0 to L4 are crates, whose manifests `tests/layering.rs` holds to it):
+//! those below (all but the commands are crates, whose manifests `tests/layering.rs` holds to it):
 //!
 //! - L0 [`units`], [`time`], [`verdict`], [`printable`]: numbers with their meaning, results of checks,
 //!   text that is safe to show.
@@ -12,20 +12,19 @@
 //! - L4 [`sim`]: the virtual world. `dpdk`, [`runtime`]: the real one. `dpdk` is the only place with
 //!   unsafe code.
 //! - L5 `text` and `file`: tables, numbers and captures; files with their quantities and findings.
-//!   [`results`]: results of a switch by name. [`config`], [`lab`], [`otg`], [`tester`], [`report`], [`cli`]: files, results and commands.
+//!   [`config`], [`otg`], [`tester`], [`lab`]: files, plans, runs. [`results`], [`report`]: results by
+//!   name; tables, pages and metrics. [`cli`]: the commands.
 
 pub use contracts::{frame, memory, port, stats, world};
 #[cfg(feature = "dpdk")]
 pub use dpdk;
 pub use ground::{described, printable, rand, time, units, verdict};
 pub use {
-    buffer, config, congestion, discovery, headroom, host, link, pfc, results, runtime, schedule,
-    secure, sim, switch, tester, wire,
+    buffer, config, congestion, discovery, headroom, host, lab, link, pfc, report, results,
+    runtime, schedule, secure, sim, switch, tester, wire,
 };
 
 pub mod cli;
-pub mod lab;
-pub mod report;
 #[cfg(test)]
 mod testfolder;
 

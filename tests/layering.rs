@@ -26,6 +26,8 @@ const LAYERS: &[&[&str]] = &[
     &["sim", "runtime", "text", "file", "otg"],
     &["config", "results"],
     &["tester"],
+    &["lab"],
+    &["report"],
     &["sluice"],
 ];
 

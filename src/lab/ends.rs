@@ -1,9 +1,9 @@
 //! Finds the plans of both ends of every flow.
 
 use super::plan::{LabFlow, LabPlan};
-use crate::host::{StationPlan, TransportPlan};
-use crate::sim::{NodeId, NodeKind};
-use crate::time::Instant;
+use ground::time::Instant;
+use host::{StationPlan, TransportPlan};
+use sim::{NodeId, NodeKind};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Ends {

@@ -9,8 +9,8 @@ use std::path::Path;
 
 use super::resolve::{self, NAMELESS, Resolved};
 use super::{LabPlan, raw};
-use crate::config::tree::Node;
-use crate::config::{self, ConfigError, Finding, Place, Warning};
+use config::tree::Node;
+use config::{self, ConfigError, Finding, Place, Warning};
 
 pub use variants::LabFile;
 

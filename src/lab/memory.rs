@@ -5,9 +5,9 @@
 //! does what is recorded for plots.
 
 use super::plan::LabPlan;
-use crate::config::memory::{Need, sum_refusal};
-use crate::config::{ConfigError, Finding};
-use crate::sim::NodeKind;
+use config::memory::{Need, sum_refusal};
+use config::{ConfigError, Finding};
+use sim::NodeKind;
 
 /// Bytes of a port of a switch: its queues, counters and the line that leaves it.
 const PORT: u64 = 58 << 10;
@@ -77,7 +77,7 @@ pub fn refuse_memory(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lab::parse;
+    use crate::parse;
 
     const FILE: &str = "name: x\nduration: 1us\ntopology: {leaf_spine: {leaves: 4, spines: 2, \
                         hosts_per_leaf: 8}}\nflows: [{name: f, pattern: permutation, size: 1000, \

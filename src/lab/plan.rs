@@ -1,9 +1,9 @@
 //! A validated lab: the plan that either world runs, and its checks.
 
-use crate::host::FlowId;
-use crate::sim::{Direction, LinkId, NetworkPlan, NodeId};
-use crate::time::Duration;
-use crate::units::{BitsPerSec, PortId, Priority};
+use ground::time::Duration;
+use ground::units::{BitsPerSec, PortId, Priority};
+use host::FlowId;
+use sim::{Direction, LinkId, NetworkPlan, NodeId};
 use tester::plan::TestPlan;
 
 /// A resolved lab file.

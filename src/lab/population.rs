@@ -1,18 +1,18 @@
 //! Source of the results: the nodes of either world at the end of a run.
 
-use crate::host::{
+use contracts::port::Source;
+use contracts::stats::SwitchSnapshot;
+use contracts::world::World;
+use ground::time::Instant;
+use ground::units::PortId;
+use host::{
     Latency, ReceiverCounters, SenderCounters, SinkCounters, SourceCounters, Station,
     StationCounters, StationSnapshot,
 };
-use crate::link::AgentsSnapshot;
-use crate::port::Source;
-use crate::secure::SecySnapshot;
-use crate::sim::{Node, NodeId, Nodes};
-use crate::stats::SwitchSnapshot;
-use crate::switch::{Reconciler, Switch};
-use crate::time::Instant;
-use crate::units::PortId;
-use crate::world::World;
+use link::AgentsSnapshot;
+use secure::SecySnapshot;
+use sim::{Node, NodeId, Nodes};
+use switch::{Reconciler, Switch};
 
 pub(super) trait Population {
     /// Type of its hosts.
@@ -61,7 +61,7 @@ pub(super) trait HostCounts {
 }
 
 impl Population for Nodes {
-    type Host = Station<crate::sim::VirtualPort>;
+    type Host = Station<sim::VirtualPort>;
 
     fn host(&mut self, id: NodeId) -> Option<&Self::Host> {
         match self.get_mut(id) {

@@ -1,7 +1,6 @@
 //! The published JSON Schema, generated from the raw model.
 
 use super::raw;
-use crate::config;
 
 /// Returns the JSON Schema (2020-12) of a lab file, for completion and validation in editors.
 #[must_use]

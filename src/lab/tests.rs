@@ -7,17 +7,17 @@ mod star;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::host::{PauseAsk, PausePlan};
-use crate::sim::sabotage::Sabotage;
-use crate::sim::teststar::RATE;
-use crate::sim::{
+use ground::time::{Duration, Instant};
+use ground::units::{PortId, Priority, PrioritySet, Quanta};
+use ground::verdict::Verdict;
+use host::{PauseAsk, PausePlan};
+use sim::sabotage::Sabotage;
+use sim::teststar::RATE;
+use sim::{
     ClockPlan, DirectionPlan, ErrorPlan, Fault, FaultKind, LinkId, Network, Node, NodeId, Which,
 };
-use crate::switch::rig;
-use crate::time::{Duration, Instant};
-use crate::units::{PortId, Priority, PrioritySet, Quanta};
-use crate::verdict::Verdict;
 use star::incast;
+use switch::rig;
 
 fn run_it(plan: &LabPlan) -> Outcome {
     run(plan, World::Virtual, Options::default(), |_| {}).unwrap().outcome
@@ -248,7 +248,7 @@ fn the_json_has_the_promised_fields_in_the_order_of_the_lab() {
 
 #[test]
 fn an_interrupted_run_says_what_happened_and_passes_nothing() {
-    let lab = load(concat!(env!("CARGO_MANIFEST_DIR"), "/configs/labs/incast.yaml").as_ref());
+    let lab = load(concat!(env!("CARGO_MANIFEST_DIR"), "/../../configs/labs/incast.yaml").as_ref());
     let plan = lab.unwrap().0;
     let stop = std::sync::atomic::AtomicBool::new(true);
     let options = Options { stop: Some(&stop), ..Options::default() };

@@ -8,9 +8,9 @@ use serde_json::Value;
 use super::outcome::{Nanos, Outcome};
 use super::path::find;
 use super::plan::{Check, CheckKind, Expectation, LabPlan, Tolerance};
-use crate::sim::check::{self, Finding};
-use crate::time::Instant;
-use crate::verdict::Verdict;
+use ground::time::Instant;
+use ground::verdict::Verdict;
+use sim::check::{self, Finding};
 
 /// Result of a check.
 #[derive(Clone, PartialEq, Debug, Serialize)]

@@ -9,12 +9,12 @@ use super::plan::LabPlan;
 use super::record::{Captures, Detail, Looks, Recorder};
 use super::verdict;
 use super::world::{RunError, World};
-use crate::frame::Frame;
-use crate::host::{FlowId, probe_of};
-use crate::sim::Network;
-use crate::sim::check::{Checkers, Finding};
-use crate::time::{Duration, Instant};
-use crate::verdict::Verdict;
+use contracts::frame::Frame;
+use ground::time::{Duration, Instant};
+use ground::verdict::Verdict;
+use host::{FlowId, probe_of};
+use sim::Network;
+use sim::check::{Checkers, Finding};
 
 /// Number of progress reports of a run.
 const SLICES: u64 = 1_000;

@@ -10,7 +10,7 @@ use super::real::{self, RealError};
 use super::record::CaptureError;
 use super::verdict;
 use super::virtual_run::{self, Options, Progress, Run};
-use crate::sim::NetworkError;
+use sim::NetworkError;
 
 /// World in which a lab is run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, ValueEnum)]

@@ -1,7 +1,7 @@
 //! Prints the results of checks, one line each.
 
-use crate::printable;
-use crate::verdict::Verdict;
+use ground::printable;
+use ground::verdict::Verdict;
 
 /// Prints a line per check with verdict, name and details, and a summary below.
 pub(super) fn check_lines<'a>(

@@ -3,10 +3,10 @@
 use serde::Serialize;
 
 use super::{Align, Table, count, scaled};
-use crate::lab::{CheckOutcome, Figures, Nanos, Outcome, Signals};
-use crate::printable;
-use crate::time::Duration;
-use crate::verdict::Verdict;
+use ground::printable;
+use ground::time::Duration;
+use ground::verdict::Verdict;
+use lab::{CheckOutcome, Figures, Nanos, Outcome, Signals};
 
 /// The compared runs.
 #[derive(Clone, PartialEq, Debug, Serialize)]

@@ -18,7 +18,7 @@ pub(super) fn table(of: &CongestionSummary) -> Table {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::{
+    use contracts::stats::{
         CongestionSnapshot, PortCounters, PortSnapshot, ProxyPortCounters, ProxySnapshot,
         SfcCounters, SfcSnapshot,
     };

@@ -168,7 +168,7 @@ pub(super) mod tests {
 
     /// Checks metrics with promtool, which reads the text format and knows the naming
     /// conventions.
-    pub(in crate::report) fn judge_by_promtool(open_metrics: String) {
+    pub(crate) fn judge_by_promtool(open_metrics: String) {
         use std::io::Write;
         use std::process::{Command, Stdio};
         let mut promtool = Command::new("promtool");

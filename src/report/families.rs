@@ -11,8 +11,8 @@ use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::Registry;
 
-use crate::described::Number::{self, Count, Real};
-use crate::described::{Described, Field, Kind};
+use ground::described::Number::{self, Count, Real};
+use ground::described::{Described, Field, Kind};
 
 /// Priorities as labels.
 pub(super) const NUMBERS: [&str; 8] = ["0", "1", "2", "3", "4", "5", "6", "7"];

@@ -5,8 +5,8 @@ use super::checks::check_lines;
 use super::count;
 use super::sheet::Medium;
 use super::tester::tables as tester_tables;
-use crate::lab::{Nanos, Outcome};
-use crate::printable;
+use ground::printable;
+use lab::{Nanos, Outcome};
 
 /// Prints all results.
 #[must_use]

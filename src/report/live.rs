@@ -5,7 +5,7 @@ use std::io::Write;
 use console::Term;
 
 use super::text::{line, text};
-use crate::printable;
+use ground::printable;
 use results::Summary;
 
 /// The progress display on standard error, which leaves standard output to the results.

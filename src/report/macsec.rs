@@ -87,11 +87,11 @@ fn counters<'a>(ports: impl Iterator<Item = (&'a str, &'a MacsecSummary)>) -> Ta
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::secure::{
+    use ground::units::Mac;
+    use secure::{
         An, CipherSuite, ReceiveCounters, ReceiveSaSnapshot, ReceiveSnapshot, Sci, SecyCounters,
         SecySnapshot, TransmitCounters, TransmitSaSnapshot, TransmitSnapshot,
     };
-    use crate::units::Mac;
 
     fn snapshot(suite: CipherSuite, next_pn: Option<u64>) -> SecySnapshot {
         let sci = |n| Sci { mac: Mac([2, 0, 0, 0, 0, n]), port: 1 };
@@ -106,7 +106,7 @@ mod tests {
                 None,
             ],
         };
-        let mut receive = [None; crate::secure::SecyPlan::CHANNELS_MAX];
+        let mut receive = [None; secure::SecyPlan::CHANNELS_MAX];
         receive[0] = Some(received);
         SecySnapshot {
             suite,

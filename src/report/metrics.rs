@@ -7,7 +7,7 @@ use prometheus_client::encoding::DescriptorEncoder;
 
 use super::families::{NUMBERS, Row, families, scraped};
 use super::names::counter_name;
-use crate::described::{self, Described, Field, Number};
+use ground::described::{self, Described, Field, Number};
 use results::{AgentsSummary, HeadroomSummary, Summary, TimesSummary, TransmitSaSummary};
 
 /// Returns the response to a scrape.

@@ -8,13 +8,11 @@ use serde_json::{Map, Value, json};
 
 use super::table::Align::Left;
 use super::table::Table;
-use crate::printable;
-use crate::stats::CongestionSnapshot;
-use crate::switch::CongestionPlan;
-use crate::switch::managed::{
-    self, At, Counter, Kind, Object, ObjectValue, Scope, Section, Source, Unit,
-};
-use crate::units::{PortId, TrafficClass};
+use contracts::stats::CongestionSnapshot;
+use ground::printable;
+use ground::units::{PortId, TrafficClass};
+use switch::CongestionPlan;
+use switch::managed::{self, At, Counter, Kind, Object, ObjectValue, Scope, Section, Source, Unit};
 
 /// The value of an object at one place.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -390,7 +388,7 @@ fn entry<'a>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::switch::managed::Access;
+    use switch::managed::Access;
 
     fn row(name: &str, port: Option<&str>, class: Option<u8>, value: Value) -> ObjectRow {
         let text = value.to_string();

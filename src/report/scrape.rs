@@ -46,7 +46,7 @@ pub fn serve(addr: SocketAddr, scrape: Scrape) -> io::Result<SocketAddr> {
         runtime.block_on(async {
             match tokio::net::TcpListener::from_std(listener) {
                 Ok(listener) => accept(listener, scrape).await,
-                Err(error) => tracing::error!("the metrics server cannot start: {error}"),
+                Err(error) => tracing::error!(target: "sluice::report", "the metrics server cannot start: {error}"),
             }
         });
     })?;
@@ -60,7 +60,7 @@ async fn accept(listener: tokio::net::TcpListener, scrape: Scrape) {
             Ok((stream, _)) => stream,
             Err(error) => {
                 // Usually out of file descriptors; an immediate retry would spin.
-                tracing::warn!("the metrics server cannot accept: {error}");
+                tracing::warn!(target: "sluice::report", "the metrics server cannot accept: {error}");
                 tokio::time::sleep(TIMEOUT).await;
                 continue;
             }

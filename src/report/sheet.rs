@@ -7,13 +7,13 @@ use std::collections::BTreeMap;
 
 use super::html::written;
 use super::{Align, Table, count, scaled};
-use crate::lab::{
+use contracts::stats::DropReason;
+use contracts::stats::PriorityCounters;
+use ground::time::Duration;
+use lab::{
     FlowOutcome, HostOutcome, HostPort, HostPriority, Nanos, Outcome, SwitchOutcome, SwitchPort,
     TransportOutcome,
 };
-use crate::stats::DropReason;
-use crate::stats::PriorityCounters;
-use crate::time::Duration;
 
 /// Maximum number of printed rows of a table; JSON has all.
 pub(super) const ROWS_MAX: usize = 64;

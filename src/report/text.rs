@@ -4,8 +4,8 @@ use super::agents::agents_text;
 use super::macsec::macsec_text;
 use super::sheet::Medium;
 use super::table::{Align::Left, Align::Right, Table, count, scaled};
-use crate::printable;
-use crate::time::Duration;
+use ground::printable;
+use ground::time::Duration;
 use results::{CheckSummary, PortSummary, PrioritySummary, Summary};
 
 /// Prints the summary as tables. Rates are since `before`, or over the whole run without it.

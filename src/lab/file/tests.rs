@@ -14,7 +14,7 @@ mod topologies;
 mod variants;
 
 use super::*;
-use crate::time::Duration;
+use ground::time::Duration;
 
 /// Returns the plan of a valid text, and its warnings.
 fn good(text: &str) -> (Resolved, Vec<String>) {

@@ -7,9 +7,9 @@
 use std::path::Path;
 
 use super::{EMPTY, Resolved, Warning, examine_tree, raw};
-use crate::config::tree::{Key, Kind, Node};
-use crate::config::{self, ConfigError, Finding, unknown_name};
-use crate::lab::LabPlan;
+use crate::LabPlan;
+use config::tree::{Key, Kind, Node};
+use config::{self, ConfigError, Finding, unknown_name};
 
 /// Name of the field with the variants.
 const FIELD: &str = "variants";

@@ -4,14 +4,14 @@
 use serde::Serialize;
 
 use super::Nanos;
-use crate::buffer::GroupKind;
-use crate::headroom::Accuracy;
-use crate::lab::population::NodeAgents;
-use crate::link::{AgentsSnapshot, Method};
-use crate::switch::{Reconciler, delay_found};
-use crate::time::Instant;
-use crate::units::PortId;
+use crate::population::NodeAgents;
+use buffer::GroupKind;
+use ground::time::Instant;
+use ground::units::PortId;
+use headroom::Accuracy;
+use link::{AgentsSnapshot, Method};
 use results::AgentsSummary;
+use switch::{Reconciler, delay_found};
 
 /// Measured delay of a port's link, and the headroom calculated from it.
 #[derive(Clone, PartialEq, Debug, Serialize)]

@@ -6,13 +6,13 @@ use serde::Serialize;
 
 use super::gather::station;
 use super::{FlowOutcome, Nanos, NodeOutcome, SwitchOutcome};
-use crate::host::Latency;
-use crate::lab::ends::{Ends, Source, ends, transport};
-use crate::lab::plan::LabPlan;
-use crate::lab::population::{HostCounts, Population};
-use crate::lab::record::Recorder;
-use crate::sim::{Direction, NodeKind};
-use crate::time::Duration;
+use crate::ends::{Ends, Source, ends, transport};
+use crate::plan::LabPlan;
+use crate::population::{HostCounts, Population};
+use crate::record::Recorder;
+use ground::time::Duration;
+use host::Latency;
+use sim::{Direction, NodeKind};
 
 /// Key figures of a run.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
@@ -228,7 +228,7 @@ mod tests {
 topology: {parking_lot: {switches: 3, hosts_per_switch: [1, 0, 1]}}
 flows: [{from: h1, to: r, priority: 3}, {from: h1, to: h2, priority: 3, victim: true}]
 ";
-        let (plan, _) = crate::lab::parse("f.yaml", text).unwrap();
+        let (plan, _) = crate::parse("f.yaml", text).unwrap();
         let name = |line: Direction| {
             let link = &plan.network.links[line.link().index()];
             plan.network.nodes[link.from(line).node.index()].name()

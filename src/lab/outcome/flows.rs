@@ -2,12 +2,12 @@
 
 use super::gather::{Counted, Ended, Window, station};
 use super::*;
-use crate::host::{Latency, SinkCounters, SourceCounters, Transport};
-use crate::lab::ends::{self, Ends, Source, ends};
-use crate::lab::plan::{LabFlow, LabPlan};
-use crate::lab::population::{HostCounts, Population};
-use crate::lab::record::Recorder;
-use crate::sim::NodeId;
+use crate::ends::{self, Ends, Source, ends};
+use crate::plan::{LabFlow, LabPlan};
+use crate::population::{HostCounts, Population};
+use crate::record::Recorder;
+use host::{Latency, SinkCounters, SourceCounters, Transport};
+use sim::NodeId;
 
 pub(super) fn flows(
     plan: &LabPlan,

@@ -8,53 +8,53 @@ use super::lossy_way::lossy_way;
 use super::nodes::{self, Far};
 use super::tester::tester;
 use super::*;
-use crate::lab::World;
-use crate::lab::ends::{Ends, Source};
-use crate::lab::plan::LabPlan;
-use crate::lab::population::{HostCounts, Population};
-use crate::lab::record::Recorder;
-use crate::sim::{Direction, Fault, FaultKind, LinkId, NodeId, NodePlan, Tally, Which};
-use crate::units::BitsPerSec;
-use crate::verdict::Verdict;
+use crate::World;
+use crate::ends::{Ends, Source};
+use crate::plan::LabPlan;
+use crate::population::{HostCounts, Population};
+use crate::record::Recorder;
+use ground::units::BitsPerSec;
+use ground::verdict::Verdict;
+use sim::{Direction, Fault, FaultKind, LinkId, NodeId, NodePlan, Tally, Which};
 
 /// Data of a flow that had arrived at some time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(in crate::lab) struct Counted {
-    pub(in crate::lab) frames: u64,
-    pub(in crate::lab) bytes: u64,
+pub(crate) struct Counted {
+    pub(crate) frames: u64,
+    pub(crate) bytes: u64,
     /// Message bytes that had arrived in order; for flows with acknowledgements.
-    pub(in crate::lab) delivered: Option<u64>,
+    pub(crate) delivered: Option<u64>,
 }
 
 /// Measurement interval, with the data of each flow that had arrived at its start and end.
 #[derive(Clone, Debug)]
-pub(in crate::lab) struct Window {
-    pub(in crate::lab) from: (Instant, Vec<Counted>),
-    pub(in crate::lab) to: (Instant, Vec<Counted>),
+pub(crate) struct Window {
+    pub(crate) from: (Instant, Vec<Counted>),
+    pub(crate) to: (Instant, Vec<Counted>),
 }
 
 /// End of a run.
 #[derive(Clone, Debug)]
-pub(in crate::lab) struct Ended {
-    pub(in crate::lab) world: World,
+pub(crate) struct Ended {
+    pub(crate) world: World,
     /// Network time.
-    pub(in crate::lab) now: Instant,
+    pub(crate) now: Instant,
     /// End time for the results.
-    pub(in crate::lab) at: Instant,
-    pub(in crate::lab) quiet: bool,
+    pub(crate) at: Instant,
+    pub(crate) quiet: bool,
     /// Uncertainty of the difference between the clocks of two hosts.
-    pub(in crate::lab) uncertainty: Duration,
+    pub(crate) uncertainty: Duration,
     /// Frames of each lab flow that are still in the network, in the order of the lab.
-    pub(in crate::lab) pending: Vec<u64>,
+    pub(crate) pending: Vec<u64>,
     /// Frames of each generator flow that are still in the network.
-    pub(in crate::lab) pending_of_tester: Vec<u64>,
+    pub(crate) pending_of_tester: Vec<u64>,
     /// Trace hash; virtual world only.
-    pub(in crate::lab) trace_hash: Option<u64>,
-    pub(in crate::lab) tally: Tally,
+    pub(crate) trace_hash: Option<u64>,
+    pub(crate) tally: Tally,
 }
 
 /// Returns the data of each flow that has arrived so far.
-pub(in crate::lab) fn flow_counts(ends: &[Ends], nodes: &mut impl Population) -> Vec<Counted> {
+pub(crate) fn flow_counts(ends: &[Ends], nodes: &mut impl Population) -> Vec<Counted> {
     let count = |ends: &Ends| {
         let host = station(nodes, ends.to);
         let delivered = match ends.source {
@@ -72,7 +72,7 @@ pub(super) fn station<N: Population>(nodes: &mut N, id: NodeId) -> &N::Host {
 }
 
 /// Returns the results, without the checks.
-pub(in crate::lab) fn gather(
+pub(crate) fn gather(
     plan: &LabPlan,
     ended: &Ended,
     window: &Window,

@@ -6,8 +6,8 @@
 use serde::Serialize;
 
 use super::{FlowOutcome, LineLosses, NodeOutcome, SwitchPort};
-use crate::lab::plan::{LabPlan, LossyHop};
-use crate::stats::{DropKind, DropReason};
+use crate::plan::{LabPlan, LossyHop};
+use contracts::stats::{DropKind, DropReason};
 
 /// Losses of such flows.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]

@@ -21,11 +21,11 @@ use serde::ser::{SerializeMap, Serializer};
 
 pub use super::record::{LineLosses, Storms};
 use super::verdict::CheckOutcome;
-use crate::sim::Tally;
-use crate::sim::check::Deadlock;
-use crate::time::{Duration, Instant};
-use crate::verdict::Verdict;
 use ::tester::report::Report;
+use ground::time::{Duration, Instant};
+use ground::verdict::Verdict;
+use sim::Tally;
+use sim::check::Deadlock;
 
 pub use agents::{MeasuredOutcome, StepOutcome};
 pub use figures::{CompletionOutcome, Figures, HopOutcome, Signals};

@@ -6,18 +6,18 @@ use serde::Serialize;
 
 use super::Nanos;
 use super::agents::{self, MeasuredOutcome, StepOutcome};
-use crate::host::StationCounters;
-use crate::lab::population::NodeAgents;
-use crate::lab::record::{Onset, Recorder};
-use crate::runtime::{NicCounters, RunSnapshot};
-use crate::secure::SecySnapshot;
-use crate::sim::{NodeId, NodePlan};
-use crate::stats::SwitchSnapshot;
-use crate::time::{Duration, Instant};
-use crate::units::{BitsPerSec, PortId, Priority, PriorityGroup};
+use crate::population::NodeAgents;
+use crate::record::{Onset, Recorder};
+use contracts::stats::SwitchSnapshot;
+use ground::time::{Duration, Instant};
+use ground::units::{BitsPerSec, PortId, Priority, PriorityGroup};
+use host::StationCounters;
 use results::{
     AgentsSummary, BalanceSummary, MacsecSummary, PortSummary, SharedSummary, StormSummary, Summary,
 };
+use runtime::{NicCounters, RunSnapshot};
+use secure::SecySnapshot;
+use sim::{NodeId, NodePlan};
 
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]

@@ -1,11 +1,11 @@
 //! Report of a lab's traffic generator, the same as that of `sluice gen`.
 
 use super::gather::{Ended, station};
-use crate::host::StationSnapshot;
-use crate::lab::World;
-use crate::lab::plan::LabPlan;
-use crate::lab::population::{HostCounts, Population};
-use crate::time::Instant;
+use crate::World;
+use crate::plan::LabPlan;
+use crate::population::{HostCounts, Population};
+use ground::time::Instant;
+use host::StationSnapshot;
 use tester::report::{Report, Stamps};
 use tester::standing;
 use tester::tally::{Seen, is_control, report};

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::Nanos;
-use crate::host::{Latency, ReceiverCounters, SenderCounters};
+use host::{Latency, ReceiverCounters, SenderCounters};
 
 /// Transport counters of a flow with acknowledgements.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]

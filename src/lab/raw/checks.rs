@@ -9,7 +9,7 @@ use serde::de::{self, Deserializer, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
 
 use super::{Many, Short, Wanted};
-use crate::config::quantity::Span;
+use config::quantity::Span;
 
 /// A check: a word, or a mapping.
 pub type Check = Short<CheckWord, CheckLong>;

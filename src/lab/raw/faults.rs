@@ -4,8 +4,8 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
 use super::Errors;
-use crate::config::quantity::Span;
-use crate::config::raw;
+use config::quantity::Span;
+use config::raw;
 
 /// A fault: a time, and exactly one of the other fields.
 #[derive(Clone, PartialEq, Debug, Default, Deserialize, Serialize, JsonSchema)]
@@ -152,7 +152,7 @@ pub struct ErrorsFault {
 }
 
 impl ErrorsFault {
-    pub(in crate::lab) const fn errors(&self) -> Errors {
+    pub(crate) const fn errors(&self) -> Errors {
         Errors { ber: self.ber, loss: self.loss }
     }
 }

@@ -9,7 +9,7 @@ use serde::de::{self, Deserializer, MapAccess, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
 
 use super::{Many, Short, Transport, Wanted};
-use crate::config::quantity::{Rate, Ratio, Size, Span};
+use config::quantity::{Rate, Ratio, Size, Span};
 
 /// A flow, or one for each pair of sender and receiver. A single flow has the name given here.
 /// Several flows are named `name_from` if they share one receiver, else `name_from_to`.

@@ -4,8 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Chance, Many, NsPerMetre};
-use crate::config::quantity::{Length, LinkRate, Size, Span};
-use crate::config::raw::{FecName, Macsec, PhyName};
+use config::quantity::{Length, LinkRate, Size, Span};
+use config::raw::{FecName, Macsec, PhyName};
 
 /// A link between two nodes.
 #[derive(Clone, PartialEq, Debug, Default, Deserialize, Serialize, JsonSchema)]

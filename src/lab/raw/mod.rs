@@ -45,7 +45,7 @@ use std::collections::BTreeMap;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
-use crate::config::quantity::Span;
+use config::quantity::Span;
 
 /// True if a field has its default value and is not written.
 pub(super) fn silent<T: Default + PartialEq>(value: &T) -> bool {

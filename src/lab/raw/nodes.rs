@@ -9,8 +9,8 @@ use serde::de::{self, Deserializer, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
 
 use super::{Drift, HostQcn, HostSfc, Members, QcnWord, SfcWord, Short, Wanted, silent};
-use crate::config::quantity::{Size, Span};
-use crate::config::raw::{Dcbx, Lldp, Macsec, Measurement, Ptp};
+use config::quantity::{Size, Span};
+use config::raw::{Dcbx, Lldp, Macsec, Measurement, Ptp};
 
 /// Nodes of a lab: switches and hosts.
 #[derive(Clone, PartialEq, Debug, Default, Deserialize, Serialize, JsonSchema)]

@@ -6,9 +6,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::silent;
-use crate::config::Congestion;
-use crate::config::quantity::Size;
-use crate::config::raw::{
+use config::Congestion;
+use config::quantity::Size;
+use config::raw::{
     AttachedName, Buffer, CongestionIsolation, Dcbx, FastCnp, Headroom, Lldp, LocatorName, Macsec,
     Maps, Measurement, Pause, Pfc, Port, Ptp, Qcn, Queue, Range, Sfc, SfcProxy, Trust, Watchdog,
 };
@@ -54,7 +54,7 @@ pub struct Profile {
 
 impl Profile {
     /// The congestion sections.
-    pub(in crate::lab) const fn congestion(&self) -> Congestion<'_> {
+    pub(crate) const fn congestion(&self) -> Congestion<'_> {
         // Without `..`: a new section is either one of these or named here as another.
         let Self {
             max_frame: _,
@@ -157,7 +157,7 @@ pub struct PortDefaults {
 
 impl PortDefaults {
     /// The same configuration as a port of a switch file.
-    pub(in crate::lab) fn as_port(&self) -> Port {
+    pub(crate) fn as_port(&self) -> Port {
         // Without `..` on both sides: a new field of either compiles only once it is handled here.
         let Self {
             trust,

@@ -4,8 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Wanted;
-use crate::config::quantity::{Rate, Ratio, Size, Span};
-use crate::config::raw::SendersSaid;
+use config::quantity::{Rate, Ratio, Size, Span};
+use config::raw::SendersSaid;
 
 /// Reaction to source flow control messages, as a word.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize, JsonSchema)]

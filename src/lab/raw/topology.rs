@@ -4,8 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Many;
-use crate::config::quantity::{Length, LinkRate};
-use crate::config::raw::PhyName;
+use config::quantity::{Length, LinkRate};
+use config::raw::PhyName;
 
 /// A common topology: exactly one of these. Its links have the parameters of `defaults.links`.
 #[derive(Clone, PartialEq, Debug, Default, Deserialize, Serialize, JsonSchema)]

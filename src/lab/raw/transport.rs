@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Short, Wanted};
-use crate::config::quantity::{Rate, Ratio, Size, Span};
+use config::quantity::{Rate, Ratio, Size, Span};
 
 /// Transport of a flow: a word, or a mapping with parameters.
 pub type Transport = Short<TransportName, TransportLong>;

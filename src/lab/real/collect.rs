@@ -7,12 +7,12 @@ use super::crew::CrewEnd;
 use super::fit::Fit;
 use super::node::{Arrivals, Over};
 use super::{Event, Happening, RealRun, shortfall};
-use crate::host::FRAME_MIN;
-use crate::lab::plan::LabPlan;
-use crate::lab::record::{Captures, Detail, Recorder};
-use crate::runtime::Disturbance;
-use crate::sim::{VirtualFrame, Witness};
-use crate::time::{Instant, Total};
+use crate::plan::LabPlan;
+use crate::record::{Captures, Detail, Recorder};
+use ground::time::{Instant, Total};
+use host::FRAME_MIN;
+use runtime::Disturbance;
+use sim::{VirtualFrame, Witness};
 
 /// Parameters and duration of a run.
 pub(super) struct Ran {

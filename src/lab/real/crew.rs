@@ -6,10 +6,10 @@ use crossbeam::utils::CachePadded;
 
 use super::RealError;
 use super::node::{Act, Arrivals, Node};
-use crate::dpdk::TscClock;
-use crate::runtime::{Cores, Leash, Preemption, Tether};
-use crate::sim::{NodeId, RETRY_AFTER};
-use crate::time::{Instant, Total};
+use dpdk::TscClock;
+use ground::time::{Instant, Total};
+use runtime::{Cores, Leash, Preemption, Tether};
+use sim::{NodeId, RETRY_AFTER};
 
 /// State shared by the polling threads and the main thread.
 #[derive(Debug)]

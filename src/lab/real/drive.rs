@@ -6,11 +6,11 @@ use std::time::Duration as StdDuration;
 
 use super::RealError;
 use super::crew::{Crew, CrewEnd, Look, Shared};
-use crate::dpdk::{Eal, TscClock};
-use crate::lab::plan::LabPlan;
-use crate::lab::virtual_run::Progress;
-use crate::runtime::{Cores, Disturbance, Patience};
-use crate::time::Instant;
+use crate::plan::LabPlan;
+use crate::virtual_run::Progress;
+use dpdk::{Eal, TscClock};
+use ground::time::Instant;
+use runtime::{Cores, Disturbance, Patience};
 
 /// Sampling interval of the threads' state.
 const LOOK_EVERY: StdDuration = StdDuration::from_millis(5);

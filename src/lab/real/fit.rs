@@ -6,18 +6,18 @@ use super::judged::Judged;
 use super::load::Load;
 use super::rings::{Rings, sends};
 use super::shortfall::{self, Shortfall};
-use crate::buffer::{GroupKind, GroupPlan};
-use crate::dpdk::RING_PAIRS_MAX;
-use crate::frame::BURST;
-use crate::host::StationPlan;
-use crate::lab::plan::LabPlan;
-use crate::secure::Secy;
-use crate::sim::{
+use crate::plan::LabPlan;
+use buffer::{GroupKind, GroupPlan};
+use contracts::frame::BURST;
+use dpdk::RING_PAIRS_MAX;
+use ground::time::Instant;
+use ground::units::{Cells, PortId};
+use host::StationPlan;
+use secure::Secy;
+use sim::{
     ClockPlan, CpuPlan, DirectionPlan, End, FaultKind, LinkPlan, NetworkPlan, NodeId, NodeKind,
 };
-use crate::switch::{Change, SwitchPlan};
-use crate::time::Instant;
-use crate::units::{Cells, PortId};
+use switch::{Change, SwitchPlan};
 use text::{count, scaled};
 
 /// Largest frame memory. A choice: half of the memory that DPDK reserves without hugepages. A host

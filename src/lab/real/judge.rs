@@ -9,12 +9,12 @@ use super::collect::Firsts;
 use super::judged::lossless_of;
 use super::log::Happening;
 use super::node::Snapshot;
-use crate::lab::outcome::Outcome;
-use crate::lab::plan::CheckKind;
-use crate::lab::verdict::{self, CheckOutcome};
-use crate::runtime::Disturbance;
-use crate::sim::{NodeKind, Note};
-use crate::verdict::Verdict;
+use crate::outcome::Outcome;
+use crate::plan::CheckKind;
+use crate::verdict::{self, CheckOutcome};
+use ground::verdict::Verdict;
+use runtime::Disturbance;
+use sim::{NodeKind, Note};
 use text::count;
 
 const NOTHING_RECEIVED: &str = "no switch received a frame";
@@ -172,7 +172,7 @@ impl RealRun {
                 last.insert((event.node, port, group), xoff);
             }
         }
-        let name = |id: crate::sim::NodeId| self.plan.network.nodes[id.index()].name();
+        let name = |id: sim::NodeId| self.plan.network.nodes[id.index()].name();
         match last.iter().find(|(_, xoff)| **xoff) {
             Some(((node, port, group), _)) => {
                 let detail = format!(
@@ -201,7 +201,7 @@ impl RealRun {
             marked += u64::from(mark.is_some());
             judged += u64::from(mark.or(*xoff).is_some());
             if let Some(xoff) = xoff.filter(|xoff| mark.is_none_or(|mark| *xoff < mark)) {
-                let at = xoff.since(crate::time::Instant::ZERO);
+                let at = xoff.since(ground::time::Instant::ZERO);
                 return Judgement::fail(format!(
                     "{} paused at {at} and had marked nothing",
                     plan.name
@@ -229,7 +229,7 @@ fn cut_off(checks: &mut Vec<CheckOutcome>, disturbance: &Disturbance) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::time::Duration;
+    use ground::time::Duration;
 
     #[test]
     fn a_run_that_was_starved_neither_passes_nor_fails() {

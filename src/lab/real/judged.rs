@@ -9,14 +9,14 @@ use serde_json::Value;
 
 use super::fit::is_supported;
 use super::rings::Rings;
-use crate::buffer::GroupKind;
-use crate::lab::path::find;
-use crate::lab::plan::{Check, CheckKind, Expectation, LabPlan, Tolerance};
-use crate::schedule::Line;
-use crate::sim::{DirectionPlan, ErrorPlan, LinkPlan, NodeKind};
-use crate::switch::SwitchPlan;
-use crate::time::Duration;
-use crate::units::{PRIORITIES, Priority};
+use crate::path::find;
+use crate::plan::{Check, CheckKind, Expectation, LabPlan, Tolerance};
+use buffer::GroupKind;
+use ground::time::Duration;
+use ground::units::{PRIORITIES, Priority};
+use schedule::Line;
+use sim::{DirectionPlan, ErrorPlan, LinkPlan, NodeKind};
+use switch::SwitchPlan;
 
 /// Path names of values that only the virtual world's engine and its checkers provide.
 const ENGINE: [&str; 4] = ["trace_hash", "engine", "deadlocks", "line_losses"];

@@ -1,10 +1,10 @@
 //! Calculates the load of a lab: the factor by which it is slowed down, and the assignment of nodes
 //! to threads.
 
-use crate::host::plan::stream::{Path, Sizes, StreamPlan};
-use crate::host::{Rate, StationPlan, TransportPlan};
-use crate::schedule::Line;
-use crate::sim::{NetworkPlan, NodeId, NodeKind};
+use host::plan::stream::{Path, Sizes, StreamPlan};
+use host::{Rate, StationPlan, TransportPlan};
+use schedule::Line;
+use sim::{NetworkPlan, NodeId, NodeKind};
 
 /// Frames per second that one core receives from a ring, forwards and sends. A choice: about a
 /// tenth of the rate of an optimised build on a core of a busy virtual machine (2.6 million), so
@@ -70,7 +70,7 @@ impl Load {
 
 /// Offered load of one flow of a host.
 struct Offer {
-    to: crate::units::Mac,
+    to: ground::units::Mac,
     /// Frames per second.
     frames: f64,
     /// Fraction of its link's rate, 1 for all of it.
@@ -100,7 +100,7 @@ fn stream_offer(stream: &StreamPlan, line: &Line) -> Option<Offer> {
     if stream.path == Path::Control {
         return None;
     }
-    let to = crate::units::Mac(*stream.template.headers.first_chunk()?);
+    let to = ground::units::Mac(*stream.template.headers.first_chunk()?);
     // The shortest frames give the highest frame rate.
     let (shortest, _) = lengths(&stream.sizes);
     let one = line.time_for(shortest).as_secs_f64();

@@ -1,9 +1,9 @@
 //! Log of pause events, in order.
 
 use super::tap::PAUSE_OCTETS;
-use crate::sim::{Direction, NodeId, Note};
-use crate::time::Instant;
-use crate::units::{PortId, PriorityGroup};
+use ground::time::Instant;
+use ground::units::{PortId, PriorityGroup};
+use sim::{Direction, NodeId, Note};
 
 /// Most entries of one observer. A choice: some 16 MiB, far more than a lab of seconds needs.
 /// Further entries are counted only.

@@ -5,7 +5,7 @@
 //!   so that a network of rings carries the same traffic as the network of the lab.
 //! - **Few threads poll many nodes.** Every thread polls its nodes in turn, all of them at the same
 //!   time of its clock, whose distance from the other threads' clocks is bounded by a
-//!   [leash](crate::runtime::Leash). A preempted thread stops the time of all, so preemption causes
+//!   [leash](runtime::Leash). A preempted thread stops the time of all, so preemption causes
 //!   no lossless loss that a link would not have caused.
 //! - **Slow motion** if the lab is faster than the machine: the lab's time, with every rate and
 //!   every delay, runs slower than real time by a constant factor. Nodes are not affected, and
@@ -46,17 +46,17 @@ use super::plan::LabPlan;
 use super::population::NodeAgents;
 use super::record::{Looks, Recorder};
 use super::virtual_run::{Options, Progress, Recording, Run};
-use crate::dpdk::{Eal, EalOptions, Memory, own_prefix};
-use crate::host::{FlowId, PlanError};
-use crate::runtime::{Cores, Disturbance, Leash};
-use crate::sim::NetworkError;
-use crate::switch::{ChangeError, SwitchError};
-use crate::time::{Duration, Instant, Total};
 use collect::{Firsts, Ran, collect};
 use crew::Shared;
+use dpdk::{Eal, EalOptions, Memory, own_prefix};
 use drive::{PATIENCE, drive};
 use fit::Fit;
+use ground::time::{Duration, Instant, Total};
+use host::{FlowId, PlanError};
 use judged::Judged;
+use runtime::{Cores, Disturbance, Leash};
+use sim::NetworkError;
+use switch::{ChangeError, SwitchError};
 
 /// Options of a run on rings.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -103,7 +103,7 @@ pub enum RealError {
     Change { node: String, source: ChangeError },
     /// DPDK has no memory, or no port.
     #[error(transparent)]
-    Dpdk(#[from] crate::dpdk::Error),
+    Dpdk(#[from] dpdk::Error),
     /// No thread made progress.
     #[error("the lab's time did not go on for {} s although its threads ran", PATIENCE.as_secs())]
     Stuck,

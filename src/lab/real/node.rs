@@ -7,18 +7,18 @@ use super::RealError;
 use super::log::Event;
 use super::tap::{Moment, SeenPort};
 use super::watch::Watch;
-use crate::dpdk::{DpdkPort, Mbuf, SourcePort, Started};
-use crate::frame::{Burst, Frame};
-use crate::host::{FlowId, Station, StationSnapshot, probe_of};
-use crate::lab::population::{NodeAgents, of_host, of_switch};
-use crate::lab::record::Recorder;
-use crate::port::{Port, Secured};
-use crate::sim::NodeId;
-use crate::stats::SwitchSnapshot;
-use crate::switch::{Change, Reconciler, Refused, Switch};
-use crate::time::{Duration, Instant};
-use crate::units::PortId;
-use crate::world::{Alone, World};
+use crate::population::{NodeAgents, of_host, of_switch};
+use crate::record::Recorder;
+use contracts::frame::{Burst, Frame};
+use contracts::port::{Port, Secured};
+use contracts::stats::SwitchSnapshot;
+use contracts::world::{Alone, World};
+use dpdk::{DpdkPort, Mbuf, SourcePort, Started};
+use ground::time::{Duration, Instant};
+use ground::units::PortId;
+use host::{FlowId, Station, StationSnapshot, probe_of};
+use sim::NodeId;
+use switch::{Change, Reconciler, Refused, Switch};
 
 /// Types of a switch on rings.
 pub(super) enum Rings {}

@@ -2,18 +2,18 @@
 
 use super::RealRun;
 use super::node::{Arrivals, Snapshot};
-use crate::host::{
+use crate::World;
+use crate::ends::{Ends, Source, ends};
+use crate::outcome::{Counted, Ended, Nanos, Outcome, RealOutcome, Window, gather};
+use crate::population::{HostCounts, NodeAgents, Population};
+use contracts::stats::SwitchSnapshot;
+use ground::time::Instant;
+use host::{
     FlowId, Latency, ReceiverCounters, SenderCounters, SinkCounters, SourceCounters,
     StationCounters, StationSnapshot,
 };
-use crate::lab::World;
-use crate::lab::ends::{Ends, Source, ends};
-use crate::lab::outcome::{Counted, Ended, Nanos, Outcome, RealOutcome, Window, gather};
-use crate::lab::population::{HostCounts, NodeAgents, Population};
-use crate::secure::SecySnapshot;
-use crate::sim::{NodeId, Tally};
-use crate::stats::SwitchSnapshot;
-use crate::time::Instant;
+use secure::SecySnapshot;
+use sim::{NodeId, Tally};
 
 impl RealRun {
     /// Returns the results, with the verdicts of all checks that rings can judge.

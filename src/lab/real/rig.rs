@@ -8,19 +8,19 @@ use super::fit::Fit;
 use super::node::{Act, Deed, Kind, Node};
 use super::tap::{Moment, Seen};
 use super::watch::Watch;
-use crate::dpdk::{
+use crate::record::{Captures, Detail, Recorder};
+use contracts::port::Secured;
+use contracts::world::Alone;
+use dpdk::{
     DpdkPort, Eal, Pool, PoolOptions, PortOptions, RingOptions, SourcePort, Started, ciphers,
     ring_pair,
 };
-use crate::host::Station;
-use crate::lab::record::{Captures, Detail, Recorder};
-use crate::port::Secured;
-use crate::secure::{Ciphers, SecyPlan};
-use crate::sim::{Direction, FaultKind, LinkId, NetworkError, NodeId, NodeKind};
-use crate::switch::{PortPlan, Reconciler, Switch};
-use crate::time::Instant;
-use crate::units::PortId;
-use crate::world::Alone;
+use ground::time::Instant;
+use ground::units::PortId;
+use host::Station;
+use secure::{Ciphers, SecyPlan};
+use sim::{Direction, FaultKind, LinkId, NetworkError, NodeId, NodeKind};
+use switch::{PortPlan, Reconciler, Switch};
 
 /// Free frames in each thread's cache.
 const CACHE: u32 = 64;
@@ -99,7 +99,7 @@ fn is_protected(fit: &Fit) -> bool {
 }
 
 /// Returns a port of a node with its `SecY`, if it has one.
-fn secured<P: crate::port::Port>(
+fn secured<P: contracts::port::Port>(
     port: P,
     secy: &Option<Box<SecyPlan>>,
     ciphers: Option<&Arc<dyn Ciphers>>,

@@ -5,13 +5,13 @@
 //! because the clocks of any two threads never differ by more than the span of the leash.
 
 use super::load;
-use crate::frame::BURST;
-use crate::host::{COMMITTED_MAX, FRAME_MIN};
-use crate::pfc::{FlowControl, PfcPlan};
-use crate::schedule::Line;
-use crate::sim::{LinkPlan, NetworkPlan, NodeKind};
-use crate::time::Duration;
-use crate::units::{BitsPerSec, Bytes, Cells};
+use contracts::frame::BURST;
+use ground::time::Duration;
+use ground::units::{BitsPerSec, Bytes, Cells};
+use host::{COMMITTED_MAX, FRAME_MIN};
+use pfc::{FlowControl, PfcPlan};
+use schedule::Line;
+use sim::{LinkPlan, NetworkPlan, NodeKind};
 
 /// Largest difference of clocks, in transmission times of the longest frame on the fastest link. A
 /// choice: the work that two threads can do without synchronisation, and small compared to buffers.

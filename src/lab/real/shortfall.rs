@@ -6,14 +6,14 @@ use serde::{Serialize, Serializer};
 
 use super::node::Snapshot;
 use super::rings::Rings;
-use crate::lab::plan::{CheckKind, LabPlan, Record};
-use crate::schedule::LinePlan;
-use crate::secure::SecyPlan;
-use crate::sim::{
+use crate::plan::{CheckKind, LabPlan, Record};
+use ground::time::Duration;
+use schedule::LinePlan;
+use secure::SecyPlan;
+use sim::{
     CpuPlan, DirectionPlan, ErrorPlan, FaultKind, LinkPlan, NetworkPlan, NodeKind, NodePlan,
 };
-use crate::switch::PortPlan;
-use crate::time::Duration;
+use switch::PortPlan;
 use text::count;
 
 /// A part of a lab that is not supported, and its replacement.

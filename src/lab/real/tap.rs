@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use super::log::{Happening, Log};
-use crate::frame::{Burst, Frame};
-use crate::port::{Port, Stamps, Tap, Tapped};
-use crate::runtime::SharedInstant;
-use crate::sim::Direction;
-use crate::time::{Duration, Instant};
+use contracts::frame::{Burst, Frame};
+use contracts::port::{Port, Stamps, Tap, Tapped};
+use ground::time::{Duration, Instant};
+use runtime::SharedInstant;
+use sim::Direction;
 
 /// EtherType 0x8808, MAC control (802.3 31.4.1.3).
 const MAC_CONTROL: [u8; 2] = [0x88, 0x08];

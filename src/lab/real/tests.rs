@@ -8,15 +8,15 @@ use proptest::prelude::*;
 use super::fit::Fit;
 use super::node::until_quiet;
 use super::*;
-use crate::host::Station;
-use crate::lab::parse;
-use crate::memory::rings::{InMemory, RingPort, ring_pair};
-use crate::runtime::Tether;
-use crate::sim::NodeKind;
-use crate::stats::DropReason;
-use crate::switch::Switch;
-use crate::units::PortId;
-use crate::world::Alone;
+use crate::parse;
+use contracts::memory::rings::{InMemory, RingPort, ring_pair};
+use contracts::stats::DropReason;
+use contracts::world::Alone;
+use ground::units::PortId;
+use host::Station;
+use runtime::Tether;
+use sim::NodeKind;
+use switch::Switch;
 
 enum Polled {
     Switch(Box<Switch<InMemory>>),
@@ -107,8 +107,8 @@ impl<'a> Net<'a> {
             assert_eq!(drops.iter().filter(|(r, _)| *r == DropReason::HeadroomFull).count(), 0);
             for (port, counted) in snapshot.ports.iter().enumerate() {
                 let id = PortId::new(port as u16).unwrap();
-                let node = crate::sim::NodeId(n as u32);
-                let end = crate::sim::End { node, port: id };
+                let node = sim::NodeId(n as u32);
+                let end = sim::End { node, port: id };
                 let links = &fit.plan.network.links;
                 let link = links.iter().find(|l| l.a == end || l.b == end).unwrap();
                 let NodeKind::Switch(plan) = &fit.plan.network.nodes[n].kind else { continue };
@@ -233,7 +233,7 @@ fn nodes_are_spread_over_threads_by_what_they_carry() {
 
 #[test]
 fn headroom_stays_what_rings_need_whatever_ports_would_find() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/configs/labs/auto-headroom.yaml");
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../configs/labs/auto-headroom.yaml");
     let text = std::fs::read_to_string(path).unwrap();
     let fit = fit(&text);
     let said = |s: &shortfall::Shortfall| s.field == "profiles.defaults.headroom";

@@ -2,12 +2,12 @@
 //! pauses.
 
 use super::log::{Happening, Log};
-use crate::lab::record::Recorder;
-use crate::sim::{NodeId, Note, Witness};
-use crate::stats::DropReason;
-use crate::time::Instant;
-use crate::units::{PortId, Priority, PriorityGroup, PrioritySet, TrafficClass};
-use crate::world::Events;
+use crate::record::Recorder;
+use contracts::stats::DropReason;
+use contracts::world::Events;
+use ground::time::Instant;
+use ground::units::{PortId, Priority, PriorityGroup, PrioritySet, TrafficClass};
+use sim::{NodeId, Note, Witness};
 
 #[derive(Debug)]
 pub(super) struct Watch {

@@ -9,10 +9,10 @@ use std::io::BufWriter;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::frame::FCS_BYTES;
-use crate::lab::LabPlan;
-use crate::sim::{Direction, End, LinkId, VirtualFrame};
-use crate::time::Instant;
+use crate::LabPlan;
+use contracts::frame::FCS_BYTES;
+use ground::time::Instant;
+use sim::{Direction, End, LinkId, VirtualFrame};
 use text::packets::{Interface, Notes, Packet, Pcapng};
 
 /// Error of a capture file.
@@ -33,7 +33,7 @@ struct Capture {
 
 /// All capture files, by direction.
 #[derive(Default)]
-pub(in crate::lab) struct Captures {
+pub(crate) struct Captures {
     files: Vec<Capture>,
     /// Index of the file of each direction; empty without captures.
     of: Vec<Option<u16>>,
@@ -50,7 +50,7 @@ impl Captures {
     ///
     /// # Errors
     /// The first file that cannot be created.
-    pub(in crate::lab) fn create(plan: &LabPlan) -> Result<Self, CaptureError> {
+    pub(crate) fn create(plan: &LabPlan) -> Result<Self, CaptureError> {
         let mut captures = Self::default();
         if plan.record.pcapng.is_empty() {
             return Ok(captures);

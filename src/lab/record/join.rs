@@ -1,14 +1,14 @@
 //! Joins recorders of one network, each of which has recorded one switch.
 
 use super::{Counts, Recorder};
-use crate::sim::NodeId;
-use crate::time::Instant;
-use crate::units::{PortId, Priority};
+use ground::time::Instant;
+use ground::units::{PortId, Priority};
+use sim::NodeId;
 
 impl Recorder {
     /// Records a data frame of this priority received by a switch.
     #[inline]
-    pub(in crate::lab) fn received(&mut self, node: NodeId, port: PortId, priority: Priority) {
+    pub(crate) fn received(&mut self, node: NodeId, port: PortId, priority: Priority) {
         if let Some(groups) = self.groups_of(node, port) {
             let group = groups.classify.group[priority.index()];
             groups.onsets[group.index()].frames += 1;
@@ -16,7 +16,7 @@ impl Recorder {
     }
 
     /// Adds another recorder's records of one switch, and nothing else.
-    pub(in crate::lab) fn join(&mut self, node: NodeId, mut other: Self) {
+    pub(crate) fn join(&mut self, node: NodeId, mut other: Self) {
         self.counts.add(&other.counts);
         self.losses[node.index()] = other.losses[node.index()].take();
         for (own, their) in self.groups.iter_mut().zip(other.groups) {

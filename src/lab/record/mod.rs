@@ -23,22 +23,22 @@ use ground::counters;
 use serde::Serialize;
 
 use super::LabPlan;
-use crate::buffer::GroupKind;
-use crate::frame::Frame;
-use crate::host::{Latency, probe_of};
-use crate::pfc::FlowControl;
-use crate::runtime::LossWatch;
-use crate::sim::{
+use buffer::GroupKind;
+use contracts::frame::Frame;
+use contracts::stats::{DropReason, Drops};
+use contracts::world::Events;
+use ground::time::{Duration, Instant};
+use ground::units::{Mac, PRIORITIES, PortId, Priority, PriorityGroup, PrioritySet};
+use host::{Latency, probe_of};
+use pauses::Receiver;
+use pfc::FlowControl;
+use runtime::LossWatch;
+use sim::{
     ClockPlan, Direction, FaultKind, LinkId, LinkPlan, Loss, NetworkPlan, NodeId, NodeKind, Note,
     VirtualFrame, Witness,
 };
-use crate::stats::{DropReason, Drops};
-use crate::switch::{Change, ClassifyPlan};
-use crate::time::{Duration, Instant};
-use crate::units::{Mac, PRIORITIES, PortId, Priority, PriorityGroup, PrioritySet};
-use crate::wire::mac_control;
-use crate::world::Events;
-use pauses::Receiver;
+use switch::{Change, ClassifyPlan};
+use wire::mac_control;
 
 /// Level of detail of the recording.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -390,7 +390,7 @@ impl Witness for Recorder {
 /// Returns the classifier plan of a switch port, if any of its groups is lossless.
 fn watched(kind: &NodeKind, port: usize) -> Option<&ClassifyPlan> {
     let NodeKind::Switch(plan) = kind else { return None };
-    let lossless = |g: &crate::buffer::GroupPlan| matches!(g.kind, GroupKind::Lossless { .. });
+    let lossless = |g: &buffer::GroupPlan| matches!(g.kind, GroupKind::Lossless { .. });
     plan.buffer.groups[port].iter().any(lossless).then(|| &plan.ports[port].classify)
 }
 

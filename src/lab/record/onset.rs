@@ -1,10 +1,10 @@
 //! First pause and first drop of a group, with the number of frames received by then. Thresholds
 //! and headroom are checked against them.
 
-use crate::switch::{ClassifyPlan, Trust};
-use crate::time::Instant;
-use crate::units::{Dscp, Priority};
-use crate::wire::EtherType;
+use ground::time::Instant;
+use ground::units::{Dscp, Priority};
+use switch::{ClassifyPlan, Trust};
+use wire::EtherType;
 
 /// An event of a group.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

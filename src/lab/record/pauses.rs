@@ -1,8 +1,8 @@
 //! Pause times of each priority, derived from received pause frames: a pause lasts until it is
 //! resumed, replaced, or its time expires (802.3 31D.3).
 
-use crate::time::{Duration, Instant};
-use crate::units::{BitsPerSec, PRIORITIES, Priority, PrioritySet, Quanta};
+use ground::time::{Duration, Instant};
+use ground::units::{BitsPerSec, PRIORITIES, Priority, PrioritySet, Quanta};
 
 /// Most separate pieces of a timeline. A choice: more than a plot can resolve.
 pub const PIECES_MAX: usize = 1_000;

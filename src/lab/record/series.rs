@@ -3,12 +3,12 @@
 
 use std::collections::BTreeMap;
 
-use crate::lab::LabPlan;
-use crate::lab::ends::ends;
-use crate::sim::{Network, Node, NodeId, NodeKind, Nodes, Witness};
-use crate::switch::{PortPlan, SwitchPlan};
-use crate::time::{Duration, Instant};
-use crate::units::{PRIORITIES, PortId, Priority, PriorityGroup, TrafficClass};
+use crate::LabPlan;
+use crate::ends::ends;
+use ground::time::{Duration, Instant};
+use ground::units::{PRIORITIES, PortId, Priority, PriorityGroup, TrafficClass};
+use sim::{Network, Node, NodeId, NodeKind, Nodes, Witness};
+use switch::{PortPlan, SwitchPlan};
 
 /// Most samples that are kept.
 pub const MOMENTS_MAX: usize = 1_000;

@@ -8,15 +8,15 @@ use super::links::LinkSpec;
 use super::raw;
 use super::switches::{Profiles, Switches};
 use super::{hosts, switch_port_mac};
-use crate::config::{Around, Cx, Said, UNNAMED, agents, late_host, told};
-use crate::discovery::{EtsTable, PfcForm, Role};
-use crate::headroom::measure::MeasurePlan;
-use crate::headroom::peer_delay::PeerDelayPlan;
-use crate::link::{AgentsPlan, Method};
-use crate::pfc::FlowControl;
-use crate::secure::SecyPlan;
-use crate::switch::PortPlan;
-use crate::units::Mac;
+use config::{Around, Cx, Said, UNNAMED, agents, late_host, told};
+use discovery::{EtsTable, PfcForm, Role};
+use ground::units::Mac;
+use headroom::measure::MeasurePlan;
+use headroom::peer_delay::PeerDelayPlan;
+use link::{AgentsPlan, Method};
+use pfc::FlowControl;
+use secure::SecyPlan;
+use switch::PortPlan;
 
 /// Port number in the address that stands for the whole switch; above every real port number.
 const CHASSIS: usize = 0xffff;

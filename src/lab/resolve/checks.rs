@@ -3,10 +3,10 @@
 use super::flows::Flows;
 use super::graph::Graph;
 use super::raw::{self, Allowance, CheckLong, CheckWord, Many, Short};
-use crate::config::{Cx, Place, unknown_name};
-use crate::lab::{Check, CheckKind, Expectation, Record, Tolerance};
-use crate::sim::LinkId;
-use crate::time::Duration;
+use crate::{Check, CheckKind, Expectation, Record, Tolerance};
+use config::{Cx, Place, unknown_name};
+use ground::time::Duration;
+use sim::LinkId;
 
 /// Checks of a file without `checks`.
 const DEFAULT: [CheckWord; 5] = [

@@ -4,11 +4,11 @@
 use super::graph::{Graph, Kind};
 use super::switches::Switches;
 use super::{mix, raw, reactions};
-use crate::config::raw::AttachedName;
-use crate::config::{Cx, Place, seed_congestion};
-use crate::congestion::isolation::{CimType, Peer};
-use crate::switch::{AttachedKind, CongestionIsolationPlan, CongestionPlan, SfcmForm};
-use crate::units::{Mac, PortId};
+use config::raw::AttachedName;
+use config::{Cx, Place, seed_congestion};
+use congestion::isolation::{CimType, Peer};
+use ground::units::{Mac, PortId};
+use switch::{AttachedKind, CongestionIsolationPlan, CongestionPlan, SfcmForm};
 
 /// Smallest payload that a message can quote in the virtual world, in bytes: 128 bytes of a frame
 /// are kept, less the two addresses.

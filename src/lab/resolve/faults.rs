@@ -7,14 +7,14 @@ use super::graph::Graph;
 use super::links::errors;
 use super::raw::{self, WhichName};
 use super::switches::{Profiles, Switches};
-use crate::buffer::{GroupKind, GroupPlan, Ledger};
-use crate::config::quantity::Span;
-use crate::config::{Cx, Place, ecn_plan, group_plan, object_value};
-use crate::sim::{Direction, Fault, FaultKind, LinkId, NodeId, Which};
-use crate::switch::managed::{self, At, Object};
-use crate::switch::{Change, CongestionPlan, SwitchPlan};
-use crate::time::{Duration, Instant};
-use crate::units::{Cells, PortId, PriorityGroup, TrafficClass};
+use buffer::{GroupKind, GroupPlan, Ledger};
+use config::quantity::Span;
+use config::{Cx, Place, ecn_plan, group_plan, object_value};
+use ground::time::{Duration, Instant};
+use ground::units::{Cells, PortId, PriorityGroup, TrafficClass};
+use sim::{Direction, Fault, FaultKind, LinkId, NodeId, Which};
+use switch::managed::{self, At, Object};
+use switch::{Change, CongestionPlan, SwitchPlan};
 
 /// Most flaps of a link, or copies of a forged frame, in one entry.
 const FLAPS_MAX: u32 = 10_000;

@@ -5,8 +5,8 @@ use std::collections::HashMap;
 
 use super::raw::{self, Members, Short};
 use super::topology;
-use crate::config::{Cx, Place, unknown_name};
-use crate::units::PortId;
+use config::{Cx, Place, unknown_name};
+use ground::units::PortId;
 
 /// Most nodes of a lab. A choice: far above what a laptop can run, far below what memory limits.
 pub(super) const NODES_MAX: u32 = 16_384;

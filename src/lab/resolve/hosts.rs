@@ -7,13 +7,13 @@ use super::links::LinkSpec;
 use super::raw::{self, Obey};
 use super::switches::Switches;
 use super::{agents, clock, cpu, macsec, reactions};
-use crate::config::quantity::Span;
-use crate::config::{Cx, Place};
-use crate::host::{PauseAsk, PausePlan, StationPlan};
-use crate::pfc::FlowControl;
-use crate::sim::{NodeKind, NodePlan};
-use crate::time::{Duration, Instant};
-use crate::units::{Mac, PRIORITIES, Priority, PrioritySet, Quanta};
+use config::quantity::Span;
+use config::{Cx, Place};
+use ground::time::{Duration, Instant};
+use ground::units::{Mac, PRIORITIES, Priority, PrioritySet, Quanta};
+use host::{PauseAsk, PausePlan, StationPlan};
+use pfc::FlowControl;
+use sim::{NodeKind, NodePlan};
 
 /// Returns the MAC address of a host by its number, from `02:00:00:00:00:01` on.
 pub(super) fn mac(number: usize) -> Mac {

@@ -2,14 +2,14 @@
 
 use super::graph::{LinkKind, Source};
 use super::raw;
-use crate::config::quantity::Length;
-use crate::config::raw::PhyName;
-use crate::config::{Cx, named_interface};
-use crate::headroom::{DelayInputs, Interface, Phy};
-use crate::schedule::LinePlan;
-use crate::sim::{DirectionPlan, ErrorPlan};
-use crate::time::Duration;
-use crate::units::BitsPerSec;
+use config::quantity::Length;
+use config::raw::PhyName;
+use config::{Cx, named_interface};
+use ground::time::Duration;
+use ground::units::BitsPerSec;
+use headroom::{DelayInputs, Interface, Phy};
+use schedule::LinePlan;
+use sim::{DirectionPlan, ErrorPlan};
 
 const RATE_DEFAULT: BitsPerSec = BitsPerSec::gbps(100);
 /// Longest delay and response time: no buffer holds more.

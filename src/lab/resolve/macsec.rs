@@ -4,12 +4,12 @@
 use super::graph::{Graph, LinkKind};
 use super::raw;
 use super::switches::Switches;
-use crate::config::raw::Macsec;
-use crate::config::{Cx, OWN, Place, SecuredPort, check_whole, name_channels, secy_plan};
-use crate::discovery::Role;
-use crate::secure::{Sak, Sci, SecyPlan};
-use crate::sim::{NodeKind, NodePlan};
-use crate::units::Mac;
+use config::raw::Macsec;
+use config::{Cx, OWN, Place, SecuredPort, check_whole, name_channels, secy_plan};
+use discovery::Role;
+use ground::units::Mac;
+use secure::{Sak, Sci, SecyPlan};
+use sim::{NodeKind, NodePlan};
 
 /// Returns a link's MACsec section for both ends, and its place.
 pub(super) fn of_link<'a>(kind: &'a LinkKind<'_>) -> Option<(&'a Macsec, Place<'a>)> {

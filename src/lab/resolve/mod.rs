@@ -25,17 +25,17 @@ use std::path::Path;
 
 use super::plan::LabPlan;
 use super::raw;
-use crate::config::{Cx, Finding, Place, Warning};
-use crate::host::StationPlan;
-use crate::sim::{
-    ClockPlan, CpuPlan, DirectionPlan, End, LinkPlan, NetworkPlan, NodeId, NodeKind, NodePlan,
-};
-use crate::switch::StaticEntry;
-use crate::time::Duration;
-use crate::units::{Mac, PortId, Vid};
+use config::{Cx, Finding, Place, Warning};
 use graph::{Graph, Kind};
+use ground::time::Duration;
+use ground::units::{Mac, PortId, Vid};
+use host::StationPlan;
 use links::LinkSpec;
 use routes::Routes;
+use sim::{
+    ClockPlan, CpuPlan, DirectionPlan, End, LinkPlan, NetworkPlan, NodeId, NodeKind, NodePlan,
+};
+use switch::StaticEntry;
 use switches::{Profiles, Switches};
 
 pub use view::{LinkView, PortHeadroom, Resolved};
@@ -74,7 +74,7 @@ fn clock(said: Option<raw::Clock>) -> ClockPlan {
 
 fn cpu(said: Option<raw::Cpu>) -> CpuPlan {
     let said = said.unwrap_or_default();
-    let span = |s: Option<crate::config::quantity::Span>| s.map_or(Duration::ZERO, |s| s.0);
+    let span = |s: Option<config::quantity::Span>| s.map_or(Duration::ZERO, |s| s.0);
     CpuPlan { poll: span(said.poll), frame: span(said.frame), byte: span(said.byte) }
 }
 
@@ -232,10 +232,10 @@ fn nodes(
 /// Placeholder station of a switch's node.
 fn nobody() -> StationPlan {
     StationPlan {
-        flow_control: crate::pfc::FlowControl::Off,
-        shaper_burst: crate::units::Bytes(0),
-        line: crate::schedule::LinePlan::ETHERNET,
-        ..StationPlan::new(String::new(), Mac::default(), crate::units::BitsPerSec::gbps(1))
+        flow_control: pfc::FlowControl::Off,
+        shaper_burst: ground::units::Bytes(0),
+        line: schedule::LinePlan::ETHERNET,
+        ..StationPlan::new(String::new(), Mac::default(), ground::units::BitsPerSec::gbps(1))
     }
 }
 

@@ -2,14 +2,14 @@
 
 use super::graph::Source;
 use super::raw::{self, HostQcn, HostSfc, QcnWord, SfcPauseName, SfcWord, Short};
-use crate::config::quantity::Ratio;
-use crate::config::{Cx, Place, longest, senders, udp_port};
-use crate::congestion::proxy::{PausePolicy, Senders};
-use crate::congestion::qcn::ReactionPlan;
-use crate::congestion::sfc::SfcPlan;
-use crate::host::{ReactionsPlan, SfcPause, SfcReaction};
-use crate::time::Duration;
-use crate::units::Bytes;
+use config::quantity::Ratio;
+use config::{Cx, Place, longest, senders, udp_port};
+use congestion::proxy::{PausePolicy, Senders};
+use congestion::qcn::ReactionPlan;
+use congestion::sfc::SfcPlan;
+use ground::time::Duration;
+use ground::units::Bytes;
+use host::{ReactionsPlan, SfcPause, SfcReaction};
 
 /// Range of the timed increase interval. A longer one would never expire.
 const TIME_RESET: (Duration, Duration) = (Duration::from_micros(1), Duration::from_secs(10));

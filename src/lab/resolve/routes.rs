@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 use super::graph::Graph;
 use super::{mix, raw};
-use crate::config::{Cx, Place};
+use config::{Cx, Place};
 
 /// No route.
 const NONE: u16 = u16::MAX;

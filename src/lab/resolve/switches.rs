@@ -7,13 +7,13 @@ use super::graph::{Graph, Kind, Node};
 use super::links::LinkSpec;
 use super::raw::{self, HeadroomCheckName};
 use super::{agents, congested, macsec, mix, switch_port_mac};
-use crate::config::raw::Port;
-use crate::config::{
+use config::raw::Port;
+use config::{
     Cx, HeadroomCheck, HeadroomRule, Place, VirtualPort, VirtualSaid, VirtualSwitch, unknown_name,
     virtual_switch,
 };
-use crate::switch::{BridgePlan, RoutingPlan, SwitchPlan};
-use crate::time::Duration;
+use ground::time::Duration;
+use switch::{BridgePlan, RoutingPlan, SwitchPlan};
 
 /// Address ageing time of 100 days, longer than any run. No addresses are learnt.
 const AGEING: Duration = Duration::from_secs(100 * 86_400);
@@ -60,7 +60,7 @@ impl<'a> Profiles<'a> {
         let default = if list.len() == 1 { 0 } else { list.len() };
         // The built-in profile comes last. If the file has several, it is never used.
         let mut built_in = raw::Profile::default();
-        built_in.defaults.pfc = Some(crate::config::raw::Pfc::default());
+        built_in.defaults.pfc = Some(config::raw::Pfc::default());
         list.push(profile(built_in, at));
         Self { list, names, default }
     }
@@ -96,7 +96,7 @@ impl<'a> Profiles<'a> {
     }
 
     /// Returns the buffer section of a profile, and the place of the profile.
-    pub fn buffer(&self, profile: usize) -> (&crate::config::raw::Buffer, &Place<'a>) {
+    pub fn buffer(&self, profile: usize) -> (&config::raw::Buffer, &Place<'a>) {
         (&self.list[profile].raw.buffer, &self.list[profile].at)
     }
 }

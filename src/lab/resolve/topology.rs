@@ -2,10 +2,10 @@
 
 use super::graph::{Graph, NODES_MAX, Source};
 use super::raw::{self, Defaults, Many};
-use crate::config::quantity::{Length, LinkRate};
-use crate::config::raw::PhyName;
-use crate::config::{Cx, Place};
-use crate::units::PortId;
+use config::quantity::{Length, LinkRate};
+use config::raw::PhyName;
+use config::{Cx, Place};
+use ground::units::PortId;
 
 /// Most ports of a switch.
 const PORTS_MAX: u32 = PortId::MAX.get() as u32 + 1;

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use super::switches::Switches;
-use crate::headroom::{DelayInputs, Required};
-use crate::lab::LabPlan;
-use crate::sim::{LinkPlan, NodeId};
-use crate::units::{Cells, PortId, PriorityGroup};
+use crate::LabPlan;
+use ground::units::{Cells, PortId, PriorityGroup};
+use headroom::{DelayInputs, Required};
+use sim::{LinkPlan, NodeId};
 
 /// A resolved lab and its headroom.
 #[derive(Clone, Debug)]
@@ -42,7 +42,7 @@ impl Resolved {
     /// Returns the links, with the headroom at their ends.
     pub fn links(&self) -> impl Iterator<Item = LinkView<'_>> {
         self.plan.network.links.iter().map(|link| {
-            let at = |end: crate::sim::End| {
+            let at = |end: sim::End| {
                 // The list is in the order of nodes.
                 let first = self.headroom.partition_point(|h| h.node < end.node);
                 let of_node = self.headroom[first..].iter().take_while(move |h| h.node == end.node);

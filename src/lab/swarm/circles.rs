@@ -3,9 +3,9 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use crate::host::StationPlan;
-use crate::sim::{End, FaultKind, NetworkPlan, NodeId, NodeKind};
-use crate::units::{Mac, PortId};
+use ground::units::{Mac, PortId};
+use host::StationPlan;
+use sim::{End, FaultKind, NetworkPlan, NodeId, NodeKind};
 
 /// An egress queue: a switch and its egress port.
 type Queue = (NodeId, PortId);

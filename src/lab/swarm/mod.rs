@@ -25,7 +25,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc;
 use std::time::Instant as Wall;
 
-use crate::lab::raw::Lab;
+use crate::raw::Lab;
 
 /// One in this many labs is run twice, and both runs must give the same trace.
 const TWICE: u64 = 16;
@@ -48,7 +48,7 @@ pub fn lab_seed(swarm: u64, n: u64) -> u64 {
     if n == 0 {
         return swarm;
     }
-    let mut rng = crate::rand::Rng::new(swarm ^ n.wrapping_mul(0xd1b5_4a32_d192_ed03));
+    let mut rng = ground::rand::Rng::new(swarm ^ n.wrapping_mul(0xd1b5_4a32_d192_ed03));
     rng.next_u64()
 }
 
@@ -56,7 +56,7 @@ pub fn lab_seed(swarm: u64, n: u64) -> u64 {
 ///
 /// # Errors
 /// Invalid fields of the generated lab; an error is a bug of the generator.
-pub fn draw(seed: u64) -> Result<Lab, crate::config::ConfigError> {
+pub fn draw(seed: u64) -> Result<Lab, config::ConfigError> {
     draw::lab(seed)
 }
 

@@ -5,14 +5,14 @@
 
 use std::collections::BTreeSet;
 
-use crate::buffer::{GroupKind, SharedLimit};
-use crate::host::{FlowId, FlowPlan, Headers, Rate, StationPlan};
-use crate::schedule::Line;
-use crate::sim::{CpuPlan, NetworkPlan, NodeKind};
-use crate::switch::{CongestionPlan, PortPlan, SwitchPlan};
-use crate::time::{Duration, Instant};
-use crate::units::{BitsPerSec, Mac};
-use crate::wire::ip::Ecn;
+use buffer::{GroupKind, SharedLimit};
+use ground::time::{Duration, Instant};
+use ground::units::{BitsPerSec, Mac};
+use host::{FlowId, FlowPlan, Headers, Rate, StationPlan};
+use schedule::Line;
+use sim::{CpuPlan, NetworkPlan, NodeKind};
+use switch::{CongestionPlan, PortPlan, SwitchPlan};
+use wire::ip::Ecn;
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct Promises {
@@ -66,8 +66,7 @@ impl<'a> Star<'a> {
         });
         let [(at, switch)] = switches.collect::<Vec<_>>()[..] else { return None };
         let port_of = |n: usize| {
-            let of = |link: &crate::sim::LinkPlan| match (link.a.node.index(), link.b.node.index())
-            {
+            let of = |link: &sim::LinkPlan| match (link.a.node.index(), link.b.node.index()) {
                 (a, b) if (a, b) == (at, n) => Some(link.a.port.index()),
                 (a, b) if (a, b) == (n, at) => Some(link.b.port.index()),
                 _ => None,

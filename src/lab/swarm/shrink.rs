@@ -3,11 +3,11 @@
 use std::time::{Duration as WallSpan, Instant as Wall};
 
 use super::trial::{self, Failure, Trial};
-use crate::config::quantity::Span;
-use crate::lab::raw::{
+use crate::raw::{
     Defaults, Fault, Flow, FlowDuration, HostEntry, Lab, Link, Many, Members, Pattern,
     PortDefaults, Short, SwitchEntry,
 };
+use config::quantity::Span;
 
 /// A lab that was shrunk.
 #[derive(Clone, Debug)]
@@ -150,7 +150,7 @@ fn switch_name(entry: &SwitchEntry) -> Option<String> {
     }
 }
 
-fn for_hosts(lab: &mut Lab, change: impl Fn(&mut crate::lab::raw::Host)) {
+fn for_hosts(lab: &mut Lab, change: impl Fn(&mut crate::raw::Host)) {
     if let Members::List(list) = &mut lab.nodes.hosts {
         for entry in list {
             if let Short::Long(host) = entry {
@@ -160,7 +160,7 @@ fn for_hosts(lab: &mut Lab, change: impl Fn(&mut crate::lab::raw::Host)) {
     }
 }
 
-fn for_switches(lab: &mut Lab, change: impl Fn(&mut crate::lab::raw::Switch)) {
+fn for_switches(lab: &mut Lab, change: impl Fn(&mut crate::raw::Switch)) {
     if let Members::List(list) = &mut lab.nodes.switches {
         for entry in list {
             if let Short::Long(switch) = entry {
@@ -272,7 +272,7 @@ fn plainer_flow(flow: &mut Flow) {
 
 /// Halves the duration or the number.
 fn milder(fault: &mut Fault) {
-    let half = |span: &mut Span| span.0 = span.0.div(2).max(crate::time::Duration::from_nanos(1));
+    let half = |span: &mut Span| span.0 = span.0.div(2).max(ground::time::Duration::from_nanos(1));
     if let Some(flap) = &mut fault.flap {
         half(&mut flap.down_for);
         flap.times = None;

@@ -6,8 +6,8 @@ use std::time::Duration as WallSpan;
 use serde::Serialize;
 
 use super::{Faults, Swarm, Trial};
-use crate::sim::check::Cause;
-use crate::verdict::Verdict;
+use ground::verdict::Verdict;
+use sim::check::Cause;
 
 /// Results of a swarm. All but [`Summary::slowest`] and [`Summary::seconds`] follow from its seed
 /// and its size.

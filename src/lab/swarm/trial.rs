@@ -4,12 +4,12 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::circles::has_circle;
 use super::promises::Promises;
-use crate::lab::{LabPlan, raw, resolve_raw};
-use crate::sim::check::{Check, Checkers, Deadlock, Finding, Shares, Totals};
-use crate::sim::{FaultKind, Network, NetworkPlan, NodeKind, Which};
-use crate::time::{Duration, Instant};
-use crate::units::{BitsPerSec, Bytes, Quanta};
-use crate::verdict::Verdict;
+use crate::{LabPlan, raw, resolve_raw};
+use ground::time::{Duration, Instant};
+use ground::units::{BitsPerSec, Bytes, Quanta};
+use ground::verdict::Verdict;
+use sim::check::{Check, Checkers, Deadlock, Finding, Shares, Totals};
+use sim::{FaultKind, Network, NetworkPlan, NodeKind, Which};
 
 /// Sampling interval of the checkers, in bytes on the slowest link: about forty frames.
 const LOOK: Bytes = Bytes(60_000);

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::lab::raw::Lab;
+use crate::raw::Lab;
 
 /// Returns the lab as YAML that parses to the same lab.
 ///

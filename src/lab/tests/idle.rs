@@ -3,7 +3,7 @@
 use super::super::*;
 use super::star::incast;
 use super::{all_checks, run_it};
-use crate::time::Duration;
+use ground::time::Duration;
 
 #[test]
 fn an_idle_day_costs_no_events_and_changes_no_result() {

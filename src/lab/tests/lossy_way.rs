@@ -1,7 +1,7 @@
 //! Flows that are lossless at their first switch and lossy at the next one.
 
 use super::*;
-use crate::verdict::Verdict;
+use ground::verdict::Verdict;
 
 /// Returns a lab with two hosts at s1, where DSCP 24 is lossless priority 3, and one at s2, which
 /// classifies it to priority `taken_for`. All send `frames` frames to another host at s2.

@@ -1,11 +1,11 @@
 //! Stars as labs.
 
-use crate::host::{FlowId, StationPlan};
-use crate::lab::{LabFlow, LabPlan, Record};
-use crate::sim::teststar::{self, LOSSLESS};
-use crate::sim::{NodeId, NodeKind};
-use crate::switch::SwitchPlan;
-use crate::time::Duration;
+use crate::{LabFlow, LabPlan, Record};
+use ground::time::Duration;
+use host::{FlowId, StationPlan};
+use sim::teststar::{self, LOSSLESS};
+use sim::{NodeId, NodeKind};
+use switch::SwitchPlan;
 
 /// Parts that a test may change.
 pub(super) struct Parts<'a> {

@@ -6,11 +6,11 @@ use super::Report;
 use super::lines::{COLOURS, Line, Plot, variable};
 use super::rows::{Bar, Dot, LogAxis, Row, Rows, time_axis};
 use super::scale::{self, written};
-use crate::lab::record::{Piece, Place, Series, SeriesSet, Timeline};
-use crate::lab::{FlowOutcome, LatencyOutcome, Nanos};
-use crate::sim::{Direction, LinkId, NodeId, NodeKind};
-use crate::time::Instant;
-use crate::units::{PortId, Priority};
+use ground::time::Instant;
+use ground::units::{PortId, Priority};
+use lab::record::{Piece, Place, Series, SeriesSet, Timeline};
+use lab::{FlowOutcome, LatencyOutcome, Nanos};
+use sim::{Direction, LinkId, NodeId, NodeKind};
 
 /// Maximum number of lines in a plot: more are not distinguishable.
 const LINES_MAX: usize = 6;

@@ -4,10 +4,10 @@ use maud::{Markup, html};
 
 use super::lines::{COLOURS, Line, Plot, variable};
 use super::{page, scale, tables, written};
-use crate::lab::Nanos;
-use crate::lab::record::Looks;
-use crate::report::compare::{ComparedRun, Comparison, LEGEND, sheet};
-use crate::report::{Align, count, scaled};
+use crate::compare::{ComparedRun, Comparison, LEGEND, sheet};
+use crate::{Align, count, scaled};
+use lab::Nanos;
+use lab::record::Looks;
 
 /// The contents of a page.
 #[derive(Clone, Copy, Debug)]
@@ -45,7 +45,7 @@ type Bar = (&'static str, fn(&ComparedRun) -> Option<f64>, fn(f64) -> String);
 
 /// Formats a time in nanoseconds.
 fn time(ns: f64) -> String {
-    written(Nanos(crate::time::Duration::from_nanos_f64(ns)))
+    written(Nanos(ground::time::Duration::from_nanos_f64(ns)))
 }
 
 const BARS: [Bar; 6] = [

@@ -22,9 +22,9 @@ pub(super) use scale::written;
 use super::lab::found_out as text_found_out;
 use super::tester::tables as tester_tables;
 use super::{count, scaled};
-use crate::lab::{DeadlockOutcome, LabPlan, Nanos, Outcome, Recording};
-use crate::time::{Duration, Instant};
-use crate::verdict::Verdict;
+use ground::time::{Duration, Instant};
+use ground::verdict::Verdict;
+use lab::{DeadlockOutcome, LabPlan, Nanos, Outcome, Recording};
 
 const STYLE: &str = include_str!("style.css");
 

@@ -1,6 +1,6 @@
 //! Axes: the unit of the numbers, the positions of ticks and their labels.
 
-use crate::lab::Nanos;
+use lab::Nanos;
 
 /// A unit and its size.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -91,7 +91,7 @@ pub(super) fn nanoseconds(ns: f64) -> String {
 }
 
 /// Formats a time in the page.
-pub(in crate::report) fn written(time: Nanos) -> String {
+pub(crate) fn written(time: Nanos) -> String {
     let text = time.to_string();
     let unit = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
     format!("{} {}", &text[..unit], text[unit..].replace("us", "µs"))
@@ -100,7 +100,7 @@ pub(in crate::report) fn written(time: Nanos) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::time::Duration;
+    use ground::time::Duration;
 
     #[test]
     fn ticks_are_round_and_few() {

@@ -4,10 +4,10 @@
 use maud::{Markup, html};
 
 use super::written;
-use crate::lab::{Outcome, SwitchOutcome};
-use crate::report::count;
-use crate::report::sheet::{Kind, Medium, ROWS_MAX, Sheet};
-use crate::verdict::Verdict;
+use crate::count;
+use crate::sheet::{Kind, Medium, ROWS_MAX, Sheet};
+use ground::verdict::Verdict;
+use lab::{Outcome, SwitchOutcome};
 
 pub(super) fn table(sheet: &Sheet) -> Markup {
     let class = |kind: Kind| match kind {

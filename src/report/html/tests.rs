@@ -2,8 +2,8 @@
 //! deadlock.
 
 use super::*;
-use crate::lab::{self, Options, World, parse, run};
-use crate::time::Duration;
+use ground::time::Duration;
+use lab::{self, Options, World, parse, run};
 
 /// The page of a run after `change` to its results.
 fn page_of(plan: &LabPlan, change: impl FnOnce(&mut Outcome)) -> (Outcome, String) {
@@ -77,7 +77,7 @@ fn a_standstill_is_never_shown_in_the_colours_of_a_pass() {
 
 #[test]
 fn frames_of_a_generator_that_wait_in_the_network_are_not_lost() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/configs/labs/otg-storm.yaml");
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../configs/labs/otg-storm.yaml");
     let (mut plan, _) = lab::load(std::path::Path::new(path)).unwrap();
     plan.duration = Duration::from_millis(650);
     let (outcome, page) = page_of(&plan, |_| ());

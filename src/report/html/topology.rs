@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, VecDeque};
 
 use maud::{Markup, html};
 
-use crate::lab::{LabPlan, Recording};
-use crate::sim::{LinkId, NodeKind};
-use crate::time::Instant;
+use ground::time::Instant;
+use lab::{LabPlan, Recording};
+use sim::{LinkId, NodeKind};
 
 const WIDTH: f64 = 520.0;
 const LAYER: f64 = 92.0;

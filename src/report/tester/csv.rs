@@ -2,8 +2,8 @@
 
 use core::fmt::Write;
 
-use crate::described::{Described, Number};
-use crate::tester::report::{Flow, Latency, Pacing, Port, Priority, Report, Stamps};
+use ground::described::{Described, Number};
+use tester::report::{Flow, Latency, Pacing, Port, Priority, Report, Stamps};
 
 /// Returns a row per flow.
 #[must_use]

@@ -5,7 +5,7 @@ use core::fmt::Write;
 
 use hdrhistogram::Histogram;
 
-use crate::tester::report::Latency;
+use tester::report::Latency;
 
 /// Number of steps per halving of the distance to 100 %; the default of HdrHistogram.
 const TICKS_PER_HALF: u32 = 5;
@@ -49,7 +49,7 @@ pub fn hgrm(latency: &Latency, histogram: &Histogram<u64>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tester::Measured;
+    use tester::Measured;
 
     fn between(min_ns: f64, mean_ns: f64, max_ns: f64, floor_ns: f64) -> Latency {
         let [min_ns, mean_ns, max_ns] =

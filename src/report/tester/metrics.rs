@@ -5,9 +5,9 @@ use std::fmt::Error;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::DescriptorEncoder;
 
-use crate::described::{Described, Field, Kind, Number};
-use crate::report::families::{NUMBERS, Row, families, family, scraped};
-use crate::tester::report::Report;
+use crate::families::{NUMBERS, Row, families, family, scraped};
+use ground::described::{Described, Field, Kind, Number};
+use tester::report::Report;
 
 /// Returns the response to a scrape.
 #[must_use]

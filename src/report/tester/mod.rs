@@ -1,5 +1,5 @@
 //! Output of a test for people and programs: tables, a line, files for spreadsheets and plotters,
-//! metrics. All are made from one [`Report`](crate::tester::report::Report).
+//! metrics. All are made from one [`Report`](tester::report::Report).
 
 mod csv;
 mod hgrm;

@@ -1,14 +1,14 @@
 //! Prints the resolved generator file, before any frame is sent.
 
 use super::text::{Column, sheet};
-use crate::host::plan::stream::{Limit, Path, Sizes, StreamPlan};
-use crate::host::{Message, Rate, TransportPlan};
-use crate::report::scaled;
-use crate::report::sheet::Kind::{Number, Word};
-use crate::report::sheet::Sheet;
-use crate::tester::plan::{FlowKind, FlowPlan, Obeys, PortPlan, TestPlan};
-use crate::time::Duration;
-use crate::units::PrioritySet;
+use crate::scaled;
+use crate::sheet::Kind::{Number, Word};
+use crate::sheet::Sheet;
+use ground::time::Duration;
+use ground::units::PrioritySet;
+use host::plan::stream::{Limit, Path, Sizes, StreamPlan};
+use host::{Message, Rate, TransportPlan};
+use tester::plan::{FlowKind, FlowPlan, Obeys, PortPlan, TestPlan};
 
 /// Prints a test as tables.
 #[must_use]

@@ -1,10 +1,10 @@
 //! Prints the measurement floor of a machine.
 
 use super::text::time;
-use crate::report::count;
-use crate::tester::report::Pacing;
-use crate::tester::self_test::SelfTest;
-use crate::verdict::Verdict;
+use crate::count;
+use ground::verdict::Verdict;
+use tester::report::Pacing;
+use tester::self_test::SelfTest;
 
 /// Prints the self-test. Times below the floor are not given as numbers.
 #[must_use]

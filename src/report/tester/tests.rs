@@ -1,8 +1,8 @@
 use super::*;
-use crate::tester::Measured;
-use crate::tester::judge::Finding;
-use crate::tester::report::{Flow, Latency, Machine, Pacing, Port, Priority, Report, Stamps};
-use crate::verdict::Verdict;
+use ground::verdict::Verdict;
+use tester::Measured;
+use tester::judge::Finding;
+use tester::report::{Flow, Latency, Machine, Pacing, Port, Priority, Report, Stamps};
 
 /// A time with the resolution of the timestamps below.
 fn t(ns: f64) -> Measured {
@@ -10,7 +10,7 @@ fn t(ns: f64) -> Measured {
 }
 
 /// Two ports and two flows; the second flow receives a pause storm from the far end.
-pub(in crate::report) fn report() -> Report {
+pub(crate) fn report() -> Report {
     let flow = |name: &str| Flow {
         name: name.into(),
         port_tx: "p1".into(),
@@ -195,5 +195,5 @@ fn metrics_have_seconds_and_leave_out_what_is_not_known() {
 
 #[test]
 fn promtool_has_no_objection_to_the_metrics() {
-    crate::report::exposition::tests::judge_by_promtool(tester_metrics(report()));
+    crate::exposition::tests::judge_by_promtool(tester_metrics(report()));
 }

@@ -1,14 +1,14 @@
 //! Prints a report as tables, and as one line.
 
-use crate::printable;
-use crate::report::checks::check_lines;
-use crate::report::sheet::{Kind, Sheet};
-use crate::report::{count, scaled};
-use crate::tester::Measured;
-use crate::tester::judge::Finding;
-use crate::tester::report::{Connection, Flow, Latency, Pacing, Port, Priority, Report, Stamps};
-use crate::time::Duration;
+use crate::checks::check_lines;
+use crate::sheet::{Kind, Sheet};
+use crate::{count, scaled};
 use Kind::{Number, Word};
+use ground::printable;
+use ground::time::Duration;
+use tester::Measured;
+use tester::judge::Finding;
+use tester::report::{Connection, Flow, Latency, Pacing, Port, Priority, Report, Stamps};
 
 /// Prints the whole report as tables. `findings` belong to a finished test; a running one has
 /// none.
@@ -27,7 +27,7 @@ pub fn tester_text(report: &Report, findings: Option<&[Finding]>) -> String {
 }
 
 /// Returns the tables that are not empty, each with its title.
-pub(in crate::report) fn tables(report: &Report) -> impl Iterator<Item = (&'static str, Sheet)> {
+pub(crate) fn tables(report: &Report) -> impl Iterator<Item = (&'static str, Sheet)> {
     let all = [
         ("Flows", flows(report)),
         ("Latency", latencies(report)),
@@ -64,7 +64,7 @@ pub fn tester_line(report: &Report) -> String {
 }
 
 /// Describes the test and the precision of its times.
-pub(in crate::report) fn scene(report: &Report) -> String {
+pub(crate) fn scene(report: &Report) -> String {
     let Stamps { source, resolution_ns, uncertainty_ns } = report.stamps;
     let elapsed = report.elapsed_s.map_or("not started".into(), |s| format!("{s:.3} s"));
     let by = match source {
@@ -276,7 +276,7 @@ fn disturbance(report: &Report) -> String {
 }
 
 /// Formats nanoseconds with a suitable unit.
-pub(in crate::report) fn time(ns: f64) -> String {
+pub(crate) fn time(ns: f64) -> String {
     Duration::from_nanos_f64(ns).to_string()
 }
 

@@ -1,14 +1,14 @@
 //! Link protocols of labs: initiators, responders, names and addresses.
 
 use super::*;
-use crate::discovery::PfcForm;
-use crate::headroom::Phy;
-use crate::lab::NodeOutcome;
-use crate::link::{AgentsPlan, Method, Statistic};
-use crate::sim::{NodeKind, NodePlan};
-use crate::time::Duration;
-use crate::units::{BitsPerSec, PrioritySet};
-use crate::wire::headroom::TimeUnit;
+use crate::NodeOutcome;
+use discovery::PfcForm;
+use ground::time::Duration;
+use ground::units::{BitsPerSec, PrioritySet};
+use headroom::Phy;
+use link::{AgentsPlan, Method, Statistic};
+use sim::{NodeKind, NodePlan};
+use wire::headroom::TimeUnit;
 
 /// Returns the link protocols of a host, or of a switch's port.
 fn agents(node: &NodePlan, port: usize) -> Option<&AgentsPlan> {
@@ -152,8 +152,8 @@ checks:
 #[test]
 fn a_lab_finds_its_levels_and_which_hosts_obey() {
     let (lab, _) = good(PLACES);
-    let options = crate::lab::Options::default();
-    let run = crate::lab::run(&lab.plan, crate::lab::World::Virtual, options, |_| {}).unwrap();
+    let options = crate::Options::default();
+    let run = crate::run(&lab.plan, crate::World::Virtual, options, |_| {}).unwrap();
     assert!(run.outcome.is_pass(), "{:#?}", run.outcome.checks);
     let leaf = run.outcome.nodes.iter().find_map(|node| match node {
         NodeOutcome::Switch(switch) if switch.name == "leaf1" => Some(switch),

@@ -1,13 +1,13 @@
 //! Congestion settings that depend on the topology, and warnings of messages that no host obeys.
 
 use super::*;
-use crate::congestion::isolation::CimType;
-use crate::congestion::proxy::Senders;
-use crate::congestion::qcn::ReactionPlan;
-use crate::host::{SfcPause, StationPlan};
-use crate::sim::NodeKind;
-use crate::switch::{AttachedKind, SwitchPlan};
-use crate::time::Duration;
+use ::congestion::isolation::CimType;
+use ::congestion::proxy::Senders;
+use ::congestion::qcn::ReactionPlan;
+use ground::time::Duration;
+use host::{SfcPause, StationPlan};
+use sim::NodeKind;
+use switch::{AttachedKind, SwitchPlan};
 
 fn switch<'a>(lab: &'a Resolved, name: &str) -> &'a SwitchPlan {
     let of_name = |kind: &'a NodeKind| match kind {
@@ -99,7 +99,7 @@ fn hosts_obey_as_they_are_told() {
     assert_eq!((sfc.pause, sfc.senders), (SfcPause::Flow, Senders::Anybody));
     let qcn = host(&lab, "h2").reactions.qcn.unwrap();
     assert!(qcn.is_sound() && qcn.keep_min == 10);
-    assert_eq!(host(&lab, "h3").reactions, crate::host::ReactionsPlan::default());
+    assert_eq!(host(&lab, "h3").reactions, host::ReactionsPlan::default());
 }
 
 #[test]

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::*;
-use crate::lab::lab_schema;
+use crate::lab_schema;
 
 /// A file with the required fields only, in as many sections as there are.
 const SILENT: &str = "

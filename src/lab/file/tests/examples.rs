@@ -1,12 +1,12 @@
 //! Examples of configs/labs: each is valid, runs, and is the same after serialisation.
 
 use super::*;
-use crate::lab::{Options, World, run};
-use crate::sim::Network;
+use crate::{Options, World, run};
+use sim::Network;
 
 /// Returns every example with its name.
 pub(super) fn all() -> Vec<(String, String)> {
-    let dir = concat!(env!("CARGO_MANIFEST_DIR"), "/configs/labs");
+    let dir = concat!(env!("CARGO_MANIFEST_DIR"), "/../../configs/labs");
     let mut out: Vec<(String, String)> = std::fs::read_dir(dir)
         .unwrap()
         .map(|e| e.unwrap().path())
@@ -58,7 +58,7 @@ fn an_incast_runs_and_loses_nothing() {
     let (_, text) = all().into_iter().find(|(n, _)| n.ends_with("incast.yaml")).unwrap();
     let (lab, _) = good(&text);
     let mut network = Network::new(&lab.plan.network, ()).unwrap();
-    network.run_until(crate::time::Instant::ZERO + lab.plan.duration);
+    network.run_until(ground::time::Instant::ZERO + lab.plan.duration);
     assert!(network.is_quiet());
     assert_eq!(lab.plan.flows.len(), 8);
     assert!(lab.plan.flows.iter().all(|f| f.lossless && f.name.starts_with("incast_h")));

@@ -1,8 +1,8 @@
 //! Traffic generators in labs: plans and refusals.
 
 use super::*;
-use crate::host::FlowId;
-use crate::sim::NodeKind;
+use host::FlowId;
+use sim::NodeKind;
 
 /// Returns a lab with a generator of two flows between h1 and h2, followed by `more`.
 fn lab(otg: &str, more: &str) -> String {
@@ -41,7 +41,7 @@ fn hosts_become_ports_and_switches_know_their_addresses() {
     let (lab, warnings) = good(&lab("", more));
     assert_eq!(warnings, Vec::<String>::new());
     let tester = lab.plan.tester.as_ref().unwrap();
-    assert_eq!(tester.rates, [crate::units::BitsPerSec::gbps(10); 2]);
+    assert_eq!(tester.rates, [ground::units::BitsPerSec::gbps(10); 2]);
     // Numbers of the lab's flows follow those of the generator's.
     assert_eq!(lab.plan.flows[0].id, FlowId(2));
     for (host, sends) in tester.hosts.iter().zip([0, 1]) {

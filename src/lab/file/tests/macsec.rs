@@ -1,9 +1,9 @@
 //! MACsec in labs: configured on links and on nodes.
 
 use super::*;
-use crate::secure::{PfcAccept, Sci, SecyPlan};
-use crate::sim::{NodeKind, NodePlan};
-use crate::units::Mac;
+use ground::units::Mac;
+use secure::{PfcAccept, Sci, SecyPlan};
+use sim::{NodeKind, NodePlan};
 
 const KEY: &str = "000102030405060708090a0b0c0d0e0f";
 

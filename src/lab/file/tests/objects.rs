@@ -1,7 +1,7 @@
 //! Faults that set managed objects take effect at their time.
 
 use super::*;
-use crate::lab::{FlowOutcome, Options, World, run};
+use crate::{FlowOutcome, Options, World, run};
 
 /// Runs an incast of eight hosts to one through a switch that sends messages, which the hosts obey
 /// per flow.

@@ -4,7 +4,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::sim::Network;
+use sim::Network;
 
 fn topology() -> impl Strategy<Value = String> {
     prop_oneof![

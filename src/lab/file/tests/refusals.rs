@@ -25,7 +25,7 @@ fn no_text_of_a_file_comes_back_longer_than_a_message_quotes() {
     let texts = testrefusals::texts("src/lab/file/tests/refusals.txt");
     let files = testrefusals::files("configs/labs");
     let all = files.iter().chain(&texts).map(String::as_str);
-    testquoted::hold(all, Some(&crate::lab::lab_schema()), 3_000, said);
+    testquoted::hold(all, Some(&crate::lab_schema()), 3_000, said);
 }
 
 #[test]

@@ -5,9 +5,9 @@ use std::collections::HashMap;
 use proptest::prelude::*;
 
 use super::*;
-use crate::sim::{NetworkPlan, NodeId, NodeKind, NodePlan};
-use crate::switch::SwitchPlan;
-use crate::units::Mac;
+use ground::units::Mac;
+use sim::{NetworkPlan, NodeId, NodeKind, NodePlan};
+use switch::SwitchPlan;
 
 fn lab(topology: &str) -> NetworkPlan {
     good(&format!("topology: {topology}")).0.plan.network
@@ -209,6 +209,6 @@ proptest! {
         );
         let plan = good(&text).0.plan.network;
         prop_assert_eq!(Map::new(&plan).ways().len(), at.len() * (at.len() - 1));
-        prop_assert!(crate::sim::Network::new(&plan, ()).is_ok());
+        prop_assert!(sim::Network::new(&plan, ()).is_ok());
     }
 }

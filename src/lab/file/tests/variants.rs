@@ -31,11 +31,11 @@ fn a_variant_is_laid_over_the_rest_key_by_key() {
     assert_eq!(short.duration, Duration::from_millis(1));
     assert_eq!((whole.variant, short.variant.as_deref()), (None, Some("short")));
     let small = plan(Some("small"));
-    let crate::sim::NodeKind::Switch(switch) = &small.network.nodes[0].kind else { panic!() };
+    let sim::NodeKind::Switch(switch) = &small.network.nodes[0].kind else { panic!() };
     let cells = u64::from(switch.buffer.total.0) * u64::from(switch.buffer.cell_bytes);
     assert!(cells <= 2 << 20, "{cells}");
     assert!(
-        switch.ports[0].pfc.mode != crate::pfc::FlowControl::Off,
+        switch.ports[0].pfc.mode != pfc::FlowControl::Off,
         "what it does not name it has from the rest"
     );
     assert_eq!(small.flows.len(), 1, "a list is replaced as a whole");

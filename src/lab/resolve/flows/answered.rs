@@ -2,17 +2,15 @@
 
 use super::carrier::Carrier;
 use super::{Bound, KindOf, Marked, One, PORT_FIRST, PORTS, Times, has_room};
-use crate::config::Cx;
-use crate::host::{
-    Message, PlanError, Rate, RocePlan, StationPlan, TcpPlan, Transport, TransportPlan,
-};
-use crate::lab::raw::Messages;
-use crate::lab::resolve::graph;
-use crate::lab::resolve::hosts::{ip, mac};
-use crate::schedule::Line;
-use crate::time::Duration;
-use crate::units::BitsPerSec;
-use crate::wire::roce::U24;
+use crate::raw::Messages;
+use crate::resolve::graph;
+use crate::resolve::hosts::{ip, mac};
+use config::Cx;
+use ground::time::Duration;
+use ground::units::BitsPerSec;
+use host::{Message, PlanError, Rate, RocePlan, StationPlan, TcpPlan, Transport, TransportPlan};
+use schedule::Line;
+use wire::roce::U24;
 
 /// Destination port of the first flows; from flow 16384 on the next port, and so on.
 const TCP_PORT: u16 = 5_001;

@@ -1,17 +1,17 @@
 //! Transport of a flow entry: RoCE and TCP settings, without the numbers that differ per flow.
 
-use crate::config::quantity::{Ratio, Span};
-use crate::config::{Cx, Place};
-use crate::congestion::DcqcnPlan;
-use crate::host::{Marking, Operation, Recovery, RocePlan, StationPlan, TcpPlan};
-use crate::lab::raw::{
+use crate::raw::{
     self, DcqcnName, Messages, OperationName, RecoveryName, Short, TransportLong, TransportName,
 };
-use crate::lab::resolve::graph::Source;
-use crate::time::Duration;
-use crate::units::{BitsPerSec, Bytes, Dscp, Priority};
-use crate::wire::reth::RETH_LEN;
-use crate::wire::roce::U24;
+use crate::resolve::graph::Source;
+use config::quantity::{Ratio, Span};
+use config::{Cx, Place};
+use congestion::DcqcnPlan;
+use ground::time::Duration;
+use ground::units::{BitsPerSec, Bytes, Dscp, Priority};
+use host::{Marking, Operation, Recovery, RocePlan, StationPlan, TcpPlan};
+use wire::reth::RETH_LEN;
+use wire::roce::U24;
 
 /// Transport of a flow. Queue pairs and ports are set for each flow.
 pub(super) enum Carrier {

@@ -1,12 +1,12 @@
 //! Senders and receivers of flows.
 
 use super::Around;
-use crate::config::{Cx, Place};
-use crate::host::FLOW_ID_MAX;
-use crate::lab::raw::{self, Many, Pattern};
-use crate::lab::resolve::graph;
-use crate::lab::resolve::mix;
-use crate::rand::Rng;
+use crate::raw::{self, Many, Pattern};
+use crate::resolve::graph;
+use crate::resolve::mix;
+use config::{Cx, Place};
+use ground::rand::Rng;
+use host::FLOW_ID_MAX;
 
 /// Returns the host numbers of sender and receiver of each flow of an entry.
 pub(super) fn ends(

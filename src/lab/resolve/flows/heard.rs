@@ -2,11 +2,11 @@
 
 use super::Around;
 use super::carrier::Carrier;
-use crate::config::{Cx, Place};
-use crate::host::StationPlan;
-use crate::lab::raw::{self, Short, TransportName};
-use crate::lab::resolve::graph::Source;
-use crate::switch::CongestionPlan;
+use crate::raw::{self, Short, TransportName};
+use crate::resolve::graph::Source;
+use config::{Cx, Place};
+use host::StationPlan;
+use switch::CongestionPlan;
 
 /// Warns of a flow whose congestion messages its source ignores.
 pub(super) fn check(

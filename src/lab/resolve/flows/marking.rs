@@ -2,15 +2,15 @@
 
 use super::carrier::Carrier;
 use super::{Around, KindOf, Marked};
-use crate::buffer::GroupKind;
-use crate::config::Cx;
-use crate::lab::plan::LossyHop;
-use crate::lab::resolve::graph;
-use crate::lab::resolve::routes::Hop;
-use crate::pfc::FlowControl;
-use crate::sim::NodeId;
-use crate::switch::{ClassifyPlan, Trust};
-use crate::units::{Dscp, PortId, Priority};
+use crate::plan::LossyHop;
+use crate::resolve::graph;
+use crate::resolve::routes::Hop;
+use buffer::GroupKind;
+use config::Cx;
+use ground::units::{Dscp, PortId, Priority};
+use pfc::FlowControl;
+use sim::NodeId;
+use switch::{ClassifyPlan, Trust};
 
 /// Returns the priority to which a switch classifies a flow's frames: by DSCP, or the port's
 /// default.

@@ -13,18 +13,18 @@ use super::graph::{self, Graph};
 use super::raw::{self, Amount, EcnName, FlowDuration, FlowRateText, Many, Short, TransportName};
 use super::routes::{Hop, Routes};
 use super::switches::Switches;
-use crate::config::quantity::Span;
-use crate::config::{Cx, Place};
-use crate::host::{FLOW_ID_MAX, FRAME_MAX, FlowId, Rate, StationPlan};
-use crate::lab::{LabFlow, LabTester};
-use crate::sim::{ClockPlan, Direction, LinkId, NodeId, NodeKind, NodePlan};
-use crate::switch::SwitchPlan;
-use crate::time::{Duration, Instant};
-use crate::units::{Dscp, Priority};
-use crate::wire::ip::Ecn;
+use crate::{LabFlow, LabTester};
 use carrier::Carrier;
+use config::quantity::Span;
+use config::{Cx, Place};
 use ends::ends;
+use ground::time::{Duration, Instant};
+use ground::units::{Dscp, Priority};
+use host::{FLOW_ID_MAX, FRAME_MAX, FlowId, Rate, StationPlan};
 use marking::{is_lossless, lossy_at, marking, obeys};
+use sim::{ClockPlan, Direction, LinkId, NodeId, NodeKind, NodePlan};
+use switch::SwitchPlan;
+use wire::ip::Ecn;
 
 /// A packet of 1500 bytes, with Ethernet header and FCS.
 const SIZE_DEFAULT: u64 = 1_518;

@@ -2,13 +2,13 @@
 
 use super::carrier::Carrier;
 use super::{Bound, KindOf, Marked, One, PORT_FIRST, PORTS, Times, has_room};
-use crate::config::Cx;
-use crate::frame::FCS_BYTES;
-use crate::host::{FlowPlan, Headers, StationPlan, Udp};
-use crate::lab::resolve::graph;
-use crate::lab::resolve::hosts::{ip, mac};
-use crate::schedule::Line;
-use crate::units::BitsPerSec;
+use crate::resolve::graph;
+use crate::resolve::hosts::{ip, mac};
+use config::Cx;
+use contracts::frame::FCS_BYTES;
+use ground::units::BitsPerSec;
+use host::{FlowPlan, Headers, StationPlan, Udp};
+use schedule::Line;
 
 /// Discard service (RFC 863).
 const UDP_PORT: u16 = 9;

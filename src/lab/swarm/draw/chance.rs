@@ -1,7 +1,7 @@
 //! Random numbers from one seed.
 
-use crate::rand::Rng;
-use crate::time::Duration;
+use ground::rand::Rng;
+use ground::time::Duration;
 
 /// A seeded random source.
 pub(super) struct Chance(Rng);

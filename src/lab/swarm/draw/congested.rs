@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use super::chance::Chance;
 use super::profile::Drawn;
-use crate::config::quantity::{Ratio, Size, Span};
-use crate::config::raw::{
+use crate::raw::{Host, QcnWord, SfcWord, Short};
+use config::quantity::{Ratio, Size, Span};
+use config::raw::{
     Centiseconds, CimRepeatName, CongestionIsolation, FastCnp, FastCnpQueue, IsolationQueue,
     MessageLimit, PausePolicy, Qcn, QcnQueue, Range, RememberName, SendersSaid, Sfc, SfcCountName,
     SfcFormName, SfcLifeName, SfcProxy, SfcProxyAccept, SfcProxyCache, SfcQueue,
 };
-use crate::lab::raw::{Host, QcnWord, SfcWord, Short};
 
 /// Most bytes of a frame that messages of the virtual world can quote, beside their headers.
 const QUOTED_MOST: u64 = 80;
@@ -117,7 +117,7 @@ fn proxied(chance: &mut Chance) -> SfcProxy {
     };
     let longest = chance.scale(100, 1_000_000);
     let policy = PausePolicy {
-        longest: Some(Span(crate::time::Duration::from_nanos(longest))),
+        longest: Some(Span(ground::time::Duration::from_nanos(longest))),
         credit: Some(Span(chance.span(longest, 4 * longest))),
         share: Some(Ratio(chance.between(0, 75) as u32 * 10_000)),
         spacing: Some(Span(chance.span(10, 100_000))),

@@ -3,16 +3,16 @@
 use std::net::Ipv4Addr;
 
 use super::chance::Chance;
-use crate::config::quantity::Span;
-use crate::lab::LabPlan;
-use crate::lab::raw::{Fault, Forge};
-use crate::sim::{NodeId, NodeKind};
-use crate::time::Duration;
-use crate::units::{Dscp, Mac, Priority, Vid};
-use crate::wire::flow::FiveTuple;
-use crate::wire::ip::{Ecn, Protocol};
-use crate::wire::sfcm::{self, Form, Locator, Sfcm};
-use crate::wire::{EtherType, cim, cnm, datagram};
+use crate::LabPlan;
+use crate::raw::{Fault, Forge};
+use config::quantity::Span;
+use ground::time::Duration;
+use ground::units::{Dscp, Mac, Priority, Vid};
+use sim::{NodeId, NodeKind};
+use wire::flow::FiveTuple;
+use wire::ip::{Ecn, Protocol};
+use wire::sfcm::{self, Form, Locator, Sfcm};
+use wire::{EtherType, cim, cnm, datagram};
 
 /// Bytes reserved for a message.
 const ROOM: usize = 256;
@@ -212,7 +212,7 @@ fn cnm(chance: &mut Chance, to: Known, from: Known, body: &mut [u8]) -> (EtherTy
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wire::vlan;
+    use wire::vlan;
 
     #[test]
     fn many_of_the_messages_are_whole_and_many_are_not() {

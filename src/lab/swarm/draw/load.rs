@@ -2,11 +2,11 @@
 
 use super::chance::Chance;
 use super::profile::Drawn;
-use crate::config::quantity::{Ratio, Size, Span};
-use crate::lab::raw::{
+use crate::raw::{
     Amount, DcqcnName, EcnName, Flow, FlowDuration, FlowRateText, Many, OperationName, Pattern,
     RecoveryName, Roce, Short, Storm, Tcp, Transport, TransportLong,
 };
+use config::quantity::{Ratio, Size, Span};
 
 /// Approximate limits of the frames that all hosts together send.
 const FRAMES: (u64, u64) = (1_000, 32_000);

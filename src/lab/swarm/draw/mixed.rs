@@ -3,10 +3,10 @@
 
 use super::chance::Chance;
 use super::profile::{self, Drawn, dynamic};
-use crate::config::quantity::{Size, Span};
-use crate::config::raw::{self, Lossless, MarkPoint, Shared};
-use crate::lab::raw::{EcnFault, Fault, GroupFault, Lab, Members, Profile, Short};
-use crate::units::BitsPerSec;
+use crate::raw::{EcnFault, Fault, GroupFault, Lab, Members, Profile, Short};
+use config::quantity::{Size, Span};
+use config::raw::{self, Lossless, MarkPoint, Shared};
+use ground::units::BitsPerSec;
 
 /// Name of the second profile.
 const OTHER: &str = "other";

@@ -14,18 +14,18 @@ mod protected;
 mod shape;
 mod trouble;
 
-use crate::buffer::GroupKind;
-use crate::config::ConfigError;
-use crate::config::quantity::{Size, Span};
-use crate::config::raw::{Lossless, Shared};
-use crate::lab::raw::{
+use crate::raw::{
     Cpu, Defaults, Host, HostEntry, Lab, Members, Nodes, Short, Switch, TransportLong,
 };
-use crate::lab::{LabPlan, resolve_raw};
-use crate::schedule::Line;
-use crate::sim::NodeKind;
-use crate::time::Duration;
+use crate::{LabPlan, resolve_raw};
+use buffer::GroupKind;
 use chance::Chance;
+use config::ConfigError;
+use config::quantity::{Size, Span};
+use config::raw::{Lossless, Shared};
+use ground::time::Duration;
+use schedule::Line;
+use sim::NodeKind;
 
 /// Time for the retransmission timeouts of a connection, each twice as long as the one before: a
 /// dozen in a row.
@@ -222,7 +222,7 @@ fn patience(plan: &LabPlan, Size(buffer): Size) -> Duration {
         })
         .sum();
     let slowest = plan.network.links.iter().map(|link| link.rate).min_by_key(|rate| rate.get());
-    let bytes = crate::units::Bytes(buffers.min(traffic));
+    let bytes = ground::units::Bytes(buffers.min(traffic));
     slowest.map_or(Duration::ZERO, |rate| rate.time_for(bytes))
 }
 
@@ -268,20 +268,20 @@ fn time(plan: &LabPlan) -> Duration {
         }
         if let Some(qcn) = &host.reactions.qcn {
             // Flows that slow down may stay at the minimum rate to their end.
-            span += qcn.min_rate.time_for(crate::units::Bytes(2 * (octets - before)));
+            span += qcn.min_rate.time_for(ground::units::Bytes(2 * (octets - before)));
         }
         for pause in &host.pauses {
             span += pause.every.saturating_mul(pause.frames);
-            span += crate::units::Quanta::MAX.at(host.rate);
+            span += ground::units::Quanta::MAX.at(host.rate);
         }
     }
     // A switch with a CPU cost forwards frames one by one.
     let busy = plan.network.nodes.iter().map(|node| node.cpu.poll + node.cpu.frame);
     span += busy.max().unwrap_or(Duration::ZERO).saturating_mul(4 * sent);
     let Some(slowest) = slowest else { return span };
-    let last = plan.network.faults.iter().map(|fault| fault.at.since(crate::time::Instant::ZERO));
+    let last = plan.network.faults.iter().map(|fault| fault.at.since(ground::time::Instant::ZERO));
     span += last.max().unwrap_or(Duration::ZERO);
     // A lost resume stops a line until the pause expires.
-    span += crate::units::Quanta::MAX.at(slowest).saturating_mul(8);
-    span + slowest.time_for(crate::units::Bytes(octets * 4))
+    span += ground::units::Quanta::MAX.at(slowest).saturating_mul(8);
+    span + slowest.time_for(ground::units::Bytes(octets * 4))
 }

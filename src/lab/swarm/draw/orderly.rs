@@ -5,17 +5,15 @@ use std::collections::BTreeMap;
 
 use super::chance::Chance;
 use super::{PROFILE, set_aside, time};
-use crate::config::ConfigError;
-use crate::config::quantity::{LinkRate, Ratio, Size, Span};
-use crate::config::raw::{
-    self, Buffer, Ecn, Lossless, MarkPoint, Pfc, Queue, Range, Refresh, Shared,
-};
-use crate::lab::raw::{
+use crate::raw::{
     Amount, EcnName, Flow, FlowDuration, FlowRateText, Host, Lab, Link, Many, Members, Nodes,
     Pattern, PortDefaults, Profile, Short, Switch,
 };
-use crate::lab::resolve_raw;
-use crate::units::BitsPerSec;
+use crate::resolve_raw;
+use config::ConfigError;
+use config::quantity::{LinkRate, Ratio, Size, Span};
+use config::raw::{self, Buffer, Ecn, Lossless, MarkPoint, Pfc, Queue, Range, Refresh, Shared};
+use ground::units::BitsPerSec;
 
 /// Generates the lab of a seed.
 pub(super) fn lab(chance: &mut Chance, seed: u64) -> Result<Lab, ConfigError> {
@@ -66,7 +64,7 @@ pub(super) fn lab(chance: &mut Chance, seed: u64) -> Result<Lab, ConfigError> {
         },
         flows: vec![flow],
         profiles: [(PROFILE.into(), profile(chance, (max_frame, limit), priority))].into(),
-        duration: Some(Span(crate::time::Duration::from_secs(1))),
+        duration: Some(Span(ground::time::Duration::from_secs(1))),
         ..Lab::default()
     };
     let (plan, _) = resolve_raw(&lab)?;

@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 
 use super::chance::Chance;
-use crate::config::quantity::{Ratio, Size, Span};
-use crate::config::raw::{
+use crate::raw::{PortDefaults, Profile};
+use config::quantity::{Ratio, Size, Span};
+use config::raw::{
     self, Action, AutoHeadroom, Buffer, Dcbx, Ecn, Headroom, Lossless, MarkPoint, Measurement,
     MethodName, Pause, Pfc, Ptp, Queue, Range, Refresh, Shared, StatisticName, TimesName, Watchdog,
 };
-use crate::lab::raw::{PortDefaults, Profile};
-use crate::pfc::PfcPlan;
-use crate::units::{BitsPerSec, Quanta};
+use ground::units::{BitsPerSec, Quanta};
+use pfc::PfcPlan;
 
 /// A profile, and the properties that loads depend on.
 pub(super) struct Drawn {
@@ -114,7 +114,7 @@ fn pauses(chance: &mut Chance, max_frame: u64, slowest: BitsPerSec) -> (u16, Ref
     let fastest = BitsPerSec::gbps(400).get().max(slowest.get());
     let pause = Quanta(quanta).at(BitsPerSec::new(fastest).unwrap_or(slowest));
     let part = chance.between(200, 500);
-    let after = crate::time::Duration::from_picos(pause.as_picos() / 1_000 * part);
+    let after = ground::time::Duration::from_picos(pause.as_picos() / 1_000 * part);
     // A short one is not taken by links that are slow.
     match after >= PfcPlan::refresh_least(slowest) {
         true => (quanta, Refresh::After(Span(after))),

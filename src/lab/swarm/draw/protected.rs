@@ -2,12 +2,12 @@
 //! on them.
 
 use super::chance::Chance;
-use crate::config::quantity::Span;
-use crate::config::raw::{CipherSuiteName, Macsec, MacsecDelay, MacsecProtect, MacsecReplay};
-use crate::lab::raw::{Fault, Forge, Link, Replay};
-use crate::units::{Mac, Priority, Quanta};
-use crate::wire::mac_control::FRAME_LEN;
-use crate::wire::{pause, pfc};
+use crate::raw::{Fault, Forge, Link, Replay};
+use config::quantity::Span;
+use config::raw::{CipherSuiteName, Macsec, MacsecDelay, MacsecProtect, MacsecReplay};
+use ground::units::{Mac, Priority, Quanta};
+use wire::mac_control::FRAME_LEN;
+use wire::{pause, pfc};
 
 /// Configures MACsec on some links, at least one, and returns their names.
 pub(super) fn links(chance: &mut Chance, links: &mut [Link]) -> Vec<String> {

@@ -2,11 +2,11 @@
 //! when a failing lab is shrunk.
 
 use super::chance::Chance;
-use crate::config::quantity::{Length, LinkRate, Span};
-use crate::config::raw::FecName;
-use crate::lab::raw::{Back, Drift, Link, Many, NsPerMetre, Route};
-use crate::time::Duration;
-use crate::units::BitsPerSec;
+use crate::raw::{Back, Drift, Link, Many, NsPerMetre, Route};
+use config::quantity::{Length, LinkRate, Span};
+use config::raw::FecName;
+use ground::time::Duration;
+use ground::units::BitsPerSec;
 
 /// Switches, hosts and links.
 pub(super) struct Shape {
@@ -169,8 +169,8 @@ impl Kind {
 }
 
 /// Generates a clock within the Ethernet limit.
-pub(super) fn clock(chance: &mut Chance) -> crate::lab::raw::Clock {
-    crate::lab::raw::Clock {
+pub(super) fn clock(chance: &mut Chance) -> crate::raw::Clock {
+    crate::raw::Clock {
         offset: Some(Span(chance.span(1, 1_000_000))),
         drift: Some(Drift(chance.between(0, 200_000) as i32 - 100_000)),
     }

@@ -1,8 +1,8 @@
 //! Generates random faults.
 
 use super::chance::Chance;
-use crate::config::quantity::Span;
-use crate::lab::raw::{Chance as Odds, Errors, Fault, Flap, Link, LoseFault, Stall, WhichName};
+use crate::raw::{Chance as Odds, Errors, Fault, Flap, Link, LoseFault, Stall, WhichName};
+use config::quantity::Span;
 
 /// Generates up to four faults, and errors on links.
 pub(super) fn faults(chance: &mut Chance, links: &mut [Link], nodes: &[String]) -> Vec<Fault> {

@@ -3,14 +3,14 @@
 //! Bugs of a port are injected into the port (`sim::sabotage`); miscalculations of a switch are
 //! injected into its plan, of which the checkers get the correct version.
 
-use crate::buffer::GroupKind;
-use crate::lab::swarm::trial::{Trial, Watch, run_with};
-use crate::lab::swarm::{draw, lab_seed};
-use crate::sim::sabotage::Sabotage;
-use crate::sim::{Fault, FaultKind, Network, NetworkPlan, Node, NodeId, NodeKind};
-use crate::switch::SwitchPlan;
-use crate::time::{Duration, Instant};
-use crate::units::{Cells, PortId};
+use crate::swarm::trial::{Trial, Watch, run_with};
+use crate::swarm::{draw, lab_seed};
+use buffer::GroupKind;
+use ground::time::{Duration, Instant};
+use ground::units::{Cells, PortId};
+use sim::sabotage::Sabotage;
+use sim::{Fault, FaultKind, Network, NetworkPlan, Node, NodeId, NodeKind};
+use switch::SwitchPlan;
 
 /// Seed of the swarm in which bugs are injected.
 const SEED: u64 = 2;
@@ -19,7 +19,7 @@ const LABS: u64 = 60;
 
 /// Runs labs with a bug until `check` fails. Without the bug that lab passes.
 #[track_caller]
-fn is_caught_by(check: &str, bug: impl Fn(&crate::lab::raw::Lab) -> Trial) {
+fn is_caught_by(check: &str, bug: impl Fn(&crate::raw::Lab) -> Trial) {
     for n in 0..LABS {
         let lab = draw(lab_seed(SEED, n)).unwrap();
         let trial = bug(&lab);
@@ -145,7 +145,7 @@ fn a_flow_that_gets_less_than_the_others_is_seen() {
             NodeKind::Host(host) => host.flows.first_mut(),
             NodeKind::Switch(_) => None,
         });
-        hosts.take(1).for_each(|flow| flow.rate = crate::host::Rate::LineShare(100_000));
+        hosts.take(1).for_each(|flow| flow.rate = host::Rate::LineShare(100_000));
     });
 }
 
@@ -165,21 +165,21 @@ fn a_switch_that_nobody_wakes_is_seen() {
 type Peaks = Vec<Vec<[u32; 8]>>;
 
 /// Runs a lab and returns its headroom use.
-fn peaks(lab: &crate::lab::raw::Lab) -> Peaks {
-    let (mut lab, _) = crate::lab::resolve_raw(lab).unwrap();
+fn peaks(lab: &crate::raw::Lab) -> Peaks {
+    let (mut lab, _) = crate::resolve_raw(lab).unwrap();
     lab.network.sample_every = Some(Duration::from_micros(10));
     let mut network = Network::new(&lab.network, ()).unwrap();
     while network.now() < Instant::ZERO + lab.duration && !network.is_quiet() {
         let next = network.now() + Duration::from_micros(50);
         network.run_until(next);
     }
-    let mut of_node = |(n, node): (usize, &crate::sim::NodePlan)| {
+    let mut of_node = |(n, node): (usize, &sim::NodePlan)| {
         let Node::Switch(switch) = network.nodes_mut().get_mut(NodeId(n as u32)) else {
             return vec![];
         };
         let port = |port: u16| {
             let port = PortId::new(port).unwrap();
-            crate::units::PriorityGroup::ALL
+            ground::units::PriorityGroup::ALL
                 .map(|group| switch.ledger().usage(port, group).headroom_peak.0)
         };
         (0..node.ports() as u16).map(port).collect()
@@ -208,7 +208,7 @@ struct BufferPeaks<'a, G> {
 impl<'a> BufferPeaks<'a, ()> {
     fn of(
         switch: &'a mut SwitchPlan,
-    ) -> BufferPeaks<'a, impl Iterator<Item = &'a mut crate::buffer::GroupPlan>> {
+    ) -> BufferPeaks<'a, impl Iterator<Item = &'a mut buffer::GroupPlan>> {
         let buffer = &mut switch.buffer;
         BufferPeaks { groups: buffer.groups.iter_mut().flatten(), total: &mut buffer.total }
     }

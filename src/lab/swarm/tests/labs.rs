@@ -3,23 +3,23 @@
 use std::collections::BTreeMap;
 use std::time::Duration as WallSpan;
 
-use crate::buffer::GroupKind;
-use crate::lab::swarm::summary::Summary;
-use crate::lab::swarm::trial::run_with;
-use crate::sim::check::Cause;
-use crate::sim::sabotage::Sabotage;
-use crate::sim::{Node, NodeId, NodeKind};
-use crate::units::{Cells, PortId};
+use crate::swarm::summary::Summary;
+use crate::swarm::trial::run_with;
+use buffer::GroupKind;
+use ground::units::{Cells, PortId};
+use sim::check::Cause;
+use sim::sabotage::Sabotage;
+use sim::{Node, NodeId, NodeKind};
 
-use crate::lab::swarm::shrink::shrink_with;
-use crate::lab::swarm::{Failure, Swarm, Trial, as_yaml, draw, lab_seed, run, run_lab};
-use crate::lab::{parse, raw::Lab};
+use crate::swarm::shrink::shrink_with;
+use crate::swarm::{Failure, Swarm, Trial, as_yaml, draw, lab_seed, run, run_lab};
+use crate::{parse, raw::Lab};
 
 /// Parses a lab from its YAML.
 fn read(lab: &Lab) -> Lab {
     let text = as_yaml(lab);
-    let root = crate::config::tree::read(&text, "").unwrap_or_else(|e| panic!("{e:?}\n{text}"));
-    crate::config::de::from_tree(&root).unwrap_or_else(|e| panic!("{e:?}\n{text}"))
+    let root = config::tree::read(&text, "").unwrap_or_else(|e| panic!("{e:?}\n{text}"));
+    config::de::from_tree(&root).unwrap_or_else(|e| panic!("{e:?}\n{text}"))
 }
 
 /// Runs a lab whose lossless groups have a headroom of one cell.
@@ -108,7 +108,7 @@ fn a_circle_that_stands_still_behind_unknown_frames_is_not_judged_for_that_and_f
     let lab = draw(17_758_602_024_335_833_856).unwrap();
     let trial = run_lab(&lab);
     assert_eq!((trial.failures, trial.stood_still, trial.deadlocks), (vec![], true, 0));
-    let swallow = |network: &mut crate::sim::Network<crate::lab::swarm::trial::Watch>| {
+    let swallow = |network: &mut sim::Network<crate::swarm::trial::Watch>| {
         let Node::Switch(switch) = network.nodes_mut().get_mut(NodeId(0)) else { panic!() };
         (0..3).filter_map(PortId::new).for_each(|port| {
             let Some(port) = switch.port_mut(port) else { return };
@@ -118,7 +118,7 @@ fn a_circle_that_stands_still_behind_unknown_frames_is_not_judged_for_that_and_f
     let trial = run_with(&lab, |_| (), swallow);
     assert!(!trial.failures.is_empty(), "{trial:?}");
     // Without a circle no lab may stand still: the receiver's switch never resumes anyone.
-    let never = |network: &mut crate::sim::Network<crate::lab::swarm::trial::Watch>| {
+    let never = |network: &mut sim::Network<crate::swarm::trial::Watch>| {
         for n in 0..network.nodes_mut().len() as u32 {
             let Node::Switch(switch) = network.nodes_mut().get_mut(NodeId(n)) else { continue };
             for port in (0..16).filter_map(PortId::new) {
@@ -170,8 +170,8 @@ fn messages_of_a_switch_take_no_headroom_from_what_links_bring() {
 #[test]
 fn a_message_of_a_switch_that_it_drops_is_not_taken_for_a_frame() {
     let text = include_str!("own_message.yaml");
-    let root = crate::config::tree::read(text, "").unwrap();
-    let trial = run_lab(&crate::config::de::from_tree(&root).unwrap());
+    let root = config::tree::read(text, "").unwrap();
+    let trial = run_lab(&config::de::from_tree(&root).unwrap());
     assert_eq!(trial.failures, []);
     assert!(trial.totals.drops > 0);
 }
@@ -183,8 +183,8 @@ fn headroom_to_the_byte_of_its_model_is_not_less_than_a_round_trip_brings() {
         include_str!("busy_switch_with_small_cells.yaml"),
     ];
     for text in files {
-        let root = crate::config::tree::read(text, "").unwrap();
-        let trial = run_lab(&crate::config::de::from_tree(&root).unwrap());
+        let root = config::tree::read(text, "").unwrap();
+        let trial = run_lab(&config::de::from_tree(&root).unwrap());
         assert_eq!(trial.failures, []);
         assert!(trial.totals.excused.total() > 0, "{:?}", trial.totals);
     }
@@ -200,7 +200,7 @@ fn what_fails_is_made_small_and_still_fails() {
         }
         let guilty = lab.flows.iter().any(|flow| {
             let frames = match &flow.duration {
-                Some(crate::lab::raw::FlowDuration::Amount(amount)) => amount.frames.unwrap_or(0),
+                Some(crate::raw::FlowDuration::Amount(amount)) => amount.frames.unwrap_or(0),
                 _ => 0,
             };
             frames > 3 && flow.from.as_ref().is_some_and(|from| from.0.contains(&"h2".to_owned()))

@@ -3,13 +3,13 @@
 use maud::{Markup, html};
 
 use super::TestPage;
-use crate::report::html::lines::{Line, Plot, variable};
-use crate::report::html::rows::{Bar, Dot, LogAxis, Row, Rows, time_axis};
-use crate::report::html::scale;
-use crate::report::tester::time;
-use crate::tester::Measured;
-use crate::tester::history::Moment;
-use crate::tester::report::{Flow, Latency, Port, Priority};
+use crate::html::lines::{Line, Plot, variable};
+use crate::html::rows::{Bar, Dot, LogAxis, Row, Rows, time_axis};
+use crate::html::scale;
+use crate::tester::time;
+use tester::Measured;
+use tester::history::Moment;
+use tester::report::{Flow, Latency, Port, Priority};
 
 /// Maximum number of lines in a plot: more are not distinguishable.
 const LINES_MAX: usize = 6;

@@ -5,12 +5,12 @@ mod charts;
 use maud::{Markup, html};
 
 use super::{page, tables};
-use crate::report::tester::{scene, tables as report_tables, time};
-use crate::report::{count, scaled};
-use crate::tester::history::History;
-use crate::tester::judge::{Finding, verdict};
-use crate::tester::report::{Flow, Report};
-use crate::verdict::Verdict;
+use crate::tester::{scene, tables as report_tables, time};
+use crate::{count, scaled};
+use ground::verdict::Verdict;
+use tester::history::History;
+use tester::judge::{Finding, verdict};
+use tester::report::{Flow, Report};
 
 /// The contents of a page.
 #[derive(Clone, Copy, Debug)]
@@ -121,7 +121,7 @@ fn findings(findings: &[Finding]) -> Markup {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::tester::tests::report;
+    use crate::tester::tests::report;
 
     #[test]
     fn a_page_has_plots_tables_and_no_script() {

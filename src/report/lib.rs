@@ -2,7 +2,7 @@
 //! as files.
 //!
 //! All output of a switch is made from one [`Summary`](results::Summary), and of a lab from its one
-//! [`Outcome`](crate::lab::Outcome), so that no two forms can disagree. Nothing here runs on a
+//! [`Outcome`](::lab::Outcome), so that no two forms can disagree. Nothing here runs on a
 //! worker's core or blocks one.
 
 mod agents;
