@@ -18,12 +18,12 @@ use tokens::{Token, tokens};
 /// Crates by layer. A crate may name those of the layers before its own.
 const LAYERS: &[&[&str]] = &[
     &["ground"],
-    &["wire"],
+    &["wire", "otg"],
     &["buffer", "pfc", "schedule", "congestion", "headroom", "discovery", "secure"],
     &["contracts"],
     &["link", "mesh", "dpdk"],
     &["switch", "host"],
-    &["sim", "runtime", "text", "file", "otg"],
+    &["sim", "runtime", "text", "file"],
     &["config", "results"],
     &["tester"],
     &["lab"],
@@ -192,6 +192,7 @@ fn a_planted_crate_is_found() {
         ("src/novel/Cargo.toml", ""),
         ("src/ground/Cargo.toml", "[dependencies]\nwire.workspace = true"),
         ("src/machines/pfc/Cargo.toml", "[dependencies]\nbuffer = { workspace = true }"),
+        ("src/otg/Cargo.toml", "[dependencies]\nwire.workspace = true"),
         ("src/dpdk/Cargo.toml", "[dependencies]\nground.workspace = true\n[dependencies.switch]"),
         ("src/sim/Cargo.toml", "[target.'cfg(unix)'.dependencies]\ndpdk.workspace = true"),
         ("src/sim/Cargo.toml", "[dependencies]\nruntime.workspace = true"),

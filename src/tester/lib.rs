@@ -1,11 +1,11 @@
 //! The traffic generator as its users see it: named ports at locations, flows between them,
 //! counters, captures.
 //!
-//! [`plan`] is the test to run, which [`resolve`] makes from an Open Traffic Generator configuration,
-//! of a client or of an [`otg_file`].
-//! [`report`] holds the results, from which every table, file and response is made; [`judge`]
-//! compares them with the configuration, [`memory`] calculates the memory that it takes, and [`history`] keeps their course. [`drive`] runs a
-//! test from start to end in either world.
+//! [`plan`] is the test to run, which [`resolve`] makes from an Open Traffic Generator
+//! configuration, of a client or of an [`otg_file`]. [`report`] holds the results, from which every
+//! table, file and response is made; [`judge`] compares them with the configuration, [`memory`]
+//! calculates the memory that a test takes, and [`history`] records the results over time.
+//! [`drive`] runs a test from start to end in either world.
 
 pub mod access;
 pub mod capture;
