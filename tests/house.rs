@@ -4,7 +4,7 @@ mod pages;
 mod sources;
 
 use pages::{Page, broken_links, pages};
-use sources::rust_files;
+use sources::{Source, rust_files};
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
@@ -25,6 +25,44 @@ fn files_stay_readable() {
         let lines = file.text.lines().count();
         assert!(lines <= LINES_MAX, "{} has {lines} lines, {LINES_MAX} at most", file.path);
     }
+}
+
+/// Every file that no module declares: a module is declared in the file of its folder. A crate's
+/// first file and its build script need no declaration.
+fn files_without_a_module(files: &[Source]) -> Vec<&str> {
+    let is_declared = |path: &str| {
+        let path = path.trim_end_matches(".rs").trim_end_matches("/mod");
+        let (folder, name) = path.rsplit_once('/').unwrap();
+        let parents =
+            [format!("{folder}/mod.rs"), format!("{folder}/lib.rs"), format!("{folder}.rs")];
+        let declaration = format!("mod {name};");
+        let declares = |line: &str| !line.contains("//") && line.ends_with(&declaration);
+        let is_first = ["lib", "main", "build"].contains(&name);
+        let mut parents = files.iter().filter(|file| parents.contains(&file.path));
+        is_first || parents.any(|parent| parent.text.lines().any(declares))
+    };
+    files.iter().map(|file| file.path.as_str()).filter(|path| !is_declared(path)).collect()
+}
+
+/// Cargo neither compiles nor reports a file that no module declares: its tests would be lost.
+#[test]
+fn every_file_belongs_to_a_module() {
+    assert_eq!(files_without_a_module(&rust_files(&["src", "dpdk-sys/src"])), [""; 0]);
+}
+
+#[test]
+fn a_file_without_a_module_is_found() {
+    let files = [
+        ("src/otg/lib.rs", "pub mod model;\n// mod proto;\n"),
+        ("src/otg/model/mod.rs", "#[cfg(test)]\nmod tests;\n"),
+        ("src/otg/model/tests.rs", "mod plans;\n"),
+        ("src/otg/model/tests/plans.rs", ""),
+        ("src/otg/model/tests/random.rs", ""),
+        ("src/otg/proto.rs", ""),
+    ]
+    .map(|(path, text)| Source { path: path.into(), text: text.into() });
+    let found = files_without_a_module(&files);
+    assert_eq!(found, ["src/otg/model/tests/random.rs", "src/otg/proto.rs"]);
 }
 
 #[test]

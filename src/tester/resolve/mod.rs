@@ -78,3 +78,6 @@ pub(super) fn find(
     }
     cx.settle(TestPlan { ports: ports.plans, flows, run: 0 })
 }
+
+#[cfg(test)]
+mod tests;

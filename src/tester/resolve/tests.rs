@@ -6,11 +6,11 @@ mod refusals;
 
 use serde_json::{Value, json};
 
+use super::resolve;
+use crate::plan::{FlowKind, TestPlan};
+use host::plan::stream::StreamPlan;
 use otg::engine::{Refusal, Warnings};
 use otg::model;
-use super::resolve;
-use host::plan::stream::StreamPlan;
-use crate::plan::{FlowKind, TestPlan};
 
 /// A configuration of two ports back to back, with these flows from the first to the second.
 fn with_flows(flows: Value) -> Value {

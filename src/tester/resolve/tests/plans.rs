@@ -1,12 +1,12 @@
 //! The plans of valid configurations.
 
 use super::*;
-use host::Rate;
-use host::plan::stream::{Burst, Edit, Limit, Path, Sizes, Values};
-use host::{Operation, Transport, TransportPlan};
 use crate::plan::{CaptureFormat, FlowPlan, LatencyMode, Obeys, Part, Place};
 use ground::time::Duration;
 use ground::units::{BitsPerSec, Mac, Priority, PrioritySet, Quanta};
+use host::Rate;
+use host::plan::stream::{Burst, Edit, Limit, Path, Sizes, Values};
+use host::{Operation, Transport, TransportPlan};
 use wire::EtherType;
 
 fn priority(n: u8) -> Path {

@@ -1,8 +1,8 @@
 //! The exact errors of invalid configurations.
 
 use crate::otg_file::parse;
-use ground::units::BitsPerSec;
 use file::{testquoted, testrefusals};
+use ground::units::BitsPerSec;
 
 /// Returns all findings of a file: errors, or warnings if there are none.
 fn said(text: &str) -> String {
