@@ -5,13 +5,13 @@ use std::hint::black_box;
 use std::net::IpAddr;
 
 use sluice::congestion::proxy::{
-    CachePlan, Kind, Message, PausePolicy, PauseTimes, PortPlan, Proxy, ProxyPlan,
+    CachePlan, Kind, Message, PausePolicy, PortPlan, Proxy, ProxyPlan,
 };
 use sluice::congestion::qcn::{
     CongestionPoint, PointPlan, QuantizedFeedback, ReactionPlan, ReactionPoint,
 };
 use sluice::time::{Duration, Instant};
-use sluice::units::{BitsPerSec, Bytes, PortId, Priority, PrioritySet};
+use sluice::units::{BitsPerSec, Bytes, PauseVector, PortId, Priority, PrioritySet};
 
 const RATE: BitsPerSec = BitsPerSec::gbps(100);
 
@@ -23,7 +23,7 @@ fn a_flood_of_messages_and_destinations_costs_the_proxy_no_allocation() {
     let cache = Some(CachePlan { entries: 1_024, ..CachePlan::standard() });
     let mut proxy = Proxy::new(&ProxyPlan { policy, cache, ..ProxyPlan::standard(ports) }, 1);
     let [fabric, host] = [0, 1].map(|n| PortId::new(n).unwrap());
-    let own = PauseTimes { named: PrioritySet::of(Priority::MIN), ..PauseTimes::default() };
+    let own = PauseVector { enabled: PrioritySet::of(Priority::MIN), ..PauseVector::default() };
     let mut now = Instant::ZERO;
     let counted = allocation_counter::measure(|| {
         for n in 0..100_000_u32 {

@@ -252,6 +252,24 @@ impl PrioritySet {
     }
 }
 
+/// Contents of a PFC frame (802.3 31D.2): the enabled priorities, and their pause times. A time of
+/// 0 resumes. Times of priorities that are not enabled are ignored.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct PauseVector {
+    /// Priority enable vector.
+    pub enabled: PrioritySet,
+    /// Time vector, by priority.
+    pub time: [Quanta; PRIORITIES],
+}
+
+impl PauseVector {
+    /// Returns the enabled priorities that are to pause.
+    #[must_use]
+    pub fn paused(&self) -> PrioritySet {
+        self.enabled.iter().filter(|p| self.time[p.index()] > Quanta(0)).collect()
+    }
+}
+
 impl FromIterator<Priority> for PrioritySet {
     fn from_iter<I: IntoIterator<Item = Priority>>(iter: I) -> Self {
         let mut set = Self::EMPTY;

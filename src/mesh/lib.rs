@@ -6,6 +6,7 @@
 //! [`mesh`] returned.
 
 pub mod exchange;
+mod sync;
 #[cfg(test)]
 mod tests;
 
@@ -18,12 +19,6 @@ use contracts::frame::BURST;
 use contracts::world::{Handoff, Transit};
 use exchange::{Member, exchange};
 use ground::units::{BitsPerSec, Cells, Mac, PortId, PriorityGroup, Vid};
-
-/// Atomics that the [exchange](mod@exchange) uses; its loom test puts loom's in their place.
-mod sync {
-    pub(super) use std::sync::Arc;
-    pub(super) use std::sync::atomic::{AtomicU64, Ordering, fence};
-}
 
 /// Capacity of the ring of learnt addresses. An address that does not fit is sent again with its
 /// next frame, so this bounds memory and loses nothing.

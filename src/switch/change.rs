@@ -4,7 +4,6 @@ use super::Switch;
 use super::managed::{At, Object, ObjectError, ObjectValue};
 use super::plan::AttachedKind;
 use super::port_state::{obeys_nothing, passes_empty_queues};
-use super::reconcile::Refused;
 use buffer::{BufferError, GroupKind, GroupPlan};
 use congestion::EcnPlan;
 use congestion::isolation::{Peer, PeerError};
@@ -125,6 +124,15 @@ pub enum ChangeError {
         /// Pmax in parts of 65536.
         pmax: u32,
     },
+}
+
+/// Refusal of a change, as the switch reports it.
+#[derive(Debug)]
+pub enum Refused {
+    /// Because of frames held now: it may succeed later.
+    Now(String),
+    /// Permanent.
+    Never(String),
 }
 
 impl ChangeError {

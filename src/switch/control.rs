@@ -2,7 +2,6 @@
 
 use super::Switch;
 use ::pfc::{Demand, PauseVector, StormAction, StormEvent};
-use congestion::proxy::PauseTimes;
 use contracts::frame::Frame;
 use contracts::port::Port;
 use contracts::stats::DropReason;
@@ -116,10 +115,7 @@ impl<W: World> Switch<W> {
                 repr.emit(&mut octets).expect("a pause frame has its size");
                 None
             }
-            Some(Demand::Pfc(vector)) => {
-                let PauseVector { enabled: named, time } = *vector;
-                self.with_proxy(now, at, Some(PauseTimes { named, time }))
-            }
+            Some(Demand::Pfc(vector)) => self.with_proxy(now, at, Some(*vector)),
             None => match self.with_proxy(now, at, None) {
                 None => return false,
                 said => said,
@@ -127,7 +123,7 @@ impl<W: World> Switch<W> {
         };
         if let Some(said) = &said {
             let mut repr = pfc::Repr::new(mac);
-            said.named.iter().for_each(|p| repr.set(p, said.time[p.index()]));
+            said.enabled.iter().for_each(|p| repr.set(p, said.time[p.index()]));
             repr.emit(&mut octets).expect("a pause frame has its size");
         }
         let port = &mut self.ports[at];
@@ -139,10 +135,11 @@ impl<W: World> Switch<W> {
         }
         port.counters.originated += 1;
         let (named, paused) = match (&said, own) {
-            (Some(PauseTimes { named, time }), _) => {
+            (Some(vector), _) => {
                 port.counters.pfc_tx_frames += 1;
-                named.iter().for_each(|p| port.counters.priorities[p.index()].pfc_tx_frames += 1);
-                (*named, named.iter().filter(|p| time[p.index()].0 > 0).collect())
+                let enabled = vector.enabled;
+                enabled.iter().for_each(|p| port.counters.priorities[p.index()].pfc_tx_frames += 1);
+                (enabled, vector.paused())
             }
             (None, demand) => {
                 port.counters.pause_tx_frames += 1;

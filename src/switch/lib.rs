@@ -70,10 +70,10 @@ mod tables;
 #[cfg(test)]
 mod tests;
 
-pub use change::{Change, ChangeError};
+pub use change::{Change, ChangeError, Refused};
 pub use fdb::{Fdb, Key, Learnt, PortAddresses};
 pub use plan::*;
-pub use reconcile::{Headroom, Reconciler, Refused, Step, StepKind, delay_found, reckon};
+pub use reconcile::{Headroom, Reconciler, Step, StepKind, delay_found, reckon};
 
 use awake::Awake;
 use buffer::{BufferError, Ledger};

@@ -7,6 +7,7 @@
 //! [`Step`], with its numbers.
 
 mod negotiated;
+mod neighbours;
 mod step;
 mod surroundings;
 #[cfg(test)]
@@ -16,33 +17,24 @@ pub use step::{Step, StepKind};
 
 use std::collections::VecDeque;
 
-use super::{Change, Switch, SwitchPlan, managed};
+use super::{Change, Refused, Switch, SwitchPlan, managed};
 use buffer::{GroupKind, GroupPlan};
 use contracts::world::World;
 use discovery::PfcResolved;
 use ground::time::{Duration, Instant};
-use ground::units::{Cells, PortId, PriorityGroup, PrioritySet};
+use ground::units::{Cells, PortId, PriorityGroup};
 use headroom::{
     self, DelayValue, Frames, MeasuredInputs, PeerDelayInputs, Required, Shims, by_peer_delay,
     measured,
 };
 use link::{AutoPlan, Found, Method, News};
-use surroundings::NeighbourInfo;
+use neighbours::NeighbourInfo;
 
 /// Steps kept in the log.
 const STEPS: usize = 256;
 
 /// Delay before retrying a change that was refused because of held frames.
 const AGAIN: Duration = Duration::from_micros(100);
-
-/// Refusal of a change, as the switch reports it.
-#[derive(Debug)]
-pub enum Refused {
-    /// Because of frames held now: it may succeed later.
-    Now(String),
-    /// Permanent.
-    Never(String),
-}
 
 /// Headroom found for a port.
 #[derive(Clone, PartialEq, Debug)]
@@ -379,10 +371,4 @@ impl<W: World> Switch<W> {
     fn try_apply(&mut self, now: Instant, change: Change) -> Result<(), Refused> {
         self.apply(now, change).map_err(|error| error.as_refused())
     }
-}
-
-/// Formats priorities as a list.
-pub(super) fn listed(set: PrioritySet) -> String {
-    let names: Vec<_> = set.iter().map(|p| p.get().to_string()).collect();
-    if names.is_empty() { "none".into() } else { names.join(", ") }
 }

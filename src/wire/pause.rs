@@ -2,13 +2,13 @@
 
 use core::fmt;
 
-use super::mac_control::{self, FRAME_LEN, Opcode, PARAMETERS};
+use super::mac_control::view::{self, FRAME_LEN, Opcode, PARAMETERS};
 use super::{WireError, be16, group, room};
 use ground::units::{Mac, Quanta};
 
 /// A PAUSE frame, from its destination address on.
 #[derive(Clone, Copy, Debug)]
-pub struct View<'a>(mac_control::View<'a>);
+pub struct View<'a>(view::View<'a>);
 
 impl<'a> View<'a> {
     /// Parses a frame that the port with address `port` received.
@@ -19,7 +19,7 @@ impl<'a> View<'a> {
     /// destination that is neither 01-80-C2-00-00-01 nor `port` (802.3 31B.3.3 allows both).
     #[inline]
     pub fn new(frame: &'a [u8], port: Mac) -> Result<Self, WireError> {
-        let v = mac_control::View::new(frame)?;
+        let v = view::View::new(frame)?;
         if v.opcode() != Opcode::Pause {
             return Err(WireError::BadOpcode);
         }
@@ -92,7 +92,7 @@ impl Repr {
     #[inline]
     pub fn emit(&self, buf: &mut [u8]) -> Result<(), WireError> {
         let out: &mut [u8; FRAME_LEN] = room(buf)?;
-        *out = mac_control::blank(self.dst, self.src, Opcode::Pause);
+        *out = view::blank(self.dst, self.src, Opcode::Pause);
         out[PARAMETERS..PARAMETERS + 2].copy_from_slice(&self.time.0.to_be_bytes());
         Ok(())
     }

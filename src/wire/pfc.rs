@@ -4,7 +4,7 @@
 
 use core::fmt;
 
-use super::mac_control::{self, FRAME_LEN, Opcode, PARAMETERS};
+use super::mac_control::view::{self, FRAME_LEN, Opcode, PARAMETERS};
 use super::{WireError, be16, group, room};
 use ground::units::{Mac, PRIORITIES, Priority, PrioritySet, Quanta};
 
@@ -13,7 +13,7 @@ const TIMES: usize = PARAMETERS + 2;
 
 /// A PFC frame, from its destination address on.
 #[derive(Clone, Copy, Debug)]
-pub struct View<'a>(mac_control::View<'a>);
+pub struct View<'a>(view::View<'a>);
 
 impl<'a> View<'a> {
     /// Parses a frame from its destination address on.
@@ -24,7 +24,7 @@ impl<'a> View<'a> {
     /// destination than 01-80-C2-00-00-01, the only one that PFC is sent to (802.3 31D.3).
     #[inline]
     pub fn new(frame: &'a [u8]) -> Result<Self, WireError> {
-        let v = mac_control::View::new(frame)?;
+        let v = view::View::new(frame)?;
         if v.opcode() != Opcode::Pfc {
             return Err(WireError::BadOpcode);
         }
@@ -119,7 +119,7 @@ impl Repr {
     #[inline]
     pub fn emit(&self, buf: &mut [u8]) -> Result<(), WireError> {
         let out: &mut [u8; FRAME_LEN] = room(buf)?;
-        *out = mac_control::blank(group::MAC_CONTROL, self.src, Opcode::Pfc);
+        *out = view::blank(group::MAC_CONTROL, self.src, Opcode::Pfc);
         out[PARAMETERS + 1] = self.enabled.0;
         for p in Priority::ALL {
             let time = self.time(p).unwrap_or_default();

@@ -177,7 +177,7 @@ impl<'a> Repr<'a> {
         let message = Sfcm {
             form,
             priority: Priority::ALL[usize::from(f[1] & 0b111)],
-            dscp: super::ip::dscp_of(f[2]),
+            dscp: super::ip::fields::dscp_of(f[2]),
             pause: Duration::from_nanos(u32::from_be_bytes([f[4], f[5], f[6], f[7]]).into()),
             locator: Locator::from_bits(f[1] >> 6),
         };

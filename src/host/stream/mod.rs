@@ -12,6 +12,7 @@ mod sums;
 #[cfg(test)]
 mod tests;
 mod values;
+mod word;
 
 pub(super) use sums::order;
 

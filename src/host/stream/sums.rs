@@ -1,6 +1,6 @@
 //! The checksums of a stream's frames.
 
-use super::frames::{Tap, Word};
+use super::word::{Tap, Word, fold};
 use crate::plan::stream::{Checksum, Covered};
 use wire::checksum::Sum;
 use wire::ip::Protocol;
@@ -237,13 +237,4 @@ fn sums_behind(octets: &[u8]) -> Box<[u32]> {
             sum
         }))
         .collect()
-}
-
-/// Returns the sum of all 16-bit words of `sum`, in 16 bits.
-#[inline(always)]
-pub(super) const fn fold(sum: u64) -> u16 {
-    // Each half is added to the other: the upper one is then their sum with the carry of the lower
-    // one, the end-around carry of ones' complement addition.
-    let sum = (sum.wrapping_add(sum.rotate_right(32)) >> 32) as u32;
-    (sum.wrapping_add(sum.rotate_right(16)) >> 16) as u16
 }

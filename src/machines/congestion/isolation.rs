@@ -27,12 +27,14 @@
 //! timers, and nothing is allocated after `new`.
 
 mod cims;
+mod heard;
 mod peers;
 mod placing;
 mod plan;
 mod queues;
 
-pub use cims::{CimOrder, Heard, Received};
+pub use cims::{CimOrder, Received};
+pub use heard::Heard;
 pub use peers::{CimType, Peer, PeerError};
 pub use plan::{
     CimCounters, CimRepeat, Dialect, HeardCounters, IsolationCounters, IsolationError,

@@ -18,17 +18,8 @@ pub use receiver::Receiver;
 pub use sender::Sender;
 pub use watchdog::{StormEvent, Watchdog};
 
-use ground::units::{PRIORITIES, PrioritySet, Quanta};
-
-/// Contents of a PFC frame (802.3 31D.2): the enabled priorities, and their pause times. A time of
-/// 0 resumes. Times of priorities that are not enabled are ignored.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct PauseVector {
-    /// Priority enable vector.
-    pub enabled: PrioritySet,
-    /// Time vector, by priority.
-    pub time: [Quanta; PRIORITIES],
-}
+pub use ground::units::PauseVector;
+use ground::units::Quanta;
 
 /// A flow-control frame to be sent now.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -115,10 +115,7 @@ impl Sender {
         let (named, paused) = match demand {
             Demand::Pause(Quanta(0)) => (LINK, PrioritySet::EMPTY),
             Demand::Pause(_) => (LINK, LINK),
-            Demand::Pfc(v) => {
-                let on = v.enabled.iter().filter(|p| v.time[p.index()] > Quanta(0)).collect();
-                (v.enabled, on)
-            }
+            Demand::Pfc(v) => (v.enabled, v.paused()),
         };
         self.requested = PrioritySet((self.requested.0 & !named.0) | paused.0);
         // Changes after the frame was created stay pending.

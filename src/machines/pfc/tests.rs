@@ -2,7 +2,7 @@
 
 use super::*;
 use ground::time::{Duration, Instant};
-use ground::units::{BitsPerSec, Priority};
+use ground::units::{BitsPerSec, Priority, PrioritySet};
 use proptest::prelude::*;
 
 const RATE: BitsPerSec = BitsPerSec::gbps(100);

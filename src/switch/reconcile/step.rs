@@ -2,7 +2,6 @@
 
 use core::fmt;
 
-use super::listed;
 use congestion::isolation::{CimType, Peer};
 use discovery::{EtsTable, Methods, Party, PeerState, Topology};
 use ground::time::Instant;
@@ -244,4 +243,10 @@ const fn whose(party: Party) -> &'static str {
         Party::Local => "this port's own",
         Party::Peer => "the peer's",
     }
+}
+
+/// Formats priorities as a list.
+pub(super) fn listed(set: PrioritySet) -> String {
+    let names: Vec<_> = set.iter().map(|p| p.get().to_string()).collect();
+    if names.is_empty() { "none".into() } else { names.join(", ") }
 }

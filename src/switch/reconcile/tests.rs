@@ -6,7 +6,7 @@ use ::headroom::{DelayInputs, Interface, Phy, SoftwareTerms};
 use ::pfc::FlowControl;
 use contracts::port::StampSource;
 use discovery::{EtsResolved, EtsTable, Party, PeerState, PfcResolved, Resolved};
-use ground::units::{BitsPerSec, Cells, Priority, TrafficClass};
+use ground::units::{BitsPerSec, Cells, Priority, PrioritySet, TrafficClass};
 use link::{AgentsPlan, Failure, Spread, Statistic};
 use schedule::ClassPlan;
 

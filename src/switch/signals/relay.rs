@@ -12,16 +12,14 @@ use crate::classify::Meta;
 use crate::ingress::Origin;
 use crate::plan::{AttachedKind, SfcProxyPlan, SwitchPlan};
 use buffer::Charge;
-use congestion::proxy::{
-    Kind, Message, Outcome, PauseTimes, PortPlan, Proxy, ProxyPlan, Refusal, Remember,
-};
+use congestion::proxy::{Kind, Message, Outcome, PortPlan, Proxy, ProxyPlan, Refusal, Remember};
 use congestion::streams::{CreateMask, STREAMS_MAX, Stream, StreamPlan, StreamTable};
 use congestion::{FlowKey, Queue};
 use contracts::frame::Frame;
 use contracts::stats::{DropReason, ProxyCounters, ProxyPortCounters, ProxySnapshot};
 use contracts::world::World;
 use ground::time::Instant;
-use ground::units::{BitsPerSec, PortId, PrioritySet, TrafficClass};
+use ground::units::{BitsPerSec, PauseVector, PortId, PrioritySet, TrafficClass};
 use pfc::FlowControl;
 use wire::flow::FiveTuple;
 use wire::ip::{self, Fragment, Protocol};
@@ -312,8 +310,8 @@ impl<W: World> Switch<W> {
         &mut self,
         now: Instant,
         at: usize,
-        own: Option<PauseTimes>,
-    ) -> Option<PauseTimes> {
+        own: Option<PauseVector>,
+    ) -> Option<PauseVector> {
         let id = self.ports[at].id;
         let Some(relay) = &mut self.signals.relay else { return own };
         let said = match own {
@@ -327,7 +325,7 @@ impl<W: World> Switch<W> {
     }
 
     /// Reports that a PFC frame left by the port at `at`; `alone` if only the proxy caused it.
-    pub(crate) fn proxy_sent(&mut self, now: Instant, at: usize, said: &PauseTimes, alone: bool) {
+    pub(crate) fn proxy_sent(&mut self, now: Instant, at: usize, said: &PauseVector, alone: bool) {
         let id = self.ports[at].id;
         if let Some(relay) = &mut self.signals.relay {
             relay.proxy.on_sent(now, id, said);

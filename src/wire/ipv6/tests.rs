@@ -150,7 +150,7 @@ proptest! {
         }
         prop_assert_eq!(repr.ecn == Ecn::NotEct, want.ecn == Ecn::NotEct);
         prop_assert_eq!(Repr::parse(&octets), Ok(want));
-        let (dscp, ecn) = (ip::dscp_of(class), Ecn::from_octet(class));
+        let (dscp, ecn) = (fields::dscp_of(class), Ecn::from_octet(class));
         ViewMut::new(&mut octets).unwrap().set_dscp_ecn(dscp, ecn);
         prop_assert_eq!(Repr::parse(&octets), Ok(Repr { dscp, ecn, ..want }));
     }

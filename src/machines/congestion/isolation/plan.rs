@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-use super::Heard;
+use super::heard::Heard;
 use crate::detect::Detect;
 use crate::limit::LimitPlan;
 use crate::streams::STREAMS_MAX;

@@ -29,7 +29,7 @@ use core::net::IpAddr;
 use cache::Cache;
 use credit::{Credit, Gate};
 use ground::time::{Duration, Instant};
-use ground::units::{BitsPerSec, PRIORITIES, PortId, Priority, PrioritySet, Quanta};
+use ground::units::{BitsPerSec, PRIORITIES, PauseVector, PortId, Priority, PrioritySet};
 use pauses::Pauses;
 
 pub use cache::CacheCounters;
@@ -100,15 +100,6 @@ impl Refusal {
         Self::TooMany,
         Self::NoCredit,
     ];
-}
-
-/// Contents of one PFC frame: enabled priorities and their pause times. 0 resumes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct PauseTimes {
-    /// Priorities enabled in the frame.
-    pub named: PrioritySet,
-    /// Time vector, by priority; 0 for those not enabled.
-    pub time: [Quanta; PRIORITIES],
 }
 
 /// Counters for one port's host.
@@ -223,7 +214,7 @@ impl Proxy {
     /// Returns the frame that the proxy has to send: pauses to begin, to extend, or to renew.
     #[inline]
     #[must_use]
-    pub fn due(&mut self, now: Instant, port: PortId) -> Option<PauseTimes> {
+    pub fn due(&mut self, now: Instant, port: PortId) -> Option<PauseVector> {
         let port = &mut self.ports[port.index()];
         if now < port.pauses.next_deadline() {
             return None;
@@ -235,13 +226,13 @@ impl Proxy {
     /// Merges the proxy's pauses into a frame of the port's own flow control, so that it ends no
     /// pause of the proxy's: the longer of both times, and all that is due here.
     #[must_use]
-    pub fn merge(&self, now: Instant, port: PortId, own: PauseTimes) -> PauseTimes {
+    pub fn merge(&self, now: Instant, port: PortId, own: PauseVector) -> PauseVector {
         self.ports[port.index()].pauses.merge(now, own)
     }
 
     /// Records a PFC frame that left by `port`, of any origin. The port's own flow control is given
     /// its frame as it was before [`Self::merge`].
-    pub fn on_sent(&mut self, now: Instant, port: PortId, sent: &PauseTimes) {
+    pub fn on_sent(&mut self, now: Instant, port: PortId, sent: &PauseVector) {
         self.ports[port.index()].pauses.on_sent(now, sent);
     }
 

@@ -1,9 +1,8 @@
 //! Pauses of one port: the end of each priority's pause as requested and as sent to the host, and
 //! the frames that result.
 
-use super::PauseTimes;
 use ground::time::{Duration, Instant};
-use ground::units::{BitsPerSec, PRIORITIES, Priority, PrioritySet, Quanta};
+use ground::units::{BitsPerSec, PRIORITIES, PauseVector, Priority, PrioritySet, Quanta};
 
 /// Fraction of the maximum pause time at which it is renewed: 1 of 2, as for a port's own pauses. A
 /// late poll has that much time before the host resumes.
@@ -45,21 +44,21 @@ impl Pauses {
     }
 
     /// Returns the frame that is due now, if any.
-    pub(super) fn due(&self, now: Instant) -> Option<PauseTimes> {
-        let times = self.merge(now, PauseTimes::default());
-        (!times.named.is_empty()).then_some(times)
+    pub(super) fn due(&self, now: Instant) -> Option<PauseVector> {
+        let times = self.merge(now, PauseVector::default());
+        (!times.enabled.is_empty()).then_some(times)
     }
 
     /// Returns `own`, with no priority paused for less than requested here, and with all that is
     /// due here.
-    pub(super) fn merge(&self, now: Instant, own: PauseTimes) -> PauseTimes {
+    pub(super) fn merge(&self, now: Instant, own: PauseVector) -> PauseVector {
         let mut times = own;
         for p in Priority::ALL {
             let needed = quanta(self.until(p).since(now), self.rate);
             if self.due_of(p) <= now && needed > Quanta(0) {
-                times.named.insert(p);
+                times.enabled.insert(p);
             }
-            if times.named.contains(p) {
+            if times.enabled.contains(p) {
                 times.time[p.index()] = times.time[p.index()].max(needed);
             }
         }
@@ -67,8 +66,8 @@ impl Pauses {
     }
 
     /// Records a frame sent at `now`, of any origin: the host applies the latest one.
-    pub(super) fn on_sent(&mut self, now: Instant, sent: &PauseTimes) {
-        for p in sent.named.iter() {
+    pub(super) fn on_sent(&mut self, now: Instant, sent: &PauseVector) {
+        for p in sent.enabled.iter() {
             let pause = sent.time[p.index()].at(self.rate);
             self.sent[p.index()] = now.saturating_add(pause);
         }

@@ -7,7 +7,8 @@ mod remembered;
 mod together;
 
 use super::*;
-use pfc::{FlowControl, PauseVector, Receiver};
+use ground::units::Quanta;
+use pfc::{FlowControl, Receiver};
 
 const RATE: BitsPerSec = BitsPerSec::gbps(100);
 const FABRIC: PortId = port(0);
@@ -57,14 +58,10 @@ fn receiver(rate: BitsPerSec) -> Receiver {
     Receiver::new(mode, rate)
 }
 
-fn vector(times: &PauseTimes) -> PauseVector {
-    PauseVector { enabled: times.named, time: times.time }
-}
-
 /// Sends the frame that is due on `port`, if any, to its host, and returns it.
-fn send(proxy: &mut Proxy, now: Instant, port: PortId, host: &mut Receiver) -> Option<PauseTimes> {
+fn send(proxy: &mut Proxy, now: Instant, port: PortId, host: &mut Receiver) -> Option<PauseVector> {
     let times = proxy.due(now, port)?;
-    assert!(host.on_pfc(now, &vector(&times)));
+    assert!(host.on_pfc(now, &times));
     proxy.on_sent(now, port, &times);
     Some(times)
 }

@@ -14,7 +14,7 @@ fn a_message_becomes_quanta_of_the_hosts_port_rounded_up() {
         assert_eq!(proxy.on_message(us(5), &message(pause)), Outcome::Paused(us(5) + pause));
         assert!(proxy.next_deadline(HOST) <= us(5) && proxy.due(us(5), OTHER).is_none());
         let times = proxy.due(us(5), HOST).unwrap();
-        assert_eq!((times.named, times.time[3]), (PrioritySet::of(P3), Quanta(quanta)));
+        assert_eq!((times.enabled, times.time[3]), (PrioritySet::of(P3), Quanta(quanta)));
         // It is due until it is sent; then nothing is pending.
         assert_eq!(proxy.due(us(5), HOST), Some(times));
         proxy.on_sent(us(5), HOST, &times);

@@ -10,7 +10,7 @@ struct Lane {
     proxy: Proxy,
     own: Sender,
     host: Receiver,
-    frames: Vec<(Instant, PauseTimes)>,
+    frames: Vec<(Instant, PauseVector)>,
 }
 
 impl Lane {
@@ -31,13 +31,13 @@ impl Lane {
         let frame = if let Some(demand) = self.own.due(now) {
             let Demand::Pfc(v) = demand else { unreachable!("PFC alone was planned") };
             self.own.on_sent(now, &demand);
-            self.proxy.merge(now, HOST, PauseTimes { named: v.enabled, time: v.time })
+            self.proxy.merge(now, HOST, v)
         } else if let Some(times) = self.proxy.due(now, HOST) {
             times
         } else {
             return;
         };
-        self.host.on_pfc(now, &vector(&frame));
+        self.host.on_pfc(now, &frame);
         self.proxy.on_sent(now, HOST, &frame);
         self.frames.push((now, frame));
     }
@@ -88,7 +88,7 @@ fn a_frame_of_the_ports_own_says_all_that_the_proxy_has_to_say() {
     lane.own.want(us(1), p4, true);
     lane.poll(us(1));
     let frame = lane.frames[0].1;
-    assert_eq!(frame.named, PrioritySet(0b1_1000));
+    assert_eq!(frame.enabled, PrioritySet(0b1_1000));
     assert_eq!((frame.time[3], frame.time[4]), (Quanta(19_532), Quanta(1_000)));
     assert_eq!(lane.proxy.due(us(1), HOST), None);
     // Its own group for the same priority fills up and drains: the proxy's remaining time is sent

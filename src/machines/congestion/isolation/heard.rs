@@ -1,0 +1,65 @@
+//! Results of received messages of Congestion Isolation.
+
+/// Result of a received CIM: the first of these that holds for any of its classes.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Heard {
+    /// The flow is isolated from now on.
+    Isolated,
+    /// The flow was already isolated.
+    Renewed,
+    /// The peer no longer requests isolation.
+    Released,
+    /// The table is full.
+    NoRoom,
+    /// The peer ended a request that was not in force.
+    NothingToRelease,
+    /// No queue of these classes is monitored.
+    NotMonitored,
+    /// Isolation is disabled.
+    Disabled,
+    /// The port has no entry in the peer table.
+    UnknownPeer,
+    /// The sender is not the port's peer.
+    ForeignSource,
+    /// The peer exceeds its limit of messages.
+    TooMany,
+}
+
+impl Heard {
+    /// All values, in order of declaration.
+    pub const ALL: [Self; 10] = [
+        Self::Isolated,
+        Self::Renewed,
+        Self::Released,
+        Self::NoRoom,
+        Self::NothingToRelease,
+        Self::NotMonitored,
+        Self::Disabled,
+        Self::UnknownPeer,
+        Self::ForeignSource,
+        Self::TooMany,
+    ];
+
+    /// Returns the name of the counter.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Isolated => "isolated",
+            Self::Renewed => "renewed",
+            Self::Released => "released",
+            Self::NoRoom => "no_room",
+            Self::NothingToRelease => "nothing_to_release",
+            Self::NotMonitored => "not_monitored",
+            Self::Disabled => "disabled",
+            Self::UnknownPeer => "unknown_peer",
+            Self::ForeignSource => "foreign_source",
+            Self::TooMany => "too_many",
+        }
+    }
+
+    /// Returns true if the message was valid and applied, even if nothing had to change.
+    #[must_use]
+    pub const fn is_obeyed(self) -> bool {
+        matches!(self, Self::Isolated | Self::Renewed | Self::Released | Self::NothingToRelease)
+    }
+}
