@@ -3,29 +3,28 @@
 mod agents;
 mod calc;
 mod congestion;
-mod lab_text;
-mod lab_view;
+mod json;
+mod lab;
 mod macsec;
+mod rows;
+mod switch;
 mod text;
-mod view;
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
-use serde::Serialize;
 use zeroize::Zeroizing;
 
 use super::terminal;
 use crate::config::{self, ConfigError, Finding, Machine, SwitchFile, Warning};
-use crate::lab::{self, LabFile, Resolved};
+use crate::lab::{LabFile, Resolved, examine, is_lab, lab_schema, refuse_memory};
 use crate::{printable, report};
-use lab_view::LabView;
+use json::{Json, object, some};
 use tester::memory;
 use tester::otg_file;
 use tester::plan::TestPlan;
-use view::SwitchView;
 
 /// Exit status of invalid input.
 const BAD_INPUT: u8 = 2;
@@ -65,20 +64,6 @@ pub enum Kind {
     Lab,
 }
 
-/// A generator file as JSON.
-#[derive(Serialize)]
-struct TestView {
-    ports: Vec<String>,
-    flows: Vec<String>,
-}
-
-impl TestView {
-    fn new(plan: &TestPlan) -> Self {
-        let ports = plan.ports.iter().map(|port| port.name.clone()).collect();
-        Self { ports, flows: plan.flows.iter().map(|flow| flow.name.clone()).collect() }
-    }
-}
-
 /// Format of the results.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum Format {
@@ -86,45 +71,6 @@ pub enum Format {
     Table,
     /// One JSON document.
     Json,
-}
-
-/// Result for one file.
-#[derive(Serialize)]
-struct Verdict {
-    file: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    variant: Option<String>,
-    good: bool,
-    errors: Vec<Remark>,
-    warnings: Vec<Remark>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    switch: Option<SwitchView>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    lab: Option<LabView>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    generator: Option<TestView>,
-}
-
-/// A finding as JSON.
-#[derive(Serialize)]
-struct Remark {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    line: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    column: Option<u32>,
-    field: String,
-    message: String,
-}
-
-impl From<&Finding> for Remark {
-    fn from(f: &Finding) -> Self {
-        Self {
-            line: f.mark.map(|m| m.line),
-            column: f.mark.map(|m| m.column),
-            field: f.path.clone(),
-            message: f.what.clone(),
-        }
-    }
 }
 
 /// Checks the files: status 0 if all are valid, 2 otherwise.
@@ -143,7 +89,7 @@ fn run_to(
     if let Some(kind) = args.schema {
         let schema = match kind {
             Kind::Switch => config::switch_schema(),
-            Kind::Lab => lab::lab_schema(),
+            Kind::Lab => lab_schema(),
         };
         writeln!(out, "{}", serde_json::to_string_pretty(&schema)?)?;
         return Ok(ExitCode::SUCCESS);
@@ -152,7 +98,7 @@ fn run_to(
     let results: Vec<_> = args.files.iter().flat_map(|file| load_all(file, &machine)).collect();
     match args.format {
         Format::Json => {
-            let all: Vec<Verdict> = results.iter().map(verdict).collect();
+            let all: Vec<Json> = results.iter().map(result).collect();
             writeln!(out, "{}", printable::json(&serde_json::to_string_pretty(&all)?))?;
         }
         Format::Table => {
@@ -202,7 +148,7 @@ fn load_all(path: &Path, machine: &Machine) -> Vec<Checked> {
     let one = |variant, loaded| Checked { file: file.clone(), variant, loaded };
     let read = config::read_text(path, "switch, lab or generator file");
     let Ok((name, text)) = &read else { return vec![one(None, load(read, machine))] };
-    let lab = lab::is_lab(text).then(|| LabFile::parse(name, text));
+    let lab = is_lab(text).then(|| LabFile::parse(name, text));
     match lab {
         Some(Ok(lab)) if lab.variants().len() > 0 => {
             let resolve = |variant: &str| lab.resolve(Some(variant), |_| {});
@@ -222,8 +168,8 @@ fn load(read: Result<(String, Zeroizing<String>), ConfigError>, machine: &Machin
         memory::refuse_memory(&name, &test.plan, memory::World::Real, machine.memory)?;
         return Ok((Content::Test(Box::new(test.plan)), warnings));
     }
-    if lab::is_lab(&text) {
-        return fits(&name, lab::examine(&name, &text)?, machine);
+    if is_lab(&text) {
+        return fits(&name, examine(&name, &text)?, machine);
     }
     let (switch, warnings) = config::parse(&name, &text, machine)?;
     Ok((Content::Switch(Box::new(switch)), warnings))
@@ -231,35 +177,43 @@ fn load(read: Result<(String, Zeroizing<String>), ConfigError>, machine: &Machin
 
 /// Refuses a lab for which the machine has too little memory.
 fn fits(name: &str, (lab, warnings): (Resolved, Vec<Warning>), machine: &Machine) -> Loaded {
-    lab::refuse_memory(name, &lab.plan, machine.heap)?;
+    refuse_memory(name, &lab.plan, machine.heap)?;
     Ok((Content::Lab(Box::new(lab)), warnings))
 }
 
-fn verdict(checked: &Checked) -> Verdict {
-    let result = &checked.loaded;
-    let remarks = |findings: &[Finding]| findings.iter().map(Remark::from).collect();
-    let mut verdict = Verdict {
-        file: checked.file.clone(),
-        variant: checked.variant.clone(),
-        good: result.is_ok(),
-        errors: Vec::new(),
-        warnings: Vec::new(),
-        switch: None,
-        lab: None,
-        generator: None,
+fn result(checked: &Checked) -> Json {
+    let (content, warnings, errors) = match &checked.loaded {
+        Ok((content, warnings)) => (Some(content), warnings.as_slice(), &[][..]),
+        Err(e) => (None, &[][..], e.findings.as_slice()),
     };
-    match result {
-        Ok((content, warnings)) => {
-            verdict.warnings = remarks(warnings);
-            match content {
-                Content::Switch(switch) => verdict.switch = Some(SwitchView::new(switch)),
-                Content::Lab(lab) => verdict.lab = Some(LabView::new(lab)),
-                Content::Test(plan) => verdict.generator = Some(TestView::new(plan)),
+    let findings = |all: &[Finding]| all.iter().map(finding).collect::<Vec<_>>();
+    let result = object! {
+        file: checked.file.clone(),
+        variant: some(checked.variant.clone()),
+        good: content.is_some(),
+        errors: findings(errors),
+        warnings: findings(warnings),
+    };
+    match content {
+        None => result,
+        Some(Content::Switch(file)) => result.and(object! { switch: switch::json(file) }),
+        Some(Content::Lab(lab)) => result.and(object! { lab: lab::json(lab) }),
+        Some(Content::Test(plan)) => result.and(object! {
+            generator: object! {
+                ports: plan.ports.iter().map(|port| port.name.clone()).collect::<Vec<_>>(),
+                flows: plan.flows.iter().map(|flow| flow.name.clone()).collect::<Vec<_>>(),
             }
-        }
-        Err(e) => verdict.errors = remarks(&e.findings),
+        }),
     }
-    verdict
+}
+
+fn finding(f: &Finding) -> Json {
+    object! {
+        line: some(f.mark.map(|m| m.line)),
+        column: some(f.mark.map(|m| m.column)),
+        field: f.path.clone(),
+        message: f.what.clone(),
+    }
 }
 
 fn print(checked: &Checked, out: &mut impl Write, err: &mut impl Write) -> std::io::Result<()> {
@@ -268,10 +222,8 @@ fn print(checked: &Checked, out: &mut impl Write, err: &mut impl Write) -> std::
     match &checked.loaded {
         Ok((content, warnings)) => {
             match content {
-                Content::Switch(switch) => {
-                    write!(out, "{}", text::Text(&SwitchView::new(switch)))?;
-                }
-                Content::Lab(lab) => write!(out, "{}", lab_text::Text(&LabView::new(lab)))?,
+                Content::Switch(file) => write!(out, "{}", text::Text(file))?,
+                Content::Lab(lab) => write!(out, "{}", lab::Text(lab))?,
                 Content::Test(plan) => write!(out, "{}", report::plan_text(plan))?,
             }
             for w in warnings {

@@ -1,255 +1,208 @@
-//! A resolved switch as tables.
+//! A resolved switch as tables. Equal groups and queues of a port share a row.
 
 use std::fmt;
 
-use super::view::{BufferView, GroupView, PortView, QueueView, SwitchView};
+use super::rows::{gather, or_dash, ranges};
+use super::switch::{
+    Division, Group, action, congestion, flow_control, limit, mark_at, names, queue_priorities,
+    set, trust, vlans,
+};
 use super::{agents, congestion, macsec};
+use crate::buffer::GroupKind;
+use crate::config::SwitchFile;
 use crate::config::quantity::octets;
+use crate::congestion::NotEct;
 use crate::printable;
-use crate::report::{Align, Table};
+use crate::report::Align::{Left, Right};
+use crate::report::Table;
+use crate::schedule::ClassPlan;
+use crate::switch::{PortPlan, SwitchPlan};
 use crate::time::Duration;
-use crate::units::BitsPerSec;
+use crate::units::PRIORITIES;
 
-/// Prints a switch as tables. Equal groups and queues of a port share a row.
-pub struct Text<'a>(pub &'a SwitchView);
+pub struct Text<'a>(pub &'a SwitchFile);
 
 impl fmt::Display for Text<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let s = self.0;
+        let (file, plan) = (self.0, &self.0.plan);
         writeln!(
             f,
             "switch {}: {} ports, frames up to {} B, {} frames in the pool",
-            printable::line(&s.name),
-            s.ports.len(),
-            s.max_frame,
-            s.pool_frames
+            printable::line(&plan.name),
+            plan.ports.len(),
+            plan.max_frame,
+            file.pool_frames
         )?;
-        buffer(f, &s.buffer)?;
-        for w in &s.workers {
+        buffer(f, plan)?;
+        for w in &file.workers {
             let place = w.core.map_or("not pinned".into(), |c| format!("core {c}"));
-            writeln!(f, "worker ({place}): {}", printable::line(&w.ports.join(", ")))?;
+            let ports = names(plan, w.ports.iter().map(|p| p.index())).join(", ");
+            writeln!(f, "worker ({place}): {}", printable::line(&ports))?;
         }
-        if s.routes > 0 {
-            writeln!(f, "router: {} routes", s.routes)?;
+        if !plan.routing.routes.is_empty() {
+            writeln!(f, "router: {} routes", plan.routing.routes.len())?;
         }
-        if let Some(at) = &s.prometheus {
+        if let Some(at) = &file.listen {
             writeln!(f, "prometheus: http://{at}/metrics")?;
         }
-        writeln!(f, "\n{}", ports(s))?;
-        writeln!(f, "{}", groups(s))?;
-        writeln!(f, "{}", queues(s))?;
-        if let Some(table) =
-            agents::table(s.ports.iter().map(|p| (p.name.as_str(), p.agents.as_ref())))
-        {
+        writeln!(f, "\n{}\n{}\n{}", ports(file), groups(file), queues(plan))?;
+        let of = plan.ports.iter();
+        let speaking = of.clone().filter_map(|p| Some((p.name.clone(), p.agents.as_ref()?)));
+        let secured = of.filter_map(|p| Some((p.name.clone(), p.secy.as_deref()?)));
+        for table in [agents::table(speaking), macsec::table(secured)].iter().flatten() {
             writeln!(f, "{table}")?;
         }
-        let secured = s.ports.iter().filter_map(|p| Some((p.name.as_str(), p.macsec.as_ref()?)));
-        if let Some(table) = macsec::table(secured) {
-            writeln!(f, "{table}")?;
-        }
-        match &s.congestion {
-            Some(view) => congestion::Tables(&[(String::new(), view)]).fmt(f),
+        match congestion(plan) {
+            Some(switch) => congestion::Tables(&[("", switch)]).fmt(f),
             None => Ok(()),
         }
     }
 }
 
-fn buffer(f: &mut fmt::Formatter<'_>, b: &BufferView) -> fmt::Result {
+fn buffer(f: &mut fmt::Formatter<'_>, plan: &SwitchPlan) -> fmt::Result {
+    let b = Division::new(plan);
     writeln!(
         f,
         "buffer: {} in cells of {} B = headroom {} + reserved {} + slack {} + shared {}",
-        octets(b.total_bytes),
-        b.cell_bytes,
-        octets(b.headroom_bytes),
-        octets(b.reserved_bytes),
-        octets(b.slack_bytes),
-        octets(b.shared_bytes)
+        octets(b.total),
+        plan.buffer.cell_bytes,
+        octets(b.headroom),
+        octets(b.reserved),
+        octets(b.slack),
+        octets(b.shared)
     )
 }
 
-fn ports(s: &SwitchView) -> Table {
+fn ports(file: &SwitchFile) -> Table {
     let mut table = Table::new([
-        ("port", Align::Left),
-        ("device", Align::Left),
-        ("rate", Align::Right),
-        ("shaped", Align::Left),
-        ("VLANs", Align::Left),
-        ("trust", Align::Left),
-        ("flow control", Align::Left),
-        ("pause", Align::Right),
-        ("refresh", Align::Right),
+        ("port", Left),
+        ("device", Left),
+        ("rate", Right),
+        ("shaped", Left),
+        ("VLANs", Left),
+        ("trust", Left),
+        ("flow control", Left),
+        ("pause", Right),
+        ("refresh", Right),
     ]);
-    for p in &s.ports {
-        let paused = p.flow_control != "none";
-        let time = |ns| if paused { Duration::from_nanos(ns).to_string() } else { "-".into() };
+    for (p, device) in file.plan.ports.iter().zip(&file.devices) {
+        let (kind, send, obey) = flow_control(p);
+        let paused = kind != "none";
+        let flow = match kind {
+            "none" => "-".into(),
+            kind if send == obey => format!("{kind} {}", set(send)),
+            kind => format!("{kind} send {} obey {}", set(send), set(obey)),
+        };
+        let time = |span| or_dash(paused.then(|| whole(span).to_string()));
         table.row([
             p.name.clone(),
-            p.device.clone(),
-            BitsPerSec::new(p.rate_bps).map_or(String::new(), |r| r.to_string()),
+            device.device.clone(),
+            p.rate.to_string(),
             if p.shaped { "yes" } else { "no" }.into(),
-            vlans(p),
-            p.trust.into(),
-            flow(p),
-            time(p.pause_ns),
-            time(p.refresh_ns),
+            vlans_text(p),
+            trust(p).into(),
+            flow,
+            time(p.pfc.quanta.at(p.rate)),
+            time(p.pfc.refresh),
         ]);
     }
     table
 }
 
+/// Truncates to nanoseconds.
+const fn whole(span: Duration) -> Duration {
+    Duration::from_nanos(span.as_nanos())
+}
+
 /// Formats `10 untagged, 20-29 tagged`.
-fn vlans(p: &PortView) -> String {
-    let part = |vids: &[u16], how: &str| {
-        (!vids.is_empty()).then(|| format!("{} {how}", ranges(vids.iter().copied())))
+fn vlans_text(p: &PortPlan) -> String {
+    let part = |tagged, how: &str| {
+        let vids = vlans(p, tagged);
+        (!vids.is_empty()).then(|| format!("{} {how}", ranges(vids)))
     };
-    let parts: Vec<String> =
-        [part(&p.untagged, "untagged"), part(&p.tagged, "tagged")].into_iter().flatten().collect();
-    parts.join(", ")
+    let parts = [part(false, "untagged"), part(true, "tagged")];
+    parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
-fn flow(p: &PortView) -> String {
-    match p.flow_control {
-        "none" => "-".into(),
-        kind if p.send == p.obey => format!("{kind} {}", set(&p.send)),
-        kind => format!("{kind} send {} obey {}", set(&p.send), set(&p.obey)),
-    }
-}
-
-fn groups(s: &SwitchView) -> Table {
+fn groups(file: &SwitchFile) -> Table {
     let mut table = Table::new([
-        ("port", Align::Left),
-        ("group", Align::Left),
-        ("priority", Align::Left),
-        ("kind", Align::Left),
-        ("reserved", Align::Right),
-        ("limit", Align::Left),
-        ("share", Align::Right),
-        ("headroom", Align::Right),
-        ("needed", Align::Right),
-        ("XON", Align::Left),
+        ("port", Left),
+        ("group", Left),
+        ("priority", Left),
+        ("kind", Left),
+        ("reserved", Right),
+        ("limit", Left),
+        ("share", Right),
+        ("headroom", Right),
+        ("needed", Right),
+        ("XON", Left),
     ]);
-    for p in &s.ports {
-        let key = |g: &GroupView| {
-            let size = |n: u64| if g.lossless { octets(n) } else { "-".into() };
-            let xon = match (g.lossless, g.xon_bytes) {
-                (false, _) => "-".into(),
-                (true, 0) => format!("limit - {}", octets(g.xon_offset_bytes)),
-                (true, at) => format!("{} or limit - {}", octets(at), octets(g.xon_offset_bytes)),
+    for (n, port) in file.plan.ports.iter().enumerate() {
+        let used: Vec<_> = Group::all(file, n).filter(|g| !g.priorities().is_empty()).collect();
+        for (cells, alike) in gather(used.iter(), group_cells) {
+            let all = ranges(alike.iter().flat_map(|g| g.priorities()));
+            let group = ranges(alike.iter().map(|g| g.index as u16));
+            table.row([vec![port.name.clone(), group, all], cells.into()].concat());
+        }
+    }
+    table
+}
+
+fn group_cells(g: &Group<'_>) -> [String; 7] {
+    let size = |n: u64| or_dash(g.lossless().then(|| octets(n)));
+    let (at, offset) = g.xon();
+    let (kind, xon) = match g.plan.kind {
+        GroupKind::Lossy => ("lossy", "-".into()),
+        GroupKind::Lossless { .. } => {
+            let first = if at == 0 { String::new() } else { format!("{} or ", octets(at)) };
+            ("lossless", format!("{first}limit - {}", octets(offset)))
+        }
+    };
+    [
+        kind.into(),
+        octets(g.bytes(g.plan.reserved)),
+        g.limit(),
+        octets(g.share()),
+        size(g.headroom()),
+        size(g.required()),
+        xon,
+    ]
+}
+
+fn queues(plan: &SwitchPlan) -> Table {
+    let columns = ["port", "queue", "priority", "scheduler", "limit", "ECN", "watchdog"];
+    let mut table = Table::new(columns.map(|name| (name, Left)));
+    for p in &plan.ports {
+        let cells = |n: &usize| {
+            let scheduler = match p.schedule.classes[*n] {
+                ClassPlan::Strict => "strict".into(),
+                ClassPlan::Dwrr { weight } => format!("DWRR {weight}"),
             };
-            [
-                if g.lossless { "lossless" } else { "lossy" }.into(),
-                octets(g.reserved_bytes),
-                g.limit.clone(),
-                octets(g.share_bytes),
-                size(g.headroom_bytes),
-                size(g.headroom_required_bytes),
-                xon,
-            ]
+            [scheduler, limit(p.queue_limits[*n]), ecn(p, *n), watchdog(p, *n)]
         };
-        let used = p.groups.iter().filter(|g| !g.priorities.is_empty());
-        for (cells, alike) in gather(used, key) {
-            let [kind, reserved, limit, share, headroom, needed, xon] = cells;
-            let (name, all) = (p.name.clone(), priorities(alike.iter().map(|g| &g.priorities)));
-            let group = ranges(alike.iter().map(|g| g.group as u16));
-            table.row([name, group, all, kind, reserved, limit, share, headroom, needed, xon]);
+        let used: Vec<_> =
+            (0..PRIORITIES).filter(|n| !queue_priorities(p, *n).is_empty()).collect();
+        for (cells, alike) in gather(used.iter(), cells) {
+            let all = ranges(alike.iter().flat_map(|n| queue_priorities(p, **n)));
+            let queue = ranges(alike.iter().map(|n| **n as u16));
+            table.row([vec![p.name.clone(), queue, all], cells.into()].concat());
         }
     }
     table
 }
 
-fn queues(s: &SwitchView) -> Table {
-    let mut table = Table::new([
-        ("port", Align::Left),
-        ("queue", Align::Left),
-        ("priority", Align::Left),
-        ("scheduler", Align::Left),
-        ("limit", Align::Left),
-        ("ECN", Align::Left),
-        ("watchdog", Align::Left),
-    ]);
-    for p in &s.ports {
-        let key = |q: &QueueView| {
-            let scheduler = if q.strict { "strict".into() } else { format!("DWRR {}", q.weight) };
-            [scheduler, q.limit.clone(), ecn(q), watchdog(q)]
-        };
-        let used = p.queues.iter().filter(|q| !q.priorities.is_empty());
-        for ([scheduler, limit, ecn, watchdog], alike) in gather(used, key) {
-            let all = priorities(alike.iter().map(|q| &q.priorities));
-            let queue = ranges(alike.iter().map(|q| q.queue as u16));
-            table.row([p.name.clone(), queue, all, scheduler, limit, ecn, watchdog]);
-        }
-    }
-    table
+fn ecn(port: &PortPlan, queue: usize) -> String {
+    or_dash(port.ecn[queue].map(|e| {
+        let drop = if e.not_ect == NotEct::Drop { ", drops Not-ECT" } else { "" };
+        let (kmin, kmax) = (octets(e.kmin.0), octets(e.kmax.0));
+        let percent = f64::from(e.pmax) / 65_536.0 * 100.0;
+        format!("{kmin} to {kmax}, {percent:.1} %, {}{drop}", mark_at(&e))
+    }))
 }
 
-fn ecn(q: &QueueView) -> String {
-    q.ecn.as_ref().map_or("-".into(), |e| {
-        let drop = if e.not_ect == "drop" { ", drops Not-ECT" } else { "" };
-        let (kmin, kmax) = (octets(e.kmin_bytes), octets(e.kmax_bytes));
-        format!("{kmin} to {kmax}, {:.1} %, {}{drop}", e.pmax * 100.0, e.at)
-    })
-}
-
-fn watchdog(q: &QueueView) -> String {
-    q.watchdog.as_ref().map_or("-".into(), |w| {
-        let span = Duration::from_nanos;
-        format!("{} after {}, off after {}", w.action, span(w.detection_ns), span(w.restoration_ns))
-    })
-}
-
-/// Groups items with equal keys, in the order of the first of each.
-pub(super) fn gather<'a, T, K: PartialEq>(
-    items: impl Iterator<Item = &'a T>,
-    key: impl Fn(&T) -> K,
-) -> Vec<(K, Vec<&'a T>)> {
-    let mut out: Vec<(K, Vec<&T>)> = Vec::new();
-    for item in items {
-        let k = key(item);
-        match out.iter_mut().find(|(other, _)| *other == k) {
-            Some((_, alike)) => alike.push(item),
-            None => out.push((k, vec![item])),
-        }
-    }
-    out
-}
-
-fn priorities<'a>(lists: impl Iterator<Item = &'a Vec<u8>>) -> String {
-    let mut all: Vec<u16> = lists.flatten().map(|n| u16::from(*n)).collect();
-    all.sort_unstable();
-    ranges(all.into_iter())
-}
-
-fn set(list: &[u8]) -> String {
-    if list.is_empty() { "none".into() } else { ranges(list.iter().map(|n| u16::from(*n))) }
-}
-
-/// Formats ascending numbers, with three or more consecutive ones as a range: `0-2,5`.
-fn ranges(numbers: impl Iterator<Item = u16>) -> String {
-    let mut runs: Vec<(u16, u16)> = Vec::new();
-    for n in numbers {
-        match runs.last_mut() {
-            Some((_, last)) if *last + 1 == n => *last = n,
-            _ => runs.push((n, n)),
-        }
-    }
-    let text: Vec<String> = runs
-        .into_iter()
-        .map(|(a, b)| match b - a {
-            0 => a.to_string(),
-            1 => format!("{a},{b}"),
-            _ => format!("{a}-{b}"),
-        })
-        .collect();
-    text.join(",")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn numbers_in_a_row_become_ranges() {
-        assert_eq!(ranges([0, 1, 2, 4, 5, 7].into_iter()), "0-2,4,5,7");
-        assert_eq!(ranges(std::iter::empty()), "");
-    }
+fn watchdog(port: &PortPlan, queue: usize) -> String {
+    or_dash(port.watchdog[queue].map(|w| {
+        let (on, off) = (whole(w.detection), whole(w.restoration));
+        format!("{} after {on}, off after {off}", action(&w))
+    }))
 }

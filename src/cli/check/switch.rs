@@ -1,0 +1,301 @@
+//! A resolved switch, as tables and JSON show it.
+
+use super::json::{Json, object, some};
+use super::rows::ranges;
+use super::{agents, calc, congestion, macsec};
+use crate::buffer::{GroupKind, GroupPlan, SharedLimit};
+use crate::config::{HeadroomCheck, SwitchFile};
+use crate::congestion::{EcnPlan, MarkAt, NotEct};
+use crate::pfc::{FlowControl, StormAction, WatchdogPlan};
+use crate::schedule::ClassPlan;
+use crate::switch::{PortPlan, SwitchPlan, Trust};
+use crate::units::{Cells, PRIORITIES, PrioritySet};
+
+/// Division of the buffer, in bytes.
+pub struct Division {
+    pub total: u64,
+    pub reserved: u64,
+    pub headroom: u64,
+    pub slack: u64,
+    pub shared: u64,
+}
+
+impl Division {
+    pub fn new(plan: &SwitchPlan) -> Self {
+        let sum = |cells: fn(&GroupPlan) -> Cells| {
+            plan.buffer.groups.iter().flatten().map(|g| bytes(plan, cells(g))).sum()
+        };
+        let (total, slack) = (bytes(plan, plan.buffer.total), bytes(plan, plan.buffer.slack));
+        let (reserved, headroom): (u64, u64) = (sum(|g| g.reserved), sum(headroom));
+        Self { total, reserved, headroom, slack, shared: total - reserved - headroom - slack }
+    }
+}
+
+/// A priority group of a port in use or not.
+pub struct Group<'a> {
+    file: &'a SwitchFile,
+    port: usize,
+    pub index: usize,
+    pub plan: &'a GroupPlan,
+    pub check: Option<&'a HeadroomCheck>,
+}
+
+impl<'a> Group<'a> {
+    /// Returns the groups of a port.
+    pub fn all(file: &'a SwitchFile, port: usize) -> impl Iterator<Item = Self> {
+        file.plan.buffer.groups[port].iter().enumerate().map(move |(index, plan)| {
+            let of = |h: &&HeadroomCheck| h.port.index() == port && h.group.index() == index;
+            Group { file, port, index, plan, check: file.headroom.iter().find(of) }
+        })
+    }
+
+    pub fn priorities(&self) -> Vec<u8> {
+        let classify = &self.file.plan.ports[self.port].classify;
+        priorities(|p| classify.group[p].index() == self.index)
+    }
+
+    pub const fn lossless(&self) -> bool {
+        matches!(self.plan.kind, GroupKind::Lossless { .. })
+    }
+
+    /// Returns the bytes of a number of cells.
+    pub fn bytes(&self, cells: Cells) -> u64 {
+        bytes(&self.file.plan, cells)
+    }
+
+    pub fn limit(&self) -> String {
+        match self.plan.limit {
+            SharedLimit::Static(cells) => format!("static_th {}", self.bytes(cells)),
+            other => limit(other),
+        }
+    }
+
+    /// Returns the largest use of the shared pool, in bytes, while no other group uses any. With
+    /// alpha it is alpha times what is left, at alpha / (1 + alpha) of the pool.
+    pub fn share(&self) -> u64 {
+        let cell = u64::from(self.file.plan.buffer.cell_bytes);
+        let pool = Division::new(&self.file.plan).shared / cell;
+        let cells = match self.plan.limit {
+            SharedLimit::Static(Cells(n)) => u64::from(n).min(pool),
+            SharedLimit::Unlimited => pool,
+            SharedLimit::Dynamic(alpha) => {
+                let n = f64::from(alpha.exponent()).exp2();
+                (pool as f64 * n / (1.0 + n)) as u64
+            }
+        };
+        cells * cell
+    }
+
+    pub fn headroom(&self) -> u64 {
+        self.bytes(headroom(self.plan))
+    }
+
+    pub fn required(&self) -> u64 {
+        self.check.map_or(0, |h| self.bytes(h.required.cells))
+    }
+
+    /// Returns the XON threshold and its offset from the limit.
+    pub fn xon(&self) -> (u64, u64) {
+        match self.plan.kind {
+            GroupKind::Lossy => (0, 0),
+            GroupKind::Lossless { xon, xon_offset, .. } => {
+                (self.bytes(xon), self.bytes(xon_offset))
+            }
+        }
+    }
+
+    fn json(&self) -> Json {
+        let cell = self.file.plan.buffer.cell_bytes;
+        let (xon, xon_offset) = self.xon();
+        object! {
+            group: self.index,
+            priorities: self.priorities(),
+            lossless: self.lossless(),
+            reserved_bytes: self.bytes(self.plan.reserved),
+            limit: self.limit(),
+            share_bytes: self.share(),
+            headroom_bytes: self.headroom(),
+            headroom_required_bytes: self.required(),
+            headroom_sum: some(self.check.map(|h| h.required.sum.to_string())),
+            headroom_calc: some(self.check.and_then(|h| calc::command(&h.link, &h.software, cell))),
+            xon_bytes: xon,
+            xon_offset_bytes: xon_offset,
+        }
+    }
+}
+
+/// Returns one switch. Sizes are in bytes, times in nanoseconds.
+pub fn json(file: &SwitchFile) -> Json {
+    let plan = &file.plan;
+    let buffer = Division::new(plan);
+    let ports = plan.ports.iter().enumerate().map(|(i, port)| port_json(file, i, port));
+    let workers = file
+        .workers
+        .iter()
+        .map(|w| object! { core: w.core, ports: names(plan, w.ports.iter().map(|p| p.index())) });
+    object! {
+        name: plan.name.clone(),
+        max_frame: plan.max_frame,
+        pool_frames: file.pool_frames,
+        buffer: object! {
+            cell_bytes: plan.buffer.cell_bytes,
+            total_bytes: buffer.total,
+            reserved_bytes: buffer.reserved,
+            headroom_bytes: buffer.headroom,
+            slack_bytes: buffer.slack,
+            shared_bytes: buffer.shared,
+        },
+        workers: workers.collect::<Vec<_>>(),
+        ports: ports.collect::<Vec<_>>(),
+        routes: plan.routing.routes.len(),
+        congestion: some(congestion(plan).map(|c| c.json())),
+        prometheus: file.listen.map(|address| address.to_string()),
+    }
+}
+
+pub fn congestion(plan: &SwitchPlan) -> Option<congestion::Switch<'_>> {
+    congestion::Switch::new(&plan.congestion, names(plan, 0..plan.ports.len()))
+}
+
+pub fn names(plan: &SwitchPlan, ports: impl Iterator<Item = usize>) -> Vec<String> {
+    ports.map(|port| plan.ports[port].name.clone()).collect()
+}
+
+fn bytes(plan: &SwitchPlan, cells: Cells) -> u64 {
+    u64::from(cells.0) * u64::from(plan.buffer.cell_bytes)
+}
+
+const fn headroom(group: &GroupPlan) -> Cells {
+    match group.kind {
+        GroupKind::Lossless { headroom, .. } => headroom,
+        GroupKind::Lossy => Cells(0),
+    }
+}
+
+/// Priorities for which `is` holds.
+fn priorities(is: impl Fn(usize) -> bool) -> Vec<u8> {
+    (0..8).filter(|p| is(usize::from(*p))).collect()
+}
+
+/// Returns the kind of flow control, with the priorities of sent and of obeyed frames.
+pub const fn flow_control(port: &PortPlan) -> (&'static str, PrioritySet, PrioritySet) {
+    const fn all(on: bool) -> PrioritySet {
+        if on { PrioritySet::ALL } else { PrioritySet::EMPTY }
+    }
+    match port.pfc.mode {
+        FlowControl::Off => ("none", PrioritySet::EMPTY, PrioritySet::EMPTY),
+        FlowControl::Pfc { send, obey } => ("pfc", send, obey),
+        FlowControl::Pause { send, obey } => ("pause", all(send), all(obey)),
+    }
+}
+
+/// Returns the VLANs of which a port is a tagged or untagged member.
+pub fn vlans(port: &PortPlan, tagged: bool) -> Vec<u16> {
+    let of = port.vlan.members.iter().filter(|m| m.tagged == tagged);
+    of.map(|m| m.vid.get()).collect()
+}
+
+pub const fn trust(port: &PortPlan) -> &'static str {
+    match port.classify.trust {
+        Trust::Pcp => "pcp",
+        Trust::Dscp => "dscp",
+        Trust::PcpThenDscp => "pcp_then_dscp",
+        Trust::DscpThenPcp => "dscp_then_pcp",
+        Trust::Port => "port",
+    }
+}
+
+fn port_json(file: &SwitchFile, index: usize, port: &PortPlan) -> Json {
+    let (flow_control, send, obey) = flow_control(port);
+    object! {
+        name: port.name.clone(),
+        device: file.devices[index].device.clone(),
+        mac: port.mac,
+        rate_bps: port.rate,
+        shaped: port.shaped,
+        trust: trust(port),
+        pvid: port.vlan.pvid.map(|v| v.get()),
+        untagged: vlans(port, false),
+        tagged: vlans(port, true),
+        flow_control: flow_control,
+        send: send,
+        obey: obey,
+        pause_ns: port.pfc.quanta.at(port.rate).as_nanos(),
+        refresh_ns: port.pfc.refresh.as_nanos(),
+        groups: Group::all(file, index).map(|g| g.json()).collect::<Vec<_>>(),
+        queues: (0..PRIORITIES).map(|n| queue_json(port, n)).collect::<Vec<_>>(),
+        agents: some(port.agents.as_ref().map(agents::json)),
+        macsec: some(port.secy.as_deref().map(macsec::json)),
+    }
+}
+
+/// Returns the priorities of an egress queue.
+pub fn queue_priorities(port: &PortPlan, n: usize) -> Vec<u8> {
+    priorities(|p| port.classify.class[p].index() == n)
+}
+
+pub fn limit(limit: SharedLimit) -> String {
+    match limit {
+        SharedLimit::Static(Cells(cells)) => format!("static_th {cells} cells"),
+        SharedLimit::Dynamic(alpha) => format!("dynamic_th {}", alpha.exponent()),
+        SharedLimit::Unlimited => "unlimited".into(),
+    }
+}
+
+fn queue_json(port: &PortPlan, n: usize) -> Json {
+    let (strict, weight) = match port.schedule.classes[n] {
+        ClassPlan::Strict => (true, 0),
+        ClassPlan::Dwrr { weight } => (false, weight),
+    };
+    let ecn = port.ecn[n].as_ref().map(|ecn| {
+        object! {
+            kmin_bytes: ecn.kmin,
+            kmax_bytes: ecn.kmax,
+            pmax: f64::from(ecn.pmax) / 65_536.0,
+            at: mark_at(ecn),
+            not_ect: match ecn.not_ect {
+                NotEct::Pass => "pass",
+                NotEct::Drop => "drop",
+            },
+        }
+    });
+    let watchdog = port.watchdog[n].as_ref().map(|dog| {
+        object! {
+            detection_ns: dog.detection.as_nanos(),
+            restoration_ns: dog.restoration.as_nanos(),
+            action: action(dog),
+        }
+    });
+    object! {
+        queue: n,
+        priorities: queue_priorities(port, n),
+        strict: strict,
+        weight: weight,
+        limit: limit(port.queue_limits[n]),
+        ecn: some(ecn),
+        watchdog: some(watchdog),
+    }
+}
+
+pub const fn mark_at(ecn: &EcnPlan) -> &'static str {
+    match ecn.at {
+        MarkAt::Enqueue => "enqueue",
+        MarkAt::Dequeue => "dequeue",
+    }
+}
+
+pub const fn action(dog: &WatchdogPlan) -> &'static str {
+    match dog.action {
+        StormAction::Drop => "drop",
+        StormAction::Forward => "forward",
+        StormAction::Alert => "alert",
+    }
+}
+
+/// Formats a set of priorities, `none` if it is empty.
+pub fn set(priorities: PrioritySet) -> String {
+    if priorities == PrioritySet::EMPTY {
+        return "none".into();
+    }
+    ranges(priorities.iter().map(|p| p.get()))
+}
