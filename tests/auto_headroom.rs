@@ -84,7 +84,9 @@ fn people_see_what_ports_found_and_what_was_refused() {
     let run = lab::run(&plan, World::Virtual, options, |_| {}).unwrap();
     let (outcome, recording) = (&run.outcome, run.recording.as_ref().unwrap());
     let page = sluice::report::html(&Report { plan: &plan, outcome, recording, command: "" });
-    assert!(page.contains("What ports found out") && page.contains("group 3: headroom 230256 B"));
+    assert!(
+        page.contains("Results of link protocols") && page.contains("group 3: headroom 230256 B")
+    );
     let shown = |changes: &[(&str, &str)]| {
         let (plan, _) = lab::parse("auto", &text(changes)).unwrap_or_else(|e| panic!("{e}"));
         let run = lab::run(&plan, World::Virtual, Options::default(), |_| {}).unwrap();

@@ -125,7 +125,7 @@ fn the_page_shows_every_variant_and_needs_nothing_else() {
     for part in [
         "<dt>shallow</dt>",
         "Completion, 99 of 100",
-        "What victims got",
+        "Victim throughput",
         "Gb/s",
         "queue depth (kB)",
         "sluice run tiny.yaml --world virtual",

@@ -64,7 +64,7 @@ fn placed(port: &str, agents: &AgentsSummary) -> Vec<String> {
 fn negotiated(dcbx: &DcbxSummary) -> String {
     let mut parts = vec![match dcbx.peers.as_str() {
         "one" => "DCBX with its peer".to_owned(),
-        "several" => "DCBX with nobody, because several speak it here".to_owned(),
+        "several" => "DCBX without a peer, because several speak it here".to_owned(),
         _ => "DCBX without a peer".to_owned(),
     }];
     if let Some(pfc) = &dcbx.pfc {

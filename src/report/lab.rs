@@ -32,7 +32,7 @@ pub fn lab_text(outcome: &Outcome) -> String {
         }
     }
     if !outcome.shortfalls.is_empty() {
-        out += &format!("\nWhat the {} world does not have of this lab:\n", outcome.world);
+        out += &format!("\nNot available in the {} world:\n", outcome.world);
         out += &printable::lines(outcome.shortfalls.iter().map(|line| format!("- {line}")));
     }
     out += "\n";

@@ -106,8 +106,8 @@ pub fn settle_neighbours(plan: &mut TestPlan) -> Result<(), String> {
         for (which, wanted) in flow.resolve.iter().enumerate() {
             let Some(interface) = owner(wanted.neighbour) else {
                 return Err(format!(
-                    "flow {}: {} is no interface of this test, and there is nobody else here who \
-                     could answer for it; give the flow a destination address",
+                    "flow {}: {} is no interface of this test, and no other interface here answers for \
+                     it; give the flow a destination address",
                     flow.name, wanted.neighbour
                 ));
             };

@@ -29,7 +29,7 @@ pub(super) fn examine(findings: &mut Findings<'_>, eal: &Eal, device: &str) {
 
 fn driver(findings: &mut Findings<'_>, probe: &PortProbe) {
     let kind = if probe.is_virtual { "virtual" } else { "NIC" };
-    let mac = probe.mac.map_or("no address of its own".into(), |mac| mac.to_string());
+    let mac = probe.mac.map_or("no MAC address".into(), |mac| mac.to_string());
     let (rx, tx) = probe.queues_max;
     findings.add(
         "driver",
@@ -60,7 +60,7 @@ fn link(findings: &mut Findings<'_>, probe: &PortProbe) {
         _ => findings.advise(
             "link",
             Good,
-            "up; a virtual device has no rate of its own",
+            "up; a virtual device has no rate",
             "its configured rate is what Sluice shapes it to, and what pause quanta are counted in",
         ),
     }
@@ -87,17 +87,17 @@ fn mac_control(findings: &mut Findings<'_>, probe: &PortProbe) {
         MacControl::Forwarded => findings.add(
             check,
             Good,
-            "the device's own is off, and it passes MAC control frames (0x8808) up",
+            "flow control of the device is off, and it passes MAC control frames (0x8808) up",
         ),
         MacControl::FlowControlOff => findings.advise(
             check,
             Warn,
-            "the device's own is off, but it does not promise to pass MAC control frames up",
+            "flow control of the device is off, but it does not promise to pass MAC control frames up",
             "connect a peer that sends PFC and look whether pfc_rx_frames counts; if not, use \
              hardware PFC or another NIC",
         ),
         MacControl::NoSetting { is_virtual: true, .. } => {
-            findings.add(check, Good, "a virtual device has none of its own");
+            findings.add(check, Good, "a virtual device has no flow control");
         }
         MacControl::NoSetting { reason, .. } => findings.advise(
             check,

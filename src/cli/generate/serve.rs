@@ -75,7 +75,7 @@ pub(super) fn serve(args: &GenerateArgs, addr: SocketAddr) -> Result<ExitCode> {
 fn server_options(args: &GenerateArgs, addr: SocketAddr) -> Result<server::Options> {
     if !addr.ip().is_loopback() && !args.allow_remote && args.client_ca.is_none() {
         return Err(bad_input(anyhow!(
-            "--listen {addr} is off the loopback, and OTG has no passwords: whoever reaches the \
+            "--listen {addr} is off the loopback, and OTG has no passwords: any client that reaches the \
              address could drive this machine's ports; add --client-ca FILE to ask clients for \
              certificates, or --allow-remote if the network is the lab's own"
         )));

@@ -42,13 +42,13 @@ pub(super) fn charts(r: &Report<'_>) -> Markup {
     let looks = &r.recording.looks;
     html! {
         (card("Egress queues", octets(r, &looks.queues, "q", "queue depth"),
-            "What waits to be sent, by switch port and traffic class: the fullest queues. A band is \
-             from the lowest to the highest, its line the mean."))
+            "Bytes queued for egress, by switch port and traffic class: the fullest queues. A band is \
+             from the minimum to the maximum, its line the mean."))
         (card("Pauses", gantt(r).draw(),
-            "When each port was kept from sending a priority (p3: priority 3). Paler bars are many \
+            "Times during which each port was paused, by priority (p3: priority 3). Paler bars are many \
              short pauses."))
         (card("Ingress buffer", octets(r, &looks.groups, "pg", "buffer held"),
-            "What each port's priority group holds of the shared buffer, headroom included."))
+            "Shared buffer and headroom in use, by port and priority group."))
         @if !looks.moments.is_empty() {
             (card("Throughput", rates(r).draw(), &rates_caption(r)))
         }

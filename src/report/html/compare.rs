@@ -51,7 +51,7 @@ fn time(ns: f64) -> String {
 const BARS: [Bar; 6] = [
     ("Completion, median", |run| run.figures.fct.map(|fct| fct.p50_ns.as_f64()), time),
     ("Completion, 99 of 100", |run| run.figures.fct.map(|fct| fct.p99_ns.as_f64()), time),
-    ("What victims got", |run| run.figures.victim_bps, |bps| scaled(bps, "b/s")),
+    ("Victim throughput", |run| run.figures.victim_bps, |bps| scaled(bps, "b/s")),
     ("Peak buffer of a switch", |run| Some(run.figures.buffer_peak_bytes as f64), octets),
     ("Time that ports were paused, all together", |run| Some(paused(run)), time),
     ("Fairness (Jain)", |run| run.figures.fairness, |index| format!("{index:.3}")),
@@ -97,7 +97,7 @@ pub fn comparison_html(p: &ComparisonPage<'_>) -> String {
             }
         }
         section.card {
-            h2 { "Run it again" }
+            h2 { "Reproduce" }
             pre { code { (p.command) } }
             p.small.soft { "sluice " (c.version) }
         }
@@ -195,8 +195,8 @@ fn depths(runs: &[ComparedRun], depths: &[Option<Depths>]) -> Markup {
                 h2 { "Egress queues" }
                 (drawing)
                 figcaption {
-                    "What waits to be sent at all ports of all switches together. A band is from the \
-                     lowest to the highest, its line the mean."
+                    "Bytes queued for egress at all ports of all switches together. A band is from the \
+                     minimum to the maximum, its line the mean."
                 }
             }
         }

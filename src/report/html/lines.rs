@@ -55,7 +55,7 @@ const PARTS: usize = 130;
 
 impl Line {
     /// A line through samples: as they are or, if there are too many to distinguish, as the mean
-    /// of each interval with a band from the lowest to the highest value.
+    /// of each interval with a band from the minimum to the maximum.
     pub(super) fn through(name: String, numbers: &[(f64, f64)]) -> Self {
         if numbers.len() <= 2 * PARTS {
             return Self { name, points: numbers.to_vec(), ..Self::default() };

@@ -193,7 +193,7 @@ fn shortfalls(o: &Outcome) -> Markup {
     html! {
         @if !o.shortfalls.is_empty() {
             section.card {
-                h2 { "What the " (o.world) " world does not have of this lab" }
+                h2 { "Not available in the " (o.world) " world" }
                 ul { @for line in &o.shortfalls { li { (line) } } }
             }
         }
@@ -238,7 +238,7 @@ fn found_out(o: &Outcome) -> Markup {
     html! {
         @if !found.is_empty() {
             section.card {
-                h2 { "What ports found out" }
+                h2 { "Results of link protocols" }
                 div.scroll { pre.table { (found.trim()) } }
                 @if !steps.is_empty() { h3 { "Step by step" } pre { (steps.concat().trim_end()) } }
             }

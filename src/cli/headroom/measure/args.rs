@@ -228,7 +228,7 @@ impl MeasureArgs {
             let other = Place::Ring { pair: pair.clone(), end: 1 - end };
             ensure!(
                 places.contains(&other),
-                "--port: {place} ends at {other}, where nobody would answer; give both"
+                "--port: {place} ends at {other}, where no peer answers; give both"
             );
         }
         Ok(places)

@@ -24,8 +24,8 @@ pub(super) fn charts(p: &TestPage<'_>) -> Markup {
     html! {
         (card("Throughput", rates(p), "Frames that arrived, by flow, with their headers and FCS."))
         (card("Pauses", pauses(p).draw(),
-            "When each port was kept from sending a priority (p3: priority 3). The paler a bar, the \
-             smaller the part of that time for which it was."))
+            "Times during which each port was paused, by priority (p3: priority 3). The paler a bar, \
+             the smaller the paused part of that time."))
         (card("Latency", latencies(p).draw().map(|rows| html! { (rows) (percentiles()) }),
             "From the sender's port to the receiver's; lines are from the shortest to the longest."))
     }

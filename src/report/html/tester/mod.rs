@@ -39,7 +39,7 @@ pub fn tester_html(p: &TestPage<'_>) -> String {
         }
         @if !p.report.warnings.is_empty() {
             section.card {
-                h2 { "Not as it was asked" }
+                h2 { "Deviations from the configuration" }
                 ul { @for line in &p.report.warnings { li { (line) } } }
             }
         }
@@ -47,7 +47,7 @@ pub fn tester_html(p: &TestPage<'_>) -> String {
             section.card { h2 { (title) } (tables::table(&sheet)) }
         }
         section.card {
-            h2 { "Run it again" }
+            h2 { "Reproduce" }
             pre { code { (p.command) } }
             p.small.soft { "sluice " (env!("CARGO_PKG_VERSION")) }
         }
