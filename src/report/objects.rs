@@ -12,7 +12,9 @@ use contracts::stats::CongestionSnapshot;
 use ground::printable;
 use ground::units::{PortId, TrafficClass};
 use switch::CongestionPlan;
-use switch::managed::{self, At, Counter, Kind, Object, ObjectValue, Scope, Section, Source, Unit};
+use switch::managed::{
+    self, At, Counter, Kind, Listing, Object, ObjectValue, Scope, Section, Source, Unit,
+};
 
 /// The value of an object at one place.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -153,7 +155,7 @@ fn encoded(object: Object, value: ObjectValue) -> Value {
             Unit::Picoseconds if n % 1_000 == 0 => (n / 1_000).into(),
             Unit::Picoseconds => (n as f64 / 1_000.0).into(),
             Unit::Share => (n as f64 / 65_536.0).into(),
-            Unit::One | Unit::Octets | Unit::Centiseconds => n.into(),
+            Unit::One | Unit::Octets | Unit::Centiseconds | Unit::Percent => n.into(),
         },
         // ieee802-types writes addresses with dashes and capitals.
         ObjectValue::Mac(mac) => mac.to_string().replace(':', "-").to_uppercase().into(),
@@ -346,10 +348,7 @@ pub fn objects_tree(objects: &Objects) -> Value {
         }
     }
     for table in &objects.tables {
-        let section = match table.name.starts_with("sfc") {
-            true => Section::Sfc,
-            false => Section::CongestionIsolation,
-        };
+        let Some((_, section)) = Listing::named(&table.name).map(Listing::place) else { continue };
         let at = enter(&mut tree, &format!("{}:{}", container(section), section.key()));
         let row = |cells: &Vec<Value>| -> Value {
             let there = table.columns.iter().zip(cells).filter(|(_, value)| !value.is_null());

@@ -155,7 +155,7 @@ fn life(plan: &CongestionPlan, name: &str) -> Option<Duration> {
 
 const fn unit_name(unit: Unit) -> Option<&'static str> {
     match unit {
-        Unit::One => None,
+        Unit::One | Unit::Percent => None,
         Unit::Octets => Some("octets"),
         Unit::Centiseconds => Some("centiseconds"),
         Unit::Picoseconds => Some("picoseconds"),

@@ -6,6 +6,7 @@ mod isolation;
 mod notifications;
 mod parts;
 mod proxy;
+mod settings;
 mod sfc;
 
 pub use isolation::{
@@ -19,4 +20,5 @@ pub use parts::{
     Aqm, AttachedName, Centiseconds, LocatorName, MessageLimit, SendersSaid, TrafficClasses,
 };
 pub use proxy::{PausePolicy, RememberName, SfcProxy, SfcProxyAccept, SfcProxyCache};
+pub use settings::{Setting, Settings, out_of_range};
 pub use sfc::{PortSfc, Sfc, SfcCountName, SfcFormName, SfcFromName, SfcLifeName, SfcQueue};

@@ -21,6 +21,7 @@ pub use self::congestion::{
     SfcFormName, SfcFromName, SfcLifeName, SfcProxy, SfcProxyAccept, SfcProxyCache, SfcQueue,
     SourceQpSaid, TrafficClasses, VidBitsName,
 };
+pub use self::congestion::{Setting, Settings, out_of_range};
 pub use self::discovery::{
     AdminName, Dcbx, DcbxApplication, DcbxEts, DcbxIsolation, DcbxPfc, DcbxSubtypes, DcbxTopology,
     DeviceName, FamilyWidthName, Lldp, OrientationName, PfcFormName, PrecedenceName, Recommend,

@@ -4,6 +4,7 @@ mod isolation;
 mod notifications;
 mod parts;
 mod proxy;
+mod settings;
 mod sfc;
 
 pub use parts::{longest, senders, udp_port};
@@ -54,21 +55,28 @@ pub(super) fn congestion(
         protected: protected(drafts),
         moves: None,
     };
-    let isolation = said
-        .isolation
-        .map(|raw| isolation::isolation(cx, &at.key("congestion_isolation"), raw, &around));
-    around.moves = isolation.as_ref().filter(|i| i.machine.enabled).map(|i| i.machine.map);
-    CongestionPlan {
-        sfc: said.sfc.map(|raw| sfc::sfc(cx, &at.key("sfc"), raw, &around)),
-        isolation,
-        proxy: said.proxy.map(|raw| proxy::proxy(cx, &at.key("sfc_proxy"), raw, said.sfc)),
-        fast_cnp: said
-            .fast_cnp
-            .map(|raw| notifications::fast_cnp(cx, &at.key("fast_cnp"), raw, &around)),
-        qcn: said.qcn.map(|raw| notifications::qcn(cx, &at.key("qcn"), raw, &around)),
+    let mut plan = CongestionPlan {
         watchdog: watchdogs(drafts),
         ports: drafts.iter().map(|draft| attached(draft.raw)).collect(),
+        ..CongestionPlan::default()
+    };
+    if let Some(raw) = said.isolation {
+        isolation::isolation(cx, &at.key("congestion_isolation"), raw, &around, &mut plan);
     }
+    around.moves = plan.isolation.as_ref().filter(|i| i.machine.enabled).map(|i| i.machine.map);
+    if let Some(raw) = said.sfc {
+        sfc::sfc(cx, &at.key("sfc"), raw, &around, &mut plan);
+    }
+    if let Some(raw) = said.proxy {
+        proxy::proxy(cx, &at.key("sfc_proxy"), raw, said.sfc, &mut plan);
+    }
+    if let Some(raw) = said.fast_cnp {
+        notifications::fast_cnp(cx, &at.key("fast_cnp"), raw, &around, &mut plan);
+    }
+    if let Some(raw) = said.qcn {
+        notifications::qcn(cx, &at.key("qcn"), raw, &around, &mut plan);
+    }
+    plan
 }
 
 /// Initial watchdog state (enabled or not) of each port that watches a queue; None if no port does.

@@ -6,7 +6,9 @@ use ::congestion::qcn::PointPlan;
 use ::congestion::sfc::SfcPlan;
 use ::congestion::{Detect, EcnPlan};
 use ground::time::Duration;
+use ground::units::PortId;
 use ground::units::{Bytes, TrafficClass};
+use switch::managed::{At, Kind, Object, ObjectValue, Scope, Unit, get};
 use switch::{CongestionPlan, SfcmForm, SfcmFrom, SourceQp};
 
 /// Resolves sections on two ports, the first of which has lossless priorities.
@@ -207,4 +209,87 @@ fn what_does_nothing_is_said() {
         let warnings = good(&text).1;
         assert!(warnings.len() == 1 && warnings[0].contains(what), "{text}\n{warnings:?}");
     }
+}
+
+/// Sections whose fields set objects: place in a file, and fields.
+fn settings() -> Vec<(&'static str, Vec<(String, Object)>)> {
+    fn fields(
+        place: &'static str,
+        said: &impl raw::Settings,
+    ) -> (&'static str, Vec<(String, Object)>) {
+        let (mut out, section) = (Vec::new(), place.replace(".3", ""));
+        said.visit(|key, name, said| {
+            assert!(said.is_none(), "{key}");
+            let own = Object::named(&format!("{section}.{name}"));
+            out.push((key.into(), own.or_else(|_| Object::named(name)).unwrap()));
+        });
+        (place, out)
+    }
+    let limit = raw::MessageLimit::default();
+    vec![
+        fields("sfc", &raw::Sfc::default()),
+        fields("sfc.budget", &limit),
+        fields("sfc_proxy.policy", &raw::PausePolicy::default()),
+        fields("congestion_isolation", &raw::CongestionIsolation::default()),
+        fields("congestion_isolation.budget", &limit),
+        fields("congestion_isolation.heard", &limit),
+        fields("fast_cnp", &raw::FastCnp::default()),
+        fields("fast_cnp.budget", &limit),
+        fields("qcn", &raw::Qcn::default()),
+        fields("qcn.queues.3", &raw::QcnQueue::default()),
+    ]
+}
+
+#[test]
+fn fields_of_managed_objects_have_their_ranges_and_defaults() {
+    let mut tried = 0;
+    for (place, fields) in settings() {
+        for (key, object) in fields {
+            let at = match object.scope() {
+                Scope::Queue => At { port: PortId::new(0), class: TrafficClass::new(3) },
+                _ => At::default(),
+            };
+            let text = |value: &str| {
+                let depth = place.split('.').count();
+                let sections = place.split('.').map(|section| format!("{section}: {{"));
+                let inner =
+                    if value.is_empty() { String::new() } else { format!("{key}: {value}") };
+                sections.collect::<String>() + &inner + &"}".repeat(depth)
+            };
+            let read = |value: &str| get(&plan(&text(value)).0, 2, object, at);
+            if let Some(default) = object.default() {
+                assert_eq!(read(""), Some(default), "{object:?}");
+            }
+            let (fits, out) = match object.kind() {
+                Kind::Bool => (vec![("false".into(), ObjectValue::Bool(false))], vec![]),
+                Kind::Choice(words) => {
+                    let of = |word: &&'static str| (word.to_string(), ObjectValue::Choice(word));
+                    (words.iter().map(of).collect(), vec!["whatever".into()])
+                }
+                Kind::Number { least, most, unit } => {
+                    let write = |n: i64| match unit {
+                        Unit::Picoseconds => format!("{n}ps"),
+                        Unit::Share => format!("{}%", n * 100 / 65_536 + i64::from(n > 65_536)),
+                        Unit::Percent => format!("{n}%"),
+                        _ => n.to_string(),
+                    };
+                    let of = |n| (write(n), ObjectValue::Number(n));
+                    (vec![of(least), of(most)], vec![write(least - 1), write(most + 1)])
+                }
+                kind => panic!("{object:?}: {kind:?} is not tried"),
+            };
+            for (said, value) in fits {
+                assert_eq!(read(&said), Some(value), "{object:?}: {said}");
+            }
+            let below_share = matches!(object.kind(), Kind::Number { unit: Unit::Share, .. });
+            for said in out.iter().skip(usize::from(below_share)) {
+                let ports = "ports: [{device: net_null0, rate: 100G, pfc: {enable: [3, 5]}}]";
+                let wrong = bad(&format!("{}\n{ports}\n", text(said)));
+                let named = wrong.iter().any(|e| e.contains(&key) && e.starts_with("f.yaml:1"));
+                assert!(named, "{object:?}: {said}: {wrong:?}");
+            }
+            tried += 1;
+        }
+    }
+    assert!(tried > 30, "{tried}");
 }

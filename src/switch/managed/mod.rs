@@ -24,7 +24,7 @@ mod value;
 mod watchdog;
 
 pub use error::{ObjectError, Reason};
-pub use tables::{StreamPage, StreamRow, Streams};
+pub use tables::{Listing, StreamPage, StreamRow, Streams};
 pub use value::{Counter, Kind, ObjectValue, QUEUE_MAP, Unit};
 
 use core::fmt;
@@ -331,6 +331,25 @@ pub fn set(
     check(&new).or_else(refused)?;
     *plan = new;
     Ok(())
+}
+
+/// Writes the value that a file gives an object at one place, even one that only a start can change.
+/// The plan's parameters are not validated against each other.
+///
+/// # Errors
+/// [`ObjectError`] if the value is out of range or the plan lacks the section, port or queue.
+pub fn configure(
+    plan: &mut CongestionPlan,
+    object: Object,
+    at: At,
+    value: ObjectValue,
+) -> Result<(), ObjectError> {
+    let (port, class) = (at.port.map_or(0, PortId::index), at.class.map_or(0, TrafficClass::index));
+    let written = match object.kind().takes(&value) {
+        true => (object.0.lens.set)(plan, Spot { port, class }, value),
+        false => Err(Reason::Range),
+    };
+    written.map_err(|reason| ObjectError::new(object, reason))
 }
 
 /// Iterates over the selected places.

@@ -138,7 +138,7 @@ pub(super) static QCN: &[Entry] = &[
     Entry::new(
         Section::Qcn,
         "qcn.queues.jitter",
-        plain(0, 99),
+        Kind::Number { least: 0, most: 99, unit: Unit::Percent },
         queue!(qcn.points: jitter),
         "Random variation of the sampling distance around its base, in percent.",
     )

@@ -1,5 +1,6 @@
 //! Tables among the managed objects, read only: congesting flows and peers.
 
+use super::Section;
 use crate::Switch;
 use crate::port_state::PortState;
 use congestion::isolation::{IsolatedFlow, Labels, Peer};
@@ -9,6 +10,35 @@ use congestion::{FlowKey, Queue};
 use contracts::world::World;
 use ground::time::Instant;
 use ground::units::{PortId, TrafficClass};
+
+/// A table among the objects.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Listing {
+    Streams(Streams),
+    /// The CI peer table (802.1Qcz 49.3.6).
+    Peers,
+}
+
+impl Listing {
+    pub const ALL: [Self; 3] =
+        [Self::Streams(Streams::Sfc), Self::Peers, Self::Streams(Streams::Isolation)];
+
+    /// Finds a table by name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|table| table.place().0 == name)
+    }
+
+    /// Name and section.
+    #[must_use]
+    pub const fn place(self) -> (&'static str, Section) {
+        match self {
+            Self::Streams(Streams::Sfc) => ("sfc-stream-table", Section::Sfc),
+            Self::Peers => ("ci-peer-table", Section::CongestionIsolation),
+            Self::Streams(Streams::Isolation) => ("ci-stream-table", Section::CongestionIsolation),
+        }
+    }
+}
 
 /// A table of flows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -74,6 +74,7 @@ pub enum Unit {
     Picoseconds,
     /// Parts of 65536.
     Share,
+    Percent,
 }
 
 impl Kind {
@@ -164,7 +165,7 @@ impl Kind {
 impl Unit {
     fn show(self, n: i64) -> String {
         match self {
-            Self::One | Self::Centiseconds | Self::Octets => n.to_string(),
+            Self::One | Self::Centiseconds | Self::Octets | Self::Percent => n.to_string(),
             Self::Picoseconds => exact(n.unsigned_abs()),
             Self::Share => {
                 let percent = format!("{:.4}", n as f64 * 100.0 / 65_536.0);
@@ -176,7 +177,7 @@ impl Unit {
     /// Returns the suffix for a range of such numbers.
     const fn name(self) -> &'static str {
         match self {
-            Self::One | Self::Picoseconds | Self::Share => "",
+            Self::One | Self::Picoseconds | Self::Share | Self::Percent => "",
             Self::Octets => " octets",
             Self::Centiseconds => " centiseconds",
         }

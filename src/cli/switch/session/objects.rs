@@ -10,19 +10,12 @@ use crate::congestion::FlowKey;
 use crate::congestion::isolation::{CimType, Peer};
 use crate::report::{ObjectRow, ObjectTable, Objects, counted, object_rows};
 use crate::runtime::Controller;
-use crate::switch::managed::{self, Access, At, Object, Scope, Section, StreamRow, Streams};
+use crate::switch::managed::{self, Access, At, Listing, Object, Scope, StreamRow, Streams};
 use crate::switch::{Change, SwitchPlan};
 use crate::units::{PortId, TrafficClass};
 
 /// Largest number of rows shown; the number of further rows is reported.
 const ROWS_MAX: usize = 1_000;
-
-/// The tables and their sections.
-const TABLES: [(&str, Section); 3] = [
-    ("sfc-stream-table", Section::Sfc),
-    ("ci-peer-table", Section::CongestionIsolation),
-    ("ci-stream-table", Section::CongestionIsolation),
-];
 
 impl Session {
     /// Objects and tables of the switch's sections whose names contain `pattern`.
@@ -34,9 +27,10 @@ impl Session {
         for object in Object::all().filter(|object| wanted(object.name())) {
             found.objects.extend(self.rows(&plan, object)?);
         }
-        for (name, section) in TABLES {
+        for listing in Listing::ALL {
+            let (name, section) = listing.place();
             if wanted(name) && section.is_in(&plan.congestion) {
-                found.tables.push(self.table(&plan, name)?);
+                found.tables.push(self.table(&plan, listing)?);
             }
         }
         Ok(found)
@@ -46,8 +40,8 @@ impl Session {
     pub(super) fn object(&self, place: &Place) -> Result<Objects> {
         let plan = lock(&self.plan).clone();
         let mut found = Objects::default();
-        if TABLES.iter().any(|(name, _)| *name == place.name) {
-            found.tables.push(self.table(&plan, &place.name)?);
+        if let Some(listing) = Listing::named(&place.name) {
+            found.tables.push(self.table(&plan, listing)?);
             return Ok(found);
         }
         let object = Object::named(&place.name)?;
@@ -105,15 +99,14 @@ impl Session {
         Ok(object_rows(&plan.congestion, &names, object, counted))
     }
 
-    fn table(&self, plan: &SwitchPlan, name: &str) -> Result<ObjectTable> {
+    fn table(&self, plan: &SwitchPlan, listing: Listing) -> Result<ObjectTable> {
         let port = |port: PortId| plan.ports[port.index()].name.clone();
-        match name {
-            "ci-peer-table" => {
+        match listing {
+            Listing::Peers => {
                 let peers = self.controller.peers()?;
                 Ok(peer_table(peers.into_iter().map(|(id, peer)| (port(id), peer))))
             }
-            "ci-stream-table" => stream_table(&self.controller, Streams::Isolation, name, port),
-            _ => stream_table(&self.controller, Streams::Sfc, name, port),
+            Listing::Streams(of) => stream_table(&self.controller, of, listing.place().0, port),
         }
     }
 }

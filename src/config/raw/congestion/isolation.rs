@@ -10,21 +10,19 @@ use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
 
 use super::parts::{Aqm, Centiseconds, MessageLimit};
+use super::settings::settings;
 use crate::quantity::{Size, Span};
 use crate::raw::Range;
 
+settings! {
 /// Congestion isolation: moves flows that congest a traffic class to another class, so that they do
 /// not delay the other flows, and signals the upstream neighbour to do the same.
-#[derive(Clone, PartialEq, Debug, Default, Deserialize, Serialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct CongestionIsolation {
     /// True to isolate flows. Default: `true` if this section is present; the standard has no
     /// default.
-    #[serde(rename = "ci-master-enable", skip_serializing_if = "Option::is_none")]
-    pub master_enable: Option<bool>,
+    pub master_enable: Option<bool> => "ci-master-enable",
     /// Priority of CIMs, 0 to 7. Default: `6`.
-    #[serde(rename = "ci-cim-tx-priority", skip_serializing_if = "Option::is_none")]
-    pub cim_tx_priority: Option<u8>,
+    pub cim_tx_priority: Option<u8> => "ci-cim-tx-priority",
     /// Time that a flow of a CIM stays isolated after its queue is no longer congested, and any
     /// flow without frames, in centiseconds, or as a duration with a unit. Default: `100`.
     #[serde(rename = "ci-max-flow-life", skip_serializing_if = "Option::is_none")]
@@ -35,17 +33,13 @@ pub struct CongestionIsolation {
     #[serde(rename = "queue-map", skip_serializing_if = "Option::is_none")]
     pub queue_map: Option<QueueMapSaid>,
     /// Least octets of a frame that a CIM encapsulates, 48 to 512. Default: `48`.
-    #[serde(rename = "min-header-octets", skip_serializing_if = "Option::is_none")]
-    pub min_header_octets: Option<u16>,
+    pub min_header_octets: Option<u16> => "min-header-octets",
     /// Largest number of CIMs for a flow; 0 sends none. Default: `3`. `repeat` sets the period.
-    #[serde(rename = "max-cim-tx", skip_serializing_if = "Option::is_none")]
-    pub max_cim_tx: Option<u32>,
+    pub max_cim_tx: Option<u32> => "max-cim-tx",
     /// Largest number of peers, one per port, 0 to 1024. Default: `1024`.
-    #[serde(rename = "max-ci-peer-entries", skip_serializing_if = "Option::is_none")]
-    pub max_peers: Option<u32>,
+    pub max_peers: Option<u32> => "max-ci-peer-entries",
     /// Largest number of flows isolated at a time, 1 to 65536. Default: `4096`.
-    #[serde(rename = "max-ci-stream-entries", skip_serializing_if = "Option::is_none")]
-    pub max_streams: Option<u32>,
+    pub max_streams: Option<u32> => "max-ci-stream-entries",
     /// Simple form of `queue-map`: `{3: 4}` moves the congesting flows of class 3 to class 4.
     /// Default: none. Not allowed together with `queue-map`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -64,8 +58,7 @@ pub struct CongestionIsolation {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dscp: Option<u8>,
     /// Shortest time between two CIMs about one flow, up to 1 s. Default: `10us`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub spacing: Option<Span>,
+    pub spacing: Option<Span> => "spacing",
     /// Rate limit of CIMs of all flows together. Default: a burst of 64, and one per microsecond.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub budget: Option<MessageLimit>,
@@ -74,12 +67,12 @@ pub struct CongestionIsolation {
     pub heard: Option<MessageLimit>,
     /// Period over which `max-cim-tx` counts: the whole isolation of the flow (`never` restarts),
     /// or restarted `before_its_life_ends` at the peer. Default: `before_its_life_ends`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub repeat: Option<CimRepeatName>,
+    pub repeat: Option<CimRepeatName> => "repeat",
     /// Encoding of those parts of a CIM that no available text defines. All switches must use the
     /// same. Default: the defaults of the fields.
     #[serde(default, skip_serializing_if = "CimDialect::is_default")]
     pub dialect: CimDialect,
+}
 }
 
 /// Congestion isolation settings of one port.

@@ -10,13 +10,13 @@ use serde::de::{self, Deserializer, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
 
 use super::parts::{Aqm, MessageLimit};
+use super::settings::settings;
 use crate::quantity::{Ratio, Size, Span};
 use crate::raw::Range;
 
+settings! {
 /// Congestion notification packets from the switch to the sources of congesting RoCEv2 flows. `{}`
 /// enables them for the traffic classes that PFC protects.
-#[derive(Clone, PartialEq, Debug, Default, Deserialize, Serialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct FastCnp {
     /// Selection of frames by traffic class: `{3: {threshold: 100KB}}`. A port's own `fast_cnp`
     /// overrides it. Default: the classes of the priorities that PFC protects.
@@ -24,26 +24,24 @@ pub struct FastCnp {
     pub queues: BTreeMap<Range, FastCnpQueue>,
     /// Shortest time between two notifications about one flow, up to 1 s. Default: `50us`, as for
     /// hosts.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub spacing: Option<Span>,
+    pub spacing: Option<Span> => "spacing",
     /// Rate limit of notifications of all flows together. Default: a burst of 64, and one per
     /// microsecond.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub budget: Option<MessageLimit>,
     /// Capacity of the flow table, 1 to 65536. Default: `4096`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub flows: Option<u32>,
+    pub flows: Option<u32> => "flows",
     /// Destination queue pairs of notifications, which data packets do not contain: `learnt` from
     /// packets in the opposite direction, or a list of known ones. Default: `learnt`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source_qp: Option<SourceQpSaid>,
     /// Priority of notifications, 0 to 7. Default: `6`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub priority: Option<u8>,
+    pub priority: Option<u8> => "priority",
     /// DSCP of notifications, 0 to 63. Default: `48` (CS6), or the class selector of `priority` if
     /// that is not 6.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dscp: Option<u8>,
+}
 }
 
 /// Notification settings of one port.
@@ -91,22 +89,20 @@ pub struct QpEntry {
     pub source_qp: u32,
 }
 
+settings! {
 /// Quantized Congestion Notification (802.1Q clauses 30 to 33): congestion points. `{}` enables
 /// them for the traffic classes that PFC protects.
-#[derive(Clone, PartialEq, Debug, Default, Deserialize, Serialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct Qcn {
     /// Congestion points by traffic class: `{3: {set_point: 100KB}}`. A port's own `qcn` overrides
     /// them. Default: one for each class of the priorities that PFC protects.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub queues: BTreeMap<Range, QcnQueue>,
     /// Priority of messages, 0 to 7 (ieee8021CnGlobalCnmTransmitPriority). Default: `6`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub transmit_priority: Option<u8>,
+    pub transmit_priority: Option<u8> => "transmit_priority" "ieee8021CnGlobalCnmTransmitPriority",
     /// Octets of a frame that a message contains, 0 to 64 (ieee8021CnCpMinHeaderOctets). Default:
     /// `64`, not the MIB's 0, because hosts identify the flow by them.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub msdu_octets: Option<u8>,
+    pub msdu_octets: Option<u8> => "msdu_octets" "ieee8021CnCpMinHeaderOctets",
+}
 }
 
 /// Congestion point settings of one port.
@@ -119,25 +115,21 @@ pub struct PortQcn {
     pub queues: BTreeMap<Range, QcnQueue>,
 }
 
+settings! {
 /// A congestion point.
-#[derive(Clone, PartialEq, Debug, Default, Deserialize, Serialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct QcnQueue {
     /// Target queue length, 1 to 2^40 bytes (ieee8021CnCpQueueSizeSetPoint). Default: `26000`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub set_point: Option<Size>,
+    pub set_point: Option<Size> => "set_point" "ieee8021CnCpQueueSizeSetPoint",
     /// Weight of the queue's growth relative to its length, as a power of two, -10 to 10
     /// (ieee8021CnCpFeedbackWeight). Default: `1`, a weight of two.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub weight: Option<i8>,
+    pub weight: Option<i8> => "weight" "ieee8021CnCpFeedbackWeight",
     /// Bytes between two samples of the queue while it is not congested, 1 to 2^40
     /// (ieee8021CnCpMinSampleBase). Default: `150000`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub sample_base: Option<Size>,
+    pub sample_base: Option<Size> => "sample_base" "ieee8021CnCpMinSampleBase",
     /// Random variation of the sample distance around its base, in whole percent, up to 99%.
     /// Default: `15%`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub jitter: Option<Ratio>,
+    pub jitter: Option<Ratio> => "jitter",
+}
 }
 
 impl Serialize for SourceQpSaid {

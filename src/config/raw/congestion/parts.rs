@@ -8,6 +8,7 @@ use serde::de::value::SeqAccessDeserializer;
 use serde::de::{self, Deserializer, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
 
+use super::settings::settings;
 use crate::quantity::{Ratio, Size, Span};
 use congestion::sfc::CENTISECOND;
 use ground::time::Duration;
@@ -56,17 +57,15 @@ pub struct Aqm {
     pub pmax: Option<Ratio>,
 }
 
+settings! {
 /// Rate limit of messages.
-#[derive(Clone, PartialEq, Debug, Default, Deserialize, Serialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct MessageLimit {
     /// Average time between two messages, up to 1 s; `0` is no limit. Default: `1us`: at 100 bytes
     /// each that is less than 1 Gb/s.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub interval: Option<Span>,
+    pub interval: Option<Span> => "interval",
     /// Largest burst of messages, at least 1. Default: `64`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub burst: Option<u32>,
+    pub burst: Option<u32> => "burst",
+}
 }
 
 /// Senders whose messages are accepted.

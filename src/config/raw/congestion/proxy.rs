@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::parts::{Centiseconds, SendersSaid};
+use super::settings::settings;
 use crate::quantity::{Ratio, Span};
 
 /// Proxy that converts source flow control messages to PFC for hosts that do not obey them. `{}`
@@ -47,9 +48,8 @@ impl SfcProxyAccept {
     }
 }
 
+settings! {
 /// Limits of the pauses that messages cause.
-#[derive(Clone, PartialEq, Debug, Default, Deserialize, Serialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct PausePolicy {
     /// Longest pause from one message, above 0 up to 5 s. Default: `1ms`, in which 12.5 MB drain at
     /// 100 Gb/s.
@@ -60,15 +60,14 @@ pub struct PausePolicy {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub credit: Option<Span>,
     /// Largest average part of the time that a priority may be paused. Default: `75%`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub share: Option<Ratio>,
+    pub share: Option<Ratio> => "share",
     /// Average time between two messages that are accepted for a port, above 0 up to 1 s. Default:
     /// `10us`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub spacing: Option<Span>,
     /// Largest burst of messages that is accepted, at least 1. Default: `64`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub burst: Option<u32>,
+    pub burst: Option<u32> => "burst",
+}
 }
 
 /// Cache of pauses by destination.

@@ -6,21 +6,19 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::parts::{Aqm, Centiseconds, MessageLimit, TrafficClasses};
+use super::settings::settings;
 use crate::quantity::{Size, Span};
 use crate::raw::Range;
 
+settings! {
 /// Source flow control points: messages pause the source of a flow that congests a queue. `{}`
 /// enables them for the traffic classes that PFC protects.
-#[derive(Clone, PartialEq, Debug, Default, Deserialize, Serialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct Sfc {
     /// True to send messages. Default: `true` if this section is present; the proposal has no
     /// default.
-    #[serde(rename = "sfcMasterEnable", skip_serializing_if = "Option::is_none")]
-    pub master_enable: Option<bool>,
+    pub master_enable: Option<bool> => "sfcMasterEnable",
     /// Priority of messages, 0 to 7. Default: `7`.
-    #[serde(rename = "sfcmTransmitPriority", skip_serializing_if = "Option::is_none")]
-    pub transmit_priority: Option<u8>,
+    pub transmit_priority: Option<u8> => "sfcmTransmitPriority",
     /// Source MAC address of messages. Default: that of the port.
     #[serde(rename = "sfcmMacAddress", skip_serializing_if = "Option::is_none")]
     pub mac_address: Option<String>,
@@ -36,8 +34,7 @@ pub struct Sfc {
     pub udp_port: Option<u16>,
     /// Largest number of messages for a congesting flow, at least 1. Default: `3`. `count` sets the
     /// period.
-    #[serde(rename = "sfcMaxSFCM", skip_serializing_if = "Option::is_none")]
-    pub max_sfcm: Option<u32>,
+    pub max_sfcm: Option<u32> => "sfcMaxSFCM",
     /// Monitored traffic classes: a bit mask (bit n for class n), or a list. Default: those in
     /// `queues`; without these the classes of the priorities that PFC protects or, if Congestion
     /// Isolation moves their congesting flows, the classes to which it moves them.
@@ -72,16 +69,13 @@ pub struct Sfc {
     pub dscp: Option<u8>,
     /// Shortest time between two messages about one flow, up to 1 s. Default: `10us`, a round trip
     /// in a data centre.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub spacing: Option<Span>,
+    pub spacing: Option<Span> => "spacing",
     /// Time that a flow must congest before its source is signalled, up to 1 s. Default: none,
     /// `0s`, but `10us` with Congestion Isolation, which acts first.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub patience: Option<Span>,
+    pub patience: Option<Span> => "patience",
     /// Bytes that a flow must add to a congested queue before its source is signalled. Default:
     /// `0`; a larger value exempts small flows.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub octets_min: Option<Size>,
+    pub octets_min: Option<Size> => "octets_min",
     /// Shortest pause that is requested. Default: `0s`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pause_min: Option<Span>,
@@ -94,17 +88,15 @@ pub struct Sfc {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub budget: Option<MessageLimit>,
     /// Capacity of the table of congesting flows, 1 to 65536. Default: `4096`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub streams: Option<u32>,
+    pub streams: Option<u32> => "streams",
     /// Period over which `sfcMaxSFCM` counts, which the proposal does not define: one pause
     /// (`per_pause`), or the lifetime of the flow's entry (`per_stream`). Default: `per_pause`,
     /// because otherwise persistent congestion is signalled three times and never again.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub count: Option<SfcCountName>,
+    pub count: Option<SfcCountName> => "count",
     /// Start of `sfcMaxFlowLife`: the last congestion of the flow (`last_seen`), or the first
     /// (`created`). Default: `last_seen`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub life: Option<SfcLifeName>,
+    pub life: Option<SfcLifeName> => "life",
+}
 }
 
 /// Source flow control settings of one port.

@@ -1,28 +1,19 @@
 //! Resolves congestion isolation.
 
-use super::parts::{
-    Queues, SaidOf, apart, detect, dscp, ipv4, ipv6, life, limit, mac, priority, queues, streams,
-    threshold,
-};
+use super::parts::{Queues, SaidOf, detect, dscp, ipv4, ipv6, life, mac, queues, threshold};
+use super::settings::{limit, settings};
 use super::{Around, ByQueue, Cx, Draft, Place};
 use crate::quantity::octets;
 use crate::raw::{self, CimTypeName, QueueMapSaid};
 use crate::resolve::by_number;
 use congestion::isolation::{
-    CimRepeat, CimType, Dialect, IsolationError, IsolationPlan, MapReading, Peer, QueueMap, Watch,
+    CimType, IsolationError, IsolationPlan, MapReading, Peer, QueueMap, Watch,
 };
-use ground::units::{Bytes, PRIORITIES, PortId, TrafficClass};
+use ground::units::{Bytes, Dscp, PRIORITIES, PortId, Priority, TrafficClass};
 use schedule::ClassPlan;
-use switch::{CongestionIsolationPlan, IsolationPoint};
+use switch::managed::At;
+use switch::{CongestionIsolationPlan, CongestionPlan, IsolationPoint};
 use wire::cim;
-
-/// ci-cim-tx-priority's default.
-const PRIORITY_DEFAULT: u8 = 6;
-/// Range of the bytes that a CIM encapsulates; the lower end is min-header-octets' default.
-const HEADER_OCTETS: (u16, u16) = (48, 512);
-
-/// One peer for each port of the largest switch; max-ci-peer-entries' default.
-const PEERS_MAX: u32 = 1_024;
 
 /// Resolves the section at `at`.
 pub fn isolation<'m>(
@@ -30,34 +21,41 @@ pub fn isolation<'m>(
     at: &Place<'m>,
     raw: &'m raw::CongestionIsolation,
     around: &Around<'_, 'm>,
-) -> CongestionIsolationPlan {
+    plan: &mut CongestionPlan,
+) {
     let all = Queues { at, map: &raw.queues };
     let own = |port: &'m raw::Port| port.congestion_isolation.as_ref().map(|own| &own.queues);
     let said = queues(cx, all, around.drafts, ("congestion_isolation", own));
-    let machine = machine(cx, at, raw);
-    let octets_at = at.key("min-header-octets");
-    let min_header_octets = raw.min_header_octets.unwrap_or(HEADER_OCTETS.0);
-    let priority_at = at.key("ci-cim-tx-priority");
-    let peers = peers(cx, around.drafts);
-    if peers.len() > machine.peers_max {
-        let what = format!(
-            "{} ports name a peer, but the table has room for {}",
-            peers.len(),
-            machine.peers_max
-        );
-        cx.error(&at.key("max-ci-peer-entries"), what);
-    }
+    let machine = IsolationPlan {
+        map: map(cx, at, raw),
+        max_flow_life: life(
+            cx,
+            &at.key("ci-max-flow-life"),
+            raw.max_flow_life,
+            IsolationPlan::new().max_flow_life,
+        ),
+        ..IsolationPlan::new()
+    };
     check_order(cx, at, &machine, around.drafts);
-    let cim_tx_priority = priority(cx, &priority_at, raw.cim_tx_priority, PRIORITY_DEFAULT);
-    CongestionIsolationPlan {
-        cim_tx_priority,
-        dscp: dscp(cx, &at.key("dscp"), raw.dscp, cim_tx_priority),
-        min_header_octets: cx.ranged(&octets_at, min_header_octets, HEADER_OCTETS, HEADER_OCTETS.0),
+    plan.isolation = Some(CongestionIsolationPlan {
+        cim_tx_priority: Priority::ALL[0],
+        dscp: Dscp::MIN,
+        min_header_octets: 0,
         watches: watches(cx, at, &machine, &said, around),
         points: around.drafts.iter().map(|draft| point(cx, draft)).collect(),
-        peers,
+        peers: peers(cx, around.drafts),
         dialect: dialect(&raw.dialect),
         machine,
+    });
+    settings(cx, (at, "congestion_isolation"), raw, plan, At::default());
+    limit(cx, (at, "congestion_isolation", "budget"), raw.budget.as_ref(), plan);
+    limit(cx, (at, "congestion_isolation", "heard"), raw.heard.as_ref(), plan);
+    let Some(isolation) = &mut plan.isolation else { return };
+    isolation.dscp = dscp(cx, &at.key("dscp"), raw.dscp, isolation.cim_tx_priority);
+    let (peers, room) = (isolation.peers.len(), isolation.machine.peers_max);
+    if peers > room {
+        let what = format!("{peers} ports name a peer, but the table has room for {room}");
+        cx.error(&at.key("max-ci-peer-entries"), what);
     }
 }
 
@@ -77,34 +75,6 @@ fn check_order(cx: &mut Cx, at: &Place<'_>, machine: &IsolationPlan, drafts: &[D
             );
             cx.warn(at, what);
         }
-    }
-}
-
-/// Resolves the managed objects.
-fn machine(cx: &mut Cx, at: &Place<'_>, raw: &raw::CongestionIsolation) -> IsolationPlan {
-    let default = IsolationPlan::new();
-    let life_at = at.key("ci-max-flow-life");
-    let streams_at = at.key("max-ci-stream-entries");
-    let peers_at = at.key("max-ci-peer-entries");
-    let peers_max = raw.max_peers.unwrap_or(PEERS_MAX);
-    IsolationPlan {
-        enabled: raw.master_enable.unwrap_or(true),
-        map: map(cx, at, raw),
-        watch: default.watch,
-        max_cim_tx: raw.max_cim_tx.unwrap_or(default.max_cim_tx),
-        max_flow_life: life(cx, &life_at, raw.max_flow_life, default.max_flow_life),
-        spacing: apart(cx, &at.key("spacing"), raw.spacing, default.spacing),
-        budget: limit(cx, &at.key("budget"), raw.budget.as_ref(), default.budget),
-        heard: limit(cx, &at.key("heard"), raw.heard.as_ref(), default.heard),
-        streams: streams(cx, &streams_at, raw.max_streams, default.streams),
-        peers_max: cx.ranged(&peers_at, peers_max, (0, PEERS_MAX), PEERS_MAX) as usize,
-        seed: default.seed,
-        dialect: Dialect {
-            repeat: match raw.repeat.unwrap_or_default() {
-                raw::CimRepeatName::Never => CimRepeat::Never,
-                raw::CimRepeatName::BeforeItsLifeEnds => CimRepeat::BeforeItsLifeEnds,
-            },
-        },
     }
 }
 

@@ -2,33 +2,18 @@
 
 use core::net::IpAddr;
 
-use super::parts::{
-    Queues, SaidOf, apart, detect, dscp, ip, limit, named, priority, queues, streams,
-};
+use super::parts::{Queues, SaidOf, detect, dscp, ip, named, queues};
+use super::settings::{self, limit, settings};
 use super::{Around, ByQueue, Cx, Draft, Place};
-use crate::quantity::{Ratio, Size};
 use crate::raw::{self, SourceQpSaid};
 use crate::resolve::queues::kmin_default;
 use congestion::qcn::PointPlan;
 use congestion::{Detect, LimitPlan};
 use ground::time::Duration;
-use ground::units::{Bytes, PRIORITIES};
-use switch::{FastCnpPlan, QuantizedPlan, QueuePairs, SourceQp};
+use ground::units::{Dscp, PRIORITIES, Priority};
+use switch::managed::At;
+use switch::{CongestionPlan, FastCnpPlan, QuantizedPlan, QueuePairs, SourceQp};
 use wire::roce::U24;
-
-/// Same priority as the CNPs of hosts.
-const PRIORITY_DEFAULT: u8 = 6;
-/// DCQCN's minimum time between two notifications for one flow.
-const CNP_SPACING: Duration = Duration::from_micros(50);
-const CNP_BUDGET: LimitPlan = LimitPlan { interval: Duration::from_micros(1), burst: 64 };
-const CNP_FLOWS: usize = 4_096;
-/// Longest encapsulated MSDU of a CNM in bytes; hosts receive all of it.
-const MSDU_MAX: u8 = 64;
-/// Range of set points and sample bases, in bytes.
-const OCTETS: (u64, u64) = (1, 1 << 40);
-const WEIGHT: (i8, i8) = (-10, 10);
-/// Percent.
-const JITTER_MAX: u32 = 99;
 
 /// Resolves the CNP section at `at`.
 pub fn fast_cnp<'m>(
@@ -36,7 +21,8 @@ pub fn fast_cnp<'m>(
     at: &Place<'m>,
     raw: &'m raw::FastCnp,
     around: &Around<'_, 'm>,
-) -> FastCnpPlan {
+    plan: &mut CongestionPlan,
+) {
     let own = |port: &'m raw::Port| port.fast_cnp.as_ref().map(|own| &own.queues);
     let said = queues(cx, Queues { at, map: &raw.queues }, around.drafts, ("fast_cnp", own));
     let one = |cx: &mut Cx, at: &Place<'_>, said: &raw::FastCnpQueue, draft: &Draft<'_>, class| {
@@ -47,15 +33,19 @@ pub fn fast_cnp<'m>(
         let aqm = said.aqm.as_ref().or(said.threshold.is_none().then_some(&usual));
         detect(cx, at, (said.threshold, aqm), kmin_default(draft.plan.rate), around)
     };
-    let priority = priority(cx, &at.key("priority"), raw.priority, PRIORITY_DEFAULT);
-    FastCnpPlan {
+    plan.fast_cnp = Some(FastCnpPlan {
         detect: of_queues(cx, at, raw.queues.is_empty(), &said, around, one),
-        spacing: apart(cx, &at.key("spacing"), raw.spacing, CNP_SPACING),
-        budget: limit(cx, &at.key("budget"), raw.budget.as_ref(), CNP_BUDGET),
-        flows: streams(cx, &at.key("flows"), raw.flows, CNP_FLOWS),
+        spacing: Duration::ZERO,
+        budget: LimitPlan { interval: Duration::ZERO, burst: 1 },
+        flows: 0,
         source_qp: source_qp(cx, &at.key("source_qp"), raw.source_qp.as_ref()),
-        priority,
-        dscp: dscp(cx, &at.key("dscp"), raw.dscp, priority),
+        priority: Priority::ALL[0],
+        dscp: Dscp::MIN,
+    });
+    settings(cx, (at, "fast_cnp"), raw, plan, At::default());
+    limit(cx, (at, "fast_cnp", "budget"), raw.budget.as_ref(), plan);
+    if let Some(plan) = &mut plan.fast_cnp {
+        plan.dscp = dscp(cx, &at.key("dscp"), raw.dscp, plan.priority);
     }
 }
 
@@ -125,45 +115,15 @@ pub fn qcn<'m>(
     at: &Place<'m>,
     raw: &'m raw::Qcn,
     around: &Around<'_, 'm>,
-) -> QuantizedPlan {
+    plan: &mut CongestionPlan,
+) {
     let own = |port: &'m raw::Port| port.qcn.as_ref().map(|own| &own.queues);
     let said = queues(cx, Queues { at, map: &raw.queues }, around.drafts, ("qcn", own));
-    let one = |cx: &mut Cx, at: &Place<'_>, said: &raw::QcnQueue, _: &Draft<'_>, _| {
-        congestion_point(cx, at, said)
-    };
-    let priority_at = at.key("transmit_priority");
-    let msdu = raw.msdu_octets.unwrap_or(MSDU_MAX);
-    QuantizedPlan {
-        points: of_queues(cx, at, raw.queues.is_empty(), &said, around, one),
-        transmit_priority: priority(cx, &priority_at, raw.transmit_priority, PRIORITY_DEFAULT),
-        msdu_octets: cx.ranged(&at.key("msdu_octets"), msdu, (0, MSDU_MAX), MSDU_MAX),
-    }
-}
-
-fn congestion_point(cx: &mut Cx, at: &Place<'_>, said: &raw::QcnQueue) -> PointPlan {
-    let default = PointPlan::standard();
-    let mut size = |field: &str, said: Option<Size>, default: Bytes| {
-        let n = said.map_or(default.0, |s| s.0);
-        Bytes(cx.ranged(&at.key(field), n, OCTETS, default.0))
-    };
-    let set_point = size("set_point", said.set_point, default.set_point);
-    let sample_base = size("sample_base", said.sample_base, default.sample_base);
-    let weight = said.weight.unwrap_or(default.weight);
-    PointPlan {
-        set_point,
-        weight: cx.ranged(&at.key("weight"), weight, WEIGHT, default.weight),
-        sample_base,
-        jitter: jitter(cx, &at.key("jitter"), said.jitter, default.jitter),
-    }
-}
-
-/// Resolves a jitter in whole percent.
-fn jitter(cx: &mut Cx, at: &Place<'_>, said: Option<Ratio>, default: u8) -> u8 {
-    let Some(said) = said else { return default };
-    let percent = said.0 / 10_000;
-    if said.0 % 10_000 != 0 || percent > JITTER_MAX {
-        cx.error(at, format!("needs whole percent, 0% to {JITTER_MAX}%"));
-        return default;
-    }
-    percent as u8
+    let one =
+        |_: &mut Cx, _: &Place<'_>, _: &raw::QcnQueue, _: &Draft<'_>, _| PointPlan::standard();
+    let points = of_queues(cx, at, raw.queues.is_empty(), &said, around, one);
+    let (transmit_priority, msdu_octets) = (Priority::ALL[0], 0);
+    plan.qcn = Some(QuantizedPlan { points, transmit_priority, msdu_octets });
+    settings(cx, (at, "qcn"), raw, plan, At::default());
+    settings::of_queues(cx, "qcn.queues", &said, plan);
 }

@@ -10,15 +10,12 @@ use crate::quantity::{Size, Span, octets};
 use crate::raw::{self, Range};
 use crate::resolve::by_number;
 use crate::resolve::queues::curve;
+use congestion::Detect;
 use congestion::proxy::Senders;
-use congestion::streams::STREAMS_MAX;
-use congestion::{Detect, LimitPlan};
 use ground::time::Duration;
 use ground::units::{BitsPerSec, Bytes, Dscp, Mac, PRIORITIES, Priority};
 use wire::sfcm::PORT_MIN;
 
-/// Upper bound for minimum times between messages.
-pub(super) const APART_MAX: Duration = Duration::from_secs(1);
 /// Default threshold is rate / 1,000,000: 1 KB per Gb/s.
 const THRESHOLD_RATE_DIVISOR: u64 = 1_000_000;
 /// Lower bound of the default threshold in bytes: a few frames are not congestion at any rate.
@@ -116,27 +113,12 @@ pub(super) fn detect(
     detect
 }
 
-pub(super) fn priority(cx: &mut Cx, at: &Place<'_>, said: Option<u8>, default: u8) -> Priority {
-    Priority::ALL[usize::from(cx.ranged(at, said.unwrap_or(default), (0, 7), default))]
-}
-
 /// Resolves the DSCP of messages of a priority. The default is the class selector of that priority
 /// (RFC 2474 4.2.2.1), so that networks that classify by DSCP and by tags treat a message alike.
 pub(super) fn dscp(cx: &mut Cx, at: &Place<'_>, said: Option<u8>, of: Priority) -> Dscp {
     let default = of.get() << 3;
     let n = cx.ranged(at, said.unwrap_or(default), (0, Dscp::MAX.get()), default);
     Dscp::new(n).unwrap_or(Dscp::MIN)
-}
-
-/// Resolves a minimum time between messages, at most one second.
-pub(super) fn apart(
-    cx: &mut Cx,
-    at: &Place<'_>,
-    said: Option<Span>,
-    default: Duration,
-) -> Duration {
-    let span = said.map_or(default, |s| s.0);
-    cx.ranged(at, span, (Duration::ZERO, APART_MAX), default)
 }
 
 /// Resolves a lifetime, which is not zero.
@@ -152,29 +134,6 @@ pub(super) fn life(
         return default;
     }
     cx.ranged(at, span, LIFE, default)
-}
-
-pub(super) fn limit(
-    cx: &mut Cx,
-    at: &Place<'_>,
-    said: Option<&raw::MessageLimit>,
-    default: LimitPlan,
-) -> LimitPlan {
-    let Some(said) = said else { return default };
-    LimitPlan {
-        interval: apart(cx, &at.key("interval"), said.interval, default.interval),
-        burst: at_least_one(cx, &at.key("burst"), said.burst, default.burst),
-    }
-}
-
-pub(super) fn at_least_one(cx: &mut Cx, at: &Place<'_>, said: Option<u32>, default: u32) -> u32 {
-    cx.ranged(at, said.unwrap_or(default), (1, u32::MAX), default)
-}
-
-/// Resolves the capacity of a flow table.
-pub(super) fn streams(cx: &mut Cx, at: &Place<'_>, said: Option<u32>, default: usize) -> usize {
-    let Some(said) = said else { return default };
-    cx.ranged(at, said, (1, STREAMS_MAX as u32), default as u32) as usize
 }
 
 /// Resolves the UDP port of source flow control messages.

@@ -1,17 +1,21 @@
 //! Resolves the top-of-rack proxy.
 
-use super::parts::{APART_MAX, at_least_one, life, longest, senders, udp_port};
+use super::parts::{life, longest, senders, udp_port};
+use super::settings::settings;
 use super::{Cx, Place};
 use crate::raw;
 use congestion::proxy::{CachePlan, PausePolicy, Remember, Senders};
 use congestion::sfc::SfcPlan;
 use ground::time::Duration;
-use switch::SfcProxyPlan;
+use switch::managed::At;
+use switch::{CongestionPlan, SfcProxyPlan};
 
 /// Upper bound of the continuous pause time of a priority.
 const CREDIT_MAX: Duration = Duration::from_secs(60);
 /// Range of the cache's capacity, in entries.
 const ENTRIES: (u32, u32) = (8, 1 << 20);
+/// Range of the mean time between two messages.
+const SPACING: (Duration, Duration) = (Duration::from_nanos(1), Duration::from_secs(1));
 /// Default credit, as a multiple of the longest pause.
 const CREDIT_PAUSES: u64 = 10;
 
@@ -22,7 +26,8 @@ pub fn proxy(
     at: &Place<'_>,
     raw: &raw::SfcProxy,
     sfc: Option<&raw::Sfc>,
-) -> SfcProxyPlan {
+    plan: &mut CongestionPlan,
+) {
     let port_at = at.key("sfcmUDPPort");
     let of_points = sfc.and_then(|sfc| sfc.udp_port);
     // A port out of range in that section was reported there.
@@ -36,12 +41,15 @@ pub fn proxy(
         cx.error(&port_at, what);
     }
     let (switches_at, hosts_at) = (at.key("accept").key("switches"), at.key("accept").key("hosts"));
-    SfcProxyPlan {
+    plan.proxy = Some(SfcProxyPlan {
         udp_port: said,
         fabric: senders(cx, &switches_at, raw.accept.switches.as_ref(), Senders::Anybody),
         hosts: senders(cx, &hosts_at, raw.accept.hosts.as_ref(), Senders::Nobody),
         policy: policy(cx, &at.key("policy"), raw.policy.as_ref()),
         cache: raw.cache.as_ref().map(|raw| cache(cx, &at.key("cache"), raw, sfc)),
+    });
+    if let Some(raw) = &raw.policy {
+        settings(cx, (&at.key("policy"), "sfc_proxy.policy"), raw, plan, At::default());
     }
 }
 
@@ -57,16 +65,11 @@ fn policy(cx: &mut Cx, at: &Place<'_>, raw: Option<&raw::PausePolicy>) -> PauseP
         cx.error(&credit_at, what);
     }
     let spacing = raw.spacing.map_or(default.spacing, |s| s.0);
-    let spacings = (Duration::from_nanos(1), APART_MAX);
-    let share = raw.share.map_or(default.share, |share| {
-        (u64::from(share.0) * u64::from(PausePolicy::SHARE_ONE) / 1_000_000) as u32
-    });
     PausePolicy {
         longest,
         credit: cx.ranged(&credit_at, credit, (Duration::ZERO, CREDIT_MAX), usual),
-        share,
-        spacing: cx.ranged(&at.key("spacing"), spacing, spacings, default.spacing),
-        burst: at_least_one(cx, &at.key("burst"), raw.burst, default.burst),
+        spacing: cx.ranged(&at.key("spacing"), spacing, SPACING, default.spacing),
+        ..default
     }
 }
 

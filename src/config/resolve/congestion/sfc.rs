@@ -1,19 +1,18 @@
 //! Resolves source flow control points.
 
 use super::parts::{
-    Queues, SaidOf, apart, at_least_one, detect, dscp, ipv4, ipv6, life, limit, mac, named,
-    priority, queues, streams, threshold, udp_port,
+    Queues, SaidOf, detect, dscp, ipv4, ipv6, life, mac, named, queues, threshold, udp_port,
 };
+use super::settings::{limit, settings};
 use super::{Around, ByQueue, Cx, Place};
 use crate::quantity::{Span, octets};
 use crate::raw::{self, SfcFormName, SfcFromName};
-use congestion::sfc::{Count, Dialect, Life, Monitor, SfcPlan};
+use congestion::sfc::{Monitor, SfcPlan};
 use ground::time::Duration;
-use ground::units::{Bytes, PRIORITIES, TrafficClass};
-use switch::{SfcmForm, SfcmFrom, SourceFlowControlPlan};
+use ground::units::{Bytes, Dscp, PRIORITIES, Priority, TrafficClass};
+use switch::managed::At;
+use switch::{CongestionPlan, SfcmForm, SfcmFrom, SourceFlowControlPlan};
 
-/// sfcmTransmitPriority's default.
-const PRIORITY_DEFAULT: u8 = 7;
 /// Range of the bytes that an SFCM encapsulates; the lower end is sfcMinHeaderOctets' default.
 const HEADER_OCTETS: (u16, u16) = (64, 512);
 /// Time that a flow congests before its source is signalled if isolation acts first: a data
@@ -26,25 +25,29 @@ pub fn sfc<'m>(
     at: &Place<'m>,
     raw: &'m raw::Sfc,
     around: &Around<'_, 'm>,
-) -> SourceFlowControlPlan {
+    plan: &mut CongestionPlan,
+) {
     let all = Queues { at, map: &raw.queues };
     let own = |port: &'m raw::Port| port.sfc.as_ref().map(|sfc| &sfc.queues);
     let said = queues(cx, all, around.drafts, ("sfc", own));
     let ipv4 = ipv4(cx, &at.key("sfcmIPv4Address"), raw.ipv4_address.as_ref());
     let ipv6 = ipv6(cx, &at.key("sfcmIPv6Address"), raw.ipv6_address.as_ref());
-    let priority_at = at.key("sfcmTransmitPriority");
     let monitored_queues = monitored(cx, at, raw, &said, around);
-    let transmit_priority = priority(cx, &priority_at, raw.transmit_priority, PRIORITY_DEFAULT);
-    SourceFlowControlPlan {
+    plan.sfc = Some(SourceFlowControlPlan {
         point: point(cx, at, raw, monitored_queues, around),
-        transmit_priority,
-        dscp: dscp(cx, &at.key("dscp"), raw.dscp, transmit_priority),
+        transmit_priority: Priority::ALL[0],
+        dscp: Dscp::MIN,
         form: form(cx, at, raw),
         from: from(cx, at, raw, ipv4.is_some() || ipv6.is_some()),
         mac: mac(cx, &at.key("sfcmMacAddress"), raw.mac_address.as_ref()),
         ipv4,
         ipv6,
         monitors: monitors(cx, at, &said, around),
+    });
+    settings(cx, (at, "sfc"), raw, plan, At::default());
+    limit(cx, (at, "sfc", "budget"), raw.budget.as_ref(), plan);
+    if let Some(sfc) = &mut plan.sfc {
+        sfc.dscp = dscp(cx, &at.key("dscp"), raw.dscp, sfc.transmit_priority);
     }
 }
 
@@ -64,29 +67,13 @@ fn point(
     let life_at = at.key("sfcMaxFlowLife");
     let (pause_min, pause_max) = pauses(cx, at, raw, &default);
     SfcPlan {
-        enabled: raw.master_enable.unwrap_or(true),
         udp_port: udp_port(cx, &at.key("sfcmUDPPort"), raw.udp_port, default.udp_port),
-        max_sfcm: at_least_one(cx, &at.key("sfcMaxSFCM"), raw.max_sfcm, default.max_sfcm),
         monitored_queues,
         max_flow_life: life(cx, &life_at, raw.max_flow_life, default.max_flow_life),
-        spacing: apart(cx, &at.key("spacing"), raw.spacing, default.spacing),
-        patience: apart(cx, &at.key("patience"), raw.patience, patience),
-        octets_min: raw.octets_min.map_or(default.octets_min, |s| Bytes(s.0)),
+        patience,
         pause_min,
         pause_max,
-        budget: limit(cx, &at.key("budget"), raw.budget.as_ref(), default.budget),
-        streams: streams(cx, &at.key("streams"), raw.streams, default.streams),
-        seed: default.seed,
-        dialect: Dialect {
-            count: match raw.count.unwrap_or_default() {
-                raw::SfcCountName::PerPause => Count::PerPause,
-                raw::SfcCountName::PerStream => Count::PerStream,
-            },
-            life: match raw.life.unwrap_or_default() {
-                raw::SfcLifeName::LastSeen => Life::SinceLastPicked,
-                raw::SfcLifeName::Created => Life::SinceCreated,
-            },
-        },
+        ..default
     }
 }
 
