@@ -1,4 +1,4 @@
-//! Makes descriptors of the messages in `proto`, by which the server reads and writes gRPC.
+//! Makes descriptors of the messages in `src/otg/proto`, by which the OTG server reads and writes gRPC.
 //!
 //! The compiler is written in Rust, so no machine needs `protoc` to build this.
 
