@@ -1,6 +1,6 @@
 //! Errors of network plans.
 
-use super::plan::{Direction, Fault, FaultKind, LinkId, NetworkPlan, NodeId, NodeKind};
+use super::plan::{LinkId, NetworkPlan};
 use ground::units::PortId;
 use host::PlanError;
 use secure::SecyError;
@@ -84,28 +84,8 @@ fn check(plan: &NetworkPlan) -> Result<(), NetworkError> {
             return Err(NetworkError::Clock(node.name().to_owned()));
         }
     }
-    match plan.faults.iter().position(|fault| !applies(plan, fault)) {
+    match plan.faults.iter().position(|fault| !fault.kind.applies(plan)) {
         Some(n) => Err(NetworkError::Fault(n)),
         None => Ok(()),
-    }
-}
-
-/// Minimum frame length in bytes without its FCS (802.3 3.2.8).
-const FORGED_MIN: usize = 60;
-
-fn applies(plan: &NetworkPlan, fault: &Fault) -> bool {
-    let link = |LinkId(n)| (n as usize) < plan.links.len();
-    let direction = |d: Direction| link(d.link());
-    let node = |NodeId(n)| plan.nodes.get(n as usize);
-    match fault.kind {
-        FaultKind::Link { link: id, .. } => link(id),
-        FaultKind::Lose { direction: d, .. }
-        | FaultKind::Errors { direction: d, .. }
-        | FaultKind::Replay { direction: d, .. } => direction(d),
-        FaultKind::Forge { direction: d, ref octets } => direction(d) && octets.len() >= FORGED_MIN,
-        FaultKind::Stall { node: id, .. } => node(id).is_some(),
-        FaultKind::Change { node: id, .. } => {
-            node(id).is_some_and(|node| matches!(node.kind, NodeKind::Switch(_)))
-        }
     }
 }

@@ -18,6 +18,7 @@
 pub mod check;
 mod clock;
 mod error;
+mod faults;
 mod frame;
 mod guard;
 mod hash;
@@ -35,6 +36,7 @@ mod witness;
 
 pub use clock::ClockPlan;
 pub use error::NetworkError;
+pub use faults::{Fault, FaultClass, FaultKind, Which};
 pub use frame::{VirtualFrame, VirtualPort};
 pub use network::{Network, RETRY_AFTER, Tally};
 pub use node::{Node, Nodes};

@@ -3,9 +3,10 @@
 
 use super::VirtualWorld;
 use super::error::NetworkError;
+use super::faults::{Fault, FaultKind};
 use super::frame::{VirtualFrame, VirtualPort};
 use super::node::{Node, NodeState, Nodes};
-use super::plan::{Direction, End, Fault, FaultKind, LinkId, NetworkPlan, NodeId};
+use super::plan::{Direction, End, LinkId, NetworkPlan, NodeId};
 use super::queue::Class;
 use super::wire::Wire;
 use super::wires::{Event, Slots, Wires};

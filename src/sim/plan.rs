@@ -1,12 +1,13 @@
 //! Configuration of a virtual network.
 
 use super::clock::ClockPlan;
-use ground::time::{Duration, Instant};
+use super::faults::Fault;
+use ground::time::Duration;
 use ground::units::{BitsPerSec, PortId};
 use host::StationPlan;
 use schedule::LinePlan;
 use secure::SecyPlan;
-use switch::{Change, SwitchPlan};
+use switch::SwitchPlan;
 
 /// Number of a node: its index in [`NetworkPlan::nodes`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -110,62 +111,6 @@ pub struct ErrorPlan {
     pub bit: u64,
     /// Probability that a frame is lost without a trace.
     pub frame: u64,
-}
-
-/// A scheduled fault.
-#[derive(Clone, Debug)]
-pub struct Fault {
-    pub at: Instant,
-    pub kind: FaultKind,
-}
-
-/// Kind of a fault.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum FaultKind {
-    /// A link goes down, with the frames on it, or comes up.
-    Link {
-        link: LinkId,
-        /// True if it comes up.
-        up: bool,
-    },
-    /// The next frames of a kind are lost.
-    Lose { direction: Direction, which: Which, frames: u64 },
-    /// New error probabilities of a direction.
-    Errors { direction: Direction, errors: ErrorPlan },
-    /// A forged frame arrives as if it had come over the link. No effect on a link that is down.
-    Forge {
-        direction: Direction,
-        /// Frame without FCS, at least 60 bytes.
-        octets: Box<[u8]>,
-    },
-    /// A protected MAC control frame that arrived by a direction arrives again, byte for byte. No
-    /// effect if there was none, and on a link that is down.
-    Replay {
-        direction: Direction,
-        /// Index of the frame: 0 for the last that arrived, 1 for the one before, up to
-        /// [`FaultKind::RECORDED`] - 1.
-        back: u32,
-    },
-    /// A node is not polled for a while, as if its thread were preempted.
-    Stall { node: NodeId, span: Duration },
-    /// A switch is changed.
-    Change { node: NodeId, change: Change },
-}
-
-impl FaultKind {
-    /// Number of frames recorded for replay.
-    pub const RECORDED: u32 = 64;
-}
-
-/// Kinds of frames.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Which {
-    /// All.
-    Any,
-    /// MAC control: pauses.
-    Control,
-    /// All but MAC control.
-    Data,
 }
 
 impl LinkId {

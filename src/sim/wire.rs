@@ -2,8 +2,9 @@
 
 use std::collections::VecDeque;
 
+use super::faults::{FaultKind, Which};
 use super::frame::VirtualFrame;
-use super::plan::{DirectionPlan, End, ErrorPlan, FaultKind, Which};
+use super::plan::{DirectionPlan, End, ErrorPlan};
 use super::witness::Loss;
 use contracts::frame::{FCS_BYTES, Frame};
 use ground::rand::Rng;

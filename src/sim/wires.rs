@@ -4,7 +4,7 @@ use super::ClockPlan;
 use super::frame::VirtualFrame;
 use super::hash::TraceHash;
 use super::network::Tally;
-use super::plan::{Direction, Fault, FaultKind, LinkId, NetworkPlan, NodeId};
+use super::plan::{Direction, LinkId, NetworkPlan, NodeId};
 use super::queue::{Class, Queue};
 use super::wire::{Delivery, Secured, Wire};
 use super::witness::Witness;
@@ -148,9 +148,8 @@ fn wire(plan: &NetworkPlan, direction: Direction) -> Wire {
     };
     let overhead = secys[0].map_or(0, SecyPlan::line_overhead);
     let validated = secys[1].is_some();
-    let is_replayed = |fault: &Fault| matches!(fault.kind, FaultKind::Replay { direction: d, .. } if d == direction);
-    let secured =
-        Secured { overhead, shim, recorded: plan.faults.iter().any(is_replayed), validated };
+    let recorded = plan.faults.iter().any(|fault| fault.kind.replays() == Some(direction));
+    let secured = Secured { overhead, shim, recorded, validated };
     let seed = plan.seed ^ (u64::from(direction.0) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let ends = (link.from(direction), to);
     Wire::new((link.rate, link.line), dir, ends, (delivery, secured), seed)

@@ -15,7 +15,7 @@ use crate::population::{HostCounts, Population};
 use crate::record::Recorder;
 use ground::units::BitsPerSec;
 use ground::verdict::Verdict;
-use sim::{Direction, Fault, FaultKind, LinkId, NodeId, NodePlan, Tally, Which};
+use sim::{Fault, LinkId, NodeId, NodePlan, Tally};
 
 /// Data of a flow that had arrived at some time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -211,37 +211,9 @@ fn pauses(plan: &LabPlan, recorder: &Recorder, nodes: &[NodeOutcome]) -> PauseOu
 /// Returns the planned faults that have happened, in the order of time.
 fn faults(plan: &LabPlan, end: Instant) -> Vec<FaultOutcome> {
     let network = &plan.network;
-    let link = |id: LinkId| network.links[id.index()].name.as_str();
-    let node = |id: NodeId| network.nodes[id.index()].name();
-    let way = |d: Direction| {
-        let link = &network.links[d.link().index()];
-        format!("{} to {}", node(link.from(d).node), node(link.to(d).node))
-    };
     let mut happened: Vec<_> = network.faults.iter().filter(|fault| fault.at <= end).collect();
     happened.sort_by_key(|fault| fault.at);
-    let words = |kind: &FaultKind| match *kind {
-        FaultKind::Link { link: id, up: false } => format!("link {} goes down", link(id)),
-        FaultKind::Link { link: id, up: true } => format!("link {} comes up", link(id)),
-        FaultKind::Lose { direction, which, frames } => {
-            let which = match which {
-                Which::Any => "",
-                Which::Control => "pause ",
-                Which::Data => "data ",
-            };
-            format!("the next {frames} {which}frames from {} are lost", way(direction))
-        }
-        FaultKind::Errors { direction, .. } => {
-            format!("other error rates from {}", way(direction))
-        }
-        FaultKind::Forge { direction, ref octets } => {
-            format!("a forged frame of {} octets arrives from {}", octets.len() + 4, way(direction))
-        }
-        FaultKind::Replay { direction, back } => {
-            format!("the last protected pause but {back} from {} arrives again", way(direction))
-        }
-        FaultKind::Stall { node: id, span } => format!("{} stalls for {span}", node(id)),
-        FaultKind::Change { node: id, change } => format!("{} is changed: {change:?}", node(id)),
-    };
-    let fault = |f: &&Fault| FaultOutcome { at_ns: Nanos::at(f.at), what: words(&f.kind) };
+    let fault =
+        |f: &&Fault| FaultOutcome { at_ns: Nanos::at(f.at), what: f.kind.describe(network) };
     happened.iter().map(fault).collect()
 }

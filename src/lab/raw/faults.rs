@@ -1,5 +1,7 @@
 //! Faults that are injected during the run.
 
+use std::borrow::Cow;
+
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
@@ -7,45 +9,142 @@ use super::Errors;
 use config::quantity::Span;
 use config::raw;
 
-/// A fault: a time, and exactly one of the other fields.
-#[derive(Clone, PartialEq, Debug, Default, Deserialize, Serialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+/// Makes the fields of a fault in a file and the enum of its kinds from one list.
+macro_rules! fault_kinds {
+    ($(#[doc = $doc:literal] $field:ident: $Kind:ident($said:ty),)*) => {
+        /// Kind of a fault, as the file describes it.
+        #[derive(Clone, PartialEq, Debug)]
+        pub enum FaultKind {
+            $(#[doc = $doc] $Kind($said),)*
+        }
+
+        /// A fault: a time, and exactly one of the other fields.
+        #[derive(Deserialize, Serialize, JsonSchema)]
+        #[serde(rename = "Fault", deny_unknown_fields)]
+        struct Fields {
+            /// Start of the fault, in simulation time.
+            at: Span,
+            $(
+                #[doc = $doc]
+                #[serde(skip_serializing_if = "Option::is_none")]
+                $field: Option<$said>,
+            )*
+        }
+
+        impl FaultKind {
+            /// Names of the fields.
+            pub const NAMES: &[&str] = &[$(stringify!($field)),*];
+
+            /// Returns the name of its field.
+            #[must_use]
+            pub const fn name(&self) -> &'static str {
+                match self {
+                    $(Self::$Kind(_) => stringify!($field),)*
+                }
+            }
+        }
+
+        impl From<Fields> for Fault {
+            fn from(fields: Fields) -> Self {
+                let mut kinds = [$(fields.$field.map(FaultKind::$Kind)),*].into_iter().flatten();
+                let kind = kinds.next().filter(|_| kinds.next().is_none());
+                Self { at: fields.at, kind }
+            }
+        }
+
+        impl From<Fault> for Fields {
+            fn from(fault: Fault) -> Self {
+                let mut fields = Self { at: fault.at, $($field: None),* };
+                match fault.kind {
+                    $(Some(FaultKind::$Kind(said)) => fields.$field = Some(said),)*
+                    None => {}
+                }
+                fields
+            }
+        }
+    };
+}
+
+fault_kinds! {
+    /// The named link goes down; frames on it are lost.
+    link_down: LinkDown(String),
+    /// The named link comes up.
+    link_up: LinkUp(String),
+    /// A link goes down and comes up again.
+    flap: Flap(Flap),
+    /// The next frames of a kind are lost.
+    lose: Lose(LoseFault),
+    /// A link has other error rates from this time on.
+    errors: Errors(ErrorsFault),
+    /// A forged frame arrives.
+    forge: Forge(Forge),
+    /// A MACsec-protected pause that was seen on a link arrives again.
+    replay: Replay(Replay),
+    /// A node stops processing for a while, as if its CPU were preempted.
+    stall: Stall(Stall),
+    /// A queue of a switch gets another ECN marking curve, or none.
+    ecn: Ecn(EcnFault),
+    /// A priority group of a switch gets another buffer profile.
+    group: Group(GroupFault),
+    /// A managed object of a switch gets another value.
+    object: Object(ObjectFault),
+}
+
+/// A fault: a time and a kind.
+#[derive(Clone, PartialEq, Debug, Deserialize, Serialize)]
+#[serde(from = "Fields", into = "Fields")]
 pub struct Fault {
     /// Start of the fault, in simulation time.
     pub at: Span,
-    /// The named link goes down; frames on it are lost.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub link_down: Option<String>,
-    /// The named link comes up.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub link_up: Option<String>,
-    /// A link goes down and comes up again.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub flap: Option<Flap>,
-    /// The next frames of a kind are lost.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub lose: Option<LoseFault>,
-    /// A link has other error rates from this time on.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub errors: Option<ErrorsFault>,
-    /// A forged frame arrives.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub forge: Option<Forge>,
-    /// A MACsec-protected pause that was seen on a link arrives again.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub replay: Option<Replay>,
-    /// A node stops processing for a while, as if its CPU were preempted.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub stall: Option<Stall>,
-    /// A queue of a switch gets another ECN marking curve, or none.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub ecn: Option<EcnFault>,
-    /// A priority group of a switch gets another buffer profile.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub group: Option<GroupFault>,
-    /// A managed object of a switch gets another value.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub object: Option<ObjectFault>,
+    /// `None` if the file does not have exactly one, which `resolve` reports.
+    pub kind: Option<FaultKind>,
+}
+
+impl JsonSchema for Fault {
+    fn schema_name() -> Cow<'static, str> {
+        Fields::schema_name()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        Fields::json_schema(generator)
+    }
+}
+
+/// Place of a fault in the lab.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum FaultPlace<'f> {
+    /// Name of a link.
+    Link(&'f str),
+    /// Name of a node, and of the other end of one of its ports.
+    Node(&'f str, Option<&'f str>),
+}
+
+impl FaultKind {
+    /// Returns the place that the file names.
+    #[must_use]
+    pub fn place(&self) -> FaultPlace<'_> {
+        match self {
+            Self::LinkDown(link)
+            | Self::LinkUp(link)
+            | Self::Flap(Flap { link, .. })
+            | Self::Lose(LoseFault { link, .. })
+            | Self::Errors(ErrorsFault { link, .. })
+            | Self::Forge(Forge { link, .. })
+            | Self::Replay(Replay { link, .. }) => FaultPlace::Link(link),
+            Self::Stall(Stall { node, .. }) => FaultPlace::Node(node, None),
+            Self::Ecn(EcnFault { switch, port, .. })
+            | Self::Group(GroupFault { switch, port, .. })
+            | Self::Object(ObjectFault { switch, port, .. }) => {
+                FaultPlace::Node(switch, port.as_deref())
+            }
+        }
+    }
+}
+
+impl Fault {
+    pub(crate) const fn new(at: Span, kind: FaultKind) -> Self {
+        Self { at, kind: Some(kind) }
+    }
 }
 
 /// A link goes down and comes up again.

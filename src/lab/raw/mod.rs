@@ -19,10 +19,7 @@ mod topology;
 mod transport;
 
 pub use checks::{Allowance, Capture, Check, CheckLong, CheckWord, Fairness, Record, Value};
-pub use faults::{
-    EcnFault, ErrorsFault, Fault, Flap, Forge, GroupFault, LoseFault, ObjectFault, Replay, Stall,
-    WhichName,
-};
+pub use faults::*;
 pub use flows::{
     Amount, EcnName, Flow, FlowDuration, FlowRate, FlowRateLong, FlowRateText, Pattern,
 };

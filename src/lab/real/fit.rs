@@ -121,20 +121,9 @@ fn strip(plan: &mut LabPlan) {
     for link in &mut network.links {
         (link.ab, link.ba) = (DirectionPlan::default(), DirectionPlan::default());
     }
-    network.faults.retain(|fault| is_supported(&fault.kind));
+    network.faults.retain(|fault| !fault.kind.class().is_of_line());
     (network.shuffle, network.sample_every) = (None, None);
     plan.record.pcapng.clear();
-}
-
-/// Returns true for faults that rings support. The others lose or add frames on a line.
-pub(super) const fn is_supported(kind: &FaultKind) -> bool {
-    match kind {
-        FaultKind::Link { .. } | FaultKind::Stall { .. } | FaultKind::Change { .. } => true,
-        FaultKind::Lose { .. }
-        | FaultKind::Errors { .. }
-        | FaultKind::Forge { .. }
-        | FaultKind::Replay { .. } => false,
-    }
 }
 
 /// Sets the shapers' bursts so that ports catch up after the longest gap between polls.

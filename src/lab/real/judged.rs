@@ -7,7 +7,6 @@
 
 use serde_json::Value;
 
-use super::fit::is_supported;
 use super::rings::Rings;
 use crate::path::find;
 use crate::plan::{Check, CheckKind, Expectation, LabPlan, Tolerance};
@@ -199,5 +198,5 @@ fn lines_lose(plan: &LabPlan) -> bool {
     let network = &plan.network;
     let errors = |d: &DirectionPlan| d.errors != ErrorPlan::default();
     network.links.iter().any(|link| errors(&link.ab) || errors(&link.ba))
-        || network.faults.iter().any(|fault| !is_supported(&fault.kind))
+        || network.faults.iter().any(|fault| fault.kind.class().is_of_line())
 }

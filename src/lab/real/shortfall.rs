@@ -11,7 +11,7 @@ use ground::time::Duration;
 use schedule::LinePlan;
 use secure::SecyPlan;
 use sim::{
-    CpuPlan, DirectionPlan, ErrorPlan, FaultKind, LinkPlan, NetworkPlan, NodeKind, NodePlan,
+    CpuPlan, DirectionPlan, ErrorPlan, FaultClass, LinkPlan, NetworkPlan, NodeKind, NodePlan,
 };
 use switch::PortPlan;
 use text::count;
@@ -242,13 +242,12 @@ fn secys(node: &NodePlan) -> impl Iterator<Item = &SecyPlan> {
 fn of_faults(plan: &LabPlan, rings: &Rings) -> Vec<Shortfall> {
     let (mut lost, mut forged, mut down, mut stalled) = (0, 0, 0, 0);
     for fault in &plan.network.faults {
-        // Without `_`: a new kind of fault compiles only once its effect on rings is stated here.
-        match &fault.kind {
-            FaultKind::Lose { .. } | FaultKind::Errors { .. } => lost += 1,
-            FaultKind::Forge { .. } | FaultKind::Replay { .. } => forged += 1,
-            FaultKind::Link { link: _, up: false } => down += 1,
-            FaultKind::Stall { node: _, span: _ } => stalled += 1,
-            FaultKind::Link { link: _, up: true } | FaultKind::Change { node: _, change: _ } => {}
+        match fault.kind.class() {
+            FaultClass::LostPauses | FaultClass::LostFrames | FaultClass::Errors => lost += 1,
+            FaultClass::Forged => forged += 1,
+            FaultClass::LinkDown => down += 1,
+            FaultClass::Stall => stalled += 1,
+            FaultClass::LinkUp | FaultClass::Change => {}
         }
     }
     let mut found = Vec::new();

@@ -34,7 +34,7 @@ use pauses::Receiver;
 use pfc::FlowControl;
 use runtime::LossWatch;
 use sim::{
-    ClockPlan, Direction, FaultKind, LinkId, LinkPlan, Loss, NetworkPlan, NodeId, NodeKind, Note,
+    ClockPlan, Direction, LinkId, LinkPlan, Loss, NetworkPlan, NodeId, NodeKind, Note,
     VirtualFrame, Witness,
 };
 use switch::{Change, ClassifyPlan};
@@ -428,10 +428,11 @@ fn changes(network: &NetworkPlan) -> Vec<KindChange> {
     let mut changes: Vec<_> = network
         .faults
         .iter()
-        .filter_map(|fault| match fault.kind {
-            FaultKind::Change { node, change: Change::Group { port, group, plan } } => {
+        .filter_map(|fault| match fault.kind.change()? {
+            (node, &Change::Group { port, group, plan }) => {
                 Some(KindChange { at: fault.at, node, port, group, kind: plan.kind })
             }
+            // Only a change of a group changes its kind.
             _ => None,
         })
         .collect();

@@ -54,78 +54,41 @@ fn fault(
     around: &Around<'_, '_>,
     out: &mut Vec<Fault>,
 ) {
-    // Without `..`: a fault that the file may have and this function does not handle is an error.
-    let raw::Fault {
-        at: start,
-        link_down,
-        link_up,
-        flap: flaps,
-        lose,
-        errors: rates,
-        forge: forged,
-        replay: replayed,
-        stall,
-        ecn: curve,
-        group: profile,
-        object: setting,
-    } = said;
-    let when = Instant::ZERO.saturating_add(start.0);
-    let before = out.len();
-    let mut entries = 0;
+    let Some(kind) = &said.kind else {
+        let (names, last) = raw::FaultKind::NAMES.split_at(raw::FaultKind::NAMES.len() - 1);
+        let (names, last) = (names.join("`, `"), last[0]);
+        return cx.error(at, format!("needs exactly one of `{names}` and `{last}` beside `at`"));
+    };
+    let at = &at.key(kind.name());
+    let when = Instant::ZERO.saturating_add(said.at.0);
     let mut push = |at: Instant, kind| out.push(Fault { at, kind });
-    for (field, name, up) in [("link_down", link_down, false), ("link_up", link_up, true)] {
-        let Some(name) = name else { continue };
-        entries += 1;
-        if let Some(link) = link(cx, &at.key(field), around, name) {
-            push(when, FaultKind::Link { link, up });
+    match kind {
+        raw::FaultKind::LinkDown(name) => {
+            let link = link(cx, at, around, name);
+            link.into_iter().for_each(|link| push(when, FaultKind::Link { link, up: false }));
         }
-    }
-    if let Some(said) = flaps {
-        entries += 1;
-        flap(cx, &at.key("flap"), said, around, when, &mut push);
-    }
-    if let Some(said) = lose {
-        entries += 1;
-        self::lose(cx, &at.key("lose"), said, around, |kind| push(when, kind));
-    }
-    if let Some(said) = rates {
-        entries += 1;
-        let (at, errors) = (at.key("errors"), errors(said.errors()));
-        for direction in directions(cx, &at, around, &said.link, said.from.as_deref()) {
-            push(when, FaultKind::Errors { direction, errors });
+        raw::FaultKind::LinkUp(name) => {
+            let link = link(cx, at, around, name);
+            link.into_iter().for_each(|link| push(when, FaultKind::Link { link, up: true }));
         }
-    }
-    if let Some(said) = forged {
-        entries += 1;
-        forge(cx, &at.key("forge"), said, around, when, &mut push);
-    }
-    if let Some(said) = replayed {
-        entries += 1;
-        replay(cx, &at.key("replay"), said, around, when, &mut push);
-    }
-    if let Some(said) = stall {
-        entries += 1;
-        if let Some(node) = around.graph.find(cx, &at.key("stall").key("node"), &said.node) {
-            push(when, FaultKind::Stall { node: NodeId(node as u32), span: said.span.0 });
+        raw::FaultKind::Flap(said) => flap(cx, at, said, around, when, &mut push),
+        raw::FaultKind::Lose(said) => lose(cx, at, said, around, |kind| push(when, kind)),
+        raw::FaultKind::Errors(said) => {
+            let errors = errors(said.errors());
+            for direction in directions(cx, at, around, &said.link, said.from.as_deref()) {
+                push(when, FaultKind::Errors { direction, errors });
+            }
         }
-    }
-    if let Some(said) = curve {
-        entries += 1;
-        ecn(cx, &at.key("ecn"), said, around, |kind| push(when, kind));
-    }
-    if let Some(said) = profile {
-        entries += 1;
-        group(cx, &at.key("group"), said, around, |kind| push(when, kind));
-    }
-    if let Some(said) = setting {
-        entries += 1;
-        object(cx, &at.key("object"), said, around, |kind| push(when, kind));
-    }
-    if entries != 1 {
-        out.truncate(before);
-        let what = "needs exactly one of `link_down`, `link_up`, `flap`, `lose`, `errors`, `forge`, \
-                    `replay`, `stall`, `ecn`, `group` and `object` beside `at`";
-        cx.error(at, what);
+        raw::FaultKind::Forge(said) => forge(cx, at, said, around, when, &mut push),
+        raw::FaultKind::Replay(said) => replay(cx, at, said, around, when, &mut push),
+        raw::FaultKind::Stall(said) => {
+            if let Some(node) = around.graph.find(cx, &at.key("node"), &said.node) {
+                push(when, FaultKind::Stall { node: NodeId(node as u32), span: said.span.0 });
+            }
+        }
+        raw::FaultKind::Ecn(said) => ecn(cx, at, said, around, |kind| push(when, kind)),
+        raw::FaultKind::Group(said) => group(cx, at, said, around, |kind| push(when, kind)),
+        raw::FaultKind::Object(said) => object(cx, at, said, around, |kind| push(when, kind)),
     }
 }
 
@@ -393,9 +356,7 @@ fn object(
 fn check_objects(cx: &mut Cx, at: &Place<'_>, around: &Around<'_, '_>, order: &[&Fault]) {
     let mut plans: BTreeMap<usize, CongestionPlan> = BTreeMap::new();
     for fault in order {
-        let FaultKind::Change { node, change: Change::Object { object, at: place, value } } =
-            fault.kind
-        else {
+        let Some((node, &Change::Object { object, at: place, value })) = fault.kind.change() else {
             continue;
         };
         let Some(switch) = &around.switches.plans[node.index()] else { continue };
@@ -414,8 +375,7 @@ fn check_changes(cx: &mut Cx, at: &Place<'_>, around: &Around<'_, '_>, faults: &
     check_objects(cx, at, around, &order);
     let mut ledgers: Vec<(NodeId, Ledger)> = Vec::new();
     for fault in order {
-        let FaultKind::Change { node, change: Change::Group { port, group, plan } } = fault.kind
-        else {
+        let Some((node, &Change::Group { port, group, plan })) = fault.kind.change() else {
             continue;
         };
         let known = ledgers.iter().position(|(n, _)| *n == node);

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use ground::units::{Mac, PortId};
 use host::StationPlan;
-use sim::{End, FaultKind, NetworkPlan, NodeId, NodeKind};
+use sim::{End, NetworkPlan, NodeId, NodeKind};
 
 /// An egress queue: a switch and its egress port.
 type Queue = (NodeId, PortId);
@@ -26,9 +26,9 @@ pub(super) fn has_circle(plan: &NetworkPlan) -> bool {
         }
     }
     for fault in &plan.faults {
-        let FaultKind::Forge { direction, octets } = &fault.kind else { continue };
+        let Some((direction, octets)) = fault.kind.forged() else { continue };
         let Some(dst) = octets.first_chunk() else { continue };
-        let end = plan.links[direction.link().index()].to(*direction);
+        let end = plan.links[direction.link().index()].to(direction);
         add(&mut next, &network.way_at(Some(end.node), Mac(*dst)));
     }
     // A queue without a successor is in no cycle; removing it may leave others without one.

@@ -4,8 +4,8 @@ use std::time::{Duration as WallSpan, Instant as Wall};
 
 use super::trial::{self, Failure, Trial};
 use crate::raw::{
-    Defaults, Fault, Flow, FlowDuration, HostEntry, Lab, Link, Many, Members, Pattern,
-    PortDefaults, Short, SwitchEntry,
+    Defaults, Fault, FaultKind, FaultPlace, Flow, FlowDuration, HostEntry, Lab, Link, Many,
+    Members, Pattern, PortDefaults, Short, SwitchEntry,
 };
 use config::quantity::Span;
 
@@ -212,19 +212,10 @@ fn is_empty(many: &Option<Many<String>>) -> bool {
 fn without_links(lab: &mut Lab, node: &str) {
     let is_its = |end: &Option<String>| end.as_deref() == Some(node);
     lab.links.retain(|link| !is_its(&link.from) && !is_its(&link.to));
-    let of_it = |link: &String| link.split('-').any(|end| end == node);
-    lab.faults.retain(|fault| {
-        let Fault { flap, lose, stall, errors, forge, replay, ecn, group, .. } = fault;
-        let at =
-            |switch: &str, port: &Option<String>| switch == node || port.as_deref() == Some(node);
-        !flap.as_ref().is_some_and(|flap| of_it(&flap.link))
-            && !forge.as_ref().is_some_and(|forge| of_it(&forge.link))
-            && !replay.as_ref().is_some_and(|replay| of_it(&replay.link))
-            && !ecn.as_ref().is_some_and(|ecn| at(&ecn.switch, &ecn.port))
-            && !group.as_ref().is_some_and(|group| at(&group.switch, &group.port))
-            && !lose.as_ref().is_some_and(|lose| of_it(&lose.link))
-            && !errors.as_ref().is_some_and(|errors| of_it(&errors.link))
-            && stall.as_ref().is_none_or(|stall| stall.node != node)
+    lab.faults.retain(|fault| match fault.kind.as_ref().map(FaultKind::place) {
+        Some(FaultPlace::Link(link)) => link.split('-').all(|end| end != node),
+        Some(FaultPlace::Node(name, port)) => name != node && port != Some(node),
+        None => true,
     });
 }
 
@@ -273,14 +264,14 @@ fn plainer_flow(flow: &mut Flow) {
 /// Halves the duration or the number.
 fn milder(fault: &mut Fault) {
     let half = |span: &mut Span| span.0 = span.0.div(2).max(ground::time::Duration::from_nanos(1));
-    if let Some(flap) = &mut fault.flap {
-        half(&mut flap.down_for);
-        flap.times = None;
-    }
-    if let Some(lose) = &mut fault.lose {
-        lose.frames = lose.frames.map(|n| n.div_ceil(2));
-    }
-    if let Some(stall) = &mut fault.stall {
-        half(&mut stall.span);
+    match &mut fault.kind {
+        Some(FaultKind::Flap(flap)) => {
+            half(&mut flap.down_for);
+            flap.times = None;
+        }
+        Some(FaultKind::Lose(lose)) => lose.frames = lose.frames.map(|n| n.div_ceil(2)),
+        Some(FaultKind::Stall(stall)) => half(&mut stall.span),
+        // Not every kind has a milder form; another step removes the fault.
+        _ => {}
     }
 }

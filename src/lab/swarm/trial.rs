@@ -9,7 +9,7 @@ use ground::time::{Duration, Instant};
 use ground::units::{BitsPerSec, Bytes, Quanta};
 use ground::verdict::Verdict;
 use sim::check::{Check, Checkers, Deadlock, Finding, Shares, Totals};
-use sim::{FaultKind, Network, NetworkPlan, NodeKind, Which};
+use sim::{FaultClass, Network, NetworkPlan, NodeKind};
 
 /// Sampling interval of the checkers, in bytes on the slowest link: about forty frames.
 const LOOK: Bytes = Bytes(60_000);
@@ -293,14 +293,15 @@ impl Faults {
     fn of(plan: &NetworkPlan) -> Self {
         let mut faults = Self::default();
         for fault in &plan.faults {
-            match fault.kind {
-                FaultKind::Link { up, .. } => faults.flaps += u64::from(!up),
-                FaultKind::Lose { which: Which::Control, .. } => faults.lost_pauses += 1,
-                FaultKind::Lose { .. } => faults.lost_frames += 1,
-                FaultKind::Errors { .. } => faults.errors += 1,
-                FaultKind::Forge { .. } | FaultKind::Replay { .. } => faults.forgeries += 1,
-                FaultKind::Stall { .. } => faults.stalls += 1,
-                FaultKind::Change { .. } => faults.changes += 1,
+            match fault.kind.class() {
+                FaultClass::LinkDown => faults.flaps += 1,
+                FaultClass::LinkUp => {}
+                FaultClass::LostPauses => faults.lost_pauses += 1,
+                FaultClass::LostFrames => faults.lost_frames += 1,
+                FaultClass::Errors => faults.errors += 1,
+                FaultClass::Forged => faults.forgeries += 1,
+                FaultClass::Stall => faults.stalls += 1,
+                FaultClass::Change => faults.changes += 1,
             }
         }
         for link in &plan.links {

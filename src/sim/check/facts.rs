@@ -5,8 +5,7 @@
 
 use super::parsed::{Data, NONE};
 use crate::{
-    ClockPlan, CpuPlan, Direction, DirectionPlan, End, FaultKind, LinkId, NetworkPlan, NodeId,
-    NodeKind,
+    ClockPlan, CpuPlan, Direction, DirectionPlan, End, LinkId, NetworkPlan, NodeId, NodeKind,
 };
 use buffer::{GroupKind, GroupPlan};
 use ground::time::{Duration, Instant};
@@ -184,10 +183,7 @@ impl Facts {
         let mut stalls: Vec<_> = plan
             .faults
             .iter()
-            .filter_map(|fault| match fault.kind {
-                FaultKind::Stall { node, span } => Some((fault.at, node, span)),
-                _ => None,
-            })
+            .filter_map(|fault| fault.kind.stall().map(|(node, span)| (fault.at, node, span)))
             .collect();
         stalls.sort_by_key(|(at, ..)| *at);
         for (at, node, span) in stalls {

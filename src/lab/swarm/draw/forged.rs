@@ -4,7 +4,7 @@ use std::net::Ipv4Addr;
 
 use super::chance::Chance;
 use crate::LabPlan;
-use crate::raw::{Fault, Forge};
+use crate::raw::{Fault, FaultKind, Forge};
 use config::quantity::Span;
 use ground::time::Duration;
 use ground::units::{Dscp, Mac, Priority, Vid};
@@ -55,7 +55,7 @@ fn forgery(chance: &mut Chance, plan: &LabPlan, hosts: &[Known]) -> Fault {
         times,
         every: times.map(|_| Span(chance.span(10, 20_000))),
     };
-    Fault { at: Span(chance.span(1, 300_000)), forge: Some(forge), ..Fault::default() }
+    Fault::new(Span(chance.span(1, 300_000)), FaultKind::Forge(forge))
 }
 
 /// True if switches form a loop. They are bridges without a spanning tree, so frames to unknown

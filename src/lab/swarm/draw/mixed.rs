@@ -3,7 +3,7 @@
 
 use super::chance::Chance;
 use super::profile::{self, Drawn, dynamic};
-use crate::raw::{EcnFault, Fault, GroupFault, Lab, Members, Profile, Short};
+use crate::raw::{EcnFault, Fault, FaultKind, GroupFault, Lab, Members, Profile, Short};
 use config::quantity::{Size, Span};
 use config::raw::{self, Lossless, MarkPoint, Shared};
 use ground::units::BitsPerSec;
@@ -69,11 +69,10 @@ pub(super) fn changes(chance: &mut Chance, lab: &mut Lab, drawn: &Drawn) {
             true => 0,
             false => chance.pick(if lossy { &drawn.lossy } else { &drawn.lossless }),
         };
-        let fault = Fault { at, ..Fault::default() };
         if chance.percent(25) {
             let curve = chance.percent(80).then(|| curve(chance));
-            let ecn = Some(EcnFault { switch, port, queue: group, curve });
-            lab.faults.push(Fault { ecn, ..fault });
+            let ecn = EcnFault { switch, port, queue: group, curve };
+            lab.faults.push(Fault::new(at, FaultKind::Ecn(ecn)));
             continue;
         }
         // Some connections retransmit lost lossless frames, perhaps without end.
@@ -84,7 +83,7 @@ pub(super) fn changes(chance: &mut Chance, lab: &mut Lab, drawn: &Drawn) {
             (false, false) => chance.pick(&[CHANGED, CHANGED, "lossless"]),
         };
         let group = GroupFault { switch, port, group, profile: profile.into() };
-        lab.faults.push(Fault { group: Some(group), ..fault });
+        lab.faults.push(Fault::new(at, FaultKind::Group(group)));
     }
 }
 

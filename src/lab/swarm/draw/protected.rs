@@ -2,7 +2,7 @@
 //! on them.
 
 use super::chance::Chance;
-use crate::raw::{Fault, Forge, Link, Replay};
+use crate::raw::{Fault, FaultKind, Forge, Link, Replay};
 use config::quantity::Span;
 use config::raw::{CipherSuiteName, Macsec, MacsecDelay, MacsecProtect, MacsecReplay};
 use ground::units::{Mac, Priority, Quanta};
@@ -67,13 +67,14 @@ fn attack(chance: &mut Chance, links: &[String]) -> Fault {
     let link = chance.pick(links);
     let times = chance.percent(60).then(|| chance.scale(1, 200) as u32);
     let every = times.map(|_| Span(chance.span(10, 20_000)));
-    let fault = Fault { at: Span(chance.span(1, 300_000)), ..Fault::default() };
+    let at = Span(chance.span(1, 300_000));
     if chance.percent(50) {
         let back = Some(chance.between(0, 63) as u32);
-        return Fault { replay: Some(Replay { link, from: None, back, times, every }), ..fault };
+        let replay = Replay { link, from: None, back, times, every };
+        return Fault::new(at, FaultKind::Replay(replay));
     }
     let octets: String = forged(chance).iter().map(|octet| format!("{octet:02x}")).collect();
-    Fault { forge: Some(Forge { link, from: None, octets, times, every }), ..fault }
+    Fault::new(at, FaultKind::Forge(Forge { link, from: None, octets, times, every }))
 }
 
 /// Generates a pause, plain or behind a forged SecTAG.

@@ -1,7 +1,9 @@
 //! Generates random faults.
 
 use super::chance::Chance;
-use crate::raw::{Chance as Odds, Errors, Fault, Flap, Link, LoseFault, Stall, WhichName};
+use crate::raw::{
+    Chance as Odds, Errors, Fault, FaultKind, Flap, Link, LoseFault, Stall, WhichName,
+};
 use config::quantity::Span;
 
 /// Generates up to four faults, and errors on links.
@@ -11,21 +13,21 @@ pub(super) fn faults(chance: &mut Chance, links: &mut [Link], nodes: &[String]) 
     let mut faults = vec![];
     for _ in 0..n {
         let at = Span(chance.span(1, 200_000));
-        let fault = Fault { at, ..Fault::default() };
         let link = chance.pick(&names);
-        faults.push(match chance.between(0, 9) {
-            0..=2 => Fault { flap: Some(flap(chance, link)), ..fault },
-            3..=6 => Fault { lose: Some(lose(chance, link)), ..fault },
+        let kind = match chance.between(0, 9) {
+            0..=2 => FaultKind::Flap(flap(chance, link)),
+            3..=6 => FaultKind::Lose(lose(chance, link)),
             7 => {
                 let (node, span) = (chance.pick(nodes), Span(chance.span(500, 100_000)));
-                Fault { stall: Some(Stall { node, span }), ..fault }
+                FaultKind::Stall(Stall { node, span })
             }
             _ => {
                 let at = chance.between(0, links.len() as u64 - 1) as usize;
                 links[at].errors = Some(errors(chance));
                 continue;
             }
-        });
+        };
+        faults.push(Fault::new(at, kind));
     }
     faults
 }
