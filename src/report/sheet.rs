@@ -10,9 +10,9 @@ use super::{Align, Table, count, scaled};
 use contracts::stats::DropReason;
 use contracts::stats::PriorityCounters;
 use ground::time::Duration;
+use host::PriorityPauses;
 use lab::{
-    FlowOutcome, HostOutcome, HostPort, HostPriority, Nanos, Outcome, SwitchOutcome, SwitchPort,
-    TransportOutcome,
+    FlowOutcome, HostOutcome, HostPort, Nanos, Outcome, SwitchOutcome, SwitchPort, TransportOutcome,
 };
 
 /// Maximum number of printed rows of a table; JSON has all.
@@ -213,7 +213,7 @@ impl Medium {
     /// The priorities of hosts that were paused, or that sent pause frames. The page has a row
     /// for each other host too.
     pub(super) fn hosts(self, o: &Outcome) -> Sheet {
-        type Row<'a> = (&'a HostOutcome, &'a HostPort, Option<&'a HostPriority>);
+        type Row<'a> = (&'a HostOutcome, &'a HostPort, Option<(usize, &'a PriorityPauses)>);
         let fields: [Field<Row<'_>>; 10] = [
             Field::word("host", |(host, ..), _| host.name.clone()),
             Field::word("to", |(_, port, _), _| port.peer.clone()),
@@ -223,24 +223,26 @@ impl Medium {
             ),
             Field::only(
                 Medium::Page,
-                Field::number("tx frames", |(_, port, _), _| count(port.tx_frames)),
+                Field::number("tx frames", |(_, port, _), _| count(port.counters.tx_frames)),
             ),
             Field::only(
                 Medium::Page,
-                Field::number("rx frames", |(_, port, _), _| count(port.rx_frames)),
+                Field::number("rx frames", |(_, port, _), _| count(port.counters.rx_frames)),
             ),
-            Field::number("prio", |(.., p), m| m.of(p, |p| p.priority.to_string())),
-            Field::number("PFC frames received", |(.., p), m| m.of(p, |p| count(p.pfc_rx_frames))),
-            Field::number("XOFF obeyed", |(.., p), m| m.of(p, |p| count(p.pfc_rx_transitions))),
-            Field::number("pause time", |(.., p), m| m.of(p, |p| m.time(p.pfc_rx_paused_ns))),
-            Field::number("PFC frames sent", |(.., p), m| m.of(p, |p| count(p.pfc_tx_frames))),
+            Field::number("prio", |(.., p), m| m.of(*p, |(n, _)| n.to_string())),
+            Field::number("PFC frames received", |(.., p), m| m.of(*p, |(_, p)| count(p.received))),
+            Field::number("XOFF obeyed", |(.., p), m| m.of(*p, |(_, p)| count(p.transitions))),
+            Field::number("pause time", |(.., p), m| {
+                m.of(*p, |(_, p)| m.time(Nanos(p.paused.saturated())))
+            }),
+            Field::number("PFC frames sent", |(.., p), m| m.of(*p, |(_, p)| count(p.sent))),
         ];
         let mut rows: Vec<Row<'_>> = Vec::new();
         for host in o.hosts() {
             for port in &host.ports {
                 let before = rows.len();
-                let active =
-                    port.priorities.iter().filter(|p| p.pfc_rx_frames + p.pfc_tx_frames > 0);
+                let all = port.counters.priorities.iter().enumerate();
+                let active = all.filter(|(_, p)| p.received + p.sent > 0);
                 rows.extend(active.map(|p| (host, port, Some(p))));
                 if rows.len() == before && self == Self::Page {
                     rows.push((host, port, None));
@@ -251,7 +253,7 @@ impl Medium {
     }
 
     /// Returns the cell of an optional object.
-    fn of<T>(self, thing: &Option<&T>, cell: impl Fn(&T) -> String) -> String {
+    fn of<T>(self, thing: Option<T>, cell: impl Fn(T) -> String) -> String {
         thing.map_or_else(|| self.nothing(), cell)
     }
 

@@ -165,6 +165,17 @@ pub mod nanos {
         to.serialize_u64(total.as_nanos())
     }
 
+    /// Writes nanoseconds, with the picoseconds as decimals if there are any.
+    ///
+    /// # Errors
+    /// Those of the serialiser.
+    pub fn exact<S: Serializer>(total: &Total, to: S) -> Result<S::Ok, S::Error> {
+        match total.as_picos() % 1_000 {
+            0 => serialize(total, to),
+            _ => to.serialize_f64(total.as_nanos_f64()),
+        }
+    }
+
     /// Reads nanoseconds.
     ///
     /// # Errors
@@ -190,5 +201,15 @@ mod tests {
         assert_eq!((total - Duration::MAX).as_picos(), 19 * u128::from(u64::MAX));
         assert_eq!(Total::from(Duration::from_nanos(7)).saturated(), Duration::from_nanos(7));
         assert_eq!(Total::from_picos(u128::MAX).as_nanos(), u64::MAX);
+    }
+
+    #[test]
+    fn json_has_decimals_only_where_there_are_picoseconds() {
+        for (ps, text) in [(7_000, "7"), (7_001, "7.001"), (0, "0")] {
+            let mut out = Vec::new();
+            nanos::exact(&Total::from_picos(ps), &mut serde_json::Serializer::new(&mut out))
+                .unwrap();
+            assert_eq!(String::from_utf8(out).unwrap(), text);
+        }
     }
 }

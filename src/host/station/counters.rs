@@ -11,56 +11,84 @@ use crate::transport::{ReceiverCounters, SenderCounters};
 use ground::time::{Instant, Total};
 use ground::units::PRIORITIES;
 use secure::SecySnapshot;
+use serde::{Serialize, Serializer};
 
-/// Pause counters of one priority of a station.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+/// Pause counters of one priority of a station, in the order of their JSON.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct PriorityPauses {
     /// Received pauses that enable it, XON included.
+    #[serde(rename = "pfc_rx_frames")]
     pub received: u64,
     /// Pauses among them that were obeyed.
+    #[serde(rename = "obeyed_frames")]
     pub obeyed: u64,
     /// Transitions from running to paused.
+    #[serde(rename = "pfc_rx_transitions")]
     pub transitions: u64,
     /// Total pause time.
+    #[serde(rename = "pfc_rx_paused_ns", serialize_with = "ground::time::nanos::exact")]
     pub paused: Total,
     /// Sent pauses that enable it.
+    #[serde(rename = "pfc_tx_frames")]
     pub sent: u64,
 }
 
-/// Counters of a station.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+/// Counters of a station. Its JSON, in this order, has what results of labs show.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct StationCounters {
     /// Frames received, of any kind.
     pub rx_frames: u64,
-    /// Bytes received, FCS included.
-    pub rx_bytes: u64,
     /// Frames made for the port, of any kind.
     pub tx_frames: u64,
+    /// Bytes received, FCS included.
+    pub rx_bytes: u64,
     /// Bytes made for the port, FCS included.
     pub tx_bytes: u64,
     /// Received frames that its interfaces processed: ARP, neighbour discovery, pings.
+    #[serde(skip)]
     pub rx_own_frames: u64,
     /// Bytes of these, FCS included.
+    #[serde(skip)]
     pub rx_own_bytes: u64,
     /// Frames made by its interfaces, requests and replies.
+    #[serde(skip)]
     pub tx_own_frames: u64,
     /// Bytes of these, FCS included.
+    #[serde(skip)]
     pub tx_own_bytes: u64,
     /// PFC and PAUSE frames received, obeyed or not.
     pub pauses_received: u64,
     /// PFC and PAUSE frames sent.
     pub pauses_sent: u64,
     /// MAC control frames received that are neither.
+    #[serde(rename = "malformed_frames")]
     pub malformed: u64,
     /// Frames to other addresses, as a switch floods them.
+    #[serde(rename = "foreign_frames")]
     pub foreign: u64,
     /// Frames to this station of no expected flow.
+    #[serde(rename = "unexpected_frames")]
     pub unexpected: u64,
     /// Frames of streams of another run, from a device's buffer or another generator.
+    #[serde(skip)]
     pub other_runs: u64,
     /// Frames lost before the port accepted them, because the link went down.
+    #[serde(skip)]
     pub flushed: u64,
+    #[serde(serialize_with = "numbered")]
     pub priorities: [PriorityPauses; PRIORITIES],
+}
+
+/// Serialises the counters of priorities, each with its `priority`.
+fn numbered<S: Serializer>(of: &[PriorityPauses; PRIORITIES], to: S) -> Result<S::Ok, S::Error> {
+    #[derive(Serialize)]
+    struct Numbered<'a> {
+        priority: usize,
+        #[serde(flatten)]
+        counters: &'a PriorityPauses,
+    }
+    let row = |(priority, counters)| Numbered { priority, counters };
+    to.collect_seq(of.iter().enumerate().map(row))
 }
 
 impl StationCounters {

@@ -155,7 +155,7 @@ fn look(
         }
         let host = station(nodes, id);
         let (counters, secy) = (host.all(local), host.secy());
-        NodeOutcome::Host(nodes::host(node, (&counters, secy.as_deref()), far(0), agents))
+        NodeOutcome::Host(nodes::host(node, (counters, secy.as_deref()), far(0), agents))
     };
     (0..).zip(&plan.network.nodes).map(look).collect()
 }
@@ -185,13 +185,13 @@ fn port_name(node: &NodeOutcome, port: usize) -> String {
 fn pauses(plan: &LabPlan, recorder: &Recorder, nodes: &[NodeOutcome]) -> PauseOutcome {
     let counts = recorder.counts();
     let hosts = nodes.iter().filter_map(|node| match node {
-        NodeOutcome::Host(host) => Some(&host.ports[0].priorities),
+        NodeOutcome::Host(host) => Some(&host.ports[0].counters.priorities),
         NodeOutcome::Switch(_) => None,
     });
     let (mut received, mut paused) = (0, Duration::ZERO);
     for priority in hosts.flatten() {
-        received += priority.pfc_rx_transitions;
-        paused += priority.pfc_rx_paused_ns.0;
+        received += priority.transitions;
+        paused += priority.paused.saturated();
     }
     let directions =
         (0..plan.network.links.len() as u32).flat_map(|n| [LinkId(n).ab(), LinkId(n).ba()]);

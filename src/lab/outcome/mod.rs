@@ -22,7 +22,7 @@ use serde::ser::{SerializeMap, Serializer};
 pub use super::record::{LineLosses, Storms};
 use super::verdict::CheckOutcome;
 use ::tester::report::Report;
-use ground::time::{Duration, Instant};
+use ground::time::{Duration, Instant, nanos};
 use ground::verdict::Verdict;
 use sim::Tally;
 use sim::check::Deadlock;
@@ -33,9 +33,7 @@ pub use figures::{CompletionOutcome, Figures, HopOutcome, Signals};
 pub(super) use gather::Counted;
 pub(super) use gather::{Ended, Window, flow_counts, gather};
 pub use lossy_way::LossyWay;
-pub use nodes::{
-    GroupOutcome, HostOutcome, HostPort, HostPriority, NodeOutcome, SwitchOutcome, SwitchPort,
-};
+pub use nodes::{GroupOutcome, HostOutcome, HostPort, NodeOutcome, SwitchOutcome, SwitchPort};
 pub use transport::TransportOutcome;
 
 /// A time in nanoseconds: an integer in JSON if possible, else with up to three decimals
@@ -292,12 +290,7 @@ impl fmt::Display for Nanos {
 
 impl Serialize for Nanos {
     fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
-        let picos = self.0.as_picos();
-        if picos % 1_000 == 0 {
-            s.serialize_u64(picos / 1_000)
-        } else {
-            s.serialize_f64(self.as_f64())
-        }
+        nanos::exact(&self.0.into(), s)
     }
 }
 

@@ -10,7 +10,7 @@ use crate::population::NodeAgents;
 use crate::record::{Onset, Recorder};
 use contracts::stats::SwitchSnapshot;
 use ground::time::{Duration, Instant};
-use ground::units::{BitsPerSec, PortId, Priority, PriorityGroup};
+use ground::units::{BitsPerSec, PortId, PriorityGroup};
 use host::StationCounters;
 use results::{
     AgentsSummary, BalanceSummary, MacsecSummary, PortSummary, SharedSummary, StormSummary, Summary,
@@ -94,46 +94,14 @@ pub struct HostPort {
     pub peer: String,
     /// Link rate in bit/s.
     pub rate_bps: u64,
-    /// Frames received, of any type.
-    pub rx_frames: u64,
-    /// Frames sent, of any type.
-    pub tx_frames: u64,
-    /// Bytes received, FCS included.
-    pub rx_bytes: u64,
-    /// Bytes sent, FCS included.
-    pub tx_bytes: u64,
-    pub pauses_received: u64,
-    pub pauses_sent: u64,
-    /// MAC control frames received that are neither PFC nor PAUSE.
-    pub malformed_frames: u64,
-    /// Frames received with another station's destination address.
-    pub foreign_frames: u64,
-    /// Frames received that belong to no flow.
-    pub unexpected_frames: u64,
-    /// All eight priorities.
-    pub priorities: Vec<HostPriority>,
+    #[serde(flatten)]
+    pub counters: StationCounters,
     /// Link protocols of the port, if there are any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agents: Option<AgentsSummary>,
     /// MACsec counters, if it is configured.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub macsec: Option<MacsecSummary>,
-}
-
-#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
-pub struct HostPriority {
-    /// Priority, 0 to 7.
-    pub priority: u8,
-    /// Pauses received for this priority, XON included.
-    pub pfc_rx_frames: u64,
-    /// Pauses received that were obeyed.
-    pub obeyed_frames: u64,
-    /// Changes from running to paused.
-    pub pfc_rx_transitions: u64,
-    /// Sum of pause times.
-    pub pfc_rx_paused_ns: Nanos,
-    /// Pauses sent for this priority.
-    pub pfc_tx_frames: u64,
 }
 
 /// Names of the link and the node at the far end of a port.
@@ -219,32 +187,15 @@ fn group(group: PriorityGroup, onset: &Onset) -> GroupOutcome {
 /// Returns the results of a host.
 pub(super) fn host(
     plan: &NodePlan,
-    (c, secy): (&StationCounters, Option<&SecySnapshot>),
+    (counters, secy): (StationCounters, Option<&SecySnapshot>),
     far: Far<'_>,
     agents: (&NodeAgents, Instant),
 ) -> HostOutcome {
-    let priorities = Priority::ALL.into_iter().zip(&c.priorities).map(|(p, c)| HostPriority {
-        priority: p.get(),
-        pfc_rx_frames: c.received,
-        obeyed_frames: c.obeyed,
-        pfc_rx_transitions: c.transitions,
-        pfc_rx_paused_ns: Nanos(c.paused.saturated()),
-        pfc_tx_frames: c.sent,
-    });
     let port = HostPort {
         name: far.link.to_owned(),
         peer: far.node.to_owned(),
         rate_bps: far.rate.get(),
-        rx_frames: c.rx_frames,
-        tx_frames: c.tx_frames,
-        rx_bytes: c.rx_bytes,
-        tx_bytes: c.tx_bytes,
-        pauses_received: c.pauses_received,
-        pauses_sent: c.pauses_sent,
-        malformed_frames: c.malformed,
-        foreign_frames: c.foreign,
-        unexpected_frames: c.unexpected,
-        priorities: priorities.collect(),
+        counters,
         agents: agents::port(agents.0, PortId::MIN, agents.1).summary,
         macsec: secy.map(MacsecSummary::new),
     };

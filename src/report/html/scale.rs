@@ -11,28 +11,23 @@ pub(super) struct Unit {
 }
 
 /// Units of time, in nanoseconds.
-const TIMES: [Unit; 4] = [
-    Unit { name: "s", size: 1e9 },
-    Unit { name: "ms", size: 1e6 },
-    Unit { name: "µs", size: 1e3 },
-    Unit { name: "ns", size: 1.0 },
-];
+const TIMES: [Unit; 4] = units(["s", "ms", "µs", "ns"]);
 
 /// Units of data, in bytes.
-const OCTETS: [Unit; 4] = [
-    Unit { name: "GB", size: 1e9 },
-    Unit { name: "MB", size: 1e6 },
-    Unit { name: "kB", size: 1e3 },
-    Unit { name: "B", size: 1.0 },
-];
+const OCTETS: [Unit; 4] = units(["GB", "MB", "kB", "B"]);
 
 /// Units of rates, in bit/s.
-const RATES: [Unit; 4] = [
-    Unit { name: "Gb/s", size: 1e9 },
-    Unit { name: "Mb/s", size: 1e6 },
-    Unit { name: "kb/s", size: 1e3 },
-    Unit { name: "b/s", size: 1.0 },
-];
+const RATES: [Unit; 4] = units(["Gb/s", "Mb/s", "kb/s", "b/s"]);
+
+/// Returns units of a thousand times the next one; the last is the base unit.
+const fn units([giga, mega, kilo, base]: [&'static str; 4]) -> [Unit; 4] {
+    [
+        Unit { name: giga, size: 1e9 },
+        Unit { name: mega, size: 1e6 },
+        Unit { name: kilo, size: 1e3 },
+        Unit { name: base, size: 1.0 },
+    ]
+}
 
 fn of(units: [Unit; 4], max: f64) -> Unit {
     let fits = |unit: &Unit| max >= 2.0 * unit.size;
