@@ -27,15 +27,15 @@ EXAMPLES:
   sluice run configs/labs/incast.yaml                        results as tables
   sluice run configs/labs/incast.yaml --report incast.html   and as one page with plots
   sluice run LAB.yaml --format json                          and for programs
-  sluice run LAB.yaml --seed 7 --duration 20ms               with other chances, for longer
+  sluice run LAB.yaml --seed 7 --duration 20ms               with another seed, for longer
   sluice run LAB.yaml --pcapng h1-s1=h1.pcapng               with the frames of a link
   sluice run LAB.yaml --world real                           on DPDK rings, with real frames
-  sluice check LAB.yaml                                      what the file comes to, without a run
+  sluice check LAB.yaml                                      validation of the file, without a run
   sluice run configs/labs/compare/*.yaml                     every variant of each, in one table
   sluice run LAB.yaml --variant pfc                          one of a lab's variants
 
 In the virtual world the same file and seed give the same trace hash, to the picosecond, on every
-machine. The real one says what it does not have of a lab. Exit status 0: PASS, no check failed and at
+machine. The real world reports what it cannot do of a lab. Exit status 0: PASS, no check failed and at
 least one passed. 1: a check failed. 4: inconclusive, or no check could be judged.";
 
 /// Run a lab file: nodes, links, flows, faults and checks, in exact virtual time or on real rings.

@@ -73,7 +73,7 @@ pub enum Error {
     },
     /// The device is already open as another port.
     #[error(
-        "{} is already open as {}; give every port a device of its own",
+        "{} is already open as {}; give every port a different device",
         excerpt(device),
         excerpt(by)
     )]

@@ -199,7 +199,7 @@ pub fn read(text: &str, empty: &str) -> Result<Node, Finding> {
             Event::DocumentStart(..) => {
                 documents += 1;
                 if documents > 1 {
-                    return Err(finding(at, "a second document; put it into a file of its own"));
+                    return Err(finding(at, "a second document; put it into another file"));
                 }
             }
             Event::Scalar(value, style, anchor, tag) => {

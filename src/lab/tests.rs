@@ -163,7 +163,7 @@ fn a_line_that_is_idle_while_frames_wait_makes_the_verdict_bad() {
     let bad = run.outcome.checks.iter().filter(|check| check.verdict.is_fail());
     let bad: Vec<_> = bad.map(|check| (check.name.as_str(), check.detail.as_str())).collect();
     let [("work_conserving", detail)] = bad[..] else { panic!("{bad:#?}") };
-    assert!(detail.contains("s:to_r is idle and nobody pauses it"), "{detail}");
+    assert!(detail.contains("s:to_r is idle and not paused"), "{detail}");
     assert!(!run.outcome.is_pass());
 }
 

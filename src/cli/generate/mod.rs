@@ -30,7 +30,7 @@ EXAMPLES:
   sluice gen FILE --port p1=0000:3b:00.0                     or a device of DPDK
   sluice gen FILE --world virtual                            in exact virtual time
   sluice gen FILE --format json > result.json
-  sluice gen FILE --dry-run                                  what the file comes to, without a frame
+  sluice gen FILE --dry-run                                  validation of the file, without a frame
   sluice gen --listen 127.0.0.1:8080                         for snappi and other OTG clients
   sluice gen --self-test                                     what this machine can resolve
 

@@ -133,7 +133,7 @@ pub(super) fn check_proxy(cx: &mut Cx, said: &Congestion<'_>, drafts: &[Draft<'_
         }
     }
     if let Some(first) = drafts.first().filter(|_| !drafts.iter().any(|d| is_host(d.raw))) {
-        let what = "the proxy has nobody to speak for: say `attached: host` at the ports of hosts";
+        let what = "no port has a host that the proxy can pause: say `attached: host` at the ports of hosts";
         cx.warn(&first.at.key("attached"), what);
     }
 }

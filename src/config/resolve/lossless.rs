@@ -34,7 +34,7 @@ fn group(cx: &mut Cx, draft: &Draft<'_>, g: usize, protected: PrioritySet, is_lo
     let unprotected = PrioritySet(holds.0 & !protected.0);
     if is_lossless && protected.is_empty() {
         let what = format!(
-            "port {} group {g} is lossless, but nobody is paused for it: enable PFC for {}, or \
+            "port {} group {g} is lossless, but no priority is paused for it: enable PFC for {}, or \
              give the group a lossy profile",
             port.name,
             if holds.is_empty() { "a priority that maps to it".into() } else { list(holds) }

@@ -189,7 +189,7 @@ fn what_does_nothing_is_said() {
         ),
         (
             format!("sfc_proxy: {{}}\n{none}"),
-            "ports[0].attached: the proxy has nobody to speak for",
+            "ports[0].attached: no port has a host that the proxy can pause",
         ),
         (
             "sfc_proxy: {}\nports: [{device: net_null0, attached: host}]".into(),

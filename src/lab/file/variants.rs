@@ -132,7 +132,7 @@ fn take_variants(root: &mut Node) -> Result<Vec<(Key, Node)>, Finding> {
         }
         for field in [FIELD, "name"] {
             if let Some(inner) = said.get(field) {
-                let what = "a variant has none of its own; take it out";
+                let what = "a variant cannot have one; take it out";
                 return Err(at(inner.mark, format!("{path}.{field}"), what.into()));
             }
         }

@@ -122,7 +122,7 @@ pub(super) fn of_run(
 ) -> Vec<Shortfall> {
     let mut found = Vec::new();
     if !quiet && plan.checks.iter().any(|check| check.kind == CheckKind::NoDeadlock) {
-        let instead = "the run was cut off while frames waited, and nobody looks for circles of \
+        let instead = "the run was cut off while frames waited, and there is no check for circles of \
                        ports that do: there is no verdict on no_deadlock";
         found.push(Shortfall::new("checks", instead));
     }
@@ -257,7 +257,7 @@ fn of_faults(plan: &LabPlan, rings: &Rings) -> Vec<Shortfall> {
     }
     if forged > 0 {
         let instead =
-            format!("nobody forges frames in memory: {forged} of the faults are left out");
+            format!("frames cannot be forged in memory: {forged} of the faults are left out");
         found.push(Shortfall::new("faults.forge, replay", instead));
     }
     if down > 0 {

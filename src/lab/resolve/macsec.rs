@@ -89,8 +89,8 @@ impl ShortNames {
             let sender = (sa.key.clone(), sa.ssci);
             if self.seen.contains(&sender) {
                 let what = "another port sends with this key and this short name: with XPN two frames \
-                            under one nonce follow, which give away what they hide; give each link a \
-                            key of its own";
+                            under one nonce follow, which give away what they hide; give each link \
+                            another key";
                 self.warned = true;
                 return cx.warn(at, what);
             }

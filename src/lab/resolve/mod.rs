@@ -195,7 +195,7 @@ fn check_defaults(cx: &mut Cx, at: &Place<'_>, defaults: &raw::Defaults) {
     ];
     for (kind, field, given) in single {
         if given {
-            let what = format!("each has a `{field}` of its own; give it there");
+            let what = format!("each has its `{field}`; give it there");
             cx.error(&at.key(kind).key(field), what);
         }
     }

@@ -69,6 +69,6 @@ pub enum ChangeRefused {
     #[error("no more than {} channels are received", super::SecyPlan::CHANNELS_MAX)]
     Full,
     /// The key and the SSCI are those of an association in the other direction.
-    #[error("sender and receiver have the same key and SSCI; give each sender an SSCI of its own")]
+    #[error("sender and receiver have the same key and SSCI; give each sender a different SSCI")]
     SharedSsci,
 }

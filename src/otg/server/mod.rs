@@ -118,9 +118,11 @@ impl Server {
         }
         let who = match self.addr.ip() {
             ip if ip.is_loopback() => "this machine only",
-            IpAddr::V4(Ipv4Addr::UNSPECIFIED) => "whoever can reach this machine, unauthenticated",
-            ip if ip.is_unspecified() => "whoever can reach this machine, unauthenticated",
-            _ => "whoever can reach this address, unauthenticated",
+            IpAddr::V4(Ipv4Addr::UNSPECIFIED) => {
+                "every host that can reach this machine, unauthenticated"
+            }
+            ip if ip.is_unspecified() => "every host that can reach this machine, unauthenticated",
+            _ => "every host that can reach this address, unauthenticated",
         };
         format!("OTG on {} over HTTP, HTTPS and gRPC, for {who}", self.addr)
     }

@@ -1,4 +1,4 @@
-//! No line is idle while frames wait for it that nobody pauses, nor does it carry pauses alone for long.
+//! No line is idle while frames wait for it that are not paused, nor does it carry pauses alone for long.
 
 use super::facts::Facts;
 use super::finding::{Check, Extent, Finding, First};
@@ -9,7 +9,7 @@ use crate::{Direction, LinkId, Node, Nodes};
 use ground::time::Instant;
 use ground::units::{PRIORITIES, TrafficClass};
 
-/// PFC frames that a line may carry in a row while data waits that nobody pauses: far more than the
+/// PFC frames that a line may carry in a row while data waits that is not paused: far more than the
 /// groups of a port can ask for while a frame of theirs leaves.
 const PAUSES_MOST: u64 = 1_000;
 
@@ -116,12 +116,14 @@ impl Idle {
             let name = &of.name;
             if !is_busy {
                 self.first.see(at, || {
-                    format!("{name} is idle and nobody pauses it while {octets} octets wait in class {class}")
+                    format!(
+                        "{name} is idle and not paused while {octets} bytes wait in class {class}"
+                    )
                 });
             } else if at.since(starved_since) > of.pause_time().saturating_mul(PAUSES_MOST) {
                 self.first.see(at, || {
                     let since = starved_since.since(Instant::ZERO);
-                    format!("{name} sends nothing but pauses since {since} while {octets} octets wait in class {class}")
+                    format!("{name} sends nothing but pauses since {since} while {octets} bytes wait in class {class}")
                 });
             }
         }

@@ -57,7 +57,7 @@ fn stream(
     let metrics = metrics(flow.metrics.as_ref());
     if metrics.latency == Some(LatencyMode::StoreForward) {
         let what = "latency is taken from handing a frame to its port to finding it received, \
-                    nothing of its own length taken off; write cut_through, which is nearest to that";
+                    and its own duration is not deducted; write cut_through, which is nearest to that";
         cx.warn(format!("{path}.metrics.latency.mode"), what);
     }
     let probe = metrics.enable && !built.control;

@@ -59,7 +59,7 @@ impl Ports {
             let twin = ports.plans.iter().find(|p| p.location.place == location.place);
             if let Some(twin) = twin.filter(|_| !location.text.is_empty()) {
                 let what = format!(
-                    "is where port `{}` is already; give each a place of its own",
+                    "is where port `{}` is already; give each a different place",
                     twin.name
                 );
                 cx.error(path, what);
@@ -192,7 +192,7 @@ fn location(text: Option<&str>, path: &str, cx: &mut Findings) -> Location {
 fn speed(speed: Speed, path: &str, cx: &mut Findings) -> Option<BitsPerSec> {
     let mbps = match speed {
         Speed::Mbps10Hd | Speed::Mbps100Hd => {
-            let what = "half duplex knows no pauses of a priority and no rate of its own; choose \
+            let what = "half duplex knows no pauses of a priority and no separate rate; choose \
                         full duplex";
             cx.error(format!("{path}.speed"), what);
             return None;

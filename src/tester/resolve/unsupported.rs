@@ -23,7 +23,7 @@ pub(super) fn check(config: &Config, cx: &mut Findings) {
     }
     let ports = config.options.as_ref().and_then(|o| o.port_options.as_ref());
     if ports.is_some_and(|p| p.location_preemption) {
-        let what = "ports belong to this process, so nobody is turned out of them";
+        let what = "ports belong to this process, so no client is turned out of them";
         cx.warn("options.port_options.location_preemption", what);
     }
     if ports.is_some_and(|p| p.data_integrity) {

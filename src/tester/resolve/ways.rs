@@ -39,7 +39,7 @@ pub(super) fn ways(
             let alone = way.as_ref().is_some_and(|w| w.rx.is_empty());
             if alone && flow.metrics.as_ref().is_some_and(|m| m.enable) {
                 let what =
-                    "nobody receives this, so all of it counts as lost; name ports in rx_names";
+                    "no port receives this, so all of it counts as lost; name ports in rx_names";
                 cx.warn(format!("{path}.tx_rx.port"), what);
             }
             way.into_iter().collect()
@@ -111,7 +111,7 @@ fn pairs(
     let before = cx.errors();
     let mut named = |names: &[String], field: &str| -> Vec<Endpoint> {
         if names.is_empty() {
-            cx.error(format!("{path}.{field}"), "names nobody; name at least one endpoint");
+            cx.error(format!("{path}.{field}"), "names no endpoint; name at least one");
         }
         let found = names.iter().enumerate();
         found

@@ -141,7 +141,7 @@ pub fn udp_port(cx: &mut Cx, at: &Place<'_>, said: Option<u16>, default: u16) ->
     let port = said.unwrap_or(default);
     if port < PORT_MIN {
         let what = format!(
-            "{port} may be somebody else's; choose a dynamic port, {PORT_MIN} to 65535, the same in \
+            "{port} may be in use by another protocol; choose a dynamic port, {PORT_MIN} to 65535, the same in \
              the whole network"
         );
         cx.error(at, what);
@@ -179,7 +179,7 @@ pub fn senders(
         }
     }
     if list.is_empty() {
-        cx.error(at, "an empty list accepts nobody; write `nobody`");
+        cx.error(at, "an empty list accepts no sender; write `nobody`");
     }
     Senders::Only(networks)
 }

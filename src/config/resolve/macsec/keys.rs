@@ -47,10 +47,7 @@ impl Keys {
         };
         let used = uses(&plan.transmit) || plan.receive.iter().any(|sc| uses(&sc.associations));
         if self.key.is_some() && !used {
-            cx.error(
-                &at.key("key"),
-                "every channel has associations of its own; leave it out, or them",
-            );
+            cx.error(&at.key("key"), "every channel has its associations; leave it out, or them");
         } else if self.key.is_some() && plan.receive.is_empty() {
             let what = "whose frames are received? Write `receive: [{sci: {mac: ...}}]` with the peer's \
                         address";
@@ -80,7 +77,7 @@ fn short_names(cx: &mut Cx, at: &Place<'_>, plan: &SecyPlan) {
     for (i, list) in theirs.iter().enumerate() {
         let before = theirs[..i].iter().flatten().chain(&own);
         if list.iter().any(|n| *n != 0 && before.clone().any(|other| other == n)) {
-            let what = "another channel has this `ssci`: each sender has one of its own";
+            let what = "another channel has this `ssci`: each sender needs a different one";
             cx.error(&at.key("receive").index(i).key("associations"), what);
         }
     }

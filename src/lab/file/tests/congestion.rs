@@ -114,8 +114,8 @@ fn what_nobody_would_hear_of_is_said() {
         good(&text).1
     };
     for (profile, host, transport, what) in [
-        ("sfc: {}", "obey: auto", "roce", "nobody obeys source flow control messages"),
-        ("qcn: {}", "obey: auto", "udp", "nobody obeys the congestion notifications"),
+        ("sfc: {}", "obey: auto", "roce", "no host obeys source flow control messages"),
+        ("qcn: {}", "obey: auto", "udp", "no host obeys the congestion notifications"),
         ("fast_cnp: {}", "obey: auto", "tcp", "`fast_cnp` is for flows of RoCEv2"),
         (
             "sfc: {sfcMinHeaderOctets: 200}",

@@ -64,7 +64,7 @@ fn what_is_no_variant_is_refused_with_its_place() {
         ("variants: {a: 3}", "f.yaml:1:15: variants.a: needs the part of a lab that differs"),
         ("variants: {a b: {}}", "f.yaml:1:12: variants.a b: a name is letters, digits"),
         ("variants: {a: {variants: {b: {}}}}", "f.yaml:1:26: variants.a.variants: a variant has"),
-        ("variants: {a: {name: b}}", "f.yaml:1:22: variants.a.name: a variant has none"),
+        ("variants: {a: {name: b}}", "f.yaml:1:22: variants.a.name: a variant cannot have one"),
     ];
     for (text, words) in cases {
         let said = LabFile::parse("f.yaml", text).unwrap_err().to_string();

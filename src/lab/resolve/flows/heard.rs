@@ -33,14 +33,14 @@ pub(super) fn check(
         && plans.first().is_none_or(|p| p.proxy.is_none())
     {
         let what = format!(
-            "nobody obeys source flow control messages about this flow: give `{host}` `sfc: flow`, or \
+            "no host obeys source flow control messages about this flow: give `{host}` `sfc: flow`, or \
              the profile of its switch `sfc_proxy: {{}}`"
         );
         cx.warn(&at.own, what);
     }
     if plans.iter().any(|p| p.qcn.is_some()) && source.reactions.qcn.is_none() {
         let what = format!(
-            "nobody obeys the congestion notifications (QCN) about this flow: give `{host}` `qcn: {{}}`"
+            "no host obeys the congestion notifications (QCN) about this flow: give `{host}` `qcn: {{}}`"
         );
         cx.warn(&at.own, what);
     }

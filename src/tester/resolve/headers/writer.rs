@@ -132,8 +132,8 @@ impl Writer<'_> {
     pub(super) fn said<T: Number>(&mut self, field: &Field, said: Option<&Pattern<T>>) -> Said {
         let Some(pattern) = said else { return Said::Nothing };
         if !pattern.metric_tags.is_empty() {
-            let what = "metrics are not split by tags here; take them out, and give each value a \
-                        flow of its own";
+            let what = "metrics are not split by tags here; take them out, and give each value \
+                        a separate flow";
             self.error(field, ".metric_tags", what);
         }
         let before = self.cx.errors();

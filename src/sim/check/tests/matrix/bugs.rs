@@ -491,7 +491,7 @@ fn idle_lines() -> Vec<Bug> {
             let kind = FaultKind::Stall { node: NodeId(0), span: Duration::from_micros(30) };
             p.faults.push(Fault { at: at(165), kind });
         }),
-        Bug::seen("a switch that waits though nobody pauses it", |_, event| {
+        Bug::seen("a switch that waits though it is not paused", |_, event| {
             let pause = |d: Direction, f: &VirtualFrame| d == OUT.ba() && f.wire_len() < 500;
             match &event {
                 Event::Arrived(_, d, frame) if pause(*d, frame) => vec![],
@@ -580,7 +580,7 @@ fn silent() -> NetworkPlan {
     network(hosts.collect(), vec![link((0, 0), (1, 0))])
 }
 
-/// Nothing is lossless, and nobody pauses anybody.
+/// Nothing is lossless, and no node pauses another.
 fn lossy() -> NetworkPlan {
     let mut plan = incast(2, 10);
     for port in &mut the_switch(&mut plan).ports {
