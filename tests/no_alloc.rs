@@ -181,6 +181,9 @@ fn no_answer_costs_an_allocation_either() {
     let (mut back, there) = MemPort::pair(256);
     let mut sender = Station::new(&station(1, &flows, &[]), here).unwrap();
     let mut receiver = Station::new(&station(2, &[], &flows), there).unwrap();
+    // As the owners of stations on real ports do.
+    sender.spares().fill();
+    receiver.spares().fill();
     let (mut now, mut n, mut burst) = (Instant::ZERO, 0_u32, Burst::new());
     let counted = allocation_counter::measure(|| {
         for _ in 0..200_000 {
@@ -279,6 +282,7 @@ fn no_measurement_and_no_discovery_costs_an_allocation() {
     let ports = vec![(PortId::MIN, near)];
     let mut switch = Switch::<Memory>::new(&plan, ports, end, LossWatch::new(&plan)).unwrap();
     let mut host = Station::new(&host, far).unwrap();
+    host.spares().fill();
     let (mut now, mut burst, mut news) = (Instant::ZERO, Burst::new(), 0);
     let counted = allocation_counter::measure(|| {
         for _ in 0..200_000 {
@@ -354,6 +358,7 @@ fn no_stream_costs_an_allocation() {
     };
     let (here, mut there) = MemPort::pair(256);
     let mut sender = Station::new(&plan, here).unwrap();
+    sender.spares().fill();
     let (mut now, mut burst) = (Instant::ZERO, Burst::new());
     let counted = allocation_counter::measure(|| {
         for step in 0..100_000 {
@@ -384,6 +389,7 @@ fn no_arrival_costs_an_allocation_in_order_or_not() {
         frames: u64::MAX,
     });
     let mut station = Station::new(&plan, near).unwrap();
+    station.spares().fill();
     let mut pause = [0; mac_control::FRAME_LEN];
     let mut repr = pfc::Repr::new(Mac([2, 0, 0, 0, 0, 9]));
     repr.set(Priority::ALL[3], Quanta(50));

@@ -141,6 +141,7 @@ fn receiver(args: &Args, mut port: SourcePort) -> Box<dyn FnMut() -> u64> {
     let numbers = vec![0; args.flows as usize];
     let port = Numbered { port, now: Instant::ZERO, numbers, chance: 1 };
     let mut station = Station::new(&probed::sink(args.flows), port).expect("a station");
+    station.spares().fill();
     let clock = TscClock::new();
     let mut checked = 0;
     Box::new(move || {

@@ -226,6 +226,7 @@ fn ports(mut a: MemPort, mut b: MemPort, polls: u64) -> u64 {
 /// Frames of all flows in turn, each the next of its flow, to a station that expects them.
 fn sink(near: MemPort, mut far: MemPort, polls: u64, burst: u8) -> u64 {
     let mut station = Station::new(&probed::sink(FLOWS.into()), near).expect("a station");
+    station.spares().fill();
     let mut frames: Vec<_> = (0..FLOWS).map(|flow| probed::frame(flow.into())).collect();
     let mut numbers = [0; FLOWS as usize];
     let (mut now, mut flow) = (Instant::ZERO, 0);

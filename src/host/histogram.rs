@@ -42,21 +42,19 @@ const fn last(index: usize) -> u64 {
     ((index - octave * OCTAVE + 1) << octave) - 1
 }
 
-/// Preallocated pages for histograms. A clone is a handle on the same pool.
+/// Preallocated pages for histograms. A clone is a handle on the same pool. Worlds whose time is
+/// not the processor's leave it empty.
 #[derive(Clone, Debug)]
 pub struct Spares(Arc<ArrayQueue<Box<Page>>>);
 
 impl Spares {
-    /// Allocates `pages` pages, at least one.
+    /// Creates an empty pool of at most `pages` pages, at least one.
     #[must_use]
     pub fn new(pages: usize) -> Self {
-        let spares = Self(Arc::new(ArrayQueue::new(pages.max(1))));
-        spares.fill();
-        spares
+        Self(Arc::new(ArrayQueue::new(pages.max(1))))
     }
 
-    /// Replaces the pages that were taken. It allocates, so it must not be called from the data
-    /// path.
+    /// Allocates the pages that are missing. It must not be called from the data path.
     pub fn fill(&self) {
         while !self.0.is_full() {
             if self.0.push(Box::new([0; PAGE])).is_err() {
@@ -241,6 +239,7 @@ mod tests {
     #[test]
     fn recording_takes_pages_that_are_there_and_keeps_them() {
         let spares = Spares::new(3);
+        spares.fill();
         let mut histogram = Histogram::sparse(&spares);
         let taken = |histogram: &mut Histogram, ns: u64| {
             allocation_counter::measure(|| histogram.record(ns, 1)).count_total

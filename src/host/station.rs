@@ -44,6 +44,10 @@ const SPARES_MAX: usize = 4_096;
 /// most have times within a page or two.
 const SPARES_FEW: usize = 64;
 
+/// Number of spare pages per flow of several messages: completion times of messages that queue grow
+/// from microseconds to milliseconds in the first milliseconds, by eight pages per octave.
+const SPARES_MESSAGES: usize = 128;
+
 /// An end station on one port.
 #[derive(Debug)]
 pub struct Station<P: Source> {
@@ -96,7 +100,7 @@ pub struct Station<P: Source> {
 
 impl<P: Source> Station<P> {
     /// Creates a station on `port`. Allocates all its memory, except that for distributions, which
-    /// is in [`Station::spares`].
+    /// is taken from [`Station::spares`]: to be filled by owners that poll in real time.
     ///
     /// # Errors
     /// As [`StationPlan::check`].
@@ -115,9 +119,9 @@ impl<P: Source> Station<P> {
         let meter = Meter::of(plan);
         let priority = |id| meter.as_ref().and_then(|m| m.priority_of(id));
         let several = plan.senders.iter().filter(|s| s.message.is_some_and(|m| m.count > 1));
-        let histograms = ids.len() + plan.tester.streams.len() + several.count();
-        let spares = (16 * histograms).min(SPARES_FEW).max(2 * histograms).min(SPARES_MAX);
-        let spares = Spares::new(spares);
+        let histograms = ids.len() + plan.tester.streams.len();
+        let spares = (16 * histograms).min(SPARES_FEW).max(2 * histograms);
+        let spares = Spares::new((spares + SPARES_MESSAGES * several.count()).min(SPARES_MAX));
         let mut station = Self {
             name: plan.name.clone(),
             mac: plan.mac,

@@ -175,7 +175,9 @@ fn build(eal: &Eal, pool: &Pool, setup: &Setup, pfc: bool) -> Result<Parts> {
         let (near, far) = ring_pair(eal, &RingOptions { name, entries: setup.ring() })?;
         at_switch.push((port(n), near.start(&options, pool)?));
         let source = SourcePort::new(far.start(&options, pool)?, pool.clone());
-        at_hosts.push(Station::new(&plan, source)?);
+        let host = Station::new(&plan, source)?;
+        host.spares().fill();
+        at_hosts.push(host);
     }
     let switch = Switch::new(&setup.switch(pfc), at_switch, Alone::default(), ())
         .context("the demo's own switch plan")?;

@@ -66,7 +66,9 @@ pub(super) fn rig(eal: &Eal, fit: &Fit, threads: usize) -> Result<Vec<Crew>, Rea
                 let port =
                     secured(SourcePort::new(port, pool.clone()), &plan.secy, ciphers, &name)?;
                 let port = Seen::over(port, direction, &moment);
-                Kind::Host(Box::new(Station::new(plan, port)?))
+                let host = Station::new(plan, port)?;
+                host.spares().fill();
+                Kind::Host(Box::new(host))
             }
         };
         let reconciler = match &plan.kind {

@@ -152,6 +152,7 @@ impl Bench {
         let mut spares = Vec::new();
         for (n, (plan, jack)) in plans.iter().zip(jacks).enumerate() {
             let host = Station::new(plan, jack).expect("the plan was checked");
+            host.spares().fill();
             spares.push(host.spares().clone());
             hosts[places[n].0].push((n, host));
         }
