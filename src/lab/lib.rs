@@ -26,7 +26,6 @@ pub use path::find;
 pub use plan::*;
 pub use resolve::{LinkView, PortHeadroom, Resolved};
 pub use schema::lab_schema;
-pub use verdict::{CheckOutcome, ExcuseOutcome};
 pub use virtual_run::{Options, Progress, Recording, Run};
 pub use world::{RunError, World, run};
 

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::summary::{Counters, by_name};
+use super::counters::{Counters, by_name};
 use contracts::port::{StampSource, Stamps};
 use discovery::{EtsTable, Neighbour, Party, PeerState, Resolved};
 use ground::time::{Duration, Instant};

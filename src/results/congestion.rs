@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::summary::{Counters, by_name};
+use super::counters::{Counters, by_name};
 use contracts::stats::{CongestionSnapshot, PortSnapshot};
 
 /// Counters of Source Flow Control, its proxy, congestion isolation and congestion notification;

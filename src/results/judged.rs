@@ -6,58 +6,17 @@
 
 use std::fmt::Write;
 
-use serde::{Deserialize, Serialize};
-
+use super::checks::CheckSummary;
 use super::summary::{PortSummary, Summary};
-use ground::described;
 use ground::time::Duration;
 use ground::verdict::Verdict::{self, Fail, NotJudged, Pass};
-use runtime::PollRecord;
 use text::count;
-
-/// One check of a run.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct CheckSummary {
-    /// The name that it has in every run.
-    pub name: String,
-    /// The result.
-    pub verdict: Verdict,
-    /// Findings, or the reason why it is not judged.
-    pub detail: String,
-    /// False where there is nothing to judge, where the cause of what was not seen is known, and where the
-    /// user has switched the check off; the verdict of the run does not depend on it then.
-    pub applies: bool,
-}
 
 /// The verdict of all checks: PASS only if every check that applies is one.
 pub(super) fn verdict(checks: &[CheckSummary]) -> Verdict {
     let whole = Verdict::of_all(checks.iter().map(|check| check.verdict));
     let unknown = |check: &CheckSummary| check.applies && check.verdict == NotJudged;
     if whole.is_pass() && checks.iter().any(unknown) { NotJudged } else { whole }
-}
-
-described! {
-    /// Gaps between a worker's polls.
-    #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-    PollsSummary {
-        /// The longest gap between two polls.
-        longest_gap_ns: u64 = Gauge,
-        /// The longest gap between two polls that headroom is planned for (`link.poll_gap`); null where no port of the
-        /// worker has a lossless group.
-        planned_gap_ns: Option<u64> = Gauge,
-        /// Gaps between polls that were longer than planned.
-        late_polls: u64 = Counter,
-    }
-}
-
-impl PollsSummary {
-    pub(super) fn new(gaps: &PollRecord) -> Self {
-        Self {
-            longest_gap_ns: gaps.longest.as_nanos(),
-            planned_gap_ns: gaps.planned.map(Duration::as_nanos),
-            late_polls: gaps.late,
-        }
-    }
 }
 
 const NOTHING_RECEIVED: &str = "no frame was received";

@@ -2,7 +2,10 @@
 //! metrics are made.
 
 mod agents;
+mod checks;
+mod collect;
 mod congestion;
+mod counters;
 mod judged;
 mod macsec;
 mod summary;
@@ -12,12 +15,12 @@ pub use agents::{
     NeighbourSummary, PfcSummary, PlaceSummary, SaidSummary, SfcSummary, StampsSummary,
     TimesSummary,
 };
+pub use checks::{CheckSummary, PollsSummary};
 pub use congestion::CongestionSummary;
-pub use judged::{CheckSummary, PollsSummary};
+pub use counters::Counters;
 pub use macsec::{
     MacsecSummary, ReceiveSaSummary, ReceiveSummary, TransmitSaSummary, TransmitSummary,
 };
 pub use summary::{
-    BalanceSummary, Counters, FdbSummary, PortSummary, PrioritySummary, SharedSummary,
-    StormSummary, Summary,
+    BalanceSummary, FdbSummary, PortSummary, PrioritySummary, SharedSummary, StormSummary, Summary,
 };

@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::summary::{Counters, by_name};
+use super::counters::{Counters, by_name};
 use secure::{
     An, CipherSuite, ReceiveSaSnapshot, ReceiveSnapshot, SecySnapshot, TransmitSaSnapshot,
 };

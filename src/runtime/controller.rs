@@ -12,7 +12,7 @@ use crossbeam::channel::{Receiver, RecvTimeoutError, Sender, bounded};
 use super::polls::PollMeter;
 use super::snapshot::{NicCounters, RunSnapshot, WorkerSnapshot, merge};
 use super::watch::LossWatch;
-use super::worker::{Idle, Order, Worker};
+use super::worker::{Idle, Order, Seal, Worker};
 use congestion::isolation::Peer;
 use congestion::streams::STREAMS_MAX;
 use contracts::world::World;
@@ -96,9 +96,6 @@ pub struct Part<W: World, C> {
     /// Longest gap between polls that its ports' headroom allows for; none if no port has headroom.
     pub poll_gap: Option<Duration>,
 }
-
-/// Takes the last reading of the received counters of a worker's devices.
-pub(super) type Seal = Box<dyn Fn() + Send>;
 
 /// Received counters of devices when their worker stopped receiving, by port: the devices continue
 /// to count.

@@ -8,7 +8,6 @@ use std::thread;
 
 use crossbeam::channel::{Receiver, Sender, TryRecvError};
 
-use super::controller::Seal;
 use super::polls::PollMeter;
 use super::snapshot::WorkerSnapshot;
 use super::watch::LossWatch;
@@ -27,6 +26,9 @@ const POLLS: u32 = 64;
 
 /// Entries of a table that are read between two polls: some microseconds.
 const PAGE: usize = 256;
+
+/// Takes the last reading of the received counters of a worker's devices.
+pub(super) type Seal = Box<dyn Fn() + Send>;
 
 /// Action of a worker between two polls that found nothing to do.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

@@ -1,6 +1,7 @@
 //! Errors of network plans.
 
-use super::plan::{LinkId, NetworkPlan};
+use super::ids::LinkId;
+use super::plan::NetworkPlan;
 use ground::units::PortId;
 use host::PlanError;
 use secure::SecyError;

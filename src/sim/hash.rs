@@ -7,7 +7,7 @@ use std::fmt;
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 use super::frame::VirtualFrame;
-use super::plan::Direction;
+use super::ids::Direction;
 use contracts::frame::Frame;
 use ground::time::Instant;
 

@@ -2,7 +2,8 @@
 
 use super::error::NetworkError;
 use super::frame::VirtualPort;
-use super::plan::{CpuPlan, Direction, NodeId, NodeKind, NodePlan};
+use super::ids::{Direction, NodeId};
+use super::plan::{CpuPlan, NodeKind, NodePlan};
 use super::witness::Notes;
 use super::{ClockPlan, VirtualWorld};
 use contracts::world::Alone;

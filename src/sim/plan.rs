@@ -1,7 +1,8 @@
 //! Configuration of a virtual network.
 
 use super::clock::ClockPlan;
-use super::faults::Fault;
+use super::faults::{Fault, FaultKind, Which};
+use super::ids::{Direction, ErrorPlan, LinkId, NodeId};
 use ground::time::Duration;
 use ground::units::{BitsPerSec, PortId};
 use host::StationPlan;
@@ -9,17 +10,8 @@ use schedule::LinePlan;
 use secure::SecyPlan;
 use switch::SwitchPlan;
 
-/// Number of a node: its index in [`NetworkPlan::nodes`].
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct NodeId(pub u32);
-
-/// Number of a link: its index in [`NetworkPlan::links`].
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct LinkId(pub u32);
-
-/// One direction of a link.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct Direction(pub u32);
+/// Minimum frame length in bytes without its FCS (802.3 3.2.8).
+const FORGED_MIN: usize = 60;
 
 #[derive(Clone, Debug)]
 pub struct NetworkPlan {
@@ -104,64 +96,6 @@ pub struct DirectionPlan {
     pub errors: ErrorPlan,
 }
 
-/// Error probabilities of a link, in units of 2^-64: 0 is never, `u64::MAX` almost always.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct ErrorPlan {
-    /// Bit error probability. The frame is then damaged.
-    pub bit: u64,
-    /// Probability that a frame is lost without a trace.
-    pub frame: u64,
-}
-
-impl LinkId {
-    /// From end `a` to end `b`.
-    #[must_use]
-    pub const fn ab(self) -> Direction {
-        Direction(self.0 * 2)
-    }
-
-    /// From end `b` to end `a`.
-    #[must_use]
-    pub const fn ba(self) -> Direction {
-        Direction(self.0 * 2 + 1)
-    }
-}
-
-impl Direction {
-    #[must_use]
-    pub const fn link(self) -> LinkId {
-        LinkId(self.0 / 2)
-    }
-
-    /// Returns the other direction of the same link.
-    #[must_use]
-    pub const fn reverse(self) -> Self {
-        Self(self.0 ^ 1)
-    }
-
-    /// Index in a list of all directions.
-    #[must_use]
-    pub const fn index(self) -> usize {
-        self.0 as usize
-    }
-}
-
-impl NodeId {
-    /// Index in a list of all nodes.
-    #[must_use]
-    pub const fn index(self) -> usize {
-        self.0 as usize
-    }
-}
-
-impl LinkId {
-    /// Index in a list of all links.
-    #[must_use]
-    pub const fn index(self) -> usize {
-        self.0 as usize
-    }
-}
-
 impl LinkPlan {
     /// Returns the end at which frames of a direction start.
     #[must_use]
@@ -226,6 +160,66 @@ impl NodePlan {
             NodeKind::Host(plan) => {
                 (port.index() == 0).then_some((plan.rate, plan.line, plan.shaper_burst.0 == 0))
             }
+        }
+    }
+}
+
+// Matches are without `_`, so that a new kind of fault does not compile until it has an answer.
+impl FaultKind {
+    /// Returns true if its link, direction or node exists, and if it applies to it.
+    pub(super) fn applies(&self, plan: &NetworkPlan) -> bool {
+        let link = |LinkId(n)| (n as usize) < plan.links.len();
+        let node = |NodeId(n)| plan.nodes.get(n as usize);
+        match *self {
+            Self::Link { link: id, .. } => link(id),
+            Self::Lose { direction: d, .. }
+            | Self::Errors { direction: d, .. }
+            | Self::Replay { direction: d, .. } => link(d.link()),
+            Self::Forge { direction: d, ref octets } => {
+                link(d.link()) && octets.len() >= FORGED_MIN
+            }
+            Self::Stall { node: id, .. } => node(id).is_some(),
+            Self::Change { node: id, .. } => {
+                node(id).is_some_and(|node| matches!(node.kind, NodeKind::Switch(_)))
+            }
+        }
+    }
+
+    /// Returns its description in results.
+    #[must_use]
+    pub fn describe(&self, plan: &NetworkPlan) -> String {
+        let link = |id: LinkId| plan.links[id.index()].name.as_str();
+        let node = |id: NodeId| plan.nodes[id.index()].name();
+        let way = |d: Direction| {
+            let link = &plan.links[d.link().index()];
+            format!("{} to {}", node(link.from(d).node), node(link.to(d).node))
+        };
+        match *self {
+            Self::Link { link: id, up: false } => format!("link {} goes down", link(id)),
+            Self::Link { link: id, up: true } => format!("link {} comes up", link(id)),
+            Self::Lose { direction, which, frames } => {
+                let which = match which {
+                    Which::Any => "",
+                    Which::Control => "pause ",
+                    Which::Data => "data ",
+                };
+                format!("the next {frames} {which}frames from {} are lost", way(direction))
+            }
+            Self::Errors { direction, .. } => {
+                format!("other error rates from {}", way(direction))
+            }
+            Self::Forge { direction, ref octets } => {
+                format!(
+                    "a forged frame of {} octets arrives from {}",
+                    octets.len() + 4,
+                    way(direction)
+                )
+            }
+            Self::Replay { direction, back } => {
+                format!("the last protected pause but {back} from {} arrives again", way(direction))
+            }
+            Self::Stall { node: id, span } => format!("{} stalls for {span}", node(id)),
+            Self::Change { node: id, change } => format!("{} is changed: {change:?}", node(id)),
         }
     }
 }

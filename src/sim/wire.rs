@@ -4,7 +4,8 @@ use std::collections::VecDeque;
 
 use super::faults::{FaultKind, Which};
 use super::frame::VirtualFrame;
-use super::plan::{DirectionPlan, End, ErrorPlan};
+use super::ids::ErrorPlan;
+use super::plan::{DirectionPlan, End};
 use super::witness::Loss;
 use contracts::frame::{FCS_BYTES, Frame};
 use ground::rand::Rng;

@@ -3,8 +3,9 @@
 use super::ClockPlan;
 use super::frame::VirtualFrame;
 use super::hash::TraceHash;
+use super::ids::{Direction, LinkId, NodeId};
 use super::network::Tally;
-use super::plan::{Direction, LinkId, NetworkPlan, NodeId};
+use super::plan::NetworkPlan;
 use super::queue::{Class, Queue};
 use super::wire::{Delivery, Secured, Wire};
 use super::witness::Witness;

@@ -1,8 +1,8 @@
 //! Observation of a network from outside, for checkers, recorders and reports.
 
 use super::frame::VirtualFrame;
+use super::ids::{Direction, LinkId, NodeId};
 use super::node::Nodes;
-use super::plan::{Direction, LinkId, NodeId};
 use contracts::stats::DropReason;
 use contracts::world::Events;
 use ground::time::Instant;

@@ -3,6 +3,8 @@
 //! A test is over when every finite flow has stopped; infinite flows are stopped then. A test
 //! with only infinite flows runs until its duration is over or a signal ends it.
 
+pub use super::judge::Why;
+
 use super::history::History;
 use super::judge::{Course, Finding, judge};
 use super::plan::{FlowKind, FlowPlan, TestPlan};
@@ -54,35 +56,6 @@ pub struct Limits {
     pub duration: Option<Duration>,
     /// Time to wait for frames in flight.
     pub drain: Duration,
-}
-
-/// The reason for the end of a test.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Why {
-    /// Every finite flow has ended.
-    Done,
-    /// Its duration was over.
-    Over,
-    /// A signal ended a test that has no other end.
-    Asked,
-    /// A signal ended it before its own end.
-    Interrupted,
-    /// The unfinished flows could not send: the link of each was down for `DOWN_MAX`.
-    Down,
-    /// The runner failed for a reason outside the test.
-    Disturbed(String),
-}
-
-impl Why {
-    /// Returns the reason for which a test without failures is inconclusive, if there is one.
-    #[must_use]
-    pub fn disturbance(&self) -> Option<String> {
-        match self {
-            Self::Done | Self::Over | Self::Asked | Self::Down => None,
-            Self::Interrupted => Some("interrupted by a signal before its end".into()),
-            Self::Disturbed(why) => Some(why.clone()),
-        }
-    }
 }
 
 /// Maximum time that flows wait for a link that is down. A choice: longer than a link takes to

@@ -53,6 +53,17 @@ pub struct DemoArgs {
     machine: MachineArgs,
 }
 
+impl DemoArgs {
+    const fn setup(&self) -> Setup {
+        Setup {
+            senders: self.senders,
+            rate: self.rate,
+            size: self.size,
+            send_for: Duration::from_secs(self.seconds),
+        }
+    }
+}
+
 /// Runs the demo and prints its result. Exit status 1 means that an expected effect was missing, 4
 /// that it was interrupted or that the machine was too busy.
 ///
@@ -62,7 +73,7 @@ pub fn run(args: &DemoArgs) -> Result<ExitCode> {
     args.machine.apply();
     // Before DPDK starts, which takes a while: from here on a signal ends the demo in order.
     let stop = stop_on_signals()?;
-    let setup = Setup::new(args);
+    let setup = args.setup();
     let cores = Cores::find(2);
     let options = EalOptions {
         memory: Memory::NoHuge,

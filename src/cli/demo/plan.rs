@@ -1,6 +1,5 @@
 //! Parameters of the demo, and the calculation that excludes the loss of a lossless frame.
 
-use super::DemoArgs;
 use crate::buffer::{Alpha, BufferPlan, GroupKind, GroupPlan, SharedLimit};
 use crate::frame::{BURST, LINE_OVERHEAD_BYTES};
 use crate::host::{COMMITTED_MAX, FlowId, FlowPlan, Headers, Rate, StationPlan, Tag, Udp};
@@ -55,15 +54,6 @@ pub(super) struct Setup {
 }
 
 impl Setup {
-    pub(super) const fn new(args: &DemoArgs) -> Self {
-        Self {
-            senders: args.senders,
-            rate: args.rate,
-            size: args.size,
-            send_for: Duration::from_secs(args.seconds),
-        }
-    }
-
     /// Ports of the switch; the last is the receiver's.
     pub(super) const fn ports(&self) -> u16 {
         self.senders + 1

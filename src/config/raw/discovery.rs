@@ -250,51 +250,6 @@ pub enum FamilyWidthName {
     Two,
 }
 
-/// Place of a port in the network.
-#[derive(Clone, PartialEq, Debug, Default, Deserialize, Serialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct DcbxTopology {
-    /// Type of the system: `end_station`, `bridge`, `router` or `unknown`. Default: `unknown`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub device: Option<DeviceName>,
-    /// Level of the system, 0 at the edge, at most 254. Default: unknown.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub level: Option<u8>,
-    /// Direction of the port: `uplink`, `downlink`, `crosslink` or `unknown`. Default: `unknown`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub orientation: Option<OrientationName>,
-}
-
-/// Type of a system.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum DeviceName {
-    /// End station.
-    EndStation,
-    /// Bridge.
-    Bridge,
-    /// Router.
-    Router,
-    /// Unknown.
-    #[default]
-    Unknown,
-}
-
-/// Direction of a port.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum OrientationName {
-    /// To a higher level.
-    Uplink,
-    /// To a lower level.
-    Downlink,
-    /// Within its level.
-    Crosslink,
-    /// Unknown.
-    #[default]
-    Unknown,
-}
-
 /// Subtypes under the OUI 00-80-C2 that no published text defines, 0 to 255.
 #[derive(Clone, PartialEq, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

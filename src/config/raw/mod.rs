@@ -23,15 +23,14 @@ pub use self::congestion::{
 };
 pub use self::congestion::{Setting, Settings, out_of_range};
 pub use self::discovery::{
-    AdminName, Dcbx, DcbxApplication, DcbxEts, DcbxIsolation, DcbxPfc, DcbxSubtypes, DcbxTopology,
-    DeviceName, FamilyWidthName, Lldp, OrientationName, PfcFormName, PrecedenceName, Recommend,
-    RecommendedTable,
+    AdminName, Dcbx, DcbxApplication, DcbxEts, DcbxIsolation, DcbxPfc, DcbxSubtypes,
+    FamilyWidthName, Lldp, PfcFormName, PrecedenceName, Recommend, RecommendedTable,
 };
 pub use agents::{
     AutoHeadroom, Headroom, KindsName, LengthName, MacsecShims, Measurement, MethodName, Ptp,
     PtpProfile, RidesName, StatisticName, TimesName,
 };
-pub use capabilities::{DcbxPlace, DcbxSfc, ObeysName};
+pub use capabilities::{DcbxPlace, DcbxSfc, DcbxTopology, DeviceName, ObeysName, OrientationName};
 pub use keys::{Range, VlanRange};
 pub use macsec::{
     AcceptPfcName, CipherSuiteName, EtherTypeName, HexText, Macsec, MacsecAssociation, MacsecDelay,

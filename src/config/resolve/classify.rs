@@ -1,6 +1,7 @@
 //! Resolves classification: frame to priority, priority to group and queue, and VLAN membership.
 
-use super::{Cx, Place, by_number};
+use super::cx::by_number;
+use super::{Cx, Place};
 use crate::raw::{self, Range};
 use ground::units::{Priority, PriorityGroup, TrafficClass, Vid};
 use std::collections::BTreeMap;

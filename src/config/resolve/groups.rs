@@ -4,8 +4,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::queues::shared;
-use super::{Cx, Draft, Place, by_number};
+use super::cx::by_number;
+use super::limits::{cells_above, cells_below, shared};
+use super::{Cx, Draft, Place};
 use crate::plan::HeadroomCheck;
 use crate::quantity::octets;
 use crate::raw::{self, Xoff};
@@ -57,16 +58,6 @@ pub struct Rules {
 pub fn cell(cx: &mut Cx, at: &Place<'_>, raw: &raw::Buffer, min: u64) -> u32 {
     let cell = raw.cell.map_or(CELL_DEFAULT, |s| s.0);
     cx.ranged(&at.key("cell"), cell, (min, CELL_MAX), CELL_DEFAULT) as u32
-}
-
-/// Converts bytes to whole cells, rounded down, at most `u32::MAX`.
-pub fn cells_below(size: u64, cell: u32) -> Cells {
-    Cells(u32::try_from(size / u64::from(cell)).unwrap_or(u32::MAX))
-}
-
-/// Converts bytes to whole cells, rounded up, at most `u32::MAX`.
-fn cells_above(size: u64, cell: u32) -> Cells {
-    Cells(u32::try_from(size.div_ceil(u64::from(cell))).unwrap_or(u32::MAX))
 }
 
 /// Priorities in each group of a port for which the port sends PFC or PAUSE.

@@ -7,9 +7,11 @@
 mod agents;
 mod classify;
 mod congestion;
+mod cx;
 mod device;
 mod flow;
 mod groups;
+mod limits;
 mod link;
 mod lossless;
 mod macsec;
@@ -17,10 +19,10 @@ mod queues;
 mod routing;
 mod virtual_switch;
 
-use std::collections::{BTreeMap, HashSet};
-use std::path::{Path, PathBuf};
+use std::collections::BTreeMap;
 
 pub use self::congestion::{Congestion, longest, seed as seed_congestion, senders, udp_port};
+pub use self::cx::{Cx, Place};
 pub use self::link::named_interface;
 use agents::ets_of;
 pub use agents::{Around, Said, UNNAMED, agents, late_host, told};
@@ -31,13 +33,12 @@ pub use virtual_switch::{VirtualPort, VirtualSaid, VirtualSwitch, virtual_switch
 
 use super::plan::{DevicePlan, Machine, SwitchFile};
 use super::quantity::Size;
-use super::raw::{self, Range};
-use super::tree::{Kind, Node};
-use super::{Finding, Mark, Warning};
+use super::raw;
+use super::tree::Node;
+use super::{Finding, Warning};
 use contracts::frame::BURST;
 use discovery::Role;
-use ground::printable::excerpt;
-use ground::units::{BitsPerSec, Mac};
+use ground::units::BitsPerSec;
 use headroom::{DelayInputs, SoftwareTerms};
 use secure::SecyPlan;
 use switch::{PortPlan, SwitchPlan};
@@ -47,175 +48,6 @@ const FRAME_MIN: u64 = 64;
 const FRAME_MAX: u64 = 16_384;
 /// 1500 bytes of payload, 18 of addresses, type and FCS, and two VLAN tags.
 const FRAME_DEFAULT: u64 = 1_526;
-
-/// A field and its place; for a field that is not in the file, the place of its section.
-#[derive(Clone, Debug)]
-pub struct Place<'a> {
-    node: Option<&'a Node>,
-    mark: Option<Mark>,
-    path: String,
-}
-
-impl<'a> Place<'a> {
-    pub fn root(node: &'a Node) -> Self {
-        Self { node: Some(node), mark: Some(node.mark), path: String::new() }
-    }
-
-    /// An empty place, for findings that are reported elsewhere or have no file.
-    pub const fn nowhere() -> Self {
-        Self { node: None, mark: None, path: String::new() }
-    }
-
-    /// True if this is a mapping with that field.
-    pub fn has(&self, name: &str) -> bool {
-        self.node.is_some_and(|n| n.get(name).is_some())
-    }
-
-    /// Place of a field of this mapping.
-    pub fn key(&self, name: &str) -> Self {
-        let dot = if self.path.is_empty() { "" } else { "." };
-        let node = self.node.and_then(|n| n.get(name));
-        let mark = node.map(|n| n.mark).or(self.mark);
-        Self { node, mark, path: format!("{}{dot}{name}", self.path) }
-    }
-
-    /// Creates a finding at this place.
-    pub fn finding(&self, what: impl Into<String>) -> Finding {
-        Finding::new(self.mark, &self.path, &what.into())
-    }
-
-    /// Place of an item of this list.
-    pub fn index(&self, i: usize) -> Self {
-        let node = match self.node.map(|n| &n.kind) {
-            Some(Kind::Seq(items)) => items.get(i),
-            _ => None,
-        };
-        let mark = node.map(|n| n.mark).or(self.mark);
-        Self { node, mark, path: format!("{}[{i}]", self.path) }
-    }
-}
-
-/// Collects errors and warnings.
-#[derive(Default)]
-pub struct Cx {
-    errors: Vec<Finding>,
-    warnings: Vec<Warning>,
-    /// Folder of the file; relative paths in it start there.
-    folder: PathBuf,
-}
-
-impl Cx {
-    /// Creates a context for the file of that name.
-    pub fn of_file(name: &str) -> Self {
-        let folder = Path::new(name).parent().unwrap_or(Path::new(""));
-        Self { folder: folder.to_owned(), ..Self::default() }
-    }
-
-    pub fn error(&mut self, at: &Place<'_>, what: impl Into<String>) {
-        push(&mut self.errors, at, what.into());
-    }
-
-    pub fn warn(&mut self, at: &Place<'_>, what: impl Into<String>) {
-        push(&mut self.warnings, at, what.into());
-    }
-
-    /// Returns `value` if it is in `range`; otherwise reports an error and returns `instead`.
-    pub fn ranged<T>(&mut self, at: &Place<'_>, value: T, range: (T, T), instead: T) -> T
-    where
-        T: PartialOrd + std::fmt::Display,
-    {
-        if value >= range.0 && value <= range.1 {
-            return value;
-        }
-        self.error(at, format!("{value} is out of range; choose {} to {}", range.0, range.1));
-        instead
-    }
-
-    /// Returns the warnings, or the errors if there are any, in the order of their lines.
-    pub fn finish(mut self) -> Result<Vec<Warning>, Vec<Finding>> {
-        let found = if self.errors.is_empty() { &mut self.warnings } else { &mut self.errors };
-        found.sort_by_key(|f| f.mark);
-        if self.errors.is_empty() { Ok(self.warnings) } else { Err(self.errors) }
-    }
-
-    /// Merges the findings since `before` that differ only in one of these port names; the first
-    /// one stays.
-    fn merge_alike(&mut self, before: (usize, usize), names: &[&str]) {
-        let names: HashSet<&str> = names.iter().copied().collect();
-        let bare = |what: &str| {
-            let parts = what.split_once("port ").and_then(|(a, b)| Some((a, b.split_once(' ')?)));
-            match parts {
-                Some((before, (name, rest))) if names.contains(name) => format!("{before}{rest}"),
-                _ => what.to_owned(),
-            }
-        };
-        for (list, from) in [(&mut self.errors, before.0), (&mut self.warnings, before.1)] {
-            let mut seen = HashSet::new();
-            let new = list.split_off(from);
-            let first = |f: &Finding| seen.insert((f.mark, f.path.clone(), bare(&f.what)));
-            list.extend(new.into_iter().filter(first));
-        }
-    }
-
-    /// Number of errors so far.
-    pub fn count(&self) -> usize {
-        self.errors.len()
-    }
-
-    /// Parses the MAC address of a station. All zeros is valid, because null devices have it.
-    fn mac(&mut self, at: &Place<'_>, text: &str) -> Option<Mac> {
-        match text.parse::<Mac>() {
-            Ok(mac) if mac.is_multicast() => {
-                self.error(at, format!("{mac} is no address of a single station"));
-                None
-            }
-            Ok(mac) => Some(mac),
-            Err(why) => {
-                self.error(at, format!("`{}`: {why}", excerpt(text)));
-                None
-            }
-        }
-    }
-}
-
-/// Adds a finding unless it is already there: an error in `defaults` occurs at every port.
-fn push(list: &mut Vec<Finding>, at: &Place<'_>, what: String) {
-    let finding = at.finding(what);
-    if !list.iter().any(|f| f.mark == finding.mark && f.what == finding.what) {
-        list.push(finding);
-    }
-}
-
-/// Expands a map with numbers and ranges as keys; single numbers have precedence over ranges.
-/// Reports numbers above `max` and numbers in two ranges.
-fn by_number<'m, T>(
-    cx: &mut Cx,
-    at: &Place<'_>,
-    map: &'m BTreeMap<Range, T>,
-    max: u16,
-) -> BTreeMap<u16, (Range, &'m T)> {
-    let mut out: BTreeMap<u16, (Range, &T)> = BTreeMap::new();
-    for (range, value) in map {
-        let here = at.key(&range.to_string());
-        if range.last > max {
-            cx.error(&here, format!("{range} is out of range; choose 0 to {max}"));
-            continue;
-        }
-        for n in range.iter() {
-            match out.get(&n) {
-                Some((other, _)) if other.is_single() => {}
-                Some((other, _)) if !range.is_single() => {
-                    cx.error(&here, format!("{other} and {range} both claim {n}"));
-                    break;
-                }
-                _ => {
-                    out.insert(n, (*range, value));
-                }
-            }
-        }
-    }
-    out
-}
 
 /// A port that is being resolved, with the properties that other parts need.
 pub(super) struct Draft<'a> {

@@ -1,12 +1,13 @@
 //! Resolves egress queues: scheduling, ECN and limits.
 
-use super::groups::cells_below;
-use super::{Cx, Draft, Place, by_number};
+use super::cx::by_number;
+use super::limits::{cells_below, shared};
+use super::{Cx, Draft, Place};
 use crate::quantity::{Ratio, Size, octets};
 use crate::raw;
-use buffer::{Alpha, BufferPlan, SharedLimit};
+use buffer::{BufferPlan, SharedLimit};
 use congestion::{EcnPlan, MarkAt, NotEct};
-use ground::units::{BitsPerSec, Bytes, Cells, PRIORITIES};
+use ground::units::{BitsPerSec, Bytes, PRIORITIES};
 use schedule::{ClassPlan, LinePlan, SchedulePlan};
 
 /// Default Kmin is rate / 250,000: 4 KB per Gb/s.
@@ -108,34 +109,6 @@ pub(super) fn curve(
         pmax: ((pmax * 65_536 + 500_000) / 1_000_000) as u32,
         at: MarkAt::Enqueue,
         not_ect: NotEct::Pass,
-    }
-}
-
-/// Resolves a limit on the shared pool, in cells; None if it is absent or invalid.
-pub fn shared(
-    cx: &mut Cx,
-    at: &Place<'_>,
-    raw: Option<&raw::Shared>,
-    cells: impl Fn(Size) -> Cells,
-) -> Option<SharedLimit> {
-    let raw = raw?;
-    match (raw.dynamic_th, raw.static_th, raw.unlimited) {
-        (Some(n), None, None) => {
-            let alpha = Alpha::new(n);
-            if alpha.is_none() {
-                let what = format!("{n} is out of range; alpha is 2^n with n from -8 to 8");
-                cx.error(&at.key("dynamic_th"), what);
-            }
-            alpha.map(SharedLimit::Dynamic)
-        }
-        (None, Some(size), None) => Some(SharedLimit::Static(cells(size))),
-        (None, None, Some(true)) => Some(SharedLimit::Unlimited),
-        _ => {
-            let what = "needs exactly one of `dynamic_th: n`, `static_th: size` and \
-                        `unlimited: true`";
-            cx.error(at, what);
-            None
-        }
     }
 }
 

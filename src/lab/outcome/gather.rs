@@ -13,6 +13,7 @@ use crate::ends::{Ends, Source};
 use crate::plan::LabPlan;
 use crate::population::{HostCounts, Population};
 use crate::record::Recorder;
+use ground::time::{Duration, Instant};
 use ground::units::BitsPerSec;
 use ground::verdict::Verdict;
 use sim::{Fault, LinkId, NodeId, NodePlan, Tally};

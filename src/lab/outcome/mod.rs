@@ -5,41 +5,37 @@
 //! alone: they do not depend on the machine, the run time, or on what else was recorded.
 
 mod agents;
+mod checks;
 mod figures;
 mod flows;
 mod gather;
 mod lossy_way;
+mod nanos;
 mod nodes;
 mod tester;
 mod transport;
 
-use core::fmt;
 use std::collections::BTreeMap;
 
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 
 pub use super::record::{LineLosses, Storms};
-use super::verdict::CheckOutcome;
 use ::tester::report::Report;
-use ground::time::{Duration, Instant, nanos};
 use ground::verdict::Verdict;
 use sim::Tally;
 use sim::check::Deadlock;
 
 pub use agents::{MeasuredOutcome, StepOutcome};
+pub use checks::{CheckOutcome, ExcuseOutcome};
 pub use figures::{CompletionOutcome, Figures, HopOutcome, Signals};
 #[cfg(feature = "dpdk")]
 pub(super) use gather::Counted;
 pub(super) use gather::{Ended, Window, flow_counts, gather};
 pub use lossy_way::LossyWay;
+pub use nanos::Nanos;
 pub use nodes::{GroupOutcome, HostOutcome, HostPort, NodeOutcome, SwitchOutcome, SwitchPort};
 pub use transport::TransportOutcome;
-
-/// A time in nanoseconds: an integer in JSON if possible, else with up to three decimals
-/// (picoseconds).
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
-pub struct Nanos(pub Duration);
 
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Outcome {
@@ -265,32 +261,6 @@ impl From<&Deadlock> for DeadlockOutcome {
             ended_ns: d.ended.map(Nanos::at),
             cycle: d.name.clone(),
         }
-    }
-}
-
-impl Nanos {
-    /// Time since the start of the run.
-    #[must_use]
-    pub const fn at(instant: Instant) -> Self {
-        Self(instant.since(Instant::ZERO))
-    }
-
-    /// As a number of nanoseconds, for plots.
-    #[must_use]
-    pub fn as_f64(self) -> f64 {
-        self.0.as_nanos_f64()
-    }
-}
-
-impl fmt::Display for Nanos {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(&self.0, f)
-    }
-}
-
-impl Serialize for Nanos {
-    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
-        nanos::exact(&self.0.into(), s)
     }
 }
 

@@ -1,6 +1,5 @@
 //! Log of pause events, in order.
 
-use super::tap::PAUSE_OCTETS;
 use ground::time::Instant;
 use ground::units::{PortId, PriorityGroup};
 use sim::{Direction, NodeId, Note};
@@ -8,6 +7,9 @@ use sim::{Direction, NodeId, Note};
 /// Most entries of one observer. A choice: some 16 MiB, far more than a lab of seconds needs.
 /// Further entries are counted only.
 const ENTRIES_MAX: usize = 1 << 18;
+
+/// Bytes of a PFC frame up to its last time field.
+pub const PAUSE_OCTETS: usize = 34;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Event {

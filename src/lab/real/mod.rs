@@ -37,10 +37,10 @@ mod watch;
 use std::collections::BTreeMap;
 use std::time::{Duration as StdDuration, Instant as StdInstant};
 
+pub use log::PAUSE_OCTETS;
 pub use log::{Event, Happening, crossings};
 pub use node::Snapshot;
 pub use shortfall::Shortfall;
-pub use tap::PAUSE_OCTETS;
 
 use super::plan::LabPlan;
 use super::population::NodeAgents;

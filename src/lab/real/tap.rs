@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::log::{Happening, Log};
+use super::log::{Happening, Log, PAUSE_OCTETS};
 use contracts::frame::{Burst, Frame};
 use contracts::port::{Port, Stamps, Tap, Tapped};
 use ground::time::{Duration, Instant};
@@ -11,9 +11,6 @@ use sim::Direction;
 
 /// EtherType 0x8808, MAC control (802.3 31.4.1.3).
 const MAC_CONTROL: [u8; 2] = [0x88, 0x08];
-
-/// Bytes of a PFC frame up to its last time field.
-pub const PAUSE_OCTETS: usize = 34;
 
 /// Time of a node's current poll, which its ports read.
 #[derive(Debug)]

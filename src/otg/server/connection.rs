@@ -19,6 +19,7 @@ use super::limits::{
     CONNECTIONS_MAX, HEAD_MAX, HEAD_TIME, IDLE_TIME, REFUSAL_TIME, REFUSALS_MAX, STOP_TIME,
     STREAMS_MAX,
 };
+use super::response::error_body;
 use super::watch::{Activity, Watched};
 use super::{Shared, http};
 
@@ -106,7 +107,7 @@ async fn refuse<S>(
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {
-    let body = http::error_body(code, kind, &[why.to_owned()]);
+    let body = error_body(code, kind, &[why.to_owned()]);
     let length = body.len();
     let head = format!(
         "HTTP/1.1 {code} {reason}\r\ncontent-type: application/json\r\n\

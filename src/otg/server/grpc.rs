@@ -18,10 +18,11 @@ use tonic::codec::{Codec, DecodeBuf, Decoder, EncodeBuf, Encoder};
 use tonic::server::{ClientStreamingService, Grpc, ServerStreamingService, UnaryService};
 use tonic::{Code, Status, Streaming};
 
+use super::Shared;
 use super::body::{self, BodyError, Whole};
 use super::call::{Call, Reply, apart};
 use super::limits::{BODY_MAX, CHUNK, STATUS_MAX};
-use super::{Shared, http};
+use super::response::{error_body, not_found};
 use crate::engine::{JsonText, Refusal, RefusalKind};
 use crate::proto;
 
@@ -44,7 +45,7 @@ pub(super) async fn answer(
 ) -> Response {
     let kind = request.headers().get(axum::http::header::CONTENT_TYPE);
     if !kind.is_some_and(|kind| kind.as_bytes().starts_with(b"application/grpc")) {
-        return http::not_found(request.uri());
+        return not_found(request.uri());
     }
     let method = (service == "otg.Openapi").then(|| Method::find(&name, &shared)).flatten();
     let Some(method) = method else {
@@ -157,7 +158,7 @@ fn status(refusal: Refusal) -> Status {
     let mut errors = refusal.errors;
     let all = errors.len();
     let text = loop {
-        let text = http::error_body(number, kind, &errors);
+        let text = error_body(number, kind, &errors);
         if text.len() <= STATUS_MAX {
             break text;
         }

@@ -3,23 +3,21 @@
 use std::sync::Arc;
 
 use axum::Router;
-use axum::body::{Body, Bytes};
 use axum::extract::{Request, State};
-use axum::http::header::{ALLOW, CONTENT_TYPE, ORIGIN};
+use axum::http::header::{ALLOW, ORIGIN};
 use axum::http::{HeaderValue, Method, StatusCode, Uri};
 use axum::middleware::{self, Next};
 use axum::response::Response;
 use axum::routing::{any, get, patch, post};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::body::{self, BodyError};
 use super::call::{Call, Reply, apart};
 use super::limits::{BODY_SMALL, VALUES_MAX};
+use super::response::{JSON, error, not_found, response};
 use super::{Shared, grpc};
 use crate::engine::{Engine, JsonText, Refusal, RefusalKind};
-use ground::printable;
 
-const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const OCTETS: HeaderValue = HeaderValue::from_static("application/octet-stream");
 
 /// Routes every path of the API, and gRPC's.
@@ -69,17 +67,6 @@ async fn no_pages(request: Request, next: Next) -> Response {
         return error(StatusCode::FORBIDDEN, "validation", &[why]);
     }
     next.run(request).await
-}
-
-/// The response to an unknown path.
-pub(super) fn not_found(uri: &Uri) -> Response {
-    let why = format!(
-        "there is nothing at {}; there are /config, /config/append, /config/delete, \
-         /control/state, /control/action, /monitor/metrics, /monitor/states, /monitor/capture and \
-         /capabilities/version, and the gRPC service otg.Openapi",
-        uri.path()
-    );
-    error(StatusCode::NOT_FOUND, "validation", &[why])
 }
 
 async fn answer(call: Call, State(shared): State<Arc<Shared>>, request: Request) -> Response {
@@ -132,21 +119,4 @@ fn parse(octets: &[u8]) -> Result<Value, Refusal> {
     }
     serde_json::from_slice(octets)
         .map_err(|e| Refusal::validation(format!("the body is not JSON: {e}")))
-}
-
-fn response(status: StatusCode, kind: HeaderValue, body: Bytes) -> Response {
-    let mut response = Response::new(Body::from(body));
-    *response.status_mut() = status;
-    response.headers_mut().insert(CONTENT_TYPE, kind);
-    response
-}
-
-fn error(status: StatusCode, kind: &str, errors: &[String]) -> Response {
-    response(status, JSON, error_body(status.as_u16(), kind, errors).into())
-}
-
-/// Returns an error as OTG's clients read it; quoted text of the client is bounded.
-pub(super) fn error_body(code: u16, kind: &str, errors: &[String]) -> Vec<u8> {
-    let errors: Vec<_> = errors.iter().map(|error| printable::message(error)).collect();
-    json!({"code": code, "kind": kind, "errors": errors}).to_string().into_bytes()
 }

@@ -17,6 +17,7 @@ mod connection;
 mod grpc;
 mod http;
 pub mod limits;
+mod response;
 mod tls;
 mod watch;
 

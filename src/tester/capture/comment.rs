@@ -1,11 +1,25 @@
 //! Comments on captured frames, which an analyser shows beside them.
 
 use std::fmt::Write as _;
+use std::time::Duration;
 
-use super::About;
-use ground::units::{Mac, Priority, Quanta};
-use host::probe_of;
+use ground::units::{BitsPerSec, Mac, Priority, Quanta};
+use host::{FlowId, probe_of};
 use wire::{EtherType, WireError, ethernet, mac_control, vlan};
+
+/// Facts about a capture's port and test.
+pub struct About<'a> {
+    pub port: &'a str,
+    pub location: &'a str,
+    /// The link rate, which is the unit of pause times.
+    pub rate: Option<BitsPerSec>,
+    /// A sentence about the source and the precision of the timestamps.
+    pub stamps: &'a str,
+    /// The time of day at zero of the test's clock, since 1970.
+    pub zero: Duration,
+    /// Returns the name of a flow of the test.
+    pub flow: &'a dyn Fn(FlowId) -> Option<&'a str>,
+}
 
 /// Returns the comment of a frame: its flow, or the meaning of a pause frame.
 pub(super) fn comment(frame: &[u8], about: &About<'_>) -> Option<String> {

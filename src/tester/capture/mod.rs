@@ -11,9 +11,10 @@ mod ring;
 mod tap;
 mod write;
 
+pub use comment::About;
 pub use ring::Kept;
 pub use tap::{Tap, tapped};
-pub use write::{About, write, write_some};
+pub use write::{write, write_some};
 
 use self::ring::Ring;
 use super::plan::{CapturePlan, Filter};

@@ -5,28 +5,12 @@ use std::borrow::Cow;
 use std::io::{self, Write};
 use std::time::Duration;
 
-use super::comment::comment;
+use super::comment::{About, comment};
 use super::{Capture, Kept};
 use crate::plan::CaptureFormat;
 use contracts::frame::FCS_BYTES;
 use ground::time::Instant;
-use ground::units::BitsPerSec;
-use host::FlowId;
 use text::packets::{Interface, Notes, Packet, Pcap, Pcapng};
-
-/// Facts about a capture's port and test.
-pub struct About<'a> {
-    pub port: &'a str,
-    pub location: &'a str,
-    /// The link rate, which is the unit of pause times.
-    pub rate: Option<BitsPerSec>,
-    /// A sentence about the source and the precision of the timestamps.
-    pub stamps: &'a str,
-    /// The time of day at zero of the test's clock, since 1970.
-    pub zero: Duration,
-    /// Returns the name of a flow of the test.
-    pub flow: &'a dyn Fn(FlowId) -> Option<&'a str>,
-}
 
 /// Writes a capture to `out`. Comments are written to pcapng only.
 ///

@@ -17,7 +17,6 @@ pub(super) mod tests;
 
 use serde::Serialize;
 
-use super::drive::Why;
 use super::plan::{FlowPlan, TestPlan};
 use super::report::{Flow, Machine, Report};
 use ground::verdict::Verdict;
@@ -35,6 +34,35 @@ pub struct Finding {
     pub verdict: Verdict,
     /// The numbers of the check, and the reason for any verdict but PASS.
     pub what: String,
+}
+
+/// The reason for the end of a test.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Why {
+    /// Every finite flow has ended.
+    Done,
+    /// Its duration was over.
+    Over,
+    /// A signal ended a test that has no other end.
+    Asked,
+    /// A signal ended it before its own end.
+    Interrupted,
+    /// The unfinished flows could not send: the link of each was down for `DOWN_MAX`.
+    Down,
+    /// The runner failed for a reason outside the test.
+    Disturbed(String),
+}
+
+impl Why {
+    /// Returns the reason for which a test without failures is inconclusive, if there is one.
+    #[must_use]
+    pub fn disturbance(&self) -> Option<String> {
+        match self {
+            Self::Done | Self::Over | Self::Asked | Self::Down => None,
+            Self::Interrupted => Some("interrupted by a signal before its end".into()),
+            Self::Disturbed(why) => Some(why.clone()),
+        }
+    }
 }
 
 /// A finished test.

@@ -7,7 +7,7 @@
 //! that is down, fails.
 
 use super::Course;
-use crate::drive::Why;
+use super::Why;
 use crate::plan::{FlowKind, FlowPlan};
 use crate::report::Flow;
 use crate::tally::asked_fps;

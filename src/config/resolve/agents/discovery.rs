@@ -1,6 +1,7 @@
 //! Resolves LLDP and DCBX of a port.
 
-use super::super::{Cx, Place, by_number};
+use super::super::cx::by_number;
+use super::super::{Cx, Place};
 use super::{Around, DELAY_MAX, told};
 use crate::quantity::Span;
 use crate::raw::{

@@ -5,7 +5,7 @@ use super::settings::{limit, settings};
 use super::{Around, ByQueue, Cx, Draft, Place};
 use crate::quantity::octets;
 use crate::raw::{self, CimTypeName, QueueMapSaid};
-use crate::resolve::by_number;
+use crate::resolve::cx::by_number;
 use congestion::isolation::{
     CimType, IsolationError, IsolationPlan, MapReading, Peer, QueueMap, Watch,
 };

@@ -8,7 +8,7 @@ use ipnet::IpNet;
 use super::{Around, Cx, Draft, Place};
 use crate::quantity::{Size, Span, octets};
 use crate::raw::{self, Range};
-use crate::resolve::by_number;
+use crate::resolve::cx::by_number;
 use crate::resolve::queues::curve;
 use congestion::Detect;
 use congestion::proxy::Senders;

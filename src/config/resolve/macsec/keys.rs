@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use crate::raw::{HexText, Macsec, MacsecAssociation, Range};
-use crate::resolve::{Cx, Place, by_number};
+use crate::resolve::cx::by_number;
+use crate::resolve::{Cx, Place};
 use file::{hex_octets, key_of, read_key};
 use secure::{CipherSuite, SaPlan, Sak, SecyPlan};
 

@@ -1,7 +1,7 @@
 //! Flows with acknowledgements: RoCEv2 and TCP.
 
 use super::carrier::Carrier;
-use super::{Bound, KindOf, Marked, One, PORT_FIRST, PORTS, Times, has_room};
+use super::parts::{Bound, KindOf, Marked, One, PORT_FIRST, PORTS, Times, has_room};
 use crate::raw::Messages;
 use crate::resolve::graph;
 use crate::resolve::hosts::{ip, mac};

@@ -1,6 +1,6 @@
 //! Senders and receivers of flows.
 
-use super::Around;
+use super::parts::Around;
 use crate::raw::{self, Many, Pattern};
 use crate::resolve::graph;
 use crate::resolve::mix;

@@ -1,7 +1,7 @@
 //! Warns of congestion messages that no host obeys.
 
-use super::Around;
 use super::carrier::Carrier;
+use super::parts::Around;
 use crate::raw::{self, Short, TransportName};
 use crate::resolve::graph::Source;
 use config::{Cx, Place};

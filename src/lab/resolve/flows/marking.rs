@@ -1,7 +1,7 @@
 //! Priority and DSCP of a flow, and whether its path is lossless.
 
 use super::carrier::Carrier;
-use super::{Around, KindOf, Marked};
+use super::parts::{Around, KindOf, Marked};
 use crate::plan::LossyHop;
 use crate::resolve::graph;
 use crate::resolve::routes::Hop;

@@ -6,15 +6,14 @@ mod ends;
 mod heard;
 mod marking;
 mod open;
+mod parts;
 
 use std::ops::Range;
 
 use super::graph::{self, Graph};
 use super::raw::{self, Amount, EcnName, FlowDuration, FlowRateText, Many, Short, TransportName};
-use super::routes::{Hop, Routes};
-use super::switches::Switches;
-use crate::{LabFlow, LabTester};
-use carrier::Carrier;
+use super::routes::Hop;
+use crate::LabFlow;
 use config::quantity::Span;
 use config::{Cx, Place};
 use ends::ends;
@@ -22,44 +21,18 @@ use ground::time::{Duration, Instant};
 use ground::units::{Dscp, Priority};
 use host::{FLOW_ID_MAX, FRAME_MAX, FlowId, Rate, StationPlan};
 use marking::{is_lossless, lossy_at, marking, obeys};
+pub(super) use parts::Around;
+use parts::{Bound, KindOf, One, Times};
 use sim::{ClockPlan, Direction, LinkId, NodeId, NodeKind, NodePlan};
-use switch::SwitchPlan;
 use wire::ip::Ecn;
 
 /// A packet of 1500 bytes, with Ethernet header and FCS.
 const SIZE_DEFAULT: u64 = 1_518;
-/// First of the dynamic ports (RFC 6335), and their number.
-const PORT_FIRST: u16 = 49_152;
-const PORTS: u32 = 16_384;
-
 /// Flows of a lab, and the range of flows of each entry of the file.
 #[derive(Default)]
 pub(super) struct Flows {
     pub list: Vec<LabFlow>,
     pub entries: Vec<(String, Range<usize>)>,
-}
-
-/// Context of all parts of a flow's resolution.
-pub(super) struct Around<'r, 'g> {
-    pub graph: &'r Graph<'g>,
-    pub routes: &'r Routes,
-    pub switches: &'r Switches,
-    pub seed: u64,
-    /// Traffic generator. Its flows have the first numbers, and its hosts send no other flows.
-    pub tester: Option<&'r LabTester>,
-}
-
-impl Around<'_, '_> {
-    /// Returns the number of generator flows.
-    fn taken(&self) -> usize {
-        self.tester.map_or(0, |tester| tester.plan.flows.len())
-    }
-
-    /// True if a host is a port of the generator.
-    fn is_tester(&self, host: usize) -> bool {
-        let node = NodeId(self.graph.hosts[host] as u32);
-        self.tester.is_some_and(|tester| tester.hosts.contains(&node))
-    }
 }
 
 /// Adds every flow to the stations at both ends.
@@ -147,49 +120,6 @@ fn start(said: &raw::Flow, number: u64) -> Instant {
     let span = |s: Option<Span>| s.map_or(Duration::ZERO, |s| s.0);
     let first = Instant::ZERO.saturating_add(span(said.start));
     first.saturating_add(span(said.stagger).saturating_mul(number))
-}
-
-/// Fields shared by all flows of an entry.
-struct KindOf {
-    carrier: Carrier,
-    size: u32,
-    rate: Rate,
-    ecn: Ecn,
-    priority: Option<Priority>,
-    dscp: Option<Dscp>,
-    victim: bool,
-    bound: Bound,
-}
-
-/// Amount of traffic of each flow.
-#[derive(Clone, Copy)]
-enum Bound {
-    None,
-    Frames(u64),
-    Bytes(u64),
-    Time(Duration),
-}
-
-/// One flow of an entry; its ends are host numbers.
-#[derive(Clone, Copy)]
-struct One {
-    id: FlowId,
-    from: usize,
-    to: usize,
-    start: Instant,
-}
-
-/// Start and stop of a flow, by its sender's clock.
-struct Times {
-    start: Instant,
-    stop: Instant,
-}
-
-/// Marking of a flow, and the priority to which its switches classify it.
-#[derive(Clone, Copy)]
-struct Marked {
-    priority: Priority,
-    dscp: Dscp,
 }
 
 fn kind(cx: &mut Cx, at: &graph::Source<'_>, said: &raw::Flow) -> KindOf {
@@ -369,22 +299,5 @@ fn check_size(
             switch.name, switch.max_frame
         );
         cx.error(&at.key("size"), what);
-    }
-}
-
-/// True if a frame of `size` bytes holds the `least` bytes of headers and probe; else reports it.
-fn has_room(cx: &mut Cx, at: &graph::Source<'_>, size: u32, least: u32) -> bool {
-    if size < least {
-        let what = format!(
-            "{size} octets do not hold the headers and the probe of a flow; take {least} or more"
-        );
-        cx.error(&at.key("size"), what);
-    }
-    size >= least
-}
-
-impl Around<'_, '_> {
-    fn switch(&self, hop: &Hop) -> Option<&SwitchPlan> {
-        self.switches.plans[hop.node].as_ref()
     }
 }

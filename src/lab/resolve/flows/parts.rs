@@ -1,0 +1,102 @@
+//! Context of the resolution of flows, and the values that its steps hand on.
+
+use super::carrier::Carrier;
+use crate::LabTester;
+use crate::resolve::graph::{self, Graph};
+use crate::resolve::routes::{Hop, Routes};
+use crate::resolve::switches::Switches;
+use config::Cx;
+use ground::time::{Duration, Instant};
+use ground::units::{Dscp, Priority};
+use host::{FlowId, Rate};
+use sim::NodeId;
+use switch::SwitchPlan;
+use wire::ip::Ecn;
+
+/// First of the dynamic ports (RFC 6335), and their number.
+pub(super) const PORT_FIRST: u16 = 49_152;
+
+pub(super) const PORTS: u32 = 16_384;
+
+/// Context of all parts of a flow's resolution.
+pub(in crate::resolve) struct Around<'r, 'g> {
+    pub graph: &'r Graph<'g>,
+    pub routes: &'r Routes,
+    pub switches: &'r Switches,
+    pub seed: u64,
+    /// Traffic generator. Its flows have the first numbers, and its hosts send no other flows.
+    pub tester: Option<&'r LabTester>,
+}
+
+impl Around<'_, '_> {
+    /// Returns the number of generator flows.
+    pub(super) fn taken(&self) -> usize {
+        self.tester.map_or(0, |tester| tester.plan.flows.len())
+    }
+
+    /// True if a host is a port of the generator.
+    pub(super) fn is_tester(&self, host: usize) -> bool {
+        let node = NodeId(self.graph.hosts[host] as u32);
+        self.tester.is_some_and(|tester| tester.hosts.contains(&node))
+    }
+}
+
+impl Around<'_, '_> {
+    pub(super) fn switch(&self, hop: &Hop) -> Option<&SwitchPlan> {
+        self.switches.plans[hop.node].as_ref()
+    }
+}
+
+/// Fields shared by all flows of an entry.
+pub(super) struct KindOf {
+    pub(super) carrier: Carrier,
+    pub(super) size: u32,
+    pub(super) rate: Rate,
+    pub(super) ecn: Ecn,
+    pub(super) priority: Option<Priority>,
+    pub(super) dscp: Option<Dscp>,
+    pub(super) victim: bool,
+    pub(super) bound: Bound,
+}
+
+/// Amount of traffic of each flow.
+#[derive(Clone, Copy)]
+pub(super) enum Bound {
+    None,
+    Frames(u64),
+    Bytes(u64),
+    Time(Duration),
+}
+
+/// One flow of an entry; its ends are host numbers.
+#[derive(Clone, Copy)]
+pub(super) struct One {
+    pub(super) id: FlowId,
+    pub(super) from: usize,
+    pub(super) to: usize,
+    pub(super) start: Instant,
+}
+
+/// Start and stop of a flow, by its sender's clock.
+pub(super) struct Times {
+    pub(super) start: Instant,
+    pub(super) stop: Instant,
+}
+
+/// Marking of a flow, and the priority to which its switches classify it.
+#[derive(Clone, Copy)]
+pub(super) struct Marked {
+    pub(super) priority: Priority,
+    pub(super) dscp: Dscp,
+}
+
+/// True if a frame of `size` bytes holds the `least` bytes of headers and probe; else reports it.
+pub(super) fn has_room(cx: &mut Cx, at: &graph::Source<'_>, size: u32, least: u32) -> bool {
+    if size < least {
+        let what = format!(
+            "{size} octets do not hold the headers and the probe of a flow; take {least} or more"
+        );
+        cx.error(&at.key("size"), what);
+    }
+    size >= least
+}
