@@ -63,7 +63,10 @@ fn what_is_no_variant_is_refused_with_its_place() {
         ("variants: {}", "f.yaml:1:1: variants: needs names of variants"),
         ("variants: {a: 3}", "f.yaml:1:15: variants.a: needs the part of a lab that differs"),
         ("variants: {a b: {}}", "f.yaml:1:12: variants.a b: a name is letters, digits"),
-        ("variants: {a: {variants: {b: {}}}}", "f.yaml:1:26: variants.a.variants: a variant cannot have one"),
+        (
+            "variants: {a: {variants: {b: {}}}}",
+            "f.yaml:1:26: variants.a.variants: a variant cannot",
+        ),
         ("variants: {a: {name: b}}", "f.yaml:1:22: variants.a.name: a variant cannot have one"),
     ];
     for (text, words) in cases {
