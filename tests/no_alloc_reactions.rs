@@ -171,6 +171,7 @@ fn no_message_costs_an_allocation() {
         memory::stock(1_024);
         let (near, mut far) = MemPort::pair(256);
         let mut station = Station::new(&plan(pause), near).unwrap();
+        station.spares().fill();
         let messages = all_messages();
         let (mut now, mut burst) = (Instant::ZERO, Burst::new());
         let counted = allocation_counter::measure(|| {
