@@ -1,4 +1,5 @@
-//! Makes descriptors of the messages in `src/otg/proto`, by which the OTG server reads and writes gRPC.
+//! Makes what the OTG server needs of the messages in `src/otg/proto`: descriptors, by which it reads and
+//! writes gRPC, and the types of its model.
 //!
 //! The compiler is written in Rust, so no machine needs `protoc` to build this.
 
@@ -7,14 +8,20 @@ use std::error::Error;
 use std::fs;
 use std::path::Path;
 
-use prost::Message;
+#[path = "src/otg/build/mod.rs"]
+mod build;
 
 const PROTO: &str = "proto";
 
 fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo::rerun-if-changed={PROTO}");
-    let descriptors = protox::compile(["otg.proto"], [PROTO])?;
+    let mut compiler = protox::Compiler::new([PROTO])?;
+    compiler.include_imports(true).open_file("otg.proto")?;
     let out = env::var_os("OUT_DIR").ok_or("cargo sets OUT_DIR")?;
-    fs::write(Path::new(&out).join("otg.bin"), descriptors.encode_to_vec())?;
+    let out = Path::new(&out);
+    fs::write(out.join("otg.bin"), build::descriptors(&compiler))?;
+    for (name, types) in build::model(&compiler.descriptor_pool())? {
+        fs::write(out.join(name).with_extension("rs"), types)?;
+    }
     Ok(())
 }

@@ -1,6 +1,13 @@
 //! Macros for the three kinds of OTG types: messages, choices between alternatives, and words.
 //! Each macro generates the type and the traits that [`super`] describes, so that a message is
-//! only a list of its fields.
+//! only a list of its fields. The build script writes these lists.
+
+/// The types of a file in `src/otg/proto`, which the build script writes.
+macro_rules! types_of {
+    ($file:literal) => {
+        include!(concat!(env!("OUT_DIR"), "/", $file, ".rs"));
+    };
+}
 
 /// A message. `field: Type` has the default of the type (none, an empty list), `field: Type =
 /// value` has this default, `field: Type; required` has none.
@@ -264,7 +271,7 @@ macro_rules! choice {
     };
 }
 
-/// A word of a fixed set; the first one is the default unless another is marked.
+/// A word of a fixed set.
 macro_rules! words {
     ($(
         $(#[$doc:meta])*

@@ -1,5 +1,8 @@
-//! Open Traffic Generator's model: its messages as Rust types, written by hand from its field
-//! names.
+//! Open Traffic Generator's model: its messages as Rust types.
+//!
+//! The messages are described in `src/otg/proto` alone: their fields, types, defaults and comments.
+//! The build script (`src/otg/build`) makes the types of a file `flow.proto` into module [`flow`];
+//! the modules here add methods, and [`pattern`] the type that OTG's many patterns share.
 //!
 //! The types hold the client's message, with OTG's defaults where a scalar was omitted;
 //! `tester::resolve` validates it as a whole. The parser is lenient where OTG's clients differ
@@ -13,18 +16,38 @@
 #[macro_use]
 mod macros;
 
-pub mod capture;
 mod choose;
 pub mod config;
-pub mod control;
 pub mod device;
 pub mod flow;
 pub mod header;
-pub mod metrics;
 pub mod pattern;
 pub mod read;
 pub mod rocev2;
-pub mod states;
+
+pub mod capture {
+    //! Captures and capture requests.
+
+    types_of!("capture");
+}
+
+pub mod control {
+    //! Control of a running test: updates of flows, start and stop, single actions.
+
+    types_of!("control");
+}
+
+pub mod metrics {
+    //! Requests for counters and their responses.
+
+    types_of!("metrics");
+}
+
+pub mod states {
+    //! Requests for neighbours and their responses; versions, warnings and errors.
+
+    types_of!("states");
+}
 
 pub use config::Config;
 pub use flow::Flow;

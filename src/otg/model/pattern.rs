@@ -39,49 +39,9 @@ pub enum Values<T> {
     },
 }
 
-/// A field that increments or decrements.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Counter<T> {
-    /// The first value. Default: the field's default.
-    pub start: Option<T>,
-    /// The difference between two values. Default: 1.
-    pub step: Option<T>,
-    /// Number of values before they repeat. Default: 1.
-    pub count: u32,
-    /// Unknown fields.
-    pub extra: Extra,
-}
-
-/// A field with random values.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Random<T> {
-    /// The least value. Default: 0.
-    pub min: Option<T>,
-    /// The greatest value. Default: the field's maximum.
-    pub max: Option<T>,
-    /// Default: 1.
-    pub seed: u32,
-    /// Number of values before they repeat. Default: 1.
-    pub count: u32,
-    /// Unknown fields.
-    pub extra: Extra,
-}
-
 impl<T> Default for Pattern<T> {
     fn default() -> Self {
         Self { values: Values::One(None), metric_tags: Vec::new(), extra: Extra::new() }
-    }
-}
-
-impl<T> Default for Counter<T> {
-    fn default() -> Self {
-        Self { start: None, step: None, count: 1, extra: Extra::new() }
-    }
-}
-
-impl<T> Default for Random<T> {
-    fn default() -> Self {
-        Self { min: None, max: None, seed: 1, count: 1, extra: Extra::new() }
     }
 }
 
@@ -111,9 +71,30 @@ macro_rules! read_fields {
     };
 }
 
-/// Reads the objects of a pattern, whose values are numbers or addresses.
+/// A part of a pattern, over values that are numbers or addresses. A field has the default of its type,
+/// or the given one.
 macro_rules! parts {
-    ($($name:ident { $($field:ident),* })*) => {$(
+    ($(
+        $(#[$doc:meta])*
+        $name:ident { $( $(#[$fdoc:meta])* $field:ident: $type:ty $(= $default:expr)? ),* $(,)? }
+    )*) => {$(
+        $(#[$doc])*
+        #[derive(Clone, PartialEq, Debug)]
+        pub struct $name<T> {
+            $( $(#[$fdoc])* pub $field: $type, )*
+            /// Unknown fields.
+            pub extra: Extra,
+        }
+
+        impl<T> Default for $name<T> {
+            fn default() -> Self {
+                Self {
+                    $( $field: message!(@default $type $(= $default)?), )*
+                    extra: Extra::new(),
+                }
+            }
+        }
+
         impl<T: Lenient> Lenient for $name<T> {
             fn read<'de, D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
                 struct Fields<T>(core::marker::PhantomData<T>);
@@ -158,13 +139,10 @@ macro_rules! parts {
     )*};
 }
 
-parts! {
-    Counter { start, step, count }
-    Random { min, max, seed, count }
-}
+types_of!("pattern");
 
 /// The names of the alternatives.
-const ALTERNATIVES: &[&str] =
+pub(super) const ALTERNATIVES: &[&str] =
     &["value", "values", "increment", "decrement", "random", "auto", "metric_tags"];
 
 struct Alternatives<T>(core::marker::PhantomData<T>);
@@ -300,33 +278,3 @@ impl<T> Known for Pattern<T> {
 }
 
 impl<T> Left for Pattern<T> {}
-
-message! {
-    /// A part of a field by which metrics are split.
-    MetricTag {
-        name: String; required,
-        /// Offset of the first bit in the field. Default: 0.
-        offset: u32 = 0,
-        /// Number of bits. Default: all of the field.
-        length: Option<u32>,
-    }
-}
-
-choice! {
-    /// A checksum.
-    Checksum = generated {
-        /// Calculated, correct or wrong.
-        generated: Generated(Generated = Generated::Good),
-        /// A fixed value.
-        custom: Custom(u32),
-    }
-}
-
-words! {
-    /// The kind of a calculated checksum.
-    Generated {
-        good: Good,
-        /// Wrong.
-        bad: Bad,
-    }
-}

@@ -47,7 +47,10 @@ fn what_is_left_out_has_the_models_defaults() {
     assert_eq!(WeightPairs::default(), WeightPairs::Predefined(Mix::Imix));
     let config = json!({"layer1": [{"name": "l", "port_names": ["p"], "speed": "speed_100_gbps"}]});
     let layer1 = &parse::<Config>(&config).unwrap().layer1[0];
-    assert_eq!((layer1.mtu, layer1.promiscuous, layer1.speed), (1500, true, Some(Speed::Gbps100)));
+    assert_eq!(
+        (layer1.mtu, layer1.promiscuous, layer1.speed),
+        (1500, true, Some(Speed::Speed100Gbps))
+    );
 }
 
 #[test]
@@ -159,4 +162,33 @@ fn a_file_with_lines_can_be_read_too() {
     let finding = file::de::from_tree::<Config>(&tree).unwrap_err();
     assert_eq!(finding.mark.map(|m| m.line), Some(4));
     assert_eq!(finding.path, "flows[0].rate.pps");
+}
+
+/// `Pattern` is written by hand, for all messages that are patterns.
+#[test]
+fn a_pattern_reads_each_field_that_a_pattern_has() {
+    let pool = prost_reflect::DescriptorPool::decode(crate::proto::DESCRIPTORS).unwrap();
+    let patterns = pool
+        .all_messages()
+        .filter(|m| m.parent_message().is_none() && m.name().starts_with("Pattern"));
+    let known = |name: &str| name == "choice" || pattern::ALTERNATIVES.contains(&name);
+    let mut seen = 0;
+    for field in patterns.flat_map(|pattern| pattern.fields().collect::<Vec<_>>()) {
+        assert!(known(field.name()), "{} is unknown to `Pattern`", field.full_name());
+        seen += 1;
+    }
+    assert!(seen > 50, "{seen} fields were compared");
+    assert!(!known("shuffle"));
+}
+
+#[test]
+fn descriptors_have_neither_our_options_nor_comments() {
+    let pool = prost_reflect::DescriptorPool::decode(crate::proto::DESCRIPTORS).unwrap();
+    for file in pool.files() {
+        assert_ne!(file.name(), "options.proto");
+        assert_eq!(file.file_descriptor_proto().source_code_info, None, "{}", file.name());
+    }
+    assert_eq!(pool.all_extensions().len(), 0);
+    let name = pool.get_message_by_name("otg.Port").unwrap().get_field_by_name("name").unwrap();
+    assert_eq!(name.options().unknown_fields().count(), 0);
 }

@@ -43,7 +43,7 @@ fn is_up(config: &Config, report: &Report, own: &Device, address: &str) -> bool 
     let mut ethernets = devices.flat_map(|device| &device.ethernets);
     let has = ethernets.find(|e| e.ipv4_addresses.iter().any(|ip| ip.name == address));
     let port = has.and_then(|ethernet| match &ethernet.connection {
-        Some(Connection::Port(name)) => Some(name),
+        Some(Connection::PortName(name)) => Some(name),
         _ => None,
     });
     report.ports.iter().any(|p| Some(&p.name) == port && p.link_up)

@@ -232,7 +232,7 @@ fn interface(
 ) -> Option<Interface> {
     let port_path = format!("{path}.connection.port_name");
     let port = match &ethernet.connection {
-        Some(Connection::Port(name)) => ports.find(name, &port_path, cx)?,
+        Some(Connection::PortName(name)) => ports.find(name, &port_path, cx)?,
         Some(Connection::Other { .. }) => return None,
         None => {
             cx.error(port_path, "an interface is attached to a port; name it here");

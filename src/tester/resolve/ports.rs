@@ -191,23 +191,23 @@ fn location(text: Option<&str>, path: &str, cx: &mut Findings) -> Location {
 /// Returns the rate of an OTG speed.
 fn speed(speed: Speed, path: &str, cx: &mut Findings) -> Option<BitsPerSec> {
     let mbps = match speed {
-        Speed::Mbps10Hd | Speed::Mbps100Hd => {
+        Speed::Speed10HdMbps | Speed::Speed100HdMbps => {
             let what = "half duplex knows no pauses of a priority and no separate rate; choose \
                         full duplex";
             cx.error(format!("{path}.speed"), what);
             return None;
         }
-        Speed::Mbps10Fd => 10,
-        Speed::Mbps100Fd => 100,
-        Speed::Gbps1 => 1_000,
-        Speed::Gbps10 => 10_000,
-        Speed::Gbps25 => 25_000,
-        Speed::Gbps40 => 40_000,
-        Speed::Gbps50 => 50_000,
-        Speed::Gbps100 => 100_000,
-        Speed::Gbps200 => 200_000,
-        Speed::Gbps400 => 400_000,
-        Speed::Gbps800 => 800_000,
+        Speed::Speed10FdMbps => 10,
+        Speed::Speed100FdMbps => 100,
+        Speed::Speed1Gbps => 1_000,
+        Speed::Speed10Gbps => 10_000,
+        Speed::Speed25Gbps => 25_000,
+        Speed::Speed40Gbps => 40_000,
+        Speed::Speed50Gbps => 50_000,
+        Speed::Speed100Gbps => 100_000,
+        Speed::Speed200Gbps => 200_000,
+        Speed::Speed400Gbps => 400_000,
+        Speed::Speed800Gbps => 800_000,
     };
     BitsPerSec::new(mbps * 1_000_000)
 }
@@ -231,7 +231,7 @@ fn control(control: &FlowControl, path: &str, cx: &mut Findings) -> Control {
     let own = Priority::ALL.map(Some);
     match control.kind() {
         PauseKind::Ieee8023x => Control { obeys: Obeys::Pause, delay: Quanta(0), queues: own },
-        PauseKind::Ieee8021Qbb => {
+        PauseKind::Ieee8021qbb => {
             let default = Ieee8021Qbb::default();
             let pfc = control.ieee_802_1qbb.as_ref().unwrap_or(&default);
             priorities(pfc, &format!("{path}.ieee_802_1qbb"), cx)

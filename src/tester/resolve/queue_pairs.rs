@@ -82,7 +82,7 @@ fn read_interface<'a>(
             let path = format!("{path}.peers[{p}].qps[{q}].connection_type.reliable_connection");
             let said = match &qp.connection_type {
                 None => QpParameters::default(),
-                Some(ConnectionType::Reliable(said)) => said.clone(),
+                Some(ConnectionType::ReliableConnection(said)) => said.clone(),
                 Some(ConnectionType::Other { .. }) => continue,
             };
             let mut u24 = |name: &str, n: u64| {

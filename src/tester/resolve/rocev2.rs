@@ -284,7 +284,7 @@ impl<'a> Reader<'a, '_> {
         };
         (plan.src_port, plan.first_psn) = (c.from.src_port, c.from.first_psn);
         if let Some((said, path)) = &self.settings[c.ports.0] {
-            if let Some(PortConnection::Reliable(how)) = &said.connection_type {
+            if let Some(PortConnection::ReliableConnection(how)) = &said.connection_type {
                 let path = format!("{path}.connection_type.reliable_connection");
                 plan.timeout = timeout(how, &path, self.cx);
             }
@@ -301,7 +301,7 @@ impl<'a> Reader<'a, '_> {
                 plan.cnp_interval = Some(Duration::from_micros(cnp.cnp_delay_timer.into()));
                 sent_as(cnp.ecn_value, Ecn::Ect0, &path, self.cx);
             }
-            if let Some(PortConnection::Reliable(how)) = &said.connection_type {
+            if let Some(PortConnection::ReliableConnection(how)) = &said.connection_type {
                 let path = format!("{path}.connection_type.reliable_connection");
                 plan.ack = acknowledgements(how, ecn(c.from.said.ecn), &path, self.cx);
             }

@@ -153,7 +153,7 @@ pub(super) fn build(packet: &[FlowHeader], ends: &Ends, path: &str, cx: &mut Fin
         );
         cx.error(path, what);
     }
-    let first = matches!(packet[0], FlowHeader::PfcPause(_) | FlowHeader::EthernetPause(_));
+    let first = matches!(packet[0], FlowHeader::Pfcpause(_) | FlowHeader::Ethernetpause(_));
     Built {
         control: first || is_control(&draft.octets),
         queue: notes.queue,
@@ -181,8 +181,8 @@ fn write(
         FlowHeader::Vlan(h) => ethernet::vlan(w, h, kind, notes),
         FlowHeader::Ipv4(h) => ipv4::write(w, h, protocol, ip_ends, notes),
         FlowHeader::Ipv6(h) => ipv6::write(w, h, protocol, ip_ends, notes),
-        FlowHeader::PfcPause(h) => control::pfc(w, h),
-        FlowHeader::EthernetPause(h) => control::pause(w, h),
+        FlowHeader::Pfcpause(h) => control::pfc(w, h),
+        FlowHeader::Ethernetpause(h) => control::pause(w, h),
         FlowHeader::Tcp(h) => upper::tcp(w, h, notes),
         FlowHeader::Udp(h) => upper::udp(w, h, notes),
         FlowHeader::Arp(h) => control::arp(w, h),
@@ -222,8 +222,8 @@ fn can_be_first(header: &FlowHeader) -> bool {
         header,
         FlowHeader::Custom(_)
             | FlowHeader::Ethernet(_)
-            | FlowHeader::PfcPause(_)
-            | FlowHeader::EthernetPause(_)
+            | FlowHeader::Pfcpause(_)
+            | FlowHeader::Ethernetpause(_)
             | FlowHeader::Other { .. }
     )
 }
@@ -236,8 +236,8 @@ fn name(header: &FlowHeader) -> &str {
         FlowHeader::Vlan(_) => "vlan",
         FlowHeader::Ipv4(_) => "ipv4",
         FlowHeader::Ipv6(_) => "ipv6",
-        FlowHeader::PfcPause(_) => "pfcpause",
-        FlowHeader::EthernetPause(_) => "ethernetpause",
+        FlowHeader::Pfcpause(_) => "pfcpause",
+        FlowHeader::Ethernetpause(_) => "ethernetpause",
         FlowHeader::Tcp(_) => "tcp",
         FlowHeader::Udp(_) => "udp",
         FlowHeader::Arp(_) => "arp",
