@@ -11,17 +11,17 @@
 //! - L3 [`link`], [`switch`], [`host`]: the data plane, the same in every world.
 //! - L4 [`sim`]: the virtual world. `dpdk`, [`runtime`]: the real one. `dpdk` is the only place with
 //!   unsafe code.
-//! - L5 `text` and `file`: tables, numbers and captures; files with their quantities and findings.
+//! - L5 [`text`] and `file`: tables, numbers and captures; files with their quantities and findings.
 //!   [`config`], [`otg`], [`tester`], [`lab`]: files, plans, runs. [`results`], [`report`]: results by
-//!   name; tables, pages and metrics. [`cli`]: the commands.
+//!   name; tables, pages and metrics. [`daemon`]: the running switch. [`cli`]: the commands.
 
 pub use contracts::{frame, memory, port, stats, world};
 #[cfg(feature = "dpdk")]
 pub use dpdk;
 pub use ground::{described, printable, rand, time, units, verdict};
 pub use {
-    buffer, config, congestion, discovery, headroom, host, lab, link, pfc, report, results,
-    runtime, schedule, secure, sim, switch, tester, wire,
+    buffer, config, congestion, daemon, discovery, headroom, host, lab, link, pfc, report, results,
+    runtime, schedule, secure, sim, switch, tester, text, wire,
 };
 
 pub mod cli;

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use run::{Dir, conclusive, run_ahead, sluice};
 use serde_json::Value;
-use sluice::report::packets::{Packet, Pcap};
+use sluice::text::packets::{Packet, Pcap};
 
 fn example(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("configs/gen").join(name)

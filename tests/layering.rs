@@ -28,6 +28,7 @@ const LAYERS: &[&[&str]] = &[
     &["tester"],
     &["lab"],
     &["report"],
+    &["daemon"],
     &["sluice"],
 ];
 

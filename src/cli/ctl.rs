@@ -9,15 +9,16 @@ use anyhow::{Context, Result, bail};
 use clap::{Subcommand, ValueEnum};
 use zeroize::Zeroizing;
 
-use super::control::{
-    Place, PortSecured, PortsFound, Request, Response, SetEcn, SetGroup, SetObject,
-};
 use super::{Format, bad_input, terminal, verdict};
 use crate::config::quantity::Size;
 use crate::printable;
 use crate::report::{self, Objects};
-use crate::runtime::control;
 use crate::stats::DropReason;
+use ::text::{Align, Table, count};
+use daemon::messages::{
+    Place, PortSecured, PortsFound, Request, Response, SetEcn, SetGroup, SetObject,
+};
+use daemon::socket;
 use macsec::MacsecArgs;
 use results::Summary;
 
@@ -243,7 +244,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
     // The request may contain a key; it fits without reallocation.
     let mut line = Zeroizing::new(Vec::with_capacity(LINE));
     serde_json::to_writer(&mut *line, &request)?;
-    let answer = control::ask(&path, std::str::from_utf8(&line)?).with_context(|| {
+    let answer = socket::ask(&path, std::str::from_utf8(&line)?).with_context(|| {
         format!(
             "{}: no switch answers; is it running, and as this user?",
             printable::excerpt(&path.display().to_string())
@@ -308,7 +309,7 @@ fn ports_found(request: &Request, found: &PortsFound) -> String {
     }
     let mut out = report::headroom_text(ports);
     if found.steps_before > 0 {
-        out += &format!("\n{} steps before these\n", report::count(found.steps_before));
+        out += &format!("\n{} steps before these\n", count(found.steps_before));
     } else if !found.steps.is_empty() {
         out.push('\n');
     }
@@ -319,20 +320,19 @@ fn ports_found(request: &Request, found: &PortsFound) -> String {
     out
 }
 
-fn drops(result: &serde_json::Value) -> report::Table {
-    use report::Align::{Left, Right};
-    let mut table =
-        report::Table::new([("dropped for", Left), ("frames", Right), ("meaning", Left)]);
+fn drops(result: &serde_json::Value) -> Table {
+    use Align::{Left, Right};
+    let mut table = Table::new([("dropped for", Left), ("frames", Right), ("meaning", Left)]);
     for reason in DropReason::ALL {
         if let Some(n) = result[reason.name()].as_u64() {
-            table.row([reason.name().into(), report::count(n), reason.doc().trim().into()]);
+            table.row([reason.name().into(), count(n), reason.doc().trim().into()]);
         }
     }
     table
 }
 
 fn the_only_socket() -> Result<PathBuf> {
-    let mut sockets = control::sockets();
+    let mut sockets = socket::sockets();
     match sockets.len() {
         0 => bail!("no switch of this user runs here; --control PATH names the socket of another"),
         1 => Ok(sockets.remove(0)),

@@ -7,7 +7,6 @@
 
 mod arguments;
 pub mod check;
-mod control;
 pub mod ctl;
 #[cfg(feature = "dpdk")]
 pub mod demo;
@@ -167,11 +166,25 @@ fn address(text: &str) -> Result<SocketAddr, String> {
 /// Address of `--prometheus` without a value.
 const SCRAPE_DEFAULT: &str = "127.0.0.1:9464";
 
-/// Warns if the metrics of `--prometheus` can be read from the network.
-fn warn_of_open_metrics(addr: SocketAddr) {
-    if let Some(what) = crate::report::open_to_network(addr) {
+/// Serves metrics at the address of `--prometheus`, otherwise at that of the file, if there is one.
+/// Warns if the network can read the former; `file` has its warning already.
+///
+/// # Errors
+/// The address cannot be listened on.
+fn serve_metrics(
+    option: Option<SocketAddr>,
+    file: Option<SocketAddr>,
+    scrape: crate::report::Scrape,
+) -> anyhow::Result<()> {
+    if let Some(what) = option.and_then(text::open_to_network) {
         tracing::warn!("--prometheus: {what}");
     }
+    let Some(addr) = option.or(file) else { return Ok(()) };
+    let addr = crate::report::serve(addr, scrape)
+        .with_context(|| format!("--prometheus {addr}: cannot listen there; pick another port"))?;
+    // Printed rather than logged: with port 0 this is the only place that shows the port.
+    terminal::say!("metrics: http://{addr}/metrics");
+    Ok(())
 }
 
 /// Returns a flag that the first SIGINT, SIGTERM, SIGHUP (terminal closed) or SIGQUIT sets; the

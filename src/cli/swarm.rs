@@ -17,8 +17,8 @@ use super::terminal::{self, say};
 use super::{Format, bad_input, exit, stop_on_signals};
 use crate::lab::swarm::{self, Failed, Failure, Shrunk, Summary, Swarm};
 use crate::printable;
-use crate::report::{Align, Table, count};
 use crate::verdict::Verdict;
+use ::text::{Align, Table, count};
 
 const EXAMPLES: &str = "\
 EXAMPLES:

@@ -1,6 +1,6 @@
 //! Text tables of the link protocols of ports.
 
-use super::table::{Align::Left, Align::Right, Table, count, delay as time};
+use ::text::{Align::Left, Align::Right, Table, count, delay as time};
 use ground::printable;
 use results::{AgentsSummary, DcbxSummary, HeadroomSummary, TimesSummary};
 

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{Align, Table, count, scaled};
+use ::text::{Align, Table, count, scaled};
 use ground::printable;
 use ground::time::Duration;
 use ground::verdict::Verdict;

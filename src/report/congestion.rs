@@ -1,7 +1,7 @@
 //! A table of the counters of a switch's congestion management.
 
-use super::table::Align::{Left, Right};
-use super::table::{Table, count};
+use ::text::Align::{Left, Right};
+use ::text::{Table, count};
 use results::CongestionSummary;
 
 /// Returns the counters as a table.

@@ -2,9 +2,9 @@
 
 use super::agents::agents_text;
 use super::checks::check_lines;
-use super::count;
 use super::sheet::Medium;
 use super::tester::tables as tester_tables;
+use ::text::count;
 use ground::printable;
 use lab::{Nanos, Outcome};
 

@@ -23,9 +23,6 @@ mod sheet;
 mod tester;
 mod text;
 
-use ::text::table;
-pub use ::text::{Align, Table, count, delay, open_to_network, packets, scaled};
-
 pub use agents::{agents_text, headroom_text, neighbours_text};
 pub use compare::{ComparedRun, Comparison, comparison_text};
 pub use exposition::Exposition;

@@ -1,7 +1,7 @@
 //! Text tables of MACsec at ports.
 
-use super::table::Align::{Left, Right};
-use super::table::{Table, count};
+use ::text::Align::{Left, Right};
+use ::text::{Table, count};
 use ground::printable;
 use results::MacsecSummary;
 

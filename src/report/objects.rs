@@ -6,8 +6,8 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::table::Align::Left;
-use super::table::Table;
+use ::text::Align::Left;
+use ::text::Table;
 use contracts::stats::CongestionSnapshot;
 use ground::printable;
 use ground::units::{PortId, TrafficClass};

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use super::html::written;
-use super::{Align, Table, count, scaled};
+use ::text::{Align, Table, count, scaled};
 use contracts::stats::DropReason;
 use contracts::stats::PriorityCounters;
 use ground::time::Duration;

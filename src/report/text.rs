@@ -3,7 +3,7 @@
 use super::agents::agents_text;
 use super::macsec::macsec_text;
 use super::sheet::Medium;
-use super::table::{Align::Left, Align::Right, Table, count, scaled};
+use ::text::{Align::Left, Align::Right, Table, count, scaled};
 use ground::printable;
 use ground::time::Duration;
 use results::{CheckSummary, PortSummary, PrioritySummary, Summary};

@@ -4,7 +4,6 @@
 //! depend on the kind of port; `real` makes them for DPDK.
 
 mod agent_port;
-pub mod control;
 mod controller;
 mod cores;
 mod leash;
@@ -33,8 +32,5 @@ pub use snapshot::{NicCounters, RunSnapshot, WorkerSnapshot, merge};
 pub use watch::LossWatch;
 pub use worker::Idle;
 
-#[cfg(test)]
-#[path = "../testfolder.rs"]
-mod testfolder;
 #[cfg(test)]
 mod tests;

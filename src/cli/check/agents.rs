@@ -6,9 +6,9 @@ use crate::discovery::{AdminStatus, DcbxPfcPlan, DcbxPlan, EtsTable, LldpPlan, P
 use crate::headroom::measure::MeasurePlan;
 use crate::headroom::peer_delay::PeerDelayPlan;
 use crate::link::{AgentsPlan, AutoPlan, Method, Statistic};
-use crate::report::Align::Left;
-use crate::report::Table;
 use crate::wire::headroom::{KindCodes, LengthField, TimeUnit};
+use ::text::Align::Left;
+use ::text::Table;
 
 /// Returns the link protocols of one port. Times are in nanoseconds, with fractions.
 pub fn json(plan: &AgentsPlan) -> Json {

@@ -14,13 +14,13 @@ use crate::congestion::proxy::Senders;
 use crate::congestion::qcn::PointPlan;
 use crate::congestion::sfc::{CENTISECOND, Monitor};
 use crate::printable;
-use crate::report::Align::Left;
-use crate::report::Table;
 use crate::switch::managed::{Access, At, Kind, Object, ObjectValue, Scope, Unit, get};
 use crate::switch::{Attached, AttachedKind, CongestionPlan};
 use crate::time::Duration;
 use crate::units::{PRIORITIES, PortId, TrafficClass};
 use crate::wire::sfcm::Locator;
+use ::text::Align::Left;
+use ::text::Table;
 
 /// Congestion control of one switch, whose ports have these names.
 pub struct Switch<'a> {

@@ -11,12 +11,12 @@ use crate::host::{ReactionsPlan, SfcPause, SfcReaction};
 use crate::lab::{LinkView, Resolved};
 use crate::link::AgentsPlan;
 use crate::printable;
-use crate::report::Align::{Left, Right};
-use crate::report::Table;
 use crate::secure::SecyPlan;
 use crate::sim::{NodeId, NodeKind, NodePlan};
 use crate::switch::SwitchPlan;
 use crate::units::Cells;
+use ::text::Align::{Left, Right};
+use ::text::Table;
 
 /// A port, or a host, with its link protocols and its MACsec.
 type Port<'a> = (String, Option<&'a AgentsPlan>, Option<&'a SecyPlan>);

@@ -2,9 +2,9 @@
 
 use super::json::{Json, object, some};
 use super::rows;
-use crate::report::Align::{Left, Right};
-use crate::report::Table;
 use crate::secure::{An, PfcAccept, SaPlan, SciForm, SecyPlan, Validate};
+use ::text::Align::{Left, Right};
+use ::text::Table;
 
 pub fn json(plan: &SecyPlan) -> Json {
     // Associations without their keys.

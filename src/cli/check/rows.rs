@@ -1,6 +1,6 @@
 //! Tables in which equal items share a row.
 
-use crate::report::{Align, Table};
+use ::text::{Align, Table};
 
 /// Makes a table of named items. Items with equal cells share a row, whose first cell `names` makes
 /// of their names. None without items.

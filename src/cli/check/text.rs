@@ -13,12 +13,12 @@ use crate::config::SwitchFile;
 use crate::config::quantity::octets;
 use crate::congestion::NotEct;
 use crate::printable;
-use crate::report::Align::{Left, Right};
-use crate::report::Table;
 use crate::schedule::ClassPlan;
 use crate::switch::{PortPlan, SwitchPlan};
 use crate::time::Duration;
 use crate::units::PRIORITIES;
+use ::text::Align::{Left, Right};
+use ::text::Table;
 
 pub struct Text<'a>(pub &'a SwitchFile);
 

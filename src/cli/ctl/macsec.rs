@@ -7,11 +7,11 @@ use anyhow::{Result, anyhow};
 use clap::{Args, Subcommand};
 
 use crate::cli::bad_input;
-use crate::cli::control::{MacsecInstall, PortSecured, Request};
 use crate::config::raw::HexText;
 use crate::config::{read_key, read_key_from};
 use crate::report;
 use crate::secure::Sak;
+use daemon::messages::{MacsecInstall, PortSecured, Request};
 
 const EXAMPLES: &str = "\
 A new key goes to the receivers first, then to the sender, and is used at last:

@@ -7,10 +7,10 @@ use serde::Serialize;
 use super::lab::{Ended, Run};
 use super::plan::{LOSSLESS, LOSSY, Setup};
 use crate::host::{Latency, StationSnapshot};
-use crate::report::count;
 use crate::time::Duration;
 use crate::units::Priority;
 use crate::verdict::Verdict;
+use ::text::count;
 
 /// Result of the demo.
 #[derive(Clone, Debug, Serialize)]

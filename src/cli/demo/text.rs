@@ -1,8 +1,8 @@
 //! The demo's result as a table.
 
 use super::outcome::{Outcome, PrioritySummary, RunSummary};
-use crate::report::{Align, Table, count, scaled};
 use crate::verdict::Verdict;
+use ::text::{Align, Table, count, scaled};
 
 /// The whole result, with suggestions for further runs.
 pub(super) fn text(outcome: &Outcome, program: &str) -> String {

@@ -5,14 +5,14 @@ use std::process::ExitCode;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 
 use super::files;
 use super::show::Show;
 use super::{GenerateArgs, World};
 use crate::cli::kind::Kind;
 use crate::cli::terminal::{self, say};
-use crate::cli::{bad_input, exit, quoted, stop_on_signals};
+use crate::cli::{bad_input, exit, quoted, serve_metrics, stop_on_signals};
 use crate::config::Machine;
 use crate::report;
 use tester::drive::{Limits, Ran, Runner, Why, drive};
@@ -106,7 +106,7 @@ where
         let report = seen.lock().unwrap_or_else(PoisonError::into_inner).clone();
         Ok(report::tester_metrics(report))
     };
-    serve_metrics(args, Arc::new(scrape))?;
+    serve_metrics(args.prometheus, None, Arc::new(scrape))?;
     if args.duration.is_none() && !loaded.test.plan.flows.iter().any(ends) && !args.quiet {
         say!("no flow ends by itself: Ctrl-C ends the run, and so does --duration");
     }
@@ -152,20 +152,6 @@ fn ends(flow: &tester::plan::FlowPlan) -> bool {
         FlowKind::Stream(stream) => stream.limit.frames.is_some() || stream.limit.time.is_some(),
         FlowKind::Roce(_) => false,
     }
-}
-
-/// Serves metrics if `--prometheus` is given.
-///
-/// # Errors
-/// The address cannot be listened on.
-pub(super) fn serve_metrics(args: &GenerateArgs, scrape: report::Scrape) -> Result<()> {
-    let Some(addr) = args.prometheus else { return Ok(()) };
-    crate::cli::warn_of_open_metrics(addr);
-    let addr = report::serve(addr, scrape)
-        .with_context(|| format!("--prometheus {addr}: cannot listen there; pick another port"))?;
-    // Printed rather than logged: with port 0 this is the only place that shows the port.
-    say!("metrics: http://{addr}/metrics");
-    Ok(())
 }
 
 /// Command that repeats the same test.

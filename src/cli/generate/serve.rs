@@ -16,7 +16,7 @@ use super::GenerateArgs;
 use super::files::Format;
 use super::real::{eal_options, whose};
 use crate::cli::terminal::{self, say};
-use crate::cli::{bad_input, exit, stop_on_signals};
+use crate::cli::{bad_input, exit, serve_metrics, stop_on_signals};
 use crate::dpdk::Eal;
 use crate::report;
 use otg::server;
@@ -55,8 +55,9 @@ pub(super) fn serve(args: &GenerateArgs, addr: SocketAddr) -> Result<ExitCode> {
     // Printed rather than logged: with port 0 this is the only place that shows the port.
     say!("{}", server.announcement());
     let seen = engine.clone();
-    super::run::serve_metrics(
-        args,
+    serve_metrics(
+        args.prometheus,
+        None,
         Arc::new(move || {
             seen.report()
                 .map(|seen| report::tester_metrics((*seen).clone()))

@@ -10,8 +10,8 @@ use serde::Serialize;
 use super::inputs::LinkArgs;
 use crate::cli::{Format, bad_input, terminal};
 use crate::headroom::models::{Estimate, Model};
-use crate::report::{Align, Table, count};
 use crate::units::Bytes;
+use ::text::{Align, Table, count};
 
 const EXAMPLES: &str = "\
 EXAMPLES:

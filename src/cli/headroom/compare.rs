@@ -12,8 +12,8 @@ use super::inputs::LinkArgs;
 use crate::cli::{Format, bad_input, terminal};
 use crate::config::quantity::Size;
 use crate::headroom::models::Model;
-use crate::report::{Align, Table, count};
 use crate::units::Bytes;
+use ::text::{Align, Table, count};
 
 const EXAMPLES: &str = "\
 EXAMPLES:

@@ -8,7 +8,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use crate::cli::terminal::say;
 use crate::lab::{LabPlan, Outcome, Progress, World};
 use crate::printable;
-use crate::report::{count, scaled};
+use ::text::{count, scaled};
 
 /// Progress display: a bar on a terminal, otherwise a line every second.
 pub(super) struct Show {

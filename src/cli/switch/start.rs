@@ -7,8 +7,8 @@ use crate::cli::quoted;
 use crate::cli::terminal::say;
 use crate::config::SwitchFile;
 use crate::dpdk::{Undone, undone_checksums};
-use crate::runtime::control;
 use crate::runtime::real::Running;
+use daemon::socket;
 
 /// Reports on standard error that the switch runs.
 pub(super) fn announce(file: &SwitchFile, running: &Running, socket: Option<&Path>) {
@@ -20,7 +20,7 @@ pub(super) fn announce(file: &SwitchFile, running: &Running, socket: Option<&Pat
         counted(workers, "worker"),
     );
     if let Some(path) = socket {
-        let usual = path == control::default_path(&file.plan.name);
+        let usual = path == socket::default_path(&file.plan.name);
         let option = if usual { String::new() } else { format!(" --control {}", quoted(path)) };
         say!("control socket: {}, for `sluice ctl{option} show`", path.display());
     }

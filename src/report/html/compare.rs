@@ -5,7 +5,7 @@ use maud::{Markup, html};
 use super::lines::{COLOURS, Line, Plot, variable};
 use super::{page, scale, tables, written};
 use crate::compare::{ComparedRun, Comparison, LEGEND, sheet};
-use crate::{Align, count, scaled};
+use ::text::{Align, count, scaled};
 use lab::Nanos;
 use lab::record::Looks;
 

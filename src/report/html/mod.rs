@@ -21,7 +21,7 @@ pub(super) use scale::written;
 
 use super::lab::found_out as text_found_out;
 use super::tester::tables as tester_tables;
-use super::{count, scaled};
+use ::text::{count, scaled};
 use ground::time::{Duration, Instant};
 use ground::verdict::Verdict;
 use lab::{DeadlockOutcome, LabPlan, Nanos, Outcome, Recording};

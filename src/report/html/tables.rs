@@ -4,8 +4,8 @@
 use maud::{Markup, html};
 
 use super::written;
-use crate::count;
 use crate::sheet::{Kind, Medium, ROWS_MAX, Sheet};
+use ::text::count;
 use ground::verdict::Verdict;
 use lab::{Outcome, SwitchOutcome};
 

@@ -1,9 +1,9 @@
 //! Prints the resolved generator file, before any frame is sent.
 
 use super::text::{Column, sheet};
-use crate::scaled;
 use crate::sheet::Kind::{Number, Word};
 use crate::sheet::Sheet;
+use ::text::scaled;
 use ground::time::Duration;
 use ground::units::PrioritySet;
 use host::plan::stream::{Limit, Path, Sizes, StreamPlan};

@@ -1,7 +1,7 @@
 //! Prints the measurement floor of a machine.
 
 use super::text::time;
-use crate::count;
+use ::text::count;
 use ground::verdict::Verdict;
 use tester::report::Pacing;
 use tester::self_test::SelfTest;

@@ -2,7 +2,7 @@
 
 use crate::checks::check_lines;
 use crate::sheet::{Kind, Sheet};
-use crate::{count, scaled};
+use ::text::{count, scaled};
 use Kind::{Number, Word};
 use ground::printable;
 use ground::time::Duration;

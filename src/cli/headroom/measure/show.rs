@@ -8,7 +8,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use super::drive::Told;
 use crate::cli::terminal::say;
 use crate::printable;
-use crate::report::count;
+use ::text::count;
 
 /// Period of progress lines without a terminal.
 const LINE_EVERY: Duration = Duration::from_secs(1);

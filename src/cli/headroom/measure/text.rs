@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::outcome::{Measurement, Outcome, PortCounts, Spread, Sum};
 use crate::printable;
-use crate::report::{Align, Table, count, delay as time, scaled};
+use ::text::{Align, Table, count, delay as time, scaled};
 
 /// Counters that are shown even if they are zero.
 const ALWAYS: [&str; 2] = ["requests_sent", "responses_sent"];

@@ -6,7 +6,7 @@ use maud::{Markup, html};
 
 use super::{page, tables};
 use crate::tester::{scene, tables as report_tables, time};
-use crate::{count, scaled};
+use ::text::{count, scaled};
 use ground::verdict::Verdict;
 use tester::history::History;
 use tester::judge::{Finding, verdict};

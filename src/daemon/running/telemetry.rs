@@ -9,7 +9,7 @@ use anyhow::Result;
 use serde_json::{Value, json};
 
 use super::session::Session;
-use crate::dpdk::{Eal, TelemetryCommand, register_telemetry};
+use dpdk::{Eal, TelemetryCommand, register_telemetry};
 use results::Summary;
 
 /// Builds an answer from a summary and a client's parameter.
@@ -24,7 +24,7 @@ const COMMANDS: [(&str, &str, Answer); 5] = [
 ];
 
 /// Registers the commands; dropping the returned guards removes them.
-pub(super) fn serve(eal: &Eal, session: &Arc<Session>) -> Result<Vec<TelemetryCommand>> {
+pub(crate) fn serve(eal: &Eal, session: &Arc<Session>) -> Result<Vec<TelemetryCommand>> {
     session.refresh();
     let register = |(name, help, answer): (&str, &str, Answer)| {
         let session = Arc::clone(session);

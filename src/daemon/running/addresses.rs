@@ -10,11 +10,11 @@ const WARN_EVERY: Duration = Duration::from_secs(60);
 
 /// Last warnings by cause: the count and the time.
 #[derive(Default)]
-pub(super) struct AddressWarnings(BTreeMap<Option<String>, (u64, Instant)>);
+pub(crate) struct AddressWarnings(BTreeMap<Option<String>, (u64, Instant)>);
 
 impl AddressWarnings {
     /// Returns the warnings that are due, by the counters of `summary`.
-    pub(super) fn due(&mut self, now: Instant, summary: &Summary) -> Vec<String> {
+    pub(crate) fn due(&mut self, now: Instant, summary: &Summary) -> Vec<String> {
         let mut due = Vec::new();
         for port in &summary.ports {
             if let Some(n) = self.grown(now, Some(&port.name), port.addresses_refused) {
@@ -52,9 +52,9 @@ impl AddressWarnings {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::runtime::{NicCounters, RunSnapshot};
-    use crate::switch::rig::{Lab, frame, host, plan};
-    use crate::time::Duration as Span;
+    use ground::time::Duration as Span;
+    use runtime::{NicCounters, RunSnapshot};
+    use switch::rig::{Lab, frame, host, plan};
 
     /// Summary of a two-port switch that received `n` new addresses on port 0, of which it learns
     /// four.

@@ -4,15 +4,15 @@ use anyhow::{Context, Result, anyhow, bail};
 use serde_json::Value;
 
 use super::{Session, lock};
-use crate::cli::control::{Place, SetObject};
-use crate::config::object_value;
-use crate::congestion::FlowKey;
-use crate::congestion::isolation::{CimType, Peer};
-use crate::report::{ObjectRow, ObjectTable, Objects, counted, object_rows};
-use crate::runtime::Controller;
-use crate::switch::managed::{self, Access, At, Listing, Object, Scope, StreamRow, Streams};
-use crate::switch::{Change, SwitchPlan};
-use crate::units::{PortId, TrafficClass};
+use crate::messages::{Place, SetObject};
+use config::object_value;
+use congestion::FlowKey;
+use congestion::isolation::{CimType, Peer};
+use ground::units::{PortId, TrafficClass};
+use report::{ObjectRow, ObjectTable, Objects, counted, object_rows};
+use runtime::Controller;
+use switch::managed::{self, Access, At, Listing, Object, Scope, StreamRow, Streams};
+use switch::{Change, SwitchPlan};
 
 /// Largest number of rows shown; the number of further rows is reported.
 const ROWS_MAX: usize = 1_000;
@@ -179,7 +179,7 @@ fn stream_table(
             (FlowKey::L2 { dst, src, vid }, None) => (Some(dst), Some(src), vid),
             (FlowKey::Ip(_), None) => (None, None, None),
         };
-        let mac = |mac: Option<crate::units::Mac>| {
+        let mac = |mac: Option<ground::units::Mac>| {
             mac.map_or(Value::Null, |mac| mac.to_string().replace(':', "-").to_uppercase().into())
         };
         let ip = match row.key {

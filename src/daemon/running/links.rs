@@ -9,23 +9,24 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 
 use super::session::Session;
-use crate::config::SwitchFile;
-use crate::dpdk::{LinkEvents, PortControl};
-use crate::units::{BitsPerSec, PortId};
+use crate::LOG;
+use config::SwitchFile;
+use dpdk::{LinkEvents, PortControl};
+use ground::units::{BitsPerSec, PortId};
 
 /// Period at which link states are read without events: the kernel reports a lost carrier up to a
 /// second late.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 /// The thread that follows the links; dropping it ends the thread.
-pub(super) struct Links {
+pub(crate) struct Links {
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Links {
     /// Follows the links of `devices`, which are those of `file`, and informs `session`.
-    pub(super) fn follow(
+    pub(crate) fn follow(
         file: &SwitchFile,
         devices: &[PortControl],
         session: &Arc<Session>,
@@ -87,7 +88,7 @@ impl Followed {
         let looked = self.restore(session).and_then(|()| self.tell(session));
         let error = looked.err().map(|error| format!("{error:#}"));
         if let Some(error) = error.as_ref().filter(|error| self.told.as_ref() != Some(error)) {
-            tracing::error!("{}: {error}", self.name);
+            tracing::error!(target: LOG, "{}: {error}", self.name);
         }
         self.told = error;
     }
@@ -99,13 +100,13 @@ impl Followed {
         }
         if !self.is_gone {
             self.is_gone = true;
-            tracing::warn!("{}: its network interface is gone", self.name);
+            tracing::warn!(target: LOG, "{}: its network interface is gone", self.name);
         }
         // The device gets no frames while it has no interface or is being reopened.
         session.link_is(self.id, false, None)?;
         if self.device.reopen()? {
             self.is_gone = false;
-            tracing::warn!("{}: its network interface is there again, and is used", self.name);
+            tracing::warn!(target: LOG, "{}: its network interface is there again, and is used", self.name);
         }
         Ok(())
     }
@@ -119,6 +120,7 @@ impl Followed {
         match session.link_is(self.id, link.up && !too_fast, rate)? {
             false => {}
             true if too_fast => tracing::error!(
+                target: LOG,
                 "{}: the link came up faster than {}, for which its headroom is; it is not used \
                  until it is slower, or the file has its rate",
                 self.name,
@@ -126,7 +128,7 @@ impl Followed {
             ),
             true => {
                 let state = if link.up { "up" } else { "down" };
-                tracing::warn!("{}: the link went {state}", self.name);
+                tracing::warn!(target: LOG, "{}: the link went {state}", self.name);
             }
         }
         Ok(())

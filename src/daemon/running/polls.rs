@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::time::Duration as Span;
+use ground::time::Duration as Span;
 use results::Summary;
 
 /// Shortest time between two warnings, unless a gap is twice as long as the last one reported.
@@ -10,11 +10,11 @@ const WARN_EVERY: Duration = Duration::from_secs(60);
 
 /// Last warning: late polls, longest gap, and the time.
 #[derive(Default)]
-pub(super) struct PollWarnings(Option<(u64, u64, Instant)>);
+pub(crate) struct PollWarnings(Option<(u64, u64, Instant)>);
 
 impl PollWarnings {
     /// Returns the warning that is due, by the polls in `summary`.
-    pub(super) fn due(&mut self, now: Instant, summary: &Summary) -> Option<String> {
+    pub(crate) fn due(&mut self, now: Instant, summary: &Summary) -> Option<String> {
         let late: u64 = summary.polls.iter().map(|polls| polls.late_polls).sum();
         let by_gap = summary.polls.iter().filter(|polls| polls.late_polls > 0);
         let worst = by_gap.max_by_key(|polls| polls.longest_gap_ns)?;
@@ -40,12 +40,12 @@ impl PollWarnings {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::runtime::RunSnapshot;
-    use crate::stats::SwitchSnapshot;
+    use contracts::stats::SwitchSnapshot;
     use results::PollsSummary;
+    use runtime::RunSnapshot;
 
     fn summary(late_polls: u64, longest_gap_ns: u64) -> Summary {
-        let switch = SwitchSnapshot::new("s".into(), crate::time::Instant::ZERO);
+        let switch = SwitchSnapshot::new("s".into(), ground::time::Instant::ZERO);
         let (nics, lossless, polls) = (vec![], vec![], vec![]);
         let run = RunSnapshot { switch, nics, lossless_lost: 0, lossless, polls };
         let mut summary = Summary::new(&run, Span::ZERO);

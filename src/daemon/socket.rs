@@ -20,6 +20,8 @@ use std::time::Duration;
 
 use zeroize::{Zeroize, Zeroizing};
 
+use crate::LOG;
+
 /// Connections at a time; further ones get an error and are closed.
 const CONNECTIONS: usize = 8;
 /// Longest request in bytes.
@@ -86,7 +88,7 @@ pub fn serve(path: &Path, answer: Answer) -> io::Result<ControlSocket> {
             match stream {
                 Ok(stream) => connect(stream, &answer, &open),
                 Err(error) => {
-                    tracing::warn!(target: "sluice::runtime", "the control socket cannot accept: {error}");
+                    tracing::warn!(target: LOG, "the control socket cannot accept: {error}");
                     thread::sleep(Duration::from_secs(1));
                 }
             }
@@ -122,7 +124,7 @@ fn connect(mut stream: UnixStream, answer: &Answer, open: &Arc<AtomicUsize>) {
         let _ = converse(&stream, &answer);
     });
     if let Err(error) = spawned {
-        tracing::warn!(target: "sluice::runtime", "the control socket has no thread for a client: {error}");
+        tracing::warn!(target: LOG, "the control socket has no thread for a client: {error}");
     }
 }
 

@@ -4,21 +4,21 @@ use anyhow::{Context, Result, anyhow, ensure};
 use zeroize::Zeroize;
 
 use super::{Session, lock};
-use crate::cli::control::{MacsecInstall, PortSecured};
-use crate::config::{hex_octets, key_of};
-use crate::secure::{An, CipherSuite, SaPlan, Sci, SecyChange};
-use crate::units::PortId;
+use crate::messages::{MacsecInstall, PortSecured};
+use config::{hex_octets, key_of};
+use ground::units::PortId;
+use secure::{An, CipherSuite, SaPlan, Sci, SecyChange};
 
 impl Session {
     /// MACsec state of the ports that have it.
-    pub(in crate::cli::switch) fn macsec(&self) -> Result<Vec<PortSecured>> {
+    pub(crate) fn macsec(&self) -> Result<Vec<PortSecured>> {
         let ports = self.summary()?.ports.into_iter();
         let secured = |name, macsec| PortSecured { name, macsec };
         Ok(ports.filter_map(|port| Some(secured(port.name, port.macsec?))).collect())
     }
 
     /// Ports whose transmit association is exhausted, or nearly so, with the remedy.
-    pub(in crate::cli::switch) fn alarms(&self) -> Result<Vec<(String, String)>> {
+    pub(crate) fn alarms(&self) -> Result<Vec<(String, String)>> {
         if lock(&self.plan).ports.iter().all(|port| port.secy.is_none()) {
             return Ok(Vec::new());
         }
@@ -27,7 +27,7 @@ impl Session {
     }
 
     /// Installs a key, and selects it for transmission if requested.
-    pub(in crate::cli::switch) fn install(&self, install: &MacsecInstall) -> Result<()> {
+    pub(crate) fn install(&self, install: &MacsecInstall) -> Result<()> {
         let port = self.port(&install.port)?;
         let suite = self.suite(port)?;
         let (an, sa) = (association(install.an)?, sa(install, suite)?);
@@ -44,18 +44,13 @@ impl Session {
     }
 
     /// Selects another association for transmission.
-    pub(in crate::cli::switch) fn use_association(&self, port: &str, an: u8) -> Result<()> {
+    pub(crate) fn use_association(&self, port: &str, an: u8) -> Result<()> {
         let change = SecyChange::UseTransmit(association(an)?);
         Ok(self.controller.change_secy(self.port(port)?, &change)?)
     }
 
     /// Removes an association or a receive channel.
-    pub(in crate::cli::switch) fn remove(
-        &self,
-        port: &str,
-        receive: Option<&str>,
-        an: Option<u8>,
-    ) -> Result<()> {
+    pub(crate) fn remove(&self, port: &str, receive: Option<&str>, an: Option<u8>) -> Result<()> {
         let port = self.port(port)?;
         let an = an.map(association).transpose()?;
         let change = match (receive.map(sci).transpose()?, an) {
@@ -112,7 +107,7 @@ fn sci(text: &str) -> Result<Sci> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::control::Request;
+    use crate::messages::Request;
 
     const KEY: &str = "000102030405060708090a0b0c0d0e0f";
 

@@ -5,13 +5,13 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::config::raw::HexText;
+use config::raw::HexText;
 use results::{AgentsSummary, MacsecSummary};
 
 /// A line from a client.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(tag = "command", rename_all = "snake_case", deny_unknown_fields)]
-pub(super) enum Request {
+pub enum Request {
     /// Returns the summary so far.
     Show {},
     /// Returns the drops so far by reason, without zeros.
@@ -77,138 +77,138 @@ pub(super) enum Request {
 /// A managed object and the port and class of its value; all values if they are absent.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Place {
-    pub(super) name: String,
+pub struct Place {
+    pub name: String,
     /// The port's name, or its number from 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) port: Option<String>,
+    pub port: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) class: Option<u8>,
+    pub class: Option<u8>,
 }
 
 /// See [`Request::Set`].
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct SetObject {
-    pub(super) name: String,
+pub struct SetObject {
+    pub name: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) port: Option<String>,
+    pub port: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) class: Option<u8>,
+    pub class: Option<u8>,
     /// In the form of a configuration file: `true`, `6`, `100KB`, `10us`.
-    pub(super) value: String,
+    pub value: String,
 }
 
 /// See [`Request::MacsecInstall`].
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct MacsecInstall {
+pub struct MacsecInstall {
     /// The port's name, or its number from 0.
-    pub(super) port: String,
+    pub port: String,
     /// Receive channel, such as `02:00:00:00:00:01/1`; the port's transmit channel if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) receive: Option<String>,
+    pub receive: Option<String>,
     /// Association number, 0 to 3.
-    pub(super) an: u8,
+    pub an: u8,
     /// Key, 32 or 64 hexadecimal digits.
     #[serde(deserialize_with = "HexText::said")]
-    pub(super) key: HexText,
+    pub key: HexText,
     /// Packet number of the first frame sent, or the lowest accepted; 1 if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) next_pn: Option<u64>,
+    pub next_pn: Option<u64>,
     /// Short SCI of the channel's sender; required for XPN suites, refused for others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) ssci: Option<u32>,
+    pub ssci: Option<u32>,
     /// Salt, 24 hexadecimal digits; required for XPN suites, refused for others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) salt: Option<HexText>,
+    pub salt: Option<HexText>,
     /// True if the port transmits with it from now on.
     #[serde(default)]
-    pub(super) using: bool,
+    pub using: bool,
 }
 
 /// A port with MACsec.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub(super) struct PortSecured {
-    pub(super) name: String,
-    pub(super) macsec: MacsecSummary,
+pub struct PortSecured {
+    pub name: String,
+    pub macsec: MacsecSummary,
 }
 
 /// Ports with link protocols, and the steps that their results caused.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub(super) struct PortsFound {
-    pub(super) ports: Vec<PortFound>,
+pub struct PortsFound {
+    pub ports: Vec<PortFound>,
     /// Latest steps, the oldest first.
-    pub(super) steps: Vec<StepTold>,
+    pub steps: Vec<StepTold>,
     /// Number of earlier steps, which are no longer kept.
-    pub(super) steps_before: u64,
+    pub steps_before: u64,
 }
 
 /// A port with link protocols.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub(super) struct PortFound {
-    pub(super) name: String,
-    pub(super) agents: AgentsSummary,
+pub struct PortFound {
+    pub name: String,
+    pub agents: AgentsSummary,
 }
 
 /// A step of reconciling the switch with the ports' results.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub(super) struct StepTold {
+pub struct StepTold {
     /// Time since the switch started.
-    pub(super) at_ns: u64,
-    pub(super) port: String,
-    pub(super) step: String,
+    pub at_ns: u64,
+    pub port: String,
+    pub step: String,
 }
 
 /// See [`Request::SetGroup`]; names as in a switch file.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct SetGroup {
-    pub(super) port: String,
-    pub(super) group: u8,
+pub struct SetGroup {
+    pub port: String,
+    pub group: u8,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) reserved: Option<u64>,
+    pub reserved: Option<u64>,
     /// At most one of the next three.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) dynamic_th: Option<i8>,
+    pub dynamic_th: Option<i8>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) static_th: Option<u64>,
+    pub static_th: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) unlimited: Option<bool>,
+    pub unlimited: Option<bool>,
     /// Headroom; for lossless groups only.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) xoff: Option<u64>,
+    pub xoff: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) xon: Option<u64>,
+    pub xon: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) xon_offset: Option<u64>,
+    pub xon_offset: Option<u64>,
 }
 
 /// See [`Request::SetEcn`].
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct SetEcn {
-    pub(super) port: String,
-    pub(super) class: u8,
+pub struct SetEcn {
+    pub port: String,
+    pub class: u8,
     /// Disables marking.
     #[serde(default)]
-    pub(super) off: bool,
+    pub off: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) kmin: Option<u64>,
+    pub kmin: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) kmax: Option<u64>,
+    pub kmax: Option<u64>,
     /// Probability just below kmax, 0 to 1.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) pmax: Option<f64>,
+    pub pmax: Option<f64>,
 }
 
 /// A line to a client.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Response {
-    pub(super) ok: bool,
+pub struct Response {
+    pub ok: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) result: Option<serde_json::Value>,
+    pub result: Option<serde_json::Value>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) error: Option<String>,
+    pub error: Option<String>,
 }

@@ -11,20 +11,23 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
 
-use crate::buffer::{Alpha, BufferPlan, GroupKind, GroupPlan, SharedLimit};
-use crate::cli::control::{PortFound, PortsFound, Request, Response, SetEcn, SetGroup, StepTold};
-use crate::congestion::{EcnPlan, MarkAt, NotEct};
-use crate::dpdk::PortControl;
-use crate::link::AgentsSnapshot;
-use crate::printable;
-use crate::runtime::{Controller, OrderError};
-use crate::switch::{Change, Reconciler, Refused, StepKind, SwitchPlan};
-use crate::time::Instant;
-use crate::units::{BitsPerSec, Bytes, Cells, PortId, PriorityGroup, TrafficClass};
+use crate::LOG;
+use crate::messages::{PortFound, PortsFound, Request, Response, SetEcn, SetGroup, StepTold};
+use buffer::{Alpha, BufferPlan, GroupKind, GroupPlan, SharedLimit};
+use config::SwitchFile;
+use congestion::{EcnPlan, MarkAt, NotEct};
+use dpdk::PortControl;
+use ground::printable;
+use ground::time::{Instant, Total};
+use ground::units::{BitsPerSec, Bytes, Cells, PortId, PriorityGroup, TrafficClass};
+use link::AgentsSnapshot;
 use results::{AgentsSummary, Summary};
+use runtime::real::Running;
+use runtime::{Controller, OrderError, RunSnapshot};
+use switch::{Change, Reconciler, Refused, StepKind, SwitchPlan};
 
 /// A running switch as seen and changed by clients.
-pub(super) struct Session {
+pub(crate) struct Session {
     controller: Controller,
     /// The plan with all changes so far, which completes the absent fields of a request.
     plan: Mutex<SwitchPlan>,
@@ -68,28 +71,26 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Session {
-    /// Creates a session for the running `plan`, with its devices and their link states `up`.
-    /// `headroom` is the least headroom of each lossless group; `stop` is set when a client stops
-    /// the switch.
-    pub(super) fn new(
-        controller: Controller,
-        plan: SwitchPlan,
-        headroom: BTreeMap<(PortId, PriorityGroup), Cells>,
-        (up, devices): (&[bool], Vec<PortControl>),
-        (stop, late_polls_ignored): (Arc<AtomicBool>, bool),
+    /// Creates a session for the running switch of `file`. `stop` is set when a client stops the
+    /// switch.
+    pub(crate) fn new(
+        file: &SwitchFile,
+        running: &Running,
+        stop: Arc<AtomicBool>,
+        late_polls_ignored: bool,
     ) -> Self {
-        let links = up.iter().map(|up| {
-            let state = (*up, None);
+        let headroom = file.headroom.iter().map(|h| ((h.port, h.group), h.required.cells));
+        let links = running.devices.iter().map(|device| {
+            let state = (device.link().up, None);
             LinkState { wanted: true, device: state, told: state, losses: 0 }
         });
-        let links = Mutex::new(links.collect());
         Self {
-            controller,
-            reconciler: Reconciler::new(&plan).map(Mutex::new),
-            plan: Mutex::new(plan),
-            headroom,
-            links,
-            devices,
+            controller: running.workers.controller().clone(),
+            reconciler: Reconciler::new(&file.plan).map(Mutex::new),
+            plan: Mutex::new(file.plan.clone()),
+            headroom: headroom.collect(),
+            links: Mutex::new(links.collect()),
+            devices: running.devices.clone(),
             stop,
             late_polls_ignored,
             latest: Mutex::default(),
@@ -97,20 +98,29 @@ impl Session {
     }
 
     /// Returns the summary so far.
-    pub(super) fn summary(&self) -> Result<Summary> {
+    pub(crate) fn summary(&self) -> Result<Summary> {
         let elapsed = self.controller.elapsed();
-        let summary = Summary::new(&self.controller.snapshot()?, elapsed);
-        let summary = summary.with_agents(self.agents()?).with_link_losses(self.link_losses());
-        Ok(summary.with_late_polls(self.late_polls_ignored))
+        Ok(self.judged(&self.controller.snapshot()?, elapsed, self.agents()?))
+    }
+
+    /// Summary of a snapshot, with the results of the link protocols.
+    pub(crate) fn judged(
+        &self,
+        run: &RunSnapshot,
+        elapsed: Total,
+        agents: BTreeMap<PortId, AgentsSummary>,
+    ) -> Summary {
+        let summary = Summary::new(run, elapsed).with_agents(agents);
+        summary.with_link_losses(self.link_losses()).with_late_polls(self.late_polls_ignored)
     }
 
     /// Number of times that the device of each port went down.
-    pub(super) fn link_losses(&self) -> Vec<u64> {
+    fn link_losses(&self) -> Vec<u64> {
         lock(&self.links).iter().map(|link| link.losses).collect()
     }
 
     /// Results of the link protocols per port; empty if no port has any.
-    pub(super) fn agents(&self) -> Result<BTreeMap<PortId, AgentsSummary>> {
+    pub(crate) fn agents(&self) -> Result<BTreeMap<PortId, AgentsSummary>> {
         let Some(reconciler) = &self.reconciler else { return Ok(BTreeMap::new()) };
         let agents = self.controller.agents()?;
         let reconciler = lock(reconciler);
@@ -147,7 +157,7 @@ impl Session {
 
     /// Applies the results of the ports' link protocols, and returns the steps with the names of
     /// their ports.
-    pub(super) fn settle(&self) -> Result<Vec<(String, StepKind)>> {
+    pub(crate) fn settle(&self) -> Result<Vec<(String, StepKind)>> {
         let Some(reconciler) = &self.reconciler else { return Ok(Vec::new()) };
         let news = self.controller.news()?;
         let now = Instant::ZERO + self.controller.elapsed();
@@ -177,19 +187,19 @@ impl Session {
     }
 
     /// Makes a summary for readers that must not wait for workers.
-    pub(super) fn refresh(&self) {
+    pub(crate) fn refresh(&self) {
         if let Ok(summary) = self.summary() {
             *lock(&self.latest) = Some(Arc::new(summary));
         }
     }
 
     /// Returns the last summary of [`refresh`](Self::refresh).
-    pub(super) fn latest(&self) -> Option<Arc<Summary>> {
+    pub(crate) fn latest(&self) -> Option<Arc<Summary>> {
         lock(&self.latest).clone()
     }
 
     /// Executes a request and returns the response, a line each.
-    pub(super) fn answer(&self, line: &str) -> String {
+    pub(crate) fn answer(&self, line: &str) -> String {
         let response = match request(line).and_then(|request| self.obey(request)) {
             Ok(result) => Response { ok: true, result: Some(result), error: None },
             Err(error) => {
@@ -242,7 +252,7 @@ impl Session {
     }
 
     /// Handles a change of a device's link; a link that a client took down stays down.
-    pub(super) fn link_is(&self, port: PortId, up: bool, rate: Option<BitsPerSec>) -> Result<bool> {
+    pub(crate) fn link_is(&self, port: PortId, up: bool, rate: Option<BitsPerSec>) -> Result<bool> {
         let mut links = lock(&self.links);
         let link = &mut links[port.index()];
         link.losses += u64::from(link.device.0 && !up);
@@ -266,12 +276,12 @@ impl Session {
         if let Err(error) = self.devices[n].set_link(up) {
             // Most virtual devices cannot take a link down; the switch treats it as down all the
             // same.
-            tracing::info!("{error}");
+            tracing::info!(target: LOG, "{error}");
         }
     }
 
     /// Takes up the devices whose links clients took down.
-    pub(super) fn restore_links(&self) {
+    pub(crate) fn restore_links(&self) {
         let down = |(n, link): (usize, &LinkState)| (!link.wanted).then_some(n);
         let down: Vec<_> = lock(&self.links).iter().enumerate().filter_map(down).collect();
         down.into_iter().for_each(|n| self.set_device(n, true));

@@ -1,0 +1,213 @@
+//! `sluice switch`: runs a switch on real ports until it is stopped.
+
+mod start;
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::{Result, anyhow};
+
+use super::kind::Kind;
+use super::log::START;
+use super::machine::IdleArg;
+use super::outputs::Outputs;
+use super::terminal::{self, say};
+use super::{Format, SCRAPE_DEFAULT, address, bad_input, exit, serve_metrics, stop_on_signals};
+use crate::config::quantity::Span;
+use crate::config::{self, Machine, SwitchFile};
+use crate::dpdk::{self, Eal, Memory};
+use crate::report::{self, Live};
+use crate::runtime::real::RealError;
+use crate::runtime::{Idle, StartError};
+use crate::verdict::Verdict;
+use daemon::Daemon;
+use daemon::socket::{self, ControlSocket};
+
+const EXAMPLES: &str = "\
+EXAMPLES:
+  sluice switch configs/switch/bump.yaml                 two ports on af_packet, until Ctrl-C
+  sluice switch tor.yaml --duration 10s --format json > summary.json
+  sluice switch tor.yaml --prometheus                     metrics at http://127.0.0.1:9464/metrics
+  sluice switch tor.yaml --no-huge --idle yield   on a laptop
+
+Ctrl-C (or SIGTERM, SIGHUP, SIGQUIT) stops receiving, sends what is held for as long as --drain says,
+and prints the summary; a second one ends at once. The exit status is 1 when a lossless frame was or
+may have been lost, in the switch or in a device, or a frame is not accounted for. It is 4 (not judged) when
+a device cannot say what it lost, or a worker polled later than headroom is planned for (link.poll_gap).";
+
+/// Arguments of `sluice switch`.
+#[derive(clap::Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// The switch file (YAML or JSON).
+    file: PathBuf,
+    /// Stop after this time, such as 10s. Default: run until stopped.
+    #[arg(long, value_name = "TIME")]
+    duration: Option<Span>,
+    /// Format of the summary.
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+    /// Period of progress reports on standard error.
+    #[arg(long, value_name = "TIME", default_value = "1s")]
+    interval: Span,
+    /// Show no progress.
+    #[arg(short, long)]
+    quiet: bool,
+    /// Longest time to send the queued frames after a stop.
+    #[arg(long, value_name = "TIME", default_value = "1s")]
+    drain: Span,
+    /// Control socket for `sluice ctl`, or `none`. Default: NAME.sock below
+    /// $XDG_RUNTIME_DIR/sluice, /run/sluice (root), or the temporary directory.
+    #[arg(long, value_name = "PATH")]
+    control: Option<PathBuf>,
+    /// Serve metrics for Prometheus at http://ADDR/metrics; a port alone is on the loopback, and
+    /// without ADDR it is 127.0.0.1:9464. Default: as in the file.
+    #[arg(long, value_name = "ADDR", value_parser = address, num_args = 0..=1,
+          default_missing_value = SCRAPE_DEFAULT)]
+    prometheus: Option<SocketAddr>,
+    /// Action of idle workers. Default: spin, or yield if there are fewer CPUs than workers.
+    #[arg(long, value_enum)]
+    idle: Option<IdleArg>,
+    /// Exclude polls later than `link.poll_gap` from the verdict, for a machine whose cores have
+    /// other work and cannot guarantee headroom.
+    #[arg(long)]
+    ignore_late_polls: bool,
+    /// Use hugepages; overrides the file.
+    #[arg(long, conflicts_with = "no_huge")]
+    huge: bool,
+    /// Use ordinary pages; overrides the file.
+    #[arg(long)]
+    no_huge: bool,
+}
+
+/// Runs `sluice switch`.
+///
+/// # Errors
+/// Bad input for a file or an argument that is invalid; otherwise a resource that the machine
+/// lacks.
+pub fn run(args: Args) -> Result<ExitCode> {
+    Kind::Switch.expect(&args.file)?;
+    let (mut file, warnings) = config::load(&args.file, &Machine::this()).map_err(bad_input)?;
+    for warning in warnings {
+        tracing::warn!(target: START, "{}", warning.line(&args.file.display().to_string()));
+    }
+    daemon::seed(&mut file.plan);
+    let mut outputs = Outputs::new();
+    outputs.input("the switch file", &args.file);
+    outputs.devices(file.devices.iter().map(|port| port.device.as_str()))?;
+    let stop = stop_on_signals()?;
+    let what = daemon::real_switch(&file, args.idle.map(Idle::from));
+    let eal = Eal::start(&daemon::eal_options(&file, args.memory(), &what)).map_err(classify)?;
+    tracing::info!(target: START, "{}: {:?}", dpdk::dpdk_version(), eal.arguments());
+    let daemon = Daemon::launch(&eal, &file, what, stop, args.ignore_late_polls)
+        .map_err(|error| refused(error, &args.file, &file))?;
+    daemon.running.notes.iter().for_each(|note| tracing::info!(target: START, "{note}"));
+    let socket = serve_control(&args, &file, &daemon)?;
+    serve_metrics(args.prometheus, file.listen, daemon.scrape())?;
+    start::announce(&file, &daemon.running, socket.as_ref().map(|(path, _)| path.as_path()));
+    let mut live = Live::new();
+    let interval = (!args.quiet).then(|| std(args.interval));
+    daemon.watch(args.duration.map(std), interval, |summary| live.show(summary));
+    live.clear();
+    finish(&args, daemon)
+}
+
+fn std(span: Span) -> Duration {
+    Duration::from_nanos(span.0.as_nanos())
+}
+
+impl Args {
+    /// Page type of DPDK's memory, if an option sets it.
+    fn memory(&self) -> Option<Memory> {
+        match (self.huge, self.no_huge) {
+            (true, _) => Some(Memory::Hugepages),
+            (_, true) => Some(Memory::NoHuge),
+            (false, false) => None,
+        }
+    }
+}
+
+/// Classifies an error of DPDK as bad input or as a resource that the machine lacks.
+fn classify(error: dpdk::Error) -> anyhow::Error {
+    use dpdk::Error as E;
+    match error {
+        E::Option { .. }
+        | E::Absent { .. }
+        | E::NoDriver { .. }
+        | E::InUse { .. }
+        | E::NoHardwarePfc { .. } => bad_input(error),
+        E::AlreadyStarted
+        | E::Start { .. }
+        | E::Worker(_)
+        | E::NoMemory { .. }
+        | E::Permission { .. }
+        | E::Taken { .. }
+        | E::Device { .. } => error.into(),
+    }
+}
+
+/// Classifies an error of starting a switch, and names the field of the file that caused it.
+fn refused(error: anyhow::Error, path: &Path, file: &SwitchFile) -> anyhow::Error {
+    let path = path.display();
+    let error = match error.downcast() {
+        Ok(error) => error,
+        Err(other) => return other,
+    };
+    match error {
+        RealError::Dpdk { what, error } => classify(error).context(format!("{path}: {what}")),
+        RealError::Start(StartError::NoCpu { worker, .. }) => {
+            bad_input(error).context(format!("{path}: workers[{worker}].core"))
+        }
+        RealError::TooFast { .. }
+        | RealError::Slack { .. }
+        | RealError::Secy { .. }
+        | RealError::Switch(_) => bad_input(error).context(path.to_string()),
+        RealError::Change(_) | RealError::Start(_) => {
+            anyhow::Error::from(error).context(file.plan.name.clone())
+        }
+    }
+}
+
+fn serve_control(
+    args: &Args,
+    file: &SwitchFile,
+    daemon: &Daemon,
+) -> Result<Option<(PathBuf, ControlSocket)>> {
+    let default = socket::default_path(&file.plan.name);
+    let path = match &args.control {
+        Some(path) if path == Path::new("none") => return Ok(None),
+        Some(path) => path,
+        None => &default,
+    };
+    match daemon.serve_control(path) {
+        Ok(socket) => Ok(Some((path.clone(), socket))),
+        Err(error) if args.control.is_none() => {
+            let path = path.display();
+            tracing::warn!("no control socket at {path}: {error}; --control PATH names another");
+            Ok(None)
+        }
+        Err(error) => {
+            Err(anyhow!("--control {}: {error}; name another path, or `none`", path.display()))
+        }
+    }
+}
+
+/// Stops the switch, prints its summary, and returns the verdict's exit status.
+fn finish(args: &Args, daemon: Daemon) -> Result<ExitCode> {
+    let summary = match daemon.stop(std(args.drain)) {
+        Ok(summary) => summary,
+        Err(panics) => {
+            for (worker, panic) in panics {
+                say!("sluice: worker {worker} panicked: {panic}; this is a bug, please report it");
+            }
+            return Ok(exit(Verdict::Fail));
+        }
+    };
+    match args.format {
+        Format::Table => terminal::print(report::text(&summary, None))?,
+        Format::Json => terminal::print_json(&summary)?,
+    }
+    Ok(exit(summary.verdict))
+}

@@ -1,0 +1,210 @@
+//! The life of a running switch: start, watch, end.
+
+mod addresses;
+pub(crate) mod launch;
+mod links;
+mod polls;
+mod session;
+mod telemetry;
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+
+use crate::LOG;
+use crate::socket::{self, ControlSocket};
+use addresses::AddressWarnings;
+use config::SwitchFile;
+use dpdk::{Eal, TelemetryCommand};
+use links::Links;
+use polls::PollWarnings;
+use report::Scrape;
+use results::Summary;
+use runtime::real::{self, RealSwitch, Running};
+use session::Session;
+
+/// Log target of the steps that ports' results cause.
+const STEPS: &str = "sluice::steps";
+/// Period at which the main thread checks for the end.
+const TICK: Duration = Duration::from_millis(20);
+/// Period at which alarms are evaluated and telemetry is refreshed.
+const LOOK_EVERY: Duration = Duration::from_millis(200);
+/// Period at which the counters behind warnings are read.
+const COUNT_EVERY: Duration = Duration::from_secs(1);
+/// Period at which a persistent alarm is repeated.
+const ALARM_EVERY: Duration = Duration::from_secs(60);
+
+/// A running switch.
+pub struct Daemon {
+    links: Links,
+    telemetry: Vec<TelemetryCommand>,
+    session: Arc<Session>,
+    /// Devices and workers.
+    pub running: Running,
+    stop: Arc<AtomicBool>,
+}
+
+impl Daemon {
+    /// Opens the devices of `what`, the switch in `file`, starts the workers, follows the links,
+    /// and serves DPDK's telemetry if the file enables it. A client that stops the switch sets
+    /// `stop`. `late_polls_ignored` excludes late polls from the verdict.
+    ///
+    /// # Errors
+    /// [`RealError`](real::RealError), a command that DPDK refuses, or no thread for the links.
+    pub fn launch(
+        eal: &Eal,
+        file: &SwitchFile,
+        what: RealSwitch,
+        stop: Arc<AtomicBool>,
+        late_polls_ignored: bool,
+    ) -> Result<Self> {
+        let running = real::launch(eal, what)?;
+        let session = Session::new(file, &running, Arc::clone(&stop), late_polls_ignored);
+        let session = Arc::new(session);
+        let telemetry = file.telemetry.then(|| telemetry::serve(eal, &session)).transpose()?;
+        let links = Links::follow(file, &running.devices, &session)?;
+        let telemetry = telemetry.unwrap_or_default();
+        Ok(Self { links, telemetry, session, running, stop })
+    }
+
+    /// Serves clients at a control socket.
+    ///
+    /// # Errors
+    /// See [`socket::serve`].
+    pub fn serve_control(&self, path: &Path) -> io::Result<ControlSocket> {
+        let session = Arc::clone(&self.session);
+        socket::serve(path, Arc::new(move |line| session.answer(line)))
+    }
+
+    /// Returns the metrics of the switch at each call.
+    #[must_use]
+    pub fn scrape(&self) -> Scrape {
+        let session = Arc::clone(&self.session);
+        Arc::new(move || match session.summary() {
+            Ok(summary) => Ok(report::metrics(summary)),
+            Err(error) => Err(format!("{error:#}\n")),
+        })
+    }
+
+    /// Reconciles and warns until `length` is over, the switch is stopped, or a worker ends. Calls
+    /// `show` with the summary so far in each period of `every`.
+    pub fn watch(
+        &self,
+        length: Option<Duration>,
+        every: Option<Duration>,
+        mut show: impl FnMut(Summary),
+    ) {
+        let start = Instant::now();
+        let mut warnings = Warnings::default();
+        let (mut look_at, mut count_at, mut show_at) = (Duration::ZERO, Duration::ZERO, every);
+        let end = length.unwrap_or(Duration::MAX);
+        loop {
+            let ran = start.elapsed();
+            let is_stopped = self.stop.load(Ordering::SeqCst);
+            if ran >= end || is_stopped || self.running.workers.is_broken() {
+                break;
+            }
+            if ran >= look_at {
+                look_at = ran + LOOK_EVERY;
+                warnings.tell_alarms(&self.session);
+                if !self.telemetry.is_empty() {
+                    self.session.refresh();
+                }
+            }
+            if ran >= count_at {
+                count_at = ran + COUNT_EVERY;
+                warnings.tell_counters(&self.session);
+            }
+            settle(&self.session);
+            if show_at.is_some_and(|at| ran >= at) {
+                show_at = every.map(|every| ran + every);
+                if let Ok(summary) = self.session.summary() {
+                    show(summary);
+                }
+            }
+            thread::sleep(TICK.min(end - ran));
+        }
+    }
+
+    /// Stops the switch: sends what is held for at most `patience`, and drops the rest.
+    ///
+    /// # Errors
+    /// Numbers and messages of the workers that panicked.
+    pub fn stop(self, patience: Duration) -> Result<Summary, Vec<(usize, String)>> {
+        // Link protocols end with their workers; one that has ended has no results.
+        let agents = self.session.agents().unwrap_or_default();
+        drop(self.links);
+        let ended = self.running.workers.stop(patience);
+        self.session.restore_links();
+        let run = ended.snapshot.ok_or(ended.panics)?;
+        if !ended.drained {
+            tracing::warn!(
+                target: LOG,
+                "what was held could not all be sent; the rest is counted as flushed"
+            );
+        }
+        Ok(self.session.judged(&run, ended.elapsed, agents))
+    }
+}
+
+/// State of the warnings about counters and associations.
+#[derive(Default)]
+struct Warnings {
+    addresses: AddressWarnings,
+    polls: PollWarnings,
+    /// Last alarm of each port.
+    alarms: BTreeMap<String, Instant>,
+}
+
+impl Warnings {
+    /// Warns of addresses that the bridge does not learn, and of late polls.
+    fn tell_counters(&mut self, session: &Session) {
+        match session.summary() {
+            Ok(summary) => {
+                let now = Instant::now();
+                let addresses = self.addresses.due(now, &summary);
+                let due = addresses.into_iter().chain(self.polls.due(now, &summary));
+                due.for_each(|warning| tracing::warn!(target: LOG, "{warning}"));
+            }
+            Err(error) => tracing::error!(target: LOG, "the counters: {error:#}"),
+        }
+    }
+
+    /// Logs alarms of ports whose association is nearly exhausted, and repeats them.
+    fn tell_alarms(&mut self, session: &Session) {
+        let alarms = match session.alarms() {
+            Ok(alarms) => alarms,
+            Err(error) => return tracing::error!(target: LOG, "MACsec of ports: {error:#}"),
+        };
+        self.alarms.retain(|port, _| alarms.iter().any(|(name, _)| name == port));
+        for (port, alarm) in alarms {
+            let last = self.alarms.get(&port);
+            if last.is_none_or(|last| last.elapsed() >= ALARM_EVERY) {
+                tracing::warn!(target: LOG, "{port}: {alarm}");
+                self.alarms.insert(port, Instant::now());
+            }
+        }
+    }
+}
+
+/// Applies the results of the link protocols, and logs each step.
+fn settle(session: &Session) {
+    match session.settle() {
+        Ok(steps) => {
+            for (port, step) in steps {
+                if step.is_trouble() {
+                    tracing::warn!(target: STEPS, "{port}: {step}");
+                } else {
+                    tracing::info!(target: STEPS, "{port}: {step}");
+                }
+            }
+        }
+        Err(error) => tracing::error!(target: LOG, "what ports found out: {error:#}"),
+    }
+}
