@@ -19,6 +19,8 @@ mod location;
 pub mod memory;
 pub mod otg_file;
 pub mod plan;
+#[cfg(feature = "dpdk")]
+pub mod real_run;
 pub mod replay;
 pub mod report;
 pub mod resolve;

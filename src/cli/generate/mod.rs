@@ -2,8 +2,6 @@
 //! Generator API, and its self-test.
 
 mod files;
-#[cfg(feature = "dpdk")]
-mod real;
 mod run;
 #[cfg(feature = "dpdk")]
 mod serve;

@@ -8,6 +8,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use anyhow::Result;
 
 use super::files;
+#[cfg(feature = "dpdk")]
+use super::serve::whose;
 use super::show::Show;
 use super::{GenerateArgs, World};
 use crate::cli::kind::Kind;
@@ -51,7 +53,7 @@ pub(super) fn run(args: &GenerateArgs, file: &Path) -> Result<ExitCode> {
     match args.world {
         World::Virtual => {
             let mut test = VirtualTest::new(loaded.test.plan.clone()).map_err(bad_input)?;
-            run_on(args, file, &loaded, opened, &mut test)
+            run_on(args, file, &loaded, opened, (&mut test, anyhow::Error::from))
         }
         World::Real => real(args, file, &loaded, opened),
     }
@@ -74,10 +76,15 @@ fn real(
     loaded: &Loaded,
     opened: files::Opened<'_>,
 ) -> Result<ExitCode> {
-    let mut test = super::real::RealTest::new(&loaded.test, args.machine)?;
-    let status = run_on(args, file, loaded, opened, &mut test)?;
-    if let Some(folder) = &args.files.captures {
-        test.captures(&loaded.test.plan, folder)?;
+    let eal = super::serve::eal_options(args.machine);
+    let mut test = tester::real_run::RealTest::new(&loaded.test, eal).map_err(whose)?;
+    let status = run_on(args, file, loaded, opened, (&mut test, whose))?;
+    let Some(folder) = &args.files.captures else { return Ok(status) };
+    for port in &loaded.test.plan.ports {
+        let Some(capture) = &port.capture else { continue };
+        let bytes = test.capture(&port.name).map_err(whose)?;
+        let path = files::capture_file(folder, &port.name, capture.format);
+        files::put("--captures", &path, &bytes)?;
     }
     Ok(status)
 }
@@ -93,11 +100,10 @@ fn run_on<R>(
     file: &Path,
     loaded: &Loaded,
     opened: files::Opened<'_>,
-    test: &mut R,
+    (test, whose): (&mut R, fn(R::Error) -> anyhow::Error),
 ) -> Result<ExitCode>
 where
     R: Runner,
-    R::Error: Into<anyhow::Error>,
 {
     let stop = stop_on_signals()?;
     let latest = Arc::new(Mutex::new(Report::default()));
@@ -118,7 +124,7 @@ where
         !stop.load(Ordering::SeqCst)
     });
     show.clear();
-    let ran = ran.map_err(Into::into)?;
+    let ran = ran.map_err(whose)?;
     keep(&latest, &ran.report);
     say(args, &ran);
     let written = files::write(opened, &loaded.name, &command(args, file), &ran);

@@ -14,11 +14,12 @@ use anyhow::{Result, anyhow};
 
 use super::GenerateArgs;
 use super::files::Format;
-use super::real::{eal_options, whose};
+use crate::cli::machine::MachineArgs;
 use crate::cli::terminal::{self, say};
-use crate::cli::{bad_input, exit, serve_metrics, stop_on_signals};
-use crate::dpdk::Eal;
+use crate::cli::{bad_input, exit, inconclusive, serve_metrics, stop_on_signals};
+use crate::dpdk::{Eal, EalOptions, own_prefix};
 use crate::report;
+use otg::engine::{Refusal, RefusalKind};
 use otg::server;
 use tester::access::Access;
 use tester::engine::{TesterEngine, TesterOptions};
@@ -72,6 +73,22 @@ pub(super) fn serve(args: &GenerateArgs, addr: SocketAddr) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// Settings of EAL, with a runtime directory for this process, because several generators may run
+/// on a machine.
+pub(super) fn eal_options(machine: MachineArgs) -> EalOptions {
+    let file_prefix = own_prefix("sluice-gen");
+    EalOptions { file_prefix, memory: machine.memory(), ..EalOptions::default() }
+}
+
+/// Classifies an engine's error as bad input or as a fault of the machine.
+pub(super) fn whose(refusal: Refusal) -> anyhow::Error {
+    match refusal.kind {
+        RefusalKind::Validation => bad_input(refusal),
+        RefusalKind::Starved => inconclusive(refusal),
+        RefusalKind::Internal => refusal.into(),
+    }
+}
+
 /// Address of the server and the clients that it accepts.
 fn server_options(args: &GenerateArgs, addr: SocketAddr) -> Result<server::Options> {
     if !addr.ip().is_loopback() && !args.allow_remote && args.client_ca.is_none() {
@@ -97,7 +114,7 @@ fn server_options(args: &GenerateArgs, addr: SocketAddr) -> Result<server::Optio
 pub(super) fn self_test(args: &GenerateArgs) -> Result<ExitCode> {
     let eal = Eal::start(&eal_options(args.machine))?;
     let found = self_test::self_test(&eal, None, SELF_TEST)
-        .map_err(|error| whose(::otg::engine::Refusal::internal(error.to_string())))?;
+        .map_err(|error| whose(Refusal::internal(error.to_string())))?;
     match args.format {
         Format::Json => terminal::print_json(&found)?,
         Format::Table | Format::Csv => terminal::print(report::self_test_text(&found))?,
