@@ -13,7 +13,8 @@
 //!   unsafe code.
 //! - L5 [`text`] and `file`: tables, numbers and captures; files with their quantities and findings.
 //!   [`config`], [`otg`], [`tester`], [`lab`]: files, plans, runs. [`results`], [`report`]: results by
-//!   name; tables, pages and metrics. [`daemon`]: the running switch. [`cli`]: the commands.
+//!   name; tables, pages and metrics. [`daemon`], `measure`: a running switch, links
+//!   that are measured. [`cli`]: the commands.
 
 pub use contracts::{frame, memory, port, stats, world};
 #[cfg(feature = "dpdk")]

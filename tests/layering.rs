@@ -28,7 +28,7 @@ const LAYERS: &[&[&str]] = &[
     &["tester"],
     &["lab"],
     &["report"],
-    &["daemon"],
+    &["daemon", "measure"],
     &["sluice"],
 ];
 

@@ -17,7 +17,7 @@ use std::process::ExitCode;
 use clap::{Args, ValueEnum};
 use zeroize::Zeroizing;
 
-use super::terminal;
+use super::{Format, terminal};
 use crate::config::{self, ConfigError, Finding, Machine, SwitchFile, Warning};
 use crate::lab::{LabFile, Resolved, examine, is_lab, lab_schema, refuse_memory};
 use crate::{printable, report};
@@ -62,15 +62,6 @@ pub enum Kind {
     Switch,
     /// Lab files.
     Lab,
-}
-
-/// Format of the results.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
-pub enum Format {
-    /// Tables.
-    Table,
-    /// One JSON document.
-    Json,
 }
 
 /// Checks the files: status 0 if all are valid, 2 otherwise.

@@ -1,6 +1,7 @@
 //! Plan of one port's link protocols.
 
 use core::fmt;
+use core::str::FromStr;
 
 use discovery::{DcbxPlan, LldpPlan};
 use ground::time::Duration;
@@ -44,6 +45,17 @@ pub enum Method {
     PeerDelay,
 }
 
+impl Method {
+    /// Name in files and results.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::RoundTrip => "round_trip",
+            Self::PeerDelay => "ptp",
+        }
+    }
+}
+
 impl fmt::Display for Method {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -63,6 +75,31 @@ pub enum Statistic {
     Mean,
     /// A percentile, 1 to 99.
     Percentile(u8),
+}
+
+impl fmt::Display for Statistic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Max => f.write_str("max"),
+            Self::Mean => f.write_str("mean"),
+            Self::Percentile(n) => write!(f, "p{n}"),
+        }
+    }
+}
+
+impl FromStr for Statistic {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let percentile = || text.strip_prefix('p')?.parse().ok().filter(|n| (1..=99).contains(n));
+        match text {
+            "max" => Ok(Self::Max),
+            "mean" => Ok(Self::Mean),
+            _ => percentile()
+                .map(Self::Percentile)
+                .ok_or("write max, mean, or a percentile from p1 to p99"),
+        }
+    }
 }
 
 /// Automatic headroom of a switch port.

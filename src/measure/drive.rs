@@ -8,13 +8,13 @@ use std::time::{Duration as StdDuration, Instant as StdInstant};
 use anyhow::{Result, anyhow};
 use crossbeam::channel::{RecvTimeoutError, Sender, unbounded};
 
-use super::open::{Opened, is_up};
-use crate::dpdk::{DpdkPort, Eal, PortControl, Started, TscClock};
-use crate::headroom::{Samples, measure};
-use crate::link::{AgentsPlan, AgentsSnapshot, Failure, Found, Method, News, PortAgents};
-use crate::port::{Port, Stamps};
-use crate::runtime::{AgentPort, Cores, Disturbance, Preemption};
-use crate::time::{Duration, Instant};
+use crate::open::{Opened, is_up};
+use contracts::port::{Port, Stamps};
+use dpdk::{DpdkPort, Eal, PortControl, Started, TscClock};
+use ground::time::{Duration, Instant};
+use headroom::{Samples, measure};
+use link::{AgentsPlan, AgentsSnapshot, Failure, Found, Method, News, PortAgents};
+use runtime::{AgentPort, Cores, Disturbance, Preemption};
 
 /// Period of progress reports. A choice: people perceive it as immediate.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
@@ -24,30 +24,30 @@ const LINK_EVERY: StdDuration = StdDuration::from_millis(100);
 
 /// Task of a run.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Job {
+pub struct Job {
     /// Number of measurements at the first port; none if it only answers.
-    pub(super) count: u32,
+    pub count: u32,
     /// Time from the end of one measurement to the next.
-    pub(super) period: Duration,
+    pub period: Duration,
     /// Time for which to answer; None for until a signal.
-    pub(super) duration: Option<Duration>,
+    pub duration: Option<Duration>,
 }
 
 /// A finished measurement.
 #[derive(Clone, Debug)]
-pub(super) struct Measured {
-    pub(super) found: Found,
+pub struct Measured {
+    pub(crate) found: Found,
     /// Round trips, or mean path delays of PTP.
-    pub(super) delay: Samples,
+    pub(crate) delay: Samples,
     /// Turnaround times of the peer; None for PTP.
-    pub(super) turnaround: Option<Samples>,
-    pub(super) stamps: Stamps,
-    pub(super) took: Duration,
+    pub(crate) turnaround: Option<Samples>,
+    pub(crate) stamps: Stamps,
+    pub(crate) took: Duration,
 }
 
 /// Events at the first port.
 #[derive(Clone, Debug)]
-pub(super) enum Told {
+pub enum Told {
     /// Number of finished rounds of the measurement, or of answered requests.
     Progress { rounds: u64 },
     /// A measurement has finished.
@@ -56,7 +56,7 @@ pub(super) enum Told {
 
 /// Reason of the end.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub(super) enum Why {
+pub(crate) enum Why {
     /// All measurements have finished, or the duration is over.
     Done,
     /// A measurement failed.
@@ -67,11 +67,11 @@ pub(super) enum Why {
 
 /// State of a port at the end.
 #[derive(Clone, Debug)]
-pub(super) struct PortEnd {
-    pub(super) name: String,
-    pub(super) snapshot: AgentsSnapshot,
+pub(crate) struct PortEnd {
+    pub(crate) name: String,
+    pub(crate) snapshot: AgentsSnapshot,
     /// Received frames that belong to no link protocol.
-    pub(super) others: u64,
+    pub(crate) others: u64,
 }
 
 /// A port in its thread.
@@ -98,7 +98,7 @@ struct Shared<'a> {
 ///
 /// # Errors
 /// A thread that cannot be registered with DPDK, or that panicked.
-pub(super) fn drive(
+pub(crate) fn drive(
     eal: &Eal,
     job: Job,
     ports: Vec<(Opened, AgentsPlan)>,

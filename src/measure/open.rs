@@ -5,12 +5,12 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 
-use crate::dpdk::{
+use contracts::port::{Port, PortCaps};
+use dpdk::{
     DpdkPort, Eal, Pool, PoolOptions, PortControl, PortOptions, RingOptions, Started, Stopped,
     TscClock, receive_room, ring_pair,
 };
-use crate::port::{Port, PortCaps};
-use crate::units::{BitsPerSec, Mac};
+use ground::units::{BitsPerSec, Mac};
 use tester::plan::Place;
 use tester::session::interface_device;
 
@@ -30,24 +30,24 @@ const FRAME_ROOM: u32 = 1_518;
 const INTERFACE_NUMBER: u32 = 1_000;
 
 /// An open port.
-pub(super) struct Opened {
+pub struct Opened {
     /// Name as given.
-    pub(super) name: String,
-    pub(super) port: DpdkPort<Started>,
-    pub(super) control: PortControl,
-    pub(super) mac: Mac,
+    pub name: String,
+    pub(crate) port: DpdkPort<Started>,
+    pub(crate) control: PortControl,
+    pub(crate) mac: Mac,
     /// Rate of its line, if it has one.
-    pub(super) rate: Option<BitsPerSec>,
-    pub(super) clock: TscClock,
+    pub rate: Option<BitsPerSec>,
+    pub(crate) clock: TscClock,
     /// True if it is an end of a pair in memory.
-    pub(super) in_memory: bool,
+    pub(crate) in_memory: bool,
 }
 
 /// Opens ports and waits for their links.
 ///
 /// # Errors
 /// A port that cannot be opened, or a link that is down.
-pub(super) fn open(eal: &Eal, places: &[Place]) -> Result<Vec<Opened>> {
+pub fn open(eal: &Eal, places: &[Place]) -> Result<Vec<Opened>> {
     let clock = TscClock::new();
     if let [Place::Ring { pair, end }, _] = places {
         let options = RingOptions { name: pair.clone(), ..RingOptions::default() };
@@ -124,6 +124,6 @@ fn comes_up(control: &PortControl) -> bool {
 }
 
 /// True if a port has a link; the kernel's carrier has precedence for its interfaces.
-pub(super) fn is_up(control: &PortControl) -> bool {
+pub(crate) fn is_up(control: &PortControl) -> bool {
     control.interface_link().unwrap_or_else(|| control.link().up)
 }

@@ -4,136 +4,114 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::drive::{Measured, PortEnd, Why};
-use super::inputs::{Inputs, RateFrom};
-use crate::headroom::{
+use crate::drive::{Measured, PortEnd, Why};
+use crate::inputs::{Inputs, RateFrom};
+
+use ground::time::Duration;
+use ground::verdict::Verdict;
+use headroom::{
     Accuracy, DelayValue, Frames, MeasuredInputs, PeerDelayInputs, Samples, Shims, SoftwareTerms,
-    by_peer_delay, measured, required_of,
+    Term, by_peer_delay, measured, required_of,
 };
-use crate::link::{Method, Statistic};
-use crate::port::{StampSource, Stamps};
-use crate::runtime::{Disturbance, GAP_COUNTED};
-use crate::time::Duration;
-use crate::verdict::Verdict;
+use link::Method;
+use results::StampsSummary;
+use runtime::{Disturbance, GAP_COUNTED};
 
 /// Bits of a pause quantum.
 const QUANTUM_BITS: u64 = 512;
 
 /// Result of `sluice headroom measure`.
 #[derive(Clone, Debug, Serialize)]
-pub(super) struct Outcome {
+pub struct Outcome {
     /// Inconclusive if a signal ended it early.
-    pub(super) verdict: Verdict,
+    pub verdict: Verdict,
     /// `measured`, `failed`, `answered`, or `interrupted`.
-    pub(super) state: &'static str,
+    pub(crate) state: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) failure: Option<String>,
+    pub(crate) failure: Option<String>,
     /// Disturbance by the machine that makes it inconclusive.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) disturbance: Option<String>,
-    pub(super) port: String,
+    pub(crate) disturbance: Option<String>,
+    pub(crate) port: String,
     /// The other port, if it is in this process.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) peer: Option<String>,
+    pub(crate) peer: Option<String>,
     /// `round_trip` or `ptp`.
-    pub(super) method: &'static str,
-    pub(super) statistic: String,
-    pub(super) rate_bps: u64,
+    pub(crate) method: &'static str,
+    pub(crate) statistic: String,
+    pub(crate) rate_bps: u64,
     /// `line`, `argument`, or `assumed`.
-    pub(super) rate_from: &'static str,
-    pub(super) max_frame: u64,
+    pub(crate) rate_from: &'static str,
+    pub(crate) max_frame: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) cell: Option<u32>,
+    pub(crate) cell: Option<u32>,
     /// Largest headroom of all measurements; `sluice headroom compare` reads it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) headroom: Option<Sum>,
+    pub(crate) headroom: Option<Sum>,
     /// Largest headroom if MACsec protects frames.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) headroom_macsec: Option<Sum>,
-    pub(super) measurements: Vec<Measurement>,
-    pub(super) ports: Vec<PortCounts>,
+    pub(crate) headroom_macsec: Option<Sum>,
+    pub(crate) measurements: Vec<Measurement>,
+    pub(crate) ports: Vec<PortCounts>,
 }
 
 /// One measurement.
 #[derive(Clone, Debug, Serialize)]
-pub(super) struct Measurement {
-    pub(super) rounds: u16,
-    pub(super) took_ms: f64,
-    pub(super) stamps: StampsOut,
+pub(crate) struct Measurement {
+    pub(crate) rounds: u16,
+    pub(crate) took_ms: f64,
+    pub(crate) stamps: StampsSummary,
     /// Round trip, or one-way mean path delay of PTP.
-    pub(super) delay_ns: Spread,
+    pub(crate) delay_ns: Spread,
     /// Turnaround time of the peer (t3 - t2).
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) turnaround_ns: Option<Spread>,
+    pub(crate) turnaround_ns: Option<Spread>,
     /// Delay that the headroom is calculated from.
-    pub(super) chosen_ns: f64,
-    pub(super) uncertainty_ns: f64,
-    pub(super) accuracy: AccuracyOut,
+    pub(crate) chosen_ns: f64,
+    pub(crate) uncertainty_ns: f64,
+    pub(crate) accuracy: Accuracy,
     /// Bits that pass during the measured delay: that of the medium and of the ports, or with PTP
     /// that of the medium in both directions.
-    pub(super) measured_bits: u64,
-    pub(super) headroom: Sum,
-    pub(super) terms: Vec<TermOut>,
+    pub(crate) measured_bits: u64,
+    pub(crate) headroom: Sum,
+    pub(crate) terms: Vec<Term>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) headroom_macsec: Option<Sum>,
-}
-
-/// Source and resolution of timestamps.
-#[derive(Clone, Debug, Serialize)]
-pub(super) struct StampsOut {
-    /// `nic`, `software`, `exact` or `poll`.
-    pub(super) source: &'static str,
-    pub(super) resolution_ns: f64,
+    pub(crate) headroom_macsec: Option<Sum>,
 }
 
 /// Distribution of times in nanoseconds.
 #[derive(Clone, Copy, Debug, Serialize)]
-pub(super) struct Spread {
-    pub(super) min: f64,
-    pub(super) mean: f64,
-    pub(super) p50: f64,
-    pub(super) p90: f64,
-    pub(super) p99: f64,
-    pub(super) max: f64,
-}
-
-/// Uncertainty on this link, in either direction.
-#[derive(Clone, Copy, Debug, Serialize)]
-pub(super) struct AccuracyOut {
-    pub(super) quanta: f64,
-    pub(super) max_frames: f64,
+pub(crate) struct Spread {
+    pub(crate) min: f64,
+    pub(crate) mean: f64,
+    pub(crate) p50: f64,
+    pub(crate) p90: f64,
+    pub(crate) p99: f64,
+    pub(crate) max: f64,
 }
 
 /// A headroom.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
-pub(super) struct Sum {
-    pub(super) bytes: u64,
-    pub(super) bits: u64,
-    pub(super) quanta: u64,
+pub(crate) struct Sum {
+    pub(crate) bytes: u64,
+    pub(crate) bits: u64,
+    pub(crate) quanta: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) cells: Option<u64>,
-}
-
-/// A term of a sum.
-#[derive(Clone, Debug, Serialize)]
-pub(super) struct TermOut {
-    pub(super) name: &'static str,
-    pub(super) bits: i64,
-    pub(super) source: &'static str,
+    pub(crate) cells: Option<u64>,
 }
 
 /// Counters of a port of this process.
 #[derive(Clone, Debug, Serialize)]
-pub(super) struct PortCounts {
-    pub(super) port: String,
-    pub(super) measurement: BTreeMap<&'static str, u64>,
-    pub(super) ptp: BTreeMap<&'static str, u64>,
-    pub(super) other: BTreeMap<&'static str, u64>,
+pub(crate) struct PortCounts {
+    pub(crate) port: String,
+    pub(crate) measurement: BTreeMap<&'static str, u64>,
+    pub(crate) ptp: BTreeMap<&'static str, u64>,
+    pub(crate) other: BTreeMap<&'static str, u64>,
 }
 
 impl Outcome {
     /// Creates an empty result.
-    pub(super) fn new(inputs: &Inputs, ports: &[String], responds: bool) -> Self {
+    pub(crate) fn new(inputs: &Inputs, ports: &[String], responds: bool) -> Self {
         Self {
             verdict: Verdict::Inconclusive,
             state: if responds { "answered" } else { "interrupted" },
@@ -141,15 +119,8 @@ impl Outcome {
             disturbance: None,
             port: ports[0].clone(),
             peer: ports.get(1).cloned(),
-            method: match inputs.method {
-                Method::RoundTrip => "round_trip",
-                Method::PeerDelay => "ptp",
-            },
-            statistic: match inputs.statistic {
-                Statistic::Max => "max".into(),
-                Statistic::Mean => "mean".into(),
-                Statistic::Percentile(n) => format!("p{n}"),
-            },
+            method: inputs.method.name(),
+            statistic: inputs.statistic.to_string(),
             rate_bps: inputs.rate.get(),
             rate_from: match inputs.rate_from {
                 RateFrom::Line => "line",
@@ -166,7 +137,7 @@ impl Outcome {
     }
 
     /// Adds a measurement.
-    pub(super) fn add(&mut self, inputs: &Inputs, measured: &Measured) {
+    pub(crate) fn add(&mut self, inputs: &Inputs, measured: &Measured) {
         let one = Measurement::new(inputs, measured);
         let most = |a: Option<Sum>, b: Option<Sum>| a.into_iter().chain(b).max_by_key(|s| s.bits);
         self.headroom = most(self.headroom, Some(one.headroom));
@@ -174,16 +145,16 @@ impl Outcome {
         self.measurements.push(one);
     }
 
-    /// Completes the result. Returns the verdict, which is inconclusive if gaps between polls
+    /// Completes the result with its verdict, which is inconclusive if gaps between polls
     /// explain the result: a failure, if a gap was longer than a request waits for its response
     /// (`waits`), and a delay, if a gap was as long as the delay itself.
-    pub(super) fn end(
+    pub(crate) fn end(
         &mut self,
         why: Why,
         ends: &[PortEnd],
         disturbance: Disturbance,
         waits: Duration,
-    ) -> Verdict {
+    ) {
         self.ports = ends.iter().map(PortCounts::new).collect();
         match why {
             Why::Failed(failure) => {
@@ -202,11 +173,8 @@ impl Outcome {
         if self.verdict == Verdict::Inconclusive && why != Why::Stopped {
             self.disturbance = Some(disturbance.to_string());
         }
-        self.verdict
     }
-}
 
-impl Outcome {
     /// Responses sent to peers, by either method.
     fn answered(&self) -> u64 {
         let of = |port: &PortCounts| {
@@ -240,7 +208,6 @@ impl Measurement {
             inputs.cell.map(|cell| u64::from(needs(cell).cells.0))
         };
         let sum = |value: &DelayValue, frames| Sum::new(value.bits(), cells(value, frames));
-        let accuracy = Accuracy::of(found.uncertainty, inputs.rate, frames);
         let both_ways = match found.method {
             Method::RoundTrip => chosen,
             Method::PeerDelay => chosen.saturating_mul(2),
@@ -249,15 +216,15 @@ impl Measurement {
         Self {
             rounds: found.rounds,
             took_ms: m.took.as_secs_f64() * 1e3,
-            stamps: StampsOut::new(&m.stamps),
+            stamps: StampsSummary::new(&m.stamps),
             delay_ns: Spread::new(&m.delay),
             turnaround_ns: m.turnaround.as_ref().map(Spread::new),
             chosen_ns: chosen.as_nanos_f64(),
             uncertainty_ns: found.uncertainty.as_nanos_f64(),
-            accuracy: AccuracyOut { quanta: accuracy.quanta, max_frames: accuracy.max_frames },
+            accuracy: Accuracy::of(found.uncertainty, inputs.rate, frames),
             measured_bits: bits.div_ceil(1_000_000_000_000) as u64,
             headroom: sum(&plain, frames),
-            terms: plain.terms.iter().map(TermOut::new).collect(),
+            terms: plain.terms,
             headroom_macsec: with.as_ref().map(|with| sum(with, inputs.protected())),
         }
     }
@@ -315,24 +282,6 @@ impl Sum {
     }
 }
 
-impl TermOut {
-    fn new(term: &crate::headroom::Term) -> Self {
-        Self { name: term.name, bits: term.bits, source: term.source }
-    }
-}
-
-impl StampsOut {
-    fn new(stamps: &Stamps) -> Self {
-        let source = match stamps.source {
-            StampSource::Exact => "exact",
-            StampSource::Nic => "nic",
-            StampSource::Software => "software",
-            StampSource::Poll => "poll",
-        };
-        Self { source, resolution_ns: stamps.resolution.as_nanos_f64() }
-    }
-}
-
 impl Spread {
     fn new(samples: &Samples) -> Self {
         let at = |n| samples.percentile(n).as_nanos_f64();
@@ -364,5 +313,115 @@ impl PortCounts {
             ptp: ptp.collect(),
             other: other.into(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use contracts::port::{StampSource, Stamps};
+    use ground::time::{Instant, Total};
+    use ground::units::{BitsPerSec, Bytes, Mac};
+    use headroom::measure::{InitiatePlan, MeasurePlan};
+    use headroom::peer_delay::PeerDelayPlan;
+    use link::{AgentsPlan, Failure, Found, PortAgents};
+    use wire::headroom::Dialect;
+
+    /// Time that a request waits for its response.
+    const WAITS: Duration = Duration::from_micros(500);
+
+    fn inputs() -> Inputs {
+        Inputs {
+            rate: BitsPerSec::gbps(10),
+            rate_from: RateFrom::Assumed,
+            frames: Frames::up_to(Bytes(2_000)),
+            reaction: Duration::ZERO,
+            invocation: Duration::ZERO,
+            shims: None,
+            cell: None,
+            method: Method::RoundTrip,
+            statistic: link::Statistic::Max,
+            own_internal: Duration::ZERO,
+            peer_internal: None,
+            measure: InitiatePlan::DEFAULT,
+            ptp: PeerDelayPlan::DEFAULT,
+            dialect: Dialect::default(),
+        }
+    }
+
+    fn stamps() -> Stamps {
+        let (source, resolution) = (StampSource::Exact, Duration::ZERO);
+        Stamps { source, resolution, uncertainty: Duration::ZERO, serializes: false }
+    }
+
+    /// End of a port that has sent this number of responses.
+    fn port(responses: u64) -> PortEnd {
+        let measure = MeasurePlan { respond: true, initiate: None, dialect: Dialect::default() };
+        let plan = AgentsPlan {
+            mac: Mac([2; 6]),
+            rate: BitsPerSec::gbps(10),
+            lldp: None,
+            dcbx: None,
+            measure: Some(measure),
+            peer_delay: None,
+            auto: None,
+        };
+        let mut snapshot = PortAgents::new(&plan, stamps()).snapshot(Instant::ZERO);
+        snapshot.measure.as_mut().unwrap().counters.responses_sent = responses;
+        PortEnd { name: "p".into(), snapshot, others: 0 }
+    }
+
+    fn measured(micros: u64) -> Measured {
+        let mut delay = Samples::default();
+        delay.add(Duration::from_micros(micros));
+        delay.finish();
+        let found = Found {
+            method: Method::RoundTrip,
+            rounds: 1,
+            delay: link::Spread::of(&delay, None),
+            stamps: StampSource::Exact,
+            uncertainty: Duration::ZERO,
+            peer_internal: None,
+        };
+        Measured { found, delay, turnaround: None, stamps: stamps(), took: WAITS }
+    }
+
+    /// Outcome of a run with a longest gap of `gap` microseconds between polls. `responses` is the
+    /// number of responses of a port that only answers.
+    fn ended(why: Why, delay: Option<u64>, responses: Option<u64>, gap: u64) -> Outcome {
+        let inputs = inputs();
+        let mut outcome = Outcome::new(&inputs, &["p".into()], responses.is_some());
+        delay.into_iter().for_each(|micros| outcome.add(&inputs, &measured(micros)));
+        let longest = Duration::from_micros(gap);
+        let disturbance = Disturbance { preempted: Total::ZERO, longest };
+        outcome.end(why, &[port(responses.unwrap_or(0))], disturbance, WAITS);
+        outcome
+    }
+
+    #[test]
+    fn a_delay_counts_unless_a_gap_between_polls_is_in_it() {
+        let verdict = |micros, gap| ended(Why::Done, Some(micros), None, gap).verdict;
+        assert_eq!([verdict(10, 0), verdict(10, 50)], [Verdict::Pass; 2]);
+        let disturbed = ended(Why::Done, Some(60), None, 50);
+        assert_eq!((disturbed.verdict, disturbed.state), (Verdict::Inconclusive, "measured"));
+        assert!(disturbed.disturbance.is_some());
+    }
+
+    #[test]
+    fn a_silent_peer_fails_unless_this_machine_was_late() {
+        let silent = Why::Failed(Failure::NoAnswer { rounds: 0, requests: 200 });
+        let failed = ended(silent, None, None, 500);
+        assert_eq!((failed.verdict, failed.disturbance), (Verdict::Fail, None));
+        assert!(failed.failure.unwrap().contains("0 answers to 200 requests"));
+        assert_eq!(ended(silent, None, None, 501).verdict, Verdict::Inconclusive);
+    }
+
+    #[test]
+    fn an_end_that_answered_nothing_is_not_judged() {
+        let verdict = |responses| ended(Why::Stopped, None, Some(responses), 0).verdict;
+        assert_eq!([verdict(0), verdict(1)], [Verdict::NotJudged, Verdict::Pass]);
+        let stopped = ended(Why::Stopped, Some(10), None, 0);
+        assert_eq!((stopped.verdict, stopped.state), (Verdict::Inconclusive, "interrupted"));
+        assert_eq!(stopped.disturbance, None);
     }
 }

@@ -2,15 +2,16 @@
 
 use std::fmt::Write;
 
-use super::outcome::{Measurement, Outcome, PortCounts, Spread, Sum};
-use crate::printable;
+use crate::outcome::{Measurement, Outcome, PortCounts, Spread, Sum};
 use ::text::{Align, Table, count, delay as time, scaled};
+use ground::printable;
 
 /// Counters that are shown even if they are zero.
 const ALWAYS: [&str; 2] = ["requests_sent", "responses_sent"];
 
 /// The whole result.
-pub(super) fn text(outcome: &Outcome) -> String {
+#[must_use]
+pub fn text(outcome: &Outcome) -> String {
     let mut out = String::new();
     for (n, measurement) in outcome.measurements.iter().enumerate() {
         if outcome.measurements.len() > 1 {
@@ -97,7 +98,7 @@ fn one(outcome: &Outcome, m: &Measurement) -> String {
         outcome.port,
         m.rounds,
         m.took_ms,
-        stamps(m.stamps.source),
+        stamps(&m.stamps.source),
         time(m.stamps.resolution_ns),
         time(m.uncertainty_ns),
     );

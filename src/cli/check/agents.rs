@@ -5,7 +5,7 @@ use super::rows;
 use crate::discovery::{AdminStatus, DcbxPfcPlan, DcbxPlan, EtsTable, LldpPlan, PfcForm, Selector};
 use crate::headroom::measure::MeasurePlan;
 use crate::headroom::peer_delay::PeerDelayPlan;
-use crate::link::{AgentsPlan, AutoPlan, Method, Statistic};
+use crate::link::{AgentsPlan, AutoPlan};
 use crate::wire::headroom::{KindCodes, LengthField, TimeUnit};
 use ::text::Align::Left;
 use ::text::Table;
@@ -21,25 +21,10 @@ pub fn json(plan: &AgentsPlan) -> Json {
     }
 }
 
-const fn method(method: Method) -> &'static str {
-    match method {
-        Method::RoundTrip => "round_trip",
-        Method::PeerDelay => "ptp",
-    }
-}
-
-fn statistic(statistic: Statistic) -> String {
-    match statistic {
-        Statistic::Max => "max".into(),
-        Statistic::Mean => "mean".into(),
-        Statistic::Percentile(n) => format!("p{n}"),
-    }
-}
-
 fn auto(plan: &AutoPlan) -> Json {
     object! {
-        method: method(plan.method),
-        statistic: statistic(plan.statistic),
+        method: plan.method.name(),
+        statistic: plan.statistic.to_string(),
         invocation_ns: plan.invocation,
         wait_ns: plan.wait,
         macsec: some(plan.shims.map(|s| object! { local_ns: s.local, remote_ns: s.remote })),
@@ -166,7 +151,7 @@ pub fn table<'a>(ports: impl Iterator<Item = (String, &'a AgentsPlan)>) -> Optio
 
 fn auto_text(plan: &AutoPlan) -> String {
     let macsec = if plan.shims.is_some() { ", MACsec" } else { "" };
-    format!("auto: {} of {}{macsec}", statistic(plan.statistic), method(plan.method))
+    format!("auto: {} of {}{macsec}", plan.statistic, plan.method.name())
 }
 
 fn measurement_text(plan: &MeasurePlan) -> String {

@@ -13,6 +13,7 @@ use std::process::ExitCode;
 
 use serde::Serialize;
 
+pub use crate::cli::Format;
 use crate::cli::{machine::MachineArgs, terminal};
 use crate::dpdk::{Eal, EalOptions, own_prefix};
 use crate::printable;
@@ -30,16 +31,6 @@ pub struct DoctorArgs {
     /// EAL options and idle mode.
     #[command(flatten)]
     pub machine: MachineArgs,
-}
-
-/// Format of the findings.
-#[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Format {
-    /// Tables.
-    #[default]
-    Table,
-    /// JSON.
-    Json,
 }
 
 /// Severity of a finding.

@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use super::inputs::LinkArgs;
 use crate::cli::{Format, bad_input, terminal};
+use crate::headroom::Term;
 use crate::headroom::models::{Estimate, Model};
 use crate::units::Bytes;
 use ::text::{Align, Table, count};
@@ -77,25 +78,9 @@ struct View {
     #[serde(skip_serializing_if = "Option::is_none")]
     cells: Option<u64>,
     formula: &'static str,
-    terms: Vec<TermView>,
+    terms: Vec<Term>,
     #[serde(flatten)]
     figures: BTreeMap<&'static str, u64>,
-}
-
-/// A term as JSON.
-#[derive(Serialize)]
-pub(super) struct TermView {
-    name: &'static str,
-    bits: i64,
-    source: &'static str,
-}
-
-impl TermView {
-    /// Converts the terms of a sum.
-    pub(super) fn of(estimate: &Estimate) -> Vec<Self> {
-        let terms = estimate.terms.iter();
-        terms.map(|t| Self { name: t.name, bits: t.bits, source: t.source }).collect()
-    }
 }
 
 impl View {
@@ -107,7 +92,7 @@ impl View {
             cell,
             cells: cell.map(|cell| estimate.cells(cell)),
             formula: estimate.formula,
-            terms: TermView::of(estimate),
+            terms: estimate.terms.clone(),
             figures: estimate.figures.iter().map(|(name, Bytes(n))| (*name, *n)).collect(),
         }
     }
@@ -151,7 +136,7 @@ fn text(args: &CalcArgs, view: &View) -> String {
 }
 
 /// A sum as a table.
-pub(super) fn table(terms: &[TermView]) -> Table {
+pub(super) fn table(terms: &[Term]) -> Table {
     use Align::{Left, Right};
     let mut table =
         Table::new([("term", Left), ("bits", Right), ("bytes", Right), ("source", Left)]);

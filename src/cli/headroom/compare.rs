@@ -7,10 +7,11 @@ use anyhow::{Context, Result, ensure};
 use clap::Args;
 use serde::{Deserialize, Serialize};
 
-use super::calc::{TermView, table};
+use super::calc::table;
 use super::inputs::LinkArgs;
 use crate::cli::{Format, bad_input, terminal};
 use crate::config::quantity::Size;
+use crate::headroom::Term;
 use crate::headroom::models::Model;
 use crate::units::Bytes;
 use ::text::{Align, Table, count};
@@ -60,7 +61,7 @@ struct Row {
     #[serde(skip_serializing_if = "Option::is_none")]
     formula: Option<&'static str>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    terms: Vec<TermView>,
+    terms: Vec<Term>,
 }
 
 /// The used part of a measurement's result.
@@ -137,7 +138,7 @@ fn rows(args: &CompareArgs) -> Result<Vec<Row>> {
         let answer = match model {
             Ok(estimate) => {
                 if args.explain {
-                    (formula, terms) = (Some(estimate.formula), TermView::of(&estimate));
+                    (formula, terms) = (Some(estimate.formula), estimate.terms.clone());
                 }
                 sum(estimate.bits())
             }

@@ -1,12 +1,8 @@
 //! `sluice headroom measure`: measures the round trip of a real link and calculates the headroom.
 
 mod args;
-mod drive;
 mod inputs;
-mod open;
-mod outcome;
 mod show;
-mod text;
 
 use std::process::ExitCode;
 
@@ -19,9 +15,7 @@ use crate::config::quantity::Span;
 use crate::dpdk::{Eal, EalOptions, own_prefix};
 use crate::link::Method;
 use crate::time::Duration;
-use drive::{Job, Told};
-use inputs::Inputs;
-use outcome::Outcome;
+use ::measure::Job;
 use show::Show;
 
 /// Time from the end of a measurement to the next.
@@ -35,7 +29,7 @@ pub fn run(args: &MeasureArgs) -> Result<ExitCode> {
     args.machine.apply();
     let places = args.places().map_err(bad_input)?;
     // Checked before ports are opened; the rate of a line is known only afterwards.
-    Inputs::new(args, None).map_err(bad_input)?;
+    args.inputs(None).map_err(bad_input)?;
     let options = EalOptions {
         file_prefix: own_prefix("sluice-headroom"),
         memory: args.machine.memory(),
@@ -43,10 +37,9 @@ pub fn run(args: &MeasureArgs) -> Result<ExitCode> {
     };
     let eal = Eal::start(&options.for_devices(places.iter().map(ToString::to_string)))
         .context("starting DPDK")?;
-    let opened = open::open(&eal, &places)?;
-    let inputs = Inputs::new(args, opened[0].rate).map_err(bad_input)?;
+    let opened = ::measure::open(&eal, &places)?;
+    let inputs = args.inputs(opened[0].rate).map_err(bad_input)?;
     let stop = stop_on_signals()?;
-    let names: Vec<_> = opened.iter().map(|port| port.name.clone()).collect();
     let job = Job {
         count: if args.respond { 0 } else { args.count },
         period: args.period.map_or(PERIOD, |Span(time)| time),
@@ -56,24 +49,12 @@ pub fn run(args: &MeasureArgs) -> Result<ExitCode> {
         Method::RoundTrip => inputs.measure.rounds,
         Method::PeerDelay => inputs.ptp.rounds,
     };
-    let mut show = Show::new(&names[0], job.count.into(), rounds.into());
-    let mut outcome = Outcome::new(&inputs, &names, args.respond);
-    let ports = opened.into_iter().enumerate();
-    let ports = ports.map(|(n, port)| {
-        let plan = inputs.plan(args, &port, n == 0);
-        (port, plan)
-    });
-    let (why, ends, disturbance) = drive::drive(&eal, job, ports.collect(), &stop, |told| {
-        show.update(&told);
-        if let Told::Measured(measured) = told {
-            outcome.add(&inputs, &measured);
-        }
-    })?;
+    let mut show = Show::new(&opened[0].name, job.count.into(), rounds.into());
+    let outcome = ::measure::run(&eal, &inputs, job, opened, &stop, |told| show.update(told))?;
     show.clear();
-    let verdict = outcome.end(why, &ends, disturbance, inputs.measure.spacing_max);
     match args.format {
         Format::Json => terminal::print_json(&outcome)?,
-        Format::Table => terminal::print(text::text(&outcome))?,
+        Format::Table => terminal::print(::measure::text(&outcome))?,
     }
-    Ok(exit(verdict))
+    Ok(exit(outcome.verdict))
 }

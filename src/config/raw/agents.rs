@@ -9,6 +9,7 @@ use serde::de::{self, Deserializer, MapAccess, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
 
 use crate::quantity::{Length, Span};
+use link::Statistic;
 
 /// Source of the headroom of a port's lossless groups whose profiles have `auto`.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -87,15 +88,7 @@ pub enum MethodName {
 
 /// Statistic of the measured times.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum StatisticName {
-    /// Maximum.
-    #[default]
-    Max,
-    /// Arithmetic mean.
-    Mean,
-    /// Percentile, 1 to 99.
-    Percentile(u8),
-}
+pub struct StatisticName(pub Statistic);
 
 /// Request/response measurement of the link (P802.1Qdt). The port answers requests if this section
 /// is present, or if its automatic headroom uses the measurement.
@@ -291,19 +284,9 @@ impl JsonSchema for Headroom {
     }
 }
 
-impl fmt::Display for StatisticName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Max => f.write_str("max"),
-            Self::Mean => f.write_str("mean"),
-            Self::Percentile(n) => write!(f, "p{n}"),
-        }
-    }
-}
-
 impl Serialize for StatisticName {
     fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
-        s.collect_str(self)
+        s.collect_str(&self.0)
     }
 }
 
@@ -317,14 +300,8 @@ impl Visitor<'_> for StatisticReader {
     }
 
     fn visit_str<E: de::Error>(self, text: &str) -> Result<StatisticName, E> {
-        let percentile = || text.strip_prefix('p')?.parse().ok().filter(|n| (1..=99).contains(n));
-        match text {
-            "max" => Ok(StatisticName::Max),
-            "mean" => Ok(StatisticName::Mean),
-            _ => percentile()
-                .map(StatisticName::Percentile)
-                .ok_or_else(|| E::invalid_value(de::Unexpected::Str(text), &self)),
-        }
+        let invalid = |_| E::invalid_value(de::Unexpected::Str(text), &self);
+        text.parse().map(StatisticName).map_err(invalid)
     }
 }
 

@@ -7,7 +7,7 @@ use super::{Cx, Place};
 use crate::quantity::{Span, octets};
 use crate::raw::{
     AutoHeadroom, Dcbx, Headroom, KindsName, LengthName, Lldp, Measurement, MethodName, Port, Ptp,
-    PtpProfile, RidesName, StatisticName, TimesName,
+    PtpProfile, RidesName, TimesName,
 };
 use ::discovery::{DcbxPlan, EtsTable, FRAME_MAX, LldpPlan, Role, frame_len};
 use ground::time::Duration;
@@ -16,7 +16,7 @@ use headroom::Shims;
 use headroom::measure::{InitiatePlan, MeasurePlan};
 use headroom::peer_delay::PeerDelayPlan;
 use headroom::{DelayInputs, SoftwareTerms, required};
-use link::{AgentsPlan, AutoPlan, Method, Statistic};
+use link::{AgentsPlan, AutoPlan, Method};
 use pfc::FlowControl;
 use schedule::ClassPlan;
 use secure::SecyPlan;
@@ -217,11 +217,7 @@ fn auto(
             MethodName::RoundTrip => Method::RoundTrip,
             MethodName::Ptp => Method::PeerDelay,
         },
-        statistic: match said.statistic.unwrap_or_default() {
-            StatisticName::Max => Statistic::Max,
-            StatisticName::Mean => Statistic::Mean,
-            StatisticName::Percentile(n) => Statistic::Percentile(n),
-        },
+        statistic: said.statistic.unwrap_or_default().0,
         invocation,
         shims,
         wait: if dcbx { wait } else { Duration::ZERO },

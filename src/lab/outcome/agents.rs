@@ -9,7 +9,7 @@ use buffer::GroupKind;
 use ground::time::Instant;
 use ground::units::PortId;
 use headroom::Accuracy;
-use link::{AgentsSnapshot, Method};
+use link::AgentsSnapshot;
 use results::AgentsSummary;
 use switch::{Reconciler, delay_found};
 
@@ -95,10 +95,7 @@ fn measured(reconciler: &Reconciler, port: PortId) -> Option<MeasuredOutcome> {
         GroupKind::Lossy => None,
     });
     Some(MeasuredOutcome {
-        method: match found.method {
-            Method::RoundTrip => "round_trip",
-            Method::PeerDelay => "ptp",
-        },
+        method: found.method.name(),
         rounds: found.rounds,
         delay_ns: Nanos(found.delay.chosen),
         uncertainty_ns: Nanos(found.uncertainty),

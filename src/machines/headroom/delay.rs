@@ -7,6 +7,8 @@
 
 use core::fmt;
 
+use serde::Serialize;
+
 use super::phy::Interface;
 use ground::time::Duration;
 use ground::units::{BitsPerSec, Bytes};
@@ -147,7 +149,7 @@ impl Frames {
 }
 
 /// A named term of a sum.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub struct Term {
     /// Name of the term.
     pub name: &'static str,

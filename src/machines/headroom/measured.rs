@@ -7,6 +7,8 @@
 //!
 //! [`by_peer_delay`] takes PTP's delay of the medium and adds the internal delays of both ends.
 
+use serde::Serialize;
+
 use super::delay::{DelayValue, Frames, Term, bits_in};
 use ground::time::Duration;
 use ground::units::{BitsPerSec, Quanta};
@@ -106,7 +108,7 @@ fn bits(name: &'static str, bits: u64) -> Term {
 
 /// Uncertainty of a time in units of the link. The proposal requires accuracy to be stated, and not
 /// in nanoseconds.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct Accuracy {
     /// In pause quanta of the link.
     pub quanta: f64,

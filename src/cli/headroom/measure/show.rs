@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 
-use super::drive::Told;
 use crate::cli::terminal::say;
 use crate::printable;
+use ::measure::Told;
 use ::text::count;
 
 /// Period of progress lines without a terminal.

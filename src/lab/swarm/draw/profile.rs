@@ -10,6 +10,7 @@ use config::raw::{
     MethodName, Pause, Pfc, Ptp, Queue, Range, Refresh, Shared, StatisticName, TimesName, Watchdog,
 };
 use ground::units::{BitsPerSec, Quanta};
+use link::Statistic;
 use pfc::PfcPlan;
 
 /// A profile, and the properties that loads depend on.
@@ -125,11 +126,12 @@ fn pauses(chance: &mut Chance, max_frame: u64, slowest: BitsPerSec) -> (u16, Ref
 /// Generates link protocols with separate random numbers: a few ports have `auto` headroom, some
 /// use LLDP and DCBX.
 pub(super) fn agents(chance: &mut Chance, defaults: &mut PortDefaults) {
-    let percentile = StatisticName::Percentile(chance.between(1, 99) as u8);
+    let percentile = Statistic::Percentile(chance.between(1, 99) as u8);
+    let statistics = [Statistic::Max, Statistic::Mean, percentile];
     if chance.percent(25) {
         let auto = AutoHeadroom {
             method: Some(chance.pick(&[MethodName::RoundTrip, MethodName::Ptp])),
-            statistic: Some(chance.pick(&[StatisticName::Max, StatisticName::Mean, percentile])),
+            statistic: Some(StatisticName(chance.pick(&statistics))),
             wait: Some(Span(chance.span(1_000, 1_000_000))),
             ..AutoHeadroom::default()
         };

@@ -1,0 +1,49 @@
+//! Measurement of the PFC round trip of a link over real ports, and the headroom that follows from
+//! it. A command opens the ports, measures at the first or answers at all, and shows the outcome.
+
+mod drive;
+mod inputs;
+mod open;
+mod outcome;
+mod text;
+
+use std::sync::atomic::AtomicBool;
+
+use anyhow::Result;
+use dpdk::Eal;
+
+pub use drive::{Job, Told};
+pub use inputs::{Inputs, RateFrom};
+pub use open::{Opened, open};
+pub use outcome::Outcome;
+pub use text::text;
+
+/// Measures at the first of `ports`, or answers the measurements of peers, until the job is done or
+/// `stop` is set. Reports events.
+///
+/// # Errors
+/// A thread that cannot be registered with DPDK, or that panicked.
+pub fn run(
+    eal: &Eal,
+    inputs: &Inputs,
+    job: Job,
+    ports: Vec<Opened>,
+    stop: &AtomicBool,
+    mut tell: impl FnMut(&Told),
+) -> Result<Outcome> {
+    let names: Vec<_> = ports.iter().map(|port| port.name.clone()).collect();
+    let answers = job.count == 0;
+    let mut outcome = Outcome::new(inputs, &names, answers);
+    let planned = ports.into_iter().enumerate().map(|(n, port)| {
+        let plan = inputs.plan(&port, n == 0 && !answers);
+        (port, plan)
+    });
+    let (why, ends, disturbance) = drive::drive(eal, job, planned.collect(), stop, |told| {
+        tell(&told);
+        if let Told::Measured(measured) = told {
+            outcome.add(inputs, &measured);
+        }
+    })?;
+    outcome.end(why, &ends, disturbance, inputs.measure.spacing_max);
+    Ok(outcome)
+}
