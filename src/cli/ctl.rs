@@ -7,7 +7,6 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use clap::{Subcommand, ValueEnum};
-use zeroize::Zeroizing;
 
 use super::{Format, bad_input, terminal, verdict};
 use crate::config::quantity::Size;
@@ -15,9 +14,7 @@ use crate::printable;
 use crate::report::{self, Objects};
 use crate::stats::DropReason;
 use ::text::{Align, Table, count};
-use daemon::messages::{
-    Place, PortSecured, PortsFound, Request, Response, SetEcn, SetGroup, SetObject,
-};
+use daemon::messages::{Place, PortSecured, PortsFound, Request, SetEcn, SetGroup, SetObject};
 use daemon::socket;
 use macsec::MacsecArgs;
 use results::Summary;
@@ -227,9 +224,6 @@ impl TryFrom<What> for Request {
     }
 }
 
-/// Bytes reserved for a request: more than a request with a key needs.
-const LINE: usize = 8_192;
-
 /// Runs `sluice ctl`.
 ///
 /// # Errors
@@ -241,17 +235,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
     }
     let path = args.control.map_or_else(the_only_socket, Ok)?;
     let request = Request::try_from(args.what)?;
-    // The request may contain a key; it fits without reallocation.
-    let mut line = Zeroizing::new(Vec::with_capacity(LINE));
-    serde_json::to_writer(&mut *line, &request)?;
-    let answer = socket::ask(&path, std::str::from_utf8(&line)?).with_context(|| {
-        format!(
-            "{}: no switch answers; is it running, and as this user?",
-            printable::excerpt(&path.display().to_string())
-        )
-    })?;
-    let response: Response =
-        serde_json::from_str(&answer).with_context(|| format!("an odd answer: {answer}"))?;
+    let response = request.send(&path)?;
     if !response.ok {
         let why = response.error.unwrap_or_else(|| "it does not say why".into());
         return Err(bad_input(anyhow::anyhow!("the switch refuses: {why}")));

@@ -3,9 +3,15 @@
 //! The response to `{"command":"link","port":"p1","up":false}` is `{"ok":true,"result":...}` or
 //! `{"ok":false,"error":"..."}`. Unknown commands and fields are refused. Sizes are in bytes.
 
-use serde::{Deserialize, Serialize};
+use std::path::Path;
 
+use anyhow::{Context, Result};
+use serde::{Deserialize, Serialize};
+use zeroize::Zeroizing;
+
+use crate::socket;
 use config::raw::HexText;
+use ground::printable;
 use results::{AgentsSummary, MacsecSummary};
 
 /// A line from a client.
@@ -72,6 +78,28 @@ pub enum Request {
     FlushFdb {},
     /// Stops the switch like a signal: it drains and prints its summary.
     Stop {},
+}
+
+/// Bytes reserved for a request: more than a request with a key needs.
+const LINE: usize = 8_192;
+
+impl Request {
+    /// Sends the request to the switch that serves `path`.
+    ///
+    /// # Errors
+    /// No switch answers, or its answer is no response.
+    pub fn send(&self, path: &Path) -> Result<Response> {
+        // The request may contain a key; it fits without reallocation.
+        let mut line = Zeroizing::new(Vec::with_capacity(LINE));
+        serde_json::to_writer(&mut *line, self)?;
+        let answer = socket::ask(path, std::str::from_utf8(&line)?).with_context(|| {
+            format!(
+                "{}: no switch answers; is it running, and as this user?",
+                printable::excerpt(&path.display().to_string())
+            )
+        })?;
+        serde_json::from_str(&answer).with_context(|| format!("an odd answer: {answer}"))
+    }
 }
 
 /// A managed object and the port and class of its value; all values if they are absent.
