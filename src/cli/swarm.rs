@@ -1,19 +1,18 @@
 //! `sluice swarm`: generates random labs (fuzzing) and runs them with every checker.
 
-use std::io::{IsTerminal, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration as StdDuration, Instant as StdInstant};
+use std::time::Duration as StdDuration;
 
 use anyhow::{Context, Result};
 use clap::Args;
-use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 
 use super::kind::Kind;
 use super::outputs::Outputs;
-use super::terminal::{self, say};
+use super::terminal::{self, Progress, say};
 use super::{Format, bad_input, exit, stop_on_signals};
 use crate::lab::swarm::{self, Failed, Failure, Shrunk, Summary, Swarm};
 use crate::printable;
@@ -93,16 +92,18 @@ pub fn run(args: &SwarmArgs) -> Result<ExitCode> {
     let cores = || std::thread::available_parallelism().map_or(1, usize::from);
     let jobs = args.jobs.map_or_else(cores, usize::from);
     let stop = stop_on_signals()?;
-    let mut show = Show::new(args.count);
+    let template = "{bar:32} {pos}/{len} labs, {eta} left{msg}";
+    let mut progress = Progress::new(template, "", Some(args.count), LINE_EVERY);
     // A panic is a lab's failure and is reported as such.
     let hook = std::panic::take_hook();
     std::panic::set_hook(Box::new(|_| ()));
     let plan = Swarm { count: args.count, seed: args.seed, jobs };
     let summary = swarm::run(plan, |done, failed| {
-        show.update(done, failed);
+        let failed = if failed > 0 { format!(", {failed} failed") } else { String::new() };
+        progress.update(done, failed, |failed| format!("{done} of {} labs{failed}", args.count));
         !stop.load(Ordering::SeqCst)
     });
-    show.finish();
+    progress.clear();
     let (kept, written) = keep(args, &summary, &stop);
     std::panic::set_hook(hook);
     let verdict = verdict_of(args, &summary);
@@ -254,44 +255,8 @@ fn table(summary: &Summary) -> String {
     format!("{table}\nseed {seed}, trace {hash}, {seconds:.1} s{slowest}\n")
 }
 
-/// Progress: a bar on a terminal, otherwise a line every few seconds.
-struct Show {
-    bar: Option<ProgressBar>,
-    count: u64,
-    next_line: StdInstant,
-}
-
 /// Period of progress lines without a terminal.
 const LINE_EVERY: StdDuration = StdDuration::from_secs(5);
-
-impl Show {
-    fn new(count: u64) -> Self {
-        let bar = std::io::stderr().is_terminal().then(|| {
-            let style = ProgressStyle::with_template("{bar:32} {pos}/{len} labs, {eta} left{msg}");
-            let style = style.expect("the template is well formed").progress_chars("=> ");
-            ProgressBar::new(count).with_style(style)
-        });
-        Self { bar, count, next_line: StdInstant::now() + LINE_EVERY }
-    }
-
-    fn update(&mut self, done: u64, failed: u64) {
-        let failed = if failed > 0 { format!(", {failed} failed") } else { String::new() };
-        if let Some(bar) = &self.bar {
-            bar.set_position(done);
-            bar.set_message(failed);
-        } else if StdInstant::now() >= self.next_line {
-            say!("{done} of {} labs{failed}", self.count);
-            self.next_line += LINE_EVERY;
-        }
-    }
-
-    fn finish(&self) {
-        if let Some(bar) = &self.bar {
-            bar.finish_and_clear();
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

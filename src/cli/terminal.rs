@@ -9,9 +9,11 @@
 //! reaches a terminal unescaped.
 
 use std::fmt;
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
+use std::time::{Duration, Instant};
 
 use anyhow::Result;
+use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 
 use crate::printable;
@@ -66,6 +68,44 @@ pub(super) fn print_error(error: &anyhow::Error, has_findings: bool) {
         false => printable::lines([printable::message(&text)]),
     };
     let _ = stderr().write_all(text.as_bytes());
+}
+
+/// Progress on standard error: a bar on a terminal, otherwise a line per period.
+pub(super) struct Progress {
+    pub(super) bar: Option<ProgressBar>,
+    every: Duration,
+    next_line: Instant,
+}
+
+impl Progress {
+    /// Progress of `name` to `steps`, if they are known, by the template of the bar.
+    pub(super) fn new(template: &str, name: &str, steps: Option<u64>, every: Duration) -> Self {
+        let bar = io::stderr().is_terminal().then(|| {
+            let style = ProgressStyle::with_template(template);
+            let style = style.expect("the template is well formed").progress_chars("=> ");
+            let bar = steps.map_or_else(ProgressBar::new_spinner, ProgressBar::new);
+            bar.with_style(style).with_prefix(printable::line(name).into_owned())
+        });
+        Self { bar, every, next_line: Instant::now() + every }
+    }
+
+    /// Shows the step with the text of the bar, or the line if it is due.
+    pub(super) fn update(&mut self, step: u64, text: String, line: impl FnOnce(String) -> String) {
+        if let Some(bar) = &self.bar {
+            bar.set_position(step);
+            bar.set_message(text);
+        } else if Instant::now() >= self.next_line {
+            say!("{}", line(text));
+            self.next_line += self.every;
+        }
+    }
+
+    /// Clears the bar.
+    pub(super) fn clear(&self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
 }
 
 /// A writer to a terminal or a pipe, and its name in errors: escapes its input, and drops it once

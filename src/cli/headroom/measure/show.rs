@@ -1,12 +1,8 @@
 //! Progress of a measurement: a bar on a terminal, otherwise lines if it takes long.
 
-use std::io::IsTerminal;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use indicatif::{ProgressBar, ProgressStyle};
-
-use crate::cli::terminal::say;
-use crate::printable;
+use crate::cli::terminal::{Progress, say};
 use ::measure::Told;
 use ::text::count;
 
@@ -15,32 +11,26 @@ const LINE_EVERY: Duration = Duration::from_secs(1);
 
 /// Progress of a measurement.
 pub(super) struct Show {
-    bar: Option<ProgressBar>,
+    progress: Progress,
     /// Rounds of all measurements; None if requests are answered.
     rounds: Option<u64>,
     of_one: u64,
     made: u64,
-    next_line: Instant,
 }
 
 impl Show {
     /// Progress of `measurements` with `rounds` each, or of answers if there are none.
     pub(super) fn new(port: &str, measurements: u64, rounds: u64) -> Self {
         let all = (measurements > 0).then_some(measurements * rounds);
-        let bar = std::io::stderr().is_terminal().then(|| {
-            let (bar, form) = match all {
-                Some(all) => (ProgressBar::new(all), "{prefix} [{bar:32}] {msg}"),
-                None => (ProgressBar::new_spinner(), "{prefix} {spinner} {msg}"),
-            };
-            let style = ProgressStyle::with_template(form).expect("the template is well formed");
-            bar.with_style(style.progress_chars("=> "))
-                .with_prefix(printable::line(port).into_owned())
-        });
+        let template = match all {
+            Some(_) => "{prefix} [{bar:32}] {msg}",
+            None => "{prefix} {spinner} {msg}",
+        };
         if all.is_none() {
             say!("{port} answers headroom measurements and PTP peer delays; Ctrl-C ends it");
         }
-        let next_line = Instant::now() + LINE_EVERY;
-        Self { bar, rounds: all, of_one: rounds, made: 0, next_line }
+        let progress = Progress::new(template, port, all, LINE_EVERY);
+        Self { progress, rounds: all, of_one: rounds, made: 0 }
     }
 
     /// Shows an event.
@@ -60,19 +50,11 @@ impl Show {
             Some(all) => format!("{} of {} round trips", count(done), count(all)),
             None => format!("{} requests answered", count(done)),
         };
-        if let Some(bar) = &self.bar {
-            bar.set_position(done);
-            bar.set_message(text);
-        } else if Instant::now() >= self.next_line {
-            say!("{text}");
-            self.next_line += LINE_EVERY;
-        }
+        self.progress.update(done, text, |text| text);
     }
 
     /// Clears the display.
     pub(super) fn clear(&self) {
-        if let Some(bar) = &self.bar {
-            bar.finish_and_clear();
-        }
+        self.progress.clear();
     }
 }
