@@ -4,7 +4,7 @@
 use core::fmt;
 use core::net::Ipv4Addr;
 
-use super::{EtherType, WireError, be16, ethernet, mac_at, room};
+use super::{EtherType, WireError, be16, ethernet, ipv4_at, mac_at, room};
 use ground::units::Mac;
 
 /// Bytes of the message.
@@ -49,58 +49,22 @@ impl<'a> View<'a> {
         };
         Ok(Self { message, operation })
     }
-
-    /// Request or reply.
-    #[must_use]
-    #[inline]
-    pub const fn operation(&self) -> Operation {
-        self.operation
-    }
-
-    /// The sender's Ethernet address.
-    #[must_use]
-    #[inline]
-    pub const fn sender_mac(&self) -> Mac {
-        mac_at(self.message, 8)
-    }
-
-    /// The sender's IPv4 address.
-    #[must_use]
-    #[inline]
-    pub const fn sender_ip(&self) -> Ipv4Addr {
-        let m = self.message;
-        Ipv4Addr::new(m[14], m[15], m[16], m[17])
-    }
-
-    /// Returns the target's Ethernet address, which is meaningless in a request.
-    #[must_use]
-    #[inline]
-    pub const fn target_mac(&self) -> Mac {
-        mac_at(self.message, 18)
-    }
-
-    /// The target's IPv4 address.
-    #[must_use]
-    #[inline]
-    pub const fn target_ip(&self) -> Ipv4Addr {
-        let m = self.message;
-        Ipv4Addr::new(m[24], m[25], m[26], m[27])
-    }
 }
 
-/// An ARP message.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Repr {
-    /// Request or reply.
-    pub operation: Operation,
-    /// The sender's Ethernet address.
-    pub sender_mac: Mac,
-    /// The sender's IPv4 address.
-    pub sender_ip: Ipv4Addr,
-    /// The target's Ethernet address, by custom all zero in a request.
-    pub target_mac: Mac,
-    /// The target's IPv4 address.
-    pub target_ip: Ipv4Addr,
+fields! {
+    /// An ARP message.
+    Repr of View as v {
+        /// Request or reply.
+        operation: Operation = v.operation,
+        /// The sender's Ethernet address.
+        sender_mac: Mac = mac_at(v.message, 8),
+        /// The sender's IPv4 address.
+        sender_ip: Ipv4Addr = ipv4_at(v.message, 14),
+        /// The target's Ethernet address, meaningless in a request, and by custom all zero there.
+        target_mac: Mac = mac_at(v.message, 18),
+        /// The target's IPv4 address.
+        target_ip: Ipv4Addr = ipv4_at(v.message, 24),
+    }
 }
 
 impl Repr {
@@ -135,14 +99,7 @@ impl Repr {
     /// As [`View::new`].
     #[inline]
     pub fn parse(octets: &[u8]) -> Result<Self, WireError> {
-        let v = View::new(octets)?;
-        Ok(Self {
-            operation: v.operation(),
-            sender_mac: v.sender_mac(),
-            sender_ip: v.sender_ip(),
-            target_mac: v.target_mac(),
-            target_ip: v.target_ip(),
-        })
+        Ok(Self::of(&View::new(octets)?))
     }
 
     /// Returns the number of bytes that [`Repr::emit`] writes.

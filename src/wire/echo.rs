@@ -73,30 +73,6 @@ impl<'a> View<'a> {
         Ok(Self { header, message, operation: operation.ok_or(WireError::BadOpcode)? })
     }
 
-    /// Request or reply.
-    #[must_use]
-    pub const fn operation(&self) -> Operation {
-        self.operation
-    }
-
-    /// Returns the identifier, which distinguishes requesters.
-    #[must_use]
-    pub const fn identifier(&self) -> u16 {
-        be16(self.header, 4)
-    }
-
-    /// Returns the sequence number.
-    #[must_use]
-    pub const fn sequence(&self) -> u16 {
-        be16(self.header, 6)
-    }
-
-    /// Returns the bytes after the header, as far as present.
-    #[must_use]
-    pub fn data(&self) -> &'a [u8] {
-        &self.message[HEADER_LEN..]
-    }
-
     /// Returns true if the checksum of the message, which has to be complete, is correct between
     /// two addresses of its version.
     #[must_use]
@@ -153,17 +129,18 @@ pub fn answer(ethertype: EtherType, packet: &mut [u8]) -> Result<(), WireError> 
     Ok(())
 }
 
-/// An echo message.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Repr<'a> {
-    /// Request or reply.
-    pub operation: Operation,
-    /// Identifier, which distinguishes requesters.
-    pub identifier: u16,
-    /// Sequence number.
-    pub sequence: u16,
-    /// Data to be returned.
-    pub data: &'a [u8],
+fields! {
+    /// An echo message.
+    Repr<'a> of View as v {
+        /// Request or reply.
+        operation: Operation = v.operation,
+        /// Identifier, which distinguishes requesters.
+        identifier: u16 = be16(v.header, 4),
+        /// Sequence number.
+        sequence: u16 = be16(v.header, 6),
+        /// Data to be returned: the bytes after the header, as far as present.
+        data: &'a [u8] = &v.message[HEADER_LEN..],
+    }
 }
 
 impl<'a> Repr<'a> {
@@ -176,12 +153,7 @@ impl<'a> Repr<'a> {
         if !v.checksum_ok(src, dst) {
             return Err(WireError::BadChecksum);
         }
-        Ok(Self {
-            operation: v.operation(),
-            identifier: v.identifier(),
-            sequence: v.sequence(),
-            data: v.data(),
-        })
+        Ok(Self::of(&v))
     }
 
     /// Returns the number of bytes that [`Repr::emit`] writes.

@@ -29,28 +29,6 @@ impl<'a> View<'a> {
         Ok(Self { header, payload })
     }
 
-    /// The destination address.
-    #[must_use]
-    #[inline]
-    pub const fn dst(&self) -> Mac {
-        mac_at(self.header, 0)
-    }
-
-    /// The source address.
-    #[must_use]
-    #[inline]
-    pub const fn src(&self) -> Mac {
-        mac_at(self.header, 6)
-    }
-
-    /// Returns the EtherType or length at its position in an untagged frame; a tag's TPID in a
-    /// tagged one.
-    #[must_use]
-    #[inline]
-    pub const fn ethertype(&self) -> EtherType {
-        EtherType(be16(self.header, 12))
-    }
-
     /// Returns the bytes after the header, padding included.
     #[must_use]
     #[inline]
@@ -59,15 +37,16 @@ impl<'a> View<'a> {
     }
 }
 
-/// An Ethernet header.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Repr {
-    /// Destination address.
-    pub dst: Mac,
-    /// Source address.
-    pub src: Mac,
-    /// EtherType, or length below 1536.
-    pub ethertype: EtherType,
+fields! {
+    /// An Ethernet header.
+    Repr of View as v {
+        /// Destination address.
+        dst: Mac = mac_at(v.header, 0),
+        /// Source address.
+        src: Mac = mac_at(v.header, 6),
+        /// EtherType, or length below 1536, of an untagged frame; a tag's TPID in a tagged one.
+        ethertype: EtherType = EtherType(be16(v.header, 12)),
+    }
 }
 
 impl Repr {
@@ -77,8 +56,7 @@ impl Repr {
     /// As [`View::new`].
     #[inline]
     pub fn parse(frame: &[u8]) -> Result<Self, WireError> {
-        let v = View::new(frame)?;
-        Ok(Self { dst: v.dst(), src: v.src(), ethertype: v.ethertype() })
+        Ok(Self::of(&View::new(frame)?))
     }
 
     /// Returns the number of bytes that [`Repr::emit`] writes.

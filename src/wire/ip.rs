@@ -36,7 +36,7 @@ impl<'a> View<'a> {
     /// The differentiated services code point.
     #[must_use]
     #[inline]
-    pub const fn dscp(&self) -> Dscp {
+    pub fn dscp(&self) -> Dscp {
         match self {
             Self::V4(v) => v.dscp(),
             Self::V6(v) => v.dscp(),
@@ -46,7 +46,7 @@ impl<'a> View<'a> {
     /// The ECN code point.
     #[must_use]
     #[inline]
-    pub const fn ecn(&self) -> Ecn {
+    pub fn ecn(&self) -> Ecn {
         match self {
             Self::V4(v) => v.ecn(),
             Self::V6(v) => v.ecn(),
@@ -56,7 +56,7 @@ impl<'a> View<'a> {
     /// The source address.
     #[must_use]
     #[inline]
-    pub const fn src(&self) -> IpAddr {
+    pub fn src(&self) -> IpAddr {
         match self {
             Self::V4(v) => IpAddr::V4(v.src()),
             Self::V6(v) => IpAddr::V6(v.src()),
@@ -66,7 +66,7 @@ impl<'a> View<'a> {
     /// The destination address.
     #[must_use]
     #[inline]
-    pub const fn dst(&self) -> IpAddr {
+    pub fn dst(&self) -> IpAddr {
         match self {
             Self::V4(v) => IpAddr::V4(v.dst()),
             Self::V6(v) => IpAddr::V6(v.dst()),
@@ -76,7 +76,7 @@ impl<'a> View<'a> {
     /// Time to live, or hop limit.
     #[must_use]
     #[inline]
-    pub const fn ttl(&self) -> u8 {
+    pub fn ttl(&self) -> u8 {
         match self {
             Self::V4(v) => v.ttl(),
             Self::V6(v) => v.hop_limit(),
@@ -87,7 +87,7 @@ impl<'a> View<'a> {
     /// present.
     #[must_use]
     #[inline]
-    pub const fn total_len(&self) -> usize {
+    pub fn total_len(&self) -> usize {
         match self {
             Self::V4(v) => v.total_len() as usize,
             Self::V6(v) => ipv6::HEADER_LEN + v.payload_len() as usize,

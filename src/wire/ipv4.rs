@@ -5,7 +5,7 @@ use core::net::Ipv4Addr;
 
 use super::checksum::{self, Sum};
 use super::ip::fields::{self, CeMark, Ecn, Fragment, Protocol, Upper};
-use super::{WireError, be16};
+use super::{WireError, be16, ipv4_at};
 use ground::units::Dscp;
 
 /// Bytes of the header without options.
@@ -62,20 +62,6 @@ impl<'a> View<'a> {
         (self.fixed[0] & 0x0f) as usize * 4
     }
 
-    /// The differentiated services code point.
-    #[must_use]
-    #[inline]
-    pub const fn dscp(&self) -> Dscp {
-        fields::dscp_of(self.fixed[1])
-    }
-
-    /// The ECN code point.
-    #[must_use]
-    #[inline]
-    pub const fn ecn(&self) -> Ecn {
-        Ecn::from_octet(self.fixed[1])
-    }
-
     /// Returns the length of header and payload by the length field, which may exceed the bytes
     /// present.
     #[must_use]
@@ -84,76 +70,11 @@ impl<'a> View<'a> {
         be16(self.fixed, 2)
     }
 
-    /// The identification of the datagram that fragments share.
-    #[must_use]
-    #[inline]
-    pub const fn identification(&self) -> u16 {
-        be16(self.fixed, 4)
-    }
-
-    /// Returns true if the packet must not be fragmented.
-    #[must_use]
-    #[inline]
-    pub const fn dont_fragment(&self) -> bool {
-        be16(self.fixed, 6) & DONT_FRAGMENT != 0
-    }
-
-    /// Returns true if later fragments follow.
-    #[must_use]
-    #[inline]
-    pub const fn more_fragments(&self) -> bool {
-        be16(self.fixed, 6) & MORE_FRAGMENTS != 0
-    }
-
-    /// Returns the fragment offset in the datagram, in units of 8 bytes.
-    #[must_use]
-    #[inline]
-    pub const fn fragment_offset(&self) -> u16 {
-        be16(self.fixed, 6) & FRAGMENT_OFFSET_MAX
-    }
-
-    /// Returns the time to live, in hops.
-    #[must_use]
-    #[inline]
-    pub const fn ttl(&self) -> u8 {
-        self.fixed[8]
-    }
-
-    /// Returns the upper protocol.
-    #[must_use]
-    #[inline]
-    pub const fn protocol(&self) -> Protocol {
-        Protocol(self.fixed[9])
-    }
-
     /// The checksum field.
     #[must_use]
     #[inline]
     pub const fn checksum(&self) -> u16 {
         be16(self.fixed, CHECKSUM)
-    }
-
-    /// The source address.
-    #[must_use]
-    #[inline]
-    pub const fn src(&self) -> Ipv4Addr {
-        let f = self.fixed;
-        Ipv4Addr::new(f[12], f[13], f[14], f[15])
-    }
-
-    /// The destination address.
-    #[must_use]
-    #[inline]
-    pub const fn dst(&self) -> Ipv4Addr {
-        let f = self.fixed;
-        Ipv4Addr::new(f[16], f[17], f[18], f[19])
-    }
-
-    /// Returns the options, padded to a multiple of 4 bytes; usually none.
-    #[must_use]
-    #[inline]
-    pub fn options(&self) -> &'a [u8] {
-        &self.packet[HEADER_LEN..self.header_len()]
     }
 
     /// Returns the bytes after the header, as far as present, without padding of the frame.
@@ -239,33 +160,34 @@ impl<'a> ViewMut<'a> {
     }
 }
 
-/// An IPv4 header.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Repr<'a> {
-    /// Differentiated services code point.
-    pub dscp: Dscp,
-    /// ECN code point.
-    pub ecn: Ecn,
-    /// Identification.
-    pub identification: u16,
-    /// True if the packet must not be fragmented.
-    pub dont_fragment: bool,
-    /// True if later fragments follow.
-    pub more_fragments: bool,
-    /// Fragment offset, in units of 8 bytes. Range 0 to [`FRAGMENT_OFFSET_MAX`].
-    pub fragment_offset: u16,
-    /// Time to live, in hops.
-    pub ttl: u8,
-    /// Upper protocol.
-    pub protocol: Protocol,
-    /// Source address.
-    pub src: Ipv4Addr,
-    /// Destination address.
-    pub dst: Ipv4Addr,
-    /// Options: a multiple of 4 bytes, at most 40.
-    pub options: &'a [u8],
-    /// Length of the payload. Range 0 to 65535 minus the header.
-    pub payload_len: u16,
+fields! {
+    /// An IPv4 header.
+    Repr<'a> of View as v {
+        /// Differentiated services code point.
+        dscp: Dscp = fields::dscp_of(v.fixed[1]),
+        /// ECN code point.
+        ecn: Ecn = Ecn::from_octet(v.fixed[1]),
+        /// Identification of the datagram, which its fragments share.
+        identification: u16 = be16(v.fixed, 4),
+        /// True if the packet must not be fragmented.
+        dont_fragment: bool = be16(v.fixed, 6) & DONT_FRAGMENT != 0,
+        /// True if later fragments follow.
+        more_fragments: bool = be16(v.fixed, 6) & MORE_FRAGMENTS != 0,
+        /// Fragment offset in the datagram, in units of 8 bytes. Range 0 to [`FRAGMENT_OFFSET_MAX`].
+        fragment_offset: u16 = be16(v.fixed, 6) & FRAGMENT_OFFSET_MAX,
+        /// Time to live, in hops.
+        ttl: u8 = v.fixed[8],
+        /// Upper protocol.
+        protocol: Protocol = Protocol(v.fixed[9]),
+        /// Source address.
+        src: Ipv4Addr = ipv4_at(v.fixed, 12),
+        /// Destination address.
+        dst: Ipv4Addr = ipv4_at(v.fixed, 16),
+        /// Options: a multiple of 4 bytes, at most 40; usually none.
+        options: &'a [u8] = &v.packet[HEADER_LEN..v.header_len()],
+        /// Length of the payload by the length field. Range 0 to 65535 minus the header.
+        payload_len: u16 = v.total_len() - v.header_len() as u16,
+    }
 }
 
 impl<'a> Repr<'a> {
@@ -279,20 +201,7 @@ impl<'a> Repr<'a> {
         if !v.checksum_ok() {
             return Err(WireError::BadChecksum);
         }
-        Ok(Self {
-            dscp: v.dscp(),
-            ecn: v.ecn(),
-            identification: v.identification(),
-            dont_fragment: v.dont_fragment(),
-            more_fragments: v.more_fragments(),
-            fragment_offset: v.fragment_offset(),
-            ttl: v.ttl(),
-            protocol: v.protocol(),
-            src: v.src(),
-            dst: v.dst(),
-            options: v.options(),
-            payload_len: v.total_len() - v.header_len() as u16,
-        })
+        Ok(Self::of(&v))
     }
 
     /// Returns the number of bytes that [`Repr::emit`] writes: the header with its options.

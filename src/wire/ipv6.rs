@@ -4,7 +4,7 @@ use core::fmt;
 use core::net::Ipv6Addr;
 
 use super::ip::fields::{self, CeMark, Ecn, Fragment, Protocol, Upper};
-use super::{WireError, be16, room};
+use super::{WireError, be16, be32, room};
 use ground::units::Dscp;
 
 /// Bytes of the fixed header.
@@ -55,64 +55,6 @@ impl<'a> View<'a> {
     #[inline]
     const fn class(&self) -> u8 {
         class_of(self.fixed)
-    }
-
-    /// The differentiated services code point.
-    #[must_use]
-    #[inline]
-    pub const fn dscp(&self) -> Dscp {
-        fields::dscp_of(self.class())
-    }
-
-    /// The ECN code point.
-    #[must_use]
-    #[inline]
-    pub const fn ecn(&self) -> Ecn {
-        Ecn::from_octet(self.class())
-    }
-
-    /// The flow label. Range 0 to [`FLOW_LABEL_MAX`].
-    #[must_use]
-    #[inline]
-    pub const fn flow_label(&self) -> u32 {
-        let f = self.fixed;
-        u32::from_be_bytes([0, f[1], f[2], f[3]]) & FLOW_LABEL_MAX
-    }
-
-    /// Returns the bytes after the fixed header by the length field, which may exceed the bytes
-    /// present.
-    #[must_use]
-    #[inline]
-    pub const fn payload_len(&self) -> u16 {
-        be16(self.fixed, 4)
-    }
-
-    /// Returns the next header: an extension header or an upper protocol.
-    #[must_use]
-    #[inline]
-    pub const fn next_header(&self) -> Protocol {
-        Protocol(self.fixed[6])
-    }
-
-    /// Returns the hop limit.
-    #[must_use]
-    #[inline]
-    pub const fn hop_limit(&self) -> u8 {
-        self.fixed[7]
-    }
-
-    /// The source address.
-    #[must_use]
-    #[inline]
-    pub const fn src(&self) -> Ipv6Addr {
-        address_at(self.fixed, 8)
-    }
-
-    /// The destination address.
-    #[must_use]
-    #[inline]
-    pub const fn dst(&self) -> Ipv6Addr {
-        address_at(self.fixed, 24)
     }
 
     /// Returns the bytes after the fixed header, as far as present, without padding of the frame.
@@ -249,25 +191,26 @@ impl<'a> ViewMut<'a> {
     }
 }
 
-/// An IPv6 fixed header.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Repr {
-    /// Differentiated services code point.
-    pub dscp: Dscp,
-    /// ECN code point.
-    pub ecn: Ecn,
-    /// Flow label. Range 0 to [`FLOW_LABEL_MAX`].
-    pub flow_label: u32,
-    /// Number of bytes after the fixed header.
-    pub payload_len: u16,
-    /// Next header.
-    pub next_header: Protocol,
-    /// Hop limit.
-    pub hop_limit: u8,
-    /// Source address.
-    pub src: Ipv6Addr,
-    /// Destination address.
-    pub dst: Ipv6Addr,
+fields! {
+    /// An IPv6 fixed header.
+    Repr of View as v {
+        /// Differentiated services code point.
+        dscp: Dscp = fields::dscp_of(v.class()),
+        /// ECN code point.
+        ecn: Ecn = Ecn::from_octet(v.class()),
+        /// Flow label. Range 0 to [`FLOW_LABEL_MAX`].
+        flow_label: u32 = be32(v.fixed, 0) & FLOW_LABEL_MAX,
+        /// Number of bytes after the fixed header, which may exceed the bytes present.
+        payload_len: u16 = be16(v.fixed, 4),
+        /// Next header: an extension header or an upper protocol.
+        next_header: Protocol = Protocol(v.fixed[6]),
+        /// Hop limit.
+        hop_limit: u8 = v.fixed[7],
+        /// Source address.
+        src: Ipv6Addr = address_at(v.fixed, 8),
+        /// Destination address.
+        dst: Ipv6Addr = address_at(v.fixed, 24),
+    }
 }
 
 impl Repr {
@@ -277,17 +220,7 @@ impl Repr {
     /// As [`View::new`].
     #[inline]
     pub fn parse(packet: &[u8]) -> Result<Self, WireError> {
-        let v = View::new(packet)?;
-        Ok(Self {
-            dscp: v.dscp(),
-            ecn: v.ecn(),
-            flow_label: v.flow_label(),
-            payload_len: v.payload_len(),
-            next_header: v.next_header(),
-            hop_limit: v.hop_limit(),
-            src: v.src(),
-            dst: v.dst(),
-        })
+        Ok(Self::of(&View::new(packet)?))
     }
 
     /// Returns the number of bytes that [`Repr::emit`] writes.

@@ -1,5 +1,6 @@
 //! The frame formats: one file each, all in the same order (constants, `View`, `ViewMut` for fields
-//! that the switch rewrites in transit, `Repr`, `Display`, tests).
+//! that the switch rewrites in transit, `Repr`, `Display`, tests). Fields that a `View` and a `Repr` have in
+//! common are in one table (`fields!`).
 //!
 //! The contract:
 //! - Bytes from the wire enter only through the checked constructor of a `View`. Accessors of an
@@ -18,6 +19,9 @@
 //! [`ip::decrement_ttl`], [`vlan::insert`], [`vlan::remove`].
 
 #![warn(missing_docs)]
+
+#[macro_use]
+mod fields;
 
 pub mod aeth;
 pub mod arp;
@@ -52,6 +56,7 @@ pub mod udp;
 pub mod vlan;
 
 use core::fmt;
+use core::net::Ipv4Addr;
 
 use ground::units::Mac;
 
@@ -175,6 +180,18 @@ pub mod group {
 #[inline(always)]
 const fn be16<const N: usize>(octets: &[u8; N], at: usize) -> u16 {
     u16::from_be_bytes([octets[at], octets[at + 1]])
+}
+
+/// Returns the big-endian number at `at`.
+#[inline(always)]
+const fn be32<const N: usize>(octets: &[u8; N], at: usize) -> u32 {
+    u32::from_be_bytes([octets[at], octets[at + 1], octets[at + 2], octets[at + 3]])
+}
+
+/// Returns the IPv4 address at `at`.
+#[inline(always)]
+const fn ipv4_at<const N: usize>(octets: &[u8; N], at: usize) -> Ipv4Addr {
+    Ipv4Addr::new(octets[at], octets[at + 1], octets[at + 2], octets[at + 3])
 }
 
 /// Returns the MAC address at `at`.

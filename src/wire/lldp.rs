@@ -196,36 +196,6 @@ impl<'a> View<'a> {
         Ok(Self { header, chassis, port, ttl, optional: Tlvs(rest) })
     }
 
-    /// Returns the destination address, which determines the bridges that it reaches.
-    #[must_use]
-    pub const fn dst(&self) -> Mac {
-        self.header.dst()
-    }
-
-    /// Returns the address of the sending port.
-    #[must_use]
-    pub const fn src(&self) -> Mac {
-        self.header.src()
-    }
-
-    /// Returns the sender's chassis ID.
-    #[must_use]
-    pub const fn chassis(&self) -> Id<'a> {
-        self.chassis
-    }
-
-    /// Returns the sender's port ID.
-    #[must_use]
-    pub const fn port(&self) -> Id<'a> {
-        self.port
-    }
-
-    /// Returns the lifetime of the information in seconds; 0 revokes earlier information.
-    #[must_use]
-    pub const fn ttl(&self) -> u16 {
-        self.ttl
-    }
-
     /// Returns the TLVs after the mandatory ones.
     #[must_use]
     pub const fn optional(&self) -> Tlvs<'a> {
@@ -252,19 +222,20 @@ fn check_chain(mut octets: &[u8]) -> Result<(), WireError> {
     Ok(())
 }
 
-/// Mandatory part of an LLDPDU.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Repr<'a> {
-    /// Destination address.
-    pub dst: Mac,
-    /// Address of the sending port.
-    pub src: Mac,
-    /// Chassis ID.
-    pub chassis: Id<'a>,
-    /// Port ID.
-    pub port: Id<'a>,
-    /// Time to live in seconds.
-    pub ttl: u16,
+fields! {
+    /// Mandatory part of an LLDPDU.
+    Repr<'a> of View as v {
+        /// Destination address, which determines the bridges that the frame reaches.
+        dst: Mac = v.header.dst(),
+        /// Address of the sending port.
+        src: Mac = v.header.src(),
+        /// Chassis ID of the sender.
+        chassis: Id<'a> = v.chassis,
+        /// Port ID of the sender.
+        port: Id<'a> = v.port,
+        /// Time to live of the information in seconds; 0 revokes earlier information.
+        ttl: u16 = v.ttl,
+    }
 }
 
 impl<'a> Repr<'a> {
@@ -273,8 +244,7 @@ impl<'a> Repr<'a> {
     /// # Errors
     /// As [`View::new`].
     pub fn parse(frame: &'a [u8]) -> Result<Self, WireError> {
-        let v = View::new(frame)?;
-        Ok(Self { dst: v.dst(), src: v.src(), chassis: v.chassis, port: v.port, ttl: v.ttl })
+        Ok(Self::of(&View::new(frame)?))
     }
 
     /// Returns the length of a frame with the mandatory part only.

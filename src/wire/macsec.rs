@@ -7,7 +7,7 @@
 use core::fmt;
 
 use super::ethernet::MIN_FRAME;
-use super::{EtherType, WireError, be16, room};
+use super::{EtherType, WireError, be16, be32, room};
 
 /// Offset of the SecTAG: after the two addresses.
 pub const TAG_OFFSET: usize = 12;
@@ -105,49 +105,12 @@ impl<'a> View<'a> {
         self.frame.len() - TAG_OFFSET - self.front() - self.secure_len
     }
 
-    /// Returns true if the secure data is encrypted, completely or after an offset.
-    #[must_use]
-    #[inline]
-    pub const fn encrypted(&self) -> bool {
-        self.tag[2] & E != 0
-    }
-
     /// Returns the first two octets of the secure data: the original EtherType, if it is readable.
     #[must_use]
     #[inline]
     pub fn inner(&self) -> EtherType {
         let at = TAG_OFFSET + self.front();
         EtherType(u16::from_be_bytes([self.frame[at], self.frame[at + 1]]))
-    }
-
-    /// Returns the packet number's 32 bits.
-    #[must_use]
-    #[inline]
-    pub const fn pn(&self) -> u32 {
-        u32::from_be_bytes([self.tag[4], self.tag[5], self.tag[6], self.tag[7]])
-    }
-
-    /// Returns the association number.
-    #[must_use]
-    #[inline]
-    pub const fn an(&self) -> u8 {
-        self.tag[2] & AN
-    }
-
-    /// Returns the identification of the channel in the frame.
-    #[must_use]
-    #[inline]
-    pub fn channel(&self) -> Channel {
-        let tci = self.tag[2];
-        match (tci & SC != 0, tci & SCB != 0, tci & ES != 0) {
-            (true, ..) => match self.frame[TAG_OFFSET + TAG_LEN..].first_chunk() {
-                Some(sci) => Channel::Sci(*sci),
-                None => unreachable!("the constructor counted the SCI"),
-            },
-            (_, true, _) => Channel::SingleCopy,
-            (.., true) => Channel::EndStation,
-            _ => Channel::Implied,
-        }
     }
 }
 
@@ -170,19 +133,28 @@ pub enum Channel {
     SingleCopy,
 }
 
-/// A SecTAG.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Repr {
-    /// Identification of the channel.
-    pub channel: Channel,
-    /// True if the secure data is encrypted.
-    pub encrypted: bool,
-    /// Association number. Range 0 to 3.
-    pub an: u8,
-    /// Bytes of secure data if there are fewer than 48, else 0 (9.7). Range 0 and 2 to 47.
-    pub short_len: u8,
-    /// Packet number, or its lower half. 0 only in frames of XPN suites.
-    pub pn: u32,
+fields! {
+    /// A SecTAG.
+    Repr of View as v {
+        /// Identification of the channel.
+        channel: Channel = match v.tag[2] {
+            tci if tci & SC != 0 => match v.frame[TAG_OFFSET + TAG_LEN..].first_chunk() {
+                Some(sci) => Channel::Sci(*sci),
+                None => unreachable!("the constructor counted the SCI"),
+            },
+            tci if tci & SCB != 0 => Channel::SingleCopy,
+            tci if tci & ES != 0 => Channel::EndStation,
+            _ => Channel::Implied,
+        },
+        /// True if the secure data is encrypted, completely or after an offset.
+        encrypted: bool = v.tag[2] & E != 0,
+        /// Association number. Range 0 to 3.
+        an: u8 = v.tag[2] & AN,
+        /// Bytes of secure data if there are fewer than 48, else 0 (9.7). Range 0 and 2 to 47.
+        short_len: u8 = v.tag[3],
+        /// Packet number, or its lower half. 0 only in frames of XPN suites.
+        pn: u32 = be32(v.tag, 4),
+    }
 }
 
 impl Repr {
@@ -192,14 +164,7 @@ impl Repr {
     /// As [`View::new`].
     #[inline]
     pub fn parse(frame: &[u8]) -> Result<Self, WireError> {
-        let v = View::new(frame)?;
-        Ok(Self {
-            channel: v.channel(),
-            encrypted: v.encrypted(),
-            an: v.an(),
-            short_len: v.tag[3],
-            pn: v.pn(),
-        })
+        Ok(Self::of(&View::new(frame)?))
     }
 
     /// Returns the number of bytes that [`Repr::emit`] writes: 8, or 16 with an SCI.

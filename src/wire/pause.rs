@@ -28,38 +28,18 @@ impl<'a> View<'a> {
         }
         Ok(Self(v))
     }
-
-    /// Returns the destination: the group address, or the address of the receiving port.
-    #[must_use]
-    #[inline]
-    pub const fn dst(&self) -> Mac {
-        self.0.dst()
-    }
-
-    /// Returns the address of the sending port.
-    #[must_use]
-    #[inline]
-    pub const fn src(&self) -> Mac {
-        self.0.src()
-    }
-
-    /// Returns the pause time; 0 resumes.
-    #[must_use]
-    #[inline]
-    pub const fn time(&self) -> Quanta {
-        Quanta(be16(self.0.octets(), PARAMETERS))
-    }
 }
 
-/// A PAUSE frame.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Repr {
-    /// Destination: [`group::MAC_CONTROL`], or the address of the peer port.
-    pub dst: Mac,
-    /// Address of the sending port.
-    pub src: Mac,
-    /// Pause time; 0 resumes.
-    pub time: Quanta,
+fields! {
+    /// A PAUSE frame.
+    Repr of View as v {
+        /// Destination: [`group::MAC_CONTROL`], or the address of the receiving port.
+        dst: Mac = v.0.dst(),
+        /// Address of the sending port.
+        src: Mac = v.0.src(),
+        /// Pause time; 0 resumes.
+        time: Quanta = Quanta(be16(v.0.octets(), PARAMETERS)),
+    }
 }
 
 impl Repr {
@@ -75,8 +55,7 @@ impl Repr {
     /// As [`View::new`].
     #[inline]
     pub fn parse(frame: &[u8], port: Mac) -> Result<Self, WireError> {
-        let v = View::new(frame, port)?;
-        Ok(Self { dst: v.dst(), src: v.src(), time: v.time() })
+        Ok(Self::of(&View::new(frame, port)?))
     }
 
     /// Returns the number of bytes that [`Repr::emit`] writes: 60, padding included.

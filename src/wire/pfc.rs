@@ -34,26 +34,21 @@ impl<'a> View<'a> {
         Ok(Self(v))
     }
 
-    /// Returns the address of the sending port.
-    #[must_use]
-    #[inline]
-    pub const fn src(&self) -> Mac {
-        self.0.src()
-    }
-
-    /// Returns the enabled priorities. The vector's high octet is reserved.
-    #[must_use]
-    #[inline]
-    pub const fn enabled(&self) -> PrioritySet {
-        PrioritySet(self.0.octets()[PARAMETERS + 1])
-    }
-
     /// Returns the time field of `p`, which is meaningless if `p` is not enabled.
     #[must_use]
     #[inline]
     pub const fn time_field(&self, p: Priority) -> Quanta {
         let (frame, at) = (self.0.octets(), TIMES + 2 * p.index());
         Quanta(be16(frame, at))
+    }
+}
+
+fields! {
+    View as v {
+        /// Address of the sending port.
+        src: Mac = v.0.src(),
+        /// Enabled priorities. The vector's high octet is reserved.
+        enabled: PrioritySet = PrioritySet(v.0.octets()[PARAMETERS + 1]),
     }
 }
 

@@ -3,7 +3,7 @@
 
 use core::fmt;
 
-use super::{WireError, room};
+use super::{WireError, be32, room};
 
 /// Bytes of the header.
 pub const RETH_LEN: usize = 16;
@@ -26,46 +26,24 @@ impl<'a> View<'a> {
         Ok(Self { reth, payload })
     }
 
-    /// Returns the start address in the responder's memory.
-    #[must_use]
-    pub fn virtual_address(&self) -> u64 {
-        u64::from_be_bytes(*self.reth.first_chunk().expect("8 of 16 octets"))
-    }
-
-    /// Returns the key of that memory.
-    #[must_use]
-    pub const fn r_key(&self) -> u32 {
-        self.word(8)
-    }
-
-    /// Returns the length of the whole message.
-    #[must_use]
-    pub const fn dma_len(&self) -> u32 {
-        self.word(12)
-    }
-
     /// Returns the bytes after the header, ICRC included.
     #[must_use]
     #[inline]
     pub const fn payload(&self) -> &'a [u8] {
         self.payload
     }
-
-    const fn word(&self, at: usize) -> u32 {
-        let r = self.reth;
-        u32::from_be_bytes([r[at], r[at + 1], r[at + 2], r[at + 3]])
-    }
 }
 
-/// The header of an RDMA WRITE's first packet.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Repr {
-    /// Start address in the responder's memory.
-    pub virtual_address: u64,
-    /// Key of that memory.
-    pub r_key: u32,
-    /// Length of the whole message in bytes.
-    pub dma_len: u32,
+fields! {
+    /// The header of an RDMA WRITE's first packet.
+    Repr of View as v {
+        /// Start address in the responder's memory.
+        virtual_address: u64 = u64::from(be32(v.reth, 0)) << 32 | u64::from(be32(v.reth, 4)),
+        /// Key of that memory.
+        r_key: u32 = be32(v.reth, 8),
+        /// Length of the whole message in bytes.
+        dma_len: u32 = be32(v.reth, 12),
+    }
 }
 
 impl Repr {
@@ -74,9 +52,7 @@ impl Repr {
     /// # Errors
     /// As [`View::new`].
     pub fn parse(octets: &[u8]) -> Result<Self, WireError> {
-        let v = View::new(octets)?;
-        let (virtual_address, r_key) = (v.virtual_address(), v.r_key());
-        Ok(Self { virtual_address, r_key, dma_len: v.dma_len() })
+        Ok(Self::of(&View::new(octets)?))
     }
 
     /// Returns the number of bytes that [`Repr::emit`] writes.

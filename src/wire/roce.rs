@@ -158,76 +158,6 @@ impl<'a> View<'a> {
         Ok(Self { bth, payload })
     }
 
-    /// Returns the opcode.
-    #[must_use]
-    #[inline]
-    pub const fn opcode(&self) -> Opcode {
-        Opcode(self.bth[0])
-    }
-
-    /// Returns true if the receiver is to raise a completion event.
-    #[must_use]
-    #[inline]
-    pub const fn solicited(&self) -> bool {
-        self.bth[1] & SOLICITED != 0
-    }
-
-    /// The migration state bit.
-    #[must_use]
-    #[inline]
-    pub const fn migrated(&self) -> bool {
-        self.bth[1] & MIGRATED != 0
-    }
-
-    /// Returns the number of padding bytes after the payload, to a multiple of 4. Range 0 to 3.
-    #[must_use]
-    #[inline]
-    pub const fn pad_count(&self) -> u8 {
-        (self.bth[1] >> 4) & 0b11
-    }
-
-    /// The partition key.
-    #[must_use]
-    #[inline]
-    pub const fn p_key(&self) -> u16 {
-        be16(self.bth, 2)
-    }
-
-    /// Forward congestion notification.
-    #[must_use]
-    #[inline]
-    pub const fn fecn(&self) -> bool {
-        self.bth[4] & FECN != 0
-    }
-
-    /// Backward congestion notification.
-    #[must_use]
-    #[inline]
-    pub const fn becn(&self) -> bool {
-        self.bth[4] & BECN != 0
-    }
-
-    /// The destination queue pair.
-    #[must_use]
-    #[inline]
-    pub const fn dest_qp(&self) -> U24 {
-        U24::at(self.bth, 5)
-    }
-
-    /// Returns true if the receiver is to acknowledge.
-    #[must_use]
-    #[inline]
-    pub const fn ack_request(&self) -> bool {
-        self.bth[8] & ACK_REQUEST != 0
-    }
-
-    /// The packet sequence number.
-    #[must_use]
-    #[inline]
-    pub const fn psn(&self) -> U24 {
-        U24::at(self.bth, 9)
-    }
-
     /// Returns the bytes after the header, ICRC included.
     #[must_use]
     #[inline]
@@ -236,29 +166,30 @@ impl<'a> View<'a> {
     }
 }
 
-/// A base transport header. Reserved bits and the header version are sent as 0.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Repr {
-    /// Opcode.
-    pub opcode: Opcode,
-    /// True if the receiver is to raise a completion event.
-    pub solicited: bool,
-    /// Migration state bit.
-    pub migrated: bool,
-    /// Number of padding bytes after the payload, to a multiple of 4. Range 0 to 3.
-    pub pad_count: u8,
-    /// Partition key.
-    pub p_key: u16,
-    /// Forward congestion notification.
-    pub fecn: bool,
-    /// Backward congestion notification.
-    pub becn: bool,
-    /// Destination queue pair.
-    pub dest_qp: U24,
-    /// True if the receiver is to acknowledge.
-    pub ack_request: bool,
-    /// Packet sequence number.
-    pub psn: U24,
+fields! {
+    /// A base transport header. Reserved bits and the header version are sent as 0.
+    Repr of View as v {
+        /// Opcode.
+        opcode: Opcode = Opcode(v.bth[0]),
+        /// True if the receiver is to raise a completion event.
+        solicited: bool = v.bth[1] & SOLICITED != 0,
+        /// Migration state bit.
+        migrated: bool = v.bth[1] & MIGRATED != 0,
+        /// Number of padding bytes after the payload, to a multiple of 4. Range 0 to 3.
+        pad_count: u8 = (v.bth[1] >> 4) & 0b11,
+        /// Partition key.
+        p_key: u16 = be16(v.bth, 2),
+        /// Forward congestion notification.
+        fecn: bool = v.bth[4] & FECN != 0,
+        /// Backward congestion notification.
+        becn: bool = v.bth[4] & BECN != 0,
+        /// Destination queue pair.
+        dest_qp: U24 = U24::at(v.bth, 5),
+        /// True if the receiver is to acknowledge.
+        ack_request: bool = v.bth[8] & ACK_REQUEST != 0,
+        /// Packet sequence number.
+        psn: U24 = U24::at(v.bth, 9),
+    }
 }
 
 impl Repr {
@@ -286,19 +217,7 @@ impl Repr {
     /// As [`View::new`].
     #[inline]
     pub fn parse(octets: &[u8]) -> Result<Self, WireError> {
-        let v = View::new(octets)?;
-        Ok(Self {
-            opcode: v.opcode(),
-            solicited: v.solicited(),
-            migrated: v.migrated(),
-            pad_count: v.pad_count(),
-            p_key: v.p_key(),
-            fecn: v.fecn(),
-            becn: v.becn(),
-            dest_qp: v.dest_qp(),
-            ack_request: v.ack_request(),
-            psn: v.psn(),
-        })
+        Ok(Self::of(&View::new(octets)?))
     }
 
     /// Returns the number of bytes that [`Repr::emit`] writes.

@@ -6,7 +6,7 @@ use core::net::IpAddr;
 
 use super::checksum::Sum;
 use super::ip::Protocol;
-use super::{WireError, be16, room};
+use super::{WireError, be16, be32, room};
 
 /// Length of a header without options, the only form that is emitted.
 pub const HEADER_LEN: usize = 20;
@@ -45,53 +45,11 @@ impl<'a> View<'a> {
         if segment.len() < v.header_len() { Err(WireError::Truncated) } else { Ok(v) }
     }
 
-    /// The source port.
-    #[must_use]
-    #[inline]
-    pub const fn src_port(&self) -> u16 {
-        be16(self.header, 0)
-    }
-
-    /// The destination port.
-    #[must_use]
-    #[inline]
-    pub const fn dst_port(&self) -> u16 {
-        be16(self.header, 2)
-    }
-
-    /// Returns the sequence number of the first byte of payload.
-    #[must_use]
-    #[inline]
-    pub const fn sequence(&self) -> u32 {
-        self.word(4)
-    }
-
-    /// Returns the sequence number that the sender of this segment expects next.
-    #[must_use]
-    #[inline]
-    pub const fn acknowledgement(&self) -> u32 {
-        self.word(8)
-    }
-
     /// Bytes of the header with its options. Range 20 to 60.
     #[must_use]
     #[inline]
     pub const fn header_len(&self) -> usize {
         (self.header[12] >> 4) as usize * 4
-    }
-
-    /// Returns the eight flags, including [`flag`]'s.
-    #[must_use]
-    #[inline]
-    pub const fn flags(&self) -> u8 {
-        self.header[13]
-    }
-
-    /// Returns the window, unscaled.
-    #[must_use]
-    #[inline]
-    pub const fn window(&self) -> u16 {
-        be16(self.header, 14)
     }
 
     /// Returns the bytes after the header, as far as present.
@@ -108,31 +66,26 @@ impl<'a> View<'a> {
         let len = self.segment.len() as u16;
         Sum::default().pseudo(src, dst, Protocol::TCP.0, len).octets(self.segment).finish() == 0
     }
-
-    #[inline]
-    const fn word(&self, at: usize) -> u32 {
-        let h = self.header;
-        u32::from_be_bytes([h[at], h[at + 1], h[at + 2], h[at + 3]])
-    }
 }
 
-/// A header without options and urgent data. Reserved bits are sent as 0.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Repr {
-    /// Source port.
-    pub src_port: u16,
-    /// Destination port.
-    pub dst_port: u16,
-    /// Sequence number of the first byte of payload.
-    pub sequence: u32,
-    /// Sequence number expected next.
-    pub acknowledgement: u32,
-    /// The eight flags.
-    pub flags: u8,
-    /// The window, unscaled.
-    pub window: u16,
-    /// Checksum; 0 until the payload is known.
-    pub checksum: u16,
+fields! {
+    /// A header without options and urgent data. Reserved bits are sent as 0.
+    Repr of View as v {
+        /// Source port.
+        src_port: u16 = be16(v.header, 0),
+        /// Destination port.
+        dst_port: u16 = be16(v.header, 2),
+        /// Sequence number of the first byte of payload.
+        sequence: u32 = be32(v.header, 4),
+        /// Sequence number that the sender of the segment expects next.
+        acknowledgement: u32 = be32(v.header, 8),
+        /// The eight flags, including [`flag`]'s.
+        flags: u8 = v.header[13],
+        /// The window, unscaled.
+        window: u16 = be16(v.header, 14),
+        /// Checksum; 0 until the payload is known.
+        checksum: u16 = be16(v.header, CHECKSUM_AT),
+    }
 }
 
 impl Repr {
@@ -141,16 +94,7 @@ impl Repr {
     /// # Errors
     /// As [`View::new`].
     pub fn parse(segment: &[u8]) -> Result<Self, WireError> {
-        let v = View::new(segment)?;
-        Ok(Self {
-            src_port: v.src_port(),
-            dst_port: v.dst_port(),
-            sequence: v.sequence(),
-            acknowledgement: v.acknowledgement(),
-            flags: v.flags(),
-            window: v.window(),
-            checksum: be16(v.header, CHECKSUM_AT),
-        })
+        Ok(Self::of(&View::new(segment)?))
     }
 
     /// Returns the number of bytes that [`Repr::emit`] writes.

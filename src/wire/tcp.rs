@@ -21,29 +21,16 @@ impl<'a> View<'a> {
     pub fn new(segment: &'a [u8]) -> Result<Self, WireError> {
         segment.first_chunk().map(Self).ok_or(WireError::Truncated)
     }
-
-    /// The source port.
-    #[must_use]
-    #[inline]
-    pub const fn src_port(&self) -> u16 {
-        be16(self.0, 0)
-    }
-
-    /// The destination port.
-    #[must_use]
-    #[inline]
-    pub const fn dst_port(&self) -> u16 {
-        be16(self.0, 2)
-    }
 }
 
-/// The ports of a segment.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Repr {
-    /// Source port.
-    pub src_port: u16,
-    /// Destination port.
-    pub dst_port: u16,
+fields! {
+    /// The ports of a segment.
+    Repr of View as v {
+        /// Source port.
+        src_port: u16 = be16(v.0, 0),
+        /// Destination port.
+        dst_port: u16 = be16(v.0, 2),
+    }
 }
 
 impl Repr {
@@ -53,8 +40,7 @@ impl Repr {
     /// As [`View::new`].
     #[inline]
     pub fn parse(segment: &[u8]) -> Result<Self, WireError> {
-        let v = View::new(segment)?;
-        Ok(Self { src_port: v.src_port(), dst_port: v.dst_port() })
+        Ok(Self::of(&View::new(segment)?))
     }
 
     /// Returns the number of bytes that [`Repr::emit`] writes.

@@ -34,20 +34,6 @@ impl<'a> View<'a> {
         if usize::from(v.len()) < HEADER_LEN { Err(WireError::BadLength) } else { Ok(v) }
     }
 
-    /// The source port.
-    #[must_use]
-    #[inline]
-    pub const fn src_port(&self) -> u16 {
-        be16(self.header, 0)
-    }
-
-    /// The destination port.
-    #[must_use]
-    #[inline]
-    pub const fn dst_port(&self) -> u16 {
-        be16(self.header, 2)
-    }
-
     /// Returns the length of header and payload by the length field, which may exceed the bytes
     /// present.
     #[must_use]
@@ -55,13 +41,6 @@ impl<'a> View<'a> {
     #[allow(clippy::len_without_is_empty)] // A datagram always has a header.
     pub const fn len(&self) -> u16 {
         be16(self.header, 4)
-    }
-
-    /// Returns the checksum field; 0 means that there is none.
-    #[must_use]
-    #[inline]
-    pub const fn checksum(&self) -> u16 {
-        be16(self.header, CHECKSUM)
     }
 
     /// Returns the bytes after the header, as far as present.
@@ -101,17 +80,18 @@ pub fn set_checksum(datagram: &mut [u8], src: IpAddr, dst: IpAddr) -> Result<(),
     Ok(())
 }
 
-/// A UDP header.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Repr {
-    /// Source port.
-    pub src_port: u16,
-    /// Destination port.
-    pub dst_port: u16,
-    /// Number of payload bytes. Range 0 to 65527.
-    pub payload_len: u16,
-    /// Checksum; 0 for none, and until [`set_checksum`] has calculated it.
-    pub checksum: u16,
+fields! {
+    /// A UDP header.
+    Repr of View as v {
+        /// Source port.
+        src_port: u16 = be16(v.header, 0),
+        /// Destination port.
+        dst_port: u16 = be16(v.header, 2),
+        /// Number of payload bytes by the length field. Range 0 to 65527.
+        payload_len: u16 = v.len() - HEADER_LEN as u16,
+        /// Checksum; 0 for none, and until [`set_checksum`] has calculated it.
+        checksum: u16 = be16(v.header, CHECKSUM),
+    }
 }
 
 impl Repr {
@@ -121,13 +101,7 @@ impl Repr {
     /// As [`View::new`].
     #[inline]
     pub fn parse(datagram: &[u8]) -> Result<Self, WireError> {
-        let v = View::new(datagram)?;
-        Ok(Self {
-            src_port: v.src_port(),
-            dst_port: v.dst_port(),
-            payload_len: v.len() - HEADER_LEN as u16,
-            checksum: v.checksum(),
-        })
+        Ok(Self::of(&View::new(datagram)?))
     }
 
     /// Returns the number of bytes that [`Repr::emit`] writes.

@@ -72,42 +72,27 @@ impl<'a> View<'a> {
         Ok(Self { tag, tpid, payload })
     }
 
-    /// The kind of tag.
-    #[must_use]
-    #[inline]
-    pub const fn tpid(&self) -> Tpid {
-        self.tpid
-    }
-
-    /// The priority code point.
-    #[must_use]
-    #[inline]
-    pub const fn pcp(&self) -> Pcp {
-        match Pcp::new(self.tag[2] >> 5) {
-            Some(pcp) => pcp,
-            None => unreachable!(),
-        }
-    }
-
-    /// The drop eligible indicator.
-    #[must_use]
-    #[inline]
-    pub const fn dei(&self) -> bool {
-        self.tag[2] & 0x10 != 0
-    }
-
-    /// Returns the twelve bits of the VLAN identifier, including 0 and 4095.
-    #[must_use]
-    #[inline]
-    pub const fn vid_bits(&self) -> u16 {
-        be16(self.tag, 2) & 0x0fff
-    }
-
     /// Returns the bytes after the tag: the next tag's TPID or the EtherType, and so on.
     #[must_use]
     #[inline]
     pub const fn payload(&self) -> &'a [u8] {
         self.payload
+    }
+}
+
+fields! {
+    View as v {
+        /// The kind of tag.
+        tpid: Tpid = v.tpid,
+        /// Priority code point.
+        pcp: Pcp = match Pcp::new(v.tag[2] >> 5) {
+            Some(pcp) => pcp,
+            None => unreachable!(),
+        },
+        /// Drop eligible indicator.
+        dei: bool = v.tag[2] & 0x10 != 0,
+        /// The twelve bits of the VLAN identifier, including 0 and 4095.
+        vid_bits: u16 = be16(v.tag, 2) & 0x0fff,
     }
 }
 

@@ -47,31 +47,21 @@ impl<'a> View<'a> {
         Ok(Self { frame, opcode })
     }
 
-    /// The destination address.
-    #[must_use]
-    #[inline]
-    pub const fn dst(&self) -> Mac {
-        mac_at(self.frame, 0)
-    }
-
-    /// The source address.
-    #[must_use]
-    #[inline]
-    pub const fn src(&self) -> Mac {
-        mac_at(self.frame, 6)
-    }
-
-    /// Returns the opcode.
-    #[must_use]
-    #[inline]
-    pub const fn opcode(&self) -> Opcode {
-        self.opcode
-    }
-
     /// Returns all 60 bytes, for the parameters of the two formats.
     #[inline]
     pub(crate) const fn octets(&self) -> &'a [u8; FRAME_LEN] {
         self.frame
+    }
+}
+
+fields! {
+    View as v {
+        /// Destination address.
+        dst: Mac = mac_at(v.frame, 0),
+        /// Source address.
+        src: Mac = mac_at(v.frame, 6),
+        /// Opcode.
+        opcode: Opcode = v.opcode,
     }
 }
 
