@@ -11,6 +11,7 @@ pub mod memory;
 mod name;
 pub mod quantity;
 mod schema;
+mod sparse;
 pub mod tree;
 
 #[cfg(test)]
@@ -26,6 +27,7 @@ pub use key_file::{
     keep_out_of_core_dumps, key_of, octets_of as hex_octets, read_from as read_key_from, read_key,
 };
 pub use schema::schema_of;
+pub use sparse::{sparse, without_nulls};
 
 use std::io::Read;
 use std::path::Path;

@@ -3,13 +3,17 @@
 use schemars::Schema;
 use schemars::transform::{Transform, transform_subschemas};
 
-/// Joins the lines of descriptions: they are line breaks of the source file.
+/// Joins the lines of descriptions, which are line breaks of the source file, and leaves absent fields
+/// out of defaults.
 struct OneLine;
 
 impl Transform for OneLine {
     fn transform(&mut self, schema: &mut Schema) {
         if let Some(serde_json::Value::String(text)) = schema.get_mut("description") {
             *text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        }
+        if let Some(default) = schema.get_mut("default") {
+            super::without_nulls(default);
         }
         transform_subschemas(self, schema);
     }

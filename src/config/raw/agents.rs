@@ -34,32 +34,25 @@ struct HeadroomLong {
 pub struct AutoHeadroom {
     /// Measurement: `round_trip`, by requests and responses between the two ports, or `ptp`, PTP
     /// peer delay plus the internal delays of both ends. Default: `round_trip`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub method: Option<MethodName>,
     /// Statistic of the measured times: `max`, `mean`, or a percentile from `p1` to `p99`. Default:
     /// `max`, because headroom is for the worst case; the proposal uses the mean.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub statistic: Option<StatisticName>,
     /// Cable length for which headroom is calculated until the link is measured, up to 1000 km.
     /// Default: that of `link`; in a lab the link's own.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub assume: Option<Length>,
     /// Largest headroom that a measurement can set, as a multiple of the headroom for the length in
     /// `link` (in a lab the link's own), 1 to 1000, so that a host that answers late cannot take
     /// the buffer. Default: `4`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,
     /// Time from a group's crossing of its threshold to the transfer of the PFC frame to the MAC,
     /// up to 1 s. Default: `0s`; the delay of polling is included already, as `link.poll_gap`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub invocation: Option<Span>,
     /// Time after link-up that the port waits for its peer's DCBX settings before it measures
     /// without them, up to 1 h. Default: `3s`, and no wait without `dcbx`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub wait: Option<Span>,
     /// MACsec delay of a PFC frame. Default: none; with `macsec` on the port, its `delay`, unless
     /// data is protected too: measurement messages include it then.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub macsec: Option<MacsecShims>,
 }
 
@@ -68,10 +61,8 @@ pub struct AutoHeadroom {
 #[serde(deny_unknown_fields)]
 pub struct MacsecShims {
     /// Transmit delay of the layer at this end, up to 1 s. Default: `0s`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub local_shim: Option<Span>,
     /// Transmit delay of the layer at the peer, up to 1 s. Default: `0s`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub remote_shim: Option<Span>,
 }
 
@@ -96,50 +87,38 @@ pub struct StatisticName(pub Statistic);
 #[serde(deny_unknown_fields)]
 pub struct Measurement {
     /// True to answer the peer's requests. Default: `true`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub respond: Option<bool>,
     /// True to measure from this port too. Default: `false`, but `true` if its automatic headroom
     /// uses the measurement.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub initiate: Option<bool>,
     /// Number of round trips in a measurement, 1 to 256 (N of the proposal, which has no defaults).
     /// Default: `100`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub rounds: Option<u16>,
     /// Largest number of requests in a measurement, from `rounds` to 256; the measurement fails if
     /// they do not suffice (M). Default: `200`, or 256 if `rounds` is more.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub requests: Option<u16>,
     /// Shortest time between two requests (t). Default: `400us`: with piggybacked requests, both
     /// ends of a short link send a request every t.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub spacing_min: Option<Span>,
     /// Time after which the next request is sent without waiting for a response, 1 us to 10 s, not
     /// below `spacing_min` (T). Default: `500us`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub spacing_max: Option<Span>,
     /// Time from the end of a measurement to the next, 1 us to 10 days. Default: never; the port
     /// measures when its link comes up, and on command.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub period: Option<Span>,
     /// True if a response may carry a request. Default: `true`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub piggyback: Option<bool>,
     /// Unit of the times in messages, which the proposal does not define: `ns` or `ps`. Both ends
     /// must use the same. Default: `ns`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub times: Option<TimesName>,
     /// Encoding of the message type, which the proposal does not define: two `flags`, or `numbers`
     /// from 0. Default: `flags`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub kinds: Option<KindsName>,
     /// Extent of the length field, which the proposal does not define: the `whole` PDU, or the
     /// `rest` after the field. Default: `whole`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub length: Option<LengthName>,
     /// Owner of the optional fields in a frame with both messages, on which the proposal is
     /// ambiguous: the `request` or the `response`. Default: `request`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub rides: Option<RidesName>,
 }
 
@@ -193,22 +172,16 @@ pub enum LengthName {
 #[serde(deny_unknown_fields)]
 pub struct Ptp {
     /// True to answer the peer's requests, in two steps. Default: `true`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub respond: Option<bool>,
     /// True to send requests too, as PTP ports do. Default: `true`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub initiate: Option<bool>,
     /// Time between requests, 1 us to 100 s. Default: `1s`, as in IEEE 1588.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub interval: Option<Span>,
     /// Number of exchanges per result, 1 to 256. Default: `8`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub rounds: Option<u16>,
     /// PTP domain, 0 to 239. Default: `0`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub domain: Option<u8>,
     /// PTP profile: `ieee1588` or `ieee802_1as`. Default: `ieee1588`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub profile: Option<PtpProfile>,
 }
 

@@ -17,11 +17,9 @@ pub struct Buffer {
     /// Bytes per cell, 64 to 16384; a frame takes whole cells. Default: `256`, as in current switch
     /// chips. At least 64, so that the shortest frame fills a cell and the frame pool, one frame
     /// per cell, cannot run out before the buffer is full.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub cell: Option<Size>,
     /// Size of the whole buffer in bytes, up to 4 GiB. Default: the reserved space and headroom of
     /// the ports, plus 4 MiB of shared space.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub total: Option<Size>,
     /// Profiles by name, which ports assign to their priority groups. Two are predefined and may be
     /// redefined: `lossless` (`{shared: {dynamic_th: 0}, lossless: {}}`) and `lossy` (`{shared:
@@ -36,15 +34,12 @@ pub struct Buffer {
 pub struct Profile {
     /// Bytes reserved for each group of this profile. Default: `0`; reserved space is lost to other
     /// groups.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub reserved: Option<Size>,
     /// Limit of a group's use of the shared pool. Default: `{dynamic_th: 0}`, as much as is still
     /// free, so that one congested group never takes more than half of the pool.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub shared: Option<Shared>,
     /// Makes the group lossless: above its limit the sender is paused, and frames in flight use the
     /// headroom. Default: absent; a frame above the limit is dropped.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub lossless: Option<Lossless>,
 }
 
@@ -58,11 +53,9 @@ pub struct Lossless {
     #[serde(default, skip_serializing_if = "Xoff::is_auto")]
     pub xoff: Xoff,
     /// XON when the group's shared use is at most this, in bytes ... Default: `0`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub xon: Option<Size>,
     /// ... or at most its limit minus this, in bytes, whichever is higher. Default: two frames of
     /// the longest length, so that XOFF and XON do not alternate frame by frame.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub xon_offset: Option<Size>,
 }
 
@@ -73,13 +66,10 @@ pub struct Shared {
     /// Dynamic threshold n = log2(alpha), -8 to 8. The limit is alpha = 2^n times the free part of
     /// the pool, so `-1` is alpha 1/2, `0` alpha 1, `3` alpha 8. The name of SAI and SONiC;
     /// Broadcom and papers use alpha itself.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub dynamic_th: Option<i8>,
     /// Static threshold in bytes.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub static_th: Option<Size>,
     /// No limit except the pool's size. Only `true` is allowed.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub unlimited: Option<bool>,
 }
 

@@ -23,13 +23,10 @@ pub enum DcbxPlace {
 #[serde(deny_unknown_fields)]
 pub struct DcbxTopology {
     /// Type of the system: `end_station`, `bridge`, `router` or `unknown`. Default: `unknown`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub device: Option<DeviceName>,
     /// Level of the system, 0 at the edge, at most 254. Default: unknown.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub level: Option<u8>,
     /// Direction of the port: `uplink`, `downlink`, `crosslink` or `unknown`. Default: `unknown`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub orientation: Option<OrientationName>,
 }
 
@@ -68,17 +65,13 @@ pub enum OrientationName {
 #[serde(deny_unknown_fields)]
 pub struct DcbxSfc {
     /// True if the system sends messages about flows that congest it. Default: `false`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub point: Option<bool>,
     /// True if it converts messages to PFC for hosts that do not obey them. Default: `false`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub proxy: Option<bool>,
     /// Scope of the pause that a message to it causes: `nothing`, the `flow` of the message, or
     /// that flow's `priority`. Default: `nothing`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub obeys: Option<ObeysName>,
     /// sfcmUDPPort, the UDP port at which it expects messages: 49152 to 65535. Default: `58622`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub udp_port: Option<u16>,
 }
 

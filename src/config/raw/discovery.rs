@@ -18,32 +18,23 @@ use crate::quantity::Span;
 pub struct Lldp {
     /// Direction: sends and receives (`tx_rx`), only sends (`tx`), only receives (`rx`), or is
     /// disabled (`off`, to override `defaults`). Default: `tx_rx`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub admin: Option<AdminName>,
     /// Time between LLDPDUs, 1 to 3600 whole seconds. Default: `30s` (802.1AB 9.2.5.7).
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub interval: Option<Span>,
     /// Lifetime of the advertised information in intervals, 1 to 100. Default: `4`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub hold: Option<u8>,
     /// Time between LLDPDUs after a new neighbour is detected, 1 to 3600 whole seconds. Default:
     /// `1s`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub fast_interval: Option<Span>,
     /// Number of LLDPDUs at the fast interval, 1 to 8. Default: `4`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub fast_count: Option<u8>,
     /// Largest number of LLDPDUs sent back to back (txCreditMax), 1 to 10. Default: `5`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub credit: Option<u8>,
     /// System name, up to 255 bytes. Default: the switch's (the host's) name.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub system_name: Option<String>,
     /// System description, up to 255 bytes. Default: this program's name and version.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub system_description: Option<String>,
     /// Port identifier, 1 to 255 bytes. Default: the port's name in this file.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub port_id: Option<String>,
 }
 
@@ -81,24 +72,19 @@ pub struct Dcbx {
     /// The peer needs it to calculate headroom from a peer delay. Default: the link's `poll_gap`,
     /// the time of the frames that the device still sends, and for a NIC the PHY delay that IEEE
     /// 802.3 allows; in a lab the link's `response`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub internal_delay: Option<Span>,
     /// End whose PFC setting is used if both ends are willing: the port with the `higher_address`
     /// or the `lower_address`. Default: `higher_address`, as in openlldp; both ends must be set
     /// alike.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub precedence: Option<PrecedenceName>,
     /// Congestion isolation TLV (802.1Qcz). Default: not sent.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub isolation: Option<DcbxIsolation>,
     /// Place of the port in the network (802.1Qcz): `auto` for the result of Topology Recognition,
     /// or fixed values. Default: not sent; `auto` in systems with source flow control or congestion
     /// isolation.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub topology: Option<DcbxPlace>,
     /// Source flow control TLV. Default: the configuration of the switch or host; not sent if that
     /// has none.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub sfc: Option<DcbxSfc>,
     /// Subtypes of TLVs that no published text defines. Both ends must use the same.
     #[serde(default)]
@@ -111,23 +97,18 @@ pub struct Dcbx {
 pub struct DcbxPfc {
     /// True to use the peer's priorities instead of the port's own. Default: `false`; the hosts of
     /// a lab are willing.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub willing: Option<bool>,
     /// Largest number of traffic classes with PFC at the same time, 1 to 8. Default: `8`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub capability: Option<u8>,
     /// Form of the TLV: `published` with six octets, or `proposed` with the seven of the P802.1Qdt
     /// proposal, which add this port's measurement capabilities. Default: `published`, which all
     /// peers support.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub form: Option<PfcFormName>,
     /// True if PFC frames can bypass MACsec. Default: `true`, but not where `macsec.accept_pfc` is
     /// `protected`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub macsec_bypass: Option<bool>,
     /// True if PFC frames can be protected by MACsec; sent in the proposed form only. Default:
     /// `false`, but `true` if the port's `macsec` accepts protected PFC frames.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub macsec: Option<bool>,
 }
 
@@ -147,11 +128,9 @@ pub enum PfcFormName {
 #[serde(deny_unknown_fields)]
 pub struct DcbxEts {
     /// True to use the peer's recommendation. Default: `false`; the hosts of a lab are willing.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub willing: Option<bool>,
     /// Recommendation to the peer: the port's `own` table, `none`, or another table. Default:
     /// `own`, so that both ends share the link in the same way.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub recommend: Option<Recommend>,
 }
 
@@ -187,19 +166,14 @@ pub struct DcbxApplication {
     /// Priority, 0 to 7.
     pub priority: u8,
     /// EtherType, 0x600 to 0xffff, or 0 for all frames without another entry.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub ethertype: Option<u16>,
     /// Port of TCP or SCTP.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub tcp: Option<u16>,
     /// Port of UDP or DCCP; RoCEv2 uses 4791.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub udp: Option<u16>,
     /// Port of any of these four protocols.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub any_port: Option<u16>,
     /// DSCP of IP packets, 0 to 63.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub dscp: Option<u16>,
 }
 
@@ -225,17 +199,13 @@ pub struct DcbxIsolation {
     pub queue_map: BTreeMap<Range, i8>,
     /// Octets of a frame that a message encapsulates, 0 to 512. Default: `48`, the least that the
     /// standard requires of a bridge.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub encapsulation: Option<u16>,
     /// IPv4 or IPv6 address for messages over UDP. Default: none; messages use Ethernet.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub address: Option<String>,
     /// UDP port for messages over UDP. Default: `0`, for messages over Ethernet.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub udp_port: Option<u16>,
     /// Length of the address family field in octets, which no available text defines: `one` or
     /// `two`. Default: `one`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub family: Option<FamilyWidthName>,
 }
 
@@ -255,13 +225,10 @@ pub enum FamilyWidthName {
 #[serde(deny_unknown_fields)]
 pub struct DcbxSubtypes {
     /// PFC informational TLV of the P802.1Qdt proposal. Default: `224`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub pfc_information: Option<u8>,
     /// Congestion isolation TLV of 802.1Qcz. Default: `225`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub congestion_isolation: Option<u8>,
     /// Topology recognition TLV of 802.1Qcz. Default: `226`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub topology: Option<u8>,
 }
 

@@ -18,39 +18,30 @@ use crate::quantity::Span;
 #[serde(deny_unknown_fields)]
 pub struct Macsec {
     /// Cipher suite, the same at both ends. Default: `gcm-aes-128`, that of 802.1AE.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub cipher_suite: Option<CipherSuiteName>,
     /// SCI of the transmit channel. Default: the port's MAC address, port 1.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub sci: Option<MacsecSci>,
     /// True to send the whole SCI of eight octets in frames (alwaysIncludeSCI). Required if more
     /// than two stations share a medium. Default: `false`, as in 802.1AE.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub include_sci: Option<bool>,
     /// True if frames identify their sender by their source address (ES bit). For hosts, and for
     /// ports that protect PFC only. Default: `false`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub use_es: Option<bool>,
     /// True for the single copy broadcast of EPON (SCB bit). Default: `false`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub use_scb: Option<bool>,
     /// True to encrypt frames, false to protect their integrity only. Default: `true`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub confidentiality: Option<bool>,
     /// Octets after the SecTAG that are not encrypted: 0, or without XPN 30 or 50. Default: `0`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub confidentiality_offset: Option<u8>,
     /// Frames that are sent protected.
     #[serde(default, skip_serializing_if = "MacsecProtect::is_silent")]
     pub protect: MacsecProtect,
     /// PFC and PAUSE frames that are obeyed: only `protected` ones, `both`, or only `plain` ones.
     /// Default: `protected`, and plain if `protect.pfc` is false.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub accept_pfc: Option<AcceptPfcName>,
     /// Treatment of data that fails validation: `strict` discards it, `check` counts it and
     /// delivers what is readable, `disabled` validates nothing. PFC frames are always validated as
     /// in `strict`. Default: `strict`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub validate: Option<ValidateName>,
     /// Replay protection.
     #[serde(default, skip_serializing_if = "MacsecReplay::is_silent")]
@@ -61,7 +52,6 @@ pub struct Macsec {
     pub uncontrolled: Vec<EtherTypeName>,
     /// Packet number at which transmission changes to the next association, if it is installed.
     /// Default: never; when the numbers are exhausted the port sends no more protected frames.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub rollover_at: Option<u64>,
     /// Delay of the MACsec layer, if it is a separate device. A term of the headroom; in the
     /// virtual world frames take that much longer.
@@ -69,21 +59,17 @@ pub struct Macsec {
     pub delay: MacsecDelay,
     /// Key for both directions, 32 or 64 hexadecimal digits, for labs: every reader of the file has
     /// it. Default: none; `key_file`, or `transmit` and `receive`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub key: Option<HexText>,
     /// File with the key for both directions: hexadecimal digits, readable by its owner alone.
     /// Relative to this file. Default: none.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub key_file: Option<String>,
     /// Salt of `key` or `key_file`, 24 hexadecimal digits, for XPN suites only. Default: none.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub salt: Option<HexText>,
     /// Transmit associations.
     #[serde(default, skip_serializing_if = "MacsecTransmit::is_silent")]
     pub transmit: MacsecTransmit,
     /// Receive channels, at most 16. Default: none in a switch file; in a lab that of the link
     /// partner.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub receive: Option<Vec<MacsecReceive>>,
 }
 
@@ -93,10 +79,8 @@ pub struct Macsec {
 pub struct MacsecProtect {
     /// True for data, and all other frames except PFC and PAUSE. Received ones must be protected
     /// then, too. Default: `true`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub data: Option<bool>,
     /// True for PFC and PAUSE frames. Default: `true`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub pfc: Option<bool>,
 }
 
@@ -105,11 +89,9 @@ pub struct MacsecProtect {
 #[serde(deny_unknown_fields)]
 pub struct MacsecReplay {
     /// True to discard frames that are too old. Default: `true`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub protect: Option<bool>,
     /// Largest distance of a frame behind the latest, in packet numbers: 0 to 4294967295, with XPN
     /// up to 1073741824. Default: `0`, strict order.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub window: Option<u64>,
 }
 
@@ -118,10 +100,8 @@ pub struct MacsecReplay {
 #[serde(deny_unknown_fields)]
 pub struct MacsecDelay {
     /// Transmit delay of a frame. Default: `0s`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub tx: Option<Span>,
     /// Receive delay of a frame. Default: `0s`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub rx: Option<Span>,
 }
 
@@ -131,7 +111,6 @@ pub struct MacsecDelay {
 pub struct MacsecTransmit {
     /// Association number for transmission at the start, 0 to 3. Default: the lowest that is
     /// configured.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub using: Option<u8>,
     /// Associations by number. Default: none, or number 0 with `key` or `key_file`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -144,7 +123,6 @@ pub struct MacsecTransmit {
 pub struct MacsecReceive {
     /// SCI: the sender's address and port number. Default: none in a switch file, where it is
     /// required; in a lab that of the link partner.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub sci: Option<MacsecSci>,
     /// Associations by number. Default: none, or number 0 with `key` or `key_file`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -156,23 +134,18 @@ pub struct MacsecReceive {
 #[serde(deny_unknown_fields)]
 pub struct MacsecAssociation {
     /// Key, 32 or 64 hexadecimal digits, for labs: every reader of the file has it. Default: none.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub key: Option<HexText>,
     /// File with the key: hexadecimal digits, readable by its owner alone. Relative to this file.
     /// Default: none.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub key_file: Option<String>,
     /// Packet number of the first frame sent, or the lowest accepted; at least 1. A key that was
     /// used to send before must not start at 1 again. Default: `1`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub next_pn: Option<u64>,
     /// Short SCI of the channel's sender, above 0, for XPN suites only. Default: 1 for the channel
     /// with the greatest SCI, 2 for the next, as in key agreement (802.1X).
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub ssci: Option<u32>,
     /// Salt of the nonces of XPN suites, 24 hexadecimal digits, for these suites only. Default: the
     /// `salt` beside `key` in `macsec`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub salt: Option<HexText>,
 }
 

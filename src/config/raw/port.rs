@@ -262,17 +262,13 @@ pub struct Maps {
 #[serde(deny_unknown_fields)]
 pub struct Pfc {
     /// Priorities for which PFC is sent and obeyed, 0 to 7. Default: `[3, 4]`, as in SONiC.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub enable: Option<Vec<u8>>,
     /// Priorities for which PFC is sent, if different from `enable`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub send: Option<Vec<u8>>,
     /// Priorities for which PFC is obeyed, if different from `enable`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub obey: Option<Vec<u8>>,
     /// Pause time of every XOFF in quanta of 512 bit times, 1 to 65535. Default: `65535`, so that a
     /// lost refresh does least harm; XON ends the pause early.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub quanta: Option<u16>,
     /// Time after an XOFF at which it is repeated while the group stays in XOFF, or `auto` for half
     /// the pause time; at least the time of four PFC frames at the port's rate, so that data can be
@@ -286,13 +282,10 @@ pub struct Pfc {
 #[serde(deny_unknown_fields)]
 pub struct Pause {
     /// True to send PAUSE. Default: `true`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub send: Option<bool>,
     /// True to obey PAUSE. Default: `true`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub obey: Option<bool>,
     /// Pause time in quanta of 512 bit times, 1 to 65535. Default: `65535`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub quanta: Option<u16>,
     /// Time after which PAUSE is repeated, as for PFC. Default: `auto`.
     #[serde(default, skip_serializing_if = "Refresh::is_auto")]
@@ -305,18 +298,14 @@ pub struct Pause {
 pub struct Watchdog {
     /// True to start it with the switch; `sluice ctl set watchdog.enabled` changes it at run time.
     /// Default: `true`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub enabled: Option<bool>,
     /// Time that a queue with frames must be paused, without sending any, to be in a storm.
     /// Default: `200ms`; SONiC accepts 100 ms to 5 s.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub detection: Option<Span>,
     /// Time without a pause after which the queue is released. Default: twice `detection`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub restoration: Option<Span>,
     /// Action on a queue in a storm: `drop` its frames, `forward` them in spite of the pause, or
     /// `alert` only. Default: `drop`, which keeps the storm from spreading.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub action: Option<Action>,
 }
 
@@ -338,19 +327,15 @@ pub enum Action {
 #[serde(deny_unknown_fields)]
 pub struct Queue {
     /// Strict priority (802.1Q 8.6.8.1). Default: `true` unless `weight` is given.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub strict: Option<bool>,
     /// Weight, 1 to 65535: the queue's share of the bandwidth that strict queues leave, relative to
     /// the other weights; percentages are possible (ETS, 802.1Q 8.6.8.4). Default: none; the queue
     /// is strict.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub weight: Option<u16>,
     /// ECN marking. Default: none.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub ecn: Option<Ecn>,
     /// Limit of the queue's use of the shared pool. Default: `{unlimited: true}`; ingress groups
     /// are limited already. Refused on a queue of a lossless priority, because it would drop.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<Shared>,
 }
 
@@ -360,21 +345,16 @@ pub struct Queue {
 pub struct Ecn {
     /// Queue length in bytes below which no frame is marked. Default: 4 KB per Gb/s of the port's
     /// rate (40 KB at 10G, 400 KB at 100G), as in HPCC's DCQCN configuration.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub kmin: Option<Size>,
     /// Queue length in bytes above which every frame is marked. Default: four times `kmin`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub kmax: Option<Size>,
     /// Marking probability just below `kmax`. Default: `20%`, from the same source.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub pmax: Option<Ratio>,
     /// Time of marking: when a frame joins the queue (`enqueue`), or when it leaves (`dequeue`), by
     /// the queue behind it, which informs the sender sooner. Default: `enqueue`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub at: Option<MarkPoint>,
     /// Treatment of a frame that is not ECN-capable if the curve selects it: `pass` or `drop`.
     /// Default: `pass`, and the only choice on a queue of a lossless priority.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub not_ect: Option<NotEctAction>,
 }
 

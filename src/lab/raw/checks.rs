@@ -40,13 +40,10 @@ pub enum CheckWord {
 #[serde(deny_unknown_fields)]
 pub struct CheckLong {
     /// Name in results. Default: `fairness`, or the path of the value.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// Flows get equal throughput.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub fairness: Option<Fairness>,
     /// A number in the results has the expected value.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub value: Option<Value>,
 }
 
@@ -61,10 +58,8 @@ impl Wanted for CheckLong {
 #[serde(deny_unknown_fields)]
 pub struct Fairness {
     /// Flows, by their names in this file or in results. Default: all.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub flows: Option<Many<String>>,
     /// Largest deviation of a flow from the mean: `1%`. Default: `1%`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub tolerance: Option<Allowance>,
 }
 
@@ -76,20 +71,15 @@ pub struct Value {
     /// `nodes.s1.ports.to_h1.priorities.3.headroom_peak_bytes`.
     pub path: String,
     /// Expected value, in the unit of the number.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub expect: Option<f64>,
     /// Largest deviation from `expect`: relative with `%`, else absolute. Default: `0`, an exact
     /// match.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub tolerance: Option<Allowance>,
     /// Lower bound, inclusive.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub at_least: Option<f64>,
     /// Upper bound, inclusive.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub at_most: Option<f64>,
     /// Source of the expected value, for the reader. Default: none.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
 }
 
@@ -108,7 +98,6 @@ pub enum Allowance {
 pub struct Record {
     /// Sampling interval of queues and rates for plots, at least 1ns. Default: the shortest that a
     /// plot can resolve.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub sample_every: Option<Span>,
     /// Links whose frames are captured to files. Default: none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -26,7 +26,6 @@ macro_rules! fault_kinds {
             at: Span,
             $(
                 #[doc = $doc]
-                #[serde(skip_serializing_if = "Option::is_none")]
                 $field: Option<$said>,
             )*
         }
@@ -156,10 +155,8 @@ pub struct Flap {
     /// Down time of each flap.
     pub down_for: Span,
     /// Number of flaps, 1 to 10000. Default: `1`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub times: Option<u32>,
     /// Interval between flaps, longer than `down_for`. Default: twice `down_for`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub every: Option<Span>,
 }
 
@@ -170,16 +167,13 @@ pub struct Forge {
     /// Name of the link.
     pub link: String,
     /// Apparent sender. Default: both ends, one frame to each.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,
     /// Frame from the destination address on, without FCS, in hexadecimal: 14 to 1514 bytes. Frames
     /// shorter than 60 bytes are padded with zeros.
     pub octets: String,
     /// Number of copies, 1 to 10000. Default: `1`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub times: Option<u32>,
     /// Interval between copies. Default: `1us`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub every: Option<Span>,
 }
 
@@ -190,16 +184,12 @@ pub struct Replay {
     /// Name of the link.
     pub link: String,
     /// Node that sent the pause. Default: both ends, one of each.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,
     /// Index of the pause, 0 to 63: 0 is the last that has arrived, 1 the one before. Default: `0`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub back: Option<u32>,
     /// Number of copies, 1 to 10000. Default: `1`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub times: Option<u32>,
     /// Interval between copies. Default: `1us`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub every: Option<Span>,
 }
 
@@ -210,13 +200,10 @@ pub struct LoseFault {
     /// Name of the link.
     pub link: String,
     /// Node that sends the frames. Default: both ends, the same number of each.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,
     /// Number of frames. Default: `1`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub frames: Option<u64>,
     /// Kind of frames: `any`, `pause` (MAC control) or `data` (all others). Default: `any`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub which: Option<WhichName>,
 }
 
@@ -240,13 +227,10 @@ pub struct ErrorsFault {
     /// Name of the link.
     pub link: String,
     /// Node whose frames have the errors. Default: both.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,
     /// Bit error ratio. Default: `0`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub ber: Option<super::Chance>,
     /// Frame loss probability. Default: `0`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub loss: Option<super::Chance>,
 }
 
@@ -274,12 +258,10 @@ pub struct EcnFault {
     /// Name of the switch.
     pub switch: String,
     /// Node at the other end of the port, or name of its link. Default: all ports.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub port: Option<String>,
     /// Egress queue, 0 to 7.
     pub queue: u8,
     /// Marking curve. Default: none; ECN marking is turned off.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub curve: Option<raw::Ecn>,
 }
 
@@ -290,7 +272,6 @@ pub struct GroupFault {
     /// Name of the switch.
     pub switch: String,
     /// Node at the other end of the port, or name of its link. Default: all ports.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub port: Option<String>,
     /// Priority group, 0 to 7.
     pub group: u8,
@@ -313,10 +294,8 @@ pub struct ObjectFault {
     /// Object name, as listed by `sluice ctl objects --describe`.
     pub name: String,
     /// Node at the other end of the port, or name of its link. Default: all ports.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub port: Option<String>,
     /// Traffic class, 0 to 7. Default: all.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub class: Option<u8>,
     /// Value, as in a switch file: `false`, `100KB`, `10us`; lists in quotes.
     #[schemars(schema_with = "scalar")]

@@ -17,60 +17,46 @@ use config::quantity::{Rate, Ratio, Size, Span};
 #[serde(deny_unknown_fields)]
 pub struct Flow {
     /// Name in results: letters, digits, `_` and `-`. Default: `f1` for the first, and so on.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// Sending host, a list of hosts, or `all`. Default: `all`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub from: Option<Many<String>>,
     /// Receiving host, a list of hosts, or `all`. Default: `all`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub to: Option<Many<String>>,
     /// Pairs of sender and receiver, never a host with itself: `all_to_all` (every sender to every
     /// receiver; with one receiver this is an incast), `pairs` (the first to the first, and so on)
     /// or `permutation` (every sender to one receiver, no receiver twice, chosen at random by the
     /// seed). Default: `all_to_all`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub pattern: Option<Pattern>,
     /// Offered rate of each flow: a share of the sender's link (`100%`, preamble and gap included),
     /// bits of frames per second (`40G`), frames per second (`1000pps`), or one of these as
     /// `{percentage: 50}`, `{bps: 40000000000}`, `{pps: 1000}`. Default: `100%`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub rate: Option<FlowRate>,
     /// Frame size in bytes, FCS included: 64 (`tcp` 76, `roce` 80) to 16384. Default: `1518`, a
     /// packet of 1500 bytes.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub size: Option<Size>,
     /// Amount of traffic: `{frames: 20000}`, `{seconds: 1ms}`, `{bytes: 20MB}` of payload (rounded
     /// up to whole frames for `udp` and `ethernet`), or `continuous`. Default: `continuous`, until
     /// the run ends.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub duration: Option<FlowDuration>,
     /// Start time. Default: `0s`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub start: Option<Span>,
     /// Delay between the starts of successive flows of this entry. Default: `0s`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub stagger: Option<Span>,
     /// Priority, 0 to 7: the one whose pauses stop the flow at its host, and the one that switches
     /// must classify it to. Default: the priority that the first switch maps `dscp` to, or 0
     /// without `dscp`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub priority: Option<u8>,
     /// DSCP, 0 to 63. Default: one that the first switch maps to `priority`, preferably eight times
     /// the priority.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub dscp: Option<u8>,
     /// ECN codepoint: `not_ect`, `ect0` or `ect1`. Default: `not_ect`, and ect0 for RoCE.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub ecn: Option<EcnName>,
     /// True for a victim flow: one that does not cross the congestion point and must keep its
     /// throughput. Results list the throughput of victims separately. Default: `false`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub victim: Option<bool>,
     /// Transport: `udp` over IPv4; `ethernet`, frames without IP, whose priority is the default of
     /// the switch's port; `roce`, an RC connection of RoCEv2; `tcp`, TCP NewReno's congestion
     /// window; or the last two with parameters: `{roce: {dcqcn: sigcomm15}}`. Default: `udp`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub transport: Option<Transport>,
 }
 
@@ -120,13 +106,10 @@ pub enum FlowRateText {
 #[serde(deny_unknown_fields)]
 pub struct FlowRateLong {
     /// Share of the link in percent, above 0 and up to 100.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub percentage: Option<f64>,
     /// Bits of frames (FCS included, preamble and gap not) per second.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub bps: Option<Rate>,
     /// Frames per second.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub pps: Option<u64>,
 }
 
@@ -149,13 +132,10 @@ pub enum FlowDuration {
 #[serde(deny_unknown_fields)]
 pub struct Amount {
     /// Number of frames, at least 1.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub frames: Option<u64>,
     /// Duration from the flow's start.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub seconds: Option<Span>,
     /// Payload in bytes, at least 1, sent in whole frames.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub bytes: Option<Size>,
 }
 

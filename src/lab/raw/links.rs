@@ -12,63 +12,48 @@ use config::raw::{FecName, Macsec, PhyName};
 #[serde(deny_unknown_fields)]
 pub struct Link {
     /// Name in results. Default: `from-to`, and `from-to_2` for a second one.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// Node at one end.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,
     /// Node at the other end.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub to: Option<String>,
     /// Rate of both ports. Default: `100G`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub rate: Option<LinkRate>,
     /// Cable length, at most 1000 km. Default: `100m`, unless `delay` is given.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub length: Option<Length>,
     /// Propagation delay per metre, in nanoseconds: a number from 3 to 10, `fibre` (5) or `copper`
     /// (5.556). Default: `fibre`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub ns_per_m: Option<NsPerMetre>,
     /// Delay from MAC to MAC in one direction, up to 1 s, instead of a length. The PHY is then
     /// `none` by default; the delay of a configured `phy` is added. Default: the delay of the
     /// length.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub delay: Option<Span>,
     /// Physical layer at both ends. It adds the interface delay of one node (transmit at one end,
     /// receive at the other) in each direction, the maximum that IEEE 802.3 allows. `auto` is the
     /// BASE-R PHY of the rate, and `none` for a link with a `delay` or a rate without such a PHY.
     /// Default: `auto`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub phy: Option<PhyName>,
     /// Forward error correction: `none`, `rs` at 25G and 100G, `base_r` at 40G and 100G. Default:
     /// `none`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub fec: Option<FecName>,
     /// Time from a pause's last bit to the stop of transmission (higher layer delay HD of IEEE
     /// 802.1Q Annex N), up to 1 s. Default: 614.4 ns with a PHY, the 802.1Q limit (6144 bit times
     /// at 10 Gb/s), and 0 without.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub response: Option<Span>,
     /// Error rates in both directions. Default: none.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub errors: Option<Errors>,
     /// Differences in the direction from `to` to `from`. Default: none.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub back: Option<Back>,
     /// Line overhead of each frame in bytes, up to 64. Default: `20`, Ethernet's preamble and
     /// inter-frame gap; other values are for comparison with simulators.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub line_overhead: Option<Size>,
     /// Unit to which serialisation times are truncated, `1ps` to 1us. Default: `1ps`, exact. `1ns`
     /// truncates to whole nanoseconds, as ns-3 does; it is for comparison only, and `auto` headroom
     /// ignores it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub time_step: Option<Span>,
     /// MACsec of both ends, with a `key` or a `key_file` for both directions, instead of the MACsec
     /// of the nodes and their profiles. Links that get it from the same entry share the key.
     /// Default: MACsec of the nodes.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub macsec: Option<Box<Macsec>>,
 }
 
@@ -77,13 +62,10 @@ pub struct Link {
 #[serde(deny_unknown_fields)]
 pub struct Back {
     /// Delay from MAC to MAC, PHY included. Default: that of the other direction.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub delay: Option<Span>,
     /// Response time of `from` to a pause. Default: that of `to`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub response: Option<Span>,
     /// Error rates. Default: those of the other direction.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub errors: Option<Errors>,
 }
 
@@ -93,10 +75,8 @@ pub struct Back {
 pub struct Errors {
     /// Bit error ratio; a bit error corrupts its frame. Default: `0`. IEEE 802.3 requires less than
     /// 1e-12.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub ber: Option<Chance>,
     /// Probability that a frame is lost without a trace. Default: `0`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub loss: Option<Chance>,
 }
 
@@ -106,15 +86,11 @@ pub struct Errors {
 pub struct Route {
     /// Complete path to a host, node by node: `[h1, s1, s2, s3, h3]`. Every switch on it sends
     /// frames for the last host to the next node.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<Vec<String>>,
     /// Switch that the route is set in.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub at: Option<String>,
     /// Destination host, a list of hosts, or `all`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub to: Option<Many<String>>,
     /// Next hop: a node, or the name of a link of the switch.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub via: Option<String>,
 }

@@ -55,7 +55,6 @@ pub(super) fn silent<T: Default + PartialEq>(value: &T) -> bool {
 #[serde(deny_unknown_fields)]
 pub struct Lab {
     /// Name in results. Default: the file's name without its extension.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// Seed of everything random: errors on links, ECN marks, permutations. Default: `0`; the same
     /// file with the same seed gives the same trace, to the picosecond.
@@ -63,10 +62,8 @@ pub struct Lab {
     pub seed: u64,
     /// Seed that randomises the order of simultaneous events (same picosecond), to find results
     /// that depend on that order. Default: the fixed order.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub shuffle: Option<u64>,
     /// Longest run, in simulation time. Default: `10ms`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub duration: Option<Span>,
     /// True to end the run once all traffic has arrived or was lost. Default: `false`; it ends at
     /// `duration`.
@@ -83,7 +80,6 @@ pub struct Lab {
     #[serde(default, skip_serializing_if = "silent")]
     pub defaults: Defaults,
     /// Common topology, which generates nodes and links. Default: none.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub topology: Option<Topology>,
     /// Nodes in addition to the topology's; an entry with the name of a topology's node configures
     /// that node.
@@ -102,14 +98,12 @@ pub struct Lab {
     pub flows: Vec<Flow>,
     /// Traffic generator on hosts of the lab, in the Open Traffic Generator's model. `flows` cannot
     /// use these hosts. Default: none.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub otg: Option<Otg>,
     /// Faults that are injected during the run. Default: none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub faults: Vec<Fault>,
     /// Checks of the run. Default: `[conservation, lossless, pause_legality, no_deadlock,
     /// work_conserving]`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub checks: Option<Vec<Check>>,
     /// Data recorded in addition to counters.
     #[serde(default, skip_serializing_if = "silent")]
@@ -145,10 +139,8 @@ impl JsonSchema for Variant {
 #[serde(deny_unknown_fields)]
 pub struct Measure {
     /// Start. Default: `0s`, the start of the run.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub from: Option<Span>,
     /// End. Default: the end of the run.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub to: Option<Span>,
 }
 

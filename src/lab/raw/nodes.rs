@@ -37,25 +37,19 @@ pub type HostEntry = Short<String, Host>;
 #[serde(deny_unknown_fields)]
 pub struct Switch {
     /// Name: letters, digits, `_` and `-`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// Switch profile. Default: the only one in the file, or the built-in one if there is none.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub profile: Option<String>,
     /// Clock of the switch: offset and drift.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub clock: Option<Clock>,
     /// CPU cost of a software switch. `auto` headroom does not include it. Default: none, as for
     /// hardware.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub cpu: Option<Cpu>,
     /// True for cut-through forwarding where the rates allow it. Default: `false`, store and
     /// forward.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub cut_through: Option<bool>,
     /// Length of the pause frames that it sends, in bytes, FCS included, 18 to 1518. Default: `64`;
     /// other values are for comparison with simulators.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub control_frame: Option<Size>,
 }
 
@@ -64,51 +58,38 @@ pub struct Switch {
 #[serde(deny_unknown_fields)]
 pub struct Host {
     /// Name: letters, digits, `_` and `-`, but not `all`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// Pauses that the host obeys: `auto` (those that the other end of its link may send), `none`,
     /// or a list of PFC priorities. Default: `auto`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub obey: Option<Obey>,
     /// Pauses that the host sends on a schedule, to emulate a pause storm or a slow receiver.
     /// Default: none.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub storms: Option<Vec<Storm>>,
     /// Longest backlog, in time, that a flow may catch up with after a pause; older frames are
     /// never sent. Default: unlimited.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub backlog: Option<Span>,
     /// Clock of the host: offset and drift.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub clock: Option<Clock>,
     /// CPU cost of the host. Default: none.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub cpu: Option<Cpu>,
     /// Request/response measurement of the link delay (IEEE P802.1Qdt). Default: none, but requests
     /// are answered if the peer port measures its headroom with them.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub measurement: Option<Measurement>,
     /// PTP peer delay measurement. Default: as for `measurement`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub ptp: Option<Ptp>,
     /// LLDP. `{}` enables it. Default: off, unless `dcbx` is set.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub lldp: Option<Lldp>,
     /// DCBX. `{}` enables it; a host is willing to accept its peer's configuration. Default: off.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub dcbx: Option<Dcbx>,
     /// MACsec. The peer's secure channel needs no identifier. Default: none, unless the link has
     /// it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub macsec: Option<Box<Macsec>>,
     /// Reaction to source flow control messages: `none`, or the scope of the pause, `flow` or all
     /// flows of the `priority`; or a mapping, as `{pause: flow, longest: 100us}`. Default: `none`;
     /// messages are counted.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub sfc: Option<Short<SfcWord, HostSfc>>,
     /// QCN reaction points of the host's flows: `none`, `standard`, or a mapping with changes, such
     /// as `{active: 50M}`. Default: `none`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub qcn: Option<Short<QcnWord, HostQcn>>,
 }
 
@@ -132,16 +113,12 @@ pub struct Storm {
     pub priorities: Vec<u8>,
     /// Requested pause time of each, in quanta of 512 bit times, 0 to 65535; 0 resumes. Default:
     /// `65535`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub quanta: Option<u16>,
     /// Time of the first pause. Default: `0s`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub start: Option<Span>,
     /// Interval, above zero. Default: half the requested pause time, so that the pause never ends.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub every: Option<Span>,
     /// Number of pauses. Default: as many as fit before the lab's `duration`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub frames: Option<u64>,
 }
 
@@ -151,11 +128,9 @@ pub struct Storm {
 pub struct Clock {
     /// Clock reading at time 0, up to 100 days. Default: `0s`. A host's schedule, such as the start
     /// of a flow, is in simulation time, independent of its clock.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub offset: Option<Span>,
     /// Frequency error: positive if fast (`50ppm`), negative if slow (`-50ppm`), -200ppm to 200ppm.
     /// Default: `0ppm`. Ethernet allows 100 ppm either way.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub drift: Option<Drift>,
 }
 
@@ -164,13 +139,10 @@ pub struct Clock {
 #[serde(deny_unknown_fields)]
 pub struct Cpu {
     /// Time for each poll of the ports. Default: `0s`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub poll: Option<Span>,
     /// Time for each frame. Default: `0s`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub frame: Option<Span>,
     /// Time for each byte of the frames. Default: `0s`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub byte: Option<Span>,
 }
 

@@ -13,10 +13,8 @@ use serde::{Deserialize, Serialize};
 pub struct Otg {
     /// Generator file of `sluice gen`; a relative path starts at the lab file's folder. Default:
     /// none.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<PathBuf>,
     /// OTG configuration. Default: none.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub config: Option<serde_json::Value>,
     /// Host of each port of the configuration, by port name, instead of the port's `location`.
     /// Default: the location is the name of a host.

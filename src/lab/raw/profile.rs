@@ -19,11 +19,9 @@ use config::raw::{
 pub struct Profile {
     /// Longest frame that is forwarded, in bytes, FCS included, 64 to 16384. Default: `1526`.
     /// Headroom includes it three times.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub max_frame: Option<Size>,
     /// Action if a configured headroom size is less than the link's round trip requires: `refuse`,
     /// `warn`, or `off` for labs that demonstrate the loss. Default: `refuse`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub headroom_check: Option<HeadroomCheckName>,
     /// Memory shared by all ports. Cells may be as small as one byte here. `auto` headroom is
     /// calculated from the round trip of each port's link: length or delay, PHY at both ends, the
@@ -34,21 +32,16 @@ pub struct Profile {
     #[serde(default, skip_serializing_if = "silent")]
     pub defaults: PortDefaults,
     /// Source flow control (SFC) at the egress queues. `{}` enables it. Default: none.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub sfc: Option<Sfc>,
     /// Congestion isolation. Each switch knows its isolating peers, unless `isolation` in
     /// `defaults.dcbx` makes LLDP find them. Default: none.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub congestion_isolation: Option<CongestionIsolation>,
     /// Proxy that converts source flow control messages to PFC, for hosts without `sfc`. `{}`
     /// enables it. Default: none.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub sfc_proxy: Option<SfcProxy>,
     /// RoCEv2 congestion notification packets sent by the switch. `{}` enables them. Default: none.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub fast_cnp: Option<FastCnp>,
     /// Quantized Congestion Notification. `{}` enables it. Default: none.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub qcn: Option<Qcn>,
 }
 
@@ -97,10 +90,8 @@ pub enum HeadroomCheckName {
 pub struct PortDefaults {
     /// Source of a frame's priority. Default: `pcp_then_dscp`, which is the DSCP for the untagged
     /// frames of a lab's flows.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub trust: Option<Trust>,
     /// Priority of frames without the trusted field, 0 to 7. Default: `0`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub default_priority: Option<u8>,
     /// Maps between priorities, DSCP, priority groups and queues.
     #[serde(default, skip_serializing_if = "silent")]
@@ -110,13 +101,10 @@ pub struct PortDefaults {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub priority_groups: BTreeMap<Range, String>,
     /// Priority-based flow control. Default: none; excludes `pause`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub pfc: Option<Pfc>,
     /// Link-wide PAUSE (IEEE 802.3 Annex 31B). Default: none; excludes `pfc`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub pause: Option<Pause>,
     /// PFC storm watchdog of the queues that obey PFC. Default: none.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub watchdog: Option<Watchdog>,
     /// Egress queues (traffic classes) that differ from the default. Default: all strict priority,
     /// without ECN and limits.
@@ -125,33 +113,25 @@ pub struct PortDefaults {
     /// Source of the headroom of lossless groups: `computed` from the link's parameters, or `auto`:
     /// computed at first, and updated from the port's measurements. With `auto` the peer answers
     /// measurements unless configured otherwise. Default: `computed`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub headroom: Option<Headroom>,
     /// Request/response measurement of the link delay (IEEE P802.1Qdt). Default: none, unless
     /// `headroom` is `auto`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub measurement: Option<Measurement>,
     /// PTP peer delay measurement. Default: none, unless `headroom` is `auto`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub ptp: Option<Ptp>,
     /// LLDP. `{}` enables it. Default: off, unless `dcbx` is set.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub lldp: Option<Lldp>,
     /// DCBX. `{}` enables it. Default: off.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub dcbx: Option<Dcbx>,
     /// MACsec. The peers' secure channels need no identifiers. Default: none, unless the link has
     /// it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub macsec: Option<Box<Macsec>>,
     /// Type of the hosts at host ports: `host` (PFC only), `sfc_host` (obeys source flow control
     /// messages), `auto` (as DCBX advertises), or `switch`. Default: the host's type, from its
     /// `sfc`. Ports between switches are detected.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub attached: Option<AttachedName>,
     /// Congestion locator in the messages of these ports: `incast`, `in_network`, or `auto`, from
     /// the lab and Topology Recognition. Default: `auto`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub congestion_locator: Option<LocatorName>,
 }
 

@@ -26,17 +26,14 @@ pub enum SfcWord {
 pub struct HostSfc {
     /// Scope of the pause: the `flow` of the message, or all flows of its `priority`. Default:
     /// `flow`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub pause: Option<SfcPauseName>,
     /// UDP port on which messages are received, 49152 to 65535. Default: `58622`.
-    #[serde(rename = "sfcmUDPPort", skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "sfcmUDPPort")]
     pub udp_port: Option<u16>,
     /// Limit of the pause time of one message, above 0 up to 5 s. Default: `1ms`, as at the proxy.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub longest: Option<Span>,
     /// Accepted senders, by source IP address: `anybody`, `nobody`, or a list of networks and
     /// addresses. Default: `anybody`, because messages carry the address of the flow's destination.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub accept: Option<SendersSaid>,
 }
 
@@ -68,39 +65,29 @@ pub enum QcnWord {
 #[serde(deny_unknown_fields)]
 pub struct HostQcn {
     /// Interval of timed rate increases, 1 us to 10 s (ieee8021CnRpgTimeReset). Default: `15ms`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub time_reset: Option<Span>,
     /// Byte count between counted rate increases, 2 to 2^40 (ieee8021CnRpgByteReset). Default:
     /// `150000`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub byte_reset: Option<Size>,
     /// Number of increases in fast recovery, 1 to 1000 (ieee8021CnRpgThreshold). Default: `5`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub threshold: Option<u32>,
     /// Maximum rate of a flow (ieee8021CnRpgMaxRate). Default: the link's rate.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub max_rate: Option<Rate>,
     /// Rate step of active increase (ieee8021CnRpgAiRate). Default: `5M`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub active: Option<Rate>,
     /// Rate step of hyper-active increase, multiplied by the number of hyper-active stages that
     /// both timer and byte counter have completed (ieee8021CnRpgHaiRate). Default: `50M`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub hyper: Option<Rate>,
     /// Decrease of the rate for one step of feedback, as a negative power of two, 6 to 31
     /// (ieee8021CnRpgGd). Default: `7`, 1/128.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub gain: Option<u8>,
     /// Minimum decrease factor: smallest part of the rate that remains after one decrease, in whole
     /// percent, 1% to 100% (ieee8021CnRpgMinDecFac). Default: `50%`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub keep_min: Option<Ratio>,
     /// Minimum rate of a flow (ieee8021CnRpgMinRate). Default: `5M`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub min_rate: Option<Rate>,
     /// Random variation of timers and byte counters around their base, in whole percent, 0% to 99%.
     /// Default: `15%`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub jitter: Option<Ratio>,
 }
 

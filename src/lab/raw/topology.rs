@@ -12,21 +12,16 @@ use config::raw::PhyName;
 #[serde(deny_unknown_fields)]
 pub struct Topology {
     /// One switch `s1` with hosts `h1`, `h2` ...
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub star: Option<Star>,
     /// A row of switches `s1`, `s2` ... with hosts at each, and a receiver `r` at the last.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub parking_lot: Option<ParkingLot>,
     /// Leaves `leaf1` ... with hosts, and spines `spine1` ..., every leaf linked to every spine.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub leaf_spine: Option<LeafSpine>,
     /// A fat tree of switches with k ports each: k pods with k/2 edge switches (`e1_1` is the first
     /// of pod 1) and k/2 aggregation switches (`a1_1`), (k/2)^2 cores (`c1`) and k^3/4 hosts.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub fat_tree: Option<FatTree>,
     /// Switches in a ring, `s1` to `s2` and so on to `s1`, with hosts at each. Frames take only
     /// that direction, so a cyclic buffer dependency (deadlock) is possible.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub ring: Option<Ring>,
 }
 
@@ -46,16 +41,12 @@ pub struct ParkingLot {
     pub switches: u32,
     /// Number of hosts at each switch, or a list with one number per switch, without the receiver.
     /// Host numbers continue from switch to switch. Default: `1`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub hosts_per_switch: Option<Many<u32>>,
     /// Rate of links between switches. Default: that of the others.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub uplink_rate: Option<LinkRate>,
     /// Length of links between switches. Default: that of the others.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub uplink_length: Option<Length>,
     /// PHY of these links, `none` for one without delays. Default: that of the others, by the rate.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub uplink_phy: Option<PhyName>,
 }
 
@@ -70,13 +61,10 @@ pub struct LeafSpine {
     /// Number of hosts at each leaf. Host numbers continue from leaf to leaf.
     pub hosts_per_leaf: u32,
     /// Rate of links between leaves and spines. Default: that of the others.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub uplink_rate: Option<LinkRate>,
     /// Length of links between leaves and spines. Default: that of the others.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub uplink_length: Option<Length>,
     /// PHY of these links, `none` for one without delays. Default: that of the others, by the rate.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub uplink_phy: Option<PhyName>,
 }
 
@@ -87,13 +75,10 @@ pub struct FatTree {
     /// Number of ports of each switch, even, 2 to 32: 16 hosts with 4, 128 with 8, 1024 with 16.
     pub k: u32,
     /// Rate of links between switches. Default: that of the others.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub uplink_rate: Option<LinkRate>,
     /// Length of links between switches. Default: that of the others.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub uplink_length: Option<Length>,
     /// PHY of these links, `none` for one without delays. Default: that of the others, by the rate.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub uplink_phy: Option<PhyName>,
 }
 
@@ -104,15 +89,11 @@ pub struct Ring {
     /// Number of switches, at least 3.
     pub switches: u32,
     /// Number of hosts at each switch. Host numbers continue from switch to switch. Default: `1`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub hosts_per_switch: Option<u32>,
     /// Rate of links between switches. Default: that of the others.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub uplink_rate: Option<LinkRate>,
     /// Length of links between switches. Default: that of the others.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub uplink_length: Option<Length>,
     /// PHY of these links, `none` for one without delays. Default: that of the others, by the rate.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub uplink_phy: Option<PhyName>,
 }

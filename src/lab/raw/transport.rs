@@ -29,10 +29,8 @@ pub enum TransportName {
 #[serde(deny_unknown_fields)]
 pub struct TransportLong {
     /// RC connection of RoCEv2.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub roce: Option<Roce>,
     /// TCP NewReno's congestion window.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub tcp: Option<Tcp>,
 }
 
@@ -46,40 +44,30 @@ impl Wanted for TransportLong {
 pub struct Roce {
     /// Operation: `send`, or `write`, whose first packet has a RETH, 16 bytes more. Default:
     /// `send`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub operation: Option<OperationName>,
     /// Retransmission after a loss: `go_back_n` (everything from the lost packet on, as in
     /// InfiniBand) or `selective_repeat` (lost packets only). Default: `go_back_n`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub recovery: Option<RecoveryName>,
     /// Maximum payload in flight in bytes, at least one frame's. Default: no limit but 16384
     /// frames.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub window: Option<Size>,
     /// Packets per acknowledgement, at least 1; each message's last packet is always acknowledged.
     /// Default: `1`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub ack_every: Option<u32>,
     /// Retransmission timeout: time without an acknowledgement before the first unacknowledged
     /// packet is sent again. Default: `1ms`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub timeout: Option<Span>,
     /// Messages, instead of one with all data. Default: one.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub messages: Option<Messages>,
     /// DCQCN reaction point: `none`, a parameter preset, or a preset with changes, such as
     /// `{preset: ns3, additive: 5M}`. Default: `none`; CNPs are counted and change nothing.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub dcqcn: Option<Short<DcqcnName, Dcqcn>>,
     /// Minimum interval between two CNPs of the flow; `0` for no CNPs. Default: `50us`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub cnp_interval: Option<Span>,
     /// Priority of CNPs, 0 to 7; their DSCP is eight times that. Default: `6`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub cnp_priority: Option<u8>,
     /// Priority of acknowledgements, 0 to 7; their DSCP is eight times that. Default: priority and
     /// DSCP of the data.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub ack_priority: Option<u8>,
 }
 
@@ -88,20 +76,15 @@ pub struct Roce {
 #[serde(deny_unknown_fields)]
 pub struct Tcp {
     /// Initial window in segments, at least 1. Default: `10` (RFC 6928).
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub initial_window: Option<u32>,
     /// Maximum bytes in flight, at least one segment. Default: no limit but 16384 segments.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub window: Option<Size>,
     /// Minimum retransmission timeout. Default: `1ms`, as is usual in data centres.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub timeout_min: Option<Span>,
     /// Messages, instead of one with all data. Default: one.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub messages: Option<Messages>,
     /// Priority of acknowledgements, 0 to 7; their DSCP is eight times that. Default: priority and
     /// DSCP of the data.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub ack_priority: Option<u8>,
 }
 
@@ -112,11 +95,9 @@ pub struct Messages {
     /// Length of each message in bytes, at least 1.
     pub bytes: Size,
     /// Interval between messages; a message waits for those before it. Default: `0s`, back to back.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub every: Option<Span>,
     /// Number of messages, at least 1. Default: as many as the flow's `duration` has bytes for, or
     /// unlimited.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub count: Option<u64>,
 }
 
@@ -162,45 +143,32 @@ pub enum DcqcnName {
 #[serde(deny_unknown_fields)]
 pub struct Dcqcn {
     /// Preset. Default: `sigcomm15`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub preset: Option<DcqcnName>,
     /// Gain g of alpha, above 0 up to 1. Default: the preset's.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub gain: Option<f64>,
     /// Initial alpha, before the first CNP. Default: the preset's.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub initial_alpha: Option<Ratio>,
     /// Time without a CNP until alpha decays (K). Default: the preset's.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub alpha_period: Option<Span>,
     /// Interval of timed rate increases (T). Default: the preset's.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub increase_period: Option<Span>,
     /// Byte count between counted rate increases (B). Default: the preset's.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub increase_bytes: Option<Size>,
     /// Number of increases in fast recovery, each half way to the target rate (F). Default: the
     /// preset's.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub recoveries: Option<u32>,
     /// Rate step of additive increase (R_AI). Default: the preset's.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub additive: Option<Rate>,
     /// Rate step of hyper increase (R_HAI). Default: the preset's.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub hyper: Option<Rate>,
     /// Minimum rate. Default: the preset's.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub min_rate: Option<Rate>,
     /// Minimum interval between two decreases. Default: the preset's.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub decrease_period: Option<Span>,
     /// Largest decrease at one time, 1% to 100% of the rate, in whole percent. Default: the
     /// preset's.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub decrease_max: Option<Ratio>,
     /// True if each decrease sets the target rate to the rate before it. Default: the preset's.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub clamp_target: Option<bool>,
 }
 

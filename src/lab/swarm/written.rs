@@ -5,14 +5,10 @@ use serde_json::Value;
 use crate::raw::Lab;
 
 /// Returns the lab as YAML that parses to the same lab.
-///
-/// # Panics
-/// Never: all fields of a lab can be serialised.
 #[must_use]
 pub fn as_yaml(lab: &Lab) -> String {
-    let value = serde_json::to_value(lab).expect("every field of a lab can be written");
     let mut out = String::new();
-    block(&value, 0, &mut out);
+    block(&config::sparse(lab), 0, &mut out);
     out
 }
 

@@ -215,7 +215,7 @@ const fn started(is: bool) -> &'static str {
 
 /// Returns the values of a port without an OTG field.
 fn of_port(port: &Port) -> Value {
-    without_nulls(json!({
+    let mut value = json!({
         "unexpected": port.unexpected,
         "other_runs": port.other_runs,
         "malformed": port.malformed,
@@ -224,7 +224,9 @@ fn of_port(port: &Port) -> Value {
         "rx_missed": port.rx_missed,
         "tx_dropped": port.tx_dropped,
         "priorities": port.priorities,
-    }))
+    });
+    config::without_nulls(&mut value);
+    value
 }
 
 fn port(port: &Port) -> PortMetric {
@@ -350,17 +352,6 @@ fn queue_pair(flow: &Flow, connection: &Connection) -> QpMetric {
         first_timestamp: stamp(flow.first_rx_s),
         last_timestamp: stamp(flow.last_rx_s),
         ..QpMetric::default()
-    }
-}
-
-/// OTG clients do not accept nulls.
-fn without_nulls(value: Value) -> Value {
-    match value {
-        Value::Object(fields) => {
-            let kept = fields.into_iter().filter(|(_, value)| !value.is_null());
-            Value::Object(kept.map(|(name, value)| (name, without_nulls(value))).collect())
-        }
-        other => other,
     }
 }
 

@@ -15,10 +15,8 @@ use secure::Sak;
 #[serde(deny_unknown_fields)]
 pub struct MacsecSci {
     /// MAC address of the sender. Default: that of the port that sends on the channel.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub mac: Option<String>,
     /// Port number of the sender. Default: `1`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub port: Option<u16>,
 }
 

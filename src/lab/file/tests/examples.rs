@@ -46,7 +46,7 @@ fn what_is_written_back_is_the_same_lab() {
         if let Some(file) = lab.otg.as_mut().and_then(|otg| otg.file.as_mut()) {
             *file = Path::new(&name).parent().unwrap().join(&*file);
         }
-        let json = serde_json::to_string_pretty(&lab).unwrap();
+        let json = format!("{:#}", config::sparse(&lab));
         assert_eq!(raw_of(&json), lab, "{name}\n{json}");
         let (a, b) = (resolve_raw(&lab).unwrap().0, parse("lab.json", &json).unwrap().0);
         assert_eq!(format!("{:?}", a.network), format!("{:?}", b.network), "{name}");

@@ -107,7 +107,7 @@ proptest! {
         prop_assert!(network.is_ok(), "{:?}\n{text}", network.err());
         let lab: raw::Lab =
             config::de::from_tree(&config::tree::read(&text, EMPTY).unwrap()).unwrap();
-        let json = serde_json::to_string(&lab).unwrap();
+        let json = config::sparse(&lab).to_string();
         let again = parse("f", &json).unwrap().0;
         prop_assert_eq!(format!("{:?}", plan.network), format!("{:?}", again.network));
     }
