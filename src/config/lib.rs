@@ -22,7 +22,7 @@ mod tests;
 
 pub use ::file::{
     ConfigError, Finding, Mark, Warning, de, hex_octets, key_of, memory, names, quantity, read_key,
-    read_key_from, read_text, schema_of, sparse, tree, unknown_name, without_nulls,
+    read_key_from, read_text, schema_of, sparse, tree, unknown_name, without_nulls, word_or,
 };
 pub use object::object_value;
 pub use plan::{DevicePlan, EalPlan, HeadroomCheck, Hugepages, Machine, SwitchFile, WorkerPlan};

@@ -13,6 +13,7 @@ pub mod quantity;
 mod schema;
 mod sparse;
 pub mod tree;
+mod word_or;
 
 #[cfg(test)]
 #[path = "../testfolder.rs"]

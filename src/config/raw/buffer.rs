@@ -1,14 +1,12 @@
 //! Shared buffer and its profiles, with the names of SAI and SONiC.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::fmt;
 
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::{self, Deserializer, Visitor};
-use serde::{Deserialize, Serialize, Serializer};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use crate::quantity::Size;
+use ::file::word_or;
 
 /// Buffer that all ports share.
 #[derive(Clone, PartialEq, Debug, Default, Deserialize, Serialize, JsonSchema)]
@@ -89,49 +87,6 @@ impl Xoff {
     }
 }
 
-impl Serialize for Xoff {
-    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
-        match self {
-            Self::Auto => s.serialize_str("auto"),
-            Self::Size(size) => size.serialize(s),
-        }
-    }
-}
-
-struct XoffReader;
-
-impl Visitor<'_> for XoffReader {
-    type Value = Xoff;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("`auto` or a size such as 40KiB")
-    }
-
-    fn visit_str<E: de::Error>(self, text: &str) -> Result<Xoff, E> {
-        if text == "auto" {
-            return Ok(Xoff::Auto);
-        }
-        text.parse().map(Xoff::Size).map_err(E::custom)
-    }
-
-    fn visit_u64<E: de::Error>(self, n: u64) -> Result<Xoff, E> {
-        Ok(Xoff::Size(Size(n)))
-    }
-}
-
-impl<'de> Deserialize<'de> for Xoff {
-    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
-        d.deserialize_any(XoffReader)
-    }
-}
-
-impl JsonSchema for Xoff {
-    fn schema_name() -> Cow<'static, str> {
-        Cow::Borrowed("Xoff")
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let size = generator.subschema_for::<Size>();
-        json_schema!({ "anyOf": [{ "const": "auto" }, size] })
-    }
+word_or! {
+    Xoff "Xoff" const "auto" Auto or whole Size as Size: "`auto` or a size such as 40KiB";
 }

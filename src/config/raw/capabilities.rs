@@ -1,13 +1,9 @@
 //! DCBX TLVs without negotiation: the port's place in the network, and source flow control.
 
-use std::borrow::Cow;
-use std::fmt;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::value::MapAccessDeserializer;
-use serde::de::{self, Deserializer, MapAccess, Visitor};
-use serde::{Deserialize, Serialize, Serializer};
-
+use ::file::word_or;
 /// Place of the port in the network.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub enum DcbxPlace {
@@ -88,49 +84,7 @@ pub enum ObeysName {
     Priority,
 }
 
-impl Serialize for DcbxPlace {
-    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
-        match self {
-            Self::Auto => s.serialize_str("auto"),
-            Self::Fixed(topology) => topology.serialize(s),
-        }
-    }
-}
-
-struct PlaceReader;
-
-impl<'de> Visitor<'de> for PlaceReader {
-    type Value = DcbxPlace;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("`auto`, or a mapping such as `{device: bridge, level: 1}`")
-    }
-
-    fn visit_str<E: de::Error>(self, text: &str) -> Result<DcbxPlace, E> {
-        match text {
-            "auto" => Ok(DcbxPlace::Auto),
-            _ => Err(E::unknown_variant(text, &["auto"])),
-        }
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<DcbxPlace, A::Error> {
-        DcbxTopology::deserialize(MapAccessDeserializer::new(map)).map(DcbxPlace::Fixed)
-    }
-}
-
-impl<'de> Deserialize<'de> for DcbxPlace {
-    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
-        d.deserialize_any(PlaceReader)
-    }
-}
-
-impl JsonSchema for DcbxPlace {
-    fn schema_name() -> Cow<'static, str> {
-        Cow::Borrowed("DcbxPlace")
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let topology = generator.subschema_for::<DcbxTopology>();
-        json_schema!({ "anyOf": [{ "enum": ["auto"] }, topology] })
-    }
+word_or! {
+    DcbxPlace "DcbxPlace" enum "auto" Auto or map DcbxTopology as Fixed:
+        "`auto`, or a mapping such as `{device: bridge, level: 1}`";
 }

@@ -1,16 +1,13 @@
 //! Advertisements of a port to its neighbour: LLDP, and DCBX in it.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::fmt;
 
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::value::MapAccessDeserializer;
-use serde::de::{self, Deserializer, MapAccess, Visitor};
-use serde::{Deserialize, Serialize, Serializer};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use super::{DcbxPlace, DcbxSfc, Range};
 use crate::quantity::Span;
+use ::file::word_or;
 
 /// LLDP of the port (IEEE 802.1AB).
 #[derive(Clone, PartialEq, Debug, Default, Deserialize, Serialize, JsonSchema)]
@@ -232,51 +229,7 @@ pub struct DcbxSubtypes {
     pub topology: Option<u8>,
 }
 
-impl Serialize for Recommend {
-    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
-        match self {
-            Self::Own => s.serialize_str("own"),
-            Self::None => s.serialize_str("none"),
-            Self::Table(table) => table.serialize(s),
-        }
-    }
-}
-
-struct RecommendReader;
-
-impl<'de> Visitor<'de> for RecommendReader {
-    type Value = Recommend;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("`own`, `none`, or a mapping such as `{bandwidth: {0-1: 50}}`")
-    }
-
-    fn visit_str<E: de::Error>(self, text: &str) -> Result<Recommend, E> {
-        match text {
-            "own" => Ok(Recommend::Own),
-            "none" => Ok(Recommend::None),
-            _ => Err(E::unknown_variant(text, &["own", "none"])),
-        }
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Recommend, A::Error> {
-        RecommendedTable::deserialize(MapAccessDeserializer::new(map)).map(Recommend::Table)
-    }
-}
-
-impl<'de> Deserialize<'de> for Recommend {
-    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
-        d.deserialize_any(RecommendReader)
-    }
-}
-
-impl JsonSchema for Recommend {
-    fn schema_name() -> Cow<'static, str> {
-        Cow::Borrowed("Recommend")
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let table = generator.subschema_for::<RecommendedTable>();
-        json_schema!({ "anyOf": [{ "enum": ["own", "none"] }, table] })
-    }
+word_or! {
+    Recommend "Recommend" enum "own" Own | "none" None or map RecommendedTable as Table:
+        "`own`, `none`, or a mapping such as `{bandwidth: {0-1: 50}}`";
 }

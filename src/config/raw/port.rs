@@ -1,12 +1,9 @@
 //! A port: its device, its link, and the treatment of each priority.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::fmt;
 
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::{self, Deserializer, Visitor};
-use serde::{Deserialize, Serialize, Serializer};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use super::agents::{Headroom, Measurement, Ptp};
 use super::buffer::Shared;
@@ -15,6 +12,7 @@ use super::discovery::{Dcbx, Lldp};
 use super::keys::{Range, VlanRange};
 use super::macsec::Macsec;
 use crate::quantity::{Length, LinkRate, Ratio, Size, Span};
+use ::file::word_or;
 
 /// A port. Only `device` is required.
 #[derive(Clone, PartialEq, Debug, Default, Deserialize, JsonSchema)]
@@ -396,53 +394,6 @@ impl Refresh {
     }
 }
 
-impl Serialize for Refresh {
-    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
-        match self {
-            Self::Auto => s.serialize_str("auto"),
-            Self::After(span) => span.serialize(s),
-        }
-    }
-}
-
-struct RefreshReader;
-
-impl Visitor<'_> for RefreshReader {
-    type Value = Refresh;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("`auto` or a span of time such as 50us")
-    }
-
-    fn visit_str<E: de::Error>(self, text: &str) -> Result<Refresh, E> {
-        if text == "auto" {
-            return Ok(Refresh::Auto);
-        }
-        text.parse().map(Refresh::After).map_err(E::custom)
-    }
-
-    fn visit_u64<E: de::Error>(self, n: u64) -> Result<Refresh, E> {
-        self.visit_str(&n.to_string())
-    }
-
-    fn visit_f64<E: de::Error>(self, n: f64) -> Result<Refresh, E> {
-        self.visit_str(&n.to_string())
-    }
-}
-
-impl<'de> Deserialize<'de> for Refresh {
-    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
-        d.deserialize_any(RefreshReader)
-    }
-}
-
-impl JsonSchema for Refresh {
-    fn schema_name() -> Cow<'static, str> {
-        Cow::Borrowed("Refresh")
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let span = generator.subschema_for::<Span>();
-        json_schema!({ "anyOf": [{ "const": "auto" }, span] })
-    }
+word_or! {
+    Refresh "Refresh" const "auto" Auto or text Span as After: "`auto` or a span of time such as 50us";
 }

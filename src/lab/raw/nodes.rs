@@ -1,16 +1,12 @@
 //! Switches and hosts.
 
-use std::borrow::Cow;
-use std::fmt;
-
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::value::SeqAccessDeserializer;
-use serde::de::{self, Deserializer, SeqAccess, Visitor};
-use serde::{Deserialize, Serialize, Serializer};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use super::{Drift, HostQcn, HostSfc, Members, QcnWord, SfcWord, Short, Wanted, silent};
 use config::quantity::{Size, Span};
 use config::raw::{Dcbx, Lldp, Macsec, Measurement, Ptp};
+use config::word_or;
 
 /// Nodes of a lab: switches and hosts.
 #[derive(Clone, PartialEq, Debug, Default, Deserialize, Serialize, JsonSchema)]
@@ -154,51 +150,7 @@ impl Wanted for Host {
     const WANTED: &'static str = "a name, or a mapping such as `{name: h1, obey: none}`";
 }
 
-struct ObeyReader;
-
-impl<'de> Visitor<'de> for ObeyReader {
-    type Value = Obey;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("`auto`, `none` or a list of priorities such as `[3, 4]`")
-    }
-
-    fn visit_str<E: de::Error>(self, text: &str) -> Result<Obey, E> {
-        match text {
-            "auto" => Ok(Obey::Auto),
-            "none" => Ok(Obey::None),
-            _ => Err(E::unknown_variant(text, &["auto", "none"])),
-        }
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<Obey, A::Error> {
-        Vec::deserialize(SeqAccessDeserializer::new(seq)).map(Obey::List)
-    }
-}
-
-impl<'de> Deserialize<'de> for Obey {
-    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
-        d.deserialize_any(ObeyReader)
-    }
-}
-
-impl Serialize for Obey {
-    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
-        match self {
-            Self::Auto => s.serialize_str("auto"),
-            Self::None => s.serialize_str("none"),
-            Self::List(list) => list.serialize(s),
-        }
-    }
-}
-
-impl JsonSchema for Obey {
-    fn schema_name() -> Cow<'static, str> {
-        "Obey".into()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let list = generator.subschema_for::<Vec<u8>>();
-        json_schema!({ "anyOf": [{ "enum": ["auto", "none"] }, list] })
-    }
+word_or! {
+    Obey "Obey" enum "auto" Auto | "none" None or list Vec<u8> as List:
+        "`auto`, `none` or a list of priorities such as `[3, 4]`";
 }

@@ -1,18 +1,15 @@
 //! Notifications that reduce the rate of sources: RoCEv2 CNPs from the switch, and QCN.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::fmt;
 
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::value::SeqAccessDeserializer;
-use serde::de::{self, Deserializer, SeqAccess, Visitor};
-use serde::{Deserialize, Serialize, Serializer};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use super::parts::{Aqm, MessageLimit};
 use super::settings::settings;
 use crate::quantity::{Ratio, Size, Span};
 use crate::raw::Range;
+use ::file::word_or;
 
 settings! {
 /// Congestion notification packets from the switch to the sources of congesting RoCEv2 flows. `{}`
@@ -132,51 +129,7 @@ pub struct QcnQueue {
 }
 }
 
-impl Serialize for SourceQpSaid {
-    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
-        match self {
-            Self::Learnt => s.serialize_str("learnt"),
-            Self::List(list) => list.serialize(s),
-        }
-    }
-}
-
-struct SourceQpReader;
-
-impl<'de> Visitor<'de> for SourceQpReader {
-    type Value = SourceQpSaid;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(
-            "`learnt`, or a list such as `[{destination: 10.0.0.2, destination_qp: 3, source_qp: 2}]`",
-        )
-    }
-
-    fn visit_str<E: de::Error>(self, text: &str) -> Result<SourceQpSaid, E> {
-        match text {
-            "learnt" => Ok(SourceQpSaid::Learnt),
-            _ => Err(E::unknown_variant(text, &["learnt"])),
-        }
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<SourceQpSaid, A::Error> {
-        Vec::deserialize(SeqAccessDeserializer::new(seq)).map(SourceQpSaid::List)
-    }
-}
-
-impl<'de> Deserialize<'de> for SourceQpSaid {
-    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
-        d.deserialize_any(SourceQpReader)
-    }
-}
-
-impl JsonSchema for SourceQpSaid {
-    fn schema_name() -> Cow<'static, str> {
-        "SourceQp".into()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let list = generator.subschema_for::<Vec<QpEntry>>();
-        json_schema!({ "anyOf": [{ "const": "learnt" }, list] })
-    }
+word_or! {
+    SourceQpSaid "SourceQp" const "learnt" Learnt or list Vec<QpEntry> as List:
+        "`learnt`, or a list such as `[{destination: 10.0.0.2, destination_qp: 3, source_qp: 2}]`";
 }

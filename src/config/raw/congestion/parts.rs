@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize, Serializer};
 
 use super::settings::settings;
 use crate::quantity::{Ratio, Size, Span};
+use ::file::word_or;
 use congestion::sfc::CENTISECOND;
 use ground::time::Duration;
 
@@ -93,26 +94,9 @@ pub enum TrafficClasses {
     List(Vec<u8>),
 }
 
-struct SendersReader;
-
-impl<'de> Visitor<'de> for SendersReader {
-    type Value = SendersSaid;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("`anybody`, `nobody` or a list of networks such as `[10.0.0.0/8]`")
-    }
-
-    fn visit_str<E: de::Error>(self, text: &str) -> Result<SendersSaid, E> {
-        match text {
-            "nobody" => Ok(SendersSaid::Nobody),
-            "anybody" => Ok(SendersSaid::Anybody),
-            _ => Err(E::unknown_variant(text, &["anybody", "nobody"])),
-        }
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<SendersSaid, A::Error> {
-        Vec::deserialize(SeqAccessDeserializer::new(seq)).map(SendersSaid::Only)
-    }
+word_or! {
+    SendersSaid "Senders" enum "anybody" Anybody | "nobody" Nobody or list Vec<String> as Only:
+        "`anybody`, `nobody` or a list of networks such as `[10.0.0.0/8]`";
 }
 
 struct CentisecondsReader;
@@ -169,19 +153,8 @@ macro_rules! read_by {
 }
 
 read_by! {
-    SendersSaid: SendersReader;
     Centiseconds: CentisecondsReader;
     TrafficClasses: ClassesReader;
-}
-
-impl Serialize for SendersSaid {
-    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
-        match self {
-            Self::Nobody => s.serialize_str("nobody"),
-            Self::Anybody => s.serialize_str("anybody"),
-            Self::Only(list) => list.serialize(s),
-        }
-    }
 }
 
 impl Serialize for Centiseconds {
@@ -197,17 +170,6 @@ impl Serialize for TrafficClasses {
             Self::Mask(n) => s.serialize_u64(*n),
             Self::List(list) => list.serialize(s),
         }
-    }
-}
-
-impl JsonSchema for SendersSaid {
-    fn schema_name() -> Cow<'static, str> {
-        "Senders".into()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let list = generator.subschema_for::<Vec<String>>();
-        json_schema!({ "anyOf": [{ "enum": ["anybody", "nobody"] }, list] })
     }
 }
 
