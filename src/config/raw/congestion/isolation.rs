@@ -25,12 +25,12 @@ pub struct CongestionIsolation {
     pub cim_tx_priority: Option<u8> => "ci-cim-tx-priority",
     /// Time that a flow of a CIM stays isolated after its queue is no longer congested, and any
     /// flow without frames, in centiseconds, or as a duration with a unit. Default: `100`.
-    #[serde(rename = "ci-max-flow-life", skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "ci-max-flow-life")]
     pub max_flow_life: Option<Centiseconds>,
     /// Map from monitored to congesting classes, -8 to 8 for each of the eight classes, as a list
     /// or by class: `{3: -5, 4: 4}`. 0 is not mapped; -k in class i moves the congesting flows of i
     /// to class k - 1, and k in class i makes it the target of class k - 1. Default: none.
-    #[serde(rename = "queue-map", skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "queue-map")]
     pub queue_map: Option<QueueMapSaid>,
     /// Least octets of a frame that a CIM encapsulates, 48 to 512. Default: `48`.
     pub min_header_octets: Option<u16> => "min-header-octets",
@@ -47,7 +47,6 @@ pub struct CongestionIsolation {
     /// Interpretation of the numbers in `queue-map`, on which the available texts are ambiguous:
     /// the `partner` of each class, or the number of a `pair` (k monitored, -k congesting).
     /// Default: `partner`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub map_reading: Option<MapReadingName>,
     /// Congestion thresholds of monitored queues by traffic class. A port's own
     /// `congestion_isolation` overrides them. Default: the defaults of the fields.
@@ -55,15 +54,12 @@ pub struct CongestionIsolation {
     pub queues: BTreeMap<Range, IsolationQueue>,
     /// DSCP of CIMs in IP, 0 to 63. Default: `48` (CS6), or the class selector of
     /// `ci-cim-tx-priority` if that is not 6.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub dscp: Option<u8>,
     /// Shortest time between two CIMs about one flow, up to 1 s. Default: `10us`.
     pub spacing: Option<Span> => "spacing",
     /// Rate limit of CIMs of all flows together. Default: a burst of 64, and one per microsecond.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub budget: Option<MessageLimit>,
     /// Rate limit of CIMs received from each peer. Default: as for those that are sent.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub heard: Option<MessageLimit>,
     /// Period over which `max-cim-tx` counts: the whole isolation of the flow (`never` restarts),
     /// or restarted `before_its_life_ends` at the peer. Default: `before_its_life_ends`.
@@ -80,19 +76,18 @@ pub struct CongestionIsolation {
 #[serde(deny_unknown_fields)]
 pub struct PortIsolation {
     /// Source and destination MAC address of CIMs at this port. Default: that of the port.
-    #[serde(rename = "cip-mac-address", skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "cip-mac-address")]
     pub mac_address: Option<String>,
     /// Source and destination IPv4 address of CIMs at this port. Default: none.
-    #[serde(rename = "cip-ipv4-address", skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "cip-ipv4-address")]
     pub ipv4_address: Option<String>,
     /// Source and destination IPv6 address of CIMs at this port. Default: none.
-    #[serde(rename = "cip-ipv6-address", skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "cip-ipv6-address")]
     pub ipv6_address: Option<String>,
     /// UDP port at which CIMs are received. Default: `0`, no CIMs over IP.
-    #[serde(rename = "cip-cim-port", skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "cip-cim-port")]
     pub cim_port: Option<u16>,
     /// The neighbouring switch, for CIMs. Default: the one that LLDP finds.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub peer: Option<IsolationPeer>,
     /// Congestion thresholds of this port's monitored queues by traffic class; they replace the
     /// switch's for that class. Default: those of the switch.
@@ -106,22 +101,22 @@ pub struct PortIsolation {
 pub struct IsolationPeer {
     /// Form of its CIMs: `l2`, `ipv4` or `ipv6`. Default: `l2`, and `ipv4` or `ipv6` if it has such
     /// an address and a UDP port.
-    #[serde(rename = "cim-type", skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "cim-type")]
     pub cim_type: Option<CimTypeName>,
     /// MAC address of the peer.
     #[serde(rename = "peer-mac-address")]
     pub mac_address: String,
     /// IPv4 address of the peer. Default: none.
-    #[serde(rename = "peer-ipv4-address", skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "peer-ipv4-address")]
     pub ipv4_address: Option<String>,
     /// IPv6 address of the peer. Default: none.
-    #[serde(rename = "peer-ipv6-address", skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "peer-ipv6-address")]
     pub ipv6_address: Option<String>,
     /// UDP port of its CIMs. Default: `0`, no CIMs over IP.
-    #[serde(rename = "peer-udp-port", skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "peer-udp-port")]
     pub udp_port: Option<u16>,
     /// Octets of a frame that the peer wants encapsulated, 0 to 512. Default: `0`, no preference.
-    #[serde(rename = "peer-cim-encap-len", skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "peer-cim-encap-len")]
     pub encap_len: Option<u16>,
 }
 
@@ -131,18 +126,14 @@ pub struct IsolationPeer {
 pub struct IsolationQueue {
     /// Length of the monitored queue in bytes above which every frame's flow is isolated. Default:
     /// 1 KB per Gb/s of the port's rate, and at least 10 KB. Not allowed together with `aqm`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub threshold: Option<Size>,
     /// Curve that selects congesting frames, instead of a threshold. Default: none.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub aqm: Option<Aqm>,
     /// Length of the congesting queue in bytes at or below which its flows return, once the
     /// monitored queue is not congested. Default: a tenth of `threshold` (`kmin`).
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub low: Option<Size>,
     /// Length of the congesting queue in bytes above which the upstream neighbour is signalled, not
     /// below `low`. Default: that of `threshold` (`kmin`).
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub cim_above: Option<Size>,
 }
 
@@ -195,13 +186,10 @@ pub enum CimRepeatName {
 #[serde(deny_unknown_fields)]
 pub struct CimDialect {
     /// Contents after the EtherType: an octet with a `subtype`, or the `pdu`. Default: `subtype`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub octet_three: Option<OctetThreeName>,
     /// Value of the add/delete bit to add: `set` or `clear`. Default: `set`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub add: Option<AddBitName>,
     /// Bits of the VLAN identifier in its field: the `low` or the `high` twelve. Default: `low`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub vid: Option<VidBitsName>,
 }
 

@@ -24,19 +24,16 @@ pub struct FastCnp {
     pub spacing: Option<Span> => "spacing",
     /// Rate limit of notifications of all flows together. Default: a burst of 64, and one per
     /// microsecond.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub budget: Option<MessageLimit>,
     /// Capacity of the flow table, 1 to 65536. Default: `4096`.
     pub flows: Option<u32> => "flows",
     /// Destination queue pairs of notifications, which data packets do not contain: `learnt` from
     /// packets in the opposite direction, or a list of known ones. Default: `learnt`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub source_qp: Option<SourceQpSaid>,
     /// Priority of notifications, 0 to 7. Default: `6`.
     pub priority: Option<u8> => "priority",
     /// DSCP of notifications, 0 to 63. Default: `48` (CS6), or the class selector of `priority` if
     /// that is not 6.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub dscp: Option<u8>,
 }
 }
@@ -57,11 +54,9 @@ pub struct PortFastCnp {
 pub struct FastCnpQueue {
     /// Queue length in bytes above which every flow's source is notified. Default: none. Not
     /// allowed together with `aqm`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub threshold: Option<Size>,
     /// Curve that selects frames. Default: that of the queue's `ecn`, or one with the same
     /// defaults, so that sources receive the same notifications as from their destinations.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub aqm: Option<Aqm>,
 }
 

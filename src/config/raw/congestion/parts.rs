@@ -48,13 +48,10 @@ pub enum LocatorName {
 #[serde(deny_unknown_fields)]
 pub struct Aqm {
     /// Queue length in bytes below which no frame is selected. Default: that of `threshold`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub kmin: Option<Size>,
     /// Queue length in bytes above which every frame is selected. Default: four times `kmin`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub kmax: Option<Size>,
     /// Probability just below `kmax`. Default: `20%`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub pmax: Option<Ratio>,
 }
 

@@ -14,17 +14,15 @@ use crate::quantity::{Ratio, Span};
 pub struct SfcProxy {
     /// UDP port that the egress filter matches, 49152 to 65535. Default: that of `sfc`, or `58622`
     /// without.
-    #[serde(rename = "sfcmUDPPort", skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "sfcmUDPPort")]
     pub udp_port: Option<u16>,
     /// Accepted senders of messages. Default: all from switches, none from hosts.
     #[serde(default, skip_serializing_if = "SfcProxyAccept::is_default")]
     pub accept: SfcProxyAccept,
     /// Limits of the pauses that accepted messages cause. Default: the defaults of the fields.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub policy: Option<PausePolicy>,
     /// Cache of pauses by destination, so that later flows to it are paused at once. `{}` enables
     /// it. Default: none.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub cache: Option<SfcProxyCache>,
 }
 
@@ -35,10 +33,8 @@ pub struct SfcProxyAccept {
     /// Senders behind ports attached to switches: `anybody`, `nobody`, or a list of networks and
     /// addresses. Default: `anybody`, because the source address of a message is the destination of
     /// its flow.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub switches: Option<SendersSaid>,
     /// Senders behind ports attached to hosts, likewise. Default: `nobody`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub hosts: Option<SendersSaid>,
 }
 
@@ -53,17 +49,14 @@ settings! {
 pub struct PausePolicy {
     /// Longest pause from one message, above 0 up to 5 s. Default: `1ms`, in which 12.5 MB drain at
     /// 100 Gb/s.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub longest: Option<Span>,
     /// Longest continuous pause of a host's priority after a long time without one, not below
     /// `longest`, up to 60 s. Default: `10ms`, or ten times `longest` if that is present.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub credit: Option<Span>,
     /// Largest average part of the time that a priority may be paused. Default: `75%`.
     pub share: Option<Ratio> => "share",
     /// Average time between two messages that are accepted for a port, above 0 up to 1 s. Default:
     /// `10us`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub spacing: Option<Span>,
     /// Largest burst of messages that is accepted, at least 1. Default: `64`.
     pub burst: Option<u32> => "burst",
@@ -76,15 +69,13 @@ pub struct PausePolicy {
 pub struct SfcProxyCache {
     /// Capacity in pairs of destination and priority, 8 to 1048576, a power of two. Default:
     /// `4096`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub entries: Option<u32>,
     /// Lifetime of an entry after the last message about it, in centiseconds, or as a duration with
     /// a unit. Default: that of `sfc`, or `100` without.
-    #[serde(rename = "sfcMaxFlowLife", skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "sfcMaxFlowLife")]
     pub max_flow_life: Option<Centiseconds>,
     /// Pause of a later flow: the `rest` of the cached pause, or the `whole` pause again. Default:
     /// `rest`; when it ends the queue has drained.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub remember: Option<RememberName>,
 }
 

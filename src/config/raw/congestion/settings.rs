@@ -32,7 +32,7 @@ macro_rules! settings {
         #[serde(deny_unknown_fields)]
         pub struct $section { $(
             $(#[$meta])*
-            $(#[serde(rename = $key, skip_serializing_if = "Option::is_none")])?
+            $(#[serde(rename = $key)])?
             pub $field: $type,
         )* }
 

@@ -20,17 +20,17 @@ pub struct Sfc {
     /// Priority of messages, 0 to 7. Default: `7`.
     pub transmit_priority: Option<u8> => "sfcmTransmitPriority",
     /// Source MAC address of messages. Default: that of the port.
-    #[serde(rename = "sfcmMacAddress", skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "sfcmMacAddress")]
     pub mac_address: Option<String>,
     /// Source IPv4 address of messages. Default: none; see `from`.
-    #[serde(rename = "sfcmIPv4Address", skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "sfcmIPv4Address")]
     pub ipv4_address: Option<String>,
     /// Source IPv6 address of messages. Default: none; see `from`.
-    #[serde(rename = "sfcmIPv6Address", skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "sfcmIPv6Address")]
     pub ipv6_address: Option<String>,
     /// Source and destination UDP port of messages, 49152 to 65535, the same in the whole network.
     /// Default: `58622`, the example of the proposal.
-    #[serde(rename = "sfcmUDPPort", skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "sfcmUDPPort")]
     pub udp_port: Option<u16>,
     /// Largest number of messages for a congesting flow, at least 1. Default: `3`. `count` sets the
     /// period.
@@ -38,16 +38,16 @@ pub struct Sfc {
     /// Monitored traffic classes: a bit mask (bit n for class n), or a list. Default: those in
     /// `queues`; without these the classes of the priorities that PFC protects or, if Congestion
     /// Isolation moves their congesting flows, the classes to which it moves them.
-    #[serde(rename = "sfcMonitoredQueues", skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "sfcMonitoredQueues")]
     pub monitored_queues: Option<TrafficClasses>,
     /// Octets of a congesting frame in messages of the `encapsulated` form, 64 to 512. Default:
     /// `64`.
-    #[serde(rename = "sfcMinHeaderOctets", skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "sfcMinHeaderOctets")]
     pub min_header_octets: Option<u16>,
     /// Lifetime of a flow's entry, in centiseconds, or as a duration with a unit. Default: `100`,
     /// the ci-max-flow-life of Congestion Isolation; the proposal has no default. `life` sets its
     /// start.
-    #[serde(rename = "sfcMaxFlowLife", skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "sfcMaxFlowLife")]
     pub max_flow_life: Option<Centiseconds>,
     /// Congestion thresholds by traffic class: `{3: {threshold: 100KB, target: 50KB}}`. A port's
     /// own `sfc` overrides them. Default: the defaults of the fields.
@@ -56,16 +56,13 @@ pub struct Sfc {
     /// Identification of the flow in a message: `simplified` (addresses, protocol and ports) or
     /// `encapsulated` (the start of the frame). Default: `simplified`, or `encapsulated` if
     /// `sfcMinHeaderOctets` is present.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub form: Option<SfcFormName>,
     /// Source IP address of messages, on which the proposal is ambiguous: `swapped`, the
     /// destination of the flow, or `own`, the switch's. Default: `swapped`, or `own` if the switch
     /// has an address.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub from: Option<SfcFromName>,
     /// DSCP of messages, 0 to 63. Default: `56` (CS7), or the class selector of
     /// `sfcmTransmitPriority` if that is not 7.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub dscp: Option<u8>,
     /// Shortest time between two messages about one flow, up to 1 s. Default: `10us`, a round trip
     /// in a data centre.
@@ -77,15 +74,12 @@ pub struct Sfc {
     /// `0`; a larger value exempts small flows.
     pub octets_min: Option<Size> => "octets_min",
     /// Shortest pause that is requested. Default: `0s`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub pause_min: Option<Span>,
     /// Longest pause that is requested, up to 4.294967295 s, the longest that a message can encode.
     /// Default: that maximum.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub pause_max: Option<Span>,
     /// Rate limit of messages of all flows together. Default: a burst of 64, and one per
     /// microsecond.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub budget: Option<MessageLimit>,
     /// Capacity of the table of congesting flows, 1 to 65536. Default: `4096`.
     pub streams: Option<u32> => "streams",
@@ -116,14 +110,11 @@ pub struct SfcQueue {
     /// Queue length in bytes above which every frame's flow is congesting. Default: 1 KB per Gb/s
     /// of the port's rate, 8 us of its traffic, and at least 10 KB. Not allowed together with
     /// `aqm`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub threshold: Option<Size>,
     /// Curve that selects congesting frames, instead of a threshold. Default: none.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub aqm: Option<Aqm>,
     /// Queue length in bytes to which pauses reduce the queue, not above `threshold` (`kmin`).
     /// Default: half of it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub target: Option<Size>,
 }
 
