@@ -117,21 +117,6 @@ impl<'a> View<'a> {
         Ok(Self { aeth, payload })
     }
 
-    /// Returns the syndrome.
-    #[must_use]
-    #[inline]
-    pub fn syndrome(&self) -> Syndrome {
-        Syndrome::from_octet(self.aeth[0]).expect("the constructor has read it")
-    }
-
-    /// Returns the message sequence number: the number of messages that the responder has
-    /// completed.
-    #[must_use]
-    #[inline]
-    pub const fn msn(&self) -> U24 {
-        U24::from_octets([self.aeth[1], self.aeth[2], self.aeth[3]])
-    }
-
     /// Returns the bytes after the header, ICRC included.
     #[must_use]
     #[inline]
@@ -140,32 +125,17 @@ impl<'a> View<'a> {
     }
 }
 
-/// AETH of an acknowledgement. The reserved bit is sent as 0.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Repr {
-    /// Syndrome.
-    pub syndrome: Syndrome,
-    /// The message sequence number.
-    pub msn: U24,
+fields! {
+    /// AETH of an acknowledgement. The reserved bit is sent as 0.
+    Repr of View as v, AETH_LEN {
+        /// Syndrome.
+        syndrome: Syndrome = Syndrome::from_octet(v.aeth[0]).expect("the constructor has read it"),
+        /// Message sequence number: the number of messages that the responder has completed.
+        msn: U24 = U24::from_octets([v.aeth[1], v.aeth[2], v.aeth[3]]),
+    }
 }
 
 impl Repr {
-    /// The header at the front of `octets`.
-    ///
-    /// # Errors
-    /// As [`View::new`].
-    #[inline]
-    pub fn parse(octets: &[u8]) -> Result<Self, WireError> {
-        let v = View::new(octets)?;
-        Ok(Self { syndrome: v.syndrome(), msn: v.msn() })
-    }
-
-    /// Returns the number of bytes that [`Repr::emit`] writes.
-    #[must_use]
-    pub const fn buffer_len(&self) -> usize {
-        AETH_LEN
-    }
-
     /// Writes the header at the front of `buf`.
     ///
     /// # Errors

@@ -53,7 +53,7 @@ impl<'a> View<'a> {
 
 fields! {
     /// An ARP message.
-    Repr of View as v {
+    Repr of View as v, MESSAGE_LEN {
         /// Request or reply.
         operation: Operation = v.operation,
         /// The sender's Ethernet address.
@@ -91,21 +91,6 @@ impl Repr {
             target_mac: self.sender_mac,
             target_ip: self.sender_ip,
         })
-    }
-
-    /// Reads a message.
-    ///
-    /// # Errors
-    /// As [`View::new`].
-    #[inline]
-    pub fn parse(octets: &[u8]) -> Result<Self, WireError> {
-        Ok(Self::of(&View::new(octets)?))
-    }
-
-    /// Returns the number of bytes that [`Repr::emit`] writes.
-    #[must_use]
-    pub const fn buffer_len(&self) -> usize {
-        MESSAGE_LEN
     }
 
     /// Writes the message at the front of `buf`.

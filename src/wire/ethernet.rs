@@ -39,7 +39,7 @@ impl<'a> View<'a> {
 
 fields! {
     /// An Ethernet header.
-    Repr of View as v {
+    Repr of View as v, HEADER_LEN {
         /// Destination address.
         dst: Mac = mac_at(v.header, 0),
         /// Source address.
@@ -50,21 +50,6 @@ fields! {
 }
 
 impl Repr {
-    /// Parses the header of a frame.
-    ///
-    /// # Errors
-    /// As [`View::new`].
-    #[inline]
-    pub fn parse(frame: &[u8]) -> Result<Self, WireError> {
-        Ok(Self::of(&View::new(frame)?))
-    }
-
-    /// Returns the number of bytes that [`Repr::emit`] writes.
-    #[must_use]
-    pub const fn buffer_len(&self) -> usize {
-        HEADER_LEN
-    }
-
     /// Writes the header at the front of `buf`.
     ///
     /// # Errors

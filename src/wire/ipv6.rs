@@ -193,7 +193,7 @@ impl<'a> ViewMut<'a> {
 
 fields! {
     /// An IPv6 fixed header.
-    Repr of View as v {
+    Repr of View as v, HEADER_LEN {
         /// Differentiated services code point.
         dscp: Dscp = fields::dscp_of(v.class()),
         /// ECN code point.
@@ -214,21 +214,6 @@ fields! {
 }
 
 impl Repr {
-    /// Parses the fixed header of a packet.
-    ///
-    /// # Errors
-    /// As [`View::new`].
-    #[inline]
-    pub fn parse(packet: &[u8]) -> Result<Self, WireError> {
-        Ok(Self::of(&View::new(packet)?))
-    }
-
-    /// Returns the number of bytes that [`Repr::emit`] writes.
-    #[must_use]
-    pub const fn buffer_len(&self) -> usize {
-        HEADER_LEN
-    }
-
     /// Writes the fixed header at the front of `buf`.
     ///
     /// # Errors

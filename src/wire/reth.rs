@@ -36,7 +36,7 @@ impl<'a> View<'a> {
 
 fields! {
     /// The header of an RDMA WRITE's first packet.
-    Repr of View as v {
+    Repr of View as v, RETH_LEN {
         /// Start address in the responder's memory.
         virtual_address: u64 = u64::from(be32(v.reth, 0)) << 32 | u64::from(be32(v.reth, 4)),
         /// Key of that memory.
@@ -47,20 +47,6 @@ fields! {
 }
 
 impl Repr {
-    /// Parses the header at the front of `octets`.
-    ///
-    /// # Errors
-    /// As [`View::new`].
-    pub fn parse(octets: &[u8]) -> Result<Self, WireError> {
-        Ok(Self::of(&View::new(octets)?))
-    }
-
-    /// Returns the number of bytes that [`Repr::emit`] writes.
-    #[must_use]
-    pub const fn buffer_len(&self) -> usize {
-        RETH_LEN
-    }
-
     /// Writes the header at the front of `buf`.
     ///
     /// # Errors

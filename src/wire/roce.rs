@@ -168,7 +168,7 @@ impl<'a> View<'a> {
 
 fields! {
     /// A base transport header. Reserved bits and the header version are sent as 0.
-    Repr of View as v {
+    Repr of View as v, BTH_LEN {
         /// Opcode.
         opcode: Opcode = Opcode(v.bth[0]),
         /// True if the receiver is to raise a completion event.
@@ -209,21 +209,6 @@ impl Repr {
             ack_request: false,
             psn,
         }
-    }
-
-    /// Parses the header of a packet.
-    ///
-    /// # Errors
-    /// As [`View::new`].
-    #[inline]
-    pub fn parse(octets: &[u8]) -> Result<Self, WireError> {
-        Ok(Self::of(&View::new(octets)?))
-    }
-
-    /// Returns the number of bytes that [`Repr::emit`] writes.
-    #[must_use]
-    pub const fn buffer_len(&self) -> usize {
-        BTH_LEN
     }
 
     /// Writes the header at the front of `buf`.

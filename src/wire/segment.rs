@@ -70,7 +70,7 @@ impl<'a> View<'a> {
 
 fields! {
     /// A header without options and urgent data. Reserved bits are sent as 0.
-    Repr of View as v {
+    Repr of View as v, HEADER_LEN {
         /// Source port.
         src_port: u16 = be16(v.header, 0),
         /// Destination port.
@@ -89,20 +89,6 @@ fields! {
 }
 
 impl Repr {
-    /// Parses the header of a segment; options are ignored.
-    ///
-    /// # Errors
-    /// As [`View::new`].
-    pub fn parse(segment: &[u8]) -> Result<Self, WireError> {
-        Ok(Self::of(&View::new(segment)?))
-    }
-
-    /// Returns the number of bytes that [`Repr::emit`] writes.
-    #[must_use]
-    pub const fn buffer_len(&self) -> usize {
-        HEADER_LEN
-    }
-
     /// Writes the header at the front of `buf`.
     ///
     /// # Errors

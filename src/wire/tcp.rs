@@ -25,7 +25,7 @@ impl<'a> View<'a> {
 
 fields! {
     /// The ports of a segment.
-    Repr of View as v {
+    Repr of View as v, PORTS_LEN {
         /// Source port.
         src_port: u16 = be16(v.0, 0),
         /// Destination port.
@@ -34,21 +34,6 @@ fields! {
 }
 
 impl Repr {
-    /// Parses the ports of a segment.
-    ///
-    /// # Errors
-    /// As [`View::new`].
-    #[inline]
-    pub fn parse(segment: &[u8]) -> Result<Self, WireError> {
-        Ok(Self::of(&View::new(segment)?))
-    }
-
-    /// Returns the number of bytes that [`Repr::emit`] writes.
-    #[must_use]
-    pub const fn buffer_len(&self) -> usize {
-        PORTS_LEN
-    }
-
     /// Writes the ports at the front of `buf` and leaves the rest of the segment's header
     /// unchanged.
     ///

@@ -82,7 +82,7 @@ pub fn set_checksum(datagram: &mut [u8], src: IpAddr, dst: IpAddr) -> Result<(),
 
 fields! {
     /// A UDP header.
-    Repr of View as v {
+    Repr of View as v, HEADER_LEN {
         /// Source port.
         src_port: u16 = be16(v.header, 0),
         /// Destination port.
@@ -95,21 +95,6 @@ fields! {
 }
 
 impl Repr {
-    /// Parses the header of a datagram.
-    ///
-    /// # Errors
-    /// As [`View::new`].
-    #[inline]
-    pub fn parse(datagram: &[u8]) -> Result<Self, WireError> {
-        Ok(Self::of(&View::new(datagram)?))
-    }
-
-    /// Returns the number of bytes that [`Repr::emit`] writes.
-    #[must_use]
-    pub const fn buffer_len(&self) -> usize {
-        HEADER_LEN
-    }
-
     /// Writes the header at the front of `buf`.
     ///
     /// # Errors
