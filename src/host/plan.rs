@@ -220,12 +220,6 @@ impl FlowPlan {
         self.size - FCS_BYTES - self.probe_at() as u32
     }
 
-    /// Number of frames of a message of `bytes` bytes. The last is as long as the others.
-    #[must_use]
-    pub const fn frames_for(&self, bytes: u64) -> u64 {
-        bytes.div_ceil(self.payload() as u64)
-    }
-
     /// Returns the interval between frames on a link.
     ///
     /// # Errors

@@ -33,8 +33,8 @@ use auto::Auto;
 use contracts::frame::Frame;
 use contracts::port::{CONTROL_FRAME_MAX, Port, Stamps};
 use discovery::{
-    CongestionIsolation, Device, Lldp, Recognition, Resolved, SourceFlowControl, Surroundings,
-    Topology, TopologyPlan,
+    CongestionIsolation, Device, Lldp, Recognition, Resolved, SourceFlowControl, Topology,
+    TopologyPlan,
 };
 use ground::counters;
 use ground::time::{Duration, Instant};
@@ -448,12 +448,6 @@ impl PortAgents {
             lldp.set_congestion(now, isolation, sfc);
         }
         self.listen(now);
-    }
-
-    /// Congestion capabilities of the peer, if LLDP is enabled.
-    #[must_use]
-    pub fn surroundings(&self) -> Option<&Surroundings> {
-        Some(self.lldp.as_ref()?.surroundings())
     }
 
     #[must_use]

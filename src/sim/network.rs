@@ -456,18 +456,6 @@ impl<W: Witness> Network<W> {
         }
     }
 
-    /// Returns the number of frames on all lines.
-    #[must_use]
-    pub const fn on_the_way(&self) -> u64 {
-        self.wires.on_the_way
-    }
-
-    /// Returns the number of frames on one direction of a link.
-    #[must_use]
-    pub fn in_flight(&self, direction: Direction) -> usize {
-        self.wires.wires[direction.index()].in_flight()
-    }
-
     /// Returns the hash of the trace: equal for equal plans, on every machine.
     #[must_use]
     pub fn trace_hash(&self) -> u64 {

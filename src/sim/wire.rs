@@ -271,11 +271,6 @@ impl Wire {
         self.data.iter().map(|(_, frame)| frame)
     }
 
-    /// Frames on the line, data and pauses.
-    pub(super) fn in_flight(&self) -> usize {
-        self.data.len() + self.control.len() + self.unvalidated.len()
-    }
-
     pub(super) const fn port(&self) -> PortId {
         self.to.port
     }

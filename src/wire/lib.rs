@@ -133,13 +133,6 @@ impl EtherType {
     pub const CNM: Self = Self(0x22e7);
     /// The tag that names a flow to its reaction point (802.1Q 33.1, by 802.1Qau).
     pub const CN_TAG: Self = Self(0x22e9);
-
-    /// Returns true for a length instead of a type (802.3 3.2.6): below 1536.
-    #[must_use]
-    #[inline]
-    pub const fn is_length(self) -> bool {
-        self.0 < 0x0600
-    }
 }
 
 impl fmt::Display for EtherType {
@@ -227,8 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn lengths_end_where_types_begin() {
-        assert!(EtherType(0x05ff).is_length() && !EtherType(0x0600).is_length());
+    fn a_type_is_written_in_hexadecimal() {
         assert_eq!(EtherType::MAC_CONTROL.to_string(), "0x8808");
     }
 }

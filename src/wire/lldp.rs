@@ -39,12 +39,6 @@ impl TlvType {
     pub const MANAGEMENT: Self = Self(8);
     /// TLV of an organization, identified by its first four octets.
     pub const ORGANIZATIONAL: Self = Self(127);
-
-    /// Returns true if 802.1AB defines it. Those from 9 to 126 are reserved.
-    #[must_use]
-    pub const fn is_known(self) -> bool {
-        self.0 <= Self::MANAGEMENT.0 || self.0 == Self::ORGANIZATIONAL.0
-    }
 }
 
 /// Subtype of a chassis ID by MAC address (Table 8-2).

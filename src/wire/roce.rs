@@ -58,8 +58,6 @@ impl Opcode {
     pub const RC_ACKNOWLEDGE: Self = Self(0x11);
     /// Unreliable connection, SEND of one packet.
     pub const UC_SEND_ONLY: Self = Self(0x24);
-    /// Unreliable datagram, SEND of one packet.
-    pub const UD_SEND_ONLY: Self = Self(0x64);
     /// Congestion notification packet (Annex A17.9.3).
     pub const CNP: Self = Self(0x81);
 }

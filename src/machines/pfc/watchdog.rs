@@ -28,8 +28,6 @@ pub struct Watchdog {
     /// Earliest deadline of all queues.
     earliest: Instant,
     stormed: u8,
-    detections: [u64; PRIORITIES],
-    restorations: [u64; PRIORITIES],
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -77,8 +75,6 @@ impl Watchdog {
             configured: queues.iter().any(Option::is_some),
             earliest: Instant::NEVER,
             stormed: 0,
-            detections: [0; PRIORITIES],
-            restorations: [0; PRIORITIES],
         }
     }
 
@@ -96,10 +92,8 @@ impl Watchdog {
         let released = if enabled { 0 } else { core::mem::take(&mut self.stormed) };
         if enabled != self.configured {
             self.configured = enabled && self.queues.iter().any(Option::is_some);
-            for (n, queue) in self.queues.iter_mut().enumerate() {
-                let Some(queue) = queue else { continue };
+            for queue in self.queues.iter_mut().flatten() {
                 (queue.blocked_since, queue.stormed_since) = (Instant::NEVER, Instant::NEVER);
-                self.restorations[n] += u64::from(released >> n & 1);
             }
             self.find_earliest();
         }
@@ -146,11 +140,9 @@ impl Watchdog {
                 if q.blocked_since < Instant::NEVER {
                     q.blocked_since = now;
                 }
-                self.restorations[i] += 1;
                 StormEvent::Restored
             } else {
                 q.stormed_since = now;
-                self.detections[i] += 1;
                 StormEvent::Detected(q.plan.action)
             };
             self.stormed ^= 1 << i;
@@ -187,18 +179,6 @@ impl Watchdog {
     #[must_use]
     pub const fn any_stormed(&self) -> bool {
         self.stormed != 0
-    }
-
-    /// Returns the number of storms detected on the queue of `class`.
-    #[must_use]
-    pub const fn detections(&self, class: TrafficClass) -> u64 {
-        self.detections[class.index()]
-    }
-
-    /// Returns the number of storms restored.
-    #[must_use]
-    pub const fn restorations(&self, class: TrafficClass) -> u64 {
-        self.restorations[class.index()]
     }
 }
 

@@ -26,37 +26,6 @@ pub enum Heard {
 }
 
 impl Heard {
-    /// All values, in order of declaration.
-    pub const ALL: [Self; 10] = [
-        Self::Isolated,
-        Self::Renewed,
-        Self::Released,
-        Self::NoRoom,
-        Self::NothingToRelease,
-        Self::NotMonitored,
-        Self::Disabled,
-        Self::UnknownPeer,
-        Self::ForeignSource,
-        Self::TooMany,
-    ];
-
-    /// Returns the name of the counter.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Isolated => "isolated",
-            Self::Renewed => "renewed",
-            Self::Released => "released",
-            Self::NoRoom => "no_room",
-            Self::NothingToRelease => "nothing_to_release",
-            Self::NotMonitored => "not_monitored",
-            Self::Disabled => "disabled",
-            Self::UnknownPeer => "unknown_peer",
-            Self::ForeignSource => "foreign_source",
-            Self::TooMany => "too_many",
-        }
-    }
-
     /// Returns true if the message was valid and applied, even if nothing had to change.
     #[must_use]
     pub const fn is_obeyed(self) -> bool {

@@ -38,7 +38,7 @@ fn a_storm_is_detected_and_restored_at_its_time() {
             assert_eq!(due.is_some(), ms == 200 && action == StormAction::Alert, "{ms} {due:?}");
         }
         if action != StormAction::Alert {
-            assert_eq!(w.detections(class(3)), 0, "it sent a frame at the last moment");
+            assert!(!w.any_stormed(), "it sent a frame at the last moment");
             w.on_queue(at(1_000), class(3), true);
             w.on_pfc(at(1_000), class(3));
             assert_eq!(w.next_deadline(), at(1_200));
@@ -58,7 +58,6 @@ fn a_storm_is_detected_and_restored_at_its_time() {
             assert_eq!(w.on_timeout(at(1_400)), Some((class(3), StormEvent::Restored)));
         }
         assert_eq!((w.any_stormed(), w.action(class(3))), (false, None));
-        assert_eq!((w.detections(class(3)), w.restorations(class(3))), (1, 1));
         assert_eq!(w.next_deadline(), Instant::NEVER);
     }
 }
