@@ -3,38 +3,23 @@
 use maud::{Markup, html};
 
 use super::Report;
-use super::lines::{COLOURS, Line, Plot, variable};
-use super::rows::{Bar, Dot, LogAxis, Row, Rows, time_axis};
+use super::lines::{COLOURS, Line, Plot};
+use super::rows::{Bar, Row, Rows, time_axis};
 use super::scale::{self, written};
+use super::shared::{self, FlowLatency, LINES_MAX, ROWS_MAX, card};
 use ground::time::Instant;
 use ground::units::{PortId, Priority};
 use lab::record::{Piece, Place, Series, SeriesSet, Timeline};
-use lab::{FlowOutcome, LatencyOutcome, Nanos};
+use lab::{FlowOutcome, Nanos};
 use sim::{Direction, LinkId, NodeId, NodeKind};
 
-/// Maximum number of lines in a plot: more are not distinguishable.
-const LINES_MAX: usize = 6;
 /// Maximum number of marked moments in a plot.
 const MARKS_MAX: usize = 3;
-/// Maximum number of rows in a chart.
-const ROWS_MAX: usize = 16;
 /// Number of intervals for rates: short enough to show pauses, long enough for frames.
 const RATE_BINS: usize = 48;
 
 fn ns(at: Instant) -> f64 {
     at.as_picos() as f64 / 1e3
-}
-
-fn card(title: &str, drawing: Option<Markup>, caption: &str) -> Markup {
-    html! {
-        @if let Some(drawing) = drawing {
-            figure.card {
-                h2 { (title) }
-                (drawing)
-                figcaption { (caption) }
-            }
-        }
-    }
 }
 
 /// Draws all charts for which there is data.
@@ -52,7 +37,7 @@ pub(super) fn charts(r: &Report<'_>) -> Markup {
         @if !looks.moments.is_empty() {
             (card("Throughput", rates(r).draw(), &rates_caption(r)))
         }
-        (card("Latency", latencies(r).draw().map(|rows| html! { (rows) (percentiles()) }),
+        (card("Latency", shared::draw_latencies(&latencies(r)),
             "From the sender's port to the receiver's; lines are from the shortest to the longest."))
     }
 }
@@ -228,59 +213,14 @@ fn rate(moments: &[Instant], octets: impl Fn(usize) -> u64) -> Vec<(f64, f64)> {
     points
 }
 
-/// The plotted percentiles and their colours.
-const PERCENTILES: [(&str, usize); 3] = [("median", 0), ("99 %", 1), ("99.9 %", 5)];
-
-/// The legend of the latency dots.
-fn percentiles() -> Markup {
-    html! {
-        ul.legend {
-            @for (name, colour) in PERCENTILES {
-                li { i style={ "background:" (variable(colour)) } {} (name) }
-            }
-        }
-    }
-}
-
 /// Draws the latencies of flows, the slowest first if there are too many.
 fn latencies(r: &Report<'_>) -> Rows {
-    let measured = |f: &'_ FlowOutcome| Some((f.name.clone(), f.latency_ns?));
-    let mut flows: Vec<(String, LatencyOutcome)> = r
-        .outcome
-        .flows
-        .iter()
-        .filter_map(measured)
-        .filter(|(_, l)| l.max > Nanos::default())
-        .collect();
-    let slow_first = flows.len() > ROWS_MAX;
-    if slow_first {
-        flows.sort_by_key(|(_, l)| core::cmp::Reverse(l.p99));
-        flows.truncate(ROWS_MAX);
-    }
-    let least = flows.iter().map(|(_, l)| l.min.as_f64()).fold(f64::MAX, f64::min);
-    let most = flows.iter().map(|(_, l)| l.max.as_f64()).fold(0.0, f64::max);
-    let axis = LogAxis::new(least.min(most), most);
-    let part = |t: Nanos| axis.part(t.as_f64());
-    let row = |(name, l): &(String, LatencyOutcome)| {
-        let dot = |(t, (which, colour)): (Nanos, (&str, usize))| Dot {
-            at: part(t),
-            colour,
-            about: format!("{name}: {which} {}", written(t)),
-        };
-        let times = [l.p50, l.p99, l.p999].into_iter().zip(PERCENTILES);
-        Row {
-            name: name.clone(),
-            bars: vec![],
-            line: Some((part(l.min), part(l.max))),
-            dots: times.map(dot).collect(),
-        }
+    let measured = |f: &FlowOutcome| {
+        let l = f.latency_ns.filter(|l| l.max > Nanos::default())?;
+        let times = [l.min, l.p50, l.p99, l.p999, l.max].map(|t| (t.as_f64(), written(t)));
+        Some(FlowLatency { name: f.name.clone(), times })
     };
-    let which = if slow_first { "the slowest " } else { "" };
-    Rows {
-        about: format!("Latency of {which}{} flows on a logarithmic axis", flows.len()),
-        axis: "latency (logarithmic)".into(),
-        ticks: axis.labels(),
-        rows: flows.iter().map(row).collect(),
-        marks: vec![],
-    }
+    let flows: Vec<_> = r.outcome.flows.iter().filter_map(measured).collect();
+    let which = if flows.len() > ROWS_MAX { "the slowest " } else { "" };
+    shared::latencies(flows, which)
 }

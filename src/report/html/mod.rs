@@ -8,6 +8,7 @@ mod compare;
 mod lines;
 mod rows;
 mod scale;
+mod shared;
 mod tables;
 mod tester;
 mod topology;

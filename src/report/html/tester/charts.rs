@@ -3,18 +3,14 @@
 use maud::{Markup, html};
 
 use super::TestPage;
-use crate::html::lines::{Line, Plot, variable};
-use crate::html::rows::{Bar, Dot, LogAxis, Row, Rows, time_axis};
+use crate::html::lines::{Line, Plot};
+use crate::html::rows::{Bar, Row, Rows, time_axis};
 use crate::html::scale;
+use crate::html::shared::{self, FlowLatency, LINES_MAX, ROWS_MAX, card};
 use crate::tester::time;
-use tester::Measured;
 use tester::history::Moment;
-use tester::report::{Flow, Latency, Port, Priority};
+use tester::report::{Flow, Port, Priority};
 
-/// Maximum number of lines in a plot: more are not distinguishable.
-const LINES_MAX: usize = 6;
-/// Maximum number of rows in a chart.
-const ROWS_MAX: usize = 16;
 /// Pauses of a smaller share of a step are not drawn: they may result from clocks that are read
 /// one after the other.
 const SHARE_MIN: f64 = 1e-4;
@@ -26,20 +22,8 @@ pub(super) fn charts(p: &TestPage<'_>) -> Markup {
         (card("Pauses", pauses(p).draw(),
             "Times during which each port was paused, by priority (p3: priority 3). The paler a bar, \
              the smaller the paused part of that time."))
-        (card("Latency", latencies(p).draw().map(|rows| html! { (rows) (percentiles()) }),
+        (card("Latency", shared::draw_latencies(&latencies(p)),
             "From the sender's port to the receiver's; lines are from the shortest to the longest."))
-    }
-}
-
-fn card(title: &str, drawing: Option<Markup>, caption: &str) -> Markup {
-    html! {
-        @if let Some(drawing) = drawing {
-            figure.card {
-                h2 { (title) }
-                (drawing)
-                figcaption { (caption) }
-            }
-        }
     }
 }
 
@@ -131,51 +115,13 @@ fn bars(moments: &[Moment], place: usize, end_ns: f64) -> Vec<Bar> {
     bars
 }
 
-/// The plotted percentiles and their colours.
-const PERCENTILES: [(&str, usize); 3] = [("median", 0), ("99 %", 1), ("99.9 %", 5)];
-
-/// The legend of the latency dots.
-fn percentiles() -> Markup {
-    html! {
-        ul.legend {
-            @for (name, colour) in PERCENTILES {
-                li { i style={ "background:" (variable(colour)) } {} (name) }
-            }
-        }
-    }
-}
-
 /// Draws the latencies of flows, the slowest first if there are many.
 fn latencies(p: &TestPage<'_>) -> Rows {
-    let measured = |f: &'_ Flow| f.latency.clone().filter(|l| l.frames > 0 && l.max_ns.ns() > 0.0);
-    let mut flows: Vec<_> =
-        p.report.flows.iter().filter_map(|f| Some((f.name.as_str(), measured(f)?))).collect();
-    if flows.len() > ROWS_MAX {
-        flows.sort_by(|a, b| b.1.p99_ns.ns().total_cmp(&a.1.p99_ns.ns()));
-        flows.truncate(ROWS_MAX);
-    }
-    let least = flows.iter().map(|(_, l)| l.min_ns.ns()).fold(f64::MAX, f64::min);
-    let most = flows.iter().map(|(_, l)| l.max_ns.ns()).fold(0.0, f64::max);
-    let axis = LogAxis::new(least.min(most), most);
-    let row = |(name, l): &(&str, Latency)| {
-        let dot = |(time, (word, colour)): (Measured, (&str, usize))| Dot {
-            at: axis.part(time.ns()),
-            colour,
-            about: format!("{name}: {word} {time}"),
-        };
-        let times = [l.p50_ns, l.p99_ns, l.p999_ns].into_iter().zip(PERCENTILES);
-        Row {
-            name: (*name).to_owned(),
-            bars: vec![],
-            line: Some((axis.part(l.min_ns.ns()), axis.part(l.max_ns.ns()))),
-            dots: times.map(dot).collect(),
-        }
+    let measured = |f: &Flow| {
+        let l = f.latency.as_ref().filter(|l| l.frames > 0 && l.max_ns.ns() > 0.0)?;
+        let times = [l.min_ns, l.p50_ns, l.p99_ns, l.p999_ns, l.max_ns];
+        let times = times.map(|time| (time.ns(), time.to_string()));
+        Some(FlowLatency { name: f.name.clone(), times })
     };
-    Rows {
-        about: format!("Latency of {} flows on a logarithmic axis", flows.len()),
-        axis: "latency (logarithmic)".into(),
-        ticks: axis.labels(),
-        rows: flows.iter().map(row).collect(),
-        marks: vec![],
-    }
+    shared::latencies(p.report.flows.iter().filter_map(measured).collect(), "")
 }
