@@ -9,7 +9,7 @@ use core::net::IpAddr;
 
 use super::ip::{Ecn, Protocol};
 use super::roce::{self, Opcode, U24};
-use super::{EtherType, WireError, datagram, icrc, ip, ipv4, ipv6, udp};
+use super::{EtherType, WireError, datagram, icrc, ip, ipv4, udp};
 use ground::units::Dscp;
 
 /// Bytes of zeros between BTH and ICRC.

@@ -1,58 +1,15 @@
 //! Counters of congestion control in switches: of Source Flow Control, of its proxy, of fast and of
-//! quantized congestion notifications. Names are those of managed objects where there are any.
+//! quantized congestion notifications. Names are those of managed objects where there are any. Sets that
+//! one machine counts are the machine's.
 
 use std::collections::BTreeMap;
+
+pub use congestion::fast_cnp::FastCnpCounters;
+pub use congestion::sfc::{SfcCounters, SfcQueueCounters};
 
 use super::IsolationSnapshot;
 use ground::counters;
 use ground::units::PRIORITIES;
-
-counters! {
-    /// Frames that Source Flow Control selected as congesting, each under the first reason that
-    /// applies, and the flows in its table.
-    SfcCounters {
-        /// Messages sent.
-        transmitted_sfcms = "sfcTransmittedSFCMs",
-        /// Non-IP frames, which have no address to send a message to.
-        not_ip = "sfc_not_ip",
-        /// Frames that are messages themselves.
-        about_itself = "sfc_about_itself",
-        /// Frames whose source address is not a host's.
-        unanswerable = "sfc_unanswerable",
-        /// Frames of flows that the full table has no entry for.
-        no_room = "sfc_no_room",
-        /// Frames of flows that have not congested for long enough, or not by enough bytes.
-        not_yet = "sfc_not_yet",
-        /// Frames of flows that had sfcMaxSFCM messages.
-        had_all = "sfc_had_all",
-        /// Frames too soon after the last message about their flow.
-        too_soon = "sfc_too_soon",
-        /// Frames whose pause would be too short.
-        too_short = "sfc_too_short",
-        /// Frames over the limit of all flows together.
-        over_budget = "sfc_over_budget",
-        /// Messages that could not be built: no memory, or headers that they cannot encode.
-        unsent = "sfc_unsent",
-        /// Flows inserted into the table.
-        streams_created = "sfc_streams_created",
-        /// Flows removed from it.
-        streams_removed = "sfc_streams_removed",
-        /// Flows refused because the table was full.
-        streams_full = "sfc_streams_full",
-        /// Flows refused because their buckets were full.
-        streams_crowded = "sfc_streams_crowded",
-    }
-}
-
-counters! {
-    /// Source Flow Control of one queue.
-    SfcQueueCounters {
-        /// Frames selected as congesting.
-        congesting = "sfc_congesting",
-        /// Messages sent.
-        transmitted_sfcms = "sfcTransmittedSFCMs",
-    }
-}
 
 counters! {
     /// Source Flow Control messages at the proxy, by result.
@@ -107,30 +64,6 @@ counters! {
         missed = "sfc_proxy_missed",
         /// PFC frames sent for the proxy alone.
         pauses = "sfc_proxy_pauses",
-    }
-}
-
-counters! {
-    /// RoCEv2 frames selected to be answered with a notification, by result.
-    FastCnpCounters {
-        /// Notifications sent.
-        sent = "fast_cnp_sent",
-        /// Frames too soon after the last notification about the flow.
-        too_soon = "fast_cnp_too_soon",
-        /// Frames over the limit of all flows together.
-        over_budget = "fast_cnp_over_budget",
-        /// Frames whose source's queue pair is neither configured nor learnt.
-        not_learnt = "fast_cnp_not_learnt",
-        /// Frames for which several queue pairs were learnt under the same addresses and port.
-        ambiguous = "fast_cnp_ambiguous",
-        /// Frames of flows that the full table has no entry for.
-        no_room = "fast_cnp_no_room",
-        /// Notifications not sent for lack of memory.
-        unsent = "fast_cnp_unsent",
-        /// Queue pairs learnt.
-        learnt = "fast_cnp_learnt",
-        /// Queue pairs not learnt because the table is full.
-        unlearnt = "fast_cnp_unlearnt",
     }
 }
 

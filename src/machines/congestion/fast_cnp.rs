@@ -17,6 +17,7 @@ use super::detect::{Detect, Queue};
 use super::flow_key::FlowKey;
 use super::limit::{Limit, LimitPlan};
 use super::streams::{CreateMask, Place, Stream, StreamPlan, StreamTable};
+use ground::counters;
 use ground::rand::Rng;
 use ground::time::{Duration, Instant};
 use ground::units::{Bytes, PortId, TrafficClass};
@@ -46,25 +47,28 @@ pub struct CnpPlan {
     pub pairs: Vec<(IpAddr, U24, U24)>,
 }
 
-/// Selected frames by result, each under the first that applies, and learnt queue pairs.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub struct CnpCounters {
-    /// Frames answered with a CNP.
-    pub answered: u64,
-    /// Frames whose source's queue pair is neither configured nor learnt.
-    pub not_learnt: u64,
-    /// Frames for which several queue pairs were learnt under the same addresses and port.
-    pub ambiguous: u64,
-    /// Frames within the minimum time since the flow's last notification.
-    pub too_soon: u64,
-    /// Frames of flows that the full table has no entry for.
-    pub no_room: u64,
-    /// Frames over the limit of all flows together.
-    pub over_budget: u64,
-    /// Queue pairs learnt.
-    pub learnt: u64,
-    /// Queue pairs not learnt because the table is full.
-    pub unlearnt: u64,
+counters! {
+    /// RoCEv2 frames selected to be answered with a notification, by result.
+    FastCnpCounters {
+        /// Notifications sent.
+        sent = "fast_cnp_sent",
+        /// Frames too soon after the last notification about the flow.
+        too_soon = "fast_cnp_too_soon",
+        /// Frames over the limit of all flows together.
+        over_budget = "fast_cnp_over_budget",
+        /// Frames whose source's queue pair is neither configured nor learnt.
+        not_learnt = "fast_cnp_not_learnt",
+        /// Frames for which several queue pairs were learnt under the same addresses and port.
+        ambiguous = "fast_cnp_ambiguous",
+        /// Frames of flows that the full table has no entry for.
+        no_room = "fast_cnp_no_room",
+        /// Notifications not sent for lack of memory.
+        unsent = "fast_cnp_unsent",
+        /// Queue pairs learnt.
+        learnt = "fast_cnp_learnt",
+        /// Queue pairs not learnt because the table is full.
+        unlearnt = "fast_cnp_unlearnt",
+    }
 }
 
 /// A learnt queue pair.
@@ -87,7 +91,7 @@ pub struct FastCnp {
     budget: Limit,
     budget_plan: LimitPlan,
     rng: Rng,
-    counters: CnpCounters,
+    counters: FastCnpCounters,
 }
 
 /// Returns the lifetime of an entry: twice the spacing, because not every access is recorded.
@@ -114,7 +118,7 @@ impl FastCnp {
             budget: Limit::new(plan.budget),
             budget_plan: plan.budget,
             rng: Rng::new(plan.seed),
-            counters: CnpCounters::default(),
+            counters: FastCnpCounters::default(),
         }
     }
 
@@ -144,7 +148,7 @@ impl FastCnp {
 
     /// Returns the counters.
     #[must_use]
-    pub const fn counters(&self) -> CnpCounters {
+    pub const fn counters(&self) -> FastCnpCounters {
         self.counters
     }
 
@@ -179,7 +183,7 @@ impl FastCnp {
         }
         self.notified.get_mut(place).state = now;
         self.notified.touch(now, place);
-        self.counters.answered += 1;
+        self.counters.sent += 1;
         Some(source)
     }
 

@@ -25,6 +25,7 @@ use super::detect::Queue;
 use super::flow_key::FlowKey;
 use super::limit::Limit;
 use super::streams::{CreateMask, Place, Refusal, Stream, StreamCounters, StreamPlan, StreamTable};
+use ground::counters;
 use ground::rand::Rng;
 use ground::time::{Duration, Instant};
 use ground::units::{BitsPerSec, Bytes, PortId};
@@ -57,38 +58,51 @@ pub struct Signal {
     pub number: u32,
 }
 
-/// Counters of one queue.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub struct QueueCounters {
-    /// Frames selected as congesting.
-    pub congesting: u64,
-    /// Signals returned: `sfcTransmittedSFCMs` of the queue.
-    pub transmitted_sfcms: u64,
+counters! {
+    /// Source Flow Control of one queue.
+    SfcQueueCounters {
+        /// Frames selected as congesting.
+        congesting = "sfc_congesting",
+        /// Messages sent.
+        transmitted_sfcms = "sfcTransmittedSFCMs",
+    }
 }
 
-/// Selected frames by result, each under the first that applies.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub struct SfcCounters {
-    /// Signals returned: `sfcTransmittedSFCMs`.
-    pub transmitted_sfcms: u64,
-    /// Non-IP frames, which have no address to send a message to.
-    pub not_ip: u64,
-    /// Frames that are SFCMs: congestion by messages generates no messages.
-    pub about_itself: u64,
-    /// Frames whose source address is not a host's: unspecified, multicast, loopback or broadcast.
-    pub unanswerable: u64,
-    /// Frames of flows that the full table has no entry for.
-    pub no_room: u64,
-    /// Frames of flows that have not congested for long enough, or not by enough bytes.
-    pub not_yet: u64,
-    /// Frames of flows that had the maximum number of messages.
-    pub had_all: u64,
-    /// Frames within the minimum time since the flow's last message.
-    pub too_soon: u64,
-    /// Frames whose pause would be below the minimum.
-    pub too_short: u64,
-    /// Frames over the limit of messages of all flows together.
-    pub over_budget: u64,
+counters! {
+    /// Frames that Source Flow Control selected as congesting, each under the first reason that
+    /// applies, and the flows in its table.
+    SfcCounters {
+        /// Messages sent.
+        transmitted_sfcms = "sfcTransmittedSFCMs",
+        /// Non-IP frames, which have no address to send a message to.
+        not_ip = "sfc_not_ip",
+        /// Frames that are messages themselves.
+        about_itself = "sfc_about_itself",
+        /// Frames whose source address is not a host's.
+        unanswerable = "sfc_unanswerable",
+        /// Frames of flows that the full table has no entry for.
+        no_room = "sfc_no_room",
+        /// Frames of flows that have not congested for long enough, or not by enough bytes.
+        not_yet = "sfc_not_yet",
+        /// Frames of flows that had sfcMaxSFCM messages.
+        had_all = "sfc_had_all",
+        /// Frames too soon after the last message about their flow.
+        too_soon = "sfc_too_soon",
+        /// Frames whose pause would be too short.
+        too_short = "sfc_too_short",
+        /// Frames over the limit of all flows together.
+        over_budget = "sfc_over_budget",
+        /// Messages that could not be built: no memory, or headers that they cannot encode.
+        unsent = "sfc_unsent",
+        /// Flows inserted into the table.
+        streams_created = "sfc_streams_created",
+        /// Flows removed from it.
+        streams_removed = "sfc_streams_removed",
+        /// Flows refused because the table was full.
+        streams_full = "sfc_streams_full",
+        /// Flows refused because their buckets were full.
+        streams_crowded = "sfc_streams_crowded",
+    }
 }
 
 /// Entry of the flow table, read-only.
@@ -125,7 +139,7 @@ struct Watched {
     /// Length up to which no frame is selected; the maximum without monitoring.
     floor: Bytes,
     monitor: Option<Monitor>,
-    counters: QueueCounters,
+    counters: SfcQueueCounters,
 }
 
 /// Longer than any queue.
@@ -149,7 +163,8 @@ impl SfcPoint {
     /// Returns the first error of the plan.
     pub fn new(plan: SfcPlan, ports: u16) -> Result<Self, SfcError> {
         plan.check()?;
-        let nothing = Watched { floor: NEVER, monitor: None, counters: QueueCounters::default() };
+        let nothing =
+            Watched { floor: NEVER, monitor: None, counters: SfcQueueCounters::default() };
         let table =
             StreamPlan { capacity: plan.streams, life: plan.max_flow_life, seed: plan.seed };
         Ok(Self {
@@ -205,20 +220,21 @@ impl SfcPoint {
 
     /// Returns the counters of a queue.
     #[must_use]
-    pub const fn queue_counters(&self, queue: Queue) -> QueueCounters {
+    pub const fn queue_counters(&self, queue: Queue) -> SfcQueueCounters {
         self.queues[queue.index()].counters
     }
 
     /// Returns the counters of all queues together.
     #[must_use]
     pub const fn counters(&self) -> SfcCounters {
-        self.counters
-    }
-
-    /// Returns the counters of the flow table.
-    #[must_use]
-    pub const fn stream_counters(&self) -> StreamCounters {
-        self.streams.counters()
+        let StreamCounters { created, removed, full, crowded, .. } = self.streams.counters();
+        SfcCounters {
+            streams_created: created,
+            streams_removed: removed,
+            streams_full: full,
+            streams_crowded: crowded,
+            ..self.counters
+        }
     }
 
     /// Returns the flows in at most `most` slots of the table from slot `from` on, each with its

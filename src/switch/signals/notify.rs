@@ -60,17 +60,8 @@ impl Notifier {
 
     pub(super) const fn snapshot(&self) -> FastCnpCounters {
         let of = self.machine.counters();
-        FastCnpCounters {
-            sent: of.answered.saturating_sub(self.unsent),
-            too_soon: of.too_soon,
-            over_budget: of.over_budget,
-            not_learnt: of.not_learnt,
-            ambiguous: of.ambiguous,
-            no_room: of.no_room,
-            unsent: self.unsent,
-            learnt: of.learnt,
-            unlearnt: of.unlearnt,
-        }
+        let (sent, unsent) = (of.sent.saturating_sub(self.unsent), self.unsent);
+        FastCnpCounters { sent, unsent, ..of }
     }
 
     /// Builds the notification about a frame of `flow` to queue pair `qp` of its source.

@@ -10,10 +10,10 @@ use crate::Switch;
 use crate::plan::{SfcmForm, SfcmFrom, SourceFlowControlPlan, SwitchPlan};
 use congestion::Queue;
 use congestion::sfc::{Joined, SfcPoint, Signal};
-use contracts::stats::{SfcCounters, SfcQueueCounters, SfcSnapshot};
+use contracts::stats::{SfcCounters, SfcSnapshot};
 use contracts::world::World;
 use ground::time::Instant;
-use ground::units::{BitsPerSec, Bytes, Dscp, Mac, PRIORITIES, PortId, Priority, TrafficClass};
+use ground::units::{BitsPerSec, Bytes, Dscp, Mac, PortId, Priority, TrafficClass};
 use wire::flow::FiveTuple;
 use wire::ip::Ecn;
 use wire::sfcm::{self, Form, Sfcm};
@@ -146,30 +146,16 @@ impl SourceFlow {
     }
 
     pub(super) fn snapshot(&self, ports: usize) -> SfcSnapshot {
-        let (of, streams) = (self.point.counters(), self.point.stream_counters());
+        let of = self.point.counters();
         let counters = SfcCounters {
             transmitted_sfcms: of.transmitted_sfcms.saturating_sub(self.unsent),
-            not_ip: of.not_ip,
             about_itself: of.about_itself + self.messages,
-            unanswerable: of.unanswerable,
-            no_room: of.no_room,
-            not_yet: of.not_yet,
-            had_all: of.had_all,
-            too_soon: of.too_soon,
-            too_short: of.too_short,
-            over_budget: of.over_budget,
             unsent: self.unsent,
-            streams_created: streams.created,
-            streams_removed: streams.removed,
-            streams_full: streams.full,
-            streams_crowded: streams.crowded,
+            ..of
         };
-        let queue = |n: usize, class: usize| {
-            let of = self.point.queue_counters(queue_of(n, TrafficClass::ALL[class]));
-            SfcQueueCounters { congesting: of.congesting, transmitted_sfcms: of.transmitted_sfcms }
-        };
-        let queues: Vec<[SfcQueueCounters; PRIORITIES]> =
-            (0..ports).map(|n| core::array::from_fn(|class| queue(n, class))).collect();
+        let queue =
+            |n, class: usize| self.point.queue_counters(queue_of(n, TrafficClass::ALL[class]));
+        let queues = (0..ports).map(|n| core::array::from_fn(|class| queue(n, class))).collect();
         SfcSnapshot { counters, streams: self.point.streams() as u64, queues }
     }
 }

@@ -42,7 +42,7 @@ fn a_source_is_notified_only_once_its_queue_pair_is_known() {
     // Another UDP source port is another flow.
     assert_eq!(cnp.on_picked(us(53), &flow(1, 8), qp(3)), None);
     let c = cnp.counters();
-    assert_eq!((c.answered, c.not_learnt, c.too_soon, c.learnt), (2, 2, 1, 1));
+    assert_eq!((c.sent, c.not_learnt, c.too_soon, c.learnt), (2, 2, 1, 1));
 }
 
 #[test]
@@ -101,7 +101,7 @@ proptest! {
             }
         }
         let c = cnp.counters();
-        let counted = c.answered + c.not_learnt + c.ambiguous + c.too_soon + c.no_room;
+        let counted = c.sent + c.not_learnt + c.ambiguous + c.too_soon + c.no_room;
         prop_assert_eq!(picked, counted + c.over_budget);
     }
 }

@@ -120,7 +120,6 @@ fn what_cannot_or_must_not_be_answered_is_counted_by_its_reason() {
     }
     let want = SfcCounters { not_ip: 1, about_itself: 1, unanswerable: 6, ..Default::default() };
     assert_eq!(point.counters(), want);
-    assert_eq!(point.stream_counters(), StreamCounters::default());
     // Another protocol's port of the same number is not an SFCM's.
     let tcp = FiveTuple { dst_port: 58_622, protocol: Protocol::TCP, ..flow(1) };
     let key = FlowKey::Ip(tcp);
@@ -141,7 +140,7 @@ fn a_flood_of_distinct_flows_costs_its_budget_and_its_places_only() {
     assert_eq!(counters.transmitted_sfcms, told);
     assert!(told <= 64 + 20_000);
     assert_eq!(told + counters.over_budget + counters.no_room, 200_000);
-    assert_eq!(point.stream_counters().created, 1_000);
+    assert_eq!(counters.streams_created, 1_000);
     assert_eq!(counters.no_room, 199_000);
 }
 
