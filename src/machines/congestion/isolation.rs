@@ -37,8 +37,8 @@ pub use cims::{CimOrder, Received};
 pub use heard::Heard;
 pub use peers::{CimType, Peer, PeerError};
 pub use plan::{
-    CimCounters, CimRepeat, Dialect, HeardCounters, IsolationCounters, IsolationError,
-    IsolationPlan, MapReading, QueueMap, Watch,
+    CimRepeat, Dialect, IsolationCounters, IsolationError, IsolationPlan, MapReading, QueueMap,
+    Watch,
 };
 pub use queues::Hold;
 
@@ -260,16 +260,17 @@ impl Isolation {
         &self.watches[queue.index()]
     }
 
-    /// Returns the counters of frames and CIMs.
+    /// Returns the counters.
     #[must_use]
-    pub const fn counters(&self) -> &IsolationCounters {
-        &self.counters
-    }
-
-    /// Returns the counters of the stream table.
-    #[must_use]
-    pub const fn stream_counters(&self) -> StreamCounters {
-        self.streams.counters()
+    pub const fn counters(&self) -> IsolationCounters {
+        let StreamCounters { created, removed, full, crowded, .. } = self.streams.counters();
+        IsolationCounters {
+            streams_created: created,
+            streams_removed: removed,
+            streams_full: full,
+            streams_crowded: crowded,
+            ..self.counters
+        }
     }
 
     /// Resets the counters to zero. Isolated flows are unaffected.

@@ -51,7 +51,7 @@ impl Isolation {
         {
             state.counted = 0;
         }
-        let cim = &mut self.counters.cim;
+        let cim = &mut self.counters;
         let refused = if state.counted >= self.plan.max_cim_tx {
             &mut cim.had_all
         } else if ago.is_some_and(|ago| ago < self.plan.spacing) {
@@ -79,17 +79,17 @@ impl Isolation {
     ) -> Option<CimOrder> {
         let (_, to) = cim_sent.filter(|(_, port)| self.peers.get(*port).is_some())?;
         if !self.budget.pass(now) {
-            self.counters.cim.over_budget += 1;
+            self.counters.over_budget += 1;
             return None;
         }
-        self.counters.cim.sent_del += 1;
+        self.counters.sent_del += 1;
         Some(CimOrder { add: false, to })
     }
 
     /// Handles a received CIM.
     pub fn on_cim(&mut self, now: Instant, received: &Received) -> Heard {
         let heard = self.hear(now, received);
-        *self.counters.heard.of(heard) += 1;
+        *heard.counter(&mut self.counters) += 1;
         heard
     }
 

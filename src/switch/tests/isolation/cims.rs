@@ -2,7 +2,6 @@
 
 use super::*;
 use crate::Trust;
-use ::congestion::isolation::Heard;
 use contracts::stats::DropReason;
 use ground::time::Duration;
 use wire::{headroom, msdu};
@@ -231,8 +230,8 @@ fn what_is_forged_cut_or_strange_isolates_nothing_and_ends_under_its_name() {
     assert_eq!(seen.ports.iter().map(|port| port.received).sum::<u64>(), refused);
     assert_eq!(seen.counters.heard_malformed + 2, refused);
     let counters = lab.switch.isolation().unwrap().counters();
-    assert_eq!(counters.heard.get(Heard::ForeignSource), 1);
-    assert_eq!(counters.heard.get(Heard::UnknownPeer), 1);
+    assert_eq!(counters.heard_foreign_source, 1);
+    assert_eq!(counters.heard_unknown_peer, 1);
     assert!((0..4).all(|n| lab.sent(n).is_empty()));
     lab.check();
 }

@@ -301,7 +301,7 @@ fn runs_as_above_isolate_hold_and_bring_back() {
         steps.iter().for_each(|step| chain.step(step));
         chain.drain();
         let last = chain.parts.len() - 1;
-        let counters = *chain.parts[last].isolation().unwrap().counters();
+        let counters = chain.parts[last].isolation().unwrap().counters();
         isolated += u32::from(counters.isolated_frames > 10);
         held += u32::from(counters.held_frames > 0);
         returned += u32::from(counters.returned > 0);

@@ -77,7 +77,7 @@ fn trace_from(begin: Instant, arrivals: &Sent, extra: Option<u64>) -> Sent {
         lab.now = next;
     }
     lab.check();
-    let counters = *lab.switch.isolation().unwrap().counters();
+    let counters = lab.switch.isolation().unwrap().counters();
     assert!(counters.isolated_frames > 20, "{counters:?}");
     out
 }
