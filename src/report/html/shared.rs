@@ -1,4 +1,4 @@
-//! What the charts of labs and of tests have in common: cards, limits, and the latencies
+//! Parts that the charts of labs and of tests have in common: cards, limits, and the latencies
 //! of flows.
 
 use maud::{Markup, html};
