@@ -53,7 +53,7 @@ fn a_source_flow_control_point_allocates_nothing() {
         }
     });
     assert_eq!(counted.count_total, 0, "{counted:?}");
-    assert!(told > 0 && point.stream_counters().full > 0 && point.stream_counters().removed > 0);
+    assert!(told > 0 && point.counters().streams_full > 0 && point.counters().streams_removed > 0);
 }
 
 #[test]
@@ -80,7 +80,7 @@ fn isolation_allocates_nothing() {
         }
     });
     assert_eq!(counted.count_total, 0, "{counted:?}");
-    let streams = isolation.stream_counters();
-    assert!(isolation.counters().isolated_frames > 100_000);
-    assert!(streams.full > 0 && streams.removed > 0, "{streams:?}");
+    let counted = isolation.counters();
+    assert!(counted.isolated_frames > 100_000);
+    assert!(counted.streams_full > 0 && counted.streams_removed > 0, "{counted:?}");
 }
