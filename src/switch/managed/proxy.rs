@@ -17,10 +17,10 @@ const KINDS: &[(&str, AttachedKind)] = &[
 const REMEMBERS: &[(&str, Remember)] = &[("rest", Remember::Rest), ("whole", Remember::Whole)];
 const WHOSE: Kind = Kind::Choice(&["nobody", "anybody", "listed"]);
 
-/// Maximum pause of one message: up to 5 s, not 0.
-const LONGEST: Kind = Kind::Number { least: 1, most: 5_000_000_000_000, unit: Unit::Picoseconds };
-const CREDIT: Kind = Kind::Number { least: 1, most: 60_000_000_000_000, unit: Unit::Picoseconds };
-const SPACING: Kind = Kind::Number { least: 1, most: 1_000_000_000_000, unit: Unit::Picoseconds };
+/// Times from one nanosecond, the unit of pauses in messages, to `most` seconds.
+const fn seconds(most: i64) -> Kind {
+    Kind::Number { least: 1_000, most: most * 1_000_000 * US, unit: Unit::Picoseconds }
+}
 
 const fn ours(name: &'static str, kind: Kind, lens: Lens, doc: &'static str) -> Entry {
     Entry::new(Section::SfcProxy, name, kind, lens, doc)
@@ -59,14 +59,14 @@ pub(super) static OBJECTS: &[Entry] = &[
     .is(ObjectValue::Choice("nobody")),
     ours(
         "sfc_proxy.policy.longest",
-        LONGEST,
+        seconds(5),
         one!(proxy.policy.longest),
         "The longest pause that one message gets.",
     )
     .number(1_000 * US),
     ours(
         "sfc_proxy.policy.credit",
-        CREDIT,
+        seconds(60),
         one!(proxy.policy.credit),
         "Maximum uninterrupted pause of a host's priority after a long time without one.",
     )
@@ -80,7 +80,7 @@ pub(super) static OBJECTS: &[Entry] = &[
     .number(49_152),
     ours(
         "sfc_proxy.policy.spacing",
-        SPACING,
+        seconds(1),
         one!(proxy.policy.spacing),
         "The mean time between two messages that are accepted for a port.",
     )

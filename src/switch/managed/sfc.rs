@@ -41,11 +41,13 @@ pub(super) const SHARE: Kind = Kind::Number { least: 0, most: 65_536, unit: Unit
 /// One microsecond in picoseconds.
 pub(super) const US: i64 = 1_000_000;
 
-const PAUSE: Kind = Kind::Number {
-    least: 0,
-    most: SfcPlan::PAUSE_LONGEST.as_picos() as i64,
-    unit: Unit::Picoseconds,
-};
+const fn pause(least: i64) -> Kind {
+    let most = SfcPlan::PAUSE_LONGEST.as_picos() as i64;
+    Kind::Number { least, most, unit: Unit::Picoseconds }
+}
+
+/// Longest pause: at least the nanosecond of a message, because shorter ones would be no pause.
+const PAUSE_MAX: Kind = pause(1_000);
 
 const COUNTS: &[(&str, Count)] =
     &[("per_pause", Count::PerPause), ("per_stream", Count::PerStream)];
@@ -178,9 +180,9 @@ pub(super) static OBJECTS: &[Entry] = &[
         "Octets of a flow in a congested queue before its source gets a message.",
     )
     .number(0),
-    ours("sfc.pause_min", PAUSE, one!(sfc.point.pause_min), "Shorter pauses are not asked for.")
+    ours("sfc.pause_min", pause(0), one!(sfc.point.pause_min), "Shorter pauses are not asked for.")
         .number(0),
-    ours("sfc.pause_max", PAUSE, one!(sfc.point.pause_max), "Longer pauses are not asked for.")
+    ours("sfc.pause_max", PAUSE_MAX, one!(sfc.point.pause_max), "Longer pauses are not asked for.")
         .number(SfcPlan::PAUSE_LONGEST.as_picos() as i64),
     ours(
         "sfc.budget.interval",

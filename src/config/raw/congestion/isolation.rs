@@ -54,7 +54,7 @@ pub struct CongestionIsolation {
     pub queues: BTreeMap<Range, IsolationQueue>,
     /// DSCP of CIMs in IP, 0 to 63. Default: `48` (CS6), or the class selector of
     /// `ci-cim-tx-priority` if that is not 6.
-    pub dscp: Option<u8>,
+    pub dscp: Option<u8> => "dscp",
     /// Shortest time between two CIMs about one flow, up to 1 s. Default: `10us`.
     pub spacing: Option<Span> => "spacing",
     /// Rate limit of CIMs of all flows together. Default: a burst of 64, and one per microsecond.

@@ -34,7 +34,7 @@ pub struct FastCnp {
     pub priority: Option<u8> => "priority",
     /// DSCP of notifications, 0 to 63. Default: `48` (CS6), or the class selector of `priority` if
     /// that is not 6.
-    pub dscp: Option<u8>,
+    pub dscp: Option<u8> => "dscp",
 }
 }
 

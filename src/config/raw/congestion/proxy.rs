@@ -49,7 +49,7 @@ settings! {
 pub struct PausePolicy {
     /// Longest pause from one message, above 0 up to 5 s. Default: `1ms`, in which 12.5 MB drain at
     /// 100 Gb/s.
-    pub longest: Option<Span>,
+    pub longest: Option<Span> => "longest",
     /// Longest continuous pause of a host's priority after a long time without one, not below
     /// `longest`, up to 60 s. Default: `10ms`, or ten times `longest` if that is present.
     pub credit: Option<Span>,
@@ -57,7 +57,7 @@ pub struct PausePolicy {
     pub share: Option<Ratio> => "share",
     /// Average time between two messages that are accepted for a port, above 0 up to 1 s. Default:
     /// `10us`.
-    pub spacing: Option<Span>,
+    pub spacing: Option<Span> => "spacing",
     /// Largest burst of messages that is accepted, at least 1. Default: `64`.
     pub burst: Option<u32> => "burst",
 }

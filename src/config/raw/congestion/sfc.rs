@@ -63,7 +63,7 @@ pub struct Sfc {
     pub from: Option<SfcFromName>,
     /// DSCP of messages, 0 to 63. Default: `56` (CS7), or the class selector of
     /// `sfcmTransmitPriority` if that is not 7.
-    pub dscp: Option<u8>,
+    pub dscp: Option<u8> => "dscp",
     /// Shortest time between two messages about one flow, up to 1 s. Default: `10us`, a round trip
     /// in a data centre.
     pub spacing: Option<Span> => "spacing",
@@ -77,7 +77,7 @@ pub struct Sfc {
     pub pause_min: Option<Span>,
     /// Longest pause that is requested, up to 4.294967295 s, the longest that a message can encode.
     /// Default: that maximum.
-    pub pause_max: Option<Span>,
+    pub pause_max: Option<Span> => "pause_max",
     /// Rate limit of messages of all flows together. Default: a burst of 64, and one per
     /// microsecond.
     pub budget: Option<MessageLimit>,

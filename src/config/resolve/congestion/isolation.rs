@@ -1,6 +1,6 @@
 //! Resolves congestion isolation.
 
-use super::parts::{Queues, SaidOf, detect, dscp, ipv4, ipv6, life, mac, queues, threshold};
+use super::parts::{Queues, SaidOf, detect, ipv4, ipv6, life, mac, queues, selector, threshold};
 use super::settings::{limit, settings};
 use super::{Around, ByQueue, Cx, Draft, Place};
 use crate::quantity::octets;
@@ -51,7 +51,9 @@ pub fn isolation<'m>(
     limit(cx, (at, "congestion_isolation", "budget"), raw.budget.as_ref(), plan);
     limit(cx, (at, "congestion_isolation", "heard"), raw.heard.as_ref(), plan);
     let Some(isolation) = &mut plan.isolation else { return };
-    isolation.dscp = dscp(cx, &at.key("dscp"), raw.dscp, isolation.cim_tx_priority);
+    if raw.dscp.is_none() {
+        isolation.dscp = selector(isolation.cim_tx_priority);
+    }
     let (peers, room) = (isolation.peers.len(), isolation.machine.peers_max);
     if peers > room {
         let what = format!("{peers} ports name a peer, but the table has room for {room}");

@@ -2,7 +2,7 @@
 
 use core::net::IpAddr;
 
-use super::parts::{Queues, SaidOf, detect, dscp, ip, named, queues};
+use super::parts::{Queues, SaidOf, detect, ip, named, queues, selector};
 use super::settings::{self, limit, settings};
 use super::{Around, ByQueue, Cx, Draft, Place};
 use crate::raw::{self, SourceQpSaid};
@@ -44,8 +44,8 @@ pub fn fast_cnp<'m>(
     });
     settings(cx, (at, "fast_cnp"), raw, plan, At::default());
     limit(cx, (at, "fast_cnp", "budget"), raw.budget.as_ref(), plan);
-    if let Some(plan) = &mut plan.fast_cnp {
-        plan.dscp = dscp(cx, &at.key("dscp"), raw.dscp, plan.priority);
+    if let Some(plan) = plan.fast_cnp.as_mut().filter(|_| raw.dscp.is_none()) {
+        plan.dscp = selector(plan.priority);
     }
 }
 

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use ipnet::IpNet;
 
+use super::settings::times;
 use super::{Around, Cx, Draft, Place};
 use crate::quantity::{Size, Span, octets};
 use crate::raw::{self, Range};
@@ -113,12 +114,10 @@ pub(super) fn detect(
     detect
 }
 
-/// Resolves the DSCP of messages of a priority. The default is the class selector of that priority
-/// (RFC 2474 4.2.2.1), so that networks that classify by DSCP and by tags treat a message alike.
-pub(super) fn dscp(cx: &mut Cx, at: &Place<'_>, said: Option<u8>, of: Priority) -> Dscp {
-    let default = of.get() << 3;
-    let n = cx.ranged(at, said.unwrap_or(default), (0, Dscp::MAX.get()), default);
-    Dscp::new(n).unwrap_or(Dscp::MIN)
+/// Returns the default DSCP of messages of a priority: its class selector (RFC 2474 4.2.2.1), so
+/// that networks that classify by DSCP and by tags treat a message alike.
+pub(super) fn selector(of: Priority) -> Dscp {
+    Dscp::new(of.get() << 3).unwrap_or(Dscp::MIN)
 }
 
 /// Resolves a lifetime, which is not zero.
@@ -186,9 +185,7 @@ pub fn senders(
 
 /// Resolves the longest pause that one message can cause.
 pub fn longest(cx: &mut Cx, at: &Place<'_>, said: Option<Span>, default: Duration) -> Duration {
-    const LONGEST: (Duration, Duration) = (Duration::from_nanos(1), Duration::from_secs(5));
-    let span = said.map_or(default, |s| s.0);
-    cx.ranged(at, span, LONGEST, default)
+    cx.ranged(at, said.map_or(default, |s| s.0), times("sfc_proxy.policy.longest"), default)
 }
 
 pub(super) fn mac(cx: &mut Cx, at: &Place<'_>, said: Option<&String>) -> Option<Mac> {

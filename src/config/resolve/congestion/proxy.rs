@@ -1,8 +1,9 @@
 //! Resolves the top-of-rack proxy.
 
-use super::parts::{life, longest, senders, udp_port};
-use super::settings::settings;
+use super::parts::{life, senders, udp_port};
+use super::settings::{range, settings, times};
 use super::{Cx, Place};
+use crate::quantity::Span;
 use crate::raw;
 use congestion::proxy::{CachePlan, PausePolicy, Remember, Senders};
 use congestion::sfc::SfcPlan;
@@ -10,12 +11,6 @@ use ground::time::Duration;
 use switch::managed::At;
 use switch::{CongestionPlan, SfcProxyPlan};
 
-/// Upper bound of the continuous pause time of a priority.
-const CREDIT_MAX: Duration = Duration::from_secs(60);
-/// Range of the cache's capacity, in entries.
-const ENTRIES: (u32, u32) = (8, 1 << 20);
-/// Range of the mean time between two messages.
-const SPACING: (Duration, Duration) = (Duration::from_nanos(1), Duration::from_secs(1));
 /// Default credit, as a multiple of the longest pause.
 const CREDIT_PAUSES: u64 = 10;
 
@@ -45,32 +40,28 @@ pub fn proxy(
         udp_port: said,
         fabric: senders(cx, &switches_at, raw.accept.switches.as_ref(), Senders::Anybody),
         hosts: senders(cx, &hosts_at, raw.accept.hosts.as_ref(), Senders::Nobody),
-        policy: policy(cx, &at.key("policy"), raw.policy.as_ref()),
+        policy: PausePolicy::standard(),
         cache: raw.cache.as_ref().map(|raw| cache(cx, &at.key("cache"), raw, sfc)),
     });
     if let Some(raw) = &raw.policy {
-        settings(cx, (&at.key("policy"), "sfc_proxy.policy"), raw, plan, At::default());
+        let at = at.key("policy");
+        settings(cx, (&at, "sfc_proxy.policy"), raw, plan, At::default());
+        if let Some(proxy) = &mut plan.proxy {
+            proxy.policy.credit = credit(cx, &at.key("credit"), raw.credit, proxy.policy.longest);
+        }
     }
 }
 
-fn policy(cx: &mut Cx, at: &Place<'_>, raw: Option<&raw::PausePolicy>) -> PausePolicy {
-    let default = PausePolicy::standard();
-    let Some(raw) = raw else { return default };
-    let longest = longest(cx, &at.key("longest"), raw.longest, default.longest);
-    let credit_at = at.key("credit");
-    let usual = longest.saturating_mul(CREDIT_PAUSES).min(CREDIT_MAX);
-    let credit = raw.credit.map_or(usual, |s| s.0);
+fn credit(cx: &mut Cx, at: &Place<'_>, said: Option<Span>, longest: Duration) -> Duration {
+    let range = times("sfc_proxy.policy.credit");
+    let usual = longest.saturating_mul(CREDIT_PAUSES).min(range.1);
+    let credit = said.map_or(usual, |s| s.0);
     if credit < longest {
         let what = format!("{credit} is less than one pause may last (`longest`, {longest})");
-        cx.error(&credit_at, what);
+        cx.error(at, what);
+        return usual;
     }
-    let spacing = raw.spacing.map_or(default.spacing, |s| s.0);
-    PausePolicy {
-        longest,
-        credit: cx.ranged(&credit_at, credit, (Duration::ZERO, CREDIT_MAX), usual),
-        spacing: cx.ranged(&at.key("spacing"), spacing, SPACING, default.spacing),
-        ..default
-    }
+    cx.ranged(at, credit, range, usual)
 }
 
 fn cache(
@@ -81,8 +72,10 @@ fn cache(
 ) -> CachePlan {
     let default = CachePlan::standard();
     let entries_at = at.key("entries");
-    let said = raw.entries.unwrap_or(default.entries as u32);
-    let entries = cx.ranged(&entries_at, said, ENTRIES, default.entries as u32);
+    let usual = default.entries as u32;
+    let said = i64::from(raw.entries.unwrap_or(usual));
+    let entries = range("sfc_proxy.cache.entries");
+    let entries = cx.ranged(&entries_at, said, entries, usual.into()) as u32;
     if !entries.is_power_of_two() {
         let (below, above) = (1 << entries.ilog2(), entries.next_power_of_two());
         let what = format!("{entries} is no power of two; choose {below} or {above}");

@@ -4,9 +4,10 @@
 use super::parts::SaidOf;
 use super::{Cx, Place};
 use crate::raw::{MessageLimit, Settings, out_of_range};
+use ground::time::Duration;
 use ground::units::{PortId, TrafficClass};
 use switch::CongestionPlan;
-use switch::managed::{At, Object, configure};
+use switch::managed::{At, Kind, Object, configure};
 
 /// Writes the objects that the fields of `said` set, to their defaults where the file has no valid
 /// value. An object without a default stays as it is in the plan. `section` begins the names of
@@ -32,6 +33,20 @@ pub(super) fn settings(
             configure(plan, object, spot, value).expect("the plan has the section and the queue");
         }
     });
+}
+
+/// Returns the range of an object, a number, in its unit.
+pub(super) fn range(name: &str) -> (i64, i64) {
+    match Object::named(name).map(Object::kind) {
+        Ok(Kind::Number { least, most, .. }) => (least, most),
+        _ => unreachable!("{name} is no number of the table"),
+    }
+}
+
+/// Returns the range of an object that is a time.
+pub(super) fn times(name: &str) -> (Duration, Duration) {
+    let (least, most) = range(name);
+    (Duration::from_picos(least.unsigned_abs()), Duration::from_picos(most.unsigned_abs()))
 }
 
 /// Resolves a rate limit of messages; without one the defaults of its objects.

@@ -1,11 +1,11 @@
 //! Resolves source flow control points.
 
 use super::parts::{
-    Queues, SaidOf, detect, dscp, ipv4, ipv6, life, mac, named, queues, threshold, udp_port,
+    Queues, SaidOf, detect, ipv4, ipv6, life, mac, named, queues, selector, threshold, udp_port,
 };
-use super::settings::{limit, settings};
+use super::settings::{limit, range, settings};
 use super::{Around, ByQueue, Cx, Place};
-use crate::quantity::{Span, octets};
+use crate::quantity::octets;
 use crate::raw::{self, SfcFormName, SfcFromName};
 use congestion::sfc::{Monitor, SfcPlan};
 use ground::time::Duration;
@@ -13,8 +13,6 @@ use ground::units::{Bytes, Dscp, PRIORITIES, Priority, TrafficClass};
 use switch::managed::At;
 use switch::{CongestionPlan, SfcmForm, SfcmFrom, SourceFlowControlPlan};
 
-/// Range of the bytes that an SFCM encapsulates; the lower end is sfcMinHeaderOctets' default.
-const HEADER_OCTETS: (u16, u16) = (64, 512);
 /// Time that a flow congests before its source is signalled if isolation acts first: a data
 /// centre's round trip, in which the upstream neighbours have received the CIM.
 const PATIENCE_WITH_ISOLATION: Duration = Duration::from_micros(10);
@@ -46,8 +44,17 @@ pub fn sfc<'m>(
     });
     settings(cx, (at, "sfc"), raw, plan, At::default());
     limit(cx, (at, "sfc", "budget"), raw.budget.as_ref(), plan);
-    if let Some(sfc) = &mut plan.sfc {
-        sfc.dscp = dscp(cx, &at.key("dscp"), raw.dscp, sfc.transmit_priority);
+    let Some(sfc) = &mut plan.sfc else { return };
+    if raw.dscp.is_none() {
+        sfc.dscp = selector(sfc.transmit_priority);
+    }
+    if let Some(min) = raw.pause_min {
+        sfc.point.pause_min = min.0;
+    }
+    let (min, max) = (sfc.point.pause_min, sfc.point.pause_max);
+    if min > max {
+        let what = format!("{min} is above `pause_max` ({max}), so no pause would be asked for");
+        cx.error(&at.key("pause_min"), what);
     }
 }
 
@@ -65,30 +72,13 @@ fn point(
         None => default.patience,
     };
     let life_at = at.key("sfcMaxFlowLife");
-    let (pause_min, pause_max) = pauses(cx, at, raw, &default);
     SfcPlan {
         udp_port: udp_port(cx, &at.key("sfcmUDPPort"), raw.udp_port, default.udp_port),
         monitored_queues,
         max_flow_life: life(cx, &life_at, raw.max_flow_life, default.max_flow_life),
         patience,
-        pause_min,
-        pause_max,
         ..default
     }
-}
-
-fn pauses(cx: &mut Cx, at: &Place<'_>, raw: &raw::Sfc, default: &SfcPlan) -> (Duration, Duration) {
-    let span = |said: Option<Span>, default| said.map_or(default, |s| s.0);
-    let said = span(raw.pause_max, default.pause_max);
-    let range = (Duration::from_nanos(1), SfcPlan::PAUSE_LONGEST);
-    let max = cx.ranged(&at.key("pause_max"), said, range, default.pause_max);
-    let min = span(raw.pause_min, default.pause_min);
-    if min > max {
-        let what = format!("{min} is above `pause_max` ({max}), so no pause would be asked for");
-        cx.error(&at.key("pause_min"), what);
-        return (default.pause_min, max);
-    }
-    (min, max)
 }
 
 /// sfcMonitoredQueues.
@@ -181,8 +171,10 @@ fn monitors(
 
 fn form(cx: &mut Cx, at: &Place<'_>, raw: &raw::Sfc) -> SfcmForm {
     let octets_at = at.key("sfcMinHeaderOctets");
-    let said = raw.min_header_octets.unwrap_or(HEADER_OCTETS.0);
-    let min_header_octets = cx.ranged(&octets_at, said, HEADER_OCTETS, HEADER_OCTETS.0);
+    // The default is the least (sfcMinHeaderOctets).
+    let octets = range("sfcMinHeaderOctets");
+    let said = raw.min_header_octets.map_or(octets.0, i64::from);
+    let min_header_octets = cx.ranged(&octets_at, said, octets, octets.0) as u16;
     let usual = match raw.min_header_octets {
         Some(_) => SfcFormName::Encapsulated,
         None => SfcFormName::Simplified,
