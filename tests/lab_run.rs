@@ -198,14 +198,14 @@ fn bad_input_and_a_missing_world_have_their_own_exit_status() {
 #[test]
 fn a_run_without_a_terminal_says_what_it_does_in_plain_lines() {
     let dir = Dir::new("lab-progress");
-    // Long enough for a debug build to take a few seconds on any machine.
-    let long = LAB.replace("frames: 400", "frames: 400000").replace("1ms", "30ms");
+    // Long enough for a build for tests to take a few seconds on any machine.
+    let long = LAB.replace("frames: 400", "frames: 4000000").replace("1ms", "200ms");
     dir.write("long.yaml", &long);
     let output = sluice(&dir, &["long.yaml"]);
     let error = text(&output.stderr);
     let lines: Vec<_> = error.lines().collect();
     assert!(
-        lines[0].ends_with("5 nodes, 4 links and 3 flows in the virtual world, for up to 30ms")
+        lines[0].ends_with("5 nodes, 4 links and 3 flows in the virtual world, for up to 200ms")
     );
     assert!(lines.last().unwrap().contains("frame-hops/s"), "{error}");
     assert!(lines.len() > 2 || cfg!(not(debug_assertions)), "a line now and then: {error}");
