@@ -27,7 +27,7 @@ const LAYERS: &[&[&str]] = &[
     &["config", "results"],
     &["tester"],
     &["lab"],
-    &["report"],
+    &["report", "validate"],
     &["daemon", "measure"],
     &["sluice"],
 ];

@@ -259,6 +259,7 @@ fn place_switches(
         let testers = more.iter().filter_map(|(mac, node)| Some((*mac, number(node)?)));
         plan.bridge.statics =
             own.chain(testers).filter_map(|(mac, host)| entry(mac, host)).collect();
+        plan.bridge.table_size = plan.bridge.table_size.max(plan.bridge.statics.len());
         nodes[n].kind = NodeKind::Switch(plan);
     }
 }

@@ -1,0 +1,40 @@
+//! The interface between a test and the world in which its trials run.
+
+use crate::observation::Observation;
+use crate::trial::Trial;
+
+/// The reason why a test ends early.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum Trouble {
+    /// The tester or the set-up cannot be trusted.
+    #[error("{0}")]
+    Error(String),
+    /// The machine disturbed the measurement.
+    #[error("{0}")]
+    Disturbed(String),
+    /// Something that the test needs is missing.
+    #[error("{0}")]
+    Missing(String),
+    /// The user ended the run.
+    #[error("interrupted")]
+    Interrupted,
+}
+
+/// A DUT and the tester's ports around it.
+pub trait Bench {
+    /// Runs a trial from a DUT at rest, and leaves it unpaused.
+    ///
+    /// # Errors
+    /// The trial could not be run as it is.
+    fn run(&mut self, trial: &Trial) -> Result<Observation, Trouble>;
+
+    /// Runs a trial on a cable between the first two ports instead of the DUT: the tester's check of
+    /// itself.
+    ///
+    /// # Errors
+    /// The trial could not be run as it is.
+    fn run_on_cable(&mut self, trial: &Trial) -> Result<Observation, Trouble>;
+
+    /// Returns the name of the world: `virtual` or `real`.
+    fn world(&self) -> &'static str;
+}

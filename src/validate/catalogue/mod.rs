@@ -1,0 +1,20 @@
+//! The tests, a file each. Each describes itself; its page in the manual is made from that.
+
+mod m01;
+mod r01;
+mod r04;
+mod r05;
+mod r06;
+mod self_check;
+mod stop;
+mod x01;
+
+use crate::test::Test;
+
+pub use self_check::TEST as SELF_CHECK;
+
+/// All tests of a DUT, in the order of the catalogue.
+pub const TESTS: &[Test] = &[r01::TEST, r04::TEST, r05::TEST, r06::TEST, m01::TEST, x01::TEST];
+
+#[cfg(test)]
+mod tests;

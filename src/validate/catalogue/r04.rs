@@ -1,0 +1,85 @@
+//! V-R04: a time of zero resumes.
+
+use crate::bench::Trouble;
+use crate::judge::Limits;
+use crate::observation::{Observation, Way};
+use crate::test::{Context, Level, Test, Topology};
+use crate::trial::{Control, Flow, FlowId, Limit, Rate, Trial, pfc_frame};
+use ground::time::Duration;
+use ground::units::{Priority, Quanta};
+
+pub const TEST: Test = Test {
+    id: "V-R04",
+    aliases: &["L03"],
+    title: "a pause time of zero resumes",
+    purpose: "A port that is paused sends again when one PFC frame enables the priority with a time of \
+              zero (XON).",
+    clause: "802.1Q 36.1.3.2, 802.3 31B.3.2",
+    topology: Topology::T2,
+    procedure: "A flow on one lossless priority at half of the line from A to B. B pauses it without a \
+                gap, then sends one frame with a time of zero.",
+    pass: "The first frame of the priority begins within the resume time (1 ms), and before half of \
+           the last pause is over, so that an expiry is not taken for XON. No frame is lost.",
+    uncertainty: "Time stamps of the tester.",
+    source: "sonic-mgmt L03",
+    level: Level::Quick,
+    run,
+    line: line!(),
+};
+
+/// Share of the line.
+const SHARE: f64 = 0.5;
+
+fn run(cx: &mut Context<'_>) -> Result<(), Trouble> {
+    let [a, b] = cx.ports()?;
+    cx.lossless()?;
+    for priority in cx.each_lossless() {
+        let times = cx.setup.times;
+        let window = Quanta::MAX.at(cx.setup.rate);
+        let every = window.div(2);
+        let pauses = (times.hold.as_picos() / every.as_picos().max(1)).max(1) as u32;
+        let last = times.baseline + every.saturating_mul(u64::from(pauses) - 1);
+        let xon = last + window.div(16);
+        let traffic = xon + times.settle;
+        let mut trial = Trial::new("storm, then XON", traffic + times.drain);
+        let flow = Flow::new((a, b), priority, Limit::Time(traffic)).rate(Rate::Line(SHARE));
+        let flow = trial.flow(flow);
+        let mac = cx.port(b).mac;
+        let octets = pfc_frame(mac, &[(priority, Quanta::MAX)]);
+        let start = times.baseline;
+        trial.control.push(Control { port: b, octets, start, every, frames: pauses });
+        trial.pfc(b, mac, &[(priority, Quanta(0))], xon);
+        let seen = cx.observe(&trial)?;
+        cx.at_rest(&seen, &trial, &(times.baseline.div(4)..times.baseline))?;
+        judge(cx, &seen, (flow, priority))?;
+    }
+    Ok(())
+}
+
+fn judge(
+    cx: &mut Context<'_>,
+    seen: &Observation,
+    (flow, priority): (FlowId, Priority),
+) -> Result<(), Trouble> {
+    let [_, b] = cx.ports()?;
+    let sent: Vec<Duration> = seen.control_sent(b).map(|(record, _)| record.end).collect();
+    let [.., last, xon] = sent[..] else {
+        return Err(Trouble::Error("the tester sent no pause before XON".into()));
+    };
+    let received = || seen.of(flow, Way::Received);
+    let before = received().filter(|r| r.begin > last + cx.setup.stop_limit() && r.begin < xon);
+    let before = before.count() as u64;
+    cx.count(format!("frames of priority {priority} before XON"), before, Limits::exactly(0.0));
+    let expiry = last + Quanta::MAX.at(cx.setup.rate);
+    let most = cx.setup.limits.resume.min(expiry.saturating_sub(xon).div(2));
+    let Some(first) = received().find(|record| record.begin >= xon) else {
+        cx.count(format!("frames of priority {priority} after XON"), 0, Limits::at_least(1.0));
+        return Ok(());
+    };
+    let taken = first.begin.saturating_sub(xon);
+    let limits = Limits::at_most(most.as_nanos_f64());
+    cx.time(format!("time to resume priority {priority}"), taken, limits, seen.uncertainty);
+    let lost = seen.tally(flow).lost();
+    cx.count(format!("lost frames of priority {priority}"), lost, Limits::exactly(0.0));
+    Ok(())
+}

@@ -1,0 +1,83 @@
+//! V-R06: time to react to a pause.
+
+use crate::bench::Trouble;
+use crate::judge::Limits;
+use crate::observation::{Record, Way};
+use crate::test::{Context, Level, Test, Topology};
+use crate::trial::{Flow, Limit, Trial};
+use ground::rand::Rng;
+use ground::time::Duration;
+use ground::units::Quanta;
+
+pub const TEST: Test = Test {
+    id: "V-R06",
+    aliases: &[],
+    title: "time to react to a pause",
+    purpose: "A port has stopped a priority within the limit of its rate after the last bit of a pause.",
+    clause: "802.3 31B.3.7",
+    topology: Topology::T2,
+    procedure: "A flow on one lossless priority at line rate from A to B. B sends single pauses at random \
+                phases of the frames.",
+    pass: "The last frame before the silence begins within the limit and the cable's delay.",
+    uncertainty: "Time stamps of the tester.",
+    source: "802.3 31B.3.7",
+    level: Level::Quick,
+    run,
+    line: line!(),
+};
+
+/// Length of the frames in bytes.
+const SIZE: u32 = 1024;
+
+fn run(cx: &mut Context<'_>) -> Result<(), Trouble> {
+    let [a, b] = cx.ports()?;
+    cx.lossless()?;
+    let times = cx.by_level(20, 1000);
+    for priority in cx.each_lossless() {
+        let frame = cx.setup.line_time(SIZE);
+        // A pause must be longer than the limit, so that the silence after it is seen.
+        let quanta = Quanta(cx.setup.limits.reaction.0.saturating_mul(2).max(100));
+        let pause = quanta.at(cx.setup.rate) + frame.saturating_mul(2);
+        let every = pause.saturating_mul(3);
+        let baseline = cx.setup.times.baseline;
+        let traffic = baseline + every.saturating_mul(times + 1);
+        let mut trial = Trial::new("pauses at random phases", traffic + cx.setup.times.drain);
+        let flow = trial.flow(Flow::new((a, b), priority, Limit::Time(traffic)).size(SIZE));
+        let mut rng = Rng::new(cx.setup.seed);
+        for n in 0..times {
+            let phase = Duration::from_picos(rng.next_u64() % frame.as_picos().max(1));
+            let at = baseline + every.saturating_mul(n) + phase;
+            trial.pfc(b, cx.port(b).mac, &[(priority, quanta)], at);
+        }
+        let seen = cx.observe(&trial)?;
+        cx.at_rest(&seen, &trial, &(baseline.div(4)..baseline))?;
+        let frames: Vec<&Record> = seen.of(flow, Way::Received).collect();
+        let pauses: Vec<Duration> = seen.control_sent(b).map(|(record, _)| record.end).collect();
+        let quiet = quanta.at(cx.setup.rate).div(2);
+        let mut reactions: Vec<Duration> =
+            pauses.iter().map(|at| reaction(&frames, *at, quiet)).collect();
+        reactions.sort_unstable();
+        let limits = Limits::at_most(cx.setup.stop_limit().as_nanos_f64());
+        let at = |part: usize| reactions.get(reactions.len() * part / 100).copied();
+        for (name, value) in [("median", at(50)), ("longest", reactions.last().copied())] {
+            let Some(value) = value else { continue };
+            let what = format!("{name} reaction of priority {priority}");
+            cx.time(what, value, limits, seen.uncertainty);
+        }
+    }
+    Ok(())
+}
+
+/// Returns the time from a pause to the beginning of the last frame before the line was quiet; the
+/// longest time if it never was.
+fn reaction(frames: &[&Record], at: Duration, quiet: Duration) -> Duration {
+    let start = frames.partition_point(|record| record.begin < at);
+    let mut last = at;
+    for record in &frames[start..] {
+        if record.begin.saturating_sub(last) >= quiet {
+            return last.saturating_sub(at);
+        }
+        last = record.begin;
+    }
+    Duration::MAX
+}

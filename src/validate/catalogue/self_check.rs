@@ -1,0 +1,98 @@
+//! V-00: the tester's check of itself, on a cable without the DUT.
+
+use super::stop;
+use crate::bench::Trouble;
+use crate::judge::Limits;
+use crate::test::{Context, Level, Test, Topology};
+use crate::trial::{Flow, FlowId, Limit, Obeys, Rate, Trial, pfc_frame};
+use ground::time::Duration;
+use ground::units::{PrioritySet, Quanta};
+
+pub const TEST: Test = Test {
+    id: "V-00",
+    aliases: &[],
+    title: "the tester's check of itself",
+    purpose: "A tester whose storms have gaps, whose frames are wrong, that does not obey, or that sends \
+              less than it says would blame the DUT.",
+    clause: "802.1Q 36.1.2, 802.3 31B.3.7",
+    topology: Topology::T2,
+    procedure: "A cable joins A and B. A flow at 99.98 % of the line from A to B; then flows on all \
+                priorities, and a storm at B.",
+    pass: "The flow has its rate within 0.1 % and loses nothing. Pauses leave as they were configured, \
+           without a gap, and A obeys them within the limit. Nothing else is on the wire.",
+    uncertainty: "Time stamps of the tester.",
+    source: "faults of public testers: gaps in storms, missing frames, ignored pauses",
+    level: Level::Quick,
+    run,
+    line: line!(),
+};
+
+/// Share of the line of the rate check.
+const SHARE: f64 = 0.9998;
+
+fn run(cx: &mut Context<'_>) -> Result<(), Trouble> {
+    rate(cx)?;
+    storm(cx)
+}
+
+/// Checks that the offered rate is the intended one.
+fn rate(cx: &mut Context<'_>) -> Result<(), Trouble> {
+    let [a, b] = cx.ports()?;
+    let times = cx.setup.times;
+    let priority = cx.lossless()?;
+    let mut trial = Trial::new("rate on a cable", times.hold + times.drain);
+    let flow = Flow::new((a, b), priority, Limit::Time(times.hold)).rate(Rate::Line(SHARE));
+    let size = flow.size;
+    let flow = trial.flow(flow);
+    trial.obeys.push((a, Obeys::Nothing));
+    let seen = cx.observe_cable(&trial)?;
+    let tally = seen.tally(flow);
+    let wanted = cx.setup.share(SHARE, size) * times.hold.as_secs_f64() / (f64::from(size) * 8.0);
+    let share = tally.sent as f64 / wanted * 100.0;
+    cx.judge(
+        "offered of the intended rate",
+        share,
+        Limits::around(100.0, 0.1),
+        100.0 / wanted,
+        "%",
+    );
+    cx.count("frames lost on the cable", tally.lost(), Limits::exactly(0.0));
+    Ok(())
+}
+
+/// Checks the own storm, and the own reaction to it.
+fn storm(cx: &mut Context<'_>) -> Result<(), Trouble> {
+    let [a, b] = cx.ports()?;
+    let priority = cx.lossless()?;
+    let set = PrioritySet::of(priority);
+    let storm = stop::storm(cx, (a, b), set, 1024);
+    let seen = cx.observe_cable(&storm.trial)?;
+    cx.at_rest(&seen, &storm.trial, &storm.rest)?;
+    let sent: Vec<Duration> = seen.control_sent(b).map(|(record, _)| record.end).collect();
+    let arrived: Vec<&[u8]> = seen.control(a).map(|(_, octets)| octets).collect();
+    cx.count(
+        "pauses lost on the cable",
+        (sent.len() - arrived.len().min(sent.len())) as u64,
+        Limits::exactly(0.0),
+    );
+    let own = pfc_frame(cx.port(b).mac, &[(priority, Quanta::MAX)]);
+    let other = arrived.iter().filter(|octets| octets[..] != own[..]).count() as u64;
+    cx.count("pauses that are not as configured", other, Limits::exactly(0.0));
+    let gap = sent.windows(2).map(|pair| pair[1].saturating_sub(pair[0])).max();
+    let window = Quanta::MAX.at(cx.setup.rate);
+    let most = window.as_nanos_f64() * 0.9 - cx.setup.line_time(1024).as_nanos_f64();
+    cx.time(
+        "largest gap between two pauses",
+        gap.unwrap_or_default(),
+        Limits::at_most(most),
+        seen.uncertainty,
+    );
+    let held = stop::held(cx, &seen, b)?;
+    for (n, p) in storm.priorities.iter().enumerate().filter(|(_, p)| set.contains(**p)) {
+        stop::none_began(cx, &seen, (FlowId(n), *p), &held);
+    }
+    let own: Vec<_> = cx.setup.ports.iter().map(|port| port.mac).collect();
+    let foreign = seen.foreign(&own).count() as u64;
+    cx.count("frames of others on the wire", foreign, Limits::exactly(0.0));
+    Ok(())
+}

@@ -1,0 +1,54 @@
+//! The tests of the catalogue against virtual devices.
+
+use super::{SELF_CHECK, TESTS};
+use crate::file;
+use crate::judge::Outcome;
+use crate::suite::{self, Results, Selection};
+use crate::test::Level;
+use crate::virtual_bench::VirtualBench;
+
+const GOOD: &str = "
+rate: 100G
+ports: [{}, {}, {}]
+virtual: {profile: {buffer: {total: 2MiB}, defaults: {pfc: {enable: [3, 4]}}}}
+";
+
+fn validate(text: &str, only: &[&str]) -> Results {
+    let (dut, _) = file::parse("dut.yaml", text).unwrap();
+    let mut bench = VirtualBench::new(dut.setup.clone(), dut.lab.unwrap());
+    let only = only.iter().map(|only| (*only).to_owned()).collect();
+    let selection = Selection { level: Level::Quick, only };
+    suite::run(&dut.setup, &selection, &mut bench, |_, _, _| true)
+}
+
+#[test]
+fn the_good_device_passes() {
+    let results = validate(GOOD, &[]);
+    assert_eq!(results.tests.len(), TESTS.len() + 1, "{results:#?}");
+    for test in &results.tests {
+        assert_eq!(test.outcome, Outcome::Pass, "{test:#?}");
+    }
+}
+
+#[test]
+fn a_device_without_pfc_fails_what_needs_it() {
+    let text = GOOD.replace("{pfc: {enable: [3, 4]}}", "{}");
+    let results = validate(&text, &[]);
+    let outcome = |id| results.tests.iter().find(|test| test.id == id).map(|test| test.outcome);
+    assert_eq!(outcome(SELF_CHECK.id), Some(Outcome::Pass), "{results:#?}");
+    for id in ["V-R01", "V-R04", "V-R05", "V-X01"] {
+        assert_eq!(outcome(id), Some(Outcome::Fail), "{id}: {results:#?}");
+    }
+    assert_eq!(outcome("V-M01"), Some(Outcome::Pass));
+}
+
+#[test]
+fn ids_are_unique_and_every_description_is_complete() {
+    let mut ids = std::collections::BTreeSet::new();
+    for test in TESTS.iter().chain([&SELF_CHECK]) {
+        assert!(ids.insert(test.id), "{} is there twice", test.id);
+        let texts = [test.title, test.purpose, test.clause, test.procedure, test.pass];
+        assert!(texts.iter().all(|text| !text.is_empty()), "{}", test.id);
+        assert!(test.title.len() <= 60, "{}: the title is too long for a table", test.id);
+    }
+}

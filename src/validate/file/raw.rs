@@ -1,0 +1,179 @@
+//! Raw model of a DUT file, field by field. The doc comment of each field is its description in the
+//! published JSON Schema.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use config::quantity::{LinkRate, Ratio, Size, Span};
+use lab::raw::{Lab, Profile};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A device under test (DUT): the tester's ports and their cables, and the DUT's configuration as far
+/// as it is known.
+#[derive(Clone, PartialEq, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DutFile {
+    /// Name in results. Default: the file's name without its extension.
+    pub name: Option<String>,
+    /// Rate of all links: `10G`.
+    pub rate: LinkRate,
+    /// Ports of the tester. The first is A, which sends; the second is B, at which the DUT is paused.
+    /// Most tests need two, those of congestion three, those of head-of-line blocking four.
+    pub ports: Vec<Port>,
+    /// Priorities for which PFC is on. Default: `[3, 4]`.
+    pub lossless: Option<Vec<u8>>,
+    /// Priorities for which PFC is off. Default: all others.
+    pub lossy: Option<Vec<u8>>,
+    /// Field that carries the priority. Default: the DSCP, eight times the priority.
+    #[serde(default)]
+    pub marking: Marking,
+    /// Longest frame in bytes that the DUT forwards, FCS included. Default: `1526`.
+    pub max_frame: Option<Size>,
+    /// Delay from the tester's MAC to the DUT's and back: cables and PHYs. Default: `100ns`, the cable
+    /// of 10 m there and back; for a virtual device that of its links.
+    pub cable: Option<Span>,
+    /// Configuration of the DUT. A test that needs a missing field is skipped and names it.
+    #[serde(default)]
+    pub expected: Expected,
+    /// Limits that differ from the catalogue's.
+    #[serde(default)]
+    pub tolerances: Tolerances,
+    /// Times that differ from the defaults.
+    #[serde(default)]
+    pub times: Times,
+    /// Seed of everything random. Default: `1`.
+    pub seed: Option<u64>,
+    /// Virtual device instead of one behind real ports. The locations of the ports are hosts then.
+    /// Default: none.
+    #[serde(rename = "virtual")]
+    pub device: Option<Virtual>,
+}
+
+/// A port of the tester.
+#[derive(Clone, PartialEq, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Port {
+    /// Name in results. Default: `A` for the first, `B` for the second ...
+    pub name: Option<String>,
+    /// Place of the port: `iface:eth1`, a DPDK device; for a virtual device a host of its lab.
+    /// Default for a profile: `h1` for the first ...
+    pub location: Option<String>,
+    /// Name of the DUT's port at the other end of the cable. Default: the port's own name.
+    pub dut: Option<String>,
+    /// MAC address of its frames. Default: `02:53:4c:00:00:01` for the first ...
+    pub mac: Option<String>,
+    /// IPv4 address of its packets, 198.18.0.0/15 (RFC 2544). Default: `198.18.0.1` for the first ...
+    pub ip: Option<core::net::Ipv4Addr>,
+}
+
+/// Field that carries the priority of a frame. At most one of the maps.
+#[derive(Clone, PartialEq, Debug, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Marking {
+    /// DSCP of each priority, for untagged packets. Default: eight times the priority.
+    pub dscp: Option<BTreeMap<u8, u8>>,
+    /// PCP of each priority, for tagged frames; an empty map is the identity. Default: untagged.
+    pub pcp: Option<BTreeMap<u8, u8>>,
+    /// VLAN of tagged frames. Default: `1`.
+    pub vlan: Option<u16>,
+}
+
+/// Configuration of the DUT.
+#[derive(Clone, PartialEq, Debug, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Expected {
+    /// Buffered bytes at which a lossless priority group sends XOFF.
+    pub xoff: Option<Size>,
+    /// Headroom of a lossless priority group.
+    pub headroom: Option<Size>,
+    /// Size of a buffer cell.
+    pub cell: Option<Size>,
+    /// Weight of each traffic class, by priority.
+    pub weights: Option<BTreeMap<u8, u32>>,
+    /// ECN curve of the lossless classes.
+    pub ecn: Option<Ecn>,
+    /// PFC watchdog.
+    pub watchdog: Option<Watchdog>,
+}
+
+/// An ECN curve.
+#[derive(Clone, Copy, PartialEq, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Ecn {
+    /// Queue length below which nothing is marked.
+    pub kmin: Size,
+    /// Queue length above which everything is marked.
+    pub kmax: Size,
+    /// Probability just below `kmax`.
+    pub pmax: Ratio,
+}
+
+/// A PFC watchdog.
+#[derive(Clone, Copy, PartialEq, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Watchdog {
+    /// Time of a storm before it is detected.
+    pub detection: Span,
+    /// Time without a pause before the queue is restored.
+    pub restoration: Span,
+    /// Interval at which the DUT looks at its queues.
+    pub poll: Span,
+    /// Action on frames of a stormed queue. Default: `drop`.
+    #[serde(default)]
+    pub action: Action,
+}
+
+/// Action on frames of a stormed queue.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Action {
+    #[default]
+    Drop,
+    Forward,
+}
+
+/// Limits of values.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Tolerances {
+    /// Largest deviation of a rate. Default: `2%`.
+    pub rate: Option<Ratio>,
+    /// Largest deviation of a share, of the line. Default: `1%`.
+    pub share: Option<Ratio>,
+    /// Largest deviation of a pause's length. Default: `5%`.
+    pub pause: Option<Ratio>,
+    /// Quanta within which a port must have stopped after the last bit of a pause. Default: those of
+    /// 802.3 31B.3.7 at the rate.
+    pub reaction: Option<u16>,
+    /// Time within which a port must send again after XON. Default: `1ms`.
+    pub resume: Option<Span>,
+}
+
+/// Times of the parts of a test.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Times {
+    /// Traffic before the stimulus. Default: `1s`; for a virtual device a quarter of the longest pause.
+    pub baseline: Option<Span>,
+    /// Length of the stimulus. Default: `10s`; for a virtual device two of the longest pauses, or the
+    /// time in which two ports at line rate fill its buffer twice if that is longer.
+    pub hold: Option<Span>,
+    /// Time after the stimulus. Default: `1s`; for a virtual device half of the longest pause.
+    pub settle: Option<Span>,
+    /// Time for the frames that the DUT holds. Default: `2s`; for a virtual device two of the longest
+    /// pauses, or the time in which a port sends its buffer twice if that is longer.
+    pub drain: Option<Span>,
+}
+
+/// A virtual device: exactly one of these.
+#[derive(Clone, PartialEq, Debug, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Virtual {
+    /// Profile of a switch with a port for each port of the tester.
+    pub profile: Option<Box<Profile>>,
+    /// Lab whose hosts are the ports of the tester.
+    pub lab: Option<Box<Lab>>,
+    /// File with such a lab; a relative path starts at the folder of this file.
+    pub file: Option<PathBuf>,
+}

@@ -1,0 +1,300 @@
+//! Validation of a DUT file.
+
+use core::net::Ipv4Addr;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use super::Dut;
+use super::raw::{self, DutFile};
+use crate::setup::{
+    Expected, ExpectedEcn, ExpectedWatchdog, Marking, Setup, TesterPort, Times, Tolerances,
+    reaction_limit,
+};
+use config::quantity::{LinkRate, Ratio, Span};
+use config::{Cx, Finding, Place, Warning, de, read_text, tree};
+use ground::time::Duration;
+use ground::units::{
+    BitsPerSec, Bytes, Dscp, Mac, PRIORITIES, Pcp, Priority, PrioritySet, Quanta, Vid,
+};
+use lab::raw::{Lab, Star, Topology};
+use sim::NodeKind;
+
+/// Default of the longest frame, as of a switch.
+const MAX_FRAME: u64 = 1526;
+
+/// Longest frame that the tester sends.
+const FRAME_MAX: u64 = 16_384;
+
+/// Ports that a test can use.
+const PORTS_MAX: usize = 64;
+
+pub(super) fn resolve(
+    raw: &DutFile,
+    at: &Place<'_>,
+    file: &str,
+) -> Result<(Dut, Vec<Warning>), Vec<Finding>> {
+    let mut cx = Cx::of_file(file);
+    let rate = raw.rate.0;
+    let lossless =
+        set(&mut cx, &at.key("lossless"), raw.lossless.as_deref(), PrioritySet(0b1_1000));
+    let others = PrioritySet(!lossless.0);
+    let lossy = set(&mut cx, &at.key("lossy"), raw.lossy.as_deref(), others);
+    if lossless.0 & lossy.0 != 0 {
+        cx.error(&at.key("lossy"), "a priority is lossless or lossy, not both");
+    }
+    let max_at = at.key("max_frame");
+    let max_frame = raw.max_frame.map_or(MAX_FRAME, |size| size.0);
+    let max_frame = cx.ranged(&max_at, max_frame, (1024, FRAME_MAX), MAX_FRAME) as u32;
+    let stem = Path::new(file).file_stem().map(|stem| stem.to_string_lossy().into_owned());
+    let mut setup = Setup {
+        name: raw.name.clone().or(stem).unwrap_or_else(|| "DUT".to_owned()),
+        ports: ports(&mut cx, at, raw),
+        rate,
+        lossless,
+        lossy,
+        marking: marking(&mut cx, &at.key("marking"), &raw.marking),
+        max_frame,
+        cable: span(raw.cable, Duration::from_nanos(100)),
+        expected: expected(&mut cx, &at.key("expected"), &raw.expected),
+        limits: tolerances(&raw.tolerances, rate),
+        times: times(raw, rate),
+        seed: raw.seed.unwrap_or(1),
+    };
+    let lab = raw.device.as_ref().and_then(|device| lab(&mut cx, at, device, raw));
+    if let Some(lab) = &lab {
+        device(&mut cx, &at.key("virtual"), lab, (raw, &mut setup));
+    }
+    let warnings = cx.finish()?;
+    Ok((Dut { setup, lab }, warnings))
+}
+
+fn span(said: Option<Span>, default: Duration) -> Duration {
+    said.map_or(default, |span| span.0)
+}
+
+fn set(cx: &mut Cx, at: &Place<'_>, said: Option<&[u8]>, default: PrioritySet) -> PrioritySet {
+    let Some(said) = said else { return default };
+    let mut set = PrioritySet::EMPTY;
+    for n in said {
+        match Priority::new(*n) {
+            Some(priority) => set.insert(priority),
+            None => cx.error(at, format!("{n} is no priority; choose 0 to 7")),
+        }
+    }
+    set
+}
+
+/// Returns the default name of port `n`: A, B .. Z, then P27 ..
+fn letter(n: usize) -> String {
+    match u8::try_from(n) {
+        Ok(n) if n < 26 => char::from(b'A' + n).to_string(),
+        _ => format!("P{}", n + 1),
+    }
+}
+
+fn ports(cx: &mut Cx, at: &Place<'_>, raw: &DutFile) -> Vec<TesterPort> {
+    let here = at.key("ports");
+    if !(1..=PORTS_MAX).contains(&raw.ports.len()) {
+        cx.error(&here, format!("{} ports; give 1 to {PORTS_MAX}", raw.ports.len()));
+    }
+    let (mut names, mut places) = (BTreeSet::new(), BTreeSet::new());
+    let has_profile = raw.device.as_ref().is_some_and(|device| device.profile.is_some());
+    let mut ports = Vec::new();
+    for (n, port) in raw.ports.iter().take(PORTS_MAX).enumerate() {
+        let here = here.index(n);
+        let name = port.name.clone().unwrap_or_else(|| letter(n));
+        let own = has_profile.then(|| format!("h{}", n + 1));
+        let Some(location) = port.location.clone().or(own) else {
+            cx.error(&here, "`location` is missing; add where the port is, such as `iface:eth1`");
+            continue;
+        };
+        if !names.insert(name.clone()) {
+            cx.error(
+                &here.key("name"),
+                format!("`{name}` is the name of another port; change one"),
+            );
+        }
+        if !places.insert(location.clone()) {
+            cx.error(&here.key("location"), format!("`{location}` is another port's; change one"));
+        }
+        let index = n as u8 + 1;
+        ports.push(TesterPort {
+            dut: port.dut.clone().unwrap_or_else(|| name.clone()),
+            name,
+            location,
+            mac: mac(cx, &here.key("mac"), port.mac.as_deref(), index),
+            ip: port.ip.unwrap_or(Ipv4Addr::new(198, 18, 0, index)),
+        });
+    }
+    ports
+}
+
+fn mac(cx: &mut Cx, at: &Place<'_>, said: Option<&str>, index: u8) -> Mac {
+    let own = Mac([0x02, 0x53, 0x4c, 0, 0, index]);
+    let Some(said) = said else { return own };
+    match said.parse::<Mac>() {
+        Ok(mac) if !mac.is_multicast() => mac,
+        Ok(mac) => {
+            cx.error(at, format!("{mac} is no address of a single station"));
+            own
+        }
+        Err(why) => {
+            cx.error(at, why.to_string());
+            own
+        }
+    }
+}
+
+fn marking(cx: &mut Cx, at: &Place<'_>, raw: &raw::Marking) -> Marking {
+    if let Some(map) = &raw.pcp {
+        if raw.dscp.is_some() {
+            cx.error(&at.key("dscp"), "`pcp` is there too; leave out one of them");
+        }
+        let vlan = raw.vlan.unwrap_or(1);
+        let vid = Vid::new(vlan).unwrap_or_else(|| {
+            cx.error(&at.key("vlan"), format!("{vlan} is no VLAN; choose 1 to 4094"));
+            Vid::MIN
+        });
+        let own = Priority::ALL.map(|p| Pcp::new(p.get()).expect("both are 0 to 7"));
+        return Marking::Pcp(numbers(cx, &at.key("pcp"), map, own, |n| Pcp::new(n as u8)), vid);
+    }
+    if raw.vlan.is_some() {
+        cx.error(&at.key("vlan"), "frames are untagged without `pcp`; add `pcp: {}`");
+    }
+    let own = Priority::ALL.map(|p| Dscp::new(p.get() * 8).expect("64 is never reached"));
+    let said = raw.dscp.clone().unwrap_or_default();
+    Marking::Dscp(numbers(cx, &at.key("dscp"), &said, own, |n| Dscp::new(n as u8)))
+}
+
+/// Returns a value for each priority.
+fn numbers<T: Copy>(
+    cx: &mut Cx,
+    at: &Place<'_>,
+    map: &BTreeMap<u8, u8>,
+    mut values: [T; PRIORITIES],
+    new: impl Fn(u32) -> Option<T>,
+) -> [T; PRIORITIES] {
+    for (priority, value) in map {
+        match (Priority::new(*priority), new(u32::from(*value))) {
+            (Some(priority), Some(value)) => values[priority.index()] = value,
+            (None, _) => cx.error(at, format!("{priority} is no priority; choose 0 to 7")),
+            (_, None) => cx.error(at, format!("{value} is out of range")),
+        }
+    }
+    values
+}
+
+fn expected(cx: &mut Cx, at: &Place<'_>, raw: &raw::Expected) -> Expected {
+    let weights = raw.weights.as_ref().map(|map| {
+        let mut weights = [0; PRIORITIES];
+        for (priority, weight) in map {
+            match Priority::new(*priority) {
+                Some(priority) => weights[priority.index()] = *weight,
+                None => cx.error(&at.key("weights"), format!("{priority} is no priority")),
+            }
+        }
+        weights
+    });
+    let ecn = raw.ecn.map(|ecn| {
+        if ecn.kmin > ecn.kmax {
+            cx.error(&at.key("ecn"), "`kmin` is above `kmax`; swap them");
+        }
+        let pmax = f64::from(ecn.pmax.0) / 1e6;
+        ExpectedEcn { kmin: Bytes(ecn.kmin.0), kmax: Bytes(ecn.kmax.0), pmax }
+    });
+    let watchdog = raw.watchdog.map(|watchdog| ExpectedWatchdog {
+        detection: watchdog.detection.0,
+        restoration: watchdog.restoration.0,
+        poll: watchdog.poll.0,
+        drops: watchdog.action == raw::Action::Drop,
+    });
+    let bytes = |size: Option<config::quantity::Size>| size.map(|size| Bytes(size.0));
+    Expected {
+        xoff: bytes(raw.xoff),
+        headroom: bytes(raw.headroom),
+        cell: bytes(raw.cell),
+        weights,
+        ecn,
+        watchdog,
+    }
+}
+
+fn tolerances(raw: &raw::Tolerances, rate: BitsPerSec) -> Tolerances {
+    let ratio = |said: Option<Ratio>, default| said.map_or(default, |r| f64::from(r.0) / 1e6);
+    Tolerances {
+        rate: ratio(raw.rate, 0.02),
+        share: ratio(raw.share, 0.01),
+        pause: ratio(raw.pause, 0.05),
+        reaction: raw.reaction.map_or(reaction_limit(rate), Quanta),
+        resume: span(raw.resume, Duration::from_millis(1)),
+    }
+}
+
+fn times(raw: &DutFile, rate: BitsPerSec) -> Times {
+    let own = if raw.device.is_some() { Times::of_virtual(rate) } else { Times::REAL };
+    Times {
+        baseline: span(raw.times.baseline, own.baseline),
+        hold: span(raw.times.hold, own.hold),
+        settle: span(raw.times.settle, own.settle),
+        drain: span(raw.times.drain, own.drain),
+    }
+}
+
+/// Returns the lab of a virtual device.
+fn lab(cx: &mut Cx, at: &Place<'_>, device: &raw::Virtual, raw: &DutFile) -> Option<Lab> {
+    let at = at.key("virtual");
+    match (&device.profile, &device.lab, &device.file) {
+        (Some(profile), None, None) => {
+            let star = Star { hosts: raw.ports.len() as u32 };
+            let mut lab = Lab {
+                topology: Some(Topology { star: Some(star), ..Topology::default() }),
+                ..Lab::default()
+            };
+            lab.profiles.insert("dut".to_owned(), (**profile).clone());
+            lab.defaults.links.rate = Some(LinkRate(raw.rate.0));
+            Some(lab)
+        }
+        (None, Some(lab), None) => Some((**lab).clone()),
+        (None, None, Some(file)) => {
+            let read = read_text(file, "lab file").and_then(|(name, text)| {
+                let one = |finding| config::ConfigError::one(&name, finding);
+                let root = tree::read(&text, "the file is empty").map_err(one)?;
+                de::from_tree::<Lab>(&root).map_err(one)
+            });
+            read.map_err(|error| cx.error(&at.key("file"), error.to_string())).ok()
+        }
+        _ => {
+            cx.error(&at, "a virtual device is exactly one of `profile`, `lab` and `file`");
+            None
+        }
+    }
+}
+
+/// Sets what is known of a virtual device and not in the file: the delay of its links, and the times
+/// in which its buffer is full and empty again.
+fn device(cx: &mut Cx, at: &Place<'_>, lab: &Lab, (raw, setup): (&DutFile, &mut Setup)) {
+    let network = match lab::resolve_raw(lab) {
+        Ok((plan, _)) => plan.network,
+        Err(error) => {
+            error.findings.iter().for_each(|f| cx.error(at, format!("{}: {}", f.path, f.what)));
+            return;
+        }
+    };
+    if raw.cable.is_none() {
+        let both = network.links.iter().map(|link| link.ab.delay + link.ba.delay);
+        setup.cable = both.max().unwrap_or_default();
+    }
+    let buffers = network.nodes.iter().filter_map(|node| match &node.kind {
+        NodeKind::Switch(plan) => {
+            Some(u64::from(plan.buffer.total.0) * u64::from(plan.buffer.cell_bytes))
+        }
+        NodeKind::Host(_) => None,
+    });
+    let full = setup.rate.time_for(Bytes(buffers.max().unwrap_or(0))).saturating_mul(2);
+    if raw.times.hold.is_none() {
+        setup.times.hold = setup.times.hold.max(full);
+    }
+    if raw.times.drain.is_none() {
+        setup.times.drain = setup.times.drain.max(full);
+    }
+}

@@ -1,0 +1,39 @@
+use super::*;
+use ground::units::{BitsPerSec, PrioritySet};
+
+const LEAST: &str = "rate: 100G\nports: [{}, {}]\nvirtual: {profile: {}}\n";
+
+fn refused(text: &str) -> String {
+    parse("dut.yaml", text).unwrap_err().to_string()
+}
+
+#[test]
+fn the_least_file_has_the_documented_defaults() {
+    let (dut, warnings) = parse("dut.yaml", LEAST).unwrap();
+    assert!(warnings.is_empty() && dut.lab.is_some());
+    let setup = dut.setup;
+    assert_eq!((setup.name.as_str(), setup.rate), ("dut", BitsPerSec::gbps(100)));
+    assert_eq!((setup.lossless, setup.lossy), (PrioritySet(0x18), PrioritySet(0xe7)));
+    let of = |n: usize| (setup.ports[n].name.as_str(), setup.ports[n].location.as_str());
+    assert_eq!((of(0), of(1)), (("A", "h1"), ("B", "h2")));
+    assert_eq!(setup.limits.reaction.0, 394);
+}
+
+#[test]
+fn all_errors_are_reported_with_field_and_remedy() {
+    let text = "rate: 10G\nports: [{name: A}, {name: A, location: x}, {name: A, location: x}]\n\
+                lossless: [3, 9]\nlossy: [3]\nmarking: {vlan: 5}\n";
+    let all = refused(text);
+    for part in [
+        "location` is missing",
+        "`A` is the name",
+        "`x` is another",
+        "9 is no priority",
+        "not both",
+        "add `pcp: {}`",
+    ] {
+        assert!(all.contains(part), "{part}: {all}");
+    }
+    assert!(refused("rate: 400\nports: [{}]").contains("no unit"));
+    assert!(refused("rate: 1G\nports: [{}]\nvirtual: {}").contains("exactly one of"));
+}

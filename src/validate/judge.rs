@@ -1,0 +1,229 @@
+//! Verdicts of tests, and values that are judged with their uncertainty.
+
+use ground::verdict::Verdict;
+use serde::Serialize;
+
+/// Result of a test of the catalogue.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Outcome {
+    /// Every value was inside its limits by at least its uncertainty.
+    Pass,
+    /// The test was not run; the reason names what was missing.
+    Skip,
+    /// The standards leave the behaviour open: it was recorded, not judged.
+    Policy,
+    /// A value was closer to its limit than the uncertainty of the measurement, or the machine
+    /// disturbed it.
+    Inconclusive,
+    /// A value was outside its limits by more than its uncertainty.
+    Fail,
+    /// The tester or the set-up cannot be trusted, so nothing is said about the DUT.
+    Error,
+}
+
+impl Outcome {
+    /// All outcomes, in the order of their weight.
+    pub const ALL: [Self; 6] =
+        [Self::Pass, Self::Skip, Self::Policy, Self::Inconclusive, Self::Fail, Self::Error];
+
+    /// Returns the outcome of several values of one test: the heaviest. A test without any value
+    /// is an error, because nothing was judged.
+    pub fn of_all(values: impl IntoIterator<Item = Self>) -> Self {
+        values.into_iter().max().unwrap_or(Self::Error)
+    }
+
+    /// Returns the name in results.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Pass => "pass",
+            Self::Skip => "skip",
+            Self::Policy => "policy",
+            Self::Inconclusive => "inconclusive",
+            Self::Fail => "fail",
+            Self::Error => "error",
+        }
+    }
+
+    /// Returns the verdict of a run to which this test contributes. `strict` counts an inconclusive
+    /// test as a failure.
+    #[must_use]
+    pub const fn verdict(self, strict: bool) -> Verdict {
+        match self {
+            Self::Pass => Verdict::Pass,
+            Self::Skip | Self::Policy => Verdict::NotJudged,
+            Self::Inconclusive if !strict => Verdict::Inconclusive,
+            Self::Inconclusive | Self::Fail | Self::Error => Verdict::Fail,
+        }
+    }
+}
+
+/// Limits of a value, both inclusive; an absent one does not exist.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
+pub struct Limits {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub at_least: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub at_most: Option<f64>,
+}
+
+impl Limits {
+    /// The value itself, without a tolerance.
+    #[must_use]
+    pub const fn exactly(value: f64) -> Self {
+        Self { at_least: Some(value), at_most: Some(value) }
+    }
+
+    /// A value with a tolerance on both sides, in its unit.
+    #[must_use]
+    pub fn around(value: f64, tolerance: f64) -> Self {
+        Self { at_least: Some(value - tolerance), at_most: Some(value + tolerance) }
+    }
+
+    #[must_use]
+    pub const fn at_most(value: f64) -> Self {
+        Self { at_least: None, at_most: Some(value) }
+    }
+
+    #[must_use]
+    pub const fn at_least(value: f64) -> Self {
+        Self { at_least: Some(value), at_most: None }
+    }
+
+    /// Returns the distance of a value from the closest limit: positive inside, negative outside,
+    /// infinite without limits.
+    fn margin(self, value: f64) -> f64 {
+        let low = self.at_least.map_or(f64::INFINITY, |limit| value - limit);
+        let high = self.at_most.map_or(f64::INFINITY, |limit| limit - value);
+        low.min(high)
+    }
+}
+
+/// A judged value: one line of evidence.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Measurement {
+    /// The measured quantity, in words.
+    pub what: String,
+    pub value: f64,
+    #[serde(flatten)]
+    pub limits: Limits,
+    /// Largest error of the value in either direction, in its unit; 0 for counts and for the
+    /// virtual world.
+    pub uncertainty: f64,
+    /// Unit of all of these numbers: `frames`, `ns`, `%`.
+    pub unit: &'static str,
+    pub outcome: Outcome,
+    /// One sentence: the seen value, the allowed one, and the difference.
+    pub detail: String,
+}
+
+impl Measurement {
+    /// Judges a value: `Pass` inside the limits by `uncertainty`, `Fail` outside by it, else
+    /// `Inconclusive`. A value that is no number is an error of the tester.
+    #[must_use]
+    pub fn judge(
+        what: impl Into<String>,
+        value: f64,
+        limits: Limits,
+        uncertainty: f64,
+        unit: &'static str,
+    ) -> Self {
+        let margin = limits.margin(value);
+        let outcome = if !value.is_finite() {
+            Outcome::Error
+        } else if margin >= uncertainty {
+            Outcome::Pass
+        } else if margin < -uncertainty {
+            Outcome::Fail
+        } else {
+            Outcome::Inconclusive
+        };
+        let what = what.into();
+        let detail = detail(&what, value, limits, uncertainty, unit, margin);
+        Self { what, value, limits, uncertainty, unit, outcome, detail }
+    }
+
+    /// Records a value that the standards leave open, with the clause that is silent.
+    #[must_use]
+    pub fn policy(what: impl Into<String>, value: f64, unit: &'static str, clause: &str) -> Self {
+        let what = what.into();
+        let detail = format!("{what}: {} {unit}; {clause}", number(value));
+        let limits = Limits::default();
+        Self { what, value, limits, uncertainty: 0.0, unit, outcome: Outcome::Policy, detail }
+    }
+}
+
+/// Returns the sentence about a value.
+fn detail(what: &str, value: f64, limits: Limits, u: f64, unit: &str, margin: f64) -> String {
+    let allowed = match (limits.at_least, limits.at_most) {
+        (Some(a), Some(b)) if a == b => format!("{} wanted", number(a)),
+        (Some(a), Some(b)) => format!("{} to {} allowed", number(a), number(b)),
+        (Some(a), None) => format!("at least {} wanted", number(a)),
+        (None, Some(b)) => format!("at most {} allowed", number(b)),
+        (None, None) => "no limit".to_owned(),
+    };
+    let error = if u > 0.0 { format!(" +-{}", number(u)) } else { String::new() };
+    let off = if margin < 0.0 { format!(", off by {}", number(-margin)) } else { String::new() };
+    format!("{what}: {}{error} {unit}, {allowed}{off}", number(value))
+}
+
+/// Returns a number with as many digits as a reader needs: whole numbers as they are, others with
+/// three decimals.
+fn number(value: f64) -> String {
+    if value.fract() == 0.0 && value.abs() < 1e15 {
+        format!("{value:.0}")
+    } else {
+        format!("{value:.3}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn outcome(value: f64, limits: Limits, u: f64) -> Outcome {
+        Measurement::judge("x", value, limits, u, "ns").outcome
+    }
+
+    #[test]
+    fn a_value_is_judged_with_its_uncertainty() {
+        let limits = Limits::around(100.0, 10.0);
+        assert_eq!(outcome(100.0, limits, 5.0), Outcome::Pass);
+        assert_eq!(outcome(105.0, limits, 5.0), Outcome::Pass);
+        assert_eq!(outcome(107.0, limits, 5.0), Outcome::Inconclusive);
+        assert_eq!(outcome(113.0, limits, 5.0), Outcome::Inconclusive);
+        assert_eq!(outcome(116.0, limits, 5.0), Outcome::Fail);
+        assert_eq!(outcome(84.0, limits, 5.0), Outcome::Fail);
+        assert_eq!(outcome(f64::NAN, limits, 5.0), Outcome::Error);
+    }
+
+    #[test]
+    fn counts_have_no_uncertainty() {
+        assert_eq!(outcome(0.0, Limits::exactly(0.0), 0.0), Outcome::Pass);
+        assert_eq!(outcome(1.0, Limits::exactly(0.0), 0.0), Outcome::Fail);
+    }
+
+    #[test]
+    fn a_failure_says_by_how_much() {
+        let m = Measurement::judge("pause", 2431.0, Limits::at_most(2017.0), 0.0, "ns");
+        assert_eq!(m.detail, "pause: 2431 ns, at most 2017 allowed, off by 414");
+    }
+
+    #[test]
+    fn the_heaviest_value_decides_and_none_is_an_error() {
+        use Outcome::{Error, Fail, Inconclusive, Pass, Policy};
+        assert_eq!(Outcome::of_all([]), Error);
+        assert_eq!(Outcome::of_all([Pass, Policy]), Policy);
+        assert_eq!(Outcome::of_all([Pass, Inconclusive]), Inconclusive);
+        assert_eq!(Outcome::of_all([Fail, Inconclusive, Pass]), Fail);
+    }
+
+    #[test]
+    fn only_failures_and_errors_spoil_a_run() {
+        let verdicts = |strict| Outcome::ALL.map(|outcome| outcome.verdict(strict));
+        use Verdict::{Fail, Inconclusive, NotJudged, Pass};
+        assert_eq!(verdicts(false), [Pass, NotJudged, NotJudged, Inconclusive, Fail, Fail]);
+        assert_eq!(verdicts(true), [Pass, NotJudged, NotJudged, Fail, Fail, Fail]);
+    }
+}

@@ -1,0 +1,21 @@
+//! Validation of a device under test (DUT) from outside: the tester sends frames to its ports,
+//! records all that comes back, and judges what it saw against the standards.
+//!
+//! - [`setup`] says how the DUT is cabled and configured; [`file`] reads it from a DUT file.
+//! - [`trial`] is what the tester sends in a bounded time; [`observation`] is what it recorded. A
+//!   [`bench`] runs a trial, in the virtual world or on real ports. The tests are the same in both.
+//! - [`catalogue`] has the tests, a file each; [`judge`] compares values with their limits, with the
+//!   uncertainty of the measurement.
+//! - [`suite`] selects tests, runs them in order and collects their results.
+
+pub mod bench;
+pub mod catalogue;
+pub mod file;
+pub mod judge;
+pub mod observation;
+mod otg;
+pub mod setup;
+pub mod suite;
+pub mod test;
+pub mod trial;
+pub mod virtual_bench;

@@ -1,0 +1,243 @@
+//! All frames that the tester's ports sent and received in a trial, and questions about them.
+
+use core::ops::Range;
+
+use crate::trial::{FlowId, Port};
+use ground::time::Duration;
+use ground::units::{Mac, Priority, Quanta};
+use host::probe_of;
+use wire::ip::Ecn;
+use wire::{EtherType, pfc};
+
+/// A recorded trial.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Observation {
+    /// Frames in the order of their last bits.
+    pub records: Vec<Record>,
+    /// Largest error of any time, in either direction; zero in the virtual world.
+    pub uncertainty: Duration,
+    /// Disturbance of the measurement by the machine, in words.
+    pub disturbed: Option<String>,
+}
+
+/// A frame at a port of the tester.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Record {
+    pub port: Port,
+    pub way: Way,
+    /// Time of its first bit (of the destination address), from the start of the trial.
+    pub begin: Duration,
+    /// Time of its last bit.
+    pub end: Duration,
+    /// Length in bytes, FCS included.
+    pub len: u32,
+    pub what: What,
+}
+
+/// Direction of a frame.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Way {
+    /// From the tester to the DUT.
+    Sent,
+    /// From the DUT to the tester.
+    Received,
+}
+
+/// Contents of a frame.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum What {
+    /// A frame of a flow of the trial.
+    Data { flow: FlowId, sequence: u64, ecn: Ecn },
+    /// MAC control, from the destination address on, without FCS.
+    Control(Box<[u8]>),
+    /// Any other frame, with its first bytes.
+    Other(Box<[u8]>),
+}
+
+impl What {
+    /// Classifies a frame by its bytes from the destination address on. Probes of numbers from
+    /// `flows` on are those of learning frames and count as other ones.
+    #[must_use]
+    pub fn of(octets: &[u8], flows: usize, ecn: Ecn) -> Self {
+        if octets.get(12..14) == Some(&EtherType::MAC_CONTROL.0.to_be_bytes()) {
+            return Self::Control(octets.into());
+        }
+        match probe_of(octets).filter(|probe| (probe.flow.0 as usize) < flows) {
+            Some(probe) => {
+                let flow = FlowId(probe.flow.0 as usize);
+                Self::Data { flow, sequence: probe.sequence, ecn }
+            }
+            None => Self::Other(octets.into()),
+        }
+    }
+}
+
+/// Arrivals of a flow, without duplicates.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Tally {
+    pub sent: u64,
+    pub received: u64,
+    pub duplicates: u64,
+    /// Frames that arrived after one that was sent later.
+    pub reordered: u64,
+}
+
+impl Tally {
+    /// Returns the number of sent frames that did not arrive.
+    #[must_use]
+    pub const fn lost(&self) -> u64 {
+        self.sent.saturating_sub(self.received)
+    }
+}
+
+/// A pause that the DUT sent.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Pause {
+    pub port: Port,
+    pub at: Duration,
+    pub frame: pfc::Repr,
+}
+
+impl Pause {
+    /// Returns true if it pauses this priority: PFC is counted as an event only with a time.
+    #[must_use]
+    pub fn stops(&self, priority: Priority) -> bool {
+        self.frame.time(priority).is_some_and(|time| time > Quanta(0))
+    }
+
+    /// Returns true if it resumes this priority.
+    #[must_use]
+    pub fn resumes(&self, priority: Priority) -> bool {
+        self.frame.time(priority) == Some(Quanta(0))
+    }
+}
+
+impl Observation {
+    /// Returns the frames of a flow in one direction, by time.
+    pub fn of(&self, flow: FlowId, way: Way) -> impl Iterator<Item = &Record> {
+        let mine = move |what: &What| matches!(what, What::Data { flow: f, .. } if *f == flow);
+        self.records.iter().filter(move |record| record.way == way && mine(&record.what))
+    }
+
+    /// Counts the frames of a flow.
+    #[must_use]
+    pub fn tally(&self, flow: FlowId) -> Tally {
+        let mut tally = Tally { sent: self.of(flow, Way::Sent).count() as u64, ..Tally::default() };
+        let mut seen = std::collections::HashSet::new();
+        let mut highest = None;
+        for record in self.of(flow, Way::Received) {
+            let What::Data { sequence, .. } = record.what else { continue };
+            if !seen.insert(sequence) {
+                tally.duplicates += 1;
+                continue;
+            }
+            tally.received += 1;
+            tally.reordered += u64::from(highest.is_some_and(|highest| sequence < highest));
+            highest = highest.max(Some(sequence));
+        }
+        tally
+    }
+
+    /// Returns the number of received frames of a flow that began in a span.
+    #[must_use]
+    pub fn began_in(&self, flow: FlowId, span: &Range<Duration>) -> u64 {
+        self.of(flow, Way::Received).filter(|record| span.contains(&record.begin)).count() as u64
+    }
+
+    /// Returns the bits per second of a flow that arrived in a span, FCS included.
+    #[must_use]
+    pub fn rate_in(&self, flow: FlowId, span: &Range<Duration>) -> f64 {
+        let inside = self.of(flow, Way::Received).filter(|record| span.contains(&record.end));
+        let bits: u64 = inside.map(|record| u64::from(record.len) * 8).sum();
+        bits as f64 / span.end.saturating_sub(span.start).as_secs_f64()
+    }
+
+    /// Returns the MAC control frames that the tester received at a port, by time.
+    pub fn control(&self, port: Port) -> impl Iterator<Item = (&Record, &[u8])> {
+        self.control_of(port, Way::Received)
+    }
+
+    /// Returns the MAC control frames that the tester sent at a port, by time.
+    pub fn control_sent(&self, port: Port) -> impl Iterator<Item = (&Record, &[u8])> {
+        self.control_of(port, Way::Sent)
+    }
+
+    fn control_of(&self, port: Port, way: Way) -> impl Iterator<Item = (&Record, &[u8])> {
+        let here = self.records.iter().filter(move |r| r.port == port && r.way == way);
+        here.filter_map(|record| match &record.what {
+            What::Control(octets) => Some((record, &octets[..])),
+            What::Data { .. } | What::Other(_) => None,
+        })
+    }
+
+    /// Returns the bytes of the frames other than data that the tester sent at a port.
+    pub fn sent_octets(&self, port: Port) -> impl Iterator<Item = &[u8]> {
+        let here = self.records.iter().filter(move |r| r.port == port && r.way == Way::Sent);
+        here.filter_map(|record| match &record.what {
+            What::Control(octets) | What::Other(octets) => Some(&octets[..]),
+            What::Data { .. } => None,
+        })
+    }
+
+    /// Returns the valid PFC frames that the tester received at a port.
+    pub fn pauses(&self, port: Port) -> impl Iterator<Item = Pause> {
+        let parsed = |(record, octets): (&Record, &[u8])| {
+            Some(Pause { port: record.port, at: record.end, frame: pfc::Repr::parse(octets).ok()? })
+        };
+        self.control(port).filter_map(parsed)
+    }
+
+    /// Returns the frames that the tester received and no port of it had sent, other than MAC
+    /// control.
+    pub fn foreign<'a>(&'a self, own: &'a [Mac]) -> impl Iterator<Item = &'a Record> {
+        let is_own = move |octets: &[u8]| {
+            octets.get(6..12).is_some_and(|src| own.iter().any(|mac| mac.0 == *src))
+        };
+        self.records.iter().filter(move |record| match &record.what {
+            What::Other(octets) => record.way == Way::Received && !is_own(octets),
+            What::Data { .. } | What::Control(_) => false,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn data(way: Way, sequence: u64, end: u64) -> Record {
+        let what = What::Data { flow: FlowId(0), sequence, ecn: Ecn::NotEct };
+        let end = Duration::from_nanos(end);
+        Record {
+            port: Port(0),
+            way,
+            begin: end.saturating_sub(Duration::from_nanos(5)),
+            end,
+            len: 64,
+            what,
+        }
+    }
+
+    #[test]
+    fn lost_doubled_and_overtaken_frames_are_told_apart() {
+        let sent = (0..5).map(|n| data(Way::Sent, n, n * 10));
+        let arrived = [(0, 100), (2, 110), (1, 120), (2, 130), (4, 140)];
+        let received = arrived.map(|(sequence, at)| data(Way::Received, sequence, at));
+        let seen =
+            Observation { records: sent.chain(received).collect(), ..Observation::default() };
+        let tally = seen.tally(FlowId(0));
+        assert_eq!(tally, Tally { sent: 5, received: 4, duplicates: 1, reordered: 1 });
+        assert_eq!(tally.lost(), 1);
+        let span = Duration::from_nanos(105)..Duration::from_nanos(130);
+        assert_eq!(seen.began_in(FlowId(0), &span), 3);
+        assert!((seen.rate_in(FlowId(0), &span) - 3.0 * 512.0 / 25e-9).abs() > 1.0);
+    }
+
+    #[test]
+    fn a_pause_without_time_is_none() {
+        let p3 = Priority::new(3).unwrap();
+        let mut frame = pfc::Repr::new(Mac([2, 0, 0, 0, 0, 1]));
+        frame.set(p3, Quanta(0));
+        let pause = Pause { port: Port(0), at: Duration::ZERO, frame };
+        assert!(pause.resumes(p3) && !pause.stops(p3));
+    }
+}

@@ -1,0 +1,182 @@
+//! Conversion of a trial to a configuration of the Open Traffic Generator model, which the traffic
+//! generator runs in either world, and which anybody can run again.
+
+use serde_json::{Value, json};
+
+use crate::setup::{Marking, Setup};
+use crate::trial::{Control, Flow, Limit, Obeys, Port, Rate, Trial};
+use ground::time::Duration;
+use ground::units::{Mac, Quanta};
+use wire::ip::Ecn;
+
+/// Number of frames by which the DUT learns each port's address.
+const LEARNING: u32 = 3;
+
+/// Bytes of a frame that a capture keeps: all headers, and the probe behind them.
+const SNAP: u32 = 128;
+
+/// Time for the learning frames, before the trial's own traffic.
+#[must_use]
+pub fn lead(setup: &Setup) -> Duration {
+    setup.line_time(setup.max_frame).saturating_mul(20)
+}
+
+/// Returns the configuration. Its first flows are those of the trial, in that order; `location` is
+/// where a port is.
+pub fn config(trial: &Trial, setup: &Setup, location: impl Fn(Port) -> String) -> Value {
+    let ports = (0..setup.ports.len()).map(Port);
+    let lead = lead(setup);
+    let mut flows: Vec<Value> = Vec::new();
+    for (n, flow) in trial.flows.iter().enumerate() {
+        flows.push(data(&format!("flow{n}"), flow, setup, lead));
+    }
+    for port in ports.clone() {
+        flows.push(learning(port, setup));
+    }
+    for (n, control) in trial.control.iter().enumerate() {
+        flows.push(octets(&format!("control{n}"), control, setup, lead));
+    }
+    let name = |port: Port| setup.port(port).name.clone();
+    let names: Vec<_> = ports.clone().map(name).collect();
+    json!({
+        "ports": ports.clone().map(|p| json!({"name": name(p), "location": location(p)}))
+            .collect::<Vec<_>>(),
+        "layer1": ports.map(|p| layer1(trial, setup, p)).collect::<Vec<_>>(),
+        "captures": [{"name": "all", "port_names": names, "format": "pcapng", "packet_size": SNAP}],
+        "flows": flows,
+    })
+}
+
+fn layer1(trial: &Trial, setup: &Setup, port: Port) -> Value {
+    let mut layer1 = json!({
+        "name": format!("link of {}", setup.port(port).name),
+        "port_names": [setup.port(port).name],
+        "mtu": setup.max_frame - 18,
+        "promiscuous": true,
+    });
+    match trial.reaction(port) {
+        Obeys::Nothing => {}
+        Obeys::Pause => {
+            layer1["flow_control"] = json!({"choice": "ieee_802_3x", "ieee_802_3x": {}});
+        }
+        Obeys::Pfc(Quanta(delay)) => {
+            let mut pfc = json!({"pfc_delay": delay});
+            for class in 0..8 {
+                pfc[format!("pfc_class_{class}")] = class.into();
+            }
+            layer1["flow_control"] = json!({"choice": "ieee_802_1qbb", "ieee_802_1qbb": pfc});
+        }
+    }
+    layer1
+}
+
+fn value(value: impl Into<Value>) -> Value {
+    json!({"choice": "value", "value": value.into()})
+}
+
+fn data(name: &str, flow: &Flow, setup: &Setup, lead: Duration) -> Value {
+    let (src, dst) = (setup.port(flow.from), setup.port(flow.to));
+    let mut packet = vec![ethernet(src.mac, dst.mac, flow.priority.get())];
+    let dscp = match &setup.marking {
+        Marking::Dscp(map) => map[flow.priority.index()].get(),
+        Marking::Pcp(map, vid) => {
+            let pcp = map[flow.priority.index()].get();
+            let vlan = json!({"id": value(vid.get()), "priority": value(pcp)});
+            packet.push(json!({"choice": "vlan", "vlan": vlan}));
+            0
+        }
+    };
+    let dscp = json!({"phb": value(dscp), "ecn": value(ecn(flow.ecn))});
+    packet.push(json!({"choice": "ipv4", "ipv4": {
+        "src": value(src.ip.to_string()),
+        "dst": value(dst.ip.to_string()),
+        "priority": {"choice": "dscp", "dscp": dscp},
+    }}));
+    packet.push(json!({"choice": "udp", "udp": {}}));
+    let rate = match flow.rate {
+        Rate::Line(share) => json!({"choice": "percentage", "percentage": share * 100.0}),
+        Rate::Frames(n) => json!({"choice": "pps", "pps": n}),
+    };
+    let delay = delay(lead + flow.start);
+    let duration = match flow.limit {
+        Limit::Frames(n) => json!({
+            "choice": "fixed_packets", "fixed_packets": {"packets": n, "delay": delay},
+        }),
+        Limit::Time(time) => json!({
+            "choice": "fixed_seconds",
+            "fixed_seconds": {"seconds": time.as_secs_f64(), "delay": delay},
+        }),
+    };
+    json!({
+        "name": name,
+        "tx_rx": tx_rx(&src.name, &dst.name),
+        "packet": packet,
+        "size": {"choice": "fixed", "fixed": flow.size},
+        "rate": rate,
+        "duration": duration,
+        "metrics": {"enable": true, "loss": true},
+    })
+}
+
+fn ethernet(src: Mac, dst: Mac, queue: u8) -> Value {
+    json!({"choice": "ethernet", "ethernet": {
+        "src": value(src.to_string()),
+        "dst": value(dst.to_string()),
+        "pfc_queue": value(queue),
+    }})
+}
+
+fn tx_rx(from: &str, to: &str) -> Value {
+    json!({"choice": "port", "port": {"tx_name": from, "rx_names": [to]}})
+}
+
+/// Returns the frames from a port to the broadcast address by which the DUT learns its address.
+fn learning(port: Port, setup: &Setup) -> Value {
+    let from = setup.port(port);
+    let to = setup.port(Port((port.0 + 1) % setup.ports.len()));
+    let mut packet = vec![ethernet(from.mac, Mac::BROADCAST, 0)];
+    if let Marking::Pcp(_, vid) = &setup.marking {
+        packet.push(json!({"choice": "vlan", "vlan": {"id": value(vid.get())}}));
+    }
+    json!({
+        "name": format!("learning {}", from.name),
+        "tx_rx": tx_rx(&from.name, &to.name),
+        "packet": packet,
+        "rate": {"choice": "percentage", "percentage": 10.0},
+        "duration": {"choice": "fixed_packets", "fixed_packets": {"packets": LEARNING}},
+    })
+}
+
+fn octets(name: &str, control: &Control, setup: &Setup, lead: Duration) -> Value {
+    let bytes: String = control.octets.iter().map(|octet| format!("{octet:02x}")).collect();
+    let from = setup.port(control.port);
+    let to = setup.port(Port((control.port.0 + 1) % setup.ports.len()));
+    let pps = (1e12 / control.every.as_picos().max(1) as f64).ceil().max(1.0) as u64;
+    json!({
+        "name": name,
+        "tx_rx": tx_rx(&from.name, &to.name),
+        "packet": [{"choice": "custom", "custom": {"bytes": bytes}}],
+        "size": {"choice": "fixed", "fixed": (control.octets.len() + 4).max(64)},
+        "rate": {"choice": "pps", "pps": pps},
+        "duration": {
+            "choice": "fixed_packets",
+            "fixed_packets": {
+                "packets": control.frames,
+                "delay": delay(lead + control.start),
+            },
+        },
+    })
+}
+
+fn delay(time: Duration) -> Value {
+    json!({"choice": "nanoseconds", "nanoseconds": time.as_nanos_f64()})
+}
+
+const fn ecn(ecn: Ecn) -> u8 {
+    match ecn {
+        Ecn::NotEct => 0,
+        Ecn::Ect1 => 1,
+        Ecn::Ect0 => 2,
+        Ecn::Ce => 3,
+    }
+}

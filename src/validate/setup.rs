@@ -1,0 +1,220 @@
+//! A device under test (DUT): its cabling, its configuration as far as it is known, and the limits
+//! by which it is judged.
+
+use core::net::Ipv4Addr;
+
+use crate::trial::Port;
+use ground::time::Duration;
+use ground::units::{
+    BitsPerSec, Bytes, Dscp, Mac, PRIORITIES, Pcp, Priority, PrioritySet, Quanta, Vid,
+};
+
+/// A validated set-up.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Setup {
+    /// Name of the DUT in results.
+    pub name: String,
+    pub ports: Vec<TesterPort>,
+    /// Rate of all links.
+    pub rate: BitsPerSec,
+    /// Priorities with PFC.
+    pub lossless: PrioritySet,
+    /// Priorities without PFC that may lose frames.
+    pub lossy: PrioritySet,
+    pub marking: Marking,
+    /// Longest frame in bytes, FCS included.
+    pub max_frame: u32,
+    /// Delay of the cables to the DUT and back.
+    pub cable: Duration,
+    pub expected: Expected,
+    pub limits: Tolerances,
+    pub times: Times,
+    /// Seed of everything random.
+    pub seed: u64,
+}
+
+/// A port of the tester.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct TesterPort {
+    /// Name in results.
+    pub name: String,
+    /// Location as of the traffic generator (`iface:eth1`), or a host of the virtual DUT's lab.
+    pub location: String,
+    /// Name of the DUT's port at the other end of the cable.
+    pub dut: String,
+    /// Address of its frames.
+    pub mac: Mac,
+    /// Address of its packets.
+    pub ip: Ipv4Addr,
+}
+
+/// The field of a frame that carries its priority.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Marking {
+    /// DSCP of untagged IP packets, by priority.
+    Dscp([Dscp; PRIORITIES]),
+    /// PCP of a VLAN tag, by priority.
+    Pcp([Pcp; PRIORITIES], Vid),
+}
+
+/// Configuration of the DUT. A test whose expectation is missing is skipped.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Expected {
+    /// Buffered bytes at which a lossless priority group sends XOFF.
+    pub xoff: Option<Bytes>,
+    /// Headroom of a lossless priority group.
+    pub headroom: Option<Bytes>,
+    /// Bytes of a buffer cell.
+    pub cell: Option<Bytes>,
+    /// Weights of the traffic classes, by priority.
+    pub weights: Option<[u32; PRIORITIES]>,
+    pub ecn: Option<ExpectedEcn>,
+    pub watchdog: Option<ExpectedWatchdog>,
+}
+
+/// The ECN curve of a class.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct ExpectedEcn {
+    /// Queue length in bytes below which nothing is marked.
+    pub kmin: Bytes,
+    /// Queue length in bytes above which everything is marked.
+    pub kmax: Bytes,
+    /// Probability just below `kmax`, 0 to 1.
+    pub pmax: f64,
+}
+
+/// Times of the PFC watchdog.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ExpectedWatchdog {
+    pub detection: Duration,
+    pub restoration: Duration,
+    /// Interval at which the DUT looks at its queues.
+    pub poll: Duration,
+    /// True if frames of a stormed queue are dropped, false if they are forwarded.
+    pub drops: bool,
+}
+
+/// Limits that a profile may change. Defaults are those of the catalogue.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Tolerances {
+    /// Largest deviation of a rate, as a fraction. Default: 0.02.
+    pub rate: f64,
+    /// Largest deviation of a share, as a fraction of the line. Default: 0.01.
+    pub share: f64,
+    /// Largest deviation of a pause's length, as a fraction. Default: 0.05.
+    pub pause: f64,
+    /// Time within which a port must have stopped after the last bit of a pause. Default: that of
+    /// the rate ([`reaction_limit`]).
+    pub reaction: Quanta,
+    /// Time within which a port must send again after XON. Default: 1 ms.
+    pub resume: Duration,
+}
+
+/// Times of the parts of a test.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Times {
+    /// Traffic before the stimulus.
+    pub baseline: Duration,
+    /// Length of a stimulus, and of the traffic that is judged.
+    pub hold: Duration,
+    /// Time after the stimulus in which the DUT is back to normal.
+    pub settle: Duration,
+    /// Time for the frames that the DUT holds.
+    pub drain: Duration,
+}
+
+impl Times {
+    /// Times of a device behind real ports.
+    pub const REAL: Self = Self {
+        baseline: Duration::from_secs(1),
+        hold: Duration::from_secs(10),
+        settle: Duration::from_secs(1),
+        drain: Duration::from_secs(2),
+    };
+
+    /// Times of a virtual device: exact, so a few thousand frames show what seconds show elsewhere.
+    /// In units of the longest pause at the rate.
+    #[must_use]
+    pub const fn of_virtual(rate: BitsPerSec) -> Self {
+        let window = Quanta::MAX.at(rate);
+        Self {
+            baseline: window.div(4),
+            hold: window.saturating_mul(2),
+            settle: window.div(2),
+            drain: window.saturating_mul(2),
+        }
+    }
+}
+
+impl Setup {
+    /// Returns a port.
+    ///
+    /// # Panics
+    /// If there is none of that number.
+    #[must_use]
+    pub fn port(&self, port: Port) -> &TesterPort {
+        &self.ports[port.0]
+    }
+
+    /// Returns the first lossless priority.
+    #[must_use]
+    pub fn lossless(&self) -> Option<Priority> {
+        self.lossless.iter().next()
+    }
+
+    /// Returns the time of a frame on the line: preamble and gap included.
+    #[must_use]
+    pub const fn line_time(&self, size: u32) -> Duration {
+        self.rate.time_for(Bytes(size as u64 + 20))
+    }
+
+    /// Returns the time after the last bit of a pause at the tester from which no frame may begin
+    /// at the tester: the limit, and the way there and back.
+    #[must_use]
+    pub fn stop_limit(&self) -> Duration {
+        self.limits.reaction.at(self.rate) + self.cable
+    }
+
+    /// Returns the bits per second of a share of the line, without preamble and gap.
+    #[must_use]
+    pub fn share(&self, share: f64, size: u32) -> f64 {
+        let size = f64::from(size);
+        share * self.rate.get() as f64 * size / (size + 20.0)
+    }
+}
+
+/// Returns the time in quanta within which a port of this rate must have stopped after the last bit
+/// of a pause (802.3 31B.3.7). Rates between those of the standard have the limit of the next
+/// lower one.
+#[must_use]
+pub const fn reaction_limit(rate: BitsPerSec) -> Quanta {
+    let quanta = match rate.get() {
+        0..10_000_000_000 => 2,
+        10_000_000_000..25_000_000_000 => 67,
+        25_000_000_000..40_000_000_000 => 80,
+        40_000_000_000..50_000_000_000 => 118,
+        50_000_000_000..100_000_000_000 => 147,
+        100_000_000_000..200_000_000_000 => 394,
+        200_000_000_000..400_000_000_000 => 453,
+        400_000_000_000.. => 905,
+    };
+    Quanta(quanta)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Limits in nanoseconds from the table of 802.3 31B.3.7 in its own unit.
+    #[test]
+    fn a_limit_in_time_is_that_of_the_standard() {
+        for (gbps, ns) in [(1, 1024), (10, 3430), (25, 1638), (40, 1510), (50, 1505), (100, 2017)] {
+            let rate = BitsPerSec::gbps(gbps);
+            assert_eq!(reaction_limit(rate).at(rate).as_nanos(), ns, "{gbps}G");
+        }
+        for (gbps, ns) in [(200, 1159), (400, 1158), (800, 579)] {
+            let rate = BitsPerSec::gbps(gbps);
+            assert_eq!(reaction_limit(rate).at(rate).as_nanos(), ns, "{gbps}G");
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! A run: selects tests, runs them in order, and collects their results.
+
+use crate::bench::{Bench, Trouble};
+use crate::catalogue;
+use crate::judge::Outcome;
+use crate::setup::Setup;
+use crate::test::{Context, Level, Test, TestResult};
+use serde::Serialize;
+
+/// Selection of tests.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Selection {
+    pub level: Level,
+    /// Patterns of ids (`V-R*`) or aliases (`L01`); empty for all of the level.
+    pub only: Vec<String>,
+}
+
+impl Selection {
+    /// Returns the tests to run, in the order of the catalogue, without the self-check.
+    #[must_use]
+    pub fn tests(&self) -> Vec<&'static Test> {
+        let wanted = |test: &&Test| {
+            if self.only.is_empty() {
+                return test.level <= self.level;
+            }
+            let names = test.aliases.iter().chain([&test.id]);
+            names.into_iter().any(|name| self.only.iter().any(|only| matches(only, name)))
+        };
+        catalogue::TESTS.iter().filter(wanted).collect()
+    }
+}
+
+/// Returns true if a name matches a pattern, in which `*` stands for any text.
+fn matches(pattern: &str, name: &str) -> bool {
+    match pattern.split_once('*') {
+        None => pattern.eq_ignore_ascii_case(name),
+        Some((front, back)) => {
+            let long = name.len() >= front.len() + back.len();
+            let begins =
+                |text: &str| name.get(..text.len()).is_some_and(|n| n.eq_ignore_ascii_case(text));
+            let rest = name.get(front.len()..).unwrap_or_default();
+            long && begins(front)
+                && (0..=rest.len()).any(|n| rest.get(n..).is_some_and(|r| matches(back, r)))
+        }
+    }
+}
+
+/// Results of a run.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Results {
+    /// Name of the DUT.
+    pub dut: String,
+    /// `virtual` or `real`.
+    pub world: &'static str,
+    pub level: Level,
+    pub seed: u64,
+    pub tests: Vec<TestResult>,
+}
+
+/// Runs the tests; `progress` is called before each one with its index, and ends the run by
+/// returning false. The tester's check of itself comes first, and if it fails no test of the DUT is
+/// run.
+pub fn run(
+    setup: &Setup,
+    selection: &Selection,
+    bench: &mut dyn Bench,
+    mut progress: impl FnMut(usize, usize, &Test) -> bool,
+) -> Results {
+    let tests = selection.tests();
+    let mut results = Results {
+        dut: setup.name.clone(),
+        world: bench.world(),
+        level: selection.level,
+        seed: setup.seed,
+        tests: Vec::new(),
+    };
+    let own = &catalogue::SELF_CHECK;
+    let all = tests.len() + 1;
+    for (n, test) in core::iter::once(own).chain(tests).enumerate() {
+        if !progress(n, all, test) {
+            break;
+        }
+        let result = run_one(setup, selection.level, bench, test);
+        let trusted = result.outcome != Outcome::Error || n > 0;
+        results.tests.push(result);
+        if !trusted {
+            break;
+        }
+    }
+    results
+}
+
+/// Runs one test.
+fn run_one(setup: &Setup, level: Level, bench: &mut dyn Bench, test: &Test) -> TestResult {
+    let mut context = Context::new(setup, level, bench);
+    let ended = if setup.ports.len() < test.topology.ports() {
+        let (needed, given) = (test.topology.ports(), setup.ports.len());
+        Err(Trouble::Missing(format!("ports: {needed} are needed, and the file has {given}")))
+    } else {
+        (test.run)(&mut context)
+    };
+    let measurements = context.into_measured();
+    let judged = Outcome::of_all(measurements.iter().map(|m| m.outcome));
+    let is_own = test.id == catalogue::SELF_CHECK.id;
+    let (outcome, detail) = match ended {
+        Err(trouble) => (outcome_of(&trouble), trouble.to_string()),
+        Ok(()) if measurements.is_empty() => (Outcome::Error, "nothing was judged".to_owned()),
+        Ok(()) => {
+            let decided = measurements.iter().find(|m| m.outcome == judged);
+            (judged, decided.map(|m| m.detail.clone()).unwrap_or_default())
+        }
+    };
+    // A tester that fails its own check cannot judge another device.
+    let outcome = if is_own && outcome == Outcome::Fail { Outcome::Error } else { outcome };
+    let Test { id, aliases, title, .. } = *test;
+    TestResult { id, aliases, title, outcome, detail, measurements }
+}
+
+const fn outcome_of(trouble: &Trouble) -> Outcome {
+    match trouble {
+        Trouble::Error(_) => Outcome::Error,
+        Trouble::Disturbed(_) | Trouble::Interrupted => Outcome::Inconclusive,
+        Trouble::Missing(_) => Outcome::Skip,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_select_tests() {
+        assert!(matches("V-R*", "V-R01") && matches("v-r01", "V-R01") && matches("*01", "L01"));
+        assert!(!matches("V-R*", "V-X01") && !matches("V-R", "V-R01"));
+        assert!(matches("*-R*1", "V-R01") && !matches("*-R*2", "V-R01"));
+    }
+}

@@ -1,0 +1,286 @@
+//! A test of the catalogue, and the context in which it runs.
+
+use crate::bench::{Bench, Trouble};
+use crate::judge::{Limits, Measurement, Outcome};
+use crate::observation::{Observation, Way};
+use crate::setup::{Setup, TesterPort};
+use crate::trial::{Flow, FlowId, Port, Rate, Trial};
+use core::ops::Range;
+use ground::time::Duration;
+use ground::units::{Priority, PrioritySet};
+use serde::Serialize;
+
+/// A test: its description, which is also its page in the manual, and its procedure.
+#[derive(Clone, Copy, Debug)]
+pub struct Test {
+    /// Identifier, `V-R01`.
+    pub id: &'static str,
+    /// Identifiers of the same test in sonic-mgmt and SAI.
+    pub aliases: &'static [&'static str],
+    /// A line of a table.
+    pub title: &'static str,
+    /// Requirement that it checks.
+    pub purpose: &'static str,
+    /// Clause of the standard.
+    pub clause: &'static str,
+    pub topology: Topology,
+    /// Traffic and steps.
+    pub procedure: &'static str,
+    /// Criterion.
+    pub pass: &'static str,
+    /// Source of its uncertainty.
+    pub uncertainty: &'static str,
+    /// Origin of procedure and criterion.
+    pub source: &'static str,
+    pub level: Level,
+    pub run: fn(&mut Context<'_>) -> Result<(), Trouble>,
+    /// Line of its description in its file.
+    pub line: u32,
+}
+
+/// Ports of the tester that a test needs, and its traffic between them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+pub enum Topology {
+    /// One port.
+    T1,
+    /// Two ports: A sends to B, and the tester pauses the DUT at B.
+    T2,
+    /// Three ports: A and B send to C.
+    T3,
+    /// Four ports: A sends to C and D, B sends to D.
+    Th,
+}
+
+impl Topology {
+    /// Number of ports.
+    #[must_use]
+    pub const fn ports(self) -> usize {
+        match self {
+            Self::T1 => 1,
+            Self::T2 => 2,
+            Self::T3 => 3,
+            Self::Th => 4,
+        }
+    }
+}
+
+/// Extent of a run.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Level {
+    /// The most important tests, with one priority and one pair of ports each.
+    Quick,
+    /// All tests, with all priorities and values.
+    Full,
+}
+
+/// The context of a running test.
+pub struct Context<'a> {
+    pub setup: &'a Setup,
+    /// Extent of the run, which decides about the number of values that are tried.
+    pub level: Level,
+    bench: &'a mut dyn Bench,
+    measured: Vec<Measurement>,
+}
+
+impl<'a> Context<'a> {
+    pub(crate) fn new(setup: &'a Setup, level: Level, bench: &'a mut dyn Bench) -> Self {
+        Self { setup, level, bench, measured: Vec::new() }
+    }
+
+    /// Runs a trial.
+    ///
+    /// # Errors
+    /// The trial could not be run, or the machine disturbed it.
+    pub fn observe(&mut self, trial: &Trial) -> Result<Observation, Trouble> {
+        let seen = self.bench.run(trial)?;
+        self.trusted(trial, seen)
+    }
+
+    /// Runs a trial on a cable instead of the DUT.
+    ///
+    /// # Errors
+    /// As [`Context::observe`].
+    pub fn observe_cable(&mut self, trial: &Trial) -> Result<Observation, Trouble> {
+        let seen = self.bench.run_on_cable(trial)?;
+        self.trusted(trial, seen)
+    }
+
+    /// Checks that the tester sent what the trial says, so that a DUT is not judged by frames that
+    /// never left.
+    fn trusted(&self, trial: &Trial, seen: Observation) -> Result<Observation, Trouble> {
+        if let Some(why) = &seen.disturbed {
+            return Err(Trouble::Disturbed(why.clone()));
+        }
+        for (n, control) in trial.control.iter().enumerate() {
+            let same = |octets: &[u8]| {
+                let common = octets.len().min(control.octets.len());
+                octets[..common] == control.octets[..common]
+            };
+            let sent = seen.sent_octets(control.port).filter(|octets| same(octets)).count();
+            if sent < control.frames as usize {
+                let what = format!(
+                    "the tester sent {sent} of {} control frames (number {n} of {})",
+                    control.frames, trial.name
+                );
+                return Err(Trouble::Error(what));
+            }
+        }
+        Ok(seen)
+    }
+
+    /// Returns the first `N` ports of the tester.
+    ///
+    /// # Errors
+    /// The set-up has fewer.
+    pub fn ports<const N: usize>(&self) -> Result<[Port; N], Trouble> {
+        if self.setup.ports.len() < N {
+            let what =
+                format!("ports: {N} are needed, and the file has {}", self.setup.ports.len());
+            return Err(Trouble::Missing(what));
+        }
+        Ok(core::array::from_fn(Port))
+    }
+
+    #[must_use]
+    pub fn port(&self, port: Port) -> &TesterPort {
+        self.setup.port(port)
+    }
+
+    /// Returns the lossless priority of tests with one.
+    ///
+    /// # Errors
+    /// The set-up has none.
+    pub fn lossless(&self) -> Result<Priority, Trouble> {
+        self.setup.lossless().ok_or_else(|| Trouble::Missing("lossless: it is empty".into()))
+    }
+
+    /// Returns the lossless priorities to try: one at level quick, all at level full.
+    #[must_use]
+    pub fn each_lossless(&self) -> Vec<Priority> {
+        let all = if self.level == Level::Quick { 1 } else { usize::MAX };
+        self.setup.lossless.iter().take(all).collect()
+    }
+
+    /// Returns a lossy priority.
+    ///
+    /// # Errors
+    /// The set-up has none.
+    pub fn lossy(&self) -> Result<Priority, Trouble> {
+        let first = self.setup.lossy.iter().next();
+        first.ok_or_else(|| Trouble::Missing("lossy: it is empty".into()))
+    }
+
+    /// Returns all priorities that the set-up knows.
+    #[must_use]
+    pub fn priorities(&self) -> PrioritySet {
+        PrioritySet(self.setup.lossless.0 | self.setup.lossy.0)
+    }
+
+    /// Judges a value with an uncertainty.
+    pub fn judge(
+        &mut self,
+        what: impl Into<String>,
+        value: f64,
+        limits: Limits,
+        uncertainty: f64,
+        unit: &'static str,
+    ) {
+        self.measured.push(Measurement::judge(what, value, limits, uncertainty, unit));
+    }
+
+    /// Judges a count, which has no uncertainty.
+    pub fn count(&mut self, what: impl Into<String>, count: u64, limits: Limits) {
+        self.judge(what, count as f64, limits, 0.0, "frames");
+    }
+
+    /// Judges a time in nanoseconds.
+    pub fn time(&mut self, what: impl Into<String>, time: Duration, limits: Limits, u: Duration) {
+        self.judge(what, time.as_nanos_f64(), limits, u.as_nanos_f64(), "ns");
+    }
+
+    /// Records a value that the standards leave open.
+    pub fn policy(
+        &mut self,
+        what: impl Into<String>,
+        value: f64,
+        unit: &'static str,
+        clause: &str,
+    ) {
+        self.measured.push(Measurement::policy(what, value, unit, clause));
+    }
+
+    /// Returns the first number at level quick, the second at level full.
+    #[must_use]
+    pub const fn by_level<T: Copy>(&self, quick: T, full: T) -> T {
+        if matches!(self.level, Level::Quick) { quick } else { full }
+    }
+
+    /// Judges the rate of a flow in a span against its intended share of the line.
+    pub fn rate(
+        &mut self,
+        seen: &Observation,
+        trial: &Trial,
+        flow: FlowId,
+        span: &Range<Duration>,
+    ) {
+        let Flow { priority, size, rate, .. } = trial.flows[flow.0];
+        let wanted = match rate {
+            Rate::Line(share) => self.setup.share(share, size),
+            Rate::Frames(n) => n as f64 * f64::from(size) * 8.0,
+        };
+        let value = seen.rate_in(flow, span) / wanted * 100.0;
+        // The first and the last frame of the span are counted whole.
+        let frame = f64::from(size) * 8.0 / span.end.saturating_sub(span.start).as_secs_f64();
+        let u = frame / wanted * 100.0;
+        let limits = Limits::around(100.0, self.setup.limits.rate * 100.0);
+        self.judge(format!("rate of priority {priority}"), value, limits, u, "%");
+    }
+
+    /// Checks that all flows of a trial arrive at their rates in a span without a stimulus.
+    ///
+    /// # Errors
+    /// One does not, so its reaction to a stimulus says nothing.
+    pub fn at_rest(
+        &self,
+        seen: &Observation,
+        trial: &Trial,
+        span: &Range<Duration>,
+    ) -> Result<(), Trouble> {
+        for (n, flow) in trial.flows.iter().enumerate() {
+            if flow.start > span.start {
+                continue;
+            }
+            let sent = seen.of(FlowId(n), Way::Sent).filter(|r| span.contains(&r.end)).count();
+            let arrived =
+                seen.of(FlowId(n), Way::Received).filter(|r| span.contains(&r.end)).count();
+            if sent == 0 || arrived * 10 < sent * 9 {
+                let what = format!(
+                    "{arrived} of {sent} frames of priority {} arrive at port {} at rest; check the \
+                     cables, and that the DUT forwards between these ports",
+                    flow.priority,
+                    self.port(flow.to).name
+                );
+                return Err(Trouble::Error(what));
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the values so far.
+    pub(crate) fn into_measured(self) -> Vec<Measurement> {
+        self.measured
+    }
+}
+
+/// Result of a test.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct TestResult {
+    pub id: &'static str,
+    pub aliases: &'static [&'static str],
+    pub title: &'static str,
+    pub outcome: Outcome,
+    /// One sentence: the value that decided, or the reason why there is none.
+    pub detail: String,
+    pub measurements: Vec<Measurement>,
+}

@@ -1,0 +1,192 @@
+//! A DUT in the virtual world: a lab whose hosts are the ports of the tester. Each trial begins with
+//! a new network, so it depends on nothing that happened before.
+
+use std::collections::HashMap;
+
+use crate::bench::{Bench, Trouble};
+use crate::observation::{Observation, Record, Way, What};
+use crate::otg;
+use crate::setup::Setup;
+use crate::trial::{Port, Trial};
+use contracts::frame::Frame;
+use ground::time::{Duration, Instant};
+use ground::units::{BitsPerSec, Bytes};
+use lab::raw::Lab;
+use sim::{
+    Direction, Fault, FaultKind, LinkId, LinkPlan, Network, NetworkPlan, NodeId, VirtualFrame,
+    Witness,
+};
+use wire::ip::{self, Ecn};
+use wire::vlan;
+
+/// Bytes on the line before a frame's first: preamble and start delimiter.
+const PREAMBLE: Bytes = Bytes(8);
+
+/// A virtual DUT with the tester around it.
+#[derive(Debug)]
+pub struct VirtualBench {
+    setup: Setup,
+    lab: Lab,
+}
+
+/// The network of a trial.
+struct Prepared {
+    network: NetworkPlan,
+    /// Hosts of the tester's ports.
+    hosts: Vec<NodeId>,
+}
+
+impl VirtualBench {
+    /// A bench on a lab, whose generator and flows are replaced by those of the trials.
+    #[must_use]
+    pub fn new(setup: Setup, lab: Lab) -> Self {
+        Self { setup, lab }
+    }
+
+    /// Returns the network of a trial.
+    fn prepare(&self, trial: &Trial) -> Result<Prepared, Trouble> {
+        let config = otg::config(trial, &self.setup, |p| self.setup.port(p).location.clone());
+        let mut lab = self.lab.clone();
+        lab.flows.clear();
+        lab.checks = Some(Vec::new());
+        lab.otg = Some(lab::raw::Otg { config: Some(config), ..lab::raw::Otg::default() });
+        let (plan, _) =
+            lab::resolve_raw(&lab).map_err(|error| Trouble::Error(error.to_string()))?;
+        let tester = plan.tester.expect("the lab has a generator");
+        if let Some(rate) = tester.rates.iter().find(|rate| **rate != self.setup.rate) {
+            let what = format!("a link runs at {rate}, and the file says {}", self.setup.rate);
+            return Err(Trouble::Error(what));
+        }
+        Ok(Prepared { network: plan.network, hosts: tester.hosts })
+    }
+
+    /// Runs a network and returns what the tester's ports recorded.
+    fn observe(&self, trial: &Trial, prepared: Prepared) -> Result<Observation, Trouble> {
+        let Prepared { mut network, hosts } = prepared;
+        let lead = otg::lead(&self.setup);
+        for change in &trial.links {
+            let link = link_of(&network, hosts[change.port.0]);
+            let kind = FaultKind::Link { link, up: change.up };
+            network.faults.push(Fault { at: Instant::ZERO + lead + change.at, kind });
+        }
+        let recorder = Recorder::new(&network, &hosts, trial.flows.len(), lead);
+        let mut network =
+            Network::new(&network, recorder).map_err(|error| Trouble::Error(error.to_string()))?;
+        network.run_until(Instant::ZERO + lead + trial.length);
+        let (recorder, _) = network.finish();
+        let mut records = recorder.records;
+        records.sort_by_key(|record| record.end);
+        Ok(Observation { records, uncertainty: Duration::ZERO, disturbed: None })
+    }
+}
+
+/// Returns the link of a host.
+fn link_of(network: &NetworkPlan, host: NodeId) -> LinkId {
+    let at = network.links.iter().position(|link| link.a.node == host || link.b.node == host);
+    LinkId(at.expect("a tester's host has a link") as u32)
+}
+
+impl Bench for VirtualBench {
+    fn run(&mut self, trial: &Trial) -> Result<Observation, Trouble> {
+        let prepared = self.prepare(trial)?;
+        self.observe(trial, prepared)
+    }
+
+    fn run_on_cable(&mut self, trial: &Trial) -> Result<Observation, Trouble> {
+        let Prepared { network, hosts } = self.prepare(trial)?;
+        let [a, b] = [0, 1].map(|n: usize| network.nodes[hosts[n].index()].clone());
+        let of = &network.links[link_of(&network, hosts[0]).index()];
+        let end = |n| sim::End { node: NodeId(n), port: ground::units::PortId::MIN };
+        let link = LinkPlan { name: "cable".into(), a: end(0), b: end(1), ..of.clone() };
+        let network = NetworkPlan {
+            nodes: vec![a, b],
+            links: vec![link],
+            faults: Vec::new(),
+            seed: network.seed,
+            shuffle: None,
+            sample_every: None,
+        };
+        self.observe(trial, Prepared { network, hosts: vec![NodeId(0), NodeId(1)] })
+    }
+
+    fn world(&self) -> &'static str {
+        "virtual"
+    }
+}
+
+/// A direction of a link at a port of the tester.
+#[derive(Clone, Copy)]
+struct Line {
+    port: Port,
+    rate: BitsPerSec,
+    /// Response time of the receiver to a pause, after which it is given to it.
+    response: Duration,
+}
+
+/// Records the frames at the tester's ports.
+struct Recorder {
+    /// Directions in which a port sends. On a cable the same direction is one in which the other
+    /// port receives.
+    sends: HashMap<Direction, Line>,
+    /// Directions in which a port receives.
+    receives: HashMap<Direction, Line>,
+    /// Number of flows of the trial.
+    flows: usize,
+    lead: Duration,
+    records: Vec<Record>,
+}
+
+impl Recorder {
+    fn new(network: &NetworkPlan, hosts: &[NodeId], flows: usize, lead: Duration) -> Self {
+        let (mut sends, mut receives) = (HashMap::new(), HashMap::new());
+        for (n, host) in hosts.iter().enumerate() {
+            let id = link_of(network, *host);
+            let link = &network.links[id.index()];
+            let is_a = link.a.node == *host;
+            let (out, back, response) = match is_a {
+                true => (id.ab(), id.ba(), link.ba.response),
+                false => (id.ba(), id.ab(), link.ab.response),
+            };
+            let line = Line { port: Port(n), rate: link.rate, response };
+            sends.insert(out, line);
+            receives.insert(back, line);
+        }
+        Self { sends, receives, flows, lead, records: Vec::new() }
+    }
+
+    /// Records a frame whose last bit passes the port at `end`.
+    fn record(&mut self, (line, way): (Line, Way), end: Instant, frame: &VirtualFrame) {
+        let start = Instant::ZERO + self.lead;
+        if end < start {
+            return;
+        }
+        let end = end.since(start);
+        let begin = end.saturating_sub(line.rate.time_for(Bytes(frame.wire_len().into())));
+        let what = What::of(frame.head(), self.flows, ecn(frame.head()));
+        self.records.push(Record { port: line.port, way, begin, end, len: frame.wire_len(), what });
+    }
+}
+
+/// Returns the ECN code point of a frame; not ECT without IP.
+fn ecn(octets: &[u8]) -> Ecn {
+    let Ok(walk) = vlan::walk(octets) else { return Ecn::NotEct };
+    let packet = octets.get(walk.l3..).unwrap_or_default();
+    ip::View::new(walk.ethertype, packet).map_or(Ecn::NotEct, |ip| ip.ecn())
+}
+
+impl Witness for Recorder {
+    const NOTES: bool = false;
+
+    fn sent(&mut self, at: Instant, direction: Direction, frame: &VirtualFrame, _: Instant) {
+        let Some(line) = self.sends.get(&direction).copied() else { return };
+        let len = Bytes(frame.wire_len().into());
+        let end = at + line.rate.time_for(PREAMBLE) + line.rate.time_for(len);
+        self.record((line, Way::Sent), end, frame);
+    }
+
+    fn arrived(&mut self, at: Instant, direction: Direction, frame: &VirtualFrame) {
+        let Some(line) = self.receives.get(&direction).copied() else { return };
+        let response = if frame.is_control() { line.response } else { Duration::ZERO };
+        self.record((line, Way::Received), at.saturating_sub(response), frame);
+    }
+}
