@@ -6,10 +6,12 @@
 //!   [`bench`] runs a trial, in the virtual world or on real ports. The tests are the same in both.
 //! - [`catalogue`] has the tests, a file each; [`judge`] compares values with their limits, with the
 //!   uncertainty of the measurement.
-//! - [`suite`] selects tests, runs them in order and collects their results.
+//! - [`suite`] selects tests, runs them in order and collects their results; [`evidence`] shows these
+//!   as a table, JSON Lines and JUnit.
 
 pub mod bench;
 pub mod catalogue;
+pub mod evidence;
 pub mod file;
 pub mod judge;
 pub mod observation;

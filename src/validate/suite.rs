@@ -5,7 +5,9 @@ use crate::catalogue;
 use crate::judge::Outcome;
 use crate::setup::Setup;
 use crate::test::{Context, Level, Test, TestResult};
+use ground::verdict::Verdict;
 use serde::Serialize;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 /// Selection of tests.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -57,6 +59,19 @@ pub struct Results {
     pub tests: Vec<TestResult>,
 }
 
+impl Results {
+    /// Returns the verdict of the run. `strict` counts inconclusive tests as failures. A run in
+    /// which no test of the DUT passed is no pass.
+    #[must_use]
+    pub fn verdict(&self, strict: bool) -> Verdict {
+        let of_dut = self.tests.iter().filter(|test| test.id != catalogue::SELF_CHECK.id);
+        let own = self.tests.iter().filter(|test| test.id == catalogue::SELF_CHECK.id);
+        let own = own.map(|test| test.outcome).filter(|outcome| *outcome != Outcome::Pass);
+        let all = of_dut.map(|test| test.outcome).chain(own);
+        Verdict::of_all(all.map(|outcome| outcome.verdict(strict)))
+    }
+}
+
 /// Runs the tests; `progress` is called before each one with its index, and ends the run by
 /// returning false. The tester's check of itself comes first, and if it fails no test of the DUT is
 /// run.
@@ -92,6 +107,8 @@ pub fn run(
 
 /// Runs one test.
 fn run_one(setup: &Setup, level: Level, bench: &mut dyn Bench, test: &Test) -> TestResult {
+    let begun = Instant::now();
+    let start_s = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |t| t.as_secs_f64());
     let mut context = Context::new(setup, level, bench);
     let ended = if setup.ports.len() < test.topology.ports() {
         let (needed, given) = (test.topology.ports(), setup.ports.len());
@@ -112,8 +129,9 @@ fn run_one(setup: &Setup, level: Level, bench: &mut dyn Bench, test: &Test) -> T
     };
     // A tester that fails its own check cannot judge another device.
     let outcome = if is_own && outcome == Outcome::Fail { Outcome::Error } else { outcome };
-    let Test { id, aliases, title, .. } = *test;
-    TestResult { id, aliases, title, outcome, detail, measurements }
+    let Test { id, aliases, title, line, .. } = *test;
+    let duration_s = begun.elapsed().as_secs_f64();
+    TestResult { id, aliases, title, outcome, detail, measurements, start_s, duration_s, line }
 }
 
 const fn outcome_of(trouble: &Trouble) -> Outcome {

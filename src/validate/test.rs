@@ -74,6 +74,15 @@ pub enum Level {
     Full,
 }
 
+impl core::fmt::Display for Level {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str(match self {
+            Self::Quick => "quick",
+            Self::Full => "full",
+        })
+    }
+}
+
 /// The context of a running test.
 pub struct Context<'a> {
     pub setup: &'a Setup,
@@ -283,4 +292,11 @@ pub struct TestResult {
     /// One sentence: the value that decided, or the reason why there is none.
     pub detail: String,
     pub measurements: Vec<Measurement>,
+    /// Start of the test in seconds since 1970.
+    pub start_s: f64,
+    /// Duration of the test in seconds.
+    pub duration_s: f64,
+    /// Line of the test's description in its file.
+    #[serde(skip)]
+    pub line: u32,
 }
