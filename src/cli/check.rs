@@ -1,4 +1,4 @@
-//! `sluice check`: validates a switch, lab or generator file and prints the resolved configuration.
+//! `sluice check`: validates a switch, lab, generator or DUT file and prints the resolved configuration.
 
 mod agents;
 mod calc;
@@ -21,6 +21,7 @@ use super::{Format, terminal};
 use crate::config::{self, ConfigError, Finding, Machine, SwitchFile, Warning};
 use crate::lab::{LabFile, Resolved, examine, is_lab, lab_schema, refuse_memory};
 use crate::{printable, report};
+use ::validate::file::{self, Dut};
 use json::{Json, object, some};
 use tester::memory;
 use tester::otg_file;
@@ -29,7 +30,7 @@ use tester::plan::TestPlan;
 /// Exit status of invalid input.
 const BAD_INPUT: u8 = 2;
 
-/// Validate switch, lab and generator files: print the resolved configuration, or all errors.
+/// Validate switch, lab, generator and DUT files: print the resolved configuration, or all errors.
 #[derive(Args, Clone, Debug)]
 pub struct CheckArgs {
     /// Files, YAML or JSON; their kinds are detected from their fields.
@@ -62,6 +63,8 @@ pub enum Kind {
     Switch,
     /// Lab files.
     Lab,
+    /// DUT files.
+    Dut,
 }
 
 /// Checks the files: status 0 if all are valid, 2 otherwise.
@@ -81,6 +84,7 @@ fn run_to(
         let schema = match kind {
             Kind::Switch => config::switch_schema(),
             Kind::Lab => lab_schema(),
+            Kind::Dut => file::schema(),
         };
         writeln!(out, "{}", serde_json::to_string_pretty(&schema)?)?;
         return Ok(ExitCode::SUCCESS);
@@ -110,6 +114,7 @@ enum Content {
     Switch(Box<SwitchFile>),
     Lab(Box<Resolved>),
     Test(Box<TestPlan>),
+    Dut(Box<Dut>),
 }
 
 type Loaded = Result<(Content, Vec<Warning>), ConfigError>;
@@ -137,7 +142,7 @@ impl Checked {
 fn load_all(path: &Path, machine: &Machine) -> Vec<Checked> {
     let file = path.display().to_string();
     let one = |variant, loaded| Checked { file: file.clone(), variant, loaded };
-    let read = config::read_text(path, "switch, lab or generator file");
+    let read = config::read_text(path, "switch, lab, generator or DUT file");
     let Ok((name, text)) = &read else { return vec![one(None, load(read, machine))] };
     let lab = is_lab(text).then(|| LabFile::parse(name, text));
     match lab {
@@ -161,6 +166,10 @@ fn load(read: Result<(String, Zeroizing<String>), ConfigError>, machine: &Machin
     }
     if is_lab(&text) {
         return fits(&name, examine(&name, &text)?, machine);
+    }
+    if file::is_dut(&text) {
+        let (dut, warnings) = file::parse(&name, &text)?;
+        return Ok((Content::Dut(Box::new(dut)), warnings));
     }
     let (switch, warnings) = config::parse(&name, &text, machine)?;
     Ok((Content::Switch(Box::new(switch)), warnings))
@@ -195,6 +204,12 @@ fn result(checked: &Checked) -> Json {
                 flows: plan.flows.iter().map(|flow| flow.name.clone()).collect::<Vec<_>>(),
             }
         }),
+        Some(Content::Dut(dut)) => result.and(object! {
+            dut: object! {
+                name: dut.setup.name.clone(),
+                ports: dut.setup.ports.iter().map(|port| port.name.clone()).collect::<Vec<_>>(),
+            }
+        }),
     }
 }
 
@@ -216,6 +231,7 @@ fn print(checked: &Checked, out: &mut impl Write, err: &mut impl Write) -> std::
                 Content::Switch(file) => write!(out, "{}", text::Text(file))?,
                 Content::Lab(lab) => write!(out, "{}", lab::Text(lab))?,
                 Content::Test(plan) => write!(out, "{}", report::plan_text(plan))?,
+                Content::Dut(dut) => write!(out, "{}", dut.setup)?,
             }
             for w in warnings {
                 writeln!(err, "warning: {}", w.line(&checked.file))?;
@@ -430,7 +446,11 @@ mod tests {
 
     #[test]
     fn the_schema_needs_no_file_and_a_check_needs_one() {
-        for (args, title) in [(&["--schema"][..], "switch"), (&["--schema", "lab"], "lab")] {
+        for (args, title) in [
+            (&["--schema"][..], "switch"),
+            (&["--schema", "lab"], "lab"),
+            (&["--schema", "dut"], "DUT"),
+        ] {
             let (good, out, _) = check(args);
             assert!(good && out.contains("json-schema.org") && out.contains(title), "{out}");
         }

@@ -9,6 +9,7 @@ use super::{bad_input, quoted};
 use crate::config;
 use crate::config::tree::Node;
 use crate::lab;
+use ::validate::file::is_dut;
 use tester::otg_file;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -16,6 +17,7 @@ pub(super) enum Kind {
     Switch,
     Lab,
     Generator,
+    Dut,
 }
 
 impl Kind {
@@ -27,6 +29,9 @@ impl Kind {
         if lab::is_lab(text) {
             return Some(Self::Lab);
         }
+        if is_dut(text) {
+            return Some(Self::Dut);
+        }
         let placed = |root: &Node| root.get("ports").is_some();
         config::tree::read(text, "").is_ok_and(|root| placed(&root)).then_some(Self::Switch)
     }
@@ -36,6 +41,7 @@ impl Kind {
             Self::Switch => "a switch file",
             Self::Lab => "a lab file",
             Self::Generator => "a generator file",
+            Self::Dut => "a DUT file",
         }
     }
 
@@ -44,6 +50,7 @@ impl Kind {
             Self::Switch => "switch",
             Self::Lab => "run",
             Self::Generator => "gen",
+            Self::Dut => "validate",
         }
     }
 
@@ -74,9 +81,12 @@ mod tests {
 
     #[test]
     fn every_example_is_known_and_sent_to_its_command() {
-        for (folder, kind) in
-            [("switch", Kind::Switch), ("labs", Kind::Lab), ("gen", Kind::Generator)]
-        {
+        for (folder, kind) in [
+            ("switch", Kind::Switch),
+            ("labs", Kind::Lab),
+            ("gen", Kind::Generator),
+            ("validate", Kind::Dut),
+        ] {
             let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("configs").join(folder);
             for entry in std::fs::read_dir(folder).unwrap().flatten() {
                 let path = entry.path();
@@ -85,7 +95,7 @@ mod tests {
                 }
                 let text = std::fs::read_to_string(&path).unwrap();
                 assert_eq!(Kind::of(&text), Some(kind), "{}", path.display());
-                for other in [Kind::Switch, Kind::Lab, Kind::Generator] {
+                for other in [Kind::Switch, Kind::Lab, Kind::Generator, Kind::Dut] {
                     let said = other.expect(&path).map_err(|error| format!("{error:#}"));
                     let remedy = format!("try: sluice {} {}", kind.verb(), quoted(&path));
                     match said {

@@ -23,6 +23,7 @@ pub mod swarm;
 #[cfg(feature = "dpdk")]
 pub mod switch;
 mod terminal;
+pub mod validate;
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -53,6 +54,7 @@ EXAMPLES:
   sluice ctl link port1 down
   sluice run configs/labs/incast.yaml             a lab at 100 Gb/s, in exact virtual time
   sluice gen configs/gen/pfc-storm.yaml           traffic, pauses and measurements, in OTG's words
+  sluice validate configs/validate/virtual.yaml   does this device do PFC right?
   sluice swarm --count 10000 --keep failed        labs by chance, and those that fail as files
   sluice headroom compare --rate 100G --length 100m  what a cable needs, by every model
 
@@ -93,6 +95,7 @@ enum Command {
     Generate(Box<generate::GenerateArgs>),
     Run(run::RunArgs),
     Swarm(swarm::SwarmArgs),
+    Validate(validate::ValidateArgs),
 }
 
 /// Format of results.
@@ -231,6 +234,7 @@ pub fn main() -> ExitCode {
         Command::Generate(args) => generate::run(&args),
         Command::Run(args) => run::run(&args),
         Command::Swarm(args) => swarm::run(&args),
+        Command::Validate(args) => validate::run(&args),
     };
     result.unwrap_or_else(|error| {
         terminal::print_error(&error, has_findings(&error));

@@ -16,6 +16,8 @@ pub mod file;
 pub mod judge;
 pub mod observation;
 mod otg;
+#[cfg(feature = "dpdk")]
+pub mod real_bench;
 pub mod setup;
 pub mod suite;
 pub mod test;

@@ -6,8 +6,8 @@ use crate::trial::{FlowId, Port};
 use ground::time::Duration;
 use ground::units::{Mac, Priority, Quanta};
 use host::probe_of;
-use wire::ip::Ecn;
-use wire::{EtherType, pfc};
+use wire::ip::{self, Ecn};
+use wire::{EtherType, pfc, vlan};
 
 /// A recorded trial.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -70,6 +70,14 @@ impl What {
             None => Self::Other(octets.into()),
         }
     }
+}
+
+/// Returns the ECN code point of a frame; not ECT without IP.
+#[must_use]
+pub fn ecn_of(octets: &[u8]) -> Ecn {
+    let Ok(walk) = vlan::walk(octets) else { return Ecn::NotEct };
+    let packet = octets.get(walk.l3..).unwrap_or_default();
+    ip::View::new(walk.ethertype, packet).map_or(Ecn::NotEct, |ip| ip.ecn())
 }
 
 /// Arrivals of a flow, without duplicates.

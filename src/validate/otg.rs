@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::setup::{Marking, Setup};
 use crate::trial::{Control, Flow, Limit, Obeys, Port, Rate, Trial};
 use ground::time::Duration;
-use ground::units::{Mac, Quanta};
+use ground::units::{BitsPerSec, Mac, Quanta};
 use wire::ip::Ecn;
 
 /// Number of frames by which the DUT learns each port's address.
@@ -42,7 +42,7 @@ pub fn config(trial: &Trial, setup: &Setup, location: impl Fn(Port) -> String) -
         "ports": ports.clone().map(|p| json!({"name": name(p), "location": location(p)}))
             .collect::<Vec<_>>(),
         "layer1": ports.map(|p| layer1(trial, setup, p)).collect::<Vec<_>>(),
-        "captures": [{"name": "all", "port_names": names, "format": "pcapng", "packet_size": SNAP}],
+        "captures": [{"name": "all", "port_names": names, "format": "pcapng", "overwrite": false, "packet_size": SNAP}],
         "flows": flows,
     })
 }
@@ -54,6 +54,10 @@ fn layer1(trial: &Trial, setup: &Setup, port: Port) -> Value {
         "mtu": setup.max_frame - 18,
         "promiscuous": true,
     });
+    // Ports without a link rate of their own are paced at this one.
+    if let Some(speed) = speed(setup.rate) {
+        layer1["speed"] = speed.into();
+    }
     match trial.reaction(port) {
         Obeys::Nothing => {}
         Obeys::Pause => {
@@ -68,6 +72,18 @@ fn layer1(trial: &Trial, setup: &Setup, port: Port) -> Value {
         }
     }
     layer1
+}
+
+/// Returns the name of a rate; `None` if the model has none for it.
+fn speed(rate: BitsPerSec) -> Option<String> {
+    let mbps = rate.get() / 1_000_000;
+    match mbps {
+        10 | 100 => Some(format!("speed_{mbps}_fd_mbps")),
+        1_000 | 10_000 | 25_000 | 40_000 | 50_000 | 100_000 | 200_000 | 400_000 | 800_000 => {
+            Some(format!("speed_{}_gbps", mbps / 1_000))
+        }
+        _ => None,
+    }
 }
 
 fn value(value: impl Into<Value>) -> Value {

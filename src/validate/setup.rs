@@ -1,6 +1,7 @@
 //! A device under test (DUT): its cabling, its configuration as far as it is known, and the limits
 //! by which it is judged.
 
+use core::fmt;
 use core::net::Ipv4Addr;
 
 use crate::trial::Port;
@@ -8,6 +9,7 @@ use ground::time::Duration;
 use ground::units::{
     BitsPerSec, Bytes, Dscp, Mac, PRIORITIES, Pcp, Priority, PrioritySet, Quanta, Vid,
 };
+use text::table::{Align, Table};
 
 /// A validated set-up.
 #[derive(Clone, PartialEq, Debug)]
@@ -180,6 +182,25 @@ impl Setup {
     pub fn share(&self, share: f64, size: u32) -> f64 {
         let size = f64::from(size);
         share * self.rate.get() as f64 * size / (size + 20.0)
+    }
+}
+
+/// Lists the cabling and the priorities.
+impl fmt::Display for Setup {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names = |set: PrioritySet| {
+            let names: Vec<_> = set.iter().map(|p| p.to_string()).collect();
+            if names.is_empty() { "none".to_owned() } else { names.join(", ") }
+        };
+        writeln!(f, "device {} at {}", self.name, self.rate)?;
+        writeln!(f, "lossless {}; lossy {}", names(self.lossless), names(self.lossy))?;
+        let mut table =
+            Table::new(["port", "location", "device's port", "mac"].map(|n| (n, Align::Left)));
+        for port in &self.ports {
+            let TesterPort { name, location, dut, mac, .. } = port;
+            table.row([name.clone(), location.clone(), dut.clone(), mac.to_string()]);
+        }
+        write!(f, "{table}")
     }
 }
 

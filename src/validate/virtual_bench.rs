@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use crate::bench::{Bench, Trouble};
-use crate::observation::{Observation, Record, Way, What};
+use crate::observation::{Observation, Record, Way, What, ecn_of};
 use crate::otg;
 use crate::setup::Setup;
 use crate::trial::{Port, Trial};
@@ -16,8 +16,6 @@ use sim::{
     Direction, Fault, FaultKind, LinkId, LinkPlan, Network, NetworkPlan, NodeId, VirtualFrame,
     Witness,
 };
-use wire::ip::{self, Ecn};
-use wire::vlan;
 
 /// Bytes on the line before a frame's first: preamble and start delimiter.
 const PREAMBLE: Bytes = Bytes(8);
@@ -162,16 +160,9 @@ impl Recorder {
         }
         let end = end.since(start);
         let begin = end.saturating_sub(line.rate.time_for(Bytes(frame.wire_len().into())));
-        let what = What::of(frame.head(), self.flows, ecn(frame.head()));
+        let what = What::of(frame.head(), self.flows, ecn_of(frame.head()));
         self.records.push(Record { port: line.port, way, begin, end, len: frame.wire_len(), what });
     }
-}
-
-/// Returns the ECN code point of a frame; not ECT without IP.
-fn ecn(octets: &[u8]) -> Ecn {
-    let Ok(walk) = vlan::walk(octets) else { return Ecn::NotEct };
-    let packet = octets.get(walk.l3..).unwrap_or_default();
-    ip::View::new(walk.ethertype, packet).map_or(Ecn::NotEct, |ip| ip.ecn())
 }
 
 impl Witness for Recorder {

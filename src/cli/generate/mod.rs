@@ -18,6 +18,8 @@ use crate::cli::machine::MachineArgs;
 use crate::cli::{SCRAPE_DEFAULT, address};
 use crate::config::quantity::Span;
 use files::{Files, Format};
+#[cfg(feature = "dpdk")]
+pub(super) use serve::eal_options;
 use tester::plan::Location;
 
 const EXAMPLES: &str = "\

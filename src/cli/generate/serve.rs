@@ -75,7 +75,7 @@ pub(super) fn serve(args: &GenerateArgs, addr: SocketAddr) -> Result<ExitCode> {
 
 /// Settings of EAL, with a runtime directory for this process, because several generators may run
 /// on a machine.
-pub(super) fn eal_options(machine: MachineArgs) -> EalOptions {
+pub(in crate::cli) fn eal_options(machine: MachineArgs) -> EalOptions {
     let file_prefix = own_prefix("sluice-gen");
     EalOptions { file_prefix, memory: machine.memory(), ..EalOptions::default() }
 }

@@ -41,6 +41,15 @@ impl Session {
         Ok(())
     }
 
+    /// Returns the finished capture of a port.
+    ///
+    /// # Errors
+    /// [`SessionError::NoCapture`].
+    pub fn recorded(&self, port: usize) -> Result<Arc<Capture>, SessionError> {
+        let none = || SessionError::NoCapture(self.inner.plan.ports[port].name.clone());
+        lock(&self.inner.captures).ended[port].clone().ok_or_else(none)
+    }
+
     /// Returns the capture of a port as a file: frames from number `first` on, counted from 0,
     /// and at most `count` of them. A running capture is copied, which delays polls of the port,
     /// so it should be stopped first.

@@ -43,6 +43,7 @@ use board::Board;
 use captures::Captures;
 use crew::{Order, Shared};
 use dpdk::SourcePort;
+use ground::time::Instant;
 use ground::units::BitsPerSec;
 use host::{PlanError, Spares};
 use links::Link;
@@ -176,5 +177,11 @@ impl Session {
     #[must_use]
     pub fn plan(&self) -> &TestPlan {
         &self.inner.plan
+    }
+
+    /// Returns the time of the last start of flows, on the clock of the captures.
+    #[must_use]
+    pub fn epoch(&self) -> Option<Instant> {
+        self.inner.board().epoch
     }
 }

@@ -37,3 +37,14 @@ fn all_errors_are_reported_with_field_and_remedy() {
     assert!(refused("rate: 400\nports: [{}]").contains("no unit"));
     assert!(refused("rate: 1G\nports: [{}]\nvirtual: {}").contains("exactly one of"));
 }
+
+#[test]
+fn the_published_schema_is_the_current_one() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../configs/schema/dut.schema.json");
+    let published = std::fs::read_to_string(path).unwrap_or_default();
+    let published: serde_json::Value = serde_json::from_str(&published).unwrap_or_default();
+    assert!(
+        published == schema(),
+        "{path} is out of date: sluice check --schema dut > configs/schema/dut.schema.json"
+    );
+}

@@ -1,0 +1,190 @@
+//! `sluice validate`: tests of a device under test.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use anyhow::{Result, anyhow};
+use clap::{Args, ValueEnum};
+
+use super::kind::Kind;
+use super::machine::MachineArgs;
+use super::outputs::{OutputFile, Outputs};
+use super::terminal::{self, Progress, say};
+use super::{bad_input, exit, stop_on_signals};
+use crate::text::table::{Align, Table};
+use validate::bench::Bench;
+use validate::catalogue;
+use validate::evidence::{self, Testbed};
+use validate::file::{self, Dut};
+use validate::setup::Setup;
+use validate::suite::{self, Results, Selection};
+use validate::test::{Level, Test};
+use validate::virtual_bench::VirtualBench;
+
+const EXAMPLES: &str = "\
+EXAMPLES:
+  sluice validate --list                                    the tests, and what each is about
+  sluice validate configs/validate/virtual.yaml             Sluice's own switch, in virtual time
+  sluice validate DUT.yaml --level full --junit out.xml     all tests, for sonic-mgmt or Jenkins
+  sluice validate DUT.yaml --only 'V-R*' --json out.jsonl   some tests, every value on a line
+  sluice validate DUT.yaml --only L01                       by sonic-mgmt's number
+
+The tester sends to the device, records all that comes back, and judges it against 802.1Q and 802.3.
+It checks itself first, on a cable of its own. Verdicts: pass; fail; inconclusive: closer to a limit
+than the tester can measure; policy: the standards leave it open; skip: something is missing; error:
+the tester or the cabling cannot be trusted. Exit status 1 for fail and error, 4 if nothing failed
+and something was inconclusive or nothing passed.";
+
+/// Test a device: does it do PFC right?
+#[derive(Args, Clone, Debug)]
+#[command(after_help = EXAMPLES)]
+pub struct ValidateArgs {
+    /// DUT file: the tester's ports, their cables, and the device's configuration.
+    #[arg(value_name = "DUT", required_unless_present = "list")]
+    pub file: Option<PathBuf>,
+    /// Extent of the run.
+    #[arg(long, value_enum, default_value_t = Extent::Quick)]
+    pub level: Extent,
+    /// Run only tests of this id or alias, `*` for any text. May be repeated.
+    #[arg(long, value_name = "TEST", visible_alias = "alias")]
+    pub only: Vec<String>,
+    /// Print the tests instead of running them.
+    #[arg(long)]
+    pub list: bool,
+    /// Check the file and print the tests that would run.
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Seed of all random decisions, instead of the file's.
+    #[arg(long)]
+    pub seed: Option<u64>,
+    /// Count inconclusive tests as failures.
+    #[arg(long)]
+    pub strict: bool,
+    /// Write every measurement to this file as JSON Lines.
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+    /// Write the results to this file as JUnit, in sonic-mgmt's form.
+    #[arg(long, value_name = "FILE")]
+    pub junit: Option<PathBuf>,
+    /// EAL options and idle mode.
+    #[command(flatten)]
+    pub machine: MachineArgs,
+}
+
+/// Extent of a run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum Extent {
+    /// The most important tests, with one priority each.
+    Quick,
+    /// All tests, with all priorities and values.
+    Full,
+}
+
+impl From<Extent> for Level {
+    fn from(extent: Extent) -> Self {
+        match extent {
+            Extent::Quick => Self::Quick,
+            Extent::Full => Self::Full,
+        }
+    }
+}
+
+/// Runs the tests and prints their results. The exit status is the verdict's.
+///
+/// # Errors
+/// An error in the file or an argument.
+pub fn run(args: &ValidateArgs) -> Result<ExitCode> {
+    let selection = Selection { level: args.level.into(), only: args.only.clone() };
+    let tests = selection.tests();
+    if tests.is_empty() {
+        let what = format!("--only {}: there is no such test; see --list", args.only.join(" "));
+        return Err(bad_input(anyhow!(what)));
+    }
+    let Some(path) = args.file.as_ref().filter(|_| !args.list) else {
+        let all = if args.only.is_empty() { catalogue::TESTS.iter().collect() } else { tests };
+        terminal::print(list(&all))?;
+        return Ok(ExitCode::SUCCESS);
+    };
+    Kind::Dut.expect(path)?;
+    let name = path.display().to_string();
+    let (mut dut, warnings) = file::load(path).map_err(bad_input)?;
+    warnings.iter().for_each(|warning| say!("warning: {}", warning.line(&name)));
+    dut.setup.seed = args.seed.unwrap_or(dut.setup.seed);
+    let mut outputs = Outputs::new();
+    outputs.input("the DUT file", path);
+    let json = args.json.as_ref().map(|path| outputs.open("--json", path)).transpose()?;
+    let junit = args.junit.as_ref().map(|path| outputs.open("--junit", path)).transpose()?;
+    if args.dry_run {
+        terminal::print(list(&tests))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let results = validate(args, dut, &selection)?;
+    let written = [
+        json.map(|file| write(file, &evidence::json_lines(&results, &name))),
+        junit.map(|file| write(file, &evidence::junit(&results, &testbed(&results)))),
+    ];
+    terminal::print(evidence::table(&results))?;
+    // After the results are printed, so that a failed file does not lose them.
+    written.into_iter().flatten().collect::<Result<()>>()?;
+    Ok(exit(results.verdict(args.strict)))
+}
+
+fn write(file: OutputFile, text: &str) -> Result<()> {
+    file.write(text.as_bytes())
+}
+
+/// Runs the selected tests.
+fn validate(args: &ValidateArgs, dut: Dut, selection: &Selection) -> Result<Results> {
+    let stop = stop_on_signals()?;
+    let Dut { setup, lab } = dut;
+    let mut bench: Box<dyn Bench> = match lab {
+        Some(lab) => Box::new(VirtualBench::new(setup.clone(), lab)),
+        None => real(args, &setup, &stop)?,
+    };
+    let every = Duration::from_secs(5);
+    let all = selection.tests().len() as u64 + 1;
+    let mut progress = Progress::new("{bar:30} {pos}/{len} {msg}", &setup.name, Some(all), every);
+    let results = suite::run(&setup, selection, &mut *bench, |n, all, test| {
+        let text = format!("{} {}", test.id, test.title);
+        progress.update(n as u64, text, |text| format!("{n} of {all}: {text}"));
+        !stop.load(Ordering::Relaxed)
+    });
+    progress.clear();
+    Ok(results)
+}
+
+#[cfg(feature = "dpdk")]
+fn real(args: &ValidateArgs, setup: &Setup, stop: &Arc<AtomicBool>) -> Result<Box<dyn Bench>> {
+    args.machine.apply();
+    let eal = super::generate::eal_options(args.machine);
+    let bench = validate::real_bench::RealBench::new(setup.clone(), eal, Arc::clone(stop))?;
+    Ok(Box::new(bench))
+}
+
+#[cfg(not(feature = "dpdk"))]
+fn real(_: &ValidateArgs, _: &Setup, _: &Arc<AtomicBool>) -> Result<Box<dyn Bench>> {
+    Err(anyhow!("this program was built without DPDK, so it has no real ports; add `virtual`"))
+}
+
+fn testbed(results: &Results) -> Testbed {
+    Testbed {
+        topology: results.world.to_owned(),
+        testbed: "sluice".to_owned(),
+        host: results.dut.clone(),
+        ..Testbed::default()
+    }
+}
+
+/// Returns a table of tests.
+fn list(tests: &[&Test]) -> Table {
+    let left = |name| (name, Align::Left);
+    let mut table = Table::new(["test", "alias", "level", "title"].map(left));
+    for test in tests {
+        let (aliases, level) = (test.aliases.join(" "), test.level.to_string());
+        table.row([test.id.into(), aliases, level, test.title.into()]);
+    }
+    table
+}

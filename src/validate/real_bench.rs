@@ -1,0 +1,232 @@
+//! A DUT behind real ports. The traffic generator runs each trial, and captures both directions of
+//! every port.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration as StdDuration;
+
+use crate::bench::{Bench, Trouble};
+use crate::observation::{Observation, Record, Way, What, ecn_of};
+use crate::otg;
+use crate::setup::Setup;
+use crate::trial::{Port, Trial, pfc_frame};
+use contracts::frame::FCS_BYTES;
+use dpdk::{Eal, EalOptions};
+use ground::time::{Duration, Instant};
+use ground::units::{Bytes, Priority, Quanta};
+use tester::capture::Kept;
+use tester::plan::{Place, TestPlan};
+use tester::report::Report;
+use tester::session::{Bench as Ports, Session, SessionError};
+use text::packets;
+
+/// Interval at which a running trial looks for the user's end.
+const LOOK: StdDuration = StdDuration::from_millis(50);
+
+/// Ends of the tester's own cable.
+const CABLE: [&str; 2] = ["ring:validate.a", "ring:validate.b"];
+
+/// A DUT behind real ports.
+pub struct RealBench {
+    setup: Setup,
+    ports: Ports,
+    /// Ends the run once it is set.
+    stop: Arc<AtomicBool>,
+}
+
+impl RealBench {
+    /// Starts DPDK. The ports are opened by the first trial.
+    ///
+    /// # Errors
+    /// DPDK cannot be started.
+    pub fn new(setup: Setup, eal: EalOptions, stop: Arc<AtomicBool>) -> Result<Self, Trouble> {
+        let devices = setup.ports.iter().filter_map(|port| {
+            let location = tester::plan::Location::parse(&port.location).ok()?;
+            match location.place {
+                Place::Device(name) => Some(name),
+                Place::Ring { .. } | Place::Interface(_) => None,
+            }
+        });
+        let eal = eal.for_devices(devices);
+        let eal = Eal::start(&eal).map_err(|error| Trouble::Error(error.to_string()))?;
+        Ok(Self { setup, ports: Ports::new(eal, None), stop })
+    }
+
+    /// Runs a trial between ports at these locations.
+    fn observe(&mut self, trial: &Trial, setup: &Setup) -> Result<Observation, Trouble> {
+        let plan = plan(trial, setup)?;
+        let all: Vec<usize> = (0..plan.ports.len()).collect();
+        let flows: Vec<_> = plan.flows.iter().map(|flow| flow.id).collect();
+        let session = self.ports.set(plan).map_err(trouble)?;
+        session.capture(&all, true).map_err(trouble)?;
+        session.start(&flows).map_err(trouble)?;
+        let interrupted = !self.wait(otg::lead(setup) + trial.length);
+        session.stop(&flows).map_err(trouble)?;
+        session.capture(&all, false).map_err(trouble)?;
+        if interrupted {
+            return Err(Trouble::Interrupted);
+        }
+        let report = session.report().map_err(trouble)?;
+        records(trial, setup, &session, &report)
+    }
+
+    /// Waits for the end of a trial; false if the user ended it.
+    fn wait(&self, span: Duration) -> bool {
+        let end = std::time::Instant::now() + StdDuration::from_nanos(span.as_nanos());
+        loop {
+            if self.stop.load(Ordering::Relaxed) {
+                return false;
+            }
+            let left = end.saturating_duration_since(std::time::Instant::now());
+            if left.is_zero() {
+                return true;
+            }
+            thread::sleep(left.min(LOOK));
+        }
+    }
+
+    /// Resumes all priorities of the DUT at all ports that a trial sent MAC control to.
+    fn release(&mut self, trial: &Trial) -> Result<(), Trouble> {
+        let mut ports: Vec<Port> = trial.control.iter().map(|control| control.port).collect();
+        ports.sort_unstable();
+        ports.dedup();
+        if ports.is_empty() {
+            return Ok(());
+        }
+        let mut release = Trial::new("release", Duration::from_millis(10));
+        let none = Priority::ALL.map(|priority| (priority, Quanta(0)));
+        for port in ports {
+            let octets = pfc_frame(self.setup.port(port).mac, &none);
+            release.frame(port, octets, Duration::ZERO);
+        }
+        let plan = plan(&release, &self.setup)?;
+        let flows: Vec<_> = plan.flows.iter().map(|flow| flow.id).collect();
+        let session = self.ports.set(plan).map_err(trouble)?;
+        session.start(&flows).map_err(trouble)?;
+        let lead = otg::lead(&self.setup) + release.length;
+        thread::sleep(StdDuration::from_nanos(lead.as_nanos()));
+        session.stop(&flows).map_err(trouble)
+    }
+}
+
+impl Bench for RealBench {
+    fn run(&mut self, trial: &Trial) -> Result<Observation, Trouble> {
+        let setup = self.setup.clone();
+        let seen = self.observe(trial, &setup);
+        // Also after a failure and after Ctrl-C: nothing stays paused.
+        let released = self.release(trial);
+        let seen = seen?;
+        released.map(|()| seen)
+    }
+
+    fn run_on_cable(&mut self, trial: &Trial) -> Result<Observation, Trouble> {
+        let mut setup = self.setup.clone();
+        setup.ports.truncate(CABLE.len());
+        for (port, location) in setup.ports.iter_mut().zip(CABLE) {
+            port.location = location.to_owned();
+        }
+        self.observe(trial, &setup)
+    }
+
+    fn world(&self) -> &'static str {
+        "real"
+    }
+}
+
+fn trouble(error: SessionError) -> Trouble {
+    match error {
+        SessionError::Starved(_) => Trouble::Disturbed(error.to_string()),
+        error => Trouble::Error(error.to_string()),
+    }
+}
+
+/// Returns the plan of a trial.
+fn plan(trial: &Trial, setup: &Setup) -> Result<TestPlan, Trouble> {
+    if !trial.links.is_empty() {
+        let what = "links of real ports are not taken down: the test needs a virtual device";
+        return Err(Trouble::Missing(what.to_owned()));
+    }
+    let both = |port: Port| format!("{}?capture=both", setup.port(port).location);
+    let config = otg::config(trial, setup, both);
+    let wrong = |refusal: ::otg::engine::Refusal| Trouble::Error(refusal.errors.join("; "));
+    let config = ::otg::model::parse(&config).map_err(wrong)?;
+    tester::resolve::resolve(&config).map(|(plan, _)| plan).map_err(wrong)
+}
+
+/// Returns what the captures of a trial hold.
+fn records(
+    trial: &Trial,
+    setup: &Setup,
+    session: &Session,
+    report: &Report,
+) -> Result<Observation, Trouble> {
+    let epoch = session.epoch().ok_or_else(|| Trouble::Error("no flow was started".into()))?;
+    let start = epoch + otg::lead(setup);
+    let mut records = Vec::new();
+    for (n, port) in report.ports.iter().enumerate() {
+        if port.capture_missed > 0 {
+            let what = format!(
+                "the capture of port {} is full: {} frames are missing; shorten `times.hold` or lower \
+                 `rate`",
+                port.name, port.capture_missed
+            );
+            return Err(Trouble::Error(what));
+        }
+        if !port.link_up {
+            let what = format!("the link of port {} is down; check the cable", port.name);
+            return Err(Trouble::Error(what));
+        }
+        let capture = session.recorded(n).map_err(trouble)?;
+        records.extend(
+            capture
+                .frames()
+                .filter_map(|kept| record(&kept, (Port(n), setup), (start, trial.flows.len()))),
+        );
+    }
+    records.sort_by_key(|record: &Record| record.end);
+    Ok(Observation { records, uncertainty: uncertainty(report), disturbed: disturbed(report) })
+}
+
+/// Returns the largest error of a time stamp: that of the stamps, and the longest time in which a
+/// thread did not poll.
+fn uncertainty(report: &Report) -> Duration {
+    let gap = report.machine.filter(|machine| !machine.excluded).map_or(0.0, |m| m.longest_gap_ns);
+    Duration::from_nanos_f64(report.stamps.floor_ns().max(gap))
+}
+
+/// Returns the frames that the machine lost before the tester saw them, in words.
+fn disturbed(report: &Report) -> Option<String> {
+    let lost =
+        |port: &&tester::report::Port| port.rx_missed.unwrap_or(0) > 0 || port.tx_dropped > 0;
+    report.ports.iter().find(lost).map(|port| {
+        format!(
+            "port {} lost {} received frames and dropped {} to send: the machine is too busy, or the \
+             rate too high for it",
+            port.name,
+            port.rx_missed.unwrap_or(0),
+            port.tx_dropped
+        )
+    })
+}
+
+/// Returns the record of a captured frame; `None` before the trial's own traffic.
+fn record(
+    kept: &Kept,
+    (port, setup): (Port, &Setup),
+    (start, flows): (Instant, usize),
+) -> Option<Record> {
+    if kept.at < start {
+        return None;
+    }
+    let len = kept.len + FCS_BYTES;
+    let time = setup.rate.time_for(Bytes(len.into()));
+    let at = kept.at.since(start);
+    // A received frame was found after its last bit; a sent one was handed over before its first.
+    let (way, begin, end) = match kept.way {
+        packets::Way::In => (Way::Received, at.saturating_sub(time), at),
+        packets::Way::Out => (Way::Sent, at, at + time),
+    };
+    let what = What::of(&kept.octets, flows, ecn_of(&kept.octets));
+    Some(Record { port, way, begin, end, len, what })
+}
