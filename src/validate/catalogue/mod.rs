@@ -1,5 +1,6 @@
 //! The tests, a file each. Each describes itself; its page in the manual is made from that.
 
+mod congestion;
 mod m01;
 mod r01;
 mod r04;
@@ -8,13 +9,32 @@ mod r06;
 mod self_check;
 mod stop;
 mod x01;
+mod x02;
+mod x04;
+mod x05;
+mod x06;
+mod x07;
+mod x08;
 
 use crate::test::Test;
 
 pub use self_check::TEST as SELF_CHECK;
 
 /// All tests of a DUT, in the order of the catalogue.
-pub const TESTS: &[Test] = &[r01::TEST, r04::TEST, r05::TEST, r06::TEST, m01::TEST, x01::TEST];
+pub const TESTS: &[Test] = &[
+    r01::TEST,
+    r04::TEST,
+    r05::TEST,
+    r06::TEST,
+    m01::TEST,
+    x01::TEST,
+    x02::TEST,
+    x04::TEST,
+    x05::TEST,
+    x06::TEST,
+    x07::TEST,
+    x08::TEST,
+];
 
 #[cfg(test)]
 mod tests;

@@ -23,7 +23,7 @@ fn validate(text: &str, only: &[&str]) -> Results {
 
 #[test]
 fn the_good_device_passes() {
-    let results = validate(GOOD, &[]);
+    let results = validate(GOOD, &["V-*"]);
     assert_eq!(results.tests.len(), TESTS.len() + 1, "{results:#?}");
     for test in &results.tests {
         assert_eq!(test.outcome, Outcome::Pass, "{test:#?}");

@@ -1,0 +1,79 @@
+//! The part that tests of sent pauses have in common: flows that overload a port.
+
+use crate::bench::Trouble;
+use crate::judge::Limits;
+use crate::observation::{Observation, Pause};
+use crate::test::Context;
+use crate::trial::{Flow, FlowId, Limit, Port, Rate, Trial};
+use ground::time::Duration;
+use ground::units::{Priority, Quanta};
+
+/// Returns a trial with a flow per sender and priority to one port, each at a share of the line.
+pub(super) fn to_one(
+    cx: &Context<'_>,
+    (from, to): (&[Port], Port),
+    priorities: &[Priority],
+    share: f64,
+) -> Trial {
+    let times = cx.setup.times;
+    let mut trial = Trial::new("overload", times.hold + times.drain);
+    for from in from {
+        for priority in priorities {
+            let flow = Flow::new((*from, to), *priority, Limit::Time(times.hold));
+            trial.flow(flow.rate(Rate::Line(share)));
+        }
+    }
+    trial
+}
+
+/// Checks that each flow of a trial arrives at all.
+///
+/// # Errors
+/// One does not, so the cabling or the DUT is not as the file says.
+pub(super) fn arrives(cx: &Context<'_>, seen: &Observation, trial: &Trial) -> Result<(), Trouble> {
+    for (n, flow) in trial.flows.iter().enumerate() {
+        if seen.tally(FlowId(n)).received == 0 {
+            let what = format!(
+                "no frame of priority {} from port {} arrives at port {}; check the cables",
+                flow.priority,
+                cx.port(flow.from).name,
+                cx.port(flow.to).name
+            );
+            return Err(Trouble::Error(what));
+        }
+    }
+    Ok(())
+}
+
+/// Judges that no frame of a priority is lost.
+pub(super) fn lossless(
+    cx: &mut Context<'_>,
+    seen: &Observation,
+    trial: &Trial,
+    priority: Priority,
+) {
+    for (n, flow) in trial.flows.iter().enumerate().filter(|(_, f)| f.priority == priority) {
+        let name = cx.port(flow.from).name.clone();
+        let what = format!("lost frames of priority {priority} from {name}");
+        cx.count(what, seen.tally(FlowId(n)).lost(), Limits::exactly(0.0));
+    }
+}
+
+/// Returns the pauses of a priority that a port received.
+pub(super) fn pauses(seen: &Observation, port: Port, priority: Priority) -> Vec<Pause> {
+    seen.pauses(port).filter(|pause| pause.frame.enabled.contains(priority)).collect()
+}
+
+/// Returns the largest gap between pauses of which each must renew the one before, from the first to
+/// `until`.
+pub(super) fn largest_gap(pauses: &[Pause], until: Duration) -> Option<Duration> {
+    let times: Vec<Duration> = pauses.iter().map(|p| p.at).filter(|at| *at < until).collect();
+    let gaps = times.windows(2).map(|pair| pair[1].saturating_sub(pair[0]));
+    let last = times.last().map(|last| until.saturating_sub(*last));
+    gaps.chain(last).max()
+}
+
+/// Returns the time of the longest pause.
+pub(super) fn window(cx: &Context<'_>) -> Duration {
+    Quanta::MAX.at(cx.setup.rate)
+}
