@@ -69,6 +69,7 @@ const HOW: &[(&str, How)] = &[
     ("sluice demo", How::Ends(&[0, 1, 4])),
     ("sluice gen", How::Ends(&[0, 1, 4])),
     ("headroom measure", How::Ends(&[0, 1, 4])),
+    ("sluice validate dut.yaml", How::Read("a device of the reader's")),
     ("--world real", How::Ends(&[0, 1, 4])),
 ];
 
@@ -108,6 +109,7 @@ pages! {
     results: "docs/src/results.md",
     security: "docs/src/security.md",
     switch: "docs/src/switch.md",
+    validate: "docs/src/validate.md",
 }
 
 #[test]

@@ -13,7 +13,7 @@ use super::kind::Kind;
 use super::machine::MachineArgs;
 use super::outputs::{OutputFile, Outputs};
 use super::terminal::{self, Progress, say};
-use super::{bad_input, exit, stop_on_signals};
+use super::{Format, bad_input, exit, stop_on_signals};
 use crate::text::table::{Align, Table};
 use validate::bench::Bench;
 use validate::catalogue;
@@ -29,7 +29,7 @@ EXAMPLES:
   sluice validate --list                                    the tests, and what each is about
   sluice validate configs/validate/virtual.yaml             Sluice's own switch, in virtual time
   sluice validate DUT.yaml --level full --junit out.xml     all tests, for sonic-mgmt or Jenkins
-  sluice validate DUT.yaml --only 'V-R*' --json out.jsonl   some tests, every value on a line
+  sluice validate DUT.yaml --only 'V-R*' --jsonl out.jsonl  some tests, every value on a line
   sluice validate DUT.yaml --only L01                       by sonic-mgmt's number
 
 The tester sends to the device, records all that comes back, and judges it against 802.1Q and 802.3.
@@ -63,9 +63,12 @@ pub struct ValidateArgs {
     /// Count inconclusive tests as failures.
     #[arg(long)]
     pub strict: bool,
+    /// Format of the results on standard output.
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    pub format: Format,
     /// Write every measurement to this file as JSON Lines.
     #[arg(long, value_name = "FILE")]
-    pub json: Option<PathBuf>,
+    pub jsonl: Option<PathBuf>,
     /// Write the results to this file as JUnit, in sonic-mgmt's form.
     #[arg(long, value_name = "FILE")]
     pub junit: Option<PathBuf>,
@@ -115,7 +118,7 @@ pub fn run(args: &ValidateArgs) -> Result<ExitCode> {
     dut.setup.seed = args.seed.unwrap_or(dut.setup.seed);
     let mut outputs = Outputs::new();
     outputs.input("the DUT file", path);
-    let json = args.json.as_ref().map(|path| outputs.open("--json", path)).transpose()?;
+    let jsonl = args.jsonl.as_ref().map(|path| outputs.open("--jsonl", path)).transpose()?;
     let junit = args.junit.as_ref().map(|path| outputs.open("--junit", path)).transpose()?;
     if args.dry_run {
         terminal::print(list(&tests))?;
@@ -123,10 +126,13 @@ pub fn run(args: &ValidateArgs) -> Result<ExitCode> {
     }
     let results = validate(args, dut, &selection)?;
     let written = [
-        json.map(|file| write(file, &evidence::json_lines(&results, &name))),
+        jsonl.map(|file| write(file, &evidence::json_lines(&results, &name))),
         junit.map(|file| write(file, &evidence::junit(&results, &testbed(&results)))),
     ];
-    terminal::print(evidence::table(&results))?;
+    match args.format {
+        Format::Json => terminal::print_json(&results)?,
+        Format::Table => terminal::print(evidence::table(&results))?,
+    }
     // After the results are printed, so that a failed file does not lose them.
     written.into_iter().flatten().collect::<Result<()>>()?;
     Ok(exit(results.verdict(args.strict)))

@@ -57,6 +57,8 @@ pub struct Results {
     pub level: Level,
     pub seed: u64,
     pub tests: Vec<TestResult>,
+    /// True if the user ended the run before its last test.
+    pub interrupted: bool,
 }
 
 impl Results {
@@ -68,7 +70,8 @@ impl Results {
         let own = self.tests.iter().filter(|test| test.id == catalogue::SELF_CHECK.id);
         let own = own.map(|test| test.outcome).filter(|outcome| *outcome != Outcome::Pass);
         let all = of_dut.map(|test| test.outcome).chain(own);
-        Verdict::of_all(all.map(|outcome| outcome.verdict(strict)))
+        let left = self.interrupted.then_some(Verdict::Inconclusive);
+        Verdict::of_all(all.map(|outcome| outcome.verdict(strict)).chain(left))
     }
 }
 
@@ -88,11 +91,13 @@ pub fn run(
         level: selection.level,
         seed: setup.seed,
         tests: Vec::new(),
+        interrupted: false,
     };
     let own = &catalogue::SELF_CHECK;
     let all = tests.len() + 1;
     for (n, test) in core::iter::once(own).chain(tests).enumerate() {
         if !progress(n, all, test) {
+            results.interrupted = true;
             break;
         }
         let result = run_one(setup, selection.level, bench, test);

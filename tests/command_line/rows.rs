@@ -48,6 +48,9 @@ pub const ROWS: &[Row] = &[
     row("run", "configs/labs/incast.yaml --format json", &[0]),
     row("run", "{tmp}/small.yaml --world real --no-huge --idle yield", ANY_VERDICT),
     row("run", "configs/labs/incast.yaml {tmp}/small.yaml", ANY_VERDICT),
+    row("validate", "--list", &[0]),
+    row("validate", "configs/validate/virtual.yaml --only V-R01", &[0]),
+    row("validate", "configs/validate/virtual.yaml --only L01 --format json", &[0]),
     row("swarm", "--count 2", &[0]),
     row("swarm", "--replay {tmp}/small.yaml", &[0, 1]),
     row("ctl show", "", &[0]),
@@ -90,6 +93,7 @@ pub const LONG: &[(&str, &[i32], &str)] = &[
     ("run {tmp}/endless-lab.yaml --format json", &[4], "interrupted"),
     ("run {tmp}/endless-lab.yaml --world real --no-huge --format json", &[4], "interrupted"),
     ("run {tmp}/endless-lab.yaml {tmp}/small.yaml --format json", &[4], "verdict"),
+    ("validate configs/validate/virtual.yaml --level full --format json", &[4], "interrupted"),
     ("swarm --count 100000000 --format json", &[4], "labs"),
     ("gen --listen 127.0.0.1:0 --no-huge", &[0], ""),
 ];
@@ -104,6 +108,8 @@ pub const WRITTEN: &[(&str, &str, &str)] = &[
     ("gen", "csv", "gen {tmp}/endless.yaml --world virtual --csv {path}"),
     ("gen", "hgrm", "gen {tmp}/endless.yaml --world virtual --hgrm {path}"),
     ("gen", "captures", "gen {tmp}/endless.yaml --no-huge --captures {path}"),
+    ("validate", "jsonl", "validate configs/validate/virtual.yaml --jsonl {path}"),
+    ("validate", "junit", "validate configs/validate/virtual.yaml --junit {path}"),
     ("swarm", "keep", "swarm --count 100000000 --keep {path}"),
 ];
 
@@ -118,5 +124,6 @@ pub const READ: &[(&str, &str)] = &[
     ("ctl", "control"),
     ("ctl macsec install", "key_file"),
     ("swarm", "replay"),
+    ("validate", "file"),
     ("headroom compare", "measured_from"),
 ];

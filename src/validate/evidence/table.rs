@@ -29,6 +29,9 @@ pub fn table(results: &Results) -> String {
     let count = |outcome| results.tests.iter().filter(|test| test.outcome == outcome).count();
     let counts = Outcome::ALL.map(|outcome| (outcome.name(), count(outcome)));
     let counts = counts.iter().filter(|(_, n)| *n > 0).map(|(name, n)| format!("{n} {name}"));
+    if results.interrupted {
+        text += "\ninterrupted: the tests that follow were not run\n";
+    }
     text += &format!("\n{}\n", counts.collect::<Vec<_>>().join(", "));
     text
 }

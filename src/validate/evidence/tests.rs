@@ -26,6 +26,7 @@ fn results() -> Results {
         level: Level::Quick,
         seed: 7,
         tests: tests.map(|(outcome, id)| test(id, *outcome, with(*outcome))).collect(),
+        interrupted: false,
     }
 }
 
@@ -86,4 +87,8 @@ fn a_run_is_as_good_as_its_tests() {
     assert_eq!(only(&[Pass, Pass, Inconclusive]), Verdict::Inconclusive);
     assert_eq!(only(&[Pass, Pass, Fail]), Verdict::Fail);
     assert_eq!(only(&[Error]), Verdict::Fail);
+    let mut ended = results();
+    ended.tests.truncate(1);
+    ended.interrupted = true;
+    assert_eq!(ended.verdict(false), Verdict::Inconclusive, "what was not run is no pass");
 }
