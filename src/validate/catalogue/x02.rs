@@ -50,11 +50,14 @@ fn run(cx: &mut Context<'_>) -> Result<(), Trouble> {
     Ok(())
 }
 
+/// Returns true if the bytes of a pause are wrong.
+type Wrong<'a> = &'a dyn Fn(&[u8]) -> bool;
+
 fn judge(cx: &mut Context<'_>, port: Port, frames: &[(u32, Vec<u8>)]) {
     let lossless = cx.setup.lossless;
     let name = cx.port(port).name.clone();
     let source = frames.first().map(|(_, octets)| octets[6..12].to_vec());
-    let checks: [(&str, &dyn Fn(&[u8]) -> bool); 6] = [
+    let checks: [(&str, Wrong<'_>); 6] = [
         ("another destination", &|o| o[..6] != DST),
         ("no unicast source, or several", &|o| {
             let mac = Mac(o[6..12].try_into().unwrap_or_default());
