@@ -27,6 +27,7 @@ use validate::virtual_bench::VirtualBench;
 const EXAMPLES: &str = "\
 EXAMPLES:
   sluice validate --list                                    the tests, and what each is about
+  sluice validate --describe V-R01                          one test in full
   sluice validate configs/validate/virtual.yaml             Sluice's own switch, in virtual time
   sluice validate DUT.yaml --level full --junit out.xml     all tests, for sonic-mgmt or Jenkins
   sluice validate DUT.yaml --only 'V-R*' --jsonl out.jsonl  some tests, every value on a line
@@ -43,7 +44,7 @@ and something was inconclusive or nothing passed.";
 #[command(after_help = EXAMPLES)]
 pub struct ValidateArgs {
     /// DUT file: the tester's ports, their cables, and the device's configuration.
-    #[arg(value_name = "DUT", required_unless_present = "list")]
+    #[arg(value_name = "DUT", required_unless_present_any = ["list", "describe"])]
     pub file: Option<PathBuf>,
     /// Extent of the run.
     #[arg(long, value_enum, default_value_t = Extent::Quick)]
@@ -54,6 +55,9 @@ pub struct ValidateArgs {
     /// Print the tests instead of running them.
     #[arg(long)]
     pub list: bool,
+    /// Print the descriptions of tests instead of running them, as pages of the manual.
+    #[arg(long, value_name = "TEST")]
+    pub describe: Vec<String>,
     /// Check the file and print the tests that would run.
     #[arg(long)]
     pub dry_run: bool,
@@ -100,6 +104,9 @@ impl From<Extent> for Level {
 /// # Errors
 /// An error in the file or an argument.
 pub fn run(args: &ValidateArgs) -> Result<ExitCode> {
+    if !args.describe.is_empty() {
+        return describe(&args.describe);
+    }
     let selection = Selection { level: args.level.into(), only: args.only.clone() };
     let tests = selection.tests();
     if tests.is_empty() {
@@ -182,6 +189,19 @@ fn testbed(results: &Results) -> Testbed {
         host: results.dut.clone(),
         ..Testbed::default()
     }
+}
+
+/// Prints the pages of tests.
+fn describe(names: &[String]) -> Result<ExitCode> {
+    let tests = Selection { level: Level::Full, only: names.to_vec() }.tests();
+    let own = names.iter().any(|name| name == catalogue::SELF_CHECK.id);
+    let own = own.then_some(&catalogue::SELF_CHECK);
+    let pages: Vec<_> = own.into_iter().chain(tests).map(catalogue::page).collect();
+    if pages.is_empty() {
+        return Err(bad_input(anyhow!("--describe: there is no such test; see --list")));
+    }
+    terminal::print(pages.join("\n"))?;
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Returns a table of tests.

@@ -49,6 +49,7 @@ pub const ROWS: &[Row] = &[
     row("run", "{tmp}/small.yaml --world real --no-huge --idle yield", ANY_VERDICT),
     row("run", "configs/labs/incast.yaml {tmp}/small.yaml", ANY_VERDICT),
     row("validate", "--list", &[0]),
+    row("validate", "--describe V-R01", &[0]),
     row("validate", "configs/validate/virtual.yaml --only V-R01", &[0]),
     row("validate", "configs/validate/virtual.yaml --only L01 --format json", &[0]),
     row("swarm", "--count 2", &[0]),

@@ -2,6 +2,7 @@
 
 mod congestion;
 mod m01;
+mod page;
 mod r01;
 mod r04;
 mod r05;
@@ -18,6 +19,7 @@ mod x08;
 
 use crate::test::Test;
 
+pub use page::page;
 pub use self_check::TEST as SELF_CHECK;
 
 /// All tests of a DUT, in the order of the catalogue.

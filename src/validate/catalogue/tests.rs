@@ -1,6 +1,6 @@
 //! The tests of the catalogue against virtual devices.
 
-use super::{SELF_CHECK, TESTS};
+use super::{SELF_CHECK, TESTS, page};
 use crate::file;
 use crate::judge::Outcome;
 use crate::suite::{self, Results, Selection};
@@ -50,5 +50,21 @@ fn ids_are_unique_and_every_description_is_complete() {
         let texts = [test.title, test.purpose, test.clause, test.procedure, test.pass];
         assert!(texts.iter().all(|text| !text.is_empty()), "{}", test.id);
         assert!(test.title.len() <= 60, "{}: the title is too long for a table", test.id);
+    }
+}
+
+#[test]
+fn every_test_has_its_page_in_the_manual() {
+    let docs = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/src");
+    let summary = std::fs::read_to_string(format!("{docs}/SUMMARY.md")).unwrap();
+    for test in TESTS.iter().chain([&SELF_CHECK]) {
+        let path = format!("{docs}/validate/{}.md", test.id);
+        let found = std::fs::read_to_string(&path).unwrap_or_default();
+        assert!(
+            found == page(test),
+            "{path} is out of date: sluice validate --describe {id} > docs/src/validate/{id}.md",
+            id = test.id
+        );
+        assert!(summary.contains(&format!("(validate/{}.md)", test.id)), "{}", test.id);
     }
 }
