@@ -70,6 +70,8 @@ pub struct Expected {
     pub cell: Option<Bytes>,
     /// Weights of the traffic classes, by priority.
     pub weights: Option<[u32; PRIORITIES]>,
+    /// True if it never sends XON: its pauses end by themselves.
+    pub expiry_only: bool,
     pub ecn: Option<ExpectedEcn>,
     pub watchdog: Option<ExpectedWatchdog>,
 }

@@ -11,11 +11,14 @@ mod self_check;
 mod stop;
 mod x01;
 mod x02;
+mod x03;
 mod x04;
 mod x05;
 mod x06;
 mod x07;
 mod x08;
+mod x10;
+mod x11;
 
 use crate::test::Test;
 
@@ -31,11 +34,14 @@ pub const TESTS: &[Test] = &[
     m01::TEST,
     x01::TEST,
     x02::TEST,
+    x03::TEST,
     x04::TEST,
     x05::TEST,
     x06::TEST,
     x07::TEST,
     x08::TEST,
+    x10::TEST,
+    x11::TEST,
 ];
 
 #[cfg(test)]

@@ -4,6 +4,8 @@ use super::congestion;
 use crate::bench::Trouble;
 use crate::judge::Limits;
 use crate::test::{Context, Level, Test, Topology};
+use ground::time::Duration;
+use ground::units::PrioritySet;
 
 pub const TEST: Test = Test {
     id: "V-X05",
@@ -12,9 +14,10 @@ pub const TEST: Test = Test {
     purpose: "A port that runs out of buffer for several priorities pauses each of them.",
     clause: "802.1Q 36.1.3.1",
     topology: Topology::T3,
-    procedure: "Flows on two lossless priorities from A and from B to C, each at 40 % of the line.",
-    pass: "No frame is lost. Each priority is paused at least once if it is over, and no priority more \
-           than twice as often as the other if both are.",
+    procedure: "Flows on two lossless priorities from A and from B to C, each at 40 % of the line. C pauses \
+                both, so that both are over whatever the scheduling is.",
+    pass: "No frame is lost. A and B receive pauses for both priorities, and for neither more than twice \
+           as many as for the other.",
     uncertainty: "None: counts.",
     source: "sonic-mgmt issue 20075",
     level: Level::Full,
@@ -31,23 +34,27 @@ fn run(cx: &mut Context<'_>) -> Result<(), Trouble> {
     if two.len() < 2 {
         return Err(Trouble::Missing("lossless: two priorities are needed".into()));
     }
-    let trial = congestion::to_one(cx, (&[a, b], c), &two, SHARE);
+    let mut trial = congestion::to_one(cx, (&[a, b], c), &two, SHARE);
+    let mut set = PrioritySet::EMPTY;
+    two.iter().for_each(|priority| set.insert(*priority));
+    let hold = (Duration::ZERO, cx.setup.times.hold);
+    trial.storm((c, cx.port(c).mac, cx.setup.rate), set, hold);
     let seen = cx.observe(&trial)?;
     congestion::arrives(cx, &seen, &trial)?;
     let mut counts = Vec::new();
     for priority in two {
         congestion::lossless(cx, &seen, &trial, priority);
-        let stops = [a, b].map(|port| seen.pauses(port).filter(|p| p.stops(priority)).count());
-        counts.push((priority, stops.iter().sum::<usize>() as u64));
-    }
-    // A strict priority is never over while the one below it takes what is left.
-    let over = counts.iter().filter(|(_, n)| *n > 0).count() as u64;
-    cx.judge("paused priorities", over as f64, Limits::at_least(1.0), 0.0, "priorities");
-    if let [(_, x), (_, y)] = counts[..] {
-        if x > 0 && y > 0 {
-            let ratio = x.max(y) as f64 / x.min(y) as f64;
-            cx.judge("pauses of one for one of the other", ratio, Limits::at_most(2.0), 0.0, "");
+        for port in [a, b] {
+            let stops = seen.pauses(port).filter(|pause| pause.stops(priority)).count() as u64;
+            let what = format!("pauses of priority {priority} at {}", cx.port(port).name);
+            cx.count(what, stops, Limits::at_least(1.0));
+            counts.push(stops.max(1));
         }
+    }
+    let (most, least) = (counts.iter().max(), counts.iter().min());
+    if let (Some(most), Some(least)) = (most, least) {
+        let ratio = *most as f64 / *least as f64;
+        cx.judge("pauses of one for one of the other", ratio, Limits::at_most(2.0), 0.0, "");
     }
     Ok(())
 }

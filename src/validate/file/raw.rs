@@ -89,6 +89,9 @@ pub struct Expected {
     pub headroom: Option<Size>,
     /// Size of a buffer cell.
     pub cell: Option<Size>,
+    /// True for a device that never sends XON, so that its pauses end by themselves. Default: `false`.
+    #[serde(default)]
+    pub expiry_only: bool,
     /// Weight of each traffic class, by priority.
     pub weights: Option<BTreeMap<u8, u32>>,
     /// ECN curve of the lossless classes.

@@ -214,6 +214,7 @@ fn expected(cx: &mut Cx, at: &Place<'_>, raw: &raw::Expected) -> Expected {
         headroom: bytes(raw.headroom),
         cell: bytes(raw.cell),
         weights,
+        expiry_only: raw.expiry_only,
         ecn,
         watchdog,
     }

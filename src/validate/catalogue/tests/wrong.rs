@@ -1,0 +1,65 @@
+//! Devices that are set up otherwise than the file says. Each must fail the tests named with it.
+
+use super::{GOOD, outcome, validate};
+use crate::judge::Outcome;
+
+/// A change of the good device, and the tests that must find it.
+struct Wrong {
+    name: &'static str,
+    /// Text of the good device's file, and what it is replaced by.
+    change: (&'static str, &'static str),
+    fails: &'static [&'static str],
+}
+
+const PFC: &str = "pfc: {enable: [3, 4]}";
+
+const WRONG: &[Wrong] = &[
+    Wrong {
+        name: "PFC is off",
+        change: (PFC, ""),
+        fails: &["V-R01", "V-R04", "V-R05", "V-X01", "V-X02", "V-X03", "V-X04", "V-X10"],
+    },
+    Wrong {
+        name: "PFC is off for one priority",
+        change: (PFC, "pfc: {enable: [3]}"),
+        fails: &["V-X05"],
+    },
+    Wrong {
+        name: "PFC is on for other priorities",
+        change: (PFC, "pfc: {enable: [0, 3, 4]}"),
+        fails: &["V-X06"],
+    },
+    Wrong {
+        name: "there is no headroom",
+        change: (
+            "buffer: {total: 2MiB}",
+            "headroom_check: off, buffer: {total: 2MiB, profiles: \
+                 {lossless: {shared: {dynamic_th: 0}, lossless: {xoff: 1}}}}",
+        ),
+        fails: &["V-X01", "V-X10"],
+    },
+    Wrong {
+        name: "the headroom has no term for the peer's response",
+        change: (
+            "buffer: {total: 2MiB}",
+            "headroom_check: off, buffer: {total: 2MiB, profiles: \
+                 {lossless: {shared: {dynamic_th: 0}, lossless: {xoff: 10KiB}}}}",
+        ),
+        fails: &["V-X10"],
+    },
+    Wrong { name: "PAUSE instead of PFC", change: (PFC, "pause: {}"), fails: &["V-R01", "V-X02"] },
+];
+
+#[test]
+fn a_device_that_is_set_up_wrongly_fails() {
+    for wrong in WRONG {
+        let (from, to) = wrong.change;
+        assert!(GOOD.contains(from), "{}", wrong.name);
+        let results = validate(&GOOD.replace(from, to), wrong.fails);
+        assert_eq!(outcome(&results, "V-00"), Some(Outcome::Pass), "{}: {results:#?}", wrong.name);
+        for id in wrong.fails {
+            let found = outcome(&results, id);
+            assert_eq!(found, Some(Outcome::Fail), "{}: {id}: {results:#?}", wrong.name);
+        }
+    }
+}
