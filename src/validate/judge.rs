@@ -7,12 +7,12 @@ use serde::Serialize;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Outcome {
-    /// Every value was inside its limits by at least its uncertainty.
-    Pass,
     /// The test was not run; the reason names what was missing.
     Skip,
     /// The standards leave the behaviour open: it was recorded, not judged.
     Policy,
+    /// Every value was inside its limits by at least its uncertainty.
+    Pass,
     /// A value was closer to its limit than the uncertainty of the measurement, or the machine
     /// disturbed it.
     Inconclusive,
@@ -23,12 +23,12 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    /// All outcomes, in the order of their weight.
+    /// All outcomes, in the order of summaries.
     pub const ALL: [Self; 6] =
         [Self::Pass, Self::Skip, Self::Policy, Self::Inconclusive, Self::Fail, Self::Error];
 
-    /// Returns the outcome of several values of one test: the heaviest. A test without any value
-    /// is an error, because nothing was judged.
+    /// Returns the outcome of several values of one test: the heaviest, which is a pass if some were
+    /// only recorded. A test without any value is an error, because nothing was judged.
     pub fn of_all(values: impl IntoIterator<Item = Self>) -> Self {
         values.into_iter().max().unwrap_or(Self::Error)
     }
@@ -214,7 +214,8 @@ mod tests {
     fn the_heaviest_value_decides_and_none_is_an_error() {
         use Outcome::{Error, Fail, Inconclusive, Pass, Policy};
         assert_eq!(Outcome::of_all([]), Error);
-        assert_eq!(Outcome::of_all([Pass, Policy]), Policy);
+        assert_eq!(Outcome::of_all([Pass, Policy]), Pass);
+        assert_eq!(Outcome::of_all([Policy, Policy]), Policy);
         assert_eq!(Outcome::of_all([Pass, Inconclusive]), Inconclusive);
         assert_eq!(Outcome::of_all([Fail, Inconclusive, Pass]), Fail);
     }

@@ -1,6 +1,9 @@
 //! The tests, a file each. Each describes itself; its page in the manual is made from that.
 
 mod congestion;
+mod fill;
+mod h01;
+mod h02;
 mod m01;
 mod page;
 mod r01;
@@ -42,6 +45,8 @@ pub const TESTS: &[Test] = &[
     x08::TEST,
     x10::TEST,
     x11::TEST,
+    h01::TEST,
+    h02::TEST,
 ];
 
 #[cfg(test)]

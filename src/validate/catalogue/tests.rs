@@ -12,7 +12,16 @@ use crate::virtual_bench::VirtualBench;
 const GOOD: &str = "
 rate: 100G
 ports: [{}, {}, {}, {}]
-virtual: {profile: {buffer: {total: 2MiB}, defaults: {pfc: {enable: [3, 4]}}}}
+expected: {cell: 208, xoff: 105872, headroom: 104000}
+virtual:
+  profile:
+    buffer:
+      cell: 208
+      total: 2MiB
+      profiles:
+        lossy: {shared: {dynamic_th: 0}}
+        lossless: {shared: {static_th: 105872}, lossless: {xoff: 104000}}
+    defaults: {pfc: {enable: [3, 4]}}
 ";
 
 fn validate(text: &str, only: &[&str]) -> Results {

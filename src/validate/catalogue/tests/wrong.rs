@@ -12,6 +12,7 @@ struct Wrong {
 }
 
 const PFC: &str = "pfc: {enable: [3, 4]}";
+const LOSSLESS: &str = "lossless: {xoff: 104000}}";
 
 const WRONG: &[Wrong] = &[
     Wrong {
@@ -31,21 +32,23 @@ const WRONG: &[Wrong] = &[
     },
     Wrong {
         name: "there is no headroom",
-        change: (
-            "buffer: {total: 2MiB}",
-            "headroom_check: off, buffer: {total: 2MiB, profiles: \
-                 {lossless: {shared: {dynamic_th: 0}, lossless: {xoff: 1}}}}",
-        ),
-        fails: &["V-X01", "V-X10"],
+        change: (LOSSLESS, "lossless: {xoff: 1}}\n    headroom_check: off"),
+        fails: &["V-X01", "V-X10", "V-H02"],
     },
     Wrong {
         name: "the headroom has no term for the peer's response",
-        change: (
-            "buffer: {total: 2MiB}",
-            "headroom_check: off, buffer: {total: 2MiB, profiles: \
-                 {lossless: {shared: {dynamic_th: 0}, lossless: {xoff: 10KiB}}}}",
-        ),
-        fails: &["V-X10"],
+        change: (LOSSLESS, "lossless: {xoff: 10KiB}}\n    headroom_check: off"),
+        fails: &["V-X10", "V-H02"],
+    },
+    Wrong {
+        name: "XOFF comes 3 cells late",
+        change: ("static_th: 105872", "static_th: 106496"),
+        fails: &["V-H01"],
+    },
+    Wrong {
+        name: "the threshold is dynamic",
+        change: ("static_th: 105872", "dynamic_th: -4"),
+        fails: &["V-H01"],
     },
     Wrong { name: "PAUSE instead of PFC", change: (PFC, "pause: {}"), fails: &["V-R01", "V-X02"] },
 ];
