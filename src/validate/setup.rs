@@ -179,6 +179,13 @@ impl Setup {
         self.limits.reaction.at(self.rate) + self.cable
     }
 
+    /// Returns the longest storm that the DUT's watchdog does not take for one.
+    #[must_use]
+    pub fn storm_max(&self) -> Duration {
+        let detection = self.expected.watchdog.map_or(Duration::MAX, |dog| dog.detection);
+        detection.div(5).saturating_mul(4)
+    }
+
     /// Returns the bits per second of a share of the line, without preamble and gap.
     #[must_use]
     pub fn share(&self, share: f64, size: u32) -> f64 {

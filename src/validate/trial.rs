@@ -29,6 +29,8 @@ pub struct Trial {
     pub obeys: Vec<(Port, Obeys)>,
     /// Time after which the recording ends.
     pub length: Duration,
+    /// Number of the trial among equal ones: what is random in a virtual device differs between them.
+    pub round: u32,
 }
 
 /// Data frames from one port to another.
@@ -108,6 +110,7 @@ impl Trial {
             links: Vec::new(),
             obeys: Vec::new(),
             length,
+            round: 0,
         }
     }
 

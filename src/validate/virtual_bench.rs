@@ -46,6 +46,7 @@ impl VirtualBench {
         let config = otg::config(trial, &self.setup, |p| self.setup.port(p).location.clone());
         let mut lab = self.lab.clone();
         lab.flows.clear();
+        lab.seed = self.setup.seed.wrapping_add(trial.round.into());
         lab.checks = Some(Vec::new());
         lab.otg = Some(lab::raw::Otg { config: Some(config), ..lab::raw::Otg::default() });
         let (plan, _) =

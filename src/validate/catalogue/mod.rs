@@ -1,6 +1,8 @@
 //! The tests, a file each. Each describes itself; its page in the manual is made from that.
 
 mod congestion;
+mod e01;
+mod e03;
 mod fill;
 mod h01;
 mod h02;
@@ -10,8 +12,14 @@ mod r01;
 mod r04;
 mod r05;
 mod r06;
+mod s01;
+mod s04;
 mod self_check;
+mod shares;
 mod stop;
+mod w01;
+mod w04;
+mod watchdog;
 mod x01;
 mod x02;
 mod x03;
@@ -47,6 +55,12 @@ pub const TESTS: &[Test] = &[
     x11::TEST,
     h01::TEST,
     h02::TEST,
+    s01::TEST,
+    s04::TEST,
+    e01::TEST,
+    e03::TEST,
+    w01::TEST,
+    w04::TEST,
 ];
 
 #[cfg(test)]

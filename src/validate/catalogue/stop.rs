@@ -24,7 +24,8 @@ pub(super) struct Storm {
 pub(super) fn storm(cx: &Context<'_>, (a, b): (Port, Port), set: PrioritySet, size: u32) -> Storm {
     let times = cx.setup.times;
     let priorities: Vec<_> = cx.priorities().iter().collect();
-    let traffic = times.baseline + times.hold + times.settle;
+    let hold = times.hold.min(cx.setup.storm_max());
+    let traffic = times.baseline + hold + times.settle;
     let named: Vec<_> = set.iter().map(|p| p.to_string()).collect();
     let name = format!("storm for {}", named.join(", "));
     let mut trial = Trial::new(name, traffic + times.drain);
@@ -34,7 +35,7 @@ pub(super) fn storm(cx: &Context<'_>, (a, b): (Port, Port), set: PrioritySet, si
         trial.flow(flow.rate(Rate::Line(share)).size(size));
     }
     let from = times.baseline;
-    trial.storm((b, cx.port(b).mac, cx.setup.rate), set, (from, from + times.hold));
+    trial.storm((b, cx.port(b).mac, cx.setup.rate), set, (from, from + hold));
     Storm { trial, priorities, rest: times.baseline.div(4)..times.baseline }
 }
 

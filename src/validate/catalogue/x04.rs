@@ -32,7 +32,7 @@ fn run(cx: &mut Context<'_>) -> Result<(), Trouble> {
     cx.lossless()?;
     for priority in cx.each_lossless() {
         let (times, window) = (cx.setup.times, congestion::window(cx));
-        let hold = times.hold.max(window.saturating_mul(4));
+        let hold = times.hold.max(window.saturating_mul(4)).min(cx.setup.storm_max());
         let traffic = times.baseline + hold + times.settle;
         let mut trial = Trial::new("storm until the device is full", traffic + times.drain);
         let flow = trial.flow(Flow::new((a, b), priority, Limit::Time(traffic)));

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use config::quantity::{LinkRate, Ratio, Size, Span};
+use config::raw::Range;
 use lab::raw::{Lab, Profile};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -72,9 +73,9 @@ pub struct Port {
 #[serde(deny_unknown_fields)]
 pub struct Marking {
     /// DSCP of each priority, for untagged packets. Default: eight times the priority.
-    pub dscp: Option<BTreeMap<u8, u8>>,
+    pub dscp: Option<BTreeMap<Range, u8>>,
     /// PCP of each priority, for tagged frames; an empty map is the identity. Default: untagged.
-    pub pcp: Option<BTreeMap<u8, u8>>,
+    pub pcp: Option<BTreeMap<Range, u8>>,
     /// VLAN of tagged frames. Default: `1`.
     pub vlan: Option<u16>,
 }
@@ -93,7 +94,7 @@ pub struct Expected {
     #[serde(default)]
     pub expiry_only: bool,
     /// Weight of each traffic class, by priority.
-    pub weights: Option<BTreeMap<u8, u32>>,
+    pub weights: Option<BTreeMap<Range, u32>>,
     /// ECN curve of the lossless classes.
     pub ecn: Option<Ecn>,
     /// PFC watchdog.

@@ -11,6 +11,7 @@ use crate::setup::{
     reaction_limit,
 };
 use config::quantity::{LinkRate, Ratio, Span};
+use config::raw::Range;
 use config::{Cx, Finding, Place, Warning, de, read_text, tree};
 use ground::time::Duration;
 use ground::units::{
@@ -156,29 +157,46 @@ fn marking(cx: &mut Cx, at: &Place<'_>, raw: &raw::Marking) -> Marking {
             Vid::MIN
         });
         let own = Priority::ALL.map(|p| Pcp::new(p.get()).expect("both are 0 to 7"));
-        return Marking::Pcp(numbers(cx, &at.key("pcp"), map, own, |n| Pcp::new(n as u8)), vid);
+        return Marking::Pcp(numbers(cx, &at.key("pcp"), map, own, Pcp::new), vid);
     }
     if raw.vlan.is_some() {
         cx.error(&at.key("vlan"), "frames are untagged without `pcp`; add `pcp: {}`");
     }
     let own = Priority::ALL.map(|p| Dscp::new(p.get() * 8).expect("64 is never reached"));
     let said = raw.dscp.clone().unwrap_or_default();
-    Marking::Dscp(numbers(cx, &at.key("dscp"), &said, own, |n| Dscp::new(n as u8)))
+    Marking::Dscp(numbers(cx, &at.key("dscp"), &said, own, Dscp::new))
 }
 
 /// Returns a value for each priority.
 fn numbers<T: Copy>(
     cx: &mut Cx,
     at: &Place<'_>,
-    map: &BTreeMap<u8, u8>,
+    map: &BTreeMap<Range, u8>,
     mut values: [T; PRIORITIES],
-    new: impl Fn(u32) -> Option<T>,
+    new: impl Fn(u8) -> Option<T>,
 ) -> [T; PRIORITIES] {
-    for (priority, value) in map {
-        match (Priority::new(*priority), new(u32::from(*value))) {
-            (Some(priority), Some(value)) => values[priority.index()] = value,
-            (None, _) => cx.error(at, format!("{priority} is no priority; choose 0 to 7")),
-            (_, None) => cx.error(at, format!("{value} is out of range")),
+    for (priority, said) in by_priority(cx, at, map) {
+        match new(said) {
+            Some(value) => values[priority.index()] = value,
+            None => cx.error(at, format!("{said} is out of range")),
+        }
+    }
+    values
+}
+
+/// Returns the values of a map from priorities, or ranges of them.
+fn by_priority<T: Copy>(
+    cx: &mut Cx,
+    at: &Place<'_>,
+    map: &BTreeMap<Range, T>,
+) -> Vec<(Priority, T)> {
+    let mut values = Vec::new();
+    for (range, value) in map {
+        for n in range.iter() {
+            match u8::try_from(n).ok().and_then(Priority::new) {
+                Some(priority) => values.push((priority, *value)),
+                None => cx.error(at, format!("{n} is no priority; choose 0 to 7")),
+            }
         }
     }
     values
@@ -187,11 +205,8 @@ fn numbers<T: Copy>(
 fn expected(cx: &mut Cx, at: &Place<'_>, raw: &raw::Expected) -> Expected {
     let weights = raw.weights.as_ref().map(|map| {
         let mut weights = [0; PRIORITIES];
-        for (priority, weight) in map {
-            match Priority::new(*priority) {
-                Some(priority) => weights[priority.index()] = *weight,
-                None => cx.error(&at.key("weights"), format!("{priority} is no priority")),
-            }
+        for (priority, weight) in by_priority(cx, &at.key("weights"), map) {
+            weights[priority.index()] = weight;
         }
         weights
     });

@@ -1,4 +1,5 @@
 use super::*;
+use crate::setup::Marking;
 use ground::units::{BitsPerSec, PrioritySet};
 
 const LEAST: &str = "rate: 100G\nports: [{}, {}]\nvirtual: {profile: {}}\n";
@@ -17,6 +18,19 @@ fn the_least_file_has_the_documented_defaults() {
     let of = |n: usize| (setup.ports[n].name.as_str(), setup.ports[n].location.as_str());
     assert_eq!((of(0), of(1)), (("A", "h1"), ("B", "h2")));
     assert_eq!(setup.limits.reaction.0, 394);
+}
+
+#[test]
+fn maps_name_priorities_or_ranges() {
+    let text = format!(
+        "{LEAST}marking: {{dscp: {{3: 26, 5-6: 40}}}}\nexpected: {{weights: {{0-1: 5}}}}\n"
+    );
+    let setup = parse("dut.yaml", &text).unwrap().0.setup;
+    let Marking::Dscp(map) = setup.marking else { panic!("{:?}", setup.marking) };
+    assert_eq!(map.map(|dscp| dscp.get()), [0, 8, 16, 26, 32, 40, 40, 56]);
+    assert_eq!(setup.expected.weights, Some([5, 5, 0, 0, 0, 0, 0, 0]));
+    assert!(refused(&format!("{LEAST}marking: {{dscp: {{9: 26}}}}")).contains("9 is no priority"));
+    assert!(refused(&format!("{LEAST}marking: {{pcp: {{3: 8}}}}")).contains("8 is out of range"));
 }
 
 #[test]

@@ -14,7 +14,50 @@ struct Wrong {
 const PFC: &str = "pfc: {enable: [3, 4]}";
 const LOSSLESS: &str = "lossless: {xoff: 104000}}";
 
+const DOG: &str = "      watchdog: {detection: 1ms, restoration: 2ms}\n";
+const ECN: &str = "{ecn: {kmin: 20KB, kmax: 60KB, pmax: 20%}}\n";
+
 const WRONG: &[Wrong] = &[
+    Wrong {
+        name: "two weights are exchanged",
+        change: (
+            "0: {weight: 10}\n        1: {weight: 30}",
+            "0: {weight: 30}\n        1: {weight: 10}",
+        ),
+        fails: &["V-S01", "V-S04"],
+    },
+    Wrong {
+        name: "a share is off by 2 %",
+        change: ("{weight: 60}", "{weight: 65}"),
+        fails: &["V-S01"],
+    },
+    Wrong {
+        name: "Kmin is higher",
+        change: (ECN, "{ecn: {kmin: 40KB, kmax: 60KB, pmax: 20%}}\n"),
+        fails: &["V-E01"],
+    },
+    Wrong {
+        name: "Kmax is higher",
+        change: (ECN, "{ecn: {kmin: 20KB, kmax: 90KB, pmax: 20%}}\n"),
+        fails: &["V-E01"],
+    },
+    Wrong { name: "nothing is marked", change: (ECN, "{}\n"), fails: &["V-E01"] },
+    Wrong { name: "there is no watchdog", change: (DOG, "\n"), fails: &["V-W01", "V-W04"] },
+    Wrong {
+        name: "the watchdog is late",
+        change: (DOG, "      watchdog: {detection: 1100us, restoration: 2ms}\n"),
+        fails: &["V-W01"],
+    },
+    Wrong {
+        name: "the watchdog restores late",
+        change: (DOG, "      watchdog: {detection: 1ms, restoration: 3ms}\n"),
+        fails: &["V-W01"],
+    },
+    Wrong {
+        name: "the watchdog only reports",
+        change: (DOG, "      watchdog: {detection: 1ms, restoration: 2ms, action: alert}\n"),
+        fails: &["V-W01", "V-W04"],
+    },
     Wrong {
         name: "PFC is off",
         change: (PFC, ""),

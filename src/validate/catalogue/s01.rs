@@ -1,0 +1,30 @@
+//! V-S01: shares of bandwidth.
+
+use super::shares;
+use crate::bench::Trouble;
+use crate::test::{Context, Level, Test, Topology};
+
+pub const TEST: Test = Test {
+    id: "V-S01",
+    aliases: &["37.1.1"],
+    title: "bandwidth is shared by weight",
+    purpose: "Traffic classes that are over get shares of the line by their weights.",
+    clause: "802.1Q 8.6.8.4",
+    topology: Topology::T3,
+    procedure: "Flows on all weighted priorities from A and from B to C, each class at about twice its share \
+                of the line (`expected.weights`).",
+    pass: "Each class has its share of the bytes, without preambles and gaps, within 1 %.",
+    uncertainty: "A frame of each flow at the ends of the interval.",
+    source: "UNH 37.1.1 to 37.1.4; sonic-mgmt issue 24993. 802.1Qaz itself allows 10 %.",
+    level: Level::Quick,
+    run,
+    line: line!(),
+};
+
+fn run(cx: &mut Context<'_>) -> Result<(), Trouble> {
+    let shares = shares::weighted(cx)?;
+    let [a, b, c] = cx.ports()?;
+    let (trial, seen) = shares::compete(cx, ([a, b], c), &shares, &[1024])?;
+    shares::judge(cx, (&trial, &seen), &shares);
+    Ok(())
+}

@@ -1,0 +1,80 @@
+//! The part that tests of the PFC watchdog have in common: a storm until the watchdog has detected it.
+
+use super::congestion;
+use super::fill;
+use crate::bench::Trouble;
+use crate::observation::{Observation, Way};
+use crate::setup::ExpectedWatchdog;
+use crate::test::Context;
+use crate::trial::{Flow, FlowId, Limit, Port, Rate, Trial};
+use ground::time::Duration;
+use ground::units::{Priority, PrioritySet};
+
+/// A storm that was recorded, and its times.
+pub(super) struct Storm {
+    pub(super) seen: Observation,
+    /// First pause.
+    pub(super) begin: Duration,
+    /// Last pause.
+    pub(super) last: Duration,
+    /// End of the last pause.
+    pub(super) end: Duration,
+    /// Time at which the tester, which obeys, sends the stormed priority again during the storm: the
+    /// device has detected it and takes frames to drop them. `None` if it never does.
+    pub(super) detected: Option<Duration>,
+    /// Arrival of the first frame of the priority after the storm.
+    pub(super) restored: Option<Duration>,
+}
+
+/// Returns the watchdog of a device that drops.
+pub(super) fn expected(cx: &Context<'_>) -> Result<ExpectedWatchdog, Trouble> {
+    let dog = cx.setup.expected.watchdog.ok_or_else(|| fill::missing("watchdog"))?;
+    if !dog.drops {
+        let what = "expected.watchdog.action: forward; the times are seen where frames are dropped";
+        return Err(Trouble::Missing(what.to_owned()));
+    }
+    Ok(dog)
+}
+
+/// Sends the priority from `a` at 90 % of the line, and another one at 5 %, into a storm at `b` for
+/// three detection times. Flow 0 is the priority's.
+pub(super) fn storm(
+    cx: &mut Context<'_>,
+    (a, b): (Port, Port),
+    (priority, other): (Priority, Priority),
+    dog: ExpectedWatchdog,
+) -> Result<Storm, Trouble> {
+    let window = congestion::window(cx);
+    let start = cx.setup.times.baseline;
+    let until = start + dog.detection.saturating_mul(3) + window;
+    let traffic = until + window + dog.restoration.saturating_mul(3) + dog.poll;
+    let mut trial = Trial::new("storm for the watchdog", traffic + cx.setup.times.drain);
+    for (priority, share) in [(priority, 0.9), (other, 0.05)] {
+        let flow = Flow::new((a, b), priority, Limit::Time(traffic));
+        trial.flow(flow.rate(Rate::Line(share)));
+    }
+    let set = PrioritySet::of(priority);
+    trial.storm((b, cx.port(b).mac, cx.setup.rate), set, (start, until));
+    let seen = cx.observe(&trial)?;
+    cx.at_rest(&seen, &trial, &(start.div(4)..start))?;
+    let sent: Vec<_> = seen.control_sent(b).map(|(record, _)| record.end).collect();
+    let (Some(begin), Some(last)) = (sent.first().copied(), sent.last().copied()) else {
+        return Err(Trouble::Error("the tester sent no pause".into()));
+    };
+    let end = last + window;
+    let detected = resumed(&seen, begin..end, cx.setup.line_time(1024));
+    let restored = seen.of(FlowId(0), Way::Received).map(|r| r.end).find(|at| *at > end);
+    Ok(Storm { seen, begin, last, end, detected, restored })
+}
+
+/// Returns the time at which flow 0 is sent again in a span after it was held back.
+fn resumed(
+    seen: &Observation,
+    span: core::ops::Range<Duration>,
+    frame: Duration,
+) -> Option<Duration> {
+    let sent: Vec<_> = seen.of(FlowId(0), Way::Sent).filter(|r| span.contains(&r.begin)).collect();
+    let held = frame.saturating_mul(64);
+    let pairs = sent.windows(2).filter(|pair| pair[1].begin.saturating_sub(pair[0].end) > held);
+    pairs.map(|pair| pair[1].begin).next()
+}
