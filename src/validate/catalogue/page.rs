@@ -19,7 +19,7 @@ pub fn page(test: &Test) -> String {
          **Procedure.** {procedure}\n\n\
          **Pass.** {pass}\n\n\
          **Uncertainty.** {uncertainty}\n\n\
-         ```text\nsluice validate DUT.yaml --only {id}\n```\n",
+         **Command.** `sluice validate DUT.yaml --only {id}`\n",
         ports(test.topology)
     )
 }
