@@ -33,8 +33,8 @@ fn run(cx: &mut Context<'_>) -> Result<(), Trouble> {
         for port in [a, b] {
             let name = cx.port(port).name.clone();
             let pauses = congestion::pauses(&seen, port, priority);
-            let stops = pauses.iter().filter(|pause| pause.stops(priority));
-            let Some(last) = stops.last() else {
+            let mut stops = pauses.iter().filter(|pause| pause.stops(priority));
+            let Some(last) = stops.next_back() else {
                 let what = format!("pauses of priority {priority} at {name}");
                 cx.count(what, 0, Limits::at_least(1.0));
                 continue;
