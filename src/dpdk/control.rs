@@ -9,6 +9,7 @@ use super::error::{Error, Logged, strerror};
 use super::interface::Interface;
 use super::log;
 use super::reopen::Life;
+use contracts::stats::NicCounters;
 use ground::units::{BitsPerSec, Mac};
 
 /// Result of a port's setup.
@@ -91,29 +92,15 @@ pub struct Link {
     pub full_duplex: bool,
 }
 
-/// A device's own counters, since it was opened. FCS is not counted by most drivers.
+/// Counters of a device since it was first opened.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct PortStats {
     /// Frames received.
     pub rx_frames: u64,
     /// Frames sent.
     pub tx_frames: u64,
-    /// Octets received.
-    pub rx_bytes: u64,
-    /// Octets sent.
-    pub tx_bytes: u64,
-    /// Frames lost before the driver saw them, because the receive ring or a queue of the kernel
-    /// before it was full: a lossless port has none. Nothing where nobody counts them.
-    pub rx_missed: Option<u64>,
-    /// Frames that came in damaged.
-    pub rx_errors: u64,
-    /// Frames that the driver could not send.
-    pub tx_errors: u64,
-    /// Frames that the kernel's interface did not send, at most: those that stay in its ring behind
-    /// a refused one, and drops of frames of other programs are included.
-    pub tx_dropped: u64,
-    /// Times that no buffer could be had for a received frame.
-    pub rx_no_mbuf: u64,
+    /// Frames lost.
+    pub nic: NicCounters,
 }
 
 impl Device {
@@ -127,13 +114,13 @@ impl Device {
         PortStats {
             rx_frames: past.rx_frames + s.ipackets,
             tx_frames: past.tx_frames + s.opackets,
-            rx_bytes: past.rx_bytes + s.ibytes,
-            tx_bytes: past.tx_bytes + s.obytes,
-            rx_missed: Some(past.rx_missed.unwrap_or(0) + s.imissed),
-            rx_errors: past.rx_errors + s.ierrors,
-            tx_errors: past.tx_errors + s.oerrors,
-            tx_dropped: 0,
-            rx_no_mbuf: past.rx_no_mbuf + s.rx_nombuf,
+            nic: NicCounters {
+                rx_missed: Some(past.nic.rx_missed.unwrap_or(0) + s.imissed),
+                rx_errors: past.nic.rx_errors + s.ierrors,
+                rx_no_memory: past.nic.rx_no_memory + s.rx_nombuf,
+                tx_errors: past.nic.tx_errors + s.oerrors,
+                tx_dropped: 0,
+            },
         }
     }
 }
@@ -245,11 +232,12 @@ impl PortControl {
     /// The device's own counters and the kernel's of its interface; zeroes if the driver has none.
     #[must_use]
     pub fn stats(&self) -> PortStats {
-        let driver = self.0.by_driver(&self.0.life());
+        let mut stats = self.0.by_driver(&self.0.life());
         // The driver first: where it reads a counter that starts again when read, the kernel's part
         // is what came since.
-        let (rx_missed, tx_dropped) = self.0.kernel.lost(driver.rx_missed, driver.tx_frames);
-        PortStats { rx_missed, tx_dropped, ..driver }
+        let (rx_missed, tx_dropped) = self.0.kernel.lost(stats.nic.rx_missed, stats.tx_frames);
+        stats.nic = NicCounters { rx_missed, tx_dropped, ..stats.nic };
+        stats
     }
 
     /// Tries the device's hardware PFC without changing it: how many priorities it can pause.

@@ -11,11 +11,11 @@ use super::macsec::MacsecSummary;
 use super::summary::{
     BalanceSummary, FdbSummary, PortSummary, PrioritySummary, SharedSummary, StormSummary, Summary,
 };
-use contracts::stats::{DropReason, Drops, PortSnapshot, PriorityCounters};
+use contracts::stats::{DropReason, Drops, NicCounters, PortSnapshot, PriorityCounters};
 use ground::time::Total;
 use ground::units::{PortId, Priority, PrioritySet};
 use ground::verdict::Verdict;
-use runtime::{NicCounters, RunSnapshot};
+use runtime::RunSnapshot;
 
 impl Summary {
     /// Summary of `run`, `elapsed` after it began.

@@ -9,10 +9,9 @@ use super::checks::{CheckSummary, PollsSummary};
 use super::congestion::CongestionSummary;
 use super::counters::Counters;
 use super::macsec::MacsecSummary;
-use contracts::stats::PriorityCounters;
+use contracts::stats::{NicCounters, PriorityCounters};
 use ground::described;
 use ground::verdict::Verdict;
-use runtime::NicCounters;
 
 described! {
     /// Counters of a switch after (or during) a run.

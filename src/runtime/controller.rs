@@ -10,11 +10,12 @@ use std::time::{Duration as StdDuration, Instant as StdInstant};
 use crossbeam::channel::{Receiver, RecvTimeoutError, Sender, bounded};
 
 use super::polls::PollMeter;
-use super::snapshot::{NicCounters, RunSnapshot, WorkerSnapshot, merge};
+use super::snapshot::{RunSnapshot, WorkerSnapshot, merge};
 use super::watch::LossWatch;
 use super::worker::{Idle, Order, Seal, Worker};
 use congestion::isolation::Peer;
 use congestion::streams::STREAMS_MAX;
+use contracts::stats::NicCounters;
 use contracts::world::World;
 use ground::time::{Duration, Instant, Total};
 use ground::units::PortId;

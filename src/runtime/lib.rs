@@ -28,7 +28,7 @@ pub use polls::PollRecord;
 pub use preemption::{Disturbance, GAP_COUNTED, Patience, PollGaps, Preemption, SLICE};
 pub use shared_instant::SharedInstant;
 pub use slack::slack_for;
-pub use snapshot::{NicCounters, RunSnapshot, WorkerSnapshot, merge};
+pub use snapshot::{RunSnapshot, WorkerSnapshot, merge};
 pub use watch::LossWatch;
 pub use worker::Idle;
 

@@ -5,13 +5,12 @@ use std::sync::Arc;
 
 use super::controller::{NicReader, Part, Place, StartError, Workers, start};
 use super::slack::slack_for;
-use super::snapshot::NicCounters;
 use super::watch::LossWatch;
 use super::worker::Idle;
 use super::{Mesh, mesh};
 use contracts::port::{Port, Secured};
 use contracts::world::World;
-use dpdk::{self, DpdkPort, Eal, Mbuf, Pool, PoolOptions, PortControl, PortOptions, PortStats};
+use dpdk::{self, DpdkPort, Eal, Mbuf, Pool, PoolOptions, PortControl, PortOptions};
 use ground::time::Duration;
 use ground::units::{BitsPerSec, Cells, PortId};
 use link::AgentsPlan;
@@ -229,7 +228,7 @@ pub fn launch(eal: &Eal, what: RealSwitch) -> Result<Running, RealError> {
         }
     }
     let readers = devices.clone();
-    let nics: NicReader = Arc::new(move || readers.iter().map(|d| counters(d.stats())).collect());
+    let nics: NicReader = Arc::new(move || readers.iter().map(|d| d.stats().nic).collect());
     let eal = eal.clone();
     let prepare = move || eal.register_worker().map_err(|error| error.to_string());
     let workers = start(parts, owners, nics, prepare)?;
@@ -268,14 +267,4 @@ fn idle_for(workers: &[RealWorker]) -> Idle {
     let there = std::thread::available_parallelism().map_or(1, usize::from);
     // The threads for display, service and control need some CPU time as well.
     if pinned_apart || workers.len() < there { Idle::Spin } else { Idle::Yield }
-}
-
-fn counters(s: PortStats) -> NicCounters {
-    NicCounters {
-        rx_missed: s.rx_missed,
-        rx_errors: s.rx_errors,
-        rx_no_memory: s.rx_no_mbuf,
-        tx_errors: s.tx_errors,
-        tx_dropped: s.tx_dropped,
-    }
 }

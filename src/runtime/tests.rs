@@ -9,7 +9,7 @@ use super::*;
 use buffer::{GroupKind, GroupPlan, SharedLimit};
 use contracts::frame::{BURST, Burst, Frame};
 use contracts::port::{Port, PortCaps};
-use contracts::stats::DropReason;
+use contracts::stats::{DropReason, NicCounters};
 use contracts::world::World;
 use ground::time::{Instant, Total};
 use ground::units::*;

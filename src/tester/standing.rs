@@ -3,6 +3,7 @@
 
 use super::plan::{FlowKind, FlowPlan, TestPlan};
 use super::tally::{FlowSeen, Places, PortSeen, Rates, Transmit};
+use contracts::stats::NicCounters;
 use ground::time::{Duration, Instant, Total};
 use ground::units::BitsPerSec;
 use host::{StationSnapshot, StreamState};
@@ -76,8 +77,7 @@ pub fn ports(
             capture: (false, 0, 0),
             rates,
             rx_room: None,
-            rx_missed: Some(0),
-            tx_dropped: 0,
+            nic: NicCounters::NO_DEVICE,
         }
     };
     stations.iter().zip(speeds).map(one).collect()

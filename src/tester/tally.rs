@@ -7,6 +7,7 @@ use smallvec::SmallVec;
 use super::figures::{FlowFigures, Received, Sent};
 use super::plan::{FlowKind, FlowPlan, Metrics, PortPlan};
 use super::report::{self, Machine, Report, Stamps};
+use contracts::stats::NicCounters;
 use ground::time::{Duration, Instant, Total};
 use ground::units::{BitsPerSec, PRIORITIES};
 use host::plan::stream::{Path, StreamPlan};
@@ -51,10 +52,8 @@ pub struct PortSeen {
     pub rates: Rates,
     /// Capacity of its receive ring in frames, if it has one.
     pub rx_room: Option<u64>,
-    /// Frames that its device lost on reception; `None` if the device does not count them.
-    pub rx_missed: Option<u64>,
-    /// Frames that its device accepted and did not send.
-    pub tx_dropped: u64,
+    /// Frames that its device lost.
+    pub nic: NicCounters,
 }
 
 /// The state of a flow beside the counters of its ends.
@@ -172,8 +171,8 @@ fn port(seen: &Seen<'_>, n: usize) -> report::Port {
         captured,
         capture_missed,
         rx_room: more.rx_room,
-        rx_missed: more.rx_missed,
-        tx_dropped: more.tx_dropped,
+        rx_missed: more.nic.missed(),
+        tx_dropped: more.nic.unsent(),
         priorities: station
             .meter
             .as_ref()

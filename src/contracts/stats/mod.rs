@@ -6,6 +6,7 @@
 mod congestion;
 mod drops;
 mod isolation;
+mod nic;
 
 pub use congestion::{
     CongestionSnapshot, FastCnpCounters, ProxyCounters, ProxyPortCounters, ProxySnapshot,
@@ -13,6 +14,7 @@ pub use congestion::{
 };
 pub use drops::{DropKind, DropReason, Drops};
 pub use isolation::{CimCounters, CongestingQueue, IsolationCounters, IsolationSnapshot};
+pub use nic::NicCounters;
 
 use ground::described;
 use ground::time::{Instant, Total};

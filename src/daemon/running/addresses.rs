@@ -52,8 +52,9 @@ impl AddressWarnings {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use contracts::stats::NicCounters;
     use ground::time::Duration as Span;
-    use runtime::{NicCounters, RunSnapshot};
+    use runtime::RunSnapshot;
     use switch::rig::{Lab, frame, host, plan};
 
     /// Summary of a two-port switch that received `n` new addresses on port 0, of which it learns

@@ -8,14 +8,14 @@ use super::Nanos;
 use super::agents::{self, MeasuredOutcome, StepOutcome};
 use crate::population::NodeAgents;
 use crate::record::{Onset, Recorder};
-use contracts::stats::SwitchSnapshot;
+use contracts::stats::{NicCounters, SwitchSnapshot};
 use ground::time::{Duration, Instant};
 use ground::units::{BitsPerSec, PortId, PriorityGroup};
 use host::StationCounters;
 use results::{
     AgentsSummary, BalanceSummary, MacsecSummary, PortSummary, SharedSummary, StormSummary, Summary,
 };
-use runtime::{NicCounters, RunSnapshot};
+use runtime::RunSnapshot;
 use secure::SecySnapshot;
 use sim::{NodeId, NodePlan};
 
@@ -141,8 +141,7 @@ pub(super) fn switch<'a>(
     agents: (&NodeAgents, Instant),
 ) -> SwitchOutcome {
     // Ports in memory drop nothing at the NIC; line losses are counted elsewhere.
-    let nic = NicCounters { rx_missed: Some(0), ..NicCounters::default() };
-    let nics = vec![nic; snapshot.ports.len()];
+    let nics = vec![NicCounters::NO_DEVICE; snapshot.ports.len()];
     let lossless_lost = recorder.lossless_lost(id);
     let (lossless, polls) = (Vec::new(), Vec::new());
     let run = RunSnapshot { switch: snapshot, nics, lossless_lost, lossless, polls };

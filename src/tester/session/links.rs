@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 use super::orders::LOOK;
 use super::rack::Facts;
 use super::{Inner, Session, SessionError, lock};
-use dpdk::{PortControl, PortStats};
+use contracts::stats::NicCounters;
+use dpdk::PortControl;
 
 /// Time for the kernel to make an interface operational that has a carrier: it defers that by up to a
 /// second, and a busy machine by more.
@@ -22,35 +23,20 @@ pub(super) struct Link {
     /// True if the station was told that it is up.
     told: bool,
     /// The device's counters at the start of the test, as it may have been open before.
-    base: PortStats,
-}
-
-/// Frames that a device lost.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(super) struct Lost {
-    /// Received frames that the tester never saw; `None` if the device does not count them.
-    pub(super) rx: Option<u64>,
-    /// Frames that the device accepted and did not send.
-    pub(super) tx: u64,
+    base: NicCounters,
 }
 
 impl Link {
     /// A link that is set to up, and up for the station.
     pub(super) fn new(facts: Facts) -> Self {
         let Facts { control, is_virtual, .. } = facts;
-        let base = control.stats();
+        let base = control.stats().nic;
         Self { control, is_virtual, wanted: true, told: true, base }
     }
 
     /// Returns the frames that the device has lost since the test began.
-    pub(super) fn lost(&self) -> Lost {
-        let (now, base) = (self.control.stats(), &self.base);
-        let received = |of: &PortStats| Some(of.rx_missed? + of.rx_no_mbuf);
-        let sent = |of: &PortStats| of.tx_errors + of.tx_dropped;
-        Lost {
-            rx: received(&now).map(|n| n.saturating_sub(received(base).unwrap_or(0))),
-            tx: sent(&now).saturating_sub(sent(base)),
-        }
+    pub(super) fn lost(&self) -> NicCounters {
+        self.control.stats().nic.since(self.base)
     }
 
     /// Returns true if the link is up. The driver of kernel interfaces always reports up, so the
@@ -90,15 +76,15 @@ impl Session {
         let mut told = Vec::new();
         for (port, link) in self.inner.plan.ports.iter().zip(links.iter()) {
             let (name, lost) = (&port.name, link.lost());
-            if let Some(n) = lost.rx.filter(|n| *n > 0) {
+            if let Some(n) = lost.missed().filter(|n| *n > 0) {
                 told.push(format!(
                     "port {name}: its device missed {n} frames, which count as lost"
                 ));
             }
-            if lost.tx > 0 {
+            if lost.unsent() > 0 {
                 told.push(format!(
                     "port {name}: its device dropped {} frames that it was to send, which count as lost",
-                    lost.tx
+                    lost.unsent()
                 ));
             }
         }

@@ -89,17 +89,13 @@ impl Inner {
     fn ports_seen(&self, rates: &[Rates]) -> Result<Vec<PortSeen>, SessionError> {
         let captures = self.capture_counters()?;
         let links = lock(&self.links);
-        let seen = self.all_ports().map(|n| {
-            let lost = links.get(n).map(Link::lost).unwrap_or_default();
-            PortSeen {
-                link_up: links.get(n).is_some_and(Link::is_up),
-                speed: self.rates[n],
-                capture: (captures[n].0, captures[n].1.captured, captures[n].1.missed),
-                rates: rate(rates, n),
-                rx_room: self.rx_room.get(n).copied(),
-                rx_missed: lost.rx,
-                tx_dropped: lost.tx,
-            }
+        let seen = self.all_ports().map(|n| PortSeen {
+            link_up: links.get(n).is_some_and(Link::is_up),
+            speed: self.rates[n],
+            capture: (captures[n].0, captures[n].1.captured, captures[n].1.missed),
+            rates: rate(rates, n),
+            rx_room: self.rx_room.get(n).copied(),
+            nic: links.get(n).map(Link::lost).unwrap_or_default(),
         });
         Ok(seen.collect())
     }
