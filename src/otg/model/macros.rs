@@ -25,12 +25,10 @@ macro_rules! message {
             pub extra: $crate::model::read::Extra,
         }
 
-        impl $name {
-            /// The field names.
-            pub const FIELDS: &'static [&'static str] = &[$( stringify!($field) ),*];
+        impl $crate::model::Fields for $name {
+            const FIELDS: &'static [&'static str] = &[$( stringify!($field) ),*];
 
-            /// Sets the fields that `keeps` does not name to their defaults.
-            pub fn keep(&mut self, keeps: impl Fn(&str) -> bool) {
+            fn keep(&mut self, keeps: impl Fn(&str) -> bool) {
                 $( if !keeps(stringify!($field)) {
                     self.$field = message!(@default $type $(= $default)?);
                 } )*

@@ -59,6 +59,15 @@ use serde_json::Value;
 use super::engine::Refusal;
 use read::Known;
 
+/// The fields of a message by name.
+pub trait Fields {
+    /// The field names in the order of the message.
+    const FIELDS: &'static [&'static str];
+
+    /// Sets the fields that `keeps` does not name to their defaults.
+    fn keep(&mut self, keeps: impl Fn(&str) -> bool);
+}
+
 /// Reads a message.
 ///
 /// # Errors

@@ -13,11 +13,11 @@ use super::peers;
 use crate::report::{self, Connection, Flow, Pacing, Port, Report, Stamps};
 use contracts::frame::LINE_OVERHEAD_BYTES;
 use otg::engine::{JsonText, Refusal};
-use otg::model::Config;
 use otg::model::metrics::{
     FlowMetric, MetricLatency, MetricTimestamp, MetricsRequest, PeerMetric, PortMetric, QpMetric,
     Rocev2FlowsRequest, Rocev2PeersRequest,
 };
+use otg::model::{Config, Fields};
 
 /// The field for values without an OTG field.
 const OURS: &str = "sluice";
@@ -65,30 +65,6 @@ where
     }
 }
 
-/// The requested columns of each metric; all if none is named. The name is always included.
-#[derive(Clone, Copy)]
-struct Columns<'a> {
-    key: &'static str,
-    wanted: &'a [String],
-}
-
-/// A function that keeps the fields whose names pass, and clears the others.
-type Keep<M> = fn(&mut M, &dyn Fn(&str) -> bool);
-
-impl Columns<'_> {
-    fn keeps(&self, name: &str) -> bool {
-        self.wanted.is_empty() || name == self.key || self.wanted.iter().any(|one| one == name)
-    }
-
-    /// Returns a metric with the requested fields, filtered by `keep`.
-    fn row<M, O>(&self, mut metric: M, keep: Keep<M>, ours: Option<O>) -> Row<M, O> {
-        if !self.wanted.is_empty() {
-            keep(&mut metric, &|name| self.keeps(name));
-        }
-        Row { metric, sluice: ours.filter(|_| self.keeps(OURS)) }
-    }
-}
-
 /// The flows of a test that a request for metrics needs.
 pub(super) enum Needs<'a> {
     Ports,
@@ -117,49 +93,37 @@ pub(super) fn answer(
         MetricsRequest::Port(wanted) => {
             let names = report.ports.iter().map(|port| port.name.as_str());
             let places = named(&wanted.port_names, names, ("port.port_names", "port"))?;
-            let columns = Columns { key: "name", wanted: &wanted.column_names };
-            let row = |place: &usize| {
-                let of = &report.ports[*place];
-                columns.row(port(of), |metric, keep| metric.keep(keep), Some(of_port(of)))
-            };
-            told("port_metrics", columns, || places.iter().map(row))
+            let ports = || places.iter().map(|place| &report.ports[*place]);
+            told("port_metrics", &wanted.column_names, || {
+                ports().map(|of| (port(of), Some(of_port(of))))
+            })
         }
         MetricsRequest::Flow(wanted) => {
             let names: HashSet<&String> = wanted.flow_names.iter().collect();
-            let is_named = |flow: &&Flow| names.is_empty() || names.contains(&flow.name);
-            let columns = Columns { key: "name", wanted: &wanted.metric_names };
-            let row = |of| {
-                columns.row(flow(of), |metric, keep| metric.keep(keep), Some(of_flow(report, of)))
-            };
-            let measured = || report.flows.iter().filter(|flow| flow.metrics.enable);
-            told("flow_metrics", columns, || measured().filter(is_named).map(row))
+            let is_wanted =
+                |of: &&Flow| of.metrics.enable && (names.is_empty() || names.contains(&of.name));
+            let flows = || report.flows.iter().filter(is_wanted);
+            let row = |of| (flow(of), Some(of_flow(report, of)));
+            told("flow_metrics", &wanted.metric_names, || flows().map(row))
         }
         MetricsRequest::Rocev2Flow(Rocev2FlowsRequest::PerQp(wanted)) => {
-            let columns = Columns { key: "flow_name", wanted: &wanted.column_names };
-            let connections =
-                || report.flows.iter().filter_map(|f| Some((f, f.connection.as_ref()?)));
-            let row = |(flow, connection): (&Flow, &Connection)| {
-                let metric = queue_pair(flow, connection);
-                columns.row(metric, |metric, keep| metric.keep(keep), None::<()>)
-            };
-            told("rocev2_flow_per_qp_metrics", columns, || connections().map(row))
+            let pairs = |of| Some((queue_pair(of, of.connection.as_ref()?), NOTHING));
+            let rows = || report.flows.iter().filter_map(pairs);
+            told("rocev2_flow_per_qp_metrics", &wanted.column_names, rows)
         }
         MetricsRequest::Rocev2Flow(Rocev2FlowsRequest::Other { name, .. }) => {
             Err(unknown("rocev2_flow.", name))
         }
         MetricsRequest::Rocev2Ipv4(Rocev2PeersRequest::PerPeer(wanted)) => {
-            let columns = Columns { key: "name", wanted: &wanted.column_names };
             let peers = peers::metrics(config, report, &wanted.peer_names)?;
-            let row = |peer: &PeerMetric| {
-                columns.row(peer.clone(), |metric, keep| metric.keep(keep), None::<()>)
-            };
-            told("rocev2_ipv4_per_peer_metrics", columns, || peers.iter().map(row))
+            let rows = || peers.iter().map(|peer| (peer.clone(), NOTHING));
+            told("rocev2_ipv4_per_peer_metrics", &wanted.column_names, rows)
         }
         // A configuration with IPv6 peers is refused, so there are none.
         MetricsRequest::Rocev2Ipv6(Rocev2PeersRequest::PerPeer(wanted)) => {
             named(&wanted.peer_names, [].into_iter(), ("rocev2_ipv6.per_peer.peer_names", "peer"))?;
-            let columns = Columns { key: "name", wanted: &wanted.column_names };
-            told("rocev2_ipv6_per_peer_metrics", columns, core::iter::empty::<()>)
+            let none = core::iter::empty::<(PeerMetric, Option<()>)>;
+            told("rocev2_ipv6_per_peer_metrics", &wanted.column_names, none)
         }
         MetricsRequest::Rocev2Ipv4(Rocev2PeersRequest::Other { name, .. })
         | MetricsRequest::Rocev2Ipv6(Rocev2PeersRequest::Other { name, .. }) => {
@@ -169,44 +133,46 @@ pub(super) fn answer(
     }
 }
 
-/// Returns the response: the list of its choice, serialised row by row.
-fn told<I: Iterator<Item: Serialize>>(
+/// The values without an OTG field of a metric that has none.
+const NOTHING: Option<()> = None;
+
+/// Returns the response: the list of its choice, serialised row by row. Rows have the columns of
+/// the names in `wanted` and always their first, the name; all if none is named.
+fn told<M, O, I>(
     choice: &'static str,
-    columns: Columns<'_>,
+    wanted: &[String],
     rows: impl Fn() -> I,
-) -> Result<JsonText, Refusal> {
-    check_columns(choice, columns.wanted)?;
+) -> Result<JsonText, Refusal>
+where
+    M: Fields + Serialize,
+    O: Serialize,
+    I: Iterator<Item = (M, Option<O>)>,
+{
+    let known = || M::FIELDS.iter().copied().chain([OURS]);
+    if let Some(name) = wanted.iter().find(|name| !known().any(|field| field == name.as_str())) {
+        let name: String = name.chars().take(100).collect();
+        let known: Vec<_> = known().collect();
+        let why = format!("there is no metric {name}; there are {}", known.join(", "));
+        return Err(Refusal::validation(why));
+    }
+    let is_kept = |name: &str| name == M::FIELDS[0] || wanted.iter().any(|one| one == name);
+    let row = |(mut metric, ours): (M, Option<O>)| {
+        if wanted.is_empty() {
+            return Row { metric, sluice: ours };
+        }
+        metric.keep(is_kept);
+        Row { metric, sluice: ours.filter(|_| is_kept(OURS)) }
+    };
     let mut text = Vec::new();
     let mut to = serde_json::Serializer::new(&mut text);
     let mut write = || {
         let mut map = to.serialize_map(None)?;
         map.serialize_entry("choice", choice)?;
-        map.serialize_entry(choice, &Rows(&rows))?;
+        map.serialize_entry(choice, &Rows(|| rows().map(row)))?;
         map.end()
     };
     write().map_err(|error| Refusal::internal(error.to_string()))?;
     Ok(JsonText(text))
-}
-
-/// Refuses unknown columns.
-fn check_columns(choice: &str, columns: &[String]) -> Result<(), Refusal> {
-    let known = match choice {
-        "port_metrics" => PortMetric::FIELDS,
-        "flow_metrics" => FlowMetric::FIELDS,
-        "rocev2_flow_per_qp_metrics" => QpMetric::FIELDS,
-        _ => PeerMetric::FIELDS,
-    };
-    let fields = || known.iter().copied().chain([OURS]);
-    let strange = columns.iter().find(|name| !fields().any(|field| field == name.as_str()));
-    match strange {
-        None => Ok(()),
-        Some(name) => {
-            let known: Vec<_> = fields().collect();
-            let name: String = name.chars().take(100).collect();
-            let why = format!("there is no metric {name}; there are {}", known.join(", "));
-            Err(Refusal::validation(why))
-        }
-    }
 }
 
 const fn started(is: bool) -> &'static str {
