@@ -14,7 +14,8 @@ use host::{PauseAsk, PausePlan};
 use sim::sabotage::Sabotage;
 use sim::teststar::RATE;
 use sim::{
-    ClockPlan, DirectionPlan, ErrorPlan, Fault, FaultKind, LinkId, Network, Node, NodeId, Which,
+    ClockPlan, DirectionPlan, ErrorPlan, Fault, FaultKind, LineFault, LinkId, Network, Node,
+    NodeId, Which,
 };
 use star::incast;
 use switch::rig;
@@ -171,7 +172,7 @@ fn a_line_that_is_idle_while_frames_wait_makes_the_verdict_bad() {
 fn losses_and_faults_are_told_apart_from_drops() {
     let mut plan = incast(1, 100);
     let at = |us| Instant::ZERO + Duration::from_micros(us);
-    let lose = FaultKind::Lose { direction: LinkId(0).ba(), which: Which::Data, frames: 3 };
+    let lose = FaultKind::Line(LinkId(0).ba(), LineFault::Lose { which: Which::Data, frames: 3 });
     plan.network.faults = vec![
         Fault { at: at(1), kind: lose },
         Fault { at: at(2), kind: FaultKind::Link { link: LinkId(0), up: false } },

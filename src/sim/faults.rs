@@ -6,6 +6,9 @@ use switch::Change;
 
 use super::ids::{Direction, ErrorPlan, LinkId, NodeId};
 
+/// Minimum frame length in bytes without its FCS (802.3 3.2.8).
+const FORGED_MIN: usize = 60;
+
 /// A scheduled fault.
 #[derive(Clone, Debug)]
 pub struct Fault {
@@ -22,28 +25,31 @@ pub enum FaultKind {
         /// True if it comes up.
         up: bool,
     },
-    /// The next frames of a kind are lost.
-    Lose { direction: Direction, which: Which, frames: u64 },
-    /// New error probabilities of a direction.
-    Errors { direction: Direction, errors: ErrorPlan },
-    /// A forged frame arrives as if it had come over the link. No effect on a link that is down.
-    Forge {
-        direction: Direction,
-        /// Frame without FCS, at least 60 bytes.
-        octets: Box<[u8]>,
-    },
-    /// A protected MAC control frame that arrived by a direction arrives again, byte for byte. No
-    /// effect if there was none, and on a link that is down.
-    Replay {
-        direction: Direction,
-        /// Index of the frame: 0 for the last that arrived, 1 for the one before, up to
-        /// [`FaultKind::RECORDED`] - 1.
-        back: u32,
-    },
+    /// A direction of a link loses, damages or repeats frames, or gets one from elsewhere.
+    Line(Direction, LineFault),
     /// A node is not polled for a while, as if its thread were preempted.
     Stall { node: NodeId, span: Duration },
     /// A switch is changed.
     Change { node: NodeId, change: Change },
+}
+
+/// A fault of one direction of a link, which rings cannot have: they lose and add no frames.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum LineFault {
+    /// The next frames of a kind are lost.
+    Lose { which: Which, frames: u64 },
+    /// New error probabilities.
+    Errors(ErrorPlan),
+    /// A forged frame, without FCS and at least 60 bytes long, arrives as if it had come over the link.
+    /// No effect on a link that is down.
+    Forge(Box<[u8]>),
+    /// A protected MAC control frame that arrived arrives again, byte for byte. No effect if there was
+    /// none, and on a link that is down.
+    Replay {
+        /// Index of the frame: 0 for the last that arrived, 1 for the one before, up to
+        /// [`FaultKind::RECORDED`] - 1.
+        back: u32,
+    },
 }
 
 /// Kinds of frames.
@@ -78,15 +84,13 @@ pub enum FaultClass {
     Change,
 }
 
-impl FaultClass {
-    /// Returns true if frames are lost or added on a line, which rings cannot do.
-    #[must_use]
-    pub const fn is_of_line(self) -> bool {
-        match self {
-            Self::LinkDown | Self::LinkUp | Self::Stall | Self::Change => false,
-            Self::LostPauses | Self::LostFrames | Self::Errors | Self::Forged => true,
-        }
-    }
+/// Place of a fault in a network.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum FaultPlace {
+    Link(LinkId),
+    Line(Direction),
+    Node(NodeId),
+    Switch(NodeId),
 }
 
 // All matches are without `_`, so that a new kind of fault does not compile until each of these
@@ -100,30 +104,77 @@ impl FaultKind {
         match self {
             Self::Link { up: false, .. } => FaultClass::LinkDown,
             Self::Link { up: true, .. } => FaultClass::LinkUp,
-            Self::Lose { which: Which::Control, .. } => FaultClass::LostPauses,
-            Self::Lose { which: Which::Any | Which::Data, .. } => FaultClass::LostFrames,
-            Self::Errors { .. } => FaultClass::Errors,
-            Self::Forge { .. } | Self::Replay { .. } => FaultClass::Forged,
+            Self::Line(_, LineFault::Lose { which: Which::Control, .. }) => FaultClass::LostPauses,
+            Self::Line(_, LineFault::Lose { which: Which::Any | Which::Data, .. }) => {
+                FaultClass::LostFrames
+            }
+            Self::Line(_, LineFault::Errors(_)) => FaultClass::Errors,
+            Self::Line(_, LineFault::Forge(_) | LineFault::Replay { .. }) => FaultClass::Forged,
             Self::Stall { .. } => FaultClass::Stall,
             Self::Change { .. } => FaultClass::Change,
         }
+    }
+
+    /// Returns its place.
+    pub(super) const fn place(&self) -> FaultPlace {
+        match *self {
+            Self::Link { link, .. } => FaultPlace::Link(link),
+            Self::Line(direction, _) => FaultPlace::Line(direction),
+            Self::Stall { node, .. } => FaultPlace::Node(node),
+            Self::Change { node, .. } => FaultPlace::Switch(node),
+        }
+    }
+
+    /// Returns false for a forged frame that is too short for a line.
+    pub(super) fn is_valid(&self) -> bool {
+        self.forged().is_none_or(|(_, octets)| octets.len() >= FORGED_MIN)
+    }
+
+    /// Returns its description in results; `place` is the name of a link or a node, or those of the
+    /// sender and the receiver of a direction.
+    pub(super) fn describe_at(&self, place: &str) -> String {
+        match self {
+            Self::Link { up: false, .. } => format!("link {place} goes down"),
+            Self::Link { up: true, .. } => format!("link {place} comes up"),
+            Self::Line(_, LineFault::Lose { which, frames }) => {
+                let which = match which {
+                    Which::Any => "",
+                    Which::Control => "pause ",
+                    Which::Data => "data ",
+                };
+                format!("the next {frames} {which}frames from {place} are lost")
+            }
+            Self::Line(_, LineFault::Errors(_)) => format!("other error rates from {place}"),
+            Self::Line(_, LineFault::Forge(octets)) => {
+                format!("a forged frame of {} octets arrives from {place}", octets.len() + 4)
+            }
+            Self::Line(_, LineFault::Replay { back }) => {
+                format!("the last protected pause but {back} from {place} arrives again")
+            }
+            Self::Stall { span, .. } => format!("{place} stalls for {span}"),
+            Self::Change { change, .. } => format!("{place} is changed: {change:?}"),
+        }
+    }
+
+    /// Returns true if frames are lost or added on a line, which rings cannot do.
+    #[must_use]
+    pub const fn is_of_line(&self) -> bool {
+        matches!(self, Self::Line(..))
     }
 
     /// Returns the node that it stalls, and for how long.
     pub(super) const fn stall(&self) -> Option<(NodeId, Duration)> {
         match *self {
             Self::Stall { node, span } => Some((node, span)),
-            Self::Link { .. } | Self::Lose { .. } | Self::Errors { .. } => None,
-            Self::Forge { .. } | Self::Replay { .. } | Self::Change { .. } => None,
+            Self::Link { .. } | Self::Line(..) | Self::Change { .. } => None,
         }
     }
 
     /// Returns the direction whose frames must be recorded for it.
     pub(super) const fn replays(&self) -> Option<Direction> {
         match *self {
-            Self::Replay { direction, .. } => Some(direction),
-            Self::Link { .. } | Self::Lose { .. } | Self::Errors { .. } => None,
-            Self::Forge { .. } | Self::Stall { .. } | Self::Change { .. } => None,
+            Self::Line(direction, LineFault::Replay { .. }) => Some(direction),
+            Self::Line(..) | Self::Link { .. } | Self::Stall { .. } | Self::Change { .. } => None,
         }
     }
 
@@ -131,9 +182,8 @@ impl FaultKind {
     #[must_use]
     pub fn forged(&self) -> Option<(Direction, &[u8])> {
         match self {
-            Self::Forge { direction, octets } => Some((*direction, octets)),
-            Self::Link { .. } | Self::Lose { .. } | Self::Errors { .. } => None,
-            Self::Replay { .. } | Self::Stall { .. } | Self::Change { .. } => None,
+            Self::Line(direction, LineFault::Forge(octets)) => Some((*direction, octets)),
+            Self::Line(..) | Self::Link { .. } | Self::Stall { .. } | Self::Change { .. } => None,
         }
     }
 
@@ -142,8 +192,7 @@ impl FaultKind {
     pub const fn change(&self) -> Option<(NodeId, &Change)> {
         match self {
             Self::Change { node, change } => Some((*node, change)),
-            Self::Link { .. } | Self::Lose { .. } | Self::Errors { .. } => None,
-            Self::Forge { .. } | Self::Replay { .. } | Self::Stall { .. } => None,
+            Self::Link { .. } | Self::Line(..) | Self::Stall { .. } => None,
         }
     }
 }

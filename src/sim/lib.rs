@@ -37,7 +37,7 @@ mod witness;
 
 pub use clock::ClockPlan;
 pub use error::NetworkError;
-pub use faults::{Fault, FaultClass, FaultKind, Which};
+pub use faults::{Fault, FaultClass, FaultKind, LineFault, Which};
 pub use frame::{VirtualFrame, VirtualPort};
 pub use ids::*;
 pub use network::{Network, RETRY_AFTER, Tally};

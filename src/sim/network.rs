@@ -309,15 +309,8 @@ impl<W: Witness> Network<W> {
             let Some(fault) = self.faults.pop() else { break };
             match fault.kind {
                 FaultKind::Link { link, up } => self.set_link(at, link, up),
-                FaultKind::Lose { direction, which, frames } => {
-                    self.wires.wires[direction.index()].set_loss(which, frames);
-                }
-                FaultKind::Errors { direction, errors } => {
-                    self.wires.wires[direction.index()].set_errors(errors);
-                }
-                FaultKind::Forge { direction, octets } => self.forge(at, direction, &octets),
-                FaultKind::Replay { direction, back } => {
-                    if let Some(octets) = self.wires.wires[direction.index()].recorded(back) {
+                FaultKind::Line(direction, fault) => {
+                    if let Some(octets) = self.wires.wires[direction.index()].fail(fault) {
                         self.forge(at, direction, &octets);
                     }
                 }

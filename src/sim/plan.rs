@@ -1,7 +1,7 @@
 //! Configuration of a virtual network.
 
 use super::clock::ClockPlan;
-use super::faults::{Fault, FaultKind, Which};
+use super::faults::{Fault, FaultKind, FaultPlace};
 use super::ids::{Direction, ErrorPlan, LinkId, NodeId};
 use ground::time::Duration;
 use ground::units::{BitsPerSec, PortId};
@@ -9,9 +9,6 @@ use host::StationPlan;
 use schedule::LinePlan;
 use secure::SecyPlan;
 use switch::SwitchPlan;
-
-/// Minimum frame length in bytes without its FCS (802.3 3.2.8).
-const FORGED_MIN: usize = 60;
 
 #[derive(Clone, Debug)]
 pub struct NetworkPlan {
@@ -164,62 +161,33 @@ impl NodePlan {
     }
 }
 
-// Matches are without `_`, so that a new kind of fault does not compile until it has an answer.
 impl FaultKind {
-    /// Returns true if its link, direction or node exists, and if it applies to it.
+    /// Returns true if its place exists, and if it can happen there.
     pub(super) fn applies(&self, plan: &NetworkPlan) -> bool {
         let link = |LinkId(n)| (n as usize) < plan.links.len();
         let node = |NodeId(n)| plan.nodes.get(n as usize);
-        match *self {
-            Self::Link { link: id, .. } => link(id),
-            Self::Lose { direction: d, .. }
-            | Self::Errors { direction: d, .. }
-            | Self::Replay { direction: d, .. } => link(d.link()),
-            Self::Forge { direction: d, ref octets } => {
-                link(d.link()) && octets.len() >= FORGED_MIN
-            }
-            Self::Stall { node: id, .. } => node(id).is_some(),
-            Self::Change { node: id, .. } => {
-                node(id).is_some_and(|node| matches!(node.kind, NodeKind::Switch(_)))
-            }
-        }
+        let is_switch = |node: &NodePlan| matches!(node.kind, NodeKind::Switch(_));
+        let exists = match self.place() {
+            FaultPlace::Link(id) => link(id),
+            FaultPlace::Line(direction) => link(direction.link()),
+            FaultPlace::Node(id) => node(id).is_some(),
+            FaultPlace::Switch(id) => node(id).is_some_and(is_switch),
+        };
+        exists && self.is_valid()
     }
 
     /// Returns its description in results.
     #[must_use]
     pub fn describe(&self, plan: &NetworkPlan) -> String {
-        let link = |id: LinkId| plan.links[id.index()].name.as_str();
         let node = |id: NodeId| plan.nodes[id.index()].name();
-        let way = |d: Direction| {
-            let link = &plan.links[d.link().index()];
-            format!("{} to {}", node(link.from(d).node), node(link.to(d).node))
-        };
-        match *self {
-            Self::Link { link: id, up: false } => format!("link {} goes down", link(id)),
-            Self::Link { link: id, up: true } => format!("link {} comes up", link(id)),
-            Self::Lose { direction, which, frames } => {
-                let which = match which {
-                    Which::Any => "",
-                    Which::Control => "pause ",
-                    Which::Data => "data ",
-                };
-                format!("the next {frames} {which}frames from {} are lost", way(direction))
+        match self.place() {
+            FaultPlace::Link(id) => self.describe_at(&plan.links[id.index()].name),
+            FaultPlace::Line(d) => {
+                let link = &plan.links[d.link().index()];
+                let way = format!("{} to {}", node(link.from(d).node), node(link.to(d).node));
+                self.describe_at(&way)
             }
-            Self::Errors { direction, .. } => {
-                format!("other error rates from {}", way(direction))
-            }
-            Self::Forge { direction, ref octets } => {
-                format!(
-                    "a forged frame of {} octets arrives from {}",
-                    octets.len() + 4,
-                    way(direction)
-                )
-            }
-            Self::Replay { direction, back } => {
-                format!("the last protected pause but {back} from {} arrives again", way(direction))
-            }
-            Self::Stall { node: id, span } => format!("{} stalls for {span}", node(id)),
-            Self::Change { node: id, change } => format!("{} is changed: {change:?}", node(id)),
+            FaultPlace::Node(id) | FaultPlace::Switch(id) => self.describe_at(node(id)),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::faults::{FaultKind, Which};
+use super::faults::{FaultKind, LineFault, Which};
 use super::frame::VirtualFrame;
 use super::ids::ErrorPlan;
 use super::plan::{DirectionPlan, End};
@@ -103,13 +103,16 @@ impl Wire {
         self.line.time_for(frame.wire_len())
     }
 
-    pub(super) fn set_errors(&mut self, errors: ErrorPlan) {
-        self.plan.errors = errors;
-    }
-
-    /// Adds to the number of frames of a kind to lose.
-    pub(super) fn set_loss(&mut self, which: Which, frames: u64) {
-        self.lose[which as usize] += frames;
+    /// Applies a fault; returns a frame that arrives because of it. A pause still on its way is not
+    /// recorded, so no copy overtakes it.
+    pub(super) fn fail(&mut self, fault: LineFault) -> Option<Box<[u8]>> {
+        match fault {
+            LineFault::Lose { which, frames } => self.lose[which as usize] += frames,
+            LineFault::Errors(errors) => self.plan.errors = errors,
+            LineFault::Forge(octets) => return Some(octets),
+            LineFault::Replay { back } => return self.record.get(back as usize).cloned(),
+        }
+        None
     }
 
     /// Takes a frame that starts now and leaves the line at `end`; returns it if it is lost.
@@ -171,12 +174,6 @@ impl Wire {
         }
         self.data.push_back((given, frame));
         Ok(())
-    }
-
-    /// Returns the protected pause that arrived before the last `back`. A pause still on its way is
-    /// not recorded, so no copy overtakes it.
-    pub(super) fn recorded(&self, back: u32) -> Option<Box<[u8]>> {
-        self.record.get(back as usize).cloned()
     }
 
     /// Returns true if a scheduled loss applies to this frame.

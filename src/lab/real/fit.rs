@@ -121,7 +121,7 @@ fn strip(plan: &mut LabPlan) {
     for link in &mut network.links {
         (link.ab, link.ba) = (DirectionPlan::default(), DirectionPlan::default());
     }
-    network.faults.retain(|fault| !fault.kind.class().is_of_line());
+    network.faults.retain(|fault| !fault.kind.is_of_line());
     (network.shuffle, network.sample_every) = (None, None);
     plan.record.pcapng.clear();
 }

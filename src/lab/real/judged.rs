@@ -198,5 +198,5 @@ fn lines_lose(plan: &LabPlan) -> bool {
     let network = &plan.network;
     let errors = |d: &DirectionPlan| d.errors != ErrorPlan::default();
     network.links.iter().any(|link| errors(&link.ab) || errors(&link.ba))
-        || network.faults.iter().any(|fault| fault.kind.class().is_of_line())
+        || network.faults.iter().any(|fault| fault.kind.is_of_line())
 }

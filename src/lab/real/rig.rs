@@ -161,10 +161,7 @@ fn acts(fit: &Fit) -> Vec<Act> {
                 acts.push(Act { at, node, what: Deed::Change(change) });
             }
             // Removed when the lab was fitted.
-            FaultKind::Lose { .. }
-            | FaultKind::Errors { .. }
-            | FaultKind::Forge { .. }
-            | FaultKind::Replay { .. } => {}
+            FaultKind::Line(..) => {}
         }
     }
     acts.sort_by_key(|act| act.at);

@@ -12,7 +12,7 @@ use config::quantity::Span;
 use config::{Cx, Place, ecn_plan, group_plan, object_value};
 use ground::time::{Duration, Instant};
 use ground::units::{Cells, PortId, PriorityGroup, TrafficClass};
-use sim::{Direction, Fault, FaultKind, LinkId, NodeId, Which};
+use sim::{Direction, Fault, FaultKind, LineFault, LinkId, NodeId, Which};
 use switch::managed::{self, At, Object};
 use switch::{Change, CongestionPlan, SwitchPlan};
 
@@ -76,7 +76,7 @@ fn fault(
         raw::FaultKind::Errors(said) => {
             let errors = errors(said.errors());
             for direction in directions(cx, at, around, &said.link, said.from.as_deref()) {
-                push(when, FaultKind::Errors { direction, errors });
+                push(when, FaultKind::Line(direction, LineFault::Errors(errors)));
             }
         }
         raw::FaultKind::Forge(said) => forge(cx, at, said, around, when, &mut push),
@@ -133,7 +133,10 @@ fn lose(
         WhichName::Data => Which::Data,
     };
     for direction in directions(cx, at, around, &said.link, said.from.as_deref()) {
-        push(FaultKind::Lose { direction, which, frames: said.frames.unwrap_or(1) });
+        push(FaultKind::Line(
+            direction,
+            LineFault::Lose { which, frames: said.frames.unwrap_or(1) },
+        ));
     }
 }
 
@@ -183,7 +186,7 @@ fn forge(
     for when in attacks(cx, at, when, (said.times, said.every)) {
         for direction in &directions {
             let octets = octets.clone().into_boxed_slice();
-            push(when, FaultKind::Forge { direction: *direction, octets });
+            push(when, FaultKind::Line(*direction, LineFault::Forge(octets)));
         }
     }
 }
@@ -201,7 +204,7 @@ fn replay(
     let back = cx.ranged(&at.key("back"), said.back.unwrap_or(0), (0, last), 0);
     for when in attacks(cx, at, when, (said.times, said.every)) {
         for direction in &directions {
-            push(when, FaultKind::Replay { direction: *direction, back });
+            push(when, FaultKind::Line(*direction, LineFault::Replay { back }));
         }
     }
 }

@@ -79,7 +79,7 @@ fn where_links_may_have_lost_them_nothing_is_judged() {
     // loses three of h2's.
     let (mut plan, _) =
         lab_with(1, 5, "  - {name: x, from: [h3, h4], to: h1, priority: 1, size: 1500}\n");
-    let lose = FaultKind::Lose { direction: LinkId(1).ab(), which: Which::Data, frames: 3 };
+    let lose = FaultKind::Line(LinkId(1).ab(), LineFault::Lose { which: Which::Data, frames: 3 });
     plan.network.faults.push(Fault { at: Instant::ZERO, kind: lose });
     let outcome = run_it(&plan);
     let way = outcome.lossy_way.as_ref().unwrap();

@@ -168,10 +168,10 @@ fn forged_and_repeated_pauses_change_nothing() {
         let direction = LinkId((n % 2) as u32).ab();
         let kind = if n % 3 == 0 {
             repeated += 1;
-            FaultKind::Replay { direction, back: (n % 5) as u32 }
+            FaultKind::Line(direction, LineFault::Replay { back: (n % 5) as u32 })
         } else {
             forged += 1;
-            FaultKind::Forge { direction, octets: storm() }
+            FaultKind::Line(direction, LineFault::Forge(storm()))
         };
         plan.faults.push(Fault { at, kind });
     }
@@ -233,9 +233,11 @@ impl Attempt {
                 octets[14..14 + noise.len()].copy_from_slice(noise);
                 octets.into()
             }
-            Self::Replay(back) => return FaultKind::Replay { direction, back: *back },
+            Self::Replay(back) => {
+                return FaultKind::Line(direction, LineFault::Replay { back: *back });
+            }
         };
-        FaultKind::Forge { direction, octets }
+        FaultKind::Line(direction, LineFault::Forge(octets))
     }
 }
 

@@ -85,13 +85,14 @@ pub(super) fn causes(us: u64) -> Vec<(Cause, NetworkPlan)> {
         plan.faults = faults;
         (cause, plan)
     };
-    let lose = FaultKind::Lose { direction: LinkId(0).ab(), which: Which::Control, frames: 1 };
+    let lose =
+        FaultKind::Line(LinkId(0).ab(), LineFault::Lose { which: Which::Control, frames: 1 });
     let stall = FaultKind::Stall { node: NodeId(0), span: Duration::from_micros(8) };
     let resume = pause(&[3], 0);
     let forged = data(0, 24);
     let every = |direction: Direction, octets: &[u8]| {
         let forge = |n: u64| {
-            fault(at(us) + ns(40 * n), FaultKind::Forge { direction, octets: octets.into() })
+            fault(at(us) + ns(40 * n), FaultKind::Line(direction, LineFault::Forge(octets.into())))
         };
         (0..500).map(forge).collect()
     };
@@ -207,7 +208,7 @@ fn what_fills_a_group_excuses_all_priorities_in_it_and_no_other_group() {
         let forged = data(0, 40);
         for n in 0..500 {
             let octets = forged.clone();
-            let kind = FaultKind::Forge { direction: LinkId(0).ba(), octets };
+            let kind = FaultKind::Line(LinkId(0).ba(), LineFault::Forge(octets));
             plan.faults.push(fault(at(1) + Duration::from_nanos(40 * n), kind));
         }
         let found = run(&plan, 400);

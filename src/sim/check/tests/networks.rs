@@ -187,7 +187,7 @@ fn links_that_go_down_and_frames_that_get_lost_are_accounted_for() {
         plan.faults.push(fault(us, FaultKind::Link { link, up: false }));
         plan.faults.push(fault(us + 10, FaultKind::Link { link, up: true }));
     }
-    let lose = FaultKind::Lose { direction: LinkId(3).ba(), which: Which::Data, frames: 5 };
+    let lose = FaultKind::Line(LinkId(3).ba(), LineFault::Lose { which: Which::Data, frames: 5 });
     plan.faults.push(fault(30, lose));
     let findings = run(&plan, 400);
     let others: Vec<_> = findings.iter().filter(|f| f.check != Check::Lossless).cloned().collect();
@@ -215,7 +215,8 @@ fn a_pause_lost_on_its_way_excuses_the_loss_that_follows() {
         let GroupKind::Lossless { headroom, .. } = &mut groups[3].kind else { panic!() };
         *headroom = Cells(250);
     }
-    let lose = FaultKind::Lose { direction: LinkId(0).ab(), which: Which::Control, frames: 1 };
+    let lose =
+        FaultKind::Line(LinkId(0).ab(), LineFault::Lose { which: Which::Control, frames: 1 });
     plan.faults.push(Fault { at: Instant::ZERO, kind: lose });
     let findings = run(&plan, 400);
     let lossless = of(&findings, Check::Lossless);

@@ -29,8 +29,8 @@ fn attacked(mut plan: NetworkPlan) -> NetworkPlan {
     for n in 1..200_u64 {
         let direction = Direction((n * 7 % 10) as u32);
         let kind = match n % 2 {
-            0 => FaultKind::Forge { direction, octets: octets.into() },
-            _ => FaultKind::Replay { direction, back: (n % 4) as u32 },
+            0 => FaultKind::Line(direction, LineFault::Forge(octets.into())),
+            _ => FaultKind::Line(direction, LineFault::Replay { back: (n % 4) as u32 }),
         };
         let at = at(0) + Duration::from_nanos(731 * n);
         plan.faults.push(Fault { at, kind });

@@ -57,7 +57,8 @@ fn forged(load: bool, change: impl Fn(&mut Vec<u8>)) -> NetworkPlan {
             let octets = frame.clone().into_boxed_slice();
             let direction = LinkId(3 + host).ba();
             let at = Instant::ZERO + Duration::from_nanos(1_000 + 85 * n);
-            plan.faults.push(Fault { at, kind: FaultKind::Forge { direction, octets } });
+            plan.faults
+                .push(Fault { at, kind: FaultKind::Line(direction, LineFault::Forge(octets)) });
         }
     }
     plan

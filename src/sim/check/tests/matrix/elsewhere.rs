@@ -63,7 +63,10 @@ impl Place {
 
     fn lose(&self, from: Instant) -> Vec<Fault> {
         let direction = self.data.reverse();
-        vec![fault(from, FaultKind::Lose { direction, which: Which::Control, frames: 1 })]
+        vec![fault(
+            from,
+            FaultKind::Line(direction, LineFault::Lose { which: Which::Control, frames: 1 }),
+        )]
     }
 
     fn flap(&self, from: Instant, down_for: Duration) -> Vec<Fault> {
@@ -90,7 +93,7 @@ impl Place {
         let forge = |n: u64| {
             let octets = octets.into();
             let at = from + Duration::from_nanos(200 * n);
-            fault(at, FaultKind::Forge { direction, octets })
+            fault(at, FaultKind::Line(direction, LineFault::Forge(octets)))
         };
         (0..times).map(forge).collect()
     }
