@@ -4,22 +4,16 @@
 
 mod advertised;
 mod congestion;
-mod simple;
+mod port;
 
 pub use self::congestion::*;
+pub use self::port::*;
 
 use std::net::IpAddr;
 
-use ::congestion::EcnPlan;
-use buffer::{BufferPlan, SharedLimit};
+use buffer::BufferPlan;
 use ground::time::Duration;
-use ground::units::{
-    BitsPerSec, Mac, PRIORITIES, PortId, Priority, PriorityGroup, TrafficClass, Vid,
-};
-use link::AgentsPlan;
-use pfc::{PfcPlan, WatchdogPlans};
-use schedule::{LinePlan, SchedulePlan};
-use secure::SecyPlan;
+use ground::units::{Mac, PortId, Vid};
 
 /// One switch.
 #[derive(Clone, Debug)]
@@ -42,91 +36,23 @@ pub struct SwitchPlan {
     pub seed: u64,
 }
 
-/// One port.
-#[derive(Clone, Debug)]
-pub struct PortPlan {
-    /// Name in results.
-    pub name: String,
-    /// Source address of frames that the port itself sends, and its router address.
-    pub mac: Mac,
-    /// Link rate: egress is shaped to it and quanta are converted by it.
-    pub rate: BitsPerSec,
-    /// True if egress is shaped to `rate`. Off for a NIC, which has its own clock.
-    pub shaped: bool,
-    /// Frame to priority, priority to group and class.
-    pub classify: ClassifyPlan,
-    /// PFC or PAUSE.
-    pub pfc: PfcPlan,
-    /// The storm watchdog, by traffic class.
-    pub watchdog: WatchdogPlans,
-    /// The egress scheduler.
-    pub schedule: SchedulePlan,
-    /// ECN, by traffic class.
-    pub ecn: [Option<EcnPlan>; PRIORITIES],
-    /// Limit of each egress queue on the shared pool.
-    pub queue_limits: [SharedLimit; PRIORITIES],
-    /// VLAN membership.
-    pub vlan: VlanPlan,
-    /// Link protocols of the port: measurement, discovery, headroom.
-    pub agents: Option<AgentsPlan>,
-    /// MACsec protection of sent frames, and requirements on received ones.
-    pub secy: Option<Box<SecyPlan>>,
-}
-
-impl PortPlan {
-    /// Returns the per-frame overhead on the line, MACsec included.
+impl SwitchPlan {
+    /// Creates the plan of a switch that bridges frames of up to 1,522 bytes between `ports` (802.3
+    /// 3.2.7, with a C-tag) and does neither routing nor congestion functions. `buffer` has the
+    /// groups of each port. Seed 1.
     #[must_use]
-    pub fn protected_line(&self) -> LinePlan {
-        self.schedule.line.and(self.secy.as_ref().map_or(0, |secy| secy.line_overhead()))
+    pub fn new(name: impl Into<String>, ports: Vec<PortPlan>, buffer: BufferPlan) -> Self {
+        Self {
+            name: name.into(),
+            ports,
+            buffer,
+            bridge: BridgePlan::default(),
+            routing: RoutingPlan::default(),
+            congestion: CongestionPlan::default(),
+            max_frame: 1522,
+            seed: 1,
+        }
     }
-}
-
-/// Field of a frame that decides its priority.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Trust {
-    /// The PCP of the outer tag, else the port default.
-    Pcp,
-    /// The DSCP of an IPv4 or IPv6 packet, else the port default.
-    Dscp,
-    /// The PCP of the outer tag, else the DSCP, else the port default.
-    PcpThenDscp,
-    /// The DSCP, else the PCP, else the port default.
-    DscpThenPcp,
-    /// The port default alone.
-    Port,
-}
-
-/// Classification maps of one port.
-#[derive(Clone, Debug)]
-pub struct ClassifyPlan {
-    pub trust: Trust,
-    /// PCP to priority.
-    pub pcp: [Priority; 8],
-    /// DSCP to priority.
-    pub dscp: [Priority; 64],
-    /// For frames without the trusted field.
-    pub default: Priority,
-    /// Priority to ingress priority group.
-    pub group: [PriorityGroup; PRIORITIES],
-    /// Priority to egress traffic class.
-    pub class: [TrafficClass; PRIORITIES],
-}
-
-/// The VLANs of one port.
-#[derive(Clone, Debug)]
-pub struct VlanPlan {
-    /// VLAN of untagged and priority-tagged frames; `None` drops them.
-    pub pvid: Option<Vid>,
-    /// VLANs of the port.
-    pub members: Vec<VlanMember>,
-}
-
-/// A port's membership of one VLAN.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct VlanMember {
-    pub vid: Vid,
-    /// True if frames of the VLAN leave this port tagged.
-    pub tagged: bool,
 }
 
 /// The learning bridge (802.1Q 8.7, 8.8).
@@ -150,6 +76,19 @@ impl BridgePlan {
     pub const SHORTCUTS: usize = 4096;
     /// No limit per port other than the table's capacity.
     pub const NO_LIMIT: usize = usize::MAX;
+}
+
+impl Default for BridgePlan {
+    /// A table of 4,096 addresses that age after 300 s (802.1Q 8.8.3).
+    fn default() -> Self {
+        Self {
+            table_size: 4096,
+            port_limit: Self::NO_LIMIT,
+            ageing: Duration::from_secs(300),
+            shortcuts: Self::SHORTCUTS,
+            statics: vec![],
+        }
+    }
 }
 
 /// A static filtering entry (802.1Q 8.8.1).
