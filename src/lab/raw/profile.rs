@@ -136,9 +136,10 @@ pub struct PortDefaults {
 }
 
 impl PortDefaults {
-    /// The same configuration as a port of a switch file.
+    /// The same configuration as a port of a switch file; fields that a profile does not have are
+    /// those of a link, or of one port alone.
     pub(crate) fn as_port(&self) -> Port {
-        // Without `..` on both sides: a new field of either compiles only once it is handled here.
+        // Without `..`: a new field compiles only once it is handled here.
         let Self {
             trust,
             default_priority,
@@ -158,19 +159,6 @@ impl PortDefaults {
             congestion_locator,
         } = self.clone();
         Port {
-            // The device and its name: those of the link.
-            name: None,
-            device: None,
-            core: None,
-            rx_descriptors: None,
-            tx_descriptors: None,
-            hardware_pfc: None,
-            mac: None,
-            rate: None,
-            shaped: None,
-            link: Default::default(),
-            // A lab's switches forward between all of their ports.
-            vlan: Default::default(),
             trust,
             default_priority,
             maps,
@@ -187,11 +175,7 @@ impl PortDefaults {
             macsec,
             attached,
             congestion_locator,
-            // Overrides of one port; a profile is the same for all.
-            sfc: None,
-            congestion_isolation: None,
-            fast_cnp: None,
-            qcn: None,
+            ..Port::default()
         }
     }
 }
