@@ -159,6 +159,10 @@ fn load_all(path: &Path, machine: &Machine) -> Vec<Checked> {
 /// Resolves a file of any kind.
 fn load(read: Result<(String, Zeroizing<String>), ConfigError>, machine: &Machine) -> Loaded {
     let (name, text) = read?;
+    if file::is_dut(&text) {
+        let (dut, warnings) = file::parse(&name, &text)?;
+        return Ok((Content::Dut(Box::new(dut)), warnings));
+    }
     if otg_file::is_test(&text) {
         let (test, warnings) = otg_file::parse_placed(&name, &text, &[])?;
         memory::refuse_memory(&name, &test.plan, memory::World::Real, machine.memory)?;
@@ -166,10 +170,6 @@ fn load(read: Result<(String, Zeroizing<String>), ConfigError>, machine: &Machin
     }
     if is_lab(&text) {
         return fits(&name, examine(&name, &text)?, machine);
-    }
-    if file::is_dut(&text) {
-        let (dut, warnings) = file::parse(&name, &text)?;
-        return Ok((Content::Dut(Box::new(dut)), warnings));
     }
     let (switch, warnings) = config::parse(&name, &text, machine)?;
     Ok((Content::Switch(Box::new(switch)), warnings))

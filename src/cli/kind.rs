@@ -23,14 +23,14 @@ pub(super) enum Kind {
 impl Kind {
     /// Kind of a text, if its fields determine it.
     pub(super) fn of(text: &str) -> Option<Self> {
+        if is_dut(text) {
+            return Some(Self::Dut);
+        }
         if otg_file::is_test(text) {
             return Some(Self::Generator);
         }
         if lab::is_lab(text) {
             return Some(Self::Lab);
-        }
-        if is_dut(text) {
-            return Some(Self::Dut);
         }
         let placed = |root: &Node| root.get("ports").is_some();
         config::tree::read(text, "").is_ok_and(|root| placed(&root)).then_some(Self::Switch)
