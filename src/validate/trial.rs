@@ -122,7 +122,7 @@ impl Trial {
 
     /// Adds one frame that is sent byte for byte.
     pub fn frame(&mut self, port: Port, octets: Vec<u8>, at: Duration) {
-        let every = Duration::from_micros(1);
+        let every = Duration::from_millis(1);
         self.control.push(Control { port, octets, start: at, every, frames: 1 });
     }
 
