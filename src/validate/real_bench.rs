@@ -24,6 +24,9 @@ use text::packets;
 /// Interval at which a running trial looks for the user's end.
 const LOOK: StdDuration = StdDuration::from_millis(50);
 
+/// Times as long as it should that a trial may take.
+const SLOWER_MAX: u32 = 10;
+
 /// Ends of the tester's own cable.
 const CABLE: [&str; 2] = ["ring:validate.a", "ring:validate.b"];
 
@@ -61,7 +64,7 @@ impl RealBench {
         let session = self.ports.set(plan).map_err(trouble)?;
         session.capture(&all, true).map_err(trouble)?;
         session.start(&flows).map_err(trouble)?;
-        let interrupted = !self.wait(otg::lead(setup) + trial.length);
+        let interrupted = !self.wait(&session, otg::lead(setup) + trial.length)?;
         session.stop(&flows).map_err(trouble)?;
         session.capture(&all, false).map_err(trouble)?;
         if interrupted {
@@ -71,18 +74,25 @@ impl RealBench {
         records(trial, setup, &session, &report)
     }
 
-    /// Waits for the end of a trial; false if the user ended it.
-    fn wait(&self, span: Duration) -> bool {
-        let end = std::time::Instant::now() + StdDuration::from_nanos(span.as_nanos());
+    /// Waits for the end of a trial on its own clock, which stands still while the threads of ports in
+    /// memory do not run; false if the user ended it.
+    fn wait(&self, session: &Session, span: Duration) -> Result<bool, Trouble> {
+        let begun = std::time::Instant::now();
+        let most = StdDuration::from_nanos(span.as_nanos()).saturating_mul(SLOWER_MAX) + LOOK;
         loop {
             if self.stop.load(Ordering::Relaxed) {
-                return false;
+                return Ok(false);
             }
-            let left = end.saturating_duration_since(std::time::Instant::now());
-            if left.is_zero() {
-                return true;
+            let report = session.report_of(Some(&[]), false).map_err(trouble)?;
+            let left = span.as_secs_f64() - report.elapsed_s.unwrap_or(0.0);
+            if left <= 0.0 {
+                return Ok(true);
             }
-            thread::sleep(left.min(LOOK));
+            if begun.elapsed() > most {
+                let what = "the threads of the ports had too little of their CPUs for the trial";
+                return Err(Trouble::Disturbed(what.to_owned()));
+            }
+            thread::sleep(StdDuration::from_secs_f64(left).min(LOOK));
         }
     }
 
