@@ -225,6 +225,14 @@ impl<'a> Context<'a> {
         if matches!(self.level, Level::Quick) { quick } else { full }
     }
 
+    /// Returns the intended rate of a flow in bits per second, without preamble and gap.
+    fn intended(&self, flow: &Flow) -> f64 {
+        match flow.rate {
+            Rate::Line(share) => self.setup.share(share, flow.size),
+            Rate::Frames(n) => n as f64 * f64::from(flow.size) * 8.0,
+        }
+    }
+
     /// Judges the rate of a flow in a span against its intended share of the line.
     pub fn rate(
         &mut self,
@@ -233,17 +241,33 @@ impl<'a> Context<'a> {
         flow: FlowId,
         span: &Range<Duration>,
     ) {
-        let Flow { priority, size, rate, .. } = trial.flows[flow.0];
-        let wanted = match rate {
-            Rate::Line(share) => self.setup.share(share, size),
-            Rate::Frames(n) => n as f64 * f64::from(size) * 8.0,
-        };
+        let Flow { priority, size, .. } = trial.flows[flow.0];
+        let wanted = self.intended(&trial.flows[flow.0]);
         let value = seen.rate_in(flow, span) / wanted * 100.0;
         // The first and the last frame of the span are counted whole.
         let frame = f64::from(size) * 8.0 / span.end.saturating_sub(span.start).as_secs_f64();
-        let u = frame / wanted * 100.0;
+        let u = (frame + self.unsent(seen, trial, (flow, span))) / wanted * 100.0;
         let limits = Limits::around(100.0, self.setup.limits.rate * 100.0);
         self.judge(format!("rate of priority {priority}"), value, limits, u, "%");
+    }
+
+    /// Returns the bits per second by which the tester sent less than intended, if no pause of the
+    /// DUT held it back: the machine was too slow, and the DUT is not to blame.
+    fn unsent(
+        &self,
+        seen: &Observation,
+        trial: &Trial,
+        (id, span): (FlowId, &Range<Duration>),
+    ) -> f64 {
+        let flow = &trial.flows[id.0];
+        let paused = seen.pauses(flow.from).any(|pause| pause.stops(flow.priority));
+        if paused {
+            return 0.0;
+        }
+        let sent = seen.of(id, Way::Sent).filter(|record| span.contains(&record.end));
+        let bits = sent.map(|record| f64::from(record.len) * 8.0).sum::<f64>();
+        let sent = bits / span.end.saturating_sub(span.start).as_secs_f64();
+        (self.intended(flow) - sent).max(0.0)
     }
 
     /// Checks that all flows of a trial arrive at their rates in a span without a stimulus.
@@ -263,6 +287,17 @@ impl<'a> Context<'a> {
             let sent = seen.of(FlowId(n), Way::Sent).filter(|r| span.contains(&r.end)).count();
             let arrived =
                 seen.of(FlowId(n), Way::Received).filter(|r| span.contains(&r.end)).count();
+            let seconds = span.end.saturating_sub(span.start).as_secs_f64();
+            let intended = self.intended(flow) * seconds / (f64::from(flow.size) * 8.0);
+            // A frame at either end of the span may be outside of it.
+            if (sent as f64) < intended * 0.95 - 2.0 {
+                let what = format!(
+                    "the tester sent {sent} of {intended:.0} frames of priority {} at rest: the machine is \
+                     busy, or too slow for this rate",
+                    flow.priority
+                );
+                return Err(Trouble::Disturbed(what));
+            }
             if sent == 0 || arrived * 10 < sent * 9 {
                 let what = format!(
                     "{arrived} of {sent} frames of priority {} arrive at port {} at rest; check the \
