@@ -1,14 +1,8 @@
-//! Frames and ports of the virtual world: header bytes in a box, and a length on the wire.
+//! Frames of the virtual world: header bytes in a box, and a length on the wire.
 
-use std::collections::VecDeque;
-
-use super::guard::{Guard, Sealed};
-use super::hash::digest;
-use ::secure::{Secy, SecyError, SecyPlan};
-use contracts::frame::{Burst, FCS_BYTES, Frame};
-use contracts::port::{Port, PortCaps, Source, StampSource, Stamps};
-use ground::time::Duration;
-use ground::units::Bytes;
+use contracts::frame::{FCS_BYTES, Frame};
+use secure::{Accepted, Secy};
+use xxhash_rust::xxh3::xxh3_64;
 
 /// Bytes kept free in front for `prepend`.
 const ROOM: usize = 8;
@@ -29,7 +23,7 @@ pub struct VirtualFrame {
     digest: u64,
     /// Protected bytes on the line, with MACsec.
     pub(super) sealed: Option<Box<Sealed>>,
-    wire_len: u32,
+    pub(super) wire_len: u32,
     /// Length at its last start on a line.
     started_len: u32,
     /// Offset of the frame in `octets`.
@@ -37,9 +31,29 @@ pub struct VirtualFrame {
     damaged: bool,
     control: bool,
     /// True if it could not be protected, and is lost at the start of its line.
-    refused: bool,
+    pub(super) refused: bool,
     /// True if the bytes have changed since the last [`Self::update_digest`].
     changed: bool,
+}
+
+/// A protected frame on the line.
+#[derive(Clone, Debug)]
+pub(super) struct Sealed {
+    /// From the destination, with SecTAG and check value, as far as they are kept.
+    pub(super) octets: Box<[u8]>,
+    /// Bytes on the line in addition to the plain frame, and those of them that are in the frame's
+    /// length.
+    pub(super) overhead: u32,
+    pub(super) counted: u32,
+    /// Bytes that its receiver's `SecY` removes, if it was accepted.
+    pub(super) accepted: Option<Accepted>,
+}
+
+impl Sealed {
+    /// Returns the overhead that is not in the frame's length.
+    pub(super) const fn uncounted(&self) -> u32 {
+        self.overhead - self.counted
+    }
 }
 
 /// Bytes of a frame that its digest covers: all headers, and the probe behind them.
@@ -90,7 +104,7 @@ impl VirtualFrame {
             self.changed = false;
             self.control = self.head().get(12..14) == Some(&[0x88, 0x08]);
             let head = self.head();
-            self.digest = digest(&head[..head.len().min(DIGESTED)]);
+            self.digest = xxh3_64(&head[..head.len().min(DIGESTED)]);
         }
     }
 
@@ -132,39 +146,22 @@ impl VirtualFrame {
     /// frame as far as they are kept.
     #[must_use]
     pub fn protected(&self) -> Option<&[u8]> {
-        self.sealed.as_ref().map(|sealed| sealed.octets())
+        self.sealed.as_ref().map(|sealed| &*sealed.octets)
     }
 
     /// Returns the first bytes on its line, as a listener sees them, and their length with FCS.
     #[must_use]
     pub fn on_line(&self) -> (&[u8], u32) {
         let Some(sealed) = &self.sealed else { return (self.head(), self.wire_len) };
-        let (octets, len) = (sealed.octets(), self.wire_len + sealed.uncounted());
+        let (octets, len) = (&sealed.octets, self.wire_len + sealed.uncounted());
         // The check value of a long frame is not at its real place.
         let is_whole = octets.len() as u32 + FCS_BYTES >= len;
         let shown = octets.len() - if is_whole { 0 } else { Secy::BACK };
         (&octets[..shown], len)
     }
 
-    /// Returns true if it could not be protected, and is lost for that reason.
-    pub(super) const fn is_refused(&self) -> bool {
-        self.refused
-    }
-
-    pub(super) const fn refuse(&mut self) {
-        self.refused = true;
-    }
-
-    pub(super) const fn lengthen(&mut self, octets: u32) {
-        self.wire_len += octets;
-    }
-
-    pub(super) const fn shorten(&mut self, octets: u32) {
-        self.wire_len = self.wire_len.saturating_sub(octets);
-    }
-
     /// Replaces the first bytes.
-    pub(super) fn replace(&mut self, octets: &[u8]) {
+    fn replace(&mut self, octets: &[u8]) {
         if self.head() == octets {
             return;
         }
@@ -177,6 +174,23 @@ impl VirtualFrame {
         }
     }
 
+    /// Converts a protected frame to what its receiver's node gets: the plain frame, or if it was
+    /// not accepted by a `SecY`, the protected bytes.
+    pub(super) fn open(&mut self) {
+        let Some(sealed) = self.sealed.take() else { return };
+        let Sealed { octets, overhead, counted, accepted } = *sealed;
+        match accepted {
+            Some(Accepted { front, back }) => {
+                let inner = octets.len().saturating_sub(back);
+                self.wire_len = self.wire_len.saturating_sub(counted);
+                self.replace(octets.get(front..inner).unwrap_or_default());
+            }
+            None => {
+                self.wire_len += overhead - counted;
+                self.replace(&octets);
+            }
+        }
+    }
     /// Marks a bit error on the way.
     pub const fn damage(&mut self) {
         self.damaged = true;
@@ -224,150 +238,6 @@ impl Frame for VirtualFrame {
 
     fn duplicate(&mut self) -> Option<Self> {
         Some(self.clone())
-    }
-}
-
-/// A port whose other side is the network: it collects sent frames, and delivers arrived ones.
-#[derive(Debug)]
-pub struct VirtualPort {
-    arrived: VecDeque<VirtualFrame>,
-    sent: Vec<VirtualFrame>,
-    guard: Option<Box<Guard>>,
-    /// Length on the wire of control frames, if not their real one.
-    control_len: Option<u32>,
-    #[cfg(any(test, feature = "rig"))]
-    saboteur: Option<super::sabotage::Saboteur>,
-}
-
-impl VirtualPort {
-    /// Creates an empty port, with a `SecY` if there is a plan for one. `control_len` gives MAC
-    /// control frames another length on the wire than their 64 bytes, for comparison with
-    /// simulators that do.
-    ///
-    /// # Errors
-    /// A contradiction in the plan.
-    pub fn new(control_len: Option<u32>, secy: Option<&SecyPlan>) -> Result<Self, SecyError> {
-        Ok(Self {
-            arrived: VecDeque::new(),
-            sent: Vec::new(),
-            guard: secy.map(Guard::new).transpose()?.map(Box::new),
-            control_len,
-            #[cfg(any(test, feature = "rig"))]
-            saboteur: None,
-        })
-    }
-
-    /// Returns true if a frame at the end of its line is admitted. If its protection is not
-    /// removed, it becomes the protected bytes.
-    #[inline]
-    pub(super) fn admits(&mut self, frame: &mut VirtualFrame) -> bool {
-        match &mut self.guard {
-            Some(guard) => guard.admits(frame),
-            None => {
-                frame.open();
-                true
-            }
-        }
-    }
-
-    /// Delivers an admitted frame.
-    pub(super) fn deliver(&mut self, mut frame: VirtualFrame) {
-        frame.open();
-        #[cfg(any(test, feature = "rig"))]
-        if let Some(saboteur) = &mut self.saboteur {
-            saboteur.rx(&mut frame);
-        }
-        self.arrived.push_back(frame);
-    }
-
-    /// Returns the number of arrived frames that the node has not read.
-    #[must_use]
-    pub fn waiting(&self) -> usize {
-        self.arrived.len()
-    }
-
-    /// Iterates over those frames, in order.
-    pub(super) fn arrived(&self) -> impl Iterator<Item = &VirtualFrame> {
-        self.arrived.iter()
-    }
-
-    /// Makes the port misbehave.
-    #[cfg(any(test, feature = "rig"))]
-    pub fn sabotage(&mut self, what: super::sabotage::Sabotage) {
-        self.saboteur = Some(super::sabotage::Saboteur::new(what));
-    }
-
-    /// Takes the frames that the node has sent, in order.
-    pub(super) fn take_sent(&mut self) -> std::vec::Drain<'_, VirtualFrame> {
-        #[cfg(any(test, feature = "rig"))]
-        if let Some(saboteur) = &mut self.saboteur {
-            saboteur.tx(&mut self.sent);
-        }
-        if let Some(guard) = &mut self.guard {
-            self.sent.iter_mut().for_each(|frame| guard.seal(frame, false));
-        }
-        self.sent.drain(..)
-    }
-}
-
-impl Port for VirtualPort {
-    type Frame = VirtualFrame;
-
-    #[inline]
-    fn rx_burst(&mut self, out: &mut Burst<VirtualFrame>) {
-        while !out.is_full() {
-            let Some(frame) = self.arrived.pop_front() else { break };
-            out.push(frame);
-        }
-    }
-
-    #[inline]
-    fn tx_burst(&mut self, out: &mut Burst<VirtualFrame>) {
-        // A shaped port sends one frame at a time.
-        if out.len() > 1 {
-            self.sent.extend(out.drain(..));
-        } else if let Some(frame) = out.pop() {
-            self.sent.push(frame);
-        }
-    }
-
-    fn control_frame(&mut self, octets: &[u8]) -> Option<VirtualFrame> {
-        let mut frame = VirtualFrame::whole(octets);
-        if let Some(len) = self.control_len.filter(|_| frame.is_control()) {
-            frame.wire_len = len;
-        }
-        if let Some(guard) = self.guard.as_mut().filter(|guard| !guard.data) {
-            guard.seal(&mut frame, true);
-        }
-        Some(frame)
-    }
-
-    fn caps(&self) -> &PortCaps {
-        &PortCaps { link_rate: None, rx_backlog_max: Bytes(0), tx_committed_max: Bytes(0) }
-    }
-
-    fn stamps(&self) -> Stamps {
-        Stamps {
-            source: StampSource::Exact,
-            resolution: Duration::from_picos(1),
-            uncertainty: Duration::ZERO,
-            serializes: true,
-        }
-    }
-
-    fn secy(&self) -> Option<&Secy> {
-        self.guard.as_ref().map(|guard| &guard.secy)
-    }
-
-    fn secy_mut(&mut self) -> Option<&mut Secy> {
-        self.guard.as_mut().map(|guard| &mut guard.secy)
-    }
-}
-
-impl Source for VirtualPort {
-    #[inline]
-    fn data_frame(&mut self, head: &[u8], wire_len: u32) -> Option<VirtualFrame> {
-        Some(VirtualFrame::new(head, wire_len))
     }
 }
 

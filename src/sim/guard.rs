@@ -9,7 +9,7 @@
 //! If data is protected a frame's length stays the plain one, and its port's line adds the
 //! overhead. If only MAC control is protected, its frames have their length on the line.
 
-use super::frame::VirtualFrame;
+use super::frame::{Sealed, VirtualFrame};
 use contracts::frame::Frame;
 use secure::{Accepted, Secy, SecyError, SecyPlan};
 
@@ -22,31 +22,6 @@ pub(super) struct Guard {
     overhead: u32,
 }
 
-/// A protected frame on the line.
-#[derive(Clone, Debug)]
-pub(super) struct Sealed {
-    /// From the destination, with SecTAG and check value.
-    octets: Box<[u8]>,
-    /// Bytes on the line in addition to the plain frame, and those of them that are in the frame's
-    /// length.
-    overhead: u32,
-    counted: u32,
-    /// Bytes that its receiver's `SecY` removes, if it was accepted.
-    accepted: Option<Accepted>,
-}
-
-impl Sealed {
-    /// Returns the bytes on the line, as far as they are kept.
-    pub(super) fn octets(&self) -> &[u8] {
-        &self.octets
-    }
-
-    /// Returns the overhead that is not in the frame's length.
-    pub(super) const fn uncounted(&self) -> u32 {
-        self.overhead - self.counted
-    }
-}
-
 impl Guard {
     pub(super) fn new(plan: &SecyPlan) -> Result<Self, SecyError> {
         let (data, overhead) = (plan.protect_data, plan.overhead());
@@ -56,18 +31,19 @@ impl Guard {
     /// Protects a frame that leaves, if required; `counted` adds the overhead to its length. A
     /// frame that cannot be protected is marked, and lost at the start of its line.
     pub(super) fn seal(&mut self, frame: &mut VirtualFrame, counted: bool) {
-        if frame.sealed.is_some() || frame.is_refused() || !self.secy.protects(frame.head()) {
+        if frame.sealed.is_some() || frame.refused || !self.secy.protects(frame.head()) {
             return;
         }
         let (front, plain) = (self.secy.front(), frame.head());
         let mut octets = vec![0; front + plain.len() + Secy::BACK].into_boxed_slice();
         octets[front..front + plain.len()].copy_from_slice(plain);
         if self.secy.protect(&mut octets).is_err() {
-            return frame.refuse();
+            frame.refused = true;
+            return;
         }
         let overhead = self.overhead;
         let counted = if counted { overhead } else { 0 };
-        frame.lengthen(counted);
+        frame.wire_len += counted;
         frame.sealed = Some(Box::new(Sealed { octets, overhead, counted, accepted: None }));
     }
 
@@ -96,25 +72,5 @@ impl Guard {
         }
         let mut octets: Box<[u8]> = frame.head().into();
         self.secy.accept(&mut octets).is_ok()
-    }
-}
-
-impl VirtualFrame {
-    /// Converts a protected frame to what its receiver's node gets: the plain frame, or if it was
-    /// not accepted by a `SecY`, the protected bytes.
-    pub(super) fn open(&mut self) {
-        let Some(sealed) = self.sealed.take() else { return };
-        let Sealed { octets, overhead, counted, accepted } = *sealed;
-        match accepted {
-            Some(Accepted { front, back }) => {
-                let inner = octets.len().saturating_sub(back);
-                self.shorten(counted);
-                self.replace(octets.get(front..inner).unwrap_or_default());
-            }
-            None => {
-                self.lengthen(overhead - counted);
-                self.replace(&octets);
-            }
-        }
     }
 }

@@ -1,20 +1,15 @@
-//! Hashes: of the trace of a network, and of the bytes of a frame.
+//! Hash of the trace of a network.
 //!
 //! XXH3, which gives the same value on every machine. For comparing traces, not for security.
 
 use std::fmt;
 
-use xxhash_rust::xxh3::{Xxh3, xxh3_64};
+use xxhash_rust::xxh3::Xxh3;
 
 use super::frame::VirtualFrame;
 use super::ids::Direction;
 use contracts::frame::Frame;
 use ground::time::Instant;
-
-#[inline]
-pub(super) fn digest(octets: &[u8]) -> u64 {
-    xxh3_64(octets)
-}
 
 /// Hash of the trace: every frame that started on a line, with time, place, length and content.
 #[derive(Clone, Default)]

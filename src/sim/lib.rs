@@ -25,7 +25,9 @@ mod hash;
 mod ids;
 mod network;
 mod node;
+mod notes;
 mod plan;
+mod port;
 mod queue;
 #[cfg(any(test, feature = "rig"))]
 pub mod sabotage;
@@ -38,26 +40,16 @@ mod witness;
 pub use clock::ClockPlan;
 pub use error::NetworkError;
 pub use faults::{Fault, FaultClass, FaultKind, LineFault, Which};
-pub use frame::{VirtualFrame, VirtualPort};
+pub use frame::VirtualFrame;
 pub use ids::*;
-pub use network::{Network, RETRY_AFTER, Tally};
-pub use node::{Node, Nodes};
+pub use network::{Network, RETRY_AFTER};
+pub use node::{Node, Nodes, VirtualWorld};
+pub use notes::{Loss, Note, Notes};
 pub use plan::*;
+pub use port::VirtualPort;
 pub use queue::{Class, Queue};
-pub use witness::{Loss, Note, Notes, Witness};
-
-use contracts::world::{Alone, World};
-
-/// The world of a switch in a virtual network.
-#[derive(Debug)]
-pub enum VirtualWorld {}
-
-impl World for VirtualWorld {
-    type Frame = VirtualFrame;
-    type Port = VirtualPort;
-    type Events = Notes;
-    type Handoff = Alone;
-}
+pub use wires::Tally;
+pub use witness::Witness;
 
 #[cfg(test)]
 mod tests;

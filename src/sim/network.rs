@@ -1,44 +1,31 @@
 //! The engine: takes the earliest event, polls the nodes concerned, and puts their frames on the
 //! lines.
 
-use super::VirtualWorld;
 use super::error::NetworkError;
 use super::faults::{Fault, FaultKind};
-use super::frame::{VirtualFrame, VirtualPort};
+use super::frame::VirtualFrame;
 use super::ids::{Direction, LinkId, NodeId};
-use super::node::{Node, NodeState, Nodes};
+use super::node::{Node, NodeState, Nodes, VirtualWorld};
+use super::notes::Loss;
 use super::plan::{End, NetworkPlan};
+use super::port::VirtualPort;
 use super::queue::Class;
 use super::wire::Wire;
-use super::wires::{Event, Slots, Wires};
-use super::witness::{Loss, Witness};
+use super::wires::{Event, Slots, Tally, Wires};
+use super::witness::Witness;
 use contracts::frame::Frame;
 use ground::rand::Rng;
 use ground::time::{Duration, Instant};
 use ground::units::PortId;
-use serde::Serialize;
 use switch::{Change, Refused, Switch};
 
 /// Delay after which a planned change that frames in the buffer prevent is tried again.
 pub const RETRY_AFTER: Duration = Duration::from_micros(1);
 
-/// Event counts.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
-pub struct Tally {
-    /// Events taken from the queue.
-    pub events: u64,
-    /// Frames that started on a line.
-    pub frames: u64,
-    /// Frames among these that were lost on the way.
-    pub lost: u64,
-    /// Polls of nodes.
-    pub polls: u64,
-}
-
 /// A running network.
 pub struct Network<W: Witness = ()> {
     nodes: Nodes,
-    pub(super) wires: Wires,
+    wires: Wires,
     /// Sorted by time, the next one last.
     faults: Vec<Fault>,
     ready: Vec<NodeId>,
@@ -81,6 +68,13 @@ impl<W: Witness> Network<W> {
             polls: 0,
             witness,
         })
+    }
+
+    /// Makes the receiver's `SecY` validate pauses when they are obeyed, instead of at their last
+    /// bit: a planted bug.
+    #[cfg(any(test, feature = "rig"))]
+    pub fn validate_pauses_late(&mut self) {
+        self.wires.wires.iter_mut().for_each(Wire::validate_late);
     }
 
     /// Runs up to and including `limit`. The number of steps to reach a time makes no difference.

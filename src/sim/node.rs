@@ -1,17 +1,29 @@
 //! The nodes, and the engine's state of each.
 
+use super::clock::ClockPlan;
 use super::error::NetworkError;
-use super::frame::VirtualPort;
+use super::frame::VirtualFrame;
 use super::ids::{Direction, NodeId};
+use super::notes::Notes;
 use super::plan::{CpuPlan, NodeKind, NodePlan};
-use super::witness::Notes;
-use super::{ClockPlan, VirtualWorld};
-use contracts::world::Alone;
+use super::port::VirtualPort;
+use contracts::world::{Alone, World};
 use ground::time::Instant;
 use ground::units::PortId;
 use host::Station;
 use secure::SecyPlan;
 use switch::{Reconciler, Switch};
+
+/// The world of a switch in a virtual network.
+#[derive(Debug)]
+pub enum VirtualWorld {}
+
+impl World for VirtualWorld {
+    type Frame = VirtualFrame;
+    type Port = VirtualPort;
+    type Events = Notes;
+    type Handoff = Alone;
+}
 
 /// A node, accessible to witnesses.
 pub enum Node {

@@ -2,17 +2,7 @@
 //! test builds only, between a node and the witnesses of its line.
 
 use super::frame::VirtualFrame;
-use super::wire::Wire;
-use super::{Network, Witness};
 use contracts::frame::Frame;
-
-impl<W: Witness> Network<W> {
-    /// Makes the receiver's `SecY` validate pauses when they are obeyed, instead of at their last
-    /// bit.
-    pub fn validate_pauses_late(&mut self) {
-        self.wires.wires.iter_mut().for_each(Wire::validate_late);
-    }
-}
 
 /// A planted bug.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -5,8 +5,8 @@ use std::collections::VecDeque;
 use super::faults::{FaultKind, LineFault, Which};
 use super::frame::VirtualFrame;
 use super::ids::ErrorPlan;
+use super::notes::Loss;
 use super::plan::{DirectionPlan, End};
-use super::witness::Loss;
 use contracts::frame::{FCS_BYTES, Frame};
 use ground::rand::Rng;
 use ground::time::{Duration, Instant};
@@ -126,7 +126,7 @@ impl Wire {
         if !self.up {
             return Err((frame, Loss::LinkDown));
         }
-        if frame.is_refused() {
+        if frame.refused {
             return Err((frame, Loss::Secy));
         }
         let control = frame.is_control();

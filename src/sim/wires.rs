@@ -1,10 +1,9 @@
 //! The lines and the event queue: the state outside a node that its poll changes.
 
-use super::ClockPlan;
+use super::clock::ClockPlan;
 use super::frame::VirtualFrame;
 use super::hash::TraceHash;
 use super::ids::{Direction, LinkId, NodeId};
-use super::network::Tally;
 use super::plan::NetworkPlan;
 use super::queue::{Class, Queue};
 use super::wire::{Delivery, Secured, Wire};
@@ -13,6 +12,7 @@ use ground::time::{Duration, Instant};
 use ground::units::PortId;
 use schedule::Line;
 use secure::SecyPlan;
+use serde::Serialize;
 
 /// Layout of the slots by class of events; see [`Queue`] for the order.
 #[derive(Clone, Copy, Debug)]
@@ -28,6 +28,19 @@ pub(super) enum Event {
     Wake(Direction),
     Node(NodeId),
     Sample,
+}
+
+/// Event counts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct Tally {
+    /// Events taken from the queue.
+    pub events: u64,
+    /// Frames that started on a line.
+    pub frames: u64,
+    /// Frames among these that were lost on the way.
+    pub lost: u64,
+    /// Polls of nodes.
+    pub polls: u64,
 }
 
 /// The lines and the queue.
