@@ -7,8 +7,8 @@ use dpdk_sys as sys;
 use super::device::Device;
 use super::error::{Error, Logged, strerror};
 use super::interface::Interface;
+use super::life::{Life, PortStats};
 use super::log;
-use super::reopen::Life;
 use contracts::stats::NicCounters;
 use ground::units::{BitsPerSec, Mac};
 
@@ -90,17 +90,6 @@ pub struct Link {
     pub rate: Option<BitsPerSec>,
     /// True if it is full duplex, which PFC requires.
     pub full_duplex: bool,
-}
-
-/// Counters of a device since it was first opened.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct PortStats {
-    /// Frames received.
-    pub rx_frames: u64,
-    /// Frames sent.
-    pub tx_frames: u64,
-    /// Frames lost.
-    pub nic: NicCounters,
 }
 
 impl Device {
@@ -189,10 +178,11 @@ impl PortControl {
     pub fn set_link(&self, up: bool) -> Result<(), Error> {
         let step = if up { "take its link up" } else { "take its link down" };
         if self.0.kernel.has_interface() {
-            return self.0.kernel.set_up(up).map_err(|error| {
-                let (device, reason) = (self.0.spec.full.clone(), error.to_string());
-                Error::Device { device, step, reason, logged: Logged::default() }
-            });
+            return self
+                .0
+                .kernel
+                .set_up(up)
+                .map_err(|error| self.0.spec.failed(step, error.to_string(), Logged::default()));
         }
         let _life = self.0.life();
         let set = || {

@@ -16,8 +16,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use dpdk_sys as sys;
 
-use super::device::string;
-use super::error::{Error, errno, strerror};
+use super::error::{Error, errno, strerror, string};
+use super::spec::is_pci_address;
 use super::{hot, leftovers, log};
 
 /// Memory in MiB that a process without hugepages reserves. Pages are not touched before they are
@@ -93,7 +93,7 @@ impl EalOptions {
     pub fn for_devices<S: AsRef<str>>(mut self, devices: impl IntoIterator<Item = S>) -> Self {
         for device in devices {
             let name = device.as_ref().split(',').next().unwrap_or_default();
-            if super::device::is_pci_address(name) {
+            if is_pci_address(name) {
                 self.pci.push(device.as_ref().to_string());
             }
         }

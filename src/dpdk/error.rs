@@ -1,6 +1,6 @@
 //! Errors at the border to DPDK, translated once, with their remedy.
 
-use core::ffi::{CStr, c_int};
+use core::ffi::{CStr, c_char, c_int};
 use core::fmt;
 
 use dpdk_sys as sys;
@@ -132,7 +132,15 @@ pub enum Error {
 pub(super) fn strerror(code: c_int) -> String {
     // SAFETY: rte_strerror takes any number and returns a string that lives as long as the thread.
     let text = unsafe { sys::rte_strerror(code.abs()) };
-    // SAFETY: the string is never null and ends with a zero; it is copied before another call.
+    string(text)
+}
+
+/// Copies a string of DPDK; an empty one for null.
+pub(super) fn string(text: *const c_char) -> String {
+    if text.is_null() {
+        return String::new();
+    }
+    // SAFETY: DPDK's strings end with a zero; this one is copied at once.
     unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
 }
 

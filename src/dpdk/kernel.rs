@@ -12,9 +12,9 @@ use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::device::Spec;
 use super::interface::Interface;
 use super::sockets::{self, Promiscuity};
+use super::spec::Spec;
 
 /// Source of the count of missed frames.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

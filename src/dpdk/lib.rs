@@ -25,18 +25,22 @@ mod interface;
 mod interrupt;
 mod kernel;
 mod leftovers;
+mod life;
 mod log;
 mod mbuf;
 mod memory;
 mod offload;
+mod pair;
 mod pool;
 mod port;
 mod probe;
 mod queues;
 mod reopen;
 mod ring;
+mod setup;
 mod sockets;
 mod source;
+mod spec;
 mod stamps;
 mod telemetry;
 #[cfg(test)]
@@ -49,19 +53,20 @@ mod sync {
 }
 
 pub use clock::{ClockQuality, TscClock};
-pub use control::{Link, MacControl, PortControl, PortInfo, PortStats};
+pub use control::{Link, MacControl, PortControl, PortInfo};
 pub use crypto::{CryptoDevice, ciphers};
-pub use device::{is_pci_address, receive_room};
 pub use eal::{Eal, EalOptions, Memory, Worker, built_against, dpdk_version, own_prefix};
 pub use error::{Error, Logged};
 pub use interface::{Interface, LinkEvents, Peer};
+pub use life::PortStats;
 pub use mbuf::Mbuf;
 pub use memory::give_back_memory;
 pub use offload::{Undone, undone_checksums};
+pub use pair::{RING_PAIRS_MAX, RingOptions, ring_pair};
 pub use pool::{Pool, PoolOptions};
 pub use port::{DpdkPort, HardwarePfc, PortOptions, Started, Stopped};
 pub use probe::{Arrival, PortProbe, Stamps};
-pub use ring::{RING_PAIRS_MAX, RingOptions, ring_pair};
 pub use source::SourcePort;
+pub use spec::{is_pci_address, receive_room};
 pub use stamps::{DeviceClock, StampField, StampQuality};
 pub use telemetry::{TelemetryCommand, register_telemetry};

@@ -9,15 +9,18 @@ use std::sync::Arc;
 use dpdk_sys as sys;
 
 use super::clock::TscClock;
-use super::control::{Link, MacControl, PortControl, PortInfo, PortStats};
-use super::device::{self, Device, Spec};
+use super::control::{Link, MacControl, PortControl, PortInfo};
+use super::device::{self, Device};
 use super::eal::Eal;
 use super::error::{Error, Logged, strerror};
+use super::life::{PortStats, Setup};
 use super::mbuf::Mbuf;
 use super::pool::{Pool, PoolOptions};
 use super::queues::queues_behind;
+use super::setup::set_up;
+use super::spec::Spec;
 use super::stamps::{DeviceClock, StampField, StampQuality, read_device_clock};
-use super::{hot, log, sockets};
+use super::{hot, log};
 use contracts::frame::{BURST, Burst, FCS_BYTES};
 use contracts::port::{CONTROL_FRAME_MAX, Port, PortCaps, StampSource, Stamps};
 use ground::time::{Duration, Instant};
@@ -225,8 +228,14 @@ impl DpdkPort<Stopped> {
         let control = control_pool(&device, &limits)?;
         device.hold(pool);
         device.hold(&control);
-        let promiscuous = options.promiscuous;
-        let setup = Setup { limits, mtu, rx_offloads, pool: pool.clone(), promiscuous };
+        let setup = Setup {
+            rx_descriptors: limits.rx_descriptors,
+            tx_descriptors: limits.tx_descriptors,
+            mtu,
+            rx_offloads,
+            pool: pool.clone(),
+            promiscuous: options.promiscuous,
+        };
         let promiscuous = set_up(&device, &setup)?;
         let started = StopOnDrop(device.clone());
         device.life_mut().setup = Some(setup);
@@ -475,76 +484,6 @@ fn control_pool(device: &Device, limits: &Limits) -> Result<Pool, Error> {
     let max_frame = CONTROL_FRAME_MAX + Secy::OVERHEAD_MAX as u32;
     let options = PoolOptions { name, frames, max_frame, cache: 0 };
     Pool::for_sending(&device.eal, &options)
-}
-
-/// Settings of a port.
-#[derive(Clone, Debug)]
-pub(super) struct Setup {
-    limits: Limits,
-    mtu: u16,
-    rx_offloads: u64,
-    /// Memory pool for received frames.
-    pool: Pool,
-    promiscuous: bool,
-}
-
-/// Sets a port up and starts it; true if it receives frames to any address.
-pub(super) fn set_up(device: &Device, setup: &Setup) -> Result<bool, Error> {
-    let Setup { limits, mtu, rx_offloads, pool, promiscuous: wants_all } = setup;
-    let id = device.id;
-    // SAFETY: the port exists.
-    let socket = unsafe { sys::rte_eth_dev_socket_id(id) } as u32;
-    step(device, "configure it", || {
-        // SAFETY: the port exists and is stopped.
-        unsafe { sys::sluice_port_configure(id, *mtu, *rx_offloads) }
-    })?;
-    let xdp = device.kernel.is_xdp().then(sockets::xdp_sockets);
-    step(device, "set its receive queue up", || {
-        let (n, pool) = (limits.rx_descriptors, pool.as_ptr());
-        // SAFETY: the port is configured for this queue; the device holds the pool until it closes.
-        unsafe { sys::rte_eth_rx_queue_setup(id, 0, n, socket, core::ptr::null(), pool) }
-    })?;
-    if let Some(before) = xdp {
-        device.kernel.adopt_xdp(&before);
-    }
-    step(device, "set its transmit queue up", || {
-        let n = limits.tx_descriptors;
-        // SAFETY: the port is configured for this queue.
-        unsafe { sys::rte_eth_tx_queue_setup(id, 0, n, socket, core::ptr::null()) }
-    })?;
-    step(device, "start it", || {
-        // SAFETY: the port is configured with both its queues.
-        unsafe { sys::rte_eth_dev_start(id) }
-    })?;
-    Ok(*wants_all && promiscuous(device)?)
-}
-
-fn step(
-    device: &Device,
-    what: &'static str,
-    f: impl FnOnce() -> core::ffi::c_int,
-) -> Result<(), Error> {
-    let run = || match f() {
-        code if code < 0 => Err(code),
-        _ => Ok(()),
-    };
-    log::capture(run).map_err(|(code, logged)| device.error(what, code, logged))
-}
-
-/// Enables promiscuous reception; false if the driver does not support it.
-fn promiscuous(device: &Device) -> Result<bool, Error> {
-    // The driver would set the interface's flag, which stays when the process is killed.
-    if device.kernel.set_promiscuous(true).unwrap_or(false) {
-        return Ok(true);
-    }
-    // SAFETY: the port exists.
-    let set = || match unsafe { sys::rte_eth_promiscuous_enable(device.id) } {
-        0 => Ok(true),
-        code if code == -libc::ENOTSUP => Ok(false),
-        code => Err(code),
-    };
-    let make = "receive frames to any address";
-    log::capture(set).map_err(|(code, logged)| device.error(make, code, logged))
 }
 
 /// Enables the device's PFC: each priority pauses, and is paused for, the one queue.

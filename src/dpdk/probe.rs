@@ -12,9 +12,9 @@ use std::time::{Duration, Instant};
 use dpdk_sys as sys;
 
 use super::control::{Link, MacControl};
-use super::device::{self, string};
+use super::device;
 use super::eal::Eal;
-use super::error::{Error, strerror};
+use super::error::{Error, strerror, string};
 use super::pool::{Pool, PoolOptions};
 use super::port::{DpdkPort, PortOptions, Started, Stopped};
 use contracts::frame::{Burst, Frame};

@@ -1,6 +1,6 @@
 //! Queues of drivers whose queues are not the descriptors that DPDK sets up.
 
-use super::device::{AF_PACKET_SLOT, Spec};
+use super::spec::{AF_PACKET_SLOT, Spec};
 use contracts::frame::{BURST, FCS_BYTES};
 
 /// Frames that can wait on the receive and on the transmit side of the driver, and the longest

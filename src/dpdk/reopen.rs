@@ -4,25 +4,16 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::control::PortStats;
 use super::device::{self, Device};
 use super::error::{Error, Logged};
 use super::interface::Interface;
-use super::port::{self, Setup};
+use super::setup::set_up;
 
 /// Time for the polling thread to leave the driver: one poll, and preemption by the system.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Setup for opening a device again, and the counts of its earlier openings.
-#[derive(Debug, Default)]
-pub(super) struct Life {
-    /// None before the first start.
-    pub(super) setup: Option<Setup>,
-    /// True if it is detached, because it could not be opened again.
-    pub(super) is_detached: bool,
-    /// Counts of its earlier openings.
-    pub(super) past: PortStats,
-}
+/// Step of which errors are reported.
+const ANEW: &str = "open it anew";
 
 impl Device {
     /// True if the interface that it was opened on is gone.
@@ -40,8 +31,7 @@ impl Device {
         let start = Instant::now();
         while !self.gate.is_shut() {
             if start.elapsed() > PATIENCE {
-                let reason = "its worker does not poll".into();
-                return Err(self.failed("open it anew", reason));
+                return Err(self.spec.failed(ANEW, "its worker does not poll", Logged::default()));
             }
             thread::sleep(Duration::from_micros(100));
         }
@@ -59,20 +49,16 @@ impl Device {
         if id != self.id {
             // Its old number has another owner, and the polling thread knows no other.
             device::close(id);
-            return Err(self.failed("open it anew", "DPDK gives it another number".into()));
+            let reason = "DPDK gives it another number";
+            return Err(self.spec.failed(ANEW, reason, Logged::default()));
         }
         life.is_detached = false;
         self.kernel.attach(device::info(id).map_or(0, |info| info.if_index));
         if let Some(setup) = &life.setup {
-            port::set_up(self, setup)?;
+            set_up(self, setup)?;
         }
         drop(life);
         self.gate.open();
         Ok(true)
-    }
-
-    fn failed(&self, step: &'static str, reason: String) -> Error {
-        let device = self.spec.full.clone();
-        Error::Device { device, step, reason, logged: Logged::default() }
     }
 }

@@ -1,77 +1,21 @@
-//! Two ports back to back in memory: each receives the frames that the other sends, without a copy.
-//!
-//! The demo and the labs in one process run on these. A full ring refuses frames, as a full link
-//! does.
+//! A ring of frames in memory: one direction between two ports that are back to back.
 
 use core::ptr::NonNull;
 use std::ffi::CString;
-use std::sync::Arc;
 
 use dpdk_sys as sys;
 use dpdk_sys::rte_ring;
 
-use super::device::{Claim, Device, Pools, Spec};
 use super::eal::Eal;
 use super::error::{Error, errno, strerror};
-use super::kernel::KernelSide;
 use super::log;
 use super::pool::memory_remedy;
-use super::port::{DpdkPort, Stopped};
-
-/// Most frames that one direction can hold.
-const ENTRIES_MAX: u32 = 1 << 20;
-
-/// Most pairs of a process without other ports, by DPDK's limit of ports (`RTE_MAX_ETHPORTS`, 32 as
-/// distributed).
-pub const RING_PAIRS_MAX: usize = sys::SLUICE_MAX_PORTS as usize / 2;
-
-/// Name and size of a pair.
-#[derive(Clone, Debug)]
-pub struct RingOptions {
-    /// Name of the pair, 1 to 16 characters, unique in the process; its ports are `<name>.a` and
-    /// `<name>.b`.
-    pub name: String,
-    /// Capacity of each direction in frames (1 to 1048576). Default: 256.
-    pub entries: u32,
-}
-
-impl Default for RingOptions {
-    fn default() -> Self {
-        Self { name: "link".into(), entries: 256 }
-    }
-}
-
-/// Makes two ports, back to back. They share nothing else, so each may be polled by its own thread.
-///
-/// # Errors
-/// [`Error::Option`] for a value out of its range or a name that is taken, [`Error::NoMemory`].
-pub fn ring_pair(
-    eal: &Eal,
-    options: &RingOptions,
-) -> Result<(DpdkPort<Stopped>, DpdkPort<Stopped>), Error> {
-    let RingOptions { ref name, entries } = *options;
-    let fail = |what: String, why: &str| Err(Error::Option { what, why: why.into() });
-    let good = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
-    if name.is_empty() || name.len() > 16 || !name.chars().all(good) {
-        let why = "1 to 16 letters, digits, dashes or underscores";
-        return fail(format!("ring pair `{name}`"), why);
-    }
-    if !(1..=ENTRIES_MAX).contains(&entries) {
-        return fail(format!("ring pair {name}: {entries} entries"), "1 to 1048576");
-    }
-    let pools = Pools::default();
-    let there = Arc::new(Ring::new(eal, &format!("{name}.ab"), entries)?);
-    let back = Arc::new(Ring::new(eal, &format!("{name}.ba"), entries)?);
-    let a = port(eal, &format!("{name}.a"), &back, &there, &pools)?;
-    let b = port(eal, &format!("{name}.b"), &there, &back, &pools)?;
-    Ok((a, b))
-}
 
 /// One direction.
 #[derive(Debug)]
 pub(super) struct Ring {
-    ring: NonNull<rte_ring>,
-    entries: u32,
+    pub(super) ring: NonNull<rte_ring>,
+    pub(super) entries: u32,
     _eal: Eal,
 }
 
@@ -82,7 +26,7 @@ unsafe impl Send for Ring {}
 unsafe impl Sync for Ring {}
 
 impl Ring {
-    fn new(eal: &Eal, name: &str, entries: u32) -> Result<Self, Error> {
+    pub(super) fn new(eal: &Eal, name: &str, entries: u32) -> Result<Self, Error> {
         let c_name = CString::new(name).expect("checked to be letters and digits");
         let any_socket = sys::SLUICE_SOCKET_ID_ANY_BITS as i32;
         let flags = sys::RING_F_SP_ENQ | sys::RING_F_SC_DEQ | sys::RING_F_EXACT_SZ;
@@ -116,33 +60,4 @@ impl Drop for Ring {
         // SAFETY: as above, and it is empty.
         unsafe { sys::rte_ring_free(self.ring.as_ptr()) };
     }
-}
-
-fn port(
-    eal: &Eal,
-    name: &str,
-    rx: &Arc<Ring>,
-    tx: &Arc<Ring>,
-    pools: &Pools,
-) -> Result<DpdkPort<Stopped>, Error> {
-    let c_name = CString::new(name).expect("checked to be letters and digits");
-    // DPDK prepends its driver's name.
-    let spec = Spec::parse(&format!("net_ring_{name},entries={}", rx.entries))?;
-    let (claim, kernel) = (Claim::take(&spec)?, KernelSide::new(&spec));
-    let made = log::capture(|| {
-        let (rx, tx) = (rx.ring.as_ptr(), tx.ring.as_ptr());
-        // SAFETY: EAL runs; the arrays have one ring each, which the device keeps alive below; the
-        // name ends with a zero and is copied.
-        let id = unsafe { sys::rte_eth_from_rings(c_name.as_ptr(), &rx, 1, &tx, 1, 0) };
-        u16::try_from(id).map_err(|_| errno())
-    });
-    let id = made.map_err(|(code, logged)| Error::Device {
-        device: spec.full.clone(),
-        step: "make a port of its rings",
-        reason: strerror(code),
-        logged,
-    })?;
-    // Either port may be gone while frames of its pools are still in the ring to the other.
-    let rings = vec![rx.clone(), tx.clone()];
-    Ok(DpdkPort::of(Device::adopt(eal, id, (spec, kernel), claim, rings, pools.clone())?))
 }

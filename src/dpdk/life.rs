@@ -1,0 +1,38 @@
+//! Settings and counts of a device that outlast its openings.
+
+use super::pool::Pool;
+use contracts::stats::NicCounters;
+
+/// Settings of a port.
+#[derive(Clone, Debug)]
+pub(super) struct Setup {
+    pub(super) rx_descriptors: u16,
+    pub(super) tx_descriptors: u16,
+    pub(super) mtu: u16,
+    pub(super) rx_offloads: u64,
+    /// Memory pool for received frames.
+    pub(super) pool: Pool,
+    pub(super) promiscuous: bool,
+}
+
+/// Counters of a device since it was first opened.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct PortStats {
+    /// Frames received.
+    pub rx_frames: u64,
+    /// Frames sent.
+    pub tx_frames: u64,
+    /// Frames lost.
+    pub nic: NicCounters,
+}
+
+/// Setup for opening a device again, and the counts of its earlier openings.
+#[derive(Debug, Default)]
+pub(super) struct Life {
+    /// None before the first start.
+    pub(super) setup: Option<Setup>,
+    /// True if it is detached, because it could not be opened again.
+    pub(super) is_detached: bool,
+    /// Counts of its earlier openings.
+    pub(super) past: PortStats,
+}

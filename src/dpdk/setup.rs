@@ -1,0 +1,66 @@
+//! The steps that set a port up and start it.
+
+use dpdk_sys as sys;
+
+use super::device::Device;
+use super::error::Error;
+use super::life::Setup;
+use super::{log, sockets};
+
+/// Sets a port up and starts it; true if it receives frames to any address.
+pub(super) fn set_up(device: &Device, setup: &Setup) -> Result<bool, Error> {
+    let (id, mtu, rx_offloads) = (device.id, setup.mtu, setup.rx_offloads);
+    // SAFETY: the port exists.
+    let socket = unsafe { sys::rte_eth_dev_socket_id(id) } as u32;
+    step(device, "configure it", || {
+        // SAFETY: the port exists and is stopped.
+        unsafe { sys::sluice_port_configure(id, mtu, rx_offloads) }
+    })?;
+    let xdp = device.kernel.is_xdp().then(sockets::xdp_sockets);
+    step(device, "set its receive queue up", || {
+        let (n, pool) = (setup.rx_descriptors, setup.pool.as_ptr());
+        // SAFETY: the port is configured for this queue; the device holds the pool until it closes.
+        unsafe { sys::rte_eth_rx_queue_setup(id, 0, n, socket, core::ptr::null(), pool) }
+    })?;
+    if let Some(before) = xdp {
+        device.kernel.adopt_xdp(&before);
+    }
+    step(device, "set its transmit queue up", || {
+        let n = setup.tx_descriptors;
+        // SAFETY: the port is configured for this queue.
+        unsafe { sys::rte_eth_tx_queue_setup(id, 0, n, socket, core::ptr::null()) }
+    })?;
+    step(device, "start it", || {
+        // SAFETY: the port is configured with both its queues.
+        unsafe { sys::rte_eth_dev_start(id) }
+    })?;
+    Ok(setup.promiscuous && promiscuous(device)?)
+}
+
+fn step(
+    device: &Device,
+    what: &'static str,
+    f: impl FnOnce() -> core::ffi::c_int,
+) -> Result<(), Error> {
+    let run = || match f() {
+        code if code < 0 => Err(code),
+        _ => Ok(()),
+    };
+    log::capture(run).map_err(|(code, logged)| device.error(what, code, logged))
+}
+
+/// Enables promiscuous reception; false if the driver does not support it.
+fn promiscuous(device: &Device) -> Result<bool, Error> {
+    // The driver would set the interface's flag, which stays when the process is killed.
+    if device.kernel.set_promiscuous(true).unwrap_or(false) {
+        return Ok(true);
+    }
+    // SAFETY: the port exists.
+    let set = || match unsafe { sys::rte_eth_promiscuous_enable(device.id) } {
+        0 => Ok(true),
+        code if code == -libc::ENOTSUP => Ok(false),
+        code => Err(code),
+    };
+    let make = "receive frames to any address";
+    log::capture(set).map_err(|(code, logged)| device.error(make, code, logged))
+}
