@@ -7,10 +7,9 @@ use common::{MemFrame, MemPort};
 use proptest::prelude::*;
 use sluice::frame::Frame;
 use sluice::host::neighbours::{
-    ASK_EVERY, ASK_SLOWLY, ASK_TRIES, NEIGHBOURS_MAX, PING_TRIES, PINGS_MAX, PingError, PingState,
-    WAITING_MAX,
+    ASK_EVERY, ASK_SLOWLY, ASK_TRIES, PING_TRIES, PINGS_MAX, PingError, PingState, WAITING_MAX,
 };
-use sluice::host::plan::stream::InterfacePlan;
+use sluice::host::plan::stream::{InterfacePlan, NEIGHBOURS_MAX};
 use sluice::host::{PlanError, Station, StationPlan};
 use sluice::time::{Duration, Instant};
 use sluice::units::{Dscp, Mac, Vid};

@@ -70,6 +70,9 @@ pub struct Stamps {
 /// Minimum Ethernet frame size, FCS included (802.3 4A.2.3.2.4).
 pub const FRAME_MIN: u32 = 64;
 
+/// Maximum frame size that a switch or a station can be configured for, FCS included. A choice.
+pub const FRAME_MAX: u32 = 16_384;
+
 /// Maximum size of a frame from [`Port::control_frame`], FCS included. MAC control frames are 64
 /// bytes (802.3 31.4.1.3); testers also send longer ones, up to the maximum tagged frame (3.2.7).
 pub const CONTROL_FRAME_MAX: u32 = 1_522;

@@ -44,6 +44,19 @@ impl Arrived {
     }
 }
 
+impl Arrival {
+    /// Finds the probe in a frame whose network header is at `walk.l3`; `None` for an incomplete
+    /// frame or one of no flow.
+    #[must_use]
+    #[inline]
+    pub fn find(frame: &[u8], walk: &vlan::Walk) -> Option<Self> {
+        match Arrived::read(frame, walk) {
+            Arrived::Data(arrival, _) => Some(arrival),
+            Arrived::Answer(..) | Arrived::Other => None,
+        }
+    }
+}
+
 /// Parses the destination and the probe of a common frame: UDP over IPv4 without options or over
 /// IPv6 without extension headers, with one 802.1Q tag or none, not a fragment, and to a port other
 /// than RoCEv2's. `None` for all others, which [`Arrived::read`] may accept. The results agree;
@@ -112,11 +125,7 @@ fn be32<const N: usize>(octets: &[u8; N], at: usize) -> u32 {
 /// Returns the probe in a frame of a flow, for observers of a network.
 #[must_use]
 pub fn probe_of(frame: &[u8]) -> Option<Probe> {
-    let walk = vlan::walk(frame).ok()?;
-    match Arrived::read(frame, &walk) {
-        Arrived::Data(arrival, _) => Some(arrival.probe),
-        Arrived::Answer(..) | Arrived::Other => None,
-    }
+    Arrival::find(frame, &vlan::walk(frame).ok()?).map(|arrival| arrival.probe)
 }
 
 #[inline]

@@ -1,9 +1,8 @@
-//! Planned pauses of a station, and the content of any pause.
+//! Planned pauses of a station.
 
 use super::plan::{PauseAsk, PausePlan};
-use ::pfc::PauseVector;
 use ground::time::{Duration, Instant};
-use ground::units::{Mac, PRIORITIES, Priority, PrioritySet};
+use ground::units::{Mac, Priority};
 use wire::{group, mac_control, pause, pfc};
 
 /// A planned sequence of pauses.
@@ -35,16 +34,5 @@ impl PauseSource {
         };
         repr.emit(&mut octets).expect("the buffer has the length of the frame");
         Self { octets, due: plan.start, every: plan.every, left: plan.frames }
-    }
-}
-
-/// Returns the pause time of each priority in a MAC control frame. PAUSE applies to all of them.
-#[inline]
-pub(super) const fn vector(repr: &mac_control::Repr) -> PauseVector {
-    match repr {
-        mac_control::Repr::Pfc(pfc) => PauseVector { enabled: pfc.enabled, time: pfc.times },
-        mac_control::Repr::Pause(pause) => {
-            PauseVector { enabled: PrioritySet::ALL, time: [pause.time; PRIORITIES] }
-        }
     }
 }

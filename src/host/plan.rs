@@ -15,11 +15,10 @@ pub use transport::*;
 
 use core::net::{Ipv4Addr, Ipv6Addr};
 
-use super::meter::Meter;
-use super::neighbours;
 use super::probe::PROBE_LEN;
+pub use super::probe::{FLOW_ID_MAX, FlowId};
 use contracts::frame::FCS_BYTES;
-pub use contracts::port::FRAME_MIN;
+pub use contracts::port::{FRAME_MAX, FRAME_MIN};
 use ground::time::{Duration, Instant};
 use ground::units::{
     BitsPerSec, Bytes, Dscp, Mac, PRIORITIES, Pcp, Priority, PrioritySet, Quanta, Vid,
@@ -31,18 +30,7 @@ use secure::SecyPlan;
 use wire::ip::Ecn;
 use wire::{ethernet, ipv4, ipv6, udp, vlan};
 
-/// Maximum flow number. Every sink has a table up to its highest expected number; the bound, which
-/// is a choice, keeps that table small.
-pub const FLOW_ID_MAX: u32 = 65_535;
-
-/// Maximum frame length of a flow, FCS included, as for a switch.
-pub const FRAME_MAX: u32 = 16_384;
-
 const _: () = assert!(ethernet::MIN_FRAME as u32 + FCS_BYTES == FRAME_MIN, "both are Ethernet's");
-
-/// The number of a flow, unique in a lab. Range 0 to [`FLOW_ID_MAX`].
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct FlowId(pub u32);
 
 /// A stream of equal frames from one station.
 #[derive(Clone, PartialEq, Debug)]
@@ -302,9 +290,9 @@ impl StationPlan {
         }
         self.check_ends()?;
         if let Some(meter) = &self.tester.meter {
-            Meter::check(meter, &self.expects)?;
+            meter.check(&self.expects)?;
         }
-        neighbours::check(&self.tester.interfaces)?;
+        stream::check_interfaces(&self.tester.interfaces)?;
         self.reactions.check()?;
         let ids = |plans: &[TransportPlan]| plans.iter().map(|t| t.id).collect::<Vec<_>>();
         let streams = self.tester.streams.iter().map(|s| s.id);

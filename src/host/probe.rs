@@ -12,11 +12,17 @@
 //! second. A time repeats after 281 s: the reader takes the one closest to its clock, which is
 //! right for latencies, and clocks ahead, of less than 140 s.
 
-use super::arrived::Arrived;
-use super::plan::FlowId;
 use ground::time::{Duration, Instant};
 use wire::ip::{self, Ecn};
 use wire::{EtherType, vlan};
+
+/// Maximum flow number. Every sink has a table up to its highest expected number; the bound, which
+/// is a choice, keeps that table small.
+pub const FLOW_ID_MAX: u32 = 65_535;
+
+/// The number of a flow, unique in a lab. Range 0 to [`FLOW_ID_MAX`].
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct FlowId(pub u32);
 
 /// Bytes of a probe.
 pub const PROBE_LEN: usize = 18;
@@ -150,20 +156,9 @@ impl Probe {
     }
 }
 
-const _: () = assert!(super::plan::FLOW_ID_MAX <= u16::MAX as u32, "a flow's number has 16 bits");
+const _: () = assert!(FLOW_ID_MAX <= u16::MAX as u32, "a flow's number has 16 bits");
 
 impl Arrival {
-    /// Finds the probe in a frame whose network header is at `walk.l3`; `None` for an incomplete
-    /// frame or one of no flow.
-    #[must_use]
-    #[inline]
-    pub fn find(frame: &[u8], walk: &vlan::Walk) -> Option<Self> {
-        match Arrived::read(frame, walk) {
-            Arrived::Data(arrival, _) => Some(arrival),
-            Arrived::Answer(..) | Arrived::Other => None,
-        }
-    }
-
     /// Finds the first probe anywhere behind the Ethernet header of a frame: for streams, whose
     /// headers may be of any kind and incorrect on purpose. It has to be within the accessible
     /// bytes (see [`contracts::frame::Frame::head`]).
@@ -189,7 +184,7 @@ mod tests {
     proptest! {
         #[test]
         fn flow_number_and_time_arrive_as_they_were_sent(
-            flow in 0..=super::super::plan::FLOW_ID_MAX, sequence in 0..MODULUS,
+            flow in 0..=FLOW_ID_MAX, sequence in 0..MODULUS,
             sent in 0..1_u128 << 67, ahead in -FAR..=FAR,
         ) {
             let probe = Probe::new(FlowId(flow), sequence, Instant::from_picos(sent));

@@ -27,7 +27,7 @@ use contracts::world::Next;
 use ground::time::{Duration, Instant};
 use ground::units::{BitsPerSec, Mac, Priority, PrioritySet};
 use link::PortAgents;
-use pfc::{FlowControl, Receiver};
+use pfc::Receiver;
 use schedule::{Line, Shaper};
 use secure::Secy;
 use secure::{ChangeRefused, SecyChange};
@@ -149,11 +149,7 @@ impl<P: Source> Station<P> {
             neighbours: Neighbours::new(&plan.tester.interfaces),
             lookup,
             ends,
-            obeys: match plan.flow_control {
-                FlowControl::Pfc { obey, .. } => obey,
-                FlowControl::Pause { obey: true, .. } => PrioritySet::ALL,
-                FlowControl::Pause { obey: false, .. } | FlowControl::Off => PrioritySet::EMPTY,
-            },
+            obeys: plan.flow_control.obeys(),
             paused: PrioritySet::EMPTY,
             counters: StationCounters::default(),
         };

@@ -6,7 +6,7 @@
 use core::fmt;
 
 use super::{WireError, pause, pfc};
-use ground::units::Mac;
+use ground::units::{Mac, PRIORITIES, PauseVector, PrioritySet};
 
 pub(crate) mod view;
 
@@ -33,6 +33,17 @@ impl Repr {
         match v.opcode() {
             Opcode::Pause => pause::Repr::parse(frame, port).map(Self::Pause),
             Opcode::Pfc => pfc::Repr::parse(frame).map(Self::Pfc),
+        }
+    }
+
+    /// Returns the pause time of each priority. PAUSE applies to all of them.
+    #[must_use]
+    pub const fn vector(&self) -> PauseVector {
+        match self {
+            Self::Pfc(pfc) => PauseVector { enabled: pfc.enabled, time: pfc.times },
+            Self::Pause(pause) => {
+                PauseVector { enabled: PrioritySet::ALL, time: [pause.time; PRIORITIES] }
+            }
         }
     }
 
@@ -69,7 +80,7 @@ mod tests {
     use super::view::blank;
     use super::*;
     use crate::group;
-    use ground::units::{Priority, PrioritySet, Quanta};
+    use ground::units::{Priority, Quanta};
 
     const PORT: Mac = Mac([2, 0, 0, 0, 0, 9]);
 

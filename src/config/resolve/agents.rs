@@ -11,7 +11,7 @@ use crate::raw::{
 };
 use ::discovery::{DcbxPlan, EtsTable, FRAME_MAX, LldpPlan, Role, frame_len};
 use ground::time::Duration;
-use ground::units::{BitsPerSec, Cells, Mac, PRIORITIES, PrioritySet};
+use ground::units::{BitsPerSec, Cells, Mac, PRIORITIES};
 use headroom::Shims;
 use headroom::measure::{InitiatePlan, MeasurePlan};
 use headroom::peer_delay::PeerDelayPlan;
@@ -113,16 +113,6 @@ impl<'a> Said<'a> {
         match self.headroom {
             Some(Headroom::Auto(auto)) => Some(auto),
             Some(Headroom::Computed) | None => None,
-        }
-    }
-}
-
-impl Around<'_> {
-    /// Priorities that PFC pauses in either direction: DCBX has one list for both.
-    fn paused(&self) -> PrioritySet {
-        match self.pfc {
-            FlowControl::Pfc { send, obey } => PrioritySet(send.0 | obey.0),
-            FlowControl::Pause { .. } | FlowControl::Off => PrioritySet::EMPTY,
         }
     }
 }

@@ -14,8 +14,7 @@ use super::{Cx, Draft, Place};
 use crate::raw;
 use buffer::BufferPlan;
 use congestion::isolation::QueueMap;
-use ground::units::{PRIORITIES, PrioritySet};
-use pfc::FlowControl;
+use ground::units::PRIORITIES;
 use switch::{Attached, AttachedKind, CongestionPlan};
 use wire::sfcm::Locator;
 
@@ -126,7 +125,7 @@ pub(super) fn check_proxy(cx: &mut Cx, said: &Congestion<'_>, drafts: &[Draft<'_
         return;
     }
     for Draft { at, plan, .. } in drafts.iter().filter(|draft| is_host(draft.raw)) {
-        if priorities(&plan.pfc.mode).is_empty() {
+        if plan.pfc.mode.sends().is_empty() {
             let what = "the proxy can pause this host for no priority, as the port sends no PFC: add \
                         `pfc`, or `attached: sfc_host` if the host obeys messages by itself";
             cx.warn(&at.key("attached"), what);
@@ -152,20 +151,11 @@ const fn is_host(raw: &raw::Port) -> bool {
     matches!(raw.attached, Some(raw::AttachedName::Host | raw::AttachedName::Auto))
 }
 
-/// Priorities for which a port sends PFC or PAUSE.
-const fn priorities(mode: &FlowControl) -> PrioritySet {
-    match mode {
-        FlowControl::Pfc { send, .. } => *send,
-        FlowControl::Pause { send: true, .. } => PrioritySet::ALL,
-        FlowControl::Pause { send: false, .. } | FlowControl::Off => PrioritySet::EMPTY,
-    }
-}
-
 /// Traffic classes of all priorities for which a port sends PFC or PAUSE.
 fn protected(drafts: &[Draft<'_>]) -> u8 {
     let classes = drafts.iter().flat_map(|d| {
         let map = &d.plan.classify.class;
-        priorities(&d.plan.pfc.mode).iter().map(|p| map[p.index()].get()).collect::<Vec<_>>()
+        d.plan.pfc.mode.sends().iter().map(|p| map[p.index()].get()).collect::<Vec<_>>()
     });
     classes.fold(0, |mask, class| mask | 1 << class)
 }

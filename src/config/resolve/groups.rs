@@ -14,7 +14,6 @@ use crate::unknown_name;
 use buffer::{Alpha, BufferPlan, GroupKind, GroupPlan, Ledger, SharedLimit};
 use ground::units::{Cells, PRIORITIES, PortId, PriorityGroup, PrioritySet};
 use headroom::required;
-use pfc::FlowControl;
 
 /// Smallest cell of a switch with real ports. The shortest frame, 64 bytes, then takes at least one
 /// cell, so that the mbuf pool cannot run out before the buffer.
@@ -62,13 +61,8 @@ pub fn cell(cx: &mut Cx, at: &Place<'_>, raw: &raw::Buffer, min: u64) -> u32 {
 
 /// Priorities in each group of a port for which the port sends PFC or PAUSE.
 pub fn protected(draft: &Draft<'_>) -> [PrioritySet; PRIORITIES] {
-    let sends = match draft.plan.pfc.mode {
-        FlowControl::Pfc { send, .. } => send,
-        FlowControl::Pause { send: true, .. } => PrioritySet::ALL,
-        FlowControl::Pause { send: false, .. } | FlowControl::Off => PrioritySet::EMPTY,
-    };
     let mut groups = [PrioritySet::EMPTY; PRIORITIES];
-    for p in sends.iter() {
+    for p in draft.plan.pfc.mode.sends().iter() {
         groups[draft.plan.classify.group[p.index()].index()].insert(p);
     }
     groups

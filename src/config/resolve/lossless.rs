@@ -77,11 +77,8 @@ fn found_headroom(cx: &mut Cx, draft: &Draft<'_>) {
 /// Checks that a pause is refreshed before it ends, even if the poll that refreshes it is late.
 fn refresh(cx: &mut Cx, draft: &Draft<'_>) {
     let pfc = &draft.plan.pfc;
-    let (field, sends) = match pfc.mode {
-        FlowControl::Pfc { send, .. } => ("pfc", !send.is_empty()),
-        FlowControl::Pause { send, .. } => ("pause", send),
-        FlowControl::Off => ("pfc", false),
-    };
+    let field = if matches!(pfc.mode, FlowControl::Pause { .. }) { "pause" } else { "pfc" };
+    let sends = !pfc.mode.sends().is_empty();
     let (pause, gap) = (pfc.quanta.at(draft.plan.rate), draft.link.1.poll_gap);
     // A refresh at or above the pause time was reported separately.
     if sends && pfc.refresh < pause && pfc.refresh.as_picos() + gap.as_picos() >= pause.as_picos() {

@@ -44,8 +44,8 @@ use secure::SecyPlan;
 use switch::{PortPlan, SwitchPlan};
 
 /// Range of the longest frame that can be configured, FCS included, in bytes.
-const FRAME_MIN: u64 = 64;
-const FRAME_MAX: u64 = 16_384;
+const FRAME_MIN: u64 = contracts::port::FRAME_MIN as u64;
+const FRAME_MAX: u64 = contracts::port::FRAME_MAX as u64;
 /// 1500 bytes of payload, 18 of addresses, type and FCS, and two VLAN tags.
 const FRAME_DEFAULT: u64 = 1_526;
 

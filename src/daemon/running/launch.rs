@@ -4,8 +4,6 @@ use std::hash::{BuildHasher, RandomState};
 
 use config::{DevicePlan, Hugepages, SwitchFile};
 use dpdk::{EalOptions, HardwarePfc, Memory, PortOptions};
-use ground::units::PrioritySet;
-use pfc::FlowControl;
 use runtime::Idle;
 use runtime::real::{RealPort, RealSwitch, RealWorker};
 use switch::{PortPlan, SwitchPlan};
@@ -54,7 +52,7 @@ pub fn real_switch(file: &SwitchFile, idle: Option<Idle>) -> RealSwitch {
             max_frame: Some(file.plan.max_frame),
             hardware_pfc: device
                 .hardware_pfc
-                .then(|| HardwarePfc { priorities: lossless(port), pause: port.pfc.quanta }),
+                .then(|| HardwarePfc { priorities: port.pfc.mode.pfc(), pause: port.pfc.quanta }),
             ..PortOptions::default()
         },
         rate_max: port.rate,
@@ -70,13 +68,5 @@ pub fn real_switch(file: &SwitchFile, idle: Option<Idle>) -> RealSwitch {
             .collect(),
         pool_frames: u32::try_from(file.pool_frames).unwrap_or(u32::MAX),
         idle,
-    }
-}
-
-/// Priorities with PFC in either direction.
-fn lossless(port: &PortPlan) -> PrioritySet {
-    match port.pfc.mode {
-        FlowControl::Pfc { send, obey } => send.iter().chain(obey.iter()).collect(),
-        FlowControl::Off | FlowControl::Pause { .. } => PrioritySet::EMPTY,
     }
 }

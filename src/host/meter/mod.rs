@@ -21,9 +21,8 @@ use leaving::Hand;
 use reaction::ReactionMeter;
 use times::PauseMeter;
 
-use super::pauses;
-use super::plan::stream::{MeterPlan, Path};
-use super::plan::{FlowId, PlanError, StationPlan};
+use super::plan::stream::Path;
+use super::plan::{FlowId, StationPlan};
 use ground::time::Instant;
 use ground::units::{BitsPerSec, Bytes, Mac, PRIORITIES, Priority, PrioritySet};
 use pfc::PauseVector;
@@ -92,20 +91,6 @@ impl Meter {
             expected: wanted.streams.clone(),
             own: plan.tester.streams.iter().map(|s| (s.id, s.path)).collect(),
         }))
-    }
-
-    /// Validates that the streams to measure exist.
-    ///
-    /// # Errors
-    /// [`PlanError::NotExpected`] and [`PlanError::ControlOctets`].
-    pub(super) fn check(plan: &MeterPlan, expects: &[FlowId]) -> Result<(), PlanError> {
-        if let Some((id, _)) = plan.streams.iter().find(|(id, _)| !expects.contains(id)) {
-            return Err(PlanError::NotExpected(id.0));
-        }
-        match plan.control.iter().find(|(_, octets)| octets.is_empty()) {
-            Some((id, _)) => Err(PlanError::ControlOctets(id.0)),
-            None => Ok(()),
-        }
     }
 
     /// Returns the priority of an expected stream.
@@ -243,7 +228,7 @@ pub(super) fn control_frame(octets: &[u8], mac: Mac) -> Leaving {
     }
     let port = if walk.dst.is_multicast() { mac } else { walk.dst };
     match mac_control::Repr::parse(octets, port) {
-        Ok(repr) => Leaving::Pause(pauses::vector(&repr)),
+        Ok(repr) => Leaving::Pause(repr.vector()),
         Err(_) => Leaving::Malformed,
     }
 }

@@ -4,7 +4,6 @@ use core::net::IpAddr;
 
 use arrayvec::ArrayVec;
 
-use crate::plan::PlanError;
 use crate::plan::stream::InterfacePlan;
 use ground::units::{Mac, Pcp, Priority, Vid};
 use wire::vlan::{MAX_TAGS, TAG_LEN, Tpid};
@@ -47,6 +46,10 @@ pub(super) struct Address {
 }
 
 impl Address {
+    fn new<A: Into<IpAddr> + Copy>(&(ip, prefix_len, gateway): &(A, u8, Option<A>)) -> Self {
+        Self { ip: ip.into(), prefix_len, gateway: gateway.map(Into::into) }
+    }
+
     /// Returns true if `other` is on the same link.
     fn reaches(&self, other: IpAddr) -> bool {
         // A prefix of length 0 shifts all bits out, so all addresses match.
@@ -75,16 +78,8 @@ pub(super) struct Interface {
 
 impl Interface {
     pub(super) fn new(plan: &InterfacePlan) -> Self {
-        let v4 = plan.ipv4.iter().map(|&(ip, prefix_len, gateway)| Address {
-            ip: ip.into(),
-            prefix_len,
-            gateway: gateway.map(IpAddr::from),
-        });
-        let v6 = plan.ipv6.iter().map(|&(ip, prefix_len, gateway)| Address {
-            ip: ip.into(),
-            prefix_len,
-            gateway: gateway.map(IpAddr::from),
-        });
+        let v4 = plan.ipv4.iter().map(Address::new);
+        let v6 = plan.ipv6.iter().map(Address::new);
         let tag = |&(vid, priority): &(Vid, u8)| vlan::Repr {
             tpid: Tpid::C,
             pcp: Pcp::new(priority).unwrap_or(Pcp::MIN),
@@ -97,16 +92,6 @@ impl Interface {
             tags: plan.vlans.iter().take(MAX_TAGS).map(tag).collect(),
             addresses: v4.chain(v6).collect(),
         }
-    }
-
-    /// Validates the plan.
-    pub(super) fn check(plan: &InterfacePlan) -> Result<(), PlanError> {
-        let tags = plan.vlans.len() <= MAX_TAGS;
-        if !tags || plan.vlans.iter().any(|(_, priority)| Pcp::new(*priority).is_none()) {
-            return Err(PlanError::InterfaceTags(plan.name.clone()));
-        }
-        let long = plan.ipv4.iter().any(|a| a.1 > 32) || plan.ipv6.iter().any(|a| a.1 > 128);
-        if long { Err(PlanError::InterfacePrefix(plan.name.clone())) } else { Ok(()) }
     }
 
     pub(super) fn vlans(&self) -> Vlans {

@@ -16,7 +16,7 @@ mod questions;
 mod table;
 
 pub use ping::{PING_EVERY, PING_TRIES, PINGS_MAX, Ping, PingError, PingState};
-pub use table::{ASK_EVERY, ASK_SLOWLY, ASK_TRIES, NEIGHBOURS_MAX};
+pub use table::{ASK_EVERY, ASK_SLOWLY, ASK_TRIES};
 
 use core::net::{IpAddr, Ipv6Addr};
 use std::collections::{BTreeMap, VecDeque};
@@ -25,7 +25,6 @@ use self::interface::{Interface, Message, ROOM, Vlans, priority_of};
 use self::ping::Asking;
 use self::questions::{PING_IDENTIFIER, echo_request, question};
 use self::table::Table;
-use super::plan::PlanError;
 use super::plan::stream::InterfacePlan;
 use contracts::frame::{FCS_BYTES, Frame};
 use ground::time::Instant;
@@ -92,18 +91,6 @@ pub(super) struct Neighbours<F> {
     /// Earliest deadline.
     next: Instant,
     counters: NeighbourCounters,
-}
-
-/// Validates the interfaces.
-///
-/// # Errors
-/// The first problem found.
-pub(super) fn check(plans: &[InterfacePlan]) -> Result<(), PlanError> {
-    plans.iter().try_for_each(Interface::check)?;
-    let of = |p: &InterfacePlan| p.ipv4.iter().filter(|a| a.2.is_some()).count();
-    let of6 = |p: &InterfacePlan| p.ipv6.iter().filter(|a| a.2.is_some()).count();
-    let gateways: usize = plans.iter().map(|p| of(p) + of6(p)).sum();
-    if gateways > NEIGHBOURS_MAX { Err(PlanError::Neighbours(gateways)) } else { Ok(()) }
 }
 
 impl<F: Frame> Neighbours<F> {

@@ -4,12 +4,9 @@ use core::net::IpAddr;
 use std::collections::BTreeMap;
 
 use super::interface::Vlans;
+use crate::plan::stream::NEIGHBOURS_MAX;
 use ground::time::{Duration, Instant};
 use ground::units::Mac;
-
-/// Maximum number of neighbours of a station. A choice: more than a lab has devices on one port,
-/// and about 100 KB.
-pub const NEIGHBOURS_MAX: usize = 1_024;
 
 /// Interval between the first requests (RFC 4861 section 10 and RFC 1122 2.3.2.1: one second).
 pub const ASK_EVERY: Duration = Duration::from_millis(1_000);

@@ -1,7 +1,8 @@
 //! Errors of station plans.
 
-use super::{FLOW_ID_MAX, FRAME_MAX};
-use crate::neighbours::NEIGHBOURS_MAX;
+use super::stream::NEIGHBOURS_MAX;
+use crate::probe::FLOW_ID_MAX;
+use contracts::port::FRAME_MAX;
 use wire::sfcm::PORT_MIN;
 use wire::vlan::MAX_TAGS;
 

@@ -2,9 +2,8 @@
 
 use std::sync::Arc;
 
-use super::FRAME_MAX;
-use super::stream::Sizes;
 use contracts::frame::FCS_BYTES;
+use contracts::port::FRAME_MAX;
 use ground::time::{Duration, Instant};
 use wire::ethernet;
 
@@ -112,16 +111,6 @@ impl Recording {
         self.frames.all.is_empty()
     }
 
-    /// Returns the frame lengths with FCS, weighted by frequency: the `sizes` of a stream that
-    /// replays it.
-    #[must_use]
-    pub fn sizes(&self) -> Sizes {
-        let mut lengths: Vec<u32> = self.frames.all.iter().map(|f| f.len).collect();
-        lengths.sort_unstable();
-        let weighted = lengths.chunk_by(|a, b| a == b).map(|same| (same[0], same.len() as f64));
-        Sizes::Weighted(weighted.collect())
-    }
-
     /// Returns frame `n`: captured bytes, length with FCS, and time to the next frame.
     #[inline]
     pub(crate) fn frame(&self, n: usize) -> (&[u8], u32, Duration) {
@@ -133,6 +122,7 @@ impl Recording {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::plan::stream::Sizes;
 
     fn us(n: u64) -> Duration {
         Duration::from_micros(n)

@@ -3,11 +3,18 @@
 
 mod check;
 
+pub(super) use check::check_interfaces;
+
 use core::net::{Ipv4Addr, Ipv6Addr};
 
-use super::{FlowId, Rate, Recording};
+use super::{Rate, Recording};
+use crate::probe::FlowId;
 use ground::time::{Duration, Instant};
 use ground::units::{Mac, Priority, Quanta, Vid};
+
+/// Maximum number of neighbours of a station. A choice: more than a lab has devices on one port,
+/// and about 100 KB.
+pub const NEIGHBOURS_MAX: usize = 1_024;
 
 /// Traffic generator functions of a station. All are empty by default and cost nothing then.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -103,6 +110,23 @@ pub enum Payload {
     IncrementWord,
     /// ffff fffe .. as 16-bit words.
     DecrementWord,
+}
+
+impl Payload {
+    /// Returns byte `n`.
+    #[must_use]
+    pub fn octet(&self, n: usize) -> u8 {
+        let word = ((n / 2) as u16).to_be_bytes();
+        match self {
+            Self::Zero => 0,
+            Self::Fixed { octets, repeat: true } => octets[n % octets.len()],
+            Self::Fixed { octets, repeat: false } => octets.get(n).copied().unwrap_or(0),
+            Self::IncrementByte => n as u8,
+            Self::DecrementByte => !(n as u8),
+            Self::IncrementWord => word[n % 2],
+            Self::DecrementWord => !word[n % 2],
+        }
+    }
 }
 
 /// A field whose value changes from frame to frame.

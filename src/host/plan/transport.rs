@@ -5,10 +5,11 @@
 
 use core::net::Ipv4Addr;
 
-use super::{FRAME_MAX, FlowId, PlanError, Tag};
-use crate::probe::PROBE_LEN;
+use super::{PlanError, Tag};
+use crate::probe::{FlowId, PROBE_LEN};
 use congestion::DcqcnPlan;
 use contracts::frame::FCS_BYTES;
+use contracts::port::FRAME_MAX;
 use ground::time::{Duration, Instant};
 use ground::units::{BitsPerSec, Bytes, Dscp, Mac, Priority};
 use wire::ip::Ecn;

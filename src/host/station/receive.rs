@@ -2,7 +2,6 @@
 
 use super::Station;
 use crate::arrived::{self, Arrived};
-use crate::pauses;
 use crate::plan::EndKey;
 use crate::probe::Arrival;
 use crate::transport::receiver::Data;
@@ -181,7 +180,7 @@ impl<P: Source> Station<P> {
             self.counters.malformed += 1;
             return;
         };
-        let pause = pauses::vector(&repr);
+        let pause = repr.vector();
         let obeyed = match repr {
             mac_control::Repr::Pfc(_) => self.receiver.on_pfc(now, &pause),
             mac_control::Repr::Pause(repr) => self.receiver.on_pause(now, repr.time),

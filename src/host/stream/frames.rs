@@ -75,7 +75,9 @@ impl Frames {
         let longest = (plan.sizes.longest() - FCS_BYTES) as usize;
         let mut octets = template.headers.clone();
         octets.resize(longest, 0);
-        fill(&template.payload, &mut octets[template.headers.len()..]);
+        for (n, octet) in octets[template.headers.len()..].iter_mut().enumerate() {
+            *octet = template.payload.octet(n);
+        }
         let mut shown = template.headers.len();
         shown += match &template.payload {
             Payload::Zero => 0,
@@ -264,20 +266,4 @@ fn parts(edit: &Edit) -> impl Iterator<Item = (usize, usize, u64, i32)> {
         }
         (at, octets, mask, below - behind)
     })
-}
-
-/// Fills a payload.
-fn fill(payload: &Payload, out: &mut [u8]) {
-    for (n, octet) in out.iter_mut().enumerate() {
-        let word = ((n / 2) as u16).to_be_bytes();
-        *octet = match payload {
-            Payload::Zero => 0,
-            Payload::Fixed { octets, repeat: true } => octets[n % octets.len()],
-            Payload::Fixed { octets, repeat: false } => octets.get(n).copied().unwrap_or(0),
-            Payload::IncrementByte => n as u8,
-            Payload::DecrementByte => !(n as u8),
-            Payload::IncrementWord => word[n % 2],
-            Payload::DecrementWord => !word[n % 2],
-        };
-    }
 }

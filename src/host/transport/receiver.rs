@@ -231,10 +231,10 @@ impl Receiver {
     pub(crate) fn counters(&self) -> ReceiverCounters {
         let (delivered, messages, duplicates, out_of_order) = match &self.kind {
             Kind::Roce(Roce { machine: m, .. }) => {
-                (m.delivered(), m.messages(), m.duplicates(), m.out_of_order())
+                (m.delivered(), m.messages, m.duplicates, m.out_of_order)
             }
             Kind::Tcp(Tcp { machine: m, .. }) => {
-                (m.delivered(), m.messages(), m.duplicates(), m.out_of_order())
+                (m.delivered(), m.messages(), m.duplicates, m.out_of_order)
             }
         };
         ReceiverCounters { delivered, messages, duplicates, out_of_order, ..self.counters }

@@ -209,8 +209,8 @@ impl Sender {
     #[inline]
     pub(crate) fn deadline(&self) -> Instant {
         let machine = match &self.kind {
-            Kind::Roce(machine, _) => machine.deadline(),
-            Kind::Tcp(machine, _) => machine.deadline(),
+            Kind::Roce(machine, _) => machine.timer,
+            Kind::Tcp(machine, _) => machine.timer,
         };
         let at = machine.min(self.pace.deadline());
         if at < self.stop && !self.ended { at } else { Instant::NEVER }
@@ -253,16 +253,16 @@ impl Sender {
     /// Returns the distribution of its message completion times, if it has more than one message.
     pub(crate) fn completion_times(&self) -> Option<&Latency> {
         match &self.kind {
-            Kind::Roce(machine, _) => machine.completions().times(),
-            Kind::Tcp(machine, _) => machine.completions().times(),
+            Kind::Roce(machine, _) => machine.completions.times(),
+            Kind::Tcp(machine, _) => machine.completions.times(),
         }
     }
 
     pub(crate) fn counters(&self) -> SenderCounters {
         let (acknowledged, completions, window) = match &self.kind {
-            Kind::Roce(machine, _) => (machine.acknowledged(), machine.completions(), None),
+            Kind::Roce(machine, _) => (machine.acknowledged(), &machine.completions, None),
             Kind::Tcp(machine, _) => {
-                (machine.acknowledged(), machine.completions(), Some(machine.window()))
+                (machine.acknowledged(), &machine.completions, Some(machine.window()))
             }
         };
         let (rate, done) = (self.pace.rate(), self.is_done());

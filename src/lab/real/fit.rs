@@ -4,7 +4,7 @@
 use super::RealError;
 use super::judged::Judged;
 use super::load::Load;
-use super::rings::{Rings, sends};
+use super::rings::Rings;
 use super::shortfall::{self, Shortfall};
 use crate::plan::LabPlan;
 use buffer::{GroupKind, GroupPlan};
@@ -172,7 +172,7 @@ fn raise_headroom(
         let needed = |switch: &SwitchPlan, port: usize| {
             let end = End { node: id, port: PortId::new(port as u16)? };
             let link: &LinkPlan = links.iter().find(|l| l.a == end || l.b == end)?;
-            let pauses = sends(&switch.ports[port].pfc);
+            let pauses = !switch.ports[port].pfc.mode.sends().is_empty();
             pauses.then(|| rings.headroom(link, switch.buffer.cell_bytes))
         };
         let mut more = 0_u64;

@@ -9,7 +9,6 @@ use contracts::frame::BURST;
 use ground::time::Duration;
 use ground::units::{BitsPerSec, Bytes, Cells};
 use host::{COMMITTED_MAX, FRAME_MIN};
-use pfc::{FlowControl, PfcPlan};
 use schedule::Line;
 use sim::{LinkPlan, NetworkPlan, NodeKind};
 
@@ -137,20 +136,11 @@ fn bounded_by_pauses(network: &NetworkPlan) -> Duration {
         NodeKind::Switch(plan) => Some(&plan.ports),
         NodeKind::Host(_) => None,
     });
-    let sending = ports.flatten().filter(|port| sends(&port.pfc));
+    let sending = ports.flatten().filter(|port| !port.pfc.mode.sends().is_empty());
     let spare = sending.map(|port| {
         let pause = port.pfc.quanta.at(port.rate);
         let renewed = if port.pfc.refresh < pause { port.pfc.refresh } else { pause.div(2) };
         Duration::from_picos(pause.as_picos() - renewed.as_picos()).div(2)
     });
     spare.min().unwrap_or(Duration::MAX)
-}
-
-/// True if a port pauses its peer.
-pub(super) fn sends(plan: &PfcPlan) -> bool {
-    match plan.mode {
-        FlowControl::Pfc { send, .. } => !send.is_empty(),
-        FlowControl::Pause { send, .. } => send,
-        FlowControl::Off => false,
-    }
 }

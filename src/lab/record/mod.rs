@@ -408,18 +408,14 @@ fn towards(
         }
         NodeKind::Host(plan) => (plan.mac, plan.flow_control, true),
     };
-    let (obeys, pfc) = match mode {
-        FlowControl::Pfc { obey, .. } => (obey, true),
-        FlowControl::Pause { obey: true, .. } => (PrioritySet::ALL, false),
-        FlowControl::Pause { obey: false, .. } | FlowControl::Off => (PrioritySet::EMPTY, false),
-    };
+    let pfc = matches!(mode, FlowControl::Pfc { .. });
     let dir = if direction.0 % 2 == 0 { link.ab } else { link.ba };
     Towards {
         mac,
         host,
         response: dir.response,
         groups: place(end.node, end.port),
-        receiver: Receiver::new(obeys, pfc, link.rate),
+        receiver: Receiver::new(mode.obeys(), pfc, link.rate),
     }
 }
 

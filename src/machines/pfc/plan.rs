@@ -24,6 +24,37 @@ pub enum FlowControl {
     },
 }
 
+impl FlowControl {
+    /// Returns the priorities for which this port sends PFC or PAUSE.
+    #[must_use]
+    pub const fn sends(&self) -> PrioritySet {
+        match self {
+            Self::Pfc { send, .. } => *send,
+            Self::Pause { send: true, .. } => PrioritySet::ALL,
+            Self::Pause { send: false, .. } | Self::Off => PrioritySet::EMPTY,
+        }
+    }
+
+    /// Returns the priorities whose pauses this port obeys.
+    #[must_use]
+    pub const fn obeys(&self) -> PrioritySet {
+        match self {
+            Self::Pfc { obey, .. } => *obey,
+            Self::Pause { obey: true, .. } => PrioritySet::ALL,
+            Self::Pause { obey: false, .. } | Self::Off => PrioritySet::EMPTY,
+        }
+    }
+
+    /// Returns the priorities with PFC in either direction.
+    #[must_use]
+    pub const fn pfc(&self) -> PrioritySet {
+        match self {
+            Self::Pfc { send, obey } => PrioritySet(send.0 | obey.0),
+            Self::Pause { .. } | Self::Off => PrioritySet::EMPTY,
+        }
+    }
+}
+
 /// The flow control of one port.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PfcPlan {

@@ -209,12 +209,7 @@ impl Receiver {
     /// Changes the obeyed priorities: pauses of all others end.
     pub fn set_mode(&mut self, now: Instant, mode: FlowControl) {
         self.mode = mode;
-        let obey = match mode {
-            FlowControl::Pfc { obey, .. } => obey,
-            FlowControl::Pause { obey: true, .. } => PrioritySet::ALL,
-            FlowControl::Pause { obey: false, .. } | FlowControl::Off => PrioritySet::EMPTY,
-        };
-        self.end_all(now, PrioritySet(!obey.0));
+        self.end_all(now, PrioritySet(!mode.obeys().0));
     }
 
     /// Handles link down: every pause ends.

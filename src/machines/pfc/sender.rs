@@ -41,20 +41,11 @@ impl Sender {
             wanted: Tally::default(),
         };
         assert!(
-            sender.sends().is_empty()
+            sender.plan.mode.sends().is_empty()
                 || (plan.quanta > Quanta(0) && sender.interval > Duration::ZERO),
             "an XOFF of no quanta is an XON, and a refresh without an interval never ends"
         );
         sender
-    }
-
-    /// Returns the priorities that this port can pause.
-    const fn sends(&self) -> PrioritySet {
-        match self.plan.mode {
-            FlowControl::Pfc { send, .. } => send,
-            FlowControl::Pause { send: true, .. } => PrioritySet::ALL,
-            FlowControl::Pause { send: false, .. } | FlowControl::Off => PrioritySet::EMPTY,
-        }
     }
 
     /// Returns the priorities that the peer should pause: with PAUSE, the link as soon as any
@@ -70,7 +61,9 @@ impl Sender {
     /// Reports that the group of `priority` changed to XOFF (`paused`) or XON. Repetitions have no
     /// effect, and neither have priorities for which this port sends no pauses.
     pub fn want(&mut self, now: Instant, priority: Priority, paused: bool) {
-        if !self.sends().contains(priority) || self.wanted.running().contains(priority) == paused {
+        if !self.plan.mode.sends().contains(priority)
+            || self.wanted.running().contains(priority) == paused
+        {
             return;
         }
         let before = self.target().0;
@@ -168,9 +161,7 @@ impl Sender {
     /// Changes the priorities with PFC. Those without it are resumed; new ones are paused by their
     /// next XOFF.
     pub fn set_mode(&mut self, now: Instant, mode: FlowControl) {
-        let mut next = self.clone();
-        next.plan.mode = mode;
-        let gone = PrioritySet(self.sends().0 & !next.sends().0);
+        let gone = PrioritySet(self.plan.mode.sends().0 & !mode.sends().0);
         gone.iter().for_each(|p| self.want(now, p, false));
         self.plan.mode = mode;
     }

@@ -146,7 +146,8 @@ fn pfc(
         return None;
     }
     let capability = cx.ranged(&at.key("capability"), said.capability.unwrap_or(8), (1, 8), 8);
-    let enable = port.paused();
+    // DCBX has one list for both directions.
+    let enable = port.pfc.pfc();
     if enable.0.count_ones() > u32::from(capability) {
         let what = format!(
             "{capability} is less than the {} priorities that have PFC on this port",

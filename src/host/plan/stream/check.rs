@@ -1,19 +1,36 @@
 //! Validation of streams: contradictory settings, and settings that no port supports.
 
-use super::{Edit, Path, Payload, Sizes, StreamPlan, TemplatePlan, Values};
-use crate::plan::{FRAME_MAX, PlanError, Rate};
-use crate::probe::PROBE_LEN;
+use super::{
+    Edit, InterfacePlan, MeterPlan, NEIGHBOURS_MAX, Path, Payload, Sizes, StreamPlan, TemplatePlan,
+    Values,
+};
+use crate::plan::{PlanError, Rate, Recording};
+use crate::probe::{FlowId, PROBE_LEN};
 use crate::stream::order;
 use contracts::frame::FCS_BYTES;
-use contracts::port::CONTROL_FRAME_MAX;
+use contracts::port::{CONTROL_FRAME_MAX, FRAME_MAX};
+use ground::units::Pcp;
 use schedule::Line;
 use wire::ethernet;
+use wire::vlan::MAX_TAGS;
 
 /// A field of a plan, and its problem.
 type Wrong = (&'static str, String);
 
 /// Tolerance for a rate above the line that was rounded to whole frames or bits.
 const ROUNDING: f64 = 1e-6;
+
+impl Recording {
+    /// Returns the frame lengths with FCS, weighted by frequency: the `sizes` of a stream that
+    /// replays it.
+    #[must_use]
+    pub fn sizes(&self) -> Sizes {
+        let mut lengths: Vec<u32> = (0..self.len()).map(|n| self.frame(n).1).collect();
+        lengths.sort_unstable();
+        let weighted = lengths.chunk_by(|a, b| a == b).map(|same| (same[0], same.len() as f64));
+        Sizes::Weighted(weighted.collect())
+    }
+}
 
 impl Sizes {
     /// Length of the shortest frame, in bytes with FCS.
@@ -233,4 +250,44 @@ impl Edit {
         }
         if values == 0 { wrong("a field has at least one value") } else { Ok(()) }
     }
+}
+
+impl MeterPlan {
+    /// Validates that the streams to measure exist.
+    ///
+    /// # Errors
+    /// [`PlanError::NotExpected`] and [`PlanError::ControlOctets`].
+    pub(in crate::plan) fn check(&self, expects: &[FlowId]) -> Result<(), PlanError> {
+        if let Some((id, _)) = self.streams.iter().find(|(id, _)| !expects.contains(id)) {
+            return Err(PlanError::NotExpected(id.0));
+        }
+        match self.control.iter().find(|(_, octets)| octets.is_empty()) {
+            Some((id, _)) => Err(PlanError::ControlOctets(id.0)),
+            None => Ok(()),
+        }
+    }
+}
+
+impl InterfacePlan {
+    /// Validates the self.
+    fn check(&self) -> Result<(), PlanError> {
+        let tags = self.vlans.len() <= MAX_TAGS;
+        if !tags || self.vlans.iter().any(|(_, priority)| Pcp::new(*priority).is_none()) {
+            return Err(PlanError::InterfaceTags(self.name.clone()));
+        }
+        let long = self.ipv4.iter().any(|a| a.1 > 32) || self.ipv6.iter().any(|a| a.1 > 128);
+        if long { Err(PlanError::InterfacePrefix(self.name.clone())) } else { Ok(()) }
+    }
+}
+
+/// Validates the interfaces.
+///
+/// # Errors
+/// The first problem found.
+pub(in crate::plan) fn check_interfaces(plans: &[InterfacePlan]) -> Result<(), PlanError> {
+    plans.iter().try_for_each(InterfacePlan::check)?;
+    let of = |p: &InterfacePlan| p.ipv4.iter().filter(|a| a.2.is_some()).count();
+    let of6 = |p: &InterfacePlan| p.ipv6.iter().filter(|a| a.2.is_some()).count();
+    let gateways: usize = plans.iter().map(|p| of(p) + of6(p)).sum();
+    if gateways > NEIGHBOURS_MAX { Err(PlanError::Neighbours(gateways)) } else { Ok(()) }
 }

@@ -33,10 +33,12 @@ pub(crate) struct Receiver {
     /// True if a NAK for `expected` was sent.
     nak_sent: bool,
     since_ack: u32,
-    messages: u64,
+    /// Number of messages received completely.
+    pub(crate) messages: u64,
     gate: Option<CnpGate>,
-    duplicates: u64,
-    out_of_order: u64,
+    /// Number of packets received before, and of those received after a gap.
+    pub(crate) duplicates: u64,
+    pub(crate) out_of_order: u64,
 }
 
 impl Receiver {
@@ -153,20 +155,5 @@ impl Receiver {
     /// Returns the bytes of messages received in order.
     pub(crate) fn delivered(&self) -> u64 {
         self.cut.delivered_by(self.expected)
-    }
-
-    /// Returns the number of messages received completely.
-    pub(crate) const fn messages(&self) -> u64 {
-        self.messages
-    }
-
-    /// Returns the number of packets received before.
-    pub(crate) const fn duplicates(&self) -> u64 {
-        self.duplicates
-    }
-
-    /// Returns the number of packets received after a gap.
-    pub(crate) const fn out_of_order(&self) -> u64 {
-        self.out_of_order
     }
 }

@@ -52,8 +52,9 @@ pub(crate) struct Sender {
     lost: Option<Lost>,
     /// True if the next packet requests an acknowledgement: the first of a retransmission.
     ask: bool,
-    timer: Instant,
-    completions: Completed,
+    /// Time for [`Self::on_timeout`]; NEVER while everything is acknowledged.
+    pub(crate) timer: Instant,
+    pub(crate) completions: Completed,
 }
 
 impl Sender {
@@ -189,12 +190,6 @@ impl Sender {
         true
     }
 
-    /// Returns the time for [`Self::on_timeout`]; NEVER while everything is acknowledged.
-    #[inline]
-    pub(crate) const fn deadline(&self) -> Instant {
-        self.timer
-    }
-
     /// Returns true if everything is acknowledged.
     pub(crate) const fn is_done(&self) -> bool {
         self.una == self.total
@@ -203,10 +198,6 @@ impl Sender {
     /// Returns the acknowledged bytes of messages.
     pub(crate) fn acknowledged(&self) -> u64 {
         self.cut.delivered_by(self.una)
-    }
-
-    pub(crate) const fn completions(&self) -> &Completed {
-        &self.completions
     }
 
     /// Returns the number of the packet with this sequence number, near the first unacknowledged

@@ -15,8 +15,9 @@ pub(crate) struct Receiver {
     early: Bits,
     /// Number of those.
     waiting: u64,
-    duplicates: u64,
-    out_of_order: u64,
+    /// Number of segments received before, and of those received after a gap.
+    pub(crate) duplicates: u64,
+    pub(crate) out_of_order: u64,
 }
 
 impl Receiver {
@@ -86,15 +87,5 @@ impl Receiver {
     /// Returns the number of messages received completely.
     pub(crate) const fn messages(&self) -> u64 {
         self.expected.message
-    }
-
-    /// Returns the number of segments received before.
-    pub(crate) const fn duplicates(&self) -> u64 {
-        self.duplicates
-    }
-
-    /// Returns the number of segments received after a gap.
-    pub(crate) const fn out_of_order(&self) -> u64 {
-        self.out_of_order
     }
 }

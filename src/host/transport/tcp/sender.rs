@@ -65,8 +65,9 @@ pub(crate) struct Sender {
     /// True if the first unacknowledged segment must be retransmitted now.
     resend: bool,
     trip: RoundTrip,
-    timer: Instant,
-    completions: Completed,
+    /// Time for [`Self::on_timeout`]; NEVER while everything is acknowledged.
+    pub(crate) timer: Instant,
+    pub(crate) completions: Completed,
 }
 
 impl Sender {
@@ -226,12 +227,6 @@ impl Sender {
         true
     }
 
-    /// Returns the time for [`Self::on_timeout`]; NEVER while everything is acknowledged.
-    #[inline]
-    pub(crate) const fn deadline(&self) -> Instant {
-        self.timer
-    }
-
     /// Returns true if everything is acknowledged.
     pub(crate) const fn is_done(&self) -> bool {
         self.una.place.index == self.total
@@ -245,10 +240,6 @@ impl Sender {
     /// Returns the congestion window in bytes.
     pub(crate) const fn window(&self) -> u64 {
         self.window
-    }
-
-    pub(crate) const fn completions(&self) -> &Completed {
-        &self.completions
     }
 
     /// Returns half of the bytes in flight, at least two segments (RFC 5681, equation 4).

@@ -56,7 +56,7 @@ impl Flow for Roce {
         self.sender.ready_at()
     }
     fn deadline(&self) -> Instant {
-        self.sender.deadline()
+        self.sender.timer
     }
     fn arrival(&self) -> Instant {
         self.there.next_at().min(self.back.next_at())
@@ -137,8 +137,8 @@ proptest! {
         prop_assert!(flow.is_done());
         prop_assert_eq!(flow.sender.acknowledged(), bytes * count);
         prop_assert_eq!(flow.receiver.delivered(), bytes * count);
-        prop_assert_eq!(flow.receiver.messages(), count);
-        prop_assert_eq!(flow.sender.completions().counts().messages, count);
+        prop_assert_eq!(flow.receiver.messages, count);
+        prop_assert_eq!(flow.sender.completions.counts().messages, count);
         // A delay longer than a round trip means that something was lost.
         let trip = Duration::from_nanos(2 * (jitter + delay));
         let losses = flow.there.lost + flow.back.lost;
@@ -183,7 +183,7 @@ fn without_loss_each_packet_goes_once_and_is_acknowledged_as_often_as_asked() {
         assert_eq!((flow.frames, flow.back.frames.len()), (100, acks), "{ack_every}");
         // The last leaves after 99 others, and the round trip is 2 us.
         assert_eq!(took, Instant::ZERO + FRAME.saturating_mul(99) + Duration::from_micros(2));
-        assert_eq!(flow.sender.completions().counts().fct, Some(took.since(Instant::ZERO)));
+        assert_eq!(flow.sender.completions.counts().fct, Some(took.since(Instant::ZERO)));
     }
 }
 
@@ -194,7 +194,7 @@ fn with_losses(recovery: Recovery, losses: &[u64]) -> Roce {
     let (mut now, mut losses) = (Instant::ZERO, losses.to_vec());
     while !flow.is_done() {
         flow.receive(now);
-        if flow.sender.deadline() <= now {
+        if flow.sender.timer <= now {
             flow.on_timeout(now);
         }
         if flow.sender.ready_at() <= now {
@@ -219,18 +219,18 @@ fn with_losses(recovery: Recovery, losses: &[u64]) -> Roce {
 fn go_back_n_repeats_all_from_the_gap_on_and_selective_repeat_the_gap_alone() {
     // The reply to packet 11 arrives 20 frames after it; by then 12 to 30 have left as well.
     let all = with_losses(Recovery::GoBackN, &[10]);
-    assert_eq!((all.frames, all.naks, all.receiver.out_of_order()), (100 + 21, 1, 20));
+    assert_eq!((all.frames, all.naks, all.receiver.out_of_order), (100 + 21, 1, 20));
     let one = with_losses(Recovery::SelectiveRepeat, &[10]);
-    assert_eq!((one.frames, one.naks, one.receiver.duplicates()), (100 + 1, 1, 0));
+    assert_eq!((one.frames, one.naks, one.receiver.duplicates), (100 + 1, 1, 0));
     let three = with_losses(Recovery::SelectiveRepeat, &[10, 11, 14]);
-    assert_eq!((three.frames, three.naks, three.receiver.duplicates()), (100 + 3, 2, 0));
+    assert_eq!((three.frames, three.naks, three.receiver.duplicates), (100 + 3, 2, 0));
 }
 
 #[test]
 fn a_gap_is_answered_once_and_what_is_lost_twice_takes_a_timeout() {
     let all = with_losses(Recovery::GoBackN, &[10, 10]);
     assert_eq!(all.naks, 1);
-    let fct = all.sender.completions().counts().fct.unwrap();
+    let fct = all.sender.completions.counts().fct.unwrap();
     assert!(fct > Duration::from_micros(20), "{fct}");
     let one = with_losses(Recovery::SelectiveRepeat, &[10, 10]);
     assert_eq!(one.naks, 1);

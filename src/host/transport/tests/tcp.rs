@@ -45,7 +45,7 @@ impl Flow for Tcp {
         self.sender.ready_at()
     }
     fn deadline(&self) -> Instant {
-        self.sender.deadline()
+        self.sender.timer
     }
     fn arrival(&self) -> Instant {
         self.there.next_at().min(self.back.next_at())
@@ -106,7 +106,7 @@ proptest! {
         prop_assert!(flow.is_done());
         prop_assert_eq!(flow.sender.acknowledged(), bytes * count);
         prop_assert_eq!(flow.receiver.delivered(), bytes * count);
-        prop_assert_eq!(flow.sender.completions().counts().messages, count);
+        prop_assert_eq!(flow.sender.completions.counts().messages, count);
         // A timeout is doubled at most six times, and is calculated from round trips that losses
         // may have lengthened.
         let trip = Duration::from_nanos(2 * (jitter + delay));
@@ -159,7 +159,7 @@ fn with_one_loss(message: u64, lost: u64) -> Tcp {
 fn three_duplicates_repeat_one_segment_and_halve_the_window() {
     let flow = with_one_loss(100_000, 20);
     assert_eq!((flow.retransmitted, flow.timeouts), (1, 0));
-    assert_eq!(flow.receiver.duplicates(), 0);
+    assert_eq!(flow.receiver.duplicates, 0);
     assert!(flow.sender.window() < flow.window_max, "{}", flow.sender.window());
 }
 

@@ -8,7 +8,6 @@ use crate::resolve::routes::Hop;
 use buffer::GroupKind;
 use config::Cx;
 use ground::units::{Dscp, PortId, Priority};
-use pfc::FlowControl;
 use sim::NodeId;
 use switch::{ClassifyPlan, Trust};
 
@@ -70,15 +69,6 @@ pub(super) fn marking(
     Marked { priority, dscp }
 }
 
-/// True if a port or a host obeys pauses of a priority.
-pub(super) fn obeys(mode: &FlowControl, priority: Priority) -> bool {
-    match mode {
-        FlowControl::Pfc { obey, .. } => obey.contains(priority),
-        FlowControl::Pause { obey, .. } => *obey,
-        FlowControl::Off => false,
-    }
-}
-
 /// True if every switch on the path pauses before it drops, and the hop before it obeys.
 pub(super) fn is_lossless(
     marked: Marked,
@@ -96,7 +86,7 @@ pub(super) fn is_lossless(
             None => priority == marked.priority,
             Some(before) => around
                 .switch(before)
-                .is_some_and(|s| obeys(&s.ports[before.output].pfc.mode, priority)),
+                .is_some_and(|s| s.ports[before.output].pfc.mode.obeys().contains(priority)),
         };
         heard && matches!(kind, GroupKind::Lossless { .. })
     })

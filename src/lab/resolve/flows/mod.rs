@@ -20,7 +20,7 @@ use ends::ends;
 use ground::time::{Duration, Instant};
 use ground::units::{Dscp, Priority};
 use host::{FLOW_ID_MAX, FRAME_MAX, FlowId, Rate, StationPlan};
-use marking::{is_lossless, lossy_at, marking, obeys};
+use marking::{is_lossless, lossy_at, marking};
 pub(super) use parts::Around;
 use parts::{Bound, KindOf, One, Times};
 use sim::{ClockPlan, Direction, LinkId, NodeId, NodeKind, NodePlan};
@@ -226,7 +226,7 @@ fn add(
     let marked = marking(cx, at, kind, &way, around);
     let times = times(nodes[source].clock, one.start, kind.bound);
     let station = station(nodes, source)?;
-    let obeys = obeys(&station.flow_control, marked.priority);
+    let obeys = station.flow_control.obeys().contains(marked.priority);
     let lossy_at = lossy_at(cx, at, marked, &way, &kind.carrier, around);
     let payload_len = if kind.carrier.is_answered() {
         let plan = answered::plan(cx, at, kind, one, marked, times, station)?;

@@ -14,7 +14,7 @@ impl Draft {
     pub(super) fn finish(mut self, payload: Payload, len: usize, probe: bool) -> TemplatePlan {
         let headers = self.octets.len();
         let mut frame = self.octets.clone();
-        frame.extend((0..len - headers).map(|n| octet(&payload, n)));
+        frame.extend((0..len - headers).map(|n| payload.octet(n)));
         for field in &self.lengths {
             let counted = u16::try_from(len - usize::from(field.from)).unwrap_or(u16::MAX);
             put(&mut frame, field.at, counted);
@@ -33,20 +33,6 @@ impl Draft {
             checksums: self.checksums,
             run: 0,
         }
-    }
-}
-
-/// Returns byte `n` of a payload.
-fn octet(payload: &Payload, n: usize) -> u8 {
-    let word = |w: u16| w.to_be_bytes()[n % 2];
-    match payload {
-        Payload::Zero => 0,
-        Payload::Fixed { octets, repeat: true } => octets[n % octets.len()],
-        Payload::Fixed { octets, repeat: false } => octets.get(n).copied().unwrap_or(0),
-        Payload::IncrementByte => n as u8,
-        Payload::DecrementByte => !(n as u8),
-        Payload::IncrementWord => word((n / 2) as u16),
-        Payload::DecrementWord => word(!((n / 2) as u16)),
     }
 }
 
