@@ -3,7 +3,7 @@
 use super::Switch;
 use super::managed::{At, Object, ObjectError, ObjectValue};
 use super::plan::AttachedKind;
-use super::port_state::{obeys_nothing, passes_empty_queues};
+use super::port_state::passes_empty_queues;
 use buffer::{BufferError, GroupKind, GroupPlan};
 use congestion::EcnPlan;
 use congestion::isolation::{Peer, PeerError};
@@ -270,7 +270,7 @@ impl<W: World> Switch<W> {
         }
         state.sender.set_mode(now, mode);
         state.receiver.set_mode(now, mode);
-        state.straight = obeys_nothing(mode);
+        state.straight = mode.obeys().is_empty();
         self.proxy_mode(at, mode);
         if let FlowControl::Pfc { send, obey } = mode {
             self.events.pfc_changed(now, port, send, obey);

@@ -7,7 +7,7 @@ use contracts::port::Port;
 use contracts::stats::DropReason;
 use contracts::world::{Events, World};
 use ground::time::Instant;
-use ground::units::{PRIORITIES, Priority, PrioritySet, Quanta, TrafficClass};
+use ground::units::{PrioritySet, Quanta, TrafficClass};
 use wire::mac_control::{self, FRAME_LEN};
 use wire::{WireError, pause, pfc};
 
@@ -18,7 +18,7 @@ impl<W: World> Switch<W> {
         let port = &mut self.ports[at];
         let parsed = mac_control::Repr::parse(frame.head(), self.tables[port.id.index()].mac);
         let obeyed = match &parsed {
-            Ok(mac_control::Repr::Pfc(pfc)) => self.pfc_received(now, at, pfc),
+            Ok(pfc @ mac_control::Repr::Pfc(_)) => self.pfc_received(now, at, &pfc.vector()),
             Ok(mac_control::Repr::Pause(pause)) => self.pause_received(now, at, pause.time),
             Err(WireError::BadOpcode) => Err(DropReason::MacControlOpcode),
             Err(WireError::BadAddress) => Err(DropReason::MacControlAddress),
@@ -41,21 +41,20 @@ impl<W: World> Switch<W> {
     #[cold]
     pub(super) fn date_again(&mut self, now: Instant, at: usize) {
         let port = &mut self.ports[at];
-        let vector = match port.undated.take() {
-            None => return,
-            Some(mac_control::Repr::Pfc(pfc)) => vector_of(&pfc),
-            Some(mac_control::Repr::Pause(pause)) => {
-                PauseVector { enabled: PrioritySet::ALL, time: [pause.time; PRIORITIES] }
-            }
-        };
-        port.receiver.redate(now, &vector);
+        if let Some(pause) = port.undated.take() {
+            port.receiver.redate(now, &pause.vector());
+        }
     }
 
     /// PFC: each enabled priority is paused, paused anew, or resumed (802.1Q 36.1.3.3).
-    fn pfc_received(&mut self, now: Instant, at: usize, pfc: &pfc::Repr) -> Result<(), DropReason> {
+    fn pfc_received(
+        &mut self,
+        now: Instant,
+        at: usize,
+        vector: &PauseVector,
+    ) -> Result<(), DropReason> {
         let port = &mut self.ports[at];
-        let vector = vector_of(pfc);
-        if !port.receiver.on_pfc(now, &vector) {
+        if !port.receiver.on_pfc(now, vector) {
             return Err(DropReason::PfcNotEnabled);
         }
         port.counters.pfc_rx_frames += 1;
@@ -213,16 +212,4 @@ impl<W: World> Switch<W> {
             self.flush_queue(now, at, class, DropReason::Watchdog);
         }
     }
-}
-
-/// Translates a PFC frame for the receiver.
-fn vector_of(pfc: &pfc::Repr) -> PauseVector {
-    let mut vector = PauseVector { enabled: PrioritySet::EMPTY, time: [Quanta(0); PRIORITIES] };
-    for p in Priority::ALL {
-        if let Some(time) = pfc.time(p) {
-            vector.enabled.insert(p);
-            vector.time[p.index()] = time;
-        }
-    }
-    vector
 }

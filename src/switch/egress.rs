@@ -1,8 +1,7 @@
 //! From the buffer to the port: queue, mark, schedule, send, release.
 
 use super::Switch;
-use super::port_state::Queued;
-use super::signals::Placed;
+use super::port_state::{Placed, Queued};
 use buffer::{Charge, SharedLimit};
 use congestion::{MarkAt, NotEct, Verdict, marks};
 use contracts::frame::Frame;
@@ -128,8 +127,7 @@ impl<W: World> Switch<W> {
         match self.mark(at, class, left, MarkAt::Dequeue, &mut frame) {
             Ok(m) => marked |= m,
             Err(reason) => {
-                self.count_drop(now, at, Some(priority), reason);
-                return self.release(now, charge, ingress);
+                return self.drop_charged(now, at, priority, reason, (charge, ingress));
             }
         }
         let port = &mut self.ports[at];
@@ -177,8 +175,7 @@ impl<W: World> Switch<W> {
         while let Some(popped) = self.ports[at].scheduler.take(&mut self.arena, class) {
             let Queued { charge, ingress, hold, .. } = popped.item;
             self.leaves(at, class, hold);
-            self.count_drop(now, at, Some(popped.priority), reason);
-            self.release(now, charge, ingress);
+            self.drop_charged(now, at, popped.priority, reason, (charge, ingress));
         }
     }
 

@@ -1,17 +1,19 @@
 //! Forwarding of a data frame: to one port, to all of its VLAN, or to the router (802.1Q 8.6.3).
 
+use std::net::IpAddr;
+
 use super::Switch;
-use super::classify::{Meta, UNTAGGED};
+use super::admit::Origin;
+use super::classify::Meta;
 use super::fdb::Key;
-use super::ingress::Origin;
 use super::shortcut::{Decision, Flow, leaves_as_it_came};
-use super::tables::Tables;
 use contracts::frame::Frame;
 use contracts::stats::DropReason;
 use contracts::world::{Handoff, World};
 use ground::time::Instant;
-use ground::units::{Pcp, PortId};
-use wire::vlan::{self, TAG_LEN, Tpid};
+use ground::units::{Mac, PortId};
+use wire::ip::{self, Hop};
+use wire::{EtherType, arp, echo, ethernet};
 
 impl<W: World> Switch<W> {
     /// Finds the egress port or ports of a frame and delivers it.
@@ -57,7 +59,7 @@ impl<W: World> Switch<W> {
                 }
             }
         }
-        self.deliver(now, at, frame, meta, egress);
+        self.deliver(now, at, frame, meta, egress, Origin::Line);
     }
 
     /// Sends a frame to every other port of its VLAN that is up. Each copy is charged separately,
@@ -77,7 +79,7 @@ impl<W: World> Switch<W> {
             }
         }
         match last {
-            Some(to) => self.deliver(now, at, frame, meta, to),
+            Some(to) => self.deliver(now, at, frame, meta, to, Origin::Line),
             None => self.count_drop(now, at, Some(meta.priority), DropReason::NoEgress),
         }
     }
@@ -93,40 +95,99 @@ impl<W: World> Switch<W> {
     ) {
         self.ports[at].counters.copied += 1;
         match frame.duplicate() {
-            Some(copy) => self.deliver_as(now, at, copy, meta, to, Origin::Copy),
+            Some(copy) => self.deliver(now, at, copy, meta, to, Origin::Copy),
             None => self.count_drop(now, at, Some(meta.priority), DropReason::NoMemory),
         }
     }
-}
 
-/// Sets the C-tag that the egress port requires: none, the frame's VLAN, or the received one.
-/// Returns false if there is no room for a tag.
-#[inline]
-pub(super) fn retag<F: Frame>(frame: &mut F, meta: &Meta, egress: &Tables) -> bool {
-    let tag = (meta.tag != UNTAGGED).then_some(meta.tag);
-    match (tag, egress.is_tagged(meta.vid)) {
-        (None, false) => true,
-        (Some(vid), true) if vid == meta.vid.get() => true,
-        (Some(_), true) => {
-            let tag = tag_of(frame.head(), meta);
-            vlan::replace(frame.head_mut(), &tag).is_ok()
+    /// Handles a frame for the router: answers, routes, or drops it.
+    pub(super) fn route(&mut self, now: Instant, at: usize, mut frame: W::Frame, meta: &Meta) {
+        let result = match meta.ethertype {
+            EtherType::ARP => return self.arp(now, at, frame, meta),
+            EtherType::IPV4 | EtherType::IPV6 => self.route_ip(at, &mut frame, meta),
+            _ => Err(DropReason::RouterNotSpoken),
+        };
+        match result {
+            Ok((meta, egress)) => self.deliver(now, at, frame, &meta, egress, Origin::Line),
+            Err(reason) => self.count_drop(now, at, Some(meta.priority), reason),
         }
-        (Some(_), false) => vlan::remove(frame.head_mut()).is_ok() && frame.trim_front(TAG_LEN),
-        (None, true) => {
-            let tag = tag_of(&[], meta);
-            frame.prepend(TAG_LEN) && vlan::insert(frame.head_mut(), &tag).is_ok()
+    }
+
+    /// Routes an IP packet: validates it, decrements its TTL, and rewrites its addresses (RFC 1812
+    /// 5.2; no ICMP errors are sent, the drops are counted instead).
+    pub(super) fn route_ip(
+        &self,
+        at: usize,
+        frame: &mut W::Frame,
+        meta: &Meta,
+    ) -> Result<(Meta, PortId), DropReason> {
+        let l3 = usize::from(meta.l3);
+        let packet = &frame.head()[l3..];
+        let view = ip::View::new(meta.ethertype, packet).map_err(|_| DropReason::IpMalformed)?;
+        if let ip::View::V4(v4) = &view {
+            if !v4.checksum_ok() {
+                return Err(DropReason::IpMalformed);
+            }
+        }
+        let dst = view.dst();
+        if self.router.owns(dst) {
+            let answer = self.echo(frame, meta)?;
+            return Ok((answer, self.ports[at].id));
+        }
+        if dst.is_multicast() || dst.is_loopback() || dst.is_unspecified() {
+            return Err(DropReason::RouterNotSpoken);
+        }
+        if view.ttl() <= 1 {
+            return Err(DropReason::TtlExpired);
+        }
+        let to = self.router.lookup(dst)?;
+        match ip::decrement_ttl(meta.ethertype, &mut frame.head_mut()[l3..]) {
+            Hop::Alive(_) => {}
+            Hop::Expired => return Err(DropReason::TtlExpired),
+            Hop::NotIp => return Err(DropReason::IpMalformed),
+        }
+        readdress(frame.head_mut(), to.mac, to.interface.mac);
+        Ok((Meta { vid: to.interface.vid, ..*meta }, to.port))
+    }
+
+    /// Answers an ICMP echo request to one of the router's IPv4 addresses in place.
+    fn echo(&self, frame: &mut W::Frame, meta: &Meta) -> Result<Meta, DropReason> {
+        let mac = self.router.interface(meta).ok_or(DropReason::RouterNotSpoken)?.mac;
+        if meta.ethertype != EtherType::IPV4 {
+            return Err(DropReason::RouterNotSpoken);
+        }
+        let packet = &mut frame.head_mut()[usize::from(meta.l3)..];
+        echo::answer(meta.ethertype, packet).map_err(|_| DropReason::RouterNotSpoken)?;
+        readdress(frame.head_mut(), meta.src(), mac);
+        Ok(*meta)
+    }
+
+    /// Answers an ARP request for one of the router's addresses; any other broadcast request is
+    /// flooded.
+    fn arp(&mut self, now: Instant, at: usize, mut frame: W::Frame, meta: &Meta) {
+        let l3 = usize::from(meta.l3);
+        let answer = self.router.interface(meta).and_then(|i| {
+            let question = arp::Repr::parse(&frame.head()[l3..]).ok()?;
+            let mine = i.addresses.contains(&IpAddr::V4(question.target_ip));
+            question.answer(i.mac).filter(|_| mine)
+        });
+        match answer {
+            Some(answer) => {
+                let emitted = answer.emit(&mut frame.head_mut()[l3..]);
+                emitted.expect("the answer is as long as the question");
+                readdress(frame.head_mut(), answer.target_mac, answer.sender_mac);
+                let back = self.ports[at].id;
+                self.deliver(now, at, frame, meta, back, Origin::Line);
+            }
+            None if meta.is_to_group() => self.flood(now, at, frame, meta),
+            None => self.count_drop(now, at, Some(meta.priority), DropReason::RouterNotSpoken),
         }
     }
 }
 
-/// Returns the tag for a frame: the PCP and DEI of its old one, or its priority if it had none.
-fn tag_of(old: &[u8], meta: &Meta) -> vlan::Repr {
-    let old = vlan::walk(old).ok().and_then(|walk| walk.outer);
-    let pcp = Pcp::new(meta.priority.get()).expect("a priority is a code point");
-    vlan::Repr {
-        tpid: Tpid::C,
-        pcp: old.map_or(pcp, |tag| tag.pcp),
-        dei: old.is_some_and(|tag| tag.dei),
-        vid: Some(meta.vid),
-    }
+/// Overwrites the addresses of a frame.
+fn readdress(head: &mut [u8], dst: Mac, src: Mac) {
+    debug_assert!(head.len() >= ethernet::HEADER_LEN);
+    head[..6].copy_from_slice(&dst.0);
+    head[6..12].copy_from_slice(&src.0);
 }

@@ -1,29 +1,17 @@
-//! From the port into the buffer: receive, classify, learn, forward, admit.
+//! From the port to the decision: receive, classify, learn, forward.
 
 use super::Switch;
+use super::admit::Origin;
 use super::classify::{Class, Meta, classify, classify_usual};
 use super::fdb::{Key, Learnt};
 use super::shortcut::{Decision, Flow};
-use super::signals::Placed;
-use buffer::{Admission, Crossing, Refusal};
+use buffer::Admission;
 use contracts::frame::{Burst, Frame};
 use contracts::port::Port;
 use contracts::stats::DropReason;
-use contracts::world::{Events, Handoff, Transit, World};
+use contracts::world::{Events, Handoff, World};
 use ground::time::Instant;
-use ground::units::{PortId, Priority, PriorityGroup};
-
-/// Origin of a frame that is forwarded. Headroom is sized for what a link brings in the time that its
-/// peer takes to stop, so nothing else may use it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Origin {
-    /// A port received it.
-    Line,
-    /// Flooding made it from another.
-    Copy,
-    /// The switch made it.
-    Message,
-}
+use ground::units::{PortId, Priority};
 
 impl<W: World> Switch<W> {
     /// Receives one burst from the port at `at` and processes each frame. Returns the number of
@@ -121,25 +109,24 @@ impl<W: World> Switch<W> {
     /// Counts a frame that is to be forwarded, and learns from it.
     #[inline]
     pub(super) fn note_received(&mut self, now: Instant, at: usize, wire_len: u32, meta: &Meta) {
+        self.count_received(now, at, wire_len, meta.priority);
+        self.learn(now, self.ports[at].id, meta);
+    }
+
+    /// Counts a frame that is to be forwarded.
+    #[inline(always)]
+    fn count_received(&mut self, now: Instant, at: usize, wire_len: u32, priority: Priority) {
         let port = &mut self.ports[at];
-        let id = port.id;
-        let counters = &mut port.counters.priorities[meta.priority.index()];
+        let counters = &mut port.counters.priorities[priority.index()];
         counters.rx_frames += 1;
         counters.rx_bytes += u64::from(wire_len);
-        self.events.received(now, id, meta.priority, wire_len);
-        self.learn(now, id, meta);
+        self.events.received(now, port.id, priority, wire_len);
     }
 
     /// Forwards a frame by its flow's cached decision.
     #[inline(always)]
     fn take_shortcut(&mut self, now: Instant, at: usize, frame: W::Frame, decision: Decision) {
-        let (priority, wire_len) = (decision.priority, frame.wire_len());
-        let port = &mut self.ports[at];
-        let ingress = port.id;
-        let counters = &mut port.counters.priorities[priority.index()];
-        counters.rx_frames += 1;
-        counters.rx_bytes += u64::from(wire_len);
-        self.events.received(now, ingress, priority, wire_len);
+        self.count_received(now, at, frame.wire_len(), decision.priority);
         self.take_noted(now, at, frame, decision);
     }
 
@@ -159,67 +146,26 @@ impl<W: World> Switch<W> {
         let ingress = self.ports[at].id;
         let port = &mut self.ports[to];
         if !port.is_idle_for(now, priority) {
-            return self.queue(now, at, frame, ingress, to, priority, group);
+            return self.join_decided(now, at, frame, decision);
         }
-        self.events.sent(now, egress, priority, wire_len);
-        self.awake.insert(to);
         if port.straight && lossy {
+            self.events.sent(now, egress, priority, wire_len);
+            self.awake.insert(to);
             return port.staged.push(frame, None, ingress, priority);
         }
         match self.ledger.admit(ingress, group, wire_len) {
             Admission::Admitted { charge, crossed } => {
+                self.events.sent(now, egress, priority, wire_len);
+                self.awake.insert(to);
                 port.staged.push(frame, Some(charge), ingress, priority);
                 if let Some(crossing) = crossed {
                     self.on_crossing(now, ingress, group, crossing);
                 }
             }
-            Admission::Refused(refusal) => self.refused(now, at, priority, refusal),
-        }
-    }
-
-    /// Admits a frame and puts it into its queue at the port at `to`.
-    #[allow(clippy::too_many_arguments)]
-    fn queue(
-        &mut self,
-        now: Instant,
-        at: usize,
-        mut frame: W::Frame,
-        ingress: PortId,
-        to: usize,
-        priority: Priority,
-        group: PriorityGroup,
-    ) {
-        let placed = match self.egress_verdict(now, ingress, to, priority, &mut frame) {
-            Ok(placed) => placed,
-            Err(reason) => return self.count_drop(now, at, Some(priority), reason),
-        };
-        match self.admit_placed(ingress, group, &placed, frame.wire_len()) {
-            Admission::Admitted { charge, crossed } => {
-                if let Some(crossing) = crossed {
-                    self.on_crossing(now, ingress, charge.group(), crossing);
-                }
-                self.enqueue(now, to, priority, placed, (frame, charge, ingress));
-            }
-            Admission::Refused(refusal) => self.refused(now, at, priority, refusal),
-        }
-    }
-
-    /// Admits a placed frame, to the group of the placement or to that of its priority.
-    #[inline]
-    fn admit_placed(
-        &mut self,
-        ingress: PortId,
-        group: PriorityGroup,
-        placed: &Placed,
-        wire_len: u32,
-    ) -> Admission {
-        if let Some(other) = placed.group.filter(|other| !self.ledger.is_xoff(ingress, *other)) {
-            let admission = self.ledger.admit(ingress, other, wire_len);
-            if matches!(admission, Admission::Admitted { .. }) {
-                return admission;
+            Admission::Refused(refusal) => {
+                self.refused(now, at, priority, Origin::Line, refusal);
             }
         }
-        self.ledger.admit(ingress, group, wire_len)
     }
 
     /// Learns the source address, and tells the other workers about a new one.
@@ -230,170 +176,5 @@ impl<W: World> Switch<W> {
             // others flood, as for any unknown address.
             let _ = self.handoff.tell_learnt(meta.vid, meta.src(), ingress);
         }
-    }
-
-    /// Delivers one frame to `egress`: retags it, charges it, queues it.
-    #[inline(never)]
-    pub(super) fn deliver(
-        &mut self,
-        now: Instant,
-        at: usize,
-        frame: W::Frame,
-        meta: &Meta,
-        egress: PortId,
-    ) {
-        self.deliver_as(now, at, frame, meta, egress, Origin::Line);
-    }
-
-    /// As [`Self::deliver`], for a frame of any origin.
-    #[inline]
-    pub(super) fn deliver_as(
-        &mut self,
-        now: Instant,
-        at: usize,
-        mut frame: W::Frame,
-        meta: &Meta,
-        egress: PortId,
-        origin: Origin,
-    ) {
-        let priority = meta.priority;
-        if !self.handoff.is_up(egress) {
-            return self.count_drop(now, at, Some(priority), DropReason::EgressDown);
-        }
-        if !super::forward::retag(&mut frame, meta, &self.tables[egress.index()]) {
-            return self.count_drop(now, at, Some(priority), DropReason::NoTagRoom);
-        }
-        let local = self.local(egress);
-        let ingress = self.ports[at].id;
-        let mut placed = Placed::plain(self.tables[egress.index()].class(priority));
-        if let Some(to) = local {
-            match self.egress_verdict(now, ingress, to, priority, &mut frame) {
-                Ok(p) => placed = p,
-                Err(reason) => return self.count_drop(now, at, Some(priority), reason),
-            }
-        }
-        let group = self.tables[ingress.index()].group(priority);
-        let admission = match origin {
-            Origin::Line => self.admit_placed(ingress, group, &placed, frame.wire_len()),
-            Origin::Copy | Origin::Message => {
-                self.ledger.admit_copy(ingress, group, frame.wire_len())
-            }
-        };
-        let (charge, crossed) = match admission {
-            Admission::Admitted { charge, crossed } => (charge, crossed),
-            Admission::Refused(_) if origin == Origin::Message => {
-                return self.count_drop(now, at, Some(priority), DropReason::MessageNoRoom);
-            }
-            Admission::Refused(refusal) => return self.refused(now, at, priority, refusal),
-        };
-        if let Some(crossing) = crossed {
-            self.on_crossing(now, ingress, charge.group(), crossing);
-        }
-        match local {
-            Some(to) => {
-                self.enqueue(now, to, priority, placed, (frame, charge, ingress));
-            }
-            None => self.hand_over(now, at, Transit { frame, charge, egress, ingress, priority }),
-        }
-    }
-
-    /// Drops a frame that the ledger refused.
-    #[cold]
-    pub(super) fn refused(
-        &mut self,
-        now: Instant,
-        at: usize,
-        priority: Priority,
-        refusal: Refusal,
-    ) {
-        let reason = match refusal {
-            Refusal::SharedLimit => DropReason::SharedLimit,
-            Refusal::HeadroomFull => DropReason::HeadroomFull,
-        };
-        self.count_drop(now, at, Some(priority), reason);
-    }
-
-    /// Gives an admitted frame to the worker that owns its egress port.
-    pub(super) fn hand_over(&mut self, now: Instant, at: usize, item: Transit<W::Frame>) {
-        match self.handoff.give(item) {
-            Ok(()) => self.given += 1,
-            Err(item) => {
-                self.count_drop(now, at, Some(item.priority), DropReason::HandoffFull);
-                self.release(now, item.charge, item.ingress);
-            }
-        }
-    }
-
-    /// Takes an admitted frame that another worker handed over.
-    pub(super) fn accept(&mut self, now: Instant, item: Transit<W::Frame>) {
-        let Transit { mut frame, mut charge, egress, ingress, priority } = item;
-        let to = self.local(egress).expect("a frame is handed to the owner of its egress port");
-        if self.signals.filter.wants(frame.head()) {
-            match self.accept_message(now, to, frame, charge, ingress) {
-                Some(goes_on) => (frame, charge) = goes_on,
-                None => return,
-            }
-        }
-        let verdict = match self.ports[to].up {
-            true => self.egress_verdict(now, ingress, to, priority, &mut frame),
-            false => Err(DropReason::EgressDown),
-        };
-        match verdict {
-            Ok(placed) => {
-                self.enqueue(now, to, priority, placed, (frame, charge, ingress));
-            }
-            Err(reason) => {
-                self.count_drop(now, to, Some(priority), reason);
-                self.release(now, charge, ingress);
-            }
-        }
-    }
-
-    /// Releases the charge of a frame that left: at once for a group of this worker, through its
-    /// owner for another's.
-    #[inline]
-    pub(super) fn release(&mut self, now: Instant, charge: buffer::Charge, ingress: PortId) {
-        if self.index[ingress.index()].is_some() {
-            let group = charge.group();
-            if let Some(crossing) = self.ledger.release(charge) {
-                self.on_crossing(now, ingress, group, crossing);
-            }
-        } else {
-            let (port, group, cells) = buffer::Ledger::part(charge);
-            self.handoff.released(port, group, cells);
-        }
-    }
-
-    /// Credits the cells of this worker's groups that other workers released.
-    pub(super) fn collect_credits(&mut self, now: Instant) {
-        let Self { handoff, ledger, ports, tables, index, events, .. } = self;
-        handoff.collect(|port, group, cells| {
-            if let Some(crossing) = ledger.credit(port, group, cells) {
-                let Some(at) = index[port.index()] else { return };
-                let state = &mut ports[usize::from(at)];
-                let named = tables[port.index()].priorities_of_group(group);
-                let xoff = crossing == Crossing::Xoff;
-                named.iter().for_each(|p| state.sender.want(now, p, xoff));
-                events.crossed(now, port, group, xoff);
-            }
-        });
-    }
-
-    /// Handles a group that crossed its limit: its priorities are to be paused or resumed.
-    #[cold]
-    pub(super) fn on_crossing(
-        &mut self,
-        now: Instant,
-        port: PortId,
-        group: PriorityGroup,
-        crossing: Crossing,
-    ) {
-        let Some(at) = self.local(port) else { return };
-        let xoff = crossing == Crossing::Xoff;
-        self.awake.insert(at);
-        for p in self.tables[port.index()].priorities_of_group(group).iter() {
-            self.ports[at].sender.want(now, p, xoff);
-        }
-        self.events.crossed(now, port, group, xoff);
     }
 }

@@ -6,7 +6,8 @@
 //! beside it (`control`). Every received frame is transmitted, held, or dropped under a
 //! [`DropReason`](contracts::stats::DropReason): [`Switch::snapshot`] shows the sums.
 //!
-//! Poll invariance: polling more often than [`Next`] requires never changes the result.
+//! Poll invariance: polling more often than [`Next`](contracts::world::Next) requires never changes
+//! the result.
 //!
 //! Two ports in memory, one switch, a frame through:
 //!
@@ -47,6 +48,7 @@
 //! assert!(switch.snapshot(Instant::ZERO).balance().holds());
 //! ```
 
+mod admit;
 mod agents;
 mod awake;
 mod change;
@@ -58,6 +60,7 @@ mod forward;
 mod ingress;
 pub mod managed;
 mod plan;
+mod poll;
 mod port_state;
 mod reconcile;
 pub mod rig;
@@ -77,10 +80,10 @@ pub use reconcile::{Headroom, Reconciler, Step, StepKind, delay_found, reckon};
 
 use awake::Awake;
 use buffer::{BufferError, Ledger};
-use contracts::port::Port;
-use contracts::world::{Events, Handoff, Next, World};
+use contracts::port::{FRAME_MIN, Port};
+use contracts::world::{Events, World};
 use ground::rand::Rng;
-use ground::time::{Duration, Instant};
+use ground::time::Instant;
 use ground::units::{Cells, PortId, Priority, TrafficClass};
 use pfc::Watchdog;
 use port_state::{PortState, Queued};
@@ -89,11 +92,6 @@ use schedule::Arena;
 use secure::{ChangeRefused, SecyChange};
 use signals::Signals;
 use tables::Tables;
-
-/// Interval at which a worker reports its use of the shared pool to the others while it admits
-/// nothing; after a poll that admitted frames it reports at once (`mesh::exchange` relies on
-/// that).
-const EXCHANGE_EVERY: Duration = Duration::from_micros(1);
 
 /// One worker's part of a switch; the whole switch if there is only one worker.
 pub struct Switch<W: World> {
@@ -218,50 +216,6 @@ impl<W: World> Switch<W> {
         Ok(switch)
     }
 
-    /// Receives what has arrived, decides, and transmits what is allowed. `now` never goes back.
-    pub fn poll(&mut self, now: Instant) -> Next {
-        let mut progressed = self.take_over(now);
-        for at in 0..self.ports.len() {
-            progressed |= self.receive(now, at) > 0;
-        }
-        for at in 0..self.ports.len() {
-            progressed |= self.transmit(now, at);
-        }
-        if now >= self.fdb.next_deadline() {
-            self.fdb.sweep(now);
-        }
-        // After progress the caller polls again at once, so the deadline need not be calculated.
-        let deadline = if progressed { now } else { self.next_deadline(now) };
-        Next { progressed, deadline }
-    }
-
-    /// Processes messages of other workers: credits, addresses, frames.
-    fn take_over(&mut self, now: Instant) -> bool {
-        let Self { handoff, ledger, fdb, exchange_at, .. } = self;
-        if now >= *exchange_at {
-            ledger.set_elsewhere(handoff.exchange_shared(ledger.shared_used()));
-            *exchange_at = now.saturating_add(EXCHANGE_EVERY);
-        }
-        while let Some((vid, mac, port)) = handoff.next_learnt() {
-            let _ = fdb.learn(now, Key::new(vid, mac), port);
-        }
-        self.collect_credits(now);
-        let mut progressed = false;
-        for _ in 0..contracts::frame::BURST {
-            let Some(item) = self.handoff.take() else { break };
-            self.taken += 1;
-            self.accept(now, item);
-            progressed = true;
-        }
-        progressed
-    }
-
-    /// Returns the time of the next event that needs no frame to arrive.
-    fn next_deadline(&self, now: Instant) -> Instant {
-        let ports = self.ports.iter().map(|p| p.next_deadline(now));
-        ports.fold(self.fdb.next_deadline(), Instant::min)
-    }
-
     /// Stops or restarts reception, so that held frames can drain.
     pub const fn set_draining(&mut self, on: bool) {
         self.draining = on;
@@ -338,13 +292,10 @@ impl<W: World> Switch<W> {
 }
 
 /// Returns the maximum number of frames that the ledger can have admitted: the whole buffer in the
-/// smallest frames, each of which takes at least one cell.
+/// smallest frames, each of which takes at least one cell, as do the shorter ones that only a
+/// virtual device delivers.
 fn most_frames(plan: &SwitchPlan) -> usize {
     let Cells(total) = plan.buffer.total;
-    let smallest = plan.buffer.cells_for(MIN_FRAME_BYTES).0.max(1);
+    let smallest = plan.buffer.cells_for(FRAME_MIN).0.max(1);
     (total / smallest) as usize + 1
 }
-
-/// Minimum Ethernet frame, FCS included (802.3 4.4.2). A shorter frame, which only a virtual device
-/// delivers, takes at least as many cells.
-const MIN_FRAME_BYTES: u32 = 64;

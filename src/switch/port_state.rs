@@ -2,7 +2,6 @@
 
 use super::plan::PortPlan;
 use super::shortcut::Shortcuts;
-use super::signals::Placed;
 use super::staging::Staging;
 use buffer::{Charge, SharedLimit};
 use congestion::EcnPlan;
@@ -12,11 +11,33 @@ use contracts::port::Port;
 use contracts::stats::PortCounters;
 use contracts::world::World;
 use ground::time::Instant;
-use ground::units::{BitsPerSec, Bytes, PRIORITIES, PortId, Priority, PrioritySet, TrafficClass};
+use ground::units::{
+    BitsPerSec, Bytes, PRIORITIES, PortId, Priority, PriorityGroup, PrioritySet, TrafficClass,
+};
 use link::PortAgents;
-use pfc::{FlowControl, Receiver, Sender, StormAction, Watchdog};
+use pfc::{Receiver, Sender, StormAction, Watchdog};
 use schedule::{Scheduler, Shaper};
 use wire::mac_control;
+
+/// Placement of a frame at its egress port.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Placed {
+    pub(super) class: TrafficClass,
+    /// Condition for leaving the head of its queue.
+    pub(super) hold: Hold,
+    /// Group that accounts for the frame while it is below its limit, in preference to that of its
+    /// priority.
+    pub(super) group: Option<PriorityGroup>,
+    /// True if CE was set on the frame.
+    pub(super) marked: bool,
+}
+
+impl Placed {
+    /// Placement in the frame's own class, without a hold.
+    pub(super) const fn plain(class: TrafficClass) -> Self {
+        Self { class, hold: Hold::NONE, group: None, marked: false }
+    }
+}
 
 /// A frame in an egress queue with its charge.
 #[derive(Debug)]
@@ -98,7 +119,7 @@ impl<W: World> PortState<W> {
             staged: Staging::new(),
             direct: direct(plan),
             guards: PrioritySet::EMPTY,
-            straight: obeys_nothing(plan.pfc.mode),
+            straight: plan.pfc.mode.obeys().is_empty(),
             shortcuts: Shortcuts::new(shortcuts),
             sender: Sender::new(plan.pfc, plan.rate),
             receiver: Receiver::new(plan.pfc.mode, plan.rate),
@@ -190,14 +211,6 @@ impl<W: World> PortState<W> {
         // The end of a pause releases a queued frame. With empty queues it has no effect, and the
         // receiver would keep reporting a deadline that has passed.
         if self.scheduler.is_empty() { at } else { at.min(self.receiver.next_deadline()) }
-    }
-}
-
-pub(super) fn obeys_nothing(mode: FlowControl) -> bool {
-    match mode {
-        FlowControl::Off => true,
-        FlowControl::Pfc { obey, .. } => obey.is_empty(),
-        FlowControl::Pause { obey, .. } => !obey,
     }
 }
 

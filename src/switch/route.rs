@@ -6,16 +6,11 @@ use std::net::IpAddr;
 use ipnet::{Ipv4Net, Ipv6Net};
 use prefix_trie::PrefixMap;
 
-use super::Switch;
 use super::classify::Meta;
 use super::plan::{InterfacePlan, RoutingPlan};
-use contracts::frame::Frame;
 use contracts::stats::DropReason;
-use contracts::world::World;
-use ground::time::Instant;
 use ground::units::{Mac, PortId};
-use wire::ip::{self, Hop};
-use wire::{EtherType, arp, echo, ethernet};
+use wire::EtherType;
 
 /// Target of a route: an interface, and the next hop unless the destination is the neighbour.
 #[derive(Clone, Copy, Debug)]
@@ -36,10 +31,10 @@ pub(super) struct Router {
 }
 
 /// Decision of the router on a packet.
-struct Forwarding {
-    interface: usize,
-    mac: Mac,
-    port: PortId,
+pub(super) struct Forwarding<'a> {
+    pub(super) interface: &'a InterfacePlan,
+    pub(super) mac: Mac,
+    pub(super) port: PortId,
 }
 
 impl Router {
@@ -80,7 +75,7 @@ impl Router {
 
     /// Returns the interface in a VLAN.
     #[inline]
-    fn interface(&self, meta: &Meta) -> Option<&InterfacePlan> {
+    pub(super) fn interface(&self, meta: &Meta) -> Option<&InterfacePlan> {
         let n = (*self.of_vid.get(meta.vid.index())?)?;
         self.interfaces.get(usize::from(n))
     }
@@ -94,8 +89,13 @@ impl Router {
         })
     }
 
+    /// Returns true for an address of the router.
+    pub(super) fn owns(&self, address: IpAddr) -> bool {
+        self.interfaces.iter().any(|i| i.addresses.contains(&address))
+    }
+
     /// Looks up the egress of a packet to `dst`.
-    fn lookup(&self, dst: IpAddr) -> Result<Forwarding, DropReason> {
+    pub(super) fn lookup(&self, dst: IpAddr) -> Result<Forwarding<'_>, DropReason> {
         let hop = match dst {
             IpAddr::V4(a) => self.v4.get_lpm(&Ipv4Net::from(a)).map(|(_, hop)| *hop),
             IpAddr::V6(a) => self.v6.get_lpm(&Ipv6Net::from(a)).map(|(_, hop)| *hop),
@@ -103,100 +103,6 @@ impl Router {
         let NextHop { interface, via } = hop.ok_or(DropReason::NoRoute)?;
         let neighbour = self.neighbours.get(&(interface, via.unwrap_or(dst)));
         let (mac, port) = *neighbour.ok_or(DropReason::NoNeighbour)?;
-        Ok(Forwarding { interface, mac, port })
+        Ok(Forwarding { interface: &self.interfaces[interface], mac, port })
     }
-}
-
-impl<W: World> Switch<W> {
-    /// Handles a frame for the router: answers, routes, or drops it.
-    pub(super) fn route(&mut self, now: Instant, at: usize, mut frame: W::Frame, meta: &Meta) {
-        let result = match meta.ethertype {
-            EtherType::ARP => return self.arp(now, at, frame, meta),
-            EtherType::IPV4 | EtherType::IPV6 => self.route_ip(at, &mut frame, meta),
-            _ => Err(DropReason::RouterNotSpoken),
-        };
-        match result {
-            Ok((meta, egress)) => self.deliver(now, at, frame, &meta, egress),
-            Err(reason) => self.count_drop(now, at, Some(meta.priority), reason),
-        }
-    }
-
-    /// Routes an IP packet: validates it, decrements its TTL, and rewrites its addresses (RFC 1812
-    /// 5.2; no ICMP errors are sent, the drops are counted instead).
-    pub(super) fn route_ip(
-        &self,
-        at: usize,
-        frame: &mut W::Frame,
-        meta: &Meta,
-    ) -> Result<(Meta, PortId), DropReason> {
-        let l3 = usize::from(meta.l3);
-        let packet = &frame.head()[l3..];
-        let view = ip::View::new(meta.ethertype, packet).map_err(|_| DropReason::IpMalformed)?;
-        if let ip::View::V4(v4) = &view {
-            if !v4.checksum_ok() {
-                return Err(DropReason::IpMalformed);
-            }
-        }
-        let dst = view.dst();
-        if self.router.interfaces.iter().any(|i| i.addresses.contains(&dst)) {
-            let answer = self.echo(frame, meta)?;
-            return Ok((answer, self.ports[at].id));
-        }
-        if dst.is_multicast() || dst.is_loopback() || dst.is_unspecified() {
-            return Err(DropReason::RouterNotSpoken);
-        }
-        if view.ttl() <= 1 {
-            return Err(DropReason::TtlExpired);
-        }
-        let to = self.router.lookup(dst)?;
-        match ip::decrement_ttl(meta.ethertype, &mut frame.head_mut()[l3..]) {
-            Hop::Alive(_) => {}
-            Hop::Expired => return Err(DropReason::TtlExpired),
-            Hop::NotIp => return Err(DropReason::IpMalformed),
-        }
-        let interface = &self.router.interfaces[to.interface];
-        readdress(frame.head_mut(), to.mac, interface.mac);
-        Ok((Meta { vid: interface.vid, ..*meta }, to.port))
-    }
-
-    /// Answers an ICMP echo request to one of the router's IPv4 addresses in place.
-    fn echo(&self, frame: &mut W::Frame, meta: &Meta) -> Result<Meta, DropReason> {
-        let mac = self.router.interface(meta).ok_or(DropReason::RouterNotSpoken)?.mac;
-        if meta.ethertype != EtherType::IPV4 {
-            return Err(DropReason::RouterNotSpoken);
-        }
-        let packet = &mut frame.head_mut()[usize::from(meta.l3)..];
-        echo::answer(meta.ethertype, packet).map_err(|_| DropReason::RouterNotSpoken)?;
-        readdress(frame.head_mut(), meta.src(), mac);
-        Ok(*meta)
-    }
-
-    /// Answers an ARP request for one of the router's addresses; any other broadcast request is
-    /// flooded.
-    fn arp(&mut self, now: Instant, at: usize, mut frame: W::Frame, meta: &Meta) {
-        let l3 = usize::from(meta.l3);
-        let answer = self.router.interface(meta).and_then(|i| {
-            let question = arp::Repr::parse(&frame.head()[l3..]).ok()?;
-            let mine = i.addresses.contains(&IpAddr::V4(question.target_ip));
-            question.answer(i.mac).filter(|_| mine)
-        });
-        match answer {
-            Some(answer) => {
-                let emitted = answer.emit(&mut frame.head_mut()[l3..]);
-                emitted.expect("the answer is as long as the question");
-                readdress(frame.head_mut(), answer.target_mac, answer.sender_mac);
-                let back = self.ports[at].id;
-                self.deliver(now, at, frame, meta, back);
-            }
-            None if meta.is_to_group() => self.flood(now, at, frame, meta),
-            None => self.count_drop(now, at, Some(meta.priority), DropReason::RouterNotSpoken),
-        }
-    }
-}
-
-/// Overwrites the addresses of a frame.
-fn readdress(head: &mut [u8], dst: Mac, src: Mac) {
-    debug_assert!(head.len() >= ethernet::HEADER_LEN);
-    head[..6].copy_from_slice(&dst.0);
-    head[6..12].copy_from_slice(&src.0);
 }

@@ -16,6 +16,15 @@ pub struct Queue {
 }
 
 impl Queue {
+    /// Returns the queue of a class at the port with this number.
+    ///
+    /// # Panics
+    /// If no port can have this number.
+    #[must_use]
+    pub fn of(port: usize, class: TrafficClass) -> Self {
+        Self { port: PortId::new(port as u16).expect("a port of the plan"), class }
+    }
+
     /// Returns the index of the queue in a table of all queues, ordered by port.
     #[inline]
     pub(super) const fn index(self) -> usize {

@@ -1,13 +1,14 @@
 //! Writes to managed objects of a running switch.
 
-use super::{Filter, Signals, queue_of};
+use super::filter::Filter;
+use super::{Signals, set_watches};
 use crate::Switch;
 use crate::managed::{self, At, Object, ObjectError, ObjectValue};
 use crate::plan::{CongestionIsolationPlan, CongestionPlan};
 use congestion::sfc::SfcPoint;
 use contracts::world::World;
 use ground::time::Instant;
-use ground::units::{Mac, PortId, TrafficClass};
+use ground::units::{Mac, PortId};
 use pfc::StormEvent;
 
 impl<W: World> Switch<W> {
@@ -91,17 +92,11 @@ impl Signals {
         self.set_floors();
         *self.plan = new;
     }
+
     fn adopt_isolation(&mut self, plan: &CongestionIsolationPlan, macs: impl Iterator<Item = Mac>) {
         let Self { isolation: Some(machine), cims: Some(cims), .. } = self else { return };
         machine.set_plan(plan.machine).expect("a plan that was checked");
-        for (n, watches) in plan.watches.iter().enumerate() {
-            for (class, watch) in TrafficClass::ALL.into_iter().zip(watches) {
-                if let Some(watch) = watch {
-                    let queue = queue_of(n, class);
-                    machine.set_watch(queue, *watch).expect("a plan that was checked");
-                }
-            }
-        }
+        set_watches(machine, plan);
         cims.adopt(plan, macs);
     }
 }

@@ -1,31 +1,22 @@
-//! CIMs sent by the switch: to the peer of the port by which a congesting frame came in, at once,
-//! and by that port whatever the address table says.
+//! CIM parameters, format and counters of one worker.
 
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use crate::Switch;
 use crate::plan::{CongestionIsolationPlan, IsolationPoint, PortPlan, SwitchPlan};
-use crate::signals::{Placed, Signals};
-use buffer::Admission;
-use congestion::isolation::{CimOrder, CimType, Peer};
-use contracts::frame::Frame;
-use contracts::port::Port;
-use contracts::stats::DropReason;
-use contracts::world::{Handoff, Transit, World};
-use ground::time::Instant;
+use congestion::isolation::{CimType, Peer};
 use ground::units::{Dscp, Mac, PortId, Priority};
 use wire::ip::Ecn;
 use wire::{cim, datagram, ethernet, msdu};
 
 /// Maximum frame length with a CIM: the largest MSDU over IPv6.
-const CIM_FRAME_MAX: usize = ethernet::HEADER_LEN + cim::LEN_MAX;
+pub(super) const CIM_FRAME_MAX: usize = ethernet::HEADER_LEN + cim::LEN_MAX;
 
 /// TTL and hop limit of CIMs. The peer is the next bridge, but may be behind routers.
 const TTL: u8 = 64;
 
 /// CIM parameters and counters of one worker.
 pub(crate) struct Cims {
-    priority: Priority,
+    pub(super) priority: Priority,
     dscp: Dscp,
     min_header_octets: u16,
     pub(super) dialect: cim::Dialect,
@@ -88,7 +79,7 @@ impl Cims {
 
     /// Writes the frame with the CIM about the flow of `head` for the peer behind `to` into `out`.
     /// Returns its length, or the reason for not sending one.
-    fn write(
+    pub(super) fn write(
         &self,
         (add, to): (bool, PortId),
         peer: &Peer,
@@ -137,83 +128,6 @@ impl Cims {
     }
 }
 
-/// Reason for not sending a CIM that was due.
-#[derive(Clone, Copy)]
-enum Unsaid {
-    /// The port has no address of the family that the peer expects.
-    NoAddress,
-    /// No CIM can be about this frame: it is one itself, or its headers are incomplete.
-    Unwritable,
-    /// No memory for the frame.
-    NoMemory,
-}
-
-impl<W: World> Switch<W> {
-    /// Sends a CIM about the flow of `frame`, which congests the port at `at`.
-    pub(super) fn send_cim(&mut self, now: Instant, at: usize, order: &CimOrder, frame: &W::Frame) {
-        let CimOrder { add, to } = *order;
-        let Signals { cims: Some(cims), isolation: Some(isolation), .. } = &self.signals else {
-            return;
-        };
-        let mut octets = [0; CIM_FRAME_MAX];
-        let peer = *isolation.peer(to).expect("CIMs are ordered for ports that have a peer");
-        let written = cims.write((add, to), &peer, frame.head(), &mut octets);
-        let priority = cims.priority;
-        let made = written.and_then(|len| {
-            let message = self.ports[at].port.message_frame(&octets[..len]);
-            message.ok_or(Unsaid::NoMemory)
-        });
-        let cims = self.signals.cims.as_mut().expect("looked at above");
-        let counters = &mut cims.counters[to.index()];
-        match made {
-            Ok(message) => {
-                counters.sent += 1;
-                self.ports[at].counters.originated += 1;
-                self.send_by(now, (at, to), priority, message);
-            }
-            Err(Unsaid::NoAddress) => counters.no_address += 1,
-            Err(Unsaid::Unwritable) => counters.unwritable += 1,
-            Err(Unsaid::NoMemory) => counters.no_memory += 1,
-        }
-    }
-
-    /// Queues a message at port `to`, accounted for as if it had come in by the port at `at`, which
-    /// caused it.
-    fn send_by(
-        &mut self,
-        now: Instant,
-        (at, to): (usize, PortId),
-        priority: Priority,
-        frame: W::Frame,
-    ) {
-        let ingress = self.ports[at].id;
-        if !self.handoff.is_up(to) {
-            return self.count_drop(now, at, Some(priority), DropReason::EgressDown);
-        }
-        let group = self.tables[ingress.index()].group(priority);
-        let charge = match self.ledger.admit_copy(ingress, group, frame.wire_len()) {
-            Admission::Refused(_) => {
-                return self.count_drop(now, at, Some(priority), DropReason::MessageNoRoom);
-            }
-            Admission::Admitted { charge, crossed } => {
-                if let Some(crossing) = crossed {
-                    self.on_crossing(now, ingress, group, crossing);
-                }
-                charge
-            }
-        };
-        let Some(local) = self.local(to) else {
-            return self.hand_over(
-                now,
-                at,
-                Transit { frame, charge, egress: to, ingress, priority },
-            );
-        };
-        let placed = Placed::plain(self.tables[to.index()].class(priority));
-        self.enqueue(now, local, priority, placed, (frame, charge, ingress));
-    }
-}
-
 /// CIM counters of one port.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct CimPortCounters {
@@ -223,4 +137,15 @@ pub(crate) struct CimPortCounters {
     pub(crate) no_memory: u64,
     pub(crate) received: u64,
     pub(crate) malformed: u64,
+}
+
+/// Reason for not sending a CIM that was due.
+#[derive(Clone, Copy)]
+pub(super) enum Unsaid {
+    /// The port has no address of the family that the peer expects.
+    NoAddress,
+    /// No CIM can be about this frame: it is one itself, or its headers are incomplete.
+    Unwritable,
+    /// No memory for the frame.
+    NoMemory,
 }

@@ -18,6 +18,9 @@ const PCP_SHIFT: u32 = 5;
 /// Upper bits of the VLAN identifier in that byte; the DEI between the two is not copied.
 const VID_UPPER: u8 = 0x0f;
 
+/// TTL of messages: RFC 1700's default, since the source document gives none.
+pub(super) const TTL: u8 = 64;
+
 /// A message under construction.
 pub(super) struct Draft {
     octets: [u8; LEN_MAX],

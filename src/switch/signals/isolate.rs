@@ -1,9 +1,8 @@
 //! Congestion Isolation in the forwarding path (802.1Qcz).
 
+use super::Signals;
 use super::cim::CimPortCounters;
-use super::{Placed, Signals};
 use crate::Switch;
-use crate::plan::SwitchPlan;
 use crate::tables::Tables;
 use congestion::isolation::{Arrival, Hold, Isolation, Labels, Placement};
 use congestion::{FlowKey, Queue};
@@ -15,25 +14,6 @@ use ground::units::{
 };
 use pfc::WatchdogPlans;
 use wire::msdu;
-
-/// Builds the isolation machine of a plan.
-pub(super) fn machine(plan: &SwitchPlan) -> Option<Box<Isolation>> {
-    let isolation = plan.congestion.isolation.as_ref()?;
-    let mut machine = Isolation::new(isolation.machine, plan.ports.len() as u16)
-        .expect("a plan that was checked");
-    for (n, watches) in isolation.watches.iter().enumerate() {
-        let port = PortId::new(n as u16).expect("as many ports as there are identifiers");
-        for (class, watch) in TrafficClass::ALL.into_iter().zip(watches) {
-            if let Some(watch) = watch {
-                machine.set_watch(Queue { port, class }, *watch).expect("a plan that was checked");
-            }
-        }
-    }
-    for (port, peer) in &isolation.peers {
-        machine.set_peer(*port, Some(*peer)).expect("a plan that was checked");
-    }
-    Some(Box::new(machine))
-}
 
 impl Signals {
     /// Returns the class that congesting flows of `class` are moved to.
@@ -241,11 +221,4 @@ fn flow_of(head: &[u8], pvid: Option<Vid>) -> Option<(FlowKey, Labels)> {
 
 pub(super) fn mac_at(head: &[u8], at: usize) -> Option<Mac> {
     Some(Mac(*head.get(at..)?.first_chunk()?))
-}
-
-impl Placed {
-    /// Placement in the frame's own class, without a hold.
-    pub(crate) const fn plain(class: TrafficClass) -> Self {
-        Self { class, hold: Hold::NONE, group: None, marked: false }
-    }
 }

@@ -1,19 +1,15 @@
 //! Notifications to the sources of RoCEv2 flows (CNP), and Quantized Congestion Notification (CNM,
 //! 802.1Q Clauses 30 to 33), with the switch as congestion point.
 
-use super::draft::Draft;
-use super::queue_of;
+use super::draft::{Draft, TTL};
 use super::seen::Seen;
-use super::source_flow::TTL;
-use crate::Switch;
 use crate::plan::{FastCnpPlan, QuantizedPlan, SourceQp, SwitchPlan};
 use congestion::Queue;
 use congestion::fast_cnp::{CnpPlan, FastCnp};
 use congestion::qcn::{CongestionPoint, Feedback};
 use contracts::stats::{FastCnpCounters, QcnCounters, QcnSnapshot};
-use contracts::world::World;
 use ground::time::Instant;
-use ground::units::{Bytes, Dscp, Mac, PRIORITIES, PortId, Priority, TrafficClass};
+use ground::units::{Bytes, Dscp, Mac, PRIORITIES, Priority, TrafficClass};
 use wire::cnm::{self, CpId};
 use wire::flow::FiveTuple;
 use wire::ip::{self, Ecn, Fragment};
@@ -23,9 +19,10 @@ use wire::{EtherType, WireError, cnp, msdu, udp, vlan};
 /// RoCEv2 notifications of one worker.
 pub(crate) struct Notifier {
     pub(super) machine: FastCnp,
-    priority: Priority,
+    pub(super) priority: Priority,
     dscp: Dscp,
-    unsent: u64,
+    /// Notifications that could not be made.
+    pub(super) unsent: u64,
 }
 
 impl Notifier {
@@ -52,10 +49,17 @@ impl Notifier {
         self.machine.set_limits(plan.spacing, plan.budget);
         for (n, detect) in plan.detect.iter().enumerate() {
             for (class, detect) in TrafficClass::ALL.into_iter().zip(detect) {
-                self.machine.set_detect(queue_of(n, class), *detect);
+                self.machine.set_detect(Queue::of(n, class), *detect);
             }
         }
         (self.priority, self.dscp) = (plan.priority, plan.dscp);
+    }
+
+    /// Learns the queue pair of a flow's source, if the frame names one.
+    pub(super) fn learn(&mut self, now: Instant, head: &[u8], l3: usize, ethertype: EtherType) {
+        if let Some((flow, qp)) = answer_of(head, l3, ethertype) {
+            self.machine.on_answer(now, &flow, qp);
+        }
     }
 
     pub(super) const fn snapshot(&self) -> FastCnpCounters {
@@ -65,7 +69,7 @@ impl Notifier {
     }
 
     /// Builds the notification about a frame of `flow` to queue pair `qp` of its source.
-    fn notification(
+    pub(super) fn notification(
         &self,
         seen: &Seen<'_>,
         flow: &FiveTuple,
@@ -107,8 +111,8 @@ fn answer_of(head: &[u8], l3: usize, ethertype: EtherType) -> Option<(FiveTuple,
 pub(crate) struct Quantizer {
     /// By port, then traffic class.
     points: Box<[[Option<CongestionPoint>; PRIORITIES]]>,
-    unsent: Box<[[u64; PRIORITIES]]>,
-    priority: Priority,
+    pub(super) unsent: Box<[[u64; PRIORITIES]]>,
+    pub(super) priority: Priority,
     msdu_octets: usize,
 }
 
@@ -145,12 +149,17 @@ impl Quantizer {
     }
 
     /// Reports that a frame joined a queue; returns the feedback to send, if any.
-    fn on_enqueue(&mut self, queue: Queue, length: Bytes, octets: Bytes) -> Option<Feedback> {
+    pub(super) fn on_enqueue(
+        &mut self,
+        queue: Queue,
+        length: Bytes,
+        octets: Bytes,
+    ) -> Option<Feedback> {
         let of = self.points.get_mut(queue.port.index())?;
         of[queue.class.index()].as_mut()?.on_enqueue(length, octets)
     }
 
-    fn message(
+    pub(super) fn message(
         &self,
         seen: &Seen<'_>,
         feedback: &Feedback,
@@ -194,71 +203,4 @@ impl Quantizer {
 fn cn_tag(head: &[u8], walk: &vlan::Walk) -> Option<u16> {
     let flow = head.get(walk.l3..)?.first_chunk::<2>()?;
     (walk.ethertype == EtherType::CN_TAG).then(|| u16::from_be_bytes(*flow))
-}
-
-impl<W: World> Switch<W> {
-    /// Sends a CNP to the source of a RoCEv2 frame, if one is due.
-    pub(super) fn notify_source(
-        &mut self,
-        now: Instant,
-        to: usize,
-        class: TrafficClass,
-        length: Bytes,
-        seen: &Seen<'_>,
-    ) {
-        let queue = Queue { port: self.ports[to].id, class };
-        let mac = self.port_mac(queue.port);
-        let Some(notifier) = &mut self.signals.notifier else { return };
-        let (Some(bth), Some(flow)) = (seen.roce(), seen.flow()) else { return };
-        // Acknowledgements and CNPs carry no data of the flow, and notifications are never
-        // notified.
-        if matches!(bth.opcode(), Opcode::RC_ACKNOWLEDGE | Opcode::CNP) {
-            return;
-        }
-        if length <= notifier.machine.floor(queue) || !notifier.machine.picks(queue, length) {
-            return;
-        }
-        let Some(qp) = notifier.machine.on_picked(now, flow, bth.dest_qp()) else { return };
-        let (priority, draft) = (notifier.priority, notifier.notification(seen, flow, qp, mac));
-        let sent = draft.is_ok_and(|draft| self.originate(now, to, draft.octets(), priority));
-        if let Some(notifier) = self.signals.notifier.as_mut().filter(|_| !sent) {
-            notifier.unsent += 1;
-        }
-    }
-
-    /// Learns the queue pair of a flow's source, if the frame names one.
-    pub(super) fn learn_queue_pair(
-        &mut self,
-        now: Instant,
-        head: &[u8],
-        l3: usize,
-        ethertype: EtherType,
-    ) {
-        let Some(notifier) = &mut self.signals.notifier else { return };
-        if let Some((flow, qp)) = answer_of(head, l3, ethertype) {
-            notifier.machine.on_answer(now, &flow, qp);
-        }
-    }
-
-    /// Samples a frame at the queue's congestion point, and sends the resulting CNM, if any.
-    pub(super) fn quantize(
-        &mut self,
-        now: Instant,
-        to: usize,
-        (class, priority): (TrafficClass, Priority),
-        (length, octets): (Bytes, Bytes),
-        head: &[u8],
-    ) {
-        let port: PortId = self.ports[to].id;
-        let (queue, mac) = (Queue { port, class }, self.port_mac(port));
-        let Some(quantizer) = &mut self.signals.quantizer else { return };
-        let Some(feedback) = quantizer.on_enqueue(queue, length, octets) else { return };
-        let Some(seen) = Seen::of(head).filter(|seen| !seen.is_message) else { return };
-        let draft = quantizer.message(&seen, &feedback, (queue, priority), mac);
-        let priority = quantizer.priority;
-        let sent = draft.is_ok_and(|draft| self.originate(now, to, draft.octets(), priority));
-        if let Some(quantizer) = self.signals.quantizer.as_mut().filter(|_| !sent) {
-            quantizer.unsent[port.index()][class.index()] += 1;
-        }
-    }
 }

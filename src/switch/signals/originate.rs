@@ -1,9 +1,9 @@
-//! Messages made by the switch, and the forwarding of messages.
+//! Messages made by the switch, messages received, and the forwarding of both.
 
 use crate::Switch;
+use crate::admit::Origin;
 use crate::classify::{Class, Meta, classify};
 use crate::fdb::Key;
-use crate::ingress::Origin;
 use contracts::frame::Frame;
 use contracts::port::Port;
 use contracts::stats::DropReason;
@@ -39,11 +39,38 @@ impl<W: World> Switch<W> {
                 self.sfcm_leaves(now, at, None, frame, &meta, egress);
             }
             Ok((meta, egress)) => {
-                self.deliver_as(now, at, frame, &meta, egress, Origin::Message);
+                self.deliver(now, at, frame, &meta, egress, Origin::Message);
             }
             Err(reason) => self.count_drop(now, at, Some(priority), reason),
         }
         true
+    }
+
+    /// Handles a received frame that the filter selected as a possible message.
+    #[cold]
+    pub(crate) fn ingest_message(&mut self, now: Instant, at: usize, frame: W::Frame) {
+        if self.hear_cim(now, at, &frame) {
+            return;
+        }
+        let (port, wire_len) = (&self.ports[at], frame.wire_len());
+        let tables = &self.tables[port.id.index()];
+        let class = classify(tables, frame.head(), wire_len, self.max_frame);
+        let (true, Class::Data(meta)) = (port.up, class) else {
+            return self.ingest_unusual(now, at, frame);
+        };
+        let l3 = usize::from(meta.l3);
+        if self.signals.filter.is_sfcm(meta.ethertype, &frame.head()[l3..]) {
+            if let Some(frame) = self.ingest_sfcm(now, at, frame, &meta) {
+                self.ingest_data(now, at, frame, &meta);
+            }
+            return;
+        }
+        if self.signals.filter.learns() {
+            if let Some(notifier) = &mut self.signals.notifier {
+                notifier.learn(now, frame.head(), l3, meta.ethertype);
+            }
+        }
+        self.ingest_known(now, at, frame);
     }
 
     /// Finds the egress port of a message: by the router, or by its learnt destination. A message

@@ -3,29 +3,23 @@
 
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use super::draft::Draft;
-use super::queue_of;
+use super::draft::{Draft, TTL};
 use super::seen::Seen;
-use crate::Switch;
 use crate::plan::{SfcmForm, SfcmFrom, SourceFlowControlPlan, SwitchPlan};
 use congestion::Queue;
 use congestion::sfc::{Joined, SfcPoint, Signal};
 use contracts::stats::{SfcCounters, SfcSnapshot};
-use contracts::world::World;
 use ground::time::Instant;
-use ground::units::{BitsPerSec, Bytes, Dscp, Mac, PortId, Priority, TrafficClass};
+use ground::units::{BitsPerSec, Bytes, Dscp, Mac, Priority, TrafficClass};
 use wire::flow::FiveTuple;
 use wire::ip::Ecn;
 use wire::sfcm::{self, Form, Sfcm};
 use wire::{WireError, datagram, msdu};
 
-/// TTL of messages: RFC 1700's default, since the source document gives none.
-pub(super) const TTL: u8 = 64;
-
 /// Source flow control points of one worker, with the format of their messages.
 pub(crate) struct SourceFlow {
     pub(super) point: SfcPoint,
-    transmit_priority: Priority,
+    pub(super) transmit_priority: Priority,
     dscp: Dscp,
     form: SfcmForm,
     from: SfcmFrom,
@@ -33,7 +27,7 @@ pub(crate) struct SourceFlow {
     ipv4: Option<Ipv4Addr>,
     ipv6: Option<Ipv6Addr>,
     /// Messages that could not be made.
-    unsent: u64,
+    pub(super) unsent: u64,
     /// Congesting frames that were messages of other kinds.
     messages: u64,
 }
@@ -64,7 +58,7 @@ impl SourceFlow {
         self.point.set_plan(plan.point).expect("a plan that was checked");
         for (n, monitors) in plan.monitors.iter().enumerate() {
             for (class, monitor) in TrafficClass::ALL.into_iter().zip(monitors) {
-                let queue = queue_of(n, class);
+                let queue = Queue::of(n, class);
                 self.point.set_monitor(queue, *monitor).expect("a plan that was checked");
             }
         }
@@ -74,7 +68,7 @@ impl SourceFlow {
     }
 
     /// Reports that a frame joined `queue`; returns the signal to send to its source, if any.
-    fn on_enqueue(
+    pub(super) fn on_enqueue(
         &mut self,
         now: Instant,
         queue: Queue,
@@ -93,7 +87,7 @@ impl SourceFlow {
         self.point.on_enqueue(now, &Joined { queue, length, drain, octets, key: seen.key })
     }
 
-    fn message(
+    pub(super) fn message(
         &self,
         seen: &Seen<'_>,
         signal: &Signal,
@@ -154,41 +148,8 @@ impl SourceFlow {
             ..of
         };
         let queue =
-            |n, class: usize| self.point.queue_counters(queue_of(n, TrafficClass::ALL[class]));
+            |n, class: usize| self.point.queue_counters(Queue::of(n, TrafficClass::ALL[class]));
         let queues = (0..ports).map(|n| core::array::from_fn(|class| queue(n, class))).collect();
         SfcSnapshot { counters, streams: self.point.streams() as u64, queues }
-    }
-}
-
-impl<W: World> Switch<W> {
-    /// Sends a message to pause to the source of a frame, if one is due.
-    pub(super) fn tell_source(
-        &mut self,
-        now: Instant,
-        to: usize,
-        (class, priority): (TrafficClass, Priority),
-        (length, octets): (Bytes, Bytes),
-        seen: &Seen<'_>,
-    ) {
-        let port = &self.ports[to];
-        let (queue, drain) = (Queue { port: port.id, class }, port.rate);
-        let mac = self.port_mac(port.id);
-        let Some(sfc) = &mut self.signals.sfc else { return };
-        let Some(signal) = sfc.on_enqueue(now, queue, length, drain, octets, seen) else { return };
-        let sent = match sfc.message(seen, &signal, priority, mac) {
-            Ok(draft) => {
-                let priority = sfc.transmit_priority;
-                self.originate(now, to, draft.octets(), priority)
-            }
-            Err(_) => false,
-        };
-        if let Some(sfc) = self.signals.sfc.as_mut().filter(|_| !sent) {
-            sfc.unsent += 1;
-        }
-    }
-
-    /// Returns the source address of frames that a port sends itself.
-    pub(super) fn port_mac(&self, port: PortId) -> Mac {
-        self.tables[port.index()].mac
     }
 }

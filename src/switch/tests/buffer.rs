@@ -4,12 +4,15 @@ use crate::rig::*;
 use crate::{Change, Trust};
 use buffer::SharedLimit;
 use congestion::{EcnPlan, MarkAt, NotEct};
+use contracts::stats::DropReason;
+use contracts::world::Events;
+use ground::time::Instant;
 use ground::units::*;
 use wire::ip::{self, Ecn};
 use wire::{EtherType, ethernet, ipv4};
 
 /// Teaches the switch that host 2 is behind port 1, and stops port 1 from taking frames.
-fn blocked(lab: &mut Lab) {
+fn blocked<E: Events + Default>(lab: &mut Lab<E>) {
     lab.inject(1, &frame(host(9), host(2), None, 60));
     lab.poll_until_idle();
     for n in 0..3 {
@@ -35,6 +38,49 @@ fn a_lossy_group_drops_at_its_shared_limit_and_nothing_else_does() {
     lab.poll_until_idle();
     assert_eq!(lab.sent(1).len() as u64, held);
     assert_eq!(lab.switch.ledger().shared_used(), Cells(0));
+    lab.check();
+}
+
+/// Number of events about frames sent, and about frames dropped.
+#[derive(Default)]
+struct Told {
+    sent: u64,
+    dropped: u64,
+}
+
+impl Events for Told {
+    fn sent(&mut self, _: Instant, _: PortId, _: Priority, _: u32) {
+        self.sent += 1;
+    }
+    fn dropped(&mut self, _: Instant, _: PortId, _: Option<Priority>, _: DropReason) {
+        self.dropped += 1;
+    }
+}
+
+#[test]
+fn a_frame_refused_at_an_idle_port_is_reported_as_dropped_and_not_as_sent() {
+    let mut lab: Lab<Told> = Lab::new(&plan(3));
+    lab.inject(2, &frame(host(9), host(3), None, 60));
+    lab.poll_until_idle();
+    blocked(&mut lab);
+    for _ in 0..5000 {
+        lab.inject(0, &frame(host(2), host(1), None, 60));
+    }
+    lab.poll_until_idle();
+    // The group of port 0 is at its limit; port 2 is idle. The second frame has a cached decision.
+    for _ in 0..2 {
+        lab.inject(0, &frame(host(3), host(1), None, 60));
+        lab.poll_until_idle();
+    }
+    let refused = 5002 - lab.switch.held();
+    assert_eq!(lab.drops(), [("shared_limit", refused)]);
+    lab.port(1).room = usize::MAX;
+    lab.poll_until_idle();
+    let counters = lab.switch.snapshot(lab.now).ports;
+    let priorities = counters.iter().flat_map(|port| &port.counters.priorities);
+    let sent: u64 = priorities.map(|counters| counters.tx_frames).sum();
+    let told = lab.switch.events_mut();
+    assert_eq!((told.sent, told.dropped), (sent, refused));
     lab.check();
 }
 

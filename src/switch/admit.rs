@@ -1,0 +1,302 @@
+//! From the decision into the buffer: retag, place, admit, enqueue or hand over, and release.
+
+use super::Switch;
+use super::classify::{Meta, UNTAGGED};
+use super::port_state::Placed;
+use super::shortcut::Decision;
+use super::tables::Tables;
+use buffer::{Admission, Charge, Crossing, Refusal};
+use contracts::frame::Frame;
+use contracts::stats::DropReason;
+use contracts::world::{Events, Handoff, Transit, World};
+use ground::time::Instant;
+use ground::units::{Pcp, PortId, Priority, PriorityGroup};
+use wire::vlan::{self, TAG_LEN, Tpid};
+
+/// Origin of a frame that is forwarded. Headroom is sized for what a link brings in the time that its
+/// peer takes to stop, so nothing else may use it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Origin {
+    /// A port received it.
+    Line,
+    /// Flooding made it from another.
+    Copy,
+    /// The switch made it.
+    Message,
+}
+
+/// Path of a frame to its egress queue.
+struct Path {
+    egress: PortId,
+    /// Local index of the egress port if this worker owns it.
+    to: Option<usize>,
+    priority: Priority,
+    /// Ingress group of the priority.
+    group: PriorityGroup,
+    origin: Origin,
+}
+
+impl<W: World> Switch<W> {
+    /// Delivers one frame to `egress`: retags it, charges it, queues it.
+    #[inline(never)]
+    pub(super) fn deliver(
+        &mut self,
+        now: Instant,
+        at: usize,
+        mut frame: W::Frame,
+        meta: &Meta,
+        egress: PortId,
+        origin: Origin,
+    ) {
+        let priority = meta.priority;
+        if !self.handoff.is_up(egress) {
+            return self.count_drop(now, at, Some(priority), DropReason::EgressDown);
+        }
+        if !retag(&mut frame, meta, &self.tables[egress.index()]) {
+            return self.count_drop(now, at, Some(priority), DropReason::NoTagRoom);
+        }
+        let to = self.local(egress);
+        let group = self.tables[self.ports[at].id.index()].group(priority);
+        self.join(now, at, frame, Path { egress, to, priority, group, origin });
+    }
+
+    /// Admits a frame by its flow's cached decision, and puts it into its queue.
+    #[inline(never)]
+    pub(super) fn join_decided(
+        &mut self,
+        now: Instant,
+        at: usize,
+        frame: W::Frame,
+        decision: Decision,
+    ) {
+        let Decision { egress, to, priority, group, .. } = decision;
+        let (to, origin) = (Some(usize::from(to)), Origin::Line);
+        self.join(now, at, frame, Path { egress, to, priority, group, origin });
+    }
+
+    /// Places a frame at its egress port, admits it, and passes it on to its queue.
+    #[inline(always)]
+    fn join(&mut self, now: Instant, at: usize, mut frame: W::Frame, path: Path) {
+        let Path { egress, to, priority, group, origin } = path;
+        let ingress = self.ports[at].id;
+        let placed = match to {
+            Some(to) => match self.egress_verdict(now, ingress, to, priority, &mut frame) {
+                Ok(placed) => placed,
+                Err(reason) => return self.count_drop(now, at, Some(priority), reason),
+            },
+            None => self.placed_plain(egress, priority),
+        };
+        let groups = (placed.group, group);
+        let admitted = self.admit(now, at, priority, groups, origin, frame.wire_len());
+        if let Some(charge) = admitted {
+            let item = Transit { frame, charge, egress, ingress, priority };
+            self.pass_on(now, at, to, placed, item);
+        }
+    }
+
+    /// Returns the placement in the class of a frame's priority at `egress`.
+    pub(super) fn placed_plain(&self, egress: PortId, priority: Priority) -> Placed {
+        Placed::plain(self.tables[egress.index()].class(priority))
+    }
+
+    /// Charges a frame to the first of `groups` while that is below its limit, else to the second.
+    /// Handles the crossing of a limit, and counts the drop of a frame that is refused.
+    #[inline(always)]
+    pub(super) fn admit(
+        &mut self,
+        now: Instant,
+        at: usize,
+        priority: Priority,
+        groups: (Option<PriorityGroup>, PriorityGroup),
+        origin: Origin,
+        wire_len: u32,
+    ) -> Option<Charge> {
+        let ingress = self.ports[at].id;
+        let admission = match origin {
+            Origin::Line => self.admit_received(ingress, groups, wire_len),
+            Origin::Copy | Origin::Message => self.ledger.admit_copy(ingress, groups.1, wire_len),
+        };
+        match admission {
+            Admission::Admitted { charge, crossed } => {
+                if let Some(crossing) = crossed {
+                    self.on_crossing(now, ingress, charge.group(), crossing);
+                }
+                Some(charge)
+            }
+            Admission::Refused(refusal) => {
+                self.refused(now, at, priority, origin, refusal);
+                None
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn admit_received(
+        &mut self,
+        ingress: PortId,
+        (preferred, group): (Option<PriorityGroup>, PriorityGroup),
+        wire_len: u32,
+    ) -> Admission {
+        if let Some(other) = preferred.filter(|other| !self.ledger.is_xoff(ingress, *other)) {
+            let admission = self.ledger.admit(ingress, other, wire_len);
+            if matches!(admission, Admission::Admitted { .. }) {
+                return admission;
+            }
+        }
+        self.ledger.admit(ingress, group, wire_len)
+    }
+
+    /// Drops a frame that the ledger refused.
+    #[cold]
+    pub(super) fn refused(
+        &mut self,
+        now: Instant,
+        at: usize,
+        priority: Priority,
+        origin: Origin,
+        refusal: Refusal,
+    ) {
+        let reason = match refusal {
+            _ if origin == Origin::Message => DropReason::MessageNoRoom,
+            Refusal::SharedLimit => DropReason::SharedLimit,
+            Refusal::HeadroomFull => DropReason::HeadroomFull,
+        };
+        self.count_drop(now, at, Some(priority), reason);
+    }
+
+    /// Puts an admitted frame into its queue at the port at `to`, or gives it to the worker that
+    /// owns its egress port.
+    #[inline]
+    pub(super) fn pass_on(
+        &mut self,
+        now: Instant,
+        at: usize,
+        to: Option<usize>,
+        placed: Placed,
+        item: Transit<W::Frame>,
+    ) {
+        if let Some(to) = to {
+            let Transit { frame, charge, ingress, priority, .. } = item;
+            return self.enqueue(now, to, priority, placed, (frame, charge, ingress));
+        }
+        match self.handoff.give(item) {
+            Ok(()) => self.given += 1,
+            Err(Transit { priority, charge, ingress, .. }) => {
+                self.drop_charged(now, at, priority, DropReason::HandoffFull, (charge, ingress));
+            }
+        }
+    }
+
+    /// Takes an admitted frame that another worker handed over.
+    pub(super) fn accept(&mut self, now: Instant, item: Transit<W::Frame>) {
+        let Transit { mut frame, mut charge, egress, ingress, priority } = item;
+        let to = self.local(egress).expect("a frame is handed to the owner of its egress port");
+        if self.signals.filter.wants(frame.head()) {
+            match self.accept_message(now, to, frame, charge, ingress) {
+                Some(goes_on) => (frame, charge) = goes_on,
+                None => return,
+            }
+        }
+        let verdict = match self.ports[to].up {
+            true => self.egress_verdict(now, ingress, to, priority, &mut frame),
+            false => Err(DropReason::EgressDown),
+        };
+        match verdict {
+            Ok(placed) => self.enqueue(now, to, priority, placed, (frame, charge, ingress)),
+            Err(reason) => self.drop_charged(now, to, priority, reason, (charge, ingress)),
+        }
+    }
+
+    /// Drops an admitted frame of the port at `at`.
+    pub(super) fn drop_charged(
+        &mut self,
+        now: Instant,
+        at: usize,
+        priority: Priority,
+        reason: DropReason,
+        (charge, ingress): (Charge, PortId),
+    ) {
+        self.count_drop(now, at, Some(priority), reason);
+        self.release(now, charge, ingress);
+    }
+
+    /// Releases the charge of a frame that left: at once for a group of this worker, through its
+    /// owner for another's.
+    #[inline]
+    pub(super) fn release(&mut self, now: Instant, charge: Charge, ingress: PortId) {
+        if self.index[ingress.index()].is_some() {
+            let group = charge.group();
+            if let Some(crossing) = self.ledger.release(charge) {
+                self.on_crossing(now, ingress, group, crossing);
+            }
+        } else {
+            let (port, group, cells) = buffer::Ledger::part(charge);
+            self.handoff.released(port, group, cells);
+        }
+    }
+
+    /// Credits the cells of this worker's groups that other workers released.
+    pub(super) fn collect_credits(&mut self, now: Instant) {
+        let Self { handoff, ledger, ports, tables, index, events, .. } = self;
+        handoff.collect(|port, group, cells| {
+            if let Some(crossing) = ledger.credit(port, group, cells) {
+                let Some(at) = index[port.index()] else { return };
+                let state = &mut ports[usize::from(at)];
+                let named = tables[port.index()].priorities_of_group(group);
+                let xoff = crossing == Crossing::Xoff;
+                named.iter().for_each(|p| state.sender.want(now, p, xoff));
+                events.crossed(now, port, group, xoff);
+            }
+        });
+    }
+
+    /// Handles a group that crossed its limit: its priorities are to be paused or resumed.
+    #[cold]
+    pub(super) fn on_crossing(
+        &mut self,
+        now: Instant,
+        port: PortId,
+        group: PriorityGroup,
+        crossing: Crossing,
+    ) {
+        let Some(at) = self.local(port) else { return };
+        let xoff = crossing == Crossing::Xoff;
+        self.awake.insert(at);
+        for p in self.tables[port.index()].priorities_of_group(group).iter() {
+            self.ports[at].sender.want(now, p, xoff);
+        }
+        self.events.crossed(now, port, group, xoff);
+    }
+}
+
+/// Sets the C-tag that the egress port requires: none, the frame's VLAN, or the received one.
+/// Returns false if there is no room for a tag.
+#[inline]
+fn retag<F: Frame>(frame: &mut F, meta: &Meta, egress: &Tables) -> bool {
+    let tag = (meta.tag != UNTAGGED).then_some(meta.tag);
+    match (tag, egress.is_tagged(meta.vid)) {
+        (None, false) => true,
+        (Some(vid), true) if vid == meta.vid.get() => true,
+        (Some(_), true) => {
+            let tag = tag_of(frame.head(), meta);
+            vlan::replace(frame.head_mut(), &tag).is_ok()
+        }
+        (Some(_), false) => vlan::remove(frame.head_mut()).is_ok() && frame.trim_front(TAG_LEN),
+        (None, true) => {
+            let tag = tag_of(&[], meta);
+            frame.prepend(TAG_LEN) && vlan::insert(frame.head_mut(), &tag).is_ok()
+        }
+    }
+}
+
+/// Returns the tag for a frame: the PCP and DEI of its old one, or its priority if it had none.
+fn tag_of(old: &[u8], meta: &Meta) -> vlan::Repr {
+    let old = vlan::walk(old).ok().and_then(|walk| walk.outer);
+    let pcp = Pcp::new(meta.priority.get()).expect("a priority is a code point");
+    vlan::Repr {
+        tpid: Tpid::C,
+        pcp: old.map_or(pcp, |tag| tag.pcp),
+        dei: old.is_some_and(|tag| tag.dei),
+        vid: Some(meta.vid),
+    }
+}

@@ -1,0 +1,143 @@
+//! Messages to the sources of flows that congest an egress queue, made in the same poll from the
+//! frame that joins the queue.
+
+use super::Signals;
+use super::seen::Seen;
+use crate::Switch;
+use crate::port_state::Queued;
+use congestion::Queue;
+use contracts::frame::Frame;
+use contracts::world::World;
+use ground::time::Instant;
+use ground::units::{Bytes, Mac, PortId, Priority, TrafficClass};
+use wire::roce::Opcode;
+
+impl<W: World> Switch<W> {
+    /// Reports that an admitted frame is about to join the queue of `class` at the port at `to`,
+    /// whose length becomes `length` bytes.
+    #[inline]
+    pub(crate) fn joins(
+        &mut self,
+        now: Instant,
+        to: usize,
+        (class, priority): (TrafficClass, Priority),
+        length: u64,
+        item: &Queued<W::Frame>,
+    ) {
+        let port = self.ports[to].id;
+        if let Some(isolation) = &mut self.signals.isolation {
+            isolation.on_enqueued(Queue { port, class }, item.hold);
+        }
+        if length > self.signals.floor(port, class) {
+            self.congests(now, to, (class, priority), length, item);
+        }
+    }
+
+    /// As [`Self::joins`], for a queue above its floor.
+    #[cold]
+    fn congests(
+        &mut self,
+        now: Instant,
+        to: usize,
+        of: (TrafficClass, Priority),
+        length: u64,
+        item: &Queued<W::Frame>,
+    ) {
+        if core::mem::replace(&mut self.signals.telling, true) {
+            return;
+        }
+        let (head, octets) = (item.frame.head(), Bytes(item.frame.wire_len().into()));
+        let length = Bytes(length);
+        let queue = Queue { port: self.ports[to].id, class: of.0 };
+        let Signals { sfc, notifier, quantizer, .. } = &self.signals;
+        let picked = sfc.as_ref().is_some_and(|sfc| sfc.point.concerns(queue, length))
+            || notifier.as_ref().is_some_and(|of| length > of.machine.floor(queue));
+        let quantized = quantizer.is_some();
+        if let Some(seen) = Some(head).filter(|_| picked).and_then(Seen::of) {
+            self.tell_source(now, to, of, (length, octets), &seen);
+            self.notify_source(now, to, of.0, length, &seen);
+        }
+        if quantized {
+            self.quantize(now, to, of, (length, octets), head);
+        }
+        self.signals.telling = false;
+    }
+
+    /// Sends a message to pause to the source of a frame, if one is due.
+    fn tell_source(
+        &mut self,
+        now: Instant,
+        to: usize,
+        (class, priority): (TrafficClass, Priority),
+        (length, octets): (Bytes, Bytes),
+        seen: &Seen<'_>,
+    ) {
+        let port = &self.ports[to];
+        let (queue, drain) = (Queue { port: port.id, class }, port.rate);
+        let mac = self.port_mac(port.id);
+        let Some(sfc) = &mut self.signals.sfc else { return };
+        let Some(signal) = sfc.on_enqueue(now, queue, length, drain, octets, seen) else { return };
+        let draft = sfc.message(seen, &signal, priority, mac);
+        let priority = sfc.transmit_priority;
+        let sent = draft.is_ok_and(|draft| self.originate(now, to, draft.octets(), priority));
+        if let Some(sfc) = self.signals.sfc.as_mut().filter(|_| !sent) {
+            sfc.unsent += 1;
+        }
+    }
+
+    /// Returns the source address of frames that a port sends itself.
+    fn port_mac(&self, port: PortId) -> Mac {
+        self.tables[port.index()].mac
+    }
+
+    /// Sends a CNP to the source of a RoCEv2 frame, if one is due.
+    fn notify_source(
+        &mut self,
+        now: Instant,
+        to: usize,
+        class: TrafficClass,
+        length: Bytes,
+        seen: &Seen<'_>,
+    ) {
+        let queue = Queue { port: self.ports[to].id, class };
+        let mac = self.port_mac(queue.port);
+        let Some(notifier) = &mut self.signals.notifier else { return };
+        let (Some(bth), Some(flow)) = (seen.roce(), seen.flow()) else { return };
+        // Acknowledgements and CNPs carry no data of the flow, and notifications are never
+        // notified.
+        if matches!(bth.opcode(), Opcode::RC_ACKNOWLEDGE | Opcode::CNP) {
+            return;
+        }
+        if length <= notifier.machine.floor(queue) || !notifier.machine.picks(queue, length) {
+            return;
+        }
+        let Some(qp) = notifier.machine.on_picked(now, flow, bth.dest_qp()) else { return };
+        let (priority, draft) = (notifier.priority, notifier.notification(seen, flow, qp, mac));
+        let sent = draft.is_ok_and(|draft| self.originate(now, to, draft.octets(), priority));
+        if let Some(notifier) = self.signals.notifier.as_mut().filter(|_| !sent) {
+            notifier.unsent += 1;
+        }
+    }
+
+    /// Samples a frame at the queue's congestion point, and sends the resulting CNM, if any.
+    fn quantize(
+        &mut self,
+        now: Instant,
+        to: usize,
+        (class, priority): (TrafficClass, Priority),
+        (length, octets): (Bytes, Bytes),
+        head: &[u8],
+    ) {
+        let port: PortId = self.ports[to].id;
+        let (queue, mac) = (Queue { port, class }, self.port_mac(port));
+        let Some(quantizer) = &mut self.signals.quantizer else { return };
+        let Some(feedback) = quantizer.on_enqueue(queue, length, octets) else { return };
+        let Some(seen) = Seen::of(head).filter(|seen| !seen.is_message) else { return };
+        let draft = quantizer.message(&seen, &feedback, (queue, priority), mac);
+        let priority = quantizer.priority;
+        let sent = draft.is_ok_and(|draft| self.originate(now, to, draft.octets(), priority));
+        if let Some(quantizer) = self.signals.quantizer.as_mut().filter(|_| !sent) {
+            quantizer.unsent[port.index()][class.index()] += 1;
+        }
+    }
+}

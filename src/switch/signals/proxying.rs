@@ -1,0 +1,242 @@
+//! Relay of Source Flow Control messages where the switch is a proxy: messages to switches and to
+//! hosts that obey them are forwarded, those to other hosts become pauses (P802.1Qdw, 5.11 j as
+//! proposed).
+//!
+//! A message is parsed and its sender validated at ingress; the proxy of the worker that owns the
+//! egress port then decides on it. The sender of messages that the switch made itself is not
+//! validated.
+
+use super::originate::packet;
+use super::relay::{Relay, protected};
+use crate::Switch;
+use crate::admit::Origin;
+use crate::classify::Meta;
+use buffer::Charge;
+use congestion::proxy::{Message, Outcome, Refusal};
+use contracts::frame::Frame;
+use contracts::stats::DropReason;
+use contracts::world::World;
+use ground::time::Instant;
+use ground::units::{BitsPerSec, PauseVector, PortId};
+use pfc::FlowControl;
+use wire::flow::FiveTuple;
+use wire::{EtherType, ip, sfcm, vlan};
+
+impl<W: World> Switch<W> {
+    /// Handles a received frame that may be a Source Flow Control message. Returns it if it is not.
+    pub(super) fn ingest_sfcm(
+        &mut self,
+        now: Instant,
+        at: usize,
+        mut frame: W::Frame,
+        meta: &Meta,
+    ) -> Option<W::Frame> {
+        let Some(relay) = &mut self.signals.relay else { return Some(frame) };
+        if !relay.is_message(meta.ethertype, packet(&frame, meta)) {
+            return Some(frame);
+        }
+        let Ok(read) = sfcm::Repr::parse(meta.ethertype, packet(&frame, meta)) else {
+            relay.malformed += 1;
+            self.count_drop(now, at, None, DropReason::SfcmMalformed);
+            return None;
+        };
+        let ingress = self.ports[at].id;
+        let message = message(&read, Some(ingress), None);
+        if !relay.proxy.admits(ingress, message.sender) {
+            self.count_drop(now, at, None, DropReason::SfcmRefused);
+            return None;
+        }
+        match self.way(now, at, &mut frame, meta) {
+            Ok((meta, egress)) => self.sfcm_leaves(now, at, Some(ingress), frame, &meta, egress),
+            Err(reason) => {
+                let egress = (reason == DropReason::SameSegment).then_some(ingress);
+                self.refuse_sfcm(now, at, Message { egress, ..message });
+            }
+        }
+        None
+    }
+
+    /// Drops a message; the proxy counts the reason.
+    fn refuse_sfcm(&mut self, now: Instant, at: usize, message: Message) {
+        if let Some(relay) = &mut self.signals.relay {
+            relay.proxy.on_message(now, &message);
+        }
+        self.count_drop(now, at, None, DropReason::SfcmRefused);
+    }
+
+    /// Handles a Source Flow Control message about to leave by `egress`. `ingress` is `None` for
+    /// one that the switch made.
+    pub(super) fn sfcm_leaves(
+        &mut self,
+        now: Instant,
+        at: usize,
+        ingress: Option<PortId>,
+        frame: W::Frame,
+        meta: &Meta,
+        egress: PortId,
+    ) {
+        // For a port of another worker that worker asks its proxy.
+        let outcome = match self.local(egress) {
+            Some(to) => self.ask_proxy(now, ingress, to, &frame, meta.ethertype, meta.l3.into()),
+            None => Outcome::Forward,
+        };
+        match outcome {
+            Outcome::Forward => {
+                if ingress.is_some() {
+                    self.note_received(now, at, frame.wire_len(), meta);
+                }
+                let origin = if ingress.is_some() { Origin::Line } else { Origin::Message };
+                self.deliver(now, at, frame, meta, egress, origin);
+            }
+            Outcome::Paused(_) => self.ports[at].counters.consumed += 1,
+            Outcome::Refused(_) => self.count_drop(now, at, None, DropReason::SfcmRefused),
+        }
+    }
+
+    /// Handles a Source Flow Control message from another worker, about to leave by the port at
+    /// `to`. Returns it with its charge if it is to be forwarded.
+    #[cold]
+    pub(crate) fn accept_message(
+        &mut self,
+        now: Instant,
+        to: usize,
+        frame: W::Frame,
+        charge: Charge,
+        ingress: PortId,
+    ) -> Option<(W::Frame, Charge)> {
+        let walk = vlan::walk(frame.head()).ok();
+        let outcome = match (&self.signals.relay, walk) {
+            (Some(relay), Some(walk))
+                if relay.is_message(walk.ethertype, &frame.head()[walk.l3..]) =>
+            {
+                self.ask_proxy(now, None, to, &frame, walk.ethertype, walk.l3)
+            }
+            _ => Outcome::Forward,
+        };
+        match outcome {
+            Outcome::Forward => return Some((frame, charge)),
+            Outcome::Paused(_) => self.ports[to].counters.consumed += 1,
+            Outcome::Refused(_) => self.count_drop(now, to, None, DropReason::SfcmRefused),
+        }
+        self.release(now, charge, ingress);
+        None
+    }
+
+    /// Returns the proxy's decision on a message that would leave by the port at `to`.
+    fn ask_proxy(
+        &mut self,
+        now: Instant,
+        ingress: Option<PortId>,
+        to: usize,
+        frame: &W::Frame,
+        ethertype: EtherType,
+        l3: usize,
+    ) -> Outcome {
+        let Some(relay) = &mut self.signals.relay else { return Outcome::Forward };
+        let Ok(read) = sfcm::Repr::parse(ethertype, &frame.head()[l3..]) else {
+            // The message was parsed before; one that no longer parses causes no pause.
+            return Outcome::Refused(Refusal::NoPause);
+        };
+        let id = self.ports[to].id;
+        let message = message(&read, ingress, Some(id));
+        let known = relay.proxy.cache_counters().created;
+        let outcome = relay.proxy.on_message(now, &message);
+        if relay.proxy.cache_counters().created > known {
+            // The next frame of each flow is examined again, as if it were the first.
+            self.fdb.invalidate();
+        }
+        if matches!(outcome, Outcome::Paused(_)) {
+            self.note_proxy(to);
+        }
+        outcome
+    }
+
+    /// Handles the first frame of a flow from the host at the port at `at` (first ever, or after a
+    /// long gap): the flow is paused at once if its destination is known to be congested.
+    #[inline]
+    pub(crate) fn flow_begins(&mut self, now: Instant, at: usize, frame: &W::Frame, meta: &Meta) {
+        let Some(relay) = &mut self.signals.relay else { return };
+        if !relay.caches {
+            return;
+        }
+        let Ok(view) = ip::View::new(meta.ethertype, packet(frame, meta)) else { return };
+        let (flow, id) = (FiveTuple::of(&view), self.ports[at].id);
+        if relay.begins(now, id, flow) && relay.proxy.on_flow(now, id, flow.dst, meta.priority) {
+            self.note_proxy(at);
+        }
+    }
+
+    /// Updates the proxy's deadline of the port at `at`.
+    pub(crate) fn note_proxy(&mut self, at: usize) {
+        let port = &mut self.ports[at];
+        let relay = self.signals.relay.as_ref();
+        port.proxy_due = relay.map_or(Instant::NEVER, |r| r.proxy.next_deadline(port.id));
+        self.awake.insert(at);
+    }
+
+    /// Merges the proxy's priorities into the pause frame `own` of the port at `at`. `None` if
+    /// there is no `own` and the proxy has nothing to send.
+    pub(crate) fn with_proxy(
+        &mut self,
+        now: Instant,
+        at: usize,
+        own: Option<PauseVector>,
+    ) -> Option<PauseVector> {
+        let id = self.ports[at].id;
+        let Some(relay) = &mut self.signals.relay else { return own };
+        let said = match own {
+            Some(own) => Some(relay.proxy.merge(now, id, own)),
+            None => relay.proxy.due(now, id),
+        };
+        if said.is_none() {
+            self.note_proxy(at);
+        }
+        said
+    }
+
+    /// Reports that a PFC frame left by the port at `at`; `alone` if only the proxy caused it.
+    pub(crate) fn proxy_sent(&mut self, now: Instant, at: usize, said: &PauseVector, alone: bool) {
+        self.tell_proxy(at, |relay, id| {
+            relay.proxy.on_sent(now, id, said);
+            relay.pauses[id.index()] += u64::from(alone);
+        });
+    }
+
+    /// Reports a new link rate of the port at `at`.
+    pub(crate) fn proxy_rate(&mut self, now: Instant, at: usize, rate: BitsPerSec) {
+        self.tell_proxy(at, |relay, id| relay.proxy.set_rate(now, id, rate));
+    }
+
+    /// Reports that the link of the port at `at` went down.
+    pub(crate) fn proxy_link_down(&mut self, at: usize) {
+        self.tell_proxy(at, |relay, id| relay.proxy.on_link_down(id));
+    }
+
+    /// Reports a new set of PFC priorities of the port at `at`.
+    pub(crate) fn proxy_mode(&mut self, at: usize, mode: FlowControl) {
+        self.tell_proxy(at, |relay, id| relay.proxy.set_protected(id, protected(mode)));
+    }
+
+    /// Reports an event of the port at `at` to the proxy, if there is one.
+    fn tell_proxy(&mut self, at: usize, event: impl FnOnce(&mut Relay, PortId)) {
+        if let Some(relay) = &mut self.signals.relay {
+            event(relay, self.ports[at].id);
+            self.note_proxy(at);
+        }
+    }
+}
+
+/// Translates a message for the proxy.
+fn message(read: &sfcm::Repr<'_>, ingress: Option<PortId>, egress: Option<PortId>) -> Message {
+    let flow = read.message.flow().expect("what was parsed says which flow it is about");
+    Message {
+        ingress,
+        egress,
+        sender: read.headers.src,
+        host: read.headers.dst,
+        flow_source: flow.src,
+        flow_destination: Some(flow.dst),
+        priority: read.message.priority,
+        pause: read.message.pause,
+    }
+}
