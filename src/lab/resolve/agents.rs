@@ -3,11 +3,11 @@
 
 use std::collections::BTreeSet;
 
+use super::addresses::{mac, switch_port_mac};
 use super::graph::{Graph, Kind, Node};
 use super::links::LinkSpec;
-use super::raw;
-use super::switches::{Profiles, Switches};
-use super::{hosts, switch_port_mac};
+use super::profiles::{Profiles, Switches};
+use crate::raw;
 use config::{Around, Cx, Said, UNNAMED, agents, late_host, told};
 use discovery::{EtsTable, PfcForm, Role};
 use ground::units::Mac;
@@ -57,7 +57,7 @@ pub(super) fn of_host(
 ) -> Option<AgentsPlan> {
     let n: &Node<'_> = &graph.nodes[node];
     let Kind::Host(_, number) = &n.kind else { return None };
-    let (mac, link) = (hosts::mac(*number as usize), *n.ports.first()?);
+    let (mac, link) = (mac(*number as usize), *n.ports.first()?);
     let around = Around {
         names: (&graph.links[link].name, &n.name),
         macs: (mac, mac),

@@ -2,7 +2,7 @@
 
 use super::flows::Flows;
 use super::graph::Graph;
-use super::raw::{self, Allowance, CheckLong, CheckWord, Many, Short};
+use crate::raw::{self, Allowance, CheckLong, CheckWord, Many, Short};
 use crate::{Check, CheckKind, Expectation, Record, Tolerance};
 use config::{Cx, Place, unknown_name};
 use ground::time::Duration;

@@ -2,11 +2,13 @@
 //! isolation peers.
 
 use super::graph::{Graph, Kind};
-use super::switches::Switches;
-use super::{mix, raw, reactions};
+use super::profiles::Switches;
+use super::reactions;
+use crate::raw;
 use config::raw::AttachedName;
 use config::{Cx, Place, seed_congestion};
 use congestion::isolation::{CimType, Peer};
+use ground::rand::Rng;
 use ground::units::{Mac, PortId};
 use switch::{AttachedKind, CongestionIsolationPlan, CongestionPlan, SfcmForm};
 
@@ -35,7 +37,7 @@ pub(super) fn of_switch(
             },
         };
     }
-    seed_congestion(congestion, mix(seed, 1));
+    seed_congestion(congestion, Rng::nth(seed, 1));
 }
 
 /// Warns of messages that are configured to quote more of a frame than the virtual world keeps.

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use super::graph::Graph;
 use super::links::errors;
-use super::raw::{self, WhichName};
-use super::switches::{Profiles, Switches};
+use super::profiles::{Profiles, Switches};
+use crate::raw::{self, WhichName};
 use buffer::{GroupKind, GroupPlan, Ledger};
 use config::quantity::Span;
 use config::{Cx, Place, ecn_plan, group_plan, object_value};

@@ -1,30 +1,33 @@
 //! Plans a station for each host, without flows.
 
-use core::net::Ipv4Addr;
-
+use super::addresses::mac;
 use super::graph::{Graph, Kind};
 use super::links::LinkSpec;
-use super::raw::{self, Obey};
-use super::switches::Switches;
-use super::{agents, clock, cpu, macsec, reactions};
+use super::profiles::Switches;
+use super::{agents, macsec, reactions};
+use crate::raw::{self, Obey};
 use config::quantity::Span;
 use config::{Cx, Place};
 use ground::time::{Duration, Instant};
-use ground::units::{Mac, PRIORITIES, Priority, PrioritySet, Quanta};
+use ground::units::{PRIORITIES, Priority, PrioritySet, Quanta};
 use host::{PauseAsk, PausePlan, StationPlan};
 use pfc::FlowControl;
-use sim::{NodeKind, NodePlan};
+use sim::{ClockPlan, CpuPlan, NodeKind, NodePlan};
 
-/// Returns the MAC address of a host by its number, from `02:00:00:00:00:01` on.
-pub(super) fn mac(number: usize) -> Mac {
-    let [a, b, c, d] = (number as u32 + 1).to_be_bytes();
-    Mac([0x02, 0x00, a, b, c, d])
+/// Plans the clock of a node.
+pub(super) fn clock(said: Option<raw::Clock>) -> ClockPlan {
+    let said = said.unwrap_or_default();
+    ClockPlan {
+        offset: said.offset.map_or(Duration::ZERO, |s| s.0),
+        drift_ppb: said.drift.map_or(0, |d| d.0),
+    }
 }
 
-/// Returns the IPv4 address of a host by its number, from 10.0.0.1 on.
-pub(super) fn ip(number: usize) -> Ipv4Addr {
-    let [_, b, c, d] = (number as u32 + 1).to_be_bytes();
-    Ipv4Addr::new(10, b, c, d)
+/// Plans the processor of a node.
+pub(super) fn cpu(said: Option<raw::Cpu>) -> CpuPlan {
+    let said = said.unwrap_or_default();
+    let span = |s: Option<config::quantity::Span>| s.map_or(Duration::ZERO, |s| s.0);
+    CpuPlan { poll: span(said.poll), frame: span(said.frame), byte: span(said.byte) }
 }
 
 /// Plans one host; `None` if it has no link.

@@ -1,7 +1,7 @@
 //! Link kinds: delay, response time, errors, and the headroom terms at both ends.
 
 use super::graph::{LinkKind, Source};
-use super::raw;
+use crate::raw;
 use config::quantity::Length;
 use config::raw::PhyName;
 use config::{Cx, named_interface};

@@ -2,8 +2,8 @@
 //! identifiers of the ports that send on them.
 
 use super::graph::{Graph, LinkKind};
-use super::raw;
-use super::switches::Switches;
+use super::profiles::Switches;
+use crate::raw;
 use config::raw::Macsec;
 use config::{Cx, OWN, Place, SecuredPort, check_whole, name_channels, secy_plan};
 use discovery::Role;

@@ -4,7 +4,9 @@
 //! harmless value so that one pass finds all errors. A plan is returned only if no error was
 //! reported.
 
+mod addresses;
 mod agents;
+mod build;
 mod checks;
 mod congested;
 mod faults;
@@ -14,6 +16,7 @@ mod hosts;
 mod links;
 mod macsec;
 mod otg;
+mod profiles;
 mod reactions;
 mod routes;
 mod switches;
@@ -31,12 +34,10 @@ use ground::time::Duration;
 use ground::units::{Mac, PortId, Vid};
 use host::StationPlan;
 use links::LinkSpec;
+use profiles::{Profiles, Switches};
 use routes::Routes;
-use sim::{
-    ClockPlan, CpuPlan, DirectionPlan, End, LinkPlan, NetworkPlan, NodeId, NodeKind, NodePlan,
-};
+use sim::{DirectionPlan, End, LinkPlan, NetworkPlan, NodeId, NodeKind, NodePlan};
 use switch::StaticEntry;
-use switches::{Profiles, Switches};
 
 pub use view::{LinkView, PortHeadroom, Resolved};
 
@@ -48,35 +49,6 @@ const DURATION_DEFAULT: Duration = Duration::from_millis(10);
 
 /// Length of a pause frame in bytes, FCS included: the shortest Ethernet frame.
 const CONTROL_FRAME: u64 = 64;
-
-/// Hashes two numbers to one (splitmix64's finalizer).
-fn mix(a: u64, b: u64) -> u64 {
-    let mut z = a.wrapping_add(b.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
-}
-
-/// Returns the MAC address of a switch port.
-fn switch_port_mac(node: usize, port: usize) -> Mac {
-    let [_, _, a, b] = (node as u32).to_be_bytes();
-    let [c, d] = (port as u16).to_be_bytes();
-    Mac([0x02, 0x01, a, b, c, d])
-}
-
-fn clock(said: Option<raw::Clock>) -> ClockPlan {
-    let said = said.unwrap_or_default();
-    ClockPlan {
-        offset: said.offset.map_or(Duration::ZERO, |s| s.0),
-        drift_ppb: said.drift.map_or(0, |d| d.0),
-    }
-}
-
-fn cpu(said: Option<raw::Cpu>) -> CpuPlan {
-    let said = said.unwrap_or_default();
-    let span = |s: Option<config::quantity::Span>| s.map_or(Duration::ZERO, |s| s.0);
-    CpuPlan { poll: span(said.poll), frame: span(said.frame), byte: span(said.byte) }
-}
 
 /// Resolves a lab to its plan. `file` is its default name; relative paths start at the file's
 /// folder.
@@ -91,7 +63,7 @@ pub(super) fn resolve(
     let mut cx = Cx::of_file(file);
     let times = times(&mut cx, at, lab);
     check_defaults(&mut cx, at, &lab.defaults);
-    let graph = graph::build(&mut cx, at, lab);
+    let graph = build::build(&mut cx, at, lab);
     let specs: Vec<LinkSpec> = graph.kinds.iter().map(|k| links::spec(&mut cx, k)).collect();
     let profiles = Profiles::new(at, lab);
     let mut switches = switches::switches(&mut cx, &graph, &specs, &profiles, lab);
@@ -216,8 +188,8 @@ fn nodes(
         let mut plan = planned.unwrap_or_else(|| NodePlan::new(NodeKind::Host(nobody())));
         if let Kind::Switch(said) = &node.kind {
             let said = said.over(&lab.defaults.switches);
-            plan.clock = clock(said.clock);
-            plan.cpu = cpu(said.cpu);
+            plan.clock = hosts::clock(said.clock);
+            plan.cpu = hosts::cpu(said.cpu);
             plan.cut_through = said.cut_through.unwrap_or(false);
             let own = said.control_frame.map_or(CONTROL_FRAME, |s| s.0);
             let at = node.at.key("control_frame");
@@ -253,7 +225,7 @@ fn place_switches(
             let port = PortId::new(routes.port(n, host)? as u16)?;
             Some(StaticEntry { vid: Vid::MIN, mac, port })
         };
-        let own = (0..graph.hosts.len()).map(|host| (hosts::mac(host), host));
+        let own = (0..graph.hosts.len()).map(|host| (addresses::mac(host), host));
         let number = |node: &NodeId| graph.hosts.iter().position(|host| *host == node.index());
         let own = own.filter(|(mac, _)| !more.contains_key(mac));
         let testers = more.iter().filter_map(|(mac, node)| Some((*mac, number(node)?)));

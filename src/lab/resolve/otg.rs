@@ -6,9 +6,9 @@ use serde_json::Value;
 
 use super::graph::Graph;
 use super::links::LinkSpec;
-use super::raw;
 use crate::LabTester;
 use crate::plan::Record;
+use crate::raw;
 use ::otg::engine::Refusal;
 use ::otg::model;
 use config::{Cx, Place};

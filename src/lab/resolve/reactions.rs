@@ -1,7 +1,7 @@
 //! Resolves a host's reactions to the congestion messages of switches.
 
 use super::graph::Source;
-use super::raw::{self, HostQcn, HostSfc, QcnWord, SfcPauseName, SfcWord, Short};
+use crate::raw::{self, HostQcn, HostSfc, QcnWord, SfcPauseName, SfcWord, Short};
 use config::quantity::Ratio;
 use config::{Cx, Place, longest, senders, udp_port};
 use congestion::proxy::{PausePolicy, Senders};

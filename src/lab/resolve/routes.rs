@@ -4,8 +4,9 @@
 use std::collections::VecDeque;
 
 use super::graph::Graph;
-use super::{mix, raw};
+use crate::raw;
 use config::{Cx, Place};
+use ground::rand::Rng;
 
 /// No route.
 const NONE: u16 = u16::MAX;
@@ -141,7 +142,7 @@ fn shortest(
             !graph.is_host(peer) && distance[peer] + 1 == distance[*node]
         }));
         for host in hosts {
-            let drawn = mix(*host as u64, *node as u64) >> 32;
+            let drawn = Rng::nth(*host as u64, *node as u64) >> 32;
             routes.set(*node, *host, nearer[drawn as usize % nearer.len()]);
         }
     }

@@ -3,15 +3,14 @@
 
 use std::collections::HashMap;
 
+use super::addresses::switch_port_mac;
 use super::graph::{Graph, Kind, Node};
 use super::links::LinkSpec;
-use super::raw::{self, HeadroomCheckName};
-use super::{agents, congested, macsec, mix, switch_port_mac};
-use config::raw::Port;
-use config::{
-    Cx, HeadroomCheck, HeadroomRule, Place, VirtualPort, VirtualSaid, VirtualSwitch, unknown_name,
-    virtual_switch,
-};
+use super::profiles::{Profile, Profiles, Switches};
+use super::{agents, congested, macsec};
+use crate::raw::{self, HeadroomCheckName};
+use config::{Cx, HeadroomRule, VirtualPort, VirtualSaid, VirtualSwitch, virtual_switch};
+use ground::rand::Rng;
 use ground::time::Duration;
 use switch::{BridgePlan, RoutingPlan, SwitchPlan};
 
@@ -22,84 +21,8 @@ const MANY_PORTS: usize = 64;
 /// Routes that a port caches in such a lab.
 const SHORTCUTS_FEW: usize = 256;
 
-/// A profile, and its place in the file.
-struct Profile<'a> {
-    raw: raw::Profile,
-    ports: Port,
-    at: Place<'a>,
-}
-
-pub(super) struct Profiles<'a> {
-    list: Vec<Profile<'a>>,
-    names: Vec<String>,
-    /// Profile of switches that name none.
-    default: usize,
-}
-
 /// Key of identical switches: the profile, and the kind and end of each link.
 type Shape = (usize, Vec<(usize, bool)>);
-
-#[derive(Default)]
-pub(super) struct Switches {
-    /// By node; `None` for hosts.
-    pub plans: Vec<Option<SwitchPlan>>,
-    /// Headroom of each shape, and the shape of each node.
-    pub headroom: Vec<Vec<HeadroomCheck>>,
-    pub shape_of: Vec<Option<usize>>,
-    /// Profile of each node.
-    pub profile_of: Vec<Option<usize>>,
-}
-
-impl<'a> Profiles<'a> {
-    pub fn new(at: &Place<'a>, lab: &raw::Lab) -> Self {
-        let at = at.key("profiles");
-        let profile = |raw: raw::Profile, at| Profile { ports: raw.defaults.as_port(), raw, at };
-        let mut list: Vec<_> =
-            lab.profiles.iter().map(|(name, raw)| profile(raw.clone(), at.key(name))).collect();
-        let names: Vec<String> = lab.profiles.keys().cloned().collect();
-        let default = if list.len() == 1 { 0 } else { list.len() };
-        // The built-in profile comes last. If the file has several, it is never used.
-        let mut built_in = raw::Profile::default();
-        built_in.defaults.pfc = Some(config::raw::Pfc::default());
-        list.push(profile(built_in, at));
-        Self { list, names, default }
-    }
-
-    /// Returns the profile of a switch.
-    fn of(&self, cx: &mut Cx, node: &Node<'_>, said: Option<&String>) -> usize {
-        let at = node.at.key("profile");
-        match said {
-            Some(name) => self.names.iter().position(|n| n == name).unwrap_or_else(|| {
-                let names: Vec<&str> = self.names.iter().map(String::as_str).collect();
-                cx.error(&at, unknown_name("profile", name, &names));
-                self.list.len() - 1
-            }),
-            None => {
-                if self.names.len() > 1 {
-                    let what = format!(
-                        "the file has several profiles; say which one `{}` has, in `profile` or in \
-                         `defaults.switches`: {}",
-                        node.name,
-                        self.names.join(", ")
-                    );
-                    cx.error(&node.at.own, what);
-                }
-                self.default
-            }
-        }
-    }
-
-    /// True each if a profile does not configure the measurement, and PTP.
-    pub fn silent(&self, profile: usize) -> (bool, bool) {
-        let ports = &self.list[profile].ports;
-        (ports.measurement.is_none(), ports.ptp.is_none())
-    }
-
-    /// Returns the buffer section of a profile, and the place of the profile.
-    pub fn buffer(&self, profile: usize) -> (&config::raw::Buffer, &Place<'a>) {
-        (&self.list[profile].raw.buffer, &self.list[profile].at)
-    }
-}
 
 /// Plans all switches, without static addresses.
 pub(super) fn switches(
@@ -239,6 +162,6 @@ fn plan(
         routing: RoutingPlan::default(),
         congestion: template.congestion.clone(),
         max_frame: template.max_frame,
-        seed: mix(seed, number as u64),
+        seed: Rng::nth(seed, number as u64),
     }
 }

@@ -1,7 +1,7 @@
 //! Common topologies: nodes, links, and the routes of the ring.
 
 use super::graph::{Graph, NODES_MAX, Source};
-use super::raw::{self, Defaults, Many};
+use crate::raw::{self, Defaults, Many};
 use config::quantity::{Length, LinkRate};
 use config::raw::PhyName;
 use config::{Cx, Place};

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::switches::Switches;
+use super::profiles::Switches;
 use crate::LabPlan;
 use ground::units::{Cells, PortId, PriorityGroup};
 use headroom::{DelayInputs, Required};

@@ -3,8 +3,8 @@
 use super::carrier::Carrier;
 use super::parts::{Bound, KindOf, Marked, One, PORT_FIRST, PORTS, Times, has_room};
 use crate::raw::Messages;
+use crate::resolve::addresses::{ip, mac};
 use crate::resolve::graph;
-use crate::resolve::hosts::{ip, mac};
 use config::Cx;
 use ground::time::Duration;
 use ground::units::BitsPerSec;

@@ -3,7 +3,6 @@
 use super::parts::Around;
 use crate::raw::{self, Many, Pattern};
 use crate::resolve::graph;
-use crate::resolve::mix;
 use config::{Cx, Place};
 use ground::rand::Rng;
 use host::FLOW_ID_MAX;
@@ -53,7 +52,7 @@ pub(super) fn ends(
                 cx.error(&at.own, what);
                 return Vec::new();
             }
-            permutation(from, to, mix(around.seed, entry as u64))
+            permutation(from, to, Rng::nth(around.seed, entry as u64))
         }
     };
     if pairs.is_empty() || pairs.iter().any(|(f, t)| f == t) {

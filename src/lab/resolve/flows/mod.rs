@@ -11,9 +11,9 @@ mod parts;
 use std::ops::Range;
 
 use super::graph::{self, Graph};
-use super::raw::{self, Amount, EcnName, FlowDuration, FlowRateText, Many, Short, TransportName};
 use super::routes::Hop;
 use crate::LabFlow;
+use crate::raw::{self, Amount, EcnName, FlowDuration, FlowRateText, Many, Short, TransportName};
 use config::quantity::Span;
 use config::{Cx, Place};
 use ends::ends;

@@ -2,8 +2,8 @@
 
 use super::carrier::Carrier;
 use super::parts::{Bound, KindOf, Marked, One, PORT_FIRST, PORTS, Times, has_room};
+use crate::resolve::addresses::{ip, mac};
 use crate::resolve::graph;
-use crate::resolve::hosts::{ip, mac};
 use config::Cx;
 use contracts::frame::FCS_BYTES;
 use ground::units::BitsPerSec;

@@ -3,8 +3,8 @@
 use super::carrier::Carrier;
 use crate::LabTester;
 use crate::resolve::graph::{self, Graph};
+use crate::resolve::profiles::Switches;
 use crate::resolve::routes::{Hop, Routes};
-use crate::resolve::switches::Switches;
 use config::Cx;
 use ground::time::{Duration, Instant};
 use ground::units::{Dscp, Priority};

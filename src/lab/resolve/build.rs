@@ -1,0 +1,222 @@
+//! Builds the nodes and links: those of the topology, those of the file, and the file's changes to those
+//! of the topology.
+
+use super::graph::{Graph, Kind, NODES_MAX, Source, check_name};
+use super::topology;
+use crate::raw::{self, Members, Short};
+use config::{Cx, Place};
+use ground::units::PortId;
+
+/// Most links of a lab.
+const LINKS_MAX: usize = 65_536;
+
+/// Builds the graph of nodes and links.
+pub(super) fn build<'a>(cx: &mut Cx, at: &Place<'a>, lab: &raw::Lab) -> Graph<'a> {
+    let mut graph = Graph::default();
+    if let Some(said) = &lab.topology {
+        topology::generate(cx, at, said, &lab.defaults, &mut graph);
+    }
+    let (generated, linked) = (graph.nodes.len(), graph.links.len());
+    let nodes_at = at.key("nodes");
+    members(cx, &mut graph, &nodes_at.key("switches"), at, &lab.nodes.switches, generated);
+    members(cx, &mut graph, &nodes_at.key("hosts"), at, &lab.nodes.hosts, generated);
+    let mut told = vec![false; linked];
+    for (i, said) in lab.links.iter().enumerate().take(LINKS_MAX) {
+        let own = at.key("links").index(i);
+        let source = Source { own, defaults: at.key("defaults").key("links") };
+        link(cx, &mut graph, source, said, &lab.defaults.links, &mut told);
+    }
+    check_ports(cx, at, &graph, lab.topology.is_some());
+    graph
+}
+
+/// Type of a node, for the code that switches and hosts share.
+trait Member: Clone + Default {
+    /// First letter of generated names, and the key of the type in the file.
+    const LETTER: char;
+    const KEY: &'static str;
+    fn name(&self) -> Option<&str>;
+    fn add<'a>(self, graph: &mut Graph<'a>, name: String, at: Source<'a>);
+    /// Replaces the topology's node of this type.
+    fn replace(self, kind: &mut Kind) -> bool;
+}
+
+impl Member for raw::Switch {
+    const LETTER: char = 's';
+    const KEY: &'static str = "switches";
+    fn name(&self) -> Option<&str> {
+        self.name.as_deref()
+    }
+    fn add<'a>(self, graph: &mut Graph<'a>, name: String, at: Source<'a>) {
+        graph.add_switch(name, self, at);
+    }
+    fn replace(self, kind: &mut Kind) -> bool {
+        let Kind::Switch(raw) = kind else { return false };
+        *raw = self;
+        true
+    }
+}
+
+impl Member for raw::Host {
+    const LETTER: char = 'h';
+    const KEY: &'static str = "hosts";
+    fn name(&self) -> Option<&str> {
+        self.name.as_deref()
+    }
+    fn add<'a>(self, graph: &mut Graph<'a>, name: String, at: Source<'a>) {
+        graph.add_host(name, self, at);
+    }
+    fn replace(self, kind: &mut Kind) -> bool {
+        let Kind::Host(raw, _) = kind else { return false };
+        **raw = self;
+        true
+    }
+}
+
+/// Adds the nodes of one type, or replaces those of the topology.
+fn members<'a, M: Member>(
+    cx: &mut Cx,
+    graph: &mut Graph<'a>,
+    here: &Place<'a>,
+    root: &Place<'a>,
+    said: &Members<Short<String, M>>,
+    generated: usize,
+) {
+    let defaults = root.key("defaults").key(M::KEY);
+    let mut room = (NODES_MAX as usize).saturating_sub(graph.nodes.len());
+    let mut full = |cx: &mut Cx, at: &Place<'_>| {
+        room = room.saturating_sub(1);
+        if room == 0 {
+            cx.error(at, format!("more than {NODES_MAX} nodes; that is as many as a lab can have"));
+        }
+        room == 0
+    };
+    let list = match said {
+        Members::List(list) => list,
+        Members::Count(n) => {
+            let source = Source { own: here.clone(), defaults };
+            for name in (1..=*n).map(|i| format!("{}{i}", M::LETTER)) {
+                if full(cx, here) {
+                    return;
+                }
+                if graph.node(&name).is_none() {
+                    M::default().add(graph, name, source.clone());
+                } else {
+                    let what = format!("the topology has a node `{name}` already; list names");
+                    return cx.error(here, what);
+                }
+            }
+            return;
+        }
+    };
+    for (i, entry) in list.iter().enumerate() {
+        let at = here.index(i);
+        let source = Source { own: at.clone(), defaults: defaults.clone() };
+        let (name, member) = match entry {
+            Short::Short(name) => (Some(name.as_str()), M::default()),
+            Short::Long(member) => (member.name(), member.clone()),
+        };
+        let Some(name) = name else {
+            cx.error(&at, "a node needs a name: `name: ...`");
+            continue;
+        };
+        if !check_name(cx, &at.key("name"), name) {
+            continue;
+        }
+        match graph.node(name) {
+            Some(node) if node < generated => {
+                let node = &mut graph.nodes[node];
+                node.at = source;
+                if !member.replace(&mut node.kind) {
+                    let what = format!("`{name}` of the topology is of the other kind");
+                    cx.error(&at.key("name"), what);
+                }
+            }
+            Some(_) => cx.error(&at.key("name"), format!("there are two nodes called `{name}`")),
+            None if full(cx, &at) => return,
+            None => member.add(graph, name.to_owned(), source),
+        }
+    }
+}
+
+/// Adds a link, or changes one of the topology.
+fn link<'a>(
+    cx: &mut Cx,
+    graph: &mut Graph<'a>,
+    at: Source<'a>,
+    said: &raw::Link,
+    defaults: &raw::Link,
+    told: &mut [bool],
+) {
+    let mut end = |field: &str, name: &Option<String>| match name {
+        Some(name) => graph.find(cx, &at.own.key(field), name),
+        None => {
+            cx.error(&at.own, format!("a link needs both ends: `{field}` is missing"));
+            None
+        }
+    };
+    let (from, to) = (end("from", &said.from), end("to", &said.to));
+    let (Some(a), Some(b)) = (from, to) else { return };
+    if a == b {
+        return cx.error(&at.own.key("to"), "a link from a node to itself");
+    }
+    let of_topology = (0..told.len()).find(|l| {
+        let link = &graph.links[*l];
+        let ends = [link.a.0, link.b.0];
+        !told[*l] && (ends == [a, b] || ends == [b, a])
+    });
+    let same_name = |l: &usize| said.name.as_ref().is_none_or(|n| *n == graph.links[*l].name);
+    if let Some(l) = of_topology.filter(same_name) {
+        told[l] = true;
+        let backwards = graph.links[l].a.0 != a;
+        let base = graph.kinds[graph.links[l].kind].raw.clone();
+        if backwards && said.back.is_some() {
+            let what = "this link of the topology goes the other way; swap `from` and `to`";
+            cx.error(&at.own.key("back"), what);
+        }
+        let kind = graph.add_kind(said.over(&base), at);
+        graph.links[l].kind = kind;
+        return;
+    }
+    if let Some(name) = &said.name {
+        if !check_name(cx, &at.own.key("name"), name) {
+            return;
+        }
+        if graph.link(name).is_some() {
+            cx.error(&at.own.key("name"), format!("there are two links called `{name}`"));
+            return;
+        }
+    }
+    let kind = graph.add_kind(said.over(defaults), at);
+    graph.add_link(said.name.as_deref(), a, b, kind);
+}
+
+/// Checks that a host has one link, and a switch at most as many as it has ports.
+fn check_ports(cx: &mut Cx, at: &Place<'_>, graph: &Graph<'_>, has_topology: bool) {
+    // An invalid topology was reported before.
+    if graph.nodes.is_empty() && !has_topology {
+        let what = "a lab needs nodes: write a `topology`, or `nodes` and `links`";
+        cx.error(at, what);
+    }
+    let most = usize::from(PortId::MAX.get()) + 1;
+    for (i, node) in graph.nodes.iter().enumerate() {
+        let name = &node.name;
+        match (graph.is_host(i), node.ports.len()) {
+            (_, 0) => {
+                cx.error(&node.at.own, format!("`{name}` has no link; add one to `links`"));
+            }
+            (true, n) if n > 1 => {
+                let what = format!("host `{name}` has {n} links; a host has one");
+                cx.error(&node.at.own, what);
+            }
+            (false, n) if n > most => {
+                let what = format!("switch `{name}` has {n} links; a switch has up to {most}");
+                cx.error(&node.at.own, what);
+            }
+            _ => {}
+        }
+    }
+    if graph.hosts.is_empty() && !graph.nodes.is_empty() {
+        cx.error(&at.key("nodes"), "a lab needs hosts; switches alone send nothing");
+    }
+}
