@@ -50,13 +50,7 @@ fn validate(dir: &Dir, only: &[&str]) -> Value {
     let file = dir.path("dut.yaml");
     let run = || -> Output {
         let mut command = sluice();
-        command.arg("validate").arg(&file).args([
-            "--format",
-            "json",
-            "--no-huge",
-            "--idle",
-            "yield",
-        ]);
+        command.arg("validate").arg(&file).args(["--format", "json", "--no-huge"]);
         only.iter().for_each(|only| {
             command.args(["--only", only]);
         });
