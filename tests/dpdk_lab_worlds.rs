@@ -85,7 +85,7 @@ checks: [conservation, lossless, pauses_end, no_deadlock]
         assert!(outcome.pauses.xoffs == outcome.pauses.xons && outcome.pauses.xoffs >= 3);
         // Losses of the lossy half are separate: dropped under a reason, and no others.
         let lost: u64 = outcome.flows.iter().map(|f| f.loss_frames).sum();
-        assert!(lost > 0 && outcome.drops.values().sum::<u64>() == lost, "{world}");
+        assert!(lost > 0 && outcome.drops.total() == lost, "{world}");
     }
     assert!(lab.real.0.trace_hash.is_none() && lab.exact.0.trace_hash.is_some());
 }
@@ -191,7 +191,7 @@ checks: [conservation, lossless, pauses_end, no_deadlock]
     );
     lab.agree();
     for (outcome, _) in [&lab.exact, &lab.real] {
-        let done = |f: &sluice::lab::FlowOutcome| f.transport.is_some_and(|t| t.done);
+        let done = |f: &sluice::lab::FlowOutcome| f.transport.is_some_and(|t| t.sender.done);
         assert!(outcome.flows.len() == 2 && outcome.flows.iter().all(done), "{:?}", outcome.flows);
     }
 }

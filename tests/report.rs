@@ -8,9 +8,11 @@ use serde_json::Value;
 use sluice::report;
 use sluice::results::Summary;
 use sluice::runtime::{PollRecord, RunSnapshot};
-use sluice::stats::{DropReason, NicCounters, PortCounters, PortSnapshot, SwitchSnapshot};
+use sluice::stats::{
+    DropReason, Fdb, NicCounters, PortCounters, PortSnapshot, SharedPool, SwitchSnapshot,
+};
 use sluice::time::{Duration, Instant};
-use sluice::units::PrioritySet;
+use sluice::units::{Priority, PrioritySet};
 use sluice::verdict::Verdict;
 
 /// Two ports; 10 frames in on the first, 7 out on the second, 2 dropped, 1 held.
@@ -18,6 +20,7 @@ fn run() -> RunSnapshot {
     let mut left = PortCounters { rx_frames: 10, rx_bytes: 10_000, ..PortCounters::default() };
     left.drops.count(DropReason::HeadroomFull);
     left.drops.count(DropReason::QueueLimit);
+    left.paused.insert(Priority::ALL[3]);
     left.priorities[3].rx_frames = 10;
     left.priorities[3].pfc_tx_frames = 2;
     left.priorities[3].pfc_tx_paused = Duration::from_micros(1500).into();
@@ -27,7 +30,6 @@ fn run() -> RunSnapshot {
         name: name.into(),
         up: true,
         rate_bps: 10_000_000_000,
-        paused: 0b1000,
         counters,
         secy: None,
     };
@@ -39,10 +41,8 @@ fn run() -> RunSnapshot {
             given: 0,
             taken: 0,
             held: 1,
-            shared_used_bytes: 1000,
-            shared_peak_bytes: 2000,
-            fdb_entries: 2,
-            fdb_full: 0,
+            shared_pool: SharedPool { used_bytes: 1000, peak_bytes: 2000 },
+            fdb: Fdb { entries: 2, full: 0 },
             congestion: None,
         },
         nics: [5, 0].map(|n| NicCounters { rx_missed: Some(n), ..NicCounters::default() }).into(),
@@ -247,13 +247,19 @@ fn frames_that_a_device_did_not_send_are_not_counted_as_sent() {
     let mut run = good();
     run.nics[1].tx_errors = 4;
     let unsent = judged(&run);
-    assert_eq!((unsent.ports[1].tx_frames, run.switch.ports[1].counters.tx_frames), (3, 7));
+    assert_eq!(
+        (unsent.ports[1].port.counters.tx_frames, run.switch.ports[1].counters.tx_frames),
+        (3, 7)
+    );
     assert_eq!(check(&unsent, "sent").0, Verdict::Fail);
     assert!(unsent.balance.holds);
     // The interface of the kernel may have dropped frames of others.
     run.nics[1] = NicCounters { rx_missed: Some(0), tx_dropped: 4, ..NicCounters::default() };
     let unknown = judged(&run);
-    assert_eq!((unknown.ports[1].tx_frames, check(&unknown, "sent").0), (3, Verdict::NotJudged));
+    assert_eq!(
+        (unknown.ports[1].port.counters.tx_frames, check(&unknown, "sent").0),
+        (3, Verdict::NotJudged)
+    );
     run.nics[1].tx_errors = 1;
     assert_eq!(check(&judged(&run), "sent").0, Verdict::Fail);
     // Whatever waited in a device whose link goes down is lost.
@@ -285,7 +291,7 @@ fn the_tables_show_what_happened_and_nothing_else() {
 fn rates_are_of_the_last_interval() {
     let mut later = summary();
     later.elapsed_ns += 1_000_000_000;
-    later.ports[0].rx_bytes += 125_000;
+    later.ports[0].port.counters.rx_bytes += 125_000;
     assert!(report::line(&later, Some(&summary())).contains("rx 1.00 Mb/s tx 0 b/s"));
 }
 

@@ -5,6 +5,7 @@
 
 pub mod counters;
 pub mod described;
+pub mod numbered;
 pub mod printable;
 pub mod rand;
 pub mod time;

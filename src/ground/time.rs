@@ -11,6 +11,8 @@ use core::cmp::Ordering;
 use core::fmt;
 use core::ops::{Add, AddAssign, Sub};
 
+use serde::{Serialize, Serializer};
+
 mod total;
 
 pub use total::{Total, nanos};
@@ -63,6 +65,12 @@ impl Instant {
     pub const fn since(self, earlier: Self) -> Duration {
         let span = self.as_picos().saturating_sub(earlier.as_picos());
         Duration(if span > u64::MAX as u128 { u64::MAX } else { span as u64 })
+    }
+
+    /// Returns the span since the start of the world, as [`Self::since`] does.
+    #[must_use]
+    pub const fn since_start(self) -> Duration {
+        self.since(Self::ZERO)
     }
 
     /// Returns the span since `earlier`, of any length, or zero if `earlier` is the later one.
@@ -262,6 +270,20 @@ impl Sub for Duration {
     type Output = Self;
     fn sub(self, d: Self) -> Self {
         Self(self.0.checked_sub(d.0).expect("a span below zero"))
+    }
+}
+
+/// In nanoseconds since the start of the world, as [`Duration`] is.
+impl Serialize for Instant {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        self.since_start().serialize(to)
+    }
+}
+
+/// In nanoseconds: an integer if possible, else with up to three decimals (picoseconds).
+impl Serialize for Duration {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        nanos::exact(&Total::from(*self), to)
     }
 }
 

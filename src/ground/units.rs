@@ -7,6 +7,9 @@ use core::fmt;
 use core::ops::{Add, AddAssign};
 use core::str::FromStr;
 
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
 use crate::time::Duration;
 
 /// Number of 802.1Q priorities, and so of queues per port, PFC bits and priority groups.
@@ -115,7 +118,7 @@ impl Quanta {
 macro_rules! bounded {
     ($(#[$doc:meta])* $name:ident($int:ty), $min:expr, $max:expr) => {
         $(#[$doc])*
-        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize)]
         pub struct $name($int);
 
         impl $name {
@@ -280,6 +283,21 @@ impl FromIterator<Priority> for PrioritySet {
     }
 }
 
+/// A list of numbers.
+impl Serialize for PrioritySet {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_seq(self.iter())
+    }
+}
+
+impl<'de> Deserialize<'de> for PrioritySet {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let numbers = Vec::<u8>::deserialize(from)?.into_iter();
+        let priorities: Option<Self> = numbers.map(Priority::new).collect();
+        priorities.ok_or_else(|| D::Error::custom("a priority is a number from 0 to 7"))
+    }
+}
+
 impl fmt::Debug for PrioritySet {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_set().entries(self.iter().map(Priority::get)).finish()
@@ -318,6 +336,19 @@ impl fmt::Display for Mac {
 impl fmt::Debug for Mac {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
+    }
+}
+
+/// As text.
+impl Serialize for Mac {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Mac {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        String::deserialize(from)?.parse().map_err(D::Error::custom)
     }
 }
 

@@ -1,6 +1,7 @@
 //! Reception of one flow: each frame counted once, with its order and its latency.
 
 use hdrhistogram::Histogram as HdrHistogram;
+use serde::Serialize;
 
 use super::histogram::{Histogram, Spares};
 use super::plan::FlowId;
@@ -55,13 +56,15 @@ pub struct Latency {
     max: Duration,
 }
 
-/// Figures of a distribution for reports.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+/// Figures of a distribution for reports. Its JSON has what results of labs show.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct LatencyFigures {
     /// Number of frames.
+    #[serde(skip)]
     pub count: u64,
     /// Exact minimum.
     pub min: Duration,
+    #[serde(skip)]
     pub mean: Duration,
     /// Median, to three digits, as all percentiles.
     pub p50: Duration,

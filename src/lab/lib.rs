@@ -24,7 +24,7 @@ pub use memory::{memory_needed, refuse_memory};
 pub use outcome::*;
 pub use path::find;
 pub use plan::*;
-pub use resolve::{LinkView, PortHeadroom, Resolved};
+pub use resolve::{LinkView, Resolved};
 pub use schema::lab_schema;
 pub use virtual_run::{Options, Progress, Recording, Run};
 pub use world::{RunError, World, run};

@@ -4,7 +4,7 @@ use core::cmp::Ordering;
 
 use serde_json::Value;
 
-use super::outcome::{CheckOutcome, ExcuseOutcome, Outcome};
+use super::outcome::{CheckOutcome, Outcome};
 use super::path::find;
 use super::plan::{Check, CheckKind, Expectation, LabPlan, Tolerance};
 use ground::verdict::Verdict;
@@ -85,7 +85,7 @@ pub(super) fn outcome(
     let mut outcome = CheckOutcome::new(check, verdict, detail);
     if matches!(check.kind, CheckKind::LosslessDelivery) {
         let excuses = findings.iter().flat_map(|finding| &finding.excuses);
-        outcome.excuses = excuses.map(ExcuseOutcome::from).collect();
+        outcome.excuses = excuses.cloned().collect();
     }
     outcome
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::ends::ends;
-use super::outcome::{DeadlockOutcome, Ended, Outcome, Window, flow_counts, gather};
+use super::outcome::{Ended, Outcome, Window, flow_counts, gather};
 use super::plan::LabPlan;
 use super::record::{Captures, Detail, Looks, Recorder};
 use super::verdict;
@@ -97,7 +97,7 @@ pub(super) fn run_changed(
     let ((mut recorder, checkers), mut nodes) = network.finish();
     recorder.end(ended.now)?;
     let mut outcome = gather(plan, &ended, &window, &recorder, &mut nodes);
-    outcome.deadlocks = checkers.deadlocks().iter().map(DeadlockOutcome::from).collect();
+    outcome.deadlocks = checkers.deadlocks().to_vec();
     let findings = checkers.finish(ended.now, &mut nodes);
     judge(plan, &findings, &mut outcome);
     let recording = looks.map(|looks| Recording { events: recorder, looks });

@@ -89,7 +89,7 @@ pub fn run(
         #[cfg(not(feature = "dpdk"))]
         World::Real => return Err(RunError::NoRealWorld),
     };
-    if options.stopped() && !run.outcome.done && run.outcome.elapsed_ns.0 < plan.duration {
+    if options.stopped() && !run.outcome.done && run.outcome.elapsed_ns < plan.duration {
         verdict::interrupted(plan, &mut run.outcome);
     }
     Ok(run)

@@ -1,6 +1,7 @@
 //! Text tables of the link protocols of ports.
 
 use ::text::{Align::Left, Align::Right, Table, count, delay as time};
+use discovery::{Party, PeerState};
 use ground::printable;
 use results::{AgentsSummary, DcbxSummary, HeadroomSummary, TimesSummary};
 
@@ -53,7 +54,8 @@ pub fn neighbours_text<'a>(
 fn placed(port: &str, agents: &AgentsSummary) -> Vec<String> {
     let own = agents.topology.as_ref().map(|own| {
         let level = own.level.map_or_else(|| "unknown".into(), |n| n.to_string());
-        format!("{port}: level {level}, {}", own.orientation)
+        let orientation = format!("{:?}", own.orientation).to_lowercase();
+        format!("{port}: level {level}, {orientation}")
     });
     let said = agents.neighbours.iter().map(|n| (&n.port, n.said.text()));
     let said = said.filter(|(_, text)| !text.is_empty());
@@ -62,19 +64,19 @@ fn placed(port: &str, agents: &AgentsSummary) -> Vec<String> {
 
 /// Prints the result of DCBX in one line.
 fn negotiated(dcbx: &DcbxSummary) -> String {
-    let mut parts = vec![match dcbx.peers.as_str() {
-        "one" => "DCBX with its peer".to_owned(),
-        "several" => "DCBX without a peer, because several speak it here".to_owned(),
-        _ => "DCBX without a peer".to_owned(),
+    let mut parts = vec![match dcbx.peers {
+        PeerState::Present => "DCBX with its peer".to_owned(),
+        PeerState::Several => "DCBX without a peer, because several speak it here".to_owned(),
+        PeerState::Absent => "DCBX without a peer".to_owned(),
     }];
     if let Some(pfc) = &dcbx.pfc {
-        let list: Vec<_> = pfc.enable.iter().map(u8::to_string).collect();
+        let list: Vec<_> = pfc.enable.iter().map(|p| p.get().to_string()).collect();
         let list = if list.is_empty() { "no priority".to_owned() } else { list.join(", ") };
-        parts.push(format!("PFC on {list} ({})", whose(&pfc.from)));
+        parts.push(format!("PFC on {list} ({})", whose(pfc.from)));
     }
     if let Some(ets) = &dcbx.ets {
         let percent: Vec<_> = ets.bandwidth.iter().map(u8::to_string).collect();
-        parts.push(format!("ETS {} % ({})", percent.join("/"), whose(&ets.from)));
+        parts.push(format!("ETS {} % ({})", percent.join("/"), whose(ets.from)));
     }
     if let Some(methods) = &dcbx.methods {
         let can = if methods.is_empty() { "nothing".into() } else { methods.join(", ") };
@@ -83,8 +85,11 @@ fn negotiated(dcbx: &DcbxSummary) -> String {
     parts.join("; ")
 }
 
-fn whose(from: &str) -> &'static str {
-    if from == "peer" { "the peer's" } else { "its own" }
+const fn whose(from: Party) -> &'static str {
+    match from {
+        Party::Peer => "the peer's",
+        Party::Local => "its own",
+    }
 }
 
 /// Prints the headroom of ports and the measurements it is based on.

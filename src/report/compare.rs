@@ -6,7 +6,7 @@ use ::text::{Align, Table, count, scaled};
 use ground::printable;
 use ground::time::Duration;
 use ground::verdict::Verdict;
-use lab::{CheckOutcome, Figures, Nanos, Outcome, Signals};
+use lab::{CheckOutcome, Figures, Outcome, Signals};
 
 /// The compared runs.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -33,7 +33,7 @@ pub struct ComparedRun {
     /// The checks that are neither PASS nor not judged.
     pub failed: Vec<CheckOutcome>,
     /// Run time on the network's clock.
-    pub elapsed_ns: Nanos,
+    pub elapsed_ns: Duration,
     /// True if all configured traffic was sent, and each frame arrived or was counted as lost.
     pub done: bool,
     pub figures: Figures,
@@ -73,7 +73,7 @@ impl ComparedRun {
         let hops = self.figures.hops.iter().filter(|hop| hop.distance == distance);
         hops.fold(None, |sum, hop| {
             let (pauses, span) = sum.unwrap_or((0, Duration::ZERO));
-            Some((pauses + hop.pauses, span + hop.paused_ns.0))
+            Some((pauses + hop.pauses, span + hop.paused_ns))
         })
     }
 }
@@ -145,7 +145,7 @@ pub(super) fn sheet(comparison: &Comparison) -> (Vec<(String, Align)>, Vec<Vec<S
 fn cells(comparison: &Comparison, run: &ComparedRun) -> Vec<String> {
     let f = &run.figures;
     let none = || "-".to_owned();
-    let time = |time: Option<Nanos>| time.map_or_else(none, |t| t.to_string());
+    let time = |time: Option<Duration>| time.map_or_else(none, |t| t.to_string());
     let mut cells = vec![
         run.lab.clone(),
         run.name().to_owned(),
@@ -158,7 +158,7 @@ fn cells(comparison: &Comparison, run: &ComparedRun) -> Vec<String> {
     ];
     cells.extend((1..=comparison.farthest()).map(|hop| match run.paused(hop) {
         Some((0, _)) => "0".to_owned(),
-        Some((pauses, span)) => format!("{} for {}", count(pauses), Nanos(span)),
+        Some((pauses, span)) => format!("{} for {span}", count(pauses)),
         None => none(),
     }));
     cells.extend([

@@ -29,7 +29,6 @@ mod tests {
             name: name.into(),
             up: true,
             rate_bps: 1,
-            paused: 0,
             counters: PortCounters::default(),
             secy: None,
         };

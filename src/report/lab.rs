@@ -6,7 +6,8 @@ use super::sheet::Medium;
 use super::tester::tables as tester_tables;
 use ::text::count;
 use ground::printable;
-use lab::{Nanos, Outcome};
+use ground::time::Duration;
+use lab::Outcome;
 
 /// Prints all results.
 #[must_use]
@@ -46,13 +47,14 @@ pub(super) fn found_out(o: &Outcome) -> String {
     let ports = || o.switches().flat_map(|s| s.ports.iter().map(move |p| (&s.name, p)));
     let named: Vec<_> = ports()
         .filter_map(|(switch, p)| {
-            Some((format!("{switch} {}", p.counters.name), p.counters.agents.as_ref()?))
+            Some((format!("{switch} {}", p.summary.port.name), p.summary.agents.as_ref()?))
         })
         .collect();
     let mut out = agents_text(named.iter().map(|(name, agents)| (name.as_str(), *agents)));
     for (switch, p) in ports() {
         for step in p.steps.iter().filter(|step| step.trouble) {
-            let line = format!("{switch} {} at {}: {}", p.counters.name, step.at_ns, step.what);
+            let name = &p.summary.port.name;
+            let line = format!("{switch} {name} at {}: {}", step.at_ns, step.what);
             out += &printable::lines([line]);
         }
     }
@@ -120,10 +122,12 @@ fn remarks(o: &Outcome) -> Vec<String> {
         lines.push(format!("storms: {found} found, {over} over"));
     }
     lines.extend(o.faults.iter().map(|f| format!("fault at {}: {}", f.at_ns, f.what)));
-    lines.extend(o.deadlocks.iter().map(|d| format!("deadlock at {}: {}", d.at_ns, d.cycle)));
+    lines.extend(
+        o.deadlocks.iter().map(|d| format!("deadlock at {}: {}", d.at.since_start(), d.name)),
+    );
     lines
 }
 
-fn optional(time: Option<Nanos>) -> String {
+fn optional(time: Option<Duration>) -> String {
     time.map_or_else(|| "-".into(), |t| t.to_string())
 }

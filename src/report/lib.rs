@@ -37,6 +37,7 @@ pub use objects::{
     objects_text, objects_tree,
 };
 pub use scrape::{SCRAPE_PORT, Scrape, serve};
+pub use sheet::drops_text;
 #[cfg(feature = "dpdk")]
 pub use tester::self_test_text;
 pub use tester::{

@@ -95,13 +95,13 @@ mod tests {
 
     fn snapshot(suite: CipherSuite, next_pn: Option<u64>) -> SecySnapshot {
         let sci = |n| Sci { mac: Mac([2, 0, 0, 0, 0, n]), port: 1 };
-        let sa = TransmitSaSnapshot { next_pn, in_use: true };
+        let sa = TransmitSaSnapshot::new(An::ALL[0], true, next_pn, suite.last_pn());
         let received = ReceiveSnapshot {
             sci: sci(2),
             counters: ReceiveCounters { in_pkts_late: 7, ..ReceiveCounters::default() },
             associations: [
                 None,
-                Some(ReceiveSaSnapshot { next_pn: Some(9), lowest_pn: 9 }),
+                Some(ReceiveSaSnapshot { an: 1, next_pn: Some(9), lowest_pn: 9 }),
                 None,
                 None,
             ],

@@ -8,7 +8,8 @@ use prometheus_client::encoding::DescriptorEncoder;
 use super::families::{NUMBERS, Row, families, scraped};
 use super::names::counter_name;
 use ground::described::{self, Described, Field, Number};
-use results::{AgentsSummary, HeadroomSummary, Summary, TimesSummary, TransmitSaSummary};
+use results::{AgentsSummary, HeadroomSummary, Summary, TimesSummary};
+use secure::TransmitSaSnapshot;
 
 /// Returns the response to a scrape.
 #[must_use]
@@ -61,7 +62,7 @@ const AGENTS: &[Metric<AgentsSummary>] = &[
 
 /// Metrics of transmit secure associations.
 #[rustfmt::skip]
-const SENDING: &[Metric<TransmitSaSummary>] = &[
+const SENDING: &[Metric<TransmitSaSnapshot>] = &[
     ("macsec_sa_in_use", Gauge, "1 if the port sends with the association, else 0",
         |sa| Some(sa.in_use.into())),
     ("macsec_sa_frames_left", Gauge, "Frames that the association can still send",
@@ -81,41 +82,40 @@ impl Collector for Snapshot {
         numbers(&mut encoder, "balance.", [(switch, &summary.balance)].into_iter())?;
         numbers(&mut encoder, "shared_pool.", [(switch, &summary.shared_pool)].into_iter())?;
         numbers(&mut encoder, "fdb.", [(switch, &summary.fdb)].into_iter())?;
-        let ports = summary.ports.iter().map(|p| ([("port", p.name.as_str())], p));
+        let ports = summary.ports.iter().map(|p| ([("port", p.port.name.as_str())], p));
+        let of = ports.clone().map(|(port, p)| (port, &p.port));
+        numbers(&mut encoder, "ports[].", of.clone())?;
+        numbers(&mut encoder, "ports[].", of.clone().map(|(port, p)| (port, &p.counters)))?;
         numbers(&mut encoder, "ports[].", ports.clone())?;
         numbers(&mut encoder, "ports[].nic.", ports.clone().map(|(port, p)| (port, &p.nic)))?;
         let workers: Vec<_> = (0..summary.polls.len()).map(|n| n.to_string()).collect();
         let polls = workers.iter().zip(&summary.polls);
         let polls = polls.map(|(n, polls)| ([("worker", n.as_str())], polls));
         numbers(&mut encoder, "polls[].", polls)?;
-        let agents =
-            summary.ports.iter().filter_map(|p| Some((p.name.as_str(), p.agents.as_ref()?)));
+        let agents = ports.clone().filter_map(|(port, p)| Some((port, p.agents.as_ref()?)));
         for metric in AGENTS {
-            family(&mut encoder, metric, agents.clone().map(|(name, a)| ([("port", name)], a)))?;
+            family(&mut encoder, metric, agents.clone())?;
         }
-        let found = agents.clone().filter_map(|(n, a)| Some(([("port", n)], a.headroom.as_ref()?)));
+        let found = agents.clone().filter_map(|(port, a)| Some((port, a.headroom.as_ref()?)));
         for metric in FOUND {
             family(&mut encoder, metric, found.clone())?;
         }
-        let measured = agents.filter_map(|(n, a)| Some(([("port", n)], a.round_trip.as_ref()?)));
+        let measured = agents.filter_map(|(port, a)| Some((port, a.round_trip.as_ref()?)));
         for metric in MEASURED {
             family(&mut encoder, metric, measured.clone())?;
         }
-        let priorities = ports.flat_map(|([port], p)| {
-            let number = |n: u8| NUMBERS[usize::from(n) % NUMBERS.len()];
-            p.priorities
-                .iter()
-                .map(move |p| ([port, ("priority", number(p.priority))], &p.counters))
+        let priorities = of.clone().flat_map(|([port], p)| {
+            let rows = NUMBERS.iter().zip(&p.counters.priorities);
+            rows.map(move |(n, counters)| ([port, ("priority", *n)], counters))
         });
         numbers(&mut encoder, "ports[].priorities[].", priorities)?;
-        let drops = summary.ports.iter().flat_map(|port| {
-            port.drops
-                .iter()
-                .map(|(reason, n)| ([("port", port.name.as_str()), ("reason", reason.as_str())], n))
+        let drops: Vec<_> = of.map(|(port, p)| (port, p.counters.drops.by_name())).collect();
+        let drops = drops.iter().flat_map(|([port], drops)| {
+            drops.iter().map(|(reason, n)| ([*port, ("reason", *reason)], n))
         });
         family(
             &mut encoder,
-            &("drops", Counter, "Frames dropped, by reason", |n| Some(*n)),
+            &("drops", Counter, "Frames dropped, by reason", |n| Some(*n).filter(|n| *n > 0)),
             drops,
         )?;
         macsec(&mut encoder, summary)?;
@@ -154,7 +154,8 @@ fn numbers<'a, T: Described, const N: usize>(
 /// Encodes MACsec counters by port, channel and name in 802.1AE, and the state of transmit
 /// associations.
 fn macsec(encoder: &mut DescriptorEncoder, summary: &Summary) -> Result<(), Error> {
-    let ports = summary.ports.iter().filter_map(|p| Some((p.name.as_str(), p.macsec.as_ref()?)));
+    let ports =
+        summary.ports.iter().filter_map(|p| Some((p.port.name.as_str(), p.macsec.as_ref()?)));
     let counted = ports.clone().flat_map(|(port, macsec)| {
         let row = move |(channel, name, n)| {
             ([("port", port), ("channel", channel), ("counter", name)], n)
@@ -173,7 +174,7 @@ fn macsec(encoder: &mut DescriptorEncoder, summary: &Summary) -> Result<(), Erro
     Ok(())
 }
 
-fn sa_number(sa: &TransmitSaSummary) -> u8 {
+fn sa_number(sa: &TransmitSaSnapshot) -> u8 {
     sa.an % 4
 }
 

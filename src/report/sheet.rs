@@ -3,16 +3,13 @@
 //! A [`Field`] is a column: its name, and the function that makes its cell from the object of a
 //! row. Both media show the same names and numbers; columns for the page only are marked.
 
-use std::collections::BTreeMap;
-
 use super::html::written;
 use ::text::{Align, Table, count, scaled};
-use contracts::stats::DropReason;
-use contracts::stats::PriorityCounters;
+use contracts::stats::{DropReason, Drops, PriorityCounters};
 use ground::time::Duration;
 use host::PriorityPauses;
 use lab::{
-    FlowOutcome, HostOutcome, HostPort, Nanos, Outcome, SwitchOutcome, SwitchPort, TransportOutcome,
+    FlowOutcome, HostOutcome, HostPort, Outcome, SwitchOutcome, SwitchPort, TransportOutcome,
 };
 
 /// Maximum number of printed rows of a table; JSON has all.
@@ -93,21 +90,27 @@ impl Sheet {
     }
 }
 
+/// Prints drops by reason as a table.
+#[must_use]
+pub fn drops_text(drops: &Drops) -> String {
+    Medium::Terminal.drops(drops).table().to_string()
+}
+
 impl Medium {
-    fn time(self, time: Nanos) -> String {
+    fn time(self, time: Duration) -> String {
         match self {
             Self::Terminal => time.to_string(),
             Self::Page => written(time),
         }
     }
 
-    fn optional(self, time: Option<Nanos>) -> String {
+    fn optional(self, time: Option<Duration>) -> String {
         time.map_or_else(|| self.nothing(), |time| self.time(time))
     }
 
     /// Formats nanoseconds; 0 counts as absent.
     fn span(self, ns: u64) -> String {
-        self.optional((ns > 0).then(|| Nanos(Duration::from_nanos(ns))))
+        self.optional((ns > 0).then(|| Duration::from_nanos(ns)))
     }
 
     /// Returns the sign for an absent value.
@@ -163,30 +166,33 @@ impl Medium {
         let fields: [Field<Row<'_>>; 13] = [
             Field::word("flow", |(name, _), _| (*name).into()),
             Field::word("kind", |(_, t), _| t.kind.into()),
-            Field::number("delivered bytes", |(_, t), _| count(t.delivered_bytes)),
-            Field::number("retransmitted", |(_, t), _| count(t.retransmitted_frames)),
-            Field::number("timeouts", |(_, t), _| count(t.timeouts)),
-            Field::number("ACKs", |(_, t), _| count(t.acks_received)),
-            Field::number("NAKs", |(_, t), _| count(t.naks_received)),
-            Field::number("CNPs", |(_, t), _| count(t.cnps_received)),
-            Field::number("rate at the end", |(_, t), _| scaled(t.rate_bps as f64, "b/s")),
-            Field::number("messages", |(_, t), _| count(t.messages)),
-            Field::number("shortest", |(_, t), m| m.optional(t.fct_min_ns)),
-            Field::only(Medium::Page, Field::number("mean", |(_, t), m| m.optional(t.fct_mean_ns))),
-            Field::number("longest", |(_, t), m| m.optional(t.fct_max_ns)),
+            Field::number("delivered bytes", |(_, t), _| count(t.receiver.delivered)),
+            Field::number("retransmitted", |(_, t), _| count(t.sender.retransmitted)),
+            Field::number("timeouts", |(_, t), _| count(t.sender.timeouts)),
+            Field::number("ACKs", |(_, t), _| count(t.sender.acks)),
+            Field::number("NAKs", |(_, t), _| count(t.sender.naks)),
+            Field::number("CNPs", |(_, t), _| count(t.sender.cnps)),
+            Field::number("rate at the end", |(_, t), _| scaled(t.sender.rate.get() as f64, "b/s")),
+            Field::number("messages", |(_, t), _| count(t.sender.completions.messages)),
+            Field::number("shortest", |(_, t), m| m.optional(t.sender.completions.fct_min)),
+            Field::only(
+                Medium::Page,
+                Field::number("mean", |(_, t), m| m.optional(t.sender.completions.fct_mean())),
+            ),
+            Field::number("longest", |(_, t), m| m.optional(t.sender.completions.fct_max)),
         ];
         self.sheet(&fields, o.flows.iter().filter_map(|f| Some((f.name.as_str(), f.transport?))))
     }
 
     /// The priorities of ports of these switches with any event.
     pub(super) fn ports<'a>(self, switches: impl Iterator<Item = &'a SwitchOutcome>) -> Sheet {
-        type Row<'a> = (&'a SwitchOutcome, &'a SwitchPort, u8, &'a PriorityCounters);
+        type Row<'a> = (&'a SwitchOutcome, &'a SwitchPort, usize, &'a PriorityCounters);
         let fields: [Field<Row<'_>>; 15] = [
             Field::only(
                 Medium::Terminal,
                 Field::word("switch", |(switch, ..), _| switch.name.clone()),
             ),
-            Field::word("port", |(_, port, ..), _| port.counters.name.clone()),
+            Field::word("port", |(_, port, ..), _| port.summary.port.name.clone()),
             Field::word("to", |(_, port, ..), _| port.peer.clone()),
             Field::number("prio", |(.., n, _), _| n.to_string()),
             Field::number("rx frames", |(.., p), _| count(p.rx_frames)),
@@ -203,8 +209,8 @@ impl Medium {
         ];
         let rows = switches.flat_map(|switch| {
             switch.ports.iter().flat_map(move |port| {
-                let active = port.counters.priorities.iter().filter(|p| p.is_active());
-                active.map(move |p| (switch, port, p.priority, &p.counters))
+                let active = port.summary.port.counters.active();
+                active.map(move |(n, counters)| (switch, port, n, counters))
             })
         });
         self.sheet(&fields, rows)
@@ -233,7 +239,7 @@ impl Medium {
             Field::number("PFC frames received", |(.., p), m| m.of(*p, |(_, p)| count(p.received))),
             Field::number("XOFF obeyed", |(.., p), m| m.of(*p, |(_, p)| count(p.transitions))),
             Field::number("pause time", |(.., p), m| {
-                m.of(*p, |(_, p)| m.time(Nanos(p.paused.saturated())))
+                m.of(*p, |(_, p)| m.time(p.paused.saturated()))
             }),
             Field::number("PFC frames sent", |(.., p), m| m.of(*p, |(_, p)| count(p.sent))),
         ];
@@ -257,17 +263,15 @@ impl Medium {
         thing.map_or_else(|| self.nothing(), cell)
     }
 
-    /// Drops by reason, from counts by the reasons' names.
-    pub(super) fn drops(self, counts: &BTreeMap<String, u64>) -> Sheet {
+    /// Drops by reason.
+    pub(super) fn drops(self, counts: &Drops) -> Sheet {
         type Row = (DropReason, u64);
         let fields: [Field<Row>; 3] = [
             Field::word("dropped for", |(reason, _), _| reason.name().into()),
             Field::number("frames", |(_, n), _| count(*n)),
             Field::sentence("meaning", |(reason, _), _| reason.doc().trim().into()),
         ];
-        let counted = |reason: &DropReason| Some((*reason, *counts.get(reason.name())?));
-        let rows = DropReason::ALL.iter().filter_map(counted).filter(|(_, n)| *n > 0);
-        self.sheet(&fields, rows)
+        self.sheet(&fields, counts.iter())
     }
 }
 

@@ -4,9 +4,10 @@ use super::agents::agents_text;
 use super::macsec::macsec_text;
 use super::sheet::Medium;
 use ::text::{Align::Left, Align::Right, Table, count, scaled};
+use contracts::stats::{PortCounters, PortSnapshot};
 use ground::printable;
 use ground::time::Duration;
-use results::{CheckSummary, PortSummary, PrioritySummary, Summary};
+use results::{CheckSummary, PortSummary, Summary};
 
 /// Prints the summary as tables. Rates are since `before`, or over the whole run without it.
 #[must_use]
@@ -21,10 +22,9 @@ pub fn text(now: &Summary, before: Option<&Summary>) -> String {
             out += &format!("\n{table}");
         }
     }
-    let agents = now.ports.iter().filter_map(|p| Some((p.name.as_str(), p.agents.as_ref()?)));
-    out += &agents_text(agents);
-    out +=
-        &macsec_text(now.ports.iter().filter_map(|p| Some((p.name.as_str(), p.macsec.as_ref()?))));
+    let ports = now.ports.iter().map(|p| (p.port.name.as_str(), p));
+    out += &agents_text(ports.clone().filter_map(|(name, p)| Some((name, p.agents.as_ref()?))));
+    out += &macsec_text(ports.filter_map(|(name, p)| Some((name, p.macsec.as_ref()?))));
     out + "\n" + &closing(now)
 }
 
@@ -38,15 +38,15 @@ pub fn line(now: &Summary, before: Option<&Summary>) -> String {
         }
     }
     let [rx, tx, ..] = rates;
-    let sum = |f: fn(&PortSummary) -> u64| now.ports.iter().map(f).sum::<u64>();
+    let ports = || now.ports.iter().map(|p| &p.port.counters);
     format!(
         "{:>8} rx {} tx {} received {} sent {} dropped {} held {}",
         format!("{:.1}s", now.elapsed_ns as f64 / 1e9),
         scaled(rx, "b/s"),
         scaled(tx, "b/s"),
-        count(sum(|p| p.rx_frames)),
-        count(sum(|p| p.tx_frames)),
-        count(sum(PortSummary::dropped)),
+        count(ports().map(|p| p.rx_frames).sum()),
+        count(ports().map(|p| p.tx_frames).sum()),
+        count(ports().map(|p| p.drops.total()).sum()),
         count(now.balance.held),
     )
 }
@@ -58,8 +58,9 @@ fn port_rates(now: &Summary, before: Option<&Summary>, n: usize, port: &PortSumm
     let old = before.and_then(|b| b.ports.get(n));
     let since = before.map_or(0, |b| b.elapsed_ns);
     let seconds = now.elapsed_ns.saturating_sub(since) as f64 / 1e9;
-    let rate = |f: fn(&PortSummary) -> u64, scale: f64| {
-        let grown = f(port).saturating_sub(old.map_or(0, f));
+    let rate = |f: fn(&PortCounters) -> u64, scale: f64| {
+        let counted = |of: &PortSummary| f(&of.port.counters);
+        let grown = counted(port).saturating_sub(old.map_or(0, counted));
         if seconds > 0.0 { grown as f64 * scale / seconds } else { 0.0 }
     };
     [
@@ -86,18 +87,19 @@ fn ports(now: &Summary, before: Option<&Summary>) -> Table {
     ]);
     for (n, p) in now.ports.iter().enumerate() {
         let [rx, tx, ..] = port_rates(now, before, n, p);
-        let link = if p.up { scaled(p.rate_bps as f64, "b/s") } else { "down".into() };
-        let paused: Vec<_> = p.paused_priorities.iter().map(u8::to_string).collect();
+        let PortSnapshot { name, up, rate_bps, counters: of, .. } = &p.port;
+        let link = if *up { scaled(*rate_bps as f64, "b/s") } else { "down".into() };
+        let paused: Vec<_> = of.paused.iter().map(|p| p.get().to_string()).collect();
         t.row([
-            p.name.clone(),
+            name.clone(),
             link,
-            count(p.rx_frames),
-            count(p.tx_frames),
-            count(p.rx_bytes),
-            count(p.tx_bytes),
+            count(of.rx_frames),
+            count(of.tx_frames),
+            count(of.rx_bytes),
+            count(of.tx_bytes),
             scaled(rx, "b/s"),
             scaled(tx, "b/s"),
-            count(p.dropped()),
+            count(of.drops.total()),
             p.nic.missed().map_or_else(|| "unknown".into(), count),
             if paused.is_empty() { "-".into() } else { paused.join(",") },
         ]);
@@ -121,10 +123,8 @@ fn priorities(now: &Summary) -> Table {
         ("queue peak", Right),
         ("ecn marked", Right),
     ]);
-    for port in &now.ports {
-        for PrioritySummary { priority, counters: p } in
-            port.priorities.iter().filter(|p| p.is_active())
-        {
+    for port in now.ports.iter().map(|p| &p.port) {
+        for (priority, p) in port.counters.active() {
             t.row([
                 port.name.clone(),
                 priority.to_string(),
@@ -174,7 +174,7 @@ fn closing(now: &Summary) -> String {
         count(now.storms.detected),
         count(now.storms.restored),
     );
-    let limited: u64 = now.ports.iter().map(|p| p.addresses_refused).sum();
+    let limited: u64 = now.ports.iter().map(|p| p.port.counters.addresses_refused).sum();
     if limited + now.fdb.full > 0 {
         out += &format!(
             "{} frames came from addresses that were not learnt because their port had as many as it \

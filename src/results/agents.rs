@@ -3,7 +3,7 @@
 
 mod capabilities;
 
-pub use capabilities::{IsolationSummary, PlaceSummary, SaidSummary, SfcSummary};
+pub use capabilities::{SaidSummary, SfcSummary};
 
 use std::collections::BTreeMap;
 
@@ -11,9 +11,8 @@ use serde::{Deserialize, Serialize};
 
 use super::counters::{Counters, by_name};
 use contracts::port::{StampSource, Stamps};
-use discovery::{EtsTable, Neighbour, Party, PeerState, Resolved};
+use discovery::{EtsTable, Neighbour, Party, PeerState, PfcResolved, Resolved, Topology};
 use ground::time::{Duration, Instant};
-use ground::units::PrioritySet;
 use headroom::Required;
 use link::{AgentsSnapshot, AutoState, Spread};
 use switch::Headroom;
@@ -45,7 +44,7 @@ pub struct AgentsSummary {
     pub dcbx: Option<DcbxSummary>,
     /// The port's place in the network, if it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub topology: Option<PlaceSummary>,
+    pub topology: Option<Topology>,
     /// Counters by protocol.
     pub counters: BTreeMap<String, Counters>,
 }
@@ -131,26 +130,18 @@ pub struct NeighbourSummary {
 /// The result of DCBX.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct DcbxSummary {
-    /// `none`, `one`, or `several`, which disables negotiation.
-    pub peers: String,
-    /// The priorities with PFC, and the source of this setting (`local` or `peer`).
+    /// Number of peers; several disable negotiation.
+    pub peers: PeerState,
+    /// The operational PFC configuration.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub pfc: Option<PfcSummary>,
-    /// The traffic class table of ETS.
+    pub pfc: Option<PfcResolved>,
+    /// The operational ETS configuration.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ets: Option<EtsSummary>,
     /// The measurement methods that both ends support (`round_trip`, `ptp`), if both advertise
     /// them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub methods: Option<Vec<String>>,
-}
-
-/// The operational PFC configuration.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub struct PfcSummary {
-    /// The enabled priorities.
-    pub enable: Vec<u8>,
-    pub from: String,
 }
 
 /// The operational ETS configuration.
@@ -162,7 +153,7 @@ pub struct EtsSummary {
     pub bandwidth: [u8; 8],
     /// The algorithm by traffic class: `strict`, `cbs`, `ets`, `ats`, or a number.
     pub algorithm: Vec<String>,
-    pub from: String,
+    pub from: Party,
 }
 
 impl AgentsSummary {
@@ -193,7 +184,7 @@ impl AgentsSummary {
                 .map(|delay| TimesSummary::new(delay, None, None)),
             neighbours: agents.neighbours.iter().map(|n| NeighbourSummary::new(n, now)).collect(),
             dcbx: agents.resolved.as_ref().map(DcbxSummary::new),
-            topology: agents.topology.as_ref().map(PlaceSummary::new),
+            topology: agents.topology,
             counters: counters(agents),
         }
     }
@@ -301,32 +292,21 @@ const ZERO: Duration = Duration::ZERO;
 
 impl DcbxSummary {
     fn new(resolved: &Resolved) -> Self {
-        let whose = |party| match party {
-            Party::Local => "local".to_owned(),
-            Party::Peer => "peer".to_owned(),
-        };
-        let peers = match resolved.state {
-            PeerState::Absent => "none",
-            PeerState::Present => "one",
-            PeerState::Several => "several",
-        };
         let methods = resolved.methods.map(|methods| {
             let both = [("round_trip", methods.round_trip), ("ptp", methods.ptp)];
             both.into_iter().filter(|(_, can)| *can).map(|(name, _)| name.to_owned()).collect()
         });
         Self {
-            peers: peers.into(),
-            pfc: resolved
-                .pfc
-                .map(|pfc| PfcSummary { enable: listed(pfc.enable), from: whose(pfc.from) }),
-            ets: resolved.ets.map(|ets| EtsSummary::new(&ets.table, whose(ets.from))),
+            peers: resolved.state,
+            pfc: resolved.pfc,
+            ets: resolved.ets.map(|ets| EtsSummary::new(&ets.table, ets.from)),
             methods,
         }
     }
 }
 
 impl EtsSummary {
-    fn new(table: &EtsTable, from: String) -> Self {
+    fn new(table: &EtsTable, from: Party) -> Self {
         let name = |algorithm: &u8| match algorithm {
             0 => "strict".to_owned(),
             1 => "cbs".to_owned(),
@@ -337,8 +317,4 @@ impl EtsSummary {
         let algorithm = table.algorithm.iter().map(name).collect();
         Self { class: table.class, bandwidth: table.bandwidth, algorithm, from }
     }
-}
-
-fn listed(set: PrioritySet) -> Vec<u8> {
-    set.iter().map(|p| p.get()).collect()
 }

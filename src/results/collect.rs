@@ -5,15 +5,12 @@ use std::collections::BTreeMap;
 use super::agents::AgentsSummary;
 use super::checks::PollsSummary;
 use super::congestion::CongestionSummary;
-use super::counters::{Counters, by_name};
 use super::judged;
 use super::macsec::MacsecSummary;
-use super::summary::{
-    BalanceSummary, FdbSummary, PortSummary, PrioritySummary, SharedSummary, StormSummary, Summary,
-};
-use contracts::stats::{DropReason, Drops, NicCounters, PortSnapshot, PriorityCounters};
+use super::summary::{BalanceSummary, PortSummary, Summary};
+use contracts::stats::{NicCounters, PortSnapshot};
 use ground::time::Total;
-use ground::units::{PortId, Priority, PrioritySet};
+use ground::units::{PortId, PrioritySet};
 use ground::verdict::Verdict;
 use runtime::RunSnapshot;
 
@@ -23,22 +20,18 @@ impl Summary {
     pub fn new(run: &RunSnapshot, elapsed: impl Into<Total>) -> Self {
         let s = &run.switch;
         let balance = s.balance();
-        let mut storms = StormSummary::default();
-        for p in s.ports.iter().flat_map(|p| &p.counters.priorities) {
-            storms.detected += p.storms_detected;
-            storms.restored += p.storms_restored;
-        }
-        let drops = s.drops();
         let congestion = s.congestion.as_deref();
-        let ports = s.ports.iter().zip(&run.nics).map(|(p, n)| PortSummary::new(p, *n));
+        let ports = s.ports.iter().zip(&run.nics);
         let lossless = run.lossless.iter().chain(core::iter::repeat(&PrioritySet::EMPTY));
+        let ports = ports.zip(lossless);
+        let ports = ports.map(|((port, nic), set)| PortSummary::new(port, *nic, *set));
         let summary = Self {
             version: env!("CARGO_PKG_VERSION").into(),
             name: s.name.clone(),
             elapsed_ns: elapsed.into().as_nanos(),
             workers: run.polls.len().max(1),
-            ports: ports.zip(lossless).map(|(port, set)| port.protecting(*set)).collect(),
-            drops: by_name(DropReason::ALL.iter().map(|r| (r.name(), drops.get(*r)))),
+            ports: ports.collect(),
+            drops: s.drops(),
             lossless_lost_frames: run.lossless_lost,
             // Frames that workers hand to each other are in both sums; frames on the way between
             // two are the difference, and held.
@@ -48,12 +41,9 @@ impl Summary {
                 held: s.held + s.given.saturating_sub(s.taken),
                 holds: balance.holds(),
             },
-            shared_pool: SharedSummary {
-                used_bytes: s.shared_used_bytes,
-                peak_bytes: s.shared_peak_bytes,
-            },
-            fdb: FdbSummary { entries: s.fdb_entries, full: s.fdb_full },
-            storms,
+            shared_pool: s.shared_pool,
+            fdb: s.fdb,
+            storms: s.storms(),
             congestion: congestion.map(|of| CongestionSummary::new(of, &s.ports)),
             polls: run.polls.iter().map(PollsSummary::new).collect(),
             late_polls_ignored: false,
@@ -97,49 +87,11 @@ impl Summary {
 }
 
 impl PortSummary {
-    fn new(port: &PortSnapshot, nic: NicCounters) -> Self {
-        let c = &port.counters;
-        Self {
-            name: port.name.clone(),
-            up: port.up,
-            rate_bps: port.rate_bps,
-            rx_frames: c.rx_frames,
-            // A device had accepted the frames that it then failed to send.
-            tx_frames: c.tx_frames.saturating_sub(nic.unsent()),
-            rx_bytes: c.rx_bytes,
-            tx_bytes: c.tx_bytes,
-            consumed_frames: c.consumed,
-            originated_frames: c.originated,
-            copied_frames: c.copied,
-            addresses: c.addresses,
-            addresses_refused: c.addresses_refused,
-            pause_rx_frames: c.pause_rx_frames,
-            pause_tx_frames: c.pause_tx_frames,
-            pfc_rx_frames: c.pfc_rx_frames,
-            pfc_tx_frames: c.pfc_tx_frames,
-            paused_priorities: (0..8).filter(|n| port.paused & (1 << n) != 0).collect(),
-            priorities: (0..).zip(c.priorities).map(PrioritySummary::from).collect(),
-            drops: happened(&c.drops),
-            nic,
-            lossless_priorities: Vec::new(),
-            link_losses: 0,
-            agents: None,
-            macsec: port.secy.as_deref().map(MacsecSummary::new),
-        }
+    fn new(port: &PortSnapshot, nic: NicCounters, lossless_priorities: PrioritySet) -> Self {
+        let mut port = port.clone();
+        // A device had accepted the frames that it then failed to send.
+        port.counters.tx_frames = port.counters.tx_frames.saturating_sub(nic.unsent());
+        let macsec = port.secy.take().map(|secy| MacsecSummary::new(&secy));
+        Self { port, nic, lossless_priorities, link_losses: 0, agents: None, macsec }
     }
-
-    fn protecting(mut self, lossless: PrioritySet) -> Self {
-        self.lossless_priorities = lossless.iter().map(Priority::get).collect();
-        self
-    }
-}
-
-impl From<(u8, PriorityCounters)> for PrioritySummary {
-    fn from((priority, counters): (u8, PriorityCounters)) -> Self {
-        Self { priority, counters }
-    }
-}
-
-fn happened(drops: &Drops) -> Counters {
-    by_name(drops.iter().map(|(reason, n)| (reason.name(), n)))
 }

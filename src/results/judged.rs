@@ -32,7 +32,7 @@ pub(super) fn checks(of: &Summary) -> Vec<CheckSummary> {
     let has_lossless = received(of) > 0;
     let has_silent = silent(of).next().is_some();
     let has_headroom = has_lossless && planned_gap(of).is_some() && !of.late_polls_ignored;
-    let has_sent = of.ports.iter().any(|port| port.tx_frames + port.nic.unsent() > 0);
+    let has_sent = of.ports.iter().any(|port| port.port.counters.tx_frames + port.nic.unsent() > 0);
     vec![
         check("balance", balance(of), of.balance.came > 0),
         check("lossless", lossless(of), has_lossless || has_silent),
@@ -76,7 +76,7 @@ fn lossless(of: &Summary) -> (Verdict, String) {
             "{} frames, lossless ones perhaps among them, were lost by the device of {} before the \
              switch saw them",
             count(n),
-            port.name
+            port.port.name
         ));
     }
     if !lost.is_empty() {
@@ -90,7 +90,7 @@ fn lossless(of: &Summary) -> (Verdict, String) {
         return (NotJudged, NO_LOSSLESS_PRIORITY.into());
     }
     // Such a device may have lost every lossless frame, so this comes before the count of frames.
-    let silent: Vec<_> = silent(of).map(|port| &*port.name).collect();
+    let silent: Vec<_> = silent(of).map(|port| &*port.port.name).collect();
     if !silent.is_empty() {
         let whose = if silent.len() == 1 { "the device of" } else { "the devices of" };
         let detail = format!(
@@ -108,9 +108,8 @@ fn lossless(of: &Summary) -> (Verdict, String) {
 /// Frames of lossless priorities that its ports received.
 fn received(of: &Summary) -> u64 {
     let of_port = |port: &PortSummary| -> u64 {
-        let lossless = |priority: &u8| port.lossless_priorities.contains(priority);
-        let counted = port.priorities.iter().filter(|p| lossless(&p.priority));
-        counted.map(|p| p.counters.rx_frames).sum()
+        let lossless = port.lossless_priorities.iter();
+        lossless.map(|p| port.port.counters.priorities[p.index()].rx_frames).sum()
     };
     lossless_ports(of).map(of_port).sum()
 }
@@ -165,7 +164,7 @@ fn is_excused(of: &Summary) -> bool {
 
 fn sent(of: &Summary) -> (Verdict, String) {
     let list = |ports: &[&PortSummary]| {
-        let each = ports.iter().map(|p| format!("{} at {}", count(p.nic.unsent()), p.name));
+        let each = ports.iter().map(|p| format!("{} at {}", count(p.nic.unsent()), p.port.name));
         each.collect::<Vec<_>>().join(", ")
     };
     let (lossless, lossy): (Vec<&PortSummary>, Vec<&PortSummary>) =
@@ -184,7 +183,7 @@ fn sent(of: &Summary) -> (Verdict, String) {
     } else if !lossy.is_empty() {
         (Pass, format!("frames without protection did not leave: {}", list(&lossy)))
     } else {
-        match of.ports.iter().map(|port| port.tx_frames).sum() {
+        match of.ports.iter().map(|port| port.port.counters.tx_frames).sum() {
             0_u64 => (NotJudged, "no frame was handed to a device".into()),
             _ => (Pass, "every frame that was handed to a device left it".into()),
         }

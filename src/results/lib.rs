@@ -11,16 +11,11 @@ mod macsec;
 mod summary;
 
 pub use agents::{
-    AgentsSummary, DcbxSummary, EtsSummary, HeadroomSummary, IsolationSummary, NeedSummary,
-    NeighbourSummary, PfcSummary, PlaceSummary, SaidSummary, SfcSummary, StampsSummary,
-    TimesSummary,
+    AgentsSummary, DcbxSummary, EtsSummary, HeadroomSummary, NeedSummary, NeighbourSummary,
+    SaidSummary, SfcSummary, StampsSummary, TimesSummary,
 };
 pub use checks::{CheckSummary, PollsSummary};
 pub use congestion::CongestionSummary;
 pub use counters::Counters;
-pub use macsec::{
-    MacsecSummary, ReceiveSaSummary, ReceiveSummary, TransmitSaSummary, TransmitSummary,
-};
-pub use summary::{
-    BalanceSummary, FdbSummary, PortSummary, PrioritySummary, SharedSummary, StormSummary, Summary,
-};
+pub use macsec::{MacsecSummary, ReceiveSummary, TransmitSummary};
+pub use summary::{BalanceSummary, PortSummary, Summary};

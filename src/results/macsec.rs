@@ -4,14 +4,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::counters::{Counters, by_name};
-use secure::{
-    An, CipherSuite, ReceiveSaSnapshot, ReceiveSnapshot, SecySnapshot, TransmitSaSnapshot,
-};
+use secure::{ReceiveSaSnapshot, ReceiveSnapshot, SecySnapshot, TransmitSaSnapshot};
 use text::count;
-
-/// The used share of packet numbers from which a secure association is nearly exhausted, in
-/// hundredths: the threshold of key agreement (PendingPNExhaustion, 802.1X 9.8).
-const NEARLY: u128 = 75;
 
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct MacsecSummary {
@@ -39,22 +33,7 @@ pub struct TransmitSummary {
     /// The AN of the association in use, if there is one.
     pub encoding_sa: u8,
     pub counters: Counters,
-    pub associations: Vec<TransmitSaSummary>,
-}
-
-/// A transmit secure association.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct TransmitSaSummary {
-    /// The association number.
-    pub an: u8,
-    /// True for the association in use.
-    pub in_use: bool,
-    /// The packet number of the next frame; `None` if they are exhausted.
-    pub next_pn: Option<u64>,
-    /// Number of frames that it can still send.
-    pub left: u64,
-    /// True if three quarters of its packet numbers are used, so that a new key is due.
-    pub nearly_used_up: bool,
+    pub associations: Vec<TransmitSaSnapshot>,
 }
 
 /// A receive secure channel of a port.
@@ -63,34 +42,16 @@ pub struct ReceiveSummary {
     /// The SCI: address and port of the sender.
     pub sci: String,
     pub counters: Counters,
-    pub associations: Vec<ReceiveSaSummary>,
-}
-
-/// A receive secure association.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct ReceiveSaSummary {
-    /// The association number.
-    pub an: u8,
-    /// The packet number after the highest accepted one; `None` after the last.
-    pub next_pn: Option<u64>,
-    /// The lowest acceptable packet number.
-    pub lowest_pn: u64,
+    pub associations: Vec<ReceiveSaSnapshot>,
 }
 
 impl MacsecSummary {
     #[must_use]
     pub fn new(of: &SecySnapshot) -> Self {
-        let sending = |(an, sa): (An, &Option<TransmitSaSnapshot>)| {
-            Some(TransmitSaSummary::new(an, sa.as_ref()?, of.suite))
-        };
         let receive = |channel: &ReceiveSnapshot| ReceiveSummary {
             sci: channel.sci.to_string(),
             counters: by_name(channel.counters.iter()),
-            associations: An::ALL
-                .into_iter()
-                .zip(&channel.associations)
-                .filter_map(received)
-                .collect(),
+            associations: channel.associations.into_iter().flatten().collect(),
         };
         Self {
             cipher_suite: of.suite.name().to_owned(),
@@ -101,11 +62,7 @@ impl MacsecSummary {
                 sci: of.transmit.sci.to_string(),
                 encoding_sa: of.transmit.encoding.get(),
                 counters: by_name(of.transmit.counters.iter()),
-                associations: An::ALL
-                    .into_iter()
-                    .zip(&of.transmit.associations)
-                    .filter_map(sending)
-                    .collect(),
+                associations: of.transmit.associations.into_iter().flatten().collect(),
             },
             receive: of.receive.iter().flatten().map(receive).collect(),
         }
@@ -147,25 +104,4 @@ fn rows<'a>(
     of: &'a Counters,
 ) -> impl Iterator<Item = (&'a str, &'a str, &'a u64)> {
     of.iter().map(move |(name, n)| (channel, name.as_str(), n))
-}
-
-impl TransmitSaSummary {
-    fn new(an: An, sa: &TransmitSaSnapshot, suite: CipherSuite) -> Self {
-        let last = suite.last_pn();
-        // The last packet number is usable as well.
-        let left = sa.next_pn.map_or(0, |pn| (last - pn).saturating_add(1));
-        let used = u128::from(last - left.min(last));
-        Self {
-            an: an.get(),
-            in_use: sa.in_use,
-            next_pn: sa.next_pn,
-            left,
-            nearly_used_up: used * 100 >= u128::from(last) * NEARLY,
-        }
-    }
-}
-
-fn received((an, sa): (An, &Option<ReceiveSaSnapshot>)) -> Option<ReceiveSaSummary> {
-    let sa = sa.as_ref()?;
-    Some(ReceiveSaSummary { an: an.get(), next_pn: sa.next_pn, lowest_pn: sa.lowest_pn })
 }

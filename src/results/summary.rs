@@ -7,10 +7,10 @@ use serde::{Deserialize, Serialize};
 use super::agents::AgentsSummary;
 use super::checks::{CheckSummary, PollsSummary};
 use super::congestion::CongestionSummary;
-use super::counters::Counters;
 use super::macsec::MacsecSummary;
-use contracts::stats::{NicCounters, PriorityCounters};
+use contracts::stats::{Drops, Fdb, NicCounters, PortSnapshot, SharedPool, Storms};
 use ground::described;
+use ground::units::PrioritySet;
 use ground::verdict::Verdict;
 
 described! {
@@ -26,16 +26,17 @@ described! {
         workers: usize,
         ports: Vec<PortSummary>,
         /// Count of every drop reason over all ports, 0 included.
-        drops: Counters,
+        #[serde(serialize_with = "Drops::whole")]
+        drops: Drops,
         /// Frames of lossless groups lost to congestion: 0 unless a guarantee was broken.
         lossless_lost_frames: u64 = Counter,
         /// Conservation of frames.
         balance: BalanceSummary,
-        shared_pool: SharedSummary,
+        shared_pool: SharedPool,
         /// Forwarding table of the bridge.
-        fdb: FdbSummary,
+        fdb: Fdb,
         /// Pause storms over all ports.
-        storms: StormSummary,
+        storms: Storms,
         /// Gaps between the polls of each worker.
         polls: Vec<PollsSummary>,
         /// True if late polls are left out of the verdict.
@@ -66,84 +67,16 @@ described! {
 }
 
 described! {
-    /// Shared buffer pool.
-    #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-    SharedSummary {
-        /// Bytes of the shared pool in use.
-        used_bytes: u64 = Gauge,
-        /// Maximum of bytes of the shared pool in use; with several workers the sum of their peaks, an upper bound.
-        peak_bytes: u64 = Gauge,
-    }
-}
-
-described! {
-    /// Forwarding table of the bridge.
-    #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-    FdbSummary {
-        /// Addresses in the bridge's table.
-        entries: u64 = Gauge,
-        /// Frames whose source address was not learnt because the table was full.
-        full: u64 = Counter,
-    }
-}
-
-/// Pause storms that the watchdog detected.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-pub struct StormSummary {
-    pub detected: u64,
-    /// Storms that ended.
-    pub restored: u64,
-}
-
-described! {
     /// A port.
     #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
     PortSummary {
-        /// Name in the configuration.
-        name: String,
-        /// True if the link is up.
-        up: bool = Gauge,
-        /// Rate of the link.
-        rate_bps: u64 = Gauge,
-        /// Frames received, of any kind.
-        rx_frames: u64 = Counter,
-        /// Frames sent, of any kind, without those of `nic.tx_errors` and `nic.tx_dropped`.
-        tx_frames: u64 = Counter,
-        /// Bytes received, FCS included.
-        rx_bytes: u64 = Counter,
-        /// Bytes handed to the device to be sent, FCS included.
-        tx_bytes: u64 = Counter,
-        /// Frames that the switch consumed.
-        consumed_frames: u64 = Counter,
-        /// Frames that the switch originated.
-        originated_frames: u64 = Counter,
-        /// Copies of flooded frames.
-        copied_frames: u64 = Counter,
-        /// Addresses in the bridge's table that were learnt from the port.
-        #[serde(default)]
-        addresses: u64 = Gauge,
-        /// Frames whose source address was not learnt because the port reached its limit.
-        #[serde(default)]
-        addresses_refused: u64 = Counter,
-        /// PAUSE frames received and obeyed.
-        pause_rx_frames: u64 = Counter,
-        /// PAUSE frames sent.
-        pause_tx_frames: u64 = Counter,
-        /// PFC frames received and obeyed, each counted once for all its priorities.
-        #[serde(default)]
-        pfc_rx_frames: u64 = Counter,
-        /// PFC frames sent, each counted once for all its priorities.
-        #[serde(default)]
-        pfc_tx_frames: u64 = Counter,
-        /// Priorities that its peer has paused at this moment.
-        paused_priorities: Vec<u8>,
-        priorities: Vec<PrioritySummary>,
-        /// Drops of frames received here by reason, without zero counts.
-        drops: Counters,
+        /// Link and counters, those of the switch without frames that the device did not send.
+        #[serde(flatten)]
+        port: PortSnapshot,
         /// Losses that its device counted below the switch.
         nic: NicCounters,
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        lossless_priorities: Vec<u8>,
+        #[serde(default, skip_serializing_if = "is_empty")]
+        lossless_priorities: PrioritySet,
         /// Number of times that the port's device lost its link.
         #[serde(default)]
         link_losses: u64 = Counter,
@@ -156,13 +89,8 @@ described! {
     }
 }
 
-/// One priority of one port.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-pub struct PrioritySummary {
-    /// 0 to 7.
-    pub priority: u8,
-    #[serde(flatten)]
-    pub counters: PriorityCounters,
+fn is_empty(set: &PrioritySet) -> bool {
+    set.is_empty()
 }
 
 impl Summary {
@@ -170,21 +98,5 @@ impl Summary {
     #[must_use]
     pub fn missed(&self) -> u64 {
         self.ports.iter().filter_map(|p| p.nic.missed()).sum()
-    }
-}
-
-impl PortSummary {
-    /// Dropped frames that were received here.
-    #[must_use]
-    pub fn dropped(&self) -> u64 {
-        self.drops.values().sum()
-    }
-}
-
-impl PrioritySummary {
-    /// True if any of its counters is not zero.
-    #[must_use]
-    pub fn is_active(&self) -> bool {
-        self.counters != PriorityCounters::default()
     }
 }

@@ -54,10 +54,10 @@ pub fn merge(parts: Vec<WorkerSnapshot>, owners: &[usize], nics: Vec<NicCounters
         whole.held += part.held;
         whole.given += part.given;
         whole.taken += part.taken;
-        whole.shared_used_bytes += part.shared_used_bytes;
-        whole.shared_peak_bytes += part.shared_peak_bytes;
-        whole.fdb_entries = whole.fdb_entries.max(part.fdb_entries);
-        whole.fdb_full = whole.fdb_full.max(part.fdb_full);
+        whole.shared_pool.used_bytes += part.shared_pool.used_bytes;
+        whole.shared_pool.peak_bytes += part.shared_pool.peak_bytes;
+        whole.fdb.entries = whole.fdb.entries.max(part.fdb.entries);
+        whole.fdb.full = whole.fdb.full.max(part.fdb.full);
         match (&mut whole.congestion, part.congestion) {
             (Some(sum), Some(more)) => sum.add(&more),
             (sum @ None, first) => *sum = first,
@@ -75,7 +75,7 @@ pub fn merge(parts: Vec<WorkerSnapshot>, owners: &[usize], nics: Vec<NicCounters
 #[cfg(test)]
 mod tests {
     use super::*;
-    use contracts::stats::{PortCounters, PortSnapshot};
+    use contracts::stats::{Fdb, PortCounters, PortSnapshot, SharedPool};
     use ground::time::Instant;
 
     fn part(names: &[&str], at: u64, given: u64, taken: u64) -> WorkerSnapshot {
@@ -83,7 +83,6 @@ mod tests {
             name: (*name).into(),
             up: true,
             rate_bps: 1,
-            paused: 0,
             counters: PortCounters { rx_frames: given + 2, ..PortCounters::default() },
             secy: None,
         };
@@ -93,9 +92,8 @@ mod tests {
                 held: 2 + taken,
                 given,
                 taken,
-                shared_used_bytes: 10,
-                shared_peak_bytes: 20,
-                fdb_entries: at,
+                shared_pool: SharedPool { used_bytes: 10, peak_bytes: 20 },
+                fdb: Fdb { entries: at, full: 0 },
                 ..SwitchSnapshot::new("s".into(), Instant::from_picos(at.into()))
             },
             lossless_lost: 1,
@@ -110,8 +108,8 @@ mod tests {
         let whole = merge(parts, &[1, 0, 1], vec![NicCounters::default(); 3]);
         let names: Vec<_> = whole.switch.ports.iter().map(|p| p.name.as_str()).collect();
         assert_eq!(names, ["a", "b", "c"]);
-        assert_eq!((whole.switch.shared_used_bytes, whole.switch.shared_peak_bytes), (20, 40));
-        assert_eq!((whole.switch.fdb_entries, whole.lossless_lost, whole.polls.len()), (9, 2, 2));
+        assert_eq!(whole.switch.shared_pool, SharedPool { used_bytes: 20, peak_bytes: 40 });
+        assert_eq!((whole.switch.fdb.entries, whole.lossless_lost, whole.polls.len()), (9, 2, 2));
         assert_eq!(whole.switch.at, Instant::from_picos(9));
     }
 

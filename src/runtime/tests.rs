@@ -253,7 +253,7 @@ fn changes_reach_the_workers_that_they_concern() {
         .unwrap();
     assert_eq!(bench.show().switch.ports[1].rate_bps, 1_000_000_000);
     control.apply(Change::FlushFdb).unwrap();
-    assert_eq!(bench.show().switch.fdb_entries, 0);
+    assert_eq!(bench.show().switch.fdb.entries, 0);
     control.apply(Change::ClearCounters).unwrap();
     let cleared = bench.show().switch;
     assert!(cleared.ports.iter().all(|p| p.counters.rx_frames == 0));

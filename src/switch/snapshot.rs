@@ -6,7 +6,7 @@ use super::port_state::PortState;
 use super::tables::Tables;
 use buffer::Ledger;
 use contracts::port::Port;
-use contracts::stats::{PortCounters, PortSnapshot, SwitchSnapshot};
+use contracts::stats::{Fdb, PortCounters, PortSnapshot, SharedPool, SwitchSnapshot};
 use contracts::world::World;
 use ground::time::Instant;
 use ground::units::{Cells, Priority};
@@ -16,8 +16,8 @@ impl<W: World> Switch<W> {
     pub fn snapshot(&mut self, now: Instant) -> SwitchSnapshot {
         let held = self.held();
         let octets = |cells: Cells| u64::from(cells.0) * u64::from(self.ledger.cell_bytes());
-        let (shared_used, shared_peak) =
-            (octets(self.ledger.shared_used()), octets(self.ledger.shared_peak()));
+        let [used_bytes, peak_bytes] =
+            [self.ledger.shared_used(), self.ledger.shared_peak()].map(octets);
         let congestion = self.congestion_snapshot();
         let Self { ports, tables, ledger, fdb, .. } = self;
         SwitchSnapshot {
@@ -33,10 +33,8 @@ impl<W: World> Switch<W> {
             held,
             given: self.given,
             taken: self.taken,
-            shared_used_bytes: shared_used,
-            shared_peak_bytes: shared_peak,
-            fdb_entries: self.fdb.len() as u64,
-            fdb_full: self.fdb.refused(),
+            shared_pool: SharedPool { used_bytes, peak_bytes },
+            fdb: Fdb { entries: self.fdb.len() as u64, full: self.fdb.refused() },
             congestion,
         }
     }
@@ -52,11 +50,11 @@ fn port_snapshot<W: World>(
     let mut counters = port_counters(now, port, tables, ledger);
     counters.addresses = addresses.held.into();
     counters.addresses_refused = addresses.refused;
+    counters.paused = port.receiver.paused(now);
     PortSnapshot {
         name: tables.name.clone(),
         up: port.up,
         rate_bps: port.rate.get(),
-        paused: port.receiver.paused(now).0,
         counters,
         secy: port.port.secy().map(|secy| Box::new(secy.snapshot())),
     }

@@ -92,13 +92,13 @@ pub fn both(eal: &Eal, text: &str) -> Both {
 
     let ran = real::run(eal, &plan, RealOptions::default(), |_| {}).unwrap();
     let mut pauses = Pauses::default();
-    for event in &ran.events {
+    for event in &ran.noted.events {
         match event.what {
             Happening::Noted(note) => pauses.noted(event.node, &note),
             Happening::Arrived { direction, octets } => pauses.arrived(direction, &octets),
         }
     }
-    assert_eq!(ran.events_left_off, 0);
+    assert_eq!(ran.noted.events_left_off, 0);
     let real = (ran.outcome(), pauses);
     Both { exact: (exact.outcome, in_order), real, run: ran }
 }
@@ -128,7 +128,7 @@ impl Both {
         for (exact, real) in exact.flows.iter().zip(&real.flows).filter(|(e, _)| e.lossless) {
             assert_eq!(exact.name, real.name);
             let what = |f: &sluice::lab::FlowOutcome| {
-                let delivered = f.transport.map(|t| (t.done, t.delivered_bytes));
+                let delivered = f.transport.map(|t| (t.sender.done, t.receiver.delivered));
                 let datagrams = f.transport.is_none().then_some((f.tx_frames, f.rx_frames));
                 (delivered, datagrams)
             };

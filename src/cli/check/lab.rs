@@ -134,10 +134,10 @@ fn switch_json(node: &NodePlan, plan: &SwitchPlan) -> Json {
 
 fn link_json(lab: &Resolved, view: &LinkView<'_>) -> Json {
     let link = view.link;
-    let headroom = view.headroom.iter().map(|h| {
-        let cell = cell_bytes(lab, h.node);
+    let headroom = view.headroom.iter().map(|(node, h)| {
+        let cell = cell_bytes(lab, *node);
         object! {
-            switch: name(lab, h.node),
+            switch: name(lab, *node),
             group: h.group.index(),
             headroom_bytes: u64::from(h.given.0) * u64::from(cell),
             headroom_required_bytes: u64::from(h.required.cells.0) * u64::from(cell),
@@ -295,11 +295,12 @@ fn headroom(lab: &Resolved, view: &LinkView<'_>) -> [String; 3] {
         or_dash((!all.is_empty()).then(|| all.join(", ")))
     };
     let ends = || view.headroom.iter();
-    let bytes = |cells: Cells, node| u64::from(cells.0) * u64::from(cell_bytes(lab, node));
+    let bytes =
+        |cells: Cells, node: &NodeId| u64::from(cells.0) * u64::from(cell_bytes(lab, *node));
     [
-        distinct(ends().map(|h| h.group.index() as u64).collect(), |group| group.to_string()),
-        distinct(ends().map(|h| bytes(h.required.cells, h.node)).collect(), octets),
-        distinct(ends().map(|h| bytes(h.given, h.node)).collect(), octets),
+        distinct(ends().map(|(_, h)| h.group.index() as u64).collect(), |group| group.to_string()),
+        distinct(ends().map(|(node, h)| bytes(h.required.cells, node)).collect(), octets),
+        distinct(ends().map(|(node, h)| bytes(h.given, node)).collect(), octets),
     ]
 }
 

@@ -163,7 +163,7 @@ impl RunSummary {
             pauses_obeyed: pauses().map(|p| p.obeyed).sum(),
             paused_share: paused / (f64::from(setup.senders) * setup.send_for.as_secs_f64()),
             shared_bytes: setup.shared_bytes(pfc),
-            shared_peak_bytes: run.switch.shared_peak_bytes,
+            shared_peak_bytes: run.switch.shared_pool.peak_bytes,
             group_peak_bytes: groups().map(|g| g.buffer_peak_bytes).max().unwrap_or(0),
             headroom_peak_bytes: groups().map(|g| g.headroom_peak_bytes).max().unwrap_or(0),
             elapsed_ns: elapsed.as_nanos(),

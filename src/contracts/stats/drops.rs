@@ -1,5 +1,9 @@
 //! Reasons for dropping a frame: every end of a frame except transmission.
 
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
 /// Category of a [`DropReason`], for observers that do not need the exact reason.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum DropKind {
@@ -165,11 +169,43 @@ impl Drops {
         DropReason::ALL.iter().map(|r| (*r, self.get(*r))).filter(|(_, n)| *n > 0)
     }
 
+    /// Returns the counts of all reasons by their names, 0 included.
+    #[must_use]
+    pub fn by_name(&self) -> BTreeMap<&'static str, u64> {
+        DropReason::ALL.iter().map(|reason| (reason.name(), self.get(*reason))).collect()
+    }
+
+    /// Writes [`Self::by_name`].
+    ///
+    /// # Errors
+    /// Those of the serialiser.
+    pub fn whole<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        self.by_name().serialize(to)
+    }
+
     /// Adds another's counts to these.
     pub fn add(&mut self, other: &Self) {
         for (a, b) in self.0.iter_mut().zip(other.0) {
             *a += b;
         }
+    }
+}
+
+/// By the names of the reasons, without zeros.
+impl Serialize for Drops {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_map(self.by_name().into_iter().filter(|(_, n)| *n > 0))
+    }
+}
+
+impl<'de> Deserialize<'de> for Drops {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let named = BTreeMap::<String, u64>::deserialize(from)?;
+        let mut drops = Self::default();
+        for (reason, n) in DropReason::ALL.iter().zip(&mut drops.0) {
+            *n = named.get(reason.name()).copied().unwrap_or_default();
+        }
+        Ok(drops)
     }
 }
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
+use contracts::stats::PortSnapshot;
 use results::Summary;
 
 /// Shortest time between two warnings about one cause.
@@ -17,12 +18,13 @@ impl AddressWarnings {
     pub(crate) fn due(&mut self, now: Instant, summary: &Summary) -> Vec<String> {
         let mut due = Vec::new();
         for port in &summary.ports {
-            if let Some(n) = self.grown(now, Some(&port.name), port.addresses_refused) {
+            let PortSnapshot { name, counters: port, .. } = &port.port;
+            if let Some(n) = self.grown(now, Some(name), port.addresses_refused) {
                 due.push(format!(
-                    "{}: {} addresses are learnt from it, which is the most that a port may have; \
+                    "{name}: {} addresses are learnt from it, which is the most that a port may have; \
                      {n} frames came from others, and frames to those are flooded \
                      (bridge.addresses_per_port raises the limit)",
-                    port.name, port.addresses
+                    port.addresses
                 ));
             }
         }

@@ -214,10 +214,7 @@ impl Session {
         let null = serde_json::Value::Null;
         match request {
             Request::Show {} => return Ok(serde_json::to_value(self.summary()?)?),
-            Request::Drops {} => {
-                let drops = self.summary()?.drops.into_iter().filter(|(_, n)| *n > 0);
-                return Ok(drops.collect());
-            }
+            Request::Drops {} => return Ok(serde_json::to_value(self.summary()?.drops)?),
             Request::SetGroup(set) => self.set_group(&set)?,
             Request::SetEcn(set) => self.set_ecn(&set)?,
             Request::Link { port, up } => {

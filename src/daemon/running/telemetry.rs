@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use super::session::Session;
 use dpdk::{Eal, TelemetryCommand, register_telemetry};
+use ground::units::PRIORITIES;
 use results::Summary;
 
 /// Builds an answer from a summary and a client's parameter.
@@ -48,7 +49,7 @@ fn totals(s: &Summary, _: &str) -> Value {
         "elapsed_ns": s.elapsed_ns,
         "workers": s.workers,
         "lossless_lost_frames": s.lossless_lost_frames,
-        "dropped_frames": s.drops.values().sum::<u64>(),
+        "dropped_frames": s.drops.total(),
         "balance": value(s.balance),
         "shared_pool": value(s.shared_pool),
         "fdb": value(s.fdb),
@@ -57,11 +58,11 @@ fn totals(s: &Summary, _: &str) -> Value {
 }
 
 fn names(s: &Summary, _: &str) -> Value {
-    s.ports.iter().map(|p| p.name.clone()).collect()
+    s.ports.iter().map(|p| p.port.name.clone()).collect()
 }
 
 fn find<'s>(s: &'s Summary, parameter: &str) -> Option<&'s results::PortSummary> {
-    let by_name = s.ports.iter().find(|p| p.name == parameter);
+    let by_name = s.ports.iter().find(|p| p.port.name == parameter);
     by_name.or_else(|| s.ports.get(parameter.parse::<usize>().ok()?))
 }
 
@@ -75,10 +76,11 @@ fn port(s: &Summary, parameter: &str) -> Value {
 
 fn priorities(s: &Summary, parameter: &str) -> Value {
     let Some(port) = find(s, parameter) else { return Value::Null };
+    let mut all = value(&port.port.counters)["priorities"].take();
     // DPDK shows an object of objects, but not an array of them.
-    port.priorities.iter().map(|p| (p.priority.to_string(), value(p))).collect()
+    (0..PRIORITIES).map(|n| (n.to_string(), all[n].take())).collect()
 }
 
 fn drops(s: &Summary, _: &str) -> Value {
-    value(&s.drops)
+    value(s.drops.by_name())
 }

@@ -11,7 +11,7 @@ use crate::transport::{ReceiverCounters, SenderCounters};
 use ground::time::{Instant, Total};
 use ground::units::PRIORITIES;
 use secure::SecySnapshot;
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 
 /// Pause counters of one priority of a station, in the order of their JSON.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
@@ -75,20 +75,8 @@ pub struct StationCounters {
     /// Frames lost before the port accepted them, because the link went down.
     #[serde(skip)]
     pub flushed: u64,
-    #[serde(serialize_with = "numbered")]
+    #[serde(serialize_with = "ground::numbered::serialize")]
     pub priorities: [PriorityPauses; PRIORITIES],
-}
-
-/// Serialises the counters of priorities, each with its `priority`.
-fn numbered<S: Serializer>(of: &[PriorityPauses; PRIORITIES], to: S) -> Result<S::Ok, S::Error> {
-    #[derive(Serialize)]
-    struct Numbered<'a> {
-        priority: usize,
-        #[serde(flatten)]
-        counters: &'a PriorityPauses,
-    }
-    let row = |(priority, counters)| Numbered { priority, counters };
-    to.collect_seq(of.iter().enumerate().map(row))
 }
 
 impl StationCounters {

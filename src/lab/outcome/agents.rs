@@ -3,10 +3,9 @@
 
 use serde::Serialize;
 
-use super::Nanos;
 use crate::population::NodeAgents;
 use buffer::GroupKind;
-use ground::time::Instant;
+use ground::time::{Duration, Instant};
 use ground::units::PortId;
 use headroom::Accuracy;
 use link::AgentsSnapshot;
@@ -21,9 +20,9 @@ pub struct MeasuredOutcome {
     /// Number of exchanges.
     pub rounds: u16,
     /// Measured delay: the round trip, or for PTP the mean path delay (one way).
-    pub delay_ns: Nanos,
+    pub delay_ns: Duration,
     /// Uncertainty of the delay, in either direction.
-    pub uncertainty_ns: Nanos,
+    pub uncertainty_ns: Duration,
     /// Uncertainty in pause quanta of the link.
     pub uncertainty_quanta: f64,
     /// Uncertainty in frames of the link's maximum length.
@@ -41,7 +40,7 @@ pub struct MeasuredOutcome {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct StepOutcome {
     /// Time, by the switch's clock.
-    pub at_ns: Nanos,
+    pub at_ns: Duration,
     /// Description with numbers.
     pub what: String,
     /// True for an error or a warning.
@@ -75,7 +74,7 @@ fn steps(reconciler: &Reconciler, port: PortId) -> Vec<StepOutcome> {
     let of_port = reconciler.steps().1.filter(|step| step.port == port);
     of_port
         .map(|step| StepOutcome {
-            at_ns: Nanos::at(step.at),
+            at_ns: step.at.since_start(),
             what: step.kind.to_string(),
             trouble: step.kind.is_trouble(),
         })
@@ -97,8 +96,8 @@ fn measured(reconciler: &Reconciler, port: PortId) -> Option<MeasuredOutcome> {
     Some(MeasuredOutcome {
         method: found.method.name(),
         rounds: found.rounds,
-        delay_ns: Nanos(found.delay.chosen),
-        uncertainty_ns: Nanos(found.uncertainty),
+        delay_ns: found.delay.chosen,
+        uncertainty_ns: found.uncertainty,
         uncertainty_quanta: accuracy.quanta,
         uncertainty_max_frames: accuracy.max_frames,
         medium_and_internal_bits: value.bits() - frames.unstoppable(),

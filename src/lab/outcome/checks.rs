@@ -2,11 +2,9 @@
 
 use serde::Serialize;
 
-use super::Nanos;
 use crate::plan::Check;
-use ground::time::Instant;
 use ground::verdict::Verdict;
-use sim::check;
+use sim::check::Excuse;
 
 /// Result of a check.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -19,43 +17,10 @@ pub struct CheckOutcome {
     pub detail: String,
     /// Causes of losses that are not judged.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub excuses: Vec<ExcuseOutcome>,
+    pub excuses: Vec<Excuse>,
     /// Source of the expected value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
-}
-
-/// Cause of losses of one priority at one port.
-#[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct ExcuseOutcome {
-    pub cause: check::Cause,
-    /// True if it is a fault of the lab file.
-    pub planned: bool,
-    /// Port that dropped the frames.
-    pub place: String,
-    /// Priority of the frames.
-    pub priority: u8,
-    /// Time at which the cause happened or began.
-    pub from_ns: Nanos,
-    /// End of the excuse; null if the group was still over its limit at the last drop.
-    pub until_ns: Option<Nanos>,
-    /// Number of frames.
-    pub frames: u64,
-}
-
-impl From<&check::Excuse> for ExcuseOutcome {
-    fn from(excuse: &check::Excuse) -> Self {
-        let nanos = |at: Instant| Nanos(at.since(Instant::ZERO));
-        Self {
-            cause: excuse.cause,
-            planned: excuse.cause.is_planned(),
-            place: excuse.place.clone(),
-            priority: excuse.priority.get(),
-            from_ns: nanos(excuse.from),
-            until_ns: excuse.until.map(nanos),
-            frames: excuse.frames,
-        }
-    }
 }
 
 impl CheckOutcome {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::gather::station;
-use super::{FlowOutcome, Nanos, NodeOutcome, SwitchOutcome};
+use super::{FlowOutcome, NodeOutcome, SwitchOutcome};
 use crate::ends::{Ends, Source, ends, transport};
 use crate::plan::LabPlan;
 use crate::population::{HostCounts, Population};
@@ -60,13 +60,13 @@ pub struct CompletionOutcome {
     /// Number of completed messages.
     pub messages: u64,
     /// Minimum.
-    pub min_ns: Nanos,
+    pub min_ns: Duration,
     /// Median.
-    pub p50_ns: Nanos,
+    pub p50_ns: Duration,
     /// 99th percentile.
-    pub p99_ns: Nanos,
+    pub p99_ns: Duration,
     /// Maximum.
-    pub max_ns: Nanos,
+    pub max_ns: Duration,
 }
 
 /// Pauses of all lines whose far ends are equally far from the destination.
@@ -83,9 +83,9 @@ pub struct HopOutcome {
     /// Number of changes of a priority from running to paused.
     pub pauses: u64,
     /// Sum of the pause times of all priorities.
-    pub paused_ns: Nanos,
+    pub paused_ns: Duration,
     /// Longest uninterrupted pause of a priority.
-    pub longest_ns: Nanos,
+    pub longest_ns: Duration,
 }
 
 /// Calculates the key figures from the results of flows and nodes.
@@ -97,7 +97,8 @@ pub(super) fn figures(
     outcomes: &[NodeOutcome],
 ) -> Figures {
     let switches = || outcomes.iter().filter_map(NodeOutcome::as_switch);
-    let priorities = switches().flat_map(|s| &s.ports).flat_map(|port| &port.counters.priorities);
+    let ports = switches().flat_map(|s| &s.ports);
+    let priorities = ports.flat_map(|port| &port.summary.port.counters.priorities);
     let told = |name: &str| switches().filter_map(|s| s.congestion.get(name)).sum::<u64>();
     let ends = ends(plan);
     let (victims, others): (Vec<_>, Vec<_>) =
@@ -110,12 +111,12 @@ pub(super) fn figures(
         victim_bps: (!victims.is_empty())
             .then(|| victims.iter().map(|((_, flow), _)| flow.payload_bps).sum()),
         buffer_peak_bytes: switches().map(buffer_peak).max().unwrap_or(0),
-        queue_peak_bytes: priorities.map(|p| p.counters.queue_peak_bytes).max().unwrap_or(0),
+        queue_peak_bytes: priorities.map(|p| p.queue_peak_bytes).max().unwrap_or(0),
         lost_frames: flows.iter().map(|flow| flow.loss_frames).sum(),
         fairness: jain(&got),
         hops: hops(plan, recorder),
         signals: Signals {
-            cnps: flows.iter().filter_map(|f| f.transport).map(|t| t.cnps_sent).sum::<u64>()
+            cnps: flows.iter().filter_map(|f| f.transport).map(|t| t.receiver.cnps).sum::<u64>()
                 + told("fast_cnp_sent"),
             cnms: told("cpTransmittedCnms"),
             sfcms: told("sfcTransmittedSFCMs"),
@@ -137,25 +138,26 @@ fn completions(ends: &[Ends], nodes: &mut impl Population) -> Option<CompletionO
             (None, None) => {}
         }
     }
-    let percentile = |p| Nanos(all.percentile(p));
+    let percentile = |p| all.percentile(p);
     (all.count() > 0).then(|| CompletionOutcome {
         messages: all.count(),
-        min_ns: Nanos(all.min()),
+        min_ns: all.min(),
         p50_ns: percentile(50.0),
         p99_ns: percentile(99.0),
-        max_ns: Nanos(all.max()),
+        max_ns: all.max(),
     })
 }
 
 fn buffer_peak(switch: &SwitchOutcome) -> u64 {
-    let priorities = switch.ports.iter().flat_map(|port| &port.counters.priorities);
-    switch.shared_pool.peak_bytes + priorities.map(|p| p.counters.headroom_peak_bytes).sum::<u64>()
+    let ports = switch.ports.iter();
+    let priorities = ports.flat_map(|port| &port.summary.port.counters.priorities);
+    switch.shared_pool.peak_bytes + priorities.map(|p| p.headroom_peak_bytes).sum::<u64>()
 }
 
 /// Returns the goodput of a flow in bit/s; `message` is the message size in bytes.
 fn goodput(flow: &FlowOutcome, message: Option<u64>) -> f64 {
     let by_message = message.zip(flow.transport).and_then(|(octets, t)| {
-        let took = t.fct_mean_ns?.0.as_secs_f64();
+        let took = t.sender.completions.fct_mean()?.as_secs_f64();
         (took > 0.0).then_some(8.0 * octets as f64 / took)
     });
     by_message.unwrap_or(flow.payload_bps)
@@ -176,7 +178,7 @@ fn hops(plan: &LabPlan, recorder: &Recorder) -> Vec<HopOutcome> {
     for (line, distance) in distances(plan) {
         let link = &network.links[line.link().index()];
         let hosts = matches!(network.nodes[link.from(line).node.index()].kind, NodeKind::Host(_));
-        let (paused_ns, longest_ns) = (Nanos::default(), Nanos::default());
+        let (paused_ns, longest_ns) = Default::default();
         let hop = by_hop.entry((distance, hosts)).or_insert(HopOutcome {
             distance,
             hosts,
@@ -189,8 +191,8 @@ fn hops(plan: &LabPlan, recorder: &Recorder) -> Vec<HopOutcome> {
         // Pauses of a line's frames arrive on the reverse direction.
         for (_, paused) in recorder.pauses(line.reverse()) {
             hop.pauses += paused.pauses;
-            hop.paused_ns.0 += paused.total;
-            hop.longest_ns.0 = Duration::max(hop.longest_ns.0, paused.longest);
+            hop.paused_ns += paused.total;
+            hop.longest_ns = hop.longest_ns.max(paused.longest);
         }
     }
     by_hop.into_values().collect()

@@ -6,7 +6,7 @@ use crate::ends::{self, Ends, Source, ends};
 use crate::plan::{LabFlow, LabPlan};
 use crate::population::{HostCounts, Population};
 use crate::record::Recorder;
-use host::{Latency, SinkCounters, SourceCounters, Transport};
+use host::{Latency, LatencyFigures, SinkCounters, Transport};
 use sim::NodeId;
 
 pub(super) fn flows(
@@ -54,22 +54,14 @@ fn one(
     let sender = station(nodes, ends.from);
     let mut times = None;
     let (sent, sender) = match ends.source {
-        Source::OpenLoop(n) => (sender.source(n), None),
+        Source::OpenLoop(n) => (sender.source(n).map(|c| (c.frames, c.bytes)), None),
         Source::Answered(n, _) => {
             let c = sender.sender(n);
             times = sender.completion_times(n).cloned();
-            let (id, priority) = (flow.id, flow.priority);
-            let sent = c.map(|c| SourceCounters {
-                id,
-                priority,
-                frames: c.frames,
-                bytes: c.bytes,
-                dry: c.dry,
-            });
-            (sent, c)
+            (c.map(|c| (c.frames, c.bytes)), c)
         }
     };
-    let sent = sent.expect("a host counts every flow that it was told to send");
+    let (tx_frames, tx_bytes) = sent.expect("a host counts every flow that it was told to send");
     let receiver = station(nodes, ends.to);
     let receiver_counters = match ends.source {
         Source::OpenLoop(_) => None,
@@ -77,7 +69,7 @@ fn one(
     };
     let sink = receiver.sink(ends.sink);
     let sink = sink.expect("a host counts every flow that it was told to expect");
-    let missing = sent.frames.saturating_sub(sink.frames);
+    let missing = tx_frames.saturating_sub(sink.frames);
     let pending = pending.min(missing);
     let transport = ends::transport(plan, ends).zip(sender).zip(receiver_counters).map(
         |((plan, sender), receiver)| {
@@ -85,11 +77,11 @@ fn one(
                 Transport::Roce(_) => "roce",
                 Transport::TcpLike(_) => "tcp",
             };
-            TransportOutcome::new(kind, &sender, times.as_ref(), &receiver)
+            TransportOutcome::new(kind, sender, times.as_ref(), receiver)
         },
     );
     let fct = match &transport {
-        Some(t) => t.fct_mean_ns,
+        Some(t) => t.sender.completions.fct_mean(),
         None => (ended.quiet && missing == 0).then(|| lasted(plan, ends, sink)).flatten(),
     };
     let name = |id: NodeId| plan.network.nodes[id.index()].name().to_owned();
@@ -100,11 +92,11 @@ fn one(
         priority: flow.priority.get(),
         lossless: flow.lossless,
         frame_bytes: flow.frame_len,
-        tx_frames: sent.frames,
+        tx_frames,
         rx_frames: sink.frames,
         loss_frames: missing - pending,
         pending_frames: pending,
-        tx_bytes: sent.bytes,
+        tx_bytes,
         rx_bytes: sink.bytes,
         duplicate_frames: sink.duplicates,
         reordered_frames: sink.reordered,
@@ -118,19 +110,12 @@ fn one(
 }
 
 /// Returns the time from a flow's start to its last frame's arrival, in network time.
-fn lasted(plan: &LabPlan, ends: &Ends, sink: &SinkCounters) -> Option<Nanos> {
+fn lasted(plan: &LabPlan, ends: &Ends, sink: &SinkCounters) -> Option<Duration> {
     let clock = |id: NodeId| plan.network.nodes[id.index()].clock;
     let start = clock(ends.from).network(ends::start(plan, ends));
-    sink.last_arrival.map(|last| Nanos(clock(ends.to).network(last).since(start)))
+    sink.last_arrival.map(|last| clock(ends.to).network(last).since(start))
 }
 
-fn latency(latency: &Latency) -> Option<LatencyOutcome> {
-    let percentile = |p| Nanos(latency.percentile(p));
-    (latency.count() > 0).then(|| LatencyOutcome {
-        min: Nanos(latency.min()),
-        p50: percentile(50.0),
-        p99: percentile(99.0),
-        p999: percentile(99.9),
-        max: Nanos(latency.max()),
-    })
+fn latency(latency: &Latency) -> Option<LatencyFigures> {
+    (latency.count() > 0).then(|| latency.figures())
 }

@@ -1,7 +1,5 @@
 //! Collects the results of a network after its run.
 
-use std::collections::BTreeMap;
-
 use super::figures::figures;
 use super::flows::flows;
 use super::lossy_way::lossy_way;
@@ -89,7 +87,7 @@ pub(crate) fn gather(
     let counts = recorder.counts();
     let name = |id: NodeId| plan.network.nodes[id.index()].name().to_owned();
     let first_drop = counts.first_drop.map(|drop| DropOutcome {
-        at_ns: Nanos::at(drop.at),
+        at_ns: drop.at.since_start(),
         node: name(drop.node),
         port: port_name(&nodes[drop.node.index()], drop.port.index()),
         priority: drop.priority.map(|p| p.get()),
@@ -99,7 +97,6 @@ pub(crate) fn gather(
     let lossy_way = lossy_way(plan, &flows, &nodes, &line_losses);
     let of_groups: u64 =
         (0..plan.network.nodes.len() as u32).map(|n| recorder.lossless_lost(NodeId(n))).sum();
-    let drops = counts.drops.iter().map(|(reason, n)| (reason.name().into(), n));
     Outcome {
         version: env!("CARGO_PKG_VERSION").into(),
         lab: plan.name.clone(),
@@ -108,19 +105,22 @@ pub(crate) fn gather(
         seed: plan.network.seed,
         shuffle: plan.network.shuffle,
         trace_hash: ended.trace_hash.map(|hash| format!("{hash:016x}")),
-        elapsed_ns: Nanos(elapsed),
+        elapsed_ns: elapsed,
         done: ended.quiet,
         interrupted: false,
         verdict: Verdict::NotJudged,
         checks: Vec::new(),
-        measured: Measured { from_ns: Nanos::at(window.from.0), to_ns: Nanos::at(window.to.0) },
+        measured: Measured {
+            from_ns: window.from.0.since_start(),
+            to_ns: window.to.0.since_start(),
+        },
         figures,
         flows,
         tester,
         pauses: pauses(plan, recorder, &nodes),
         marks: counts.marks,
-        first_mark_ns: counts.first_mark.map(Nanos::at),
-        drops: drops.collect::<BTreeMap<_, _>>(),
+        first_mark_ns: counts.first_mark.map(Instant::since_start),
+        drops: counts.drops,
         lossless_drops: of_groups + lossy_way.as_ref().map_or(0, |way| way.lost_frames),
         lossy_way,
         first_drop,
@@ -178,7 +178,7 @@ fn peers(plan: &LabPlan) -> Vec<Vec<Far<'_>>> {
 
 fn port_name(node: &NodeOutcome, port: usize) -> String {
     match node {
-        NodeOutcome::Switch(switch) => switch.ports[port].counters.name.clone(),
+        NodeOutcome::Switch(switch) => switch.ports[port].summary.port.name.clone(),
         NodeOutcome::Host(host) => host.ports[port].name.clone(),
     }
 }
@@ -198,14 +198,14 @@ fn pauses(plan: &LabPlan, recorder: &Recorder, nodes: &[NodeOutcome]) -> PauseOu
         (0..plan.network.links.len() as u32).flat_map(|n| [LinkId(n).ab(), LinkId(n).ba()]);
     let longest = directions.flat_map(|d| recorder.pauses(d)).map(|(_, line)| line.longest).max();
     PauseOutcome {
-        first_ns: counts.first_xoff.map(Nanos::at),
-        first_received_ns: counts.first_at_host.map(Nanos::at),
+        first_ns: counts.first_xoff.map(Instant::since_start),
+        first_received_ns: counts.first_at_host.map(Instant::since_start),
         xoffs: counts.xoffs,
         xons: counts.xons,
         received_xoffs: received,
         frames_sent: counts.pauses_sent,
-        paused_ns: Nanos(paused),
-        longest_ns: Nanos(longest.unwrap_or(Duration::ZERO)),
+        paused_ns: paused,
+        longest_ns: longest.unwrap_or(Duration::ZERO),
     }
 }
 
@@ -215,6 +215,6 @@ fn faults(plan: &LabPlan, end: Instant) -> Vec<FaultOutcome> {
     let mut happened: Vec<_> = network.faults.iter().filter(|fault| fault.at <= end).collect();
     happened.sort_by_key(|fault| fault.at);
     let fault =
-        |f: &&Fault| FaultOutcome { at_ns: Nanos::at(f.at), what: f.kind.describe(network) };
+        |f: &&Fault| FaultOutcome { at_ns: f.at.since_start(), what: f.kind.describe(network) };
     happened.iter().map(fault).collect()
 }

@@ -5,7 +5,7 @@
 
 use serde::Serialize;
 
-use super::{FlowOutcome, LineLosses, NodeOutcome, SwitchPort};
+use super::{FlowOutcome, LineLosses, NodeOutcome};
 use crate::plan::{LabPlan, LossyHop};
 use contracts::stats::{DropKind, DropReason};
 
@@ -55,12 +55,11 @@ pub(super) fn lossy_way(
 /// was full.
 fn congestion_drops(nodes: &[NodeOutcome], hop: &LossyHop) -> u64 {
     let NodeOutcome::Switch(switch) = &nodes[hop.node.index()] else { return 0 };
-    let Some(SwitchPort { counters: port, .. }) = switch.ports.get(hop.port.index()) else {
-        return 0;
-    };
+    let Some(port) = switch.ports.get(hop.port.index()) else { return 0 };
+    let port = &port.summary.port.counters;
     let of_port = DropReason::ALL.iter().filter(|reason| reason.kind() == DropKind::Congestion);
-    let of_port = of_port.filter_map(|reason| port.drops.get(reason.name())).sum::<u64>();
-    of_port.min(port.priorities[hop.priority.index()].counters.dropped)
+    let of_port = of_port.map(|reason| port.drops.get(*reason)).sum::<u64>();
+    of_port.min(port.priorities[hop.priority.index()].dropped)
 }
 
 /// Returns the frames that switches dropped for other reasons that apply to frames of flows.
@@ -72,8 +71,6 @@ fn other_drops(nodes: &[NodeOutcome]) -> u64 {
         NodeOutcome::Switch(switch) => Some(switch),
         NodeOutcome::Host(_) => None,
     });
-    let of = |name: &'static str| {
-        switches.clone().filter_map(move |switch| switch.drops.get(name)).sum::<u64>()
-    };
-    others.map(|reason| of(reason.name())).sum()
+    let of = |reason| switches.clone().map(move |switch| switch.drops.get(reason)).sum::<u64>();
+    others.map(|reason| of(*reason)).sum()
 }

@@ -10,30 +10,29 @@ mod figures;
 mod flows;
 mod gather;
 mod lossy_way;
-mod nanos;
 mod nodes;
 mod tester;
 mod transport;
 
-use std::collections::BTreeMap;
-
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 
-pub use super::record::{LineLosses, Storms};
+pub use super::record::LineLosses;
 use ::tester::report::Report;
+use contracts::stats::{Drops, Storms};
+use ground::time::Duration;
 use ground::verdict::Verdict;
+use host::LatencyFigures;
 use sim::Tally;
 use sim::check::Deadlock;
 
 pub use agents::{MeasuredOutcome, StepOutcome};
-pub use checks::{CheckOutcome, ExcuseOutcome};
+pub use checks::CheckOutcome;
 pub use figures::{CompletionOutcome, Figures, HopOutcome, Signals};
 #[cfg(feature = "dpdk")]
 pub(super) use gather::Counted;
 pub(super) use gather::{Ended, Window, flow_counts, gather};
 pub use lossy_way::LossyWay;
-pub use nanos::Nanos;
 pub use nodes::{GroupOutcome, HostOutcome, HostPort, NodeOutcome, SwitchOutcome, SwitchPort};
 pub use transport::TransportOutcome;
 
@@ -58,7 +57,7 @@ pub struct Outcome {
     pub trace_hash: Option<String>,
     /// Run time in network time. A run that ended early ends with the last data frame that arrived
     /// or was lost.
-    pub elapsed_ns: Nanos,
+    pub elapsed_ns: Duration,
     /// True if all traffic was sent, and had arrived or was lost.
     pub done: bool,
     /// True if a signal ended the run early.
@@ -82,9 +81,9 @@ pub struct Outcome {
     /// Frames that switches marked CE.
     pub marks: u64,
     /// Time of the first mark.
-    pub first_mark_ns: Option<Nanos>,
+    pub first_mark_ns: Option<Duration>,
     /// Dropped frames of switches by reason, without zeros.
-    pub drops: BTreeMap<String, u64>,
+    pub drops: Drops,
     /// Frames of lossless groups that switches dropped because of congestion, and those of
     /// [`Self::lossy_way`].
     pub lossless_drops: u64,
@@ -100,7 +99,7 @@ pub struct Outcome {
     /// Planned faults that happened.
     pub faults: Vec<FaultOutcome>,
     /// Deadlocks: cyclic buffer dependencies.
-    pub deadlocks: Vec<DeadlockOutcome>,
+    pub deadlocks: Vec<Deadlock>,
     /// Nodes by name, in the order of the lab.
     #[serde(serialize_with = "by_name")]
     pub nodes: Vec<NodeOutcome>,
@@ -124,16 +123,16 @@ pub struct RealOutcome {
     /// Duration of the run in real time.
     pub wall_ns: u64,
     /// Lab time that was not counted because a thread was preempted.
-    pub stalled_ns: Nanos,
+    pub stalled_ns: Duration,
 }
 
 /// Measurement interval of rates.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub struct Measured {
     /// Start.
-    pub from_ns: Nanos,
+    pub from_ns: Duration,
     /// End.
-    pub to_ns: Nanos,
+    pub to_ns: Duration,
 }
 
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -172,38 +171,23 @@ pub struct FlowOutcome {
     pub payload_bps: f64,
     /// Latency from passing a frame to the sender's port to its last bit at the receiver's; `None`
     /// if no frame arrived.
-    pub latency_ns: Option<LatencyOutcome>,
+    pub latency_ns: Option<LatencyFigures>,
     /// Flow completion time: from the flow's start to its last frame's arrival, if it ended without
     /// loss. For a flow with acknowledgements: mean time from a message becoming due to the
     /// acknowledgement of its last byte.
-    pub fct_ns: Option<Nanos>,
+    pub fct_ns: Option<Duration>,
     /// Transport counters, for a flow with acknowledgements.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub transport: Option<TransportOutcome>,
-}
-
-/// Latency of frames. Percentiles have three exact digits.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
-pub struct LatencyOutcome {
-    /// Minimum.
-    pub min: Nanos,
-    /// Median.
-    pub p50: Nanos,
-    /// 99th percentile.
-    pub p99: Nanos,
-    /// 99.9th percentile.
-    pub p999: Nanos,
-    /// Maximum.
-    pub max: Nanos,
 }
 
 /// Pauses of the whole network.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct PauseOutcome {
     /// Time at which a group first crossed its XOFF threshold.
-    pub first_ns: Option<Nanos>,
+    pub first_ns: Option<Duration>,
     /// Time at which the last bit of the first pause was received by a host.
-    pub first_received_ns: Option<Nanos>,
+    pub first_received_ns: Option<Duration>,
     /// XOFF crossings of groups of switches.
     pub xoffs: u64,
     /// XON crossings of groups of switches.
@@ -213,16 +197,16 @@ pub struct PauseOutcome {
     /// PFC and PAUSE frames that switches sent: XOFF, refresh and XON.
     pub frames_sent: u64,
     /// Sum of the pause times of all priorities of hosts.
-    pub paused_ns: Nanos,
+    pub paused_ns: Duration,
     /// Longest uninterrupted pause of any priority of any port.
-    pub longest_ns: Nanos,
+    pub longest_ns: Duration,
 }
 
 /// First frame that a switch dropped.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct DropOutcome {
     /// Time of the drop.
-    pub at_ns: Nanos,
+    pub at_ns: Duration,
     /// Name of the switch.
     pub node: String,
     /// Name of the port.
@@ -235,33 +219,9 @@ pub struct DropOutcome {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct FaultOutcome {
     /// Time of the fault.
-    pub at_ns: Nanos,
+    pub at_ns: Duration,
     /// Description of the fault.
     pub what: String,
-}
-
-/// A deadlock: a cyclic buffer dependency of egress queues.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
-pub struct DeadlockOutcome {
-    /// Time of detection.
-    pub at_ns: Nanos,
-    /// Time at which the last frame left any of its queues.
-    pub since_ns: Nanos,
-    /// Time at which it was found resolved, by a watchdog or a fault.
-    pub ended_ns: Option<Nanos>,
-    /// Queues in the order of the cycle: each waits for the next one.
-    pub cycle: String,
-}
-
-impl From<&Deadlock> for DeadlockOutcome {
-    fn from(d: &Deadlock) -> Self {
-        Self {
-            at_ns: Nanos::at(d.at),
-            since_ns: Nanos::at(d.since),
-            ended_ns: d.ended.map(Nanos::at),
-            cycle: d.name.clone(),
-        }
-    }
 }
 
 impl Outcome {

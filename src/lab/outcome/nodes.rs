@@ -4,17 +4,14 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::Nanos;
 use super::agents::{self, MeasuredOutcome, StepOutcome};
 use crate::population::NodeAgents;
 use crate::record::{Onset, Recorder};
-use contracts::stats::{NicCounters, SwitchSnapshot};
+use contracts::stats::{Drops, NicCounters, SharedPool, Storms, SwitchSnapshot};
 use ground::time::{Duration, Instant};
 use ground::units::{BitsPerSec, PortId, PriorityGroup};
 use host::StationCounters;
-use results::{
-    AgentsSummary, BalanceSummary, MacsecSummary, PortSummary, SharedSummary, StormSummary, Summary,
-};
+use results::{AgentsSummary, BalanceSummary, MacsecSummary, PortSummary, Summary};
 use runtime::RunSnapshot;
 use secure::SecySnapshot;
 use sim::{NodeId, NodePlan};
@@ -32,14 +29,14 @@ pub struct SwitchOutcome {
     pub name: String,
     pub ports: Vec<SwitchPort>,
     /// Dropped frames by reason, without zeros.
-    pub drops: BTreeMap<String, u64>,
+    pub drops: Box<Drops>,
     /// Frames of lossless groups that it dropped because of congestion.
     pub lossless_lost_frames: u64,
     /// Frame conservation: every frame is accounted for.
     pub balance: BalanceSummary,
-    pub shared_pool: SharedSummary,
+    pub shared_pool: SharedPool,
     /// PFC storms of all ports.
-    pub storms: StormSummary,
+    pub storms: Storms,
     /// Congestion counters by name, without zeros.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub congestion: BTreeMap<String, u64>,
@@ -49,7 +46,7 @@ pub struct SwitchOutcome {
 pub struct SwitchPort {
     /// Counters as in a real switch's summary.
     #[serde(flatten)]
-    pub counters: PortSummary,
+    pub summary: PortSummary,
     /// Node at the other end of the link.
     pub peer: String,
     /// First pause and first drop of the groups that ever paused or dropped.
@@ -68,11 +65,11 @@ pub struct GroupOutcome {
     /// Priority group, 0 to 7.
     pub group: u8,
     /// Time at which it first crossed its XOFF threshold.
-    pub first_pause_ns: Option<Nanos>,
+    pub first_pause_ns: Option<Duration>,
     /// Number of the frame that crossed it, from 1, among the data frames of the group.
     pub frames_to_first_pause: Option<u64>,
     /// Time at which it first dropped a frame.
-    pub first_drop_ns: Option<Nanos>,
+    pub first_drop_ns: Option<Duration>,
     /// Number of that frame, from 1.
     pub frames_to_first_drop: Option<u64>,
     /// Difference of the two: 1 if the frame after the one that crossed the threshold was dropped.
@@ -146,13 +143,13 @@ pub(super) fn switch<'a>(
     let (lossless, polls) = (Vec::new(), Vec::new());
     let run = RunSnapshot { switch: snapshot, nics, lossless_lost, lossless, polls };
     let summary = Summary::new(&run, elapsed);
-    let port = |(n, counters): (usize, PortSummary)| {
+    let port = |(n, summary): (usize, PortSummary)| {
         let id_of = PortId::new(n as u16).expect("a switch's ports have ids");
         let found = agents::port(agents.0, id_of, agents.1);
         let onsets = recorder.onsets(id, id_of).into_iter().flatten();
         let groups = PriorityGroup::ALL.into_iter().zip(onsets).filter(|(_, o)| o.is_set());
         SwitchPort {
-            counters: PortSummary { agents: found.summary, ..counters },
+            summary: PortSummary { agents: found.summary, ..summary },
             peer: far(n).node.to_owned(),
             groups: groups.map(|(g, onset)| group(g, onset)).collect(),
             measured: found.measured,
@@ -163,7 +160,7 @@ pub(super) fn switch<'a>(
     SwitchOutcome {
         name: summary.name,
         ports: summary.ports.into_iter().enumerate().map(port).collect(),
-        drops: summary.drops.into_iter().filter(|(_, n)| *n > 0).collect(),
+        drops: Box::new(summary.drops),
         lossless_lost_frames: summary.lossless_lost_frames,
         balance: summary.balance,
         shared_pool: summary.shared_pool,
@@ -175,9 +172,9 @@ pub(super) fn switch<'a>(
 fn group(group: PriorityGroup, onset: &Onset) -> GroupOutcome {
     GroupOutcome {
         group: group.get(),
-        first_pause_ns: onset.paused.map(|m| Nanos::at(m.at)),
+        first_pause_ns: onset.paused.map(|m| m.at.since_start()),
         frames_to_first_pause: onset.paused.map(|m| m.frames),
-        first_drop_ns: onset.dropped.map(|m| Nanos::at(m.at)),
+        first_drop_ns: onset.dropped.map(|m| m.at.since_start()),
         frames_to_first_drop: onset.dropped.map(|m| m.frames),
         frames_from_first_pause_to_first_drop: onset.frames_between(),
     }

@@ -1,57 +1,21 @@
 //! Transport counters of a flow with acknowledgements.
 
-use serde::Serialize;
+use serde::ser::{Serialize, SerializeMap, Serializer};
 
-use super::Nanos;
+use ground::time::Duration;
 use host::{Latency, ReceiverCounters, SenderCounters};
 
 /// Transport counters of a flow with acknowledgements.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Debug)]
 pub struct TransportOutcome {
     /// Transport: `roce` or `tcp`.
     pub kind: &'static str,
-    /// True if there was nothing left to send at the end.
-    pub done: bool,
-    /// Message bytes that arrived in order.
-    pub delivered_bytes: u64,
-    /// Message bytes that were acknowledged.
-    pub acknowledged_bytes: u64,
-    /// Frames sent again.
-    pub retransmitted_frames: u64,
-    /// Retransmission timeouts that expired.
-    pub timeouts: u64,
-    /// Packets received behind a gap.
-    pub out_of_order_frames: u64,
-    /// Duplicate packets received.
-    pub repeated_frames: u64,
-    /// Acknowledgements sent by the receiver.
-    pub acks_sent: u64,
-    /// Acknowledgements received by the sender.
-    pub acks_received: u64,
-    /// Negative acknowledgements sent by the receiver.
-    pub naks_sent: u64,
-    /// Negative acknowledgements received by the sender.
-    pub naks_received: u64,
-    /// Congestion notifications sent by the receiver.
-    pub cnps_sent: u64,
-    /// Congestion notifications received by the sender.
-    pub cnps_received: u64,
-    /// Rate limit of the sender at the end, in bit/s of frames.
-    pub rate_bps: u64,
-    /// Congestion window of a TCP sender at the end, in bytes.
-    pub window_bytes: Option<u64>,
-    /// Completely acknowledged messages.
-    pub messages: u64,
-    /// Minimum message completion time.
-    pub fct_min_ns: Option<Nanos>,
-    /// Mean message completion time.
-    pub fct_mean_ns: Option<Nanos>,
+    pub sender: SenderCounters,
+    pub receiver: ReceiverCounters,
     /// Median message completion time, three exact digits.
-    pub fct_p50_ns: Option<Nanos>,
+    pub fct_p50: Option<Duration>,
     /// 99th percentile of the message completion time, three exact digits.
-    pub fct_p99_ns: Option<Nanos>,
-    /// Maximum message completion time.
-    pub fct_max_ns: Option<Nanos>,
+    pub fct_p99: Option<Duration>,
 }
 
 impl TransportOutcome {
@@ -59,17 +23,34 @@ impl TransportOutcome {
     /// messages.
     pub(super) fn new(
         kind: &'static str,
-        s: &SenderCounters,
+        sender: SenderCounters,
         times: Option<&Latency>,
-        r: &ReceiverCounters,
+        receiver: ReceiverCounters,
     ) -> Self {
-        let messages = s.completions.messages;
         let percentile = |p| match times.filter(|times| times.count() > 0) {
-            Some(times) => Some(Nanos(times.percentile(p))),
-            None => s.completions.fct_max.map(Nanos),
+            Some(times) => Some(times.percentile(p)),
+            None => sender.completions.fct_max,
         };
-        Self {
-            kind,
+        let [fct_p50, fct_p99] = [50.0, 99.0].map(percentile);
+        Self { kind, sender, receiver, fct_p50, fct_p99 }
+    }
+}
+
+/// Writes an object with these fields.
+macro_rules! object {
+    ($to:expr, $($name:ident: $value:expr,)+) => {{
+        let mut object = $to.serialize_map(None)?;
+        $(object.serialize_entry(stringify!($name), &$value)?;)+
+        object.end()
+    }};
+}
+
+impl Serialize for TransportOutcome {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let (s, r) = (&self.sender, &self.receiver);
+        object! {
+            to,
+            kind: self.kind,
             done: s.done,
             delivered_bytes: r.delivered,
             acknowledged_bytes: s.acknowledged,
@@ -85,12 +66,12 @@ impl TransportOutcome {
             cnps_received: s.cnps,
             rate_bps: s.rate.get(),
             window_bytes: s.window,
-            messages,
-            fct_min_ns: s.completions.fct_min.map(Nanos),
-            fct_mean_ns: (messages > 0).then(|| Nanos(s.completions.fct_total.div(messages))),
-            fct_p50_ns: percentile(50.0),
-            fct_p99_ns: percentile(99.0),
-            fct_max_ns: s.completions.fct_max.map(Nanos),
+            messages: s.completions.messages,
+            fct_min_ns: s.completions.fct_min,
+            fct_mean_ns: s.completions.fct_mean(),
+            fct_p50_ns: self.fct_p50,
+            fct_p99_ns: self.fct_p99,
+            fct_max_ns: s.completions.fct_max,
         }
     }
 }

@@ -15,12 +15,19 @@ use runtime::Disturbance;
 use sim::{VirtualFrame, Witness};
 
 /// Parameters and duration of a run.
+#[derive(Debug)]
 pub(super) struct Ran {
+    /// Factor by which time was slowed down.
     pub(super) slow_down: u64,
+    /// Number of polling threads.
     pub(super) threads: usize,
+    /// Duration in real time.
     pub(super) wall: StdDuration,
+    /// Frames put into rings.
     pub(super) frames: u64,
+    /// Polls of all threads.
     pub(super) polls: u64,
+    /// Disturbance by the machine that ended the run early.
     pub(super) starved: Option<Disturbance>,
 }
 
@@ -32,11 +39,16 @@ pub(super) struct Firsts {
 }
 
 /// Joined records of all nodes.
-struct Noted {
-    recorder: Recorder,
-    events: Vec<Event>,
-    events_left_off: u64,
-    firsts: Vec<Firsts>,
+#[derive(Debug)]
+pub struct Noted {
+    /// Records of all switches, and of pauses on all links.
+    pub recorder: Recorder,
+    /// Pause events, by the clocks of their nodes.
+    pub events: Vec<Event>,
+    /// Number of events that were not kept.
+    pub events_left_off: u64,
+    /// By node.
+    pub(super) firsts: Vec<Firsts>,
 }
 
 /// Makes the run's results from the ends of all threads.
@@ -62,23 +74,15 @@ pub(super) fn collect(fit: Fit, mut ends: Vec<CrewEnd>, ran: Ran) -> RealRun {
         plan: fit.plan,
         shortfalls,
         judged: fit.judged,
-        slow_down: ran.slow_down,
-        threads: ran.threads,
+        ran,
+        noted,
         nodes,
         agents,
-        events: noted.events,
-        events_left_off: noted.events_left_off,
-        recorder: noted.recorder,
         ended,
         last,
         quiet,
-        starved: ran.starved,
-        wall: ran.wall,
         stalled,
         uncertainty: fit.rings.uncertainty(),
-        frames: ran.frames,
-        polls: ran.polls,
-        firsts: noted.firsts,
         pending,
         arrivals,
     }

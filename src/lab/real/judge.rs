@@ -77,7 +77,7 @@ impl RealRun {
             CheckOutcome::new(check, judged.verdict, judged.detail)
         });
         outcome.checks = checks.collect();
-        if let Some(disturbance) = &self.starved {
+        if let Some(disturbance) = &self.ran.starved {
             cut_off(&mut outcome.checks, disturbance);
         }
         outcome.verdict = Verdict::of_all(outcome.checks.iter().map(|check| check.verdict));
@@ -168,7 +168,7 @@ impl RealRun {
     /// The last crossing of every group is an XON.
     fn pauses_end(&self) -> Judgement {
         let mut last = BTreeMap::new();
-        for event in &self.events {
+        for event in &self.noted.events {
             if let Happening::Noted(Note::Crossed { port, group, xoff }) = event.what {
                 last.insert((event.node, port, group), xoff);
             }
@@ -194,7 +194,8 @@ impl RealRun {
     /// No switch with ECN marking sends a pause before its first mark.
     fn ecn_before_pfc(&self) -> Judgement {
         let (mut marked, mut judged) = (0, 0);
-        for (node, Firsts { mark, xoff }) in self.plan.network.nodes.iter().zip(&self.firsts) {
+        for (node, Firsts { mark, xoff }) in self.plan.network.nodes.iter().zip(&self.noted.firsts)
+        {
             let NodeKind::Switch(plan) = &node.kind else { continue };
             if plan.ports.iter().all(|port| port.ecn.iter().all(Option::is_none)) {
                 continue;

@@ -35,7 +35,7 @@ mod tests;
 mod watch;
 
 use std::collections::BTreeMap;
-use std::time::{Duration as StdDuration, Instant as StdInstant};
+use std::time::Instant as StdInstant;
 
 pub use log::PAUSE_OCTETS;
 pub use log::{Event, Happening, crossings};
@@ -44,9 +44,9 @@ pub use shortfall::Shortfall;
 
 use super::plan::LabPlan;
 use super::population::NodeAgents;
-use super::record::{Looks, Recorder};
+use super::record::Looks;
 use super::virtual_run::{Options, Progress, Recording, Run};
-use collect::{Firsts, Ran, collect};
+use collect::{Noted, Ran, collect};
 use crew::Shared;
 use dpdk::{Eal, EalOptions, Memory, own_prefix};
 use drive::{PATIENCE, drive};
@@ -54,7 +54,7 @@ use fit::Fit;
 use ground::time::{Duration, Instant, Total};
 use host::{FlowId, PlanError};
 use judged::Judged;
-use runtime::{Cores, Disturbance, Leash};
+use runtime::{Cores, Leash};
 use sim::NetworkError;
 use switch::{ChangeError, SwitchError};
 
@@ -128,43 +128,25 @@ pub struct RealRun {
     pub shortfalls: Vec<Shortfall>,
     /// Checks that can be judged.
     judged: Judged,
-    /// Factor by which time was slowed down.
-    pub slow_down: u64,
-    /// Number of polling threads.
-    pub threads: usize,
+    ran: Ran,
+    pub noted: Noted,
     /// Counters of every node, in the order of the plan.
     pub nodes: Vec<Snapshot>,
     /// Link protocol results of every node, in the same order.
     pub(super) agents: Vec<NodeAgents>,
-    /// Pause events, by the clocks of their nodes.
-    pub events: Vec<Event>,
-    /// Number of events that were not kept.
-    pub events_left_off: u64,
-    /// Records of all switches, and of pauses on all links.
-    pub recorder: Recorder,
     /// Lab time at the end.
     pub ended: Instant,
     /// Time of the last received frame.
     pub last: Instant,
     /// True if all traffic was sent, and had arrived or was dropped.
     pub quiet: bool,
-    /// Disturbance by the machine that ended the run early.
-    pub starved: Option<Disturbance>,
-    /// Duration in real time.
-    pub wall: StdDuration,
     /// Lab time that was not counted because a thread was preempted or waited for another one; that
     /// of the thread with most of it.
     pub stalled: Total,
     /// Largest difference between the clocks of two hosts, with the time between two polls of both.
     pub uncertainty: Duration,
-    /// Frames put into rings.
-    pub frames: u64,
-    /// Polls of all threads.
-    pub polls: u64,
     /// Frames of flows that had not arrived, wherever they were.
     pending: BTreeMap<FlowId, u64>,
-    /// By node.
-    firsts: Vec<Firsts>,
     /// Data received at the start and the end of the measurement interval, and in total.
     arrivals: [Vec<node::Arrivals>; 3],
 }
@@ -230,6 +212,6 @@ pub(super) fn run_alone(
         outcome.shortfalls.push(Shortfall::new("--report", instead).to_string());
     }
     let looks = Looks::new(&run.plan);
-    let recording = options.plots.then_some(Recording { events: run.recorder, looks });
+    let recording = options.plots.then_some(Recording { events: run.noted.recorder, looks });
     Ok(Run { outcome, findings: Vec::new(), recording })
 }

@@ -4,7 +4,7 @@ use super::RealRun;
 use super::node::{Arrivals, Snapshot};
 use crate::World;
 use crate::ends::{Ends, Source, ends};
-use crate::outcome::{Counted, Ended, Nanos, Outcome, RealOutcome, Window, gather};
+use crate::outcome::{Counted, Ended, Outcome, RealOutcome, Window, gather};
 use crate::population::{HostCounts, NodeAgents, Population};
 use contracts::stats::SwitchSnapshot;
 use ground::time::Instant;
@@ -30,17 +30,17 @@ impl RealRun {
             pending_of_tester: self.plan.tester_flows().map(|id| self.pending(id)).collect(),
             trace_hash: None,
             uncertainty: self.uncertainty,
-            tally: Tally { events: 0, frames: self.frames, lost: 0, polls: self.polls },
+            tally: Tally { events: 0, frames: self.ran.frames, lost: 0, polls: self.ran.polls },
         };
         let mut nodes = Over(&self.nodes, &self.agents);
         let window = self.window(at);
-        let mut outcome = gather(&self.plan, &ended, &window, &self.recorder, &mut nodes);
+        let mut outcome = gather(&self.plan, &ended, &window, &self.noted.recorder, &mut nodes);
         outcome.shortfalls = self.shortfalls.iter().map(ToString::to_string).collect();
         outcome.real = Some(RealOutcome {
-            threads: self.threads,
-            slow_down: self.slow_down,
-            wall_ns: u64::try_from(self.wall.as_nanos()).unwrap_or(u64::MAX),
-            stalled_ns: Nanos(self.stalled.saturated()),
+            threads: self.ran.threads,
+            slow_down: self.ran.slow_down,
+            wall_ns: u64::try_from(self.ran.wall.as_nanos()).unwrap_or(u64::MAX),
+            stalled_ns: self.stalled.saturated(),
         });
         self.judge(&mut outcome);
         outcome

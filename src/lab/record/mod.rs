@@ -25,7 +25,7 @@ use serde::Serialize;
 use super::LabPlan;
 use buffer::GroupKind;
 use contracts::frame::Frame;
-use contracts::stats::{DropReason, Drops};
+use contracts::stats::{DropReason, Drops, Storms};
 use contracts::world::Events;
 use ground::time::{Duration, Instant};
 use ground::units::{Mac, PRIORITIES, PortId, Priority, PriorityGroup, PrioritySet};
@@ -84,17 +84,6 @@ counters! {
         link_down,
         /// Frames that a port's SecY could not protect or did not accept, forged ones included.
         secy,
-    }
-}
-
-counters! {
-    /// PFC storms of switches.
-    #[derive(Serialize)]
-    Storms {
-        /// Storms that watchdogs detected.
-        detected,
-        /// Storms that ended.
-        restored,
     }
 }
 

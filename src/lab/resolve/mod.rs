@@ -39,7 +39,7 @@ use routes::Routes;
 use sim::{DirectionPlan, End, LinkPlan, NetworkPlan, NodeId, NodeKind, NodePlan};
 use switch::StaticEntry;
 
-pub use view::{LinkView, PortHeadroom, Resolved};
+pub use view::{LinkView, Resolved};
 
 /// Name of a lab without a name or a file.
 pub(super) const NAMELESS: &str = "lab";

@@ -1,5 +1,7 @@
 //! Negotiation of two ports' settings (802.1Q 38.4).
 
+use serde::{Deserialize, Serialize};
+
 use super::neighbours::{Neighbour, Received};
 use super::plan::{DcbxPfcPlan, DcbxPlan, EtsPlan, EtsTable, PfcForm, Precedence};
 use ground::time::Duration;
@@ -8,7 +10,8 @@ use wire::dcbx::ets::algorithm;
 use wire::dcbx::{ets, pfc};
 
 /// Origin of the setting in use.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Party {
     /// Configured at this port.
     Local,
@@ -17,18 +20,21 @@ pub enum Party {
 }
 
 /// Number of neighbours that take part in DCBX.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum PeerState {
     /// None.
+    #[serde(rename = "none")]
     Absent,
     /// One: the peer.
+    #[serde(rename = "one")]
     Present,
     /// More than one. Nothing is negotiated (802.1Q 38.3: DCBX is for two ports).
     Several,
 }
 
-/// Result for PFC.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+/// Result for PFC, as in results.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct PfcResolved {
     /// Priorities with PFC.
     pub enable: PrioritySet,
@@ -36,6 +42,7 @@ pub struct PfcResolved {
     pub from: Party,
     /// True if the peer's setting has precedence but needs more classes with PFC than this port
     /// supports.
+    #[serde(skip)]
     pub beyond: bool,
 }
 

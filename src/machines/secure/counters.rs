@@ -1,6 +1,8 @@
 //! Counters of a SecY (802.1AE-2018 10.7.9, 10.7.18 and, for transmission, 10.7.9 and 10.7.19), and
 //! its snapshots: packet numbers and counters, never a key.
 
+use serde::{Deserialize, Serialize};
+
 use ground::counters;
 
 use super::{An, CipherSuite, Sci, SecyPlan};
@@ -110,13 +112,35 @@ pub struct TransmitSnapshot {
     pub associations: [Option<TransmitSaSnapshot>; 4],
 }
 
-/// Snapshot of a transmit association.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+/// Snapshot of a transmit association, as in results.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct TransmitSaSnapshot {
-    /// Packet number of the next frame; `None` when exhausted.
-    pub next_pn: Option<u64>,
+    /// Association number.
+    pub an: u8,
     /// True if it is in use.
     pub in_use: bool,
+    /// Packet number of the next frame; `None` when exhausted.
+    pub next_pn: Option<u64>,
+    /// Number of frames that it can still send.
+    pub left: u64,
+    /// True if three quarters of its packet numbers are used, so that a new key is due.
+    pub nearly_used_up: bool,
+}
+
+/// The used share of packet numbers from which an association is nearly exhausted, in hundredths:
+/// the threshold of key agreement (PendingPNExhaustion, 802.1X 9.8).
+const NEARLY: u128 = 75;
+
+impl TransmitSaSnapshot {
+    /// Creates the snapshot of an association whose last packet number is `last`.
+    #[must_use]
+    pub fn new(an: An, in_use: bool, next_pn: Option<u64>, last: u64) -> Self {
+        // The last packet number is usable as well.
+        let left = next_pn.map_or(0, |pn| (last - pn).saturating_add(1));
+        let used = u128::from(last - left.min(last));
+        let nearly_used_up = used * 100 >= u128::from(last) * NEARLY;
+        Self { an: an.get(), in_use, next_pn, left, nearly_used_up }
+    }
 }
 
 /// Snapshot of a receive channel.
@@ -130,9 +154,11 @@ pub struct ReceiveSnapshot {
     pub associations: [Option<ReceiveSaSnapshot>; 4],
 }
 
-/// Snapshot of a receive association.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+/// Snapshot of a receive association, as in results.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct ReceiveSaSnapshot {
+    /// Association number.
+    pub an: u8,
     /// Packet number after the highest accepted; `None` after the last.
     pub next_pn: Option<u64>,
     /// Lowest acceptable packet number.

@@ -308,10 +308,10 @@ impl Receive {
     pub(super) fn snapshot(&self) -> [Option<ReceiveSnapshot>; SecyPlan::CHANNELS_MAX] {
         let mut all = [None; SecyPlan::CHANNELS_MAX];
         for (shown, sc) in all.iter_mut().zip(&self.channels) {
-            let show = |an| {
+            let show = |an: An| {
                 let ReceiveSa { window, .. } = sc.associations.get(an)?;
                 let (next_pn, lowest_pn) = (window.next(), window.lowest());
-                Some(ReceiveSaSnapshot { next_pn, lowest_pn })
+                Some(ReceiveSaSnapshot { an: an.get(), next_pn, lowest_pn })
             };
             let associations = An::ALL.map(show);
             *shown = Some(ReceiveSnapshot { sci: sc.sci, counters: sc.counters, associations });

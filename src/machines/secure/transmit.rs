@@ -247,9 +247,8 @@ impl Transmit {
 
     pub(super) fn snapshot(&self) -> TransmitSnapshot {
         let show = |an: An| {
-            let in_use = an == self.encoding;
             let sa = self.associations.get(an)?;
-            Some(TransmitSaSnapshot { next_pn: sa.next_pn(), in_use })
+            Some(TransmitSaSnapshot::new(an, an == self.encoding, sa.next_pn(), sa.last))
         };
         TransmitSnapshot {
             sci: self.sci,

@@ -7,10 +7,10 @@ use super::lines::{COLOURS, Line, Plot};
 use super::rows::{Bar, Row, Rows, time_axis};
 use super::scale::{self, written};
 use super::shared::{self, FlowLatency, LINES_MAX, ROWS_MAX, card};
-use ground::time::Instant;
+use ground::time::{Duration, Instant};
 use ground::units::{PortId, Priority};
+use lab::FlowOutcome;
 use lab::record::{Piece, Place, Series, SeriesSet, Timeline};
-use lab::{FlowOutcome, Nanos};
 use sim::{Direction, LinkId, NodeId, NodeKind};
 
 /// Maximum number of marked moments in a plot.
@@ -43,23 +43,23 @@ pub(super) fn charts(r: &Report<'_>) -> Markup {
 }
 
 fn end_ns(r: &Report<'_>) -> f64 {
-    r.outcome.elapsed_ns.as_f64()
+    r.outcome.elapsed_ns.as_nanos_f64()
 }
 
 /// Returns the moments to mark in all plots.
 fn marks(r: &Report<'_>) -> Vec<(f64, &'static str)> {
     let mut marks = Vec::new();
     if let Some(pause) = r.outcome.pauses.first_ns {
-        marks.push((pause.as_f64(), "first pause"));
+        marks.push((pause.as_nanos_f64(), "first pause"));
     }
     if let Some(drop) = &r.outcome.first_drop {
-        marks.push((drop.at_ns.as_f64(), "first drop"));
+        marks.push((drop.at_ns.as_nanos_f64(), "first drop"));
     }
     if let Some(deadlock) = r.outcome.deadlocks.first() {
-        marks.push((deadlock.at_ns.as_f64(), "deadlock"));
+        marks.push((ns(deadlock.at), "deadlock"));
     }
     if let Some(fault) = r.outcome.faults.first() {
-        marks.push((fault.at_ns.as_f64(), "first fault"));
+        marks.push((fault.at_ns.as_nanos_f64(), "first fault"));
     }
     marks.truncate(MARKS_MAX);
     marks
@@ -120,7 +120,7 @@ fn gantt(r: &Report<'_>) -> Rows {
     let bar = |piece: &Piece| {
         let (from, to) = (ns(piece.from), ns(piece.to));
         let span = piece.to.since(piece.from).as_picos().max(1) as f64;
-        let [begun, paused] = [Nanos::at(piece.from), Nanos(piece.paused)].map(written);
+        let [begun, paused] = [piece.from.since_start(), piece.paused].map(written);
         let about = match piece.pauses {
             1 => format!("{begun} for {paused}"),
             n => format!("from {begun}, {n} times for {paused} in all"),
@@ -216,8 +216,8 @@ fn rate(moments: &[Instant], octets: impl Fn(usize) -> u64) -> Vec<(f64, f64)> {
 /// Draws the latencies of flows, the slowest first if there are too many.
 fn latencies(r: &Report<'_>) -> Rows {
     let measured = |f: &FlowOutcome| {
-        let l = f.latency_ns.filter(|l| l.max > Nanos::default())?;
-        let times = [l.min, l.p50, l.p99, l.p999, l.max].map(|t| (t.as_f64(), written(t)));
+        let l = f.latency_ns.filter(|l| l.max > Duration::ZERO)?;
+        let times = [l.min, l.p50, l.p99, l.p999, l.max].map(|t| (t.as_nanos_f64(), written(t)));
         Some(FlowLatency { name: f.name.clone(), times })
     };
     let flows: Vec<_> = r.outcome.flows.iter().filter_map(measured).collect();

@@ -6,7 +6,6 @@ use super::lines::{COLOURS, Line, Plot, variable};
 use super::{page, scale, tables, written};
 use crate::compare::{ComparedRun, Comparison, LEGEND, sheet};
 use ::text::{Align, count, scaled};
-use lab::Nanos;
 use lab::record::Looks;
 
 /// The contents of a page.
@@ -45,12 +44,12 @@ type Bar = (&'static str, fn(&ComparedRun) -> Option<f64>, fn(f64) -> String);
 
 /// Formats a time in nanoseconds.
 fn time(ns: f64) -> String {
-    written(Nanos(ground::time::Duration::from_nanos_f64(ns)))
+    written(ground::time::Duration::from_nanos_f64(ns))
 }
 
 const BARS: [Bar; 6] = [
-    ("Completion, median", |run| run.figures.fct.map(|fct| fct.p50_ns.as_f64()), time),
-    ("Completion, 99 of 100", |run| run.figures.fct.map(|fct| fct.p99_ns.as_f64()), time),
+    ("Completion, median", |run| run.figures.fct.map(|fct| fct.p50_ns.as_nanos_f64()), time),
+    ("Completion, 99 of 100", |run| run.figures.fct.map(|fct| fct.p99_ns.as_nanos_f64()), time),
     ("Victim throughput", |run| run.figures.victim_bps, |bps| scaled(bps, "b/s")),
     ("Peak buffer of a switch", |run| Some(run.figures.buffer_peak_bytes as f64), octets),
     ("Time that ports were paused, all together", |run| Some(paused(run)), time),
@@ -62,7 +61,7 @@ fn octets(n: f64) -> String {
 }
 
 fn paused(run: &ComparedRun) -> f64 {
-    run.figures.hops.iter().map(|hop| hop.paused_ns.as_f64()).sum()
+    run.figures.hops.iter().map(|hop| hop.paused_ns.as_nanos_f64()).sum()
 }
 
 /// Renders the page.

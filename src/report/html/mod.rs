@@ -25,7 +25,8 @@ use super::tester::tables as tester_tables;
 use ::text::{count, scaled};
 use ground::time::{Duration, Instant};
 use ground::verdict::Verdict;
-use lab::{DeadlockOutcome, LabPlan, Nanos, Outcome, Recording};
+use lab::{LabPlan, Outcome, Recording};
+use sim::check::Deadlock;
 
 const STYLE: &str = include_str!("style.css");
 
@@ -91,16 +92,16 @@ fn head(o: &Outcome) -> Markup {
         div class={ "verdict " (banner(o)) } role="status" {
             strong { (summary) }
             @if let Some(deadlock) = standing(o) {
-                "; the network is deadlocked since " (scale::written(deadlock.since_ns)) ": "
-                (deadlock.cycle)
+                "; the network is deadlocked since " (scale::written(deadlock.since.since_start())) ": "
+                (deadlock.name)
             }
         }
     }
 }
 
 /// Returns the deadlock that persisted to the end, if any.
-fn standing(o: &Outcome) -> Option<&DeadlockOutcome> {
-    o.deadlocks.iter().find(|deadlock| deadlock.ended_ns.is_none())
+fn standing(o: &Outcome) -> Option<&Deadlock> {
+    o.deadlocks.iter().find(|deadlock| deadlock.ended.is_none())
 }
 
 /// Returns the style of the verdict; never that of a pass for a network in deadlock.
@@ -114,7 +115,7 @@ fn banner(o: &Outcome) -> &'static str {
 /// Renders the main figures.
 fn tiles(o: &Outcome) -> Markup {
     let generated = || o.tester.iter().flat_map(|tester| &tester.flows);
-    let seconds = o.elapsed_ns.0.as_secs_f64();
+    let seconds = o.elapsed_ns.as_secs_f64();
     let of_generator =
         generated().map(|f| 8.0 * f.bytes_rx as f64 / seconds).fold(0.0, |a, b| a + b);
     let rate = o.flows.iter().map(|f| f.rx_bps).fold(of_generator, |a, b| a + b);
@@ -125,12 +126,12 @@ fn tiles(o: &Outcome) -> Markup {
     let queued: u64 = o.flows.iter().map(|f| f.pending_frames).sum::<u64>()
         + generated().filter_map(|f| f.queued_frames).sum::<u64>();
     let of_generator = generated().filter_map(|f| f.latency.as_ref()).map(|l| l.p99_ns.ns());
-    let measured = o.flows.iter().filter_map(|f| f.latency_ns).map(|l| l.p99.as_f64());
+    let measured = o.flows.iter().filter_map(|f| f.latency_ns).map(|l| l.p99.as_nanos_f64());
     let slowest = measured
         .chain(of_generator)
         .max_by(f64::total_cmp)
-        .map(|ns| scale::written(Nanos(Duration::from_nanos_f64(ns))));
-    let first = |t: Option<Nanos>| t.map_or_else(|| "none".into(), scale::written);
+        .map(|ns| scale::written(Duration::from_nanos_f64(ns)));
+    let first = |t: Option<Duration>| t.map_or_else(|| "none".into(), scale::written);
     let tiles = [
         ("throughput, all flows", or_unknown(any && seconds > 0.0, scaled(rate, "b/s"))),
         ("p99 latency, slowest flow", slowest.unwrap_or_else(|| "-".into())),
@@ -171,7 +172,7 @@ fn checks(o: &Outcome) -> Markup {
 }
 
 fn network(r: &Report<'_>) -> Markup {
-    let end = Instant::ZERO + r.outcome.elapsed_ns.0;
+    let end = Instant::ZERO + r.outcome.elapsed_ns;
     let network = &r.plan.network;
     let mut rates: Vec<u64> = network.links.iter().map(|link| link.rate.get()).collect();
     rates.sort_unstable();
@@ -233,7 +234,7 @@ fn found_out(o: &Outcome) -> Markup {
         .flat_map(|s| s.ports.iter().map(move |p| (s, p)))
         .flat_map(|(s, p)| p.steps.iter().map(move |step| (s, p, step)))
         .map(|(s, p, step)| {
-            format!("{} {} at {}: {}\n", s.name, p.counters.name, step.at_ns, step.what)
+            format!("{} {} at {}: {}\n", s.name, p.summary.port.name, step.at_ns, step.what)
         })
         .collect();
     html! {

@@ -1,6 +1,6 @@
 //! Axes: the unit of the numbers, the positions of ticks and their labels.
 
-use lab::Nanos;
+use ground::time::Duration;
 
 /// A unit and its size.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -86,7 +86,7 @@ pub(super) fn nanoseconds(ns: f64) -> String {
 }
 
 /// Formats a time in the page.
-pub(crate) fn written(time: Nanos) -> String {
+pub(crate) fn written(time: Duration) -> String {
     let text = time.to_string();
     let unit = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
     format!("{} {}", &text[..unit], text[unit..].replace("us", "µs"))
@@ -95,7 +95,6 @@ pub(crate) fn written(time: Nanos) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ground::time::Duration;
 
     #[test]
     fn ticks_are_round_and_few() {
@@ -116,7 +115,7 @@ mod tests {
         assert_eq!([0.25, 2.0, 12.5, 1200.0].map(label), ["0.25", "2", "12.5", "1200"]);
         assert_eq!(log_ticks(1_168.0, 19_000.0), [1e3, 2e3, 5e3, 1e4, 2e4]);
         assert_eq!(log_ticks(7.0, 7.0), [5.0, 10.0]);
-        let time = Nanos(Duration::from_picos(148_079_250));
+        let time = Duration::from_picos(148_079_250);
         assert_eq!(written(time), "148.079 µs");
         assert_eq!([1e2, 1e3, 1e5].map(nanoseconds), ["100 ns", "1 µs", "100 µs"]);
     }

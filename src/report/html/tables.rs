@@ -103,7 +103,9 @@ pub(super) fn faults(o: &Outcome) -> Option<Markup> {
     let mut rows: Vec<_> =
         o.faults.iter().map(|f| vec![written(f.at_ns), f.what.clone()]).collect();
     rows.extend(
-        o.deadlocks.iter().map(|d| vec![written(d.at_ns), format!("deadlock: {}", d.cycle)]),
+        o.deadlocks
+            .iter()
+            .map(|d| vec![written(d.at.since_start()), format!("deadlock: {}", d.name)]),
     );
     some(&Sheet { head: vec![("at", Kind::Word), ("what", Kind::Sentence)], rows })
 }

@@ -60,15 +60,17 @@ fn a_lab_without_flows_has_no_throughput() {
 #[test]
 fn a_standstill_is_never_shown_in_the_colours_of_a_pass() {
     let (plan, _) = parse("blocked", BLOCKED).unwrap();
-    let deadlock = |ended_ns| lab::DeadlockOutcome {
-        at_ns: Nanos(Duration::from_micros(90)),
-        since_ns: Nanos(Duration::from_micros(80)),
-        ended_ns,
-        cycle: "s1:a, s2:b".into(),
+    let at = |us| Instant::ZERO + Duration::from_micros(us);
+    let deadlock = |ended| sim::check::Deadlock {
+        at: at(90),
+        since: at(80),
+        ended,
+        cycle: Vec::new(),
+        name: "s1:a, s2:b".into(),
     };
     let (_, page) = page_of(&plan, |outcome| outcome.deadlocks.push(deadlock(None)));
     assert!(page.contains("class=\"verdict inconclusive\"") && page.contains("s1:a, s2:b"));
-    let over = Some(Nanos(Duration::from_micros(95)));
+    let over = Some(at(95));
     let (_, page) = page_of(&plan, |outcome| outcome.deadlocks.push(deadlock(over)));
     assert!(page.contains("class=\"verdict pass\""));
     let (_, page) = page_of(&plan, |outcome| outcome.verdict = Verdict::Fail);

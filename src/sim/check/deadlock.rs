@@ -10,6 +10,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use serde::Serialize;
+
 use super::facts::{Facts, PortFacts};
 use super::finding::{Check, Extent, Finding};
 use super::passages::Passages;
@@ -21,17 +23,22 @@ use ground::units::{PRIORITIES, PortId, TrafficClass};
 use ground::verdict::Verdict;
 
 /// A circle of queues that wait for each other.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Deadlock {
     /// Time of detection.
+    #[serde(rename = "at_ns")]
     pub at: Instant,
     /// Time at which the last frame left any of its queues.
+    #[serde(rename = "since_ns")]
     pub since: Instant,
     /// Time at which it was found resolved.
+    #[serde(rename = "ended_ns")]
     pub ended: Option<Instant>,
     /// The queues, each of which waits for the next, and the last for the first.
+    #[serde(skip)]
     pub cycle: Vec<(NodeId, PortId, TrafficClass)>,
     /// The same for people: `s1:p2 -> s2:p3 -> s1:p2`.
+    #[serde(rename = "cycle")]
     pub name: String,
 }
 

@@ -67,17 +67,21 @@ impl Cause {
 }
 
 /// Cause of some losses that are not judged.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Excuse {
     /// Cause of the loss.
     pub cause: Cause,
+    /// True if it is a fault of the lab file.
+    pub planned: bool,
     /// The port that dropped.
     pub place: String,
     /// The priority of what it dropped.
     pub priority: Priority,
     /// Time at which the cause happened or began.
+    #[serde(rename = "from_ns")]
     pub from: Instant,
     /// End of the excuse; `None` if the group was still over its limit at the last drop.
+    #[serde(rename = "until_ns")]
     pub until: Option<Instant>,
     /// The frames that were dropped.
     pub frames: u64,
@@ -244,6 +248,7 @@ impl Excuses {
         } else if self.used.len() < KEPT_MOST {
             self.used.push(Excuse {
                 cause: found.cause,
+                planned: found.cause.is_planned(),
                 place: of.name.clone(),
                 priority: Priority::ALL[usize::from(priority)],
                 from: found.from,

@@ -43,7 +43,7 @@ fn a_host_with_many_addresses_takes_only_its_port_s_share_of_the_table() {
         (counters.addresses, counters.addresses_refused)
     };
     assert_eq!((counted(0), counted(1), counted(2)), ((8, 92), (1, 0), (0, 0)));
-    assert_eq!((snapshot.fdb_entries, snapshot.fdb_full), (9, 0));
+    assert_eq!((snapshot.fdb.entries, snapshot.fdb.full), (9, 0));
     // Frames to unknown addresses are flooded, so nothing is lost; the other host's address was learnt.
     for n in 0..3 {
         let _ = lab.sent(n);

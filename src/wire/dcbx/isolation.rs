@@ -7,6 +7,8 @@
 use core::fmt;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+use serde::{Deserialize, Serialize};
+
 use crate::{WireError, mac_at};
 use ground::units::{Mac, PRIORITIES};
 
@@ -38,8 +40,8 @@ impl FamilyWidth {
     }
 }
 
-/// Congestion Isolation settings of a port.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+/// Congestion Isolation settings of a port, in the order of their JSON in results.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct CongestionIsolation {
     /// Queue map by traffic class: 0 without isolation, n is monitored for the congesting class n -
     /// 1, -n is the congesting class of the monitored class n - 1. From -8 to 8.
@@ -48,11 +50,13 @@ pub struct CongestionIsolation {
     pub encapsulation: u16,
     /// Destination address of messages over Ethernet.
     pub mac: Mac,
+    /// Destination address of messages over UDP; without one, messages are sent over Ethernet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub address: Option<IpAddr>,
     /// Destination port of messages over UDP.
     pub udp_port: u16,
-    /// Destination address of messages over UDP; without one, messages are sent over Ethernet.
-    pub address: Option<IpAddr>,
     /// Width of the address family as written.
+    #[serde(skip)]
     pub family: FamilyWidth,
 }
 

@@ -2,10 +2,13 @@
 
 use core::fmt;
 
+use serde::{Deserialize, Serialize};
+
 use crate::{WireError, room};
 
 /// Device type of a system.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Device {
     /// An end station.
     EndStation,
@@ -19,7 +22,8 @@ pub enum Device {
 }
 
 /// Orientation of a port.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Orientation {
     /// To a higher level.
     Uplink,
@@ -32,12 +36,13 @@ pub enum Orientation {
     Unknown,
 }
 
-/// Topology of a port.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+/// Topology of a port, as in results.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Topology {
     /// Device type of its system.
     pub device: Device,
     /// Level of the system: 0 at the edge, at most 254; `None` if unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub level: Option<u8>,
     /// Orientation of the port.
     pub orientation: Orientation,

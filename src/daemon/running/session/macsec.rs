@@ -14,7 +14,7 @@ impl Session {
     pub(crate) fn macsec(&self) -> Result<Vec<PortSecured>> {
         let ports = self.summary()?.ports.into_iter();
         let secured = |name, macsec| PortSecured { name, macsec };
-        Ok(ports.filter_map(|port| Some(secured(port.name, port.macsec?))).collect())
+        Ok(ports.filter_map(|port| Some(secured(port.port.name, port.macsec?))).collect())
     }
 
     /// Ports whose transmit association is exhausted, or nearly so, with the remedy.

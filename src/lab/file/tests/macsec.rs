@@ -128,7 +128,7 @@ fn headroom_of_a_secured_link_counts_its_frames_and_its_delays() {
              defaults: {{pfc: {{enable: [3]}}}}}}}}\ndefaults: {{links: {{{macsec}}}}}\n"
         );
         let (lab, _) = good(&text);
-        lab.headroom[0].required.cells.0
+        lab.headroom[0].1.required.cells.0
     };
     let plain = given("");
     let pfc = format!("macsec: {{key: '{KEY}', protect: {{data: false}}}}");

@@ -107,7 +107,7 @@ fn a_pause_travels_protected_and_comes_out_as_it_was() {
         assert_eq!(received(&bob).in_octets_decrypted, 48);
         let sent = alice.snapshot().transmit;
         assert_eq!((sent.counters.out_pkts_encrypted, sent.counters.out_octets_encrypted), (1, 48));
-        let shown = Some(TransmitSaSnapshot { next_pn: Some(2), in_use: true });
+        let shown = Some(TransmitSaSnapshot::new(An::ALL[0], true, Some(2), suite.last_pn()));
         assert_eq!(sent.associations, [shown, None, None, None]);
     }
 }

@@ -100,7 +100,10 @@ fn extended_numbers_cross_the_halves_even_out_of_order() {
         assert_eq!(accept(&mut bob, frame), Err(Discard::Replayed));
     }
     let shown = bob.snapshot().receive[0].unwrap().associations[0].unwrap();
-    assert_eq!(shown, ReceiveSaSnapshot { next_pn: Some(start + 16), lowest_pn: start + 12 });
+    assert_eq!(
+        shown,
+        ReceiveSaSnapshot { an: 0, next_pn: Some(start + 16), lowest_pn: start + 12 }
+    );
 }
 
 #[test]
