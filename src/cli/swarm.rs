@@ -213,7 +213,7 @@ fn print(args: &SwarmArgs, summary: &Summary, verdict: Verdict, kept: Vec<Kept>)
 
 fn table(summary: &Summary) -> String {
     let mut table = Table::new([("what", Align::Left), ("how many", Align::Right)]);
-    let faults = &summary.faults;
+    let (totals, faults) = (&summary.totals, &summary.faults);
     for (name, n) in [
         ("labs", summary.labs),
         ("labs that failed", summary.failed.len() as u64),
@@ -227,16 +227,16 @@ fn table(summary: &Summary) -> String {
     }
     for (name, n) in [
         ("frames", summary.frames),
-        ("pauses sent", summary.pauses),
-        ("resumptions sent", summary.resumptions),
-        ("frames marked", summary.marks),
-        ("frames dropped, lossy ones too", summary.drops),
-        ("frames lost on lines", summary.line_losses),
+        ("pauses sent", totals.pauses),
+        ("resumptions sent", totals.resumptions),
+        ("frames marked", totals.marks),
+        ("frames dropped, lossy ones too", totals.drops),
+        ("frames lost on lines", totals.line_losses),
         ("deadlocks, in circles", summary.deadlocks),
         ("stood still in circles, not judged", summary.stood_still),
         ("labs judged for marks before pauses", summary.judged_for_marks),
         ("labs judged for equal shares", summary.judged_for_shares),
-        ("storms that watchdogs found", summary.watchdog_storms),
+        ("storms that watchdogs found", totals.watchdog_storms),
         ("faults: links down", faults.flaps),
         ("faults: pauses to be lost", faults.lost_pauses),
         ("faults: frames to be lost", faults.lost_frames),

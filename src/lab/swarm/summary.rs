@@ -7,11 +7,11 @@ use serde::Serialize;
 
 use super::{Faults, Swarm, Trial};
 use ground::verdict::Verdict;
-use sim::check::Cause;
+use sim::check::{Cause, Totals};
 
 /// Results of a swarm. All but [`Summary::slowest`] and [`Summary::seconds`] follow from its seed
 /// and its size.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct Summary {
     pub seed: u64,
     /// Labs that were run.
@@ -20,17 +20,8 @@ pub struct Summary {
     pub trace_hash: String,
     /// Frames that started on lines.
     pub frames: u64,
-    /// Pauses that switches sent, refreshes included.
-    pub pauses: u64,
-    /// Resumes that switches sent.
-    pub resumptions: u64,
-    /// Frames that switches marked.
-    pub marks: u64,
-    /// Frames that switches dropped, for any reason.
-    pub drops: u64,
-    pub line_losses: u64,
-    /// Storms that watchdogs detected.
-    pub watchdog_storms: u64,
+    #[serde(flatten)]
+    pub totals: Totals,
     pub faults: Faults,
     /// Labs with a deadlock, where paths form cycles.
     pub deadlocks: u64,
@@ -54,7 +45,7 @@ pub struct Summary {
     #[serde(skip)]
     hashes: Vec<u64>,
     #[serde(skip)]
-    start: std::time::Instant,
+    start: Option<std::time::Instant>,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
@@ -82,49 +73,26 @@ impl Summary {
     pub(super) fn new(swarm: Swarm) -> Self {
         Self {
             seed: swarm.seed,
-            labs: 0,
-            trace_hash: String::new(),
-            frames: 0,
-            pauses: 0,
-            resumptions: 0,
-            marks: 0,
-            drops: 0,
-            line_losses: 0,
-            watchdog_storms: 0,
-            faults: Faults::default(),
-            deadlocks: 0,
-            stood_still: 0,
-            judged_for_marks: 0,
-            judged_for_shares: 0,
-            lossless_drops: 0,
             excused_drops: Cause::ALL.into_iter().map(|cause| (cause, 0)).collect(),
-            failed: vec![],
-            slowest: None,
-            seconds: 0.0,
             hashes: vec![0; usize::try_from(swarm.count).unwrap_or(usize::MAX)],
-            start: std::time::Instant::now(),
+            start: Some(std::time::Instant::now()),
+            ..Self::default()
         }
     }
 
     /// Adds the `n`th lab, in any order.
     pub(super) fn take(&mut self, n: u64, seed: u64, trial: &Trial, took: WallSpan) {
-        let totals = &trial.totals;
         self.labs += 1;
         self.hashes[n as usize] = trial.trace_hash;
         self.frames += trial.frames;
-        self.pauses += totals.pauses;
-        self.resumptions += totals.resumptions;
-        self.marks += totals.marks;
-        self.drops += totals.drops;
-        self.line_losses += totals.lost;
-        self.watchdog_storms += totals.storms;
+        self.totals.add(&trial.totals);
         self.faults.add(&trial.faults);
         self.deadlocks += u64::from(trial.deadlocks > 0);
         self.stood_still += u64::from(trial.stood_still);
         self.judged_for_marks += u64::from(trial.judges_marks);
         self.judged_for_shares += u64::from(trial.judges_shares);
-        self.lossless_drops += totals.lossless_drops;
-        for (cause, n) in totals.excused.by_cause() {
+        self.lossless_drops += trial.lossless_drops;
+        for (cause, n) in trial.excused.by_cause() {
             *self.excused_drops.entry(cause).or_default() += n;
         }
         if let Some(failure) = trial.failure() {
@@ -144,7 +112,7 @@ impl Summary {
         let fold =
             |hash: u64, one: &u64| (hash.rotate_left(5) ^ one).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         self.trace_hash = format!("{:016x}", self.hashes.iter().fold(0, fold));
-        self.seconds = self.start.elapsed().as_secs_f64();
+        self.seconds = self.start.map_or(0.0, |start| start.elapsed().as_secs_f64());
     }
 
     /// Returns FAIL if a lab failed, PASS if labs ran and none did.

@@ -5,10 +5,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use super::circles::has_circle;
 use super::promises::Promises;
 use crate::{LabPlan, raw, resolve_raw};
+use ground::counters;
 use ground::time::{Duration, Instant};
 use ground::units::{BitsPerSec, Bytes, Quanta};
 use ground::verdict::Verdict;
-use sim::check::{Check, Checkers, Deadlock, Finding, Shares, Totals};
+use sim::check::{Check, Checkers, Deadlock, ExcusedDrops, Finding, Shares, Totals};
 use sim::{FaultClass, Network, NetworkPlan, NodeKind};
 
 /// Sampling interval of the checkers, in bytes on the slowest link: about forty frames.
@@ -35,6 +36,10 @@ pub struct Trial {
     pub frames: u64,
     /// Further totals.
     pub totals: Totals,
+    /// Frames of lossless priorities dropped because the buffer was full, without an excuse.
+    pub lossless_drops: u64,
+    /// The same with an excuse.
+    pub excused: ExcusedDrops,
     pub faults: Faults,
     /// Deadlocks detected, expected or not.
     pub deadlocks: u64,
@@ -49,25 +54,27 @@ pub struct Trial {
     pub failures: Vec<Failure>,
 }
 
-/// Planned faults by kind.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, serde::Serialize)]
-pub struct Faults {
-    /// Links that went down.
-    pub flaps: u64,
-    /// Planned losses of pauses.
-    pub lost_pauses: u64,
-    /// Planned losses of other frames, or of any.
-    pub lost_frames: u64,
-    /// Directions with bit or frame errors.
-    pub errors: u64,
-    /// Nodes that stalled.
-    pub stalls: u64,
-    /// Hosts that sent storms.
-    pub storms: u64,
-    /// Forged and replayed frames.
-    pub forgeries: u64,
-    /// Changes of groups and marking curves.
-    pub changes: u64,
+counters! {
+    /// Planned faults by kind.
+    #[derive(serde::Serialize)]
+    Faults {
+        /// Links that went down.
+        flaps,
+        /// Planned losses of pauses.
+        lost_pauses,
+        /// Planned losses of other frames, or of any.
+        lost_frames,
+        /// Directions with bit or frame errors.
+        errors,
+        /// Nodes that stalled.
+        stalls,
+        /// Hosts that sent storms.
+        storms,
+        /// Forged and replayed frames.
+        forgeries,
+        /// Changes of groups and marking curves.
+        changes,
+    }
 }
 
 /// A failure of a lab's run.
@@ -154,19 +161,23 @@ fn drive(
     let (trace_hash, frames, now) = (network.trace_hash(), network.tally().frames, network.now());
     let ((checkers, shares), mut nodes) = network.finish();
     let totals = checkers.totals();
+    let (lossless_drops, excused) = checkers.lossless_drops();
     let deadlocks = checkers.deadlocks().len();
     let mut findings = checkers.finish(now, &mut nodes);
     let judged = promises.fair.map(|fair| shares.finding(&fair.flows, fair.tolerance));
     let judges_shares = judged.is_some();
     findings.extend(judged);
-    let (storms, excused) = (totals.storms, totals.excused.total());
-    let end = End { finished, stood_still, now, frames, deadlocks, storms, excused };
+    let storms = totals.watchdog_storms;
+    let end =
+        End { finished, stood_still, now, frames, deadlocks, storms, excused: excused.total() };
     let failures = judge(&findings, &end, &lawless);
     let (deadlocks, judges_marks) = (deadlocks as u64, marks_first && totals.pauses > 0);
     Trial {
         trace_hash,
         frames,
         totals,
+        lossless_drops,
+        excused,
         faults,
         deadlocks,
         stood_still,
@@ -314,16 +325,5 @@ impl Faults {
         });
         faults.storms = storms.count() as u64;
         faults
-    }
-
-    pub(super) const fn add(&mut self, other: &Self) {
-        self.flaps += other.flaps;
-        self.lost_pauses += other.lost_pauses;
-        self.lost_frames += other.lost_frames;
-        self.errors += other.errors;
-        self.stalls += other.stalls;
-        self.storms += other.storms;
-        self.forgeries += other.forgeries;
-        self.changes += other.changes;
     }
 }

@@ -30,6 +30,8 @@ pub use excuses::{Cause, Excuse, ExcusedDrops};
 pub use finding::{Check, Finding};
 pub use shares::Shares;
 
+use serde::Serialize;
+
 use super::{Direction, LinkId, Loss, NetworkPlan, NodeId, Nodes, Note, VirtualFrame, Witness};
 use cells::Cells;
 use contracts::frame::Frame;
@@ -37,6 +39,7 @@ use deadlock::Deadlocks;
 use ecn::EcnFirst;
 use facts::Facts;
 use frames::Frames;
+use ground::counters;
 use ground::time::Instant;
 use ground::units::{PrioritySet, TrafficClass};
 use idle::Idle;
@@ -68,25 +71,23 @@ pub struct Checkers {
     totals: Totals,
 }
 
-/// Events that the checkers counted in a run.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Totals {
-    /// Pauses that switches sent, refreshed ones too.
-    pub pauses: u64,
-    /// Resumptions that switches sent.
-    pub resumptions: u64,
-    /// Frames that switches marked.
-    pub marks: u64,
-    /// Frames that switches dropped.
-    pub drops: u64,
-    /// Frames lost on lines.
-    pub lost: u64,
-    /// Storms that watchdogs found.
-    pub storms: u64,
-    /// Frames of lossless priorities that switches dropped for want of buffer, and nothing explains it.
-    pub lossless_drops: u64,
-    /// The same, where something does.
-    pub excused: ExcusedDrops,
+counters! {
+    /// Events that the checkers counted in a run.
+    #[derive(Serialize)]
+    Totals {
+        /// Pauses that switches sent, refreshes included.
+        pauses,
+        /// Resumes that switches sent.
+        resumptions,
+        /// Frames that switches marked.
+        marks,
+        /// Frames that switches dropped, for any reason.
+        drops,
+        /// Frames lost on lines.
+        line_losses,
+        /// Storms that watchdogs detected.
+        watchdog_storms,
+    }
 }
 
 impl Checkers {
@@ -127,9 +128,15 @@ impl Checkers {
 
     /// Returns the events counted so far.
     #[must_use]
-    pub fn totals(&self) -> Totals {
-        let (lossless_drops, excused) = self.lossless.drops();
-        Totals { lossless_drops, excused, ..self.totals }
+    pub const fn totals(&self) -> Totals {
+        self.totals
+    }
+
+    /// Returns the frames of lossless priorities that switches dropped because the buffer was full:
+    /// those without an excuse, and those with one.
+    #[must_use]
+    pub fn lossless_drops(&self) -> (u64, ExcusedDrops) {
+        self.lossless.drops()
     }
 
     /// Samples the nodes for the last time and returns one finding for each check.
@@ -273,7 +280,7 @@ impl Witness for Checkers {
     fn lost(&mut self, at: Instant, direction: Direction, frame: &VirtualFrame, cause: Loss) {
         let facts = &self.facts;
         self.frames.ended(facts, at, direction, frame);
-        self.totals.lost += 1;
+        self.totals.line_losses += 1;
         match Parsed::new(frame) {
             Parsed::Control(ask) => {
                 self.lossless.pause_lost(facts, at, direction, (ask.sets().1, cause));
@@ -341,7 +348,7 @@ impl Witness for Checkers {
             | Note::ClassesChanged { .. } => {}
             Note::Storm { port, class, detected } => {
                 let (port, class) = (facts.out(node, port), class.get());
-                self.totals.storms += u64::from(detected);
+                self.totals.watchdog_storms += u64::from(detected);
                 if facts.from(port).forwards >> class & 1 == 1 {
                     let of = self.passages.of_place(facts, port, class);
                     self.lossless.ignored(facts, at, port.reverse(), (of, detected));

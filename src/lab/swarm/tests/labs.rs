@@ -54,7 +54,7 @@ fn every_lab_that_is_drawn_can_be_run_and_reads_back_from_its_file() {
 fn the_number_of_jobs_makes_no_difference() {
     let of = |jobs| {
         let summary = run(Swarm { count: 12, seed: 5, jobs }, |_, _| true);
-        (summary.trace_hash.clone(), summary.frames, summary.pauses, summary.failed)
+        (summary.trace_hash.clone(), summary.frames, summary.totals.pauses, summary.failed)
     };
     let alone = of(1);
     assert_eq!(alone, of(3));
@@ -70,11 +70,11 @@ fn a_swarm_of_one_is_the_lab_of_its_seed() {
 
 #[test]
 fn drops_with_an_excuse_stand_in_the_summary_by_their_cause_and_others_apart() {
-    let excused = |seed: &u64| run_lab(&draw(*seed).unwrap()).totals.excused.total() > 0;
+    let excused = |seed: &u64| run_lab(&draw(*seed).unwrap()).excused.total() > 0;
     let seed = (0..60).map(|n| lab_seed(2, n)).find(excused).expect("some lab loses a pause");
     let lab = draw(seed).unwrap();
     let summary = run(Swarm { count: 1, seed, jobs: 1 }, |_, _| true);
-    let by_cause: BTreeMap<_, _> = run_lab(&lab).totals.excused.by_cause().collect();
+    let by_cause: BTreeMap<_, _> = run_lab(&lab).excused.by_cause().collect();
     assert_eq!(summary.excused_drops, by_cause);
     assert_eq!((summary.lossless_drops, summary.failed), (0, vec![]));
     // The same lab with almost no headroom: its losses have no excuse.
@@ -142,7 +142,7 @@ fn a_forged_frame_with_another_priority_at_the_next_switch_excuses_that_and_no_s
     let lab = draw(11_162_364_711_254_485_183).unwrap();
     let trial = run_lab(&lab);
     assert_eq!(trial.failures, []);
-    let excused: BTreeMap<_, _> = trial.totals.excused.by_cause().collect();
+    let excused: BTreeMap<_, _> = trial.excused.by_cause().collect();
     assert!(excused[&Cause::ForgedFrame] > 0, "{excused:?}");
     let trial = run_with_one_cell(&lab);
     assert_eq!(trial.failure().map(|failure| failure.check), Some("lossless"));
@@ -191,7 +191,7 @@ fn headroom_to_the_byte_of_its_model_is_not_less_than_a_round_trip_brings() {
         let root = config::tree::read(text, "").unwrap();
         let trial = run_lab(&config::de::from_tree(&root).unwrap());
         assert_eq!(trial.failures, []);
-        assert!(trial.totals.excused.total() > 0, "{:?}", trial.totals);
+        assert!(trial.excused.total() > 0, "{trial:?}");
     }
 }
 
