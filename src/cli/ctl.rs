@@ -9,11 +9,9 @@ use anyhow::{Context, Result, bail};
 use clap::{Subcommand, ValueEnum};
 
 use super::{Format, bad_input, terminal, verdict};
-use crate::config::quantity::Size;
 use crate::printable;
 use crate::report::{self, Objects};
-use crate::stats::DropReason;
-use ::text::{Align, Table, count};
+use ::text::count;
 use daemon::messages::{Place, PortSecured, PortsFound, Request, SetEcn, SetGroup, SetObject};
 use daemon::socket;
 use macsec::MacsecArgs;
@@ -61,9 +59,9 @@ enum What {
     /// Show the drops so far, by reason.
     Drops,
     /// Change the thresholds of a priority group; options not given stay as they are.
-    SetGroup(GroupArgs),
+    SetGroup(SetGroup),
     /// Change the marking curve of a traffic class; options not given stay as they are.
-    SetEcn(EcnArgs),
+    SetEcn(SetEcn),
     /// Take a link down or up.
     Link {
         /// Port name or number (from 0).
@@ -84,15 +82,9 @@ enum What {
         describe: bool,
     },
     /// Show one managed object, or a table: ci-peer-table, ci-stream-table, sfc-stream-table.
-    Get(PlaceArgs),
+    Get(Place),
     /// Set a managed object, until the switch stops.
-    Set {
-        #[command(flatten)]
-        place: PlaceArgs,
-        /// Value: true, 6, 100KB, 10us, 75%, [3,4], unset ...
-        #[arg(allow_hyphen_values = true)]
-        value: String,
-    },
+    Set(SetObject),
     /// Show MACsec counters of ports, and manage their keys.
     Macsec {
         #[command(subcommand)]
@@ -117,104 +109,25 @@ enum UpDown {
     Down,
 }
 
-#[derive(clap::Args, Debug)]
-struct GroupArgs {
-    /// Port name or number (from 0).
-    port: String,
-    /// Priority group, 0 to 7.
-    group: u8,
-    /// Reserved space of the group, such as 16KiB.
-    #[arg(long, value_name = "SIZE")]
-    reserved: Option<Size>,
-    /// Dynamic threshold: alpha = 2^N times the free part of the shared pool, N = log2(alpha), -8
-    /// to 8.
-    #[arg(long, value_name = "N", allow_negative_numbers = true)]
-    #[arg(conflicts_with_all = ["static_th", "unlimited"])]
-    dynamic_th: Option<i8>,
-    /// Static threshold: this much of the shared pool.
-    #[arg(long, value_name = "SIZE", conflicts_with = "unlimited")]
-    static_th: Option<Size>,
-    /// No threshold: all of the shared pool.
-    #[arg(long)]
-    unlimited: bool,
-    /// Headroom of a lossless group.
-    #[arg(long, value_name = "SIZE")]
-    xoff: Option<Size>,
-    /// XON if the shared use is at most this ...
-    #[arg(long, value_name = "SIZE")]
-    xon: Option<Size>,
-    /// ... or at most the limit minus this, whichever is higher.
-    #[arg(long, value_name = "SIZE")]
-    xon_offset: Option<Size>,
-}
-
-#[derive(clap::Args, Debug)]
-struct EcnArgs {
-    /// Port name or number (from 0).
-    port: String,
-    /// Traffic class, 0 to 7.
-    class: u8,
-    /// Disable marking.
-    #[arg(long, conflicts_with_all = ["kmin", "kmax", "pmax"])]
-    off: bool,
-    /// Queue length below which no frame is marked.
-    #[arg(long, value_name = "SIZE")]
-    kmin: Option<Size>,
-    /// Queue length above which every frame is marked.
-    #[arg(long, value_name = "SIZE")]
-    kmax: Option<Size>,
-    /// Marking probability just below kmax, 0 to 1.
-    #[arg(long, value_name = "P")]
-    pmax: Option<f64>,
-}
-
-#[derive(clap::Args, Debug)]
-struct PlaceArgs {
-    /// Name of the object, as in its document.
-    name: String,
-    /// Port name or number (from 0). Default: all ports.
-    #[arg(long)]
-    port: Option<String>,
-    /// Traffic class, 0 to 7. Default: all.
-    #[arg(long)]
-    class: Option<u8>,
-}
-
 impl TryFrom<What> for Request {
     type Error = anyhow::Error;
 
     fn try_from(what: What) -> Result<Self> {
-        let octets = |size: Option<Size>| size.map(|s| s.0);
         Ok(match what {
             What::Show => Self::Show {},
             What::Drops => Self::Drops {},
-            What::SetGroup(g) => Self::SetGroup(SetGroup {
-                port: g.port,
-                group: g.group,
-                reserved: octets(g.reserved),
-                dynamic_th: g.dynamic_th,
-                static_th: octets(g.static_th),
-                unlimited: g.unlimited.then_some(true),
-                xoff: octets(g.xoff),
-                xon: octets(g.xon),
-                xon_offset: octets(g.xon_offset),
-            }),
-            What::SetEcn(e) => Self::SetEcn(SetEcn {
-                port: e.port,
-                class: e.class,
-                off: e.off,
-                kmin: octets(e.kmin),
-                kmax: octets(e.kmax),
-                pmax: e.pmax,
-            }),
+            What::SetGroup(mut set) => {
+                // The parser has false for an absent flag; the message leaves it out.
+                set.unlimited = set.unlimited.filter(|unlimited| *unlimited);
+                Self::SetGroup(set)
+            }
+            What::SetEcn(set) => Self::SetEcn(set),
             What::Link { port, state } => Self::Link { port, up: state == UpDown::Up },
             What::Neighbours => Self::Neighbours {},
             What::Headroom => Self::Headroom {},
             What::Objects { pattern, .. } => Self::Objects { pattern },
-            What::Get(PlaceArgs { name, port, class }) => Self::Get(Place { name, port, class }),
-            What::Set { place: PlaceArgs { name, port, class }, value } => {
-                Self::Set(SetObject { name, port, class, value })
-            }
+            What::Get(place) => Self::Get(place),
+            What::Set(set) => Self::Set(set),
             What::Macsec { what } => macsec::request(what)?,
             What::Measure { port } => Self::Measure { port },
             What::Clear => Self::Clear {},
@@ -269,7 +182,10 @@ pub fn run(args: Args) -> Result<ExitCode> {
             let found: Vec<PortSecured> = serde_json::from_value(result).context(OTHER_VERSION)?;
             terminal::print(macsec::text(&found))?;
         }
-        (Request::Drops {}, Format::Table) => terminal::print(drops(&result))?,
+        (Request::Drops {}, Format::Table) => {
+            let drops = serde_json::from_value(result).context(OTHER_VERSION)?;
+            terminal::print(report::drops_text(&drops))?;
+        }
         _ => {}
     }
     Ok(verdict(true))
@@ -302,17 +218,6 @@ fn ports_found(request: &Request, found: &PortsFound) -> String {
         out += &printable::lines([line]);
     }
     out
-}
-
-fn drops(result: &serde_json::Value) -> Table {
-    use Align::{Left, Right};
-    let mut table = Table::new([("dropped for", Left), ("frames", Right), ("meaning", Left)]);
-    for reason in DropReason::ALL {
-        if let Some(n) = result[reason.name()].as_u64() {
-            table.row([reason.name().into(), count(n), reason.doc().trim().into()]);
-        }
-    }
-    table
 }
 
 fn the_only_socket() -> Result<PathBuf> {

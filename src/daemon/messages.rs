@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
 use crate::socket;
+use config::quantity::Size;
 use config::raw::HexText;
 use ground::printable;
 use results::{AgentsSummary, MacsecSummary};
@@ -102,28 +103,40 @@ impl Request {
     }
 }
 
+// Arguments of `sluice ctl` have the names and the documentation of these fields.
+
 /// A managed object and the port and class of its value; all values if they are absent.
-#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub struct Place {
+    /// Name of the object, as in its document.
     pub name: String,
-    /// The port's name, or its number from 0.
+    /// Port name or number (from 0). Default: all ports.
+    #[arg(long)]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub port: Option<String>,
+    /// Traffic class, 0 to 7. Default: all.
+    #[arg(long)]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub class: Option<u8>,
 }
 
 /// See [`Request::Set`].
-#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub struct SetObject {
+    /// Name of the object, as in its document.
     pub name: String,
+    /// Port name or number (from 0). Default: all ports.
+    #[arg(long)]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub port: Option<String>,
+    /// Traffic class, 0 to 7. Default: all.
+    #[arg(long)]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub class: Option<u8>,
-    /// In the form of a configuration file: `true`, `6`, `100KB`, `10us`.
+    /// Value: true, 6, 100KB, 10us, 75%, [3,4], unset ...
+    #[arg(allow_hyphen_values = true)]
     pub value: String,
 }
 
@@ -189,45 +202,74 @@ pub struct StepTold {
 }
 
 /// See [`Request::SetGroup`]; names as in a switch file.
-#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub struct SetGroup {
+    /// Port name or number (from 0).
     pub port: String,
+    /// Priority group, 0 to 7.
     pub group: u8,
+    /// Reserved space of the group, such as 16KiB.
+    #[arg(long, value_name = "SIZE", value_parser = size)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reserved: Option<u64>,
-    /// At most one of the next three.
+    /// Dynamic threshold: alpha = 2^N times the free part of the shared pool, N = log2(alpha), -8
+    /// to 8.
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    #[arg(conflicts_with_all = ["static_th", "unlimited"])]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dynamic_th: Option<i8>,
+    /// Static threshold: this much of the shared pool.
+    #[arg(long, value_name = "SIZE", value_parser = size, conflicts_with = "unlimited")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub static_th: Option<u64>,
+    /// No threshold: all of the shared pool.
+    #[arg(long, action = clap::ArgAction::SetTrue)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unlimited: Option<bool>,
-    /// Headroom; for lossless groups only.
+    /// Headroom of a lossless group.
+    #[arg(long, value_name = "SIZE", value_parser = size)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub xoff: Option<u64>,
+    /// XON if the shared use is at most this ...
+    #[arg(long, value_name = "SIZE", value_parser = size)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub xon: Option<u64>,
+    /// ... or at most the limit minus this, whichever is higher.
+    #[arg(long, value_name = "SIZE", value_parser = size)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub xon_offset: Option<u64>,
 }
 
 /// See [`Request::SetEcn`].
-#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub struct SetEcn {
+    /// Port name or number (from 0).
     pub port: String,
+    /// Traffic class, 0 to 7.
     pub class: u8,
-    /// Disables marking.
+    /// Disable marking.
+    #[arg(long, conflicts_with_all = ["kmin", "kmax", "pmax"])]
     #[serde(default)]
     pub off: bool,
+    /// Queue length below which no frame is marked.
+    #[arg(long, value_name = "SIZE", value_parser = size)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kmin: Option<u64>,
+    /// Queue length above which every frame is marked.
+    #[arg(long, value_name = "SIZE", value_parser = size)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kmax: Option<u64>,
-    /// Probability just below kmax, 0 to 1.
+    /// Marking probability just below kmax, 0 to 1.
+    #[arg(long, value_name = "P")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pmax: Option<f64>,
+}
+
+/// Parses an argument, in the form of a configuration file.
+fn size(text: &str) -> Result<u64, String> {
+    text.parse().map(|Size(octets)| octets)
 }
 
 /// A line to a client.
