@@ -2,7 +2,9 @@
 
 use core::fmt;
 
-use super::{Access, Kind, Object, Scope};
+use super::entry::{Reason, Scope};
+use super::object::Object;
+use super::value::Kind;
 use ground::printable::excerpt;
 
 /// A refused write, with the object and the remedy.
@@ -11,29 +13,6 @@ pub struct ObjectError {
     /// The object, or the unknown name.
     object: Result<Object, String>,
     reason: Reason,
-}
-
-/// Reason for refusing a write.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Reason {
-    /// No object has this name; the nearest one, if any.
-    Unknown(Option<&'static str>),
-    /// The value is of another kind, or out of range.
-    Range,
-    ReadOnly,
-    /// Fixed when the switch starts.
-    Start,
-    /// The plan does not have the object's section.
-    NoSection,
-    /// The object does not exist per port, or not per traffic class.
-    Scope,
-    NoPort,
-    /// The section does not monitor this queue.
-    NoQueue,
-    /// Another setting is required first.
-    Needs(&'static str),
-    /// The value contradicts another setting.
-    Contradicts(String),
 }
 
 impl ObjectError {
@@ -103,16 +82,4 @@ impl fmt::Display for ObjectError {
 /// Describes the valid values of a kind.
 fn wanted(kind: Kind) -> String {
     format!("wanted is {}", kind.range())
-}
-
-impl Access {
-    /// Word for tables.
-    #[must_use]
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::ReadWrite => "rw",
-            Self::Start => "start",
-            Self::ReadOnly => "ro",
-        }
-    }
 }

@@ -2,8 +2,8 @@
 
 use core::net::{Ipv4Addr, Ipv6Addr};
 
-use super::{ObjectValue, Reason, Spot};
-use crate::plan::CongestionPlan;
+use super::entry::Reason;
+use super::value::ObjectValue;
 use congestion::Detect;
 use congestion::sfc::CENTISECOND;
 use ground::time::Duration;
@@ -14,12 +14,6 @@ use ground::units::{Bytes, Dscp, Mac, Priority};
 pub(super) trait Field {
     fn value(&self) -> ObjectValue;
     fn write(&mut self, value: ObjectValue) -> Result<(), Reason>;
-}
-
-/// Accessors of an object's value in a plan.
-pub(super) struct Lens {
-    pub(super) get: fn(&CongestionPlan, Spot) -> Option<ObjectValue>,
-    pub(super) set: fn(&mut CongestionPlan, Spot, ObjectValue) -> Result<(), Reason>,
 }
 
 /// A field of a section.

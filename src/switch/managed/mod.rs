@@ -11,10 +11,12 @@
 //! (12.xx), `ieee802-dot1q-congestion-isolation` (802.1Qcz, Clauses 12.33 and 49) and the
 //! IEEE8021-CN-MIB. An object of this project is named by its key in a file, which contains a dot.
 
+mod entry;
 mod error;
 mod field;
 mod isolation;
 mod notifications;
+mod object;
 mod proxy;
 mod sfc;
 mod tables;
@@ -23,161 +25,20 @@ mod tests;
 mod value;
 mod watchdog;
 
-pub use error::{ObjectError, Reason};
+pub use entry::{Access, At, Reason, Scope, Section, Source};
+pub use error::ObjectError;
+pub use object::Object;
 pub use tables::{Listing, StreamPage, StreamRow, Streams};
 pub use value::{Counter, Kind, ObjectValue, QUEUE_MAP, Unit};
 
 use core::fmt;
 
-use field::Lens;
+use entry::Spot;
 
 use super::plan::CongestionPlan;
 use ground::units::{PRIORITIES, PortId, TrafficClass};
 
-/// A managed object: one entry of the table.
-#[derive(Clone, Copy)]
-pub struct Object(&'static Entry);
-
-/// Function that an object belongs to, with its part of a plan.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Section {
-    /// Source Flow Control points.
-    Sfc,
-    /// The Source Flow Control proxy.
-    SfcProxy,
-    /// Congestion Isolation.
-    CongestionIsolation,
-    /// CNPs from the switch.
-    FastCnp,
-    /// Quantized Congestion Notification.
-    Qcn,
-    /// The PFC storm watchdog.
-    Watchdog,
-}
-
-/// Document that defines an object.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Source {
-    /// The slides of Source Flow Control, and the proposed clause.
-    Sfc(&'static str),
-    /// 802.1Qcz and its YANG module, and the clause.
-    Isolation(&'static str),
-    /// The MIB of congestion notification (802.1Q 17.7.13), and the clause.
-    Cn(&'static str),
-    /// This project: the documents leave it open.
-    Ours,
-}
-
-/// Number of values of an object.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Scope {
-    Bridge,
-    Port,
-    Queue,
-    /// A counter: of all ports, of one, and of each of its queues.
-    Sums,
-}
-
-/// Access to an object.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Access {
-    /// Written by the configuration and by clients.
-    ReadWrite,
-    /// Written by the configuration only: its memory is allocated at the start.
-    Start,
-    /// A counter.
-    ReadOnly,
-}
-
-/// Address of a value. No port means the whole bridge or, for a write, every port; likewise the
-/// traffic class.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct At {
-    pub port: Option<PortId>,
-    pub class: Option<TrafficClass>,
-}
-
-/// One of the places that an [`At`] selects.
-#[derive(Clone, Copy, Debug)]
-struct Spot {
-    port: usize,
-    class: usize,
-}
-
-/// Definition of an object.
-struct Entry {
-    name: &'static str,
-    section: Section,
-    source: Source,
-    scope: Scope,
-    access: Access,
-    kind: Kind,
-    default: Option<ObjectValue>,
-    doc: &'static str,
-    lens: Lens,
-}
-
-impl Entry {
-    /// A writable object of this project with one value and no default.
-    const fn new(
-        section: Section,
-        name: &'static str,
-        kind: Kind,
-        lens: Lens,
-        doc: &'static str,
-    ) -> Self {
-        let (source, scope, access) = (Source::Ours, Scope::Bridge, Access::ReadWrite);
-        Self { name, section, source, scope, access, kind, default: None, doc, lens }
-    }
-
-    const fn of(self, source: Source) -> Self {
-        Self { source, ..self }
-    }
-
-    const fn per(self, scope: Scope) -> Self {
-        Self { scope, ..self }
-    }
-
-    const fn fixed(self) -> Self {
-        Self { access: Access::Start, ..self }
-    }
-
-    const fn is(self, default: ObjectValue) -> Self {
-        Self { default: Some(default), ..self }
-    }
-
-    const fn number(self, default: i64) -> Self {
-        self.is(ObjectValue::Number(default))
-    }
-
-    /// A counter, which is not part of a plan.
-    const fn counter(
-        section: Section,
-        name: &'static str,
-        counter: Counter,
-        doc: &'static str,
-    ) -> Self {
-        let lens = Lens { get: |_, _| None, set: |_, _, _| Err(Reason::ReadOnly) };
-        let entry = Self::new(section, name, Kind::Counter(counter), lens, doc).per(Scope::Sums);
-        Self { access: Access::ReadOnly, ..entry }
-    }
-}
-
-/// By section, in the order of the documents.
-static TABLE: [&[Entry]; 6] = [
-    sfc::OBJECTS,
-    proxy::OBJECTS,
-    isolation::OBJECTS,
-    notifications::FAST_CNP,
-    notifications::QCN,
-    watchdog::OBJECTS,
-];
-
 impl Object {
-    pub fn all() -> impl Iterator<Item = Self> {
-        TABLE.iter().flat_map(|section| section.iter()).map(Self)
-    }
-
     /// Finds an object by name.
     ///
     /// # Errors
@@ -188,90 +49,6 @@ impl Object {
             let like = Self::all().find(|object| object.name().eq_ignore_ascii_case(name));
             ObjectError::unknown(name, like.map(Self::name))
         })
-    }
-
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        self.0.name
-    }
-
-    #[must_use]
-    pub const fn section(self) -> Section {
-        self.0.section
-    }
-
-    #[must_use]
-    pub const fn source(self) -> Source {
-        self.0.source
-    }
-
-    #[must_use]
-    pub const fn scope(self) -> Scope {
-        self.0.scope
-    }
-
-    #[must_use]
-    pub const fn access(self) -> Access {
-        self.0.access
-    }
-
-    #[must_use]
-    pub const fn kind(self) -> Kind {
-        self.0.kind
-    }
-
-    /// Default value. `None` if it depends on other settings.
-    #[must_use]
-    pub const fn default(self) -> Option<ObjectValue> {
-        self.0.default
-    }
-
-    /// One-sentence description.
-    #[must_use]
-    pub const fn doc(self) -> &'static str {
-        self.0.doc
-    }
-}
-
-impl PartialEq for Object {
-    fn eq(&self, other: &Self) -> bool {
-        core::ptr::eq(self.0, other.0)
-    }
-}
-
-impl Eq for Object {}
-
-impl fmt::Debug for Object {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-impl Section {
-    /// Key of the section in a file.
-    #[must_use]
-    pub const fn key(self) -> &'static str {
-        match self {
-            Self::Sfc => "sfc",
-            Self::SfcProxy => "sfc_proxy",
-            Self::CongestionIsolation => "congestion_isolation",
-            Self::FastCnp => "fast_cnp",
-            Self::Qcn => "qcn",
-            Self::Watchdog => "watchdog",
-        }
-    }
-
-    /// Returns true if a plan has the section.
-    #[must_use]
-    pub const fn is_in(self, plan: &CongestionPlan) -> bool {
-        match self {
-            Self::Sfc => plan.sfc.is_some(),
-            Self::SfcProxy => plan.proxy.is_some(),
-            Self::CongestionIsolation => plan.isolation.is_some(),
-            Self::FastCnp => plan.fast_cnp.is_some(),
-            Self::Qcn => plan.qcn.is_some(),
-            Self::Watchdog => plan.watchdog.is_some(),
-        }
     }
 }
 

@@ -1,11 +1,12 @@
 //! Managed objects of CNPs from the switch, which are of this project, and of QCN
 //! (IEEE8021-CN-MIB).
 
+use super::entry::{Entry, Lens, Reason, Scope, Section, Source, Spot};
 use super::field::{
-    Curve, Field, Lens, curve, curves, one, queue, threshold, write_curve, write_threshold,
+    Curve, Field, curve, curves, one, queue, threshold, write_curve, write_threshold,
 };
 use super::sfc::{BURST, DSCP, OCTETS, PRIORITY, SECOND, SHARE, STREAMS, US, plain};
-use super::{Counter, Entry, Kind, Reason, Scope, Section, Source, Spot, Unit};
+use super::value::{Counter, Kind, Unit};
 use crate::plan::CongestionPlan;
 use congestion::Detect;
 

@@ -1,9 +1,10 @@
 //! Managed objects of the Source Flow Control proxy. All but the UDP port and the flow life are of
 //! this project.
 
-use super::field::{Field, Lens, in_centiseconds, one, word, write_word};
+use super::entry::{Entry, Lens, Reason, Scope, Section, Source, Spot};
+use super::field::{Field, in_centiseconds, one, word, write_word};
 use super::sfc::{BURST, LIFE, SHARE, US, attached, plain, write_udp_port};
-use super::{Entry, Kind, ObjectValue, Reason, Scope, Section, Source, Unit};
+use super::value::{Kind, ObjectValue, Unit};
 use crate::plan::{AttachedKind, CongestionPlan, SfcProxyPlan};
 use congestion::proxy::{CachePlan, Remember, Senders};
 use wire::sfcm;
@@ -174,6 +175,6 @@ const CACHE_LIFE: Lens = read_only(|plan, _| Some(in_centiseconds(cache(plan)?.l
 const REMEMBER: Lens = read_only(|plan, _| word(REMEMBERS, cache(plan)?.remember));
 
 /// An object that is fixed when a switch starts.
-const fn read_only(get: fn(&CongestionPlan, super::Spot) -> Option<ObjectValue>) -> Lens {
+const fn read_only(get: fn(&CongestionPlan, Spot) -> Option<ObjectValue>) -> Lens {
     Lens { get, set: |_, _, _| Err(Reason::Start) }
 }

@@ -1,10 +1,11 @@
 //! Managed objects of Source Flow Control points.
 
+use super::entry::{Entry, Lens, Reason, Scope, Section, Source, Spot};
 use super::field::{
-    Curve, Field, Lens, curve, curves, in_centiseconds, life, one, queue, threshold, word, words,
+    Curve, Field, curve, curves, in_centiseconds, life, one, queue, threshold, word, words,
     write_centiseconds, write_curve, write_threshold, write_word,
 };
-use super::{Counter, Entry, Kind, ObjectValue, Reason, Scope, Section, Source, Spot, Unit};
+use super::value::{Counter, Kind, ObjectValue, Unit};
 use crate::plan::{Attached, CongestionPlan, SfcmForm, SfcmFrom};
 use congestion::Detect;
 use congestion::sfc::{Count, Life, SfcPlan};

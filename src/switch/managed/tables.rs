@@ -1,6 +1,6 @@
 //! Tables among the managed objects, read only: congesting flows and peers.
 
-use super::Section;
+use super::entry::Section;
 use crate::Switch;
 use crate::port_state::PortState;
 use congestion::isolation::{IsolatedFlow, Labels, Peer};

@@ -1,7 +1,8 @@
 //! The managed object of the PFC storm watchdog, as SONiC's `pfcwd start` and `pfcwd stop`.
 
-use super::field::{Field, Lens};
-use super::{Entry, Kind, ObjectValue, Reason, Scope, Section};
+use super::entry::{Entry, Lens, Reason, Scope, Section};
+use super::field::Field;
+use super::value::{Kind, ObjectValue};
 
 const ENABLED: Lens = Lens {
     get: |plan, at| plan.watchdog.as_ref()?.get(at.port)?.map(ObjectValue::Bool),

@@ -10,7 +10,7 @@ use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
 
 use super::parts::{Aqm, Centiseconds, MessageLimit};
-use super::settings::settings;
+use super::settings::{settings, words};
 use crate::quantity::{Size, Span};
 use crate::raw::Range;
 
@@ -180,6 +180,8 @@ pub enum CimRepeatName {
     #[default]
     BeforeItsLifeEnds,
 }
+
+words! { CimRepeatName { Never: "never", BeforeItsLifeEnds: "before_its_life_ends" } }
 
 /// Encoding of a CIM.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize, JsonSchema)]

@@ -2,7 +2,6 @@
 
 use switch::managed::{Kind, ObjectValue, Unit};
 
-use super::{CimRepeatName, SfcCountName, SfcLifeName};
 use crate::quantity::{Ratio, Size, Span};
 use ground::time::Duration;
 
@@ -98,11 +97,15 @@ impl Setting for Ratio {
     }
 }
 
+/// Names of values, as words of their objects.
 macro_rules! words {
     ($($type:ident { $($variant:ident: $word:literal),* })*) => {$(
-        impl Setting for $type {
-            fn value(&self, _: Kind) -> Result<ObjectValue, String> {
-                Ok(ObjectValue::Choice(match self {
+        impl crate::raw::Setting for $type {
+            fn value(
+                &self,
+                _: switch::managed::Kind,
+            ) -> Result<switch::managed::ObjectValue, String> {
+                Ok(switch::managed::ObjectValue::Choice(match self {
                     $(Self::$variant => $word,)*
                 }))
             }
@@ -110,11 +113,7 @@ macro_rules! words {
     )*};
 }
 
-words! {
-    SfcCountName { PerPause: "per_pause", PerStream: "per_stream" }
-    SfcLifeName { LastSeen: "last_seen", Created: "created" }
-    CimRepeatName { Never: "never", BeforeItsLifeEnds: "before_its_life_ends" }
-}
+pub(super) use words;
 
 /// Refusal of a value that is out of the range of its kind.
 pub fn out_of_range(kind: Kind, value: ObjectValue) -> String {

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::parts::{Aqm, Centiseconds, MessageLimit, TrafficClasses};
-use super::settings::settings;
+use super::settings::{settings, words};
 use crate::quantity::{Size, Span};
 use crate::raw::Range;
 
@@ -160,4 +160,9 @@ pub enum SfcLifeName {
     LastSeen,
     /// Its first congestion.
     Created,
+}
+
+words! {
+    SfcCountName { PerPause: "per_pause", PerStream: "per_stream" }
+    SfcLifeName { LastSeen: "last_seen", Created: "created" }
 }

@@ -2,8 +2,8 @@
 
 use core::net::IpAddr;
 
-use super::parts::{Queues, SaidOf, detect, ip, named, queues, selector};
-use super::settings::{self, limit, settings};
+use super::parts::{Queues, SaidOf, detect, ip, named, queues, selector, settings_of_queues};
+use super::settings::{limit, settings};
 use super::{Around, ByQueue, Cx, Draft, Place};
 use crate::raw::{self, SourceQpSaid};
 use crate::resolve::queues::kmin_default;
@@ -125,5 +125,5 @@ pub fn qcn<'m>(
     let (transmit_priority, msdu_octets) = (Priority::ALL[0], 0);
     plan.qcn = Some(QuantizedPlan { points, transmit_priority, msdu_octets });
     settings(cx, (at, "qcn"), raw, plan, At::default());
-    settings::of_queues(cx, "qcn.queues", &said, plan);
+    settings_of_queues(cx, "qcn.queues", &said, plan);
 }

@@ -5,16 +5,18 @@ use std::collections::BTreeMap;
 
 use ipnet::IpNet;
 
-use super::settings::times;
+use super::settings::{settings, times};
 use super::{Around, Cx, Draft, Place};
 use crate::quantity::{Size, Span, octets};
-use crate::raw::{self, Range};
+use crate::raw::{self, Range, Settings};
 use crate::resolve::cx::by_number;
 use crate::resolve::queues::curve;
 use congestion::Detect;
 use congestion::proxy::Senders;
 use ground::time::Duration;
-use ground::units::{BitsPerSec, Bytes, Dscp, Mac, PRIORITIES, Priority};
+use ground::units::{BitsPerSec, Bytes, Dscp, Mac, PRIORITIES, PortId, Priority, TrafficClass};
+use switch::CongestionPlan;
+use switch::managed::At;
 use wire::sfcm::PORT_MIN;
 
 /// Default threshold is rate / 1,000,000: 1 KB per Gb/s.
@@ -226,4 +228,20 @@ pub(super) fn ipv4(cx: &mut Cx, at: &Place<'_>, said: Option<&String>) -> Option
 
 pub(super) fn ipv6(cx: &mut Cx, at: &Place<'_>, said: Option<&String>) -> Option<Ipv6Addr> {
     ip(cx, at, said, "fd00::1")
+}
+
+/// Resolves the fields of the queues in the file.
+pub(super) fn settings_of_queues(
+    cx: &mut Cx,
+    section: &str,
+    said: &[SaidOf<'_, impl Settings>],
+    plan: &mut CongestionPlan,
+) {
+    for (port, queues) in said.iter().enumerate() {
+        for (class, queue) in TrafficClass::ALL.into_iter().zip(queues) {
+            let Some((place, said)) = queue else { continue };
+            let spot = At { port: PortId::new(port as u16), class: Some(class) };
+            settings(cx, (place, section), *said, plan, spot);
+        }
+    }
 }

@@ -1,11 +1,9 @@
 //! Resolves the fields that set managed objects: range, default and place in the plan are in the
 //! table of objects.
 
-use super::parts::SaidOf;
 use super::{Cx, Place};
 use crate::raw::{MessageLimit, Settings, out_of_range};
 use ground::time::Duration;
-use ground::units::{PortId, TrafficClass};
 use switch::CongestionPlan;
 use switch::managed::{At, Kind, Object, configure};
 
@@ -58,20 +56,4 @@ pub(super) fn limit(
 ) {
     let (usual, name) = (MessageLimit::default(), format!("{section}.{key}"));
     settings(cx, (&at.key(key), &name), said.unwrap_or(&usual), plan, At::default());
-}
-
-/// Resolves the fields of the queues in the file.
-pub(super) fn of_queues(
-    cx: &mut Cx,
-    section: &str,
-    said: &[SaidOf<'_, impl Settings>],
-    plan: &mut CongestionPlan,
-) {
-    for (port, queues) in said.iter().enumerate() {
-        for (class, queue) in TrafficClass::ALL.into_iter().zip(queues) {
-            let Some((place, said)) = queue else { continue };
-            let spot = At { port: PortId::new(port as u16), class: Some(class) };
-            settings(cx, (place, section), *said, plan, spot);
-        }
-    }
 }
