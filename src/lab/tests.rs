@@ -2,6 +2,7 @@
 
 mod idle;
 mod lossy_way;
+mod refused;
 mod star;
 
 use serde_json::{Value, json};

@@ -13,8 +13,8 @@ use contracts::frame::Frame;
 use ground::time::{Duration, Instant};
 use ground::verdict::Verdict;
 use host::{FlowId, probe_of};
-use sim::Network;
 use sim::check::{Checkers, Finding};
+use sim::{Network, Refusal};
 
 /// Number of progress reports of a run.
 const SLICES: u64 = 1_000;
@@ -94,9 +94,15 @@ pub(super) fn run_changed(
     change(&mut network);
     let mut looks = options.plots.then(|| Looks::new(plan));
     let (network, ended, window) = drive(plan, options, network, looks.as_mut(), progress);
+    let refused = |Refusal { at, node, why }: &Refusal| {
+        let (name, at) = (plan.network.nodes[node.index()].name(), at.since_start());
+        format!("the change of {name} at {at} was refused: {why}")
+    };
+    let refused = network.refusals().iter().map(refused).collect();
     let ((mut recorder, checkers), mut nodes) = network.finish();
     recorder.end(ended.now)?;
     let mut outcome = gather(plan, &ended, &window, &recorder, &mut nodes);
+    outcome.shortfalls = refused;
     outcome.deadlocks = checkers.deadlocks().to_vec();
     let findings = checkers.finish(ended.now, &mut nodes);
     judge(plan, &findings, &mut outcome);

@@ -42,7 +42,7 @@ pub use error::NetworkError;
 pub use faults::{Fault, FaultClass, FaultKind, LineFault, Which};
 pub use frame::VirtualFrame;
 pub use ids::*;
-pub use network::{Network, RETRY_AFTER};
+pub use network::{Network, RETRY_AFTER, Refusal};
 pub use node::{Node, Nodes, VirtualWorld};
 pub use notes::{Loss, Note, Notes};
 pub use plan::*;

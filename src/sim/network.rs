@@ -33,7 +33,17 @@ pub struct Network<W: Witness = ()> {
     sample_every: Option<Duration>,
     now: Instant,
     polls: u64,
+    refusals: Vec<Refusal>,
     witness: W,
+}
+
+/// A planned change that a switch refused for good.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Refusal {
+    pub at: Instant,
+    pub node: NodeId,
+    /// Reason, as the switch gives it.
+    pub why: String,
 }
 
 impl<W: Witness> Network<W> {
@@ -66,6 +76,7 @@ impl<W: Witness> Network<W> {
             sample_every: plan.sample_every,
             now: Instant::ZERO,
             polls: 0,
+            refusals: Vec::new(),
             witness,
         })
     }
@@ -371,8 +382,9 @@ impl<W: Witness> Network<W> {
         }
     }
 
-    /// Changes a switch. A change that held frames prevent is tried again; the author of the plan
-    /// has excluded permanently refused ones.
+    /// Changes a switch. A change that held frames prevent is tried again. The author of the plan has
+    /// excluded permanently refused ones, but where headroom is set from measurements the memory for a
+    /// group may be taken by then: that is a result.
     fn change(&mut self, at: Instant, id: NodeId, change: Change) {
         let state = &mut self.nodes.0[id.index()];
         let local = state.clock.local(at);
@@ -382,14 +394,16 @@ impl<W: Witness> Network<W> {
             None => change,
         };
         if let Err(error) = switch.apply(local, amended) {
-            assert!(
-                matches!(error.as_refused(), Refused::Now(_)),
-                "a planned change was refused at {at:?}: {error}"
-            );
-            let fault =
-                Fault { at: at + RETRY_AFTER, kind: FaultKind::Change { node: id, change } };
-            let place = self.faults.partition_point(|later| later.at > fault.at);
-            self.faults.insert(place, fault);
+            if matches!(error.as_refused(), Refused::Now(_)) {
+                let kind = FaultKind::Change { node: id, change };
+                let fault = Fault { at: at + RETRY_AFTER, kind };
+                let place = self.faults.partition_point(|later| later.at > fault.at);
+                self.faults.insert(place, fault);
+            } else {
+                let is_measured = state.reconciler.is_some();
+                assert!(is_measured, "a planned change was refused at {at:?}: {error}");
+                self.refusals.push(Refusal { at, node: id, why: error.to_string() });
+            }
         }
         for port in 0..state.out.len() {
             let port = PortId::new(port as u16).expect("a switch has no more ports than ids");
@@ -452,6 +466,12 @@ impl<W: Witness> Network<W> {
     #[must_use]
     pub const fn tally(&self) -> Tally {
         Tally { polls: self.polls, ..self.wires.tally }
+    }
+
+    /// Returns the planned changes that switches refused for good.
+    #[must_use]
+    pub fn refusals(&self) -> &[Refusal] {
+        &self.refusals
     }
 
     pub const fn nodes_mut(&mut self) -> &mut Nodes {

@@ -103,7 +103,8 @@ pub struct Outcome {
     /// Nodes by name, in the order of the lab.
     #[serde(serialize_with = "by_name")]
     pub nodes: Vec<NodeOutcome>,
-    /// Parts of the lab that this world does not support, and their replacements.
+    /// Parts of the lab that this world does not support, and their replacements; planned changes that
+    /// a switch refused because measured headroom had taken the memory.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub shortfalls: Vec<String>,
     /// State of the machine, in the real world.
