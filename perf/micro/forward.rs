@@ -214,7 +214,7 @@ where
         // Dropped or flooded frames would be measured too.
         let (balance, drops) = (snap.balance(), snap.drops());
         assert!(balance.holds() && drops.total() == 0, "{balance:?} {drops:?}");
-        assert!(snap.fdb_entries >= 2 * u64::from(FLOWS), "{}", snap.fdb_entries);
+        assert!(snap.fdb.entries >= 2 * u64::from(FLOWS), "{}", snap.fdb.entries);
         snap.ports.iter().map(|p| p.counters.tx_frames).sum()
     })
 }
