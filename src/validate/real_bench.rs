@@ -195,14 +195,20 @@ fn records(
         );
     }
     records.sort_by_key(|record: &Record| record.end);
-    Ok(Observation { records, uncertainty: uncertainty(report), disturbed: disturbed(report) })
+    Ok(Observation {
+        records,
+        uncertainty: uncertainty(report, trial, setup),
+        disturbed: disturbed(report),
+    })
 }
 
-/// Returns the largest error of a time stamp: that of the stamps, and the longest time in which a
-/// thread did not poll.
-fn uncertainty(report: &Report) -> Duration {
+/// Returns the largest error of a time stamp: that of the stamps, or the longest time in which a
+/// thread did not poll; and a frame, because ports in software deliver frames at once, and others
+/// when their last bit has arrived.
+fn uncertainty(report: &Report, trial: &Trial, setup: &Setup) -> Duration {
     let gap = report.machine.filter(|machine| !machine.excluded).map_or(0.0, |m| m.longest_gap_ns);
-    Duration::from_nanos_f64(report.stamps.floor_ns().max(gap))
+    let longest = trial.flows.iter().map(|flow| flow.size).max().unwrap_or(64);
+    Duration::from_nanos_f64(report.stamps.floor_ns().max(gap)) + setup.line_time(longest)
 }
 
 /// Returns the frames that the machine lost before the tester saw them, in words.

@@ -1,5 +1,6 @@
 //! V-R04: a time of zero resumes.
 
+use super::stop;
 use crate::bench::Trouble;
 use crate::judge::Limits;
 use crate::observation::{Observation, Way};
@@ -66,13 +67,10 @@ fn judge(
     let [.., last, xon] = sent[..] else {
         return Err(Trouble::Error("the tester sent no pause before XON".into()));
     };
-    let received = || seen.of(flow, Way::Received);
-    let before = received().filter(|r| r.begin > last + cx.setup.stop_limit() && r.begin < xon);
-    let before = before.count() as u64;
-    cx.count(format!("frames of priority {priority} before XON"), before, Limits::exactly(0.0));
+    stop::none_began(cx, seen, (flow, priority), &(last + cx.setup.stop_limit()..xon));
     let expiry = last + Quanta::MAX.at(cx.setup.rate);
     let most = cx.setup.limits.resume.min(expiry.saturating_sub(xon).div(2));
-    let Some(first) = received().find(|record| record.begin >= xon) else {
+    let Some(first) = seen.of(flow, Way::Received).find(|record| record.begin >= xon) else {
         cx.count(format!("frames of priority {priority} after XON"), 0, Limits::at_least(1.0));
         return Ok(());
     };
