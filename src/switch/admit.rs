@@ -27,6 +27,7 @@ pub(super) enum Origin {
 
 /// Path of a frame to its egress queue.
 struct Path {
+    ingress: PortId,
     egress: PortId,
     /// Local index of the egress port if this worker owns it.
     to: Option<usize>,
@@ -56,8 +57,9 @@ impl<W: World> Switch<W> {
             return self.count_drop(now, at, Some(priority), DropReason::NoTagRoom);
         }
         let to = self.local(egress);
-        let group = self.tables[self.ports[at].id.index()].group(priority);
-        self.join(now, at, frame, Path { egress, to, priority, group, origin });
+        let ingress = self.ports[at].id;
+        let group = self.tables[ingress.index()].group(priority);
+        self.join(now, at, frame, Path { ingress, egress, to, priority, group, origin });
     }
 
     /// Admits a frame by its flow's cached decision, and puts it into its queue.
@@ -65,29 +67,29 @@ impl<W: World> Switch<W> {
     pub(super) fn join_decided(
         &mut self,
         now: Instant,
-        at: usize,
+        (at, ingress): (usize, PortId),
         frame: W::Frame,
         decision: Decision,
     ) {
         let Decision { egress, to, priority, group, .. } = decision;
         let (to, origin) = (Some(usize::from(to)), Origin::Line);
-        self.join(now, at, frame, Path { egress, to, priority, group, origin });
+        self.join(now, at, frame, Path { ingress, egress, to, priority, group, origin });
     }
 
     /// Places a frame at its egress port, admits it, and passes it on to its queue.
     #[inline(always)]
     fn join(&mut self, now: Instant, at: usize, mut frame: W::Frame, path: Path) {
-        let Path { egress, to, priority, group, origin } = path;
-        let ingress = self.ports[at].id;
-        let placed = match to {
-            Some(to) => match self.egress_verdict(now, ingress, to, priority, &mut frame) {
-                Ok(placed) => placed,
-                Err(reason) => return self.count_drop(now, at, Some(priority), reason),
-            },
-            None => self.placed_plain(egress, priority),
+        let Path { ingress, egress, to, priority, group, origin } = path;
+        let verdict = match to.map(|to| (to, egress)) {
+            Some(to) => self.egress_verdict(now, ingress, to, priority, &mut frame),
+            None => Ok(self.placed_plain(egress, priority)),
+        };
+        let placed = match verdict {
+            Ok(placed) => placed,
+            Err(reason) => return self.count_drop(now, at, Some(priority), reason),
         };
         let groups = (placed.group, group);
-        let admitted = self.admit(now, at, priority, groups, origin, frame.wire_len());
+        let admitted = self.admit(now, (at, ingress), priority, groups, origin, frame.wire_len());
         if let Some(charge) = admitted {
             let item = Transit { frame, charge, egress, ingress, priority };
             self.pass_on(now, at, to, placed, item);
@@ -105,13 +107,12 @@ impl<W: World> Switch<W> {
     pub(super) fn admit(
         &mut self,
         now: Instant,
-        at: usize,
+        (at, ingress): (usize, PortId),
         priority: Priority,
         groups: (Option<PriorityGroup>, PriorityGroup),
         origin: Origin,
         wire_len: u32,
     ) -> Option<Charge> {
-        let ingress = self.ports[at].id;
         let admission = match origin {
             Origin::Line => self.admit_received(ingress, groups, wire_len),
             Origin::Copy | Origin::Message => self.ledger.admit_copy(ingress, groups.1, wire_len),
@@ -165,8 +166,8 @@ impl<W: World> Switch<W> {
     }
 
     /// Puts an admitted frame into its queue at the port at `to`, or gives it to the worker that
-    /// owns its egress port.
-    #[inline]
+    /// owns its egress port. Always inlined: otherwise every frame passes through memory.
+    #[inline(always)]
     pub(super) fn pass_on(
         &mut self,
         now: Instant,
@@ -198,7 +199,7 @@ impl<W: World> Switch<W> {
             }
         }
         let verdict = match self.ports[to].up {
-            true => self.egress_verdict(now, ingress, to, priority, &mut frame),
+            true => self.egress_verdict(now, ingress, (to, egress), priority, &mut frame),
             false => Err(DropReason::EgressDown),
         };
         match verdict {

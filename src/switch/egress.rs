@@ -14,18 +14,19 @@ use schedule::Popped;
 use wire::ip::{CeMark, mark_ce_in_frame};
 
 impl<W: World> Switch<W> {
-    /// Decides if a frame may join a queue at the port at `to`, and selects the queue.
+    /// Decides if a frame may join a queue at the port `egress`, which is at `to`, and selects the
+    /// queue.
     #[inline]
     pub(super) fn egress_verdict(
         &mut self,
         now: Instant,
         ingress: PortId,
-        to: usize,
+        (to, egress): (usize, PortId),
         priority: Priority,
         frame: &mut W::Frame,
     ) -> Result<Placed, DropReason> {
-        let own = self.tables[self.ports[to].id.index()].class(priority);
-        let (class, hold) = self.place(now, ingress, to, own, frame);
+        let own = self.tables[egress.index()].class(priority);
+        let (class, hold) = self.place(now, ingress, (to, egress), own, frame);
         let group = if class == own { None } else { self.group_of_isolated(ingress, priority) };
         let port = &self.ports[to];
         let queue = port.scheduler.bytes(class);
@@ -42,7 +43,7 @@ impl<W: World> Switch<W> {
                 return Err(DropReason::QueueLimit);
             }
         }
-        let marked = self.mark(to, class, queue, MarkAt::Enqueue, frame)?;
+        let marked = self.mark(egress, class, queue, MarkAt::Enqueue, frame)?;
         Ok(Placed { class, hold, group, marked })
     }
 
@@ -50,14 +51,13 @@ impl<W: World> Switch<W> {
     #[inline]
     fn mark(
         &mut self,
-        at: usize,
+        egress: PortId,
         class: TrafficClass,
         queue: u64,
         place: MarkAt,
         frame: &mut W::Frame,
     ) -> Result<bool, DropReason> {
-        let tables = &self.tables[self.ports[at].id.index()];
-        let Some(plan) = &tables.ecn[class.index()] else { return Ok(false) };
+        let Some(plan) = &self.tables[egress.index()].ecn[class.index()] else { return Ok(false) };
         if plan.at != place || marks(plan, queue, &mut self.rng) == Verdict::Pass {
             return Ok(false);
         }
@@ -123,8 +123,9 @@ impl<W: World> Switch<W> {
         let Popped { item, len, priority, class } = popped;
         let Queued { mut frame, charge, ingress, mut marked, hold } = item;
         self.leaves(at, class, hold);
-        let left = self.ports[at].scheduler.bytes(class);
-        match self.mark(at, class, left, MarkAt::Dequeue, &mut frame) {
+        let port = &self.ports[at];
+        let (egress, left) = (port.id, port.scheduler.bytes(class));
+        match self.mark(egress, class, left, MarkAt::Dequeue, &mut frame) {
             Ok(m) => marked |= m,
             Err(reason) => {
                 return self.drop_charged(now, at, priority, reason, (charge, ingress));

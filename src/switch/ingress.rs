@@ -109,25 +109,33 @@ impl<W: World> Switch<W> {
     /// Counts a frame that is to be forwarded, and learns from it.
     #[inline]
     pub(super) fn note_received(&mut self, now: Instant, at: usize, wire_len: u32, meta: &Meta) {
-        self.count_received(now, at, wire_len, meta.priority);
-        self.learn(now, self.ports[at].id, meta);
+        let ingress = self.count_received(now, at, wire_len, meta.priority);
+        self.learn(now, ingress, meta);
     }
 
-    /// Counts a frame that is to be forwarded.
+    /// Counts a frame that is to be forwarded. Returns the identifier of its port.
     #[inline(always)]
-    fn count_received(&mut self, now: Instant, at: usize, wire_len: u32, priority: Priority) {
+    fn count_received(
+        &mut self,
+        now: Instant,
+        at: usize,
+        wire_len: u32,
+        priority: Priority,
+    ) -> PortId {
         let port = &mut self.ports[at];
+        let id = port.id;
         let counters = &mut port.counters.priorities[priority.index()];
         counters.rx_frames += 1;
         counters.rx_bytes += u64::from(wire_len);
-        self.events.received(now, port.id, priority, wire_len);
+        self.events.received(now, id, priority, wire_len);
+        id
     }
 
     /// Forwards a frame by its flow's cached decision.
     #[inline(always)]
     fn take_shortcut(&mut self, now: Instant, at: usize, frame: W::Frame, decision: Decision) {
-        self.count_received(now, at, frame.wire_len(), decision.priority);
-        self.take_noted(now, at, frame, decision);
+        let ingress = self.count_received(now, at, frame.wire_len(), decision.priority);
+        self.take_noted(now, (at, ingress), frame, decision);
     }
 
     /// Forwards a frame that leaves unmodified, by a port of this worker. If the port is idle the
@@ -137,16 +145,15 @@ impl<W: World> Switch<W> {
     pub(super) fn take_noted(
         &mut self,
         now: Instant,
-        at: usize,
+        (at, ingress): (usize, PortId),
         frame: W::Frame,
         decision: Decision,
     ) {
         let Decision { egress, to, priority, group, lossy } = decision;
         let (to, wire_len) = (usize::from(to), frame.wire_len());
-        let ingress = self.ports[at].id;
         let port = &mut self.ports[to];
         if !port.is_idle_for(now, priority) {
-            return self.join_decided(now, at, frame, decision);
+            return self.join_decided(now, (at, ingress), frame, decision);
         }
         if port.straight && lossy {
             self.events.sent(now, egress, priority, wire_len);

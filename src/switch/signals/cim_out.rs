@@ -57,7 +57,8 @@ impl<W: World> Switch<W> {
         }
         let group = self.tables[ingress.index()].group(priority);
         let (groups, wire_len) = ((None, group), frame.wire_len());
-        let admitted = self.admit(now, at, priority, groups, Origin::Message, wire_len);
+        let from = (at, ingress);
+        let admitted = self.admit(now, from, priority, groups, Origin::Message, wire_len);
         if let Some(charge) = admitted {
             let placed = self.placed_plain(to, priority);
             let item = Transit { frame, charge, egress: to, ingress, priority };

@@ -92,14 +92,13 @@ impl<W: World> Switch<W> {
         &mut self,
         now: Instant,
         ingress: PortId,
-        to: usize,
+        (to, egress): (usize, PortId),
         class: TrafficClass,
         frame: &W::Frame,
     ) -> (TrafficClass, Hold) {
         let Some(isolation) = &self.signals.isolation else { return (class, Hold::NONE) };
-        let port = &self.ports[to];
-        let queue = Queue { port: port.id, class };
-        if !isolation.concerns(queue, Bytes(port.scheduler.bytes(class))) {
+        let queue = Queue { port: egress, class };
+        if !isolation.concerns(queue, Bytes(self.ports[to].scheduler.bytes(class))) {
             return (class, Hold::NONE);
         }
         self.place_known(now, ingress, to, queue, frame)
