@@ -13,11 +13,11 @@ use ground::time::{Duration, Instant};
 use ground::units::{PortId, Priority, PrioritySet, Quanta};
 use ground::verdict::Verdict;
 use host::{PauseAsk, PausePlan};
-use sim::sabotage::Sabotage;
+use sim::defect::{Defect, Obeying};
 use sim::teststar::RATE;
 use sim::{
-    ClockPlan, DirectionPlan, ErrorPlan, Fault, FaultKind, LineFault, LinkId, Network, Node,
-    NodeId, Which,
+    ClockPlan, DirectionPlan, End, ErrorPlan, Fault, FaultKind, LineFault, LinkId, Network, NodeId,
+    Which,
 };
 use star::incast;
 use switch::rig;
@@ -158,9 +158,9 @@ fn a_line_that_is_idle_while_frames_wait_makes_the_verdict_bad() {
     assert!(run_it(&plan).is_pass());
     // The switch keeps the pause for the longest possible time, 336 us, and is sampled every 10 us.
     let deaf = |network: &mut Network<_>| {
-        let Node::Switch(switch) = network.nodes_mut().get_mut(NodeId(0)) else { unreachable!() };
-        let port = switch.port_mut(PortId::new(2).unwrap()).unwrap();
-        port.sabotage(Sabotage::NeverExpire);
+        let end = End { node: NodeId(0), port: PortId::new(2).unwrap() };
+        let longest = Obeying::ScaledTimes { numerator: u16::MAX, denominator: 1 };
+        network.add_defect(end, Defect::Obeying(longest));
     };
     let run = virtual_run::run_changed(&plan, Options::default(), deaf, |_| {}).unwrap();
     let bad = run.outcome.checks.iter().filter(|check| check.verdict.is_fail());

@@ -40,7 +40,7 @@ pub enum NetworkError {
     #[error("the clock of {0} drifts by half of its rate or more")]
     Clock(String),
     /// A fault of something that does not exist, or to which it does not apply.
-    #[error("fault {0}: there is no such link, direction or node, or it is no switch")]
+    #[error("fault {0}: there is no such link, direction, node or port, or it is no switch")]
     Fault(usize),
 }
 

@@ -4,7 +4,9 @@
 use ground::time::{Duration, Instant};
 use switch::Change;
 
+use super::defect::Defect;
 use super::ids::{Direction, ErrorPlan, LinkId, NodeId};
+use super::plan::End;
 
 /// Minimum frame length in bytes without its FCS (802.3 3.2.8).
 const FORGED_MIN: usize = 60;
@@ -31,6 +33,8 @@ pub enum FaultKind {
     Stall { node: NodeId, span: Duration },
     /// A switch is changed.
     Change { node: NodeId, change: Change },
+    /// A port of a node has a defect from this time on.
+    Defect { end: End, defect: Defect },
 }
 
 /// A fault of one direction of a link, which rings cannot have: they lose and add no frames.
@@ -82,6 +86,8 @@ pub enum FaultClass {
     Stall,
     /// A setting of a switch changes.
     Change,
+    /// A device breaks the rules.
+    Defect,
 }
 
 /// Place of a fault in a network.
@@ -91,6 +97,7 @@ pub(super) enum FaultPlace {
     Line(Direction),
     Node(NodeId),
     Switch(NodeId),
+    Port(End),
 }
 
 // All matches are without `_`, so that a new kind of fault does not compile until each of these
@@ -112,6 +119,7 @@ impl FaultKind {
             Self::Line(_, LineFault::Forge(_) | LineFault::Replay { .. }) => FaultClass::Forged,
             Self::Stall { .. } => FaultClass::Stall,
             Self::Change { .. } => FaultClass::Change,
+            Self::Defect { .. } => FaultClass::Defect,
         }
     }
 
@@ -122,6 +130,7 @@ impl FaultKind {
             Self::Line(direction, _) => FaultPlace::Line(direction),
             Self::Stall { node, .. } => FaultPlace::Node(node),
             Self::Change { node, .. } => FaultPlace::Switch(node),
+            Self::Defect { end, .. } => FaultPlace::Port(end),
         }
     }
 
@@ -153,20 +162,24 @@ impl FaultKind {
             }
             Self::Stall { span, .. } => format!("{place} stalls for {span}"),
             Self::Change { change, .. } => format!("{place} is changed: {change:?}"),
+            Self::Defect { defect, .. } => format!("{place} has a defect: {defect:?}"),
         }
     }
 
-    /// Returns true if frames are lost or added on a line, which rings cannot do.
+    /// Returns true if frames are lost, added or changed between two nodes, which rings cannot do.
     #[must_use]
     pub const fn is_of_line(&self) -> bool {
-        matches!(self, Self::Line(..))
+        match self {
+            Self::Line(..) | Self::Defect { .. } => true,
+            Self::Link { .. } | Self::Stall { .. } | Self::Change { .. } => false,
+        }
     }
 
     /// Returns the node that it stalls, and for how long.
     pub(super) const fn stall(&self) -> Option<(NodeId, Duration)> {
         match *self {
             Self::Stall { node, span } => Some((node, span)),
-            Self::Link { .. } | Self::Line(..) | Self::Change { .. } => None,
+            Self::Link { .. } | Self::Line(..) | Self::Change { .. } | Self::Defect { .. } => None,
         }
     }
 
@@ -174,7 +187,11 @@ impl FaultKind {
     pub(super) const fn replays(&self) -> Option<Direction> {
         match *self {
             Self::Line(direction, LineFault::Replay { .. }) => Some(direction),
-            Self::Line(..) | Self::Link { .. } | Self::Stall { .. } | Self::Change { .. } => None,
+            Self::Line(..)
+            | Self::Link { .. }
+            | Self::Stall { .. }
+            | Self::Change { .. }
+            | Self::Defect { .. } => None,
         }
     }
 
@@ -183,7 +200,11 @@ impl FaultKind {
     pub fn forged(&self) -> Option<(Direction, &[u8])> {
         match self {
             Self::Line(direction, LineFault::Forge(octets)) => Some((*direction, octets)),
-            Self::Line(..) | Self::Link { .. } | Self::Stall { .. } | Self::Change { .. } => None,
+            Self::Line(..)
+            | Self::Link { .. }
+            | Self::Stall { .. }
+            | Self::Change { .. }
+            | Self::Defect { .. } => None,
         }
     }
 
@@ -192,7 +213,7 @@ impl FaultKind {
     pub const fn change(&self) -> Option<(NodeId, &Change)> {
         match self {
             Self::Change { node, change } => Some((*node, change)),
-            Self::Link { .. } | Self::Line(..) | Self::Stall { .. } => None,
+            Self::Link { .. } | Self::Line(..) | Self::Stall { .. } | Self::Defect { .. } => None,
         }
     }
 }

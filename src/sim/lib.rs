@@ -17,6 +17,7 @@
 
 pub mod check;
 mod clock;
+pub mod defect;
 mod error;
 mod faults;
 mod frame;
@@ -29,8 +30,6 @@ mod notes;
 mod plan;
 mod port;
 mod queue;
-#[cfg(any(test, feature = "rig"))]
-pub mod sabotage;
 #[cfg(any(test, feature = "rig"))]
 pub mod teststar;
 mod wire;

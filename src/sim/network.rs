@@ -1,6 +1,7 @@
 //! The engine: takes the earliest event, polls the nodes concerned, and puts their frames on the
 //! lines.
 
+use super::defect::Defect;
 use super::error::NetworkError;
 use super::faults::{Fault, FaultKind};
 use super::frame::VirtualFrame;
@@ -129,6 +130,10 @@ impl<W: Witness> Network<W> {
                     self.rouse(node, None);
                 }
                 Event::Fault => self.fail(at),
+                Event::Defect(direction) => {
+                    self.wires.queue.set(slot, Class::Timer, Instant::NEVER);
+                    self.defect(at, direction);
+                }
                 Event::Sample => {
                     self.wires.queue.set(slot, Class::Sample, Instant::NEVER);
                     sample = true;
@@ -220,11 +225,12 @@ impl<W: Witness> Network<W> {
             self.witness.arrived(at, direction, &frame);
             state.frames += 1;
             state.bytes += u64::from(frame.wire_len());
-            state.port_mut(wire.port()).deliver(frame);
+            state.port_mut(wire.port()).deliver(at, frame);
         }
         let (next, port) = (wire.next(), wire.port());
         self.wires.queue.set(self.wires.slots.arrival(direction), Class::Arrival, next);
         self.rouse(id, Some(port));
+        self.send_aside(at, id);
     }
 
     /// Polls the ready nodes, in the order in which they became ready. A frame never reaches
@@ -272,7 +278,7 @@ impl<W: Witness> Network<W> {
                 let mut poll = |switch: &mut Switch<VirtualWorld>, due: &[PortId]| {
                     switch.poll_ports(local, due, |port, deadline, sent| {
                         let direction = out[port.index()];
-                        for frame in sent.take_sent() {
+                        for frame in sent.take_sent(at) {
                             wires.send(at, local, clock, direction, frame, witness);
                         }
                         wires.queue.set(wires.slots.wake(direction), Class::Timer, later(deadline));
@@ -298,7 +304,7 @@ impl<W: Witness> Network<W> {
                         break next.deadline;
                     }
                 };
-                for frame in station.port_mut().take_sent() {
+                for frame in station.port_mut().take_sent(at) {
                     wires.send(at, local, clock, out[0], frame, witness);
                 }
                 wires.queue.set(wires.slots.wake(out[0]), Class::Timer, later(deadline));
@@ -306,6 +312,64 @@ impl<W: Witness> Network<W> {
         }
         due.clear();
         state.work(at);
+        self.send_aside(at, id);
+    }
+
+    /// Adds a defect to a port.
+    ///
+    /// # Panics
+    /// If there is no such port.
+    pub fn add_defect(&mut self, End { node, port }: End, defect: impl Into<Defect>) {
+        let state = &mut self.nodes.0[node.index()];
+        let rate = self.wires.wires[state.out[port.index()].index()].rate;
+        state.has_defects = true;
+        state.port_mut(port).add_defect(defect.into(), rate);
+        self.send_aside(self.now, node);
+    }
+
+    /// Lets the defects of a port act whose time has come.
+    fn defect(&mut self, at: Instant, direction: Direction) {
+        let End { node, port } = self.wires.wires[direction.index()].from;
+        let state = &mut self.nodes.0[node.index()];
+        let (frames, bytes) = state.port_mut(port).defects_due(at);
+        (state.frames, state.bytes) = (state.frames + frames, state.bytes + bytes);
+        if frames > 0 {
+            self.rouse(node, Some(port));
+        }
+        self.send_aside(at, node);
+    }
+
+    /// Sends the frames that the defects of a node have added, and schedules their next action.
+    #[inline]
+    fn send_aside(&mut self, at: Instant, id: NodeId) {
+        if self.nodes.0[id.index()].has_defects {
+            self.send_added(at, id);
+        }
+    }
+
+    #[cold]
+    fn send_added(&mut self, at: Instant, id: NodeId) {
+        let Self { nodes, wires, witness, .. } = self;
+        let state = &mut nodes.0[id.index()];
+        let (clock, local) = (state.clock, state.clock.local(at));
+        let ports = (0..).map_while(PortId::new).take(state.out.len());
+        state.held = 0;
+        for port in ports.clone() {
+            let direction = state.out[port.index()];
+            let Some((lines, next)) = state.port_mut(port).take_aside(at) else { continue };
+            for frame in lines.line {
+                wires.send(at, local, &clock, direction, frame, witness);
+            }
+            for frame in &lines.others {
+                for other in ports.clone().filter(|other| *other != port) {
+                    let mut frame = frame.clone();
+                    state.port_mut(other).protect(&mut frame);
+                    wires.send(at, local, &clock, state.out[other.index()], frame, witness);
+                }
+            }
+            wires.queue.set(wires.slots.defect(direction), Class::Timer, next);
+            state.held += state.port_mut(port).held();
+        }
     }
 
     /// Applies the faults whose time has come.
@@ -324,6 +388,7 @@ impl<W: Witness> Network<W> {
                     *until = (*until).max(at) + span;
                 }
                 FaultKind::Change { node, change } => self.change(at, node, change),
+                FaultKind::Defect { end, defect } => self.add_defect(end, defect),
             }
         }
         let next = self.faults.last().map_or(Instant::NEVER, |fault| fault.at);
@@ -348,8 +413,9 @@ impl<W: Witness> Network<W> {
         self.witness.forged(at, direction, &frame);
         state.frames += 1;
         state.bytes += u64::from(frame.wire_len());
-        state.port_mut(port).deliver(frame);
+        state.port_mut(port).deliver(at, frame);
         self.rouse(node, Some(port));
+        self.send_aside(at, node);
     }
 
     /// Takes a link down, with the frames on it, or up. No effect if it is in that state already.
@@ -373,12 +439,14 @@ impl<W: Witness> Network<W> {
                 Instant::NEVER,
             );
             let state = &mut self.nodes.0[node.index()];
+            state.port_mut(port).link_changed(at, up);
             if let Node::Host(station) = &mut state.node {
                 station.set_link(state.clock.local(at), up, None);
                 self.rouse(node, Some(port));
             } else {
                 self.change(at, node, Change::Link { port, up, rate: None });
             }
+            self.send_aside(at, node);
         }
     }
 
@@ -436,6 +504,7 @@ impl<W: Witness> Network<W> {
             && self.nodes.0.iter().all(|state| {
                 // Frames for which a node has not been polled yet wait at its ports.
                 state.frames == 0
+                    && state.held == 0
                     && match &state.node {
                         Node::Switch(switch) => switch.held() == 0,
                         Node::Host(station) => station.is_done(),

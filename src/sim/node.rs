@@ -54,6 +54,10 @@ pub(super) struct NodeState {
     pub(super) busy_until: Instant,
     /// True if an event waits for that.
     pub(super) held_up: bool,
+    /// True if a port has a defect.
+    pub(super) has_defects: bool,
+    /// Frames that defects send or deliver later.
+    pub(super) held: usize,
 }
 
 impl Nodes {
@@ -120,6 +124,8 @@ impl NodeState {
             bytes: 0,
             busy_until: Instant::ZERO,
             held_up: false,
+            has_defects: false,
+            held: 0,
         })
     }
 

@@ -172,6 +172,7 @@ impl FaultKind {
             FaultPlace::Line(direction) => link(direction.link()),
             FaultPlace::Node(id) => node(id).is_some(),
             FaultPlace::Switch(id) => node(id).is_some_and(is_switch),
+            FaultPlace::Port(end) => node(end.node).is_some_and(|n| end.port.index() < n.ports()),
         };
         exists && self.is_valid()
     }
@@ -188,6 +189,9 @@ impl FaultKind {
                 self.describe_at(&way)
             }
             FaultPlace::Node(id) | FaultPlace::Switch(id) => self.describe_at(node(id)),
+            FaultPlace::Port(end) => {
+                self.describe_at(&format!("port {} of {}", end.port, node(end.node)))
+            }
         }
     }
 }

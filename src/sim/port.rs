@@ -2,15 +2,15 @@
 
 use std::collections::VecDeque;
 
+use super::defect::{Defect, Lines, Make, Stage};
 use super::frame::VirtualFrame;
 use super::guard::Guard;
-#[cfg(any(test, feature = "rig"))]
-use super::sabotage::{Sabotage, Saboteur};
-use contracts::frame::Burst;
+use contracts::frame::{Burst, FCS_BYTES};
 use contracts::port::{Port, PortCaps, Source, StampSource, Stamps};
-use ground::time::Duration;
-use ground::units::Bytes;
+use ground::time::{Duration, Instant};
+use ground::units::{BitsPerSec, Bytes};
 use secure::{Secy, SecyError, SecyPlan};
+use wire::ethernet;
 
 /// A port whose other side is the network: it collects sent frames, and delivers arrived ones.
 #[derive(Debug)]
@@ -20,8 +20,20 @@ pub struct VirtualPort {
     guard: Option<Box<Guard>>,
     /// Length on the wire of control frames, if not their real one.
     control_len: Option<u32>,
-    #[cfg(any(test, feature = "rig"))]
-    saboteur: Option<Saboteur>,
+    defects: Option<Box<Stage<VirtualFrame>>>,
+}
+
+/// Memory of the virtual world for the frames of defects.
+struct Memory;
+
+impl Make<VirtualFrame> for Memory {
+    fn control(&mut self, octets: &[u8]) -> Option<VirtualFrame> {
+        Some(VirtualFrame::whole(octets))
+    }
+
+    fn damage(&mut self, frame: &mut VirtualFrame) {
+        frame.damage();
+    }
 }
 
 impl VirtualPort {
@@ -37,8 +49,7 @@ impl VirtualPort {
             sent: Vec::new(),
             guard: secy.map(Guard::new).transpose()?.map(Box::new),
             control_len,
-            #[cfg(any(test, feature = "rig"))]
-            saboteur: None,
+            defects: None,
         })
     }
 
@@ -55,14 +66,13 @@ impl VirtualPort {
         }
     }
 
-    /// Delivers an admitted frame.
-    pub(super) fn deliver(&mut self, mut frame: VirtualFrame) {
+    /// Delivers an admitted frame at the network's time `at`.
+    pub(super) fn deliver(&mut self, at: Instant, mut frame: VirtualFrame) {
         frame.open();
-        #[cfg(any(test, feature = "rig"))]
-        if let Some(saboteur) = &mut self.saboteur {
-            saboteur.rx(&mut frame);
-        }
-        self.arrived.push_back(frame);
+        let Some(defects) = &mut self.defects else { return self.arrived.push_back(frame) };
+        let mut arrived = vec![frame];
+        defects.rx(at, &mut arrived, &mut Memory);
+        self.arrived.extend(arrived);
     }
 
     /// Returns the number of arrived frames that the node has not read.
@@ -76,17 +86,56 @@ impl VirtualPort {
         self.arrived.iter()
     }
 
-    /// Makes the port misbehave.
-    #[cfg(any(test, feature = "rig"))]
-    pub fn sabotage(&mut self, what: Sabotage) {
-        self.saboteur = Some(Saboteur::new(what));
+    /// Adds a defect of the device at this port, which has a line of this rate.
+    pub(super) fn add_defect(&mut self, defect: Defect, rate: BitsPerSec) {
+        self.defects.get_or_insert_with(|| Box::new(Stage::new(rate))).add(defect);
     }
 
-    /// Takes the frames that the node has sent, in order.
-    pub(super) fn take_sent(&mut self) -> std::vec::Drain<'_, VirtualFrame> {
-        #[cfg(any(test, feature = "rig"))]
-        if let Some(saboteur) = &mut self.saboteur {
-            saboteur.tx(&mut self.sent);
+    /// Tells its defects that the link went down or came up.
+    pub(super) fn link_changed(&mut self, at: Instant, up: bool) {
+        if let Some(defects) = &mut self.defects {
+            defects.link(at, up, &mut Memory);
+        }
+    }
+
+    /// Lets defects act whose time has come, and delivers the frames that the node receives because
+    /// of them; returns their number and bytes.
+    pub(super) fn defects_due(&mut self, at: Instant) -> (u64, u64) {
+        let Some(defects) = &mut self.defects else { return (0, 0) };
+        defects.due(at, &mut Memory);
+        let node = defects.take_for_node();
+        let bytes = node.iter().map(|frame| u64::from(frame.wire_len)).sum();
+        let frames = node.len() as u64;
+        self.arrived.extend(node);
+        (frames, bytes)
+    }
+
+    /// Takes the frames that defects have made for lines, those for this port's protected, and
+    /// returns the time of their next action; `None` without defects.
+    pub(super) fn take_aside(&mut self, at: Instant) -> Option<(Lines<VirtualFrame>, Instant)> {
+        let defects = self.defects.as_mut()?;
+        let next = if defects.has_news() { at } else { defects.next_at().max(at) };
+        let mut lines = defects.take_for_lines();
+        lines.line.iter_mut().for_each(|frame| self.protect(frame));
+        Some((lines, next))
+    }
+
+    /// Returns the number of frames that its defects send or deliver later.
+    pub(super) fn held(&self) -> usize {
+        self.defects.as_ref().map_or(0, |defects| defects.held())
+    }
+
+    /// Protects a frame that leaves, if required.
+    pub(super) fn protect(&mut self, frame: &mut VirtualFrame) {
+        if let Some(guard) = &mut self.guard {
+            guard.seal(frame, false);
+        }
+    }
+
+    /// Takes the frames that the node has sent, in order, at the network's time `at`.
+    pub(super) fn take_sent(&mut self, at: Instant) -> std::vec::Drain<'_, VirtualFrame> {
+        if let Some(defects) = &mut self.defects {
+            defects.tx(at, &mut self.sent, &mut Memory);
         }
         if let Some(guard) = &mut self.guard {
             self.sent.iter_mut().for_each(|frame| guard.seal(frame, false));
@@ -153,5 +202,10 @@ impl Source for VirtualPort {
     #[inline]
     fn data_frame(&mut self, head: &[u8], wire_len: u32) -> Option<VirtualFrame> {
         Some(VirtualFrame::new(head, wire_len))
+    }
+
+    /// As a ring: a tester tries what a receiver does with runts.
+    fn frame_min(&self) -> u32 {
+        ethernet::HEADER_LEN as u32 + FCS_BYTES
     }
 }

@@ -47,6 +47,7 @@ pub(super) struct Secured {
 pub(super) struct Wire {
     /// Includes the overhead of protection.
     line: Line,
+    pub(super) rate: BitsPerSec,
     secured: Secured,
     /// Latest protected pauses, if they are recorded.
     record: VecDeque<Box<[u8]>>,
@@ -81,6 +82,7 @@ impl Wire {
         let gap = rate.time_for(Bytes(after));
         Self {
             line: Line::new(rate, line.and(secured.overhead)),
+            rate,
             secured,
             record: VecDeque::new(),
             gap,

@@ -28,6 +28,8 @@ pub(super) enum Event {
     Wake(Direction),
     Node(NodeId),
     Sample,
+    /// A defect at the start of a direction acts.
+    Defect(Direction),
 }
 
 /// Event counts.
@@ -68,8 +70,11 @@ impl Slots {
     pub(super) const fn sample(self) -> u32 {
         1 + 2 * self.directions + self.nodes
     }
+    pub(super) const fn defect(self, direction: Direction) -> u32 {
+        self.sample() + 1 + direction.0
+    }
     pub(super) const fn count(self) -> usize {
-        self.sample() as usize + 1
+        (self.sample() + 1 + self.directions) as usize
     }
 
     #[inline]
@@ -85,7 +90,13 @@ impl Slots {
             return Event::Wake(Direction(n - self.directions));
         }
         let n = n - 2 * self.directions;
-        if n < self.nodes { Event::Node(NodeId(n)) } else { Event::Sample }
+        if n < self.nodes {
+            return Event::Node(NodeId(n));
+        }
+        match n - self.nodes {
+            0 => Event::Sample,
+            n => Event::Defect(Direction(n - 1)),
+        }
     }
 }
 

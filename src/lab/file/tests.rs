@@ -3,6 +3,7 @@
 mod agents;
 mod congestion;
 mod defaults;
+mod defects;
 mod examples;
 mod generators;
 mod macsec;

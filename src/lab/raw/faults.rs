@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
-use super::Errors;
+use super::{DefectFault, Errors};
 use config::quantity::Span;
 use config::raw;
 
@@ -22,8 +22,9 @@ macro_rules! fault_kinds {
         #[derive(Deserialize, Serialize, JsonSchema)]
         #[serde(rename = "Fault", deny_unknown_fields)]
         struct Fields {
-            /// Start of the fault, in simulation time.
-            at: Span,
+            /// Start of the fault, in simulation time; only a defect may be without: it is there from
+            /// the start.
+            at: Option<Span>,
             $(
                 #[doc = $doc]
                 $field: Option<$said>,
@@ -87,14 +88,16 @@ fault_kinds! {
     group: Group(GroupFault),
     /// A managed object of a switch gets another value.
     object: Object(ObjectFault),
+    /// A device breaks the rules of flow control.
+    defect: Defect(DefectFault),
 }
 
 /// A fault: a time and a kind.
 #[derive(Clone, PartialEq, Debug, Deserialize, Serialize)]
 #[serde(from = "Fields", into = "Fields")]
 pub struct Fault {
-    /// Start of the fault, in simulation time.
-    pub at: Span,
+    /// Start of the fault, in simulation time; required but for a defect, which `resolve` checks.
+    pub at: Option<Span>,
     /// `None` if the file does not have exactly one, which `resolve` reports.
     pub kind: Option<FaultKind>,
 }
@@ -136,13 +139,14 @@ impl FaultKind {
             | Self::Object(ObjectFault { switch, port, .. }) => {
                 FaultPlace::Node(switch, port.as_deref())
             }
+            Self::Defect(DefectFault { on, port, .. }) => FaultPlace::Node(on, port.as_deref()),
         }
     }
 }
 
 impl Fault {
     pub(crate) const fn new(at: Span, kind: FaultKind) -> Self {
-        Self { at, kind: Some(kind) }
+        Self { at: Some(at), kind: Some(kind) }
     }
 }
 
@@ -281,7 +285,7 @@ pub struct GroupFault {
 }
 
 /// Schema of a scalar of any type, which is read as text.
-fn scalar(_: &mut SchemaGenerator) -> Schema {
+pub(super) fn scalar(_: &mut SchemaGenerator) -> Schema {
     json_schema!({ "type": ["string", "number", "boolean"] })
 }
 

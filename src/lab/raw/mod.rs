@@ -5,6 +5,7 @@
 //! unit, range, default and reason.
 
 mod checks;
+mod defects;
 mod faults;
 mod flows;
 mod links;
@@ -19,6 +20,7 @@ mod topology;
 mod transport;
 
 pub use checks::{Allowance, Capture, Check, CheckLong, CheckWord, Fairness, Record, Value};
+pub use defects::{DefectFault, DefectKind};
 pub use faults::*;
 pub use flows::{
     Amount, EcnName, Flow, FlowDuration, FlowRate, FlowRateLong, FlowRateText, Pattern,

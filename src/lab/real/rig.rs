@@ -161,7 +161,7 @@ fn acts(fit: &Fit) -> Vec<Act> {
                 acts.push(Act { at, node, what: Deed::Change(change) });
             }
             // Removed when the lab was fitted.
-            FaultKind::Line(..) => {}
+            FaultKind::Line(..) | FaultKind::Defect { .. } => {}
         }
     }
     acts.sort_by_key(|act| act.at);

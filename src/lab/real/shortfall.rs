@@ -240,13 +240,14 @@ fn secys(node: &NodePlan) -> impl Iterator<Item = &SecyPlan> {
 }
 
 fn of_faults(plan: &LabPlan, rings: &Rings) -> Vec<Shortfall> {
-    let (mut lost, mut forged, mut down, mut stalled) = (0, 0, 0, 0);
+    let (mut lost, mut forged, mut down, mut stalled, mut defects) = (0, 0, 0, 0, 0);
     for fault in &plan.network.faults {
         match fault.kind.class() {
             FaultClass::LostPauses | FaultClass::LostFrames | FaultClass::Errors => lost += 1,
             FaultClass::Forged => forged += 1,
             FaultClass::LinkDown => down += 1,
             FaultClass::Stall => stalled += 1,
+            FaultClass::Defect => defects += 1,
             FaultClass::LinkUp | FaultClass::Change => {}
         }
     }
@@ -259,6 +260,11 @@ fn of_faults(plan: &LabPlan, rings: &Rings) -> Vec<Shortfall> {
         let instead =
             format!("frames cannot be forged in memory: {forged} of the faults are left out");
         found.push(Shortfall::new("faults.forge, replay", instead));
+    }
+    if defects > 0 {
+        let instead =
+            format!("devices without the {defects} defects; those are of the virtual world");
+        found.push(Shortfall::new("faults.defect", instead));
     }
     if down > 0 {
         let instead = format!(

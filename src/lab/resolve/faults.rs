@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use super::defects::defect;
 use super::graph::Graph;
 use super::links::errors;
 use super::profiles::{Profiles, Switches};
@@ -59,8 +60,11 @@ fn fault(
         let (names, last) = (names.join("`, `"), last[0]);
         return cx.error(at, format!("needs exactly one of `{names}` and `{last}` beside `at`"));
     };
+    if said.at.is_none() && !matches!(kind, raw::FaultKind::Defect(_)) {
+        cx.error(at, "`at` is missing; it has no default, so add `at: ...`");
+    }
+    let when = said.at.map_or(Instant::ZERO, |span| Instant::ZERO.saturating_add(span.0));
     let at = &at.key(kind.name());
-    let when = Instant::ZERO.saturating_add(said.at.0);
     let mut push = |at: Instant, kind| out.push(Fault { at, kind });
     match kind {
         raw::FaultKind::LinkDown(name) => {
@@ -89,6 +93,7 @@ fn fault(
         raw::FaultKind::Ecn(said) => ecn(cx, at, said, around, |kind| push(when, kind)),
         raw::FaultKind::Group(said) => group(cx, at, said, around, |kind| push(when, kind)),
         raw::FaultKind::Object(said) => object(cx, at, said, around, |kind| push(when, kind)),
+        raw::FaultKind::Defect(said) => defect(cx, at, said, around, |kind| push(when, kind)),
     }
 }
 

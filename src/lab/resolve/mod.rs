@@ -9,6 +9,7 @@ mod agents;
 mod build;
 mod checks;
 mod congested;
+mod defects;
 mod faults;
 mod flows;
 mod graph;

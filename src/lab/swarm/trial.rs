@@ -312,7 +312,7 @@ impl Faults {
                 FaultClass::Errors => faults.errors += 1,
                 FaultClass::Forged => faults.forgeries += 1,
                 FaultClass::Stall => faults.stalls += 1,
-                FaultClass::Change => faults.changes += 1,
+                FaultClass::Change | FaultClass::Defect => faults.changes += 1,
             }
         }
         for link in &plan.links {

@@ -1,6 +1,6 @@
 //! Injected bugs: each is active in the run, and its checker fails.
 //!
-//! Bugs of a port are injected into the port (`sim::sabotage`); miscalculations of a switch are
+//! Bugs of a port are injected at the port (`sim::defect`); miscalculations of a switch are
 //! injected into its plan, of which the checkers get the correct version.
 
 use crate::swarm::trial::{Trial, Watch, run_with};
@@ -8,8 +8,8 @@ use crate::swarm::{draw, lab_seed};
 use buffer::GroupKind;
 use ground::time::{Duration, Instant};
 use ground::units::{Cells, PortId};
-use sim::sabotage::Sabotage;
-use sim::{Fault, FaultKind, Network, NetworkPlan, Node, NodeId, NodeKind};
+use sim::defect::{Defect, Forwarding, Obeying, Sending};
+use sim::{End, Fault, FaultKind, Network, NetworkPlan, Node, NodeId, NodeKind};
 use switch::SwitchPlan;
 
 /// Seed of the swarm in which bugs are injected.
@@ -35,26 +35,22 @@ fn is_caught_by(check: &str, bug: impl Fn(&crate::raw::Lab) -> Trial) {
 }
 
 /// Injects a bug into every port of every switch, or of every node.
-fn in_ports(what: Sabotage, hosts: bool) -> impl Fn(&mut Network<Watch>) {
+fn in_ports(what: Defect, hosts: bool) -> impl Fn(&mut Network<Watch>) {
     move |network| {
-        for n in 0..network.nodes_mut().len() as u32 {
-            match network.nodes_mut().get_mut(NodeId(n)) {
-                Node::Host(host) if hosts => host.port_mut().sabotage(what),
-                Node::Host(_) => {}
+        for node in (0..network.nodes_mut().len() as u32).map(NodeId) {
+            let ids = (0..).map_while(PortId::new);
+            let ports: Vec<PortId> = match network.nodes_mut().get_mut(node) {
+                Node::Host(_) => ids.take(usize::from(hosts)).collect(),
                 Node::Switch(switch) => {
-                    let ids = (0..).map_while(PortId::new);
-                    for id in
-                        ids.take_while(|id| switch.port_mut(*id).is_some()).collect::<Vec<_>>()
-                    {
-                        switch.port_mut(id).unwrap().sabotage(what);
-                    }
+                    ids.take_while(|id| switch.port_mut(*id).is_some()).collect()
                 }
-            }
+            };
+            ports.into_iter().for_each(|port| network.add_defect(End { node, port }, what));
         }
     }
 }
 
-fn ports(check: &str, what: Sabotage, hosts: bool) {
+fn ports(check: &str, what: Defect, hosts: bool) {
     is_caught_by(check, |lab| run_with(lab, |_| (), in_ports(what, hosts)));
 }
 
@@ -85,37 +81,41 @@ fn headroom_charged_late_is_seen() {
 
 #[test]
 fn a_lost_resumption_is_seen() {
-    ports("pauses_told", Sabotage::LoseResumptions, false);
+    ports("pauses_told", Defect::Sending(Sending::LosesResumptions { every: 3 }), false);
 }
 
 #[test]
 fn a_refresh_that_comes_late_is_seen() {
-    ports("pauses_told", Sabotage::RefreshLate, false);
+    ports("pauses_told", Defect::Sending(Sending::RefreshesLate { every: 3 }), false);
 }
 
 #[test]
 fn pauses_behind_data_are_seen() {
-    ports("pauses_told", Sabotage::PausesBehindData, false);
+    ports("pauses_told", Defect::Sending(Sending::BehindData { frames: 4 }), false);
 }
 
 #[test]
 fn a_pause_of_the_wrong_priority_is_seen() {
-    ports("pauses_told", Sabotage::NextPriority, false);
+    ports("pauses_told", Defect::Sending(Sending::NextPriority), false);
 }
 
 #[test]
 fn quanta_read_as_octets_are_seen() {
-    ports("pause_legality", Sabotage::QuantaAsOctets, true);
+    ports(
+        "pause_legality",
+        Defect::Obeying(Obeying::ScaledTimes { numerator: 1, denominator: 8 }),
+        true,
+    );
 }
 
 #[test]
 fn pauses_that_never_expire_are_seen() {
-    ports("idle_lines", Sabotage::NeverExpire, true);
+    ports("idle_lines", Defect::Obeying(Obeying::NeverExpires), true);
 }
 
 #[test]
 fn frames_that_a_switch_swallows_are_seen() {
-    ports("frames", Sabotage::SwallowData, false);
+    ports("frames", Defect::Forwarding(Forwarding::LosesData { every: 10 }), false);
 }
 
 #[test]

@@ -8,8 +8,8 @@ use crate::swarm::trial::run_with;
 use buffer::GroupKind;
 use ground::units::{Cells, PortId};
 use sim::check::Cause;
-use sim::sabotage::Sabotage;
-use sim::{Node, NodeId, NodeKind};
+use sim::defect::{Defect, Forwarding, Sending};
+use sim::{End, Node, NodeId, NodeKind};
 
 use crate::swarm::shrink::shrink_with;
 use crate::swarm::{Failure, Swarm, Trial, as_yaml, draw, lab_seed, run, run_lab};
@@ -109,21 +109,24 @@ fn a_circle_that_stands_still_behind_unknown_frames_is_not_judged_for_that_and_f
     let trial = run_lab(&lab);
     assert_eq!((trial.failures, trial.stood_still, trial.deadlocks), (vec![], true, 0));
     let swallow = |network: &mut sim::Network<crate::swarm::trial::Watch>| {
-        let Node::Switch(switch) = network.nodes_mut().get_mut(NodeId(0)) else { panic!() };
-        (0..3).filter_map(PortId::new).for_each(|port| {
-            let Some(port) = switch.port_mut(port) else { return };
-            port.sabotage(Sabotage::SwallowData);
-        });
+        for port in (0..3).filter_map(PortId::new) {
+            let Node::Switch(switch) = network.nodes_mut().get_mut(NodeId(0)) else { panic!() };
+            if switch.port_mut(port).is_some() {
+                let what = Defect::Forwarding(Forwarding::LosesData { every: 10 });
+                network.add_defect(End { node: NodeId(0), port }, what);
+            }
+        }
     };
     let trial = run_with(&lab, |_| (), swallow);
     assert!(!trial.failures.is_empty(), "{trial:?}");
     // Without a circle no lab may stand still: the receiver's switch never resumes anyone.
     let never = |network: &mut sim::Network<crate::swarm::trial::Watch>| {
-        for n in 0..network.nodes_mut().len() as u32 {
-            let Node::Switch(switch) = network.nodes_mut().get_mut(NodeId(n)) else { continue };
+        for node in (0..network.nodes_mut().len() as u32).map(NodeId) {
             for port in (0..16).filter_map(PortId::new) {
-                if let Some(port) = switch.port_mut(port) {
-                    port.sabotage(Sabotage::NeverResume);
+                let Node::Switch(switch) = network.nodes_mut().get_mut(node) else { break };
+                if switch.port_mut(port).is_some() {
+                    let never = Defect::Sending(Sending::NeverResumes);
+                    network.add_defect(End { node, port }, never);
                 }
             }
         }

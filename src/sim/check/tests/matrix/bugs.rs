@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::check::tests::classes;
-use crate::sabotage::Sabotage;
+use crate::defect::{Defect, Forwarding, Obeying, Sending};
 use crate::tests::secured::secure;
 use ::host::{FlowId, Headers, PauseAsk, PausePlan, Rate, StationPlan};
 use ::pfc::FlowControl;
@@ -19,6 +19,9 @@ pub(super) const WINDOW: (u64, u64) = (10, 80);
 pub(super) const EQUAL: [FlowId; 3] = [FlowId(4), FlowId(104), FlowId(304)];
 pub(super) const TOLERANCE: f64 = 0.2;
 
+/// A port that swallows data.
+const SWALLOWS: Forwarding = Forwarding::LosesData { every: 10 };
+
 /// The line from the switch to the host that all others blast at.
 const OUT: LinkId = LinkId(4);
 
@@ -32,13 +35,8 @@ fn host(plan: &mut NetworkPlan, n: usize) -> &mut StationPlan {
     host
 }
 
-fn sabotage(network: &mut Network<Watch>, node: u32, port: u16, what: Sabotage) {
-    match network.nodes_mut().get_mut(NodeId(node)) {
-        Node::Switch(switch) => {
-            switch.port_mut(PortId::new(port).unwrap()).unwrap().sabotage(what);
-        }
-        Node::Host(host) => host.port_mut().sabotage(what),
-    }
+fn defect(network: &mut Network<Watch>, node: u32, port: u16, what: impl Into<Defect>) {
+    network.add_defect(End { node: NodeId(node), port: PortId::new(port).unwrap() }, what);
 }
 
 /// Four hosts blast at a fifth over one switch, which soon says again what it said and was lost.
@@ -305,7 +303,7 @@ pub(super) fn rows(check: Check) -> Vec<Row> {
 
 fn frames() -> Vec<Bug> {
     vec![
-        Bug::built("a port swallows data", |n| sabotage(n, 0, 4, Sabotage::SwallowData)),
+        Bug::built("a port swallows data", |n| defect(n, 0, 4, SWALLOWS)),
         Bug::seen("a frame vanishes on its line", |n, event| {
             let [_, arrives] = is_data(n, &event, OUT.ab(), 50);
             if arrives { vec![] } else { vec![event] }
@@ -337,7 +335,7 @@ fn cells() -> Vec<Bug> {
             the_switch(p).ports[0].classify.group[3] = PriorityGroup::ALL[4];
         }),
         Bug::built("a frame released that never left", |n| {
-            sabotage(n, 0, 4, Sabotage::SwallowData);
+            defect(n, 0, 4, SWALLOWS);
         }),
         Bug::seen("a frame charged too little", |n, event| {
             let [_, arrives] = is_data(n, &event, LinkId(0).ba(), 3);
@@ -364,7 +362,7 @@ fn lossless() -> Vec<Bug> {
             let later = ::host::FlowPlan { id: FlowId(5), start: at(100), ..flow.clone() };
             host(p, 0).flows.push(later);
         }),
-        Bug::built("pauses of the next priority", |n| sabotage(n, 0, 0, Sabotage::NextPriority)),
+        Bug::built("pauses of the next priority", |n| defect(n, 0, 0, Sending::NextPriority)),
     ]
 }
 
@@ -391,19 +389,25 @@ fn pause_legality() -> Vec<Bug> {
             host(p, 0).flow_control = FlowControl::Pause { send: false, obey: true };
         }),
         Bug::plan("a host that obeys late", |p| host(p, 0).tester.pause_delay = Quanta(100)),
-        Bug::built("quanta read as octets", |n| sabotage(n, 1, 0, Sabotage::QuantaAsOctets)),
+        Bug::built("quanta read as octets", |n| {
+            defect(n, 1, 0, Obeying::ScaledTimes { numerator: 1, denominator: 8 })
+        }),
         Bug::built("a pause taken for one of the next priority", |n| {
-            sabotage(n, 1, 0, Sabotage::ObeyNextPriority);
+            defect(n, 1, 0, Obeying::NextPriority);
         }),
     ]
 }
 
 fn pauses_told() -> Vec<Bug> {
     vec![
-        Bug::built("lost resumptions", |n| sabotage(n, 0, 0, Sabotage::LoseResumptions)),
-        Bug::built("refreshes that come late", |n| sabotage(n, 0, 0, Sabotage::RefreshLate)),
-        Bug::built("pauses of the next priority", |n| sabotage(n, 0, 0, Sabotage::NextPriority)),
-        Bug::built("pauses that wait for data", |n| sabotage(n, 0, 0, Sabotage::PausesBehindData)),
+        Bug::built("lost resumptions", |n| defect(n, 0, 0, Sending::LosesResumptions { every: 3 })),
+        Bug::built("refreshes that come late", |n| {
+            defect(n, 0, 0, Sending::RefreshesLate { every: 3 })
+        }),
+        Bug::built("pauses of the next priority", |n| defect(n, 0, 0, Sending::NextPriority)),
+        Bug::built("pauses that wait for data", |n| {
+            defect(n, 0, 0, Sending::BehindData { frames: 4 })
+        }),
         Bug::plan("a port that pauses nobody", |p| {
             let obey = PrioritySet::of(P3);
             the_switch(p).ports[0].pfc.mode = FlowControl::Pfc { send: PrioritySet::EMPTY, obey };
@@ -421,13 +425,13 @@ fn pauses_told() -> Vec<Bug> {
 fn pauses_end() -> Vec<Bug> {
     vec![
         Bug::built("no resumptions", |n| {
-            (0..2).for_each(|port| sabotage(n, 0, port, Sabotage::NeverResume));
+            (0..2).for_each(|port| defect(n, 0, port, Sending::NeverResumes));
         }),
         Bug::built("a pause after each resumption", |n| {
-            (0..2).for_each(|port| sabotage(n, 0, port, Sabotage::PauseAgain));
+            (0..2).for_each(|port| defect(n, 0, port, Sending::PausesAgain));
         }),
         Bug::built("resumptions of the next priority", |n| {
-            (0..2).for_each(|port| sabotage(n, 0, port, Sabotage::ResumeNextPriority));
+            (0..2).for_each(|port| defect(n, 0, port, Sending::ResumesNextPriority));
         }),
         Bug::plan("a receiver that pauses for ever", |p| {
             host(p, 4).pauses.push(PausePlan {
@@ -482,10 +486,10 @@ fn buffers(node: &mut NodePlan) -> Option<&mut Vec<[buffer::GroupPlan; 8]>> {
 
 fn idle_lines() -> Vec<Bug> {
     vec![
-        Bug::built("pauses that never expire", |n| sabotage(n, 0, 4, Sabotage::NeverExpire)),
-        Bug::built("a pause taken for one of all", |n| sabotage(n, 0, 4, Sabotage::ObeyAll)),
+        Bug::built("pauses that never expire", |n| defect(n, 0, 4, Obeying::NeverExpires)),
+        Bug::built("a pause taken for one of all", |n| defect(n, 0, 4, Obeying::AllPriorities)),
         Bug::built("a pause taken for one of the next priority", |n| {
-            sabotage(n, 0, 4, Sabotage::ObeyNextPriority);
+            defect(n, 0, 4, Obeying::NextPriority);
         }),
         Bug::plan("a switch that nobody wakes", |p| {
             let kind = FaultKind::Stall { node: NodeId(0), span: Duration::from_micros(30) };
@@ -535,7 +539,7 @@ fn fairness() -> Vec<Bug> {
         }),
         Bug::plan("a host that starts late", |p| host(p, 0).flows[0].start = at(60)),
         Bug::plan("a host that stops early", |p| host(p, 0).flows[0].frames = Some(20)),
-        Bug::built("a host that is not resumed", |n| sabotage(n, 0, 0, Sabotage::NeverResume)),
+        Bug::built("a host that is not resumed", |n| defect(n, 0, 0, Sending::NeverResumes)),
         Bug::plan("a host with a second flow", |p| {
             let more = ::host::FlowPlan { id: FlowId(5), ..host(p, 0).flows[0].clone() };
             host(p, 0).flows.push(more);

@@ -1,0 +1,168 @@
+//! Defects of devices: a kind and its parameters.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::faults::scalar;
+use config::quantity::Span;
+
+/// A device that breaks the rules of flow control at some of its ports. Checks that judge the device
+/// then report it.
+#[derive(Clone, PartialEq, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DefectFault {
+    /// Name of the switch or host.
+    pub on: String,
+    /// Port of a switch: node at its other end, name of its link, or number from 0. Default: all
+    /// ports.
+    #[schemars(schema_with = "scalar")]
+    #[serde(default)]
+    pub port: Option<String>,
+    /// Kind of the defect.
+    pub kind: DefectKind,
+    /// Priorities that it concerns. Default: all, but for kinds that need some.
+    pub priorities: Option<Vec<u8>>,
+    /// Pause time in quanta, 0 to 65535. Default: none; kinds with a pause time need it.
+    pub quanta: Option<u16>,
+    /// Ratio by which times are multiplied, such as `1/8`. Default: none; `scaled-times` needs it.
+    pub ratio: Option<String>,
+    /// Interval in frames: one frame in `every` is concerned. Default: none; kinds with an interval need
+    /// it.
+    pub every: Option<u32>,
+    /// Number of data frames. Default: none; kinds with a number need it.
+    pub frames: Option<u32>,
+    /// Number of priorities, 0 to 7. Default: none; kinds with a limit need it.
+    pub most: Option<u8>,
+    /// Time after which it begins. Default: none; kinds of a watchdog need it.
+    pub after: Option<Span>,
+}
+
+/// Makes the names of the kinds in a file and the list of them.
+macro_rules! kinds {
+    ($($(#[doc = $doc:literal])+ $Kind:ident,)*) => {
+        /// Kinds of defects.
+        #[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize, Serialize, JsonSchema)]
+        #[serde(rename_all = "kebab-case")]
+        pub enum DefectKind {
+            $($(#[doc = $doc])+ $Kind,)*
+        }
+
+        impl DefectKind {
+            /// All of them.
+            pub const ALL: &[Self] = &[$(Self::$Kind),*];
+        }
+    };
+}
+
+kinds! {
+    /// PFC of `priorities` is ignored.
+    IgnoresPfc,
+    /// PFC is ignored once the link has gone down and come up.
+    IgnoresPfcAfterFlap,
+    /// PFC of `priorities` takes effect `quanta` late.
+    ObeysLate,
+    /// Times are multiplied by `ratio`.
+    ScaledTimes,
+    /// Pauses last until they are resumed.
+    NeverExpires,
+    /// A time is added to the rest of the pause before it.
+    AddsTimes,
+    /// Of a time and the rest of the pause before it, the longer one holds.
+    KeepsLongestTime,
+    /// A time of zero is ignored.
+    IgnoresZeroTime,
+    /// A time of zero resumes, also where the priority is not enabled.
+    ResumesNotEnabled,
+    /// All priorities are taken as enabled.
+    IgnoresVector,
+    /// The enable vector is read from its other end.
+    MirrorsVector,
+    /// The high octet of the enable vector is read.
+    ReadsHighOctet,
+    /// A pause of one priority is treated as one of all.
+    ObeysForAll,
+    /// A pause is treated as one of the next priority.
+    ObeysNextPriority,
+    /// Only `most` priorities are paused at a time.
+    ObeysFew,
+    /// MAC control frames with an unknown opcode are taken as PFC.
+    ObeysUnknownOpcodes,
+    /// PFC frames that are cut short are obeyed, as if all that is missing were ones.
+    ObeysTruncated,
+    /// PAUSE is obeyed as PFC of all priorities.
+    ObeysPause,
+    /// MAC control frames with source address zero are dropped.
+    IgnoresZeroSource,
+    /// MAC control frames are sent on from all other ports.
+    ForwardsMacControl,
+    /// Priorities that are paused when the link goes down stay paused once it comes up.
+    StuckAfterFlap,
+    /// `priorities` without PFC are paused, too.
+    ObeysLossy,
+    /// Frames of `priorities` that are paused are dropped, not held.
+    DropsWhilePaused,
+    /// Pauses are ignored for `frames` data frames after the link has gone down in a pause.
+    ReleasesAfterFlap,
+    /// The first two frames of a priority after a pause leave in the wrong order.
+    ReordersAfterPause,
+    /// No PFC is sent while a priority is paused.
+    NoPfcWhilePaused,
+    /// Frames of `priorities` are dropped once another one has been paused for `after`.
+    DropsOthers,
+    /// A paused priority is held and dropped by turns, each for `after`.
+    DropsByTurns,
+    /// Once a priority has been paused for `after`, its pauses are sent from all other ports.
+    PausesUpstream,
+    /// No pause of `priorities` is sent.
+    NeverPauses,
+    /// One resumption in `every` is never sent.
+    LosesResumptions,
+    /// Only one refresh in `every` is sent.
+    RefreshesLate,
+    /// No refresh is sent.
+    NeverRefreshes,
+    /// PFC is sent behind `frames` data frames.
+    PausesBehindData,
+    /// PFC that is sent enables the next priority instead.
+    PausesNextPriority,
+    /// No resumption is sent.
+    NeverResumes,
+    /// After every resumption the pause before it is sent once more.
+    PausesAgain,
+    /// Resumptions that are sent enable the next priority instead.
+    ResumesNextPriority,
+    /// Only `most` priorities of the peer are paused at a time.
+    PausesFew,
+    /// `priorities` are paused and resumed along with others.
+    PausesAlso,
+    /// PFC is also sent from all other ports.
+    PausesAllPorts,
+    /// A pause of `priorities` for `quanta` is sent for every `every` data frames that arrive.
+    PausesWithoutCongestion,
+    /// `priorities` are paused permanently.
+    PausesForEver,
+    /// The source address of PFC that is sent is zero.
+    PfcZeroSource,
+    /// The destination of PFC that is sent is 01-80-C2-00-00-00.
+    PfcWrongDestination,
+    /// PFC that is sent is not padded to 64 bytes.
+    PfcUnpadded,
+    /// The FCS of PFC that is sent does not match.
+    PfcBadFcs,
+    /// One data frame in `every` is never sent.
+    LosesData,
+    /// One data frame in `every` is sent twice.
+    DuplicatesData,
+    /// One data frame in `every` is sent with a wrong FCS.
+    DamagesData,
+    /// One packet in `every` that does not support ECN is marked.
+    MarksNotEct,
+    /// Marks of packets that arrive are lost.
+    ClearsCe,
+    /// The checksum of a marked IPv4 header is that of the header without the mark.
+    StaleChecksum,
+    /// IPv6 packets leave without a mark.
+    Ipv6Unmarked,
+    /// Congestion notification packets that arrive are ignored.
+    IgnoresCnp,
+}

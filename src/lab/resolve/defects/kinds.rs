@@ -1,0 +1,104 @@
+//! The defect of each kind, and the parameters that it takes.
+
+use crate::raw::DefectKind as Kind;
+use ground::time::Duration;
+use ground::units::{PrioritySet, Quanta};
+use sim::defect::Defect::{self, Forwarding as F, Holding as H, Obeying as O, Sending as S};
+use sim::defect::{Forwarding, Holding, Obeying, Part, Sending};
+
+/// The parameters of a kind, and the defect that they give.
+pub(super) enum Takes {
+    Nothing(Defect),
+    Every(fn(u32) -> Defect),
+    Frames(fn(u32) -> Defect),
+    Ratio(fn((u16, u16)) -> Defect),
+    Most(fn(u8) -> Defect),
+    After(fn(Duration) -> Defect),
+    /// Priorities, by default all.
+    Priorities(fn(PrioritySet) -> Defect),
+    /// Priorities that have to be given.
+    Named(fn(PrioritySet) -> Defect),
+    NamedAfter(fn(PrioritySet, Duration) -> Defect),
+    Quanta(fn(Quanta, PrioritySet) -> Defect),
+    Unasked(fn(u32, PrioritySet, Quanta) -> Defect),
+}
+
+impl Takes {
+    /// Returns the names of the parameters.
+    pub(super) const fn names(&self) -> &'static [&'static str] {
+        match self {
+            Self::Nothing(_) => &[],
+            Self::Every(_) => &["every"],
+            Self::Frames(_) => &["frames"],
+            Self::Ratio(_) => &["ratio"],
+            Self::Most(_) => &["most"],
+            Self::After(_) => &["after"],
+            Self::Priorities(_) | Self::Named(_) => &["priorities"],
+            Self::NamedAfter(_) => &["priorities", "after"],
+            Self::Quanta(_) => &["quanta", "priorities"],
+            Self::Unasked(_) => &["every", "priorities", "quanta"],
+        }
+    }
+
+    #[rustfmt::skip] // a row for each kind
+    pub(super) fn of(kind: Kind) -> Self {
+        use Takes::*;
+        match kind {
+            Kind::IgnoresPfc => Priorities(|priorities| O(Obeying::Ignores { priorities })),
+            Kind::IgnoresPfcAfterFlap => Nothing(O(Obeying::IgnoresAfterFlap)),
+            Kind::ObeysLate => Quanta(|by, priorities| O(Obeying::Late { by, priorities })),
+            Kind::ScaledTimes => Ratio(|(numerator, denominator)| O(Obeying::ScaledTimes { numerator, denominator })),
+            Kind::NeverExpires => Nothing(O(Obeying::NeverExpires)),
+            Kind::AddsTimes => Nothing(O(Obeying::AddsTimes)),
+            Kind::KeepsLongestTime => Nothing(O(Obeying::KeepsLongest)),
+            Kind::IgnoresZeroTime => Nothing(O(Obeying::IgnoresZeroTime)),
+            Kind::ResumesNotEnabled => Nothing(O(Obeying::ResumesNotEnabled)),
+            Kind::IgnoresVector => Nothing(O(Obeying::IgnoresVector)),
+            Kind::MirrorsVector => Nothing(O(Obeying::MirrorsVector)),
+            Kind::ReadsHighOctet => Nothing(O(Obeying::ReadsHighOctet)),
+            Kind::ObeysForAll => Nothing(O(Obeying::AllPriorities)),
+            Kind::ObeysNextPriority => Nothing(O(Obeying::NextPriority)),
+            Kind::ObeysFew => Most(|most| O(Obeying::Few { most })),
+            Kind::ObeysUnknownOpcodes => Nothing(O(Obeying::UnknownOpcodes)),
+            Kind::ObeysTruncated => Nothing(O(Obeying::Truncated)),
+            Kind::ObeysPause => Nothing(O(Obeying::Pause)),
+            Kind::IgnoresZeroSource => Nothing(O(Obeying::IgnoresZeroSource)),
+            Kind::ForwardsMacControl => Nothing(O(Obeying::ForwardsControl)),
+            Kind::StuckAfterFlap => Nothing(O(Obeying::StuckAfterFlap)),
+            Kind::ObeysLossy => Named(|priorities| H(Holding::ObeysAlso { priorities })),
+            Kind::DropsWhilePaused => Priorities(|priorities| H(Holding::Drops { priorities })),
+            Kind::ReleasesAfterFlap => Frames(|frames| H(Holding::ReleasesAfterFlap { frames })),
+            Kind::ReordersAfterPause => Nothing(H(Holding::Reorders)),
+            Kind::NoPfcWhilePaused => Nothing(H(Holding::PausesWait)),
+            Kind::DropsOthers => NamedAfter(|priorities, after| H(Holding::DropsOthers { priorities, after })),
+            Kind::DropsByTurns => After(|period| H(Holding::DropsByTurns { period })),
+            Kind::PausesUpstream => After(|after| H(Holding::PausesUpstream { after })),
+            Kind::NeverPauses => Priorities(|priorities| S(Sending::NeverPauses { priorities })),
+            Kind::LosesResumptions => Every(|every| S(Sending::LosesResumptions { every })),
+            Kind::RefreshesLate => Every(|every| S(Sending::RefreshesLate { every })),
+            Kind::NeverRefreshes => Nothing(S(Sending::NeverRefreshes)),
+            Kind::PausesBehindData => Frames(|frames| S(Sending::BehindData { frames })),
+            Kind::PausesNextPriority => Nothing(S(Sending::NextPriority)),
+            Kind::NeverResumes => Nothing(S(Sending::NeverResumes)),
+            Kind::PausesAgain => Nothing(S(Sending::PausesAgain)),
+            Kind::ResumesNextPriority => Nothing(S(Sending::ResumesNextPriority)),
+            Kind::PausesFew => Most(|most| S(Sending::Few { most })),
+            Kind::PausesAlso => Named(|priorities| S(Sending::Also { priorities })),
+            Kind::PausesAllPorts => Nothing(S(Sending::OtherPorts)),
+            Kind::PausesWithoutCongestion => Unasked(|every, priorities, quanta| S(Sending::WithoutCongestion { every, priorities, quanta })),
+            Kind::PausesForEver => Priorities(|priorities| S(Sending::ForEver { priorities })),
+            Kind::PfcZeroSource => Nothing(S(Sending::Malformed(Part::Source))),
+            Kind::PfcWrongDestination => Nothing(S(Sending::Malformed(Part::Destination))),
+            Kind::PfcUnpadded => Nothing(S(Sending::Malformed(Part::Padding))),
+            Kind::PfcBadFcs => Nothing(S(Sending::Malformed(Part::Fcs))),
+            Kind::LosesData => Every(|every| F(Forwarding::LosesData { every })),
+            Kind::DuplicatesData => Every(|every| F(Forwarding::DuplicatesData { every })),
+            Kind::DamagesData => Every(|every| F(Forwarding::DamagesData { every })),
+            Kind::MarksNotEct => Every(|every| F(Forwarding::MarksNotEct { every })),
+            Kind::ClearsCe => Nothing(F(Forwarding::ClearsCe)),
+            Kind::StaleChecksum => Nothing(F(Forwarding::StaleChecksum)),
+            Kind::Ipv6Unmarked => Nothing(F(Forwarding::Ipv6Unmarked)),
+            Kind::IgnoresCnp => Nothing(F(Forwarding::IgnoresCnp)),
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! Defects: a device that breaks the rules of flow control at one of its ports.
+//!
+//! A [`Defect`] is between a node and the line of a port. It changes, delays, drops or adds frames
+//! in both directions, so that the device behaves on the line as one with this fault inside. It
+//! works on the bytes of frames and on the time that it is given, so it serves the ports of any
+//! world. A frame that it adds or delays takes no time of the port's shaper: it leaves beside the
+//! frame that the node sends at that time.
+//!
+//! A port without a defect pays for one comparison per burst.
+
+mod forwarding;
+mod frame;
+mod holding;
+mod obeying;
+mod pauses;
+mod sending;
+mod stage;
+#[cfg(test)]
+mod tests;
+
+pub use forwarding::Forwarding;
+pub use holding::Holding;
+pub use obeying::Obeying;
+pub use sending::{Part, Sending};
+pub use stage::{Lines, Make, Stage};
+
+/// A defect, by the part of the device's behavior that it breaks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Defect {
+    /// Reception of MAC control frames.
+    Obeying(Obeying),
+    /// Transmission of PFC frames.
+    Sending(Sending),
+    /// Holding of frames while the port is paused.
+    Holding(Holding),
+    /// Forwarding of data frames.
+    Forwarding(Forwarding),
+}
+
+/// Makes a defect of one of a part.
+macro_rules! defects_of {
+    ($($Part:ident,)*) => {
+        $(impl From<$Part> for Defect {
+            fn from(what: $Part) -> Self {
+                Self::$Part(what)
+            }
+        })*
+    };
+}
+
+defects_of!(Obeying, Sending, Holding, Forwarding,);

@@ -1,0 +1,158 @@
+//! Bytes of the frames that defects look at.
+
+use ground::units::PRIORITIES;
+use wire::checksum;
+
+/// Offset of a MAC control frame's opcode.
+const OPCODE: usize = 14;
+pub(super) const OPCODE_PAUSE: u16 = 0x0001;
+pub(super) const OPCODE_PFC: u16 = 0x0101;
+/// Offset of PAUSE's time, and of PFC's enable vector.
+pub(super) const PARAMETERS: usize = 16;
+/// Offset of the enable vector's low octet.
+pub(super) const VECTOR: usize = 17;
+/// Offsets of the times.
+pub(super) const TIMES: core::ops::Range<usize> = 18..34;
+/// Length of a MAC control frame in bytes, without FCS.
+pub(super) const CONTROL_LEN: usize = 60;
+
+/// Interval in which a pause without an end is repeated, in quanta: half of the longest pause.
+pub(super) const REPEAT: u64 = 32_768;
+/// Source address of frames that a defect makes: locally administered, of no device.
+pub(super) const MADE_BY: [u8; 6] = [0x02, 0, 0, 0, 0xde, 0xfe];
+
+/// Returns the opcode of a MAC control frame.
+pub(super) fn opcode(head: &[u8]) -> Option<u16> {
+    match head {
+        [_, _, _, _, _, _, _, _, _, _, _, _, 0x88, 0x08, high, low, ..] => {
+            Some(u16::from_be_bytes([*high, *low]))
+        }
+        _ => None,
+    }
+}
+
+/// Makes it a frame of another opcode.
+pub(super) fn set_opcode(head: &mut [u8], opcode: u16) {
+    head[OPCODE..PARAMETERS].copy_from_slice(&opcode.to_be_bytes());
+}
+
+/// Returns true for a PFC frame with all eight times.
+pub(super) fn is_pfc(head: &[u8]) -> bool {
+    opcode(head) == Some(OPCODE_PFC) && head.len() >= TIMES.end
+}
+
+/// Returns the priorities that a PFC frame pauses.
+pub(super) fn paused(head: &[u8]) -> u8 {
+    let on = (0..PRIORITIES).filter(|p| head[VECTOR] >> p & 1 == 1 && time(head, *p) > 0);
+    on.fold(0, |set, p| set | 1 << p)
+}
+
+/// Shifts a PFC frame to the next priorities.
+pub(super) fn shift(head: &mut [u8]) {
+    head[VECTOR] = head[VECTOR].rotate_left(1);
+    head[TIMES].rotate_right(2);
+}
+
+/// Returns the time of a priority.
+pub(super) fn time(head: &[u8], priority: usize) -> u16 {
+    let at = TIMES.start + 2 * priority;
+    u16::from_be_bytes([head[at], head[at + 1]])
+}
+
+/// Sets the time of a priority.
+pub(super) fn set_time(head: &mut [u8], priority: usize, quanta: u16) {
+    let at = TIMES.start + 2 * priority;
+    head[at..at + 2].copy_from_slice(&quanta.to_be_bytes());
+}
+
+/// Removes priorities from a PFC frame.
+pub(super) fn remove(head: &mut [u8], set: u8) {
+    head[VECTOR] &= !set;
+    (0..PRIORITIES).filter(|p| set >> p & 1 == 1).for_each(|p| set_time(head, p, 0));
+}
+
+/// Returns the octets of a PFC frame that pauses priorities.
+pub(super) fn pause(source: [u8; 6], set: u8, quanta: u16) -> [u8; CONTROL_LEN] {
+    let mut octets = [0; CONTROL_LEN];
+    octets[..6].copy_from_slice(&[0x01, 0x80, 0xc2, 0, 0, 1]);
+    octets[6..12].copy_from_slice(&source);
+    octets[12..14].copy_from_slice(&[0x88, 0x08]);
+    set_opcode(&mut octets, OPCODE_PFC);
+    octets[VECTOR] = set;
+    for p in (0..PRIORITIES).filter(|p| set >> p & 1 == 1) {
+        set_time(&mut octets, p, quanta);
+    }
+    octets
+}
+
+/// Returns the offset of the packet behind the VLAN tags, and its type.
+fn packet(head: &[u8]) -> Option<(usize, u16)> {
+    let mut at = 12;
+    loop {
+        let ethertype = u16::from_be_bytes([*head.get(at)?, *head.get(at + 1)?]);
+        at += 2;
+        match ethertype {
+            0x8100 | 0x88a8 => at += 2,
+            _ => return Some((at, ethertype)),
+        }
+    }
+}
+
+/// Returns the priority of a data frame: of its VLAN tag, else the upper three bits of its DSCP,
+/// else 0.
+pub(super) fn priority(head: &[u8]) -> usize {
+    if matches!(head.get(12..14), Some([0x81, 0x00] | [0x88, 0xa8])) {
+        return head.get(14).map_or(0, |tci| usize::from(tci >> 5));
+    }
+    traffic_class(head).map_or(0, |class| usize::from(class >> 5))
+}
+
+/// Returns DSCP and ECN of an IP packet.
+fn traffic_class(head: &[u8]) -> Option<u8> {
+    match packet(head)? {
+        (at, 0x0800) => head.get(at + 1).copied(),
+        (at, 0x86dd) => Some(*head.get(at)? << 4 | *head.get(at + 1)? >> 4),
+        _ => None,
+    }
+}
+
+/// Returns true for an IPv6 packet.
+pub(super) fn is_ipv6(head: &[u8]) -> bool {
+    matches!(packet(head), Some((_, 0x86dd)))
+}
+
+/// Returns the ECN field of an IP packet.
+pub(super) fn ecn(head: &[u8]) -> Option<u8> {
+    traffic_class(head).map(|class| class & 3)
+}
+
+/// Sets the ECN field of an IP packet, and adjusts an IPv4 header's checksum unless it is to be
+/// left as it was.
+pub(super) fn set_ecn(head: &mut [u8], ecn: u8, adjusts: bool) {
+    let Some((at, ethertype)) = packet(head) else { return };
+    if ethertype == 0x86dd {
+        head[at + 1] = head[at + 1] & !0x30 | ecn << 4;
+        return;
+    }
+    let word = |head: &[u8], at: usize| u16::from_be_bytes([head[at], head[at + 1]]);
+    let before = word(head, at);
+    head[at + 1] = head[at + 1] & !3 | ecn;
+    if adjusts {
+        let sum = checksum::update(word(head, at + 10), before, word(head, at));
+        head[at + 10..at + 12].copy_from_slice(&sum.to_be_bytes());
+    }
+}
+
+/// Returns true for a congestion notification packet: of `RoCEv2`, with opcode 0x81.
+pub(super) fn is_cnp(head: &[u8]) -> bool {
+    let Some((at, ethertype)) = packet(head) else { return false };
+    let (protocol, len) = match ethertype {
+        0x0800 => (at + 9, head.get(at).map_or(0, |octet| usize::from(octet & 15) * 4)),
+        0x86dd => (at + 6, 40),
+        _ => return false,
+    };
+    let udp = at + len;
+    head.get(protocol) == Some(&17)
+        && head.get(udp + 2..udp + 4) == Some(&4_791_u16.to_be_bytes())
+        && head.get(udp + 8) == Some(&0x81)
+}

@@ -1,0 +1,194 @@
+//! The defects of one port, in a row.
+
+use core::fmt;
+
+use super::{Defect, forwarding, holding, obeying, sending};
+use contracts::frame::Frame;
+use ground::time::{Duration, Instant};
+use ground::units::{BitsPerSec, Bytes};
+
+/// Bytes of a pause quantum: 512 bit times (802.3 31B.2).
+const QUANTUM: Bytes = Bytes(64);
+
+/// Operations that a defect needs of a port beside its frames' bytes.
+pub trait Make<F> {
+    /// Returns a frame with these bytes; `None` while there is no memory for it.
+    fn control(&mut self, octets: &[u8]) -> Option<F>;
+
+    /// Gives a frame a wrong FCS on the line.
+    fn damage(&mut self, frame: &mut F);
+}
+
+/// Frames that a defect lets pass or adds, in order.
+#[derive(Debug)]
+pub(super) struct Out<F> {
+    /// To be sent on the port's line.
+    pub(super) line: Vec<F>,
+    /// To be received by the node.
+    pub(super) node: Vec<F>,
+    /// To be sent on the lines of all other ports of the node.
+    pub(super) others: Vec<F>,
+}
+
+/// Frames that defects add to lines, in order.
+#[derive(Debug)]
+pub struct Lines<F> {
+    /// For the port's line.
+    pub line: Vec<F>,
+    /// For the lines of all other ports of the node.
+    pub others: Vec<F>,
+}
+
+/// Surroundings of a defect in one call.
+pub(super) struct Context<'a, F> {
+    pub(super) now: Instant,
+    /// Pause quantum at the rate of the line.
+    pub(super) quantum: Duration,
+    pub(super) make: &'a mut dyn Make<F>,
+    pub(super) out: Out<F>,
+}
+
+impl<F> Default for Out<F> {
+    fn default() -> Self {
+        Self { line: Vec::new(), node: Vec::new(), others: Vec::new() }
+    }
+}
+
+/// The effect of one defect. By default all frames pass unchanged.
+pub(super) trait Act<F>: fmt::Debug + Send {
+    /// The node sends a frame.
+    fn tx(&mut self, cx: &mut Context<'_, F>, frame: F) {
+        cx.out.line.push(frame);
+    }
+
+    /// A frame has arrived for the node.
+    fn rx(&mut self, cx: &mut Context<'_, F>, frame: F) {
+        cx.out.node.push(frame);
+    }
+
+    /// The link went down or came up.
+    fn link(&mut self, _cx: &mut Context<'_, F>, _up: bool) {}
+
+    /// The time of [`Act::next_at`] has come.
+    fn due(&mut self, _cx: &mut Context<'_, F>) {}
+
+    /// Time at which the defect acts without a frame.
+    fn next_at(&self) -> Instant {
+        Instant::NEVER
+    }
+
+    /// Number of frames that leave at a later time.
+    fn held(&self) -> usize {
+        0
+    }
+}
+
+/// The defects of a port: the first is next to the node.
+#[derive(Debug)]
+pub struct Stage<F> {
+    quantum: Duration,
+    acts: Vec<Box<dyn Act<F>>>,
+    /// Frames for another way than that of the call that made them.
+    aside: Out<F>,
+}
+
+impl<F: Frame + fmt::Debug + Send + 'static> Stage<F> {
+    /// Creates the stage of a port without a defect, at a line of this rate.
+    #[must_use]
+    pub fn new(rate: BitsPerSec) -> Self {
+        Self { quantum: rate.time_for(QUANTUM), acts: Vec::new(), aside: Out::default() }
+    }
+
+    /// Adds a defect next to the line.
+    pub fn add(&mut self, defect: Defect) {
+        self.acts.push(match defect {
+            Defect::Obeying(what) => Box::new(obeying::State::new(what)),
+            Defect::Sending(what) => Box::new(sending::State::new(what)),
+            Defect::Holding(what) => Box::new(holding::State::new(what)),
+            Defect::Forwarding(what) => Box::new(forwarding::State::new(what)),
+        });
+    }
+
+    /// Replaces the frames that the node sends by those that leave now.
+    pub fn tx(&mut self, now: Instant, sent: &mut Vec<F>, make: &mut dyn Make<F>) {
+        let Self { quantum, acts, aside } = self;
+        for act in acts {
+            let mut cx = Context { now, quantum: *quantum, make, out: Out::default() };
+            sent.drain(..).for_each(|frame| act.tx(&mut cx, frame));
+            *sent = cx.out.line;
+            aside.node.append(&mut cx.out.node);
+            aside.others.append(&mut cx.out.others);
+        }
+    }
+
+    /// Replaces frames that have arrived by those that the node receives now.
+    pub fn rx(&mut self, now: Instant, arrived: &mut Vec<F>, make: &mut dyn Make<F>) {
+        let Self { quantum, acts, aside } = self;
+        for act in acts.iter_mut().rev() {
+            let mut cx = Context { now, quantum: *quantum, make, out: Out::default() };
+            arrived.drain(..).for_each(|frame| act.rx(&mut cx, frame));
+            *arrived = cx.out.node;
+            aside.line.append(&mut cx.out.line);
+            aside.others.append(&mut cx.out.others);
+        }
+    }
+
+    /// The link went down or came up. The frames are taken later.
+    pub fn link(&mut self, now: Instant, up: bool, make: &mut dyn Make<F>) {
+        self.each(now, make, |act, cx| act.link(cx, up));
+    }
+
+    /// Lets defects act whose time has come. Their frames are taken later.
+    pub fn due(&mut self, now: Instant, make: &mut dyn Make<F>) {
+        self.each(now, make, |act, cx| {
+            if act.next_at() <= now {
+                act.due(cx);
+            }
+        });
+    }
+
+    fn each(
+        &mut self,
+        now: Instant,
+        make: &mut dyn Make<F>,
+        mut call: impl FnMut(&mut dyn Act<F>, &mut Context<'_, F>),
+    ) {
+        let Self { quantum, acts, aside } = self;
+        for act in acts {
+            let mut cx = Context { now, quantum: *quantum, make, out: Out::default() };
+            call(act.as_mut(), &mut cx);
+            aside.line.append(&mut cx.out.line);
+            aside.node.append(&mut cx.out.node);
+            aside.others.append(&mut cx.out.others);
+        }
+    }
+
+    /// Takes the frames for the node that were made by another call than [`Self::rx`].
+    pub fn take_for_node(&mut self) -> Vec<F> {
+        core::mem::take(&mut self.aside.node)
+    }
+
+    /// Takes the frames for lines that were made by another call than [`Self::tx`].
+    pub fn take_for_lines(&mut self) -> Lines<F> {
+        let Out { line, others, .. } = &mut self.aside;
+        Lines { line: core::mem::take(line), others: core::mem::take(others) }
+    }
+
+    /// Returns true if [`Self::take_for_node`] has frames.
+    #[must_use]
+    pub fn has_news(&self) -> bool {
+        !self.aside.node.is_empty()
+    }
+
+    /// Returns the time of the next [`Self::due`].
+    #[must_use]
+    pub fn next_at(&self) -> Instant {
+        self.acts.iter().map(|act| act.next_at()).min().unwrap_or(Instant::NEVER)
+    }
+
+    /// Returns the number of frames that leave at a later time.
+    #[must_use]
+    pub fn held(&self) -> usize {
+        self.acts.iter().map(|act| act.held()).sum()
+    }
+}
