@@ -20,6 +20,15 @@ pub enum Trouble {
     Interrupted,
 }
 
+/// A faculty that only some ports of a tester have.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Faculty {
+    /// Frames shorter than 64 bytes are sent without padding.
+    ShortFrames,
+    /// Frames are sent with a wrong FCS.
+    WrongFcs,
+}
+
 /// A DUT and the tester's ports around it.
 pub trait Bench {
     /// Runs a trial from a DUT at rest, and leaves it unpaused.
@@ -34,6 +43,11 @@ pub trait Bench {
     /// # Errors
     /// The trial could not be run as it is.
     fn run_on_cable(&mut self, trial: &Trial) -> Result<Observation, Trouble>;
+
+    /// Returns true if the tester's ports have a faculty. Default: none.
+    fn has(&self, _: Faculty) -> bool {
+        false
+    }
 
     /// Returns the name of the world: `virtual` or `real`.
     fn world(&self) -> &'static str;

@@ -7,12 +7,12 @@ use serde::Serialize;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Outcome {
-    /// The test was not run; the reason names what was missing.
-    Skip,
     /// The standards leave the behaviour open: it was recorded, not judged.
     Policy,
     /// Every value was inside its limits by at least its uncertainty.
     Pass,
+    /// The test, or a part of it, was not run; the reason names what was missing.
+    Skip,
     /// A value was closer to its limit than the uncertainty of the measurement, or the machine
     /// disturbed it.
     Inconclusive,
@@ -28,7 +28,7 @@ impl Outcome {
         [Self::Pass, Self::Skip, Self::Policy, Self::Inconclusive, Self::Fail, Self::Error];
 
     /// Returns the outcome of several values of one test: the heaviest, which is a pass if some were
-    /// only recorded. A test without any value is an error, because nothing was judged.
+    /// only recorded, and no pass if a part was not run. A test without any value is an error, because nothing was judged.
     pub fn of_all(values: impl IntoIterator<Item = Self>) -> Self {
         values.into_iter().max().unwrap_or(Self::Error)
     }
@@ -144,6 +144,23 @@ impl Measurement {
         Self { what, value, limits, uncertainty, unit, outcome, detail }
     }
 
+    /// Records that a part of a test was not run, with the reason.
+    #[must_use]
+    pub fn skip(what: impl Into<String>, why: &str) -> Self {
+        let what = what.into();
+        let detail = format!("{what}: not run; {why}");
+        let limits = Limits::default();
+        Self {
+            what,
+            value: f64::NAN,
+            limits,
+            uncertainty: 0.0,
+            unit: "",
+            outcome: Outcome::Skip,
+            detail,
+        }
+    }
+
     /// Records a value that the standards leave open, with the clause that is silent.
     #[must_use]
     pub fn policy(what: impl Into<String>, value: f64, unit: &'static str, clause: &str) -> Self {
@@ -216,6 +233,7 @@ mod tests {
         assert_eq!(Outcome::of_all([]), Error);
         assert_eq!(Outcome::of_all([Pass, Policy]), Pass);
         assert_eq!(Outcome::of_all([Policy, Policy]), Policy);
+        assert_eq!(Outcome::of_all([Pass, Outcome::Skip]), Outcome::Skip);
         assert_eq!(Outcome::of_all([Pass, Inconclusive]), Inconclusive);
         assert_eq!(Outcome::of_all([Fail, Inconclusive, Pass]), Fail);
     }

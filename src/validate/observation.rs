@@ -1,13 +1,14 @@
 //! All frames that the tester's ports sent and received in a trial, and questions about them.
 
 use core::ops::Range;
+use std::collections::HashSet;
 
 use crate::trial::{FlowId, Port};
 use ground::time::Duration;
 use ground::units::{Mac, Priority, Quanta};
 use host::probe_of;
 use wire::ip::{self, Ecn};
-use wire::{EtherType, pfc, vlan};
+use wire::{EtherType, pause, pfc, vlan};
 
 /// A recorded trial.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -32,6 +33,9 @@ pub struct Record {
     /// Length in bytes, FCS included.
     pub len: u32,
     pub what: What,
+    /// First bytes of a data frame if the trial keeps them, from the destination address on, without
+    /// FCS; else empty.
+    pub head: Box<[u8]>,
 }
 
 /// Direction of a frame.
@@ -48,7 +52,7 @@ pub enum Way {
 pub enum What {
     /// A frame of a flow of the trial.
     Data { flow: FlowId, sequence: u64, ecn: Ecn },
-    /// MAC control, from the destination address on, without FCS.
+    /// MAC control, tagged or not, from the destination address on, without FCS.
     Control(Box<[u8]>),
     /// Any other frame, with its first bytes.
     Other(Box<[u8]>),
@@ -59,7 +63,8 @@ impl What {
     /// `flows` on are those of learning frames and count as other ones.
     #[must_use]
     pub fn of(octets: &[u8], flows: usize, ecn: Ecn) -> Self {
-        if octets.get(12..14) == Some(&EtherType::MAC_CONTROL.0.to_be_bytes()) {
+        let is_control = |walk: vlan::Walk| walk.ethertype == EtherType::MAC_CONTROL;
+        if vlan::walk(octets).is_ok_and(is_control) {
             return Self::Control(octets.into());
         }
         match probe_of(octets).filter(|probe| (probe.flow.0 as usize) < flows) {
@@ -72,12 +77,49 @@ impl What {
     }
 }
 
+impl What {
+    /// Returns the destination address of a frame other than data.
+    #[must_use]
+    pub fn destination(&self) -> Option<Mac> {
+        match self {
+            Self::Control(octets) | Self::Other(octets) => {
+                octets.first_chunk().map(|address| Mac(*address))
+            }
+            Self::Data { .. } => None,
+        }
+    }
+
+    /// Returns the sequence number of a frame of a flow.
+    #[must_use]
+    pub const fn sequence(&self) -> Option<u64> {
+        match self {
+            Self::Data { sequence, .. } => Some(*sequence),
+            Self::Control(_) | Self::Other(_) => None,
+        }
+    }
+}
+
 /// Returns the ECN code point of a frame; not ECT without IP.
 #[must_use]
 pub fn ecn_of(octets: &[u8]) -> Ecn {
     let Ok(walk) = vlan::walk(octets) else { return Ecn::NotEct };
     let packet = octets.get(walk.l3..).unwrap_or_default();
     ip::View::new(walk.ethertype, packet).map_or(Ecn::NotEct, |ip| ip.ecn())
+}
+
+/// Bytes of a MAC control frame, opcode and parameters, by which it is known again.
+const KNOWN_BY: usize = 20;
+
+/// Returns the source address and the contents of a MAC control frame. A short one that was padded
+/// on its way is the same.
+fn identity(what: &What) -> Option<([u8; 6], [u8; KNOWN_BY])> {
+    let What::Control(octets) = what else { return None };
+    let walk = vlan::walk(octets).ok()?;
+    let mut contents = [0; KNOWN_BY];
+    let body = &octets[walk.l3..];
+    let len = body.len().min(KNOWN_BY);
+    contents[..len].copy_from_slice(&body[..len]);
+    Some((walk.src.0, contents))
 }
 
 /// Arrivals of a flow, without duplicates.
@@ -131,7 +173,7 @@ impl Observation {
     #[must_use]
     pub fn tally(&self, flow: FlowId) -> Tally {
         let mut tally = Tally { sent: self.of(flow, Way::Sent).count() as u64, ..Tally::default() };
-        let mut seen = std::collections::HashSet::new();
+        let mut seen = HashSet::new();
         let mut highest = None;
         for record in self.of(flow, Way::Received) {
             let What::Data { sequence, .. } = record.what else { continue };
@@ -150,6 +192,46 @@ impl Observation {
     #[must_use]
     pub fn began_in(&self, flow: FlowId, span: &Range<Duration>) -> u64 {
         self.of(flow, Way::Received).filter(|record| span.contains(&record.begin)).count() as u64
+    }
+
+    /// Returns the times at which the received frames of a flow began, in their order.
+    #[must_use]
+    pub fn begins(&self, flow: FlowId) -> Vec<Duration> {
+        self.of(flow, Way::Received).map(|record| record.begin).collect()
+    }
+
+    /// Returns the number of frames of a flow that were sent in a span and did not arrive.
+    #[must_use]
+    pub fn lost_in(&self, flow: FlowId, span: &Range<Duration>) -> u64 {
+        let sequence = |record: &Record| match record.what {
+            What::Data { sequence, .. } => Some(sequence),
+            What::Control(_) | What::Other(_) => None,
+        };
+        let arrived: HashSet<u64> = self.of(flow, Way::Received).filter_map(sequence).collect();
+        let sent = self.of(flow, Way::Sent).filter(|record| span.contains(&record.end));
+        sent.filter_map(sequence).filter(|sequence| !arrived.contains(sequence)).count() as u64
+    }
+
+    /// Returns the records of some ports.
+    #[must_use]
+    pub fn only(&self, ports: &[Port]) -> Self {
+        let records = self.records.iter().filter(|record| ports.contains(&record.port));
+        Self {
+            records: records.cloned().collect(),
+            uncertainty: self.uncertainty,
+            disturbed: self.disturbed.clone(),
+        }
+    }
+
+    /// Returns the MAC control frames that the tester received and had sent itself: with the source
+    /// address and the contents of a sent one, whatever their destination and tags are now.
+    #[must_use]
+    pub fn relayed(&self) -> Vec<&Record> {
+        let of = |way| self.records.iter().filter(move |record| record.way == way);
+        let sent: HashSet<_> = of(Way::Sent).filter_map(|r| identity(&r.what)).collect();
+        of(Way::Received)
+            .filter(|r| identity(&r.what).is_some_and(|own| sent.contains(&own)))
+            .collect()
     }
 
     /// Returns the bits per second of a flow that arrived in a span, FCS included.
@@ -195,6 +277,16 @@ impl Observation {
         self.control(port).filter_map(parsed)
     }
 
+    /// Returns the times of the valid PAUSE frames that the tester received at a port, and the pause
+    /// times in them.
+    pub fn link_pauses(&self, port: Port) -> impl Iterator<Item = (Duration, Quanta)> {
+        // The address of a port is not used by PAUSE of a switch.
+        let parsed = |octets: &[u8]| pause::Repr::parse(octets, Mac::default()).ok();
+        let time =
+            move |(record, octets): (&Record, &[u8])| Some((record.end, parsed(octets)?.time));
+        self.control(port).filter_map(time)
+    }
+
     /// Returns the frames that the tester received and no port of it had sent, other than MAC
     /// control.
     pub fn foreign<'a>(&'a self, own: &'a [Mac]) -> impl Iterator<Item = &'a Record> {
@@ -222,6 +314,7 @@ mod tests {
             end,
             len: 64,
             what,
+            head: Box::default(),
         }
     }
 

@@ -3,8 +3,8 @@
 
 use serde_json::{Value, json};
 
-use crate::setup::{Marking, Setup};
-use crate::trial::{Control, Flow, Limit, Obeys, Port, Rate, Trial};
+use crate::setup::{FlowControl, Marking, Setup, TesterPort};
+use crate::trial::{Control, Flow, Limit, Obeys, Port, Rate, Trial, Version};
 use ground::time::Duration;
 use ground::units::{BitsPerSec, Mac, Quanta};
 use wire::ip::Ecn;
@@ -58,7 +58,11 @@ fn layer1(trial: &Trial, setup: &Setup, port: Port) -> Value {
     if let Some(speed) = speed(setup.rate) {
         layer1["speed"] = speed.into();
     }
-    match trial.reaction(port) {
+    let own = match setup.flow_control {
+        FlowControl::Pfc => Obeys::Pfc(Quanta(0)),
+        FlowControl::Pause => Obeys::Pause,
+    };
+    match trial.reaction(port).unwrap_or(own) {
         Obeys::Nothing => {}
         Obeys::Pause => {
             layer1["flow_control"] = json!({"choice": "ieee_802_3x", "ieee_802_3x": {}});
@@ -93,21 +97,18 @@ fn value(value: impl Into<Value>) -> Value {
 fn data(name: &str, flow: &Flow, setup: &Setup, lead: Duration) -> Value {
     let (src, dst) = (setup.port(flow.from), setup.port(flow.to));
     let mut packet = vec![ethernet(src.mac, dst.mac, flow.priority.get())];
-    let dscp = match &setup.marking {
-        Marking::Dscp(map) => map[flow.priority.index()].get(),
-        Marking::Pcp(map, vid) => {
-            let pcp = map[flow.priority.index()].get();
-            let vlan = json!({"id": value(vid.get()), "priority": value(pcp)});
-            packet.push(json!({"choice": "vlan", "vlan": vlan}));
-            0
+    let (dscp, tag) = match &setup.marking {
+        Marking::Dscp(map) => {
+            let tag = flow.tag.map(|vid| (vid.get(), flow.priority.get()));
+            (map[flow.priority.index()].get(), tag)
         }
+        Marking::Pcp(map, vid) => (0, Some((vid.get(), map[flow.priority.index()].get()))),
     };
-    let dscp = json!({"phb": value(dscp), "ecn": value(ecn(flow.ecn))});
-    packet.push(json!({"choice": "ipv4", "ipv4": {
-        "src": value(src.ip.to_string()),
-        "dst": value(dst.ip.to_string()),
-        "priority": {"choice": "dscp", "dscp": dscp},
-    }}));
+    if let Some((id, pcp)) = tag {
+        let vlan = json!({"id": value(id), "priority": value(pcp)});
+        packet.push(json!({"choice": "vlan", "vlan": vlan}));
+    }
+    packet.push(ip(flow, (src, dst), dscp));
     packet.push(json!({"choice": "udp", "udp": {}}));
     let rate = match flow.rate {
         Rate::Line(share) => json!({"choice": "percentage", "percentage": share * 100.0}),
@@ -132,6 +133,27 @@ fn data(name: &str, flow: &Flow, setup: &Setup, lead: Duration) -> Value {
         "duration": duration,
         "metrics": {"enable": true, "loss": true},
     })
+}
+
+/// Returns the IP header of a flow. IPv6 addresses are those of benchmarks, 2001:2::/48 (RFC 5180),
+/// with the IPv4 address in their last bits.
+fn ip(flow: &Flow, (src, dst): (&TesterPort, &TesterPort), dscp: u8) -> Value {
+    let ecn = ecn(flow.ecn);
+    match flow.version {
+        Version::V4 => {
+            let dscp = json!({"phb": value(dscp), "ecn": value(ecn)});
+            json!({"choice": "ipv4", "ipv4": {
+                "src": value(src.ip.to_string()),
+                "dst": value(dst.ip.to_string()),
+                "priority": {"choice": "dscp", "dscp": dscp},
+            }})
+        }
+        Version::V6 => json!({"choice": "ipv6", "ipv6": {
+            "src": value(format!("2001:2::{}", src.ip)),
+            "dst": value(format!("2001:2::{}", dst.ip)),
+            "traffic_class": value(dscp << 2 | ecn),
+        }}),
+    }
 }
 
 fn ethernet(src: Mac, dst: Mac, queue: u8) -> Value {
@@ -166,13 +188,15 @@ fn learning(port: Port, setup: &Setup) -> Value {
 fn octets(name: &str, control: &Control, setup: &Setup, lead: Duration) -> Value {
     let bytes: String = control.octets.iter().map(|octet| format!("{octet:02x}")).collect();
     let from = setup.port(control.port);
-    let to = setup.port(Port((control.port.0 + 1) % setup.ports.len()));
+    let next = setup.port(Port((control.port.0 + 1) % setup.ports.len()));
+    let is_receiver = |port: &&TesterPort| control.octets.starts_with(&port.mac.0);
+    let to = setup.ports.iter().find(is_receiver).unwrap_or(next);
     let pps = (1e12 / control.every.as_picos().max(1) as f64).ceil().max(1.0) as u64;
     json!({
         "name": name,
         "tx_rx": tx_rx(&from.name, &to.name),
         "packet": [{"choice": "custom", "custom": {"bytes": bytes}}],
-        "size": {"choice": "fixed", "fixed": (control.octets.len() + 4).max(64)},
+        "size": {"choice": "fixed", "fixed": control.octets.len() + 4},
         "rate": {"choice": "pps", "pps": pps},
         "duration": {
             "choice": "fixed_packets",

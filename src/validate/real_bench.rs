@@ -9,8 +9,8 @@ use std::time::Duration as StdDuration;
 use crate::bench::{Bench, Trouble};
 use crate::observation::{Observation, Record, Way, What, ecn_of};
 use crate::otg;
-use crate::setup::Setup;
-use crate::trial::{Port, Trial, pfc_frame};
+use crate::setup::{FlowControl, Setup};
+use crate::trial::{Port, Trial, pause_frame, pfc_frame};
 use contracts::frame::FCS_BYTES;
 use dpdk::{Eal, EalOptions};
 use ground::time::{Duration, Instant};
@@ -105,9 +105,12 @@ impl RealBench {
             return Ok(());
         }
         let mut release = Trial::new("release", Duration::from_millis(10));
-        let none = Priority::ALL.map(|priority| (priority, Quanta(0)));
         for port in ports {
-            let octets = pfc_frame(self.setup.port(port).mac, &none);
+            let src = self.setup.port(port).mac;
+            let octets = match self.setup.flow_control {
+                FlowControl::Pfc => pfc_frame(src, &Priority::ALL.map(|p| (p, Quanta(0)))),
+                FlowControl::Pause => pause_frame(src, Quanta(0)),
+            };
             release.frame(port, octets, Duration::ZERO);
         }
         let plan = plan(&release, &self.setup)?;
@@ -189,9 +192,7 @@ fn records(
         }
         let capture = session.recorded(n).map_err(trouble)?;
         records.extend(
-            capture
-                .frames()
-                .filter_map(|kept| record(&kept, (Port(n), setup), (start, trial.flows.len()))),
+            capture.frames().filter_map(|kept| record(&kept, (Port(n), setup), (start, trial))),
         );
     }
     records.sort_by_key(|record: &Record| record.end);
@@ -230,7 +231,7 @@ fn disturbed(report: &Report) -> Option<String> {
 fn record(
     kept: &Kept,
     (port, setup): (Port, &Setup),
-    (start, flows): (Instant, usize),
+    (start, trial): (Instant, &Trial),
 ) -> Option<Record> {
     if kept.at < start {
         return None;
@@ -243,6 +244,7 @@ fn record(
         packets::Way::In => (Way::Received, at.saturating_sub(time), at),
         packets::Way::Out => (Way::Sent, at, at + time),
     };
-    let what = What::of(&kept.octets, flows, ecn_of(&kept.octets));
-    Some(Record { port, way, begin, end, len, what })
+    let what = What::of(&kept.octets, trial.flows.len(), ecn_of(&kept.octets));
+    let head = if trial.keep { kept.octets.as_slice().into() } else { Box::default() };
+    Some(Record { port, way, begin, end, len, what, head })
 }

@@ -19,6 +19,7 @@ pub struct Setup {
     pub ports: Vec<TesterPort>,
     /// Rate of all links.
     pub rate: BitsPerSec,
+    pub flow_control: FlowControl,
     /// Priorities with PFC.
     pub lossless: PrioritySet,
     /// Priorities without PFC that may lose frames.
@@ -28,11 +29,31 @@ pub struct Setup {
     pub max_frame: u32,
     /// Delay of the cables to the DUT and back.
     pub cable: Duration,
+    /// Share of the line that the traffic around a stimulus has, above 0 and at most 1.
+    pub load: f64,
     pub expected: Expected,
     pub limits: Tolerances,
     pub times: Times,
     /// Seed of everything random.
     pub seed: u64,
+}
+
+/// Flow control of the DUT's ports.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum FlowControl {
+    /// PFC of the lossless priorities.
+    Pfc,
+    /// 802.3x PAUSE of all priorities at once.
+    Pause,
+}
+
+impl fmt::Display for FlowControl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Pfc => "pfc",
+            Self::Pause => "pause",
+        })
+    }
 }
 
 /// A port of the tester.
@@ -72,6 +93,8 @@ pub struct Expected {
     pub weights: Option<[u32; PRIORITIES]>,
     /// True if it never sends XON: its pauses end by themselves.
     pub expiry_only: bool,
+    /// VLAN in which the ports take tagged frames too, whose PCP is their priority.
+    pub vlan: Option<Vid>,
     pub ecn: Option<ExpectedEcn>,
     pub watchdog: Option<ExpectedWatchdog>,
 }
@@ -96,6 +119,8 @@ pub struct ExpectedWatchdog {
     pub poll: Duration,
     /// True if frames of a stormed queue are dropped, false if they are forwarded.
     pub drops: bool,
+    /// True if it takes a paused queue without frames for stormed too.
+    pub idle: bool,
 }
 
 /// Limits that a profile may change. Defaults are those of the catalogue.
@@ -186,6 +211,14 @@ impl Setup {
         detection.div(5).saturating_mul(4)
     }
 
+    /// Returns the longest pause of a storm that shall be of an exact length: the longest there is, or a
+    /// quarter of the watchdog's times.
+    #[must_use]
+    pub fn storm_pause(&self) -> Duration {
+        let times = self.expected.watchdog.map(|dog| dog.detection.min(dog.restoration).div(4));
+        Quanta::MAX.at(self.rate).min(times.unwrap_or(Duration::MAX))
+    }
+
     /// Returns the bits per second of a share of the line, without preamble and gap.
     #[must_use]
     pub fn share(&self, share: f64, size: u32) -> f64 {
@@ -202,7 +235,12 @@ impl fmt::Display for Setup {
             if names.is_empty() { "none".to_owned() } else { names.join(", ") }
         };
         writeln!(f, "device {} at {}", self.name, self.rate)?;
-        writeln!(f, "lossless {}; lossy {}", names(self.lossless), names(self.lossy))?;
+        let flow_control = match self.flow_control {
+            FlowControl::Pfc => "",
+            FlowControl::Pause => "; flow control by PAUSE",
+        };
+        let (lossless, lossy) = (names(self.lossless), names(self.lossy));
+        writeln!(f, "lossless {lossless}; lossy {lossy}{flow_control}")?;
         let mut table =
             Table::new(["port", "location", "device's port", "mac"].map(|n| (n, Align::Left)));
         for port in &self.ports {

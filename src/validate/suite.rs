@@ -118,6 +118,9 @@ fn run_one(setup: &Setup, level: Level, bench: &mut dyn Bench, test: &Test) -> T
     let ended = if setup.ports.len() < test.topology.ports() {
         let (needed, given) = (test.topology.ports(), setup.ports.len());
         Err(Trouble::Missing(format!("ports: {needed} are needed, and the file has {given}")))
+    } else if !catalogue::is_of(test, setup.flow_control) {
+        let given = setup.flow_control;
+        Err(Trouble::Missing(format!("flow_control: {given}; the test is about the other kind")))
     } else {
         (test.run)(&mut context)
     };

@@ -1,14 +1,15 @@
 //! A test of the catalogue, and the context in which it runs.
 
-use crate::bench::{Bench, Trouble};
+use crate::bench::{Bench, Faculty, Trouble};
 use crate::judge::{Limits, Measurement, Outcome};
 use crate::observation::{Observation, Way};
-use crate::setup::{Setup, TesterPort};
-use crate::trial::{Flow, FlowId, Port, Rate, Trial};
+use crate::setup::{FlowControl, Setup, TesterPort};
+use crate::trial::{Flow, FlowId, Port, Rate, Trial, pause_frame, pfc_frame};
 use core::ops::Range;
 use ground::time::Duration;
-use ground::units::{Priority, PrioritySet};
+use ground::units::{Priority, PrioritySet, Quanta};
 use serde::Serialize;
+use std::collections::BTreeSet;
 
 /// A test: its description, which is also its page in the manual, and its procedure.
 #[derive(Clone, Copy, Debug)]
@@ -103,7 +104,9 @@ impl<'a> Context<'a> {
     /// The trial could not be run, or the machine disturbed it.
     pub fn observe(&mut self, trial: &Trial) -> Result<Observation, Trouble> {
         let seen = self.bench.run(trial)?;
-        self.trusted(trial, seen)
+        let seen = self.trusted(trial, seen)?;
+        self.cabled(trial, &seen)?;
+        Ok(seen)
     }
 
     /// Runs a trial on a cable instead of the DUT.
@@ -113,6 +116,32 @@ impl<'a> Context<'a> {
     pub fn observe_cable(&mut self, trial: &Trial) -> Result<Observation, Trouble> {
         let seen = self.bench.run_on_cable(trial)?;
         self.trusted(trial, seen)
+    }
+
+    /// Checks that something arrives from each port at each other one that it sends to: a DUT that is not
+    /// cabled as the file says is not judged.
+    fn cabled(&self, trial: &Trial, seen: &Observation) -> Result<(), Trouble> {
+        let pairs: BTreeSet<_> = trial.flows.iter().map(|flow| (flow.from, flow.to)).collect();
+        for (from, to) in pairs {
+            let of = |flow: &Flow| (flow.from, flow.to) == (from, to);
+            let ids = (0..trial.flows.len()).filter(|n| of(&trial.flows[*n])).map(FlowId);
+            let tallies = ids.map(|id| seen.tally(id));
+            let (sent, received) =
+                tallies.fold((0, 0), |(s, r), tally| (s + tally.sent, r + tally.received));
+            let (from, to) = (&self.port(from).name, &self.port(to).name);
+            if sent == 0 {
+                let what = format!("the tester sent no frame from port {from} to port {to}");
+                return Err(Trouble::Error(what));
+            }
+            if received == 0 {
+                let what = format!(
+                    "none of {sent} frames from port {from} arrives at port {to}; check the cables, \
+                     and that the DUT forwards between these ports"
+                );
+                return Err(Trouble::Error(what));
+            }
+        }
+        Ok(())
     }
 
     /// Checks that the tester sent what the trial says, so that a DUT is not judged by frames that
@@ -171,6 +200,57 @@ impl<'a> Context<'a> {
         self.setup.lossless.iter().take(all).collect()
     }
 
+    /// Returns a priority that pauses of the DUT's kind stop: a lossless one, or any with PAUSE.
+    ///
+    /// # Errors
+    /// The set-up has none.
+    pub fn stopped(&self) -> Result<Priority, Trouble> {
+        match self.setup.flow_control {
+            FlowControl::Pfc => self.lossless(),
+            FlowControl::Pause => self.lossy(),
+        }
+    }
+
+    /// Returns the priorities to try alone: as [`Context::each_lossless`], or one with PAUSE, which
+    /// stops all alike.
+    #[must_use]
+    pub fn each_stopped(&self) -> Vec<Priority> {
+        match self.setup.flow_control {
+            FlowControl::Pfc => self.each_lossless(),
+            FlowControl::Pause => self.setup.lossy.iter().take(1).collect(),
+        }
+    }
+
+    /// Returns a pause of the DUT's kind from a port: PFC for a set of priorities, or PAUSE.
+    #[must_use]
+    pub fn pause(&self, port: Port, set: PrioritySet, time: Quanta) -> Vec<u8> {
+        let src = self.port(port).mac;
+        match self.setup.flow_control {
+            FlowControl::Pfc => {
+                let times: Vec<_> = set.iter().map(|priority| (priority, time)).collect();
+                pfc_frame(src, &times)
+            }
+            FlowControl::Pause => pause_frame(src, time),
+        }
+    }
+
+    /// Returns the time of the first pause of the DUT's kind that stops a priority at a port.
+    #[must_use]
+    pub fn first_stop(
+        &self,
+        seen: &Observation,
+        port: Port,
+        priority: Priority,
+    ) -> Option<Duration> {
+        match self.setup.flow_control {
+            FlowControl::Pfc => seen.pauses(port).find(|p| p.stops(priority)).map(|p| p.at),
+            FlowControl::Pause => {
+                let mut all = seen.link_pauses(port);
+                all.find(|(_, time)| *time > Quanta(0)).map(|(at, _)| at)
+            }
+        }
+    }
+
     /// Returns a lossy priority.
     ///
     /// # Errors
@@ -219,6 +299,17 @@ impl<'a> Context<'a> {
         self.measured.push(Measurement::policy(what, value, unit, clause));
     }
 
+    /// Records that a part of the test was not run.
+    pub fn skip(&mut self, what: impl Into<String>, why: &str) {
+        self.measured.push(Measurement::skip(what, why));
+    }
+
+    /// Returns true if the tester's ports have a faculty.
+    #[must_use]
+    pub fn has(&self, faculty: Faculty) -> bool {
+        self.bench.has(faculty)
+    }
+
     /// Returns the first number at level quick, the second at level full.
     #[must_use]
     pub const fn by_level<T: Copy>(&self, quick: T, full: T) -> T {
@@ -243,10 +334,13 @@ impl<'a> Context<'a> {
     ) {
         let Flow { priority, size, .. } = trial.flows[flow.0];
         let wanted = self.intended(&trial.flows[flow.0]);
-        let value = seen.rate_in(flow, span) / wanted * 100.0;
-        // The first and the last frame of the span are counted whole.
-        let frame = f64::from(size) * 8.0 / span.end.saturating_sub(span.start).as_secs_f64();
-        let u = (frame + self.unsent(seen, trial, (flow, span))) / wanted * 100.0;
+        let value = self.rate_of(seen, trial, flow, span);
+        // The first and the last frame of the span are counted whole, and times are uncertain at both
+        // ends of it.
+        let seconds = span.end.saturating_sub(span.start).as_secs_f64();
+        let frame = f64::from(size) * 8.0 / seconds;
+        let ends = seen.uncertainty.as_secs_f64() * 2.0 / seconds * wanted;
+        let u = (frame + ends + self.unsent(seen, trial, (flow, span))) / wanted * 100.0;
         let limits = Limits::around(100.0, self.setup.limits.rate * 100.0);
         self.judge(format!("rate of priority {priority}"), value, limits, u, "%");
     }
@@ -260,14 +354,29 @@ impl<'a> Context<'a> {
         (id, span): (FlowId, &Range<Duration>),
     ) -> f64 {
         let flow = &trial.flows[id.0];
-        let paused = seen.pauses(flow.from).any(|pause| pause.stops(flow.priority));
-        if paused {
+        if self.first_stop(seen, flow.from, flow.priority).is_some() {
             return 0.0;
         }
         let sent = seen.of(id, Way::Sent).filter(|record| span.contains(&record.end));
         let bits = sent.map(|record| f64::from(record.len) * 8.0).sum::<f64>();
         let sent = bits / span.end.saturating_sub(span.start).as_secs_f64();
         (self.intended(flow) - sent).max(0.0)
+    }
+
+    /// Returns the rate of a flow in a span in percent of the intended one, by frames: a DUT may
+    /// remove their tags.
+    #[must_use]
+    pub fn rate_of(
+        &self,
+        seen: &Observation,
+        trial: &Trial,
+        flow: FlowId,
+        span: &Range<Duration>,
+    ) -> f64 {
+        let arrived = seen.of(flow, Way::Received).filter(|r| span.contains(&r.end)).count();
+        let bits = arrived as f64 * f64::from(trial.flows[flow.0].size) * 8.0;
+        let rate = bits / span.end.saturating_sub(span.start).as_secs_f64();
+        rate / self.intended(&trial.flows[flow.0]) * 100.0
     }
 
     /// Checks that all flows of a trial arrive at their rates in a span without a stimulus.
@@ -289,6 +398,16 @@ impl<'a> Context<'a> {
                 seen.of(FlowId(n), Way::Received).filter(|r| span.contains(&r.end)).count();
             let seconds = span.end.saturating_sub(span.start).as_secs_f64();
             let intended = self.intended(flow) * seconds / (f64::from(flow.size) * 8.0);
+            let mut pauses = seen.pauses(flow.from).filter(|pause| pause.stops(flow.priority));
+            if let Some(pause) = pauses.find(|pause| pause.at < span.end) {
+                let what = format!(
+                    "the DUT pauses priority {} at port {} at rest ({} us after the start)",
+                    flow.priority,
+                    self.port(flow.from).name,
+                    pause.at.as_nanos() / 1000
+                );
+                return Err(Trouble::Error(what));
+            }
             // A frame at either end of the span may be outside of it.
             if (sent as f64) < intended * 0.95 - 2.0 {
                 let what = format!(

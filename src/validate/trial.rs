@@ -4,9 +4,12 @@
 //! tester's addresses are sent before it.
 
 use ground::time::Duration;
-use ground::units::{BitsPerSec, Mac, Priority, PrioritySet, Quanta};
+use ground::units::{BitsPerSec, Mac, PRIORITIES, Priority, PrioritySet, Quanta, Vid};
 use wire::ip::Ecn;
-use wire::pfc;
+use wire::{pause, pfc};
+
+/// Offset of the priority enable vector of a PFC frame.
+pub const VECTOR: usize = 16;
 
 /// Index of a tester port in [`crate::setup::Setup::ports`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -25,8 +28,12 @@ pub struct Trial {
     pub control: Vec<Control>,
     /// Changes of links, by time.
     pub links: Vec<LinkChange>,
-    /// Pauses obeyed by each port of the tester; those that are not named obey all.
+    /// Pauses obeyed by each port of the tester; those that are not named obey those of the DUT's kind.
     pub obeys: Vec<(Port, Obeys)>,
+    /// Spans in which all frames that a port sends have a wrong FCS.
+    pub damage: Vec<Damage>,
+    /// True if the first bytes of data frames are recorded as well.
+    pub keep: bool,
     /// Time after which the recording ends.
     pub length: Duration,
     /// Number of the trial among equal ones: what is random in a virtual device differs between them.
@@ -46,6 +53,16 @@ pub struct Flow {
     pub start: Duration,
     pub limit: Limit,
     pub ecn: Ecn,
+    pub version: Version,
+    /// VLAN of a tag whose PCP is the priority, where the priority is in the DSCP.
+    pub tag: Option<Vid>,
+}
+
+/// Version of IP.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Version {
+    V4,
+    V6,
 }
 
 /// Offered rate.
@@ -88,6 +105,14 @@ pub struct LinkChange {
     pub up: bool,
 }
 
+/// A span in which the frames of a port have a wrong FCS.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Damage {
+    pub port: Port,
+    pub from: Duration,
+    pub until: Duration,
+}
+
 /// Reaction of a tester port to pauses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Obeys {
@@ -109,6 +134,8 @@ impl Trial {
             control: Vec::new(),
             links: Vec::new(),
             obeys: Vec::new(),
+            damage: Vec::new(),
+            keep: false,
             length,
             round: 0,
         }
@@ -137,27 +164,37 @@ impl Trial {
         &mut self,
         (port, src, rate): (Port, Mac, BitsPerSec),
         set: PrioritySet,
-        (from, until): (Duration, Duration),
+        span: (Duration, Duration),
     ) {
-        let window = Quanta::MAX.at(rate);
-        let every = window.div(2);
-        let span = until.saturating_sub(from).saturating_sub(window);
-        let frames = 1 + span.as_picos() / every.as_picos().max(1);
         let times: Vec<_> = set.iter().map(|p| (p, Quanta::MAX)).collect();
-        let octets = pfc_frame(src, &times);
-        self.control.push(Control { port, octets, start: from, every, frames: frames as u32 });
+        let every = Quanta::MAX.at(rate).div(2);
+        self.repeat((port, rate), pfc_frame(src, &times), every, span);
     }
 
-    /// Returns the reaction of a port to pauses.
+    /// Adds a frame that is repeated for a time; the longest pause of the last one ends within
+    /// `until`.
+    pub fn repeat(
+        &mut self,
+        (port, rate): (Port, BitsPerSec),
+        octets: Vec<u8>,
+        every: Duration,
+        (start, until): (Duration, Duration),
+    ) {
+        let span = until.saturating_sub(start).saturating_sub(Quanta::MAX.at(rate));
+        let frames = (1 + span.as_picos() / every.as_picos().max(1)) as u32;
+        self.control.push(Control { port, octets, start, every, frames });
+    }
+
+    /// Returns the reaction of a port to pauses if the trial names one.
     #[must_use]
-    pub fn reaction(&self, port: Port) -> Obeys {
+    pub fn reaction(&self, port: Port) -> Option<Obeys> {
         let named = self.obeys.iter().rev().find(|(named, _)| *named == port);
-        named.map_or(Obeys::Pfc(Quanta(0)), |(_, obeys)| *obeys)
+        named.map(|(_, obeys)| *obeys)
     }
 }
 
 impl Flow {
-    /// A flow of frames of 1,024 bytes at line rate, without ECN.
+    /// A flow of IPv4 frames of 1,024 bytes at line rate, without ECN.
     #[must_use]
     pub const fn new((from, to): (Port, Port), priority: Priority, limit: Limit) -> Self {
         Self {
@@ -169,6 +206,8 @@ impl Flow {
             start: Duration::ZERO,
             limit,
             ecn: Ecn::NotEct,
+            version: Version::V4,
+            tag: None,
         }
     }
 
@@ -191,6 +230,25 @@ impl Flow {
     pub const fn ecn(self, ecn: Ecn) -> Self {
         Self { ecn, ..self }
     }
+
+    #[must_use]
+    pub const fn version(self, version: Version) -> Self {
+        Self { version, ..self }
+    }
+
+    #[must_use]
+    pub const fn tag(self, tag: Option<Vid>) -> Self {
+        Self { tag, ..self }
+    }
+}
+
+/// Returns a PAUSE frame without FCS.
+#[must_use]
+pub fn pause_frame(src: Mac, time: Quanta) -> Vec<u8> {
+    let repr = pause::Repr::new(src, time);
+    let mut octets = vec![0; repr.buffer_len()];
+    repr.emit(&mut octets).expect("the buffer has the frame's length");
+    octets
 }
 
 /// Returns a PFC frame without FCS.
@@ -202,5 +260,18 @@ pub fn pfc_frame(src: Mac, times: &[(Priority, Quanta)]) -> Vec<u8> {
     }
     let mut octets = vec![0; repr.buffer_len()];
     repr.emit(&mut octets).expect("the buffer has the frame's length");
+    octets
+}
+
+/// Returns a PFC frame without FCS whose fields are any: a vector with its reserved half, and the
+/// times of all priorities, enabled or not.
+#[must_use]
+pub fn pfc_fields(src: Mac, vector: u16, times: [u16; PRIORITIES]) -> Vec<u8> {
+    let mut octets = pfc_frame(src, &[]);
+    octets[VECTOR..VECTOR + 2].copy_from_slice(&vector.to_be_bytes());
+    for (n, time) in times.iter().enumerate() {
+        let at = VECTOR + 2 + 2 * n;
+        octets[at..at + 2].copy_from_slice(&time.to_be_bytes());
+    }
     octets
 }

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use crate::bench::{Bench, Trouble};
+use crate::bench::{Bench, Faculty, Trouble};
 use crate::observation::{Observation, Record, Way, What, ecn_of};
 use crate::otg;
 use crate::setup::Setup;
@@ -13,8 +13,8 @@ use ground::time::{Duration, Instant};
 use ground::units::{BitsPerSec, Bytes};
 use lab::raw::Lab;
 use sim::{
-    Direction, Fault, FaultKind, LinkId, LinkPlan, Network, NetworkPlan, NodeId, VirtualFrame,
-    Witness,
+    Direction, ErrorPlan, Fault, FaultKind, LineFault, LinkId, LinkPlan, Network, NetworkPlan,
+    NodeId, VirtualFrame, Witness,
 };
 
 /// Bytes on the line before a frame's first: preamble and start delimiter.
@@ -68,7 +68,20 @@ impl VirtualBench {
             let kind = FaultKind::Link { link, up: change.up };
             network.faults.push(Fault { at: Instant::ZERO + lead + change.at, kind });
         }
-        let recorder = Recorder::new(&network, &hosts, trial.flows.len(), lead);
+        for damage in &trial.damage {
+            let link = link_of(&network, hosts[damage.port.0]);
+            let direction = sent_by(&network, hosts[damage.port.0]);
+            let before = match direction == link.ab() {
+                true => network.links[link.index()].ab.errors,
+                false => network.links[link.index()].ba.errors,
+            };
+            let every = ErrorPlan { bit: u64::MAX, ..before };
+            for (at, errors) in [(damage.from, every), (damage.until, before)] {
+                let kind = FaultKind::Line(direction, LineFault::Errors(errors));
+                network.faults.push(Fault { at: Instant::ZERO + lead + at, kind });
+            }
+        }
+        let recorder = Recorder::new(&network, &hosts, trial, lead);
         let mut network =
             Network::new(&network, recorder).map_err(|error| Trouble::Error(error.to_string()))?;
         network.run_until(Instant::ZERO + lead + trial.length);
@@ -83,6 +96,12 @@ impl VirtualBench {
 fn link_of(network: &NetworkPlan, host: NodeId) -> LinkId {
     let at = network.links.iter().position(|link| link.a.node == host || link.b.node == host);
     LinkId(at.expect("a tester's host has a link") as u32)
+}
+
+/// Returns the direction of the frames that a host sends.
+fn sent_by(network: &NetworkPlan, host: NodeId) -> Direction {
+    let id = link_of(network, host);
+    if network.links[id.index()].a.node == host { id.ab() } else { id.ba() }
 }
 
 impl Bench for VirtualBench {
@@ -108,6 +127,10 @@ impl Bench for VirtualBench {
         self.observe(trial, Prepared { network, hosts: vec![NodeId(0), NodeId(1)] })
     }
 
+    fn has(&self, faculty: Faculty) -> bool {
+        matches!(faculty, Faculty::ShortFrames | Faculty::WrongFcs)
+    }
+
     fn world(&self) -> &'static str {
         "virtual"
     }
@@ -131,12 +154,14 @@ struct Recorder {
     receives: HashMap<Direction, Line>,
     /// Number of flows of the trial.
     flows: usize,
+    /// True if the bytes of data frames are recorded.
+    keep: bool,
     lead: Duration,
     records: Vec<Record>,
 }
 
 impl Recorder {
-    fn new(network: &NetworkPlan, hosts: &[NodeId], flows: usize, lead: Duration) -> Self {
+    fn new(network: &NetworkPlan, hosts: &[NodeId], trial: &Trial, lead: Duration) -> Self {
         let (mut sends, mut receives) = (HashMap::new(), HashMap::new());
         for (n, host) in hosts.iter().enumerate() {
             let id = link_of(network, *host);
@@ -150,7 +175,8 @@ impl Recorder {
             sends.insert(out, line);
             receives.insert(back, line);
         }
-        Self { sends, receives, flows, lead, records: Vec::new() }
+        let (flows, keep) = (trial.flows.len(), trial.keep);
+        Self { sends, receives, flows, keep, lead, records: Vec::new() }
     }
 
     /// Records a frame whose last bit passes the port at `end`.
@@ -162,7 +188,9 @@ impl Recorder {
         let end = end.since(start);
         let begin = end.saturating_sub(line.rate.time_for(Bytes(frame.wire_len().into())));
         let what = What::of(frame.head(), self.flows, ecn_of(frame.head()));
-        self.records.push(Record { port: line.port, way, begin, end, len: frame.wire_len(), what });
+        let head = if self.keep { frame.head().into() } else { Box::default() };
+        let len = frame.wire_len();
+        self.records.push(Record { port: line.port, way, begin, end, len, what, head });
     }
 }
 

@@ -1,12 +1,11 @@
 //! V-E01: the ECN curve.
 
-use super::fill;
+use super::marks::{self, is_marked};
 use crate::bench::Trouble;
 use crate::judge::Limits;
 use crate::observation::{Way, What};
 use crate::test::{Context, Level, Test, Topology};
-use crate::trial::{Flow, FlowId, Limit, Obeys, Rate, Trial};
-use ground::units::{PrioritySet, Quanta};
+use crate::trial::{Flow, FlowId, Limit};
 use wire::ip::Ecn;
 
 pub const TEST: Test = Test {
@@ -31,39 +30,23 @@ pub const TEST: Test = Test {
 /// Length of the frames in bytes.
 const SIZE: u32 = 1024;
 
-/// Frames beyond Kmax.
-const BEYOND: u64 = 10;
-
 fn run(cx: &mut Context<'_>) -> Result<(), Trouble> {
-    let ecn = cx.setup.expected.ecn.ok_or_else(|| fill::missing("ecn"))?;
+    let ecn = marks::expected(cx)?;
     let [a, b] = cx.ports()?;
     let priority = cx.lossless()?;
-    let size = u64::from(SIZE);
-    let frames = ecn.kmax.0.div_ceil(size) + BEYOND;
+    let frames = marks::frames(ecn, SIZE);
     let runs = cx.by_level(20, 200);
     // By the number of bytes in the queue, from the front: marked frames, and all.
     let mut marks = vec![(0_u64, 0_u64); frames as usize];
     for n in 0..runs {
-        let time = cx.setup.line_time(SIZE).saturating_mul(2 * frames + 64);
-        let window = Quanta::MAX.at(cx.setup.rate);
-        let mut trial = Trial::new("a full queue", time + window.saturating_mul(3));
-        let start = window.div(8);
-        let storm = (start.div(2), start + time);
-        trial.storm((b, cx.port(b).mac, cx.setup.rate), PrioritySet::of(priority), storm);
-        let flow = Flow::new((a, b), priority, Limit::Frames(frames as u32)).size(SIZE);
-        trial.flow(flow.rate(Rate::Line(0.5)).start(start).ecn(Ecn::Ect0));
-        trial.obeys.push((a, Obeys::Nothing));
+        let flow = Flow::new((a, b), priority, Limit::Frames(1)).size(SIZE).ecn(Ecn::Ect0);
+        let mut trial = marks::held(cx, (a, b), [flow], frames)?;
         trial.round = n;
-        let seen = cx.observe(&trial)?;
-        if seen.tally(FlowId(0)).lost() > 0 {
-            let what =
-                "the device does not hold a queue of Kmax; lower `expected.ecn.kmax` and its own";
-            return Err(Trouble::Missing(what.to_owned()));
-        }
+        let seen = marks::observe(cx, &trial)?;
         for record in seen.of(FlowId(0), Way::Received) {
-            let What::Data { sequence, ecn, .. } = record.what else { continue };
+            let What::Data { sequence, .. } = record.what else { continue };
             if let Some((marked, all)) = marks.get_mut(sequence as usize) {
-                *marked += u64::from(ecn == Ecn::Ce);
+                *marked += u64::from(is_marked(record));
                 *all += 1;
             }
         }

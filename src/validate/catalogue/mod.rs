@@ -2,23 +2,58 @@
 
 mod congestion;
 mod e01;
+mod e02;
 mod e03;
+mod e04;
+mod e05;
+mod e06;
+mod e07;
+mod end;
 mod fill;
 mod h01;
 mod h02;
 mod m01;
+mod m02;
+mod m03;
+mod m04;
+mod m05;
+mod m06;
+mod mac_control;
+mod marks;
+mod p01;
+mod p02;
+mod p03;
 mod page;
 mod r01;
+mod r02;
+mod r03;
 mod r04;
 mod r05;
 mod r06;
+mod r07;
+mod r08;
+mod r09;
+mod r10;
+mod r11;
+mod r12;
+mod r13;
+mod r14;
+mod r15;
+mod r16;
+mod r17;
 mod s01;
 mod s04;
 mod self_check;
 mod shares;
 mod stop;
 mod w01;
+mod w02;
+mod w03;
 mod w04;
+mod w05;
+mod w06;
+mod w07;
+mod w08;
 mod watchdog;
 mod x01;
 mod x02;
@@ -31,6 +66,7 @@ mod x08;
 mod x10;
 mod x11;
 
+use crate::setup::FlowControl;
 use crate::test::Test;
 
 pub use page::page;
@@ -39,10 +75,31 @@ pub use self_check::TEST as SELF_CHECK;
 /// All tests of a DUT, in the order of the catalogue.
 pub const TESTS: &[Test] = &[
     r01::TEST,
+    r02::TEST,
+    r03::TEST,
     r04::TEST,
     r05::TEST,
     r06::TEST,
+    r07::TEST,
+    r08::TEST,
+    r09::TEST,
+    r10::TEST,
+    r11::TEST,
+    r12::TEST,
+    r13::TEST,
+    r14::TEST,
+    r15::TEST,
+    r16::TEST,
+    r17::TEST,
     m01::TEST,
+    m02::TEST,
+    m03::TEST,
+    m04::TEST,
+    m05::TEST,
+    m06::TEST,
+    p01::TEST,
+    p02::TEST,
+    p03::TEST,
     x01::TEST,
     x02::TEST,
     x03::TEST,
@@ -58,10 +115,34 @@ pub const TESTS: &[Test] = &[
     s01::TEST,
     s04::TEST,
     e01::TEST,
+    e02::TEST,
     e03::TEST,
+    e04::TEST,
+    e05::TEST,
+    e06::TEST,
+    e07::TEST,
     w01::TEST,
+    w02::TEST,
+    w03::TEST,
     w04::TEST,
+    w05::TEST,
+    w06::TEST,
+    w07::TEST,
+    w08::TEST,
 ];
+
+/// Tests of ports with PAUSE.
+const OF_PAUSE: &[Test] = &[p01::TEST, p02::TEST];
+
+/// Tests of ports with either flow control.
+const OF_BOTH: &[Test] = &[SELF_CHECK, p03::TEST];
+
+/// Returns true if a test is about ports with this flow control.
+#[must_use]
+pub fn is_of(test: &Test, flow_control: FlowControl) -> bool {
+    let is_in = |tests: &[Test]| tests.iter().any(|of| of.id == test.id);
+    is_in(OF_BOTH) || is_in(OF_PAUSE) == (flow_control == FlowControl::Pause)
+}
 
 #[cfg(test)]
 mod tests;

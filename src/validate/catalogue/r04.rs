@@ -5,9 +5,9 @@ use crate::bench::Trouble;
 use crate::judge::Limits;
 use crate::observation::{Observation, Way};
 use crate::test::{Context, Level, Test, Topology};
-use crate::trial::{Control, Flow, FlowId, Limit, Rate, Trial, pfc_frame};
+use crate::trial::{Control, Flow, FlowId, Limit, Rate, Trial};
 use ground::time::Duration;
-use ground::units::{Priority, Quanta};
+use ground::units::{Priority, PrioritySet, Quanta};
 
 pub const TEST: Test = Test {
     id: "V-R04",
@@ -31,10 +31,10 @@ pub const TEST: Test = Test {
 /// Share of the line.
 const SHARE: f64 = 0.5;
 
-fn run(cx: &mut Context<'_>) -> Result<(), Trouble> {
+pub(super) fn run(cx: &mut Context<'_>) -> Result<(), Trouble> {
     let [a, b] = cx.ports()?;
-    cx.lossless()?;
-    for priority in cx.each_lossless() {
+    cx.stopped()?;
+    for priority in cx.each_stopped() {
         let times = cx.setup.times;
         let window = Quanta::MAX.at(cx.setup.rate);
         let every = window.div(2);
@@ -45,11 +45,11 @@ fn run(cx: &mut Context<'_>) -> Result<(), Trouble> {
         let mut trial = Trial::new("storm, then XON", traffic + times.drain);
         let flow = Flow::new((a, b), priority, Limit::Time(traffic)).rate(Rate::Line(SHARE));
         let flow = trial.flow(flow);
-        let mac = cx.port(b).mac;
-        let octets = pfc_frame(mac, &[(priority, Quanta::MAX)]);
+        let set = PrioritySet::of(priority);
+        let octets = cx.pause(b, set, Quanta::MAX);
         let start = times.baseline;
         trial.control.push(Control { port: b, octets, start, every, frames: pauses });
-        trial.pfc(b, mac, &[(priority, Quanta(0))], xon);
+        trial.frame(b, cx.pause(b, set, Quanta(0)), xon);
         let seen = cx.observe(&trial)?;
         cx.at_rest(&seen, &trial, &(times.baseline.div(4)..times.baseline))?;
         judge(cx, &seen, (flow, priority))?;

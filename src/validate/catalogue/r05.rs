@@ -6,7 +6,8 @@ use crate::observation::{Observation, Record, Way};
 use crate::test::{Context, Level, Test, Topology};
 use crate::trial::{Flow, FlowId, Limit, Trial};
 use ground::time::Duration;
-use ground::units::{Priority, Quanta};
+use ground::units::{Priority, PrioritySet, Quanta};
+use std::collections::HashMap;
 
 pub const TEST: Test = Test {
     id: "V-R05",
@@ -34,11 +35,16 @@ const SIZE: u32 = 1024;
 const QUICK: &[u16] = &[1000, 16_384, 65_535];
 const FULL: &[u16] = &[1, 10, 100, 1000, 16_384, 32_768, 65_535];
 
-fn run(cx: &mut Context<'_>) -> Result<(), Trouble> {
-    let [a, b] = cx.ports()?;
-    cx.lossless()?;
+pub(super) fn run(cx: &mut Context<'_>) -> Result<(), Trouble> {
     let (values, times) = (cx.by_level(QUICK, FULL), cx.by_level(3, 100));
-    for priority in cx.each_lossless() {
+    pauses(cx, values, times)
+}
+
+/// Judges single pauses of these values, a number of times each.
+pub(super) fn pauses(cx: &mut Context<'_>, values: &[u16], times: u64) -> Result<(), Trouble> {
+    let [a, b] = cx.ports()?;
+    cx.stopped()?;
+    for priority in cx.each_stopped() {
         for quanta in values {
             let pause = Quanta(*quanta).at(cx.setup.rate);
             let least = cx.setup.line_time(SIZE).saturating_mul(16) + cx.setup.stop_limit();
@@ -50,11 +56,12 @@ fn run(cx: &mut Context<'_>) -> Result<(), Trouble> {
             let flow = trial.flow(Flow::new((a, b), priority, Limit::Time(traffic)).size(SIZE));
             for n in 0..times {
                 let at = baseline + every.saturating_mul(n);
-                trial.pfc(b, cx.port(b).mac, &[(priority, Quanta(*quanta))], at);
+                let set = PrioritySet::of(priority);
+                trial.frame(b, cx.pause(b, set, Quanta(*quanta)), at);
             }
             let seen = cx.observe(&trial)?;
             cx.at_rest(&seen, &trial, &(baseline.div(4)..baseline))?;
-            judge(cx, &seen, (flow, priority), Quanta(*quanta));
+            judge(cx, &seen, (flow, priority), Quanta(*quanta))?;
         }
     }
     Ok(())
@@ -65,13 +72,31 @@ fn judge(
     seen: &Observation,
     (flow, priority): (FlowId, Priority),
     quanta: Quanta,
-) {
-    let [_, b] = cx.ports().expect("the test has checked it");
+) -> Result<(), Trouble> {
+    let [_, b] = cx.ports()?;
     let wanted = quanta.at(cx.setup.rate);
+    let sent: HashMap<u64, Duration> =
+        seen.of(flow, Way::Sent).filter_map(|r| Some((r.what.sequence()?, r.end))).collect();
     let frames: Vec<&Record> = seen.of(flow, Way::Received).collect();
     let pauses: Vec<Duration> = seen.control_sent(b).map(|(record, _)| record.end).collect();
-    let silences = pauses.iter().map(|at| silence(cx, &frames, *at, wanted));
-    let silences: Vec<Duration> = silences.collect();
+    // A DUT whose own pause of A left it without a frame is silent for longer: the frame after the
+    // silence has not waited.
+    let delay = |record: &Record| {
+        let sent = record.what.sequence().and_then(|sequence| sent.get(&sequence));
+        sent.map(|sent| record.begin.saturating_sub(*sent))
+    };
+    let least = frames.iter().filter_map(|record| delay(record)).min().unwrap_or_default();
+    let starved = |gap: Duration, next: Option<&Record>| {
+        let waited = next.and_then(delay).map(|delay| delay.saturating_sub(least));
+        gap > wanted && waited.is_some_and(|waited| waited < wanted.div(2))
+    };
+    let gaps = pauses.iter().map(|at| silence(cx, &frames, *at, wanted));
+    let fed = gaps.filter(|(gap, next)| !starved(*gap, *next));
+    let silences: Vec<Duration> = fed.map(|(gap, _)| gap).collect();
+    if silences.is_empty() {
+        let what = format!("no frame of priority {priority} waited for the end of a pause");
+        return Err(Trouble::Disturbed(what));
+    }
     let frame = cx.setup.line_time(SIZE);
     let least = Quanta(3).at(cx.setup.rate) + frame;
     let tolerance = (wanted.as_nanos_f64() * cx.setup.limits.pause).max(least.as_nanos_f64());
@@ -81,16 +106,23 @@ fn judge(
         let what = format!("{name} silence of priority {priority} for {} quanta", quanta.0);
         cx.time(what, value.copied().unwrap_or_default(), limits, u);
     }
+    Ok(())
 }
 
-/// Returns the longest time without a frame that begins within the limit after a pause.
-fn silence(cx: &Context<'_>, frames: &[&Record], at: Duration, wanted: Duration) -> Duration {
+/// Returns the longest time without a frame that begins within the limit after a pause, and the frame
+/// that ends it.
+fn silence<'a>(
+    cx: &Context<'_>,
+    frames: &[&'a Record],
+    at: Duration,
+    wanted: Duration,
+) -> (Duration, Option<&'a Record>) {
     let frame = cx.setup.line_time(SIZE);
     let from = at.saturating_sub(frame);
     let until = at + cx.setup.stop_limit() + frame + wanted.div(8);
     let start = frames.partition_point(|record| record.end < from);
     let pairs = frames[start.saturating_sub(1)..].windows(2);
     let near = pairs.take_while(|pair| pair[0].end <= until);
-    let gaps = near.map(|pair| pair[1].begin.saturating_sub(pair[0].end));
-    gaps.max().unwrap_or(Duration::MAX)
+    let gaps = near.map(|pair| (pair[1].begin.saturating_sub(pair[0].end), Some(pair[1])));
+    gaps.max_by_key(|(gap, _)| *gap).unwrap_or((Duration::MAX, None))
 }

@@ -7,7 +7,7 @@ use crate::test::{Context, Level, Test, Topology};
 use crate::trial::{Flow, Limit, Trial};
 use ground::rand::Rng;
 use ground::time::Duration;
-use ground::units::Quanta;
+use ground::units::{PrioritySet, Quanta};
 
 pub const TEST: Test = Test {
     id: "V-R06",
@@ -29,11 +29,11 @@ pub const TEST: Test = Test {
 /// Length of the frames in bytes.
 const SIZE: u32 = 1024;
 
-fn run(cx: &mut Context<'_>) -> Result<(), Trouble> {
+pub(super) fn run(cx: &mut Context<'_>) -> Result<(), Trouble> {
     let [a, b] = cx.ports()?;
-    cx.lossless()?;
+    cx.stopped()?;
     let times = cx.by_level(20, 1000);
-    for priority in cx.each_lossless() {
+    for priority in cx.each_stopped() {
         let frame = cx.setup.line_time(SIZE);
         // A pause must be longer than the limit, so that the silence after it is seen.
         let quanta = Quanta(cx.setup.limits.reaction.0.saturating_mul(2).max(100));
@@ -47,7 +47,7 @@ fn run(cx: &mut Context<'_>) -> Result<(), Trouble> {
         for n in 0..times {
             let phase = Duration::from_picos(rng.next_u64() % frame.as_picos().max(1));
             let at = baseline + every.saturating_mul(n) + phase;
-            trial.pfc(b, cx.port(b).mac, &[(priority, quanta)], at);
+            trial.frame(b, cx.pause(b, PrioritySet::of(priority), quanta), at);
         }
         let seen = cx.observe(&trial)?;
         cx.at_rest(&seen, &trial, &(baseline.div(4)..baseline))?;

@@ -3,8 +3,9 @@
 use super::stop;
 use crate::bench::Trouble;
 use crate::judge::Limits;
+use crate::setup::FlowControl;
 use crate::test::{Context, Level, Test, Topology};
-use crate::trial::{Flow, FlowId, Limit, Obeys, Rate, Trial, pfc_frame};
+use crate::trial::{Flow, FlowId, Limit, Obeys, Rate, Trial};
 use ground::time::Duration;
 use ground::units::{PrioritySet, Quanta};
 
@@ -39,7 +40,7 @@ fn run(cx: &mut Context<'_>) -> Result<(), Trouble> {
 fn rate(cx: &mut Context<'_>) -> Result<(), Trouble> {
     let [a, b] = cx.ports()?;
     let times = cx.setup.times;
-    let priority = cx.lossless()?;
+    let priority = cx.stopped()?;
     let mut trial = Trial::new("rate on a cable", times.hold + times.drain);
     let flow = Flow::new((a, b), priority, Limit::Time(times.hold)).rate(Rate::Line(SHARE));
     let size = flow.size;
@@ -63,8 +64,10 @@ fn rate(cx: &mut Context<'_>) -> Result<(), Trouble> {
 /// Checks the own storm, and the own reaction to it.
 fn storm(cx: &mut Context<'_>) -> Result<(), Trouble> {
     let [a, b] = cx.ports()?;
-    let priority = cx.lossless()?;
-    let set = PrioritySet::of(priority);
+    let set = match cx.setup.flow_control {
+        FlowControl::Pfc => PrioritySet::of(cx.lossless()?),
+        FlowControl::Pause => cx.priorities(),
+    };
     let storm = stop::storm(cx, (a, b), set, 1024);
     let seen = cx.observe_cable(&storm.trial)?;
     cx.at_rest(&seen, &storm.trial, &storm.rest)?;
@@ -75,7 +78,7 @@ fn storm(cx: &mut Context<'_>) -> Result<(), Trouble> {
         (sent.len() - arrived.len().min(sent.len())) as u64,
         Limits::exactly(0.0),
     );
-    let own = pfc_frame(cx.port(b).mac, &[(priority, Quanta::MAX)]);
+    let own = cx.pause(b, set, Quanta::MAX);
     let other = arrived.iter().filter(|octets| octets[..] != own[..]).count() as u64;
     cx.count("pauses that are not as configured", other, Limits::exactly(0.0));
     let gap = sent.windows(2).map(|pair| pair[1].saturating_sub(pair[0])).max();

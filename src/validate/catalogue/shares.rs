@@ -62,7 +62,8 @@ pub(super) fn judge(
         let value = own().map(rate).sum::<f64>() / all * 100.0;
         let frames: f64 = own().map(|(_, flow)| f64::from(flow.size) * 8.0).sum();
         let limits = Limits::around(share * 100.0, cx.setup.limits.share * 100.0);
-        let u = frames / (all * seconds) * 100.0;
+        let ends = seen.uncertainty.as_secs_f64() * 2.0 / seconds;
+        let u = (frames / (all * seconds) + ends) * 100.0;
         cx.judge(format!("share of priority {priority}"), value, limits, u, "% of the bytes");
     }
 }

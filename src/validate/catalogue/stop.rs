@@ -6,13 +6,12 @@ use crate::bench::Trouble;
 use crate::judge::Limits;
 use crate::observation::{Observation, Way};
 use crate::test::Context;
-use crate::trial::{Flow, FlowId, Limit, Port, Rate, Trial};
+use crate::trial::{Control, Flow, FlowId, Limit, Port, Rate, Trial};
 use ground::time::Duration;
 use ground::units::{Priority, PrioritySet, Quanta};
 
-/// Share of the line that all flows have together: a little less than all, so that a sender in
-/// software keeps its rates.
-const OFFERED: f64 = 0.98;
+/// Length of the frames in bytes.
+pub(super) const SIZE: u32 = 1024;
 
 /// A trial with a storm.
 pub(super) struct Storm {
@@ -26,20 +25,72 @@ pub(super) struct Storm {
 /// Returns traffic of frames of `size` bytes on all priorities from `a` to `b`, an equal share of the
 /// line each, and a storm for `set` at `b` in the middle of it.
 pub(super) fn storm(cx: &Context<'_>, (a, b): (Port, Port), set: PrioritySet, size: u32) -> Storm {
-    let times = cx.setup.times;
-    let priorities: Vec<_> = cx.priorities().iter().collect();
-    let hold = times.hold.min(cx.setup.storm_max());
-    let traffic = times.baseline + hold + times.settle;
     let named: Vec<_> = set.iter().map(|p| p.to_string()).collect();
     let name = format!("storm for {}", named.join(", "));
+    let mut storm = traffic(cx, (a, b), (name, size), hold(cx));
+    let from = cx.setup.times.baseline;
+    let span = (from, from + hold(cx));
+    let every = Quanta::MAX.at(cx.setup.rate).div(2);
+    let octets = cx.pause(b, set, Quanta::MAX);
+    storm.trial.repeat((b, cx.setup.rate), octets, every, span);
+    storm
+}
+
+/// Adds a storm of any length, also one that is shorter than the longest pause: its last pause ends
+/// with it.
+pub(super) fn add(
+    cx: &Context<'_>,
+    trial: &mut Trial,
+    (port, set): (Port, PrioritySet),
+    (start, length): (Duration, Duration),
+) {
+    let quantum = Quanta(1).at(cx.setup.rate).as_picos().max(1);
+    let pause = cx.setup.storm_pause().min(length);
+    let quanta = Quanta((pause.as_picos() / quantum).clamp(1, u64::from(u16::MAX)) as u16);
+    let octets = cx.pause(port, set, quanta);
+    let left = length.saturating_sub(pause);
+    let more = left.as_picos().div_ceil(pause.div(2).as_picos().max(1));
+    let every = if more == 0 { pause } else { left.div(more) };
+    trial.control.push(Control { port, octets, start, every, frames: 1 + more as u32 });
+}
+
+/// Returns the time for which a storm lasts.
+fn hold(cx: &Context<'_>) -> Duration {
+    cx.setup.times.hold.min(cx.setup.storm_max())
+}
+
+/// Returns the same traffic with any frame at `b`, repeated as the pauses of a storm are.
+pub(super) fn repeated(
+    cx: &Context<'_>,
+    (a, b): (Port, Port),
+    name: &str,
+    octets: Vec<u8>,
+) -> Storm {
+    let mut storm = traffic(cx, (a, b), (name.to_owned(), SIZE), hold(cx));
+    let from = cx.setup.times.baseline;
+    let every = Quanta::MAX.at(cx.setup.rate).div(2);
+    let span = (from, from + cx.setup.times.hold);
+    storm.trial.repeat((b, cx.setup.rate), octets, every, span);
+    storm
+}
+
+/// Returns traffic on all priorities from `a` to `b`, an equal share of the line each, for a
+/// baseline, a stimulus of `hold`, and a time after it.
+pub(super) fn traffic(
+    cx: &Context<'_>,
+    (a, b): (Port, Port),
+    (name, size): (String, u32),
+    hold: Duration,
+) -> Storm {
+    let times = cx.setup.times;
+    let priorities: Vec<_> = cx.priorities().iter().collect();
+    let traffic = times.baseline + hold + times.settle;
     let mut trial = Trial::new(name, traffic + times.drain);
-    let share = OFFERED / priorities.len() as f64;
+    let share = cx.setup.load / priorities.len() as f64;
     for priority in &priorities {
         let flow = Flow::new((a, b), *priority, Limit::Time(traffic));
         trial.flow(flow.rate(Rate::Line(share)).size(size));
     }
-    let from = times.baseline;
-    trial.storm((b, cx.port(b).mac, cx.setup.rate), set, (from, from + hold));
     Storm { trial, priorities, rest: times.baseline.div(4)..times.baseline }
 }
 
@@ -50,7 +101,18 @@ pub(super) fn held(
     seen: &Observation,
     port: Port,
 ) -> Result<Range<Duration>, Trouble> {
-    let ends: Vec<_> = seen.control_sent(port).map(|(record, _)| record.end).collect();
+    held_since(cx, seen, port, Duration::ZERO)
+}
+
+/// Returns the same time for the pauses from `from` on.
+pub(super) fn held_since(
+    cx: &Context<'_>,
+    seen: &Observation,
+    port: Port,
+    from: Duration,
+) -> Result<Range<Duration>, Trouble> {
+    let ends = seen.control_sent(port).map(|(record, _)| record.end);
+    let ends: Vec<_> = ends.filter(|end| *end >= from).collect();
     let (Some(first), Some(last)) = (ends.first(), ends.last()) else {
         return Err(Trouble::Error("the tester sent no pause".into()));
     };
@@ -60,12 +122,23 @@ pub(super) fn held(
     Ok(*first + cx.setup.stop_limit()..end)
 }
 
-/// Judges a storm: its priorities stop, the others notice nothing, no frame is lost.
+/// Judges a storm: its priorities stop, the others notice nothing, no frame is lost; of lossy
+/// priorities none until the end of the storm.
 pub(super) fn judge(
     cx: &mut Context<'_>,
     storm: &Storm,
     seen: &Observation,
     (port, set): (Port, PrioritySet),
+) -> Result<(), Trouble> {
+    judge_but(cx, storm, seen, (port, set, PrioritySet::EMPTY))
+}
+
+/// Judges a storm as [`judge`] does, but not the rates of the priorities in `open`.
+pub(super) fn judge_but(
+    cx: &mut Context<'_>,
+    storm: &Storm,
+    seen: &Observation,
+    (port, set, open): (Port, PrioritySet, PrioritySet),
 ) -> Result<(), Trouble> {
     cx.at_rest(seen, &storm.trial, &storm.rest)?;
     let held = held(cx, seen, port)?;
@@ -73,17 +146,22 @@ pub(super) fn judge(
         let flow = FlowId(n);
         if set.contains(*priority) {
             none_began(cx, seen, (flow, *priority), &held);
-        } else {
+        } else if !open.contains(*priority) {
             cx.rate(seen, &storm.trial, flow, &held);
         }
-        let lost = seen.tally(flow).lost();
+        // A lossy priority may lose frames to those that are released.
+        let until = match cx.setup.lossless.contains(*priority) {
+            true => Duration::MAX,
+            false => held.end,
+        };
+        let lost = seen.lost_in(flow, &(Duration::ZERO..until));
         cx.count(format!("lost frames of priority {priority}"), lost, Limits::exactly(0.0));
     }
     Ok(())
 }
 
 /// Judges that no frame of a flow began in a span. Frames that are closer to its ends than the
-/// uncertainty of their times make it inconclusive.
+/// uncertainty of their times say nothing: the reaction time has a test of its own.
 pub(super) fn none_began(
     cx: &mut Context<'_>,
     seen: &Observation,
@@ -93,7 +171,6 @@ pub(super) fn none_began(
     let u = seen.uncertainty;
     let sure = span.start + u..span.end.saturating_sub(u);
     let count = seen.began_in(flow, &sure);
-    let near = seen.began_in(flow, &(span.start.saturating_sub(u)..span.end + u)) - count;
     let last = seen.of(flow, Way::Received).filter(|r| sure.contains(&r.begin)).last();
     let what = match last {
         Some(last) => format!(
@@ -102,11 +179,7 @@ pub(super) fn none_began(
         ),
         None => format!("frames of priority {priority} against the pause"),
     };
-    // A span within the uncertainty of its ends says nothing.
-    let uncertainty = match count {
-        0 if sure.is_empty() => 1.0,
-        0 => near as f64,
-        _ => 0.0,
-    };
+    // A span that is shorter than the uncertainty of its ends says nothing.
+    let uncertainty = if sure.is_empty() { 1.0 } else { 0.0 };
     cx.judge(what, count as f64, Limits::exactly(0.0), uncertainty, "frames");
 }

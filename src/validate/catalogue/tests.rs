@@ -1,10 +1,18 @@
 //! The tests of the catalogue against virtual devices.
 
+mod changed;
+mod dead;
+mod ecn;
+mod mac_control;
+mod obeying;
+mod pause;
+mod watchdog;
 mod wrong;
 
-use super::{SELF_CHECK, TESTS, page};
+use super::{SELF_CHECK, TESTS, is_of, page};
 use crate::file;
 use crate::judge::Outcome;
+use crate::setup::FlowControl;
 use crate::suite::{self, Results, Selection};
 use crate::test::Level;
 use crate::virtual_bench::VirtualBench;
@@ -17,6 +25,7 @@ expected:
   xoff: 105872
   headroom: 104000
   weights: {0: 10, 1: 30, 2: 60}
+  vlan: 1
   ecn: {kmin: 20KB, kmax: 60KB, pmax: 20%}
   watchdog: {detection: 1ms, restoration: 2ms, poll: 10us}
 virtual:
@@ -34,14 +43,25 @@ virtual:
         0: {weight: 10}
         1: {weight: 30}
         2: {weight: 60}
-        3: {ecn: {kmin: 20KB, kmax: 60KB, pmax: 20%}}
+        3: {ecn: {kmin: 20KB, kmax: 60KB, pmax: 20%, at: dequeue}}
+";
+
+/// A device without PFC.
+const PLAIN: &str = "
+rate: 100G
+ports: [{}, {}, {}]
+virtual: {profile: {buffer: {total: 2MiB}}}
 ";
 
 fn validate(text: &str, only: &[&str]) -> Results {
+    validate_at(Level::Quick, text, only)
+}
+
+fn validate_at(level: Level, text: &str, only: &[&str]) -> Results {
     let (dut, _) = file::parse("dut.yaml", text).unwrap();
     let mut bench = VirtualBench::new(dut.setup.clone(), dut.lab.unwrap());
     let only = only.iter().map(|only| (*only).to_owned()).collect();
-    let selection = Selection { level: Level::Quick, only };
+    let selection = Selection { level, only };
     suite::run(&dut.setup, &selection, &mut bench, |_, _, _| true)
 }
 
@@ -49,7 +69,19 @@ fn validate(text: &str, only: &[&str]) -> Results {
 fn the_good_device_passes() {
     let results = validate(GOOD, &["V-*"]);
     assert_eq!(results.tests.len(), TESTS.len() + 1, "{results:#?}");
+    all_pass(&of(results, FlowControl::Pfc));
+}
+
+/// Leaves the results of tests of one kind of flow control.
+fn of(mut results: Results, flow_control: FlowControl) -> Results {
+    let is_of = |id| TESTS.iter().any(|test| test.id == id && is_of(test, flow_control));
+    results.tests.retain(|test| is_of(test.id));
+    results
+}
+
+fn all_pass(results: &Results) {
     for test in &results.tests {
+        println!("{} {:.2} s {}", test.id, test.duration_s, test.detail);
         assert_eq!(test.outcome, Outcome::Pass, "{test:#?}");
     }
 }
@@ -61,6 +93,41 @@ fn outcome(results: &Results, id: &str) -> Option<Outcome> {
 #[test]
 fn malformed_control_pauses_nothing_where_pfc_is_off() {
     let results = validate(&GOOD.replace("pfc: {enable: [3, 4]}", ""), &["V-M01"]);
+    assert_eq!(outcome(&results, "V-M01"), Some(Outcome::Pass));
+}
+
+/// Limits and quanta differ by the rate, and frames have tags. At low rates a pause lasts longer than
+/// the watchdog waits, and at high ones more arrives in the peer's response.
+#[test]
+fn the_good_device_obeys_at_other_rates_and_with_tags() {
+    let lines = GOOD.lines().filter(|line| !line.contains("watchdog:"));
+    let calm = lines.map(|line| format!("{line}\n")).collect::<String>();
+    let large = [("105872", "950144"), ("104000", "900000"), ("total: 2MiB", "total: 16MiB")];
+    let calm = large.iter().fold(calm, |text, (from, to)| text.replace(from, to));
+    for rate in ["1G", "10G", "400G"] {
+        all_pass(&validate(&calm.replace("100G", rate), &["V-R*", "V-M*"]));
+    }
+    let tagged = GOOD.replace("virtual:", "marking: {pcp: {}}\nvirtual:");
+    all_pass(&validate(&tagged, &["V-R*", "V-M*"]));
+}
+
+#[test]
+fn the_good_device_passes_with_all_values() {
+    // Single pauses and reactions have the most values; they are the same in number only.
+    let longest = ["V-R05", "V-R06"];
+    let others = TESTS.iter().map(|test| test.id).filter(|id| !longest.contains(id));
+    let others: Vec<_> =
+        others.filter(|id| id.starts_with("V-R") || id.starts_with("V-M")).collect();
+    all_pass(&validate_at(Level::Full, GOOD, &others));
+}
+
+#[test]
+fn a_device_without_pfc_fails_what_needs_it() {
+    let results = validate(PLAIN, &[]);
+    assert_eq!(outcome(&results, SELF_CHECK.id), Some(Outcome::Pass), "{results:#?}");
+    for id in ["V-R01", "V-R04", "V-R05", "V-X01"] {
+        assert_eq!(outcome(&results, id), Some(Outcome::Fail), "{id}: {results:#?}");
+    }
     assert_eq!(outcome(&results, "V-M01"), Some(Outcome::Pass));
 }
 

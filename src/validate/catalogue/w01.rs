@@ -41,9 +41,7 @@ fn run(cx: &mut Context<'_>) -> Result<(), Trouble> {
     }
     let what = format!("of {storms} storms of priority {} detected", both.0);
     cx.judge(what, detected.len() as f64, Limits::exactly(f64::from(storms)), 0.0, "storms");
-    // XON of the device and the tester's reaction, and the frames between.
-    let slack =
-        cx.setup.stop_limit().saturating_mul(2) + cx.setup.line_time(1024).saturating_mul(4);
+    let slack = watchdog::slack(cx, dog);
     for (name, mut times, wanted) in
         [("detection", detected, dog.detection), ("restoration", restored, dog.restoration)]
     {
@@ -51,7 +49,7 @@ fn run(cx: &mut Context<'_>) -> Result<(), Trouble> {
         let Some(median) = times.get(times.len() / 2) else { continue };
         let limits = Limits {
             at_least: Some(wanted.as_nanos_f64()),
-            at_most: Some((wanted + dog.poll + slack).as_nanos_f64()),
+            at_most: Some((wanted + slack).as_nanos_f64()),
         };
         cx.time(format!("median {name} time"), *median, limits, u);
     }

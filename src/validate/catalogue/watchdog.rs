@@ -1,7 +1,6 @@
 //! The part that tests of the PFC watchdog have in common: a storm until the watchdog has detected it.
 
-use super::congestion;
-use super::fill;
+use super::{fill, stop};
 use crate::bench::Trouble;
 use crate::observation::{Observation, Way};
 use crate::setup::ExpectedWatchdog;
@@ -9,6 +8,9 @@ use crate::test::Context;
 use crate::trial::{Flow, FlowId, Limit, Port, Rate, Trial};
 use ground::time::Duration;
 use ground::units::{Priority, PrioritySet};
+
+/// Frames' times for which A is held back before it resumes.
+const HELD: u64 = 64;
 
 /// A storm that was recorded, and its times.
 pub(super) struct Storm {
@@ -44,27 +46,69 @@ pub(super) fn storm(
     (priority, other): (Priority, Priority),
     dog: ExpectedWatchdog,
 ) -> Result<Storm, Trouble> {
-    let window = congestion::window(cx);
+    let pause = cx.setup.storm_pause();
     let start = cx.setup.times.baseline;
-    let until = start + dog.detection.saturating_mul(3) + window;
-    let traffic = until + window + dog.restoration.saturating_mul(3) + dog.poll;
+    let length = dog.detection.saturating_mul(3) + pause;
+    let traffic = start + length + pause + dog.restoration.saturating_mul(3) + dog.poll;
     let mut trial = Trial::new("storm for the watchdog", traffic + cx.setup.times.drain);
     for (priority, share) in [(priority, 0.9), (other, 0.05)] {
         let flow = Flow::new((a, b), priority, Limit::Time(traffic));
         trial.flow(flow.rate(Rate::Line(share)));
     }
     let set = PrioritySet::of(priority);
-    trial.storm((b, cx.port(b).mac, cx.setup.rate), set, (start, until));
+    stop::add(cx, &mut trial, (b, set), (start, length));
     let seen = cx.observe(&trial)?;
     cx.at_rest(&seen, &trial, &(start.div(4)..start))?;
     let sent: Vec<_> = seen.control_sent(b).map(|(record, _)| record.end).collect();
     let (Some(begin), Some(last)) = (sent.first().copied(), sent.last().copied()) else {
         return Err(Trouble::Error("the tester sent no pause".into()));
     };
-    let end = last + window;
+    let end = last + pause;
     let detected = resumed(&seen, begin..end, cx.setup.line_time(1024));
+    if detected.is_none() {
+        fills(cx, &seen, (a, priority), begin + dog.detection)?;
+    }
     let restored = seen.of(FlowId(0), Way::Received).map(|r| r.end).find(|at| *at > end);
     Ok(Storm { seen, begin, last, end, detected, restored })
+}
+
+/// Returns the priority next to that of a storm: lossless as well if there are two.
+pub(super) fn other(cx: &Context<'_>) -> Result<Priority, Trouble> {
+    cx.setup.lossless.iter().nth(1).map_or_else(|| cx.lossy(), Ok)
+}
+
+/// Returns three detection times, or the time of 400 frames at a share of the line if that is longer,
+/// so that its rate can be judged.
+pub(super) fn judged(cx: &Context<'_>, dog: ExpectedWatchdog, share: f64) -> Duration {
+    let frames = cx.setup.line_time(1024).as_nanos_f64() * 400.0 / share;
+    dog.detection.saturating_mul(3).max(Duration::from_nanos_f64(frames))
+}
+
+/// Returns the time by which a detection or a restoration may be late: a poll, XON of the device,
+/// the tester's reaction, and the frames between.
+pub(super) fn slack(cx: &Context<'_>, dog: ExpectedWatchdog) -> Duration {
+    let reaction = cx.setup.stop_limit().saturating_mul(2);
+    dog.poll + reaction + cx.setup.line_time(1024).saturating_mul(4)
+}
+
+/// Checks that the device has paused `a` long enough before a time for the end of that to be seen.
+///
+/// # Errors
+/// It has not.
+fn fills(
+    cx: &Context<'_>,
+    seen: &Observation,
+    (a, priority): (Port, Priority),
+    until: Duration,
+) -> Result<(), Trouble> {
+    let held = cx.setup.line_time(1024).saturating_mul(2 * HELD);
+    let first = cx.first_stop(seen, a, priority);
+    if first.is_some_and(|at| at + held < until) {
+        return Ok(());
+    }
+    let what = "expected.watchdog.detection: the device does not fill up and pause A in that time, so \
+                its end is not seen";
+    Err(Trouble::Missing(what.to_owned()))
 }
 
 /// Returns the time at which flow 0 is sent again in a span after it was held back.
@@ -74,7 +118,7 @@ fn resumed(
     frame: Duration,
 ) -> Option<Duration> {
     let sent: Vec<_> = seen.of(FlowId(0), Way::Sent).filter(|r| span.contains(&r.begin)).collect();
-    let held = frame.saturating_mul(64);
+    let held = frame.saturating_mul(HELD);
     let pairs = sent.windows(2).filter(|pair| pair[1].begin.saturating_sub(pair[0].end) > held);
     pairs.map(|pair| pair[1].begin).next()
 }

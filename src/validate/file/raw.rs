@@ -22,7 +22,11 @@ pub struct DutFile {
     /// Ports of the tester. The first is A, which sends; the second is B, at which the DUT is paused.
     /// Most tests need two, those of congestion three, those of head-of-line blocking four.
     pub ports: Vec<Port>,
-    /// Priorities for which PFC is on. Default: `[3, 4]`.
+    /// Flow control of the DUT's ports: `pfc`, or `pause` for 802.3x PAUSE, which stops all priorities.
+    /// Tests of the other kind are skipped. Default: `pfc`.
+    #[serde(default)]
+    pub flow_control: FlowControl,
+    /// Priorities for which PFC is on. Default: `[3, 4]`; none with `flow_control: pause`.
     pub lossless: Option<Vec<u8>>,
     /// Priorities for which PFC is off. Default: all others.
     pub lossy: Option<Vec<u8>>,
@@ -34,6 +38,9 @@ pub struct DutFile {
     /// Delay from the tester's MAC to the DUT's and back: cables and PHYs. Default: `100ns`, the cable
     /// of 10 m there and back; for a virtual device that of its links.
     pub cable: Option<Span>,
+    /// Share of the line that the traffic around a stimulus has. A tester in software that is often
+    /// preempted keeps the rates of a lower one. Default: `98%`.
+    pub load: Option<Ratio>,
     /// Configuration of the DUT. A test that needs a missing field is skipped and names it.
     #[serde(default)]
     pub expected: Expected,
@@ -49,6 +56,15 @@ pub struct DutFile {
     /// Default: none.
     #[serde(rename = "virtual")]
     pub device: Option<Virtual>,
+}
+
+/// Flow control of ports.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum FlowControl {
+    #[default]
+    Pfc,
+    Pause,
 }
 
 /// A port of the tester.
@@ -95,6 +111,9 @@ pub struct Expected {
     pub expiry_only: bool,
     /// Weight of each traffic class, by priority.
     pub weights: Option<BTreeMap<Range, u32>>,
+    /// VLAN in which the ports take tagged frames too, whose PCP is their priority; for a marking by
+    /// DSCP. Default: none; parts of tests with tagged frames are skipped.
+    pub vlan: Option<u16>,
     /// ECN curve of the lossless classes.
     pub ecn: Option<Ecn>,
     /// PFC watchdog.
@@ -126,6 +145,9 @@ pub struct Watchdog {
     /// Action on frames of a stormed queue. Default: `drop`.
     #[serde(default)]
     pub action: Action,
+    /// True for a device that takes a paused queue for stormed also without frames. Default: `false`.
+    #[serde(default)]
+    pub idle: bool,
 }
 
 /// Action on frames of a stormed queue.

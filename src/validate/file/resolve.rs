@@ -7,8 +7,8 @@ use std::path::Path;
 use super::Dut;
 use super::raw::{self, DutFile};
 use crate::setup::{
-    Expected, ExpectedEcn, ExpectedWatchdog, Marking, Setup, TesterPort, Times, Tolerances,
-    reaction_limit,
+    Expected, ExpectedEcn, ExpectedWatchdog, FlowControl, Marking, Setup, TesterPort, Times,
+    Tolerances, reaction_limit,
 };
 use config::quantity::{LinkRate, Ratio, Span};
 use config::raw::Range;
@@ -36,8 +36,15 @@ pub(super) fn resolve(
 ) -> Result<(Dut, Vec<Warning>), Vec<Finding>> {
     let mut cx = Cx::of_file(file);
     let rate = raw.rate.0;
-    let lossless =
-        set(&mut cx, &at.key("lossless"), raw.lossless.as_deref(), PrioritySet(0b1_1000));
+    let (flow_control, lossless) = match raw.flow_control {
+        raw::FlowControl::Pfc => (FlowControl::Pfc, PrioritySet(0b1_1000)),
+        raw::FlowControl::Pause => (FlowControl::Pause, PrioritySet::EMPTY),
+    };
+    let lossless = set(&mut cx, &at.key("lossless"), raw.lossless.as_deref(), lossless);
+    if flow_control == FlowControl::Pause && lossless != PrioritySet::EMPTY {
+        let what = "PAUSE stops all priorities, and none alone; leave it out, or `flow_control`";
+        cx.error(&at.key("lossless"), what);
+    }
     let others = PrioritySet(!lossless.0);
     let lossy = set(&mut cx, &at.key("lossy"), raw.lossy.as_deref(), others);
     if lossless.0 & lossy.0 != 0 {
@@ -51,11 +58,13 @@ pub(super) fn resolve(
         name: raw.name.clone().or(stem).unwrap_or_else(|| "DUT".to_owned()),
         ports: ports(&mut cx, at, raw),
         rate,
+        flow_control,
         lossless,
         lossy,
         marking: marking(&mut cx, &at.key("marking"), &raw.marking),
         max_frame,
         cable: span(raw.cable, Duration::from_nanos(100)),
+        load: load(&mut cx, &at.key("load"), raw.load),
         expected: expected(&mut cx, &at.key("expected"), &raw.expected),
         limits: tolerances(&raw.tolerances, rate),
         times: times(raw, rate),
@@ -67,6 +76,15 @@ pub(super) fn resolve(
     }
     let warnings = cx.finish()?;
     Ok((Dut { setup, lab }, warnings))
+}
+
+/// A little less than all by default, so that a sender in software keeps its rates.
+fn load(cx: &mut Cx, at: &Place<'_>, said: Option<Ratio>) -> f64 {
+    let load = said.map_or(0.98, |ratio| f64::from(ratio.0) / 1e6);
+    if load <= 0.0 {
+        cx.error(at, "it is 0%, so nothing would be sent; give a share above it");
+    }
+    load
 }
 
 fn span(said: Option<Span>, default: Duration) -> Duration {
@@ -210,6 +228,13 @@ fn expected(cx: &mut Cx, at: &Place<'_>, raw: &raw::Expected) -> Expected {
         }
         weights
     });
+    let vlan = raw.vlan.and_then(|vlan| {
+        let vid = Vid::new(vlan);
+        if vid.is_none() {
+            cx.error(&at.key("vlan"), format!("{vlan} is no VLAN; choose 1 to 4094"));
+        }
+        vid
+    });
     let ecn = raw.ecn.map(|ecn| {
         if ecn.kmin > ecn.kmax {
             cx.error(&at.key("ecn"), "`kmin` is above `kmax`; swap them");
@@ -222,6 +247,7 @@ fn expected(cx: &mut Cx, at: &Place<'_>, raw: &raw::Expected) -> Expected {
         restoration: watchdog.restoration.0,
         poll: watchdog.poll.0,
         drops: watchdog.action == raw::Action::Drop,
+        idle: watchdog.idle,
     });
     let bytes = |size: Option<config::quantity::Size>| size.map(|size| Bytes(size.0));
     Expected {
@@ -230,6 +256,7 @@ fn expected(cx: &mut Cx, at: &Place<'_>, raw: &raw::Expected) -> Expected {
         cell: bytes(raw.cell),
         weights,
         expiry_only: raw.expiry_only,
+        vlan,
         ecn,
         watchdog,
     }

@@ -49,6 +49,9 @@ fn all_errors_are_reported_with_field_and_remedy() {
         assert!(all.contains(part), "{part}: {all}");
     }
     assert!(refused("rate: 400\nports: [{}]").contains("no unit"));
+    let both = format!("{LEAST}flow_control: pause\nlossless: [3]\n");
+    assert!(refused(&both).contains("PAUSE stops all priorities"));
+    assert!(refused(&format!("{LEAST}expected: {{vlan: 4095}}")).contains("4095 is no VLAN"));
     assert!(refused("rate: 1G\nports: [{}]\nvirtual: {}").contains("exactly one of"));
 }
 

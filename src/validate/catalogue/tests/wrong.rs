@@ -15,7 +15,7 @@ const PFC: &str = "pfc: {enable: [3, 4]}";
 const LOSSLESS: &str = "lossless: {xoff: 104000}}";
 
 const DOG: &str = "      watchdog: {detection: 1ms, restoration: 2ms}\n";
-const ECN: &str = "{ecn: {kmin: 20KB, kmax: 60KB, pmax: 20%}}\n";
+const ECN: &str = "{ecn: {kmin: 20KB, kmax: 60KB, pmax: 20%, at: dequeue}}\n";
 
 const WRONG: &[Wrong] = &[
     Wrong {

@@ -1,0 +1,257 @@
+//! Devices that obey PFC wrongly.
+
+use super::changed::{
+    cut, double, fails_after, fails_as, fails_before, judged, lose, lose_early, stop, swap,
+};
+use super::{GOOD, PLAIN};
+use crate::judge::Outcome;
+use crate::trial::{Control, Port, Trial, VECTOR};
+use ground::units::Quanta;
+
+/// The good device with PFC for other priorities than its file says.
+fn with_pfc(enable: &str) -> String {
+    GOOD.replace("enable: [3, 4]", &format!("enable: {enable}"))
+}
+
+/// The good device with PFC for all priorities, and the buffer for it.
+fn with_all() -> String {
+    let more = with_pfc("[0, 1, 2, 3, 4, 5, 6, 7]").replace("2MiB", "16MiB");
+    format!("{more}times: {{hold: 700us, drain: 700us}}\n")
+}
+
+/// Takes the effect of a frame.
+fn blank(control: &mut Control) {
+    if control.octets.len() >= VECTOR + 2 {
+        control.octets[VECTOR..VECTOR + 2].fill(0);
+    }
+}
+
+/// Changes the vector of each frame.
+fn vector(change: impl Fn(u8) -> u8) -> impl Fn(&mut Trial) {
+    move |trial| {
+        let vectors = trial.control.iter_mut().map(|control| &mut control.octets[VECTOR + 1]);
+        vectors.for_each(|vector| *vector = change(*vector));
+    }
+}
+
+/// Changes the times of each frame.
+fn times(change: impl Fn(u16) -> u16) -> impl Fn(&mut Trial) {
+    move |trial| {
+        for control in &mut trial.control {
+            for time in control.octets[VECTOR + 2..VECTOR + 18].chunks_exact_mut(2) {
+                let new = change(u16::from_be_bytes([time[0], time[1]]));
+                time.copy_from_slice(&new.to_be_bytes());
+            }
+        }
+    }
+}
+
+/// Sets the times of frame `n` for all priorities.
+fn set_times(trial: &mut Trial, n: usize, time: u16) {
+    for field in trial.control[n].octets[VECTOR + 2..VECTOR + 18].chunks_exact_mut(2) {
+        field.copy_from_slice(&time.to_be_bytes());
+    }
+}
+
+fn time_of(trial: &Trial, n: usize) -> u16 {
+    let at = VECTOR + 2 + 2 * 3;
+    u16::from_be_bytes([trial.control[n].octets[at], trial.control[n].octets[at + 1]])
+}
+
+#[test]
+fn sets_and_ports_that_do_not_stop_are_found() {
+    fails_as(&with_pfc("[3]"), "V-R02", "frames of priority 4 against the pause");
+    fails_after("V-R02", "lost frames of priority 4", &lose(4));
+    fails_after("V-R02", "rate of priority 0", &stop(0));
+    fails_as(&with_pfc("[4]"), "V-R03", "frames of priority 3 against the pause");
+    fails_before("V-R03", "frames of priority 3 against the pause", &|trial| {
+        trial.control.iter_mut().filter(|c| c.port == Port(2)).for_each(blank);
+    });
+    fails_after("V-R03", "lost frames of priority 3", &lose(3));
+    fails_after("V-R03", "rate of priority 7", &stop(7));
+}
+
+/// Devices that keep the longest time, the first, and the sum.
+#[test]
+fn times_that_are_not_replaced_are_found() {
+    let row = |trial: &Trial, name: &str| trial.name == name;
+    fails_before("V-R07", "longest silence after the last of a long pause", &|trial| {
+        if row(trial, "a long pause, then a short one") {
+            blank(&mut trial.control[1]);
+        }
+    });
+    fails_before("V-R07", "shortest silence after the last of a short pause", &|trial| {
+        if row(trial, "a short pause, then a long one") {
+            blank(&mut trial.control[1]);
+        }
+    });
+    fails_before("V-R07", "longest silence after the last of three", &|trial| {
+        if row(trial, "three short pauses") {
+            let sum = u32::from(time_of(trial, 2)) * 24 / 10;
+            set_times(trial, 2, sum as u16);
+        }
+    });
+    fails_before("V-R07", "shortest silence after the last of three", &|trial| {
+        if row(trial, "three short pauses") {
+            blank(&mut trial.control[1]);
+            blank(&mut trial.control[2]);
+        }
+    });
+}
+
+#[test]
+fn refreshes_without_effect_are_found() {
+    fails_before("V-R08", "frames of priority 3 against the pause", &|trial| {
+        // The device takes the first pause alone.
+        let mut first = trial.control[0].clone();
+        first.frames = 1;
+        let mut rest = trial.control[0].clone();
+        rest.frames -= 1;
+        rest.start += rest.every;
+        blank(&mut rest);
+        trial.control = vec![first, rest];
+    });
+    fails_after("V-R08", "lost frames of priority 3", &lose(3));
+    fails_after("V-R08", "rate of priority 5", &stop(5));
+}
+
+#[test]
+fn a_storm_with_a_gap_does_not_judge_refreshes() {
+    let late = judged((GOOD, "V-R08", true), &|_| {}, &|trial, seen| {
+        let gap = Quanta::MAX.at(ground::units::BitsPerSec::gbps(100));
+        let from = trial.control[0].start + gap.div(4);
+        for record in seen.records.iter_mut().filter(|r| r.port == Port(1) && r.begin > from) {
+            record.begin += gap;
+            record.end += gap;
+        }
+    });
+    assert_eq!(late.outcome, Outcome::Inconclusive, "{late:#?}");
+    let text = GOOD.replace("detection: 1ms", "detection: 400us");
+    let ended = judged((&text, "V-R08", true), &|_| {}, &|_, _| {});
+    assert_eq!(ended.outcome, Outcome::Skip, "{ended:#?}");
+}
+
+#[test]
+fn zero_times_with_an_effect_are_found() {
+    fails_before("V-R09", "largest distance", &|trial| {
+        if trial.name == "zero times while it flows" {
+            times(|_| 100)(trial);
+        }
+    });
+    let paused = |n: usize, bits: u8| {
+        move |trial: &mut Trial| {
+            if trial.name == "zero times while it is paused" {
+                trial.control[n].octets[VECTOR + 1] = bits;
+            }
+        }
+    };
+    fails_before("V-R09", "frames of priority 3 against the pause", &paused(1, 0x08));
+    fails_before("V-R09", "frames of priority 3 against the pause", &paused(2, 0xff));
+    fails_after("V-R09", "lost frames of priority 3", &lose(3));
+}
+
+#[test]
+fn a_vector_that_is_not_honoured_is_found() {
+    let (wrong, missed) = ("without the bit of priority 3", "with the bit of priority 3");
+    fails_before("V-R10", wrong, &vector(|_| 0xff));
+    fails_before("V-R10", missed, &vector(u8::reverse_bits));
+    fails_before("V-R10", wrong, &vector(u8::reverse_bits));
+    fails_before("V-R10", missed, &vector(|vector| vector.rotate_left(1)));
+    // One priority at a time, and not all eight.
+    let one = |vector: u8| if vector == 0xff { 0x10 } else { vector };
+    fails_before("V-R10", missed, &vector(one));
+    fails_before("V-R10", "shortest pause of priority 4", &times(|time| time / 8 * 5));
+    fails_before("V-R10", "longest pause of priority 3", &times(|time| time / 4 * 5));
+    fails_as(&with_all(), "V-R10", "vectors that stop lossy priority 0");
+    fails_after("V-R10", "lost frames of priority 6", &lose(6));
+}
+
+#[test]
+fn pauses_of_lossy_priorities_are_found() {
+    let all = with_all();
+    fails_as(&all, "V-R11", "rate of priority 0");
+    fails_as(&all, "V-R11", "rate of priority 7");
+    fails_after("V-R11", "lost frames of priority 2", &lose_early(2));
+    fails_after("V-R11", "rate of priority 4", &stop(4));
+}
+
+#[test]
+fn a_wrong_unit_of_pauses_is_found() {
+    fails_before("V-R12", "shortest silence", &times(|time| time / 8));
+    fails_before("V-R12", "longest silence", &times(|time| time.saturating_mul(4)));
+}
+
+#[test]
+fn partial_pauses_that_are_too_short_or_too_long_are_found() {
+    fails_as(PLAIN, "V-R13", "rate of priority 3, paused for 50 %");
+    fails_before("V-R13", "rate of priority 3, paused for 75 %", &times(|time| time / 20 * 19));
+    fails_before(
+        "V-R13",
+        "rate of priority 3, paused for 50 %",
+        &times(|time| (time / 20).saturating_mul(21)),
+    );
+    fails_after("V-R13", "lost frames of priority 3", &lose(3));
+}
+
+#[test]
+fn sizes_that_do_not_stop_are_found() {
+    let size = |size: &'static str| {
+        move |trial: &mut Trial| {
+            if trial.name.contains(size) {
+                trial.control.iter_mut().for_each(blank);
+            }
+        }
+    };
+    fails_before("V-R14", "frames of priority 3 against the pause", &size("[64, 570, 1518]"));
+    fails_before("V-R14", "frames of priority 3 against the pause", &size("[1526]"));
+    fails_after("V-R14", "lost frames of priority 1", &lose_early(1));
+    fails_after("V-R14", "rate of priority 4", &stop(4));
+}
+
+#[test]
+fn frames_that_a_pause_spoils_are_found() {
+    fails_after("V-R15", "lost frames of priority 3", &lose(3));
+    fails_after("V-R15", "duplicate frames of priority 4", &double(4));
+    fails_after("V-R15", "reordered frames of priority 3", &swap(3));
+    fails_after("V-R15", "cut or grown frames of priority 0", &cut(0));
+}
+
+#[test]
+fn queues_that_stay_stuck_after_a_link_failure_are_found() {
+    fails_before("V-R16", "rate of priority 3", &|trial| trial.control[1].frames += 8);
+    fails_before("V-R16", "frames of priority 3 against the pause", &|trial| {
+        blank(&mut trial.control[1]);
+    });
+    fails_after("V-R16", "frames of priority 5 lost after the storm", &lose(5));
+    fails_after("V-R16", "rate of priority 6", &stop(6));
+}
+
+/// A device that obeys PFC of this source address alone.
+#[test]
+fn a_source_address_that_matters_is_found() {
+    let only = |name: &'static str| {
+        move |trial: &mut Trial| {
+            if !trial.name.contains(name) {
+                trial.control.iter_mut().for_each(blank);
+            }
+        }
+    };
+    fails_before("V-R17", "frames of priority 3 against the pause", &only("its own"));
+    fails_before("V-R17", "frames of priority 3 against the pause", &only("another"));
+    fails_after("V-R17", "rate of priority 2", &stop(2));
+    fails_after("V-R17", "lost frames of priority 3", &lose(3));
+    fails_after("V-R17", "forwarded frames", &super::changed::relay);
+    // A device that ignores the zero address has no fault.
+    let ignored = judged(
+        (GOOD, "V-R17", true),
+        &|trial| {
+            if trial.name.contains("zero") {
+                trial.control.iter_mut().for_each(blank);
+            }
+        },
+        &|_, _| {},
+    );
+    assert_eq!(ignored.outcome, Outcome::Pass, "{ignored:#?}");
+    let mut reported = ignored.measurements.iter().filter(|m| m.outcome == Outcome::Policy);
+    assert!(reported.any(|m| m.what.contains("zero")), "{ignored:#?}");
+}

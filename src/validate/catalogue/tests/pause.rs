@@ -1,0 +1,182 @@
+//! Devices with PAUSE instead of PFC, right and wrong.
+
+use super::changed::{After, Before, fails_after, judged};
+use super::{GOOD, TESTS, all_pass, is_of, outcome, validate, validate_at};
+use crate::judge::Outcome;
+use crate::observation::{Observation, Way, What};
+use crate::setup::FlowControl;
+use crate::test::Level;
+use crate::trial::{Port, Trial, pause_frame};
+use ground::time::Duration;
+use ground::units::{Mac, Quanta};
+use wire::ip::Ecn;
+
+const GOOD_PAUSE: &str = "
+rate: 100G
+ports: [{}, {}, {}]
+flow_control: pause
+virtual:
+  profile:
+    buffer:
+      cell: 208
+      total: 4MiB
+      profiles:
+        lossless: {shared: {static_th: 105872}, lossless: {xoff: 104000}}
+    defaults:
+      pause: {}
+";
+
+const IDS: [&str; 3] = ["V-P01", "V-P02", "V-P03"];
+
+#[test]
+fn the_good_device_with_pause_passes() {
+    all_pass(&validate(GOOD_PAUSE, &IDS));
+}
+
+#[test]
+fn the_good_device_with_pause_passes_at_other_rates_and_with_tags() {
+    for rate in ["1G", "10G"] {
+        all_pass(&validate(&GOOD_PAUSE.replace("100G", rate), &IDS));
+    }
+    all_pass(&validate(&GOOD_PAUSE.replace("virtual:", "marking: {pcp: {}}\nvirtual:"), &IDS));
+}
+
+#[test]
+fn a_port_with_pfc_that_is_paused_sends_pfc() {
+    all_pass(&validate_at(Level::Full, GOOD, &["V-P03"]));
+}
+
+/// Tests of the other kind are skipped, and name the field.
+#[test]
+fn tests_of_the_other_flow_control_are_skipped() {
+    let kinds = [(GOOD, FlowControl::Pfc), (GOOD_PAUSE, FlowControl::Pause)];
+    for (text, flow_control) in kinds {
+        let others = TESTS.iter().filter(|test| !is_of(test, flow_control));
+        let ids: Vec<_> = others.map(|test| test.id).collect();
+        assert!(ids.len() > 1);
+        let text = text.replacen("[{}, {}, {}]", "[{}, {}, {}, {}]", 1);
+        let results = validate(&text, &ids);
+        assert_eq!(results.tests.len(), ids.len() + 1);
+        for test in &results.tests[1..] {
+            assert_eq!(test.outcome, Outcome::Skip, "{test:#?}");
+            assert!(test.detail.contains(&format!("flow_control: {flow_control}")), "{test:#?}");
+        }
+    }
+}
+
+/// Asserts that a device with other flow control fails a test in a value whose name has this part.
+fn fails(flow_control: &str, id: &str, part: &str) {
+    let text = GOOD_PAUSE.replace("pause: {}", flow_control);
+    assert_ne!(text, GOOD_PAUSE);
+    fails_behind(&text, id, part, &|_, _| {});
+}
+
+/// Asserts the same of a device of any file behind a line that changes what is recorded.
+fn fails_behind(text: &str, id: &str, part: &str, after: After<'_>) {
+    fails_between(text, id, part, (&|_| {}, after));
+}
+
+/// Asserts the same behind a line that also changes what the device sees.
+fn fails_between(text: &str, id: &str, part: &str, (before, after): (Before<'_>, After<'_>)) {
+    let result = judged((text, id, true), before, after);
+    assert_eq!(result.outcome, Outcome::Fail, "{part}: {result:#?}");
+    let mut failed = result.measurements.iter().filter(|m| m.outcome == Outcome::Fail);
+    assert!(failed.any(|m| m.what.contains(part)), "{part}: {result:#?}");
+}
+
+#[test]
+fn a_device_that_does_not_obey_pause_is_found() {
+    for other in ["pfc: {}", "pause: {obey: false}"] {
+        fails(other, "V-P01", "frames of priority 7 against the pause");
+        fails(other, "V-P01", "longest silence of priority 0 for 65535 quanta");
+    }
+}
+
+#[test]
+fn a_device_that_sends_no_pause_is_found() {
+    for other in ["pfc: {enable: [0]}", "pause: {send: false}", "default_priority: 0"] {
+        fails(other, "V-P02", "PAUSE frames at A");
+        fails(other, "V-P03", "pauses of priority 0 at A");
+    }
+    let results = validate(&GOOD_PAUSE.replace("pause: {}", "pause: {send: false}"), &["V-P02"]);
+    assert_eq!(outcome(&results, "V-P02"), Some(Outcome::Fail));
+    fails("pause: {send: false}", "V-P02", "lost frames of priority 0 from A");
+}
+
+/// Changes the MAC control frames that the device sends.
+fn control(change: impl Fn(&mut [u8])) -> impl Fn(&Trial, &mut Observation) {
+    move |_, seen| {
+        for record in seen.records.iter_mut().filter(|record| record.way == Way::Received) {
+            if let What::Control(octets) = &mut record.what {
+                change(octets);
+            }
+        }
+    }
+}
+
+#[test]
+fn frames_of_another_form_are_found() {
+    let fails = |part, after: After<'_>| fails_behind(GOOD_PAUSE, "V-P02", part, after);
+    fails("frames at A with another destination", &control(|octets| octets[5] = 0x0e));
+    fails("frames at B with no unicast source", &control(|octets| octets[6..12].fill(0)));
+    fails("frames at A with another opcode", &control(|octets| octets[15] = 2));
+    fails("frames at A with reserved bytes", &control(|octets| octets[59] = 1));
+    fails("frames at A below 64 bytes", &|_, seen| {
+        let all = seen.records.iter_mut();
+        let control = all.filter(|record| matches!(record.what, What::Control(_)));
+        control.for_each(|record| record.len = 60);
+    });
+}
+
+#[test]
+fn pauses_without_congestion_are_found() {
+    let part = "MAC control frames at A without congestion";
+    fails_behind(GOOD_PAUSE, "V-P02", part, &|trial, seen| {
+        let octets = pause_frame(Mac([2, 0, 0, 0, 0, 9]), Quanta(9));
+        let mut copy = seen.records[0].clone();
+        (copy.port, copy.way) = (Port(0), Way::Received);
+        copy.what = What::of(&octets, trial.flows.len(), Ecn::NotEct);
+        seen.records.push(copy);
+    });
+}
+
+/// A device whose paused port sends no pause, or late.
+#[test]
+fn a_paused_port_that_holds_pauses_back_is_found() {
+    let silent = |trial: &Trial, seen: &mut Observation| {
+        if trial.name == "overload at a paused port" {
+            seen.records.retain(|record| {
+                let is_pause =
+                    matches!(record.what, What::Control(_)) && record.way == Way::Received;
+                !(is_pause && record.port == Port(0))
+            });
+        }
+    };
+    fails_behind(GOOD_PAUSE, "V-P03", "at A (overload at a paused port)", &silent);
+    fails_after("V-P03", "at A (overload at a paused port)", &silent);
+    let late = |trial: &Trial, seen: &mut Observation| {
+        if trial.name == "overload at a paused port" {
+            let control = seen.records.iter_mut().filter(|r| matches!(r.what, What::Control(_)));
+            control.for_each(|record| record.end += Duration::from_micros(2));
+        }
+    };
+    fails_after("V-P03", "delay of the pause by a storm", &late);
+}
+
+/// A time of zero that is not obeyed: after a storm, and right behind a PAUSE.
+#[test]
+fn a_device_that_does_not_resume_is_found() {
+    let rows = [
+        ("storm, then XON", "time to resume priority 0"),
+        ("PAUSE taken back at once", "longest silence after a PAUSE that is taken back"),
+    ];
+    for (name, part) in rows {
+        let deaf: Before<'_> = &|trial| {
+            if trial.name == name {
+                let xon = trial.control.last_mut().unwrap();
+                xon.octets[16..18].fill(0xff);
+            }
+        };
+        fails_between(GOOD_PAUSE, "V-P01", part, (deaf, &|_, _| {}));
+    }
+}

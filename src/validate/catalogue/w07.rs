@@ -1,0 +1,70 @@
+//! V-W07: one detection of each queue until the end of the storm.
+
+use super::{stop, watchdog};
+use crate::bench::Trouble;
+use crate::judge::Limits;
+use crate::observation::Way;
+use crate::test::{Context, Level, Test, Topology};
+use crate::trial::{Flow, FlowId, Limit, Rate, Trial};
+
+pub const TEST: Test = Test {
+    id: "V-W07",
+    aliases: &["pfcwd_all_port_storm"],
+    title: "storms on all queues stay detected until they end",
+    purpose: "A watchdog detects a storm on every lossless priority of every port, and does not restore a \
+              queue while its storm goes on.",
+    clause: "SONiC PFC watchdog",
+    topology: Topology::T3,
+    procedure: "Flows on each lossless priority from A to B and to C, each at 2 % of the line. B and C pause all \
+                lossless priorities for 5 detection and restoration times (`expected.watchdog`), at level \
+                full 100. The device's own count of storms is not read.",
+    pass: "From the detection time on every frame that is sent in the storm is lost, and A is not paused: a \
+           frame that arrives later was held by a queue that was restored in the storm.",
+    uncertainty: "Time stamps of the tester.",
+    source: "sonic-mgmt pfcwd_all_port_storm; sonic-buildimage issue 29203",
+    level: Level::Full,
+    run,
+    line: line!(),
+};
+
+/// Share of the line of each flow.
+const SHARE: f64 = 0.02;
+
+fn run(cx: &mut Context<'_>) -> Result<(), Trouble> {
+    let dog = watchdog::expected(cx)?;
+    let [a, b, c] = cx.ports()?;
+    cx.lossless()?;
+    let times = cx.setup.times;
+    let start = times.baseline;
+    let length = (dog.detection + dog.restoration).saturating_mul(cx.by_level(5, 100));
+    let traffic = start + length;
+    let mut trial = Trial::new("storms for all queues", traffic + times.drain);
+    for to in [b, c] {
+        for priority in cx.setup.lossless.iter() {
+            let flow = Flow::new((a, to), priority, Limit::Time(traffic));
+            trial.flow(flow.rate(Rate::Line(SHARE)));
+        }
+        stop::add(cx, &mut trial, (to, cx.setup.lossless), (start, length));
+    }
+    let seen = cx.observe(&trial)?;
+    cx.at_rest(&seen, &trial, &(start.div(4)..start))?;
+    let detected = start + dog.detection + watchdog::slack(cx, dog) + seen.uncertainty;
+    let ends = [b, c].map(|port| seen.control_sent(port).map(|(record, _)| record.end).last());
+    let Some(end) = ends.into_iter().flatten().min() else {
+        return Err(Trouble::Error("the tester sent no pause".into()));
+    };
+    let span = detected..end.saturating_sub(seen.uncertainty);
+    for (n, flow) in trial.flows.iter().enumerate() {
+        let sent = seen.of(FlowId(n), Way::Sent).filter(|r| span.contains(&r.end)).count() as u64;
+        let lost = seen.lost_in(FlowId(n), &span);
+        let of = format!("priority {} at {}", flow.priority, cx.port(flow.to).name);
+        cx.count(format!("lost frames of {of} in the storm"), lost, Limits::at_least(1.0));
+        let what = format!("frames of {of} from the storm that arrive");
+        cx.count(what, sent - lost, Limits::exactly(0.0));
+    }
+    let pauses = seen.pauses(a).filter(|pause| span.contains(&pause.at));
+    let pauses = pauses.filter(|p| cx.setup.lossless.iter().any(|priority| p.stops(priority)));
+    let pauses = pauses.count() as u64;
+    cx.count("pauses at A after the detection", pauses, Limits::exactly(0.0));
+    Ok(())
+}

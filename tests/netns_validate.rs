@@ -1,0 +1,136 @@
+//! `sluice validate` against devices behind veth pairs: a bridge of the kernel, which does not obey PFC,
+//! and the switch of this program, which does.
+#![cfg(feature = "dpdk")]
+
+mod netns;
+mod run;
+
+use std::process::Command;
+
+use netns::{isolated, must};
+use run::{Dir, Switch, sluice, text};
+use serde_json::Value;
+
+/// Number of links to the device.
+const LINKS: usize = 3;
+
+/// Times that a run is repeated while the machine is too busy for it.
+const RUNS_MAX: usize = 7;
+
+/// Veth pairs: `t0` .. at the tester, `d0` .. at the device.
+fn cables() {
+    let ip = |args: &str| {
+        must(Command::new("ip").args(args.split_whitespace()));
+    };
+    for n in 0..LINKS {
+        ip(&format!("link add t{n} type veth peer name d{n}"));
+        for end in [format!("t{n}"), format!("d{n}")] {
+            ip(&format!("link set {end} addrgenmode none"));
+            let off = "tx off rx off tso off gso off gro off";
+            must(Command::new("ethtool").args(["-K", &end]).args(off.split(' ')));
+            ip(&format!("link set {end} up"));
+        }
+    }
+}
+
+/// DUT file of a device in software: it polls, so it reacts later than hardware.
+fn dut(dir: &Dir) {
+    let ports: Vec<String> =
+        (0..LINKS).map(|n| format!("- {{location: 'iface:t{n}', dut: d{n}}}\n")).collect();
+    dir.write(
+        "dut.yaml",
+        &format!(
+            "name: device\nrate: 100M\nload: 40%\nports:\n{}\
+             tolerances: {{reaction: 4000, resume: 50ms, rate: 10%}}\n\
+             times: {{baseline: 500ms, hold: 2s, settle: 300ms, drain: 1s}}\n",
+            ports.concat()
+        ),
+    );
+}
+
+/// Runs some tests, again while the machine is too busy for one of them, and returns the results.
+fn validate(dir: &Dir, only: &[&str]) -> Value {
+    let file = dir.path("dut.yaml");
+    let run = || -> Value {
+        let mut command = sluice();
+        command.arg("validate").arg(&file).args(["--format", "json", "--no-huge"]);
+        only.iter().for_each(|only| {
+            command.args(["--only", only]);
+        });
+        let output = command.output().unwrap();
+        serde_json::from_slice(&output.stdout).unwrap_or_else(|error| {
+            panic!("{error}: {}{}", text(&output.stdout), text(&output.stderr))
+        })
+    };
+    let disturbed = |results: &Value| {
+        let tests = results["tests"].as_array().unwrap().iter();
+        tests.filter(|test| test["outcome"] == "inconclusive").count()
+    };
+    let mut results = run();
+    for _ in 0..RUNS_MAX {
+        if disturbed(&results) == 0 {
+            break;
+        }
+        eprintln!("repeated: {results:#}");
+        results = run();
+    }
+    results
+}
+
+/// Returns the outcome of a test, and its reason.
+fn outcome(results: &Value, id: &str) -> (String, String) {
+    let tests = results["tests"].as_array().unwrap();
+    let test = tests.iter().find(|test| test["id"] == id);
+    let test = test.unwrap_or_else(|| panic!("{id} was not run: {results:#}"));
+    let word = |field: &str| test[field].as_str().unwrap().to_owned();
+    (word("outcome"), word("detail"))
+}
+
+#[test]
+fn a_bridge_of_the_kernel_fails_to_obey() {
+    let name = "a_bridge_of_the_kernel_fails_to_obey";
+    isolated(name, &[], || {
+        let dir = Dir::new("bridge");
+        cables();
+        must(Command::new("ip").args(["link", "add", "br0", "type", "bridge"]));
+        for n in 0..LINKS {
+            must(Command::new("ip").args(["link", "set", &format!("d{n}"), "master", "br0"]));
+        }
+        must(Command::new("ip").args(["link", "set", "br0", "up"]));
+        dut(&dir);
+        let results = validate(&dir, &["V-R01", "V-M06"]);
+        let of = |id| outcome(&results, id);
+        assert_eq!(of("V-00").0, "pass", "{results:#}");
+        let (found, detail) = of("V-R01");
+        assert_eq!(found, "fail", "{results:#}");
+        assert!(detail.contains("against the pause"), "{detail}");
+        // A bridge does not forward reserved addresses (802.1Q 8.6.3), and other ones as data.
+        let (found, detail) = of("V-M06");
+        assert_eq!(found, "fail", "{results:#}");
+        assert!(!detail.contains("01:80:c2"), "{detail}");
+    });
+}
+
+#[test]
+fn the_own_switch_obeys() {
+    let name = "the_own_switch_obeys";
+    isolated(name, &[], || {
+        let dir = Dir::new("own");
+        cables();
+        dut(&dir);
+        let ports: Vec<String> = (0..LINKS)
+            .map(|n| format!("- {{name: d{n}, device: 'net_af_packet{n},iface=d{n}'}}\n"))
+            .collect();
+        let file = format!(
+            "defaults: {{rate: 100M, pfc: {{enable: [3, 4]}}, trust: dscp}}\n\
+             buffer: {{total: 4MiB}}\nports:\n{}",
+            ports.concat()
+        );
+        let switch = Switch::start(&dir, "own", &file, &["--quiet"]);
+        let results = validate(&dir, &["V-R01", "V-R04", "V-M01"]);
+        for id in ["V-00", "V-R01", "V-R04", "V-M01"] {
+            assert_eq!(outcome(&results, id).0, "pass", "{id}: {results:#}");
+        }
+        switch.stop();
+    });
+}
