@@ -19,6 +19,8 @@ mod word_or;
 #[path = "../testfolder.rs"]
 mod testfolder;
 #[cfg(any(test, feature = "rig"))]
+pub mod testgolden;
+#[cfg(any(test, feature = "rig"))]
 pub mod testquoted;
 #[cfg(any(test, feature = "rig"))]
 pub mod testrefusals;

@@ -16,6 +16,7 @@ use crate::setup::FlowControl;
 use crate::suite::{self, Results, Selection};
 use crate::test::Level;
 use crate::virtual_bench::VirtualBench;
+use ::file::testgolden;
 
 const GOOD: &str = "
 rate: 100G
@@ -147,13 +148,8 @@ fn every_test_has_its_page_in_the_manual() {
     let docs = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/src");
     let summary = std::fs::read_to_string(format!("{docs}/SUMMARY.md")).unwrap();
     for test in TESTS.iter().chain([&SELF_CHECK]) {
-        let path = format!("{docs}/validate/{}.md", test.id);
-        let found = std::fs::read_to_string(&path).unwrap_or_default();
-        assert!(
-            found == page(test),
-            "{path} is out of date: sluice validate --describe {id} > docs/src/validate/{id}.md",
-            id = test.id
-        );
+        let path = format!("docs/src/validate/{}.md", test.id);
+        testgolden::hold(&path, &page(test), &format!("sluice validate --describe {}", test.id));
         assert!(summary.contains(&format!("(validate/{}.md)", test.id)), "{}", test.id);
     }
 }

@@ -4,16 +4,13 @@ use std::collections::BTreeSet;
 
 use crate::lab_schema;
 use config::switch_schema;
+use file::testgolden;
 use serde_json::Value;
 
 #[test]
 fn the_published_schema_is_the_one_of_the_code() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../configs/schema/lab.schema.json");
-    let published: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
-    assert!(
-        published == lab_schema(),
-        "{path} is out of date: sluice check --schema lab > configs/schema/lab.schema.json"
-    );
+    let schema = serde_json::to_string_pretty(&lab_schema()).unwrap() + "\n";
+    testgolden::hold("configs/schema/lab.schema.json", &schema, "sluice check --schema lab");
 }
 
 fn fields(schema: &Value, of: &str) -> BTreeSet<String> {
