@@ -1,5 +1,7 @@
 //! `sluice validate`: tests of a device under test.
 
+mod prove;
+
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -32,6 +34,7 @@ EXAMPLES:
   sluice validate DUT.yaml --level full --junit out.xml     all tests, for sonic-mgmt or Jenkins
   sluice validate DUT.yaml --only 'V-R*' --jsonl out.jsonl  some tests, every value on a line
   sluice validate DUT.yaml --only L01                       by sonic-mgmt's number
+  sluice validate --prove                                   which faults the tests find
 
 The tester sends to the device, records all that comes back, and judges it against 802.1Q and 802.3.
 It checks itself first, on a cable of its own. Verdicts: pass; fail; inconclusive: closer to a limit
@@ -44,7 +47,7 @@ and something was inconclusive or nothing passed.";
 #[command(after_help = EXAMPLES)]
 pub struct ValidateArgs {
     /// DUT file: the tester's ports, their cables, and the device's configuration.
-    #[arg(value_name = "DUT", required_unless_present_any = ["list", "describe"])]
+    #[arg(value_name = "DUT", required_unless_present_any = ["list", "describe", "prove"])]
     pub file: Option<PathBuf>,
     /// Extent of the run.
     #[arg(long, value_enum, default_value_t = Extent::Quick)]
@@ -76,6 +79,13 @@ pub struct ValidateArgs {
     /// Write the results to this file as JUnit, in sonic-mgmt's form.
     #[arg(long, value_name = "FILE")]
     pub junit: Option<PathBuf>,
+    /// Prove the tests instead: virtual devices with planted faults must fail them, good ones must
+    /// pass, and a wrong tester must end with an error.
+    #[arg(long, conflicts_with_all = ["file", "list", "describe", "only"])]
+    pub prove: bool,
+    /// Number of seeds with which the good devices are tested by --prove.
+    #[arg(long, value_name = "N", default_value_t = 20, requires = "prove")]
+    pub seeds: u64,
     /// EAL options and idle mode.
     #[command(flatten)]
     pub machine: MachineArgs,
@@ -106,6 +116,9 @@ impl From<Extent> for Level {
 pub fn run(args: &ValidateArgs) -> Result<ExitCode> {
     if !args.describe.is_empty() {
         return describe(&args.describe);
+    }
+    if args.prove {
+        return prove::run(args);
     }
     let selection = Selection { level: args.level.into(), only: args.only.clone() };
     let tests = selection.tests();

@@ -8,6 +8,7 @@
 //!   uncertainty of the measurement.
 //! - [`suite`] selects tests, runs them in order and collects their results; [`evidence`] shows these
 //!   as a table, JSON Lines and JUnit.
+//! - [`prove`] plants faults in good devices, and checks that the tests find them.
 
 pub mod bench;
 pub mod catalogue;
@@ -16,6 +17,7 @@ pub mod file;
 pub mod judge;
 pub mod observation;
 mod otg;
+pub mod prove;
 #[cfg(feature = "dpdk")]
 pub mod real_bench;
 pub mod setup;

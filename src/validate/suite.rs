@@ -128,7 +128,11 @@ fn run_one(setup: &Setup, level: Level, bench: &mut dyn Bench, test: &Test) -> T
     let judged = Outcome::of_all(measurements.iter().map(|m| m.outcome));
     let is_own = test.id == catalogue::SELF_CHECK.id;
     let (outcome, detail) = match ended {
-        Err(trouble) => (outcome_of(&trouble), trouble.to_string()),
+        // A value that failed before the trouble remains a failure.
+        Err(trouble) => match measurements.iter().find(|m| m.outcome > outcome_of(&trouble)) {
+            Some(value) => (value.outcome, value.detail.clone()),
+            None => (outcome_of(&trouble), trouble.to_string()),
+        },
         Ok(()) if measurements.is_empty() => (Outcome::Error, "nothing was judged".to_owned()),
         Ok(()) => {
             let decided = measurements.iter().find(|m| m.outcome == judged);

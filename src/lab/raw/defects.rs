@@ -111,6 +111,9 @@ kinds! {
     DropsOthers,
     /// A paused priority is held and dropped by turns, each for `after`.
     DropsByTurns,
+    /// The frames of a priority that has been paused for `after` are dropped until the pause ends, also
+    /// if its queue was empty.
+    WatchesEmpty,
     /// Once a priority has been paused for `after`, its pauses are sent from all other ports.
     PausesUpstream,
     /// No pause of `priorities` is sent.

@@ -33,6 +33,9 @@ pub enum Holding {
     DropsOthers { priorities: PrioritySet, after: Duration },
     /// A priority that is paused for longer is dropped and held by turns, each for this time.
     DropsByTurns { period: Duration },
+    /// A priority that has been paused for a time is stormed, with frames or without: its frames are
+    /// dropped until the pause ends.
+    WatchesEmpty { after: Duration },
     /// Once a priority has been paused for a time, its pauses are sent from all other ports.
     PausesUpstream { after: Duration },
 }
@@ -64,10 +67,14 @@ impl<F: Frame> State<F> {
         }
     }
 
-    /// Returns true if a priority's frames are dropped by turns, and now is such a turn.
-    fn is_turn(&self, priority: usize, now: Instant, period: Duration) -> bool {
+    /// Returns true if the frames of a paused priority are dropped now.
+    fn is_dropped(&self, priority: usize, now: Instant) -> bool {
         let held = self.pauses.held_for(priority, now);
-        held.is_some_and(|held| held.as_picos() / period.as_picos() % 2 == 1)
+        held.is_some_and(|held| match self.what {
+            Holding::DropsByTurns { period } => held.as_picos() / period.as_picos() % 2 == 1,
+            Holding::WatchesEmpty { after } => held >= after,
+            _ => false,
+        })
     }
 
     /// Returns true if a priority outside of a set has been paused for a time.
@@ -103,6 +110,7 @@ impl<F: Frame> State<F> {
             | Holding::ReleasesAfterFlap { .. }
             | Holding::DropsOthers { .. }
             | Holding::DropsByTurns { .. }
+            | Holding::WatchesEmpty { .. }
             | Holding::PausesUpstream { .. } => Instant::NEVER,
         }
     }
@@ -135,8 +143,8 @@ impl<F: Frame + fmt::Debug + Send> Act<F> for State<F> {
                     return;
                 }
             }
-            Holding::DropsByTurns { period } => {
-                if self.is_turn(of, now, period) {
+            Holding::DropsByTurns { .. } | Holding::WatchesEmpty { .. } => {
+                if self.is_dropped(of, now) {
                     return;
                 }
             }
@@ -157,9 +165,9 @@ impl<F: Frame + fmt::Debug + Send> Act<F> for State<F> {
                     }
                 }
                 Holding::Reorders => self.resumed |= paused(frame.head()),
-                Holding::DropsByTurns { period } => {
-                    let turn = (0..PRIORITIES).filter(|p| self.is_turn(*p, now, period));
-                    turn.for_each(|p| set_time(frame.head_mut(), p, 0));
+                Holding::DropsByTurns { .. } | Holding::WatchesEmpty { .. } => {
+                    let dropped = (0..PRIORITIES).filter(|p| self.is_dropped(*p, now));
+                    dropped.for_each(|p| set_time(frame.head_mut(), p, 0));
                 }
                 Holding::PausesUpstream { after } => {
                     if self.any_for(0, now, after) {

@@ -175,11 +175,16 @@ impl<F: Frame> State<F> {
     }
 }
 
+/// Scales all times of a PFC frame.
 fn scale(head: &mut [u8], numerator: u16, denominator: u16) {
-    for p in 0..PRIORITIES {
-        let scaled = u32::from(time(head, p)) * u32::from(numerator) / u32::from(denominator);
-        set_time(head, p, u16::try_from(scaled).unwrap_or(u16::MAX));
-    }
+    let times = head[TIMES].chunks_exact_mut(2);
+    times.for_each(|time| scale_one(time, numerator, denominator));
+}
+
+fn scale_one(time: &mut [u8], numerator: u16, denominator: u16) {
+    let quanta = u32::from(u16::from_be_bytes([time[0], time[1]]));
+    let scaled = quanta * u32::from(numerator) / u32::from(denominator);
+    time.copy_from_slice(&u16::try_from(scaled).unwrap_or(u16::MAX).to_be_bytes());
 }
 
 /// Rewrites a PAUSE frame as PFC of all priorities.
@@ -204,6 +209,11 @@ impl<F: Frame + fmt::Debug + Send> Act<F> for State<F> {
             Obeying::IgnoresZeroSource => Some(frame).filter(|f| f.head()[6..12] != [0; 6]),
             Obeying::ForwardsControl => {
                 cx.out.others.extend(frame.duplicate());
+                Some(frame)
+            }
+            Obeying::ScaledTimes { numerator, denominator } if opcode == OPCODE_PAUSE => {
+                let time = frame.head_mut().get_mut(PARAMETERS..PARAMETERS + 2);
+                time.into_iter().for_each(|time| scale_one(time, numerator, denominator));
                 Some(frame)
             }
             Obeying::Pause if opcode == OPCODE_PAUSE && is_whole => {

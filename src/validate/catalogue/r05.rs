@@ -1,10 +1,12 @@
 //! V-R05: one frame is honoured for its whole time, and ends by itself.
 
+use super::r16;
 use crate::bench::Trouble;
 use crate::judge::Limits;
 use crate::observation::{Observation, Record, Way};
+use crate::setup::Times;
 use crate::test::{Context, Level, Test, Topology};
-use crate::trial::{Flow, FlowId, Limit, Trial};
+use crate::trial::{Flow, FlowId, Limit, LinkChange, Trial};
 use ground::time::Duration;
 use ground::units::{Priority, PrioritySet, Quanta};
 use std::collections::HashMap;
@@ -37,11 +39,24 @@ const FULL: &[u16] = &[1, 10, 100, 1000, 16_384, 32_768, 65_535];
 
 pub(super) fn run(cx: &mut Context<'_>) -> Result<(), Trouble> {
     let (values, times) = (cx.by_level(QUICK, FULL), cx.by_level(3, 100));
-    pauses(cx, values, times)
+    pauses(cx, values, times, Before::Nothing)
+}
+
+/// Event before the pauses.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Before {
+    Nothing,
+    /// The link of B goes down and comes up.
+    LinkFailure,
 }
 
 /// Judges single pauses of these values, a number of times each.
-pub(super) fn pauses(cx: &mut Context<'_>, values: &[u16], times: u64) -> Result<(), Trouble> {
+pub(super) fn pauses(
+    cx: &mut Context<'_>,
+    values: &[u16],
+    times: u64,
+    before: Before,
+) -> Result<(), Trouble> {
     let [a, b] = cx.ports()?;
     cx.stopped()?;
     for priority in cx.each_stopped() {
@@ -49,18 +64,29 @@ pub(super) fn pauses(cx: &mut Context<'_>, values: &[u16], times: u64) -> Result
             let pause = Quanta(*quanta).at(cx.setup.rate);
             let least = cx.setup.line_time(SIZE).saturating_mul(16) + cx.setup.stop_limit();
             let every = pause.saturating_mul(2) + least;
-            let baseline = cx.setup.times.baseline;
+            let Times { baseline, settle, drain, .. } = cx.setup.times;
+            let start = match before {
+                Before::Nothing => Duration::ZERO,
+                Before::LinkFailure => settle.saturating_mul(4),
+            };
             let traffic = baseline + every.saturating_mul(times + 1);
-            let mut trial =
-                Trial::new(format!("pauses of {quanta}"), traffic + cx.setup.times.drain);
-            let flow = trial.flow(Flow::new((a, b), priority, Limit::Time(traffic)).size(SIZE));
+            let mut trial = Trial::new(format!("pauses of {quanta}"), start + traffic + drain);
+            if before == Before::LinkFailure {
+                trial.links.push(LinkChange { port: b, at: settle, up: false });
+                trial.links.push(LinkChange { port: b, at: settle.saturating_mul(2), up: true });
+                trial.frame(b, r16::hello(cx.port(b).mac), settle.saturating_mul(3));
+            }
+            let flow = Flow::new((a, b), priority, Limit::Time(traffic)).size(SIZE).start(start);
+            let flow = trial.flow(flow);
+            let baseline = start + baseline;
             for n in 0..times {
                 let at = baseline + every.saturating_mul(n);
                 let set = PrioritySet::of(priority);
                 trial.frame(b, cx.pause(b, set, Quanta(*quanta)), at);
             }
             let seen = cx.observe(&trial)?;
-            cx.at_rest(&seen, &trial, &(baseline.div(4)..baseline))?;
+            let rest = start + cx.setup.times.baseline.div(4)..baseline;
+            cx.at_rest(&seen, &trial, &rest)?;
             judge(cx, &seen, (flow, priority), Quanta(*quanta))?;
         }
     }

@@ -3,11 +3,13 @@
 use super::stop;
 use crate::bench::Trouble;
 use crate::judge::Limits;
+use crate::observation::{Observation, Record, Way};
 use crate::setup::FlowControl;
 use crate::test::{Context, Level, Test, Topology};
 use crate::trial::{Flow, FlowId, Limit, Obeys, Rate, Trial};
 use ground::time::Duration;
 use ground::units::{PrioritySet, Quanta};
+use std::collections::HashMap;
 
 pub const TEST: Test = Test {
     id: "V-00",
@@ -20,13 +22,17 @@ pub const TEST: Test = Test {
     procedure: "A cable joins A and B. A flow at 99.98 % of the line from A to B; then flows on all \
                 priorities, and a storm at B.",
     pass: "The flow has its rate within 0.1 % and loses nothing. Pauses leave as they were configured, \
-           without a gap, and A obeys them within the limit. Nothing else is on the wire.",
+           without a gap, and A obeys them within the limit. The shortest delay is that of the cable. \
+           Nothing else is on the wire.",
     uncertainty: "Time stamps of the tester.",
     source: "faults of public testers: gaps in storms, missing frames, ignored pauses",
     level: Level::Quick,
     run,
     line: line!(),
 };
+
+/// Length of the frames in bytes.
+const SIZE: u32 = 1024;
 
 /// Share of the line of the rate check.
 const SHARE: f64 = 0.9998;
@@ -43,12 +49,11 @@ fn rate(cx: &mut Context<'_>) -> Result<(), Trouble> {
     let priority = cx.stopped()?;
     let mut trial = Trial::new("rate on a cable", times.hold + times.drain);
     let flow = Flow::new((a, b), priority, Limit::Time(times.hold)).rate(Rate::Line(SHARE));
-    let size = flow.size;
-    let flow = trial.flow(flow);
+    let flow = trial.flow(flow.size(SIZE));
     trial.obeys.push((a, Obeys::Nothing));
     let seen = cx.observe_cable(&trial)?;
     let tally = seen.tally(flow);
-    let wanted = cx.setup.share(SHARE, size) * times.hold.as_secs_f64() / (f64::from(size) * 8.0);
+    let wanted = cx.setup.share(SHARE, SIZE) * times.hold.as_secs_f64() / (f64::from(SIZE) * 8.0);
     let share = tally.sent as f64 / wanted * 100.0;
     cx.judge(
         "offered of the intended rate",
@@ -58,7 +63,21 @@ fn rate(cx: &mut Context<'_>) -> Result<(), Trouble> {
         "%",
     );
     cx.count("frames lost on the cable", tally.lost(), Limits::exactly(0.0));
+    stamps(cx, &seen, flow);
     Ok(())
+}
+
+/// Judges the time stamps by the shortest delay of a frame. The uncertainty of both stamps is part of
+/// the limits: stamps are wrong only if they contradict what is said of them.
+fn stamps(cx: &mut Context<'_>, seen: &Observation, flow: FlowId) {
+    let begin = |record: &Record| Some((record.what.sequence()?, record.begin.as_nanos_f64()));
+    let sent: HashMap<u64, f64> = seen.of(flow, Way::Sent).filter_map(begin).collect();
+    let received = seen.of(flow, Way::Received).filter_map(begin);
+    let delays = received.filter_map(|(sequence, at)| Some(at - sent.get(&sequence)?));
+    let shortest = delays.min_by(f64::total_cmp).unwrap_or(f64::NAN);
+    let tolerance = cx.setup.line_time(SIZE).div(2) + seen.uncertainty.saturating_mul(2);
+    let limits = Limits::around(cx.setup.cable.as_nanos_f64() / 2.0, tolerance.as_nanos_f64());
+    cx.judge("shortest delay on the cable", shortest, limits, 0.0, "ns");
 }
 
 /// Checks the own storm, and the own reaction to it.
@@ -68,7 +87,7 @@ fn storm(cx: &mut Context<'_>) -> Result<(), Trouble> {
         FlowControl::Pfc => PrioritySet::of(cx.lossless()?),
         FlowControl::Pause => cx.priorities(),
     };
-    let storm = stop::storm(cx, (a, b), set, 1024);
+    let storm = stop::storm(cx, (a, b), set, SIZE);
     let seen = cx.observe_cable(&storm.trial)?;
     cx.at_rest(&seen, &storm.trial, &storm.rest)?;
     let sent: Vec<Duration> = seen.control_sent(b).map(|(record, _)| record.end).collect();
@@ -83,7 +102,7 @@ fn storm(cx: &mut Context<'_>) -> Result<(), Trouble> {
     cx.count("pauses that are not as configured", other, Limits::exactly(0.0));
     let gap = sent.windows(2).map(|pair| pair[1].saturating_sub(pair[0])).max();
     let window = Quanta::MAX.at(cx.setup.rate);
-    let most = window.as_nanos_f64() * 0.9 - cx.setup.line_time(1024).as_nanos_f64();
+    let most = window.as_nanos_f64() * 0.9 - cx.setup.line_time(SIZE).as_nanos_f64();
     cx.time(
         "largest gap between two pauses",
         gap.unwrap_or_default(),

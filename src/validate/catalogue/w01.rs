@@ -41,6 +41,8 @@ fn run(cx: &mut Context<'_>) -> Result<(), Trouble> {
     }
     let what = format!("of {storms} storms of priority {} detected", both.0);
     cx.judge(what, detected.len() as f64, Limits::exactly(f64::from(storms)), 0.0, "storms");
+    let what = format!("of {storms} storms of priority {} restored", both.0);
+    cx.judge(what, restored.len() as f64, Limits::exactly(f64::from(storms)), 0.0, "storms");
     let slack = watchdog::slack(cx, dog);
     for (name, mut times, wanted) in
         [("detection", detected, dog.detection), ("restoration", restored, dog.restoration)]

@@ -4,7 +4,7 @@ use super::congestion;
 use crate::bench::Trouble;
 use crate::judge::Limits;
 use crate::test::{Context, Level, Test, Topology};
-use crate::trial::FlowId;
+use crate::trial::{FlowId, Rate};
 
 pub const TEST: Test = Test {
     id: "V-X06",
@@ -14,10 +14,10 @@ pub const TEST: Test = Test {
               port are not paused.",
     clause: "802.1Q 36.1.3.1",
     topology: Topology::T3,
-    procedure: "Flows on a lossless and on a lossy priority from A and from B to C, each at half of the \
-                line.",
-    pass: "No lossless frame is lost. No pause names a priority without PFC, and C receives none. Lossy \
-           frames are dropped.",
+    procedure: "Flows from A and from B to C: each on a lossless priority at 60 % of the line, so that it \
+                is congested alone, and on a lossy one at 40 %.",
+    pass: "A or B is paused, and no lossless frame is lost. No pause names a priority without PFC, and C \
+           receives none. Lossy frames are dropped.",
     uncertainty: "None: counts.",
     source: "sonic-mgmt Y04",
     level: Level::Quick,
@@ -25,15 +25,22 @@ pub const TEST: Test = Test {
     line: line!(),
 };
 
-/// Share of the line of each of four flows.
-const SHARE: f64 = 0.5;
+/// Share of the line of each lossless flow: two are too much for the port, whatever the scheduler
+/// gives to others.
+const SHARE: f64 = 0.6;
 
 fn run(cx: &mut Context<'_>) -> Result<(), Trouble> {
     let [a, b, c] = cx.ports()?;
     let (lossless, lossy) = (cx.lossless()?, cx.lossy()?);
-    let trial = congestion::to_one(cx, (&[a, b], c), &[lossless, lossy], SHARE);
+    let mut trial = congestion::to_one(cx, (&[a, b], c), &[lossless, lossy], SHARE);
+    for flow in trial.flows.iter_mut().filter(|flow| flow.priority == lossy) {
+        flow.rate = Rate::Line(1.0 - SHARE);
+    }
     let seen = cx.observe(&trial)?;
     congestion::lossless(cx, &seen, &trial, lossless);
+    let pauses = [a, b].map(|port| congestion::pauses(&seen, port, lossless).len() as u64);
+    let what = format!("pauses of priority {lossless}");
+    cx.count(what, pauses.iter().sum(), Limits::at_least(1.0));
     let others = !cx.setup.lossless.0;
     for port in [a, b] {
         let name = cx.port(port).name.clone();

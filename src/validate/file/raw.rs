@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use config::quantity::{LinkRate, Ratio, Size, Span};
 use config::raw::Range;
-use lab::raw::{Lab, Profile};
+use lab::raw::{Fault, Lab, Profile};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -192,7 +192,7 @@ pub struct Times {
     pub drain: Option<Span>,
 }
 
-/// A virtual device: exactly one of these.
+/// A virtual device: exactly one of `profile`, `lab` and `file`.
 #[derive(Clone, PartialEq, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Virtual {
@@ -202,4 +202,8 @@ pub struct Virtual {
     pub lab: Option<Box<Lab>>,
     /// File with such a lab; a relative path starts at the folder of this file.
     pub file: Option<PathBuf>,
+    /// Faults of the device, besides those of its lab. The switch of a profile is `s1`, its links are
+    /// `h1-s1`, `h2-s1` ... Default: none.
+    #[serde(default)]
+    pub faults: Vec<Fault>,
 }

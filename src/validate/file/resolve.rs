@@ -70,7 +70,10 @@ pub(super) fn resolve(
         times: times(raw, rate),
         seed: raw.seed.unwrap_or(1),
     };
-    let lab = raw.device.as_ref().and_then(|device| lab(&mut cx, at, device, raw));
+    let mut lab = raw.device.as_ref().and_then(|device| lab(&mut cx, at, device, raw));
+    if let (Some(lab), Some(device)) = (&mut lab, &raw.device) {
+        lab.faults.extend(device.faults.iter().cloned());
+    }
     if let Some(lab) = &lab {
         device(&mut cx, &at.key("virtual"), lab, (raw, &mut setup));
     }

@@ -48,6 +48,7 @@ const SPELLINGS: &[(&str, Defect)] = &[
         H(Holding::DropsOthers { priorities: P3, after: US_2 }),
     ),
     ("kind: drops-by-turns, after: 2us", H(Holding::DropsByTurns { period: US_2 })),
+    ("kind: watches-empty, after: 2us", H(Holding::WatchesEmpty { after: US_2 })),
     ("kind: pauses-upstream, after: 2us", H(Holding::PausesUpstream { after: US_2 })),
     ("kind: never-pauses, priorities: [3]", S(Sending::NeverPauses { priorities: P3 })),
     ("kind: loses-resumptions, every: 3", S(Sending::LosesResumptions { every: 3 })),

@@ -72,6 +72,7 @@ impl Takes {
             Kind::NoPfcWhilePaused => Nothing(H(Holding::PausesWait)),
             Kind::DropsOthers => NamedAfter(|priorities, after| H(Holding::DropsOthers { priorities, after })),
             Kind::DropsByTurns => After(|period| H(Holding::DropsByTurns { period })),
+            Kind::WatchesEmpty => After(|after| H(Holding::WatchesEmpty { after })),
             Kind::PausesUpstream => After(|after| H(Holding::PausesUpstream { after })),
             Kind::NeverPauses => Priorities(|priorities| S(Sending::NeverPauses { priorities })),
             Kind::LosesResumptions => Every(|every| S(Sending::LosesResumptions { every })),

@@ -1,0 +1,31 @@
+//! `sluice validate --prove`: planted faults, and the tests that find them.
+
+use std::process::ExitCode;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use anyhow::Result;
+
+use super::ValidateArgs;
+use crate::cli::terminal::{self, Progress};
+use crate::cli::{Format, exit, stop_on_signals};
+use validate::prove;
+
+/// Runs the proof and prints it. The exit status is its verdict's.
+pub(super) fn run(args: &ValidateArgs) -> Result<ExitCode> {
+    let stop = stop_on_signals()?;
+    let knobs = prove::knobs()?;
+    let every = Duration::from_secs(10);
+    let mut progress = Progress::new("{bar:30} {pos}/{len} {eta} {msg}", "proof", None, every);
+    let proof = prove::run(&knobs, args.seeds, |n, all, name| {
+        let name = name.to_owned();
+        progress.update(n as u64, name, |name| format!("{n} of {all}: {name}"));
+        !stop.load(Ordering::Relaxed)
+    });
+    progress.clear();
+    match args.format {
+        Format::Json => terminal::print_json(&proof)?,
+        Format::Table => terminal::print(prove::table(&proof))?,
+    }
+    Ok(exit(proof.verdict()))
+}

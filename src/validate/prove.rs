@@ -1,0 +1,187 @@
+//! The proof of the catalogue: a good device passes, each planted fault of a device is found by the
+//! tests named with it, and a tester that is wrong itself judges nothing.
+//!
+//! The faults are in `configs/validate/knobs.yaml`: changes of the good virtual devices beside it. A
+//! fault with a size has several values from the largest to the smallest; the smallest one that a
+//! test still finds is its detection limit.
+
+mod knobs;
+mod mutant;
+mod table;
+#[cfg(test)]
+mod tests;
+
+pub use knobs::{Knob, KnobError, knobs};
+pub use mutant::Mutant;
+pub use table::table;
+
+use serde::Serialize;
+use std::collections::BTreeSet;
+
+use crate::catalogue::{SELF_CHECK, TESTS};
+use crate::file::{self, Dut};
+use crate::judge::Outcome;
+use crate::suite::{self, Results, Selection};
+use crate::test::{Level, TestResult};
+use crate::virtual_bench::VirtualBench;
+use ground::verdict::Verdict;
+
+/// The good devices, by the name of their file in `configs/validate`.
+pub const GOOD: &[(&str, &str)] = &[
+    ("virtual", include_str!("../../configs/validate/virtual.yaml")),
+    ("pause", include_str!("../../configs/validate/pause.yaml")),
+];
+
+/// Result of a proof.
+#[derive(Clone, PartialEq, Debug, Default, Serialize)]
+pub struct Proof {
+    pub good: Vec<GoodRun>,
+    pub knobs: Vec<KnobRun>,
+    pub mutants: Vec<MutantRun>,
+    /// Tests that no fault proves.
+    pub unproven: Vec<&'static str>,
+    /// True if the user ended the proof.
+    pub interrupted: bool,
+}
+
+/// A run of a good device: nothing but passes, and skips for want of a field.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct GoodRun {
+    pub device: &'static str,
+    pub seed: u64,
+    /// Number of tests that passed.
+    pub passed: usize,
+    /// Tests with another outcome than pass and skip, and their reasons.
+    pub others: Vec<(&'static str, String)>,
+}
+
+/// A fault, and what the tests named with it say.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct KnobRun {
+    pub id: String,
+    pub fault: String,
+    pub unit: String,
+    pub cells: Vec<Cell>,
+}
+
+/// A test of a device with a fault.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Cell {
+    pub test: String,
+    /// True if the fault is found at its largest value.
+    pub found: bool,
+    /// Outcome at the largest value.
+    pub outcome: Outcome,
+    /// Smallest value that is found, for a fault with a size.
+    pub limit: Option<String>,
+    /// Reason of the outcome.
+    pub detail: String,
+}
+
+/// A wrong tester, which must end with an error.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct MutantRun {
+    pub mutant: Mutant,
+    pub outcome: Outcome,
+    pub detail: String,
+}
+
+impl Proof {
+    /// Returns `Pass` if all held, also for an ended proof whose rest is open: that is inconclusive.
+    #[must_use]
+    pub fn verdict(&self) -> Verdict {
+        let good = self.good.iter().all(|run| run.others.is_empty() && run.passed > 1);
+        let knobs = self.knobs.iter().flat_map(|knob| &knob.cells).all(|cell| cell.found);
+        let mutants = self.mutants.iter().all(|run| run.outcome == Outcome::Error);
+        match (good && knobs && mutants, self.interrupted) {
+            (false, _) => Verdict::Fail,
+            (true, true) => Verdict::Inconclusive,
+            (true, false) => Verdict::Pass,
+        }
+    }
+}
+
+/// Returns the tests that no fault proves.
+#[must_use]
+pub fn unproven(knobs: &[Knob]) -> Vec<&'static str> {
+    let proven: BTreeSet<_> = knobs.iter().flat_map(|knob| &knob.caught_by).collect();
+    let ids = TESTS.iter().map(|test| test.id);
+    ids.filter(|id| !proven.iter().any(|proven| proven == id)).collect()
+}
+
+/// Runs the whole proof with this number of seeds for the good devices. `progress` is called before
+/// each part with its number, the number of parts and its name, and ends the proof by returning
+/// false.
+pub fn run(
+    knobs: &[Knob],
+    seeds: u64,
+    mut progress: impl FnMut(usize, usize, &str) -> bool,
+) -> Proof {
+    let mut proof = Proof { unproven: unproven(knobs), ..Proof::default() };
+    let all = GOOD.len() * seeds as usize + knobs.len() + Mutant::ALL.len();
+    let mut n = 0;
+    let mut next = |name: &str| {
+        n += 1;
+        progress(n - 1, all, name)
+    };
+    for mutant in Mutant::ALL {
+        if !next(&format!("wrong tester: {mutant}")) {
+            return Proof { interrupted: true, ..proof };
+        }
+        proof.mutants.push(mutant.run());
+    }
+    for knob in knobs {
+        if !next(&format!("{} {}", knob.id, knob.fault)) {
+            return Proof { interrupted: true, ..proof };
+        }
+        proof.knobs.push(knob.run());
+    }
+    for seed in 1..=seeds {
+        for (device, text) in GOOD {
+            if !next(&format!("good device {device}, seed {seed}")) {
+                return Proof { interrupted: true, ..proof };
+            }
+            proof.good.push(good(device, text, seed));
+        }
+    }
+    proof
+}
+
+/// Runs all tests on a good device.
+fn good(device: &'static str, text: &str, seed: u64) -> GoodRun {
+    let results = validate(&with_seed(text, seed), &["V-*"], Level::Quick);
+    let passed = results.tests.iter().filter(|test| test.outcome == Outcome::Pass).count();
+    let is_fine = |test: &&TestResult| !matches!(test.outcome, Outcome::Pass | Outcome::Skip);
+    let others = results.tests.iter().filter(is_fine);
+    let others = others.map(|test| (test.id, test.detail.clone())).collect();
+    GoodRun { device, seed, passed, others }
+}
+
+/// Returns the file of a good device with another seed.
+fn with_seed(text: &str, seed: u64) -> Dut {
+    let mut dut = device(text);
+    dut.setup.seed = seed;
+    dut
+}
+
+/// Returns the device of a file of this folder or of a fault.
+fn device(text: &str) -> Dut {
+    match file::parse("device", text) {
+        Ok((dut, _)) => dut,
+        Err(error) => panic!("{error}"),
+    }
+}
+
+/// Runs tests of a virtual device.
+fn validate(dut: &Dut, only: &[&str], level: Level) -> Results {
+    let lab = dut.lab.clone().expect("the devices of the proof are virtual");
+    let mut bench = VirtualBench::new(dut.setup.clone(), lab);
+    let only = only.iter().map(|only| (*only).to_owned()).collect();
+    suite::run(&dut.setup, &Selection { level, only }, &mut bench, |_, _, _| true)
+}
+
+/// Returns the result of a test, or that of the tester's check of itself if that ended the run.
+fn result_of<'a>(results: &'a Results, id: &str) -> &'a TestResult {
+    let of = |id: &str| results.tests.iter().find(|test| test.id == id);
+    of(id).or_else(|| of(SELF_CHECK.id)).expect("a run has the tester's check of itself")
+}
