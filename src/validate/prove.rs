@@ -109,20 +109,20 @@ pub fn unproven(knobs: &[Knob]) -> Vec<&'static str> {
     ids.filter(|id| !proven.iter().any(|proven| proven == id)).collect()
 }
 
+/// Returns the number of parts of a proof.
+#[must_use]
+pub const fn parts(knobs: &[Knob], seeds: u64) -> usize {
+    Mutant::ALL.len() + knobs.len() + GOOD.len() * seeds as usize
+}
+
 /// Runs the whole proof with this number of seeds for the good devices. `progress` is called before
-/// each part with its number, the number of parts and its name, and ends the proof by returning
-/// false.
-pub fn run(
-    knobs: &[Knob],
-    seeds: u64,
-    mut progress: impl FnMut(usize, usize, &str) -> bool,
-) -> Proof {
+/// each part with its number and its name, and ends the proof by returning false.
+pub fn run(knobs: &[Knob], seeds: u64, mut progress: impl FnMut(usize, &str) -> bool) -> Proof {
     let mut proof = Proof { unproven: unproven(knobs), ..Proof::default() };
-    let all = GOOD.len() * seeds as usize + knobs.len() + Mutant::ALL.len();
     let mut n = 0;
     let mut next = |name: &str| {
         n += 1;
-        progress(n - 1, all, name)
+        progress(n - 1, name)
     };
     for mutant in Mutant::ALL {
         if !next(&format!("wrong tester: {mutant}")) {

@@ -15,9 +15,10 @@ use validate::prove;
 pub(super) fn run(args: &ValidateArgs) -> Result<ExitCode> {
     let stop = stop_on_signals()?;
     let knobs = prove::knobs()?;
+    let all = prove::parts(&knobs, args.seeds) as u64;
     let every = Duration::from_secs(10);
-    let mut progress = Progress::new("{bar:30} {pos}/{len} {eta} {msg}", "proof", None, every);
-    let proof = prove::run(&knobs, args.seeds, |n, all, name| {
+    let mut progress = Progress::new("{bar:30} {pos}/{len} {eta} {msg}", "proof", Some(all), every);
+    let proof = prove::run(&knobs, args.seeds, |n, name| {
         let name = name.to_owned();
         progress.update(n as u64, name, |name| format!("{n} of {all}: {name}"));
         !stop.load(Ordering::Relaxed)

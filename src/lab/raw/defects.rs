@@ -67,6 +67,8 @@ kinds! {
     NeverExpires,
     /// A time is added to the rest of the pause before it.
     AddsTimes,
+    /// The time of a pause is not renewed.
+    KeepsFirstTime,
     /// Of a time and the rest of the pause before it, the longer one holds.
     KeepsLongestTime,
     /// A time of zero is ignored.

@@ -30,6 +30,8 @@ pub enum Obeying {
     AddsTimes,
     /// Of a time and the rest of the pause before it, the longer one holds.
     KeepsLongest,
+    /// The time of a pause is not renewed: a paused priority takes a time of zero alone.
+    KeepsFirst,
     /// A time of zero is ignored.
     IgnoresZeroTime,
     /// A time of zero resumes, also where the priority is not enabled.
@@ -117,6 +119,11 @@ impl<F: Frame> State<F> {
             Obeying::NeverExpires => self.keep(head, cx),
             Obeying::AddsTimes => self.prolong(head, cx, |rest, time| rest + time),
             Obeying::KeepsLongest => self.prolong(head, cx, u64::max),
+            Obeying::KeepsFirst => {
+                let set = paused(head) & self.pauses.set_of(cx.now);
+                remove(head, set);
+                self.pauses.take(head, cx.now, cx.quantum);
+            }
             Obeying::IgnoresZeroTime => remove(head, zero(head)),
             Obeying::ResumesNotEnabled => head[VECTOR] |= zero(head),
             Obeying::IgnoresVector => head[VECTOR] = u8::MAX,

@@ -5,9 +5,6 @@ use text::table::{Align, Table};
 use super::{Cell, KnobRun, Proof};
 use crate::judge::Outcome;
 
-/// Characters of a fault's line.
-const FAULT_MAX: usize = 44;
-
 /// Returns the table, the wrong testers, the good devices, and what did not hold.
 #[must_use]
 pub fn table(proof: &Proof) -> String {
@@ -16,11 +13,9 @@ pub fn table(proof: &Proof) -> String {
     for knob in &proof.knobs {
         for (n, cell) in knob.cells.iter().enumerate() {
             let first = |text: &str| if n == 0 { text.to_owned() } else { String::new() };
-            let fault: String = knob.fault.chars().take(FAULT_MAX).collect();
             let found = if cell.found { "yes" } else { "NO" };
-            let row = [first(&knob.id), first(&fault), cell.test.clone(), found.into()];
-            let [id, fault, test, found] = row;
-            table.row([id, fault, test, found, limit(knob, cell)]);
+            let (id, fault) = (first(&knob.id), first(&knob.fault));
+            table.row([id, fault, cell.test.clone(), found.into(), limit(knob, cell)]);
         }
     }
     let mut text = format!("{table}\n");

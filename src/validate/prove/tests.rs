@@ -11,6 +11,14 @@ fn every_wrong_tester_ends_with_an_error() {
     }
 }
 
+/// A table of at most 80 columns.
+#[test]
+fn the_line_of_a_fault_is_short() {
+    for knob in knobs().unwrap() {
+        assert!(knob.fault.len() <= 40, "{}", knob.fault);
+    }
+}
+
 #[test]
 fn every_fault_is_found_by_its_tests() {
     let only = std::env::var("SLUICE_KNOB").unwrap_or_default();
@@ -51,7 +59,7 @@ fn a_fault_that_is_none_is_not_found() {
 #[test]
 fn a_proof_that_was_ended_is_inconclusive() {
     let mut left = 1;
-    let proof = run(&knobs().unwrap(), 1, |_, _, _| {
+    let proof = run(&knobs().unwrap(), 1, |_, _| {
         left -= 1;
         left >= 0
     });

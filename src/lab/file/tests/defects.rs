@@ -23,6 +23,7 @@ const SPELLINGS: &[(&str, Defect)] = &[
     ("kind: scaled-times, ratio: 4", O(Obeying::ScaledTimes { numerator: 4, denominator: 1 })),
     ("kind: never-expires", O(Obeying::NeverExpires)),
     ("kind: adds-times", O(Obeying::AddsTimes)),
+    ("kind: keeps-first-time", O(Obeying::KeepsFirst)),
     ("kind: keeps-longest-time", O(Obeying::KeepsLongest)),
     ("kind: ignores-zero-time", O(Obeying::IgnoresZeroTime)),
     ("kind: resumes-not-enabled", O(Obeying::ResumesNotEnabled)),

@@ -50,6 +50,7 @@ impl Takes {
             Kind::ScaledTimes => Ratio(|(numerator, denominator)| O(Obeying::ScaledTimes { numerator, denominator })),
             Kind::NeverExpires => Nothing(O(Obeying::NeverExpires)),
             Kind::AddsTimes => Nothing(O(Obeying::AddsTimes)),
+            Kind::KeepsFirstTime => Nothing(O(Obeying::KeepsFirst)),
             Kind::KeepsLongestTime => Nothing(O(Obeying::KeepsLongest)),
             Kind::IgnoresZeroTime => Nothing(O(Obeying::IgnoresZeroTime)),
             Kind::ResumesNotEnabled => Nothing(O(Obeying::ResumesNotEnabled)),
