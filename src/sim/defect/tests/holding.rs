@@ -47,6 +47,17 @@ fn frames_are_dropped_for_as_long_as_they_are_paused() {
 }
 
 #[test]
+fn a_priority_is_stormed_after_a_time_with_frames_or_without() {
+    let mut port = port(Holding::WatchesEmpty { after: Duration::from_nanos(1_000) });
+    pauses(&mut port, 0, "pfc 00001000 3:100");
+    assert_eq!(port.tx(999, data(3, 1)), ["data 3 1"]);
+    pauses(&mut port, 1_000, "pfc 00001000");
+    assert_eq!(port.tx(1_001, data(3, 2)), NONE);
+    assert_eq!(port.tx(1_001, data(4, 3)), ["data 4 3"]);
+    assert_eq!(port.tx(1_000 + PAUSE, data(3, 4)), ["data 3 4"]);
+}
+
+#[test]
 fn pauses_are_ignored_for_some_frames_after_a_flap_in_a_pause() {
     let mut port = port(Holding::ReleasesAfterFlap { frames: 2 });
     port.flap(0);

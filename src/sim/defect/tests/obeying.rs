@@ -80,6 +80,25 @@ fn times_are_added_or_the_longest_is_kept() {
 }
 
 #[test]
+fn a_paused_priority_is_not_paused_anew_and_resumes() {
+    let mut port = port(Obeying::KeepsFirst);
+    assert_eq!(port.rx(0, pfc(&[(3, 100)])), ["pfc 00001000 3:100"]);
+    assert_eq!(port.rx(5_120, pfc(&[(3, 40), (4, 7)])), ["pfc 00010000 4:7"]);
+    assert_eq!(port.rx(5_120, pfc(&[(3, 0)])), ["pfc 00001000"], "zero resumes");
+    assert_eq!(port.rx(5_120, pfc(&[(3, 7)])), ["pfc 00001000 3:7"]);
+    assert_eq!(port.rx(51_200, pfc(&[(3, 8)])), ["pfc 00001000 3:8"], "it is over");
+}
+
+#[test]
+fn the_time_of_pause_is_scaled_too() {
+    let mut port = port(Obeying::ScaledTimes { numerator: 1, denominator: 8 });
+    let mut octets = pfc_octets(&[]);
+    octets[14..18].copy_from_slice(&[0, 1, 1, 0]);
+    let received = port.receives(0, VirtualFrame::whole(&octets));
+    assert_eq!(received[0].head()[14..18], [0, 1, 0, 0x20]);
+}
+
+#[test]
 fn no_more_priorities_are_paused_until_one_is_resumed() {
     let mut port = port(Obeying::Few { most: 1 });
     assert_eq!(port.rx(0, pfc(&[(3, 10)])), ["pfc 00001000 3:10"]);
