@@ -27,7 +27,8 @@ const LAYERS: &[&[&str]] = &[
     &["config", "results"],
     &["tester"],
     &["lab"],
-    &["report", "validate"],
+    &["validate"],
+    &["report"],
     &["daemon", "measure"],
     &["sluice"],
 ];

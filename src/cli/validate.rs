@@ -1,5 +1,6 @@
 //! `sluice validate`: tests of a device under test.
 
+mod files;
 mod prove;
 
 use std::path::PathBuf;
@@ -13,15 +14,16 @@ use clap::{Args, ValueEnum};
 
 use super::kind::Kind;
 use super::machine::MachineArgs;
-use super::outputs::{OutputFile, Outputs};
+use super::outputs::Outputs;
 use super::terminal::{self, Progress, say};
 use super::{Format, bad_input, exit, stop_on_signals};
 use crate::text::table::{Align, Table};
+use files::Files;
 use validate::bench::Bench;
 use validate::catalogue;
-use validate::evidence::{self, Testbed};
+use validate::evidence;
 use validate::file::{self, Dut};
-use validate::setup::Setup;
+use validate::setup::{Keep, Setup};
 use validate::suite::{self, Results, Selection};
 use validate::test::{Level, Test};
 use validate::virtual_bench::VirtualBench;
@@ -34,6 +36,7 @@ EXAMPLES:
   sluice validate DUT.yaml --level full --junit out.xml     all tests, for sonic-mgmt or Jenkins
   sluice validate DUT.yaml --only 'V-R*' --jsonl out.jsonl  some tests, every value on a line
   sluice validate DUT.yaml --only L01                       by sonic-mgmt's number
+  sluice validate DUT.yaml --report out.html --captures out  a page, and captures of failures
   sluice validate --prove                                   which faults the tests find
 
 The tester sends to the device, records all that comes back, and judges it against 802.1Q and 802.3.
@@ -86,6 +89,15 @@ pub struct ValidateArgs {
     /// Number of seeds with which the good devices are tested by --prove.
     #[arg(long, value_name = "N", default_value_t = 20, requires = "prove")]
     pub seeds: u64,
+    /// Write a page with the verdicts, the values and plots of rates and pauses to this file.
+    #[arg(long, value_name = "FILE")]
+    pub report: Option<PathBuf>,
+    /// Write a capture of each test that fails to this folder, with comments on the offending frames.
+    #[arg(long, value_name = "DIR")]
+    pub captures: Option<PathBuf>,
+    /// Write the values to this file as metrics of Prometheus, for a textfile collector.
+    #[arg(long, value_name = "FILE")]
+    pub prometheus: Option<PathBuf>,
     /// EAL options and idle mode.
     #[command(flatten)]
     pub machine: MachineArgs,
@@ -138,28 +150,26 @@ pub fn run(args: &ValidateArgs) -> Result<ExitCode> {
     dut.setup.seed = args.seed.unwrap_or(dut.setup.seed);
     let mut outputs = Outputs::new();
     outputs.input("the DUT file", path);
-    let jsonl = args.jsonl.as_ref().map(|path| outputs.open("--jsonl", path)).transpose()?;
-    let junit = args.junit.as_ref().map(|path| outputs.open("--junit", path)).transpose()?;
+    let files = Files::open(args, &mut outputs)?;
     if args.dry_run {
         terminal::print(list(&tests))?;
         return Ok(ExitCode::SUCCESS);
     }
+    dut.setup.keep = match (&args.captures, &args.report) {
+        (Some(_), _) => Keep::Frames,
+        (None, Some(_)) => Keep::Traces,
+        (None, None) => Keep::Nothing,
+    };
+    let setup = dut.setup.clone();
     let results = validate(args, dut, &selection)?;
-    let written = [
-        jsonl.map(|file| write(file, &evidence::json_lines(&results, &name))),
-        junit.map(|file| write(file, &evidence::junit(&results, &testbed(&results)))),
-    ];
+    let written = files.write(args, &name, (&results, &setup));
     match args.format {
         Format::Json => terminal::print_json(&results)?,
         Format::Table => terminal::print(evidence::table(&results))?,
     }
     // After the results are printed, so that a failed file does not lose them.
-    written.into_iter().flatten().collect::<Result<()>>()?;
+    written?;
     Ok(exit(results.verdict(args.strict)))
-}
-
-fn write(file: OutputFile, text: &str) -> Result<()> {
-    file.write(text.as_bytes())
 }
 
 /// Runs the selected tests.
@@ -193,15 +203,6 @@ fn real(args: &ValidateArgs, setup: &Setup, stop: &Arc<AtomicBool>) -> Result<Bo
 #[cfg(not(feature = "dpdk"))]
 fn real(_: &ValidateArgs, _: &Setup, _: &Arc<AtomicBool>) -> Result<Box<dyn Bench>> {
     Err(anyhow!("this program was built without DPDK, so it has no real ports; add `virtual`"))
-}
-
-fn testbed(results: &Results) -> Testbed {
-    Testbed {
-        topology: results.world.to_owned(),
-        testbed: "sluice".to_owned(),
-        host: results.dut.clone(),
-        ..Testbed::default()
-    }
 }
 
 /// Prints the pages of tests.

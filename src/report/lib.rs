@@ -22,11 +22,15 @@ mod scrape;
 mod sheet;
 mod tester;
 mod text;
+mod validation;
 
 pub use agents::{agents_text, headroom_text, neighbours_text};
 pub use compare::{ComparedRun, Comparison, comparison_text};
 pub use exposition::Exposition;
-pub use html::{ComparisonPage, Depths, Report, TestPage, comparison_html, html, tester_html};
+pub use html::{
+    ComparisonPage, Depths, Report, TestPage, ValidationPage, comparison_html, html, tester_html,
+    validation_html,
+};
 pub use lab::lab_text;
 pub use live::{Live, Screen};
 pub use macsec::macsec_text;
@@ -44,3 +48,4 @@ pub use tester::{
     flows_csv, hgrm, plan_text, ports_csv, priorities_csv, tester_line, tester_metrics, tester_text,
 };
 pub use text::{line, text};
+pub use validation::validation_metrics;

@@ -1,9 +1,13 @@
 //! Results of a run for people and programs.
 
+mod captures;
+mod conformance;
 mod json_lines;
 mod junit;
 mod table;
 
+pub use captures::{Capture, captures};
+pub use conformance::{Conformance, conformance};
 pub use json_lines::json_lines;
 pub use junit::{Testbed, junit};
 pub use table::table;

@@ -6,15 +6,17 @@
 //!   [`bench`] runs a trial, in the virtual world or on real ports. The tests are the same in both.
 //! - [`catalogue`] has the tests, a file each; [`judge`] compares values with their limits, with the
 //!   uncertainty of the measurement.
-//! - [`suite`] selects tests, runs them in order and collects their results; [`evidence`] shows these
-//!   as a table, JSON Lines and JUnit.
-//! - [`prove`] plants faults in good devices, and checks that the tests find them.
+//! - [`suite`] selects tests, runs them in order and collects their results, with [`trace`]s of their
+//!   trials; [`evidence`] shows these as a table, JSON Lines, JUnit, captures and a statement of
+//!   conformance.
+//! - [`knobs`] are faults of devices, and [`prove`] checks that the tests find them.
 
 pub mod bench;
 pub mod catalogue;
 pub mod evidence;
 pub mod file;
 pub mod judge;
+pub mod knobs;
 pub mod observation;
 mod otg;
 pub mod prove;
@@ -23,5 +25,6 @@ pub mod real_bench;
 pub mod setup;
 pub mod suite;
 pub mod test;
+pub mod trace;
 pub mod trial;
 pub mod virtual_bench;

@@ -203,13 +203,19 @@ impl Observation {
     /// Returns the number of frames of a flow that were sent in a span and did not arrive.
     #[must_use]
     pub fn lost_in(&self, flow: FlowId, span: &Range<Duration>) -> u64 {
+        self.lost(flow, span).len() as u64
+    }
+
+    /// Returns these frames, as they were sent.
+    #[must_use]
+    pub fn lost(&self, flow: FlowId, span: &Range<Duration>) -> Vec<&Record> {
         let sequence = |record: &Record| match record.what {
             What::Data { sequence, .. } => Some(sequence),
             What::Control(_) | What::Other(_) => None,
         };
         let arrived: HashSet<u64> = self.of(flow, Way::Received).filter_map(sequence).collect();
         let sent = self.of(flow, Way::Sent).filter(|record| span.contains(&record.end));
-        sent.filter_map(sequence).filter(|sequence| !arrived.contains(sequence)).count() as u64
+        sent.filter(|record| sequence(record).is_some_and(|n| !arrived.contains(&n))).collect()
     }
 
     /// Returns the records of some ports.

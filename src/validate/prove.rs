@@ -1,36 +1,27 @@
 //! The proof of the catalogue: a good device passes, each planted fault of a device is found by the
 //! tests named with it, and a tester that is wrong itself judges nothing.
 //!
-//! The faults are in `configs/validate/knobs.yaml`: changes of the good virtual devices beside it. A
-//! fault with a size has several values from the largest to the smallest; the smallest one that a
-//! test still finds is its detection limit.
+//! The smallest size of a [fault](crate::knobs) that a test still finds is its detection limit.
 
-mod knobs;
+mod knob_run;
 mod mutant;
 mod table;
 #[cfg(test)]
 mod tests;
 
-pub use knobs::{Knob, KnobError, knobs};
 pub use mutant::Mutant;
 pub use table::table;
 
 use serde::Serialize;
-use std::collections::BTreeSet;
 
-use crate::catalogue::{SELF_CHECK, TESTS};
+use crate::catalogue::SELF_CHECK;
 use crate::file::{self, Dut};
 use crate::judge::Outcome;
+use crate::knobs::{GOOD, Knob, unproven};
 use crate::suite::{self, Results, Selection};
 use crate::test::{Level, TestResult};
 use crate::virtual_bench::VirtualBench;
 use ground::verdict::Verdict;
-
-/// The good devices, by the name of their file in `configs/validate`.
-pub const GOOD: &[(&str, &str)] = &[
-    ("virtual", include_str!("../../configs/validate/virtual.yaml")),
-    ("pause", include_str!("../../configs/validate/pause.yaml")),
-];
 
 /// Result of a proof.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
@@ -99,14 +90,6 @@ impl Proof {
             (true, false) => Verdict::Pass,
         }
     }
-}
-
-/// Returns the tests that no fault proves.
-#[must_use]
-pub fn unproven(knobs: &[Knob]) -> Vec<&'static str> {
-    let proven: BTreeSet<_> = knobs.iter().flat_map(|knob| &knob.caught_by).collect();
-    let ids = TESTS.iter().map(|test| test.id);
-    ids.filter(|id| !proven.iter().any(|proven| proven == id)).collect()
 }
 
 /// Returns the number of parts of a proof.

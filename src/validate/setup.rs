@@ -36,6 +36,8 @@ pub struct Setup {
     pub times: Times,
     /// Seed of everything random.
     pub seed: u64,
+    /// Extent of what is kept of trials as evidence.
+    pub keep: Keep,
 }
 
 /// Flow control of the DUT's ports.
@@ -173,6 +175,17 @@ impl Times {
             drain: window.saturating_mul(2),
         }
     }
+}
+
+/// Extent of what is kept of trials, beside the judged values.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+pub enum Keep {
+    #[default]
+    Nothing,
+    /// Rates and pauses over time.
+    Traces,
+    /// Frames, too.
+    Frames,
 }
 
 impl Setup {

@@ -3,6 +3,7 @@
 use crate::bench::{Bench, Trouble};
 use crate::catalogue;
 use crate::judge::Outcome;
+use crate::knobs;
 use crate::setup::Setup;
 use crate::test::{Context, Level, Test, TestResult};
 use ground::verdict::Verdict;
@@ -94,13 +95,14 @@ pub fn run(
         interrupted: false,
     };
     let own = &catalogue::SELF_CHECK;
+    let unproven = knobs::knobs().map_or_else(|_| Vec::new(), |knobs| knobs::unproven(&knobs));
     let all = tests.len() + 1;
     for (n, test) in core::iter::once(own).chain(tests).enumerate() {
         if !progress(n, all, test) {
             results.interrupted = true;
             break;
         }
-        let result = run_one(setup, selection.level, bench, test);
+        let result = run_one(setup, selection.level, bench, (test, &unproven));
         let trusted = result.outcome != Outcome::Error || n > 0;
         results.tests.push(result);
         if !trusted {
@@ -111,7 +113,12 @@ pub fn run(
 }
 
 /// Runs one test.
-fn run_one(setup: &Setup, level: Level, bench: &mut dyn Bench, test: &Test) -> TestResult {
+fn run_one(
+    setup: &Setup,
+    level: Level,
+    bench: &mut dyn Bench,
+    (test, unproven): (&Test, &[&str]),
+) -> TestResult {
     let begun = Instant::now();
     let start_s = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |t| t.as_secs_f64());
     let mut context = Context::new(setup, level, bench);
@@ -124,7 +131,7 @@ fn run_one(setup: &Setup, level: Level, bench: &mut dyn Bench, test: &Test) -> T
     } else {
         (test.run)(&mut context)
     };
-    let measurements = context.into_measured();
+    let (measurements, seen) = context.into_measured();
     let judged = Outcome::of_all(measurements.iter().map(|m| m.outcome));
     let is_own = test.id == catalogue::SELF_CHECK.id;
     let (outcome, detail) = match ended {
@@ -143,7 +150,19 @@ fn run_one(setup: &Setup, level: Level, bench: &mut dyn Bench, test: &Test) -> T
     let outcome = if is_own && outcome == Outcome::Fail { Outcome::Error } else { outcome };
     let Test { id, aliases, title, line, .. } = *test;
     let duration_s = begun.elapsed().as_secs_f64();
-    TestResult { id, aliases, title, outcome, detail, measurements, start_s, duration_s, line }
+    TestResult {
+        id,
+        aliases,
+        title,
+        outcome,
+        detail,
+        measurements,
+        proven: !unproven.contains(&id),
+        start_s,
+        duration_s,
+        line,
+        seen,
+    }
 }
 
 const fn outcome_of(trouble: &Trouble) -> Outcome {

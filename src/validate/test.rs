@@ -2,8 +2,9 @@
 
 use crate::bench::{Bench, Faculty, Trouble};
 use crate::judge::{Limits, Measurement, Outcome};
-use crate::observation::{Observation, Way};
-use crate::setup::{FlowControl, Setup, TesterPort};
+use crate::observation::{Observation, Record, Way};
+use crate::setup::{FlowControl, Keep, Setup, TesterPort};
+use crate::trace::Seen;
 use crate::trial::{Flow, FlowId, Port, Rate, Trial, pause_frame, pfc_frame};
 use core::ops::Range;
 use ground::time::Duration;
@@ -91,11 +92,17 @@ pub struct Context<'a> {
     pub level: Level,
     bench: &'a mut dyn Bench,
     measured: Vec<Measurement>,
+    /// Trials that are kept, and the number of values before the last one.
+    seen: Vec<Seen>,
+    before: usize,
 }
+
+/// Most trials of a test that are kept: the first, the last, and those in which something failed.
+const SEEN_MAX: usize = 6;
 
 impl<'a> Context<'a> {
     pub(crate) fn new(setup: &'a Setup, level: Level, bench: &'a mut dyn Bench) -> Self {
-        Self { setup, level, bench, measured: Vec::new() }
+        Self { setup, level, bench, measured: Vec::new(), seen: Vec::new(), before: 0 }
     }
 
     /// Runs a trial.
@@ -103,7 +110,11 @@ impl<'a> Context<'a> {
     /// # Errors
     /// The trial could not be run, or the machine disturbed it.
     pub fn observe(&mut self, trial: &Trial) -> Result<Observation, Trouble> {
-        let seen = self.bench.run(trial)?;
+        let seen = match self.setup.keep {
+            Keep::Frames => self.bench.run(&Trial { keep: true, ..trial.clone() })?,
+            Keep::Nothing | Keep::Traces => self.bench.run(trial)?,
+        };
+        self.keep(trial, &seen);
         let seen = self.trusted(trial, seen)?;
         self.cabled(trial, &seen)?;
         Ok(seen)
@@ -115,7 +126,37 @@ impl<'a> Context<'a> {
     /// As [`Context::observe`].
     pub fn observe_cable(&mut self, trial: &Trial) -> Result<Observation, Trouble> {
         let seen = self.bench.run_on_cable(trial)?;
+        self.keep(trial, &seen);
         self.trusted(trial, seen)
+    }
+
+    /// Keeps a trial as evidence.
+    fn keep(&mut self, trial: &Trial, seen: &Observation) {
+        if self.setup.keep == Keep::Nothing {
+            return;
+        }
+        self.release();
+        self.seen.push(Seen::of(trial, seen, self.setup, self.setup.keep));
+        self.before = self.measured.len();
+    }
+
+    /// Drops what is kept of the last trial if nothing failed in it: its frames, and for others than
+    /// the first one all of it.
+    fn release(&mut self) {
+        let failed = self.measured[self.before..].iter().any(|m| m.outcome >= Outcome::Fail);
+        let kept = self.seen.len();
+        if kept > 1 && (!failed || kept >= SEEN_MAX) {
+            self.seen.pop();
+        } else if let Some(first) = self.seen.last_mut().filter(|_| !failed) {
+            first.forget_frames();
+        }
+    }
+
+    /// Marks a frame of the last trial as one by which the DUT failed, with the reason.
+    pub fn mark(&mut self, record: &Record, why: &str) {
+        if let Some(last) = self.seen.last_mut() {
+            last.mark(record, why);
+        }
     }
 
     /// Checks that something arrives from each port at each other one that it sends to: a DUT that is not
@@ -430,9 +471,15 @@ impl<'a> Context<'a> {
         Ok(())
     }
 
-    /// Returns the values so far.
-    pub(crate) fn into_measured(self) -> Vec<Measurement> {
-        self.measured
+    /// Returns the values so far, and the trials that are kept. The last one stays, also if it ended
+    /// the test.
+    pub(crate) fn into_measured(mut self) -> (Vec<Measurement>, Vec<Seen>) {
+        let judged = &self.measured[self.before..];
+        let passed = judged.iter().all(|m| m.outcome < Outcome::Fail) && !judged.is_empty();
+        if let Some(last) = self.seen.last_mut().filter(|_| passed) {
+            last.forget_frames();
+        }
+        (self.measured, self.seen)
     }
 }
 
@@ -446,6 +493,8 @@ pub struct TestResult {
     /// One sentence: the value that decided, or the reason why there is none.
     pub detail: String,
     pub measurements: Vec<Measurement>,
+    /// True if a planted fault proves that the test finds one.
+    pub proven: bool,
     /// Start of the test in seconds since 1970.
     pub start_s: f64,
     /// Duration of the test in seconds.
@@ -453,4 +502,7 @@ pub struct TestResult {
     /// Line of the test's description in its file.
     #[serde(skip)]
     pub line: u32,
+    /// Trials that are kept as evidence.
+    #[serde(skip)]
+    pub seen: Vec<Seen>,
 }

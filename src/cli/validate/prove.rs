@@ -9,12 +9,12 @@ use anyhow::Result;
 use super::ValidateArgs;
 use crate::cli::terminal::{self, Progress};
 use crate::cli::{Format, exit, stop_on_signals};
-use validate::prove;
+use validate::{knobs, prove};
 
 /// Runs the proof and prints it. The exit status is its verdict's.
 pub(super) fn run(args: &ValidateArgs) -> Result<ExitCode> {
     let stop = stop_on_signals()?;
-    let knobs = prove::knobs()?;
+    let knobs = knobs::knobs()?;
     let all = prove::parts(&knobs, args.seeds) as u64;
     let every = Duration::from_secs(10);
     let mut progress = Progress::new("{bar:30} {pos}/{len} {eta} {msg}", "proof", Some(all), every);

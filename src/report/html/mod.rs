@@ -12,7 +12,9 @@ mod shared;
 mod tables;
 mod tester;
 mod topology;
+mod validate;
 
+pub use self::validate::{ValidationPage, validation_html};
 pub use compare::{ComparisonPage, Depths, comparison_html};
 pub use tester::{TestPage, tester_html};
 

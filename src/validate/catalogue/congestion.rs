@@ -55,7 +55,9 @@ pub(super) fn lossless(
     for (n, flow) in trial.flows.iter().enumerate().filter(|(_, f)| f.priority == priority) {
         let name = cx.port(flow.from).name.clone();
         let what = format!("lost frames of priority {priority} from {name}");
-        cx.count(what, seen.tally(FlowId(n)).lost(), Limits::exactly(0.0));
+        let lost = seen.lost(FlowId(n), &(Duration::ZERO..Duration::MAX));
+        lost.iter().for_each(|record| cx.mark(record, "does not arrive"));
+        cx.count(what, lost.len() as u64, Limits::exactly(0.0));
     }
 }
 

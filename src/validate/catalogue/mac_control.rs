@@ -77,6 +77,7 @@ pub(super) fn judge_seen(
 /// Judges that no port received a MAC control frame that the tester sent.
 pub(super) fn not_relayed(cx: &mut Context<'_>, seen: &Observation, name: &str) {
     let relayed = seen.relayed();
+    relayed.iter().for_each(|record| cx.mark(record, "was sent by the tester itself"));
     let what = match relayed.first() {
         Some(first) => {
             let port = &cx.port(first.port).name;

@@ -154,8 +154,10 @@ pub(super) fn judge_but(
             true => Duration::MAX,
             false => held.end,
         };
-        let lost = seen.lost_in(flow, &(Duration::ZERO..until));
-        cx.count(format!("lost frames of priority {priority}"), lost, Limits::exactly(0.0));
+        let lost = seen.lost(flow, &(Duration::ZERO..until));
+        lost.iter().for_each(|record| cx.mark(record, "does not arrive"));
+        let what = format!("lost frames of priority {priority}");
+        cx.count(what, lost.len() as u64, Limits::exactly(0.0));
     }
     Ok(())
 }
@@ -171,7 +173,11 @@ pub(super) fn none_began(
     let u = seen.uncertainty;
     let sure = span.start + u..span.end.saturating_sub(u);
     let count = seen.began_in(flow, &sure);
-    let last = seen.of(flow, Way::Received).filter(|r| sure.contains(&r.begin)).last();
+    let mut last = None;
+    for record in seen.of(flow, Way::Received).filter(|record| sure.contains(&record.begin)) {
+        cx.mark(record, "begins while its priority is paused");
+        last = Some(record);
+    }
     let what = match last {
         Some(last) => format!(
             "frames of priority {priority} against the pause (the last {} ns after the limit)",

@@ -3,6 +3,7 @@
 use super::congestion;
 use crate::bench::Trouble;
 use crate::judge::Limits;
+use crate::observation::Record;
 use crate::test::{Context, Level, Test, Topology};
 use crate::trial::Port;
 use ground::units::{Mac, PRIORITIES, PrioritySet};
@@ -41,8 +42,7 @@ fn run(cx: &mut Context<'_>) -> Result<(), Trouble> {
     let seen = cx.observe(&trial)?;
     congestion::arrives(cx, &seen, &trial)?;
     for port in [a, b] {
-        let frames: Vec<_> =
-            seen.control(port).map(|(r, octets)| (r.len, octets.to_vec())).collect();
+        let frames: Vec<_> = seen.control(port).collect();
         let name = cx.port(port).name.clone();
         cx.count(format!("pauses at {name}"), frames.len() as u64, Limits::at_least(1.0));
         judge(cx, port, &frames);
@@ -53,7 +53,7 @@ fn run(cx: &mut Context<'_>) -> Result<(), Trouble> {
 /// Returns true if the bytes of a pause are wrong.
 type Wrong<'a> = &'a dyn Fn(&[u8]) -> bool;
 
-fn judge(cx: &mut Context<'_>, port: Port, frames: &[(u32, Vec<u8>)]) {
+fn judge(cx: &mut Context<'_>, port: Port, frames: &[(&Record, &[u8])]) {
     let lossless = cx.setup.lossless;
     let name = cx.port(port).name.clone();
     let source = frames.first().map(|(_, octets)| octets[6..12].to_vec());
@@ -74,11 +74,15 @@ fn judge(cx: &mut Context<'_>, port: Port, frames: &[(u32, Vec<u8>)]) {
             })
         }),
     ];
-    let short = frames.iter().filter(|(len, _)| *len < 64).count() as u64;
-    cx.count(format!("pauses at {name} below 64 bytes"), short, Limits::exactly(0.0));
+    let short: Vec<_> = frames.iter().filter(|(record, _)| record.len < 64).collect();
+    short.iter().for_each(|(record, _)| cx.mark(record, "is below 64 bytes"));
+    let what = format!("pauses at {name} below 64 bytes");
+    cx.count(what, short.len() as u64, Limits::exactly(0.0));
     for (what, is_wrong) in checks {
         let long = frames.iter().filter(|(_, octets)| octets.len() >= TIMES + 2 * PRIORITIES);
-        let wrong = long.filter(|(_, octets)| is_wrong(octets)).count() as u64;
-        cx.count(format!("pauses at {name} with {what}"), wrong, Limits::exactly(0.0));
+        let wrong: Vec<_> = long.filter(|(_, octets)| is_wrong(octets)).collect();
+        wrong.iter().for_each(|(record, _)| cx.mark(record, what));
+        let what = format!("pauses at {name} with {what}");
+        cx.count(what, wrong.len() as u64, Limits::exactly(0.0));
     }
 }

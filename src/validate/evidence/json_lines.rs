@@ -23,6 +23,8 @@ struct Line<'a> {
     duration_s: f64,
     /// Outcome of the tester's check of itself.
     self_check: Option<Outcome>,
+    /// True if a planted fault proves that the test finds one.
+    proven: bool,
     /// Command that repeats the test.
     repeat: String,
 }
@@ -48,6 +50,7 @@ pub fn json_lines(results: &Results, file: &str) -> String {
             start_s: test.start_s,
             duration_s: test.duration_s,
             self_check,
+            proven: test.proven,
             repeat: repeat(results, file, test.id),
         };
         let mut lines: Vec<_> = test.measurements.iter().map(|m| line(Some(m))).collect();

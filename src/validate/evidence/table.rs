@@ -26,6 +26,10 @@ pub fn table(results: &Results) -> String {
         }
         text += &format!("{} {}: {}\n", test.id, test.outcome.name(), test.detail);
     }
+    let unproven: Vec<_> = results.tests.iter().filter(|t| !t.proven).map(|t| t.id).collect();
+    if !unproven.is_empty() {
+        text += &format!("\nunproven, by no planted fault: {}\n", unproven.join(" "));
+    }
     let count = |outcome| results.tests.iter().filter(|test| test.outcome == outcome).count();
     let counts = Outcome::ALL.map(|outcome| (outcome.name(), count(outcome)));
     let counts = counts.iter().filter(|(_, n)| *n > 0).map(|(name, n)| format!("{n} {name}"));

@@ -1,5 +1,7 @@
 use super::*;
 use crate::judge::{Limits, Measurement, Outcome};
+use crate::observation::Way;
+use crate::setup::Keep;
 use crate::test::{Level, TestResult};
 
 fn test(id: &'static str, outcome: Outcome, measurements: Vec<Measurement>) -> TestResult {
@@ -10,9 +12,11 @@ fn test(id: &'static str, outcome: Outcome, measurements: Vec<Measurement>) -> T
         outcome,
         detail: format!("{} of {id}", outcome.name()),
         measurements,
+        proven: id != "V-2",
         start_s: 1.5,
         duration_s: 0.25,
         line: 7,
+        seen: Vec::new(),
     }
 }
 
@@ -91,4 +95,81 @@ fn a_run_is_as_good_as_its_tests() {
     ended.tests.truncate(1);
     ended.interrupted = true;
     assert_eq!(ended.verdict(false), Verdict::Inconclusive, "what was not run is no pass");
+}
+
+/// A device with a fault, tested with everything kept.
+fn failed(kind: &str, id: &str) -> (Results, crate::setup::Setup) {
+    let faults = format!("{{defect: {{on: s1, kind: {kind}}}}}");
+    let text = format!(
+        "rate: 100G\nports: [{{}}, {{}}, {{}}]\n\
+         virtual: {{profile: {{defaults: {{pfc: {{enable: [3, 4]}}}}}}, faults: [{faults}]}}\n"
+    );
+    let (mut dut, _) = crate::file::parse("dut.yaml", &text).unwrap();
+    dut.setup.keep = Keep::Frames;
+    let mut bench = crate::virtual_bench::VirtualBench::new(dut.setup.clone(), dut.lab.unwrap());
+    let only = vec![id.to_owned()];
+    let selection = crate::suite::Selection { level: Level::Quick, only };
+    let results = crate::suite::run(&dut.setup, &selection, &mut bench, |_, _, _| true);
+    (results, dut.setup)
+}
+
+#[test]
+fn a_failure_has_a_capture_with_comments_on_its_frames() {
+    let (results, setup) = failed("ignores-pfc, priorities: [3]", "V-R01");
+    let test = &results.tests[1];
+    assert_eq!(test.outcome, Outcome::Fail, "{test:?}");
+    let captures = captures(&results, &setup, "dut.yaml").unwrap();
+    assert_eq!(captures.len(), 1, "none of what passed");
+    assert_eq!(captures[0].name, "V-R01.pcapng");
+    let mut reader = pcap_file::pcapng::PcapNgReader::new(&captures[0].octets[..]).unwrap();
+    let (mut marked, mut pauses, mut last) = (0, 0, std::time::Duration::ZERO);
+    while let Some(block) = reader.next_block() {
+        let pcap_file::pcapng::Block::EnhancedPacket(packet) = block.unwrap() else { continue };
+        assert!(packet.timestamp >= last, "frames are in order");
+        last = packet.timestamp;
+        let comment = packet.options.iter().any(|option| {
+            use pcap_file::pcapng::blocks::enhanced_packet::EnhancedPacketOption::Comment;
+            matches!(option, Comment(text) if text == "begins while its priority is paused")
+        });
+        marked += usize::from(comment);
+        pauses += usize::from(packet.data[12..14] == [0x88, 0x08]);
+    }
+    let frames = test.measurements.iter().find(|m| m.what.contains("against the pause")).unwrap();
+    assert_eq!(marked as f64, frames.value);
+    assert!(pauses > 2, "{pauses} pauses");
+}
+
+#[test]
+fn a_trace_has_rates_and_pauses() {
+    let (results, _) = failed("obeys-for-all", "V-R01");
+    let seen = results.tests[1].seen.last().unwrap();
+    assert_eq!(seen.rates.len(), 8);
+    let (at, rate) = seen.rates[0].points[1];
+    assert!((1e10..2e10).contains(&rate), "an eighth of 100 Gb/s at {at} ns: {rate}");
+    let storms: Vec<_> = seen.pauses.iter().filter(|p| p.way == Way::Sent).collect();
+    assert_eq!(storms.len(), 1, "a storm without gaps: {storms:?}");
+    assert_eq!((storms[0].port.as_str(), storms[0].priority), ("B", Some(3)));
+}
+
+#[test]
+fn nothing_is_kept_without_need() {
+    let (mut results, setup) = failed("obeys-for-all", "V-R01");
+    assert!(results.tests[0].seen.iter().all(|seen| seen.frames.is_empty()), "V-00 passed");
+    results.tests.iter_mut().for_each(|test| test.outcome = Outcome::Pass);
+    assert!(captures(&results, &setup, "dut.yaml").unwrap().is_empty());
+}
+
+#[test]
+fn conformance_is_shown_by_passes_alone() {
+    let lines = conformance(&results());
+    assert!(lines.iter().all(|line| line.support == "not shown"), "{lines:?}");
+    let only = |outcome| {
+        let mut results = results();
+        results.tests = vec![test("V-R06", outcome, vec![])];
+        let lines = conformance(&results);
+        lines.into_iter().find(|line| line.requirement == "delay constraint").unwrap().support
+    };
+    assert_eq!(only(Outcome::Pass), "yes");
+    assert_eq!(only(Outcome::Fail), "no");
+    assert_eq!(only(Outcome::Inconclusive), "not shown");
 }

@@ -7,7 +7,7 @@ use std::path::Path;
 use super::Dut;
 use super::raw::{self, DutFile};
 use crate::setup::{
-    Expected, ExpectedEcn, ExpectedWatchdog, FlowControl, Marking, Setup, TesterPort, Times,
+    Expected, ExpectedEcn, ExpectedWatchdog, FlowControl, Keep, Marking, Setup, TesterPort, Times,
     Tolerances, reaction_limit,
 };
 use config::quantity::{LinkRate, Ratio, Span};
@@ -69,6 +69,7 @@ pub(super) fn resolve(
         limits: tolerances(&raw.tolerances, rate),
         times: times(raw, rate),
         seed: raw.seed.unwrap_or(1),
+        keep: Keep::Nothing,
     };
     let mut lab = raw.device.as_ref().and_then(|device| lab(&mut cx, at, device, raw));
     if let (Some(lab), Some(device)) = (&mut lab, &raw.device) {

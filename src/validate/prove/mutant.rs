@@ -4,9 +4,10 @@
 use core::fmt;
 use serde::Serialize;
 
-use super::{GOOD, MutantRun, device};
+use super::{MutantRun, device};
 use crate::bench::{Bench, Faculty, Trouble};
 use crate::judge::Outcome;
+use crate::knobs::GOOD;
 use crate::observation::{Observation, Record, Way, What};
 use crate::suite::{self, Selection};
 use crate::test::Level;

@@ -1,6 +1,7 @@
 //! A short proof: each fault once, at its largest value.
 
 use super::*;
+use crate::knobs::knobs;
 use serde_json::json;
 
 #[test]

@@ -1,17 +1,24 @@
-//! Faults of a device: changes of a good one.
+//! Faults by which the tests are proven: changes of good devices.
+//!
+//! They are in `configs/validate/knobs.yaml`. A fault with a size has several values from the largest to
+//! the smallest.
+
+use std::collections::BTreeSet;
 
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Cell, GOOD, KnobRun, device, result_of, validate};
 use crate::catalogue::TESTS;
-use crate::judge::Outcome;
-use crate::suite::Results;
-use crate::test::{Level, TestResult};
 use config::{ConfigError, de, tree};
 
+/// The good devices, by the name of their file in `configs/validate`.
+pub const GOOD: &[(&str, &str)] = &[
+    ("virtual", include_str!("../../configs/validate/virtual.yaml")),
+    ("pause", include_str!("../../configs/validate/pause.yaml")),
+];
+
 /// The faults.
-const KNOBS: &str = include_str!("../../../configs/validate/knobs.yaml");
+const KNOBS: &str = include_str!("../../configs/validate/knobs.yaml");
 
 /// Text in a change that stands for the value.
 const VALUE: &str = "$value";
@@ -85,10 +92,19 @@ pub fn knobs() -> Result<Vec<Knob>, KnobError> {
     Ok(knobs)
 }
 
+/// Returns the tests that no fault proves.
+#[must_use]
+pub fn unproven(knobs: &[Knob]) -> Vec<&'static str> {
+    let proven: BTreeSet<_> = knobs.iter().flat_map(|knob| &knob.caught_by).collect();
+    let ids = TESTS.iter().map(|test| test.id);
+    ids.filter(|id| !proven.iter().any(|proven| proven == id)).collect()
+}
+
 impl Knob {
     /// Returns the file of the device, in JSON. The fault is in the device, and not in what the file
     /// tells, by the order of the changes.
-    fn file(&self, value: Option<&Value>) -> String {
+    #[must_use]
+    pub fn file(&self, value: Option<&Value>) -> String {
         let (_, text) = GOOD.iter().find(|(name, _)| *name == self.device).expect("checked");
         let root = tree::read(text, "the file is empty").expect("a good device is YAML");
         let mut file: Value = de::from_tree(&root).expect("a good device is YAML");
@@ -99,66 +115,6 @@ impl Knob {
         }
         merge(&mut file, &change);
         file.to_string()
-    }
-
-    fn level(&self) -> Level {
-        if self.full { Level::Full } else { Level::Quick }
-    }
-
-    /// Runs the tests on a device with this value of the fault.
-    fn with(&self, value: Option<&Value>, tests: &[&str]) -> Results {
-        validate(&device(&self.file(value)), tests, self.level())
-    }
-
-    /// Returns true if a result tells of the fault: a failure, or for open behaviour a report that
-    /// the good device does not have.
-    fn is_found(&self, result: &TestResult) -> bool {
-        if !self.open {
-            return result.outcome == Outcome::Fail;
-        }
-        let reports = |result: &TestResult| {
-            let policies = result.measurements.iter().filter(|m| m.outcome == Outcome::Policy);
-            policies.map(|m| m.detail.clone()).collect::<Vec<_>>()
-        };
-        let none = Self { change: Value::Null, ..self.clone() };
-        let good = none.with(None, &[result.id]);
-        reports(result) != reports(result_of(&good, result.id))
-    }
-
-    /// Runs the tests named with the fault: at its largest value, and down to the first one that is
-    /// not found.
-    #[must_use]
-    pub fn run(&self) -> KnobRun {
-        let tests: Vec<_> = self.caught_by.iter().map(String::as_str).collect();
-        let results = self.with(self.values.first(), &tests);
-        let cells = tests.iter().map(|test| {
-            let result = result_of(&results, test);
-            let found = self.is_found(result);
-            Cell {
-                test: (*test).to_owned(),
-                found,
-                outcome: result.outcome,
-                limit: found.then(|| self.limit(test)).flatten(),
-                detail: result.detail.clone(),
-            }
-        });
-        let cells = cells.collect();
-        let Self { id, fault, unit, .. } = self.clone();
-        KnobRun { id, fault, unit, cells }
-    }
-
-    /// Returns the smallest value that a test finds, if all larger ones are found.
-    fn limit(&self, test: &str) -> Option<String> {
-        let text = |value: &Value| value.as_str().map_or(value.to_string(), str::to_owned);
-        let mut smallest = self.values.first();
-        for value in self.values.iter().skip(1) {
-            let results = self.with(Some(value), &[test]);
-            if !self.is_found(result_of(&results, test)) {
-                break;
-            }
-            smallest = Some(value);
-        }
-        smallest.map(text)
     }
 }
 

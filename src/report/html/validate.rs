@@ -1,0 +1,293 @@
+//! The report of `sluice validate`: one self-contained HTML page.
+
+use maud::{Markup, html};
+
+use super::lines::{Line, Plot};
+use super::rows::{Bar, Row, Rows, time_axis};
+use super::shared::{LINES_MAX, ROWS_MAX, card};
+use super::{page, scale, tables, written};
+use crate::sheet::{Kind, Sheet};
+use ::validate::catalogue;
+use ::validate::evidence::{conformance, repeat};
+use ::validate::judge::{Measurement, Outcome};
+use ::validate::observation::Way;
+use ::validate::setup::Setup;
+use ::validate::suite::Results;
+use ::validate::test::TestResult;
+use ::validate::trace::{PauseSpan, Seen};
+use ground::verdict::Verdict;
+
+/// The contents of a report.
+#[derive(Clone, Copy, Debug)]
+pub struct ValidationPage<'a> {
+    pub results: &'a Results,
+    pub setup: &'a Setup,
+    /// Name of the DUT file.
+    pub file: &'a str,
+    /// True if inconclusive tests count as failures.
+    pub strict: bool,
+}
+
+/// Renders the page.
+#[must_use]
+pub fn validation_html(p: &ValidationPage<'_>) -> String {
+    let verdict = p.results.verdict(p.strict);
+    let title = format!("{}: {verdict}", p.results.dut);
+    let body = html! {
+        (head(p, verdict))
+        section.card { h2 { "Tests" } (matrix(p.results)) }
+        @for test in &p.results.tests { (one(p, test)) }
+        section.card {
+            h2 { "Statement of conformance" }
+            (tables::table(&statement(p.results)))
+            p.small.soft {
+                "yes: all tests of the requirement passed; no: one failed. Requirements after 802.1Q and \
+                 802.3 in own words."
+            }
+        }
+        section.card {
+            h2 { "Set-up" }
+            pre.table { (p.setup) }
+            p.small.soft { "sluice " (env!("CARGO_PKG_VERSION")) ", seed " (p.results.seed) }
+        }
+    };
+    page(&title, env!("CARGO_PKG_VERSION"), &body)
+}
+
+fn head(p: &ValidationPage<'_>, verdict: Verdict) -> Markup {
+    let count = |outcome| p.results.tests.iter().filter(|test| test.outcome == outcome).count();
+    let counts = Outcome::ALL.map(|outcome| (outcome, count(outcome)));
+    let counts = counts.iter().filter(|(_, n)| *n > 0);
+    let counts: Vec<_> = counts.map(|(outcome, n)| format!("{n} {}", outcome.name())).collect();
+    html! {
+        header {
+            h1 { (p.results.dut) }
+            p.soft {
+                "Validation of a device in the " (p.results.world) " world, level " (p.results.level)
+                @if p.results.interrupted { "; interrupted, so not all tests were run" }
+            }
+        }
+        div class={ "verdict " (verdict.name()) } role="status" {
+            strong { (verdict.label()) } ": " (counts.join(", "))
+        }
+    }
+}
+
+/// Returns the style of an outcome.
+const fn style(outcome: Outcome) -> &'static str {
+    match outcome {
+        Outcome::Pass => "pass",
+        Outcome::Fail | Outcome::Error => "fail",
+        Outcome::Inconclusive => "inconclusive",
+        Outcome::Skip | Outcome::Policy => "not_judged",
+    }
+}
+
+fn word(outcome: Outcome) -> Markup {
+    html! { span class={ "word " (style(outcome)) } { (outcome.name()) } }
+}
+
+/// Renders the tests as a matrix: a row for each group, a cell for each test.
+fn matrix(results: &Results) -> Markup {
+    let group = |test: &TestResult| test.id.get(2..3).unwrap_or_default().to_owned();
+    let mut groups: Vec<String> = results.tests.iter().map(group).collect();
+    groups.dedup();
+    html! {
+        @for name in groups {
+            div.matrix {
+                @for test in results.tests.iter().filter(|test| group(test) == name) {
+                    a href={ "#" (test.id) } class={ "cell " (style(test.outcome)) }
+                        title=(format!("{}: {}", test.title, test.detail)) {
+                        strong { (test.id.trim_start_matches("V-")) } " " (test.outcome.name())
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Renders a test; it is open if it did not pass.
+fn one(p: &ValidationPage<'_>, test: &TestResult) -> Markup {
+    let described = catalogue::TESTS.iter().chain([&catalogue::SELF_CHECK]);
+    let described = described.into_iter().find(|known| known.id == test.id);
+    let open = matches!(test.outcome, Outcome::Fail | Outcome::Error | Outcome::Inconclusive);
+    let shown = if open { &test.seen[..] } else { &test.seen[..test.seen.len().min(1)] };
+    html! {
+        section.card id=(test.id) {
+            details open[open] {
+                summary { (word(test.outcome)) " " (test.id) ": " (test.title) }
+                p { (test.detail) }
+                @if let Some(known) = described {
+                    p.small.soft { (known.purpose) " " (known.clause) "." }
+                    p.small { strong { "Procedure. " } (known.procedure) }
+                    p.small { strong { "Pass. " } (known.pass) }
+                }
+                @if !test.measurements.is_empty() {
+                    (tables::table(&values(&test.measurements)))
+                }
+                @if !test.proven && test.id != catalogue::SELF_CHECK.id {
+                    p.small.soft { "No planted fault proves this test." }
+                }
+                @for seen in shown {
+                    div.cards { (trial(seen)) }
+                }
+                pre { code { (repeat(p.results, p.file, test.id)) } }
+            }
+        }
+    }
+}
+
+/// Returns the table of judged values.
+fn values(measurements: &[Measurement]) -> Sheet {
+    let head = vec![
+        ("verdict", Kind::Word),
+        ("value", Kind::Number),
+        ("at least", Kind::Number),
+        ("at most", Kind::Number),
+        ("+-", Kind::Number),
+        ("unit", Kind::Word),
+        ("what", Kind::Sentence),
+    ];
+    let number = |value: Option<f64>| match value.filter(|value| value.is_finite()) {
+        Some(value) if value.fract() == 0.0 => format!("{value:.0}"),
+        Some(value) => format!("{value:.3}"),
+        None => String::new(),
+    };
+    // What failed comes first: a long table is cut.
+    let mut sorted: Vec<_> = measurements.iter().collect();
+    sorted.sort_by_key(|m| core::cmp::Reverse(m.outcome));
+    let row = |m: &&Measurement| {
+        vec![
+            m.outcome.name().to_owned(),
+            number(Some(m.value)),
+            number(m.limits.at_least),
+            number(m.limits.at_most),
+            number(Some(m.uncertainty).filter(|u| *u > 0.0)),
+            m.unit.to_owned(),
+            m.what.clone(),
+        ]
+    };
+    Sheet { head, rows: sorted.iter().map(row).collect() }
+}
+
+fn statement(results: &Results) -> Sheet {
+    let head = vec![
+        ("support", Kind::Word),
+        ("requirement", Kind::Sentence),
+        ("clause", Kind::Sentence),
+        ("tests", Kind::Sentence),
+    ];
+    let test = |(id, outcome): &(&str, Option<Outcome>)| {
+        format!("{id} {}", outcome.map_or("not run", Outcome::name))
+    };
+    let lines = conformance(results);
+    let row = |line: &::validate::evidence::Conformance| {
+        let tests: Vec<_> = line.tests.iter().map(test).collect();
+        let cells = [line.support, line.requirement, line.clause];
+        cells.iter().map(|cell| (*cell).to_owned()).chain([tests.join(", ")]).collect()
+    };
+    Sheet { head, rows: lines.iter().map(row).collect() }
+}
+
+/// Renders the plots of a trial.
+fn trial(seen: &Seen) -> Markup {
+    let end_ns = seen.length.as_nanos_f64();
+    let highest = |points: &[(f64, f64)]| points.iter().map(|p| p.1).fold(0.0, f64::max);
+    let shown = seen.rates.iter().take(LINES_MAX);
+    let line = |flow: &::validate::trace::FlowRates| Line::through(flow.name.clone(), &flow.points);
+    let top = seen.rates.iter().map(|flow| highest(&flow.points)).fold(0.0, f64::max);
+    let rates = Plot {
+        about: format!("Received rates in the trial: {}", seen.trial),
+        what: "received",
+        unit: scale::rate(top),
+        end_ns,
+        lines: shown.map(line).collect(),
+        marks: Vec::new(),
+    };
+    let more = seen.rates.len().saturating_sub(LINES_MAX);
+    let left = if more > 0 { format!(" {more} more flows are not drawn.") } else { String::new() };
+    html! {
+        (card(&seen.trial, rates.draw(), &format!("Rates at which the tester received.{left}")))
+        (card(&format!("Pauses: {}", seen.trial), pauses(seen).draw(),
+            "Times in which a pause was in force: the tester's own, and those of the device."))
+    }
+}
+
+/// Returns the rows of pauses, one for each port, side and priority.
+fn pauses(seen: &Seen) -> Rows {
+    let end = seen.length.as_nanos_f64().max(1.0);
+    let (axis, ticks) = time_axis(end);
+    let name = |span: &PauseSpan| {
+        let whom = if span.way == Way::Sent { "pauses the DUT" } else { "is paused" };
+        let what = span.priority.map_or("PAUSE".to_owned(), |priority| priority.to_string());
+        format!("{} {whom}, {what}", span.port)
+    };
+    let mut rows: Vec<Row> = Vec::new();
+    for span in &seen.pauses {
+        let name = name(span);
+        let (from, until) = (span.from.as_nanos_f64(), span.until.as_nanos_f64());
+        let about = format!("{name} from {} to {}", written(span.from), written(span.until));
+        let bar = Bar { from: from / end, to: until / end, share: 0.7, about };
+        if let Some(row) = rows.iter_mut().find(|row| row.name == name) {
+            row.bars.push(bar);
+        } else if rows.len() < ROWS_MAX {
+            rows.push(Row { name, bars: vec![bar], line: None, dots: Vec::new() });
+        }
+    }
+    rows.sort_by(|a, b| a.name.cmp(&b.name));
+    let about = format!("Pauses over time in the trial: {}", seen.trial);
+    Rows { about, axis, ticks, rows, marks: Vec::new() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ::validate::setup::Keep;
+    use ::validate::suite::{self, Selection};
+    use ::validate::test::Level;
+    use ::validate::virtual_bench::VirtualBench;
+
+    #[test]
+    fn a_page_has_the_matrix_plots_and_the_statement() {
+        let text = "rate: 100G\nports: [{}, {}]\nvirtual: {profile: {}}\nname: a<b\n";
+        let (mut dut, _) = ::validate::file::parse("dut.yaml", text).unwrap();
+        dut.setup.keep = Keep::Traces;
+        let mut bench = VirtualBench::new(dut.setup.clone(), dut.lab.unwrap());
+        let selection = Selection { level: Level::Quick, only: vec!["V-R01".into()] };
+        let results = suite::run(&dut.setup, &selection, &mut bench, |_, _, _| true);
+        let page = validation_html(&ValidationPage {
+            results: &results,
+            setup: &dut.setup,
+            file: "dut.yaml",
+            strict: false,
+        });
+        for part in [
+            "<title>a&lt;b: FAIL</title>",
+            "href=\"#V-R01\"",
+            "received (Gb/s)",
+            "B pauses the DUT, 3",
+            "frames of priority 3 against the pause",
+            "<td>no</td>",
+            "not run",
+            "sluice validate dut.yaml --only V-R01",
+        ] {
+            assert!(page.contains(part), "{part}");
+        }
+        assert!(!page.contains("<script") && !page.contains("http"), "self-contained");
+    }
+
+    #[test]
+    fn metrics_have_limits_and_no_unknown_number() {
+        let text = "rate: 100G\nports: [{}, {}]\nvirtual: {profile: {}}\nname: 'a\"b'\n";
+        let (dut, _) = ::validate::file::parse("dut.yaml", text).unwrap();
+        let mut bench = VirtualBench::new(dut.setup.clone(), dut.lab.unwrap());
+        let selection = Selection { level: Level::Quick, only: vec!["V-R0*".into()] };
+        let results = suite::run(&dut.setup, &selection, &mut bench, |_, _, _| true);
+        let text = crate::validation_metrics(&results);
+        let line = |part: &str| text.lines().any(|line| line.contains(part));
+        assert!(line("sluice_validate_outcome{test_testcase=\"V-R01\",device_id=\"a\\\"b\""));
+        assert!(line("outcome=\"fail\"} 1"), "{text}");
+        assert!(line("sluice_validate_limit_high{test_testcase=\"V-R04\""), "{text}");
+        assert!(!text.contains("NaN") && !text.contains("# EOF"), "{text}");
+    }
+}
