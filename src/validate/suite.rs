@@ -4,7 +4,7 @@ use crate::bench::{Bench, Trouble};
 use crate::catalogue;
 use crate::judge::Outcome;
 use crate::knobs;
-use crate::setup::Setup;
+use crate::setup::{FlowControl, Setup};
 use crate::test::{Context, Level, Test, TestResult};
 use ground::verdict::Verdict;
 use serde::Serialize;
@@ -19,6 +19,15 @@ pub struct Selection {
 }
 
 impl Selection {
+    /// Returns the tests to run on a device with this flow control: those of the other kind only by
+    /// their names.
+    #[must_use]
+    pub fn tests_of(&self, flow_control: FlowControl) -> Vec<&'static Test> {
+        let mut tests = self.tests();
+        tests.retain(|test| !self.only.is_empty() || catalogue::is_of(test, flow_control));
+        tests
+    }
+
     /// Returns the tests to run, in the order of the catalogue, without the self-check.
     #[must_use]
     pub fn tests(&self) -> Vec<&'static Test> {
@@ -85,7 +94,7 @@ pub fn run(
     bench: &mut dyn Bench,
     mut progress: impl FnMut(usize, usize, &Test) -> bool,
 ) -> Results {
-    let tests = selection.tests();
+    let tests = selection.tests_of(setup.flow_control);
     let mut results = Results {
         dut: setup.name.clone(),
         world: bench.world(),

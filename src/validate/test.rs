@@ -324,8 +324,13 @@ impl<'a> Context<'a> {
         self.judge(what, count as f64, limits, 0.0, "frames");
     }
 
-    /// Judges a time in nanoseconds.
+    /// Judges a time in nanoseconds. The longest time stands for one without an end, which is a failure
+    /// of every limit.
     pub fn time(&mut self, what: impl Into<String>, time: Duration, limits: Limits, u: Duration) {
+        if time == Duration::MAX {
+            let what = format!("{} without an end", what.into());
+            return self.count(what, 1, Limits::exactly(0.0));
+        }
         self.judge(what, time.as_nanos_f64(), limits, u.as_nanos_f64(), "ns");
     }
 

@@ -55,11 +55,15 @@ pub(super) fn run(cx: &mut Context<'_>) -> Result<(), Trouble> {
         let pauses: Vec<Duration> = seen.control_sent(b).map(|(record, _)| record.end).collect();
         let quiet = quanta.at(cx.setup.rate).div(2);
         let mut reactions: Vec<Duration> =
-            pauses.iter().map(|at| reaction(&frames, *at, quiet)).collect();
+            pauses.iter().filter_map(|at| reaction(&frames, *at, quiet)).collect();
         reactions.sort_unstable();
+        let none = (pauses.len() - reactions.len()) as u64;
+        let what = format!("pauses of priority {priority} without a reaction");
+        cx.count(what, none, Limits::exactly(0.0));
         let limits = Limits::at_most(cx.setup.stop_limit().as_nanos_f64());
         let at = |part: usize| reactions.get(reactions.len() * part / 100).copied();
-        for (name, value) in [("median", at(50)), ("longest", reactions.last().copied())] {
+        let values = [("median", at(50)), ("99 %", at(99)), ("longest", reactions.last().copied())];
+        for (name, value) in values {
             let Some(value) = value else { continue };
             let what = format!("{name} reaction of priority {priority}");
             cx.time(what, value, limits, seen.uncertainty);
@@ -68,16 +72,16 @@ pub(super) fn run(cx: &mut Context<'_>) -> Result<(), Trouble> {
     Ok(())
 }
 
-/// Returns the time from a pause to the beginning of the last frame before the line was quiet; the
-/// longest time if it never was.
-fn reaction(frames: &[&Record], at: Duration, quiet: Duration) -> Duration {
+/// Returns the time from a pause to the beginning of the last frame before the line was quiet; `None`
+/// if it never was.
+fn reaction(frames: &[&Record], at: Duration, quiet: Duration) -> Option<Duration> {
     let start = frames.partition_point(|record| record.begin < at);
     let mut last = at;
     for record in &frames[start..] {
         if record.begin.saturating_sub(last) >= quiet {
-            return last.saturating_sub(at);
+            return Some(last.saturating_sub(at));
         }
         last = record.begin;
     }
-    Duration::MAX
+    None
 }
