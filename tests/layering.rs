@@ -27,8 +27,9 @@ const LAYERS: &[&[&str]] = &[
     &["config", "results"],
     &["tester"],
     &["lab"],
-    &["report", "validate"],
+    &["report"],
     &["daemon", "measure"],
+    &["validate"],
     &["sluice"],
 ];
 

@@ -18,7 +18,7 @@ use crate::text::table::{Align, Table};
 use validate::bench::Bench;
 use validate::catalogue;
 use validate::evidence::{self, Testbed};
-use validate::file::{self, Dut};
+use validate::file::{self, Access, Dut};
 use validate::setup::Setup;
 use validate::suite::{self, Results, Selection};
 use validate::test::{Level, Test};
@@ -152,10 +152,10 @@ fn write(file: OutputFile, text: &str) -> Result<()> {
 /// Runs the selected tests.
 fn validate(args: &ValidateArgs, dut: Dut, selection: &Selection) -> Result<Results> {
     let stop = stop_on_signals()?;
-    let Dut { setup, lab } = dut;
+    let Dut { setup, lab, reports, access } = dut;
     let mut bench: Box<dyn Bench> = match lab {
-        Some(lab) => Box::new(VirtualBench::new(setup.clone(), lab)),
-        None => real(args, &setup, &stop)?,
+        Some(lab) => Box::new(VirtualBench::new(setup.clone(), lab).reporting(reports)),
+        None => real(args, &setup, access, &stop)?,
     };
     let every = Duration::from_secs(5);
     let all = selection.tests().len() as u64 + 1;
@@ -170,15 +170,27 @@ fn validate(args: &ValidateArgs, dut: Dut, selection: &Selection) -> Result<Resu
 }
 
 #[cfg(feature = "dpdk")]
-fn real(args: &ValidateArgs, setup: &Setup, stop: &Arc<AtomicBool>) -> Result<Box<dyn Bench>> {
+fn real(
+    args: &ValidateArgs,
+    setup: &Setup,
+    access: Option<Access>,
+    stop: &Arc<AtomicBool>,
+) -> Result<Box<dyn Bench>> {
     args.machine.apply();
     let eal = super::generate::eal_options(args.machine);
-    let bench = validate::real_bench::RealBench::new(setup.clone(), eal, Arc::clone(stop))?;
+    let adapter = access.map(Access::adapter);
+    let bench =
+        validate::real_bench::RealBench::new(setup.clone(), eal, adapter, Arc::clone(stop))?;
     Ok(Box::new(bench))
 }
 
 #[cfg(not(feature = "dpdk"))]
-fn real(_: &ValidateArgs, _: &Setup, _: &Arc<AtomicBool>) -> Result<Box<dyn Bench>> {
+fn real(
+    _: &ValidateArgs,
+    _: &Setup,
+    _: Option<Access>,
+    _: &Arc<AtomicBool>,
+) -> Result<Box<dyn Bench>> {
     Err(anyhow!("this program was built without DPDK, so it has no real ports; add `virtual`"))
 }
 

@@ -6,9 +6,11 @@ mod resolve;
 
 pub use raw::DutFile;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use crate::adapter::{Adapter, Command, Commands, Ctl};
 use crate::setup::Setup;
+use crate::virtual_bench::Reports;
 use config::{ConfigError, Place, Warning, de, read_text, schema_of, tree};
 use lab::raw::Lab;
 
@@ -22,6 +24,29 @@ pub struct Dut {
     pub setup: Setup,
     /// The lab of a virtual device.
     pub lab: Option<Lab>,
+    /// What the counters of a virtual device say.
+    pub reports: Reports,
+    /// Access to a device behind real ports.
+    pub access: Option<Access>,
+}
+
+/// Access to the counters and settings of a device behind real ports.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Access {
+    /// Control socket of a switch of this program.
+    Ctl(PathBuf),
+    Command(Commands),
+}
+
+impl Access {
+    /// Returns the adapter.
+    #[must_use]
+    pub fn adapter(self) -> Box<dyn Adapter> {
+        match self {
+            Self::Ctl(path) => Box::new(Ctl::new(path)),
+            Self::Command(commands) => Box::new(Command::new(commands)),
+        }
+    }
 }
 
 /// Reads a DUT file.
