@@ -1,6 +1,7 @@
 //! A test of the catalogue, and the context in which it runs.
 
-use crate::adapter::{Counter, Counters};
+mod counters;
+
 use crate::bench::{Bench, Faculty, Trouble};
 use crate::judge::{Limits, Measurement, Outcome};
 use crate::observation::{Observation, Way};
@@ -117,55 +118,6 @@ impl<'a> Context<'a> {
     pub fn observe_cable(&mut self, trial: &Trial) -> Result<Observation, Trouble> {
         let seen = self.bench.run_on_cable(trial)?;
         self.trusted(trial, seen)
-    }
-
-    /// Runs a trial, and returns the differences of the device's counters over it as well.
-    ///
-    /// # Errors
-    /// As [`Context::observe`], or the counters are not read.
-    pub fn count_over(&mut self, trial: Trial) -> Result<(Observation, Counters), Trouble> {
-        if !self.has(Faculty::Counters) {
-            let what = "adapter is missing: the device's counters are not read; add it to the file";
-            return Err(Trouble::Missing(what.to_owned()));
-        }
-        let mut seen = self.observe(&Trial { counters: true, ..trial })?;
-        let counters = seen.counters.take();
-        let none = || Trouble::Error("the counters of the trial were not read".into());
-        Ok((seen, counters.ok_or_else(none)?))
-    }
-
-    /// Returns a counter of the port of the device that is cabled to a port of the tester.
-    ///
-    /// # Errors
-    /// The device has no such counter.
-    pub fn counter(
-        &self,
-        counters: &Counters,
-        (port, priority): (Port, Option<Priority>),
-        counter: Counter,
-    ) -> Result<u64, Trouble> {
-        counters.get(port, priority, counter).ok_or_else(|| {
-            let of =
-                priority.map(|priority| format!(" of priority {priority}")).unwrap_or_default();
-            let (name, dut) = (counter.name(), &self.port(port).dut);
-            Trouble::Missing(format!(
-                "adapter: the device's counter {name}{of} at {dut} is unknown"
-            ))
-        })
-    }
-
-    /// Judges a counter, in its unit; the part is skipped if the device does not have it.
-    pub fn judge_counter(
-        &mut self,
-        what: impl Into<String>,
-        counters: &Counters,
-        (at, counter): ((Port, Option<Priority>), Counter),
-        limits: Limits,
-    ) {
-        match self.counter(counters, at, counter) {
-            Ok(n) => self.judge(what, n as f64, limits, 0.0, counter.unit()),
-            Err(why) => self.skip(what, &why.to_string()),
-        }
     }
 
     /// Checks that something arrives from each port at each other one that it sends to: a DUT that is not

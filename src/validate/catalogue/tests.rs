@@ -1,6 +1,7 @@
 //! The tests of the catalogue against virtual devices.
 
 mod changed;
+mod counters;
 mod dead;
 mod ecn;
 mod mac_control;
@@ -28,6 +29,7 @@ expected:
   vlan: 1
   ecn: {kmin: 20KB, kmax: 60KB, pmax: 20%}
   watchdog: {detection: 1ms, restoration: 2ms, poll: 10us}
+  xon: counted
 virtual:
   profile:
     buffer:

@@ -15,6 +15,8 @@ use sim::{Network, NetworkPlan, Node, NodeId, NodeKind, Witness};
 pub enum Report {
     /// Every tenth PFC frame is not counted, neither received nor sent.
     PfcLost,
+    /// Every tenth data frame is not counted, neither received nor sent.
+    DataLost,
     /// PFC frames are counted for the next priority.
     PfcOfNext,
     /// PAUSE frames are counted as PFC of all priorities.
@@ -100,7 +102,10 @@ impl Report {
         let quantum = Quanta(1).at(rate).as_nanos_f64();
         match self {
             Self::PfcLost => {
-                each(port, &[Counter::PfcRx, Counter::PfcTx], |n| n - n / 10);
+                each(port, &[Counter::PfcRx, Counter::PfcTx], |n| n - n.div_ceil(10));
+            }
+            Self::DataLost => {
+                each(port, &[Counter::RxOk, Counter::TxOk], |n| n - n.div_ceil(10));
             }
             Self::PfcOfNext => {
                 let mut counts =
