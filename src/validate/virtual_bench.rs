@@ -21,6 +21,8 @@ use sim::{
     Direction, End, ErrorPlan, Fault, FaultKind, LineFault, LinkId, LinkPlan, Network, NetworkPlan,
     NodeId, VirtualFrame, Witness,
 };
+use switch::Change;
+use switch::managed::{At, Object};
 
 /// Bytes on the line before a frame's first: preamble and start delimiter.
 const PREAMBLE: Bytes = Bytes(8);
@@ -93,6 +95,11 @@ impl VirtualBench {
                 network.faults.push(Fault { at: Instant::ZERO + lead + at, kind });
             }
         }
+        // The network ends with the trial, so there is nothing to restore.
+        for setting in &trial.settings {
+            let kind = changed(&network, hosts[setting.port.0], (setting.name, &setting.value))?;
+            network.faults.push(Fault { at: Instant::ZERO, kind });
+        }
         let plan = network;
         let recorder = Recorder::new(&plan, &hosts, trial, lead);
         let mut network =
@@ -108,6 +115,9 @@ impl VirtualBench {
             self.reports.apply(&mut read, (self.setup.rate, counters::cell(&plan)));
             read
         });
+        if let Some(refusal) = network.refusals().first() {
+            return Err(Trouble::Error(format!("a setting is refused: {}", refusal.why)));
+        }
         let (recorder, _) = network.finish();
         let mut records = recorder.records;
         records.sort_by_key(|record| record.end);
@@ -149,6 +159,19 @@ fn opposite(network: &NetworkPlan, host: NodeId) -> End {
     if link.a.node == host { link.b } else { link.a }
 }
 
+/// Returns the change of a setting of the device's port at a host.
+fn changed(
+    network: &NetworkPlan,
+    host: NodeId,
+    (name, value): (&str, &str),
+) -> Result<FaultKind, Trouble> {
+    let End { node, port } = opposite(network, host);
+    let object = Object::named(name).map_err(|error| Trouble::Missing(error.to_string()))?;
+    let value = config::object_value(object, value).map_err(Trouble::Error)?;
+    let at = At { port: Some(port), class: None };
+    Ok(FaultKind::Change { node, change: Change::Object { object, at, value } })
+}
+
 /// Returns the direction of the frames that a host sends.
 fn sent_by(network: &NetworkPlan, host: NodeId) -> Direction {
     let id = link_of(network, host);
@@ -179,7 +202,10 @@ impl Bench for VirtualBench {
     }
 
     fn has(&self, faculty: Faculty) -> bool {
-        matches!(faculty, Faculty::ShortFrames | Faculty::WrongFcs | Faculty::Counters)
+        match faculty {
+            Faculty::ShortFrames | Faculty::WrongFcs => true,
+            Faculty::Counters | Faculty::Settings => true,
+        }
     }
 
     fn world(&self) -> &'static str {

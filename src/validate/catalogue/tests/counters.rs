@@ -1,6 +1,6 @@
 //! Devices whose counters are wrong, and devices that lack some.
 
-use super::changed::{fails_as, judged};
+use super::changed::{fails_as, fails_before, judged};
 use super::{GOOD, all_pass, outcome, validate, validate_at};
 use crate::judge::Outcome;
 use crate::test::Level;
@@ -78,6 +78,18 @@ fn wrong_watermarks_are_found() {
 fn storms_that_were_none_are_found() {
     fails("pauses_as_storms", "V-W03", "counted storms of priority 3 for an empty queue");
     fails("pauses_as_storms", "V-W07", "counted storms of priority 3 at B");
+}
+
+#[test]
+fn a_detection_time_that_does_not_change_or_changes_otherwise_is_found() {
+    let name = "with twice the detection time";
+    fails_before("V-W08", &format!("shorter storm {name}"), &|trial| trial.settings.clear());
+    fails_before("V-W08", &format!("longer storm {name}"), &|trial| {
+        trial.settings.iter_mut().for_each(|setting| setting.value = "1s".to_owned());
+    });
+    let result = judged((GOOD, "V-W08", false), &|_| {}, &|_, _| {});
+    assert_eq!(result.outcome, Outcome::Skip, "{result:#?}");
+    assert!(result.detail.contains("changes no settings"), "{result:#?}");
 }
 
 #[test]
