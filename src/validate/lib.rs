@@ -25,3 +25,7 @@ pub mod suite;
 pub mod test;
 pub mod trial;
 pub mod virtual_bench;
+
+#[cfg(test)]
+#[path = "../testfolder.rs"]
+mod testfolder;
