@@ -24,7 +24,7 @@ pub struct Dut {
     pub setup: Setup,
     /// The lab of a virtual device.
     pub lab: Option<Lab>,
-    /// What the counters of a virtual device say.
+    /// Errors and gaps in the counters that a virtual device reports.
     pub reports: Reports,
     /// Access to a device behind real ports.
     pub access: Option<Access>,

@@ -39,7 +39,7 @@ pub enum Report {
     PausesAsStorms,
 }
 
-/// What the counters of a virtual device say.
+/// Errors and gaps in the counters that a virtual device reports.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Reports {
     /// Ways in which they are wrong.

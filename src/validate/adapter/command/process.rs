@@ -68,7 +68,7 @@ fn collect(from: Option<impl Read + Send + 'static>) -> Receiver<Vec<u8>> {
     thread::spawn(move || {
         let mut bytes = Vec::new();
         if let Some(mut from) = from {
-            // What was read before an error is the output.
+            // The output is that before an error.
             let _ = from.by_ref().take(OUTPUT_MAX + 1).read_to_end(&mut bytes);
             let _ = std::io::copy(&mut from, &mut std::io::sink());
         }
