@@ -33,8 +33,8 @@ fn cables() {
     }
 }
 
-/// DUT file of a device in software: it polls, so it reacts later than hardware.
-fn dut(dir: &Dir) {
+/// DUT file of a device in software: it polls, so it reacts later than hardware. `more` are further fields.
+fn dut(dir: &Dir, more: &str) {
     let ports: Vec<String> =
         (0..LINKS).map(|n| format!("- {{location: 'iface:t{n}', dut: d{n}}}\n")).collect();
     dir.write(
@@ -42,7 +42,7 @@ fn dut(dir: &Dir) {
         &format!(
             "name: device\nrate: 100M\nload: 40%\nports:\n{}\
              tolerances: {{reaction: 4000, resume: 50ms, rate: 10%}}\n\
-             times: {{baseline: 500ms, hold: 2s, settle: 300ms, drain: 1s}}\n",
+             times: {{baseline: 500ms, hold: 2s, settle: 300ms, drain: 1s}}\n{more}",
             ports.concat()
         ),
     );
@@ -97,7 +97,7 @@ fn a_bridge_of_the_kernel_fails_to_obey() {
             must(Command::new("ip").args(["link", "set", &format!("d{n}"), "master", "br0"]));
         }
         must(Command::new("ip").args(["link", "set", "br0", "up"]));
-        dut(&dir);
+        dut(&dir, "");
         let results = validate(&dir, &["V-R01", "V-M06"]);
         let of = |id| outcome(&results, id);
         assert_eq!(of("V-00").0, "pass", "{results:#}");
@@ -111,26 +111,66 @@ fn a_bridge_of_the_kernel_fails_to_obey() {
     });
 }
 
+/// Starts the switch of this program between the links; `more` are further defaults of its ports.
+fn own_switch(dir: &Dir, name: &str, more: &str) -> Switch {
+    let ports: Vec<String> = (0..LINKS)
+        .map(|n| format!("- {{name: d{n}, device: 'net_af_packet{n},iface=d{n}'}}\n"))
+        .collect();
+    let file = format!(
+        "defaults: {{rate: 100M, pfc: {{enable: [3, 4]}}, trust: dscp{more}}}\n\
+         buffer: {{total: 4MiB}}\nports:\n{}",
+        ports.concat()
+    );
+    Switch::start(dir, name, &file, &["--quiet"])
+}
+
 #[test]
 fn the_own_switch_obeys() {
     let name = "the_own_switch_obeys";
     isolated(name, &[], || {
         let dir = Dir::new("own");
         cables();
-        dut(&dir);
-        let ports: Vec<String> = (0..LINKS)
-            .map(|n| format!("- {{name: d{n}, device: 'net_af_packet{n},iface=d{n}'}}\n"))
-            .collect();
-        let file = format!(
-            "defaults: {{rate: 100M, pfc: {{enable: [3, 4]}}, trust: dscp}}\n\
-             buffer: {{total: 4MiB}}\nports:\n{}",
-            ports.concat()
-        );
-        let switch = Switch::start(&dir, "own", &file, &["--quiet"]);
+        dut(&dir, "");
+        let switch = own_switch(&dir, "own", "");
         let results = validate(&dir, &["V-R01", "V-R04", "V-M01"]);
         for id in ["V-00", "V-R01", "V-R04", "V-M01"] {
             assert_eq!(outcome(&results, id).0, "pass", "{id}: {results:#}");
         }
+        switch.stop();
+    });
+}
+
+/// The adapter reads the counters of the running switch and changes its settings over its control socket.
+#[test]
+fn the_counters_of_the_own_switch_are_true() {
+    let name = "the_counters_of_the_own_switch_are_true";
+    isolated(name, &[], || {
+        let dir = Dir::new("counted");
+        cables();
+        let socket = dir.path("counted.sock");
+        dut(
+            &dir,
+            &format!(
+                "adapter: {{ctl: {}}}\n\
+                 expected:\n  xon: counted\n\
+                 \x20 watchdog: {{detection: 400ms, restoration: 400ms, poll: 1ms}}\n",
+                socket.display()
+            ),
+        );
+        let watchdog = ", watchdog: {detection: 400ms, restoration: 400ms}";
+        let switch = own_switch(&dir, "counted", watchdog);
+        assert_eq!(switch.socket(), socket);
+        let results = validate(&dir, &["V-C02", "V-C03", "V-W03", "V-W08"]);
+        for id in ["V-00", "V-C02", "V-C03", "V-W03"] {
+            assert_eq!(outcome(&results, id).0, "pass", "{id}: {results:#}");
+        }
+        // Links of real ports are not taken down; the rest of the test is run.
+        let (found, detail) = outcome(&results, "V-W08");
+        assert_eq!(found, "skip", "{results:#}");
+        assert!(detail.starts_with("link failure in a storm: not run"), "{detail}");
+        let of_ports = switch.ctl(&["--format", "json", "get", "watchdog.detection"]);
+        let said = text(&of_ports.stdout);
+        assert!(said.contains("400") && !said.contains("800"), "restored: {said}");
         switch.stop();
     });
 }

@@ -6,9 +6,11 @@ mod resolve;
 
 pub use raw::DutFile;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use crate::adapter::Commands;
 use crate::setup::Setup;
+use crate::virtual_bench::Reports;
 use config::{ConfigError, Place, Warning, de, read_text, schema_of, tree};
 use lab::raw::Lab;
 
@@ -22,6 +24,18 @@ pub struct Dut {
     pub setup: Setup,
     /// The lab of a virtual device.
     pub lab: Option<Lab>,
+    /// Errors and gaps in the counters that a virtual device reports.
+    pub reports: Reports,
+    /// Access to a device behind real ports.
+    pub access: Option<Access>,
+}
+
+/// Access to the counters and settings of a device behind real ports.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Access {
+    /// Control socket of a switch of this program.
+    Ctl(PathBuf),
+    Command(Commands),
 }
 
 /// Reads a DUT file.

@@ -4,6 +4,7 @@
 //! - [`setup`] says how the DUT is cabled and configured; [`file`] reads it from a DUT file.
 //! - [`trial`] is what the tester sends in a bounded time; [`observation`] is what it recorded. A
 //!   [`bench`] runs a trial, in the virtual world or on real ports. The tests are the same in both.
+//! - [`adapter`] reads the counters of a device and changes its settings, where that is possible.
 //! - [`catalogue`] has the tests, a file each; [`judge`] compares values with their limits, with the
 //!   uncertainty of the measurement.
 //! - [`suite`] selects tests, runs them in order and collects their results, with [`trace`]s of their
@@ -11,6 +12,7 @@
 //!   conformance.
 //! - [`knobs`] are faults of devices, and [`prove`] checks that the tests find them.
 
+pub mod adapter;
 pub mod bench;
 pub mod catalogue;
 pub mod evidence;
@@ -28,3 +30,7 @@ pub mod test;
 pub mod trace;
 pub mod trial;
 pub mod virtual_bench;
+
+#[cfg(test)]
+#[path = "../testfolder.rs"]
+mod testfolder;

@@ -3,6 +3,7 @@
 use core::ops::Range;
 use std::collections::HashSet;
 
+use crate::adapter::Counters;
 use crate::trial::{FlowId, Port};
 use ground::time::Duration;
 use ground::units::{Mac, Priority, Quanta};
@@ -19,6 +20,8 @@ pub struct Observation {
     pub uncertainty: Duration,
     /// Disturbance of the measurement by the machine, in words.
     pub disturbed: Option<String>,
+    /// Counters of the device over the trial, if it reads them.
+    pub counters: Option<Counters>,
 }
 
 /// A frame at a port of the tester.
@@ -226,6 +229,7 @@ impl Observation {
             records: records.cloned().collect(),
             uncertainty: self.uncertainty,
             disturbed: self.disturbed.clone(),
+            counters: self.counters.clone(),
         }
     }
 

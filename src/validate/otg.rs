@@ -4,13 +4,10 @@
 use serde_json::{Value, json};
 
 use crate::setup::{FlowControl, Marking, Setup, TesterPort};
-use crate::trial::{Control, Flow, Limit, Obeys, Port, Rate, Trial, Version};
+use crate::trial::{Control, Flow, LEARNING, Limit, Obeys, Port, Rate, Trial, Version};
 use ground::time::Duration;
 use ground::units::{BitsPerSec, Mac, Quanta};
 use wire::ip::Ecn;
-
-/// Number of frames by which the DUT learns each port's address.
-const LEARNING: u32 = 3;
 
 /// Bytes of a frame that a capture keeps: all headers, and the probe behind them.
 const SNAP: u32 = 128;

@@ -158,7 +158,7 @@ fn device(text: &str) -> Dut {
 /// Runs tests of a virtual device.
 fn validate(dut: &Dut, only: &[&str], level: Level) -> Results {
     let lab = dut.lab.clone().expect("the devices of the proof are virtual");
-    let mut bench = VirtualBench::new(dut.setup.clone(), lab);
+    let mut bench = VirtualBench::new(dut.setup.clone(), lab).reporting(dut.reports.clone());
     let only = only.iter().map(|only| (*only).to_owned()).collect();
     suite::run(&dut.setup, &Selection { level, only }, &mut bench, |_, _, _| true)
 }

@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration as StdDuration;
 
-use crate::bench::{Bench, Trouble};
+use crate::adapter::Adapter;
+use crate::bench::{Bench, Faculty, Trouble};
 use crate::observation::{Observation, Record, Way, What, ecn_of};
 use crate::otg;
 use crate::setup::{FlowControl, Setup};
@@ -34,6 +35,7 @@ const CABLE: [&str; 2] = ["ring:validate.a", "ring:validate.b"];
 pub struct RealBench {
     setup: Setup,
     ports: Ports,
+    adapter: Option<Box<dyn Adapter>>,
     /// Ends the run once it is set.
     stop: Arc<AtomicBool>,
 }
@@ -43,7 +45,12 @@ impl RealBench {
     ///
     /// # Errors
     /// DPDK cannot be started.
-    pub fn new(setup: Setup, eal: EalOptions, stop: Arc<AtomicBool>) -> Result<Self, Trouble> {
+    pub fn new(
+        setup: Setup,
+        eal: EalOptions,
+        adapter: Option<Box<dyn Adapter>>,
+        stop: Arc<AtomicBool>,
+    ) -> Result<Self, Trouble> {
         let devices = setup.ports.iter().filter_map(|port| {
             let location = tester::plan::Location::parse(&port.location).ok()?;
             match location.place {
@@ -53,7 +60,7 @@ impl RealBench {
         });
         let eal = eal.for_devices(devices);
         let eal = Eal::start(&eal).map_err(|error| Trouble::Error(error.to_string()))?;
-        Ok(Self { setup, ports: Ports::new(eal, None), stop })
+        Ok(Self { setup, ports: Ports::new(eal, None), adapter, stop })
     }
 
     /// Runs a trial between ports at these locations.
@@ -123,14 +130,51 @@ impl RealBench {
     }
 }
 
+impl RealBench {
+    /// Runs a trial and returns the differences of the device's counters over it, if it reads them.
+    fn counted(&mut self, trial: &Trial) -> Result<Observation, Trouble> {
+        let setup = self.setup.clone();
+        if !trial.counters {
+            return self.observe(trial, &setup);
+        }
+        let ports: Vec<&str> = setup.ports.iter().map(|port| port.dut.as_str()).collect();
+        let adapter = self.adapter.as_mut().ok_or_else(no_adapter)?;
+        let settle = StdDuration::from_nanos(adapter.settle().as_nanos());
+        adapter.clear()?;
+        thread::sleep(settle);
+        let before = adapter.read(&ports)?;
+        let mut seen = self.observe(trial, &setup)?;
+        thread::sleep(settle);
+        let adapter = self.adapter.as_mut().ok_or_else(no_adapter)?;
+        seen.counters = Some(adapter.read(&ports)?.since(&before));
+        Ok(seen)
+    }
+
+    /// Gives the settings of a trial their values in it, or those after it.
+    fn set(&mut self, trial: &Trial, restored: bool) -> Result<(), Trouble> {
+        for setting in &trial.settings {
+            let value = if restored { &setting.restored } else { &setting.value };
+            let port = &self.setup.port(setting.port).dut;
+            let adapter = self.adapter.as_mut().ok_or_else(no_adapter)?;
+            adapter.set(port, setting.name, value)?;
+        }
+        Ok(())
+    }
+}
+
+fn no_adapter() -> Trouble {
+    Trouble::Missing("adapter is missing; add it to the file".to_owned())
+}
+
 impl Bench for RealBench {
     fn run(&mut self, trial: &Trial) -> Result<Observation, Trouble> {
-        let setup = self.setup.clone();
-        let seen = self.observe(trial, &setup);
+        let set = self.set(trial, false);
+        let seen = set.and_then(|()| self.counted(trial));
+        let restored = self.set(trial, true);
         // Also after a failure and after Ctrl-C: nothing stays paused.
         let released = self.release(trial);
         let seen = seen?;
-        released.map(|()| seen)
+        restored.and(released).map(|()| seen)
     }
 
     fn run_on_cable(&mut self, trial: &Trial) -> Result<Observation, Trouble> {
@@ -140,6 +184,14 @@ impl Bench for RealBench {
             port.location = location.to_owned();
         }
         self.observe(trial, &setup)
+    }
+
+    fn has(&self, faculty: Faculty) -> bool {
+        match faculty {
+            Faculty::ShortFrames | Faculty::WrongFcs => false,
+            Faculty::Counters => self.adapter.is_some(),
+            Faculty::Settings => self.adapter.as_ref().is_some_and(|adapter| adapter.can_set()),
+        }
     }
 
     fn world(&self) -> &'static str {
@@ -200,6 +252,7 @@ fn records(
         records,
         uncertainty: uncertainty(report, trial, setup),
         disturbed: disturbed(report),
+        counters: None,
     })
 }
 

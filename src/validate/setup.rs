@@ -99,6 +99,19 @@ pub struct Expected {
     pub vlan: Option<Vid>,
     pub ecn: Option<ExpectedEcn>,
     pub watchdog: Option<ExpectedWatchdog>,
+    /// Counting of received PFC frames with a time of zero.
+    pub xon: Option<XonCount>,
+}
+
+/// Counting of received PFC frames with a time of zero.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum XonCount {
+    /// In the counter of all PFC frames.
+    Counted,
+    /// In a counter of their own alone.
+    Apart,
+    /// Not at all.
+    Ignored,
 }
 
 /// The ECN curve of a class.

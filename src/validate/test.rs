@@ -1,5 +1,7 @@
 //! A test of the catalogue, and the context in which it runs.
 
+mod counters;
+
 use crate::bench::{Bench, Faculty, Trouble};
 use crate::judge::{Limits, Measurement, Outcome};
 use crate::observation::{Observation, Record, Way};

@@ -11,6 +11,12 @@ use wire::{pause, pfc};
 /// Offset of the priority enable vector of a PFC frame.
 pub const VECTOR: usize = 16;
 
+/// Number of frames by which the DUT learns each port's address.
+pub const LEARNING: u32 = 3;
+
+/// Name of the setting of the watchdog's detection time.
+pub const DETECTION: &str = "watchdog.detection";
+
 /// Index of a tester port in [`crate::setup::Setup::ports`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Port(pub usize);
@@ -34,6 +40,10 @@ pub struct Trial {
     pub damage: Vec<Damage>,
     /// True if the first bytes of data frames are recorded as well.
     pub keep: bool,
+    /// True if the device's counters are read before and after.
+    pub counters: bool,
+    /// Settings of the device that are changed before the traffic, and restored after it.
+    pub settings: Vec<Setting>,
     /// Time after which the recording ends.
     pub length: Duration,
     /// Number of the trial among equal ones: what is random in a virtual device differs between them.
@@ -105,6 +115,19 @@ pub struct LinkChange {
     pub up: bool,
 }
 
+/// Another value of a setting of the running device.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Setting {
+    /// Tester port at the port of the device.
+    pub port: Port,
+    /// Name of the setting, such as [`DETECTION`].
+    pub name: &'static str,
+    /// Value with its unit: `500us`.
+    pub value: String,
+    /// Value that it has before and after.
+    pub restored: String,
+}
+
 /// A span in which the frames of a port have a wrong FCS.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Damage {
@@ -136,6 +159,8 @@ impl Trial {
             obeys: Vec::new(),
             damage: Vec::new(),
             keep: false,
+            counters: false,
+            settings: Vec::new(),
             length,
             round: 0,
         }

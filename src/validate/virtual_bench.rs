@@ -1,21 +1,28 @@
 //! A DUT in the virtual world: a lab whose hosts are the ports of the tester. Each trial begins with
 //! a new network, so it depends on nothing that happened before.
 
+mod counters;
+
+pub use counters::{Report, Reports};
+
 use std::collections::HashMap;
 
+use crate::adapter::PortCounters;
 use crate::bench::{Bench, Faculty, Trouble};
 use crate::observation::{Observation, Record, Way, What, ecn_of};
 use crate::otg;
 use crate::setup::Setup;
-use crate::trial::{Port, Trial};
+use crate::trial::{LinkChange, Port, Trial};
 use contracts::frame::Frame;
 use ground::time::{Duration, Instant};
 use ground::units::{BitsPerSec, Bytes};
 use lab::raw::Lab;
 use sim::{
-    Direction, ErrorPlan, Fault, FaultKind, LineFault, LinkId, LinkPlan, Network, NetworkPlan,
+    Direction, End, ErrorPlan, Fault, FaultKind, LineFault, LinkId, LinkPlan, Network, NetworkPlan,
     NodeId, VirtualFrame, Witness,
 };
+use switch::Change;
+use switch::managed::{At, Object};
 
 /// Bytes on the line before a frame's first: preamble and start delimiter.
 const PREAMBLE: Bytes = Bytes(8);
@@ -25,6 +32,7 @@ const PREAMBLE: Bytes = Bytes(8);
 pub struct VirtualBench {
     setup: Setup,
     lab: Lab,
+    reports: Reports,
 }
 
 /// The network of a trial.
@@ -38,7 +46,13 @@ impl VirtualBench {
     /// A bench on a lab, whose generator and flows are replaced by those of the trials.
     #[must_use]
     pub fn new(setup: Setup, lab: Lab) -> Self {
-        Self { setup, lab }
+        Self { setup, lab, reports: Reports::default() }
+    }
+
+    /// Sets what the counters of the device say.
+    #[must_use]
+    pub fn reporting(self, reports: Reports) -> Self {
+        Self { reports, ..self }
     }
 
     /// Returns the network of a trial.
@@ -81,14 +95,55 @@ impl VirtualBench {
                 network.faults.push(Fault { at: Instant::ZERO + lead + at, kind });
             }
         }
-        let recorder = Recorder::new(&network, &hosts, trial, lead);
+        // The network ends with the trial, so there is nothing to restore.
+        for setting in &trial.settings {
+            let kind = changed(&network, hosts[setting.port.0], (setting.name, &setting.value))?;
+            network.faults.push(Fault { at: Instant::ZERO, kind });
+        }
+        let plan = network;
+        let recorder = Recorder::new(&plan, &hosts, trial, lead);
         let mut network =
-            Network::new(&network, recorder).map_err(|error| Trouble::Error(error.to_string()))?;
-        network.run_until(Instant::ZERO + lead + trial.length);
+            Network::new(&plan, recorder).map_err(|error| Trouble::Error(error.to_string()))?;
+        let cleared = self.run_to_clear(&mut network, (&plan, &hosts), trial);
+        let end = Instant::ZERO + lead + trial.length;
+        network.run_until(end);
+        let counters = trial.counters.then(|| {
+            let mut read = counters::read(&mut network, &plan, &hosts, end);
+            for (port, base) in cleared {
+                read.0[port.0] = read.0[port.0].since(&base);
+            }
+            self.reports.apply(&mut read, (self.setup.rate, counters::cell(&plan)));
+            read
+        });
+        if let Some(refusal) = network.refusals().first() {
+            return Err(Trouble::Error(format!("a setting is refused: {}", refusal.why)));
+        }
         let (recorder, _) = network.finish();
         let mut records = recorder.records;
         records.sort_by_key(|record| record.end);
-        Ok(Observation { records, uncertainty: Duration::ZERO, disturbed: None })
+        Ok(Observation { records, uncertainty: Duration::ZERO, disturbed: None, counters })
+    }
+
+    /// Runs a network to the times at which links come up, if that clears the counters of their ports, and
+    /// returns the counters then.
+    fn run_to_clear<W: Witness>(
+        &self,
+        network: &mut Network<W>,
+        (plan, hosts): (&NetworkPlan, &[NodeId]),
+        trial: &Trial,
+    ) -> Vec<(Port, PortCounters)> {
+        if !self.reports.wrong.contains(&Report::ClearedByLink) {
+            return Vec::new();
+        }
+        let mut up: Vec<_> = trial.links.iter().filter(|change| change.up).collect();
+        up.sort_by_key(|change| change.at);
+        let clear = |change: &&LinkChange| {
+            let at = Instant::ZERO + otg::lead(&self.setup) + change.at;
+            network.run_until(at);
+            let mut all = counters::read(network, plan, hosts, at);
+            (change.port, all.0.swap_remove(change.port.0))
+        };
+        up.iter().map(clear).collect()
     }
 }
 
@@ -96,6 +151,25 @@ impl VirtualBench {
 fn link_of(network: &NetworkPlan, host: NodeId) -> LinkId {
     let at = network.links.iter().position(|link| link.a.node == host || link.b.node == host);
     LinkId(at.expect("a tester's host has a link") as u32)
+}
+
+/// Returns the port of the device that a host is cabled to.
+fn opposite(network: &NetworkPlan, host: NodeId) -> End {
+    let link = &network.links[link_of(network, host).index()];
+    if link.a.node == host { link.b } else { link.a }
+}
+
+/// Returns the change of a setting of the device's port at a host.
+fn changed(
+    network: &NetworkPlan,
+    host: NodeId,
+    (name, value): (&str, &str),
+) -> Result<FaultKind, Trouble> {
+    let End { node, port } = opposite(network, host);
+    let object = Object::named(name).map_err(|error| Trouble::Missing(error.to_string()))?;
+    let value = config::object_value(object, value).map_err(Trouble::Error)?;
+    let at = At { port: Some(port), class: None };
+    Ok(FaultKind::Change { node, change: Change::Object { object, at, value } })
 }
 
 /// Returns the direction of the frames that a host sends.
@@ -128,7 +202,10 @@ impl Bench for VirtualBench {
     }
 
     fn has(&self, faculty: Faculty) -> bool {
-        matches!(faculty, Faculty::ShortFrames | Faculty::WrongFcs)
+        match faculty {
+            Faculty::ShortFrames | Faculty::WrongFcs => true,
+            Faculty::Counters | Faculty::Settings => true,
+        }
     }
 
     fn world(&self) -> &'static str {

@@ -14,8 +14,10 @@ use super::{Cx, Draft, Place};
 use crate::raw;
 use buffer::BufferPlan;
 use congestion::isolation::QueueMap;
+use ground::time::Duration;
 use ground::units::PRIORITIES;
-use switch::{Attached, AttachedKind, CongestionPlan};
+use pfc::WatchdogPlan;
+use switch::{Attached, AttachedKind, CongestionPlan, PortWatchdog};
 use wire::sfcm::Locator;
 
 /// Sections of the file for the whole switch.
@@ -78,12 +80,16 @@ pub(super) fn congestion(
     plan
 }
 
-/// Initial watchdog state (enabled or not) of each port that watches a queue; None if no port does.
-fn watchdogs(drafts: &[Draft<'_>]) -> Option<Vec<Option<bool>>> {
+/// Watchdog of each port that watches a queue; None if no port does.
+fn watchdogs(drafts: &[Draft<'_>]) -> Option<Vec<Option<PortWatchdog>>> {
     let of = |draft: &Draft<'_>| {
-        let watches = draft.plan.watchdog.iter().any(Option::is_some);
-        let said = draft.raw.watchdog.as_ref().filter(|_| watches)?;
-        Some(said.enabled.unwrap_or(true))
+        // All queues of a port have the same times.
+        let WatchdogPlan { detection, restoration, .. } =
+            *draft.plan.watchdog.iter().flatten().next()?;
+        let enabled = draft.raw.watchdog.as_ref()?.enabled.unwrap_or(true);
+        // A time of zero was reported; no watchdog can have it.
+        let is_valid = detection > Duration::ZERO && restoration > Duration::ZERO;
+        is_valid.then_some(PortWatchdog { enabled, detection, restoration })
     };
     let ports: Vec<_> = drafts.iter().map(of).collect();
     ports.iter().any(Option::is_some).then_some(ports)

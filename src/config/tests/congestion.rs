@@ -363,7 +363,14 @@ const APART: &[(&str, &[&str])] = &[
     ),
     (
         "a field of the port",
-        &["attached", "congestion_locator", "cip-cim-port", "watchdog.enabled"],
+        &[
+            "attached",
+            "congestion_locator",
+            "cip-cim-port",
+            "watchdog.enabled",
+            "watchdog.detection",
+            "watchdog.restoration",
+        ],
     ),
 ];
 

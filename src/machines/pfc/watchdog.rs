@@ -100,6 +100,22 @@ impl Watchdog {
         TrafficClass::ALL.into_iter().filter(move |class| released >> class.get() & 1 == 1)
     }
 
+    /// Changes the times of all queues. They count for running storms and blocked queues too, from when
+    /// these began.
+    ///
+    /// # Panics
+    /// If a time is zero.
+    pub fn set_times(&mut self, detection: Duration, restoration: Duration) {
+        assert!(
+            detection > Duration::ZERO && restoration > Duration::ZERO,
+            "a watchdog needs time to detect and to restore"
+        );
+        for queue in self.queues.iter_mut().flatten() {
+            queue.plan = WatchdogPlan { detection, restoration, ..queue.plan };
+        }
+        self.find_earliest();
+    }
+
     /// Reports if the queue of `class` is paused with frames waiting. A frame that it sends, and
     /// the end of the pause, are reported as `blocked` false, even if it is blocked again right
     /// after.

@@ -12,6 +12,12 @@ use ground::units::{Bytes, Dscp, Priority};
 
 const PORTS: usize = 2;
 
+const WATCHDOG: PortWatchdog = PortWatchdog {
+    enabled: true,
+    detection: Duration::from_millis(200),
+    restoration: Duration::from_millis(400),
+};
+
 /// A plan with everything enabled and the machines' defaults. Even classes are detected by length,
 /// odd ones by a curve, with parameters at the ends of their ranges.
 pub(crate) fn whole() -> CongestionPlan {
@@ -73,7 +79,7 @@ pub(crate) fn whole() -> CongestionPlan {
             transmit_priority: Priority::ALL[6],
             msdu_octets: 64,
         }),
-        watchdog: Some(vec![Some(true); PORTS]),
+        watchdog: Some(vec![Some(WATCHDOG); PORTS]),
         ports: vec![],
     }
 }
@@ -246,7 +252,7 @@ fn refusals_say_what_to_do() {
         refuse(&plan, "congestion_isolation.queues.low", at(first, TrafficClass::new(0)), n(5));
     assert!(why.contains("`congestion_isolation.queues` of the file"), "{why}");
     let mut one = plan.clone();
-    one.watchdog = Some(vec![None, Some(true)]);
+    one.watchdog = Some(vec![None, Some(WATCHDOG)]);
     let on = ObjectValue::Bool(true);
     let why = refuse(&one, "watchdog.enabled", at(first, None), on);
     assert!(why.contains("put `watchdog: {}` into its part of the file"), "{why}");

@@ -28,21 +28,37 @@ pub struct CongestionPlan {
     pub fast_cnp: Option<FastCnpPlan>,
     /// Quantized Congestion Notification (802.1Q Clauses 30 to 33).
     pub qcn: Option<QuantizedPlan>,
-    /// By [`PortId`]: true where the storm watchdog runs, `None` where a port has none.
-    /// [`PortPlan::watchdog`](super::PortPlan::watchdog) has its parameters. `None` if no port has
-    /// one.
-    pub watchdog: Option<Vec<Option<bool>>>,
+    /// Storm watchdogs by [`PortId`], `None` where a port has none; those of
+    /// [`PortPlan::watchdog`](super::PortPlan::watchdog) with their queues and actions. `None` if no
+    /// port has one.
+    pub watchdog: Option<Vec<Option<PortWatchdog>>>,
     /// Device at the other end of each port, by [`PortId`]; [`Attached::default`] for missing
     /// entries.
     pub ports: Vec<Attached>,
+}
+
+/// Parameters of a port's storm watchdog that may change while the switch runs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PortWatchdog {
+    /// True if it runs.
+    pub enabled: bool,
+    /// See [`WatchdogPlan::detection`](pfc::WatchdogPlan::detection).
+    pub detection: Duration,
+    /// See [`WatchdogPlan::restoration`](pfc::WatchdogPlan::restoration).
+    pub restoration: Duration,
 }
 
 impl CongestionPlan {
     /// True if the storm watchdog of a port runs, where the port has one.
     #[must_use]
     pub fn watches(&self, port: PortId) -> bool {
-        let said = self.watchdog.as_ref().and_then(|ports| *ports.get(port.index())?);
-        said.unwrap_or(true)
+        self.port_watchdog(port).is_none_or(|watchdog| watchdog.enabled)
+    }
+
+    /// Returns the parameters of a port's storm watchdog, where the port has one.
+    #[must_use]
+    pub fn port_watchdog(&self, port: PortId) -> Option<PortWatchdog> {
+        *self.watchdog.as_ref()?.get(port.index())?
     }
 
     /// Returns the configured device at the other end of a port.

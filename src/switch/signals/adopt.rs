@@ -32,10 +32,14 @@ impl<W: World> Switch<W> {
         Ok(())
     }
 
-    /// Starts and stops the watchdogs of owned ports according to the plan.
+    /// Starts and stops the watchdogs of owned ports, and sets their times, according to the plan.
     fn follow_watchdogs(&mut self, now: Instant) {
         for at in 0..self.ports.len() {
-            let enabled = self.signals.plan.watches(self.ports[at].id);
+            let id = self.ports[at].id;
+            if let Some(plan) = self.signals.plan.port_watchdog(id) {
+                self.ports[at].watchdog.set_times(plan.detection, plan.restoration);
+            }
+            let enabled = self.signals.plan.watches(id);
             for class in self.ports[at].watchdog.set_enabled(enabled) {
                 self.storm(now, at, class, StormEvent::Restored);
             }

@@ -1,6 +1,7 @@
 //! PFC and PAUSE in both directions, and malformed MAC control frames.
 
 use crate::Change;
+use crate::PortWatchdog;
 use crate::managed::{At, Object, ObjectValue};
 use crate::rig::*;
 use ::pfc::{FlowControl, PfcPlan, StormAction, WatchdogPlan};
@@ -250,12 +251,10 @@ fn storm(action: StormAction) -> Lab {
 
 fn storm_of(action: StormAction, enabled: bool) -> Lab {
     let mut p = plan(3);
-    p.congestion.watchdog = Some(vec![None, Some(enabled), None]);
-    p.ports[1].watchdog[3] = Some(WatchdogPlan {
-        detection: Duration::from_millis(10),
-        restoration: Duration::from_millis(20),
-        action,
-    });
+    let (detection, restoration) = (Duration::from_millis(10), Duration::from_millis(20));
+    let watchdog = PortWatchdog { enabled, detection, restoration };
+    p.congestion.watchdog = Some(vec![None, Some(watchdog), None]);
+    p.ports[1].watchdog[3] = Some(WatchdogPlan { detection, restoration, action });
     let mut lab: Lab = Lab::new(&p);
     learn(&mut lab);
     // A NIC that sends XOFF every 100 us: 65535 quanta at 10 Gb/s last 3.4 ms.
@@ -300,9 +299,33 @@ fn the_watchdog_ends_a_storm_as_it_was_told() {
 }
 
 fn watch(lab: &mut Lab, enabled: bool) {
-    let object = Object::named("watchdog.enabled").unwrap();
-    let (at, value) = (At { port: PortId::new(1), class: None }, ObjectValue::Bool(enabled));
+    set(lab, "watchdog.enabled", ObjectValue::Bool(enabled));
+}
+
+fn set(lab: &mut Lab, name: &str, value: ObjectValue) {
+    let object = Object::named(name).unwrap();
+    let at = At { port: PortId::new(1), class: None };
     lab.switch.apply(lab.now, Change::Object { object, at, value }).unwrap();
+}
+
+#[test]
+fn the_times_of_a_running_watchdog_can_change() {
+    let mut lab = storm(StormAction::Drop);
+    assert_eq!(storms(&mut lab), (1, 0));
+    set(&mut lab, "watchdog.restoration", ObjectValue::Number(1_000_000_000));
+    set(&mut lab, "watchdog.detection", ObjectValue::Number(60_000_000_000));
+    lab.advance(Duration::from_millis(1));
+    lab.poll_until_idle();
+    assert_eq!(storms(&mut lab), (1, 1), "restored after 1 ms");
+    lab.inject(0, &data(3, 60));
+    for _ in 0..2 {
+        storm_on(&mut lab);
+        assert_eq!(storms(&mut lab), (1, 1), "40 ms are no storm");
+    }
+    storm_on(&mut lab);
+    lab.advance(Duration::from_millis(1));
+    lab.poll_until_idle();
+    assert_eq!(storms(&mut lab).0, 2);
 }
 
 /// Counts of storms detected and restored on the stormed queue.

@@ -22,15 +22,38 @@ const FRAMES_MAX: u32 = 1 << 20;
 /// ignores pauses.
 pub(super) fn fill(
     cx: &mut Context<'_>,
-    (a, b): (Port, Port),
+    ends: (Port, Port),
     priority: Priority,
     frames: u32,
 ) -> Result<Observation, Trouble> {
+    let trial = trial(cx, ends, priority, frames)?;
+    cx.observe(&trial)
+}
+
+/// Returns the trial of [`fill`].
+///
+/// # Errors
+/// It takes longer than the device's watchdog waits, which would drop the frames.
+pub(super) fn trial(
+    cx: &Context<'_>,
+    (a, b): (Port, Port),
+    priority: Priority,
+    frames: u32,
+) -> Result<Trial, Trouble> {
     let share = Rate::Line(SHARE);
     let one = cx.setup.line_time(SIZE).saturating_mul(10);
     let time = one.saturating_mul(u64::from(frames) + 16);
     let window = congestion::window(cx);
     let start = window.div(8);
+    let storm = (start + time).max(window);
+    if storm > cx.setup.storm_max() {
+        let what = format!(
+            "expected.watchdog.detection: the port is paused for {} us to hold {frames} frames, which the \
+             watchdog takes for a storm; stop it, and leave it out of the file",
+            storm.as_nanos() / 1000
+        );
+        return Err(Trouble::Missing(what));
+    }
     let mut trial = Trial::new(format!("{frames} frames into a paused port"), Duration::ZERO);
     trial.storm(
         (b, cx.port(b).mac, cx.setup.rate),
@@ -41,7 +64,7 @@ pub(super) fn fill(
     trial.flow(flow.start(start));
     trial.obeys.push((a, Obeys::Nothing));
     trial.length = start + time + window.saturating_mul(2);
-    cx.observe(&trial)
+    Ok(trial)
 }
 
 /// Returns the least number of frames for which `is_over` holds, if it holds for every larger one;

@@ -1,6 +1,11 @@
 //! The tests, a file each. Each describes itself; its page in the manual is made from that.
 
+mod c01;
+mod c02;
+mod c03;
+mod c04;
 mod congestion;
+mod counted;
 mod e01;
 mod e02;
 mod e03;
@@ -12,6 +17,7 @@ mod end;
 mod fill;
 mod h01;
 mod h02;
+mod h08;
 mod m01;
 mod m02;
 mod m03;
@@ -112,6 +118,7 @@ pub const TESTS: &[Test] = &[
     x11::TEST,
     h01::TEST,
     h02::TEST,
+    h08::TEST,
     s01::TEST,
     s04::TEST,
     e01::TEST,
@@ -129,6 +136,10 @@ pub const TESTS: &[Test] = &[
     w06::TEST,
     w07::TEST,
     w08::TEST,
+    c01::TEST,
+    c02::TEST,
+    c03::TEST,
+    c04::TEST,
 ];
 
 /// Tests of ports with PAUSE.

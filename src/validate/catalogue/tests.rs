@@ -1,6 +1,7 @@
 //! The tests of the catalogue against virtual devices.
 
 mod changed;
+mod counters;
 mod dead;
 mod ecn;
 mod mac_control;
@@ -29,6 +30,7 @@ expected:
   vlan: 1
   ecn: {kmin: 20KB, kmax: 60KB, pmax: 20%}
   watchdog: {detection: 1ms, restoration: 2ms, poll: 10us}
+  xon: counted
 virtual:
   profile:
     buffer:
@@ -60,7 +62,7 @@ fn validate(text: &str, only: &[&str]) -> Results {
 
 fn validate_at(level: Level, text: &str, only: &[&str]) -> Results {
     let (dut, _) = file::parse("dut.yaml", text).unwrap();
-    let mut bench = VirtualBench::new(dut.setup.clone(), dut.lab.unwrap());
+    let mut bench = VirtualBench::new(dut.setup.clone(), dut.lab.unwrap()).reporting(dut.reports);
     let only = only.iter().map(|only| (*only).to_owned()).collect();
     let selection = Selection { level, only };
     suite::run(&dut.setup, &selection, &mut bench, |_, _, _| true)

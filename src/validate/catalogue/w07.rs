@@ -1,6 +1,7 @@
 //! V-W07: one detection of each queue until the end of the storm.
 
 use super::{stop, watchdog};
+use crate::adapter::Counter;
 use crate::bench::Trouble;
 use crate::judge::Limits;
 use crate::observation::Way;
@@ -17,9 +18,10 @@ pub const TEST: Test = Test {
     topology: Topology::T3,
     procedure: "Flows on each lossless priority from A to B and to C, each at 2 % of the line. B and C pause all \
                 lossless priorities for 5 detection and restoration times (`expected.watchdog`), at level \
-                full 100. The device's own count of storms is not read.",
+                full 100.",
     pass: "From the detection time on every frame that is sent in the storm is lost, and A is not paused: a \
-           frame that arrives later was held by a queue that was restored in the storm.",
+           frame that arrives later was held by a queue that was restored in the storm. The device has \
+           counted one storm of each queue. Where its counters are not read, that part is skipped.",
     uncertainty: "Time stamps of the tester.",
     source: "sonic-mgmt pfcwd_all_port_storm; sonic-buildimage issue 29203",
     level: Level::Full,
@@ -46,7 +48,7 @@ fn run(cx: &mut Context<'_>) -> Result<(), Trouble> {
         }
         stop::add(cx, &mut trial, (to, cx.setup.lossless), (start, length));
     }
-    let seen = cx.observe(&trial)?;
+    let (seen, counters) = cx.observe_with(trial.clone())?;
     cx.at_rest(&seen, &trial, &(start.div(4)..start))?;
     let detected = start + dog.detection + watchdog::slack(cx, dog) + seen.uncertainty;
     let ends = [b, c].map(|port| seen.control_sent(port).map(|(record, _)| record.end).last());
@@ -66,5 +68,16 @@ fn run(cx: &mut Context<'_>) -> Result<(), Trouble> {
     let pauses = pauses.filter(|p| cx.setup.lossless.iter().any(|priority| p.stops(priority)));
     let pauses = pauses.count() as u64;
     cx.count("pauses at A after the detection", pauses, Limits::exactly(0.0));
+    for flow in &trial.flows {
+        let (port, priority) = (flow.to, flow.priority);
+        let what = format!("counted storms of priority {priority} at {}", cx.port(port).name);
+        match &counters {
+            Ok(counters) => {
+                let storms = ((port, Some(priority)), Counter::StormsDetected);
+                cx.judge_counter(what, counters, storms, Limits::exactly(1.0));
+            }
+            Err(why) => cx.skip(what, &why.to_string()),
+        }
+    }
     Ok(())
 }

@@ -4,6 +4,8 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use crate::adapter::Counter;
+use crate::virtual_bench::Report;
 use config::quantity::{LinkRate, Ratio, Size, Span};
 use config::raw::Range;
 use lab::raw::{Fault, Lab, Profile};
@@ -52,6 +54,9 @@ pub struct DutFile {
     pub times: Times,
     /// Seed of everything random. Default: `1`.
     pub seed: Option<u64>,
+    /// Access to the counters and settings of a device behind real ports. Default: none; tests, and parts
+    /// of tests, that need it are skipped. A virtual device needs none.
+    pub adapter: Option<Adapter>,
     /// Virtual device instead of one behind real ports. The locations of the ports are hosts then.
     /// Default: none.
     #[serde(rename = "virtual")]
@@ -118,6 +123,57 @@ pub struct Expected {
     pub ecn: Option<Ecn>,
     /// PFC watchdog.
     pub watchdog: Option<Watchdog>,
+    /// Counting of received PFC frames with a time of zero. Default: unknown; the numbers are recorded.
+    pub xon: Option<Xon>,
+}
+
+/// Counting of received PFC frames with a time of zero.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Xon {
+    /// In the counter of all PFC frames.
+    Counted,
+    /// In a counter of their own alone.
+    Apart,
+    /// Not at all.
+    Ignored,
+}
+
+/// Access to a device beside its ports: exactly one of these.
+#[derive(Clone, PartialEq, Debug, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Adapter {
+    /// Control socket of a running switch of this program (`sluice switch --control`). Its counters are
+    /// cleared before each trial that reads them.
+    pub ctl: Option<PathBuf>,
+    /// Commands, such as those of `ssh`.
+    pub command: Option<Commands>,
+}
+
+/// Commands that read and change a device. Each is a list: a program, and its arguments. No shell is
+/// started, and in each argument `{port}` is replaced by the `dut` of a port. `counters` or `numbers`
+/// must be there.
+#[derive(Clone, PartialEq, Debug, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Commands {
+    /// Prints counters as JSON, `{"rx_ok": 5, "drops": {"full": 2}, "priorities": {"3": {"pfc_rx": 7}}}`:
+    /// those of one port with `{port}`, else of all ports by their names. The names are those of
+    /// `numbers`; `paused_us` stands for `paused_ns` in microseconds. Absent and null ones are unknown.
+    pub counters: Option<Vec<String>>,
+    /// Commands by counter. Each prints a number for `{port}`, and one of a priority for each lossless
+    /// `{priority}`; nothing, `-` or `N/A` is unknown.
+    #[serde(default)]
+    pub numbers: BTreeMap<Counter, Vec<String>>,
+    /// Sets counters and maxima to zero before each trial that reads them. Default: none; a maximum that
+    /// does not grow in a trial is unknown.
+    pub clear: Option<Vec<String>>,
+    /// Gives the setting `{name}` of `{port}` the value `{value}`: `watchdog.detection`, `500us`.
+    /// Default: none.
+    pub set: Option<Vec<String>>,
+    /// Time after which a command is killed. Default: `10s`.
+    pub timeout: Option<Span>,
+    /// Time after traffic until the counters are current. Default: `2s`.
+    pub settle: Option<Span>,
 }
 
 /// An ECN curve.
@@ -206,4 +262,13 @@ pub struct Virtual {
     /// `h1-s1`, `h2-s1` ... Default: none.
     #[serde(default)]
     pub faults: Vec<Fault>,
+    /// Ways in which its counters are wrong, to see that tests find them. Default: none.
+    #[serde(default)]
+    pub reports: Vec<Report>,
+    /// Counters that it does not have. Default: none.
+    #[serde(default)]
+    pub unknown: Vec<Counter>,
+    /// True if it does not count drops by their reasons. Default: `false`.
+    #[serde(default)]
+    pub no_drops: bool,
 }

@@ -1,5 +1,7 @@
 //! Validation of a DUT file.
 
+mod access;
+
 use core::net::Ipv4Addr;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -8,8 +10,9 @@ use super::Dut;
 use super::raw::{self, DutFile};
 use crate::setup::{
     Expected, ExpectedEcn, ExpectedWatchdog, FlowControl, Keep, Marking, Setup, TesterPort, Times,
-    Tolerances, reaction_limit,
+    Tolerances, XonCount, reaction_limit,
 };
+use crate::virtual_bench::Reports;
 use config::quantity::{LinkRate, Ratio, Span};
 use config::raw::Range;
 use config::{Cx, Finding, Place, Warning, de, read_text, tree};
@@ -78,8 +81,16 @@ pub(super) fn resolve(
     if let Some(lab) = &lab {
         device(&mut cx, &at.key("virtual"), lab, (raw, &mut setup));
     }
+    let access = raw.adapter.as_ref().and_then(|adapter| {
+        access::resolve(&mut cx, &at.key("adapter"), adapter, (raw.device.is_some(), &setup))
+    });
+    let reports = raw.device.as_ref().map_or_else(Reports::default, |device| Reports {
+        wrong: device.reports.clone(),
+        unknown: device.unknown.clone(),
+        no_drops: device.no_drops,
+    });
     let warnings = cx.finish()?;
-    Ok((Dut { setup, lab }, warnings))
+    Ok((Dut { setup, lab, reports, access }, warnings))
 }
 
 /// A little less than all by default, so that a sender in software keeps its rates.
@@ -263,6 +274,11 @@ fn expected(cx: &mut Cx, at: &Place<'_>, raw: &raw::Expected) -> Expected {
         vlan,
         ecn,
         watchdog,
+        xon: raw.xon.map(|xon| match xon {
+            raw::Xon::Counted => XonCount::Counted,
+            raw::Xon::Apart => XonCount::Apart,
+            raw::Xon::Ignored => XonCount::Ignored,
+        }),
     }
 }
 

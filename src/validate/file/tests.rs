@@ -56,6 +56,55 @@ fn all_errors_are_reported_with_field_and_remedy() {
     assert!(refused("rate: 1G\nports: [{}]\nvirtual: {}").contains("exactly one of"));
 }
 
+/// A device behind real ports, with an adapter.
+fn with_adapter(adapter: &str) -> String {
+    format!(
+        "rate: 10G\nports: [{{location: 'iface:a', dut: Ethernet0}}, {{location: 'iface:b', dut: 'a;b'}}]\n\
+         adapter: {adapter}\n"
+    )
+}
+
+#[test]
+fn an_adapter_is_a_socket_or_commands() {
+    let access = |text: &str| parse("dut.yaml", &with_adapter(text)).unwrap().0.access;
+    assert_eq!(
+        access("{ctl: /run/sluice/tor.sock}"),
+        Some(Access::Ctl("/run/sluice/tor.sock".into()))
+    );
+    let Some(Access::Command(commands)) =
+        access("{command: {counters: [show], timeout: 3s, clear: [clear]}}")
+    else {
+        panic!("no commands")
+    };
+    assert_eq!(commands.counters, Some(vec!["show".to_owned()]));
+    assert_eq!(commands.timeout, core::time::Duration::from_secs(3));
+    assert_eq!(commands.settle, ground::time::Duration::from_secs(2));
+    assert_eq!(commands.priorities, PrioritySet(0x18));
+}
+
+#[test]
+fn an_adapter_that_cannot_work_is_refused() {
+    for (adapter, part) in [
+        ("{}", "exactly one of `ctl` and `command`"),
+        ("{ctl: a, command: {counters: [b]}}", "exactly one of `ctl` and `command`"),
+        ("{command: {}}", "add `counters` or `numbers`"),
+        ("{command: {counters: []}}", "the command is empty"),
+        ("{command: {numbers: {pfc_rx: [show, '{port}']}}}", "`{priority}` is in no argument"),
+        ("{command: {numbers: {rx_ok: [show]}}}", "`{port}` is in no argument"),
+        (
+            "{command: {counters: [show], set: [set, '{port} {name}']}}",
+            "`{value}` is in no argument",
+        ),
+        ("{command: {counters: [show, '{port}']}}", "port `a;b` replaces `{port}`"),
+        ("{command: {numbers: {rx: [show]}}}", "rx"),
+    ] {
+        let all = refused(&with_adapter(adapter));
+        assert!(all.contains(part), "{adapter}: {all}");
+    }
+    let both = refused(&format!("{LEAST}adapter: {{ctl: a}}\n"));
+    assert!(both.contains("a virtual device needs none"), "{both}");
+}
+
 #[test]
 fn the_published_schema_is_the_current_one() {
     let schema = serde_json::to_string_pretty(&schema()).unwrap() + "\n";

@@ -63,6 +63,21 @@ fn a_storm_is_detected_and_restored_at_its_time() {
 }
 
 #[test]
+fn times_that_change_count_from_the_start_of_a_pause_or_a_storm() {
+    let mut w = watchdog(StormAction::Drop);
+    w.on_queue(at(0), class(3), true);
+    let times = |d, r| (Duration::from_millis(d), Duration::from_millis(r));
+    let set = |w: &mut Watchdog, (detection, restoration)| w.set_times(detection, restoration);
+    set(&mut w, times(50, 60));
+    assert_eq!(w.next_deadline(), at(50));
+    assert!(w.on_timeout(at(50)).is_some());
+    assert_eq!(w.next_deadline(), at(110));
+    set(&mut w, times(50, 100));
+    assert_eq!(w.on_timeout(at(149)), None);
+    assert_eq!(w.on_timeout(at(150)), Some((class(3), StormEvent::Restored)));
+}
+
+#[test]
 fn a_queue_still_blocked_is_watched_anew() {
     let mut w = watchdog(StormAction::Alert);
     w.on_queue(at(0), class(3), true);

@@ -87,7 +87,7 @@ pub(super) fn judged_all(
     after: After<'_>,
 ) -> Vec<TestResult> {
     let (dut, _) = file::parse("dut.yaml", text).unwrap();
-    let device = VirtualBench::new(dut.setup.clone(), dut.lab.unwrap());
+    let device = VirtualBench::new(dut.setup.clone(), dut.lab.unwrap()).reporting(dut.reports);
     let mut bench = Wrong { device, before, after, able };
     let selection = Selection { level: Level::Quick, only: vec![only.to_owned()] };
     let results = suite::run(&dut.setup, &selection, &mut bench, |_, _, _| true);

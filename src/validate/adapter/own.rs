@@ -1,0 +1,34 @@
+//! Counters of a switch of this program.
+
+use std::collections::BTreeMap;
+
+use super::{Counter, PortCounters};
+use contracts::stats::PortSnapshot;
+
+/// Returns the counters of a port. Its XON are among its PFC frames, and the shared part of a group has no
+/// maximum of its own.
+#[must_use]
+pub fn of_snapshot(port: &PortSnapshot) -> PortCounters {
+    let all = &port.counters;
+    let sum =
+        |of: fn(&contracts::stats::PriorityCounters) -> u64| all.priorities.iter().map(of).sum();
+    let priorities = all.priorities.map(|of| {
+        BTreeMap::from([
+            (Counter::PfcRx, of.pfc_rx_frames),
+            (Counter::PfcTx, of.pfc_tx_frames),
+            (Counter::Paused, of.pfc_rx_paused.as_nanos()),
+            (Counter::BufferPeak, of.buffer_peak_bytes),
+            (Counter::HeadroomPeak, of.headroom_peak_bytes),
+            (Counter::StormsDetected, of.storms_detected),
+            (Counter::StormsRestored, of.storms_restored),
+        ])
+    });
+    let port = BTreeMap::from([
+        (Counter::RxOk, sum(|of| of.rx_frames)),
+        (Counter::RxDrop, all.drops.total()),
+        (Counter::TxOk, sum(|of| of.tx_frames)),
+        (Counter::PauseRx, all.pause_rx_frames),
+    ]);
+    let drops = all.drops.by_name().into_iter().map(|(name, n)| (name.to_owned(), n));
+    PortCounters { port, priorities, drops: Some(drops.collect()) }
+}
