@@ -91,6 +91,8 @@ pub struct Expected {
     pub cell: Option<Bytes>,
     /// Weights of the traffic classes, by priority.
     pub weights: Option<[u32; PRIORITIES]>,
+    /// Priorities whose traffic class is strict.
+    pub strict: Option<PrioritySet>,
     /// True if it never sends XON: its pauses end by themselves.
     pub expiry_only: bool,
     /// VLAN in which the ports take tagged frames too, whose PCP is their priority.

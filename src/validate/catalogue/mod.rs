@@ -12,6 +12,11 @@ mod end;
 mod fill;
 mod h01;
 mod h02;
+mod i01;
+mod i02;
+mod i03;
+mod i04;
+mod isolation;
 mod m01;
 mod m02;
 mod m03;
@@ -42,6 +47,8 @@ mod r15;
 mod r16;
 mod r17;
 mod s01;
+mod s02;
+mod s03;
 mod s04;
 mod self_check;
 mod shares;
@@ -113,7 +120,13 @@ pub const TESTS: &[Test] = &[
     h01::TEST,
     h02::TEST,
     s01::TEST,
+    s02::TEST,
+    s03::TEST,
     s04::TEST,
+    i01::TEST,
+    i02::TEST,
+    i03::TEST,
+    i04::TEST,
     e01::TEST,
     e02::TEST,
     e03::TEST,

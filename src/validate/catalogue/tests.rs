@@ -6,6 +6,7 @@ mod ecn;
 mod mac_control;
 mod obeying;
 mod pause;
+mod sharing;
 mod watchdog;
 mod wrong;
 
@@ -26,6 +27,7 @@ expected:
   xoff: 105872
   headroom: 104000
   weights: {0: 10, 1: 30, 2: 60}
+  strict: [3, 4, 5, 6, 7]
   vlan: 1
   ecn: {kmin: 20KB, kmax: 60KB, pmax: 20%}
   watchdog: {detection: 1ms, restoration: 2ms, poll: 10us}

@@ -111,6 +111,9 @@ pub struct Expected {
     pub expiry_only: bool,
     /// Weight of each traffic class, by priority.
     pub weights: Option<BTreeMap<Range, u32>>,
+    /// Priorities whose traffic class is strict: served before all weighted ones (802.1Q 8.6.8.1, SAI's
+    /// `STRICT`). None of them has a weight.
+    pub strict: Option<Vec<u8>>,
     /// VLAN in which the ports take tagged frames too, whose PCP is their priority; for a marking by
     /// DSCP. Default: none; parts of tests with tagged frames are skipped.
     pub vlan: Option<u16>,

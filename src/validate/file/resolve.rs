@@ -231,6 +231,13 @@ fn expected(cx: &mut Cx, at: &Place<'_>, raw: &raw::Expected) -> Expected {
         }
         weights
     });
+    let none = PrioritySet::EMPTY;
+    let strict = raw.strict.as_deref().map(|said| set(cx, &at.key("strict"), Some(said), none));
+    let both = |p: &Priority| weights.is_some_and(|all: [u32; PRIORITIES]| all[p.index()] > 0);
+    if let Some(priority) = strict.unwrap_or(none).iter().find(both) {
+        let what = format!("priority {priority} has a weight, too; a class is strict or weighted");
+        cx.error(&at.key("strict"), what);
+    }
     let vlan = raw.vlan.and_then(|vlan| {
         let vid = Vid::new(vlan);
         if vid.is_none() {
@@ -258,6 +265,7 @@ fn expected(cx: &mut Cx, at: &Place<'_>, raw: &raw::Expected) -> Expected {
         headroom: bytes(raw.headroom),
         cell: bytes(raw.cell),
         weights,
+        strict,
         expiry_only: raw.expiry_only,
         vlan,
         ecn,
