@@ -20,13 +20,15 @@ pub enum Trouble {
     Interrupted,
 }
 
-/// A faculty that only some ports of a tester have.
+/// A faculty that only some benches have.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Faculty {
     /// Frames shorter than 64 bytes are sent without padding.
     ShortFrames,
     /// Frames are sent with a wrong FCS.
     WrongFcs,
+    /// Settings of the device are changed while traffic runs.
+    Changes,
 }
 
 /// A DUT and the tester's ports around it.
@@ -44,7 +46,7 @@ pub trait Bench {
     /// The trial could not be run as it is.
     fn run_on_cable(&mut self, trial: &Trial) -> Result<Observation, Trouble>;
 
-    /// Returns true if the tester's ports have a faculty. Default: none.
+    /// Returns true if the bench has a faculty. Default: none.
     fn has(&self, _: Faculty) -> bool {
         false
     }

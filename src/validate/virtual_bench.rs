@@ -1,6 +1,8 @@
 //! A DUT in the virtual world: a lab whose hosts are the ports of the tester. Each trial begins with
 //! a new network, so it depends on nothing that happened before.
 
+mod changes;
+
 use std::collections::HashMap;
 
 use crate::bench::{Bench, Faculty, Trouble};
@@ -68,6 +70,7 @@ impl VirtualBench {
             let kind = FaultKind::Link { link, up: change.up };
             network.faults.push(Fault { at: Instant::ZERO + lead + change.at, kind });
         }
+        network.faults.extend(changes::planned(&network, &hosts, trial, lead)?);
         for damage in &trial.damage {
             let link = link_of(&network, hosts[damage.port.0]);
             let direction = sent_by(&network, hosts[damage.port.0]);
@@ -128,7 +131,7 @@ impl Bench for VirtualBench {
     }
 
     fn has(&self, faculty: Faculty) -> bool {
-        matches!(faculty, Faculty::ShortFrames | Faculty::WrongFcs)
+        matches!(faculty, Faculty::ShortFrames | Faculty::WrongFcs | Faculty::Changes)
     }
 
     fn world(&self) -> &'static str {

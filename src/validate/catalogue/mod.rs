@@ -16,6 +16,7 @@ mod i01;
 mod i02;
 mod i03;
 mod i04;
+mod i05;
 mod isolation;
 mod m01;
 mod m02;
@@ -50,6 +51,8 @@ mod s01;
 mod s02;
 mod s03;
 mod s04;
+mod s05;
+mod s06;
 mod self_check;
 mod shares;
 mod stop;
@@ -123,10 +126,13 @@ pub const TESTS: &[Test] = &[
     s02::TEST,
     s03::TEST,
     s04::TEST,
+    s05::TEST,
+    s06::TEST,
     i01::TEST,
     i02::TEST,
     i03::TEST,
     i04::TEST,
+    i05::TEST,
     e01::TEST,
     e02::TEST,
     e03::TEST,

@@ -109,7 +109,8 @@ pub(super) fn judge(
         let limits = Limits::around(share / whole * 100.0, cx.setup.limits.share * 100.0);
         let ends = seen.uncertainty.as_secs_f64() * 2.0 / seconds;
         let u = (frames / (all * seconds) + ends) * 100.0;
-        cx.judge(format!("share of priority {priority}"), value, limits, u, "% of the bytes");
+        let what = format!("share of priority {priority} ({})", trial.name);
+        cx.judge(what, value, limits, u, "% of the bytes");
     }
 }
 

@@ -1,6 +1,6 @@
 //! Devices that schedule rightly and wrongly, and isolation of ports and priorities.
 
-use super::changed::{fails_after, fails_as, judged};
+use super::changed::{fails_after, fails_as, fails_before, judged};
 use super::{GOOD, all_pass, validate_at};
 use crate::judge::Outcome;
 use crate::observation::{Observation, Record, Way, What};
@@ -8,7 +8,7 @@ use crate::test::Level;
 use crate::trial::Trial;
 use ground::time::Duration;
 
-const IDS: [&str; 6] = ["V-S02", "V-S03", "V-I01", "V-I02", "V-I03", "V-I04"];
+const IDS: [&str; 8] = ["V-S02", "V-S03", "V-S05", "V-S06", "V-I01", "V-I02", "V-I03", "V-I04"];
 
 #[test]
 fn the_good_device_shares_and_isolates() {
@@ -116,4 +116,59 @@ fn traffic_without_congestion_is_not_judged() {
     let none = GOOD.replace("  weights: {0: 10, 1: 30, 2: 60}\n", "");
     let result = judged((&none, "V-S02", true), &|_| {}, &|_, _| {});
     assert_eq!(result.outcome, Outcome::Skip, "{result:#?}");
+}
+
+const RING: &str = include_str!("../../../../configs/validate/ring.yaml");
+
+#[test]
+fn a_ring_with_a_watchdog_goes_on() {
+    for level in [Level::Quick, Level::Full] {
+        all_pass(&validate_at(level, RING, &["V-I05"]));
+    }
+}
+
+/// Without a watchdog the ring stops, and the file may say so.
+#[test]
+fn a_deadlock_is_found() {
+    let off = RING.replace("watchdog: {detection: 200us, restoration: 400us}\n", "");
+    assert_ne!(off, RING);
+    fails_as(&off, "V-I05", "frames of priority 3 from A in a quarter of the time");
+    let told = off.replace("  watchdog: {detection: 200us, restoration: 400us, poll: 10us}\n", "");
+    fails_as(&told, "V-I05", "lost frames of priority 3 from A");
+    let star = judged((GOOD, "V-I05", true), &|_| {}, &|_, _| {});
+    assert_eq!(star.outcome, Outcome::Skip, "{star:#?}");
+    let star = GOOD.replace("expected:\n", "expected:\n  ring: true\n");
+    let star = judged((&star, "V-I05", true), &|_| {}, &|_, _| {});
+    assert_eq!(star.outcome, Outcome::Error, "{star:#?}");
+}
+
+#[test]
+fn weights_that_do_not_change_are_found() {
+    fails_before("V-S05", "share of priority 0 (new weights)", &|trial| trial.changes.clear());
+    fails_as(&GOOD.replace("weight: 60", "weight: 70"), "V-S05", "priority 2 (old weights)");
+    let equal = GOOD.replace("weight: 10", "weight: 30").replace("weight: 60", "weight: 30");
+    let equal = equal.replace("{0: 10, 1: 30, 2: 60}", "{0-2: 30}");
+    all_pass(&validate_at(Level::Full, &equal, &["V-S05"]));
+    // The tester's ports have no faculty that they need not have.
+    let result = judged((GOOD, "V-S05", false), &|_| {}, &|_, _| {});
+    assert_eq!(result.outcome, Outcome::Skip, "{result:#?}");
+    assert!(result.detail.contains("adapter"), "{}", result.detail);
+}
+
+#[test]
+fn maps_that_are_off_by_one_are_found() {
+    let maps =
+        |maps: &str| GOOD.replace("      pfc:", &format!("      maps: {{{maps}}}\n      pfc:"));
+    let dscp = maps("dscp_to_priority: {23: 3, 31: 4, 39: 5}");
+    let of = |what: &str, dscp: &str| format!("DSCP values of {what} ({dscp})");
+    fails_as(&dscp, "V-S06", &of("priority 3 that its pause does not stop", "31"));
+    fails_as(&dscp, "V-S06", &of("other priorities that a pause of 3 stops", "23"));
+    fails_as(&maps("pcp_to_priority: {2: 3, 3: 4}"), "V-S06", "PCP values of priority 3");
+    let pcp = GOOD.replace("virtual:", "marking: {pcp: {}}\nvirtual:").replace("  vlan: 1\n", "");
+    all_pass(&validate_at(Level::Full, &pcp, &["V-S06"]));
+    let none: String =
+        GOOD.lines().filter(|l| !l.contains("dscp_map")).map(|l| format!("{l}\n")).collect();
+    let result = judged((&none, "V-S06", true), &|_| {}, &|_, _| {});
+    assert_eq!(result.outcome, Outcome::Skip, "{result:#?}");
+    assert!(result.detail.contains("expected.dscp_map"), "{}", result.detail);
 }
