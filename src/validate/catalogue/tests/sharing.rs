@@ -64,6 +64,26 @@ fn shares_that_are_not_lent_are_found() {
     fails_after("V-S02", "load of the line", &halve(&[0, 1, 2]));
 }
 
+/// A scheduler that lends nothing, and one that counts frames: each is right where all classes are over
+/// with frames of one length.
+#[test]
+fn schedulers_with_a_fault_inside_are_found() {
+    let limit = |p: u8, ratio: &str| {
+        format!(
+            "  - {{defect: {{on: s1, kind: limits-rate, priorities: [{p}], ratio: {ratio}}}}}\n"
+        )
+    };
+    let limits = [limit(0, "1/10"), limit(1, "3/10"), limit(2, "6/10")].concat();
+    let lends_nothing = format!("{GOOD}  faults:\n{limits}");
+    fails_as(&lends_nothing, "V-S02", "load of the line");
+    let frames =
+        format!("{GOOD}  faults: [{{at: 0s, scheduler: {{switch: s1, meter: frames}}}}]\n");
+    fails_as(&frames, "V-S04", "share of priority 1");
+    for text in [&lends_nothing, &frames] {
+        all_pass(&validate_at(Level::Full, text, &["V-S01"]));
+    }
+}
+
 #[test]
 fn a_strict_class_that_waits_is_found() {
     let last = GOOD.replace("3: {ecn", "3: {weight: 1, ecn");
