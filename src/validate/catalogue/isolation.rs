@@ -31,7 +31,7 @@ pub(super) fn congested(
     trial
 }
 
-/// Checks that the device has paused the senders of a priority if no frame of it was lost.
+/// Checks that the device has paused a sender of a priority if no frame of it was lost.
 ///
 /// # Errors
 /// It has not, so there was no congestion to notice.
@@ -44,7 +44,7 @@ pub(super) fn was_congested(
     let own = |n: &usize| trial.flows[*n].priority == priority;
     let lost: u64 = (0..trial.flows.len()).filter(own).map(|n| seen.tally(FlowId(n)).lost()).sum();
     let pauses = |port: &Port| congestion::pauses(seen, *port, priority).len();
-    let paused = senders.iter().all(|port| pauses(port) > 0);
+    let paused = senders.iter().any(|port| pauses(port) > 0);
     if lost > 0 || paused {
         return Ok(());
     }
@@ -52,7 +52,7 @@ pub(super) fn was_congested(
     let what = format!(
         "the device did not pause priority {priority} at {}: there was no congestion in this time; \
          make `times.hold` longer",
-        names.join(" and ")
+        names.join(" or ")
     );
     Err(Trouble::Error(what))
 }

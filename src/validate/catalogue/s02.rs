@@ -97,8 +97,9 @@ fn paused(cx: &mut Context<'_>, all: &[(Priority, f64)]) -> Result<(), Trouble> 
         let what = format!("no frame of priority {priority} was sent into the pause");
         return Err(Trouble::Error(what));
     }
-    // The device first sends what it had begun to send.
-    let span = start + cx.setup.stop_limit() + length.div(4)..hold.saturating_sub(seen.uncertainty);
+    let held = stop::held_for(cx, &seen, c, length)?;
+    // The others have their new shares after a while.
+    let span = held.start + length.div(8)..held.end.min(hold);
     stop::none_began(cx, &seen, (flow, priority), &span);
     shares::judge(cx, (&trial, &seen), &others, &span);
     shares::busy(cx, (&trial, &seen), &span);

@@ -87,10 +87,8 @@ fn storm(
     stop::add(cx, &mut trial, (b, PrioritySet::of(priority)), (start, length));
     let seen = cx.observe(&trial)?;
     cx.at_rest(&seen, &trial, &(start.div(4)..start))?;
-    let first = seen.control_sent(b).map(|(record, _)| record.end).next();
-    let first = first.ok_or_else(|| Trouble::Error("the tester sent no pause".into()))?;
-    let span = first + cx.setup.stop_limit() + seen.uncertainty
-        ..(start + length).saturating_sub(seen.uncertainty);
+    let held = stop::held_for(cx, &seen, b, length)?;
+    let span = held.start + seen.uncertainty..held.end.saturating_sub(seen.uncertainty);
     let stopped = |n: usize| seen.began_in(FlowId(n), &span) == 0;
     let (mut missed, mut wrong) = (Vec::new(), Vec::new());
     for (n, (mark, of)) in map.iter().enumerate() {

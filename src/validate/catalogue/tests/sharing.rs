@@ -17,6 +17,25 @@ fn the_good_device_shares_and_isolates() {
     }
 }
 
+/// Buffers, pauses and the time of a frame differ by the rate.
+#[test]
+fn the_good_device_shares_and_isolates_at_other_rates_and_with_tags() {
+    let calm: String =
+        GOOD.lines().filter(|line| !line.contains("watchdog:")).map(|l| format!("{l}\n")).collect();
+    let large = [("105872", "950144"), ("104000", "900000"), ("total: 2MiB", "total: 16MiB")];
+    let calm = large.iter().fold(calm, |text, (from, to)| text.replace(from, to));
+    for rate in ["10G", "400G"] {
+        all_pass(&validate_at(Level::Quick, &calm.replace("100G", rate), &IDS));
+    }
+    let tagged =
+        GOOD.replace("virtual:", "marking: {pcp: {}}\nvirtual:").replace("  vlan: 1\n", "");
+    all_pass(&validate_at(Level::Quick, &tagged, &["V-S0*", "V-I01", "V-I02", "V-I03", "V-I04"]));
+    let nine = GOOD
+        .replace("[{}, {}, {}, {}]", "[{}, {}, {}, {}, {}, {}, {}, {}, {}]")
+        .replace("2MiB", "8MiB");
+    all_pass(&validate_at(Level::Quick, &nine, &["V-I04"]));
+}
+
 /// The good device with other queues than its file says.
 fn queues(queues: &str) -> String {
     let changed = GOOD.replace("        3: {ecn", &format!("{queues}        3: {{ecn"));
@@ -102,7 +121,7 @@ fn priorities_that_are_not_isolated_are_found() {
     let small = small.replace("  profile:\n", "  profile:\n    headroom_check: 'off'\n");
     fails_as(&small, "V-I01", "lost frames of priority 3 from");
     let also = "  faults: [{defect: {on: s1, kind: pauses-also, priorities: [0]}}]\n";
-    fails_as(&format!("{GOOD}{also}"), "V-I02", "rate of priority 0");
+    fails_as(&format!("{GOOD}{also}"), "V-I02", "pauses of priority 0");
     let name = "one of two ports is congested";
     fails_after("V-I02", "99th percentile of the latency of priority 0", &late(name, 0));
     // A lossless class with a small share needs headroom when lossy ones flood.
