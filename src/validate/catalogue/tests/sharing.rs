@@ -36,6 +36,16 @@ fn the_good_device_shares_and_isolates_at_other_rates_and_with_tags() {
     all_pass(&validate_at(Level::Quick, &nine, &["V-I04"]));
 }
 
+/// A lossless class with a weight is held back by pauses, not by drops.
+#[test]
+fn a_device_with_a_weighted_lossless_class_shares_and_isolates() {
+    let weighted = GOOD
+        .replace("3: {ecn", "3: {weight: 20, ecn")
+        .replace("2: 60}", "2: 60, 3: 20}")
+        .replace("strict: [3, 4,", "strict: [4,");
+    all_pass(&validate_at(Level::Full, &weighted, &IDS));
+}
+
 /// The good device with other queues than its file says.
 fn queues(queues: &str) -> String {
     let changed = GOOD.replace("        3: {ecn", &format!("{queues}        3: {{ecn"));
