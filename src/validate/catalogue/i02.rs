@@ -19,8 +19,8 @@ pub const TEST: Test = Test {
     topology: Topology::Th,
     procedure: "A sends one lossless priority to C at 5 % of the line and to D at 53 %, and another \
                 priority to C at 40 %: the first lossy one, at level full each other lossless one, \
-                too. Then the same, while B sends the first priority to D at line rate: A is \
-                paused for it, as it sends more than half of that line.",
+                too. Then the same, while B sends the first priority to D at line rate, so that \
+                the device pauses it.",
     pass: "With congestion no frame is lost, no pause stops the other priority, it arrives at the rate at \
            which it is sent within 2 %, and the 99th percentile of its latency is at most twice that \
            without congestion.",
