@@ -260,6 +260,7 @@ impl Controller {
         let owner = match change {
             Change::Link { port, .. }
             | Change::Ecn { port, .. }
+            | Change::Meter { port, .. }
             | Change::Pfc { port, .. }
             | Change::Topology { port, .. }
             | Change::Advertise { port, .. }

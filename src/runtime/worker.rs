@@ -151,6 +151,7 @@ impl<W: World<Events = LossWatch>, C: FnMut() -> Instant> Worker<W, C> {
                         }
                         Change::Link { .. }
                         | Change::Ecn { .. }
+                        | Change::Meter { .. }
                         | Change::Pfc { .. }
                         | Change::Ets { .. }
                         | Change::Topology { .. }

@@ -13,7 +13,7 @@ use discovery::{CongestionIsolation, SourceFlowControl, Topology};
 use ground::time::Instant;
 use ground::units::{BitsPerSec, PRIORITIES, PortId, PriorityGroup, TrafficClass};
 use pfc::FlowControl;
-use schedule::ClassPlan;
+use schedule::{ClassPlan, Meter};
 use wire::sfcm::Locator;
 
 /// A change to a running switch. It takes effect between two polls.
@@ -31,6 +31,8 @@ pub enum Change {
     Group { port: PortId, group: PriorityGroup, plan: GroupPlan },
     /// New ECN marking curve of a traffic class, or none.
     Ecn { port: PortId, class: TrafficClass, plan: Option<EcnPlan> },
+    /// New unit of the shares of a port's classes.
+    Meter { port: PortId, meter: Meter },
     /// New set of PFC priorities, as negotiated with the peer.
     Pfc {
         port: PortId,
@@ -173,6 +175,10 @@ impl<W: World> Switch<W> {
                 }
             }
             Change::Ecn { port, class, plan } => self.set_ecn(port, class, plan)?,
+            Change::Meter { port, meter } => {
+                let at = self.local(port).ok_or(ChangeError::NotMine(port))?;
+                self.ports[at].scheduler.set_meter(meter);
+            }
             Change::Pfc { port, mode } => self.set_pfc(now, port, mode)?,
             Change::Ets { port, classes, map } => {
                 let tables = self.tables.get_mut(port.index()).ok_or(ChangeError::NotMine(port))?;

@@ -31,6 +31,8 @@ pub enum Faculty {
     Counters,
     /// Settings of the device are changed.
     Settings,
+    /// Settings of the device are changed while traffic runs.
+    Changes,
 }
 
 /// A DUT and the tester's ports around it.

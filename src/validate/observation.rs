@@ -1,7 +1,7 @@
 //! All frames that the tester's ports sent and received in a trial, and questions about them.
 
 use core::ops::Range;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use crate::adapter::Counters;
 use crate::trial::{FlowId, Port};
@@ -219,6 +219,16 @@ impl Observation {
         let arrived: HashSet<u64> = self.of(flow, Way::Received).filter_map(sequence).collect();
         let sent = self.of(flow, Way::Sent).filter(|record| span.contains(&record.end));
         sent.filter(|record| sequence(record).is_some_and(|n| !arrived.contains(&n))).collect()
+    }
+
+    /// Returns the times from the last bit of a frame at the sender to its last bit at the receiver, of the
+    /// frames of a flow that arrived in a span.
+    #[must_use]
+    pub fn latencies(&self, flow: FlowId, span: &Range<Duration>) -> Vec<Duration> {
+        let of = |way| self.of(flow, way).filter_map(|r| Some((r.what.sequence()?, r.end)));
+        let sent: HashMap<u64, Duration> = of(Way::Sent).collect();
+        let arrived = of(Way::Received).filter(|(_, end)| span.contains(end));
+        arrived.filter_map(|(n, end)| Some(end.saturating_sub(*sent.get(&n)?))).collect()
     }
 
     /// Returns the records of some ports.

@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use crate::setup::{FlowControl, Marking, Setup, TesterPort};
-use crate::trial::{Control, Flow, LEARNING, Limit, Obeys, Port, Rate, Trial, Version};
+use crate::trial::{Control, Flow, LEARNING, Limit, Mark, Obeys, Port, Rate, Trial, Version};
 use ground::time::Duration;
 use ground::units::{BitsPerSec, Mac, Quanta};
 use wire::ip::Ecn;
@@ -94,12 +94,14 @@ fn value(value: impl Into<Value>) -> Value {
 fn data(name: &str, flow: &Flow, setup: &Setup, lead: Duration) -> Value {
     let (src, dst) = (setup.port(flow.from), setup.port(flow.to));
     let mut packet = vec![ethernet(src.mac, dst.mac, flow.priority.get())];
-    let (dscp, tag) = match &setup.marking {
-        Marking::Dscp(map) => {
+    let (dscp, tag) = match (flow.mark, &setup.marking) {
+        (Some(Mark::Dscp(dscp)), _) => (dscp.get(), None),
+        (Some(Mark::Pcp(pcp, vid)), _) => (0, Some((vid.get(), pcp.get()))),
+        (None, Marking::Dscp(map)) => {
             let tag = flow.tag.map(|vid| (vid.get(), flow.priority.get()));
             (map[flow.priority.index()].get(), tag)
         }
-        Marking::Pcp(map, vid) => (0, Some((vid.get(), map[flow.priority.index()].get()))),
+        (None, Marking::Pcp(map, vid)) => (0, Some((vid.get(), map[flow.priority.index()].get()))),
     };
     if let Some((id, pcp)) = tag {
         let vlan = json!({"id": value(id), "priority": value(pcp)});

@@ -93,6 +93,14 @@ pub struct Expected {
     pub cell: Option<Bytes>,
     /// Weights of the traffic classes, by priority.
     pub weights: Option<[u32; PRIORITIES]>,
+    /// Priorities whose traffic class is strict.
+    pub strict: Option<PrioritySet>,
+    /// Priorities of DSCP values.
+    pub dscp_map: Option<Vec<(Dscp, Priority)>>,
+    /// Priorities of PCP values.
+    pub pcp_map: Option<Vec<(Pcp, Priority)>>,
+    /// True if the first three ports are at the switches of a ring.
+    pub ring: bool,
     /// True if it never sends XON: its pauses end by themselves.
     pub expiry_only: bool,
     /// VLAN in which the ports take tagged frames too, whose PCP is their priority.

@@ -53,6 +53,10 @@ pub enum Topology {
     T3,
     /// Four ports: A sends to C and D, B sends to D.
     Th,
+    /// All ports of the file, at least three: all others send to the last one.
+    Tn,
+    /// Three ports at the switches of a ring, in the direction of its frames.
+    Tr,
 }
 
 impl Topology {
@@ -62,7 +66,7 @@ impl Topology {
         match self {
             Self::T1 => 1,
             Self::T2 => 2,
-            Self::T3 => 3,
+            Self::T3 | Self::Tn | Self::Tr => 3,
             Self::Th => 4,
         }
     }

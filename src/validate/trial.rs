@@ -4,7 +4,7 @@
 //! tester's addresses are sent before it.
 
 use ground::time::Duration;
-use ground::units::{BitsPerSec, Mac, PRIORITIES, Priority, PrioritySet, Quanta, Vid};
+use ground::units::{BitsPerSec, Dscp, Mac, PRIORITIES, Pcp, Priority, PrioritySet, Quanta, Vid};
 use wire::ip::Ecn;
 use wire::{pause, pfc};
 
@@ -34,6 +34,8 @@ pub struct Trial {
     pub control: Vec<Control>,
     /// Changes of links, by time.
     pub links: Vec<LinkChange>,
+    /// Changes of settings of the device while the traffic runs.
+    pub changes: Vec<Change>,
     /// Pauses obeyed by each port of the tester; those that are not named obey those of the DUT's kind.
     pub obeys: Vec<(Port, Obeys)>,
     /// Spans in which all frames that a port sends have a wrong FCS.
@@ -66,6 +68,17 @@ pub struct Flow {
     pub version: Version,
     /// VLAN of a tag whose PCP is the priority, where the priority is in the DSCP.
     pub tag: Option<Vid>,
+    /// Field with a value of its own instead of that of the priority.
+    pub mark: Option<Mark>,
+}
+
+/// Value of the field that carries the priority.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Mark {
+    /// DSCP of untagged packets.
+    Dscp(Dscp),
+    /// PCP of a tag of this VLAN. The DSCP is zero.
+    Pcp(Pcp, Vid),
 }
 
 /// Version of IP.
@@ -128,6 +141,26 @@ pub struct Setting {
     pub restored: String,
 }
 
+/// A setting of the running device that gets another value at a time of the trial, and has the first one
+/// again after it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Change {
+    pub at: Duration,
+    /// Tester port at the port of the device.
+    pub port: Port,
+    /// Name of the setting: [`weight`] of a traffic class.
+    pub name: String,
+    pub value: String,
+    /// Value before the trial and after it.
+    pub restored: String,
+}
+
+/// Returns the name of the setting of a traffic class's weight, as in a switch file: `queues.3.weight`.
+#[must_use]
+pub fn weight(class: Priority) -> String {
+    format!("queues.{class}.weight")
+}
+
 /// A span in which the frames of a port have a wrong FCS.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Damage {
@@ -156,6 +189,7 @@ impl Trial {
             flows: Vec::new(),
             control: Vec::new(),
             links: Vec::new(),
+            changes: Vec::new(),
             obeys: Vec::new(),
             damage: Vec::new(),
             keep: false,
@@ -233,6 +267,7 @@ impl Flow {
             ecn: Ecn::NotEct,
             version: Version::V4,
             tag: None,
+            mark: None,
         }
     }
 
@@ -264,6 +299,11 @@ impl Flow {
     #[must_use]
     pub const fn tag(self, tag: Option<Vid>) -> Self {
         Self { tag, ..self }
+    }
+
+    #[must_use]
+    pub const fn mark(self, mark: Mark) -> Self {
+        Self { mark: Some(mark), ..self }
     }
 }
 

@@ -1,6 +1,7 @@
 //! A DUT in the virtual world: a lab whose hosts are the ports of the tester. Each trial begins with
 //! a new network, so it depends on nothing that happened before.
 
+mod changes;
 mod counters;
 
 pub use counters::{Report, Reports};
@@ -82,6 +83,7 @@ impl VirtualBench {
             let kind = FaultKind::Link { link, up: change.up };
             network.faults.push(Fault { at: Instant::ZERO + lead + change.at, kind });
         }
+        network.faults.extend(changes::planned(&network, &hosts, trial, lead)?);
         for damage in &trial.damage {
             let link = link_of(&network, hosts[damage.port.0]);
             let direction = sent_by(&network, hosts[damage.port.0]);
@@ -204,7 +206,7 @@ impl Bench for VirtualBench {
     fn has(&self, faculty: Faculty) -> bool {
         match faculty {
             Faculty::ShortFrames | Faculty::WrongFcs => true,
-            Faculty::Counters | Faculty::Settings => true,
+            Faculty::Counters | Faculty::Settings | Faculty::Changes => true,
         }
     }
 

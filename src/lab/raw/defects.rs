@@ -24,7 +24,8 @@ pub struct DefectFault {
     pub priorities: Option<Vec<u8>>,
     /// Pause time in quanta, 0 to 65535. Default: none; kinds with a pause time need it.
     pub quanta: Option<u16>,
-    /// Ratio by which times are multiplied, such as `1/8`. Default: none; `scaled-times` needs it.
+    /// Ratio by which times are multiplied, or share of the line's rate, such as `1/8`. Default: none;
+    /// `scaled-times` and `limits-rate` need it.
     pub ratio: Option<String>,
     /// Interval in frames: one frame in `every` is concerned. Default: none; kinds with an interval need
     /// it.
@@ -170,4 +171,6 @@ kinds! {
     Ipv6Unmarked,
     /// Congestion notification packets that arrive are ignored.
     IgnoresCnp,
+    /// Frames of `priorities` together above `ratio` of the line's rate are dropped.
+    LimitsRate,
 }

@@ -86,6 +86,8 @@ fault_kinds! {
     ecn: Ecn(EcnFault),
     /// A priority group of a switch gets another buffer profile.
     group: Group(GroupFault),
+    /// The scheduler of a switch counts its shares in another unit.
+    scheduler: Scheduler(SchedulerFault),
     /// A managed object of a switch gets another value.
     object: Object(ObjectFault),
     /// A device breaks the rules of flow control.
@@ -136,6 +138,7 @@ impl FaultKind {
             Self::Stall(Stall { node, .. }) => FaultPlace::Node(node, None),
             Self::Ecn(EcnFault { switch, port, .. })
             | Self::Group(GroupFault { switch, port, .. })
+            | Self::Scheduler(SchedulerFault { switch, port, .. })
             | Self::Object(ObjectFault { switch, port, .. }) => {
                 FaultPlace::Node(switch, port.as_deref())
             }
@@ -282,6 +285,30 @@ pub struct GroupFault {
     /// Buffer profile, one of those in the switch's profile. `auto` headroom keeps its size. A
     /// change that the buffer occupancy does not allow is retried until it fits.
     pub profile: String,
+}
+
+/// Another unit of the shares of weighted queues.
+#[derive(Clone, PartialEq, Debug, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SchedulerFault {
+    /// Name of the switch.
+    pub switch: String,
+    /// Node at the other end of the port, or name of its link. Default: all ports.
+    pub port: Option<String>,
+    /// Unit of the shares: `bytes`, as 802.1Q 8.6.8.4 requires, or `frames`, by which long frames get more
+    /// than their share (SAI's `SAI_SCHEDULER_ATTR_METER_TYPE`).
+    pub meter: MeterName,
+}
+
+/// Unit of shares.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum MeterName {
+    /// Bytes of frames, FCS included.
+    #[default]
+    Bytes,
+    /// Frames of any length.
+    Frames,
 }
 
 /// Schema of a scalar of any type, which is read as text.

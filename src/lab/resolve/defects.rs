@@ -76,6 +76,7 @@ impl Parameters<'_, '_, '_> {
             Takes::Every(make) => make(self.number("every", self.said.every, "10")?),
             Takes::Frames(make) => make(self.number("frames", self.said.frames, "4")?),
             Takes::Ratio(make) => make(self.ratio()?),
+            Takes::NamedRatio(make) => make(self.named()?, self.ratio()?),
             Takes::Most(make) => make(self.most()?),
             Takes::After(make) => make(self.after()?),
             Takes::Priorities(make) => make(self.priorities(PrioritySet::ALL)?),

@@ -13,6 +13,7 @@ use config::quantity::Span;
 use config::{Cx, Place, ecn_plan, group_plan, object_value};
 use ground::time::{Duration, Instant};
 use ground::units::{Cells, PortId, PriorityGroup, TrafficClass};
+use schedule::Meter;
 use sim::{Direction, Fault, FaultKind, LineFault, LinkId, NodeId, Which};
 use switch::managed::{self, At, Object};
 use switch::{Change, CongestionPlan, SwitchPlan};
@@ -92,6 +93,7 @@ fn fault(
         }
         raw::FaultKind::Ecn(said) => ecn(cx, at, said, around, |kind| push(when, kind)),
         raw::FaultKind::Group(said) => group(cx, at, said, around, |kind| push(when, kind)),
+        raw::FaultKind::Scheduler(said) => scheduler(cx, at, said, around, |kind| push(when, kind)),
         raw::FaultKind::Object(said) => object(cx, at, said, around, |kind| push(when, kind)),
         raw::FaultKind::Defect(said) => defect(cx, at, said, around, |kind| push(when, kind)),
     }
@@ -276,6 +278,26 @@ fn ecn(
         let plan = said.curve.as_ref().map(|c| ecn_plan(cx, &at.key("curve"), c, rate));
         let Some(port) = PortId::new(port as u16) else { continue };
         let change = Change::Ecn { port, class, plan };
+        push(FaultKind::Change { node: NodeId(node as u32), change });
+    }
+}
+
+fn scheduler(
+    cx: &mut Cx,
+    at: &Place<'_>,
+    said: &raw::SchedulerFault,
+    around: &Around<'_, '_>,
+    mut push: impl FnMut(FaultKind),
+) {
+    let Some((node, _, ports)) = ports(cx, at, around, &said.switch, said.port.as_deref()) else {
+        return;
+    };
+    let meter = match said.meter {
+        raw::MeterName::Bytes => Meter::Bytes,
+        raw::MeterName::Frames => Meter::Frames,
+    };
+    for port in ports.into_iter().filter_map(|port| PortId::new(port as u16)) {
+        let change = Change::Meter { port, meter };
         push(FaultKind::Change { node: NodeId(node as u32), change });
     }
 }

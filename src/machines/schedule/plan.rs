@@ -17,6 +17,16 @@ pub enum ClassPlan {
     },
 }
 
+/// Unit of the shares of DWRR classes (SAI's `SAI_SCHEDULER_ATTR_METER_TYPE`).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Meter {
+    /// Bytes of frames, FCS included (802.1Q 8.6.8.4).
+    #[default]
+    Bytes,
+    /// Frames, whatever their length: weighted round robin, which 802.1Q does not allow for ETS.
+    Frames,
+}
+
 /// Configuration of the egress scheduler of one port.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SchedulePlan {

@@ -5,12 +5,15 @@
 //! sends control frames first.
 
 use super::arena::{Arena, Fifo};
-use super::plan::{ClassPlan, SchedulePlan};
+use super::plan::{ClassPlan, Meter, SchedulePlan};
 use ground::units::{PRIORITIES, Priority, PrioritySet, TrafficClass};
 
 /// Minimum quantum in bytes of the class with the highest weight. Small, so that classes alternate
 /// finely; shares are exact for any value.
 const ROUND_BYTES: u32 = 2048;
+
+/// Cost of a frame whose length does not count, in bytes.
+const FRAME_BYTES: u32 = 1024;
 
 /// A dequeued item, with its metadata.
 #[derive(Debug, PartialEq, Eq)]
@@ -32,6 +35,7 @@ pub struct Scheduler {
     peaks: [u64; PRIORITIES],
     backlog: u8,
     strict: u8,
+    meter: Meter,
     quantum: [u32; PRIORITIES],
     deficit: [u64; PRIORITIES],
     /// Class whose turn it is, and true if it has received its quantum in this turn.
@@ -49,6 +53,7 @@ impl Scheduler {
             peaks: [0; PRIORITIES],
             backlog: 0,
             strict,
+            meter: Meter::Bytes,
             quantum,
             deficit: [0; PRIORITIES],
             turn: 0,
@@ -59,6 +64,13 @@ impl Scheduler {
     /// Replaces the transmission selection. Queued items stay in their queues.
     pub fn set_classes(&mut self, classes: &[ClassPlan; PRIORITIES]) {
         (self.strict, self.quantum) = shares(classes);
+        self.deficit = [0; PRIORITIES];
+        self.served = false;
+    }
+
+    /// Sets the unit of the shares of DWRR classes; at first these are of bytes.
+    pub fn set_meter(&mut self, meter: Meter) {
+        self.meter = meter;
         self.deficit = [0; PRIORITIES];
         self.served = false;
     }
@@ -184,9 +196,18 @@ impl Scheduler {
     /// waits. Its deficit is spent as in its turn, but never falls below zero.
     #[inline]
     fn alone(&mut self, class: usize) -> usize {
-        let len = self.queues[class].peek().map_or(0, |(len, _)| len);
-        self.deficit[class] = self.deficit[class].saturating_sub(u64::from(len));
+        self.deficit[class] = self.deficit[class].saturating_sub(self.cost(class));
         class
+    }
+
+    /// Returns the part of a class's deficit that its first frame takes.
+    #[inline]
+    fn cost(&self, class: usize) -> u64 {
+        let len = self.queues[class].peek().map_or(0, |(len, _)| len);
+        u64::from(match self.meter {
+            Meter::Bytes => len,
+            Meter::Frames => FRAME_BYTES,
+        })
     }
 
     /// Selects a class by deficit round robin from the `ready` classes (at least two): a class gets
@@ -200,9 +221,9 @@ impl Scheduler {
                     self.deficit[i] += u64::from(self.quantum[i]);
                     self.served = true;
                 }
-                let len = self.queues[i].peek().map_or(0, |(len, _)| u64::from(len));
-                if len <= self.deficit[i] {
-                    self.deficit[i] -= len;
+                let cost = self.cost(i);
+                if cost <= self.deficit[i] {
+                    self.deficit[i] -= cost;
                     return i;
                 }
             }
@@ -216,8 +237,7 @@ impl Scheduler {
     fn skip_idle_rounds(&mut self, ready: u8) {
         let classes = (0..PRIORITIES).filter(|i| ready & (1 << i) != 0);
         let short = |i: usize, s: &Self| {
-            let len = s.queues[i].peek().map_or(0, |(len, _)| u64::from(len));
-            len.saturating_sub(s.deficit[i]).div_ceil(u64::from(s.quantum[i]))
+            s.cost(i).saturating_sub(s.deficit[i]).div_ceil(u64::from(s.quantum[i]))
         };
         let rounds = classes.clone().map(|i| short(i, self)).min().unwrap_or(0);
         if rounds > 1 {

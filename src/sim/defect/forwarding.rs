@@ -1,13 +1,18 @@
 //! Defects in the forwarding of data frames.
 
-use super::frame::{ecn, is_cnp, is_ipv6, opcode, set_ecn};
+use super::frame::{QUANTUM_BYTES, ecn, is_cnp, is_ipv6, opcode, priority, set_ecn};
 use super::stage::{Act, Context};
-use contracts::frame::Frame;
+use contracts::frame::{Frame, LINE_OVERHEAD_BYTES};
+use ground::time::Instant;
+use ground::units::PrioritySet;
 
 /// Values of the ECN field (RFC 3168).
 const NOT_ECT: u8 = 0;
 const ECT_0: u8 = 2;
 const CE: u8 = 3;
+
+/// Frames of a limited rate may be early by this time, in quanta: 16 KB.
+const BURST: u64 = 256;
 
 /// A defect in the forwarding of data frames.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -28,6 +33,9 @@ pub enum Forwarding {
     Ipv6Unmarked,
     /// Congestion notification packets are ignored.
     IgnoresCnp,
+    /// Frames of these priorities above a share of the line, `numerator` / `denominator`, are dropped: a
+    /// scheduler that lends nothing.
+    LimitsRate { priorities: PrioritySet, numerator: u16, denominator: u16 },
 }
 
 /// The state of such a defect.
@@ -35,16 +43,39 @@ pub enum Forwarding {
 pub(super) struct State {
     what: Forwarding,
     seen: u64,
+    /// Time at which the next frame of a limited rate is due.
+    due: Instant,
 }
 
 impl State {
     pub(super) const fn new(what: Forwarding) -> Self {
-        Self { what, seen: 0 }
+        Self { what, seen: 0, due: Instant::ZERO }
     }
 
     fn every(&mut self, n: u32) -> bool {
         self.seen += 1;
         self.seen % u64::from(n) == 0
+    }
+}
+
+impl State {
+    /// Returns true if a frame is within a share of the line, and counts it then: a leaky bucket of
+    /// [`BURST`].
+    fn conforms<F: Frame>(
+        &mut self,
+        cx: &Context<'_, F>,
+        frame: &F,
+        (numerator, denominator): (u16, u16),
+    ) -> bool {
+        let burst = cx.quantum.saturating_mul(BURST);
+        if self.due > cx.now.saturating_add(burst) {
+            return false;
+        }
+        let bytes = u64::from(frame.wire_len() + LINE_OVERHEAD_BYTES);
+        let line = cx.quantum.saturating_mul(bytes).div(QUANTUM_BYTES);
+        let own = line.saturating_mul(denominator.into()).div(numerator.into());
+        self.due = self.due.max(cx.now).saturating_add(own);
+        true
     }
 }
 
@@ -86,6 +117,13 @@ impl<F: Frame> Act<F> for State {
                     set_ecn(frame.head_mut(), ECT_0, true);
                 }
             }
+            Forwarding::LimitsRate { priorities, numerator, denominator } => {
+                let of = priority(frame.head());
+                let is_limited = priorities.0 >> of & 1 == 1;
+                if is_limited && !self.conforms(cx, &frame, (numerator, denominator)) {
+                    return;
+                }
+            }
             Forwarding::ClearsCe | Forwarding::IgnoresCnp => {}
         }
         cx.out.line.push(frame);
@@ -107,6 +145,7 @@ impl<F: Frame> Act<F> for State {
             | Forwarding::DuplicatesData { .. }
             | Forwarding::DamagesData { .. }
             | Forwarding::MarksNotEct { .. }
+            | Forwarding::LimitsRate { .. }
             | Forwarding::StaleChecksum
             | Forwarding::Ipv6Unmarked => {}
         }

@@ -16,6 +16,8 @@ pub(super) const TIMES: core::ops::Range<usize> = 18..34;
 /// Length of a MAC control frame in bytes, without FCS.
 pub(super) const CONTROL_LEN: usize = 60;
 
+/// Bytes of a quantum.
+pub(super) const QUANTUM_BYTES: u64 = 64;
 /// Interval in which a pause without an end is repeated, in quanta: half of the longest pause.
 pub(super) const REPEAT: u64 = 32_768;
 /// Source address of frames that a defect makes: locally administered, of no device.

@@ -3,15 +3,13 @@
 use core::fmt;
 use std::collections::VecDeque;
 
-use super::frame::{is_pfc, opcode, paused, priority, remove, set_time};
+use super::frame::{QUANTUM_BYTES, is_pfc, opcode, paused, priority, remove, set_time};
 use super::pauses::Pauses;
 use super::stage::{Act, Context};
 use contracts::frame::{Frame, LINE_OVERHEAD_BYTES};
 use ground::time::{Duration, Instant};
 use ground::units::{PRIORITIES, PrioritySet};
 
-/// Bytes of a quantum.
-const QUANTUM_BYTES: u64 = 64;
 /// Longest time that a frame waits for the one that is to overtake it, in quanta.
 const OVERTAKEN_WITHIN: u64 = 1_000;
 

@@ -18,6 +18,12 @@ mod fill;
 mod h01;
 mod h02;
 mod h08;
+mod i01;
+mod i02;
+mod i03;
+mod i04;
+mod i05;
+mod isolation;
 mod m01;
 mod m02;
 mod m03;
@@ -48,7 +54,11 @@ mod r15;
 mod r16;
 mod r17;
 mod s01;
+mod s02;
+mod s03;
 mod s04;
+mod s05;
+mod s06;
 mod self_check;
 mod shares;
 mod stop;
@@ -120,7 +130,16 @@ pub const TESTS: &[Test] = &[
     h02::TEST,
     h08::TEST,
     s01::TEST,
+    s02::TEST,
+    s03::TEST,
     s04::TEST,
+    s05::TEST,
+    s06::TEST,
+    i01::TEST,
+    i02::TEST,
+    i03::TEST,
+    i04::TEST,
+    i05::TEST,
     e01::TEST,
     e02::TEST,
     e03::TEST,

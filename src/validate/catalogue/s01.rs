@@ -25,6 +25,7 @@ fn run(cx: &mut Context<'_>) -> Result<(), Trouble> {
     let shares = shares::weighted(cx)?;
     let [a, b, c] = cx.ports()?;
     let (trial, seen) = shares::compete(cx, ([a, b], c), &shares, &[1024])?;
-    shares::judge(cx, (&trial, &seen), &shares);
+    let span = shares::steady(cx);
+    shares::judge(cx, (&trial, &seen), &shares, &span);
     Ok(())
 }

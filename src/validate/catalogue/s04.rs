@@ -25,6 +25,7 @@ fn run(cx: &mut Context<'_>) -> Result<(), Trouble> {
     let [a, b, c] = cx.ports()?;
     let sizes = [128, cx.setup.max_frame];
     let (trial, seen) = shares::compete(cx, ([a, b], c), &shares, &sizes)?;
-    shares::judge(cx, (&trial, &seen), &shares);
+    let span = shares::steady(cx);
+    shares::judge(cx, (&trial, &seen), &shares, &span);
     Ok(())
 }

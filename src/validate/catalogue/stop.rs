@@ -44,14 +44,19 @@ pub(super) fn add(
     (port, set): (Port, PrioritySet),
     (start, length): (Duration, Duration),
 ) {
-    let quantum = Quanta(1).at(cx.setup.rate).as_picos().max(1);
     let pause = cx.setup.storm_pause().min(length);
-    let quanta = Quanta((pause.as_picos() / quantum).clamp(1, u64::from(u16::MAX)) as u16);
-    let octets = cx.pause(port, set, quanta);
+    let octets = cx.pause(port, set, quanta(cx, length));
     let left = length.saturating_sub(pause);
     let more = left.as_picos().div_ceil(pause.div(2).as_picos().max(1));
     let every = if more == 0 { pause } else { left.div(more) };
     trial.control.push(Control { port, octets, start, every, frames: 1 + more as u32 });
+}
+
+/// Returns the time of each pause of a storm of this length.
+fn quanta(cx: &Context<'_>, length: Duration) -> Quanta {
+    let quantum = Quanta(1).at(cx.setup.rate).as_picos().max(1);
+    let pause = cx.setup.storm_pause().min(length);
+    Quanta((pause.as_picos() / quantum).clamp(1, u64::from(u16::MAX)) as u16)
 }
 
 /// Returns the time for which a storm lasts.
@@ -104,6 +109,16 @@ pub(super) fn held(
     held_since(cx, seen, port, Duration::ZERO)
 }
 
+/// Returns the same time for a storm of [`add`] of this length.
+pub(super) fn held_for(
+    cx: &Context<'_>,
+    seen: &Observation,
+    port: Port,
+    length: Duration,
+) -> Result<Range<Duration>, Trouble> {
+    held_by(cx, seen, (port, Duration::ZERO), quanta(cx, length).at(cx.setup.rate))
+}
+
 /// Returns the same time for the pauses from `from` on.
 pub(super) fn held_since(
     cx: &Context<'_>,
@@ -111,14 +126,23 @@ pub(super) fn held_since(
     port: Port,
     from: Duration,
 ) -> Result<Range<Duration>, Trouble> {
+    held_by(cx, seen, (port, from), Quanta::MAX.at(cx.setup.rate))
+}
+
+/// Returns the same time for the pauses from `from` on, each of this length.
+fn held_by(
+    cx: &Context<'_>,
+    seen: &Observation,
+    (port, from): (Port, Duration),
+    pause: Duration,
+) -> Result<Range<Duration>, Trouble> {
     let ends = seen.control_sent(port).map(|(record, _)| record.end);
     let ends: Vec<_> = ends.filter(|end| *end >= from).collect();
     let (Some(first), Some(last)) = (ends.first(), ends.last()) else {
         return Err(Trouble::Error("the tester sent no pause".into()));
     };
-    let window = Quanta::MAX.at(cx.setup.rate);
     // 802.3 allows 100 ppm for each clock.
-    let end = *last + window.saturating_sub(window.div(5_000));
+    let end = *last + pause.saturating_sub(pause.div(5_000));
     Ok(*first + cx.setup.stop_limit()..end)
 }
 

@@ -116,6 +116,20 @@ pub struct Expected {
     pub expiry_only: bool,
     /// Weight of each traffic class, by priority.
     pub weights: Option<BTreeMap<Range, u32>>,
+    /// Priorities whose traffic class is strict: served before all weighted ones (802.1Q 8.6.8.1, SAI's
+    /// `STRICT`). None of them has a weight.
+    pub strict: Option<Vec<u8>>,
+    /// Priority of each DSCP value (SONiC's `DSCP_TO_TC_MAP`): `{24-31: 3}`. Values without an entry are
+    /// not tested.
+    pub dscp_map: Option<BTreeMap<Range, u8>>,
+    /// Priority of each PCP value (SONiC's `DOT1P_TO_TC_MAP`), in the VLAN of `vlan` or of the marking.
+    /// Default with such a VLAN: the same number.
+    pub pcp_map: Option<BTreeMap<Range, u8>>,
+    /// True for a device of three switches in a ring, or one with cables from port to port that stands for
+    /// them. The first three ports of this file are at its switches, and frames go around in the
+    /// direction of these: from the first to the third by the second. Default: `false`.
+    #[serde(default)]
+    pub ring: bool,
     /// VLAN in which the ports take tagged frames too, whose PCP is their priority; for a marking by
     /// DSCP. Default: none; parts of tests with tagged frames are skipped.
     pub vlan: Option<u16>,

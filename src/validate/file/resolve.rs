@@ -235,6 +235,29 @@ fn by_priority<T: Copy>(
     values
 }
 
+/// Returns the priorities of the values of a field.
+fn priorities<T>(
+    cx: &mut Cx,
+    at: &Place<'_>,
+    map: Option<&BTreeMap<Range, u8>>,
+    new: impl Fn(u8) -> Option<T>,
+) -> Option<Vec<(T, Priority)>> {
+    let mut values = Vec::new();
+    for (range, said) in map? {
+        let priority = Priority::new(*said);
+        if priority.is_none() {
+            cx.error(at, format!("{said} is no priority; choose 0 to 7"));
+        }
+        for n in range.iter() {
+            match u8::try_from(n).ok().and_then(&new) {
+                Some(value) => values.extend(priority.map(|priority| (value, priority))),
+                None => cx.error(at, format!("{n} is out of range")),
+            }
+        }
+    }
+    Some(values)
+}
+
 fn expected(cx: &mut Cx, at: &Place<'_>, raw: &raw::Expected) -> Expected {
     let weights = raw.weights.as_ref().map(|map| {
         let mut weights = [0; PRIORITIES];
@@ -243,6 +266,13 @@ fn expected(cx: &mut Cx, at: &Place<'_>, raw: &raw::Expected) -> Expected {
         }
         weights
     });
+    let none = PrioritySet::EMPTY;
+    let strict = raw.strict.as_deref().map(|said| set(cx, &at.key("strict"), Some(said), none));
+    let both = |p: &Priority| weights.is_some_and(|all: [u32; PRIORITIES]| all[p.index()] > 0);
+    if let Some(priority) = strict.unwrap_or(none).iter().find(both) {
+        let what = format!("priority {priority} has a weight, too; a class is strict or weighted");
+        cx.error(&at.key("strict"), what);
+    }
     let vlan = raw.vlan.and_then(|vlan| {
         let vid = Vid::new(vlan);
         if vid.is_none() {
@@ -270,6 +300,10 @@ fn expected(cx: &mut Cx, at: &Place<'_>, raw: &raw::Expected) -> Expected {
         headroom: bytes(raw.headroom),
         cell: bytes(raw.cell),
         weights,
+        strict,
+        dscp_map: priorities(cx, &at.key("dscp_map"), raw.dscp_map.as_ref(), Dscp::new),
+        pcp_map: priorities(cx, &at.key("pcp_map"), raw.pcp_map.as_ref(), Pcp::new),
+        ring: raw.ring,
         expiry_only: raw.expiry_only,
         vlan,
         ecn,

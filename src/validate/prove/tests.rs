@@ -71,6 +71,6 @@ fn a_proof_that_was_ended_is_inconclusive() {
 fn the_good_devices_pass() {
     for (device, text) in GOOD {
         let run = good(device, text, 7);
-        assert!(run.others.is_empty() && run.passed > 2, "{run:?}");
+        assert!(run.others.is_empty() && run.passed > 1, "{run:?}");
     }
 }

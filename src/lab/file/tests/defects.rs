@@ -3,9 +3,11 @@
 use super::*;
 use crate::raw::DefectKind;
 use ground::units::{Priority, PrioritySet, Quanta};
+use schedule::Meter;
 use sim::FaultKind;
 use sim::defect::Defect::{self, Forwarding as F, Holding as H, Obeying as O, Sending as S};
 use sim::defect::{Forwarding, Holding, Obeying, Part, Sending};
+use switch::Change;
 
 const P3: PrioritySet = PrioritySet::of(Priority::ALL[3]);
 const US_2: Duration = Duration::from_micros(2);
@@ -80,6 +82,10 @@ const SPELLINGS: &[(&str, Defect)] = &[
     ("kind: stale-checksum", F(Forwarding::StaleChecksum)),
     ("kind: ipv6-unmarked", F(Forwarding::Ipv6Unmarked)),
     ("kind: ignores-cnp", F(Forwarding::IgnoresCnp)),
+    (
+        "kind: limits-rate, priorities: [3], ratio: 1/8",
+        F(Forwarding::LimitsRate { priorities: P3, numerator: 1, denominator: 8 }),
+    ),
 ];
 
 /// Returns the defects of a lab, each as `node port defect`.
@@ -127,4 +133,22 @@ fn a_defect_is_there_from_the_start_or_from_a_time_on() {
         plan.network.faults[0].at.as_nanos()
     };
     assert_eq!((time(""), time("at: 3us,")), (0, 3_000));
+}
+
+/// Shares by frames are a change of the switch, not a defect of its line.
+#[test]
+fn the_unit_of_shares_is_a_change_of_the_ports() {
+    let text =
+        "topology: {star: {hosts: 3}}\nfaults: [{at: 2us, scheduler: {switch: s1, FIELDS}}]\n";
+    let changes = |fields: &str| {
+        let plan = good(&text.replace("FIELDS", fields)).0.plan;
+        let of = |fault: &sim::Fault| match fault.kind {
+            FaultKind::Change { change: Change::Meter { port, meter }, .. } => (port.get(), meter),
+            _ => panic!("{fault:?}"),
+        };
+        plan.network.faults.iter().map(of).collect::<Vec<_>>()
+    };
+    let frames = Meter::Frames;
+    assert_eq!(changes("meter: frames"), [(0, frames), (1, frames), (2, frames)]);
+    assert_eq!(changes("port: h2, meter: bytes"), [(1, Meter::Bytes)]);
 }

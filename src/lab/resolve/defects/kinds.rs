@@ -12,6 +12,7 @@ pub(super) enum Takes {
     Every(fn(u32) -> Defect),
     Frames(fn(u32) -> Defect),
     Ratio(fn((u16, u16)) -> Defect),
+    NamedRatio(fn(PrioritySet, (u16, u16)) -> Defect),
     Most(fn(u8) -> Defect),
     After(fn(Duration) -> Defect),
     /// Priorities, by default all.
@@ -31,6 +32,7 @@ impl Takes {
             Self::Every(_) => &["every"],
             Self::Frames(_) => &["frames"],
             Self::Ratio(_) => &["ratio"],
+            Self::NamedRatio(_) => &["priorities", "ratio"],
             Self::Most(_) => &["most"],
             Self::After(_) => &["after"],
             Self::Priorities(_) | Self::Named(_) => &["priorities"],
@@ -101,6 +103,7 @@ impl Takes {
             Kind::StaleChecksum => Nothing(F(Forwarding::StaleChecksum)),
             Kind::Ipv6Unmarked => Nothing(F(Forwarding::Ipv6Unmarked)),
             Kind::IgnoresCnp => Nothing(F(Forwarding::IgnoresCnp)),
+            Kind::LimitsRate => NamedRatio(|priorities, (numerator, denominator)| F(Forwarding::LimitsRate { priorities, numerator, denominator })),
         }
     }
 }

@@ -54,6 +54,24 @@ fn other_shares_hold_from_the_next_frame_on() {
     assert_eq!(first(&mut s, 10), 10);
 }
 
+/// Two classes of equal weight, one with frames of ten times the length.
+#[test]
+fn shares_are_of_bytes_or_of_frames() {
+    for (meter, expected) in [(Meter::Bytes, 10), (Meter::Frames, 55)] {
+        let mut arena = Arena::with_capacity(400);
+        let mut s = Scheduler::new(&plan(dwrr([1, 1, 0, 0, 0, 0, 0, 0])));
+        s.set_meter(meter);
+        for n in 0..150 {
+            push(&mut s, &mut arena, 0, 1000, n);
+            push(&mut s, &mut arena, 1, 100, n);
+        }
+        let order: Vec<_> =
+            (0..110).map(|_| s.next(&mut arena, PrioritySet::EMPTY, 0).unwrap()).collect();
+        let long = order.iter().filter(|p| p.class.get() == 0).count();
+        assert!(long.abs_diff(expected) <= 2, "{long} of {expected} long frames, by {meter:?}");
+    }
+}
+
 #[test]
 fn a_paused_priority_stops_its_queue_and_no_other() {
     let mut arena = Arena::with_capacity(8);

@@ -22,6 +22,20 @@ fn every_third_data_frame_is_lost_duplicated_or_damaged() {
     }
 }
 
+/// At 1 Gb/s a frame of 1,000 bytes takes 8.16 us of the line: at line rate half of them is too much.
+#[test]
+fn frames_above_a_share_of_the_line_are_dropped() {
+    let limits = Forwarding::LimitsRate { priorities: P3, numerator: 1, denominator: 2 };
+    let mut port = port(limits);
+    let left = |port: &mut Port, priority| {
+        (0..1000).map(|n| port.tx(n * 8160, data(priority, 1)).len()).sum::<usize>()
+    };
+    let passed = left(&mut port, 3);
+    // Half of them, and those of the burst.
+    assert!((500..=520).contains(&passed), "{passed}");
+    assert_eq!(left(&mut port, 4), 1000);
+}
+
 /// An IPv4 packet with this ECN field, behind a VLAN tag if it has one, with a valid checksum.
 fn ipv4(tagged: bool, ecn: u8, udp: &[u8]) -> VirtualFrame {
     let mut octets = vec![2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2];

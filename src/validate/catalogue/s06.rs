@@ -1,0 +1,117 @@
+//! V-S06: maps of DSCP and PCP.
+
+use super::stop;
+use crate::bench::Trouble;
+use crate::judge::Limits;
+use crate::setup::Marking;
+use crate::test::{Context, Level, Test, Topology};
+use crate::trial::{Flow, FlowId, Limit, Mark, Rate, Trial};
+use ground::units::{Pcp, Priority, PrioritySet, Vid};
+
+pub const TEST: Test = Test {
+    id: "V-S06",
+    aliases: &["DscpMappingPB", "Dot1pToPG"],
+    title: "DSCP and PCP are mapped to priorities",
+    purpose: "Each value of the DSCP and of the PCP is in the class of its priority: a pause of a lossless \
+              priority stops the values that are mapped to it, and no other.",
+    clause: "802.1Q 6.9.3; RFC 2474; SAI_QOS_MAP_TYPE_DSCP_TO_TC, DOT1P_TO_TC",
+    topology: Topology::T2,
+    procedure: "Flows from A to B, one for each DSCP of `expected.dscp_map`, then tagged ones for each PCP of \
+                `expected.pcp_map`. B pauses one lossless priority at level quick, each at level full.",
+    pass: "Each flow whose value is mapped to the paused priority stops, and every other one goes on. Values \
+           of two priorities without PFC cannot be told apart.",
+    uncertainty: "Time stamps of the tester.",
+    source: "SAI DscpMappingPB, Dot1pToPGMapping",
+    level: Level::Full,
+    run,
+    line: line!(),
+};
+
+/// Frames of each flow without a stimulus.
+const FRAMES: u64 = 64;
+
+fn run(cx: &mut Context<'_>) -> Result<(), Trouble> {
+    cx.lossless()?;
+    cx.ports::<2>()?;
+    let dscp = cx.setup.expected.dscp_map.clone();
+    let dscp = dscp.map(|map| map.into_iter().map(|(d, p)| (Mark::Dscp(d), p)).collect());
+    let pcp = tagged(cx);
+    let named =
+        [("DSCP", dscp, "expected.dscp_map is missing"), ("PCP", pcp, "expected.vlan is missing")];
+    if named.iter().all(|(_, map, _)| map.is_none()) {
+        let what = "expected.dscp_map is missing, and expected.vlan; add one to the file";
+        return Err(Trouble::Missing(what.to_owned()));
+    }
+    for (field, map, missing) in named {
+        let Some(map) = map else {
+            cx.skip(format!("values of the {field}"), &format!("{missing}; add it to the file"));
+            continue;
+        };
+        for priority in cx.each_lossless() {
+            storm(cx, (field, &map), priority)?;
+        }
+    }
+    Ok(())
+}
+
+/// Returns the marks of tagged frames.
+fn tagged(cx: &Context<'_>) -> Option<Vec<(Mark, Priority)>> {
+    let vid: Vid = match &cx.setup.marking {
+        Marking::Pcp(_, vid) => *vid,
+        Marking::Dscp(_) => cx.setup.expected.vlan?,
+    };
+    let same = || Priority::ALL.map(|p| (Pcp::new(p.get()).expect("both are 0 to 7"), p)).into();
+    let map: Vec<_> = cx.setup.expected.pcp_map.clone().unwrap_or_else(same);
+    Some(map.into_iter().map(|(pcp, p)| (Mark::Pcp(pcp, vid), p)).collect())
+}
+
+/// Pauses a priority while all values are sent.
+fn storm(
+    cx: &mut Context<'_>,
+    (field, map): (&str, &[(Mark, Priority)]),
+    priority: Priority,
+) -> Result<(), Trouble> {
+    let [a, b] = cx.ports()?;
+    let times = cx.setup.times;
+    let share = cx.setup.load / map.len() as f64;
+    let each = cx.setup.line_time(stop::SIZE).saturating_mul(FRAMES * map.len() as u64);
+    let start = times.baseline.max(each);
+    let length = times.hold.min(cx.setup.storm_max());
+    let traffic = start + length + times.settle;
+    let name = format!("{field} values, priority {priority} is paused");
+    let mut trial = Trial::new(name, traffic + times.drain);
+    for (mark, of) in map {
+        let flow = Flow::new((a, b), *of, Limit::Time(traffic)).rate(Rate::Line(share));
+        trial.flow(flow.mark(*mark));
+    }
+    stop::add(cx, &mut trial, (b, PrioritySet::of(priority)), (start, length));
+    let seen = cx.observe(&trial)?;
+    cx.at_rest(&seen, &trial, &(start.div(4)..start))?;
+    let held = stop::held_for(cx, &seen, b, length)?;
+    let span = held.start + seen.uncertainty..held.end.saturating_sub(seen.uncertainty);
+    let stopped = |n: usize| seen.began_in(FlowId(n), &span) == 0;
+    let (mut missed, mut wrong) = (Vec::new(), Vec::new());
+    for (n, (mark, of)) in map.iter().enumerate() {
+        match (*of == priority, stopped(n)) {
+            (true, false) => missed.push(value(*mark)),
+            (false, true) => wrong.push(value(*mark)),
+            (true, true) | (false, false) => {}
+        }
+    }
+    let kinds = [
+        (format!("{field} values of priority {priority} that its pause does not stop"), missed),
+        (format!("{field} values of other priorities that a pause of {priority} stops"), wrong),
+    ];
+    for (what, values) in kinds {
+        let what = if values.is_empty() { what } else { format!("{what} ({})", values.join(", ")) };
+        cx.judge(what, values.len() as f64, Limits::exactly(0.0), 0.0, "values");
+    }
+    Ok(())
+}
+
+fn value(mark: Mark) -> String {
+    match mark {
+        Mark::Dscp(dscp) => dscp.get().to_string(),
+        Mark::Pcp(pcp, _) => pcp.get().to_string(),
+    }
+}
