@@ -87,6 +87,12 @@ pub struct Expected {
     pub xoff: Option<Bytes>,
     /// Headroom of a lossless priority group.
     pub headroom: Option<Bytes>,
+    /// Bytes below XOFF at which a lossless priority group sends XON.
+    pub xon_offset: Option<Bytes>,
+    /// Exponent of the dynamic threshold of a lossless priority group: alpha is 2 to its power.
+    pub dynamic_th: Option<i8>,
+    /// Size of the shared pool that a dynamic threshold is a part of.
+    pub shared: Option<Bytes>,
     /// Bytes of a buffer cell.
     pub cell: Option<Bytes>,
     /// Weights of the traffic classes, by priority.

@@ -7,41 +7,76 @@ use crate::observation::Observation;
 use crate::test::Context;
 use crate::trial::{Flow, Limit, Obeys, Port, Rate, Trial};
 use ground::time::Duration;
-use ground::units::{Bytes, Priority, PrioritySet};
+use ground::units::{Bytes, Priority, PrioritySet, Quanta};
 
 /// Length of the frames in bytes: the shortest, which use one cell each.
 pub(super) const SIZE: u32 = 64;
 
 /// Share of the line: slow enough that frames behind a pause are told from those before it.
-const SHARE: f64 = 0.1;
+pub(super) const SHARE: f64 = 0.1;
+
+/// Line times of a frame from one to the next at this share.
+const SPACING: u64 = 10;
+
+/// Number of frames whose time is left free behind the last one.
+pub(super) const SPARE: u32 = 16;
 
 /// Maximum number of frames of a search.
 const FRAMES_MAX: u32 = 1 << 20;
 
-/// Sends `frames` frames from `a` to `b`, which is paused all the time and released at the end. `a`
-/// ignores pauses.
+/// Sends `frames` frames of `size` bytes from `a` to `b`, which is paused until all of them are there.
+/// `a` ignores pauses.
 pub(super) fn fill(
     cx: &mut Context<'_>,
     (a, b): (Port, Port),
     priority: Priority,
-    frames: u32,
+    (frames, size): (u32, u32),
 ) -> Result<Observation, Trouble> {
-    let share = Rate::Line(SHARE);
-    let one = cx.setup.line_time(SIZE).saturating_mul(10);
-    let time = one.saturating_mul(u64::from(frames) + 16);
     let window = congestion::window(cx);
     let start = window.div(8);
     let mut trial = Trial::new(format!("{frames} frames into a paused port"), Duration::ZERO);
-    trial.storm(
-        (b, cx.port(b).mac, cx.setup.rate),
-        PrioritySet::of(priority),
-        (Duration::ZERO, start + time),
-    );
-    let flow = Flow::new((a, b), priority, Limit::Frames(frames)).rate(share).size(SIZE);
-    trial.flow(flow.start(start));
+    let full = start + time(cx, frames + SPARE, size);
+    let release = hold(cx, &mut trial, (b, priority), full);
+    let flow = Flow::new((a, b), priority, Limit::Frames(frames)).rate(Rate::Line(SHARE));
+    trial.flow(flow.size(size).start(start));
     trial.obeys.push((a, Obeys::Nothing));
-    trial.length = start + time + window.saturating_mul(2);
+    trial.length = release + window.saturating_mul(2);
     cx.observe(&trial)
+}
+
+/// Returns the time in which so many frames are sent.
+pub(super) fn time(cx: &Context<'_>, frames: u32, size: u32) -> Duration {
+    cx.setup.line_time(size).saturating_mul(SPACING).saturating_mul(u64::from(frames))
+}
+
+/// Pauses a port from the start of a trial until `until`, and resumes it soon after. Returns the time
+/// at which it is resumed.
+pub(super) fn hold(
+    cx: &Context<'_>,
+    trial: &mut Trial,
+    (port, priority): (Port, Priority),
+    until: Duration,
+) -> Duration {
+    let (window, mac) = (congestion::window(cx), cx.port(port).mac);
+    let set = PrioritySet::of(priority);
+    trial.storm((port, mac, cx.setup.rate), set, (Duration::ZERO, until + window));
+    // The last frame of the storm is sent by `until`.
+    let release = until + window.div(16);
+    trial.pfc(port, mac, &[(priority, Quanta(0))], release);
+    release
+}
+
+/// Searches the least number of shortest frames that cause a pause of `a`, up to `most`.
+pub(super) fn xoff(
+    cx: &mut Context<'_>,
+    ends: (Port, Port),
+    priority: Priority,
+    most: u32,
+) -> Result<Option<u32>, Trouble> {
+    least(most, |frames| {
+        let seen = fill(cx, ends, priority, (frames, SIZE))?;
+        Ok(seen.pauses(ends.0).any(|pause| pause.stops(priority)))
+    })
 }
 
 /// Returns the least number of frames for which `is_over` holds, if it holds for every larger one;

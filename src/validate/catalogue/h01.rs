@@ -32,10 +32,7 @@ fn run(cx: &mut Context<'_>) -> Result<(), Trouble> {
     cx.lossless()?;
     let (cell, most) = (f64::from(fill::cell(cx)?), fill::bound(cx, xoff)?);
     for priority in cx.each_lossless() {
-        let found = fill::least(most, |frames| {
-            let seen = fill::fill(cx, (a, b), priority, frames)?;
-            Ok(seen.pauses(a).any(|pause| pause.stops(priority)))
-        })?;
+        let found = fill::xoff(cx, (a, b), priority, most)?;
         let limits = Limits::around(xoff.0 as f64, MARGIN * cell);
         let what = format!("bytes of priority {priority} that cause XOFF");
         match found {

@@ -38,7 +38,7 @@ fn run(cx: &mut Context<'_>) -> Result<(), Trouble> {
     let (cell, most) = (f64::from(fill::cell(cx)?), fill::bound(cx, all)?);
     for priority in cx.each_lossless() {
         let found = fill::least(most, |frames| {
-            let seen = fill::fill(cx, (a, b), priority, frames)?;
+            let seen = fill::fill(cx, (a, b), priority, (frames, fill::SIZE))?;
             Ok(seen.tally(FlowId(0)).lost() > 0)
         })?;
         // Frames of which none was lost are a lower bound of the point.

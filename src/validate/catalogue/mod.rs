@@ -12,6 +12,7 @@ mod end;
 mod fill;
 mod h01;
 mod h02;
+mod h03;
 mod m01;
 mod m02;
 mod m03;
@@ -63,8 +64,10 @@ mod x05;
 mod x06;
 mod x07;
 mod x08;
+mod x09;
 mod x10;
 mod x11;
+mod xon;
 
 use crate::setup::FlowControl;
 use crate::test::Test;
@@ -108,10 +111,12 @@ pub const TESTS: &[Test] = &[
     x06::TEST,
     x07::TEST,
     x08::TEST,
+    x09::TEST,
     x10::TEST,
     x11::TEST,
     h01::TEST,
     h02::TEST,
+    h03::TEST,
     s01::TEST,
     s04::TEST,
     e01::TEST,

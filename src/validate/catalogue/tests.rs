@@ -6,6 +6,7 @@ mod ecn;
 mod mac_control;
 mod obeying;
 mod pause;
+mod thresholds;
 mod watchdog;
 mod wrong;
 
@@ -25,6 +26,7 @@ expected:
   cell: 208
   xoff: 105872
   headroom: 104000
+  xon_offset: 3328
   weights: {0: 10, 1: 30, 2: 60}
   vlan: 1
   ecn: {kmin: 20KB, kmax: 60KB, pmax: 20%}
