@@ -30,6 +30,7 @@ use ground::verdict::Verdict;
 pub const GOOD: &[(&str, &str)] = &[
     ("virtual", include_str!("../../configs/validate/virtual.yaml")),
     ("pause", include_str!("../../configs/validate/pause.yaml")),
+    ("dynamic", include_str!("../../configs/validate/dynamic.yaml")),
 ];
 
 /// Result of a proof.

@@ -105,6 +105,14 @@ pub struct Expected {
     pub watchdog: Option<ExpectedWatchdog>,
 }
 
+impl Expected {
+    /// Returns the alpha of a dynamic threshold: 2 to the power of `dynamic_th`.
+    #[must_use]
+    pub fn alpha(&self) -> Option<f64> {
+        self.dynamic_th.map(|n| f64::from(n).exp2())
+    }
+}
+
 /// The ECN curve of a class.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct ExpectedEcn {

@@ -50,6 +50,8 @@ pub enum Topology {
     T3,
     /// Four ports: A sends to C and D, B sends to D.
     Th,
+    /// All ports, at least three: the others send to the last one.
+    Tn,
 }
 
 impl Topology {
@@ -59,7 +61,7 @@ impl Topology {
         match self {
             Self::T1 => 1,
             Self::T2 => 2,
-            Self::T3 => 3,
+            Self::T3 | Self::Tn => 3,
             Self::Th => 4,
         }
     }
@@ -178,6 +180,16 @@ impl<'a> Context<'a> {
             return Err(Trouble::Missing(what));
         }
         Ok(core::array::from_fn(Port))
+    }
+
+    /// Returns the last port of the tester, and the others.
+    ///
+    /// # Errors
+    /// The set-up has fewer than two.
+    pub fn to_last(&self) -> Result<(Port, Vec<Port>), Trouble> {
+        self.ports::<2>()?;
+        let last = self.setup.ports.len() - 1;
+        Ok((Port(last), (0..last).map(Port).collect()))
     }
 
     #[must_use]

@@ -18,7 +18,7 @@ pub const TEST: Test = Test {
                 of frames to C that causes XON before B is resumed is searched, and tried again 10 times \
                 (level full: 100 times) with and without its last frame.",
     pass: "XON is sent at the configured number of bytes (`expected.xon_offset`) below XOFF within 1 cell \
-           (`expected.cell`), in all runs at the same number of frames. The value is what the device does; it \
+           (`expected.cell`), for a dynamic threshold at that number / (1 + alpha); in all runs at the same number of frames. The value is what the device does; it \
            is never used to size headroom.",
     uncertainty: "One frame, which is one cell. XON within the tester's time stamps of the time at which B is \
                   resumed counts as none.",
@@ -36,9 +36,11 @@ fn run(cx: &mut Context<'_>) -> Result<(), Trouble> {
     let ports = cx.ports()?;
     cx.lossless()?;
     let cell = f64::from(fill::cell(cx)?);
+    // A dynamic threshold rises by alpha for each byte that leaves.
+    let rise = cx.setup.expected.alpha().unwrap_or(0.0);
     for priority in cx.each_lossless() {
         let Some(point) = xon::point(cx, ports, priority)? else { continue };
-        let limits = Limits::around(offset.0 as f64, MARGIN * cell);
+        let limits = Limits::around(offset.0 as f64 / (1.0 + rise), MARGIN * cell);
         let what = format!("bytes of priority {priority} from XOFF down to XON");
         cx.judge(what, point.offset() * cell, limits, 0.0, "bytes");
         let runs = cx.by_level(10, 100);

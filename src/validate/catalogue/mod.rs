@@ -13,6 +13,9 @@ mod fill;
 mod h01;
 mod h02;
 mod h03;
+mod h04;
+mod h05;
+mod h07;
 mod m01;
 mod m02;
 mod m03;
@@ -117,6 +120,9 @@ pub const TESTS: &[Test] = &[
     h01::TEST,
     h02::TEST,
     h03::TEST,
+    h04::TEST,
+    h05::TEST,
+    h07::TEST,
     s01::TEST,
     s04::TEST,
     e01::TEST,

@@ -72,7 +72,16 @@ fn validate_at(level: Level, text: &str, only: &[&str]) -> Results {
 fn the_good_device_passes() {
     let results = validate(GOOD, &["V-*"]);
     assert_eq!(results.tests.len(), TESTS.len() + 1, "{results:#?}");
-    all_pass(&of(results, FlowControl::Pfc));
+    let mut results = of(results, FlowControl::Pfc);
+    results.tests.retain(|test| match test.id {
+        // Its thresholds are static.
+        "V-H05" => {
+            assert_eq!(test.outcome, Outcome::Skip, "{test:#?}");
+            false
+        }
+        _ => true,
+    });
+    all_pass(&results);
 }
 
 /// Leaves the results of tests of one kind of flow control.

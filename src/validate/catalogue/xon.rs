@@ -10,7 +10,7 @@ use crate::judge::Limits;
 use crate::test::Context;
 use crate::trial::{Flow, Limit, Obeys, Port, Rate, Trial};
 use ground::time::Duration;
-use ground::units::Priority;
+use ground::units::{Priority, PrioritySet};
 
 /// Number of frames behind XOFF, so that a group without hysteresis is seen to resume at XOFF.
 const BEHIND: u32 = 2;
@@ -37,13 +37,13 @@ pub(super) fn point(
     ports: [Port; 3],
     priority: Priority,
 ) -> Result<Option<Point>, Trouble> {
-    let xoff = cx.setup.expected.xoff.ok_or_else(|| fill::missing("xoff"))?;
+    let xoff = fill::threshold(cx, 1)?;
     if cx.setup.expected.expiry_only {
         let what = "expected.expiry_only: the device sends no XON";
         return Err(Trouble::Missing(what.to_owned()));
     }
-    let most = fill::bound(cx, xoff)?;
-    let Some(xoff) = fill::xoff(cx, (ports[0], ports[1]), priority, most)? else {
+    let most = fill::bound(cx, xoff, fill::SIZE)?;
+    let Some(xoff) = fill::xoff(cx, (&ports[..1], ports[1]), priority, (most, fill::SIZE))? else {
         let what = format!("pauses of priority {priority} for {most} frames");
         cx.count(what, 0, Limits::at_least(1.0));
         return Ok(None);
@@ -90,8 +90,9 @@ fn resumes(
     trial.round = round;
     trial.obeys.push((a, Obeys::Nothing));
     let full = start + fill::time(cx, all + 2 * fill::SPARE, fill::SIZE);
-    let release = fill::hold(cx, &mut trial, (c, priority), full);
-    let end = fill::hold(cx, &mut trial, (b, priority), release + wait(cx, release)?);
+    let release = fill::hold(cx, &mut trial, (c, PrioritySet::of(priority)), full)?;
+    let end =
+        fill::hold(cx, &mut trial, (b, PrioritySet::of(priority)), release + wait(cx, release)?)?;
     trial.length = end + congestion::window(cx).saturating_mul(2);
     let flow = |to, frames| {
         let flow = Flow::new((a, to), priority, Limit::Frames(frames));

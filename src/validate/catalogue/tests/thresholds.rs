@@ -8,6 +8,9 @@ use crate::suite::Results;
 use crate::test::Level;
 use crate::trial::{FlowId, Trial};
 
+/// The good device with a dynamic threshold.
+const DYNAMIC: &str = include_str!("../../../../configs/validate/dynamic.yaml");
+
 /// The good device with another XON offset than its file says.
 fn with_offset(offset: &str) -> String {
     with("lossless: {xoff: 104000}", &format!("lossless: {{xoff: 104000, xon_offset: {offset}}}"))
@@ -29,9 +32,16 @@ fn skips(results: &Results, part: &str) {
 
 #[test]
 fn the_good_device_passes_at_both_levels() {
-    let ids = ["V-H03", "V-X09"];
+    let ids = ["V-H01", "V-H02", "V-H03", "V-H04", "V-H07", "V-X09"];
     all_pass(&validate(GOOD, &ids));
     all_pass(&validate_at(Level::Full, GOOD, &ids));
+}
+
+#[test]
+fn the_good_device_with_a_dynamic_threshold_passes_at_both_levels() {
+    let ids = ["V-H01", "V-H02", "V-H03", "V-H04", "V-H05", "V-H07", "V-X09"];
+    all_pass(&validate(DYNAMIC, &ids));
+    all_pass(&validate_at(Level::Full, DYNAMIC, &ids));
 }
 
 #[test]
@@ -92,4 +102,60 @@ fn frames_lost_behind_xoff_say_nothing_about_xon() {
     };
     let result = judged((GOOD, "V-H03", true), &|_| {}, &lossy);
     assert_eq!(result.outcome, Outcome::Error, "{result:#?}");
+}
+
+#[test]
+fn headroom_that_is_not_there_for_all_is_found() {
+    // Each group alone has all that its file says.
+    let small = with("total: 2MiB", "total: 1200000B");
+    all_pass(&validate(&small, &["V-H01", "V-H02"]));
+    fails_as(&small, "V-H04", "lost frames of priority");
+    let less =
+        with("lossless: {xoff: 104000}}", "lossless: {xoff: 102960}}\n    headroom_check: off");
+    fails_as(&less, "V-H04", "lost frames of priority");
+    let one = with("pfc: {enable: [3, 4]}", "pfc: {enable: [3]}");
+    fails_as(&one, "V-H04", "pauses of priority 4");
+}
+
+#[test]
+fn another_dynamic_threshold_is_found() {
+    let with = |to: &str| {
+        DYNAMIC.replace(
+            "lossless: {shared: {dynamic_th: -1}",
+            &format!("lossless: {{shared: {{{to}}}"),
+        )
+    };
+    fails_as(&with("static_th: 166400"), "V-H05", "from 2 ports each");
+    fails_as(&with("dynamic_th: 0"), "V-H05", "from 1 ports each");
+    fails_as(&DYNAMIC.replace("total: 1331200", "total: 1336192"), "V-H05", "from 1 ports each");
+    let none = DYNAMIC.replace("pfc: {enable: [3, 4]}", "");
+    fails_as(&none, "V-H05", "pauses for");
+}
+
+#[test]
+fn cells_of_another_size_are_found() {
+    // Frames of 64 bytes fill as many cells as told, and others twice as many.
+    let half = with("static_th: 105872", "static_th: 52936");
+    let half = half.replace("      cell: 208\n", "      cell: 104\n");
+    all_pass(&validate(&half, &["V-H01"]));
+    fails_as(&half, "V-H07", "bytes of cells of 208-byte frames");
+    let none =
+        with("lossless: {xoff: 104000}}", "lossless: {xoff: 10KiB}}\n    headroom_check: off");
+    fails_as(&none, "V-H07", "lost 64-byte frames");
+    let never = format!("{GOOD}  faults: [{{defect: {{on: s1, kind: never-pauses}}}}]\n");
+    fails_as(&never, "V-H07", "pauses for");
+}
+
+#[test]
+fn tests_of_the_pool_name_what_is_missing() {
+    skips(&validate(&with("  headroom: 104000\n", ""), &["V-H04"]), "expected.headroom is missing");
+    skips(
+        &validate(&with("  xoff: 105872\n", ""), &["V-H04", "V-H07"]),
+        "expected.xoff is missing",
+    );
+    skips(&validate(GOOD, &["V-H05"]), "expected.dynamic_th is missing");
+    let unknown = DYNAMIC.replace("  shared: 499200\n", "");
+    skips(&validate(&unknown, &["V-H04", "V-H05", "V-H07"]), "expected.shared is missing");
+    let two = with("ports: [{}, {}, {}, {}]", "ports: [{}, {}]");
+    skips(&validate(&two, &["V-H03", "V-H04", "V-H05", "V-H07"]), "ports: 3 are needed");
 }
