@@ -147,6 +147,9 @@ pub fn run(args: &ValidateArgs) -> Result<ExitCode> {
     let Some(path) = args.file.as_ref().filter(|_| !args.list) else {
         let all = if args.only.is_empty() { catalogue::TESTS.iter().collect() } else { tests };
         terminal::print(list(&all))?;
+        if args.only.is_empty() {
+            terminal::print(format!("\nnot built yet:\n{}", unbuilt()))?;
+        }
         return Ok(ExitCode::SUCCESS);
     };
     Kind::Dut.expect(path)?;
@@ -239,6 +242,15 @@ fn describe(names: &[String]) -> Result<ExitCode> {
     }
     terminal::print(pages.join("\n"))?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Returns a table of the tests that are not built.
+fn unbuilt() -> Table {
+    let mut table = Table::new(["test", "reason"].map(|name| (name, Align::Left)));
+    for (id, reason) in catalogue::UNBUILT {
+        table.row([(*id).to_owned(), (*reason).to_owned()]);
+    }
+    table
 }
 
 /// Returns a table of tests.

@@ -15,6 +15,7 @@ use config::{ConfigError, de, tree};
 pub const GOOD: &[(&str, &str)] = &[
     ("virtual", include_str!("../../configs/validate/virtual.yaml")),
     ("pause", include_str!("../../configs/validate/pause.yaml")),
+    ("dynamic", include_str!("../../configs/validate/dynamic.yaml")),
     ("ring", include_str!("../../configs/validate/ring.yaml")),
 ];
 

@@ -89,6 +89,12 @@ pub struct Expected {
     pub xoff: Option<Bytes>,
     /// Headroom of a lossless priority group.
     pub headroom: Option<Bytes>,
+    /// Bytes below XOFF at which a lossless priority group sends XON.
+    pub xon_offset: Option<Bytes>,
+    /// Exponent of the dynamic threshold of a lossless priority group: alpha is 2 to its power.
+    pub dynamic_th: Option<i8>,
+    /// Size of the shared pool that a dynamic threshold is a part of.
+    pub shared: Option<Bytes>,
     /// Bytes of a buffer cell.
     pub cell: Option<Bytes>,
     /// Weights of the traffic classes, by priority.
@@ -120,6 +126,14 @@ pub enum XonCount {
     Apart,
     /// Not at all.
     Ignored,
+}
+
+impl Expected {
+    /// Returns the alpha of a dynamic threshold: 2 to the power of `dynamic_th`.
+    #[must_use]
+    pub fn alpha(&self) -> Option<f64> {
+        self.dynamic_th.map(|n| f64::from(n).exp2())
+    }
 }
 
 /// The ECN curve of a class.

@@ -227,6 +227,16 @@ impl<'a> Context<'a> {
         Ok(core::array::from_fn(Port))
     }
 
+    /// Returns the last port of the tester, and the others.
+    ///
+    /// # Errors
+    /// The set-up has fewer than two.
+    pub fn to_last(&self) -> Result<(Port, Vec<Port>), Trouble> {
+        self.ports::<2>()?;
+        let last = self.setup.ports.len() - 1;
+        Ok((Port(last), (0..last).map(Port).collect()))
+    }
+
     #[must_use]
     pub fn port(&self, port: Port) -> &TesterPort {
         self.setup.port(port)

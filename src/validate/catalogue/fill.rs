@@ -7,64 +7,104 @@ use crate::observation::Observation;
 use crate::test::Context;
 use crate::trial::{Flow, Limit, Obeys, Port, Rate, Trial};
 use ground::time::Duration;
-use ground::units::{Bytes, Priority, PrioritySet};
+use ground::units::{Bytes, Priority, PrioritySet, Quanta};
 
-/// Length of the frames in bytes: the shortest, which use one cell each.
+/// Length of the shortest frames in bytes, which use one cell each.
 pub(super) const SIZE: u32 = 64;
 
 /// Share of the line: slow enough that frames behind a pause are told from those before it.
-const SHARE: f64 = 0.1;
+pub(super) const SHARE: f64 = 0.1;
+
+/// Line times of a frame from one to the next at this share.
+const SPACING: u64 = 10;
+
+/// Number of frames whose time is left free behind the last one.
+pub(super) const SPARE: u32 = 16;
 
 /// Maximum number of frames of a search.
 const FRAMES_MAX: u32 = 1 << 20;
 
-/// Sends `frames` frames from `a` to `b`, which is paused all the time and released at the end. `a`
-/// ignores pauses.
+/// Sends `frames` frames of `size` bytes from each sender to `to`, which is paused until all of them are
+/// there. The senders ignore pauses.
 pub(super) fn fill(
     cx: &mut Context<'_>,
-    ends: (Port, Port),
+    (from, to): (&[Port], Port),
     priority: Priority,
-    frames: u32,
+    (frames, size): (u32, u32),
 ) -> Result<Observation, Trouble> {
-    let trial = trial(cx, ends, priority, frames)?;
+    let trial = trial(cx, (from, to), priority, (frames, size))?;
     cx.observe(&trial)
 }
 
 /// Returns the trial of [`fill`].
 ///
 /// # Errors
-/// It takes longer than the device's watchdog waits, which would drop the frames.
+/// The watchdog would take the pause for a storm.
 pub(super) fn trial(
     cx: &Context<'_>,
-    (a, b): (Port, Port),
+    (from, to): (&[Port], Port),
     priority: Priority,
-    frames: u32,
+    (frames, size): (u32, u32),
 ) -> Result<Trial, Trouble> {
-    let share = Rate::Line(SHARE);
-    let one = cx.setup.line_time(SIZE).saturating_mul(10);
-    let time = one.saturating_mul(u64::from(frames) + 16);
     let window = congestion::window(cx);
     let start = window.div(8);
-    let storm = (start + time).max(window);
-    if storm > cx.setup.storm_max() {
+    let mut trial = Trial::new(format!("{frames} frames into a paused port"), Duration::ZERO);
+    let full = start + time(cx, frames + SPARE, size);
+    let release = hold(cx, &mut trial, (to, PrioritySet::of(priority)), full)?;
+    for from in from {
+        let flow = Flow::new((*from, to), priority, Limit::Frames(frames));
+        trial.flow(flow.rate(Rate::Line(SHARE)).size(size).start(start));
+        trial.obeys.push((*from, Obeys::Nothing));
+    }
+    trial.length = release + window.saturating_mul(2);
+    Ok(trial)
+}
+
+/// Returns the time in which so many frames are sent.
+pub(super) fn time(cx: &Context<'_>, frames: u32, size: u32) -> Duration {
+    cx.setup.line_time(size).saturating_mul(SPACING).saturating_mul(u64::from(frames))
+}
+
+/// Pauses a port from the start of a trial until `until`, and resumes it soon after. Returns the time
+/// at which it is resumed.
+///
+/// # Errors
+/// The watchdog would take this for a storm.
+pub(super) fn hold(
+    cx: &Context<'_>,
+    trial: &mut Trial,
+    (port, set): (Port, PrioritySet),
+    until: Duration,
+) -> Result<Duration, Trouble> {
+    let (window, mac) = (congestion::window(cx), cx.port(port).mac);
+    trial.storm((port, mac, cx.setup.rate), set, (Duration::ZERO, until + window));
+    // The last frame of the storm is sent by `until`.
+    let release = until + window.div(16);
+    if release > cx.setup.storm_max() {
         let what = format!(
-            "expected.watchdog.detection: the port is paused for {} us to hold {frames} frames, which the \
-             watchdog takes for a storm; stop it, and leave it out of the file",
-            storm.as_nanos() / 1000
+            "expected.watchdog.detection: it acts before the frames of a trial are sent, which takes {} us",
+            release.as_nanos().div_ceil(1000)
         );
         return Err(Trouble::Missing(what));
     }
-    let mut trial = Trial::new(format!("{frames} frames into a paused port"), Duration::ZERO);
-    trial.storm(
-        (b, cx.port(b).mac, cx.setup.rate),
-        PrioritySet::of(priority),
-        (Duration::ZERO, start + time),
-    );
-    let flow = Flow::new((a, b), priority, Limit::Frames(frames)).rate(share).size(SIZE);
-    trial.flow(flow.start(start));
-    trial.obeys.push((a, Obeys::Nothing));
-    trial.length = start + time + window.saturating_mul(2);
-    Ok(trial)
+    let times: Vec<_> = set.iter().map(|priority| (priority, Quanta(0))).collect();
+    trial.pfc(port, mac, &times, release);
+    Ok(release)
+}
+
+/// Searches the least number of frames of `size` bytes from each sender that cause a pause of any of
+/// them, up to `most`.
+pub(super) fn xoff(
+    cx: &mut Context<'_>,
+    ends: (&[Port], Port),
+    priority: Priority,
+    (most, size): (u32, u32),
+) -> Result<Option<u32>, Trouble> {
+    least(most, |frames| {
+        let seen = fill(cx, ends, priority, (frames, size))?;
+        let stopped = |port: &Port| seen.pauses(*port).any(|pause| pause.stops(priority));
+        Ok(ends.0.iter().any(stopped))
+    })
 }
 
 /// Returns the least number of frames for which `is_over` holds, if it holds for every larger one;
@@ -84,10 +124,9 @@ pub(super) fn least(
     Ok(Some(over))
 }
 
-/// Returns the number of the shortest frames to look for a threshold of this size in: twice as many
-/// as it takes.
-pub(super) fn bound(cx: &Context<'_>, threshold: Bytes) -> Result<u32, Trouble> {
-    let frames = threshold.0 * 2 / u64::from(cell(cx)?) + 64;
+/// Returns the number of frames of `size` bytes to look for a threshold in: twice as many as it takes.
+pub(super) fn bound(cx: &Context<'_>, threshold: Bytes, size: u32) -> Result<u32, Trouble> {
+    let frames = threshold.0 * 2 / u64::from(used(cx, size)?) + 64;
     match u32::try_from(frames) {
         Ok(frames) if frames <= FRAMES_MAX => Ok(frames),
         _ => Err(Trouble::Missing(format!(
@@ -96,11 +135,28 @@ pub(super) fn bound(cx: &Context<'_>, threshold: Bytes) -> Result<u32, Trouble> 
     }
 }
 
-/// Returns the bytes that a shortest frame takes: a cell, or its own if cells are smaller.
-pub(super) fn cell(cx: &Context<'_>) -> Result<u32, Trouble> {
+/// Returns the bytes of the cells that a frame uses.
+pub(super) fn used(cx: &Context<'_>, size: u32) -> Result<u32, Trouble> {
     let cell = cx.setup.expected.cell.ok_or_else(|| missing("cell"))?;
     let cell = u32::try_from(cell.0).unwrap_or(u32::MAX).max(1);
-    Ok(SIZE.div_ceil(cell) * cell)
+    Ok(size.div_ceil(cell).saturating_mul(cell))
+}
+
+/// Returns the bytes that a shortest frame uses: a cell, or more if cells are smaller.
+pub(super) fn cell(cx: &Context<'_>) -> Result<u32, Trouble> {
+    used(cx, SIZE)
+}
+
+/// Returns the bytes at which each of `groups` equal groups that are filled alike sends XOFF: the static
+/// threshold, or for a dynamic one the solution of `x = alpha (shared - groups x)`.
+pub(super) fn threshold(cx: &Context<'_>, groups: usize) -> Result<Bytes, Trouble> {
+    let expected = &cx.setup.expected;
+    if let Some(xoff) = expected.xoff {
+        return Ok(xoff);
+    }
+    let alpha = expected.alpha().ok_or_else(|| missing("xoff"))?;
+    let shared = expected.shared.ok_or_else(|| missing("shared"))?;
+    Ok(Bytes((shared.0 as f64 * alpha / (1.0 + alpha * groups as f64)) as u64))
 }
 
 pub(super) fn missing(field: &str) -> Trouble {

@@ -16,8 +16,8 @@ pub const TEST: Test = Test {
     topology: Topology::T2,
     procedure: "As V-H01, with a tester that ignores pauses: the least number of frames of which one is \
                 lost is searched.",
-    pass: "The bytes of these frames are at least the threshold and the headroom (`expected.xoff`, \
-           `expected.headroom`) less 2 cells. The value is what the device does; it is never used to size \
+    pass: "The bytes of these frames are at least the threshold and the headroom (`expected.xoff` or \
+           `expected.dynamic_th`, `expected.headroom`) less 2 cells. The value is what the device does; it is never used to size \
            headroom.",
     uncertainty: "One frame, which is one cell.",
     source: "SAI PFCtest",
@@ -30,15 +30,15 @@ pub const TEST: Test = Test {
 const MARGIN: f64 = 2.0;
 
 fn run(cx: &mut Context<'_>) -> Result<(), Trouble> {
-    let xoff = cx.setup.expected.xoff.ok_or_else(|| fill::missing("xoff"))?;
+    let xoff = fill::threshold(cx, 1)?;
     let headroom = cx.setup.expected.headroom.ok_or_else(|| fill::missing("headroom"))?;
     let [a, b] = cx.ports()?;
     cx.lossless()?;
     let all = Bytes(xoff.0 + headroom.0);
-    let (cell, most) = (f64::from(fill::cell(cx)?), fill::bound(cx, all)?);
+    let (cell, most) = (f64::from(fill::cell(cx)?), fill::bound(cx, all, fill::SIZE)?);
     for priority in cx.each_lossless() {
         let found = fill::least(most, |frames| {
-            let seen = fill::fill(cx, (a, b), priority, frames)?;
+            let seen = fill::fill(cx, (&[a], b), priority, (frames, fill::SIZE))?;
             Ok(seen.tally(FlowId(0)).lost() > 0)
         })?;
         // Frames of which none was lost are a lower bound of the point.

@@ -105,10 +105,20 @@ pub struct Marking {
 #[derive(Clone, PartialEq, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Expected {
-    /// Buffered bytes at which a lossless priority group sends XOFF.
+    /// Buffered bytes at which a lossless priority group sends XOFF, for a static threshold. Default:
+    /// none.
     pub xoff: Option<Size>,
     /// Headroom of a lossless priority group.
     pub headroom: Option<Size>,
+    /// Bytes below XOFF at which a lossless priority group sends XON (`xon_offset` of SONiC). Default:
+    /// none.
+    pub xon_offset: Option<Size>,
+    /// Dynamic threshold of a lossless priority group: n = log2(alpha), -8 to 8. It sends XOFF at alpha
+    /// times the free part of `shared`. Not together with `xoff`. Default: none.
+    pub dynamic_th: Option<i8>,
+    /// Size in bytes of the shared pool that `dynamic_th` is a part of, without headroom and reserved
+    /// space. Default: none.
+    pub shared: Option<Size>,
     /// Size of a buffer cell.
     pub cell: Option<Size>,
     /// True for a device that never sends XON, so that its pauses end by themselves. Default: `false`.

@@ -29,6 +29,9 @@ const MAX_FRAME: u64 = 1526;
 /// Longest frame that the tester sends.
 const FRAME_MAX: u64 = 16_384;
 
+/// Largest exponent of a dynamic threshold, as in SAI.
+const ALPHA_MAX: i8 = 8;
+
 /// Ports that a test can use.
 const PORTS_MAX: usize = 64;
 
@@ -295,9 +298,21 @@ fn expected(cx: &mut Cx, at: &Place<'_>, raw: &raw::Expected) -> Expected {
         idle: watchdog.idle,
     });
     let bytes = |size: Option<config::quantity::Size>| size.map(|size| Bytes(size.0));
+    if let Some(n) = raw.dynamic_th {
+        if !(-ALPHA_MAX..=ALPHA_MAX).contains(&n) {
+            let what = format!("{n} is out of range; choose -{ALPHA_MAX} to {ALPHA_MAX}");
+            cx.error(&at.key("dynamic_th"), what);
+        }
+        if raw.xoff.is_some() {
+            cx.error(&at.key("xoff"), "`dynamic_th` is there too; leave out one of them");
+        }
+    }
     Expected {
         xoff: bytes(raw.xoff),
         headroom: bytes(raw.headroom),
+        xon_offset: bytes(raw.xon_offset),
+        dynamic_th: raw.dynamic_th,
+        shared: bytes(raw.shared),
         cell: bytes(raw.cell),
         weights,
         strict,
