@@ -188,7 +188,7 @@ impl Bench for RealBench {
 
     fn has(&self, faculty: Faculty) -> bool {
         match faculty {
-            Faculty::ShortFrames | Faculty::WrongFcs => false,
+            Faculty::ShortFrames | Faculty::WrongFcs | Faculty::Changes => false,
             Faculty::Counters => self.adapter.is_some(),
             Faculty::Settings => self.adapter.as_ref().is_some_and(|adapter| adapter.can_set()),
         }
