@@ -96,7 +96,8 @@ fn value(value: impl Into<Value>) -> Value {
 
 fn data(name: &str, flow: &Flow, setup: &Setup, lead: Duration) -> Value {
     let (src, dst) = (setup.port(flow.from), setup.port(flow.to));
-    let mut packet = vec![ethernet(src.mac, dst.mac, flow.priority.get())];
+    let queue = flow.held_by.unwrap_or(flow.priority);
+    let mut packet = vec![ethernet(src.mac, dst.mac, queue.get())];
     let (dscp, tag) = match &setup.marking {
         Marking::Dscp(map) => {
             let tag = flow.tag.map(|vid| (vid.get(), flow.priority.get()));

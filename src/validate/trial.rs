@@ -56,6 +56,8 @@ pub struct Flow {
     pub version: Version,
     /// VLAN of a tag whose PCP is the priority, where the priority is in the DSCP.
     pub tag: Option<Vid>,
+    /// Priority whose pauses hold the frames at the tester; `None` for that of the frames.
+    pub held_by: Option<Priority>,
 }
 
 /// Version of IP.
@@ -208,6 +210,7 @@ impl Flow {
             ecn: Ecn::NotEct,
             version: Version::V4,
             tag: None,
+            held_by: None,
         }
     }
 
@@ -239,6 +242,11 @@ impl Flow {
     #[must_use]
     pub const fn tag(self, tag: Option<Vid>) -> Self {
         Self { tag, ..self }
+    }
+
+    #[must_use]
+    pub const fn held_by(self, priority: Priority) -> Self {
+        Self { held_by: Some(priority), ..self }
     }
 }
 

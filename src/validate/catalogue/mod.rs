@@ -15,6 +15,7 @@ mod h02;
 mod h03;
 mod h04;
 mod h05;
+mod h06;
 mod h07;
 mod m01;
 mod m02;
@@ -122,6 +123,7 @@ pub const TESTS: &[Test] = &[
     h03::TEST,
     h04::TEST,
     h05::TEST,
+    h06::TEST,
     h07::TEST,
     s01::TEST,
     s04::TEST,
