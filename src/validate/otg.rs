@@ -93,7 +93,8 @@ fn value(value: impl Into<Value>) -> Value {
 
 fn data(name: &str, flow: &Flow, setup: &Setup, lead: Duration) -> Value {
     let (src, dst) = (setup.port(flow.from), setup.port(flow.to));
-    let mut packet = vec![ethernet(src.mac, dst.mac, flow.priority.get())];
+    let queue = flow.held_by.unwrap_or(flow.priority);
+    let mut packet = vec![ethernet(src.mac, dst.mac, queue.get())];
     let (dscp, tag) = match (flow.mark, &setup.marking) {
         (Some(Mark::Dscp(dscp)), _) => (dscp.get(), None),
         (Some(Mark::Pcp(pcp, vid)), _) => (0, Some((vid.get(), pcp.get()))),

@@ -68,6 +68,8 @@ pub struct Flow {
     pub version: Version,
     /// VLAN of a tag whose PCP is the priority, where the priority is in the DSCP.
     pub tag: Option<Vid>,
+    /// Priority whose pauses hold the frames at the tester; `None` for that of the frames.
+    pub held_by: Option<Priority>,
     /// Field with a value of its own instead of that of the priority.
     pub mark: Option<Mark>,
 }
@@ -268,6 +270,7 @@ impl Flow {
             version: Version::V4,
             tag: None,
             mark: None,
+            held_by: None,
         }
     }
 
@@ -304,6 +307,11 @@ impl Flow {
     #[must_use]
     pub const fn mark(self, mark: Mark) -> Self {
         Self { mark: Some(mark), ..self }
+    }
+
+    #[must_use]
+    pub const fn held_by(self, priority: Priority) -> Self {
+        Self { held_by: Some(priority), ..self }
     }
 }
 

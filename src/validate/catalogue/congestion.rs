@@ -66,6 +66,16 @@ pub(super) fn pauses(seen: &Observation, port: Port, priority: Priority) -> Vec<
     seen.pauses(port).filter(|pause| pause.frame.enabled.contains(priority)).collect()
 }
 
+/// Returns the number of pauses of a priority that are no refresh of one before.
+pub(super) fn begins(pauses: &[Pause], priority: Priority) -> u64 {
+    let mut paused = false;
+    let begins = pauses.iter().filter(|pause| {
+        let was = core::mem::replace(&mut paused, pause.stops(priority));
+        paused && !was
+    });
+    begins.count() as u64
+}
+
 /// Returns the largest gap between pauses of which each must renew the one before, from the first to
 /// `until`.
 pub(super) fn largest_gap(pauses: &[Pause], until: Duration) -> Option<Duration> {

@@ -6,6 +6,7 @@ use crate::bench::Trouble;
 use crate::observation::Observation;
 use crate::test::Context;
 use crate::trial::{Flow, Limit, Obeys, Port, Rate, Trial};
+use core::ops::Range;
 use ground::time::Duration;
 use ground::units::{Bytes, Priority, PrioritySet, Quanta};
 
@@ -50,7 +51,7 @@ pub(super) fn trial(
     let start = window.div(8);
     let mut trial = Trial::new(format!("{frames} frames into a paused port"), Duration::ZERO);
     let full = start + time(cx, frames + SPARE, size);
-    let release = hold(cx, &mut trial, (to, PrioritySet::of(priority)), full)?;
+    let release = hold(cx, &mut trial, (to, PrioritySet::of(priority)), Duration::ZERO..full)?;
     for from in from {
         let flow = Flow::new((*from, to), priority, Limit::Frames(frames));
         trial.flow(flow.rate(Rate::Line(SHARE)).size(size).start(start));
@@ -65,8 +66,7 @@ pub(super) fn time(cx: &Context<'_>, frames: u32, size: u32) -> Duration {
     cx.setup.line_time(size).saturating_mul(SPACING).saturating_mul(u64::from(frames))
 }
 
-/// Pauses a port from the start of a trial until `until`, and resumes it soon after. Returns the time
-/// at which it is resumed.
+/// Pauses a port in a span, and resumes it soon after. Returns the time at which it is resumed.
 ///
 /// # Errors
 /// The watchdog would take this for a storm.
@@ -74,13 +74,13 @@ pub(super) fn hold(
     cx: &Context<'_>,
     trial: &mut Trial,
     (port, set): (Port, PrioritySet),
-    until: Duration,
+    span: Range<Duration>,
 ) -> Result<Duration, Trouble> {
     let (window, mac) = (congestion::window(cx), cx.port(port).mac);
-    trial.storm((port, mac, cx.setup.rate), set, (Duration::ZERO, until + window));
-    // The last frame of the storm is sent by `until`.
-    let release = until + window.div(16);
-    if release > cx.setup.storm_max() {
+    trial.storm((port, mac, cx.setup.rate), set, (span.start, span.end + window));
+    // The last frame of the storm is sent by the end of the span.
+    let release = span.end + window.div(16);
+    if release.saturating_sub(span.start) > cx.setup.storm_max() {
         let what = format!(
             "expected.watchdog.detection: it acts before the frames of a trial are sent, which takes {} us",
             release.as_nanos().div_ceil(1000)

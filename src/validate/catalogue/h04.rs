@@ -65,7 +65,7 @@ fn observe(
     let first = window.div(8);
     let second = first + fill::time(cx, frames[0] + fill::SPARE, fill::SIZE);
     let full = second + fill::time(cx, frames[1] + fill::SPARE, fill::SIZE);
-    let release = fill::hold(cx, &mut trial, (to, set), full)?;
+    let release = fill::hold(cx, &mut trial, (to, set), Duration::ZERO..full)?;
     for (from, priority) in groups {
         for (start, frames) in [first, second].into_iter().zip(frames) {
             let flow = Flow::new((*from, to), *priority, Limit::Frames(frames));

@@ -53,13 +53,7 @@ fn rate(cx: &mut Context<'_>, priority: Priority) -> Result<(), Trouble> {
     for port in [a, b] {
         let name = cx.port(port).name.clone();
         let pauses = congestion::pauses(&seen, port, priority);
-        // A refresh of a pause is not another one.
-        let mut paused = false;
-        let begins = pauses.iter().filter(|pause| {
-            let was = core::mem::replace(&mut paused, pause.stops(priority));
-            paused && !was
-        });
-        let count = begins.count() as u64;
+        let count = congestion::begins(&pauses, priority);
         let what = format!("pauses of priority {priority} at {name}");
         cx.count(what, count, Limits::at_least(1.0));
         let what = format!("rate of the pauses of priority {priority} at {name}");

@@ -90,9 +90,10 @@ fn resumes(
     trial.round = round;
     trial.obeys.push((a, Obeys::Nothing));
     let full = start + fill::time(cx, all + 2 * fill::SPARE, fill::SIZE);
-    let release = fill::hold(cx, &mut trial, (c, PrioritySet::of(priority)), full)?;
-    let end =
-        fill::hold(cx, &mut trial, (b, PrioritySet::of(priority)), release + wait(cx, release)?)?;
+    let set = PrioritySet::of(priority);
+    let release = fill::hold(cx, &mut trial, (c, set), Duration::ZERO..full)?;
+    let until = release + wait(cx, release)?;
+    let end = fill::hold(cx, &mut trial, (b, set), Duration::ZERO..until)?;
     trial.length = end + congestion::window(cx).saturating_mul(2);
     let flow = |to, frames| {
         let flow = Flow::new((a, to), priority, Limit::Frames(frames));

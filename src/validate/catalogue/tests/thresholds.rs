@@ -6,7 +6,7 @@ use crate::judge::Outcome;
 use crate::observation::{Observation, Way};
 use crate::suite::Results;
 use crate::test::Level;
-use crate::trial::{FlowId, Trial};
+use crate::trial::{FlowId, Port, Trial};
 
 /// The good device with a dynamic threshold.
 const DYNAMIC: &str = include_str!("../../../../configs/validate/dynamic.yaml");
@@ -158,4 +158,68 @@ fn tests_of_the_pool_name_what_is_missing() {
     skips(&validate(&unknown, &["V-H04", "V-H05", "V-H07"]), "expected.shared is missing");
     let two = with("ports: [{}, {}, {}, {}]", "ports: [{}, {}]");
     skips(&validate(&two, &["V-H03", "V-H04", "V-H05", "V-H07"]), "ports: 3 are needed");
+}
+
+#[test]
+fn a_device_without_leaks_passes() {
+    all_pass(&validate(GOOD, &["V-H06"]));
+    all_pass(&validate(DYNAMIC, &["V-H06"]));
+    let one = with("expected:", "lossless: [3]\nexpected:");
+    all_pass(&validate_at(Level::Full, &one, &["V-H06"]));
+}
+
+/// The good device whose group gets another profile during the overload.
+fn leaking(profile: &str) -> String {
+    let lossy = "        lossy: {shared: {dynamic_th: 0}}\n";
+    let text = with(lossy, &format!("{lossy}        leaked: {profile}\n"));
+    let text = text.replacen("    defaults:", "    headroom_check: off\n    defaults:", 1);
+    format!(
+        "{text}  faults: [{{at: 1ms, group: {{switch: s1, port: h1, group: 3, profile: leaked}}}}]\n"
+    )
+}
+
+#[test]
+fn a_leak_is_found() {
+    let headroom = leaking("{shared: {static_th: 105872}, lossless: {xoff: 103376}}");
+    fails_as(
+        &headroom,
+        "V-H06",
+        "change of the bytes of priority 3 that are held after many pauses",
+    );
+    let shared = leaking("{shared: {static_th: 105248}, lossless: {xoff: 104000}}");
+    fails_as(&shared, "V-H06", "change of XOFF of priority 3 after many pauses");
+    // One cell is the margin.
+    let close = leaking("{shared: {static_th: 105664}, lossless: {xoff: 104000}}");
+    let close = judged((&close, "V-H06", true), &|_| {}, &|_, _| {});
+    assert_eq!(close.outcome, Outcome::Pass, "{close:#?}");
+    let never = format!("{GOOD}  faults: [{{defect: {{on: s1, kind: never-pauses}}}}]\n");
+    fails_as(&never, "V-H06", "pauses of priority 3 at A");
+    skips(&validate(&with("  headroom: 104000\n", ""), &["V-H06"]), "expected.headroom is missing");
+}
+
+/// Pauses that are fewer than the test wants, and a group that holds all frames.
+#[test]
+fn a_leak_that_was_not_looked_for_is_skipped() {
+    let few = |trial: &Trial, seen: &mut Observation| {
+        if trial.name.starts_with("thresholds") {
+            let half = trial.length.div(4);
+            seen.records.retain(|r| {
+                r.way == Way::Sent
+                    || r.port != Port(0)
+                    || r.end < half
+                    || r.end > half.saturating_mul(3)
+            });
+        }
+    };
+    let result = judged((GOOD, "V-H06", true), &|_| {}, &few);
+    assert_eq!(result.outcome, Outcome::Skip, "{result:#?}");
+    assert!(result.detail.contains("of 300 in the longest time"), "{result:#?}");
+    let large = with("lossless: {xoff: 104000}}", "lossless: {xoff: 600000}}").replacen(
+        "total: 2MiB",
+        "total: 8MiB",
+        1,
+    );
+    let result = judged((&large, "V-H06", true), &|_| {}, &|_, _| {});
+    assert_eq!(result.outcome, Outcome::Skip, "{result:#?}");
+    assert!(result.detail.contains("the headroom is not found"), "{result:#?}");
 }

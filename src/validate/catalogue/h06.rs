@@ -1,0 +1,224 @@
+//! V-H06: leaks of the buffer.
+
+use super::{congestion, fill, r16};
+use crate::bench::Trouble;
+use crate::judge::Limits;
+use crate::observation::{Observation, Way};
+use crate::test::{Context, Level, Test, Topology};
+use crate::trial::{Flow, FlowId, Limit, LinkChange, Port, Rate, Trial};
+use core::ops::Range;
+use ground::time::Duration;
+use ground::units::{Bytes, Priority, PrioritySet};
+
+pub const TEST: Test = Test {
+    id: "V-H06",
+    aliases: &[],
+    title: "no cell is lost in many pauses",
+    purpose: "Threshold and headroom of a group are the same after many times of XOFF and XON, and after link \
+              failures: no cell leaks.",
+    clause: "802.1Q 36.1.3.3; thresholds and headroom are the device's configuration",
+    topology: Topology::T3,
+    procedure: "B is paused, and A sends 64-byte frames of one lossless priority without obeying pauses until \
+                some are dropped. B is resumed, and A and C, which obey, overload it with the longest \
+                frames until A was paused 300 times (level full: 10,000 times). Then the first step again. The \
+                same again with a short overload, in which the links of A and of B fail.",
+    pass: "The frames until the first pause of A, and those that are held, are the same before and after \
+           within 1 cell (`expected.cell`). No frame is lost in the overload without link failures.",
+    uncertainty: "Time stamps of the tester, for the frames until the first pause. None for those that are \
+                  held: counts.",
+    source: "own",
+    level: Level::Full,
+    run,
+    line: line!(),
+};
+
+/// Margin in cells.
+const MARGIN: f64 = 1.0;
+
+/// Longest overload, in the longest frames at line rate.
+const FRAMES_MAX: u64 = 1 << 21;
+
+/// A step that finds threshold and headroom.
+struct Probe {
+    flow: FlowId,
+    /// Time in which B is paused.
+    held: Range<Duration>,
+}
+
+/// A trial and its parts.
+struct Steps {
+    trial: Trial,
+    probes: [Probe; 2],
+    overload: Range<Duration>,
+    senders: [FlowId; 2],
+}
+
+fn run(cx: &mut Context<'_>) -> Result<(), Trouble> {
+    let headroom = cx.setup.expected.headroom.ok_or_else(|| fill::missing("headroom"))?;
+    let most = Bytes(fill::threshold(cx, 1)?.0 + headroom.0);
+    let frames = fill::bound(cx, most, fill::SIZE)?;
+    cx.lossless()?;
+    let episodes = cx.by_level(300, 10_000);
+    for priority in cx.each_lossless() {
+        let Some(length) = length(cx, priority, episodes)? else { continue };
+        let steps = steps(cx, priority, (frames, length))?;
+        let seen = cx.observe(&steps.trial)?;
+        count(cx, &seen, &steps, (priority, episodes))?;
+        for (sender, name) in steps.senders.into_iter().zip(["A", "C"]) {
+            let what = format!("lost frames of priority {priority} from {name} in the overload");
+            cx.count(what, seen.tally(sender).lost(), Limits::exactly(0.0));
+        }
+        compare(cx, &seen, &steps, (priority, ""))?;
+        let short = length.min(cx.setup.times.hold.saturating_mul(2));
+        let mut steps = self::steps(cx, priority, (frames, short))?;
+        fail_links(cx, &mut steps);
+        let after = " and link failures";
+        match cx.observe(&steps.trial) {
+            Ok(seen) => compare(cx, &seen, &steps, (priority, after))?,
+            Err(Trouble::Missing(why)) => cx.skip(format!("thresholds after pauses{after}"), &why),
+            Err(trouble) => return Err(trouble),
+        }
+    }
+    Ok(())
+}
+
+/// Returns the time of an overload in which A is paused so many times, as far as that is bounded; judges
+/// a failure if it is never paused.
+fn length(
+    cx: &mut Context<'_>,
+    priority: Priority,
+    episodes: u32,
+) -> Result<Option<Duration>, Trouble> {
+    let [a, b, c] = cx.ports()?;
+    let mut trial = congestion::to_one(cx, (&[a, c], b), &[priority], 1.0);
+    trial.flows.iter_mut().for_each(|flow| flow.size = cx.setup.max_frame);
+    let seen = cx.observe(&trial)?;
+    congestion::arrives(cx, &seen, &trial)?;
+    let count = congestion::begins(&congestion::pauses(&seen, a, priority), priority);
+    if count == 0 {
+        let what = format!("pauses of priority {priority} at {}", cx.port(a).name);
+        cx.count(what, 0, Limits::at_least(1.0));
+        return Ok(None);
+    }
+    let hold = cx.setup.times.hold;
+    // A tenth more, because pauses do not come evenly.
+    let wanted = hold.div(count).saturating_mul(u64::from(episodes) * 11 / 10);
+    let most = cx.setup.line_time(cx.setup.max_frame).saturating_mul(FRAMES_MAX);
+    Ok(Some(wanted.min(most).max(hold)))
+}
+
+fn steps(
+    cx: &Context<'_>,
+    priority: Priority,
+    (frames, length): (u32, Duration),
+) -> Result<Steps, Trouble> {
+    let [a, b, c] = cx.ports()?;
+    let drain = cx.setup.times.drain;
+    let mut trial = Trial::new("thresholds before and after many pauses", Duration::ZERO);
+    let first = probe(cx, &mut trial, (priority, frames), Duration::ZERO)?;
+    let start = first.held.end + drain;
+    let sender = |from| {
+        let flow = Flow::new((from, b), priority, Limit::Time(length));
+        flow.rate(Rate::Line(1.0)).size(cx.setup.max_frame).start(start)
+    };
+    let senders = [a, c].map(|from| trial.flow(sender(from)));
+    let overload = start..start + length + drain;
+    let second = probe(cx, &mut trial, (priority, frames), overload.end)?;
+    trial.length = second.held.end + drain;
+    Ok(Steps { trial, probes: [first, second], overload, senders })
+}
+
+/// Adds a step in which B is paused from `start` on, and A fills its group.
+fn probe(
+    cx: &Context<'_>,
+    trial: &mut Trial,
+    (priority, frames): (Priority, u32),
+    start: Duration,
+) -> Result<Probe, Trouble> {
+    let [a, b] = cx.ports()?;
+    let from = start + congestion::window(cx).div(8);
+    let full = from + fill::time(cx, frames + fill::SPARE, fill::SIZE);
+    let end = fill::hold(cx, trial, (b, PrioritySet::of(priority)), start..full)?;
+    let flow = Flow::new((a, b), priority, Limit::Frames(frames)).rate(Rate::Line(fill::SHARE));
+    // The pauses of a lossy priority hold these frames at the tester: there are none.
+    let flow = trial.flow(flow.size(fill::SIZE).start(from).held_by(cx.lossy()?));
+    Ok(Probe { flow, held: start..end })
+}
+
+/// Lets the link of A fail, and then that of B, whose address the device then learns again.
+fn fail_links(cx: &Context<'_>, steps: &mut Steps) {
+    let Steps { trial, overload, .. } = steps;
+    let part = overload.end.saturating_sub(overload.start).div(8);
+    for (port, n) in [(Port(0), 1), (Port(1), 3)] {
+        let at = overload.start + part.saturating_mul(n);
+        trial.links.push(LinkChange { port, at, up: false });
+        trial.links.push(LinkChange { port, at: at + part.div(2), up: true });
+    }
+    let learnt = overload.start + part.saturating_mul(4);
+    trial.frame(Port(1), r16::hello(cx.port(Port(1)).mac), learnt);
+}
+
+/// Records the number of pauses; the test is not whole if they are too few.
+fn count(
+    cx: &mut Context<'_>,
+    seen: &Observation,
+    steps: &Steps,
+    (priority, episodes): (Priority, u32),
+) -> Result<(), Trouble> {
+    let [a] = cx.ports()?;
+    let mut pauses = congestion::pauses(seen, a, priority);
+    pauses.retain(|pause| steps.overload.contains(&pause.at));
+    let count = congestion::begins(&pauses, priority);
+    let what = format!("pauses of priority {priority} at {}", cx.port(a).name);
+    if count < u64::from(episodes) {
+        let why =
+            format!("there are {count} of {episodes} in the longest time that the test sends");
+        cx.skip(what, &why);
+    } else {
+        cx.policy(what, count as f64, "pauses", "the number is the test's own");
+    }
+    Ok(())
+}
+
+/// Compares what the two steps find.
+fn compare(
+    cx: &mut Context<'_>,
+    seen: &Observation,
+    steps: &Steps,
+    (priority, after): (Priority, &str),
+) -> Result<(), Trouble> {
+    let [a] = cx.ports()?;
+    let cell = f64::from(fill::cell(cx)?);
+    let limits = Limits::around(0.0, MARGIN * cell);
+    let after = format!("after many pauses{after}");
+    let pauses = congestion::pauses(seen, a, priority);
+    let xoff = steps.probes.each_ref().map(|probe| {
+        let is_its = |at: Duration| probe.held.contains(&at);
+        let xoff = pauses.iter().find(|p| p.stops(priority) && is_its(p.at)).map(|p| p.at);
+        xoff.map(|xoff| seen.of(probe.flow, Way::Sent).filter(|r| r.end <= xoff).count() as f64)
+    });
+    match xoff {
+        [Some(first), Some(last)] => {
+            let spacing = fill::time(cx, 1, fill::SIZE).as_secs_f64();
+            let u = (seen.uncertainty.as_secs_f64() * 2.0 / spacing).ceil() * cell;
+            let what = format!("change of XOFF of priority {priority} {after}");
+            cx.judge(what, (last - first) * cell, limits, u, "bytes");
+        }
+        _ => {
+            let what = format!("groups of priority {priority} that are filled and paused");
+            let count = xoff.iter().flatten().count() as u64;
+            cx.judge(what, count as f64, Limits::exactly(2.0), 0.0, "groups");
+        }
+    }
+    let tallies = steps.probes.each_ref().map(|probe| seen.tally(probe.flow));
+    let what = format!("change of the bytes of priority {priority} that are held {after}");
+    if tallies.iter().all(|tally| tally.lost() == 0) {
+        let why =
+            format!("none of {} frames is dropped, so the headroom is not found", tallies[0].sent);
+        cx.skip(what, &why);
+        return Ok(());
+    }
+    let [first, last] = tallies.map(|tally| tally.received as f64);
+    cx.judge(what, (last - first) * cell, limits, 0.0, "bytes");
+    Ok(())
+}
