@@ -71,6 +71,7 @@ mod x08;
 mod x09;
 mod x10;
 mod x11;
+mod x12;
 mod xon;
 
 use crate::setup::FlowControl;
@@ -118,6 +119,7 @@ pub const TESTS: &[Test] = &[
     x09::TEST,
     x10::TEST,
     x11::TEST,
+    x12::TEST,
     h01::TEST,
     h02::TEST,
     h03::TEST,
