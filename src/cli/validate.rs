@@ -42,7 +42,8 @@ EXAMPLES:
   sluice validate DUT.yaml --level full --junit out.xml     all tests, for sonic-mgmt or Jenkins
   sluice validate DUT.yaml --only 'V-R*' --jsonl out.jsonl  some tests, every value on a line
   sluice validate DUT.yaml --only L01                       by sonic-mgmt's number
-  sluice validate DUT.yaml --report out.html --captures out  a page, and captures of failures
+  sluice validate DUT.yaml --report out.html                a page with all values and plots
+  sluice validate DUT.yaml --captures DIR                   the frames of each failure
   sluice validate --prove                                   which faults the tests find
 
 The tester sends to the device, records all that comes back, and judges it against 802.1Q and 802.3.

@@ -1,6 +1,6 @@
 //! Faults by which the tests are proven: changes of good devices.
 //!
-//! They are in `configs/validate/knobs.yaml`. A fault with a size has several values from the largest to
+//! They are in `knobs.yaml`, beside this file. A fault with a size has several values from the largest to
 //! the smallest.
 
 use std::collections::BTreeSet;
@@ -20,7 +20,7 @@ pub const GOOD: &[(&str, &str)] = &[
 ];
 
 /// The faults.
-const KNOBS: &str = include_str!("../../configs/validate/knobs.yaml");
+const KNOBS: &str = include_str!("knobs.yaml");
 
 /// Text in a change that stands for the value.
 const VALUE: &str = "$value";

@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::setup::{FlowControl, Marking, Setup, TesterPort};
+use crate::setup::{FlowControl, Marking, Setup, TesterPort, line_time};
 use crate::trial::{Control, Flow, LEARNING, Limit, Mark, Obeys, Port, Rate, Trial, Version};
 use ground::time::Duration;
 use ground::units::{BitsPerSec, Mac, Quanta};
@@ -15,7 +15,7 @@ const SNAP: u32 = 128;
 /// Time for the learning frames, before the trial's own traffic.
 #[must_use]
 pub fn lead(setup: &Setup) -> Duration {
-    setup.line_time(setup.max_frame).saturating_mul(20)
+    line_time(setup.slowest(), setup.max_frame).saturating_mul(20)
 }
 
 /// Returns the configuration. Its first flows are those of the trial, in that order; `location` is
@@ -52,7 +52,7 @@ fn layer1(trial: &Trial, setup: &Setup, port: Port) -> Value {
         "promiscuous": true,
     });
     // Ports without a link rate of their own are paced at this one.
-    if let Some(speed) = speed(setup.rate) {
+    if let Some(speed) = speed(setup.port(port).rate) {
         layer1["speed"] = speed.into();
     }
     let own = match setup.flow_control {

@@ -26,6 +26,9 @@ use ground::verdict::Verdict;
 /// A good device for the test of deadlocks alone: all others would congest the ring.
 const RING: &str = "ring";
 
+/// A good device for the tests of thresholds.
+const DYNAMIC: &str = "dynamic";
+
 /// Result of a proof.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct Proof {
@@ -135,8 +138,12 @@ pub fn run(knobs: &[Knob], seeds: u64, mut progress: impl FnMut(usize, &str) -> 
 
 /// Runs all tests on a good device.
 fn good(device: &'static str, text: &str, seed: u64) -> GoodRun {
-    let only = if device == RING { "V-I05" } else { "V-*" };
-    let results = validate(&with_seed(text, seed), &[only], Level::Quick);
+    let only: &[&str] = match device {
+        RING => &["V-I05"],
+        DYNAMIC => &["V-H*", "V-X*"],
+        _ => &["V-*"],
+    };
+    let results = validate(&with_seed(text, seed), only, Level::Quick);
     let passed = results.tests.iter().filter(|test| test.outcome == Outcome::Pass).count();
     let is_fine = |test: &&TestResult| !matches!(test.outcome, Outcome::Pass | Outcome::Skip);
     let others = results.tests.iter().filter(is_fine);

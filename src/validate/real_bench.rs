@@ -10,7 +10,7 @@ use crate::adapter::Adapter;
 use crate::bench::{Bench, Faculty, Trouble};
 use crate::observation::{Observation, Record, Way, What, ecn_of};
 use crate::otg;
-use crate::setup::{FlowControl, Setup};
+use crate::setup::{FlowControl, Setup, line_time};
 use crate::trial::{Port, Trial, pause_frame, pfc_frame};
 use contracts::frame::FCS_BYTES;
 use dpdk::{Eal, EalOptions};
@@ -262,7 +262,8 @@ fn records(
 fn uncertainty(report: &Report, trial: &Trial, setup: &Setup) -> Duration {
     let gap = report.machine.filter(|machine| !machine.excluded).map_or(0.0, |m| m.longest_gap_ns);
     let longest = trial.flows.iter().map(|flow| flow.size).max().unwrap_or(64);
-    Duration::from_nanos_f64(report.stamps.floor_ns().max(gap)) + setup.line_time(longest)
+    Duration::from_nanos_f64(report.stamps.floor_ns().max(gap))
+        + line_time(setup.slowest(), longest)
 }
 
 /// Returns the frames that the machine lost before the tester saw them, in words.
@@ -290,7 +291,7 @@ fn record(
         return None;
     }
     let len = kept.len + FCS_BYTES;
-    let time = setup.rate.time_for(Bytes(len.into()));
+    let time = setup.port(port).rate.time_for(Bytes(len.into()));
     let at = kept.at.since(start);
     // A received frame was found after its last bit; a sent one was handed over before its first.
     let (way, begin, end) = match kept.way {

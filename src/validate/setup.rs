@@ -17,7 +17,7 @@ pub struct Setup {
     /// Name of the DUT in results.
     pub name: String,
     pub ports: Vec<TesterPort>,
-    /// Rate of all links.
+    /// Rate of the links of all ports but the last ones, whose own rate differs. A and B have it.
     pub rate: BitsPerSec,
     pub flow_control: FlowControl,
     /// Priorities with PFC.
@@ -67,6 +67,8 @@ pub struct TesterPort {
     pub location: String,
     /// Name of the DUT's port at the other end of the cable.
     pub dut: String,
+    /// Rate of its link.
+    pub rate: BitsPerSec,
     /// Address of its frames.
     pub mac: Mac,
     /// Address of its packets.
@@ -233,16 +235,28 @@ impl Setup {
         &self.ports[port.0]
     }
 
+    /// Returns the number of ports of the common rate, which are the first ones.
+    #[must_use]
+    pub fn alike(&self) -> usize {
+        self.ports.iter().take_while(|port| port.rate == self.rate).count()
+    }
+
+    /// Returns the lowest rate of a port.
+    #[must_use]
+    pub fn slowest(&self) -> BitsPerSec {
+        self.ports.iter().map(|port| port.rate).min().unwrap_or(self.rate)
+    }
+
     /// Returns the first lossless priority.
     #[must_use]
     pub fn lossless(&self) -> Option<Priority> {
         self.lossless.iter().next()
     }
 
-    /// Returns the time of a frame on the line: preamble and gap included.
+    /// Returns the time of a frame on a line of the common rate: preamble and gap included.
     #[must_use]
     pub const fn line_time(&self, size: u32) -> Duration {
-        self.rate.time_for(Bytes(size as u64 + 20))
+        line_time(self.rate, size)
     }
 
     /// Returns the time after the last bit of a pause at the tester from which no frame may begin
@@ -267,12 +281,24 @@ impl Setup {
         Quanta::MAX.at(self.rate).min(times.unwrap_or(Duration::MAX))
     }
 
-    /// Returns the bits per second of a share of the line, without preamble and gap.
+    /// Returns the bits per second of a share of a line of the common rate, without preamble and gap.
     #[must_use]
     pub fn share(&self, share: f64, size: u32) -> f64 {
-        let size = f64::from(size);
-        share * self.rate.get() as f64 * size / (size + 20.0)
+        share_of(self.rate, share, size)
     }
+}
+
+/// Returns the time of a frame on a line of this rate: preamble and gap included.
+#[must_use]
+pub const fn line_time(rate: BitsPerSec, size: u32) -> Duration {
+    rate.time_for(Bytes(size as u64 + 20))
+}
+
+/// Returns the bits per second of a share of a line of this rate, without preamble and gap.
+#[must_use]
+pub fn share_of(rate: BitsPerSec, share: f64, size: u32) -> f64 {
+    let size = f64::from(size);
+    share * rate.get() as f64 * size / (size + 20.0)
 }
 
 /// Lists the cabling and the priorities.
@@ -289,11 +315,12 @@ impl fmt::Display for Setup {
         };
         let (lossless, lossy) = (names(self.lossless), names(self.lossy));
         writeln!(f, "lossless {lossless}; lossy {lossy}{flow_control}")?;
-        let mut table =
-            Table::new(["port", "location", "device's port", "mac"].map(|n| (n, Align::Left)));
+        let columns = ["port", "location", "device's port", "rate", "mac"];
+        let mut table = Table::new(columns.map(|n| (n, Align::Left)));
         for port in &self.ports {
-            let TesterPort { name, location, dut, mac, .. } = port;
-            table.row([name.clone(), location.clone(), dut.clone(), mac.to_string()]);
+            let TesterPort { name, location, dut, rate, mac, .. } = port;
+            let [rate, mac] = [rate.to_string(), mac.to_string()];
+            table.row([name.clone(), location.clone(), dut.clone(), rate, mac]);
         }
         write!(f, "{table}")
     }

@@ -5,7 +5,7 @@ use crate::catalogue;
 use crate::judge::Outcome;
 use crate::knobs;
 use crate::setup::{FlowControl, Setup};
-use crate::test::{Context, Level, Test, TestResult};
+use crate::test::{Context, Level, Test, TestResult, Topology, too_few};
 use ground::verdict::Verdict;
 use serde::Serialize;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
@@ -131,9 +131,10 @@ fn run_one(
     let begun = Instant::now();
     let start_s = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |t| t.as_secs_f64());
     let mut context = Context::new(setup, level, bench);
-    let ended = if setup.ports.len() < test.topology.ports() {
-        let (needed, given) = (test.topology.ports(), setup.ports.len());
-        Err(Trouble::Missing(format!("ports: {needed} are needed, and the file has {given}")))
+    let needed = test.topology.ports();
+    let given = if test.topology == Topology::Ts { setup.ports.len() } else { setup.alike() };
+    let ended = if given < needed {
+        Err(Trouble::Missing(too_few(setup, needed, given)))
     } else if !catalogue::is_of(test, setup.flow_control) {
         let given = setup.flow_control;
         Err(Trouble::Missing(format!("flow_control: {given}; the test is about the other kind")))

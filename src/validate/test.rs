@@ -5,7 +5,7 @@ mod counters;
 use crate::bench::{Bench, Faculty, Trouble};
 use crate::judge::{Limits, Measurement, Outcome};
 use crate::observation::{Observation, Record, Way};
-use crate::setup::{FlowControl, Keep, Setup, TesterPort};
+use crate::setup::{FlowControl, Keep, Setup, TesterPort, share_of};
 use crate::trace::Seen;
 use crate::trial::{Flow, FlowId, Port, Rate, Trial, pause_frame, pfc_frame};
 use core::ops::Range;
@@ -57,6 +57,8 @@ pub enum Topology {
     Tn,
     /// Three ports at the switches of a ring, in the direction of its frames.
     Tr,
+    /// Two ports of different rates: the fastest sends to the slowest.
+    Ts,
 }
 
 impl Topology {
@@ -65,11 +67,17 @@ impl Topology {
     pub const fn ports(self) -> usize {
         match self {
             Self::T1 => 1,
-            Self::T2 => 2,
+            Self::T2 | Self::Ts => 2,
             Self::T3 | Self::Tn | Self::Tr => 3,
             Self::Th => 4,
         }
     }
+}
+
+/// Returns the reason why a test is skipped for want of ports.
+pub(crate) fn too_few(setup: &Setup, needed: usize, given: usize) -> String {
+    let of = if given == setup.ports.len() { String::new() } else { format!(" at {}", setup.rate) };
+    format!("ports: {needed} are needed, and the file has {given}{of}")
 }
 
 /// Extent of a run.
@@ -214,26 +222,25 @@ impl<'a> Context<'a> {
         Ok(seen)
     }
 
-    /// Returns the first `N` ports of the tester.
+    /// Returns the first `N` ports of the tester, which have the common rate.
     ///
     /// # Errors
     /// The set-up has fewer.
     pub fn ports<const N: usize>(&self) -> Result<[Port; N], Trouble> {
-        if self.setup.ports.len() < N {
-            let what =
-                format!("ports: {N} are needed, and the file has {}", self.setup.ports.len());
-            return Err(Trouble::Missing(what));
+        let given = self.setup.alike();
+        if given < N {
+            return Err(Trouble::Missing(too_few(self.setup, N, given)));
         }
         Ok(core::array::from_fn(Port))
     }
 
-    /// Returns the last port of the tester, and the others.
+    /// Returns the last port of the common rate, and the others.
     ///
     /// # Errors
     /// The set-up has fewer than two.
     pub fn to_last(&self) -> Result<(Port, Vec<Port>), Trouble> {
         self.ports::<2>()?;
-        let last = self.setup.ports.len() - 1;
+        let last = self.setup.alike() - 1;
         Ok((Port(last), (0..last).map(Port).collect()))
     }
 
@@ -381,7 +388,7 @@ impl<'a> Context<'a> {
     /// Returns the intended rate of a flow in bits per second, without preamble and gap.
     fn intended(&self, flow: &Flow) -> f64 {
         match flow.rate {
-            Rate::Line(share) => self.setup.share(share, flow.size),
+            Rate::Line(share) => share_of(self.port(flow.from).rate, share, flow.size),
             Rate::Frames(n) => n as f64 * f64::from(flow.size) * 8.0,
         }
     }

@@ -1,4 +1,4 @@
-//! What a trial looked like: rates and pauses over time for plots, and frames for captures.
+//! Traces of trials: rates and pauses over time for plots, and frames for captures.
 
 use std::collections::BTreeMap;
 

@@ -67,9 +67,12 @@ impl VirtualBench {
         let (plan, _) =
             lab::resolve_raw(&lab).map_err(|error| Trouble::Error(error.to_string()))?;
         let tester = plan.tester.expect("the lab has a generator");
-        if let Some(rate) = tester.rates.iter().find(|rate| **rate != self.setup.rate) {
-            let what = format!("a link runs at {rate}, and the file says {}", self.setup.rate);
-            return Err(Trouble::Error(what));
+        for (rate, port) in tester.rates.iter().zip(&self.setup.ports) {
+            if *rate != port.rate {
+                let (name, said) = (&port.name, port.rate);
+                let what = format!("the link of {name} runs at {rate}, and the file says {said}");
+                return Err(Trouble::Error(what));
+            }
         }
         Ok(Prepared { network: plan.network, hosts: tester.hosts })
     }

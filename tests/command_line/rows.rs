@@ -50,6 +50,7 @@ pub const ROWS: &[Row] = &[
     row("run", "configs/labs/incast.yaml {tmp}/small.yaml", ANY_VERDICT),
     row("validate", "--list", &[0]),
     row("validate", "--describe V-R01", &[0]),
+    row("validate", "configs/validate/pause.yaml --only V-P01", &[0]),
     row("validate", "configs/validate/virtual.yaml --only V-R01", &[0]),
     row("validate", "configs/validate/virtual.yaml --only L01 --format json", &[0]),
     row("swarm", "--count 2", &[0]),
@@ -111,6 +112,9 @@ pub const WRITTEN: &[(&str, &str, &str)] = &[
     ("gen", "captures", "gen {tmp}/endless.yaml --no-huge --captures {path}"),
     ("validate", "jsonl", "validate configs/validate/virtual.yaml --jsonl {path}"),
     ("validate", "junit", "validate configs/validate/virtual.yaml --junit {path}"),
+    ("validate", "report", "validate configs/validate/virtual.yaml --report {path}"),
+    ("validate", "captures", "validate configs/validate/virtual.yaml --captures {path}"),
+    ("validate", "prometheus", "validate configs/validate/virtual.yaml --prometheus {path}"),
     ("swarm", "keep", "swarm --count 100000000 --keep {path}"),
 ];
 

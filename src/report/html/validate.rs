@@ -153,7 +153,7 @@ fn values(measurements: &[Measurement]) -> Sheet {
         Some(value) => format!("{value:.3}"),
         None => String::new(),
     };
-    // What failed comes first: a long table is cut.
+    // Failures come first: a long table is cut.
     let mut sorted: Vec<_> = measurements.iter().collect();
     sorted.sort_by_key(|m| core::cmp::Reverse(m.outcome));
     let row = |m: &&Measurement| {

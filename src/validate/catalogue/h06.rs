@@ -71,7 +71,7 @@ fn run(cx: &mut Context<'_>) -> Result<(), Trouble> {
         compare(cx, &seen, &steps, (priority, ""))?;
         let short = length.min(cx.setup.times.hold.saturating_mul(2));
         let mut steps = self::steps(cx, priority, (frames, short))?;
-        fail_links(cx, &mut steps);
+        fail_links(cx, cx.ports()?, &mut steps);
         let after = " and link failures";
         match cx.observe(&steps.trial) {
             Ok(seen) => compare(cx, &seen, &steps, (priority, after))?,
@@ -146,16 +146,16 @@ fn probe(
 }
 
 /// Lets the link of A fail, and then that of B, whose address the device then learns again.
-fn fail_links(cx: &Context<'_>, steps: &mut Steps) {
+fn fail_links(cx: &Context<'_>, [a, b]: [Port; 2], steps: &mut Steps) {
     let Steps { trial, overload, .. } = steps;
     let part = overload.end.saturating_sub(overload.start).div(8);
-    for (port, n) in [(Port(0), 1), (Port(1), 3)] {
+    for (port, n) in [(a, 1), (b, 3)] {
         let at = overload.start + part.saturating_mul(n);
         trial.links.push(LinkChange { port, at, up: false });
         trial.links.push(LinkChange { port, at: at + part.div(2), up: true });
     }
     let learnt = overload.start + part.saturating_mul(4);
-    trial.frame(Port(1), r16::hello(cx.port(Port(1)).mac), learnt);
+    trial.frame(b, r16::hello(cx.port(b).mac), learnt);
 }
 
 /// Records the number of pauses; the test is not whole if they are too few.

@@ -87,6 +87,7 @@ mod x08;
 mod x09;
 mod x10;
 mod x11;
+mod x12;
 mod xon;
 
 use crate::setup::FlowControl;
@@ -134,6 +135,7 @@ pub const TESTS: &[Test] = &[
     x09::TEST,
     x10::TEST,
     x11::TEST,
+    x12::TEST,
     h01::TEST,
     h02::TEST,
     h03::TEST,
@@ -182,7 +184,6 @@ const NO_NIC: &str = "traffic of a NIC under test is not awaited yet";
 
 /// Tests of the specification that are not built, and the reason.
 pub const UNBUILT: &[(&str, &str)] = &[
-    ("V-X12", "all links of a DUT file have one rate"),
     ("V-D01", NO_DCBX),
     ("V-D02", NO_DCBX),
     ("V-D03", NO_DCBX),

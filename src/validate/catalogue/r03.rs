@@ -30,7 +30,7 @@ const ALL_UP_TO: usize = 64;
 fn run(cx: &mut Context<'_>) -> Result<(), Trouble> {
     cx.ports::<2>()?;
     cx.lossless()?;
-    let ports = cx.setup.ports.len();
+    let ports = cx.setup.alike();
     for (to, priority) in pairs(ports, &cx.each_lossless()) {
         let (from, to) = (Port((to + ports - 1) % ports), Port(to));
         let set = PrioritySet::of(priority);

@@ -19,7 +19,8 @@ use serde::{Deserialize, Serialize};
 pub struct DutFile {
     /// Name in results. Default: the file's name without its extension.
     pub name: Option<String>,
-    /// Rate of all links: `10G`.
+    /// Rate of the links: `10G`. The last ports may have another `rate` of their own; the first two have
+    /// this one.
     pub rate: LinkRate,
     /// Ports of the tester. The first is A, which sends; the second is B, at which the DUT is paused.
     /// Most tests need two, those of congestion three, those of head-of-line blocking four.
@@ -83,6 +84,9 @@ pub struct Port {
     pub location: Option<String>,
     /// Name of the DUT's port at the other end of the cable. Default: the port's own name.
     pub dut: Option<String>,
+    /// Rate of its link. A port of another rate than the file's stands behind all others, and only tests
+    /// of different rates use it. Default: the file's `rate`.
+    pub rate: Option<LinkRate>,
     /// MAC address of its frames. Default: `02:53:4c:00:00:01` for the first ...
     pub mac: Option<String>,
     /// IPv4 address of its packets, 198.18.0.0/15 (RFC 2544). Default: `198.18.0.1` for the first ...

@@ -20,7 +20,7 @@ use ground::time::Duration;
 use ground::units::{
     BitsPerSec, Bytes, Dscp, Mac, PRIORITIES, Pcp, Priority, PrioritySet, Quanta, Vid,
 };
-use lab::raw::{Lab, Star, Topology};
+use lab::raw::{Lab, Link, Star, Topology};
 use sim::NodeKind;
 
 /// Default of the longest frame, as of a switch.
@@ -159,11 +159,25 @@ fn ports(cx: &mut Cx, at: &Place<'_>, raw: &DutFile) -> Vec<TesterPort> {
             dut: port.dut.clone().unwrap_or_else(|| name.clone()),
             name,
             location,
+            rate: rate(cx, &here.key("rate"), raw, n),
             mac: mac(cx, &here.key("mac"), port.mac.as_deref(), index),
             ip: port.ip.unwrap_or(Ipv4Addr::new(198, 18, 0, index)),
         });
     }
     ports
+}
+
+/// Returns the rate of port `n`.
+fn rate(cx: &mut Cx, at: &Place<'_>, raw: &DutFile, n: usize) -> BitsPerSec {
+    let own = |port: &raw::Port| port.rate.map_or(raw.rate.0, |rate| rate.0);
+    let (all, common) = (&raw.ports, raw.rate.0);
+    let rate = own(&all[n]);
+    if rate != common && n < 2 {
+        cx.error(at, format!("the first two ports have the file's `rate`, {common}; put it last"));
+    } else if rate == common && all[..n].iter().any(|port| own(port) != common) {
+        cx.error(at, "it stands behind a port of another `rate`; put that one last");
+    }
+    rate
 }
 
 fn mac(cx: &mut Cx, at: &Place<'_>, said: Option<&str>, index: u8) -> Mac {
@@ -364,6 +378,13 @@ fn lab(cx: &mut Cx, at: &Place<'_>, device: &raw::Virtual, raw: &DutFile) -> Opt
             };
             lab.profiles.insert("dut".to_owned(), (**profile).clone());
             lab.defaults.links.rate = Some(LinkRate(raw.rate.0));
+            let others = raw.ports.iter().enumerate().filter(|(_, port)| port.rate.is_some());
+            lab.links.extend(others.map(|(n, port)| Link {
+                from: Some(format!("h{}", n + 1)),
+                to: Some("s1".to_owned()),
+                rate: port.rate,
+                ..Link::default()
+            }));
             Some(lab)
         }
         (None, Some(lab), None) => Some((**lab).clone()),
@@ -393,7 +414,9 @@ fn device(cx: &mut Cx, at: &Place<'_>, lab: &Lab, (raw, setup): (&DutFile, &mut 
         }
     };
     if raw.cable.is_none() {
-        let both = network.links.iter().map(|link| link.ab.delay + link.ba.delay);
+        // The interfaces of another rate have another delay.
+        let common = network.links.iter().filter(|link| link.rate == setup.rate);
+        let both = common.map(|link| link.ab.delay + link.ba.delay);
         setup.cable = both.max().unwrap_or_default();
     }
     let buffers = network.nodes.iter().filter_map(|node| match &node.kind {
@@ -402,7 +425,7 @@ fn device(cx: &mut Cx, at: &Place<'_>, lab: &Lab, (raw, setup): (&DutFile, &mut 
         }
         NodeKind::Host(_) => None,
     });
-    let full = setup.rate.time_for(Bytes(buffers.max().unwrap_or(0))).saturating_mul(2);
+    let full = setup.slowest().time_for(Bytes(buffers.max().unwrap_or(0))).saturating_mul(2);
     if raw.times.hold.is_none() {
         setup.times.hold = setup.times.hold.max(full);
     }

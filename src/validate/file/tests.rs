@@ -53,6 +53,9 @@ fn all_errors_are_reported_with_field_and_remedy() {
     let both = format!("{LEAST}flow_control: pause\nlossless: [3]\n");
     assert!(refused(&both).contains("PAUSE stops all priorities"));
     assert!(refused(&format!("{LEAST}expected: {{vlan: 4095}}")).contains("4095 is no VLAN"));
+    let ports = |ports: &str| refused(&LEAST.replace("[{}, {}]", ports));
+    assert!(ports("[{}, {rate: 25G}]").contains("the first two ports have the file's `rate`"));
+    assert!(ports("[{}, {}, {rate: 25G}, {}]").contains("put that one last"));
     let th = |fields| refused(&format!("{LEAST}expected: {{{fields}}}"));
     assert!(th("dynamic_th: 9").contains("9 is out of range; choose -8 to 8"));
     assert!(th("dynamic_th: 0, xoff: 40KiB").contains("`dynamic_th` is there too"));

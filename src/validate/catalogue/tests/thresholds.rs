@@ -39,7 +39,7 @@ fn the_good_device_passes_at_both_levels() {
 
 #[test]
 fn the_good_device_with_a_dynamic_threshold_passes_at_both_levels() {
-    let ids = ["V-H01", "V-H02", "V-H03", "V-H04", "V-H05", "V-H07", "V-X09"];
+    let ids = ["V-H01", "V-H02", "V-H03", "V-H04", "V-H05", "V-H07", "V-X09", "V-X12"];
     all_pass(&validate(DYNAMIC, &ids));
     all_pass(&validate_at(Level::Full, DYNAMIC, &ids));
 }
@@ -127,7 +127,7 @@ fn another_dynamic_threshold_is_found() {
     };
     fails_as(&with("static_th: 166400"), "V-H05", "from 2 ports each");
     fails_as(&with("dynamic_th: 0"), "V-H05", "from 1 ports each");
-    fails_as(&DYNAMIC.replace("total: 1331200", "total: 1336192"), "V-H05", "from 1 ports each");
+    fails_as(&DYNAMIC.replace("total: 1539200", "total: 1544192"), "V-H05", "from 1 ports each");
     let none = DYNAMIC.replace("pfc: {enable: [3, 4]}", "");
     fails_as(&none, "V-H05", "pauses for");
 }
@@ -222,4 +222,42 @@ fn a_leak_that_was_not_looked_for_is_skipped() {
     let result = judged((&large, "V-H06", true), &|_| {}, &|_, _| {});
     assert_eq!(result.outcome, Outcome::Skip, "{result:#?}");
     assert!(result.detail.contains("the headroom is not found"), "{result:#?}");
+}
+
+#[test]
+fn a_fast_port_without_headroom_or_pauses_fails() {
+    let none = DYNAMIC.replace("lossless: {xoff: 104000}", "lossless: {xoff: 1}");
+    let none = none.replace("    defaults:", "    headroom_check: off\n    defaults:");
+    fails_as(&none, "V-X12", "lost frames of priority 3 from A");
+    let never = format!("{DYNAMIC}  faults: [{{defect: {{on: s1, kind: never-pauses}}}}]\n");
+    fails_as(&never, "V-X12", "pauses of priority 3 at A");
+    // It pauses for as long as it can whenever its limit is near, and never resumes.
+    let slow = format!("{DYNAMIC}  faults: [{{defect: {{on: s1, kind: never-resumes}}}}]\n");
+    fails_as(&slow, "V-X12", "share of priority 3 of the line of E");
+}
+
+/// The slowest port sends, or the fastest receives, only in the test of different rates.
+#[test]
+fn ports_of_another_rate_are_used_by_one_test() {
+    let fast = DYNAMIC.replace("{rate: 25G}", "{rate: 400G}");
+    let fast = fast.replace("104000", "520000").replace("total: 1539200", "total: 5699200");
+    all_pass(&validate(&fast, &["V-R03", "V-H04", "V-H05", "V-M06", "V-X12"]));
+    let close = DYNAMIC.replace("{rate: 25G}", "{rate: 95G}");
+    skips(&validate(&close, &["V-X12"]), "ports.rate");
+    skips(&validate(GOOD, &["V-X12"]), "ports.rate");
+    let two =
+        DYNAMIC.replace("ports: [{}, {}, {}, {}, {rate: 25G}]", "ports: [{}, {}, {rate: 25G}]");
+    skips(&validate(&two, &["V-H04", "V-X01"]), "ports: 3 are needed, and the file has 2 at 100");
+    all_pass(&validate(&two, &["V-X12"]));
+}
+
+#[test]
+fn a_lab_with_links_of_different_rates_is_a_device() {
+    let lab = "rate: 100G\nports: [{location: h1}, {location: h2}, {location: h3, rate: 40G}]\n\
+               virtual:\n  lab:\n    topology: {star: {hosts: 3}}\n    \
+               links: [{from: h3, to: s1, rate: 40G}]\n";
+    all_pass(&validate(lab, &["V-R01", "V-X12"]));
+    let untold = validate(&lab.replace(", rate: 40G}]\nvirtual", "}]\nvirtual"), &["V-X12"]);
+    assert_eq!(untold.tests[0].outcome, Outcome::Error, "{untold:#?}");
+    assert!(untold.tests[0].detail.contains("runs at 40"), "{untold:#?}");
 }
