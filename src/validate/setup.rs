@@ -10,6 +10,7 @@ use ground::units::{
     BitsPerSec, Bytes, Dscp, Mac, PRIORITIES, Pcp, Priority, PrioritySet, Quanta, Vid,
 };
 use text::table::{Align, Table};
+use wire::vlan::TAG_LEN;
 
 /// A validated set-up.
 #[derive(Clone, PartialEq, Debug)]
@@ -245,6 +246,16 @@ impl Setup {
     #[must_use]
     pub fn slowest(&self) -> BitsPerSec {
         self.ports.iter().map(|port| port.rate).min().unwrap_or(self.rate)
+    }
+
+    /// Returns the length in bytes of the shortest frames of a flow: headers and sequence number take 64
+    /// bytes, and the tag besides.
+    #[must_use]
+    pub const fn shortest(&self) -> u32 {
+        match &self.marking {
+            Marking::Dscp(_) => 64,
+            Marking::Pcp(..) => 64 + TAG_LEN as u32,
+        }
     }
 
     /// Returns the first lossless priority.

@@ -10,9 +10,6 @@ use core::ops::Range;
 use ground::time::Duration;
 use ground::units::{Bytes, Priority, PrioritySet, Quanta};
 
-/// Length of the shortest frames in bytes, which use one cell each.
-pub(super) const SIZE: u32 = 64;
-
 /// Share of the line: slow enough that frames behind a pause are told from those before it.
 pub(super) const SHARE: f64 = 0.1;
 
@@ -144,7 +141,7 @@ pub(super) fn used(cx: &Context<'_>, size: u32) -> Result<u32, Trouble> {
 
 /// Returns the bytes that a shortest frame uses: a cell, or more if cells are smaller.
 pub(super) fn cell(cx: &Context<'_>) -> Result<u32, Trouble> {
-    used(cx, SIZE)
+    used(cx, cx.setup.shortest())
 }
 
 /// Returns the bytes at which each of `groups` equal groups that are filled alike sends XOFF: the static

@@ -35,10 +35,10 @@ fn run(cx: &mut Context<'_>) -> Result<(), Trouble> {
     let [a, b] = cx.ports()?;
     cx.lossless()?;
     let all = Bytes(xoff.0 + headroom.0);
-    let (cell, most) = (f64::from(fill::cell(cx)?), fill::bound(cx, all, fill::SIZE)?);
+    let (cell, most) = (f64::from(fill::cell(cx)?), fill::bound(cx, all, cx.setup.shortest())?);
     for priority in cx.each_lossless() {
         let found = fill::least(most, |frames| {
-            let seen = fill::fill(cx, (&[a], b), priority, (frames, fill::SIZE))?;
+            let seen = fill::fill(cx, (&[a], b), priority, (frames, cx.setup.shortest()))?;
             Ok(seen.tally(FlowId(0)).lost() > 0)
         })?;
         // Frames of which none was lost are a lower bound of the point.

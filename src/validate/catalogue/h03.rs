@@ -13,7 +13,7 @@ pub const TEST: Test = Test {
               other.",
     clause: "802.1Q 36.1.3.1; the threshold is the device's configuration",
     topology: Topology::T3,
-    procedure: "B and C pause one lossless priority. A sends 64-byte frames to both until two more than cause \
+    procedure: "B and C pause one lossless priority. A sends shortest frames to both until two more than cause \
                 XOFF are buffered. C is resumed, so that the frames to C leave, and B later. The least number \
                 of frames to C that causes XON before B is resumed is searched, and tried again 10 times \
                 (level full: 100 times) with and without its last frame.",

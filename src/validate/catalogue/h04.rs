@@ -15,7 +15,7 @@ pub const TEST: Test = Test {
     purpose: "Each lossless priority group has its headroom also while all others use theirs.",
     clause: "802.1Q 36.1.3.3; the headroom is the device's configuration",
     topology: Topology::Tn,
-    procedure: "The last port pauses all lossless priorities. All others send 64-byte frames of each of them, \
+    procedure: "The last port pauses all lossless priorities. All others send shortest frames of each of them, \
                 first as many as cause XOFF, then as many as the headroom takes, less 2 cells. They ignore \
                 pauses.",
     pass: "Each priority is paused at each of these ports, and no frame is lost. Thresholds and headroom are \
@@ -63,13 +63,13 @@ fn observe(
     let window = congestion::window(cx);
     let mut trial = Trial::new("headroom of all groups", Duration::ZERO);
     let first = window.div(8);
-    let second = first + fill::time(cx, frames[0] + fill::SPARE, fill::SIZE);
-    let full = second + fill::time(cx, frames[1] + fill::SPARE, fill::SIZE);
+    let second = first + fill::time(cx, frames[0] + fill::SPARE, cx.setup.shortest());
+    let full = second + fill::time(cx, frames[1] + fill::SPARE, cx.setup.shortest());
     let release = fill::hold(cx, &mut trial, (to, set), Duration::ZERO..full)?;
     for (from, priority) in groups {
         for (start, frames) in [first, second].into_iter().zip(frames) {
             let flow = Flow::new((*from, to), *priority, Limit::Frames(frames));
-            trial.flow(flow.rate(Rate::Line(fill::SHARE)).size(fill::SIZE).start(start));
+            trial.flow(flow.rate(Rate::Line(fill::SHARE)).size(cx.setup.shortest()).start(start));
         }
         trial.obeys.push((*from, Obeys::Nothing));
     }

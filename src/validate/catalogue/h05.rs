@@ -13,7 +13,7 @@ pub const TEST: Test = Test {
     clause: "802.1Q 36.1.3.1; the threshold is the device's configuration",
     topology: Topology::Tn,
     procedure: "The last port pauses one lossless priority. The first k ports send it the same number of \
-                64-byte frames; the least number that causes a pause of any of them is searched, for k from \
+                shortest frames; the least number that causes a pause of any of them is searched, for k from \
                 one to all.",
     pass: "It is shared alpha / (1 + k alpha) bytes within 2 cells (`expected.shared`, `expected.cell`), where \
            alpha is 2 to the power of `expected.dynamic_th`. The value is what the device does; it is never \
@@ -36,9 +36,9 @@ fn run(cx: &mut Context<'_>) -> Result<(), Trouble> {
     for priority in cx.each_lossless() {
         for groups in 1..=from.len() {
             let threshold = fill::threshold(cx, groups)?;
-            let most = fill::bound(cx, threshold, fill::SIZE)?;
+            let most = fill::bound(cx, threshold, cx.setup.shortest())?;
             let ends = (&from[..groups], to);
-            let found = fill::xoff(cx, ends, priority, (most, fill::SIZE))?;
+            let found = fill::xoff(cx, ends, priority, (most, cx.setup.shortest()))?;
             let what =
                 format!("bytes of priority {priority} that cause XOFF, from {groups} ports each");
             let limits = Limits::around(threshold.0 as f64, MARGIN * cell);

@@ -18,7 +18,7 @@ pub const TEST: Test = Test {
               failures: no cell leaks.",
     clause: "802.1Q 36.1.3.3; thresholds and headroom are the device's configuration",
     topology: Topology::T3,
-    procedure: "B is paused, and A sends 64-byte frames of one lossless priority without obeying pauses until \
+    procedure: "B is paused, and A sends shortest frames of one lossless priority without obeying pauses until \
                 some are dropped. B is resumed, and A and C, which obey, overload it with the longest \
                 frames until A was paused 300 times (level full: 10,000 times). Then the first step again. The \
                 same again with a short overload, in which the links of A and of B fail.",
@@ -56,7 +56,7 @@ struct Steps {
 fn run(cx: &mut Context<'_>) -> Result<(), Trouble> {
     let headroom = cx.setup.expected.headroom.ok_or_else(|| fill::missing("headroom"))?;
     let most = Bytes(fill::threshold(cx, 1)?.0 + headroom.0);
-    let frames = fill::bound(cx, most, fill::SIZE)?;
+    let frames = fill::bound(cx, most, cx.setup.shortest())?;
     cx.lossless()?;
     let episodes = cx.by_level(300, 10_000);
     for priority in cx.each_lossless() {
@@ -137,11 +137,11 @@ fn probe(
 ) -> Result<Probe, Trouble> {
     let [a, b] = cx.ports()?;
     let from = start + congestion::window(cx).div(8);
-    let full = from + fill::time(cx, frames + fill::SPARE, fill::SIZE);
+    let full = from + fill::time(cx, frames + fill::SPARE, cx.setup.shortest());
     let end = fill::hold(cx, trial, (b, PrioritySet::of(priority)), start..full)?;
     let flow = Flow::new((a, b), priority, Limit::Frames(frames)).rate(Rate::Line(fill::SHARE));
     // The pauses of a lossy priority hold these frames at the tester: there are none.
-    let flow = trial.flow(flow.size(fill::SIZE).start(from).held_by(cx.lossy()?));
+    let flow = trial.flow(flow.size(cx.setup.shortest()).start(from).held_by(cx.lossy()?));
     Ok(Probe { flow, held: start..end })
 }
 
@@ -199,7 +199,7 @@ fn compare(
     });
     match xoff {
         [Some(first), Some(last)] => {
-            let spacing = fill::time(cx, 1, fill::SIZE).as_secs_f64();
+            let spacing = fill::time(cx, 1, cx.setup.shortest()).as_secs_f64();
             let u = (seen.uncertainty.as_secs_f64() * 2.0 / spacing).ceil() * cell;
             let what = format!("change of XOFF of priority {priority} {after}");
             cx.judge(what, (last - first) * cell, limits, u, "bytes");

@@ -16,9 +16,9 @@ pub const TEST: Test = Test {
               for the size that uses most cells.",
     clause: "802.1Q 36.1.3.3; cells are the device's configuration",
     topology: Topology::T3,
-    procedure: "V-H01 with frames of 64 and 65 bytes, of a cell and of a byte more, of 1,518 bytes and of the \
-                longest. Then A and B overload C with the size that uses most cells in its time on the line, \
-                and stop at the limit after a pause.",
+    procedure: "V-H01 with the shortest frames and those a byte longer, with frames of a cell and of a byte more, \
+                of 1,518 bytes, and with the longest. Then A and B overload C with the size that uses most cells \
+                in its time on the line, and stop at the limit after a pause.",
     pass: "The cells of the frames that cause XOFF, in bytes of `expected.cell`, are the configured threshold \
            within 2 cells and the rest of a frame. No frame is lost, and A and B are paused.",
     uncertainty: "One frame.",
@@ -27,6 +27,9 @@ pub const TEST: Test = Test {
     run,
     line: line!(),
 };
+
+/// Length of the shortest frame without a tag.
+const UNTAGGED: u32 = 64;
 
 /// Margin in cells.
 const MARGIN: u32 = 2;
@@ -63,18 +66,26 @@ fn run(cx: &mut Context<'_>) -> Result<(), Trouble> {
     Ok(())
 }
 
-/// Returns the sizes to try that the device takes, once each.
+/// Returns the sizes to try that the device takes, once each. A device may remove a tag before or after
+/// it stores a frame, so only those that use the same number of cells with and without it.
 fn sizes(cx: &Context<'_>) -> Result<BTreeSet<u32>, Trouble> {
-    let cell = fill::used(cx, 1)?;
-    let all = [64, 65, cell, cell + 1, 1518, cx.setup.max_frame];
-    let taken = |size: &u32| (fill::SIZE..=cx.setup.max_frame).contains(size);
-    Ok(all.into_iter().filter(taken).collect())
+    let (cell, shortest) = (fill::used(cx, 1)?, cx.setup.shortest());
+    let tag = shortest - UNTAGGED;
+    let all = [shortest, shortest + 1, cell, cell + tag + 1, 1518, cx.setup.max_frame];
+    let mut sizes = BTreeSet::new();
+    for size in all {
+        let is_taken = (shortest..=cx.setup.max_frame).contains(&size);
+        if is_taken && fill::used(cx, size)? == fill::used(cx, size - tag)? {
+            sizes.insert(size);
+        }
+    }
+    Ok(sizes)
 }
 
 /// Judges that no frame is lost of the size that uses most cells in its time on the line.
 fn worst(cx: &mut Context<'_>, priority: Priority, sizes: &BTreeSet<u32>) -> Result<(), Trouble> {
     let [a, b, c] = cx.ports()?;
-    let mut size = fill::SIZE;
+    let mut size = cx.setup.shortest();
     let density = |size: u32, used: u32| f64::from(used) / f64::from(size + 20);
     for next in sizes {
         if density(*next, fill::used(cx, *next)?) > density(size, fill::used(cx, size)?) {

@@ -2,10 +2,8 @@
 
 use super::stop;
 use crate::bench::Trouble;
-use crate::setup::Marking;
 use crate::test::{Context, Level, Test, Topology};
 use ground::units::{Priority, PrioritySet};
-use wire::vlan::TAG_LEN;
 
 pub const TEST: Test = Test {
     id: "V-R14",
@@ -48,11 +46,7 @@ fn judge(cx: &mut Context<'_>, priority: Priority, mix: &[u32]) -> Result<(), Tr
     let [a, b] = cx.ports()?;
     let set = PrioritySet::of(priority);
     let mut storm = stop::storm(cx, (a, b), set, stop::SIZE);
-    // A flow's frames hold its headers and its sequence number in 64 bytes, and the tag besides.
-    let least = match &cx.setup.marking {
-        Marking::Dscp(_) => SIZES[0],
-        Marking::Pcp(..) => SIZES[0] + TAG_LEN as u32,
-    };
+    let least = cx.setup.shortest();
     for (flow, size) in storm.trial.flows.iter_mut().zip(mix.iter().cycle()) {
         flow.size = (*size).clamp(least, cx.setup.max_frame);
     }

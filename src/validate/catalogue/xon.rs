@@ -42,8 +42,10 @@ pub(super) fn point(
         let what = "expected.expiry_only: the device sends no XON";
         return Err(Trouble::Missing(what.to_owned()));
     }
-    let most = fill::bound(cx, xoff, fill::SIZE)?;
-    let Some(xoff) = fill::xoff(cx, (&ports[..1], ports[1]), priority, (most, fill::SIZE))? else {
+    let most = fill::bound(cx, xoff, cx.setup.shortest())?;
+    let Some(xoff) =
+        fill::xoff(cx, (&ports[..1], ports[1]), priority, (most, cx.setup.shortest()))?
+    else {
         let what = format!("pauses of priority {priority} for {most} frames");
         cx.count(what, 0, Limits::at_least(1.0));
         return Ok(None);
@@ -89,7 +91,7 @@ fn resumes(
     let mut trial = Trial::new(format!("XON after {drained} of {all} frames"), Duration::ZERO);
     trial.round = round;
     trial.obeys.push((a, Obeys::Nothing));
-    let full = start + fill::time(cx, all + 2 * fill::SPARE, fill::SIZE);
+    let full = start + fill::time(cx, all + 2 * fill::SPARE, cx.setup.shortest());
     let set = PrioritySet::of(priority);
     let release = fill::hold(cx, &mut trial, (c, set), Duration::ZERO..full)?;
     let until = release + wait(cx, release)?;
@@ -97,11 +99,11 @@ fn resumes(
     trial.length = end + congestion::window(cx).saturating_mul(2);
     let flow = |to, frames| {
         let flow = Flow::new((a, to), priority, Limit::Frames(frames));
-        flow.rate(Rate::Line(fill::SHARE)).size(fill::SIZE)
+        flow.rate(Rate::Line(fill::SHARE)).size(cx.setup.shortest())
     };
     let drain = trial.flow(flow(c, drained).start(start));
     if all > drained {
-        let later = start + fill::time(cx, drained + fill::SPARE, fill::SIZE);
+        let later = start + fill::time(cx, drained + fill::SPARE, cx.setup.shortest());
         trial.flow(flow(b, all - drained).start(later));
     }
     let seen = cx.observe(&trial)?;

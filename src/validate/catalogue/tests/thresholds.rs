@@ -261,3 +261,17 @@ fn a_lab_with_links_of_different_rates_is_a_device() {
     assert_eq!(untold.tests[0].outcome, Outcome::Error, "{untold:#?}");
     assert!(untold.tests[0].detail.contains("runs at 40"), "{untold:#?}");
 }
+
+/// At these rates more arrives in the peer's response, and at a low one the watchdog would act first.
+#[test]
+fn the_good_device_has_its_thresholds_at_other_rates_and_with_tags() {
+    let lines = GOOD.lines().filter(|line| !line.contains("watchdog:"));
+    let calm = lines.map(|line| format!("{line}\n")).collect::<String>();
+    let large = [("105872", "950144"), ("104000", "900016"), ("total: 2MiB", "total: 16MiB")];
+    let calm = large.iter().fold(calm, |text, (from, to)| text.replace(from, to));
+    let ids = ["V-H01", "V-H02", "V-H03", "V-H04", "V-H06", "V-H07", "V-X09"];
+    for rate in ["10G", "400G"] {
+        all_pass(&validate(&calm.replace("100G", rate), &ids));
+    }
+    all_pass(&validate(&GOOD.replace("virtual:", "marking: {pcp: {}}\nvirtual:"), &ids));
+}
