@@ -1,0 +1,107 @@
+//! Search goals and the easier targets before them.
+
+use ground::time::Duration;
+
+/// A search goal (draft-ietf-bmwg-mlrsearch, section "Search Goal").
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Goal {
+    /// Largest loss ratio of a good trial, 0 to 1 (exclusive).
+    pub loss_ratio: f64,
+    /// Largest share of trial time with a higher loss ratio, 0 to 1 (exclusive).
+    pub exceed_ratio: f64,
+    /// Relative width of the final interval: (upper - lower) / upper, above 0 and below 1.
+    pub width: f64,
+    /// Duration of the first trials, at most `final_duration`.
+    pub initial_duration: Duration,
+    /// Shortest duration of a full-length trial.
+    pub final_duration: Duration,
+    /// Sum of durations of full-length trials that decides about a load, unless it is clear before.
+    pub duration_sum: Duration,
+}
+
+/// The reason why a goal cannot be searched for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum BadGoal {
+    #[error("loss_ratio: at least 0 and below 1 wanted")]
+    LossRatio,
+    #[error("exceed_ratio: at least 0 and below 1 wanted")]
+    ExceedRatio,
+    #[error("width: above 0 and below 1 wanted")]
+    Width,
+    #[error("initial_duration: above 0 and at most the final duration wanted")]
+    Initial,
+    #[error("duration_sum: at least the final duration wanted")]
+    Sum,
+}
+
+impl Goal {
+    /// Throughput of RFC 2544, section 26.1: one trial without a lost frame decides.
+    #[must_use]
+    pub const fn rfc2544(trial: Duration, width: f64) -> Self {
+        Self {
+            loss_ratio: 0.0,
+            exceed_ratio: 0.0,
+            width,
+            initial_duration: trial,
+            final_duration: trial,
+            duration_sum: trial,
+        }
+    }
+
+    /// # Errors
+    /// A field is out of range.
+    pub fn check(&self) -> Result<(), BadGoal> {
+        let share = |x: f64| (0.0..1.0).contains(&x);
+        let bad = [
+            (share(self.loss_ratio), BadGoal::LossRatio),
+            (share(self.exceed_ratio), BadGoal::ExceedRatio),
+            (share(self.width) && self.width > 0.0, BadGoal::Width),
+            (
+                self.initial_duration > Duration::ZERO
+                    && self.initial_duration <= self.final_duration,
+                BadGoal::Initial,
+            ),
+            (self.duration_sum >= self.final_duration, BadGoal::Sum),
+        ];
+        bad.into_iter().find(|(good, _)| !good).map_or(Ok(()), |(_, bad)| Err(bad))
+    }
+}
+
+/// A step on the way to a goal: the goal with a wider interval and less trial time.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) struct Target {
+    pub loss_ratio: f64,
+    pub exceed_ratio: f64,
+    /// Width in steps of the grid of loads.
+    pub width: u32,
+    /// Shortest duration of a full-length trial, and the duration of this target's trials.
+    pub duration: Duration,
+    pub duration_sum: Duration,
+}
+
+impl Target {
+    /// Returns the targets of a goal, the goal itself last. Durations grow geometrically; widths
+    /// halve, down to `width` steps of the grid.
+    pub(super) fn chain(goal: &Goal, width: u32, preceding: u32) -> Vec<Self> {
+        let first_sum = goal.initial_duration;
+        (0..=preceding)
+            .map(|n| Self {
+                loss_ratio: goal.loss_ratio,
+                exceed_ratio: goal.exceed_ratio,
+                width: width << (preceding - n),
+                duration: between(goal.initial_duration, goal.final_duration, n, preceding),
+                duration_sum: between(first_sum, goal.duration_sum, n, preceding),
+            })
+            .collect()
+    }
+}
+
+/// Returns the `n`th of `steps` geometric steps between two durations.
+fn between(from: Duration, to: Duration, n: u32, steps: u32) -> Duration {
+    if n == steps {
+        return to;
+    }
+    let (low, high) = (from.as_picos() as f64, to.as_picos() as f64);
+    let share = f64::from(n) / f64::from(steps);
+    Duration::from_picos((low * (high / low).powf(share)).round() as u64)
+}

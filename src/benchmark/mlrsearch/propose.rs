@@ -1,0 +1,144 @@
+//! Next load for a goal: the free part of the draft.
+
+use std::collections::BTreeMap;
+
+use super::classify::{Class, Tried, classify};
+use super::goal::Target;
+use super::grid::Slot;
+
+/// Trials at a load, and the number of the last of them.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub(super) struct Tally {
+    pub trials: Vec<Tried>,
+    pub last: u64,
+}
+
+/// All trials of a search, by load.
+pub(super) type History = BTreeMap<Slot, Tally>;
+
+/// Bounds of a throughput; a larger load has a smaller slot.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) struct Bounds {
+    /// Largest load below `upper` that is a lower bound.
+    pub lower: Option<Slot>,
+    /// Smallest load that is an upper bound.
+    pub upper: Option<Slot>,
+}
+
+impl Bounds {
+    /// Returns the bounds that a history gives for a target.
+    pub(super) fn of(target: &Target, history: &History) -> Self {
+        let class = |tally: &Tally| classify(target, &tally.trials);
+        let upper = history.iter().rev().find(|(_, t)| class(t) == Class::Upper).map(|(s, _)| *s);
+        let below = upper.map_or(0, |slot| slot + 1);
+        let lower = history.range(below..).find(|(_, t)| class(t) == Class::Lower).map(|(s, _)| *s);
+        Self { lower, upper }
+    }
+
+    /// Returns true if no further trial can bring the bounds closer than a target wants them: the
+    /// interval is narrow enough, or an end of the range of loads is reached.
+    pub(super) fn settled(self, target: &Target, last: Slot) -> bool {
+        match (self.lower, self.upper) {
+            (_, Some(upper)) if upper == last => true,
+            (Some(0), None) => true,
+            (Some(lower), Some(upper)) => lower - upper <= target.width,
+            _ => false,
+        }
+    }
+}
+
+/// Returns the load that a goal wants to try next and the target it is for, or `None` if its last
+/// target is settled.
+pub(super) fn propose<'a>(
+    chain: &'a [Target],
+    history: &History,
+    last: Slot,
+) -> Option<(Slot, &'a Target)> {
+    let mut before = Bounds::default();
+    for target in chain {
+        let bounds = Bounds::of(target, history);
+        if !bounds.settled(target, last) {
+            return Some((Step { target, history, bounds, before, last }.next(), target));
+        }
+        before = bounds;
+    }
+    None
+}
+
+/// A decision about the next load.
+struct Step<'a> {
+    target: &'a Target,
+    history: &'a History,
+    bounds: Bounds,
+    /// Bounds of the target before.
+    before: Bounds,
+    last: Slot,
+}
+
+impl Step<'_> {
+    /// Returns the next load: one inside of the expected interval if that is too wide, else a bound
+    /// of it that this target has not confirmed, or a load beyond the only bound.
+    fn next(&self) -> Slot {
+        match self.expected() {
+            Bounds { lower: None, upper: None } => 0,
+            Bounds { lower: Some(lower), upper: None } => match self.bounds.lower {
+                Some(_) => self.above(lower, 0),
+                None => lower,
+            },
+            Bounds { lower: None, upper: Some(upper) } => match self.bounds.upper {
+                Some(_) => self.below(upper, self.last),
+                None => upper,
+            },
+            Bounds { lower: Some(lower), upper: Some(upper) } => {
+                if lower - upper > self.target.width {
+                    let middle = self.middle(lower, upper);
+                    if self.history[&lower].last > self.history[&upper].last {
+                        self.above(lower, upper).max(middle)
+                    } else {
+                        self.below(upper, lower).min(middle)
+                    }
+                } else if self.bounds.lower != Some(lower) {
+                    lower
+                } else {
+                    upper
+                }
+            }
+        }
+    }
+
+    /// Returns the closest bounds of this target and of the one before, without those of the latter
+    /// that this target contradicts.
+    fn expected(&self) -> Bounds {
+        let Bounds { lower, upper } = self.bounds;
+        let before_lower = self.before.lower.filter(|slot| upper.is_none_or(|upper| *slot > upper));
+        let before_upper = self.before.upper.filter(|slot| lower.is_none_or(|lower| *slot < lower));
+        let lower = lower.into_iter().chain(before_lower).min();
+        let upper = upper.into_iter().chain(before_upper).max();
+        Bounds { lower, upper }
+    }
+
+    /// Returns a load that cuts an interval into about equal parts, one of them a multiple of the
+    /// wanted width.
+    fn middle(&self, lower: Slot, upper: Slot) -> Slot {
+        let width = self.target.width;
+        let pieces = (lower - upper).div_ceil(width);
+        lower - (pieces / 2) * width
+    }
+
+    /// Returns a load above a lower bound: one width away, or twice as far as the bound is from the
+    /// lower bound below it.
+    fn above(&self, lower: Slot, end: Slot) -> Slot {
+        let is_lower = |t: &Tally| classify(self.target, &t.trials) == Class::Lower;
+        let below = self.history.range(lower + 1..).find(|(_, t)| is_lower(t));
+        let step = below.map_or(self.target.width, |(slot, _)| 2 * (slot - lower));
+        lower.saturating_sub(step.max(self.target.width)).max(end)
+    }
+
+    /// Returns a load below an upper bound, as [`Self::above`] does.
+    fn below(&self, upper: Slot, end: Slot) -> Slot {
+        let is_upper = |t: &Tally| classify(self.target, &t.trials) == Class::Upper;
+        let above = self.history.range(..upper).rev().find(|(_, t)| is_upper(t));
+        let step = above.map_or(self.target.width, |(slot, _)| 2 * (upper - slot));
+        upper.saturating_add(step.max(self.target.width)).min(end)
+    }
+}
