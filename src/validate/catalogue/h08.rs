@@ -56,9 +56,9 @@ fn judge(
 ) -> Result<(), Trouble> {
     let [a, b] = cx.ports()?;
     let cell = u64::from(fill::cell(cx)?);
-    fill::bound(cx, bytes, fill::SIZE)?;
+    fill::bound(cx, bytes, cx.setup.shortest())?;
     let frames = (bytes.0 / cell).max(1) as u32;
-    let trial = fill::trial(cx, (&[a], b), priority, (frames, fill::SIZE))?;
+    let trial = fill::trial(cx, (&[a], b), priority, (frames, cx.setup.shortest()))?;
     let (seen, counters) = cx.count_over(trial)?;
     // The storm lasts longer than the frames, so all that arrive were held at once.
     let held = seen.tally(FlowId(0)).received * cell;
