@@ -13,7 +13,8 @@
 //!   unsafe code.
 //! - L5 [`text`] and `file`: tables, numbers and captures; files with their quantities and findings.
 //!   [`config`], [`otg`], [`tester`], [`lab`]: files, plans, runs. [`results`], [`report`]: results by
-//!   name; tables, pages and metrics. [`validate`]: tests of a device. [`daemon`], `measure`: a running switch, links
+//!   name; tables, pages and metrics. [`validate`]: tests of a device.
+//!   [`benchmark`]: its speed. [`daemon`], `measure`: a running switch, links
 //!   that are measured. [`cli`]: the commands.
 
 pub use contracts::{frame, memory, port, stats, world};
@@ -21,8 +22,8 @@ pub use contracts::{frame, memory, port, stats, world};
 pub use dpdk;
 pub use ground::{described, printable, rand, time, units, verdict};
 pub use {
-    buffer, config, congestion, daemon, discovery, headroom, host, lab, link, pfc, report, results,
-    runtime, schedule, secure, sim, switch, tester, text, validate, wire,
+    benchmark, buffer, config, congestion, daemon, discovery, headroom, host, lab, link, pfc,
+    report, results, runtime, schedule, secure, sim, switch, tester, text, validate, wire,
 };
 
 pub mod cli;

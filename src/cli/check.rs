@@ -21,6 +21,8 @@ use super::{Format, terminal};
 use crate::config::{self, ConfigError, Finding, Machine, SwitchFile, Warning};
 use crate::lab::{LabFile, Resolved, examine, is_lab, lab_schema, refuse_memory};
 use crate::{printable, report};
+use ::benchmark::file::is_benchmark;
+use ::benchmark::plan::Plan;
 use ::validate::file::{self, Dut};
 use json::{Json, object, some};
 use tester::memory;
@@ -30,7 +32,7 @@ use tester::plan::TestPlan;
 /// Exit status of invalid input.
 const BAD_INPUT: u8 = 2;
 
-/// Validate switch, lab, generator and DUT files: print the resolved configuration, or all errors.
+/// Validate switch, lab, generator, DUT and benchmark files: print the resolved configuration, or all errors.
 #[derive(Args, Clone, Debug)]
 pub struct CheckArgs {
     /// Files, YAML or JSON; their kinds are detected from their fields.
@@ -65,6 +67,8 @@ pub enum Kind {
     Lab,
     /// DUT files.
     Dut,
+    /// Benchmark files.
+    Benchmark,
 }
 
 /// Checks the files: status 0 if all are valid, 2 otherwise.
@@ -85,6 +89,7 @@ fn run_to(
             Kind::Switch => config::switch_schema(),
             Kind::Lab => lab_schema(),
             Kind::Dut => file::schema(),
+            Kind::Benchmark => benchmark::file::schema(),
         };
         writeln!(out, "{}", serde_json::to_string_pretty(&schema)?)?;
         return Ok(ExitCode::SUCCESS);
@@ -115,6 +120,7 @@ enum Content {
     Lab(Box<Resolved>),
     Test(Box<TestPlan>),
     Dut(Box<Dut>),
+    Benchmark(Box<Plan>),
 }
 
 type Loaded = Result<(Content, Vec<Warning>), ConfigError>;
@@ -142,8 +148,14 @@ impl Checked {
 fn load_all(path: &Path, machine: &Machine) -> Vec<Checked> {
     let file = path.display().to_string();
     let one = |variant, loaded| Checked { file: file.clone(), variant, loaded };
-    let read = config::read_text(path, "switch, lab, generator or DUT file");
+    let read = config::read_text(path, "switch, lab, generator, DUT or benchmark file");
     let Ok((name, text)) = &read else { return vec![one(None, load(read, machine))] };
+    if is_benchmark(text) {
+        // It names another file, relative to its own folder.
+        let loaded = benchmark::file::load(path);
+        let content = |(plan, _, warnings)| (Content::Benchmark(Box::new(plan)), warnings);
+        return vec![one(None, loaded.map(content))];
+    }
     let lab = is_lab(text).then(|| LabFile::parse(name, text));
     match lab {
         Some(Ok(lab)) if lab.variants().len() > 0 => {
@@ -204,6 +216,12 @@ fn result(checked: &Checked) -> Json {
                 flows: plan.flows.iter().map(|flow| flow.name.clone()).collect::<Vec<_>>(),
             }
         }),
+        Some(Content::Benchmark(plan)) => result.and(object! {
+            benchmark: object! {
+                dut: plan.setup.name.clone(),
+                sizes: plan.sizes.iter().map(|size| u64::from(*size)).collect::<Vec<_>>(),
+            }
+        }),
         Some(Content::Dut(dut)) => result.and(object! {
             dut: object! {
                 name: dut.setup.name.clone(),
@@ -232,6 +250,7 @@ fn print(checked: &Checked, out: &mut impl Write, err: &mut impl Write) -> std::
                 Content::Lab(lab) => write!(out, "{}", lab::Text(lab))?,
                 Content::Test(plan) => write!(out, "{}", report::plan_text(plan))?,
                 Content::Dut(dut) => write!(out, "{}", dut.setup)?,
+                Content::Benchmark(plan) => write!(out, "{plan}")?,
             }
             for w in warnings {
                 writeln!(err, "warning: {}", w.line(&checked.file))?;

@@ -9,6 +9,7 @@ use super::{bad_input, quoted};
 use crate::config;
 use crate::config::tree::Node;
 use crate::lab;
+use ::benchmark::file::is_benchmark;
 use ::validate::file::is_dut;
 use tester::otg_file;
 
@@ -18,6 +19,7 @@ pub(super) enum Kind {
     Lab,
     Generator,
     Dut,
+    Benchmark,
 }
 
 impl Kind {
@@ -25,6 +27,9 @@ impl Kind {
     pub(super) fn of(text: &str) -> Option<Self> {
         if is_dut(text) {
             return Some(Self::Dut);
+        }
+        if is_benchmark(text) {
+            return Some(Self::Benchmark);
         }
         if otg_file::is_test(text) {
             return Some(Self::Generator);
@@ -36,12 +41,19 @@ impl Kind {
         config::tree::read(text, "").is_ok_and(|root| placed(&root)).then_some(Self::Switch)
     }
 
+    /// Kind of a file; `None` also for one that cannot be read.
+    pub(super) fn of_file(path: &Path) -> Option<Self> {
+        let (_, text) = config::read_text(path, "file").ok()?;
+        Self::of(&text)
+    }
+
     const fn name(self) -> &'static str {
         match self {
             Self::Switch => "a switch file",
             Self::Lab => "a lab file",
             Self::Generator => "a generator file",
             Self::Dut => "a DUT file",
+            Self::Benchmark => "a benchmark file",
         }
     }
 
@@ -51,6 +63,7 @@ impl Kind {
             Self::Lab => "run",
             Self::Generator => "gen",
             Self::Dut => "validate",
+            Self::Benchmark => "benchmark rfc2544",
         }
     }
 
@@ -60,8 +73,7 @@ impl Kind {
     /// # Errors
     /// Bad input: names the command that takes the file.
     pub(super) fn expect(self, path: &Path) -> anyhow::Result<()> {
-        let Ok((_, text)) = config::read_text(path, "file") else { return Ok(()) };
-        match Self::of(&text) {
+        match Self::of_file(path) {
             Some(found) if found != self => Err(bad_input(anyhow!(
                 "{} is {}, not {}; try: sluice {} {}",
                 path.display(),
@@ -86,6 +98,7 @@ mod tests {
             ("labs", Kind::Lab),
             ("gen", Kind::Generator),
             ("validate", Kind::Dut),
+            ("benchmark", Kind::Benchmark),
         ] {
             let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("configs").join(folder);
             for entry in std::fs::read_dir(folder).unwrap().flatten() {
@@ -95,7 +108,8 @@ mod tests {
                 }
                 let text = std::fs::read_to_string(&path).unwrap();
                 assert_eq!(Kind::of(&text), Some(kind), "{}", path.display());
-                for other in [Kind::Switch, Kind::Lab, Kind::Generator, Kind::Dut] {
+                let all = [Kind::Switch, Kind::Lab, Kind::Generator, Kind::Dut, Kind::Benchmark];
+                for other in all {
                     let said = other.expect(&path).map_err(|error| format!("{error:#}"));
                     let remedy = format!("try: sluice {} {}", kind.verb(), quoted(&path));
                     match said {

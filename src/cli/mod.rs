@@ -6,12 +6,14 @@
 //! [`bad_input`] made it; otherwise the machine lacks something, status 3.
 
 mod arguments;
+pub mod benchmark;
 pub mod check;
 pub mod ctl;
 #[cfg(feature = "dpdk")]
 pub mod demo;
 #[cfg(feature = "dpdk")]
 pub mod doctor;
+mod dut;
 pub mod generate;
 pub mod headroom;
 mod kind;
@@ -55,6 +57,7 @@ EXAMPLES:
   sluice run configs/labs/incast.yaml             a lab at 100 Gb/s, in exact virtual time
   sluice gen configs/gen/pfc-storm.yaml           traffic, pauses and measurements, in OTG's words
   sluice validate configs/validate/virtual.yaml   does this device do PFC right?
+  sluice benchmark rfc2544 configs/validate/virtual.yaml  how fast is it?
   sluice swarm --count 10000 --keep failed        labs by chance, and those that fail as files
   sluice headroom compare --rate 100G --length 100m  what a cable needs, by every model
 
@@ -96,6 +99,7 @@ enum Command {
     Run(run::RunArgs),
     Swarm(swarm::SwarmArgs),
     Validate(validate::ValidateArgs),
+    Benchmark(benchmark::BenchmarkArgs),
 }
 
 /// Format of results.
@@ -235,6 +239,7 @@ pub fn main() -> ExitCode {
         Command::Run(args) => run::run(&args),
         Command::Swarm(args) => swarm::run(&args),
         Command::Validate(args) => validate::run(&args),
+        Command::Benchmark(args) => benchmark::run(&args),
     };
     result.unwrap_or_else(|error| {
         terminal::print_error(&error, has_findings(&error));

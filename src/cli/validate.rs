@@ -1,38 +1,30 @@
 //! `sluice validate`: tests of a device under test.
 
-#[cfg(feature = "dpdk")]
-mod ctl;
 mod files;
 mod prove;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use anyhow::{Result, anyhow};
 use clap::{Args, ValueEnum};
 
+use super::dut;
 use super::kind::Kind;
 use super::machine::MachineArgs;
 use super::outputs::Outputs;
 use super::terminal::{self, Progress, say};
 use super::{Format, bad_input, exit, stop_on_signals};
 use crate::text::table::{Align, Table};
-#[cfg(feature = "dpdk")]
-use ctl::Ctl;
 use files::Files;
-#[cfg(feature = "dpdk")]
-use validate::adapter::{Adapter, Command};
-use validate::bench::Bench;
 use validate::catalogue;
 use validate::evidence;
-use validate::file::{self, Access, Dut};
-use validate::setup::{Keep, Setup};
+use validate::file::{self, Dut};
+use validate::setup::Keep;
 use validate::suite::{self, Results, Selection};
 use validate::test::{Level, Test};
-use validate::virtual_bench::VirtualBench;
 
 const EXAMPLES: &str = "\
 EXAMPLES:
@@ -185,11 +177,8 @@ pub fn run(args: &ValidateArgs) -> Result<ExitCode> {
 /// Runs the selected tests.
 fn validate(args: &ValidateArgs, dut: Dut, selection: &Selection) -> Result<Results> {
     let stop = stop_on_signals()?;
-    let Dut { setup, lab, reports, access } = dut;
-    let mut bench: Box<dyn Bench> = match lab {
-        Some(lab) => Box::new(VirtualBench::new(setup.clone(), lab).reporting(reports)),
-        None => real(args, &setup, access, &stop)?,
-    };
+    let setup = dut.setup.clone();
+    let mut bench = dut::bench(dut, args.machine, &stop)?;
     let every = Duration::from_secs(5);
     let all = selection.tests_of(setup.flow_control).len() as u64 + 1;
     let mut progress = Progress::new("{bar:30} {pos}/{len} {msg}", &setup.name, Some(all), every);
@@ -200,36 +189,6 @@ fn validate(args: &ValidateArgs, dut: Dut, selection: &Selection) -> Result<Resu
     });
     progress.clear();
     Ok(results)
-}
-
-#[cfg(feature = "dpdk")]
-fn real(
-    args: &ValidateArgs,
-    setup: &Setup,
-    access: Option<Access>,
-    stop: &Arc<AtomicBool>,
-) -> Result<Box<dyn Bench>> {
-    args.machine.apply();
-    let eal = super::generate::eal_options(args.machine);
-    let adapter = access.map(|access| -> Box<dyn Adapter> {
-        match access {
-            Access::Ctl(path) => Box::new(Ctl::new(path)),
-            Access::Command(commands) => Box::new(Command::new(commands)),
-        }
-    });
-    let bench =
-        validate::real_bench::RealBench::new(setup.clone(), eal, adapter, Arc::clone(stop))?;
-    Ok(Box::new(bench))
-}
-
-#[cfg(not(feature = "dpdk"))]
-fn real(
-    _: &ValidateArgs,
-    _: &Setup,
-    _: Option<Access>,
-    _: &Arc<AtomicBool>,
-) -> Result<Box<dyn Bench>> {
-    Err(anyhow!("this program was built without DPDK, so it has no real ports; add `virtual`"))
 }
 
 /// Prints the pages of tests.

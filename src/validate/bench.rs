@@ -2,6 +2,7 @@
 
 use crate::observation::Observation;
 use crate::trial::Trial;
+use tester::report::Report;
 
 /// The reason why a test ends early.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -49,6 +50,15 @@ pub trait Bench {
     /// # Errors
     /// The trial could not be run as it is.
     fn run_on_cable(&mut self, trial: &Trial) -> Result<Observation, Trouble>;
+
+    /// Runs a trial of any length as [`Self::run`] does, and returns the tester's counters, with
+    /// latencies, instead of a record of each frame. Default: an error.
+    ///
+    /// # Errors
+    /// The trial could not be run as it is.
+    fn count(&mut self, _: &Trial) -> Result<Report, Trouble> {
+        Err(Trouble::Error("this bench records frames, and does not count them".to_owned()))
+    }
 
     /// Returns true if the bench has a faculty. Default: none.
     fn has(&self, _: Faculty) -> bool {

@@ -44,6 +44,16 @@ pub fn config(trial: &Trial, setup: &Setup, location: impl Fn(Port) -> String) -
     })
 }
 
+/// Returns the configuration for counters and latencies without captures.
+pub fn counting(trial: &Trial, setup: &Setup, location: impl Fn(Port) -> String) -> Value {
+    let mut config = config(trial, setup, location);
+    config["captures"] = json!([]);
+    for n in 0..trial.flows.len() {
+        config["flows"][n]["metrics"]["latency"] = json!({"enable": true, "mode": "cut_through"});
+    }
+    config
+}
+
 fn layer1(trial: &Trial, setup: &Setup, port: Port) -> Value {
     let mut layer1 = json!({
         "name": format!("link of {}", setup.port(port).name),

@@ -63,6 +63,23 @@ impl RealBench {
         Ok(Self { setup, ports: Ports::new(eal, None), adapter, stop })
     }
 
+    /// Runs a trial without captures and returns the counters.
+    fn counts(&mut self, trial: &Trial) -> Result<Report, Trouble> {
+        let location = |port: Port| self.setup.port(port).location.clone();
+        let plan = resolved(&otg::counting(trial, &self.setup, location))?;
+        let flows: Vec<_> = plan.flows.iter().map(|flow| flow.id).collect();
+        let session = self.ports.set(plan).map_err(trouble)?;
+        session.start(&flows).map_err(trouble)?;
+        let interrupted = !self.wait(&session, otg::lead(&self.setup) + trial.length)?;
+        session.stop(&flows).map_err(trouble)?;
+        if interrupted {
+            return Err(Trouble::Interrupted);
+        }
+        let report = session.report().map_err(trouble)?;
+        linked(&report)?;
+        disturbed(&report).map_or(Ok(report), |what| Err(Trouble::Disturbed(what)))
+    }
+
     /// Runs a trial between ports at these locations.
     fn observe(&mut self, trial: &Trial, setup: &Setup) -> Result<Observation, Trouble> {
         let plan = plan(trial, setup)?;
@@ -186,6 +203,13 @@ impl Bench for RealBench {
         self.observe(trial, &setup)
     }
 
+    fn count(&mut self, trial: &Trial) -> Result<Report, Trouble> {
+        let counts = self.counts(trial);
+        let released = self.release(trial);
+        let counts = counts?;
+        released.map(|()| counts)
+    }
+
     fn has(&self, faculty: Faculty) -> bool {
         match faculty {
             Faculty::ShortFrames | Faculty::WrongFcs | Faculty::Changes => false,
@@ -213,9 +237,13 @@ fn plan(trial: &Trial, setup: &Setup) -> Result<TestPlan, Trouble> {
         return Err(Trouble::Missing(what.to_owned()));
     }
     let both = |port: Port| format!("{}?capture=both", setup.port(port).location);
-    let config = otg::config(trial, setup, both);
+    resolved(&otg::config(trial, setup, both))
+}
+
+/// Returns the plan of a configuration.
+fn resolved(config: &serde_json::Value) -> Result<TestPlan, Trouble> {
     let wrong = |refusal: ::otg::engine::Refusal| Trouble::Error(refusal.errors.join("; "));
-    let config = ::otg::model::parse(&config).map_err(wrong)?;
+    let config = ::otg::model::parse(config).map_err(wrong)?;
     tester::resolve::resolve(&config).map(|(plan, _)| plan).map_err(wrong)
 }
 
@@ -228,6 +256,7 @@ fn records(
 ) -> Result<Observation, Trouble> {
     let epoch = session.epoch().ok_or_else(|| Trouble::Error("no flow was started".into()))?;
     let start = epoch + otg::lead(setup);
+    linked(report)?;
     let mut records = Vec::new();
     for (n, port) in report.ports.iter().enumerate() {
         if port.capture_missed > 0 {
@@ -236,10 +265,6 @@ fn records(
                  `rate`",
                 port.name, port.capture_missed
             );
-            return Err(Trouble::Error(what));
-        }
-        if !port.link_up {
-            let what = format!("the link of port {} is down; check the cable", port.name);
             return Err(Trouble::Error(what));
         }
         let capture = session.recorded(n).map_err(trouble)?;
@@ -254,6 +279,17 @@ fn records(
         disturbed: disturbed(report),
         counters: None,
     })
+}
+
+/// An error if the link of a port is down.
+fn linked(report: &Report) -> Result<(), Trouble> {
+    match report.ports.iter().find(|port| !port.link_up) {
+        Some(port) => {
+            let what = format!("the link of port {} is down; check the cable", port.name);
+            Err(Trouble::Error(what))
+        }
+        None => Ok(()),
+    }
 }
 
 /// Returns the largest error of a time stamp: that of the stamps, or the longest time in which a

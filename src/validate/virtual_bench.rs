@@ -2,6 +2,7 @@
 //! a new network, so it depends on nothing that happened before.
 
 mod changes;
+mod count;
 mod counters;
 
 pub use counters::{Report, Reports};
@@ -17,13 +18,16 @@ use crate::trial::{LinkChange, Port, Trial};
 use contracts::frame::Frame;
 use ground::time::{Duration, Instant};
 use ground::units::{BitsPerSec, Bytes};
+use lab::LabTester;
 use lab::raw::Lab;
+use serde_json::Value;
 use sim::{
     Direction, End, ErrorPlan, Fault, FaultKind, LineFault, LinkId, LinkPlan, Network, NetworkPlan,
     NodeId, VirtualFrame, Witness,
 };
 use switch::Change;
 use switch::managed::{At, Object};
+use tester::report::Report as Counts;
 
 /// Bytes on the line before a frame's first: preamble and start delimiter.
 const PREAMBLE: Bytes = Bytes(8);
@@ -59,6 +63,12 @@ impl VirtualBench {
     /// Returns the network of a trial.
     fn prepare(&self, trial: &Trial) -> Result<Prepared, Trouble> {
         let config = otg::config(trial, &self.setup, |p| self.setup.port(p).location.clone());
+        let (network, tester) = self.plan(trial, config)?;
+        Ok(Prepared { network, hosts: tester.hosts })
+    }
+
+    /// Returns the network and the generator of a trial with its configuration.
+    fn plan(&self, trial: &Trial, config: Value) -> Result<(NetworkPlan, LabTester), Trouble> {
         let mut lab = self.lab.clone();
         lab.flows.clear();
         lab.seed = self.setup.seed.wrapping_add(trial.round.into());
@@ -74,7 +84,7 @@ impl VirtualBench {
                 return Err(Trouble::Error(what));
             }
         }
-        Ok(Prepared { network: plan.network, hosts: tester.hosts })
+        Ok((plan.network, tester))
     }
 
     /// Runs a network and returns what the tester's ports recorded.
@@ -204,6 +214,16 @@ impl Bench for VirtualBench {
             sample_every: None,
         };
         self.observe(trial, Prepared { network, hosts: vec![NodeId(0), NodeId(1)] })
+    }
+
+    fn count(&mut self, trial: &Trial) -> Result<Counts, Trouble> {
+        let location = |port| self.setup.port(port).location.clone();
+        let (plan, tester) = self.plan(trial, otg::counting(trial, &self.setup, location))?;
+        let mut network =
+            Network::new(&plan, ()).map_err(|error| Trouble::Error(error.to_string()))?;
+        let end = Instant::ZERO + otg::lead(&self.setup) + trial.length;
+        network.run_until(end);
+        Ok(count::read(&mut network, &tester, end))
     }
 
     fn has(&self, faculty: Faculty) -> bool {

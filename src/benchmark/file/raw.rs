@@ -1,0 +1,93 @@
+//! Raw model of a benchmark file, field by field. The doc comment of each field is its description
+//! in the published JSON Schema.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use config::quantity::{Ratio, Span};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A benchmark: the device, the traffic through it, and the parameters of the procedures.
+#[derive(Clone, PartialEq, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct BenchmarkFile {
+    /// DUT file, as of `sluice validate`; a relative path starts at the folder of this file.
+    pub dut: PathBuf,
+    /// Flows between ports of the DUT file, by their names. Default: from the first port to the
+    /// second, from the third to the fourth ...
+    pub flows: Option<Vec<Flow>>,
+    /// True to add a flow in the other direction to each. Default: `false`.
+    #[serde(default)]
+    pub both_ways: bool,
+    /// Priority of the frames. Default: the first lossy one; without any, the first.
+    pub priority: Option<u8>,
+    /// Frame sizes in bytes, FCS included. Default: those of RFC 2544, `[64, 128, 256, 512, 1024,
+    /// 1280, 1518]`, without those that the device does not forward.
+    pub sizes: Option<Vec<u32>>,
+    /// Largest load, as a share of the line. RFC 8239 has 99.98 %, for clocks that differ. Default:
+    /// `100%`.
+    pub max_load: Option<Ratio>,
+    /// Duration of a trial. Default: `60s`, the least of RFC 2544; for a virtual device the time of
+    /// 20 MB at the rate.
+    pub trial: Option<Span>,
+    /// Time after a trial in which frames still arrive. Default: `2s`; for a virtual device as the
+    /// DUT file's `times.drain`.
+    pub drain: Option<Span>,
+    /// Time between two trials. Default: `5s`. Virtual devices need none.
+    pub rest: Option<Span>,
+    /// Relative width of the interval at the end of a search: (upper - lower) / upper. Default:
+    /// `0.1%`.
+    pub width: Option<Ratio>,
+    /// Latency of RFC 2544. Default: 20 streams of `120s`; for a virtual device one of `trial`.
+    pub latency: Option<Repeated>,
+    /// Step of the loss curve, at most 10 %. Default: `10%`.
+    pub loss_step: Option<Ratio>,
+    /// Back-to-back frames of RFC 9004: the longest burst, and the number of searches. Default: 50
+    /// of `2s`; for a virtual device one of `trial`.
+    pub back_to_back: Option<Repeated>,
+    /// Recovery of RFC 2544: time of the overload, and number of trials. Default: 3 of `60s`; for a
+    /// virtual device one of `trial`.
+    pub recovery: Option<Repeated>,
+    /// Goals of `sluice benchmark mlrsearch`, by name. Default: those of FD.io CSIT, `NDR` and
+    /// `PDR`.
+    pub goals: Option<BTreeMap<String, Goal>>,
+}
+
+/// A flow.
+#[derive(Clone, PartialEq, Eq, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Flow {
+    /// Port that sends.
+    pub from: String,
+    /// Port that receives.
+    pub to: String,
+}
+
+/// A duration, and a number of repetitions.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Repeated {
+    pub duration: Option<Span>,
+    /// 1 to 1000.
+    pub repeats: Option<u32>,
+}
+
+/// A goal of MLRsearch.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Goal {
+    /// Largest loss of a good trial, below 100 %. Default: `0%`.
+    pub loss_ratio: Option<Ratio>,
+    /// Largest share of trial time with a higher loss, below 100 %. Default: `50%`.
+    pub exceed_ratio: Option<Ratio>,
+    /// Relative width of the interval at the end. Default: `0.5%`.
+    pub width: Option<Ratio>,
+    /// Duration of the first trials. Default: `1s`; for a virtual device the time of 2 MB at the
+    /// rate.
+    pub initial_duration: Option<Span>,
+    /// Shortest full-length trial. Default: as `initial_duration`.
+    pub final_duration: Option<Span>,
+    /// Sum of full-length trials that decides about a load. Default: 21 times `final_duration`.
+    pub duration_sum: Option<Span>,
+}

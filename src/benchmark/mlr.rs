@@ -1,0 +1,99 @@
+//! MLRsearch of a device: the throughputs of several goals, for each frame size.
+
+use serde::Serialize;
+use validate::bench::{Bench, Trouble};
+
+use crate::mlrsearch::{Config, Goal, GoalResult, Measured, Search};
+use crate::plan::Plan;
+use crate::trial::Runner;
+
+/// Smallest load of the search, as a share of the largest.
+const LEAST: f64 = 0.001;
+
+/// Results of the search.
+#[derive(Clone, PartialEq, Debug, Default, Serialize)]
+pub struct Results {
+    pub rows: Vec<MlrRow>,
+    /// Number of trials.
+    pub trials: u64,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+    /// Reason why the run ended early.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ended: Option<String>,
+}
+
+/// Result of a goal for a frame size.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct MlrRow {
+    /// Frame size in bytes, FCS included.
+    pub size: u32,
+    /// Name of the goal.
+    pub goal: String,
+    /// Rate of a full line, in frames/s.
+    pub line_frames_per_second: f64,
+    #[serde(flatten)]
+    pub result: GoalResult,
+}
+
+/// Searches for the throughputs. `progress` is called before each trial with its description, and
+/// ends the run by returning false.
+pub fn run(
+    plan: &Plan,
+    bench: &mut dyn Bench,
+    progress: &mut dyn FnMut(&str) -> bool,
+) -> (Results, Option<Trouble>) {
+    let mut results = Results::default();
+    let mut runner = Runner::new(plan, bench, progress);
+    let mut trouble = None;
+    for size in &plan.sizes {
+        let (rows, ended) = search(&mut runner, *size);
+        results.rows.extend(rows);
+        if ended.is_some() {
+            trouble = ended;
+            break;
+        }
+    }
+    results.trials = runner.trials;
+    results.notes = runner.notes;
+    results.ended = trouble.as_ref().map(ToString::to_string);
+    (results, trouble)
+}
+
+fn search(runner: &mut Runner<'_>, size: u32) -> (Vec<MlrRow>, Option<Trouble>) {
+    let plan = runner.plan;
+    let max_load = plan.max_rate(size);
+    let goals: Vec<Goal> = plan.goals.iter().map(|(_, goal)| *goal).collect();
+    let config = Config {
+        goals,
+        min_load: max_load * LEAST,
+        max_load,
+        preceding_targets: 2,
+        search_duration: None,
+    };
+    let mut search = match Search::new(&config) {
+        Ok(search) => search,
+        Err(error) => return (Vec::new(), Some(Trouble::Error(error.to_string()))),
+    };
+    let mut trouble = None;
+    while let Some(trial) = search.next() {
+        let told = runner.at(size, trial.load, trial.duration).and_then(|sample| {
+            let forwarded = sample.forwarded.min(sample.intended);
+            let measured =
+                Measured { duration: trial.duration, expected: sample.intended, forwarded };
+            search.told(measured).map_err(|error| Trouble::Error(error.to_string()))
+        });
+        if let Err(error) = told {
+            trouble = Some(error);
+            break;
+        }
+    }
+    let line = plan.line_rate(0, size);
+    let rows = plan.goals.iter().zip(search.results()).map(|((name, _), result)| MlrRow {
+        size,
+        goal: name.clone(),
+        line_frames_per_second: line,
+        result,
+    });
+    (rows.collect(), trouble)
+}

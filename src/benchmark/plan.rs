@@ -1,0 +1,121 @@
+//! Parameters of benchmarks, resolved.
+
+use core::fmt;
+
+use ground::time::Duration;
+use ground::units::{BitsPerSec, Bytes, Priority};
+use text::table::{Align, Table};
+use validate::setup::Setup;
+use validate::trial::Port;
+
+use crate::mlrsearch::Goal;
+
+/// Bytes of a frame on the line that are not part of it: preamble, start delimiter and gap.
+const OVERHEAD: u64 = 20;
+
+/// Frame sizes of RFC 2544, section 9.1, in bytes with FCS.
+pub const SIZES: [u32; 7] = [64, 128, 256, 512, 1024, 1280, 1518];
+
+/// A device, the traffic through it, and the parameters of all procedures.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Plan {
+    pub setup: Setup,
+    /// Flows from port to port. Their loads are the same share of their sender's line.
+    pub flows: Vec<(Port, Port)>,
+    pub priority: Priority,
+    /// Frame sizes in bytes, FCS included.
+    pub sizes: Vec<u32>,
+    /// Largest load as a share of the line, above 0 and at most 1.
+    pub max_load: f64,
+    /// Duration of a trial.
+    pub trial: Duration,
+    /// Time after a trial in which frames still arrive.
+    pub drain: Duration,
+    /// Time between two trials, for devices behind real ports.
+    pub rest: Duration,
+    /// Relative width of the interval that a search for a throughput ends with.
+    pub width: f64,
+    pub latency: Repeated,
+    /// Step between the loads of a loss curve, as a share of the line.
+    pub loss_step: f64,
+    /// Longest burst, and number of searches.
+    pub back_to_back: Repeated,
+    /// Time of overload, and number of trials.
+    pub recovery: Repeated,
+    /// Goals of MLRsearch with their names.
+    pub goals: Vec<(String, Goal)>,
+}
+
+/// A duration, and a number of repetitions.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Repeated {
+    pub duration: Duration,
+    /// At least 1.
+    pub repeats: u32,
+}
+
+impl Plan {
+    /// Returns the largest frame rate of a flow's sender for a frame size, in frames/s.
+    #[must_use]
+    pub fn line_rate(&self, flow: usize, size: u32) -> f64 {
+        frames_per_second(self.setup.port(self.flows[flow].0).rate, size)
+    }
+
+    /// Returns the largest load of the first flow, in frames/s.
+    #[must_use]
+    pub fn max_rate(&self, size: u32) -> f64 {
+        self.line_rate(0, size) * self.max_load
+    }
+
+    /// Returns the time of a frame at the rate of the first flow's receiver, preamble included.
+    #[must_use]
+    pub fn frame_time(&self, size: u32) -> Duration {
+        self.setup.port(self.flows[0].1).rate.time_for(Bytes(u64::from(size) + 8))
+    }
+}
+
+impl fmt::Display for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = |port: Port| self.setup.port(port).name.as_str();
+        let flows: Vec<_> = self
+            .flows
+            .iter()
+            .map(|(from, to)| format!("{} to {}", name(*from), name(*to)))
+            .collect();
+        let sizes: Vec<_> = self.sizes.iter().map(ToString::to_string).collect();
+        let times = |of: Repeated| format!("{} x {}", of.repeats, of.duration);
+        let mut table =
+            Table::new([("benchmark of", Align::Left), (&self.setup.name, Align::Left)]);
+        for (name, value) in [
+            ("flows", flows.join(", ")),
+            ("priority", self.priority.to_string()),
+            ("frame sizes", format!("{} bytes", sizes.join(", "))),
+            ("largest load", format!("{} % of the line", self.max_load * 100.0)),
+            ("trial", self.trial.to_string()),
+            ("width", format!("{} %", self.width * 100.0)),
+            ("latency", times(self.latency)),
+            ("back-to-back", times(self.back_to_back)),
+            ("recovery", times(self.recovery)),
+        ] {
+            table.row([name.to_owned(), value]);
+        }
+        for (name, goal) in &self.goals {
+            let value = format!(
+                "loss {} %, exceed {} %, width {} %, {} of {}",
+                goal.loss_ratio * 100.0,
+                goal.exceed_ratio * 100.0,
+                goal.width * 100.0,
+                goal.final_duration,
+                goal.duration_sum
+            );
+            table.row([format!("goal {name}"), value]);
+        }
+        write!(f, "{table}")
+    }
+}
+
+/// Returns the frame rate of a full line.
+#[must_use]
+pub fn frames_per_second(rate: BitsPerSec, size: u32) -> f64 {
+    rate.get() as f64 / (8 * (u64::from(size) + OVERHEAD)) as f64
+}

@@ -1,0 +1,112 @@
+//! Benchmarks of RFC 2544, section 26, with RFC 9004's back-to-back test.
+
+mod back_to_back;
+mod latency;
+mod loss;
+mod recovery;
+mod throughput;
+
+pub use back_to_back::BurstRow;
+pub use latency::LatencyRow;
+pub use loss::{LossPoint, LossRow};
+pub use recovery::RecoveryRow;
+pub use throughput::ThroughputRow;
+
+use serde::Serialize;
+use validate::bench::{Bench, Trouble};
+
+use crate::plan::Plan;
+use crate::trial::Runner;
+
+/// A test of section 26.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Test {
+    /// 26.1.
+    Throughput,
+    /// 26.2.
+    Latency,
+    /// 26.3.
+    Loss,
+    /// 26.4, as updated by RFC 9004.
+    BackToBack,
+    /// 26.5.
+    Recovery,
+}
+
+impl Test {
+    pub const ALL: [Self; 5] =
+        [Self::Throughput, Self::Latency, Self::Loss, Self::BackToBack, Self::Recovery];
+}
+
+/// Results. A test that was not selected, or not reached, has no rows.
+#[derive(Clone, PartialEq, Debug, Default, Serialize)]
+pub struct Results {
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub throughput: Vec<ThroughputRow>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub latency: Vec<LatencyRow>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub loss: Vec<LossRow>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub back_to_back: Vec<BurstRow>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub recovery: Vec<RecoveryRow>,
+    /// Number of trials.
+    pub trials: u64,
+    /// What a reader must know about the numbers.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+    /// Reason why the run ended early.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ended: Option<String>,
+}
+
+/// Runs the selected tests. All but the loss curve begin with the throughput, which is searched for
+/// first and is part of the results then.
+///
+/// `progress` is called before each trial with its description, and ends the run by returning false.
+pub fn run(
+    plan: &Plan,
+    tests: &[Test],
+    bench: &mut dyn Bench,
+    progress: &mut dyn FnMut(&str) -> bool,
+) -> (Results, Option<Trouble>) {
+    let mut results = Results::default();
+    let mut runner = Runner::new(plan, bench, progress);
+    let trouble = all(&mut runner, tests, &mut results).err();
+    results.trials = runner.trials;
+    results.notes = runner.notes;
+    results.ended = trouble.as_ref().map(ToString::to_string);
+    (results, trouble)
+}
+
+fn all(runner: &mut Runner<'_>, tests: &[Test], results: &mut Results) -> Result<(), Trouble> {
+    let wants = |test| tests.contains(&test);
+    for size in runner.plan.sizes.clone() {
+        if tests.iter().any(|test| *test != Test::Loss) {
+            let row = throughput::run(runner, size)?;
+            results.throughput.push(row);
+            let found = row.frames_per_second;
+            match found {
+                Some(rate) => {
+                    if wants(Test::Latency) {
+                        results.latency.push(latency::run(runner, size, rate)?);
+                    }
+                    if wants(Test::BackToBack) {
+                        results.back_to_back.extend(back_to_back::run(runner, &row)?);
+                    }
+                    if wants(Test::Recovery) {
+                        results.recovery.extend(recovery::run(runner, &row, rate)?);
+                    }
+                }
+                None => runner.note(format!(
+                    "{size} bytes: no load without loss was found, so nothing else was measured"
+                )),
+            }
+        }
+        if wants(Test::Loss) {
+            results.loss.push(loss::run(runner, size)?);
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,286 @@
+//! Procedures on virtual devices of known capacity, on benches that misbehave, and files.
+
+use std::path::{Path, PathBuf};
+
+use ::file::testgolden;
+use ground::time::Duration;
+use tester::report::{Flow, Port, Report};
+use validate::bench::{Bench, Trouble};
+use validate::observation::Observation;
+use validate::trial::Trial;
+use validate::virtual_bench::VirtualBench;
+
+use crate::mlr;
+use crate::mlrsearch::Irregular;
+use crate::plan::Plan;
+use crate::rfc2544::{self, Results, Test};
+use crate::{file, table};
+
+fn configs(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../configs").join(name)
+}
+
+/// Returns the plan of the switch with the slow port, and a bench.
+fn slow_port() -> (Plan, VirtualBench) {
+    let (plan, dut, warnings) = file::load(&configs("benchmark/rfc2544.yaml")).unwrap();
+    assert_eq!(warnings, []);
+    let lab = dut.lab.expect("it is virtual");
+    (plan, VirtualBench::new(dut.setup, lab))
+}
+
+fn run(plan: &Plan, tests: &[Test], bench: &mut dyn Bench) -> (Results, Option<Trouble>) {
+    rfc2544::run(plan, tests, bench, &mut |_| true)
+}
+
+/// Runs tests that must end well.
+fn measured(plan: &Plan, tests: &[Test], bench: &mut dyn Bench) -> Results {
+    let (results, trouble) = run(plan, tests, bench);
+    assert_eq!(trouble, None);
+    results
+}
+
+/// Share of the sender's line that the slow port has.
+const CAPACITY: f64 = 0.4;
+
+/// Cells of the threshold at which the lossy group drops, and the bytes of a cell.
+const BUFFER: (f64, u32) = (250.0, 208);
+
+#[test]
+fn throughput_and_buffer_of_a_known_device_are_found() {
+    let (plan, mut bench) = slow_port();
+    let results = measured(&plan, &[Test::Throughput, Test::BackToBack], &mut bench);
+    assert_eq!(results.throughput.len(), plan.sizes.len());
+    assert_eq!(results.back_to_back.len(), plan.sizes.len());
+    for (row, burst) in results.throughput.iter().zip(&results.back_to_back) {
+        let capacity = CAPACITY * row.line_frames_per_second;
+        let (low, high) = (row.frames_per_second.unwrap(), row.loss_at.unwrap());
+        assert_eq!(row.irregular, None);
+        assert!(low <= capacity && capacity < high && high - low <= 0.005 * high + 1.0, "{row:?}");
+        // The frames that stay in the buffer, after those that the slow port sends meanwhile.
+        let stays = burst.mean * (1.0 - CAPACITY);
+        let cells = f64::from(row.size.div_ceil(BUFFER.1)) * stays;
+        // The last frame may need more cells than are left, and one is at the port.
+        let margin = 2.0 * f64::from(row.size.div_ceil(BUFFER.1));
+        assert!((cells - BUFFER.0).abs() <= margin, "{cells} cells of {}", row.size);
+        // Corrected by the measured throughput, the burst's time is that of the buffer.
+        let frames = burst.corrected_us * 1e-6 * row.line_frames_per_second;
+        assert!((frames - stays).abs() <= 0.005 * burst.mean, "{burst:?}");
+    }
+}
+
+#[test]
+fn latency_has_the_time_of_the_frame_at_both_ends_in_it() {
+    let (mut plan, mut bench) = slow_port();
+    plan.sizes = vec![64, 1518];
+    let results = measured(&plan, &[Test::Latency], &mut bench);
+    let [short, long] = &results.latency[..] else { panic!("two sizes") };
+    for row in [short, long] {
+        assert_eq!(row.lost, 0);
+        let bits = f64::from(row.size) * 8.0;
+        let (sent, received) = (bits / 100.0, bits / 40.0);
+        assert!((row.filo.mean_ns - row.bit_forwarding_ns - received).abs() < 1e-6);
+        assert!((row.bit_forwarding_ns - row.store_and_forward_ns - sent).abs() < 1e-6);
+    }
+    // A store-and-forward device needs the same time for all sizes: what is between the frames.
+    assert!((short.store_and_forward_ns - long.store_and_forward_ns).abs() < 1.0);
+}
+
+#[test]
+fn a_loss_curve_is_that_of_the_capacity() {
+    let (mut plan, mut bench) = slow_port();
+    plan.sizes = vec![512];
+    let results = measured(&plan, &[Test::Loss], &mut bench);
+    let points = &results.loss[0].points;
+    assert_eq!(points.len(), 8, "to 40 and 30 %, both without loss");
+    // The buffer holds a part of the frames of a trial.
+    let held = BUFFER.0 / 3.0 / (plan.line_rate(0, 512) * plan.trial.as_secs_f64()) * 100.0;
+    for point in points {
+        let share = (1.0 - CAPACITY * 100.0 / point.load_percent).max(0.0) * 100.0;
+        let error = share - point.loss_percent;
+        assert!((0.0..=held * 100.0 / point.load_percent + 0.01).contains(&error), "{point:?}");
+        assert_eq!(point.held_back, 0);
+    }
+}
+
+#[test]
+fn recovery_takes_as_long_as_the_full_buffer_drops_frames() {
+    let (mut plan, mut bench) = slow_port();
+    plan.sizes = vec![512];
+    let results = measured(&plan, &[Test::Recovery], &mut bench);
+    let row = &results.recovery[0];
+    assert!(row.overloaded && row.mean_us.unwrap() <= row.uncertainty_us, "{row:?}");
+}
+
+#[test]
+fn a_device_without_loss_has_no_burst_and_no_recovery() {
+    let (plan, dut, _) = file::load(&configs("validate/virtual.yaml")).unwrap();
+    let plan = Plan { sizes: vec![1518], ..plan };
+    let mut bench = VirtualBench::new(dut.setup, dut.lab.unwrap());
+    let results = measured(&plan, &Test::ALL, &mut bench);
+    let row = &results.throughput[0];
+    assert!(row.is_line_rate() && row.irregular == Some(Irregular::AtMaximum) && row.trials == 1);
+    assert!(results.back_to_back.is_empty() && results.recovery.is_empty());
+    let notes = results.notes.join("\n");
+    assert!(notes.contains("back-to-back: not run") && notes.contains("recovery: not run"));
+}
+
+/// A device with PFC loses nothing and holds the tester back. RFC 2544's throughput is what it
+/// carries without that.
+#[test]
+fn frames_that_were_held_back_are_not_forwarded() {
+    let (mut plan, mut bench) = slow_port();
+    plan.priority = plan.setup.lossless.iter().next().unwrap();
+    plan.sizes = vec![1518];
+    let results = measured(&plan, &[Test::Throughput, Test::Loss], &mut bench);
+    let row = &results.throughput[0];
+    let capacity = CAPACITY * row.line_frames_per_second;
+    assert!(row.frames_per_second.unwrap() < 1.02 * capacity, "{row:?}");
+    let full = results.loss[0].points[0];
+    assert!(full.lost == 0 && full.held_back > 0 && full.loss_percent > 50.0, "{full:?}");
+}
+
+/// A bench whose trials end as it is told.
+struct Told<F>(F);
+
+impl<F: FnMut() -> Result<Report, Trouble>> Bench for Told<F> {
+    fn run(&mut self, _: &Trial) -> Result<Observation, Trouble> {
+        unreachable!("only counters are read")
+    }
+
+    fn run_on_cable(&mut self, _: &Trial) -> Result<Observation, Trouble> {
+        unreachable!("only counters are read")
+    }
+
+    fn count(&mut self, _: &Trial) -> Result<Report, Trouble> {
+        (self.0)()
+    }
+
+    fn world(&self) -> &'static str {
+        "real"
+    }
+}
+
+/// A report of one flow.
+fn report(frames_tx: u64, frames_rx: u64) -> Report {
+    let flows = vec![Flow { frames_tx, frames_rx, ..Flow::default() }];
+    Report { ports: vec![Port::default()], flows, ..Report::default() }
+}
+
+fn quick(plan: Plan) -> Plan {
+    Plan { rest: Duration::ZERO, sizes: vec![64], ..plan }
+}
+
+#[test]
+fn a_tester_that_is_too_slow_measures_nothing() {
+    let plan = quick(slow_port().0);
+    let mut bench = Told(|| Ok(report(1000, 1000)));
+    let (results, trouble) = run(&plan, &Test::ALL, &mut bench);
+    let Some(Trouble::Error(why)) = trouble else { panic!("{trouble:?}") };
+    assert!(why.contains("too slow") && why.contains("max_load"), "{why}");
+    assert!(results.throughput.is_empty() && results.ended == Some(why));
+    let text = table::rfc2544(&results);
+    assert!(text.starts_with("ended early: ") && text.ends_with("\n1 trials\n"), "{text}");
+}
+
+#[test]
+fn a_tester_that_sends_nothing_measures_nothing() {
+    let plan = quick(slow_port().0);
+    let (_, trouble) = run(&plan, &Test::ALL, &mut Told(|| Ok(report(0, 0))));
+    assert_eq!(trouble, Some(Trouble::Error("the tester sent nothing".to_owned())));
+}
+
+#[test]
+fn a_disturbed_trial_is_repeated_a_few_times() {
+    let plan = quick(slow_port().0);
+    let disturbed = || Err(Trouble::Disturbed("preempted".to_owned()));
+    let mut calls = 0;
+    let mut bench = Told(|| {
+        calls += 1;
+        disturbed()
+    });
+    let (results, trouble) = run(&plan, &[Test::Throughput], &mut bench);
+    assert_eq!(trouble, disturbed().err());
+    assert_eq!((calls, results.trials), (3, 3));
+}
+
+#[test]
+fn an_ended_run_keeps_its_rows() {
+    let (plan, mut bench) = slow_port();
+    let mut left = 7;
+    let (results, trouble) = rfc2544::run(&plan, &[Test::Throughput], &mut bench, &mut |_| {
+        left -= 1;
+        left > 0
+    });
+    assert_eq!(trouble, Some(Trouble::Interrupted));
+    assert_eq!((results.throughput.len(), results.ended.as_deref()), (1, Some("interrupted")));
+}
+
+#[test]
+fn a_search_with_several_goals_says_which_it_ended() {
+    let (plan, dut, _) = file::load(&configs("benchmark/mlrsearch.yaml")).unwrap();
+    let mut bench = VirtualBench::new(dut.setup, dut.lab.unwrap());
+    let (results, trouble) = mlr::run(&plan, &mut bench, &mut |_| true);
+    assert_eq!((trouble, results.rows.len()), (None, 3));
+    for row in &results.rows {
+        assert_eq!(row.result.irregular, None, "{row:?}");
+        let (lower, upper) = (row.result.lower.unwrap(), row.result.upper.unwrap());
+        assert!(upper.load - lower.load <= 0.005 * upper.load + 1.0);
+        // The buffer takes up to 1 % of the frames of a trial of 1 ms.
+        let share = lower.load / row.line_frames_per_second;
+        assert!((0.39..0.41).contains(&share), "{row:?}");
+    }
+    let text = table::mlrsearch(&results);
+    assert!(text.contains("NDR") && text.lines().all(|line| line.len() <= 80), "{text}");
+}
+
+#[test]
+fn tables_fit_a_terminal() {
+    let (mut plan, mut bench) = slow_port();
+    plan.sizes = vec![1518];
+    let text = table::rfc2544(&measured(&plan, &Test::ALL, &mut bench));
+    for title in ["Throughput", "Latency", "Frame loss rate", "Back-to-back", "System recovery"] {
+        assert!(text.contains(title), "{title} in\n{text}");
+    }
+    assert!(text.lines().all(|line| line.len() <= 80), "{text}");
+}
+
+#[test]
+fn errors_of_a_file_name_the_field_and_the_remedy() {
+    let folder = std::env::temp_dir().join(format!("sluice-benchmark-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let path = folder.join("b.yaml");
+    let dut = configs("validate/rates.yaml");
+    let says = |fields: &str| {
+        std::fs::write(&path, format!("dut: {}\n{fields}\n", dut.display())).unwrap();
+        file::load(&path).unwrap_err().to_string()
+    };
+    for (fields, part) in [
+        ("flows: [{from: A, to: D}]", "flows[0].to: there is no port `D`"),
+        ("flows: [{from: A, to: A}]", "flows[0]: it leads back to its sender"),
+        ("flows: []", "flows: there is no flow"),
+        ("sizes: [9000]", "sizes[0]: 9000 is out of range; choose 64 to 1526"),
+        ("sizes: []", "sizes: there is none"),
+        ("max_load: 0%", "max_load: give a share above 0%"),
+        ("width: 100%", "width: give a share above 0% and below 100%"),
+        ("loss_step: 20%", "loss_step: give a step above 0% and up to 10%"),
+        ("trial: 0s", "trial: it is 0"),
+        ("latency: {repeats: 0}", "latency.repeats: "),
+        ("priority: 8", "priority: 8 is no priority"),
+        ("goals: {a: {loss_ratio: 100%}}", "goals.a: loss_ratio: "),
+        ("goals: {}", "goals: there is none"),
+        ("speed: 3", "speed"),
+    ] {
+        let said = says(fields);
+        assert!(said.contains(part), "{fields}: {said}");
+    }
+    std::fs::write(&path, "dut: nowhere.yaml\n").unwrap();
+    assert!(file::load(&path).unwrap_err().to_string().contains("cannot be opened"));
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn the_published_schema_is_the_current_one() {
+    let schema = serde_json::to_string_pretty(&file::schema()).unwrap() + "\n";
+    let command = "sluice check --schema benchmark";
+    testgolden::hold("configs/schema/benchmark.schema.json", &schema, command);
+}

@@ -1,0 +1,187 @@
+//! `sluice benchmark`: the speed of a device under test.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use anyhow::Result;
+use clap::{Args, Subcommand, ValueEnum};
+use serde::Serialize;
+
+use super::dut;
+use super::kind::Kind;
+use super::machine::MachineArgs;
+use super::outputs::Outputs;
+use super::terminal::{self, Progress, say};
+use super::{Format, bad_input, exit, stop_on_signals};
+use crate::verdict::Verdict;
+use benchmark::plan::Plan;
+use benchmark::rfc2544::Test;
+use benchmark::{file, mlr, rfc2544, table};
+use validate::bench::{Bench, Trouble};
+use validate::file::Dut;
+
+const EXAMPLES: &str = "\
+EXAMPLES:
+  sluice benchmark rfc2544 configs/validate/virtual.yaml     Sluice's own switch, in virtual time
+  sluice benchmark rfc2544 DUT.yaml --only throughput        one test of RFC 2544, of a DUT file
+  sluice benchmark rfc2544 configs/benchmark/rfc2544.yaml    with parameters of your own
+  sluice benchmark mlrsearch configs/benchmark/mlrsearch.yaml --format json
+
+A file is a DUT file, as of `sluice validate`, or a benchmark file, which names one and sets sizes,
+durations and flows. Exit status 0 for a complete run, 1 if the tester cannot be trusted, 4 for a run
+that was ended or that the machine disturbed.";
+
+/// Measure the speed of a device: throughput, latency, loss, bursts.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = EXAMPLES)]
+pub struct BenchmarkArgs {
+    #[command(subcommand)]
+    procedure: Procedure,
+}
+
+/// Procedures.
+#[derive(Subcommand, Clone, Debug)]
+enum Procedure {
+    /// RFC 2544: throughput, latency, frame loss rate, back-to-back frames (RFC 9004), recovery.
+    Rfc2544 {
+        /// Run only this test. May be repeated.
+        #[arg(long, value_enum, value_name = "TEST")]
+        only: Vec<Only>,
+        #[command(flatten)]
+        common: Common,
+    },
+    /// MLRsearch: conditional throughputs of several goals, such as NDR and PDR, in one search.
+    Mlrsearch {
+        #[command(flatten)]
+        common: Common,
+    },
+}
+
+/// Arguments of all procedures.
+#[derive(Args, Clone, Debug)]
+struct Common {
+    /// Benchmark file, or DUT file.
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// Format of the results on standard output.
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    format: Format,
+    /// Write the results to this file as JSON, too.
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// EAL options and idle mode.
+    #[command(flatten)]
+    machine: MachineArgs,
+}
+
+/// Tests of RFC 2544, section 26.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+enum Only {
+    Throughput,
+    Latency,
+    Loss,
+    BackToBack,
+    Recovery,
+}
+
+impl From<Only> for Test {
+    fn from(only: Only) -> Self {
+        match only {
+            Only::Throughput => Self::Throughput,
+            Only::Latency => Self::Latency,
+            Only::Loss => Self::Loss,
+            Only::BackToBack => Self::BackToBack,
+            Only::Recovery => Self::Recovery,
+        }
+    }
+}
+
+/// A run in JSON.
+#[derive(Serialize)]
+struct Document<'a, R> {
+    procedure: &'static str,
+    dut: &'a str,
+    world: &'static str,
+    seed: u64,
+    #[serde(flatten)]
+    results: &'a R,
+}
+
+/// Runs a procedure and prints its results.
+///
+/// # Errors
+/// An error in the file or an argument, or the machine lacks something.
+pub fn run(args: &BenchmarkArgs) -> Result<ExitCode> {
+    match &args.procedure {
+        Procedure::Rfc2544 { only, common } => {
+            let tests: Vec<Test> = match only.is_empty() {
+                true => Test::ALL.to_vec(),
+                false => only.iter().map(|only| Test::from(*only)).collect(),
+            };
+            let run =
+                |plan: &Plan, bench: &mut dyn Bench, progress: &mut dyn FnMut(&str) -> bool| {
+                    rfc2544::run(plan, &tests, bench, progress)
+                };
+            measure("rfc2544", common, run, table::rfc2544)
+        }
+        Procedure::Mlrsearch { common } => measure("mlrsearch", common, mlr::run, table::mlrsearch),
+    }
+}
+
+/// Runs a procedure.
+fn measure<R: Serialize>(
+    procedure: &'static str,
+    args: &Common,
+    run: impl FnOnce(&Plan, &mut dyn Bench, &mut dyn FnMut(&str) -> bool) -> (R, Option<Trouble>),
+    table: impl FnOnce(&R) -> String,
+) -> Result<ExitCode> {
+    let (plan, dut) = load(args)?;
+    let mut outputs = Outputs::new();
+    outputs.input("the benchmark file", &args.file);
+    let json = args.json.as_ref().map(|path| outputs.open("--json", path)).transpose()?;
+    let stop = stop_on_signals()?;
+    let mut bench = dut::bench(dut, args.machine, &stop)?;
+    let world = bench.world();
+    let template = "{spinner} trial {pos}: {msg}";
+    let mut progress = Progress::new(template, &plan.setup.name, None, Duration::from_secs(5));
+    let mut trials = 0;
+    let (results, trouble) = run(&plan, &mut *bench, &mut |what| {
+        trials += 1;
+        progress.update(trials, what.to_owned(), |text| format!("trial {trials}: {text}"));
+        !stop.load(Ordering::Relaxed)
+    });
+    progress.clear();
+    let (dut, seed) = (plan.setup.name.as_str(), plan.setup.seed);
+    let document = Document { procedure, dut, world, seed, results: &results };
+    let text = serde_json::to_string_pretty(&document)?;
+    let written = json.map_or(Ok(()), |file| file.write(text.as_bytes()));
+    match args.format {
+        Format::Json => terminal::print_json(&document)?,
+        Format::Table => terminal::print(table(&results))?,
+    }
+    // After the results are printed, so that a failed file does not lose them.
+    written?;
+    Ok(exit(verdict(trouble.as_ref())))
+}
+
+/// Reads the file of a run.
+fn load(args: &Common) -> Result<(Plan, Dut)> {
+    if !matches!(Kind::of_file(&args.file), Some(Kind::Dut)) {
+        Kind::Benchmark.expect(&args.file)?;
+    }
+    let (plan, dut, warnings) = file::load(&args.file).map_err(bad_input)?;
+    let name = args.file.display().to_string();
+    warnings.iter().for_each(|warning| say!("warning: {}", warning.line(&name)));
+    Ok((plan, dut))
+}
+
+/// Returns the verdict of a run: a benchmark has no limits, so a complete one passes.
+fn verdict(trouble: Option<&Trouble>) -> Verdict {
+    match trouble {
+        None => Verdict::Pass,
+        Some(Trouble::Disturbed(_) | Trouble::Interrupted) => Verdict::Inconclusive,
+        Some(Trouble::Error(_) | Trouble::Missing(_)) => Verdict::Fail,
+    }
+}
