@@ -47,6 +47,8 @@ fn files(name: &str) -> Dir {
          \x20 rate: {choice: pps, pps: 100}\n\
          \x20 metrics: {enable: true, loss: true}\n",
     );
+    dir.write("dut.yaml", "rate: 1G\nports: [{}, {}]\nvirtual: {profile: {}}\n");
+    dir.write("benchmark.yaml", "dut: dut.yaml\nsizes: [1518]\ntrial: 1ms\n");
     dir
 }
 

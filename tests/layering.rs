@@ -28,7 +28,7 @@ const LAYERS: &[&[&str]] = &[
     &["tester"],
     &["lab"],
     &["validate"],
-    &["report"],
+    &["benchmark", "report"],
     &["daemon", "measure"],
     &["sluice"],
 ];

@@ -69,6 +69,7 @@ const HOW: &[(&str, How)] = &[
     ("sluice demo", How::Ends(&[0, 1, 4])),
     ("sluice gen", How::Ends(&[0, 1, 4])),
     ("headroom measure", How::Ends(&[0, 1, 4])),
+    ("sluice benchmark rfc2544 dut.yaml", How::Read("a device of the reader's")),
     ("sluice validate dut.yaml", How::Read("a device of the reader's")),
     ("--world real", How::Ends(&[0, 1, 4])),
 ];
@@ -93,6 +94,7 @@ macro_rules! pages {
 
 pages! {
     readme: "README.md",
+    benchmark: "docs/src/benchmark.md",
     compare: "docs/src/compare.md",
     congestion: "docs/src/congestion.md",
     control: "docs/src/control.md",

@@ -13,4 +13,7 @@ pub mod table;
 pub mod trial;
 
 #[cfg(test)]
+#[path = "../testfolder.rs"]
+mod testfolder;
+#[cfg(test)]
 mod tests;

@@ -129,16 +129,11 @@ fn latency(results: &Results) -> Table {
     let mut table = head(&["size"], &numbers, false);
     for row in &results.latency {
         let filo = row.filo;
-        let all = [
-            filo.min_ns,
-            filo.mean_ns,
-            filo.p50_ns,
-            filo.p99_ns,
-            filo.max_ns,
-            row.store_and_forward_ns,
-            row.bit_forwarding_ns,
-        ];
-        let cells = all.map(micros).into_iter();
+        let values = [filo.min_ns, filo.mean_ns, filo.p50_ns, filo.p99_ns, filo.max_ns];
+        let below = |ns: f64| if ns <= filo.resolution_ns { "<" } else { "" };
+        let first = values.map(|ns| format!("{}{}", below(ns), micros(ns)));
+        let means = [row.store_and_forward_ns, row.bit_forwarding_ns];
+        let cells = first.into_iter().chain(means.map(|ns| ns.map_or(NONE.to_owned(), micros)));
         let size = core::iter::once(row.size.to_string());
         table.row(size.chain(cells).chain([count(row.lost)]).collect::<Vec<_>>());
     }

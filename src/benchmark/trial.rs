@@ -12,10 +12,6 @@ use crate::plan::Plan;
 /// Runs of a trial that the machine disturbs.
 const ATTEMPTS: u32 = 3;
 
-/// Largest share by which the tester may send less than intended, without a pause: the error of its
-/// pacing.
-const PACING: f64 = 0.001;
-
 /// Result of a trial, summed over the flows.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Sample {
@@ -31,7 +27,8 @@ pub struct Sample {
     pub latency: Option<Latency>,
 }
 
-/// Latencies from the first bit in to the last bit out (FILO), in nanoseconds.
+/// Latencies from the first bit in to the last bit out (FILO), in nanoseconds. None is below
+/// `resolution_ns`; one that is equal to it is at most that.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct Latency {
     pub min_ns: f64,
@@ -40,6 +37,8 @@ pub struct Latency {
     pub p50_ns: f64,
     pub p99_ns: f64,
     pub max_ns: f64,
+    /// Shortest time that the stamps of the ports distinguish from none; 0 in virtual time.
+    pub resolution_ns: f64,
 }
 
 impl Sample {
@@ -105,8 +104,7 @@ impl<'a> Runner<'a> {
         let seconds = duration.as_secs_f64();
         let rates = (0..self.plan.flows.len()).map(|n| self.plan.line_rate(n, size) * share);
         let intended = rates.map(|rate| (rate * seconds).floor().max(1.0) as u64).sum();
-        let report = self.run(&trial)?;
-        self.sample(&report, intended)
+        self.sampled(&trial, intended)
     }
 
     /// Sends a burst of `frames` at line rate on each flow.
@@ -121,9 +119,7 @@ impl<'a> Runner<'a> {
         let time = slowest.expect("there is a flow").time_for(wire).saturating_mul(frames.into());
         let mut trial = Trial::new(what, time + self.plan.drain);
         self.add(&mut trial, size, 1.0, (Duration::ZERO, Limit::Frames(frames)));
-        let report = self.run(&trial)?;
-        let intended = u64::from(frames) * self.plan.flows.len() as u64;
-        self.sample(&report, intended)
+        self.sampled(&trial, u64::from(frames) * self.plan.flows.len() as u64)
     }
 
     /// Adds the frames of all flows to a trial.
@@ -134,11 +130,24 @@ impl<'a> Runner<'a> {
         }
     }
 
-    /// Runs a trial, again if the machine disturbs it.
+    /// Runs a trial, again if the machine disturbs it, and returns the counters.
     ///
     /// # Errors
     /// As [`Self::at`].
     pub fn run(&mut self, trial: &Trial) -> Result<Report, Trouble> {
+        self.attempts(trial, |_, report| Ok(report))
+    }
+
+    /// Runs a trial, again if the machine disturbs it, and returns the sums of its flows.
+    fn sampled(&mut self, trial: &Trial, intended: u64) -> Result<Sample, Trouble> {
+        self.attempts(trial, |runner, report| runner.sample(&report, intended))
+    }
+
+    fn attempts<T>(
+        &mut self,
+        trial: &Trial,
+        read: impl Fn(&Self, Report) -> Result<T, Trouble>,
+    ) -> Result<T, Trouble> {
         let mut attempt = 1;
         loop {
             if !(self.progress)(&trial.name) {
@@ -148,7 +157,8 @@ impl<'a> Runner<'a> {
                 std::thread::sleep(std::time::Duration::from_nanos(self.plan.rest.as_nanos()));
             }
             self.trials += 1;
-            match self.bench.count(trial) {
+            let counted = self.bench.count(trial);
+            match counted.and_then(|report| read(self, report)) {
                 Err(Trouble::Disturbed(_)) if attempt < ATTEMPTS => attempt += 1,
                 other => return other,
             }
@@ -169,10 +179,12 @@ impl<'a> Runner<'a> {
             return Err(Trouble::Error("the tester sent nothing".to_owned()));
         }
         let short = intended.saturating_sub(offered);
-        if !paused && short > flows.len() as u64 && short as f64 > PACING * intended as f64 {
-            return Err(Trouble::Error(format!(
-                "the tester sent {offered} frames of {intended}: it is too slow for this load; lower \
-                 `max_load`"
+        // A larger error of the load than the width of the search would move its result.
+        if !paused && short > flows.len() as u64 && short as f64 > self.plan.width * intended as f64
+        {
+            return Err(Trouble::Disturbed(format!(
+                "the tester sent {offered} frames of {intended}, without being paused: the machine is \
+                 busy, or too slow for this load; lower `max_load`, or widen `width`"
             )));
         }
         // Without pauses, a difference is the tester's pacing and not the device's.
@@ -188,6 +200,7 @@ impl<'a> Runner<'a> {
             p50_ns: largest(|l| l.p50_ns.ns()),
             p99_ns: largest(|l| l.p99_ns.ns()),
             max_ns: largest(|l| l.max_ns.ns()),
+            resolution_ns: report.stamps.floor_ns(),
         });
         Ok(Sample { intended, offered, forwarded, paused, latency })
     }

@@ -53,6 +53,9 @@ pub const ROWS: &[Row] = &[
     row("validate", "configs/validate/pause.yaml --only V-P01", &[0]),
     row("validate", "configs/validate/virtual.yaml --only V-R01", &[0]),
     row("validate", "configs/validate/virtual.yaml --only L01 --format json", &[0]),
+    row("benchmark rfc2544", "{tmp}/benchmark.yaml", &[0]),
+    row("benchmark rfc2544", "{tmp}/dut.yaml --only loss --format json", &[0]),
+    row("benchmark mlrsearch", "{tmp}/benchmark.yaml", &[0]),
     row("swarm", "--count 2", &[0]),
     row("swarm", "--replay {tmp}/small.yaml", &[0, 1]),
     row("ctl show", "", &[0]),
@@ -96,6 +99,7 @@ pub const LONG: &[(&str, &[i32], &str)] = &[
     ("run {tmp}/endless-lab.yaml --world real --no-huge --format json", &[4], "interrupted"),
     ("run {tmp}/endless-lab.yaml {tmp}/small.yaml --format json", &[4], "verdict"),
     ("validate configs/validate/virtual.yaml --level full --format json", &[4], "interrupted"),
+    ("benchmark rfc2544 configs/validate/virtual.yaml --format json", &[4], "ended"),
     ("swarm --count 100000000 --format json", &[4], "labs"),
     ("gen --listen 127.0.0.1:0 --no-huge", &[0], ""),
 ];
@@ -115,6 +119,8 @@ pub const WRITTEN: &[(&str, &str, &str)] = &[
     ("validate", "report", "validate configs/validate/virtual.yaml --report {path}"),
     ("validate", "captures", "validate configs/validate/virtual.yaml --captures {path}"),
     ("validate", "prometheus", "validate configs/validate/virtual.yaml --prometheus {path}"),
+    ("benchmark rfc2544", "json", "benchmark rfc2544 configs/validate/virtual.yaml --json {path}"),
+    ("benchmark mlrsearch", "json", "benchmark mlrsearch {tmp}/dut.yaml --json {path}"),
     ("swarm", "keep", "swarm --count 100000000 --keep {path}"),
 ];
 
@@ -130,5 +136,7 @@ pub const READ: &[(&str, &str)] = &[
     ("ctl macsec install", "key_file"),
     ("swarm", "replay"),
     ("validate", "file"),
+    ("benchmark rfc2544", "file"),
+    ("benchmark mlrsearch", "file"),
     ("headroom compare", "measured_from"),
 ];

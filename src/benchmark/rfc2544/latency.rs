@@ -18,10 +18,12 @@ pub struct LatencyRow {
     pub load: f64,
     pub filo: Latency,
     /// Mean of RFC 1242's latency of store-and-forward devices: last bit in to first bit out (LIFO).
-    /// Below 0 for a device that forwards before it has the whole frame.
-    pub store_and_forward_ns: f64,
+    /// Below 0 for a device that forwards before it has the whole frame. Absent as
+    /// `bit_forwarding_ns` is.
+    pub store_and_forward_ns: Option<f64>,
     /// Mean of RFC 1242's latency of bit-forwarding devices: first bit in to first bit out (FIFO).
-    pub bit_forwarding_ns: f64,
+    /// Absent for ports in software, on which a frame takes no time: it would be below 0.
+    pub bit_forwarding_ns: Option<f64>,
     pub repeats: u32,
     /// Frames that were lost at this load, over all repetitions.
     pub lost: u64,
@@ -45,14 +47,21 @@ pub(super) fn run(runner: &mut Runner<'_>, size: u32, load: f64) -> Result<Laten
         p50_ns: mean(|l| l.p50_ns),
         p99_ns: mean(|l| l.p99_ns),
         max_ns: all.iter().map(|l| l.max_ns).fold(0.0, f64::max),
+        resolution_ns: all.iter().map(|l| l.resolution_ns).fold(0.0, f64::max),
     };
     let [sent, received] = ends(runner, size);
+    let first_out = Some(filo.mean_ns - received).filter(|ns| *ns > filo.resolution_ns);
+    if first_out.is_none() {
+        runner.note(
+            "latency: ports in software deliver a frame at once, so LIFO and FIFO are unknown",
+        );
+    }
     Ok(LatencyRow {
         size,
         load,
         filo,
-        store_and_forward_ns: filo.mean_ns - sent - received,
-        bit_forwarding_ns: filo.mean_ns - received,
+        store_and_forward_ns: first_out.map(|ns| ns - sent),
+        bit_forwarding_ns: first_out,
         repeats: plan.latency.repeats,
         lost,
     })

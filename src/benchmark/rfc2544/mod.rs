@@ -53,7 +53,7 @@ pub struct Results {
     pub recovery: Vec<RecoveryRow>,
     /// Number of trials.
     pub trials: u64,
-    /// What a reader must know about the numbers.
+    /// Remarks about the numbers, once each.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
     /// Reason why the run ended early.
