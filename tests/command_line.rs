@@ -48,6 +48,8 @@ fn files(name: &str) -> Dir {
          \x20 metrics: {enable: true, loss: true}\n",
     );
     dir.write("dut.yaml", "rate: 1G\nports: [{}, {}]\nvirtual: {profile: {}}\n");
+    dir.write("ports.yaml", "rate: 1G\nports: [{}, {}, {}]\nvirtual: {profile: {}}\n");
+    dir.write("three.yaml", "dut: ports.yaml\nsizes: [1518]\ntrial: 1ms\n");
     dir.write("benchmark.yaml", "dut: dut.yaml\nsizes: [1518]\ntrial: 1ms\n");
     dir
 }

@@ -3,12 +3,10 @@
 use serde::Serialize;
 use validate::bench::{Bench, Trouble};
 
-use crate::mlrsearch::{Config, Goal, GoalResult, Measured, Search};
+use crate::mlrsearch::GoalResult;
 use crate::plan::Plan;
+use crate::search;
 use crate::trial::Runner;
-
-/// Smallest load of the search, as a share of the largest.
-const LEAST: f64 = 0.001;
 
 /// Results of the search.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
@@ -47,7 +45,7 @@ pub fn run(
     let mut runner = Runner::new(plan, bench, progress);
     let mut trouble = None;
     for size in &plan.sizes {
-        let (rows, ended) = search(&mut runner, *size);
+        let (rows, ended) = search_size(&mut runner, *size);
         results.rows.extend(rows);
         if ended.is_some() {
             trouble = ended;
@@ -60,40 +58,19 @@ pub fn run(
     (results, trouble)
 }
 
-fn search(runner: &mut Runner<'_>, size: u32) -> (Vec<MlrRow>, Option<Trouble>) {
+fn search_size(runner: &mut Runner<'_>, size: u32) -> (Vec<MlrRow>, Option<Trouble>) {
     let plan = runner.plan;
-    let max_load = plan.max_rate(size);
-    let goals: Vec<Goal> = plan.goals.iter().map(|(_, goal)| *goal).collect();
-    let config = Config {
-        goals,
-        min_load: max_load * LEAST,
-        max_load,
-        preceding_targets: 2,
-        search_duration: None,
-    };
-    let mut search = match Search::new(&config) {
-        Ok(search) => search,
-        Err(error) => return (Vec::new(), Some(Trouble::Error(error.to_string()))),
-    };
-    let mut trouble = None;
-    while let Some(trial) = search.next() {
-        let told = runner.at(size, trial.load, trial.duration).and_then(|sample| {
-            let forwarded = sample.forwarded.min(sample.intended);
-            let measured =
-                Measured { duration: trial.duration, expected: sample.intended, forwarded };
-            search.told(measured).map_err(|error| Trouble::Error(error.to_string()))
-        });
-        if let Err(error) = told {
-            trouble = Some(error);
-            break;
-        }
-    }
+    let goals = plan.goals.iter().map(|(_, goal)| *goal).collect();
+    let found = search::search(runner, goals, plan.max_rate(size), |runner, trial| {
+        let sample = runner.at(size, trial.load, trial.duration)?;
+        Ok((sample.intended, sample.forwarded))
+    });
     let line = plan.line_rate(0, size);
-    let rows = plan.goals.iter().zip(search.results()).map(|((name, _), result)| MlrRow {
+    let rows = plan.goals.iter().zip(found.goals).map(|((name, _), result)| MlrRow {
         size,
         goal: name.clone(),
         line_frames_per_second: line,
         result,
     });
-    (rows.collect(), trouble)
+    (rows.collect(), found.trouble)
 }

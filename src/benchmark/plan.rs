@@ -42,8 +42,20 @@ pub struct Plan {
     pub back_to_back: Repeated,
     /// Time of overload, and number of trials.
     pub recovery: Repeated,
+    /// Load of a soak as a share of the line, its duration, and that of its parts.
+    pub soak: Soak,
     /// Goals of MLRsearch with their names.
     pub goals: Vec<(String, Goal)>,
+}
+
+/// A soak: one load for a long time.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Soak {
+    /// Share of the line, above 0 and at most 1.
+    pub load: f64,
+    pub duration: Duration,
+    /// Length of the trials that it consists of.
+    pub interval: Duration,
 }
 
 /// A duration, and a number of repetitions.
@@ -65,6 +77,13 @@ impl Plan {
     #[must_use]
     pub fn max_rate(&self, size: u32) -> f64 {
         self.line_rate(0, size) * self.max_load
+    }
+
+    /// Returns the number of ports that have the common rate; they are the first ones.
+    #[must_use]
+    pub fn equal_ports(&self) -> usize {
+        let rate = self.setup.rate;
+        self.setup.ports.iter().take_while(|port| port.rate == rate).count()
     }
 
     /// Returns the time of a frame at the rate of the first flow's receiver, preamble included.
@@ -96,6 +115,15 @@ impl fmt::Display for Plan {
             ("latency", times(self.latency)),
             ("back-to-back", times(self.back_to_back)),
             ("recovery", times(self.recovery)),
+            (
+                "soak",
+                format!(
+                    "{} at {} %, by {}",
+                    self.soak.duration,
+                    self.soak.load * 100.0,
+                    self.soak.interval
+                ),
+            ),
         ] {
             table.row([name.to_owned(), value]);
         }

@@ -1,18 +1,33 @@
-//! A trial at a load: what was sent, and what the device forwarded.
+//! A trial: streams of frames, and what the device forwarded of them.
 
 use ground::time::Duration;
-use ground::units::Bytes;
+use ground::units::{Bytes, Priority};
 use serde::Serialize;
-use tester::report::Report;
+use tester::report::{Latency as Measured, Report};
 use validate::bench::{Bench, Trouble};
-use validate::trial::{Flow, Limit, Rate, Trial};
+use validate::trial::{Flow, Limit, Obeys, Port, Rate, Trial};
 
-use crate::plan::Plan;
+use crate::plan::{Plan, frames_per_second};
+
+/// Bytes of a frame on the line that are not part of it: preamble, start delimiter and gap.
+const OVERHEAD: u64 = 20;
+
+/// Frames from a port to another.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Stream {
+    pub ends: (Port, Port),
+    /// Frame size in bytes, FCS included.
+    pub size: u32,
+    /// Share of the sender's line, above 0 and at most 1.
+    pub share: f64,
+    pub start: Duration,
+    pub limit: Limit,
+}
 
 /// Runs of a trial that the machine disturbs.
 const ATTEMPTS: u32 = 3;
 
-/// Result of a trial, summed over the flows.
+/// Result of a stream.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Sample {
     /// Frames that were to be sent.
@@ -21,10 +36,38 @@ pub struct Sample {
     pub offered: u64,
     /// Frames that arrived, without duplicates.
     pub forwarded: u64,
-    /// True if the device paused a sender.
+    /// True if the device paused the sender.
     pub paused: bool,
     /// Absent if no frame arrived.
     pub latency: Option<Latency>,
+}
+
+/// Pauses of the plan's priority that a port of the tester received in a trial.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
+pub struct Pauses {
+    /// Received pauses, those that renew another included.
+    pub received: u64,
+    /// Transitions from running to paused.
+    pub pauses: u64,
+    /// Time in which the priority was paused, in nanoseconds.
+    pub paused_ns: f64,
+}
+
+/// Results of a trial.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Counted {
+    /// By stream.
+    pub samples: Vec<Sample>,
+    /// By port of the tester.
+    pub pauses: Vec<Pauses>,
+}
+
+impl Counted {
+    /// Returns the sum over all streams.
+    #[must_use]
+    pub fn sum(&self) -> Sample {
+        Sample::sum(&self.samples)
+    }
 }
 
 /// Latencies from the first bit in to the last bit out (FILO), in nanoseconds. None is below
@@ -42,6 +85,33 @@ pub struct Latency {
 }
 
 impl Sample {
+    /// Returns the sum of several streams. Percentiles are those of the stream with the largest.
+    #[must_use]
+    pub fn sum(all: &[Self]) -> Self {
+        let sum = |value: fn(&Self) -> u64| all.iter().map(value).sum::<u64>();
+        let latencies: Vec<_> =
+            all.iter().filter_map(|s| s.latency.map(|l| (s.forwarded as f64, l))).collect();
+        let frames: f64 = latencies.iter().map(|(frames, _)| frames).sum();
+        let largest = |value: fn(&Latency) -> f64| {
+            latencies.iter().map(|(_, l)| value(l)).fold(0.0, f64::max)
+        };
+        let latency = (frames > 0.0).then(|| Latency {
+            min_ns: latencies.iter().map(|(_, l)| l.min_ns).fold(f64::INFINITY, f64::min),
+            mean_ns: latencies.iter().map(|(n, l)| n * l.mean_ns).sum::<f64>() / frames,
+            p50_ns: largest(|l| l.p50_ns),
+            p99_ns: largest(|l| l.p99_ns),
+            max_ns: largest(|l| l.max_ns),
+            resolution_ns: largest(|l| l.resolution_ns),
+        });
+        Self {
+            intended: sum(|s| s.intended),
+            offered: sum(|s| s.offered),
+            forwarded: sum(|s| s.forwarded),
+            paused: all.iter().any(|s| s.paused),
+            latency,
+        }
+    }
+
     /// Returns the number of lost frames.
     #[must_use]
     pub fn lost(&self) -> u64 {
@@ -91,56 +161,91 @@ impl<'a> Runner<'a> {
         }
     }
 
-    /// Runs a trial at `load` frames/s of the first flow, and the same share of the line of the
-    /// others.
+    /// Runs a trial of the plan's flows at `load` frames/s of the first, and the same share of the
+    /// line of the others.
+    ///
+    /// # Errors
+    /// As [`Self::measure`].
+    pub fn at(&mut self, size: u32, load: f64, duration: Duration) -> Result<Sample, Trouble> {
+        let share = (load / self.plan.line_rate(0, size)).min(1.0);
+        let streams = self.flows(size, share, (Duration::ZERO, Limit::Time(duration)));
+        let what = format!("{size} bytes, {:.3} % of the line", share * 100.0);
+        self.measure(what, &streams).map(|counted| counted.sum())
+    }
+
+    /// Sends a burst of `frames` at line rate on each of the plan's flows.
+    ///
+    /// # Errors
+    /// As [`Self::measure`].
+    pub fn burst(&mut self, size: u32, frames: u32) -> Result<Sample, Trouble> {
+        let streams = self.flows(size, 1.0, (Duration::ZERO, Limit::Frames(frames)));
+        let what = format!("{size} bytes, a burst of {frames} frames");
+        self.measure(what, &streams).map(|counted| counted.sum())
+    }
+
+    /// Returns a stream for each of the plan's flows.
+    #[must_use]
+    pub fn flows(&self, size: u32, share: f64, (start, limit): (Duration, Limit)) -> Vec<Stream> {
+        let of = |ends: &(Port, Port)| Stream { ends: *ends, size, share, start, limit };
+        self.plan.flows.iter().map(of).collect()
+    }
+
+    /// Runs a trial of streams, again if the machine disturbs it.
     ///
     /// # Errors
     /// The tester cannot be trusted, the machine disturbed it repeatedly, or the user ended the run.
-    pub fn at(&mut self, size: u32, load: f64, duration: Duration) -> Result<Sample, Trouble> {
-        let share = (load / self.plan.line_rate(0, size)).min(1.0);
-        let what = format!("{size} bytes, {:.3} % of the line", share * 100.0);
-        let mut trial = Trial::new(what, duration + self.plan.drain);
-        self.add(&mut trial, size, share, (Duration::ZERO, Limit::Time(duration)));
-        let seconds = duration.as_secs_f64();
-        let rates = (0..self.plan.flows.len()).map(|n| self.plan.line_rate(n, size) * share);
-        let intended = rates.map(|rate| (rate * seconds).floor().max(1.0) as u64).sum();
-        self.sampled(&trial, intended)
+    pub fn measure(
+        &mut self,
+        name: impl Into<String>,
+        streams: &[Stream],
+    ) -> Result<Counted, Trouble> {
+        self.measure_with(name, streams, &[])
     }
 
-    /// Sends a burst of `frames` at line rate on each flow.
+    /// Runs a trial of streams in which some ports of the tester react otherwise to pauses.
     ///
     /// # Errors
-    /// As [`Self::at`].
-    pub fn burst(&mut self, size: u32, frames: u32) -> Result<Sample, Trouble> {
-        let what = format!("{size} bytes, a burst of {frames} frames");
-        let wire = Bytes(u64::from(size) + 20);
-        let slowest =
-            self.plan.flows.iter().map(|(from, _)| self.plan.setup.port(*from).rate).min();
-        let time = slowest.expect("there is a flow").time_for(wire).saturating_mul(frames.into());
-        let mut trial = Trial::new(what, time + self.plan.drain);
-        self.add(&mut trial, size, 1.0, (Duration::ZERO, Limit::Frames(frames)));
-        self.sampled(&trial, u64::from(frames) * self.plan.flows.len() as u64)
+    /// As [`Self::measure`].
+    pub fn measure_with(
+        &mut self,
+        name: impl Into<String>,
+        streams: &[Stream],
+        obeys: &[(Port, Obeys)],
+    ) -> Result<Counted, Trouble> {
+        let ends = streams.iter().map(|stream| stream.start + self.length(stream));
+        let end = ends.max().unwrap_or(Duration::ZERO);
+        let mut trial = Trial::new(name, end + self.plan.drain);
+        trial.obeys = obeys.to_vec();
+        for stream in streams {
+            let flow = Flow::new(stream.ends, self.plan.priority, stream.limit);
+            let flow = flow.size(stream.size).rate(Rate::Line(stream.share));
+            trial.flow(flow.start(stream.start));
+        }
+        self.attempts(&trial, |runner, report| runner.counted(&report, streams))
     }
 
-    /// Adds the frames of all flows to a trial.
-    pub fn add(&self, trial: &mut Trial, size: u32, share: f64, (start, limit): (Duration, Limit)) {
-        for ends in &self.plan.flows {
-            let flow = Flow::new(*ends, self.plan.priority, limit);
-            trial.flow(flow.size(size).rate(Rate::Line(share)).start(start));
+    /// Returns the time for which a stream sends.
+    fn length(&self, stream: &Stream) -> Duration {
+        match stream.limit {
+            Limit::Time(time) => time,
+            Limit::Frames(frames) => {
+                let rate = self.plan.setup.port(stream.ends.0).rate;
+                let line = rate.time_for(Bytes(u64::from(stream.size) + OVERHEAD));
+                let all = line.saturating_mul(frames.into());
+                Duration::from_picos((all.as_picos() as f64 / stream.share) as u64)
+            }
         }
     }
 
-    /// Runs a trial, again if the machine disturbs it, and returns the counters.
-    ///
-    /// # Errors
-    /// As [`Self::at`].
-    pub fn run(&mut self, trial: &Trial) -> Result<Report, Trouble> {
-        self.attempts(trial, |_, report| Ok(report))
-    }
-
-    /// Runs a trial, again if the machine disturbs it, and returns the sums of its flows.
-    fn sampled(&mut self, trial: &Trial, intended: u64) -> Result<Sample, Trouble> {
-        self.attempts(trial, |runner, report| runner.sample(&report, intended))
+    /// Returns the number of frames that a stream is to send.
+    fn intended(&self, stream: &Stream) -> u64 {
+        match stream.limit {
+            Limit::Frames(frames) => frames.into(),
+            Limit::Time(time) => {
+                let line = frames_per_second(self.plan.setup.port(stream.ends.0).rate, stream.size);
+                ((line * stream.share * time.as_secs_f64()).floor() as u64).max(1)
+            }
+        }
     }
 
     fn attempts<T>(
@@ -165,43 +270,58 @@ impl<'a> Runner<'a> {
         }
     }
 
-    /// Returns the sums of the flows of a trial.
-    fn sample(&self, report: &Report, intended: u64) -> Result<Sample, Trouble> {
-        let flows = &report.flows[..self.plan.flows.len()];
-        let sum = |value: fn(&tester::report::Flow) -> u64| flows.iter().map(value).sum::<u64>();
-        let (offered, forwarded) = (sum(|f| f.frames_tx), sum(|f| f.frames_rx));
-        let paused = report.ports.iter().any(|port| {
-            port.priorities
-                .iter()
-                .any(|p| p.priority == self.plan.priority.get() && p.transitions > 0)
-        });
+    /// Returns the results in a report.
+    fn counted(&self, report: &Report, streams: &[Stream]) -> Result<Counted, Trouble> {
+        let pauses: Vec<Pauses> =
+            report.ports.iter().map(|port| pauses(port, self.plan.priority)).collect();
+        let all = || streams.iter().zip(&report.flows);
+        let intended: u64 = streams.iter().map(|stream| self.intended(stream)).sum();
+        let offered: u64 = all().map(|(_, flow)| flow.frames_tx).sum();
         if offered == 0 {
             return Err(Trouble::Error("the tester sent nothing".to_owned()));
         }
-        let short = intended.saturating_sub(offered);
+        let held = streams.iter().any(|s| pauses.get(s.ends.0.0).is_some_and(|p| p.pauses > 0));
         // A larger error of the load than the width of the search would move its result.
-        if !paused && short > flows.len() as u64 && short as f64 > self.plan.width * intended as f64
-        {
+        let short = intended.saturating_sub(offered);
+        let pacing = (self.plan.width * intended as f64).max(streams.len() as f64);
+        if !held && short as f64 > pacing {
             return Err(Trouble::Disturbed(format!(
                 "the tester sent {offered} frames of {intended}, without being paused: the machine is \
                  busy, or too slow for this load; lower `max_load`, or widen `width`"
             )));
         }
-        // Without pauses, a difference is the tester's pacing and not the device's.
-        let intended = if paused { intended.max(offered) } else { offered };
-        let latencies: Vec<_> = flows.iter().filter_map(|flow| flow.latency.as_ref()).collect();
-        let frames: f64 = latencies.iter().map(|l| l.frames as f64).sum();
-        let of =
-            |value: fn(&tester::report::Latency) -> f64| latencies.iter().map(move |l| value(l));
-        let largest = |value| of(value).fold(0.0, f64::max);
-        let latency = (frames > 0.0).then(|| Latency {
-            min_ns: of(|l| l.min_ns.ns()).fold(f64::INFINITY, f64::min),
-            mean_ns: of(|l| l.mean_ns.ns() * l.frames as f64).sum::<f64>() / frames,
-            p50_ns: largest(|l| l.p50_ns.ns()),
-            p99_ns: largest(|l| l.p99_ns.ns()),
-            max_ns: largest(|l| l.max_ns.ns()),
-            resolution_ns: report.stamps.floor_ns(),
-        });
-        Ok(Sample { intended, offered, forwarded, paused, latency })
+        let mut samples = Vec::new();
+        for (stream, flow) in all() {
+            let paused = pauses.get(stream.ends.0.0).is_some_and(|p| p.pauses > 0);
+            let (offered, forwarded) = (flow.frames_tx, flow.frames_rx);
+            let intended = self.intended(stream);
+            // Without pauses, a difference is the tester's pacing and not the device's.
+            let intended = if paused { intended.max(offered) } else { offered };
+            let measured = flow.latency.as_ref().filter(|latency| latency.frames > 0);
+            let latency = measured.map(|l| latency(l, report.stamps.floor_ns()));
+            samples.push(Sample { intended, offered, forwarded, paused, latency });
+        }
+        Ok(Counted { samples, pauses })
     }
+}
+
+fn latency(measured: &Measured, resolution_ns: f64) -> Latency {
+    Latency {
+        min_ns: measured.min_ns.ns(),
+        mean_ns: measured.mean_ns.ns(),
+        p50_ns: measured.p50_ns.ns(),
+        p99_ns: measured.p99_ns.ns(),
+        max_ns: measured.max_ns.ns(),
+        resolution_ns,
+    }
+}
+
+/// Returns the pauses of a priority that a port received.
+fn pauses(port: &tester::report::Port, priority: Priority) -> Pauses {
+    let found = port.priorities.iter().find(|p| p.priority == priority.get());
+    found.map_or_else(Pauses::default, |p| Pauses {
+        received: p.pauses_rx - p.resumes_rx.min(p.pauses_rx),
+        pauses: p.transitions,
+        paused_ns: p.paused_ns,
+    })
 }

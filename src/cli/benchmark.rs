@@ -12,13 +12,12 @@ use serde::Serialize;
 use super::dut;
 use super::kind::Kind;
 use super::machine::MachineArgs;
-use super::outputs::Outputs;
+use super::outputs::{OutputFile, Outputs};
 use super::terminal::{self, Progress, say};
 use super::{Format, bad_input, exit, stop_on_signals};
 use crate::verdict::Verdict;
 use benchmark::plan::Plan;
-use benchmark::rfc2544::Test;
-use benchmark::{file, mlr, rfc2544, table};
+use benchmark::{evidence, file, lossless, mlr, rfc2544, rfc2889, rfc8239, soak, table};
 use validate::bench::{Bench, Trouble};
 use validate::file::Dut;
 
@@ -28,6 +27,8 @@ EXAMPLES:
   sluice benchmark rfc2544 DUT.yaml --only throughput        one test of RFC 2544, of a DUT file
   sluice benchmark rfc2544 configs/benchmark/rfc2544.yaml    with parameters of your own
   sluice benchmark mlrsearch configs/benchmark/mlrsearch.yaml --format json
+  sluice benchmark lossless configs/benchmark/lossless.yaml  rates without loss and without pauses
+  sluice benchmark rfc8239 DUT.yaml --only buffer            buffer of a port
 
 A file is a DUT file, as of `sluice validate`, or a benchmark file, which names one and sets sizes,
 durations and flows. Exit status 0 for a complete run, 1 if the tester cannot be trusted, 4 for a run
@@ -52,6 +53,32 @@ enum Procedure {
         #[command(flatten)]
         common: Common,
     },
+    /// RFC 2889: throughput and forwarding rates of meshes, congestion control.
+    Rfc2889 {
+        /// Run only this test. May be repeated.
+        #[arg(long, value_enum, value_name = "TEST")]
+        only: Vec<Lan>,
+        #[command(flatten)]
+        common: Common,
+    },
+    /// RFC 8239: line rate of all ports, buffer, microbursts, head-of-line blocking.
+    Rfc8239 {
+        /// Run only this test. May be repeated.
+        #[arg(long, value_enum, value_name = "TEST")]
+        only: Vec<DataCentre>,
+        #[command(flatten)]
+        common: Common,
+    },
+    /// The lossless profile: rates without loss and without pauses, frames held back, buffers.
+    Lossless {
+        #[command(flatten)]
+        common: Common,
+    },
+    /// One load for a long time: loss, and the trend of latency.
+    Soak {
+        #[command(flatten)]
+        common: Common,
+    },
     /// MLRsearch: conditional throughputs of several goals, such as NDR and PDR, in one search.
     Mlrsearch {
         #[command(flatten)]
@@ -71,6 +98,12 @@ struct Common {
     /// Write the results to this file as JSON, too.
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
+    /// Write a line of JSON for each measured row to this file.
+    #[arg(long, value_name = "FILE")]
+    jsonl: Option<PathBuf>,
+    /// Write the measured rows to this file as comma-separated values, a table for each test.
+    #[arg(long, value_name = "FILE")]
+    csv: Option<PathBuf>,
     /// EAL options and idle mode.
     #[command(flatten)]
     machine: MachineArgs,
@@ -86,7 +119,7 @@ enum Only {
     Recovery,
 }
 
-impl From<Only> for Test {
+impl From<Only> for rfc2544::Test {
     fn from(only: Only) -> Self {
         match only {
             Only::Throughput => Self::Throughput,
@@ -97,6 +130,53 @@ impl From<Only> for Test {
         }
     }
 }
+
+/// Tests of RFC 2889, section 5.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+enum Lan {
+    Mesh,
+    Congestion,
+}
+
+impl From<Lan> for rfc2889::Test {
+    fn from(only: Lan) -> Self {
+        match only {
+            Lan::Mesh => Self::Mesh,
+            Lan::Congestion => Self::Congestion,
+        }
+    }
+}
+
+/// Tests of RFC 8239.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+enum DataCentre {
+    LineRate,
+    Buffer,
+    Microburst,
+    Holb,
+}
+
+impl From<DataCentre> for rfc8239::Test {
+    fn from(only: DataCentre) -> Self {
+        match only {
+            DataCentre::LineRate => Self::LineRate,
+            DataCentre::Buffer => Self::Buffer,
+            DataCentre::Microburst => Self::Microburst,
+            DataCentre::Holb => Self::Holb,
+        }
+    }
+}
+
+/// Returns the tests to run: all without a selection.
+fn selected<O: Copy, T: Clone + From<O>>(only: &[O], all: &[T]) -> Vec<T> {
+    match only.is_empty() {
+        true => all.to_vec(),
+        false => only.iter().map(|only| T::from(*only)).collect(),
+    }
+}
+
+/// Callback before each trial.
+type Step<'a> = &'a mut dyn FnMut(&str) -> bool;
 
 /// A run in JSON.
 #[derive(Serialize)]
@@ -116,16 +196,30 @@ struct Document<'a, R> {
 pub fn run(args: &BenchmarkArgs) -> Result<ExitCode> {
     match &args.procedure {
         Procedure::Rfc2544 { only, common } => {
-            let tests: Vec<Test> = match only.is_empty() {
-                true => Test::ALL.to_vec(),
-                false => only.iter().map(|only| Test::from(*only)).collect(),
+            let tests = selected(only, &rfc2544::Test::ALL);
+            let run = |plan: &Plan, bench: &mut dyn Bench, step: Step<'_>| {
+                rfc2544::run(plan, &tests, bench, step)
             };
-            let run =
-                |plan: &Plan, bench: &mut dyn Bench, progress: &mut dyn FnMut(&str) -> bool| {
-                    rfc2544::run(plan, &tests, bench, progress)
-                };
             measure("rfc2544", common, run, table::rfc2544)
         }
+        Procedure::Rfc2889 { only, common } => {
+            let tests = selected(only, &rfc2889::Test::ALL);
+            let run = |plan: &Plan, bench: &mut dyn Bench, step: Step<'_>| {
+                rfc2889::run(plan, &tests, bench, step)
+            };
+            measure("rfc2889", common, run, table::rfc2889)
+        }
+        Procedure::Rfc8239 { only, common } => {
+            let tests = selected(only, &rfc8239::Test::ALL);
+            let run = |plan: &Plan, bench: &mut dyn Bench, step: Step<'_>| {
+                rfc8239::run(plan, &tests, bench, step)
+            };
+            measure("rfc8239", common, run, table::rfc8239)
+        }
+        Procedure::Lossless { common } => {
+            measure("lossless", common, lossless::run, table::lossless)
+        }
+        Procedure::Soak { common } => measure("soak", common, soak::run, table::soak),
         Procedure::Mlrsearch { common } => measure("mlrsearch", common, mlr::run, table::mlrsearch),
     }
 }
@@ -134,13 +228,18 @@ pub fn run(args: &BenchmarkArgs) -> Result<ExitCode> {
 fn measure<R: Serialize>(
     procedure: &'static str,
     args: &Common,
-    run: impl FnOnce(&Plan, &mut dyn Bench, &mut dyn FnMut(&str) -> bool) -> (R, Option<Trouble>),
+    run: impl FnOnce(&Plan, &mut dyn Bench, Step<'_>) -> (R, Option<Trouble>),
     table: impl FnOnce(&R) -> String,
 ) -> Result<ExitCode> {
     let (plan, dut) = load(args)?;
     let mut outputs = Outputs::new();
     outputs.input("the benchmark file", &args.file);
-    let json = args.json.as_ref().map(|path| outputs.open("--json", path)).transpose()?;
+    let mut open = |option, path: &Option<PathBuf>| {
+        path.as_ref().map(|path| outputs.open(option, path)).transpose()
+    };
+    let json = open("--json", &args.json)?;
+    let jsonl = open("--jsonl", &args.jsonl)?;
+    let csv = open("--csv", &args.csv)?;
     let stop = stop_on_signals()?;
     let mut bench = dut::bench(dut, args.machine, &stop)?;
     let world = bench.world();
@@ -155,14 +254,22 @@ fn measure<R: Serialize>(
     progress.clear();
     let (dut, seed) = (plan.setup.name.as_str(), plan.setup.seed);
     let document = Document { procedure, dut, world, seed, results: &results };
-    let text = serde_json::to_string_pretty(&document)?;
-    let written = json.map_or(Ok(()), |file| file.write(text.as_bytes()));
+    let (text, value) =
+        (serde_json::to_string_pretty(&document)?, serde_json::to_value(&document)?);
+    let write = |file: Option<OutputFile>, text: &dyn Fn() -> String| {
+        file.map_or(Ok(()), |file| file.write(text().as_bytes()))
+    };
+    let written = [
+        write(json, &|| format!("{text}\n")),
+        write(jsonl, &|| evidence::json_lines(&value)),
+        write(csv, &|| evidence::csv(&value)),
+    ];
     match args.format {
         Format::Json => terminal::print_json(&document)?,
         Format::Table => terminal::print(table(&results))?,
     }
     // After the results are printed, so that a failed file does not lose them.
-    written?;
+    written.into_iter().collect::<Result<()>>()?;
     Ok(exit(verdict(trouble.as_ref())))
 }
 

@@ -49,6 +49,9 @@ pub struct BenchmarkFile {
     /// Recovery of RFC 2544: time of the overload, and number of trials. Default: 3 of `60s`; for a
     /// virtual device one of `trial`.
     pub recovery: Option<Repeated>,
+    /// Soak: one load for a long time.
+    #[serde(default)]
+    pub soak: Soak,
     /// Goals of `sluice benchmark mlrsearch`, by name. Default: those of FD.io CSIT, `NDR` and
     /// `PDR`.
     pub goals: Option<BTreeMap<String, Goal>>,
@@ -71,6 +74,18 @@ pub struct Repeated {
     pub duration: Option<Span>,
     /// 1 to 1000.
     pub repeats: Option<u32>,
+}
+
+/// A soak.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Soak {
+    /// Load as a share of the line. Default: `80%`.
+    pub load: Option<Ratio>,
+    /// Default: `24h`; for a virtual device ten times `interval`.
+    pub duration: Option<Span>,
+    /// Length of the trials that it consists of. Default: `60s`; for a virtual device `trial`.
+    pub interval: Option<Span>,
 }
 
 /// A goal of MLRsearch.

@@ -10,7 +10,7 @@ use validate::trial::Port;
 
 use super::raw::{self, BenchmarkFile};
 use crate::mlrsearch::Goal;
-use crate::plan::{Plan, Repeated, SIZES};
+use crate::plan::{Plan, Repeated, SIZES, Soak};
 
 /// Bytes of a trial of a virtual device, of which the first trials of MLRsearch have a tenth.
 const VIRTUAL: u64 = 20_000_000;
@@ -82,6 +82,7 @@ pub(super) fn of_dut(dut: &Dut) -> Result<Plan, Finding> {
         loss_step: None,
         back_to_back: None,
         recovery: None,
+        soak: raw::Soak::default(),
         goals: None,
     };
     let root = config::tree::read("{}", "").expect("a map");
@@ -118,6 +119,7 @@ pub(super) fn resolve(
             once(own.back_to_back),
         ),
         recovery: repeated(&mut cx, &at.key("recovery"), raw.recovery, once(own.recovery)),
+        soak: soak(&mut cx, &at.key("soak"), &raw.soak, virtual_.then_some(trial)),
         goals: goals(&mut cx, &at.key("goals"), raw, own.goal),
         trial,
         setup: setup.clone(),
@@ -252,6 +254,19 @@ fn repeated(
         duration: span(cx, &at.key("duration"), said.duration, default.duration),
         repeats: cx.ranged(&at.key("repeats"), repeats, (1, REPEATS_MAX), default.repeats),
     }
+}
+
+/// Returns the soak; `exact` is the length of trials of a virtual device.
+fn soak(cx: &mut Cx, at: &Place<'_>, raw: &raw::Soak, exact: Option<Duration>) -> Soak {
+    let own = exact.unwrap_or(Duration::from_secs(60));
+    let interval = span(cx, &at.key("interval"), raw.interval, own);
+    let day = Duration::from_secs(24 * 60 * 60);
+    let own = if exact.is_some() { interval.saturating_mul(10) } else { day };
+    let duration = span(cx, &at.key("duration"), raw.duration, own);
+    if duration < interval {
+        cx.error(&at.key("duration"), format!("it is shorter than its `interval` of {interval}"));
+    }
+    Soak { load: share(cx, &at.key("load"), raw.load, 0.8), duration, interval }
 }
 
 fn goals(cx: &mut Cx, at: &Place<'_>, raw: &BenchmarkFile, first: Duration) -> Vec<(String, Goal)> {

@@ -164,7 +164,7 @@ impl Search {
         tally.trials.push(Tried { duration, loss_ratio });
         tally.last = self.count;
         self.count += 1;
-        self.spent = self.spent + duration;
+        self.spent += duration;
         self.forwarding = self.follow(trial.slot, loss_ratio);
         Ok(())
     }

@@ -3,7 +3,7 @@
 use ground::time::Duration;
 use serde::Serialize;
 use validate::bench::Trouble;
-use validate::trial::{Limit, Trial};
+use validate::trial::Limit;
 
 use super::ThroughputRow;
 use crate::trial::Runner;
@@ -53,17 +53,15 @@ pub(super) fn run(
     let (mut sum, mut overloaded, mut endless) = (0.0, true, false);
     for _ in 0..plan.recovery.repeats {
         let what = format!("{size} bytes, recovery from {:.2} % of the line", overload * 100.0);
-        let all = time + part.saturating_mul(PARTS.into());
-        let mut trial = Trial::new(what, all + plan.drain);
-        runner.add(&mut trial, size, overload, (Duration::ZERO, Limit::Time(time)));
+        let mut streams = runner.flows(size, overload, (Duration::ZERO, Limit::Time(time)));
         for n in 0..PARTS {
             let start = time + part.saturating_mul(n.into());
-            runner.add(&mut trial, size, overload / 2.0, (start, Limit::Time(part)));
+            streams.extend(runner.flows(size, overload / 2.0, (start, Limit::Time(part))));
         }
-        let report = runner.run(&trial)?;
+        let counted = runner.measure(what, &streams)?;
         let lost = |n: usize| {
-            let of = &report.flows[n * flows..(n + 1) * flows];
-            of.iter().any(|flow| flow.frames_rx < flow.frames_tx)
+            let of = &counted.samples[n * flows..(n + 1) * flows];
+            of.iter().any(|sample| sample.lost() > 0)
         };
         overloaded &= lost(0);
         let last = (1..=PARTS).rev().find(|n| lost(*n as usize)).unwrap_or(0);

@@ -3,11 +3,9 @@
 use serde::Serialize;
 use validate::bench::Trouble;
 
-use crate::mlrsearch::{Config, Goal, Irregular, Measured, Search};
+use crate::mlrsearch::Irregular;
+use crate::search;
 use crate::trial::Runner;
-
-/// Smallest load of the search, as a share of the largest.
-const LEAST: f64 = 0.001;
 
 /// Throughput for a frame size. Rates are those of the first flow.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
@@ -37,26 +35,14 @@ impl ThroughputRow {
 
 pub(super) fn run(runner: &mut Runner<'_>, size: u32) -> Result<ThroughputRow, Trouble> {
     let plan = runner.plan;
-    let max_load = plan.max_rate(size);
-    let config = Config {
-        goals: vec![Goal::rfc2544(plan.trial, plan.width)],
-        min_load: max_load * LEAST,
-        max_load,
-        preceding_targets: 2,
-        search_duration: None,
-    };
-    let mut search = Search::new(&config).map_err(|error| Trouble::Error(error.to_string()))?;
     let mut paused = Vec::new();
-    while let Some(trial) = search.next() {
+    let (result, trials) = search::rfc2544(runner, plan.max_rate(size), |runner, trial| {
         let sample = runner.at(size, trial.load, trial.duration)?;
         if sample.paused {
             paused.push(trial.load);
         }
-        let forwarded = sample.forwarded.min(sample.intended);
-        let measured = Measured { duration: trial.duration, expected: sample.intended, forwarded };
-        search.told(measured).map_err(|error| Trouble::Error(error.to_string()))?;
-    }
-    let [result] = &search.results()[..] else { unreachable!("one goal has one result") };
+        Ok((sample.intended, sample.forwarded))
+    })?;
     let rate = result.lower.map(|bound| bound.load);
     Ok(ThroughputRow {
         size,
@@ -65,6 +51,6 @@ pub(super) fn run(runner: &mut Runner<'_>, size: u32) -> Result<ThroughputRow, T
         line_frames_per_second: plan.line_rate(0, size),
         irregular: result.irregular,
         paused: rate.is_some_and(|rate| paused.contains(&rate)),
-        trials: search.trials(),
+        trials,
     })
 }

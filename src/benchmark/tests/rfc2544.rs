@@ -1,8 +1,5 @@
-//! Procedures on virtual devices of known capacity, on benches that misbehave, and files.
+//! RFC 2544 and MLRsearch.
 
-use std::path::{Path, PathBuf};
-
-use ::file::testgolden;
 use ground::time::Duration;
 use ground::units::BitsPerSec;
 use tester::report::{Flow, Latency, Port, Report, Stamps};
@@ -11,22 +8,16 @@ use validate::observation::Observation;
 use validate::trial::Trial;
 use validate::virtual_bench::VirtualBench;
 
+use super::example;
 use crate::mlr;
 use crate::mlrsearch::Irregular;
 use crate::plan::Plan;
 use crate::rfc2544::{self, Results, Test};
-use crate::{file, table, testfolder};
-
-fn configs(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../configs").join(name)
-}
+use crate::table;
 
 /// Returns the plan of the switch with the slow port, and a bench.
 fn slow_port() -> (Plan, VirtualBench) {
-    let (plan, dut, warnings) = file::load(&configs("benchmark/rfc2544.yaml")).unwrap();
-    assert_eq!(warnings, []);
-    let lab = dut.lab.expect("it is virtual");
-    (plan, VirtualBench::new(dut.setup, lab))
+    example("benchmark/rfc2544.yaml")
 }
 
 fn run(plan: &Plan, tests: &[Test], bench: &mut dyn Bench) -> (Results, Option<Trouble>) {
@@ -157,9 +148,8 @@ fn recovery_takes_as_long_as_the_full_buffer_drops_frames() {
 
 #[test]
 fn a_device_without_loss_has_no_burst_and_no_recovery() {
-    let (plan, dut, _) = file::load(&configs("validate/virtual.yaml")).unwrap();
+    let (plan, mut bench) = example("validate/virtual.yaml");
     let plan = Plan { sizes: vec![1518], ..plan };
-    let mut bench = VirtualBench::new(dut.setup, dut.lab.unwrap());
     let results = measured(&plan, &Test::ALL, &mut bench);
     let row = &results.throughput[0];
     assert!(row.is_line_rate() && row.irregular == Some(Irregular::AtMaximum) && row.trials == 1);
@@ -261,8 +251,7 @@ fn an_ended_run_keeps_its_rows() {
 
 #[test]
 fn a_search_with_several_goals_says_which_it_ended() {
-    let (plan, dut, _) = file::load(&configs("benchmark/mlrsearch.yaml")).unwrap();
-    let mut bench = VirtualBench::new(dut.setup, dut.lab.unwrap());
+    let (plan, mut bench) = example("benchmark/mlrsearch.yaml");
     let (results, trouble) = mlr::run(&plan, &mut bench, &mut |_| true);
     assert_eq!((trouble, results.rows.len()), (None, 3));
     for row in &results.rows {
@@ -286,43 +275,4 @@ fn tables_fit_a_terminal() {
         assert!(text.contains(title), "{title} in\n{text}");
     }
     assert!(text.lines().all(|line| line.len() <= 80), "{text}");
-}
-
-#[test]
-fn errors_of_a_file_name_the_field_and_the_remedy() {
-    let folder = testfolder::Folder::new("benchmark-file");
-    let path = folder.at("b.yaml");
-    let dut = configs("validate/rates.yaml");
-    let says = |fields: &str| {
-        std::fs::write(&path, format!("dut: {}\n{fields}\n", dut.display())).unwrap();
-        file::load(&path).unwrap_err().to_string()
-    };
-    for (fields, part) in [
-        ("flows: [{from: A, to: D}]", "flows[0].to: there is no port `D`"),
-        ("flows: [{from: A, to: A}]", "flows[0]: it leads back to its sender"),
-        ("flows: []", "flows: there is no flow"),
-        ("sizes: [9000]", "sizes[0]: 9000 is out of range; choose 64 to 1526"),
-        ("sizes: []", "sizes: there is none"),
-        ("max_load: 0%", "max_load: give a share above 0%"),
-        ("width: 100%", "width: give a share above 0% and below 100%"),
-        ("loss_step: 20%", "loss_step: give a step above 0% and up to 10%"),
-        ("trial: 0s", "trial: it is 0"),
-        ("latency: {repeats: 0}", "latency.repeats: "),
-        ("priority: 8", "priority: 8 is no priority"),
-        ("goals: {a: {loss_ratio: 100%}}", "goals.a: loss_ratio: "),
-        ("goals: {}", "goals: there is none"),
-        ("speed: 3", "speed"),
-    ] {
-        let said = says(fields);
-        assert!(said.contains(part), "{fields}: {said}");
-    }
-    std::fs::write(&path, "dut: nowhere.yaml\n").unwrap();
-    assert!(file::load(&path).unwrap_err().to_string().contains("cannot be opened"));
-}
-
-#[test]
-fn the_published_schema_is_the_current_one() {
-    let schema = serde_json::to_string_pretty(&file::schema()).unwrap() + "\n";
-    let command = "sluice check --schema benchmark";
-    testgolden::hold("configs/schema/benchmark.schema.json", &schema, command);
 }

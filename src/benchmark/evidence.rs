@@ -1,0 +1,172 @@
+//! Results as JSON Lines and as CSV, made from the same serialised rows as JSON.
+
+use serde_json::{Map, Value};
+
+/// A measured row with the name of its table: `throughput`, `latency`.
+struct Line {
+    table: String,
+    fields: Map<String, Value>,
+}
+
+/// Returns a line of JSON for each row. The fields of the run, such as its device and its seed, are in
+/// each of them.
+///
+/// # Panics
+/// The document is no object: a run always is.
+#[must_use]
+pub fn json_lines(document: &Value) -> String {
+    let run = run_of(document);
+    let mut text = String::new();
+    for Line { table, fields } in lines(document) {
+        let mut line = run.clone();
+        line.insert("test".to_owned(), table.into());
+        line.extend(fields);
+        text += &Value::Object(line).to_string();
+        text.push('\n');
+    }
+    text
+}
+
+/// Returns a table of comma-separated values (RFC 4180) for each table of the results, with an empty
+/// line between two. The first column is the name of the table. Absent values are empty.
+///
+/// # Panics
+/// As [`json_lines`].
+#[must_use]
+pub fn csv(document: &Value) -> String {
+    let all = lines(document);
+    let mut text = String::new();
+    let mut rest = &all[..];
+    while let Some(first) = rest.first() {
+        let end = rest.iter().position(|line| line.table != first.table).unwrap_or(rest.len());
+        let (table, more) = rest.split_at(end);
+        rest = more;
+        if !text.is_empty() {
+            text.push('\n');
+        }
+        text += &one_table(table);
+    }
+    text
+}
+
+/// Columns that say what a row is about, which come first.
+const KEYS: [&str; 6] = ["pattern", "goal", "tester", "senders", "receivers", "size"];
+
+fn one_table(lines: &[Line]) -> String {
+    let has = |name: &&str| lines.iter().any(|line| line.fields.contains_key(*name));
+    let mut columns: Vec<&str> = KEYS.into_iter().filter(has).collect();
+    for name in lines.iter().flat_map(|line| line.fields.keys()) {
+        if !columns.contains(&name.as_str()) {
+            columns.push(name);
+        }
+    }
+    let mut text = format!("test,{}\n", columns.join(","));
+    for line in lines {
+        let cells = columns.iter().map(|name| line.fields.get(*name).map_or(String::new(), cell));
+        text += &format!("{},{}\n", line.table, cells.collect::<Vec<_>>().join(","));
+    }
+    text
+}
+
+fn cell(value: &Value) -> String {
+    match value {
+        Value::Null => String::new(),
+        Value::String(text) if text.contains(['"', ',', '\n', '\r']) => {
+            format!("\"{}\"", text.replace('"', "\"\""))
+        }
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+/// Returns the fields of a run that are no rows.
+fn run_of(document: &Value) -> Map<String, Value> {
+    let fields = document.as_object().expect("a run is an object").iter();
+    let scalar = fields.filter(|(_, value)| !value.is_array());
+    scalar.map(|(name, value)| (name.clone(), value.clone())).collect()
+}
+
+/// Returns all rows, with nested objects and lists spread out.
+fn lines(document: &Value) -> Vec<Line> {
+    let mut all = Vec::new();
+    for (table, rows) in document.as_object().expect("a run is an object") {
+        for row in rows.as_array().into_iter().flatten() {
+            if let Value::Object(row) = row {
+                for fields in spread(row) {
+                    all.push(Line { table: table.clone(), fields });
+                }
+            }
+        }
+    }
+    all
+}
+
+/// Returns a row without objects and lists: the fields of an object get its name before theirs, and
+/// for a list of objects there is a row for each.
+fn spread(row: &Map<String, Value>) -> Vec<Map<String, Value>> {
+    let mut own = Map::new();
+    let mut lists = Vec::new();
+    for (name, value) in row {
+        match value {
+            Value::Object(inner) => {
+                for fields in spread(inner) {
+                    own.extend(fields.into_iter().map(|(key, v)| (format!("{name}.{key}"), v)));
+                }
+            }
+            Value::Array(inner) => lists.extend(inner.iter().filter_map(Value::as_object)),
+            other => {
+                own.insert(name.clone(), other.clone());
+            }
+        }
+    }
+    if lists.is_empty() {
+        return vec![own];
+    }
+    let with = |fields: Map<String, Value>| own.clone().into_iter().chain(fields).collect();
+    lists.into_iter().flat_map(spread).map(with).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn run() -> Value {
+        json!({
+            "procedure": "rfc2544", "dut": "a, \"b\"", "trials": 7,
+            "throughput": [{"size": 64, "loss_at": null}, {"size": 128, "paused": true}],
+            "latency": [{"size": 64, "filo": {"min_ns": 1.5, "max_ns": 2.0}}],
+            "loss": [{"size": 64, "points": [{"load": 100}, {"load": 90}]}],
+            "notes": ["a note"],
+        })
+    }
+
+    #[test]
+    fn every_row_is_a_line_with_its_run() {
+        let text = json_lines(&run());
+        let lines: Vec<Value> = text.lines().map(|l| serde_json::from_str(l).unwrap()).collect();
+        assert_eq!(lines.len(), 5);
+        assert!(lines.iter().all(|line| line["trials"] == 7 && line["dut"] == "a, \"b\""));
+        let latency = lines.iter().find(|line| line["test"] == "latency").unwrap();
+        assert_eq!((&latency["filo.min_ns"], &latency["size"]), (&json!(1.5), &json!(64)));
+        let loads: Vec<_> = lines
+            .iter()
+            .filter(|l| l["test"] == "loss")
+            .map(|l| (&l["size"], &l["load"]))
+            .collect();
+        assert_eq!(loads, [(&json!(64), &json!(100)), (&json!(64), &json!(90))]);
+    }
+
+    #[test]
+    fn tables_of_csv_have_their_own_columns() {
+        let text = csv(&run());
+        assert!(text.contains("test,size,filo.max_ns,filo.min_ns\nlatency,64,2.0,1.5\n"), "{text}");
+        assert!(
+            text.contains("\nthroughput,64,,\n") || text.contains("throughput,64,,\n"),
+            "{text}"
+        );
+        assert!(text.contains("throughput,128,,true\n"), "{text}");
+        assert_eq!(text.matches("\n\n").count(), 2, "{text}");
+        assert_eq!(cell(&json!("a, \"b\"")), "\"a, \"\"b\"\"\"");
+    }
+}

@@ -1,0 +1,57 @@
+//! Line rate of all ports at once (RFC 8239, section 2).
+
+use serde::Serialize;
+use validate::bench::Trouble;
+use validate::trial::Limit;
+
+use crate::mesh::Mesh;
+use crate::trial::{Latency, Runner};
+
+/// Largest load of the RFC as a share of the line: clocks of ports differ.
+const LOAD: f64 = 0.9998;
+
+/// All ports at line rate, for a pattern and a frame size.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct LineRateRow {
+    /// `pairs` or `full mesh`.
+    pub pattern: String,
+    /// Frame size in bytes, FCS included.
+    pub size: u32,
+    /// Load of each port in percent of the line.
+    pub load_percent: f64,
+    /// Forwarded frames in percent of what full lines carry in the trial.
+    pub forwarded_percent: f64,
+    pub lost: u64,
+    /// Frames that the tester held back because of pauses.
+    pub held_back: u64,
+    /// First bit in to last bit out, of the same trial; absent if nothing arrived.
+    pub latency: Option<Latency>,
+    /// Largest less smallest latency, in nanoseconds: RFC 8238's jitter.
+    pub jitter_ns: Option<f64>,
+}
+
+pub(super) fn run(runner: &mut Runner<'_>, size: u32) -> Result<Vec<LineRateRow>, Trouble> {
+    let plan = runner.plan;
+    let load = plan.max_load.min(LOAD);
+    let mut rows = Vec::new();
+    for mesh in [Mesh::Pairs, Mesh::Full] {
+        // Two ports are a pair, and a mesh of two is the same.
+        if mesh == Mesh::Full && plan.equal_ports() < 3 {
+            continue;
+        }
+        let streams = mesh.streams(plan, size, load, Limit::Time(plan.trial));
+        let pattern = mesh.name();
+        let sum = runner.measure(format!("{size} bytes, line rate, {pattern}"), &streams)?.sum();
+        rows.push(LineRateRow {
+            pattern,
+            size,
+            load_percent: load * 100.0,
+            forwarded_percent: load * 100.0 * (1.0 - sum.loss_ratio()),
+            lost: sum.lost(),
+            held_back: sum.intended - sum.offered,
+            latency: sum.latency,
+            jitter_ns: sum.latency.map(|latency| latency.max_ns - latency.min_ns),
+        });
+    }
+    Ok(rows)
+}

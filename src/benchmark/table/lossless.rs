@@ -1,0 +1,82 @@
+//! Results of the lossless profile as text.
+
+use text::table::{Table, count};
+
+use super::{NONE, ending, head, micros, titled};
+use crate::lossless::Results;
+
+/// Returns the tables of the profile's results.
+#[must_use]
+pub fn lossless(results: &Results) -> String {
+    let mut sections = Vec::new();
+    if !results.rows.is_empty() {
+        let title = "Lossless profile: all ports but one send to the last; loads in % of the line";
+        sections.push(titled(title, rates(results)));
+        sections.push(titled("All senders at the largest load", overload(results)));
+        let title = "Buffered bytes before the first pause, and before the first loss if the tester\n\
+                     ignores pauses; a flow to a free port beside one to the congested port, %";
+        sections.push(titled(title, buffers(results)));
+    }
+    ending(&mut sections, (&results.notes, results.ended.as_deref()), results.trials);
+    sections.join("\n")
+}
+
+fn optional(value: Option<f64>, decimals: usize) -> String {
+    value.map_or(NONE.to_owned(), |value| format!("{value:.decimals$}"))
+}
+
+fn rates(results: &Results) -> Table {
+    let mut table =
+        head(&["size"], &["senders", "no-loss rate", "no-pause rate", "goodput"], false);
+    for row in &results.rows {
+        table.row([
+            row.size.to_string(),
+            row.senders.to_string(),
+            optional(row.no_loss_percent, 3),
+            optional(row.no_pause_percent, 3),
+            format!("{:.3}", row.overload.goodput_percent),
+        ]);
+    }
+    table
+}
+
+fn overload(results: &Results) -> Table {
+    let numbers = ["intended", "held back", "lost", "pauses", "paused %", "p99 us", "max us"];
+    let mut table = head(&["size", "worst"], &numbers, false);
+    for row in &results.rows {
+        let overload = &row.overload;
+        let latency = |value: fn(&crate::trial::Latency) -> f64| {
+            overload.latency.as_ref().map_or(NONE.to_owned(), |latency| micros(value(latency)))
+        };
+        table.row([
+            row.size.to_string(),
+            overload.worst_sender.clone(),
+            count(overload.intended),
+            count(overload.held_back),
+            count(overload.lost),
+            count(overload.pauses),
+            format!("{:.2}", overload.worst_paused_percent),
+            latency(|l| l.p99_ns),
+            latency(|l| l.max_ns),
+        ]);
+    }
+    table
+}
+
+fn buffers(results: &Results) -> Table {
+    let numbers = ["XOFF", "loss", "difference", "free flow", "its loss"];
+    let mut table = head(&["size"], &numbers, false);
+    for row in &results.rows {
+        let bytes = |value: Option<f64>| value.map_or(NONE.to_owned(), |n| count(n as u64));
+        let difference = row.loss_bytes.zip(row.xoff_bytes).map(|(loss, xoff)| loss - xoff);
+        table.row([
+            row.size.to_string(),
+            bytes(row.xoff_bytes),
+            bytes(row.loss_bytes),
+            bytes(difference),
+            optional(row.uncongested_rate_percent, 3),
+            optional(row.uncongested_loss_percent, 4),
+        ]);
+    }
+    table
+}

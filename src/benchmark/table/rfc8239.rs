@@ -1,0 +1,99 @@
+//! Results of RFC 8239 as text.
+
+use text::table::{Table, count};
+
+use super::{NONE, ending, head, micros, titled};
+use crate::rfc8239::Results;
+
+/// Returns the tables of RFC 8239's results.
+#[must_use]
+pub fn rfc8239(results: &Results) -> String {
+    let mut sections = Vec::new();
+    if !results.line_rate.is_empty() {
+        let title = "Line rate of all ports (RFC 8239, section 2); latency FILO and jitter in us";
+        sections.push(titled(title, line_rate(results)));
+    }
+    if !results.buffer.is_empty() {
+        sections
+            .push(titled("Buffer of a port by an oversubscription of 1 % (3)", buffer(results)));
+    }
+    if !results.microburst.is_empty() {
+        let title = "Microburst (4): longest burst per sender without loss and pause";
+        sections.push(titled(title, microburst(results)));
+    }
+    if !results.holb.is_empty() {
+        sections.push(titled("Head-of-line blocking (5), %", holb(results)));
+    }
+    ending(&mut sections, (&results.notes, results.ended.as_deref()), results.trials);
+    sections.join("\n")
+}
+
+fn line_rate(results: &Results) -> Table {
+    let numbers = ["size", "% of line", "lost", "held back", "min", "mean", "max", "jitter"];
+    let mut table = head(&["pattern"], &numbers, false);
+    for row in &results.line_rate {
+        let latency = |value: fn(&crate::trial::Latency) -> f64| {
+            row.latency.as_ref().map_or(NONE.to_owned(), |latency| micros(value(latency)))
+        };
+        table.row([
+            row.pattern.clone(),
+            row.size.to_string(),
+            format!("{:.3}", row.forwarded_percent),
+            count(row.lost),
+            count(row.held_back),
+            latency(|l| l.min_ns),
+            latency(|l| l.mean_ns),
+            latency(|l| l.max_ns),
+            row.jitter_ns.map_or(NONE.to_owned(), micros),
+        ]);
+    }
+    table
+}
+
+fn buffer(results: &Results) -> Table {
+    let numbers = ["senders", "size", "frames", "bytes", "latency us"];
+    let mut table = head(&["tester"], &numbers, true);
+    for row in &results.buffer {
+        table.row([
+            row.tester.to_owned(),
+            row.senders.to_string(),
+            row.size.to_string(),
+            format!("{:.1}", row.frames),
+            count(row.bytes as u64),
+            row.latency_ns.map_or(NONE.to_owned(), micros),
+            if row.at_limit { "at least; extend `trial`" } else { "" }.to_owned(),
+        ]);
+    }
+    table
+}
+
+fn microburst(results: &Results) -> Table {
+    let mut table = head(&[], &["senders", "receivers", "size", "frames", "bytes"], true);
+    for row in &results.microburst {
+        table.row([
+            row.senders.to_string(),
+            row.receivers.to_string(),
+            row.size.to_string(),
+            count(row.frames.into()),
+            count(row.bytes),
+            if row.at_limit { "the longest burst passed" } else { "" }.to_owned(),
+        ]);
+    }
+    table
+}
+
+fn holb(results: &Results) -> Table {
+    let numbers = ["size", "shift", "uncongested loss", "its rate", "congested loss"];
+    let mut table = head(&[], &numbers, true);
+    for row in &results.holb {
+        table.row([
+            row.size.to_string(),
+            row.shift.to_string(),
+            format!("{:.4}", row.uncongested_loss_percent),
+            format!("{:.3}", row.uncongested_rate_percent),
+            format!("{:.4}", row.congested_loss_percent),
+            if row.back_pressure { "back-pressure" } else { "" }.to_owned(),
+        ]);
+    }
+    table
+}

@@ -1,0 +1,47 @@
+//! Benchmark files: their errors, and their schema.
+
+use ::file::testgolden;
+
+use super::configs;
+use crate::{file, testfolder};
+
+#[test]
+fn errors_of_a_file_name_the_field_and_the_remedy() {
+    let folder = testfolder::Folder::new("benchmark-file");
+    let path = folder.at("b.yaml");
+    let dut = configs("validate/rates.yaml");
+    let says = |fields: &str| {
+        std::fs::write(&path, format!("dut: {}\n{fields}\n", dut.display())).unwrap();
+        file::load(&path).unwrap_err().to_string()
+    };
+    for (fields, part) in [
+        ("flows: [{from: A, to: D}]", "flows[0].to: there is no port `D`"),
+        ("flows: [{from: A, to: A}]", "flows[0]: it leads back to its sender"),
+        ("flows: []", "flows: there is no flow"),
+        ("sizes: [9000]", "sizes[0]: 9000 is out of range; choose 64 to 1526"),
+        ("sizes: []", "sizes: there is none"),
+        ("max_load: 0%", "max_load: give a share above 0%"),
+        ("width: 100%", "width: give a share above 0% and below 100%"),
+        ("loss_step: 20%", "loss_step: give a step above 0% and up to 10%"),
+        ("trial: 0s", "trial: it is 0"),
+        ("latency: {repeats: 0}", "latency.repeats: "),
+        ("priority: 8", "priority: 8 is no priority"),
+        ("goals: {a: {loss_ratio: 100%}}", "goals.a: loss_ratio: "),
+        ("goals: {}", "goals: there is none"),
+        ("soak: {duration: 1ms, interval: 2ms}", "soak.duration: it is shorter"),
+        ("soak: {load: 0%}", "soak.load: give a share above 0%"),
+        ("speed: 3", "speed"),
+    ] {
+        let said = says(fields);
+        assert!(said.contains(part), "{fields}: {said}");
+    }
+    std::fs::write(&path, "dut: nowhere.yaml\n").unwrap();
+    assert!(file::load(&path).unwrap_err().to_string().contains("cannot be opened"));
+}
+
+#[test]
+fn the_published_schema_is_the_current_one() {
+    let schema = serde_json::to_string_pretty(&file::schema()).unwrap() + "\n";
+    let command = "sluice check --schema benchmark";
+    testgolden::hold("configs/schema/benchmark.schema.json", &schema, command);
+}
