@@ -70,6 +70,7 @@ const HOW: &[(&str, How)] = &[
     ("sluice gen", How::Ends(&[0, 1, 4])),
     ("headroom measure", How::Ends(&[0, 1, 4])),
     ("sluice benchmark rfc2544 dut.yaml", How::Read("a device of the reader's")),
+    ("sluice benchmark soak dut.yaml", How::Read("a device of the reader's")),
     ("sluice validate dut.yaml", How::Read("a device of the reader's")),
     ("--world real", How::Ends(&[0, 1, 4])),
 ];
