@@ -15,6 +15,7 @@ mod obeying;
 mod pauses;
 mod sending;
 mod stage;
+mod telling;
 #[cfg(test)]
 mod tests;
 
@@ -23,6 +24,7 @@ pub use holding::Holding;
 pub use obeying::Obeying;
 pub use sending::{Part, Sending};
 pub use stage::{Lines, Make, Stage};
+pub use telling::Telling;
 
 /// A defect, by the part of the device's behavior that it breaks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -35,6 +37,8 @@ pub enum Defect {
     Holding(Holding),
     /// Forwarding of data frames.
     Forwarding(Forwarding),
+    /// LLDP.
+    Telling(Telling),
 }
 
 /// Makes a defect of one of a part.
@@ -48,4 +52,4 @@ macro_rules! defects_of {
     };
 }
 
-defects_of!(Obeying, Sending, Holding, Forwarding,);
+defects_of!(Obeying, Sending, Holding, Forwarding, Telling,);

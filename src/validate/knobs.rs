@@ -16,6 +16,7 @@ pub const GOOD: &[(&str, &str)] = &[
     ("virtual", include_str!("../../configs/validate/virtual.yaml")),
     ("pause", include_str!("../../configs/validate/pause.yaml")),
     ("dynamic", include_str!("../../configs/validate/dynamic.yaml")),
+    ("dcbx", include_str!("../../configs/validate/dcbx.yaml")),
     ("ring", include_str!("../../configs/validate/ring.yaml")),
 ];
 

@@ -12,6 +12,9 @@ use wire::ip::Ecn;
 /// Bytes of a frame that a capture keeps: all headers, and the probe behind them.
 const SNAP: u32 = 128;
 
+/// Bytes that a capture keeps of frames that are to be read whole.
+const WHOLE: u32 = 2048;
+
 /// Time for the learning frames, before the trial's own traffic.
 #[must_use]
 pub fn lead(setup: &Setup) -> Duration {
@@ -39,7 +42,7 @@ pub fn config(trial: &Trial, setup: &Setup, location: impl Fn(Port) -> String) -
         "ports": ports.clone().map(|p| json!({"name": name(p), "location": location(p)}))
             .collect::<Vec<_>>(),
         "layer1": ports.map(|p| layer1(trial, setup, p)).collect::<Vec<_>>(),
-        "captures": [{"name": "all", "port_names": names, "format": "pcapng", "overwrite": false, "packet_size": SNAP}],
+        "captures": [{"name": "all", "port_names": names, "format": "pcapng", "overwrite": false, "packet_size": if trial.whole { WHOLE } else { SNAP }}],
         "flows": flows,
     })
 }

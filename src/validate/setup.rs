@@ -116,6 +116,7 @@ pub struct Expected {
     pub vlan: Option<Vid>,
     pub ecn: Option<ExpectedEcn>,
     pub watchdog: Option<ExpectedWatchdog>,
+    pub dcbx: Option<ExpectedDcbx>,
     /// Counting of received PFC frames with a time of zero.
     pub xon: Option<XonCount>,
 }
@@ -137,6 +138,17 @@ impl Expected {
     pub fn alpha(&self) -> Option<f64> {
         self.dynamic_th.map(|n| f64::from(n).exp2())
     }
+}
+
+/// DCBX of the DUT's ports.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ExpectedDcbx {
+    /// True if it takes the PFC map of a neighbour.
+    pub willing: bool,
+    /// True if the end with the higher address wins when both are willing.
+    pub higher: bool,
+    /// Interval of its LLDPDUs.
+    pub interval: Duration,
 }
 
 /// The ECN curve of a class.

@@ -42,6 +42,8 @@ pub struct Trial {
     pub damage: Vec<Damage>,
     /// True if the first bytes of data frames are recorded as well.
     pub keep: bool,
+    /// True if frames that are no data are recorded whole, and not their headers alone.
+    pub whole: bool,
     /// True if the device's counters are read before and after.
     pub counters: bool,
     /// Settings of the device that are changed before the traffic, and restored after it.
@@ -195,6 +197,7 @@ impl Trial {
             obeys: Vec::new(),
             damage: Vec::new(),
             keep: false,
+            whole: false,
             counters: false,
             settings: Vec::new(),
             length,

@@ -173,4 +173,10 @@ kinds! {
     IgnoresCnp,
     /// Frames of `priorities` together above `ratio` of the line's rate are dropped.
     LimitsRate,
+    /// A PFC TLV of LLDP that is an octet too short is read beyond its end.
+    ReadsBeyondTlv,
+    /// LLDPDUs that are sent have the TLV of CEE's DCBX beside those of IEEE 802.1.
+    TellsBothDialects,
+    /// The sum of the shares in the ETS configuration that is sent is 101 %.
+    TellsWrongShares,
 }

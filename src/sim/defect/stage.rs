@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use super::{Defect, forwarding, holding, obeying, sending};
+use super::{Defect, forwarding, holding, obeying, sending, telling};
 use contracts::frame::Frame;
 use ground::time::{Duration, Instant};
 use ground::units::{BitsPerSec, Bytes};
@@ -106,6 +106,7 @@ impl<F: Frame + fmt::Debug + Send + 'static> Stage<F> {
             Defect::Sending(what) => Box::new(sending::State::new(what)),
             Defect::Holding(what) => Box::new(holding::State::new(what)),
             Defect::Forwarding(what) => Box::new(forwarding::State::new(what)),
+            Defect::Telling(what) => Box::new(telling::State::new(what)),
         });
     }
 

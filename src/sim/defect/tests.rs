@@ -11,6 +11,7 @@ mod forwarding;
 mod holding;
 mod obeying;
 mod sending;
+mod telling;
 
 /// Memory for frames.
 struct Memory;

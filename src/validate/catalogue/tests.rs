@@ -2,6 +2,7 @@
 
 mod changed;
 mod counters;
+mod dcbx;
 mod dead;
 mod ecn;
 mod mac_control;

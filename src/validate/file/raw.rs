@@ -151,6 +151,8 @@ pub struct Expected {
     pub ecn: Option<Ecn>,
     /// PFC watchdog.
     pub watchdog: Option<Watchdog>,
+    /// DCBX of the ports. Default: none; tests of DCBX are skipped.
+    pub dcbx: Option<Dcbx>,
     /// Counting of received PFC frames with a time of zero. Default: unknown; the numbers are recorded.
     pub xon: Option<Xon>,
 }
@@ -232,6 +234,29 @@ pub struct Watchdog {
     /// True for a device that takes a paused queue for stormed also without frames. Default: `false`.
     #[serde(default)]
     pub idle: bool,
+}
+
+/// DCBX of ports.
+#[derive(Clone, Copy, PartialEq, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Dcbx {
+    /// True if the device takes the PFC map of a neighbour (802.1Q 38.4).
+    pub willing: bool,
+    /// End that wins if both are willing: the one with the `higher` or the `lower` address. Default:
+    /// `higher`, as in openlldp.
+    #[serde(default)]
+    pub precedence: Precedence,
+    /// Interval of LLDPDUs. Default: `30s` (802.1AB 9.2.5.7).
+    pub interval: Option<Span>,
+}
+
+/// End whose setting is used if both are willing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Precedence {
+    #[default]
+    Higher,
+    Lower,
 }
 
 /// Action on frames of a stormed queue.

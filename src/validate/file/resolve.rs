@@ -9,7 +9,7 @@ use std::path::Path;
 use super::Dut;
 use super::raw::{self, DutFile};
 use crate::setup::{
-    Expected, ExpectedEcn, ExpectedWatchdog, FlowControl, Keep, Marking, Setup, TesterPort, Times,
+    Expected, ExpectedDcbx, ExpectedEcn, ExpectedWatchdog, FlowControl, Keep, Marking, Setup, TesterPort, Times,
     Tolerances, XonCount, reaction_limit,
 };
 use crate::virtual_bench::Reports;
@@ -311,6 +311,11 @@ fn expected(cx: &mut Cx, at: &Place<'_>, raw: &raw::Expected) -> Expected {
         drops: watchdog.action == raw::Action::Drop,
         idle: watchdog.idle,
     });
+    let dcbx = raw.dcbx.map(|dcbx| ExpectedDcbx {
+        willing: dcbx.willing,
+        higher: dcbx.precedence == raw::Precedence::Higher,
+        interval: span(dcbx.interval, Duration::from_secs(30)),
+    });
     let bytes = |size: Option<config::quantity::Size>| size.map(|size| Bytes(size.0));
     if let Some(n) = raw.dynamic_th {
         if !(-ALPHA_MAX..=ALPHA_MAX).contains(&n) {
@@ -337,6 +342,7 @@ fn expected(cx: &mut Cx, at: &Place<'_>, raw: &raw::Expected) -> Expected {
         vlan,
         ecn,
         watchdog,
+        dcbx,
         xon: raw.xon.map(|xon| match xon {
             raw::Xon::Counted => XonCount::Counted,
             raw::Xon::Apart => XonCount::Apart,

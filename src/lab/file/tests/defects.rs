@@ -5,8 +5,10 @@ use crate::raw::DefectKind;
 use ground::units::{Priority, PrioritySet, Quanta};
 use schedule::Meter;
 use sim::FaultKind;
-use sim::defect::Defect::{self, Forwarding as F, Holding as H, Obeying as O, Sending as S};
-use sim::defect::{Forwarding, Holding, Obeying, Part, Sending};
+use sim::defect::Defect::{
+    self, Forwarding as F, Holding as H, Obeying as O, Sending as S, Telling as T,
+};
+use sim::defect::{Forwarding, Holding, Obeying, Part, Sending, Telling};
 use switch::Change;
 
 const P3: PrioritySet = PrioritySet::of(Priority::ALL[3]);
@@ -86,6 +88,9 @@ const SPELLINGS: &[(&str, Defect)] = &[
         "kind: limits-rate, priorities: [3], ratio: 1/8",
         F(Forwarding::LimitsRate { priorities: P3, numerator: 1, denominator: 8 }),
     ),
+    ("kind: reads-beyond-tlv", T(Telling::ReadsBeyondTlv)),
+    ("kind: tells-both-dialects", T(Telling::BothDialects)),
+    ("kind: tells-wrong-shares", T(Telling::WrongShares)),
 ];
 
 /// Returns the defects of a lab, each as `node port defect`.

@@ -3,8 +3,10 @@
 use crate::raw::DefectKind as Kind;
 use ground::time::Duration;
 use ground::units::{PrioritySet, Quanta};
-use sim::defect::Defect::{self, Forwarding as F, Holding as H, Obeying as O, Sending as S};
-use sim::defect::{Forwarding, Holding, Obeying, Part, Sending};
+use sim::defect::Defect::{
+    self, Forwarding as F, Holding as H, Obeying as O, Sending as S, Telling as T,
+};
+use sim::defect::{Forwarding, Holding, Obeying, Part, Sending, Telling};
 
 /// The parameters of a kind, and the defect that they give.
 pub(super) enum Takes {
@@ -103,6 +105,9 @@ impl Takes {
             Kind::StaleChecksum => Nothing(F(Forwarding::StaleChecksum)),
             Kind::Ipv6Unmarked => Nothing(F(Forwarding::Ipv6Unmarked)),
             Kind::IgnoresCnp => Nothing(F(Forwarding::IgnoresCnp)),
+            Kind::ReadsBeyondTlv => Nothing(T(Telling::ReadsBeyondTlv)),
+            Kind::TellsBothDialects => Nothing(T(Telling::BothDialects)),
+            Kind::TellsWrongShares => Nothing(T(Telling::WrongShares)),
             Kind::LimitsRate => NamedRatio(|priorities, (numerator, denominator)| F(Forwarding::LimitsRate { priorities, numerator, denominator })),
         }
     }

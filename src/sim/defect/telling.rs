@@ -1,0 +1,101 @@
+//! Defects in what is told to a neighbour by LLDP, and in what is heard from it.
+
+use core::fmt;
+
+use super::stage::{Act, Context};
+use contracts::frame::Frame;
+
+/// A defect in LLDP.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Telling {
+    /// A PFC TLV that is an octet too short is read beyond its end.
+    ReadsBeyondTlv,
+    /// The TLV of CEE's DCBX is sent beside those of IEEE 802.1.
+    BothDialects,
+    /// The sum of the shares in the ETS configuration that is sent is 101 %.
+    WrongShares,
+}
+
+/// The state of such a defect: it has none.
+#[derive(Debug)]
+pub(super) struct State(Telling);
+
+/// Offset of the first TLV.
+const TLVS: usize = 14;
+
+/// Contents of a TLV up to its subtype, of IEEE 802.1: ETS configuration and PFC.
+const ETS: [u8; 4] = [0x00, 0x80, 0xc2, 0x09];
+const PFC: [u8; 4] = [0x00, 0x80, 0xc2, 0x0b];
+
+/// Length of the PFC TLV's string.
+const PFC_LEN: usize = 6;
+
+/// Offset of the share of traffic class 0 in the string of the ETS configuration.
+const SHARE: usize = 9;
+
+/// A TLV of CEE's DCBX with its control TLV alone.
+const CEE: [u8; 18] = [
+    0xfe, 0x10, 0x00, 0x1b, 0x21, 0x02, 0x02, 0x0a, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0,
+];
+
+impl State {
+    pub(super) const fn new(what: Telling) -> Self {
+        Self(what)
+    }
+}
+
+fn is_lldp(head: &[u8]) -> bool {
+    head.get(12..TLVS) == Some(&[0x88, 0xcc])
+}
+
+/// Returns the offset of the string of the TLV that begins so, and its length.
+fn find(head: &[u8], begins: &[u8; 4]) -> Option<(usize, usize)> {
+    all(head).find(|(at, len)| head[*at..at + len].starts_with(begins))
+}
+
+/// Returns the offsets and lengths of the strings of all TLVs, with the end TLV.
+fn all(head: &[u8]) -> impl Iterator<Item = (usize, usize)> {
+    let next = |at: usize| {
+        let header = head.get(at..at + 2)?;
+        let len = usize::from(header[0] & 1) << 8 | usize::from(header[1]);
+        (at + 2 + len <= head.len()).then_some((at + 2, len))
+    };
+    let mut ended = false;
+    core::iter::successors(next(TLVS), move |(at, len)| next(at + len)).take_while(move |(at, _)| {
+        let goes_on = !ended;
+        ended |= head[at - 2] >> 1 == 0;
+        goes_on
+    })
+}
+
+impl<F: Frame + fmt::Debug + Send> Act<F> for State {
+    fn tx(&mut self, cx: &mut Context<'_, F>, mut frame: F) {
+        let head = frame.head();
+        match self.0 {
+            Telling::BothDialects if is_lldp(head) => {
+                let (end, _) = all(head).last().unwrap_or((TLVS + 2, 0));
+                let mut octets = head[..end - 2].to_vec();
+                octets.extend(CEE);
+                octets.extend(&head[end - 2..]);
+                cx.out.line.extend(cx.make.control(&octets));
+            }
+            Telling::WrongShares if is_lldp(head) => {
+                if let Some((at, _)) = find(head, &ETS).filter(|(_, len)| *len > SHARE) {
+                    frame.head_mut()[at + SHARE] += 1;
+                }
+                cx.out.line.push(frame);
+            }
+            _ => cx.out.line.push(frame),
+        }
+    }
+
+    fn rx(&mut self, cx: &mut Context<'_, F>, mut frame: F) {
+        let head = frame.head();
+        if self.0 == Telling::ReadsBeyondTlv && is_lldp(head) {
+            if let Some((at, len)) = find(head, &PFC).filter(|(_, len)| *len == PFC_LEN - 1) {
+                frame.head_mut()[at - 1] = len as u8 + 1;
+            }
+        }
+        cx.out.node.push(frame);
+    }
+}
