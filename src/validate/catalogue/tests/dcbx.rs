@@ -42,7 +42,7 @@ fn a_map_that_is_not_the_configured_one_is_found() {
 
 #[test]
 fn a_device_that_is_silent_fails() {
-    let silent = with("lldp: {interval: 1s}", "lldp: {admin: rx}");
+    let silent = with("      lldp: {interval: 1s}\n      dcbx: {pfc: {willing: true}}\n", "");
     fails_as(&silent, "V-D01", "LLDPDUs at port A");
 }
 
