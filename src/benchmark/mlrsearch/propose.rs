@@ -47,13 +47,22 @@ impl Bounds {
     }
 }
 
+/// Loads at which the easier targets of a goal may mislead before they are not asked any more.
+const MISLED: usize = 4;
+
 /// Returns the load that a goal wants to try next and the target it is for, or `None` if its last
 /// target is settled.
+///
+/// Easier targets save trials where the device does the same at each trial. They cost trials where
+/// it loses frames now and then: each time a few good trials promise a load that many trials do not
+/// keep, the search would go on beside it. So they are left out where that happened too often.
 pub(super) fn propose<'a>(
     chain: &'a [Target],
     history: &History,
     last: Slot,
 ) -> Option<(Slot, &'a Target)> {
+    let misled = history.values().filter(|t| misleads(chain, t)).take(MISLED).count();
+    let chain = if misled == MISLED { &chain[chain.len() - 1..] } else { chain };
     let mut before = Bounds::default();
     for target in chain {
         let bounds = Bounds::of(target, history);
@@ -63,6 +72,20 @@ pub(super) fn propose<'a>(
         before = bounds;
     }
     None
+}
+
+/// Returns true if a target decides otherwise about a load than an easier one, or itself, did after
+/// some of its trials.
+fn misleads(chain: &[Target], tally: &Tally) -> bool {
+    let before = |easier: &[Target], class: Class| {
+        let is = |n: usize| easier.iter().any(|t| classify(t, &tally.trials[..n]) == class);
+        (1..tally.trials.len()).any(is)
+    };
+    chain.iter().enumerate().any(|(n, target)| match classify(target, &tally.trials) {
+        Class::Lower => before(&chain[..=n], Class::Upper),
+        Class::Upper => before(&chain[..=n], Class::Lower),
+        Class::Undecided => false,
+    })
 }
 
 /// A decision about the next load.
