@@ -34,9 +34,8 @@ const PFC_LEN: usize = 6;
 const SHARE: usize = 9;
 
 /// A TLV of CEE's DCBX with its control TLV alone.
-const CEE: [u8; 18] = [
-    0xfe, 0x10, 0x00, 0x1b, 0x21, 0x02, 0x02, 0x0a, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0,
-];
+const CEE: [u8; 18] =
+    [0xfe, 0x10, 0x00, 0x1b, 0x21, 0x02, 0x02, 0x0a, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0];
 
 impl State {
     pub(super) const fn new(what: Telling) -> Self {
@@ -61,11 +60,13 @@ fn all(head: &[u8]) -> impl Iterator<Item = (usize, usize)> {
         (at + 2 + len <= head.len()).then_some((at + 2, len))
     };
     let mut ended = false;
-    core::iter::successors(next(TLVS), move |(at, len)| next(at + len)).take_while(move |(at, _)| {
-        let goes_on = !ended;
-        ended |= head[at - 2] >> 1 == 0;
-        goes_on
-    })
+    core::iter::successors(next(TLVS), move |(at, len)| next(at + len)).take_while(
+        move |(at, _)| {
+            let goes_on = !ended;
+            ended |= head[at - 2] >> 1 == 0;
+            goes_on
+        },
+    )
 }
 
 impl<F: Frame + fmt::Debug + Send> Act<F> for State {

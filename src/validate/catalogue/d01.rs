@@ -37,7 +37,7 @@ fn run(cx: &mut Context<'_>) -> Result<(), Trouble> {
     trial.whole = true;
     let seen = cx.observe(&trial)?;
     for port in ports {
-        let octets: Vec<Vec<u8>> = dcbx::heard(&seen, port).map(|(_, o)| o.to_vec()).collect();
+        let octets: Vec<Vec<u8>> = dcbx::lldpdus(&seen, port).map(|(_, o)| o.to_vec()).collect();
         let name = cx.port(port).name.clone();
         let count = octets.len() as u64;
         cx.count(format!("LLDPDUs at port {name}"), count, Limits::at_least(1.0));
@@ -47,7 +47,8 @@ fn run(cx: &mut Context<'_>) -> Result<(), Trouble> {
         }
         faults.sort_unstable();
         faults.dedup();
-        let text = if faults.is_empty() { String::new() } else { format!(" ({})", faults.join("; ")) };
+        let text =
+            if faults.is_empty() { String::new() } else { format!(" ({})", faults.join("; ")) };
         let what = format!("faults of the LLDPDUs at port {name}{text}");
         cx.count(what, faults.len() as u64, Limits::exactly(0.0));
     }

@@ -1,6 +1,6 @@
 //! V-D02: a willing device takes its neighbour's map of PFC.
 
-use super::dcbx::{self, Peer};
+use super::dcbx::{self, Heard, Peer};
 use crate::bench::Trouble;
 use crate::setup::ExpectedDcbx;
 use crate::test::{Context, Level, Test, Topology};
@@ -38,7 +38,8 @@ fn run(cx: &mut Context<'_>) -> Result<(), Trouble> {
     ] {
         let said = [(Duration::ZERO, peer.maps(one, willing))];
         let obeyed = in_use(&expected, (peer, willing), (own, one));
-        dcbx::judge(cx, (a, b), (what, obeyed), (&said, &[peer], Duration::ZERO))?;
+        let heard = Heard { said: &said, peers: &[peer], wait: Duration::ZERO };
+        dcbx::judge(cx, (a, b), (what, obeyed), &heard)?;
     }
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! V-D03: malformed TLVs of DCBX change nothing.
 
-use super::dcbx::{self, Peer};
+use super::dcbx::{self, Heard, Peer};
 use crate::bench::Trouble;
 use crate::test::{Context, Level, Test, Topology};
 use ground::time::Duration;
@@ -44,7 +44,8 @@ fn run(cx: &mut Context<'_>) -> Result<(), Trouble> {
     ] {
         let said = [(Duration::ZERO, octets)];
         let own = cx.setup.lossless;
-        dcbx::judge(cx, (a, b), (what, own), (&said, &[peer], Duration::ZERO))?;
+        let heard = Heard { said: &said, peers: &[peer], wait: Duration::ZERO };
+        dcbx::judge(cx, (a, b), (what, own), &heard)?;
     }
     Ok(())
 }

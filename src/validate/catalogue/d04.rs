@@ -1,6 +1,6 @@
 //! V-D04: two neighbours at once, and a neighbour that is gone.
 
-use super::dcbx::{self, Peer};
+use super::dcbx::{self, Heard, Peer};
 use crate::bench::Trouble;
 use crate::test::{Context, Level, Test, Topology};
 use ground::time::Duration;
@@ -52,7 +52,8 @@ fn run(cx: &mut Context<'_>) -> Result<(), Trouble> {
             second.saturating_mul(u64::from(SHORT) + 1),
         ),
     ] {
-        dcbx::judge(cx, (a, b), (what, obeyed), (&said, &peers, wait))?;
+        let heard = Heard { said: &said, peers: &peers, wait };
+        dcbx::judge(cx, (a, b), (what, obeyed), &heard)?;
     }
     Ok(())
 }

@@ -51,7 +51,10 @@ fn run(cx: &mut Context<'_>) -> Result<(), Trouble> {
     let mut trial = Trial::new("CEE, then IEEE 802.1", end + Duration::from_millis(1));
     trial.whole = true;
     trial.frame(b, peer.says(&[(CEE.0, CEE.1, cee(one))]), Duration::ZERO);
-    let ieee = [(OUI, subtype::PFC, dcbx::pfc(one, false)), (OUI, subtype::ETS_CONFIGURATION, dcbx::ets(100))];
+    let ieee = [
+        (OUI, subtype::PFC, dcbx::pfc(one, false)),
+        (OUI, subtype::ETS_CONFIGURATION, dcbx::ets(100)),
+    ];
     trial.frame(b, peer.says(&ieee), second);
     trial.frame(b, peer.leaves(), end);
     let seen = cx.observe(&trial)?;
@@ -80,7 +83,7 @@ struct Dialects {
 
 fn dialects(seen: &Observation, port: Port, (from, until): (Duration, Duration)) -> Dialects {
     let mut found = Dialects::default();
-    for (record, octets) in dcbx::heard(seen, port) {
+    for (record, octets) in dcbx::lldpdus(seen, port) {
         let Ok(view) = View::new(octets) else { continue };
         if record.end < from || record.end > until {
             continue;

@@ -92,13 +92,8 @@ impl Peer {
 
 /// Returns the contents of the PFC TLV.
 pub(super) fn pfc(enable: PrioritySet, willing: bool) -> Vec<u8> {
-    let configuration = pfc::Configuration {
-        willing,
-        macsec_bound: false,
-        capability: 8,
-        enable,
-        proposed: None,
-    };
+    let configuration =
+        pfc::Configuration { willing, macsec_bound: false, capability: 8, enable, proposed: None };
     let mut buffer = vec![0; configuration.buffer_len()];
     configuration.emit(&mut buffer).expect("the buffer has its length");
     buffer
@@ -119,24 +114,26 @@ pub(super) fn ets(sum: u8) -> Vec<u8> {
     buffer
 }
 
-/// Returns a storm for all lossless priorities at `b`, after the LLDPDUs at their times: `said`. The
-/// device gets the time to apply the last of them, or `wait` if that is longer. At the end of the trial
-/// the neighbours of `peers` leave.
-pub(super) fn storm(
-    cx: &Context<'_>,
-    (a, b): (Port, Port),
-    (said, peers): (&[(Duration, Vec<u8>)], &[Peer]),
-    wait: Duration,
-) -> Storm {
+/// What the device hears of its neighbours before a storm.
+pub(super) struct Heard<'a> {
+    /// LLDPDUs and their times.
+    pub(super) said: &'a [(Duration, Vec<u8>)],
+    /// The neighbours that said them: they leave at the end of the trial.
+    pub(super) peers: &'a [Peer],
+    /// Shortest time from the last LLDPDU to the storm; at least [`APPLY`] passes.
+    pub(super) wait: Duration,
+}
+
+/// Returns a storm for all lossless priorities at `b` after LLDPDUs.
+fn storm(cx: &Context<'_>, (a, b): (Port, Port), heard: &Heard<'_>) -> Storm {
     let mut storm = stop::storm(cx, (a, b), cx.setup.lossless, stop::SIZE);
-    let last = said.iter().map(|(at, _)| *at).max().unwrap_or(Duration::ZERO);
-    let after = last + APPLY.max(wait);
-    later(&mut storm, after);
-    for (at, octets) in said {
+    let last = heard.said.iter().map(|(at, _)| *at).max().unwrap_or(Duration::ZERO);
+    later(&mut storm, last + APPLY.max(heard.wait));
+    for (at, octets) in heard.said {
         storm.trial.frame(b, octets.clone(), *at);
     }
     let end = storm.trial.length;
-    for peer in peers {
+    for peer in heard.peers {
         storm.trial.frame(b, peer.leaves(), end);
     }
     storm.trial.length = end + Duration::from_millis(1);
@@ -159,16 +156,16 @@ pub(super) fn judge(
     cx: &mut Context<'_>,
     ports: (Port, Port),
     (what, obeyed): (&str, PrioritySet),
-    (said, peers, wait): (&[(Duration, Vec<u8>)], &[Peer], Duration),
+    heard: &Heard<'_>,
 ) -> Result<(), Trouble> {
-    let mut storm = storm(cx, ports, (said, peers), wait);
+    let mut storm = storm(cx, ports, heard);
     storm.trial.name = what.to_owned();
     let seen = cx.observe(&storm.trial)?;
     stop::judge(cx, &storm, &seen, (ports.1, obeyed))
 }
 
 /// Returns the LLDPDUs that a port received.
-pub(super) fn heard(seen: &Observation, port: Port) -> impl Iterator<Item = (&Record, &[u8])> {
+pub(super) fn lldpdus(seen: &Observation, port: Port) -> impl Iterator<Item = (&Record, &[u8])> {
     seen.records.iter().filter_map(move |record| match &record.what {
         What::Other(octets) if record.port == port && record.way == Way::Received => {
             let is_lldp = ethernet::View::new(octets)

@@ -9,8 +9,8 @@ use std::path::Path;
 use super::Dut;
 use super::raw::{self, DutFile};
 use crate::setup::{
-    Expected, ExpectedDcbx, ExpectedEcn, ExpectedWatchdog, FlowControl, Keep, Marking, Setup, TesterPort, Times,
-    Tolerances, XonCount, reaction_limit,
+    Expected, ExpectedDcbx, ExpectedEcn, ExpectedWatchdog, FlowControl, Keep, Marking, Setup,
+    TesterPort, Times, Tolerances, XonCount, reaction_limit,
 };
 use crate::virtual_bench::Reports;
 use config::quantity::{LinkRate, Ratio, Span};

@@ -3,6 +3,10 @@
 use super::*;
 use crate::defect::Telling;
 
+fn port(defect: Telling) -> Port {
+    Port::with(Defect::Telling(defect))
+}
+
 /// An LLDPDU with its mandatory TLVs left out, an ETS configuration, and a PFC TLV of this string.
 fn lldpdu(pfc: &[u8]) -> Vec<u8> {
     let mut octets = vec![1, 0x80, 0xc2, 0, 0, 0x0e, 2, 0, 0, 0, 0, 9, 0x88, 0xcc];

@@ -20,7 +20,8 @@ fn with(from: &str, to: &str) -> String {
 fn a_willing_device_passes() {
     all_pass(&validate_at(Level::Full, DCBX, &ALL));
     let lower = with("pfc: {willing: true}", "pfc: {willing: true}, precedence: lower_address");
-    let lower = lower.replace("{willing: true, interval", "{willing: true, precedence: lower, interval");
+    let lower =
+        lower.replace("{willing: true, interval", "{willing: true, precedence: lower, interval");
     all_pass(&validate_at(Level::Full, &lower, &["V-D02"]));
 }
 
