@@ -85,6 +85,11 @@ fn the_good_device_passes() {
             assert_eq!(test.outcome, Outcome::Skip, "{test:#?}");
             false
         }
+        // It has no DCBX; tests/dcbx.rs has a device with it.
+        id if id.starts_with("V-D") => {
+            assert_eq!(test.outcome, Outcome::Skip, "{test:#?}");
+            false
+        }
         // Its ports are not at a ring.
         "V-I05" => false,
         _ => true,
