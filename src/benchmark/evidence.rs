@@ -3,9 +3,9 @@
 use serde_json::{Map, Value};
 
 /// A measured row with the name of its table: `throughput`, `latency`.
-struct Line {
-    table: String,
-    fields: Map<String, Value>,
+pub(crate) struct Line {
+    pub(crate) table: String,
+    pub(crate) fields: Map<String, Value>,
 }
 
 /// Returns a line of JSON for each row. The fields of the run, such as its device and its seed, are in
@@ -50,7 +50,7 @@ pub fn csv(document: &Value) -> String {
 }
 
 /// Columns that say what a row is about, which come first.
-const KEYS: [&str; 6] = ["pattern", "goal", "tester", "senders", "receivers", "size"];
+pub(crate) const KEYS: [&str; 6] = ["pattern", "goal", "tester", "senders", "receivers", "size"];
 
 fn one_table(lines: &[Line]) -> String {
     let has = |name: &&str| lines.iter().any(|line| line.fields.contains_key(*name));
@@ -86,8 +86,21 @@ fn run_of(document: &Value) -> Map<String, Value> {
     scalar.map(|(name, value)| (name.clone(), value.clone())).collect()
 }
 
-/// Returns all rows, with nested objects and lists spread out.
-fn lines(document: &Value) -> Vec<Line> {
+/// Returns all rows, with nested objects and lists spread out; of several runs with their number.
+pub(crate) fn lines(document: &Value) -> Vec<Line> {
+    if let Some(runs) = document["runs"].as_array() {
+        let of = |(n, run): (usize, &Value)| {
+            let number = |mut line: Line| {
+                line.fields.insert("run".to_owned(), (n + 1).into());
+                line
+            };
+            lines(run).into_iter().map(number).collect::<Vec<_>>()
+        };
+        let mut all: Vec<Line> = runs.iter().enumerate().flat_map(of).collect();
+        // A table has the rows of all runs.
+        all.sort_by(|a, b| a.table.cmp(&b.table));
+        return all;
+    }
     let mut all = Vec::new();
     for (table, rows) in document.as_object().expect("a run is an object") {
         for row in rows.as_array().into_iter().flatten() {

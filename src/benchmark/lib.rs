@@ -4,6 +4,7 @@
 //! trials on a bench of `validate`, behind real ports or virtual, and returns rows of results that
 //! [`table`] shows. [`mlrsearch`] is the search alone, without ports.
 
+pub mod baseline;
 pub mod evidence;
 pub mod file;
 pub mod lossless;
@@ -16,6 +17,7 @@ pub mod rfc2889;
 pub mod rfc8239;
 pub mod search;
 pub mod soak;
+pub mod summary;
 pub mod table;
 pub mod trial;
 

@@ -1,13 +1,14 @@
 //! `sluice benchmark`: the speed of a device under test.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use anyhow::Result;
-use clap::{Args, Subcommand, ValueEnum};
+use anyhow::{Result, anyhow};
+use clap::{Args, Subcommand, ValueEnum, value_parser};
 use serde::Serialize;
+use serde_json::Value;
 
 use super::dut;
 use super::kind::Kind;
@@ -15,9 +16,13 @@ use super::machine::MachineArgs;
 use super::outputs::{OutputFile, Outputs};
 use super::terminal::{self, Progress, say};
 use super::{Format, bad_input, exit, stop_on_signals};
+use crate::printable;
 use crate::verdict::Verdict;
+use benchmark::baseline::{Compared, Trend};
 use benchmark::plan::Plan;
-use benchmark::{evidence, file, lossless, mlr, rfc2544, rfc2889, rfc8239, soak, table};
+use benchmark::{
+    baseline, evidence, file, lossless, mlr, rfc2544, rfc2889, rfc8239, soak, summary, table,
+};
 use validate::bench::{Bench, Trouble};
 use validate::file::Dut;
 
@@ -104,6 +109,12 @@ struct Common {
     /// Write the measured rows to this file as comma-separated values, a table for each test.
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
+    /// Number of runs, for deviations and repeatability.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = value_parser!(u32).range(1..=100))]
+    runs: u32,
+    /// Compare with the results in this file, which --json wrote: a regression is a failure.
+    #[arg(long, value_name = "FILE")]
+    baseline: Option<PathBuf>,
     /// EAL options and idle mode.
     #[command(flatten)]
     machine: MachineArgs,
@@ -178,15 +189,19 @@ fn selected<O: Copy, T: Clone + From<O>>(only: &[O], all: &[T]) -> Vec<T> {
 /// Callback before each trial.
 type Step<'a> = &'a mut dyn FnMut(&str) -> bool;
 
-/// A run in JSON.
+/// Runs in JSON.
 #[derive(Serialize)]
 struct Document<'a, R> {
     procedure: &'static str,
     dut: &'a str,
     world: &'static str,
     seed: u64,
-    #[serde(flatten)]
-    results: &'a R,
+    /// Version of this program, which is the tester.
+    tester: &'static str,
+    runs: &'a [R],
+    /// Differences from the baseline.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    compared: Option<Vec<Compared>>,
 }
 
 /// Runs a procedure and prints its results.
@@ -228,10 +243,11 @@ pub fn run(args: &BenchmarkArgs) -> Result<ExitCode> {
 fn measure<R: Serialize>(
     procedure: &'static str,
     args: &Common,
-    run: impl FnOnce(&Plan, &mut dyn Bench, Step<'_>) -> (R, Option<Trouble>),
-    table: impl FnOnce(&R) -> String,
+    run: impl Fn(&Plan, &mut dyn Bench, Step<'_>) -> (R, Option<Trouble>),
+    table: impl Fn(&R) -> String,
 ) -> Result<ExitCode> {
     let (plan, dut) = load(args)?;
+    let before = args.baseline.as_deref().map(|path| earlier(path, procedure)).transpose()?;
     let mut outputs = Outputs::new();
     outputs.input("the benchmark file", &args.file);
     let mut open = |option, path: &Option<PathBuf>| {
@@ -245,20 +261,26 @@ fn measure<R: Serialize>(
     let world = bench.world();
     let template = "{spinner} trial {pos}: {msg}";
     let mut progress = Progress::new(template, &plan.setup.name, None, Duration::from_secs(5));
-    let mut trials = 0;
-    let (results, trouble) = run(&plan, &mut *bench, &mut |what| {
-        trials += 1;
-        progress.update(trials, what.to_owned(), |text| format!("trial {trials}: {text}"));
-        !stop.load(Ordering::Relaxed)
-    });
+    let (mut trials, mut runs, mut trouble) = (0, Vec::new(), None);
+    while trouble.is_none() && runs.len() < args.runs as usize {
+        let (results, ended) = run(&plan, &mut *bench, &mut |what| {
+            trials += 1;
+            progress.update(trials, what.to_owned(), |text| format!("trial {trials}: {text}"));
+            !stop.load(Ordering::Relaxed)
+        });
+        runs.push(results);
+        trouble = ended;
+    }
     progress.clear();
     let (dut, seed) = (plan.setup.name.as_str(), plan.setup.seed);
-    let document = Document { procedure, dut, world, seed, results: &results };
-    let (text, value) =
-        (serde_json::to_string_pretty(&document)?, serde_json::to_value(&document)?);
+    let values: Vec<Value> = runs.iter().map(serde_json::to_value).collect::<Result<_, _>>()?;
+    let compared = before.map(|before| baseline::compare(&before, &values, plan.width));
+    let tester = env!("CARGO_PKG_VERSION");
+    let document = Document { procedure, dut, world, seed, tester, runs: &runs, compared };
     let write = |file: Option<OutputFile>, text: &dyn Fn() -> String| {
         file.map_or(Ok(()), |file| file.write(text().as_bytes()))
     };
+    let (text, value) = (serde_json::to_string_pretty(&document)?, serde_json::to_value(&document)?);
     let written = [
         write(json, &|| format!("{text}\n")),
         write(jsonl, &|| evidence::json_lines(&value)),
@@ -266,11 +288,46 @@ fn measure<R: Serialize>(
     ];
     match args.format {
         Format::Json => terminal::print_json(&document)?,
-        Format::Table => terminal::print(table(&results))?,
+        Format::Table => terminal::print(text_of(&document, &values, table))?,
     }
     // After the results are printed, so that a failed file does not lose them.
     written.into_iter().collect::<Result<()>>()?;
-    Ok(exit(verdict(trouble.as_ref())))
+    let regression = |all: &Vec<Compared>| all.iter().any(|c| c.trend == Trend::Regression);
+    let compared = match document.compared.as_ref().is_some_and(regression) {
+        true => Verdict::Fail,
+        false => Verdict::Pass,
+    };
+    Ok(exit(Verdict::of_all([verdict(trouble.as_ref()), compared])))
+}
+
+/// Returns the tables: of the only run, or of the last one with the numbers of all; and of the
+/// comparison.
+fn text_of<R>(document: &Document<'_, R>, values: &[Value], table: impl Fn(&R) -> String) -> String {
+    let mut text = document.runs.last().map_or(String::new(), table);
+    if values.len() > 1 {
+        text += &format!("\n{}", table::summary(&summary::metrics(values)));
+    }
+    if let Some(compared) = &document.compared {
+        text += &format!("\n{}", table::compared(compared));
+    }
+    text
+}
+
+/// Reads the runs of a baseline.
+fn earlier(path: &Path, procedure: &str) -> Result<Vec<Value>> {
+    let name = path.display();
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| bad_input(anyhow!("--baseline {name}: cannot be read: {error}")))?;
+    let wrong = |why: String| bad_input(anyhow!("--baseline {name}: {why}; give a file of --json"));
+    let value: Value = serde_json::from_str(&text).map_err(|error| wrong(error.to_string()))?;
+    match (value["procedure"].as_str(), value["runs"].as_array()) {
+        (Some(of), Some(runs)) if of == procedure => Ok(runs.clone()),
+        (Some(of), Some(_)) => {
+            let of = printable::excerpt(of);
+            Err(wrong(format!("it has results of {of}, not {procedure}")))
+        }
+        _ => Err(wrong("it has no runs".to_owned())),
+    }
 }
 
 /// Reads the file of a run.

@@ -1,12 +1,14 @@
 //! Results as text, in the terms of the RFCs.
 
 mod lossless;
+mod repeated;
 mod rfc2544;
 mod rfc2889;
 mod rfc8239;
 mod soak;
 
 pub use lossless::lossless;
+pub use repeated::{compared, summary};
 pub use rfc2544::rfc2544;
 pub use rfc2889::rfc2889;
 pub use rfc8239::rfc8239;

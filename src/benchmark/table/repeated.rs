@@ -1,0 +1,68 @@
+//! Numbers of several runs, and their comparison with earlier ones, as text.
+
+use std::collections::BTreeMap;
+
+use text::table::scaled;
+
+use super::{NONE, head, titled};
+use crate::baseline::{Compared, Trend};
+use crate::summary::Metric;
+
+/// Returns the table of the numbers of several runs.
+#[must_use]
+pub fn summary(metrics: &[Metric]) -> String {
+    let numbers = ["runs", "mean", "sd %", "PV %"];
+    let mut table = head(&["test", "row", "metric"], &numbers, false);
+    let percent =
+        |value: Option<f64>| value.map_or(NONE.to_owned(), |value| format!("{value:.3}"));
+    for metric in metrics.iter().filter(|metric| !is_detail(&metric.metric)) {
+        table.row([
+            metric.test.clone(),
+            about(&metric.about),
+            metric.metric.clone(),
+            metric.samples.len().to_string(),
+            number(metric.mean()),
+            percent(metric.relative_deviation()),
+            percent(metric.variation()),
+        ]);
+    }
+    let title = "All runs: mean, relative standard deviation, variation from the first to the last";
+    titled(title, table)
+}
+
+/// Returns the table of a comparison, the changes first.
+#[must_use]
+pub fn compared(all: &[Compared]) -> String {
+    let mut table = head(&["test", "row", "metric"], &["before", "now", "change %"], true);
+    let changed = |c: &&Compared| c.trend != Trend::NoChange;
+    for one in all.iter().filter(changed) {
+        table.row([
+            one.now.test.clone(),
+            about(&one.now.about),
+            one.now.metric.clone(),
+            number(one.before),
+            number(one.now.mean()),
+            one.change_percent.map_or(NONE.to_owned(), |change| format!("{change:.2}")),
+            one.trend.to_string(),
+        ]);
+    }
+    let same = all.len() - all.iter().filter(changed).count();
+    let title = "Compared with the baseline";
+    match table.is_empty() {
+        true => format!("{title}: no change of {same} numbers\n"),
+        false => format!("{}no change of {same} other numbers\n", titled(title, table)),
+    }
+}
+
+/// True for numbers that a reader of the summary does not need.
+fn is_detail(name: &str) -> bool {
+    ["trials", "repeats", "trial_time_ps", "resolution_ns", "run"].iter().any(|end| name.ends_with(end))
+}
+
+fn about(about: &BTreeMap<String, String>) -> String {
+    about.values().cloned().collect::<Vec<_>>().join(" ")
+}
+
+fn number(value: f64) -> String {
+    if value.abs() < 1e3 { format!("{value:.3}") } else { scaled(value, "") }
+}
