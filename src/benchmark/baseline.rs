@@ -2,7 +2,8 @@
 
 use core::fmt;
 
-use serde::Serialize;
+use ground::verdict::Verdict;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::summary::{Metric, metrics};
@@ -22,11 +23,11 @@ const MORE: [&str; 7] = [
 const LESS: [&str; 7] =
     ["mean_ns", "p50_ns", "p99_ns", "max_ns", "lost", "loss_percent", "mean_us"];
 
-/// Deviations of the difference of two means beyond which it is no chance: 99 % of normal ones are
-/// within 2.58.
-const DEVIATIONS: f64 = 2.58;
+/// Quantiles of Student's distribution beyond which a difference is no chance (99 %, both sides),
+/// from 1 degree of freedom on; the last one serves all above.
+const STUDENT: [f64; 10] = [63.66, 9.925, 5.841, 4.604, 4.032, 3.707, 3.499, 3.355, 3.250, 3.169];
 
-/// Result of a comparison.
+/// Result of a comparison of one number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Trend {
@@ -35,6 +36,10 @@ pub enum Trend {
     /// Better by more than both.
     Progression,
     NoChange,
+    /// More than the resolution, but too few runs of real ports tell how much is chance.
+    Unclear,
+    /// The baseline has the number, and this run has not.
+    Missing,
 }
 
 impl fmt::Display for Trend {
@@ -43,13 +48,26 @@ impl fmt::Display for Trend {
             Self::Regression => "regression",
             Self::Progression => "progression",
             Self::NoChange => "no change",
+            Self::Unclear => "unclear",
+            Self::Missing => "missing",
         })
     }
 }
 
-/// A number that both runs have.
+/// Results of several runs, as a file of results has them.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Runs {
+    pub procedure: String,
+    pub dut: String,
+    /// `virtual` or `real`.
+    pub world: String,
+    pub runs: Vec<Value>,
+}
+
+/// A number of the baseline, and the same of these runs.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Compared {
+    /// These runs; without samples if they lack the number.
     #[serde(flatten)]
     pub now: Metric,
     /// Mean of the baseline, and its number of samples.
@@ -60,36 +78,80 @@ pub struct Compared {
     pub trend: Trend,
 }
 
-/// Compares the runs with those of a baseline. A difference within `resolution`, a part of the
-/// baseline's value such as the width of the search, is no change. Metrics without a direction, and
-/// those that only one of both has, are left out.
-#[must_use]
-pub fn compare(before: &[Value], now: &[Value], resolution: f64) -> Vec<Compared> {
-    let old = metrics(before);
-    let mut all = Vec::new();
-    for metric in metrics(now) {
-        let Some(more) = is_more_better(&metric.metric) else { continue };
-        let is_same = |o: &&Metric| {
-            o.test == metric.test && o.metric == metric.metric && o.about == metric.about
-        };
-        let Some(base) = old.iter().find(is_same) else { continue };
-        let difference = metric.mean() - base.mean();
-        let spread = |m: &Metric| m.deviation().powi(2) / m.samples.len() as f64;
-        let chance = DEVIATIONS * (spread(&metric) + spread(base)).sqrt();
-        let trend = match difference.abs() > (resolution * base.mean().abs()).max(chance) {
-            false => Trend::NoChange,
-            true if (difference > 0.0) == more => Trend::Progression,
-            true => Trend::Regression,
-        };
-        all.push(Compared {
-            before: base.mean(),
-            before_samples: base.samples.len(),
-            change_percent: (base.mean() != 0.0).then(|| difference / base.mean() * 100.0),
-            trend,
-            now: metric,
-        });
+/// A comparison with a baseline.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Comparison {
+    /// Device and world of the baseline.
+    pub dut: String,
+    pub world: String,
+    pub numbers: Vec<Compared>,
+}
+
+impl Comparison {
+    /// Compares runs with those of a baseline. A difference within `resolution`, a part of the
+    /// baseline's value such as the width of the search, is no change. Numbers of which neither more
+    /// nor less is better are left out, and so are tests that only one of both has.
+    #[must_use]
+    pub fn of(before: &Runs, now: &Runs, resolution: f64) -> Self {
+        let is_exact = before.world == "virtual" && now.world == "virtual";
+        let found = metrics(&now.runs);
+        let was_run = |test: &str| now.runs.iter().any(|run| run.get(test).is_some());
+        let mut numbers = Vec::new();
+        for base in metrics(&before.runs).into_iter().filter(|base| was_run(&base.test)) {
+            let Some(more) = is_more_better(&base.metric) else { continue };
+            let is_same = |m: &&Metric| {
+                m.test == base.test && m.metric == base.metric && m.about == base.about
+            };
+            let (before, before_samples) = (base.mean(), base.samples.len());
+            let (now, trend) = match found.iter().find(is_same) {
+                Some(now) => {
+                    let difference = now.mean() - before;
+                    let trend = match difference.abs() > resolution * before.abs() {
+                        false => Trend::NoChange,
+                        true if is_exact => Trend::of(difference, more),
+                        true => match chance(&base, now) {
+                            None => Trend::Unclear,
+                            Some(chance) if difference.abs() <= chance => Trend::NoChange,
+                            Some(_) => Trend::of(difference, more),
+                        },
+                    };
+                    (now.clone(), trend)
+                }
+                None => (Metric { samples: Vec::new(), ..base }, Trend::Missing),
+            };
+            let change = (before != 0.0 && trend != Trend::Missing)
+                .then(|| (now.mean() - before) / before * 100.0);
+            numbers.push(Compared { now, before, before_samples, change_percent: change, trend });
+        }
+        Self { dut: before.dut.clone(), world: before.world.clone(), numbers }
     }
-    all
+
+    /// Returns FAIL for a regression, INCONCLUSIVE if a number is missing or unclear, and NOT JUDGED
+    /// if nothing could be compared.
+    #[must_use]
+    pub fn verdict(&self) -> Verdict {
+        let of = |number: &Compared| match number.trend {
+            Trend::Regression => Verdict::Fail,
+            Trend::Unclear | Trend::Missing => Verdict::Inconclusive,
+            Trend::Progression | Trend::NoChange => Verdict::Pass,
+        };
+        Verdict::of_all(self.numbers.iter().map(of))
+    }
+}
+
+impl Trend {
+    fn of(difference: f64, is_more_better: bool) -> Self {
+        if (difference > 0.0) == is_more_better { Self::Progression } else { Self::Regression }
+    }
+}
+
+/// Returns the largest difference of two means that may be chance; `None` with fewer than three
+/// samples on a side, which tell too little about their spread.
+fn chance(a: &Metric, b: &Metric) -> Option<f64> {
+    let least = a.samples.len().min(b.samples.len());
+    let quantile = STUDENT[least.checked_sub(2)?.min(STUDENT.len() - 1)];
+    let spread = |m: &Metric| m.deviation().powi(2) / m.samples.len() as f64;
+    (least >= 3).then(|| quantile * (spread(a) + spread(b)).sqrt())
 }
 
 /// Returns true if more of a metric is better, false if less is, `None` if neither.
@@ -103,56 +165,78 @@ fn is_more_better(name: &str) -> Option<bool> {
 
 #[cfg(test)]
 mod tests {
+    use super::Trend::{Missing, NoChange, Progression, Regression, Unclear};
     use super::*;
     use serde_json::json;
 
-    fn runs(rates: &[f64], latency: f64) -> Vec<Value> {
+    fn of(world: &str, runs: Vec<Value>) -> Runs {
+        let [procedure, dut, world] = ["rfc2544", "switch", world].map(str::to_owned);
+        Runs { procedure, dut, world, runs }
+    }
+
+    fn runs(world: &str, rates: &[f64], latency: f64) -> Runs {
         let run = |rate: &f64| {
             json!({
                 "throughput": [{"size": 64, "frames_per_second": rate, "trials": 9}],
                 "latency": [{"size": 64, "filo": {"mean_ns": latency}}],
             })
         };
-        rates.iter().map(run).collect()
+        of(world, rates.iter().map(run).collect())
     }
 
-    fn trends(before: &[Value], now: &[Value]) -> Vec<(String, Trend)> {
-        let compared = compare(before, now, 0.005);
-        compared.into_iter().map(|c| (c.now.metric, c.trend)).collect()
-    }
-
-    #[test]
-    fn a_change_beyond_resolution_and_chance_is_told_with_its_direction() {
-        let base = runs(&[100.0, 100.0], 50.0);
-        let of = |rates: &[f64], latency| trends(&base, &runs(rates, latency));
-        let name = |n: &str, trend| (n.to_owned(), trend);
-        use Trend::{NoChange, Progression, Regression};
-        let [rate, time] = ["frames_per_second", "filo.mean_ns"];
-        let all = |a, b| {
-            let mut both = vec![name(time, b), name(rate, a)];
-            both.sort_by_key(|(name, _)| name.clone());
-            both
-        };
-        let sorted = |mut found: Vec<(String, Trend)>| {
-            found.sort_by_key(|(name, _)| name.clone());
-            found
-        };
-        assert_eq!(sorted(of(&[100.4], 50.2)), all(NoChange, NoChange));
-        assert_eq!(sorted(of(&[102.0], 49.0)), all(Progression, Progression));
-        assert_eq!(sorted(of(&[98.0], 52.0)), all(Regression, Regression));
-        // The runs differ by more among themselves.
-        assert_eq!(sorted(of(&[90.0, 106.0, 98.0], 50.0)), all(NoChange, NoChange));
+    /// Returns what happened to the rate and to the latency, and the verdict.
+    fn compared(before: &Runs, now: &Runs) -> (Vec<Trend>, Verdict) {
+        let comparison = Comparison::of(before, now, 0.005);
+        let mut numbers = comparison.numbers.clone();
+        numbers.sort_by(|a, b| b.now.metric.cmp(&a.now.metric));
+        let trends = numbers.iter().map(|number| number.trend).collect();
+        (trends, comparison.verdict())
     }
 
     #[test]
-    fn numbers_of_one_side_alone_are_not_compared() {
-        assert_eq!(trends(&runs(&[1.0], 1.0), &[json!({"loss": [{"size": 64, "lost": 1}]})]), []);
+    fn a_change_of_a_virtual_device_beyond_the_resolution_has_a_direction() {
+        let base = runs("virtual", &[100.0], 50.0);
+        let now = |rate, latency| compared(&base, &runs("virtual", &[rate], latency));
+        assert_eq!(now(100.4, 50.2), (vec![NoChange, NoChange], Verdict::Pass));
+        assert_eq!(now(102.0, 49.0), (vec![Progression, Progression], Verdict::Pass));
+        assert_eq!(now(98.0, 50.0), (vec![Regression, NoChange], Verdict::Fail));
+        assert_eq!(now(100.0, 52.0), (vec![NoChange, Regression], Verdict::Fail));
+    }
+
+    #[test]
+    fn real_ports_need_three_runs_to_tell_a_change_from_chance() {
+        let base = runs("real", &[100.0, 101.0, 99.0], 50.0);
+        let now = |rates: &[f64]| compared(&base, &runs("real", rates, 50.0)).0[0];
+        assert_eq!(now(&[90.0, 106.0, 92.0]), NoChange);
+        assert_eq!(now(&[80.0, 81.0, 79.0]), Regression);
+        assert_eq!(now(&[120.0, 121.0, 119.0]), Progression);
+        assert_eq!(now(&[80.0, 81.0]), Unclear);
+        let one = runs("real", &[80.0], 50.0);
+        assert_eq!(compared(&base, &one), (vec![Unclear, NoChange], Verdict::Inconclusive));
+        // A world against the other is not exact, either.
+        assert_eq!(compared(&runs("virtual", &[100.0], 50.0), &one).0[0], Unclear);
+    }
+
+    #[test]
+    fn a_number_that_is_not_measured_any_more_is_missing() {
+        let base = runs("virtual", &[100.0], 50.0);
+        let mut now = base.clone();
+        now.runs[0]["throughput"] = json!([]);
+        assert_eq!(compared(&base, &now), (vec![Missing, NoChange], Verdict::Inconclusive));
+    }
+
+    #[test]
+    fn a_comparison_of_nothing_judges_nothing() {
+        let base = runs("virtual", &[100.0], 50.0);
+        let now = of("virtual", vec![json!({"loss": [{"size": 64, "lost": 1}]})]);
+        assert_eq!(compared(&base, &now), (vec![], Verdict::NotJudged));
     }
 
     #[test]
     fn a_loss_where_there_was_none_is_a_regression() {
-        let lost = |n: u64| vec![json!({"line_rate": [{"size": 64, "pattern": "pairs", "lost": n}]})];
-        assert_eq!(trends(&lost(0), &lost(5)), [("lost".to_owned(), Trend::Regression)]);
-        assert_eq!(trends(&lost(0), &lost(0)), [("lost".to_owned(), Trend::NoChange)]);
+        let lost = |n: u64| json!({"line_rate": [{"size": 64, "pattern": "pairs", "lost": n}]});
+        let trends = |n| compared(&of("virtual", vec![lost(0)]), &of("virtual", vec![lost(n)])).0;
+        assert_eq!(trends(5), [Regression]);
+        assert_eq!(trends(0), [NoChange]);
     }
 }

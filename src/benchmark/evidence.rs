@@ -82,7 +82,7 @@ fn cell(value: &Value) -> String {
 /// Returns the fields of a run that are no rows.
 fn run_of(document: &Value) -> Map<String, Value> {
     let fields = document.as_object().expect("a run is an object").iter();
-    let scalar = fields.filter(|(_, value)| !value.is_array());
+    let scalar = fields.filter(|(_, value)| !value.is_array() && !value.is_object());
     scalar.map(|(name, value)| (name.clone(), value.clone())).collect()
 }
 

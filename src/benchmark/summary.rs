@@ -102,7 +102,10 @@ mod tests {
         let all = metrics(&[run(100.0), run(110.0), run(105.0)]);
         assert_eq!(all.len(), 2);
         let rate = &all[0];
-        assert_eq!((rate.metric.as_str(), rate.about["size"].as_str()), ("frames_per_second", "64"));
+        assert_eq!(
+            (rate.metric.as_str(), rate.about["size"].as_str()),
+            ("frames_per_second", "64")
+        );
         assert_eq!(rate.samples, [100.0, 110.0, 105.0]);
         assert_eq!((rate.mean(), rate.deviation(), rate.variation()), (105.0, 5.0, Some(5.0)));
         assert!((rate.relative_deviation().unwrap() - 4.761_904).abs() < 1e-5);

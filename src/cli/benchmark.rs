@@ -18,11 +18,9 @@ use super::terminal::{self, Progress, say};
 use super::{Format, bad_input, exit, stop_on_signals};
 use crate::printable;
 use crate::verdict::Verdict;
-use benchmark::baseline::{Compared, Trend};
+use benchmark::baseline::{Comparison, Runs};
 use benchmark::plan::Plan;
-use benchmark::{
-    baseline, evidence, file, lossless, mlr, rfc2544, rfc2889, rfc8239, soak, summary, table,
-};
+use benchmark::{evidence, file, lossless, mlr, rfc2544, rfc2889, rfc8239, soak, summary, table};
 use validate::bench::{Bench, Trouble};
 use validate::file::Dut;
 
@@ -201,7 +199,7 @@ struct Document<'a, R> {
     runs: &'a [R],
     /// Differences from the baseline.
     #[serde(skip_serializing_if = "Option::is_none")]
-    compared: Option<Vec<Compared>>,
+    compared: Option<Comparison>,
 }
 
 /// Runs a procedure and prints its results.
@@ -262,7 +260,9 @@ fn measure<R: Serialize>(
     let template = "{spinner} trial {pos}: {msg}";
     let mut progress = Progress::new(template, &plan.setup.name, None, Duration::from_secs(5));
     let (mut trials, mut runs, mut trouble) = (0, Vec::new(), None);
-    while trouble.is_none() && runs.len() < args.runs as usize {
+    for run_number in 0..args.runs {
+        // Equal seeds would repeat the same run.
+        bench.reseed(plan.setup.seed.wrapping_add(run_number.into()));
         let (results, ended) = run(&plan, &mut *bench, &mut |what| {
             trials += 1;
             progress.update(trials, what.to_owned(), |text| format!("trial {trials}: {text}"));
@@ -270,17 +270,28 @@ fn measure<R: Serialize>(
         });
         runs.push(results);
         trouble = ended;
+        if trouble.is_some() {
+            break;
+        }
     }
     progress.clear();
     let (dut, seed) = (plan.setup.name.as_str(), plan.setup.seed);
     let values: Vec<Value> = runs.iter().map(serde_json::to_value).collect::<Result<_, _>>()?;
-    let compared = before.map(|before| baseline::compare(&before, &values, plan.width));
+    let these = || Runs {
+        procedure: procedure.to_owned(),
+        dut: dut.to_owned(),
+        world: world.to_owned(),
+        runs: values.clone(),
+    };
+    let compared = before.map(|before| Comparison::of(&before, &these(), plan.width));
+    let judged = compared.as_ref().map(Comparison::verdict);
     let tester = env!("CARGO_PKG_VERSION");
     let document = Document { procedure, dut, world, seed, tester, runs: &runs, compared };
     let write = |file: Option<OutputFile>, text: &dyn Fn() -> String| {
         file.map_or(Ok(()), |file| file.write(text().as_bytes()))
     };
-    let (text, value) = (serde_json::to_string_pretty(&document)?, serde_json::to_value(&document)?);
+    let (text, value) =
+        (serde_json::to_string_pretty(&document)?, serde_json::to_value(&document)?);
     let written = [
         write(json, &|| format!("{text}\n")),
         write(jsonl, &|| evidence::json_lines(&value)),
@@ -292,17 +303,19 @@ fn measure<R: Serialize>(
     }
     // After the results are printed, so that a failed file does not lose them.
     written.into_iter().collect::<Result<()>>()?;
-    let regression = |all: &Vec<Compared>| all.iter().any(|c| c.trend == Trend::Regression);
-    let compared = match document.compared.as_ref().is_some_and(regression) {
-        true => Verdict::Fail,
-        false => Verdict::Pass,
-    };
-    Ok(exit(Verdict::of_all([verdict(trouble.as_ref()), compared])))
+    Ok(exit(match (verdict(trouble.as_ref()), judged) {
+        (Verdict::Pass, Some(judged)) => judged,
+        (complete, judged) => Verdict::of_all([complete].into_iter().chain(judged)),
+    }))
 }
 
 /// Returns the tables: of the only run, or of the last one with the numbers of all; and of the
 /// comparison.
-fn text_of<R>(document: &Document<'_, R>, values: &[Value], table: impl Fn(&R) -> String) -> String {
+fn text_of<R>(
+    document: &Document<'_, R>,
+    values: &[Value],
+    table: impl Fn(&R) -> String,
+) -> String {
     let mut text = document.runs.last().map_or(String::new(), table);
     if values.len() > 1 {
         text += &format!("\n{}", table::summary(&summary::metrics(values)));
@@ -313,21 +326,18 @@ fn text_of<R>(document: &Document<'_, R>, values: &[Value], table: impl Fn(&R) -
     text
 }
 
-/// Reads the runs of a baseline.
-fn earlier(path: &Path, procedure: &str) -> Result<Vec<Value>> {
+/// Reads a baseline.
+fn earlier(path: &Path, procedure: &str) -> Result<Runs> {
     let name = path.display();
     let text = std::fs::read_to_string(path)
         .map_err(|error| bad_input(anyhow!("--baseline {name}: cannot be read: {error}")))?;
     let wrong = |why: String| bad_input(anyhow!("--baseline {name}: {why}; give a file of --json"));
-    let value: Value = serde_json::from_str(&text).map_err(|error| wrong(error.to_string()))?;
-    match (value["procedure"].as_str(), value["runs"].as_array()) {
-        (Some(of), Some(runs)) if of == procedure => Ok(runs.clone()),
-        (Some(of), Some(_)) => {
-            let of = printable::excerpt(of);
-            Err(wrong(format!("it has results of {of}, not {procedure}")))
-        }
-        _ => Err(wrong("it has no runs".to_owned())),
+    let before: Runs = serde_json::from_str(&text).map_err(|error| wrong(error.to_string()))?;
+    if before.procedure != procedure {
+        let of = printable::excerpt(&before.procedure);
+        return Err(wrong(format!("it has results of {of}, not {procedure}")));
     }
+    Ok(before)
 }
 
 /// Reads the file of a run.

@@ -65,6 +65,9 @@ pub trait Bench {
         false
     }
 
+    /// Sets the seed of the next trials, of benches that have one. Default: none.
+    fn reseed(&mut self, _: u64) {}
+
     /// Returns the name of the world: `virtual` or `real`.
     fn world(&self) -> &'static str;
 }

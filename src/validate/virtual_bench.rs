@@ -233,6 +233,10 @@ impl Bench for VirtualBench {
         }
     }
 
+    fn reseed(&mut self, seed: u64) {
+        self.setup.seed = seed;
+    }
+
     fn world(&self) -> &'static str {
         "virtual"
     }

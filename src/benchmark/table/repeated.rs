@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use text::table::scaled;
 
 use super::{NONE, head, titled};
-use crate::baseline::{Compared, Trend};
+use crate::baseline::{Compared, Comparison, Trend};
 use crate::summary::Metric;
 
 /// Returns the table of the numbers of several runs.
@@ -13,8 +13,7 @@ use crate::summary::Metric;
 pub fn summary(metrics: &[Metric]) -> String {
     let numbers = ["runs", "mean", "sd %", "PV %"];
     let mut table = head(&["test", "row", "metric"], &numbers, false);
-    let percent =
-        |value: Option<f64>| value.map_or(NONE.to_owned(), |value| format!("{value:.3}"));
+    let percent = |value: Option<f64>| value.map_or(NONE.to_owned(), |value| format!("{value:.3}"));
     for metric in metrics.iter().filter(|metric| !is_detail(&metric.metric)) {
         table.row([
             metric.test.clone(),
@@ -30,33 +29,42 @@ pub fn summary(metrics: &[Metric]) -> String {
     titled(title, table)
 }
 
-/// Returns the table of a comparison, the changes first.
+/// Returns the table of a comparison without the numbers that did not change.
 #[must_use]
-pub fn compared(all: &[Compared]) -> String {
+pub fn compared(comparison: &Comparison) -> String {
     let mut table = head(&["test", "row", "metric"], &["before", "now", "change %"], true);
     let changed = |c: &&Compared| c.trend != Trend::NoChange;
-    for one in all.iter().filter(changed) {
+    let missing = |c: &Compared| c.trend == Trend::Missing;
+    for one in comparison.numbers.iter().filter(changed) {
         table.row([
             one.now.test.clone(),
             about(&one.now.about),
             one.now.metric.clone(),
             number(one.before),
-            number(one.now.mean()),
+            if missing(one) { NONE.to_owned() } else { number(one.now.mean()) },
             one.change_percent.map_or(NONE.to_owned(), |change| format!("{change:.2}")),
             one.trend.to_string(),
         ]);
     }
+    let all = &comparison.numbers;
     let same = all.len() - all.iter().filter(changed).count();
-    let title = "Compared with the baseline";
-    match table.is_empty() {
-        true => format!("{title}: no change of {same} numbers\n"),
-        false => format!("{}no change of {same} other numbers\n", titled(title, table)),
+    let title = format!("Compared with {} ({})", comparison.dut, comparison.world);
+    let mut text = match (all.is_empty(), table.is_empty()) {
+        (true, _) => format!("{title}: no number is in both\n"),
+        (_, true) => format!("{title}: no change of {same} numbers\n"),
+        _ => format!("{}{same} other numbers did not change\n", titled(&title, table)),
+    };
+    if all.iter().any(|one| one.trend == Trend::Unclear) {
+        text += "unclear: run both with --runs 3 or more to tell changes from chance\n";
     }
+    text
 }
 
 /// True for numbers that a reader of the summary does not need.
 fn is_detail(name: &str) -> bool {
-    ["trials", "repeats", "trial_time_ps", "resolution_ns", "run"].iter().any(|end| name.ends_with(end))
+    ["trials", "repeats", "trial_time_ps", "resolution_ns", "run", "line_frames_per_second", "load"]
+        .iter()
+        .any(|end| name.ends_with(end))
 }
 
 fn about(about: &BTreeMap<String, String>) -> String {
