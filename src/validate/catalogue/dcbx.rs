@@ -114,7 +114,7 @@ pub(super) fn ets(sum: u8) -> Vec<u8> {
     buffer
 }
 
-/// What the device hears of its neighbours before a storm.
+/// LLDPDUs that the device hears before a storm, and the neighbours that send them.
 pub(super) struct Heard<'a> {
     /// LLDPDUs and their times.
     pub(super) said: &'a [(Duration, Vec<u8>)],
