@@ -28,7 +28,8 @@ const LAYERS: &[&[&str]] = &[
     &["tester"],
     &["lab"],
     &["validate"],
-    &["benchmark", "report"],
+    &["benchmark"],
+    &["report"],
     &["daemon", "measure"],
     &["sluice"],
 ];

@@ -27,19 +27,19 @@ const LESS: [&str; 7] =
 /// from 1 degree of freedom on; the last one serves all above.
 const STUDENT: [f64; 10] = [63.66, 9.925, 5.841, 4.604, 4.032, 3.707, 3.499, 3.355, 3.250, 3.169];
 
-/// Result of a comparison of one number.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+/// Result of a comparison of one number, in the order of a report.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Trend {
     /// Worse by more than the resolution and by more than chance.
     Regression,
-    /// Better by more than both.
-    Progression,
-    NoChange,
     /// More than the resolution, but too few runs of real ports tell how much is chance.
     Unclear,
     /// The baseline has the number, and this run has not.
     Missing,
+    /// Better by more than both.
+    Progression,
+    NoChange,
 }
 
 impl fmt::Display for Trend {

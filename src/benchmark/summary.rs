@@ -22,6 +22,17 @@ pub struct Metric {
 }
 
 impl Metric {
+    /// Returns what the row is about, in the order of the results' columns: their names and values.
+    pub fn keys(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        KEYS.iter().filter_map(|key| Some((*key, self.about.get(*key)?.as_str())))
+    }
+
+    /// Returns the row that it is in, in a few words: `full mesh 64`.
+    #[must_use]
+    pub fn row(&self) -> String {
+        self.keys().map(|(_, value)| value).collect::<Vec<_>>().join(" ")
+    }
+
     /// Returns the mean.
     #[must_use]
     pub fn mean(&self) -> f64 {

@@ -19,8 +19,10 @@ use super::{Format, bad_input, exit, stop_on_signals};
 use crate::printable;
 use crate::verdict::Verdict;
 use benchmark::baseline::{Comparison, Runs};
+use benchmark::junit::junit as junit_xml;
 use benchmark::plan::Plan;
 use benchmark::{evidence, file, lossless, mlr, rfc2544, rfc2889, rfc8239, soak, summary, table};
+use report::{BenchmarkPage, benchmark_html};
 use validate::bench::{Bench, Trouble};
 use validate::file::Dut;
 
@@ -107,6 +109,12 @@ struct Common {
     /// Write the measured rows to this file as comma-separated values, a table for each test.
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
+    /// Write a page with plots and all tables to this file.
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
+    /// Write the measured rows, and the numbers of a comparison, to this file as JUnit.
+    #[arg(long, value_name = "FILE")]
+    junit: Option<PathBuf>,
     /// Number of runs, for deviations and repeatability.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = value_parser!(u32).range(1..=100))]
     runs: u32,
@@ -254,6 +262,8 @@ fn measure<R: Serialize>(
     let json = open("--json", &args.json)?;
     let jsonl = open("--jsonl", &args.jsonl)?;
     let csv = open("--csv", &args.csv)?;
+    let page = open("--report", &args.report)?;
+    let junit = open("--junit", &args.junit)?;
     let stop = stop_on_signals()?;
     let mut bench = dut::bench(dut, args.machine, &stop)?;
     let world = bench.world();
@@ -290,23 +300,43 @@ fn measure<R: Serialize>(
     let write = |file: Option<OutputFile>, text: &dyn Fn() -> String| {
         file.map_or(Ok(()), |file| file.write(text().as_bytes()))
     };
+    let verdict = match (verdict(trouble.as_ref()), judged) {
+        (Verdict::Pass, Some(judged)) => judged,
+        (complete, judged) => Verdict::of_all([complete].into_iter().chain(judged)),
+    };
+    let ended = trouble.as_ref().map(ToString::to_string);
     let (text, value) =
         (serde_json::to_string_pretty(&document)?, serde_json::to_value(&document)?);
+    let (tables, ended) = (text_of(&document, &values, table), ended.as_deref());
+    let compared = document.compared.as_ref();
+    let html = || {
+        benchmark_html(&BenchmarkPage {
+            procedure,
+            dut,
+            world,
+            seed,
+            verdict,
+            ended,
+            tables: &tables,
+            plan: &plan.to_string(),
+            metrics: &summary::metrics(&values),
+            compared,
+        })
+    };
     let written = [
         write(json, &|| format!("{text}\n")),
         write(jsonl, &|| evidence::json_lines(&value)),
         write(csv, &|| evidence::csv(&value)),
+        write(page, &html),
+        write(junit, &|| junit_xml((procedure, dut), &values, ended, compared)),
     ];
     match args.format {
         Format::Json => terminal::print_json(&document)?,
-        Format::Table => terminal::print(text_of(&document, &values, table))?,
+        Format::Table => terminal::print(&tables)?,
     }
     // After the results are printed, so that a failed file does not lose them.
     written.into_iter().collect::<Result<()>>()?;
-    Ok(exit(match (verdict(trouble.as_ref()), judged) {
-        (Verdict::Pass, Some(judged)) => judged,
-        (complete, judged) => Verdict::of_all([complete].into_iter().chain(judged)),
-    }))
+    Ok(exit(verdict))
 }
 
 /// Returns the tables: of the only run, or of the last one with the numbers of all; and of the

@@ -38,7 +38,7 @@ fn real(
     stop: &Arc<AtomicBool>,
 ) -> Result<Box<dyn Bench>> {
     use validate::adapter::{Adapter, Command};
-    machine.apply();
+    machine.apply()?;
     let eal = super::generate::eal_options(machine);
     let adapter = access.map(|access| -> Box<dyn Adapter> {
         match access {

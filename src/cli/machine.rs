@@ -1,10 +1,11 @@
 //! Arguments of every command that starts DPDK.
 
+use anyhow::Result;
 use clap::{Args, ValueEnum};
 
 #[cfg(feature = "dpdk")]
 use crate::dpdk::Memory;
-use crate::runtime::Idle;
+use crate::runtime::{CpuSet, Idle};
 
 /// Action of a polling thread between two polls that found nothing to do.
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -34,21 +35,32 @@ pub struct MachineArgs {
     /// threads.
     #[arg(long, value_enum)]
     idle: Option<IdleArg>,
+    /// CPUs of the polling threads, such as 2,4-7. Default: those that this process may use, but one.
+    #[arg(long, value_name = "LIST")]
+    cores: Option<CpuSet>,
 }
 
 impl MachineArgs {
     /// Equivalent of `--no-huge`.
     #[must_use]
     pub const fn ordinary_pages() -> Self {
-        Self { no_huge: true, idle: None }
+        Self { no_huge: true, idle: None, cores: None }
     }
 
     /// Applies the settings of all threads of the process.
-    pub(super) fn apply(self) {
+    ///
+    /// # Errors
+    /// A CPU that this process may not use.
+    pub(super) fn apply(self) -> Result<()> {
         #[cfg(feature = "dpdk")]
         if let Some(idle) = self.idle {
             crate::runtime::Cores::set_idle(idle.into());
         }
+        if let Some(cores) = self.cores {
+            let wrong = |error| super::bad_input(anyhow::anyhow!("--cores {cores}: {error}"));
+            crate::runtime::Cores::choose(cores).map_err(wrong)?;
+        }
+        Ok(())
     }
 
     /// Page type of DPDK's memory.

@@ -104,7 +104,7 @@ struct Job {
 /// # Errors
 /// An error in a file or an argument, or a world that this build lacks.
 pub fn run(args: &RunArgs) -> Result<ExitCode> {
-    args.machine.apply();
+    args.machine.apply()?;
     let mut jobs = jobs(args)?;
     let alone = matches!(&*jobs, [job] if job.alone);
     if !alone && !args.pcapng.is_empty() {

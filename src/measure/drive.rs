@@ -105,8 +105,8 @@ pub(crate) fn drive(
     stop: &AtomicBool,
     mut tell: impl FnMut(Told),
 ) -> Result<(Why, Vec<PortEnd>, Disturbance)> {
-    // Threads are not pinned: the other end may be another process on this machine, which would be
-    // on the same CPU. Ends of a pair in memory share a thread, because preemption of one of two
+    // Threads are not pinned unless CPUs were chosen: the other end may be another process on this
+    // machine, which would be on the same CPU. Ends of a pair in memory share a thread, because preemption of one of two
     // threads would be measured as the link's delay.
     let in_memory = ports.iter().all(|(opened, _)| opened.in_memory);
     let threads = if in_memory { 1 } else { ports.len().min(Cores::available()).max(1) };
@@ -182,6 +182,7 @@ fn run(
     thread: usize,
     told: &Sender<Told>,
 ) -> ThreadEnd {
+    shared.cores.pin_if_chosen(thread);
     let started = shared.clock.now();
     let mut lead = Lead::new(job, started);
     let mut why = None;

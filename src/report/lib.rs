@@ -28,8 +28,8 @@ pub use agents::{agents_text, headroom_text, neighbours_text};
 pub use compare::{ComparedRun, Comparison, comparison_text};
 pub use exposition::Exposition;
 pub use html::{
-    ComparisonPage, Depths, Report, TestPage, ValidationPage, comparison_html, html, tester_html,
-    validation_html,
+    BenchmarkPage, ComparisonPage, Depths, Report, TestPage, ValidationPage, benchmark_html,
+    comparison_html, html, tester_html, validation_html,
 };
 pub use lab::lab_text;
 pub use live::{Live, Screen};

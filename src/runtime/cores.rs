@@ -5,7 +5,7 @@ use std::thread;
 
 use core_affinity::CoreId;
 
-use super::Idle;
+use super::{CpuSet, Idle};
 
 /// CPUs of a number of polling threads.
 #[derive(Clone, Debug)]
@@ -19,12 +19,49 @@ pub struct Cores {
 /// Idle action of this process's threads, if it was set.
 static IDLE: OnceLock<Idle> = OnceLock::new();
 
+/// CPUs of this process's polling threads, if they were chosen.
+static CHOSEN: OnceLock<CpuSet> = OnceLock::new();
+
+/// A CPU that this process may not use.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("this process may not use CPU {0}; choose among those of `nproc` and `taskset -p`")]
+pub struct NotUsable(pub usize);
+
+/// Returns the CPUs that this process may use.
+fn allowed() -> Vec<CoreId> {
+    core_affinity::get_core_ids().unwrap_or_default()
+}
+
 impl Cores {
-    /// Selects a CPU for each of `threads` threads if this process may use enough of them, else
-    /// none. The first CPU, which has most of the system's work, is the last thread's.
+    /// Chooses the CPUs of this process's polling threads. Default: all that it may use. Must be
+    /// called once, before [`Self::find`].
+    ///
+    /// # Errors
+    /// The process may not use one of them.
+    pub fn choose(set: CpuSet) -> Result<(), NotUsable> {
+        let allowed = allowed();
+        let is_usable = |cpu: &usize| allowed.iter().any(|core| core.id == *cpu);
+        if let Some(cpu) = set.iter().find(|cpu| !is_usable(cpu)) {
+            return Err(NotUsable(cpu));
+        }
+        let _ = CHOSEN.set(set);
+        Ok(())
+    }
+
+    /// CPUs of polling threads.
+    fn usable() -> Vec<CoreId> {
+        let mut cores = allowed();
+        if let Some(set) = CHOSEN.get() {
+            cores.retain(|core| set.contains(core.id));
+        }
+        cores
+    }
+
+    /// Selects a CPU for each of `threads` threads if there are enough of them, else none. The
+    /// first CPU, which has most of the system's work, is the last thread's.
     #[must_use]
     pub fn find(threads: usize) -> Self {
-        let mut pinned = core_affinity::get_core_ids().unwrap_or_default();
+        let mut pinned = Self::usable();
         pinned.truncate(threads);
         pinned.reverse();
         if pinned.len() < threads {
@@ -39,10 +76,17 @@ impl Cores {
         let _ = IDLE.set(idle);
     }
 
-    /// Number of CPUs that this process may use.
+    /// Number of CPUs for polling threads, at least 1.
     #[must_use]
     pub fn available() -> usize {
-        core_affinity::get_core_ids().map_or(1, |ids| ids.len().max(1))
+        Self::usable().len().max(1)
+    }
+
+    /// Number of CPUs for polling threads beside one that does not poll: chosen ones are all for
+    /// them, and of others one is left.
+    #[must_use]
+    pub fn beside_control() -> usize {
+        Self::available() - usize::from(CHOSEN.get().is_none())
     }
 
     #[must_use]
@@ -60,6 +104,13 @@ impl Cores {
     pub fn pin(&self, thread: usize) {
         if let Some(core) = self.pinned.get(thread) {
             core_affinity::set_for_current(*core);
+        }
+    }
+
+    /// Pins the calling thread if CPUs were chosen.
+    pub fn pin_if_chosen(&self, thread: usize) {
+        if CHOSEN.get().is_some() {
+            self.pin(thread);
         }
     }
 

@@ -6,6 +6,7 @@
 mod agent_port;
 mod controller;
 mod cores;
+mod cpu_set;
 mod leash;
 mod polls;
 mod preemption;
@@ -22,7 +23,8 @@ pub use agent_port::AgentPort;
 pub use controller::{
     Controller, Ended, NicReader, OrderError, Part, Place, StartError, Workers, start,
 };
-pub use cores::Cores;
+pub use cores::{Cores, NotUsable};
+pub use cpu_set::{CpuSet, CpuSetError};
 pub use leash::{Leash, Tether};
 pub use polls::PollRecord;
 pub use preemption::{Disturbance, GAP_COUNTED, Patience, PollGaps, Preemption, SLICE};

@@ -17,6 +17,8 @@ pub const GOOD: &[(&str, &str)] = &[
     ("pause", include_str!("../../configs/validate/pause.yaml")),
     ("dynamic", include_str!("../../configs/validate/dynamic.yaml")),
     ("dcbx", include_str!("../../configs/validate/dcbx.yaml")),
+    ("sfc", include_str!("../../configs/validate/sfc.yaml")),
+    ("sfc-proxy", include_str!("../../configs/validate/sfc-proxy.yaml")),
     ("ring", include_str!("../../configs/validate/ring.yaml")),
 ];
 

@@ -117,6 +117,7 @@ pub struct Expected {
     pub ecn: Option<ExpectedEcn>,
     pub watchdog: Option<ExpectedWatchdog>,
     pub dcbx: Option<ExpectedDcbx>,
+    pub sfc: Option<ExpectedSfc>,
     /// Counting of received PFC frames with a time of zero.
     pub xon: Option<XonCount>,
 }
@@ -149,6 +150,29 @@ pub struct ExpectedDcbx {
     pub higher: bool,
     /// Interval of its LLDPDUs.
     pub interval: Duration,
+}
+
+/// Source Flow Control (SFC) of the DUT.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct ExpectedSfc {
+    /// UDP port of messages (sfcmUDPPort).
+    pub udp_port: u16,
+    /// Queue length in bytes to which the pauses of its messages reduce a queue, if it sends any.
+    pub target: Option<Bytes>,
+    pub proxy: Option<ExpectedProxy>,
+}
+
+/// The DUT's proxy of SFC: messages to hosts become PFC.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct ExpectedProxy {
+    /// The only source address of messages that it accepts.
+    pub trusted: Ipv4Addr,
+    /// Longest pause from one message.
+    pub longest: Duration,
+    /// Longest pause without a break.
+    pub credit: Duration,
+    /// Largest part of the time that a priority is paused in the long run, 0 to 1.
+    pub share: f64,
 }
 
 /// The ECN curve of a class.

@@ -1,7 +1,5 @@
 //! Numbers of several runs, and their comparison with earlier ones, as text.
 
-use std::collections::BTreeMap;
-
 use text::table::scaled;
 
 use super::{NONE, head, titled};
@@ -17,7 +15,7 @@ pub fn summary(metrics: &[Metric]) -> String {
     for metric in metrics.iter().filter(|metric| !is_detail(&metric.metric)) {
         table.row([
             metric.test.clone(),
-            about(&metric.about),
+            metric.row(),
             metric.metric.clone(),
             metric.samples.len().to_string(),
             number(metric.mean()),
@@ -38,7 +36,7 @@ pub fn compared(comparison: &Comparison) -> String {
     for one in comparison.numbers.iter().filter(changed) {
         table.row([
             one.now.test.clone(),
-            about(&one.now.about),
+            one.now.row(),
             one.now.metric.clone(),
             number(one.before),
             if missing(one) { NONE.to_owned() } else { number(one.now.mean()) },
@@ -65,10 +63,6 @@ fn is_detail(name: &str) -> bool {
     ["trials", "repeats", "trial_time_ps", "resolution_ns", "run", "line_frames_per_second", "load"]
         .iter()
         .any(|end| name.ends_with(end))
-}
-
-fn about(about: &BTreeMap<String, String>) -> String {
-    about.values().cloned().collect::<Vec<_>>().join(" ")
 }
 
 fn number(value: f64) -> String {

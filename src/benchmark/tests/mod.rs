@@ -1,6 +1,7 @@
 //! Procedures on virtual devices of known capacity, on benches that misbehave, and files.
 
 mod files;
+mod metrics;
 mod others;
 mod rfc2544;
 

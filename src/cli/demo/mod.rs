@@ -70,7 +70,7 @@ impl DemoArgs {
 /// # Errors
 /// DPDK does not start, memory is short, or the machine is too busy to finish the first run.
 pub fn run(args: &DemoArgs) -> Result<ExitCode> {
-    args.machine.apply();
+    args.machine.apply()?;
     // Before DPDK starts, which takes a while: from here on a signal ends the demo in order.
     let stop = stop_on_signals()?;
     let setup = args.setup();

@@ -136,7 +136,7 @@ fn place(text: &str) -> Result<(String, String), String> {
 /// # Errors
 /// An error in the file or an argument, or a resource that the machine lacks.
 pub fn run(args: &GenerateArgs) -> Result<ExitCode> {
-    args.machine.apply();
+    args.machine.apply()?;
     match (&args.file, args.listen) {
         (Some(file), _) => run::run(args, file),
         #[cfg(feature = "dpdk")]

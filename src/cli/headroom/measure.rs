@@ -26,7 +26,7 @@ const PERIOD: Duration = Duration::from_secs(1);
 /// # Errors
 /// An invalid argument, or a port that cannot be opened.
 pub fn run(args: &MeasureArgs) -> Result<ExitCode> {
-    args.machine.apply();
+    args.machine.apply()?;
     let places = args.places().map_err(bad_input)?;
     // Checked before ports are opened; the rate of a line is known only afterwards.
     args.inputs(None).map_err(bad_input)?;

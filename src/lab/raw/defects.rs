@@ -25,7 +25,7 @@ pub struct DefectFault {
     /// Pause time in quanta, 0 to 65535. Default: none; kinds with a pause time need it.
     pub quanta: Option<u16>,
     /// Ratio by which times are multiplied, or share of the line's rate, such as `1/8`. Default: none;
-    /// `scaled-times` and `limits-rate` need it.
+    /// `scaled-times`, `pauses-scaled-times` and `limits-rate` need it.
     pub ratio: Option<String>,
     /// Interval in frames: one frame in `every` is concerned. Default: none; kinds with an interval need
     /// it.
@@ -145,6 +145,8 @@ kinds! {
     PausesAllPorts,
     /// A pause of `priorities` for `quanta` is sent for every `every` data frames that arrive.
     PausesWithoutCongestion,
+    /// Times of PFC that is sent are multiplied by `ratio`.
+    PausesScaledTimes,
     /// `priorities` are paused permanently.
     PausesForEver,
     /// The source address of PFC that is sent is zero.
@@ -179,4 +181,8 @@ kinds! {
     TellsBothDialects,
     /// The sum of the shares in the ETS configuration that is sent is 101 %.
     TellsWrongShares,
+    /// Messages of Source Flow Control that are sent name another destination of the flow.
+    TellsOtherFlow,
+    /// A message of Source Flow Control that arrives is taken for one about the host that it is sent to.
+    BelievesOtherFlow,
 }

@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use super::Report;
-use super::lines::{COLOURS, Line, Plot};
+use super::lines::{Axis, COLOURS, Line, Plot};
 use super::rows::{Bar, Row, Rows, time_axis};
 use super::scale::{self, written};
 use super::shared::{self, FlowLatency, LINES_MAX, ROWS_MAX, card};
@@ -80,7 +80,7 @@ fn octets(r: &Report<'_>, set: &SeriesSet, index: &str, what: &'static str) -> O
     let about = format!("Lines over time: {what} of the {} fullest", highest.len());
     let lines = highest.iter().map(line).collect();
     let unit = scale::octets(peak);
-    Plot { about, what, unit, end_ns: end_ns(r), lines, marks: marks(r) }.draw()
+    Plot { about, what, unit, axis: Axis::time(end_ns(r)), lines, marks: marks(r) }.draw()
 }
 
 /// Formats a port of a switch as `switch:port`.
@@ -191,7 +191,7 @@ fn rates(r: &Report<'_>) -> Plot {
         about: format!("Lines over time: throughput of {} flows", shown.len()),
         what: "throughput",
         unit: scale::rate(highest),
-        end_ns: end_ns(r),
+        axis: Axis::time(end_ns(r)),
         lines,
         marks: marks(r),
     }

@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use super::lines::{COLOURS, Line, Plot, variable};
+use super::lines::{Axis, COLOURS, Line, Plot, variable};
 use super::{page, scale, tables, written};
 use crate::compare::{ComparedRun, Comparison, LEGEND, sheet};
 use ::text::{Align, count, scaled};
@@ -184,7 +184,7 @@ fn depths(runs: &[ComparedRun], depths: &[Option<Depths>]) -> Markup {
         about: format!("Lines over time: what waited in all queues of {} runs", seen.len()),
         what: "queue depth",
         unit: scale::octets(most),
-        end_ns,
+        axis: Axis::time(end_ns),
         lines: seen.iter().map(line).collect(),
         marks: vec![],
     };

@@ -1,4 +1,4 @@
-//! Line plots over time.
+//! Line plots, over time or over a parameter.
 //!
 //! A plot is drawn in placeholder colours, which are replaced by variables of the page's style
 //! sheet, so that plots follow the page's light or dark theme.
@@ -11,6 +11,7 @@ use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 use super::scale::{self, Unit};
+use super::shared::LINES_MAX;
 
 /// Number of line colours.
 pub(super) const COLOURS: usize = 8;
@@ -32,19 +33,36 @@ pub(super) struct Plot {
     /// Quantity of the vertical axis, without the unit.
     pub(super) what: &'static str,
     pub(super) unit: Unit,
-    /// End of the time axis in nanoseconds.
-    pub(super) end_ns: f64,
+    pub(super) axis: Axis,
     pub(super) lines: Vec<Line>,
-    /// Moments to mark, in nanoseconds, with a label.
+    /// Positions on the horizontal axis to mark, with a label.
     pub(super) marks: Vec<(f64, &'static str)>,
+}
+
+/// The horizontal axis, from 0.
+#[derive(Clone, Copy)]
+pub(super) struct Axis {
+    pub(super) what: &'static str,
+    pub(super) unit: Unit,
+    /// End in base units.
+    pub(super) end: f64,
+    /// True for single values, which have a dot each.
+    pub(super) dots: bool,
+}
+
+impl Axis {
+    /// A time axis up to this time in nanoseconds.
+    pub(super) fn time(end_ns: f64) -> Self {
+        Self { what: "time", unit: scale::time(end_ns), end: end_ns, dots: false }
+    }
 }
 
 #[derive(Default)]
 pub(super) struct Line {
     pub(super) name: String,
-    /// Nanoseconds, and the value in its base unit.
+    /// Position on the horizontal axis, and the value, in base units.
     pub(super) points: Vec<(f64, f64)>,
-    /// Nanoseconds, lowest and highest value: a band behind the line.
+    /// Position, lowest and highest value: a band behind the line.
     pub(super) band: Vec<(f64, f64, f64)>,
     /// True for the sum of the other lines, drawn in the text colour.
     pub(super) sum: bool,
@@ -83,7 +101,7 @@ fn colour(n: usize, line: &Line) -> String {
 impl Plot {
     /// Draws the plot and its legend; `None` if there is no data.
     pub(super) fn draw(&self) -> Option<Markup> {
-        if self.lines.is_empty() || self.end_ns <= 0.0 {
+        if self.lines.is_empty() || self.axis.end <= 0.0 {
             return None;
         }
         let svg = self.svg().ok()?;
@@ -100,8 +118,8 @@ impl Plot {
     }
 
     fn svg(&self) -> Result<String, DrawingAreaErrorKind<std::io::Error>> {
-        let time = scale::time(self.end_ns);
-        let x_max = self.end_ns / time.size;
+        let Axis { what, unit: x_unit, end, dots } = self.axis;
+        let x_max = end / x_unit.size;
         let all = self.lines.iter().flat_map(|line| &line.points);
         let bands = self.lines.iter().flat_map(|line| &line.band).map(|(.., high)| high);
         let highest = all.map(|(_, y)| y).chain(bands).fold(0.0, |a: f64, b| a.max(*b));
@@ -133,11 +151,11 @@ impl Plot {
                 .x_label_formatter(&|x| scale::label(*x))
                 .y_label_formatter(&|y| scale::label(*y))
                 .axis_desc_style(text(&INK))
-                .x_desc(format!("time ({})", time.name))
+                .x_desc(format!("{what} ({})", x_unit.name))
                 .y_desc(format!("{} ({})", self.what, self.unit.name))
                 .draw()?;
             for (n, (at, word)) in self.marks.iter().enumerate() {
-                let x = at / time.size;
+                let x = at / x_unit.size;
                 let line =
                     DashedLineSeries::new([(x, 0.0), (x, y_max)], 10, 8, SOFT.stroke_width(2));
                 chart.draw_series(line)?;
@@ -152,16 +170,22 @@ impl Plot {
                 let colour = if line.sum { INK } else { RGBColor(1, 3, (n % COLOURS) as u8) };
                 if !line.band.is_empty() {
                     let (unit, band) = (self.unit.size, line.band.iter());
-                    let low = band.clone().rev().map(|(x, low, _)| (x / time.size, low / unit));
-                    let high = band.map(|(x, _, high)| (x / time.size, high / unit));
+                    let low = band.clone().rev().map(|(x, low, _)| (x / x_unit.size, low / unit));
+                    let high = band.map(|(x, _, high)| (x / x_unit.size, high / unit));
                     let around = Polygon::new(
                         high.chain(low).collect::<Vec<_>>(),
                         colour.mix(0.24 / self.lines.len() as f64),
                     );
                     chart.draw_series([around])?;
                 }
-                let points = line.points.iter().map(|(x, y)| (x / time.size, y / self.unit.size));
+                let points = line.points.iter().map(|(x, y)| (x / x_unit.size, y / self.unit.size));
                 let points = thinned(points, 0.0..x_max);
+                if dots {
+                    // A dot under another one is seen around it.
+                    let radius = 5 + 3 * (self.lines.len() - n).min(LINES_MAX) as i32;
+                    let dot = |at: &(f64, f64)| Circle::new(*at, radius, colour.filled());
+                    chart.draw_series(points.iter().map(dot))?;
+                }
                 let series = LineSeries::new(points, colour.stroke_width(3));
                 chart.draw_series(series)?;
             }

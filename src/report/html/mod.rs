@@ -3,6 +3,7 @@
 //! It has no scripts, and style sheet and plots are embedded. The page fits a phone and follows
 //! the reader's light or dark theme. All of its content comes from the results and the recording.
 
+mod benchmark;
 mod charts;
 mod compare;
 mod lines;
@@ -14,6 +15,7 @@ mod tester;
 mod topology;
 mod validate;
 
+pub use self::benchmark::{BenchmarkPage, benchmark_html};
 pub use self::validate::{ValidationPage, validation_html};
 pub use compare::{ComparisonPage, Depths, comparison_html};
 pub use tester::{TestPage, tester_html};

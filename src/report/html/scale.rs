@@ -19,6 +19,9 @@ const OCTETS: [Unit; 4] = units(["GB", "MB", "kB", "B"]);
 /// Units of rates, in bit/s.
 const RATES: [Unit; 4] = units(["Gb/s", "Mb/s", "kb/s", "b/s"]);
 
+/// Units of frame rates, in frames/s.
+const FRAMES: [Unit; 4] = units(["Gframes/s", "Mframes/s", "kframes/s", "frames/s"]);
+
 /// Returns units of a thousand times the next one; the last is the base unit.
 const fn units([giga, mega, kilo, base]: [&'static str; 4]) -> [Unit; 4] {
     [
@@ -47,6 +50,11 @@ pub(super) fn octets(max: f64) -> Unit {
 /// Returns the unit for rates up to `max` bit/s.
 pub(super) fn rate(max: f64) -> Unit {
     of(RATES, max)
+}
+
+/// Returns the unit for frame rates up to `max` frames/s.
+pub(super) fn frames(max: f64) -> Unit {
+    of(FRAMES, max)
 }
 
 /// Returns about `n` round numbers from 0 to `max`.

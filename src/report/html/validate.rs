@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use super::lines::{Line, Plot};
+use super::lines::{Axis, Line, Plot};
 use super::rows::{Bar, Row, Rows, time_axis};
 use super::shared::{LINES_MAX, ROWS_MAX, card};
 use super::{page, scale, tables, written};
@@ -200,7 +200,7 @@ fn trial(seen: &Seen) -> Markup {
         about: format!("Received rates in the trial: {}", seen.trial),
         what: "received",
         unit: scale::rate(top),
-        end_ns,
+        axis: Axis::time(end_ns),
         lines: shown.map(line).collect(),
         marks: Vec::new(),
     };

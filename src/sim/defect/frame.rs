@@ -158,3 +158,47 @@ pub(super) fn is_cnp(head: &[u8]) -> bool {
         && head.get(udp + 2..udp + 4) == Some(&4_791_u16.to_be_bytes())
         && head.get(udp + 8) == Some(&0x81)
 }
+
+/// Offsets in an SFCM of the simplified form in IPv4.
+pub(super) struct Sfcm {
+    /// Destination address of the packet.
+    pub(super) host: usize,
+    /// UDP checksum.
+    pub(super) checksum: usize,
+    /// Source address of the flow; its destination address is behind it.
+    pub(super) flow: usize,
+}
+
+/// Returns the offsets of an SFCM: UDP with one port of the dynamic range on both sides (RFC 6335), and
+/// a message of version 0.
+pub(super) fn sfcm(head: &[u8]) -> Option<Sfcm> {
+    let (at, 0x0800) = packet(head)? else { return None };
+    let udp = at + usize::from(head.get(at)? & 15) * 4;
+    let (flow, checksum) = (udp + 18, udp + 6);
+    let word = |at: usize| Some(u16::from_be_bytes([*head.get(at)?, *head.get(at + 1)?]));
+    let (src_port, dst_port) = (word(udp)?, word(udp + 2)?);
+    let is_message = head.get(at + 9) == Some(&17) && src_port == dst_port && dst_port >= 49_152;
+    let is_simple = head.get(udp + 8) == Some(&0) && head.len() >= flow + 14;
+    (is_message && is_simple).then_some(Sfcm { host: at + 16, checksum, flow })
+}
+
+/// Sets two octets that a checksum at another place covers.
+pub(super) fn set_word(head: &mut [u8], at: usize, value: u16, sum_at: usize) {
+    let word = |head: &[u8], at: usize| u16::from_be_bytes([head[at], head[at + 1]]);
+    let sum = checksum::update(word(head, sum_at), word(head, at), value);
+    head[at..at + 2].copy_from_slice(&value.to_be_bytes());
+    head[sum_at..sum_at + 2].copy_from_slice(&sum.to_be_bytes());
+}
+
+/// Scales all times of a PFC frame.
+pub(super) fn scale(head: &mut [u8], numerator: u16, denominator: u16) {
+    let times = head[TIMES].chunks_exact_mut(2);
+    times.for_each(|time| scale_one(time, numerator, denominator));
+}
+
+/// Scales one time: rounded down, and at most the longest.
+pub(super) fn scale_one(time: &mut [u8], numerator: u16, denominator: u16) {
+    let quanta = u32::from(u16::from_be_bytes([time[0], time[1]]));
+    let scaled = quanta * u32::from(numerator) / u32::from(denominator);
+    time.copy_from_slice(&u16::try_from(scaled).unwrap_or(u16::MAX).to_be_bytes());
+}

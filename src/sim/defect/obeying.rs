@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 use super::frame::{
     CONTROL_LEN, MADE_BY, OPCODE_PAUSE, OPCODE_PFC, PARAMETERS, REPEAT, TIMES, VECTOR, is_pfc,
-    opcode, pause, paused, remove, set_opcode, set_time, shift, time,
+    opcode, pause, paused, remove, scale, scale_one, set_opcode, set_time, shift, time,
 };
 use super::pauses::Pauses;
 use super::stage::{Act, Context};
@@ -180,18 +180,6 @@ impl<F: Frame> State<F> {
             set_time(head, p, u16::try_from(quanta).unwrap_or(u16::MAX));
         }
     }
-}
-
-/// Scales all times of a PFC frame.
-fn scale(head: &mut [u8], numerator: u16, denominator: u16) {
-    let times = head[TIMES].chunks_exact_mut(2);
-    times.for_each(|time| scale_one(time, numerator, denominator));
-}
-
-fn scale_one(time: &mut [u8], numerator: u16, denominator: u16) {
-    let quanta = u32::from(u16::from_be_bytes([time[0], time[1]]));
-    let scaled = quanta * u32::from(numerator) / u32::from(denominator);
-    time.copy_from_slice(&u16::try_from(scaled).unwrap_or(u16::MAX).to_be_bytes());
 }
 
 /// Rewrites a PAUSE frame as PFC of all priorities.

@@ -3,7 +3,8 @@
 use core::fmt;
 
 use super::frame::{
-    MADE_BY, REPEAT, TIMES, VECTOR, is_pfc, opcode, pause, paused, remove, set_time, shift, time,
+    MADE_BY, REPEAT, TIMES, VECTOR, is_pfc, opcode, pause, paused, remove, scale, set_time, shift,
+    time,
 };
 use super::pauses::Pauses;
 use super::stage::{Act, Context};
@@ -42,6 +43,8 @@ pub enum Sending {
     WithoutCongestion { every: u32, priorities: PrioritySet, quanta: Quanta },
     /// Priorities are paused permanently.
     ForEver { priorities: PrioritySet },
+    /// Times are multiplied by `numerator / denominator`.
+    ScaledTimes { numerator: u16, denominator: u16 },
     /// A part of PFC frames is wrong.
     Malformed(Part),
 }
@@ -139,6 +142,7 @@ impl<F: Frame> State<F> {
                 head[VECTOR] |= priorities.0;
                 priorities.iter().for_each(|p| set_time(head, p.index(), longest));
             }
+            Sending::ScaledTimes { numerator, denominator } => scale(head, numerator, denominator),
             Sending::Malformed(Part::Source) => head[6..12].fill(0),
             Sending::Malformed(Part::Destination) => head[5] = 0,
             // These act on whole frames, or add frames.

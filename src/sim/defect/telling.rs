@@ -1,11 +1,13 @@
-//! Defects in what is told to a neighbour by LLDP, and in what is heard from it.
+//! Defects in what is told to others by LLDP and by messages of Source Flow Control (SFCM), and in what
+//! is heard from them.
 
 use core::fmt;
 
+use super::frame::{set_word, sfcm};
 use super::stage::{Act, Context};
 use contracts::frame::Frame;
 
-/// A defect in LLDP.
+/// A defect in LLDP or in SFCM.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Telling {
     /// A PFC TLV that is an octet too short is read beyond its end.
@@ -14,6 +16,11 @@ pub enum Telling {
     BothDialects,
     /// The sum of the shares in the ETS configuration that is sent is 101 %.
     WrongShares,
+    /// SFCMs that are sent name another destination of the flow.
+    OtherFlow,
+    /// The source of the flow in an SFCM that arrives is not compared: it is taken for the host that the
+    /// message is sent to.
+    AnyFlow,
 }
 
 /// The state of such a defect: it has none.
@@ -86,6 +93,14 @@ impl<F: Frame + fmt::Debug + Send> Act<F> for State {
                 }
                 cx.out.line.push(frame);
             }
+            Telling::OtherFlow => {
+                if let Some(at) = sfcm(head) {
+                    let last = at.flow + 6;
+                    let other = u16::from_be_bytes([head[last], head[last + 1]]) ^ 1;
+                    set_word(frame.head_mut(), last, other, at.checksum);
+                }
+                cx.out.line.push(frame);
+            }
             _ => cx.out.line.push(frame),
         }
     }
@@ -95,6 +110,15 @@ impl<F: Frame + fmt::Debug + Send> Act<F> for State {
         if self.0 == Telling::ReadsBeyondTlv && is_lldp(head) {
             if let Some((at, len)) = find(head, &PFC).filter(|(_, len)| *len == PFC_LEN - 1) {
                 frame.head_mut()[at - 1] = len as u8 + 1;
+            }
+        }
+        if self.0 == Telling::AnyFlow {
+            if let Some(at) = sfcm(frame.head()) {
+                for n in [0, 2] {
+                    let head = frame.head();
+                    let of_host = u16::from_be_bytes([head[at.host + n], head[at.host + n + 1]]);
+                    set_word(frame.head_mut(), at.flow + n, of_host, at.checksum);
+                }
             }
         }
         cx.out.node.push(frame);

@@ -137,7 +137,7 @@ impl Bench {
             return Err((error, jacks.into_iter().enumerate().collect()));
         }
         let in_memory = is_in_memory(&wants) && !self.outside;
-        let threads = self.threads.unwrap_or_else(|| Cores::available() - 1);
+        let threads = self.threads.unwrap_or_else(Cores::beside_control);
         let places = spread(&wants, threads, in_memory);
         let threads = places.iter().map(|(thread, _)| thread + 1).max().unwrap_or(0);
         let time = Time::new(*self.rack.clock(), threads, in_memory);

@@ -153,6 +153,8 @@ pub struct Expected {
     pub watchdog: Option<Watchdog>,
     /// DCBX of the ports. Default: none; tests of DCBX are skipped.
     pub dcbx: Option<Dcbx>,
+    /// Source Flow Control (P802.1Qdw). Default: none; tests of it are skipped.
+    pub sfc: Option<Sfc>,
     /// Counting of received PFC frames with a time of zero. Default: unknown; the numbers are recorded.
     pub xon: Option<Xon>,
 }
@@ -257,6 +259,34 @@ pub enum Precedence {
     #[default]
     Higher,
     Lower,
+}
+
+/// Source Flow Control: messages (SFCM) that pause the source of a flow.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Sfc {
+    /// UDP port of messages (sfcmUDPPort), 49152 to 65535. Default: `58622`.
+    pub udp_port: Option<u16>,
+    /// Queue length in bytes to which the pauses of its messages reduce a queue. Default: none, for a
+    /// device that sends no messages of its own.
+    pub target: Option<Size>,
+    /// Proxy that turns messages to hosts into PFC. Default: none; its tests are skipped.
+    pub proxy: Option<SfcProxy>,
+}
+
+/// Proxy of Source Flow Control, for hosts that know PFC alone. The device takes all of the tester's
+/// ports for such hosts.
+#[derive(Clone, Copy, PartialEq, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SfcProxy {
+    /// The only source address of messages that the device accepts: the `ip` of a port of this file.
+    pub trusted: core::net::Ipv4Addr,
+    /// Longest pause from one message.
+    pub longest: Span,
+    /// Longest pause of a priority without a break, from messages alone.
+    pub credit: Span,
+    /// Largest part of the time that a priority is paused in the long run by messages.
+    pub share: Ratio,
 }
 
 /// Action on frames of a stormed queue.

@@ -1,6 +1,7 @@
 //! Validation of a DUT file.
 
 mod access;
+mod sfc;
 
 use core::net::Ipv4Addr;
 use std::collections::{BTreeMap, BTreeSet};
@@ -77,6 +78,7 @@ pub(super) fn resolve(
         seed: raw.seed.unwrap_or(1),
         keep: Keep::Nothing,
     };
+    sfc::check(&mut cx, &at.key("expected").key("sfc"), &setup);
     let mut lab = raw.device.as_ref().and_then(|device| lab(&mut cx, at, device, raw));
     if let (Some(lab), Some(device)) = (&mut lab, &raw.device) {
         lab.faults.extend(device.faults.iter().cloned());
@@ -304,6 +306,7 @@ fn expected(cx: &mut Cx, at: &Place<'_>, raw: &raw::Expected) -> Expected {
         let pmax = f64::from(ecn.pmax.0) / 1e6;
         ExpectedEcn { kmin: Bytes(ecn.kmin.0), kmax: Bytes(ecn.kmax.0), pmax }
     });
+    let sfc = raw.sfc.map(|raw| sfc::resolve(cx, &at.key("sfc"), &raw));
     let watchdog = raw.watchdog.map(|watchdog| ExpectedWatchdog {
         detection: watchdog.detection.0,
         restoration: watchdog.restoration.0,
@@ -343,6 +346,7 @@ fn expected(cx: &mut Cx, at: &Place<'_>, raw: &raw::Expected) -> Expected {
         ecn,
         watchdog,
         dcbx,
+        sfc,
         xon: raw.xon.map(|xon| match xon {
             raw::Xon::Counted => XonCount::Counted,
             raw::Xon::Apart => XonCount::Apart,

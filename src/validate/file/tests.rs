@@ -62,6 +62,19 @@ fn all_errors_are_reported_with_field_and_remedy() {
     assert!(refused("rate: 1G\nports: [{}]\nvirtual: {}").contains("exactly one of"));
 }
 
+#[test]
+fn what_is_expected_of_a_proxy_must_be_possible() {
+    let sfc = |sfc: &str| refused(&format!("{LEAST}expected: {{sfc: {sfc}}}\n"));
+    let proxy = |of: &str| sfc(&format!("{{proxy: {{trusted: 198.18.0.1, {of}}}}}"));
+    assert!(sfc("{udp_port: 80}").contains("49152"), "{}", sfc("{udp_port: 80}"));
+    assert!(proxy("longest: 0us, credit: 1us, share: 50%").contains("above 0"));
+    assert!(proxy("longest: 3s, credit: 3s, share: 50%").contains("up to 2 s"));
+    assert!(proxy("longest: 9us, credit: 8us, share: 50%").contains("below `longest`"));
+    assert!(proxy("longest: 9us, credit: 9us, share: 100%").contains("choose less"));
+    let other = sfc("{proxy: {trusted: 10.0.0.1, longest: 9us, credit: 9us, share: 50%}}");
+    assert!(other.contains("no port of this file has the `ip` 10.0.0.1"), "{other}");
+}
+
 /// A device behind real ports, with an adapter.
 fn with_adapter(adapter: &str) -> String {
     format!(

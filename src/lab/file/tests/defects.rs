@@ -71,6 +71,10 @@ const SPELLINGS: &[(&str, Defect)] = &[
         "kind: pauses-without-congestion, every: 8, priorities: [3], quanta: 9",
         S(Sending::WithoutCongestion { every: 8, priorities: P3, quanta: Quanta(9) }),
     ),
+    (
+        "kind: pauses-scaled-times, ratio: 1/4",
+        S(Sending::ScaledTimes { numerator: 1, denominator: 4 }),
+    ),
     ("kind: pauses-for-ever, priorities: [3]", S(Sending::ForEver { priorities: P3 })),
     ("kind: pfc-zero-source", S(Sending::Malformed(Part::Source))),
     ("kind: pfc-wrong-destination", S(Sending::Malformed(Part::Destination))),
@@ -91,6 +95,8 @@ const SPELLINGS: &[(&str, Defect)] = &[
     ("kind: reads-beyond-tlv", T(Telling::ReadsBeyondTlv)),
     ("kind: tells-both-dialects", T(Telling::BothDialects)),
     ("kind: tells-wrong-shares", T(Telling::WrongShares)),
+    ("kind: tells-other-flow", T(Telling::OtherFlow)),
+    ("kind: believes-other-flow", T(Telling::AnyFlow)),
 ];
 
 /// Returns the defects of a lab, each as `node port defect`.

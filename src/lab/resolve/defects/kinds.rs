@@ -92,6 +92,7 @@ impl Takes {
             Kind::PausesAlso => Named(|priorities| S(Sending::Also { priorities })),
             Kind::PausesAllPorts => Nothing(S(Sending::OtherPorts)),
             Kind::PausesWithoutCongestion => Unasked(|every, priorities, quanta| S(Sending::WithoutCongestion { every, priorities, quanta })),
+            Kind::PausesScaledTimes => Ratio(|(numerator, denominator)| S(Sending::ScaledTimes { numerator, denominator })),
             Kind::PausesForEver => Priorities(|priorities| S(Sending::ForEver { priorities })),
             Kind::PfcZeroSource => Nothing(S(Sending::Malformed(Part::Source))),
             Kind::PfcWrongDestination => Nothing(S(Sending::Malformed(Part::Destination))),
@@ -108,6 +109,8 @@ impl Takes {
             Kind::ReadsBeyondTlv => Nothing(T(Telling::ReadsBeyondTlv)),
             Kind::TellsBothDialects => Nothing(T(Telling::BothDialects)),
             Kind::TellsWrongShares => Nothing(T(Telling::WrongShares)),
+            Kind::TellsOtherFlow => Nothing(T(Telling::OtherFlow)),
+            Kind::BelievesOtherFlow => Nothing(T(Telling::AnyFlow)),
             Kind::LimitsRate => NamedRatio(|priorities, (numerator, denominator)| F(Forwarding::LimitsRate { priorities, numerator, denominator })),
         }
     }

@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use super::TestPage;
-use crate::html::lines::{Line, Plot};
+use crate::html::lines::{Axis, Line, Plot};
 use crate::html::rows::{Bar, Row, Rows, time_axis};
 use crate::html::scale;
 use crate::html::shared::{self, FlowLatency, LINES_MAX, ROWS_MAX, card};
@@ -57,7 +57,7 @@ fn rates(p: &TestPage<'_>) -> Option<Markup> {
     let unit = scale::rate(highest.fold(0.0, f64::max));
     let about = format!("Lines over time: throughput of {} flows", shown.len());
     let end_ns = end_ns(p);
-    Plot { about, what: "throughput", unit, end_ns, lines, marks: vec![] }.draw()
+    Plot { about, what: "throughput", unit, axis: Axis::time(end_ns), lines, marks: vec![] }.draw()
 }
 
 /// Returns bits per second between each moment and the next.

@@ -24,6 +24,10 @@ const ROWS: &[(Sending, &[&str])] = &[
         &["3:9", "3:9", "data", "3:0", "3:9", "data", "3:9", "data", "3:0", "3:9", "data"],
     ),
     (
+        Sending::ScaledTimes { numerator: 1, denominator: 3 },
+        &["3:3", "3:3", "data", "3:0", "data", "3:3", "data", "3:0", "data"],
+    ),
+    (
         Sending::ResumesNextPriority,
         &["3:9", "3:9", "data", "4:0", "data", "3:9", "data", "4:0", "data"],
     ),

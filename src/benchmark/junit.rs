@@ -1,0 +1,138 @@
+//! Results as JUnit, for continuous integration: a case for each measured row, and one for each number of
+//! a comparison.
+
+use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
+use serde_json::Value;
+
+use crate::baseline::{Compared, Comparison, Trend};
+use crate::summary::{Metric, metrics};
+
+/// Returns the results of a procedure as JUnit XML. Measured rows pass; a run that ended early has a case
+/// with an error. Of a comparison, a regression fails, and numbers that are unclear or missing are
+/// errors: nobody knows if they are regressions.
+///
+/// # Panics
+/// Never: all texts have a form in XML.
+#[must_use]
+pub fn junit(
+    (procedure, dut): (&str, &str),
+    runs: &[Value],
+    ended: Option<&str>,
+    compared: Option<&Comparison>,
+) -> String {
+    let mut suite = TestSuite::new(format!("sluice benchmark {procedure} {dut}"));
+    let all = metrics(runs);
+    let mut rest = &all[..];
+    while let Some(first) = rest.first() {
+        let is_same = |m: &Metric| m.test == first.test && m.about == first.about;
+        let end = rest.iter().position(|m| !is_same(m)).unwrap_or(rest.len());
+        let (row, more) = rest.split_at(end);
+        rest = more;
+        suite.add_test_case(measured(procedure, row));
+    }
+    if let Some(why) = ended {
+        let status = failed(NonSuccessKind::Error, "ended early", why);
+        suite.add_test_case(case(procedure, "complete run", status));
+    }
+    for number in compared.iter().flat_map(|compared| &compared.numbers) {
+        suite.add_test_case(of_number(procedure, number));
+    }
+    if compared.is_some_and(|compared| compared.numbers.is_empty()) {
+        let why = "no number is in both";
+        let status = failed(NonSuccessKind::Error, "not judged", why);
+        suite.add_test_case(case(procedure, "comparison", status));
+    }
+    let mut report = Report::new("sluice");
+    report.add_test_suite(suite);
+    report.to_string().expect("all texts have a form in XML")
+}
+
+fn case(procedure: &str, name: &str, status: TestCaseStatus) -> TestCase {
+    let mut case = TestCase::new(name, status);
+    case.set_classname(procedure);
+    case
+}
+
+fn failed(kind: NonSuccessKind, name: &str, why: &str) -> TestCaseStatus {
+    let mut status = TestCaseStatus::non_success(kind);
+    status.set_message(why);
+    status.set_type(name);
+    status
+}
+
+/// Returns the case of a row, with its numbers as properties.
+fn measured(procedure: &str, row: &[Metric]) -> TestCase {
+    let name = format!("{} {}", row[0].test, row[0].row());
+    let mut case = case(procedure, name.trim(), TestCaseStatus::success());
+    for metric in row {
+        case.add_property((metric.metric.as_str(), metric.mean().to_string().as_str()));
+    }
+    case
+}
+
+/// Returns the case of a compared number.
+fn of_number(procedure: &str, number: &Compared) -> TestCase {
+    let now = &number.now;
+    let name = format!("{} {} {} against the baseline", now.test, now.row(), now.metric);
+    let change = number.change_percent.map_or(String::new(), |change| format!(" ({change:.2} %)"));
+    let why = || match now.samples.is_empty() {
+        true => format!("{} in the baseline, and missing now", number.before),
+        false => format!("{} in the baseline, {} now{change}", number.before, now.mean()),
+    };
+    let trend = number.trend.to_string();
+    let status = match number.trend {
+        Trend::Progression | Trend::NoChange => TestCaseStatus::success(),
+        Trend::Regression => failed(NonSuccessKind::Failure, &trend, &why()),
+        Trend::Unclear | Trend::Missing => failed(NonSuccessKind::Error, &trend, &why()),
+    };
+    case(procedure, &name, status)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::baseline::Runs;
+    use serde_json::json;
+
+    fn runs(rate: Option<f64>) -> Runs {
+        let [procedure, dut, world] = ["rfc2544", "a", "virtual"].map(str::to_owned);
+        let run = json!({"throughput": [{"size": 64, "frames_per_second": rate, "trials": 3}]});
+        Runs { procedure, dut, world, runs: vec![run] }
+    }
+
+    fn of(before: Option<f64>, now: Option<f64>) -> String {
+        let (before, now) = (runs(before), runs(now));
+        let compared = Comparison::of(&before, &now, 0.01);
+        junit(("rfc2544", "a<b"), &now.runs, None, Some(&compared))
+    }
+
+    #[test]
+    fn rows_pass_and_have_their_numbers() {
+        let xml = junit(("rfc2544", "a<b"), &runs(Some(5.0)).runs, None, None);
+        assert!(xml.contains("tests=\"1\""), "{xml}");
+        assert!(xml.contains("sluice benchmark rfc2544 a&lt;b"), "{xml}");
+        assert!(xml.contains("name=\"throughput 64\""), "{xml}");
+        assert!(xml.contains("name=\"frames_per_second\" value=\"5\""), "{xml}");
+    }
+
+    #[test]
+    fn regressions_fail_and_what_is_not_known_is_an_error() {
+        let xml = of(Some(10.0), Some(9.0));
+        assert!(
+            xml.contains("failures=\"1\"") && xml.contains("10 in the baseline, 9 now"),
+            "{xml}"
+        );
+        let xml = of(Some(10.0), Some(11.0));
+        assert!(xml.contains("failures=\"0\"") && xml.contains("errors=\"0\""), "{xml}");
+        let xml = of(Some(10.0), None);
+        assert!(xml.contains("errors=\"1\"") && xml.contains("missing now"), "{xml}");
+        let xml = of(None, Some(9.0));
+        assert!(xml.contains("errors=\"1\"") && xml.contains("no number is in both"), "{xml}");
+    }
+
+    #[test]
+    fn a_run_that_ended_early_has_an_error() {
+        let xml = junit(("soak", "a"), &runs(Some(5.0)).runs, Some("Ctrl-C"), None);
+        assert!(xml.contains("errors=\"1\"") && xml.contains("Ctrl-C"), "{xml}");
+    }
+}

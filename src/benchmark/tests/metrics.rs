@@ -1,0 +1,46 @@
+//! Numbers of several runs: each is known by its table, its row and its column.
+
+use ground::time::Duration;
+use serde_json::{Value, json};
+use validate::bench::Bench;
+
+use super::example;
+use crate::plan::{Plan, Repeated, Soak};
+use crate::summary::metrics;
+use crate::{lossless, mlr, rfc2544, rfc2889, rfc8239, soak};
+
+/// Runs a procedure, as short as it can be, on a device of four ports.
+fn results<R: serde::Serialize>(
+    run: impl Fn(&Plan, &mut dyn Bench, &mut dyn FnMut(&str) -> bool) -> R,
+) -> Value {
+    let (mut plan, mut bench) = example("benchmark/lossless.yaml");
+    plan.sizes = vec![512, 1024];
+    plan.trial = plan.trial.min(Duration::from_micros(200));
+    let once = |of: Repeated| Repeated { duration: of.duration.min(plan.trial), repeats: 1 };
+    (plan.latency, plan.back_to_back) = (once(plan.latency), once(plan.back_to_back));
+    plan.recovery = once(plan.recovery);
+    let interval = plan.trial;
+    plan.soak = Soak { load: 0.5, duration: interval.saturating_mul(3), interval };
+    serde_json::to_value(run(&plan, &mut bench, &mut |_| true)).unwrap()
+}
+
+/// A number that two rows of one run share would be taken for two samples of it.
+#[test]
+fn every_number_of_a_run_is_there_once() {
+    let all = [
+        results(|plan, bench, step| rfc2544::run(plan, &rfc2544::Test::ALL, bench, step).0),
+        results(|plan, bench, step| rfc2889::run(plan, &rfc2889::Test::ALL, bench, step).0),
+        results(|plan, bench, step| rfc8239::run(plan, &rfc8239::Test::ALL, bench, step).0),
+        results(|plan, bench, step| lossless::run(plan, bench, step).0),
+        results(|plan, bench, step| soak::run(plan, bench, step).0),
+        results(|plan, bench, step| mlr::run(plan, bench, step).0),
+    ];
+    for run in &all {
+        assert_eq!(run.get("ended").unwrap_or(&json!(null)), &json!(null), "{run}");
+        let metrics = metrics(std::slice::from_ref(run));
+        assert!(metrics.len() > 3, "{run}");
+        for metric in metrics {
+            assert_eq!(metric.samples.len(), 1, "{metric:?}");
+        }
+    }
+}
