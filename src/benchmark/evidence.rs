@@ -50,8 +50,18 @@ pub fn csv(document: &Value) -> String {
 }
 
 /// Columns that say what a row is about, which come first.
-pub(crate) const KEYS: [&str; 9] =
-    ["pattern", "goal", "tester", "senders", "receivers", "shift", "size", "load_percent", "at_s"];
+pub(crate) const KEYS: [&str; 10] = [
+    "pattern",
+    "goal",
+    "tester",
+    "senders",
+    "receivers",
+    "shift",
+    "size",
+    "load_percent",
+    "share_percent",
+    "at_s",
+];
 
 fn one_table(lines: &[Line]) -> String {
     let has = |name: &&str| lines.iter().any(|line| line.fields.contains_key(*name));

@@ -131,6 +131,7 @@ struct Common {
 enum Only {
     Throughput,
     Latency,
+    LatencyByLoad,
     Loss,
     BackToBack,
     Recovery,
@@ -141,6 +142,7 @@ impl From<Only> for rfc2544::Test {
         match only {
             Only::Throughput => Self::Throughput,
             Only::Latency => Self::Latency,
+            Only::LatencyByLoad => Self::LatencyByLoad,
             Only::Loss => Self::Loss,
             Only::BackToBack => Self::BackToBack,
             Only::Recovery => Self::Recovery,

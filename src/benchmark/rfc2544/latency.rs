@@ -1,4 +1,4 @@
-//! Latency at the throughput (26.2).
+//! Latency at the throughput (26.2), and at parts of it.
 //!
 //! RFC 2544 measures one tagged frame in each of 20 streams. Here every frame of each stream is
 //! measured, so the mean of a stream is that of all its frames.
@@ -6,6 +6,7 @@
 use serde::Serialize;
 use validate::bench::Trouble;
 
+use crate::plan::Repeated;
 use crate::trial::{Latency, Runner};
 
 /// Latency for a frame size, over all repetitions. FILO is the time from the first bit in to the
@@ -29,11 +30,69 @@ pub struct LatencyRow {
     pub lost: u64,
 }
 
+/// Loads at which latency is measured, in percent of the throughput: those of FD.io CSIT.
+const SHARES: [u32; 4] = [100, 90, 50, 10];
+
+/// Latency for a frame size at a part of the throughput.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+pub struct LoadRow {
+    /// Frame size in bytes, FCS included.
+    pub size: u32,
+    /// Load in percent of the throughput.
+    pub share_percent: u32,
+    /// Load in frames/s.
+    pub load: f64,
+    pub filo: Latency,
+    /// Frames that were lost at this load.
+    pub lost: u64,
+}
+
+/// Measures at the throughput, which is `load` frames/s.
 pub(super) fn run(runner: &mut Runner<'_>, size: u32, load: f64) -> Result<LatencyRow, Trouble> {
-    let plan = runner.plan;
+    let (filo, lost) = measure(runner, (size, load), runner.plan.latency)?;
+    let [sent, received] = ends(runner, size);
+    let first_out = Some(filo.mean_ns - received).filter(|ns| *ns > filo.resolution_ns);
+    if first_out.is_none() {
+        runner.note(
+            "latency: ports in software deliver a frame at once, so LIFO and FIFO are unknown",
+        );
+    }
+    Ok(LatencyRow {
+        size,
+        load,
+        filo,
+        store_and_forward_ns: first_out.map(|ns| ns - sent),
+        bit_forwarding_ns: first_out,
+        repeats: runner.plan.latency.repeats,
+        lost,
+    })
+}
+
+/// Measures at parts of the throughput, which is `rate` frames/s: a trial each.
+pub(super) fn by_load(
+    runner: &mut Runner<'_>,
+    size: u32,
+    rate: f64,
+) -> Result<Vec<LoadRow>, Trouble> {
+    let once = Repeated { duration: runner.plan.trial, repeats: 1 };
+    let mut rows = Vec::new();
+    for share_percent in SHARES {
+        let load = rate * f64::from(share_percent) / 100.0;
+        let (filo, lost) = measure(runner, (size, load), once)?;
+        rows.push(LoadRow { size, share_percent, load, filo, lost });
+    }
+    Ok(rows)
+}
+
+/// Returns the latency at a load, and the number of lost frames.
+fn measure(
+    runner: &mut Runner<'_>,
+    (size, load): (u32, f64),
+    Repeated { duration, repeats }: Repeated,
+) -> Result<(Latency, u64), Trouble> {
     let (mut all, mut lost) = (Vec::new(), 0);
-    for _ in 0..plan.latency.repeats {
-        let sample = runner.at(size, load, plan.latency.duration)?;
+    for _ in 0..repeats {
+        let sample = runner.at(size, load, duration)?;
         lost += sample.lost();
         all.extend(sample.latency);
     }
@@ -49,22 +108,7 @@ pub(super) fn run(runner: &mut Runner<'_>, size: u32, load: f64) -> Result<Laten
         max_ns: all.iter().map(|l| l.max_ns).fold(0.0, f64::max),
         resolution_ns: all.iter().map(|l| l.resolution_ns).fold(0.0, f64::max),
     };
-    let [sent, received] = ends(runner, size);
-    let first_out = Some(filo.mean_ns - received).filter(|ns| *ns > filo.resolution_ns);
-    if first_out.is_none() {
-        runner.note(
-            "latency: ports in software deliver a frame at once, so LIFO and FIFO are unknown",
-        );
-    }
-    Ok(LatencyRow {
-        size,
-        load,
-        filo,
-        store_and_forward_ns: first_out.map(|ns| ns - sent),
-        bit_forwarding_ns: first_out,
-        repeats: plan.latency.repeats,
-        lost,
-    })
+    Ok((filo, lost))
 }
 
 /// Returns the times of a frame on the lines of the first flow's sender and receiver, in

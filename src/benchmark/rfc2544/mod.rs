@@ -7,7 +7,7 @@ mod recovery;
 mod throughput;
 
 pub use back_to_back::BurstRow;
-pub use latency::LatencyRow;
+pub use latency::{LatencyRow, LoadRow};
 pub use loss::{LossPoint, LossRow};
 pub use recovery::RecoveryRow;
 pub use throughput::ThroughputRow;
@@ -25,6 +25,8 @@ pub enum Test {
     Throughput,
     /// 26.2.
     Latency,
+    /// At parts of the throughput, as FD.io CSIT does.
+    LatencyByLoad,
     /// 26.3.
     Loss,
     /// 26.4, as updated by RFC 9004.
@@ -34,8 +36,14 @@ pub enum Test {
 }
 
 impl Test {
-    pub const ALL: [Self; 5] =
-        [Self::Throughput, Self::Latency, Self::Loss, Self::BackToBack, Self::Recovery];
+    pub const ALL: [Self; 6] = [
+        Self::Throughput,
+        Self::Latency,
+        Self::LatencyByLoad,
+        Self::Loss,
+        Self::BackToBack,
+        Self::Recovery,
+    ];
 }
 
 /// Results. A test that was not selected, or not reached, has no rows.
@@ -45,6 +53,8 @@ pub struct Results {
     pub throughput: Vec<ThroughputRow>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub latency: Vec<LatencyRow>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub latency_by_load: Vec<LoadRow>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub loss: Vec<LossRow>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -91,6 +101,9 @@ fn all(runner: &mut Runner<'_>, tests: &[Test], results: &mut Results) -> Result
                 Some(rate) => {
                     if wants(Test::Latency) {
                         results.latency.push(latency::run(runner, size, rate)?);
+                    }
+                    if wants(Test::LatencyByLoad) {
+                        results.latency_by_load.extend(latency::by_load(runner, size, rate)?);
                     }
                     if wants(Test::BackToBack) {
                         results.back_to_back.extend(back_to_back::run(runner, &row)?);

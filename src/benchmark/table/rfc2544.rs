@@ -4,6 +4,7 @@ use text::table::{Table, count};
 
 use super::{NONE, ending, head, irregular, micros, percent, rate, titled};
 use crate::rfc2544::Results;
+use crate::trial::Latency;
 
 /// Returns the tables of RFC 2544's results.
 #[must_use]
@@ -16,6 +17,10 @@ pub fn rfc2544(results: &Results) -> String {
         let title = "Latency at the throughput (26.2), us, first bit in to last bit out (FILO).\n\
                      S&F: last bit in to first out; bit: first in to first out (RFC 1242)";
         sections.push(titled(title, latency(results)));
+    }
+    if !results.latency_by_load.is_empty() {
+        let title = "Latency (FILO) by load, us; load in % of the throughput";
+        sections.push(titled(title, latency_by_load(results)));
     }
     if !results.loss.is_empty() {
         sections.push(titled("Frame loss rate by load (26.3), %", loss(results)));
@@ -52,14 +57,29 @@ fn latency(results: &Results) -> Table {
     let numbers = ["min", "mean", "p50", "p99", "max", "S&F mean", "bit mean", "lost"];
     let mut table = head(&["size"], &numbers, false);
     for row in &results.latency {
-        let filo = row.filo;
-        let values = [filo.min_ns, filo.mean_ns, filo.p50_ns, filo.p99_ns, filo.max_ns];
-        let below = |ns: f64| if ns <= filo.resolution_ns { "<" } else { "" };
-        let first = values.map(|ns| format!("{}{}", below(ns), micros(ns)));
+        let first = filo(&row.filo);
         let means = [row.store_and_forward_ns, row.bit_forwarding_ns];
         let cells = first.into_iter().chain(means.map(|ns| ns.map_or(NONE.to_owned(), micros)));
         let size = core::iter::once(row.size.to_string());
         table.row(size.chain(cells).chain([count(row.lost)]).collect::<Vec<_>>());
+    }
+    table
+}
+
+/// Returns least, mean, median, 99th percentile and largest latency.
+fn filo(filo: &Latency) -> [String; 5] {
+    let below = |ns: f64| if ns <= filo.resolution_ns { "<" } else { "" };
+    let values = [filo.min_ns, filo.mean_ns, filo.p50_ns, filo.p99_ns, filo.max_ns];
+    values.map(|ns| format!("{}{}", below(ns), micros(ns)))
+}
+
+fn latency_by_load(results: &Results) -> Table {
+    let numbers = ["load %", "min", "mean", "p50", "p99", "max", "lost"];
+    let mut table = head(&["size"], &numbers, false);
+    for row in &results.latency_by_load {
+        let about = [row.size.to_string(), row.share_percent.to_string()];
+        let cells = about.into_iter().chain(filo(&row.filo)).chain([count(row.lost)]);
+        table.row(cells.collect::<Vec<_>>());
     }
     table
 }

@@ -79,6 +79,26 @@ fn latency_has_the_time_of_the_frame_at_both_ends_in_it() {
     assert!((short - long).abs() < 1.0);
 }
 
+/// Two ports send a part of their lines to one: they collide, and less at a lower load.
+#[test]
+fn latency_falls_with_the_load() {
+    let (mut plan, mut bench) = slow_port();
+    plan.sizes = vec![512];
+    let [a, b, c] = [0, 1, 2].map(validate::trial::Port);
+    plan.flows = vec![(a, c), (b, c)];
+    let results = measured(&plan, &[Test::LatencyByLoad], &mut bench);
+    let shares: Vec<_> = results.latency_by_load.iter().map(|row| row.share_percent).collect();
+    assert_eq!(shares, [100, 90, 50, 10]);
+    let means: Vec<_> = results.latency_by_load.iter().map(|row| row.filo.mean_ns).collect();
+    assert!(means[0] > means[3] && means.windows(2).all(|pair| pair[0] >= pair[1]), "{means:?}");
+    assert!(results.latency_by_load.iter().all(|row| row.lost == 0 && row.size == 512));
+    let rate = results.throughput[0].frames_per_second.unwrap();
+    assert!((results.latency_by_load[3].load - rate / 10.0).abs() < 1e-6);
+    let text = table::rfc2544(&results);
+    assert!(text.contains("load in % of the throughput"), "{text}");
+    assert!(text.lines().all(|line| line.len() <= 80), "{text}");
+}
+
 /// Behind ports in software a frame takes no time on the line, and a short latency is only known to
 /// be below the resolution of the stamps.
 #[test]

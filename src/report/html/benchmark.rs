@@ -101,6 +101,16 @@ const DRAWINGS: &[Drawing] = &[
         unit: scale::time,
     },
     Drawing {
+        title: "Latency by load",
+        caption: "99th percentile at parts of the throughput.",
+        test: "latency_by_load",
+        over: "share_percent",
+        lines: &[("filo.p99_ns", "")],
+        most: None,
+        what: "latency",
+        unit: scale::time,
+    },
+    Drawing {
         title: "Frame loss rate",
         caption: "Lost and held back frames by the load of the line.",
         test: "loss",
@@ -268,6 +278,7 @@ impl Drawing {
         let highest = points().map(|(_, y)| *y).fold(0.0, f64::max);
         let (what, unit) = match self.over {
             "size" => ("frame size", Unit { name: "bytes", size: 1.0 }),
+            "share_percent" => ("load", Unit { name: "% of the throughput", size: 1.0 }),
             "load_percent" => ("load", Unit { name: "% of the line", size: 1.0 }),
             _ => ("traffic before", Unit { name: "s", size: 1.0 }),
         };

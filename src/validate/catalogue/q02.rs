@@ -120,7 +120,8 @@ fn bounded(
     let trial = once("a message for too long", message, message.octets(cx, udp_port), proxy);
     let seen = cx.observe(&trial)?;
     let spans = sfc::paused(cx, &seen, (message.to, message.priority));
-    paused_at_most(cx, message, (&spans, proxy.longest), seen.uncertainty);
+    let by = "one message";
+    paused_at_most(cx, message, (by, &spans, proxy.longest), seen.uncertainty);
     Ok(())
 }
 
@@ -148,7 +149,8 @@ fn flood(
         _ => Duration::ZERO,
     };
     let share = Duration::from_nanos((span.as_nanos_f64() * proxy.share).ceil() as u64);
-    paused_at_most(cx, message, (&spans, proxy.credit + share), seen.uncertainty);
+    let by = "a flood";
+    paused_at_most(cx, message, (by, &spans, proxy.credit + share), seen.uncertainty);
     Ok(())
 }
 
@@ -156,13 +158,13 @@ fn flood(
 fn paused_at_most(
     cx: &mut Context<'_>,
     message: &Message,
-    (spans, most): (&[(Duration, Duration)], Duration),
+    (by, spans, most): (&str, &[(Duration, Duration)], Duration),
     uncertainty: Duration,
 ) {
     let Message { to, priority, .. } = *message;
     let port = cx.port(to);
     let (name, quantum) = (port.name.clone(), Quanta(1).at(port.rate));
-    let what = format!("paused time of priority {priority} at {name}");
+    let what = format!("time for which {by} pauses priority {priority} at {name}");
     let total = sfc::total(spans);
     let most = most + quantum.saturating_mul(spans.len() as u64);
     let limits = Limits { at_least: Some(1.0), at_most: Some(most.as_nanos_f64()) };
