@@ -7,6 +7,7 @@
 pub mod baseline;
 pub mod evidence;
 pub mod file;
+pub mod journal;
 pub mod junit;
 pub mod lossless;
 pub mod mesh;

@@ -258,9 +258,7 @@ impl<'a> Runner<'a> {
             if !(self.progress)(&trial.name) {
                 return Err(Trouble::Interrupted);
             }
-            if !self.is_exact() {
-                std::thread::sleep(std::time::Duration::from_nanos(self.plan.rest.as_nanos()));
-            }
+            self.bench.rest(self.plan.rest);
             self.trials += 1;
             let counted = self.bench.count(trial);
             match counted.and_then(|report| read(self, report)) {

@@ -19,6 +19,7 @@ use super::{Format, bad_input, exit, stop_on_signals};
 use crate::printable;
 use crate::verdict::Verdict;
 use benchmark::baseline::{Comparison, Runs};
+use benchmark::journal::Journal;
 use benchmark::junit::junit as junit_xml;
 use benchmark::plan::Plan;
 use benchmark::{evidence, file, lossless, mlr, rfc2544, rfc2889, rfc8239, soak, summary, table};
@@ -121,6 +122,9 @@ struct Common {
     /// Compare with the results in this file, which --json wrote: a regression is a failure.
     #[arg(long, value_name = "FILE")]
     baseline: Option<PathBuf>,
+    /// Keep each trial in this file, and go on from those that it has: an interrupted run is not lost.
+    #[arg(long, value_name = "FILE")]
+    resume: Option<PathBuf>,
     /// EAL options and idle mode.
     #[command(flatten)]
     machine: MachineArgs,
@@ -258,6 +262,9 @@ fn measure<R: Serialize>(
     let before = args.baseline.as_deref().map(|path| earlier(path, procedure)).transpose()?;
     let mut outputs = Outputs::new();
     outputs.input("the benchmark file", &args.file);
+    if let Some(path) = &args.resume {
+        outputs.claim("--resume", path)?;
+    }
     let mut open = |option, path: &Option<PathBuf>| {
         path.as_ref().map(|path| outputs.open(option, path)).transpose()
     };
@@ -267,15 +274,28 @@ fn measure<R: Serialize>(
     let page = open("--report", &args.report)?;
     let junit = open("--junit", &args.junit)?;
     let stop = stop_on_signals()?;
-    let mut bench = dut::bench(dut, args.machine, &stop)?;
-    let world = bench.world();
+    let mut device = dut::bench(dut, args.machine, &stop)?;
+    let world = device.world();
+    let mut journal;
+    let bench: &mut dyn Bench = match &args.resume {
+        Some(path) => {
+            let wrong = |error| bad_input(anyhow!("--resume {}: {error}", path.display()));
+            let opened = Journal::open(path, (procedure, &plan), &mut *device);
+            journal = opened.map_err(wrong)?;
+            if journal.left() > 0 {
+                say!("{} trials are in {}", journal.left(), path.display());
+            }
+            &mut journal
+        }
+        None => &mut *device,
+    };
     let template = "{spinner} trial {pos}: {msg}";
     let mut progress = Progress::new(template, &plan.setup.name, None, Duration::from_secs(5));
     let (mut trials, mut runs, mut trouble) = (0, Vec::new(), None);
     for run_number in 0..args.runs {
         // Equal seeds would repeat the same run.
         bench.reseed(plan.setup.seed.wrapping_add(run_number.into()));
-        let (results, ended) = run(&plan, &mut *bench, &mut |what| {
+        let (results, ended) = run(&plan, bench, &mut |what| {
             trials += 1;
             progress.update(trials, what.to_owned(), |text| format!("trial {trials}: {text}"));
             !stop.load(Ordering::Relaxed)

@@ -2,6 +2,7 @@
 
 use crate::observation::Observation;
 use crate::trial::Trial;
+use ground::time::Duration;
 use tester::report::Report;
 
 /// The reason why a test ends early.
@@ -67,6 +68,10 @@ pub trait Bench {
 
     /// Sets the seed of the next trials, of benches that have one. Default: none.
     fn reseed(&mut self, _: u64) {}
+
+    /// Leaves the device alone for a time between two trials. Default: none, for a device that begins each
+    /// trial at rest.
+    fn rest(&mut self, _: Duration) {}
 
     /// Returns the name of the world: `virtual` or `real`.
     fn world(&self) -> &'static str;

@@ -210,6 +210,17 @@ impl Bench for RealBench {
         released.map(|()| counts)
     }
 
+    fn rest(&mut self, time: Duration) {
+        let until = std::time::Instant::now() + StdDuration::from_nanos(time.as_nanos());
+        while !self.stop.load(Ordering::Relaxed) {
+            let left = until.saturating_duration_since(std::time::Instant::now());
+            if left.is_zero() {
+                break;
+            }
+            thread::sleep(left.min(LOOK));
+        }
+    }
+
     fn has(&self, faculty: Faculty) -> bool {
         match faculty {
             Faculty::ShortFrames | Faculty::WrongFcs | Faculty::Changes => false,

@@ -3,6 +3,7 @@
 mod files;
 mod metrics;
 mod others;
+mod resumed;
 mod rfc2544;
 
 use std::path::{Path, PathBuf};

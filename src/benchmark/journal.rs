@@ -1,0 +1,303 @@
+//! A file of all trials of a run, by which an interrupted one goes on.
+//!
+//! A procedure decides by the results of its trials alone. So a run that is given the recorded results of
+//! the same trials comes to the point at which the last one ended, whatever ended it.
+
+use std::collections::VecDeque;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+use tester::report::{self, Flow, Port, Priority, Report, Stamps};
+use validate::bench::{Bench, Faculty, Trouble};
+use validate::observation::Observation;
+use validate::trial::Trial;
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::plan::Plan;
+use ground::time::Duration;
+
+/// First line of a journal: the run that it is of.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+struct Run {
+    /// Version of the tester.
+    sluice: String,
+    procedure: String,
+    dut: String,
+    /// Digest of all parameters of the plan, with those of the device.
+    plan: u64,
+}
+
+/// A trial: what it was, and what was counted in it.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+struct Entry {
+    name: String,
+    /// Digest of the trial and of the seed.
+    trial: u64,
+    flows: Vec<Counts>,
+    ports: Vec<Vec<Paused>>,
+    /// Shortest time that the stamps distinguish from none, in nanoseconds.
+    floor_ns: f64,
+}
+
+/// Counters of a flow.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+struct Counts {
+    tx: u64,
+    rx: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    latency: Option<Latency>,
+}
+
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+struct Latency {
+    frames: u64,
+    min_ns: f64,
+    mean_ns: f64,
+    p50_ns: f64,
+    p99_ns: f64,
+    p999_ns: f64,
+    max_ns: f64,
+}
+
+/// Received pauses of a priority at a port.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+struct Paused {
+    priority: u8,
+    pauses: u64,
+    resumes: u64,
+    transitions: u64,
+    ns: f64,
+}
+
+/// The reason why a journal cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum JournalError {
+    #[error(transparent)]
+    File(#[from] io::Error),
+    #[error(
+        "line {0} is no trial: {1}; give a file that --resume wrote, or one that is not there yet"
+    )]
+    Line(usize, String),
+    #[error("it is of another run ({0}); give another file, or delete this one")]
+    Other(String),
+}
+
+/// A bench whose trials are recorded in a file, and those that it has are not run again.
+pub struct Journal<'a> {
+    bench: &'a mut dyn Bench,
+    file: File,
+    recorded: VecDeque<Entry>,
+    seed: u64,
+}
+
+impl<'a> Journal<'a> {
+    /// Opens a journal of a run, or begins one. A last line that is cut off is removed.
+    ///
+    /// # Errors
+    /// The file cannot be read or written, or is of something else.
+    pub fn open(
+        path: &Path,
+        (procedure, plan): (&str, &Plan),
+        bench: &'a mut dyn Bench,
+    ) -> Result<Self, JournalError> {
+        let run = Run {
+            sluice: env!("CARGO_PKG_VERSION").to_owned(),
+            procedure: procedure.to_owned(),
+            dut: plan.setup.name.clone(),
+            plan: digest(&format!("{plan:?}")),
+        };
+        let mut options = OpenOptions::new();
+        let mut file = options.read(true).write(true).create(true).truncate(false).open(path)?;
+        let mut text = String::new();
+        file.read_to_string(&mut text)?;
+        let whole = text.rfind('\n').map_or(0, |end| end + 1);
+        let mut recorded = VecDeque::new();
+        let mut lines = text[..whole].lines().enumerate();
+        let is_new = match lines.next() {
+            // Nothing but the begin of a first line may be overwritten.
+            None if text.is_empty() || text.starts_with("{\"sluice\"") => true,
+            None => return Err(JournalError::Line(1, "it is no first line".to_owned())),
+            Some((_, first)) => {
+                let before: Run = parsed(0, first)?;
+                if before != run {
+                    return Err(JournalError::Other(before.difference(&run)));
+                }
+                for (n, line) in lines {
+                    recorded.push_back(parsed(n, line)?);
+                }
+                false
+            }
+        };
+        file.set_len(whole as u64)?;
+        file.seek(SeekFrom::End(0))?;
+        if is_new {
+            append(&mut file, &run)?;
+        }
+        Ok(Self { bench, file, recorded, seed: plan.setup.seed })
+    }
+
+    /// Returns the number of recorded trials that the run has not come to yet.
+    #[must_use]
+    pub fn left(&self) -> usize {
+        self.recorded.len()
+    }
+
+    fn digest(&self, trial: &Trial) -> u64 {
+        digest(&format!("{} {trial:?}", self.seed))
+    }
+}
+
+impl Run {
+    /// Returns what differs, in words.
+    fn difference(&self, now: &Self) -> String {
+        let pairs = [
+            ("procedure", &self.procedure, &now.procedure),
+            ("device", &self.dut, &now.dut),
+            ("version", &self.sluice, &now.sluice),
+        ];
+        match pairs.into_iter().find(|(_, before, now)| before != now) {
+            Some((what, before, _)) => format!("{what} {before}"),
+            None => "with other parameters".to_owned(),
+        }
+    }
+}
+
+fn digest(text: &str) -> u64 {
+    xxh3_64(text.as_bytes())
+}
+
+fn parsed<T: for<'de> Deserialize<'de>>(n: usize, line: &str) -> Result<T, JournalError> {
+    serde_json::from_str(line).map_err(|error| JournalError::Line(n + 1, error.to_string()))
+}
+
+/// Writes a line, and has it on the disk when it returns.
+fn append(file: &mut File, line: &impl Serialize) -> io::Result<()> {
+    let mut text = serde_json::to_string(line)?;
+    text.push('\n');
+    file.write_all(text.as_bytes())?;
+    match file.sync_data() {
+        // A pipe or a special file has no disk.
+        Err(error) if error.kind() == io::ErrorKind::InvalidInput => Ok(()),
+        other => other,
+    }
+}
+
+impl Bench for Journal<'_> {
+    fn run(&mut self, trial: &Trial) -> Result<Observation, Trouble> {
+        self.bench.run(trial)
+    }
+
+    fn run_on_cable(&mut self, trial: &Trial) -> Result<Observation, Trouble> {
+        self.bench.run_on_cable(trial)
+    }
+
+    fn count(&mut self, trial: &Trial) -> Result<Report, Trouble> {
+        let of = self.digest(trial);
+        if let Some(entry) = self.recorded.pop_front() {
+            if entry.trial == of {
+                return Ok(entry.report());
+            }
+            // Disturbed trials are repeated, and not recorded, so only another run comes to others.
+            return Err(Trouble::Error(format!(
+                "the file of --resume has another trial here ({}, not {}); delete it",
+                entry.name, trial.name
+            )));
+        }
+        let report = self.bench.count(trial)?;
+        let entry = Entry::of(trial, of, &report);
+        let failed = |error| Trouble::Error(format!("the file of --resume: {error}"));
+        append(&mut self.file, &entry).map_err(failed)?;
+        Ok(report)
+    }
+
+    fn has(&self, faculty: Faculty) -> bool {
+        self.bench.has(faculty)
+    }
+
+    fn reseed(&mut self, seed: u64) {
+        self.seed = seed;
+        self.bench.reseed(seed);
+    }
+
+    fn rest(&mut self, time: Duration) {
+        if self.recorded.is_empty() {
+            self.bench.rest(time);
+        }
+    }
+
+    fn world(&self) -> &'static str {
+        self.bench.world()
+    }
+}
+
+impl Entry {
+    fn of(trial: &Trial, digest: u64, report: &Report) -> Self {
+        let counts = |flow: &Flow| Counts {
+            tx: flow.frames_tx,
+            rx: flow.frames_rx,
+            latency: flow.latency.as_ref().map(|of| Latency {
+                frames: of.frames,
+                min_ns: of.min_ns.ns(),
+                mean_ns: of.mean_ns.ns(),
+                p50_ns: of.p50_ns.ns(),
+                p99_ns: of.p99_ns.ns(),
+                p999_ns: of.p999_ns.ns(),
+                max_ns: of.max_ns.ns(),
+            }),
+        };
+        let paused = |of: &Priority| Paused {
+            priority: of.priority,
+            pauses: of.pauses_rx,
+            resumes: of.resumes_rx,
+            transitions: of.transitions,
+            ns: of.paused_ns,
+        };
+        Self {
+            name: trial.name.clone(),
+            trial: digest,
+            flows: report.flows.iter().map(counts).collect(),
+            ports: report.ports.iter().map(|p| p.priorities.iter().map(paused).collect()).collect(),
+            floor_ns: report.stamps.floor_ns(),
+        }
+    }
+
+    /// Returns the report again, with what benchmarks read of it.
+    fn report(self) -> Report {
+        let time = |ns: f64| Stamps::default().measured(ns);
+        let flow = |of: Counts| Flow {
+            frames_tx: of.tx,
+            frames_rx: of.rx,
+            latency: of.latency.map(|of| report::Latency {
+                frames: of.frames,
+                min_ns: time(of.min_ns),
+                mean_ns: time(of.mean_ns),
+                p50_ns: time(of.p50_ns),
+                p99_ns: time(of.p99_ns),
+                p999_ns: time(of.p999_ns),
+                max_ns: time(of.max_ns),
+                distribution: None,
+            }),
+            ..Flow::default()
+        };
+        let priority = |of: Paused| Priority {
+            priority: of.priority,
+            pauses_rx: of.pauses,
+            resumes_rx: of.resumes,
+            transitions: of.transitions,
+            paused_ns: of.ns,
+            ..Priority::default()
+        };
+        let port = |of: Vec<Paused>| Port {
+            priorities: of.into_iter().map(priority).collect(),
+            ..Port::default()
+        };
+        Report {
+            stamps: Stamps { source: "journal", resolution_ns: self.floor_ns, uncertainty_ns: 0.0 },
+            ports: self.ports.into_iter().map(port).collect(),
+            flows: self.flows.into_iter().map(flow).collect(),
+            ..Report::default()
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! Runs that were interrupted and go on.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::Value;
+use validate::bench::{Bench, Trouble};
+
+use super::example;
+use crate::journal::Journal;
+use crate::plan::{Plan, Soak};
+use crate::testfolder::Folder;
+use crate::{mlr, rfc2544, rfc8239, soak};
+
+/// A procedure, until `trials` trials are run.
+type Run = fn(&Plan, &mut dyn Bench, usize) -> (Value, Option<Trouble>);
+
+/// Ends after a number of trials.
+fn until(mut trials: usize) -> impl FnMut(&str) -> bool {
+    move |_| {
+        let goes_on = trials > 0;
+        trials = trials.saturating_sub(1);
+        goes_on
+    }
+}
+
+fn value<R: serde::Serialize>(
+    (results, trouble): (R, Option<Trouble>),
+) -> (Value, Option<Trouble>) {
+    (serde_json::to_value(results).unwrap(), trouble)
+}
+
+const RUNS: &[(&str, Run)] = &[
+    ("rfc2544", |plan, bench, trials| {
+        let only = [rfc2544::Test::Latency, rfc2544::Test::BackToBack];
+        value(rfc2544::run(plan, &only, bench, &mut until(trials)))
+    }),
+    ("rfc8239", |plan, bench, trials| {
+        value(rfc8239::run(plan, &rfc8239::Test::ALL, bench, &mut until(trials)))
+    }),
+    ("soak", |plan, bench, trials| value(soak::run(plan, bench, &mut until(trials)))),
+    ("mlrsearch", |plan, bench, trials| value(mlr::run(plan, bench, &mut until(trials)))),
+];
+
+fn short(mut plan: Plan) -> Plan {
+    plan.sizes = vec![512, 1024];
+    let interval = plan.trial.div(8);
+    plan.soak = Soak { load: 0.3, duration: interval.saturating_mul(5), interval };
+    plan
+}
+
+#[test]
+fn a_run_that_goes_on_has_the_results_of_one_that_was_not_interrupted() {
+    let dir = Folder::new("resumed");
+    for (procedure, run) in RUNS {
+        let (plan, mut bench) = example("benchmark/rfc2544.yaml");
+        let plan = short(plan);
+        let (whole, trouble) = run(&plan, &mut bench, usize::MAX);
+        assert_eq!(trouble, None, "{procedure}");
+        let path = dir.at(procedure);
+        let mut ended = Vec::new();
+        // Each of these parts goes a little further.
+        for trials in [1, 4, 5, 9, usize::MAX] {
+            let mut journal = Journal::open(&path, (procedure, &plan), &mut bench).unwrap();
+            let (results, trouble) = run(&plan, &mut journal, trials);
+            ended.push(trouble);
+            if trials == usize::MAX {
+                assert_eq!((journal.left(), results), (0, whole.clone()), "{procedure}");
+            }
+        }
+        assert_eq!(ended[0], Some(Trouble::Interrupted), "{procedure}");
+        assert_eq!(ended[4], None, "{procedure}");
+    }
+}
+
+/// Returns the error of a journal in this file.
+fn refused(path: &Path, procedure: &str, change: impl FnOnce(&mut Plan)) -> String {
+    let (plan, mut bench) = example("benchmark/rfc2544.yaml");
+    let mut plan = short(plan);
+    change(&mut plan);
+    match Journal::open(path, (procedure, &plan), &mut bench) {
+        Ok(_) => panic!("{} is a journal of this run", path.display()),
+        Err(error) => error.to_string(),
+    }
+}
+
+#[test]
+fn a_file_of_something_else_is_refused_and_left_as_it_is() {
+    let dir = Folder::new("resume-refused");
+    let (plan, mut bench) = example("benchmark/rfc2544.yaml");
+    let plan = short(plan);
+    let path = dir.at("journal");
+    let open = |bench| drop(Journal::open(&path, ("soak", &plan), bench).unwrap());
+    open(&mut bench as &mut dyn Bench);
+    let before = fs::read(&path).unwrap();
+    assert!(refused(&path, "rfc2544", |_| {}).contains("procedure soak"));
+    assert!(
+        refused(&path, "soak", |plan| plan.setup.name = "b".into()).contains("device slow-port")
+    );
+    assert!(refused(&path, "soak", |plan| plan.width = 0.1).contains("other parameters"));
+    assert_eq!(fs::read(&path).unwrap(), before);
+    for (text, part) in [
+        ("my notes", "line 1 is no trial"),
+        ("my notes\n", "line 1 is no trial"),
+        ("{}\n", "line 1"),
+    ] {
+        let other = dir.put("other", text.as_bytes());
+        let error = refused(&other, "soak", |_| {});
+        assert!(error.contains(part), "{text}: {error}");
+        assert_eq!(fs::read_to_string(&other).unwrap(), text);
+    }
+}
+
+#[test]
+fn every_cut_of_a_journal_is_one_with_fewer_trials() {
+    let dir = Folder::new("resume-cut");
+    let (plan, mut bench) = example("benchmark/rfc2544.yaml");
+    let mut plan = short(plan);
+    plan.sizes.truncate(1);
+    let path = dir.at("journal");
+    let whole = {
+        let mut journal = Journal::open(&path, ("soak", &plan), &mut bench).unwrap();
+        soak::run(&plan, &mut journal, &mut |_| true)
+    };
+    let all = fs::read(&path).unwrap();
+    let first = all.iter().position(|octet| *octet == b'\n').unwrap();
+    let cuts = [0, 12, first, first + 1, first + 40, all.len() - 1];
+    for cut in cuts {
+        fs::write(&path, &all[..cut]).unwrap();
+        let mut journal = Journal::open(&path, ("soak", &plan), &mut bench).unwrap();
+        let lines = all[..cut].iter().filter(|octet| **octet == b'\n').count();
+        assert_eq!(journal.left(), lines.saturating_sub(1), "{cut}");
+        assert_eq!(soak::run(&plan, &mut journal, &mut |_| true), whole, "{cut}");
+        assert_eq!(fs::read(&path).unwrap(), all, "{cut}");
+    }
+}
+
+#[test]
+fn trials_of_another_seed_are_not_taken() {
+    let dir = Folder::new("resume-seed");
+    let (plan, mut bench) = example("benchmark/rfc2544.yaml");
+    let plan = short(plan);
+    let path = dir.at("journal");
+    {
+        let mut journal = Journal::open(&path, ("soak", &plan), &mut bench).unwrap();
+        let (_, trouble) = soak::run(&plan, &mut journal, &mut until(2));
+        assert_eq!(trouble, Some(Trouble::Interrupted));
+    }
+    let mut journal = Journal::open(&path, ("soak", &plan), &mut bench).unwrap();
+    journal.reseed(99);
+    let (_, trouble) = soak::run(&plan, &mut journal, &mut |_| true);
+    let Some(Trouble::Error(why)) = trouble else { panic!("{trouble:?}") };
+    assert!(why.contains("has another trial here"), "{why}");
+}
