@@ -1,5 +1,5 @@
 //! `sluice benchmark` of a device that was not written here: a bridge of the kernel with a shaped
-//! port, behind veth pairs.
+//! port, or with a table of addresses, behind veth pairs.
 #![cfg(feature = "dpdk")]
 
 mod netns;
@@ -26,13 +26,14 @@ const WIDTH: f64 = 0.02;
 /// Largest error of the kernel's shaper and of the tester's pacing, relative.
 const UNCERTAINTY: f64 = 0.02;
 
-/// A bridge between `t0` and `t1`, whose port at `t1` sends at `SHAPED`.
-fn bridge() {
+/// A bridge between this number of interfaces, `t0` and more, that forgets addresses after a second.
+fn bridge(ports: usize) {
     let ip = |args: &str| {
         must(Command::new("ip").args(args.split_whitespace()));
     };
-    ip("link add br0 type bridge");
-    for n in 0..2 {
+    // In hundredths of a second.
+    ip("link add br0 type bridge ageing_time 100");
+    for n in 0..ports {
         ip(&format!("link add t{n} type veth peer name d{n}"));
         for end in [format!("t{n}"), format!("d{n}")] {
             ip(&format!("link set {end} addrgenmode none"));
@@ -43,16 +44,20 @@ fn bridge() {
         ip(&format!("link set d{n} master br0"));
     }
     ip("link set br0 up");
+}
+
+/// Makes the bridge's port at `t1` send at `SHAPED`.
+fn shape() {
     let shaper = "qdisc add dev d1 root tbf rate 50mbit burst 6000 limit 30000";
     must(Command::new("tc").args(shaper.split(' ')));
 }
 
-/// Runs the tests of RFC 2544, again while the machine is too busy.
-fn measure(dir: &Dir, only: &[&str]) -> Value {
+/// Runs tests of a procedure, again while the machine is too busy.
+fn measure(dir: &Dir, procedure: &str, only: &[&str]) -> Value {
     let file = dir.path("benchmark.yaml");
     let run = || -> Value {
         let mut command = sluice();
-        command.args(["benchmark", "rfc2544"]).arg(&file).args(["--format", "json", "--no-huge"]);
+        command.args(["benchmark", procedure]).arg(&file).args(["--format", "json", "--no-huge"]);
         only.iter().for_each(|only| {
             command.args(["--only", only]);
         });
@@ -77,7 +82,8 @@ fn measure(dir: &Dir, only: &[&str]) -> Value {
 fn the_throughput_of_a_shaped_bridge_is_found_twice() {
     isolated("the_throughput_of_a_shaped_bridge_is_found_twice", &[], || {
         let dir = Dir::new("shaped");
-        bridge();
+        bridge(2);
+        shape();
         dir.write(
             "dut.yaml",
             "rate: 100M\nports: [{location: 'iface:t0'}, {location: 'iface:t1'}]\n",
@@ -91,7 +97,7 @@ fn the_throughput_of_a_shaped_bridge_is_found_twice() {
         // A frame that another process delays may be lost behind the small buffer of the shaper, so a
         // result below the capacity is measured again, and both are then compared.
         let rate = || {
-            let results = measure(&dir, &["throughput"]);
+            let results = measure(&dir, "rfc2544", &["throughput"]);
             let row = &results["runs"][0]["throughput"][0];
             assert_eq!((&results["world"], &row["irregular"]), (&"real".into(), &Value::Null));
             let [low, high] =
@@ -110,5 +116,39 @@ fn the_throughput_of_a_shaped_bridge_is_found_twice() {
             found.push(rate());
         }
         panic!("{found:?} frames/s, capacity {capacity}");
+    });
+}
+
+/// Addresses that are tried. The kernel's table has no limit that this reaches.
+const ADDRESSES: u64 = 100;
+
+#[test]
+fn a_bridge_of_the_kernel_learns_all_addresses() {
+    isolated("a_bridge_of_the_kernel_learns_all_addresses", &[], || {
+        let dir = Dir::new("addresses");
+        bridge(3);
+        let ports = ["t0", "t1", "t2"].map(|name| format!("{{location: 'iface:{name}'}}"));
+        dir.write("dut.yaml", &format!("rate: 100M\nports: [{}]\n", ports.join(", ")));
+        dir.write(
+            "benchmark.yaml",
+            "dut: dut.yaml\nsizes: [256]\nmax_load: 2%\ntrial: 500ms\ndrain: 300ms\nrest: 10ms\nwidth: 10%\n\
+             learning: {addresses: 100, rate: 500, ageing: 2s}\n",
+        );
+        let results = measure(&dir, "rfc2889", &["addresses"]);
+        let row = &results["runs"][0]["addresses"][0];
+        assert_eq!(row["addresses"].as_u64(), Some(ADDRESSES), "{results:#}");
+        assert_eq!(row["addresses_at_limit"], true, "{results:#}");
+        assert!(row["learning_per_second"].as_f64() > Some(500.0), "{results:#}");
+        // A frame that another process delays may be lost, so a lower result is measured again.
+        for left in (0..RUNS_MAX).rev() {
+            let results = measure(&dir, "rfc2889", &["broadcast"]);
+            let row = &results["runs"][0]["broadcast"][0];
+            if row["throughput_percent"].as_f64() == Some(2.0) {
+                assert!(row["latency"]["max_ns"].as_f64() > Some(0.0), "{results:#}");
+                return;
+            }
+            eprintln!("repeated: {results:#}");
+            assert!(left > 0, "broadcast frames are lost: {results:#}");
+        }
     });
 }

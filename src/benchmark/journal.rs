@@ -9,7 +9,7 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
-use tester::report::{self, Flow, Port, Priority, Report, Stamps};
+use tester::report::{self, Flow, Pacing, Port, Priority, Report, Stamps};
 use validate::bench::{Bench, Faculty, Trouble};
 use validate::observation::Observation;
 use validate::trial::Trial;
@@ -46,6 +46,9 @@ struct Entry {
 struct Counts {
     tx: u64,
     rx: u64,
+    /// Frames per second that were sent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pace: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     latency: Option<Latency>,
 }
@@ -237,6 +240,7 @@ impl Entry {
         let counts = |flow: &Flow| Counts {
             tx: flow.frames_tx,
             rx: flow.frames_rx,
+            pace: flow.pacing.as_ref().map(|pacing| pacing.sent_fps),
             latency: flow.latency.as_ref().map(|of| Latency {
                 frames: of.frames,
                 min_ns: of.min_ns.ns(),
@@ -269,6 +273,7 @@ impl Entry {
         let flow = |of: Counts| Flow {
             frames_tx: of.tx,
             frames_rx: of.rx,
+            pacing: of.pace.map(|sent_fps| Pacing { sent_fps, ..Pacing::default() }),
             latency: of.latency.map(|of| report::Latency {
                 frames: of.frames,
                 min_ns: time(of.min_ns),

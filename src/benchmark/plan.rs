@@ -42,10 +42,23 @@ pub struct Plan {
     pub back_to_back: Repeated,
     /// Time of overload, and number of trials.
     pub recovery: Repeated,
+    /// Learning of addresses.
+    pub learning: Learning,
     /// Load of a soak as a share of the line, its duration, and that of its parts.
     pub soak: Soak,
     /// Goals of MLRsearch with their names.
     pub goals: Vec<(String, Goal)>,
+}
+
+/// Learning of addresses by a bridge.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Learning {
+    /// Largest number of addresses that is tried, at least 1.
+    pub addresses: u32,
+    /// Frames per second from new addresses while their number is searched, at least 1.
+    pub rate: u32,
+    /// Time before each trial in which the device forgets all addresses.
+    pub ageing: Duration,
 }
 
 /// A soak: one load for a long time.
@@ -115,6 +128,13 @@ impl fmt::Display for Plan {
             ("latency", times(self.latency)),
             ("back-to-back", times(self.back_to_back)),
             ("recovery", times(self.recovery)),
+            (
+                "addresses",
+                format!(
+                    "up to {} at {}/s, forgotten in {}",
+                    self.learning.addresses, self.learning.rate, self.learning.ageing
+                ),
+            ),
             (
                 "soak",
                 format!(

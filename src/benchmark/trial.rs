@@ -3,7 +3,7 @@
 use ground::time::Duration;
 use ground::units::{Bytes, Priority};
 use serde::Serialize;
-use tester::report::{Latency as Measured, Report};
+use tester::report::Report;
 use validate::bench::{Bench, Trouble};
 use validate::trial::{Flow, Limit, Obeys, Port, Rate, Trial};
 
@@ -221,7 +221,7 @@ impl<'a> Runner<'a> {
             let flow = flow.size(stream.size).rate(Rate::Line(stream.share));
             trial.flow(flow.start(stream.start));
         }
-        self.attempts(&trial, |runner, report| runner.counted(&report, streams))
+        self.attempts(&trial, self.plan.rest, |runner, report| runner.counted(&report, streams))
     }
 
     /// Returns the time for which a stream sends.
@@ -248,9 +248,15 @@ impl<'a> Runner<'a> {
         }
     }
 
-    fn attempts<T>(
+    /// Runs a trial after a rest, again if the machine disturbs it, and returns what `read` makes of its
+    /// counters.
+    ///
+    /// # Errors
+    /// As [`Self::measure`].
+    pub(crate) fn attempts<T>(
         &mut self,
         trial: &Trial,
+        rest: Duration,
         read: impl Fn(&Self, Report) -> Result<T, Trouble>,
     ) -> Result<T, Trouble> {
         let mut attempt = 1;
@@ -258,7 +264,7 @@ impl<'a> Runner<'a> {
             if !(self.progress)(&trial.name) {
                 return Err(Trouble::Interrupted);
             }
-            self.bench.rest(self.plan.rest);
+            self.bench.rest(rest);
             self.trials += 1;
             let counted = self.bench.count(trial);
             match counted.and_then(|report| read(self, report)) {
@@ -295,23 +301,25 @@ impl<'a> Runner<'a> {
             let intended = self.intended(stream);
             // Without pauses, a difference is the tester's pacing and not the device's.
             let intended = if paused { intended.max(offered) } else { offered };
-            let measured = flow.latency.as_ref().filter(|latency| latency.frames > 0);
-            let latency = measured.map(|l| latency(l, report.stamps.floor_ns()));
+            let latency = latency_of(flow, report);
             samples.push(Sample { intended, offered, forwarded, paused, latency });
         }
         Ok(Counted { samples, pauses })
     }
 }
 
-fn latency(measured: &Measured, resolution_ns: f64) -> Latency {
-    Latency {
+/// Returns the latency of a flow; `None` if nothing arrived.
+pub(crate) fn latency_of(flow: &tester::report::Flow, report: &Report) -> Option<Latency> {
+    let measured = flow.latency.as_ref().filter(|latency| latency.frames > 0)?;
+    let resolution_ns = report.stamps.floor_ns();
+    Some(Latency {
         min_ns: measured.min_ns.ns(),
         mean_ns: measured.mean_ns.ns(),
         p50_ns: measured.p50_ns.ns(),
         p99_ns: measured.p99_ns.ns(),
         max_ns: measured.max_ns.ns(),
         resolution_ns,
-    }
+    })
 }
 
 /// Returns the pauses of a priority that a port received.

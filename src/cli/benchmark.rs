@@ -59,7 +59,8 @@ enum Procedure {
         #[command(flatten)]
         common: Common,
     },
-    /// RFC 2889: throughput and forwarding rates of meshes, congestion control.
+    /// RFC 2889: throughput and forwarding rates of meshes, congestion control, address capacity and
+    /// learning rate, broadcasts.
     Rfc2889 {
         /// Run only this test. May be repeated.
         #[arg(long, value_enum, value_name = "TEST")]
@@ -159,6 +160,8 @@ impl From<Only> for rfc2544::Test {
 enum Lan {
     Mesh,
     Congestion,
+    Addresses,
+    Broadcast,
 }
 
 impl From<Lan> for rfc2889::Test {
@@ -166,6 +169,8 @@ impl From<Lan> for rfc2889::Test {
         match only {
             Lan::Mesh => Self::Mesh,
             Lan::Congestion => Self::Congestion,
+            Lan::Addresses => Self::Addresses,
+            Lan::Broadcast => Self::Broadcast,
         }
     }
 }

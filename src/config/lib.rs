@@ -28,8 +28,8 @@ pub use object::object_value;
 pub use plan::{DevicePlan, EalPlan, HeadroomCheck, Hugepages, Machine, SwitchFile, WorkerPlan};
 pub use resolve::{
     Around, Congestion, Cx, HeadroomRule, OWN, Place, Said, SecuredPort, UNNAMED, VirtualPort,
-    VirtualSaid, VirtualSwitch, agents, check_whole, ecn_plan, group_plan, late_host, longest,
-    name_channels, named_interface, secy_plan, seed_congestion, senders, told, udp_port,
+    VirtualSaid, VirtualSwitch, agents, check_whole, ecn_plan, group_plan, late_host, learning,
+    longest, name_channels, named_interface, secy_plan, seed_congestion, senders, told, udp_port,
     virtual_switch,
 };
 pub use schema::switch_schema;

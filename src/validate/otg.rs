@@ -4,7 +4,9 @@
 use serde_json::{Value, json};
 
 use crate::setup::{FlowControl, Marking, Setup, TesterPort, line_time};
-use crate::trial::{Control, Flow, LEARNING, Limit, Mark, Obeys, Port, Rate, Trial, Version};
+use crate::trial::{
+    Addresses, Control, Flow, LEARNING, Limit, Mark, Obeys, Port, Rate, Trial, Version,
+};
 use ground::time::Duration;
 use ground::units::{BitsPerSec, Mac, Quanta};
 use wire::ip::Ecn;
@@ -30,7 +32,7 @@ pub fn config(trial: &Trial, setup: &Setup, location: impl Fn(Port) -> String) -
     for (n, flow) in trial.flows.iter().enumerate() {
         flows.push(data(&format!("flow{n}"), flow, setup, lead));
     }
-    for port in ports.clone() {
+    for port in ports.clone().filter(|_| !trial.unknown) {
         flows.push(learning(port, setup));
     }
     for (n, control) in trial.control.iter().enumerate() {
@@ -107,7 +109,7 @@ fn value(value: impl Into<Value>) -> Value {
 fn data(name: &str, flow: &Flow, setup: &Setup, lead: Duration) -> Value {
     let (src, dst) = (setup.port(flow.from), setup.port(flow.to));
     let queue = flow.held_by.unwrap_or(flow.priority);
-    let mut packet = vec![ethernet(src.mac, dst.mac, queue.get())];
+    let mut packet = vec![addressed(flow, (src.mac, dst.mac), queue.get())];
     let (dscp, tag) = match (flow.mark, &setup.marking) {
         (Some(Mark::Dscp(dscp)), _) => (dscp.get(), None),
         (Some(Mark::Pcp(pcp, vid)), _) => (0, Some((vid.get(), pcp.get()))),
@@ -139,7 +141,7 @@ fn data(name: &str, flow: &Flow, setup: &Setup, lead: Duration) -> Value {
     };
     json!({
         "name": name,
-        "tx_rx": tx_rx(&src.name, &dst.name),
+        "tx_rx": json!({"choice": "port", "port": {"tx_name": src.name, "rx_names": receivers(flow, setup)}}),
         "packet": packet,
         "size": {"choice": "fixed", "fixed": flow.size},
         "rate": rate,
@@ -167,6 +169,38 @@ fn ip(flow: &Flow, (src, dst): (&TesterPort, &TesterPort), dscp: u8) -> Value {
             "traffic_class": value(dscp << 2 | ecn),
         }}),
     }
+}
+
+/// Returns the names of the ports that receive a flow's frames.
+fn receivers(flow: &Flow, setup: &Setup) -> Vec<String> {
+    match flow.addresses {
+        Addresses::Ports | Addresses::Sources(_) => vec![setup.port(flow.to).name.clone()],
+        Addresses::Broadcast | Addresses::Destinations(_) => {
+            let all = setup.ports.iter().enumerate();
+            let others = all.filter(|(n, _)| *n != flow.from.0);
+            others.map(|(_, port)| port.name.clone()).collect()
+        }
+    }
+}
+
+/// First of the addresses of flows with many.
+const MANY: Mac = Mac([0x02, 0x53, 0x4d, 0, 0, 1]);
+
+/// Returns the Ethernet header of a flow.
+fn addressed(flow: &Flow, (src, dst): (Mac, Mac), queue: u8) -> Value {
+    let many = |count: u32| {
+        let increment =
+            json!({"start": MANY.to_string(), "step": "00:00:00:00:00:01", "count": count});
+        json!({"choice": "increment", "increment": increment})
+    };
+    let dst = if flow.addresses == Addresses::Broadcast { Mac::BROADCAST } else { dst };
+    let mut header = ethernet(src, dst, queue);
+    match flow.addresses {
+        Addresses::Ports | Addresses::Broadcast => {}
+        Addresses::Sources(count) => header["ethernet"]["src"] = many(count),
+        Addresses::Destinations(count) => header["ethernet"]["dst"] = many(count),
+    }
+    header
 }
 
 fn ethernet(src: Mac, dst: Mac, queue: u8) -> Value {

@@ -50,6 +50,8 @@ pub struct Trial {
     pub settings: Vec<Setting>,
     /// Time after which the recording ends.
     pub length: Duration,
+    /// True if the device hears no frame of the tester before the flows, so that it knows no addresses.
+    pub unknown: bool,
     /// Number of the trial among equal ones: what is random in a virtual device differs between them.
     pub round: u32,
 }
@@ -74,6 +76,22 @@ pub struct Flow {
     pub held_by: Option<Priority>,
     /// Field with a value of its own instead of that of the priority.
     pub mark: Option<Mark>,
+    pub addresses: Addresses,
+}
+
+/// MAC addresses of a flow's frames.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Addresses {
+    /// Those of its two ports.
+    #[default]
+    Ports,
+    /// From its port to all: every other port receives it.
+    Broadcast,
+    /// From this number of addresses, one after the other, to its port.
+    Sources(u32),
+    /// From its port to the same addresses. Frames that the device floods are received by every other
+    /// port.
+    Destinations(u32),
 }
 
 /// Value of the field that carries the priority.
@@ -201,6 +219,7 @@ impl Trial {
             counters: false,
             settings: Vec::new(),
             length,
+            unknown: false,
             round: 0,
         }
     }
@@ -274,6 +293,7 @@ impl Flow {
             tag: None,
             mark: None,
             held_by: None,
+            addresses: Addresses::Ports,
         }
     }
 
@@ -310,6 +330,11 @@ impl Flow {
     #[must_use]
     pub const fn mark(self, mark: Mark) -> Self {
         Self { mark: Some(mark), ..self }
+    }
+
+    #[must_use]
+    pub const fn addresses(self, addresses: Addresses) -> Self {
+        Self { addresses, ..self }
     }
 
     #[must_use]

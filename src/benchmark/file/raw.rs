@@ -49,12 +49,29 @@ pub struct BenchmarkFile {
     /// Recovery of RFC 2544: time of the overload, and number of trials. Default: 3 of `60s`; for a
     /// virtual device one of `trial`.
     pub recovery: Option<Repeated>,
+    /// Learning of addresses (RFC 2889).
+    #[serde(default)]
+    pub learning: Learning,
     /// Soak: one load for a long time.
     #[serde(default)]
     pub soak: Soak,
     /// Goals of `sluice benchmark mlrsearch`, by name. Default: those of FD.io CSIT, `NDR` and
     /// `PDR`.
     pub goals: Option<BTreeMap<String, Goal>>,
+}
+
+/// Learning of addresses by a bridge.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Learning {
+    /// Largest number of addresses that is tried, 1 to 1048576. Default: `16384`.
+    pub addresses: Option<u32>,
+    /// Frames per second from new addresses while their number is searched, 1 to 1000000. Default:
+    /// `1000`.
+    pub rate: Option<u32>,
+    /// Time before each trial in which the device forgets all addresses: its ageing time. Default:
+    /// `310s`, for the 300 s of 802.1Q Table 8-6. Virtual devices need none.
+    pub ageing: Option<Span>,
 }
 
 /// A flow.

@@ -10,7 +10,7 @@ use validate::trial::Port;
 
 use super::raw::{self, BenchmarkFile};
 use crate::mlrsearch::Goal;
-use crate::plan::{Plan, Repeated, SIZES, Soak};
+use crate::plan::{Learning, Plan, Repeated, SIZES, Soak};
 
 /// Bytes of a trial of a virtual device, of which the first trials of MLRsearch have a tenth.
 const VIRTUAL: u64 = 20_000_000;
@@ -20,6 +20,17 @@ const REPEATS_MAX: u32 = 1000;
 
 /// Trials at a load that decide about it, of CSIT's goals.
 const SUM: u64 = 21;
+
+/// Default of the largest number of addresses that is tried, and its maximum.
+const ADDRESSES: u32 = 16_384;
+const ADDRESSES_MAX: u32 = 1 << 20;
+
+/// Default of the frames per second from new addresses, and its maximum.
+const LEARNING_RATE: u32 = 1_000;
+const LEARNING_RATE_MAX: u32 = 1_000_000;
+
+/// Default of the time in which a device forgets addresses: 802.1Q's 300 s, and some more.
+const AGEING: Duration = Duration::from_secs(310);
 
 /// Durations whose defaults differ between devices.
 struct Defaults {
@@ -82,6 +93,7 @@ pub(super) fn of_dut(dut: &Dut) -> Result<Plan, Finding> {
         loss_step: None,
         back_to_back: None,
         recovery: None,
+        learning: raw::Learning::default(),
         soak: raw::Soak::default(),
         goals: None,
     };
@@ -119,6 +131,21 @@ pub(super) fn resolve(
             once(own.back_to_back),
         ),
         recovery: repeated(&mut cx, &at.key("recovery"), raw.recovery, once(own.recovery)),
+        learning: Learning {
+            addresses: cx.ranged(
+                &at.key("learning").key("addresses"),
+                raw.learning.addresses.unwrap_or(ADDRESSES),
+                (1, ADDRESSES_MAX),
+                ADDRESSES,
+            ),
+            rate: cx.ranged(
+                &at.key("learning").key("rate"),
+                raw.learning.rate.unwrap_or(LEARNING_RATE),
+                (1, LEARNING_RATE_MAX),
+                LEARNING_RATE,
+            ),
+            ageing: raw.learning.ageing.map_or(AGEING, |span| span.0),
+        },
         soak: soak(&mut cx, &at.key("soak"), &raw.soak, virtual_.then_some(trial)),
         goals: goals(&mut cx, &at.key("goals"), raw, own.goal),
         trial,

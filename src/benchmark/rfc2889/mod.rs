@@ -1,8 +1,10 @@
 //! Benchmarks of LAN switches: RFC 2889, with the terms of RFC 2285.
 
+mod addresses;
 mod congestion;
 mod forwarding;
 
+pub use addresses::{AddressRow, BroadcastRow};
 pub use congestion::CongestionRow;
 pub use forwarding::{ForwardingPoint, ForwardingRow};
 
@@ -19,10 +21,14 @@ pub enum Test {
     Mesh,
     /// Section 5.5: congestion control.
     Congestion,
+    /// Sections 5.7 and 5.8: address caching capacity, and address learning rate.
+    Addresses,
+    /// Section 5.10: forwarding of broadcast frames.
+    Broadcast,
 }
 
 impl Test {
-    pub const ALL: [Self; 2] = [Self::Mesh, Self::Congestion];
+    pub const ALL: [Self; 4] = [Self::Mesh, Self::Congestion, Self::Addresses, Self::Broadcast];
 }
 
 /// Results. A test that was not selected, or not reached, has no rows.
@@ -32,6 +38,10 @@ pub struct Results {
     pub mesh: Vec<ForwardingRow>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub congestion: Vec<CongestionRow>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub addresses: Vec<AddressRow>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub broadcast: Vec<BroadcastRow>,
     /// Number of trials.
     pub trials: u64,
     /// Remarks about the numbers, once each.
@@ -62,10 +72,17 @@ pub fn run(
 
 fn all(runner: &mut Runner<'_>, tests: &[Test], results: &mut Results) -> Result<(), Trouble> {
     for test in tests {
+        // Addresses are learnt alike from frames of all sizes.
+        if *test == Test::Addresses {
+            results.addresses.extend(addresses::run(runner)?);
+            continue;
+        }
         for size in runner.plan.sizes.clone() {
             match test {
                 Test::Mesh => results.mesh.extend(forwarding::run(runner, size)?),
                 Test::Congestion => results.congestion.extend(congestion::run(runner, size)?),
+                Test::Broadcast => results.broadcast.extend(addresses::broadcast(runner, size)?),
+                Test::Addresses => {}
             }
         }
     }

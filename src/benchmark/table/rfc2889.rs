@@ -1,8 +1,9 @@
 //! Results of RFC 2889 as text.
 
-use text::table::Table;
+use text::table::{Table, count};
 
-use super::{NONE, ending, head, irregular, rate, titled};
+use super::{NONE, ending, head, irregular, micros, rate, titled};
+use crate::mlrsearch::Irregular;
 use crate::rfc2889::Results;
 
 /// Returns the tables of RFC 2889's results.
@@ -16,6 +17,14 @@ pub fn rfc2889(results: &Results) -> String {
     }
     if !results.congestion.is_empty() {
         sections.push(titled("Congestion control (5.5), loss in %", congestion(results)));
+    }
+    if !results.addresses.is_empty() {
+        let title = "Address caching capacity (5.7), and address learning rate (5.8), frames/s";
+        sections.push(titled(title, addresses(results)));
+    }
+    if !results.broadcast.is_empty() {
+        let title = "Broadcast frames from one port to all others (5.10); latency FILO, us";
+        sections.push(titled(title, broadcast(results)));
     }
     ending(&mut sections, (&results.notes, results.ended.as_deref()), results.trials);
     sections.join("\n")
@@ -53,6 +62,38 @@ fn congestion(results: &Results) -> Table {
             format!("{:.4}", row.congested_loss_percent),
             remark.to_owned(),
         ]);
+    }
+    table
+}
+
+fn addresses(results: &Results) -> Table {
+    let mut table = head(&[], &["addresses", "learning rate"], true);
+    for row in &results.addresses {
+        let all = if row.addresses_at_limit { "all that were tried; " } else { "" };
+        let learning = row.learning_per_second.map_or(NONE.to_owned(), rate);
+        let remark = match row.irregular {
+            Some(Irregular::AtMaximum) => "at the line rate, too".to_owned(),
+            other => irregular(other),
+        };
+        let remark = format!("{all}{remark}").trim_end_matches("; ").to_owned();
+        table.row([count(row.addresses.into()), learning, remark]);
+    }
+    table
+}
+
+fn broadcast(results: &Results) -> Table {
+    let numbers = ["size", "throughput %", "min", "mean", "p99", "max"];
+    let mut table = head(&[], &numbers, true);
+    for row in &results.broadcast {
+        let latency = row.latency.map(|of| [of.min_ns, of.mean_ns, of.p99_ns, of.max_ns]);
+        let cells = match latency {
+            Some(times) => times.map(micros),
+            None => [const { String::new() }; 4].map(|_| NONE.to_owned()),
+        };
+        let throughput = row.throughput_percent.map_or(NONE.to_owned(), |n| format!("{n:.3}"));
+        let first = [row.size.to_string(), throughput];
+        let all = first.into_iter().chain(cells).chain([irregular(row.irregular)]);
+        table.row(all.collect::<Vec<_>>());
     }
     table
 }

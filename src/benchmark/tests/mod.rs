@@ -1,5 +1,6 @@
 //! Procedures on virtual devices of known capacity, on benches that misbehave, and files.
 
+mod addresses;
 mod files;
 mod metrics;
 mod others;

@@ -42,7 +42,7 @@ pub use port::{
 };
 
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::quantity::{Size, Span};
 
@@ -121,6 +121,21 @@ pub struct Bridge {
     /// Static addresses, which are not learnt or aged. Default: none.
     #[serde(default)]
     pub statics: Vec<StaticAddress>,
+}
+
+/// Table of the addresses that a bridge learns (802.1Q 8.7, 8.8).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Learning {
+    /// Capacity of the table in addresses, 1 to 1048576; rounded up to a power of two. Default:
+    /// `16384`.
+    pub table_size: Option<u32>,
+    /// Largest number of addresses learnt from one port, 1 to 1048576. Frames to addresses that are
+    /// not learnt are flooded. Default: half of `table_size`.
+    pub addresses_per_port: Option<u32>,
+    /// Time after which a learnt address without traffic is removed, 1 s to 1000000 s. Default:
+    /// `300s` (802.1Q Table 8-6).
+    pub ageing: Option<Span>,
 }
 
 /// A static filtering entry (802.1Q 8.8.1).

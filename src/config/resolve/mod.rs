@@ -29,6 +29,7 @@ pub use agents::{Around, Said, UNNAMED, agents, late_host, told};
 pub use groups::{HeadroomRule, group_plan};
 pub use macsec::{OWN, SecuredPort, check_whole, macsec as secy_plan, name_channels, shield};
 pub use queues::ecn as ecn_plan;
+pub use routing::learning;
 pub use virtual_switch::{VirtualPort, VirtualSaid, VirtualSwitch, virtual_switch};
 
 use super::plan::{DevicePlan, Machine, SwitchFile};

@@ -21,12 +21,24 @@ const TABLE_DEFAULT: u32 = 16_384;
 /// Default VLAN of a static address, the same as that of ports.
 const VID_DEFAULT: u16 = 1;
 
-/// Resolves the learning bridge.
-pub fn bridge(cx: &mut Cx, at: &Place<'_>, raw: &raw::Bridge, drafts: &[Draft<'_>]) -> BridgePlan {
+/// Resolves the table of learnt addresses.
+pub fn learning(cx: &mut Cx, at: &Place<'_>, raw: raw::Learning) -> BridgePlan {
     let table = raw.table_size.unwrap_or(TABLE_DEFAULT);
     let table_size = cx.ranged(&at.key("table_size"), table, TABLE, TABLE_DEFAULT) as usize;
     let ageing = raw.ageing.map_or(AGEING_DEFAULT, |s| s.0);
     let ageing = cx.ranged(&at.key("ageing"), ageing, AGEING, AGEING_DEFAULT);
+    // Half of the table, so that one port cannot fill it.
+    let limit_default = (table_size as u32).div_ceil(2);
+    let limit = raw.addresses_per_port.unwrap_or(limit_default);
+    let port_limit = cx.ranged(&at.key("addresses_per_port"), limit, TABLE, limit_default) as usize;
+    BridgePlan { table_size, port_limit, ageing, ..BridgePlan::default() }
+}
+
+/// Resolves the learning bridge.
+pub fn bridge(cx: &mut Cx, at: &Place<'_>, raw: &raw::Bridge, drafts: &[Draft<'_>]) -> BridgePlan {
+    let raw::Bridge { table_size, addresses_per_port, ageing, .. } = *raw;
+    let plan = learning(cx, at, raw::Learning { table_size, addresses_per_port, ageing });
+    let table_size = plan.table_size;
     let mut statics: Vec<StaticEntry> = Vec::new();
     for (i, entry) in raw.statics.iter().enumerate() {
         let at = at.key("statics").index(i);
@@ -43,11 +55,7 @@ pub fn bridge(cx: &mut Cx, at: &Place<'_>, raw: &raw::Bridge, drafts: &[Draft<'_
         let what = format!("{} static addresses in a table of {table_size}", statics.len());
         cx.error(&at.key("table_size"), what);
     }
-    // Half of the table, so that one port cannot fill it.
-    let limit_default = (table_size as u32).div_ceil(2);
-    let limit = raw.addresses_per_port.unwrap_or(limit_default);
-    let port_limit = cx.ranged(&at.key("addresses_per_port"), limit, TABLE, limit_default) as usize;
-    BridgePlan { shortcuts: BridgePlan::SHORTCUTS, table_size, port_limit, ageing, statics }
+    BridgePlan { statics, ..plan }
 }
 
 /// Resolves the name of a port, which must be a member of the VLAN.

@@ -9,8 +9,9 @@ use super::silent;
 use config::Congestion;
 use config::quantity::Size;
 use config::raw::{
-    AttachedName, Buffer, CongestionIsolation, Dcbx, FastCnp, Headroom, Lldp, LocatorName, Macsec,
-    Maps, Measurement, Pause, Pfc, Port, Ptp, Qcn, Queue, Range, Sfc, SfcProxy, Trust, Watchdog,
+    AttachedName, Buffer, CongestionIsolation, Dcbx, FastCnp, Headroom, Learning, Lldp,
+    LocatorName, Macsec, Maps, Measurement, Pause, Pfc, Port, Ptp, Qcn, Queue, Range, Sfc,
+    SfcProxy, Trust, Watchdog,
 };
 
 /// A switch profile. The `buffer` and `defaults` sections of a switch file can be copied here.
@@ -31,6 +32,10 @@ pub struct Profile {
     /// Default configuration of every port.
     #[serde(default, skip_serializing_if = "silent")]
     pub defaults: PortDefaults,
+    /// Addresses are learnt, and frames to others are flooded; in labs of one switch alone, because
+    /// flooding in a network with loops would never end. `{}` enables it. Default: none; the switches
+    /// know where all hosts are.
+    pub bridge: Option<Learning>,
     /// Source flow control (SFC) at the egress queues. `{}` enables it. Default: none.
     pub sfc: Option<Sfc>,
     /// Congestion isolation. Each switch knows its isolating peers, unless `isolation` in
@@ -54,6 +59,7 @@ impl Profile {
             headroom_check: _,
             buffer: _,
             defaults: _,
+            bridge: _,
             sfc,
             congestion_isolation,
             sfc_proxy,

@@ -230,9 +230,11 @@ fn place_switches(
         let number = |node: &NodeId| graph.hosts.iter().position(|host| *host == node.index());
         let own = own.filter(|(mac, _)| !more.contains_key(mac));
         let testers = more.iter().filter_map(|(mac, node)| Some((*mac, number(node)?)));
-        plan.bridge.statics =
-            own.chain(testers).filter_map(|(mac, host)| entry(mac, host)).collect();
-        plan.bridge.table_size = plan.bridge.table_size.max(plan.bridge.statics.len());
+        if !switches.learns[n] {
+            plan.bridge.statics =
+                own.chain(testers).filter_map(|(mac, host)| entry(mac, host)).collect();
+            plan.bridge.table_size = plan.bridge.table_size.max(plan.bridge.statics.len());
+        }
         nodes[n].kind = NodeKind::Switch(plan);
     }
 }

@@ -29,6 +29,8 @@ pub(super) struct Switches {
     pub shape_of: Vec<Option<usize>>,
     /// Profile of each node.
     pub profile_of: Vec<Option<usize>>,
+    /// True for switches that learn addresses.
+    pub learns: Vec<bool>,
 }
 
 impl<'a> Profiles<'a> {

@@ -14,7 +14,7 @@ use ground::rand::Rng;
 use ground::time::Duration;
 use switch::{BridgePlan, RoutingPlan, SwitchPlan};
 
-/// Address ageing time of 100 days, longer than any run. No addresses are learnt.
+/// Address ageing time of 100 days, longer than any run, where no addresses are learnt.
 const AGEING: Duration = Duration::from_secs(100 * 86_400);
 /// Number of switch ports in a lab above which ports cache fewer routes, to save memory.
 const MANY_PORTS: usize = 64;
@@ -37,16 +37,14 @@ pub(super) fn switches(
         plans: vec![None; nodes],
         shape_of: vec![None; nodes],
         profile_of: vec![None; nodes],
+        learns: vec![false; nodes],
         ..Switches::default()
     };
     let mut shapes: HashMap<Shape, usize> = HashMap::new();
     let mut templates: Vec<VirtualSwitch> = Vec::new();
-    let ports: usize = graph
-        .nodes
-        .iter()
-        .filter(|n| matches!(n.kind, Kind::Switch(_)))
-        .map(|n| n.ports.len())
-        .sum();
+    let all = || graph.nodes.iter().filter(|n| matches!(n.kind, Kind::Switch(_)));
+    let switches = all().count();
+    let ports: usize = all().map(|n| n.ports.len()).sum();
     let shortcuts = if ports > MANY_PORTS { SHORTCUTS_FEW } else { BridgePlan::SHORTCUTS };
     for (n, node) in graph.nodes.iter().enumerate() {
         let Kind::Switch(raw) = &node.kind else { continue };
@@ -64,12 +62,25 @@ pub(super) fn switches(
             templates.push(template);
             templates.len() - 1
         });
-        let bridge = BridgePlan {
-            table_size: graph.hosts.len().max(1),
-            port_limit: BridgePlan::NO_LIMIT,
-            ageing: AGEING,
-            shortcuts,
-            statics: Vec::new(),
+        let bridge = match profiles.list[profile].raw.bridge {
+            Some(raw) => {
+                let at = profiles.list[profile].at.key("bridge");
+                if switches > 1 {
+                    let what = format!(
+                        "the lab has {switches} switches, and flooded frames could go round; leave it out"
+                    );
+                    cx.error(&at, what);
+                }
+                out.learns[n] = true;
+                config::learning(cx, &at, raw)
+            }
+            None => BridgePlan {
+                table_size: graph.hosts.len().max(1),
+                port_limit: BridgePlan::NO_LIMIT,
+                ageing: AGEING,
+                shortcuts,
+                statics: Vec::new(),
+            },
         };
         let mut plan = plan(n, node, &templates[index], names, bridge, lab.seed);
         let attached = profiles.list[profile].ports.attached;

@@ -228,6 +228,14 @@ fn every_documented_default_is_the_one_of_the_code() {
     let row = |more: &str| good(&format!("topology: {{parking_lot: {{switches: 3{more}}}}}")).0;
     let said = row(&format!(", hosts_per_switch: {hosts}"));
     assert_eq!(format!("{:?}", row("")), format!("{said:?}"));
+    // A lab of several switches has no learning bridge.
+    let bridge = |more: &str| {
+        let lab = "topology: {star: {hosts: 2}}\nprofiles: {p: {bridge: {MORE}}}\n";
+        format!("{:?}", good(&lab.replace("MORE", more)).0)
+    };
+    let [table, ageing] =
+        ["Learning.table_size", "Learning.ageing"].map(|f| stated.remove(f).unwrap());
+    assert_eq!(bridge(""), bridge(&format!("table_size: {table}, ageing: {ageing}")));
     // Longer names first, because one name may be a prefix of another.
     for (field, value) in stated.iter().rev() {
         let name = format!("${field}");

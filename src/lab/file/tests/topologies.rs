@@ -212,3 +212,28 @@ proptest! {
         prop_assert!(sim::Network::new(&plan, ()).is_ok());
     }
 }
+
+/// A switch that learns has no addresses of hosts in its table.
+#[test]
+fn a_single_switch_may_learn_its_addresses() {
+    let lab = "topology: {star: {hosts: 3}}\nprofiles: {p: {BRIDGE}}\n";
+    let bridge = |text: &str| {
+        let plan = good(&lab.replace("BRIDGE", text)).0.plan;
+        let mut switches = plan.network.nodes.iter().filter_map(|node| match &node.kind {
+            sim::NodeKind::Switch(plan) => Some(plan.bridge.clone()),
+            sim::NodeKind::Host(_) => None,
+        });
+        switches.next().unwrap()
+    };
+    assert_eq!(bridge("").statics.len(), 3);
+    let learning = bridge("bridge: {}");
+    assert_eq!((learning.statics.len(), learning.table_size), (0, 16_384));
+    assert_eq!((learning.port_limit, learning.ageing), (8_192, Duration::from_secs(300)));
+    let small = bridge("bridge: {table_size: 8, addresses_per_port: 3, ageing: 2s}");
+    assert_eq!((small.table_size, small.port_limit), (8, 3));
+    assert_eq!(small.ageing, Duration::from_secs(2));
+    let two =
+        lab.replace("star: {hosts: 3}", "ring: {switches: 3}").replace("BRIDGE", "bridge: {}");
+    let error = crate::file::parse("two.yaml", &two).unwrap_err().to_string();
+    assert!(error.contains("profiles.p.bridge") && error.contains("could go round"), "{error}");
+}

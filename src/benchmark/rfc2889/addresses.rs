@@ -1,0 +1,221 @@
+//! Address caching capacity and address learning rate (RFC 2889, 5.7 and 5.8), and forwarding of
+//! broadcast frames (5.10).
+
+use ground::time::Duration;
+use serde::Serialize;
+use tester::report::Report;
+use validate::bench::Trouble;
+use validate::trial::{Addresses, Flow, Limit, Port, Rate, Trial};
+
+use crate::mlrsearch::Irregular;
+use crate::plan::Plan;
+use crate::search;
+use crate::trial::{Latency, Runner, latency_of};
+
+/// Ports of the test: that of the addresses, that of the sender, and one that sees what is flooded.
+const PORTS: usize = 3;
+
+/// Frames by which the device learns where the sender is.
+const ANNOUNCED: u32 = 3;
+
+/// Addresses that no frame came from, which must be flooded to.
+const CONTROL: u32 = 16;
+
+/// Load of the frames to the learnt addresses, as a share of the line. A choice: far below any
+/// throughput.
+const TEST_LOAD: f64 = 0.1;
+
+/// Addresses that a device learns from one port.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+pub struct AddressRow {
+    /// Largest number of addresses of which none is forgotten: the address caching capacity.
+    pub addresses: u32,
+    /// True if the largest number that was tried was learnt.
+    pub addresses_at_limit: bool,
+    /// Highest rate in frames/s at which that many addresses are learnt; absent if there was none.
+    pub learning_per_second: Option<f64>,
+    /// Absent if the rate has two close bounds.
+    pub irregular: Option<Irregular>,
+}
+
+/// Forwarding of broadcast frames, for a frame size.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+pub struct BroadcastRow {
+    /// Frame size in bytes, FCS included.
+    pub size: u32,
+    /// Highest load in percent of the line at which no port misses a frame; absent if there was none.
+    pub throughput_percent: Option<f64>,
+    /// Absent if the throughput has two close bounds.
+    pub irregular: Option<Irregular>,
+    /// Latency at the throughput (FILO); absent without a throughput.
+    pub latency: Option<Latency>,
+}
+
+/// Measures capacity and learning rate; `None` with too few ports.
+pub(super) fn run(runner: &mut Runner<'_>) -> Result<Option<AddressRow>, Trouble> {
+    let plan = runner.plan;
+    let ports = plan.equal_ports();
+    if ports < PORTS {
+        let what =
+            format!("addresses: not run; they need {PORTS} ports of one rate, there are {ports}");
+        runner.note(what);
+        return Ok(None);
+    }
+    let (most, rate) = (plan.learning.addresses, f64::from(plan.learning.rate));
+    // Without this a device that drops frames to unknown addresses would seem to know all of them.
+    if knows(runner, (most.min(CONTROL), false), rate)? {
+        let what = "addresses: frames to unknown addresses are not flooded, so nothing shows what is learnt";
+        runner.note(what);
+        return Ok(None);
+    }
+    let (mut good, mut bad) = (0, most + 1);
+    let mut next = most;
+    while bad - good > 1 {
+        if knows(runner, (next, true), rate)? {
+            good = next
+        } else {
+            bad = next
+        }
+        next = good + (bad - good) / 2;
+    }
+    if good == 0 {
+        runner.note("addresses: not one is learnt: the device is no bridge, or its table is full");
+        let (learning_per_second, irregular) = (None, None);
+        return Ok(Some(AddressRow {
+            addresses: 0,
+            addresses_at_limit: false,
+            learning_per_second,
+            irregular,
+        }));
+    }
+    let (result, _) = search::rfc2544(runner, plan.max_rate(size(plan)), |runner, trial| {
+        // One trial learns all of the addresses, whatever the time that takes.
+        let learnt = knows(runner, (good, true), trial.load)?;
+        Ok((1, u64::from(learnt)))
+    })?;
+    Ok(Some(AddressRow {
+        addresses: good,
+        addresses_at_limit: good == most,
+        learning_per_second: result.lower.map(|bound| bound.load),
+        irregular: result.irregular,
+    }))
+}
+
+/// Returns the frame size in bytes, FCS included: the smallest, whose rate is the highest.
+const fn size(plan: &Plan) -> u32 {
+    plan.setup.shortest()
+}
+
+/// Sends a frame from each of `count` addresses at `rate` frames/s if `told`, and one to each. Returns
+/// true if the device floods none of these.
+fn knows(runner: &mut Runner<'_>, (count, told): (u32, bool), rate: f64) -> Result<bool, Trouble> {
+    let plan = runner.plan;
+    let [learning, sender] = [Port(0), Port(1)];
+    let pause = plan.drain.max(Duration::from_micros(10));
+    let size = size(plan);
+    let time = |frames: u32, per_second: f64| {
+        Duration::from_picos((f64::from(frames) / per_second * 1e12).ceil() as u64)
+    };
+    let flow = |ends, frames| Flow::new(ends, plan.priority, Limit::Frames(frames)).size(size);
+    // Whole numbers of frames per second, which the generator keeps.
+    let slow = Rate::Frames((rate as u64).max(1));
+    let fast = plan.line_rate(0, size) * TEST_LOAD;
+    let begin = time(ANNOUNCED, rate) + pause;
+    let test = begin + time(count, rate) + pause;
+    let name = format!("{count} addresses at {rate:.0} frames/s");
+    let mut trial = Trial::new(name, test + time(count, fast) + plan.drain);
+    trial.unknown = true;
+    trial.flow(flow((sender, learning), ANNOUNCED).addresses(Addresses::Broadcast).rate(slow));
+    let sources = flow((learning, sender), count).addresses(Addresses::Sources(count));
+    if told {
+        trial.flow(sources.rate(slow).start(begin));
+    }
+    let destinations = flow((sender, learning), count).addresses(Addresses::Destinations(count));
+    trial.flow(destinations.rate(Rate::Line(TEST_LOAD)).start(test));
+    runner.attempts(&trial, plan.learning.ageing, |runner, report| {
+        judged(&report, (count, told, rate * (1.0 - runner.plan.width)))
+    })
+}
+
+/// Returns true if each test frame arrived once. Frames from the addresses, if there are any, must have
+/// been sent at `least` frames/s.
+fn judged(report: &Report, (count, told, least): (u32, bool, f64)) -> Result<bool, Trouble> {
+    let (announced, learning) = (&report.flows[0], told.then(|| &report.flows[1]));
+    let test = &report.flows[1 + usize::from(told)];
+    if announced.frames_rx == 0 {
+        let what =
+            "a broadcast frame is not forwarded; check the cables, and that the device is a bridge";
+        return Err(Trouble::Error(what.to_owned()));
+    }
+    let count = u64::from(count);
+    let sent = learning.map_or(u64::MAX, |flow| flow.frames_tx).min(test.frames_tx);
+    if sent < count {
+        return Err(Trouble::Disturbed(format!("the tester sent {sent} frames of {count}")));
+    }
+    let pace = learning.and_then(|flow| flow.pacing.as_ref()).map(|pacing| pacing.sent_fps);
+    if let Some(pace) = pace.filter(|pace| count > 1 && *pace < least) {
+        let what = format!(
+            "the tester sent {pace:.0} frames/s, not {least:.0}: the machine is busy, or too slow for this \
+             load; lower `max_load`"
+        );
+        return Err(Trouble::Disturbed(what));
+    }
+    if test.frames_rx < count {
+        let (arrived, of) = (test.frames_rx, count);
+        let what = format!("{arrived} of {of} frames to learnt addresses arrive");
+        return Err(Trouble::Error(what));
+    }
+    Ok(test.frames_rx == count)
+}
+
+/// Measures the throughput and the latency of broadcast frames from the first port.
+pub(super) fn broadcast(
+    runner: &mut Runner<'_>,
+    size: u32,
+) -> Result<Option<BroadcastRow>, Trouble> {
+    let plan = runner.plan;
+    let ports = plan.equal_ports();
+    if ports < 2 || ports < plan.setup.ports.len() {
+        let what = "broadcast: not run; it needs two ports or more, all of one rate";
+        runner.note(what);
+        return Ok(None);
+    }
+    let line = plan.line_rate(0, size);
+    let (result, _) = search::rfc2544(runner, plan.max_rate(size), |runner, trial| {
+        let (sent, arrived, _) = to_all(runner, (size, trial.load), trial.duration)?;
+        Ok((sent, arrived))
+    })?;
+    let found = result.lower.map(|bound| bound.load);
+    let latency = match found {
+        Some(load) => to_all(runner, (size, load), plan.trial)?.2,
+        None => None,
+    };
+    Ok(Some(BroadcastRow {
+        size,
+        throughput_percent: found.map(|load| load / line * 100.0),
+        irregular: result.irregular,
+        latency,
+    }))
+}
+
+/// Sends broadcast frames from the first port. Returns the copies that all others together should
+/// receive, those that arrived, and the latency.
+fn to_all(
+    runner: &mut Runner<'_>,
+    (size, load): (u32, f64),
+    duration: Duration,
+) -> Result<(u64, u64, Option<Latency>), Trouble> {
+    let plan = runner.plan;
+    let share = (load / plan.line_rate(0, size)).min(1.0);
+    let name = format!("{size} bytes, broadcast, {:.3} % of the line", share * 100.0);
+    let mut trial = Trial::new(name, duration + plan.drain);
+    let flow = Flow::new((Port(0), Port(1)), plan.priority, Limit::Time(duration)).size(size);
+    trial.flow(flow.rate(Rate::Line(share)).addresses(Addresses::Broadcast));
+    let others = plan.setup.ports.len() as u64 - 1;
+    runner.attempts(&trial, plan.rest, |_, report| {
+        let flow = report.flows.first().filter(|flow| flow.frames_tx > 0);
+        let flow = flow.ok_or_else(|| Trouble::Error("the tester sent nothing".to_owned()))?;
+        let latency = latency_of(flow, &report);
+        Ok((flow.frames_tx * others, flow.frames_rx, latency))
+    })
+}

@@ -1,0 +1,146 @@
+//! Address caching capacity, address learning rate and broadcasts (RFC 2889), of a bridge whose table is
+//! known.
+
+use tester::report::{Flow, Pacing, Report};
+use validate::bench::{Bench, Trouble};
+use validate::observation::Observation;
+use validate::trial::Trial;
+use validate::virtual_bench::VirtualBench;
+
+use super::example;
+use crate::mlrsearch::Irregular;
+use crate::plan::Plan;
+use crate::rfc2889::{self, Results, Test};
+use crate::table;
+
+const BRIDGE: &str = "benchmark/rfc2889.yaml";
+
+fn measured(plan: &Plan, bench: &mut dyn Bench, test: Test) -> Results {
+    let (results, trouble) = rfc2889::run(plan, &[test], bench, &mut |_| true);
+    assert_eq!(trouble, None);
+    results
+}
+
+#[test]
+fn the_capacity_is_that_of_the_table() {
+    let (plan, mut bench) = example(BRIDGE);
+    let results = measured(&plan, &mut bench, Test::Addresses);
+    let [row] = results.addresses[..] else { panic!("{results:?}") };
+    assert_eq!((row.addresses, row.addresses_at_limit), (500, false));
+    // It learns from every frame, at any rate.
+    assert_eq!(row.irregular, Some(Irregular::AtMaximum));
+    let text = table::rfc2889(&results);
+    assert!(text.contains("500") && text.contains("at the line rate, too"), "{text}");
+    assert!(text.lines().all(|line| line.len() <= 80), "{text}");
+}
+
+#[test]
+fn a_table_that_holds_all_that_were_tried_says_so() {
+    let (mut plan, mut bench) = example(BRIDGE);
+    plan.learning.addresses = 300;
+    let results = measured(&plan, &mut bench, Test::Addresses);
+    assert_eq!(
+        (results.addresses[0].addresses, results.addresses[0].addresses_at_limit),
+        (300, true)
+    );
+    assert!(table::rfc2889(&results).contains("all that were tried"));
+}
+
+/// The switches of labs without `bridge` know the hosts' addresses, and learn none.
+#[test]
+fn a_device_that_does_not_flood_is_not_judged() {
+    let (plan, mut bench) = example("benchmark/lossless.yaml");
+    let results = measured(&plan, &mut bench, Test::Addresses);
+    assert_eq!(results.addresses, []);
+    assert!(results.notes[0].contains("not flooded"), "{:?}", results.notes);
+}
+
+#[test]
+fn broadcast_frames_reach_all_ports_at_line_rate() {
+    let (plan, mut bench) = example(BRIDGE);
+    let results = measured(&plan, &mut bench, Test::Broadcast);
+    assert_eq!(results.broadcast.len(), 2);
+    for row in &results.broadcast {
+        assert_eq!(row.throughput_percent, Some(100.0), "{row:?}");
+        assert!(row.latency.is_some_and(|latency| latency.min_ns > 0.0), "{row:?}");
+    }
+    assert!(table::rfc2889(&results).contains("(5.10)"));
+    let (plan, mut bench) = example("benchmark/rfc2544.yaml");
+    let results = measured(&plan, &mut bench, Test::Broadcast);
+    assert!(results.broadcast.is_empty() && results.notes[0].contains("all of one rate"));
+}
+
+/// A bridge that changes what is counted.
+struct Wrong(VirtualBench, fn(&Trial, &mut Report));
+
+impl Bench for Wrong {
+    fn run(&mut self, trial: &Trial) -> Result<Observation, Trouble> {
+        self.0.run(trial)
+    }
+
+    fn run_on_cable(&mut self, trial: &Trial) -> Result<Observation, Trouble> {
+        self.0.run_on_cable(trial)
+    }
+
+    fn count(&mut self, trial: &Trial) -> Result<Report, Trouble> {
+        let mut report = self.0.count(trial)?;
+        (self.1)(trial, &mut report);
+        Ok(report)
+    }
+
+    fn world(&self) -> &'static str {
+        self.0.world()
+    }
+}
+
+/// Returns the reason why a run of the test ends.
+fn trouble(change: fn(&Trial, &mut Report)) -> Trouble {
+    let (mut plan, bench) = example(BRIDGE);
+    plan.learning.addresses = 8;
+    let mut bench = Wrong(bench, change);
+    let (_, trouble) = rfc2889::run(&plan, &[Test::Addresses], &mut bench, &mut |_| true);
+    trouble.expect("it is wrong")
+}
+
+#[test]
+fn what_the_tester_did_not_send_and_what_is_lost_says_nothing_about_addresses() {
+    let no_broadcast = trouble(|_, report| report.flows[0].frames_rx = 0);
+    assert!(matches!(&no_broadcast, Trouble::Error(why) if why.contains("broadcast")));
+    let lost = trouble(|trial, report| {
+        if trial.flows.len() == 3 {
+            report.flows[2].frames_rx = 7;
+        }
+    });
+    assert!(matches!(&lost, Trouble::Error(why) if why.contains("7 of 8")), "{lost}");
+    let unsent = trouble(|trial, report| {
+        if trial.flows.len() == 3 {
+            report.flows[1].frames_tx = 5;
+        }
+    });
+    assert!(
+        matches!(&unsent, Trouble::Disturbed(why) if why.contains("5 frames of 8")),
+        "{unsent}"
+    );
+    let slow = trouble(|trial, report| {
+        if trial.flows.len() == 3 {
+            let pacing = Pacing { sent_fps: 9.0, ..Pacing::default() };
+            report.flows[1] = Flow { pacing: Some(pacing), ..report.flows[1].clone() };
+        }
+    });
+    assert!(matches!(&slow, Trouble::Disturbed(why) if why.contains("9 frames/s")), "{slow}");
+}
+
+/// A bridge that forgets half of the addresses.
+#[test]
+fn a_table_that_forgets_is_found() {
+    let (mut plan, bench) = example(BRIDGE);
+    plan.learning.addresses = 64;
+    let mut bench = Wrong(bench, |trial, report| {
+        if let [_, sources, _] = &trial.flows[..] {
+            let validate::trial::Addresses::Sources(count) = sources.addresses else { return };
+            report.flows[2].frames_rx += u64::from(count > 20);
+        }
+    });
+    let results = measured(&plan, &mut bench, Test::Addresses);
+    assert_eq!(results.addresses[0].addresses, 20);
+}
