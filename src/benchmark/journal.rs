@@ -150,6 +150,26 @@ impl<'a> Journal<'a> {
     fn digest(&self, trial: &Trial) -> u64 {
         digest(&format!("{} {trial:?}", self.seed))
     }
+
+    /// Returns the recorded report of a trial; `None` after the last one.
+    fn again(&mut self, trial: &Trial) -> Result<Option<Report>, Trouble> {
+        let Some(entry) = self.recorded.pop_front() else { return Ok(None) };
+        if entry.trial != self.digest(trial) {
+            // Disturbed trials are repeated, and not recorded, so only another run comes to others.
+            return Err(Trouble::Error(format!(
+                "the file of --resume has another trial here ({}, not {}); delete it",
+                entry.name, trial.name
+            )));
+        }
+        Ok(Some(entry.report()))
+    }
+
+    /// Records a report.
+    fn keep(&mut self, trial: &Trial, report: &Report) -> Result<(), Trouble> {
+        let entry = Entry::of(trial, self.digest(trial), report);
+        let failed = |error| Trouble::Error(format!("the file of --resume: {error}"));
+        append(&mut self.file, &entry).map_err(failed)
+    }
 }
 
 impl Run {
@@ -197,21 +217,25 @@ impl Bench for Journal<'_> {
     }
 
     fn count(&mut self, trial: &Trial) -> Result<Report, Trouble> {
-        let of = self.digest(trial);
-        if let Some(entry) = self.recorded.pop_front() {
-            if entry.trial == of {
-                return Ok(entry.report());
-            }
-            // Disturbed trials are repeated, and not recorded, so only another run comes to others.
-            return Err(Trouble::Error(format!(
-                "the file of --resume has another trial here ({}, not {}); delete it",
-                entry.name, trial.name
-            )));
+        if let Some(report) = self.again(trial)? {
+            return Ok(report);
         }
         let report = self.bench.count(trial)?;
-        let entry = Entry::of(trial, of, &report);
-        let failed = |error| Trouble::Error(format!("the file of --resume: {error}"));
-        append(&mut self.file, &entry).map_err(failed)?;
+        self.keep(trial, &report)?;
+        Ok(report)
+    }
+
+    fn count_on_cable(&mut self, trial: &Trial) -> Result<Option<Report>, Trouble> {
+        if self.bench.world() == "virtual" {
+            return self.bench.count_on_cable(trial);
+        }
+        if let Some(report) = self.again(trial)? {
+            return Ok(Some(report));
+        }
+        let report = self.bench.count_on_cable(trial)?;
+        if let Some(report) = &report {
+            self.keep(trial, report)?;
+        }
         Ok(report)
     }
 

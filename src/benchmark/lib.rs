@@ -5,6 +5,7 @@
 //! [`table`] shows. [`mlrsearch`] is the search alone, without ports.
 
 pub mod baseline;
+pub mod calibrate;
 pub mod evidence;
 pub mod file;
 pub mod journal;

@@ -2,6 +2,8 @@
 
 use core::fmt;
 
+use serde::Serialize;
+
 use ground::time::Duration;
 use ground::units::{BitsPerSec, Bytes, Priority};
 use text::table::{Align, Table};
@@ -48,6 +50,17 @@ pub struct Plan {
     pub soak: Soak,
     /// Goals of MLRsearch with their names.
     pub goals: Vec<(String, Goal)>,
+    /// Limits of the tester itself, where it carries less than the line. Measured by
+    /// [`calibrate`](crate::calibrate::calibrate).
+    pub tester: Vec<TesterLimit>,
+}
+
+/// Load that the tester carries by itself, for a frame size.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+pub struct TesterLimit {
+    /// Frame size in bytes, FCS included.
+    pub size: u32,
+    pub frames_per_second: f64,
 }
 
 /// Learning of addresses by a bridge.
@@ -86,10 +99,19 @@ impl Plan {
         frames_per_second(self.setup.port(self.flows[flow].0).rate, size)
     }
 
-    /// Returns the largest load of the first flow, in frames/s.
+    /// Returns the largest load of the first flow, in frames/s: no more than the tester alone carries,
+    /// because what is lost above that is not the device's loss.
     #[must_use]
     pub fn max_rate(&self, size: u32) -> f64 {
-        self.line_rate(0, size) * self.max_load
+        let own = self.tester.iter().find(|limit| limit.size == size);
+        let own = own.map_or(f64::INFINITY, |limit| limit.frames_per_second);
+        (self.line_rate(0, size) * self.max_load).min(own)
+    }
+
+    /// Returns the same as a share of the line.
+    #[must_use]
+    pub fn max_share(&self, size: u32) -> f64 {
+        self.max_rate(size) / self.line_rate(0, size)
     }
 
     /// Returns the number of ports that have the common rate; they are the first ones.
@@ -146,6 +168,13 @@ impl fmt::Display for Plan {
             ),
         ] {
             table.row([name.to_owned(), value]);
+        }
+        for TesterLimit { size, frames_per_second } in &self.tester {
+            let share = frames_per_second / self.line_rate(0, *size) * 100.0;
+            let value = format!(
+                "{frames_per_second:.0} frames/s of {size} bytes, {share:.1} % of the line"
+            );
+            table.row(["tester alone".to_owned(), value]);
         }
         for (name, goal) in &self.goals {
             let value = format!(

@@ -19,9 +19,10 @@ use super::{Format, bad_input, exit, stop_on_signals};
 use crate::printable;
 use crate::verdict::Verdict;
 use benchmark::baseline::{Comparison, Runs};
+use benchmark::calibrate::calibrate;
 use benchmark::journal::Journal;
 use benchmark::junit::junit as junit_xml;
-use benchmark::plan::Plan;
+use benchmark::plan::{Plan, TesterLimit};
 use benchmark::{evidence, file, lossless, mlr, rfc2544, rfc2889, rfc8239, soak, summary, table};
 use report::{BenchmarkPage, benchmark_html};
 use validate::bench::{Bench, Trouble};
@@ -215,6 +216,9 @@ struct Document<'a, R> {
     seed: u64,
     /// Version of this program, which is the tester.
     tester: &'static str,
+    /// Loads that the tester carries by itself, where they are less than the line.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    tester_limits: &'a [TesterLimit],
     runs: &'a [R],
     /// Differences from the baseline.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -263,7 +267,7 @@ fn measure<R: Serialize>(
     run: impl Fn(&Plan, &mut dyn Bench, Step<'_>) -> (R, Option<Trouble>),
     table: impl Fn(&R) -> String,
 ) -> Result<ExitCode> {
-    let (plan, dut) = load(args)?;
+    let (mut plan, dut) = load(args)?;
     let before = args.baseline.as_deref().map(|path| earlier(path, procedure)).transpose()?;
     let mut outputs = Outputs::new();
     outputs.input("the benchmark file", &args.file);
@@ -297,7 +301,22 @@ fn measure<R: Serialize>(
     let template = "{spinner} trial {pos}: {msg}";
     let mut progress = Progress::new(template, &plan.setup.name, None, Duration::from_secs(5));
     let (mut trials, mut runs, mut trouble) = (0, Vec::new(), None);
-    for run_number in 0..args.runs {
+    let limits = calibrate(&mut plan, bench, &mut |what| {
+        progress.update(0, what.to_owned(), |text| text.to_owned());
+        !stop.load(Ordering::Relaxed)
+    });
+    for TesterLimit { size, frames_per_second } in &plan.tester {
+        say!(
+            "{size} bytes: the tester itself carries {frames_per_second:.0} frames/s; higher loads are \
+             not tried"
+        );
+    }
+    if let Err(why) = limits {
+        say!("the tester's own limits were not measured: {why}");
+        trouble = Some(why);
+    }
+    let wanted = if trouble.is_none() { args.runs } else { 0 };
+    for run_number in 0..wanted {
         // Equal seeds would repeat the same run.
         bench.reseed(plan.setup.seed.wrapping_add(run_number.into()));
         let (results, ended) = run(&plan, bench, &mut |what| {
@@ -323,7 +342,16 @@ fn measure<R: Serialize>(
     let compared = before.map(|before| Comparison::of(&before, &these(), plan.width));
     let judged = compared.as_ref().map(Comparison::verdict);
     let tester = env!("CARGO_PKG_VERSION");
-    let document = Document { procedure, dut, world, seed, tester, runs: &runs, compared };
+    let document = Document {
+        procedure,
+        dut,
+        world,
+        seed,
+        tester,
+        tester_limits: &plan.tester,
+        runs: &runs,
+        compared,
+    };
     let write = |file: Option<OutputFile>, text: &dyn Fn() -> String| {
         file.map_or(Ok(()), |file| file.write(text().as_bytes()))
     };

@@ -61,6 +61,15 @@ pub trait Bench {
         Err(Trouble::Error("this bench records frames, and does not count them".to_owned()))
     }
 
+    /// Runs a trial as [`Self::count`] does, on a cable in memory between the first two ports instead of
+    /// the DUT: the limits of the tester itself. Default: `None`, for a tester without limits.
+    ///
+    /// # Errors
+    /// The trial could not be run as it is.
+    fn count_on_cable(&mut self, _: &Trial) -> Result<Option<Report>, Trouble> {
+        Ok(None)
+    }
+
     /// Returns true if the bench has a faculty. Default: none.
     fn has(&self, _: Faculty) -> bool {
         false

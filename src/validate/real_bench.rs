@@ -63,14 +63,14 @@ impl RealBench {
         Ok(Self { setup, ports: Ports::new(eal, None), adapter, stop })
     }
 
-    /// Runs a trial without captures and returns the counters.
-    fn counts(&mut self, trial: &Trial) -> Result<Report, Trouble> {
-        let location = |port: Port| self.setup.port(port).location.clone();
-        let plan = resolved(&otg::counting(trial, &self.setup, location))?;
+    /// Runs a trial without captures between ports at these locations, and returns the counters.
+    fn counts(&mut self, trial: &Trial, setup: &Setup) -> Result<Report, Trouble> {
+        let location = |port: Port| setup.port(port).location.clone();
+        let plan = resolved(&otg::counting(trial, setup, location))?;
         let flows: Vec<_> = plan.flows.iter().map(|flow| flow.id).collect();
         let session = self.ports.set(plan).map_err(trouble)?;
         session.start(&flows).map_err(trouble)?;
-        let interrupted = !self.wait(&session, otg::lead(&self.setup) + trial.length)?;
+        let interrupted = !self.wait(&session, otg::lead(setup) + trial.length)?;
         session.stop(&flows).map_err(trouble)?;
         if interrupted {
             return Err(Trouble::Interrupted);
@@ -195,16 +195,16 @@ impl Bench for RealBench {
     }
 
     fn run_on_cable(&mut self, trial: &Trial) -> Result<Observation, Trouble> {
-        let mut setup = self.setup.clone();
-        setup.ports.truncate(CABLE.len());
-        for (port, location) in setup.ports.iter_mut().zip(CABLE) {
-            port.location = location.to_owned();
-        }
-        self.observe(trial, &setup)
+        self.observe(trial, &on_cable(&self.setup))
+    }
+
+    fn count_on_cable(&mut self, trial: &Trial) -> Result<Option<Report>, Trouble> {
+        self.counts(trial, &on_cable(&self.setup)).map(Some)
     }
 
     fn count(&mut self, trial: &Trial) -> Result<Report, Trouble> {
-        let counts = self.counts(trial);
+        let setup = self.setup.clone();
+        let counts = self.counts(trial, &setup);
         let released = self.release(trial);
         let counts = counts?;
         released.map(|()| counts)
@@ -232,6 +232,16 @@ impl Bench for RealBench {
     fn world(&self) -> &'static str {
         "real"
     }
+}
+
+/// Returns a set-up whose first two ports are the ends of a cable in memory.
+fn on_cable(setup: &Setup) -> Setup {
+    let mut setup = setup.clone();
+    setup.ports.truncate(CABLE.len());
+    for (port, location) in setup.ports.iter_mut().zip(CABLE) {
+        port.location = location.to_owned();
+    }
+    setup
 }
 
 fn trouble(error: SessionError) -> Trouble {

@@ -150,6 +150,7 @@ pub(super) fn resolve(
         goals: goals(&mut cx, &at.key("goals"), raw, own.goal),
         trial,
         setup: setup.clone(),
+        tester: Vec::new(),
     };
     cx.finish().map(|warnings| (plan, warnings))
 }

@@ -33,7 +33,7 @@ pub struct LossPoint {
 pub(super) fn run(runner: &mut Runner<'_>, size: u32) -> Result<LossRow, Trouble> {
     let plan = runner.plan;
     let (mut points, mut clean) = (Vec::new(), 0);
-    let mut load = plan.max_load;
+    let mut load = plan.max_share(size);
     while load > 0.0 && clean < CLEAN {
         let sample = runner.at(size, plan.line_rate(0, size) * load, plan.trial)?;
         points.push(LossPoint {

@@ -44,7 +44,7 @@ pub(super) fn run(
         return Ok(None);
     }
     let line = plan.line_rate(0, size);
-    let overload = (OVERLOAD * rate / line).min(plan.max_load);
+    let overload = (OVERLOAD * rate / line).min(plan.max_share(size));
     let time = plan.recovery.duration;
     // A part has frames of every flow.
     let part = Duration::from_picos(time.as_picos() / u64::from(PARTS))

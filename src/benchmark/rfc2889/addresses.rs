@@ -64,7 +64,7 @@ pub(super) fn run(runner: &mut Runner<'_>) -> Result<Option<AddressRow>, Trouble
     let (most, rate) = (plan.learning.addresses, f64::from(plan.learning.rate));
     // Without this a device that drops frames to unknown addresses would seem to know all of them.
     if knows(runner, (most.min(CONTROL), false), rate)? {
-        let what = "addresses: frames to unknown addresses are not flooded, so nothing shows what is learnt";
+        let what = "addresses: not run; frames to unknown addresses are not flooded";
         runner.note(what);
         return Ok(None);
     }

@@ -19,7 +19,7 @@ fn configs(name: &str) -> PathBuf {
 }
 
 /// Returns the plan of a benchmark file of the repository, and a bench on its virtual device.
-fn example(name: &str) -> (Plan, VirtualBench) {
+pub(crate) fn example(name: &str) -> (Plan, VirtualBench) {
     let (plan, dut, warnings) = file::load(&configs(name)).unwrap();
     assert_eq!(warnings, []);
     let lab = dut.lab.expect("it is virtual");
