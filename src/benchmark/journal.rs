@@ -225,18 +225,19 @@ impl Bench for Journal<'_> {
         Ok(report)
     }
 
-    fn count_on_cable(&mut self, trial: &Trial) -> Result<Option<Report>, Trouble> {
+    fn limit(&mut self, trial: &Trial) -> Result<Option<u64>, Trouble> {
         if self.bench.world() == "virtual" {
-            return self.bench.count_on_cable(trial);
+            return self.bench.limit(trial);
         }
         if let Some(report) = self.again(trial)? {
-            return Ok(Some(report));
+            return Ok(report.flows.first().map(|flow| flow.frames_rx));
         }
-        let report = self.bench.count_on_cable(trial)?;
-        if let Some(report) = &report {
-            self.keep(trial, report)?;
+        let limit = self.bench.limit(trial)?;
+        if let Some(frames_rx) = limit {
+            let flow = Flow { frames_rx, ..Flow::default() };
+            self.keep(trial, &Report { flows: vec![flow], ..Report::default() })?;
         }
-        Ok(report)
+        Ok(limit)
     }
 
     fn has(&self, faculty: Faculty) -> bool {

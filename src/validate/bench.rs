@@ -61,12 +61,12 @@ pub trait Bench {
         Err(Trouble::Error("this bench records frames, and does not count them".to_owned()))
     }
 
-    /// Runs a trial as [`Self::count`] does, on a cable in memory between the first two ports instead of
-    /// the DUT: the limits of the tester itself. Default: `None`, for a tester without limits.
+    /// Returns the number of frames of a trial with one flow that the tester carries by itself, whatever
+    /// the DUT does with them. Default: `None`, for a tester without limits.
     ///
     /// # Errors
-    /// The trial could not be run as it is.
-    fn count_on_cable(&mut self, _: &Trial) -> Result<Option<Report>, Trouble> {
+    /// The trial could not be run.
+    fn limit(&mut self, _: &Trial) -> Result<Option<u64>, Trouble> {
         Ok(None)
     }
 

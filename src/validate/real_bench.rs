@@ -77,7 +77,7 @@ impl RealBench {
         }
         let report = session.report().map_err(trouble)?;
         linked(&report)?;
-        disturbed(&report).map_or(Ok(report), |what| Err(Trouble::Disturbed(what)))
+        Ok(report)
     }
 
     /// Runs a trial between ports at these locations.
@@ -198,8 +198,20 @@ impl Bench for RealBench {
         self.observe(trial, &on_cable(&self.setup))
     }
 
-    fn count_on_cable(&mut self, trial: &Trial) -> Result<Option<Report>, Trouble> {
-        self.counts(trial, &on_cable(&self.setup)).map(Some)
+    /// What a cable in memory carries, what the sender's port takes, and where frames are missed, what
+    /// the receiver's has.
+    fn limit(&mut self, trial: &Trial) -> Result<Option<u64>, Trouble> {
+        let cable = self.counts(trial, &on_cable(&self.setup))?;
+        let setup = self.setup.clone();
+        let ports = self.counts(trial, &setup)?;
+        let (Some(flow), [carried, ..]) = (trial.flows.first(), &cable.flows[..]) else {
+            return Err(Trouble::Error("a trial without a flow has no limit".to_owned()));
+        };
+        let counted = &ports.flows[0];
+        let sent = counted.frames_tx.saturating_sub(ports.ports[flow.from.0].tx_dropped);
+        let missed = ports.ports[flow.to.0].rx_missed.unwrap_or(0) > 0;
+        let received = if missed { counted.frames_rx } else { u64::MAX };
+        Ok(Some(carried.frames_rx.min(sent).min(received)))
     }
 
     fn count(&mut self, trial: &Trial) -> Result<Report, Trouble> {
@@ -207,7 +219,8 @@ impl Bench for RealBench {
         let counts = self.counts(trial, &setup);
         let released = self.release(trial);
         let counts = counts?;
-        released.map(|()| counts)
+        released?;
+        disturbed(&counts).map_or(Ok(counts), |what| Err(Trouble::Disturbed(what)))
     }
 
     fn rest(&mut self, time: Duration) {
