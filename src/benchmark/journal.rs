@@ -25,7 +25,7 @@ struct Run {
     sluice: String,
     procedure: String,
     dut: String,
-    /// Digest of all parameters of the plan, with those of the device.
+    /// Digest of all parameters of the plan, and of a virtual device.
     plan: u64,
 }
 
@@ -96,20 +96,21 @@ pub struct Journal<'a> {
 }
 
 impl<'a> Journal<'a> {
-    /// Opens a journal of a run, or begins one. A last line that is cut off is removed.
+    /// Opens a journal of a run, or begins one. A last line that is cut off is removed. `device` is what
+    /// is known of the device beside the plan: all of a virtual one.
     ///
     /// # Errors
     /// The file cannot be read or written, or is of something else.
     pub fn open(
         path: &Path,
-        (procedure, plan): (&str, &Plan),
+        (procedure, plan, device): (&str, &Plan, &str),
         bench: &'a mut dyn Bench,
     ) -> Result<Self, JournalError> {
         let run = Run {
             sluice: env!("CARGO_PKG_VERSION").to_owned(),
             procedure: procedure.to_owned(),
             dut: plan.setup.name.clone(),
-            plan: digest(&format!("{plan:?}")),
+            plan: digest(&format!("{plan:?} {device}")),
         };
         let mut options = OpenOptions::new();
         let mut file = options.read(true).write(true).create(true).truncate(false).open(path)?;
@@ -182,7 +183,7 @@ impl Run {
         ];
         match pairs.into_iter().find(|(_, before, now)| before != now) {
             Some((what, before, _)) => format!("{what} {before}"),
-            None => "with other parameters".to_owned(),
+            None => "other parameters, or another virtual device".to_owned(),
         }
     }
 }
@@ -226,9 +227,6 @@ impl Bench for Journal<'_> {
     }
 
     fn limit(&mut self, trial: &Trial) -> Result<Option<u64>, Trouble> {
-        if self.bench.world() == "virtual" {
-            return self.bench.limit(trial);
-        }
         if let Some(report) = self.again(trial)? {
             return Ok(report.flows.first().map(|flow| flow.frames_rx));
         }
@@ -266,7 +264,7 @@ impl Entry {
             tx: flow.frames_tx,
             rx: flow.frames_rx,
             pace: flow.pacing.as_ref().map(|pacing| pacing.sent_fps),
-            latency: flow.latency.as_ref().map(|of| Latency {
+            latency: flow.latency.as_ref().filter(|of| of.frames > 0).map(|of| Latency {
                 frames: of.frames,
                 min_ns: of.min_ns.ns(),
                 mean_ns: of.mean_ns.ns(),

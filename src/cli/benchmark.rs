@@ -283,13 +283,14 @@ fn measure<R: Serialize>(
     let page = open("--report", &args.report)?;
     let junit = open("--junit", &args.junit)?;
     let stop = stop_on_signals()?;
+    let known = format!("{:?} {:?}", dut.lab, dut.reports);
     let mut device = dut::bench(dut, args.machine, &stop)?;
     let world = device.world();
     let mut journal;
     let bench: &mut dyn Bench = match &args.resume {
         Some(path) => {
             let wrong = |error| bad_input(anyhow!("--resume {}: {error}", path.display()));
-            let opened = Journal::open(path, (procedure, &plan), &mut *device);
+            let opened = Journal::open(path, (procedure, &plan, &known), &mut *device);
             journal = opened.map_err(wrong)?;
             if journal.left() > 0 {
                 say!("{} trials are in {}", journal.left(), path.display());

@@ -198,8 +198,8 @@ impl Bench for RealBench {
         self.observe(trial, &on_cable(&self.setup))
     }
 
-    /// What a cable in memory carries, what the sender's port takes, and where frames are missed, what
-    /// the receiver's has.
+    /// The least of these: frames that a cable in memory carries, that the sender's port takes, and that
+    /// the receiver's port has if it misses some.
     fn limit(&mut self, trial: &Trial) -> Result<Option<u64>, Trouble> {
         let cable = self.counts(trial, &on_cable(&self.setup))?;
         let setup = self.setup.clone();

@@ -4,6 +4,7 @@ use anyhow::{Context, Result};
 
 use super::ValidateArgs;
 use crate::cli::outputs::{OutputFile, Outputs};
+use chrono::DateTime;
 use report::{ValidationPage, validation_html, validation_metrics};
 use validate::evidence::{self, Testbed};
 use validate::setup::Setup;
@@ -77,10 +78,29 @@ fn captures(args: &ValidateArgs, name: &str, (results, setup): (&Results, &Setup
 }
 
 fn testbed(results: &Results) -> Testbed {
+    let start = results.tests.first().map_or(0.0, |test| test.start_s);
     Testbed {
+        timestamp: stamp(start),
         topology: results.world.to_owned(),
         testbed: "sluice".to_owned(),
         host: results.dut.clone(),
         ..Testbed::default()
+    }
+}
+
+/// Returns a time in seconds since 1970 as sonic-mgmt writes it, in UTC.
+fn stamp(seconds: f64) -> String {
+    let time = DateTime::from_timestamp_micros((seconds * 1e6).round() as i64);
+    time.map_or(String::new(), |time| time.format("%Y-%m-%d %H:%M:%S%.6f").to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_is_written_in_utc() {
+        assert_eq!(stamp(0.0), "1970-01-01 00:00:00.000000");
+        assert_eq!(stamp(1_795_491_115.951_871), "2026-11-24 03:31:55.951871");
     }
 }

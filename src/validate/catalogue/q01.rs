@@ -9,7 +9,7 @@ use crate::judge::Limits;
 use crate::observation::{Observation, Record, Way};
 use crate::setup::Marking;
 use crate::test::{Context, Level, Test, Topology};
-use crate::trial::{FlowId, Obeys, Port};
+use crate::trial::{FlowId, Port};
 use ground::time::Duration;
 use ground::units::{Bytes, Priority};
 use wire::flow::FiveTuple;
@@ -54,7 +54,6 @@ fn run(cx: &mut Context<'_>) -> Result<(), Trouble> {
         let mut trial = congestion::to_one(cx, (&[a, b], c), &[priority], OVERLOAD);
         trial.whole = true;
         trial.keep = true;
-        trial.obeys.extend([a, b].map(|port| (port, Obeys::Pfc(ground::units::Quanta(0)))));
         let seen = cx.observe(&trial)?;
         congestion::arrives(cx, &seen, &trial)?;
         for (n, port) in [a, b].into_iter().enumerate() {

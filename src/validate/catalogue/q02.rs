@@ -23,7 +23,8 @@ pub const TEST: Test = Test {
     pass: "The first one pauses its priority at A, and nothing else. The second one pauses it for `longest` at most. \
            Those that are forged, and the one about a lossy priority, pause nothing. Under the flood A is \
            paused for `credit` and `share` of the time at most.",
-    uncertainty: "Time stamps of the tester, and a quantum per PFC frame, which are rounded up.",
+    uncertainty: "Time stamps of the tester at both ends of a pause. A quantum is allowed for each, as times are \
+                  rounded up.",
     source: "own",
     level: Level::Full,
     run,

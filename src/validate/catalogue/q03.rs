@@ -3,6 +3,7 @@
 use super::sfc::{self, Message};
 use crate::bench::Trouble;
 use crate::judge::Limits;
+use crate::observation::{Observation, Way, What};
 use crate::test::{Context, Level, Test, Topology};
 use crate::trial::Port;
 use ground::time::Duration;
@@ -88,13 +89,12 @@ fn converted(cx: &mut Context<'_>, message: &Message, udp_port: u16) -> Result<(
 }
 
 /// Returns the time at which a frame was sent.
-fn sent(seen: &crate::observation::Observation, port: Port, octets: &[u8]) -> Option<Duration> {
-    use crate::observation::{Way, What};
+fn sent(seen: &Observation, port: Port, octets: &[u8]) -> Option<Duration> {
     let mine = seen.records.iter().filter(|r| r.port == port && r.way == Way::Sent);
     let is_it = |what: &What| match what {
         What::Other(sent) => {
-            sent.len().min(octets.len()) > 0
-                && sent.starts_with(&octets[..sent.len().min(octets.len())])
+            let common = sent.len().min(octets.len());
+            common > 0 && sent[..common] == octets[..common]
         }
         What::Data { .. } | What::Control(_) => false,
     };

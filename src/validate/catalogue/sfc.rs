@@ -118,8 +118,8 @@ pub(super) fn trial(
     trial
 }
 
-/// Returns the spans in which PFC of the device stops a priority at a port: each from the last bit of a
-/// frame to the end of its time, cut off by the next frame.
+/// Returns the spans in which PFC of the device stops a priority at a port without a break: each from the
+/// last bit of a frame to the end of its time, or of the one that renews or replaces it.
 pub(super) fn paused(
     cx: &Context<'_>,
     seen: &Observation,
@@ -129,10 +129,11 @@ pub(super) fn paused(
     let mut spans: Vec<(Duration, Duration)> = Vec::new();
     for pause in seen.pauses(port) {
         let Some(time) = pause.frame.time(priority) else { continue };
-        if let Some((_, end)) = spans.last_mut() {
-            *end = (*end).min(pause.at);
+        let until = pause.at + time.at(rate);
+        match spans.last_mut().filter(|(_, end)| pause.at <= *end) {
+            Some((_, end)) => *end = until,
+            None => spans.push((pause.at, until)),
         }
-        spans.push((pause.at, pause.at + time.at(rate)));
     }
     spans
 }
