@@ -5,12 +5,10 @@ use validate::bench::{Bench, Trouble};
 use validate::trial::{Flow, Limit, Obeys, Port, Rate, Trial};
 
 use crate::plan::{Plan, TesterLimit};
+use crate::trial::ATTEMPTS;
 
 /// Time of traffic of a trial.
 const TIME: Duration = Duration::from_millis(300);
-
-/// Runs of a trial that the machine disturbs.
-const ATTEMPTS: u32 = 3;
 
 /// Part of the measured rate that the tester is taken to carry: it is not the same each time. A choice.
 const SURE: f64 = 0.9;
@@ -100,6 +98,7 @@ mod tests {
         let sizes: Vec<_> = plan.tester.iter().map(|limit| limit.size).collect();
         assert_eq!(sizes, [64, 512]);
         assert!((plan.max_rate(64) - 9e6).abs() < 1e-3);
+        assert!(plan.max_share(64) < 0.07 && plan.max_share(1518) == plan.max_load);
         assert_eq!(plan.max_rate(1518), line.max_rate(1518));
         assert!(plan.to_string().contains("tester alone"), "{plan}");
         let end = calibrate(&mut line.clone(), &mut Slow(frames), &mut |_| false);

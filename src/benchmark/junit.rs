@@ -9,7 +9,7 @@ use crate::summary::{Metric, metrics};
 
 /// Returns the results of a procedure as JUnit XML. Measured rows pass; a run that ended early has a case
 /// with an error. Of a comparison, a regression fails, and numbers that are unclear or missing are
-/// errors: nobody knows if they are regressions.
+/// errors: they may be regressions.
 ///
 /// # Panics
 /// Never: all texts have a form in XML.

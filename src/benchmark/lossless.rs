@@ -172,7 +172,7 @@ fn incast(runner: &mut Runner<'_>, size: u32, load: f64, limit: Limit) -> Result
 
 fn overload(runner: &mut Runner<'_>, size: u32) -> Result<Overload, Trouble> {
     let plan = runner.plan;
-    let counted = incast(runner, size, plan.max_load, Limit::Time(plan.trial))?;
+    let counted = incast(runner, size, plan.max_share(size), Limit::Time(plan.trial))?;
     let sum = counted.sum();
     let seconds = plan.trial.as_secs_f64();
     let senders = plan.equal_ports() - 1;

@@ -103,15 +103,19 @@ impl Plan {
     /// because what is lost above that is not the device's loss.
     #[must_use]
     pub fn max_rate(&self, size: u32) -> f64 {
-        let own = self.tester.iter().find(|limit| limit.size == size);
-        let own = own.map_or(f64::INFINITY, |limit| limit.frames_per_second);
-        (self.line_rate(0, size) * self.max_load).min(own)
+        (self.line_rate(0, size) * self.max_load).min(self.tester_rate(size))
     }
 
     /// Returns the same as a share of the line.
     #[must_use]
     pub fn max_share(&self, size: u32) -> f64 {
-        self.max_rate(size) / self.line_rate(0, size)
+        self.max_load.min(self.tester_rate(size) / self.line_rate(0, size))
+    }
+
+    /// Returns the frames per second that the tester carries by itself; infinite without a limit.
+    fn tester_rate(&self, size: u32) -> f64 {
+        let own = self.tester.iter().find(|limit| limit.size == size);
+        own.map_or(f64::INFINITY, |limit| limit.frames_per_second)
     }
 
     /// Returns the number of ports that have the common rate; they are the first ones.

@@ -25,7 +25,7 @@ pub struct Stream {
 }
 
 /// Runs of a trial that the machine disturbs.
-const ATTEMPTS: u32 = 3;
+pub(crate) const ATTEMPTS: u32 = 3;
 
 /// Result of a stream.
 #[derive(Clone, Copy, PartialEq, Debug)]

@@ -106,8 +106,8 @@ pub(crate) fn drive(
     mut tell: impl FnMut(Told),
 ) -> Result<(Why, Vec<PortEnd>, Disturbance)> {
     // Threads are not pinned unless CPUs were chosen: the other end may be another process on this
-    // machine, which would be on the same CPU. Ends of a pair in memory share a thread, because preemption of one of two
-    // threads would be measured as the link's delay.
+    // machine, which would be on the same CPU. Ends of a pair in memory share a thread, because
+    // preemption of one of two threads would be measured as the link's delay.
     let in_memory = ports.iter().all(|(opened, _)| opened.in_memory);
     let threads = if in_memory { 1 } else { ports.len().min(Cores::available()).max(1) };
     let controls: Vec<PortControl> = ports.iter().map(|(o, _)| o.control.clone()).collect();

@@ -24,7 +24,7 @@ static CHOSEN: OnceLock<CpuSet> = OnceLock::new();
 
 /// A CPU that this process may not use.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("this process may not use CPU {0}; choose among those of `nproc` and `taskset -p`")]
+#[error("this process may not use CPU {0}; `taskset -cp $$` lists those that it may")]
 pub struct NotUsable(pub usize);
 
 /// Returns the CPUs that this process may use.
@@ -127,5 +127,19 @@ impl Cores {
         } else if !progressed {
             std::hint::spin_loop();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cpu_that_is_not_there_is_refused() {
+        let none = 1023;
+        assert!(allowed().iter().all(|core| core.id != none), "this machine has it");
+        let set = none.to_string().parse().unwrap();
+        assert_eq!(Cores::choose(set), Err(NotUsable(none)));
+        assert_eq!(CHOSEN.get(), None, "nothing was chosen");
     }
 }

@@ -119,7 +119,8 @@ fn knows(runner: &mut Runner<'_>, (count, told): (u32, bool), rate: f64) -> Resu
     let flow = |ends, frames| Flow::new(ends, plan.priority, Limit::Frames(frames)).size(size);
     // Whole numbers of frames per second, which the generator keeps.
     let slow = Rate::Frames((rate as u64).max(1));
-    let fast = plan.line_rate(0, size) * TEST_LOAD;
+    let load = TEST_LOAD.min(plan.max_share(size));
+    let fast = plan.line_rate(0, size) * load;
     let begin = time(ANNOUNCED, rate) + pause;
     let test = begin + time(count, rate) + pause;
     let name = format!("{count} addresses at {rate:.0} frames/s");
@@ -131,7 +132,7 @@ fn knows(runner: &mut Runner<'_>, (count, told): (u32, bool), rate: f64) -> Resu
         trial.flow(sources.rate(slow).start(begin));
     }
     let destinations = flow((sender, learning), count).addresses(Addresses::Destinations(count));
-    trial.flow(destinations.rate(Rate::Line(TEST_LOAD)).start(test));
+    trial.flow(destinations.rate(Rate::Line(load)).start(test));
     runner.attempts(&trial, plan.learning.ageing, |runner, report| {
         judged(&report, (count, told, rate * (1.0 - runner.plan.width)))
     })

@@ -63,7 +63,7 @@ fn measure(runner: &mut Runner<'_>, size: u32, mesh: Mesh) -> Result<ForwardingR
     })?;
     let mut points = Vec::new();
     for percent in LOADS {
-        let sample = run(runner, plan.max_load * f64::from(percent) / 100.0, plan.trial)?;
+        let sample = run(runner, plan.max_share(size) * f64::from(percent) / 100.0, plan.trial)?;
         let rate = |frames: u64| frames as f64 / plan.trial.as_secs_f64();
         let (offered, forwarded) = (rate(sample.offered), rate(sample.forwarded));
         points.push(ForwardingPoint { offered, forwarded });

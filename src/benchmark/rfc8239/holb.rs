@@ -46,7 +46,7 @@ pub(crate) fn measure(
     (ports, shift): (usize, usize),
 ) -> Result<HolbRow, Trouble> {
     let (start, limit) = (Duration::ZERO, Limit::Time(runner.plan.trial));
-    let load = runner.plan.max_load;
+    let load = runner.plan.max_share(size);
     let mut streams = Vec::new();
     for first in (0..ports).step_by(GROUP) {
         let port = |n: usize| Port((first + shift + n) % ports);

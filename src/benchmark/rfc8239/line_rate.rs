@@ -32,7 +32,7 @@ pub struct LineRateRow {
 
 pub(super) fn run(runner: &mut Runner<'_>, size: u32) -> Result<Vec<LineRateRow>, Trouble> {
     let plan = runner.plan;
-    let load = plan.max_load.min(LOAD);
+    let load = plan.max_share(size).min(LOAD);
     let mut rows = Vec::new();
     for mesh in [Mesh::Pairs, Mesh::Full] {
         // Two ports are a pair, and a mesh of two is the same.

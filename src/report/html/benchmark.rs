@@ -132,7 +132,7 @@ const DRAWINGS: &[Drawing] = &[
     },
     Drawing {
         title: "Rates without loss and without pauses",
-        caption: "Highest load of each sender at which nothing is lost, and nobody is paused.",
+        caption: "Highest load of each sender at which no frame is lost, and no sender is paused.",
         test: "rows",
         over: "size",
         lines: &[("no_loss_percent", "without loss"), ("no_pause_percent", "without pauses")],

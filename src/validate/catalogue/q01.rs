@@ -19,7 +19,7 @@ pub const TEST: Test = Test {
     aliases: &[],
     title: "messages name the flow that congests, and a time",
     purpose: "A queue that is congested tells the sources of its frames to pause, for no longer than the queue \
-              takes to drain, and without congestion it tells nobody.",
+              takes to drain, and without congestion no message is sent.",
     clause: "P802.1Qdw, 8.6.6 as proposed; layout: version 0 of this program, none is public",
     topology: Topology::T3,
     procedure: "A and B send to C at 40 % of the line each, then at 75 %, and ignore the messages.",

@@ -14,10 +14,10 @@ pub const TEST: Test = Test {
     aliases: &[],
     title: "messages stop the named host alone, and not for long",
     purpose: "A proxy pauses the host that a message of a trusted sender names, on the flow's priority alone, within \
-              its limits; messages that are forged, or about another host, pause nobody.",
+              its limits; messages that are forged, or about another host, pause no host.",
     clause: "P802.1Qdw, 5.11 j as proposed; its limits are configuration",
     topology: Topology::T3,
-    procedure: "Messages are sent to A: one from the trusted address that asks for half of `longest`; one that asks \
+    procedure: "Messages are sent to A (to B if A is the trusted one): one from the trusted address that asks for half of `longest`; one that asks \
                 for twice that time; one from another address; one about a flow of B; one about a lossy priority; \
                 and then 100,000 per second, each for `longest`, until `credit` and `share` must end the pause.",
     pass: "The first one pauses its priority at A, and nothing else. The second one pauses it for `longest` at most. \
