@@ -12,11 +12,14 @@ from .contestants import build
 from .machine import Broken
 from .measure import Row
 
-# Targets of the virtual world, on one core.
-HOPS, EVENTS, MEMORY_MIB = 5e6, 20e6, 1024
+# Targets of the virtual world, on one core: frame-hops per second of an incast and of a tree of 8,192
+# hosts, that tree's memory, and by how much an event may take longer in a larger network than the
+# logarithm of its size says.
+HOPS, HOPS_OF_TREE, MEMORY_MIB, GROWTH = 10e6, 4e6, 1536, 1.3
 
 INCAST = ["incast", "16", "20000"]
 TREES = [(4, 2000), (8, 200), (16, 40)]
+LARGEST = ["fat-tree", "32", "20"]
 
 
 def _once(executable, arguments):
@@ -59,6 +62,7 @@ def run(settings, gate, say):
     executable = build("sim", say)
     runs = {"incast": INCAST, "hold": ["hold", "40", "5000000"]}
     runs |= {f"tree {k}": ["fat-tree", str(k), str(micros)] for k, micros in TREES}
+    runs["tree 32"] = LARGEST
     results = {name: [] for name in runs}
     for n in range(1 if settings.quick else max(3, settings.rounds)):
         for name, arguments in runs.items():
@@ -78,13 +82,14 @@ def run(settings, gate, say):
 
     million = [v / 1e6 for v in per_second("incast", "frames")]
     rows = [_row("incast 16, frame-hops/s", "target", million, HOPS / 1e6, "M/s", ">= 1", "more")]
-    million = [v / 1e6 for v in per_second("incast", "events")]
-    rows.append(_row("incast 16, events/s", "target", million, EVENTS / 1e6, "M/s", ">= 1", "more"))
     heap = statistics.median(per_event("hold"))
     rows.append(_row("incast 16, time per event", "a bare heap of 40", per_event("incast"), heap,
                      "ns", "", "less"))
-    memory = [r["peak_kib"] / 1024 for r in results["tree 16"]]
-    rows.append(_row("fat tree of 1,024 hosts, memory", "target", memory, MEMORY_MIB, "MiB",
+    million = [v / 1e6 for v in per_second("tree 32", "frames")]
+    rows.append(_row("fat tree of 8,192 hosts, frame-hops/s", "target", million, HOPS_OF_TREE / 1e6,
+                     "M/s", ">= 1", "more"))
+    memory = [r["peak_kib"] / 1024 for r in results["tree 32"]]
+    rows.append(_row("fat tree of 8,192 hosts, memory", "target", memory, MEMORY_MIB, "MiB",
                      "<= 1", "less"))
     base = statistics.median(per_event("tree 4"))
     first = results["tree 4"][0]["nodes"]
@@ -92,6 +97,6 @@ def run(settings, gate, say):
         nodes = results[f"tree {k}"][0]["nodes"]
         allowed = math.log2(nodes) / math.log2(first)
         rows.append(_row(f"fat tree of {nodes} nodes, time per event",
-                         f"{first} nodes, times the logarithm", per_event(f"tree {k}"),
-                         base * allowed, "ns", "<= 1", "less"))
+                         f"{first} nodes, times logarithm and {GROWTH}", per_event(f"tree {k}"),
+                         base * allowed * GROWTH, "ns", "<= 1", "less"))
     return rows

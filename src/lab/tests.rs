@@ -2,6 +2,7 @@
 
 mod idle;
 mod lossy_way;
+mod order;
 mod refused;
 mod star;
 

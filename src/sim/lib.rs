@@ -4,7 +4,7 @@
 //! count in picoseconds. It guarantees:
 //! - **The same plan gives the same trace**, to the picosecond, on every machine and in every build
 //!   profile: no clock is read, all randomness comes from the plan's seeds, no decision uses
-//!   floating point, and simultaneous events have one order (see [`Queue`]).
+//!   floating point, and simultaneous events of a node have one order (see [`Queue`]).
 //!   [`Network::trace_hash`] is the hash of the trace.
 //! - **A line is never overdriven.** The port's shaper is the line: a frame starts when the
 //!   previous one has left. A pause waits for the frame on the line and then goes first.
@@ -46,7 +46,7 @@ pub use node::{Node, Nodes, VirtualWorld};
 pub use notes::{Loss, Note, Notes};
 pub use plan::*;
 pub use port::VirtualPort;
-pub use queue::{Class, Queue};
+pub use queue::{Order, Queue};
 pub use wires::Tally;
 pub use witness::Witness;
 

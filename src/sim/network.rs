@@ -1,5 +1,10 @@
-//! The engine: takes the earliest event, polls the nodes concerned, and puts their frames on the
+//! The engine: takes the nodes with the earliest events, polls them, and puts their frames on the
 //! lines.
+//!
+//! Nothing that a node sends arrives before the lookahead has passed, the shortest delay of all
+//! lines. So all events in a window of that length are handled node by node: the state of a node is in
+//! the caches for all of them. Faults and samples end a window. A witness that needs the order of
+//! time gets windows of one time.
 
 use super::defect::Defect;
 use super::error::NetworkError;
@@ -10,7 +15,7 @@ use super::node::{Node, NodeState, Nodes, VirtualWorld};
 use super::notes::Loss;
 use super::plan::{End, NetworkPlan};
 use super::port::VirtualPort;
-use super::queue::Class;
+use super::queue::Order;
 use super::wire::Wire;
 use super::wires::{Event, Slots, Tally, Wires};
 use super::witness::Witness;
@@ -27,11 +32,12 @@ pub const RETRY_AFTER: Duration = Duration::from_micros(1);
 pub struct Network<W: Witness = ()> {
     nodes: Nodes,
     wires: Wires,
+    /// Nodes whose events are being handled; empty between windows.
+    due: Vec<u32>,
     /// Sorted by time, the next one last.
     faults: Vec<Fault>,
-    ready: Vec<NodeId>,
-    shuffle: Option<Rng>,
     sample_every: Option<Duration>,
+    sample_at: Instant,
     now: Instant,
     polls: u64,
     refusals: Vec<Refusal>,
@@ -56,9 +62,10 @@ impl<W: Witness> Network<W> {
         plan.check()?;
         let mut nodes = Vec::with_capacity(plan.nodes.len());
         for node in &plan.nodes {
-            nodes.push(NodeState::new(node, W::NOTES)?);
+            let shuffle = plan.shuffle.map(|seed| shuffler(seed, nodes.len()));
+            nodes.push(NodeState { shuffle, ..NodeState::new(node, W::NOTES)? });
         }
-        let mut wires = Wires::new(plan);
+        let wires = Wires::new(plan);
         for (n, wire) in wires.wires.iter().enumerate() {
             nodes[wire.from.node.index()].out[wire.from.port.index()] = Direction(n as u32);
         }
@@ -66,15 +73,13 @@ impl<W: Witness> Network<W> {
         // The sort is stable: simultaneous faults happen in the order of the plan.
         faults.sort_by_key(|fault| fault.at);
         faults.reverse();
-        let first = faults.last().map_or(Instant::NEVER, |fault| fault.at);
-        wires.queue.set(Slots::FAULT, Class::Fault, first);
         Ok(Self {
             nodes: Nodes(nodes),
             wires,
+            due: Vec::new(),
             faults,
-            ready: Vec::new(),
-            shuffle: plan.shuffle.map(Rng::new),
             sample_every: plan.sample_every,
+            sample_at: plan.sample_every.map_or(Instant::NEVER, |_| Instant::ZERO),
             now: Instant::ZERO,
             polls: 0,
             refusals: Vec::new(),
@@ -92,59 +97,111 @@ impl<W: Witness> Network<W> {
     /// Runs up to and including `limit`. The number of steps to reach a time makes no difference.
     pub fn run_until(&mut self, limit: Instant) {
         loop {
-            let (at, _) = self.wires.queue.first();
+            let (fault, event) = (self.fault_at(), self.wires.agenda.first().0);
+            let at = event.min(fault).min(self.sample_at);
             if at > limit || at == Instant::NEVER {
                 break;
             }
-            self.turn(at);
+            debug_assert!(at >= self.now, "time runs forward");
+            self.now = at;
+            if at == fault {
+                self.fail(at);
+            } else if at == event {
+                let after = |at: Instant| at.saturating_add(Duration::from_picos(1));
+                let whole = after(limit).min(after(self.sample_at)).min(fault);
+                let window = match self.witness.is_ordered() {
+                    true => after(at),
+                    false => at.saturating_add(self.wires.lookahead),
+                };
+                self.run_window(window.min(whole));
+            } else {
+                self.witness.sampled(at, &mut self.nodes);
+                self.sample_at = self.next_sample(at);
+            }
         }
         self.now = limit;
     }
 
-    /// Handles all events of one time.
-    fn turn(&mut self, at: Instant) {
-        debug_assert!(at >= self.now, "time runs forward");
-        self.now = at;
-        let mut sample = false;
+    /// Time of the next fault.
+    fn fault_at(&self) -> Instant {
+        self.faults.last().map_or(Instant::NEVER, |fault| fault.at)
+    }
+
+    /// Handles all events before `end`, node by node in the order of their numbers, so that simultaneous
+    /// events of different nodes have one order in any division of time. No node sends another anything
+    /// that arrives before then.
+    fn run_window(&mut self, end: Instant) {
+        self.wires.horizon = end;
+        let mut due = core::mem::take(&mut self.due);
         loop {
-            let (first, slot) = self.wires.queue.first();
+            let (at, node) = self.wires.agenda.first();
+            if at >= end {
+                break;
+            }
+            due.push(node);
+            self.wires.agenda.set(node, Order::LAST, Instant::NEVER);
+        }
+        due.sort_unstable();
+        for node in due.drain(..) {
+            let next = self.run_node(NodeId(node), end);
+            self.wires.agenda.set(node, Order::LAST, next);
+        }
+        self.due = due;
+    }
+
+    /// Handles the events of a node before `end`; returns the time of its next one.
+    #[inline]
+    fn run_node(&mut self, id: NodeId, end: Instant) -> Instant {
+        loop {
+            let (at, _) = self.wires.queues[id.index()].first();
+            if at >= end {
+                return at;
+            }
+            self.turn(at, id);
+        }
+    }
+
+    /// Handles all events of a node at one time.
+    #[inline]
+    fn turn(&mut self, at: Instant, id: NodeId) {
+        let slots = Slots::new(self.nodes.0[id.index()].out.len());
+        let (mut ready, mut turn) = (false, 0);
+        loop {
+            let queue = &mut self.wires.queues[id.index()];
+            let (first, slot) = queue.first();
             if first != at {
                 break;
             }
             self.wires.tally.events += 1;
-            match self.wires.slots.event(slot) {
-                Event::Arrival(direction) => self.arrive(at, direction),
-                Event::Wake(direction) => {
-                    let End { node, port } = self.wires.wires[direction.index()].from;
-                    self.rouse(node, Some(port));
-                    // A node polled below is rescheduled, so the last event of this time need not
-                    // be removed.
-                    let is_polled = self.nodes.0[node.index()].busy_until <= at;
-                    if is_polled && self.wires.queue.second_at() > at {
+            match slots.event(slot) {
+                Event::Arrival(port) => {
+                    self.arrive(at, id, port, turn);
+                    turn += 1;
+                    ready = true;
+                }
+                Event::Wake(port) => {
+                    let state = &mut self.nodes.0[id.index()];
+                    state.add_due(port);
+                    ready = true;
+                    // The poll sets the time of a port that is due, so the last event of this time
+                    // need not be removed.
+                    if state.busy_until <= at && queue.second_at() > at {
                         break;
                     }
-                    self.wires.queue.set(slot, Class::Timer, Instant::NEVER);
+                    queue.set(slot, Order::LAST, Instant::NEVER);
                 }
-                Event::Node(node) => {
-                    self.wires.queue.set(slot, Class::Timer, Instant::NEVER);
-                    self.rouse(node, None);
+                Event::Node => {
+                    queue.set(slot, Order::LAST, Instant::NEVER);
+                    ready = true;
                 }
-                Event::Fault => self.fail(at),
-                Event::Defect(direction) => {
-                    self.wires.queue.set(slot, Class::Timer, Instant::NEVER);
-                    self.defect(at, direction);
-                }
-                Event::Sample => {
-                    self.wires.queue.set(slot, Class::Sample, Instant::NEVER);
-                    sample = true;
+                Event::Defect(port) => {
+                    queue.set(slot, Order::LAST, Instant::NEVER);
+                    ready |= self.defect(at, id, port);
                 }
             }
         }
-        self.poll_ready(at);
-        if sample {
-            self.witness.sampled(at, &mut self.nodes);
-            let next = self.next_sample(at);
-            self.wires.queue.set(self.wires.slots.sample(), Class::Sample, next);
+        if ready {
+            self.poll(at, id);
         }
     }
 
@@ -154,7 +211,7 @@ impl<W: Witness> Network<W> {
     fn next_sample(&self, at: Instant) -> Instant {
         let Some(every) = self.sample_every else { return Instant::NEVER };
         let next = at.saturating_add(every);
-        let event = self.wires.queue.first().0;
+        let event = self.wires.agenda.first().0.min(self.fault_at());
         if event <= next || !self.is_empty() {
             return next;
         }
@@ -171,27 +228,19 @@ impl<W: Witness> Network<W> {
             })
     }
 
-    /// Marks a node as ready, and the port as due.
-    #[inline]
-    fn rouse(&mut self, id: NodeId, port: Option<PortId>) {
-        let node = &mut self.nodes.0[id.index()];
-        if let Some(port) = port {
-            if !node.due.contains(&port) {
-                node.due.push(port);
-            }
-        }
-        if !node.ready {
-            node.ready = true;
-            self.ready.push(id);
-        }
+    /// Marks a port as due at this time, which all nodes have reached: for faults.
+    fn rouse(&mut self, at: Instant, id: NodeId, port: PortId) {
+        let state = &mut self.nodes.0[id.index()];
+        state.add_due(port);
+        self.wires.schedule(id, Slots::new(state.out.len()).node(), at);
     }
 
-    /// Delivers arrived frames to a node.
+    /// Delivers arrived frames to a port, the `turn`th of the node's ports at this time.
     #[inline]
-    fn arrive(&mut self, at: Instant, direction: Direction) {
-        let wire = &mut self.wires.wires[direction.index()];
-        let id = wire.to.node;
+    fn arrive(&mut self, at: Instant, id: NodeId, port: PortId, turn: u32) {
         let state = &mut self.nodes.0[id.index()];
+        let direction = state.out[port.index()].reverse();
+        let wire = &mut self.wires.wires[direction.index()];
         let refusal = |frame: &mut VirtualFrame, wire: &Wire, port: &mut VirtualPort| {
             if frame.is_damaged() && wire.notices_damage(frame) {
                 return Some(Loss::Damaged);
@@ -200,10 +249,12 @@ impl<W: Witness> Network<W> {
         };
         // Packet numbers are in the order of last bits, so pauses are validated with the data among
         // which they arrive, however long their receiver takes to respond.
-        while let Some((last_bit, mut frame)) = wire.next_unvalidated(at) {
-            match refusal(&mut frame, wire, state.port_mut(wire.port())) {
-                None => wire.validated(last_bit, frame),
+        wire.handled(at, turn);
+        while let Some(mut pause) = wire.next_unvalidated(at) {
+            match refusal(&mut pause.frame, wire, state.port_mut(wire.port())) {
+                None => wire.validated(pause),
                 Some(cause) => {
+                    let frame = pause.frame;
                     self.wires.on_the_way -= 1;
                     self.wires.tally.lost += 1;
                     self.witness.lost(at, direction, &frame, cause);
@@ -227,44 +278,30 @@ impl<W: Witness> Network<W> {
             state.bytes += u64::from(frame.wire_len());
             state.port_mut(wire.port()).deliver(at, frame);
         }
-        let (next, port) = (wire.next(), wire.port());
-        self.wires.queue.set(self.wires.slots.arrival(direction), Class::Arrival, next);
-        self.rouse(id, Some(port));
+        let (next, order) = wire.next();
+        self.wires.queues[id.index()].set(Slots::arrival(port), order, next);
+        state.add_due(port);
         self.send_aside(at, id);
-    }
-
-    /// Polls the ready nodes, in the order in which they became ready. A frame never reaches
-    /// another node at the time of its sending, as its transmission takes time.
-    #[inline]
-    fn poll_ready(&mut self, at: Instant) {
-        let mut ready = core::mem::take(&mut self.ready);
-        if let Some(rng) = &mut self.shuffle {
-            shuffle(rng, &mut ready);
-        }
-        for id in ready.drain(..) {
-            self.poll(at, id);
-        }
-        self.ready = ready;
     }
 
     /// Polls one node for arrived frames and expired deadlines.
     #[inline]
     fn poll(&mut self, at: Instant, id: NodeId) {
-        let Self { nodes, wires, witness, shuffle: rng, polls, .. } = self;
+        let Self { nodes, wires, witness, polls, .. } = self;
         let state = &mut nodes.0[id.index()];
-        state.ready = false;
+        let slots = Slots::new(state.out.len());
         if at < state.busy_until {
             if !core::mem::replace(&mut state.held_up, true) {
                 witness.held_up(at, id);
             }
-            wires.queue.set(wires.slots.node(id), Class::Timer, state.busy_until);
+            wires.queues[id.index()].set(slots.node(), Order::LAST, state.busy_until);
             return;
         }
         if core::mem::take(&mut state.held_up) {
             witness.caught_up(at, id);
         }
         *polls += 1;
-        let NodeState { node, reconciler, clock, out, due, .. } = state;
+        let NodeState { node, reconciler, clock, out, due, shuffle: rng, .. } = state;
         if let Some(rng) = rng {
             shuffle(rng, due);
         }
@@ -281,7 +318,11 @@ impl<W: Witness> Network<W> {
                         for frame in sent.take_sent(at) {
                             wires.send(at, local, clock, direction, frame, witness);
                         }
-                        wires.queue.set(wires.slots.wake(direction), Class::Timer, later(deadline));
+                        wires.queues[id.index()].set(
+                            slots.wake(port),
+                            Order::LAST,
+                            later(deadline),
+                        );
                     })
                 };
                 let mut whole = poll(switch, due);
@@ -292,7 +333,7 @@ impl<W: Witness> Network<W> {
                     }
                     whole = whole.min(reconciler.next_deadline());
                 }
-                wires.queue.set(wires.slots.node(id), Class::Timer, later(whole));
+                wires.queues[id.index()].set(slots.node(), Order::LAST, later(whole));
                 for note in switch.events_mut().taken.drain(..) {
                     witness.noted(at, id, &note);
                 }
@@ -307,7 +348,7 @@ impl<W: Witness> Network<W> {
                 for frame in station.port_mut().take_sent(at) {
                     wires.send(at, local, clock, out[0], frame, witness);
                 }
-                wires.queue.set(wires.slots.wake(out[0]), Class::Timer, later(deadline));
+                wires.queues[id.index()].set(slots.wake(PortId::MIN), Order::LAST, later(deadline));
             }
         }
         due.clear();
@@ -327,16 +368,17 @@ impl<W: Witness> Network<W> {
         self.send_aside(self.now, node);
     }
 
-    /// Lets the defects of a port act whose time has come.
-    fn defect(&mut self, at: Instant, direction: Direction) {
-        let End { node, port } = self.wires.wires[direction.index()].from;
+    /// Lets the defects of a port act whose time has come; returns true if its node receives frames
+    /// because of that.
+    fn defect(&mut self, at: Instant, node: NodeId, port: PortId) -> bool {
         let state = &mut self.nodes.0[node.index()];
         let (frames, bytes) = state.port_mut(port).defects_due(at);
         (state.frames, state.bytes) = (state.frames + frames, state.bytes + bytes);
         if frames > 0 {
-            self.rouse(node, Some(port));
+            state.add_due(port);
         }
         self.send_aside(at, node);
+        frames > 0
     }
 
     /// Sends the frames that the defects of a node have added, and schedules their next action.
@@ -352,6 +394,7 @@ impl<W: Witness> Network<W> {
         let Self { nodes, wires, witness, .. } = self;
         let state = &mut nodes.0[id.index()];
         let (clock, local) = (state.clock, state.clock.local(at));
+        let slots = Slots::new(state.out.len());
         let ports = (0..).map_while(PortId::new).take(state.out.len());
         state.held = 0;
         for port in ports.clone() {
@@ -367,7 +410,7 @@ impl<W: Witness> Network<W> {
                     wires.send(at, local, &clock, state.out[other.index()], frame, witness);
                 }
             }
-            wires.queue.set(wires.slots.defect(direction), Class::Timer, next);
+            wires.schedule(id, slots.defect(port), next);
             state.held += state.port_mut(port).held();
         }
     }
@@ -391,8 +434,6 @@ impl<W: Witness> Network<W> {
                 FaultKind::Defect { end, defect } => self.add_defect(end, defect),
             }
         }
-        let next = self.faults.last().map_or(Instant::NEVER, |fault| fault.at);
-        self.wires.queue.set(Slots::FAULT, Class::Fault, next);
     }
 
     /// Delivers a forged frame at the end of a direction.
@@ -414,7 +455,7 @@ impl<W: Witness> Network<W> {
         state.frames += 1;
         state.bytes += u64::from(frame.wire_len());
         state.port_mut(port).deliver(at, frame);
-        self.rouse(node, Some(port));
+        self.rouse(at, node, port);
         self.send_aside(at, node);
     }
 
@@ -427,22 +468,18 @@ impl<W: Witness> Network<W> {
         for direction in [link.ab(), link.ba()] {
             let wire = &mut self.wires.wires[direction.index()];
             wire.up = up;
-            let End { node, port } = wire.from;
+            let (End { node, port }, to) = (wire.from, wire.to);
             for frame in wire.clear() {
                 self.wires.on_the_way -= 1;
                 self.wires.tally.lost += 1;
                 self.witness.lost(at, direction, &frame, Loss::LinkDown);
             }
-            self.wires.queue.set(
-                self.wires.slots.arrival(direction),
-                Class::Arrival,
-                Instant::NEVER,
-            );
+            self.wires.schedule(to.node, Slots::arrival(to.port), Instant::NEVER);
             let state = &mut self.nodes.0[node.index()];
             state.port_mut(port).link_changed(at, up);
             if let Node::Host(station) = &mut state.node {
                 station.set_link(state.clock.local(at), up, None);
-                self.rouse(node, Some(port));
+                self.rouse(at, node, port);
             } else {
                 self.change(at, node, Change::Link { port, up, rate: None });
             }
@@ -475,14 +512,14 @@ impl<W: Witness> Network<W> {
         }
         for port in 0..state.out.len() {
             let port = PortId::new(port as u16).expect("a switch has no more ports than ids");
-            self.rouse(id, Some(port));
+            self.rouse(at, id, port);
         }
     }
 
     /// Returns the time of the next event; NEVER if there is none.
     #[must_use]
     pub fn next_at(&self) -> Instant {
-        self.wires.queue.first().0
+        self.wires.agenda.first().0.min(self.fault_at()).min(self.sample_at)
     }
 
     /// Samples the nodes for the witness now, as `sample_every` of the plan does periodically.
@@ -555,6 +592,11 @@ impl<W: Witness> Network<W> {
     pub fn finish(self) -> (W, Nodes) {
         (self.witness, self.nodes)
     }
+}
+
+/// Source of the random order of a node's simultaneous events.
+fn shuffler(seed: u64, node: usize) -> Rng {
+    Rng::new(seed ^ (node as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15))
 }
 
 /// Fisher-Yates shuffle.

@@ -8,6 +8,7 @@ use super::notes::Notes;
 use super::plan::{CpuPlan, NodeKind, NodePlan};
 use super::port::VirtualPort;
 use contracts::world::{Alone, World};
+use ground::rand::Rng;
 use ground::time::Instant;
 use ground::units::PortId;
 use host::Station;
@@ -45,8 +46,8 @@ pub(super) struct NodeState {
     pub(super) out: Vec<Direction>,
     /// Ports at which frames have arrived, or whose deadline has come.
     pub(super) due: Vec<PortId>,
-    /// True if it is in the list of ready nodes.
-    pub(super) ready: bool,
+    /// Random order of the ports that are due, if planned.
+    pub(super) shuffle: Option<Rng>,
     /// Frames and bytes arrived since its last poll.
     pub(super) frames: u64,
     pub(super) bytes: u64,
@@ -119,7 +120,7 @@ impl NodeState {
             cpu: plan.cpu,
             out: vec![Direction(u32::MAX); plan.ports()],
             due: Vec::new(),
-            ready: false,
+            shuffle: None,
             frames: 0,
             bytes: 0,
             busy_until: Instant::ZERO,
@@ -127,6 +128,14 @@ impl NodeState {
             has_defects: false,
             held: 0,
         })
+    }
+
+    /// Marks a port as due.
+    #[inline]
+    pub(super) fn add_due(&mut self, port: PortId) {
+        if !self.due.contains(&port) {
+            self.due.push(port);
+        }
     }
 
     #[inline]

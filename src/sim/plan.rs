@@ -19,8 +19,8 @@ pub struct NetworkPlan {
     pub faults: Vec<Fault>,
     /// Seed of random errors on links. Nodes have separate seeds.
     pub seed: u64,
-    /// Seed for shuffling simultaneous events, instead of their order by number. It shows
-    /// dependencies on that order.
+    /// Seed for shuffling the ports of a node that are due at one time, instead of their order by number.
+    /// It shows dependencies on that order.
     pub shuffle: Option<u64>,
     /// Sampling interval of the witness; `None` for never.
     pub sample_every: Option<Duration>,
@@ -82,6 +82,14 @@ pub struct LinkPlan {
     pub ba: DirectionPlan,
 }
 
+impl LinkPlan {
+    /// Returns true if frames are lost or damaged at random.
+    #[must_use]
+    pub fn errs(&self) -> bool {
+        [self.ab, self.ba].iter().any(|of| of.errors != ErrorPlan::default())
+    }
+}
+
 /// One direction of a link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct DirectionPlan {
@@ -126,6 +134,15 @@ impl NodePlan {
         match &self.kind {
             NodeKind::Switch(plan) => &plan.name,
             NodeKind::Host(plan) => &plan.name,
+        }
+    }
+
+    /// Returns true if any port has a `SecY`.
+    #[must_use]
+    pub fn is_secured(&self) -> bool {
+        match &self.kind {
+            NodeKind::Switch(plan) => plan.ports.iter().any(|port| port.secy.is_some()),
+            NodeKind::Host(plan) => plan.secy.is_some(),
         }
     }
 

@@ -1,18 +1,48 @@
-//! The event queue: one slot for each part that can have an event pending.
+//! A queue of events: one slot for each part that can have an event pending.
 //!
-//! Every direction of a link, every port and every node has at most one event pending, so the queue
-//! has as many slots as the network has parts and never allocates. Its order is total: by time,
-//! then by class, then by sequence, the order in which events were scheduled.
+//! A queue has as many slots as there are parts and never allocates. Its order is total: by time, then
+//! by [`Order`], then by number of the slot.
 
-use ground::time::Instant;
+use ground::time::{Duration, Instant};
 
-/// From the highest bit: time (64), class (2), sequence (38), slot (24).
+/// From the highest bit: time (64), order (40), slot (24).
 type Key = u128;
 
-/// Bits of a slot's number, and of a sequence number: 16 million parts, 275 thousand million
-/// events.
+/// Bits of a slot's number.
 const SLOT_BITS: u32 = 24;
-const SEQUENCE_BITS: u32 = 38;
+
+/// Order of simultaneous events of a node: arrivals before all others, the arrival that was scheduled
+/// earlier first. The frame behind another one is scheduled when that one arrives, the first one on an
+/// empty line when it is sent, which is later in the same picosecond.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Order(u64);
+
+impl Order {
+    /// Longest time between scheduling and arrival that is told from longer ones: 1.07 ms.
+    const AGE_MAX: u64 = (1 << 30) - 1;
+    /// Arrivals at one node and time behind which frames are told apart.
+    const TURNS: u32 = 1 << 8;
+    const SENT: u64 = Self::TURNS as u64;
+
+    /// All events but arrivals.
+    pub const LAST: Self = Self(1 << 39);
+
+    /// A frame that was sent `age` before it arrives, on a line without others.
+    #[must_use]
+    pub fn sent(age: Duration) -> Self {
+        Self(Self::since(age) | Self::SENT)
+    }
+
+    /// A frame behind the `turn`th frame of a node at one time, which arrived `age` before it.
+    #[must_use]
+    pub fn behind(age: Duration, turn: u32) -> Self {
+        Self(Self::since(age) | u64::from(turn.min(Self::TURNS - 1)))
+    }
+
+    fn since(age: Duration) -> u64 {
+        (Self::AGE_MAX - age.as_picos().min(Self::AGE_MAX)) << (Self::TURNS.trailing_zeros() + 1)
+    }
+}
 
 /// Times in the queue, in picoseconds: a world ends 213 days after its start. No run is longer than
 /// a [`Duration`](ground::time::Duration), the type of a lab's run time.
@@ -27,22 +57,8 @@ const fn due(at: Instant) -> Due {
     if ps < NEVER as u128 { ps as Due } else { NEVER }
 }
 
-const fn key(at: Due, class: Class, sequence: u64, slot: u32) -> Key {
-    let order = (class as u64) << (SLOT_BITS + SEQUENCE_BITS) | sequence << SLOT_BITS | slot as u64;
-    (at as u128) << 64 | order as u128
-}
-
-/// Order of simultaneous events.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Class {
-    /// Faults.
-    Fault,
-    /// Arrivals of frames.
-    Arrival,
-    /// Expired deadlines.
-    Timer,
-    /// Samples, after everything else.
-    Sample,
+const fn key(at: Due, order: Order, slot: u32) -> Key {
+    (at as u128) << 64 | (order.0 << SLOT_BITS | slot as u64) as u128
 }
 
 /// Children per node of the heap: four keys fill a cache line.
@@ -57,7 +73,6 @@ pub struct Queue {
     heap: Vec<Key>,
     /// By slot: index of its key in `heap`.
     place: Vec<u32>,
-    sequence: u64,
 }
 
 const fn time_of(key: Key) -> Instant {
@@ -80,7 +95,7 @@ impl Queue {
     #[must_use]
     pub fn new(slots: usize) -> Self {
         assert!(slots <= 1 << SLOT_BITS, "slots are numbered by {SLOT_BITS} bits");
-        Self { heap: Vec::with_capacity(slots), place: vec![NOWHERE; slots], sequence: 0 }
+        Self { heap: Vec::with_capacity(slots), place: vec![NOWHERE; slots] }
     }
 
     /// Due time of the slot's event.
@@ -92,24 +107,31 @@ impl Queue {
         }
     }
 
-    /// Sets the time of the slot's event, and replaces a pending one. An event with an unchanged
-    /// time keeps its place.
+    /// Sets the time of the slot's event, and replaces a pending one. An event with an unchanged time
+    /// keeps its order.
     #[inline]
-    pub fn set(&mut self, slot: u32, class: Class, at: Instant) {
+    pub fn set(&mut self, slot: u32, order: Order, at: Instant) {
         let at = due(at);
         if self.due(slot) != at {
-            self.change(slot, class, at);
+            self.change(slot, order, at);
         }
     }
 
-    fn change(&mut self, slot: u32, class: Class, at: Due) {
+    /// Sets the time of the slot's event, unless it has an earlier one.
+    #[inline]
+    pub fn advance(&mut self, slot: u32, order: Order, at: Instant) {
+        let at = due(at);
+        if at < self.due(slot) {
+            self.change(slot, order, at);
+        }
+    }
+
+    fn change(&mut self, slot: u32, order: Order, at: Due) {
         let place = self.place[slot as usize] as usize;
         if at == NEVER {
             return self.remove(place);
         }
-        let new = key(at, class, self.sequence, slot);
-        self.sequence += 1;
-        assert!(self.sequence < 1 << SEQUENCE_BITS, "too many events for one run");
+        let new = key(at, order, slot);
         if place == NOWHERE as usize {
             self.heap.push(new);
             self.rise(self.heap.len() - 1, new);
@@ -199,47 +221,64 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ties_go_to_the_class_and_then_to_what_was_scheduled_first() {
-        let mut queue = Queue::new(5);
-        let at = Instant::from_picos(7);
-        assert_eq!(queue.first().0, Instant::NEVER);
-        queue.set(4, Class::Timer, at);
-        queue.set(3, Class::Arrival, at);
-        queue.set(2, Class::Arrival, at);
-        queue.set(3, Class::Arrival, at);
-        for slot in [3, 2, 4] {
-            assert_eq!(queue.first(), (at, slot));
-            queue.set(slot, Class::Timer, Instant::NEVER);
+    fn ties_go_to_the_order_and_then_to_the_lower_slot() {
+        let (at, ns) = (Instant::from_picos(7), Duration::from_nanos);
+        // From the first to the last.
+        let of = [
+            (6, Order::sent(Duration::from_millis(2))),
+            (5, Order::behind(ns(10), 0)),
+            (4, Order::behind(ns(10), 1)),
+            (3, Order::sent(ns(10))),
+            (8, Order::behind(ns(10) - Duration::from_picos(1), 0)),
+            (1, Order::LAST),
+            (2, Order::LAST),
+        ];
+        for rotated in 0..of.len() {
+            let mut queue = Queue::new(9);
+            assert_eq!(queue.first().0, Instant::NEVER);
+            for (slot, order) in of.iter().cycle().skip(rotated).take(of.len()) {
+                queue.set(*slot, *order, at);
+                queue.set(*slot, Order::sent(Duration::from_millis(3)), at);
+                queue.advance(*slot, Order::LAST, Instant::from_picos(8));
+            }
+            for (slot, _) in of {
+                assert_eq!(queue.first(), (at, slot));
+                queue.set(slot, Order::LAST, Instant::NEVER);
+            }
+            assert_eq!(queue.first().0, Instant::NEVER);
         }
-        assert_eq!(queue.first().0, Instant::NEVER);
     }
 
     proptest! {
         #[test]
         fn the_first_is_the_least_of_all(
             slots in 1_usize..40,
-            sets in proptest::collection::vec((any::<u32>(), 0_u64..50), 1..200),
+            sets in proptest::collection::vec((any::<u32>(), 0_u64..50, any::<bool>()), 1..200),
         ) {
             let mut queue = Queue::new(slots);
-            let mut model = vec![(Instant::NEVER, 0); slots];
-            for (n, (slot, at)) in sets.into_iter().enumerate() {
+            let mut model = vec![Instant::NEVER; slots];
+            for (n, (slot, at, advance)) in sets.into_iter().enumerate() {
                 let slot = slot as usize % slots;
                 let at = if at == 0 { Instant::NEVER } else { Instant::from_picos(at.into()) };
                 // Events due after the end of time never happen.
                 let late = Instant::from_picos(u128::from(u64::MAX) + n as u128 % 3);
-                queue.set(slot as u32, Class::Timer, if at == Instant::NEVER { late } else { at });
-                if model[slot].0 != at {
-                    model[slot] = (at, n);
+                let set = if at == Instant::NEVER { late } else { at };
+                if advance {
+                    queue.advance(slot as u32, Order::LAST, set);
+                    model[slot] = model[slot].min(at);
+                } else {
+                    queue.set(slot as u32, Order::LAST, set);
+                    model[slot] = at;
                 }
-                let least = model.iter().enumerate().min_by_key(|(_, due)| **due).unwrap();
-                prop_assert_eq!(queue.first().0, least.1.0);
-                if least.1.0 != Instant::NEVER {
+                let least = model.iter().enumerate().min_by_key(|(n, due)| (**due, *n)).unwrap();
+                prop_assert_eq!(queue.first().0, *least.1);
+                if *least.1 != Instant::NEVER {
                     prop_assert_eq!(queue.first().1, least.0 as u32);
                     let others = model.iter().enumerate().filter(|(n, _)| *n != least.0);
-                    let second = others.map(|(_, due)| due.0).min();
+                    let second = others.map(|(_, due)| *due).min();
                     prop_assert_eq!(queue.second_at(), second.unwrap_or(Instant::NEVER));
                 }
-                prop_assert_eq!(queue.due(slot as u32), due(at));
+                prop_assert_eq!(queue.due(slot as u32), due(model[slot]));
             }
         }
     }

@@ -7,6 +7,7 @@ use super::frame::VirtualFrame;
 use super::ids::ErrorPlan;
 use super::notes::Loss;
 use super::plan::{DirectionPlan, End};
+use super::queue::Order;
 use contracts::frame::{FCS_BYTES, Frame};
 use ground::rand::Rng;
 use ground::time::{Duration, Instant};
@@ -42,6 +43,21 @@ pub(super) struct Secured {
     pub(super) validated: bool,
 }
 
+/// A frame on the way.
+#[derive(Debug)]
+pub(super) struct Flight {
+    pub(super) arrival: Instant,
+    /// Time from its start to its arrival.
+    age: Duration,
+    pub(super) frame: VirtualFrame,
+}
+
+impl Flight {
+    const fn new(start: Instant, arrival: Instant, frame: VirtualFrame) -> Self {
+        Self { arrival, age: arrival.since(start), frame }
+    }
+}
+
 /// The state of one direction.
 #[derive(Debug)]
 pub(super) struct Wire {
@@ -63,10 +79,12 @@ pub(super) struct Wire {
     lose: [u64; 3],
     /// Frames on the way, by time of arrival. Pauses are separate, as they are delivered later than
     /// the data behind them.
-    data: VecDeque<(Instant, VirtualFrame)>,
-    control: VecDeque<(Instant, VirtualFrame)>,
+    data: VecDeque<Flight>,
+    control: VecDeque<Flight>,
+    /// Time of the last arrival, and its number among those of the node at that time.
+    last: (Instant, u32),
     /// Pauses that the receiver's `SecY` has to validate first, by the time of their last bit.
-    unvalidated: VecDeque<(Instant, VirtualFrame)>,
+    unvalidated: VecDeque<Flight>,
 }
 
 impl Wire {
@@ -93,6 +111,7 @@ impl Wire {
             up: true,
             rng: Rng::new(seed),
             lose: [0; 3],
+            last: (Instant::ZERO, 0),
             data: VecDeque::new(),
             control: VecDeque::new(),
             unvalidated: VecDeque::new(),
@@ -103,6 +122,13 @@ impl Wire {
     #[inline]
     pub(super) fn time_for(&self, frame: &VirtualFrame) -> Duration {
         self.line.time_for(frame.wire_len())
+    }
+
+    /// Returns the least time from a frame's start to its arrival: that of the cable, and of the line's
+    /// preamble on a sender with an exact clock.
+    pub(super) fn least_delay(&self, exact: bool) -> Duration {
+        let preamble = self.line.time_for(0).saturating_sub(self.gap);
+        self.plan.delay + if exact { preamble } else { Duration::ZERO }
     }
 
     /// Applies a fault; returns a frame that arrives because of it. A pause still on its way is not
@@ -117,14 +143,15 @@ impl Wire {
         None
     }
 
-    /// Takes a frame that starts now and leaves the line at `end`; returns it if it is lost.
+    /// Takes a frame that starts now and leaves the line at `end`. Returns the time at which its receiver
+    /// gets it or has to validate it, with its order there; the frame if it is lost.
     #[inline]
     pub(super) fn take(
         &mut self,
         at: Instant,
         end: Instant,
         mut frame: VirtualFrame,
-    ) -> Result<(), (VirtualFrame, Loss)> {
+    ) -> Result<(Instant, Order), (VirtualFrame, Loss)> {
         if !self.up {
             return Err((frame, Loss::LinkDown));
         }
@@ -152,11 +179,12 @@ impl Wire {
         }
         if control {
             if self.secured.validated {
-                self.unvalidated.push_back((last_bit, frame));
-            } else {
-                self.control.push_back((last_bit + self.plan.response, frame));
+                self.unvalidated.push_back(Flight::new(at, last_bit, frame));
+                return Ok((last_bit, self.order(last_bit, last_bit.since(at))));
             }
-            return Ok(());
+            let obeyed = last_bit + self.plan.response;
+            self.control.push_back(Flight::new(at, obeyed, frame));
+            return Ok((obeyed, self.order(obeyed, obeyed.since(at))));
         }
         let given = match self.delivery {
             Delivery::Stored => last_bit,
@@ -172,10 +200,10 @@ impl Wire {
         let mut given = given.min(last_bit);
         if self.secured.shim > Duration::ZERO {
             // An unprotected frame does not overtake a protected one.
-            given = self.data.back().map_or(given, |(before, _)| given.max(*before));
+            given = self.data.back().map_or(given, |before| given.max(before.arrival));
         }
-        self.data.push_back((given, frame));
-        Ok(())
+        self.data.push_back(Flight::new(at, given, frame));
+        Ok((given, self.order(given, given.since(at))))
     }
 
     /// Returns true if a scheduled loss applies to this frame.
@@ -191,37 +219,52 @@ impl Wire {
         false
     }
 
-    /// Time of the next event at the end of the line: a frame is to be given to the receiver, or
+    /// Order of an event at the end of the line among those of its time: of a frame that started while
+    /// another was on the way it is decided when that one arrives. The receiver may have handled that
+    /// already, or not yet, when it starts.
+    #[inline]
+    fn order(&self, arrival: Instant, age: Duration) -> Order {
+        let (last, turn) = self.last;
+        let behind = arrival.since(last);
+        if behind < age { Order::behind(behind, turn) } else { Order::sent(age) }
+    }
+
+    /// Records that the receiver handles an event of this line at `at`, its `turn`th of that time.
+    #[inline]
+    pub(super) const fn handled(&mut self, at: Instant, turn: u32) {
+        self.last = (at, turn);
+    }
+
+    /// Time and order of the next event at the end of the line: a frame is to be given to the receiver, or
     /// to be validated.
     #[inline]
-    pub(super) fn next(&self) -> Instant {
-        let first = |of: &VecDeque<(Instant, VirtualFrame)>| of.front().map(|(at, _)| *at);
-        let data = first(&self.data).unwrap_or(Instant::NEVER);
-        if self.control.is_empty() && self.unvalidated.is_empty() {
-            return data;
+    pub(super) fn next(&self) -> (Instant, Order) {
+        let first = |of: &VecDeque<Flight>| of.front().map(|of| (of.arrival, of.age));
+        let mut next = first(&self.data);
+        if !(self.control.is_empty() && self.unvalidated.is_empty()) {
+            let pauses = [first(&self.control), first(&self.unvalidated)];
+            next = pauses.into_iter().chain([next]).flatten().min_by_key(|(at, _)| *at);
         }
-        let pauses =
-            [&self.control, &self.unvalidated].map(|of| first(of).unwrap_or(Instant::NEVER));
-        data.min(pauses[0]).min(pauses[1])
+        next.map_or((Instant::NEVER, Order::LAST), |(at, age)| (at, self.order(at, age)))
     }
 
     /// The next pause whose last bit has arrived by `at` and that has to be validated.
     #[inline]
-    pub(super) fn next_unvalidated(&mut self, at: Instant) -> Option<(Instant, VirtualFrame)> {
-        let (last_bit, _) = self.unvalidated.front()?;
-        if *last_bit > at {
+    pub(super) fn next_unvalidated(&mut self, at: Instant) -> Option<Flight> {
+        if self.unvalidated.front()?.arrival > at {
             return None;
         }
         let next = self.unvalidated.pop_front();
-        if let Some((_, frame)) = next.as_ref().filter(|_| self.secured.recorded) {
-            note(&mut self.record, frame);
+        if let Some(of) = next.as_ref().filter(|_| self.secured.recorded) {
+            note(&mut self.record, &of.frame);
         }
         next
     }
 
     /// A pause has been validated, and its receiver responds to it later.
-    pub(super) fn validated(&mut self, last_bit: Instant, frame: VirtualFrame) {
-        self.control.push_back((last_bit + self.plan.response, frame));
+    pub(super) fn validated(&mut self, pause: Flight) {
+        let (start, last_bit) = (pause.arrival.saturating_sub(pause.age), pause.arrival);
+        self.control.push_back(Flight::new(start, last_bit + self.plan.response, pause.frame));
     }
 
     /// True if the receiver's `SecY` sees pauses before they are given to the receiver.
@@ -241,8 +284,8 @@ impl Wire {
     pub(super) fn arrival(&mut self, at: Instant) -> Option<VirtualFrame> {
         let of = [&mut self.control, &mut self.data];
         for queue in of {
-            if queue.front().is_some_and(|(due, _)| *due <= at) {
-                let frame = queue.pop_front().map(|(_, frame)| frame);
+            if queue.front().is_some_and(|of| of.arrival <= at) {
+                let frame = queue.pop_front().map(|of| of.frame);
                 if self.secured.recorded && !self.secured.validated {
                     frame.as_ref().into_iter().for_each(|frame| note(&mut self.record, frame));
                 }
@@ -262,12 +305,12 @@ impl Wire {
     pub(super) fn clear(&mut self) -> Vec<VirtualFrame> {
         let pauses = self.control.drain(..).chain(self.unvalidated.drain(..));
         let all = self.data.drain(..).chain(pauses);
-        all.map(|(_, frame)| frame).collect()
+        all.map(|of| of.frame).collect()
     }
 
     /// The data frames on the line.
     pub(super) fn data(&self) -> impl Iterator<Item = &VirtualFrame> {
-        self.data.iter().map(|(_, frame)| frame)
+        self.data.iter().map(|of| &of.frame)
     }
 
     pub(super) const fn port(&self) -> PortId {

@@ -1,11 +1,15 @@
-//! The lines and the event queue: the state outside a node that its poll changes.
+//! The lines and the queues of events: the state outside a node that its poll changes.
+//!
+//! Every node has a queue of its own, and the agenda has the time of each node's first event. Nothing
+//! that a node sends arrives before [`Wires::lookahead`] has passed, so the events of one node up to
+//! then may be handled before those of another.
 
 use super::clock::ClockPlan;
 use super::frame::VirtualFrame;
 use super::hash::TraceHash;
 use super::ids::{Direction, LinkId, NodeId};
 use super::plan::NetworkPlan;
-use super::queue::{Class, Queue};
+use super::queue::{Order, Queue};
 use super::wire::{Delivery, Secured, Wire};
 use super::witness::Witness;
 use ground::time::{Duration, Instant};
@@ -14,22 +18,22 @@ use schedule::Line;
 use secure::SecyPlan;
 use serde::Serialize;
 
-/// Layout of the slots by class of events; see [`Queue`] for the order.
+/// Layout of the slots in the queue of a node: arrivals, deadlines of ports, its own deadline, defects.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Slots {
-    directions: u32,
-    nodes: u32,
+    ports: u32,
 }
 
-/// Kind of an event.
+/// Kind of an event of a node.
 pub(super) enum Event {
-    Fault,
-    Arrival(Direction),
-    Wake(Direction),
-    Node(NodeId),
-    Sample,
-    /// A defect at the start of a direction acts.
-    Defect(Direction),
+    /// A frame has arrived at a port, or is to be validated there.
+    Arrival(PortId),
+    /// A deadline of a port.
+    Wake(PortId),
+    /// A deadline of the node.
+    Node,
+    /// A defect of a port acts.
+    Defect(PortId),
 }
 
 /// Event counts.
@@ -45,57 +49,53 @@ pub struct Tally {
     pub polls: u64,
 }
 
-/// The lines and the queue.
+/// The lines and the queues.
 pub(super) struct Wires {
     pub(super) wires: Vec<Wire>,
-    pub(super) queue: Queue,
-    pub(super) slots: Slots,
+    /// By node: its events.
+    pub(super) queues: Vec<Queue>,
+    /// Time of each node's first event.
+    pub(super) agenda: Queue,
+    /// Least time from a frame's start to its arrival, more than none.
+    pub(super) lookahead: Duration,
+    /// Events before this time are being handled: no frame sent now arrives earlier.
+    pub(super) horizon: Instant,
     pub(super) hash: TraceHash,
     pub(super) tally: Tally,
     pub(super) on_the_way: u64,
 }
 
 impl Slots {
-    pub(super) const FAULT: u32 = 0;
-
-    pub(super) const fn arrival(self, direction: Direction) -> u32 {
-        1 + direction.0
+    pub(super) const fn new(ports: usize) -> Self {
+        Self { ports: ports as u32 }
     }
-    pub(super) const fn wake(self, direction: Direction) -> u32 {
-        1 + self.directions + direction.0
+    pub(super) const fn arrival(port: PortId) -> u32 {
+        port.get() as u32
     }
-    pub(super) const fn node(self, node: NodeId) -> u32 {
-        1 + 2 * self.directions + node.0
+    pub(super) const fn wake(self, port: PortId) -> u32 {
+        self.ports + port.get() as u32
     }
-    pub(super) const fn sample(self) -> u32 {
-        1 + 2 * self.directions + self.nodes
+    pub(super) const fn node(self) -> u32 {
+        2 * self.ports
     }
-    pub(super) const fn defect(self, direction: Direction) -> u32 {
-        self.sample() + 1 + direction.0
+    pub(super) const fn defect(self, port: PortId) -> u32 {
+        2 * self.ports + 1 + port.get() as u32
     }
-    pub(super) const fn count(self) -> usize {
-        (self.sample() + 1 + self.directions) as usize
+    const fn count(self) -> usize {
+        3 * self.ports as usize + 1
     }
 
     #[inline]
-    pub(super) const fn event(self, slot: u32) -> Event {
-        if slot == Self::FAULT {
-            return Event::Fault;
-        }
-        let n = slot - 1;
-        if n < self.directions {
-            return Event::Arrival(Direction(n));
-        }
-        if n < 2 * self.directions {
-            return Event::Wake(Direction(n - self.directions));
-        }
-        let n = n - 2 * self.directions;
-        if n < self.nodes {
-            return Event::Node(NodeId(n));
-        }
-        match n - self.nodes {
-            0 => Event::Sample,
-            n => Event::Defect(Direction(n - 1)),
+    pub(super) fn event(self, slot: u32) -> Event {
+        let port = |n: u32| PortId::new(n as u16).expect("a slot is of a port with an id");
+        if slot < self.ports {
+            Event::Arrival(port(slot))
+        } else if slot < self.node() {
+            Event::Wake(port(slot - self.ports))
+        } else if slot == self.node() {
+            Event::Node
+        } else {
+            Event::Defect(port(slot - self.node() - 1))
         }
     }
 }
@@ -107,16 +107,30 @@ impl Wires {
             .flat_map(|n| [LinkId(n).ab(), LinkId(n).ba()])
             .map(|direction| wire(plan, direction))
             .collect();
-        let slots = Slots { directions: wires.len() as u32, nodes: plan.nodes.len() as u32 };
-        let mut queue = Queue::new(slots.count());
-        for n in 0..slots.directions {
-            queue.set(slots.wake(Direction(n)), Class::Timer, Instant::ZERO);
+        let slots = plan.nodes.iter().map(|node| Slots::new(node.ports()));
+        let mut wires = Self {
+            lookahead: lookahead(plan, &wires),
+            queues: slots.map(|slots| Queue::new(slots.count())).collect(),
+            agenda: Queue::new(plan.nodes.len()),
+            horizon: Instant::ZERO,
+            hash: TraceHash::default(),
+            tally: Tally::default(),
+            on_the_way: 0,
+            wires,
+        };
+        for n in 0..wires.wires.len() {
+            let from = wires.wires[n].from;
+            let slots = Slots::new(plan.nodes[from.node.index()].ports());
+            wires.schedule(from.node, slots.wake(from.port), Instant::ZERO);
         }
-        if plan.sample_every.is_some() {
-            queue.set(slots.sample(), Class::Sample, Instant::ZERO);
-        }
-        let (hash, tally) = (TraceHash::default(), Tally::default());
-        Self { wires, queue, slots, hash, tally, on_the_way: 0 }
+        wires
+    }
+
+    /// Sets the time of an event of a node that is not handling events now.
+    pub(super) fn schedule(&mut self, node: NodeId, slot: u32, at: Instant) {
+        let queue = &mut self.queues[node.index()];
+        queue.set(slot, Order::LAST, at);
+        self.agenda.set(node.0, Order::LAST, queue.first().0);
     }
 
     /// Puts a frame on its line, at `at`, when the sender's clock shows `local`.
@@ -138,10 +152,12 @@ impl Wires {
         self.tally.frames += 1;
         witness.sent(at, direction, &frame, end);
         match wire.take(at, end, frame) {
-            Ok(()) => {
+            Ok((arrival, order)) => {
+                assert!(arrival >= self.horizon, "a frame arrives in the past: {direction:?}");
                 self.on_the_way += 1;
-                let next = wire.next();
-                self.queue.set(self.slots.arrival(direction), Class::Arrival, next);
+                let to = wire.to;
+                self.queues[to.node.index()].advance(Slots::arrival(to.port), order, arrival);
+                self.agenda.advance(to.node.0, Order::LAST, arrival);
             }
             Err((frame, cause)) => {
                 self.tally.lost += 1;
@@ -178,4 +194,14 @@ fn wire(plan: &NetworkPlan, direction: Direction) -> Wire {
     let seed = plan.seed ^ (u64::from(direction.0) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let ends = (link.from(direction), to);
     Wire::new((link.rate, link.line), dir, ends, (delivery, secured), seed)
+}
+
+/// Returns the least time from a frame's start on any line to its arrival. The line time of its
+/// preamble is counted only by an exact clock.
+fn lookahead(plan: &NetworkPlan, wires: &[Wire]) -> Duration {
+    let least = wires.iter().map(|wire| {
+        let clock = plan.nodes[wire.from.node.index()].clock;
+        wire.least_delay(clock.is_exact())
+    });
+    least.min().unwrap_or(Duration::ZERO).max(Duration::from_picos(1))
 }

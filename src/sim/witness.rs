@@ -13,6 +13,15 @@ pub trait Witness {
     /// True if switches record notes.
     const NOTES: bool = true;
 
+    /// True if calls have to be in the order of time. Otherwise only those about one node are (frames
+    /// that arrive there or start on its lines, and its notes), and those of one time about different
+    /// nodes. The start of a frame comes before its end; samples, faults and links that change come after
+    /// all that was before and before all that is later. The network is faster then.
+    #[inline]
+    fn is_ordered(&self) -> bool {
+        true
+    }
+
     /// A frame starts on a line, which it leaves at `end`.
     #[inline]
     fn sent(&mut self, at: Instant, direction: Direction, frame: &VirtualFrame, end: Instant) {}
@@ -57,11 +66,19 @@ pub trait Witness {
 
 impl Witness for () {
     const NOTES: bool = false;
+
+    fn is_ordered(&self) -> bool {
+        false
+    }
 }
 
 /// Two observers, the first one first.
 impl<A: Witness, B: Witness> Witness for (A, B) {
     const NOTES: bool = A::NOTES || B::NOTES;
+
+    fn is_ordered(&self) -> bool {
+        self.0.is_ordered() || self.1.is_ordered()
+    }
 
     #[inline]
     fn sent(&mut self, at: Instant, direction: Direction, frame: &VirtualFrame, end: Instant) {

@@ -65,6 +65,11 @@ impl Captures {
         Ok(captures)
     }
 
+    /// Returns true if nothing is captured.
+    pub(super) fn is_empty(&self) -> bool {
+        self.files.is_empty()
+    }
+
     /// Records the start of a frame.
     #[inline]
     pub(super) fn sent(&mut self, at: Instant, direction: Direction, frame: &VirtualFrame) {

@@ -255,7 +255,7 @@ impl Recorder {
         };
         if towards.host && !begun.is_empty() {
             let last_bit = at.saturating_sub(towards.response);
-            self.counts.first_at_host.get_or_insert(last_bit);
+            note_first(&mut self.counts.first_at_host, last_bit);
         }
     }
 
@@ -284,7 +284,10 @@ impl Recorder {
         }
         self.counts.drops.count(reason);
         let first = FirstDrop { at, node, port, priority, reason };
-        self.counts.first_drop.get_or_insert(first);
+        let earlier = |old: &FirstDrop| (old.at, old.node) <= (at, node);
+        if !self.counts.first_drop.as_ref().is_some_and(earlier) {
+            self.counts.first_drop = Some(first);
+        }
         if let Some(watch) = &mut self.losses[node.index()] {
             watch.dropped(at, port, priority, reason);
         }
@@ -303,6 +306,11 @@ impl Recorder {
 }
 
 impl Witness for Recorder {
+    /// A capture has its frames in the order of time.
+    fn is_ordered(&self) -> bool {
+        !self.captures.is_empty()
+    }
+
     #[inline]
     fn sent(&mut self, at: Instant, direction: Direction, frame: &VirtualFrame, _: Instant) {
         self.captures.sent(at, direction, frame);
@@ -312,10 +320,10 @@ impl Witness for Recorder {
     fn arrived(&mut self, at: Instant, direction: Direction, frame: &VirtualFrame) {
         let head = frame.head();
         if frame.is_control() {
-            self.last[1] = at;
+            self.last[1] = self.last[1].max(at);
             return self.control(at, direction, head);
         }
-        self.last[0] = at;
+        self.last[0] = self.last[0].max(at);
         let towards = &self.towards[direction.index()];
         if let Some(place) = towards.groups {
             let groups = &mut self.groups[place as usize];
@@ -327,7 +335,8 @@ impl Witness for Recorder {
     }
 
     fn lost(&mut self, at: Instant, _: Direction, frame: &VirtualFrame, cause: Loss) {
-        self.last[usize::from(frame.is_control())] = at;
+        let last = &mut self.last[usize::from(frame.is_control())];
+        *last = (*last).max(at);
         let count = match cause {
             Loss::Damaged => &mut self.counts.line_losses.damaged,
             Loss::Fault => &mut self.counts.line_losses.lost,
@@ -349,11 +358,11 @@ impl Witness for Recorder {
             }
             Note::Marked { .. } => {
                 c.marks += 1;
-                c.first_mark.get_or_insert(at);
+                note_first(&mut c.first_mark, at);
             }
             Note::Crossed { port, group, xoff: true } => {
                 c.xoffs += 1;
-                c.first_xoff.get_or_insert(at);
+                note_first(&mut c.first_xoff, at);
                 if let Some(groups) = self.groups_of(node, port) {
                     groups.onsets[group.index()].pause(at);
                 }
@@ -374,6 +383,12 @@ impl Witness for Recorder {
             self.towards[direction.index()].receiver.end(at, self.detail.plots);
         }
     }
+}
+
+/// Records the time of an event, unless there was an earlier one: those of different nodes may come in
+/// any order.
+fn note_first(first: &mut Option<Instant>, at: Instant) {
+    *first = Some(first.map_or(at, |old| old.min(at)));
 }
 
 /// Returns the classifier plan of a switch port, if any of its groups is lossless.

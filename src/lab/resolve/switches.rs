@@ -18,11 +18,22 @@ use switch::{BridgePlan, RoutingPlan, SwitchPlan};
 const AGEING: Duration = Duration::from_secs(100 * 86_400);
 /// Number of switch ports in a lab above which ports cache fewer routes, to save memory.
 const MANY_PORTS: usize = 64;
-/// Routes that a port caches in such a lab.
-const SHORTCUTS_FEW: usize = 256;
+/// Limits of the routes that a port caches in such a lab, and the routes of all ports together: a port of
+/// a network with many ports sees few of its flows.
+const SHORTCUTS_FEW: (usize, usize) = (64, 256);
+const SHORTCUTS_OF_ALL: usize = 1 << 21;
 
 /// Key of identical switches: the profile, and the kind and end of each link.
 type Shape = (usize, Vec<(usize, bool)>);
+
+/// Returns the routes that each port of a lab caches that has `ports` ports of switches.
+fn shortcuts(ports: usize) -> usize {
+    let (least, most) = SHORTCUTS_FEW;
+    if ports <= MANY_PORTS {
+        return BridgePlan::SHORTCUTS;
+    }
+    (SHORTCUTS_OF_ALL / ports).next_power_of_two().clamp(least, most)
+}
 
 /// Plans all switches, without static addresses.
 pub(super) fn switches(
@@ -45,7 +56,7 @@ pub(super) fn switches(
     let all = || graph.nodes.iter().filter(|n| matches!(n.kind, Kind::Switch(_)));
     let switches = all().count();
     let ports: usize = all().map(|n| n.ports.len()).sum();
-    let shortcuts = if ports > MANY_PORTS { SHORTCUTS_FEW } else { BridgePlan::SHORTCUTS };
+    let shortcuts = shortcuts(ports);
     for (n, node) in graph.nodes.iter().enumerate() {
         let Kind::Switch(raw) = &node.kind else { continue };
         let raw = raw.over(&lab.defaults.switches);

@@ -108,7 +108,7 @@ impl Summary {
     /// Ends the summary after the last lab.
     pub(super) fn close(&mut self) {
         self.failed.sort_by_key(|failed| failed.lab);
-        // The order of labs matters, as that of events does in a trace.
+        // The order of labs matters.
         let fold =
             |hash: u64, one: &u64| (hash.rotate_left(5) ^ one).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         self.trace_hash = format!("{:016x}", self.hashes.iter().fold(0, fold));

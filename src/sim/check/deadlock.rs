@@ -80,8 +80,8 @@ impl Deadlocks {
 
     /// A data frame starts, anywhere.
     #[inline]
-    pub(super) const fn started(&mut self, at: Instant) {
-        self.started = at;
+    pub(super) fn started(&mut self, at: Instant) {
+        self.started = self.started.max(at);
     }
 
     /// A data frame of a class starts.

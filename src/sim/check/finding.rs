@@ -103,10 +103,10 @@ impl Extent {
     }
 }
 
-/// The first of what is wrong, in words, and how often there was more.
+/// The first of what is wrong, with its time and in words, and how often there was more.
 #[derive(Debug, Default)]
 pub(super) struct First {
-    what: Option<String>,
+    what: Option<(Instant, String)>,
     times: u64,
 }
 
@@ -115,8 +115,9 @@ impl First {
     #[cold]
     pub(super) fn see(&mut self, at: Instant, what: impl FnOnce() -> String) {
         self.times += 1;
-        if self.what.is_none() {
-            self.what = Some(format!("at {}: {}", at.since(Instant::ZERO), what()));
+        // Calls about different nodes may be in another order than that of time.
+        if self.what.as_ref().is_none_or(|(first, _)| at < *first) {
+            self.what = Some((at, format!("at {}: {}", at.since(Instant::ZERO), what())));
         }
     }
 
@@ -147,8 +148,8 @@ impl First {
                 Verdict::NotJudged => (Verdict::NotJudged, extent.without.into()),
                 verdict => (verdict, seen()),
             },
-            (Some(what), 1) => (otherwise, what),
-            (Some(what), n) => (otherwise, format!("{what}; {} times more", n - 1)),
+            (Some((_, what)), 1) => (otherwise, what),
+            (Some((_, what)), n) => (otherwise, format!("{what}; {} times more", n - 1)),
         };
         Finding::new(check, verdict, detail)
     }

@@ -32,7 +32,10 @@ pub use shares::Shares;
 
 use serde::Serialize;
 
-use super::{Direction, LinkId, Loss, NetworkPlan, NodeId, Nodes, Note, VirtualFrame, Witness};
+use super::{
+    Direction, LinkId, LinkPlan, Loss, NetworkPlan, NodeId, NodePlan, Nodes, Note, VirtualFrame,
+    Witness,
+};
 use cells::Cells;
 use contracts::frame::Frame;
 use deadlock::Deadlocks;
@@ -69,6 +72,9 @@ pub struct Checkers {
     /// Forged frames, each with its priority at the switch that got it.
     strangers: Vec<(Kind, u8)>,
     totals: Totals,
+    /// True if what happens at one node may excuse a loss at another: by a planned fault, an error of a
+    /// line, a SecY, or a watchdog that ignores pauses.
+    ordered: bool,
 }
 
 counters! {
@@ -109,6 +115,10 @@ impl Checkers {
             floods: vec![],
             strangers: vec![],
             totals: Totals::default(),
+            ordered: facts.ports.iter().any(|port| port.forwards != 0)
+                || !plan.faults.is_empty()
+                || plan.links.iter().any(LinkPlan::errs)
+                || plan.nodes.iter().any(NodePlan::is_secured),
             facts,
         }
     }
@@ -124,6 +134,13 @@ impl Checkers {
     #[must_use]
     pub fn stands_still_since(&self) -> Option<Instant> {
         self.deadlocks.stands_still_since()
+    }
+
+    /// Has everything told in the order of time, as if what happens at one node could excuse another: for
+    /// tests that this makes no difference.
+    #[cfg(any(test, feature = "rig"))]
+    pub const fn keep_order(&mut self) {
+        self.ordered = true;
     }
 
     /// Returns the events counted so far.
@@ -178,6 +195,10 @@ impl Checkers {
 }
 
 impl Witness for Checkers {
+    fn is_ordered(&self) -> bool {
+        self.ordered
+    }
+
     #[inline]
     fn sent(&mut self, at: Instant, direction: Direction, frame: &VirtualFrame, end: Instant) {
         let facts = &self.facts;

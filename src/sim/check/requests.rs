@@ -156,7 +156,8 @@ impl Requests {
         state.sent &= !(1 << p);
         let length = at.since(state.first[p]);
         self.ended += 1;
-        if self.longest.is_none_or(|(longest, ..)| longest < length) {
+        let is_longer = |(longest, of, n)| (longest, port, p) < (length, of, n);
+        if self.longest.is_none_or(is_longer) {
             self.longest = Some((length, port, p));
         }
     }

@@ -65,6 +65,10 @@ impl Shares {
 impl Witness for Shares {
     const NOTES: bool = false;
 
+    fn is_ordered(&self) -> bool {
+        false
+    }
+
     #[inline]
     fn arrived(&mut self, at: Instant, direction: Direction, frame: &VirtualFrame) {
         if at < self.from || at >= self.to || !self.at_host[direction.index()] {
