@@ -37,8 +37,8 @@ pub use macsec::{
     MacsecProtect, MacsecReceive, MacsecReplay, MacsecSci, MacsecTransmit, ValidateName,
 };
 pub use port::{
-    Action, Ecn, FecName, Link, Maps, MarkPoint, NotEctAction, Pause, Pfc, PhyName, Port, Queue,
-    Refresh, Shaping, Trust, Vlan, Watchdog,
+    Action, Core, Ecn, FecName, Link, Maps, MarkPoint, NotEctAction, Pause, Pfc, PhyName, Port,
+    Queue, Refresh, Shaping, Trust, Vlan, Watchdog,
 };
 
 use schemars::JsonSchema;

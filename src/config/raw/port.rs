@@ -23,9 +23,11 @@ pub struct Port {
     /// DPDK device: a PCI address (`0000:3b:00.0`) or a virtual device with its arguments
     /// (`net_af_packet0,iface=v0`, `net_null0`, `net_pcap0,rx_pcap=in.pcap,tx_pcap=out.pcap`).
     pub device: Option<String>,
-    /// Core whose worker polls this port. Ports with the same core share its worker. Default: one
-    /// worker, not pinned, for all ports without a core.
-    pub core: Option<usize>,
+    /// Core whose worker polls this port. Ports with the same core share its worker. `auto`: a worker of
+    /// its own on a core of this machine that no other worker has, the last ones first; without such
+    /// a core it is not pinned, which is a warning. Default: one worker, not pinned, for all ports
+    /// without a core.
+    pub core: Option<Core>,
     /// Frames in the receive ring, 32 to 32768. Default: `1024`. Frames in the ring are not yet
     /// charged to the buffer, so a longer ring may need more headroom.
     pub rx_descriptors: Option<u16>,
@@ -116,6 +118,19 @@ pub enum Shaping {
     /// Never.
     #[serde(alias = "false")]
     Off,
+}
+
+/// Core of a worker.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Core {
+    /// One that no other worker has.
+    Auto,
+    /// The core of this number.
+    Number(usize),
+}
+
+word_or! {
+    Core "Core" const "auto" Auto or whole usize as Number: "`auto` or the number of a core";
 }
 
 /// The link between this port and its peer.

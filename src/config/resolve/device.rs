@@ -156,32 +156,68 @@ pub fn is_shaped(raw: &raw::Port, is_virtual: bool) -> bool {
     }
 }
 
-/// Resolves the workers: one per core that a port names, and one for all ports without a core.
+/// Resolves the workers: one per core that a port names, one for each port with `auto`, and one for all
+/// ports without a core.
 pub fn workers(
     cx: &mut Cx,
     at: &Place<'_>,
     file: &raw::File,
     machine: &Machine,
 ) -> Vec<WorkerPlan> {
+    let mut free = free_cores(file, machine);
     let mut workers: Vec<WorkerPlan> = Vec::new();
+    let mut unpinned = None;
     let ids = (0..).map_while(PortId::new);
     for ((i, raw), id) in file.ports.iter().enumerate().zip(ids) {
-        if let (Some(core), Some(cores)) = (raw.core, &machine.cores) {
-            if !cores.contains(&core) {
-                let list: Vec<String> = cores.iter().map(ToString::to_string).collect();
-                let what = format!(
-                    "core {core} does not exist here or this process may not use it; there are: {}",
-                    list.join(", ")
-                );
-                cx.error(&at.key("ports").index(i).key("core"), what);
+        let here = at.key("ports").index(i).key("core");
+        let shared = match raw.core {
+            Some(raw::Core::Auto) => {
+                let core = free.pop();
+                if core.is_none() && machine.cores.is_some() {
+                    cx.warn(&here, "no core is left for this port, so its worker is not pinned");
+                }
+                workers.push(WorkerPlan { core, ports: vec![id] });
+                continue;
             }
-        }
-        match workers.iter_mut().find(|w| w.core == raw.core) {
-            Some(worker) => worker.ports.push(id),
-            None => workers.push(WorkerPlan { core: raw.core, ports: vec![id] }),
+            Some(raw::Core::Number(core)) => {
+                exists(cx, &here, core, machine);
+                workers.iter().position(|w| w.core == Some(core)).ok_or(Some(core))
+            }
+            None => unpinned.ok_or(None),
+        };
+        match shared {
+            Ok(worker) => workers[worker].ports.push(id),
+            Err(core) => {
+                if core.is_none() {
+                    unpinned = Some(workers.len());
+                }
+                workers.push(WorkerPlan { core, ports: vec![id] });
+            }
         }
     }
     workers
+}
+
+/// Returns the cores of this machine that no port names; the last one is taken first, because the first one
+/// has most of the system's work.
+fn free_cores(file: &raw::File, machine: &Machine) -> Vec<usize> {
+    let is_named =
+        |core: &usize| file.ports.iter().any(|port| port.core == Some(raw::Core::Number(*core)));
+    let mut free: Vec<usize> = machine.cores.clone().unwrap_or_default();
+    free.retain(|core| !is_named(core));
+    free.sort_unstable();
+    free
+}
+
+/// Refuses a core that this machine does not have.
+fn exists(cx: &mut Cx, here: &Place<'_>, core: usize, machine: &Machine) {
+    let Some(cores) = machine.cores.as_ref().filter(|cores| !cores.contains(&core)) else { return };
+    let list: Vec<String> = cores.iter().map(ToString::to_string).collect();
+    let what = format!(
+        "core {core} does not exist here or this process may not use it; there are: {}",
+        list.join(", ")
+    );
+    cx.error(here, what);
 }
 
 /// See [`crate::SwitchFile::pool_frames`].

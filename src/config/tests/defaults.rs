@@ -306,6 +306,23 @@ fn ecn_thresholds_follow_the_rate() {
     }
 }
 
+/// A port with `auto` has a worker alone, on a core that no port names; ports without a core share one.
+#[test]
+fn automatic_cores_are_those_that_are_left() {
+    let text = "ports: [{device: net_null0, core: auto}, {device: net_null1}, {device: net_null2, core: 1}, \
+                {device: net_null3, core: auto}, {device: net_null4}]";
+    let machine = Machine { cores: Some(vec![0, 1]), ..Machine::any() };
+    let (file, warnings) = parse("switch.yaml", text, &machine).unwrap();
+    let workers: Vec<_> = file.workers.iter().map(|w| (w.core, w.ports.len())).collect();
+    assert_eq!(workers, [(Some(0), 1), (None, 2), (Some(1), 1), (None, 1)]);
+    let [warning] = &warnings[..] else { panic!("{warnings:?}") };
+    let said = warning.line("switch.yaml");
+    assert!(said.contains("ports[3].core") && said.contains("not pinned"), "{said}");
+    // A file for another machine: nothing is known of its cores.
+    let (elsewhere, warnings) = good(text);
+    assert!(elsewhere.workers[0].core.is_none() && warnings.is_empty());
+}
+
 #[test]
 fn workers_are_the_cores_that_ports_name() {
     let text = "ports: [{device: net_null0, core: 2}, {device: net_null1}, \
