@@ -1,5 +1,5 @@
-//! `sluice benchmark` of a device that was not written here: a bridge of the kernel with a shaped
-//! port, or with a table of addresses, behind veth pairs.
+//! `sluice benchmark` of devices that were not written here: a bridge of the kernel and Open vSwitch with
+//! a shaped port, a bridge with a table of addresses, and one that is reset, behind veth pairs.
 #![cfg(feature = "dpdk")]
 
 mod netns;
@@ -7,6 +7,7 @@ mod run;
 
 use std::process::Command;
 
+use netns::openvswitch::OpenVSwitch;
 use netns::{isolated, must};
 use run::{Dir, sluice, text};
 use serde_json::Value;
@@ -26,13 +27,11 @@ const WIDTH: f64 = 0.02;
 /// Largest error of the kernel's shaper and of the tester's pacing, relative.
 const UNCERTAINTY: f64 = 0.02;
 
-/// A bridge between this number of interfaces, `t0` and more, that forgets addresses after a second.
-fn bridge(ports: usize) {
+/// Veth pairs: `t0` .. at the tester, `d0` .. at the device.
+fn cables(ports: usize) {
     let ip = |args: &str| {
         must(Command::new("ip").args(args.split_whitespace()));
     };
-    // In hundredths of a second.
-    ip("link add br0 type bridge ageing_time 100");
     for n in 0..ports {
         ip(&format!("link add t{n} type veth peer name d{n}"));
         for end in [format!("t{n}"), format!("d{n}")] {
@@ -41,6 +40,18 @@ fn bridge(ports: usize) {
             must(Command::new("ethtool").args(["-K", &end]).args(off.split(' ')));
             ip(&format!("link set {end} up"));
         }
+    }
+}
+
+/// A bridge between this number of interfaces, `t0` and more, that forgets addresses after a second.
+fn bridge(ports: usize) {
+    let ip = |args: &str| {
+        must(Command::new("ip").args(args.split_whitespace()));
+    };
+    cables(ports);
+    // In hundredths of a second.
+    ip("link add br0 type bridge ageing_time 100");
+    for n in 0..ports {
         ip(&format!("link set d{n} master br0"));
     }
     ip("link set br0 up");
@@ -78,44 +89,97 @@ fn measure(dir: &Dir, procedure: &str, only: &[&str]) -> Value {
     results
 }
 
+/// Measures the throughput of a device whose port at `t1` is shaped, until two results in a row differ by less
+/// than the width of the search and the uncertainty, and are near the capacity.
+fn found_twice(dir: &Dir) {
+    shape();
+    dir.write("dut.yaml", "rate: 100M\nports: [{location: 'iface:t0'}, {location: 'iface:t1'}]\n");
+    dir.write(
+        "benchmark.yaml",
+        "dut: dut.yaml\nsizes: [1518]\nmax_load: 90%\ntrial: 1s\ndrain: 300ms\nrest: 10ms\nwidth: 2%\n\
+         back_to_back: {duration: 500ms, repeats: 1}\n",
+    );
+    let capacity = SHAPED / (8.0 * (SIZE - 4.0));
+    // A frame that another process delays may be lost behind the small buffer of the shaper, so a
+    // result below the capacity is measured again, and both are then compared.
+    let rate = || {
+        let results = measure(dir, "rfc2544", &["throughput"]);
+        let row = &results["runs"][0]["throughput"][0];
+        assert_eq!((&results["world"], &row["irregular"]), (&"real".into(), &Value::Null));
+        let [low, high] =
+            ["frames_per_second", "loss_at"].map(|field| row[field].as_f64().unwrap());
+        assert!(low < high && high - low <= WIDTH * high * 1.0001, "{row:#}");
+        assert!(row["took_s"].as_f64() > Some(1.0), "{row:#}");
+        low
+    };
+    let near = |a: f64, b: f64| (a - b).abs() <= (WIDTH + UNCERTAINTY) * a.max(b);
+    let mut found = vec![rate(), rate()];
+    for _ in 0..RUNS_MAX {
+        let [.., a, b] = found[..] else { unreachable!("there are two") };
+        if near(a, b) && near(b, capacity) {
+            return;
+        }
+        eprintln!("repeated: {found:?} frames/s, capacity {capacity}");
+        found.push(rate());
+    }
+    panic!("{found:?} frames/s, capacity {capacity}");
+}
+
 #[test]
 fn the_throughput_of_a_shaped_bridge_is_found_twice() {
     isolated("the_throughput_of_a_shaped_bridge_is_found_twice", &[], || {
         let dir = Dir::new("shaped");
         bridge(2);
-        shape();
+        found_twice(&dir);
+    });
+}
+
+#[test]
+fn the_throughput_of_open_vswitch_is_found_twice() {
+    let tools = ["ovs-vswitchd", "ovsdb-server", "ovs-vsctl"];
+    isolated("the_throughput_of_open_vswitch_is_found_twice", &tools, || {
+        let dir = Dir::new("ovs-benchmark");
+        cables(2);
+        let _switch = OpenVSwitch::start(&dir, 2);
+        found_twice(&dir);
+    });
+}
+
+/// Time in milliseconds for which a port leaves its bridge, and longest time that this takes more.
+const AWAY_MS: f64 = 400.0;
+const MORE_MS: f64 = 400.0;
+
+/// A command takes a port off its bridge, and gives it back: nothing is forwarded meanwhile.
+#[test]
+fn a_reset_of_a_bridge_takes_as_long_as_its_command() {
+    isolated("a_reset_of_a_bridge_takes_as_long_as_its_command", &[], || {
+        let dir = Dir::new("reset");
+        bridge(2);
+        let away = "ip link set d1 nomaster; sleep 0.4; ip link set d1 master br0";
         dir.write(
             "dut.yaml",
-            "rate: 100M\nports: [{location: 'iface:t0'}, {location: 'iface:t1'}]\n",
+            &format!(
+                "rate: 100M\nports: [{{location: 'iface:t0'}}, {{location: 'iface:t1'}}]\n\
+                 adapter: {{command: {{resets: {{software: [sh, -c, '{away}']}}}}}}\n"
+            ),
         );
         dir.write(
             "benchmark.yaml",
-            "dut: dut.yaml\nsizes: [1518]\nmax_load: 90%\ntrial: 1s\ndrain: 300ms\nrest: 10ms\nwidth: 2%\n\
-             back_to_back: {duration: 500ms, repeats: 1}\n",
+            "dut: dut.yaml\nsizes: [1518]\nmax_load: 10%\ntrial: 500ms\ndrain: 300ms\nrest: 10ms\nwidth: 2%\n\
+             reset: {steady: 1s, longest: 2s, repeats: 1}\n",
         );
-        let capacity = SHAPED / (8.0 * (SIZE - 4.0));
-        // A frame that another process delays may be lost behind the small buffer of the shaper, so a
-        // result below the capacity is measured again, and both are then compared.
-        let rate = || {
-            let results = measure(&dir, "rfc2544", &["throughput"]);
-            let row = &results["runs"][0]["throughput"][0];
-            assert_eq!((&results["world"], &row["irregular"]), (&"real".into(), &Value::Null));
-            let [low, high] =
-                ["frames_per_second", "loss_at"].map(|field| row[field].as_f64().unwrap());
-            assert!(low < high && high - low <= WIDTH * high * 1.0001, "{row:#}");
-            low
-        };
-        let near = |a: f64, b: f64| (a - b).abs() <= (WIDTH + UNCERTAINTY) * a.max(b);
-        let mut found = vec![rate(), rate()];
-        for _ in 0..RUNS_MAX {
-            let [.., a, b] = found[..] else { unreachable!("there are two") };
-            if near(a, b) && near(b, capacity) {
+        for left in (0..RUNS_MAX).rev() {
+            let results = measure(&dir, "rfc2544", &["reset"]);
+            let row = &results["runs"][0]["reset"][0];
+            assert_eq!(row["kind"], "software", "{results:#}");
+            // A frame that another process delays may be lost before the reset.
+            if let Some(ms) = row["mean_ms"].as_f64() {
+                assert!((AWAY_MS - 10.0..AWAY_MS + MORE_MS).contains(&ms), "{results:#}");
                 return;
             }
-            eprintln!("repeated: {found:?} frames/s, capacity {capacity}");
-            found.push(rate());
+            eprintln!("repeated: {results:#}");
+            assert!(left > 0, "frames are lost around the reset: {results:#}");
         }
-        panic!("{found:?} frames/s, capacity {capacity}");
     });
 }
 

@@ -9,7 +9,9 @@ use serde_json::Value;
 use crate::summary::{Metric, metrics};
 
 /// Metrics of which more is better, by the end of their names.
-const MORE: [&str; 7] = [
+const MORE: [&str; 9] = [
+    "bytes",
+    "goodput_bps",
     "frames_per_second",
     "conditional_throughput",
     "throughput_percent",
@@ -20,8 +22,8 @@ const MORE: [&str; 7] = [
 ];
 
 /// Metrics of which less is better, by the end of their names.
-const LESS: [&str; 7] =
-    ["mean_ns", "p50_ns", "p99_ns", "max_ns", "lost", "loss_percent", "mean_us"];
+const LESS: [&str; 8] =
+    ["mean_ns", "p50_ns", "p99_ns", "max_ns", "lost", "loss_percent", "mean_us", "mean_ms"];
 
 /// Quantiles of Student's distribution beyond which a difference is no chance (99 %, both sides),
 /// from 1 degree of freedom on; the last one serves all above.

@@ -8,7 +8,7 @@ pub(crate) struct Line {
     pub(crate) fields: Map<String, Value>,
 }
 
-/// Returns a line of JSON for each row. The fields of the run, such as its device and its seed, are in
+/// Returns a line of JSON for each row; without rows, one for the run. The fields of the run, such as its device and its seed, are in
 /// each of them.
 ///
 /// # Panics
@@ -16,8 +16,11 @@ pub(crate) struct Line {
 #[must_use]
 pub fn json_lines(document: &Value) -> String {
     let run = run_of(document);
-    let mut text = String::new();
-    for Line { table, fields } in lines(document) {
+    let all = lines(document);
+    // A run that ended before its first row says why.
+    let mut text =
+        if all.is_empty() { format!("{}\n", Value::Object(run.clone())) } else { String::new() };
+    for Line { table, fields } in all {
         let mut line = run.clone();
         line.insert("test".to_owned(), table.into());
         line.extend(fields);
@@ -50,12 +53,16 @@ pub fn csv(document: &Value) -> String {
 }
 
 /// Columns that say what a row is about, which come first.
-pub(crate) const KEYS: [&str; 10] = [
+pub(crate) const KEYS: [&str; 14] = [
+    "priority",
+    "kind",
     "pattern",
     "goal",
     "tester",
     "senders",
     "receivers",
+    "stateful",
+    "stateless",
     "shift",
     "size",
     "load_percent",

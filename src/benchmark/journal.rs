@@ -10,7 +10,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use tester::report::{self, Flow, Pacing, Port, Priority, Report, Stamps};
-use validate::bench::{Bench, Faculty, Trouble};
+use validate::bench::{Acknowledged, Bench, Faculty, Trouble};
 use validate::observation::Observation;
 use validate::trial::Trial;
 use xxhash_rust::xxh3::xxh3_64;
@@ -49,6 +49,12 @@ struct Counts {
     /// Frames per second that were sent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pace: Option<f64>,
+    /// Received frames by port, if there are several.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    by_port: Vec<u64>,
+    /// Seconds to the arrival of the first frame, and of the last.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    arrivals: Option<(f64, f64)>,
     #[serde(skip_serializing_if = "Option::is_none")]
     latency: Option<Latency>,
 }
@@ -226,6 +232,11 @@ impl Bench for Journal<'_> {
         Ok(report)
     }
 
+    /// Connections are not recorded, so their trials run again.
+    fn acknowledged(&mut self, trial: &Trial) -> Result<(Report, Vec<Acknowledged>), Trouble> {
+        self.bench.acknowledged(trial)
+    }
+
     fn limit(&mut self, trial: &Trial) -> Result<Option<u64>, Trouble> {
         if let Some(report) = self.again(trial)? {
             return Ok(report.flows.first().map(|flow| flow.frames_rx));
@@ -264,6 +275,11 @@ impl Entry {
             tx: flow.frames_tx,
             rx: flow.frames_rx,
             pace: flow.pacing.as_ref().map(|pacing| pacing.sent_fps),
+            by_port: match flow.frames_rx_by_port.len() {
+                0 | 1 => Vec::new(),
+                _ => flow.frames_rx_by_port.clone(),
+            },
+            arrivals: flow.first_rx_s.zip(flow.last_rx_s),
             latency: flow.latency.as_ref().filter(|of| of.frames > 0).map(|of| Latency {
                 frames: of.frames,
                 min_ns: of.min_ns.ns(),
@@ -296,6 +312,9 @@ impl Entry {
         let flow = |of: Counts| Flow {
             frames_tx: of.tx,
             frames_rx: of.rx,
+            frames_rx_by_port: of.by_port,
+            first_rx_s: of.arrivals.map(|(first, _)| first),
+            last_rx_s: of.arrivals.map(|(_, last)| last),
             pacing: of.pace.map(|sent_fps| Pacing { sent_fps, ..Pacing::default() }),
             latency: of.latency.map(|of| report::Latency {
                 frames: of.frames,

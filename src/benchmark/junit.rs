@@ -1,13 +1,18 @@
 //! Results as JUnit, for continuous integration: a case for each measured row, and one for each number of
 //! a comparison.
 
+use std::time::Duration;
+
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 use serde_json::Value;
 
 use crate::baseline::{Compared, Comparison, Trend};
 use crate::summary::{Metric, metrics};
+use crate::took;
+use validate::evidence::{Testbed, only_suite};
 
-/// Returns the results of a procedure as JUnit XML. Measured rows pass; a run that ended early has a case
+/// Returns the results of a procedure as JUnit XML, in the form that sonic-mgmt's uploader takes. A case has the
+/// time of its trials in all runs: virtual for a virtual device, which is the topology of the testbed. Measured rows pass; a run that ended early has a case
 /// with an error. Of a comparison, a regression fails, and numbers that are unclear or missing are
 /// errors: they may be regressions.
 ///
@@ -15,12 +20,15 @@ use crate::summary::{Metric, metrics};
 /// Never: all texts have a form in XML.
 #[must_use]
 pub fn junit(
-    (procedure, dut): (&str, &str),
+    (procedure, testbed): (&str, &Testbed),
     runs: &[Value],
     ended: Option<&str>,
     compared: Option<&Comparison>,
 ) -> String {
-    let mut suite = TestSuite::new(format!("sluice benchmark {procedure} {dut}"));
+    let mut suite = TestSuite::new(format!("sluice benchmark {procedure} {}", testbed.host));
+    for (name, value) in testbed.properties() {
+        suite.add_property((name, value));
+    }
     let all = metrics(runs);
     let mut rest = &all[..];
     while let Some(first) = rest.first() {
@@ -43,13 +51,21 @@ pub fn junit(
         suite.add_test_case(case(procedure, "comparison", status));
     }
     let mut report = Report::new("sluice");
+    suite.set_time(suite.test_cases.iter().filter_map(|case| case.time).sum());
     report.add_test_suite(suite);
-    report.to_string().expect("all texts have a form in XML")
+    only_suite(&report.to_string().expect("all texts have a form in XML"))
 }
+
+/// Page of the manual that describes the tests.
+const PAGE: &str = "docs/src/benchmark.md";
 
 fn case(procedure: &str, name: &str, status: TestCaseStatus) -> TestCase {
     let mut case = TestCase::new(name, status);
     case.set_classname(procedure);
+    // A case that runs no trial takes no time.
+    case.set_time(Duration::ZERO);
+    case.extra.insert("file".into(), PAGE.into());
+    case.extra.insert("line".into(), "1".into());
     case
 }
 
@@ -65,6 +81,10 @@ fn measured(procedure: &str, row: &[Metric]) -> TestCase {
     let name = format!("{} {}", row[0].test, row[0].row());
     let mut case = case(procedure, name.trim(), TestCaseStatus::success());
     for metric in row {
+        if metric.metric == took::FIELD {
+            case.set_time(Duration::from_secs_f64(metric.samples.iter().sum()));
+            continue;
+        }
         case.add_property((metric.metric.as_str(), metric.mean().to_string().as_str()));
     }
     case
@@ -100,19 +120,48 @@ mod tests {
         Runs { procedure, dut, world, runs: vec![run] }
     }
 
+    fn testbed(host: &str) -> Testbed {
+        Testbed { host: host.to_owned(), topology: "virtual".to_owned(), ..Testbed::default() }
+    }
+
     fn of(before: Option<f64>, now: Option<f64>) -> String {
         let (before, now) = (runs(before), runs(now));
         let compared = Comparison::of(&before, &now, 0.01);
-        junit(("rfc2544", "a<b"), &now.runs, None, Some(&compared))
+        junit(("rfc2544", &testbed("a<b")), &now.runs, None, Some(&compared))
     }
 
     #[test]
     fn rows_pass_and_have_their_numbers() {
-        let xml = junit(("rfc2544", "a<b"), &runs(Some(5.0)).runs, None, None);
+        let xml = junit(("rfc2544", &testbed("a<b")), &runs(Some(5.0)).runs, None, None);
         assert!(xml.contains("tests=\"1\""), "{xml}");
         assert!(xml.contains("sluice benchmark rfc2544 a&lt;b"), "{xml}");
         assert!(xml.contains("name=\"throughput 64\""), "{xml}");
         assert!(xml.contains("name=\"frames_per_second\" value=\"5\""), "{xml}");
+    }
+
+    /// sonic-mgmt's uploader rejects files without these.
+    #[test]
+    fn cases_have_times_and_the_root_is_the_suite_with_all_properties() {
+        let mut runs = runs(Some(5.0)).runs;
+        runs[0]["throughput"][0]["took_s"] = json!(0.25);
+        let xml = junit(("rfc2544", &testbed("a")), &runs, Some("Ctrl-C"), None);
+        let root = xml.split_once("<testsuite ").map(|(before, _)| before);
+        assert!(root.is_some_and(|before| !before.contains("testsuites")), "{xml}");
+        for name in
+            ["topology", "testbed", "timestamp", "host", "asic", "platform", "hwsku", "os_version"]
+        {
+            assert_eq!(
+                xml.matches(&format!("<property name=\"{name}\"")).count(),
+                1,
+                "{name} in {xml}"
+            );
+        }
+        for attribute in ["classname=", "file=", "line=", "name=", "time="] {
+            let has =
+                |case: &str| case.split_once('>').is_some_and(|(tag, _)| tag.contains(attribute));
+            assert!(xml.split("<testcase ").skip(1).all(has), "{attribute} in {xml}");
+        }
+        assert!(xml.matches("time=\"0.250\"").count() == 2 && !xml.contains("took_s"), "{xml}");
     }
 
     #[test]
@@ -132,7 +181,7 @@ mod tests {
 
     #[test]
     fn a_run_that_ended_early_has_an_error() {
-        let xml = junit(("soak", "a"), &runs(Some(5.0)).runs, Some("Ctrl-C"), None);
+        let xml = junit(("soak", &testbed("a")), &runs(Some(5.0)).runs, Some("Ctrl-C"), None);
         assert!(xml.contains("errors=\"1\"") && xml.contains("Ctrl-C"), "{xml}");
     }
 }

@@ -1,6 +1,6 @@
 //! Benchmarks of a device under test: how fast is it?
 //!
-//! A [`plan::Plan`] comes from a benchmark file ([`file`]). A procedure ([`rfc2544`], [`rfc2889`], [`rfc8239`], [`mlr`], [`lossless`], [`soak`]) runs
+//! A [`plan::Plan`] comes from a benchmark file ([`file`]). A procedure ([`rfc2544`], [`rfc2889`], [`rfc7640`], [`rfc8239`], [`mlr`], [`lossless`], [`soak`]) runs
 //! trials on a bench of `validate`, behind real ports or virtual, and returns rows of results that
 //! [`table`] shows. [`mlrsearch`] is the search alone, without ports.
 
@@ -17,11 +17,13 @@ pub mod mlrsearch;
 pub mod plan;
 pub mod rfc2544;
 pub mod rfc2889;
+pub mod rfc7640;
 pub mod rfc8239;
 pub mod search;
 pub mod soak;
 pub mod summary;
 pub mod table;
+pub mod took;
 pub mod trial;
 
 #[cfg(test)]

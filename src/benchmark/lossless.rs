@@ -13,6 +13,7 @@ use crate::mlrsearch::GoalResult;
 use crate::plan::Plan;
 use crate::rfc8239::{buffer, holb};
 use crate::search;
+use crate::took::Took;
 use crate::trial::{Counted, Latency, Runner};
 
 /// Ports of the test of head-of-line blocking.
@@ -22,6 +23,8 @@ const GROUP: usize = 4;
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct Results {
     pub rows: Vec<LosslessRow>,
+    /// Durations of the rows.
+    pub took: Vec<Took>,
     /// Number of trials.
     pub trials: u64,
     /// Remarks about the numbers, once each.
@@ -90,6 +93,7 @@ pub fn run(
     let trouble = all(&mut runner, &mut results).err();
     results.trials = runner.trials;
     results.notes = runner.notes;
+    results.took = runner.took;
     results.ended = trouble.as_ref().map(ToString::to_string);
     (results, trouble)
 }
@@ -112,6 +116,7 @@ fn all(runner: &mut Runner<'_>, results: &mut Results) -> Result<(), Trouble> {
     }
     for size in runner.plan.sizes.clone() {
         results.rows.push(of_size(runner, size)?);
+        runner.row("rows");
     }
     Ok(())
 }

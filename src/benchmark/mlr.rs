@@ -6,12 +6,15 @@ use validate::bench::{Bench, Trouble};
 use crate::mlrsearch::GoalResult;
 use crate::plan::Plan;
 use crate::search;
+use crate::took::Took;
 use crate::trial::Runner;
 
 /// Results of the search.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct Results {
     pub rows: Vec<MlrRow>,
+    /// Durations of the rows.
+    pub took: Vec<Took>,
     /// Number of trials.
     pub trials: u64,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -46,6 +49,7 @@ pub fn run(
     let mut trouble = None;
     for size in &plan.sizes {
         let (rows, ended) = search_size(&mut runner, *size);
+        runner.rows("rows", rows.len());
         results.rows.extend(rows);
         if ended.is_some() {
             trouble = ended;
@@ -54,6 +58,7 @@ pub fn run(
     }
     results.trials = runner.trials;
     results.notes = runner.notes;
+    results.took = runner.took;
     results.ended = trouble.as_ref().map(ToString::to_string);
     (results, trouble)
 }

@@ -44,6 +44,10 @@ pub struct Plan {
     pub back_to_back: Repeated,
     /// Time of overload, and number of trials.
     pub recovery: Repeated,
+    /// Resets of the device.
+    pub reset: Resets,
+    /// First burst of a hunt, in bytes.
+    pub burst_target: u64,
     /// Learning of addresses.
     pub learning: Learning,
     /// Load of a soak as a share of the line, its duration, and that of its parts.
@@ -61,6 +65,17 @@ pub struct TesterLimit {
     /// Frame size in bytes, FCS included.
     pub size: u32,
     pub frames_per_second: f64,
+}
+
+/// Resets of the device.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Resets {
+    /// Traffic before a reset, and after the device is back.
+    pub steady: Duration,
+    /// Longest time without forwarding.
+    pub longest: Duration,
+    /// At least 1.
+    pub repeats: u32,
 }
 
 /// Learning of addresses by a bridge.
@@ -154,6 +169,13 @@ impl fmt::Display for Plan {
             ("latency", times(self.latency)),
             ("back-to-back", times(self.back_to_back)),
             ("recovery", times(self.recovery)),
+            (
+                "reset",
+                format!(
+                    "{} x up to {}, after {}",
+                    self.reset.repeats, self.reset.longest, self.reset.steady
+                ),
+            ),
             (
                 "addresses",
                 format!(

@@ -4,12 +4,15 @@ use serde::Serialize;
 use validate::bench::{Bench, Trouble};
 
 use crate::plan::Plan;
+use crate::took::Took;
 use crate::trial::{Latency, Runner};
 
 /// Results of a soak.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct Results {
     pub rows: Vec<SoakRow>,
+    /// Durations of the rows.
+    pub took: Vec<Took>,
     /// Number of trials.
     pub trials: u64,
     /// Remarks about the numbers, once each.
@@ -67,6 +70,7 @@ pub fn run(
     for size in &plan.sizes {
         let (row, ended) = of_size(&mut runner, *size);
         results.rows.push(row);
+        runner.row("rows");
         if ended.is_some() {
             trouble = ended;
             break;
@@ -74,6 +78,7 @@ pub fn run(
     }
     results.trials = runner.trials;
     results.notes = runner.notes;
+    results.took = runner.took;
     results.ended = trouble.as_ref().map(ToString::to_string);
     (results, trouble)
 }

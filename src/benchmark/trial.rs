@@ -1,13 +1,17 @@
 //! A trial: streams of frames, and what the device forwarded of them.
 
+use std::time::Instant;
+
 use ground::time::Duration;
 use ground::units::{Bytes, Priority};
 use serde::Serialize;
 use tester::report::Report;
-use validate::bench::{Bench, Trouble};
+use validate::bench::{Acknowledged, Bench, Faculty, Trouble};
+use validate::observation::Observation;
 use validate::trial::{Flow, Limit, Obeys, Port, Rate, Trial};
 
 use crate::plan::{Plan, frames_per_second};
+use crate::took::Took;
 
 /// Bytes of a frame on the line that are not part of it: preamble, start delimiter and gap.
 const OVERHEAD: u64 = 20;
@@ -84,6 +88,25 @@ pub struct Latency {
     pub resolution_ns: f64,
 }
 
+impl Latency {
+    /// Returns that of several streams with their numbers of frames; `None` without frames. Percentiles are
+    /// those of the stream with the largest.
+    #[must_use]
+    pub fn of_all(all: &[(f64, Self)]) -> Option<Self> {
+        let frames: f64 = all.iter().map(|(frames, _)| frames).sum();
+        let largest =
+            |value: fn(&Self) -> f64| all.iter().map(|(_, l)| value(l)).fold(0.0, f64::max);
+        (frames > 0.0).then(|| Self {
+            min_ns: all.iter().map(|(_, l)| l.min_ns).fold(f64::INFINITY, f64::min),
+            mean_ns: all.iter().map(|(n, l)| n * l.mean_ns).sum::<f64>() / frames,
+            p50_ns: largest(|l| l.p50_ns),
+            p99_ns: largest(|l| l.p99_ns),
+            max_ns: largest(|l| l.max_ns),
+            resolution_ns: largest(|l| l.resolution_ns),
+        })
+    }
+}
+
 impl Sample {
     /// Returns the sum of several streams. Percentiles are those of the stream with the largest.
     #[must_use]
@@ -91,18 +114,7 @@ impl Sample {
         let sum = |value: fn(&Self) -> u64| all.iter().map(value).sum::<u64>();
         let latencies: Vec<_> =
             all.iter().filter_map(|s| s.latency.map(|l| (s.forwarded as f64, l))).collect();
-        let frames: f64 = latencies.iter().map(|(frames, _)| frames).sum();
-        let largest = |value: fn(&Latency) -> f64| {
-            latencies.iter().map(|(_, l)| value(l)).fold(0.0, f64::max)
-        };
-        let latency = (frames > 0.0).then(|| Latency {
-            min_ns: latencies.iter().map(|(_, l)| l.min_ns).fold(f64::INFINITY, f64::min),
-            mean_ns: latencies.iter().map(|(n, l)| n * l.mean_ns).sum::<f64>() / frames,
-            p50_ns: largest(|l| l.p50_ns),
-            p99_ns: largest(|l| l.p99_ns),
-            max_ns: largest(|l| l.max_ns),
-            resolution_ns: largest(|l| l.resolution_ns),
-        });
+        let latency = Latency::of_all(&latencies);
         Self {
             intended: sum(|s| s.intended),
             offered: sum(|s| s.offered),
@@ -136,6 +148,10 @@ pub struct Runner<'a> {
     pub trials: u64,
     /// Lines for the reader, once each.
     pub notes: Vec<String>,
+    /// Durations of the rows so far.
+    pub took: Vec<Took>,
+    /// Seconds of all trials since the last row.
+    spent: f64,
 }
 
 impl<'a> Runner<'a> {
@@ -144,13 +160,30 @@ impl<'a> Runner<'a> {
         bench: &'a mut dyn Bench,
         progress: &'a mut dyn FnMut(&str) -> bool,
     ) -> Self {
-        Self { plan, bench, progress, trials: 0, notes: Vec::new() }
+        Self { plan, bench, progress, trials: 0, notes: Vec::new(), took: Vec::new(), spent: 0.0 }
     }
 
     /// True if equal trials have equal results.
     #[must_use]
     pub fn is_exact(&self) -> bool {
         self.bench.world() == "virtual"
+    }
+
+    /// True if the bench has a faculty.
+    #[must_use]
+    pub fn has(&self, faculty: Faculty) -> bool {
+        self.bench.has(faculty)
+    }
+
+    /// Ends the measurement of a row of a table.
+    pub(crate) fn row(&mut self, table: &'static str) {
+        self.rows(table, 1);
+    }
+
+    /// Ends the measurement of several rows by the same trials: each has the time of all of them.
+    pub(crate) fn rows(&mut self, table: &'static str, count: usize) {
+        let seconds = core::mem::take(&mut self.spent);
+        self.took.extend((0..count).map(|_| Took { table, seconds }));
     }
 
     /// Adds a line for the reader.
@@ -259,19 +292,61 @@ impl<'a> Runner<'a> {
         rest: Duration,
         read: impl Fn(&Self, Report) -> Result<T, Trouble>,
     ) -> Result<T, Trouble> {
+        self.repeated(trial, rest, |runner| {
+            let counted = runner.bench.count(trial);
+            counted.and_then(|report| read(runner, report))
+        })
+    }
+
+    /// Runs a trial after a rest, again if the machine disturbs it.
+    fn repeated<T>(
+        &mut self,
+        trial: &Trial,
+        rest: Duration,
+        mut run: impl FnMut(&mut Self) -> Result<T, Trouble>,
+    ) -> Result<T, Trouble> {
         let mut attempt = 1;
         loop {
             if !(self.progress)(&trial.name) {
                 return Err(Trouble::Interrupted);
             }
+            let begun = Instant::now();
             self.bench.rest(rest);
             self.trials += 1;
-            let counted = self.bench.count(trial);
-            match counted.and_then(|report| read(self, report)) {
+            let ended = run(self);
+            self.spent += match self.is_exact() {
+                true => trial.length.as_secs_f64(),
+                false => begun.elapsed().as_secs_f64(),
+            };
+            match ended {
                 Err(Trouble::Disturbed(_)) if attempt < ATTEMPTS => attempt += 1,
                 other => return other,
             }
         }
+    }
+
+    /// Runs a trial with connections after a rest, again if the machine disturbs it.
+    ///
+    /// # Errors
+    /// As [`Self::measure`].
+    pub(crate) fn acknowledged(
+        &mut self,
+        trial: &Trial,
+    ) -> Result<(Report, Vec<Acknowledged>), Trouble> {
+        let rest = self.plan.rest;
+        self.repeated(trial, rest, |runner| runner.bench.acknowledged(trial))
+    }
+
+    /// Runs a trial after a rest, again if the machine disturbs it, and returns each frame of it.
+    ///
+    /// # Errors
+    /// As [`Self::measure`].
+    pub(crate) fn observe(&mut self, trial: &Trial) -> Result<Observation, Trouble> {
+        let rest = self.plan.rest;
+        self.repeated(trial, rest, |runner| {
+            let seen = runner.bench.run(trial)?;
+            seen.disturbed.clone().map_or(Ok(seen), |why| Err(Trouble::Disturbed(why)))
+        })
     }
 
     /// Returns the results in a report.
@@ -323,7 +398,7 @@ pub(crate) fn latency_of(flow: &tester::report::Flow, report: &Report) -> Option
 }
 
 /// Returns the pauses of a priority that a port received.
-fn pauses(port: &tester::report::Port, priority: Priority) -> Pauses {
+pub(crate) fn pauses(port: &tester::report::Port, priority: Priority) -> Pauses {
     let found = port.priorities.iter().find(|p| p.priority == priority.get());
     found.map_or_else(Pauses::default, |p| Pauses {
         received: p.pauses_rx - p.resumes_rx.min(p.pauses_rx),

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Result, anyhow};
 use clap::{Args, Subcommand, ValueEnum, value_parser};
@@ -15,6 +15,7 @@ use super::kind::Kind;
 use super::machine::MachineArgs;
 use super::outputs::{OutputFile, Outputs};
 use super::terminal::{self, Progress, say};
+use super::validate::stamp;
 use super::{Format, bad_input, exit, stop_on_signals};
 use crate::printable;
 use crate::verdict::Verdict;
@@ -23,9 +24,13 @@ use benchmark::calibrate::calibrate;
 use benchmark::journal::Journal;
 use benchmark::junit::junit as junit_xml;
 use benchmark::plan::{Plan, TesterLimit};
-use benchmark::{evidence, file, lossless, mlr, rfc2544, rfc2889, rfc8239, soak, summary, table};
+use benchmark::took;
+use benchmark::{
+    evidence, file, lossless, mlr, rfc2544, rfc2889, rfc7640, rfc8239, soak, summary, table,
+};
 use report::{BenchmarkPage, benchmark_html};
 use validate::bench::{Bench, Trouble};
+use validate::evidence::Testbed;
 use validate::file::Dut;
 
 const EXAMPLES: &str = "\
@@ -52,7 +57,8 @@ pub struct BenchmarkArgs {
 /// Procedures.
 #[derive(Subcommand, Clone, Debug)]
 enum Procedure {
-    /// RFC 2544: throughput, latency, frame loss rate, back-to-back frames (RFC 9004), recovery.
+    /// RFC 2544: throughput, latency, frame loss rate, back-to-back frames (RFC 9004), recovery, reset
+    /// (RFC 6201).
     Rfc2544 {
         /// Run only this test. May be repeated.
         #[arg(long, value_enum, value_name = "TEST")]
@@ -60,8 +66,8 @@ enum Procedure {
         #[command(flatten)]
         common: Common,
     },
-    /// RFC 2889: throughput and forwarding rates of meshes, congestion control, address capacity and
-    /// learning rate, broadcasts.
+    /// RFC 2889: throughput and forwarding rates of meshes, congestion control, forward pressure, address
+    /// capacity and learning rate, errored frames, broadcasts.
     Rfc2889 {
         /// Run only this test. May be repeated.
         #[arg(long, value_enum, value_name = "TEST")]
@@ -69,7 +75,15 @@ enum Procedure {
         #[command(flatten)]
         common: Common,
     },
-    /// RFC 8239: line rate of all ports, buffer, microbursts, head-of-line blocking.
+    /// RFC 7640: burst hunt of each queue, and of all queues at once.
+    Rfc7640 {
+        /// Run only this test. May be repeated.
+        #[arg(long, value_enum, value_name = "TEST")]
+        only: Vec<Management>,
+        #[command(flatten)]
+        common: Common,
+    },
+    /// RFC 8239: line rate of all ports, buffer, microbursts, head-of-line blocking, incast.
     Rfc8239 {
         /// Run only this test. May be repeated.
         #[arg(long, value_enum, value_name = "TEST")]
@@ -141,6 +155,7 @@ enum Only {
     Loss,
     BackToBack,
     Recovery,
+    Reset,
 }
 
 impl From<Only> for rfc2544::Test {
@@ -152,6 +167,7 @@ impl From<Only> for rfc2544::Test {
             Only::Loss => Self::Loss,
             Only::BackToBack => Self::BackToBack,
             Only::Recovery => Self::Recovery,
+            Only::Reset => Self::Reset,
         }
     }
 }
@@ -161,7 +177,9 @@ impl From<Only> for rfc2544::Test {
 enum Lan {
     Mesh,
     Congestion,
+    Pressure,
     Addresses,
+    Errors,
     Broadcast,
 }
 
@@ -170,8 +188,26 @@ impl From<Lan> for rfc2889::Test {
         match only {
             Lan::Mesh => Self::Mesh,
             Lan::Congestion => Self::Congestion,
+            Lan::Pressure => Self::Pressure,
+            Lan::Errors => Self::Errors,
             Lan::Addresses => Self::Addresses,
             Lan::Broadcast => Self::Broadcast,
+        }
+    }
+}
+
+/// Tests of RFC 7640.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+enum Management {
+    BurstHunt,
+    Queues,
+}
+
+impl From<Management> for rfc7640::Test {
+    fn from(only: Management) -> Self {
+        match only {
+            Management::BurstHunt => Self::BurstHunt,
+            Management::Queues => Self::Queues,
         }
     }
 }
@@ -183,6 +219,7 @@ enum DataCentre {
     Buffer,
     Microburst,
     Holb,
+    Incast,
 }
 
 impl From<DataCentre> for rfc8239::Test {
@@ -192,6 +229,7 @@ impl From<DataCentre> for rfc8239::Test {
             DataCentre::Buffer => Self::Buffer,
             DataCentre::Microburst => Self::Microburst,
             DataCentre::Holb => Self::Holb,
+            DataCentre::Incast => Self::Incast,
         }
     }
 }
@@ -209,7 +247,7 @@ type Step<'a> = &'a mut dyn FnMut(&str) -> bool;
 
 /// Runs in JSON.
 #[derive(Serialize)]
-struct Document<'a, R> {
+struct Document<'a> {
     procedure: &'static str,
     dut: &'a str,
     world: &'static str,
@@ -219,7 +257,10 @@ struct Document<'a, R> {
     /// Loads that the tester carries by itself, where they are less than the line.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     tester_limits: &'a [TesterLimit],
-    runs: &'a [R],
+    runs: &'a [Value],
+    /// Reason why the run ended early, also before the first trial of a procedure.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ended: Option<&'a str>,
     /// Differences from the baseline.
     #[serde(skip_serializing_if = "Option::is_none")]
     compared: Option<Comparison>,
@@ -244,6 +285,13 @@ pub fn run(args: &BenchmarkArgs) -> Result<ExitCode> {
                 rfc2889::run(plan, &tests, bench, step)
             };
             measure("rfc2889", common, run, table::rfc2889)
+        }
+        Procedure::Rfc7640 { only, common } => {
+            let tests = selected(only, &rfc7640::Test::ALL);
+            let run = |plan: &Plan, bench: &mut dyn Bench, step: Step<'_>| {
+                rfc7640::run(plan, &tests, bench, step)
+            };
+            measure("rfc7640", common, run, table::rfc7640)
         }
         Procedure::Rfc8239 { only, common } => {
             let tests = selected(only, &rfc8239::Test::ALL);
@@ -283,9 +331,11 @@ fn measure<R: Serialize>(
     let page = open("--report", &args.report)?;
     let junit = open("--junit", &args.junit)?;
     let stop = stop_on_signals()?;
-    let known = format!("{:?} {:?}", dut.lab, dut.reports);
+    let known = format!("{:?} {:?} {:?}", dut.lab, dut.reports, dut.resets);
     let mut device = dut::bench(dut, args.machine, &stop)?;
     let world = device.world();
+    let testbed =
+        Testbed { topology: world.to_owned(), host: plan.setup.name.clone(), ..testbed() };
     let mut journal;
     let bench: &mut dyn Bench = match &args.resume {
         Some(path) => {
@@ -333,7 +383,7 @@ fn measure<R: Serialize>(
     }
     progress.clear();
     let (dut, seed) = (plan.setup.name.as_str(), plan.setup.seed);
-    let values: Vec<Value> = runs.iter().map(serde_json::to_value).collect::<Result<_, _>>()?;
+    let values: Vec<Value> = runs.iter().map(took::value).collect::<Result<_, _>>()?;
     let these = || Runs {
         procedure: procedure.to_owned(),
         dut: dut.to_owned(),
@@ -343,6 +393,8 @@ fn measure<R: Serialize>(
     let compared = before.map(|before| Comparison::of(&before, &these(), plan.width));
     let judged = compared.as_ref().map(Comparison::verdict);
     let tester = env!("CARGO_PKG_VERSION");
+    let ended = trouble.as_ref().map(ToString::to_string);
+    let ended = ended.as_deref();
     let document = Document {
         procedure,
         dut,
@@ -350,7 +402,8 @@ fn measure<R: Serialize>(
         seed,
         tester,
         tester_limits: &plan.tester,
-        runs: &runs,
+        runs: &values,
+        ended,
         compared,
     };
     let write = |file: Option<OutputFile>, text: &dyn Fn() -> String| {
@@ -360,10 +413,9 @@ fn measure<R: Serialize>(
         (Verdict::Pass, Some(judged)) => judged,
         (complete, judged) => Verdict::of_all([complete].into_iter().chain(judged)),
     };
-    let ended = trouble.as_ref().map(ToString::to_string);
     let (text, value) =
         (serde_json::to_string_pretty(&document)?, serde_json::to_value(&document)?);
-    let (tables, ended) = (text_of(&document, &values, table), ended.as_deref());
+    let tables = text_of(runs.last().map_or(String::new(), table), &document);
     let compared = document.compared.as_ref();
     let html = || {
         benchmark_html(&BenchmarkPage {
@@ -384,7 +436,7 @@ fn measure<R: Serialize>(
         write(jsonl, &|| evidence::json_lines(&value)),
         write(csv, &|| evidence::csv(&value)),
         write(page, &html),
-        write(junit, &|| junit_xml((procedure, dut), &values, ended, compared)),
+        write(junit, &|| junit_xml((procedure, &testbed), &values, ended, compared)),
     ];
     match args.format {
         Format::Json => terminal::print_json(&document)?,
@@ -395,21 +447,23 @@ fn measure<R: Serialize>(
     Ok(exit(verdict))
 }
 
-/// Returns the tables: of the only run, or of the last one with the numbers of all; and of the
+/// Returns the tables: `last`, of the only run, or of the last one with the numbers of all; and of the
 /// comparison.
-fn text_of<R>(
-    document: &Document<'_, R>,
-    values: &[Value],
-    table: impl Fn(&R) -> String,
-) -> String {
-    let mut text = document.runs.last().map_or(String::new(), table);
-    if values.len() > 1 {
-        text += &format!("\n{}", table::summary(&summary::metrics(values)));
+fn text_of(last: String, document: &Document<'_>) -> String {
+    let mut text = last;
+    if document.runs.len() > 1 {
+        text += &format!("\n{}", table::summary(&summary::metrics(document.runs)));
     }
     if let Some(compared) = &document.compared {
         text += &format!("\n{}", table::compared(compared));
     }
     text
+}
+
+/// Returns the testbed of a run that begins now.
+fn testbed() -> Testbed {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |time| time.as_secs_f64());
+    Testbed { timestamp: stamp(now), testbed: "sluice".to_owned(), ..Testbed::default() }
 }
 
 /// Reads a baseline.

@@ -23,9 +23,11 @@ pub(super) fn bench(
     machine: MachineArgs,
     stop: &Arc<AtomicBool>,
 ) -> Result<Box<dyn Bench>> {
-    let Dut { setup, lab, reports, access } = dut;
+    let Dut { setup, lab, reports, resets, access } = dut;
     match lab {
-        Some(lab) => Ok(Box::new(VirtualBench::new(setup, lab).reporting(reports))),
+        Some(lab) => {
+            Ok(Box::new(VirtualBench::new(setup, lab).reporting(reports).resetting(resets)))
+        }
         None => real(setup, access, machine, stop),
     }
 }

@@ -19,6 +19,7 @@ use super::terminal::{self, Progress, say};
 use super::{Format, bad_input, exit, stop_on_signals};
 use crate::text::table::{Align, Table};
 use files::Files;
+pub(super) use files::stamp;
 use validate::catalogue;
 use validate::evidence;
 use validate::file::{self, Dut};

@@ -30,6 +30,7 @@ mod notes;
 mod plan;
 mod port;
 mod queue;
+mod restart;
 #[cfg(any(test, feature = "rig"))]
 pub mod teststar;
 mod wire;

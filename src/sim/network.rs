@@ -28,10 +28,13 @@ use switch::{Change, Refused, Switch};
 /// Delay after which a planned change that frames in the buffer prevent is tried again.
 pub const RETRY_AFTER: Duration = Duration::from_micros(1);
 
+/// Bytes of the shortest frame, FCS included (802.3 3.2.8).
+const FRAME_MIN: u32 = 64;
+
 /// A running network.
 pub struct Network<W: Witness = ()> {
-    nodes: Nodes,
-    wires: Wires,
+    pub(super) nodes: Nodes,
+    pub(super) wires: Wires,
     /// Nodes whose events are being handled; empty between windows.
     due: Vec<u32>,
     /// Sorted by time, the next one last.
@@ -41,7 +44,7 @@ pub struct Network<W: Witness = ()> {
     now: Instant,
     polls: u64,
     refusals: Vec<Refusal>,
-    witness: W,
+    pub(super) witness: W,
 }
 
 /// A planned change that a switch refused for good.
@@ -241,8 +244,11 @@ impl<W: Witness> Network<W> {
         let state = &mut self.nodes.0[id.index()];
         let direction = state.out[port.index()].reverse();
         let wire = &mut self.wires.wires[direction.index()];
+        let is_switch = matches!(state.node, Node::Switch(_));
         let refusal = |frame: &mut VirtualFrame, wire: &Wire, port: &mut VirtualPort| {
-            if frame.is_damaged() && wire.notices_damage(frame) {
+            // A fragment (802.3 4.2.4.1.1). Short MAC control is left to the device itself.
+            let is_short = is_switch && frame.wire_len() < FRAME_MIN && !frame.is_control();
+            if is_short || frame.is_damaged() && wire.notices_damage(frame) {
                 return Some(Loss::Damaged);
             }
             (!port.admits(frame)).then_some(Loss::Secy)
@@ -265,6 +271,7 @@ impl<W: Witness> Network<W> {
             self.wires.on_the_way -= 1;
             let is_validated = wire.validates() && frame.is_control();
             let refused = match is_validated {
+                _ if at < state.down_until => Some(Loss::LinkDown),
                 true => None,
                 false => refusal(&mut frame, wire, state.port_mut(wire.port())),
             };
@@ -439,7 +446,7 @@ impl<W: Witness> Network<W> {
     /// Delivers a forged frame at the end of a direction.
     fn forge(&mut self, at: Instant, direction: Direction, octets: &[u8]) {
         let wire = &self.wires.wires[direction.index()];
-        if !wire.up {
+        if !wire.up || at < self.nodes.0[wire.to.node.index()].down_until {
             return;
         }
         let End { node, port } = wire.to;

@@ -53,6 +53,8 @@ pub(super) struct NodeState {
     pub(super) bytes: u64,
     /// Time until which its processor is busy.
     pub(super) busy_until: Instant,
+    /// Time until which it receives nothing, because it is being reset.
+    pub(super) down_until: Instant,
     /// True if an event waits for that.
     pub(super) held_up: bool,
     /// True if a port has a defect.
@@ -124,6 +126,7 @@ impl NodeState {
             frames: 0,
             bytes: 0,
             busy_until: Instant::ZERO,
+            down_until: Instant::ZERO,
             held_up: false,
             has_defects: false,
             held: 0,

@@ -10,11 +10,13 @@ use ground::units::{
 /// Reason for losing a frame on its way.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Loss {
-    /// The frame check sequence did not match: a bit error.
+    /// The frame check sequence did not match, because of a bit error; or the frame is a fragment that
+    /// a switch's MAC discards.
     Damaged,
     /// Lost by the link's error probability, or by a scheduled fault.
     Fault,
-    /// The link is down, or went down while the frame was on it.
+    /// The link is down, or went down while the frame was on it; or the device at its end is being
+    /// reset.
     LinkDown,
     /// The sender's `SecY` could not protect it, or the receiver's did not accept it.
     Secy,

@@ -91,6 +91,11 @@ impl VirtualPort {
         self.defects.get_or_insert_with(|| Box::new(Stage::new(rate))).add(defect);
     }
 
+    /// Takes over the defects of a port of the same device before its reset.
+    pub(super) fn keep_defects(&mut self, before: &mut Self) {
+        self.defects = before.defects.take();
+    }
+
     /// Tells its defects that the link went down or came up.
     pub(super) fn link_changed(&mut self, at: Instant, up: bool) {
         if let Some(defects) = &mut self.defects {

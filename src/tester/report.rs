@@ -197,6 +197,9 @@ described! {
         metrics: Metrics,
         port_tx: String,
         port_rx: Vec<String>,
+        /// Frames received by port, in the order of `port_rx`, without duplicates.
+        #[serde(skip)]
+        frames_rx_by_port: Vec<u64>,
         /// `started`, `stopped` (every frame has arrived or is lost) or `paused`.
         transmit: &'static str,
         /// Frames sent.

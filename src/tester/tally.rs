@@ -315,6 +315,7 @@ fn flow(
         metrics: plan.metrics,
         port_tx: name(&plan.tx),
         port_rx: plan.rx.iter().map(name).collect(),
+        frames_rx_by_port: tally.rx.iter().map(|(frames, _)| *frames).collect(),
         transmit: more.transmit.name(),
         frames_tx,
         frames_rx,

@@ -15,7 +15,7 @@ pub use own::of_snapshot;
 use std::collections::BTreeMap;
 
 use crate::bench::Trouble;
-use crate::trial::Port;
+use crate::trial::{Port, ResetKind};
 use ground::time::Duration;
 use ground::units::{PRIORITIES, Priority};
 use schemars::JsonSchema;
@@ -179,6 +179,9 @@ impl Counters {
     }
 }
 
+/// An action on a device, which runs beside the traffic.
+pub type Action = Box<dyn FnOnce() -> Result<(), Trouble> + Send>;
+
 /// Access to a device beside its ports.
 pub trait Adapter {
     /// Returns the time after traffic until the counters are current.
@@ -195,6 +198,17 @@ pub trait Adapter {
     /// # Errors
     /// The device does not answer.
     fn clear(&mut self) -> Result<(), Trouble>;
+
+    /// Returns true if it can read counters. Default: it can.
+    fn can_read(&self) -> bool {
+        true
+    }
+
+    /// Returns an action that resets the device in this way, and ends when that is begun; `None` if there is
+    /// none. Default: none.
+    fn reset(&self, _: ResetKind) -> Option<Action> {
+        None
+    }
 
     /// Returns true if it can change settings.
     fn can_set(&self) -> bool;

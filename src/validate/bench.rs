@@ -1,7 +1,7 @@
 //! The interface between a test and the world in which its trials run.
 
 use crate::observation::Observation;
-use crate::trial::Trial;
+use crate::trial::{ResetKind, Trial};
 use ground::time::Duration;
 use tester::report::Report;
 
@@ -29,12 +29,30 @@ pub enum Faculty {
     ShortFrames,
     /// Frames are sent with a wrong FCS.
     WrongFcs,
+    /// Frames are sent with a gap that is shorter than 96 bits.
+    ShortGap,
+    /// Connections with acknowledgements run beside the flows.
+    Stateful,
     /// Counters of the device are read.
     Counters,
     /// Settings of the device are changed.
     Settings,
     /// Settings of the device are changed while traffic runs.
     Changes,
+    /// The device is reset in this way while traffic runs and is counted.
+    Reset(ResetKind),
+}
+
+/// Counters of a connection.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Acknowledged {
+    /// Acknowledged payload in bytes.
+    pub bytes: u64,
+    /// Data frames, those that were sent again included.
+    pub frames: u64,
+    /// Frames that were sent again.
+    pub retransmitted: u64,
+    pub timeouts: u64,
 }
 
 /// A DUT and the tester's ports around it.
@@ -59,6 +77,15 @@ pub trait Bench {
     /// The trial could not be run as it is.
     fn count(&mut self, _: &Trial) -> Result<Report, Trouble> {
         Err(Trouble::Error("this bench records frames, and does not count them".to_owned()))
+    }
+
+    /// Runs a trial as [`Self::count`] does, and returns what each of its connections sent, too. Default: an
+    /// error.
+    ///
+    /// # Errors
+    /// The trial could not be run as it is.
+    fn acknowledged(&mut self, _: &Trial) -> Result<(Report, Vec<Acknowledged>), Trouble> {
+        Err(Trouble::Missing("the ports of the tester have no connections".to_owned()))
     }
 
     /// Returns the number of frames of a trial with one flow that the tester carries by itself, whatever

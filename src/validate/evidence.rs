@@ -9,7 +9,7 @@ mod table;
 pub use captures::{Capture, captures};
 pub use conformance::{Conformance, conformance};
 pub use json_lines::json_lines;
-pub use junit::{Testbed, junit};
+pub use junit::{Testbed, junit, only_suite};
 pub use table::table;
 
 use crate::suite::Results;

@@ -6,12 +6,15 @@ mod resolve;
 
 pub use raw::DutFile;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use crate::adapter::Commands;
 use crate::setup::Setup;
+use crate::trial::ResetKind;
 use crate::virtual_bench::Reports;
 use config::{ConfigError, Place, Warning, de, read_text, schema_of, tree};
+use ground::time::Duration;
 use lab::raw::Lab;
 
 /// Error text for an empty file.
@@ -26,6 +29,8 @@ pub struct Dut {
     pub lab: Option<Lab>,
     /// Errors and gaps in the counters that a virtual device reports.
     pub reports: Reports,
+    /// Resets of a virtual device: the times in which it forwards nothing.
+    pub resets: BTreeMap<ResetKind, Duration>,
     /// Access to a device behind real ports.
     pub access: Option<Access>,
 }

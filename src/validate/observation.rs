@@ -16,6 +16,8 @@ use wire::{EtherType, pause, pfc, vlan};
 pub struct Observation {
     /// Frames in the order of their last bits.
     pub records: Vec<Record>,
+    /// Frames that arrived with a wrong FCS, in the same order. Behind real ports they are not seen.
+    pub damaged: Vec<Record>,
     /// Largest error of any time, in either direction; zero in the virtual world.
     pub uncertainty: Duration,
     /// Disturbance of the measurement by the machine, in words.
@@ -237,6 +239,7 @@ impl Observation {
         let records = self.records.iter().filter(|record| ports.contains(&record.port));
         Self {
             records: records.cloned().collect(),
+            damaged: self.damaged.iter().filter(|r| ports.contains(&r.port)).cloned().collect(),
             uncertainty: self.uncertainty,
             disturbed: self.disturbed.clone(),
             counters: self.counters.clone(),

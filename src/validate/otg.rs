@@ -63,7 +63,7 @@ fn layer1(trial: &Trial, setup: &Setup, port: Port) -> Value {
     let mut layer1 = json!({
         "name": format!("link of {}", setup.port(port).name),
         "port_names": [setup.port(port).name],
-        "mtu": setup.max_frame - 18,
+        "mtu": setup.max_frame.max(longest(trial)) - 18,
         "promiscuous": true,
     });
     // Ports without a link rate of their own are paced at this one.
@@ -88,6 +88,11 @@ fn layer1(trial: &Trial, setup: &Setup, port: Port) -> Value {
         }
     }
     layer1
+}
+
+/// Returns the length of the longest frame that is sent byte for byte, FCS included.
+fn longest(trial: &Trial) -> u32 {
+    trial.control.iter().map(|control| control.octets.len() as u32 + 4).max().unwrap_or(0)
 }
 
 /// Returns the name of a rate; `None` if the model has none for it.

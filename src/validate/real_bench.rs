@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration as StdDuration;
 
-use crate::adapter::Adapter;
+use crate::adapter::{Action, Adapter};
 use crate::bench::{Bench, Faculty, Trouble};
 use crate::observation::{Observation, Record, Way, What, ecn_of};
 use crate::otg;
@@ -69,15 +69,41 @@ impl RealBench {
         let plan = resolved(&otg::counting(trial, setup, location))?;
         let flows: Vec<_> = plan.flows.iter().map(|flow| flow.id).collect();
         let session = self.ports.set(plan).map_err(trouble)?;
+        let reset = self.action(trial)?;
         session.start(&flows).map_err(trouble)?;
-        let interrupted = !self.wait(&session, otg::lead(setup) + trial.length)?;
+        let lead = otg::lead(setup);
+        let mut interrupted = false;
+        let mut running = None;
+        if let Some((at, action)) = reset {
+            interrupted = !self.wait(&session, lead + at)?;
+            running = (!interrupted).then(|| thread::spawn(action));
+        }
+        interrupted = interrupted || !self.wait(&session, lead + trial.length)?;
         session.stop(&flows).map_err(trouble)?;
+        // The action has a bounded time of its own.
+        let begun = running.map_or(Ok(()), |running| {
+            running.join().unwrap_or_else(|_| Err(Trouble::Error("the reset ended early".into())))
+        });
         if interrupted {
             return Err(Trouble::Interrupted);
         }
+        begun?;
         let report = session.report().map_err(trouble)?;
         linked(&report)?;
         Ok(report)
+    }
+
+    /// Returns the reset of a trial: its time, and the action.
+    fn action(&self, trial: &Trial) -> Result<Option<(Duration, Action)>, Trouble> {
+        let Some(reset) = trial.reset else { return Ok(None) };
+        let adapter = self.adapter.as_ref().ok_or_else(no_adapter)?;
+        let action = adapter.reset(reset.kind).ok_or_else(|| {
+            let kind = reset.kind.name();
+            Trouble::Missing(format!(
+                "adapter.command.resets.{kind} is missing; add it to the file"
+            ))
+        })?;
+        Ok(Some((reset.at, action)))
     }
 
     /// Runs a trial between ports at these locations.
@@ -220,7 +246,12 @@ impl Bench for RealBench {
         let released = self.release(trial);
         let counts = counts?;
         released?;
-        disturbed(&counts).map_or(Ok(counts), |what| Err(Trouble::Disturbed(what)))
+        // Frames that a port cannot send while a reset takes its link down are part of the result.
+        let resets = trial.reset.is_some() && !counts.ports.iter().any(missed);
+        match disturbed(&counts).filter(|_| !resets) {
+            Some(what) => Err(Trouble::Disturbed(what)),
+            None => Ok(counts),
+        }
     }
 
     fn rest(&mut self, time: Duration) {
@@ -236,8 +267,10 @@ impl Bench for RealBench {
 
     fn has(&self, faculty: Faculty) -> bool {
         match faculty {
-            Faculty::ShortFrames | Faculty::WrongFcs | Faculty::Changes => false,
-            Faculty::Counters => self.adapter.is_some(),
+            Faculty::ShortFrames | Faculty::WrongFcs | Faculty::ShortGap => false,
+            Faculty::Changes | Faculty::Stateful => false,
+            Faculty::Counters => self.adapter.as_ref().is_some_and(|adapter| adapter.can_read()),
+            Faculty::Reset(kind) => self.adapter.as_ref().is_some_and(|a| a.reset(kind).is_some()),
             Faculty::Settings => self.adapter.as_ref().is_some_and(|adapter| adapter.can_set()),
         }
     }
@@ -309,6 +342,7 @@ fn records(
     records.sort_by_key(|record: &Record| record.end);
     Ok(Observation {
         records,
+        damaged: Vec::new(),
         uncertainty: uncertainty(report, trial, setup),
         disturbed: disturbed(report),
         counters: None,
@@ -336,10 +370,14 @@ fn uncertainty(report: &Report, trial: &Trial, setup: &Setup) -> Duration {
         + line_time(setup.slowest(), longest)
 }
 
+/// True if a port lost frames before the tester saw them.
+fn missed(port: &tester::report::Port) -> bool {
+    port.rx_missed.unwrap_or(0) > 0
+}
+
 /// Returns the frames that the machine lost before the tester saw them, in words.
 fn disturbed(report: &Report) -> Option<String> {
-    let lost =
-        |port: &&tester::report::Port| port.rx_missed.unwrap_or(0) > 0 || port.tx_dropped > 0;
+    let lost = |port: &&tester::report::Port| missed(port) || port.tx_dropped > 0;
     report.ports.iter().find(lost).map(|port| {
         format!(
             "port {} lost {} received frames and dropped {} to send: the machine is too busy, or the \

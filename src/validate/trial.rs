@@ -5,6 +5,8 @@
 
 use ground::time::Duration;
 use ground::units::{BitsPerSec, Dscp, Mac, PRIORITIES, Pcp, Priority, PrioritySet, Quanta, Vid};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use wire::ip::Ecn;
 use wire::{pause, pfc};
 
@@ -32,6 +34,8 @@ pub struct Trial {
     pub name: String,
     pub flows: Vec<Flow>,
     pub control: Vec<Control>,
+    /// Connections with acknowledgements.
+    pub stateful: Vec<Stateful>,
     /// Changes of links, by time.
     pub links: Vec<LinkChange>,
     /// Changes of settings of the device while the traffic runs.
@@ -42,6 +46,8 @@ pub struct Trial {
     pub damage: Vec<Damage>,
     /// True if the first bytes of data frames are recorded as well.
     pub keep: bool,
+    /// Ports that send with a gap of 88 bits instead of 96 (RFC 2889, 5.6).
+    pub short_gap: Vec<Port>,
     /// True if frames that are no data are recorded whole, and not their headers alone.
     pub whole: bool,
     /// True if the device's counters are read before and after.
@@ -50,6 +56,8 @@ pub struct Trial {
     pub settings: Vec<Setting>,
     /// Time after which the recording ends.
     pub length: Duration,
+    /// Reset of the device while the traffic runs.
+    pub reset: Option<Reset>,
     /// True if the device hears no frame of the tester before the flows, so that it knows no addresses.
     pub unknown: bool,
     /// Number of the trial among equal ones: what is random in a virtual device differs between them.
@@ -77,6 +85,18 @@ pub struct Flow {
     /// Field with a value of its own instead of that of the priority.
     pub mark: Option<Mark>,
     pub addresses: Addresses,
+}
+
+/// A connection with acknowledgements, which sends as fast as its congestion control lets it, from the start
+/// of the trial on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Stateful {
+    pub ends: (Port, Port),
+    pub priority: Priority,
+    /// Length of full frames in bytes, FCS included.
+    pub size: u32,
+    /// Time for which it sends.
+    pub length: Duration,
 }
 
 /// MAC addresses of a flow's frames.
@@ -183,6 +203,41 @@ pub fn weight(class: Priority) -> String {
     format!("queues.{class}.weight")
 }
 
+/// A reset of the device.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Reset {
+    pub at: Duration,
+    pub kind: ResetKind,
+}
+
+/// Kind of a reset (RFC 6201, section 4).
+#[derive(
+    Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Deserialize, Serialize, JsonSchema,
+)]
+#[serde(rename_all = "lowercase")]
+pub enum ResetKind {
+    /// Hardware is reset, as by a button.
+    Hardware,
+    /// The operating system, or a process, is restarted by a command.
+    Software,
+    /// Power is interrupted.
+    Power,
+}
+
+impl ResetKind {
+    pub const ALL: [Self; 3] = [Self::Hardware, Self::Software, Self::Power];
+
+    /// Returns the name in files and results.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Hardware => "hardware",
+            Self::Software => "software",
+            Self::Power => "power",
+        }
+    }
+}
+
 /// A span in which the frames of a port have a wrong FCS.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Damage {
@@ -210,15 +265,18 @@ impl Trial {
             name: name.into(),
             flows: Vec::new(),
             control: Vec::new(),
+            stateful: Vec::new(),
             links: Vec::new(),
             changes: Vec::new(),
             obeys: Vec::new(),
             damage: Vec::new(),
+            short_gap: Vec::new(),
             keep: false,
             whole: false,
             counters: false,
             settings: Vec::new(),
             length,
+            reset: None,
             unknown: false,
             round: 0,
         }

@@ -4,17 +4,18 @@
 mod changes;
 mod count;
 mod counters;
+mod stateful;
 
 pub use counters::{Report, Reports};
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use crate::adapter::PortCounters;
-use crate::bench::{Bench, Faculty, Trouble};
+use crate::bench::{Acknowledged, Bench, Faculty, Trouble};
 use crate::observation::{Observation, Record, Way, What, ecn_of};
 use crate::otg;
 use crate::setup::Setup;
-use crate::trial::{LinkChange, Port, Trial};
+use crate::trial::{LinkChange, Port, ResetKind, Trial};
 use contracts::frame::Frame;
 use ground::time::{Duration, Instant};
 use ground::units::{BitsPerSec, Bytes};
@@ -22,8 +23,8 @@ use lab::LabTester;
 use lab::raw::Lab;
 use serde_json::Value;
 use sim::{
-    Direction, End, ErrorPlan, Fault, FaultKind, LineFault, LinkId, LinkPlan, Network, NetworkPlan,
-    NodeId, VirtualFrame, Witness,
+    Direction, End, ErrorPlan, Fault, FaultKind, LineFault, LinkId, LinkPlan, Loss, Network,
+    NetworkPlan, NodeId, NodeKind, VirtualFrame, Witness,
 };
 use switch::Change;
 use switch::managed::{At, Object};
@@ -32,12 +33,16 @@ use tester::report::Report as Counts;
 /// Bytes on the line before a frame's first: preamble and start delimiter.
 const PREAMBLE: Bytes = Bytes(8);
 
+/// Bytes that a gap of 88 bits is shorter than one of 96.
+const SHORTER: u32 = 1;
+
 /// A virtual DUT with the tester around it.
 #[derive(Debug)]
 pub struct VirtualBench {
     setup: Setup,
     lab: Lab,
     reports: Reports,
+    resets: BTreeMap<ResetKind, Duration>,
 }
 
 /// The network of a trial.
@@ -51,13 +56,19 @@ impl VirtualBench {
     /// A bench on a lab, whose generator and flows are replaced by those of the trials.
     #[must_use]
     pub fn new(setup: Setup, lab: Lab) -> Self {
-        Self { setup, lab, reports: Reports::default() }
+        Self { setup, lab, reports: Reports::default(), resets: BTreeMap::new() }
     }
 
     /// Sets what the counters of the device say.
     #[must_use]
     pub fn reporting(self, reports: Reports) -> Self {
         Self { reports, ..self }
+    }
+
+    /// Sets the times in which the device forwards nothing after a reset.
+    #[must_use]
+    pub fn resetting(self, resets: BTreeMap<ResetKind, Duration>) -> Self {
+        Self { resets, ..self }
     }
 
     /// Returns the network of a trial.
@@ -74,7 +85,7 @@ impl VirtualBench {
         lab.seed = self.setup.seed.wrapping_add(trial.round.into());
         lab.checks = Some(Vec::new());
         lab.otg = Some(lab::raw::Otg { config: Some(config), ..lab::raw::Otg::default() });
-        let (plan, _) =
+        let (mut plan, _) =
             lab::resolve_raw(&lab).map_err(|error| Trouble::Error(error.to_string()))?;
         let tester = plan.tester.expect("the lab has a generator");
         for (rate, port) in tester.rates.iter().zip(&self.setup.ports) {
@@ -84,6 +95,10 @@ impl VirtualBench {
                 return Err(Trouble::Error(what));
             }
         }
+        for port in &trial.short_gap {
+            shorten(&mut plan.network, tester.hosts[port.0]);
+        }
+        stateful::add(&mut plan.network, &tester, (trial, &self.setup));
         Ok((plan.network, tester))
     }
 
@@ -136,7 +151,10 @@ impl VirtualBench {
         let (recorder, _) = network.finish();
         let mut records = recorder.records;
         records.sort_by_key(|record| record.end);
-        Ok(Observation { records, uncertainty: Duration::ZERO, disturbed: None, counters })
+        let mut damaged = recorder.damaged;
+        damaged.sort_by_key(|record| record.end);
+        let uncertainty = Duration::ZERO;
+        Ok(Observation { records, damaged, uncertainty, disturbed: None, counters })
     }
 
     /// Runs a network to the times at which links come up, if that clears the counters of their ports, and
@@ -166,6 +184,21 @@ impl VirtualBench {
 fn link_of(network: &NetworkPlan, host: NodeId) -> LinkId {
     let at = network.links.iter().position(|link| link.a.node == host || link.b.node == host);
     LinkId(at.expect("a tester's host has a link") as u32)
+}
+
+/// Shortens the gap behind frames on the link of a host, which alone sends data on it.
+fn shorten(network: &mut NetworkPlan, host: NodeId) {
+    let id = link_of(network, host).index();
+    let link = &mut network.links[id];
+    link.line.overhead -= SHORTER;
+    for End { node, port } in [link.a, link.b] {
+        match &mut network.nodes[node.index()].kind {
+            NodeKind::Host(station) => station.line.overhead -= SHORTER,
+            NodeKind::Switch(switch) => {
+                switch.ports[port.index()].schedule.line.overhead -= SHORTER;
+            }
+        }
+    }
 }
 
 /// Returns the port of the device that a host is cabled to.
@@ -217,19 +250,45 @@ impl Bench for VirtualBench {
     }
 
     fn count(&mut self, trial: &Trial) -> Result<Counts, Trouble> {
+        self.acknowledged(trial).map(|(counts, _)| counts)
+    }
+
+    fn acknowledged(&mut self, trial: &Trial) -> Result<(Counts, Vec<Acknowledged>), Trouble> {
         let location = |port| self.setup.port(port).location.clone();
         let (plan, tester) = self.plan(trial, otg::counting(trial, &self.setup, location))?;
         let mut network =
             Network::new(&plan, ()).map_err(|error| Trouble::Error(error.to_string()))?;
+        if let Some(reset) = trial.reset {
+            let at = Instant::ZERO + otg::lead(&self.setup) + reset.at;
+            network.run_until(at);
+            let span = self.resets.get(&reset.kind).copied().ok_or_else(|| {
+                let kind = reset.kind.name();
+                Trouble::Missing(format!("virtual.resets.{kind} is missing; add it to the file"))
+            })?;
+            let is_switch =
+                |node: &NodeId| matches!(plan.nodes[node.index()].kind, NodeKind::Switch(_));
+            for switch in (0..plan.nodes.len() as u32).map(NodeId).filter(is_switch) {
+                network
+                    .restart(switch, &plan, at + span)
+                    .map_err(|error| Trouble::Error(error.to_string()))?;
+            }
+        }
+        // Later acknowledgements are no part of the time.
+        let longest = trial.stateful.iter().map(|of| of.length).max().unwrap_or_default();
+        let stop = (Instant::ZERO + otg::lead(&self.setup) + longest).max(network.now());
+        network.run_until(stop);
+        let acknowledged = stateful::read(&mut network, &tester, trial, stop)?;
         let end = Instant::ZERO + otg::lead(&self.setup) + trial.length;
         network.run_until(end);
-        Ok(count::read(&mut network, &tester, end))
+        Ok((count::read(&mut network, &tester, end), acknowledged))
     }
 
     fn has(&self, faculty: Faculty) -> bool {
         match faculty {
             Faculty::ShortFrames | Faculty::WrongFcs => true,
+            Faculty::ShortGap | Faculty::Stateful => true,
             Faculty::Counters | Faculty::Settings | Faculty::Changes => true,
+            Faculty::Reset(kind) => self.resets.contains_key(&kind),
         }
     }
 
@@ -264,6 +323,7 @@ struct Recorder {
     keep: bool,
     lead: Duration,
     records: Vec<Record>,
+    damaged: Vec<Record>,
 }
 
 impl Recorder {
@@ -282,21 +342,32 @@ impl Recorder {
             receives.insert(back, line);
         }
         let (flows, keep) = (trial.flows.len(), trial.keep);
-        Self { sends, receives, flows, keep, lead, records: Vec::new() }
+        Self { sends, receives, flows, keep, lead, records: Vec::new(), damaged: Vec::new() }
     }
 
     /// Records a frame whose last bit passes the port at `end`.
-    fn record(&mut self, (line, way): (Line, Way), end: Instant, frame: &VirtualFrame) {
+    fn record(&mut self, passes: (Line, Way), end: Instant, frame: &VirtualFrame) {
+        let record = self.record_of(passes, end, frame);
+        self.records.extend(record);
+    }
+
+    /// Returns the record of a frame; `None` before the trial's own traffic.
+    fn record_of(
+        &self,
+        (line, way): (Line, Way),
+        end: Instant,
+        frame: &VirtualFrame,
+    ) -> Option<Record> {
         let start = Instant::ZERO + self.lead;
         if end < start {
-            return;
+            return None;
         }
         let end = end.since(start);
         let begin = end.saturating_sub(line.rate.time_for(Bytes(frame.wire_len().into())));
         let what = What::of(frame.head(), self.flows, ecn_of(frame.head()));
         let head = if self.keep { frame.head().into() } else { Box::default() };
         let len = frame.wire_len();
-        self.records.push(Record { port: line.port, way, begin, end, len, what, head });
+        Some(Record { port: line.port, way, begin, end, len, what, head })
     }
 }
 
@@ -308,6 +379,14 @@ impl Witness for Recorder {
         let len = Bytes(frame.wire_len().into());
         let end = at + line.rate.time_for(PREAMBLE) + line.rate.time_for(len);
         self.record((line, Way::Sent), end, frame);
+    }
+
+    fn lost(&mut self, at: Instant, direction: Direction, frame: &VirtualFrame, cause: Loss) {
+        let Some(line) = self.receives.get(&direction).copied() else { return };
+        if cause == Loss::Damaged {
+            let record = self.record_of((line, Way::Received), at, frame);
+            self.damaged.extend(record);
+        }
     }
 
     fn arrived(&mut self, at: Instant, direction: Direction, frame: &VirtualFrame) {

@@ -7,6 +7,7 @@
 #![allow(dead_code)]
 
 pub mod capture;
+pub mod openvswitch;
 pub mod overload;
 pub mod paced;
 pub mod rack;

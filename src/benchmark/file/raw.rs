@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use config::quantity::{Ratio, Span};
+use config::quantity::{Ratio, Size, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -49,6 +49,11 @@ pub struct BenchmarkFile {
     /// Recovery of RFC 2544: time of the overload, and number of trials. Default: 3 of `60s`; for a
     /// virtual device one of `trial`.
     pub recovery: Option<Repeated>,
+    /// Resets of the device (RFC 2544, RFC 6201). They need `resets` in the DUT file.
+    #[serde(default)]
+    pub reset: Reset,
+    /// Burst in bytes with which a hunt begins (RFC 7640). Default: `100KB`.
+    pub burst_target: Option<Size>,
     /// Learning of addresses (RFC 2889).
     #[serde(default)]
     pub learning: Learning,
@@ -58,6 +63,20 @@ pub struct BenchmarkFile {
     /// Goals of `sluice benchmark mlrsearch`, by name. Default: those of FD.io CSIT, `NDR` and
     /// `PDR`.
     pub goals: Option<BTreeMap<String, Goal>>,
+}
+
+/// Resets of the device.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Reset {
+    /// Traffic before a reset, and after the device is back. Default: `15s`, the least of RFC 6201; for a
+    /// virtual device as `trial`.
+    pub steady: Option<Span>,
+    /// Longest time without forwarding. Default: `120s`; for a virtual device twice the longest of its
+    /// `resets`.
+    pub longest: Option<Span>,
+    /// Resets of each kind, 1 to 1000. Default: 3; for a virtual device 1.
+    pub repeats: Option<u32>,
 }
 
 /// Learning of addresses by a bridge.

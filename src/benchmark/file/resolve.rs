@@ -10,7 +10,7 @@ use validate::trial::Port;
 
 use super::raw::{self, BenchmarkFile};
 use crate::mlrsearch::Goal;
-use crate::plan::{Learning, Plan, Repeated, SIZES, Soak};
+use crate::plan::{Learning, Plan, Repeated, Resets, SIZES, Soak};
 
 /// Bytes of a trial of a virtual device, of which the first trials of MLRsearch have a tenth.
 const VIRTUAL: u64 = 20_000_000;
@@ -20,6 +20,10 @@ const REPEATS_MAX: u32 = 1000;
 
 /// Trials at a load that decide about it, of CSIT's goals.
 const SUM: u64 = 21;
+
+/// Default of the first burst of a hunt in bytes, and its maximum.
+const BURST_TARGET: u64 = 100_000;
+const BURST_TARGET_MAX: u64 = 1 << 40;
 
 /// Default of the largest number of addresses that is tried, and its maximum.
 const ADDRESSES: u32 = 16_384;
@@ -93,6 +97,8 @@ pub(super) fn of_dut(dut: &Dut) -> Result<Plan, Finding> {
         loss_step: None,
         back_to_back: None,
         recovery: None,
+        reset: raw::Reset::default(),
+        burst_target: None,
         learning: raw::Learning::default(),
         soak: raw::Soak::default(),
         goals: None,
@@ -131,6 +137,13 @@ pub(super) fn resolve(
             once(own.back_to_back),
         ),
         recovery: repeated(&mut cx, &at.key("recovery"), raw.recovery, once(own.recovery)),
+        reset: reset(&mut cx, &at.key("reset"), &raw.reset, (dut, trial)),
+        burst_target: cx.ranged(
+            &at.key("burst_target"),
+            raw.burst_target.map_or(BURST_TARGET, |size| size.0),
+            (1, BURST_TARGET_MAX),
+            BURST_TARGET,
+        ),
         learning: Learning {
             addresses: cx.ranged(
                 &at.key("learning").key("addresses"),
@@ -281,6 +294,27 @@ fn repeated(
     Repeated {
         duration: span(cx, &at.key("duration"), said.duration, default.duration),
         repeats: cx.ranged(&at.key("repeats"), repeats, (1, REPEATS_MAX), default.repeats),
+    }
+}
+
+/// Returns the resets of a device whose trials have this length.
+fn reset(cx: &mut Cx, at: &Place<'_>, raw: &raw::Reset, (dut, trial): (&Dut, Duration)) -> Resets {
+    let own = match dut.lab.is_some() {
+        true => {
+            let longest = dut.resets.values().max().copied().unwrap_or(trial);
+            Resets { steady: trial, longest: longest.saturating_mul(2), repeats: 1 }
+        }
+        false => Resets {
+            steady: Duration::from_secs(15),
+            longest: Duration::from_secs(120),
+            repeats: 3,
+        },
+    };
+    let repeats = raw.repeats.unwrap_or(own.repeats);
+    Resets {
+        steady: span(cx, &at.key("steady"), raw.steady, own.steady),
+        longest: span(cx, &at.key("longest"), raw.longest, own.longest),
+        repeats: cx.ranged(&at.key("repeats"), repeats, (1, REPEATS_MAX), own.repeats),
     }
 }
 

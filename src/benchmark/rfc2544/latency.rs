@@ -79,6 +79,7 @@ pub(super) fn by_load(
     for share_percent in SHARES {
         let load = rate * f64::from(share_percent) / 100.0;
         let (filo, lost) = measure(runner, (size, load), once)?;
+        runner.row("latency_by_load");
         rows.push(LoadRow { size, share_percent, load, filo, lost });
     }
     Ok(rows)

@@ -4,18 +4,21 @@ mod back_to_back;
 mod latency;
 mod loss;
 mod recovery;
+mod reset;
 mod throughput;
 
 pub use back_to_back::BurstRow;
 pub use latency::{LatencyRow, LoadRow};
 pub use loss::{LossPoint, LossRow};
 pub use recovery::RecoveryRow;
+pub use reset::ResetRow;
 pub use throughput::ThroughputRow;
 
 use serde::Serialize;
 use validate::bench::{Bench, Trouble};
 
 use crate::plan::Plan;
+use crate::took::Took;
 use crate::trial::Runner;
 
 /// A test of section 26.
@@ -33,16 +36,19 @@ pub enum Test {
     BackToBack,
     /// 26.5.
     Recovery,
+    /// 26.6, as updated by RFC 6201.
+    Reset,
 }
 
 impl Test {
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Throughput,
         Self::Latency,
         Self::LatencyByLoad,
         Self::Loss,
         Self::BackToBack,
         Self::Recovery,
+        Self::Reset,
     ];
 }
 
@@ -61,6 +67,10 @@ pub struct Results {
     pub back_to_back: Vec<BurstRow>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub recovery: Vec<RecoveryRow>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub reset: Vec<ResetRow>,
+    /// Durations of the rows.
+    pub took: Vec<Took>,
     /// Number of trials.
     pub trials: u64,
     /// Remarks about the numbers, once each.
@@ -72,7 +82,7 @@ pub struct Results {
 }
 
 /// Runs the selected tests. All but the loss curve begin with the throughput, which is searched for
-/// first and is part of the results then.
+/// first and is part of the results then; a reset with that of the smallest size alone.
 ///
 /// `progress` is called before each trial with its description, and ends the run by returning false.
 pub fn run(
@@ -86,30 +96,46 @@ pub fn run(
     let trouble = all(&mut runner, tests, &mut results).err();
     results.trials = runner.trials;
     results.notes = runner.notes;
+    results.took = runner.took;
     results.ended = trouble.as_ref().map(ToString::to_string);
     (results, trouble)
 }
 
 fn all(runner: &mut Runner<'_>, tests: &[Test], results: &mut Results) -> Result<(), Trouble> {
     let wants = |test| tests.contains(&test);
+    let smallest = runner.plan.sizes.iter().copied().min();
     for size in runner.plan.sizes.clone() {
-        if tests.iter().any(|test| *test != Test::Loss) {
+        let needs_throughput = |test: &Test| match test {
+            Test::Loss => false,
+            Test::Reset => smallest == Some(size),
+            _ => true,
+        };
+        if tests.iter().any(needs_throughput) {
             let row = throughput::run(runner, size)?;
+            runner.row("throughput");
             results.throughput.push(row);
             let found = row.frames_per_second;
             match found {
                 Some(rate) => {
                     if wants(Test::Latency) {
                         results.latency.push(latency::run(runner, size, rate)?);
+                        runner.row("latency");
                     }
                     if wants(Test::LatencyByLoad) {
                         results.latency_by_load.extend(latency::by_load(runner, size, rate)?);
                     }
                     if wants(Test::BackToBack) {
-                        results.back_to_back.extend(back_to_back::run(runner, &row)?);
+                        let found = back_to_back::run(runner, &row)?;
+                        runner.rows("back_to_back", found.iter().count());
+                        results.back_to_back.extend(found);
                     }
                     if wants(Test::Recovery) {
-                        results.recovery.extend(recovery::run(runner, &row, rate)?);
+                        let found = recovery::run(runner, &row, rate)?;
+                        runner.rows("recovery", found.iter().count());
+                        results.recovery.extend(found);
+                    }
+                    if wants(Test::Reset) && smallest == Some(size) {
+                        results.reset = reset::run(runner, size, rate)?;
                     }
                 }
                 None => runner.note(format!(
@@ -119,6 +145,7 @@ fn all(runner: &mut Runner<'_>, tests: &[Test], results: &mut Results) -> Result
         }
         if wants(Test::Loss) {
             results.loss.push(loss::run(runner, size)?);
+            runner.row("loss");
         }
     }
     Ok(())

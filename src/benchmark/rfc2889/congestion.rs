@@ -33,6 +33,7 @@ pub(super) fn run(runner: &mut Runner<'_>, size: u32) -> Result<Option<Congestio
         return Ok(None);
     }
     let row = holb::measure(runner, size, (BLOCK, 0))?;
+    runner.row("congestion");
     Ok(Some(CongestionRow {
         size,
         uncongested_loss_percent: row.uncongested_loss_percent,

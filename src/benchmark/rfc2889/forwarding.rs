@@ -72,6 +72,7 @@ fn measure(runner: &mut Runner<'_>, size: u32, mesh: Mesh) -> Result<ForwardingR
             break;
         }
     }
+    runner.row("mesh");
     let mfr = points.iter().copied().max_by(|a, b| a.forwarded.total_cmp(&b.forwarded));
     Ok(ForwardingRow {
         pattern,

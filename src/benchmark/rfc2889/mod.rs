@@ -2,16 +2,21 @@
 
 mod addresses;
 mod congestion;
+mod errors;
 mod forwarding;
+mod pressure;
 
 pub use addresses::{AddressRow, BroadcastRow};
 pub use congestion::CongestionRow;
+pub use errors::ErrorRow;
 pub use forwarding::{ForwardingPoint, ForwardingRow};
+pub use pressure::PressureRow;
 
 use serde::Serialize;
 use validate::bench::{Bench, Trouble};
 
 use crate::plan::Plan;
+use crate::took::Took;
 use crate::trial::Runner;
 
 /// A test.
@@ -21,14 +26,25 @@ pub enum Test {
     Mesh,
     /// Section 5.5: congestion control.
     Congestion,
+    /// Section 5.6: forward pressure.
+    Pressure,
     /// Sections 5.7 and 5.8: address caching capacity, and address learning rate.
     Addresses,
+    /// Section 5.9: errored frames.
+    Errors,
     /// Section 5.10: forwarding of broadcast frames.
     Broadcast,
 }
 
 impl Test {
-    pub const ALL: [Self; 4] = [Self::Mesh, Self::Congestion, Self::Addresses, Self::Broadcast];
+    pub const ALL: [Self; 6] = [
+        Self::Mesh,
+        Self::Congestion,
+        Self::Pressure,
+        Self::Addresses,
+        Self::Errors,
+        Self::Broadcast,
+    ];
 }
 
 /// Results. A test that was not selected, or not reached, has no rows.
@@ -39,9 +55,15 @@ pub struct Results {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub congestion: Vec<CongestionRow>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub pressure: Vec<PressureRow>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub addresses: Vec<AddressRow>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub errors: Vec<ErrorRow>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub broadcast: Vec<BroadcastRow>,
+    /// Durations of the rows.
+    pub took: Vec<Took>,
     /// Number of trials.
     pub trials: u64,
     /// Remarks about the numbers, once each.
@@ -66,23 +88,41 @@ pub fn run(
     let trouble = all(&mut runner, tests, &mut results).err();
     results.trials = runner.trials;
     results.notes = runner.notes;
+    results.took = runner.took;
     results.ended = trouble.as_ref().map(ToString::to_string);
     (results, trouble)
 }
 
 fn all(runner: &mut Runner<'_>, tests: &[Test], results: &mut Results) -> Result<(), Trouble> {
     for test in tests {
-        // Addresses are learnt alike from frames of all sizes.
-        if *test == Test::Addresses {
-            results.addresses.extend(addresses::run(runner)?);
+        // These have frame sizes of their own.
+        match test {
+            Test::Addresses => {
+                let found = addresses::run(runner)?;
+                runner.rows("addresses", found.iter().count());
+                results.addresses.extend(found);
+            }
+            Test::Errors => results.errors = errors::run(runner)?,
+            Test::Mesh | Test::Congestion | Test::Pressure | Test::Broadcast => {}
+        }
+        if matches!(test, Test::Addresses | Test::Errors) {
             continue;
         }
         for size in runner.plan.sizes.clone() {
             match test {
                 Test::Mesh => results.mesh.extend(forwarding::run(runner, size)?),
                 Test::Congestion => results.congestion.extend(congestion::run(runner, size)?),
-                Test::Broadcast => results.broadcast.extend(addresses::broadcast(runner, size)?),
-                Test::Addresses => {}
+                Test::Broadcast => {
+                    let found = addresses::broadcast(runner, size)?;
+                    runner.rows("broadcast", found.iter().count());
+                    results.broadcast.extend(found);
+                }
+                Test::Pressure => {
+                    let found = pressure::run(runner, size)?;
+                    runner.rows("pressure", found.iter().count());
+                    results.pressure.extend(found);
+                }
+                Test::Addresses | Test::Errors => {}
             }
         }
     }

@@ -50,8 +50,10 @@ pub(super) fn run(runner: &mut Runner<'_>, size: u32) -> Result<Vec<BufferRow>, 
     senders.dedup();
     for senders in senders {
         rows.push(size_of(runner, (size, senders), false)?);
+        runner.row("buffer");
         if lossless {
             rows.push(size_of(runner, (size, senders), true)?);
+            runner.row("buffer");
         }
     }
     Ok(rows)

@@ -35,7 +35,12 @@ pub(super) fn run(runner: &mut Runner<'_>, size: u32) -> Result<Vec<HolbRow>, Tr
     }
     let ports = runner.plan.equal_ports() / GROUP * GROUP;
     let shifts = if ports > GROUP { ports } else { 1 };
-    (0..shifts).map(|shift| measure(runner, size, (ports, shift))).collect()
+    let of = |shift| {
+        let row = measure(runner, size, (ports, shift));
+        runner.row("holb");
+        row
+    };
+    (0..shifts).map(of).collect()
 }
 
 /// In each group, the first port sends halves to the third and the fourth, and the second one a full

@@ -42,6 +42,7 @@ pub(super) fn run(runner: &mut Runner<'_>, size: u32) -> Result<Vec<LineRateRow>
         let streams = mesh.streams(plan, size, load, Limit::Time(plan.trial));
         let pattern = mesh.name();
         let sum = runner.measure(format!("{size} bytes, line rate, {pattern}"), &streams)?.sum();
+        runner.row("line_rate");
         rows.push(LineRateRow {
             pattern,
             size,

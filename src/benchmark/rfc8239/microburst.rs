@@ -54,6 +54,7 @@ fn search(
         let passed = passes(runner, size, (senders, receivers), middle)?;
         *(if passed { &mut good } else { &mut bad }) = middle;
     }
+    runner.row("microburst");
     let frames = good.saturating_mul(receivers as u32);
     let bytes = u64::from(frames) * u64::from(size);
     Ok(MicroburstRow { senders, receivers, size, frames, bytes, at_limit })

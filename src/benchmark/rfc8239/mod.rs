@@ -2,11 +2,13 @@
 
 pub(crate) mod buffer;
 pub(crate) mod holb;
+mod incast;
 mod line_rate;
 mod microburst;
 
 pub use buffer::BufferRow;
 pub use holb::HolbRow;
+pub use incast::IncastRow;
 pub use line_rate::LineRateRow;
 pub use microburst::MicroburstRow;
 
@@ -14,6 +16,7 @@ use serde::Serialize;
 use validate::bench::{Bench, Trouble};
 
 use crate::plan::Plan;
+use crate::took::Took;
 use crate::trial::Runner;
 
 /// A test.
@@ -27,10 +30,13 @@ pub enum Test {
     Microburst,
     /// Section 5.
     Holb,
+    /// Section 6.
+    Incast,
 }
 
 impl Test {
-    pub const ALL: [Self; 4] = [Self::LineRate, Self::Buffer, Self::Microburst, Self::Holb];
+    pub const ALL: [Self; 5] =
+        [Self::LineRate, Self::Buffer, Self::Microburst, Self::Holb, Self::Incast];
 }
 
 /// Results. A test that was not selected, or not reached, has no rows.
@@ -44,6 +50,10 @@ pub struct Results {
     pub microburst: Vec<MicroburstRow>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub holb: Vec<HolbRow>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub incast: Vec<IncastRow>,
+    /// Durations of the rows.
+    pub took: Vec<Took>,
     /// Number of trials.
     pub trials: u64,
     /// Remarks about the numbers, once each.
@@ -68,6 +78,7 @@ pub fn run(
     let trouble = all(&mut runner, tests, &mut results).err();
     results.trials = runner.trials;
     results.notes = runner.notes;
+    results.took = runner.took;
     results.ended = trouble.as_ref().map(ToString::to_string);
     (results, trouble)
 }
@@ -80,6 +91,7 @@ fn all(runner: &mut Runner<'_>, tests: &[Test], results: &mut Results) -> Result
                 Test::Buffer => results.buffer.extend(buffer::run(runner, size)?),
                 Test::Microburst => results.microburst.extend(microburst::run(runner, size)?),
                 Test::Holb => results.holb.extend(holb::run(runner, size)?),
+                Test::Incast => results.incast.extend(incast::run(runner, size)?),
             }
         }
     }

@@ -4,6 +4,7 @@ mod lossless;
 mod repeated;
 mod rfc2544;
 mod rfc2889;
+mod rfc7640;
 mod rfc8239;
 mod soak;
 
@@ -11,6 +12,7 @@ pub use lossless::lossless;
 pub use repeated::{compared, summary};
 pub use rfc2544::rfc2544;
 pub use rfc2889::rfc2889;
+pub use rfc7640::rfc7640;
 pub use rfc8239::rfc8239;
 pub use soak::soak;
 

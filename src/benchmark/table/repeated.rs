@@ -60,9 +60,18 @@ pub fn compared(comparison: &Comparison) -> String {
 
 /// True for numbers that a reader of the summary does not need.
 fn is_detail(name: &str) -> bool {
-    ["trials", "repeats", "trial_time_ps", "resolution_ns", "run", "line_frames_per_second", "load"]
-        .iter()
-        .any(|end| name.ends_with(end))
+    [
+        "trials",
+        "took_s",
+        "repeats",
+        "trial_time_ps",
+        "resolution_ns",
+        "run",
+        "line_frames_per_second",
+        "load",
+    ]
+    .iter()
+    .any(|end| name.ends_with(end))
 }
 
 fn number(value: f64) -> String {

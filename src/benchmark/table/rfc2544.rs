@@ -31,6 +31,10 @@ pub fn rfc2544(results: &Results) -> String {
     if !results.recovery.is_empty() {
         sections.push(titled("System recovery (26.5)", recovery(results)));
     }
+    if !results.reset.is_empty() {
+        sections
+            .push(titled("Reset: time without forwarding (26.6, RFC 6201), ms", reset(results)));
+    }
     ending(&mut sections, (&results.notes, results.ended.as_deref()), results.trials);
     sections.join("\n")
 }
@@ -132,6 +136,23 @@ fn recovery(results: &Results) -> Table {
             time,
             format!("{:.3}", row.uncertainty_us),
             remark.to_owned(),
+        ]);
+    }
+    table
+}
+
+fn reset(results: &Results) -> Table {
+    let mut table = head(&["reset", "size"], &["lost", "ms", "+-", "by stamps"], true);
+    for row in &results.reset {
+        let ms = |value: Option<f64>| value.map_or(NONE.to_owned(), |ms| format!("{ms:.6}"));
+        table.row([
+            row.kind.name().to_owned(),
+            row.size.to_string(),
+            count(row.lost),
+            ms(row.mean_ms),
+            ms(Some(row.uncertainty_ms)),
+            ms(row.stamps_ms),
+            row.not_judged.as_ref().map_or(String::new(), |_| "not judged".to_owned()),
         ]);
     }
     table

@@ -26,6 +26,13 @@ pub fn rfc2889(results: &Results) -> String {
         let title = "Broadcast frames from one port to all others (5.10); latency FILO, us";
         sections.push(titled(title, broadcast(results)));
     }
+    if !results.pressure.is_empty() {
+        let title = "Forward pressure: gaps of 88 bits instead of 96 (5.6), frames/s";
+        sections.push(titled(title, pressure(results)));
+    }
+    if !results.errors.is_empty() {
+        sections.push(titled("Errored frames (5.9)", errors(results)));
+    }
     ending(&mut sections, (&results.notes, results.ended.as_deref()), results.trials);
     sections.join("\n")
 }
@@ -94,6 +101,41 @@ fn broadcast(results: &Results) -> Table {
         let first = [row.size.to_string(), throughput];
         let all = first.into_iter().chain(cells).chain([irregular(row.irregular)]);
         table.row(all.collect::<Vec<_>>());
+    }
+    table
+}
+
+fn pressure(results: &Results) -> Table {
+    let mut table = head(&["size"], &["line", "offered", "forwarded", "lost"], true);
+    for row in &results.pressure {
+        table.row([
+            row.size.to_string(),
+            rate(row.line_frames_per_second),
+            rate(row.offered),
+            rate(row.forwarded),
+            count(row.lost),
+            if row.faster { "FASTER THAN THE LINE" } else { "not faster" }.to_owned(),
+        ]);
+    }
+    table
+}
+
+fn errors(results: &Results) -> Table {
+    let mut table = head(&["error"], &["size", "sent", "forwarded"], true);
+    for row in &results.errors {
+        let remark = match (row.filtered, &row.not_tested) {
+            (Some(true), _) => "filtered".to_owned(),
+            (Some(false), _) => "FORWARDED".to_owned(),
+            (None, why) => format!("not tested: {}", why.as_deref().unwrap_or("unknown")),
+        };
+        let known = |value: u64| row.filtered.map_or(NONE.to_owned(), |_| count(value));
+        table.row([
+            row.kind.to_owned(),
+            row.size.map_or(NONE.to_owned(), |size| size.to_string()),
+            known(row.sent),
+            known(row.forwarded),
+            remark,
+        ]);
     }
     table
 }

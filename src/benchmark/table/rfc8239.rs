@@ -24,6 +24,11 @@ pub fn rfc8239(results: &Results) -> String {
     if !results.holb.is_empty() {
         sections.push(titled("Head-of-line blocking (5), %", holb(results)));
     }
+    if !results.incast.is_empty() {
+        let title = "Incast (6): goodput of connections (TCP NewReno window) in Gb/s, alone and with\n\
+                     bursts; latency of the bursts in us";
+        sections.push(titled(title, incast(results)));
+    }
     ending(&mut sections, (&results.notes, results.ended.as_deref()), results.trials);
     sections.join("\n")
 }
@@ -93,6 +98,30 @@ fn holb(results: &Results) -> Table {
             format!("{:.3}", row.uncongested_rate_percent),
             format!("{:.4}", row.congested_loss_percent),
             if row.back_pressure { "back-pressure" } else { "" }.to_owned(),
+        ]);
+    }
+    table
+}
+
+fn incast(results: &Results) -> Table {
+    let numbers = ["bursts", "size", "alone", "goodput", "% of G", "again", "lost", "mean", "max"];
+    let mut table = head(&["stateful"], &numbers, false);
+    for row in &results.incast {
+        let giga = |bps: f64| format!("{:.3}", bps / 1e9);
+        let latency = |value: fn(&crate::trial::Latency) -> f64| {
+            row.latency.as_ref().map_or(NONE.to_owned(), |latency| micros(value(latency)))
+        };
+        table.row([
+            row.stateful.to_string(),
+            row.stateless.to_string(),
+            row.size.to_string(),
+            giga(row.alone_bps),
+            giga(row.goodput_bps),
+            format!("{:.2}", row.goodput_percent),
+            count(row.retransmitted),
+            count(row.burst_lost),
+            latency(|l| l.mean_ns),
+            latency(|l| l.max_ns),
         ]);
     }
     table

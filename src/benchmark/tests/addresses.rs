@@ -108,10 +108,17 @@ fn what_the_tester_did_not_send_and_what_is_lost_says_nothing_about_addresses() 
     assert!(matches!(&no_broadcast, Trouble::Error(why) if why.contains("broadcast")));
     let lost = trouble(|trial, report| {
         if trial.flows.len() == 3 {
-            report.flows[2].frames_rx = 7;
+            report.flows[2].frames_rx_by_port[0] = 7;
         }
     });
     assert!(matches!(&lost, Trouble::Error(why) if why.contains("7 of 8")), "{lost}");
+    // The sum of all ports is that of a device that knows all addresses.
+    let cancelled = trouble(|trial, report| {
+        if trial.flows.len() == 3 {
+            report.flows[2].frames_rx_by_port = vec![7, 1];
+        }
+    });
+    assert!(matches!(&cancelled, Trouble::Error(why) if why.contains("and 1 at other ports")));
     let unsent = trouble(|trial, report| {
         if trial.flows.len() == 3 {
             report.flows[1].frames_tx = 5;
@@ -138,7 +145,7 @@ fn a_table_that_forgets_is_found() {
     let mut bench = Wrong(bench, |trial, report| {
         if let [_, sources, _] = &trial.flows[..] {
             let validate::trial::Addresses::Sources(count) = sources.addresses else { return };
-            report.flows[2].frames_rx += u64::from(count > 20);
+            report.flows[2].frames_rx_by_port[1] += u64::from(count > 20);
         }
     });
     let results = measured(&plan, &mut bench, Test::Addresses);

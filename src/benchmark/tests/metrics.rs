@@ -7,7 +7,7 @@ use validate::bench::Bench;
 use super::example;
 use crate::plan::{Plan, Repeated, Soak};
 use crate::summary::metrics;
-use crate::{lossless, mlr, rfc2544, rfc2889, rfc8239, soak};
+use crate::{lossless, mlr, rfc2544, rfc2889, rfc7640, rfc8239, soak, took};
 
 /// Runs a procedure, as short as it can be, on a device of four ports.
 fn results<R: serde::Serialize>(
@@ -21,7 +21,7 @@ fn results<R: serde::Serialize>(
     plan.recovery = once(plan.recovery);
     let interval = plan.trial;
     plan.soak = Soak { load: 0.5, duration: interval.saturating_mul(3), interval };
-    serde_json::to_value(run(&plan, &mut bench, &mut |_| true)).unwrap()
+    took::value(&run(&plan, &mut bench, &mut |_| true)).unwrap()
 }
 
 /// A number that two rows of one run share would be taken for two samples of it.
@@ -30,6 +30,7 @@ fn every_number_of_a_run_is_there_once() {
     let all = [
         results(|plan, bench, step| rfc2544::run(plan, &rfc2544::Test::ALL, bench, step).0),
         results(|plan, bench, step| rfc2889::run(plan, &rfc2889::Test::ALL, bench, step).0),
+        results(|plan, bench, step| rfc7640::run(plan, &rfc7640::Test::ALL, bench, step).0),
         results(|plan, bench, step| rfc8239::run(plan, &rfc8239::Test::ALL, bench, step).0),
         results(|plan, bench, step| lossless::run(plan, bench, step).0),
         results(|plan, bench, step| soak::run(plan, bench, step).0),
@@ -39,6 +40,13 @@ fn every_number_of_a_run_is_there_once() {
         assert_eq!(run.get("ended").unwrap_or(&json!(null)), &json!(null), "{run}");
         let metrics = metrics(std::slice::from_ref(run));
         assert!(metrics.len() > 3, "{run}");
+        // Each measured row has its duration.
+        for (table, rows) in run.as_object().unwrap() {
+            let rows = rows.as_array().into_iter().flatten().filter(|row| row.is_object());
+            for row in rows {
+                assert!(row[took::FIELD].as_f64() >= Some(0.0), "{table}: {row}");
+            }
+        }
         for metric in metrics {
             assert_eq!(metric.samples.len(), 1, "{metric:?}");
         }

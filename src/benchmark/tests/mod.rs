@@ -1,11 +1,15 @@
 //! Procedures on virtual devices of known capacity, on benches that misbehave, and files.
 
 mod addresses;
+mod errors;
 mod files;
+mod incast;
 mod metrics;
 mod others;
+mod reset;
 mod resumed;
 mod rfc2544;
+mod rfc7640;
 
 use std::path::{Path, PathBuf};
 
@@ -23,5 +27,5 @@ pub(crate) fn example(name: &str) -> (Plan, VirtualBench) {
     let (plan, dut, warnings) = file::load(&configs(name)).unwrap();
     assert_eq!(warnings, []);
     let lab = dut.lab.expect("it is virtual");
-    (plan, VirtualBench::new(dut.setup, lab))
+    (plan, VirtualBench::new(dut.setup, lab).resetting(dut.resets))
 }

@@ -89,7 +89,7 @@ fn testbed(results: &Results) -> Testbed {
 }
 
 /// Returns a time in seconds since 1970 as sonic-mgmt writes it, in UTC.
-fn stamp(seconds: f64) -> String {
+pub(in crate::cli) fn stamp(seconds: f64) -> String {
     let time = DateTime::from_timestamp_micros((seconds * 1e6).round() as i64);
     time.map_or(String::new(), |time| time.format("%Y-%m-%d %H:%M:%S%.6f").to_string())
 }

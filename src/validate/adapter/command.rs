@@ -9,8 +9,9 @@ mod process;
 use core::time::Duration as StdDuration;
 use std::collections::BTreeMap;
 
-use super::{Adapter, Counter, Counters, PortCounters};
+use super::{Action, Adapter, Counter, Counters, PortCounters};
 use crate::bench::Trouble;
+use crate::trial::ResetKind;
 use ground::time::Duration;
 use ground::units::PrioritySet;
 
@@ -28,6 +29,8 @@ pub struct Commands {
     pub clear: Option<Vec<String>>,
     /// Changes a setting.
     pub set: Option<Vec<String>>,
+    /// Reset the device.
+    pub resets: BTreeMap<ResetKind, Vec<String>>,
     /// Time after which a command is killed.
     pub timeout: StdDuration,
     /// Time after traffic until the counters are current.
@@ -120,6 +123,17 @@ impl Adapter for Command {
     fn clear(&mut self) -> Result<(), Trouble> {
         let Some(line) = &self.0.clear else { return Ok(()) };
         self.run("clear", line, &[]).map(drop)
+    }
+
+    fn can_read(&self) -> bool {
+        self.0.counters.is_some() || !self.0.numbers.is_empty()
+    }
+
+    fn reset(&self, kind: ResetKind) -> Option<Action> {
+        let (line, timeout) = (self.0.resets.get(&kind)?.clone(), self.0.timeout);
+        let failed =
+            move |why| Trouble::Error(format!("adapter.command.resets.{}: {why}", kind.name()));
+        Some(Box::new(move || process::run(&line, timeout).map(drop).map_err(failed)))
     }
 
     fn can_set(&self) -> bool {

@@ -23,7 +23,9 @@ pub struct Testbed {
 }
 
 impl Testbed {
-    fn properties(&self) -> [(&'static str, &str); 8] {
+    /// Returns the names and values.
+    #[must_use]
+    pub fn properties(&self) -> [(&'static str, &str); 8] {
         [
             ("topology", &self.topology),
             ("testbed", &self.testbed),
@@ -96,7 +98,8 @@ fn seconds(s: f64) -> String {
 
 /// Removes the root around the only suite: sonic-mgmt checks properties and cases of a root that is a
 /// `testsuite`.
-fn only_suite(xml: &str) -> String {
+#[must_use]
+pub fn only_suite(xml: &str) -> String {
     let (head, rest) = xml.split_once("<testsuites").unwrap_or(("", xml));
     let inner = rest.split_once('>').map_or(rest, |(_, inner)| inner);
     let inner = inner.rsplit_once("</testsuites>").map_or(inner, |(inner, _)| inner);

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use crate::adapter::Counter;
+use crate::trial::ResetKind;
 use crate::virtual_bench::Report;
 use config::quantity::{LinkRate, Ratio, Size, Span};
 use config::raw::Range;
@@ -183,8 +184,8 @@ pub struct Adapter {
 }
 
 /// Commands that read and change a device. Each is a list: a program, and its arguments. No shell is
-/// started, and in each argument `{port}` is replaced by the `dut` of a port. `counters` or `numbers`
-/// must be there.
+/// started, and in each argument `{port}` is replaced by the `dut` of a port. `counters`, `numbers` or
+/// `resets` must be there.
 #[derive(Clone, PartialEq, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Commands {
@@ -202,6 +203,11 @@ pub struct Commands {
     /// Gives the setting `{name}` of `{port}` the value `{value}`: `watchdog.detection`, `500us`.
     /// Default: none.
     pub set: Option<Vec<String>>,
+    /// Commands that reset the device, by kind: `hardware`, `software` (a restart of its operating system or of
+    /// a process) and `power`. Each ends when the reset is begun. Default: none; `sluice benchmark` does not
+    /// reset the device.
+    #[serde(default)]
+    pub resets: BTreeMap<ResetKind, Vec<String>>,
     /// Time after which a command is killed. Default: `10s`.
     pub timeout: Option<Span>,
     /// Time after traffic until the counters are current. Default: `2s`.
@@ -354,4 +360,8 @@ pub struct Virtual {
     /// True if it does not count drops by their reasons. Default: `false`.
     #[serde(default)]
     pub no_drops: bool,
+    /// Ways to reset it, with the time in which all of its switches receive and send nothing afterwards. Their
+    /// buffers and tables are empty then; links stay up. Default: none; `sluice benchmark` does not reset it.
+    #[serde(default)]
+    pub resets: BTreeMap<ResetKind, Span>,
 }

@@ -94,8 +94,10 @@ pub(super) fn resolve(
         unknown: device.unknown.clone(),
         no_drops: device.no_drops,
     });
+    let resets = raw.device.iter().flat_map(|device| &device.resets);
+    let resets = resets.map(|(kind, span)| (*kind, span.0)).collect();
     let warnings = cx.finish()?;
-    Ok((Dut { setup, lab, reports, access }, warnings))
+    Ok((Dut { setup, lab, reports, resets, access }, warnings))
 }
 
 /// A little less than all by default, so that a sender in software keeps its rates.

@@ -12,6 +12,7 @@ fn commands() -> Commands {
         numbers: BTreeMap::new(),
         clear: None,
         set: None,
+        resets: BTreeMap::new(),
         timeout: TIMEOUT,
         settle: Duration::ZERO,
         priorities: PrioritySet(0b1000),
@@ -87,6 +88,20 @@ fn a_command_that_fails_or_never_ends_is_an_error() {
     assert!(why.contains("`sleep` does not end within 100 ms"), "{why}");
     let why = read(counters(&["head", "-c", "1100000", "/dev/zero"])).unwrap_err();
     assert!(why.contains("prints more than 1048576 bytes"), "{why}");
+}
+
+#[test]
+fn a_reset_is_a_command_of_its_kind() {
+    let with = |words: &[&str]| {
+        let resets = [(ResetKind::Software, line(words))].into();
+        Command::new(Commands { resets, ..commands() })
+    };
+    let reset = |words: &[&str]| with(words).reset(ResetKind::Software).expect("it is there")();
+    assert_eq!(reset(&["true"]), Ok(()));
+    let Err(Trouble::Error(why)) = reset(&["false"]) else { panic!("it fails") };
+    assert!(why.starts_with("adapter.command.resets.software: `false`: exit status: 1"), "{why}");
+    let device = with(&["true"]);
+    assert!(device.reset(ResetKind::Power).is_none() && !device.can_read());
 }
 
 #[test]

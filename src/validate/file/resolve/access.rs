@@ -38,7 +38,7 @@ pub(super) fn resolve(
 }
 
 fn commands(cx: &mut Cx, at: &Place<'_>, raw: &raw::Commands, setup: &Setup) -> Commands {
-    if raw.counters.is_none() && raw.numbers.is_empty() {
+    if raw.counters.is_none() && raw.numbers.is_empty() && raw.resets.is_empty() {
         cx.error(at, "it reads no counters; add `counters` or `numbers`");
     }
     let numbers = raw.numbers.iter().map(|(counter, line)| {
@@ -52,7 +52,9 @@ fn commands(cx: &mut Cx, at: &Place<'_>, raw: &raw::Commands, setup: &Setup) -> 
         (at.key("set"), raw.set.as_ref(), vec!["port", "name", "value"]),
     ];
     let lines = lines.into_iter().filter_map(|(at, line, needed)| Some((at, line?, needed)));
-    for (at, line, needed) in lines.chain(numbers) {
+    let resets = raw.resets.iter();
+    let resets = resets.map(|(kind, line)| (at.key("resets").key(kind.name()), line, vec![]));
+    for (at, line, needed) in lines.chain(numbers).chain(resets) {
         if line.first().is_none_or(String::is_empty) {
             cx.error(&at, "the command is empty; give a program and its arguments");
         }
@@ -69,6 +71,7 @@ fn commands(cx: &mut Cx, at: &Place<'_>, raw: &raw::Commands, setup: &Setup) -> 
         numbers: raw.numbers.clone(),
         clear: raw.clear.clone(),
         set: raw.set.clone(),
+        resets: raw.resets.clone(),
         timeout: StdDuration::from_nanos(timeout.as_nanos()),
         settle: span(raw.settle, SETTLE),
         priorities: setup.lossless,

@@ -1,0 +1,137 @@
+//! Reset (RFC 2544, 26.6; RFC 6201) of a switch whose outage is planned.
+
+use ground::time::Duration;
+use tester::report::{Flow, Port, Report};
+use validate::bench::{Bench, Faculty, Trouble};
+use validate::observation::Observation;
+use validate::trial::{ResetKind, Trial};
+use validate::virtual_bench::VirtualBench;
+
+use super::example;
+use crate::plan::Plan;
+use crate::rfc2544::{self, Results, Test};
+use crate::table;
+
+/// Time without forwarding of the example's device.
+const OUTAGE: Duration = Duration::from_millis(2);
+
+fn measured(plan: &Plan, bench: &mut dyn Bench) -> Results {
+    let (results, trouble) = rfc2544::run(plan, &[Test::Reset], bench, &mut |_| true);
+    assert_eq!(trouble, None);
+    results
+}
+
+fn device() -> (Plan, VirtualBench) {
+    let (mut plan, bench) = example("benchmark/rfc2544.yaml");
+    plan.sizes = vec![1518];
+    plan.reset.longest = OUTAGE.saturating_mul(2);
+    (plan, bench.resetting([(ResetKind::Software, OUTAGE)].into()))
+}
+
+/// The time of frames lost, and that between two arrivals, are the planned outage within one frame.
+#[test]
+fn the_time_without_forwarding_is_that_of_the_plan() {
+    let (mut plan, mut bench) = device();
+    plan.sizes = vec![512, 64];
+    let results = measured(&plan, &mut bench);
+    let [row] = &results.reset[..] else { panic!("{results:?}") };
+    assert_eq!((row.kind, row.size), (ResetKind::Software, 64));
+    assert_eq!(row.not_judged, None);
+    let planned = OUTAGE.as_secs_f64() * 1e3;
+    let near = |ms: Option<f64>| (ms.unwrap() - planned).abs() <= row.uncertainty_ms;
+    assert!(near(row.mean_ms) && near(row.stamps_ms), "{row:?}");
+    let text = table::rfc2544(&results);
+    assert!(text.contains("software") && text.lines().all(|line| line.len() <= 80), "{text}");
+}
+
+#[test]
+fn a_device_that_nothing_resets_is_not_judged() {
+    let (plan, bench) = device();
+    let results = measured(&plan, &mut bench.resetting([].into()));
+    assert!(results.reset.is_empty() && results.notes[0].contains("reset: not run"), "{results:?}");
+}
+
+#[test]
+fn an_outage_until_the_end_has_no_time() {
+    let (mut plan, mut bench) = device();
+    plan.reset.longest = OUTAGE.div(2);
+    let results = measured(&plan, &mut bench);
+    let row = &results.reset[0];
+    assert!(
+        row.mean_ms.is_none() && row.not_judged.as_ref().unwrap().contains("longest"),
+        "{row:?}"
+    );
+    assert!(table::rfc2544(&results).contains("not judged"));
+}
+
+/// A device whose reset, or whose forwarding before it, is changed.
+pub(super) struct Changed(pub(super) VirtualBench, pub(super) fn(&mut Report));
+
+impl Bench for Changed {
+    fn run(&mut self, trial: &Trial) -> Result<Observation, Trouble> {
+        self.0.run(trial)
+    }
+
+    fn run_on_cable(&mut self, trial: &Trial) -> Result<Observation, Trouble> {
+        self.0.run_on_cable(trial)
+    }
+
+    fn count(&mut self, trial: &Trial) -> Result<Report, Trouble> {
+        let mut report = self.0.count(trial)?;
+        // A search before the resets is left alone.
+        if trial.reset.is_some() || trial.name.contains("burst") {
+            (self.1)(&mut report);
+        }
+        Ok(report)
+    }
+
+    fn has(&self, faculty: Faculty) -> bool {
+        self.0.has(faculty)
+    }
+
+    fn world(&self) -> &'static str {
+        self.0.world()
+    }
+}
+
+#[test]
+fn a_reset_that_loses_nothing_or_a_device_that_always_does_is_not_judged() {
+    let says = |change: fn(&mut Report), part: &str| {
+        let (plan, bench) = device();
+        let results = measured(&plan, &mut Changed(bench, change));
+        let row = &results.reset[0];
+        let why = row.not_judged.as_deref().unwrap();
+        assert!(row.mean_ms.is_none() && why.contains(part), "{row:?}");
+    };
+    says(|report| report.flows.iter_mut().for_each(|f| f.frames_rx = f.frames_tx), "no frame");
+    says(|report| report.flows[0].frames_rx -= 1, "before the reset");
+}
+
+#[test]
+fn a_tester_that_is_too_slow_before_a_reset_measures_nothing() {
+    let (plan, bench) = device();
+    let mut bench = Changed(bench, |report| {
+        let half = |flow: &Flow| Flow {
+            frames_tx: flow.frames_tx / 2,
+            frames_rx: flow.frames_tx / 2,
+            ..flow.clone()
+        };
+        report.flows[0] = half(&report.flows[0]);
+    });
+    let (_, trouble) = rfc2544::run(&plan, &[Test::Reset], &mut bench, &mut |_| true);
+    assert!(matches!(trouble, Some(Trouble::Disturbed(_))), "{trouble:?}");
+}
+
+/// Frames that a port could not send, because the reset took its link down, are a time without forwarding.
+#[test]
+fn frames_that_a_link_without_signal_did_not_take_are_part_of_the_time() {
+    let (plan, bench) = device();
+    let mut bench = Changed(bench, |report| {
+        let lost = report.flows[2].frames_tx - report.flows[2].frames_rx;
+        report.flows[2].frames_tx -= lost;
+        report.ports = vec![Port::default(); 3];
+    });
+    let row = &measured(&plan, &mut bench).reset[0];
+    let planned = OUTAGE.as_secs_f64() * 1e3;
+    assert!((row.mean_ms.unwrap() - planned).abs() <= 2.0 * row.uncertainty_ms, "{row:?}");
+}
