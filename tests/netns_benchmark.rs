@@ -101,26 +101,32 @@ fn found_twice(dir: &Dir) {
     );
     let capacity = SHAPED / (8.0 * (SIZE - 4.0));
     // A frame that another process delays may be lost behind the small buffer of the shaper, so a
-    // result below the capacity is measured again, and both are then compared.
+    // result below the capacity is measured again, and both are then compared. So is one without an upper
+    // bound: a tester on a busy machine may carry less than the capacity.
     let rate = || {
         let results = measure(dir, "rfc2544", &["throughput"]);
         let row = &results["runs"][0]["throughput"][0];
-        assert_eq!((&results["world"], &row["irregular"]), (&"real".into(), &Value::Null));
+        assert_eq!(results["world"], "real");
+        if !row["irregular"].is_null() {
+            assert!(results["tester_limits"].is_array(), "{results:#}");
+            return None;
+        }
         let [low, high] =
             ["frames_per_second", "loss_at"].map(|field| row[field].as_f64().unwrap());
         assert!(low < high && high - low <= WIDTH * high * 1.0001, "{row:#}");
         assert!(row["took_s"].as_f64() > Some(1.0), "{row:#}");
-        low
+        Some(low)
     };
     let near = |a: f64, b: f64| (a - b).abs() <= (WIDTH + UNCERTAINTY) * a.max(b);
-    let mut found = vec![rate(), rate()];
-    for _ in 0..RUNS_MAX {
-        let [.., a, b] = found[..] else { unreachable!("there are two") };
-        if near(a, b) && near(b, capacity) {
-            return;
+    let mut found = Vec::new();
+    for _ in 0..=RUNS_MAX {
+        found.extend(rate());
+        if let [.., a, b] = found[..] {
+            if near(a, b) && near(b, capacity) {
+                return;
+            }
         }
         eprintln!("repeated: {found:?} frames/s, capacity {capacity}");
-        found.push(rate());
     }
     panic!("{found:?} frames/s, capacity {capacity}");
 }
@@ -149,6 +155,9 @@ fn the_throughput_of_open_vswitch_is_found_twice() {
 const AWAY_MS: f64 = 400.0;
 const MORE_MS: f64 = 400.0;
 
+/// Precision of the time: a few distances of two frames.
+const EARLY_MS: f64 = 10.0;
+
 /// A command takes a port off its bridge, and gives it back: nothing is forwarded meanwhile.
 #[test]
 fn a_reset_of_a_bridge_takes_as_long_as_its_command() {
@@ -165,16 +174,16 @@ fn a_reset_of_a_bridge_takes_as_long_as_its_command() {
         );
         dir.write(
             "benchmark.yaml",
-            "dut: dut.yaml\nsizes: [1518]\nmax_load: 10%\ntrial: 500ms\ndrain: 300ms\nrest: 10ms\nwidth: 2%\n\
+            "dut: dut.yaml\nsizes: [1518]\nmax_load: 5%\ntrial: 500ms\ndrain: 300ms\nrest: 10ms\nwidth: 20%\n\
              reset: {steady: 1s, longest: 2s, repeats: 1}\n",
         );
         for left in (0..RUNS_MAX).rev() {
             let results = measure(&dir, "rfc2544", &["reset"]);
             let row = &results["runs"][0]["reset"][0];
-            assert_eq!(row["kind"], "software", "{results:#}");
             // A frame that another process delays may be lost before the reset.
             if let Some(ms) = row["mean_ms"].as_f64() {
-                assert!((AWAY_MS - 10.0..AWAY_MS + MORE_MS).contains(&ms), "{results:#}");
+                assert_eq!(row["kind"], "software", "{results:#}");
+                assert!((AWAY_MS - EARLY_MS..AWAY_MS + MORE_MS).contains(&ms), "{results:#}");
                 return;
             }
             eprintln!("repeated: {results:#}");

@@ -151,7 +151,9 @@ fn outage(
     let lost = missing(1) + missing(2);
     let not_judged = match (missing(0), missing(3), lost) {
         (1.., ..) => Some("frames were lost before the reset"),
-        (_, 1.., _) => Some("frames were lost until the end; make `reset.longest` longer"),
+        (_, 1.., _) => {
+            Some("frames were lost until the end; make `reset.longest`, or `trial`, longer")
+        }
         (_, _, 0) => {
             Some("no frame was lost: the reset does not stop forwarding, or did not happen")
         }

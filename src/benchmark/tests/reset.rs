@@ -111,12 +111,9 @@ fn a_reset_that_loses_nothing_or_a_device_that_always_does_is_not_judged() {
 fn a_tester_that_is_too_slow_before_a_reset_measures_nothing() {
     let (plan, bench) = device();
     let mut bench = Changed(bench, |report| {
-        let half = |flow: &Flow| Flow {
-            frames_tx: flow.frames_tx / 2,
-            frames_rx: flow.frames_tx / 2,
-            ..flow.clone()
-        };
-        report.flows[0] = half(&report.flows[0]);
+        let frames = report.flows[0].frames_tx / 2;
+        let half = Flow { frames_tx: frames, frames_rx: frames, ..report.flows[0].clone() };
+        report.flows[0] = half;
     });
     let (_, trouble) = rfc2544::run(&plan, &[Test::Reset], &mut bench, &mut |_| true);
     assert!(matches!(trouble, Some(Trouble::Disturbed(_))), "{trouble:?}");
