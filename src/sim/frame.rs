@@ -4,6 +4,9 @@ use contracts::frame::{FCS_BYTES, Frame};
 use secure::{Accepted, Secy};
 use xxhash_rust::xxh3::xxh3_64;
 
+/// Bytes of the shortest frame, FCS included (802.3 3.2.8).
+const FRAME_MIN: u32 = 64;
+
 /// Bytes kept free in front for `prepend`.
 const ROOM: usize = 8;
 /// Number of first bytes that are kept: those that the data plane may read, and those that
@@ -119,6 +122,13 @@ impl VirtualFrame {
     #[must_use]
     pub const fn is_control(&self) -> bool {
         self.control
+    }
+
+    /// Returns true for a fragment, which the MAC of a switch discards (802.3 4.2.4.1.1). Short MAC control is
+    /// left to the device itself.
+    #[inline]
+    pub(super) const fn is_short(&self) -> bool {
+        self.wire_len < FRAME_MIN && !self.control
     }
 
     /// Returns true if its FCS does not match.

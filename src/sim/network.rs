@@ -28,9 +28,6 @@ use switch::{Change, Refused, Switch};
 /// Delay after which a planned change that frames in the buffer prevent is tried again.
 pub const RETRY_AFTER: Duration = Duration::from_micros(1);
 
-/// Bytes of the shortest frame, FCS included (802.3 3.2.8).
-const FRAME_MIN: u32 = 64;
-
 /// A running network.
 pub struct Network<W: Witness = ()> {
     pub(super) nodes: Nodes,
@@ -246,9 +243,7 @@ impl<W: Witness> Network<W> {
         let wire = &mut self.wires.wires[direction.index()];
         let is_switch = matches!(state.node, Node::Switch(_));
         let refusal = |frame: &mut VirtualFrame, wire: &Wire, port: &mut VirtualPort| {
-            // A fragment (802.3 4.2.4.1.1). Short MAC control is left to the device itself.
-            let is_short = is_switch && frame.wire_len() < FRAME_MIN && !frame.is_control();
-            if is_short || frame.is_damaged() && wire.notices_damage(frame) {
+            if frame.is_damaged() && wire.notices_damage(frame) || is_switch && frame.is_short() {
                 return Some(Loss::Damaged);
             }
             (!port.admits(frame)).then_some(Loss::Secy)
