@@ -13,6 +13,7 @@ mod frame;
 mod holding;
 mod obeying;
 mod pauses;
+mod securing;
 mod sending;
 mod stage;
 mod telling;
@@ -22,6 +23,7 @@ mod tests;
 pub use forwarding::Forwarding;
 pub use holding::Holding;
 pub use obeying::Obeying;
+pub use securing::Securing;
 pub use sending::{Part, Sending};
 pub use stage::{Lines, Make, Stage};
 pub use telling::Telling;
@@ -39,6 +41,8 @@ pub enum Defect {
     Forwarding(Forwarding),
     /// LLDP.
     Telling(Telling),
+    /// MACsec.
+    Securing(Securing),
 }
 
 /// Makes a defect of one of a part.
@@ -52,4 +56,4 @@ macro_rules! defects_of {
     };
 }
 
-defects_of!(Obeying, Sending, Holding, Forwarding, Telling,);
+defects_of!(Obeying, Sending, Holding, Forwarding, Telling, Securing,);

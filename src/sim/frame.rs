@@ -1,7 +1,7 @@
 //! Frames of the virtual world: header bytes in a box, and a length on the wire.
 
 use contracts::frame::{FCS_BYTES, Frame};
-use secure::{Accepted, Secy};
+use secure::Secy;
 use xxhash_rust::xxh3::xxh3_64;
 
 /// Bytes of the shortest frame, FCS included (802.3 3.2.8).
@@ -48,8 +48,14 @@ pub(super) struct Sealed {
     /// length.
     pub(super) overhead: u32,
     pub(super) counted: u32,
-    /// Bytes that its receiver's `SecY` removes, if it was accepted.
-    pub(super) accepted: Option<Accepted>,
+    /// Its content, if its receiver's `SecY` accepted it.
+    pub(super) opened: Option<Opened>,
+}
+
+/// Content of a protected frame, as far as it is kept.
+#[derive(Clone, Debug)]
+pub(super) struct Opened {
+    pub(super) octets: Box<[u8]>,
 }
 
 impl Sealed {
@@ -152,8 +158,14 @@ impl VirtualFrame {
         self.started_len
     }
 
+    /// Returns true if it could not be protected, and is lost at the start of its line.
+    #[must_use]
+    pub const fn is_refused(&self) -> bool {
+        self.refused
+    }
+
     /// Protected bytes on its line, with MACsec: from the destination to the check value, of a long
-    /// frame as far as they are kept.
+    /// frame as far as they are kept. They stay those of the line until a node is given the frame.
     #[must_use]
     pub fn protected(&self) -> Option<&[u8]> {
         self.sealed.as_ref().map(|sealed| &*sealed.octets)
@@ -188,12 +200,11 @@ impl VirtualFrame {
     /// not accepted by a `SecY`, the protected bytes.
     pub(super) fn open(&mut self) {
         let Some(sealed) = self.sealed.take() else { return };
-        let Sealed { octets, overhead, counted, accepted } = *sealed;
-        match accepted {
-            Some(Accepted { front, back }) => {
-                let inner = octets.len().saturating_sub(back);
+        let Sealed { octets, overhead, counted, opened } = *sealed;
+        match opened {
+            Some(Opened { octets }) => {
                 self.wire_len = self.wire_len.saturating_sub(counted);
-                self.replace(octets.get(front..inner).unwrap_or_default());
+                self.replace(&octets);
             }
             None => {
                 self.wire_len += overhead - counted;

@@ -9,9 +9,14 @@
 //! If data is protected a frame's length stays the plain one, and its port's line adds the
 //! overhead. If only MAC control is protected, its frames have their length on the line.
 
-use super::frame::{Sealed, VirtualFrame};
+use super::defect::Securing;
+use super::frame::{Opened, Sealed, VirtualFrame};
 use contracts::frame::Frame;
-use secure::{Accepted, Secy, SecyError, SecyPlan};
+use secure::{
+    Accepted, An, Discard, Inspector, Lenience, SaFault, SaPlan, Sci, Secy, SecyChange, SecyError,
+    SecyPlan,
+};
+use wire::macsec;
 
 /// The `SecY` of a port.
 #[derive(Debug)]
@@ -20,12 +25,50 @@ pub(super) struct Guard {
     /// True if data is protected; if not, only MAC control may be.
     pub(super) data: bool,
     overhead: u32,
+    lax: Option<Box<Lax>>,
 }
+
+/// Checks that a defect leaves out.
+#[derive(Debug)]
+struct Lax {
+    what: Vec<Securing>,
+    /// All keys that the port has ever received with.
+    keys: Inspector,
+    /// True once packet numbers were near the end of their lower half.
+    is_high: bool,
+}
+
+/// Lower half of packet numbers from which on its end is near, and below which it has begun again.
+const HIGH: u32 = 0xffff_0000;
+const LOW: u32 = 0x8000_0000;
 
 impl Guard {
     pub(super) fn new(plan: &SecyPlan) -> Result<Self, SecyError> {
         let (data, overhead) = (plan.protect_data, plan.overhead());
-        Ok(Self { secy: Secy::new(plan)?, data, overhead })
+        Ok(Self { secy: Secy::new(plan)?, data, overhead, lax: None })
+    }
+
+    /// Leaves out checks of received frames from now on. `plan` has the port's first keys.
+    pub(super) fn leave_out(&mut self, what: Securing, plan: &SecyPlan) {
+        let keys = || {
+            let mut keys = Inspector::new(plan.suite, plan.confidentiality);
+            for sc in &plan.receive {
+                for (an, sa) in An::ALL.into_iter().zip(&sc.associations) {
+                    if let Some(sa) = sa {
+                        add(&mut keys, sc.sci, an, sa);
+                    }
+                }
+            }
+            Box::new(Lax { what: Vec::new(), keys, is_high: false })
+        };
+        self.lax.get_or_insert_with(keys).what.push(what);
+    }
+
+    /// Takes note of a change of keys.
+    pub(super) fn rekeyed(&mut self, change: &SecyChange) {
+        if let (Some(lax), SecyChange::InstallReceive { sci, an, sa }) = (&mut self.lax, change) {
+            add(&mut lax.keys, *sci, *an, sa);
+        }
     }
 
     /// Protects a frame that leaves, if required; `counted` adds the overhead to its length. A
@@ -44,7 +87,7 @@ impl Guard {
         let overhead = self.overhead;
         let counted = if counted { overhead } else { 0 };
         frame.wire_len += counted;
-        frame.sealed = Some(Box::new(Sealed { octets, overhead, counted, accepted: None }));
+        frame.sealed = Some(Box::new(Sealed { octets, overhead, counted, opened: None }));
     }
 
     /// Returns true if a received frame is admitted; [`VirtualFrame::open`] then gives its content.
@@ -52,20 +95,22 @@ impl Guard {
         const MACSEC: Option<&[u8]> = Some(&[0x88, 0xe5]);
         const MAC_CONTROL: Option<&[u8]> = Some(&[0x88, 0x08]);
         if let Some(sealed) = &mut frame.sealed {
-            sealed.accepted = self.secy.accept(&mut sealed.octets).ok();
-            return sealed.accepted.is_some();
+            sealed.opened = self.opened(&sealed.octets);
+            return sealed.opened.is_some();
         }
         let ethertype = frame.head().get(12..14);
         if ethertype == MACSEC {
-            // Forged, or protected before it reached a node without a SecY.
-            let mut octets: Box<[u8]> = frame.head().into();
-            let accepted = self.secy.accept(&mut octets).ok();
-            if let Some(Accepted { front, back }) = accepted {
-                let counted = (front + back) as u32;
-                let sealed = Sealed { octets, overhead: counted, counted, accepted };
+            // Forged, protected by a tester itself, or before it reached a node without a SecY.
+            let octets: Box<[u8]> = frame.head().into();
+            let opened = self.opened(&octets);
+            let admitted = opened.is_some();
+            if let Some(opened) = opened {
+                let counted = (octets.len() - opened.octets.len()) as u32;
+                let opened = Some(opened);
+                let sealed = Sealed { octets, overhead: counted, counted, opened };
                 frame.sealed = Some(Box::new(sealed));
             }
-            return accepted.is_some();
+            return admitted;
         }
         if !self.data && ethertype != MAC_CONTROL {
             return true;
@@ -73,4 +118,54 @@ impl Guard {
         let mut octets: Box<[u8]> = frame.head().into();
         self.secy.accept(&mut octets).is_ok()
     }
+
+    /// Returns the content of a protected frame that is accepted.
+    fn opened(&mut self, line: &[u8]) -> Option<Opened> {
+        let mut octets = line.to_vec();
+        match self.secy.accept(&mut octets) {
+            Ok(Accepted { front, back }) => {
+                octets.truncate(octets.len().saturating_sub(back));
+                octets.drain(..front.min(octets.len()));
+                let is_ignored = self.lax.as_mut().is_some_and(|lax| lax.ignores(line));
+                (!is_ignored).then(|| Opened { octets: octets.into() })
+            }
+            Err(why) => {
+                let octets = self.lax.as_ref()?.tolerates(why, line)?;
+                Some(Opened { octets: octets.into() })
+            }
+        }
+    }
+}
+
+impl Lax {
+    /// Returns the content of a frame whose rejection a defect leaves out.
+    fn tolerates(&self, why: Discard, line: &[u8]) -> Option<Vec<u8>> {
+        let none = Lenience::default();
+        self.what.iter().find_map(|what| match (what, why) {
+            (Securing::ObeysReplays, Discard::Late | Discard::Replayed)
+            | (Securing::ObeysForged, Discard::NotValid) => self.keys.reveal(line, none),
+            (Securing::ObeysOldKeys, Discard::NoSa) => {
+                self.keys.reveal(line, Lenience { any_an: true, ..none })
+            }
+            (Securing::ObeysOldKeys, Discard::NotValid) => Some(self.keys.open(line)?.octets),
+            (Securing::ObeysAnyChannel, Discard::NoSa) => {
+                self.keys.reveal(line, Lenience { any_channel: true, ..none })
+            }
+            _ => None,
+        })
+    }
+
+    /// Returns true if a defect ignores an accepted frame.
+    fn ignores(&mut self, line: &[u8]) -> bool {
+        let Ok(view) = macsec::View::new(line) else { return false };
+        self.is_high |= view.pn() >= HIGH;
+        let rolled = self.is_high && view.pn() < LOW;
+        rolled && self.what.contains(&Securing::IgnoresAfterRoll)
+    }
+}
+
+/// Adds a key, which the port's `SecY` has accepted.
+fn add(keys: &mut Inspector, sci: Sci, an: An, sa: &SaPlan) {
+    let added: Result<(), SaFault> = keys.add(sci, an, sa);
+    added.expect("the port accepted it");
 }

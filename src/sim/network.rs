@@ -20,9 +20,11 @@ use super::wire::Wire;
 use super::wires::{Event, Slots, Tally, Wires};
 use super::witness::Witness;
 use contracts::frame::Frame;
+use contracts::port::Port;
 use ground::rand::Rng;
 use ground::time::{Duration, Instant};
 use ground::units::PortId;
+use secure::SecyChange;
 use switch::{Change, Refused, Switch};
 
 /// Delay after which a planned change that frames in the buffer prevent is tried again.
@@ -368,6 +370,29 @@ impl<W: Witness> Network<W> {
         state.has_defects = true;
         state.port_mut(port).add_defect(defect.into(), rate);
         self.send_aside(self.now, node);
+    }
+
+    /// Changes a key of a node's port now.
+    ///
+    /// # Errors
+    /// The reason why the port refuses the change.
+    pub fn change_secy(&mut self, end: End, change: &SecyChange) -> Result<(), String> {
+        let End { node, port } = end;
+        let (at, state) = (self.now, &mut self.nodes.0[node.index()]);
+        match &mut state.node {
+            Node::Switch(switch) => {
+                switch.change_secy(port, change).map_err(|why| why.to_string())?;
+            }
+            Node::Host(station) => {
+                let secy = station.port_mut().secy_mut().ok_or("the port has no MACsec")?;
+                secy.change(change).map_err(|why| why.to_string())?;
+            }
+        }
+        state.port_mut(port).rekeyed(at, change);
+        self.defect(at, node, port);
+        // A pause that could not be protected before may be sent now.
+        self.rouse(at, node, port);
+        Ok(())
     }
 
     /// Lets the defects of a port act whose time has come; returns true if its node receives frames

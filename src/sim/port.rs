@@ -9,7 +9,7 @@ use contracts::frame::{Burst, FCS_BYTES};
 use contracts::port::{Port, PortCaps, Source, StampSource, Stamps};
 use ground::time::{Duration, Instant};
 use ground::units::{BitsPerSec, Bytes};
-use secure::{Secy, SecyError, SecyPlan};
+use secure::{Secy, SecyChange, SecyError, SecyPlan};
 use wire::ethernet;
 
 /// A port whose other side is the network: it collects sent frames, and delivers arrived ones.
@@ -18,6 +18,8 @@ pub struct VirtualPort {
     arrived: VecDeque<VirtualFrame>,
     sent: Vec<VirtualFrame>,
     guard: Option<Box<Guard>>,
+    /// Plan of the guard, for defects.
+    secy: Option<Box<SecyPlan>>,
     /// Length on the wire of control frames, if not their real one.
     control_len: Option<u32>,
     defects: Option<Box<Stage<VirtualFrame>>>,
@@ -48,6 +50,7 @@ impl VirtualPort {
             arrived: VecDeque::new(),
             sent: Vec::new(),
             guard: secy.map(Guard::new).transpose()?.map(Box::new),
+            secy: secy.cloned().map(Box::new),
             control_len,
             defects: None,
         })
@@ -88,6 +91,11 @@ impl VirtualPort {
 
     /// Adds a defect of the device at this port, which has a line of this rate.
     pub(super) fn add_defect(&mut self, defect: Defect, rate: BitsPerSec) {
+        if let (Defect::Securing(what), Some(guard), Some(plan)) =
+            (defect, &mut self.guard, &self.secy)
+        {
+            guard.leave_out(what, plan);
+        }
         self.defects.get_or_insert_with(|| Box::new(Stage::new(rate))).add(defect);
     }
 
@@ -100,6 +108,16 @@ impl VirtualPort {
     pub(super) fn link_changed(&mut self, at: Instant, up: bool) {
         if let Some(defects) = &mut self.defects {
             defects.link(at, up, &mut Memory);
+        }
+    }
+
+    /// Tells its defects that a key was changed.
+    pub(super) fn rekeyed(&mut self, at: Instant, change: &SecyChange) {
+        if let Some(guard) = &mut self.guard {
+            guard.rekeyed(change);
+        }
+        if let Some(defects) = &mut self.defects {
+            defects.rekeyed(at, &mut Memory);
         }
     }
 

@@ -1,7 +1,7 @@
 //! The interface between a test and the world in which its trials run.
 
 use crate::observation::Observation;
-use crate::trial::{ResetKind, Trial};
+use crate::trial::{Port, ResetKind, Trial};
 use ground::time::Duration;
 use tester::report::Report;
 
@@ -39,6 +39,8 @@ pub enum Faculty {
     Settings,
     /// Settings of the device are changed while traffic runs.
     Changes,
+    /// MACsec keys of the device are changed while traffic runs.
+    Keys,
     /// The device is reset in this way while traffic runs and is counted.
     Reset(ResetKind),
 }
@@ -104,6 +106,12 @@ pub trait Bench {
 
     /// Sets the seed of the next trials, of benches that have one. Default: none.
     fn reseed(&mut self, _: u64) {}
+
+    /// Returns the first of some packet numbers for frames that a test protects at a port with MACsec, behind
+    /// all that the port has used. Default: 1, for ports without MACsec.
+    fn packet_numbers(&mut self, _port: Port, _frames: u32) -> u64 {
+        1
+    }
 
     /// Leaves the device alone for a time between two trials. Default: none, for a device that begins each
     /// trial at rest.

@@ -19,6 +19,7 @@ pub const GOOD: &[(&str, &str)] = &[
     ("dcbx", include_str!("../../configs/validate/dcbx.yaml")),
     ("sfc", include_str!("../../configs/validate/sfc.yaml")),
     ("sfc-proxy", include_str!("../../configs/validate/sfc-proxy.yaml")),
+    ("macsec", include_str!("../../configs/validate/macsec.yaml")),
     ("ring", include_str!("../../configs/validate/ring.yaml")),
 ];
 

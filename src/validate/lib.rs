@@ -20,6 +20,7 @@ pub mod file;
 pub mod judge;
 pub mod knobs;
 pub mod observation;
+mod opened;
 mod otg;
 pub mod prove;
 #[cfg(feature = "dpdk")]

@@ -8,6 +8,7 @@ use crate::trial::{FlowId, Port};
 use ground::time::Duration;
 use ground::units::{Mac, Priority, Quanta};
 use host::probe_of;
+use secure::{An, Sci};
 use wire::ip::{self, Ecn};
 use wire::{EtherType, pause, pfc, vlan};
 
@@ -41,6 +42,25 @@ pub struct Record {
     /// First bytes of a data frame if the trial keeps them, from the destination address on, without
     /// FCS; else empty.
     pub head: Box<[u8]>,
+    /// Protection by MACsec, which was removed; `None` for a frame that was plain on the line, or is
+    /// valid by no key.
+    pub secured: Option<Box<Secured>>,
+}
+
+/// Protection of a frame by MACsec.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Secured {
+    /// Channel and association.
+    pub sci: Sci,
+    pub an: An,
+    /// Packet number.
+    pub pn: u64,
+    /// True if it was encrypted.
+    pub encrypted: bool,
+    /// Length on the line in bytes, FCS included.
+    pub len: u32,
+    /// Bytes on the line of a frame other than data.
+    pub line: Box<[u8]>,
 }
 
 /// Direction of a frame.
@@ -283,11 +303,14 @@ impl Observation {
         })
     }
 
-    /// Returns the bytes of the frames other than data that the tester sent at a port.
-    pub fn sent_octets(&self, port: Port) -> impl Iterator<Item = &[u8]> {
+    /// Returns the bytes of the frames other than data that the tester sent at a port, each with its bytes
+    /// on the line if it was protected.
+    pub fn sent_octets(&self, port: Port) -> impl Iterator<Item = (&[u8], Option<&[u8]>)> {
         let here = self.records.iter().filter(move |r| r.port == port && r.way == Way::Sent);
         here.filter_map(|record| match &record.what {
-            What::Control(octets) | What::Other(octets) => Some(&octets[..]),
+            What::Control(octets) | What::Other(octets) => {
+                Some((&octets[..], record.secured.as_ref().map(|secured| &*secured.line)))
+            }
             What::Data { .. } => None,
         })
     }
@@ -338,6 +361,7 @@ mod tests {
             len: 64,
             what,
             head: Box::default(),
+            secured: None,
         }
     }
 

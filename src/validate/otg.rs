@@ -17,6 +17,10 @@ const SNAP: u32 = 128;
 /// Bytes that a capture keeps of frames that are to be read whole.
 const WHOLE: u32 = 2048;
 
+/// Number of packet numbers that a port with MACsec has for frames before those of a test: for those of
+/// learning.
+pub const BEFORE: u64 = 1000;
+
 /// Time for the learning frames, before the trial's own traffic.
 #[must_use]
 pub fn lead(setup: &Setup) -> Duration {
@@ -44,9 +48,16 @@ pub fn config(trial: &Trial, setup: &Setup, location: impl Fn(Port) -> String) -
         "ports": ports.clone().map(|p| json!({"name": name(p), "location": location(p)}))
             .collect::<Vec<_>>(),
         "layer1": ports.map(|p| layer1(trial, setup, p)).collect::<Vec<_>>(),
-        "captures": [{"name": "all", "port_names": names, "format": "pcapng", "overwrite": false, "packet_size": if trial.whole { WHOLE } else { SNAP }}],
+        "captures": [{"name": "all", "port_names": names, "format": "pcapng", "overwrite": false, "packet_size": kept(trial, setup)}],
         "flows": flows,
     })
+}
+
+/// Returns the bytes that a capture keeps of a frame. A protected frame is read as a whole.
+fn kept(trial: &Trial, setup: &Setup) -> u32 {
+    let secured = setup.overhead();
+    let all = if secured > 0 { setup.max_frame + secured } else { 0 };
+    all.max(if trial.whole { WHOLE } else { SNAP })
 }
 
 /// Returns the configuration for counters and latencies without captures.
@@ -131,7 +142,10 @@ fn data(name: &str, flow: &Flow, setup: &Setup, lead: Duration) -> Value {
     packet.push(ip(flow, (src, dst), dscp));
     packet.push(json!({"choice": "udp", "udp": {}}));
     let rate = match flow.rate {
-        Rate::Line(share) => json!({"choice": "percentage", "percentage": share * 100.0}),
+        Rate::Line(share) => {
+            let percent = setup.own_share(flow.from, share, flow.size) * 100.0;
+            json!({"choice": "percentage", "percentage": percent})
+        }
         Rate::Frames(n) => json!({"choice": "pps", "pps": n}),
     };
     let delay = delay(lead + flow.start);

@@ -8,7 +8,8 @@ use std::time::Duration as StdDuration;
 
 use crate::adapter::{Action, Adapter};
 use crate::bench::{Bench, Faculty, Trouble};
-use crate::observation::{Observation, Record, Way, What, ecn_of};
+use crate::observation::{Observation, Record, Way};
+use crate::opened::{Openers, Read};
 use crate::otg;
 use crate::setup::{FlowControl, Setup, line_time};
 use crate::trial::{Port, Trial, pause_frame, pfc_frame};
@@ -268,7 +269,7 @@ impl Bench for RealBench {
     fn has(&self, faculty: Faculty) -> bool {
         match faculty {
             Faculty::ShortFrames | Faculty::WrongFcs | Faculty::ShortGap => false,
-            Faculty::Changes | Faculty::Stateful => false,
+            Faculty::Changes | Faculty::Keys | Faculty::Stateful => false,
             Faculty::Counters => self.adapter.as_ref().is_some_and(|adapter| adapter.can_read()),
             Faculty::Reset(kind) => self.adapter.as_ref().is_some_and(|a| a.reset(kind).is_some()),
             Faculty::Settings => self.adapter.as_ref().is_some_and(|adapter| adapter.can_set()),
@@ -324,6 +325,7 @@ fn records(
     let epoch = session.epoch().ok_or_else(|| Trouble::Error("no flow was started".into()))?;
     let start = epoch + otg::lead(setup);
     linked(report)?;
+    let openers = Openers::new(setup, trial)?;
     let mut records = Vec::new();
     for (n, port) in report.ports.iter().enumerate() {
         if port.capture_missed > 0 {
@@ -336,7 +338,9 @@ fn records(
         }
         let capture = session.recorded(n).map_err(trouble)?;
         records.extend(
-            capture.frames().filter_map(|kept| record(&kept, (Port(n), setup), (start, trial))),
+            capture
+                .frames()
+                .filter_map(|kept| record(&kept, (Port(n), setup, &openers), (start, trial))),
         );
     }
     records.sort_by_key(|record: &Record| record.end);
@@ -392,7 +396,7 @@ fn disturbed(report: &Report) -> Option<String> {
 /// Returns the record of a captured frame; `None` before the trial's own traffic.
 fn record(
     kept: &Kept,
-    (port, setup): (Port, &Setup),
+    (port, setup, openers): (Port, &Setup, &Openers),
     (start, trial): (Instant, &Trial),
 ) -> Option<Record> {
     if kept.at < start {
@@ -406,7 +410,8 @@ fn record(
         packets::Way::In => (Way::Received, at.saturating_sub(time), at),
         packets::Way::Out => (Way::Sent, at, at + time),
     };
-    let what = What::of(&kept.octets, trial.flows.len(), ecn_of(&kept.octets));
-    let head = if trial.keep { kept.octets.as_slice().into() } else { Box::default() };
-    Some(Record { port, way, begin, end, len, what, head })
+    let read = openers.read(port, (&kept.octets, len), trial.flows.len());
+    let Read { what, len, head, secured } = read;
+    let head = if trial.keep { head } else { Box::default() };
+    Some(Record { port, way, begin, end, len, what, head, secured })
 }

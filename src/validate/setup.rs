@@ -9,6 +9,7 @@ use ground::time::Duration;
 use ground::units::{
     BitsPerSec, Bytes, Dscp, Mac, PRIORITIES, Pcp, Priority, PrioritySet, Quanta, Vid,
 };
+use secure::SecyPlan;
 use text::table::{Align, Table};
 use wire::vlan::TAG_LEN;
 
@@ -74,6 +75,65 @@ pub struct TesterPort {
     pub mac: Mac,
     /// Address of its packets.
     pub ip: Ipv4Addr,
+    /// MACsec of its link.
+    pub macsec: Option<Box<PortMacsec>>,
+}
+
+/// MACsec of a tester port and the DUT's port at it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PortMacsec {
+    /// The tester's end: the key that it sends with, and those of the DUT's channel.
+    pub plan: SecyPlan,
+    /// Mode of the DUT for PFC; `None` if it is not known.
+    pub mode: Option<PfcMode>,
+}
+
+/// Handling of PFC at a port with MACsec (SONiC's `pfc_encryption_mode`).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PfcMode {
+    /// PFC is sent plain, and obeyed plain and protected.
+    Bypass,
+    /// PFC is sent protected, and obeyed plain and protected.
+    Encrypt,
+    /// PFC is sent protected, and obeyed protected only.
+    Strict,
+}
+
+impl fmt::Display for PfcMode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Bypass => "bypass",
+            Self::Encrypt => "encrypt",
+            Self::Strict => "strict",
+        })
+    }
+}
+
+impl TesterPort {
+    /// Returns the bytes that MACsec adds to data frames of the port.
+    #[must_use]
+    pub fn overhead(&self) -> u32 {
+        self.macsec.as_ref().map_or(0, |macsec| macsec.plan.line_overhead())
+    }
+}
+
+impl PortMacsec {
+    /// Returns the packet number of the port's first frame.
+    #[must_use]
+    pub fn first_pn(&self) -> u64 {
+        self.plan.transmit[self.plan.encoding.index()].as_ref().map_or(1, |sa| sa.pn)
+    }
+
+    /// Returns the SecY of the tester's port. PFC that a test makes itself leaves as it is; all other is
+    /// protected as the DUT's is.
+    #[must_use]
+    pub fn secy(&self, is_made: bool) -> SecyPlan {
+        SecyPlan {
+            protect_pfc: !is_made && self.mode != Some(PfcMode::Bypass),
+            pass_protected: true,
+            ..self.plan.clone()
+        }
+    }
 }
 
 /// The field of a frame that carries its priority.
@@ -300,10 +360,18 @@ impl Setup {
         self.lossless.iter().next()
     }
 
-    /// Returns the time of a frame on a line of the common rate: preamble and gap included.
+    /// Returns the time of a frame on a line of the common rate: preamble and gap included, and what MACsec
+    /// adds if any port has it.
     #[must_use]
-    pub const fn line_time(&self, size: u32) -> Duration {
-        line_time(self.rate, size)
+    pub fn line_time(&self, size: u32) -> Duration {
+        line_time(self.rate, size + self.overhead())
+    }
+
+    /// Returns the bytes that MACsec adds to data frames. Loads are those of lines with MACsec if any port
+    /// has it, so that no port gets more than its line takes.
+    #[must_use]
+    pub fn overhead(&self) -> u32 {
+        self.ports.iter().map(TesterPort::overhead).max().unwrap_or(0)
     }
 
     /// Returns the time after the last bit of a pause at the tester from which no frame may begin
@@ -331,21 +399,33 @@ impl Setup {
     /// Returns the bits per second of a share of a line of the common rate, without preamble and gap.
     #[must_use]
     pub fn share(&self, share: f64, size: u32) -> f64 {
-        share_of(self.rate, share, size)
+        self.share_of(self.rate, share, size)
+    }
+
+    /// Returns the bits per second of a share of a line of this rate, without preamble and gap.
+    #[must_use]
+    pub fn share_of(&self, rate: BitsPerSec, share: f64, size: u32) -> f64 {
+        let line = f64::from(size + LINE_OVERHEAD + self.overhead());
+        share * rate.get() as f64 * f64::from(size) / line
+    }
+
+    /// Returns the share of a port's own line that has as many frames of this size as `share` of the lines
+    /// here.
+    #[must_use]
+    pub fn own_share(&self, port: Port, share: f64, size: u32) -> f64 {
+        let plain = size + LINE_OVERHEAD;
+        let own = plain + self.port(port).overhead();
+        share * f64::from(own) / f64::from(plain + self.overhead())
     }
 }
+
+/// Bytes of preamble and gap.
+const LINE_OVERHEAD: u32 = 20;
 
 /// Returns the time of a frame on a line of this rate: preamble and gap included.
 #[must_use]
 pub const fn line_time(rate: BitsPerSec, size: u32) -> Duration {
-    rate.time_for(Bytes(size as u64 + 20))
-}
-
-/// Returns the bits per second of a share of a line of this rate, without preamble and gap.
-#[must_use]
-pub fn share_of(rate: BitsPerSec, share: f64, size: u32) -> f64 {
-    let size = f64::from(size);
-    share * rate.get() as f64 * size / (size + 20.0)
+    rate.time_for(Bytes((size + LINE_OVERHEAD) as u64))
 }
 
 /// Lists the cabling and the priorities.

@@ -5,7 +5,7 @@ mod counters;
 use crate::bench::{Bench, Faculty, Trouble};
 use crate::judge::{Limits, Measurement, Outcome};
 use crate::observation::{Observation, Record, Way};
-use crate::setup::{FlowControl, Keep, Setup, TesterPort, share_of};
+use crate::setup::{FlowControl, Keep, Setup, TesterPort};
 use crate::trace::Seen;
 use crate::trial::{Flow, FlowId, Port, Rate, Trial, pause_frame, pfc_frame};
 use core::ops::Range;
@@ -57,6 +57,8 @@ pub enum Topology {
     Tn,
     /// Three ports at the switches of a ring, in the direction of its frames.
     Tr,
+    /// Two ports: A sends to B, whose link has MACsec.
+    Tm,
     /// Two ports of different rates: the fastest sends to the slowest.
     Ts,
 }
@@ -67,7 +69,7 @@ impl Topology {
     pub const fn ports(self) -> usize {
         match self {
             Self::T1 => 1,
-            Self::T2 | Self::Ts => 2,
+            Self::T2 | Self::Tm | Self::Ts => 2,
             Self::T3 | Self::Tn | Self::Tr => 3,
             Self::Th => 4,
         }
@@ -210,7 +212,9 @@ impl<'a> Context<'a> {
                 let common = octets.len().min(control.octets.len());
                 octets[..common] == control.octets[..common]
             };
-            let sent = seen.sent_octets(control.port).filter(|octets| same(octets)).count();
+            let is_it =
+                |(octets, line): &(&[u8], Option<&[u8]>)| same(octets) || line.is_some_and(same);
+            let sent = seen.sent_octets(control.port).filter(is_it).count();
             if sent < control.frames as usize {
                 let what = format!(
                     "the tester sent {sent} of {} control frames (number {n} of {})",
@@ -232,6 +236,12 @@ impl<'a> Context<'a> {
             return Err(Trouble::Missing(too_few(self.setup, N, given)));
         }
         Ok(core::array::from_fn(Port))
+    }
+
+    /// Returns the first of packet numbers for frames that a test protects at a port. No frame of the port
+    /// before them has one of these.
+    pub fn packet_numbers(&mut self, port: Port, frames: u32) -> u64 {
+        self.bench.packet_numbers(port, frames)
     }
 
     /// Returns the last port of the common rate, and the others.
@@ -388,7 +398,7 @@ impl<'a> Context<'a> {
     /// Returns the intended rate of a flow in bits per second, without preamble and gap.
     fn intended(&self, flow: &Flow) -> f64 {
         match flow.rate {
-            Rate::Line(share) => share_of(self.port(flow.from).rate, share, flow.size),
+            Rate::Line(share) => self.setup.share_of(self.port(flow.from).rate, share, flow.size),
             Rate::Frames(n) => n as f64 * f64::from(flow.size) * 8.0,
         }
     }

@@ -126,7 +126,9 @@ fn frames(seen: &Observation) -> Vec<Kept> {
 
 fn kept_of(record: &Record) -> Kept {
     let octets = match &record.what {
-        What::Control(octets) | What::Other(octets) => octets.clone(),
+        What::Control(octets) | What::Other(octets) => {
+            record.secured.as_ref().map_or(octets, |secured| &secured.line).clone()
+        }
         What::Data { .. } => record.head.clone(),
     };
     let Record { port, way, end, len, .. } = *record;

@@ -6,6 +6,7 @@
 use ground::time::Duration;
 use ground::units::{BitsPerSec, Dscp, Mac, PRIORITIES, Pcp, Priority, PrioritySet, Quanta, Vid};
 use schemars::JsonSchema;
+use secure::SecyChange;
 use serde::{Deserialize, Serialize};
 use wire::ip::Ecn;
 use wire::{pause, pfc};
@@ -40,6 +41,10 @@ pub struct Trial {
     pub links: Vec<LinkChange>,
     /// Changes of settings of the device while the traffic runs.
     pub changes: Vec<Change>,
+    /// Changes of the DUT's MACsec keys while the traffic runs.
+    pub keys: Vec<KeyChange>,
+    /// Ports with MACsec whose `control` leaves as it is: plain, or protected by the test.
+    pub made: Vec<Port>,
     /// Pauses obeyed by each port of the tester; those that are not named obey those of the DUT's kind.
     pub obeys: Vec<(Port, Obeys)>,
     /// Spans in which all frames that a port sends have a wrong FCS.
@@ -197,6 +202,15 @@ pub struct Change {
     pub restored: String,
 }
 
+/// Another MACsec key of the DUT.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct KeyChange {
+    pub at: Duration,
+    /// Tester port at the port of the DUT.
+    pub port: Port,
+    pub change: SecyChange,
+}
+
 /// Returns the name of the setting of a traffic class's weight, as in a switch file: `queues.3.weight`.
 #[must_use]
 pub fn weight(class: Priority) -> String {
@@ -268,6 +282,8 @@ impl Trial {
             stateful: Vec::new(),
             links: Vec::new(),
             changes: Vec::new(),
+            keys: Vec::new(),
+            made: Vec::new(),
             obeys: Vec::new(),
             damage: Vec::new(),
             short_gap: Vec::new(),

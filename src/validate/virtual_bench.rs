@@ -4,34 +4,31 @@
 mod changes;
 mod count;
 mod counters;
+mod recorder;
 mod stateful;
 
 pub use counters::{Report, Reports};
+use recorder::Recorder;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use crate::adapter::PortCounters;
 use crate::bench::{Acknowledged, Bench, Faculty, Trouble};
-use crate::observation::{Observation, Record, Way, What, ecn_of};
+use crate::observation::Observation;
 use crate::otg;
 use crate::setup::Setup;
 use crate::trial::{LinkChange, Port, ResetKind, Trial};
-use contracts::frame::Frame;
 use ground::time::{Duration, Instant};
-use ground::units::{BitsPerSec, Bytes};
 use lab::LabTester;
 use lab::raw::Lab;
 use serde_json::Value;
 use sim::{
-    Direction, End, ErrorPlan, Fault, FaultKind, LineFault, LinkId, LinkPlan, Loss, Network,
-    NetworkPlan, NodeId, NodeKind, VirtualFrame, Witness,
+    Direction, End, ErrorPlan, Fault, FaultKind, LineFault, LinkId, LinkPlan, Network, NetworkPlan,
+    NodeId, NodeKind, NodePlan, Witness,
 };
 use switch::Change;
 use switch::managed::{At, Object};
 use tester::report::Report as Counts;
-
-/// Bytes on the line before a frame's first: preamble and start delimiter.
-const PREAMBLE: Bytes = Bytes(8);
 
 /// Bytes that a gap of 88 bits is shorter than one of 96.
 const SHORTER: u32 = 1;
@@ -74,7 +71,8 @@ impl VirtualBench {
     /// Returns the network of a trial.
     fn prepare(&self, trial: &Trial) -> Result<Prepared, Trouble> {
         let config = otg::config(trial, &self.setup, |p| self.setup.port(p).location.clone());
-        let (network, tester) = self.plan(trial, config)?;
+        let (mut network, tester) = self.plan(trial, config)?;
+        self.secure(&mut network, &tester.hosts, trial);
         Ok(Prepared { network, hosts: tester.hosts })
     }
 
@@ -100,6 +98,34 @@ impl VirtualBench {
         }
         stateful::add(&mut plan.network, &tester, (trial, &self.setup));
         Ok((plan.network, tester))
+    }
+
+    /// Gives the tester's ports with MACsec their SecY.
+    fn secure(&self, network: &mut NetworkPlan, hosts: &[NodeId], trial: &Trial) {
+        for (n, (host, port)) in hosts.iter().zip(&self.setup.ports).enumerate() {
+            let Some(macsec) = &port.macsec else { continue };
+            if let NodeKind::Host(station) = &mut network.nodes[host.index()].kind {
+                station.secy = Some(Box::new(macsec.secy(trial.made.contains(&Port(n)))));
+            }
+        }
+    }
+
+    /// Changes keys of the device at their times.
+    fn rekey<W: Witness>(
+        &self,
+        network: &mut Network<W>,
+        (plan, hosts): (&NetworkPlan, &[NodeId]),
+        trial: &Trial,
+    ) -> Result<(), Trouble> {
+        let mut keys: Vec<_> = trial.keys.iter().collect();
+        keys.sort_by_key(|key| key.at);
+        for key in keys {
+            network.run_until(Instant::ZERO + otg::lead(&self.setup) + key.at);
+            let end = opposite(plan, hosts[key.port.0]);
+            let refused = |why| Trouble::Error(format!("a key is refused: {why}"));
+            network.change_secy(end, &key.change).map_err(refused)?;
+        }
+        Ok(())
     }
 
     /// Runs a network and returns what the tester's ports recorded.
@@ -131,9 +157,10 @@ impl VirtualBench {
             network.faults.push(Fault { at: Instant::ZERO, kind });
         }
         let plan = network;
-        let recorder = Recorder::new(&plan, &hosts, trial, lead);
+        let recorder = Recorder::new((&plan, &hosts), &self.setup, trial, lead)?;
         let mut network =
             Network::new(&plan, recorder).map_err(|error| Trouble::Error(error.to_string()))?;
+        self.rekey(&mut network, (&plan, &hosts), trial)?;
         let cleared = self.run_to_clear(&mut network, (&plan, &hosts), trial);
         let end = Instant::ZERO + lead + trial.length;
         network.run_until(end);
@@ -149,10 +176,7 @@ impl VirtualBench {
             return Err(Trouble::Error(format!("a setting is refused: {}", refusal.why)));
         }
         let (recorder, _) = network.finish();
-        let mut records = recorder.records;
-        records.sort_by_key(|record| record.end);
-        let mut damaged = recorder.damaged;
-        damaged.sort_by_key(|record| record.end);
+        let [records, damaged] = recorder.into_records();
         let uncertainty = Duration::ZERO;
         Ok(Observation { records, damaged, uncertainty, disturbed: None, counters })
     }
@@ -178,6 +202,15 @@ impl VirtualBench {
         };
         up.iter().map(clear).collect()
     }
+}
+
+/// Returns a node without MACsec: a cable has none.
+fn unsecured(node: &NodePlan) -> NodePlan {
+    let mut node = node.clone();
+    if let NodeKind::Host(station) = &mut node.kind {
+        station.secy = None;
+    }
+    node
 }
 
 /// Returns the link of a host.
@@ -234,7 +267,7 @@ impl Bench for VirtualBench {
 
     fn run_on_cable(&mut self, trial: &Trial) -> Result<Observation, Trouble> {
         let Prepared { network, hosts } = self.prepare(trial)?;
-        let [a, b] = [0, 1].map(|n: usize| network.nodes[hosts[n].index()].clone());
+        let [a, b] = [0, 1].map(|n: usize| unsecured(&network.nodes[hosts[n].index()]));
         let of = &network.links[link_of(&network, hosts[0]).index()];
         let end = |n| sim::End { node: NodeId(n), port: ground::units::PortId::MIN };
         let link = LinkPlan { name: "cable".into(), a: end(0), b: end(1), ..of.clone() };
@@ -287,9 +320,15 @@ impl Bench for VirtualBench {
         match faculty {
             Faculty::ShortFrames | Faculty::WrongFcs => true,
             Faculty::ShortGap | Faculty::Stateful => true,
-            Faculty::Counters | Faculty::Settings | Faculty::Changes => true,
+            Faculty::Counters | Faculty::Settings | Faculty::Changes | Faculty::Keys => true,
             Faculty::Reset(kind) => self.resets.contains_key(&kind),
         }
+    }
+
+    fn packet_numbers(&mut self, port: Port, _: u32) -> u64 {
+        // Each trial begins with new associations, and with a few frames.
+        let first = self.setup.port(port).macsec.as_ref().map_or(1, |macsec| macsec.first_pn());
+        first + otg::BEFORE
     }
 
     fn reseed(&mut self, seed: u64) {
@@ -298,100 +337,5 @@ impl Bench for VirtualBench {
 
     fn world(&self) -> &'static str {
         "virtual"
-    }
-}
-
-/// A direction of a link at a port of the tester.
-#[derive(Clone, Copy)]
-struct Line {
-    port: Port,
-    rate: BitsPerSec,
-    /// Response time of the receiver to a pause, after which it is given to it.
-    response: Duration,
-}
-
-/// Records the frames at the tester's ports.
-struct Recorder {
-    /// Directions in which a port sends. On a cable the same direction is one in which the other
-    /// port receives.
-    sends: HashMap<Direction, Line>,
-    /// Directions in which a port receives.
-    receives: HashMap<Direction, Line>,
-    /// Number of flows of the trial.
-    flows: usize,
-    /// True if the bytes of data frames are recorded.
-    keep: bool,
-    lead: Duration,
-    records: Vec<Record>,
-    damaged: Vec<Record>,
-}
-
-impl Recorder {
-    fn new(network: &NetworkPlan, hosts: &[NodeId], trial: &Trial, lead: Duration) -> Self {
-        let (mut sends, mut receives) = (HashMap::new(), HashMap::new());
-        for (n, host) in hosts.iter().enumerate() {
-            let id = link_of(network, *host);
-            let link = &network.links[id.index()];
-            let is_a = link.a.node == *host;
-            let (out, back, response) = match is_a {
-                true => (id.ab(), id.ba(), link.ba.response),
-                false => (id.ba(), id.ab(), link.ab.response),
-            };
-            let line = Line { port: Port(n), rate: link.rate, response };
-            sends.insert(out, line);
-            receives.insert(back, line);
-        }
-        let (flows, keep) = (trial.flows.len(), trial.keep);
-        Self { sends, receives, flows, keep, lead, records: Vec::new(), damaged: Vec::new() }
-    }
-
-    /// Records a frame whose last bit passes the port at `end`.
-    fn record(&mut self, passes: (Line, Way), end: Instant, frame: &VirtualFrame) {
-        let record = self.record_of(passes, end, frame);
-        self.records.extend(record);
-    }
-
-    /// Returns the record of a frame; `None` before the trial's own traffic.
-    fn record_of(
-        &self,
-        (line, way): (Line, Way),
-        end: Instant,
-        frame: &VirtualFrame,
-    ) -> Option<Record> {
-        let start = Instant::ZERO + self.lead;
-        if end < start {
-            return None;
-        }
-        let end = end.since(start);
-        let begin = end.saturating_sub(line.rate.time_for(Bytes(frame.wire_len().into())));
-        let what = What::of(frame.head(), self.flows, ecn_of(frame.head()));
-        let head = if self.keep { frame.head().into() } else { Box::default() };
-        let len = frame.wire_len();
-        Some(Record { port: line.port, way, begin, end, len, what, head })
-    }
-}
-
-impl Witness for Recorder {
-    const NOTES: bool = false;
-
-    fn sent(&mut self, at: Instant, direction: Direction, frame: &VirtualFrame, _: Instant) {
-        let Some(line) = self.sends.get(&direction).copied() else { return };
-        let len = Bytes(frame.wire_len().into());
-        let end = at + line.rate.time_for(PREAMBLE) + line.rate.time_for(len);
-        self.record((line, Way::Sent), end, frame);
-    }
-
-    fn lost(&mut self, at: Instant, direction: Direction, frame: &VirtualFrame, cause: Loss) {
-        let Some(line) = self.receives.get(&direction).copied() else { return };
-        if cause == Loss::Damaged {
-            let record = self.record_of((line, Way::Received), at, frame);
-            self.damaged.extend(record);
-        }
-    }
-
-    fn arrived(&mut self, at: Instant, direction: Direction, frame: &VirtualFrame) {
-        let Some(line) = self.receives.get(&direction).copied() else { return };
-        let response = if frame.is_control() { line.response } else { Duration::ZERO };
-        self.record((line, Way::Received), at.saturating_sub(response), frame);
     }
 }

@@ -79,6 +79,7 @@ pub fn macsec(cx: &mut Cx, at: &Place<'_>, said: &Macsec, port: SecuredPort) -> 
         confidentiality: confidentiality(cx, at, said, suite),
         protect_data,
         protect_pfc,
+        pass_protected: false,
         accept_pfc: match said.accept_pfc {
             Some(AcceptPfcName::Protected) => PfcAccept::Protected,
             Some(AcceptPfcName::Both) => PfcAccept::Both,

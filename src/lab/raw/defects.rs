@@ -185,4 +185,18 @@ kinds! {
     TellsOtherFlow,
     /// A message of Source Flow Control that arrives is taken for one about the host that it is sent to.
     BelievesOtherFlow,
+    /// A protected PFC frame is obeyed once more when it is replayed.
+    ObeysReplays,
+    /// A protected PFC frame is obeyed whatever its check value is.
+    ObeysForged,
+    /// A protected PFC frame of an association that is not there, or of a replaced key, is obeyed.
+    ObeysOldKeys,
+    /// A protected PFC frame of another channel is obeyed.
+    ObeysAnyChannel,
+    /// Protected frames are ignored once the lower half of packet numbers has begun again.
+    IgnoresAfterRoll,
+    /// All pauses end when a MACsec key changes.
+    ResumesAtRekey,
+    /// The next `frames` data frames after a change of a MACsec key are lost.
+    LosesAtRekey,
 }

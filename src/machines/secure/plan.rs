@@ -263,6 +263,9 @@ pub struct SecyPlan {
     pub protect_data: bool,
     /// True if transmitted MAC control frames are protected.
     pub protect_pfc: bool,
+    /// True if frames that have a SecTAG already leave as they are: those that a tester protects by
+    /// itself, right or wrong.
+    pub pass_protected: bool,
     /// MAC control frames that are obeyed.
     pub accept_pfc: PfcAccept,
     /// Handling of data that fails validation.
@@ -310,6 +313,7 @@ impl SecyPlan {
             confidentiality: Some(ConfidentialityOffset::Zero),
             protect_data: true,
             protect_pfc: true,
+            pass_protected: false,
             accept_pfc: PfcAccept::Protected,
             validate: Validate::Strict,
             replay_window: Some(0),

@@ -322,19 +322,19 @@ impl Receive {
 
 /// Contents of a frame's SecTAG, copied because the frame is modified.
 #[derive(Clone, Copy)]
-struct Tag {
-    channel: Channel,
-    an: An,
-    pn: u32,
-    encrypted: bool,
-    front: usize,
-    secure_len: usize,
-    back: usize,
+pub(super) struct Tag {
+    pub(super) channel: Channel,
+    pub(super) an: An,
+    pub(super) pn: u32,
+    pub(super) encrypted: bool,
+    pub(super) front: usize,
+    pub(super) secure_len: usize,
+    pub(super) back: usize,
 }
 
 impl Tag {
     #[inline]
-    fn read(frame: &[u8], xpn: bool) -> Result<Self, WireError> {
+    pub(super) fn read(frame: &[u8], xpn: bool) -> Result<Self, WireError> {
         let v = macsec::View::new(frame)?;
         if v.pn() == 0 && !xpn {
             return Err(WireError::OutOfRange);
@@ -352,7 +352,7 @@ impl Tag {
 
     /// Returns the end of the ICV.
     #[inline]
-    const fn end(&self) -> usize {
+    pub(super) const fn end(&self) -> usize {
         TAG_OFFSET + self.front + self.secure_len + ICV_LEN
     }
 

@@ -50,6 +50,7 @@ pub struct Secy {
     sci: Sci,
     protect_data: bool,
     protect_pfc: bool,
+    pass_protected: bool,
     /// EtherTypes that bypass the SecY, EAPOL first.
     uncontrolled: ArrayVec<EtherType, { SecyPlan::UNCONTROLLED_MAX + 1 }>,
     counters: SecyCounters,
@@ -89,6 +90,7 @@ impl Secy {
             sci: plan.sci,
             protect_data: plan.protect_data,
             protect_pfc: plan.protect_pfc,
+            pass_protected: plan.pass_protected,
             uncontrolled: core::iter::once(EtherType::EAPOL).chain(uncontrolled).collect(),
             counters: SecyCounters::default(),
             transmit: Transmit::new(plan),
@@ -122,6 +124,7 @@ impl Secy {
             Some(EtherType::MAC_CONTROL) => self.protect_pfc,
             // A frame without an EtherType cannot be protected, and then is not sent.
             None => self.protect_data,
+            Some(EtherType::MACSEC) if self.pass_protected => false,
             Some(other) => self.protect_data && !self.passes(other),
         }
     }

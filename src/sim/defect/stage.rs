@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use super::{Defect, forwarding, holding, obeying, sending, telling};
+use super::{Defect, forwarding, holding, obeying, securing, sending, telling};
 use contracts::frame::Frame;
 use ground::time::{Duration, Instant};
 use ground::units::{BitsPerSec, Bytes};
@@ -69,6 +69,9 @@ pub(super) trait Act<F>: fmt::Debug + Send {
     /// The link went down or came up.
     fn link(&mut self, _cx: &mut Context<'_, F>, _up: bool) {}
 
+    /// A key of the port's MACsec was changed.
+    fn rekeyed(&mut self, _cx: &mut Context<'_, F>) {}
+
     /// The time of [`Act::next_at`] has come.
     fn due(&mut self, _cx: &mut Context<'_, F>) {}
 
@@ -107,6 +110,7 @@ impl<F: Frame + fmt::Debug + Send + 'static> Stage<F> {
             Defect::Holding(what) => Box::new(holding::State::new(what)),
             Defect::Forwarding(what) => Box::new(forwarding::State::new(what)),
             Defect::Telling(what) => Box::new(telling::State::new(what)),
+            Defect::Securing(what) => Box::new(securing::State::new(what)),
         });
     }
 
@@ -137,6 +141,11 @@ impl<F: Frame + fmt::Debug + Send + 'static> Stage<F> {
     /// The link went down or came up. The frames are taken later.
     pub fn link(&mut self, now: Instant, up: bool, make: &mut dyn Make<F>) {
         self.each(now, make, |act, cx| act.link(cx, up));
+    }
+
+    /// A key of the port's MACsec was changed. The frames are taken later.
+    pub fn rekeyed(&mut self, now: Instant, make: &mut dyn Make<F>) {
+        self.each(now, make, |act, cx| act.rekeyed(cx));
     }
 
     /// Lets defects act whose time has come. Their frames are taken later.

@@ -30,6 +30,7 @@ const fn ports(topology: Topology) -> &'static str {
         Topology::T2 => "2: A sends to B, and the tester pauses the device at B",
         Topology::T3 => "3: A and B send to C",
         Topology::Th => "4: A sends to C and D, B sends to D",
+        Topology::Tm => "2: A sends to B, whose link has MACsec; at level full to each such port",
         Topology::Ts => "2 of different rates: the fastest sends to the slowest",
         Topology::Tn => "3 or more: all others send to the last one",
         Topology::Tr => "3 at the switches of a ring, in the direction of its frames",

@@ -8,7 +8,7 @@ use crate::adapter::Counter;
 use crate::trial::ResetKind;
 use crate::virtual_bench::Report;
 use config::quantity::{LinkRate, Ratio, Size, Span};
-use config::raw::Range;
+use config::raw::{Macsec, Range};
 use lab::raw::{Fault, Lab, Profile};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -92,6 +92,10 @@ pub struct Port {
     pub mac: Option<String>,
     /// IPv4 address of its packets, 198.18.0.0/15 (RFC 2544). Default: `198.18.0.1` for the first ...
     pub ip: Option<core::net::Ipv4Addr>,
+    /// MACsec of the tester's end, with the words of a switch file; `receive` has the DUT's channel, which
+    /// is known of a virtual device. `protect.pfc`, `accept_pfc`, `validate`, `replay`, `uncontrolled` and
+    /// `rollover_at` are the tester's own business and are refused. Default: none.
+    pub macsec: Option<Box<Macsec>>,
 }
 
 /// Field that carries the priority of a frame. At most one of the maps.
@@ -156,6 +160,10 @@ pub struct Expected {
     pub dcbx: Option<Dcbx>,
     /// Source Flow Control (P802.1Qdw). Default: none; tests of it are skipped.
     pub sfc: Option<Sfc>,
+    /// Handling of PFC by the DUT at ports with `macsec`, by name of the tester's port. Default: none; tests
+    /// of MACsec are skipped.
+    #[serde(default)]
+    pub macsec: BTreeMap<String, PfcMode>,
     /// Counting of received PFC frames with a time of zero. Default: unknown; the numbers are recorded.
     pub xon: Option<Xon>,
 }
@@ -170,6 +178,18 @@ pub enum Xon {
     Apart,
     /// Not at all.
     Ignored,
+}
+
+/// Handling of PFC at a port with MACsec (SONiC's `pfc_encryption_mode`).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum PfcMode {
+    /// PFC is sent plain, and obeyed plain and protected.
+    Bypass,
+    /// PFC is sent protected, and obeyed plain and protected.
+    Encrypt,
+    /// PFC is sent protected, and obeyed protected only.
+    Strict,
 }
 
 /// Access to a device beside its ports: exactly one of these.

@@ -1,6 +1,7 @@
 //! Validation of a DUT file.
 
 mod access;
+mod macsec;
 mod sfc;
 
 use core::net::Ipv4Addr;
@@ -79,6 +80,7 @@ pub(super) fn resolve(
         keep: Keep::Nothing,
     };
     sfc::check(&mut cx, &at.key("expected").key("sfc"), &setup);
+    macsec::resolve(&mut cx, at, raw, &mut setup);
     let mut lab = raw.device.as_ref().and_then(|device| lab(&mut cx, at, device, raw));
     if let (Some(lab), Some(device)) = (&mut lab, &raw.device) {
         lab.faults.extend(device.faults.iter().cloned());
@@ -166,6 +168,7 @@ fn ports(cx: &mut Cx, at: &Place<'_>, raw: &DutFile) -> Vec<TesterPort> {
             rate: rate(cx, &here.key("rate"), raw, n),
             mac: mac(cx, &here.key("mac"), port.mac.as_deref(), index),
             ip: port.ip.unwrap_or(Ipv4Addr::new(198, 18, 0, index)),
+            macsec: None,
         });
     }
     ports
@@ -425,6 +428,7 @@ fn device(cx: &mut Cx, at: &Place<'_>, lab: &Lab, (raw, setup): (&DutFile, &mut 
             return;
         }
     };
+    macsec::named(cx, at, &network, setup);
     if raw.cable.is_none() {
         // The interfaces of another rate have another delay.
         let common = network.links.iter().filter(|link| link.rate == setup.rate);

@@ -183,6 +183,10 @@ impl Bench for Wrong {
         self.device.has(faculty)
     }
 
+    fn packet_numbers(&mut self, port: Port, frames: u32) -> u64 {
+        self.device.packet_numbers(port, frames)
+    }
+
     fn world(&self) -> &'static str {
         self.device.world()
     }

@@ -97,6 +97,13 @@ const SPELLINGS: &[(&str, Defect)] = &[
     ("kind: tells-wrong-shares", T(Telling::WrongShares)),
     ("kind: tells-other-flow", T(Telling::OtherFlow)),
     ("kind: believes-other-flow", T(Telling::AnyFlow)),
+    ("kind: obeys-replays", M(Securing::ObeysReplays)),
+    ("kind: obeys-forged", M(Securing::ObeysForged)),
+    ("kind: obeys-old-keys", M(Securing::ObeysOldKeys)),
+    ("kind: obeys-any-channel", M(Securing::ObeysAnyChannel)),
+    ("kind: ignores-after-roll", M(Securing::IgnoresAfterRoll)),
+    ("kind: resumes-at-rekey", M(Securing::ResumesAtRekey)),
+    ("kind: loses-at-rekey, frames: 9", M(Securing::LosesAtRekey { frames: 9 })),
 ];
 
 /// Returns the defects of a lab, each as `node port defect`.

@@ -4,9 +4,9 @@ use crate::raw::DefectKind as Kind;
 use ground::time::Duration;
 use ground::units::{PrioritySet, Quanta};
 use sim::defect::Defect::{
-    self, Forwarding as F, Holding as H, Obeying as O, Sending as S, Telling as T,
+    self, Forwarding as F, Holding as H, Obeying as O, Securing as M, Sending as S, Telling as T,
 };
-use sim::defect::{Forwarding, Holding, Obeying, Part, Sending, Telling};
+use sim::defect::{Forwarding, Holding, Obeying, Part, Securing, Sending, Telling};
 
 /// The parameters of a kind, and the defect that they give.
 pub(super) enum Takes {
@@ -111,6 +111,13 @@ impl Takes {
             Kind::TellsWrongShares => Nothing(T(Telling::WrongShares)),
             Kind::TellsOtherFlow => Nothing(T(Telling::OtherFlow)),
             Kind::BelievesOtherFlow => Nothing(T(Telling::AnyFlow)),
+            Kind::ObeysReplays => Nothing(M(Securing::ObeysReplays)),
+            Kind::ObeysForged => Nothing(M(Securing::ObeysForged)),
+            Kind::ObeysOldKeys => Nothing(M(Securing::ObeysOldKeys)),
+            Kind::ObeysAnyChannel => Nothing(M(Securing::ObeysAnyChannel)),
+            Kind::IgnoresAfterRoll => Nothing(M(Securing::IgnoresAfterRoll)),
+            Kind::ResumesAtRekey => Nothing(M(Securing::ResumesAtRekey)),
+            Kind::LosesAtRekey => Frames(|frames| M(Securing::LosesAtRekey { frames })),
             Kind::LimitsRate => NamedRatio(|priorities, (numerator, denominator)| F(Forwarding::LimitsRate { priorities, numerator, denominator })),
         }
     }
