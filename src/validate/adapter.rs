@@ -76,6 +76,9 @@ counters! {
     TxOk = "tx_ok", "frames", Port;
     /// 802.3x PAUSE frames received.
     PauseRx = "pause_rx", "frames", Port;
+    /// Received frames that MACsec rejected: too late, replayed, not valid, or without an association
+    /// (InPktsLate, InPktsNotValid, InPktsNoSAError).
+    MacsecRejected = "macsec_rejected", "frames", Port;
     /// PFC frames received with the priority's bit set.
     PfcRx = "pfc_rx", "frames", Priority;
     /// Those of them with a time of zero, if they are counted apart.

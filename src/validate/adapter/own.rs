@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::{Counter, PortCounters};
 use contracts::stats::PortSnapshot;
+use secure::SecySnapshot;
 
 /// Returns the counters of a port. Its XON are among its PFC frames, and the shared part of a group has no
 /// maximum of its own.
@@ -23,12 +24,24 @@ pub fn of_snapshot(port: &PortSnapshot) -> PortCounters {
             (Counter::StormsRestored, of.storms_restored),
         ])
     });
-    let port = BTreeMap::from([
+    let mut sums = BTreeMap::from([
         (Counter::RxOk, sum(|of| of.rx_frames)),
         (Counter::RxDrop, all.drops.total()),
         (Counter::TxOk, sum(|of| of.tx_frames)),
         (Counter::PauseRx, all.pause_rx_frames),
     ]);
+    if let Some(secy) = &port.secy {
+        sums.insert(Counter::MacsecRejected, rejected(secy));
+    }
     let drops = all.drops.by_name().into_iter().map(|(name, n)| (name.to_owned(), n));
-    PortCounters { port, priorities, drops: Some(drops.collect()) }
+    PortCounters { port: sums, priorities, drops: Some(drops.collect()) }
+}
+
+/// Returns the frames that a SecY rejected as not its peer's, or not new.
+fn rejected(secy: &SecySnapshot) -> u64 {
+    let channels = secy.receive.iter().flatten().map(|sc| {
+        let of = &sc.counters;
+        of.in_pkts_late + of.in_pkts_replayed + of.in_pkts_not_valid
+    });
+    channels.sum::<u64>() + secy.counters.in_pkts_no_sa_error
 }

@@ -52,7 +52,11 @@ fn plain(cx: &mut Context<'_>, pair: &Pair, priority: Priority) -> Result<(), Tr
 }
 
 /// Judges the reaction to a storm of protected frames.
-fn protected(cx: &mut Context<'_>, pair: &Pair, priority: Priority) -> Result<(), Trouble> {
+pub(super) fn protected(
+    cx: &mut Context<'_>,
+    pair: &Pair,
+    priority: Priority,
+) -> Result<(), Trouble> {
     let set = PrioritySet::of(priority);
     let frame = macsec::pfc(cx, pair.b, set);
     let (frames, _) = macsec::storm_frames(cx);

@@ -7,13 +7,15 @@ use super::fill::missing;
 use super::stop::{self, SIZE, Storm};
 use crate::bench::Trouble;
 use crate::judge::Limits;
-use crate::observation::Observation;
+use crate::observation::{Observation, Record, What};
 use crate::setup::{PfcMode, PortMacsec};
 use crate::test::Context;
 use crate::trial::{Control, FlowId, Port, Trial};
+use ground::rand::Rng;
 use ground::time::Duration;
 use ground::units::{PrioritySet, Quanta};
-use secure::{Secy, SecyPlan};
+use secure::{SaPlan, Sak, Secy, SecyPlan};
+use wire::EtherType;
 
 /// Most frames of a storm that a test protects itself.
 const FRAMES_MAX: u64 = 200;
@@ -139,4 +141,24 @@ pub(super) fn judge_ignored(
 /// Returns the PFC frame of a storm.
 pub(super) fn pfc(cx: &Context<'_>, port: Port, set: PrioritySet) -> Vec<u8> {
     cx.pause(port, set, Quanta::MAX)
+}
+
+/// Returns true for a protected frame that no key of the trial reads.
+pub(super) fn is_unread(record: &Record) -> bool {
+    let What::Other(octets) = &record.what else { return false };
+    octets.get(TYPE..TYPE + 2) == Some(&EtherType::MACSEC.0.to_be_bytes())
+}
+
+/// Offset of the type of an untagged frame.
+const TYPE: usize = 12;
+
+/// Returns key `n` of a test for the tester's channel at a port, which no file has.
+pub(super) fn new_key(cx: &Context<'_>, port: Port, n: u32) -> Result<SaPlan, Trouble> {
+    let plan = &macsec(cx, port)?.plan;
+    let old = plan.transmit[plan.encoding.index()].clone();
+    let old = old.ok_or_else(|| Trouble::Missing("ports.macsec.transmit has no key".into()))?;
+    let mut random = Rng::new(cx.setup.seed ^ u64::from(n) << 32 ^ port.0 as u64);
+    let octets: Vec<u8> = (0..4).flat_map(|_| random.next_u64().to_be_bytes()).collect();
+    let key = Sak::new(&octets[..plan.suite.key_len()]);
+    Ok(SaPlan { key: key.expect("it has the length of the suite"), pn: 1, ..old })
 }

@@ -37,6 +37,8 @@ pub enum Report {
     ClearedByLink,
     /// Each pause of a priority is counted as a storm that was detected.
     PausesAsStorms,
+    /// Every tenth frame that MACsec rejects is not counted.
+    RejectedLost,
 }
 
 /// Errors and gaps in the counters that a virtual device reports.
@@ -136,6 +138,7 @@ impl Report {
                 let all = port.drops.iter_mut().flat_map(|all| all.values_mut());
                 all.for_each(|n| *n -= n.div_ceil(10));
             }
+            Self::RejectedLost => each(port, &[Counter::MacsecRejected], |n| n - n.div_ceil(10)),
             // The bench reads the counters again when the link comes up.
             Self::ClearedByLink => {}
             Self::PausesAsStorms => {

@@ -1,8 +1,12 @@
 //! Devices with MACsec.
 
+use super::changed::{fails, judged};
 use super::{GOOD, all_pass, validate, validate_at};
-use crate::judge::Outcome;
+use crate::judge::{Measurement, Outcome};
+use crate::observation::{Observation, Record, Way, What};
 use crate::test::Level;
+use crate::trial::Port;
+use secure::An;
 
 /// The good device: B is strict, C encrypts, D bypasses.
 const MACSEC: &str = include_str!("../../../../configs/validate/macsec.yaml");
@@ -36,11 +40,129 @@ fn a_port_that_obeys_another_pfc_than_that_of_its_mode_is_found() {
     found(&unheard, "V-K01", "frames of priority 3 against the pause");
 }
 
+/// Returns the good device with a defect at a port.
+fn defect(port: &str, kind: &str) -> String {
+    let fault = format!("  faults: [{{defect: {{on: s1, port: {port}, kind: {kind}}}}}]\n  lab:");
+    with(MACSEC, "  lab:", &fault)
+}
+
+#[test]
+fn frames_with_another_protection_are_found() {
+    // The links of the lab; the keys of the tester's ports stand before them.
+    let (testers, links) = MACSEC.split_once("    links:").unwrap();
+    let device = |from: &str, to: &str| format!("{testers}    links:{}", with(links, from, to));
+    let key = "include_sci: true, accept_pfc: protected";
+    let bare = device(key, "include_sci: true, protect: {data: false}, accept_pfc: protected");
+    found(&bare, "V-K02", "plain data frames at B");
+    let readable = device(key, "include_sci: true, confidentiality: false, accept_pfc: protected");
+    found(&readable, "V-K02", "that are not encrypted with 32 more bytes");
+    let short = device(key, "accept_pfc: protected");
+    found(&short, "V-K02", "that are not encrypted with 32 more bytes");
+    let silent = defect("h2", "never-pauses");
+    found(&silent, "V-K02", "pauses of priority 3 at B");
+    let lossy = defect("h1", "loses-data, every: 100");
+    found(&lossy, "V-K02", "lost frames of priority 3");
+    for (modes, part) in [
+        ("{B: strict, C: bypass, D: bypass}", "protected PFC frames at C, in mode bypass"),
+        ("{B: strict, C: encrypt, D: strict}", "plain PFC frames at D, in mode strict"),
+    ] {
+        let told = with(MACSEC, "{B: strict, C: encrypt, D: bypass}", modes);
+        found(&told, "V-K02", part);
+    }
+}
+
+/// Frames that the tester receives at B.
+fn received(seen: &mut Observation) -> impl Iterator<Item = &mut Record> {
+    let is_its = |record: &&mut Record| record.port == Port(1) && record.way == Way::Received;
+    seen.records.iter_mut().filter(is_its)
+}
+
+#[test]
+fn numbers_that_are_used_again_and_frames_of_unknown_keys_are_found() {
+    let again = judged((MACSEC, "V-K02", true), &|_| {}, &|_, seen| {
+        let mut all = received(seen).filter_map(|record| record.secured.as_mut());
+        let first = all.next().unwrap().pn;
+        all.next().unwrap().pn = first;
+    });
+    fails(&again, "packet numbers used again at B");
+    for id in ["V-K02", "V-K04"] {
+        let unknown = judged((MACSEC, id, true), &|_| {}, &|_, seen| {
+            let is_data = |record: &&mut Record| matches!(record.what, What::Data { .. });
+            let Some(last) = received(seen).filter(is_data).last() else { return };
+            last.secured = None;
+            last.what = What::Other([[0; 12].as_slice(), &[0x88, 0xe5, 0x2c, 0]].concat().into());
+        });
+        fails(&unknown, "valid by no key");
+    }
+}
+
+#[test]
+fn pfc_that_is_not_the_peers_and_is_obeyed_is_found() {
+    for (kind, part) in [
+        ("obeys-replays", "rate of priority 3"),
+        ("obeys-forged", "rate of priority 3"),
+        ("obeys-old-keys", "rate of priority 3"),
+        ("obeys-any-channel", "rate of priority 3"),
+    ] {
+        for port in ["h2", "h3", "h4"] {
+            found(&defect(port, kind), "V-K03", part);
+        }
+    }
+    let uncounted = with(MACSEC, "  lab:", "  reports: [rejected_lost]\n  lab:");
+    found(&uncounted, "V-K03", "counted as rejected");
+}
+
+#[test]
+fn changes_of_keys_that_are_noticed_are_found() {
+    for port in ["h2", "h3", "h4"] {
+        let resumes = defect(port, "resumes-at-rekey");
+        found(&resumes, "V-K04", "frames of priority 3 against the pause");
+        found(&defect(port, "loses-at-rekey, frames: 1"), "V-K04", "lost frames of priority");
+    }
+    found(&defect("h3", "ignores-after-roll"), "V-K04", "frames of priority 3 against the pause");
+    let same = judged((MACSEC, "V-K04", true), &|_| {}, &|_, seen| {
+        for secured in received(seen).filter_map(|record| record.secured.as_mut()) {
+            secured.an = An::ALL[0];
+        }
+    });
+    fails(&same, "changes of the association number at B");
+}
+
+#[test]
+fn parts_that_need_more_of_the_device_are_skipped() {
+    // A bench that neither reads counters nor changes keys.
+    let bare = judged((MACSEC, "V-K03", false), &|_| {}, &|_, _| {});
+    assert_eq!(bare.outcome, Outcome::Pass, "{bare:#?}");
+    let skipped = |part: &str| {
+        let mut all = bare.measurements.iter().filter(|m| m.outcome == Outcome::Skip);
+        all.any(|m| m.what.contains(part))
+    };
+    assert!(skipped("removed key") && skipped("counted as rejected"), "{bare:#?}");
+    let bare = judged((MACSEC, "V-K04", false), &|_| {}, &|_, _| {});
+    assert_eq!(bare.outcome, Outcome::Skip, "{bare:#?}");
+    let watched = with(
+        MACSEC,
+        "  macsec: {B: strict",
+        "  watchdog: {detection: 1ms, restoration: 1ms, poll: 1ms}\n  macsec: {B: strict",
+    );
+    let results = validate(&watched, &["V-K04"]);
+    let result = results.tests.iter().find(|test| test.id == "V-K04").unwrap();
+    assert_eq!(result.outcome, Outcome::Skip, "{result:#?}");
+    assert!(result.detail.contains("watchdog.detection"), "{result:#?}");
+    let unknown = with(MACSEC, "  lab:", "  unknown: [macsec_rejected]\n  lab:");
+    let results = validate(&unknown, &["V-K03"]);
+    let result = results.tests.iter().find(|test| test.id == "V-K03").unwrap();
+    assert_eq!(result.outcome, Outcome::Pass, "{result:#?}");
+    let counted = |m: &&Measurement| m.what.contains("counted as rejected");
+    let mut counted = result.measurements.iter().filter(counted);
+    assert!(counted.all(|m| m.outcome == Outcome::Skip), "{result:#?}");
+}
+
 #[test]
 fn what_is_missing_is_named() {
     let unknown =
         with(MACSEC, "macsec: {B: strict, C: encrypt, D: bypass}", "macsec: {C: encrypt}");
-    for id in ["V-K01"] {
+    for id in ["V-K01", "V-K02", "V-K03", "V-K04"] {
         for (text, part) in
             [(GOOD, "ports.macsec is missing"), (&unknown, "expected.macsec.B is missing")]
         {
