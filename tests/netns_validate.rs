@@ -200,3 +200,59 @@ fn the_counters_of_the_own_switch_are_true() {
         switch.stop();
     });
 }
+
+/// Keys of both directions, and the addresses of the two ends.
+const MACSEC: &str = "cipher_suite: gcm-aes-xpn-256, include_sci: true, \
+                      key: 0f0e0d0c0b0a090807060504030201000f0e0d0c0b0a09080706050403020100, \
+                      salt: e630e81a48de86a21c66fa6d";
+const OF_DUT: &str = "02:00:00:00:0d:01";
+const OF_TESTER: &str = "02:53:4c:00:00:02";
+
+/// A port with MACsec obeys the PFC of its mode, sends all protected, and rejects what is not the peer's.
+#[test]
+fn the_own_switch_protects_pfc() {
+    let name = "the_own_switch_protects_pfc";
+    isolated(name, &[], || {
+        let dir = Dir::new("macsec");
+        cables();
+        let socket = dir.path("macsec.sock");
+        let file = |accepted: &str| {
+            format!(
+                "defaults: {{rate: 100M, pfc: {{enable: [3, 4]}}, trust: dscp}}\n\
+                 buffer: {{total: 4MiB}}\nports:\n\
+                 - {{name: d0, device: 'net_af_packet0,iface=d0'}}\n\
+                 - name: d1\n  device: 'net_af_packet1,iface=d1'\n  mac: {OF_DUT}\n  macsec: \
+                 {{{MACSEC}, accept_pfc: {accepted}, receive: [{{sci: {{mac: {OF_TESTER}}}}}]}}\n"
+            )
+        };
+        dir.write(
+            "dut.yaml",
+            &format!(
+                "name: device\nrate: 100M\nload: 30%\nlossless: [3, 4]\nports:\n\
+                 - {{location: 'iface:t0', dut: d0}}\n\
+                 - location: 'iface:t1'\n  dut: d1\n  macsec: \
+                 {{{MACSEC}, receive: [{{sci: {{mac: {OF_DUT}}}}}]}}\n\
+                 adapter: {{ctl: {}}}\nexpected: {{macsec: {{B: strict}}}}\n\
+                 tolerances: {{reaction: 4000, resume: 50ms, rate: 10%}}\n\
+                 times: {{baseline: 500ms, hold: 2s, settle: 300ms, drain: 1s}}\n",
+                socket.display()
+            ),
+        );
+        let switch = Switch::start(&dir, "macsec", &file("protected"), &["--quiet"]);
+        let results = validate(&dir, &["V-K*"]);
+        for (id, outcome_of) in
+            [("V-00", "pass"), ("V-K01", "pass"), ("V-K02", "pass"), ("V-K03", "skip")]
+        {
+            assert_eq!(outcome(&results, id).0, outcome_of, "{id}: {results:#}");
+        }
+        assert!(outcome(&results, "V-K03").1.contains("removed key"), "{results:#}");
+        switch.stop();
+        // The device has forgotten its numbers, and obeys plain PFC now.
+        let switch = Switch::start(&dir, "macsec", &file("both"), &["--quiet"]);
+        let results = validate(&dir, &["V-K01"]);
+        let (found, detail) = outcome(&results, "V-K01");
+        assert_eq!(found, "fail", "{results:#}");
+        assert!(detail.contains("rate of priority 3"), "{detail}");
+        switch.stop();
+    });
+}

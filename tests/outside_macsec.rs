@@ -11,6 +11,12 @@ use sluice::secure::{
     Secy, SecyPlan,
 };
 use sluice::units::{Mac, Priority, Quanta};
+use sluice::validate::bench::{Bench, Faculty, Trouble};
+use sluice::validate::observation::{Observation, Record, Way, What};
+use sluice::validate::suite::{self, Selection};
+use sluice::validate::test::Level;
+use sluice::validate::trial::{Port, Trial};
+use sluice::validate::virtual_bench::VirtualBench;
 use sluice::wire::pfc;
 
 #[path = "support/judges.rs"]
@@ -224,4 +230,70 @@ fn tshark_reads_the_sectag() {
     }
     let faulted = faulted("macsec_faults.pcap", &frames).expect("it was there a moment ago");
     assert!(faulted.is_empty(), "{faulted:?}");
+}
+
+/// The device of a file, with what the tester's ports sent.
+struct Watched {
+    device: VirtualBench,
+    sent: Vec<Record>,
+}
+
+impl Bench for Watched {
+    fn run(&mut self, trial: &Trial) -> Result<Observation, Trouble> {
+        let seen = self.device.run(trial)?;
+        let is_sent = |record: &&Record| record.way == Way::Sent && record.secured.is_some();
+        let is_pfc = |record: &&Record| matches!(record.what, What::Control(_));
+        self.sent.extend(seen.records.iter().filter(is_sent).filter(is_pfc).cloned());
+        Ok(seen)
+    }
+
+    fn run_on_cable(&mut self, trial: &Trial) -> Result<Observation, Trouble> {
+        self.device.run_on_cable(trial)
+    }
+
+    fn has(&self, faculty: Faculty) -> bool {
+        self.device.has(faculty)
+    }
+
+    fn packet_numbers(&mut self, port: Port, frames: u32) -> u64 {
+        self.device.packet_numbers(port, frames)
+    }
+
+    fn world(&self) -> &'static str {
+        self.device.world()
+    }
+}
+
+/// The frames by which `sluice validate` pauses a device are read by scapy as the PFC that the test says.
+#[test]
+fn scapy_reads_the_pfc_of_a_validation() {
+    let Some(python) = python() else { return missing("scapy") };
+    let text = include_str!("../configs/validate/macsec.yaml");
+    let (dut, _) = sluice::validate::file::parse("macsec.yaml", text).unwrap();
+    let device = VirtualBench::new(dut.setup.clone(), dut.lab.unwrap());
+    let mut bench = Watched { device, sent: Vec::new() };
+    let selection = Selection { level: Level::Full, only: vec!["V-K01".to_owned()] };
+    suite::run(&dut.setup, &selection, &mut bench, |_, _, _| true);
+    let (mut asked, mut expected) = (String::new(), Vec::new());
+    for record in &bench.sent {
+        let (Some(secured), What::Control(plain)) = (&record.secured, &record.what) else {
+            unreachable!("they were selected");
+        };
+        let plan = &dut.setup.port(record.port).macsec.as_ref().unwrap().plan;
+        let sa = plan.transmit[secured.an.index()].clone().unwrap();
+        let case = Case {
+            suite: plan.suite,
+            confidentiality: plan.confidentiality,
+            form: plan.sci_form,
+            sci: secured.sci,
+            an: secured.an,
+            key: sa.key.octets().to_vec(),
+            sa: SaPlan { pn: secured.pn, ..sa },
+            frame: plain.to_vec(),
+        };
+        asked += &case.told("open", &secured.line);
+        expected.push(hex(plain));
+    }
+    assert!(expected.len() >= 9, "three ports with a storm each: {}", expected.len());
+    assert_eq!(scapy(python, "macsec_judge.py", &[], &asked), expected);
 }

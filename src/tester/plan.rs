@@ -4,6 +4,7 @@ pub use crate::location::InterfaceName;
 use ground::units::{BitsPerSec, Mac, PrioritySet, Quanta};
 use host::plan::stream::{Edit, InterfacePlan, Path, StreamPlan, Values};
 use host::{FlowId, TransportPlan};
+use secure::SecyPlan;
 use wire::EtherType;
 
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -37,6 +38,8 @@ pub struct PortPlan {
     pub interfaces: Vec<InterfacePlan>,
     /// The capture on the port, which a command starts.
     pub capture: Option<CapturePlan>,
+    /// MACsec of the port. Captures have the frames on the line.
+    pub secy: Option<Box<SecyPlan>>,
 }
 
 /// The location of a port.

@@ -142,6 +142,7 @@ fn plan(frames: u64) -> TestPlan {
             mac: Mac([2, 0, 0, 0, 0, end + 1]),
             interfaces: Vec::new(),
             capture: None,
+            secy: None,
         }
     };
     let mut headers = vec![2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1];

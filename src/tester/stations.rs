@@ -99,6 +99,7 @@ fn one(test: &TestPlan, n: usize, rate: BitsPerSec, how: Punctuality) -> Station
         senders,
         receivers,
         tester,
+        secy: port.secy.clone(),
         ..StationPlan::new(port.name.clone(), mac, rate)
     }
 }

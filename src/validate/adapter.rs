@@ -10,7 +10,7 @@ mod own;
 
 pub(crate) use command::has;
 pub use command::{Command, Commands, TIMEOUT};
-pub use own::of_snapshot;
+pub use own::{of_snapshot, of_summary};
 
 use std::collections::BTreeMap;
 

@@ -74,7 +74,7 @@ fn layer1(trial: &Trial, setup: &Setup, port: Port) -> Value {
     let mut layer1 = json!({
         "name": format!("link of {}", setup.port(port).name),
         "port_names": [setup.port(port).name],
-        "mtu": setup.max_frame.max(longest(trial)) - 18,
+        "mtu": setup.max_frame.max(longest(trial)) - 18 + setup.overhead(),
         "promiscuous": true,
     });
     // Ports without a link rate of their own are paced at this one.

@@ -1,6 +1,8 @@
 //! A DUT behind real ports. The traffic generator runs each trial, and captures both directions of
 //! every port.
 
+mod numbers;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -17,6 +19,7 @@ use contracts::frame::FCS_BYTES;
 use dpdk::{Eal, EalOptions};
 use ground::time::{Duration, Instant};
 use ground::units::{Bytes, Priority, Quanta};
+use numbers::{Far, Numbers};
 use tester::capture::Kept;
 use tester::plan::{Place, TestPlan};
 use tester::report::Report;
@@ -37,6 +40,7 @@ pub struct RealBench {
     setup: Setup,
     ports: Ports,
     adapter: Option<Box<dyn Adapter>>,
+    numbers: Numbers,
     /// Ends the run once it is set.
     stop: Arc<AtomicBool>,
 }
@@ -61,13 +65,15 @@ impl RealBench {
         });
         let eal = eal.for_devices(devices);
         let eal = Eal::start(&eal).map_err(|error| Trouble::Error(error.to_string()))?;
-        Ok(Self { setup, ports: Ports::new(eal, None), adapter, stop })
+        let numbers = Numbers::new(&setup);
+        Ok(Self { setup, ports: Ports::new(eal, None), adapter, numbers, stop })
     }
 
     /// Runs a trial without captures between ports at these locations, and returns the counters.
-    fn counts(&mut self, trial: &Trial, setup: &Setup) -> Result<Report, Trouble> {
+    fn counts(&mut self, trial: &Trial, (setup, to): (&Setup, Far)) -> Result<Report, Trouble> {
         let location = |port: Port| setup.port(port).location.clone();
-        let plan = resolved(&otg::counting(trial, setup, location))?;
+        let mut plan = resolved(&otg::counting(trial, setup, location))?;
+        self.numbers.secure(&mut plan, trial, (setup, to));
         let flows: Vec<_> = plan.flows.iter().map(|flow| flow.id).collect();
         let session = self.ports.set(plan).map_err(trouble)?;
         let reset = self.action(trial)?;
@@ -108,8 +114,13 @@ impl RealBench {
     }
 
     /// Runs a trial between ports at these locations.
-    fn observe(&mut self, trial: &Trial, setup: &Setup) -> Result<Observation, Trouble> {
-        let plan = plan(trial, setup)?;
+    fn observe(
+        &mut self,
+        trial: &Trial,
+        (setup, to): (&Setup, Far),
+    ) -> Result<Observation, Trouble> {
+        let mut plan = plan(trial, setup)?;
+        self.numbers.secure(&mut plan, trial, (setup, to));
         let all: Vec<usize> = (0..plan.ports.len()).collect();
         let flows: Vec<_> = plan.flows.iter().map(|flow| flow.id).collect();
         let session = self.ports.set(plan).map_err(trouble)?;
@@ -164,7 +175,8 @@ impl RealBench {
             };
             release.frame(port, octets, Duration::ZERO);
         }
-        let plan = plan(&release, &self.setup)?;
+        let mut plan = plan(&release, &self.setup)?;
+        self.numbers.secure(&mut plan, &release, (&self.setup, Far::Device));
         let flows: Vec<_> = plan.flows.iter().map(|flow| flow.id).collect();
         let session = self.ports.set(plan).map_err(trouble)?;
         session.start(&flows).map_err(trouble)?;
@@ -179,7 +191,7 @@ impl RealBench {
     fn counted(&mut self, trial: &Trial) -> Result<Observation, Trouble> {
         let setup = self.setup.clone();
         if !trial.counters {
-            return self.observe(trial, &setup);
+            return self.observe(trial, (&setup, Far::Device));
         }
         let ports: Vec<&str> = setup.ports.iter().map(|port| port.dut.as_str()).collect();
         let adapter = self.adapter.as_mut().ok_or_else(no_adapter)?;
@@ -187,7 +199,7 @@ impl RealBench {
         adapter.clear()?;
         thread::sleep(settle);
         let before = adapter.read(&ports)?;
-        let mut seen = self.observe(trial, &setup)?;
+        let mut seen = self.observe(trial, (&setup, Far::Device))?;
         thread::sleep(settle);
         let adapter = self.adapter.as_mut().ok_or_else(no_adapter)?;
         seen.counters = Some(adapter.read(&ports)?.since(&before));
@@ -222,15 +234,16 @@ impl Bench for RealBench {
     }
 
     fn run_on_cable(&mut self, trial: &Trial) -> Result<Observation, Trouble> {
-        self.observe(trial, &on_cable(&self.setup))
+        let setup = on_cable(&self.setup);
+        self.observe(trial, (&setup, Far::Cable))
     }
 
     /// The least of these: frames that a cable in memory carries, that the sender's port takes, and that
     /// the receiver's port has if it misses some.
     fn limit(&mut self, trial: &Trial) -> Result<Option<u64>, Trouble> {
-        let cable = self.counts(trial, &on_cable(&self.setup))?;
+        let cable = self.counts(trial, (&on_cable(&self.setup), Far::Cable))?;
         let setup = self.setup.clone();
-        let ports = self.counts(trial, &setup)?;
+        let ports = self.counts(trial, (&setup, Far::Device))?;
         let (Some(flow), [carried, ..]) = (trial.flows.first(), &cable.flows[..]) else {
             return Err(Trouble::Error("a trial without a flow has no limit".to_owned()));
         };
@@ -243,7 +256,7 @@ impl Bench for RealBench {
 
     fn count(&mut self, trial: &Trial) -> Result<Report, Trouble> {
         let setup = self.setup.clone();
-        let counts = self.counts(trial, &setup);
+        let counts = self.counts(trial, (&setup, Far::Device));
         let released = self.release(trial);
         let counts = counts?;
         released?;
@@ -253,6 +266,10 @@ impl Bench for RealBench {
             Some(what) => Err(Trouble::Disturbed(what)),
             None => Ok(counts),
         }
+    }
+
+    fn packet_numbers(&mut self, port: Port, frames: u32) -> u64 {
+        self.numbers.make(port, frames)
     }
 
     fn rest(&mut self, time: Duration) {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use daemon::messages::{Request, SetObject};
 use ground::time::Duration;
 use results::Summary;
-use validate::adapter::{Adapter, Counters, of_snapshot};
+use validate::adapter::{Adapter, Counters, of_summary};
 use validate::bench::Trouble;
 
 /// A switch that serves a control socket.
@@ -45,7 +45,7 @@ impl Adapter for Ctl {
         })?;
         let one = |name: &&str| {
             let found = summary.ports.iter().find(|port| port.port.name == *name);
-            found.map(|port| of_snapshot(&port.port)).ok_or_else(|| {
+            found.map(of_summary).ok_or_else(|| {
                 let names: Vec<_> = summary.ports.iter().map(|port| port.port.name.as_str()).collect();
                 let what = format!(
                     "ports: the switch has no port `{name}`; it has {}; give the right one as `dut`",

@@ -96,6 +96,11 @@ impl<P: Port> Secured<P> {
         &mut self.port
     }
 
+    /// Returns the underlying port. Frames that wait are dropped.
+    pub fn into_port(self) -> P {
+        self.port
+    }
+
     /// Returns the frames dropped by its `SecY`.
     #[must_use]
     pub fn lost(&self) -> Lost {

@@ -103,6 +103,7 @@ fn port(name: &str) -> PortPlan {
         mac: Mac([2, 0, 0, 0, 0, 1]),
         interfaces: vec![],
         capture: None,
+        secy: None,
     }
 }
 

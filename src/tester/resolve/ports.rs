@@ -176,6 +176,7 @@ fn plan(name: &str, location: Location, index: usize) -> PortPlan {
         mac: Mac([0x02, 0x4f, 0x54, 0x47, high, low]),
         interfaces: Vec::new(),
         capture: None,
+        secy: None,
     }
 }
 

@@ -13,12 +13,18 @@ use crossbeam::channel::{Receiver, Sender, TryRecvError};
 
 use super::Jack;
 use super::clock::{Clock, Time};
+use contracts::port::Secured;
 use ground::time::{Instant, Total};
 use host::{Latency, Station};
 use runtime::{Cores, Preemption};
 
 /// A port's end station.
-pub(super) type Host = Station<Jack>;
+pub(super) type Host = Station<Secured<Jack>>;
+
+/// Returns the tap of a station's port, below its MACsec.
+pub(super) fn jack(host: &mut Host) -> &mut Jack {
+    host.port_mut().port_mut()
+}
 
 /// Polls between two checks for orders: few enough for replies within microseconds, many enough
 /// that the check costs little beside the polls.
@@ -87,7 +93,7 @@ impl Crew {
                 let now = clock.tick();
                 let mut progressed = false;
                 for (_, host) in &mut self.hosts {
-                    host.port_mut().tap.at(now);
+                    jack(host).tap.at(now);
                     progressed |= host.poll(now).progressed;
                 }
                 clock.publish();
@@ -115,7 +121,7 @@ impl Crew {
                 }
             }
         }
-        self.hosts.into_iter().map(|(port, host)| (port, host.into_port())).collect()
+        self.hosts.into_iter().map(|(port, host)| (port, host.into_port().into_port())).collect()
     }
 
     #[cold]

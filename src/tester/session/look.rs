@@ -5,7 +5,7 @@ use std::time::Duration as StdDuration;
 use crossbeam::channel::{self, Receiver, RecvTimeoutError, SendTimeoutError, Sender};
 
 use super::board::{FlowSample, PortSample, Sample};
-use super::crew::{Host, Order, Pace};
+use super::crew::{Host, Order, Pace, jack};
 use super::{Inner, Session, SessionError};
 use crate::figures::{FlowFigures, Received as ReceivedFigures, Sent as SentFigures};
 use crate::plan::FlowPlan;
@@ -269,7 +269,7 @@ impl Inner {
         let poll = paces.iter().map(|pace| pace.gaps.percentile(99.0)).max();
         let poll = ns(poll.unwrap_or(Duration::ZERO));
         let own = ns(self.shared.time.resolution());
-        let quality = |_, host: &mut Host, _| host.port_mut().port.port_mut().stamp_quality();
+        let quality = |_, host: &mut Host, _| jack(host).port.port_mut().stamp_quality();
         let devices: Option<Vec<_>> = self.at_all(self.all_ports(), quality)?.into_iter().collect();
         let Some(devices) = devices.filter(|all| !all.is_empty()) else {
             return Ok(Stamps { source: "tsc", resolution_ns: own, uncertainty_ns: 2.0 * poll });
@@ -287,7 +287,7 @@ impl Inner {
     /// Synchronises devices that timestamp with the test's clock again.
     pub(super) fn refresh_stamps(&self) -> Result<(), SessionError> {
         let refresh = |_, host: &mut Host, _| {
-            let port = host.port_mut().port.port_mut();
+            let port = jack(host).port.port_mut();
             port.stamp_quality().is_some().then(|| port.refresh_stamps())
         };
         let done = self.at_all(self.all_ports(), refresh)?;

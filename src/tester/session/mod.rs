@@ -49,6 +49,7 @@ use host::{PlanError, Spares};
 use links::Link;
 use rack::Want;
 use runtime::Disturbance;
+use secure::SecyError;
 
 /// The port of a station.
 pub(super) type Jack = Tap<SourcePort>;
@@ -65,6 +66,9 @@ pub enum SessionError {
     /// A station's plan is inconsistent.
     #[error("port {port}: {source}")]
     Plan { port: String, source: PlanError },
+    /// The MACsec of a port is inconsistent.
+    #[error("port {port}: {source}")]
+    Secy { port: String, source: SecyError },
     /// The rate of layer 1 is not that of the link.
     #[error(
         "port {port}: its link runs at {link} b/s, and layer 1 asks for {asked}; leave the speed \

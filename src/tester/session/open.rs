@@ -17,10 +17,12 @@ use super::rack::{self, Facts, Rack, Want};
 use super::{Inner, Jack, Poller, Session, SessionError, lock};
 use crate::plan::{Place, TestPlan};
 use crate::stations::{Punctuality, asked_rates, stations};
+use contracts::port::Secured;
 use dpdk::Eal;
 use ground::units::BitsPerSec;
 use host::{Station, StationPlan};
 use runtime::{Cores, Preemption};
+use secure::Secy;
 
 /// Capacity of a thread's order queue. Senders wait for space, so this is no limit on orders.
 const ORDERS_MAX: usize = 64;
@@ -151,7 +153,8 @@ impl Bench {
         let mut hosts: Vec<Vec<(usize, Host)>> = (0..threads).map(|_| Vec::new()).collect();
         let mut spares = Vec::new();
         for (n, (plan, jack)) in plans.iter().zip(jacks).enumerate() {
-            let host = Station::new(plan, jack).expect("the plan was checked");
+            let port = Secured::new(jack, plan.secy.as_deref()).expect("the plan was checked");
+            let host = Station::new(plan, port).expect("the plan was checked");
             host.spares().fill();
             spares.push(host.spares().clone());
             hosts[places[n].0].push((n, host));
@@ -259,6 +262,9 @@ fn check(plan: &TestPlan, stations: &[StationPlan]) -> Result<(), SessionError> 
     for (port, station) in plan.ports.iter().zip(stations) {
         let name = || port.name.clone();
         station.check().map_err(|source| SessionError::Plan { port: name(), source })?;
+        if let Some(secy) = &station.secy {
+            Secy::new(secy).map_err(|source| SessionError::Secy { port: name(), source })?;
+        }
     }
     Ok(())
 }

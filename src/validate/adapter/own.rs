@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::{Counter, PortCounters};
 use contracts::stats::PortSnapshot;
-use secure::SecySnapshot;
+use results::{MacsecSummary, PortSummary};
 
 /// Returns the counters of a port. Its XON are among its PFC frames, and the shared part of a group has no
 /// maximum of its own.
@@ -31,17 +31,28 @@ pub fn of_snapshot(port: &PortSnapshot) -> PortCounters {
         (Counter::PauseRx, all.pause_rx_frames),
     ]);
     if let Some(secy) = &port.secy {
-        sums.insert(Counter::MacsecRejected, rejected(secy));
+        sums.insert(Counter::MacsecRejected, rejected(&MacsecSummary::new(secy)));
     }
     let drops = all.drops.by_name().into_iter().map(|(name, n)| (name.to_owned(), n));
     PortCounters { port: sums, priorities, drops: Some(drops.collect()) }
 }
 
+/// Returns the counters of a port in a summary, which has those of MACsec beside the others.
+#[must_use]
+pub fn of_summary(port: &PortSummary) -> PortCounters {
+    let mut counters = of_snapshot(&port.port);
+    if let Some(macsec) = &port.macsec {
+        counters.port.insert(Counter::MacsecRejected, rejected(macsec));
+    }
+    counters
+}
+
 /// Returns the frames that a SecY rejected as not its peer's, or not new.
-fn rejected(secy: &SecySnapshot) -> u64 {
-    let channels = secy.receive.iter().flatten().map(|sc| {
-        let of = &sc.counters;
-        of.in_pkts_late + of.in_pkts_replayed + of.in_pkts_not_valid
-    });
-    channels.sum::<u64>() + secy.counters.in_pkts_no_sa_error
+fn rejected(macsec: &MacsecSummary) -> u64 {
+    let of = |counters: &BTreeMap<String, u64>, names: &[&str]| {
+        names.iter().filter_map(|name| counters.get(*name)).sum::<u64>()
+    };
+    let late = ["InPktsLate", "in_pkts_replayed", "InPktsNotValid"];
+    let channels = macsec.receive.iter().map(|channel| of(&channel.counters, &late));
+    channels.sum::<u64>() + of(&macsec.counters, &["InPktsNoSAError"])
 }

@@ -3,6 +3,7 @@
 mod ciphers;
 mod cross;
 mod flaws;
+mod inspect;
 mod numbers;
 mod policy;
 mod vectors;

@@ -99,6 +99,18 @@ fn a_port_obeys_the_pauses_that_it_is_told_to() {
     }
 }
 
+/// A tester makes frames that are wrong on purpose; a station protects what it forwards once more.
+#[test]
+fn a_frame_that_is_protected_already_leaves_as_it_is_if_told_so() {
+    for pass_protected in [true, false] {
+        let (mut alice, tester) =
+            pair(CipherSuite::GcmAes128, |plan| plan.pass_protected = pass_protected);
+        let sealed = protect(&mut alice, &pause()).unwrap();
+        assert_eq!(tester.protects(&sealed), !pass_protected);
+        assert!(tester.protects(&pause()) && tester.protects(&data(60)));
+    }
+}
+
 #[test]
 fn a_port_protects_what_it_is_told_to() {
     let (eapol, lldp, tagged) = ([0x88, 0x8e], [0x88, 0xcc], [0x81, 0x00]);
