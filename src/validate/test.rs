@@ -185,6 +185,13 @@ impl<'a> Context<'a> {
             let tallies = ids.map(|id| seen.tally(id));
             let (sent, received) =
                 tallies.fold((0, 0), |(s, r), tally| (s + tally.sent, r + tally.received));
+            // A device drops numbers below those of an earlier run.
+            let hint = match self.port(from).macsec {
+                Some(_) => {
+                    "; or give the tester's MACsec a `next_pn` behind that of an earlier run"
+                }
+                None => "",
+            };
             let (from, to) = (&self.port(from).name, &self.port(to).name);
             if sent == 0 {
                 let what = format!("the tester sent no frame from port {from} to port {to}");
@@ -193,7 +200,7 @@ impl<'a> Context<'a> {
             if received == 0 {
                 let what = format!(
                     "none of {sent} frames from port {from} arrives at port {to}; check the cables, \
-                     and that the DUT forwards between these ports"
+                     and that the DUT forwards between these ports{hint}"
                 );
                 return Err(Trouble::Error(what));
             }

@@ -7,9 +7,9 @@ use crate::observation::{Observation, Record, Way, What};
 use crate::setup::PfcMode;
 use crate::test::{Context, Level, Test, Topology};
 use crate::trial::{Flow, FlowId, Limit, Port, Rate, Trial};
-use contracts::frame::FCS_BYTES;
 use ground::time::Duration;
 use ground::units::{Priority, PrioritySet, Quanta};
+use secure::SecyPlan;
 use std::collections::HashSet;
 
 pub const TEST: Test = Test {
@@ -25,8 +25,8 @@ pub const TEST: Test = Test {
                 fills and it pauses B, which obeys. All frames of the device at B are read with its keys.",
     pass: "B receives at least one pause for the priority; all PFC frames at B are plain in the mode bypass, and \
            protected in the others. Every data frame at B is longer by SecTAG and ICV (24 bytes, or 32 with the \
-           SCI), encrypted if the file says so, and its packet number is above that of the one before. No frame \
-           is valid by no key, and none is lost.",
+           SCI), and encrypted if the file says so. No packet number is used twice, no frame is valid by no key, \
+           and none is lost.",
     uncertainty: "None: counts.",
     source: "sonic-mgmt 16107; sonic-buildimage 25675; SNAPPI 06",
     level: Level::Full,
@@ -101,52 +101,76 @@ fn pfc(cx: &mut Context<'_>, seen: &Observation, (port, name): (Port, &str), mod
     cx.count(what, wrong, Limits::exactly(0.0));
 }
 
-/// Judges the protection of all other frames at a port.
+/// Wrong protections of frames.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Wrong {
+    /// Data that is plain and must be protected, or the reverse.
+    Kind,
+    /// Other bytes, or other confidentiality, than those of the file.
+    Form,
+    /// No key reads it.
+    Unread,
+    /// Its packet number was used before.
+    Again,
+}
+
+impl Wrong {
+    const fn why(self) -> &'static str {
+        match self {
+            Self::Kind => "must be protected, or must not",
+            Self::Form => "has another protection",
+            Self::Unread => "is valid by no key",
+            Self::Again => "has a packet number again",
+        }
+    }
+}
+
+/// Judges the protection of all frames at a port.
 fn data(
     cx: &mut Context<'_>,
     seen: &Observation,
     (port, name): (Port, &str),
 ) -> Result<(), Trouble> {
     let plan = macsec::macsec(cx, port)?.plan.clone();
-    let (is_protected, overhead) = (plan.protect_data, plan.overhead());
-    let is_encrypted = plan.confidentiality.is_some();
     let is_here = |record: &&Record| record.port == port && record.way == Way::Received;
-    let (mut wrong, mut used) = ([0; 3], HashSet::new());
-    let mut again = 0;
+    let (mut wrong, mut used) = (Vec::new(), HashSet::new());
     for record in seen.records.iter().filter(is_here) {
-        let is_data = matches!(record.what, What::Data { .. });
-        let why = match &record.secured {
-            Some(secured) => {
-                if !used.insert((secured.sci, secured.an, secured.pn)) {
-                    again += 1;
-                    cx.mark(record, "has a packet number again");
-                }
-                let is_wrong = secured.len != record.len + overhead;
-                let is_readable = secured.encrypted != is_encrypted;
-                match (is_data && !is_protected, is_wrong || is_readable) {
-                    (true, _) => Some((0, "is protected")),
-                    (_, true) => Some((1, "has another protection")),
-                    _ => None,
-                }
-            }
-            None if is_data && is_protected => Some((0, "is plain")),
-            None => macsec::is_unread(record).then_some((2, "is valid by no key")),
-        };
-        if let Some((kind, why)) = why {
-            wrong[kind] += 1;
-            cx.mark(record, why);
+        let again = record
+            .secured
+            .as_ref()
+            .is_some_and(|secured| !used.insert((secured.sci, secured.an, secured.pn)));
+        let found = if again { Some(Wrong::Again) } else { wrong_of(record, &plan) };
+        if let Some(found) = found {
+            wrong.push(found);
+            cx.mark(record, found.why());
         }
     }
-    let [kind, form, unread] = wrong;
-    let other = if is_protected { "plain" } else { "protected" };
-    cx.count(format!("{other} data frames at {name}"), kind, Limits::exactly(0.0));
-    let said = if is_encrypted { "encrypted" } else { "readable" };
-    let what = format!("frames at {name} that are not {said} with {overhead} more bytes");
-    cx.count(what, form, Limits::exactly(0.0));
-    cx.count(format!("packet numbers used again at {name}"), again, Limits::exactly(0.0));
-    let what = format!("frames at {name} that are valid by no key");
-    cx.count(what, unread, Limits::exactly(0.0));
+    let other = if plan.protect_data { "plain" } else { "protected" };
+    let said = if plan.confidentiality.is_some() { "encrypted" } else { "readable" };
+    let overhead = plan.overhead();
+    for (of, what) in [
+        (Wrong::Kind, format!("{other} data frames at {name}")),
+        (Wrong::Form, format!("frames at {name} that are not {said} with {overhead} more bytes")),
+        (Wrong::Again, format!("packet numbers used again at {name}")),
+        (Wrong::Unread, format!("frames at {name} that are valid by no key")),
+    ] {
+        let count = wrong.iter().filter(|wrong| **wrong == of).count();
+        cx.count(what, count as u64, Limits::exactly(0.0));
+    }
     Ok(())
 }
 
-const _: () = assert!(SIZE > 64 + FCS_BYTES, "padding would hide what MACsec adds");
+/// Returns the fault of a frame's protection.
+fn wrong_of(record: &Record, plan: &SecyPlan) -> Option<Wrong> {
+    let is_data = matches!(record.what, What::Data { .. });
+    match &record.secured {
+        Some(_) if is_data && !plan.protect_data => Some(Wrong::Kind),
+        Some(secured) => {
+            let is_as_said = secured.len == record.len + plan.overhead()
+                && secured.encrypted == plan.confidentiality.is_some();
+            (!is_as_said).then_some(Wrong::Form)
+        }
+        None if is_data && plan.protect_data => Some(Wrong::Kind),
+        None => macsec::is_unread(record).then_some(Wrong::Unread),
+    }
+}

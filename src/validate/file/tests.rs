@@ -1,5 +1,5 @@
 use super::*;
-use crate::setup::Marking;
+use crate::setup::{Marking, PfcMode};
 use ::file::testgolden;
 use ground::units::{BitsPerSec, PrioritySet};
 
@@ -73,6 +73,60 @@ fn what_is_expected_of_a_proxy_must_be_possible() {
     assert!(proxy("longest: 9us, credit: 9us, share: 100%").contains("choose less"));
     let other = sfc("{proxy: {trusted: 10.0.0.1, longest: 9us, credit: 9us, share: 50%}}");
     assert!(other.contains("no port of this file has the `ip` 10.0.0.1"), "{other}");
+}
+
+/// A device behind real ports with MACsec at B; `macsec` are further fields of the tester's end.
+fn with_macsec(macsec: &str, expected: &str) -> String {
+    format!(
+        "rate: 10G\nports:\n- {{location: 'iface:a'}}\n- location: 'iface:b'\n  macsec: {{{macsec}}}\n\
+         expected: {{macsec: {{{expected}}}}}\n"
+    )
+}
+
+const KEY: &str = "key: 000102030405060708090a0b0c0d0e0f";
+const RECEIVE: &str = "receive: [{sci: {mac: 02:00:00:00:00:01}}]";
+
+#[test]
+fn a_port_with_macsec_has_keys_of_both_ends_and_the_mode_of_the_device() {
+    let text = with_macsec(&format!("{KEY}, {RECEIVE}"), "B: encrypt");
+    let setup = parse("dut.yaml", &text).unwrap().0.setup;
+    assert_eq!(setup.ports[0].macsec, None);
+    let macsec = setup.ports[1].macsec.as_ref().unwrap();
+    assert_eq!((macsec.mode, macsec.first_pn()), (Some(PfcMode::Encrypt), 1));
+    let (own, theirs) = (macsec.plan.sci, macsec.plan.receive[0].sci);
+    assert_eq!(own.to_string(), "02:53:4c:00:00:02/1");
+    assert_eq!(theirs.to_string(), "02:00:00:00:00:01/1");
+    assert_eq!((setup.ports[1].overhead(), setup.overhead()), (24, 24));
+    // What the tester makes leaves as it is, and what it sends otherwise as the device does.
+    let protects = |is_made| macsec.secy(is_made).protect_pfc;
+    assert!(protects(false) && !protects(true));
+    let text = with_macsec(&format!("{KEY}, {RECEIVE}"), "B: bypass");
+    let setup = parse("dut.yaml", &text).unwrap().0.setup;
+    assert!(!setup.ports[1].macsec.as_ref().unwrap().secy(false).protect_pfc);
+}
+
+#[test]
+fn macsec_that_is_not_the_testers_to_choose_is_refused() {
+    for (more, expected, part) in [
+        ("accept_pfc: both", "B: strict", "ports[1].macsec.accept_pfc"),
+        ("validate: check", "B: strict", "ports[1].macsec.validate"),
+        ("replay: {window: 5}", "B: strict", "ports[1].macsec.replay"),
+        ("uncontrolled: [lldp]", "B: strict", "ports[1].macsec.uncontrolled"),
+        ("rollover_at: 5", "B: strict", "ports[1].macsec.rollover_at"),
+        ("protect: {pfc: false}", "B: strict", "`expected.macsec` says what becomes of PFC"),
+        ("include_sci: true", "A: strict", "no port `A` has `macsec`"),
+        ("include_sci: true", "X: strict", "no port `X` has `macsec`"),
+        ("include_sci: true", "B: loose", "loose"),
+    ] {
+        let all = refused(&with_macsec(&format!("{KEY}, {RECEIVE}, {more}"), expected));
+        assert!(all.contains(part), "{more}: {all}");
+    }
+    let unnamed = refused(&with_macsec(KEY, "B: strict"));
+    assert!(unnamed.contains("whose frames are received?"), "{unnamed}");
+    let plain = LEAST.replace("[{}, {}]", &format!("[{{}}, {{macsec: {{{KEY}}}}}]"));
+    assert!(
+        refused(&plain).contains("port `B` has `macsec`, and the virtual device has none there")
+    );
 }
 
 /// A device behind real ports, with an adapter.
