@@ -10,6 +10,7 @@ use ground::units::{BitsPerSec, Priority, PrioritySet, Quanta};
 mod forwarding;
 mod holding;
 mod obeying;
+mod securing;
 mod sending;
 mod telling;
 

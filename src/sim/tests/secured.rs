@@ -350,3 +350,67 @@ fn keys_may_be_looked_at_and_changed_in_a_running_network() {
     let secy = switch.port_mut(PortId::MIN).unwrap().secy().expect("port 0 is protected");
     assert_eq!(secy.snapshot().receive[0].unwrap().counters.in_pkts_ok, 10);
 }
+
+/// A guard that leaves out one check admits what its SecY rejects for that alone.
+#[test]
+fn a_defect_leaves_out_one_check() {
+    use crate::defect::{Defect, Securing};
+    use ::secure::{Sci, SecyChange};
+    use contracts::port::Port as _;
+
+    let (own, peer) = (secy(1, 2, true), secy(2, 1, true));
+    let pause = {
+        let mut repr = pfc::Repr::new(peer.sci.mac);
+        repr.set(Priority::new(3).unwrap(), Quanta(9));
+        let mut octets = [0; FRAME_LEN];
+        repr.emit(&mut octets).unwrap();
+        octets
+    };
+    // A frame of the peer as it is on the line, after a change of its plan.
+    let sealed = |change: &dyn Fn(&mut SecyPlan)| {
+        let mut plan = peer.clone();
+        change(&mut plan);
+        let mut secy = ::secure::Secy::new(&plan).unwrap();
+        let front = secy.front();
+        let mut room = vec![0; front + pause.len() + ::secure::Secy::BACK];
+        room[front..front + pause.len()].copy_from_slice(&pause);
+        secy.protect(&mut room).unwrap();
+        room
+    };
+    let valid = sealed(&|_| {});
+    let later = |plan: &mut SecyPlan| plan.transmit.iter_mut().flatten().for_each(|sa| sa.pn = 5);
+    let mut forged = sealed(&later);
+    *forged.last_mut().unwrap() ^= 1;
+    let foreign = sealed(&|plan| {
+        plan.sci = Sci { port: 9, ..plan.sci };
+        plan.sci_form = ::secure::SciForm::Explicit;
+    });
+    let unknown = sealed(&|plan| {
+        plan.transmit.swap(0, 2);
+        plan.encoding = An::ALL[2];
+    });
+    let kinds = [
+        Securing::ObeysReplays,
+        Securing::ObeysForged,
+        Securing::ObeysOldKeys,
+        Securing::ObeysAnyChannel,
+    ];
+    for kind in kinds {
+        let mut port = VirtualPort::new(None, Some(&own)).unwrap();
+        port.add_defect(Defect::Securing(kind), BitsPerSec::gbps(100));
+        let mut admits = |octets: &[u8]| port.admits(&mut VirtualFrame::whole(octets));
+        assert!(admits(&valid));
+        let rejected = [&valid, &forged, &unknown, &foreign];
+        for (other, octets) in kinds.iter().zip(rejected) {
+            assert_eq!(admits(octets), *other == kind, "{kind:?} and a frame of {other:?}");
+        }
+        // A key that is gone is an old one; a device that mixes up channels finds it, too.
+        if kind == Securing::ObeysAnyChannel {
+            continue;
+        }
+        let change = SecyChange::RemoveReceive { sci: peer.sci, an: An::ALL[0] };
+        port.secy_mut().unwrap().change(&change).unwrap();
+        let admitted = port.admits(&mut VirtualFrame::whole(&valid));
+        assert_eq!(admitted, kind == Securing::ObeysOldKeys, "{kind:?}");
+    }
+}

@@ -6,9 +6,9 @@ use ground::units::{Priority, PrioritySet, Quanta};
 use schedule::Meter;
 use sim::FaultKind;
 use sim::defect::Defect::{
-    self, Forwarding as F, Holding as H, Obeying as O, Sending as S, Telling as T,
+    self, Forwarding as F, Holding as H, Obeying as O, Securing as M, Sending as S, Telling as T,
 };
-use sim::defect::{Forwarding, Holding, Obeying, Part, Sending, Telling};
+use sim::defect::{Forwarding, Holding, Obeying, Part, Securing, Sending, Telling};
 use switch::Change;
 
 const P3: PrioritySet = PrioritySet::of(Priority::ALL[3]);
