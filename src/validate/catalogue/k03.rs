@@ -183,8 +183,8 @@ fn judge(
 
 /// Delays the traffic of a trial.
 fn delay(storm: &mut Storm, by: Duration) {
-    storm.trial.flows.iter_mut().for_each(|flow| flow.start = flow.start + by);
-    storm.trial.length = storm.trial.length + by;
+    storm.trial.flows.iter_mut().for_each(|flow| flow.start += by);
+    storm.trial.length += by;
     storm.rest = storm.rest.start + by..storm.rest.end + by;
 }
 

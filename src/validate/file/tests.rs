@@ -97,7 +97,7 @@ fn a_port_with_macsec_has_keys_of_both_ends_and_the_mode_of_the_device() {
     assert_eq!(own.to_string(), "02:53:4c:00:00:02/1");
     assert_eq!(theirs.to_string(), "02:00:00:00:00:01/1");
     assert_eq!((setup.ports[1].overhead(), setup.overhead()), (24, 24));
-    // What the tester makes leaves as it is, and what it sends otherwise as the device does.
+    // Frames that a test makes leave as they are, and all others are sent as the device sends its own.
     let protects = |is_made| macsec.secy(is_made).protect_pfc;
     assert!(protects(false) && !protects(true));
     let text = with_macsec(&format!("{KEY}, {RECEIVE}"), "B: bypass");
