@@ -155,7 +155,7 @@ pub fn run(args: &ValidateArgs) -> Result<ExitCode> {
     outputs.input("the DUT file", path);
     let files = Files::open(args, &mut outputs)?;
     if args.dry_run {
-        terminal::print(list(&selection.tests_of(dut.setup.flow_control)))?;
+        terminal::print(list(&selection.tests_of(&dut.setup)))?;
         return Ok(ExitCode::SUCCESS);
     }
     dut.setup.keep = match (&args.captures, &args.report) {
@@ -181,7 +181,7 @@ fn validate(args: &ValidateArgs, dut: Dut, selection: &Selection) -> Result<Resu
     let setup = dut.setup.clone();
     let mut bench = dut::bench(dut, args.machine, &stop)?;
     let every = Duration::from_secs(5);
-    let all = selection.tests_of(setup.flow_control).len() as u64 + 1;
+    let all = selection.tests_of(&setup).len() as u64 + 1;
     let mut progress = Progress::new("{bar:30} {pos}/{len} {msg}", &setup.name, Some(all), every);
     let results = suite::run(&setup, selection, &mut *bench, |n, all, test| {
         let text = format!("{} {}", test.id, test.title);

@@ -20,6 +20,7 @@ pub const GOOD: &[(&str, &str)] = &[
     ("sfc", include_str!("../../configs/validate/sfc.yaml")),
     ("sfc-proxy", include_str!("../../configs/validate/sfc-proxy.yaml")),
     ("macsec", include_str!("../../configs/validate/macsec.yaml")),
+    ("nic", include_str!("../../configs/validate/nic.yaml")),
     ("ring", include_str!("../../configs/validate/ring.yaml")),
 ];
 

@@ -1,5 +1,9 @@
 //! All frames that the tester's ports sent and received in a trial, and questions about them.
 
+mod sorter;
+
+pub(crate) use sorter::Sorter;
+
 use core::ops::Range;
 use std::collections::{HashMap, HashSet};
 
@@ -75,7 +79,7 @@ pub enum Way {
 /// Contents of a frame.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum What {
-    /// A frame of a flow of the trial.
+    /// A frame of a flow of the trial. Those that the DUT sends by itself have the number 0.
     Data { flow: FlowId, sequence: u64, ecn: Ecn },
     /// MAC control, tagged or not, from the destination address on, without FCS.
     Control(Box<[u8]>),

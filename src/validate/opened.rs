@@ -4,15 +4,18 @@
 //! by no key is recorded as it was on the line.
 
 use crate::bench::Trouble;
-use crate::observation::{Secured, What, ecn_of};
+use crate::observation::{Secured, Sorter, Way, What};
 use crate::setup::{PortMacsec, Setup};
 use crate::trial::{KeyChange, Port, Trial};
 use contracts::frame::FCS_BYTES;
 use secure::{An, Inspected, Inspector, SaPlan, Sci, SecyChange};
 
-/// The keys of the tester's ports in a trial.
+/// The keys of the tester's ports in a trial, and what its frames are told apart by.
 #[derive(Debug)]
-pub(crate) struct Openers(Vec<Option<Inspector>>);
+pub(crate) struct Openers {
+    keys: Vec<Option<Inspector>>,
+    sorter: Sorter,
+}
 
 /// A frame as it is recorded.
 pub(crate) struct Read {
@@ -36,24 +39,24 @@ impl Openers {
             let keys = trial.keys.iter().filter(|key| key.port == Port(n));
             macsec.map(|macsec| opener(macsec, keys)).transpose()
         };
-        ports.map(opener).collect::<Result<_, _>>().map(Self)
+        let keys = ports.map(opener).collect::<Result<_, _>>()?;
+        Ok(Self { keys, sorter: Sorter::new(trial, setup) })
     }
 
     /// Returns true if a port has MACsec.
     pub(crate) fn has(&self, port: Port) -> bool {
-        self.0.get(port.0).is_some_and(Option::is_some)
+        self.keys.get(port.0).is_some_and(Option::is_some)
     }
 
-    /// Reads a frame of `len` bytes on the line, FCS included, that begins with `line`. Probes from
-    /// number `flows` on are not data.
-    pub(crate) fn read(&self, port: Port, (line, len): (&[u8], u32), flows: usize) -> Read {
-        let opener = self.0.get(port.0).and_then(Option::as_ref);
+    /// Reads a frame of `len` bytes on the line, FCS included, that begins with `line`.
+    pub(crate) fn read(&self, (port, way): (Port, Way), (line, len): (&[u8], u32)) -> Read {
+        let opener = self.keys.get(port.0).and_then(Option::as_ref);
         let Some(inspected) = opener.and_then(|opener| opener.open(line)) else {
-            let what = What::of(line, flows, ecn_of(line));
+            let what = self.sorter.what(line, (port, way));
             return Read { what, len, head: line.into(), secured: None };
         };
         let Inspected { octets, sci, an, pn, encrypted, overhead } = inspected;
-        let what = What::of(&octets, flows, ecn_of(&octets));
+        let what = self.sorter.what(&octets, (port, way));
         let is_data = matches!(what, What::Data { .. });
         let kept = if is_data { Box::default() } else { line.into() };
         let secured = Some(Box::new(Secured { sci, an, pn, encrypted, len, line: kept }));

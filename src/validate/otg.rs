@@ -27,13 +27,13 @@ pub fn lead(setup: &Setup) -> Duration {
     line_time(setup.slowest(), setup.max_frame).saturating_mul(20)
 }
 
-/// Returns the configuration. Its first flows are those of the trial, in that order; `location` is
-/// where a port is.
+/// Returns the configuration. Its first flows are those that the tester sends in the trial, in that order;
+/// `location` is where a port is.
 pub fn config(trial: &Trial, setup: &Setup, location: impl Fn(Port) -> String) -> Value {
     let ports = (0..setup.ports.len()).map(Port);
     let lead = lead(setup);
     let mut flows: Vec<Value> = Vec::new();
-    for (n, flow) in trial.flows.iter().enumerate() {
+    for (n, flow) in trial.flows[..trial.own_flows()].iter().enumerate() {
         flows.push(data(&format!("flow{n}"), flow, setup, lead));
     }
     for port in ports.clone().filter(|_| !trial.unknown) {
@@ -64,7 +64,7 @@ fn kept(trial: &Trial, setup: &Setup) -> u32 {
 pub fn counting(trial: &Trial, setup: &Setup, location: impl Fn(Port) -> String) -> Value {
     let mut config = config(trial, setup, location);
     config["captures"] = json!([]);
-    for n in 0..trial.flows.len() {
+    for n in 0..trial.own_flows() {
         config["flows"][n]["metrics"]["latency"] = json!({"enable": true, "mode": "cut_through"});
     }
     config

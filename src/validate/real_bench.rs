@@ -427,7 +427,7 @@ fn record(
         packets::Way::In => (Way::Received, at.saturating_sub(time), at),
         packets::Way::Out => (Way::Sent, at, at + time),
     };
-    let read = openers.read(port, (&kept.octets, len), trial.flows.len());
+    let read = openers.read((port, way), (&kept.octets, len));
     let Read { what, len, head, secured } = read;
     let head = if trial.keep { head } else { Box::default() };
     Some(Record { port, way, begin, end, len, what, head, secured })

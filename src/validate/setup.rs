@@ -22,6 +22,8 @@ pub struct Setup {
     /// Rate of the links of all ports but the last ones, whose own rate differs. A and B have it.
     pub rate: BitsPerSec,
     pub flow_control: FlowControl,
+    /// The DUT is a network interface card (NIC), or several, and no switch.
+    pub nic: Option<Nic>,
     /// Priorities with PFC.
     pub lossless: PrioritySet,
     /// Priorities without PFC that may lose frames.
@@ -58,6 +60,15 @@ impl fmt::Display for FlowControl {
             Self::Pause => "pause",
         })
     }
+}
+
+/// A network interface card (NIC) under test at each port of the tester.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Nic {
+    /// Priorities of the traffic that each sends to the tester, from before a test to its end.
+    pub sends: PrioritySet,
+    /// Longest time to wait for this traffic before a test.
+    pub wait: Duration,
 }
 
 /// A port of the tester.

@@ -4,7 +4,7 @@ use crate::bench::{Bench, Trouble};
 use crate::catalogue;
 use crate::judge::Outcome;
 use crate::knobs;
-use crate::setup::{FlowControl, Setup};
+use crate::setup::Setup;
 use crate::test::{Context, Level, Test, TestResult, Topology, too_few};
 use ground::verdict::Verdict;
 use serde::Serialize;
@@ -19,12 +19,11 @@ pub struct Selection {
 }
 
 impl Selection {
-    /// Returns the tests to run on a device with this flow control: those of the other kind only by
-    /// their names.
+    /// Returns the tests to run on a device: those of another kind only by their names.
     #[must_use]
-    pub fn tests_of(&self, flow_control: FlowControl) -> Vec<&'static Test> {
+    pub fn tests_of(&self, setup: &Setup) -> Vec<&'static Test> {
         let mut tests = self.tests();
-        tests.retain(|test| !self.only.is_empty() || catalogue::is_of(test, flow_control));
+        tests.retain(|test| !self.only.is_empty() || catalogue::other_kind(test, setup).is_none());
         tests
     }
 
@@ -94,7 +93,7 @@ pub fn run(
     bench: &mut dyn Bench,
     mut progress: impl FnMut(usize, usize, &Test) -> bool,
 ) -> Results {
-    let tests = selection.tests_of(setup.flow_control);
+    let tests = selection.tests_of(setup);
     let mut results = Results {
         dut: setup.name.clone(),
         world: bench.world(),
@@ -133,11 +132,10 @@ fn run_one(
     let mut context = Context::new(setup, level, bench);
     let needed = test.topology.ports();
     let given = if test.topology == Topology::Ts { setup.ports.len() } else { setup.alike() };
-    let ended = if given < needed {
+    let ended = if let Some(why) = catalogue::other_kind(test, setup) {
+        Err(Trouble::Missing(why))
+    } else if given < needed {
         Err(Trouble::Missing(too_few(setup, needed, given)))
-    } else if !catalogue::is_of(test, setup.flow_control) {
-        let given = setup.flow_control;
-        Err(Trouble::Missing(format!("flow_control: {given}; the test is about the other kind")))
     } else {
         (test.run)(&mut context)
     };

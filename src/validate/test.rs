@@ -1,5 +1,6 @@
 //! A test of the catalogue, and the context in which it runs.
 
+mod awaited;
 mod counters;
 
 use crate::bench::{Bench, Faculty, Trouble};
@@ -107,6 +108,8 @@ pub struct Context<'a> {
     /// Extent of the run, which decides about the number of values that are tried.
     pub level: Level,
     bench: &'a mut dyn Bench,
+    /// Port whose NIC sends the flows of trials, in tests of one.
+    nic: Option<Port>,
     measured: Vec<Measurement>,
     /// Trials that are kept, and the number of values before the last one.
     seen: Vec<Seen>,
@@ -118,7 +121,8 @@ const SEEN_MAX: usize = 6;
 
 impl<'a> Context<'a> {
     pub(crate) fn new(setup: &'a Setup, level: Level, bench: &'a mut dyn Bench) -> Self {
-        Self { setup, level, bench, measured: Vec::new(), seen: Vec::new(), before: 0 }
+        let (measured, seen) = (Vec::new(), Vec::new());
+        Self { setup, level, bench, nic: None, measured, seen, before: 0 }
     }
 
     /// Runs a trial.
@@ -178,7 +182,8 @@ impl<'a> Context<'a> {
     /// Checks that something arrives from each port at each other one that it sends to: a DUT that is not
     /// cabled as the file says is not judged.
     fn cabled(&self, trial: &Trial, seen: &Observation) -> Result<(), Trouble> {
-        let pairs: BTreeSet<_> = trial.flows.iter().map(|flow| (flow.from, flow.to)).collect();
+        let own = trial.flows[..trial.own_flows()].iter();
+        let pairs: BTreeSet<_> = own.map(|flow| (flow.from, flow.to)).collect();
         for (from, to) in pairs {
             let of = |flow: &Flow| (flow.from, flow.to) == (from, to);
             let ids = (0..trial.flows.len()).filter(|n| of(&trial.flows[*n])).map(FlowId);
@@ -233,11 +238,15 @@ impl<'a> Context<'a> {
         Ok(seen)
     }
 
-    /// Returns the first `N` ports of the tester, which have the common rate.
+    /// Returns the first `N` ports of the tester, which have the common rate. All are the same one where
+    /// its NIC sends the flows.
     ///
     /// # Errors
     /// The set-up has fewer.
     pub fn ports<const N: usize>(&self) -> Result<[Port; N], Trouble> {
+        if let Some(port) = self.nic {
+            return Ok([port; N]);
+        }
         let given = self.setup.alike();
         if given < N {
             return Err(Trouble::Missing(too_few(self.setup, N, given)));
@@ -271,14 +280,15 @@ impl<'a> Context<'a> {
     /// # Errors
     /// The set-up has none.
     pub fn lossless(&self) -> Result<Priority, Trouble> {
-        self.setup.lossless().ok_or_else(|| Trouble::Missing("lossless: it is empty".into()))
+        let first = self.sent(self.setup.lossless).iter().next();
+        first.ok_or_else(|| Trouble::Missing("lossless: it is empty".into()))
     }
 
     /// Returns the lossless priorities to try: one at level quick, all at level full.
     #[must_use]
     pub fn each_lossless(&self) -> Vec<Priority> {
         let all = if self.level == Level::Quick { 1 } else { usize::MAX };
-        self.setup.lossless.iter().take(all).collect()
+        self.sent(self.setup.lossless).iter().take(all).collect()
     }
 
     /// Returns a priority that pauses of the DUT's kind stop: a lossless one, or any with PAUSE.
@@ -337,14 +347,14 @@ impl<'a> Context<'a> {
     /// # Errors
     /// The set-up has none.
     pub fn lossy(&self) -> Result<Priority, Trouble> {
-        let first = self.setup.lossy.iter().next();
+        let first = self.sent(self.setup.lossy).iter().next();
         first.ok_or_else(|| Trouble::Missing("lossy: it is empty".into()))
     }
 
-    /// Returns all priorities that the set-up knows.
+    /// Returns all priorities of traffic that the set-up knows.
     #[must_use]
     pub fn priorities(&self) -> PrioritySet {
-        PrioritySet(self.setup.lossless.0 | self.setup.lossy.0)
+        self.sent(PrioritySet(self.setup.lossless.0 | self.setup.lossy.0))
     }
 
     /// Judges a value with an uncertainty.
@@ -418,8 +428,12 @@ impl<'a> Context<'a> {
         flow: FlowId,
         span: &Range<Duration>,
     ) {
-        let Flow { priority, size, .. } = trial.flows[flow.0];
-        let wanted = self.intended(&trial.flows[flow.0]);
+        let of = &trial.flows[flow.0];
+        if of.is_awaited() {
+            return self.awaited_rate(seen, (flow, of.priority), span);
+        }
+        let Flow { priority, size, .. } = *of;
+        let wanted = self.intended(of);
         let value = self.rate_of(seen, trial, flow, span);
         // The first and the last frame of the span are counted whole, and times are uncertain at both
         // ends of it.
@@ -476,6 +490,10 @@ impl<'a> Context<'a> {
         span: &Range<Duration>,
     ) -> Result<(), Trouble> {
         for (n, flow) in trial.flows.iter().enumerate() {
+            if flow.is_awaited() {
+                self.is_sent(seen, (FlowId(n), flow), span)?;
+                continue;
+            }
             if flow.start > span.start {
                 continue;
             }

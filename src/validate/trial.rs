@@ -69,7 +69,8 @@ pub struct Trial {
     pub round: u32,
 }
 
-/// Data frames from one port to another.
+/// Data frames from one port to another. From a port to itself they are those that the NIC under test at
+/// this port sends: the tester awaits them, and they have no numbers. Such flows stand behind all others.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Flow {
     pub from: Port,
@@ -342,6 +343,12 @@ impl Trial {
         self.control.push(Control { port, octets, start, every, frames });
     }
 
+    /// Returns the number of flows that the tester sends: the first ones.
+    #[must_use]
+    pub fn own_flows(&self) -> usize {
+        self.flows.iter().take_while(|flow| !flow.is_awaited()).count()
+    }
+
     /// Returns the reaction of a port to pauses if the trial names one.
     #[must_use]
     pub fn reaction(&self, port: Port) -> Option<Obeys> {
@@ -369,6 +376,12 @@ impl Flow {
             held_by: None,
             addresses: Addresses::Ports,
         }
+    }
+
+    /// Returns true if the NIC under test sends it, and not the tester.
+    #[must_use]
+    pub const fn is_awaited(&self) -> bool {
+        self.from.0 == self.to.0
     }
 
     #[must_use]

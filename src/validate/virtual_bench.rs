@@ -4,6 +4,7 @@
 mod changes;
 mod count;
 mod counters;
+mod nics;
 mod recorder;
 mod stateful;
 
@@ -79,12 +80,16 @@ impl VirtualBench {
     /// Returns the network and the generator of a trial with its configuration.
     fn plan(&self, trial: &Trial, config: Value) -> Result<(NetworkPlan, LabTester), Trouble> {
         let mut lab = self.lab.clone();
-        lab.flows.clear();
+        let resolve = |lab: &Lab| {
+            let resolved = lab::resolve_raw(lab).map_err(|error| Trouble::Error(error.to_string()));
+            resolved.map(|(plan, _)| plan)
+        };
         lab.seed = self.setup.seed.wrapping_add(trial.round.into());
         lab.checks = Some(Vec::new());
+        let of_nics = self.setup.nic.as_ref().map(|_| resolve(&lab)).transpose()?;
+        lab.flows.clear();
         lab.otg = Some(lab::raw::Otg { config: Some(config), ..lab::raw::Otg::default() });
-        let (mut plan, _) =
-            lab::resolve_raw(&lab).map_err(|error| Trouble::Error(error.to_string()))?;
+        let mut plan = resolve(&lab)?;
         let tester = plan.tester.expect("the lab has a generator");
         for (rate, port) in tester.rates.iter().zip(&self.setup.ports) {
             if *rate != port.rate {
@@ -92,6 +97,9 @@ impl VirtualBench {
                 let what = format!("the link of {name} runs at {rate}, and the file says {said}");
                 return Err(Trouble::Error(what));
             }
+        }
+        if let Some(own) = of_nics {
+            nics::add(&mut plan.network, own.network, &tester);
         }
         for port in &trial.short_gap {
             shorten(&mut plan.network, tester.hosts[port.0]);

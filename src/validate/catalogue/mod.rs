@@ -48,6 +48,8 @@ mod m06;
 mod mac_control;
 mod macsec;
 mod marks;
+mod n01;
+mod nic;
 mod p01;
 mod p02;
 mod p03;
@@ -105,7 +107,7 @@ mod x11;
 mod x12;
 mod xon;
 
-use crate::setup::FlowControl;
+use crate::setup::{FlowControl, Setup};
 use crate::test::Test;
 
 pub use page::page;
@@ -201,26 +203,40 @@ pub const TESTS: &[Test] = &[
     q01::TEST,
     q02::TEST,
     q03::TEST,
+    n01::TEST,
 ];
 
 /// Reason for which the tests of a group are not built yet.
 const NO_NIC: &str = "traffic of a NIC under test is not awaited yet";
 
 /// Tests of the specification that are not built, and the reason.
-pub const UNBUILT: &[(&str, &str)] =
-    &[("V-N01", NO_NIC), ("V-N02", NO_NIC), ("V-N03", NO_NIC), ("V-N04", NO_NIC)];
+pub const UNBUILT: &[(&str, &str)] = &[("V-N02", NO_NIC), ("V-N03", NO_NIC), ("V-N04", NO_NIC)];
 
 /// Tests of ports with PAUSE.
 const OF_PAUSE: &[Test] = &[p01::TEST, p02::TEST];
 
 /// Tests of ports with either flow control.
-const OF_BOTH: &[Test] = &[SELF_CHECK, p03::TEST];
+const OF_BOTH: &[Test] = &[p03::TEST];
 
-/// Returns true if a test is about ports with this flow control.
+/// Tests of NICs.
+const OF_NICS: &[Test] = &[n01::TEST];
+
+/// Returns the reason why a test is not about a device of this kind; `None` if it is.
 #[must_use]
-pub fn is_of(test: &Test, flow_control: FlowControl) -> bool {
+pub fn other_kind(test: &Test, setup: &Setup) -> Option<String> {
     let is_in = |tests: &[Test]| tests.iter().any(|of| of.id == test.id);
-    is_in(OF_BOTH) || is_in(OF_PAUSE) == (flow_control == FlowControl::Pause)
+    if test.id == SELF_CHECK.id {
+        return None;
+    }
+    match (is_in(OF_NICS), &setup.nic) {
+        (true, Some(_)) => return None,
+        (true, None) => return Some("nic is missing; the test is about NICs".to_owned()),
+        (false, Some(_)) => return Some("nic is there; the test is about switches".to_owned()),
+        (false, None) => {}
+    }
+    let given = setup.flow_control;
+    let is_of = is_in(OF_BOTH) || is_in(OF_PAUSE) == (given == FlowControl::Pause);
+    (!is_of).then(|| format!("flow_control: {given}; the test is about the other kind"))
 }
 
 #[cfg(test)]

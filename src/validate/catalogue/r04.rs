@@ -77,7 +77,6 @@ fn judge(
     let taken = first.begin.saturating_sub(xon);
     let limits = Limits::at_most(most.as_nanos_f64());
     cx.time(format!("time to resume priority {priority}"), taken, limits, seen.uncertainty);
-    let lost = seen.tally(flow).lost();
-    cx.count(format!("lost frames of priority {priority}"), lost, Limits::exactly(0.0));
+    cx.none_lost(seen, (flow, priority));
     Ok(())
 }

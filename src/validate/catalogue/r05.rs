@@ -1,6 +1,6 @@
 //! V-R05: one frame is honoured for its whole time, and ends by itself.
 
-use super::r16;
+use super::{end, r16};
 use crate::bench::Trouble;
 use crate::judge::Limits;
 use crate::observation::{Observation, Record, Way};
@@ -87,10 +87,41 @@ pub(super) fn pauses(
             let seen = cx.observe(&trial)?;
             let rest = start + cx.setup.times.baseline.div(4)..baseline;
             cx.at_rest(&seen, &trial, &rest)?;
-            judge(cx, &seen, (flow, priority), Quanta(*quanta))?;
+            if cx.is_at_nic() {
+                of_nic(cx, &seen, (flow, priority), Quanta(*quanta));
+            } else {
+                judge(cx, &seen, (flow, priority), Quanta(*quanta))?;
+            }
         }
     }
     Ok(())
+}
+
+/// Judges single pauses of traffic that need not fill the line: from the last bit of each to the next frame.
+fn of_nic(
+    cx: &mut Context<'_>,
+    seen: &Observation,
+    (flow, priority): (FlowId, Priority),
+    quanta: Quanta,
+) {
+    // A frame that was not due in the pause says nothing about its end.
+    if quanta.at(cx.setup.rate) < cx.interval(seen, flow).saturating_mul(2) + cx.setup.stop_limit()
+    {
+        return;
+    }
+    let [_, b] = cx.ports().expect("the test has checked it");
+    let begins = seen.begins(flow);
+    let after = |(record, _): (&Record, _)| {
+        let next = end::resumed(cx, &begins, record.end);
+        next.map_or(Duration::MAX, |next| next.saturating_sub(record.end))
+    };
+    let times: Vec<Duration> = seen.control_sent(b).map(after).collect();
+    let limits = end::limits(cx, quanta, SIZE);
+    let u = seen.uncertainty.saturating_mul(2);
+    for (name, value) in [("shortest", times.iter().min()), ("longest", times.iter().max())] {
+        let what = format!("{name} silence of priority {priority} for {} quanta", quanta.0);
+        cx.time(what, value.copied().unwrap_or_default(), limits, u);
+    }
 }
 
 fn judge(

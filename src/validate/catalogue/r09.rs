@@ -67,8 +67,7 @@ fn flowing(cx: &mut Context<'_>, priority: Priority) -> Result<(), Trouble> {
     let what = format!("largest distance of frames of priority {priority} beside zero times");
     let limits = Limits::at_most((before + frame).as_nanos_f64());
     cx.time(what, largest, limits, seen.uncertainty.saturating_mul(2));
-    let lost = seen.tally(flow).lost();
-    cx.count(format!("lost frames of priority {priority}"), lost, Limits::exactly(0.0));
+    cx.none_lost(&seen, (flow, priority));
     Ok(())
 }
 
@@ -104,7 +103,6 @@ fn paused(cx: &mut Context<'_>, priority: Priority) -> Result<(), Trouble> {
     let until = first.end + window.saturating_sub(window.div(5_000));
     let held = first.end + cx.setup.stop_limit()..until;
     stop::none_began(cx, &seen, (flow, priority), &held);
-    let lost = seen.tally(flow).lost();
-    cx.count(format!("lost frames of priority {priority}"), lost, Limits::exactly(0.0));
+    cx.none_lost(&seen, (flow, priority));
     Ok(())
 }

@@ -116,8 +116,7 @@ fn judge(
     let is_lossy = cx.setup.lossy.contains(priority);
     let name = if is_lossy { format!("vectors that stop lossy priority {priority}") } else { name };
     cx.judge(name, stops.wrong as f64, exactly, unsure, "frames");
-    let lost = seen.tally(flow).lost();
-    cx.count(format!("lost frames of priority {priority}"), lost, exactly);
+    cx.none_lost(seen, (flow, priority));
     if is_lossy {
         return;
     }

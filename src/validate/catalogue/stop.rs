@@ -173,6 +173,12 @@ pub(super) fn judge_but(
         } else if !open.contains(*priority) {
             cx.rate(seen, &storm.trial, flow, &held);
         }
+        if cx.is_at_nic() {
+            if set.contains(*priority) {
+                cx.goes_on(seen, (flow, *priority), held.end);
+            }
+            continue;
+        }
         // A lossy priority may lose frames to those that are released.
         let until = match cx.setup.lossless.contains(*priority) {
             true => Duration::MAX,

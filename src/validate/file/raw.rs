@@ -30,6 +30,9 @@ pub struct DutFile {
     /// Tests of the other kind are skipped. Default: `pfc`.
     #[serde(default)]
     pub flow_control: FlowControl,
+    /// A network interface card (NIC) at each port instead of a switch. Tests of switches are skipped.
+    /// Default: none.
+    pub nic: Option<Nic>,
     /// Priorities for which PFC is on. Default: `[3, 4]`; none with `flow_control: pause`.
     pub lossless: Option<Vec<u8>>,
     /// Priorities for which PFC is off. Default: all others.
@@ -72,6 +75,17 @@ pub enum FlowControl {
     #[default]
     Pfc,
     Pause,
+}
+
+/// A network interface card (NIC) under test at each port of the tester. Its host sends to the port all
+/// the time, from before the tests to their end; those of a virtual lab do so by its `flows`.
+#[derive(Clone, PartialEq, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Nic {
+    /// Priorities of this traffic, one of them lossless.
+    pub sends: Vec<u8>,
+    /// Longest time to wait for it before a test, up to 1h. Default: `30s`; none for a virtual device.
+    pub wait: Option<Span>,
 }
 
 /// A port of the tester.

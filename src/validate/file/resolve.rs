@@ -2,6 +2,7 @@
 
 mod access;
 mod macsec;
+mod nic;
 mod sfc;
 
 use core::net::Ipv4Addr;
@@ -62,11 +63,16 @@ pub(super) fn resolve(
     let max_frame = raw.max_frame.map_or(MAX_FRAME, |size| size.0);
     let max_frame = cx.ranged(&max_at, max_frame, (1024, FRAME_MAX), MAX_FRAME) as u32;
     let stem = Path::new(file).file_stem().map(|stem| stem.to_string_lossy().into_owned());
+    let nic = raw
+        .nic
+        .as_ref()
+        .map(|said| nic::resolve(&mut cx, &at.key("nic"), said, (raw, lossless, lossy)));
     let mut setup = Setup {
         name: raw.name.clone().or(stem).unwrap_or_else(|| "DUT".to_owned()),
         ports: ports(&mut cx, at, raw),
         rate,
         flow_control,
+        nic,
         lossless,
         lossy,
         marking: marking(&mut cx, &at.key("marking"), &raw.marking),

@@ -32,8 +32,6 @@ pub(super) struct Recorder {
     sends: HashMap<Direction, Line>,
     /// Directions in which a port receives.
     receives: HashMap<Direction, Line>,
-    /// Number of flows of the trial.
-    flows: usize,
     /// True if the bytes of data frames are recorded.
     keep: bool,
     openers: Openers,
@@ -62,10 +60,9 @@ impl Recorder {
             sends.insert(out, line);
             receives.insert(back, line);
         }
-        let (flows, keep) = (trial.flows.len(), trial.keep);
-        let openers = Openers::new(setup, trial)?;
+        let (keep, openers) = (trial.keep, Openers::new(setup, trial)?);
         let (records, damaged) = (Vec::new(), Vec::new());
-        Ok(Self { sends, receives, flows, keep, openers, lead, records, damaged })
+        Ok(Self { sends, receives, keep, openers, lead, records, damaged })
     }
 
     /// Returns the whole and the damaged frames, in the order of their last bits.
@@ -99,7 +96,7 @@ impl Recorder {
         // Of a long frame the first bytes are protected as a whole frame.
         let protected = frame.protected().filter(|_| self.openers.has(line.port));
         let octets = protected.unwrap_or_else(|| frame.head());
-        let read = self.openers.read(line.port, (octets, on_line), self.flows);
+        let read = self.openers.read((line.port, way), (octets, on_line));
         let Read { what, len, head, secured } = read;
         let head = if self.keep { head } else { Box::default() };
         Some(Record { port: line.port, way, begin, end, len, what, head, secured })

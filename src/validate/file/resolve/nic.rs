@@ -1,0 +1,36 @@
+//! Validation of what a NIC under test sends.
+
+use super::super::raw::{self, DutFile};
+use super::set;
+use crate::setup::Nic;
+use config::{Cx, Place};
+use ground::time::Duration;
+use ground::units::PrioritySet;
+
+/// Default and maximum of the time to wait for its traffic.
+const WAIT: Duration = Duration::from_secs(30);
+const WAIT_MAX: Duration = Duration::from_secs(3600);
+
+pub(super) fn resolve(
+    cx: &mut Cx,
+    at: &Place<'_>,
+    said: &raw::Nic,
+    (file, lossless, lossy): (&DutFile, PrioritySet, PrioritySet),
+) -> Nic {
+    let sends_at = at.key("sends");
+    let sends = set(cx, &sends_at, Some(&said.sends), PrioritySet::EMPTY);
+    if sends.0 & !(lossless.0 | lossy.0) != 0 {
+        cx.error(&sends_at, "a priority is neither `lossless` nor `lossy`; add it to one of them");
+    }
+    if file.flow_control == raw::FlowControl::Pause {
+        cx.error(at, "NICs are tested with PFC alone; leave `flow_control` out");
+    } else if sends.0 & lossless.0 == 0 {
+        cx.error(&sends_at, "none of them is lossless, and pauses stop no others; add one");
+    }
+    let default = if file.device.is_some() { Duration::ZERO } else { WAIT };
+    let wait = said.wait.map_or(default, |span| span.0);
+    if wait > WAIT_MAX {
+        cx.error(&at.key("wait"), "a test waits for up to 1h; choose less");
+    }
+    Nic { sends, wait }
+}
