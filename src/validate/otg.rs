@@ -175,10 +175,14 @@ fn ip(flow: &Flow, (src, dst): (&TesterPort, &TesterPort), dscp: u8) -> Value {
     let ecn = ecn(flow.ecn);
     match flow.version {
         Version::V4 => {
+            let to = match flow.addresses {
+                Addresses::Nic(_, ip) => ip,
+                _ => dst.ip,
+            };
             let dscp = json!({"phb": value(dscp), "ecn": value(ecn)});
             json!({"choice": "ipv4", "ipv4": {
                 "src": value(src.ip.to_string()),
-                "dst": value(dst.ip.to_string()),
+                "dst": value(to.to_string()),
                 "priority": {"choice": "dscp", "dscp": dscp},
             }})
         }
@@ -193,7 +197,9 @@ fn ip(flow: &Flow, (src, dst): (&TesterPort, &TesterPort), dscp: u8) -> Value {
 /// Returns the names of the ports that receive a flow's frames.
 fn receivers(flow: &Flow, setup: &Setup) -> Vec<String> {
     match flow.addresses {
-        Addresses::Ports | Addresses::Sources(_) => vec![setup.port(flow.to).name.clone()],
+        Addresses::Ports | Addresses::Sources(_) | Addresses::Nic(..) => {
+            vec![setup.port(flow.to).name.clone()]
+        }
         Addresses::Broadcast | Addresses::Destinations(_) => {
             let all = setup.ports.iter().enumerate();
             let others = all.filter(|(n, _)| *n != flow.from.0);
@@ -212,10 +218,14 @@ fn addressed(flow: &Flow, (src, dst): (Mac, Mac), queue: u8) -> Value {
             json!({"start": MANY.to_string(), "step": "00:00:00:00:00:01", "count": count});
         json!({"choice": "increment", "increment": increment})
     };
-    let dst = if flow.addresses == Addresses::Broadcast { Mac::BROADCAST } else { dst };
+    let dst = match flow.addresses {
+        Addresses::Broadcast => Mac::BROADCAST,
+        Addresses::Nic(mac, _) => mac,
+        Addresses::Ports | Addresses::Sources(_) | Addresses::Destinations(_) => dst,
+    };
     let mut header = ethernet(src, dst, queue);
     match flow.addresses {
-        Addresses::Ports | Addresses::Broadcast => {}
+        Addresses::Ports | Addresses::Broadcast | Addresses::Nic(..) => {}
         Addresses::Sources(count) => header["ethernet"]["src"] = many(count),
         Addresses::Destinations(count) => header["ethernet"]["dst"] = many(count),
     }

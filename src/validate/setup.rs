@@ -11,6 +11,7 @@ use ground::units::{
 };
 use secure::SecyPlan;
 use text::table::{Align, Table};
+use wire::roce::U24;
 use wire::vlan::TAG_LEN;
 
 /// A validated set-up.
@@ -69,6 +70,17 @@ pub struct Nic {
     pub sends: PrioritySet,
     /// Longest time to wait for this traffic before a test.
     pub wait: Duration,
+    /// Queue pairs of `RoCEv2`, one of each NIC in the order of the ports.
+    pub queue_pairs: Vec<QueuePair>,
+    /// Largest share of the time that it may pause a priority while its host reads.
+    pub paused: Option<f64>,
+}
+
+/// Numbers of a NIC's queue pair, from which it sends and to which it receives. On an adapter they are the same.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct QueuePair {
+    pub sends: U24,
+    pub receives: U24,
 }
 
 /// A port of the tester.

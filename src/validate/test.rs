@@ -182,7 +182,7 @@ impl<'a> Context<'a> {
     /// Checks that something arrives from each port at each other one that it sends to: a DUT that is not
     /// cabled as the file says is not judged.
     fn cabled(&self, trial: &Trial, seen: &Observation) -> Result<(), Trouble> {
-        let own = trial.flows[..trial.own_flows()].iter();
+        let own = trial.flows[..trial.own_flows()].iter().filter(|flow| !flow.is_to_nic());
         let pairs: BTreeSet<_> = own.map(|flow| (flow.from, flow.to)).collect();
         for (from, to) in pairs {
             let of = |flow: &Flow| (flow.from, flow.to) == (from, to);
@@ -430,7 +430,7 @@ impl<'a> Context<'a> {
     ) {
         let of = &trial.flows[flow.0];
         if of.is_awaited() {
-            return self.awaited_rate(seen, (flow, of.priority), span);
+            return self.awaited_rate(seen, (flow, of), span);
         }
         let Flow { priority, size, .. } = *of;
         let wanted = self.intended(of);

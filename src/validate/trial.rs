@@ -3,6 +3,8 @@
 //! Times count from the start of the trial's own traffic; the frames by which the DUT learns the
 //! tester's addresses are sent before it.
 
+use core::net::Ipv4Addr;
+
 use ground::time::Duration;
 use ground::units::{BitsPerSec, Dscp, Mac, PRIORITIES, Pcp, Priority, PrioritySet, Quanta, Vid};
 use schemars::JsonSchema;
@@ -19,6 +21,13 @@ pub const LEARNING: u32 = 3;
 
 /// Name of the setting of the watchdog's detection time.
 pub const DETECTION: &str = "watchdog.detection";
+
+/// Name of the setting by which the host of a NIC reads what arrives, `on`, or does not, `off`.
+pub const READING: &str = "host.reading";
+
+/// First of the numbers in the frames for a NIC's queue pairs, to which the queue pair's is added: by them
+/// virtual NICs find the flow.
+pub const QUEUE_PAIRS: u32 = 0x8000;
 
 /// Index of a tester port in [`crate::setup::Setup::ports`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -118,6 +127,8 @@ pub enum Addresses {
     /// From its port to the same addresses. Frames that the device floods are received by every other
     /// port.
     Destinations(u32),
+    /// From its port to the NIC under test at this port.
+    Nic(Mac, Ipv4Addr),
 }
 
 /// Value of the field that carries the priority.
@@ -381,7 +392,13 @@ impl Flow {
     /// Returns true if the NIC under test sends it, and not the tester.
     #[must_use]
     pub const fn is_awaited(&self) -> bool {
-        self.from.0 == self.to.0
+        self.from.0 == self.to.0 && !self.is_to_nic()
+    }
+
+    /// Returns true if the NIC under test is its destination.
+    #[must_use]
+    pub const fn is_to_nic(&self) -> bool {
+        matches!(self.addresses, Addresses::Nic(..))
     }
 
     #[must_use]

@@ -18,7 +18,7 @@ use crate::bench::{Acknowledged, Bench, Faculty, Trouble};
 use crate::observation::Observation;
 use crate::otg;
 use crate::setup::Setup;
-use crate::trial::{LinkChange, Port, ResetKind, Trial};
+use crate::trial::{LinkChange, Port, READING, ResetKind, Trial};
 use ground::time::{Duration, Instant};
 use lab::LabTester;
 use lab::raw::Lab;
@@ -161,6 +161,10 @@ impl VirtualBench {
         }
         // The network ends with the trial, so there is nothing to restore.
         for setting in &trial.settings {
+            if setting.name == READING {
+                nics::set_reading(&mut network, &hosts, hosts[setting.port.0], &setting.value)?;
+                continue;
+            }
             let kind = changed(&network, hosts[setting.port.0], (setting.name, &setting.value))?;
             network.faults.push(Fault { at: Instant::ZERO, kind });
         }

@@ -49,6 +49,9 @@ mod mac_control;
 mod macsec;
 mod marks;
 mod n01;
+mod n02;
+mod n03;
+mod n04;
 mod nic;
 mod p01;
 mod p02;
@@ -74,6 +77,7 @@ mod r14;
 mod r15;
 mod r16;
 mod r17;
+mod roce;
 mod s01;
 mod s02;
 mod s03;
@@ -204,13 +208,13 @@ pub const TESTS: &[Test] = &[
     q02::TEST,
     q03::TEST,
     n01::TEST,
+    n02::TEST,
+    n03::TEST,
+    n04::TEST,
 ];
 
-/// Reason for which the tests of a group are not built yet.
-const NO_NIC: &str = "traffic of a NIC under test is not awaited yet";
-
-/// Tests of the specification that are not built, and the reason.
-pub const UNBUILT: &[(&str, &str)] = &[("V-N02", NO_NIC), ("V-N03", NO_NIC), ("V-N04", NO_NIC)];
+/// Tests of the specification that are not built, and the reason: none.
+pub const UNBUILT: &[(&str, &str)] = &[];
 
 /// Tests of ports with PAUSE.
 const OF_PAUSE: &[Test] = &[p01::TEST, p02::TEST];
@@ -219,7 +223,7 @@ const OF_PAUSE: &[Test] = &[p01::TEST, p02::TEST];
 const OF_BOTH: &[Test] = &[p03::TEST];
 
 /// Tests of NICs.
-const OF_NICS: &[Test] = &[n01::TEST];
+const OF_NICS: &[Test] = &[n01::TEST, n02::TEST, n03::TEST, n04::TEST];
 
 /// Returns the reason why a test is not about a device of this kind; `None` if it is.
 #[must_use]

@@ -87,14 +87,14 @@ impl Message {
         let at = udp::HEADER_LEN + HEADER_LEN;
         datagram[at..at + 4].copy_from_slice(&self.source.octets());
         udp::set_checksum(datagram, src, dst).expect(fits);
-        tagged(&cx.setup.marking, octets)
+        let highest = Pcp::new(7).expect("7 is the highest");
+        tagged(&cx.setup.marking, highest, octets)
     }
 }
 
 /// Adds the tag of a marking by PCP.
-fn tagged(marking: &Marking, octets: Vec<u8>) -> Vec<u8> {
+pub(super) fn tagged(marking: &Marking, pcp: Pcp, octets: Vec<u8>) -> Vec<u8> {
     let Marking::Pcp(_, vid) = marking else { return octets };
-    let pcp = Pcp::new(7).expect("7 is the highest");
     let tag = vlan::Repr { tpid: Tpid::C, pcp, dei: false, vid: Some(*vid) };
     let mut frame = vec![0; vlan::TAG_LEN];
     frame.extend(octets);

@@ -86,6 +86,23 @@ pub struct Nic {
     pub sends: Vec<u8>,
     /// Longest time to wait for it before a test, up to 1h. Default: `30s`; none for a virtual device.
     pub wait: Option<Span>,
+    /// Queue pair of RoCEv2 by which each sends, in the order of the ports. Default: none; tests of RoCE are
+    /// skipped.
+    #[serde(default)]
+    pub queue_pairs: Vec<QueuePair>,
+    /// Largest share of the time for which it may pause a priority while its host reads. Default: none; the
+    /// share is recorded.
+    pub paused: Option<Ratio>,
+}
+
+/// A queue pair of a NIC.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct QueuePair {
+    /// Its number: that to which congestion notifications for its data go, 2 to 16777215.
+    pub sends: u32,
+    /// Number of the queue pair that takes the tester's data. Default: `sends`.
+    pub receives: Option<u32>,
 }
 
 /// A port of the tester.

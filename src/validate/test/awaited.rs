@@ -23,7 +23,7 @@ impl Context<'_> {
         let ended = (test.run)(self);
         self.nic = None;
         let failed = self.measured[before..].iter().any(|m| m.outcome >= Outcome::Fail);
-        if failed && self.wait_for_nic(port)?.is_some() {
+        if failed && self.wait_for_nic(port)?.is_err() {
             self.measured.truncate(before);
             let what = format!(
                 "the traffic to port {} ended in {}: its host ended it, or the NIC is stuck",
@@ -40,24 +40,32 @@ impl Context<'_> {
         ended
     }
 
-    /// Waits for the traffic of the NIC at a port, and returns the first priority of which none comes.
+    /// Waits for the traffic of the NIC at a port, and returns it, with the first bytes of the frames; or the
+    /// first priority of which none comes.
     ///
     /// # Errors
     /// As [`Context::observe`].
-    pub(crate) fn wait_for_nic(&mut self, port: Port) -> Result<Option<Priority>, Trouble> {
-        let Some(nic) = &self.setup.nic else { return Ok(None) };
+    pub(crate) fn wait_for_nic(
+        &mut self,
+        port: Port,
+    ) -> Result<Result<Observation, Priority>, Trouble> {
+        let Some(nic) = &self.setup.nic else {
+            return Err(Trouble::Missing("nic is missing".to_owned()));
+        };
         let length = self.setup.times.settle;
         let mut left = nic.wait;
         loop {
-            let mut trial = Trial::new("traffic of the NIC", length);
+            let mut trial = Trial { keep: true, ..Trial::new("traffic of the NIC", length) };
             for priority in nic.sends.iter() {
                 trial.flow(Flow::new((port, port), priority, Limit::Time(length)));
             }
             let seen = self.observe(&trial)?;
             let is_there = |n| seen.of(FlowId(n), Way::Received).next().is_some();
-            let missing = (0..trial.flows.len()).find(|n| !is_there(*n));
-            if missing.is_none() || left < length {
-                return Ok(missing.map(|n| trial.flows[n].priority));
+            let Some(missing) = (0..trial.flows.len()).find(|n| !is_there(*n)) else {
+                return Ok(Ok(seen));
+            };
+            if left < length {
+                return Ok(Err(trial.flows[missing].priority));
             }
             left = left.saturating_sub(length);
         }
@@ -101,13 +109,14 @@ impl Context<'_> {
         steps.max().unwrap_or_default()
     }
 
-    /// Judges the rate of a flow in a span against that at rest.
-    pub(super) fn awaited_rate(
-        &mut self,
+    /// Returns the rate of a flow in a span in percent of that at rest, and its uncertainty.
+    #[must_use]
+    pub(crate) fn of_rest(
+        &self,
         seen: &Observation,
-        (flow, priority): (FlowId, Priority),
+        flow: FlowId,
         span: &Range<Duration>,
-    ) {
+    ) -> (f64, f64) {
         let rest = self.rest();
         let (frames, wanted) = Self::received(seen, flow, &rest);
         let longest = frames.iter().map(|record| record.len).max().unwrap_or(0);
@@ -118,10 +127,21 @@ impl Context<'_> {
             let ends = seen.uncertainty.as_secs_f64() * 2.0 * wanted;
             (f64::from(longest) * 8.0 + ends) / seconds
         };
-        let u = (of(&rest) + of(span)) / wanted * 100.0;
+        (value / wanted * 100.0, (of(&rest) + of(span)) / wanted * 100.0)
+    }
+
+    /// Judges the rate of a flow at a port in a span against that at rest.
+    pub(super) fn awaited_rate(
+        &mut self,
+        seen: &Observation,
+        (flow, of): (FlowId, &Flow),
+        span: &Range<Duration>,
+    ) {
+        let (value, u) = self.of_rest(seen, flow, span);
         let limits = Limits::around(100.0, self.setup.limits.rate * 100.0);
-        let what = format!("rate of priority {priority}, of that at rest");
-        self.judge(what, value / wanted * 100.0, limits, u, "%");
+        let port = &self.port(of.to).name;
+        let what = format!("rate of priority {} at {port}, of that at rest", of.priority);
+        self.judge(what, value, limits, u, "%");
     }
 
     /// Checks that a flow arrives at rest.

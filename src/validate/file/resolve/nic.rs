@@ -2,10 +2,11 @@
 
 use super::super::raw::{self, DutFile};
 use super::set;
-use crate::setup::Nic;
+use crate::setup::{Nic, QueuePair};
 use config::{Cx, Place};
 use ground::time::Duration;
 use ground::units::PrioritySet;
+use wire::roce::U24;
 
 /// Default and maximum of the time to wait for its traffic.
 const WAIT: Duration = Duration::from_secs(30);
@@ -32,5 +33,27 @@ pub(super) fn resolve(
     if wait > WAIT_MAX {
         cx.error(&at.key("wait"), "a test waits for up to 1h; choose less");
     }
-    Nic { sends, wait }
+    let pairs_at = at.key("queue_pairs");
+    if said.queue_pairs.len() > file.ports.len() {
+        cx.error(&pairs_at, "there are more than ports; give one for each port");
+    }
+    let pairs = said.queue_pairs.iter().enumerate();
+    Nic {
+        sends,
+        wait,
+        queue_pairs: pairs.map(|(n, pair)| queue_pair(cx, &pairs_at.index(n), *pair)).collect(),
+        paused: said.paused.map(|share| f64::from(share.0) / 1e6),
+    }
+}
+
+/// Queue pairs 0 and 1 are those of management.
+fn queue_pair(cx: &mut Cx, at: &Place<'_>, said: raw::QueuePair) -> QueuePair {
+    let mut number = |n: u32| {
+        U24::new(n).filter(|_| n > 1).unwrap_or_else(|| {
+            cx.error(at, format!("{n} is out of range; choose 2 to {}", U24::MAX.get()));
+            U24::MAX
+        })
+    };
+    let sends = number(said.sends);
+    QueuePair { sends, receives: said.receives.map_or(sends, number) }
 }
