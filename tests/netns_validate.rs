@@ -6,11 +6,22 @@ mod netns;
 mod run;
 
 use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 
 use netns::openvswitch::OpenVSwitch;
 use netns::{isolated, must};
 use run::{Dir, Switch, sluice, text};
 use serde_json::Value;
+use sluice::config::{self, Machine};
+use sluice::dpdk::{
+    DpdkPort, Eal, EalOptions, Mbuf, Memory, Pool, PoolOptions, PortOptions, TscClock,
+};
+use sluice::sim::defect::{Broken, Defect, Obeying, Sending};
+use sluice::switch;
+use sluice::units::{BitsPerSec, PortId, Priority, PrioritySet};
+use sluice::world::{Alone, World};
 
 /// Number of links to the device.
 const LINKS: usize = 3;
@@ -144,17 +155,98 @@ fn open_vswitch_fails_to_obey() {
     });
 }
 
-/// Starts the switch of this program between the links; `more` are further defaults of its ports.
-fn own_switch(dir: &Dir, name: &str, more: &str) -> Switch {
+/// Returns the file of the switch of this program between the links; `more` are further defaults of its
+/// ports.
+fn switch_file(more: &str) -> String {
     let ports: Vec<String> = (0..LINKS)
         .map(|n| format!("- {{name: d{n}, device: 'net_af_packet{n},iface=d{n}'}}\n"))
         .collect();
-    let file = format!(
+    format!(
         "defaults: {{rate: 100M, pfc: {{enable: [3, 4]}}, trust: dscp{more}}}\n\
          buffer: {{total: 4MiB}}\nports:\n{}",
         ports.concat()
-    );
-    Switch::start(dir, name, &file, &["--quiet"])
+    )
+}
+
+/// Starts the switch of this program between the links.
+fn own_switch(dir: &Dir, name: &str, more: &str) -> Switch {
+    Switch::start(dir, name, &switch_file(more), &["--quiet"])
+}
+
+/// The world of a switch whose ports may have defects.
+struct BrokenWorld;
+
+impl World for BrokenWorld {
+    type Frame = Mbuf;
+    type Port = Broken<DpdkPort>;
+    type Events = ();
+    type Handoff = Alone;
+}
+
+/// Runs a test while the switch of this program forwards between the links in this process, with a
+/// defect at each of its ports, or none.
+fn with_defect(eal: &Eal, names: &str, defect: Option<Defect>, test: impl FnOnce()) {
+    let file = switch_file("").replace("net_af_packet", names);
+    let (file, _) = config::parse("bad.yaml", &file, &Machine::any()).unwrap();
+    let frames = file.pool_frames as u32;
+    let pool = Pool::new(eal, &PoolOptions { frames, ..PoolOptions::default() }).unwrap();
+    let clock = TscClock::new();
+    let ids = (0..).map_while(PortId::new);
+    let ports = ids.zip(&file.devices).map(|(id, device)| {
+        let port = DpdkPort::open(eal, &device.device).unwrap();
+        let options = PortOptions { clock: Some(clock), ..PortOptions::default() };
+        let port = port.start(&options, &pool).unwrap();
+        let mut port = Broken::over(port, BitsPerSec::new(100_000_000).unwrap());
+        defect.into_iter().for_each(|defect| port.add(defect).unwrap());
+        (id, port)
+    });
+    let ports = ports.collect();
+    let mut device =
+        switch::Switch::<BrokenWorld>::new(&file.plan, ports, Alone::default(), ()).unwrap();
+    let stop = Arc::new(AtomicBool::new(false));
+    let stopped = stop.clone();
+    thread::scope(|scope| {
+        scope.spawn(move || {
+            let _worker = eal.register_worker().unwrap();
+            while !stopped.load(Ordering::Relaxed) {
+                device.poll(clock.now());
+                thread::yield_now();
+            }
+        });
+        test();
+        stop.store(true, Ordering::Relaxed);
+    });
+}
+
+/// A defect between the port of a switch and its line is found in the real world as in the virtual one, by
+/// the test that `knobs.yaml` names.
+#[test]
+fn defects_at_real_ports_are_found() {
+    let name = "defects_at_real_ports_are_found";
+    isolated(name, &[], || {
+        let dir = Dir::new("defects");
+        cables();
+        dut(&dir, "");
+        let memory = Memory::NoHuge;
+        let eal = EalOptions { memory, memory_mib: Some(256), ..EalOptions::default() };
+        let eal = Eal::start(&eal).unwrap();
+        let p3 = PrioritySet::of(Priority::ALL[3]);
+        let rows: [(Option<Defect>, &str, &str); 5] = [
+            (None, "V-R01", "pass"),
+            (Some(Obeying::Ignores { priorities: p3 }.into()), "V-R01", "fail"),
+            (Some(Obeying::NextPriority.into()), "V-R01", "fail"),
+            (Some(Obeying::IgnoresZeroTime.into()), "V-R04", "fail"),
+            (Some(Sending::NeverPauses { priorities: PrioritySet::ALL }.into()), "V-X01", "fail"),
+        ];
+        for (n, (defect, id, expected)) in rows.into_iter().enumerate() {
+            let names = format!("net_af_packet{n}");
+            with_defect(&eal, &names, defect, || {
+                let results = validate(&dir, &[id]);
+                assert_eq!(outcome(&results, "V-00").0, "pass", "{results:#}");
+                assert_eq!(outcome(&results, id).0, expected, "{defect:?}: {results:#}");
+            });
+        }
+    });
 }
 
 #[test]

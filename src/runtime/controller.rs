@@ -268,6 +268,7 @@ impl Controller {
             // A group's reserved space and headroom reduce the pool of every worker. Every worker
             // classifies frames.
             Change::Group { .. }
+            | Change::Leak { .. }
             | Change::Ets { .. }
             | Change::Locator { .. }
             | Change::Peer { .. }

@@ -150,6 +150,7 @@ impl<W: World<Events = LossWatch>, C: FnMut() -> Instant> Worker<W, C> {
                             self.polls.clear();
                         }
                         Change::Link { .. }
+                        | Change::Leak { .. }
                         | Change::Ecn { .. }
                         | Change::Meter { .. }
                         | Change::Pfc { .. }

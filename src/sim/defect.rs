@@ -6,8 +6,12 @@
 //! world. A frame that it adds or delays takes no time of the port's shaper: it leaves beside the
 //! frame that the node sends at that time.
 //!
+//! In the virtual world it stands in the port, by [`crate::FaultKind::Defect`]; over any other port as
+//! [`Broken`].
+//!
 //! A port without a defect pays for one comparison per burst.
 
+mod broken;
 mod forwarding;
 mod frame;
 mod holding;
@@ -16,16 +20,19 @@ mod pauses;
 mod securing;
 mod sending;
 mod stage;
+mod storing;
 mod telling;
 #[cfg(test)]
 mod tests;
 
+pub use broken::{Broken, NotHere};
 pub use forwarding::Forwarding;
 pub use holding::Holding;
 pub use obeying::Obeying;
 pub use securing::Securing;
 pub use sending::{Part, Sending};
-pub use stage::{Lines, Make, Stage};
+pub use stage::{Leak, Lines, Make, Stage};
+pub use storing::Storing;
 pub use telling::Telling;
 
 /// A defect, by the part of the device's behavior that it breaks.
@@ -43,6 +50,8 @@ pub enum Defect {
     Telling(Telling),
     /// MACsec.
     Securing(Securing),
+    /// The buffer.
+    Storing(Storing),
 }
 
 /// Makes a defect of one of a part.
@@ -56,4 +65,4 @@ macro_rules! defects_of {
     };
 }
 
-defects_of!(Obeying, Sending, Holding, Forwarding, Telling, Securing,);
+defects_of!(Obeying, Sending, Holding, Forwarding, Telling, Securing, Storing,);

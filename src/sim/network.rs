@@ -23,7 +23,7 @@ use contracts::frame::Frame;
 use contracts::port::Port;
 use ground::rand::Rng;
 use ground::time::{Duration, Instant};
-use ground::units::PortId;
+use ground::units::{Cells, PortId, PriorityGroup};
 use secure::SecyChange;
 use switch::{Change, Refused, Switch};
 
@@ -439,6 +439,15 @@ impl<W: Witness> Network<W> {
             }
             wires.schedule(id, slots.defect(port), next);
             state.held += state.port_mut(port).held();
+        }
+        for port in ports {
+            for (priority, cells) in state.port_mut(port).take_leaks() {
+                let (group, cells) = (PriorityGroup::ALL[priority.index()], Cells(cells));
+                if let Node::Switch(switch) = &mut state.node {
+                    let leak = Change::Leak { port, group, cells };
+                    switch.apply(local, leak).expect("a port of the network is the switch's");
+                }
+            }
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::defect::{Defect, Lines, Make, Stage};
+use super::defect::{Defect, Leak, Lines, Make, Stage};
 use super::frame::VirtualFrame;
 use super::guard::Guard;
 use contracts::frame::{Burst, FCS_BYTES};
@@ -141,6 +141,11 @@ impl VirtualPort {
         let mut lines = defects.take_for_lines();
         lines.line.iter_mut().for_each(|frame| self.protect(frame));
         Some((lines, next))
+    }
+
+    /// Takes the losses of the node's buffer by defects.
+    pub(super) fn take_leaks(&mut self) -> Vec<Leak> {
+        self.defects.as_mut().map_or_else(Vec::new, |defects| defects.take_leaks())
     }
 
     /// Returns the number of frames that its defects send or deliver later.

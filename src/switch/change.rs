@@ -11,7 +11,7 @@ use contracts::stats::{DropReason, PortCounters};
 use contracts::world::{Events, Handoff, World};
 use discovery::{CongestionIsolation, SourceFlowControl, Topology};
 use ground::time::Instant;
-use ground::units::{BitsPerSec, PRIORITIES, PortId, PriorityGroup, TrafficClass};
+use ground::units::{BitsPerSec, Cells, PRIORITIES, PortId, PriorityGroup, TrafficClass};
 use pfc::FlowControl;
 use schedule::{ClassPlan, Meter};
 use wire::sfcm::Locator;
@@ -56,6 +56,8 @@ pub enum Change {
         at: At,
         value: ObjectValue,
     },
+    /// Cells of a group's headroom are lost: a planted fault.
+    Leak { port: PortId, group: PriorityGroup, cells: Cells },
     /// Starts a new link measurement at a port.
     Measure(PortId),
     /// Network position that a port advertises, where it advertises one.
@@ -173,6 +175,10 @@ impl<W: World> Switch<W> {
                 if let Some(crossing) = crossing {
                     self.on_crossing(now, port, group, crossing);
                 }
+            }
+            Change::Leak { port, group, cells } => {
+                self.index.get(port.index()).ok_or(ChangeError::NotMine(port))?;
+                self.ledger.leak(port, group, cells);
             }
             Change::Ecn { port, class, plan } => self.set_ecn(port, class, plan)?,
             Change::Meter { port, meter } => {

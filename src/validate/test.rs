@@ -50,6 +50,8 @@ pub enum Topology {
     T1,
     /// Two ports: A sends to B, and the tester pauses the DUT at B.
     T2,
+    /// Two ports, with a NIC at each.
+    Pair,
     /// Three ports: A and B send to C.
     T3,
     /// Four ports: A sends to C and D, B sends to D.
@@ -70,7 +72,7 @@ impl Topology {
     pub const fn ports(self) -> usize {
         match self {
             Self::T1 => 1,
-            Self::T2 | Self::Tm | Self::Ts => 2,
+            Self::T2 | Self::Tm | Self::Pair | Self::Ts => 2,
             Self::T3 | Self::Tn | Self::Tr => 3,
             Self::Th => 4,
         }

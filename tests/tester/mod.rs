@@ -31,6 +31,7 @@ pub fn port(name: &str, place: Place, rate: BitsPerSec) -> PortPlan {
         mac: Mac([2, 0, 0, 0, 0xff, name.as_bytes()[0]]),
         interfaces: Vec::new(),
         capture: None,
+        secy: None,
     }
 }
 

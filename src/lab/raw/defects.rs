@@ -32,6 +32,8 @@ pub struct DefectFault {
     pub every: Option<u32>,
     /// Number of data frames. Default: none; kinds with a number need it.
     pub frames: Option<u32>,
+    /// Number of buffer cells. Default: none; `leaks-headroom` needs it.
+    pub cells: Option<u32>,
     /// Number of priorities, 0 to 7. Default: none; kinds with a limit need it.
     pub most: Option<u8>,
     /// Time after which it begins. Default: none; kinds of a watchdog need it.
@@ -199,4 +201,6 @@ kinds! {
     ResumesAtRekey,
     /// The next `frames` data frames after a change of a MACsec key are lost.
     LosesAtRekey,
+    /// A priority group loses `cells` of its headroom with each pause that it has resumed.
+    LeaksHeadroom,
 }

@@ -75,6 +75,10 @@ impl Parameters<'_, '_, '_> {
             Takes::Nothing(defect) => defect,
             Takes::Every(make) => make(self.number("every", self.said.every, "10")?),
             Takes::Frames(make) => make(self.number("frames", self.said.frames, "4")?),
+            Takes::Cells(make) => {
+                let cells = self.number("cells", self.said.cells, "1")?;
+                make(cells, self.priorities(PrioritySet::ALL)?)
+            }
             Takes::Ratio(make) => make(self.ratio()?),
             Takes::NamedRatio(make) => make(self.named()?, self.ratio()?),
             Takes::Most(make) => make(self.most()?),
@@ -164,6 +168,7 @@ impl Parameters<'_, '_, '_> {
             ("ratio", said.ratio.is_some()),
             ("every", said.every.is_some()),
             ("frames", said.frames.is_some()),
+            ("cells", said.cells.is_some()),
             ("most", said.most.is_some()),
             ("after", said.after.is_some()),
         ];

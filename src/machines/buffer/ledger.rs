@@ -324,6 +324,14 @@ impl Ledger {
         Ok(self.groups[i].turn(free))
     }
 
+    /// Takes cells from a group's free headroom for good, as a device does that loses count of them: a
+    /// planted fault. A group that is changed later has its headroom again.
+    pub fn leak(&mut self, port: PortId, group: PriorityGroup, cells: Cells) {
+        if let Some(g) = self.groups.get_mut(index(port, group)) {
+            g.headroom_size -= cells.0.min(g.headroom_size - g.headroom);
+        }
+    }
+
     /// Returns the size of the shared pool with group `i` replaced.
     fn pool_with(&self, i: usize, new: Group) -> Result<u32, BufferError> {
         let mut groups = self.groups.clone();

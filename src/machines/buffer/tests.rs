@@ -297,3 +297,27 @@ fn a_change_that_would_lose_frames_is_refused_whole() {
     assert_eq!((l.usage(port(0), G0), l.shared_pool()), (before, Cells(100)));
     l.check();
 }
+
+/// A leak takes free headroom alone, and no more than there is.
+#[test]
+fn leaked_headroom_is_gone() {
+    let plan = lossless(0, SharedLimit::Static(Cells(10)), 20, 5, 0);
+    let mut l = Ledger::new(&switch(64, 1, 10, plan)).unwrap();
+    let room = |l: &mut Ledger| {
+        let mut charges = Vec::new();
+        while let Admission::Admitted { charge, .. } = l.admit(port(0), G0, 64) {
+            charges.push(charge);
+        }
+        let count = charges.len();
+        charges.into_iter().for_each(|charge| {
+            l.release(charge);
+        });
+        l.check();
+        count
+    };
+    assert_eq!(room(&mut l), 30);
+    l.leak(port(0), G0, Cells(3));
+    assert_eq!(room(&mut l), 27);
+    l.leak(port(0), G0, Cells(100));
+    assert_eq!(room(&mut l), 10);
+}

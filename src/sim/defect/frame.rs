@@ -43,6 +43,11 @@ pub(super) fn is_pfc(head: &[u8]) -> bool {
     opcode(head) == Some(OPCODE_PFC) && head.len() >= TIMES.end
 }
 
+/// Returns the priorities that a PFC frame enables.
+pub(super) fn enabled(head: &[u8]) -> u8 {
+    head[VECTOR]
+}
+
 /// Returns the priorities that a PFC frame pauses.
 pub(super) fn paused(head: &[u8]) -> u8 {
     let on = (0..PRIORITIES).filter(|p| head[VECTOR] >> p & 1 == 1 && time(head, *p) > 0);

@@ -2,10 +2,10 @@
 
 use core::fmt;
 
-use super::{Defect, forwarding, holding, obeying, securing, sending, telling};
+use super::{Defect, forwarding, holding, obeying, securing, sending, storing, telling};
 use contracts::frame::Frame;
 use ground::time::{Duration, Instant};
-use ground::units::{BitsPerSec, Bytes};
+use ground::units::{BitsPerSec, Bytes, Priority};
 
 /// Bytes of a pause quantum: 512 bit times (802.3 31B.2).
 const QUANTUM: Bytes = Bytes(64);
@@ -28,7 +28,11 @@ pub(super) struct Out<F> {
     pub(super) node: Vec<F>,
     /// To be sent on the lines of all other ports of the node.
     pub(super) others: Vec<F>,
+    pub(super) leaks: Vec<Leak>,
 }
+
+/// Cells that the headroom of a priority loses.
+pub type Leak = (Priority, u32);
 
 /// Frames that defects add to lines, in order.
 #[derive(Debug)]
@@ -50,7 +54,7 @@ pub(super) struct Context<'a, F> {
 
 impl<F> Default for Out<F> {
     fn default() -> Self {
-        Self { line: Vec::new(), node: Vec::new(), others: Vec::new() }
+        Self { line: Vec::new(), node: Vec::new(), others: Vec::new(), leaks: Vec::new() }
     }
 }
 
@@ -111,6 +115,7 @@ impl<F: Frame + fmt::Debug + Send + 'static> Stage<F> {
             Defect::Forwarding(what) => Box::new(forwarding::State::new(what)),
             Defect::Telling(what) => Box::new(telling::State::new(what)),
             Defect::Securing(what) => Box::new(securing::State::new(what)),
+            Defect::Storing(what) => Box::new(storing::State::new(what)),
         });
     }
 
@@ -123,6 +128,7 @@ impl<F: Frame + fmt::Debug + Send + 'static> Stage<F> {
             *sent = cx.out.line;
             aside.node.append(&mut cx.out.node);
             aside.others.append(&mut cx.out.others);
+            aside.leaks.append(&mut cx.out.leaks);
         }
     }
 
@@ -182,6 +188,11 @@ impl<F: Frame + fmt::Debug + Send + 'static> Stage<F> {
     pub fn take_for_lines(&mut self) -> Lines<F> {
         let Out { line, others, .. } = &mut self.aside;
         Lines { line: core::mem::take(line), others: core::mem::take(others) }
+    }
+
+    /// Takes the losses of the node's buffer since the last call.
+    pub fn take_leaks(&mut self) -> Vec<Leak> {
+        core::mem::take(&mut self.aside.leaks)
     }
 
     /// Returns true if [`Self::take_for_node`] has frames.

@@ -1,7 +1,7 @@
 //! Every defect shown to change what the line carries, or what the node receives, as its name says.
 
 use super::frame::{TIMES, VECTOR, set_time, time};
-use super::{Defect, Forwarding, Holding, Make, Obeying, Part, Sending, Stage};
+use super::{Defect, Forwarding, Holding, Make, Obeying, Part, Sending, Stage, Storing};
 use crate::VirtualFrame;
 use contracts::frame::Frame;
 use ground::time::{Duration, Instant};
@@ -12,6 +12,7 @@ mod holding;
 mod obeying;
 mod securing;
 mod sending;
+mod storing;
 mod telling;
 
 /// Memory for frames.

@@ -16,7 +16,7 @@ pub const TEST: Test = Test {
     purpose: "Of two NICs that send two lossless priorities each, a pause stops the named flow alone, and it \
               resumes by XON.",
     clause: "802.1Q 36.1.2, 36.1.3.2",
-    topology: Topology::T2,
+    topology: Topology::Pair,
     procedure: "Both NICs send all their priorities. A pauses one lossless priority without a gap, then sends \
                 one frame with a time of zero.",
     pass: "From the limit after the first pause to XON no frame of the priority begins at A. Its other \

@@ -27,6 +27,7 @@ pub fn page(test: &Test) -> String {
 const fn ports(topology: Topology) -> &'static str {
     match topology {
         Topology::T1 => "1: A",
+        Topology::Pair => "2: A and B, with a NIC at each",
         Topology::T2 => "2: A sends to B, and the tester pauses the device at B",
         Topology::T3 => "3: A and B send to C",
         Topology::Th => "4: A sends to C and D, B sends to D",

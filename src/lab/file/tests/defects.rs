@@ -6,9 +6,10 @@ use ground::units::{Priority, PrioritySet, Quanta};
 use schedule::Meter;
 use sim::FaultKind;
 use sim::defect::Defect::{
-    self, Forwarding as F, Holding as H, Obeying as O, Securing as M, Sending as S, Telling as T,
+    self, Forwarding as F, Holding as H, Obeying as O, Securing as M, Sending as S, Storing as B,
+    Telling as T,
 };
-use sim::defect::{Forwarding, Holding, Obeying, Part, Securing, Sending, Telling};
+use sim::defect::{Forwarding, Holding, Obeying, Part, Securing, Sending, Storing, Telling};
 use switch::Change;
 
 const P3: PrioritySet = PrioritySet::of(Priority::ALL[3]);
@@ -104,6 +105,10 @@ const SPELLINGS: &[(&str, Defect)] = &[
     ("kind: ignores-after-roll", M(Securing::IgnoresAfterRoll)),
     ("kind: resumes-at-rekey", M(Securing::ResumesAtRekey)),
     ("kind: loses-at-rekey, frames: 9", M(Securing::LosesAtRekey { frames: 9 })),
+    (
+        "kind: leaks-headroom, cells: 2, priorities: [3]",
+        B(Storing::LeaksHeadroom { cells: 2, priorities: P3 }),
+    ),
 ];
 
 /// Returns the defects of a lab, each as `node port defect`.

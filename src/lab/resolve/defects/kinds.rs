@@ -4,15 +4,17 @@ use crate::raw::DefectKind as Kind;
 use ground::time::Duration;
 use ground::units::{PrioritySet, Quanta};
 use sim::defect::Defect::{
-    self, Forwarding as F, Holding as H, Obeying as O, Securing as M, Sending as S, Telling as T,
+    self, Forwarding as F, Holding as H, Obeying as O, Securing as M, Sending as S, Storing as B,
+    Telling as T,
 };
-use sim::defect::{Forwarding, Holding, Obeying, Part, Securing, Sending, Telling};
+use sim::defect::{Forwarding, Holding, Obeying, Part, Securing, Sending, Storing, Telling};
 
 /// The parameters of a kind, and the defect that they give.
 pub(super) enum Takes {
     Nothing(Defect),
     Every(fn(u32) -> Defect),
     Frames(fn(u32) -> Defect),
+    Cells(fn(u32, PrioritySet) -> Defect),
     Ratio(fn((u16, u16)) -> Defect),
     NamedRatio(fn(PrioritySet, (u16, u16)) -> Defect),
     Most(fn(u8) -> Defect),
@@ -33,6 +35,7 @@ impl Takes {
             Self::Nothing(_) => &[],
             Self::Every(_) => &["every"],
             Self::Frames(_) => &["frames"],
+            Self::Cells(_) => &["cells", "priorities"],
             Self::Ratio(_) => &["ratio"],
             Self::NamedRatio(_) => &["priorities", "ratio"],
             Self::Most(_) => &["most"],
@@ -118,6 +121,7 @@ impl Takes {
             Kind::IgnoresAfterRoll => Nothing(M(Securing::IgnoresAfterRoll)),
             Kind::ResumesAtRekey => Nothing(M(Securing::ResumesAtRekey)),
             Kind::LosesAtRekey => Frames(|frames| M(Securing::LosesAtRekey { frames })),
+            Kind::LeaksHeadroom => Cells(|cells, priorities| B(Storing::LeaksHeadroom { cells, priorities })),
             Kind::LimitsRate => NamedRatio(|priorities, (numerator, denominator)| F(Forwarding::LimitsRate { priorities, numerator, denominator })),
         }
     }

@@ -3,7 +3,8 @@
 use super::*;
 use crate::bench::{Bench, Faculty, Trouble};
 use crate::judge::Measurement;
-use crate::observation::Observation;
+use crate::observation::{Observation, Way};
+use crate::test::TestResult;
 use crate::trial::Trial;
 
 const GOOD_NIC: &str = include_str!("../../../../configs/validate/nic.yaml");
@@ -146,4 +147,47 @@ fn a_slow_host_needs_access_to_the_nic() {
         assert_eq!(test.outcome, Outcome::Skip, "{test:#?}");
         assert!(test.detail.contains(part), "{test:#?}");
     }
+}
+
+/// A bench at which the traffic of the NIC is there only in some trials, by their number.
+struct Sometimes(VirtualBench, u32, fn(u32) -> bool);
+
+impl Bench for Sometimes {
+    fn run(&mut self, trial: &Trial) -> Result<Observation, Trouble> {
+        let mut seen = self.0.run(trial)?;
+        self.1 += 1;
+        if !(self.2)(self.1) {
+            seen.records.retain(|record| record.way == Way::Sent);
+        }
+        Ok(seen)
+    }
+
+    fn run_on_cable(&mut self, trial: &Trial) -> Result<Observation, Trouble> {
+        self.0.run_on_cable(trial)
+    }
+
+    fn world(&self) -> &'static str {
+        "virtual"
+    }
+}
+
+/// Returns the result of V-N01 with a wait, with traffic in these trials alone.
+fn sometimes(is_there: fn(u32) -> bool) -> TestResult {
+    let text = GOOD_NIC.replace("  sends:", "  wait: 1ms\n  sends:");
+    let (dut, _) = file::parse("dut.yaml", &text).unwrap();
+    let bench = VirtualBench::new(dut.setup.clone(), dut.lab.unwrap());
+    let selection = Selection { level: Level::Quick, only: vec!["V-N01".to_owned()] };
+    let mut bench = Sometimes(bench, 0, is_there);
+    suite::run(&dut.setup, &selection, &mut bench, |_, _, _| true).tests.pop().unwrap()
+}
+
+#[test]
+fn traffic_is_awaited_and_its_end_is_no_failure_of_the_nic() {
+    assert_eq!(sometimes(|n| n > 3).outcome, Outcome::Pass);
+    let never = sometimes(|_| false);
+    assert_eq!(never.outcome, Outcome::Skip, "{never:#?}");
+    assert!(never.detail.contains("start its traffic"), "{never:#?}");
+    // It ends in the first part.
+    let ended = sometimes(|n| n < 2);
+    assert_eq!(ended.outcome, Outcome::Inconclusive, "{ended:#?}");
 }

@@ -1,7 +1,7 @@
 //! Devices that schedule rightly and wrongly, and isolation of ports and priorities.
 
 use super::changed::{fails_after, fails_as, fails_before, judged};
-use super::{GOOD, all_pass, validate_at};
+use super::{GOOD, all_pass, outcome, validate_at};
 use crate::judge::Outcome;
 use crate::observation::{Observation, Record, Way, What};
 use crate::test::Level;
@@ -138,6 +138,17 @@ fn priorities_that_are_not_isolated_are_found() {
     let weighted = small.replace("3: {ecn", "3: {weight: 9, ecn");
     fails_as(&weighted, "V-I03", "lost frames of priority 3 from");
     fails_after("V-I03", "line of lossy priority 0", &halve(&[0]));
+}
+
+/// Pauses at the ends of a short interval are no unequal shares: the test takes a longer one.
+#[test]
+fn equal_senders_pass_however_short_the_time() {
+    let (_, dynamic) = crate::knobs::GOOD.iter().find(|(name, _)| *name == "dynamic").unwrap();
+    for hold in ["300us", "500us", "1ms", "2ms"] {
+        let text = format!("times: {{hold: {hold}}}\n{dynamic}");
+        let results = validate_at(Level::Quick, &text, &["V-I04"]);
+        assert_eq!(outcome(&results, "V-I04"), Some(Outcome::Pass), "{hold}: {results:#?}");
+    }
 }
 
 #[test]
