@@ -4,7 +4,7 @@ use core::fmt;
 use std::collections::VecDeque;
 
 use super::{Defect, Forwarding, Holding, Make, Obeying, Part, Sending, Stage};
-use contracts::frame::{Burst, Frame};
+use contracts::frame::Burst;
 use contracts::port::{Port, PortCaps, Stamps};
 use ground::time::Instant;
 use ground::units::BitsPerSec;
