@@ -71,6 +71,6 @@ fn a_ring_port_has_the_defects_that_a_port_can_have() {
     ];
     for defect in others {
         let refused = port.add(defect).unwrap_err();
-        assert!(refused.to_string().contains("needs other ports"), "{refused}");
+        assert!(refused.to_string().contains("a virtual device alone"), "{refused}");
     }
 }

@@ -269,9 +269,12 @@ fn an_incast_waits_at_its_sources_under_sfc_and_is_done_no_later() {
 fn a_flow_beside_one_that_congests_is_spared_by_what_knows_flows() {
     let runs = all_done("in-network");
     let victim = |variant| number(&runs, variant, "victim_bps");
+    let spared = ["dcqcn", "fast-cnp", "qcn", "sfc"].map(victim);
+    assert!(spared.iter().all(|bps| *bps > 19.5e9));
+    // By how much less the others leave it depends on the order of simultaneous frames.
+    let least = spared.into_iter().fold(f64::INFINITY, f64::min);
     let priority = ["pfc", "ci", "sfc-proxy"];
-    assert!(priority.iter().all(|v| victim(v) < 17e9), "what is paused is the host");
-    assert!(["dcqcn", "fast-cnp", "qcn", "sfc"].iter().all(|v| victim(v) > 19.5e9));
+    assert!(priority.iter().all(|v| victim(v) < 0.9 * least), "what is paused is the host");
     assert!(number(&runs, "sfc", PEAK) < 0.5 * number(&runs, "pfc", PEAK));
     assert!((1..=3).all(|hop| pauses(&runs, "sfc", hop) == 0), "no pause is left of PFC");
 }
