@@ -62,7 +62,7 @@ pub struct HuntRow {
     /// Burst of all senders to this queue without loss, and without a pause, in bytes (BSA); a multiple of
     /// `STEP`, 0 if the smallest one is lost.
     pub bytes: u64,
-    /// Its frames.
+    /// The same burst in frames.
     pub frames: u64,
     /// Burst with which the hunt begins, in bytes, and if it is accepted.
     pub target: u64,

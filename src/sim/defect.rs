@@ -50,7 +50,7 @@ pub enum Defect {
     Telling(Telling),
     /// MACsec.
     Securing(Securing),
-    /// The buffer.
+    /// Loss of buffer memory.
     Storing(Storing),
 }
 

@@ -1,11 +1,9 @@
 //! Frames of the virtual world: header bytes in a box, and a length on the wire.
 
 use contracts::frame::{FCS_BYTES, Frame};
+use contracts::port::FRAME_MIN;
 use secure::Secy;
 use xxhash_rust::xxh3::xxh3_64;
-
-/// Bytes of the shortest frame, FCS included (802.3 3.2.8).
-const FRAME_MIN: u32 = 64;
 
 /// Bytes kept free in front for `prepend`.
 const ROOM: usize = 8;
@@ -48,14 +46,8 @@ pub(super) struct Sealed {
     /// length.
     pub(super) overhead: u32,
     pub(super) counted: u32,
-    /// Its content, if its receiver's `SecY` accepted it.
-    pub(super) opened: Option<Opened>,
-}
-
-/// Content of a protected frame, as far as it is kept.
-#[derive(Clone, Debug)]
-pub(super) struct Opened {
-    pub(super) octets: Box<[u8]>,
+    /// Bytes of the plain frame, as far as they are kept, if its receiver's `SecY` accepted it.
+    pub(super) opened: Option<Box<[u8]>>,
 }
 
 impl Sealed {
@@ -202,7 +194,7 @@ impl VirtualFrame {
         let Some(sealed) = self.sealed.take() else { return };
         let Sealed { octets, overhead, counted, opened } = *sealed;
         match opened {
-            Some(Opened { octets }) => {
+            Some(octets) => {
                 self.wire_len = self.wire_len.saturating_sub(counted);
                 self.replace(&octets);
             }

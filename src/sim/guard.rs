@@ -10,7 +10,7 @@
 //! overhead. If only MAC control is protected, its frames have their length on the line.
 
 use super::defect::Securing;
-use super::frame::{Opened, Sealed, VirtualFrame};
+use super::frame::{Sealed, VirtualFrame};
 use contracts::frame::Frame;
 use secure::{
     Accepted, An, Discard, Inspector, Lenience, SaFault, SaPlan, Sci, Secy, SecyChange, SecyError,
@@ -105,7 +105,7 @@ impl Guard {
             let opened = self.opened(&octets);
             let admitted = opened.is_some();
             if let Some(opened) = opened {
-                let counted = (octets.len() - opened.octets.len()) as u32;
+                let counted = (octets.len() - opened.len()) as u32;
                 let opened = Some(opened);
                 let sealed = Sealed { octets, overhead: counted, counted, opened };
                 frame.sealed = Some(Box::new(sealed));
@@ -120,18 +120,18 @@ impl Guard {
     }
 
     /// Returns the content of a protected frame that is accepted.
-    fn opened(&mut self, line: &[u8]) -> Option<Opened> {
+    fn opened(&mut self, line: &[u8]) -> Option<Box<[u8]>> {
         let mut octets = line.to_vec();
         match self.secy.accept(&mut octets) {
             Ok(Accepted { front, back }) => {
                 octets.truncate(octets.len().saturating_sub(back));
                 octets.drain(..front.min(octets.len()));
                 let is_ignored = self.lax.as_mut().is_some_and(|lax| lax.ignores(line));
-                (!is_ignored).then(|| Opened { octets: octets.into() })
+                (!is_ignored).then(|| octets.into())
             }
             Err(why) => {
                 let octets = self.lax.as_ref()?.tolerates(why, line)?;
-                Some(Opened { octets: octets.into() })
+                Some(octets.into())
             }
         }
     }

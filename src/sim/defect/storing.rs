@@ -1,6 +1,6 @@
-//! Defects of the buffer. They are inside of the device: this sees when they happen, and the world lets them.
+//! Defects of the buffer. The port observes when memory is lost; the engine takes it from the switch.
 
-use super::frame::{is_pfc, paused};
+use super::frame::{enabled, is_pfc, paused};
 use super::stage::{Act, Context};
 use contracts::frame::Frame;
 use ground::units::PrioritySet;
@@ -30,7 +30,7 @@ impl<F: Frame> Act<F> for State {
     fn tx(&mut self, cx: &mut Context<'_, F>, frame: F) {
         if is_pfc(frame.head()) {
             let Storing::LeaksHeadroom { cells, priorities } = self.what;
-            let (named, now) = (super::frame::enabled(frame.head()), paused(frame.head()));
+            let (named, now) = (enabled(frame.head()), paused(frame.head()));
             let resumed = self.paused & named & !now;
             self.paused = self.paused & !named | now;
             let resumed = PrioritySet(resumed & priorities.0);

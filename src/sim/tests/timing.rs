@@ -130,6 +130,14 @@ fn any_division_of_a_run_into_steps_gives_the_same_trace() {
 }
 
 #[test]
+#[should_panic(expected = "a frame arrives in the past")]
+fn a_window_longer_than_a_line_is_noticed() {
+    let mut network = Network::new(&incast(4, 300), ()).unwrap();
+    network.widen_windows();
+    network.run_until(Instant::ZERO + Duration::from_millis(1));
+}
+
+#[test]
 fn the_trace_is_this_one_on_every_machine_and_in_every_profile() {
     let network = run(&incast(4, 500));
     assert_eq!(format!("{:016x}", network.trace_hash()), GOLDEN, "see the comment of GOLDEN");

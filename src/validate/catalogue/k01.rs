@@ -12,7 +12,7 @@ pub const TEST: Test = Test {
     aliases: &[],
     title: "a port with MACsec obeys the PFC of its mode alone",
     purpose: "In the modes bypass and encrypt a port obeys PFC with and without protection, so that peers of \
-              either kind can pause it; in the mode strict it obeys protected PFC alone, which nobody can forge.",
+              either kind can pause it; in the mode strict it obeys protected PFC alone, which cannot be forged.",
     clause: "802.1AE 10.6, 802.1Q 36.1.3.2; modes of SONiC's `pfc_encryption_mode`",
     topology: Topology::Tm,
     procedure: "Flows on all priorities from A to B, as many as the line takes with SecTAGs, and a storm at B for \
