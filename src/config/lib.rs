@@ -27,7 +27,7 @@ pub use ::file::{
 pub use object::object_value;
 pub use plan::{DevicePlan, EalPlan, HeadroomCheck, Hugepages, Machine, SwitchFile, WorkerPlan};
 pub use resolve::{
-    Around, Congestion, Cx, HeadroomRule, OWN, Place, Said, SecuredPort, UNNAMED, VirtualPort,
+    Congestion, Context, Cx, HeadroomRule, OWN, Place, Said, SecuredPort, UNNAMED, VirtualPort,
     VirtualSaid, VirtualSwitch, agents, check_whole, ecn_plan, group_plan, late_host, learning,
     longest, name_channels, named_interface, secy_plan, seed_congestion, senders, told, udp_port,
     virtual_switch,

@@ -76,7 +76,7 @@ mod tests;
 pub use change::{Change, ChangeError, Refused};
 pub use fdb::{Fdb, Key, Learnt, PortAddresses};
 pub use plan::*;
-pub use reconcile::{Headroom, Reconciler, Step, StepKind, delay_found, reckon};
+pub use reconcile::{Headroom, Reconciler, Step, StepKind, calculate_headroom, delay_found};
 
 use awake::Awake;
 use buffer::{BufferError, Ledger};

@@ -185,7 +185,7 @@ impl Reconciler {
             News::Found(found) => {
                 self.tell(now, port, StepKind::Found(*found));
                 if let Some(auto) = self.auto(port) {
-                    let headroom = reckon(&auto, found);
+                    let headroom = calculate_headroom(&auto, found);
                     let (need, cell) = (headroom.required.cells, auto.cell_bytes);
                     if need > auto.limit {
                         self.tell(now, port, StepKind::Limited { need, limit: auto.limit, cell });
@@ -347,7 +347,7 @@ const fn frames_of(auto: &AutoPlan, shims: Option<Shims>) -> Frames {
 
 /// Calculates the headroom of lossless groups of a port from a measurement.
 #[must_use]
-pub fn reckon(auto: &AutoPlan, found: &Found) -> Headroom {
+pub fn calculate_headroom(auto: &AutoPlan, found: &Found) -> Headroom {
     let rate = auto.link.rate();
     let with = |shims: Option<Shims>| {
         let (sum, frames) = (delay_found(auto, found, shims), frames_of(auto, shims));

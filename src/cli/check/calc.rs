@@ -62,19 +62,19 @@ fn length(link: &DelayInputs) -> Option<(Length, u64)> {
 
 /// Options of the MACsec overhead, if `calc` has them.
 fn macsec(link: &DelayInputs, option: &mut impl FnMut(&str, Option<String>)) -> Option<()> {
-    let shield = link.shield;
-    let (data, pfc) = (shield.data_octets, shield.pfc_octets);
-    if data == 0 && pfc == 0 && shield.data_delay + shield.pfc_delay == Duration::ZERO {
+    let macsec = link.macsec;
+    let (data, pfc) = (macsec.data_octets, macsec.pfc_octets);
+    if data == 0 && pfc == 0 && macsec.data_delay + macsec.pfc_delay == Duration::ZERO {
         return Some(());
     }
-    let pays = if pfc > 0 { shield.data_delay } else { Duration::ZERO };
-    let known = matches!(data, 24 | 32) && (pfc == 0 || pfc == data) && shield.pfc_delay == pays;
+    let pays = if pfc > 0 { macsec.data_delay } else { Duration::ZERO };
+    let known = matches!(data, 24 | 32) && (pfc == 0 || pfc == data) && macsec.pfc_delay == pays;
     if !known {
         return None;
     }
     option("macsec", Some(data.to_string()));
     option("macsec-pfc", (pfc > 0).then(String::new));
-    let shim = shield.data_delay;
+    let shim = macsec.data_delay;
     option("shim-delay", (shim > Duration::ZERO).then(|| Span(shim).to_string()));
     Some(())
 }

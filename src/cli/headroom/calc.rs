@@ -104,11 +104,11 @@ impl View {
 /// An invalid argument.
 pub fn run(args: &CalcArgs) -> Result<ExitCode> {
     let model = args.model.into();
-    let reckoned = || {
+    let calculated = || {
         args.link.refuse_others(model)?;
         Ok((args.link.estimate(model)?, args.link.cell()?))
     };
-    let (estimate, cell) = reckoned().map_err(|e: anyhow::Error| bad_input(e))?;
+    let (estimate, cell) = calculated().map_err(|e: anyhow::Error| bad_input(e))?;
     let view = View::new(&estimate, cell);
     match args.format {
         Format::Json => terminal::print_json(&view)?,

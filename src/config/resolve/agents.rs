@@ -53,7 +53,7 @@ pub struct Said<'a> {
 }
 
 /// Properties of the port that its link protocols need.
-pub struct Around<'a> {
+pub struct Context<'a> {
     /// Port name and system name.
     pub names: (&'a str, &'a str),
     /// Port address and system address.
@@ -122,7 +122,7 @@ pub fn agents(
     cx: &mut Cx,
     at: &Place<'_>,
     said: Said<'_>,
-    port: &Around<'_>,
+    port: &Context<'_>,
 ) -> Option<AgentsPlan> {
     let method = said.auto().map(|auto| match auto.method.unwrap_or_default() {
         MethodName::RoundTrip => Method::RoundTrip,
@@ -175,7 +175,7 @@ fn auto(
     cx: &mut Cx,
     at: &Place<'_>,
     said: Option<&AutoHeadroom>,
-    port: &Around<'_>,
+    port: &Context<'_>,
     dcbx: bool,
 ) -> Option<AutoPlan> {
     let (said, (link, software, cell_bytes)) = (said?, port.link?);

@@ -31,7 +31,7 @@ pub struct Congestion<'a> {
 }
 
 /// Context that the sections need besides their own fields.
-struct Around<'d, 'a> {
+struct Context<'d, 'a> {
     drafts: &'d [Draft<'a>],
     /// Buffer size in bytes.
     buffer: u64,
@@ -50,7 +50,7 @@ pub(super) fn congestion(
     buffer: &BufferPlan,
 ) -> CongestionPlan {
     check_ports(cx, said, drafts);
-    let mut around = Around {
+    let mut context = Context {
         drafts,
         buffer: u64::from(buffer.total.0) * u64::from(buffer.cell_bytes),
         protected: protected(drafts),
@@ -62,20 +62,20 @@ pub(super) fn congestion(
         ..CongestionPlan::default()
     };
     if let Some(raw) = said.isolation {
-        isolation::isolation(cx, &at.key("congestion_isolation"), raw, &around, &mut plan);
+        isolation::isolation(cx, &at.key("congestion_isolation"), raw, &context, &mut plan);
     }
-    around.moves = plan.isolation.as_ref().filter(|i| i.machine.enabled).map(|i| i.machine.map);
+    context.moves = plan.isolation.as_ref().filter(|i| i.machine.enabled).map(|i| i.machine.map);
     if let Some(raw) = said.sfc {
-        sfc::sfc(cx, &at.key("sfc"), raw, &around, &mut plan);
+        sfc::sfc(cx, &at.key("sfc"), raw, &context, &mut plan);
     }
     if let Some(raw) = said.proxy {
         proxy::proxy(cx, &at.key("sfc_proxy"), raw, said.sfc, &mut plan);
     }
     if let Some(raw) = said.fast_cnp {
-        notifications::fast_cnp(cx, &at.key("fast_cnp"), raw, &around, &mut plan);
+        notifications::fast_cnp(cx, &at.key("fast_cnp"), raw, &context, &mut plan);
     }
     if let Some(raw) = said.qcn {
-        notifications::qcn(cx, &at.key("qcn"), raw, &around, &mut plan);
+        notifications::qcn(cx, &at.key("qcn"), raw, &context, &mut plan);
     }
     plan
 }

@@ -14,7 +14,7 @@ use crate::raw::{self, AcceptPfcName, CipherSuiteName, Macsec, MacsecSci, Valida
 use discovery::Role;
 use ground::time::Duration;
 use ground::units::Mac;
-use headroom::{Shield, Shims};
+use headroom::{MacsecOverhead, Shims};
 use secure::{
     An, CipherSuite, ConfidentialityOffset, PfcAccept, ReceiveScPlan, Sci, SciForm, Secy, SecyPlan,
     Validate,
@@ -361,11 +361,11 @@ pub fn check_whole(cx: &mut Cx, at: &Place<'_>, plan: &SecyPlan) {
 
 /// MACsec overhead of the frames on the port's link, with the link partner assumed to have the
 /// same.
-pub fn shield(plan: &SecyPlan) -> Shield {
+pub fn macsec_overhead(plan: &SecyPlan) -> MacsecOverhead {
     let (octets, both) = (plan.overhead(), plan.tx_delay + plan.rx_delay);
     let of = |protects: bool| if protects { (octets, both) } else { (0, Duration::ZERO) };
     let (data, pfc) = (of(plan.protect_data), of(plan.protect_pfc));
-    Shield { data_octets: data.0, data_delay: data.1, pfc_octets: pfc.0, pfc_delay: pfc.1 }
+    MacsecOverhead { data_octets: data.0, data_delay: data.1, pfc_octets: pfc.0, pfc_delay: pfc.1 }
 }
 
 /// MACsec delay of PFC frames that a measurement does not include. Measurement messages are data,

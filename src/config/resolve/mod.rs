@@ -25,9 +25,11 @@ pub use self::congestion::{Congestion, longest, seed as seed_congestion, senders
 pub use self::cx::{Cx, Place};
 pub use self::link::named_interface;
 use agents::ets_of;
-pub use agents::{Around, Said, UNNAMED, agents, late_host, told};
+pub use agents::{Context, Said, UNNAMED, agents, late_host, told};
 pub use groups::{HeadroomRule, group_plan};
-pub use macsec::{OWN, SecuredPort, check_whole, macsec as secy_plan, name_channels, shield};
+pub use macsec::{
+    OWN, SecuredPort, check_whole, macsec as secy_plan, macsec_overhead, name_channels,
+};
 pub use queues::ecn as ecn_plan;
 pub use routing::learning;
 pub use virtual_switch::{VirtualPort, VirtualSaid, VirtualSwitch, virtual_switch};
@@ -108,11 +110,11 @@ pub(super) fn resolve(
         let mut plan = port(&mut cx, &at, raw, &who);
         let (link, software) = link::inputs(&mut cx, &at, raw, (&plan, &devices[i]), max_frame);
         plan.secy = secured(&mut cx, &at, raw, (&plan, &devices[i], role), max_frame);
-        let shield = plan.secy.as_deref().map_or(link.shield, shield);
-        let stated = DelayInputs { shield, ..link };
+        let macsec = plan.secy.as_deref().map_or(link.macsec, macsec_overhead);
+        let stated = DelayInputs { macsec, ..link };
         let link = (Said::of(raw).assumed(stated), software);
         let internal = link::internal(&link, is_virtual);
-        let around = Around {
+        let context = Context {
             names: (&names[i], &name),
             macs: (plan.mac, device::made_up_mac(&name, 0)),
             rate,
@@ -124,7 +126,7 @@ pub(super) fn resolve(
             stated: Some(stated),
             secy: plan.secy.as_deref(),
         };
-        plan.agents = agents(&mut cx, &at, Said::of(raw), &around);
+        plan.agents = agents(&mut cx, &at, Said::of(raw), &context);
         drafts.push(Draft { raw, at, plan, is_virtual, link });
     }
     let busiest = workers.iter().map(|w| w.ports.len()).max().unwrap_or(0);

@@ -3,9 +3,9 @@
 
 use super::groups::{self, HeadroomRule, Rules};
 use super::{
-    Around, Congestion, Cx, Draft, FRAME_DEFAULT, FRAME_MAX, FRAME_MIN, OWN, Place, Said,
-    SecuredPort, UNNAMED, Who, agents, congestion, ets_of, lossless, port, queues, secy_plan,
-    shield,
+    Congestion, Context, Cx, Draft, FRAME_DEFAULT, FRAME_MAX, FRAME_MIN, OWN, Place, Said,
+    SecuredPort, UNNAMED, Who, agents, congestion, ets_of, lossless, macsec_overhead, port, queues,
+    secy_plan,
 };
 use crate::plan::HeadroomCheck;
 use crate::quantity::Size;
@@ -79,10 +79,10 @@ pub fn virtual_switch(
         let secy = p.macsec.as_ref().map(|(said, at)| secy_plan(cx, at, said, secured));
         plan.secy = secy.map(Box::new);
         let max_frame = Bytes(max_frame.into());
-        let shield = plan.secy.as_deref().map(shield).unwrap_or_default();
-        let stated = DelayInputs { max_frame, shield, ..p.link };
+        let macsec = plan.secy.as_deref().map(macsec_overhead).unwrap_or_default();
+        let stated = DelayInputs { max_frame, macsec, ..p.link };
         let link = (Said::of(defaults).assumed(stated), SoftwareTerms::default());
-        let around = Around {
+        let context = Context {
             names: (UNNAMED, UNNAMED),
             macs: (Mac::default(), Mac::default()),
             rate,
@@ -95,7 +95,7 @@ pub fn virtual_switch(
             stated: Some(stated),
             secy: plan.secy.as_deref(),
         };
-        plan.agents = agents(cx, &port_at, Said::of(defaults), &around);
+        plan.agents = agents(cx, &port_at, Said::of(defaults), &context);
         drafts.push(Draft { raw: defaults, at: port_at.clone(), plan, is_virtual: true, link });
     }
     let rules =

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration as StdDuration;
 
-use super::crew::CrewEnd;
 use super::fit::Fit;
 use super::node::{Arrivals, Over};
+use super::poller::PollerEnd;
 use super::{Event, Happening, RealRun, shortfall};
 use crate::plan::LabPlan;
 use crate::record::{Captures, Detail, Recorder};
@@ -52,10 +52,10 @@ pub struct Noted {
 }
 
 /// Makes the run's results from the ends of all threads.
-pub(super) fn collect(fit: Fit, mut ends: Vec<CrewEnd>, ran: Ran) -> RealRun {
+pub(super) fn collect(fit: Fit, mut ends: Vec<PollerEnd>, ran: Ran) -> RealRun {
     let quiet = ends.iter().all(|end| end.idle)
         && ends.iter().map(|e| e.sent).sum::<u64>() == ends.iter().map(|e| e.received).sum::<u64>();
-    let latest = |of: fn(&CrewEnd) -> Instant| ends.iter().map(of).max().unwrap_or(Instant::ZERO);
+    let latest = |of: fn(&PollerEnd) -> Instant| ends.iter().map(of).max().unwrap_or(Instant::ZERO);
     let (ended, last) = (latest(|end| end.at), latest(|end| end.last));
     let stalled = ends.iter().map(|end| end.stalled).max().unwrap_or(Total::ZERO);
     let arrivals = arrivals(&fit.plan, &mut ends);
@@ -89,7 +89,7 @@ pub(super) fn collect(fit: Fit, mut ends: Vec<CrewEnd>, ran: Ran) -> RealRun {
 }
 
 /// By node: data received at the start and the end of the measurement interval, and in total.
-fn arrivals(plan: &LabPlan, ends: &mut [CrewEnd]) -> [Vec<Arrivals>; 3] {
+fn arrivals(plan: &LabPlan, ends: &mut [PollerEnd]) -> [Vec<Arrivals>; 3] {
     let count = plan.network.nodes.len();
     let mut arrivals = [(); 3].map(|()| vec![Arrivals::default(); count]);
     for end in ends {

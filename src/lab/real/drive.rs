@@ -5,7 +5,7 @@ use std::thread;
 use std::time::Duration as StdDuration;
 
 use super::RealError;
-use super::crew::{Crew, CrewEnd, Look, Shared};
+use super::poller::{Poller, PollerEnd, Sample, Shared};
 use crate::plan::LabPlan;
 use crate::virtual_run::Progress;
 use dpdk::{Eal, TscClock};
@@ -22,29 +22,29 @@ pub(super) const PATIENCE: StdDuration = StdDuration::from_secs(60);
 /// no CPU time ends with the results so far, and with the disturbance that ended it.
 pub(super) fn drive(
     eal: &Eal,
-    crews: Vec<Crew>,
+    pollers: Vec<Poller>,
     shared: &Shared,
     plan: &LabPlan,
     stopped: impl Fn() -> bool,
     mut progress: impl FnMut(Progress),
-) -> Result<(Vec<CrewEnd>, Option<Disturbance>), RealError> {
-    let (clock, cores) = (TscClock::new(), Cores::find(crews.len()));
+) -> Result<(Vec<PollerEnd>, Option<Disturbance>), RealError> {
+    let (clock, cores) = (TscClock::new(), Cores::find(pollers.len()));
     let patience = Patience::new(&shared.preemption, PATIENCE);
     let mut watcher = Watcher { at: Instant::ZERO, patience, stuck: false, last: None };
     let joined = thread::scope(|s| {
         let (clock, cores, real) = (&clock, &cores, clock.now());
-        let start = |(n, crew): (usize, Crew)| {
+        let start = |(n, poller): (usize, Poller)| {
             let tether = shared.leash.tether(n, real);
             s.spawn(move || {
                 let mut bell = Bell { shared, armed: true };
                 let _worker = eal.register_worker()?;
                 cores.pin(n);
-                let end = crew.run(tether, clock, shared, (n, cores))?;
+                let end = poller.run(tether, clock, shared, (n, cores))?;
                 bell.armed = false;
                 Ok(end)
             })
         };
-        let threads: Vec<_> = crews.into_iter().enumerate().map(start).collect();
+        let threads: Vec<_> = pollers.into_iter().enumerate().map(start).collect();
         while !threads.iter().all(|thread| thread.is_finished()) {
             thread::sleep(LOOK_EVERY);
             progress(so_far(shared, plan));
@@ -92,7 +92,7 @@ struct Watcher<'a> {
     patience: Patience<'a>,
     /// True if that time exceeds the limit.
     stuck: bool,
-    last: Option<Look>,
+    last: Option<Sample>,
 }
 
 impl Watcher<'_> {
@@ -102,9 +102,9 @@ impl Watcher<'_> {
             self.at = at;
             self.patience.renew();
         }
-        let look = until_done.then(|| shared.look());
-        let quiet = look.as_ref().is_some_and(Look::is_quiet) && look == self.last;
-        self.last = look;
+        let sample = until_done.then(|| shared.sample());
+        let quiet = sample.as_ref().is_some_and(Sample::is_quiet) && sample == self.last;
+        self.last = sample;
         self.stuck |= !quiet && self.patience.is_over();
         quiet || self.stuck
     }

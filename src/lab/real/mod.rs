@@ -17,7 +17,6 @@
 //! world: deliveries, drops, and the order of pauses.
 
 mod collect;
-mod crew;
 mod drive;
 mod fit;
 mod judge;
@@ -26,6 +25,7 @@ mod load;
 mod log;
 mod node;
 mod outcome;
+mod poller;
 mod rig;
 mod rings;
 mod shortfall;
@@ -47,13 +47,13 @@ use super::population::NodeAgents;
 use super::record::Looks;
 use super::virtual_run::{Options, Progress, Recording, Run};
 use collect::{Noted, Ran, collect};
-use crew::Shared;
 use dpdk::{Eal, EalOptions, Memory, own_prefix};
 use drive::{PATIENCE, drive};
 use fit::Fit;
 use ground::time::{Duration, Instant, Total};
 use host::{FlowId, PlanError};
 use judged::Judged;
+use poller::Shared;
 use runtime::{Cores, Leash};
 use sim::NetworkError;
 use switch::{ChangeError, SwitchError};
@@ -184,12 +184,12 @@ fn run_until(
     let threads = options.threads.unwrap_or_else(Cores::available).clamp(1, nodes.max(1));
     let slow_down = options.slow_down.unwrap_or_else(|| fit.load.slow_down(threads)).max(1);
     fit.slowed_down(slow_down, threads);
-    let crews = rig::rig(eal, &fit, threads)?;
+    let pollers = rig::rig(eal, &fit, threads)?;
     let leash = Leash::new(threads, fit.rings.span);
     let leash = leash.with_step(fit.rings.step).slowed_down(slow_down);
     let shared = Shared::new(leash, threads);
     let started = StdInstant::now();
-    let (ends, starved) = drive(eal, crews, &shared, &fit.plan, stopped, progress)?;
+    let (ends, starved) = drive(eal, pollers, &shared, &fit.plan, stopped, progress)?;
     let (frames, polls) = shared.work();
     let ran = Ran { slow_down, threads, wall: started.elapsed(), frames, polls, starved };
     Ok(collect(fit, ends, ran))

@@ -63,15 +63,15 @@ pub(super) struct Node {
 
 /// A planned action on a node.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Act {
+pub(super) struct Action {
     pub(super) at: Instant,
     pub(super) node: NodeId,
-    pub(super) what: Deed,
+    pub(super) what: Operation,
 }
 
 /// Kinds of actions.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Deed {
+pub(super) enum Operation {
     /// One of its links goes down or comes up.
     Link { port: PortId, up: bool },
     /// The node is not polled for this time.
@@ -185,18 +185,20 @@ impl Node {
 
     /// Executes a planned action; false if a change is refused because of the current buffer
     /// occupancy.
-    pub(super) fn act(&mut self, now: Instant, deed: Deed) -> Result<bool, RealError> {
-        let change = match (deed, &mut self.kind) {
-            (Deed::Stall(span), _) => {
+    pub(super) fn act(&mut self, now: Instant, operation: Operation) -> Result<bool, RealError> {
+        let change = match (operation, &mut self.kind) {
+            (Operation::Stall(span), _) => {
                 self.stalled_until = self.stalled_until.max(now).saturating_add(span);
                 return Ok(true);
             }
-            (Deed::Link { up, .. }, Kind::Host(host)) => {
+            (Operation::Link { up, .. }, Kind::Host(host)) => {
                 host.set_link(now, up, None);
                 return Ok(true);
             }
-            (Deed::Link { port, up }, Kind::Switch(_)) => Change::Link { port, up, rate: None },
-            (Deed::Change(change), _) => change,
+            (Operation::Link { port, up }, Kind::Switch(_)) => {
+                Change::Link { port, up, rate: None }
+            }
+            (Operation::Change(change), _) => change,
         };
         let Kind::Switch(switch) = &mut self.kind else { return Ok(true) };
         let change = match &mut self.reconciler {

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use super::RealError;
-use super::crew::{Crew, Stops};
 use super::fit::Fit;
-use super::node::{Act, Deed, Kind, Node};
+use super::node::{Action, Kind, Node, Operation};
+use super::poller::{Poller, Stops};
 use super::tap::{Moment, Seen};
 use super::watch::Watch;
 use crate::record::{Captures, Detail, Recorder};
@@ -29,7 +29,7 @@ const CACHE: u32 = 64;
 type Port = (Direction, DpdkPort<Started>);
 
 /// Returns the threads of a lab, ready to run.
-pub(super) fn rig(eal: &Eal, fit: &Fit, threads: usize) -> Result<Vec<Crew>, RealError> {
+pub(super) fn rig(eal: &Eal, fit: &Fit, threads: usize) -> Result<Vec<Poller>, RealError> {
     // Frames in the cache of one thread are not available to the others.
     let frames = fit.frames + (threads as u32 + 1) * CACHE * 3 / 2;
     let options =
@@ -40,8 +40,8 @@ pub(super) fn rig(eal: &Eal, fit: &Fit, threads: usize) -> Result<Vec<Crew>, Rea
     let ciphers = ciphers.as_ref();
     let places = fit.load.spread(threads);
     let stops = stops(fit);
-    let mut crews: Vec<Crew> =
-        (0..threads).map(|_| Crew { nodes: Vec::new(), acts: Vec::new(), stops }).collect();
+    let mut pollers: Vec<Poller> =
+        (0..threads).map(|_| Poller { nodes: Vec::new(), actions: Vec::new(), stops }).collect();
     for (n, plan) in fit.plan.network.nodes.iter().enumerate() {
         let id = NodeId(n as u32);
         let moment = Arc::new(Moment::new(fit.rings.span));
@@ -76,7 +76,7 @@ pub(super) fn rig(eal: &Eal, fit: &Fit, threads: usize) -> Result<Vec<Crew>, Rea
             NodeKind::Host(_) => None,
         };
         let stalled_until = Instant::ZERO;
-        crews[places[n]].nodes.push(Node {
+        pollers[places[n]].nodes.push(Node {
             id,
             name,
             kind,
@@ -86,10 +86,10 @@ pub(super) fn rig(eal: &Eal, fit: &Fit, threads: usize) -> Result<Vec<Crew>, Rea
             stalled_until,
         });
     }
-    for act in acts(fit) {
-        crews[places[act.node.index()]].acts.push(act);
+    for action in actions(fit) {
+        pollers[places[action.node.index()]].actions.push(action);
     }
-    Ok(crews)
+    Ok(pollers)
 }
 
 /// True if any port has a `SecY`.
@@ -141,30 +141,30 @@ fn stops(fit: &Fit) -> Stops {
 
 /// Returns the planned actions in reverse order; simultaneous ones are executed in the order of the
 /// plan.
-fn acts(fit: &Fit) -> Vec<Act> {
+fn actions(fit: &Fit) -> Vec<Action> {
     let network = &fit.plan.network;
-    let mut acts = Vec::new();
+    let mut actions = Vec::new();
     for fault in &network.faults {
         let at = fault.at;
         match fault.kind {
             FaultKind::Link { link, up } => {
                 let link = &network.links[link.index()];
                 for end in [link.a, link.b] {
-                    let what = Deed::Link { port: end.port, up };
-                    acts.push(Act { at, node: end.node, what });
+                    let what = Operation::Link { port: end.port, up };
+                    actions.push(Action { at, node: end.node, what });
                 }
             }
             FaultKind::Stall { node, span } => {
-                acts.push(Act { at, node, what: Deed::Stall(span) });
+                actions.push(Action { at, node, what: Operation::Stall(span) });
             }
             FaultKind::Change { node, change } => {
-                acts.push(Act { at, node, what: Deed::Change(change) });
+                actions.push(Action { at, node, what: Operation::Change(change) });
             }
             // Removed when the lab was fitted.
             FaultKind::Line(..) | FaultKind::Defect { .. } => {}
         }
     }
-    acts.sort_by_key(|act| act.at);
-    acts.reverse();
-    acts
+    actions.sort_by_key(|action| action.at);
+    actions.reverse();
+    actions
 }

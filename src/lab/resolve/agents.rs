@@ -8,7 +8,7 @@ use super::graph::{Graph, Kind, Node};
 use super::links::LinkSpec;
 use super::profiles::{Profiles, Switches};
 use crate::raw;
-use config::{Around, Cx, Said, UNNAMED, agents, late_host, told};
+use config::{Context, Cx, Said, UNNAMED, agents, late_host, told};
 use discovery::{EtsTable, PfcForm, Role};
 use ground::units::Mac;
 use headroom::measure::MeasurePlan;
@@ -58,7 +58,7 @@ pub(super) fn of_host(
     let n: &Node<'_> = &graph.nodes[node];
     let Kind::Host(_, number) = &n.kind else { return None };
     let (mac, link) = (mac(*number as usize), *n.ports.first()?);
-    let around = Around {
+    let context = Context {
         names: (&graph.links[link].name, &n.name),
         macs: (mac, mac),
         rate: spec.rate,
@@ -83,7 +83,7 @@ pub(super) fn of_host(
     };
     let stands = ["measurement", "ptp", "lldp", "dcbx"].iter().any(|key| n.at.own.has(key));
     let at = if stands { &n.at.own } else { &n.at.defaults };
-    let own = agents(cx, at, says, &around);
+    let own = agents(cx, at, says, &context);
     let (peer, port) = graph.peer(node, 0);
     let peer = switches.plans[peer].as_ref().and_then(|s| s.ports[port].agents.as_ref());
     let silent = (said.measurement.is_none(), said.ptp.is_none());

@@ -4,7 +4,7 @@ mod kinds;
 
 use kinds::Takes;
 
-use super::faults::Around;
+use super::faults::Context;
 use crate::raw::DefectFault;
 use config::{Cx, Place};
 use ground::time::Duration;
@@ -20,10 +20,10 @@ pub(super) fn defect(
     cx: &mut Cx,
     at: &Place<'_>,
     said: &DefectFault,
-    around: &Around<'_, '_>,
+    context: &Context<'_, '_>,
     mut push: impl FnMut(FaultKind),
 ) {
-    let ports = ports(cx, at, said, around);
+    let ports = ports(cx, at, said, context);
     let made = Parameters { cx, at, said }.defect();
     let (Some((node, ports)), Some(defect)) = (ports, made) else { return };
     for port in ports.into_iter().filter_map(|port| PortId::new(port as u16)) {
@@ -36,12 +36,12 @@ fn ports(
     cx: &mut Cx,
     at: &Place<'_>,
     said: &DefectFault,
-    around: &Around<'_, '_>,
+    context: &Context<'_, '_>,
 ) -> Option<(usize, Vec<usize>)> {
-    let node = around.graph.find(cx, &at.key("on"), &said.on)?;
-    let count = around.graph.nodes[node].ports.len();
+    let node = context.graph.find(cx, &at.key("on"), &said.on)?;
+    let count = context.graph.nodes[node].ports.len();
     let Some(name) = &said.port else { return Some((node, (0..count).collect())) };
-    let mut ports = around.graph.ports_to(node, name);
+    let mut ports = context.graph.ports_to(node, name);
     let number = name.parse::<usize>().ok().filter(|n| *n < count);
     if ports.is_empty() {
         ports.extend(number);

@@ -29,7 +29,7 @@ const FRAME_MIN: usize = 60;
 const FORGED_EVERY: Duration = Duration::from_micros(1);
 
 /// Context of all faults.
-pub(super) struct Around<'r, 'g> {
+pub(super) struct Context<'r, 'g> {
     pub graph: &'r Graph<'g>,
     pub switches: &'r Switches,
     pub profiles: &'r Profiles<'g>,
@@ -39,13 +39,13 @@ pub(super) fn faults(
     cx: &mut Cx,
     at: &Place<'_>,
     lab: &raw::Lab,
-    around: &Around<'_, '_>,
+    context: &Context<'_, '_>,
 ) -> Vec<Fault> {
     let mut out = Vec::new();
     for (i, said) in lab.faults.iter().enumerate() {
-        fault(cx, &at.key("faults").index(i), said, around, &mut out);
+        fault(cx, &at.key("faults").index(i), said, context, &mut out);
     }
-    check_changes(cx, &at.key("faults"), around, &out);
+    check_changes(cx, &at.key("faults"), context, &out);
     out
 }
 
@@ -53,7 +53,7 @@ fn fault(
     cx: &mut Cx,
     at: &Place<'_>,
     said: &raw::Fault,
-    around: &Around<'_, '_>,
+    context: &Context<'_, '_>,
     out: &mut Vec<Fault>,
 ) {
     let Some(kind) = &said.kind else {
@@ -69,51 +69,53 @@ fn fault(
     let mut push = |at: Instant, kind| out.push(Fault { at, kind });
     match kind {
         raw::FaultKind::LinkDown(name) => {
-            let link = link(cx, at, around, name);
+            let link = link(cx, at, context, name);
             link.into_iter().for_each(|link| push(when, FaultKind::Link { link, up: false }));
         }
         raw::FaultKind::LinkUp(name) => {
-            let link = link(cx, at, around, name);
+            let link = link(cx, at, context, name);
             link.into_iter().for_each(|link| push(when, FaultKind::Link { link, up: true }));
         }
-        raw::FaultKind::Flap(said) => flap(cx, at, said, around, when, &mut push),
-        raw::FaultKind::Lose(said) => lose(cx, at, said, around, |kind| push(when, kind)),
+        raw::FaultKind::Flap(said) => flap(cx, at, said, context, when, &mut push),
+        raw::FaultKind::Lose(said) => lose(cx, at, said, context, |kind| push(when, kind)),
         raw::FaultKind::Errors(said) => {
             let errors = errors(said.errors());
-            for direction in directions(cx, at, around, &said.link, said.from.as_deref()) {
+            for direction in directions(cx, at, context, &said.link, said.from.as_deref()) {
                 push(when, FaultKind::Line(direction, LineFault::Errors(errors)));
             }
         }
-        raw::FaultKind::Forge(said) => forge(cx, at, said, around, when, &mut push),
-        raw::FaultKind::Replay(said) => replay(cx, at, said, around, when, &mut push),
+        raw::FaultKind::Forge(said) => forge(cx, at, said, context, when, &mut push),
+        raw::FaultKind::Replay(said) => replay(cx, at, said, context, when, &mut push),
         raw::FaultKind::Stall(said) => {
-            if let Some(node) = around.graph.find(cx, &at.key("node"), &said.node) {
+            if let Some(node) = context.graph.find(cx, &at.key("node"), &said.node) {
                 push(when, FaultKind::Stall { node: NodeId(node as u32), span: said.span.0 });
             }
         }
-        raw::FaultKind::Ecn(said) => ecn(cx, at, said, around, |kind| push(when, kind)),
-        raw::FaultKind::Group(said) => group(cx, at, said, around, |kind| push(when, kind)),
-        raw::FaultKind::Scheduler(said) => scheduler(cx, at, said, around, |kind| push(when, kind)),
-        raw::FaultKind::Object(said) => object(cx, at, said, around, |kind| push(when, kind)),
-        raw::FaultKind::Defect(said) => defect(cx, at, said, around, |kind| push(when, kind)),
+        raw::FaultKind::Ecn(said) => ecn(cx, at, said, context, |kind| push(when, kind)),
+        raw::FaultKind::Group(said) => group(cx, at, said, context, |kind| push(when, kind)),
+        raw::FaultKind::Scheduler(said) => {
+            scheduler(cx, at, said, context, |kind| push(when, kind))
+        }
+        raw::FaultKind::Object(said) => object(cx, at, said, context, |kind| push(when, kind)),
+        raw::FaultKind::Defect(said) => defect(cx, at, said, context, |kind| push(when, kind)),
     }
 }
 
-fn link(cx: &mut Cx, at: &Place<'_>, around: &Around<'_, '_>, name: &str) -> Option<LinkId> {
-    around.graph.find_link(cx, at, name).map(|l| LinkId(l as u32))
+fn link(cx: &mut Cx, at: &Place<'_>, context: &Context<'_, '_>, name: &str) -> Option<LinkId> {
+    context.graph.find_link(cx, at, name).map(|l| LinkId(l as u32))
 }
 
 /// Resolves one direction of a link, by the sending node, or both.
 fn directions(
     cx: &mut Cx,
     at: &Place<'_>,
-    around: &Around<'_, '_>,
+    context: &Context<'_, '_>,
     name: &str,
     from: Option<&str>,
 ) -> Vec<Direction> {
-    let Some(id) = link(cx, &at.key("link"), around, name) else { return Vec::new() };
+    let Some(id) = link(cx, &at.key("link"), context, name) else { return Vec::new() };
     let Some(from) = from else { return vec![id.ab(), id.ba()] };
-    let graph = around.graph;
+    let graph = context.graph;
     let ends = &graph.links[id.index()];
     match graph.node(from) {
         Some(node) if node == ends.a.0 => vec![id.ab()],
@@ -131,7 +133,7 @@ fn lose(
     cx: &mut Cx,
     at: &Place<'_>,
     said: &raw::LoseFault,
-    around: &Around<'_, '_>,
+    context: &Context<'_, '_>,
     mut push: impl FnMut(FaultKind),
 ) {
     let which = match said.which.unwrap_or_default() {
@@ -139,7 +141,7 @@ fn lose(
         WhichName::Pause => Which::Control,
         WhichName::Data => Which::Data,
     };
-    for direction in directions(cx, at, around, &said.link, said.from.as_deref()) {
+    for direction in directions(cx, at, context, &said.link, said.from.as_deref()) {
         push(FaultKind::Line(
             direction,
             LineFault::Lose { which, frames: said.frames.unwrap_or(1) },
@@ -151,11 +153,11 @@ fn flap(
     cx: &mut Cx,
     at: &Place<'_>,
     said: &raw::Flap,
-    around: &Around<'_, '_>,
+    context: &Context<'_, '_>,
     when: Instant,
     push: &mut impl FnMut(Instant, FaultKind),
 ) {
-    let Some(link) = link(cx, &at.key("link"), around, &said.link) else { return };
+    let Some(link) = link(cx, &at.key("link"), context, &said.link) else { return };
     let down_for = said.down_for.0;
     let every = said.every.map_or(down_for.saturating_mul(2), |s| s.0);
     let times = cx.ranged(&at.key("times"), said.times.unwrap_or(1), (1, FLAPS_MAX), 1);
@@ -177,11 +179,11 @@ fn forge(
     cx: &mut Cx,
     at: &Place<'_>,
     said: &raw::Forge,
-    around: &Around<'_, '_>,
+    context: &Context<'_, '_>,
     when: Instant,
     push: &mut impl FnMut(Instant, FaultKind),
 ) {
-    let directions = directions(cx, at, around, &said.link, said.from.as_deref());
+    let directions = directions(cx, at, context, &said.link, said.from.as_deref());
     let Some(mut octets) = unhex(&said.octets) else {
         return cx.error(&at.key("octets"), "must be hexadecimal, two digits for each octet");
     };
@@ -202,11 +204,11 @@ fn replay(
     cx: &mut Cx,
     at: &Place<'_>,
     said: &raw::Replay,
-    around: &Around<'_, '_>,
+    context: &Context<'_, '_>,
     when: Instant,
     push: &mut impl FnMut(Instant, FaultKind),
 ) {
-    let directions = directions(cx, at, around, &said.link, said.from.as_deref());
+    let directions = directions(cx, at, context, &said.link, said.from.as_deref());
     let last = FaultKind::RECORDED - 1;
     let back = cx.ranged(&at.key("back"), said.back.unwrap_or(0), (0, last), 0);
     for when in attacks(cx, at, when, (said.times, said.every)) {
@@ -245,14 +247,14 @@ fn unhex(text: &str) -> Option<Vec<u8>> {
 fn ports<'r>(
     cx: &mut Cx,
     at: &Place<'_>,
-    around: &'r Around<'_, '_>,
+    context: &'r Context<'_, '_>,
     switch: &str,
     port: Option<&str>,
 ) -> Option<(usize, &'r SwitchPlan, Vec<usize>)> {
-    let node = around.graph.find_switch(cx, &at.key("switch"), switch)?;
-    let plan = around.switches.plans[node].as_ref()?;
+    let node = context.graph.find_switch(cx, &at.key("switch"), switch)?;
+    let plan = context.switches.plans[node].as_ref()?;
     let Some(name) = port else { return Some((node, plan, (0..plan.ports.len()).collect())) };
-    let ports = around.graph.ports_to(node, name);
+    let ports = context.graph.ports_to(node, name);
     if ports.is_empty() {
         cx.error(&at.key("port"), format!("`{switch}` has no link to `{name}`"));
     }
@@ -263,10 +265,10 @@ fn ecn(
     cx: &mut Cx,
     at: &Place<'_>,
     said: &raw::EcnFault,
-    around: &Around<'_, '_>,
+    context: &Context<'_, '_>,
     mut push: impl FnMut(FaultKind),
 ) {
-    let Some((node, switch, ports)) = ports(cx, at, around, &said.switch, said.port.as_deref())
+    let Some((node, switch, ports)) = ports(cx, at, context, &said.switch, said.port.as_deref())
     else {
         return;
     };
@@ -286,10 +288,10 @@ fn scheduler(
     cx: &mut Cx,
     at: &Place<'_>,
     said: &raw::SchedulerFault,
-    around: &Around<'_, '_>,
+    context: &Context<'_, '_>,
     mut push: impl FnMut(FaultKind),
 ) {
-    let Some((node, _, ports)) = ports(cx, at, around, &said.switch, said.port.as_deref()) else {
+    let Some((node, _, ports)) = ports(cx, at, context, &said.switch, said.port.as_deref()) else {
         return;
     };
     let meter = match said.meter {
@@ -306,18 +308,18 @@ fn group(
     cx: &mut Cx,
     at: &Place<'_>,
     said: &raw::GroupFault,
-    around: &Around<'_, '_>,
+    context: &Context<'_, '_>,
     mut push: impl FnMut(FaultKind),
 ) {
-    let Some((node, switch, ports)) = ports(cx, at, around, &said.switch, said.port.as_deref())
+    let Some((node, switch, ports)) = ports(cx, at, context, &said.switch, said.port.as_deref())
     else {
         return;
     };
     let Some(group) = PriorityGroup::new(said.group) else {
         return cx.error(&at.key("group"), format!("there is no group {}; 0 to 7", said.group));
     };
-    let Some(profile) = around.switches.profile_of[node] else { return };
-    let (buffer, _) = around.profiles.buffer(profile);
+    let Some(profile) = context.switches.profile_of[node] else { return };
+    let (buffer, _) = context.profiles.buffer(profile);
     for port in ports {
         let was = switch.buffer.groups[port][group.index()];
         let made = group_plan(
@@ -354,10 +356,10 @@ fn object(
     cx: &mut Cx,
     at: &Place<'_>,
     said: &raw::ObjectFault,
-    around: &Around<'_, '_>,
+    context: &Context<'_, '_>,
     mut push: impl FnMut(FaultKind),
 ) {
-    let Some((node, _, ports)) = ports(cx, at, around, &said.switch, said.port.as_deref()) else {
+    let Some((node, _, ports)) = ports(cx, at, context, &said.switch, said.port.as_deref()) else {
         return;
     };
     let object = match Object::named(&said.name) {
@@ -383,13 +385,13 @@ fn object(
 
 /// Applies object changes in the order of time, and reports those that contradict the rest of the
 /// switch's plan, as the switch would refuse them.
-fn check_objects(cx: &mut Cx, at: &Place<'_>, around: &Around<'_, '_>, order: &[&Fault]) {
+fn check_objects(cx: &mut Cx, at: &Place<'_>, context: &Context<'_, '_>, order: &[&Fault]) {
     let mut plans: BTreeMap<usize, CongestionPlan> = BTreeMap::new();
     for fault in order {
         let Some((node, &Change::Object { object, at: place, value })) = fault.kind.change() else {
             continue;
         };
-        let Some(switch) = &around.switches.plans[node.index()] else { continue };
+        let Some(switch) = &context.switches.plans[node.index()] else { continue };
         let plan = plans.entry(node.index()).or_insert_with(|| switch.congestion.clone());
         if let Err(error) = managed::set(plan, switch.ports.len(), object, place, value) {
             return cx.error(at, format!("an object of {} cannot be set: {error}", switch.name));
@@ -399,10 +401,10 @@ fn check_objects(cx: &mut Cx, at: &Place<'_>, around: &Around<'_, '_>, order: &[
 
 /// Applies buffer changes in the order of time, and reports those that do not fit the buffer, as
 /// the switch would refuse them.
-fn check_changes(cx: &mut Cx, at: &Place<'_>, around: &Around<'_, '_>, faults: &[Fault]) {
+fn check_changes(cx: &mut Cx, at: &Place<'_>, context: &Context<'_, '_>, faults: &[Fault]) {
     let mut order: Vec<&Fault> = faults.iter().collect();
     order.sort_by_key(|f| f.at);
-    check_objects(cx, at, around, &order);
+    check_objects(cx, at, context, &order);
     let mut ledgers: Vec<(NodeId, Ledger)> = Vec::new();
     for fault in order {
         let Some((node, &Change::Group { port, group, plan })) = fault.kind.change() else {
@@ -410,7 +412,7 @@ fn check_changes(cx: &mut Cx, at: &Place<'_>, around: &Around<'_, '_>, faults: &
         };
         let known = ledgers.iter().position(|(n, _)| *n == node);
         let place = known.or_else(|| {
-            let switch = around.switches.plans[node.index()].as_ref()?;
+            let switch = context.switches.plans[node.index()].as_ref()?;
             ledgers.push((node, Ledger::new(&switch.buffer).ok()?));
             Some(ledgers.len() - 1)
         });

@@ -54,8 +54,8 @@ pub(super) fn host(
         pauses.push(plan);
     }
     let secy = macsec::of_host(cx, (graph, node), &said);
-    let around = (spec, secy.as_deref());
-    let agents = agents::of_host(cx, (graph, node), around, switches, &said, flow_control);
+    let context = (spec, secy.as_deref());
+    let agents = agents::of_host(cx, (graph, node), context, switches, &said, flow_control);
     let station = StationPlan {
         flow_control,
         line: spec.line,

@@ -76,16 +76,16 @@ pub(super) fn resolve(
     macsec::name(&mut cx, &graph, &mut switches, &mut nodes);
     let tester = otg::otg(&mut cx, at, lab, &graph, &specs, &mut nodes);
     let addresses = tester.as_ref().map(|tester| otg::addresses(&mut cx, at, tester));
-    let around = flows::Around {
+    let context = flows::Context {
         graph: &graph,
         routes: &routes,
         switches: &switches,
         seed: lab.seed,
         tester: tester.as_ref(),
     };
-    let flows = flows::flows(&mut cx, at, lab, &around, &mut nodes);
-    let around = faults::Around { graph: &graph, switches: &switches, profiles: &profiles };
-    let faults = faults::faults(&mut cx, at, lab, &around);
+    let flows = flows::flows(&mut cx, at, lab, &context, &mut nodes);
+    let context = faults::Context { graph: &graph, switches: &switches, profiles: &profiles };
+    let faults = faults::faults(&mut cx, at, lab, &context);
     let checks = checks::checks(&mut cx, at, lab, &flows);
     let record = checks::record(&mut cx, at, &lab.record, &graph);
     if let Some(tester) = &tester {

@@ -38,12 +38,12 @@ pub struct DelayInputs {
     /// comparison with simulators.
     pub line_overhead: u32,
     /// MACsec overhead.
-    pub shield: Shield,
+    pub macsec: MacsecOverhead,
 }
 
 /// MACsec overhead of the frames of a link with equal ends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Shield {
+pub struct MacsecOverhead {
     /// Bytes of SecTAG and ICV in a data frame; 0 without protection.
     pub data_octets: u32,
     /// Bytes of SecTAG and ICV in a PFC frame; 0 without protection.
@@ -75,7 +75,7 @@ impl DelayInputs {
             max_frame: Self::MAX_FRAME,
             higher_layer: Self::HIGHER_LAYER,
             line_overhead: LINE_OVERHEAD_OCTETS as u32,
-            shield: Shield {
+            macsec: MacsecOverhead {
                 data_octets: 0,
                 pfc_octets: 0,
                 data_delay: Duration::ZERO,
@@ -93,7 +93,7 @@ impl DelayInputs {
     /// Returns the frame parameters of the link.
     #[must_use]
     pub const fn frames(&self) -> Frames {
-        let Shield { data_octets, pfc_octets, .. } = self.shield;
+        let MacsecOverhead { data_octets, pfc_octets, .. } = self.macsec;
         Frames { max: self.max_frame, line_overhead: self.line_overhead, data_octets, pfc_octets }
     }
 }
@@ -242,8 +242,8 @@ pub(super) fn with_cable(inputs: &DelayInputs, cable_bits: u64) -> DelayValue {
     terms.push(term("higher layer of the peer", higher, ANNEX_N));
     terms.push(term("frame begun by the peer", frame, ANNEX_N));
     for (name, delay) in [
-        ("MACsec shims, PFC frame", inputs.shield.pfc_delay),
-        ("MACsec shims, data", inputs.shield.data_delay),
+        ("MACsec shims, PFC frame", inputs.macsec.pfc_delay),
+        ("MACsec shims, data", inputs.macsec.data_delay),
     ] {
         if delay > Duration::ZERO {
             let source = "shim delay, transmit and receive";
@@ -307,19 +307,19 @@ mod tests {
     #[test]
     fn what_macsec_adds_is_counted_once_for_each_frame_and_once_for_each_way() {
         let plain = inputs(Phy::Base100R, Fec::None, Extender::None, 100);
-        let bytes = |shield| delay_value(&DelayInputs { shield, ..plain }).bytes().0 - 42_096;
-        let none = Shield::default();
+        let bytes = |macsec| delay_value(&DelayInputs { macsec, ..plain }).bytes().0 - 42_096;
+        let none = MacsecOverhead::default();
         // A quantum of 100G is 5.12 ns, 64 bytes.
         let quantum = Duration::from_picos(5_120);
-        for (shield, more) in [
+        for (macsec, more) in [
             (none, 0),
-            (Shield { pfc_octets: 24, ..none }, 24),
-            (Shield { data_octets: 32, ..none }, 64),
-            (Shield { data_octets: 24, pfc_octets: 24, ..none }, 72),
-            (Shield { pfc_delay: quantum, ..none }, 64),
-            (Shield { data_delay: quantum, pfc_delay: quantum, ..none }, 128),
+            (MacsecOverhead { pfc_octets: 24, ..none }, 24),
+            (MacsecOverhead { data_octets: 32, ..none }, 64),
+            (MacsecOverhead { data_octets: 24, pfc_octets: 24, ..none }, 72),
+            (MacsecOverhead { pfc_delay: quantum, ..none }, 64),
+            (MacsecOverhead { data_delay: quantum, pfc_delay: quantum, ..none }, 128),
         ] {
-            assert_eq!(bytes(shield), more, "{shield:?}");
+            assert_eq!(bytes(macsec), more, "{macsec:?}");
         }
     }
 

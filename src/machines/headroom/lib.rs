@@ -18,7 +18,7 @@ mod phy;
 mod required;
 mod samples;
 
-pub use delay::{DelayInputs, DelayValue, Frames, Shield, Term, delay_value};
+pub use delay::{DelayInputs, DelayValue, Frames, MacsecOverhead, Term, delay_value};
 pub use measured::{Accuracy, MeasuredInputs, PeerDelayInputs, Shims, by_peer_delay, measured};
 pub use phy::{Extender, Fec, Interface, InterfaceError, Phy};
 pub use required::{Required, SoftwareTerms, required, required_of};

@@ -1,4 +1,4 @@
-//! Pause legality: no frame of a priority starts while that is paused, reckoned from the pauses
+//! Pause legality: no frame of a priority starts while that is paused, calculated from the pauses
 //! that arrived, in the clock of the node that has to obey them.
 
 use super::facts::Facts;

@@ -101,13 +101,13 @@ fn a_peer_delay_gives_the_same_where_the_peer_stamps_at_the_medium() {
     // The local interface is in the path, as the local timestamps are taken above the MAC.
     let path = Duration::from_nanos(500);
     let own = Interface::plain(Phy::Base100R).delay();
-    let by_ptp = reckon(&auto(), &found(Method::PeerDelay, path));
+    let by_ptp = calculate_headroom(&auto(), &found(Method::PeerDelay, path));
     let sum = by_ptp.required.sum.bits();
     let round = found(Method::RoundTrip, path.saturating_mul(2) + own);
-    assert_eq!(sum, reckon(&auto(), &round).required.sum.bits());
+    assert_eq!(sum, calculate_headroom(&auto(), &round).required.sum.bits());
     let says = Some(Duration::from_nanos(1_000));
     let told = Found { peer_internal: says, ..found(Method::PeerDelay, path) };
-    let told = reckon(&auto(), &told).required.sum;
+    let told = calculate_headroom(&auto(), &told).required.sum;
     assert!(told.terms.iter().any(|t| t.bits == 100_000 && t.name.contains("peer")), "{told}");
 }
 

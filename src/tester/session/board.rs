@@ -299,7 +299,7 @@ mod tests {
     }
 
     /// A sample at this many milliseconds after the start.
-    fn look(board: &mut Board, ms: u64, sent: u64, received: u64, ended: bool) -> Phase {
+    fn sample(board: &mut Board, ms: u64, sent: u64, received: u64, ended: bool) -> Phase {
         let tally = FlowTally { tx: (sent, sent * 64), rx: smallvec![(received, received * 64)] };
         let now = EPOCH + Duration::from_millis(ms);
         let at = (now, now);
@@ -312,10 +312,10 @@ mod tests {
     #[test]
     fn a_flow_has_stopped_when_its_last_frame_is_there() {
         let mut board = board();
-        assert_eq!(look(&mut board, 10, 100, 90, false), Phase::Started);
-        assert!(matches!(look(&mut board, 20, 200, 150, true), Phase::Draining(_)));
-        assert!(matches!(look(&mut board, 30, 200, 199, true), Phase::Draining(_)));
-        assert_eq!(look(&mut board, 40, 200, 200, true), Phase::Stopped);
+        assert_eq!(sample(&mut board, 10, 100, 90, false), Phase::Started);
+        assert!(matches!(sample(&mut board, 20, 200, 150, true), Phase::Draining(_)));
+        assert!(matches!(sample(&mut board, 30, 200, 199, true), Phase::Draining(_)));
+        assert_eq!(sample(&mut board, 40, 200, 200, true), Phase::Stopped);
         assert!(!board.is_awake());
     }
 
@@ -326,12 +326,12 @@ mod tests {
             lost in 1_u64..100,
         ) {
             let mut board = board();
-            look(&mut board, 0, 200, 0, true);
-            look(&mut board, last, 200, 200 - lost, true);
+            sample(&mut board, 0, 200, 0, true);
+            sample(&mut board, last, 200, 200 - lost, true);
             let grace = GRACE.as_picos() / 1_000_000_000;
-            let before = look(&mut board, last + grace - 1, 200, 200 - lost, true);
+            let before = sample(&mut board, last + grace - 1, 200, 200 - lost, true);
             prop_assert!(matches!(before, Phase::Draining(_)));
-            let after = look(&mut board, last + grace, 200, 200 - lost, true);
+            let after = sample(&mut board, last + grace, 200, 200 - lost, true);
             prop_assert_eq!(after, Phase::Stopped);
         }
     }
@@ -352,7 +352,7 @@ mod tests {
     fn rates_are_those_of_the_last_second() {
         let mut board = board();
         for (ms, sent) in [(0, 0), (500, 5_000), (1_000, 5_000), (2_000, 6_000), (2_500, 6_500)] {
-            look(&mut board, ms, sent, sent, false);
+            sample(&mut board, ms, sent, sent, false);
         }
         let rates = board.rates().1[0];
         // From 1 s on: 1,500 frames in 1.5 s.
@@ -391,10 +391,10 @@ mod tests {
     #[test]
     fn a_start_is_where_the_rate_of_a_flow_counts_from() {
         let mut board = board();
-        look(&mut board, 0, 90_000, 90_000, true);
+        sample(&mut board, 0, 90_000, 90_000, true);
         let epoch = EPOCH + Duration::from_millis(500);
         board.started(epoch, &[FlowId(0)]);
-        look(&mut board, 510, 50, 40, false);
+        sample(&mut board, 510, 50, 40, false);
         let rate = board.rates().1[0].frames_tx;
         assert!((rate - 5_000.0).abs() < 1e-6, "{rate}");
     }
@@ -403,7 +403,7 @@ mod tests {
     fn whoever_asks_often_takes_no_more_memory() {
         let mut board = board();
         for n in 0..5_000 {
-            look(&mut board, n, n, n, false);
+            sample(&mut board, n, n, n, false);
         }
         assert!(board.samples.len() <= 101, "{}", board.samples.len());
         let rate = board.rates().1[0].frames_tx;

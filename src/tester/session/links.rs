@@ -3,8 +3,8 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::orders::LOOK;
-use super::rack::Facts;
+use super::devices::Facts;
+use super::orders::SAMPLE_INTERVAL;
 use super::{Inner, Session, SessionError, lock};
 use contracts::stats::NicCounters;
 use dpdk::PortControl;
@@ -100,7 +100,7 @@ impl Inner {
         let since = Instant::now();
         let is_activating = || lock(&self.links).iter().any(|link| link.control.is_activating());
         while is_activating() && since.elapsed() < ACTIVATION_MAX {
-            thread::sleep(LOOK);
+            thread::sleep(SAMPLE_INTERVAL);
         }
         self.follow_links()
     }

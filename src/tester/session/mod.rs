@@ -16,13 +16,13 @@
 mod board;
 mod captures;
 mod clock;
-mod crew;
+mod devices;
 mod links;
-mod look;
 mod neighbours;
 mod open;
 mod orders;
-mod rack;
+mod poller;
+mod sampling;
 mod told;
 
 use std::sync::atomic::AtomicBool;
@@ -33,29 +33,29 @@ use std::time::Duration;
 use crossbeam::channel::Sender;
 
 pub use board::GRACE;
+pub use devices::interface_device;
 pub use neighbours::Neighbour;
 pub use open::{Bench, Prepared};
-pub use rack::interface_device;
 
 use super::capture::Tap;
 use super::plan::TestPlan;
 use board::Board;
 use captures::Captures;
-use crew::{Order, Shared};
+use devices::Want;
 use dpdk::SourcePort;
 use ground::time::Instant;
 use ground::units::BitsPerSec;
 use host::{PlanError, Spares};
 use links::Link;
-use rack::Want;
+use poller::{Order, Shared};
 use runtime::Disturbance;
 use secure::SecyError;
 
 /// The port of a station.
-pub(super) type Jack = Tap<SourcePort>;
+pub(super) type TappedPort = Tap<SourcePort>;
 
 /// A polling thread; at its end it returns its ports, each with its index in the test.
-type Poller = JoinHandle<Vec<(usize, Jack)>>;
+type PollerThread = JoinHandle<Vec<(usize, TappedPort)>>;
 
 /// The reason why a test cannot start or continue.
 #[derive(Debug, thiserror::Error)]
@@ -134,7 +134,7 @@ pub enum SessionError {
 #[derive(Debug)]
 pub struct Session {
     inner: Arc<Inner>,
-    threads: Mutex<Vec<Poller>>,
+    threads: Mutex<Vec<PollerThread>>,
     /// Samples the flows until it is told to end.
     watcher: Mutex<Option<JoinHandle<()>>>,
 }
@@ -151,7 +151,7 @@ struct Inner {
     rx_room: Vec<u64>,
     /// By port: its thread, and its index there.
     places: Vec<(usize, usize)>,
-    crews: Vec<Sender<Order>>,
+    pollers: Vec<Sender<Order>>,
     shared: Arc<Shared>,
     /// The time of day at zero of the test's clock, since 1970.
     zero: Duration,

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::thread;
 use std::time::{Duration as StdDuration, Instant as StdInstant};
 
-use super::orders::LOOK;
+use super::orders::SAMPLE_INTERVAL;
 use super::{Inner, Session, SessionError};
 use crate::plan::{FlowKind, FlowPlan};
 use crate::stations::in_run;
@@ -47,11 +47,11 @@ impl Session {
         let number = number.map_err(|error| SessionError::Ping(error.to_string()))?;
         let since = StdInstant::now();
         while since.elapsed() < PING_MAX {
-            let state = move |host: &mut super::crew::Host, _| {
+            let state = move |host: &mut super::poller::Host, _| {
                 host.pings().find(|ping| ping.number == number).map(|ping| ping.state)
             };
             match inner.at(port, state)? {
-                Some(PingState::Waiting) => thread::sleep(LOOK),
+                Some(PingState::Waiting) => thread::sleep(SAMPLE_INTERVAL),
                 Some(PingState::Answered(_)) => return Ok(true),
                 Some(PingState::Lost) | None => return Ok(false),
             }
@@ -95,7 +95,7 @@ impl Inner {
                     let (neighbour, interface) = (wanted.neighbour, wanted.interface);
                     return Err(SessionError::Unresolved { flow, neighbour, interface });
                 }
-                Some(_) => thread::sleep(LOOK),
+                Some(_) => thread::sleep(SAMPLE_INTERVAL),
             }
         };
         for flow in flows() {

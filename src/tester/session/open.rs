@@ -11,10 +11,10 @@ use crossbeam::channel::{self, Receiver};
 use super::board::{Board, watch};
 use super::captures::Captures;
 use super::clock::Time;
-use super::crew::{Crew, Host, Order, Shared};
+use super::devices::{self, Devices, Facts, Want};
 use super::links::Link;
-use super::rack::{self, Facts, Rack, Want};
-use super::{Inner, Jack, Poller, Session, SessionError, lock};
+use super::poller::{Host, Order, Poller, Shared};
+use super::{Inner, PollerThread, Session, SessionError, TappedPort, lock};
 use crate::plan::{Place, TestPlan};
 use crate::stations::{Punctuality, asked_rates, stations};
 use contracts::port::Secured;
@@ -30,7 +30,7 @@ const ORDERS_MAX: usize = 64;
 /// Runs tests, one at a time: holds the open devices and the test.
 #[derive(Debug)]
 pub struct Bench {
-    rack: Rack,
+    devices: Devices,
     session: Option<Arc<Session>>,
     threads: Option<usize>,
     /// True if ports in memory are treated as if they led out of the process.
@@ -53,7 +53,7 @@ impl Bench {
     /// timestamps and pauses.
     #[must_use]
     pub fn new(eal: Eal, threads: Option<usize>) -> Self {
-        Self { rack: Rack::new(eal), session: None, threads, outside: false, runs: drawn() }
+        Self { devices: Devices::new(eal), session: None, threads, outside: false, runs: drawn() }
     }
 
     /// Treats ports in memory as if they led out of the process: each end of a pair has its own
@@ -67,7 +67,7 @@ impl Bench {
     /// Returns the EAL of its devices.
     #[must_use]
     pub const fn eal(&self) -> &Eal {
-        self.rack.eal()
+        self.devices.eal()
     }
 
     /// Replaces the running test: [`Bench::prepare`], [`Bench::clear`] and [`Bench::begin`].
@@ -88,15 +88,15 @@ impl Bench {
     pub fn prepare(&mut self, plan: TestPlan) -> Result<Prepared, SessionError> {
         let wants = wants(&plan)?;
         check(&plan, &stations(&plan, &asked_rates(&plan), Punctuality::THREADS))?;
-        self.rack.open_new(&wants)?;
-        rates(&plan, &self.rack.facts(&wants))?;
+        self.devices.open_new(&wants)?;
+        rates(&plan, &self.devices.facts(&wants))?;
         Ok(Prepared { plan, wants })
     }
 
     /// Ends the running test, and keeps its devices.
     pub fn clear(&mut self) {
         if let Some(session) = self.session.take() {
-            give_back(&mut self.rack, &session.inner.wants, session.end());
+            give_back(&mut self.devices, &session.inner.wants, session.end());
         }
     }
 
@@ -110,14 +110,14 @@ impl Bench {
         let Prepared { mut plan, wants } = prepared;
         self.runs = self.runs.wrapping_add(1);
         plan.run = self.runs;
-        self.rack.fit(&wants)?;
-        let opened: Option<Vec<_>> = wants.iter().map(|w| self.rack.take(w)).collect();
+        self.devices.fit(&wants)?;
+        let opened: Option<Vec<_>> = wants.iter().map(|w| self.devices.take(w)).collect();
         let opened = opened.expect("all that is wanted is open, and nobody else has it");
-        let (jacks, facts): (Vec<_>, Vec<_>) = opened.into_iter().unzip();
-        match self.start(plan, wants.clone(), jacks, facts) {
+        let (ports, facts): (Vec<_>, Vec<_>) = opened.into_iter().unzip();
+        match self.start(plan, wants.clone(), ports, facts) {
             Ok(session) => Ok(self.session.insert(Arc::new(session)).clone()),
-            Err((error, jacks)) => {
-                give_back(&mut self.rack, &wants, jacks);
+            Err((error, ports)) => {
+                give_back(&mut self.devices, &wants, ports);
                 Err(error)
             }
         }
@@ -127,22 +127,22 @@ impl Bench {
         &self,
         plan: TestPlan,
         wants: Vec<Want>,
-        jacks: Vec<Jack>,
+        ports: Vec<TappedPort>,
         facts: Vec<Facts>,
-    ) -> Result<Session, (SessionError, Vec<(usize, Jack)>)> {
+    ) -> Result<Session, (SessionError, Vec<(usize, TappedPort)>)> {
         let rates = match rates(&plan, &facts) {
             Ok(rates) => rates,
-            Err(error) => return Err((error, jacks.into_iter().enumerate().collect())),
+            Err(error) => return Err((error, ports.into_iter().enumerate().collect())),
         };
         let plans = stations(&plan, &rates, Punctuality::THREADS);
         if let Err(error) = check(&plan, &plans) {
-            return Err((error, jacks.into_iter().enumerate().collect()));
+            return Err((error, ports.into_iter().enumerate().collect()));
         }
         let in_memory = is_in_memory(&wants) && !self.outside;
         let threads = self.threads.unwrap_or_else(Cores::beside_control);
         let places = spread(&wants, threads, in_memory);
         let threads = places.iter().map(|(thread, _)| thread + 1).max().unwrap_or(0);
-        let time = Time::new(*self.rack.clock(), threads, in_memory);
+        let time = Time::new(*self.devices.clock(), threads, in_memory);
         let shared = Shared {
             time,
             cores: Cores::find(threads),
@@ -152,19 +152,19 @@ impl Bench {
         let shared = Arc::new(shared);
         let mut hosts: Vec<Vec<(usize, Host)>> = (0..threads).map(|_| Vec::new()).collect();
         let mut spares = Vec::new();
-        for (n, (plan, jack)) in plans.iter().zip(jacks).enumerate() {
-            let port = Secured::new(jack, plan.secy.as_deref()).expect("the plan was checked");
+        for (n, (plan, port)) in plans.iter().zip(ports).enumerate() {
+            let port = Secured::new(port, plan.secy.as_deref()).expect("the plan was checked");
             let host = Station::new(plan, port).expect("the plan was checked");
             host.spares().fill();
             spares.push(host.spares().clone());
             hosts[places[n].0].push((n, host));
         }
-        let mut crews = Vec::new();
+        let mut pollers = Vec::new();
         let mut handles = Vec::new();
         for (n, hosts) in hosts.into_iter().enumerate() {
             let (order, orders) = channel::bounded(ORDERS_MAX);
-            crews.push(order);
-            handles.push(spawn(self.rack.eal(), n, hosts, orders, &shared));
+            pollers.push(order);
+            handles.push(spawn(self.devices.eal(), n, hosts, orders, &shared));
         }
         let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let run = Duration::from_nanos(shared.time.now().as_nanos());
@@ -181,7 +181,7 @@ impl Bench {
             rates,
             rx_room,
             places,
-            crews,
+            pollers,
             zero: since_1970.saturating_sub(run),
             shared,
             ending: AtomicBool::new(false),
@@ -207,14 +207,14 @@ impl Drop for Bench {
 
 impl Session {
     /// Ends the test and returns its ports.
-    fn end(&self) -> Vec<(usize, Jack)> {
+    fn end(&self) -> Vec<(usize, TappedPort)> {
         self.inner.ending.store(true, Ordering::Relaxed);
         if let Some(watcher) = lock(&self.watcher).take() {
             watcher.thread().unpark();
             let _ = watcher.join();
         }
-        for crew in &self.inner.crews {
-            let _ = crew.send(Order::End);
+        for poller in &self.inner.pollers {
+            let _ = poller.send(Order::End);
         }
         lock(&self.inner.links).clear();
         let threads: Vec<_> = lock(&self.threads).drain(..).collect();
@@ -223,9 +223,9 @@ impl Session {
     }
 }
 
-fn give_back(rack: &mut Rack, wants: &[Want], jacks: Vec<(usize, Jack)>) {
-    for (port, jack) in jacks {
-        rack.give(&wants[port].place, jack);
+fn give_back(devices: &mut Devices, wants: &[Want], ports: Vec<(usize, TappedPort)>) {
+    for (index, port) in ports {
+        devices.give(&wants[index].place, port);
     }
 }
 
@@ -235,20 +235,20 @@ fn spawn(
     hosts: Vec<(usize, Host)>,
     orders: Receiver<Order>,
     shared: &Arc<Shared>,
-) -> Poller {
+) -> PollerThread {
     let (eal, shared) = (eal.clone(), shared.clone());
     thread::spawn(move || {
         // Without registration the thread has no mempool cache, so frames are allocated at a
         // higher cost.
         let _worker = eal.register_worker();
-        Crew { hosts, orders }.run(&shared, n)
+        Poller { hosts, orders }.run(&shared, n)
     })
 }
 
 /// Returns the requirements of a test, unless two ports collide or one cannot be satisfied.
 fn wants(plan: &TestPlan) -> Result<Vec<Want>, SessionError> {
-    plan.ports.iter().try_for_each(|port| rack::check(&port.location))?;
-    let wants = rack::wants(plan);
+    plan.ports.iter().try_for_each(|port| devices::check(&port.location))?;
+    let wants = devices::wants(plan);
     for (n, want) in wants.iter().enumerate() {
         if let Some(m) = wants[..n].iter().position(|w| w.place == want.place) {
             let name = |n: usize| plan.ports[n].name.clone();

@@ -4,7 +4,7 @@ use std::thread;
 use std::time::{Duration as StdDuration, Instant as StdInstant};
 
 use super::board::Phase;
-use super::crew::Order;
+use super::poller::Order;
 use super::{Inner, Session, SessionError, lock};
 use crate::plan::{FlowKind, FlowPlan};
 use ground::time::{Duration, Instant};
@@ -18,7 +18,7 @@ const LEAD: Duration = Duration::from_millis(5);
 const DRAIN_MAX: StdDuration = StdDuration::from_secs(5);
 
 /// Interval at which a condition is checked.
-pub(super) const LOOK: StdDuration = StdDuration::from_millis(5);
+pub(super) const SAMPLE_INTERVAL: StdDuration = StdDuration::from_millis(5);
 
 impl Session {
     /// Starts flows at one epoch, with counters at 0; running flows continue.
@@ -33,8 +33,8 @@ impl Session {
         inner.shared.awake.store(true, std::sync::atomic::Ordering::Relaxed);
         let ids = which.clone();
         inner.at_all(inner.all_ports(), move |_, host, _| host.clear_streams(&ids))?;
-        for crew in &inner.crews {
-            inner.order(crew, Order::Clear)?;
+        for poller in &inner.pollers {
+            inner.order(poller, Order::Clear)?;
         }
         inner.shared.preemption.clear();
         let time = &inner.shared.time;
@@ -147,7 +147,7 @@ impl Inner {
                 return Ok(which.iter().filter(idle).copied().collect());
             }
             drop(board);
-            thread::sleep(LOOK);
+            thread::sleep(SAMPLE_INTERVAL);
         }
     }
 

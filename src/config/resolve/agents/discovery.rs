@@ -2,7 +2,7 @@
 
 use super::super::cx::by_number;
 use super::super::{Cx, Place};
-use super::{Around, DELAY_MAX, told};
+use super::{Context, DELAY_MAX, told};
 use crate::quantity::Span;
 use crate::raw::{
     AdminName, Dcbx, DcbxApplication, DcbxEts, DcbxIsolation, DcbxPfc, DcbxPlace, DcbxSfc,
@@ -43,7 +43,7 @@ pub(super) fn lldp(
     cx: &mut Cx,
     port_at: &Place<'_>,
     (said, needed): (Option<&Lldp>, bool),
-    port: &Around<'_>,
+    port: &Context<'_>,
 ) -> Option<LldpPlan> {
     let at = port_at.key("lldp");
     let silent = Lldp::default();
@@ -107,7 +107,7 @@ pub(super) fn dcbx(
     cx: &mut Cx,
     at: &Place<'_>,
     said: &Dcbx,
-    port: &Around<'_>,
+    port: &Context<'_>,
     can: (bool, bool),
 ) -> DcbxPlan {
     let internal = said.internal_delay.map_or(port.internal, |s| s.0);
@@ -134,7 +134,7 @@ fn pfc(
     cx: &mut Cx,
     at: &Place<'_>,
     said: &DcbxPfc,
-    port: &Around<'_>,
+    port: &Context<'_>,
     (round_trip, ptp): (bool, bool),
 ) -> Option<DcbxPfcPlan> {
     if matches!(port.pfc, FlowControl::Pause { .. }) {
@@ -179,7 +179,7 @@ fn pfc(
     })
 }
 
-fn ets(cx: &mut Cx, at: &Place<'_>, said: &DcbxEts, port: &Around<'_>) -> EtsPlan {
+fn ets(cx: &mut Cx, at: &Place<'_>, said: &DcbxEts, port: &Context<'_>) -> EtsPlan {
     let own = Recommend::default();
     let recommended = match said.recommend.as_ref().unwrap_or(&own) {
         Recommend::Own => Some(port.ets),
@@ -227,7 +227,7 @@ fn isolation(
     cx: &mut Cx,
     at: &Place<'_>,
     said: &DcbxIsolation,
-    port: &Around<'_>,
+    port: &Context<'_>,
 ) -> CongestionIsolation {
     let mut queue_map = [0; 8];
     let map_at = at.key("queue_map");

@@ -2,7 +2,7 @@
 
 use super::parts::{Queues, SaidOf, detect, ipv4, ipv6, life, mac, queues, selector, threshold};
 use super::settings::{limit, settings};
-use super::{Around, ByQueue, Cx, Draft, Place};
+use super::{ByQueue, Context, Cx, Draft, Place};
 use crate::quantity::octets;
 use crate::raw::{self, CimTypeName, QueueMapSaid};
 use crate::resolve::cx::by_number;
@@ -20,12 +20,12 @@ pub fn isolation<'m>(
     cx: &mut Cx,
     at: &Place<'m>,
     raw: &'m raw::CongestionIsolation,
-    around: &Around<'_, 'm>,
+    context: &Context<'_, 'm>,
     plan: &mut CongestionPlan,
 ) {
     let all = Queues { at, map: &raw.queues };
     let own = |port: &'m raw::Port| port.congestion_isolation.as_ref().map(|own| &own.queues);
-    let said = queues(cx, all, around.drafts, ("congestion_isolation", own));
+    let said = queues(cx, all, context.drafts, ("congestion_isolation", own));
     let machine = IsolationPlan {
         map: map(cx, at, raw),
         max_flow_life: life(
@@ -36,14 +36,14 @@ pub fn isolation<'m>(
         ),
         ..IsolationPlan::new()
     };
-    check_order(cx, at, &machine, around.drafts);
+    check_order(cx, at, &machine, context.drafts);
     plan.isolation = Some(CongestionIsolationPlan {
         cim_tx_priority: Priority::ALL[0],
         dscp: Dscp::MIN,
         min_header_octets: 0,
-        watches: watches(cx, at, &machine, &said, around),
-        points: around.drafts.iter().map(|draft| point(cx, draft)).collect(),
-        peers: peers(cx, around.drafts),
+        watches: watches(cx, at, &machine, &said, context),
+        points: context.drafts.iter().map(|draft| point(cx, draft)).collect(),
+        peers: peers(cx, context.drafts),
         dialect: dialect(&raw.dialect),
         machine,
     });
@@ -185,12 +185,12 @@ fn watches(
     at: &Place<'_>,
     machine: &IsolationPlan,
     said: &[SaidOf<'_, raw::IsolationQueue>],
-    around: &Around<'_, '_>,
+    context: &Context<'_, '_>,
 ) -> ByQueue<Option<Watch>> {
     let nothing = raw::IsolationQueue::default();
     let monitored = TrafficClass::ALL.map(|class| machine.map.congesting(class));
     let mut out = Vec::with_capacity(said.len());
-    for (draft, queues) in around.drafts.iter().zip(said) {
+    for (draft, queues) in context.drafts.iter().zip(said) {
         let usual = threshold(draft.plan.rate);
         for (class, queue) in queues.iter().enumerate() {
             if let (Some((place, _)), None) = (queue, monitored[class]) {
@@ -203,7 +203,7 @@ fn watches(
         out.push(queues.each_ref().map(|queue| {
             let (place, queue) = queue.as_ref().map_or((at, &nothing), |(place, said)| (place, *said));
             let said = (queue.threshold, queue.aqm.as_ref());
-            let detect = detect(cx, place, said, usual, around);
+            let detect = detect(cx, place, said, usual, context);
             let from = detect.floor();
             let low = queue.low.map_or(Bytes(from.0 / 10), |s| Bytes(s.0));
             let cim_above = queue.cim_above.map_or(from.max(low), |s| Bytes(s.0));

@@ -4,7 +4,7 @@ use core::net::IpAddr;
 
 use super::parts::{Queues, SaidOf, detect, ip, named, queues, selector, settings_of_queues};
 use super::settings::{limit, settings};
-use super::{Around, ByQueue, Cx, Draft, Place};
+use super::{ByQueue, Context, Cx, Draft, Place};
 use crate::raw::{self, SourceQpSaid};
 use crate::resolve::queues::kmin_default;
 use congestion::qcn::PointPlan;
@@ -20,21 +20,21 @@ pub fn fast_cnp<'m>(
     cx: &mut Cx,
     at: &Place<'m>,
     raw: &'m raw::FastCnp,
-    around: &Around<'_, 'm>,
+    context: &Context<'_, 'm>,
     plan: &mut CongestionPlan,
 ) {
     let own = |port: &'m raw::Port| port.fast_cnp.as_ref().map(|own| &own.queues);
-    let said = queues(cx, Queues { at, map: &raw.queues }, around.drafts, ("fast_cnp", own));
+    let said = queues(cx, Queues { at, map: &raw.queues }, context.drafts, ("fast_cnp", own));
     let one = |cx: &mut Cx, at: &Place<'_>, said: &raw::FastCnpQueue, draft: &Draft<'_>, class| {
         if let (None, None, Some(ecn)) = (said.threshold, &said.aqm, draft.plan.ecn[class]) {
             return Detect::Aqm(ecn);
         }
         let usual = raw::Aqm::default();
         let aqm = said.aqm.as_ref().or(said.threshold.is_none().then_some(&usual));
-        detect(cx, at, (said.threshold, aqm), kmin_default(draft.plan.rate), around)
+        detect(cx, at, (said.threshold, aqm), kmin_default(draft.plan.rate), context)
     };
     plan.fast_cnp = Some(FastCnpPlan {
-        detect: of_queues(cx, at, raw.queues.is_empty(), &said, around, one),
+        detect: of_queues(cx, at, raw.queues.is_empty(), &said, context, one),
         spacing: Duration::ZERO,
         budget: LimitPlan { interval: Duration::ZERO, burst: 1 },
         flows: 0,
@@ -56,10 +56,10 @@ fn of_queues<T: Copy, S: Default>(
     at: &Place<'_>,
     all: bool,
     said: &[SaidOf<'_, S>],
-    around: &Around<'_, '_>,
+    context: &Context<'_, '_>,
     one: impl Fn(&mut Cx, &Place<'_>, &S, &Draft<'_>, usize) -> T,
 ) -> ByQueue<Option<T>> {
-    let usual = if all { around.protected } else { 0 };
+    let usual = if all { context.protected } else { 0 };
     if usual | named(said) == 0 {
         let what = "concerns no queue, as PFC protects no priority: name queues, such as \
                     `queues: {3: {}}`";
@@ -67,7 +67,7 @@ fn of_queues<T: Copy, S: Default>(
     }
     let nothing = S::default();
     let mut out = Vec::with_capacity(said.len());
-    for (draft, queues) in around.drafts.iter().zip(said) {
+    for (draft, queues) in context.drafts.iter().zip(said) {
         let mut of_port = [None; PRIORITIES];
         for (class, queue) in queues.iter().enumerate() {
             let (place, said) = match queue {
@@ -114,14 +114,14 @@ pub fn qcn<'m>(
     cx: &mut Cx,
     at: &Place<'m>,
     raw: &'m raw::Qcn,
-    around: &Around<'_, 'm>,
+    context: &Context<'_, 'm>,
     plan: &mut CongestionPlan,
 ) {
     let own = |port: &'m raw::Port| port.qcn.as_ref().map(|own| &own.queues);
-    let said = queues(cx, Queues { at, map: &raw.queues }, around.drafts, ("qcn", own));
+    let said = queues(cx, Queues { at, map: &raw.queues }, context.drafts, ("qcn", own));
     let one =
         |_: &mut Cx, _: &Place<'_>, _: &raw::QcnQueue, _: &Draft<'_>, _| PointPlan::standard();
-    let points = of_queues(cx, at, raw.queues.is_empty(), &said, around, one);
+    let points = of_queues(cx, at, raw.queues.is_empty(), &said, context, one);
     let (transmit_priority, msdu_octets) = (Priority::ALL[0], 0);
     plan.qcn = Some(QuantizedPlan { points, transmit_priority, msdu_octets });
     settings(cx, (at, "qcn"), raw, plan, At::default());

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use ipnet::IpNet;
 
 use super::settings::{settings, times};
-use super::{Around, Cx, Draft, Place};
+use super::{Context, Cx, Draft, Place};
 use crate::quantity::{Size, Span, octets};
 use crate::raw::{self, Range, Settings};
 use crate::resolve::cx::by_number;
@@ -90,7 +90,7 @@ pub(super) fn detect(
     at: &Place<'_>,
     (said, aqm): (Option<Size>, Option<&raw::Aqm>),
     kmin: Bytes,
-    around: &Around<'_, '_>,
+    context: &Context<'_, '_>,
 ) -> Detect {
     let detect = match (said, aqm) {
         (None, None) => Detect::Length(kmin),
@@ -105,11 +105,11 @@ pub(super) fn detect(
         }
     };
     let from = detect.floor().0;
-    if from >= around.buffer && (said.is_some() || aqm.is_some()) {
+    if from >= context.buffer && (said.is_some() || aqm.is_some()) {
         let what = format!(
             "congestion begins at {}, but the whole buffer has {}: it never does",
             octets(from),
-            octets(around.buffer)
+            octets(context.buffer)
         );
         cx.warn(at, what);
     }

@@ -4,7 +4,7 @@ use super::parts::{
     Queues, SaidOf, detect, ipv4, ipv6, life, mac, named, queues, selector, threshold, udp_port,
 };
 use super::settings::{limit, range, settings};
-use super::{Around, ByQueue, Cx, Place};
+use super::{ByQueue, Context, Cx, Place};
 use crate::quantity::octets;
 use crate::raw::{self, SfcFormName, SfcFromName};
 use congestion::sfc::{Monitor, SfcPlan};
@@ -22,17 +22,17 @@ pub fn sfc<'m>(
     cx: &mut Cx,
     at: &Place<'m>,
     raw: &'m raw::Sfc,
-    around: &Around<'_, 'm>,
+    context: &Context<'_, 'm>,
     plan: &mut CongestionPlan,
 ) {
     let all = Queues { at, map: &raw.queues };
     let own = |port: &'m raw::Port| port.sfc.as_ref().map(|sfc| &sfc.queues);
-    let said = queues(cx, all, around.drafts, ("sfc", own));
+    let said = queues(cx, all, context.drafts, ("sfc", own));
     let ipv4 = ipv4(cx, &at.key("sfcmIPv4Address"), raw.ipv4_address.as_ref());
     let ipv6 = ipv6(cx, &at.key("sfcmIPv6Address"), raw.ipv6_address.as_ref());
-    let monitored_queues = monitored(cx, at, raw, &said, around);
+    let monitored_queues = monitored(cx, at, raw, &said, context);
     plan.sfc = Some(SourceFlowControlPlan {
-        point: point(cx, at, raw, monitored_queues, around),
+        point: point(cx, at, raw, monitored_queues, context),
         transmit_priority: Priority::ALL[0],
         dscp: Dscp::MIN,
         form: form(cx, at, raw),
@@ -40,7 +40,7 @@ pub fn sfc<'m>(
         mac: mac(cx, &at.key("sfcmMacAddress"), raw.mac_address.as_ref()),
         ipv4,
         ipv6,
-        monitors: monitors(cx, at, &said, around),
+        monitors: monitors(cx, at, &said, context),
     });
     settings(cx, (at, "sfc"), raw, plan, At::default());
     limit(cx, (at, "sfc", "budget"), raw.budget.as_ref(), plan);
@@ -64,10 +64,10 @@ fn point(
     at: &Place<'_>,
     raw: &raw::Sfc,
     monitored_queues: u8,
-    around: &Around<'_, '_>,
+    context: &Context<'_, '_>,
 ) -> SfcPlan {
     let default = SfcPlan::new();
-    let patience = match around.moves {
+    let patience = match context.moves {
         Some(_) => PATIENCE_WITH_ISOLATION,
         None => default.patience,
     };
@@ -87,12 +87,12 @@ fn monitored(
     at: &Place<'_>,
     raw: &raw::Sfc,
     said: &[SaidOf<'_, raw::SfcQueue>],
-    around: &Around<'_, '_>,
+    context: &Context<'_, '_>,
 ) -> u8 {
     let named = named(said);
     let here = at.key("sfcMonitoredQueues");
     let Some(classes) = &raw.monitored_queues else {
-        let usual = if raw.queues.is_empty() { usual(around) } else { 0 };
+        let usual = if raw.queues.is_empty() { usual(context) } else { 0 };
         if named | usual == 0 {
             let what = "monitors no queue, as PFC protects no priority: name queues, such as \
                         `queues: {3: {threshold: 100KB}}`";
@@ -131,9 +131,9 @@ fn mask(cx: &mut Cx, at: &Place<'_>, classes: &raw::TrafficClasses) -> u8 {
 
 /// Default of the monitored classes, those from which PFC would spread congestion: the protected
 /// classes, or those to which isolation moves their congesting flows.
-fn usual(around: &Around<'_, '_>) -> u8 {
-    let protected = TrafficClass::ALL.into_iter().filter(|c| around.protected >> c.get() & 1 == 1);
-    let moved = |class| around.moves.and_then(|map| map.congesting(class)).unwrap_or(class);
+fn usual(context: &Context<'_, '_>) -> u8 {
+    let protected = TrafficClass::ALL.into_iter().filter(|c| context.protected >> c.get() & 1 == 1);
+    let moved = |class| context.moves.and_then(|map| map.congesting(class)).unwrap_or(class);
     protected.fold(0, |mask, class| mask | 1 << moved(class).get())
 }
 
@@ -142,16 +142,16 @@ fn monitors(
     cx: &mut Cx,
     at: &Place<'_>,
     said: &[SaidOf<'_, raw::SfcQueue>],
-    around: &Around<'_, '_>,
+    context: &Context<'_, '_>,
 ) -> ByQueue<Option<Monitor>> {
     let nothing = raw::SfcQueue::default();
     let mut out = Vec::with_capacity(said.len());
-    for (draft, queues) in around.drafts.iter().zip(said) {
+    for (draft, queues) in context.drafts.iter().zip(said) {
         let usual = threshold(draft.plan.rate);
         out.push(queues.each_ref().map(|queue| {
             let (place, queue) = queue.as_ref().map_or((at, &nothing), |(place, said)| (place, *said));
             let said = (queue.threshold, queue.aqm.as_ref());
-            let detect = detect(cx, place, said, usual, around);
+            let detect = detect(cx, place, said, usual, context);
             let from = detect.floor();
             let target = queue.target.map_or(Bytes(from.0 / 2), |s| Bytes(s.0));
             if target > from {

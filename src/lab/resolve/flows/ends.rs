@@ -1,6 +1,6 @@
 //! Senders and receivers of flows.
 
-use super::parts::Around;
+use super::parts::Context;
 use crate::raw::{self, Many, Pattern};
 use crate::resolve::graph;
 use config::{Cx, Place};
@@ -12,13 +12,13 @@ pub(super) fn ends(
     cx: &mut Cx,
     at: &graph::Source<'_>,
     said: &raw::Flow,
-    around: &Around<'_, '_>,
+    context: &Context<'_, '_>,
     room: usize,
     entry: usize,
 ) -> Vec<(usize, usize)> {
     let (from_at, to_at) = (at.key("from"), at.key("to"));
-    let from = hosts(cx, &from_at, said.from.as_ref(), around);
-    let to = hosts(cx, &to_at, said.to.as_ref(), around);
+    let from = hosts(cx, &from_at, said.from.as_ref(), context);
+    let to = hosts(cx, &to_at, said.to.as_ref(), context);
     if from.is_empty() || to.is_empty() {
         return Vec::new();
     }
@@ -52,7 +52,7 @@ pub(super) fn ends(
                 cx.error(&at.own, what);
                 return Vec::new();
             }
-            permutation(from, to, Rng::nth(around.seed, entry as u64))
+            permutation(from, to, Rng::nth(context.seed, entry as u64))
         }
     };
     if pairs.is_empty() || pairs.iter().any(|(f, t)| f == t) {
@@ -71,10 +71,10 @@ fn hosts(
     cx: &mut Cx,
     at: &Place<'_>,
     said: Option<&Many<String>>,
-    around: &Around<'_, '_>,
+    context: &Context<'_, '_>,
 ) -> Vec<usize> {
-    let graph = around.graph;
-    let all = || (0..graph.hosts.len()).filter(|host| !around.is_tester(*host)).collect();
+    let graph = context.graph;
+    let all = || (0..graph.hosts.len()).filter(|host| !context.is_tester(*host)).collect();
     let Some(Many(list)) = said else { return all() };
     if let [one] = list.as_slice() {
         if one == "all" {
@@ -89,7 +89,7 @@ fn hosts(
         let here = if list.len() == 1 { at.clone() } else { at.index(i) };
         let Some(node) = graph.find_host(cx, &here, name) else { continue };
         let number = graph.host_number(node);
-        if around.is_tester(number) {
+        if context.is_tester(number) {
             let what = format!("`{name}` is a port of `otg`; write its flows there");
             cx.error(&here, what);
         }

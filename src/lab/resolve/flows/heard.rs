@@ -1,7 +1,7 @@
 //! Warns of congestion messages that no host obeys.
 
 use super::carrier::Carrier;
-use super::parts::Around;
+use super::parts::Context;
 use crate::raw::{self, Short, TransportName};
 use crate::resolve::graph::Source;
 use config::{Cx, Place};
@@ -14,14 +14,14 @@ pub(super) fn check(
     at: &Source<'_>,
     carrier: &Carrier,
     (from, to): (usize, usize),
-    around: &Around<'_, '_>,
+    context: &Context<'_, '_>,
     source: Option<&StationPlan>,
 ) {
-    let (Some(way), Some(source)) = (around.routes.way(around.graph, from, to), source) else {
+    let (Some(way), Some(source)) = (context.routes.way(context.graph, from, to), source) else {
         return;
     };
     let plans: Vec<&CongestionPlan> =
-        way.iter().filter_map(|hop| around.switch(hop)).map(|s| &s.congestion).collect();
+        way.iter().filter_map(|hop| context.switch(hop)).map(|s| &s.congestion).collect();
     let sfc = plans.iter().any(|p| p.sfc.as_ref().is_some_and(|sfc| sfc.point.enabled));
     let host = &source.name;
     if sfc && matches!(carrier, Carrier::Ethernet) {
@@ -47,8 +47,8 @@ pub(super) fn check(
 }
 
 /// Warns of a lab with `fast_cnp` but without RoCEv2 flows.
-pub(super) fn check_all(cx: &mut Cx, at: &Place<'_>, lab: &raw::Lab, around: &Around<'_, '_>) {
-    let plans = around.switches.plans.iter().flatten();
+pub(super) fn check_all(cx: &mut Cx, at: &Place<'_>, lab: &raw::Lab, context: &Context<'_, '_>) {
+    let plans = context.switches.plans.iter().flatten();
     let notify = { plans }.any(|switch| switch.congestion.fast_cnp.is_some());
     let is_roce = |flow: &raw::Flow| match flow.over(&lab.defaults.flows).transport {
         Some(Short::Short(name)) => name == TransportName::Roce,

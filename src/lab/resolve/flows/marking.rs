@@ -1,7 +1,7 @@
 //! Priority and DSCP of a flow, and whether its path is lossless.
 
 use super::carrier::Carrier;
-use super::parts::{Around, KindOf, Marked};
+use super::parts::{Context, KindOf, Marked};
 use crate::plan::LossyHop;
 use crate::resolve::graph;
 use crate::resolve::routes::Hop;
@@ -28,11 +28,11 @@ pub(super) fn marking(
     at: &graph::Source<'_>,
     kind: &KindOf,
     way: &[Hop],
-    around: &Around<'_, '_>,
+    context: &Context<'_, '_>,
 ) -> Marked {
     let of = |p: Priority| Dscp::new(p.get() * 8).unwrap_or(Dscp::MIN);
     let usual = kind.dscp.or(kind.priority.map(of)).unwrap_or(Dscp::MIN);
-    let first = way.first().and_then(|hop| Some((around.switch(hop)?, hop.input)));
+    let first = way.first().and_then(|hop| Some((context.switch(hop)?, hop.input)));
     let Some((switch, port)) = first else {
         let by_dscp = Priority::ALL[usual.index() / 8];
         return Marked { priority: kind.priority.unwrap_or(by_dscp), dscp: usual };
@@ -74,17 +74,17 @@ pub(super) fn is_lossless(
     marked: Marked,
     way: &[Hop],
     carrier: &Carrier,
-    around: &Around<'_, '_>,
+    context: &Context<'_, '_>,
 ) -> bool {
     way.iter().enumerate().all(|(i, hop)| {
-        let Some(switch) = around.switch(hop) else { return false };
+        let Some(switch) = context.switch(hop) else { return false };
         let classify = &switch.ports[hop.input].classify;
         let priority = taken_for(classify, carrier, marked.dscp);
         let group = classify.group[priority.index()];
         let kind = switch.buffer.groups[hop.input][group.index()].kind;
         let heard = match i.checked_sub(1).map(|before| &way[before]) {
             None => priority == marked.priority,
-            Some(before) => around
+            Some(before) => context
                 .switch(before)
                 .is_some_and(|s| s.ports[before.output].pfc.mode.obeys().contains(priority)),
         };
@@ -100,10 +100,10 @@ pub(super) fn lossy_at(
     marked: Marked,
     way: &[Hop],
     carrier: &Carrier,
-    around: &Around<'_, '_>,
+    context: &Context<'_, '_>,
 ) -> Vec<LossyHop> {
     let hops = way.iter().filter_map(|hop| {
-        let switch = around.switch(hop)?;
+        let switch = context.switch(hop)?;
         let classify = &switch.ports[hop.input].classify;
         let priority = taken_for(classify, carrier, marked.dscp);
         let group = classify.group[priority.index()];

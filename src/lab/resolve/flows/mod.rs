@@ -21,7 +21,7 @@ use ground::time::{Duration, Instant};
 use ground::units::{Dscp, Priority};
 use host::{FLOW_ID_MAX, FRAME_MAX, FlowId, Rate, StationPlan};
 use marking::{is_lossless, lossy_at, marking};
-pub(super) use parts::Around;
+pub(super) use parts::Context;
 use parts::{Bound, KindOf, One, Times};
 use sim::{ClockPlan, Direction, LinkId, NodeId, NodeKind, NodePlan};
 use wire::ip::Ecn;
@@ -40,7 +40,7 @@ pub(super) fn flows(
     cx: &mut Cx,
     at: &Place<'_>,
     lab: &raw::Lab,
-    around: &Around<'_, '_>,
+    context: &Context<'_, '_>,
     nodes: &mut [NodePlan],
 ) -> Flows {
     let (mut out, before) = (Flows::default(), cx.count());
@@ -56,12 +56,12 @@ pub(super) fn flows(
         }
         let said = said.over(&lab.defaults.flows);
         let first = out.list.len();
-        let room = (FLOW_ID_MAX as usize + 1).saturating_sub(first + around.taken());
-        let pairs = ends(cx, &source, &said, around, room, i);
+        let room = (FLOW_ID_MAX as usize + 1).saturating_sub(first + context.taken());
+        let pairs = ends(cx, &source, &said, context, room, i);
         let kind = kind(cx, &source, &said);
         if let Some(ends) = pairs.first() {
-            let host = station(nodes, around.graph.hosts[ends.0]);
-            heard::check(cx, &source, &kind.carrier, *ends, around, host.as_deref());
+            let host = station(nodes, context.graph.hosts[ends.0]);
+            heard::check(cx, &source, &kind.carrier, *ends, context, host.as_deref());
             if let Some(host) = host.as_deref() {
                 carrier::check_preset(cx, &source, &said, host);
             }
@@ -69,10 +69,10 @@ pub(super) fn flows(
         // A wrong field is wrong for all flows of the entry, and is reported once.
         let errors = cx.count();
         for (k, (from, to)) in pairs.iter().enumerate() {
-            let name = flow_name(&name, &said, around.graph, (*from, *to), pairs.len());
-            let id = FlowId((around.taken() + out.list.len()) as u32);
+            let name = flow_name(&name, &said, context.graph, (*from, *to), pairs.len());
+            let id = FlowId((context.taken() + out.list.len()) as u32);
             let one = One { id, from: *from, to: *to, start: start(&said, k as u64) };
-            if let Some(flow) = add(cx, &source, &kind, one, around, nodes) {
+            if let Some(flow) = add(cx, &source, &kind, one, context, nodes) {
                 out.list.push(LabFlow { name, ..flow });
             }
             if cx.count() > errors {
@@ -81,7 +81,7 @@ pub(super) fn flows(
         }
         out.entries.push((name, first..out.list.len()));
     }
-    heard::check_all(cx, at, lab, around);
+    heard::check_all(cx, at, lab, context);
     if cx.count() == before {
         check_names(cx, at, &out);
     }
@@ -212,22 +212,22 @@ fn add(
     at: &graph::Source<'_>,
     kind: &KindOf,
     one: One,
-    around: &Around<'_, '_>,
+    context: &Context<'_, '_>,
     nodes: &mut [NodePlan],
 ) -> Option<LabFlow> {
-    let (source, target) = (around.graph.hosts[one.from], around.graph.hosts[one.to]);
-    let Some(way) = around.routes.way(around.graph, one.from, one.to) else {
-        let name = |node: usize| &around.graph.nodes[node].name;
+    let (source, target) = (context.graph.hosts[one.from], context.graph.hosts[one.to]);
+    let Some(way) = context.routes.way(context.graph, one.from, one.to) else {
+        let name = |node: usize| &context.graph.nodes[node].name;
         let what = format!("there is no way from `{}` to `{}`", name(source), name(target));
         cx.error(&at.own, what);
         return None;
     };
-    check_size(cx, at, kind, &way, around);
-    let marked = marking(cx, at, kind, &way, around);
+    check_size(cx, at, kind, &way, context);
+    let marked = marking(cx, at, kind, &way, context);
     let times = times(nodes[source].clock, one.start, kind.bound);
     let station = station(nodes, source)?;
     let obeys = station.flow_control.obeys().contains(marked.priority);
-    let lossy_at = lossy_at(cx, at, marked, &way, &kind.carrier, around);
+    let lossy_at = lossy_at(cx, at, marked, &way, &kind.carrier, context);
     let payload_len = if kind.carrier.is_answered() {
         let plan = answered::plan(cx, at, kind, one, marked, times, station)?;
         let payload = plan.payload();
@@ -247,10 +247,10 @@ fn add(
         from: NodeId(source as u32),
         to: NodeId(target as u32),
         priority: marked.priority,
-        lossless: obeys && is_lossless(marked, &way, &kind.carrier, around),
+        lossless: obeys && is_lossless(marked, &way, &kind.carrier, context),
         lossy_at,
         victim: kind.victim,
-        way: lines(around.graph, source, &way),
+        way: lines(context.graph, source, &way),
         frame_len: kind.size,
         payload_len,
     })
@@ -288,10 +288,10 @@ fn check_size(
     at: &graph::Source<'_>,
     kind: &KindOf,
     way: &[Hop],
-    around: &Around<'_, '_>,
+    context: &Context<'_, '_>,
 ) {
     let longest = kind.size + kind.carrier.longer();
-    let mut switches = way.iter().filter_map(|hop| around.switch(hop));
+    let mut switches = way.iter().filter_map(|hop| context.switch(hop));
     if let Some(switch) = switches.find(|s| s.max_frame < longest) {
         let what = format!(
             "`{}` forwards frames of up to {} octets, not {longest}; raise `max_frame` of its \

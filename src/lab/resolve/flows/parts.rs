@@ -19,7 +19,7 @@ pub(super) const PORT_FIRST: u16 = 49_152;
 pub(super) const PORTS: u32 = 16_384;
 
 /// Context of all parts of a flow's resolution.
-pub(in crate::resolve) struct Around<'r, 'g> {
+pub(in crate::resolve) struct Context<'r, 'g> {
     pub graph: &'r Graph<'g>,
     pub routes: &'r Routes,
     pub switches: &'r Switches,
@@ -28,7 +28,7 @@ pub(in crate::resolve) struct Around<'r, 'g> {
     pub tester: Option<&'r LabTester>,
 }
 
-impl Around<'_, '_> {
+impl Context<'_, '_> {
     /// Returns the number of generator flows.
     pub(super) fn taken(&self) -> usize {
         self.tester.map_or(0, |tester| tester.plan.flows.len())
@@ -41,7 +41,7 @@ impl Around<'_, '_> {
     }
 }
 
-impl Around<'_, '_> {
+impl Context<'_, '_> {
     pub(super) fn switch(&self, hop: &Hop) -> Option<&SwitchPlan> {
         self.switches.plans[hop.node].as_ref()
     }

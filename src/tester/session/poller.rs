@@ -11,7 +11,7 @@ use std::time::Duration as StdDuration;
 
 use crossbeam::channel::{Receiver, Sender, TryRecvError};
 
-use super::Jack;
+use super::TappedPort;
 use super::clock::{Clock, Time};
 use contracts::port::Secured;
 use ground::time::{Instant, Total};
@@ -19,10 +19,10 @@ use host::{Latency, Station};
 use runtime::{Cores, Preemption};
 
 /// A port's end station.
-pub(super) type Host = Station<Secured<Jack>>;
+pub(super) type Host = Station<Secured<TappedPort>>;
 
 /// Returns the tap of a station's port, below its MACsec.
-pub(super) fn jack(host: &mut Host) -> &mut Jack {
+pub(super) fn tapped_port(host: &mut Host) -> &mut TappedPort {
     host.port_mut().port_mut()
 }
 
@@ -35,11 +35,11 @@ const POLLS: u32 = 64;
 const NAP: StdDuration = StdDuration::from_micros(50);
 
 /// An operation on a station, executed by the thread that polls it.
-pub(super) type Deed = Box<dyn FnOnce(&mut Host, Instant) + Send>;
+pub(super) type Operation = Box<dyn FnOnce(&mut Host, Instant) + Send>;
 
 pub(super) enum Order {
     /// Executes an operation on the station with this index.
-    Do(usize, Deed),
+    Do(usize, Operation),
     /// Returns the poll gaps since the last start of flows.
     Show(Sender<Pace>),
     /// Clears the poll gaps.
@@ -67,15 +67,15 @@ pub(super) struct Shared {
     pub(super) awake: AtomicBool,
 }
 
-pub(super) struct Crew {
+pub(super) struct Poller {
     /// Each with the index of its port in the test.
     pub(super) hosts: Vec<(usize, Host)>,
     pub(super) orders: Receiver<Order>,
 }
 
-impl Crew {
+impl Poller {
     /// Polls until the order to end, or until all senders of orders are gone. Returns the ports.
-    pub(super) fn run(mut self, shared: &Arc<Shared>, thread: usize) -> Vec<(usize, Jack)> {
+    pub(super) fn run(mut self, shared: &Arc<Shared>, thread: usize) -> Vec<(usize, TappedPort)> {
         shared.cores.pin(thread);
         let mut clock = shared.time.clock(thread);
         let mut pace = Pace::default();
@@ -93,7 +93,7 @@ impl Crew {
                 let now = clock.tick();
                 let mut progressed = false;
                 for (_, host) in &mut self.hosts {
-                    jack(host).tap.at(now);
+                    tapped_port(host).tap.at(now);
                     progressed |= host.poll(now).progressed;
                 }
                 clock.publish();
@@ -127,9 +127,9 @@ impl Crew {
     #[cold]
     fn obey(&mut self, order: Order, clock: &mut Clock<'_>, pace: &mut Pace) {
         match order {
-            Order::Do(place, deed) => {
+            Order::Do(place, operation) => {
                 if let Some((_, host)) = self.hosts.get_mut(place) {
-                    deed(host, clock.tick());
+                    operation(host, clock.tick());
                 }
             }
             Order::Show(answer) => {

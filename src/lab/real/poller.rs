@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use crossbeam::utils::CachePadded;
 
 use super::RealError;
-use super::node::{Act, Arrivals, Node};
+use super::node::{Action, Arrivals, Node};
 use dpdk::TscClock;
 use ground::time::{Instant, Total};
 use runtime::{Cores, Leash, Preemption, Tether};
@@ -37,7 +37,7 @@ pub(super) struct Board {
 
 /// State of all threads in one sample.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Look(Vec<(bool, u64, u64)>);
+pub(super) struct Sample(Vec<(bool, u64, u64)>);
 
 impl Shared {
     pub(super) fn new(leash: Leash, threads: usize) -> Self {
@@ -46,7 +46,7 @@ impl Shared {
         Self { leash, preemption, stop: AtomicBool::new(false), boards }
     }
 
-    pub(super) fn look(&self) -> Look {
+    pub(super) fn sample(&self) -> Sample {
         let read = |board: &CachePadded<Board>| {
             // Reads in the reverse order of writing: a frame that is seen as received is also seen
             // as sent.
@@ -54,7 +54,7 @@ impl Shared {
             let sent = board.sent.load(Ordering::Acquire);
             (board.idle.load(Ordering::Acquire), sent, received)
         };
-        Look(self.boards.iter().map(read).collect())
+        Sample(self.boards.iter().map(read).collect())
     }
 
     /// Returns the frames sent so far, and the polls of all threads.
@@ -66,7 +66,7 @@ impl Shared {
     }
 }
 
-impl Look {
+impl Sample {
     /// True if nothing can happen any more, provided that a second sample some time later is equal:
     /// at a time between the two, all threads were idle and no frame was in flight.
     pub(super) fn is_quiet(&self) -> bool {
@@ -91,15 +91,15 @@ pub(super) struct Stops {
 }
 
 /// Nodes of one thread, and the actions planned for them.
-pub(super) struct Crew {
+pub(super) struct Poller {
     pub(super) nodes: Vec<Node>,
     /// In reverse order: the next one last.
-    pub(super) acts: Vec<Act>,
+    pub(super) actions: Vec<Action>,
     pub(super) stops: Stops,
 }
 
 /// Results of a thread.
-pub(super) struct CrewEnd {
+pub(super) struct PollerEnd {
     pub(super) nodes: Vec<Node>,
     /// Thread time at the end.
     pub(super) at: Instant,
@@ -119,7 +119,7 @@ pub(super) struct CrewEnd {
     pub(super) received: u64,
 }
 
-impl Crew {
+impl Poller {
     /// Polls until the run is over.
     pub(super) fn run(
         mut self,
@@ -127,7 +127,7 @@ impl Crew {
         real: &TscClock,
         shared: &Shared,
         (thread, cores): (usize, &Cores),
-    ) -> Result<CrewEnd, RealError> {
+    ) -> Result<PollerEnd, RealError> {
         let (mut from, mut to) = (None, None);
         let (mut last, mut seen) = (Instant::ZERO, (0, 0));
         let board = &shared.boards[thread];
@@ -156,7 +156,7 @@ impl Crew {
                     last = now;
                 }
                 seen = (sent, received);
-                idle = self.acts.is_empty() && self.nodes.iter().all(Node::is_idle);
+                idle = self.actions.is_empty() && self.nodes.iter().all(Node::is_idle);
                 board.idle.store(idle, Ordering::Release);
                 board.sent.store(sent, Ordering::Release);
                 board.received.store(received, Ordering::Release);
@@ -170,7 +170,7 @@ impl Crew {
             now = clock.tick_to(wall, self.next_stop(now));
         }
         let all = self.arrivals();
-        Ok(CrewEnd {
+        Ok(PollerEnd {
             nodes: self.nodes,
             at: now,
             last,
@@ -188,8 +188,8 @@ impl Crew {
     #[inline]
     fn next_stop(&self, now: Instant) -> Instant {
         let Stops { from, to, end } = self.stops;
-        let act = self.acts.last().map_or(Instant::NEVER, |act| act.at);
-        let all = [from, to, act].into_iter().filter(|at| *at > now);
+        let action = self.actions.last().map_or(Instant::NEVER, |action| action.at);
+        let all = [from, to, action].into_iter().filter(|at| *at > now);
         all.fold(end, Instant::min)
     }
 
@@ -197,16 +197,16 @@ impl Crew {
     #[inline]
     fn act(&mut self, now: Instant) -> Result<bool, RealError> {
         let mut acted = false;
-        while self.acts.last().is_some_and(|act| act.at <= now) {
-            let Some(act) = self.acts.pop() else { break };
+        while self.actions.last().is_some_and(|action| action.at <= now) {
+            let Some(action) = self.actions.pop() else { break };
             let mut refused = false;
-            for node in self.nodes.iter_mut().filter(|node| node.id == act.node) {
-                refused |= !node.act(now, act.what)?;
+            for node in self.nodes.iter_mut().filter(|node| node.id == action.node) {
+                refused |= !node.act(now, action.what)?;
             }
             if refused {
                 let at = now.saturating_add(RETRY_AFTER);
-                let place = self.acts.partition_point(|later| later.at > at);
-                self.acts.insert(place, Act { at, ..act });
+                let place = self.actions.partition_point(|later| later.at > at);
+                self.actions.insert(place, Action { at, ..action });
             }
             acted = true;
         }

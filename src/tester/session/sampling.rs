@@ -5,7 +5,7 @@ use std::time::Duration as StdDuration;
 use crossbeam::channel::{self, Receiver, RecvTimeoutError, SendTimeoutError, Sender};
 
 use super::board::{FlowSample, PortSample, Sample};
-use super::crew::{Host, Order, Pace, jack};
+use super::poller::{Host, Order, Pace, tapped_port};
 use super::{Inner, Session, SessionError};
 use crate::figures::{FlowFigures, Received as ReceivedFigures, Sent as SentFigures};
 use crate::plan::FlowPlan;
@@ -65,20 +65,20 @@ impl Inner {
     pub(super) fn at<T: Send + 'static>(
         &self,
         port: usize,
-        deed: impl FnOnce(&mut Host, Instant) -> T + Send + 'static,
+        operation: impl FnOnce(&mut Host, Instant) -> T + Send + 'static,
     ) -> Result<T, SessionError> {
-        self.wait(&self.send(port, deed)?)
+        self.wait(&self.send(port, operation)?)
     }
 
     /// The same on several stations in parallel.
     pub(super) fn at_all<T: Send + 'static>(
         &self,
         ports: impl IntoIterator<Item = usize>,
-        deed: impl FnOnce(usize, &mut Host, Instant) -> T + Clone + Send + 'static,
+        operation: impl FnOnce(usize, &mut Host, Instant) -> T + Clone + Send + 'static,
     ) -> Result<Vec<T>, SessionError> {
         let send = |port| {
-            let deed = deed.clone();
-            self.send(port, move |host: &mut Host, now| deed(port, host, now))
+            let operation = operation.clone();
+            self.send(port, move |host: &mut Host, now| operation(port, host, now))
         };
         let answers = ports.into_iter().map(send).collect::<Result<Vec<_>, _>>()?;
         answers.iter().map(|answer| self.wait(answer)).collect()
@@ -87,21 +87,25 @@ impl Inner {
     fn send<T: Send + 'static>(
         &self,
         port: usize,
-        deed: impl FnOnce(&mut Host, Instant) -> T + Send + 'static,
+        operation: impl FnOnce(&mut Host, Instant) -> T + Send + 'static,
     ) -> Result<Receiver<T>, SessionError> {
         let (answer, answers) = channel::bounded(1);
         let (thread, place) = self.places[port];
-        let deed = Box::new(move |host: &mut Host, now: Instant| {
-            let _ = answer.try_send(deed(host, now));
+        let operation = Box::new(move |host: &mut Host, now: Instant| {
+            let _ = answer.try_send(operation(host, now));
         });
-        self.order(&self.crews[thread], Order::Do(place, deed)).map(|()| answers)
+        self.order(&self.pollers[thread], Order::Do(place, operation)).map(|()| answers)
     }
 
     /// Sends an order to a thread, and waits for space in its queue.
-    pub(super) fn order(&self, crew: &Sender<Order>, mut order: Order) -> Result<(), SessionError> {
+    pub(super) fn order(
+        &self,
+        poller: &Sender<Order>,
+        mut order: Order,
+    ) -> Result<(), SessionError> {
         let mut patience = Patience::new(&self.shared.preemption, PATIENCE);
         loop {
-            order = match crew.send_timeout(order, SLICE) {
+            order = match poller.send_timeout(order, SLICE) {
                 Ok(()) => return Ok(()),
                 Err(SendTimeoutError::Disconnected(_)) => return Err(SessionError::Gone),
                 Err(SendTimeoutError::Timeout(order)) => order,
@@ -240,12 +244,12 @@ impl Inner {
 
     /// Returns the poll gaps of each thread.
     pub(super) fn paces(&self) -> Result<Vec<Pace>, SessionError> {
-        let ask = |crew: &channel::Sender<Order>| {
+        let ask = |poller: &channel::Sender<Order>| {
             let (answer, answers) = channel::bounded(1);
-            self.order(crew, Order::Show(answer))?;
+            self.order(poller, Order::Show(answer))?;
             self.wait(&answers)
         };
-        self.crews.iter().map(ask).collect()
+        self.pollers.iter().map(ask).collect()
     }
 
     /// Returns the disturbance by the machine since the last start of flows. For a leashed clock,
@@ -269,7 +273,7 @@ impl Inner {
         let poll = paces.iter().map(|pace| pace.gaps.percentile(99.0)).max();
         let poll = ns(poll.unwrap_or(Duration::ZERO));
         let own = ns(self.shared.time.resolution());
-        let quality = |_, host: &mut Host, _| jack(host).port.port_mut().stamp_quality();
+        let quality = |_, host: &mut Host, _| tapped_port(host).port.port_mut().stamp_quality();
         let devices: Option<Vec<_>> = self.at_all(self.all_ports(), quality)?.into_iter().collect();
         let Some(devices) = devices.filter(|all| !all.is_empty()) else {
             return Ok(Stamps { source: "tsc", resolution_ns: own, uncertainty_ns: 2.0 * poll });
@@ -287,7 +291,7 @@ impl Inner {
     /// Synchronises devices that timestamp with the test's clock again.
     pub(super) fn refresh_stamps(&self) -> Result<(), SessionError> {
         let refresh = |_, host: &mut Host, _| {
-            let port = jack(host).port.port_mut();
+            let port = tapped_port(host).port.port_mut();
             port.stamp_quality().is_some().then(|| port.refresh_stamps())
         };
         let done = self.at_all(self.all_ports(), refresh)?;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::thread;
 use std::time::{Duration as StdDuration, Instant as StdInstant};
 
-use super::{Jack, SessionError};
+use super::{SessionError, TappedPort};
 use crate::capture::tapped;
 use crate::memory::{POOL_FRAMES, ROOM_MIN, interface_rings, longest};
 use crate::plan::{InterfaceName, Location, Place, PortPlan, TestPlan};
@@ -44,7 +44,7 @@ pub(super) struct Want {
 #[derive(Debug)]
 pub(super) struct Held {
     /// The port; `None` while a test uses it.
-    jack: Option<Jack>,
+    port: Option<TappedPort>,
     /// The requirements for which it was opened.
     want: Want,
     pub(super) facts: Facts,
@@ -65,7 +65,7 @@ pub(super) struct Facts {
 
 /// All open devices.
 #[derive(Debug)]
-pub(super) struct Rack {
+pub(super) struct Devices {
     eal: Eal,
     /// The clock of all tests, to which the timestamps of devices are converted.
     clock: TscClock,
@@ -102,7 +102,7 @@ pub(super) fn check(location: &Location) -> Result<(), SessionError> {
     Err(SessionError::Queues { location: location.text.clone(), queues: location.queues })
 }
 
-impl Rack {
+impl Devices {
     pub(super) fn new(eal: Eal) -> Self {
         Self { eal, clock: TscClock::new(), held: BTreeMap::new(), made: 0 }
     }
@@ -140,7 +140,7 @@ impl Rack {
         self.held.retain(|_, held| {
             let same: Vec<_> = wants.iter().filter(|w| w.place == held.want.place).collect();
             // A device that was not returned was lost with its thread.
-            let fits = held.jack.is_some() && same.iter().all(|w| held.fits(w));
+            let fits = held.port.is_some() && same.iter().all(|w| held.fits(w));
             fits && (!same.is_empty() || pair_wanted(&held.want.place))
         });
         // A pair is opened as a whole.
@@ -168,25 +168,25 @@ impl Rack {
     }
 
     /// Takes a device for a test, with its receive queue emptied. It must be open and not in use.
-    pub(super) fn take(&mut self, want: &Want) -> Option<(Jack, Facts)> {
+    pub(super) fn take(&mut self, want: &Want) -> Option<(TappedPort, Facts)> {
         let held = self.held.get_mut(&key(&want.place))?;
-        let mut jack = held.jack.take()?;
+        let mut port = held.port.take()?;
         let mut burst = Burst::new();
         // Frames of an earlier test must be discarded: its flows have the same ids.
         for _ in 0..RING_ENTRIES {
-            jack.rx_burst(&mut burst);
+            port.rx_burst(&mut burst);
             if burst.is_empty() {
                 break;
             }
             burst.clear();
         }
-        Some((jack, held.facts.clone()))
+        Some((port, held.facts.clone()))
     }
 
     /// Returns a device after a test.
-    pub(super) fn give(&mut self, place: &Place, jack: Jack) {
+    pub(super) fn give(&mut self, place: &Place, port: TappedPort) {
         if let Some(held) = self.held.get_mut(&key(place)) {
-            held.jack = Some(jack);
+            held.port = Some(port);
         }
     }
 
@@ -243,8 +243,8 @@ impl Rack {
         let PortCaps { link_rate, rx_backlog_max, .. } = *port.caps();
         let rx_room = rx_backlog_max.0 / u64::from(port.info().max_frame.max(1));
         let facts = Facts { control: port.control(), is_virtual, rate: link_rate, rx_room };
-        let jack = tapped(SourcePort::new(port, pool.clone()));
-        let held = Held { jack: Some(jack), want: want.clone(), facts };
+        let port = tapped(SourcePort::new(port, pool.clone()));
+        let held = Held { port: Some(port), want: want.clone(), facts };
         self.held.insert(key(&want.place), held);
         Ok(())
     }
