@@ -127,6 +127,8 @@ pub enum CheckKind {
         /// Path in the JSON results, names separated by dots: `flows.d.payload_bps`,
         /// `pauses.first_ns`, `nodes.s1.ports.to_h1.priorities.3.headroom_peak_bytes`.
         path: String,
+        /// Path of another number, which is the expected value then.
+        same_as: Option<String>,
         /// Expected value and bounds.
         expect: Expectation,
     },

@@ -29,7 +29,11 @@ fn run_it(plan: &LabPlan) -> Outcome {
 
 fn value(path: &str, expect: Expectation) -> Check {
     let path = path.to_owned();
-    Check { name: path.clone(), kind: CheckKind::Value { path, expect }, source: None }
+    Check {
+        name: path.clone(),
+        kind: CheckKind::Value { path, same_as: None, expect },
+        source: None,
+    }
 }
 
 fn all_checks() -> Vec<Check> {
@@ -66,6 +70,26 @@ fn one_frame_gives_the_latency_of_its_way() {
     assert_eq!(outcome.flows[0].fct_ns, Some(latency));
     assert!(outcome.is_pass(), "{:#?}", outcome.checks);
     assert!(outcome.done && outcome.pauses == PauseOutcome::default());
+}
+
+#[test]
+fn a_number_is_compared_with_another() {
+    let mut plan = incast(4, 3_000);
+    let same = |path: &str, other: &str, tolerance| {
+        let expect = Expectation { tolerance, ..Expectation::default() };
+        let kind = CheckKind::Value { path: path.into(), same_as: Some(other.into()), expect };
+        Check { name: format!("{path} as {other}"), kind, source: None }
+    };
+    plan.checks = vec![
+        same("pauses.received_xoffs", "pauses.xoffs", Tolerance::Exact),
+        same("pauses.xoffs", "pauses.frames_sent", Tolerance::Exact),
+        same("pauses.xoffs", "pauses.frames_sent", Tolerance::Relative(0.9)),
+        same("pauses.xoffs", "pauses.none", Tolerance::Exact),
+    ];
+    let outcome = run_it(&plan);
+    let verdicts: Vec<_> = outcome.checks.iter().map(|check| check.verdict).collect();
+    let [pass, fail] = [Verdict::Pass, Verdict::Fail];
+    assert_eq!(verdicts, [pass, fail, pass, fail], "{:#?}", outcome.checks);
 }
 
 #[test]

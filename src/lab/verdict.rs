@@ -20,7 +20,7 @@ pub(super) fn interrupted(plan: &LabPlan, outcome: &mut Outcome) {
         let of_the_end = match &check.kind {
             // A pause in force had no time to end.
             CheckKind::PausesEnd | CheckKind::Fairness { .. } => true,
-            CheckKind::Value { path, expect } => !is_exceeded(&results, path, expect),
+            CheckKind::Value { path, expect, .. } => !is_exceeded(&results, path, expect),
             _ => false,
         };
         if of_the_end {
@@ -76,7 +76,9 @@ pub(super) fn outcome(
         CheckKind::NoDeadlock => of(&[check::Check::Deadlock]),
         CheckKind::WorkConserving => of(&[check::Check::IdleLines]),
         CheckKind::EcnBeforePfc => of(&[check::Check::EcnBeforePfc]),
-        CheckKind::Value { path, expect } => value(results, path, expect),
+        CheckKind::Value { path, same_as, expect } => {
+            value(results, path, same_as.as_deref(), *expect)
+        }
         CheckKind::Fairness { flows, tolerance } => {
             let names: Vec<&str> = flows.iter().map(|n| plan.flows[*n].name.as_str()).collect();
             fairness(results, &names, *tolerance)
@@ -144,21 +146,31 @@ fn of_findings(findings: &[Finding], asked: &[check::Check]) -> (Verdict, String
     (verdict, said.collect::<Vec<_>>().join("; "))
 }
 
-fn value(results: &Value, path: &str, expect: &Expectation) -> (Verdict, String) {
-    let found = match find(results, path) {
-        Ok(Value::Bool(b)) => f64::from(u8::from(*b)),
-        Ok(Value::Null) => {
-            return (Verdict::Fail, format!("{path} has no value: it never happened"));
-        }
+/// Returns the number at a path of the results.
+fn number_at(results: &Value, path: &str) -> Result<f64, String> {
+    Ok(match find(results, path)? {
+        Value::Bool(b) => f64::from(u8::from(*b)),
+        Value::Null => return Err(format!("{path} has no value: it never happened")),
         // The value of a list or an object is its number of entries.
-        Ok(Value::Array(list)) => list.len() as f64,
-        Ok(Value::Object(fields)) => fields.len() as f64,
-        Ok(v) => match v.as_f64() {
-            Some(n) => n,
-            None => return (Verdict::Fail, format!("{path} is no number")),
-        },
-        Err(error) => return (Verdict::Fail, error),
+        Value::Array(list) => list.len() as f64,
+        Value::Object(fields) => fields.len() as f64,
+        v => v.as_f64().ok_or_else(|| format!("{path} is no number"))?,
+    })
+}
+
+fn value(
+    results: &Value,
+    path: &str,
+    same_as: Option<&str>,
+    mut expect: Expectation,
+) -> (Verdict, String) {
+    let other = same_as.map(|other| number_at(results, other)).transpose();
+    let (found, other) = match (number_at(results, path), other) {
+        (Ok(found), Ok(other)) => (found, other),
+        (Err(error), _) | (_, Err(error)) => return (Verdict::Fail, error),
     };
+    expect.value = other.or(expect.value);
+    let of = same_as.map_or(String::new(), |other| format!("{other}, "));
     let (mut good, mut wanted) = (true, Vec::new());
     if let Some(value) = expect.value {
         let (bound, text) = match expect.tolerance {
@@ -174,7 +186,7 @@ fn value(results: &Value, path: &str, expect: &Expectation) -> (Verdict, String)
             (_, true) => format!(" (off by {})", number(found)),
             _ => format!(" (off by {:+.3} %)", 100.0 * (found - value) / value),
         };
-        wanted.push(format!("{text} {}{off}", number(value)));
+        wanted.push(format!("{text} {of}{}{off}", number(value)));
     }
     if let Some(least) = expect.at_least {
         good &= found >= least;

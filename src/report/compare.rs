@@ -79,10 +79,12 @@ impl ComparedRun {
 }
 
 impl Comparison {
-    /// Compares runs in one world.
+    /// Compares runs in one world. If they are fewer than were planned, the verdict is inconclusive at
+    /// best.
     #[must_use]
-    pub fn new(world: &'static str, runs: Vec<ComparedRun>) -> Self {
-        let verdict = Verdict::of_all(runs.iter().map(|run| run.verdict));
+    pub fn new(world: &'static str, runs: Vec<ComparedRun>, planned: usize) -> Self {
+        let missing = (runs.len() < planned).then_some(Verdict::Inconclusive);
+        let verdict = Verdict::of_all(runs.iter().map(|run| run.verdict).chain(missing));
         Self { version: env!("CARGO_PKG_VERSION").into(), world, verdict, runs }
     }
 

@@ -52,8 +52,8 @@ impl Agenda {
         }
     }
 
-    /// A time not later than the first event, and that of the first event unless the time of an event has
-    /// been put off or cancelled since the last [`Self::take`].
+    /// A lower bound of the time of the first event. It is exact unless an event was moved to a later time
+    /// or cancelled since the last [`Self::take`].
     #[inline]
     pub(super) fn bound(&self) -> Instant {
         time(self.least.iter().copied().min().unwrap_or(NEVER))

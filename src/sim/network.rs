@@ -236,7 +236,6 @@ impl<W: Witness> Network<W> {
                 FaultKind::Defect { end, defect } => self.add_defect(end, defect),
             }
         }
-        self.wires.deliver(&mut self.nodes.0);
     }
 
     /// Delivers a forged frame at the end of a direction.
@@ -258,6 +257,7 @@ impl<W: Witness> Network<W> {
         state.bytes += u64::from(frame.wire_len());
         state.port_mut(port).deliver(at, frame);
         state.send_aside(at, &mut self.wires, &mut self.witness);
+        self.publish(node);
         self.rouse(at, node, port);
     }
 

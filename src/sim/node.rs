@@ -42,10 +42,11 @@ pub struct Nodes(pub(super) Vec<NodeState>);
 pub(super) struct NodeState {
     pub(super) id: NodeId,
     pub(super) node: Node,
-    /// Its events.
+    /// Times of the node's next events: arrivals, polls of ports, defects.
     pub(super) queue: Queue,
-    /// By port: the lines that start there, and those that end there.
+    /// By port: the line that starts there.
     pub(super) outlets: Vec<Outlet>,
+    /// By port: the line that ends there.
     pub(super) inlets: Vec<Inlet>,
     /// Reconciliation of the results of link protocols, if it is a switch with link protocols.
     pub(super) reconciler: Option<Box<Reconciler>>,
@@ -144,7 +145,7 @@ impl NodeState {
         })
     }
 
-    /// Layout of its queue.
+    /// Slots of the queue: the kinds of events, each with its port.
     #[inline]
     pub(super) fn slots(&self) -> Slots {
         Slots::new(self.outlets.len())

@@ -64,12 +64,12 @@ const fn key(at: Due, order: Order, slot: u32) -> Key {
 /// The key of a slot without an event, later than all others.
 const NONE: Key = Key::MAX;
 
-/// Number of the first slot of an empty queue.
+/// Slot that [`Queue::first`] returns if there is no event.
 const NOWHERE: u32 = u32::MAX;
 
-/// A tournament of keys: a binary tree in which every node has the less of its two children. Slots are
-/// its leaves and never move, so a change follows one path to the root, without branches that depend
-/// on the keys of others.
+/// A tournament tree of keys: each node holds the keys of its two children, and passes the smaller one
+/// up. Slots are the leaves and never move, so a change follows one path towards the root, without
+/// branches that depend on the keys of others.
 #[derive(Debug)]
 pub struct Queue {
     /// By node of the tree, from 1 for the root: the keys of its two children.

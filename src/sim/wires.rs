@@ -1,5 +1,4 @@
-//! State that nodes of a network share while they handle events: the agenda, and the frames that
-//! they have sent.
+//! State that nodes share while they handle events: the agenda, and the frames that they have sent.
 //!
 //! Every node has a queue of its own, and the agenda has the time of each node's first event. Nothing
 //! that a node sends arrives before [`Wires::lookahead`] has passed, so the events of one node up to
@@ -58,7 +57,7 @@ struct Parcel {
     flight: Flight,
 }
 
-/// See the module's head.
+/// State that nodes share while they handle events.
 #[derive(Debug)]
 pub(super) struct Wires {
     /// Time of each node's first event.
@@ -70,7 +69,7 @@ pub(super) struct Wires {
     pub(super) hash: TraceHash,
     pub(super) tally: Tally,
     /// Frames that have started and neither arrived nor been lost.
-    pub(super) on_the_way: i64,
+    pub(super) on_the_way: u64,
     /// Frames sent since [`Self::deliver`].
     sent: Vec<Parcel>,
 }

@@ -8,6 +8,7 @@ use crate::config::quantity::{LinkRate, Ratio, Size, Span};
 use crate::lab::raw::{Amount, Check, FlowDuration, FlowRate, FlowRateText, Lab};
 use crate::lab::{LabFile, LabPlan};
 use crate::time::Duration;
+use crate::units::Bytes;
 
 const TEXT: &str = include_str!("../../../configs/labs/demo.yaml");
 
@@ -20,8 +21,6 @@ const PER_PORT: u64 = 16;
 /// Load of all senders on the priority that is not protected, in percent of the receiver's link: more
 /// than the half that it gets there, so that frames are lost.
 const UNPROTECTED: u32 = 60;
-/// Time after the last frame in which the buffer drains.
-const DRAIN: Duration = Duration::from_secs(10);
 /// One percent, as [`Ratio`] counts.
 const PERCENT: u32 = 10_000;
 
@@ -35,7 +34,6 @@ pub(super) fn plans(args: &DemoArgs) -> Result<Vec<LabPlan>, ConfigError> {
 /// Sets the fields that arguments choose.
 fn set(lab: &mut Lab, args: &DemoArgs) {
     let (senders, size) = (u32::from(args.senders), Size(args.size.into()));
-    lab.duration = Some(Span(Duration::from_secs(args.seconds) + DRAIN));
     lab.defaults.links.rate = Some(LinkRate(args.rate));
     lab.defaults.flows.size = Some(size);
     lab.defaults.flows.duration = Some(FlowDuration::Amount(Amount {
@@ -48,10 +46,14 @@ fn set(lab: &mut Lab, args: &DemoArgs) {
     for (flow, share) in lab.flows.iter_mut().zip([100 * PERCENT - unprotected, unprotected]) {
         flow.rate = Some(FlowRate::Short(FlowRateText::Share(Ratio(share))));
     }
+    let shared = args.rate.bytes_in(SHARED).0.clamp(SHARED_BYTES[0], SHARED_BYTES[1]);
+    let buffer = shared + u64::from(senders + 1) * PER_PORT * size.0;
+    // Time for a full buffer to drain after the last frame, and for the headroom that rings add.
+    let drain = args.rate.time_for(Bytes(buffer)).saturating_mul(4);
+    lab.duration = Some(Span(Duration::from_secs(args.seconds) + drain));
     for profile in lab.profiles.values_mut() {
         profile.max_frame = Some(size);
-        let shared = args.rate.bytes_in(SHARED).0.clamp(SHARED_BYTES[0], SHARED_BYTES[1]);
-        profile.buffer.total = Some(Size(shared + u64::from(senders + 1) * PER_PORT * size.0));
+        profile.buffer.total = Some(Size(buffer));
         for group in profile.buffer.profiles.values_mut() {
             group.reserved = Some(Size(2 * size.0));
         }
@@ -69,11 +71,15 @@ fn set(lab: &mut Lab, args: &DemoArgs) {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::AtomicBool;
+
     use clap::Parser;
     use proptest::prelude::*;
 
     use super::*;
+    use crate::cli::demo::text;
     use crate::lab::{self, Options, World};
+    use crate::report::{ComparedRun, Comparison};
     use crate::verdict::Verdict;
 
     #[derive(Parser)]
@@ -116,6 +122,32 @@ mod tests {
                 assert_eq!(run.outcome.verdict, Verdict::Pass, "{:?}", run.outcome.checks);
             }
         }
+    }
+
+    #[test]
+    fn an_interrupted_demo_says_so_and_does_not_pass() {
+        let args = args(2, 1_000, 1_024);
+        let plans = plans(&args).unwrap();
+        let stop = AtomicBool::new(true);
+        let options = Options { stop: Some(&stop), ..Options::default() };
+        let run = lab::run(&plans[0], World::Virtual, options, |_| {}).unwrap();
+        let runs = vec![ComparedRun::new(run.outcome, true)];
+        let comparison = Comparison::new("virtual", runs, plans.len());
+        assert_eq!(comparison.verdict, Verdict::Inconclusive);
+        let text = text::text(&args, &comparison, "sluice");
+        assert!(text.contains("INCONCLUSIVE: ") && text.contains("interrupted"), "{text}");
+        assert!(!text.contains("PASS: "), "{text}");
+    }
+
+    #[test]
+    fn runs_that_are_missing_make_a_comparison_inconclusive() {
+        let mut args = args(2, 1_000, 1_024);
+        args.seconds = 1;
+        let plans = plans(&args).unwrap();
+        let run = lab::run(&plans[0], World::Virtual, Options::default(), |_| {}).unwrap();
+        let runs = vec![ComparedRun::new(run.outcome, false)];
+        let of = |planned| Comparison::new("virtual", runs.clone(), planned).verdict;
+        assert_eq!((of(1), of(2)), (Verdict::Pass, Verdict::Inconclusive));
     }
 
     #[test]

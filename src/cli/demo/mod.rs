@@ -8,7 +8,6 @@ mod lab;
 mod text;
 
 use std::process::ExitCode;
-use std::sync::atomic::Ordering;
 
 use anyhow::Result;
 use clap::Args;
@@ -20,7 +19,6 @@ use crate::config::quantity::LinkRate;
 use crate::lab::{Options, World};
 use crate::report::{ComparedRun, Comparison};
 use crate::units::BitsPerSec;
-use crate::verdict::Verdict;
 
 /// Shows the effect of PFC on an overload, without a NIC.
 #[derive(Args, Clone, Debug)]
@@ -60,11 +58,7 @@ pub fn run(args: &DemoArgs) -> Result<ExitCode> {
     run_all(plans.iter(), World::Real, options, |run| {
         runs.push(ComparedRun::new(run.outcome, true))
     })?;
-    let mut comparison = Comparison::new(World::Real.name(), runs);
-    if stop.load(Ordering::SeqCst) {
-        let verdicts = [comparison.verdict, Verdict::Inconclusive];
-        comparison.verdict = Verdict::of_all(verdicts);
-    }
+    let comparison = Comparison::new(World::Real.name(), runs, plans.len());
     match args.format {
         Format::Json => terminal::print_json(&comparison)?,
         Format::Table => terminal::print(text::text(args, &comparison, &program()))?,

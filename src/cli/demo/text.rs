@@ -1,10 +1,10 @@
 //! The demo's result as a table.
 
 use super::DemoArgs;
+use crate::host::LatencyFigures;
 use crate::lab::{FlowOutcome, Outcome};
 use crate::report::Comparison;
 use crate::time::Duration;
-use crate::verdict::Verdict;
 use ::text::{Align, Table, count, delay, scaled};
 
 /// The variants' names, as columns and checks show them, in the order of the lab.
@@ -24,9 +24,11 @@ pub(super) fn text(args: &DemoArgs, comparison: &Comparison, program: &str) -> S
             out += &format!("{:<12}  {}\n", "", check.detail);
         }
     }
-    let missing = (outcomes.len() < NAMES.len()).then_some(Verdict::Inconclusive);
-    out +=
-        &format!("{}\n", Verdict::summary(checks().map(|(_, check)| check.verdict).chain(missing)));
+    let verdicts = checks().map(|(_, check)| check.verdict);
+    out += &format!("{}\n", comparison.verdict.summary_of(verdicts));
+    if outcomes.len() < NAMES.len() || outcomes.iter().any(|outcome| outcome.interrupted) {
+        out += "The demo was interrupted, so it shows what was seen until then.\n";
+    }
     out + &format!(
         "\nTry next:\n  \
          {program} run configs/labs/incast.yaml           100 Gb/s, in exact virtual time\n  \
@@ -85,17 +87,17 @@ fn cells(name: &str, outcomes: &[&Outcome], cell: &dyn Fn(&Outcome) -> String) -
 
 /// Rows of the flows of one priority.
 fn of_priority(t: &mut Table, outcomes: &[&Outcome], priority: u8) {
-    let flows = |o: &'_ Outcome| -> Vec<FlowOutcome> {
-        o.flows.iter().filter(|flow| flow.priority == priority).cloned().collect()
-    };
-    let mut row = |name: &str, cell: &dyn Fn(&[FlowOutcome]) -> String| {
-        t.row(cells(name, outcomes, &|o| cell(&flows(o))));
+    let mut row = |name: &str, cell: &dyn Fn(&[&FlowOutcome]) -> String| {
+        let of = |o: &Outcome| {
+            cell(&o.flows.iter().filter(|flow| flow.priority == priority).collect::<Vec<_>>())
+        };
+        t.row(cells(name, outcomes, &of));
     };
     row("frames sent", &|f| count(f.iter().map(|f| f.tx_frames).sum()));
     row("frames delivered", &|f| count(f.iter().map(|f| f.rx_frames).sum()));
     row("frames lost", &|f| count(f.iter().map(|f| f.loss_frames).sum()));
     row("throughput", &|f| scaled(f.iter().map(|f| f.rx_bps).sum(), "b/s"));
-    let worst = |f: &[FlowOutcome], of: fn(&crate::host::LatencyFigures) -> Duration| {
+    let worst = |f: &[&FlowOutcome], of: fn(&LatencyFigures) -> Duration| {
         let all = f.iter().filter_map(|flow| flow.latency_ns.as_ref());
         all.map(of).max().map_or_else(|| "-".into(), |d| delay(d.as_nanos_f64()))
     };

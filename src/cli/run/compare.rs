@@ -23,11 +23,7 @@ pub(super) fn run(args: &RunArgs, jobs: &[Job], page: Option<OutputFile>) -> Res
         depths.push(run.recording.as_ref().and_then(|recording| Depths::new(&recording.looks)));
         runs.push(ComparedRun::new(run.outcome, args.outcomes));
     })?;
-    let runs_missing = runs.len() < jobs.len();
-    if runs_missing {
-        say!("interrupted after {} of {} runs", runs.len(), jobs.len());
-    }
-    let comparison = Comparison::new(args.world.name(), runs);
+    let comparison = Comparison::new(args.world.name(), runs, jobs.len());
     let written = page.map(|file| {
         let command = super::command(args);
         let page = ComparisonPage { comparison: &comparison, depths: &depths, command: &command };
@@ -39,8 +35,7 @@ pub(super) fn run(args: &RunArgs, jobs: &[Job], page: Option<OutputFile>) -> Res
     }
     // After the results are printed, so that a failed page does not lose them.
     written.transpose()?;
-    let interrupted = runs_missing.then_some(Verdict::Inconclusive);
-    Ok(exit(Verdict::of_all([comparison.verdict].into_iter().chain(interrupted))))
+    Ok(exit(comparison.verdict))
 }
 
 /// Runs labs in sequence in one world, and passes on each run. Ends with the run that a signal ends.
@@ -48,13 +43,13 @@ pub(super) fn run(args: &RunArgs, jobs: &[Job], page: Option<OutputFile>) -> Res
 /// # Errors
 /// Parts of a lab that the world cannot run, or resources that the machine lacks.
 pub(in crate::cli) fn run_all<'a>(
-    plans: impl Iterator<Item = &'a LabPlan>,
+    plans: impl ExactSizeIterator<Item = &'a LabPlan>,
     world: World,
     options: Options<'_>,
     mut ended: impl FnMut(Run),
 ) -> Result<()> {
-    let mut runner = Runner::new(world);
-    for plan in plans {
+    let (mut runner, all) = (Runner::new(world), plans.len());
+    for (n, plan) in (1..).zip(plans) {
         let mut show = Show::new(plan, world);
         let run = runner
             .run(plan, options, |p| show.update(p))
@@ -62,7 +57,8 @@ pub(in crate::cli) fn run_all<'a>(
         show.finish(&run.outcome);
         tell(&run.outcome);
         ended(run);
-        if options.stop.is_some_and(|stop| stop.load(Ordering::SeqCst)) {
+        if n < all && options.stop.is_some_and(|stop| stop.load(Ordering::SeqCst)) {
+            say!("interrupted after {n} of {all} runs");
             break;
         }
     }

@@ -63,7 +63,7 @@ pub struct Fairness {
     pub tolerance: Option<Allowance>,
 }
 
-/// A number in the results: `expect` with a tolerance, bounds, or both.
+/// A number in the results: `expect` or `same_as` with a tolerance, bounds, or both.
 #[derive(Clone, PartialEq, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Value {
@@ -72,8 +72,10 @@ pub struct Value {
     pub path: String,
     /// Expected value, in the unit of the number.
     pub expect: Option<f64>,
-    /// Largest deviation from `expect`: relative with `%`, else absolute. Default: `0`, an exact
-    /// match.
+    /// Path of another number in the results that is the expected value, instead of `expect`.
+    pub same_as: Option<String>,
+    /// Largest deviation from the expected value: relative with `%`, else absolute. Default: `0`, an
+    /// exact match.
     pub tolerance: Option<Allowance>,
     /// Lower bound, inclusive.
     pub at_least: Option<f64>,

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::RealRun;
 use super::collect::Firsts;
 use super::judged::lossless_of;
-use super::log::Happening;
+use super::log::{Event, Happening};
 use super::node::Snapshot;
 use crate::outcome::CheckOutcome;
 use crate::outcome::Outcome;
@@ -15,7 +15,7 @@ use crate::plan::CheckKind;
 use crate::verdict;
 use ground::verdict::Verdict;
 use runtime::Disturbance;
-use sim::{NodeKind, Note};
+use sim::{NodeId, NodeKind, Note};
 use text::count;
 
 const NOTHING_RECEIVED: &str = "no switch received a frame";
@@ -55,7 +55,10 @@ impl RealRun {
                         verdict::worse((verdict, detail), verdict::lossy_way(&results));
                     Judgement { verdict, detail }
                 }
-                CheckKind::PausesEnd => self.pauses_end(),
+                CheckKind::PausesEnd => {
+                    let name = |id: NodeId| self.plan.network.nodes[id.index()].name();
+                    pauses_end(&self.noted.events, self.noted.events_left_off, name)
+                }
                 CheckKind::EcnBeforePfc => self.ecn_before_pfc(),
                 CheckKind::NoDeadlock if self.quiet => {
                     let detail = "nothing was held and nothing waited in the end".into();
@@ -165,36 +168,6 @@ impl RealRun {
         Judgement::new(lost == 0, detail, (self.received().1, without))
     }
 
-    /// The last crossing of every group is an XON.
-    fn pauses_end(&self) -> Judgement {
-        if self.noted.events_left_off > 0 {
-            let why = "more pauses were sent than are kept, so the last of each group is not known";
-            return Judgement::new(true, String::new(), (0, why));
-        }
-        let mut last = BTreeMap::new();
-        for event in &self.noted.events {
-            if let Happening::Noted(Note::Crossed { port, group, xoff }) = event.what {
-                last.insert((event.node, port, group), xoff);
-            }
-        }
-        let name = |id: sim::NodeId| self.plan.network.nodes[id.index()].name();
-        match last.iter().find(|(_, xoff)| **xoff) {
-            Some(((node, port, group), _)) => {
-                let detail = format!(
-                    "group {} of port {port} of {} still pauses its peer",
-                    group.get(),
-                    name(*node)
-                );
-                Judgement::fail(detail)
-            }
-            None => Judgement::new(
-                true,
-                format!("{} groups paused their peers, none still does", last.len()),
-                (last.len() as u64, "no group paused its peer"),
-            ),
-        }
-    }
-
     /// No switch with ECN marking sends a pause before its first mark.
     fn ecn_before_pfc(&self) -> Judgement {
         let (mut marked, mut judged) = (0, 0);
@@ -219,6 +192,31 @@ impl RealRun {
     }
 }
 
+/// The last crossing of every group is an XON.
+fn pauses_end<'a>(events: &[Event], left_off: u64, name: impl Fn(NodeId) -> &'a str) -> Judgement {
+    if left_off > 0 {
+        let what = "more pauses were sent than are kept, so the last of each group is not known";
+        return Judgement { verdict: Verdict::NotJudged, detail: what.into() };
+    }
+    let mut last = BTreeMap::new();
+    for event in events {
+        if let Happening::Noted(Note::Crossed { port, group, xoff }) = event.what {
+            last.insert((event.node, port, group), xoff);
+        }
+    }
+    match last.iter().find(|(_, xoff)| **xoff) {
+        Some(((node, port, group), _)) => {
+            let (group, node) = (group.get(), name(*node));
+            Judgement::fail(format!("group {group} of port {port} of {node} still pauses its peer"))
+        }
+        None => Judgement::new(
+            true,
+            format!("{} groups paused their peers, none still does", last.len()),
+            (last.len() as u64, "no group paused its peer"),
+        ),
+    }
+}
+
 /// Adjusts the checks of a run that a busy machine ended early: a failed check might have passed at
 /// the end, and a passed one might have failed.
 fn cut_off(checks: &mut Vec<CheckOutcome>, disturbance: &Disturbance) {
@@ -235,7 +233,30 @@ fn cut_off(checks: &mut Vec<CheckOutcome>, disturbance: &Disturbance) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ground::time::Duration;
+    use ground::time::{Duration, Instant};
+    use ground::units::{PortId, PriorityGroup};
+
+    #[test]
+    fn pauses_that_go_on_fail_and_those_that_are_not_kept_are_not_judged() {
+        let crossed = |xoff| Event {
+            at: Instant::ZERO,
+            node: NodeId(0),
+            what: Happening::Noted(Note::Crossed {
+                port: PortId::MIN,
+                group: PriorityGroup::ALL[3],
+                xoff,
+            }),
+        };
+        let judge = |xoffs: &[bool], left_off| {
+            let events: Vec<_> = xoffs.iter().copied().map(crossed).collect();
+            pauses_end(&events, left_off, |_| "s1").verdict
+        };
+        assert_eq!(judge(&[true, false], 0), Verdict::Pass);
+        assert_eq!(judge(&[true, false, true], 0), Verdict::Fail);
+        assert_eq!(judge(&[], 0), Verdict::NotJudged);
+        assert_eq!(judge(&[true, false], 1), Verdict::NotJudged);
+        assert_eq!(judge(&[true, false, true], 1), Verdict::NotJudged);
+    }
 
     #[test]
     fn a_run_that_was_starved_neither_passes_nor_fails() {

@@ -78,7 +78,7 @@ impl Judged {
     /// Returns the reason why a time beyond its expectation proves nothing: it exceeds it by less
     /// than the uncertainty of times.
     pub(super) fn too_close(&self, check: &Check, results: &Value) -> Option<String> {
-        let CheckKind::Value { path, expect } = &check.kind else { return None };
+        let CheckKind::Value { path, expect, .. } = &check.kind else { return None };
         let found = find(results, path).ok()?.as_f64().filter(|_| is_time(path))?;
         let missed = missed_by(expect, found);
         (missed <= self.slack.as_nanos_f64()).then(|| {
@@ -100,7 +100,16 @@ fn unjudged(check: &Check, plan: &LabPlan, slack: Duration) -> Option<String> {
         CheckKind::PauseLegality | CheckKind::WorkConserving => {
             Some("the lines of rings are not watched, and take no time".into())
         }
-        CheckKind::Value { path, expect } => value(path, expect, plan, slack),
+        CheckKind::Value { path, same_as, expect } => {
+            let other = same_as.as_deref().filter(|other| is_time(path) || is_time(other));
+            let times = other.map(|other| {
+                format!(
+                    "times are good to about {slack} here, and {path} is to be the same as {other}"
+                )
+            });
+            let of = |path: &str| value(path, expect, plan, slack);
+            of(path).or_else(|| same_as.as_deref().and_then(of)).or(times)
+        }
     }
 }
 

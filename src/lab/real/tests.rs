@@ -278,6 +278,8 @@ fn values_that_depend_on_a_cable_are_not_judged() {
         "path: nodes.s1.drops.headroom_full, at_least: 1",
         "path: trace_hash, at_least: 0",
         "path: deadlocks, expect: 0",
+        "path: pauses.first_ns, same_as: pauses.first_received_ns",
+        "path: pauses.xoffs, same_as: engine.events",
     ] {
         assert!(why_not(value).is_some(), "{value}");
     }
@@ -296,6 +298,7 @@ fn counts_of_frames_and_bounds_of_times_are_judged() {
         "path: flows.f.fct_ns, at_most: 900000",
         "path: flows.f.fct_ns, expect: 500000, tolerance: 50%",
         "path: marks, expect: 0",
+        "path: pauses.received_xoffs, same_as: pauses.xoffs",
     ] {
         assert_eq!(why_not(value), None, "{value}");
     }

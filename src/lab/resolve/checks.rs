@@ -119,17 +119,23 @@ fn fairness(cx: &mut Cx, at: &Place<'_>, said: &raw::Fairness, all: &Flows) -> C
 }
 
 fn value(cx: &mut Cx, at: &Place<'_>, said: &raw::Value) -> CheckKind {
-    if said.path.is_empty() || said.path.split('.').any(str::is_empty) {
-        let what = format!(
-            "`{}` leads nowhere; write names with dots between, such as flows.f1.rx_frames",
-            said.path
-        );
-        cx.error(&at.key("path"), what);
+    let paths = [("path", Some(&said.path)), ("same_as", said.same_as.as_ref())];
+    for (key, path) in paths.into_iter().filter_map(|(key, path)| Some((key, path?))) {
+        if path.is_empty() || path.split('.').any(str::is_empty) {
+            let what = format!(
+                "`{path}` leads nowhere; write names with dots between, such as flows.f1.rx_frames"
+            );
+            cx.error(&at.key(key), what);
+        }
     }
-    if said.expect.is_none() && said.at_least.is_none() && said.at_most.is_none() {
-        cx.error(at, "expects nothing; add `expect`, `at_least` or `at_most`");
+    let is_value = said.expect.is_some() || said.same_as.is_some();
+    if !is_value && said.at_least.is_none() && said.at_most.is_none() {
+        cx.error(at, "expects nothing; add `expect`, `same_as`, `at_least` or `at_most`");
     }
-    if said.tolerance.is_some() && said.expect.is_none() {
+    if said.expect.is_some() && said.same_as.is_some() {
+        cx.error(&at.key("same_as"), "`expect` is there too; leave out one of them");
+    }
+    if said.tolerance.is_some() && !is_value {
         cx.error(&at.key("tolerance"), "there is nothing it is a tolerance of; add `expect`");
     }
     if let (Some(least), Some(most)) = (said.at_least, said.at_most) {
@@ -148,7 +154,7 @@ fn value(cx: &mut Cx, at: &Place<'_>, said: &raw::Value) -> CheckKind {
         at_least: said.at_least,
         at_most: said.at_most,
     };
-    CheckKind::Value { path: said.path.clone(), expect }
+    CheckKind::Value { path: said.path.clone(), same_as: said.same_as.clone(), expect }
 }
 
 /// Resolves the recording.
