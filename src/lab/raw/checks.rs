@@ -72,7 +72,8 @@ pub struct Value {
     pub path: String,
     /// Expected value, in the unit of the number.
     pub expect: Option<f64>,
-    /// Path of another number in the results that is the expected value, instead of `expect`.
+    /// Path of another number in the results that is the expected value, instead of `expect`. Default:
+    /// none.
     pub same_as: Option<String>,
     /// Largest deviation from the expected value: relative with `%`, else absolute. Default: `0`, an
     /// exact match.
