@@ -172,7 +172,7 @@ fn build(eal: &Eal, pool: &Pool, setup: &Setup, pfc: bool) -> Result<Parts> {
     let (mut at_switch, mut at_hosts) = (Vec::new(), Vec::new());
     for (n, plan) in (0..).zip(setup.stations(pfc)) {
         let name = format!("{}{n}", if pfc { "on" } else { "off" });
-        let (near, far) = ring_pair(eal, &RingOptions { name, entries: setup.ring() })?;
+        let (near, far) = ring_pair(eal, &RingOptions { name, entries: setup.ring(), queues: 1 })?;
         at_switch.push((port(n), near.start(&options, pool)?));
         let source = SourcePort::new(far.start(&options, pool)?, pool.clone());
         let host = Station::new(&plan, source)?;

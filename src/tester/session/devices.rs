@@ -194,7 +194,7 @@ impl Devices {
         self.made += 1;
         match &want.place {
             Place::Ring { pair, .. } => {
-                let options = RingOptions { name: pair.clone(), entries: RING_ENTRIES };
+                let options = RingOptions { name: pair.clone(), entries: RING_ENTRIES, queues: 1 };
                 let (a, b) = ring_pair(&self.eal, &options)?;
                 let pool = self.pool(want.longest)?;
                 for (end, port) in [(0, a), (1, b)] {
