@@ -10,7 +10,7 @@ use std::process::Command;
 use netns::openvswitch::OpenVSwitch;
 use netns::{isolated, must};
 use run::{Dir, sluice, text};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// Runs while the machine is too busy.
 const RUNS_MAX: usize = 5;
@@ -107,6 +107,7 @@ fn found_twice(dir: &Dir) {
         let results = measure(dir, "rfc2544", &["throughput"]);
         let row = &results["runs"][0]["throughput"][0];
         assert_eq!(results["world"], "real");
+        assert!(results["tester_limits_unknown"].is_null(), "{results:#}");
         if !row["irregular"].is_null() {
             assert!(results["tester_limits"].is_array(), "{results:#}");
             return None;
@@ -129,6 +130,24 @@ fn found_twice(dir: &Dir) {
         eprintln!("repeated: {found:?} frames/s, capacity {capacity}");
     }
     panic!("{found:?} frames/s, capacity {capacity}");
+}
+
+#[test]
+fn a_tester_without_its_ports_says_why_its_limits_are_unknown() {
+    isolated("a_tester_without_its_ports_says_why_its_limits_are_unknown", &[], || {
+        let dir = Dir::new("no-limits");
+        cables(1);
+        dir.write(
+            "dut.yaml",
+            "rate: 100M\nports: [{location: 'iface:t0'}, {location: 'iface:t9'}]\n",
+        );
+        dir.write("benchmark.yaml", "dut: dut.yaml\nsizes: [1518]\ntrial: 100ms\n");
+        let results = measure(&dir, "rfc2544", &["throughput"]);
+        let why = results["tester_limits_unknown"].as_str().unwrap_or_default();
+        assert!(why.contains("t9"), "{results:#}");
+        assert_eq!((&results["ended"], &results["runs"]), (&json!(why), &json!([])), "{results:#}");
+        assert!(results["tester_limits"].is_null(), "{results:#}");
+    });
 }
 
 #[test]
