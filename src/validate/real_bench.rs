@@ -1,6 +1,7 @@
 //! A DUT behind real ports. The traffic generator runs each trial, and captures both directions of
 //! every port.
 
+mod connections;
 mod numbers;
 mod spread;
 
@@ -10,7 +11,7 @@ use std::thread;
 use std::time::Duration as StdDuration;
 
 use crate::adapter::{Action, Adapter};
-use crate::bench::{Bench, Faculty, Trouble};
+use crate::bench::{Acknowledged, Bench, Faculty, Trouble};
 use crate::observation::{Observation, Record, Way};
 use crate::opened::{Openers, Read};
 use crate::otg;
@@ -287,6 +288,10 @@ impl Bench for RealBench {
         }
     }
 
+    fn acknowledged(&mut self, trial: &Trial) -> Result<(Report, Vec<Acknowledged>), Trouble> {
+        self.connect(trial)
+    }
+
     fn packet_numbers(&mut self, port: Port, frames: u32) -> u64 {
         self.numbers.make(port, frames)
     }
@@ -305,7 +310,8 @@ impl Bench for RealBench {
     fn has(&self, faculty: Faculty) -> bool {
         match faculty {
             Faculty::ShortFrames | Faculty::WrongFcs | Faculty::ShortGap => false,
-            Faculty::Changes | Faculty::Keys | Faculty::Stateful => false,
+            Faculty::Changes | Faculty::Keys => false,
+            Faculty::Stateful => connections::possible(&self.setup),
             Faculty::Counters => self.adapter.as_ref().is_some_and(|adapter| adapter.can_read()),
             Faculty::Reset(kind) => self.adapter.as_ref().is_some_and(|a| a.reset(kind).is_some()),
             Faculty::Settings => self.adapter.as_ref().is_some_and(|adapter| adapter.can_set()),

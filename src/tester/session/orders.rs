@@ -158,7 +158,13 @@ impl Inner {
             if !which.contains(&flow.id) {
                 continue;
             }
-            let plan = TransportPlan { start: epoch, ..(**plan).clone() };
+            // The plan's times are since the start.
+            let since = |at: Instant| match at {
+                Instant::NEVER => Instant::NEVER,
+                at => epoch + at.since(Instant::ZERO),
+            };
+            let (start, stop) = (since(plan.start), since(plan.stop));
+            let plan = TransportPlan { start, stop, ..(**plan).clone() };
             for port in &flow.rx {
                 let plan = plan.clone();
                 let queue = self.queues.first(*port);

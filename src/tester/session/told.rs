@@ -5,6 +5,7 @@ use super::links::Link;
 use super::{Inner, Session, SessionError, lock};
 use crate::report::Report;
 use crate::tally::{FlowSeen, PortSeen, Rates, Seen, Transmit, report};
+use host::SenderCounters;
 use host::plan::stream::StreamPlan;
 
 impl Session {
@@ -13,6 +14,14 @@ impl Session {
     pub fn warnings(&self) -> Vec<String> {
         let inner = &self.inner;
         inner.warnings.iter().cloned().chain(inner.shared.cores.refusal()).collect()
+    }
+
+    /// Returns the counters of the senders of all connections.
+    ///
+    /// # Errors
+    /// [`SessionError::Gone`].
+    pub fn senders(&self) -> Result<Vec<SenderCounters>, SessionError> {
+        Ok(self.inner.stations()?.into_iter().flat_map(|station| station.senders).collect())
     }
 
     /// Returns a report with the latency distributions.
