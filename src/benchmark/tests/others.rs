@@ -1,12 +1,15 @@
 //! RFC 2889, RFC 8239, the lossless profile and the soak, of a switch with four ports at 100 Gb/s whose
 //! buffer is known.
 
+use ground::time::Duration;
 use ground::units::Priority;
 use validate::bench::{Bench, Trouble};
 
 use super::example;
 use crate::mlrsearch::Irregular;
 use crate::plan::{Plan, Soak};
+use crate::rfc8239::buffer;
+use crate::trial::Runner;
 use crate::{lossless, rfc2889, rfc8239, soak, table};
 
 /// Cells of the static threshold of priority 3, of its headroom, and of a frame of 1,024 bytes.
@@ -54,6 +57,23 @@ fn the_buffer_of_a_lossless_class_is_that_of_the_configuration() {
         "{results:?}"
     );
     fits(&table::rfc8239(&results), &["Buffer of a port", "obeying", "ignoring"]);
+}
+
+/// A frame of 128 bytes takes one cell, so the size is found to the cell, and the headroom from it.
+#[test]
+fn frames_of_one_cell_show_the_buffer_within_two_cells() {
+    let (mut plan, mut bench) = example(LOSSLESS);
+    plan.trial = Duration::from_millis(2);
+    let mut go = |_: &str| true;
+    let mut runner = Runner::new(&plan, &mut bench, &mut go);
+    for (ignoring, cells) in [(false, XOFF), (true, XOFF + HEADROOM)] {
+        let row = buffer::size_of(&mut runner, (128, 2), ignoring).unwrap();
+        // 99 % of the frames are those of one port, whose limit it is.
+        assert!(
+            (row.frames * 0.99 - cells).abs() <= 2.0 && !row.at_limit,
+            "{row:?}, {cells} cells"
+        );
+    }
 }
 
 #[test]
