@@ -22,28 +22,35 @@ fn pfc_off_loses_and_pfc_on_does_not() {
     let (status, stdout, stderr) = demo(&["--seconds", "1", "--format", "json"]);
     let v: Value = serde_json::from_str(&stdout).unwrap_or_else(|e| panic!("{e}: {stderr}"));
     assert_eq!((status, &v["verdict"]), (Some(0), &Value::from("pass")), "{stdout}{stderr}");
-    let [off, on] = [&v["runs"][0], &v["runs"][1]];
+    let runs = v["runs"].as_array().expect("a list of runs");
+    let variants: Vec<_> = runs.iter().map(|run| run["variant"].as_str().unwrap_or("")).collect();
+    assert_eq!(variants, ["pfc-off", "pfc-on"]);
+    let [off, on] = [&runs[0]["outcome"], &runs[1]["outcome"]];
     let n = |v: &Value| v.as_u64().unwrap_or_else(|| panic!("no number: {v}"));
+    // Both senders' flows of one priority together.
+    let of = |outcome: &Value, priority: u64, key: &str| -> u64 {
+        let flows = outcome["flows"].as_array().expect("a list of flows");
+        flows.iter().filter(|flow| n(&flow["priority"]) == priority).map(|flow| n(&flow[key])).sum()
+    };
 
-    assert!(n(&off["lossless"]["lost_frames"]) > 0);
-    assert_eq!(n(&off["pauses_sent"]), 0);
+    assert!(of(off, 3, "loss_frames") > 0);
+    assert_eq!(n(&off["pauses"]["xoffs"]), 0);
 
-    let lossless = &on["lossless"];
-    assert_eq!(n(&lossless["lost_frames"]), 0);
-    assert_eq!(n(&lossless["delivered_frames"]), n(&lossless["sent_frames"]));
-    assert!(n(&lossless["delivered_frames"]) > 0 && n(&on["lossy"]["delivered_frames"]) > 0);
-    assert!(n(&on["pauses_sent"]) > 0);
-    assert_eq!(n(&on["pauses_sent"]), n(&on["pauses_obeyed"]));
-    assert!(n(&on["headroom_peak_bytes"]) <= n(&v["setup"]["headroom_bytes_per_sender"]));
-    for run in [off, on] {
-        assert_eq!(run["accounted"], Value::Bool(true));
-        let latency = |key| n(&run["lossless"][key]);
-        assert!(latency("latency_p50_ns") <= latency("latency_p99_ns"));
-        assert!(0 < latency("latency_p50_ns"));
-        assert!(latency("latency_p99_ns") <= latency("latency_max_ns"));
+    assert_eq!(of(on, 3, "loss_frames"), 0);
+    assert_eq!(of(on, 3, "rx_frames"), of(on, 3, "tx_frames"));
+    assert!(of(on, 3, "rx_frames") > 0 && of(on, 0, "rx_frames") > 0);
+    assert!(n(&on["pauses"]["xoffs"]) > 0);
+    assert_eq!(n(&on["pauses"]["xoffs"]), n(&on["pauses"]["xons"]));
+    for outcome in [off, on] {
+        assert_eq!(outcome["done"], Value::Bool(true));
+        for flow in outcome["flows"].as_array().unwrap() {
+            let latency = |key: &str| flow["latency_ns"][key].as_f64().unwrap();
+            assert!(latency("p50") <= latency("p99") && latency("p99") <= latency("max"), "{flow}");
+            assert!(0.0 < latency("p50"), "{flow}");
+        }
     }
-    // Progress goes to standard error, one line per second if that is not a terminal.
-    assert!(stderr.contains("PFC off 1.0 s") && stderr.contains("PFC on 1.0 s"), "{stderr}");
+    // Progress goes to standard error.
+    assert!(stderr.contains("demo pfc-off: PASS"), "{stderr}");
 }
 
 #[test]

@@ -83,3 +83,14 @@ fn what_rings_cannot_run_is_bad_input() {
     let output = sluice(&dir, &["wide.yaml", "--slow-down", "0"]);
     assert_eq!(output.status.code(), Some(2), "{}", text(&output.stderr));
 }
+
+#[test]
+fn variants_share_the_dpdk_of_their_process() {
+    let dir = Dir::new("lab-real-variants");
+    dir.write("two.yaml", &format!("{LAB}variants:\n  a: {{}}\n  b: {{seed: 2}}\n"));
+    let output = sluice(&dir, &["two.yaml", "--format", "json"]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let v: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let done: Vec<_> = v["runs"].as_array().unwrap().iter().map(|run| &run["done"]).collect();
+    assert_eq!(done, [&Value::Bool(true), &Value::Bool(true)], "{v}");
+}

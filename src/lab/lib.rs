@@ -27,7 +27,7 @@ pub use plan::*;
 pub use resolve::{LinkView, Resolved};
 pub use schema::lab_schema;
 pub use virtual_run::{Options, Progress, Recording, Run};
-pub use world::{RunError, World, run};
+pub use world::{RunError, Runner, World, run};
 
 #[cfg(test)]
 mod tests;

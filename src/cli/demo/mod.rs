@@ -1,35 +1,26 @@
 //! `sluice demo`: shows the effect of PFC on real frames, on any machine.
 //!
-//! Several hosts send to one, more than its link carries, first without PFC and then with it.
-//! Everything runs in this process: links are rings in memory, so it needs no NIC, no hugepages and
+//! Several hosts send to one, more than its link carries, first without PFC and then with it: the two
+//! variants of a lab, in the real world. Links are rings in memory, so it needs no NIC, no hugepages and
 //! no root. Frames are real, and so is time (see `runtime::Leash` for the time that is excluded).
 
 mod lab;
-mod outcome;
-mod plan;
-#[cfg(test)]
-mod tests;
 mod text;
 
-use std::io::IsTerminal;
 use std::process::ExitCode;
+use std::sync::atomic::Ordering;
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::Result;
 use clap::Args;
-use indicatif::{ProgressBar, ProgressStyle};
 
 use super::machine::MachineArgs;
-use super::terminal::{self, say};
-use super::{Format, exit, inconclusive, stop_on_signals};
+use super::run::run_all;
+use super::{Format, bad_input, exit, stop_on_signals, terminal};
 use crate::config::quantity::LinkRate;
-use crate::dpdk::{Eal, EalOptions, Memory, own_prefix};
-use crate::runtime::Cores;
-use crate::time::Duration;
+use crate::lab::{Options, World};
+use crate::report::{ComparedRun, Comparison};
 use crate::units::BitsPerSec;
-use ::text::{count, scaled};
-use lab::{Ended, Progress};
-use outcome::Outcome;
-use plan::Setup;
+use crate::verdict::Verdict;
 
 /// Shows the effect of PFC on an overload, without a NIC.
 #[derive(Args, Clone, Debug)]
@@ -53,50 +44,32 @@ pub struct DemoArgs {
     machine: MachineArgs,
 }
 
-impl DemoArgs {
-    const fn setup(&self) -> Setup {
-        Setup {
-            senders: self.senders,
-            rate: self.rate,
-            size: self.size,
-            send_for: Duration::from_secs(self.seconds),
-        }
-    }
-}
-
 /// Runs the demo and prints its result. Exit status 1 means that an expected effect was missing, 4
 /// that it was interrupted or that the machine was too busy.
 ///
 /// # Errors
-/// DPDK does not start, memory is short, or the machine is too busy to finish the first run.
+/// DPDK does not start, memory is short, or the demo's time does not go on.
 pub fn run(args: &DemoArgs) -> Result<ExitCode> {
     args.machine.apply()?;
     // Before DPDK starts, which takes a while: from here on a signal ends the demo in order.
     let stop = stop_on_signals()?;
-    let setup = args.setup();
-    let cores = Cores::find(2);
-    let options = EalOptions {
-        memory: Memory::NoHuge,
-        file_prefix: own_prefix("sluice-demo"),
-        ..EalOptions::default()
-    };
-    let eal = Eal::start(&options).context("starting DPDK in memory")?;
-    let pool = lab::pool(&eal, &setup)?;
-    let run = |pfc| {
-        let mut show = Show::new(&setup, pfc);
-        lab::run(&eal, &pool, &setup, pfc, (&cores, &stop), |progress| show.update(progress))
-    };
-    let off = match run(false)? {
-        Ended::Whole(off) => off,
-        Ended::Starved(by) => return Err(inconclusive(anyhow!("{by}, so the demo ended"))),
-    };
-    let on = if off.interrupted { None } else { Some(run(true)?) };
-    let outcome = Outcome::new(&setup, cores.shared(), &off, on.as_ref());
-    match args.format {
-        Format::Json => terminal::print_json(&outcome)?,
-        Format::Table => terminal::print(text::text(&outcome, &program()))?,
+    let plans = lab::plans(args).map_err(bad_input)?;
+    // Real time: a machine that is too slow for it has more time excluded.
+    let options = Options { plots: false, slow_down: Some(1), stop: Some(&stop) };
+    let mut runs = Vec::new();
+    run_all(plans.iter(), World::Real, options, |run| {
+        runs.push(ComparedRun::new(run.outcome, true))
+    })?;
+    let mut comparison = Comparison::new(World::Real.name(), runs);
+    if stop.load(Ordering::SeqCst) {
+        let verdicts = [comparison.verdict, Verdict::Inconclusive];
+        comparison.verdict = Verdict::of_all(verdicts);
     }
-    Ok(exit(outcome.verdict))
+    match args.format {
+        Format::Json => terminal::print_json(&comparison)?,
+        Format::Table => terminal::print(text::text(args, &comparison, &program()))?,
+    }
+    Ok(exit(comparison.verdict))
 }
 
 /// Name by which this program was called.
@@ -111,50 +84,5 @@ fn rate(text: &str) -> Result<BitsPerSec, String> {
         // At a higher rate a CPU is too slow for the frames, and there would be no overload.
         1_000_000..=100_000_000_000 => Ok(rate),
         _ => Err(format!("{text} is not from 1M to 100G")),
-    }
-}
-
-/// Progress of one run: a bar on a terminal, otherwise a line every second.
-struct Show {
-    label: &'static str,
-    bar: Option<ProgressBar>,
-    length: Duration,
-    next_line: Duration,
-}
-
-impl Show {
-    fn new(setup: &Setup, pfc: bool) -> Self {
-        let label = if pfc { "PFC on" } else { "PFC off" };
-        let length = setup.send_for;
-        let bar = std::io::stderr().is_terminal().then(|| {
-            let style = ProgressStyle::with_template("{prefix} [{bar:32}] {msg}");
-            let style = style.expect("the template is well formed").progress_chars("=> ");
-            let bar = ProgressBar::new(length.as_nanos()).with_style(style);
-            bar.with_prefix(label)
-        });
-        if bar.is_none() {
-            say!("{label} starts, {} links", scaled(setup.rate.get() as f64, "b/s"));
-        }
-        Self { label, bar, length, next_line: Duration::from_secs(1) }
-    }
-
-    fn update(&mut self, p: Progress) {
-        let done = p.elapsed.min(self.length);
-        let text = format!("{} frames sent, {} delivered", count(p.sent), count(p.received));
-        if let Some(bar) = &self.bar {
-            bar.set_position(done.as_nanos());
-            bar.set_message(text);
-        } else if p.elapsed >= self.next_line {
-            say!("{} {:.1} s: {text}", self.label, done.as_secs_f64());
-            self.next_line += Duration::from_secs(1);
-        }
-    }
-}
-
-impl Drop for Show {
-    fn drop(&mut self) {
-        if let Some(bar) = &self.bar {
-            bar.finish();
-        }
     }
 }

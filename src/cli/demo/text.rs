@@ -1,99 +1,105 @@
 //! The demo's result as a table.
 
-use super::outcome::{Outcome, PrioritySummary, RunSummary};
+use super::DemoArgs;
+use crate::lab::{FlowOutcome, Outcome};
+use crate::report::Comparison;
+use crate::time::Duration;
 use crate::verdict::Verdict;
-use ::text::{Align, Table, count, scaled};
+use ::text::{Align, Table, count, delay, scaled};
+
+/// The variants' names, as columns and checks show them, in the order of the lab.
+const NAMES: [&str; 2] = ["PFC off", "PFC on"];
 
 /// The whole result, with suggestions for further runs.
-pub(super) fn text(outcome: &Outcome, program: &str) -> String {
-    let mut out = format!("{}\n{}\n", scene(outcome), table(outcome));
-    for check in &outcome.checks {
-        out += &format!("{:<12}  {}\n", check.verdict, check.text);
+pub(super) fn text(args: &DemoArgs, comparison: &Comparison, program: &str) -> String {
+    let outcomes: Vec<&Outcome> =
+        comparison.runs.iter().filter_map(|run| run.outcome.as_ref()).collect();
+    let mut out = format!("{}\n{}\n", scene(args), table(args, &outcomes));
+    let checks = || {
+        NAMES.iter().zip(&outcomes).flat_map(|(name, o)| o.checks.iter().map(move |c| (name, c)))
+    };
+    for (name, check) in checks() {
+        out += &format!("{:<12}  {name}: {}\n", check.verdict, check.name);
+        if !check.verdict.is_pass() {
+            out += &format!("{:<12}  {}\n", "", check.detail);
+        }
     }
-    out += &format!("{}\n", Verdict::summary(outcome.checks.iter().map(|check| check.verdict)));
+    let missing = (outcomes.len() < NAMES.len()).then_some(Verdict::Inconclusive);
+    out +=
+        &format!("{}\n", Verdict::summary(checks().map(|(_, check)| check.verdict).chain(missing)));
     out + &format!(
         "\nTry next:\n  \
+         {program} run configs/labs/incast.yaml           100 Gb/s, in exact virtual time\n  \
          {program} check configs/switch/tor4.yaml         a rack switch, checked to be lossless\n  \
          sudo {program} switch configs/switch/bump.yaml   a bump in the wire, for real hosts\n"
     )
 }
 
 /// Parameters of the runs.
-fn scene(outcome: &Outcome) -> String {
-    let s = &outcome.setup;
-    let mut text = format!(
+fn scene(args: &DemoArgs) -> String {
+    format!(
         "{} hosts send to one through a switch, {} s with PFC off and {} s with PFC on.\n\
          Every link carries {}, every frame has {} bytes.\n",
-        s.senders,
-        s.seconds,
-        s.seconds,
-        scaled(s.link_rate_bps as f64, "b/s"),
-        s.frame_bytes
-    );
-    if s.cpus == 1 {
-        text += "There is one CPU: switch and hosts take turns on it.\n";
-    }
-    text
+        args.senders,
+        args.seconds,
+        args.seconds,
+        scaled(args.rate.get() as f64, "b/s"),
+        args.size
+    )
 }
 
-fn table(outcome: &Outcome) -> Table {
-    let mut t =
-        Table::new([("", Align::Left), ("PFC off", Align::Right), ("PFC on", Align::Right)]);
-    for (name, of) in [
-        ("priority 3, lossless with PFC", (|r| &r.lossless) as fn(&RunSummary) -> &PrioritySummary),
-        ("priority 0, lossy", |r| &r.lossy),
-    ] {
-        priority(&mut t, name, outcome, of);
+fn table(args: &DemoArgs, outcomes: &[&Outcome]) -> Table {
+    let [off, on] = NAMES;
+    let mut t = Table::new([("", Align::Left), (off, Align::Right), (on, Align::Right)]);
+    for (name, priority) in [("priority 3, lossless with PFC", 3), ("priority 0, lossy", 0)] {
+        t.row([name.into(), String::new(), String::new()]);
+        of_priority(&mut t, outcomes, priority);
     }
     t.row(["switch".into(), String::new(), String::new()]);
-    let mut row = |name: &str, cell: &dyn Fn(&RunSummary) -> String| {
-        t.row(cells(name, outcome, cell));
-    };
-    let s = &outcome.setup;
-    row("pauses sent", &|r| count(r.pauses_sent));
-    row("pauses obeyed by the hosts", &|r| count(r.pauses_obeyed));
-    row("senders paused, of the time", &|r| format!("{:.0} %", 100.0 * r.paused_share));
-    row("shared buffer in bytes, peak", &|r| count(r.shared_peak_bytes));
-    row("shared buffer in bytes, size", &|r| count(r.shared_bytes));
-    row("headroom of a port, peak", &|r| count(r.headroom_peak_bytes));
-    row("headroom of a port, size", &|r| match r.pfc {
-        true => count(s.headroom_bytes_per_sender),
-        false => "0".into(),
+    let mut row =
+        |name: &str, cell: &dyn Fn(&Outcome) -> String| t.row(cells(name, outcomes, cell));
+    row("pauses sent", &|o| count(o.pauses.xoffs));
+    row("pauses obeyed by the hosts", &|o| count(o.pauses.received_xoffs));
+    let all = f64::from(args.senders) * args.seconds as f64;
+    row("senders paused, of the time", &|o| {
+        format!("{:.0} %", 100.0 * o.pauses.paused_ns.as_secs_f64() / all)
     });
-    row("excluded: CPU preempted", &|r| milliseconds(r.stalled_ns));
+    row("shared buffer in bytes, peak", &|o| {
+        count(o.switches().map(|s| s.shared_pool.peak_bytes).sum())
+    });
+    row("headroom of a port, peak", &|o| {
+        let ports = o.switches().flat_map(|s| &s.ports).map(|p| &p.summary.port.counters);
+        count(ports.flat_map(|c| &c.priorities).map(|p| p.headroom_peak_bytes).max().unwrap_or(0))
+    });
+    row("excluded: CPU preempted", &|o| {
+        o.real.as_ref().map_or_else(|| "-".into(), |real| delay(real.stalled_ns.as_nanos_f64()))
+    });
     t
 }
 
 /// A row with one cell per run; a dash for a run that did not take place.
-fn cells(name: &str, outcome: &Outcome, cell: &dyn Fn(&RunSummary) -> String) -> [String; 3] {
-    let of = |n: usize| outcome.runs.get(n).map_or_else(|| "-".into(), cell);
+fn cells(name: &str, outcomes: &[&Outcome], cell: &dyn Fn(&Outcome) -> String) -> [String; 3] {
+    let of = |n: usize| outcomes.get(n).map_or_else(|| "-".into(), |outcome| cell(outcome));
     [format!("  {name}"), of(0), of(1)]
 }
 
-/// Rows of one priority.
-fn priority(t: &mut Table, name: &str, outcome: &Outcome, of: fn(&RunSummary) -> &PrioritySummary) {
-    t.row([name.into(), String::new(), String::new()]);
-    let mut row = |name: &str, cell: &dyn Fn(&PrioritySummary) -> String| {
-        t.row(cells(name, outcome, &|run| cell(of(run))));
+/// Rows of the flows of one priority.
+fn of_priority(t: &mut Table, outcomes: &[&Outcome], priority: u8) {
+    let flows = |o: &'_ Outcome| -> Vec<FlowOutcome> {
+        o.flows.iter().filter(|flow| flow.priority == priority).cloned().collect()
     };
-    row("frames sent", &|p| count(p.sent_frames));
-    row("frames delivered", &|p| count(p.delivered_frames));
-    row("frames lost", &|p| count(p.lost_frames));
-    row("throughput", &|p| scaled(p.delivered_bps, "b/s"));
-    row("latency p50", &|p| latency(p.latency_p50_ns));
-    row("latency p99", &|p| latency(p.latency_p99_ns));
-    row("latency max", &|p| latency(p.latency_max_ns));
-}
-
-/// Formats a latency in microseconds.
-fn latency(ns: u64) -> String {
-    if ns < 100_000 {
-        format!("{:.1} us", ns as f64 / 1e3)
-    } else {
-        format!("{} us", count((ns + 500) / 1_000))
-    }
-}
-
-fn milliseconds(ns: u64) -> String {
-    format!("{} ms", count((ns + 500_000) / 1_000_000))
+    let mut row = |name: &str, cell: &dyn Fn(&[FlowOutcome]) -> String| {
+        t.row(cells(name, outcomes, &|o| cell(&flows(o))));
+    };
+    row("frames sent", &|f| count(f.iter().map(|f| f.tx_frames).sum()));
+    row("frames delivered", &|f| count(f.iter().map(|f| f.rx_frames).sum()));
+    row("frames lost", &|f| count(f.iter().map(|f| f.loss_frames).sum()));
+    row("throughput", &|f| scaled(f.iter().map(|f| f.rx_bps).sum(), "b/s"));
+    let worst = |f: &[FlowOutcome], of: fn(&crate::host::LatencyFigures) -> Duration| {
+        let all = f.iter().filter_map(|flow| flow.latency_ns.as_ref());
+        all.map(of).max().map_or_else(|| "-".into(), |d| delay(d.as_nanos_f64()))
+    };
+    row("latency p50, of the slowest flow", &|f| worst(f, |l| l.p50));
+    row("latency p99, of the slowest flow", &|f| worst(f, |l| l.p99));
+    row("latency max", &|f| worst(f, |l| l.max));
 }

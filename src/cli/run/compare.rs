@@ -9,7 +9,7 @@ use super::{Job, RunArgs, Show};
 use crate::cli::outputs::OutputFile;
 use crate::cli::terminal::{self, say};
 use crate::cli::{Format, bad_input, exit, stop_on_signals};
-use crate::lab::{self, CheckOutcome, Options, Outcome};
+use crate::lab::{CheckOutcome, LabPlan, Options, Outcome, Run, Runner, World};
 use crate::report::{self, ComparedRun, Comparison, ComparisonPage, Depths};
 use crate::verdict::Verdict;
 
@@ -19,18 +19,10 @@ pub(super) fn run(args: &RunArgs, jobs: &[Job], page: Option<OutputFile>) -> Res
     let options =
         Options { plots: args.report.is_some(), slow_down: args.slow_down, stop: Some(&stop) };
     let (mut runs, mut depths) = (Vec::with_capacity(jobs.len()), Vec::new());
-    for Job { plan, .. } in jobs {
-        let mut show = Show::new(plan, args.world);
-        let run = lab::run(plan, args.world, options, |p| show.update(p))
-            .map_err(|e| if e.is_bad_input() { bad_input(e) } else { e.into() })?;
-        show.finish(&run.outcome);
-        tell(&run.outcome);
+    run_all(jobs.iter().map(|job| &job.plan), args.world, options, |run| {
         depths.push(run.recording.as_ref().and_then(|recording| Depths::new(&recording.looks)));
         runs.push(ComparedRun::new(run.outcome, args.outcomes));
-        if stop.load(Ordering::SeqCst) {
-            break;
-        }
-    }
+    })?;
     let runs_missing = runs.len() < jobs.len();
     if runs_missing {
         say!("interrupted after {} of {} runs", runs.len(), jobs.len());
@@ -49,6 +41,32 @@ pub(super) fn run(args: &RunArgs, jobs: &[Job], page: Option<OutputFile>) -> Res
     written.transpose()?;
     let interrupted = runs_missing.then_some(Verdict::Inconclusive);
     Ok(exit(Verdict::of_all([comparison.verdict].into_iter().chain(interrupted))))
+}
+
+/// Runs labs in sequence in one world, and passes on each run. Ends with the run that a signal ends.
+///
+/// # Errors
+/// Parts of a lab that the world cannot run, or resources that the machine lacks.
+pub(in crate::cli) fn run_all<'a>(
+    plans: impl Iterator<Item = &'a LabPlan>,
+    world: World,
+    options: Options<'_>,
+    mut ended: impl FnMut(Run),
+) -> Result<()> {
+    let mut runner = Runner::new(world);
+    for plan in plans {
+        let mut show = Show::new(plan, world);
+        let run = runner
+            .run(plan, options, |p| show.update(p))
+            .map_err(|e| if e.is_bad_input() { bad_input(e) } else { e.into() })?;
+        show.finish(&run.outcome);
+        tell(&run.outcome);
+        ended(run);
+        if options.stop.is_some_and(|stop| stop.load(Ordering::SeqCst)) {
+            break;
+        }
+    }
+    Ok(())
 }
 
 /// Reports the end of a run.

@@ -167,6 +167,10 @@ impl RealRun {
 
     /// The last crossing of every group is an XON.
     fn pauses_end(&self) -> Judgement {
+        if self.noted.events_left_off > 0 {
+            let why = "more pauses were sent than are kept, so the last of each group is not known";
+            return Judgement::new(true, String::new(), (0, why));
+        }
         let mut last = BTreeMap::new();
         for event in &self.noted.events {
             if let Happening::Noted(Note::Crossed { port, group, xoff }) = event.what {

@@ -195,17 +195,21 @@ fn run_until(
     Ok(collect(fit, ends, ran))
 }
 
-/// Starts DPDK for one lab, and runs it.
-pub(super) fn run_alone(
+/// Runs a lab on the DPDK that is there, or starts it.
+pub(super) fn run_with(
+    eal: &mut Option<Eal>,
     plan: &LabPlan,
     options: Options<'_>,
     progress: impl FnMut(Progress),
 ) -> Result<Run, RealError> {
     // Fitted before DPDK starts, so that errors of the lab are reported first.
     Fit::new(plan)?;
-    let eal = Eal::start(&eal_options())?;
+    let eal = match eal {
+        Some(eal) => eal,
+        None => eal.insert(Eal::start(&eal_options())?),
+    };
     let real = RealOptions { slow_down: options.slow_down, threads: None };
-    let run = run_until(&eal, plan, real, || options.stopped(), progress)?;
+    let run = run_until(eal, plan, real, || options.stopped(), progress)?;
     let mut outcome = run.outcome();
     if options.plots {
         let instead = "queues and rates are not sampled, so there are no plots of them";
