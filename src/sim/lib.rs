@@ -15,6 +15,7 @@
 //!
 //! It does not depend on files, checks and reports; `lab` does.
 
+mod agenda;
 pub mod check;
 mod clock;
 pub mod defect;
@@ -33,6 +34,7 @@ mod queue;
 mod restart;
 #[cfg(any(test, feature = "rig"))]
 pub mod teststar;
+mod turn;
 mod wire;
 mod wires;
 mod witness;

@@ -9,22 +9,21 @@
 mod defects;
 
 use super::error::NetworkError;
-use super::faults::{Fault, FaultKind};
+use super::faults::{Fault, FaultKind, LineFault};
 use super::frame::VirtualFrame;
 use super::ids::{Direction, LinkId, NodeId};
-use super::node::{Node, NodeState, Nodes, VirtualWorld};
+use super::node::{Node, NodeState, Nodes};
 use super::notes::Loss;
 use super::plan::{End, NetworkPlan};
-use super::port::VirtualPort;
 use super::queue::Order;
-use super::wire::Wire;
-use super::wires::{Event, Slots, Tally, Wires};
+use super::turn::shuffler;
+use super::wire::{Inlet, Outlet};
+use super::wires::{Slots, Tally, Wires, lookahead, wires};
 use super::witness::Witness;
 use contracts::frame::Frame;
-use ground::rand::Rng;
 use ground::time::{Duration, Instant};
 use ground::units::PortId;
-use switch::{Change, Refused, Switch};
+use switch::{Change, Refused};
 
 /// Delay after which a planned change that frames in the buffer prevent is tried again.
 pub const RETRY_AFTER: Duration = Duration::from_micros(1);
@@ -33,6 +32,8 @@ pub const RETRY_AFTER: Duration = Duration::from_micros(1);
 pub struct Network<W: Witness = ()> {
     pub(super) nodes: Nodes,
     pub(super) wires: Wires,
+    /// By direction: the port where it starts.
+    ends: Vec<End>,
     /// Nodes whose events are being handled; empty between windows.
     due: Vec<u32>,
     /// Sorted by time, the next one last.
@@ -40,7 +41,6 @@ pub struct Network<W: Witness = ()> {
     sample_every: Option<Duration>,
     sample_at: Instant,
     now: Instant,
-    polls: u64,
     refusals: Vec<Refusal>,
     pub(super) witness: W,
 }
@@ -62,13 +62,19 @@ impl<W: Witness> Network<W> {
     pub fn new(plan: &NetworkPlan, witness: W) -> Result<Self, NetworkError> {
         plan.check()?;
         let mut nodes = Vec::with_capacity(plan.nodes.len());
-        for node in &plan.nodes {
-            let shuffle = plan.shuffle.map(|seed| shuffler(seed, nodes.len()));
-            nodes.push(NodeState { shuffle, ..NodeState::new(node, W::NOTES)? });
+        for (n, node) in (0..).zip(&plan.nodes) {
+            let shuffle = plan.shuffle.map(|seed| shuffler(seed, n as usize));
+            let state = NodeState::new(NodeId(n), node, W::NOTES)?;
+            nodes.push(NodeState { shuffle, ..state });
         }
-        let wires = Wires::new(plan);
-        for (n, wire) in wires.wires.iter().enumerate() {
-            nodes[wire.from.node.index()].out[wire.from.port.index()] = Direction(n as u32);
+        let ends = connect(plan, &mut nodes);
+        let mut wires = Wires::new(nodes.len(), lookahead(&nodes));
+        // A first poll of every port.
+        for (n, state) in nodes.iter_mut().enumerate() {
+            for port in state.ports() {
+                state.queue.set(state.slots().wake(port), Order::LAST, Instant::ZERO);
+                wires.agenda.set(n, Instant::ZERO);
+            }
         }
         let mut faults = plan.faults.clone();
         // The sort is stable: simultaneous faults happen in the order of the plan.
@@ -77,12 +83,12 @@ impl<W: Witness> Network<W> {
         Ok(Self {
             nodes: Nodes(nodes),
             wires,
+            ends,
             due: Vec::new(),
             faults,
             sample_every: plan.sample_every,
             sample_at: plan.sample_every.map_or(Instant::NEVER, |_| Instant::ZERO),
             now: Instant::ZERO,
-            polls: 0,
             refusals: Vec::new(),
             witness,
         })
@@ -92,7 +98,10 @@ impl<W: Witness> Network<W> {
     /// bit: a planted bug.
     #[cfg(any(test, feature = "rig"))]
     pub fn validate_pauses_late(&mut self) {
-        self.wires.wires.iter_mut().for_each(Wire::validate_late);
+        for state in &mut self.nodes.0 {
+            state.outlets.iter_mut().for_each(Outlet::validate_late);
+            state.inlets.iter_mut().for_each(Inlet::validate_late);
+        }
     }
 
     /// Makes windows longer than the shortest delay of all lines: a planted bug.
@@ -104,7 +113,7 @@ impl<W: Witness> Network<W> {
     /// Runs up to and including `limit`. The number of steps to reach a time makes no difference.
     pub fn run_until(&mut self, limit: Instant) {
         loop {
-            let (fault, event) = (self.fault_at(), self.wires.agenda.first().0);
+            let (fault, event) = (self.fault_at(), self.wires.agenda.bound());
             let at = event.min(fault).min(self.sample_at);
             if at > limit || at == Instant::NEVER {
                 break;
@@ -138,78 +147,14 @@ impl<W: Witness> Network<W> {
     /// events of different nodes have one order in any division of time. No node sends another anything
     /// that arrives before then.
     fn run_window(&mut self, end: Instant) {
-        self.wires.horizon = end;
-        let mut due = core::mem::take(&mut self.due);
-        loop {
-            let (at, node) = self.wires.agenda.first();
-            if at >= end {
-                break;
-            }
-            due.push(node);
-            self.wires.agenda.set(node, Order::LAST, Instant::NEVER);
-        }
-        due.sort_unstable();
+        let Self { nodes, wires, due, witness, .. } = self;
+        wires.horizon = end;
+        wires.agenda.take(end, due);
         for node in due.drain(..) {
-            let next = self.run_node(NodeId(node), end);
-            self.wires.agenda.set(node, Order::LAST, next);
+            let next = nodes.0[node as usize].run(end, wires, witness);
+            wires.agenda.set(node as usize, next);
         }
-        self.due = due;
-    }
-
-    /// Handles the events of a node before `end`; returns the time of its next one.
-    #[inline]
-    fn run_node(&mut self, id: NodeId, end: Instant) -> Instant {
-        loop {
-            let (at, _) = self.wires.queues[id.index()].first();
-            if at >= end {
-                return at;
-            }
-            self.turn(at, id);
-        }
-    }
-
-    /// Handles all events of a node at one time.
-    #[inline]
-    fn turn(&mut self, at: Instant, id: NodeId) {
-        let slots = Slots::new(self.nodes.0[id.index()].out.len());
-        let (mut ready, mut turn) = (false, 0);
-        loop {
-            let queue = &mut self.wires.queues[id.index()];
-            let (first, slot) = queue.first();
-            if first != at {
-                break;
-            }
-            self.wires.tally.events += 1;
-            match slots.event(slot) {
-                Event::Arrival(port) => {
-                    self.arrive(at, id, port, turn);
-                    turn += 1;
-                    ready = true;
-                }
-                Event::Wake(port) => {
-                    let state = &mut self.nodes.0[id.index()];
-                    state.add_due(port);
-                    ready = true;
-                    // The poll sets the time of a port that is due, so the last event of this time
-                    // need not be removed.
-                    if state.busy_until <= at && queue.second_at() > at {
-                        break;
-                    }
-                    queue.set(slot, Order::LAST, Instant::NEVER);
-                }
-                Event::Node => {
-                    queue.set(slot, Order::LAST, Instant::NEVER);
-                    ready = true;
-                }
-                Event::Defect(port) => {
-                    queue.set(slot, Order::LAST, Instant::NEVER);
-                    ready |= self.defect(at, id, port);
-                }
-            }
-        }
-        if ready {
-            self.poll(at, id);
-        }
+        wires.deliver(&mut nodes.0);
     }
 
     /// Returns the time of the sample after one at `at`: a multiple of `sample_every`. While the
@@ -218,7 +163,7 @@ impl<W: Witness> Network<W> {
     fn next_sample(&self, at: Instant) -> Instant {
         let Some(every) = self.sample_every else { return Instant::NEVER };
         let next = at.saturating_add(every);
-        let event = self.wires.agenda.first().0.min(self.fault_at());
+        let event = self.wires.agenda.first().min(self.fault_at());
         if event <= next || !self.is_empty() {
             return next;
         }
@@ -235,134 +180,35 @@ impl<W: Witness> Network<W> {
             })
     }
 
+    /// Sets the time of an event of a node that is not handling events now.
+    pub(super) fn schedule(&mut self, id: NodeId, slot: u32, at: Instant) {
+        let queue = &mut self.nodes.0[id.index()].queue;
+        queue.set(slot, Order::LAST, at);
+        self.wires.agenda.set(id.index(), queue.first().0);
+    }
+
+    /// Returns the receiver's half of a direction.
+    fn inlet(&mut self, direction: Direction) -> &mut Inlet {
+        let End { node, port } = self.to(direction);
+        &mut self.nodes.0[node.index()].inlets[port.index()]
+    }
+
+    /// Returns the sender's half of a direction.
+    fn outlet(&mut self, direction: Direction) -> &mut Outlet {
+        let End { node, port } = self.ends[direction.index()];
+        &mut self.nodes.0[node.index()].outlets[port.index()]
+    }
+
+    /// Returns the port where a direction ends.
+    fn to(&self, direction: Direction) -> End {
+        self.ends[direction.reverse().index()]
+    }
+
     /// Marks a port as due at this time, which all nodes have reached: for faults.
     fn rouse(&mut self, at: Instant, id: NodeId, port: PortId) {
-        let state = &mut self.nodes.0[id.index()];
-        state.add_due(port);
-        self.wires.schedule(id, Slots::new(state.out.len()).node(), at);
-    }
-
-    /// Delivers arrived frames to a port, the `turn`th of the node's ports at this time.
-    #[inline]
-    fn arrive(&mut self, at: Instant, id: NodeId, port: PortId, turn: u32) {
-        let state = &mut self.nodes.0[id.index()];
-        let direction = state.out[port.index()].reverse();
-        let wire = &mut self.wires.wires[direction.index()];
-        let is_switch = matches!(state.node, Node::Switch(_));
-        let refusal = |frame: &mut VirtualFrame, wire: &Wire, port: &mut VirtualPort| {
-            if frame.is_damaged() && wire.notices_damage(frame) || is_switch && frame.is_short() {
-                return Some(Loss::Damaged);
-            }
-            (!port.admits(frame)).then_some(Loss::Secy)
-        };
-        // Packet numbers are in the order of last bits, so pauses are validated with the data among
-        // which they arrive, however long their receiver takes to respond.
-        wire.handled(at, turn);
-        while let Some(mut pause) = wire.next_unvalidated(at) {
-            match refusal(&mut pause.frame, wire, state.port_mut(wire.port())) {
-                None => wire.validated(pause),
-                Some(cause) => {
-                    let frame = pause.frame;
-                    self.wires.on_the_way -= 1;
-                    self.wires.tally.lost += 1;
-                    self.witness.lost(at, direction, &frame, cause);
-                }
-            }
-        }
-        while let Some(mut frame) = wire.arrival(at) {
-            self.wires.on_the_way -= 1;
-            let is_validated = wire.validates() && frame.is_control();
-            let refused = match is_validated {
-                _ if at < state.down_until => Some(Loss::LinkDown),
-                true => None,
-                false => refusal(&mut frame, wire, state.port_mut(wire.port())),
-            };
-            if let Some(cause) = refused {
-                self.wires.tally.lost += 1;
-                self.witness.lost(at, direction, &frame, cause);
-                continue;
-            }
-            self.witness.arrived(at, direction, &frame);
-            state.frames += 1;
-            state.bytes += u64::from(frame.wire_len());
-            state.port_mut(wire.port()).deliver(at, frame);
-        }
-        let (next, order) = wire.next();
-        self.wires.queues[id.index()].set(Slots::arrival(port), order, next);
-        state.add_due(port);
-        self.send_aside(at, id);
-    }
-
-    /// Polls one node for arrived frames and expired deadlines.
-    #[inline]
-    fn poll(&mut self, at: Instant, id: NodeId) {
-        let Self { nodes, wires, witness, polls, .. } = self;
-        let state = &mut nodes.0[id.index()];
-        let slots = Slots::new(state.out.len());
-        if at < state.busy_until {
-            if !core::mem::replace(&mut state.held_up, true) {
-                witness.held_up(at, id);
-            }
-            wires.queues[id.index()].set(slots.node(), Order::LAST, state.busy_until);
-            return;
-        }
-        if core::mem::take(&mut state.held_up) {
-            witness.caught_up(at, id);
-        }
-        *polls += 1;
-        let NodeState { node, reconciler, clock, out, due, shuffle: rng, .. } = state;
-        if let Some(rng) = rng {
-            shuffle(rng, due);
-        }
-        let local = clock.local(at);
-        let later = |deadline: Instant| {
-            assert!(deadline > local, "a deadline that has passed was met, node {id:?} at {at:?}");
-            clock.network(deadline)
-        };
-        match node {
-            Node::Switch(switch) => {
-                let mut poll = |switch: &mut Switch<VirtualWorld>, due: &[PortId]| {
-                    switch.poll_ports(local, due, |port, deadline, sent| {
-                        let direction = out[port.index()];
-                        for frame in sent.take_sent(at) {
-                            wires.send(at, local, clock, direction, frame, witness);
-                        }
-                        wires.queues[id.index()].set(
-                            slots.wake(port),
-                            Order::LAST,
-                            later(deadline),
-                        );
-                    })
-                };
-                let mut whole = poll(switch, due);
-                if let Some(reconciler) = reconciler {
-                    while switch.has_news() || reconciler.next_deadline() <= local {
-                        switch.reconcile(local, reconciler);
-                        whole = poll(switch, &[]);
-                    }
-                    whole = whole.min(reconciler.next_deadline());
-                }
-                wires.queues[id.index()].set(slots.node(), Order::LAST, later(whole));
-                for note in switch.events_mut().taken.drain(..) {
-                    witness.noted(at, id, &note);
-                }
-            }
-            Node::Host(station) => {
-                let deadline = loop {
-                    let next = station.poll(local);
-                    if next.deadline > local || !next.progressed {
-                        break next.deadline;
-                    }
-                };
-                for frame in station.port_mut().take_sent(at) {
-                    wires.send(at, local, clock, out[0], frame, witness);
-                }
-                wires.queues[id.index()].set(slots.wake(PortId::MIN), Order::LAST, later(deadline));
-            }
-        }
-        due.clear();
-        state.work(at);
-        self.send_aside(at, id);
+        let slot = self.nodes.0[id.index()].slots().node();
+        self.nodes.0[id.index()].add_due(port);
+        self.schedule(id, slot, at);
     }
 
     /// Applies the faults whose time has come.
@@ -372,7 +218,13 @@ impl<W: Witness> Network<W> {
             match fault.kind {
                 FaultKind::Link { link, up } => self.set_link(at, link, up),
                 FaultKind::Line(direction, fault) => {
-                    if let Some(octets) = self.wires.wires[direction.index()].fail(fault) {
+                    self.outlet(direction).fail(&fault);
+                    let octets = match fault {
+                        LineFault::Forge(octets) => Some(octets),
+                        LineFault::Replay { back } => self.inlet(direction).recorded(back),
+                        LineFault::Lose { .. } | LineFault::Errors(_) => None,
+                    };
+                    if let Some(octets) = octets {
                         self.forge(at, direction, &octets);
                     }
                 }
@@ -384,15 +236,15 @@ impl<W: Witness> Network<W> {
                 FaultKind::Defect { end, defect } => self.add_defect(end, defect),
             }
         }
+        self.wires.deliver(&mut self.nodes.0);
     }
 
     /// Delivers a forged frame at the end of a direction.
     fn forge(&mut self, at: Instant, direction: Direction, octets: &[u8]) {
-        let wire = &self.wires.wires[direction.index()];
-        if !wire.up || at < self.nodes.0[wire.to.node.index()].down_until {
+        let End { node, port } = self.to(direction);
+        if !self.outlet(direction).up || at < self.nodes.0[node.index()].down_until {
             return;
         }
-        let End { node, port } = wire.to;
         let mut frame = VirtualFrame::whole(octets);
         self.wires.hash.frame(at, direction, &frame);
         let state = &mut self.nodes.0[node.index()];
@@ -405,26 +257,24 @@ impl<W: Witness> Network<W> {
         state.frames += 1;
         state.bytes += u64::from(frame.wire_len());
         state.port_mut(port).deliver(at, frame);
+        state.send_aside(at, &mut self.wires, &mut self.witness);
         self.rouse(at, node, port);
-        self.send_aside(at, node);
     }
 
     /// Takes a link down, with the frames on it, or up. No effect if it is in that state already.
     fn set_link(&mut self, at: Instant, link: LinkId, up: bool) {
-        if self.wires.wires[link.ab().index()].up == up {
+        if self.outlet(link.ab()).up == up {
             return;
         }
         self.witness.link(at, link, up);
         for direction in [link.ab(), link.ba()] {
-            let wire = &mut self.wires.wires[direction.index()];
-            wire.up = up;
-            let (End { node, port }, to) = (wire.from, wire.to);
-            for frame in wire.clear() {
-                self.wires.on_the_way -= 1;
-                self.wires.tally.lost += 1;
+            self.outlet(direction).set_up(up);
+            for frame in self.inlet(direction).clear() {
+                self.wires.left(true);
                 self.witness.lost(at, direction, &frame, Loss::LinkDown);
             }
-            self.wires.schedule(to.node, Slots::arrival(to.port), Instant::NEVER);
+            let (End { node, port }, to) = (self.ends[direction.index()], self.to(direction));
+            self.schedule(to.node, Slots::arrival(to.port), Instant::NEVER);
             let state = &mut self.nodes.0[node.index()];
             state.port_mut(port).link_changed(at, up);
             if let Node::Host(station) = &mut state.node {
@@ -433,7 +283,8 @@ impl<W: Witness> Network<W> {
             } else {
                 self.change(at, node, Change::Link { port, up, rate: None });
             }
-            self.send_aside(at, node);
+            self.nodes.0[node.index()].send_aside(at, &mut self.wires, &mut self.witness);
+            self.publish(node);
         }
     }
 
@@ -460,8 +311,7 @@ impl<W: Witness> Network<W> {
                 self.refusals.push(Refusal { at, node: id, why: error.to_string() });
             }
         }
-        for port in 0..state.out.len() {
-            let port = PortId::new(port as u16).expect("a switch has no more ports than ids");
+        for port in self.nodes.0[id.index()].ports() {
             self.rouse(at, id, port);
         }
     }
@@ -469,7 +319,7 @@ impl<W: Witness> Network<W> {
     /// Returns the time of the next event; NEVER if there is none.
     #[must_use]
     pub fn next_at(&self) -> Instant {
-        self.wires.agenda.first().0.min(self.fault_at()).min(self.sample_at)
+        self.wires.agenda.first().min(self.fault_at()).min(self.sample_at)
     }
 
     /// Samples the nodes for the witness now, as `sample_every` of the plan does periodically.
@@ -501,10 +351,9 @@ impl<W: Witness> Network<W> {
 
     /// Calls `show` for every data frame in the network: on lines, at ports, in switches.
     pub fn for_each_frame(&mut self, mut show: impl FnMut(&VirtualFrame)) {
-        self.wires.wires.iter().flat_map(Wire::data).for_each(&mut show);
         for state in &mut self.nodes.0 {
-            for port in 0..state.out.len() {
-                let port = PortId::new(port as u16).expect("a node's ports have ids");
+            state.inlets.iter().flat_map(Inlet::data).for_each(&mut show);
+            for port in state.ports() {
                 state.port_mut(port).arrived().for_each(&mut show);
             }
             if let Node::Switch(switch) = &state.node {
@@ -521,7 +370,7 @@ impl<W: Witness> Network<W> {
 
     #[must_use]
     pub const fn tally(&self) -> Tally {
-        Tally { polls: self.polls, ..self.wires.tally }
+        self.wires.tally
     }
 
     /// Returns the planned changes that switches refused for good.
@@ -544,14 +393,18 @@ impl<W: Witness> Network<W> {
     }
 }
 
-/// Source of the random order of a node's simultaneous events.
-fn shuffler(seed: u64, node: usize) -> Rng {
-    Rng::new(seed ^ (node as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15))
-}
-
-/// Fisher-Yates shuffle.
-fn shuffle<T>(rng: &mut Rng, items: &mut [T]) {
-    for n in (1..items.len()).rev() {
-        items.swap(n, (rng.next_u64() % (n as u64 + 1)) as usize);
+/// Gives the nodes of a plan their halves of the lines. Returns by direction the port where it starts.
+fn connect(plan: &NetworkPlan, nodes: &mut [NodeState]) -> Vec<End> {
+    let wires = wires(plan);
+    let ends: Vec<End> = wires.iter().map(|(outlet, _)| outlet.to).collect();
+    let mut halves: Vec<_> =
+        wires.into_iter().map(|(out, inlet)| (Some(out), Some(inlet))).collect();
+    let mut places: Vec<(End, usize)> = ends.iter().copied().zip(0..).collect();
+    places.sort_by_key(|(end, _)| (end.node, end.port));
+    for (End { node, .. }, direction) in places {
+        let state = &mut nodes[node.index()];
+        state.inlets.extend(halves[direction].1.take());
+        state.outlets.extend(halves[direction ^ 1].0.take());
     }
+    (0..ends.len()).map(|direction| ends[direction ^ 1]).collect()
 }

@@ -3,10 +3,13 @@
 use super::clock::ClockPlan;
 use super::error::NetworkError;
 use super::frame::VirtualFrame;
-use super::ids::{Direction, NodeId};
+use super::ids::NodeId;
 use super::notes::Notes;
 use super::plan::{CpuPlan, NodeKind, NodePlan};
 use super::port::VirtualPort;
+use super::queue::Queue;
+use super::wire::{Inlet, Outlet};
+use super::wires::Slots;
 use contracts::world::{Alone, World};
 use ground::rand::Rng;
 use ground::time::Instant;
@@ -37,13 +40,17 @@ pub struct Nodes(pub(super) Vec<NodeState>);
 
 /// A node and the engine's state of it.
 pub(super) struct NodeState {
+    pub(super) id: NodeId,
     pub(super) node: Node,
+    /// Its events.
+    pub(super) queue: Queue,
+    /// By port: the lines that start there, and those that end there.
+    pub(super) outlets: Vec<Outlet>,
+    pub(super) inlets: Vec<Inlet>,
     /// Reconciliation of the results of link protocols, if it is a switch with link protocols.
     pub(super) reconciler: Option<Box<Reconciler>>,
     pub(super) clock: ClockPlan,
     pub(super) cpu: CpuPlan,
-    /// Directions that start at its ports.
-    pub(super) out: Vec<Direction>,
     /// Ports at which frames have arrived, or whose deadline has come.
     pub(super) due: Vec<PortId>,
     /// Random order of the ports that are due, if planned.
@@ -96,7 +103,8 @@ impl Nodes {
 }
 
 impl NodeState {
-    pub(super) fn new(plan: &NodePlan, notes: bool) -> Result<Self, NetworkError> {
+    /// Creates a node without its lines.
+    pub(super) fn new(id: NodeId, plan: &NodePlan, notes: bool) -> Result<Self, NetworkError> {
         let port = |secy: &Option<Box<SecyPlan>>| {
             let refused = |source| NetworkError::Secy { node: plan.name().to_owned(), source };
             VirtualPort::new(plan.control_len, secy.as_deref()).map_err(refused)
@@ -116,11 +124,14 @@ impl NodeState {
             NodeKind::Host(host) => Node::Host(Box::new(Station::new(host, port(&host.secy)?)?)),
         };
         Ok(Self {
+            id,
             node,
+            queue: Queue::new(Slots::new(plan.ports()).count()),
+            outlets: Vec::new(),
+            inlets: Vec::new(),
             reconciler,
             clock: plan.clock,
             cpu: plan.cpu,
-            out: vec![Direction(u32::MAX); plan.ports()],
             due: Vec::new(),
             shuffle: None,
             frames: 0,
@@ -131,6 +142,17 @@ impl NodeState {
             has_defects: false,
             held: 0,
         })
+    }
+
+    /// Layout of its queue.
+    #[inline]
+    pub(super) fn slots(&self) -> Slots {
+        Slots::new(self.outlets.len())
+    }
+
+    /// Iterates over its ports.
+    pub(super) fn ports(&self) -> impl Iterator<Item = PortId> + Clone + use<> {
+        (0..self.outlets.len() as u16).map_while(PortId::new)
     }
 
     /// Marks a port as due.

@@ -61,22 +61,24 @@ const fn key(at: Due, order: Order, slot: u32) -> Key {
     (at as u128) << 64 | (order.0 << SLOT_BITS | slot as u64) as u128
 }
 
-/// Children per node of the heap: four keys fill a cache line.
-const ARITY: usize = 4;
+/// The key of a slot without an event, later than all others.
+const NONE: Key = Key::MAX;
 
-/// Place of a slot that is not in the heap.
+/// Number of the first slot of an empty queue.
 const NOWHERE: u32 = u32::MAX;
 
-/// A heap of keys with the place of every slot.
+/// A tournament of keys: a binary tree in which every node has the less of its two children. Slots are
+/// its leaves and never move, so a change follows one path to the root, without branches that depend
+/// on the keys of others.
 #[derive(Debug)]
 pub struct Queue {
-    heap: Vec<Key>,
-    /// By slot: index of its key in `heap`.
-    place: Vec<u32>,
+    /// By node of the tree, from 1 for the root: the keys of its two children.
+    pairs: Box<[[Key; 2]]>,
+    slots: u32,
 }
 
 const fn time_of(key: Key) -> Instant {
-    Instant::from_picos(key >> 64)
+    if key == NONE { Instant::NEVER } else { Instant::from_picos(key >> 64) }
 }
 
 const fn due_of(key: Key) -> Due {
@@ -95,16 +97,22 @@ impl Queue {
     #[must_use]
     pub fn new(slots: usize) -> Self {
         assert!(slots <= 1 << SLOT_BITS, "slots are numbered by {SLOT_BITS} bits");
-        Self { heap: Vec::with_capacity(slots), place: vec![NOWHERE; slots] }
+        let leaves = slots.next_power_of_two().max(2);
+        Self { pairs: vec![[NONE; 2]; leaves].into(), slots: slots as u32 }
+    }
+
+    /// Place of a slot's key.
+    #[inline(always)]
+    const fn leaf(&self, slot: u32) -> usize {
+        debug_assert!(slot < self.slots);
+        self.pairs.len() + slot as usize
     }
 
     /// Due time of the slot's event.
     #[inline]
     fn due(&self, slot: u32) -> Due {
-        match self.place[slot as usize] {
-            NOWHERE => NEVER,
-            place => due_of(self.heap[place as usize]),
-        }
+        let leaf = self.leaf(slot);
+        due_of(self.pairs[leaf >> 1][leaf & 1])
     }
 
     /// Sets the time of the slot's event, and replaces a pending one. An event with an unchanged time
@@ -113,7 +121,7 @@ impl Queue {
     pub fn set(&mut self, slot: u32, order: Order, at: Instant) {
         let at = due(at);
         if self.due(slot) != at {
-            self.change(slot, order, at);
+            self.put(slot, if at == NEVER { NONE } else { key(at, order, slot) });
         }
     }
 
@@ -122,95 +130,45 @@ impl Queue {
     pub fn advance(&mut self, slot: u32, order: Order, at: Instant) {
         let at = due(at);
         if at < self.due(slot) {
-            self.change(slot, order, at);
+            self.put(slot, key(at, order, slot));
         }
     }
 
-    fn change(&mut self, slot: u32, order: Order, at: Due) {
-        let place = self.place[slot as usize] as usize;
-        if at == NEVER {
-            return self.remove(place);
-        }
-        let new = key(at, order, slot);
-        if place == NOWHERE as usize {
-            self.heap.push(new);
-            self.rise(self.heap.len() - 1, new);
-        } else if new < self.heap[place] {
-            self.rise(place, new);
-        } else {
-            self.sink(place, new);
-        }
-    }
-
-    fn remove(&mut self, place: usize) {
-        self.place[slot_of(self.heap[place]) as usize] = NOWHERE;
-        let last = self.heap.pop().expect("what is removed is there");
-        match self.heap.get(place) {
-            None => {}
-            Some(removed) if last < *removed => self.rise(place, last),
-            Some(_) => self.sink(place, last),
-        }
-    }
-
-    /// Inserts `key` at `place` or further up.
-    fn rise(&mut self, mut place: usize, key: Key) {
-        while place > 0 {
-            let above = (place - 1) / ARITY;
-            if self.heap[above] < key {
-                break;
-            }
-            self.put(place, self.heap[above]);
-            place = above;
-        }
-        self.put(place, key);
-    }
-
-    /// Inserts `key` at `place` or further down.
-    #[inline]
-    fn sink(&mut self, mut place: usize, key: Key) {
+    fn put(&mut self, slot: u32, key: Key) {
+        let (mut at, mut least) = (self.leaf(slot), key);
         loop {
-            let first = place * ARITY + 1;
-            let Some((least, found)) = self.least(first) else { break };
-            if key < found {
-                break;
+            let pair = &mut self.pairs[at >> 1];
+            pair[at & 1] = least;
+            at >>= 1;
+            if at == 1 {
+                return;
             }
-            self.put(place, found);
-            place = least;
+            least = pair[0].min(pair[1]);
+            if self.pairs[at >> 1][at & 1] == least {
+                return;
+            }
         }
-        self.put(place, key);
-    }
-
-    /// Returns the least of the siblings from `first`, and its index.
-    #[inline(always)]
-    fn least(&self, first: usize) -> Option<(usize, Key)> {
-        if let Some(four) = self.heap.get(first..first + ARITY) {
-            let (a, b) = (usize::from(four[1] < four[0]), usize::from(four[3] < four[2]) + 2);
-            let least = if four[b] < four[a] { b } else { a };
-            return Some((first + least, four[least]));
-        }
-        let rest = self.heap.get(first..)?.iter().enumerate();
-        rest.min_by_key(|(_, key)| **key).map(|(n, key)| (first + n, *key))
-    }
-
-    #[inline(always)]
-    fn put(&mut self, place: usize, key: Key) {
-        self.heap[place] = key;
-        self.place[slot_of(key) as usize] = place as u32;
     }
 
     /// Returns time and slot of the first event; NEVER and no slot if there is none.
     #[inline]
     #[must_use]
     pub fn first(&self) -> (Instant, u32) {
-        let key = self.heap.first();
-        key.map_or((Instant::NEVER, NOWHERE), |key| (time_of(*key), slot_of(*key)))
+        let [left, right] = self.pairs[1];
+        let key = left.min(right);
+        (time_of(key), if key == NONE { NOWHERE } else { slot_of(key) })
     }
 
-    /// Returns the time of the second event.
+    /// Returns the time of the second event: the least of those that have lost against the first.
     #[inline]
     #[must_use]
     pub fn second_at(&self) -> Instant {
-        self.least(1).map_or(Instant::NEVER, |(_, key)| time_of(key))
+        let (mut at, mut second) = (1, NONE);
+        while let Some([left, right]) = self.pairs.get(at) {
+            second = second.min(*left.max(right));
+            at = 2 * at + usize::from(right < left);
+        }
+        time_of(second)
     }
 }
 

@@ -6,7 +6,6 @@ use super::network::Network;
 use super::node::{Node, NodeState};
 use super::notes::Loss;
 use super::plan::NetworkPlan;
-use super::wires::Slots;
 use super::witness::Witness;
 use ground::time::Instant;
 use ground::units::PortId;
@@ -27,30 +26,32 @@ impl<W: Witness> Network<W> {
         let now = self.now();
         let old = &mut self.nodes.0[id.index()];
         let Node::Switch(switch) = &mut old.node else { return Ok(()) };
-        let mut new = NodeState::new(&plan.nodes[id.index()], W::NOTES)?;
-        for (port, direction) in (0..).map_while(PortId::new).zip(&old.out) {
+        let mut new = NodeState::new(id, &plan.nodes[id.index()], W::NOTES)?;
+        for (port, outlet) in (0..).map_while(PortId::new).zip(&old.outlets) {
             // Frames that the node has not read yet, then those in its buffer.
             let from = switch.port_mut(port).expect("each direction starts at a port");
             for frame in from.arrived() {
-                self.witness.lost(now, *direction, frame, Loss::LinkDown);
+                self.witness.lost(now, outlet.direction, frame, Loss::LinkDown);
             }
             let to = new.port_mut(port);
             to.keep_defects(from);
         }
-        let first = old.out[0];
+        let first = old.outlets[0].direction;
         for frame in switch.held_frames() {
             self.witness.lost(now, first, frame, Loss::LinkDown);
         }
-        new.out = core::mem::take(&mut old.out);
+        core::mem::swap(&mut new.queue, &mut old.queue);
+        core::mem::swap(&mut new.outlets, &mut old.outlets);
+        core::mem::swap(&mut new.inlets, &mut old.inlets);
         new.has_defects = old.has_defects;
         new.shuffle = old.shuffle.take();
         (new.down_until, new.busy_until) = (until, until);
-        let slots = Slots::new(new.out.len());
-        for port in (0..new.out.len() as u16).filter_map(PortId::new) {
-            self.wires.schedule(id, slots.wake(port), until);
-        }
-        self.wires.schedule(id, slots.node(), until);
         *old = new;
+        let slots = old.slots();
+        for port in old.ports() {
+            self.schedule(id, slots.wake(port), until);
+        }
+        self.schedule(id, slots.node(), until);
         Ok(())
     }
 }

@@ -1,17 +1,19 @@
-//! One direction of a link: the frames on it, and its errors.
+//! One direction of a link: the sender's half, with the line and its errors, and the receiver's half,
+//! with the frames on the way. A node has both halves at its own port, so that its events need no other
+//! node.
 
 use std::collections::VecDeque;
 
 use super::faults::{FaultKind, LineFault, Which};
 use super::frame::VirtualFrame;
-use super::ids::ErrorPlan;
+use super::ids::{Direction, ErrorPlan};
 use super::notes::Loss;
 use super::plan::{DirectionPlan, End};
 use super::queue::Order;
 use contracts::frame::{FCS_BYTES, Frame};
 use ground::rand::Rng;
 use ground::time::{Duration, Instant};
-use ground::units::{BitsPerSec, Bytes, PortId};
+use ground::units::{BitsPerSec, Bytes};
 use schedule::{Line, LinePlan};
 
 /// Bytes on the line before a frame's first: preamble and start delimiter.
@@ -58,25 +60,40 @@ impl Flight {
     }
 }
 
-/// The state of one direction.
+/// The sender's half of a direction.
 #[derive(Debug)]
-pub(super) struct Wire {
+pub(super) struct Outlet {
+    pub(super) direction: Direction,
+    pub(super) to: End,
     /// Includes the overhead of protection.
     line: Line,
     pub(super) rate: BitsPerSec,
-    secured: Secured,
-    /// Latest protected pauses, if they are recorded.
-    record: VecDeque<Box<[u8]>>,
     /// Part of a frame's line time after its last bit: the interpacket gap.
     gap: Duration,
     plan: DirectionPlan,
-    pub(super) to: End,
-    pub(super) from: End,
+    /// Additional delay of a protected frame.
+    shim: Duration,
+    /// True if the receiver's `SecY` validates pauses first.
+    validated: bool,
     delivery: Delivery,
     pub(super) up: bool,
+    /// Arrival of the last data frame.
+    last: Instant,
     rng: Rng,
     /// Remaining frames to lose by faults, per kind.
     lose: [u64; 3],
+}
+
+/// The receiver's half of a direction.
+#[derive(Debug)]
+pub(super) struct Inlet {
+    pub(super) direction: Direction,
+    response: Duration,
+    /// True if frames are given to the receiver before their ends have arrived.
+    cuts_through: bool,
+    secured: Secured,
+    /// Latest protected pauses, if they are recorded.
+    record: VecDeque<Box<[u8]>>,
     /// Frames on the way, by time of arrival. Pauses are separate, as they are delivered later than
     /// the data behind them.
     data: VecDeque<Flight>,
@@ -87,37 +104,46 @@ pub(super) struct Wire {
     unvalidated: VecDeque<Flight>,
 }
 
-impl Wire {
-    pub(super) fn new(
-        (rate, line): (BitsPerSec, LinePlan),
-        plan: DirectionPlan,
-        (from, to): (End, End),
-        (delivery, secured): (Delivery, Secured),
-        seed: u64,
-    ) -> Self {
-        // The line's overhead is preamble and gap; a shorter one is taken as preamble.
-        let after = u64::from(line.overhead).saturating_sub(PREAMBLE);
-        let gap = rate.time_for(Bytes(after));
-        Self {
-            line: Line::new(rate, line.and(secured.overhead)),
-            rate,
-            secured,
-            record: VecDeque::new(),
-            gap,
-            plan,
-            to,
-            from,
-            delivery,
-            up: true,
-            rng: Rng::new(seed),
-            lose: [0; 3],
-            last: (Instant::ZERO, 0),
-            data: VecDeque::new(),
-            control: VecDeque::new(),
-            unvalidated: VecDeque::new(),
-        }
-    }
+/// Creates both halves of a direction.
+pub(super) fn halves(
+    (rate, line): (BitsPerSec, LinePlan),
+    plan: DirectionPlan,
+    (direction, to): (Direction, End),
+    (delivery, secured): (Delivery, Secured),
+    seed: u64,
+) -> (Outlet, Inlet) {
+    // The line's overhead is preamble and gap; a shorter one is taken as preamble.
+    let after = u64::from(line.overhead).saturating_sub(PREAMBLE);
+    let outlet = Outlet {
+        direction,
+        to,
+        line: Line::new(rate, line.and(secured.overhead)),
+        rate,
+        gap: rate.time_for(Bytes(after)),
+        plan,
+        shim: secured.shim,
+        validated: secured.validated,
+        delivery,
+        up: true,
+        last: Instant::ZERO,
+        rng: Rng::new(seed),
+        lose: [0; 3],
+    };
+    let inlet = Inlet {
+        direction,
+        response: plan.response,
+        cuts_through: matches!(delivery, Delivery::CutThrough(_)),
+        secured,
+        record: VecDeque::new(),
+        data: VecDeque::new(),
+        control: VecDeque::new(),
+        last: (Instant::ZERO, 0),
+        unvalidated: VecDeque::new(),
+    };
+    (outlet, inlet)
+}
 
+impl Outlet {
     /// Returns the line time of a frame, on the sender's clock.
     #[inline]
     pub(super) fn time_for(&self, frame: &VirtualFrame) -> Duration {
@@ -131,27 +157,36 @@ impl Wire {
         self.plan.delay + if exact { preamble } else { Duration::ZERO }
     }
 
-    /// Applies a fault; returns a frame that arrives because of it. A pause still on its way is not
-    /// recorded, so no copy overtakes it.
-    pub(super) fn fail(&mut self, fault: LineFault) -> Option<Box<[u8]>> {
+    /// Adds frames to lose, or changes the error probabilities.
+    pub(super) const fn fail(&mut self, fault: &LineFault) {
         match fault {
-            LineFault::Lose { which, frames } => self.lose[which as usize] += frames,
-            LineFault::Errors(errors) => self.plan.errors = errors,
-            LineFault::Forge(octets) => return Some(octets),
-            LineFault::Replay { back } => return self.record.get(back as usize).cloned(),
+            LineFault::Lose { which, frames } => self.lose[*which as usize] += *frames,
+            LineFault::Errors(errors) => self.plan.errors = *errors,
+            LineFault::Forge(_) | LineFault::Replay { .. } => {}
         }
-        None
     }
 
-    /// Takes a frame that starts now and leaves the line at `end`. Returns the time at which its receiver
-    /// gets it or has to validate it, with its order there; the frame if it is lost.
+    /// See [`Inlet::validate_late`].
+    #[cfg(any(test, feature = "rig"))]
+    pub(super) const fn validate_late(&mut self) {
+        self.validated = false;
+    }
+
+    /// Takes the link down or up. Frames on the line are lost.
+    pub(super) const fn set_up(&mut self, up: bool) {
+        self.up = up;
+        self.last = Instant::ZERO;
+    }
+
+    /// Takes a frame that starts now and leaves the line at `end`. Returns it with the time at which its
+    /// receiver gets it or has to validate it; the frame if it is lost.
     #[inline]
     pub(super) fn take(
         &mut self,
         at: Instant,
         end: Instant,
         mut frame: VirtualFrame,
-    ) -> Result<(Instant, Order), (VirtualFrame, Loss)> {
+    ) -> Result<Flight, (VirtualFrame, Loss)> {
         if !self.up {
             return Err((frame, Loss::LinkDown));
         }
@@ -175,16 +210,11 @@ impl Wire {
         let mut last_bit = end.saturating_sub(self.gap) + self.plan.delay;
         let is_sealed = frame.sealed.is_some();
         if is_sealed {
-            last_bit += self.secured.shim;
+            last_bit += self.shim;
         }
         if control {
-            if self.secured.validated {
-                self.unvalidated.push_back(Flight::new(at, last_bit, frame));
-                return Ok((last_bit, self.order(last_bit, last_bit.since(at))));
-            }
-            let obeyed = last_bit + self.plan.response;
-            self.control.push_back(Flight::new(at, obeyed, frame));
-            return Ok((obeyed, self.order(obeyed, obeyed.since(at))));
+            let obeyed = if self.validated { last_bit } else { last_bit + self.plan.response };
+            return Ok(Flight::new(at, obeyed, frame));
         }
         let given = match self.delivery {
             Delivery::Stored => last_bit,
@@ -198,12 +228,12 @@ impl Wire {
             }
         };
         let mut given = given.min(last_bit);
-        if self.secured.shim > Duration::ZERO {
+        if self.shim > Duration::ZERO {
             // An unprotected frame does not overtake a protected one.
-            given = self.data.back().map_or(given, |before| given.max(before.arrival));
+            given = given.max(self.last);
+            self.last = given;
         }
-        self.data.push_back(Flight::new(at, given, frame));
-        Ok((given, self.order(given, given.since(at))))
+        Ok(Flight::new(at, given, frame))
     }
 
     /// Returns true if a scheduled loss applies to this frame.
@@ -217,6 +247,22 @@ impl Wire {
             }
         }
         false
+    }
+}
+
+impl Inlet {
+    /// Adds a frame that has started. Returns the time and order of its event.
+    #[inline]
+    pub(super) fn push(&mut self, flight: Flight) -> (Instant, Order) {
+        let (arrival, age) = (flight.arrival, flight.age);
+        if !flight.frame.is_control() {
+            self.data.push_back(flight);
+        } else if self.secured.validated {
+            self.unvalidated.push_back(flight);
+        } else {
+            self.control.push_back(flight);
+        }
+        (arrival, self.order(arrival, age))
     }
 
     /// Order of an event at the end of the line among those of its time: of a frame that started while
@@ -264,7 +310,7 @@ impl Wire {
     /// A pause has been validated, and its receiver responds to it later.
     pub(super) fn validated(&mut self, pause: Flight) {
         let (start, last_bit) = (pause.arrival.saturating_sub(pause.age), pause.arrival);
-        self.control.push_back(Flight::new(start, last_bit + self.plan.response, pause.frame));
+        self.control.push_back(Flight::new(start, last_bit + self.response, pause.frame));
     }
 
     /// True if the receiver's `SecY` sees pauses before they are given to the receiver.
@@ -298,7 +344,7 @@ impl Wire {
     /// Returns true if this port detects a damaged frame: a cut-through port has forwarded it by
     /// then, and leaves it to the next port that waits for the end.
     pub(super) fn notices_damage(&self, frame: &VirtualFrame) -> bool {
-        matches!(self.delivery, Delivery::Stored) || frame.is_control() || frame.sealed.is_some()
+        !self.cuts_through || frame.is_control() || frame.sealed.is_some()
     }
 
     /// Removes and returns all frames on the line.
@@ -313,8 +359,10 @@ impl Wire {
         self.data.iter().map(|of| &of.frame)
     }
 
-    pub(super) const fn port(&self) -> PortId {
-        self.to.port
+    /// The recorded pause that is `back` pauses old. One still on its way is not recorded, so no copy
+    /// overtakes it.
+    pub(super) fn recorded(&self, back: u32) -> Option<Box<[u8]>> {
+        self.record.get(back as usize).cloned()
     }
 }
 

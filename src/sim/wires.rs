@@ -1,16 +1,18 @@
-//! The lines and the queues of events: the state outside a node that its poll changes.
+//! What the nodes of a network share while they handle their events: the agenda, and the frames that
+//! they have sent.
 //!
 //! Every node has a queue of its own, and the agenda has the time of each node's first event. Nothing
 //! that a node sends arrives before [`Wires::lookahead`] has passed, so the events of one node up to
-//! then may be handled before those of another.
+//! then may be handled before those of another, and frames are brought to their receivers at the end.
 
+use super::agenda::Agenda;
 use super::clock::ClockPlan;
 use super::frame::VirtualFrame;
 use super::hash::TraceHash;
-use super::ids::{Direction, LinkId, NodeId};
-use super::plan::NetworkPlan;
-use super::queue::{Order, Queue};
-use super::wire::{Delivery, Secured, Wire};
+use super::ids::{Direction, LinkId};
+use super::node::NodeState;
+use super::plan::{End, NetworkPlan};
+use super::wire::{Delivery, Flight, Inlet, Outlet, Secured, halves};
 use super::witness::Witness;
 use ground::time::{Duration, Instant};
 use ground::units::PortId;
@@ -49,20 +51,28 @@ pub struct Tally {
     pub polls: u64,
 }
 
-/// The lines and the queues.
+/// A frame on its way to its receiver's end of the line.
+#[derive(Debug)]
+struct Parcel {
+    to: End,
+    flight: Flight,
+}
+
+/// See the module's head.
+#[derive(Debug)]
 pub(super) struct Wires {
-    pub(super) wires: Vec<Wire>,
-    /// By node: its events.
-    pub(super) queues: Vec<Queue>,
     /// Time of each node's first event.
-    pub(super) agenda: Queue,
+    pub(super) agenda: Agenda,
     /// Least time from a frame's start to its arrival, more than none.
     pub(super) lookahead: Duration,
     /// Events before this time are being handled: no frame sent now arrives earlier.
     pub(super) horizon: Instant,
     pub(super) hash: TraceHash,
     pub(super) tally: Tally,
-    pub(super) on_the_way: u64,
+    /// Frames that have started and neither arrived nor been lost.
+    pub(super) on_the_way: i64,
+    /// Frames sent since [`Self::deliver`].
+    sent: Vec<Parcel>,
 }
 
 impl Slots {
@@ -81,7 +91,7 @@ impl Slots {
     pub(super) const fn defect(self, port: PortId) -> u32 {
         2 * self.ports + 1 + port.get() as u32
     }
-    const fn count(self) -> usize {
+    pub(super) const fn count(self) -> usize {
         3 * self.ports as usize + 1
     }
 
@@ -101,36 +111,17 @@ impl Slots {
 }
 
 impl Wires {
-    /// Creates the empty lines of a validated plan, and schedules a first poll of every port.
-    pub(super) fn new(plan: &NetworkPlan) -> Self {
-        let wires: Vec<Wire> = (0..plan.links.len() as u32)
-            .flat_map(|n| [LinkId(n).ab(), LinkId(n).ba()])
-            .map(|direction| wire(plan, direction))
-            .collect();
-        let slots = plan.nodes.iter().map(|node| Slots::new(node.ports()));
-        let mut wires = Self {
-            lookahead: lookahead(plan, &wires),
-            queues: slots.map(|slots| Queue::new(slots.count())).collect(),
-            agenda: Queue::new(plan.nodes.len()),
+    /// Creates the state of a validated plan whose lines have this lookahead.
+    pub(super) fn new(nodes: usize, lookahead: Duration) -> Self {
+        Self {
+            agenda: Agenda::new(nodes),
+            lookahead,
             horizon: Instant::ZERO,
             hash: TraceHash::default(),
             tally: Tally::default(),
             on_the_way: 0,
-            wires,
-        };
-        for n in 0..wires.wires.len() {
-            let from = wires.wires[n].from;
-            let slots = Slots::new(plan.nodes[from.node.index()].ports());
-            wires.schedule(from.node, slots.wake(from.port), Instant::ZERO);
+            sent: Vec::new(),
         }
-        wires
-    }
-
-    /// Sets the time of an event of a node that is not handling events now.
-    pub(super) fn schedule(&mut self, node: NodeId, slot: u32, at: Instant) {
-        let queue = &mut self.queues[node.index()];
-        queue.set(slot, Order::LAST, at);
-        self.agenda.set(node.0, Order::LAST, queue.first().0);
     }
 
     /// Puts a frame on its line, at `at`, when the sender's clock shows `local`.
@@ -138,26 +129,26 @@ impl Wires {
     pub(super) fn send<W: Witness>(
         &mut self,
         at: Instant,
-        local: Instant,
-        clock: &ClockPlan,
-        direction: Direction,
+        (local, clock): (Instant, &ClockPlan),
+        outlet: &mut Outlet,
         mut frame: VirtualFrame,
         witness: &mut W,
     ) {
         frame.start();
-        let wire = &mut self.wires[direction.index()];
-        let time = wire.time_for(&frame);
+        let time = outlet.time_for(&frame);
         let end = if clock.is_exact() { at + time } else { clock.network(local + time) };
+        let direction = outlet.direction;
         self.hash.frame(at, direction, &frame);
         self.tally.frames += 1;
         witness.sent(at, direction, &frame, end);
-        match wire.take(at, end, frame) {
-            Ok((arrival, order)) => {
-                assert!(arrival >= self.horizon, "a frame arrives in the past: {direction:?}");
+        match outlet.take(at, end, frame) {
+            Ok(flight) => {
+                assert!(
+                    flight.arrival >= self.horizon,
+                    "a frame arrives in the past: {direction:?}"
+                );
                 self.on_the_way += 1;
-                let to = wire.to;
-                self.queues[to.node.index()].advance(Slots::arrival(to.port), order, arrival);
-                self.agenda.advance(to.node.0, Order::LAST, arrival);
+                self.sent.push(Parcel { to: outlet.to, flight });
             }
             Err((frame, cause)) => {
                 self.tally.lost += 1;
@@ -165,10 +156,34 @@ impl Wires {
             }
         }
     }
+
+    /// Brings the frames that were sent to their receivers.
+    pub(super) fn deliver(&mut self, nodes: &mut [NodeState]) {
+        for Parcel { to, flight } in self.sent.drain(..) {
+            let state = &mut nodes[to.node.index()];
+            let (arrival, order) = state.inlets[to.port.index()].push(flight);
+            state.queue.advance(Slots::arrival(to.port), order, arrival);
+            self.agenda.advance(to.node.index(), arrival);
+        }
+    }
+
+    /// A frame has left its line, with its receiver or without.
+    #[inline]
+    pub(super) fn left(&mut self, is_lost: bool) {
+        self.on_the_way -= 1;
+        self.tally.lost += u64::from(is_lost);
+    }
+}
+
+/// Creates both halves of all directions, in order.
+pub(super) fn wires(plan: &NetworkPlan) -> Vec<(Outlet, Inlet)> {
+    let links = 0..plan.links.len() as u32;
+    let directions = links.flat_map(|n| [LinkId(n).ab(), LinkId(n).ba()]);
+    directions.map(|direction| wire(plan, direction)).collect()
 }
 
 /// Creates one direction.
-fn wire(plan: &NetworkPlan, direction: Direction) -> Wire {
+fn wire(plan: &NetworkPlan, direction: Direction) -> (Outlet, Inlet) {
     let link = &plan.links[direction.link().index()];
     let to = link.to(direction);
     let towards = &plan.nodes[to.node.index()];
@@ -192,16 +207,15 @@ fn wire(plan: &NetworkPlan, direction: Direction) -> Wire {
     let recorded = plan.faults.iter().any(|fault| fault.kind.replays() == Some(direction));
     let secured = Secured { overhead, shim, recorded, validated };
     let seed = plan.seed ^ (u64::from(direction.0) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    let ends = (link.from(direction), to);
-    Wire::new((link.rate, link.line), dir, ends, (delivery, secured), seed)
+    halves((link.rate, link.line), dir, (direction, to), (delivery, secured), seed)
 }
 
-/// Returns the least time from a frame's start on any line to its arrival. The line time of its
-/// preamble is counted only by an exact clock.
-fn lookahead(plan: &NetworkPlan, wires: &[Wire]) -> Duration {
-    let least = wires.iter().map(|wire| {
-        let clock = plan.nodes[wire.from.node.index()].clock;
-        wire.least_delay(clock.is_exact())
+/// Returns the least time from a frame's start on any line to its arrival, more than none. The line time
+/// of its preamble is counted only by an exact clock.
+pub(super) fn lookahead(nodes: &[NodeState]) -> Duration {
+    let outlets = nodes.iter().flat_map(|state| {
+        let exact = state.clock.is_exact();
+        state.outlets.iter().map(move |outlet| outlet.least_delay(exact))
     });
-    least.min().unwrap_or(Duration::ZERO).max(Duration::from_picos(1))
+    outlets.min().unwrap_or(Duration::ZERO).max(Duration::from_picos(1))
 }

@@ -84,11 +84,14 @@ impl<W: World> Switch<W> {
         let item = Queued::new(frame, charge, ingress, placed);
         let class = placed.class;
         let len = item.frame.wire_len();
-        let length = self.ports[to].scheduler.bytes(class) + u64::from(len);
-        self.joins(now, to, (class, priority), length, &item);
+        let before = self.ports[to].scheduler.bytes(class);
+        self.joins(now, to, (class, priority), before + u64::from(len), &item);
         let port = &mut self.ports[to];
         port.scheduler.push(&mut self.arena, class, priority, len, item);
-        self.awake.insert(to);
+        // A frame behind others changes nothing at a port that waits for its link.
+        if before == 0 || port.link_free(now) {
+            self.awake.insert(to);
+        }
         self.events.enqueued(now, port.id, class, port.scheduler.bytes(class));
     }
 

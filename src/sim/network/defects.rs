@@ -3,9 +3,10 @@
 use super::Network;
 use crate::defect::Defect;
 use crate::ids::NodeId;
-use crate::node::Node;
+use crate::node::{Node, NodeState};
 use crate::plan::End;
-use crate::wires::Slots;
+use crate::queue::Order;
+use crate::wires::Wires;
 use crate::witness::Witness;
 use contracts::port::Port;
 use ground::time::Instant;
@@ -20,10 +21,11 @@ impl<W: Witness> Network<W> {
     /// If there is no such port.
     pub fn add_defect(&mut self, End { node, port }: End, defect: impl Into<Defect>) {
         let state = &mut self.nodes.0[node.index()];
-        let rate = self.wires.wires[state.out[port.index()].index()].rate;
+        let rate = state.outlets[port.index()].rate;
         state.has_defects = true;
         state.port_mut(port).add_defect(defect.into(), rate);
-        self.send_aside(self.now, node);
+        state.send_aside(self.now, &mut self.wires, &mut self.witness);
+        self.publish(node);
     }
 
     /// Changes a key of a node's port now.
@@ -43,61 +45,77 @@ impl<W: Witness> Network<W> {
             }
         }
         state.port_mut(port).rekeyed(at, change);
-        self.defect(at, node, port);
+        state.defect(at, port, &mut self.wires, &mut self.witness);
+        self.publish(node);
         // A pause that could not be protected before may be sent now.
         self.rouse(at, node, port);
         Ok(())
     }
 
+    /// Takes over the first event of a node that has changed, and brings its frames to their receivers.
+    pub(super) fn publish(&mut self, node: NodeId) {
+        self.wires.agenda.set(node.index(), self.nodes.0[node.index()].queue.first().0);
+        self.wires.deliver(&mut self.nodes.0);
+    }
+}
+
+impl NodeState {
     /// Lets the defects of a port act whose time has come; returns true if its node receives frames
     /// because of that.
-    pub(super) fn defect(&mut self, at: Instant, node: NodeId, port: PortId) -> bool {
-        let state = &mut self.nodes.0[node.index()];
-        let (frames, bytes) = state.port_mut(port).defects_due(at);
-        (state.frames, state.bytes) = (state.frames + frames, state.bytes + bytes);
+    pub(crate) fn defect<W: Witness>(
+        &mut self,
+        at: Instant,
+        port: PortId,
+        wires: &mut Wires,
+        witness: &mut W,
+    ) -> bool {
+        let (frames, bytes) = self.port_mut(port).defects_due(at);
+        (self.frames, self.bytes) = (self.frames + frames, self.bytes + bytes);
         if frames > 0 {
-            state.add_due(port);
+            self.add_due(port);
         }
-        self.send_aside(at, node);
+        self.send_aside(at, wires, witness);
         frames > 0
     }
 
-    /// Sends the frames that the defects of a node have added, and schedules their next action.
+    /// Sends the frames that the defects of the node have added, and schedules their next action.
     #[inline]
-    pub(super) fn send_aside(&mut self, at: Instant, id: NodeId) {
-        if self.nodes.0[id.index()].has_defects {
-            self.send_added(at, id);
+    pub(crate) fn send_aside<W: Witness>(
+        &mut self,
+        at: Instant,
+        wires: &mut Wires,
+        witness: &mut W,
+    ) {
+        if self.has_defects {
+            self.send_added(at, wires, witness);
         }
     }
 
     #[cold]
-    fn send_added(&mut self, at: Instant, id: NodeId) {
-        let Self { nodes, wires, witness, .. } = self;
-        let state = &mut nodes.0[id.index()];
-        let (clock, local) = (state.clock, state.clock.local(at));
-        let slots = Slots::new(state.out.len());
-        let ports = (0..).map_while(PortId::new).take(state.out.len());
-        state.held = 0;
-        for port in ports.clone() {
-            let direction = state.out[port.index()];
-            let Some((lines, next)) = state.port_mut(port).take_aside(at) else { continue };
+    fn send_added<W: Witness>(&mut self, at: Instant, wires: &mut Wires, witness: &mut W) {
+        let (clock, local) = (self.clock, self.clock.local(at));
+        let dated = (local, &clock);
+        let slots = self.slots();
+        self.held = 0;
+        for port in self.ports() {
+            let Some((lines, next)) = self.port_mut(port).take_aside(at) else { continue };
             for frame in lines.line {
-                wires.send(at, local, &clock, direction, frame, witness);
+                wires.send(at, dated, &mut self.outlets[port.index()], frame, witness);
             }
             for frame in &lines.others {
-                for other in ports.clone().filter(|other| *other != port) {
+                for other in self.ports().filter(|other| *other != port) {
                     let mut frame = frame.clone();
-                    state.port_mut(other).protect(&mut frame);
-                    wires.send(at, local, &clock, state.out[other.index()], frame, witness);
+                    self.port_mut(other).protect(&mut frame);
+                    wires.send(at, dated, &mut self.outlets[other.index()], frame, witness);
                 }
             }
-            wires.schedule(id, slots.defect(port), next);
-            state.held += state.port_mut(port).held();
+            self.queue.set(slots.defect(port), Order::LAST, next);
+            self.held += self.port_mut(port).held();
         }
-        for port in ports {
-            for (priority, cells) in state.port_mut(port).take_leaks() {
+        for port in self.ports() {
+            for (priority, cells) in self.port_mut(port).take_leaks() {
                 let (group, cells) = (PriorityGroup::ALL[priority.index()], Cells(cells));
-                if let Node::Switch(switch) = &mut state.node {
+                if let Node::Switch(switch) = &mut self.node {
                     let leak = Change::Leak { port, group, cells };
                     switch.apply(local, leak).expect("a port of the network is the switch's");
                 }
