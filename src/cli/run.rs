@@ -20,6 +20,7 @@ use crate::config::quantity::Span;
 use crate::lab::{self, LabFile, LabPlan, Options, Run, World};
 use crate::report::{self, Report};
 use crate::sim::LinkId;
+#[cfg(feature = "dpdk")]
 pub(super) use compare::run_all;
 use show::Show;
 
