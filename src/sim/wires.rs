@@ -1,4 +1,4 @@
-//! What the nodes of a network share while they handle their events: the agenda, and the frames that
+//! State that nodes of a network share while they handle events: the agenda, and the frames that
 //! they have sent.
 //!
 //! Every node has a queue of its own, and the agenda has the time of each node's first event. Nothing

@@ -87,7 +87,7 @@ pub const ROWS: &[Row] = &[
 
 /// Commands that run until Ctrl-C, with the status and the expected content of their JSON then.
 pub const LONG: &[(&str, &[i32], &str)] = &[
-    ("demo --seconds 600 --rate 100M --format json", &[4], "interrupted"),
+    ("demo --seconds 600 --rate 100M --format json", &[4], "runs"),
     (
         "switch {tmp}/null.yaml --no-huge --idle yield --control none --format json",
         ANY_VERDICT,
