@@ -40,7 +40,11 @@ fn received(port: &mut impl Port) -> Vec<Vec<u8>> {
 fn a_ring_port_has_the_defects_that_a_port_can_have() {
     let eal = Eal::start(&EalOptions { memory: Memory::NoHuge, ..EalOptions::default() }).unwrap();
     let pool = Pool::new(&eal, &PoolOptions { frames: 1_000, ..PoolOptions::default() }).unwrap();
-    let (a, b) = ring_pair(&eal, &RingOptions { name: "cable".into(), entries: 64 }).unwrap();
+    let (a, b) = ring_pair(
+        &eal,
+        &RingOptions { name: "cable".into(), entries: 64, ..RingOptions::default() },
+    )
+    .unwrap();
     let options = PortOptions { clock: Some(TscClock::new()), ..PortOptions::default() };
     let mut peer = b.start(&options, &pool).unwrap();
     let mut port = Broken::over(a.start(&options, &pool).unwrap(), BitsPerSec::gbps(1));

@@ -96,6 +96,55 @@ fn a_storm_on_one_priority_stops_it_and_no_other_and_a_resume_ends_it() {
     assert!(priority(&report, "b", 3).resumes_tx >= 1);
 }
 
+/// Flows take the queues of their port in turn, so each queue has one flow of each priority.
+#[test]
+fn two_queues_keep_the_order_of_each_flow_and_a_pause_in_one_holds_both() {
+    let mut bench = bench();
+    let sent = |id, priority| udp(id, A_TO_B, priority, 128, Rate::Frames(50_000));
+    let flows = vec![
+        sent(0, 3),
+        sent(1, 3),
+        sent(2, 4),
+        sent(3, 4),
+        // The storm is in the first queue of `b`, the resume in the second.
+        pfc(4, B_TO_A, 3, 0xffff, Rate::Frames(2_000)),
+        of_frames(pfc(5, B_TO_A, 3, 0, Rate::Frames(1_000)), 3),
+    ];
+    let mut plan = loopback(BitsPerSec::gbps(10), flows);
+    plan.ports.iter_mut().for_each(|port| port.location.queues = 2);
+    let session = bench.set(plan.clone()).unwrap();
+    let (data, storm, resume) = (&all(&plan)[..4], [FlowId(4)], [FlowId(5)]);
+    session.start(data).unwrap();
+    wait(&session, "sending", |r| received(r)[..4].iter().all(|n| *n > 1_000));
+    session.start(&storm).unwrap();
+    wait(&session, "stormed", |r| received(r)[4] > 20);
+    let before = received(&session.report().unwrap());
+    let after =
+        received(&wait(&session, "more", |r| (2..4).all(|n| received(r)[n] > before[n] + 5_000)));
+    assert_eq!(after[..2], before[..2], "priority 3 goes on in a storm");
+    session.stop(&storm).unwrap();
+    session.start(&resume).unwrap();
+    wait(&session, "resumed", |r| (0..2).all(|n| received(r)[n] > after[n] + 1_000));
+    session.stop(data).unwrap();
+    let report = wait_stopped(&session);
+    for flow in &report.flows[..4] {
+        assert_eq!((flow.frames_tx, flow.reordered), (flow.frames_rx, 0), "{flow:#?}");
+        assert_eq!((flow.duplicates, flow.loss_percent), (0, 0.0), "{flow:#?}");
+        assert_eq!(flow.latency.as_ref().unwrap().frames, flow.frames_rx, "{flow:#?}");
+    }
+    // Both queues obeyed each pause, and one received it.
+    let (at_a, at_b) = (priority(&report, "a", 3), priority(&report, "b", 3));
+    assert_eq!(
+        (at_a.pauses_rx, at_a.resumes_rx),
+        (at_b.pauses_tx, at_b.resumes_tx),
+        "{at_a:#?} {at_b:#?}"
+    );
+    assert!(at_a.transitions == 1 && at_a.paused_ns > 0.0, "{at_a:#?}");
+    assert_eq!(priority(&report, "a", 4).pauses_rx, 0);
+    let data: u64 = report.flows[..4].iter().map(|flow| flow.frames_tx).sum();
+    assert_eq!(report.ports[1].frames_rx, data, "{report:#?}");
+}
+
 #[test]
 fn flows_are_paused_resumed_and_started_again_with_counters_at_zero() {
     let mut bench = bench();

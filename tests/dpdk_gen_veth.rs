@@ -70,6 +70,17 @@ fn over_veth_all_arrives_and_a_storm_stops_its_priority_alone() {
         assert_eq!(received(&report), [3_000, 1_000], "{report:#?}");
         assert!(report.ports.iter().all(|port| port.link_up), "{report:#?}");
 
+        // The kernel chooses the receiving queue of a flow by its addresses and ports.
+        let flow = |id| of_frames(udp(id, A_TO_B, 0, 256, Rate::Frames(2_000)), 1_000);
+        let mut several = plan("v0", "v1", (0..6).map(flow).collect());
+        several.ports.iter_mut().for_each(|port| port.location.queues = 2);
+        let session = bench.set(several.clone()).unwrap();
+        session.start(&all(&several)).unwrap();
+        let report = wait_stopped(&session);
+        assert_eq!(received(&report), [1_000; 6], "{report:#?}");
+        let in_order = |f: &sluice::tester::report::Flow| (f.reordered, f.duplicates) == (0, 0);
+        assert!(report.flows.iter().all(in_order), "{report:#?}");
+
         let flows = vec![
             udp(0, A_TO_B, 3, 128, Rate::Frames(2_000)),
             udp(1, A_TO_B, 4, 128, Rate::Frames(2_000)),

@@ -14,7 +14,7 @@ const ENTRIES: u32 = 100;
 fn a_ring_pair_keeps_order_and_refuses_when_full() {
     let eal = Eal::start(&EalOptions { memory: Memory::NoHuge, ..EalOptions::default() }).unwrap();
     let pool = Pool::new(&eal, &PoolOptions { frames: 1_000, ..PoolOptions::default() }).unwrap();
-    let options = RingOptions { name: "wire".into(), entries: ENTRIES };
+    let options = RingOptions { name: "wire".into(), entries: ENTRIES, ..RingOptions::default() };
     let (a, b) = ring_pair(&eal, &options).unwrap();
     let again = ring_pair(&eal, &options);
     assert!(matches!(again, Err(Error::Option { .. })), "{again:?}");

@@ -92,7 +92,7 @@ fn frames_of_devices_are_protected_in_place() {
     let options = PoolOptions { frames: 1_000, max_frame: room, ..PoolOptions::default() };
     let pool = Pool::new(&eal, &options).unwrap();
     for (name, data) in [("pauses", false), ("all", true)] {
-        let options = RingOptions { name: name.into(), entries: ENTRIES };
+        let options = RingOptions { name: name.into(), entries: ENTRIES, ..RingOptions::default() };
         let (a, b) = ring_pair(&eal, &options).unwrap();
         let start = |port: DpdkPort<_>, own, peer| {
             let port = port.start(&PortOptions::default(), &pool).unwrap();

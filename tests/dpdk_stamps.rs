@@ -46,7 +46,11 @@ fn send(pool: &Pool, from: &mut DpdkPort, clock: &TscClock, field: &StampField) 
 fn a_stamp_is_the_time_at_which_the_device_saw_the_frame() {
     let eal = Eal::start(&EalOptions { memory: Memory::NoHuge, ..EalOptions::default() }).unwrap();
     let pool = Pool::new(&eal, &PoolOptions { frames: 1_000, ..PoolOptions::default() }).unwrap();
-    let (a, b) = ring_pair(&eal, &RingOptions { name: "wire".into(), entries: 256 }).unwrap();
+    let (a, b) = ring_pair(
+        &eal,
+        &RingOptions { name: "wire".into(), entries: 256, ..RingOptions::default() },
+    )
+    .unwrap();
     let clock = TscClock::new();
 
     // A device without timestamps starts without them, and reports that.

@@ -10,7 +10,7 @@ use std::process::Command;
 use netns::openvswitch::OpenVSwitch;
 use netns::{isolated, must};
 use run::{Dir, sluice, text};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// Runs while the machine is too busy.
 const RUNS_MAX: usize = 5;
@@ -107,6 +107,7 @@ fn found_twice(dir: &Dir) {
         let results = measure(dir, "rfc2544", &["throughput"]);
         let row = &results["runs"][0]["throughput"][0];
         assert_eq!(results["world"], "real");
+        assert!(results["tester_limits_unknown"].is_null(), "{results:#}");
         if !row["irregular"].is_null() {
             assert!(results["tester_limits"].is_array(), "{results:#}");
             return None;
@@ -129,6 +130,24 @@ fn found_twice(dir: &Dir) {
         eprintln!("repeated: {found:?} frames/s, capacity {capacity}");
     }
     panic!("{found:?} frames/s, capacity {capacity}");
+}
+
+#[test]
+fn a_tester_without_its_ports_says_why_its_limits_are_unknown() {
+    isolated("a_tester_without_its_ports_says_why_its_limits_are_unknown", &[], || {
+        let dir = Dir::new("no-limits");
+        cables(1);
+        dir.write(
+            "dut.yaml",
+            "rate: 100M\nports: [{location: 'iface:t0'}, {location: 'iface:t9'}]\n",
+        );
+        dir.write("benchmark.yaml", "dut: dut.yaml\nsizes: [1518]\ntrial: 100ms\n");
+        let results = measure(&dir, "rfc2544", &["throughput"]);
+        let why = results["tester_limits_unknown"].as_str().unwrap_or_default();
+        assert!(why.contains("t9"), "{results:#}");
+        assert_eq!((&results["ended"], &results["runs"]), (&json!(why), &json!([])), "{results:#}");
+        assert!(results["tester_limits"].is_null(), "{results:#}");
+    });
 }
 
 #[test]
@@ -200,6 +219,66 @@ fn a_reset_of_a_bridge_takes_as_long_as_its_command() {
             }
             eprintln!("repeated, the command took {longest} ms: {results:#}");
             assert!(left > 0, "frames are lost around the reset: {results:#}");
+        }
+    });
+}
+
+/// The egress port is slower than the connection and the bursts, so its buffer drops, and the connection
+/// fills what is left.
+#[test]
+fn connections_get_no_more_than_a_shaped_port_carries() {
+    isolated("connections_get_no_more_than_a_shaped_port_carries", &[], || {
+        let dir = Dir::new("incast");
+        bridge(3);
+        must(
+            Command::new("tc")
+                .args("qdisc add dev d2 root tbf rate 50mbit burst 6000 limit 30000".split(' ')),
+        );
+        let dut = |queues: &str| {
+            let ports = ["t0", "t1", "t2"].map(|t| format!("{{location: 'iface:{t}{queues}'}}"));
+            dir.write("dut.yaml", &format!("rate: 100M\nports: [{}]\n", ports.join(", ")));
+        };
+        dir.write(
+            "benchmark.yaml",
+            "dut: dut.yaml\nsizes: [1518]\ntrial: 1s\ndrain: 300ms\nrest: 10ms\nwidth: 10%\n",
+        );
+        dut("");
+        let payload = SHAPED * (SIZE - 58.0) / (SIZE - 4.0);
+        for left in (0..RUNS_MAX).rev() {
+            let results = measure(&dir, "rfc8239", &["incast"]);
+            let rows = results["runs"][0]["incast"].as_array().unwrap();
+            assert_eq!(rows.len(), 1, "{results:#}");
+            let number = |name: &str| rows[0][name].as_f64().unwrap();
+            let (alone, with) = (number("alone_bps"), number("goodput_bps"));
+            assert!(alone.max(with) < payload * (1.0 + UNCERTAINTY), "{results:#}");
+            // A connection on a busy machine does not fill the port.
+            let filled = alone > payload / 2.0 && with > payload / 4.0;
+            if filled && number("burst_lost") > 0.0 && number("retransmitted") > 0.0 {
+                break;
+            }
+            eprintln!("repeated: {results:#}");
+            assert!(left > 0, "the port is not filled: {results:#}");
+        }
+        dut("?queues=2");
+        let results = measure(&dir, "rfc8239", &["incast"]);
+        let notes = results["runs"][0]["notes"].to_string();
+        assert!(notes.contains("several queues"), "{results:#}");
+        assert!(results["runs"][0]["incast"].is_null(), "{results:#}");
+        // The parts of a flow in two queues are counted as one.
+        dir.write(
+            "benchmark.yaml",
+            "dut: dut.yaml\nsizes: [512]\nmax_load: 2%\ntrial: 500ms\ndrain: 300ms\nrest: 10ms\nwidth: 50%\n",
+        );
+        for left in (0..RUNS_MAX).rev() {
+            let results = measure(&dir, "rfc2544", &["throughput"]);
+            let row = &results["runs"][0]["throughput"][0];
+            let [rate, line] =
+                ["frames_per_second", "line_frames_per_second"].map(|name| row[name].as_f64());
+            if rate.zip(line).is_some_and(|(rate, line)| (rate / line - 0.02).abs() < 1e-9) {
+                return;
+            }
+            eprintln!("repeated: {results:#}");
+            assert!(left > 0, "frames of two queues are lost: {results:#}");
         }
     });
 }

@@ -116,14 +116,26 @@ sluice_mbuf_pool_create(const char *name, unsigned int n, unsigned int cache_siz
 }
 
 int
-sluice_port_configure(uint16_t port, uint16_t mtu, uint64_t rx_offloads)
+sluice_port_configure(uint16_t port, uint16_t queues, uint16_t mtu, uint64_t rx_offloads)
 {
+	struct rte_eth_dev_info info;
 	struct rte_eth_conf conf;
+	uint64_t flows;
+	int ret;
 
 	memset(&conf, 0, sizeof(conf));
 	conf.rxmode.mtu = mtu;
 	conf.rxmode.offloads = rx_offloads;
-	return rte_eth_dev_configure(port, 1, 1, &conf);
+	if (queues > 1) {
+		ret = rte_eth_dev_info_get(port, &info);
+		if (ret < 0)
+			return ret;
+		flows = RTE_ETH_RSS_IP | RTE_ETH_RSS_UDP | RTE_ETH_RSS_TCP;
+		conf.rx_adv_conf.rss_conf.rss_hf = info.flow_type_rss_offloads & flows;
+		if (conf.rx_adv_conf.rss_conf.rss_hf != 0)
+			conf.rxmode.mq_mode = RTE_ETH_MQ_RX_RSS;
+	}
+	return rte_eth_dev_configure(port, queues, queues, &conf);
 }
 
 int

@@ -86,8 +86,11 @@ struct rte_mempool *sluice_mbuf_pool_create(const char *name, unsigned int n,
 					    unsigned int cache_size, uint16_t data_room,
 					    int socket_id, unsigned int flags);
 
-/* Configures one queue per direction, this MTU (0: the driver's), these receive offloads. */
-int sluice_port_configure(uint16_t port, uint16_t mtu, uint64_t rx_offloads);
+/*
+ * Configures this number of queues per direction, this MTU (0: the driver's), these receive
+ * offloads. Several receive queues get flows by their addresses and ports, if the device can.
+ */
+int sluice_port_configure(uint16_t port, uint16_t queues, uint16_t mtu, uint64_t rx_offloads);
 
 /* State of the link: speed in Mbit/s (0 unknown), up, full duplex. */
 int sluice_link_get(uint16_t port, uint32_t *mbps, int *up, int *full_duplex);

@@ -126,6 +126,7 @@ CASES = {
     "nohuge": nohuge,
     "workers": workers,
     "gen-tx": generate.tx,
+    "gen-queues": generate.queues,
     "gen-pace": generate.pace,
     "responder": headroom.responder,
     "measuring": headroom.measuring,

@@ -38,6 +38,18 @@ def tx(settings, gate, say):
     return [at_least(compare("gen-tx", samples, ours.name, peer.name, rate_ratio, "Mpps"), 0.9)]
 
 
+def queues(settings, gate, say):
+    """Two transmit queues of one port with a thread each against one queue."""
+    cpu, other = two_cpus()
+    generate = build("generate", say)
+    one = Sluice("one queue", generate, ["tx", "--huge"], [cpu])
+    two = Sluice("two queues", generate, ["tx", "--huge", "--queues", "2"], [cpu, other])
+    with hugepages(3 * MIB_EACH, say):
+        samples = rounds([one, two], settings, gate, say)
+    row = compare("gen-queues", samples, two.name, one.name, rate_ratio, "Mpps")
+    return [at_least(row, 1.8)]
+
+
 def pace(settings, gate, say):
     """How far from a million frames per second a stream is over ten seconds, and its gaps."""
     cpu, _ = two_cpus()

@@ -7,7 +7,8 @@
 //! frames per second, ns per frame. `pace` sends a million of them per second for SECONDS, and
 //! prints one line of JSON: the rate's error in parts per million, and the gaps between frames.
 //! Options: `--huge` or `--no-huge`; `--device NAME`, else a `net_null` that receives nothing;
-//! `--cpu N`; `--serve`, as in `forward.rs`.
+//! `--queues N` of it for `tx`, each with a stream and a thread; `--cpu N`, once for each thread;
+//! `--serve`, as in `forward.rs`.
 
 #[path = "shared/serve.rs"]
 mod serve;
@@ -15,18 +16,20 @@ mod serve;
 mod streams;
 
 use std::process::exit;
+use std::sync::{Arc, Barrier};
+use std::thread;
 use std::time::{Duration, Instant as Wall};
 
 use serve::serve;
 use sluice::dpdk::{
     DpdkPort, Eal, EalOptions, Memory, Pool, PoolOptions, PortOptions, SourcePort, TscClock,
 };
-use sluice::host::{Rate, Station};
+use sluice::host::{Rate, SharedPauses, Station};
 
 /// Polls between two reads of the clock that ends a run.
 const POLLS: u32 = 4096;
 
-/// Packet buffers, the same number as in the testpmd runs.
+/// Packet buffers of a queue, the same number as in the testpmd runs.
 const POOL: u32 = 8191;
 
 struct Args {
@@ -35,37 +38,26 @@ struct Args {
     runs: u32,
     memory: Memory,
     device: String,
-    cpu: Option<usize>,
+    queues: u16,
+    cpus: Vec<usize>,
     serve: bool,
 }
 
 fn main() {
     let args = arguments();
-    if let Some(id) = args.cpu {
-        if !core_affinity::set_for_current(core_affinity::CoreId { id }) {
-            refuse(&format!("CPU {id} is not for this process"));
-        }
-    }
     let eal = Eal::start(&EalOptions { memory: args.memory, ..EalOptions::default() })
         .unwrap_or_else(|error| refuse(&error.to_string()));
-    let _worker = eal.register_worker().unwrap_or_else(|error| refuse(&error.to_string()));
-    let mut station = station(&eal, &args);
+    let mut stations = stations(&eal, &args);
     let clock = TscClock::new();
     if args.pace {
-        pace(&mut station, &clock, args.seconds);
+        let _worker = worker(&eal, args.cpus.first());
+        pace(&mut stations[0], &clock, args.seconds);
         return;
     }
-    station.start_streams(clock.now(), &[streams::ID]);
-    let mut measure = |seconds: f64| {
-        let before = sent(&station);
-        let start = Wall::now();
-        while start.elapsed() < Duration::from_secs_f64(seconds) {
-            for _ in 0..POLLS {
-                station.poll(clock.now());
-            }
-        }
-        (sent(&station) - before, start.elapsed())
-    };
+    for station in &mut stations {
+        station.start_streams(clock.now(), &[streams::ID]);
+    }
+    let mut measure = |seconds: f64| send(&mut stations, (&eal, &args), seconds);
     if args.serve {
         return serve(&mut measure);
     }
@@ -76,16 +68,67 @@ fn main() {
     }
 }
 
-/// A station with the one stream, on the device.
-fn station(eal: &Eal, args: &Args) -> Station<SourcePort> {
-    let options = PoolOptions { name: "stream".into(), frames: POOL, ..PoolOptions::default() };
-    let opened = Pool::new(eal, &options).and_then(|pool| {
-        let port = DpdkPort::open(eal, &args.device)?.start(&PortOptions::default(), &pool)?;
-        Ok(SourcePort::new(port, pool))
+/// Makes the calling thread a worker, on a CPU if there is one.
+fn worker(eal: &Eal, cpu: Option<&usize>) -> sluice::dpdk::Worker {
+    if let Some(id) = cpu.copied() {
+        if !core_affinity::set_for_current(core_affinity::CoreId { id }) {
+            refuse(&format!("CPU {id} is not for this process"));
+        }
+    }
+    eal.register_worker().unwrap_or_else(|error| refuse(&error.to_string()))
+}
+
+/// Sends by all stations for `seconds`, each polled by a thread. Returns the number of frames, and the
+/// time of the slowest.
+fn send(
+    stations: &mut [Station<SourcePort>],
+    (eal, args): (&Eal, &Args),
+    seconds: f64,
+) -> (u64, Duration) {
+    let together = &Barrier::new(stations.len());
+    let poll = |n: usize, station: &mut Station<SourcePort>| {
+        let _worker = worker(eal, args.cpus.get(n));
+        let (clock, before) = (TscClock::new(), sent(station));
+        together.wait();
+        let start = Wall::now();
+        while start.elapsed() < Duration::from_secs_f64(seconds) {
+            for _ in 0..POLLS {
+                station.poll(clock.now());
+            }
+        }
+        (sent(station) - before, start.elapsed())
+    };
+    let poll = &poll;
+    let counts: Vec<_> = thread::scope(|scope| {
+        let all = stations.iter_mut().enumerate();
+        let threads: Vec<_> = all.map(|(n, one)| scope.spawn(move || poll(n, one))).collect();
+        threads.into_iter().map(|one| one.join().expect("it polls")).collect()
     });
-    let port = opened.unwrap_or_else(|error| refuse(&error.to_string()));
+    let slowest = counts.iter().map(|(_, time)| *time).max().unwrap_or_default();
+    (counts.iter().map(|(frames, _)| frames).sum(), slowest)
+}
+
+/// A station with one stream on each queue of the device.
+fn stations(eal: &Eal, args: &Args) -> Vec<Station<SourcePort>> {
+    let frames = POOL * u32::from(args.queues);
+    let options = PoolOptions { name: "stream".into(), frames, ..PoolOptions::default() };
+    let opened = Pool::new(eal, &options).and_then(|pool| {
+        let port = DpdkPort::open(eal, &args.device)?;
+        let queues = port.start_queues(&PortOptions::default(), &pool, args.queues)?;
+        Ok(queues.into_iter().map(|queue| SourcePort::new(queue, pool.clone())).collect::<Vec<_>>())
+    });
+    let queues = opened.unwrap_or_else(|error| refuse(&error.to_string()));
     let rate = if args.pace { Rate::Frames(1_000_000) } else { Rate::LineShare(1_000_000) };
-    Station::new(&streams::station(rate), port).unwrap_or_else(|error| refuse(&error.to_string()))
+    let pauses = Arc::new(SharedPauses::default());
+    let station = |(n, queue)| {
+        let made = Station::new(&streams::station(rate), queue);
+        let mut station = made.unwrap_or_else(|error| refuse(&error.to_string()));
+        if args.queues > 1 {
+            station.share_pauses(pauses.clone(), n);
+        }
+        station
+    };
+    (0..).zip(queues).map(station).collect()
 }
 
 fn sent(station: &Station<SourcePort>) -> u64 {
@@ -125,7 +168,8 @@ fn arguments() -> Args {
         runs: 3,
         memory: Memory::Auto,
         device: "net_null0,size=60,no-rx=1".into(),
-        cpu: None,
+        queues: 1,
+        cpus: Vec::new(),
         serve: false,
     };
     let mut numbers = Vec::new();
@@ -138,8 +182,11 @@ fn arguments() -> Args {
             "--huge" => args.memory = Memory::Hugepages,
             "--no-huge" => args.memory = Memory::NoHuge,
             "--device" => args.device = value(),
+            "--queues" => {
+                args.queues = value().parse().unwrap_or_else(|_| refuse("not a number of queues"));
+            }
             "--cpu" => {
-                args.cpu = Some(value().parse().unwrap_or_else(|_| refuse("not a CPU's number")));
+                args.cpus.push(value().parse().unwrap_or_else(|_| refuse("not a CPU's number")));
             }
             "--serve" => args.serve = true,
             _ => numbers.push(word.parse().unwrap_or_else(|_| refuse(&format!("what is {word}?")))),

@@ -264,6 +264,10 @@ impl Bench for Journal<'_> {
         }
     }
 
+    fn warnings(&self) -> Vec<String> {
+        self.bench.warnings()
+    }
+
     fn world(&self) -> &'static str {
         self.bench.world()
     }

@@ -19,6 +19,7 @@ pub mod rfc2544;
 pub mod rfc2889;
 pub mod rfc7640;
 pub mod rfc8239;
+pub mod run;
 pub mod search;
 pub mod soak;
 pub mod summary;

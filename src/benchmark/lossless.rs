@@ -12,27 +12,17 @@ use crate::mesh::Mesh;
 use crate::mlrsearch::GoalResult;
 use crate::plan::Plan;
 use crate::rfc8239::{buffer, holb};
+use crate::run::Run;
 use crate::search;
-use crate::took::Took;
 use crate::trial::{Counted, Latency, Runner};
 
 /// Ports of the test of head-of-line blocking.
 const GROUP: usize = 4;
 
-/// Results of the profile.
+/// Table of the profile.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
-pub struct Results {
+pub struct Tables {
     pub rows: Vec<LosslessRow>,
-    /// Durations of the rows.
-    pub took: Vec<Took>,
-    /// Number of trials.
-    pub trials: u64,
-    /// Remarks about the numbers, once each.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub notes: Vec<String>,
-    /// Reason why the run ended early.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub ended: Option<String>,
 }
 
 /// The profile for a frame size. The tester obeys pauses, but where it says otherwise.
@@ -86,16 +76,9 @@ pub fn run(
     plan: &Plan,
     bench: &mut dyn Bench,
     progress: &mut dyn FnMut(&str) -> bool,
-) -> (Results, Option<Trouble>) {
+) -> (Run<Tables>, Option<Trouble>) {
     let plan = in_class(plan);
-    let mut results = Results::default();
-    let mut runner = Runner::new(&plan, bench, progress);
-    let trouble = all(&mut runner, &mut results).err();
-    results.trials = runner.trials;
-    results.notes = runner.notes;
-    results.took = runner.took;
-    results.ended = trouble.as_ref().map(ToString::to_string);
-    (results, trouble)
+    Run::of(Runner::new(&plan, bench, progress), all)
 }
 
 /// Returns the plan with a lossless priority.
@@ -105,7 +88,7 @@ fn in_class(plan: &Plan) -> Plan {
     Plan { priority: own.unwrap_or(plan.priority), ..plan.clone() }
 }
 
-fn all(runner: &mut Runner<'_>, results: &mut Results) -> Result<(), Trouble> {
+fn all(runner: &mut Runner<'_>, tables: &mut Tables) -> Result<(), Trouble> {
     if runner.plan.setup.lossless == PrioritySet::EMPTY {
         let what = "lossless: there is no priority with PFC; name one in the DUT file";
         return Err(Trouble::Missing(what.to_owned()));
@@ -115,7 +98,7 @@ fn all(runner: &mut Runner<'_>, results: &mut Results) -> Result<(), Trouble> {
         return Err(Trouble::Missing(what.to_owned()));
     }
     for size in runner.plan.sizes.clone() {
-        results.rows.push(of_size(runner, size)?);
+        tables.rows.push(of_size(runner, size)?);
         runner.row("rows");
     }
     Ok(())

@@ -5,23 +5,14 @@ use validate::bench::{Bench, Trouble};
 
 use crate::mlrsearch::GoalResult;
 use crate::plan::Plan;
+use crate::run::Run;
 use crate::search;
-use crate::took::Took;
 use crate::trial::Runner;
 
-/// Results of the search.
+/// Table of the search.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
-pub struct Results {
+pub struct Tables {
     pub rows: Vec<MlrRow>,
-    /// Durations of the rows.
-    pub took: Vec<Took>,
-    /// Number of trials.
-    pub trials: u64,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub notes: Vec<String>,
-    /// Reason why the run ended early.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub ended: Option<String>,
 }
 
 /// Result of a goal for a frame size.
@@ -43,24 +34,16 @@ pub fn run(
     plan: &Plan,
     bench: &mut dyn Bench,
     progress: &mut dyn FnMut(&str) -> bool,
-) -> (Results, Option<Trouble>) {
-    let mut results = Results::default();
-    let mut runner = Runner::new(plan, bench, progress);
-    let mut trouble = None;
-    for size in &plan.sizes {
-        let (rows, ended) = search_size(&mut runner, *size);
-        runner.rows("rows", rows.len());
-        results.rows.extend(rows);
-        if ended.is_some() {
-            trouble = ended;
-            break;
+) -> (Run<Tables>, Option<Trouble>) {
+    Run::of(Runner::new(plan, bench, progress), |runner, tables: &mut Tables| {
+        for size in runner.plan.sizes.clone() {
+            let (rows, ended) = search_size(runner, size);
+            runner.rows("rows", rows.len());
+            tables.rows.extend(rows);
+            ended.map_or(Ok(()), Err)?;
         }
-    }
-    results.trials = runner.trials;
-    results.notes = runner.notes;
-    results.took = runner.took;
-    results.ended = trouble.as_ref().map(ToString::to_string);
-    (results, trouble)
+        Ok(())
+    })
 }
 
 fn search_size(runner: &mut Runner<'_>, size: u32) -> (Vec<MlrRow>, Option<Trouble>) {

@@ -11,7 +11,7 @@ use validate::trial::{Flow, Limit, Port, Rate, Trial};
 use ground::units::{Priority, PrioritySet};
 
 use crate::plan::Plan;
-use crate::took::Took;
+use crate::run::Run;
 use crate::trial::{Latency, Runner, latency_of, pauses};
 
 /// Step of a hunt, and the smallest burst, in bytes.
@@ -33,23 +33,13 @@ impl Test {
     pub const ALL: [Self; 2] = [Self::BurstHunt, Self::Queues];
 }
 
-/// Results. A test that was not selected, or not reached, has no rows.
+/// Tables of results. A test that was not selected, or not reached, has no rows.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
-pub struct Results {
+pub struct Tables {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub burst_hunt: Vec<HuntRow>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub queues: Vec<HuntRow>,
-    /// Durations of the rows.
-    pub took: Vec<Took>,
-    /// Number of trials.
-    pub trials: u64,
-    /// Remarks about the numbers, once each.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub notes: Vec<String>,
-    /// Reason why the run ended early.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub ended: Option<String>,
 }
 
 /// The longest burst that a queue accepts, for a frame size.
@@ -101,18 +91,11 @@ pub fn run(
     tests: &[Test],
     bench: &mut dyn Bench,
     progress: &mut dyn FnMut(&str) -> bool,
-) -> (Results, Option<Trouble>) {
-    let mut results = Results::default();
-    let mut runner = Runner::new(plan, bench, progress);
-    let trouble = all(&mut runner, tests, &mut results).err();
-    results.trials = runner.trials;
-    results.notes = runner.notes;
-    results.took = runner.took;
-    results.ended = trouble.as_ref().map(ToString::to_string);
-    (results, trouble)
+) -> (Run<Tables>, Option<Trouble>) {
+    Run::of(Runner::new(plan, bench, progress), |runner, tables| all(runner, tests, tables))
 }
 
-fn all(runner: &mut Runner<'_>, tests: &[Test], results: &mut Results) -> Result<(), Trouble> {
+fn all(runner: &mut Runner<'_>, tests: &[Test], tables: &mut Tables) -> Result<(), Trouble> {
     let setup = &runner.plan.setup;
     let priorities: Vec<Priority> = Priority::ALL
         .into_iter()
@@ -125,12 +108,12 @@ fn all(runner: &mut Runner<'_>, tests: &[Test], results: &mut Results) -> Result
     for size in runner.plan.sizes.clone() {
         if tests.contains(&Test::BurstHunt) {
             for priority in &priorities {
-                results.burst_hunt.extend(hunt(runner, size, (&ends, &[*priority]))?);
+                tables.burst_hunt.extend(hunt(runner, size, (&ends, &[*priority]))?);
                 runner.row("burst_hunt");
             }
         }
         if tests.contains(&Test::Queues) {
-            results.queues.extend(hunt(runner, size, (&ends, &priorities))?);
+            tables.queues.extend(hunt(runner, size, (&ends, &priorities))?);
             runner.rows("queues", priorities.len());
         }
     }

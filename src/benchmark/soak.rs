@@ -4,23 +4,13 @@ use serde::Serialize;
 use validate::bench::{Bench, Trouble};
 
 use crate::plan::Plan;
-use crate::took::Took;
+use crate::run::Run;
 use crate::trial::{Latency, Runner};
 
-/// Results of a soak.
+/// Table of a soak.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
-pub struct Results {
+pub struct Tables {
     pub rows: Vec<SoakRow>,
-    /// Durations of the rows.
-    pub took: Vec<Took>,
-    /// Number of trials.
-    pub trials: u64,
-    /// Remarks about the numbers, once each.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub notes: Vec<String>,
-    /// Reason why the run ended early.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub ended: Option<String>,
 }
 
 /// A soak with a frame size.
@@ -63,24 +53,16 @@ pub fn run(
     plan: &Plan,
     bench: &mut dyn Bench,
     progress: &mut dyn FnMut(&str) -> bool,
-) -> (Results, Option<Trouble>) {
-    let mut results = Results::default();
-    let mut runner = Runner::new(plan, bench, progress);
-    let mut trouble = None;
-    for size in &plan.sizes {
-        let (row, ended) = of_size(&mut runner, *size);
-        results.rows.push(row);
-        runner.row("rows");
-        if ended.is_some() {
-            trouble = ended;
-            break;
+) -> (Run<Tables>, Option<Trouble>) {
+    Run::of(Runner::new(plan, bench, progress), |runner, tables: &mut Tables| {
+        for size in runner.plan.sizes.clone() {
+            let (row, ended) = of_size(runner, size);
+            tables.rows.push(row);
+            runner.row("rows");
+            ended.map_or(Ok(()), Err)?;
         }
-    }
-    results.trials = runner.trials;
-    results.notes = runner.notes;
-    results.took = runner.took;
-    results.ended = trouble.as_ref().map(ToString::to_string);
-    (results, trouble)
+        Ok(())
+    })
 }
 
 fn of_size(runner: &mut Runner<'_>, size: u32) -> (SoakRow, Option<Trouble>) {

@@ -257,6 +257,12 @@ struct Document<'a> {
     /// Loads that the tester carries by itself, where they are less than the line.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     tester_limits: &'a [TesterLimit],
+    /// Reason why these loads are not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tester_limits_unknown: Option<&'a str>,
+    /// Conditions that cost the tester exact times or rates.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    warnings: &'a [String],
     runs: &'a [Value],
     /// Reason why the run ended early, also before the first trial of a procedure.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -362,6 +368,7 @@ fn measure<R: Serialize>(
              not tried"
         );
     }
+    let unknown = limits.as_ref().err().map(ToString::to_string);
     if let Err(why) = limits {
         say!("the tester's own limits were not measured: {why}");
         trouble = Some(why);
@@ -382,6 +389,8 @@ fn measure<R: Serialize>(
         }
     }
     progress.clear();
+    let warnings = bench.warnings();
+    warnings.iter().for_each(|warning| say!("warning: {warning}"));
     let (dut, seed) = (plan.setup.name.as_str(), plan.setup.seed);
     let values: Vec<Value> = runs.iter().map(took::value).collect::<Result<_, _>>()?;
     let these = || Runs {
@@ -402,6 +411,8 @@ fn measure<R: Serialize>(
         seed,
         tester,
         tester_limits: &plan.tester,
+        tester_limits_unknown: unknown.as_deref(),
+        warnings: &warnings,
         runs: &values,
         ended,
         compared,

@@ -13,6 +13,7 @@ use super::gate::Gate;
 use super::kernel::KernelSide;
 use super::life::Life;
 use super::pool::{Pool, memory_remedy};
+use super::queues::QUEUES_MAX;
 use super::ring::Ring;
 use super::spec::{Claim, Spec, VIRTUAL};
 use super::{fanout, interrupt, log};
@@ -40,8 +41,8 @@ pub(super) struct Device {
     pub(super) is_virtual: bool,
     /// Interface of the kernel that it works on, if any, and the losses there.
     pub(super) kernel: KernelSide,
-    /// Admits the polling thread to the driver.
-    pub(super) gate: Gate,
+    /// Admit the polling thread of each queue to the driver.
+    pub(super) gates: [Gate; QUEUES_MAX],
     /// Held by any other thread that calls the driver.
     life: RwLock<Life>,
     /// Rings of Sluice that it works on; before `pools`, because they may hold frames of them.
@@ -97,7 +98,7 @@ impl Device {
             is_virtual: string(bus) == "vdev",
             spec,
             kernel,
-            gate: Gate::default(),
+            gates: Default::default(),
             life: RwLock::default(),
             _rings: rings,
             pools,

@@ -217,34 +217,43 @@ unsafe fn ops(port: u16) -> &'static sys::rte_eth_fp_ops {
     unsafe { &*entry }
 }
 
-/// Receives up to `n` frames from the port's one receive queue.
+/// Receives up to `n` frames from a receive queue of the port.
 ///
 /// # Safety
-/// The port is started, `out` has room for `n` pointers, and no other thread receives on the port.
+/// The port is started with this queue, `out` has room for `n` pointers, and no other thread
+/// receives on the queue.
 #[inline(always)]
-pub(super) unsafe fn rx_burst(port: u16, out: *mut *mut rte_mbuf, n: u16) -> u16 {
+pub(super) unsafe fn rx_burst((port, queue): (u16, u16), out: *mut *mut rte_mbuf, n: u16) -> u16 {
     // SAFETY: started, by contract.
     let ops = unsafe { ops(port) };
     let burst = ops.rx_pkt_burst.expect("a started port receives");
-    // SAFETY: a started port has its first queue set up.
-    let queue = unsafe { *ops.rxq.data };
+    // SAFETY: the table has an entry for every queue that a port can have.
+    let entry = unsafe { ops.rxq.data.add(queue.into()) };
+    // SAFETY: this queue is set up, by contract.
+    let queue = unsafe { *entry };
     // SAFETY: by contract.
     unsafe { burst(queue, out, n) }
 }
 
-/// Hands up to `n` frames to the port's one transmit queue. Returns the number of frames, from the
+/// Hands up to `n` frames to a transmit queue of the port. Returns the number of frames, from the
 /// front, that belong to the driver then.
 ///
 /// # Safety
-/// The port is started, `frames` has `n` mbufs of the caller's own, and no other thread sends on
-/// the port.
+/// The port is started with this queue, `frames` has `n` mbufs of the caller's own, and no other
+/// thread sends on the queue.
 #[inline(always)]
-pub(super) unsafe fn tx_burst(port: u16, frames: *mut *mut rte_mbuf, n: u16) -> u16 {
+pub(super) unsafe fn tx_burst(
+    (port, queue): (u16, u16),
+    frames: *mut *mut rte_mbuf,
+    n: u16,
+) -> u16 {
     // SAFETY: started, by contract.
     let ops = unsafe { ops(port) };
     let burst = ops.tx_pkt_burst.expect("a started port sends");
-    // SAFETY: a started port has its first queue set up.
-    let queue = unsafe { *ops.txq.data };
+    // SAFETY: the table has an entry for every queue that a port can have.
+    let entry = unsafe { ops.txq.data.add(queue.into()) };
+    // SAFETY: this queue is set up, by contract.
+    let queue = unsafe { *entry };
     // SAFETY: by contract.
     unsafe { burst(queue, frames, n) }
 }

@@ -66,6 +66,7 @@ pub use pair::{RING_PAIRS_MAX, RingOptions, ring_pair};
 pub use pool::{Pool, PoolOptions};
 pub use port::{DpdkPort, HardwarePfc, PortOptions, Started, Stopped};
 pub use probe::{Arrival, PortProbe, Stamps};
+pub use queues::QUEUES_MAX;
 pub use source::SourcePort;
 pub use spec::{is_pci_address, receive_room};
 pub use stamps::{DeviceClock, StampField, StampQuality};

@@ -6,6 +6,8 @@ use contracts::stats::NicCounters;
 /// Settings of a port.
 #[derive(Clone, Debug)]
 pub(super) struct Setup {
+    /// Queues in each direction.
+    pub(super) queues: u16,
     pub(super) rx_descriptors: u16,
     pub(super) tx_descriptors: u16,
     pub(super) mtu: u16,

@@ -14,6 +14,7 @@ use super::error::{Error, errno, strerror};
 use super::kernel::KernelSide;
 use super::log;
 use super::port::{DpdkPort, Stopped};
+use super::queues::QUEUES_MAX;
 use super::ring::Ring;
 use super::spec::{Claim, Spec};
 
@@ -32,11 +33,14 @@ pub struct RingOptions {
     pub name: String,
     /// Capacity of each direction in frames (1 to 1048576). Default: 256.
     pub entries: u32,
+    /// Queues of each port, 1 to [`QUEUES_MAX`]; each is a direction of its own, to the queue with
+    /// the same number. Default: 1.
+    pub queues: u16,
 }
 
 impl Default for RingOptions {
     fn default() -> Self {
-        Self { name: "link".into(), entries: 256 }
+        Self { name: "link".into(), entries: 256, queues: 1 }
     }
 }
 
@@ -48,7 +52,7 @@ pub fn ring_pair(
     eal: &Eal,
     options: &RingOptions,
 ) -> Result<(DpdkPort<Stopped>, DpdkPort<Stopped>), Error> {
-    let RingOptions { ref name, entries } = *options;
+    let RingOptions { ref name, entries, queues } = *options;
     let fail = |what: String, why: &str| Err(Error::Option { what, why: why.into() });
     let good = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     if name.is_empty() || name.len() > 16 || !name.chars().all(good) {
@@ -58,9 +62,15 @@ pub fn ring_pair(
     if !(1..=ENTRIES_MAX).contains(&entries) {
         return fail(format!("ring pair {name}: {entries} entries"), "1 to 1048576");
     }
+    if queues == 0 || usize::from(queues) > QUEUES_MAX {
+        return fail(format!("ring pair {name}: {queues} queues"), "1 to 16");
+    }
     let pools = Pools::default();
-    let there = Arc::new(Ring::new(eal, &format!("{name}.ab"), entries)?);
-    let back = Arc::new(Ring::new(eal, &format!("{name}.ba"), entries)?);
+    let rings = |way: &str| -> Result<Vec<Arc<Ring>>, Error> {
+        let ring = |queue| Ring::new(eal, &format!("{name}.{way}{queue}"), entries).map(Arc::new);
+        (0..queues).map(ring).collect()
+    };
+    let (there, back) = (rings("ab")?, rings("ba")?);
     let a = port(eal, &format!("{name}.a"), &back, &there, &pools)?;
     let b = port(eal, &format!("{name}.b"), &there, &back, &pools)?;
     Ok((a, b))
@@ -69,24 +79,27 @@ pub fn ring_pair(
 fn port(
     eal: &Eal,
     name: &str,
-    rx: &Arc<Ring>,
-    tx: &Arc<Ring>,
+    rx: &[Arc<Ring>],
+    tx: &[Arc<Ring>],
     pools: &Pools,
 ) -> Result<DpdkPort<Stopped>, Error> {
     let c_name = CString::new(name).expect("checked to be letters and digits");
     // DPDK prepends its driver's name.
-    let spec = Spec::parse(&format!("net_ring_{name},entries={}", rx.entries))?;
+    let spec = Spec::parse(&format!("net_ring_{name},entries={}", rx[0].entries))?;
     let (claim, kernel) = (Claim::take(&spec)?, KernelSide::new(&spec));
     let made = log::capture(|| {
-        let (rx, tx) = (rx.ring.as_ptr(), tx.ring.as_ptr());
-        // SAFETY: EAL runs; the arrays have one ring each, which the device keeps alive below; the
-        // name ends with a zero and is copied.
-        let id = unsafe { sys::rte_eth_from_rings(c_name.as_ptr(), &rx, 1, &tx, 1, 0) };
+        let all = |rings: &[Arc<Ring>]| rings.iter().map(|r| r.ring.as_ptr()).collect::<Vec<_>>();
+        let (rx, tx) = (all(rx), all(tx));
+        let n = rx.len() as u32;
+        // SAFETY: EAL runs; the arrays have `n` rings each, which the device keeps alive below, and
+        // are copied, as is the name, which ends with a zero.
+        let id =
+            unsafe { sys::rte_eth_from_rings(c_name.as_ptr(), rx.as_ptr(), n, tx.as_ptr(), n, 0) };
         u16::try_from(id).map_err(|_| errno())
     });
     let step = "make a port of its rings";
     let id = made.map_err(|(code, logged)| spec.failed(step, strerror(code), logged))?;
     // Either port may be gone while frames of its pools are still in the ring to the other.
-    let rings = vec![rx.clone(), tx.clone()];
+    let rings = [rx, tx].concat();
     Ok(DpdkPort::of(Device::adopt(eal, id, (spec, kernel), claim, rings, pools.clone())?))
 }

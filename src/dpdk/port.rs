@@ -1,8 +1,9 @@
 //! A DPDK port as the data plane's [`Port`].
 //!
 //! A port is opened stopped, and started with its options and the pool it receives into; only a
-//! started port has bursts. It has one queue per direction, so one thread polls it. Received frames
-//! have no FCS; the device adds it to sent frames.
+//! started port has bursts. A started port is one queue in each direction, so one thread polls it; a
+//! device may be started as several ports, which share it. Received frames have no FCS; the device
+//! adds it to sent frames.
 
 use std::sync::Arc;
 
@@ -13,10 +14,11 @@ use super::control::{Link, MacControl, PortControl, PortInfo};
 use super::device::{self, Device};
 use super::eal::Eal;
 use super::error::{Error, Logged, strerror};
+use super::gate::Gate;
 use super::life::{PortStats, Setup};
 use super::mbuf::Mbuf;
 use super::pool::{Pool, PoolOptions};
-use super::queues::queues_behind;
+use super::queues::{QUEUES_MAX, check_number, queues_behind};
 use super::setup::set_up;
 use super::spec::Spec;
 use super::stamps::{DeviceClock, StampField, StampQuality, read_device_clock};
@@ -79,6 +81,8 @@ pub struct Stopped(());
 #[derive(Debug)]
 pub struct Started {
     id: u16,
+    /// Number of its queue in each direction.
+    queue: u16,
     caps: PortCaps,
     control: Pool,
     /// Memory pool for received frames.
@@ -88,8 +92,8 @@ pub struct Started {
     stamps: Option<(StampField, DeviceClock)>,
     /// Clock of the polling thread.
     clock: Option<TscClock>,
-    /// Stops the port; the last field, so that nothing above is in use.
-    _stop: StopOnDrop,
+    /// Stops the port with its last queue; the last field, so that nothing above is in use.
+    stop: Arc<StopOnDrop>,
 }
 
 /// A port on a device. See the module documentation.
@@ -196,25 +200,47 @@ impl DpdkPort<Stopped> {
     /// [`Error::Option`] when the pool or the device has no room for the longest frame,
     /// [`Error::NoHardwarePfc`], [`Error::NoMemory`], or [`Error::Device`].
     pub fn start(self, options: &PortOptions, pool: &Pool) -> Result<DpdkPort<Started>, Error> {
-        let Some(tsc) = &options.rx_stamps else { return self.start_with(options, pool, 0) };
-        let offload = u64::from(sys::RTE_ETH_RX_OFFLOAD_TIMESTAMP);
-        let offered = device::info(self.id()).is_ok_and(|i| i.rx_offload_capa & offload != 0);
-        let mut port = self.start_with(options, pool, if offered { offload } else { 0 })?;
-        let stamps = match offered {
-            true => port.device_stamps(pool.eal(), tsc),
-            false => Err("the driver does not offer it".into()),
-        };
-        port.state.info.rx_stamps = Some(stamps);
-        Ok(port)
+        let mut queues = self.start_queues(options, pool, 1)?;
+        Ok(queues.swap_remove(0))
     }
 
-    /// Starts the port with receive offloads (`RTE_ETH_RX_OFFLOAD_*`).
+    /// Starts the device with several queues in each direction, as a port for each, which different
+    /// threads may poll. Received frames of a flow stay in order in one queue, which the device
+    /// chooses by addresses and ports; a pause may arrive in any of them.
+    ///
+    /// # Errors
+    /// As [`Self::start`], and [`Error::Option`] where the device has fewer queues.
+    pub fn start_queues(
+        self,
+        options: &PortOptions,
+        pool: &Pool,
+        queues: u16,
+    ) -> Result<Vec<DpdkPort<Started>>, Error> {
+        check_number(&self.device, queues)?;
+        let Some(tsc) = &options.rx_stamps else {
+            return self.start_with(options, pool, (queues, 0));
+        };
+        let offload = u64::from(sys::RTE_ETH_RX_OFFLOAD_TIMESTAMP);
+        let offered = device::info(self.id()).is_ok_and(|i| i.rx_offload_capa & offload != 0);
+        let offloads = if offered { offload } else { 0 };
+        let mut ports = self.start_with(options, pool, (queues, offloads))?;
+        for port in &mut ports {
+            let stamps = match offered {
+                true => port.device_stamps(pool.eal(), tsc),
+                false => Err("the driver does not offer it".into()),
+            };
+            port.state.info.rx_stamps = Some(stamps);
+        }
+        Ok(ports)
+    }
+
+    /// Starts a number of queues with receive offloads (`RTE_ETH_RX_OFFLOAD_*`).
     pub(super) fn start_with(
         self,
         options: &PortOptions,
         pool: &Pool,
-        rx_offloads: u64,
-    ) -> Result<DpdkPort<Started>, Error> {
+        (queues, rx_offloads): (u16, u64),
+    ) -> Result<Vec<DpdkPort<Started>>, Error> {
         let device = self.device;
         let max_frame = options.max_frame.unwrap_or(pool.max_frame());
         if max_frame > pool.max_frame() {
@@ -225,10 +251,11 @@ impl DpdkPort<Stopped> {
         }
         let limits = Limits::of(&device, options)?;
         let mtu = limits.mtu(&device, max_frame)?;
-        let control = control_pool(&device, &limits)?;
+        let control = control_pool(&device, &limits, queues)?;
         device.hold(pool);
         device.hold(&control);
         let setup = Setup {
+            queues,
             rx_descriptors: limits.rx_descriptors,
             tx_descriptors: limits.tx_descriptors,
             mtu,
@@ -237,7 +264,7 @@ impl DpdkPort<Stopped> {
             promiscuous: options.promiscuous,
         };
         let promiscuous = set_up(&device, &setup)?;
-        let started = StopOnDrop(device.clone());
+        let started = Arc::new(StopOnDrop(device.clone()));
         device.life_mut().setup = Some(setup);
         let mac_control = MacControl::ask_for(&device);
         if let Some(pfc) = &options.hardware_pfc {
@@ -257,10 +284,21 @@ impl DpdkPort<Stopped> {
             rx_backlog_max: Bytes(u64::from(limits.rx_backlog) * u64::from(max_frame)),
             tx_committed_max: Bytes(u64::from(limits.tx_committed) * u64::from(max_frame)),
         };
-        let (id, stamps, clock) = (device.id, None, options.clock);
-        let data = pool.clone();
-        let state = Started { id, caps, control, data, info, stamps, clock, _stop: started };
-        Ok(DpdkPort { state, device })
+        let port = |queue| {
+            let state = Started {
+                id: device.id,
+                queue,
+                caps,
+                control: control.clone(),
+                data: pool.clone(),
+                info: info.clone(),
+                stamps: None,
+                clock: options.clock,
+                stop: started.clone(),
+            };
+            DpdkPort { state, device: device.clone() }
+        };
+        Ok((0..queues).map(port).collect())
     }
 }
 
@@ -272,10 +310,26 @@ impl DpdkPort<Started> {
     }
 
     /// Stops the port; frames in its queues are lost. Its device stays attached.
+    ///
+    /// # Panics
+    /// Another queue of its device is still in use.
     #[must_use]
     pub fn stop(self) -> DpdkPort<Stopped> {
+        assert_eq!(Arc::strong_count(&self.state.stop), 1, "no other queue is in use");
         drop(self.state);
         DpdkPort::of(self.device)
+    }
+
+    /// Returns the gate between its thread and the driver.
+    #[inline]
+    fn gate(&self) -> &Gate {
+        &self.device.gates[usize::from(self.state.queue) % QUEUES_MAX]
+    }
+
+    /// Returns DPDK's number, and that of its queue.
+    #[inline]
+    const fn place(&self) -> (u16, u16) {
+        (self.state.id, self.state.queue)
     }
 
     /// Sets up the decoding of the timestamps that the device writes to frames.
@@ -322,7 +376,7 @@ impl Port for DpdkPort<Started> {
 
     #[inline]
     fn rx_burst(&mut self, out: &mut Burst<Mbuf>) {
-        if !self.device.gate.may_pass() {
+        if !self.gate().may_pass() {
             return;
         }
         let len = out.len();
@@ -330,7 +384,7 @@ impl Port for DpdkPort<Started> {
         let free = unsafe { out.as_mut_ptr().add(len) };
         // SAFETY: the port is started and this borrow of it unique; behind `len` there is room for
         // the rest of a burst, and an `Mbuf` is a pointer to a buffer.
-        let n = unsafe { hot::rx_burst(self.state.id, free.cast(), (BURST - len) as u16) };
+        let n = unsafe { hot::rx_burst(self.place(), free.cast(), (BURST - len) as u16) };
         // SAFETY: the driver wrote `n` buffers there, which Sluice owns now.
         unsafe { out.set_len(len + usize::from(n)) };
         for frame in &out[len..] {
@@ -340,14 +394,14 @@ impl Port for DpdkPort<Started> {
 
     #[inline]
     fn tx_burst(&mut self, out: &mut Burst<Mbuf>) {
-        if !self.device.gate.may_pass() {
+        if !self.gate().may_pass() {
             return;
         }
         let len = out.len();
         let frames = out.as_mut_ptr();
         // SAFETY: the port is started and this borrow of it unique; the array has `len` buffers
         // that Sluice owns, and an `Mbuf` is a pointer to one.
-        let sent = unsafe { hot::tx_burst(self.state.id, frames.cast(), len as u16) };
+        let sent = unsafe { hot::tx_burst(self.place(), frames.cast(), len as u16) };
         let sent = usize::from(sent);
         if sent < len {
             // SAFETY: `sent` is within the array.
@@ -366,9 +420,9 @@ impl Port for DpdkPort<Started> {
         }
         // A NIC returns sent buffers when it needs descriptors, which on a quiet port may be never;
         // this call returns them now. Drivers that do not support it keep none.
-        if self.device.gate.may_pass() {
+        if self.gate().may_pass() {
             // SAFETY: the port is started and this borrow of it unique.
-            unsafe { sys::rte_eth_tx_done_cleanup(self.state.id, 0, 0) };
+            unsafe { sys::rte_eth_tx_done_cleanup(self.state.id, self.state.queue, 0) };
         }
         self.state.control.frame(octets)
     }
@@ -470,11 +524,11 @@ impl Limits {
     }
 }
 
-/// Memory for control frames: as many as can wait to be sent, and two bursts more. A port that is
-/// started again has it already.
-fn control_pool(device: &Device, limits: &Limits) -> Result<Pool, Error> {
+/// Memory for control frames: as many as can wait to be sent, and two bursts more, for each queue. A
+/// port that is started again has it already.
+fn control_pool(device: &Device, limits: &Limits, queues: u16) -> Result<Pool, Error> {
     let waiting = limits.tx_committed.max(limits.tx_descriptors.into());
-    let frames = waiting + 2 * BURST as u32;
+    let frames = (waiting + 2 * BURST as u32) * u32::from(queues);
     let name = format!("control{}x{frames}", device.id);
     if let Some(pool) = device.held(&name) {
         return Ok(pool);

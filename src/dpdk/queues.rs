@@ -1,7 +1,38 @@
-//! Queues of drivers whose queues are not the descriptors that DPDK sets up.
+//! Queues of devices: their number, and the frames that wait in those of drivers whose queues are
+//! not the descriptors that DPDK sets up.
 
+use super::device::{self, Device};
+use super::error::{Error, Logged};
 use super::spec::{AF_PACKET_SLOT, Spec};
 use contracts::frame::{BURST, FCS_BYTES};
+
+/// Most queues of a port in each direction. A choice: more than the CPUs that serve one port.
+pub const QUEUES_MAX: usize = 16;
+
+/// Refuses more queues than a device has in either direction.
+pub(super) fn check_number(device: &Device, queues: u16) -> Result<(), Error> {
+    let what = || format!("{}: {queues} queues", device.spec.full);
+    if queues == 0 || usize::from(queues) > QUEUES_MAX {
+        let why = format!("a port has 1 to {QUEUES_MAX}");
+        return Err(Error::Option { what: what(), why });
+    }
+    if queues == 1 {
+        return Ok(());
+    }
+    let info = device::info(device.id)
+        .map_err(|code| device.error("ask for its queues", code, Logged::default()))?;
+    let (rx, tx) = (info.max_rx_queues, info.max_tx_queues);
+    if rx.min(tx) >= queues {
+        return Ok(());
+    }
+    let remedy = match device.driver.as_str() {
+        "net_af_packet" => format!("; `qpairs={queues}` in its arguments gives it more"),
+        "net_pcap" => "; it has one for each `rx_pcap` and `tx_pcap` in its arguments".to_owned(),
+        _ => String::new(),
+    };
+    let why = format!("the device has {rx} to receive and {tx} to send{remedy}");
+    Err(Error::Option { what: what(), why })
+}
 
 /// Frames that can wait on the receive and on the transmit side of the driver, and the longest
 /// frame, for drivers whose queues are not the descriptors that DPDK sets up.

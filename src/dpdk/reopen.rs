@@ -6,10 +6,11 @@ use std::time::{Duration, Instant};
 
 use super::device::{self, Device};
 use super::error::{Error, Logged};
+use super::gate::Gate;
 use super::interface::Interface;
 use super::setup::set_up;
 
-/// Time for the polling thread to leave the driver: one poll, and preemption by the system.
+/// Time for the polling threads to leave the driver: one poll, and preemption by the system.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Step of which errors are reported.
@@ -27,9 +28,11 @@ impl Device {
         if !matches!(Interface::named(name), Ok(Some(_))) {
             return Ok(false);
         }
-        self.gate.shut();
+        let queues = self.life().setup.as_ref().map_or(1, |setup| setup.queues);
+        let gates = &self.gates[..queues.into()];
+        gates.iter().for_each(Gate::shut);
         let start = Instant::now();
-        while !self.gate.is_shut() {
+        while !gates.iter().all(Gate::is_shut) {
             if start.elapsed() > PATIENCE {
                 return Err(self.spec.failed(ANEW, "its worker does not poll", Logged::default()));
             }
@@ -38,7 +41,7 @@ impl Device {
         let mut life = self.life_mut();
         if !life.is_detached {
             life.past = self.by_driver(&life);
-            // The gate keeps the polling thread out of the driver.
+            // The gates keep the polling threads out of the driver.
             self.stop();
             self.detach();
             self.kernel.detach();
@@ -58,7 +61,7 @@ impl Device {
             set_up(self, setup)?;
         }
         drop(life);
-        self.gate.open();
+        gates.iter().for_each(Gate::open);
         Ok(true)
     }
 }

@@ -26,6 +26,7 @@ mod pauses;
 pub mod plan;
 pub mod probe;
 mod reactions;
+mod shared_pauses;
 pub mod sink;
 mod source;
 mod station;
@@ -42,6 +43,7 @@ pub use plan::{
     SfcPause, SfcReaction, StationPlan, Tag, TcpPlan, TesterPlan, Transport, TransportPlan, Udp,
 };
 pub use reactions::{CnmCounters, ReactionCounters, SfcmCounters};
+pub use shared_pauses::SharedPauses;
 pub use sink::{Latency, LatencyFigures, SinkCounters};
 pub use source::SourceCounters;
 pub use station::{COMMITTED_MAX, PriorityPauses, Station, StationCounters, StationSnapshot};

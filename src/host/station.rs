@@ -10,6 +10,7 @@ mod streams;
 pub use counters::{PriorityPauses, StationCounters, StationSnapshot};
 
 use core::net::IpAddr;
+use std::sync::Arc;
 
 use super::histogram::Spares;
 use super::meter::{ControlCounters, Meter};
@@ -17,6 +18,7 @@ use super::neighbours::{NeighbourCounters, Neighbours, Ping, PingError};
 use super::pauses::PauseSource;
 use super::plan::{EndKey, FRAME_MIN, FlowId, PlanError, StationPlan};
 use super::reactions::{ReactionCounters, Reactions};
+use super::shared_pauses::{Share, SharedPauses};
 use super::sink::{Latency, Sink, SinkCounters};
 use super::source::{SourceCounters, Sources};
 use super::transport::answers::Answers;
@@ -93,6 +95,8 @@ pub struct Station<P: Source> {
     obeys: PrioritySet,
     /// Priorities that may not send in this poll.
     paused: PrioritySet,
+    /// Pauses of the other queues of its port.
+    share: Option<Box<Share>>,
     counters: StationCounters,
     /// Spare pages for the flows' histograms.
     spares: Spares,
@@ -151,6 +155,7 @@ impl<P: Source> Station<P> {
             ends,
             obeys: plan.flow_control.obeys(),
             paused: PrioritySet::EMPTY,
+            share: None,
             counters: StationCounters::default(),
         };
         if let Some(agents) = &plan.agents_advertised() {
@@ -167,6 +172,9 @@ impl<P: Source> Station<P> {
     /// Receives what has arrived, then sends what is due and not paused.
     pub fn poll(&mut self, now: Instant) -> Next {
         let received = self.receive(now);
+        if let Some(heard) = self.share.as_mut().and_then(|share| share.take()) {
+            self.overhear(now, &heard);
+        }
         self.paused = self.receiver.paused(now);
         if let Some(reactions) = &mut self.reactions {
             self.paused.0 |= reactions.paused(now).0;
@@ -182,6 +190,8 @@ impl<P: Source> Station<P> {
     pub fn set_link(&mut self, now: Instant, up: bool, rate: Option<BitsPerSec>) {
         self.up = up;
         if !up {
+            // Pauses of the other queues that it has not taken over are over, too.
+            let _ = self.share.as_mut().and_then(|share| share.take());
             self.receiver.clear(now);
             self.counters.flushed += (self.hand.len() + self.neighbours.forget()) as u64;
             self.hand.clear();
@@ -365,6 +375,12 @@ impl<P: Source> Station<P> {
     /// Iterates over the frames made and not accepted by the port yet.
     pub fn held_frames(&self) -> impl Iterator<Item = &P::Frame> {
         self.hand.iter()
+    }
+
+    /// Shares the received pauses of its port with the stations of the port's other queues. Each of
+    /// them has a number of its own.
+    pub fn share_pauses(&mut self, all: Arc<SharedPauses>, queue: u8) {
+        self.share = Some(Box::new(Share::new(all, queue)));
     }
 
     /// Returns the port, for its world.

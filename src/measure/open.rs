@@ -58,7 +58,7 @@ pub fn open(eal: &Eal, places: &[Place]) -> Result<Vec<Opened>> {
     }
     let one = |(n, place): (u32, &Place)| {
         let device = match place {
-            Place::Interface(name) => interface_device(INTERFACE_NUMBER + n, name, FRAME_ROOM),
+            Place::Interface(name) => interface_device(INTERFACE_NUMBER + n, name, FRAME_ROOM, 1),
             other => other.to_string(),
         };
         let port = DpdkPort::open(eal, &device)?;

@@ -1,6 +1,8 @@
 //! CPUs for the threads of a lab in one process.
 
-use std::sync::OnceLock;
+use std::fs;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::thread;
 
 use core_affinity::CoreId;
@@ -14,6 +16,8 @@ pub struct Cores {
     /// CPU by thread; empty if there are too few CPUs for one each.
     pinned: Vec<CoreId>,
     idle: Option<Idle>,
+    /// True once the kernel refused to pin a thread.
+    refused: Arc<AtomicBool>,
 }
 
 /// Idle action of this process's threads, if it was set.
@@ -30,6 +34,52 @@ pub struct NotUsable(pub usize);
 /// Returns the CPUs that this process may use.
 fn allowed() -> Vec<CoreId> {
     core_affinity::get_core_ids().unwrap_or_default()
+}
+
+fn allowed_ids() -> Vec<usize> {
+    allowed().iter().map(|core| core.id).collect()
+}
+
+/// Returns the CPUs of the core of a CPU, as the kernel lists them.
+fn siblings(cpu: usize) -> Option<CpuSet> {
+    let file = format!("/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list");
+    fs::read_to_string(file).ok()?.trim().parse().ok()
+}
+
+/// Returns what `threads` polling threads share, of which those at `pinned` CPUs have one each.
+fn shared_cores(
+    threads: usize,
+    pinned: &[usize],
+    allowed: &[usize],
+    siblings: impl Fn(usize) -> Option<CpuSet>,
+) -> Vec<String> {
+    let mut warnings = Vec::new();
+    if pinned.len() < threads {
+        let cpus = allowed.len();
+        warnings.push(format!(
+            "{threads} polling threads are not pinned to a CPU each, as there are {cpus}: each loses \
+             its CPU to the others at times; use fewer queues or ports, or more CPUs"
+        ));
+    }
+    for (n, a) in pinned.iter().enumerate() {
+        let Some(core) = siblings(*a) else { continue };
+        for b in pinned[n + 1..].iter().filter(|b| core.contains(**b)) {
+            warnings.push(format!(
+                "polling threads on CPUs {} and {} share a core, and so its speed; choose CPUs of \
+                 different cores with --cores",
+                a.min(b),
+                a.max(b)
+            ));
+        }
+    }
+    if !pinned.is_empty() && allowed.iter().all(|cpu| pinned.contains(cpu)) {
+        warnings.push(
+            "polling threads have all CPUs of this process: its other threads interrupt them; leave \
+             it one more"
+                .to_owned(),
+        );
+    }
+    warnings
 }
 
 impl Cores {
@@ -67,7 +117,7 @@ impl Cores {
         if pinned.len() < threads {
             pinned.clear();
         }
-        Self { threads, pinned, idle: IDLE.get().copied() }
+        Self { threads, pinned, idle: IDLE.get().copied(), refused: Arc::default() }
     }
 
     /// Sets the idle action of this process's threads. Default: spin, or yield if there are fewer
@@ -100,11 +150,29 @@ impl Cores {
         self.pinned.is_empty() && self.threads > 1
     }
 
-    /// Pins the calling thread. A refusal is ignored, because it only costs speed.
+    /// Pins the calling thread. A refusal only costs speed; [`Self::refusal`] reports it.
     pub fn pin(&self, thread: usize) {
         if let Some(core) = self.pinned.get(thread) {
-            core_affinity::set_for_current(*core);
+            if !core_affinity::set_for_current(*core) {
+                self.refused.store(true, Ordering::Relaxed);
+            }
         }
+    }
+
+    /// Returns a sentence if the kernel refused to pin a thread.
+    #[must_use]
+    pub fn refusal(&self) -> Option<String> {
+        self.refused.load(Ordering::Relaxed).then(|| {
+            "a polling thread could not be pinned to its CPU: the kernel may move it to a busy one"
+                .to_owned()
+        })
+    }
+
+    /// Returns a sentence for each reason why polling threads do not have a core each.
+    #[must_use]
+    pub fn warnings(&self) -> Vec<String> {
+        let pinned: Vec<usize> = self.pinned.iter().map(|core| core.id).collect();
+        shared_cores(self.threads, &pinned, &allowed_ids(), siblings)
     }
 
     /// Pins the calling thread if CPUs were chosen.
@@ -133,6 +201,24 @@ impl Cores {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn threads_without_a_core_each_are_reported() {
+        // Two cores with two CPUs each: 0 and 2, 1 and 3.
+        let siblings = |cpu: usize| format!("{},{}", cpu % 2, cpu % 2 + 2).parse().ok();
+        let of = |threads, pinned: &[usize]| shared_cores(threads, pinned, &[0, 1, 2, 3], siblings);
+        assert_eq!(of(2, &[1, 2]), Vec::<String>::new());
+        let one = |warnings: Vec<String>, part: &str| {
+            assert!(warnings.len() == 1 && warnings[0].contains(part), "{warnings:?}");
+        };
+        one(of(5, &[]), "5 polling threads are not pinned");
+        one(of(3, &[3, 2, 1]), "CPUs 1 and 3 share a core");
+        let all = of(4, &[3, 2, 1, 0]);
+        assert!(all.len() == 3 && all[2].contains("all CPUs"), "{all:?}");
+        // A machine that does not say which CPUs share a core.
+        assert_eq!(shared_cores(3, &[3, 2, 1], &[0, 1, 2, 3], |_| None), Vec::<String>::new());
+        assert_eq!(Cores::find(1).refusal(), None);
+    }
 
     #[test]
     fn a_cpu_that_is_not_there_is_refused() {

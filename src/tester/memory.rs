@@ -26,13 +26,14 @@ const DISTRIBUTIONS_EXACT: u64 = 8 << 10;
 const CONNECTION: u64 = 72 << 10;
 /// Bytes of a value in a list, in the plans and at the sender.
 const VALUE: u64 = 64;
-/// Bytes of a port: its meters and the spare memory of its distributions.
+/// Bytes of a queue of a port: its meters and the spare memory of its distributions.
 const PORT: u64 = 48 << 10;
-/// Bytes of a port's device beside its pool: its rings, and the frames reserved for MAC control.
+/// Bytes of a queue of a port's device beside its pool: its rings, and the frames reserved for MAC
+/// control.
 const DEVICE: u64 = 2_560 << 10;
 
-/// Frames of a mempool: the queues of a device, or both directions of a pair, and the caches of
-/// the threads.
+/// Frames of a mempool for each queue of its ports: the queue in both directions, or both directions of
+/// a pair, and the caches of the threads.
 pub(super) const POOL_FRAMES: u32 = 8_191;
 /// Minimum data room of a buffer, FCS included: the granularity of most NICs.
 pub(super) const ROOM_MIN: u32 = 2_048;
@@ -79,6 +80,11 @@ pub(super) fn longest(test: &TestPlan) -> Vec<u32> {
     test.ports.iter().zip(&longest).map(|(port, n)| of_pair(port).unwrap_or(*n)).collect()
 }
 
+/// Returns the number of queues of a port.
+fn queues(port: &PortPlan) -> u64 {
+    port.location.queues.into()
+}
+
 /// Returns the name of a port's pair in memory.
 fn pair(port: &PortPlan) -> Option<&str> {
     match &port.location.place {
@@ -104,17 +110,17 @@ fn devices(test: &TestPlan, is: impl Fn(&PortPlan) -> bool) -> Vec<Need> {
         let room = longest.max(ROOM_MIN).next_multiple_of(1_024) + BUFFER_OVERHEAD;
         match &port.location.place {
             Place::Ring { pair, .. } => {
-                pairs.insert(pair, room);
+                pairs.insert(pair, (room, queues(port)));
             }
             Place::Interface(_) => {
-                *pools.entry(room).or_default() += 1;
+                *pools.entry(room).or_default() += queues(port);
                 let (slot, _, slots) = interface_rings(longest);
-                *rings.entry(slot * slots).or_default() += 2;
+                *rings.entry(slot * slots).or_default() += 2 * queues(port);
             }
-            Place::Device(_) => *pools.entry(room).or_default() += 1,
+            Place::Device(_) => *pools.entry(room).or_default() += queues(port),
         }
     }
-    pairs.into_values().for_each(|room| *pools.entry(room).or_default() += 1);
+    pairs.into_values().for_each(|(room, queues)| *pools.entry(room).or_default() += queues);
     let frames = u64::from(POOL_FRAMES);
     let pools = pools.into_iter().map(|(room, n)| Need {
         count: n * frames,
@@ -126,7 +132,7 @@ fn devices(test: &TestPlan, is: impl Fn(&PortPlan) -> bool) -> Vec<Need> {
         of: "rings of interfaces",
         each: bytes.into(),
     });
-    let devices = test.ports.iter().filter(|port| is(port)).count() as u64;
+    let devices = test.ports.iter().filter(|port| is(port)).map(queues).sum();
     let devices = Need { count: devices, of: "devices of `ports`", each: DEVICE };
     [devices].into_iter().chain(pools).chain(rings).collect()
 }
@@ -153,7 +159,8 @@ fn stations(test: &TestPlan, grown: u64) -> [Need; 5] {
         match &flow.kind {
             FlowKind::Stream(stream) => {
                 streams += 1;
-                receivers += flow.rx.len() as u64;
+                // Every queue expects every flow.
+                receivers += flow.rx.iter().map(|rx| queues(&test.ports[*rx])).sum::<u64>();
                 listed += values(stream);
             }
             FlowKind::Roce(_) => connections += 1,
@@ -164,7 +171,7 @@ fn stations(test: &TestPlan, grown: u64) -> [Need; 5] {
         Need { count: receivers, of: "receivers of `flows`", each: RECEIVER + grown },
         Need { count: connections, of: "RoCEv2 connections", each: CONNECTION },
         Need { count: listed, of: "`values` of fields", each: VALUE },
-        Need { count: test.ports.len() as u64, of: "`ports`", each: PORT },
+        Need { count: test.ports.iter().map(queues).sum(), of: "`ports`", each: PORT },
     ]
 }
 

@@ -42,12 +42,38 @@ impl Punctuality {
 #[must_use]
 pub fn stations(test: &TestPlan, rates: &[BitsPerSec], how: Punctuality) -> Vec<StationPlan> {
     assert_eq!(rates.len(), test.ports.len(), "a rate for each port");
-    test.ports
-        .iter()
-        .zip(rates)
-        .enumerate()
-        .map(|(n, (_, rate))| one(test, n, *rate, how))
-        .collect()
+    (0..test.ports.len()).map(|n| one(test, n, (rates[n], how), |_| true)).collect()
+}
+
+/// Returns the stations of all queues of a test, in the order of its ports: as [`stations`], but each
+/// sends the flows of its queue alone. All of a port expect all flows to it.
+///
+/// # Panics
+/// The number of rates differs from that of ports.
+#[cfg(feature = "dpdk")]
+#[must_use]
+pub fn queue_stations(test: &TestPlan, rates: &[BitsPerSec], how: Punctuality) -> Vec<StationPlan> {
+    assert_eq!(rates.len(), test.ports.len(), "a rate for each port");
+    let of_flow = queues_of_flows(test);
+    let queue = |n: usize, queue: u16| {
+        one(test, n, (rates[n], how), |flow: &FlowPlan| of_flow[flow.id.0 as usize] == queue)
+    };
+    let port = |n: usize| (0..test.ports[n].location.queues).map(move |k| (n, k));
+    (0..test.ports.len()).flat_map(port).map(|(n, k)| queue(n, k)).collect()
+}
+
+/// Returns the queue of its port that sends each flow: the flows of a port take its queues in turn.
+#[cfg(feature = "dpdk")]
+#[must_use]
+pub fn queues_of_flows(test: &TestPlan) -> Vec<u16> {
+    let mut next = vec![0; test.ports.len()];
+    let of = |flow: &FlowPlan| {
+        let (next, queues) = (&mut next[flow.tx], test.ports[flow.tx].location.queues);
+        let queue = *next;
+        *next = (queue + 1) % queues;
+        queue
+    };
+    test.flows.iter().map(of).collect()
 }
 
 /// Returns the pacing rate of each port if its link has none.
@@ -56,9 +82,14 @@ pub fn asked_rates(test: &TestPlan) -> Vec<BitsPerSec> {
     test.ports.iter().map(|port| port.rate.unwrap_or(RATE_DEFAULT)).collect()
 }
 
-fn one(test: &TestPlan, n: usize, rate: BitsPerSec, how: Punctuality) -> StationPlan {
+fn one(
+    test: &TestPlan,
+    n: usize,
+    (rate, how): (BitsPerSec, Punctuality),
+    sends: impl Fn(&FlowPlan) -> bool,
+) -> StationPlan {
     let port = &test.ports[n];
-    let sent = |flow: &&FlowPlan| flow.tx == n;
+    let sent = |flow: &&FlowPlan| flow.tx == n && sends(flow);
     let received = |flow: &&FlowPlan| flow.rx.contains(&n);
     let senders: Vec<_> = test.flows.iter().filter(sent).filter_map(connection).collect();
     let receivers: Vec<_> = test.flows.iter().filter(received).filter_map(connection).collect();

@@ -117,6 +117,12 @@ pub trait Bench {
     /// trial at rest.
     fn rest(&mut self, _: Duration) {}
 
+    /// Returns what the tester lacks for exact times and full rates, as far as it is known by then.
+    /// Default: nothing.
+    fn warnings(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// Returns the name of the world: `virtual` or `real`.
     fn world(&self) -> &'static str;
 }

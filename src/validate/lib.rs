@@ -15,6 +15,7 @@
 pub mod adapter;
 pub mod bench;
 pub mod catalogue;
+mod connection;
 pub mod evidence;
 pub mod file;
 pub mod judge;

@@ -1,7 +1,9 @@
 //! A DUT behind real ports. The traffic generator runs each trial, and captures both directions of
 //! every port.
 
+mod connections;
 mod numbers;
+mod spread;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,7 +11,7 @@ use std::thread;
 use std::time::Duration as StdDuration;
 
 use crate::adapter::{Action, Adapter};
-use crate::bench::{Bench, Faculty, Trouble};
+use crate::bench::{Acknowledged, Bench, Faculty, Trouble};
 use crate::observation::{Observation, Record, Way};
 use crate::opened::{Openers, Read};
 use crate::otg;
@@ -20,6 +22,7 @@ use dpdk::{Eal, EalOptions};
 use ground::time::{Duration, Instant};
 use ground::units::{Bytes, Priority, Quanta};
 use numbers::{Far, Numbers};
+use spread::{Parts, end_of_cable, recorded};
 use tester::capture::Kept;
 use tester::plan::{Place, TestPlan};
 use tester::report::Report;
@@ -41,6 +44,8 @@ pub struct RealBench {
     ports: Ports,
     adapter: Option<Box<dyn Adapter>>,
     numbers: Numbers,
+    /// Warnings about the polling threads, once each.
+    warnings: Vec<String>,
     /// Ends the run once it is set.
     stop: Arc<AtomicBool>,
 }
@@ -66,16 +71,22 @@ impl RealBench {
         let eal = eal.for_devices(devices);
         let eal = Eal::start(&eal).map_err(|error| Trouble::Error(error.to_string()))?;
         let numbers = Numbers::new(&setup);
-        Ok(Self { setup, ports: Ports::new(eal, None), adapter, numbers, stop })
+        let (ports, warnings) = (Ports::new(eal, None), Vec::new());
+        Ok(Self { setup, ports, adapter, numbers, warnings, stop })
     }
 
     /// Runs a trial without captures between ports at these locations, and returns the counters.
     fn counts(&mut self, trial: &Trial, (setup, to): (&Setup, Far)) -> Result<Report, Trouble> {
         let location = |port: Port| setup.port(port).location.clone();
-        let mut plan = resolved(&otg::counting(trial, setup, location))?;
+        let mut config = otg::counting(trial, setup, location);
+        let parts = Parts::spread(&mut config, trial, setup);
+        let mut plan = resolved(&config)?;
         self.numbers.secure(&mut plan, trial, (setup, to));
         let flows: Vec<_> = plan.flows.iter().map(|flow| flow.id).collect();
         let session = self.ports.set(plan).map_err(trouble)?;
+        if to == Far::Device {
+            self.warned(&session);
+        }
         let reset = self.action(trial)?;
         session.start(&flows).map_err(trouble)?;
         let lead = otg::lead(setup);
@@ -95,9 +106,18 @@ impl RealBench {
             return Err(Trouble::Interrupted);
         }
         begun?;
-        let report = session.report().map_err(trouble)?;
+        let report = parts.joined(session.report().map_err(trouble)?);
         linked(&report)?;
         Ok(report)
+    }
+
+    /// Keeps the warnings of a session, once each.
+    fn warned(&mut self, session: &Session) {
+        for warning in session.warnings() {
+            if !self.warnings.contains(&warning) {
+                self.warnings.push(warning);
+            }
+        }
     }
 
     /// Returns the reset of a trial: its time, and the action.
@@ -268,6 +288,10 @@ impl Bench for RealBench {
         }
     }
 
+    fn acknowledged(&mut self, trial: &Trial) -> Result<(Report, Vec<Acknowledged>), Trouble> {
+        self.connect(trial)
+    }
+
     fn packet_numbers(&mut self, port: Port, frames: u32) -> u64 {
         self.numbers.make(port, frames)
     }
@@ -286,11 +310,16 @@ impl Bench for RealBench {
     fn has(&self, faculty: Faculty) -> bool {
         match faculty {
             Faculty::ShortFrames | Faculty::WrongFcs | Faculty::ShortGap => false,
-            Faculty::Changes | Faculty::Keys | Faculty::Stateful => false,
+            Faculty::Changes | Faculty::Keys => false,
+            Faculty::Stateful => connections::possible(&self.setup),
             Faculty::Counters => self.adapter.as_ref().is_some_and(|adapter| adapter.can_read()),
             Faculty::Reset(kind) => self.adapter.as_ref().is_some_and(|a| a.reset(kind).is_some()),
             Faculty::Settings => self.adapter.as_ref().is_some_and(|adapter| adapter.can_set()),
         }
+    }
+
+    fn warnings(&self) -> Vec<String> {
+        self.warnings.clone()
     }
 
     fn world(&self) -> &'static str {
@@ -302,8 +331,10 @@ impl Bench for RealBench {
 fn on_cable(setup: &Setup) -> Setup {
     let mut setup = setup.clone();
     setup.ports.truncate(CABLE.len());
-    for (port, location) in setup.ports.iter_mut().zip(CABLE) {
-        port.location = location.to_owned();
+    // Both ends of a cable have the queues of the sender.
+    let sender = setup.ports[0].location.clone();
+    for (port, end) in setup.ports.iter_mut().zip(CABLE) {
+        port.location = end_of_cable(end, &sender);
     }
     setup
 }
@@ -321,8 +352,7 @@ fn plan(trial: &Trial, setup: &Setup) -> Result<TestPlan, Trouble> {
         let what = "links of real ports are not taken down: the test needs a virtual device";
         return Err(Trouble::Missing(what.to_owned()));
     }
-    let both = |port: Port| format!("{}?capture=both", setup.port(port).location);
-    resolved(&otg::config(trial, setup, both))
+    resolved(&otg::config(trial, setup, |port| recorded(&setup.port(port).location)))
 }
 
 /// Returns the plan of a configuration.

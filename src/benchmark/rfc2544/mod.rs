@@ -18,7 +18,7 @@ use serde::Serialize;
 use validate::bench::{Bench, Trouble};
 
 use crate::plan::Plan;
-use crate::took::Took;
+use crate::run::Run;
 use crate::trial::Runner;
 
 /// A test of section 26.
@@ -52,9 +52,9 @@ impl Test {
     ];
 }
 
-/// Results. A test that was not selected, or not reached, has no rows.
+/// Tables of results. A test that was not selected, or not reached, has no rows.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
-pub struct Results {
+pub struct Tables {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub throughput: Vec<ThroughputRow>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -69,16 +69,6 @@ pub struct Results {
     pub recovery: Vec<RecoveryRow>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub reset: Vec<ResetRow>,
-    /// Durations of the rows.
-    pub took: Vec<Took>,
-    /// Number of trials.
-    pub trials: u64,
-    /// Remarks about the numbers, once each.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub notes: Vec<String>,
-    /// Reason why the run ended early.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub ended: Option<String>,
 }
 
 /// Runs the selected tests. All but the loss curve begin with the throughput, which is searched for
@@ -90,18 +80,11 @@ pub fn run(
     tests: &[Test],
     bench: &mut dyn Bench,
     progress: &mut dyn FnMut(&str) -> bool,
-) -> (Results, Option<Trouble>) {
-    let mut results = Results::default();
-    let mut runner = Runner::new(plan, bench, progress);
-    let trouble = all(&mut runner, tests, &mut results).err();
-    results.trials = runner.trials;
-    results.notes = runner.notes;
-    results.took = runner.took;
-    results.ended = trouble.as_ref().map(ToString::to_string);
-    (results, trouble)
+) -> (Run<Tables>, Option<Trouble>) {
+    Run::of(Runner::new(plan, bench, progress), |runner, tables| all(runner, tests, tables))
 }
 
-fn all(runner: &mut Runner<'_>, tests: &[Test], results: &mut Results) -> Result<(), Trouble> {
+fn all(runner: &mut Runner<'_>, tests: &[Test], tables: &mut Tables) -> Result<(), Trouble> {
     let wants = |test| tests.contains(&test);
     let smallest = runner.plan.sizes.iter().copied().min();
     for size in runner.plan.sizes.clone() {
@@ -113,29 +96,29 @@ fn all(runner: &mut Runner<'_>, tests: &[Test], results: &mut Results) -> Result
         if tests.iter().any(needs_throughput) {
             let row = throughput::run(runner, size)?;
             runner.row("throughput");
-            results.throughput.push(row);
+            tables.throughput.push(row);
             let found = row.frames_per_second;
             match found {
                 Some(rate) => {
                     if wants(Test::Latency) {
-                        results.latency.push(latency::run(runner, size, rate)?);
+                        tables.latency.push(latency::run(runner, size, rate)?);
                         runner.row("latency");
                     }
                     if wants(Test::LatencyByLoad) {
-                        results.latency_by_load.extend(latency::by_load(runner, size, rate)?);
+                        tables.latency_by_load.extend(latency::by_load(runner, size, rate)?);
                     }
                     if wants(Test::BackToBack) {
                         let found = back_to_back::run(runner, &row)?;
                         runner.rows("back_to_back", found.iter().count());
-                        results.back_to_back.extend(found);
+                        tables.back_to_back.extend(found);
                     }
                     if wants(Test::Recovery) {
                         let found = recovery::run(runner, &row, rate)?;
                         runner.rows("recovery", found.iter().count());
-                        results.recovery.extend(found);
+                        tables.recovery.extend(found);
                     }
                     if wants(Test::Reset) && smallest == Some(size) {
-                        results.reset = reset::run(runner, size, rate)?;
+                        tables.reset = reset::run(runner, size, rate)?;
                     }
                 }
                 None => runner.note(format!(
@@ -144,7 +127,7 @@ fn all(runner: &mut Runner<'_>, tests: &[Test], results: &mut Results) -> Result
             }
         }
         if wants(Test::Loss) {
-            results.loss.push(loss::run(runner, size)?);
+            tables.loss.push(loss::run(runner, size)?);
             runner.row("loss");
         }
     }

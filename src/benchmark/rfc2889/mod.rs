@@ -16,7 +16,7 @@ use serde::Serialize;
 use validate::bench::{Bench, Trouble};
 
 use crate::plan::Plan;
-use crate::took::Took;
+use crate::run::Run;
 use crate::trial::Runner;
 
 /// A test.
@@ -47,9 +47,9 @@ impl Test {
     ];
 }
 
-/// Results. A test that was not selected, or not reached, has no rows.
+/// Tables of results. A test that was not selected, or not reached, has no rows.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
-pub struct Results {
+pub struct Tables {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub mesh: Vec<ForwardingRow>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -62,16 +62,6 @@ pub struct Results {
     pub errors: Vec<ErrorRow>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub broadcast: Vec<BroadcastRow>,
-    /// Durations of the rows.
-    pub took: Vec<Took>,
-    /// Number of trials.
-    pub trials: u64,
-    /// Remarks about the numbers, once each.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub notes: Vec<String>,
-    /// Reason why the run ended early.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub ended: Option<String>,
 }
 
 /// Runs the selected tests on all ports of the DUT file that have its common rate.
@@ -82,27 +72,20 @@ pub fn run(
     tests: &[Test],
     bench: &mut dyn Bench,
     progress: &mut dyn FnMut(&str) -> bool,
-) -> (Results, Option<Trouble>) {
-    let mut results = Results::default();
-    let mut runner = Runner::new(plan, bench, progress);
-    let trouble = all(&mut runner, tests, &mut results).err();
-    results.trials = runner.trials;
-    results.notes = runner.notes;
-    results.took = runner.took;
-    results.ended = trouble.as_ref().map(ToString::to_string);
-    (results, trouble)
+) -> (Run<Tables>, Option<Trouble>) {
+    Run::of(Runner::new(plan, bench, progress), |runner, tables| all(runner, tests, tables))
 }
 
-fn all(runner: &mut Runner<'_>, tests: &[Test], results: &mut Results) -> Result<(), Trouble> {
+fn all(runner: &mut Runner<'_>, tests: &[Test], tables: &mut Tables) -> Result<(), Trouble> {
     for test in tests {
         // These have frame sizes of their own.
         match test {
             Test::Addresses => {
                 let found = addresses::run(runner)?;
                 runner.rows("addresses", found.iter().count());
-                results.addresses.extend(found);
+                tables.addresses.extend(found);
             }
-            Test::Errors => results.errors = errors::run(runner)?,
+            Test::Errors => tables.errors = errors::run(runner)?,
             Test::Mesh | Test::Congestion | Test::Pressure | Test::Broadcast => {}
         }
         if matches!(test, Test::Addresses | Test::Errors) {
@@ -110,17 +93,17 @@ fn all(runner: &mut Runner<'_>, tests: &[Test], results: &mut Results) -> Result
         }
         for size in runner.plan.sizes.clone() {
             match test {
-                Test::Mesh => results.mesh.extend(forwarding::run(runner, size)?),
-                Test::Congestion => results.congestion.extend(congestion::run(runner, size)?),
+                Test::Mesh => tables.mesh.extend(forwarding::run(runner, size)?),
+                Test::Congestion => tables.congestion.extend(congestion::run(runner, size)?),
                 Test::Broadcast => {
                     let found = addresses::broadcast(runner, size)?;
                     runner.rows("broadcast", found.iter().count());
-                    results.broadcast.extend(found);
+                    tables.broadcast.extend(found);
                 }
                 Test::Pressure => {
                     let found = pressure::run(runner, size)?;
                     runner.rows("pressure", found.iter().count());
-                    results.pressure.extend(found);
+                    tables.pressure.extend(found);
                 }
                 Test::Addresses | Test::Errors => {}
             }

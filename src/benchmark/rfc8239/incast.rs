@@ -57,7 +57,7 @@ pub(super) fn run(runner: &mut Runner<'_>, size: u32) -> Result<Vec<IncastRow>, 
         return Ok(Vec::new());
     }
     if !runner.has(Faculty::Stateful) {
-        runner.note("incast: not run; the tester has no connections on real ports");
+        runner.note("incast: not run; ports with several queues or MACsec have no connections");
         return Ok(Vec::new());
     }
     if size < HEADERS + PROBE + tag_len(runner) {

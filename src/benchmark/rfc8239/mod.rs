@@ -16,7 +16,7 @@ use serde::Serialize;
 use validate::bench::{Bench, Trouble};
 
 use crate::plan::Plan;
-use crate::took::Took;
+use crate::run::Run;
 use crate::trial::Runner;
 
 /// A test.
@@ -39,9 +39,9 @@ impl Test {
         [Self::LineRate, Self::Buffer, Self::Microburst, Self::Holb, Self::Incast];
 }
 
-/// Results. A test that was not selected, or not reached, has no rows.
+/// Tables of results. A test that was not selected, or not reached, has no rows.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
-pub struct Results {
+pub struct Tables {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub line_rate: Vec<LineRateRow>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -52,16 +52,6 @@ pub struct Results {
     pub holb: Vec<HolbRow>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub incast: Vec<IncastRow>,
-    /// Durations of the rows.
-    pub took: Vec<Took>,
-    /// Number of trials.
-    pub trials: u64,
-    /// Remarks about the numbers, once each.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub notes: Vec<String>,
-    /// Reason why the run ended early.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub ended: Option<String>,
 }
 
 /// Runs the selected tests on all ports of the DUT file that have its common rate.
@@ -72,26 +62,19 @@ pub fn run(
     tests: &[Test],
     bench: &mut dyn Bench,
     progress: &mut dyn FnMut(&str) -> bool,
-) -> (Results, Option<Trouble>) {
-    let mut results = Results::default();
-    let mut runner = Runner::new(plan, bench, progress);
-    let trouble = all(&mut runner, tests, &mut results).err();
-    results.trials = runner.trials;
-    results.notes = runner.notes;
-    results.took = runner.took;
-    results.ended = trouble.as_ref().map(ToString::to_string);
-    (results, trouble)
+) -> (Run<Tables>, Option<Trouble>) {
+    Run::of(Runner::new(plan, bench, progress), |runner, tables| all(runner, tests, tables))
 }
 
-fn all(runner: &mut Runner<'_>, tests: &[Test], results: &mut Results) -> Result<(), Trouble> {
+fn all(runner: &mut Runner<'_>, tests: &[Test], tables: &mut Tables) -> Result<(), Trouble> {
     for test in tests {
         for size in runner.plan.sizes.clone() {
             match test {
-                Test::LineRate => results.line_rate.extend(line_rate::run(runner, size)?),
-                Test::Buffer => results.buffer.extend(buffer::run(runner, size)?),
-                Test::Microburst => results.microburst.extend(microburst::run(runner, size)?),
-                Test::Holb => results.holb.extend(holb::run(runner, size)?),
-                Test::Incast => results.incast.extend(incast::run(runner, size)?),
+                Test::LineRate => tables.line_rate.extend(line_rate::run(runner, size)?),
+                Test::Buffer => tables.buffer.extend(buffer::run(runner, size)?),
+                Test::Microburst => tables.microburst.extend(microburst::run(runner, size)?),
+                Test::Holb => tables.holb.extend(holb::run(runner, size)?),
+                Test::Incast => tables.incast.extend(incast::run(runner, size)?),
             }
         }
     }

@@ -3,21 +3,23 @@
 use text::table::{Table, count};
 
 use super::{NONE, ending, head, micros, titled};
-use crate::lossless::Results;
+use crate::lossless::Tables;
+use crate::run::Run;
 
 /// Returns the tables of the profile's results.
 #[must_use]
-pub fn lossless(results: &Results) -> String {
+pub fn lossless(results: &Run<Tables>) -> String {
+    let tables = &results.tables;
     let mut sections = Vec::new();
-    if !results.rows.is_empty() {
+    if !tables.rows.is_empty() {
         let title = "Lossless profile: all ports but one send to the last; loads in % of the line";
-        sections.push(titled(title, rates(results)));
-        sections.push(titled("All senders at the largest load", overload(results)));
+        sections.push(titled(title, rates(tables)));
+        sections.push(titled("All senders at the largest load", overload(tables)));
         let title = "Buffered bytes before the first pause, and before the first loss if the tester\n\
                      ignores pauses; a flow to a free port beside one to the congested port, %";
-        sections.push(titled(title, buffers(results)));
+        sections.push(titled(title, buffers(tables)));
     }
-    ending(&mut sections, (&results.notes, results.ended.as_deref()), results.trials);
+    ending(&mut sections, results);
     sections.join("\n")
 }
 
@@ -25,10 +27,10 @@ fn optional(value: Option<f64>, decimals: usize) -> String {
     value.map_or(NONE.to_owned(), |value| format!("{value:.decimals$}"))
 }
 
-fn rates(results: &Results) -> Table {
+fn rates(tables: &Tables) -> Table {
     let mut table =
         head(&["size"], &["senders", "no-loss rate", "no-pause rate", "goodput"], false);
-    for row in &results.rows {
+    for row in &tables.rows {
         table.row([
             row.size.to_string(),
             row.senders.to_string(),
@@ -40,10 +42,10 @@ fn rates(results: &Results) -> Table {
     table
 }
 
-fn overload(results: &Results) -> Table {
+fn overload(tables: &Tables) -> Table {
     let numbers = ["intended", "held back", "lost", "pauses", "paused %", "p99 us", "max us"];
     let mut table = head(&["size", "worst"], &numbers, false);
-    for row in &results.rows {
+    for row in &tables.rows {
         let overload = &row.overload;
         let latency = |value: fn(&crate::trial::Latency) -> f64| {
             overload.latency.as_ref().map_or(NONE.to_owned(), |latency| micros(value(latency)))
@@ -63,10 +65,10 @@ fn overload(results: &Results) -> Table {
     table
 }
 
-fn buffers(results: &Results) -> Table {
+fn buffers(tables: &Tables) -> Table {
     let numbers = ["XOFF", "loss", "difference", "free flow", "its loss"];
     let mut table = head(&["size"], &numbers, false);
-    for row in &results.rows {
+    for row in &tables.rows {
         let bytes = |value: Option<f64>| value.map_or(NONE.to_owned(), |n| count(n as u64));
         let difference = row.loss_bytes.zip(row.xoff_bytes).map(|(loss, xoff)| loss - xoff);
         table.row([

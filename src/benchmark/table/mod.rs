@@ -20,15 +20,16 @@ use text::table::{Align, Table, count};
 
 use crate::mlr;
 use crate::mlrsearch::Irregular;
+use crate::run::Run;
 
 /// Cell of a value that is not known.
 const NONE: &str = "-";
 
 /// Returns the table of MLRsearch's results.
 #[must_use]
-pub fn mlrsearch(results: &mlr::Results) -> String {
+pub fn mlrsearch(results: &Run<mlr::Tables>) -> String {
     let mut table = head(&["size", "goal"], &["throughput", "lower", "upper", "% of line"], true);
-    for row in &results.rows {
+    for row in &results.tables.rows {
         let bound = |bound: Option<crate::mlrsearch::Bound>| match bound {
             Some(bound) => rate(bound.load),
             None => NONE.to_owned(),
@@ -46,7 +47,7 @@ pub fn mlrsearch(results: &mlr::Results) -> String {
     }
     let title = "MLRsearch: conditional throughput and its bounds, frames/s";
     let mut sections = vec![titled(title, table)];
-    ending(&mut sections, (&results.notes, results.ended.as_deref()), results.trials);
+    ending(&mut sections, results);
     sections.join("\n")
 }
 
@@ -55,7 +56,8 @@ fn titled(title: &str, table: Table) -> String {
 }
 
 /// Adds notes, the reason of an early end, and the number of trials.
-fn ending(sections: &mut Vec<String>, (notes, ended): (&[String], Option<&str>), trials: u64) {
+fn ending<T>(sections: &mut Vec<String>, results: &Run<T>) {
+    let Run { notes, ended, trials, .. } = results;
     let mut text = String::new();
     for note in notes {
         text += &format!("note: {note}\n");

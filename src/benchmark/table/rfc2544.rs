@@ -3,45 +3,46 @@
 use text::table::{Table, count};
 
 use super::{NONE, ending, head, irregular, micros, percent, rate, titled};
-use crate::rfc2544::Results;
+use crate::rfc2544::Tables;
+use crate::run::Run;
 use crate::trial::Latency;
 
 /// Returns the tables of RFC 2544's results.
 #[must_use]
-pub fn rfc2544(results: &Results) -> String {
+pub fn rfc2544(results: &Run<Tables>) -> String {
+    let tables = &results.tables;
     let mut sections = Vec::new();
-    if !results.throughput.is_empty() {
-        sections.push(titled("Throughput (RFC 2544, 26.1)", throughput(results)));
+    if !tables.throughput.is_empty() {
+        sections.push(titled("Throughput (RFC 2544, 26.1)", throughput(tables)));
     }
-    if !results.latency.is_empty() {
+    if !tables.latency.is_empty() {
         let title = "Latency at the throughput (26.2), us, first bit in to last bit out (FILO).\n\
                      S&F: last bit in to first out; bit: first in to first out (RFC 1242)";
-        sections.push(titled(title, latency(results)));
+        sections.push(titled(title, latency(tables)));
     }
-    if !results.latency_by_load.is_empty() {
+    if !tables.latency_by_load.is_empty() {
         let title = "Latency (FILO) by load, us; load in % of the throughput";
-        sections.push(titled(title, latency_by_load(results)));
+        sections.push(titled(title, latency_by_load(tables)));
     }
-    if !results.loss.is_empty() {
-        sections.push(titled("Frame loss rate by load (26.3), %", loss(results)));
+    if !tables.loss.is_empty() {
+        sections.push(titled("Frame loss rate by load (26.3), %", loss(tables)));
     }
-    if !results.back_to_back.is_empty() {
-        sections.push(titled("Back-to-back frames (RFC 9004)", back_to_back(results)));
+    if !tables.back_to_back.is_empty() {
+        sections.push(titled("Back-to-back frames (RFC 9004)", back_to_back(tables)));
     }
-    if !results.recovery.is_empty() {
-        sections.push(titled("System recovery (26.5)", recovery(results)));
+    if !tables.recovery.is_empty() {
+        sections.push(titled("System recovery (26.5)", recovery(tables)));
     }
-    if !results.reset.is_empty() {
-        sections
-            .push(titled("Reset: time without forwarding (26.6, RFC 6201), ms", reset(results)));
+    if !tables.reset.is_empty() {
+        sections.push(titled("Reset: time without forwarding (26.6, RFC 6201), ms", reset(tables)));
     }
-    ending(&mut sections, (&results.notes, results.ended.as_deref()), results.trials);
+    ending(&mut sections, results);
     sections.join("\n")
 }
 
-fn throughput(results: &Results) -> Table {
+fn throughput(tables: &Tables) -> Table {
     let mut table = head(&["size"], &["frames/s", "line", "% of line", "loss at", "trials"], true);
-    for row in &results.throughput {
+    for row in &tables.throughput {
         let share = row.frames_per_second.map(|rate| rate / row.line_frames_per_second);
         let pauses = if row.paused { " paused the tester" } else { "" };
         table.row([
@@ -57,10 +58,10 @@ fn throughput(results: &Results) -> Table {
     table
 }
 
-fn latency(results: &Results) -> Table {
+fn latency(tables: &Tables) -> Table {
     let numbers = ["min", "mean", "p50", "p99", "max", "S&F mean", "bit mean", "lost"];
     let mut table = head(&["size"], &numbers, false);
-    for row in &results.latency {
+    for row in &tables.latency {
         let first = filo(&row.filo);
         let means = [row.store_and_forward_ns, row.bit_forwarding_ns];
         let cells = first.into_iter().chain(means.map(|ns| ns.map_or(NONE.to_owned(), micros)));
@@ -77,10 +78,10 @@ fn filo(filo: &Latency) -> [String; 5] {
     values.map(|ns| format!("{}{}", below(ns), micros(ns)))
 }
 
-fn latency_by_load(results: &Results) -> Table {
+fn latency_by_load(tables: &Tables) -> Table {
     let numbers = ["load %", "min", "mean", "p50", "p99", "max", "lost"];
     let mut table = head(&["size"], &numbers, false);
-    for row in &results.latency_by_load {
+    for row in &tables.latency_by_load {
         let about = [row.size.to_string(), row.share_percent.to_string()];
         let cells = about.into_iter().chain(filo(&row.filo)).chain([count(row.lost)]);
         table.row(cells.collect::<Vec<_>>());
@@ -88,9 +89,9 @@ fn latency_by_load(results: &Results) -> Table {
     table
 }
 
-fn loss(results: &Results) -> Table {
+fn loss(tables: &Tables) -> Table {
     let mut table = head(&["size"], &["load %", "loss %", "lost", "held back"], false);
-    for row in &results.loss {
+    for row in &tables.loss {
         for (n, point) in row.points.iter().enumerate() {
             table.row([
                 if n == 0 { row.size.to_string() } else { String::new() },
@@ -104,10 +105,10 @@ fn loss(results: &Results) -> Table {
     table
 }
 
-fn back_to_back(results: &Results) -> Table {
+fn back_to_back(tables: &Tables) -> Table {
     let numbers = ["mean frames", "min", "max", "deviation", "implied us", "corrected us"];
     let mut table = head(&["size"], &numbers, true);
-    for row in &results.back_to_back {
+    for row in &tables.back_to_back {
         table.row([
             row.size.to_string(),
             format!("{:.1}", row.mean),
@@ -122,9 +123,9 @@ fn back_to_back(results: &Results) -> Table {
     table
 }
 
-fn recovery(results: &Results) -> Table {
+fn recovery(tables: &Tables) -> Table {
     let mut table = head(&["size"], &["overload %", "recovery us", "+-"], true);
-    for row in &results.recovery {
+    for row in &tables.recovery {
         let (time, remark) = match row.mean_us {
             _ if !row.overloaded => (NONE.to_owned(), "no loss in the overload"),
             Some(time) => (format!("{time:.3}"), ""),
@@ -141,9 +142,9 @@ fn recovery(results: &Results) -> Table {
     table
 }
 
-fn reset(results: &Results) -> Table {
+fn reset(tables: &Tables) -> Table {
     let mut table = head(&["reset", "size"], &["lost", "ms", "+-", "by stamps"], true);
-    for row in &results.reset {
+    for row in &tables.reset {
         let ms = |value: Option<f64>| value.map_or(NONE.to_owned(), |ms| format!("{ms:.6}"));
         table.row([
             row.kind.name().to_owned(),

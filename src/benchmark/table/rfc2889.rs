@@ -4,43 +4,45 @@ use text::table::{Table, count};
 
 use super::{NONE, ending, head, irregular, micros, rate, titled};
 use crate::mlrsearch::Irregular;
-use crate::rfc2889::Results;
+use crate::rfc2889::Tables;
+use crate::run::Run;
 
 /// Returns the tables of RFC 2889's results.
 #[must_use]
-pub fn rfc2889(results: &Results) -> String {
+pub fn rfc2889(results: &Run<Tables>) -> String {
+    let tables = &results.tables;
     let mut sections = Vec::new();
-    if !results.mesh.is_empty() {
+    if !tables.mesh.is_empty() {
         let title = "Throughput (% of the line), forwarding rates (frames/s) (RFC 2889, 5.1 to 5.3).\n\
                      FRMOL: at the maximum offered load; MFR: the maximum of all loads";
-        sections.push(titled(title, mesh(results)));
+        sections.push(titled(title, mesh(tables)));
     }
-    if !results.congestion.is_empty() {
-        sections.push(titled("Congestion control (5.5), loss in %", congestion(results)));
+    if !tables.congestion.is_empty() {
+        sections.push(titled("Congestion control (5.5), loss in %", congestion(tables)));
     }
-    if !results.addresses.is_empty() {
+    if !tables.addresses.is_empty() {
         let title = "Address caching capacity (5.7), and address learning rate (5.8), frames/s";
-        sections.push(titled(title, addresses(results)));
+        sections.push(titled(title, addresses(tables)));
     }
-    if !results.broadcast.is_empty() {
+    if !tables.broadcast.is_empty() {
         let title = "Broadcast frames from one port to all others (5.10); latency FILO, us";
-        sections.push(titled(title, broadcast(results)));
+        sections.push(titled(title, broadcast(tables)));
     }
-    if !results.pressure.is_empty() {
+    if !tables.pressure.is_empty() {
         let title = "Forward pressure: gaps of 88 bits instead of 96 (5.6), frames/s";
-        sections.push(titled(title, pressure(results)));
+        sections.push(titled(title, pressure(tables)));
     }
-    if !results.errors.is_empty() {
-        sections.push(titled("Errored frames (5.9)", errors(results)));
+    if !tables.errors.is_empty() {
+        sections.push(titled("Errored frames (5.9)", errors(tables)));
     }
-    ending(&mut sections, (&results.notes, results.ended.as_deref()), results.trials);
+    ending(&mut sections, results);
     sections.join("\n")
 }
 
-fn mesh(results: &Results) -> Table {
+fn mesh(tables: &Tables) -> Table {
     let numbers = ["size", "throughput", "offered", "FRMOL", "MFR"];
     let mut table = head(&["pattern"], &numbers, true);
-    for row in &results.mesh {
+    for row in &tables.mesh {
         table.row([
             row.pattern.clone(),
             row.size.to_string(),
@@ -54,9 +56,9 @@ fn mesh(results: &Results) -> Table {
     table
 }
 
-fn congestion(results: &Results) -> Table {
+fn congestion(tables: &Tables) -> Table {
     let mut table = head(&[], &["size", "uncongested", "congested"], true);
-    for row in &results.congestion {
+    for row in &tables.congestion {
         let remark = match (row.head_of_line_blocking, row.back_pressure) {
             (true, true) => "head-of-line blocking, back-pressure",
             (true, false) => "head-of-line blocking",
@@ -73,9 +75,9 @@ fn congestion(results: &Results) -> Table {
     table
 }
 
-fn addresses(results: &Results) -> Table {
+fn addresses(tables: &Tables) -> Table {
     let mut table = head(&[], &["addresses", "learning rate"], true);
-    for row in &results.addresses {
+    for row in &tables.addresses {
         let all = if row.addresses_at_limit { "all that were tried; " } else { "" };
         let learning = row.learning_per_second.map_or(NONE.to_owned(), rate);
         let remark = match row.irregular {
@@ -88,10 +90,10 @@ fn addresses(results: &Results) -> Table {
     table
 }
 
-fn broadcast(results: &Results) -> Table {
+fn broadcast(tables: &Tables) -> Table {
     let numbers = ["size", "throughput %", "min", "mean", "p99", "max"];
     let mut table = head(&[], &numbers, true);
-    for row in &results.broadcast {
+    for row in &tables.broadcast {
         let latency = row.latency.map(|of| [of.min_ns, of.mean_ns, of.p99_ns, of.max_ns]);
         let cells = match latency {
             Some(times) => times.map(micros),
@@ -105,9 +107,9 @@ fn broadcast(results: &Results) -> Table {
     table
 }
 
-fn pressure(results: &Results) -> Table {
+fn pressure(tables: &Tables) -> Table {
     let mut table = head(&["size"], &["line", "offered", "forwarded", "lost"], true);
-    for row in &results.pressure {
+    for row in &tables.pressure {
         table.row([
             row.size.to_string(),
             rate(row.line_frames_per_second),
@@ -120,9 +122,9 @@ fn pressure(results: &Results) -> Table {
     table
 }
 
-fn errors(results: &Results) -> Table {
+fn errors(tables: &Tables) -> Table {
     let mut table = head(&["error"], &["size", "sent", "forwarded"], true);
-    for row in &results.errors {
+    for row in &tables.errors {
         let remark = match (row.filtered, &row.not_tested) {
             (Some(true), _) => "filtered".to_owned(),
             (Some(false), _) => "FORWARDED".to_owned(),

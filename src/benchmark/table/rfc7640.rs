@@ -3,22 +3,24 @@
 use text::table::{Table, count};
 
 use super::{NONE, ending, head, micros, titled};
-use crate::rfc7640::{HuntRow, Results};
+use crate::rfc7640::{HuntRow, Tables};
+use crate::run::Run;
 
 /// Returns the tables of RFC 7640's results.
 #[must_use]
-pub fn rfc7640(results: &Results) -> String {
+pub fn rfc7640(results: &Run<Tables>) -> String {
+    let tables = &results.tables;
     let mut sections = Vec::new();
-    if !results.burst_hunt.is_empty() {
+    if !tables.burst_hunt.is_empty() {
         let title = "Burst hunt (RFC 7640): longest burst of one queue without loss and pause;\n\
                      latency and variation (PDV, 99 %) in us";
-        sections.push(titled(title, hunt(&results.burst_hunt)));
+        sections.push(titled(title, hunt(&tables.burst_hunt)));
     }
-    if !results.queues.is_empty() {
+    if !tables.queues.is_empty() {
         let title = "All queues at once: longest burst of each";
-        sections.push(titled(title, hunt(&results.queues)));
+        sections.push(titled(title, hunt(&tables.queues)));
     }
-    ending(&mut sections, (&results.notes, results.ended.as_deref()), results.trials);
+    ending(&mut sections, results);
     sections.join("\n")
 }
 

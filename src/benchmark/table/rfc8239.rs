@@ -3,40 +3,41 @@
 use text::table::{Table, count};
 
 use super::{NONE, ending, head, micros, titled};
-use crate::rfc8239::Results;
+use crate::rfc8239::Tables;
+use crate::run::Run;
 
 /// Returns the tables of RFC 8239's results.
 #[must_use]
-pub fn rfc8239(results: &Results) -> String {
+pub fn rfc8239(results: &Run<Tables>) -> String {
+    let tables = &results.tables;
     let mut sections = Vec::new();
-    if !results.line_rate.is_empty() {
+    if !tables.line_rate.is_empty() {
         let title = "Line rate of all ports (RFC 8239, section 2); latency FILO and jitter in us";
-        sections.push(titled(title, line_rate(results)));
+        sections.push(titled(title, line_rate(tables)));
     }
-    if !results.buffer.is_empty() {
-        sections
-            .push(titled("Buffer of a port by an oversubscription of 1 % (3)", buffer(results)));
+    if !tables.buffer.is_empty() {
+        sections.push(titled("Buffer of a port by an oversubscription of 1 % (3)", buffer(tables)));
     }
-    if !results.microburst.is_empty() {
+    if !tables.microburst.is_empty() {
         let title = "Microburst (4): longest burst per sender without loss and pause";
-        sections.push(titled(title, microburst(results)));
+        sections.push(titled(title, microburst(tables)));
     }
-    if !results.holb.is_empty() {
-        sections.push(titled("Head-of-line blocking (5), %", holb(results)));
+    if !tables.holb.is_empty() {
+        sections.push(titled("Head-of-line blocking (5), %", holb(tables)));
     }
-    if !results.incast.is_empty() {
+    if !tables.incast.is_empty() {
         let title = "Incast (6): goodput of connections (TCP NewReno window) in Gb/s, alone and with\n\
                      bursts; latency of the bursts in us";
-        sections.push(titled(title, incast(results)));
+        sections.push(titled(title, incast(tables)));
     }
-    ending(&mut sections, (&results.notes, results.ended.as_deref()), results.trials);
+    ending(&mut sections, results);
     sections.join("\n")
 }
 
-fn line_rate(results: &Results) -> Table {
+fn line_rate(tables: &Tables) -> Table {
     let numbers = ["size", "% of line", "lost", "held back", "min", "mean", "max", "jitter"];
     let mut table = head(&["pattern"], &numbers, false);
-    for row in &results.line_rate {
+    for row in &tables.line_rate {
         let latency = |value: fn(&crate::trial::Latency) -> f64| {
             row.latency.as_ref().map_or(NONE.to_owned(), |latency| micros(value(latency)))
         };
@@ -55,10 +56,10 @@ fn line_rate(results: &Results) -> Table {
     table
 }
 
-fn buffer(results: &Results) -> Table {
+fn buffer(tables: &Tables) -> Table {
     let numbers = ["senders", "size", "frames", "bytes", "latency us"];
     let mut table = head(&["tester"], &numbers, true);
-    for row in &results.buffer {
+    for row in &tables.buffer {
         table.row([
             row.tester.to_owned(),
             row.senders.to_string(),
@@ -72,9 +73,9 @@ fn buffer(results: &Results) -> Table {
     table
 }
 
-fn microburst(results: &Results) -> Table {
+fn microburst(tables: &Tables) -> Table {
     let mut table = head(&[], &["senders", "receivers", "size", "frames", "bytes"], true);
-    for row in &results.microburst {
+    for row in &tables.microburst {
         table.row([
             row.senders.to_string(),
             row.receivers.to_string(),
@@ -87,10 +88,10 @@ fn microburst(results: &Results) -> Table {
     table
 }
 
-fn holb(results: &Results) -> Table {
+fn holb(tables: &Tables) -> Table {
     let numbers = ["size", "shift", "uncongested loss", "its rate", "congested loss"];
     let mut table = head(&[], &numbers, true);
-    for row in &results.holb {
+    for row in &tables.holb {
         table.row([
             row.size.to_string(),
             row.shift.to_string(),
@@ -103,10 +104,10 @@ fn holb(results: &Results) -> Table {
     table
 }
 
-fn incast(results: &Results) -> Table {
+fn incast(tables: &Tables) -> Table {
     let numbers = ["bursts", "size", "alone", "goodput", "% of G", "again", "lost", "mean", "max"];
     let mut table = head(&["stateful"], &numbers, false);
-    for row in &results.incast {
+    for row in &tables.incast {
         let giga = |bps: f64| format!("{:.3}", bps / 1e9);
         let latency = |value: fn(&crate::trial::Latency) -> f64| {
             row.latency.as_ref().map_or(NONE.to_owned(), |latency| micros(value(latency)))

@@ -3,15 +3,17 @@
 use text::table::{Table, count};
 
 use super::{NONE, ending, head, micros, titled};
-use crate::soak::Results;
+use crate::run::Run;
+use crate::soak::Tables;
 use crate::trial::Latency;
 
 /// Returns the table of a soak's results.
 #[must_use]
-pub fn soak(results: &Results) -> String {
+pub fn soak(results: &Run<Tables>) -> String {
+    let tables = &results.tables;
     let numbers = ["load %", "parts", "sent", "lost", "mean us", "max us", "slope ns/h"];
     let mut table: Table = head(&["size"], &numbers, false);
-    for row in &results.rows {
+    for row in &tables.rows {
         let all: Vec<&Latency> = row.parts.iter().filter_map(|p| p.latency.as_ref()).collect();
         let mean = all.iter().map(|l| l.mean_ns).sum::<f64>() / all.len() as f64;
         let max = all.iter().map(|l| l.max_ns).fold(0.0, f64::max);
@@ -28,7 +30,7 @@ pub fn soak(results: &Results) -> String {
         ]);
     }
     let mut sections = vec![titled("Soak: one load, in parts one after the other", table)];
-    ending(&mut sections, (&results.notes, results.ended.as_deref()), results.trials);
+    ending(&mut sections, results);
     sections.join("\n")
 }
 

@@ -10,12 +10,13 @@ use validate::virtual_bench::VirtualBench;
 use super::example;
 use crate::mlrsearch::Irregular;
 use crate::plan::Plan;
-use crate::rfc2889::{self, Results, Test};
+use crate::rfc2889::{self, Tables, Test};
+use crate::run::Run;
 use crate::table;
 
 const BRIDGE: &str = "benchmark/rfc2889.yaml";
 
-fn measured(plan: &Plan, bench: &mut dyn Bench, test: Test) -> Results {
+fn measured(plan: &Plan, bench: &mut dyn Bench, test: Test) -> Run<Tables> {
     let (results, trouble) = rfc2889::run(plan, &[test], bench, &mut |_| true);
     assert_eq!(trouble, None);
     results
@@ -25,7 +26,7 @@ fn measured(plan: &Plan, bench: &mut dyn Bench, test: Test) -> Results {
 fn the_capacity_is_that_of_the_table() {
     let (plan, mut bench) = example(BRIDGE);
     let results = measured(&plan, &mut bench, Test::Addresses);
-    let [row] = results.addresses[..] else { panic!("{results:?}") };
+    let [row] = results.tables.addresses[..] else { panic!("{results:?}") };
     assert_eq!((row.addresses, row.addresses_at_limit), (500, false));
     // It learns from every frame, at any rate.
     assert_eq!(row.irregular, Some(Irregular::AtMaximum));
@@ -40,7 +41,7 @@ fn a_table_that_holds_all_that_were_tried_says_so() {
     plan.learning.addresses = 300;
     let results = measured(&plan, &mut bench, Test::Addresses);
     assert_eq!(
-        (results.addresses[0].addresses, results.addresses[0].addresses_at_limit),
+        (results.tables.addresses[0].addresses, results.tables.addresses[0].addresses_at_limit),
         (300, true)
     );
     assert!(table::rfc2889(&results).contains("all that were tried"));
@@ -51,7 +52,7 @@ fn a_table_that_holds_all_that_were_tried_says_so() {
 fn a_device_that_does_not_flood_is_not_judged() {
     let (plan, mut bench) = example("benchmark/lossless.yaml");
     let results = measured(&plan, &mut bench, Test::Addresses);
-    assert_eq!(results.addresses, []);
+    assert_eq!(results.tables.addresses, []);
     assert!(results.notes[0].contains("not flooded"), "{:?}", results.notes);
 }
 
@@ -59,15 +60,15 @@ fn a_device_that_does_not_flood_is_not_judged() {
 fn broadcast_frames_reach_all_ports_at_line_rate() {
     let (plan, mut bench) = example(BRIDGE);
     let results = measured(&plan, &mut bench, Test::Broadcast);
-    assert_eq!(results.broadcast.len(), 2);
-    for row in &results.broadcast {
+    assert_eq!(results.tables.broadcast.len(), 2);
+    for row in &results.tables.broadcast {
         assert_eq!(row.throughput_percent, Some(100.0), "{row:?}");
         assert!(row.latency.is_some_and(|latency| latency.min_ns > 0.0), "{row:?}");
     }
     assert!(table::rfc2889(&results).contains("(5.10)"));
     let (plan, mut bench) = example("benchmark/rfc2544.yaml");
     let results = measured(&plan, &mut bench, Test::Broadcast);
-    assert!(results.broadcast.is_empty() && results.notes[0].contains("all of one rate"));
+    assert!(results.tables.broadcast.is_empty() && results.notes[0].contains("all of one rate"));
 }
 
 /// A bridge that changes what is counted.
@@ -149,5 +150,5 @@ fn a_table_that_forgets_is_found() {
         }
     });
     let results = measured(&plan, &mut bench, Test::Addresses);
-    assert_eq!(results.addresses[0].addresses, 20);
+    assert_eq!(results.tables.addresses[0].addresses, 20);
 }

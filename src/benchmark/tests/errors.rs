@@ -9,12 +9,13 @@ use validate::trial::Trial;
 use validate::virtual_bench::VirtualBench;
 
 use crate::plan::Plan;
-use crate::rfc2889::{self, ErrorRow, Results, Test};
+use crate::rfc2889::{self, ErrorRow, Tables, Test};
+use crate::run::Run;
 use crate::{file, table};
 
 const BRIDGE: &str = "benchmark/rfc2889.yaml";
 
-fn measured(plan: &Plan, bench: &mut dyn Bench, test: Test) -> Results {
+fn measured(plan: &Plan, bench: &mut dyn Bench, test: Test) -> Run<Tables> {
     let (results, trouble) = rfc2889::run(plan, &[test], bench, &mut |_| true);
     assert_eq!(trouble, None);
     let text = table::rfc2889(&results);
@@ -31,8 +32,8 @@ fn device(change: fn(&mut Lab)) -> (Plan, VirtualBench) {
     (plan, VirtualBench::new(dut.setup, lab))
 }
 
-fn of<'a>(results: &'a Results, kind: &str) -> Vec<&'a ErrorRow> {
-    results.errors.iter().filter(|row| row.kind == kind).collect()
+fn of<'a>(results: &'a Run<Tables>, kind: &str) -> Vec<&'a ErrorRow> {
+    results.tables.errors.iter().filter(|row| row.kind == kind).collect()
 }
 
 #[test]
@@ -119,7 +120,7 @@ fn a_tester_that_cannot_make_errors_tests_none_of_them() {
         assert!(of(&results, kind)[0].filtered.is_none(), "{results:?}");
     }
     let pressure = measured(&plan, &mut bench, Test::Pressure);
-    assert!(pressure.pressure.is_empty() && pressure.notes[0].contains("cannot shorten"));
+    assert!(pressure.tables.pressure.is_empty() && pressure.notes[0].contains("cannot shorten"));
 }
 
 /// Without this a device that forwards nothing at all would filter all errors.
@@ -138,7 +139,7 @@ fn a_device_that_loses_valid_frames_is_not_judged() {
 fn a_good_switch_sends_no_faster_than_its_line() {
     let (plan, mut bench) = device(|_| {});
     let results = measured(&plan, &mut bench, Test::Pressure);
-    let [row] = results.pressure[..] else { panic!("{results:?}") };
+    let [row] = results.tables.pressure[..] else { panic!("{results:?}") };
     // One byte of 84 less.
     assert!((row.offered / row.line_frames_per_second - 84.0 / 83.0).abs() < 1e-3, "{row:?}");
     assert!(!row.faster && row.forwarded > 0.99 * row.line_frames_per_second, "{row:?}");
@@ -149,6 +150,6 @@ fn a_good_switch_sends_no_faster_than_its_line() {
 fn a_switch_that_shortens_the_gap_sends_faster() {
     let (plan, mut bench) = device(|lab| lab.defaults.links.line_overhead = Some(Size(19)));
     let results = measured(&plan, &mut bench, Test::Pressure);
-    assert!(results.pressure[0].faster, "{results:?}");
+    assert!(results.tables.pressure[0].faster, "{results:?}");
     assert!(table::rfc2889(&results).contains("FASTER"));
 }

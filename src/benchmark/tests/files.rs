@@ -1,5 +1,7 @@
 //! Benchmark files: their errors, and their schema.
 
+use std::collections::BTreeSet;
+
 use ::file::testgolden;
 
 use super::configs;
@@ -37,6 +39,24 @@ fn errors_of_a_file_name_the_field_and_the_remedy() {
     }
     std::fs::write(&path, "dut: nowhere.yaml\n").unwrap();
     assert!(file::load(&path).unwrap_err().to_string().contains("cannot be opened"));
+}
+
+#[test]
+fn every_procedure_has_an_example_that_says_how_to_run_it() {
+    let mut run = BTreeSet::new();
+    for entry in std::fs::read_dir(configs("benchmark")).unwrap() {
+        let path = entry.unwrap().path();
+        let (_, _, warnings) = file::load(&path).unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(warnings, [], "{}", path.display());
+        let text = std::fs::read_to_string(&path).unwrap();
+        let own = format!(" configs/benchmark/{}", path.file_name().unwrap().to_string_lossy());
+        let commands = text.lines().filter_map(|line| line.strip_prefix("#   sluice benchmark "));
+        let procedures: Vec<_> = commands.filter_map(|line| line.strip_suffix(&own)).collect();
+        assert!(!procedures.is_empty(), "{} has no command", path.display());
+        run.extend(procedures.into_iter().map(str::to_owned));
+    }
+    let all = ["lossless", "mlrsearch", "rfc2544", "rfc2889", "rfc7640", "rfc8239", "soak"];
+    assert_eq!(run, all.map(str::to_owned).into());
 }
 
 #[test]

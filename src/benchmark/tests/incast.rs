@@ -5,10 +5,11 @@ use validate::bench::Bench;
 
 use super::example;
 use crate::plan::Plan;
-use crate::rfc8239::{self, IncastRow, Results, Test};
+use crate::rfc8239::{self, IncastRow, Tables, Test};
+use crate::run::Run;
 use crate::table;
 
-fn measured(plan: &Plan, bench: &mut dyn Bench) -> Results {
+fn measured(plan: &Plan, bench: &mut dyn Bench) -> Run<Tables> {
     let (results, trouble) = rfc8239::run(plan, &[Test::Incast], bench, &mut |_| true);
     assert_eq!(trouble, None);
     let text = table::rfc8239(&results);
@@ -16,18 +17,18 @@ fn measured(plan: &Plan, bench: &mut dyn Bench) -> Results {
     results
 }
 
-fn rows(results: &Results) -> Vec<(usize, usize)> {
-    results.incast.iter().map(|row| (row.stateful, row.stateless)).collect()
+fn rows(results: &Run<Tables>) -> Vec<(usize, usize)> {
+    results.tables.incast.iter().map(|row| (row.stateful, row.stateless)).collect()
 }
 
 /// Payload of a frame of 1,024 bytes, preamble and gap included, as a share of G.
 const FULL: f64 = 1024.0 / 1044.0 * 100.0;
 
 /// `full` rows have connections that fill the line by themselves.
-fn has_all_ports(results: &Results, full: impl Fn(&IncastRow) -> bool) {
+fn has_all_ports(results: &Run<Tables>, full: impl Fn(&IncastRow) -> bool) {
     assert_eq!(rows(results), [(1, 1), (2, 1), (1, 2)]);
     let line = 100e9 * FULL / 100.0 * 966.0 / 1024.0;
-    for row in &results.incast {
+    for row in &results.tables.incast {
         assert!(row.alone_bps <= line * 1.001, "{row:?}");
         assert_eq!(row.alone_bps > 0.95 * line, full(row), "{row:?}");
         assert!(row.goodput_bps < row.alone_bps, "{row:?}");
@@ -42,7 +43,7 @@ fn a_lossy_class_loses_in_an_incast_and_connections_send_again() {
     let results = measured(&plan, &mut bench);
     // Two connections lose frames by each other, and wait for their timeouts.
     has_all_ports(&results, |row| row.stateful == 1);
-    assert!(results.incast.iter().all(|row| row.retransmitted > 0), "{results:?}");
+    assert!(results.tables.incast.iter().all(|row| row.retransmitted > 0), "{results:?}");
     assert!(results.notes.iter().any(|note| note.contains("NewReno")), "{results:?}");
     assert!(table::rfc8239(&results).contains("Incast (6)"));
 }
@@ -53,8 +54,8 @@ fn a_lossless_class_loses_nothing() {
     let results = measured(&plan, &mut bench);
     has_all_ports(&results, |_| true);
     let loses = |row: &IncastRow| row.retransmitted + row.timeouts + row.burst_lost > 0;
-    assert!(!results.incast.iter().any(loses), "{results:?}");
-    assert!(results.incast.iter().all(|row| row.latency.is_some_and(|l| l.min_ns > 0.0)));
+    assert!(!results.tables.incast.iter().any(loses), "{results:?}");
+    assert!(results.tables.incast.iter().all(|row| row.latency.is_some_and(|l| l.min_ns > 0.0)));
 }
 
 #[test]
@@ -63,10 +64,10 @@ fn frames_without_room_and_devices_with_two_ports_have_no_incast() {
     plan.sizes = vec![64];
     let shortest = measured(&plan, &mut bench);
     assert!(
-        shortest.incast.is_empty() && shortest.notes[0].contains("without room"),
+        shortest.tables.incast.is_empty() && shortest.notes[0].contains("without room"),
         "{shortest:?}"
     );
     let (plan, mut bench) = example("benchmark/rfc2544.yaml");
     let two = measured(&plan, &mut bench);
-    assert!(two.incast.is_empty() && two.notes[0].contains("it needs 3 ports"), "{two:?}");
+    assert!(two.tables.incast.is_empty() && two.notes[0].contains("it needs 3 ports"), "{two:?}");
 }

@@ -1,12 +1,15 @@
 //! RFC 2889, RFC 8239, the lossless profile and the soak, of a switch with four ports at 100 Gb/s whose
 //! buffer is known.
 
+use ground::time::Duration;
 use ground::units::Priority;
 use validate::bench::{Bench, Trouble};
 
 use super::example;
 use crate::mlrsearch::Irregular;
 use crate::plan::{Plan, Soak};
+use crate::rfc8239::buffer;
+use crate::trial::Runner;
 use crate::{lossless, rfc2889, rfc8239, soak, table};
 
 /// Cells of the static threshold of priority 3, of its headroom, and of a frame of 1,024 bytes.
@@ -40,16 +43,37 @@ fn the_buffer_of_a_lossless_class_is_that_of_the_configuration() {
         rfc8239::run(&plan, &[rfc8239::Test::Buffer], &mut bench, &mut |_| true);
     assert_eq!(trouble, None);
     let of = |senders: usize, tester: &str| {
-        let found = results.buffer.iter().find(|r| r.senders == senders && r.tester == tester);
-        found.unwrap_or_else(|| panic!("{:?}", results.buffer))
+        let found =
+            results.tables.buffer.iter().find(|r| r.senders == senders && r.tester == tester);
+        found.unwrap_or_else(|| panic!("{:?}", results.tables.buffer))
     };
     // Each sender's port has a threshold of its own. Of two senders, the first has 99 % of the frames;
     // three have equal parts.
     holds(of(2, "obeying").frames, XOFF / 0.99);
     holds(of(3, "obeying").frames / 3.0, XOFF);
     holds(of(2, "ignoring").frames, (XOFF + HEADROOM) / 0.99);
-    assert!(results.buffer.iter().all(|row| !row.at_limit || row.senders == 3), "{results:?}");
+    assert!(
+        results.tables.buffer.iter().all(|row| !row.at_limit || row.senders == 3),
+        "{results:?}"
+    );
     fits(&table::rfc8239(&results), &["Buffer of a port", "obeying", "ignoring"]);
+}
+
+/// A frame of 128 bytes takes one cell, so the size is found to the cell, and the headroom from it.
+#[test]
+fn frames_of_one_cell_show_the_buffer_within_two_cells() {
+    let (mut plan, mut bench) = example(LOSSLESS);
+    plan.trial = Duration::from_millis(2);
+    let mut go = |_: &str| true;
+    let mut runner = Runner::new(&plan, &mut bench, &mut go);
+    for (ignoring, cells) in [(false, XOFF), (true, XOFF + HEADROOM)] {
+        let row = buffer::size_of(&mut runner, (128, 2), ignoring).unwrap();
+        // 99 % of the frames are those of one port, whose limit it is.
+        assert!(
+            (row.frames * 0.99 - cells).abs() <= 2.0 && !row.at_limit,
+            "{row:?}, {cells} cells"
+        );
+    }
 }
 
 #[test]
@@ -57,8 +81,8 @@ fn all_ports_run_at_line_rate() {
     let (plan, mut bench) = example(LOSSLESS);
     let (results, trouble) =
         rfc8239::run(&lossy(plan), &[rfc8239::Test::LineRate], &mut bench, &mut |_| true);
-    assert_eq!((trouble, results.line_rate.len()), (None, 2));
-    for row in &results.line_rate {
+    assert_eq!((trouble, results.tables.line_rate.len()), (None, 2));
+    for row in &results.tables.line_rate {
         assert!(row.lost == 0 && row.held_back == 0, "{row:?}");
         assert!((row.forwarded_percent - 99.98).abs() < 1e-9, "{row:?}");
         assert!(row.jitter_ns.unwrap() >= 0.0);
@@ -71,12 +95,12 @@ fn head_of_line_blocking_of_a_lossless_class_costs_rate_and_of_a_lossy_one_nothi
     let (plan, mut bench) = example(LOSSLESS);
     let tests = [rfc8239::Test::Holb];
     let (results, _) = rfc8239::run(&plan, &tests, &mut bench, &mut |_| true);
-    let [row] = &results.holb[..] else { panic!("{results:?}") };
+    let [row] = &results.tables.holb[..] else { panic!("{results:?}") };
     // The sender to both is paused for the congested port, and sends nothing to the free one then.
     assert!(row.uncongested_loss_percent == 0.0 && row.congested_loss_percent == 0.0, "{row:?}");
     assert!(row.back_pressure && row.uncongested_rate_percent < 95.0, "{row:?}");
     let (results, _) = rfc8239::run(&lossy(plan), &tests, &mut bench, &mut |_| true);
-    let [row] = &results.holb[..] else { panic!("{results:?}") };
+    let [row] = &results.tables.holb[..] else { panic!("{results:?}") };
     assert!(row.uncongested_loss_percent == 0.0 && !row.back_pressure, "{row:?}");
     assert!((99.99..=100.0).contains(&row.uncongested_rate_percent), "{row:?}");
     // 150 % for a line; the buffer holds a part of it.
@@ -89,7 +113,7 @@ fn a_microburst_fills_the_buffer() {
     let (plan, mut bench) = example(LOSSLESS);
     let (results, trouble) =
         rfc8239::run(&plan, &[rfc8239::Test::Microburst], &mut bench, &mut |_| true);
-    let [row] = &results.microburst[..] else { panic!("{results:?}") };
+    let [row] = &results.tables.microburst[..] else { panic!("{results:?}") };
     assert_eq!((trouble, row.senders, row.receivers), (None, 3, 1));
     // Each of three senders fills a group of its own until that pauses it; the line takes a third of
     // what arrives.
@@ -113,7 +137,7 @@ fn meshes_forward_what_they_are_offered() {
     let plan = lossy(plan);
     let (results, trouble) = rfc2889::run(&plan, &rfc2889::Test::ALL, &mut bench, &mut |_| true);
     assert_eq!(trouble, None);
-    let of = |pattern: &str| results.mesh.iter().find(|row| row.pattern == pattern).unwrap();
+    let of = |pattern: &str| results.tables.mesh.iter().find(|row| row.pattern == pattern).unwrap();
     for pattern in ["pairs", "full mesh", "from 1"] {
         let row = of(pattern);
         assert_eq!(row.irregular, Some(Irregular::AtMaximum), "{row:?}");
@@ -126,7 +150,7 @@ fn meshes_forward_what_they_are_offered() {
     let line = plan.line_rate(0, 1024);
     assert!((row.frmol.offered / line - 3.0).abs() < 0.01, "{row:?}");
     assert!((1.0..1.1).contains(&(row.frmol.forwarded / line)), "{row:?}");
-    let [congestion] = &results.congestion[..] else { panic!("{results:?}") };
+    let [congestion] = &results.tables.congestion[..] else { panic!("{results:?}") };
     assert!(!congestion.head_of_line_blocking && !congestion.back_pressure, "{congestion:?}");
     fits(&table::rfc2889(&results), &["FRMOL", "Congestion control"]);
 }
@@ -136,7 +160,7 @@ fn the_lossless_profile_tells_loss_from_pauses() {
     let (plan, mut bench) = example(LOSSLESS);
     let (results, trouble) = lossless::run(&plan, &mut bench, &mut |_| true);
     assert_eq!(trouble, None);
-    let [row] = &results.rows[..] else { panic!("{results:?}") };
+    let [row] = &results.tables.rows[..] else { panic!("{results:?}") };
     assert_eq!((row.senders, row.no_loss_percent), (3, Some(100.0)));
     let no_pause = row.no_pause_percent.unwrap();
     assert!((33.0..34.5).contains(&no_pause), "{row:?}");
@@ -172,7 +196,7 @@ fn a_soak_has_a_slope_of_latency_and_keeps_the_parts_before_its_end() {
     let interval = plan.trial.div(8);
     plan.soak = Soak { load: 0.39, duration: interval.saturating_mul(5), interval };
     let (results, trouble) = soak::run(&plan, &mut bench, &mut |_| true);
-    let row = &results.rows[0];
+    let row = &results.tables.rows[0];
     assert_eq!((trouble, row.parts.len(), row.lost()), (None, 5, 0));
     assert_eq!(row.latency_slope_ns_per_hour, Some(0.0));
     fits(&table::soak(&results), &["slope ns/h"]);
@@ -181,5 +205,5 @@ fn a_soak_has_a_slope_of_latency_and_keeps_the_parts_before_its_end() {
         left -= 1;
         left > 0
     });
-    assert_eq!((trouble, results.rows[0].parts.len()), (Some(Trouble::Interrupted), 2));
+    assert_eq!((trouble, results.tables.rows[0].parts.len()), (Some(Trouble::Interrupted), 2));
 }

@@ -9,13 +9,14 @@ use validate::virtual_bench::VirtualBench;
 
 use super::example;
 use crate::plan::Plan;
-use crate::rfc2544::{self, Results, Test};
+use crate::rfc2544::{self, Tables, Test};
+use crate::run::Run;
 use crate::table;
 
 /// Time without forwarding of the example's device.
 const OUTAGE: Duration = Duration::from_millis(2);
 
-fn measured(plan: &Plan, bench: &mut dyn Bench) -> Results {
+fn measured(plan: &Plan, bench: &mut dyn Bench) -> Run<Tables> {
     let (results, trouble) = rfc2544::run(plan, &[Test::Reset], bench, &mut |_| true);
     assert_eq!(trouble, None);
     results
@@ -34,7 +35,7 @@ fn the_time_without_forwarding_is_that_of_the_plan() {
     let (mut plan, mut bench) = device();
     plan.sizes = vec![512, 64];
     let results = measured(&plan, &mut bench);
-    let [row] = &results.reset[..] else { panic!("{results:?}") };
+    let [row] = &results.tables.reset[..] else { panic!("{results:?}") };
     assert_eq!((row.kind, row.size), (ResetKind::Software, 64));
     assert_eq!(row.not_judged, None);
     let planned = OUTAGE.as_secs_f64() * 1e3;
@@ -48,7 +49,10 @@ fn the_time_without_forwarding_is_that_of_the_plan() {
 fn a_device_that_nothing_resets_is_not_judged() {
     let (plan, bench) = device();
     let results = measured(&plan, &mut bench.resetting([].into()));
-    assert!(results.reset.is_empty() && results.notes[0].contains("reset: not run"), "{results:?}");
+    assert!(
+        results.tables.reset.is_empty() && results.notes[0].contains("reset: not run"),
+        "{results:?}"
+    );
 }
 
 #[test]
@@ -56,7 +60,7 @@ fn an_outage_until_the_end_has_no_time() {
     let (mut plan, mut bench) = device();
     plan.reset.longest = OUTAGE.div(2);
     let results = measured(&plan, &mut bench);
-    let row = &results.reset[0];
+    let row = &results.tables.reset[0];
     assert!(
         row.mean_ms.is_none() && row.not_judged.as_ref().unwrap().contains("longest"),
         "{row:?}"
@@ -99,7 +103,7 @@ fn a_reset_that_loses_nothing_or_a_device_that_always_does_is_not_judged() {
     let says = |change: fn(&mut Report), part: &str| {
         let (plan, bench) = device();
         let results = measured(&plan, &mut Changed(bench, change));
-        let row = &results.reset[0];
+        let row = &results.tables.reset[0];
         let why = row.not_judged.as_deref().unwrap();
         assert!(row.mean_ms.is_none() && why.contains(part), "{row:?}");
     };
@@ -128,7 +132,7 @@ fn frames_that_a_link_without_signal_did_not_take_are_part_of_the_time() {
         report.flows[2].frames_tx -= lost;
         report.ports = vec![Port::default(); 3];
     });
-    let row = &measured(&plan, &mut bench).reset[0];
+    let row = &measured(&plan, &mut bench).tables.reset[0];
     let planned = OUTAGE.as_secs_f64() * 1e3;
     assert!((row.mean_ms.unwrap() - planned).abs() <= 2.0 * row.uncertainty_ms, "{row:?}");
 }

@@ -12,7 +12,8 @@ use super::example;
 use crate::mlr;
 use crate::mlrsearch::Irregular;
 use crate::plan::Plan;
-use crate::rfc2544::{self, Results, Test};
+use crate::rfc2544::{self, Tables, Test};
+use crate::run::Run;
 use crate::table;
 
 /// Returns the plan of the switch with the slow port, and a bench.
@@ -20,12 +21,12 @@ fn slow_port() -> (Plan, VirtualBench) {
     example("benchmark/rfc2544.yaml")
 }
 
-fn run(plan: &Plan, tests: &[Test], bench: &mut dyn Bench) -> (Results, Option<Trouble>) {
+fn run(plan: &Plan, tests: &[Test], bench: &mut dyn Bench) -> (Run<Tables>, Option<Trouble>) {
     rfc2544::run(plan, tests, bench, &mut |_| true)
 }
 
 /// Runs tests that must end well.
-fn measured(plan: &Plan, tests: &[Test], bench: &mut dyn Bench) -> Results {
+fn measured(plan: &Plan, tests: &[Test], bench: &mut dyn Bench) -> Run<Tables> {
     let (results, trouble) = run(plan, tests, bench);
     assert_eq!(trouble, None);
     results
@@ -41,9 +42,9 @@ const BUFFER: (f64, u32) = (250.0, 208);
 fn throughput_and_buffer_of_a_known_device_are_found() {
     let (plan, mut bench) = slow_port();
     let results = measured(&plan, &[Test::Throughput, Test::BackToBack], &mut bench);
-    assert_eq!(results.throughput.len(), plan.sizes.len());
-    assert_eq!(results.back_to_back.len(), plan.sizes.len());
-    for (row, burst) in results.throughput.iter().zip(&results.back_to_back) {
+    assert_eq!(results.tables.throughput.len(), plan.sizes.len());
+    assert_eq!(results.tables.back_to_back.len(), plan.sizes.len());
+    for (row, burst) in results.tables.throughput.iter().zip(&results.tables.back_to_back) {
         let capacity = CAPACITY * row.line_frames_per_second;
         let (low, high) = (row.frames_per_second.unwrap(), row.loss_at.unwrap());
         assert_eq!(row.irregular, None);
@@ -65,7 +66,7 @@ fn latency_has_the_time_of_the_frame_at_both_ends_in_it() {
     let (mut plan, mut bench) = slow_port();
     plan.sizes = vec![64, 1518];
     let results = measured(&plan, &[Test::Latency], &mut bench);
-    let [short, long] = &results.latency[..] else { panic!("two sizes") };
+    let [short, long] = &results.tables.latency[..] else { panic!("two sizes") };
     for row in [short, long] {
         assert_eq!(row.lost, 0);
         let bits = f64::from(row.size) * 8.0;
@@ -87,13 +88,14 @@ fn latency_falls_with_the_load() {
     let [a, b, c] = [0, 1, 2].map(validate::trial::Port);
     plan.flows = vec![(a, c), (b, c)];
     let results = measured(&plan, &[Test::LatencyByLoad], &mut bench);
-    let shares: Vec<_> = results.latency_by_load.iter().map(|row| row.share_percent).collect();
+    let shares: Vec<_> =
+        results.tables.latency_by_load.iter().map(|row| row.share_percent).collect();
     assert_eq!(shares, [100, 90, 50, 10]);
-    let means: Vec<_> = results.latency_by_load.iter().map(|row| row.filo.mean_ns).collect();
+    let means: Vec<_> = results.tables.latency_by_load.iter().map(|row| row.filo.mean_ns).collect();
     assert!(means[0] > means[3] && means.windows(2).all(|pair| pair[0] >= pair[1]), "{means:?}");
-    assert!(results.latency_by_load.iter().all(|row| row.lost == 0 && row.size == 512));
-    let rate = results.throughput[0].frames_per_second.unwrap();
-    assert!((results.latency_by_load[3].load - rate / 10.0).abs() < 1e-6);
+    assert!(results.tables.latency_by_load.iter().all(|row| row.lost == 0 && row.size == 512));
+    let rate = results.tables.throughput[0].frames_per_second.unwrap();
+    assert!((results.tables.latency_by_load[3].load - rate / 10.0).abs() < 1e-6);
     let text = table::rfc2544(&results);
     assert!(text.contains("load in % of the throughput"), "{text}");
     assert!(text.lines().all(|line| line.len() <= 80), "{text}");
@@ -129,7 +131,7 @@ fn latencies_that_ports_do_not_show_are_unknown() {
         Ok(report)
     });
     let results = measured(&plan, &[Test::Latency], &mut bench);
-    let row = results.latency[0];
+    let row = results.tables.latency[0];
     assert_eq!((row.store_and_forward_ns, row.bit_forwarding_ns), (None, None));
     assert_eq!((row.filo.min_ns, row.filo.max_ns), (800.0, 9000.0));
     assert!(results.notes[0].contains("LIFO and FIFO are unknown"), "{:?}", results.notes);
@@ -145,7 +147,7 @@ fn a_loss_curve_is_that_of_the_capacity() {
     let (mut plan, mut bench) = slow_port();
     plan.sizes = vec![512];
     let results = measured(&plan, &[Test::Loss], &mut bench);
-    let points = &results.loss[0].points;
+    let points = &results.tables.loss[0].points;
     assert_eq!(points.len(), 8, "to 40 and 30 %, both without loss");
     // The buffer holds a part of the frames of a trial.
     let held = BUFFER.0 / 3.0 / (plan.line_rate(0, 512) * plan.trial.as_secs_f64()) * 100.0;
@@ -162,7 +164,7 @@ fn recovery_takes_as_long_as_the_full_buffer_drops_frames() {
     let (mut plan, mut bench) = slow_port();
     plan.sizes = vec![512];
     let results = measured(&plan, &[Test::Recovery], &mut bench);
-    let row = &results.recovery[0];
+    let row = &results.tables.recovery[0];
     assert!(row.overloaded && row.mean_us.unwrap() <= row.uncertainty_us, "{row:?}");
 }
 
@@ -171,9 +173,9 @@ fn a_device_without_loss_has_no_burst_and_no_recovery() {
     let (plan, mut bench) = example("validate/virtual.yaml");
     let plan = Plan { sizes: vec![1518], ..plan };
     let results = measured(&plan, &Test::ALL, &mut bench);
-    let row = &results.throughput[0];
+    let row = &results.tables.throughput[0];
     assert!(row.is_line_rate() && row.irregular == Some(Irregular::AtMaximum) && row.trials == 1);
-    assert!(results.back_to_back.is_empty() && results.recovery.is_empty());
+    assert!(results.tables.back_to_back.is_empty() && results.tables.recovery.is_empty());
     let notes = results.notes.join("\n");
     assert!(notes.contains("back-to-back: not run") && notes.contains("recovery: not run"));
 }
@@ -186,10 +188,10 @@ fn frames_that_were_held_back_are_not_forwarded() {
     plan.priority = plan.setup.lossless.iter().next().unwrap();
     plan.sizes = vec![1518];
     let results = measured(&plan, &[Test::Throughput, Test::Loss], &mut bench);
-    let row = &results.throughput[0];
+    let row = &results.tables.throughput[0];
     let capacity = CAPACITY * row.line_frames_per_second;
     assert!(row.frames_per_second.unwrap() < 1.02 * capacity, "{row:?}");
-    let full = results.loss[0].points[0];
+    let full = results.tables.loss[0].points[0];
     assert!(full.lost == 0 && full.held_back > 0 && full.loss_percent > 50.0, "{full:?}");
 }
 
@@ -231,7 +233,7 @@ fn a_tester_that_is_too_slow_measures_nothing() {
     let (results, trouble) = run(&plan, &Test::ALL, &mut bench);
     let Some(Trouble::Disturbed(why)) = trouble else { panic!("{trouble:?}") };
     assert!(why.contains("too slow") && why.contains("max_load"), "{why}");
-    assert!(results.throughput.is_empty() && results.ended == Some(why));
+    assert!(results.tables.throughput.is_empty() && results.ended == Some(why));
     let text = table::rfc2544(&results);
     assert!(text.starts_with("ended early: ") && text.ends_with("\n3 trials\n"), "{text}");
 }
@@ -266,15 +268,18 @@ fn an_ended_run_keeps_its_rows() {
         left > 0
     });
     assert_eq!(trouble, Some(Trouble::Interrupted));
-    assert_eq!((results.throughput.len(), results.ended.as_deref()), (1, Some("interrupted")));
+    assert_eq!(
+        (results.tables.throughput.len(), results.ended.as_deref()),
+        (1, Some("interrupted"))
+    );
 }
 
 #[test]
 fn a_search_with_several_goals_says_which_it_ended() {
     let (plan, mut bench) = example("benchmark/mlrsearch.yaml");
     let (results, trouble) = mlr::run(&plan, &mut bench, &mut |_| true);
-    assert_eq!((trouble, results.rows.len()), (None, 3));
-    for row in &results.rows {
+    assert_eq!((trouble, results.tables.rows.len()), (None, 3));
+    for row in &results.tables.rows {
         assert_eq!(row.result.irregular, None, "{row:?}");
         let (lower, upper) = (row.result.lower.unwrap(), row.result.upper.unwrap());
         assert!(upper.load - lower.load <= 0.005 * upper.load + 1.0);

@@ -5,13 +5,14 @@ use validate::bench::{Bench, Trouble};
 
 use super::example;
 use crate::plan::Plan;
-use crate::rfc7640::{self, Results, Test};
+use crate::rfc7640::{self, Tables, Test};
+use crate::run::Run;
 use crate::table;
 
 /// Bytes that the group of a lossless priority at a port holds before it pauses, in frames of 1,024 bytes.
 const XOFF: f64 = 509.0 / 5.0 * 1024.0;
 
-fn measured(plan: &Plan, bench: &mut dyn Bench, test: Test) -> Results {
+fn measured(plan: &Plan, bench: &mut dyn Bench, test: Test) -> Run<Tables> {
     let (results, trouble) = rfc7640::run(plan, &[test], bench, &mut |_| true);
     assert_eq!(trouble, None);
     let text = table::rfc7640(&results);
@@ -34,7 +35,7 @@ fn the_burst_of_a_lossless_queue_is_that_of_its_threshold() {
     let (plan, mut bench) = example("benchmark/rfc7640.yaml");
     let plan = of(plan, &[3]);
     let results = measured(&plan, &mut bench, Test::BurstHunt);
-    let [row] = results.burst_hunt[..] else { panic!("{results:?}") };
+    let [row] = results.tables.burst_hunt[..] else { panic!("{results:?}") };
     assert_eq!((row.priority, row.at_limit), (Priority::ALL[3], false));
     assert!((row.bytes as f64 - 4.0 * XOFF).abs() <= 4.0 * 2.0 * 1024.0, "{row:?}");
     assert!(row.pdv_p99_ns > Some(0.0) && row.latency.is_some(), "{row:?}");
@@ -50,7 +51,7 @@ fn the_target_does_not_change_the_burst() {
     let mut found = |target: u64| {
         plan.burst_target = target;
         let results = measured(&plan, &mut bench, Test::BurstHunt);
-        (results.burst_hunt[0].bytes, results.burst_hunt[0].target_accepted)
+        (results.tables.burst_hunt[0].bytes, results.tables.burst_hunt[0].target_accepted)
     };
     let (low, high) = (found(10_000), found(2_000_000));
     assert_eq!((low.0, low.1, high.1), (high.0, true, false));
@@ -62,8 +63,8 @@ fn the_target_does_not_change_the_burst() {
 fn all_queues_at_once_accept_less_each() {
     let (plan, mut bench) = example("benchmark/rfc7640.yaml");
     let plan = of(plan, &[0, 1]);
-    let alone = measured(&plan, &mut bench, Test::BurstHunt).burst_hunt;
-    let all = measured(&plan, &mut bench, Test::Queues).queues;
+    let alone = measured(&plan, &mut bench, Test::BurstHunt).tables.burst_hunt;
+    let all = measured(&plan, &mut bench, Test::Queues).tables.queues;
     assert_eq!((alone.len(), all.len()), (2, 2));
     assert!(all.iter().zip(&alone).all(|(all, alone)| all.bytes < alone.bytes), "{all:?}");
     // At least one of them loses frames of a longer burst.
@@ -76,11 +77,16 @@ fn a_device_that_nothing_congests_and_a_limit_are_told() {
     let mut two = plan.clone();
     two.setup.ports.truncate(2);
     let results = measured(&two, &mut bench, Test::BurstHunt);
-    assert!(results.burst_hunt.is_empty() && results.notes[0].contains("not run"), "{results:?}");
+    assert!(
+        results.tables.burst_hunt.is_empty() && results.notes[0].contains("not run"),
+        "{results:?}"
+    );
     let mut short = of(plan, &[0]);
     short.trial = short.trial.div(1000);
     let results = measured(&short, &mut bench, Test::BurstHunt);
-    assert!(results.burst_hunt[0].at_limit && results.burst_hunt[0].lost_above.is_none());
+    assert!(
+        results.tables.burst_hunt[0].at_limit && results.tables.burst_hunt[0].lost_above.is_none()
+    );
     assert!(table::rfc7640(&results).contains("all that were tried"));
 }
 
@@ -92,7 +98,7 @@ fn a_dead_device_accepts_nothing_and_a_slow_tester_is_not_judged() {
     let mut dead = super::reset::Changed(bench, |report| {
         report.flows.iter_mut().for_each(|flow| flow.frames_rx = 0);
     });
-    let row = measured(&plan, &mut dead, Test::BurstHunt).burst_hunt[0];
+    let row = measured(&plan, &mut dead, Test::BurstHunt).tables.burst_hunt[0];
     assert!(row.bytes == 0 && row.latency.is_none() && row.lost_above > Some(0), "{row:?}");
     let mut slow = super::reset::Changed(dead.0, |report| report.flows[0].frames_tx -= 1);
     let (_, trouble) = rfc7640::run(&plan, &[Test::BurstHunt], &mut slow, &mut |_| true);

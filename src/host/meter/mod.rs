@@ -98,9 +98,9 @@ impl Meter {
         self.expected.iter().find(|(stream, _)| *stream == id).map(|(_, p)| *p)
     }
 
-    /// Records a received pause.
-    pub(super) fn on_pause(&mut self, now: Instant, pause: &PauseVector) {
-        note(&mut self.received, now, pause, self.rate);
+    /// Records a received pause; `own` if it arrived in this queue of the port, where it counts.
+    pub(super) fn on_pause(&mut self, now: Instant, pause: &PauseVector, own: bool) {
+        note(&mut self.received, now, (pause, own), self.rate);
         self.waits_to_send.0 |= pause.enabled.0;
     }
 
@@ -144,7 +144,7 @@ impl Meter {
                     }
                 }
                 Leaving::Pause(pause) => {
-                    note(&mut self.sent, now, &pause, self.rate);
+                    note(&mut self.sent, now, (&pause, true), self.rate);
                     self.react(now, &pause);
                     self.waits_to_receive.0 |= pause.enabled.0;
                 }
@@ -233,19 +233,19 @@ pub(super) fn control_frame(octets: &[u8], mac: Mac) -> Leaving {
     }
 }
 
-/// Records a pause in one direction for each priority that it enables.
+/// Records a pause in one direction for each priority that it enables, and counts it if `counts`.
 fn note(
     meters: &mut [PauseMeter; PRIORITIES],
     now: Instant,
-    pause: &PauseVector,
+    (pause, counts): (&PauseVector, bool),
     rate: BitsPerSec,
 ) {
     for p in pause.enabled.iter() {
         let (meter, time) = (&mut meters[p.index()], pause.time[p.index()]);
         if time.0 == 0 {
-            meter.on_resume(now, true);
+            meter.on_resume(now, counts);
         } else {
-            meter.on_pause(now, time.at(rate));
+            meter.on_pause(now, time.at(rate), counts);
         }
     }
 }

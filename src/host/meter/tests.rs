@@ -131,7 +131,7 @@ proptest! {
         for (t, event) in &events {
             let now = Instant::from_picos((*t).into());
             match event {
-                Event::Pause(window) => meter.on_pause(now, Duration::from_picos(*window)),
+                Event::Pause(window) => meter.on_pause(now, Duration::from_picos(*window), true),
                 Event::Resume => meter.on_resume(now, true),
                 Event::Frame => {
                     meter.on_frame(now);
@@ -175,7 +175,7 @@ proptest! {
 fn a_storm_with_one_late_frame_is_not_continuous() {
     let mut meter = PauseMeter::default();
     for t in [0, 100, 250, 300] {
-        meter.on_pause(at(t), ns(140));
+        meter.on_pause(at(t), ns(140), true);
     }
     // The third came 10 ns after the second had expired.
     let times = meter.times(at(400));
@@ -185,18 +185,18 @@ fn a_storm_with_one_late_frame_is_not_continuous() {
     // It requests 40 ns more, and nothing afterwards.
     assert_eq!(meter.times(at(10_000)).requested, ns(430));
     meter.clear();
-    meter.on_pause(at(20_000), ns(140));
+    meter.on_pause(at(20_000), ns(140), true);
     let times = meter.times(at(20_000));
     assert_eq!((times.continuous(), times.gap_max, times.pauses), (None, None, 5));
-    meter.on_pause(at(20_100), ns(140));
+    meter.on_pause(at(20_100), ns(140), true);
     assert_eq!(meter.times(at(20_100)).continuous(), Some(true));
 }
 
 #[test]
 fn a_pause_that_comes_as_the_one_before_ends_is_a_lapse_of_no_length() {
     let mut meter = PauseMeter::default();
-    meter.on_pause(at(0), ns(100));
-    meter.on_pause(at(100), ns(100));
+    meter.on_pause(at(0), ns(100), true);
+    meter.on_pause(at(100), ns(100), true);
     let times = meter.times(at(100));
     assert_eq!((times.lapses, times.uncovered), (1, Total::ZERO));
 }
@@ -204,7 +204,7 @@ fn a_pause_that_comes_as_the_one_before_ends_is_a_lapse_of_no_length() {
 #[test]
 fn a_changed_rate_leaves_the_quanta_that_are_left() {
     let mut meter = PauseMeter::default();
-    meter.on_pause(at(0), ns(100));
+    meter.on_pause(at(0), ns(100), true);
     meter.stretch(at(40), BitsPerSec::gbps(100), BitsPerSec::gbps(25));
     assert_eq!(meter.times(at(10_000)).requested, ns(40 + 4 * 60));
     meter.stretch(at(10_000), BitsPerSec::gbps(25), BitsPerSec::gbps(100));

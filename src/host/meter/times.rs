@@ -60,10 +60,10 @@ pub(super) struct PauseMeter {
 }
 
 impl PauseMeter {
-    /// Records a pause that lasts for `window`.
-    pub(super) fn on_pause(&mut self, now: Instant, window: Duration) {
+    /// Records a pause that lasts for `window`, and counts it if `counts`.
+    pub(super) fn on_pause(&mut self, now: Instant, window: Duration, counts: bool) {
         let t = &mut self.times;
-        t.pauses += 1;
+        t.pauses += u64::from(counts);
         t.window = Some(window);
         t.last = Some(now);
         if let Some(before) = self.before {
@@ -84,7 +84,8 @@ impl PauseMeter {
         self.waits = true;
     }
 
-    /// Ends the pause at `now`: by a resume frame (`said`), or because the link went down.
+    /// Ends the pause at `now`: by a resume frame that counts (`said`), or because the link went
+    /// down, or another queue of the port received one.
     pub(super) fn on_resume(&mut self, now: Instant, said: bool) {
         self.times.resumes += u64::from(said);
         self.before = None;

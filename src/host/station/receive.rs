@@ -4,10 +4,12 @@ use super::Station;
 use crate::arrived::{self, Arrived};
 use crate::plan::EndKey;
 use crate::probe::Arrival;
+use crate::shared_pauses::Heard;
 use crate::transport::receiver::Data;
 use contracts::frame::{Burst, Frame};
 use contracts::port::Source;
 use ground::time::Instant;
+use ground::units::{PRIORITIES, PauseVector};
 use wire::{EtherType, mac_control, vlan};
 
 /// Maximum bursts read in one poll before anything is sent. Reading stops at the first burst that
@@ -174,6 +176,20 @@ impl<P: Source> Station<P> {
         Some(self.ends[place].1 as usize)
     }
 
+    /// Obeys pauses that arrived in other queues of the port. They are counted there.
+    #[cold]
+    pub(super) fn overhear(&mut self, now: Instant, heard: &Heard) {
+        self.receiver.on_pfc(now, &heard.pfc);
+        let mut pause = heard.pfc;
+        if let Some(time) = heard.pause {
+            self.receiver.on_pause(now, time);
+            pause = PauseVector { enabled: heard.priorities(), time: [time; PRIORITIES] };
+        }
+        if let Some(meter) = &mut self.meter {
+            meter.on_pause(now, &pause, false);
+        }
+    }
+
     /// Processes a received MAC control frame.
     fn take_control(&mut self, now: Instant, head: &[u8]) {
         let Ok(repr) = mac_control::Repr::parse(head, self.mac) else {
@@ -186,7 +202,13 @@ impl<P: Source> Station<P> {
             mac_control::Repr::Pause(repr) => self.receiver.on_pause(now, repr.time),
         };
         if let Some(meter) = &mut self.meter {
-            meter.on_pause(now, &pause);
+            meter.on_pause(now, &pause, true);
+        }
+        if let Some(share) = &self.share {
+            match repr {
+                mac_control::Repr::Pfc(_) => share.publish_pfc(&pause),
+                mac_control::Repr::Pause(repr) => share.publish_pause(repr.time),
+            }
         }
         self.counters.pauses_received += 1;
         for p in pause.enabled.iter() {

@@ -122,7 +122,7 @@ fn ports(eal: &Eal, fit: &Fit, pool: &Pool) -> Result<Vec<Vec<Option<Port>>>, Re
     let options = PortOptions::default();
     for (n, link) in network.links.iter().enumerate() {
         let (name, entries) = (format!("lab{n}"), fit.rings.entries);
-        let (near, far) = ring_pair(eal, &RingOptions { name, entries })?;
+        let (near, far) = ring_pair(eal, &RingOptions { name, entries, queues: 1 })?;
         let id = LinkId(n as u32);
         for (end, arriving, port) in [(link.a, id.ba(), near), (link.b, id.ab(), far)] {
             let started = port.start(&options, pool)?;

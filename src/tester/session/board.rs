@@ -56,6 +56,16 @@ pub(super) struct PortSample {
     pub(super) counts: [u64; 4],
 }
 
+impl PortSample {
+    /// Returns the counters of a port from those of its queues.
+    pub(super) fn sum(queues: Vec<Self>) -> Self {
+        queues.into_iter().fold(Self::default(), |all, queue| Self {
+            at: (all.at.0.max(queue.at.0), all.at.1.max(queue.at.1)),
+            counts: core::array::from_fn(|n| all.counts[n] + queue.counts[n]),
+        })
+    }
+}
+
 /// Counters of a flow.
 #[derive(Clone, Debug, Default)]
 pub(super) struct FlowSample {

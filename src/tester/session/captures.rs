@@ -27,10 +27,12 @@ impl Session {
             let before = if start {
                 let both = plan.location.capture_tx;
                 let capture = Box::new(Capture::new(wanted, both, CAPTURE_BYTES));
-                inner.at(*port, move |host, _| tapped_port(host).tap.start(capture))?;
+                inner.at(inner.queues.first(*port), move |host, _| {
+                    tapped_port(host).tap.start(capture)
+                })?;
                 None
             } else {
-                match inner.at(*port, |host, _| tapped_port(host).tap.stop())? {
+                match inner.at(inner.queues.first(*port), |host, _| tapped_port(host).tap.stop())? {
                     Some(ended) => Some(Arc::from(ended)),
                     // It was stopped before; its capture stays.
                     None => continue,
@@ -62,7 +64,7 @@ impl Session {
         let none = || SessionError::NoCapture(plan.name.clone());
         let wanted = plan.capture.as_ref().ok_or_else(none)?;
         let copy = |host: &mut Host, _| tapped_port(host).tap.capture().cloned();
-        let capture = match inner.at(port, copy)? {
+        let capture = match inner.at(inner.queues.first(port), copy)? {
             Some(capture) => Arc::new(capture),
             None => lock(&inner.captures).ended[port].clone().ok_or_else(none)?,
         };
@@ -94,7 +96,10 @@ impl Session {
 impl Inner {
     /// Returns for each port if a capture is running, and its counters.
     pub(super) fn capture_counters(&self) -> Result<Vec<(bool, CaptureCounters)>, SessionError> {
-        let now = self.at_all(self.all_ports(), |_, host, _| tapped_port(host).tap.captured())?;
+        let now = self
+            .at_all(self.all_ports().map(|port| self.queues.first(port)), |_, host, _| {
+                tapped_port(host).tap.captured()
+            })?;
         let captures = lock(&self.captures);
         let of = |(going_on, ended): (Option<CaptureCounters>, &Option<Arc<Capture>>)| {
             let had = ended.as_ref().map(|capture| capture.counters());

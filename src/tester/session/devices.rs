@@ -8,7 +8,7 @@ use std::time::{Duration as StdDuration, Instant as StdInstant};
 use super::{SessionError, TappedPort};
 use crate::capture::tapped;
 use crate::memory::{POOL_FRAMES, ROOM_MIN, interface_rings, longest};
-use crate::plan::{InterfaceName, Location, Place, PortPlan, TestPlan};
+use crate::plan::{InterfaceName, Place, PortPlan, TestPlan};
 use contracts::frame::Burst;
 use contracts::port::{Port, PortCaps};
 use dpdk::{
@@ -39,12 +39,14 @@ pub(super) struct Want {
     pub(super) longest: u32,
     /// True if frames to any MAC address are received.
     pub(super) promiscuous: bool,
+    /// Queues in each direction.
+    pub(super) queues: u16,
 }
 
 #[derive(Debug)]
 pub(super) struct Held {
-    /// The port; `None` while a test uses it.
-    port: Option<TappedPort>,
+    /// Its queues; `None` while a test uses one.
+    queues: Vec<Option<TappedPort>>,
     /// The requirements for which it was opened.
     want: Want,
     pub(super) facts: Facts,
@@ -90,16 +92,9 @@ pub(super) fn wants(test: &TestPlan) -> Vec<Want> {
         place: port.location.place.clone(),
         longest,
         promiscuous: port.promiscuous,
+        queues: port.location.queues,
     };
     test.ports.iter().zip(longest(test)).map(want).collect()
-}
-
-/// Refuses options of a location that are not supported here.
-pub(super) fn check(location: &Location) -> Result<(), SessionError> {
-    if location.queues == 1 {
-        return Ok(());
-    }
-    Err(SessionError::Queues { location: location.text.clone(), queues: location.queues })
 }
 
 impl Devices {
@@ -140,7 +135,7 @@ impl Devices {
         self.held.retain(|_, held| {
             let same: Vec<_> = wants.iter().filter(|w| w.place == held.want.place).collect();
             // A device that was not returned was lost with its thread.
-            let fits = held.port.is_some() && same.iter().all(|w| held.fits(w));
+            let fits = held.queues.iter().all(Option::is_some) && same.iter().all(|w| held.fits(w));
             fits && (!same.is_empty() || pair_wanted(&held.want.place))
         });
         // A pair is opened as a whole.
@@ -167,26 +162,28 @@ impl Devices {
         held.map(|held| held.facts.clone()).collect()
     }
 
-    /// Takes a device for a test, with its receive queue emptied. It must be open and not in use.
-    pub(super) fn take(&mut self, want: &Want) -> Option<(TappedPort, Facts)> {
+    /// Takes the queues of a device for a test, emptied. It must be open and not in use.
+    pub(super) fn take(&mut self, want: &Want) -> Option<(Vec<TappedPort>, Facts)> {
         let held = self.held.get_mut(&key(&want.place))?;
-        let mut port = held.port.take()?;
+        let mut queues = held.queues.iter_mut().map(Option::take).collect::<Option<Vec<_>>>()?;
         let mut burst = Burst::new();
-        // Frames of an earlier test must be discarded: its flows have the same ids.
-        for _ in 0..RING_ENTRIES {
-            port.rx_burst(&mut burst);
-            if burst.is_empty() {
-                break;
+        for queue in &mut queues {
+            // Frames of an earlier test must be discarded: its flows have the same ids.
+            for _ in 0..RING_ENTRIES {
+                queue.rx_burst(&mut burst);
+                if burst.is_empty() {
+                    break;
+                }
+                burst.clear();
             }
-            burst.clear();
         }
-        Some((port, held.facts.clone()))
+        Some((queues, held.facts.clone()))
     }
 
-    /// Returns a device after a test.
-    pub(super) fn give(&mut self, place: &Place, port: TappedPort) {
+    /// Returns a queue of a device after a test.
+    pub(super) fn give(&mut self, place: &Place, (number, queue): (usize, TappedPort)) {
         if let Some(held) = self.held.get_mut(&key(place)) {
-            held.port = Some(port);
+            held.queues[number] = Some(queue);
         }
     }
 
@@ -194,9 +191,10 @@ impl Devices {
         self.made += 1;
         match &want.place {
             Place::Ring { pair, .. } => {
-                let options = RingOptions { name: pair.clone(), entries: RING_ENTRIES };
+                let (name, queues) = (pair.clone(), want.queues);
+                let options = RingOptions { name, entries: RING_ENTRIES, queues };
                 let (a, b) = ring_pair(&self.eal, &options)?;
-                let pool = self.pool(want.longest)?;
+                let pool = self.pool(want.longest, queues)?;
                 for (end, port) in [(0, a), (1, b)] {
                     let place = Place::Ring { pair: pair.clone(), end };
                     self.start(port, &Want { place, ..want.clone() }, &pool)?;
@@ -204,7 +202,8 @@ impl Devices {
                 Ok(())
             }
             Place::Interface(name) => {
-                let text = interface_device(INTERFACE_NUMBER + self.made, name, want.longest);
+                let number = INTERFACE_NUMBER + self.made;
+                let text = interface_device(number, name, want.longest, want.queues);
                 self.open_device(&text, want)
             }
             Place::Device(text) => self.open_device(text, want),
@@ -213,12 +212,12 @@ impl Devices {
 
     fn open_device(&mut self, text: &str, want: &Want) -> Result<(), SessionError> {
         let port = DpdkPort::open(&self.eal, text)?;
-        let pool = self.pool(want.longest.max(receive_room(text)))?;
+        let pool = self.pool(want.longest.max(receive_room(text)), want.queues)?;
         self.start(port, want, &pool)
     }
 
-    fn pool(&self, longest: u32) -> Result<Pool, SessionError> {
-        let (name, frames) = (format!("tester{}", self.made), POOL_FRAMES);
+    fn pool(&self, longest: u32, queues: u16) -> Result<Pool, SessionError> {
+        let (name, frames) = (format!("tester{}", self.made), POOL_FRAMES * u32::from(queues));
         let max_frame = longest.max(ROOM_MIN);
         let options = PoolOptions { name, frames, max_frame, cache: POOL_CACHE };
         Ok(Pool::new(&self.eal, &options)?)
@@ -235,16 +234,18 @@ impl Devices {
         let rx_stamps = (!is_virtual).then_some(self.clock);
         let promiscuous = want.promiscuous;
         let options = PortOptions { promiscuous, max_frame, rx_stamps, ..PortOptions::default() };
-        let mut port = port.start(&options, pool)?;
+        let mut queues = port.start_queues(&options, pool, want.queues)?;
         if !is_virtual {
-            wait_for_link(&port.control());
-            port.refresh_link_rate();
+            wait_for_link(&queues[0].control());
+            queues.iter_mut().for_each(DpdkPort::refresh_link_rate);
         }
+        let port = &queues[0];
         let PortCaps { link_rate, rx_backlog_max, .. } = *port.caps();
         let rx_room = rx_backlog_max.0 / u64::from(port.info().max_frame.max(1));
         let facts = Facts { control: port.control(), is_virtual, rate: link_rate, rx_room };
-        let port = tapped(SourcePort::new(port, pool.clone()));
-        let held = Held { port: Some(port), want: want.clone(), facts };
+        let queues = queues.into_iter().map(|queue| SourcePort::new(queue, pool.clone()));
+        let queues = queues.map(|queue| Some(tapped(queue))).collect();
+        let held = Held { queues, want: want.clone(), facts };
         self.held.insert(key(&want.place), held);
         Ok(())
     }
@@ -253,16 +254,23 @@ impl Devices {
 impl Held {
     /// True if the open device satisfies other requirements.
     fn fits(&self, want: &Want) -> bool {
-        self.want.longest >= want.longest && self.want.promiscuous == want.promiscuous
+        self.want.longest >= want.longest
+            && (self.want.promiscuous, self.want.queues) == (want.promiscuous, want.queues)
     }
 }
 
-/// Returns the EAL arguments of a vdev for a kernel interface.
-pub fn interface_device(number: u32, interface: &InterfaceName, longest: u32) -> String {
+/// Returns the EAL arguments of a vdev for a kernel interface, with a number of queues in each direction.
+pub fn interface_device(
+    number: u32,
+    interface: &InterfaceName,
+    longest: u32,
+    queues: u16,
+) -> String {
     let (slot, block, slots) = interface_rings(longest);
+    let queues = if queues > 1 { format!(",qpairs={queues}") } else { String::new() };
     format!(
         "net_af_packet{number},iface={interface},framesz={slot},blocksz={block},framecnt={slots},\
-         qdisc_bypass=1"
+         qdisc_bypass=1{queues}"
     )
 }
 

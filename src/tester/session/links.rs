@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use super::devices::Facts;
 use super::orders::SAMPLE_INTERVAL;
+use super::poller::Host;
 use super::{Inner, Session, SessionError, lock};
 use contracts::stats::NicCounters;
 use dpdk::PortControl;
@@ -114,7 +115,8 @@ impl Inner {
             let up = link.is_up();
             if core::mem::replace(&mut link.told, up) != up {
                 let rate = if link.is_virtual { None } else { link.control.link().rate };
-                self.at(port, move |host, now| host.set_link(now, up, rate))?;
+                let tell = move |_, host: &mut Host, now| host.set_link(now, up, rate);
+                self.at_all(self.queues.of_port(port), tell)?;
             }
         }
         Ok(())

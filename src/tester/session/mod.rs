@@ -1,6 +1,7 @@
 //! A test in the real world: its ports are opened, and a station on each is polled by dedicated
 //! threads.
 //!
+//! - **Stations**: one for each queue of each port (see `queues`).
 //! - **Threads** poll one or several stations each; there are never more threads than CPUs,
 //!   because a thread that waits for its CPU obeys no pause. The two ends of a pair in memory
 //!   share a thread.
@@ -18,10 +19,12 @@ mod captures;
 mod clock;
 mod devices;
 mod links;
+mod merged;
 mod neighbours;
 mod open;
 mod orders;
 mod poller;
+mod queues;
 mod sampling;
 mod told;
 
@@ -48,13 +51,14 @@ use ground::units::BitsPerSec;
 use host::{PlanError, Spares};
 use links::Link;
 use poller::{Order, Shared};
+use queues::Queues;
 use runtime::Disturbance;
 use secure::SecyError;
 
 /// The port of a station.
 pub(super) type TappedPort = Tap<SourcePort>;
 
-/// A polling thread; at its end it returns its ports, each with its index in the test.
+/// A polling thread; at its end it returns its queues, each with its number in the test.
 type PollerThread = JoinHandle<Vec<(usize, TappedPort)>>;
 
 /// The reason why a test cannot start or continue.
@@ -81,13 +85,13 @@ pub enum SessionError {
         /// The rate of the link.
         link: u64,
     },
-    #[error(
-        "location {location}: a port is driven by one queue each way; leave out `queues={queues}`"
-    )]
+    /// A part of the test needs a port with one queue.
+    #[error("location {location}: {why}; leave out `queues={queues}`")]
     Queues {
         location: String,
         /// The configured number of queues.
         queues: u16,
+        why: &'static str,
     },
     /// Two ports have the same location.
     #[error("ports {0} and {1} are at the same location")]
@@ -149,7 +153,9 @@ struct Inner {
     rates: Vec<BitsPerSec>,
     /// Capacity of the receive ring of each port in frames.
     rx_room: Vec<u64>,
-    /// By port: its thread, and its index there.
+    /// Numbers of all queues.
+    queues: Queues,
+    /// By queue: its thread, and its index there.
     places: Vec<(usize, usize)>,
     pollers: Vec<Sender<Order>>,
     shared: Arc<Shared>,
@@ -157,7 +163,7 @@ struct Inner {
     zero: Duration,
     board: Mutex<Board>,
     captures: Mutex<Captures>,
-    /// The spare memory by which each station's distributions grow.
+    /// By queue: the spare memory by which each station's distributions grow.
     spares: Vec<Spares>,
     /// Tells the watcher that the test is over.
     ending: AtomicBool,

@@ -42,6 +42,11 @@ impl Session {
         let has = |n: &usize| inner.plan.ports[*n].interfaces.iter().any(|i| i.name == interface);
         let port = inner.all_ports().find(has);
         let port = port.ok_or_else(|| SessionError::Ping(format!("no interface {interface}")))?;
+        if inner.queues.of_port(port).len() > 1 {
+            let why = format!("the reply to {interface} may arrive in any queue of its port");
+            return Err(SessionError::Ping(why));
+        }
+        let port = inner.queues.first(port);
         let name = interface.to_owned();
         let number = inner.at(port, move |host, _| host.ping(&name, dst))?;
         let number = number.map_err(|error| SessionError::Ping(error.to_string()))?;
@@ -62,11 +67,23 @@ impl Session {
 
 impl Inner {
     fn neighbours(&self) -> Result<Vec<Neighbour>, SessionError> {
-        let all = self.at_all(self.all_ports(), |_, host, _| {
+        let all = self.at_all(self.all_queues(), |_, host, _| {
             let known = host.neighbours().map(|(name, ip, mac)| (name.to_owned(), ip, mac));
             known.collect::<Vec<_>>()
         })?;
-        Ok(all.into_iter().flatten().collect())
+        // The reply to a port with several queues arrives in one of them.
+        let any = |queues: Vec<Vec<Neighbour>>| {
+            let mut all = queues.into_iter();
+            let mut port = all.next().unwrap_or_default();
+            for (name, ip, mac) in all.flatten() {
+                match port.iter_mut().find(|known| (&known.0, known.1) == (&name, ip)) {
+                    Some(known) => known.2 = known.2.or(mac),
+                    None => port.push((name, ip, mac)),
+                }
+            }
+            port
+        };
+        Ok(self.queues.by_port(all, any).into_iter().flatten().collect())
     }
 
     /// Resolves the addresses that flows need, and writes them into their frames.
@@ -116,7 +133,8 @@ impl Inner {
     pub(super) fn set_stream(&self, port: usize, stream: StreamPlan) -> Result<(), SessionError> {
         let name = || self.plan.ports[port].name.clone();
         let stream = in_run(&stream, &self.plan);
-        let done = self.at(port, move |host, _| host.set_stream(&stream))?;
+        let queue = self.queues.sender(stream.id.0 as usize);
+        let done = self.at(queue, move |host, _| host.set_stream(&stream))?;
         done.map_err(|source| SessionError::Plan { port: name(), source })
     }
 }

@@ -14,13 +14,14 @@ use super::clock::Time;
 use super::devices::{self, Devices, Facts, Want};
 use super::links::Link;
 use super::poller::{Host, Order, Poller, Shared};
+use super::queues::{self, Queues};
 use super::{Inner, PollerThread, Session, SessionError, TappedPort, lock};
 use crate::plan::{Place, TestPlan};
-use crate::stations::{Punctuality, asked_rates, stations};
+use crate::stations::{Punctuality, asked_rates, queue_stations};
 use contracts::port::Secured;
 use dpdk::Eal;
 use ground::units::BitsPerSec;
-use host::{Station, StationPlan};
+use host::{SharedPauses, Station, StationPlan};
 use runtime::{Cores, Preemption};
 use secure::Secy;
 
@@ -87,7 +88,8 @@ impl Bench {
     /// Devices or plans that cannot be used.
     pub fn prepare(&mut self, plan: TestPlan) -> Result<Prepared, SessionError> {
         let wants = wants(&plan)?;
-        check(&plan, &stations(&plan, &asked_rates(&plan), Punctuality::THREADS))?;
+        let plans = queue_stations(&plan, &asked_rates(&plan), Punctuality::THREADS);
+        check(&plan, &Queues::of(&plan), &plans)?;
         self.devices.open_new(&wants)?;
         rates(&plan, &self.devices.facts(&wants))?;
         Ok(Prepared { plan, wants })
@@ -96,7 +98,8 @@ impl Bench {
     /// Ends the running test, and keeps its devices.
     pub fn clear(&mut self) {
         if let Some(session) = self.session.take() {
-            give_back(&mut self.devices, &session.inner.wants, session.end());
+            let (inner, queues) = (&session.inner, session.end());
+            give_back(&mut self.devices, (&inner.wants, &inner.queues), queues);
         }
     }
 
@@ -114,10 +117,11 @@ impl Bench {
         let opened: Option<Vec<_>> = wants.iter().map(|w| self.devices.take(w)).collect();
         let opened = opened.expect("all that is wanted is open, and nobody else has it");
         let (ports, facts): (Vec<_>, Vec<_>) = opened.into_iter().unzip();
+        let (queues, ports) = (Queues::of(&plan), ports.into_iter().flatten().collect());
         match self.start(plan, wants.clone(), ports, facts) {
             Ok(session) => Ok(self.session.insert(Arc::new(session)).clone()),
             Err((error, ports)) => {
-                give_back(&mut self.devices, &wants, ports);
+                give_back(&mut self.devices, (&wants, &queues), ports);
                 Err(error)
             }
         }
@@ -134,13 +138,14 @@ impl Bench {
             Ok(rates) => rates,
             Err(error) => return Err((error, ports.into_iter().enumerate().collect())),
         };
-        let plans = stations(&plan, &rates, Punctuality::THREADS);
-        if let Err(error) = check(&plan, &plans) {
+        let queues = Queues::of(&plan);
+        let plans = queue_stations(&plan, &rates, Punctuality::THREADS);
+        if let Err(error) = check(&plan, &queues, &plans) {
             return Err((error, ports.into_iter().enumerate().collect()));
         }
         let in_memory = is_in_memory(&wants) && !self.outside;
         let threads = self.threads.unwrap_or_else(Cores::beside_control);
-        let places = spread(&wants, threads, in_memory);
+        let places = spread(&wants, &queues, threads, in_memory);
         let threads = places.iter().map(|(thread, _)| thread + 1).max().unwrap_or(0);
         let time = Time::new(*self.devices.clock(), threads, in_memory);
         let shared = Shared {
@@ -152,9 +157,14 @@ impl Bench {
         let shared = Arc::new(shared);
         let mut hosts: Vec<Vec<(usize, Host)>> = (0..threads).map(|_| Vec::new()).collect();
         let mut spares = Vec::new();
+        let pauses: Vec<_> = wants.iter().map(|_| Arc::<SharedPauses>::default()).collect();
         for (n, (plan, port)) in plans.iter().zip(ports).enumerate() {
             let port = Secured::new(port, plan.secy.as_deref()).expect("the plan was checked");
-            let host = Station::new(plan, port).expect("the plan was checked");
+            let mut host = Station::new(plan, port).expect("the plan was checked");
+            let (port, number) = queues.at(n);
+            if wants[port].queues > 1 {
+                host.share_pauses(pauses[port].clone(), number as u8);
+            }
             host.spares().fill();
             spares.push(host.spares().clone());
             hosts[places[n].0].push((n, host));
@@ -170,7 +180,12 @@ impl Bench {
         let run = Duration::from_nanos(shared.time.now().as_nanos());
         let rx_room = facts.iter().map(|facts| facts.rx_room).collect();
         let links = facts.into_iter().map(Link::new).collect();
-        let warnings = warnings(&plan, &wants, &places, threads, shared.time.is_leashed());
+        let leashed = shared.time.is_leashed();
+        let mut warnings = warnings(&plan, (&wants, &queues), &places, (threads, leashed));
+        // Time that the threads of ports in memory lose does not count.
+        if !leashed {
+            warnings.extend(shared.cores.warnings());
+        }
         let inner = Arc::new(Inner {
             board: Mutex::new(Board::new(&plan)),
             captures: Mutex::new(Captures { ended: vec![None; plan.ports.len()] }),
@@ -180,6 +195,7 @@ impl Bench {
             links: Mutex::new(links),
             rates,
             rx_room,
+            queues,
             places,
             pollers,
             zero: since_1970.saturating_sub(run),
@@ -206,7 +222,7 @@ impl Drop for Bench {
 }
 
 impl Session {
-    /// Ends the test and returns its ports.
+    /// Ends the test and returns its queues.
     fn end(&self) -> Vec<(usize, TappedPort)> {
         self.inner.ending.store(true, Ordering::Relaxed);
         if let Some(watcher) = lock(&self.watcher).take() {
@@ -223,9 +239,14 @@ impl Session {
     }
 }
 
-fn give_back(devices: &mut Devices, wants: &[Want], ports: Vec<(usize, TappedPort)>) {
-    for (index, port) in ports {
-        devices.give(&wants[index].place, port);
+fn give_back(
+    devices: &mut Devices,
+    (wants, queues): (&[Want], &Queues),
+    all: Vec<(usize, TappedPort)>,
+) {
+    for (index, queue) in all {
+        let (port, number) = queues.at(index);
+        devices.give(&wants[port].place, (number, queue));
     }
 }
 
@@ -247,7 +268,7 @@ fn spawn(
 
 /// Returns the requirements of a test, unless two ports collide or one cannot be satisfied.
 fn wants(plan: &TestPlan) -> Result<Vec<Want>, SessionError> {
-    plan.ports.iter().try_for_each(|port| devices::check(&port.location))?;
+    queues::check(plan)?;
     let wants = devices::wants(plan);
     for (n, want) in wants.iter().enumerate() {
         if let Some(m) = wants[..n].iter().position(|w| w.place == want.place) {
@@ -258,9 +279,9 @@ fn wants(plan: &TestPlan) -> Result<Vec<Want>, SessionError> {
     Ok(wants)
 }
 
-fn check(plan: &TestPlan, stations: &[StationPlan]) -> Result<(), SessionError> {
-    for (port, station) in plan.ports.iter().zip(stations) {
-        let name = || port.name.clone();
+fn check(plan: &TestPlan, queues: &Queues, stations: &[StationPlan]) -> Result<(), SessionError> {
+    for (n, station) in stations.iter().enumerate() {
+        let name = || plan.ports[queues.at(n).0].name.clone();
         station.check().map_err(|source| SessionError::Plan { port: name(), source })?;
         if let Some(secy) = &station.secy {
             Secy::new(secy).map_err(|source| SessionError::Secy { port: name(), source })?;
@@ -294,15 +315,21 @@ fn is_in_memory(wants: &[Want]) -> bool {
     ends.values().all(|ends| *ends == 2)
 }
 
-/// Returns the thread of each port, and its index there. Ports are assigned in turn; if all are
-/// in memory, pairs share a thread, so that a pause takes effect as soon as it was sent.
-fn spread(wants: &[Want], threads_max: usize, in_memory: bool) -> Vec<(usize, usize)> {
+/// Returns the thread of each queue, and its index there. Queues are assigned in turn; if all ports are
+/// in memory, both ends share a thread, so that a pause takes effect as soon as it was sent.
+fn spread(
+    wants: &[Want],
+    queues: &Queues,
+    threads_max: usize,
+    in_memory: bool,
+) -> Vec<(usize, usize)> {
     let mut groups: Vec<Vec<usize>> = Vec::new();
-    let mut of_pair = BTreeMap::<&str, usize>::new();
-    for (n, want) in wants.iter().enumerate() {
+    let mut of_pair = BTreeMap::<(&str, usize), usize>::new();
+    for n in 0..queues.len() {
         let next = groups.len();
-        let group = match &want.place {
-            Place::Ring { pair, .. } if in_memory => *of_pair.entry(pair).or_insert(next),
+        let (port, number) = queues.at(n);
+        let group = match &wants[port].place {
+            Place::Ring { pair, .. } if in_memory => *of_pair.entry((pair, number)).or_insert(next),
             _ => next,
         };
         if group == next {
@@ -311,38 +338,44 @@ fn spread(wants: &[Want], threads_max: usize, in_memory: bool) -> Vec<(usize, us
         groups[group].push(n);
     }
     let threads = groups.len().clamp(1, threads_max.max(1));
-    let mut places = vec![(0, 0); wants.len()];
-    let mut taken = vec![0; threads];
+    let mut thread = vec![0; queues.len()];
     for (g, group) in groups.iter().enumerate() {
-        for port in group {
-            let thread = g % threads;
-            places[*port] = (thread, taken[thread]);
-            taken[thread] += 1;
-        }
+        group.iter().for_each(|queue| thread[*queue] = g % threads);
     }
-    places
+    // A thread gets its stations in the order of the queues.
+    let mut taken = vec![0; threads];
+    let place = |thread: usize| {
+        taken[thread] += 1;
+        (thread, taken[thread] - 1)
+    };
+    thread.into_iter().map(place).collect()
 }
 
 fn warnings(
     plan: &TestPlan,
-    wants: &[Want],
+    (wants, queues): (&[Want], &Queues),
     places: &[(usize, usize)],
-    threads: usize,
-    leashed: bool,
+    (threads, leashed): (usize, bool),
 ) -> Vec<String> {
     let mut warnings = Vec::new();
-    let name = |n: usize| plan.ports[n].name.as_str();
     for thread in 0..threads {
         let here: Vec<_> = (0..places.len()).filter(|n| places[*n].0 == thread).collect();
-        let rings = here.iter().all(|n| matches!(wants[*n].place, Place::Ring { .. }));
+        let is_ring = |n: &usize| matches!(wants[queues.at(*n).0].place, Place::Ring { .. });
+        let rings = here.iter().all(is_ring);
         if here.len() > 1 && !(rings && leashed) {
-            let names: Vec<_> = here.iter().map(|n| name(*n)).collect();
+            let names: Vec<_> = here.iter().map(|n| queues.name(plan, *n)).collect();
             warnings.push(format!(
                 "ports {} share a CPU: each is polled less often, so times are coarser and pauses \
                  obeyed later; run on a machine with a CPU for each port and one to spare",
                 names.join(", ")
             ));
         }
+    }
+    for port in queues::unmeasured(plan) {
+        warnings.push(format!(
+            "port {} has several queues: the reaction of its peer to its pauses is not measured",
+            plan.ports[port].name
+        ));
     }
     if leashed && !wants.is_empty() {
         warnings.push(
@@ -352,4 +385,33 @@ fn warnings(
         );
     }
     warnings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Each thread gets its stations in the order of their numbers.
+    #[test]
+    fn places_are_the_order_in_which_threads_get_stations() {
+        let queues = |ends: &[(&str, u8)], queues: u16| {
+            let want = |(pair, end): &(&str, u8)| Want {
+                place: Place::Ring { pair: (*pair).to_owned(), end: *end },
+                longest: 64,
+                promiscuous: true,
+                queues,
+            };
+            let wants: Vec<_> = ends.iter().map(want).collect();
+            let all = Queues::of_ports(&vec![queues; ends.len()]);
+            (wants, all)
+        };
+        let (wants, two) = queues(&[("p", 0), ("p", 1)], 2);
+        assert_eq!(spread(&wants, &two, 1, true), [(0, 0), (0, 1), (0, 2), (0, 3)]);
+        // The queues with the same number of both ends share a thread.
+        assert_eq!(spread(&wants, &two, 9, true), [(0, 0), (1, 0), (0, 1), (1, 1)]);
+        assert_eq!(spread(&wants, &two, 9, false), [(0, 0), (1, 0), (2, 0), (3, 0)]);
+        let (wants, pairs) = queues(&[("p", 0), ("q", 0), ("p", 1), ("q", 1)], 1);
+        assert_eq!(spread(&wants, &pairs, 1, true), [(0, 0), (0, 1), (0, 2), (0, 3)]);
+        assert_eq!(spread(&wants, &pairs, 2, true), [(0, 0), (1, 0), (0, 1), (1, 1)]);
+    }
 }

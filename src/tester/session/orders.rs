@@ -32,7 +32,7 @@ impl Session {
         inner.resolve(&which)?;
         inner.shared.awake.store(true, std::sync::atomic::Ordering::Relaxed);
         let ids = which.clone();
-        inner.at_all(inner.all_ports(), move |_, host, _| host.clear_streams(&ids))?;
+        inner.at_all(inner.all_queues(), move |_, host, _| host.clear_streams(&ids))?;
         for poller in &inner.pollers {
             inner.order(poller, Order::Clear)?;
         }
@@ -41,7 +41,7 @@ impl Session {
         let epoch = time.now() + time.spread() + LEAD;
         inner.restart_connections(&which, epoch)?;
         let ids = which.clone();
-        inner.at_all(inner.all_ports(), move |_, host, _| host.start_streams(epoch, &ids))?;
+        inner.at_all(inner.all_queues(), move |_, host, _| host.start_streams(epoch, &ids))?;
         let late = time.now().since(epoch.min(time.now()));
         let mut board = inner.board();
         if late > Duration::ZERO {
@@ -60,7 +60,7 @@ impl Session {
     /// [`SessionError::Gone`].
     pub fn stop(&self, which: &[FlowId]) -> Result<(), SessionError> {
         let ids = which.to_vec();
-        self.inner.at_all(self.inner.all_ports(), move |_, host, _| {
+        self.inner.at_all(self.inner.all_queues(), move |_, host, _| {
             host.stop_streams(&ids);
             host.end_senders(&ids);
         })?;
@@ -79,7 +79,7 @@ impl Session {
     pub fn pause(&self, which: &[FlowId]) -> Result<(), SessionError> {
         let ids = which.to_vec();
         self.inner
-            .at_all(self.inner.all_ports(), move |_, host, now| host.pause_streams(now, &ids))?;
+            .at_all(self.inner.all_queues(), move |_, host, now| host.pause_streams(now, &ids))?;
         self.each(which, |phase| if phase == Phase::Started { Phase::Paused } else { phase });
         Ok(())
     }
@@ -91,7 +91,7 @@ impl Session {
     pub fn resume(&self, which: &[FlowId]) -> Result<(), SessionError> {
         let ids = which.to_vec();
         self.inner
-            .at_all(self.inner.all_ports(), move |_, host, now| host.resume_streams(now, &ids))?;
+            .at_all(self.inner.all_queues(), move |_, host, now| host.resume_streams(now, &ids))?;
         self.each(which, |phase| if phase == Phase::Paused { Phase::Started } else { phase });
         Ok(())
     }
@@ -158,12 +158,20 @@ impl Inner {
             if !which.contains(&flow.id) {
                 continue;
             }
-            let plan = TransportPlan { start: epoch, ..(**plan).clone() };
+            // The plan's times are since the start.
+            let since = |at: Instant| match at {
+                Instant::NEVER => Instant::NEVER,
+                at => epoch + at.since(Instant::ZERO),
+            };
+            let (start, stop) = (since(plan.start), since(plan.stop));
+            let plan = TransportPlan { start, stop, ..(**plan).clone() };
             for port in &flow.rx {
                 let plan = plan.clone();
-                self.at(*port, move |host, _| host.restart_receiver(&plan))?;
+                let queue = self.queues.first(*port);
+                self.at(queue, move |host, _| host.restart_receiver(&plan))?;
             }
-            self.at(flow.tx, move |host, _| host.restart_sender(&plan))?;
+            let queue = self.queues.sender(flow.id.0 as usize);
+            self.at(queue, move |host, _| host.restart_sender(&plan))?;
         }
         Ok(())
     }

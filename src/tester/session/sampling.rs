@@ -5,6 +5,7 @@ use std::time::Duration as StdDuration;
 use crossbeam::channel::{self, Receiver, RecvTimeoutError, SendTimeoutError, Sender};
 
 use super::board::{FlowSample, PortSample, Sample};
+use super::merged::merged;
 use super::poller::{Host, Order, Pace, tapped_port};
 use super::{Inner, Session, SessionError};
 use crate::figures::{FlowFigures, Received as ReceivedFigures, Sent as SentFigures};
@@ -61,36 +62,36 @@ impl Sent {
 }
 
 impl Inner {
-    /// Executes an operation on a station by its thread, and waits for the result.
+    /// Executes an operation on a queue's station by its thread, and waits for the result.
     pub(super) fn at<T: Send + 'static>(
         &self,
-        port: usize,
+        queue: usize,
         operation: impl FnOnce(&mut Host, Instant) -> T + Send + 'static,
     ) -> Result<T, SessionError> {
-        self.wait(&self.send(port, operation)?)
+        self.wait(&self.send(queue, operation)?)
     }
 
     /// The same on several stations in parallel.
     pub(super) fn at_all<T: Send + 'static>(
         &self,
-        ports: impl IntoIterator<Item = usize>,
+        queues: impl IntoIterator<Item = usize>,
         operation: impl FnOnce(usize, &mut Host, Instant) -> T + Clone + Send + 'static,
     ) -> Result<Vec<T>, SessionError> {
-        let send = |port| {
+        let send = |queue| {
             let operation = operation.clone();
-            self.send(port, move |host: &mut Host, now| operation(port, host, now))
+            self.send(queue, move |host: &mut Host, now| operation(queue, host, now))
         };
-        let answers = ports.into_iter().map(send).collect::<Result<Vec<_>, _>>()?;
+        let answers = queues.into_iter().map(send).collect::<Result<Vec<_>, _>>()?;
         answers.iter().map(|answer| self.wait(answer)).collect()
     }
 
     fn send<T: Send + 'static>(
         &self,
-        port: usize,
+        queue: usize,
         operation: impl FnOnce(&mut Host, Instant) -> T + Send + 'static,
     ) -> Result<Receiver<T>, SessionError> {
         let (answer, answers) = channel::bounded(1);
-        let (thread, place) = self.places[port];
+        let (thread, place) = self.places[queue];
         let operation = Box::new(move |host: &mut Host, now: Instant| {
             let _ = answer.try_send(operation(host, now));
         });
@@ -131,16 +132,20 @@ impl Inner {
         }
     }
 
+    pub(super) fn all_queues(&self) -> core::ops::Range<usize> {
+        0..self.queues.len()
+    }
+
     pub(super) fn all_ports(&self) -> core::ops::Range<usize> {
-        0..self.places.len()
+        0..self.plan.ports.len()
     }
 
     /// Returns the simple counters of all ports and flows. Receive counters are read first, so
     /// that they never exceed the transmit counters.
     pub(super) fn sample(&self) -> Result<Sample, SessionError> {
         let at = self.shared.time.now();
-        let received = self.at_all(self.all_ports(), |_, host, now| Received::of(host, now))?;
-        let sent = self.at_all(self.all_ports(), |_, host, now| Sent::of(host, now))?;
+        let received = self.at_all(self.all_queues(), |_, host, now| Received::of(host, now))?;
+        let sent = self.at_all(self.all_queues(), |_, host, now| Sent::of(host, now))?;
         let mut flows: Vec<FlowSample> = self.plan.flows.iter().map(FlowSample::of).collect();
         for port in &sent {
             for (id, frames, bytes, ended) in &port.flows {
@@ -148,28 +153,34 @@ impl Inner {
                 (flow.tally.tx, flow.ended, flow.at.0) = ((*frames, *bytes), *ended, port.at);
             }
         }
-        for (n, port) in received.iter().enumerate() {
-            for (id, frames, bytes) in &port.flows {
-                let place = self.plan.flows[id.0 as usize].rx.iter().position(|rx| *rx == n);
+        for (n, queue) in received.iter().enumerate() {
+            let port = self.queues.at(n).0;
+            for (id, frames, bytes) in &queue.flows {
+                let place = self.plan.flows[id.0 as usize].rx.iter().position(|rx| *rx == port);
                 let Some(place) = place else { continue };
                 let flow = &mut flows[id.0 as usize];
-                (flow.tally.rx[place], flow.at.1) = ((*frames, *bytes), port.at);
+                let tally = &mut flow.tally.rx[place];
+                *tally = (tally.0 + frames, tally.1 + bytes);
+                flow.at.1 = flow.at.1.max(queue.at);
             }
         }
         for flow in &mut flows {
             flow.all_arrived = flow.tally.rx.iter().all(|rx| rx.0 >= flow.tally.tx.0);
         }
-        let port = |(sent, received): (&Sent, &Received)| PortSample {
+        let queue = |(sent, received): (&Sent, &Received)| PortSample {
             at: (sent.at, received.at),
             counts: [sent.port.0, sent.port.1, received.port.0, received.port.1],
         };
-        Ok(Sample { at, ports: sent.iter().zip(&received).map(port).collect(), flows })
+        let queues = sent.iter().zip(&received).map(queue).collect();
+        let ports = self.queues.by_port(queues, PortSample::sum);
+        Ok(Sample { at, ports, flows })
     }
 
-    /// Returns all counters of all stations, without those of flows whose distributions are
+    /// Returns all counters of all ports, without those of flows whose distributions are
     /// expensive to copy.
     pub(super) fn stations(&self) -> Result<Vec<StationSnapshot>, SessionError> {
-        self.at_all(self.all_ports(), |_, host, now| host.snapshot_light(now))
+        let queues = self.at_all(self.all_queues(), |_, host, now| host.snapshot_light(now))?;
+        Ok(self.queues.by_port(queues, merged))
     }
 
     /// Returns the figures of these flows, by their indices in the plan, with distributions for
@@ -182,8 +193,11 @@ impl Inner {
     ) -> Result<Vec<FlowFigures>, SessionError> {
         let flows: Vec<&FlowPlan> = which.iter().map(|n| &self.plan.flows[*n]).collect();
         // Percentiles of several receivers need their distributions.
+        let receivers = |flow: &FlowPlan| {
+            flow.rx.iter().map(|rx| self.queues.of_port(*rx).len()).sum::<usize>()
+        };
         let copied = |flow: &FlowPlan| {
-            flow.metrics.latency.is_some() && (distributions || flow.rx.len() > 1)
+            flow.metrics.latency.is_some() && (distributions || receivers(flow) > 1)
         };
         let of = |is: &dyn Fn(&FlowPlan) -> bool| -> Vec<(usize, (FlowId, bool))> {
             let those = flows.iter().enumerate().filter(|(_, flow)| is(flow));
@@ -192,11 +206,13 @@ impl Inner {
         // All orders are sent before the first reply is awaited: a thread that waits for each of
         // a thousand replies is woken a thousand times, each time after the polling threads.
         let mut orders = Vec::with_capacity(self.places.len());
-        for port in self.all_ports() {
-            let (sent, received) = (of(&|f| f.tx == port), of(&|f| f.rx.contains(&port)));
+        for queue in self.all_queues() {
+            let port = self.queues.at(queue).0;
+            let sends = |f: &FlowPlan| self.queues.sender(f.id.0 as usize) == queue;
+            let (sent, received) = (of(&sends), of(&|f| f.rx.contains(&port)));
             let senders =
-                self.parts(port, &sent, |host, (id, _)| host.stream(id).map(SentFigures::of))?;
-            let receivers = self.parts(port, &received, |host, (id, copied)| {
+                self.parts(queue, &sent, |host, (id, _)| host.stream(id).map(SentFigures::of))?;
+            let receivers = self.parts(queue, &received, |host, (id, copied)| {
                 let sink = host.sink(id)?;
                 Some((ReceivedFigures::of(sink), copied.then(|| sink.latency.clone())))
             })?;
@@ -219,7 +235,7 @@ impl Inner {
     /// Sends orders to read these flows of a station, a few at a time.
     fn parts<T: Send + 'static>(
         &self,
-        port: usize,
+        queue: usize,
         flows: &[(usize, (FlowId, bool))],
         of: fn(&Host, (FlowId, bool)) -> Option<T>,
     ) -> Result<Vec<Receiver<Vec<Option<T>>>>, SessionError> {
@@ -228,7 +244,7 @@ impl Inner {
             let take = move |host: &mut Host, _| -> Vec<Option<T>> {
                 some.iter().map(|flow| of(host, *flow)).collect()
             };
-            self.send(port, take)
+            self.send(queue, take)
         };
         flows.chunks(FLOWS_AT_ONCE).map(order).collect()
     }
@@ -274,7 +290,8 @@ impl Inner {
         let poll = ns(poll.unwrap_or(Duration::ZERO));
         let own = ns(self.shared.time.resolution());
         let quality = |_, host: &mut Host, _| tapped_port(host).port.port_mut().stamp_quality();
-        let devices: Option<Vec<_>> = self.at_all(self.all_ports(), quality)?.into_iter().collect();
+        let devices: Option<Vec<_>> =
+            self.at_all(self.all_queues(), quality)?.into_iter().collect();
         let Some(devices) = devices.filter(|all| !all.is_empty()) else {
             return Ok(Stamps { source: "tsc", resolution_ns: own, uncertainty_ns: 2.0 * poll });
         };
@@ -294,7 +311,7 @@ impl Inner {
             let port = tapped_port(host).port.port_mut();
             port.stamp_quality().is_some().then(|| port.refresh_stamps())
         };
-        let done = self.at_all(self.all_ports(), refresh)?;
+        let done = self.at_all(self.all_queues(), refresh)?;
         for why in done.into_iter().flatten().filter_map(Result::err) {
             self.board().warn(format!("a device's clock could not be read again: {why}"));
         }

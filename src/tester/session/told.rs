@@ -5,9 +5,25 @@ use super::links::Link;
 use super::{Inner, Session, SessionError, lock};
 use crate::report::Report;
 use crate::tally::{FlowSeen, PortSeen, Rates, Seen, Transmit, report};
+use host::SenderCounters;
 use host::plan::stream::StreamPlan;
 
 impl Session {
+    /// Returns deviations from the configuration, and what the polling threads lack.
+    #[must_use]
+    pub fn warnings(&self) -> Vec<String> {
+        let inner = &self.inner;
+        inner.warnings.iter().cloned().chain(inner.shared.cores.refusal()).collect()
+    }
+
+    /// Returns the counters of the senders of all connections.
+    ///
+    /// # Errors
+    /// [`SessionError::Gone`].
+    pub fn senders(&self) -> Result<Vec<SenderCounters>, SessionError> {
+        Ok(self.inner.stations()?.into_iter().flat_map(|station| station.senders).collect())
+    }
+
     /// Returns a report with the latency distributions.
     ///
     /// # Errors
@@ -41,7 +57,7 @@ impl Session {
         let tallies = which.iter().map(|n| core::mem::take(&mut sample.flows[*n].tally));
         let counted = tallies.zip(figures).collect();
         let now = inner.shared.time.now();
-        let mut warnings = inner.warnings.clone();
+        let mut warnings = self.warnings();
         warnings.extend(inner.board().warnings.iter().cloned());
         let flows = which.iter().map(|n| FlowSeen {
             plan: &inner.plan.flows[*n],

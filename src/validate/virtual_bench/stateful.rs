@@ -1,54 +1,27 @@
 //! Connections with acknowledgements between the tester's ports of a virtual network.
 
-use ground::time::Instant;
-use host::plan::Tag;
-use host::{FlowId, StationPlan, StationSnapshot, TcpPlan, Transport, TransportPlan};
+use ground::time::{Duration, Instant};
+use host::{FlowId, StationPlan, StationSnapshot};
 use lab::LabTester;
 use sim::{Network, NetworkPlan, Node, NodeKind};
 
 use crate::bench::{Acknowledged, Trouble};
+use crate::connection;
 use crate::otg;
-use crate::setup::{Marking, Setup};
+use crate::setup::Setup;
 use crate::trial::Trial;
-use ground::units::{Dscp, Pcp};
-use wire::ip::Ecn;
-
-/// Port of the receivers (iperf's); senders have a port each, from the first dynamic one on (RFC 6335).
-const RECEIVER: u16 = 5_001;
-const SENDERS: u16 = 0xc000;
 
 /// Number of the first connection: above those of all flows of a trial, of which there are at most 65,536 numbers.
 const FIRST: u32 = 0xf000;
 
+/// Shortest retransmission timeout: as a data centre's hosts have it, whose round trips are this short.
+const TIMEOUT: Duration = Duration::from_millis(1);
+
 /// Adds the connections of a trial to a network.
 pub(super) fn add(network: &mut NetworkPlan, tester: &LabTester, (trial, setup): (&Trial, &Setup)) {
     for (n, wanted) in trial.stateful.iter().enumerate() {
-        let [src, dst] = [wanted.ends.0, wanted.ends.1].map(|port| setup.port(port));
-        let (dscp, tag) = match &setup.marking {
-            Marking::Dscp(map) => (map[wanted.priority.index()], None),
-            Marking::Pcp(map, vid) => {
-                let pcp: Pcp = map[wanted.priority.index()];
-                (Dscp::MIN, Some(Tag { vid: Some(*vid), pcp }))
-            }
-        };
-        let start = Instant::ZERO + otg::lead(setup);
-        let plan = TransportPlan {
-            id: FlowId(FIRST + n as u32),
-            src: src.mac,
-            dst: dst.mac,
-            src_ip: src.ip,
-            dst_ip: dst.ip,
-            tag,
-            priority: wanted.priority,
-            dscp,
-            ecn: Ecn::NotEct,
-            size: wanted.size,
-            rate: None,
-            start,
-            stop: start + wanted.length,
-            message: None,
-            kind: Transport::TcpLike(TcpPlan::new(SENDERS + n as u16, RECEIVER)),
-        };
+        let (id, start) = (FlowId(FIRST + n as u32), Instant::ZERO + otg::lead(setup));
+        let plan = connection::transport(wanted, setup, (n, id), (start, TIMEOUT));
         station(network, tester, wanted.ends.0.0, setup).senders.push(plan.clone());
         station(network, tester, wanted.ends.1.0, setup).receivers.push(plan);
     }
@@ -87,12 +60,7 @@ pub(super) fn read(
         let sender = of.as_ref().and_then(|of| of.sender(FlowId(FIRST + n as u32)));
         let sender =
             sender.ok_or_else(|| Trouble::Error("a connection has no sender".to_owned()))?;
-        Ok(Acknowledged {
-            bytes: sender.acknowledged,
-            frames: sender.frames,
-            retransmitted: sender.retransmitted,
-            timeouts: sender.timeouts,
-        })
+        Ok(connection::result(sender))
     };
     trial.stateful.iter().enumerate().map(one).collect()
 }
