@@ -28,6 +28,7 @@ use benchmark::took;
 use benchmark::{
     evidence, file, lossless, mlr, rfc2544, rfc2889, rfc7640, rfc8239, soak, summary, table,
 };
+use lab::World;
 use report::{BenchmarkPage, benchmark_html};
 use validate::bench::{Bench, Trouble};
 use validate::evidence::Testbed;
@@ -338,7 +339,7 @@ fn measure<R: Serialize>(
     let junit = open("--junit", &args.junit)?;
     let stop = stop_on_signals()?;
     let known = format!("{:?} {:?} {:?}", dut.lab, dut.reports, dut.resets);
-    let mut device = dut::bench(dut, args.machine, &stop)?;
+    let mut device = dut::bench(dut, (World::Virtual, args.machine), &stop)?;
     let world = device.world();
     let testbed =
         Testbed { topology: world.to_owned(), host: plan.setup.name.clone(), ..testbed() };

@@ -9,26 +9,29 @@ use std::sync::atomic::AtomicBool;
 use anyhow::Result;
 
 use super::machine::MachineArgs;
+use lab::World;
+use lab::raw::Lab;
 use validate::bench::Bench;
 use validate::file::{Access, Dut};
 use validate::setup::Setup;
-use validate::virtual_bench::VirtualBench;
+use validate::virtual_bench::{Reports, VirtualBench};
 
-/// Returns the bench. It ends its trials early once `stop` is set.
+/// Returns the bench; `world` is that of a virtual device. It ends its trials early once `stop` is set.
 ///
 /// # Errors
 /// DPDK cannot be started.
 pub(super) fn bench(
     dut: Dut,
-    machine: MachineArgs,
+    (world, machine): (World, MachineArgs),
     stop: &Arc<AtomicBool>,
 ) -> Result<Box<dyn Bench>> {
     let Dut { setup, lab, reports, resets, access } = dut;
-    match lab {
-        Some(lab) => {
+    match (lab, world) {
+        (Some(lab), World::Real) => in_process((setup, lab, reports), machine, stop),
+        (Some(lab), World::Virtual) => {
             Ok(Box::new(VirtualBench::new(setup, lab).reporting(reports).resetting(resets)))
         }
-        None => real(setup, access, machine, stop),
+        (None, _) => real(setup, access, machine, stop),
     }
 }
 
@@ -50,6 +53,28 @@ fn real(
     });
     let bench = validate::real_bench::RealBench::new(setup, eal, adapter, Arc::clone(stop))?;
     Ok(Box::new(bench))
+}
+
+/// Ports in memory need no rights and no hugepages, as those of a lab.
+#[cfg(feature = "dpdk")]
+fn in_process(
+    device: (Setup, Lab, Reports),
+    machine: MachineArgs,
+    stop: &Arc<AtomicBool>,
+) -> Result<Box<dyn Bench>> {
+    machine.apply()?;
+    let eal = lab::real::eal_options();
+    let bench = validate::real_bench::RealBench::in_process(device, eal, Arc::clone(stop))?;
+    Ok(Box::new(bench))
+}
+
+#[cfg(not(feature = "dpdk"))]
+fn in_process(
+    _: (Setup, Lab, Reports),
+    _: MachineArgs,
+    _: &Arc<AtomicBool>,
+) -> Result<Box<dyn Bench>> {
+    Err(anyhow::anyhow!("--world real: this program was built without DPDK, so it has no ports"))
 }
 
 #[cfg(not(feature = "dpdk"))]

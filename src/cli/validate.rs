@@ -6,7 +6,7 @@ mod prove;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow};
 use clap::{Args, ValueEnum};
@@ -20,6 +20,7 @@ use super::{Format, bad_input, exit, stop_on_signals};
 use crate::text::table::{Align, Table};
 use files::Files;
 pub(super) use files::stamp;
+use lab::World;
 use validate::catalogue;
 use validate::evidence;
 use validate::file::{self, Dut};
@@ -32,6 +33,7 @@ EXAMPLES:
   sluice validate --list                                    the tests, and what each is about
   sluice validate --describe V-R01                          one test in full
   sluice validate configs/validate/virtual.yaml             Sluice's own switch, in virtual time
+  sluice validate configs/validate/rings.yaml --world real  the same with real frames, in real time
   sluice validate DUT.yaml --level full --junit out.xml     all tests, for sonic-mgmt or Jenkins
   sluice validate DUT.yaml --only 'V-R*' --jsonl out.jsonl  some tests, every value on a line
   sluice validate DUT.yaml --only L01                       by sonic-mgmt's number
@@ -55,6 +57,10 @@ pub struct ValidateArgs {
     /// Extent of the run.
     #[arg(long, value_enum, default_value_t = Extent::Quick)]
     pub level: Extent,
+    /// World of a virtual device: exact virtual time, or real time with real frames on ports in memory. Other
+    /// devices are in the real one.
+    #[arg(long, value_enum)]
+    pub world: Option<World>,
     /// Run only tests of this id or alias, `*` for any text. May be repeated.
     #[arg(long, value_name = "TEST", visible_alias = "alias")]
     pub only: Vec<String>,
@@ -151,6 +157,9 @@ pub fn run(args: &ValidateArgs) -> Result<ExitCode> {
     let (mut dut, warnings) = file::load(path).map_err(bad_input)?;
     warnings.iter().for_each(|warning| say!("warning: {}", warning.line(&name)));
     dut.setup.seed = args.seed.unwrap_or(dut.setup.seed);
+    if args.world == Some(World::Virtual) && dut.lab.is_none() {
+        return Err(bad_input(anyhow!("--world virtual: the device is not virtual; leave it out")));
+    }
     let mut outputs = Outputs::new();
     outputs.input("the DUT file", path);
     let files = Files::open(args, &mut outputs)?;
@@ -179,17 +188,33 @@ pub fn run(args: &ValidateArgs) -> Result<ExitCode> {
 fn validate(args: &ValidateArgs, dut: Dut, selection: &Selection) -> Result<Results> {
     let stop = stop_on_signals()?;
     let setup = dut.setup.clone();
-    let mut bench = dut::bench(dut, args.machine, &stop)?;
+    let world = args.world.unwrap_or_default();
+    let mut bench = dut::bench(dut, (world, args.machine), &stop)?;
     let every = Duration::from_secs(5);
     let all = selection.tests_of(&setup).len() as u64 + 1;
     let mut progress = Progress::new("{bar:30} {pos}/{len} {msg}", &setup.name, Some(all), every);
+    let begun = Instant::now();
     let results = suite::run(&setup, selection, &mut *bench, |n, all, test| {
-        let text = format!("{} {}", test.id, test.title);
+        let text = format!("{} {}{}", test.id, test.title, left(begun.elapsed(), (n, all)));
         progress.update(n as u64, text, |text| format!("{n} of {all}: {text}"));
         !stop.load(Ordering::Relaxed)
     });
     progress.clear();
     Ok(results)
+}
+
+/// Returns the time left in words, by the mean time of the tests that are done; nothing before the first test of
+/// the device is.
+fn left(elapsed: Duration, (done, all): (usize, usize)) -> String {
+    if done < 2 || all <= done {
+        return String::new();
+    }
+    let seconds = elapsed.as_secs_f64() / done as f64 * (all - done) as f64;
+    let text = match seconds.ceil() as u64 {
+        seconds @ 0..120 => format!("{seconds} s"),
+        seconds => format!("{} min", seconds.div_ceil(60)),
+    };
+    format!(" (about {text} left)")
 }
 
 /// Prints the pages of tests.
@@ -223,4 +248,18 @@ fn list(tests: &[&Test]) -> Table {
         table.row([test.id.into(), aliases, level, test.title.into()]);
     }
     table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_time_left_is_the_mean_time_of_the_tests_that_are_left() {
+        let of = |seconds, done, all| left(Duration::from_secs(seconds), (done, all));
+        assert_eq!(of(5, 1, 21), "");
+        assert_eq!(of(10, 2, 22), " (about 100 s left)");
+        assert_eq!(of(60, 2, 22), " (about 10 min left)");
+        assert_eq!(of(10, 22, 22), "");
+    }
 }

@@ -240,6 +240,13 @@ impl<W: World> Switch<W> {
         Some(&mut self.ports[at].port)
     }
 
+    /// Returns the ports that this worker owns, in the order in which it got them. Frames that it holds are
+    /// given up.
+    #[must_use]
+    pub fn into_ports(self) -> Vec<(PortId, W::Port)> {
+        self.ports.into_iter().map(|state| (state.id, state.port)).collect()
+    }
+
     /// Changes the MACsec state of an owned port. Not a [`Change`], because it carries keys.
     ///
     /// # Errors

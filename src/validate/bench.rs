@@ -5,6 +5,9 @@ use crate::trial::{Port, ResetKind, Trial};
 use ground::time::Duration;
 use tester::report::Report;
 
+/// World of a virtual device in real time, on ports in memory.
+pub const RINGS: &str = "rings";
+
 /// The reason why a test ends early.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum Trouble {
@@ -123,6 +126,6 @@ pub trait Bench {
         Vec::new()
     }
 
-    /// Returns the name of the world: `virtual` or `real`.
+    /// Returns the name of the world: `virtual`, `real`, or [`RINGS`].
     fn world(&self) -> &'static str;
 }

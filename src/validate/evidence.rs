@@ -12,12 +12,15 @@ pub use json_lines::json_lines;
 pub use junit::{Testbed, junit, only_suite};
 pub use table::table;
 
+use crate::bench::RINGS;
 use crate::suite::Results;
 
 /// Returns the command that repeats one test of a run.
 #[must_use]
 pub fn repeat(results: &Results, file: &str, id: &str) -> String {
-    format!("sluice validate {file} --only {id} --level {} --seed {}", results.level, results.seed)
+    let Results { level, seed, .. } = results;
+    let world = if results.world == RINGS { " --world real" } else { "" };
+    format!("sluice validate {file}{world} --only {id} --level {level} --seed {seed}")
 }
 
 #[cfg(test)]

@@ -1,7 +1,10 @@
 //! A DUT behind real ports. The traffic generator runs each trial, and captures both directions of
 //! every port.
 
+mod actions;
 mod connections;
+mod drain;
+mod in_process;
 mod numbers;
 mod spread;
 
@@ -11,22 +14,26 @@ use std::thread;
 use std::time::Duration as StdDuration;
 
 use crate::adapter::{Action, Adapter};
-use crate::bench::{Acknowledged, Bench, Faculty, Trouble};
+use crate::bench::{Acknowledged, Bench, Faculty, RINGS, Trouble};
 use crate::observation::{Observation, Record, Way};
 use crate::opened::{Openers, Read};
 use crate::otg;
 use crate::setup::{FlowControl, Setup, line_time};
 use crate::trial::{Port, Trial, pause_frame, pfc_frame};
+use crate::virtual_bench::Reports;
+use actions::Actions;
 use contracts::frame::FCS_BYTES;
 use dpdk::{Eal, EalOptions};
 use ground::time::{Duration, Instant};
 use ground::units::{Bytes, Priority, Quanta};
+use in_process::{InProcess, Made};
+use lab::raw::Lab;
 use numbers::{Far, Numbers};
 use spread::{Parts, end_of_cable, recorded};
 use tester::capture::Kept;
 use tester::plan::{Place, TestPlan};
 use tester::report::Report;
-use tester::session::{Bench as Ports, Session, SessionError};
+use tester::session::{Bench as Ports, DevicePlan, Session, SessionError};
 use text::packets;
 
 /// Interval at which a running trial looks for the user's end.
@@ -34,6 +41,9 @@ const LOOK: StdDuration = StdDuration::from_millis(50);
 
 /// Times as long as it should that a trial may take.
 const SLOWER_MAX: u32 = 10;
+
+/// The same for a device in this process, whose clock waits for the thread.
+const SLOWER_MAX_DEVICE: u32 = 1000;
 
 /// Ends of the tester's own cable.
 const CABLE: [&str; 2] = ["ring:validate.a", "ring:validate.b"];
@@ -46,6 +56,8 @@ pub struct RealBench {
     numbers: Numbers,
     /// Warnings about the polling threads, once each.
     warnings: Vec<String>,
+    /// The device, if it runs in this process.
+    device: Option<InProcess>,
     /// Ends the run once it is set.
     stop: Arc<AtomicBool>,
 }
@@ -71,8 +83,40 @@ impl RealBench {
         let eal = eal.for_devices(devices);
         let eal = Eal::start(&eal).map_err(|error| Trouble::Error(error.to_string()))?;
         let numbers = Numbers::new(&setup);
-        let (ports, warnings) = (Ports::new(eal, None), Vec::new());
-        Ok(Self { setup, ports, adapter, numbers, warnings, stop })
+        let ports = Ports::new(eal, None);
+        Ok(Self { setup, ports, adapter, numbers, warnings: Vec::new(), device: None, stop })
+    }
+
+    /// A virtual device whose switches run in this process, on ports in memory: in real time, with the frames
+    /// and the threads of real ports.
+    ///
+    /// # Errors
+    /// DPDK cannot be started, or the device needs what such ports do not have.
+    pub fn in_process(
+        (setup, lab, reports): (Setup, Lab, Reports),
+        eal: EalOptions,
+        stop: Arc<AtomicBool>,
+    ) -> Result<Self, Trouble> {
+        let device = InProcess::new(setup.clone(), lab, reports);
+        let placed = device.placed(&setup)?;
+        Ok(Self { device: Some(device), ..Self::new(placed, eal, None, stop)? })
+    }
+
+    /// Opens the ports of a trial, at the far end of which is the device or a cable.
+    fn open(
+        &mut self,
+        plan: TestPlan,
+        trial: &Trial,
+        to: Far,
+    ) -> Result<(Arc<Session>, Option<Made>), Trouble> {
+        let device = self.device.as_ref().filter(|_| to == Far::Device);
+        let made = device.map(|device| device.make(trial)).transpose()?;
+        // The tester's own cable is polled in the same way, by one thread, as an empty device.
+        let of_device = self.device.as_ref();
+        let of_device = of_device
+            .map(|_| made.as_ref().map_or_else(DevicePlan::default, |made| made.plan.clone()));
+        let session = self.ports.set_with(plan, of_device).map_err(trouble)?;
+        Ok((session, made))
     }
 
     /// Runs a trial without captures between ports at these locations, and returns the counters.
@@ -83,7 +127,7 @@ impl RealBench {
         let mut plan = resolved(&config)?;
         self.numbers.secure(&mut plan, trial, (setup, to));
         let flows: Vec<_> = plan.flows.iter().map(|flow| flow.id).collect();
-        let session = self.ports.set(plan).map_err(trouble)?;
+        let (session, _) = self.open(plan, trial, to)?;
         if to == Far::Device {
             self.warned(&session);
         }
@@ -93,10 +137,11 @@ impl RealBench {
         let mut interrupted = false;
         let mut running = None;
         if let Some((at, action)) = reset {
-            interrupted = !self.wait(&session, lead + at)?;
+            interrupted = !self.wait(&session, lead + at, &mut Actions::none())?;
             running = (!interrupted).then(|| thread::spawn(action));
         }
-        interrupted = interrupted || !self.wait(&session, lead + trial.length)?;
+        interrupted =
+            interrupted || !self.wait(&session, lead + trial.length, &mut Actions::none())?;
         session.stop(&flows).map_err(trouble)?;
         // The action has a bounded time of its own.
         let begun = running.map_or(Ok(()), |running| {
@@ -143,30 +188,49 @@ impl RealBench {
         self.numbers.secure(&mut plan, trial, (setup, to));
         let all: Vec<usize> = (0..plan.ports.len()).collect();
         let flows: Vec<_> = plan.flows.iter().map(|flow| flow.id).collect();
-        let session = self.ports.set(plan).map_err(trouble)?;
+        let (session, made) = self.open(plan, trial, to)?;
         session.capture(&all, true).map_err(trouble)?;
         session.start(&flows).map_err(trouble)?;
-        let interrupted = !self.wait(&session, otg::lead(setup) + trial.length)?;
+        let lead = otg::lead(setup);
+        let mut actions = Actions::of(trial, made.as_ref(), lead);
+        let waited = self.wait(&session, lead + trial.length, &mut actions);
+        // Also after a failure and after Ctrl-C.
+        actions.restore(&session);
+        let interrupted = !waited?;
         session.stop(&flows).map_err(trouble)?;
         session.capture(&all, false).map_err(trouble)?;
         if interrupted {
             return Err(Trouble::Interrupted);
         }
         let report = session.report().map_err(trouble)?;
-        records(trial, setup, &session, &report)
+        let arrival = if made.is_some() { Arrival::FirstBit } else { Arrival::Unknown };
+        let mut seen = records((trial, arrival), setup, &session, &report)?;
+        if let (Some(device), Some(made), true) = (&self.device, &made, trial.counters) {
+            let switches = session.device(|device, now| device.snapshots(now)).map_err(trouble)?;
+            seen.counters = Some(device.counters(made, &switches));
+        }
+        Ok(seen)
     }
 
     /// Waits for the end of a trial on its own clock, which stands still while the threads of ports in
     /// memory do not run; false if the user ended it.
-    fn wait(&self, session: &Session, span: Duration) -> Result<bool, Trouble> {
+    fn wait(
+        &self,
+        session: &Session,
+        span: Duration,
+        actions: &mut Actions,
+    ) -> Result<bool, Trouble> {
         let begun = std::time::Instant::now();
-        let most = StdDuration::from_nanos(span.as_nanos()).saturating_mul(SLOWER_MAX) + LOOK;
+        let slower = if self.device.is_some() { SLOWER_MAX_DEVICE } else { SLOWER_MAX };
+        let most = StdDuration::from_nanos(span.as_nanos()).saturating_mul(slower) + LOOK;
         loop {
             if self.stop.load(Ordering::Relaxed) {
                 return Ok(false);
             }
             let report = session.report_of(Some(&[]), false).map_err(trouble)?;
-            let left = span.as_secs_f64() - report.elapsed_s.unwrap_or(0.0);
+            let elapsed = report.elapsed_s.unwrap_or(0.0);
+            let next = actions.due(session, elapsed)?;
+            let left = span.as_secs_f64() - elapsed;
             if left <= 0.0 {
                 return Ok(true);
             }
@@ -174,7 +238,7 @@ impl RealBench {
                 let what = "the threads of the ports had too little of their CPUs for the trial";
                 return Err(Trouble::Disturbed(what.to_owned()));
             }
-            thread::sleep(StdDuration::from_secs_f64(left).min(LOOK));
+            thread::sleep(StdDuration::from_secs_f64(left.min(next)).min(LOOK));
         }
     }
 
@@ -183,7 +247,8 @@ impl RealBench {
         let mut ports: Vec<Port> = trial.control.iter().map(|control| control.port).collect();
         ports.sort_unstable();
         ports.dedup();
-        if ports.is_empty() {
+        // A device in this process ends with the trial.
+        if ports.is_empty() || self.device.is_some() {
             return Ok(());
         }
         let mut release = Trial::new("release", Duration::from_millis(10));
@@ -210,7 +275,7 @@ impl RealBench {
     /// Runs a trial and returns the differences of the device's counters over it, if it reads them.
     fn counted(&mut self, trial: &Trial) -> Result<Observation, Trouble> {
         let setup = self.setup.clone();
-        if !trial.counters {
+        if !trial.counters || self.device.is_some() {
             return self.observe(trial, (&setup, Far::Device));
         }
         let ports: Vec<&str> = setup.ports.iter().map(|port| port.dut.as_str()).collect();
@@ -228,7 +293,9 @@ impl RealBench {
 
     /// Gives the settings of a trial their values in it, or those after it.
     fn set(&mut self, trial: &Trial, restored: bool) -> Result<(), Trouble> {
-        for setting in &trial.settings {
+        // A device in this process gets them before it runs.
+        let settings = trial.settings.iter().filter(|_| self.device.is_none());
+        for setting in settings {
             let value = if restored { &setting.restored } else { &setting.value };
             let port = &self.setup.port(setting.port).dut;
             let adapter = self.adapter.as_mut().ok_or_else(no_adapter)?;
@@ -310,8 +377,10 @@ impl Bench for RealBench {
     fn has(&self, faculty: Faculty) -> bool {
         match faculty {
             Faculty::ShortFrames | Faculty::WrongFcs | Faculty::ShortGap => false,
-            Faculty::Changes | Faculty::Keys => false,
+            Faculty::Keys => false,
             Faculty::Stateful => connections::possible(&self.setup),
+            Faculty::Changes => self.device.is_some(),
+            Faculty::Counters | Faculty::Settings if self.device.is_some() => true,
             Faculty::Counters => self.adapter.as_ref().is_some_and(|adapter| adapter.can_read()),
             Faculty::Reset(kind) => self.adapter.as_ref().is_some_and(|a| a.reset(kind).is_some()),
             Faculty::Settings => self.adapter.as_ref().is_some_and(|adapter| adapter.can_set()),
@@ -323,7 +392,7 @@ impl Bench for RealBench {
     }
 
     fn world(&self) -> &'static str {
-        "real"
+        if self.device.is_some() { RINGS } else { "real" }
     }
 }
 
@@ -348,10 +417,6 @@ fn trouble(error: SessionError) -> Trouble {
 
 /// Returns the plan of a trial.
 fn plan(trial: &Trial, setup: &Setup) -> Result<TestPlan, Trouble> {
-    if !trial.links.is_empty() {
-        let what = "links of real ports are not taken down: the test needs a virtual device";
-        return Err(Trouble::Missing(what.to_owned()));
-    }
     resolved(&otg::config(trial, setup, |port| recorded(&setup.port(port).location)))
 }
 
@@ -362,9 +427,18 @@ fn resolved(config: &serde_json::Value) -> Result<TestPlan, Trouble> {
     tester::resolve::resolve(&config).map(|(plan, _)| plan).map_err(wrong)
 }
 
+/// The bit of a received frame at whose time on the line the tester sees it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Arrival {
+    /// A device in this process hands a frame over when it begins to send it.
+    FirstBit,
+    /// Other devices in software do that, too; ports of hardware deliver a frame after its last bit.
+    Unknown,
+}
+
 /// Returns what the captures of a trial hold.
 fn records(
-    trial: &Trial,
+    (trial, arrival): (&Trial, Arrival),
     setup: &Setup,
     session: &Session,
     report: &Report,
@@ -385,17 +459,18 @@ fn records(
         }
         let capture = session.recorded(n).map_err(trouble)?;
         records.extend(
-            capture
-                .frames()
-                .filter_map(|kept| record(&kept, (Port(n), setup, &openers), (start, trial))),
+            capture.frames().filter_map(|kept| {
+                record(&kept, (Port(n), setup, &openers), (start, trial, arrival))
+            }),
         );
     }
     records.sort_by_key(|record: &Record| record.end);
+    let disturbed = disturbed(report).or_else(|| drain::missing(&records, trial.length));
     Ok(Observation {
         records,
         damaged: Vec::new(),
-        uncertainty: uncertainty(report, trial, setup),
-        disturbed: disturbed(report),
+        uncertainty: uncertainty(report, (trial, arrival), setup),
+        disturbed,
         counters: None,
     })
 }
@@ -412,13 +487,15 @@ fn linked(report: &Report) -> Result<(), Trouble> {
 }
 
 /// Returns the largest error of a time stamp: that of the stamps, or the longest time in which a
-/// thread did not poll; and a frame, because ports in software deliver frames at once, and others
-/// when their last bit has arrived.
-fn uncertainty(report: &Report, trial: &Trial, setup: &Setup) -> Duration {
+/// thread did not poll; and a frame, where the bit is unknown at which a frame is seen.
+fn uncertainty(report: &Report, (trial, arrival): (&Trial, Arrival), setup: &Setup) -> Duration {
     let gap = report.machine.filter(|machine| !machine.excluded).map_or(0.0, |m| m.longest_gap_ns);
     let longest = trial.flows.iter().map(|flow| flow.size).max().unwrap_or(64);
-    Duration::from_nanos_f64(report.stamps.floor_ns().max(gap))
-        + line_time(setup.slowest(), longest)
+    let frame = match arrival {
+        Arrival::FirstBit => Duration::ZERO,
+        Arrival::Unknown => line_time(setup.slowest(), longest),
+    };
+    Duration::from_nanos_f64(report.stamps.floor_ns().max(gap)) + frame
 }
 
 /// True if a port lost frames before the tester saw them.
@@ -444,7 +521,7 @@ fn disturbed(report: &Report) -> Option<String> {
 fn record(
     kept: &Kept,
     (port, setup, openers): (Port, &Setup, &Openers),
-    (start, trial): (Instant, &Trial),
+    (start, trial, arrival): (Instant, &Trial, Arrival),
 ) -> Option<Record> {
     if kept.at < start {
         return None;
@@ -454,6 +531,7 @@ fn record(
     let at = kept.at.since(start);
     // A received frame was found after its last bit; a sent one was handed over before its first.
     let (way, begin, end) = match kept.way {
+        packets::Way::In if arrival == Arrival::FirstBit => (Way::Received, at, at + time),
         packets::Way::In => (Way::Received, at.saturating_sub(time), at),
         packets::Way::Out => (Way::Sent, at, at + time),
     };

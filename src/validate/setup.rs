@@ -70,8 +70,8 @@ pub struct Nic {
     pub sends: PrioritySet,
     /// Longest time to wait for this traffic before a test.
     pub wait: Duration,
-    /// Queue pairs of `RoCEv2`, one of each NIC in the order of the ports.
-    pub queue_pairs: Vec<QueuePair>,
+    /// Queue pairs of `RoCEv2` of each NIC, in the order of the ports.
+    pub queue_pairs: Vec<Vec<QueuePair>>,
     /// Largest share of the time that it may pause a priority while its host reads.
     pub paused: Option<f64>,
 }
@@ -267,6 +267,8 @@ pub struct ExpectedEcn {
     pub kmax: Bytes,
     /// Probability just below `kmax`, 0 to 1.
     pub pmax: f64,
+    /// Priorities that have the curve; `None` if the file does not tell.
+    pub priorities: Option<PrioritySet>,
 }
 
 /// Times of the PFC watchdog.

@@ -61,7 +61,7 @@ fn matches(pattern: &str, name: &str) -> bool {
 pub struct Results {
     /// Name of the DUT.
     pub dut: String,
-    /// `virtual` or `real`.
+    /// `virtual`, `real`, or `rings` for a virtual device on ports in memory.
     pub world: &'static str,
     pub level: Level,
     pub seed: u64,

@@ -201,8 +201,10 @@ impl<'a> Context<'a> {
             };
             let (from, to) = (&self.port(from).name, &self.port(to).name);
             if sent == 0 {
-                let what = format!("the tester sent no frame from port {from} to port {to}");
-                return Err(Trouble::Error(what));
+                let mut flows = trial.flows.iter().filter(|flow| of(flow));
+                let paused = flows.find_map(|flow| self.paused_before(seen, flow));
+                let none = || format!("the tester sent no frame from port {from} to port {to}");
+                return Err(Trouble::Error(paused.unwrap_or_else(none)));
             }
             if received == 0 {
                 let what = format!(
@@ -213,6 +215,15 @@ impl<'a> Context<'a> {
             }
         }
         Ok(())
+    }
+
+    /// Returns the reason, in words, why a flow without any frame was not sent, if the DUT paused it.
+    #[must_use]
+    pub fn paused_before(&self, seen: &Observation, flow: &Flow) -> Option<String> {
+        let (priority, from) = (flow.priority, &self.port(flow.from).name);
+        let what =
+            || format!("the DUT pauses priority {priority} at port {from} before the first frame");
+        self.first_stop(seen, flow.from, priority).map(|_| what())
     }
 
     /// Checks that the tester sent what the trial says, so that a DUT is not judged by frames that
@@ -512,6 +523,11 @@ impl<'a> Context<'a> {
                     self.port(flow.from).name,
                     pause.at.as_nanos() / 1000
                 );
+                return Err(Trouble::Error(what));
+            }
+            // Its first pause may be from before the trial, and renewed after the span.
+            let paused = self.paused_before(seen, flow).filter(|_| sent == 0);
+            if let Some(what) = paused {
                 return Err(Trouble::Error(what));
             }
             // A frame at either end of the span may be outside of it.

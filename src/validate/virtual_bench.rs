@@ -1,7 +1,7 @@
 //! A DUT in the virtual world: a lab whose hosts are the ports of the tester. Each trial begins with
 //! a new network, so it depends on nothing that happened before.
 
-mod changes;
+pub(crate) mod changes;
 mod count;
 mod counters;
 mod nics;
@@ -44,10 +44,10 @@ pub struct VirtualBench {
 }
 
 /// The network of a trial.
-struct Prepared {
-    network: NetworkPlan,
+pub(crate) struct Prepared {
+    pub(crate) network: NetworkPlan,
     /// Hosts of the tester's ports.
-    hosts: Vec<NodeId>,
+    pub(crate) hosts: Vec<NodeId>,
 }
 
 impl VirtualBench {
@@ -70,7 +70,7 @@ impl VirtualBench {
     }
 
     /// Returns the network of a trial.
-    fn prepare(&self, trial: &Trial) -> Result<Prepared, Trouble> {
+    pub(crate) fn prepare(&self, trial: &Trial) -> Result<Prepared, Trouble> {
         let config = otg::config(trial, &self.setup, |p| self.setup.port(p).location.clone());
         let (mut network, tester) = self.plan(trial, config)?;
         self.secure(&mut network, &tester.hosts, trial);
@@ -226,7 +226,7 @@ fn unsecured(node: &NodePlan) -> NodePlan {
 }
 
 /// Returns the link of a host.
-fn link_of(network: &NetworkPlan, host: NodeId) -> LinkId {
+pub(crate) fn link_of(network: &NetworkPlan, host: NodeId) -> LinkId {
     let at = network.links.iter().position(|link| link.a.node == host || link.b.node == host);
     LinkId(at.expect("a tester's host has a link") as u32)
 }
@@ -247,13 +247,13 @@ fn shorten(network: &mut NetworkPlan, host: NodeId) {
 }
 
 /// Returns the port of the device that a host is cabled to.
-fn opposite(network: &NetworkPlan, host: NodeId) -> End {
+pub(crate) fn opposite(network: &NetworkPlan, host: NodeId) -> End {
     let link = &network.links[link_of(network, host).index()];
     if link.a.node == host { link.b } else { link.a }
 }
 
 /// Returns the change of a setting of the device's port at a host.
-fn changed(
+pub(crate) fn changed(
     network: &NetworkPlan,
     host: NodeId,
     (name, value): (&str, &str),

@@ -10,11 +10,13 @@ use ground::time::Instant;
 use ground::units::BitsPerSec;
 use secure::Secy;
 
-/// A port of a device with defects between it and the line. It needs a port whose clock runs, and to be
-/// polled for received frames as long as it sends.
+/// A port of a device with defects between it and the line. It needs a port whose clock runs, or the time of
+/// each poll ([`Self::at`]), and to be polled for received frames as long as it sends.
 #[derive(Debug)]
 pub struct Broken<P: Port> {
     port: P,
+    /// Time of the poll.
+    now: Instant,
     stage: Stage<P::Frame>,
     arrived: VecDeque<P::Frame>,
     leaving: VecDeque<P::Frame>,
@@ -44,7 +46,18 @@ impl<P: Port<Frame: fmt::Debug + Send + 'static>> Broken<P> {
     #[must_use]
     pub fn over(port: P, rate: BitsPerSec) -> Self {
         let (arrived, leaving) = (VecDeque::new(), VecDeque::new());
-        Self { port, stage: Stage::new(rate), arrived, leaving }
+        Self { port, now: Instant::ZERO, stage: Stage::new(rate), arrived, leaving }
+    }
+
+    /// Sets the time of the next poll, by which a port without a clock goes.
+    pub const fn at(&mut self, now: Instant) {
+        self.now = now;
+    }
+
+    /// Returns the port, without its defects.
+    #[must_use]
+    pub fn into_port(self) -> P {
+        self.port
     }
 
     /// Adds a defect next to the line.
@@ -75,9 +88,9 @@ impl<P: Port<Frame: fmt::Debug + Send + 'static>> Broken<P> {
         Ok(())
     }
 
-    /// Returns the time by the port's clock.
+    /// Returns the time by the port's clock, if it has one, or of the poll.
     fn now(&self) -> Instant {
-        self.port.clock(Instant::ZERO)
+        self.port.clock(self.now)
     }
 
     /// Sends what waits, as far as the port takes it.

@@ -16,13 +16,17 @@ use runtime::{Leash, Tether};
 /// that is renewed in time never expires, and longer than a poll with full bursts.
 const SPAN: Duration = Duration::from_micros(100);
 
+/// The same with a device in the process of the test, which is polled by the thread of its stations: all times
+/// are exact to that. A choice: two quanta at 1 Gb/s.
+pub const DEVICE_SPAN: Duration = Duration::from_micros(1);
+
 /// The clock of all threads of a test.
 #[derive(Debug)]
 pub(super) struct Time {
     real: TscClock,
     /// The time at which new clocks start.
     zero: Instant,
-    leash: Option<Leash>,
+    leash: Option<(Leash, Duration)>,
 }
 
 /// The clock of one thread.
@@ -34,8 +38,13 @@ pub(super) enum Clock<'a> {
 
 impl Time {
     /// A clock for a number of threads; leashed if all ports are in memory.
-    pub(super) fn new(real: TscClock, threads: usize, in_memory: bool) -> Self {
-        let leash = in_memory.then(|| Leash::new(threads, SPAN));
+    pub(super) fn new(
+        real: TscClock,
+        threads: usize,
+        (in_memory, has_device): (bool, bool),
+    ) -> Self {
+        let span = if has_device { DEVICE_SPAN } else { SPAN };
+        let leash = in_memory.then(|| (Leash::new(threads, span), span));
         Self { zero: real.now(), real, leash }
     }
 
@@ -43,18 +52,18 @@ impl Time {
     pub(super) fn clock(&self, thread: usize) -> Clock<'_> {
         match &self.leash {
             None => Clock::Real(&self.real),
-            Some(leash) => Clock::Leashed(&self.real, leash.tether(thread, self.zero)),
+            Some((leash, _)) => Clock::Leashed(&self.real, leash.tether(thread, self.zero)),
         }
     }
 
     /// Returns the current time of the slowest thread.
     pub(super) fn now(&self) -> Instant {
-        self.leash.as_ref().map_or_else(|| self.real.now(), Leash::polled)
+        self.leash.as_ref().map_or_else(|| self.real.now(), |(leash, _)| leash.polled())
     }
 
     /// Maximum time by which a thread may be ahead of [`Time::now`].
     pub(super) fn spread(&self) -> Duration {
-        if self.leash.is_some() { SPAN } else { Duration::ZERO }
+        self.leash.as_ref().map_or(Duration::ZERO, |(_, span)| *span)
     }
 
     /// True if the clock waits for the threads.

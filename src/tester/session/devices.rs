@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::thread;
 use std::time::{Duration as StdDuration, Instant as StdInstant};
 
+use super::in_process::DevicePlan;
 use super::{SessionError, TappedPort};
 use crate::capture::tapped;
 use crate::memory::{POOL_FRAMES, ROOM_MIN, interface_rings, longest};
@@ -95,6 +96,25 @@ pub(super) fn wants(test: &TestPlan) -> Vec<Want> {
         queues: port.location.queues,
     };
     test.ports.iter().zip(longest(test)).map(want).collect()
+}
+
+/// Returns the requirements of a device's ports. The two ends of a pair share their memory.
+pub(super) fn wants_of_device(device: &DevicePlan, of_test: &[Want]) -> Vec<Want> {
+    let all = of_test.iter().map(|want| want.longest).max().unwrap_or(ROOM_MIN);
+    let want = |place: &Place| {
+        let is_far = |want: &&Want| pair_of(&want.place) == pair_of(place);
+        let longest = of_test.iter().find(is_far).map_or(all, |want| want.longest);
+        Want { place: place.clone(), longest, promiscuous: true, queues: 1 }
+    };
+    device.places().map(want).collect()
+}
+
+/// Returns the name of the pair of an end of a ring.
+fn pair_of(place: &Place) -> Option<&str> {
+    match place {
+        Place::Ring { pair, .. } => Some(pair),
+        Place::Interface(_) | Place::Device(_) => None,
+    }
 }
 
 impl Devices {

@@ -64,8 +64,30 @@ impl Session {
             if let Some(error) = failed {
                 self.inner.board().warn(error.to_string());
             }
+            self.inner.tell_device(*port, up)?;
         }
         self.inner.follow_links()
+    }
+
+    /// Sets the link of a port down or up, at both of its ends: an interface of the kernel is taken down,
+    /// too, so that its peer loses the carrier.
+    ///
+    /// # Errors
+    /// [`SessionError::Gone`]; inside, the reason why the device of the port has no way to do it. Nothing is
+    /// changed then.
+    pub fn change_link(&self, port: usize, up: bool) -> Result<Result<(), String>, SessionError> {
+        {
+            let mut links = lock(&self.inner.links);
+            let link = links.get_mut(port).ok_or(SessionError::Gone)?;
+            if !link.is_virtual || link.control.interface().is_some() {
+                if let Err(error) = link.control.set_link(up) {
+                    return Ok(Err(error.to_string()));
+                }
+            }
+            link.wanted = up;
+        }
+        self.inner.tell_device(port, up)?;
+        self.inner.follow_links().map(Ok)
     }
 }
 

@@ -18,6 +18,7 @@ mod board;
 mod captures;
 mod clock;
 mod devices;
+mod in_process;
 mod links;
 mod merged;
 mod neighbours;
@@ -36,7 +37,9 @@ use std::time::Duration;
 use crossbeam::channel::Sender;
 
 pub use board::GRACE;
+pub use clock::DEVICE_SPAN;
 pub use devices::interface_device;
+pub use in_process::{Device, DevicePlan, DeviceSwitch};
 pub use neighbours::Neighbour;
 pub use open::{Bench, Prepared};
 
@@ -120,6 +123,9 @@ pub enum SessionError {
         /// The maximum length.
         longest: u32,
     },
+    /// The device in the process of the test is inconsistent.
+    #[error("device: {0}")]
+    Device(String),
     #[error("nothing was captured on port {0}; start a capture on it first")]
     NoCapture(String),
     #[error("{0}")]
@@ -148,6 +154,8 @@ pub struct Session {
 struct Inner {
     plan: TestPlan,
     wants: Vec<Want>,
+    /// True if the device under test is in this process.
+    has_device: bool,
     /// Handles on the devices until the test ends, which keep them open.
     links: Mutex<Vec<Link>>,
     rates: Vec<BitsPerSec>,

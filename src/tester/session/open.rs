@@ -6,12 +6,13 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use crossbeam::channel::{self, Receiver};
+use crossbeam::channel;
 
 use super::board::{Board, watch};
 use super::captures::Captures;
 use super::clock::Time;
 use super::devices::{self, Devices, Facts, Want};
+use super::in_process::{Device, DevicePlan};
 use super::links::Link;
 use super::poller::{Host, Order, Poller, Shared};
 use super::queues::{self, Queues};
@@ -45,7 +46,9 @@ pub struct Bench {
 #[derive(Debug)]
 pub struct Prepared {
     plan: TestPlan,
+    /// Those of the test's ports, and behind them those of the device's.
     wants: Vec<Want>,
+    device: Option<DevicePlan>,
 }
 
 impl Bench {
@@ -76,7 +79,26 @@ impl Bench {
     /// # Errors
     /// Devices or plans that cannot be used.
     pub fn set(&mut self, plan: TestPlan) -> Result<Arc<Session>, SessionError> {
-        let prepared = self.prepare(plan)?;
+        self.set_with(plan, None)
+    }
+
+    /// Does the same for a test of a device in this process, whose ports are the other ends of those of the
+    /// test. It is built anew.
+    ///
+    /// # Errors
+    /// Devices or plans that cannot be used.
+    pub fn set_with(
+        &mut self,
+        plan: TestPlan,
+        device: Option<DevicePlan>,
+    ) -> Result<Arc<Session>, SessionError> {
+        let mut prepared = self.prepare(plan)?;
+        if let Some(device) = &device {
+            queues::check_one(&prepared.plan)?;
+            let more = devices::wants_of_device(device, &prepared.wants);
+            prepared.wants.extend(more);
+        }
+        prepared.device = device;
         self.clear();
         self.begin(prepared)
     }
@@ -92,14 +114,14 @@ impl Bench {
         check(&plan, &Queues::of(&plan), &plans)?;
         self.devices.open_new(&wants)?;
         rates(&plan, &self.devices.facts(&wants))?;
-        Ok(Prepared { plan, wants })
+        Ok(Prepared { plan, wants, device: None })
     }
 
     /// Ends the running test, and keeps its devices.
     pub fn clear(&mut self) {
         if let Some(session) = self.session.take() {
-            let (inner, queues) = (&session.inner, session.end());
-            give_back(&mut self.devices, (&inner.wants, &inner.queues), queues);
+            let queues = session.end();
+            give_back(&mut self.devices, &session.inner.wants, queues);
         }
     }
 
@@ -110,18 +132,18 @@ impl Bench {
     /// again for the new test.
     pub fn begin(&mut self, prepared: Prepared) -> Result<Arc<Session>, SessionError> {
         assert!(self.session.is_none(), "one test at a time");
-        let Prepared { mut plan, wants } = prepared;
+        let Prepared { mut plan, wants, device } = prepared;
         self.runs = self.runs.wrapping_add(1);
         plan.run = self.runs;
         self.devices.fit(&wants)?;
         let opened: Option<Vec<_>> = wants.iter().map(|w| self.devices.take(w)).collect();
         let opened = opened.expect("all that is wanted is open, and nobody else has it");
         let (ports, facts): (Vec<_>, Vec<_>) = opened.into_iter().unzip();
-        let (queues, ports) = (Queues::of(&plan), ports.into_iter().flatten().collect());
-        match self.start(plan, wants.clone(), ports, facts) {
+        let ports = ports.into_iter().flatten().collect();
+        match self.start((plan, device), wants.clone(), ports, facts) {
             Ok(session) => Ok(self.session.insert(Arc::new(session)).clone()),
             Err((error, ports)) => {
-                give_back(&mut self.devices, (&wants, &queues), ports);
+                give_back(&mut self.devices, &wants, ports);
                 Err(error)
             }
         }
@@ -129,10 +151,10 @@ impl Bench {
 
     fn start(
         &self,
-        plan: TestPlan,
+        (plan, device): (TestPlan, Option<DevicePlan>),
         wants: Vec<Want>,
         ports: Vec<TappedPort>,
-        facts: Vec<Facts>,
+        mut facts: Vec<Facts>,
     ) -> Result<Session, (SessionError, Vec<(usize, TappedPort)>)> {
         let rates = match rates(&plan, &facts) {
             Ok(rates) => rates,
@@ -144,10 +166,14 @@ impl Bench {
             return Err((error, ports.into_iter().enumerate().collect()));
         }
         let in_memory = is_in_memory(&wants) && !self.outside;
-        let threads = self.threads.unwrap_or_else(Cores::beside_control);
+        // A device is polled between its stations, by their thread.
+        let threads = match &device {
+            Some(_) => 1,
+            None => self.threads.unwrap_or_else(Cores::beside_control),
+        };
         let places = spread(&wants, &queues, threads, in_memory);
         let threads = places.iter().map(|(thread, _)| thread + 1).max().unwrap_or(0);
-        let time = Time::new(*self.devices.clock(), threads, in_memory);
+        let time = Time::new(*self.devices.clock(), threads, (in_memory, device.is_some()));
         let shared = Shared {
             time,
             cores: Cores::find(threads),
@@ -157,8 +183,9 @@ impl Bench {
         let shared = Arc::new(shared);
         let mut hosts: Vec<Vec<(usize, Host)>> = (0..threads).map(|_| Vec::new()).collect();
         let mut spares = Vec::new();
-        let pauses: Vec<_> = wants.iter().map(|_| Arc::<SharedPauses>::default()).collect();
-        for (n, (plan, port)) in plans.iter().zip(ports).enumerate() {
+        let pauses: Vec<_> = plan.ports.iter().map(|_| Arc::<SharedPauses>::default()).collect();
+        let mut ports = ports.into_iter().enumerate();
+        for (plan, (n, port)) in plans.iter().zip(ports.by_ref()) {
             let port = Secured::new(port, plan.secy.as_deref()).expect("the plan was checked");
             let mut host = Station::new(plan, port).expect("the plan was checked");
             let (port, number) = queues.at(n);
@@ -169,12 +196,17 @@ impl Bench {
             spares.push(host.spares().clone());
             hosts[places[n].0].push((n, host));
         }
+        let has_device = device.is_some();
+        let device = device.map(|device| Device::new(&device, ports)).transpose();
+        let mut device = device.map_err(|error| (error, Vec::new()))?;
+        facts.truncate(plans.len());
         let mut pollers = Vec::new();
         let mut handles = Vec::new();
         for (n, hosts) in hosts.into_iter().enumerate() {
             let (order, orders) = channel::bounded(ORDERS_MAX);
             pollers.push(order);
-            handles.push(spawn(self.devices.eal(), n, hosts, orders, &shared));
+            let poller = Poller { hosts, orders, device: device.take() };
+            handles.push(spawn(self.devices.eal(), n, poller, &shared));
         }
         let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let run = Duration::from_nanos(shared.time.now().as_nanos());
@@ -192,6 +224,7 @@ impl Bench {
             spares,
             plan,
             wants,
+            has_device,
             links: Mutex::new(links),
             rates,
             rx_room,
@@ -239,30 +272,23 @@ impl Session {
     }
 }
 
-fn give_back(
-    devices: &mut Devices,
-    (wants, queues): (&[Want], &Queues),
-    all: Vec<(usize, TappedPort)>,
-) {
+/// Returns queues after a test: those of its ports, and then those of its device.
+fn give_back(devices: &mut Devices, wants: &[Want], all: Vec<(usize, TappedPort)>) {
+    let numbers: Vec<u16> = wants.iter().map(|want| want.queues).collect();
+    let queues = Queues::of_ports(&numbers);
     for (index, queue) in all {
         let (port, number) = queues.at(index);
         devices.give(&wants[port].place, (number, queue));
     }
 }
 
-fn spawn(
-    eal: &Eal,
-    n: usize,
-    hosts: Vec<(usize, Host)>,
-    orders: Receiver<Order>,
-    shared: &Arc<Shared>,
-) -> PollerThread {
+fn spawn(eal: &Eal, n: usize, poller: Poller, shared: &Arc<Shared>) -> PollerThread {
     let (eal, shared) = (eal.clone(), shared.clone());
     thread::spawn(move || {
         // Without registration the thread has no mempool cache, so frames are allocated at a
         // higher cost.
         let _worker = eal.register_worker();
-        Poller { hosts, orders }.run(&shared, n)
+        poller.run(&shared, n)
     })
 }
 

@@ -13,6 +13,7 @@ use crossbeam::channel::{Receiver, Sender, TryRecvError};
 
 use super::TappedPort;
 use super::clock::{Clock, Time};
+use super::in_process::Device;
 use contracts::port::Secured;
 use ground::time::{Instant, Total};
 use host::{Latency, Station};
@@ -37,9 +38,14 @@ const NAP: StdDuration = StdDuration::from_micros(50);
 /// An operation on a station, executed by the thread that polls it.
 pub(super) type Operation = Box<dyn FnOnce(&mut Host, Instant) + Send>;
 
+/// The same on the device of the test.
+pub(super) type DeviceOperation = Box<dyn FnOnce(&mut Device, Instant) + Send>;
+
 pub(super) enum Order {
     /// Executes an operation on the station with this index.
     Do(usize, Operation),
+    /// Executes an operation on the device.
+    Device(DeviceOperation),
     /// Returns the poll gaps since the last start of flows.
     Show(Sender<Pace>),
     /// Clears the poll gaps.
@@ -71,6 +77,8 @@ pub(super) struct Poller {
     /// Each with the index of its port in the test.
     pub(super) hosts: Vec<(usize, Host)>,
     pub(super) orders: Receiver<Order>,
+    /// The device under test, if it is in this process.
+    pub(super) device: Option<Device>,
 }
 
 impl Poller {
@@ -96,8 +104,12 @@ impl Poller {
                     tapped_port(host).tap.at(now);
                     progressed |= host.poll(now).progressed;
                 }
+                if let Some(device) = &mut self.device {
+                    progressed |= device.poll(now);
+                }
                 clock.publish();
-                if !awake {
+                // The clock of a device in this process runs only while it is polled.
+                if !awake && self.device.is_none() {
                     thread::sleep(NAP);
                     last = clock.tick();
                     polls.slept(clock.real(last));
@@ -121,7 +133,9 @@ impl Poller {
                 }
             }
         }
-        self.hosts.into_iter().map(|(port, host)| (port, host.into_port().into_port())).collect()
+        let hosts = self.hosts.into_iter();
+        let ports = hosts.map(|(port, host)| (port, host.into_port().into_port()));
+        ports.chain(self.device.into_iter().flat_map(Device::into_ports)).collect()
     }
 
     #[cold]
@@ -130,6 +144,11 @@ impl Poller {
             Order::Do(place, operation) => {
                 if let Some((_, host)) = self.hosts.get_mut(place) {
                     operation(host, clock.tick());
+                }
+            }
+            Order::Device(operation) => {
+                if let Some(device) = &mut self.device {
+                    operation(device, clock.tick());
                 }
             }
             Order::Show(answer) => {

@@ -120,6 +120,14 @@ pub(super) fn check(plan: &TestPlan) -> Result<(), SessionError> {
     Ok(())
 }
 
+/// Refuses several queues of ports at whose other ends is a device in this process.
+pub(super) fn check_one(plan: &TestPlan) -> Result<(), SessionError> {
+    match plan.ports.iter().position(|port| port.location.queues > 1) {
+        Some(n) => Err(refusal(plan, n, "a device in this process has one queue for each port")),
+        None => Ok(()),
+    }
+}
+
 /// Returns the first port at the pair of port `n`.
 fn other(plan: &TestPlan, n: usize) -> usize {
     let pair = |n: usize| match &plan.ports[n].location.place {
@@ -189,6 +197,9 @@ mod tests {
         let both = refused(["iface:a?queues=2", "iface:b?queues=2"], capture.clone());
         assert!(both.contains("a capture needs") && both.contains("iface:b?queues=2"), "{both}");
         check(&plan(["iface:a?queues=2", "iface:b"], &capture)).unwrap();
+        check_one(&plan(["ring:p.a", "ring:q.a"], &json!({}))).unwrap();
+        let device = check_one(&plan(["ring:p.a", "ring:q.a?queues=2"], &json!({}))).unwrap_err();
+        assert!(device.to_string().contains("ring:q.a?queues=2"), "{device}");
         for locations in [["ring:p.a?queues=2", "ring:p.b"], ["ring:p.a", "ring:p.b?queues=2"]] {
             let ends = refused(locations, json!({}));
             assert!(ends.contains("both ends") && ends.contains("`queues=2`"), "{ends}");

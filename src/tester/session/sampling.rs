@@ -118,7 +118,7 @@ impl Inner {
     }
 
     /// Waits for the reply to an order, longer if the threads are preempted.
-    fn wait<T>(&self, answers: &Receiver<T>) -> Result<T, SessionError> {
+    pub(super) fn wait<T>(&self, answers: &Receiver<T>) -> Result<T, SessionError> {
         let mut patience = Patience::new(&self.shared.preemption, PATIENCE);
         loop {
             match answers.recv_timeout(SLICE) {

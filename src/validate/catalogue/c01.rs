@@ -18,8 +18,8 @@ pub const TEST: Test = Test {
               other frame as one.",
     clause: "802.1Q 12.23 (counts of PFC requests and indications); by priority as SAI does",
     topology: Topology::T2,
-    procedure: "B sends frames that pause one priority each, 10 to 17 of them; as many that resume it; 10 PAUSE \
-                frames; and 10,000 pauses of a lossless priority, at level full 1,000,000. Data from B to A show \
+    procedure: "B sends frames that pause one priority each, 10 to 17 of them; as many that resume it; 10 that \
+                pause all; 10 PAUSE frames; and 10,000 pauses of a lossless priority, at level full 1,000,000. Data from B to A show \
                 that the port is the right one. At last B pauses a lossless priority until the device \
                 pauses A, and the pauses that A receives are counted.",
     pass: "The device's counters of received PFC frames are the numbers sent, with those that resume as \
@@ -42,6 +42,7 @@ fn run(cx: &mut Context<'_>) -> Result<(), Trouble> {
     cx.lossless()?;
     each_priority(cx, "XOFF for each priority", SHORT)?;
     each_priority(cx, "XON for each priority", Quanta(0))?;
+    together(cx)?;
     pause(cx)?;
     storm(cx)?;
     sent(cx)
@@ -67,6 +68,20 @@ fn each_priority(cx: &mut Context<'_>, name: &str, time: Quanta) -> Result<(), T
         } else {
             xon(cx, &what, &counters, (b, priority));
         }
+    }
+    Ok(())
+}
+
+/// Judges frames for all priorities at once.
+fn together(cx: &mut Context<'_>) -> Result<(), Trouble> {
+    let [a, b] = cx.ports()?;
+    let frame = pfc_frame(cx.port(b).mac, &Priority::ALL.map(|p| (p, SHORT)));
+    let name = ("XOFF for all priorities", cx.lossy()?);
+    let trial = counted::control(cx, (b, a), name, [(frame, FRAMES)], counted::EVERY);
+    let (_, counters) = cx.count_over(trial)?;
+    for priority in Priority::ALL {
+        let what = format!("counted XOFF for all priorities, priority {priority}");
+        judge(cx, &what, &counters, (b, priority, Counter::PfcRx), FRAMES);
     }
     Ok(())
 }

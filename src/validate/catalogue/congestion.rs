@@ -32,15 +32,20 @@ pub(super) fn to_one(
 /// One does not, so the cabling or the DUT is not as the file says.
 pub(super) fn arrives(cx: &Context<'_>, seen: &Observation, trial: &Trial) -> Result<(), Trouble> {
     for (n, flow) in trial.flows.iter().enumerate() {
-        if seen.tally(FlowId(n)).received == 0 {
-            let what = format!(
+        let tally = seen.tally(FlowId(n));
+        if tally.received > 0 {
+            continue;
+        }
+        let paused = cx.paused_before(seen, flow).filter(|_| tally.sent == 0);
+        let what = paused.unwrap_or_else(|| {
+            format!(
                 "no frame of priority {} from port {} arrives at port {}; check the cables",
                 flow.priority,
                 cx.port(flow.from).name,
                 cx.port(flow.to).name
-            );
-            return Err(Trouble::Error(what));
-        }
+            )
+        });
+        return Err(Trouble::Error(what));
     }
     Ok(())
 }

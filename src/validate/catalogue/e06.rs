@@ -18,9 +18,11 @@ pub const TEST: Test = Test {
     topology: Topology::T3,
     procedure: "ECT(0) flows on one lossless priority and on another from A and from B to C, each at 20 % of the \
                 line; then the same while C pauses the lossless priority for the time in which twice Kmax \
-                (`expected.ecn`) arrives. The other is lossless too if there are two.",
+                (`expected.ecn`) arrives. The other is lossless too if there are two. At last C pauses each lossless \
+                priority without the curve, if `expected.ecn.priorities` tells which have it.",
     pass: "No frame arrives with CE at first. Then frames of the paused priority do, and none of the other \
-           until the end of the pause; no frame of a lossless priority is lost.",
+           until the end of the pause; none of a priority without the curve does. No frame of a lossless \
+           priority is lost.",
     uncertainty: "None: counts.",
     source: "sonic-mgmt marking_lossless_prio",
     level: Level::Full,
@@ -52,7 +54,16 @@ fn run(cx: &mut Context<'_>) -> Result<(), Trouble> {
     let set = PrioritySet::of(priority);
     stop::add(cx, &mut trial, (c, set), (Duration::ZERO, hold));
     // The frames of a released priority may hold up others.
-    judge(cx, &trial, &[(priority, true), (other, false)], hold)
+    judge(cx, &trial, &[(priority, true), (other, false)], hold)?;
+    let marked = ecn.priorities.unwrap_or(PrioritySet::ALL);
+    for bare in cx.setup.lossless.iter().filter(|priority| !marked.contains(*priority)) {
+        let mut trial = congestion::to_one(cx, (&[a, b], c), &[bare], SHARE);
+        trial.flows.iter_mut().for_each(|flow| flow.ecn = Ecn::Ect0);
+        trial.name = "a priority without ECN is congested".to_owned();
+        stop::add(cx, &mut trial, (c, PrioritySet::of(bare)), (Duration::ZERO, hold));
+        judge(cx, &trial, &[(bare, false)], Duration::MAX)?;
+    }
+    Ok(())
 }
 
 /// Judges the marks of each priority: with congestion at least one, else none until a time.

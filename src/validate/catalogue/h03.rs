@@ -16,7 +16,8 @@ pub const TEST: Test = Test {
     procedure: "B and C pause one lossless priority. A sends shortest frames to both until two more than cause \
                 XOFF are buffered. C is resumed, so that the frames to C leave, and B later. The least number \
                 of frames to C that causes XON before B is resumed is searched, and tried again 10 times \
-                (level full: 100 times) with and without its last frame.",
+                (level full: 100 times) with and without its last frame. At level full it is searched again with \
+                frames in half of the headroom (`expected.headroom`).",
     pass: "XON is sent at the configured number of bytes (`expected.xon_offset`) below XOFF within 1 cell \
            (`expected.cell`), for a dynamic threshold at that number / (1 + alpha); in all runs at the same number of frames. The value is what the device does; it \
            is never used to size headroom.",
@@ -47,6 +48,19 @@ fn run(cx: &mut Context<'_>) -> Result<(), Trouble> {
         let deviations = xon::deviations(cx, ports, priority, (point, runs))?;
         let what = format!("runs of {runs} with XON of priority {priority} at another number");
         cx.judge(what, deviations as f64, Limits::exactly(0.0), 0.0, "runs");
+        let what = format!("bytes of priority {priority} from XOFF down to XON, after headroom");
+        let Some(headroom) = cx.by_level(None, Some(cx.setup.expected.headroom)) else { continue };
+        let Some(headroom) = headroom else {
+            cx.skip(what, "expected.headroom is missing; add it to the file");
+            continue;
+        };
+        let behind = (headroom.0 as f64 / cell / 2.0) as u32;
+        match xon::behind(cx, ports, priority, (point.xoff, behind)) {
+            Ok(Some(point)) => cx.judge(what, point.offset() * cell, limits, 0.0, "bytes"),
+            Ok(None) => {}
+            Err(Trouble::Missing(why)) => cx.skip(what, &why),
+            Err(trouble) => return Err(trouble),
+        }
     }
     Ok(())
 }

@@ -8,8 +8,10 @@ use crate::observation::{Observation, Way, What};
 use crate::setup::QueuePair;
 use crate::test::{Context, Level, Test, Topology};
 use crate::trial::{Control, Flow, Limit, Port, Trial};
+use contracts::frame::FCS_BYTES;
 use ground::time::Duration;
 use ground::units::Priority;
+use std::collections::BTreeSet;
 use wire::ip::Ecn;
 
 pub const TEST: Test = Test {
@@ -20,12 +22,13 @@ pub const TEST: Test = Test {
               is notified itself.",
     clause: "InfiniBand A17.9.3; RFC 3168",
     topology: Topology::T1,
-    procedure: "The tester is the peer of a queue pair of the NIC. It sends congestion notifications (CNPs) \
-                for the pair's data, one each 50 us; then data to it, all marked CE, one frame each 10 us; \
-                then the same data without marks.",
+    procedure: "The tester is the peer of the queue pairs of the NIC in the file, best three at a port. For one \
+                pair after the other it sends congestion notifications (CNPs) for the pair's data, one each \
+                50 us. Then all pairs get data at once, together up to 90 % of the line, all of it marked CE; \
+                then one pair after the other alone is marked; then none.",
     pass: "In the second half of the notifications the rate of the priority is at least 2 % below that at \
-           rest. Marks are answered by CNPs, no more than marks; data without marks by none. The NIC pauses \
-           the priority at no time.",
+           rest, with each pair. Marks are answered by CNPs, no more than marks, to as many queue pairs of the \
+           tester as have marks; data without marks by none. The NIC pauses the priority at no time.",
     uncertainty: "Time stamps of the tester for the rate; none for counts.",
     source: "Keysight ai-ml-testing RoCEv2.md",
     level: Level::Full,
@@ -36,8 +39,11 @@ pub const TEST: Test = Test {
 /// Interval of notifications: the least of most NICs.
 const NOTIFY: Duration = Duration::from_micros(50);
 
-/// Interval of data.
-const DATA: Duration = Duration::from_micros(10);
+/// Shortest interval of the data of a pair.
+const DATA: Duration = Duration::from_micros(1);
+
+/// Share of the line that the data of all pairs takes at most: none is lost before the NIC.
+const SHARE: u64 = 90;
 
 /// Most frames of each trial.
 const MOST: u64 = 100_000;
@@ -47,15 +53,22 @@ fn run(cx: &mut Context<'_>) -> Result<(), Trouble> {
     let sends: Vec<Priority> = told.sends.iter().collect();
     let ports = (0..cx.setup.alike()).map(Port);
     for port in ports.take(cx.by_level(1, usize::MAX)) {
-        let Some(pair) = told.queue_pairs.get(port.0).copied() else {
+        let pairs = told.queue_pairs.get(port.0).filter(|pairs| !pairs.is_empty());
+        let Some(pairs) = pairs else {
             let what = format!("nic.queue_pairs: that at port {} is missing", cx.port(port).name);
             return Err(Trouble::Missing(what));
         };
         let traffic = nic::wait(cx, port)?;
         let heard = roce::heard(cx, &traffic, (port, &sends))?;
-        slows(cx, port, (heard, pair))?;
-        answers(cx, port, (heard, pair), Ecn::Ce)?;
-        answers(cx, port, (heard, pair), Ecn::Ect0)?;
+        for pair in pairs {
+            slows(cx, port, (heard, *pair))?;
+        }
+        let all: Vec<usize> = (0..pairs.len()).collect();
+        answers(cx, port, (heard, pairs), &all)?;
+        for one in all.iter().filter(|_| pairs.len() > 1) {
+            answers(cx, port, (heard, pairs), &[*one])?;
+        }
+        answers(cx, port, (heard, pairs), &[])?;
     }
     Ok(())
 }
@@ -74,7 +87,8 @@ fn slows(
     let (start, frames) = (cx.setup.times.baseline, frames(cx, NOTIFY));
     let end = start + NOTIFY.saturating_mul(u64::from(frames));
     let length = end + cx.setup.times.settle;
-    let mut trial = Trial::new("notifications", length);
+    let number = pair.sends.get();
+    let mut trial = Trial::new(format!("notifications of queue pair {number}"), length);
     let priority = heard.priority;
     let flow = trial.flow(Flow::new((port, port), priority, Limit::Time(length)));
     let octets = heard.notification(cx, port, pair.sends);
@@ -83,42 +97,73 @@ fn slows(
     cx.at_rest(&seen, &trial, &(start.div(4)..start))?;
     let half = start + end.saturating_sub(start).div(2)..end;
     let (value, u) = cx.of_rest(&seen, flow, &half);
-    let what = format!("rate of priority {priority} when notified, of that at rest");
+    let what = format!(
+        "rate of priority {priority} when queue pair {number} is notified, of that at rest"
+    );
     let most = 100.0 - cx.setup.limits.rate * 100.0;
     cx.judge(what, value, Limits::at_most(most), u, "%");
     unpaused(cx, &seen, (port, priority), "notified");
     Ok(())
 }
 
-/// Judges the answers to data with or without marks.
+/// Judges the answers to data of all pairs, of which some are marked.
 fn answers(
     cx: &mut Context<'_>,
     port: Port,
-    (heard, pair): (Heard, QueuePair),
-    ecn: Ecn,
+    (heard, pairs): (Heard, &[QueuePair]),
+    marked: &[usize],
 ) -> Result<(), Trouble> {
-    let frames = frames(cx, DATA);
-    let (start, name) = match ecn {
-        Ecn::Ce => (cx.setup.times.baseline, "data with marks"),
-        _ => (cx.setup.times.baseline, "data without marks"),
+    let name = match marked {
+        [] => "data without marks".to_owned(),
+        [one] => format!("data marked to queue pair {}", pairs[*one].receives.get()),
+        all => format!("data marked to {} queue pairs", all.len()),
     };
-    let end = start + DATA.saturating_mul(u64::from(frames));
-    let mut trial = Trial::new(name, end + cx.setup.times.settle);
-    let octets = heard.data(cx, port, (pair.receives, ecn));
-    trial.control.push(Control { port, octets: octets.clone(), start, every: DATA, frames });
+    let octets: Vec<Vec<u8>> = pairs
+        .iter()
+        .enumerate()
+        .map(|(n, pair)| {
+            let ecn = if marked.contains(&n) { Ecn::Ce } else { Ecn::Ect0 };
+            heard.data(cx, port, (pair.receives, ecn))
+        })
+        .collect();
+    let all: u64 = octets.iter().map(|octets| line(cx, octets).as_picos()).sum();
+    let every = Duration::from_picos(all * 100 / SHARE).max(DATA);
+    let frames = frames(cx, every);
+    let start = cx.setup.times.baseline;
+    let end = start + every.saturating_mul(u64::from(frames));
+    let mut trial = Trial::new(&name, end + cx.setup.times.settle);
+    let mut at = start;
+    for octets in &octets {
+        let octets = octets.clone();
+        at += line(cx, &octets);
+        trial.control.push(Control { port, octets, start: at, every, frames });
+    }
     let seen = cx.observe(&Trial { whole: true, ..trial })?;
-    let is_own = |what: &What| matches!(what, What::Other(sent) if octets.starts_with(sent));
-    let sent = seen.records.iter().filter(|r| r.way == Way::Sent && is_own(&r.what)).count() as f64;
-    let malformed = roce::notifications(&seen, port).filter(|(_, is_right)| !is_right).count();
-    let all = roce::notifications(&seen, port).count();
-    let limits = match ecn {
-        Ecn::Ce => Limits { at_least: Some(1.0), at_most: Some(sent) },
-        _ => Limits::exactly(0.0),
+    let marks = marked.iter().map(|n| sent(&seen, &octets[*n])).sum::<usize>();
+    let all: Vec<_> = roce::notifications(&seen, port).collect();
+    let malformed = all.iter().filter(|(.., is_right)| !is_right).count();
+    let pairs: BTreeSet<u32> = all.iter().map(|(_, pair, _)| pair.get()).collect();
+    let limits = match marked {
+        [] => Limits::exactly(0.0),
+        _ => Limits { at_least: Some(marked.len() as f64), at_most: Some(marks as f64) },
     };
-    cx.count(format!("CNPs for {frames} frames of {name}"), all as u64, limits);
-    cx.count(format!("malformed CNPs for {name}"), malformed as u64, Limits::exactly(0.0));
-    unpaused(cx, &seen, (port, heard.priority), name);
+    cx.count(format!("CNPs for {marks} marks, {name}"), all.len() as u64, limits);
+    let what = format!("queue pairs that get CNPs, {name}");
+    cx.count(what, pairs.len() as u64, Limits::exactly(marked.len() as f64));
+    cx.count(format!("malformed CNPs, {name}"), malformed as u64, Limits::exactly(0.0));
+    unpaused(cx, &seen, (port, heard.priority), &name);
     Ok(())
+}
+
+/// Returns the time of a frame without FCS on the line.
+fn line(cx: &Context<'_>, octets: &[u8]) -> Duration {
+    cx.setup.line_time(octets.len() as u32 + FCS_BYTES)
+}
+
+/// Returns the number of frames of these bytes that the tester sent.
+fn sent(seen: &Observation, octets: &[u8]) -> usize {
+    let is_own = |what: &What| matches!(what, What::Other(sent) if octets.starts_with(sent));
+    seen.records.iter().filter(|r| r.way == Way::Sent && is_own(&r.what)).count()
 }
 
 /// Judges that the NIC does not pause its peer.

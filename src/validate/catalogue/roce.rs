@@ -147,16 +147,18 @@ impl Heard {
     }
 }
 
-/// Returns the congestion notifications that a port received, and of each true if it is well formed.
+/// Returns the congestion notifications that a port received, and of each the queue pair that it is for, and
+/// true if it is well formed.
 pub(super) fn notifications(
     seen: &Observation,
     port: Port,
-) -> impl Iterator<Item = (&Record, bool)> {
+) -> impl Iterator<Item = (&Record, U24, bool)> {
     let here = seen.records.iter().filter(move |r| r.port == port && r.way == Way::Received);
     here.filter_map(|record| {
         let What::Other(octets) = &record.what else { return None };
         let found = packet(octets).filter(|packet| packet.bth.opcode() == Opcode::CNP)?;
         let (ethertype, l3) = (found.walk.ethertype, found.walk.l3);
-        Some((record, cnp::Repr::parse(ethertype, &octets[l3..]).is_ok()))
+        let is_right = cnp::Repr::parse(ethertype, &octets[l3..]).is_ok();
+        Some((record, found.bth.dest_qp(), is_right))
     })
 }

@@ -17,10 +17,12 @@ pub const TEST: Test = Test {
     topology: Topology::T3,
     procedure: "A sends a strict priority (`expected.strict`) to C at 30 % of the line, then at 90 %; B \
                 sends all weighted ones at line rate together. At level quick with the first \
-                strict priority that is lossless and the first that is lossy, at level full with each.",
+                strict priority that is lossless and the first that is lossy, at level full with each. Then A \
+                and B send two strict lossy priorities, if there are two, at 70 % each.",
     pass: "No frame of the strict priority is lost, and no pause stops it. It and the weighted classes \
            have their shares of the bytes within 1 %: the strict one what it sends, the others the rest by \
-           their weights.",
+           their weights. Of two strict priorities the higher one has all that it sends, and the lower one the \
+           rest.",
     uncertainty: "A frame of each flow at the ends of the interval.",
     source: "UNH 37.1.6, 37.1.7; featureprofiles DP-1.5, DP-1.10",
     level: Level::Full,
@@ -39,6 +41,32 @@ fn run(cx: &mut Context<'_>) -> Result<(), Trouble> {
             compete(cx, &weighted, (priority, load))?;
         }
     }
+    order(cx)
+}
+
+/// Share of the line that each of two strict priorities sends.
+const EACH: f64 = 0.7;
+
+/// Judges that the higher one of two strict priorities is served first (802.1Q 8.6.8.1). They are lossy, as a
+/// lossless one would be paused.
+fn order(cx: &mut Context<'_>) -> Result<(), Trouble> {
+    let [a, b, c] = cx.ports()?;
+    let strict = cx.setup.expected.strict.unwrap_or_default();
+    let mut lossy = cx.setup.lossy.iter().filter(|priority| strict.contains(*priority));
+    // With fewer than two of them there is no order.
+    let (Some(low), Some(high)) = (lossy.next(), lossy.next()) else { return Ok(()) };
+    let mut trial = shares::offered(cx, (b, c), &[], 1.0);
+    let flow = |port, priority| {
+        Flow::new((port, c), priority, Limit::Time(cx.setup.times.hold)).rate(Rate::Line(EACH))
+    };
+    let first = trial.flow(flow(a, high));
+    trial.flow(flow(b, low));
+    trial.name = format!("strict priority {high} above {low}");
+    let seen = cx.observe(&trial)?;
+    let span = shares::steady(cx);
+    shares::judge(cx, (&trial, &seen), &[(high, EACH), (low, 1.0 - EACH)], &span);
+    let lost = seen.tally(first).lost();
+    cx.count(format!("lost frames of {}", trial.name), lost, Limits::exactly(0.0));
     Ok(())
 }
 

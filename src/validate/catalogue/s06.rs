@@ -5,7 +5,7 @@ use crate::bench::Trouble;
 use crate::judge::Limits;
 use crate::setup::Marking;
 use crate::test::{Context, Level, Test, Topology};
-use crate::trial::{Flow, FlowId, Limit, Mark, Rate, Trial};
+use crate::trial::{Flow, FlowId, Limit, Mark, Rate, Trial, Version};
 use ground::units::{Pcp, Priority, PrioritySet, Vid};
 
 pub const TEST: Test = Test {
@@ -16,8 +16,8 @@ pub const TEST: Test = Test {
               priority stops the values that are mapped to it, and no other.",
     clause: "802.1Q 6.9.3; RFC 2474; SAI_QOS_MAP_TYPE_DSCP_TO_TC, DOT1P_TO_TC",
     topology: Topology::T2,
-    procedure: "Flows from A to B, one for each DSCP of `expected.dscp_map`, then tagged ones for each PCP of \
-                `expected.pcp_map`. B pauses one lossless priority at level quick, each at level full.",
+    procedure: "Flows from A to B, one for each DSCP of `expected.dscp_map`, of IPv4 and then of IPv6, and tagged \
+                ones for each PCP of `expected.pcp_map`. B pauses one lossless priority at level quick, each at level full.",
     pass: "Each flow whose value is mapped to the paused priority stops, and every other one goes on. Values \
            of two priorities without PFC cannot be told apart.",
     uncertainty: "Time stamps of the tester.",
@@ -34,17 +34,25 @@ fn run(cx: &mut Context<'_>) -> Result<(), Trouble> {
     cx.lossless()?;
     cx.ports::<2>()?;
     let dscp = cx.setup.expected.dscp_map.clone();
-    let dscp = dscp.map(|map| map.into_iter().map(|(d, p)| (Mark::Dscp(d), p)).collect());
+    let dscp: Option<Vec<_>> =
+        dscp.map(|map| map.into_iter().map(|(d, p)| (Mark::Dscp(d), p)).collect());
     let pcp = tagged(cx);
-    let named =
-        [("DSCP", dscp, "expected.dscp_map is missing"), ("PCP", pcp, "expected.vlan is missing")];
+    let (no_map, no_vlan) = ("expected.dscp_map is missing", "expected.vlan is missing");
+    let named = [
+        (("DSCP", Version::V4), dscp.clone(), no_map),
+        (("DSCP of IPv6", Version::V6), dscp, no_map),
+        (("PCP", Version::V4), pcp, no_vlan),
+    ];
     if named.iter().all(|(_, map, _)| map.is_none()) {
         let what = "expected.dscp_map is missing, and expected.vlan; add one to the file";
         return Err(Trouble::Missing(what.to_owned()));
     }
     for (field, map, missing) in named {
         let Some(map) = map else {
-            cx.skip(format!("values of the {field}"), &format!("{missing}; add it to the file"));
+            cx.skip(
+                format!("values of the {}", field.0),
+                &format!("{missing}; add it to the file"),
+            );
             continue;
         };
         for priority in cx.each_lossless() {
@@ -68,7 +76,7 @@ fn tagged(cx: &Context<'_>) -> Option<Vec<(Mark, Priority)>> {
 /// Pauses a priority while all values are sent.
 fn storm(
     cx: &mut Context<'_>,
-    (field, map): (&str, &[(Mark, Priority)]),
+    ((field, version), map): ((&str, Version), &[(Mark, Priority)]),
     priority: Priority,
 ) -> Result<(), Trouble> {
     let [a, b] = cx.ports()?;
@@ -82,7 +90,7 @@ fn storm(
     let mut trial = Trial::new(name, traffic + times.drain);
     for (mark, of) in map {
         let flow = Flow::new((a, b), *of, Limit::Time(traffic)).rate(Rate::Line(share));
-        trial.flow(flow.mark(*mark));
+        trial.flow(flow.mark(*mark).version(version));
     }
     stop::add(cx, &mut trial, (b, PrioritySet::of(priority)), (start, length));
     let seen = cx.observe(&trial)?;

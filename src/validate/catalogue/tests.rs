@@ -37,7 +37,7 @@ expected:
   strict: [3, 4, 5, 6, 7]
   dscp_map: {0-7: 0, 8-15: 1, 16-23: 2, 24-31: 3, 32-39: 4, 40-47: 5, 48-55: 6, 56-63: 7}
   vlan: 1
-  ecn: {kmin: 20KB, kmax: 60KB, pmax: 20%}
+  ecn: {kmin: 20KB, kmax: 60KB, pmax: 20%, priorities: [3]}
   watchdog: {detection: 1ms, restoration: 2ms, poll: 10us}
   xon: counted
 virtual:

@@ -4,8 +4,8 @@ use super::{stop, watchdog};
 use crate::bench::Trouble;
 use crate::judge::Limits;
 use crate::test::{Context, Level, Test, Topology};
-use crate::trial::{Flow, FlowId, Limit, Rate, Trial};
-use ground::units::PrioritySet;
+use crate::trial::{Control, Flow, FlowId, Limit, Rate, Trial};
+use ground::units::{PrioritySet, Quanta};
 
 pub const TEST: Test = Test {
     id: "V-W06",
@@ -17,7 +17,7 @@ pub const TEST: Test = Test {
     topology: Topology::T2,
     procedure: "Flows on one lossless priority and on another at 5 % of the line from A to B. B pauses the \
                 lossless one three times for two detection times, and waits for the restoration time \
-                (`expected.watchdog`) and a detection time after each.",
+                (`expected.watchdog`), in which it sends XON, and a detection time after each.",
     pass: "Frames of the stormed priority are lost in each storm, none that is sent from the restoration \
            on, and of the other priority none at all.",
     uncertainty: "Time stamps of the tester.",
@@ -29,6 +29,9 @@ pub const TEST: Test = Test {
 
 /// Share of the line of each flow.
 const SHARE: f64 = 0.05;
+
+/// XON frames after each storm, in the restoration time: none is a pause, so none delays its end.
+const XON: u32 = 3;
 
 /// Storms in a row.
 const STORMS: u64 = 3;
@@ -49,7 +52,12 @@ fn run(cx: &mut Context<'_>) -> Result<(), Trouble> {
         trial.flow(flow.rate(Rate::Line(SHARE)));
     }
     for n in 0..STORMS {
-        stop::add(cx, &mut trial, (b, PrioritySet::of(priority)), (begin(n), length));
+        let set = PrioritySet::of(priority);
+        stop::add(cx, &mut trial, (b, set), (begin(n), length));
+        let every = dog.restoration.div(4);
+        let octets = cx.pause(b, set, Quanta(0));
+        let start = begin(n) + length + every;
+        trial.control.push(Control { port: b, octets, start, every, frames: XON });
     }
     let seen = cx.observe(&trial)?;
     let start = times.baseline;

@@ -38,14 +38,20 @@ fn run(cx: &mut Context<'_>) -> Result<(), Trouble> {
             trial.flow(flow.rate(Rate::Line(share)));
         }
         let seen = cx.observe(&trial)?;
-        congestion::arrives(cx, &seen, &trial)?;
         let pauses: usize = [a, b, c].map(|port| seen.control(port).count()).iter().sum();
+        // A device that pauses a flow before its first frame fails; the cables are not to blame.
+        if pauses == 0 {
+            congestion::arrives(cx, &seen, &trial)?;
+        }
         cx.count("MAC control frames of the device", pauses as u64, Limits::exactly(0.0));
         let span = times.hold.div(8)..times.hold;
         for (n, flow) in trial.flows.iter().enumerate() {
             cx.rate(&seen, &trial, FlowId(n), &span);
             let what = format!("lost frames of priority {}", flow.priority);
             cx.count(what, seen.tally(FlowId(n)).lost(), Limits::exactly(0.0));
+        }
+        if pauses > 0 {
+            break;
         }
     }
     Ok(())

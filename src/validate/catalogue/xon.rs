@@ -20,14 +20,16 @@ const BEHIND: u32 = 2;
 pub(super) struct Point {
     /// Number of shortest frames, each a cell, that cause XOFF.
     pub xoff: u32,
-    /// Number of frames of `xoff` and [`BEHIND`] that must leave before XON.
+    /// Number of frames behind XOFF.
+    behind: u32,
+    /// Number of frames of `xoff` and `behind` that must leave before XON.
     drained: u32,
 }
 
 impl Point {
     /// Returns the cells below XOFF at which XON is sent.
     pub fn offset(self) -> f64 {
-        f64::from(self.drained) - f64::from(BEHIND)
+        f64::from(self.drained) - f64::from(self.behind)
     }
 }
 
@@ -50,14 +52,24 @@ pub(super) fn point(
         cx.count(what, 0, Limits::at_least(1.0));
         return Ok(None);
     };
-    let all = xoff + BEHIND;
+    behind(cx, ports, priority, (xoff, BEHIND))
+}
+
+/// Searches the same point with `behind` frames behind XOFF, in the headroom.
+pub(super) fn behind(
+    cx: &mut Context<'_>,
+    ports: [Port; 3],
+    priority: Priority,
+    (xoff, behind): (u32, u32),
+) -> Result<Option<Point>, Trouble> {
+    let all = xoff + behind;
     let drained = fill::least(all, |drained| resumes(cx, ports, priority, (all, drained, 0)))?;
     let Some(drained) = drained else {
         let what = format!("XON of priority {priority} after all frames have left");
         cx.count(what, 0, Limits::at_least(1.0));
         return Ok(None);
     };
-    Ok(Some(Point { xoff, drained }))
+    Ok(Some(Point { xoff, behind, drained }))
 }
 
 /// Returns the number of further runs, of `runs`, in which XON comes after fewer frames, or does not
@@ -68,7 +80,7 @@ pub(super) fn deviations(
     priority: Priority,
     (point, runs): (Point, u32),
 ) -> Result<u64, Trouble> {
-    let all = point.xoff + BEHIND;
+    let all = point.xoff + point.behind;
     let mut deviations = 0;
     for round in 1..=runs {
         // By turns: the last number without XON, and the first one with it.

@@ -86,8 +86,8 @@ pub struct Nic {
     pub sends: Vec<u8>,
     /// Longest time to wait for it before a test, up to 1h. Default: `30s`; none for a virtual device.
     pub wait: Option<Span>,
-    /// Queue pair of RoCEv2 by which each sends, in the order of the ports. Default: none; tests of RoCE are
-    /// skipped.
+    /// Queue pairs of RoCEv2 by which they send, one for each port in their order, or any number with `port`.
+    /// Default: none; tests of RoCE are skipped.
     #[serde(default)]
     pub queue_pairs: Vec<QueuePair>,
     /// Largest share of the time for which it may pause a priority while its host reads. Default: none; the
@@ -96,13 +96,15 @@ pub struct Nic {
 }
 
 /// A queue pair of a NIC.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize, Serialize, JsonSchema)]
+#[derive(Clone, PartialEq, Eq, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct QueuePair {
     /// Its number: that to which congestion notifications for its data go, 2 to 16777215.
     pub sends: u32,
     /// Number of the queue pair that takes the tester's data. Default: `sends`.
     pub receives: Option<u32>,
+    /// Name of the tester's port at the NIC. Default: the port of the same place in `ports`.
+    pub port: Option<String>,
 }
 
 /// A port of the tester.
@@ -266,7 +268,7 @@ pub struct Commands {
 }
 
 /// An ECN curve.
-#[derive(Clone, Copy, PartialEq, Debug, Deserialize, Serialize, JsonSchema)]
+#[derive(Clone, PartialEq, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Ecn {
     /// Queue length below which nothing is marked.
@@ -275,6 +277,9 @@ pub struct Ecn {
     pub kmax: Size,
     /// Probability just below `kmax`.
     pub pmax: Ratio,
+    /// Priorities that have the curve, the first lossless one among them; `V-E06` tests that the other lossless
+    /// ones are not marked. Default: not told.
+    pub priorities: Option<Vec<u8>>,
 }
 
 /// A PFC watchdog.

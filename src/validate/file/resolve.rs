@@ -310,12 +310,14 @@ fn expected(cx: &mut Cx, at: &Place<'_>, raw: &raw::Expected) -> Expected {
         }
         vid
     });
-    let ecn = raw.ecn.map(|ecn| {
+    let ecn = raw.ecn.as_ref().map(|ecn| {
         if ecn.kmin > ecn.kmax {
             cx.error(&at.key("ecn"), "`kmin` is above `kmax`; swap them");
         }
         let pmax = f64::from(ecn.pmax.0) / 1e6;
-        ExpectedEcn { kmin: Bytes(ecn.kmin.0), kmax: Bytes(ecn.kmax.0), pmax }
+        let said = ecn.priorities.as_deref();
+        let priorities = said.map(|said| set(cx, &at.key("ecn"), Some(said), none));
+        ExpectedEcn { kmin: Bytes(ecn.kmin.0), kmax: Bytes(ecn.kmax.0), pmax, priorities }
     });
     let sfc = raw.sfc.map(|raw| sfc::resolve(cx, &at.key("sfc"), &raw));
     let watchdog = raw.watchdog.map(|watchdog| ExpectedWatchdog {

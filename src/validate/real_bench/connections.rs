@@ -1,5 +1,6 @@
 //! Trials with connections between real ports.
 
+use super::actions::Actions;
 use super::numbers::Far;
 use super::{RealBench, disturbed, linked, resolved, trouble};
 use crate::bench::{Acknowledged, Trouble};
@@ -56,14 +57,14 @@ impl RealBench {
         let connections = add(&mut plan, trial, &setup);
         self.numbers.secure(&mut plan, trial, (&setup, Far::Device));
         let flows: Vec<_> = plan.flows.iter().map(|flow| flow.id).collect();
-        let session = self.ports.set(plan).map_err(trouble)?;
+        let (session, _) = self.open(plan, trial, Far::Device)?;
         self.warned(&session);
         session.start(&flows).map_err(trouble)?;
         let lead = otg::lead(&setup);
         let longest = trial.stateful.iter().map(|of| of.length).max().unwrap_or(Duration::ZERO);
-        let mut interrupted = !self.wait(&session, lead + longest)?;
+        let mut interrupted = !self.wait(&session, lead + longest, &mut Actions::none())?;
         let senders = session.senders().map_err(trouble)?;
-        interrupted = interrupted || !self.wait(&session, lead + trial.length)?;
+        interrupted = interrupted || !self.wait(&session, lead + trial.length, &mut Actions::none())?;
         session.stop(&flows).map_err(trouble)?;
         if interrupted {
             return Err(Trouble::Interrupted);

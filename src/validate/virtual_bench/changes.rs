@@ -16,7 +16,7 @@ use switch::{Change as SwitchChange, PortPlan};
 ///
 /// # Errors
 /// A virtual device has no such setting, or not with this value.
-pub(super) fn planned(
+pub(crate) fn planned(
     network: &NetworkPlan,
     hosts: &[NodeId],
     trial: &Trial,

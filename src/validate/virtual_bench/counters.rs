@@ -82,7 +82,7 @@ pub(super) fn cell(plan: &NetworkPlan) -> u64 {
 
 impl Reports {
     /// Changes what the device reports.
-    pub(super) fn apply(&self, counters: &mut Counters, (rate, cell): (BitsPerSec, u64)) {
+    pub(crate) fn apply(&self, counters: &mut Counters, (rate, cell): (BitsPerSec, u64)) {
         for port in &mut counters.0 {
             self.wrong.iter().for_each(|report| report.apply(port, (rate, cell)));
             for all in port.priorities.iter_mut().chain([&mut port.port]) {

@@ -4,6 +4,7 @@ use super::changed::{fails_as, fails_before, judged};
 use super::{GOOD, all_pass, outcome, validate, validate_at};
 use crate::judge::Outcome;
 use crate::test::Level;
+use crate::trial::{Trial, VECTOR};
 
 const IDS: [&str; 5] = ["V-C01", "V-C02", "V-C03", "V-C04", "V-H08"];
 
@@ -29,6 +30,13 @@ fn wrong_counters_of_pfc_are_found() {
     fails("pfc_lost", "V-C01", "pauses of priority 3 that the device sends");
     fails("pfc_of_next", "V-C01", "counted XOFF for each priority, priority 3");
     fails("pause_as_pfc", "V-C01", "PAUSE frames counted as PFC of priority 3");
+    // A device that counts a frame for the first priority that it names.
+    let first = |trial: &mut Trial| {
+        if trial.name.starts_with("XOFF for all") {
+            trial.control.iter_mut().for_each(|control| control.octets[VECTOR + 1] = 1 << 3);
+        }
+    };
+    fails_before("V-C01", "counted XOFF for all priorities, priority 4", &first);
 }
 
 #[test]

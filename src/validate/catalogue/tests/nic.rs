@@ -47,7 +47,7 @@ fn traffic_that_ends_is_not_judged() {
 
 #[test]
 fn without_a_field_the_test_that_needs_it_is_skipped() {
-    let pairs = ("  queue_pairs: [{sends: 2, receives: 7}, {sends: 4, receives: 9}]\n", "");
+    let pairs = ("{port: A, sends:", "{port: B, sends:");
     ends(pairs, "V-N03", (Outcome::Skip, "nic.queue_pairs: that at port A is missing"));
     let plain = ("transport: {roce: {dcqcn: sigcomm15}}", "transport: udp");
     ends(plain, "V-N03", (Outcome::Skip, "no data of RoCEv2 to port A"));
@@ -82,7 +82,7 @@ fn bad_nics_fail_in_the_value_that_shows_it() {
         ("kind: never-expires", "V-N01", "V-R05 at A: longest silence"),
         ("kind: pauses-for-ever, priorities: [3]", "V-N02", "that the NIC takes while"),
         ("kind: never-pauses", "V-N02", "pauses of priority 3 while the host does not read"),
-        ("kind: ignores-cnp", "V-N03", "when notified"),
+        ("kind: ignores-cnp", "V-N03", "is notified"),
         ("kind: clears-ce", "V-N03", "CNPs for"),
         ("kind: pauses-for-ever, priorities: [3]", "V-N03", "by the NIC"),
         ("kind: ignores-pfc", "V-N04", "against the pause"),

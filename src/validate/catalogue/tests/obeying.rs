@@ -5,7 +5,8 @@ use super::changed::{
 };
 use super::{GOOD, PLAIN};
 use crate::judge::Outcome;
-use crate::trial::{Control, Port, Trial, VECTOR};
+use crate::observation::{Observation, Record, Way, What};
+use crate::trial::{Control, FlowId, Obeys, Port, Trial, VECTOR};
 use ground::units::Quanta;
 
 /// The good device with PFC for other priorities than its file says.
@@ -218,12 +219,50 @@ fn frames_that_a_pause_spoils_are_found() {
 
 #[test]
 fn queues_that_stay_stuck_after_a_link_failure_are_found() {
-    fails_before("V-R16", "rate of priority 3", &|trial| trial.control[1].frames += 8);
-    fails_before("V-R16", "frames of priority 3 against the pause", &|trial| {
-        blank(&mut trial.control[1]);
-    });
+    let second = |change: fn(&mut Control)| {
+        move |trial: &mut Trial| {
+            if trial.name.starts_with("link failure in a storm") {
+                change(&mut trial.control[1]);
+            }
+        }
+    };
+    fails_before("V-R16", "rate of priority 3", &second(|control| control.frames += 8));
+    fails_before("V-R16", "frames of priority 3 against the pause", &second(blank));
     fails_after("V-R16", "frames of priority 5 lost after the storm", &lose(5));
     fails_after("V-R16", "rate of priority 6", &stop(6));
+}
+
+/// Pauses that outlast a link failure, at either end of the link.
+#[test]
+fn pauses_after_a_link_failure_are_found() {
+    let held = |trial: &Trial, seen: &mut Observation| {
+        let is_it = |record: &Record| {
+            let is_first = matches!(record.what, What::Data { flow: FlowId(0), .. });
+            record.way == Way::Received && is_first
+        };
+        if trial.name.starts_with("link failure in a pause") {
+            let down = trial.links[0].at;
+            seen.records.retain(|record| record.end < down || !is_it(record));
+        }
+    };
+    let part = "frames of priority 3 after the link, before the end of an old pause";
+    fails_after("V-R16", part, &held);
+    // A sender that is not paused again.
+    let ignores = |trial: &mut Trial| {
+        if trial.name.starts_with("link failure of a sender") {
+            trial.obeys.push((Port(0), Obeys::Nothing));
+        }
+    };
+    let part = "frames of priority 3 lost after the link of a paused sender";
+    fails_before("V-R16", part, &ignores);
+    let never = |trial: &mut Trial| {
+        if trial.name.starts_with("link failure") {
+            trial.links.clear();
+        }
+    };
+    let result = judged((GOOD, "V-R16", true), &never, &|_, _| {});
+    assert_eq!(result.outcome, Outcome::Skip, "{result:#?}");
+    assert!(result.detail.contains("in time after it came back"), "{result:#?}");
 }
 
 /// A device that obeys PFC of this source address alone.

@@ -119,6 +119,8 @@ fn a_strict_class_that_waits_is_found() {
     fails_as(&last, "V-S03", "share of priority 3");
     fails_as(&last, "V-S03", "pauses of strict priority 3");
     fails_as(&queues("        5: {weight: 1}\n"), "V-S03", "lost frames of strict priority 5");
+    let part = "lost frames of strict priority 6 above 5";
+    fails_as(&queues("        6: {weight: 1}\n"), "V-S03", part);
     let none = GOOD.replace("  strict: [3, 4, 5, 6, 7]\n", "");
     let result = judged((&none, "V-S03", true), &|_| {}, &|_, _| {});
     assert_eq!(result.outcome, Outcome::Skip, "{result:#?}");

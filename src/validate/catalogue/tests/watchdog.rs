@@ -58,6 +58,14 @@ fn a_watchdog_with_other_times_is_found() {
         let slow = with_dog(&format!("{{detection: 1ms, restoration: {restoration}}}"));
         fails_as(&slow, "V-W06", "lost frames of priority 3 after storm 1");
     }
+    // A watchdog that takes XON for a pause.
+    let held = |trial: &mut Trial| {
+        let times = VECTOR + 2;
+        let resumes = |octets: &[u8]| octets[times..].iter().all(|octet| *octet == 0);
+        let all = trial.control.iter_mut().filter(|control| resumes(&control.octets));
+        all.for_each(|control| control.octets[times + 7] = 1);
+    };
+    fails_before("V-W06", "lost frames of priority 3 after storm 1", &held);
 }
 
 #[test]

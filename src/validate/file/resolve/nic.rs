@@ -1,7 +1,7 @@
 //! Validation of what a NIC under test sends.
 
 use super::super::raw::{self, DutFile};
-use super::set;
+use super::{letter, set};
 use crate::setup::{Nic, QueuePair};
 use config::{Cx, Place};
 use ground::time::Duration;
@@ -33,21 +33,46 @@ pub(super) fn resolve(
     if wait > WAIT_MAX {
         cx.error(&at.key("wait"), "a test waits for up to 1h; choose less");
     }
-    let pairs_at = at.key("queue_pairs");
-    if said.queue_pairs.len() > file.ports.len() {
-        cx.error(&pairs_at, "there are more than ports; give one for each port");
-    }
-    let pairs = said.queue_pairs.iter().enumerate();
     Nic {
         sends,
         wait,
-        queue_pairs: pairs.map(|(n, pair)| queue_pair(cx, &pairs_at.index(n), *pair)).collect(),
+        queue_pairs: queue_pairs(cx, &at.key("queue_pairs"), said, file),
         paused: said.paused.map(|share| f64::from(share.0) / 1e6),
     }
 }
 
+/// Returns the queue pairs of each port.
+fn queue_pairs(
+    cx: &mut Cx,
+    at: &Place<'_>,
+    said: &raw::Nic,
+    file: &DutFile,
+) -> Vec<Vec<QueuePair>> {
+    let names = file.ports.iter().enumerate();
+    let names = names.map(|(n, port)| port.name.clone().unwrap_or_else(|| letter(n)));
+    let names: Vec<String> = names.collect();
+    let mut pairs = vec![Vec::new(); names.len()];
+    for (n, pair) in said.queue_pairs.iter().enumerate() {
+        let at = at.index(n);
+        let port = match &pair.port {
+            Some(name) => names.iter().position(|known| known == name),
+            None => (n < names.len()).then_some(n),
+        };
+        let resolved = queue_pair(cx, &at, pair);
+        match (port, &pair.port) {
+            (Some(port), _) => pairs[port].push(resolved),
+            (None, Some(name)) => {
+                let what = format!("there is no port `{name}`; choose one of {}", names.join(", "));
+                cx.error(&at.key("port"), what);
+            }
+            (None, None) => cx.error(&at, "there are more than ports; add its `port`"),
+        }
+    }
+    pairs
+}
+
 /// Queue pairs 0 and 1 are those of management.
-fn queue_pair(cx: &mut Cx, at: &Place<'_>, said: raw::QueuePair) -> QueuePair {
+fn queue_pair(cx: &mut Cx, at: &Place<'_>, said: &raw::QueuePair) -> QueuePair {
     let mut number = |n: u32| {
         U24::new(n).filter(|_| n > 1).unwrap_or_else(|| {
             cx.error(at, format!("{n} is out of range; choose 2 to {}", U24::MAX.get()));

@@ -1,0 +1,151 @@
+//! A virtual device on ports in memory, in real time: the switches of its lab run in this process, and their
+//! links are rings.
+
+use crate::adapter::{Counters, of_snapshot};
+use crate::bench::Trouble;
+use crate::setup::Setup;
+use crate::trial::Trial;
+use crate::virtual_bench::{Prepared, Reports, VirtualBench, changed, changes, link_of, opposite};
+use contracts::stats::SwitchSnapshot;
+use ground::time::{Duration, Instant};
+use ground::units::{BitsPerSec, PortId};
+use lab::raw::Lab;
+use sim::{End, Fault, FaultKind, NetworkPlan, NodeId, NodeKind};
+use switch::Change;
+use tester::plan::Place;
+use tester::session::{DevicePlan, DeviceSwitch};
+
+/// The lab of a virtual device, of which each trial gets its own switches.
+#[derive(Debug)]
+pub(super) struct InProcess {
+    bench: VirtualBench,
+    reports: Reports,
+    rate: BitsPerSec,
+}
+
+/// The device of a trial.
+pub(super) struct Made {
+    pub(super) plan: DevicePlan,
+    /// By port of the tester: the switch at its other end, by its index in the plan, and the port there.
+    ends: Vec<(usize, PortId)>,
+    /// Changes of its configuration while the traffic runs: times from the start of the trial, and
+    /// switches.
+    pub(super) changes: Vec<(Duration, usize, Change)>,
+    /// Bytes of a buffer cell.
+    cell: u64,
+}
+
+impl InProcess {
+    pub(super) fn new(setup: Setup, lab: Lab, reports: Reports) -> Self {
+        let rate = setup.rate;
+        Self { bench: VirtualBench::new(setup, lab), reports, rate }
+    }
+
+    /// Returns a set-up with the places of the tester's ports.
+    ///
+    /// # Errors
+    /// The lab cannot be run like this.
+    pub(super) fn placed(&self, setup: &Setup) -> Result<Setup, Trouble> {
+        let trial = Trial::new("the device", Duration::from_millis(1));
+        let Prepared { network, hosts } = self.bench.prepare(&trial)?;
+        let mut setup = setup.clone();
+        for (port, host) in setup.ports.iter_mut().zip(hosts) {
+            port.location = place(link_of(&network, host).index(), 0).to_string();
+        }
+        Ok(setup)
+    }
+
+    /// Returns the device of a trial.
+    ///
+    /// # Errors
+    /// The lab, or the trial, needs something that rings do not have.
+    pub(super) fn make(&self, trial: &Trial) -> Result<Made, Trouble> {
+        let Prepared { network, hosts } = self.bench.prepare(trial)?;
+        let mut nodes: Vec<Option<usize>> = vec![None; network.nodes.len()];
+        let mut plan = DevicePlan::default();
+        for (n, node) in network.nodes.iter().enumerate() {
+            let NodeKind::Switch(switch) = &node.kind else { continue };
+            nodes[n] = Some(plan.switches.len());
+            plan.switches.push(DeviceSwitch {
+                plan: switch.clone(),
+                places: places(&network, NodeId(n as u32), &hosts)?,
+                defects: Vec::new(),
+                changes: Vec::new(),
+            });
+        }
+        let index = |node: NodeId| {
+            nodes[node.index()].ok_or_else(|| {
+                let name = network.nodes[node.index()].name();
+                Trouble::Missing(format!("{name} is a host, and only switches run on rings"))
+            })
+        };
+        let ends = hosts.iter().map(|host| opposite(&network, *host));
+        let ends = ends.map(|end: End| Ok((index(end.node)?, end.port)));
+        let ends = ends.collect::<Result<_, Trouble>>()?;
+        for Fault { at, kind } in &network.faults {
+            match kind {
+                FaultKind::Defect { end, defect } if *at == Instant::ZERO => {
+                    let switch = &mut plan.switches[index(end.node)?];
+                    switch.defects.push((end.port, *defect));
+                }
+                FaultKind::Change { node, change } if *at == Instant::ZERO => {
+                    plan.switches[index(*node)?].changes.push(*change);
+                }
+                _ => {
+                    let what =
+                        "virtual.faults: on rings there are defects and changes at time 0 alone";
+                    return Err(Trouble::Error(what.to_owned()));
+                }
+            }
+        }
+        for setting in &trial.settings {
+            let set = (setting.name, &*setting.value);
+            if let FaultKind::Change { node, change } =
+                changed(&network, hosts[setting.port.0], set)?
+            {
+                plan.switches[index(node)?].changes.push(change);
+            }
+        }
+        let mut later = Vec::new();
+        for Fault { at, kind } in changes::planned(&network, &hosts, trial, Duration::ZERO)? {
+            if let FaultKind::Change { node, change } = kind {
+                later.push((at.since(Instant::ZERO), index(node)?, change));
+            }
+        }
+        let cells = plan.switches.iter().map(|switch| u64::from(switch.plan.buffer.cell_bytes));
+        let cell = cells.max().unwrap_or(1);
+        Ok(Made { plan, ends, changes: later, cell })
+    }
+
+    /// Returns the counters of the device's ports at those of the tester.
+    pub(super) fn counters(&self, made: &Made, switches: &[SwitchSnapshot]) -> Counters {
+        let of =
+            |(switch, port): &(usize, PortId)| of_snapshot(&switches[*switch].ports[port.index()]);
+        let mut counters = Counters(made.ends.iter().map(of).collect());
+        self.reports.apply(&mut counters, (self.rate, made.cell));
+        counters
+    }
+}
+
+/// Returns an end of the ring that is a link.
+fn place(link: usize, end: u8) -> Place {
+    Place::Ring { pair: format!("device{link}"), end }
+}
+
+/// Returns the ends of rings of a switch's ports. The tester has the first end of its own links.
+fn places(network: &NetworkPlan, node: NodeId, hosts: &[NodeId]) -> Result<Vec<Place>, Trouble> {
+    let ports = network.nodes[node.index()].ports();
+    let of = |port: u16| {
+        let end = End { node, port: PortId::new(port)? };
+        let n = network.links.iter().position(|link| link.a == end || link.b == end)?;
+        let link = &network.links[n];
+        let far = if link.a == end { link.b.node } else { link.a.node };
+        let second = hosts.contains(&far) || link.b == end;
+        Some(place(n, u8::from(second)))
+    };
+    let name = network.nodes[node.index()].name();
+    let all = (0..ports).map(|port| {
+        of(port as u16).ok_or_else(|| Trouble::Error(format!("{name}: port {port} has no link")))
+    });
+    all.collect()
+}
