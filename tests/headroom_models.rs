@@ -1,5 +1,7 @@
 //! The headroom models against published numbers, in the library and through the command.
 
+#[path = "headroom_models/identify.rs"]
+mod identify;
 mod run;
 
 use std::process::Output;

@@ -119,6 +119,7 @@ mod tests {
                 respond: true,
                 initiate: initiates.then_some(initiate),
                 dialect,
+                compensation: None,
             }),
             peer_delay: None,
             auto: None,

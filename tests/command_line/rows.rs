@@ -39,6 +39,9 @@ pub const ROWS: &[Row] = &[
     silent("check", "{tmp}/none.yaml --format json -v", &[2]),
     row("headroom calc", "--model ieee --rate 100G --length 100m --explain", &[0]),
     row("headroom compare", "--rate 100G --length 100m --format json", &[0]),
+    row("headroom reach", "--headroom 42096B --rate 100G", &[0]),
+    row("headroom sensitivity", "--rate 100G", &[0]),
+    row("headroom identify", "{tmp}/silent.pcap", &[4]),
     row("headroom measure", "--ring --no-huge --idle yield --rounds 3", ANY_VERDICT),
     row("gen", "configs/gen/pfc-storm.yaml --dry-run", &[0]),
     row("gen", "configs/gen/imix.yaml --world virtual --duration 1ms --quiet", ANY_VERDICT),
@@ -208,4 +211,6 @@ pub const READ: &[(&str, &str)] = &[
     ("benchmark mlrsearch", "baseline"),
     ("benchmark mlrsearch", "resume"),
     ("headroom compare", "measured_from"),
+    ("headroom sensitivity", "from"),
+    ("headroom identify", "capture"),
 ];

@@ -3,10 +3,13 @@
 mod annex;
 mod calc;
 mod compare;
+mod identify;
 mod inputs;
 #[cfg(feature = "dpdk")]
 mod measure;
 mod names;
+#[cfg(feature = "dpdk")]
+mod protocol;
 mod reach;
 mod sensitivity;
 
@@ -30,6 +33,7 @@ enum Command {
     Compare(compare::CompareArgs),
     Reach(reach::ReachArgs),
     Sensitivity(sensitivity::SensitivityArgs),
+    Identify(identify::IdentifyArgs),
     #[cfg(feature = "dpdk")]
     Measure(Box<measure::MeasureArgs>),
 }
@@ -44,6 +48,7 @@ pub fn run(args: &HeadroomArgs) -> Result<ExitCode> {
         Command::Compare(args) => compare::run(args),
         Command::Reach(args) => reach::run(args),
         Command::Sensitivity(args) => sensitivity::run(args),
+        Command::Identify(args) => identify::run(args),
         #[cfg(feature = "dpdk")]
         Command::Measure(args) => measure::run(args),
     }

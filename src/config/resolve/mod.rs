@@ -113,7 +113,7 @@ pub(super) fn resolve(
         let macsec = plan.secy.as_deref().map_or(link.macsec, macsec_overhead);
         let stated = DelayInputs { macsec, ..link };
         let link = (Said::of(raw).assumed(stated), software);
-        let internal = link::internal(&link, is_virtual);
+        let (reaction, internal) = link::internal(&link, is_virtual);
         let context = Context {
             names: (&names[i], &name),
             macs: (plan.mac, device::made_up_mac(&name, 0)),
@@ -122,6 +122,7 @@ pub(super) fn resolve(
             ets: ets_of(&plan),
             role,
             internal,
+            reaction,
             link: Some((link.0, link.1, cell)),
             stated: Some(stated),
             secy: plan.secy.as_deref(),

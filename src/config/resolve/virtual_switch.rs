@@ -91,6 +91,7 @@ pub fn virtual_switch(
             role: Role::Bridge,
             // Timestamps are taken above all layers of the interface.
             internal: p.response,
+            reaction: p.response,
             link: Some((link.0, link.1, cell)),
             stated: Some(stated),
             secy: plan.secy.as_deref(),

@@ -11,6 +11,7 @@
 #![warn(missing_docs)]
 
 mod delay;
+pub mod identify;
 pub mod measure;
 mod measured;
 pub mod models;
@@ -21,7 +22,9 @@ mod samples;
 mod sensitivity;
 
 pub use delay::{DelayInputs, DelayValue, Frames, MacsecOverhead, Term, delay_value};
-pub use measured::{Accuracy, MeasuredInputs, PeerDelayInputs, Shims, by_peer_delay, measured};
+pub use measured::{
+    Accuracy, Formula, MeasuredInputs, PeerDelayInputs, Reaction, Shims, by_peer_delay, measured,
+};
 pub use phy::{Extender, Fec, Interface, InterfaceError, Phy};
 pub use required::{Required, SoftwareTerms, required, required_of};
 pub use samples::{SAMPLES_MAX, Samples};

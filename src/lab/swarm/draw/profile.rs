@@ -7,7 +7,8 @@ use crate::raw::{PortDefaults, Profile};
 use config::quantity::{Ratio, Size, Span};
 use config::raw::{
     self, Action, AutoHeadroom, Buffer, Dcbx, Ecn, Headroom, Lossless, MarkPoint, Measurement,
-    MethodName, Pause, Pfc, Ptp, Queue, Range, Refresh, Shared, StatisticName, TimesName, Watchdog,
+    MethodChoice, Pause, Pfc, Ptp, Queue, Range, Refresh, Shared, StatisticName, TimesName,
+    Watchdog,
 };
 use ground::units::{BitsPerSec, Quanta};
 use link::Statistic;
@@ -130,7 +131,7 @@ pub(super) fn agents(chance: &mut Chance, defaults: &mut PortDefaults) {
     let statistics = [Statistic::Max, Statistic::Mean, percentile];
     if chance.percent(25) {
         let auto = AutoHeadroom {
-            method: Some(chance.pick(&[MethodName::RoundTrip, MethodName::Ptp])),
+            method: Some(chance.pick(&[MethodChoice::RoundTrip, MethodChoice::Ptp])),
             statistic: Some(StatisticName(chance.pick(&statistics))),
             wait: Some(Span(chance.span(1_000, 1_000_000))),
             ..AutoHeadroom::default()
