@@ -68,6 +68,8 @@ pub(super) struct PortState<W: World> {
     pub(super) scheduler: Scheduler,
     pub(super) shaper: Option<Shaper>,
     pub(super) limits: [SharedLimit; PRIORITIES],
+    /// Bytes at the head of each queue whose frames are marked when they leave.
+    pub(super) marked_ahead: [u64; PRIORITIES],
     /// Control frames that the port has not accepted yet; they precede all others.
     pub(super) control: Burst<W::Frame>,
     /// Frames dequeued, or never queued, that the port has not accepted yet.
@@ -115,6 +117,7 @@ impl<W: World> PortState<W> {
                 .shaped
                 .then(|| Shaper::new(plan.rate, plan.schedule.shaper_burst, plan.protected_line())),
             limits: plan.queue_limits,
+            marked_ahead: [0; PRIORITIES],
             control: Burst::new(),
             staged: Staging::new(),
             direct: direct(plan),

@@ -256,6 +256,8 @@ fn queue_json(port: &PortPlan, n: usize) -> Json {
             not_ect: match ecn.not_ect {
                 NotEct::Pass => "pass",
                 NotEct::Drop => "drop",
+                NotEct::Chance => "chance",
+                NotEct::Letter => "letter",
             },
         }
     });
@@ -281,6 +283,7 @@ pub const fn mark_at(ecn: &EcnPlan) -> &'static str {
     match ecn.at {
         MarkAt::Enqueue => "enqueue",
         MarkAt::Dequeue => "dequeue",
+        MarkAt::Queue => "queue",
     }
 }
 

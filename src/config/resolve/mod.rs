@@ -30,7 +30,7 @@ pub use groups::{HeadroomRule, group_plan};
 pub use macsec::{
     OWN, SecuredPort, check_whole, macsec as secy_plan, macsec_overhead, name_channels,
 };
-pub use queues::ecn as ecn_plan;
+pub use queues::{ecn as ecn_plan, port_buffer};
 pub use routing::learning;
 pub use virtual_switch::{VirtualPort, VirtualSaid, VirtualSwitch, virtual_switch};
 
@@ -142,6 +142,7 @@ pub(super) fn resolve(
     };
     let (buffer, headroom) = groups::buffer(&mut cx, &at, &meant.buffer, &drafts, rules);
     lossless::check(&mut cx, &drafts, &buffer);
+    queues::shares(&mut cx, &mut drafts, &buffer);
     queues::check_against_buffer(&mut cx, &drafts, &buffer);
     let said = Congestion {
         sfc: meant.sfc.as_ref(),

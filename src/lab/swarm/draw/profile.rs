@@ -199,8 +199,8 @@ fn queues(
         for p in chance.some(&all) {
             let kmin = chance.scale(500, 200_000);
             let ecn = Ecn {
-                kmin: Some(Size(kmin)),
-                kmax: Some(Size(kmin * chance.between(1, 8))),
+                kmin: Some(Size(kmin).into()),
+                kmax: Some(Size(kmin * chance.between(1, 8)).into()),
                 pmax: Some(Ratio(chance.between(0, 1_000_000) as u32)),
                 at: Some(chance.pick(&[MarkPoint::Enqueue, MarkPoint::Dequeue])),
                 not_ect: None,
