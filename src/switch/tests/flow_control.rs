@@ -152,6 +152,28 @@ fn a_pause_stops_its_priority_for_exactly_its_quanta() {
 }
 
 #[test]
+fn a_snapshot_says_whose_frames_wait_for_a_pause() {
+    let mut lab: Lab = Lab::new(&plan(3));
+    learn(&mut lab);
+    lab.inject(0, &data(3, 60));
+    lab.poll_until_idle();
+    let waiting = |lab: &mut Lab| lab.switch.snapshot(lab.now).ports[1].waiting;
+    assert_eq!(waiting(&mut lab), [None; 8]);
+    lab.inject(1, &pfc(P3, 100));
+    lab.poll_until_idle();
+    assert_eq!(waiting(&mut lab), [None; 8], "nothing waits");
+    lab.inject(0, &data(3, 60));
+    lab.poll_until_idle();
+    let mut expected = [None; 8];
+    expected[3] = Some(port(0));
+    assert_eq!(waiting(&mut lab), expected);
+    lab.now += Duration::from_nanos(5_120);
+    assert_eq!(waiting(&mut lab), [None; 8], "the pause is over");
+    lab.poll_until_idle();
+    lab.check();
+}
+
+#[test]
 fn a_pause_is_dated_by_the_poll_after_the_one_that_received_it() {
     let mut lab: Lab = Lab::new(&plan(3));
     learn(&mut lab);
