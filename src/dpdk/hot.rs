@@ -10,6 +10,9 @@ use core::ptr::{self, NonNull};
 use dpdk_sys as sys;
 use dpdk_sys::{rte_mbuf, rte_mempool, rte_mempool_cache};
 
+use super::mbuf::Mbuf;
+use contracts::frame::{BURST, Burst};
+
 /// Initial value of [`LCORE`] before DPDK was queried; no lcore and not `LCORE_ID_ANY`.
 const UNKNOWN: u32 = u32::MAX - 1;
 
@@ -217,36 +220,81 @@ unsafe fn ops(port: u16) -> &'static sys::rte_eth_fp_ops {
     unsafe { &*entry }
 }
 
-/// Receives up to `n` frames from the port's one receive queue.
+/// Receives up to `n` frames from a receive queue of the port.
 ///
 /// # Safety
-/// The port is started, `out` has room for `n` pointers, and no other thread receives on the port.
+/// The port is started and has the queue, `out` has room for `n` pointers, and no other thread
+/// receives on the port.
 #[inline(always)]
-pub(super) unsafe fn rx_burst(port: u16, out: *mut *mut rte_mbuf, n: u16) -> u16 {
+pub(super) unsafe fn rx_burst(port: u16, queue: u16, out: *mut *mut rte_mbuf, n: u16) -> u16 {
     // SAFETY: started, by contract.
     let ops = unsafe { ops(port) };
     let burst = ops.rx_pkt_burst.expect("a started port receives");
-    // SAFETY: a started port has its first queue set up.
-    let queue = unsafe { *ops.rxq.data };
+    // SAFETY: a started port has its queues set up, and this is one of them.
+    let queue = unsafe { ops.rxq.data.add(queue.into()) };
+    // SAFETY: as above.
+    let queue = unsafe { *queue };
     // SAFETY: by contract.
     unsafe { burst(queue, out, n) }
 }
 
-/// Hands up to `n` frames to the port's one transmit queue. Returns the number of frames, from the
+/// Hands up to `n` frames to a transmit queue of the port. Returns the number of frames, from the
 /// front, that belong to the driver then.
 ///
 /// # Safety
-/// The port is started, `frames` has `n` mbufs of the caller's own, and no other thread sends on
-/// the port.
+/// The port is started and has the queue, `frames` has `n` mbufs of the caller's own, and no other
+/// thread sends on the port.
 #[inline(always)]
-pub(super) unsafe fn tx_burst(port: u16, frames: *mut *mut rte_mbuf, n: u16) -> u16 {
+pub(super) unsafe fn tx_burst(port: u16, queue: u16, frames: *mut *mut rte_mbuf, n: u16) -> u16 {
     // SAFETY: started, by contract.
     let ops = unsafe { ops(port) };
     let burst = ops.tx_pkt_burst.expect("a started port sends");
-    // SAFETY: a started port has its first queue set up.
-    let queue = unsafe { *ops.txq.data };
+    // SAFETY: a started port has its queues set up, and this is one of them.
+    let queue = unsafe { ops.txq.data.add(queue.into()) };
+    // SAFETY: as above.
+    let queue = unsafe { *queue };
     // SAFETY: by contract.
     unsafe { burst(queue, frames, n) }
+}
+
+/// Receives as many frames into `out` as it has room for.
+///
+/// # Safety
+/// The port is started and has the queue, and no other thread receives on it.
+#[inline(always)]
+pub(super) unsafe fn receive(port: u16, queue: u16, out: &mut Burst<Mbuf>) {
+    let len = out.len();
+    // SAFETY: `len` is within the array.
+    let free = unsafe { out.as_mut_ptr().add(len) };
+    // SAFETY: by contract; behind `len` there is room for the rest of a burst, and an `Mbuf` is a
+    // pointer to a buffer.
+    let n = unsafe { rx_burst(port, queue, free.cast(), (BURST - len) as u16) };
+    // SAFETY: the driver wrote `n` buffers there, which Sluice owns now.
+    unsafe { out.set_len(len + usize::from(n)) };
+    for frame in &out[len..] {
+        frame.prefetch();
+    }
+}
+
+/// Sends frames from the front of `out`; those that the driver refuses stay, in order.
+///
+/// # Safety
+/// The port is started and has the queue, and no other thread sends on it.
+#[inline(always)]
+pub(super) unsafe fn send(port: u16, queue: u16, out: &mut Burst<Mbuf>) {
+    let len = out.len();
+    let frames = out.as_mut_ptr();
+    // SAFETY: by contract; the array has `len` buffers that Sluice owns, and an `Mbuf` is a pointer
+    // to one.
+    let sent = usize::from(unsafe { tx_burst(port, queue, frames.cast(), len as u16) });
+    if sent < len {
+        // SAFETY: `sent` is within the array.
+        let rest = unsafe { frames.add(sent) };
+        // SAFETY: so is the rest behind it; the driver owns the frames before.
+        unsafe { rest.copy_to(frames, len - sent) };
+    }
+    // SAFETY: the first `len - sent` are the frames that were refused.
+    unsafe { out.set_len(len - sent) };
 }
 
 /// The processor's timestamp counter.

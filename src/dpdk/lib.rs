@@ -12,6 +12,7 @@
 
 #![allow(unsafe_code)]
 
+mod classes;
 mod clock;
 mod control;
 mod crypto;
@@ -20,6 +21,7 @@ mod eal;
 mod error;
 mod fanout;
 mod gate;
+mod hardware_pfc;
 mod hot;
 mod interface;
 mod interrupt;
@@ -62,7 +64,7 @@ pub use life::PortStats;
 pub use mbuf::Mbuf;
 pub use memory::give_back_memory;
 pub use offload::{Undone, undone_checksums};
-pub use pair::{RING_PAIRS_MAX, RingOptions, ring_pair};
+pub use pair::{RING_PAIRS_MAX, RingOptions, ring_pair, ring_pair_of_queues};
 pub use pool::{Pool, PoolOptions};
 pub use port::{DpdkPort, HardwarePfc, PortOptions, Started, Stopped};
 pub use probe::{Arrival, PortProbe, Stamps};

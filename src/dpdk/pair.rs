@@ -48,6 +48,19 @@ pub fn ring_pair(
     eal: &Eal,
     options: &RingOptions,
 ) -> Result<(DpdkPort<Stopped>, DpdkPort<Stopped>), Error> {
+    ring_pair_of_queues(eal, options, 1)
+}
+
+/// Makes two ports with this many queues each way, each queue back to back with the same of the
+/// other port, and with as many entries.
+///
+/// # Errors
+/// As [`ring_pair`].
+pub fn ring_pair_of_queues(
+    eal: &Eal,
+    options: &RingOptions,
+    queues: u16,
+) -> Result<(DpdkPort<Stopped>, DpdkPort<Stopped>), Error> {
     let RingOptions { ref name, entries } = *options;
     let fail = |what: String, why: &str| Err(Error::Option { what, why: why.into() });
     let good = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
@@ -59,8 +72,14 @@ pub fn ring_pair(
         return fail(format!("ring pair {name}: {entries} entries"), "1 to 1048576");
     }
     let pools = Pools::default();
-    let there = Arc::new(Ring::new(eal, &format!("{name}.ab"), entries)?);
-    let back = Arc::new(Ring::new(eal, &format!("{name}.ba"), entries)?);
+    let rings = |way: &str| -> Result<Vec<_>, Error> {
+        let name = |queue| match queue {
+            0 => format!("{name}.{way}"),
+            _ => format!("{name}.{way}{queue}"),
+        };
+        (0..queues).map(|queue| Ring::new(eal, &name(queue), entries).map(Arc::new)).collect()
+    };
+    let (there, back) = (rings("ab")?, rings("ba")?);
     let a = port(eal, &format!("{name}.a"), &back, &there, &pools)?;
     let b = port(eal, &format!("{name}.b"), &there, &back, &pools)?;
     Ok((a, b))
@@ -69,24 +88,28 @@ pub fn ring_pair(
 fn port(
     eal: &Eal,
     name: &str,
-    rx: &Arc<Ring>,
-    tx: &Arc<Ring>,
+    rx: &[Arc<Ring>],
+    tx: &[Arc<Ring>],
     pools: &Pools,
 ) -> Result<DpdkPort<Stopped>, Error> {
     let c_name = CString::new(name).expect("checked to be letters and digits");
     // DPDK prepends its driver's name.
-    let spec = Spec::parse(&format!("net_ring_{name},entries={}", rx.entries))?;
+    let spec = Spec::parse(&format!("net_ring_{name},entries={}", rx[0].entries))?;
     let (claim, kernel) = (Claim::take(&spec)?, KernelSide::new(&spec));
     let made = log::capture(|| {
-        let (rx, tx) = (rx.ring.as_ptr(), tx.ring.as_ptr());
-        // SAFETY: EAL runs; the arrays have one ring each, which the device keeps alive below; the
+        let all =
+            |rings: &[Arc<Ring>]| -> Vec<_> { rings.iter().map(|r| r.ring.as_ptr()).collect() };
+        let (rx, tx) = (all(rx), all(tx));
+        let n = rx.len() as u32;
+        // SAFETY: EAL runs; the arrays have `n` rings each, which the device keeps alive below; the
         // name ends with a zero and is copied.
-        let id = unsafe { sys::rte_eth_from_rings(c_name.as_ptr(), &rx, 1, &tx, 1, 0) };
+        let id =
+            unsafe { sys::rte_eth_from_rings(c_name.as_ptr(), rx.as_ptr(), n, tx.as_ptr(), n, 0) };
         u16::try_from(id).map_err(|_| errno())
     });
     let step = "make a port of its rings";
     let id = made.map_err(|(code, logged)| spec.failed(step, strerror(code), logged))?;
     // Either port may be gone while frames of its pools are still in the ring to the other.
-    let rings = vec![rx.clone(), tx.clone()];
+    let rings = rx.iter().chain(tx).cloned().collect();
     Ok(DpdkPort::of(Device::adopt(eal, id, (spec, kernel), claim, rings, pools.clone())?))
 }

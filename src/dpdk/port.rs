@@ -1,18 +1,21 @@
 //! A DPDK port as the data plane's [`Port`].
 //!
 //! A port is opened stopped, and started with its options and the pool it receives into; only a
-//! started port has bursts. It has one queue per direction, so one thread polls it. Received frames
-//! have no FCS; the device adds it to sent frames.
+//! started port has bursts. One thread polls all of its queues. Received frames have no FCS; the
+//! device adds it to sent frames.
 
 use std::sync::Arc;
 
 use dpdk_sys as sys;
 
+use super::classes::{self, CONTROL_QUEUE, Classes, TX_QUEUES};
 use super::clock::TscClock;
 use super::control::{Link, MacControl, PortControl, PortInfo};
 use super::device::{self, Device};
 use super::eal::Eal;
-use super::error::{Error, Logged, strerror};
+use super::error::{Error, Logged};
+use super::hardware_pfc::check_hardware_pfc;
+use super::hot;
 use super::life::{PortStats, Setup};
 use super::mbuf::Mbuf;
 use super::pool::{Pool, PoolOptions};
@@ -20,8 +23,7 @@ use super::queues::queues_behind;
 use super::setup::set_up;
 use super::spec::Spec;
 use super::stamps::{DeviceClock, StampField, StampQuality, read_device_clock};
-use super::{hot, log};
-use contracts::frame::{BURST, Burst, FCS_BYTES};
+use contracts::frame::{BURST, Burst, FCS_BYTES, Frame};
 use contracts::port::{CONTROL_FRAME_MAX, Port, PortCaps, StampSource, Stamps};
 use ground::time::{Duration, Instant};
 use ground::units::{BitsPerSec, Bytes, Mac, PrioritySet, Quanta};
@@ -41,6 +43,10 @@ pub struct PortOptions {
     pub promiscuous: bool,
     /// Leaves PFC to the device for these priorities. Default: none; Sluice does it in software.
     pub hardware_pfc: Option<HardwarePfc>,
+    /// Transmits by a queue for each priority and one for control frames, and receives by a queue for
+    /// each of these priorities and one for all others. Default: one queue each way; with hardware
+    /// PFC those of its priorities.
+    pub queues: Option<PrioritySet>,
     /// Lets the device timestamp received frames, in the time of this clock. Default: no. A device
     /// that cannot is started without, and [`PortInfo::rx_stamps`] gives the reason.
     pub rx_stamps: Option<TscClock>,
@@ -56,6 +62,7 @@ impl Default for PortOptions {
             max_frame: None,
             promiscuous: true,
             hardware_pfc: None,
+            queues: None,
             rx_stamps: None,
             clock: None,
         }
@@ -88,6 +95,8 @@ pub struct Started {
     stamps: Option<(StampField, DeviceClock)>,
     /// Clock of the polling thread.
     clock: Option<TscClock>,
+    /// Queues by priority, if it has them.
+    classes: Option<Box<Classes>>,
     /// Stops the port; the last field, so that nothing above is in use.
     _stop: StopOnDrop,
 }
@@ -223,6 +232,11 @@ impl DpdkPort<Stopped> {
                 why: format!("the pool has room for {} octets", pool.max_frame()),
             });
         }
+        let lossless = options.queues.or(options.hardware_pfc.map(|pfc| pfc.priorities));
+        let queues = lossless.map_or((1, 1), |set| (classes::rx_queues(set), TX_QUEUES));
+        if let Some(pfc) = &options.hardware_pfc {
+            check_hardware_pfc(&device, pfc, queues)?;
+        }
         let limits = Limits::of(&device, options)?;
         let mtu = limits.mtu(&device, max_frame)?;
         let control = control_pool(&device, &limits)?;
@@ -231,6 +245,8 @@ impl DpdkPort<Stopped> {
         let setup = Setup {
             rx_descriptors: limits.rx_descriptors,
             tx_descriptors: limits.tx_descriptors,
+            queues,
+            hardware_pfc: options.hardware_pfc,
             mtu,
             rx_offloads,
             pool: pool.clone(),
@@ -240,9 +256,6 @@ impl DpdkPort<Stopped> {
         let started = StopOnDrop(device.clone());
         device.life_mut().setup = Some(setup);
         let mac_control = MacControl::ask_for(&device);
-        if let Some(pfc) = &options.hardware_pfc {
-            set_hardware_pfc(&device, pfc)?;
-        }
         let info = PortInfo {
             rx_descriptors: limits.rx_descriptors,
             tx_descriptors: limits.tx_descriptors,
@@ -259,7 +272,9 @@ impl DpdkPort<Stopped> {
         };
         let (id, stamps, clock) = (device.id, None, options.clock);
         let data = pool.clone();
-        let state = Started { id, caps, control, data, info, stamps, clock, _stop: started };
+        let classes = lossless.map(|set| Box::new(Classes::new(set)));
+        let state =
+            Started { id, caps, control, data, info, stamps, clock, classes, _stop: started };
         Ok(DpdkPort { state, device })
     }
 }
@@ -325,16 +340,17 @@ impl Port for DpdkPort<Started> {
         if !self.device.gate.may_pass() {
             return;
         }
-        let len = out.len();
-        // SAFETY: `len` is within the array.
-        let free = unsafe { out.as_mut_ptr().add(len) };
-        // SAFETY: the port is started and this borrow of it unique; behind `len` there is room for
-        // the rest of a burst, and an `Mbuf` is a pointer to a buffer.
-        let n = unsafe { hot::rx_burst(self.state.id, free.cast(), (BURST - len) as u16) };
-        // SAFETY: the driver wrote `n` buffers there, which Sluice owns now.
-        unsafe { out.set_len(len + usize::from(n)) };
-        for frame in &out[len..] {
-            frame.prefetch();
+        match &mut self.state.classes {
+            None => {
+                // SAFETY: the port is started and this borrow of it unique.
+                unsafe { hot::receive(self.state.id, 0, out) };
+            }
+            Some(classes) => {
+                // SAFETY: as above; it was started with these queues.
+                unsafe { classes.pass_on(self.state.id) };
+                // SAFETY: as above.
+                unsafe { classes.rx_burst(self.state.id, out) };
+            }
         }
     }
 
@@ -343,26 +359,36 @@ impl Port for DpdkPort<Started> {
         if !self.device.gate.may_pass() {
             return;
         }
-        let len = out.len();
-        let frames = out.as_mut_ptr();
-        // SAFETY: the port is started and this borrow of it unique; the array has `len` buffers
-        // that Sluice owns, and an `Mbuf` is a pointer to one.
-        let sent = unsafe { hot::tx_burst(self.state.id, frames.cast(), len as u16) };
-        let sent = usize::from(sent);
-        if sent < len {
-            // SAFETY: `sent` is within the array.
-            let rest = unsafe { frames.add(sent) };
-            // SAFETY: so is the rest behind it; the driver owns the frames before.
-            unsafe { rest.copy_to(frames, len - sent) };
+        match &mut self.state.classes {
+            None => {
+                // SAFETY: the port is started and this borrow of it unique.
+                unsafe { hot::send(self.state.id, 0, out) };
+            }
+            Some(classes) => {
+                // SAFETY: as above; it was started with these queues.
+                unsafe { classes.tx_burst(self.state.id, out) };
+            }
         }
-        // SAFETY: the first `len - sent` are the frames that were refused.
-        unsafe { out.set_len(len - sent) };
+    }
+
+    #[inline]
+    fn has_queues(&self) -> bool {
+        self.state.classes.is_some()
+    }
+
+    #[inline]
+    fn held(&self) -> PrioritySet {
+        self.state.classes.as_ref().map_or(PrioritySet::EMPTY, |classes| classes.held())
     }
 
     fn control_frame(&mut self, octets: &[u8]) -> Option<Mbuf> {
         assert!(octets.len() + FCS_BYTES as usize <= CONTROL_FRAME_MAX as usize);
+        let queued = |mut frame: Mbuf| {
+            frame.set_queue(CONTROL_QUEUE);
+            frame
+        };
         if let Some(frame) = self.state.control.frame(octets) {
-            return Some(frame);
+            return Some(queued(frame));
         }
         // A NIC returns sent buffers when it needs descriptors, which on a quiet port may be never;
         // this call returns them now. Drivers that do not support it keep none.
@@ -370,7 +396,7 @@ impl Port for DpdkPort<Started> {
             // SAFETY: the port is started and this borrow of it unique.
             unsafe { sys::rte_eth_tx_done_cleanup(self.state.id, 0, 0) };
         }
-        self.state.control.frame(octets)
+        self.state.control.frame(octets).map(queued)
     }
 
     fn message_frame(&mut self, octets: &[u8]) -> Option<Mbuf> {
@@ -484,32 +510,6 @@ fn control_pool(device: &Device, limits: &Limits) -> Result<Pool, Error> {
     let max_frame = CONTROL_FRAME_MAX + Secy::OVERHEAD_MAX as u32;
     let options = PoolOptions { name, frames, max_frame, cache: 0 };
     Pool::for_sending(&device.eal, &options)
-}
-
-/// Enables the device's PFC: each priority pauses, and is paused for, the one queue.
-fn set_hardware_pfc(device: &Device, pfc: &HardwarePfc) -> Result<(), Error> {
-    for priority in pfc.priorities.iter() {
-        let mut conf =
-            sys::rte_eth_pfc_queue_conf { mode: sys::RTE_ETH_FC_FULL, ..Default::default() };
-        conf.rx_pause.tc = priority.get();
-        conf.tx_pause.tc = priority.get();
-        conf.tx_pause.pause_time = pfc.pause.0;
-        let set = || {
-            // SAFETY: the port exists, and `conf` is readable.
-            match unsafe {
-                sys::rte_eth_dev_priority_flow_ctrl_queue_configure(device.id, &mut conf)
-            } {
-                0 => Ok(()),
-                code => Err(code),
-            }
-        };
-        log::capture(set).map_err(|(code, logged)| Error::NoHardwarePfc {
-            device: device.spec.full.clone(),
-            driver: device.driver.clone(),
-            reason: format!("{}{logged}", strerror(code)),
-        })?;
-    }
-    Ok(())
 }
 
 /// Negotiated rate of a device with a wire; virtual devices report a fictitious one.

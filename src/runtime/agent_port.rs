@@ -124,7 +124,13 @@ mod tests {
             peer_delay: None,
             auto: None,
         };
-        let port = MemPort { rx: [].into(), tx: vec![], room: usize::MAX, control: usize::MAX };
+        let port = MemPort {
+            rx: [].into(),
+            tx: vec![],
+            room: usize::MAX,
+            control: usize::MAX,
+            held: ground::units::PrioritySet::EMPTY,
+        };
         let agents = PortAgents::new(&plan, port.stamps());
         AgentPort::new(port, agents)
     }

@@ -5,10 +5,11 @@ use super::port_state::{Placed, Queued};
 use buffer::{Charge, SharedLimit};
 use congestion::{EcnPlan, MarkAt, NotEct, Verdict, marks};
 use contracts::frame::Frame;
+use contracts::port::Port;
 use contracts::stats::DropReason;
 use contracts::world::{Events, World};
 use ground::time::Instant;
-use ground::units::{Bytes, PortId, Priority, TrafficClass};
+use ground::units::{Bytes, PortId, Priority, PrioritySet, TrafficClass};
 use pfc::StormAction;
 use schedule::Popped;
 use wire::ip::{CeMark, force_ce_in_frame, mark_ce_in_frame};
@@ -123,10 +124,12 @@ impl<W: World> Switch<W> {
         let signals = &self.signals;
         let paused = self.ports[at].held_back(now, |class| signals.priorities_in(class, tables));
         let guarded = self.guarded_classes(at, paused);
+        // A device that does PFC itself holds priorities back, too.
+        let stopped = PrioritySet(paused.0 | self.ports[at].port.held().0);
         while !self.ports[at].staged.is_full() && self.ports[at].link_free(now) {
             let held = self.held_classes(at) | guarded;
             let port = &mut self.ports[at];
-            let Some(popped) = port.scheduler.next(&mut self.arena, paused, held) else { break };
+            let Some(popped) = port.scheduler.next(&mut self.arena, stopped, held) else { break };
             self.stage(now, at, popped);
             progressed = true;
         }

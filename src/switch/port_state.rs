@@ -107,6 +107,7 @@ impl<W: World> PortState<W> {
         let agents = plan.agents.as_ref();
         let agents = agents.map(|agents| Box::new(PortAgents::new(agents, port.stamps())));
         let agents_due = agents.as_ref().map_or(Instant::NEVER, |agents| agents.next_deadline());
+        let has_queues = port.has_queues();
         Self {
             id,
             port,
@@ -119,7 +120,7 @@ impl<W: World> PortState<W> {
             limits: plan.queue_limits,
             marked_ahead: [0; PRIORITIES],
             control: Burst::new(),
-            staged: Staging::new(),
+            staged: Staging::new(has_queues),
             direct: direct(plan),
             guards: PrioritySet::EMPTY,
             straight: plan.pfc.mode.obeys().is_empty(),
@@ -146,6 +147,7 @@ impl<W: World> PortState<W> {
             && self.scheduler.is_empty()
             && !self.staged.is_full()
             && !self.watchdog.any_stormed()
+            && !self.port.held().contains(priority)
             && self.receiver.paused(now).0 & (PrioritySet::of(priority).0 | self.guards.0) == 0
     }
 

@@ -36,7 +36,8 @@ pub struct Port {
     /// headroom includes them.
     pub tx_descriptors: Option<u16>,
     /// True if the NIC itself sends and obeys PFC, if its driver supports that
-    /// (`rte_eth_dev_priority_flow_ctrl_queue_configure`). Default: `false`: Sluice does both.
+    /// (`rte_eth_dev_priority_flow_ctrl_queue_configure`), by a queue for each priority; needs `trust:
+    /// pcp`. Default: `false`: Sluice does both.
     pub hardware_pfc: Option<bool>,
     /// Source MAC address of frames that the port itself sends. Default: a locally administered
     /// address derived from the switch's name and the port's number, so that it is the same at
