@@ -43,6 +43,8 @@ pub const ROWS: &[Row] = &[
     row("headroom sensitivity", "--rate 100G", &[0]),
     row("headroom identify", "{tmp}/silent.pcap", &[4]),
     row("headroom measure", "--ring --no-huge --idle yield --rounds 3", ANY_VERDICT),
+    row("pics", "pfc", &[0]),
+    row("pics", "readings --format json", &[0]),
     row("gen", "configs/gen/pfc-storm.yaml --dry-run", &[0]),
     row("gen", "configs/gen/imix.yaml --world virtual --duration 1ms --quiet", ANY_VERDICT),
     row("gen", "configs/gen/imix.yaml --duration 0.2s --no-huge --idle yield", ANY_VERDICT),
