@@ -233,6 +233,63 @@ fn by_ptp_and_the_internal_delay_of_the_peer_it_comes_to_the_same() {
 }
 
 #[test]
+fn the_next_method_is_tried_if_one_fails_or_is_not_offered() {
+    let silent = "hosts: [{name: h20, measurement: {respond: false}}, h100,";
+    let both = ("method: round_trip", "method: auto");
+    let ptp = ("      measurement:", "      ptp: {interval: 20us}\n      measurement:");
+    let outcome = quiet("5ms", &[both, ptp, ("hosts: [h20, h100,", silent)]);
+    assert_eq!(port(&outcome, "h20", "agents.headroom.state"), "found");
+    assert_eq!(times(&outcome, "h20", "the PTP peer delay instead of the round trip"), 1);
+    assert_eq!(times(&outcome, "h20", "the peer does not answer headroom"), 1);
+    assert_eq!(times(&outcome, "h100", "instead of"), 0);
+    // By DCBX the switch knows at once.
+    let silent =
+        "hosts: [{name: h20, measurement: {respond: false}, dcbx: {pfc: {form: proposed}}}, h100,";
+    let more =
+        "      dcbx: {pfc: {form: proposed}}\n      ptp: {interval: 20us}\n      measurement:";
+    let outcome =
+        quiet("5ms", &[both, ("      measurement:", more), ("hosts: [h20, h100,", silent)]);
+    assert_eq!(port(&outcome, "h20", "agents.headroom.state"), "found");
+    assert_eq!(times(&outcome, "h20", "round trip: the peer says that it cannot"), 1);
+    assert_eq!(times(&outcome, "h20", "the peer does not answer"), 0);
+}
+
+#[test]
+fn the_peer_tells_its_reaction() {
+    let more = "times: ps, compensation: response}";
+    let tells = ("times: ps}", more);
+    let value = |changes: &[(&str, &str)]| {
+        number(&quiet("1ms", changes), "h20", "measured.delay_value_bytes") as u64
+    };
+    assert_eq!(value(&[tells]), 32_096);
+    // 614.4 ns are configured, 10 us are told: 100 bits are a nanosecond.
+    let slow = "hosts: [{name: h20, measurement: {times: ps, compensation: response, reaction: 10us, \
+                adjustment: -8ns}}, h100,";
+    let slow = value(&[tells, ("hosts: [h20, h100,", slow)]);
+    assert_eq!(slow * 8, 32_096 * 8 - 61_440 + 999_200);
+    // So does DCBX, in the form of the proposal.
+    let slow = "hosts: [{name: h20, measurement: {times: ps, reaction: 10us}, \
+                dcbx: {pfc: {form: proposed}}}, h100,";
+    let dcbx = ("      measurement:", "      dcbx: {}\n      measurement:");
+    let slow = value(&[dcbx, ("hosts: [h20, h100,", slow)]);
+    assert_eq!(slow * 8, 32_096 * 8 - 61_440 + 1_000_000);
+}
+
+#[test]
+fn the_readings_of_the_letter_work_too() {
+    let letter = ("times: ps}", "times: ps, dialect: letter}");
+    let statistic = ("statistic: max, ", "");
+    let outcome = quiet("1ms", &[letter, statistic]);
+    assert_eq!(number(&outcome, "h20", "measured.delay_value_bytes"), 32_096.0);
+    // The short form has the turnaround in place of the reaction: here that is the response's time on
+    // the line, 64 bytes and the preamble.
+    let outcome =
+        quiet("1ms", &[("statistic: max", "statistic: max, formula: short, adjustment: -10ns")]);
+    let bytes = number(&outcome, "h20", "measured.delay_value_bytes") as u64;
+    assert_eq!(bytes * 8, 32_096 * 8 - 61_440 + 72 * 8 - 1_000);
+}
+
+#[test]
 fn neighbours_know_each_other_and_agree() {
     let outcome = quiet(
         "1ms",

@@ -47,6 +47,9 @@ fn files(name: &str) -> Dir {
          \x20 rate: {choice: pps, pps: 100}\n\
          \x20 metrics: {enable: true, loss: true}\n",
     );
+    // A capture without packets: its header alone.
+    let header = [0xa1b2_c3d4_u32, 0x0004_0002, 0, 0, 0xffff, 1].map(u32::to_le_bytes);
+    fs::write(dir.path("silent.pcap"), header.as_flattened()).unwrap();
     dir.write("dut.yaml", "rate: 1G\nports: [{}, {}]\nvirtual: {profile: {}}\n");
     dir.write("ports.yaml", "rate: 1G\nports: [{}, {}, {}]\nvirtual: {profile: {}}\n");
     dir.write("three.yaml", "dut: ports.yaml\nsizes: [1518]\ntrial: 1ms\n");

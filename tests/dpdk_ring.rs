@@ -3,10 +3,12 @@
 #![cfg(feature = "dpdk")]
 
 use sluice::dpdk::{
-    Eal, EalOptions, Error, Memory, Pool, PoolOptions, PortOptions, RingOptions, ring_pair,
+    DpdkPort, Eal, EalOptions, Error, Memory, Pool, PoolOptions, PortOptions, RingOptions,
+    ring_pair,
 };
 use sluice::frame::{BURST, Burst, Frame};
 use sluice::port::Port;
+use sluice::units::PrioritySet;
 
 const ENTRIES: u32 = 100;
 
@@ -85,6 +87,8 @@ fn a_ring_pair_keeps_order_and_refuses_when_full() {
     a.control().set_link(true).unwrap();
     assert!(a.link().up);
 
+    queues_by_priority(&eal, &pool);
+
     // Frames left in the ring and out of it, dropped in any order: nothing is freed in use.
     burst.truncate(1);
     a.tx_burst(&mut burst);
@@ -94,6 +98,57 @@ fn a_ring_pair_keeps_order_and_refuses_when_full() {
     drop(b);
     assert_eq!(kept.wire_len(), 4);
     drop(kept);
+}
+
+/// A port with a queue for each priority: a full one holds up no other, and control frames pass.
+fn queues_by_priority(eal: &Eal, pool: &Pool) {
+    let lanes = RingOptions { name: "lanes".into(), entries: 64, queues: 9 };
+    let (a, b) = ring_pair(eal, &lanes).unwrap();
+    let options = PortOptions { queues: Some(PrioritySet(0xff)), ..PortOptions::default() };
+    let (mut a, mut b) = (a.start(&options, pool).unwrap(), b.start(&options, pool).unwrap());
+    assert!(a.has_queues());
+    let send = |a: &mut DpdkPort, queue: u8, frames: std::ops::Range<u32>| {
+        let one = |n| {
+            let mut frame = pool.frame(&numbered(u32::from(queue) << 16 | n)).unwrap();
+            frame.set_queue(queue);
+            frame
+        };
+        let mut burst: Burst<_> = frames.map(one).collect();
+        a.tx_burst(&mut burst);
+        burst.len()
+    };
+    // 64 fit into the ring, and a burst waits at the port.
+    let left: Vec<_> = (0..4).map(|n| send(&mut a, 3, n * 32..n * 32 + 32)).collect();
+    assert_eq!((left, a.held()), (vec![0, 0, 0, 32], PrioritySet(0b1000)));
+    assert_eq!((send(&mut a, 5, 0..32), a.held()), (0, PrioritySet(0b1000)));
+    let mut control: Burst<_> = a.control_frame(&[9; 60]).into_iter().collect();
+    a.tx_burst(&mut control);
+    assert!(control.is_empty());
+
+    let all = |b: &mut DpdkPort| {
+        let mut got = Vec::new();
+        loop {
+            let mut out = Burst::new();
+            b.rx_burst(&mut out);
+            if out.is_empty() {
+                return got;
+            }
+            got.extend(out.iter().map(number));
+        }
+    };
+    let of = |got: &[u32], queue: u32| -> Vec<u32> {
+        got.iter().filter(|n| **n >> 16 == queue).map(|n| n & 0xffff).collect()
+    };
+    let got = all(&mut b);
+    assert_eq!((of(&got, 3), of(&got, 5)), ((0..64).collect(), (0..32).collect()));
+    assert_eq!(of(&got, 0x0909).len(), 1, "the control frame");
+    // The next poll passes on what waits.
+    a.rx_burst(&mut Burst::new());
+    assert_eq!((of(&all(&mut b), 3), a.held()), ((64..96).collect(), PrioritySet::EMPTY));
+    // More queues than the device has are refused.
+    let few = RingOptions { name: "few".into(), entries: 64, queues: 2 };
+    let (few, _) = ring_pair(eal, &few).unwrap();
+    assert!(few.start(&options, pool).is_err());
 }
 
 fn numbered(n: u32) -> [u8; 60] {

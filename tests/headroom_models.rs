@@ -1,5 +1,7 @@
 //! The headroom models against published numbers, in the library and through the command.
 
+#[path = "headroom_models/identify.rs"]
+mod identify;
 mod run;
 
 use std::process::Output;
@@ -401,4 +403,149 @@ fn refusals_name_the_option_and_the_remedy() {
             assert!(text.contains(part), "{args}: {part} in {text}");
         }
     }
+}
+
+/// The rows of the JSON of `reach`, by PHY, FEC, MACsec and its bytes.
+fn reached(args: &str) -> Vec<(String, Option<f64>)> {
+    let rows = json(&format!("reach {args}"));
+    let name = |row: &Value| {
+        let octets = row["macsec_octets"].as_u64().unwrap_or(0);
+        let [phy, fec, macsec] = ["phy", "fec", "macsec"].map(|name| row[name].as_str().unwrap());
+        format!("{phy} {fec} {macsec} {octets}")
+    };
+    rows.as_array().unwrap().iter().map(|row| (name(row), row["metres"].as_f64())).collect()
+}
+
+/// `reach` is `calc` backwards: the length that it gives needs the headroom, and no byte more.
+#[test]
+fn the_longest_cable_is_that_of_which_the_headroom_was_calculated() {
+    for args in [
+        "--rate 100G --fec rs",
+        "--rate 100G --fec none --macsec 32 --macsec-pfc --shim-delay 120ns",
+        "--rate 25G --fec rs --max-frame 9216",
+        "--rate 10G --phy 10GBASE-T --extender xaui --fec none",
+        "--rate 50G --phy none --interface-delay 1us --fec none",
+    ] {
+        let bytes = calc(&format!("--model ieee --length 123m {args}"));
+        let rows = reached(&format!("--headroom {bytes}B {args}"));
+        let plain = if args.contains("--macsec") { "data and PFC 32" } else { "none 0" };
+        let (name, metres) = rows.iter().find(|(name, _)| name.ends_with(plain)).expect(args);
+        let metres = metres.unwrap();
+        // A byte is as long as 0.8 m at 10G.
+        assert!((123.0..123.8).contains(&metres), "{args}: {name}: {metres} m");
+    }
+    let cell = calc("--model ieee --rate 100G --length 100m --cell 208");
+    let rows = reached(&format!("--headroom {cell}B --rate 100G --fec none --cell 208"));
+    assert!(rows[0].1 >= Some(100.0), "{rows:?}");
+}
+
+#[test]
+fn a_cable_has_a_length_by_phy_fec_and_macsec() {
+    let rows = reached("--headroom 42096B --rate 100G");
+    // BASE-R FEC alone is more than the headroom has room for.
+    let of = |name: &str| rows.iter().find(|(row, _)| row == name).expect(name).1;
+    assert_eq!(of("100GBASE-R none none 0"), Some(100.0));
+    assert_eq!(of("100GBASE-R base_r none 0"), None);
+    // Two RS-FECs are 81920 bits, and a metre of cable both ways is 1000.
+    assert_eq!(of("100GBASE-R rs none 0"), Some(18.08));
+    // 24 bytes on two frames, 32 on two, and 32 on the PFC frame too.
+    assert_eq!(of("100GBASE-R none data 24"), Some(99.616));
+    assert_eq!(of("100GBASE-R none data 32"), Some(99.488));
+    assert_eq!(of("100GBASE-R none data and PFC 32"), Some(99.232));
+    // 100GBASE-R has three FECs and 100GBASE-CR10 two.
+    assert_eq!(rows.len(), 5 * 4, "{rows:?}");
+    let all = reached("--headroom 42096B");
+    assert!(all.len() > rows.len() && rows.iter().all(|row| all.contains(row)));
+    let text = sluice("reach --headroom 42096B --rate 100G");
+    let text = String::from_utf8(text.stdout).unwrap();
+    for part in ["headroom 42,096 B", "100.000 m", "none", "data and PFC, 32 B", "100GBASE-CR10"] {
+        assert!(text.contains(part), "{part} in\n{text}");
+    }
+    assert_eq!(reached("--headroom 1GB --rate 10G --fec none")[0].1, Some(1e6));
+    for (args, parts) in [
+        ("reach --headroom 1KB --rate 50G", ["--rate", "phy none"]),
+        ("reach --headroom 1KB --phy none", ["--phy", "--rate"]),
+        ("reach --headroom 1KB --rate 40G --fec rs", ["--fec", "base_r"]),
+        ("reach --headroom 1KB --rate 100G --cell 70000", ["--cell", "65536"]),
+        ("reach --rate 100G", ["--headroom", "required"]),
+    ] {
+        let out = sluice(args);
+        let text = String::from_utf8_lossy(&out.stderr);
+        assert_eq!(out.status.code(), Some(2), "{args}: {text}");
+        assert!(parts.iter().all(|part| text.contains(part)), "{args}: {text}");
+    }
+}
+
+/// The table of the P802.1Qdt proposal, with its fixed, internal and medium delays in bits.
+#[test]
+fn errors_of_the_stamps_have_the_published_effect() {
+    let rows = json("sensitivity --rate 100G");
+    let rows = rows.as_array().unwrap();
+    let of = |row: &Value, name: &str| row[name].as_u64().unwrap();
+    let published = [
+        (500_000, 92_096, 125, "0.14", 1),
+        (500_000, 92_096, 1_250, "1.36", 8),
+        (100_000, 42_096, 125, "0.30", 0),
+        (100_000, 42_096, 1_250, "2.97", 7),
+        (20_000, 32_096, 125, "0.39", 1),
+        (20_000, 32_096, 1_250, "3.89", 8),
+    ];
+    assert_eq!(rows.len(), published.len());
+    for (row, (medium, headroom, bytes, percent, cells)) in rows.iter().zip(published) {
+        assert_eq!((of(row, "fixed_bits"), of(row, "internal_bits")), (32_992, 203_776));
+        assert_eq!((of(row, "medium_bits"), of(row, "headroom_bytes")), (medium, headroom));
+        assert_eq!((of(row, "bytes"), of(row, "cells")), (bytes, cells), "{row}");
+        assert_eq!(format!("{:.2}", row["percent"].as_f64().unwrap()), percent);
+    }
+    assert_eq!(rows[1]["quanta"], 19.53125);
+    let more = json("sensitivity --rate 10G --length 1m --error 1us --cell 1000 --fec none");
+    assert_eq!((&more[0]["bytes"], &more[0]["cell"]), (&1_250.into(), &1_000.into()));
+    let text = String::from_utf8(sluice("sensitivity --rate 100G").stdout).unwrap();
+    for part in ["100G, 500m", "32,992", "203,776", "42,096 B", "2.969 %", "cells of 160 B"] {
+        assert!(text.contains(part), "{part} in\n{text}");
+    }
+}
+
+#[test]
+fn errors_of_a_measurement_are_those_that_it_had() {
+    let file = |name: &str, text: &str| {
+        let path = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+        std::fs::write(&path, text).unwrap();
+        format!("sensitivity --from {}", path.display())
+    };
+    let measured = |method: &str| {
+        format!(
+            r#"{{"method": "{method}", "rate_bps": 100000000000, "max_frame": 2000, "measurements": [
+            {{"uncertainty_ns": 4, "headroom": {{"bits": 336768, "bytes": 42096}}, "delay_ns":
+            {{"min": 100, "mean": 110, "p50": 105, "p90": 120, "p99": 125, "max": 200}}}}]}}"#
+        )
+    };
+    let rows = json(&file("spread.json", &measured("round_trip")));
+    let bytes = |rows: &Value| {
+        let all = rows.as_array().unwrap().iter();
+        all.map(|row| (row["error"].to_string(), row["bytes"].as_u64().unwrap()))
+            .collect::<Vec<_>>()
+    };
+    let expected =
+        [("uncertainty", 50), ("max - min", 1_250), ("max - mean", 1_125), ("p99 - p50", 250)];
+    assert_eq!(bytes(&rows), expected.map(|(name, n)| (format!("\"{name}\""), n)));
+    // The mean path delay of PTP counts in both directions.
+    let rows = json(&file("spread-ptp.json", &measured("ptp")));
+    assert_eq!(bytes(&rows), expected.map(|(name, n)| (format!("\"{name}\""), 2 * n)));
+    for (name, text) in [
+        ("sensitivity-empty.json", "{}"),
+        (
+            "sensitivity-none.json",
+            r#"{"method": "ptp", "rate_bps": 1, "max_frame": 64, "measurements": []}"#,
+        ),
+        ("sensitivity-zero.json", &measured("ptp").replace("336768", "0")),
+        ("sensitivity-back.json", &measured("ptp").replace("\"max\": 200", "\"max\": 1")),
+    ] {
+        let out = sluice(&file(name, text));
+        let said = String::from_utf8(out.stderr).unwrap();
+        assert_eq!(out.status.code(), Some(2), "{name}: {said}");
+        assert!(said.contains(name), "{said}");
+    }
+    assert_eq!(sluice("sensitivity").status.code(), Some(2));
+    assert_eq!(sluice("sensitivity --rate 100G --from x.json").status.code(), Some(2));
 }

@@ -4,6 +4,7 @@
 mod pages;
 mod run;
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::process::Output;
 
@@ -250,6 +251,23 @@ fn pauses(runs: &[(String, Value)], variant: &str, distance: u64) -> u64 {
 
 const PEAK: &str = "buffer_peak_bytes";
 const P99: &str = "fct.p99_ns";
+
+#[test]
+fn each_wording_of_ecn_marks_in_its_own_way() {
+    let runs = compared("ecn");
+    let names: Vec<_> = runs.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(names, ["enqueue", "fast-ecn", "queue", "shares", "chance"]);
+    for (variant, run) in &runs {
+        assert_eq!((&run["done"], &run["verdict"]), (&true.into(), &"pass".into()), "{variant}");
+        assert!(number(&runs, variant, "signals.cnps") > 0.0, "{variant}");
+        let lost = number(&runs, variant, "lost_frames");
+        assert_eq!(lost > 0.0, variant == "chance", "{variant}: {lost} frames without ECT");
+    }
+    let traces: BTreeSet<_> = runs.iter().map(|(_, run)| run["trace_hash"].to_string()).collect();
+    assert_eq!(traces.len(), runs.len(), "each is another run");
+    let cnps = |variant| number(&runs, variant, "signals.cnps");
+    assert!(cnps("queue") >= cnps("enqueue"), "whole queues are marked");
+}
 
 #[test]
 fn an_incast_waits_at_its_sources_under_sfc_and_is_done_no_later() {

@@ -244,6 +244,7 @@ fn agents(mac: Mac) -> AgentsPlan {
             pfc: Some(pfc),
             applications: vec![],
             internal_delay: Some(Duration::from_nanos(700)),
+            compensation: None,
             isolation: None,
             topology: Some(TopologyPlan::Recognized(Device::EndStation)),
             sfc: Some(SourceFlowControl {
@@ -260,6 +261,7 @@ fn agents(mac: Mac) -> AgentsPlan {
             respond: true,
             initiate: Some(initiate),
             dialect: Dialect::default(),
+            compensation: None,
         }),
         peer_delay: Some(PeerDelayPlan {
             interval: Some(Duration::from_micros(13)),

@@ -242,7 +242,7 @@ fn tshark_speaks_the_other_readings_too() {
     let mut isolations = Frames::new();
     for (kind, frame) in our_frames(20) {
         if let Ok(repr) = headroom::Repr::parse(&frame, &headroom::Dialect::default()) {
-            let mut out = vec![0; repr.buffer_len()];
+            let mut out = vec![0; other.frame_len()];
             repr.emit(&mut out, &other).unwrap();
             measurements.push((kind, out));
         }

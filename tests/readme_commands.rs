@@ -52,6 +52,7 @@ const HOW: &[(&str, How)] = &[
     ("perf/run", How::Not("measures for minutes")),
     ("sudo install", How::Not("writes outside of the folder")),
     ("ip netns", How::Ends(&[0])),
+    ("tcpdump", How::Not("waits for frames at an interface of the reader's")),
     ("FILE", How::Read("a name for the reader to fill in")),
     ("host1#", How::Read("two machines")),
     ("host2#", How::Read("two machines")),
@@ -111,6 +112,7 @@ pages! {
     performance: "docs/src/performance.md",
     results: "docs/src/results.md",
     security: "docs/src/security.md",
+    sources: "docs/src/sources.md",
     switch: "docs/src/switch.md",
     validate: "docs/src/validate.md",
 }

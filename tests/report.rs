@@ -31,6 +31,7 @@ fn run() -> RunSnapshot {
         up: true,
         rate_bps: 10_000_000_000,
         counters,
+        waiting: [None; 8],
         secy: None,
     };
     RunSnapshot {

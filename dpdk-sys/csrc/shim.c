@@ -3,8 +3,11 @@
 
 #include <dlfcn.h>
 #include <linux/if_packet.h>
+#include <errno.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
+#include <rte_flow.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -116,7 +119,8 @@ sluice_mbuf_pool_create(const char *name, unsigned int n, unsigned int cache_siz
 }
 
 int
-sluice_port_configure(uint16_t port, uint16_t queues, uint16_t mtu, uint64_t rx_offloads)
+sluice_port_configure(uint16_t port, uint16_t rx_queues, uint16_t tx_queues, uint16_t mtu,
+		      uint64_t rx_offloads, int spread)
 {
 	struct rte_eth_dev_info info;
 	struct rte_eth_conf conf;
@@ -126,7 +130,7 @@ sluice_port_configure(uint16_t port, uint16_t queues, uint16_t mtu, uint64_t rx_
 	memset(&conf, 0, sizeof(conf));
 	conf.rxmode.mtu = mtu;
 	conf.rxmode.offloads = rx_offloads;
-	if (queues > 1) {
+	if (spread) {
 		ret = rte_eth_dev_info_get(port, &info);
 		if (ret < 0)
 			return ret;
@@ -135,7 +139,35 @@ sluice_port_configure(uint16_t port, uint16_t queues, uint16_t mtu, uint64_t rx_
 		if (conf.rx_adv_conf.rss_conf.rss_hf != 0)
 			conf.rxmode.mq_mode = RTE_ETH_MQ_RX_RSS;
 	}
-	return rte_eth_dev_configure(port, queues, queues, &conf);
+	return rte_eth_dev_configure(port, rx_queues, tx_queues, &conf);
+}
+
+int
+sluice_steer_priority(uint16_t port, uint8_t pcp, uint16_t queue, char *why, size_t len)
+{
+	struct rte_flow_attr attr = {.ingress = 1};
+	struct rte_flow_item_vlan spec, mask;
+	struct rte_flow_action_queue to = {.index = queue};
+	struct rte_flow_item pattern[] = {
+		{.type = RTE_FLOW_ITEM_TYPE_ETH},
+		{.type = RTE_FLOW_ITEM_TYPE_VLAN, .spec = &spec, .mask = &mask},
+		{.type = RTE_FLOW_ITEM_TYPE_END},
+	};
+	struct rte_flow_action actions[] = {
+		{.type = RTE_FLOW_ACTION_TYPE_QUEUE, .conf = &to},
+		{.type = RTE_FLOW_ACTION_TYPE_END},
+	};
+	struct rte_flow_error error;
+
+	memset(&spec, 0, sizeof(spec));
+	memset(&mask, 0, sizeof(mask));
+	memset(&error, 0, sizeof(error));
+	spec.hdr.vlan_tci = rte_cpu_to_be_16((uint16_t)(pcp << 13));
+	mask.hdr.vlan_tci = rte_cpu_to_be_16(7 << 13);
+	if (rte_flow_create(port, &attr, pattern, actions, &error) != NULL)
+		return 0;
+	snprintf(why, len, "%s", error.message == NULL ? "" : error.message);
+	return rte_errno == 0 ? -ENOTSUP : -rte_errno;
 }
 
 int

@@ -87,10 +87,15 @@ struct rte_mempool *sluice_mbuf_pool_create(const char *name, unsigned int n,
 					    int socket_id, unsigned int flags);
 
 /*
- * Configures this number of queues per direction, this MTU (0: the driver's), these receive
- * offloads. Several receive queues get flows by their addresses and ports, if the device can.
+ * Configures these queues, this MTU (0: the driver's), these receive offloads. With `spread` the
+ * receive queues get flows by their addresses and ports, if the device can.
  */
-int sluice_port_configure(uint16_t port, uint16_t queues, uint16_t mtu, uint64_t rx_offloads);
+int sluice_port_configure(uint16_t port, uint16_t rx_queues, uint16_t tx_queues, uint16_t mtu,
+			  uint64_t rx_offloads, int spread);
+
+/* Lets the device put frames with this PCP in their first VLAN tag into a receive queue. On failure
+ * the driver's text is in `why`. */
+int sluice_steer_priority(uint16_t port, uint8_t pcp, uint16_t queue, char *why, size_t len);
 
 /* State of the link: speed in Mbit/s (0 unknown), up, full duplex. */
 int sluice_link_get(uint16_t port, uint32_t *mbps, int *up, int *full_duplex);

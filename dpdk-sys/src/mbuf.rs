@@ -34,7 +34,8 @@ pub struct rte_mbuf {
     pub data_len: u16,
     /// VLAN tag that the device stripped, if any.
     pub vlan_tci: u16,
-    _hash: [u32; 2],
+    /// Hash of a received frame, or what a sender leaves there for its port.
+    pub hash: [u32; 2],
     /// Outer VLAN tag that the device stripped, if any.
     pub vlan_tci_outer: u16,
     /// Bytes of memory at `buf_addr`.

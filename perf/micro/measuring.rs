@@ -166,6 +166,7 @@ impl Contestant {
                     News::Found(_) => self.done += 1,
                     News::Failed(_) => self.failed += 1,
                     News::Measuring(_)
+                    | News::Switched { .. }
                     | News::Negotiated(_)
                     | News::Neighbours
                     | News::Surroundings(_) => {}

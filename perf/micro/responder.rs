@@ -210,6 +210,7 @@ fn ask(station: &mut Station<SourcePort>, clock: &TscClock, args: &Args) -> Foun
                     began = now;
                 }
                 News::Measuring(_)
+                | News::Switched { .. }
                 | News::Negotiated(_)
                 | News::Neighbours
                 | News::Surroundings(_) => {}

@@ -20,6 +20,7 @@ mod kind;
 mod log;
 pub mod machine;
 mod outputs;
+pub mod pics;
 pub mod run;
 pub mod swarm;
 #[cfg(feature = "dpdk")]
@@ -100,6 +101,7 @@ enum Command {
     Swarm(swarm::SwarmArgs),
     Validate(validate::ValidateArgs),
     Benchmark(benchmark::BenchmarkArgs),
+    Pics(pics::PicsArgs),
 }
 
 /// Format of results.
@@ -240,6 +242,7 @@ pub fn main() -> ExitCode {
         Command::Swarm(args) => swarm::run(&args),
         Command::Validate(args) => validate::run(&args),
         Command::Benchmark(args) => benchmark::run(&args),
+        Command::Pics(args) => pics::run(&args),
     };
     result.unwrap_or_else(|error| {
         terminal::print_error(&error, has_findings(&error));

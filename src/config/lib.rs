@@ -29,8 +29,8 @@ pub use plan::{DevicePlan, EalPlan, HeadroomCheck, Hugepages, Machine, SwitchFil
 pub use resolve::{
     Congestion, Context, Cx, HeadroomRule, OWN, Place, Said, SecuredPort, UNNAMED, VirtualPort,
     VirtualSaid, VirtualSwitch, agents, check_whole, ecn_plan, group_plan, late_host, learning,
-    longest, name_channels, named_interface, secy_plan, seed_congestion, senders, told, udp_port,
-    virtual_switch,
+    longest, name_channels, named_interface, port_buffer, secy_plan, seed_congestion, senders,
+    told, udp_port, virtual_switch,
 };
 pub use schema::switch_schema;
 

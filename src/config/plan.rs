@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::memory::{self, Need};
 use ground::time::Duration;
-use ground::units::{BitsPerSec, Cells, PortId, PriorityGroup};
+use ground::units::{BitsPerSec, Cells, PRIORITIES, PortId, PriorityGroup};
 use headroom::{DelayInputs, Required, SoftwareTerms};
 use switch::SwitchPlan;
 
@@ -50,6 +50,15 @@ pub struct DevicePlan {
     /// Rate in the file, if any. A link that negotiates a higher rate than [`SwitchPlan`]'s has too
     /// little headroom.
     pub stated_rate: Option<BitsPerSec>,
+}
+
+impl DevicePlan {
+    /// Largest number of receive and transmit queues: one each, and with hardware PFC one for each
+    /// priority and one for the rest.
+    #[must_use]
+    pub const fn queues(&self) -> (usize, usize) {
+        if self.hardware_pfc { (PRIORITIES + 1, PRIORITIES + 1) } else { (1, 1) }
+    }
 }
 
 /// Default size of net_af_packet's slots, and of a block of slots (a page), in bytes.

@@ -64,6 +64,13 @@ pub trait Frame: Sized {
         None
     }
 
+    /// Names the transmit queue of the frame, for ports with queues by priority. Frames of other
+    /// ports have none, as by default.
+    #[inline]
+    fn set_queue(&mut self, queue: u8) {
+        let _ = queue;
+    }
+
     /// Returns a second frame with the same contents (for flooding), or `None` if memory is
     /// exhausted.
     fn duplicate(&mut self) -> Option<Self>;

@@ -8,7 +8,7 @@ pub use keys::{association, secy};
 
 use std::collections::VecDeque;
 
-use ground::units::{Bytes, Mac};
+use ground::units::{Bytes, Mac, PrioritySet};
 
 use crate::frame::{Burst, FCS_BYTES, Frame};
 use crate::port::{Port, PortCaps};
@@ -81,13 +81,21 @@ pub struct MemPort {
     pub room: usize,
     /// Number of control frames that can be allocated.
     pub control: usize,
+    /// Priorities of which it takes no frames, as a device that does PFC itself.
+    pub held: PrioritySet,
 }
 
 impl MemPort {
     /// A port that accepts every frame.
     #[must_use]
     pub fn endless() -> Self {
-        Self { rx: VecDeque::new(), tx: vec![], room: usize::MAX, control: usize::MAX }
+        Self {
+            rx: VecDeque::new(),
+            tx: vec![],
+            room: usize::MAX,
+            control: usize::MAX,
+            held: PrioritySet::EMPTY,
+        }
     }
 }
 
@@ -107,6 +115,9 @@ impl Port for MemPort {
     fn control_frame(&mut self, octets: &[u8]) -> Option<MemFrame> {
         self.control = self.control.checked_sub(1)?;
         Some(MemFrame::new(octets))
+    }
+    fn held(&self) -> PrioritySet {
+        self.held
     }
     fn caps(&self) -> &PortCaps {
         &PortCaps { link_rate: None, rx_backlog_max: Bytes(0), tx_committed_max: Bytes(0) }

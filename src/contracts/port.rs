@@ -12,7 +12,7 @@ use core::fmt;
 
 use crate::frame::{Burst, Frame};
 use ground::time::{Duration, Instant};
-use ground::units::{BitsPerSec, Bytes};
+use ground::units::{BitsPerSec, Bytes, PrioritySet};
 use secure::Secy;
 
 /// Capabilities and limits of a port, determined when it was opened.
@@ -126,6 +126,18 @@ pub trait Port {
     /// Most ports have none.
     #[inline]
     fn pass_on(&mut self) {}
+
+    /// Returns true if a frame leaves by the queue of its priority, which [`Frame::set_queue`] names.
+    #[inline]
+    fn has_queues(&self) -> bool {
+        false
+    }
+
+    /// Returns the priorities of which the device takes no more frames now.
+    #[inline]
+    fn held(&self) -> PrioritySet {
+        PrioritySet::EMPTY
+    }
 
     /// Returns its `SecY`, if its frames are protected by MACsec.
     fn secy(&self) -> Option<&Secy> {

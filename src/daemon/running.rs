@@ -1,6 +1,7 @@
 //! The life of a running switch: start, watch, end.
 
 mod addresses;
+mod deadlocks;
 pub(crate) mod launch;
 mod links;
 mod polls;
@@ -21,6 +22,7 @@ use crate::LOG;
 use crate::socket::{self, ControlSocket};
 use addresses::AddressWarnings;
 use config::SwitchFile;
+use deadlocks::Deadlocks;
 use dpdk::{Eal, TelemetryCommand};
 use links::Links;
 use polls::PollWarnings;
@@ -158,12 +160,13 @@ impl Daemon {
 struct Warnings {
     addresses: AddressWarnings,
     polls: PollWarnings,
+    deadlocks: Deadlocks,
     /// Last alarm of each port.
     alarms: BTreeMap<String, Instant>,
 }
 
 impl Warnings {
-    /// Warns of addresses that the bridge does not learn, and of late polls.
+    /// Warns of addresses that the bridge does not learn, of late polls, and of suspected deadlocks.
     fn tell_counters(&mut self, session: &Session) {
         match session.summary() {
             Ok(summary) => {
@@ -171,6 +174,12 @@ impl Warnings {
                 let addresses = self.addresses.due(now, &summary);
                 let due = addresses.into_iter().chain(self.polls.due(now, &summary));
                 due.for_each(|warning| tracing::warn!(target: LOG, "{warning}"));
+                let told = self.deadlocks.look(&summary);
+                for (egress, warning) in told.suspected {
+                    session.count_deadlock(egress);
+                    tracing::warn!(target: LOG, "{warning}");
+                }
+                told.ended.iter().for_each(|end| tracing::info!(target: LOG, "{end}"));
             }
             Err(error) => tracing::error!(target: LOG, "the counters: {error:#}"),
         }

@@ -10,6 +10,9 @@ use core::ptr::{self, NonNull};
 use dpdk_sys as sys;
 use dpdk_sys::{rte_mbuf, rte_mempool, rte_mempool_cache};
 
+use super::mbuf::Mbuf;
+use contracts::frame::{BURST, Burst};
+
 /// Initial value of [`LCORE`] before DPDK was queried; no lcore and not `LCORE_ID_ANY`.
 const UNKNOWN: u32 = u32::MAX - 1;
 
@@ -256,6 +259,46 @@ pub(super) unsafe fn tx_burst(
     let queue = unsafe { *entry };
     // SAFETY: by contract.
     unsafe { burst(queue, frames, n) }
+}
+
+/// Receives as many frames into `out` as it has room for.
+///
+/// # Safety
+/// The port is started and has the queue, and no other thread receives on the queue.
+#[inline(always)]
+pub(super) unsafe fn receive(place: (u16, u16), out: &mut Burst<Mbuf>) {
+    let len = out.len();
+    // SAFETY: `len` is within the array.
+    let free = unsafe { out.as_mut_ptr().add(len) };
+    // SAFETY: by contract; behind `len` there is room for the rest of a burst, and an `Mbuf` is a
+    // pointer to a buffer.
+    let n = unsafe { rx_burst(place, free.cast(), (BURST - len) as u16) };
+    // SAFETY: the driver wrote `n` buffers there, which Sluice owns now.
+    unsafe { out.set_len(len + usize::from(n)) };
+    for frame in &out[len..] {
+        frame.prefetch();
+    }
+}
+
+/// Sends frames from the front of `out`; those that the driver refuses stay, in order.
+///
+/// # Safety
+/// The port is started and has the queue, and no other thread sends on the queue.
+#[inline(always)]
+pub(super) unsafe fn send(place: (u16, u16), out: &mut Burst<Mbuf>) {
+    let len = out.len();
+    let frames = out.as_mut_ptr();
+    // SAFETY: by contract; the array has `len` buffers that Sluice owns, and an `Mbuf` is a pointer
+    // to one.
+    let sent = usize::from(unsafe { tx_burst(place, frames.cast(), len as u16) });
+    if sent < len {
+        // SAFETY: `sent` is within the array.
+        let rest = unsafe { frames.add(sent) };
+        // SAFETY: so is the rest behind it; the driver owns the frames before.
+        unsafe { rest.copy_to(frames, len - sent) };
+    }
+    // SAFETY: the first `len - sent` are the frames that were refused.
+    unsafe { out.set_len(len - sent) };
 }
 
 /// The processor's timestamp counter.

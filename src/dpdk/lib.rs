@@ -12,6 +12,7 @@
 
 #![allow(unsafe_code)]
 
+mod classes;
 mod clock;
 mod control;
 mod crypto;
@@ -20,6 +21,7 @@ mod eal;
 mod error;
 mod fanout;
 mod gate;
+mod hardware_pfc;
 mod hot;
 mod interface;
 mod interrupt;

@@ -1,15 +1,20 @@
 //! Settings and counts of a device that outlast its openings.
 
 use super::pool::Pool;
+use super::port::HardwarePfc;
 use contracts::stats::NicCounters;
 
 /// Settings of a port.
 #[derive(Clone, Debug)]
 pub(super) struct Setup {
-    /// Queues in each direction.
-    pub(super) queues: u16,
+    /// Ports as which it was started, each polled by one thread.
+    pub(super) ports: u16,
     pub(super) rx_descriptors: u16,
     pub(super) tx_descriptors: u16,
+    /// Receive and transmit queues.
+    pub(super) queues: (u16, u16),
+    /// PFC that the device does itself.
+    pub(super) hardware_pfc: Option<HardwarePfc>,
     pub(super) mtu: u16,
     pub(super) rx_offloads: u64,
     /// Memory pool for received frames.

@@ -119,6 +119,12 @@ impl Mbuf {
         self.header().nb_segs
     }
 
+    /// Transmit queue of its priority, for ports that have queues by priority.
+    #[inline]
+    pub(super) fn queue(&self) -> u8 {
+        (self.header().hash[1] >> 16) as u8
+    }
+
     /// Sets transmit flags (`RTE_MBUF_F_TX_*`) for the driver.
     pub(super) fn set_flags(&mut self, flags: u64) {
         self.header_mut().ol_flags |= flags;
@@ -158,6 +164,13 @@ impl Mbuf {
 }
 
 impl Frame for Mbuf {
+    #[inline]
+    fn set_queue(&mut self, queue: u8) {
+        // The member of DPDK's union for the transmit queue (`txadapter.txq`), in the header's first
+        // cache line, which sending reads anyway.
+        self.header_mut().hash[1] = u32::from(queue) << 16;
+    }
+
     #[inline(always)]
     fn head(&self) -> &[u8] {
         // SAFETY: the first `data_len` bytes from there on are in the buffer, and owned.

@@ -1,20 +1,23 @@
 //! A DPDK port as the data plane's [`Port`].
 //!
 //! A port is opened stopped, and started with its options and the pool it receives into; only a
-//! started port has bursts. A started port is one queue in each direction, so one thread polls it; a
-//! device may be started as several ports, which share it. Received frames have no FCS; the device
-//! adds it to sent frames.
+//! started port has bursts. A started port is polled by one thread: it has one queue in each direction,
+//! or queues by priority. A device may be started as several ports of one queue each, which share it.
+//! Received frames have no FCS; the device adds it to sent frames.
 
 use std::sync::Arc;
 
 use dpdk_sys as sys;
 
+use super::classes::{self, CONTROL_QUEUE, Classes, TX_QUEUES};
 use super::clock::TscClock;
 use super::control::{Link, MacControl, PortControl, PortInfo};
 use super::device::{self, Device};
 use super::eal::Eal;
-use super::error::{Error, Logged, strerror};
+use super::error::{Error, Logged};
 use super::gate::Gate;
+use super::hardware_pfc::check_hardware_pfc;
+use super::hot;
 use super::life::{PortStats, Setup};
 use super::mbuf::Mbuf;
 use super::pool::{Pool, PoolOptions};
@@ -22,8 +25,7 @@ use super::queues::{QUEUES_MAX, check_number, queues_behind};
 use super::setup::set_up;
 use super::spec::Spec;
 use super::stamps::{DeviceClock, StampField, StampQuality, read_device_clock};
-use super::{hot, log};
-use contracts::frame::{BURST, Burst, FCS_BYTES};
+use contracts::frame::{BURST, Burst, FCS_BYTES, Frame};
 use contracts::port::{CONTROL_FRAME_MAX, Port, PortCaps, StampSource, Stamps};
 use ground::time::{Duration, Instant};
 use ground::units::{BitsPerSec, Bytes, Mac, PrioritySet, Quanta};
@@ -43,6 +45,10 @@ pub struct PortOptions {
     pub promiscuous: bool,
     /// Leaves PFC to the device for these priorities. Default: none; Sluice does it in software.
     pub hardware_pfc: Option<HardwarePfc>,
+    /// Transmits by a queue for each priority and one for control frames, and receives by a queue for
+    /// each of these priorities and one for all others. Default: one queue each way; with hardware
+    /// PFC those of its priorities.
+    pub queues: Option<PrioritySet>,
     /// Lets the device timestamp received frames, in the time of this clock. Default: no. A device
     /// that cannot is started without, and [`PortInfo::rx_stamps`] gives the reason.
     pub rx_stamps: Option<TscClock>,
@@ -58,6 +64,7 @@ impl Default for PortOptions {
             max_frame: None,
             promiscuous: true,
             hardware_pfc: None,
+            queues: None,
             rx_stamps: None,
             clock: None,
         }
@@ -92,6 +99,8 @@ pub struct Started {
     stamps: Option<(StampField, DeviceClock)>,
     /// Clock of the polling thread.
     clock: Option<TscClock>,
+    /// Queues by priority, if it has them.
+    classes: Option<Box<Classes>>,
     /// Stops the port with its last queue; the last field, so that nothing above is in use.
     stop: Arc<StopOnDrop>,
 }
@@ -234,12 +243,12 @@ impl DpdkPort<Stopped> {
         Ok(ports)
     }
 
-    /// Starts a number of queues with receive offloads (`RTE_ETH_RX_OFFLOAD_*`).
+    /// Starts the device as a number of ports with receive offloads (`RTE_ETH_RX_OFFLOAD_*`).
     pub(super) fn start_with(
         self,
         options: &PortOptions,
         pool: &Pool,
-        (queues, rx_offloads): (u16, u64),
+        (ports, rx_offloads): (u16, u64),
     ) -> Result<Vec<DpdkPort<Started>>, Error> {
         let device = self.device;
         let max_frame = options.max_frame.unwrap_or(pool.max_frame());
@@ -249,15 +258,27 @@ impl DpdkPort<Stopped> {
                 why: format!("the pool has room for {} octets", pool.max_frame()),
             });
         }
+        let lossless = options.queues.or(options.hardware_pfc.map(|pfc| pfc.priorities));
+        if lossless.is_some() && ports > 1 {
+            let what = format!("{}: {ports} ports", device.spec.full);
+            let why = "with queues by priority it is one port".into();
+            return Err(Error::Option { what, why });
+        }
+        let queues = lossless.map_or((ports, ports), |set| (classes::rx_queues(set), TX_QUEUES));
+        if let Some(pfc) = &options.hardware_pfc {
+            check_hardware_pfc(&device, pfc, queues)?;
+        }
         let limits = Limits::of(&device, options)?;
         let mtu = limits.mtu(&device, max_frame)?;
-        let control = control_pool(&device, &limits, queues)?;
+        let control = control_pool(&device, &limits, ports)?;
         device.hold(pool);
         device.hold(&control);
         let setup = Setup {
-            queues,
+            ports,
             rx_descriptors: limits.rx_descriptors,
             tx_descriptors: limits.tx_descriptors,
+            queues,
+            hardware_pfc: options.hardware_pfc,
             mtu,
             rx_offloads,
             pool: pool.clone(),
@@ -267,9 +288,6 @@ impl DpdkPort<Stopped> {
         let started = Arc::new(StopOnDrop(device.clone()));
         device.life_mut().setup = Some(setup);
         let mac_control = MacControl::ask_for(&device);
-        if let Some(pfc) = &options.hardware_pfc {
-            set_hardware_pfc(&device, pfc)?;
-        }
         let info = PortInfo {
             rx_descriptors: limits.rx_descriptors,
             tx_descriptors: limits.tx_descriptors,
@@ -294,11 +312,12 @@ impl DpdkPort<Stopped> {
                 info: info.clone(),
                 stamps: None,
                 clock: options.clock,
+                classes: lossless.map(|set| Box::new(Classes::new(set))),
                 stop: started.clone(),
             };
             DpdkPort { state, device: device.clone() }
         };
-        Ok((0..queues).map(port).collect())
+        Ok((0..ports).map(port).collect())
     }
 }
 
@@ -379,16 +398,18 @@ impl Port for DpdkPort<Started> {
         if !self.gate().may_pass() {
             return;
         }
-        let len = out.len();
-        // SAFETY: `len` is within the array.
-        let free = unsafe { out.as_mut_ptr().add(len) };
-        // SAFETY: the port is started and this borrow of it unique; behind `len` there is room for
-        // the rest of a burst, and an `Mbuf` is a pointer to a buffer.
-        let n = unsafe { hot::rx_burst(self.place(), free.cast(), (BURST - len) as u16) };
-        // SAFETY: the driver wrote `n` buffers there, which Sluice owns now.
-        unsafe { out.set_len(len + usize::from(n)) };
-        for frame in &out[len..] {
-            frame.prefetch();
+        let (id, place) = (self.state.id, self.place());
+        match &mut self.state.classes {
+            None => {
+                // SAFETY: the port is started and this borrow of it unique.
+                unsafe { hot::receive(place, out) };
+            }
+            Some(classes) => {
+                // SAFETY: as above; it was started with these queues.
+                unsafe { classes.pass_on(id) };
+                // SAFETY: as above.
+                unsafe { classes.rx_burst(id, out) };
+            }
         }
     }
 
@@ -397,26 +418,37 @@ impl Port for DpdkPort<Started> {
         if !self.gate().may_pass() {
             return;
         }
-        let len = out.len();
-        let frames = out.as_mut_ptr();
-        // SAFETY: the port is started and this borrow of it unique; the array has `len` buffers
-        // that Sluice owns, and an `Mbuf` is a pointer to one.
-        let sent = unsafe { hot::tx_burst(self.place(), frames.cast(), len as u16) };
-        let sent = usize::from(sent);
-        if sent < len {
-            // SAFETY: `sent` is within the array.
-            let rest = unsafe { frames.add(sent) };
-            // SAFETY: so is the rest behind it; the driver owns the frames before.
-            unsafe { rest.copy_to(frames, len - sent) };
+        let (id, place) = (self.state.id, self.place());
+        match &mut self.state.classes {
+            None => {
+                // SAFETY: the port is started and this borrow of it unique.
+                unsafe { hot::send(place, out) };
+            }
+            Some(classes) => {
+                // SAFETY: as above; it was started with these queues.
+                unsafe { classes.tx_burst(id, out) };
+            }
         }
-        // SAFETY: the first `len - sent` are the frames that were refused.
-        unsafe { out.set_len(len - sent) };
+    }
+
+    #[inline]
+    fn has_queues(&self) -> bool {
+        self.state.classes.is_some()
+    }
+
+    #[inline]
+    fn held(&self) -> PrioritySet {
+        self.state.classes.as_ref().map_or(PrioritySet::EMPTY, |classes| classes.held())
     }
 
     fn control_frame(&mut self, octets: &[u8]) -> Option<Mbuf> {
         assert!(octets.len() + FCS_BYTES as usize <= CONTROL_FRAME_MAX as usize);
+        let queued = |mut frame: Mbuf| {
+            frame.set_queue(CONTROL_QUEUE);
+            frame
+        };
         if let Some(frame) = self.state.control.frame(octets) {
-            return Some(frame);
+            return Some(queued(frame));
         }
         // A NIC returns sent buffers when it needs descriptors, which on a quiet port may be never;
         // this call returns them now. Drivers that do not support it keep none.
@@ -424,7 +456,7 @@ impl Port for DpdkPort<Started> {
             // SAFETY: the port is started and this borrow of it unique.
             unsafe { sys::rte_eth_tx_done_cleanup(self.state.id, self.state.queue, 0) };
         }
-        self.state.control.frame(octets)
+        self.state.control.frame(octets).map(queued)
     }
 
     fn message_frame(&mut self, octets: &[u8]) -> Option<Mbuf> {
@@ -524,11 +556,11 @@ impl Limits {
     }
 }
 
-/// Memory for control frames: as many as can wait to be sent, and two bursts more, for each queue. A
-/// port that is started again has it already.
-fn control_pool(device: &Device, limits: &Limits, queues: u16) -> Result<Pool, Error> {
+/// Memory for control frames: as many as can wait to be sent, and two bursts more, for each port. A
+/// device that is started again has it already.
+fn control_pool(device: &Device, limits: &Limits, ports: u16) -> Result<Pool, Error> {
     let waiting = limits.tx_committed.max(limits.tx_descriptors.into());
-    let frames = (waiting + 2 * BURST as u32) * u32::from(queues);
+    let frames = (waiting + 2 * BURST as u32) * u32::from(ports);
     let name = format!("control{}x{frames}", device.id);
     if let Some(pool) = device.held(&name) {
         return Ok(pool);
@@ -538,32 +570,6 @@ fn control_pool(device: &Device, limits: &Limits, queues: u16) -> Result<Pool, E
     let max_frame = CONTROL_FRAME_MAX + Secy::OVERHEAD_MAX as u32;
     let options = PoolOptions { name, frames, max_frame, cache: 0 };
     Pool::for_sending(&device.eal, &options)
-}
-
-/// Enables the device's PFC: each priority pauses, and is paused for, the one queue.
-fn set_hardware_pfc(device: &Device, pfc: &HardwarePfc) -> Result<(), Error> {
-    for priority in pfc.priorities.iter() {
-        let mut conf =
-            sys::rte_eth_pfc_queue_conf { mode: sys::RTE_ETH_FC_FULL, ..Default::default() };
-        conf.rx_pause.tc = priority.get();
-        conf.tx_pause.tc = priority.get();
-        conf.tx_pause.pause_time = pfc.pause.0;
-        let set = || {
-            // SAFETY: the port exists, and `conf` is readable.
-            match unsafe {
-                sys::rte_eth_dev_priority_flow_ctrl_queue_configure(device.id, &mut conf)
-            } {
-                0 => Ok(()),
-                code => Err(code),
-            }
-        };
-        log::capture(set).map_err(|(code, logged)| Error::NoHardwarePfc {
-            device: device.spec.full.clone(),
-            driver: device.driver.clone(),
-            reason: format!("{}{logged}", strerror(code)),
-        })?;
-    }
-    Ok(())
 }
 
 /// Negotiated rate of a device with a wire; virtual devices report a fictitious one.

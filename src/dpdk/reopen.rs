@@ -28,8 +28,8 @@ impl Device {
         if !matches!(Interface::named(name), Ok(Some(_))) {
             return Ok(false);
         }
-        let queues = self.life().setup.as_ref().map_or(1, |setup| setup.queues);
-        let gates = &self.gates[..queues.into()];
+        let ports = self.life().setup.as_ref().map_or(1, |setup| setup.ports);
+        let gates = &self.gates[..ports.into()];
         gates.iter().for_each(Gate::shut);
         let start = Instant::now();
         while !gates.iter().all(Gate::is_shut) {

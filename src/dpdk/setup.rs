@@ -4,6 +4,7 @@ use dpdk_sys as sys;
 
 use super::device::Device;
 use super::error::Error;
+use super::hardware_pfc::set_hardware_pfc;
 use super::life::Setup;
 use super::{log, sockets};
 
@@ -13,11 +14,14 @@ pub(super) fn set_up(device: &Device, setup: &Setup) -> Result<bool, Error> {
     // SAFETY: the port exists.
     let socket = unsafe { sys::rte_eth_dev_socket_id(id) } as u32;
     step(device, "configure it", || {
+        let (rx, tx) = setup.queues;
         // SAFETY: the port exists and is stopped.
-        unsafe { sys::sluice_port_configure(id, setup.queues, mtu, rx_offloads) }
+        unsafe {
+            sys::sluice_port_configure(id, rx, tx, mtu, rx_offloads, (setup.ports > 1).into())
+        }
     })?;
     let xdp = device.kernel.is_xdp().then(sockets::xdp_sockets);
-    for queue in 0..setup.queues {
+    for queue in 0..setup.queues.0 {
         step(device, "set its receive queue up", || {
             let (n, pool) = (setup.rx_descriptors, setup.pool.as_ptr());
             // SAFETY: the port is configured for this queue; the device holds the pool until it
@@ -28,7 +32,7 @@ pub(super) fn set_up(device: &Device, setup: &Setup) -> Result<bool, Error> {
     if let Some(before) = xdp {
         device.kernel.adopt_xdp(&before);
     }
-    for queue in 0..setup.queues {
+    for queue in 0..setup.queues.1 {
         step(device, "set its transmit queue up", || {
             let n = setup.tx_descriptors;
             // SAFETY: the port is configured for this queue.
@@ -39,6 +43,9 @@ pub(super) fn set_up(device: &Device, setup: &Setup) -> Result<bool, Error> {
         // SAFETY: the port is configured with all its queues.
         unsafe { sys::rte_eth_dev_start(id) }
     })?;
+    if let Some(pfc) = &setup.hardware_pfc {
+        set_hardware_pfc(device, pfc).inspect_err(|_| device.stop())?;
+    }
     Ok(setup.promiscuous && promiscuous(device)?)
 }
 

@@ -5,7 +5,10 @@
 //! `10GB/s`, `5m` for minutes) are refused, and the message gives the correct form. Arithmetic is
 //! on integers, so `0.1us` is exact.
 
+mod threshold;
 mod written;
+
+pub use threshold::Threshold;
 
 use std::borrow::Cow;
 use std::fmt;
@@ -318,6 +321,65 @@ macro_rules! readable {
             }
         }
     )*};
+}
+
+/// A signed span of time in whole nanoseconds, `-20ns`, `1.5us`; at most 1 s either way.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+pub struct Signed(pub i32);
+
+impl Signed {
+    const EXPECTED: &str = "a signed span of time; write 20ns, -20ns or -1.5us";
+}
+
+impl std::str::FromStr for Signed {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let text = text.trim();
+        let (sign, size) = match text.split_at_checked(1) {
+            Some(("-", size)) => (-1, size),
+            Some(("+", size)) => (1, size),
+            _ => (1, text),
+        };
+        let Span(size) = size.parse()?;
+        let picos = size.as_picos();
+        if size > Duration::from_secs(1) || picos % 1_000 != 0 {
+            let text = excerpt(text);
+            return Err(format!("`{text}` is not whole nanoseconds up to 1 s either way"));
+        }
+        Ok(Self(sign * (picos / 1_000) as i32))
+    }
+}
+
+impl<'de> Deserialize<'de> for Signed {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        struct Text;
+
+        impl Visitor<'_> for Text {
+            type Value = Signed;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(Signed::EXPECTED)
+            }
+
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<Signed, E> {
+                text.parse().map_err(E::custom)
+            }
+        }
+
+        d.deserialize_any(Text)
+    }
+}
+
+impl JsonSchema for Signed {
+    fn schema_name() -> Cow<'static, str> {
+        Cow::Borrowed("Signed")
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        let pattern = r"^[+-]?[0-9][0-9_]*(\.[0-9]+)? *(ns|us|µs|ms|s)$";
+        json_schema!({ "type": "string", "pattern": pattern })
+    }
 }
 
 readable!(Size, Rate, LinkRate, Span, Ratio, Length);

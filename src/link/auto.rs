@@ -1,9 +1,10 @@
 //! Automatic headroom of a port: when to measure, and which measurement counts.
 
 use super::news::Failure;
-use super::plan::{AutoPlan, Method, Statistic};
-use discovery::{PeerState, Resolved};
+use super::plan::{AutoPlan, Method, Preference, Statistic};
+use discovery::{Methods, PeerState, Resolved};
 use ground::time::{Duration, Instant};
+use headroom::Formula;
 
 /// State of a port's automatic headroom.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -23,21 +24,41 @@ pub enum AutoState {
 /// State machine of one port's automatic headroom.
 #[derive(Debug)]
 pub(super) struct Auto {
+    methods: Preference,
+    /// Method of the current or the last measurement.
     method: Method,
+    /// Methods that both ends offer, as far as the peer says.
+    offered: Option<Methods>,
     statistic: Statistic,
+    formula: Formula,
     /// Time to wait for DCBX, if it is enabled.
     wait: Option<Duration>,
     state: AutoState,
 }
 
+/// Measurement to begin, and the methods before it that cannot be used.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Choice {
+    pub(super) method: Method,
+    /// Preferred method that the peer does not offer.
+    pub(super) instead_of: Option<Method>,
+}
+
 impl Auto {
     pub(super) fn new(plan: &AutoPlan, dcbx: bool) -> Self {
         Self {
-            method: plan.method,
+            methods: plan.methods,
+            method: plan.methods.first(),
+            offered: None,
             statistic: plan.statistic,
+            formula: plan.formula,
             wait: dcbx.then_some(plan.wait),
             state: AutoState::Down,
         }
+    }
+
+    pub(super) const fn method(&self) -> Method {
+        self.method
     }
 
     pub(super) const fn state(&self) -> AutoState {
@@ -48,12 +69,22 @@ impl Auto {
         self.statistic
     }
 
+    pub(super) const fn formula(&self) -> Formula {
+        self.formula
+    }
+
     pub(super) fn is_measuring(&self, method: Method) -> bool {
         self.state == AutoState::Measuring && self.method == method
     }
 
+    /// Returns true if a failure of the method concerns the headroom.
+    pub(super) fn is_used(&self, method: Method) -> bool {
+        self.method == method
+    }
+
     /// The link came up. Returns the measurement to begin at once.
-    pub(super) fn link_up(&mut self, now: Instant) -> Option<Method> {
+    pub(super) fn link_up(&mut self, now: Instant) -> Option<Result<Choice, Failure>> {
+        self.offered = None;
         match self.wait {
             Some(wait) => {
                 self.state = AutoState::Waiting(now.saturating_add(wait));
@@ -67,30 +98,37 @@ impl Auto {
         self.state = AutoState::Down;
     }
 
-    /// Starts a measurement from any state.
-    pub(super) const fn again(&mut self) -> Method {
+    /// Starts a measurement from any state, by the first method that both ends offer. A method that
+    /// the peer does not mention is tried.
+    pub(super) fn again(&mut self) -> Result<Choice, Failure> {
+        let Some(method) = self.methods.iter().find(|method| self.is_offered(*method)) else {
+            self.state = AutoState::Failed;
+            return Err(Failure::PeerCannot);
+        };
         self.state = AutoState::Measuring;
-        self.method
+        self.method = method;
+        let first = self.methods.first();
+        Ok(Choice { method, instead_of: (first != method).then_some(first) })
+    }
+
+    fn is_offered(&self, method: Method) -> bool {
+        self.offered.is_none_or(|offered| match method {
+            Method::RoundTrip => offered.round_trip,
+            Method::PeerDelay => offered.ptp,
+        })
     }
 
     /// The peer advertised its capabilities. Returns the measurement to begin, if it waited for
-    /// them. A method that the peer does not mention is tried.
-    pub(super) fn negotiated(&mut self, resolved: &Resolved) -> Result<Option<Method>, Failure> {
-        if !matches!(self.state, AutoState::Waiting(_)) || resolved.state != PeerState::Present {
-            return Ok(None);
+    /// them.
+    pub(super) fn negotiated(&mut self, resolved: &Resolved) -> Option<Result<Choice, Failure>> {
+        if resolved.state != PeerState::Present {
+            return None;
         }
-        let can = resolved.methods.is_none_or(|methods| match self.method {
-            Method::RoundTrip => methods.round_trip,
-            Method::PeerDelay => methods.ptp,
-        });
-        if !can {
-            self.state = AutoState::Failed;
-            return Err(Failure::PeerCannot);
-        }
-        Ok(Some(self.again()))
+        self.offered = resolved.methods;
+        matches!(self.state, AutoState::Waiting(_)).then(|| self.again())
     }
 
-    pub(super) fn on_timeout(&mut self, now: Instant) -> Option<Method> {
+    pub(super) fn on_timeout(&mut self, now: Instant) -> Option<Result<Choice, Failure>> {
         match self.state {
             AutoState::Waiting(until) if until <= now => Some(self.again()),
             _ => None,
@@ -105,16 +143,28 @@ impl Auto {
     }
 
     /// A measurement completed. Returns true if the headroom follows it, also for one that repeats
-    /// automatically.
+    /// automatically: it is by the method in use, or by a preferred one that works again.
     pub(super) fn found(&mut self, method: Method) -> bool {
-        let ours = method == self.method && !matches!(self.state, AutoState::Waiting(_));
+        let preferred = self.methods.after(method) == Some(self.method);
+        let ours =
+            (method == self.method || preferred) && !matches!(self.state, AutoState::Waiting(_));
         if ours {
             self.state = AutoState::Found;
+            self.method = method;
         }
         ours
     }
 
-    pub(super) const fn failed(&mut self) {
-        self.state = AutoState::Failed;
+    /// The measurement failed. Returns the method to try next, if any.
+    pub(super) fn failed(&mut self) -> Option<Method> {
+        let next = self.methods.after(self.method).filter(|method| self.is_offered(*method));
+        match next {
+            Some(method) => {
+                self.method = method;
+                self.state = AutoState::Measuring;
+            }
+            None => self.state = AutoState::Failed,
+        }
+        next
     }
 }

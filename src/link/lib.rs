@@ -19,7 +19,7 @@ mod snapshot;
 mod tests;
 
 pub use auto::AutoState;
-pub use news::{Failure, Found, News, Spread};
+pub use news::{Failure, Found, News, PeerReaction, ReactionSource, Spread};
 pub use plan::*;
 pub use snapshot::{AgentsSnapshot, MeasureSnapshot, PathDelaySnapshot};
 
@@ -39,7 +39,7 @@ use discovery::{
 use ground::counters;
 use ground::time::{Duration, Instant};
 use ground::units::{BitsPerSec, Bytes, Mac};
-use wire::{EtherType, WireError, ethernet, headroom, ptp};
+use wire::{EtherType, WireError, headroom, ptp};
 
 /// Longest frame that link protocols make, without FCS.
 pub const FRAME_MAX: usize = 640;
@@ -172,8 +172,8 @@ impl PortAgents {
         }
         match &mut self.auto {
             Some(auto) => {
-                let method = auto.link_up(now);
-                self.begin(now, method);
+                let chosen = auto.link_up(now);
+                self.choose(now, chosen);
             }
             None if self.initiates => self.measure(now),
             None => {}
@@ -210,8 +210,8 @@ impl PortAgents {
         if can {
             match &mut self.auto {
                 Some(auto) => {
-                    let method = auto.again();
-                    self.begin(now, Some(method));
+                    let chosen = auto.again();
+                    self.choose(now, Some(chosen));
                 }
                 None => self.measure(now),
             }
@@ -220,11 +220,10 @@ impl PortAgents {
     }
 
     /// Starts the measurement from which the headroom is derived.
-    fn begin(&mut self, now: Instant, method: Option<Method>) {
+    fn begin(&mut self, now: Instant, method: Method) {
         match method {
-            None => {}
-            Some(Method::RoundTrip) => self.measure(now),
-            Some(Method::PeerDelay) => {
+            Method::RoundTrip => self.measure(now),
+            Method::PeerDelay => {
                 self.tell(News::Measuring(Method::PeerDelay));
                 self.handing_over = Duration::ZERO;
                 if let Some(peer_delay) = &mut self.peer_delay {
@@ -349,11 +348,12 @@ impl PortAgents {
     fn make(&mut self, now: Instant, clock: Instant, out: &mut [u8; FRAME_MAX]) -> Option<usize> {
         self.said = false;
         if let Some(measurer) = &mut self.measurer {
-            let t_tx = clock + line_time(&self.stamps, self.rate, ethernet::MIN_FRAME);
+            let len = self.dialect.frame_len();
+            let t_tx = clock + line_time(&self.stamps, self.rate, len);
             if let Some(message) = measurer.take(now, t_tx) {
                 let repr = headroom::Repr { src: self.mac, dst: headroom::DESTINATION, message };
-                repr.emit(out, &self.dialect).expect("a message has its size");
-                return Some(repr.buffer_len());
+                repr.emit(out, &self.dialect).expect("a plan's dialect states its lengths");
+                return Some(len);
             }
         }
         if let Some(peer_delay) = &mut self.peer_delay {
@@ -407,8 +407,8 @@ impl PortAgents {
 
     /// Ends the wait for the peer's DCBX when it expires.
     fn on_timeout(&mut self, now: Instant) {
-        let method = self.auto.as_mut().and_then(|auto| auto.on_timeout(now));
-        self.begin(now, method);
+        let chosen = self.auto.as_mut().and_then(|auto| auto.on_timeout(now));
+        self.choose(now, chosen);
     }
 
     /// Returns the oldest event, each once.

@@ -1,10 +1,11 @@
 //! Conversion of the state machines' results to the port's news.
 
-use super::auto::Auto;
-use super::news::{Failure, Found, News, Spread};
+use super::auto::{Auto, Choice};
+use super::news::{Failure, Found, News, PeerReaction, ReactionSource, Spread};
 use super::{Method, PortAgents};
 use ground::time::{Duration, Instant};
-use headroom::{measure, peer_delay};
+use headroom::{Formula, measure, peer_delay};
+use wire::headroom::Adjustment;
 
 impl PortAgents {
     /// Collects the results of the state machines. A measurement may also have begun by itself.
@@ -19,10 +20,10 @@ impl PortAgents {
             self.heard(now, event);
         }
         while let Some(event) = self.measurer.as_mut().and_then(|m| m.next_event()) {
-            self.measured(event);
+            self.measured(now, event);
         }
         while let Some(event) = self.peer_delay.as_mut().and_then(|p| p.next_event()) {
-            self.path_measured(event);
+            self.path_measured(now, event);
         }
     }
 
@@ -53,39 +54,69 @@ impl PortAgents {
     fn negotiated(&mut self, now: Instant) {
         let Some(resolved) = self.resolved().copied() else { return };
         self.tell(News::Negotiated(resolved));
-        match self.auto.as_mut().map(|auto| auto.negotiated(&resolved)) {
-            Some(Ok(method)) => self.begin(now, method),
-            Some(Err(failure)) => self.tell(News::Failed(failure)),
+        let chosen = self.auto.as_mut().and_then(|auto| auto.negotiated(&resolved));
+        self.choose(now, chosen);
+    }
+
+    /// Begins the chosen measurement, if any, and tells of methods that were not.
+    pub(super) fn choose(&mut self, now: Instant, chosen: Option<Result<Choice, Failure>>) {
+        match chosen {
             None => {}
+            Some(Err(failure)) => self.tell(News::Failed(failure)),
+            Some(Ok(Choice { method, instead_of })) => {
+                if let Some(from) = instead_of {
+                    self.tell(News::Switched { from, to: method, why: Failure::PeerCannot });
+                }
+                self.begin(now, method);
+            }
         }
     }
 
-    fn measured(&mut self, event: measure::Event) {
+    fn measured(&mut self, now: Instant, event: measure::Event) {
         let Some(measurer) = &self.measurer else { return };
         let (Some(trips), measure::Event::Done) = (measurer.round_trips(), event) else {
-            if let measure::Event::Failed { rounds, requests } = event {
-                self.fail(Failure::NoAnswer { rounds, requests });
+            let is_used = self.auto.as_ref().is_none_or(|auto| auto.is_used(Method::RoundTrip));
+            if let (measure::Event::Failed { rounds, requests }, true) = (event, is_used) {
+                self.fail(now, Failure::NoAnswer { rounds, requests });
             }
             return;
+        };
+        let delays = match self.auto.as_ref().map(Auto::formula) {
+            Some(Formula::Short) => &trips.elapsed,
+            Some(Formula::Full) | None => &trips.round_trip,
         };
         let found = Found {
             method: Method::RoundTrip,
             rounds: trips.round_trip.count() as u16,
-            delay: Spread::of(&trips.round_trip, self.auto.as_ref().map(Auto::statistic)),
+            delay: Spread::of(delays, self.auto.as_ref().map(Auto::statistic)),
             stamps: self.stamps.source,
             uncertainty: self.uncertainty(),
             peer_internal: None,
+            peer_reaction: self.peer_reaction(trips.compensation),
         };
         self.found(found, Method::RoundTrip);
     }
 
-    fn path_measured(&mut self, event: peer_delay::Event) {
+    /// The peer's reaction as it says itself: in a response, or else by DCBX.
+    fn peer_reaction(&self, response: Option<Adjustment>) -> Option<PeerReaction> {
+        let peer = self.resolved().and_then(|resolved| resolved.peer);
+        let internal = peer.and_then(|peer| peer.internal_delay).and_then(Adjustment::at_least);
+        [
+            (response, ReactionSource::Response),
+            (peer.and_then(|peer| peer.compensation), ReactionSource::Compensation),
+            (internal, ReactionSource::InternalDelay),
+        ]
+        .into_iter()
+        .find_map(|(time, from)| Some(PeerReaction { time: time?, from }))
+    }
+
+    fn path_measured(&mut self, now: Instant, event: peer_delay::Event) {
         let Some(peer_delay) = &self.peer_delay else { return };
         let estimate = match event {
             peer_delay::Event::Done => peer_delay.estimate(),
             peer_delay::Event::Failed { .. } => {
                 if self.auto.as_ref().is_some_and(|auto| auto.is_measuring(Method::PeerDelay)) {
-                    self.fail(Failure::NoPeerDelay);
+                    self.fail(now, Failure::NoPeerDelay);
                 }
                 return;
             }
@@ -98,6 +129,7 @@ impl PortAgents {
             stamps: self.stamps.source,
             uncertainty: self.uncertainty(),
             peer_internal: self.resolved().and_then(|r| r.peer?.internal_delay),
+            peer_reaction: None,
         };
         self.found(found, Method::PeerDelay);
     }
@@ -113,11 +145,17 @@ impl PortAgents {
         }
     }
 
-    fn fail(&mut self, failure: Failure) {
-        if let Some(auto) = &mut self.auto {
-            auto.failed();
+    /// A measurement failed: the next method is tried, if there is one.
+    fn fail(&mut self, now: Instant, why: Failure) {
+        let Some(auto) = &mut self.auto else { return self.tell(News::Failed(why)) };
+        let from = auto.method();
+        match auto.failed() {
+            None => self.tell(News::Failed(why)),
+            Some(to) => {
+                self.tell(News::Switched { from, to, why });
+                self.begin(now, to);
+            }
         }
-        self.tell(News::Failed(failure));
     }
 
     /// Uncertainty of a measured delay: the port's clocks, the unit of the messages at both ends,

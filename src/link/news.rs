@@ -5,6 +5,7 @@ use contracts::port::StampSource;
 use discovery::{Resolved, Surroundings};
 use ground::time::Duration;
 use headroom::Samples;
+use wire::headroom::Adjustment;
 
 /// Event at a port that the link protocols report.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -15,6 +16,8 @@ pub enum News {
     Found(Found),
     /// A measurement had no result.
     Failed(Failure),
+    /// A method cannot be used or had no result, and another is tried.
+    Switched { from: Method, to: Method, why: Failure },
     /// DCBX resolved another configuration.
     Negotiated(Resolved),
     /// The congestion capabilities of the peer changed.
@@ -37,6 +40,39 @@ pub struct Found {
     pub uncertainty: Duration,
     /// Internal delay of the peer as advertised by its DCBX.
     pub peer_internal: Option<Duration>,
+    /// The peer's reaction to a pause, as it says itself.
+    pub peer_reaction: Option<PeerReaction>,
+}
+
+/// The peer's reaction to a pause, with its adjustment.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PeerReaction {
+    pub time: Adjustment,
+    pub from: ReactionSource,
+}
+
+/// Message in which the peer says its reaction.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ReactionSource {
+    /// Responses of the measurement.
+    Response,
+    /// The informational TLV, with a compensation for this method.
+    Compensation,
+    /// The informational TLV's internal delay, which also has that of the peer's interface, where
+    /// the peer's timestamps do not include it.
+    InternalDelay,
+}
+
+impl ReactionSource {
+    /// Description, as the source of a term.
+    #[must_use]
+    pub const fn describe(self) -> &'static str {
+        match self {
+            Self::Response => "as the peer says in its responses",
+            Self::Compensation => "as the peer says by DCBX",
+            Self::InternalDelay => "as the peer says by DCBX, with its interface",
+        }
+    }
 }
 
 /// Distribution of measured delays.

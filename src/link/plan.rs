@@ -8,7 +8,8 @@ use ground::time::Duration;
 use ground::units::{BitsPerSec, Cells, Mac};
 use headroom::measure::MeasurePlan;
 use headroom::peer_delay::PeerDelayPlan;
-use headroom::{DelayInputs, Shims, SoftwareTerms};
+use headroom::{DelayInputs, Formula, Shims, SoftwareTerms};
+use wire::headroom::Adjustment;
 
 /// Link protocols of one port; none: disabled.
 #[derive(Clone, PartialEq, Debug)]
@@ -65,6 +66,66 @@ impl fmt::Display for Method {
     }
 }
 
+/// Methods in order of preference: the first that both ends offer is used, and the next if it fails.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Preference {
+    first: Method,
+    second: Option<Method>,
+}
+
+impl Preference {
+    /// Both methods, the request/response measurement first: it needs nothing but two timestamps of
+    /// one clock.
+    pub const AUTO: Self = Self { first: Method::RoundTrip, second: Some(Method::PeerDelay) };
+
+    /// Returns a preference of one method, without another to fall back to.
+    #[must_use]
+    pub const fn only(method: Method) -> Self {
+        Self { first: method, second: None }
+    }
+
+    /// Returns the preference of a list; `None` if the list is empty or has a method twice.
+    #[must_use]
+    pub fn of(methods: &[Method]) -> Option<Self> {
+        match *methods {
+            [first] => Some(Self::only(first)),
+            [first, second] if first != second => Some(Self { first, second: Some(second) }),
+            _ => None,
+        }
+    }
+
+    /// Returns the preferred method.
+    #[must_use]
+    pub const fn first(self) -> Method {
+        self.first
+    }
+
+    /// Returns the methods, preferred first.
+    pub fn iter(self) -> impl Iterator<Item = Method> {
+        [Some(self.first), self.second].into_iter().flatten()
+    }
+
+    /// Returns true if the method may be used.
+    #[must_use]
+    pub fn has(self, method: Method) -> bool {
+        self.iter().any(|m| m == method)
+    }
+
+    /// Returns the method to try after `method`, if any.
+    #[must_use]
+    pub fn after(self, method: Method) -> Option<Method> {
+        self.second.filter(|_| self.first == method)
+    }
+}
+
+impl fmt::Display for Preference {
+    /// Writes the names in files, `round_trip, ptp`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.first.name())?;
+        self.second.map_or(Ok(()), |second| write!(f, ", {}", second.name()))
+    }
+}
+
 /// Statistic of the measured delays from which the headroom is calculated.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Statistic {
@@ -94,10 +155,11 @@ impl FromStr for Statistic {
         let percentile = || text.strip_prefix('p')?.parse().ok().filter(|n| (1..=99).contains(n));
         match text {
             "max" => Ok(Self::Max),
-            "mean" => Ok(Self::Mean),
+            // `letter`: the proposal takes "the average value".
+            "mean" | "letter" => Ok(Self::Mean),
             _ => percentile()
                 .map(Self::Percentile)
-                .ok_or("write max, mean, or a percentile from p1 to p99"),
+                .ok_or("write max, mean (or letter), or a percentile from p1 to p99"),
         }
     }
 }
@@ -112,8 +174,13 @@ pub struct AutoPlan {
     pub software: SoftwareTerms,
     /// Bytes per cell of the buffer.
     pub cell_bytes: u32,
-    pub method: Method,
+    pub methods: Preference,
     pub statistic: Statistic,
+    /// Reading of the request/response measurement's delay value.
+    pub formula: Formula,
+    /// Adjustment of this port for the difference between the paths of MAC data and MAC control
+    /// frames.
+    pub adjustment: Adjustment,
     /// Time from a group's crossing of its threshold to the hand-over of the PFC frame to the MAC
     /// (invocation delay of the proposal).
     pub invocation: Duration,

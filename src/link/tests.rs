@@ -3,11 +3,12 @@
 use std::collections::VecDeque;
 
 use super::*;
+use ::headroom::Formula;
 use ::headroom::measure::{InitiatePlan, MeasurePlan};
 use ::headroom::peer_delay::PeerDelayPlan;
 use ::headroom::{DelayInputs, Interface, Phy, SoftwareTerms};
 use contracts::port::StampSource;
-use wire::headroom::{Dialect, TimeUnit};
+use wire::headroom::{Adjustment, Dialect, TimeUnit};
 
 const RATE: BitsPerSec = BitsPerSec::gbps(100);
 
@@ -25,7 +26,7 @@ fn mac(n: u8) -> Mac {
 fn measuring(initiate: bool) -> MeasurePlan {
     let dialect = Dialect { unit: TimeUnit::Picoseconds, ..Dialect::default() };
     let initiate = initiate.then_some(InitiatePlan { rounds: 10, ..InitiatePlan::DEFAULT });
-    MeasurePlan { respond: true, initiate, dialect }
+    MeasurePlan { respond: true, initiate, dialect, compensation: None }
 }
 
 fn plan(n: u8, initiate: bool) -> AgentsPlan {
@@ -45,8 +46,10 @@ fn auto(method: Method) -> AutoPlan {
         link: DelayInputs::standard(Interface::plain(Phy::Base100R)),
         software: SoftwareTerms::default(),
         cell_bytes: 256,
-        method,
+        methods: Preference::only(method),
         statistic: Statistic::Max,
+        formula: Formula::Full,
+        adjustment: Adjustment::default(),
         invocation: Duration::ZERO,
         shims: None,
         stated: ground::units::Cells(0),

@@ -52,6 +52,8 @@ pub enum Told {
     Progress { rounds: u64 },
     /// A measurement has finished.
     Measured(Box<Measured>),
+    /// A method cannot be used or had no result, and another is tried.
+    Switched { from: Method, to: Method, why: Failure },
 }
 
 /// Reason of the end.
@@ -258,6 +260,9 @@ impl Lead {
                     self.next = Some(now.saturating_add(self.job.period));
                 }
                 News::Failed(failure) => return Some(Why::Failed(failure)),
+                News::Switched { from, to, why } => {
+                    let _ = told.send(Told::Switched { from, to, why });
+                }
                 News::Negotiated(_) | News::Neighbours | News::Surroundings(_) => {}
             }
         }

@@ -1,14 +1,14 @@
 //! Parameters of the headroom calculation, and plans of the ports' link protocols.
 
 use crate::open::Opened;
-use discovery::{DcbxPlan, LldpPlan, Role};
+use discovery::{DcbxPfcPlan, DcbxPlan, LldpPlan, PfcForm, Role};
 use ground::time::Duration;
-use ground::units::{BitsPerSec, Bytes, Cells};
+use ground::units::{BitsPerSec, Bytes, Cells, PrioritySet};
 use headroom::measure::{InitiatePlan, MeasurePlan};
 use headroom::peer_delay::PeerDelayPlan;
-use headroom::{DelayInputs, Frames, Interface, Phy, Shims, SoftwareTerms};
-use link::{AgentsPlan, AutoPlan, Method, Statistic};
-use wire::headroom::Dialect;
+use headroom::{DelayInputs, Formula, Frames, Interface, Phy, Shims, SoftwareTerms};
+use link::{AgentsPlan, AutoPlan, Method, Preference, Statistic};
+use wire::headroom::{Adjustment, Dialect};
 
 /// MACsec overhead of a frame, SecTAG with SCI and ICV (802.1AE 9.3, 9.7).
 const MACSEC_OCTETS: u64 = 32;
@@ -30,11 +30,20 @@ pub struct Inputs {
     pub rate: BitsPerSec,
     pub rate_from: RateFrom,
     pub frames: Frames,
+    /// The peer's reaction, if it says none itself, or `reaction_given`.
     pub reaction: Duration,
+    /// True if that was given and counts whatever the peer says.
+    pub reaction_given: bool,
+    /// This port's reaction, which it tells its peer, with its adjustment.
+    pub own_reaction: Adjustment,
     pub invocation: Duration,
+    /// Reading of the delay value of round trips.
+    pub formula: Formula,
+    /// Adjustment of this port.
+    pub adjustment: Adjustment,
     pub shims: Option<Shims>,
     pub cell: Option<u32>,
-    pub method: Method,
+    pub methods: Preference,
     pub statistic: Statistic,
     /// For peer delays: delay of this port's interface outside of the measured path; zero if
     /// timestamps are taken above the MAC.
@@ -55,7 +64,7 @@ impl Inputs {
 
     /// Plan of a port's link protocols, which answer, and measure if `measures`.
     pub(crate) fn plan(&self, opened: &Opened, measures: bool) -> AgentsPlan {
-        let by = |method| measures && self.method == method;
+        let by = |method| measures && self.methods.has(method);
         let ptp = PeerDelayPlan {
             interval: self.ptp.interval.filter(|_| by(Method::PeerDelay)),
             ..self.ptp
@@ -64,20 +73,38 @@ impl Inputs {
             respond: true,
             initiate: by(Method::RoundTrip).then_some(self.measure),
             dialect: self.dialect,
+            compensation: Some(self.own_reaction),
         };
-        // The peer advertises its internal delay in DCBX, if it does at all.
-        let speaks = by(Method::PeerDelay) && self.peer_internal.is_none();
+        // Both ends say their reaction and internal delay in DCBX, unless they are given here.
+        let given = (self.reaction_given || !self.methods.has(Method::RoundTrip))
+            && (self.peer_internal.is_some() || !self.methods.has(Method::PeerDelay));
+        let speaks = !measures || !given;
         AgentsPlan {
             mac: opened.mac,
             rate: self.rate,
             lldp: speaks.then(|| lldp(opened)),
-            dcbx: speaks.then(|| DcbxPlan {
-                internal_delay: Some(self.own_internal + self.reaction),
-                ..DcbxPlan::new(opened.mac)
-            }),
+            dcbx: speaks.then(|| self.dcbx(opened)),
             measure: Some(measure),
             peer_delay: Some(ptp),
             auto: measures.then(|| self.auto()),
+        }
+    }
+
+    /// Advertisement of this port: its delays, and both methods, which it answers.
+    fn dcbx(&self, opened: &Opened) -> DcbxPlan {
+        let own = Duration::from_nanos(self.own_reaction.nanos().max(0).unsigned_abs().into());
+        let form = PfcForm::Proposed { round_trip: true, ptp: true, macsec: false };
+        DcbxPlan {
+            internal_delay: Some(self.own_internal + own),
+            compensation: Some(self.own_reaction),
+            pfc: Some(DcbxPfcPlan {
+                willing: false,
+                macsec_bound: false,
+                capability: 8,
+                enable: PrioritySet::default(),
+                form,
+            }),
+            ..DcbxPlan::new(opened.mac)
         }
     }
 
@@ -92,8 +119,10 @@ impl Inputs {
             link: DelayInputs { higher_layer: self.reaction, max_frame: self.frames.max, ..link },
             software: SoftwareTerms::default(),
             cell_bytes: self.cell.unwrap_or(1),
-            method: self.method,
+            methods: self.methods,
             statistic: self.statistic,
+            formula: self.formula,
+            adjustment: self.adjustment,
             invocation: self.invocation,
             shims: None,
             stated: Cells(0),

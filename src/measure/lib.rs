@@ -40,8 +40,10 @@ pub fn run(
     });
     let (why, ends, disturbance) = drive::drive(eal, job, planned.collect(), stop, |told| {
         tell(&told);
-        if let Told::Measured(measured) = told {
-            outcome.add(inputs, &measured);
+        match told {
+            Told::Measured(measured) => outcome.add(inputs, &measured),
+            Told::Switched { from, to, why } => outcome.switch(from, to, why),
+            Told::Progress { .. } => {}
         }
     })?;
     outcome.end(why, &ends, disturbance, inputs.measure.spacing_max);

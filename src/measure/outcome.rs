@@ -10,10 +10,10 @@ use crate::inputs::{Inputs, RateFrom};
 use ground::time::Duration;
 use ground::verdict::Verdict;
 use headroom::{
-    Accuracy, DelayValue, Frames, MeasuredInputs, PeerDelayInputs, Samples, Shims, SoftwareTerms,
-    Term, by_peer_delay, measured, required_of,
+    Accuracy, DelayValue, Frames, MeasuredInputs, PeerDelayInputs, Reaction, Samples, Shims,
+    SoftwareTerms, Term, by_peer_delay, measured, required_of,
 };
-use link::Method;
+use link::{Failure, Method, PeerReaction};
 use results::StampsSummary;
 use runtime::{Disturbance, GAP_COUNTED};
 
@@ -36,8 +36,11 @@ pub struct Outcome {
     /// The other port, if it is in this process.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) peer: Option<String>,
-    /// `round_trip` or `ptp`.
+    /// Method of the last measurement, or the preferred one: `round_trip` or `ptp`.
     pub(crate) method: &'static str,
+    /// Methods that could not be used, each with its reason.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) switched: Vec<String>,
     pub(crate) statistic: String,
     pub(crate) rate_bps: u64,
     /// `line`, `argument`, or `assumed`.
@@ -119,7 +122,8 @@ impl Outcome {
             disturbance: None,
             port: ports[0].clone(),
             peer: ports.get(1).cloned(),
-            method: inputs.method.name(),
+            method: inputs.methods.first().name(),
+            switched: Vec::new(),
             statistic: inputs.statistic.to_string(),
             rate_bps: inputs.rate.get(),
             rate_from: match inputs.rate_from {
@@ -139,10 +143,17 @@ impl Outcome {
     /// Adds a measurement.
     pub(crate) fn add(&mut self, inputs: &Inputs, measured: &Measured) {
         let one = Measurement::new(inputs, measured);
+        self.method = measured.found.method.name();
         let most = |a: Option<Sum>, b: Option<Sum>| a.into_iter().chain(b).max_by_key(|s| s.bits);
         self.headroom = most(self.headroom, Some(one.headroom));
         self.headroom_macsec = most(self.headroom_macsec, one.headroom_macsec);
         self.measurements.push(one);
+    }
+
+    /// Adds that another method is tried.
+    pub(crate) fn switch(&mut self, from: Method, to: Method, why: Failure) {
+        self.method = to.name();
+        self.switched.push(format!("the {to} instead of the {from}: {why}"));
     }
 
     /// Completes the result with its verdict, which is inconclusive if gaps between polls
@@ -241,8 +252,15 @@ fn sum_of(
     match m.found.method {
         Method::RoundTrip => measured(&MeasuredInputs {
             rate: inputs.rate,
+            formula: inputs.formula,
             round_trip: chosen,
-            reaction: inputs.reaction,
+            reaction: match m.found.peer_reaction.filter(|_| !inputs.reaction_given) {
+                Some(PeerReaction { time, from }) => {
+                    Reaction::told(time, from.describe(), inputs.reaction)
+                }
+                None => Reaction::configured(inputs.reaction),
+            },
+            adjustment: inputs.adjustment,
             invocation: inputs.invocation,
             shims,
             frames,
@@ -260,12 +278,13 @@ fn sum_of(
                 path: chosen,
                 own_internal: inputs.own_internal + inputs.invocation + shim(|s| s.local),
                 peer_internal: said.unwrap_or_else(|| inputs.usual_peer()) + shim(|s| s.remote),
+                adjustment: inputs.adjustment,
                 frames,
             });
             for term in &mut value.terms {
                 match term.name {
                     name if name.ends_with("of the peer") => term.source = source,
-                    name if name.ends_with("of this port") && term.bits == 0 => {
+                    name if name.starts_with("internal") && term.bits == 0 => {
                         term.source = "in the path: stamps are above the MAC";
                     }
                     _ => {}
@@ -322,10 +341,11 @@ mod tests {
     use contracts::port::{StampSource, Stamps};
     use ground::time::{Instant, Total};
     use ground::units::{BitsPerSec, Bytes, Mac};
+    use headroom::Formula;
     use headroom::measure::{InitiatePlan, MeasurePlan};
     use headroom::peer_delay::PeerDelayPlan;
-    use link::{AgentsPlan, Failure, Found, PortAgents};
-    use wire::headroom::Dialect;
+    use link::{AgentsPlan, Found, PortAgents, Preference};
+    use wire::headroom::{Adjustment, Dialect};
 
     /// Time that a request waits for its response.
     const WAITS: Duration = Duration::from_micros(500);
@@ -336,10 +356,14 @@ mod tests {
             rate_from: RateFrom::Assumed,
             frames: Frames::up_to(Bytes(2_000)),
             reaction: Duration::ZERO,
+            reaction_given: true,
+            own_reaction: Adjustment::default(),
             invocation: Duration::ZERO,
+            formula: Formula::Full,
+            adjustment: Adjustment::default(),
             shims: None,
             cell: None,
-            method: Method::RoundTrip,
+            methods: Preference::only(Method::RoundTrip),
             statistic: link::Statistic::Max,
             own_internal: Duration::ZERO,
             peer_internal: None,
@@ -356,7 +380,12 @@ mod tests {
 
     /// End of a port that has sent this number of responses.
     fn port(responses: u64) -> PortEnd {
-        let measure = MeasurePlan { respond: true, initiate: None, dialect: Dialect::default() };
+        let measure = MeasurePlan {
+            respond: true,
+            initiate: None,
+            dialect: Dialect::default(),
+            compensation: None,
+        };
         let plan = AgentsPlan {
             mac: Mac([2; 6]),
             rate: BitsPerSec::gbps(10),
@@ -382,6 +411,7 @@ mod tests {
             stamps: StampSource::Exact,
             uncertainty: Duration::ZERO,
             peer_internal: None,
+            peer_reaction: None,
         };
         Measured { found, delay, turnaround: None, stamps: stamps(), took: WAITS }
     }

@@ -25,6 +25,9 @@ pub fn text(outcome: &Outcome) -> String {
             let _ = writeln!(out, "the largest headroom: {}\n", written(sum));
         }
     }
+    for switched in &outcome.switched {
+        let _ = writeln!(out, "{}: {}", printable::line(&outcome.port), printable::line(switched));
+    }
     if let Some(failure) = &outcome.failure {
         let (port, failure) = (printable::line(&outcome.port), printable::line(failure));
         let _ = writeln!(out, "{port}: no headroom was found\n  {failure}\n");
@@ -75,7 +78,7 @@ fn remedies(outcome: &Outcome) -> String {
     let silent = if heard == 0 {
         "nothing at all has arrived: is this the right port, and the peer's end up?"
     } else {
-        "frames arrive, so the link is fine: does the peer speak another --times, --kinds or --length?"
+        "frames arrive, so the link is fine: does the peer speak another dialect? `sluice headroom identify` tells"
     };
     format!(
         "check that\n  - the other end of this very link answers {what}\n  - no bridge is between \

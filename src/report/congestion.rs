@@ -30,6 +30,7 @@ mod tests {
             up: true,
             rate_bps: 1,
             counters: PortCounters::default(),
+            waiting: [None; 8],
             secy: None,
         };
         let ports = [port("a"), port("b")];

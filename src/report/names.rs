@@ -66,6 +66,7 @@ pub const COUNTER_NAMES: &[CounterName] = &[
     row("ports[].nic.tx_errors", "nic_tx_errors", "SAI_PORT_STAT_IF_OUT_ERRORS", "as far as the device counts them"),
     row("ports[].nic.tx_dropped", "nic_tx_dropped_frames", "", "of the kernel's interface; chips have none"),
     row("ports[].link_losses", "port_link_losses", "", "SAI notifies of changes and does not count them"),
+    row("ports[].deadlocks_suspected", "port_deadlocks_suspected", "", "SONiC's deadlocks are pause storms (storms_detected)"),
     row("ports[].priorities[].rx_frames", "priority_rx_frames", "SAI_INGRESS_PRIORITY_GROUP_STAT_PACKETS", BY_PRIORITY),
     row("ports[].priorities[].tx_frames", "priority_tx_frames", "SAI_QUEUE_STAT_PACKETS", BY_PRIORITY),
     row("ports[].priorities[].rx_bytes", "priority_rx_bytes", "SAI_INGRESS_PRIORITY_GROUP_STAT_BYTES", BY_PRIORITY),

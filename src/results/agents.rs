@@ -282,7 +282,7 @@ impl NeighbourSummary {
             system_description: text(&said.system_description),
             ttl_s: left.as_secs_f64(),
             dcbx: said.dcbx.is_peer(),
-            internal_delay_ns: said.dcbx.internal_delay.map(Duration::as_nanos_f64),
+            internal_delay_ns: said.dcbx.information.map(|said| said.internal_delay.as_nanos_f64()),
             said: SaidSummary::new(&said.dcbx),
         }
     }

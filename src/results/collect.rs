@@ -76,6 +76,15 @@ impl Summary {
         self.judged()
     }
 
+    /// Adds the number of suspected deadlocks at each port.
+    #[must_use]
+    pub fn with_deadlocks(mut self, suspected: impl IntoIterator<Item = u64>) -> Self {
+        for (port, suspected) in self.ports.iter_mut().zip(suspected) {
+            port.deadlocks_suspected = suspected;
+        }
+        self
+    }
+
     /// Adds the results of the ports' link protocols.
     #[must_use]
     pub fn with_agents(mut self, agents: BTreeMap<PortId, AgentsSummary>) -> Self {
@@ -92,6 +101,14 @@ impl PortSummary {
         // A device had accepted the frames that it then failed to send.
         port.counters.tx_frames = port.counters.tx_frames.saturating_sub(nic.unsent());
         let macsec = port.secy.take().map(|secy| MacsecSummary::new(&secy));
-        Self { port, nic, lossless_priorities, link_losses: 0, agents: None, macsec }
+        Self {
+            port,
+            nic,
+            lossless_priorities,
+            link_losses: 0,
+            deadlocks_suspected: 0,
+            agents: None,
+            macsec,
+        }
     }
 }

@@ -80,6 +80,9 @@ described! {
         /// Number of times that the port's device lost its link.
         #[serde(default)]
         link_losses: u64 = Counter,
+        /// Suspected deadlocks of frames that wait at the port, where the switch looks for them.
+        #[serde(default)]
+        deadlocks_suspected: u64 = Counter,
         /// Results of its link protocols, if it has any.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         agents: Option<AgentsSummary>,

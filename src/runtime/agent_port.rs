@@ -119,11 +119,18 @@ mod tests {
                 respond: true,
                 initiate: initiates.then_some(initiate),
                 dialect,
+                compensation: None,
             }),
             peer_delay: None,
             auto: None,
         };
-        let port = MemPort { rx: [].into(), tx: vec![], room: usize::MAX, control: usize::MAX };
+        let port = MemPort {
+            rx: [].into(),
+            tx: vec![],
+            room: usize::MAX,
+            control: usize::MAX,
+            held: ground::units::PrioritySet::EMPTY,
+        };
         let agents = PortAgents::new(&plan, port.stamps());
         AgentPort::new(port, agents)
     }

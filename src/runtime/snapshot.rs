@@ -84,6 +84,7 @@ mod tests {
             up: true,
             rate_bps: 1,
             counters: PortCounters { rx_frames: given + 2, ..PortCounters::default() },
+            waiting: [None; 8],
             secy: None,
         };
         WorkerSnapshot {

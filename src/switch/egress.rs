@@ -3,15 +3,16 @@
 use super::Switch;
 use super::port_state::{Placed, Queued};
 use buffer::{Charge, SharedLimit};
-use congestion::{MarkAt, NotEct, Verdict, marks};
+use congestion::{EcnPlan, MarkAt, NotEct, Verdict, marks};
 use contracts::frame::Frame;
+use contracts::port::Port;
 use contracts::stats::DropReason;
 use contracts::world::{Events, World};
 use ground::time::Instant;
-use ground::units::{Bytes, PortId, Priority, TrafficClass};
+use ground::units::{Bytes, PortId, Priority, PrioritySet, TrafficClass};
 use pfc::StormAction;
 use schedule::Popped;
-use wire::ip::{CeMark, mark_ce_in_frame};
+use wire::ip::{CeMark, force_ce_in_frame, mark_ce_in_frame};
 
 impl<W: World> Switch<W> {
     /// Decides if a frame may join a queue at the port `egress`, which is at `to`, and selects the
@@ -44,6 +45,9 @@ impl<W: World> Switch<W> {
             }
         }
         let marked = self.mark(egress, class, queue, MarkAt::Enqueue, frame)?;
+        if self.tables[egress.index()].ecn[class.index()].is_some_and(|p| p.marks_all(queue)) {
+            self.ports[to].marked_ahead[class.index()] = queue;
+        }
         Ok(Placed { class, hold, group, marked })
     }
 
@@ -58,17 +62,30 @@ impl<W: World> Switch<W> {
         frame: &mut W::Frame,
     ) -> Result<bool, DropReason> {
         let Some(plan) = &self.tables[egress.index()].ecn[class.index()] else { return Ok(false) };
-        if plan.at != place || marks(plan, queue, &mut self.rng) == Verdict::Pass {
+        if !plan.samples_at(place) || marks(plan, queue, &mut self.rng) == Verdict::Pass {
             return Ok(false);
         }
-        match mark_ce_in_frame(frame.head_mut()) {
-            CeMark::Marked => Ok(true),
-            CeMark::AlreadyCe => Ok(false),
-            CeMark::NotEct | CeMark::NotIp if plan.not_ect == NotEct::Drop => {
-                Err(DropReason::RedNotEct)
-            }
-            CeMark::NotEct | CeMark::NotIp => Ok(false),
+        set_ce(plan, queue, frame)
+    }
+
+    /// Marks a frame that leaves if its queue exceeded Kmax while it was in it and the curve marks
+    /// all that is queued then.
+    #[inline]
+    fn mark_ahead(
+        &mut self,
+        at: usize,
+        class: TrafficClass,
+        len: u32,
+        frame: &mut W::Frame,
+    ) -> bool {
+        let ahead = &mut self.ports[at].marked_ahead[class.index()];
+        if *ahead == 0 {
+            return false;
         }
+        *ahead = ahead.saturating_sub(u64::from(len));
+        let plan = &self.tables[self.ports[at].id.index()].ecn[class.index()];
+        // A frame in the queue is not dropped any more.
+        plan.as_ref().is_some_and(|plan| matches!(set_ce(plan, u64::MAX, frame), Ok(true)))
     }
 
     /// Puts an admitted frame into its queue at the port at `to`.
@@ -110,10 +127,12 @@ impl<W: World> Switch<W> {
         let signals = &self.signals;
         let paused = self.ports[at].held_back(now, |class| signals.priorities_in(class, tables));
         let guarded = self.guarded_classes(at, paused);
+        // A device that does PFC itself holds priorities back, too.
+        let stopped = PrioritySet(paused.0 | self.ports[at].port.held().0);
         while !self.ports[at].staged.is_full() && self.ports[at].link_free(now) {
             let held = self.held_classes(at) | guarded;
             let port = &mut self.ports[at];
-            let Some(popped) = port.scheduler.next(&mut self.arena, paused, held) else { break };
+            let Some(popped) = port.scheduler.next(&mut self.arena, stopped, held) else { break };
             self.stage(now, at, popped);
             progressed = true;
         }
@@ -126,6 +145,7 @@ impl<W: World> Switch<W> {
         let Popped { item, len, priority, class } = popped;
         let Queued { mut frame, charge, ingress, mut marked, hold } = item;
         self.leaves(at, class, hold);
+        marked |= self.mark_ahead(at, class, len, &mut frame);
         let port = &self.ports[at];
         let (egress, left) = (port.id, port.scheduler.bytes(class));
         match self.mark(egress, class, left, MarkAt::Dequeue, &mut frame) {
@@ -176,6 +196,7 @@ impl<W: World> Switch<W> {
         class: TrafficClass,
         reason: DropReason,
     ) {
+        self.ports[at].marked_ahead[class.index()] = 0;
         while let Some(popped) = self.ports[at].scheduler.take(&mut self.arena, class) {
             let Queued { charge, ingress, hold, .. } = popped.item;
             self.leaves(at, class, hold);
@@ -208,5 +229,18 @@ impl<W: World> Switch<W> {
         for at in 0..self.ports.len() {
             self.flush_port(now, at, DropReason::Flushed);
         }
+    }
+}
+
+/// Sets CE on a selected frame that found a queue of `queue` bytes. Returns true if it was not set
+/// before.
+#[inline]
+fn set_ce<F: Frame>(plan: &EcnPlan, queue: u64, frame: &mut F) -> Result<bool, DropReason> {
+    match mark_ce_in_frame(frame.head_mut()) {
+        CeMark::Marked => Ok(true),
+        CeMark::AlreadyCe => Ok(false),
+        CeMark::NotEct | CeMark::NotIp if plan.drops_not_ect(queue) => Err(DropReason::RedNotEct),
+        CeMark::NotEct if plan.not_ect == NotEct::Letter => Ok(force_ce_in_frame(frame.head_mut())),
+        CeMark::NotEct | CeMark::NotIp => Ok(false),
     }
 }

@@ -68,6 +68,8 @@ pub(super) struct PortState<W: World> {
     pub(super) scheduler: Scheduler,
     pub(super) shaper: Option<Shaper>,
     pub(super) limits: [SharedLimit; PRIORITIES],
+    /// Bytes at the head of each queue whose frames are marked when they leave.
+    pub(super) marked_ahead: [u64; PRIORITIES],
     /// Control frames that the port has not accepted yet; they precede all others.
     pub(super) control: Burst<W::Frame>,
     /// Frames dequeued, or never queued, that the port has not accepted yet.
@@ -105,6 +107,7 @@ impl<W: World> PortState<W> {
         let agents = plan.agents.as_ref();
         let agents = agents.map(|agents| Box::new(PortAgents::new(agents, port.stamps())));
         let agents_due = agents.as_ref().map_or(Instant::NEVER, |agents| agents.next_deadline());
+        let has_queues = port.has_queues();
         Self {
             id,
             port,
@@ -115,8 +118,9 @@ impl<W: World> PortState<W> {
                 .shaped
                 .then(|| Shaper::new(plan.rate, plan.schedule.shaper_burst, plan.protected_line())),
             limits: plan.queue_limits,
+            marked_ahead: [0; PRIORITIES],
             control: Burst::new(),
-            staged: Staging::new(),
+            staged: Staging::new(has_queues),
             direct: direct(plan),
             guards: PrioritySet::EMPTY,
             straight: plan.pfc.mode.obeys().is_empty(),
@@ -143,6 +147,7 @@ impl<W: World> PortState<W> {
             && self.scheduler.is_empty()
             && !self.staged.is_full()
             && !self.watchdog.any_stormed()
+            && !self.port.held().contains(priority)
             && self.receiver.paused(now).0 & (PrioritySet::of(priority).0 | self.guards.0) == 0
     }
 

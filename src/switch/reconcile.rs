@@ -24,10 +24,10 @@ use discovery::PfcResolved;
 use ground::time::{Duration, Instant};
 use ground::units::{Cells, PortId, PriorityGroup};
 use headroom::{
-    self, DelayValue, Frames, MeasuredInputs, PeerDelayInputs, Required, Shims, by_peer_delay,
-    measured,
+    self, DelayValue, Frames, MeasuredInputs, PeerDelayInputs, Reaction, Required, Shims,
+    by_peer_delay, measured,
 };
-use link::{AutoPlan, Found, Method, News};
+use link::{AutoPlan, Found, Method, News, PeerReaction};
 use neighbours::NeighbourInfo;
 
 /// Steps kept in the log.
@@ -179,6 +179,10 @@ impl Reconciler {
                 self.tell(now, port, StepKind::Failed(*failure));
                 return self.fall_back(now, port, &mut apply);
             }
+            News::Switched { from, to, why } => {
+                let (from, to, why) = (*from, *to, *why);
+                StepKind::Switched { from, to, why }
+            }
             News::Negotiated(resolved) => {
                 return self.negotiated(now, port, resolved, &mut apply);
             }
@@ -317,8 +321,10 @@ pub fn delay_found(auto: &AutoPlan, found: &Found, shims: Option<Shims>) -> Dela
     match found.method {
         Method::RoundTrip => measured(&MeasuredInputs {
             rate,
+            formula: auto.formula,
             round_trip: found.delay.chosen,
-            reaction: auto.link.higher_layer,
+            reaction: reaction(found, auto.link.higher_layer),
+            adjustment: auto.adjustment,
             invocation: auto.invocation,
             shims,
             frames,
@@ -334,8 +340,18 @@ pub fn delay_found(auto: &AutoPlan, found: &Found, shims: Option<Shims>) -> Dela
                 .peer_internal
                 .unwrap_or_else(|| auto.link.interface.delay() + auto.link.higher_layer)
                 + shims.map_or(Duration::ZERO, |s| s.remote),
+            adjustment: auto.adjustment,
             frames,
         }),
+    }
+}
+
+/// Returns the peer's reaction to a pause: what it says itself, or else what is `configured`.
+#[must_use]
+pub fn reaction(found: &Found, configured: Duration) -> Reaction {
+    match found.peer_reaction {
+        Some(PeerReaction { time, from }) => Reaction::told(time, from.describe(), configured),
+        None => Reaction::configured(configured),
     }
 }
 

@@ -2,14 +2,15 @@
 
 use super::Switch;
 use super::fdb::PortAddresses;
-use super::port_state::PortState;
+use super::port_state::{PortState, Queued};
 use super::tables::Tables;
 use buffer::Ledger;
 use contracts::port::Port;
 use contracts::stats::{Fdb, PortCounters, PortSnapshot, SharedPool, SwitchSnapshot};
 use contracts::world::World;
 use ground::time::Instant;
-use ground::units::{Cells, Priority};
+use ground::units::{Cells, PRIORITIES, PortId, Priority, TrafficClass};
+use schedule::Arena;
 
 impl<W: World> Switch<W> {
     /// Returns the counters of this worker's ports at `now`.
@@ -19,7 +20,7 @@ impl<W: World> Switch<W> {
         let [used_bytes, peak_bytes] =
             [self.ledger.shared_used(), self.ledger.shared_peak()].map(octets);
         let congestion = self.congestion_snapshot();
-        let Self { ports, tables, ledger, fdb, .. } = self;
+        let Self { ports, tables, ledger, fdb, arena, .. } = self;
         SwitchSnapshot {
             name: self.name.clone(),
             at: now,
@@ -27,7 +28,9 @@ impl<W: World> Switch<W> {
                 .iter_mut()
                 .map(|port| {
                     let addresses = fdb.of_port(port.id);
-                    port_snapshot(now, port, &tables[port.id.index()], ledger, addresses)
+                    let waiting = waiting(now, port, arena);
+                    let tables = &tables[port.id.index()];
+                    port_snapshot(now, port, tables, ledger, (addresses, waiting))
                 })
                 .collect(),
             held,
@@ -45,7 +48,7 @@ fn port_snapshot<W: World>(
     port: &mut PortState<W>,
     tables: &Tables,
     ledger: &Ledger,
-    addresses: PortAddresses,
+    (addresses, waiting): (PortAddresses, [Option<PortId>; PRIORITIES]),
 ) -> PortSnapshot {
     let mut counters = port_counters(now, port, tables, ledger);
     counters.addresses = addresses.held.into();
@@ -56,8 +59,26 @@ fn port_snapshot<W: World>(
         up: port.up,
         rate_bps: port.rate.get(),
         counters,
+        waiting,
         secy: port.port.secy().map(|secy| Box::new(secy.snapshot())),
     }
+}
+
+/// Returns the ingress port of the first frame of each queue that the peer has paused.
+fn waiting<W: World>(
+    now: Instant,
+    port: &mut PortState<W>,
+    arena: &Arena<Queued<W::Frame>>,
+) -> [Option<PortId>; PRIORITIES] {
+    let paused = port.receiver.paused(now);
+    let mut waiting = [None; PRIORITIES];
+    for class in TrafficClass::ALL {
+        let head = port.scheduler.head_priority(class).filter(|head| paused.contains(*head));
+        if let (Some(priority), Some(item)) = (head, port.scheduler.head(arena, class)) {
+            waiting[priority.index()] = Some(item.ingress);
+        }
+    }
+    waiting
 }
 
 /// Returns the counters of a port, with those that its machines keep filled in.

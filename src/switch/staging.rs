@@ -27,11 +27,13 @@ pub(super) struct Run {
 pub(super) struct Staging<F> {
     frames: Burst<F>,
     runs: VecDeque<Run>,
+    /// True if the port has queues by priority.
+    has_queues: bool,
 }
 
 impl<F: Frame> Staging<F> {
-    pub(super) fn new() -> Self {
-        Self { frames: Burst::new(), runs: VecDeque::with_capacity(BURST) }
+    pub(super) fn new(has_queues: bool) -> Self {
+        Self { frames: Burst::new(), runs: VecDeque::with_capacity(BURST), has_queues }
     }
 
     #[inline]
@@ -56,12 +58,15 @@ impl<F: Frame> Staging<F> {
     #[inline]
     pub(super) fn push(
         &mut self,
-        frame: F,
+        mut frame: F,
         charge: Option<Charge>,
         ingress: PortId,
         priority: Priority,
     ) {
         let bytes = u64::from(frame.wire_len());
+        if self.has_queues {
+            frame.set_queue(priority.get());
+        }
         self.frames.push(frame);
         let Some(last) = self.runs.back_mut() else {
             return self.begin(charge, ingress, priority, bytes);

@@ -1,8 +1,13 @@
 //! Text and bytes for people and their programs, below everything that has results: tables,
 //! numbers, and packet captures.
 
+pub mod captures;
 pub mod packets;
 pub mod table;
+
+#[cfg(test)]
+#[path = "../testfolder.rs"]
+mod testfolder;
 
 pub use table::{Align, Table, count, delay, scaled};
 

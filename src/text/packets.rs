@@ -155,7 +155,7 @@ impl<W: Write> Pcap<W> {
 }
 
 /// Converts a writer's error, and returns the file's own error if that was the cause.
-fn failed(error: PcapError) -> io::Error {
+pub(super) fn failed(error: PcapError) -> io::Error {
     match error {
         PcapError::IoError(error) => error,
         other => io::Error::other(other),

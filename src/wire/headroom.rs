@@ -8,10 +8,14 @@
 //! No published text has the complete layout. Parts that the proposal leaves open are in a
 //! [`Dialect`], so that both interpretations can be used, or in a named constant here.
 
+mod dialect;
+
+pub use dialect::{Compensation, Dialect, KindCodes, LengthField, PduLength, Piggyback, TimeUnit};
+
 use core::fmt;
 
-use super::{EtherType, WireError, be16, ethernet, group, mac_at, room};
-use ground::time::{Duration, Instant};
+use super::{EtherType, WireError, be16, ethernet, group, mac_at};
+use ground::time::Duration;
 use ground::units::Mac;
 
 /// Destination of measurement messages. The proposal has no address; since a single link is
@@ -44,121 +48,22 @@ mod field {
     pub(super) const P_T1: usize = 50;
     /// Sequence number of the piggybacked message.
     pub(super) const P_PSN: usize = 58;
+    /// Compensation of the responder.
+    pub(super) const COMPENSATION: usize = 59;
 }
 
+/// Bytes of a frame before the PDU.
+const BEFORE_PDU: usize = field::KIND;
 /// The bits of the kind field.
 const KIND_BITS: u8 = 0b11;
 /// Length of the PDU up to the PSN.
 const PLAIN: u8 = 35;
 /// Length of the PDU with a piggybacked message.
 const PIGGYBACKED: u8 = 44;
-/// Length of the PDU up to and with the length field, which [`LengthField::Rest`] excludes.
-const BEFORE_REST: u8 = 2;
-
-/// Encoding of the message kind.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum KindCodes {
-    /// Two flags: bit 0 for a request, bit 1 for a response, both for both. The proposal names the
-    /// three kinds without the field's width or values; flags are our interpretation.
-    #[default]
-    Flags,
-    /// Numbers in the order of the proposal: request 0, response 1, both 2.
-    Numbers,
-}
-
-/// Coverage of the length field.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum LengthField {
-    /// The whole PDU, its first byte included: 35, or 44 with a piggybacked request.
-    #[default]
-    Whole,
-    /// The part after the length field: 33 or 42.
-    Rest,
-}
-
-/// Unit of the 64-bit times in a message. The proposal has neither unit nor epoch.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum TimeUnit {
-    /// Nanoseconds.
-    #[default]
-    Nanoseconds,
-    /// Picoseconds, which are exact in the virtual world.
-    Picoseconds,
-}
-
-/// Message that is piggybacked in `p_t1` and `p_PSN` of a combined frame.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Piggyback {
-    /// The request: `t1` to `t3` and the PSN are those of the response, as in a lone response.
-    #[default]
-    Request,
-    /// The response: `t1` and the PSN are those of the sender's request, `p_t1` and `p_PSN` return
-    /// those of the answered request, whose times are still `t2` and `t3`.
-    Response,
-}
-
-/// Encoding of the parts of the message that the proposal leaves open.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Dialect {
-    /// Message kind.
-    pub kind: KindCodes,
-    /// Length field.
-    pub length: LengthField,
-    /// Unit of times.
-    pub unit: TimeUnit,
-    /// Piggybacked message.
-    pub piggyback: Piggyback,
-}
-
-impl TimeUnit {
-    /// Returns the unit in picoseconds.
-    const fn picos(self) -> u64 {
-        match self {
-            Self::Nanoseconds => 1_000,
-            Self::Picoseconds => 1,
-        }
-    }
-}
-
-impl Dialect {
-    /// Converts a time to a message's unit, modulo 2^64, rounded down.
-    #[must_use]
-    pub const fn stamp(self, at: Instant) -> u64 {
-        (at.as_picos() / self.unit.picos() as u128) as u64
-    }
-
-    /// Returns the span between two times of a message, limited to [`Duration::MAX`].
-    #[must_use]
-    pub const fn span(self, units: u64) -> Duration {
-        self.resolution().saturating_mul(units)
-    }
-
-    /// Returns the unit of a message's times.
-    #[must_use]
-    pub const fn resolution(self) -> Duration {
-        Duration::from_picos(self.unit.picos())
-    }
-
-    /// Returns the code of a message in the kind field.
-    const fn code(self, message: &Message) -> u8 {
-        match (self.kind, message) {
-            (KindCodes::Flags, Message::Request(_)) => 1,
-            (KindCodes::Flags, Message::Response(_)) => 2,
-            (KindCodes::Flags, Message::Both { .. }) => 3,
-            (KindCodes::Numbers, Message::Request(_)) => 0,
-            (KindCodes::Numbers, Message::Response(_)) => 1,
-            (KindCodes::Numbers, Message::Both { .. }) => 2,
-        }
-    }
-
-    /// Returns the length field of a PDU of `octets` bytes.
-    const fn length(self, octets: u8) -> u8 {
-        match self.length {
-            LengthField::Whole => octets,
-            LengthField::Rest => octets - BEFORE_REST,
-        }
-    }
-}
+/// Length of the PDU with the compensation of the responder.
+const COMPENSATED: u8 = 48;
+/// Code of a response without a compensation.
+const NO_COMPENSATION: i32 = i32::MIN;
 
 /// A request for a response.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -181,6 +86,50 @@ pub struct Response {
     pub t3: u64,
     /// Sequence number of the request.
     pub psn: u8,
+    /// Time from the last bit of a pause to its last frame start at the responder (HD of the
+    /// proposal), with its adjustment; only a dialect with [`Compensation::InResponse`] has it.
+    pub compensation: Option<Adjustment>,
+}
+
+/// A signed time, in whole nanoseconds on the wire.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub struct Adjustment(i32);
+
+impl Adjustment {
+    /// Maximum size, either way.
+    pub const MAX: Duration = Duration::from_nanos(i32::MAX as u64);
+
+    /// Creates a value, which must not exceed [`Adjustment::MAX`] either way.
+    #[must_use]
+    pub const fn from_nanos(nanos: i32) -> Option<Self> {
+        if nanos == NO_COMPENSATION { None } else { Some(Self(nanos)) }
+    }
+
+    /// Creates a positive value, rounded up to nanoseconds, to be safe.
+    #[must_use]
+    pub fn at_least(span: Duration) -> Option<Self> {
+        i32::try_from(span.as_picos().div_ceil(1_000)).ok().map(Self)
+    }
+
+    /// Returns the value in nanoseconds.
+    #[must_use]
+    pub const fn nanos(self) -> i32 {
+        self.0
+    }
+
+    /// Returns the sum, limited to what a message can carry.
+    #[must_use]
+    pub const fn plus(self, other: Self) -> Self {
+        let sum = self.0.saturating_add(other.0);
+        Self(if sum == NO_COMPENSATION { -i32::MAX } else { sum })
+    }
+}
+
+impl fmt::Display for Adjustment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let size = Duration::from_nanos(self.0.unsigned_abs().into());
+        write!(f, "{}{size}", if self.0 < 0 { "-" } else { "" })
+    }
 }
 
 /// Contents of one frame.
@@ -218,19 +167,23 @@ impl Message {
         }
     }
 
-    /// Returns the length of the PDU.
-    const fn octets(&self) -> u8 {
-        match self {
-            Self::Request(_) | Self::Response(_) => PLAIN,
-            Self::Both { .. } => PIGGYBACKED,
+    /// Returns the length of the fields of the PDU.
+    const fn octets(&self, compensation: Compensation) -> u8 {
+        match (self, compensation) {
+            (Self::Response(_) | Self::Both { .. }, Compensation::InResponse) => COMPENSATED,
+            (Self::Request(_) | Self::Response(_), _) => PLAIN,
+            (Self::Both { .. }, Compensation::Absent) => PIGGYBACKED,
         }
     }
 }
 
 impl fmt::Display for Message {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some(Response { t1, t2, t3, psn }) = self.response() {
+        if let Some(Response { t1, t2, t3, psn, compensation }) = self.response() {
             write!(f, "resp {psn} t1 {t1} t2 {t2} t3 {t3}")?;
+            if let Some(compensation) = compensation {
+                write!(f, " compensation {compensation}")?;
+            }
         }
         if let Message::Both { .. } = self {
             f.write_str(", ")?;
@@ -257,13 +210,21 @@ impl Repr {
     /// Parses a frame from its destination address on.
     ///
     /// # Errors
-    /// In this order: [`WireError::Truncated`] below 60 bytes, [`WireError::BadEthertype`],
+    /// In this order: [`WireError::Truncated`] below 60 bytes (63 with a compensation), [`WireError::BadEthertype`],
     /// [`WireError::BadVersion`] for an outer version but 0, [`WireError::BadOpcode`] for another
     /// subtype (0 is a congestion isolation message), [`WireError::BadVersion`] for an inner version
     /// but 0, [`WireError::BadOpcode`] for a kind that the dialect does not have, and
     /// [`WireError::BadLength`] for a length that is not the kind's.
     pub fn parse(frame: &[u8], dialect: &Dialect) -> Result<Self, WireError> {
         let f: &[u8; ethernet::MIN_FRAME] = frame.first_chunk().ok_or(WireError::Truncated)?;
+        let compensation = match dialect.compensation {
+            Compensation::Absent => None,
+            Compensation::InResponse => {
+                let octets = frame.get(field::COMPENSATION..field::COMPENSATION + 4);
+                let octets = octets.and_then(|o| o.first_chunk()).ok_or(WireError::Truncated)?;
+                Adjustment::from_nanos(i32::from_be_bytes(*octets))
+            }
+        };
         if EtherType(be16(f, 12)) != EtherType::CIM {
             return Err(WireError::BadEthertype);
         }
@@ -282,47 +243,43 @@ impl Repr {
         let (t2, t3) = (time(f, field::T2), time(f, field::T3));
         let both = match dialect.piggyback {
             Piggyback::Request => Message::Both {
-                response: Response { t1, t2, t3, psn },
+                response: Response { t1, t2, t3, psn, compensation },
                 request: Request { t1: p_t1, psn: p_psn },
             },
             Piggyback::Response => Message::Both {
-                response: Response { t1: p_t1, t2, t3, psn: p_psn },
+                response: Response { t1: p_t1, t2, t3, psn: p_psn, compensation },
                 request: Request { t1, psn },
             },
         };
         let kinds = [
             Message::Request(Request { t1, psn }),
-            Message::Response(Response { t1, t2, t3, psn }),
+            Message::Response(Response { t1, t2, t3, psn, compensation }),
             both,
         ];
         let code = f[field::KIND] & KIND_BITS;
         let message = kinds.into_iter().find(|m| dialect.code(m) == code);
         let message = message.ok_or(WireError::BadOpcode)?;
-        if f[field::LENGTH] != dialect.length(message.octets()) {
+        if dialect.length(&message) != Some(f[field::LENGTH]) {
             return Err(WireError::BadLength);
         }
         Ok(Self { dst: mac_at(f, 0), src: mac_at(f, 6), message })
     }
 
-    /// Returns the number of bytes that [`Repr::emit`] writes: 60, padding included.
-    #[must_use]
-    pub const fn buffer_len(&self) -> usize {
-        ethernet::MIN_FRAME
-    }
-
-    /// Writes the whole padded frame at the front of `buf`.
+    /// Writes the whole padded frame at the front of `buf`, of [`Dialect::frame_len`] bytes.
     ///
     /// # Errors
-    /// [`WireError::NoRoom`] below 60 bytes.
+    /// [`WireError::NoRoom`] if `buf` is shorter, [`WireError::OutOfRange`] if the PDU is padded to
+    /// more than the length field of the dialect can state.
     pub fn emit(&self, buf: &mut [u8], dialect: &Dialect) -> Result<(), WireError> {
-        let out: &mut [u8; ethernet::MIN_FRAME] = room(buf)?;
-        *out = [0; ethernet::MIN_FRAME];
+        let length = dialect.length(&self.message).ok_or(WireError::OutOfRange)?;
+        let out = buf.get_mut(..dialect.frame_len()).ok_or(WireError::NoRoom)?;
+        out.fill(0);
         out[..6].copy_from_slice(&self.dst.0);
         out[6..12].copy_from_slice(&self.src.0);
         out[12..14].copy_from_slice(&EtherType::CIM.0.to_be_bytes());
         out[field::SUBTYPE] = VERSION << 4 | SUBTYPE;
         out[field::KIND] = VERSION << 4 | dialect.code(&self.message);
-        out[field::LENGTH] = dialect.length(self.message.octets());
+        out[field::LENGTH] = length;
         let mut put = |at: usize, t: u64| out[at..at + 8].copy_from_slice(&t.to_be_bytes());
         let ((t1, psn), piggyback) = match (self.message, dialect.piggyback) {
             (Message::Request(r), _) => ((r.t1, r.psn), None),
@@ -343,6 +300,11 @@ impl Repr {
         put(field::P_T1, p_t1);
         out[field::PSN] = psn;
         out[field::P_PSN] = p_psn;
+        if let (Some(r), Compensation::InResponse) = (self.message.response(), dialect.compensation)
+        {
+            let nanos = r.compensation.map_or(NO_COMPENSATION, Adjustment::nanos);
+            out[field::COMPENSATION..field::COMPENSATION + 4].copy_from_slice(&nanos.to_be_bytes());
+        }
         Ok(())
     }
 }

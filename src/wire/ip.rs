@@ -128,6 +128,19 @@ pub fn mark_ce_in_frame(frame: &mut [u8]) -> CeMark {
     }
 }
 
+/// Sets CE on a Not-ECT packet in a frame with its VLAN tags, which RFC 3168 forbids: for a switch
+/// that is configured to. Returns false if there is no IP packet.
+pub fn force_ce_in_frame(frame: &mut [u8]) -> bool {
+    let Ok(walk) = vlan::walk(frame) else { return false };
+    let packet = &mut frame[walk.l3..];
+    let forced = match walk.ethertype {
+        EtherType::IPV4 => ipv4::ViewMut::new(packet).map(|mut v| v.force_ce()),
+        EtherType::IPV6 => ipv6::ViewMut::new(packet).map(|mut v| v.force_ce()),
+        _ => return false,
+    };
+    forced.is_ok()
+}
+
 /// Result of decrementing a packet's TTL.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Hop {
@@ -181,6 +194,7 @@ mod tests {
         frame[16] = 0x08; // Not IP any more.
         let before = frame.clone();
         assert_eq!(mark_ce_in_frame(&mut frame), CeMark::NotIp);
+        assert!(!force_ce_in_frame(&mut frame));
         assert_eq!(decrement_ttl(EtherType::LLDP, &mut frame), Hop::NotIp);
         assert_eq!(mark_ce_in_frame(&mut frame[..13]), CeMark::NotIp);
         assert_eq!(frame, before);

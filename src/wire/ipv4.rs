@@ -142,6 +142,11 @@ impl<'a> ViewMut<'a> {
         mark
     }
 
+    /// Sets CE whatever the code point is.
+    pub(crate) fn force_ce(&mut self) {
+        self.set_word(0, [self.0[0], self.0[1] | Ecn::Ce as u8]);
+    }
+
     /// Decrements the TTL and returns the result; `None`, without a change, if that would be 0 (RFC
     /// 1812 5.3.1: such a packet is not forwarded).
     #[inline]

@@ -173,6 +173,11 @@ impl<'a> ViewMut<'a> {
         mark
     }
 
+    /// Sets CE whatever the code point is.
+    pub(crate) fn force_ce(&mut self) {
+        self.set_class(class_of(self.0) | Ecn::Ce as u8);
+    }
+
     /// Decrements the hop limit and returns the result; `None`, without a change, if that would be
     /// 0 (RFC 8200 section 3: such a packet is not forwarded).
     #[inline]

@@ -8,7 +8,9 @@ use sluice::units::{Dscp, Mac, Priority};
 use sluice::wire::dcbx::isolation::CongestionIsolation;
 use sluice::wire::dcbx::source_flow::SourceFlowControl;
 use sluice::wire::dcbx::topology::Topology;
-use sluice::wire::headroom::{self, Dialect, KindCodes, LengthField, Piggyback, TimeUnit};
+use sluice::wire::headroom::{
+    self, Compensation, Dialect, KindCodes, LengthField, PduLength, Piggyback, TimeUnit,
+};
 use sluice::wire::ip::{CeMark, Ecn, Hop};
 use sluice::wire::{
     EtherType, arp, cim, cnm, cnp, datagram, dcbx, echo, ethernet, flow, icrc, ip, ipv4, ipv6,
@@ -72,10 +74,17 @@ fn measurements(octets: &[u8]) {
         length: LengthField::Rest,
         unit: TimeUnit::Picoseconds,
         piggyback: Piggyback::Response,
+        ..Dialect::default()
     };
-    for dialect in [Dialect::default(), other] {
+    let long = Dialect {
+        length: LengthField::Fields,
+        pdu: PduLength::padded(529).expect("in the table"),
+        compensation: Compensation::InResponse,
+        ..Dialect::default()
+    };
+    for dialect in [Dialect::default(), other, long] {
         if let Ok(repr) = headroom::Repr::parse(octets, &dialect) {
-            let mut out = vec![0xa5; repr.buffer_len()];
+            let mut out = vec![0xa5; dialect.frame_len()];
             repr.emit(&mut out, &dialect).expect("what was parsed can be emitted");
             assert_eq!(headroom::Repr::parse(&out, &dialect), Ok(repr));
             assert!(!repr.to_string().is_empty());

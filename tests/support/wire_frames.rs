@@ -98,7 +98,8 @@ pub const LINK_KINDS: [&str; 6] = [
 pub fn link_frame(kind: &str, rng: &mut Rng) -> Vec<u8> {
     let request = headroom::Request { t1: rng.next(), psn: rng.next() as u8 };
     let (t1, t2, t3) = (rng.next(), rng.next(), rng.next());
-    let response = headroom::Response { t1, t2, t3, psn: rng.next() as u8 };
+    let psn = rng.next() as u8;
+    let response = headroom::Response { t1, t2, t3, psn, compensation: None };
     let message = match kind {
         "headroom-request" => headroom::Message::Request(request),
         "headroom-response" => headroom::Message::Response(response),
@@ -106,7 +107,7 @@ pub fn link_frame(kind: &str, rng: &mut Rng) -> Vec<u8> {
         _ => return ptp_frame(kind, rng),
     };
     let repr = headroom::Repr { src: rng.mac(), dst: headroom::DESTINATION, message };
-    let mut out = vec![0xff; repr.buffer_len()];
+    let mut out = vec![0xff; headroom::Dialect::default().frame_len()];
     repr.emit(&mut out, &headroom::Dialect::default()).unwrap();
     out
 }

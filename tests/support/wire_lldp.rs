@@ -84,7 +84,7 @@ fn dcbx(n: usize, rng: &mut Rng) -> (u8, Vec<u8>) {
         }
         4 => {
             let internal_delay = Duration::from_nanos(u64::from(rng.next() as u32));
-            (0xe0, Information { internal_delay }.emit(&mut out))
+            (0xe0, Information { internal_delay, compensation: None }.emit(&mut out))
         }
         5 => (0xe1, isolation(rng).emit(&mut out)),
         _ => {

@@ -14,7 +14,12 @@ pub fn responder(mac: Mac, name: &str) -> AgentsPlan {
         rate: BitsPerSec::gbps(100),
         lldp: Some(LldpPlan::new(mac, mac, name)),
         dcbx: None,
-        measure: Some(MeasurePlan { respond: true, initiate: None, dialect: Dialect::default() }),
+        measure: Some(MeasurePlan {
+            respond: true,
+            initiate: None,
+            dialect: Dialect::default(),
+            compensation: None,
+        }),
         peer_delay: None,
         auto: None,
     }

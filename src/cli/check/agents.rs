@@ -3,10 +3,13 @@
 use super::json::{Json, object, some};
 use super::rows;
 use crate::discovery::{AdminStatus, DcbxPfcPlan, DcbxPlan, EtsTable, LldpPlan, PfcForm, Selector};
+use crate::headroom::Formula;
 use crate::headroom::measure::MeasurePlan;
 use crate::headroom::peer_delay::PeerDelayPlan;
 use crate::link::{AgentsPlan, AutoPlan};
-use crate::wire::headroom::{KindCodes, LengthField, TimeUnit};
+use crate::wire::headroom::{
+    Adjustment, Compensation, KindCodes, LengthField, Piggyback, TimeUnit,
+};
 use ::text::Align::Left;
 use ::text::Table;
 
@@ -23,8 +26,13 @@ pub fn json(plan: &AgentsPlan) -> Json {
 
 fn auto(plan: &AutoPlan) -> Json {
     object! {
-        method: plan.method.name(),
+        method: plan.methods.to_string(),
         statistic: plan.statistic.to_string(),
+        formula: match plan.formula {
+            Formula::Full => "full",
+            Formula::Short => "short",
+        },
+        adjustment_ns: plan.adjustment.nanos(),
         invocation_ns: plan.invocation,
         wait_ns: plan.wait,
         macsec: some(plan.shims.map(|s| object! { local_ns: s.local, remote_ns: s.remote })),
@@ -53,7 +61,18 @@ fn measurement(plan: &MeasurePlan) -> Json {
         length: match plan.dialect.length {
             LengthField::Whole => "whole",
             LengthField::Rest => "rest",
+            LengthField::Fields => "fields",
         },
+        rides: match plan.dialect.piggyback {
+            Piggyback::Request => "request",
+            Piggyback::Response => "response",
+        },
+        pdu: some(plan.dialect.pdu.octets()),
+        compensation: match plan.dialect.compensation {
+            Compensation::Absent => "absent",
+            Compensation::InResponse => "response",
+        },
+        reaction_ns: some(plan.compensation.map(Adjustment::nanos)),
     }
 }
 
@@ -117,6 +136,7 @@ fn dcbx(plan: &DcbxPlan) -> Json {
         ets: some(ets),
         applications: applications.collect::<Vec<_>>(),
         internal_delay_ns: some(plan.internal_delay),
+        compensation_ns: some(plan.compensation.map(Adjustment::nanos)),
     }
 }
 
@@ -151,7 +171,8 @@ pub fn table<'a>(ports: impl Iterator<Item = (String, &'a AgentsPlan)>) -> Optio
 
 fn auto_text(plan: &AutoPlan) -> String {
     let macsec = if plan.shims.is_some() { ", MACsec" } else { "" };
-    format!("auto: {} of {}{macsec}", plan.statistic, plan.method.name())
+    let or = plan.methods.to_string().replace(", ", ", else ");
+    format!("auto: {} of {or}{macsec}", plan.statistic)
 }
 
 fn measurement_text(plan: &MeasurePlan) -> String {

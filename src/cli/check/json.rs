@@ -85,7 +85,7 @@ impl From<Value> for Json {
     }
 }
 
-plain! { bool u8 i8 u16 u32 u64 usize f64 &str String }
+plain! { bool u8 i8 u16 i32 u32 u64 usize f64 &str String }
 
 values! {
     // In nanoseconds, with fractions.

@@ -4,7 +4,7 @@ use super::json::{Json, object, some};
 use super::rows::ranges;
 use super::{agents, calc, congestion, macsec};
 use crate::buffer::{GroupKind, GroupPlan, SharedLimit};
-use crate::config::{HeadroomCheck, SwitchFile};
+use crate::config::{DevicePlan, HeadroomCheck, SwitchFile};
 use crate::congestion::{EcnPlan, MarkAt, NotEct};
 use crate::pfc::{FlowControl, StormAction, WatchdogPlan};
 use crate::schedule::ClassPlan;
@@ -213,6 +213,7 @@ fn port_json(file: &SwitchFile, index: usize, port: &PortPlan) -> Json {
         mac: port.mac,
         rate_bps: port.rate,
         shaped: port.shaped,
+        hardware_pfc: some(hardware_pfc(&file.devices[index], port)),
         trust: trust(port),
         pvid: port.vlan.pvid.map(|v| v.get()),
         untagged: vlans(port, false),
@@ -242,6 +243,19 @@ pub fn limit(limit: SharedLimit) -> String {
     }
 }
 
+/// Queues of a device that does PFC itself: each priority has a transmit queue, control frames have
+/// one, and each priority with PFC has a receive queue beside the one of all others.
+fn hardware_pfc(device: &DevicePlan, port: &PortPlan) -> Option<Json> {
+    let priorities = port.pfc.mode.pfc();
+    device.hardware_pfc.then(|| {
+        object! {
+            priorities: priorities,
+            receive_queues: priorities.iter().count() + 1,
+            transmit_queues: device.queues().1,
+        }
+    })
+}
+
 fn queue_json(port: &PortPlan, n: usize) -> Json {
     let (strict, weight) = match port.schedule.classes[n] {
         ClassPlan::Strict => (true, 0),
@@ -256,6 +270,8 @@ fn queue_json(port: &PortPlan, n: usize) -> Json {
             not_ect: match ecn.not_ect {
                 NotEct::Pass => "pass",
                 NotEct::Drop => "drop",
+                NotEct::Chance => "chance",
+                NotEct::Letter => "letter",
             },
         }
     });
@@ -281,6 +297,7 @@ pub const fn mark_at(ecn: &EcnPlan) -> &'static str {
     match ecn.at {
         MarkAt::Enqueue => "enqueue",
         MarkAt::Dequeue => "dequeue",
+        MarkAt::Queue => "queue",
     }
 }
 

@@ -193,7 +193,12 @@ fn queues(plan: &SwitchPlan) -> Table {
 
 fn ecn(port: &PortPlan, queue: usize) -> String {
     or_dash(port.ecn[queue].map(|e| {
-        let drop = if e.not_ect == NotEct::Drop { ", drops Not-ECT" } else { "" };
+        let drop = match e.not_ect {
+            NotEct::Pass => "",
+            NotEct::Drop => ", drops Not-ECT",
+            NotEct::Chance => ", drops Not-ECT up to Kmax",
+            NotEct::Letter => ", drops Not-ECT up to Kmax and marks it above",
+        };
         let (kmin, kmax) = (octets(e.kmin.0), octets(e.kmax.0));
         let percent = f64::from(e.pmax) / 65_536.0 * 100.0;
         format!("{kmin} to {kmax}, {percent:.1} %, {}{drop}", mark_at(&e))

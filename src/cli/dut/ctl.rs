@@ -103,6 +103,7 @@ mod tests {
             up: true,
             rate_bps: 1_000_000_000,
             counters,
+            waiting: [None; 8],
             secy: None,
         };
         let mut switch = SwitchSnapshot::new("pair".into(), Instant::ZERO);

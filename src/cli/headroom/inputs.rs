@@ -3,10 +3,10 @@
 use anyhow::{Result, anyhow};
 use clap::Args;
 
-use super::names::{AsicName, ExtenderName, FecName, FormulaName, MacsecName, PhyChoice, kib, phy};
+use super::annex::{IeeeArgs, Shared, SoftwareArgs};
+use super::names::{AsicName, FormulaName, kib};
 use crate::config::quantity::{Length, LinkRate, Ratio, Size, Span};
 use crate::headroom::models::{Estimate, Model, ModelError, cisco, ieee, mlx5, sonic};
-use crate::headroom::{Extender, Fec, Phy, SoftwareTerms};
 use crate::units::Bytes;
 
 /// The link, and further parameters of the models.
@@ -39,65 +39,13 @@ pub struct LinkArgs {
     #[command(flatten)]
     ieee: IeeeArgs,
     #[command(flatten)]
+    software: SoftwareArgs,
+    #[command(flatten)]
     cisco: CiscoArgs,
     #[command(flatten)]
     sonic: SonicArgs,
     #[command(flatten)]
     mlx5: Mlx5Args,
-}
-
-/// Options of the delay value.
-#[derive(Args, Clone, Debug)]
-#[command(next_help_heading = "Options of ieee")]
-struct IeeeArgs {
-    /// Physical layer, such as 100GBASE-R, or none. Default: the BASE-R type of the rate.
-    #[arg(long, value_parser = phy)]
-    phy: Option<PhyChoice>,
-    /// Forward error correction, if optional: rs at 25G and 100G, base_r at 40G and 100G. Default:
-    /// none.
-    #[arg(long, value_enum)]
-    fec: Option<FecName>,
-    /// Optional sublayer between MAC and PHY at 10G. Default: none.
-    #[arg(long, value_enum)]
-    extender: Option<ExtenderName>,
-    /// Additional delay of one node's interfaces, transmit and receive together; with --phy none
-    /// their whole delay. Default: 0.
-    #[arg(long, value_name = "TIME")]
-    interface_delay: Option<Span>,
-    /// MACsec protects frames; bytes of its SecTAG and ICV (32 with SCI).
-    #[arg(long, value_enum, value_name = "OCTETS")]
-    macsec: Option<MacsecName>,
-    /// MACsec protects PFC frames, too.
-    #[arg(long, requires = "macsec")]
-    macsec_pfc: bool,
-    /// MACsec delay in one direction, transmit and receive together. Default: 0.
-    #[arg(long, value_name = "TIME", requires = "macsec")]
-    shim_delay: Option<Span>,
-    /// Software switch: longest time between two polls of the port. Default: 0.
-    #[arg(long, value_name = "TIME", requires = "cell")]
-    poll_gap: Option<Span>,
-    /// Software switch: bytes in the port's receive ring. Default: 0.
-    #[arg(long, value_name = "SIZE", requires = "cell")]
-    rx_backlog: Option<Size>,
-    /// Software switch: bytes in its transmit ring before a PFC frame. Default: 0.
-    #[arg(long, value_name = "SIZE", requires = "cell")]
-    tx_committed: Option<Size>,
-    /// Software peer: bytes that it still sends after it has read the PFC frame. Default: 0.
-    #[arg(long, value_name = "SIZE", requires = "cell")]
-    peer_committed: Option<Size>,
-}
-
-impl IeeeArgs {
-    /// Terms that a software switch adds.
-    fn software(&self) -> SoftwareTerms {
-        let bytes = |size: Option<Size>| Bytes(size.map_or(0, |Size(n)| n));
-        SoftwareTerms {
-            rx_backlog: bytes(self.rx_backlog),
-            tx_committed: bytes(self.tx_committed),
-            peer_committed: bytes(self.peer_committed),
-            poll_gap: self.poll_gap.unwrap_or_default().0,
-        }
-    }
 }
 
 /// Options of Cisco's factors.
@@ -204,7 +152,7 @@ impl LinkArgs {
     pub fn estimate(&self, model: Model) -> Result<Estimate> {
         let estimate = match model {
             Model::Ieee => {
-                let software = self.ieee.software();
+                let software = self.software.terms();
                 let buffer = self.cell()?.map(|cell| ieee::Buffer { cell, software });
                 self.ieee().and_then(|inputs| ieee::estimate(&ieee::Inputs { buffer, ..inputs }))
             }
@@ -232,13 +180,7 @@ impl LinkArgs {
     /// # Errors
     /// No buffer can have such cells.
     pub fn cell(&self) -> Result<Option<u32>> {
-        let Some(Size(octets)) = self.cell else { return Ok(None) };
-        let fits = (1..=65_536).contains(&octets);
-        if fits {
-            Ok(Some(octets as u32))
-        } else {
-            Err(anyhow!("--cell: must be 1 to 65536 octets"))
-        }
+        cell(self.cell)
     }
 
     /// Longest frame for `model`: the one given or the model's default.
@@ -257,7 +199,8 @@ impl LinkArgs {
     /// # Errors
     /// The option, and the models that have it.
     pub fn refuse_others(&self, model: Model) -> Result<()> {
-        let (i, c, s, m) = (&self.ieee, &self.cisco, &self.sonic, &self.mlx5);
+        let (i, w, c) = (&self.ieee, &self.software, &self.cisco);
+        let (s, m) = (&self.sonic, &self.mlx5);
         let given = [
             ("delay-per-metre", "ieee and cisco", self.delay_per_metre.is_some()),
             ("reaction-delay", "ieee and cisco", self.reaction_delay.is_some()),
@@ -266,10 +209,10 @@ impl LinkArgs {
             ("extender", "ieee", i.extender.is_some()),
             ("interface-delay", "ieee", i.interface_delay.is_some()),
             ("macsec", "ieee", i.macsec.is_some()),
-            ("poll-gap", "ieee", i.poll_gap.is_some()),
-            ("rx-backlog", "ieee", i.rx_backlog.is_some()),
-            ("tx-committed", "ieee", i.tx_committed.is_some()),
-            ("peer-committed", "ieee", i.peer_committed.is_some()),
+            ("poll-gap", "ieee", w.poll_gap.is_some()),
+            ("rx-backlog", "ieee", w.rx_backlog.is_some()),
+            ("tx-committed", "ieee", w.tx_committed.is_some()),
+            ("peer-committed", "ieee", w.peer_committed.is_some()),
             ("complete", "cisco", c.complete),
             ("both-ways", "cisco", c.both_ways),
             ("transceiver-delay", "cisco", c.transceiver_delay.is_some()),
@@ -298,34 +241,12 @@ impl LinkArgs {
     }
 
     fn ieee(&self) -> Result<ieee::Inputs, ModelError> {
-        let args = &self.ieee;
-        let phy = args.phy.map(|choice| match choice {
-            PhyChoice::None => Phy::Virtual(self.rate.0),
-            PhyChoice::Of(phy) => phy,
-        });
-        let fec = args.fec.map_or(Fec::None, |name| match name {
-            FecName::None => Fec::None,
-            FecName::BaseR => Fec::BaseR,
-            FecName::Rs => Fec::Rs,
-        });
-        let extender = args.extender.map_or(Extender::None, |name| match name {
-            ExtenderName::None => Extender::None,
-            ExtenderName::Xaui => Extender::Xaui,
-            ExtenderName::Wis => Extender::Wis,
-        });
-        let link = ieee::Inputs::new(self.rate.0, self.length.0).on(phy, fec, extender)?;
-        Ok(ieee::Inputs {
-            max_frame: self.frame(Model::Ieee),
-            ps_per_metre: self.delay_per_metre.map_or(link.ps_per_metre, |s| s.0.as_picos()),
-            reaction: self.reaction_delay.map_or(link.reaction, |s| s.0),
-            interface_delay: args.interface_delay.unwrap_or_default().0,
-            macsec: args.macsec.map(|octets| ieee::Macsec {
-                sci: octets == MacsecName::Sci,
-                protects_pfc: args.macsec_pfc,
-                shim: args.shim_delay.unwrap_or_default().0,
-            }),
-            ..link
-        })
+        let shared = Shared {
+            max_frame: self.max_frame,
+            delay_per_metre: self.delay_per_metre,
+            reaction_delay: self.reaction_delay,
+        };
+        self.ieee.inputs(self.rate.0, self.length.0, shared)
     }
 
     fn cisco(&self) -> cisco::Inputs {
@@ -385,4 +306,14 @@ impl LinkArgs {
             ..link
         })
     }
+}
+
+/// Bytes per cell, if given.
+///
+/// # Errors
+/// No buffer can have such cells.
+pub fn cell(given: Option<Size>) -> Result<Option<u32>> {
+    let Some(Size(octets)) = given else { return Ok(None) };
+    let fits = (1..=65_536).contains(&octets);
+    if fits { Ok(Some(octets as u32)) } else { Err(anyhow!("--cell: must be 1 to 65536 octets")) }
 }

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 
-pub use args::MeasureArgs;
+pub use args::{MeasureArgs, ProtocolArgs};
 
 use super::super::{Format, bad_input, exit, stop_on_signals, terminal};
 use crate::config::quantity::Span;
@@ -45,7 +45,7 @@ pub fn run(args: &MeasureArgs) -> Result<ExitCode> {
         period: args.period.map_or(PERIOD, |Span(time)| time),
         duration: args.duration.map(|Span(time)| time),
     };
-    let rounds = match inputs.method {
+    let rounds = match inputs.methods.first() {
         Method::RoundTrip => inputs.measure.rounds,
         Method::PeerDelay => inputs.ptp.rounds,
     };

@@ -1,18 +1,25 @@
 //! `sluice headroom`: the headroom of a lossless group for a link.
 
+mod annex;
 mod calc;
 mod compare;
+mod identify;
 mod inputs;
 #[cfg(feature = "dpdk")]
 mod measure;
 mod names;
+#[cfg(feature = "dpdk")]
+mod protocol;
+mod reach;
+mod sensitivity;
 
 use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::{Args, Subcommand};
 
-/// Calculate the headroom of a link by several models, measure it, and compare them.
+/// Calculate the headroom of a link by several models, measure it, and compare them; the longest
+/// cable for a headroom; the effect of errors.
 #[derive(Args, Clone, Debug)]
 pub struct HeadroomArgs {
     #[command(subcommand)]
@@ -24,6 +31,9 @@ pub struct HeadroomArgs {
 enum Command {
     Calc(calc::CalcArgs),
     Compare(compare::CompareArgs),
+    Reach(reach::ReachArgs),
+    Sensitivity(sensitivity::SensitivityArgs),
+    Identify(identify::IdentifyArgs),
     #[cfg(feature = "dpdk")]
     Measure(Box<measure::MeasureArgs>),
 }
@@ -36,6 +46,9 @@ pub fn run(args: &HeadroomArgs) -> Result<ExitCode> {
     match &args.command {
         Command::Calc(args) => calc::run(args),
         Command::Compare(args) => compare::run(args),
+        Command::Reach(args) => reach::run(args),
+        Command::Sensitivity(args) => sensitivity::run(args),
+        Command::Identify(args) => identify::run(args),
         #[cfg(feature = "dpdk")]
         Command::Measure(args) => measure::run(args),
     }

@@ -43,6 +43,17 @@ pub enum FecName {
     Rs,
 }
 
+impl FecName {
+    /// Name as an argument.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::BaseR => "base_r",
+            Self::Rs => "rs",
+        }
+    }
+}
+
 /// Sublayers between MAC and PHY.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub enum ExtenderName {

@@ -8,7 +8,7 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{self, Deserializer, MapAccess, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
 
-use crate::quantity::{Length, Span};
+use crate::quantity::{Length, Signed, Span};
 use link::Statistic;
 
 /// Source of the headroom of a port's lossless groups whose profiles have `auto`.
@@ -32,12 +32,23 @@ struct HeadroomLong {
 #[derive(Clone, PartialEq, Eq, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AutoHeadroom {
-    /// Measurement: `round_trip`, by requests and responses between the two ports, or `ptp`, PTP
-    /// peer delay plus the internal delays of both ends. Default: `round_trip`.
-    pub method: Option<MethodName>,
+    /// Measurement: `round_trip`, by requests and responses between the two ports, `ptp`, PTP peer
+    /// delay plus the internal delays of both ends, or a list of both in order of preference:
+    /// the first that both ends offer is used, and the next if it fails. `auto` is `[round_trip,
+    /// ptp]`. Default: `round_trip`.
+    pub method: Option<MethodChoice>,
     /// Statistic of the measured times: `max`, `mean`, or a percentile from `p1` to `p99`. Default:
-    /// `max`, because headroom is for the worst case; the proposal uses the mean.
+    /// `max`, because headroom is for the worst case; the proposal uses the mean, which is also
+    /// `letter`, and the default with `measurement.dialect: letter`.
     pub statistic: Option<StatisticName>,
+    /// Reading of the delay value of `round_trip`: `full`, (t2 - t1) + (t4 - t3) with the reaction
+    /// and the shims of the peer (S4), or `short`, t4 - t1 (S1), whose turnaround stands for the
+    /// reaction. Default: `full`.
+    pub formula: Option<FormulaName>,
+    /// Adjustment of this port for the difference between the paths of MAC data frames, which are
+    /// measured, and of MAC control frames: signed, up to 1 s, in whole nanoseconds. Default:
+    /// `0ns`.
+    pub adjustment: Option<Signed>,
     /// Cable length for which headroom is calculated until the link is measured, up to 1000 km.
     /// Default: that of `link`; in a lab the link's own.
     pub assume: Option<Length>,
@@ -62,8 +73,56 @@ pub struct AutoHeadroom {
 pub struct MacsecShims {
     /// Transmit delay of the layer at this end, up to 1 s. Default: `0s`.
     pub local_shim: Option<Span>,
-    /// Transmit delay of the layer at the peer, up to 1 s. Default: `0s`.
+    /// Delay of the layer at the peer (`r_tx_shim` of the proposal's formula), up to 1 s. Default:
+    /// `0s`.
     pub remote_shim: Option<Span>,
+    /// Layer of the peer whose delay is used if that of the port's own `macsec` stands for it:
+    /// `transmit`, the letter of the formula, from which frames still come after the pause, or
+    /// `receive`, which a protected PFC frame meets. Default: `receive`, and `transmit` with
+    /// `measurement.dialect: letter`.
+    pub remote: Option<RemoteShimName>,
+}
+
+/// Layer of the peer in the delay value.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum RemoteShimName {
+    /// The transmit layer.
+    Transmit,
+    /// The receive layer.
+    #[default]
+    Receive,
+}
+
+/// Reading of the delay value of the request/response measurement.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum FormulaName {
+    /// The round trip without the turnaround, and the peer's reaction and shims.
+    #[default]
+    Full,
+    /// t4 - t1.
+    Short,
+}
+
+/// Measurements for automatic headroom, in order of preference.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub enum MethodChoice {
+    /// All, requests and responses first.
+    Auto,
+    /// Requests and responses between the two ports.
+    #[default]
+    RoundTrip,
+    /// PTP peer delay.
+    Ptp,
+    /// A list.
+    List(Vec<MethodName>),
+}
+
+file::word_or! {
+    MethodChoice "MethodChoice" enum "auto" Auto | "round_trip" RoundTrip | "ptp" Ptp
+        or list Vec<MethodName> as List:
+        "`auto`, `round_trip`, `ptp`, or a list of methods in order of preference";
 }
 
 /// Measurement for automatic headroom.
@@ -114,12 +173,54 @@ pub struct Measurement {
     /// Encoding of the message type, which the proposal does not define: two `flags`, or `numbers`
     /// from 0. Default: `flags`.
     pub kinds: Option<KindsName>,
-    /// Extent of the length field, which the proposal does not define: the `whole` PDU, or the
-    /// `rest` after the field. Default: `whole`.
+    /// Extent of the length field, which the proposal does not define: the `whole` PDU, the `rest`
+    /// after the field, or the `fields` without the padding of `pdu`. Default: `whole`.
     pub length: Option<LengthName>,
     /// Owner of the optional fields in a frame with both messages, on which the proposal is
     /// ambiguous: the `request` or the `response`. Default: `request`.
     pub rides: Option<RidesName>,
+    /// Length to which PDUs are padded, 65 to 529 bytes as in the proposal's table; above 255 the
+    /// field `length` of one byte has to be of the `fields`. Default: none, PDUs end with their
+    /// fields (35 or 44 bytes); 65 with `dialect: letter`.
+    pub pdu: Option<u16>,
+    /// Place in messages of the port's reaction to a pause, which the proposal names without a
+    /// layout: `absent`, or in each `response`, after the proposal's fields. Default: `absent`;
+    /// DCBX may have it.
+    pub compensation: Option<CompensationName>,
+    /// Time from the last bit of a received pause to this port's last frame start, which it tells
+    /// its peer; up to 1 s. Default: that of the link's `poll_gap` and of the frames that the
+    /// device still sends; in a lab the link's `response`.
+    pub reaction: Option<Span>,
+    /// Adjustment of that time for the difference between the paths of MAC data frames, which are
+    /// measured, and of MAC control frames: signed, up to 1 s, in whole nanoseconds. Default:
+    /// `0ns`.
+    pub adjustment: Option<Signed>,
+    /// Readings of all that the proposal leaves open, unless a key sets one: `sluice`, or the
+    /// `letter` of the proposal: PDUs of its table, its mean as `statistic`, and its form of the
+    /// PFC TLV. Default: `sluice`.
+    pub dialect: Option<DialectName>,
+}
+
+/// Readings of all that the proposal leaves open.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum DialectName {
+    /// The safe readings.
+    #[default]
+    Sluice,
+    /// The letter of the proposal.
+    Letter,
+}
+
+/// Place of the port's reaction in messages.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum CompensationName {
+    /// None.
+    #[default]
+    Absent,
+    /// In each response.
+    Response,
 }
 
 /// Owner of the optional fields in a frame with both messages.
@@ -164,6 +265,8 @@ pub enum LengthName {
     Whole,
     /// The part after the field.
     Rest,
+    /// The fields, without padding.
+    Fields,
 }
 
 /// PTP peer delay (IEEE 1588 11.4). The port answers requests if this section is present, or if its
@@ -269,7 +372,7 @@ impl Visitor<'_> for StatisticReader {
     type Value = StatisticName;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("`max`, `mean`, or a percentile from `p1` to `p99`")
+        f.write_str("`max`, `mean` (or `letter`), or a percentile from `p1` to `p99`")
     }
 
     fn visit_str<E: de::Error>(self, text: &str) -> Result<StatisticName, E> {
@@ -290,6 +393,6 @@ impl JsonSchema for StatisticName {
     }
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": "string", "pattern": "^(max|mean|p[1-9][0-9]?)$" })
+        json_schema!({ "type": "string", "pattern": "^(max|mean|letter|p[1-9][0-9]?)$" })
     }
 }

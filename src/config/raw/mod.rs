@@ -27,8 +27,9 @@ pub use self::discovery::{
     FamilyWidthName, Lldp, PfcFormName, PrecedenceName, Recommend, RecommendedTable,
 };
 pub use agents::{
-    AutoHeadroom, Headroom, KindsName, LengthName, MacsecShims, Measurement, MethodName, Ptp,
-    PtpProfile, RidesName, StatisticName, TimesName,
+    AutoHeadroom, CompensationName, DialectName, FormulaName, Headroom, KindsName, LengthName,
+    MacsecShims, Measurement, MethodChoice, MethodName, Ptp, PtpProfile, RemoteShimName, RidesName,
+    StatisticName, TimesName,
 };
 pub use capabilities::{DcbxPlace, DcbxSfc, DcbxTopology, DeviceName, ObeysName, OrientationName};
 pub use keys::{Range, VlanRange};

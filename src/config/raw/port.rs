@@ -11,7 +11,7 @@ use super::congestion::{AttachedName, LocatorName, PortFastCnp, PortIsolation, P
 use super::discovery::{Dcbx, Lldp};
 use super::keys::{Range, VlanRange};
 use super::macsec::Macsec;
-use crate::quantity::{Length, LinkRate, Ratio, Size, Span};
+use crate::quantity::{Length, LinkRate, Ratio, Size, Span, Threshold};
 use ::file::word_or;
 
 /// A port. Only `device` is required.
@@ -36,7 +36,8 @@ pub struct Port {
     /// headroom includes them.
     pub tx_descriptors: Option<u16>,
     /// True if the NIC itself sends and obeys PFC, if its driver supports that
-    /// (`rte_eth_dev_priority_flow_ctrl_queue_configure`). Default: `false`: Sluice does both.
+    /// (`rte_eth_dev_priority_flow_ctrl_queue_configure`), by a queue for each priority; needs `trust:
+    /// pcp`. Default: `false`: Sluice does both.
     pub hardware_pfc: Option<bool>,
     /// Source MAC address of frames that the port itself sends. Default: a locally administered
     /// address derived from the switch's name and the port's number, so that it is the same at
@@ -356,18 +357,24 @@ pub struct Queue {
 #[derive(Clone, PartialEq, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Ecn {
-    /// Queue length in bytes below which no frame is marked. Default: 4 KB per Gb/s of the port's
-    /// rate (40 KB at 10G, 400 KB at 100G), as in HPCC's DCQCN configuration.
-    pub kmin: Option<Size>,
-    /// Queue length in bytes above which every frame is marked. Default: four times `kmin`.
-    pub kmax: Option<Size>,
+    /// Queue length in bytes below which no frame is marked, or as a share of the port's buffer,
+    /// `25%`: its equal part of `buffer.total`. Default: 4 KB per Gb/s of the port's rate (40 KB at
+    /// 10G, 400 KB at 100G), as in HPCC's DCQCN configuration.
+    pub kmin: Option<Threshold>,
+    /// Queue length above which every frame is marked, in bytes or as a share of the port's buffer.
+    /// Default: four times `kmin`.
+    pub kmax: Option<Threshold>,
     /// Marking probability just below `kmax`. Default: `20%`, from the same source.
     pub pmax: Option<Ratio>,
     /// Time of marking: when a frame joins the queue (`enqueue`), or when it leaves (`dequeue`), by
-    /// the queue behind it, which informs the sender sooner. Default: `enqueue`.
+    /// the queue behind it, which informs the sender sooner (`fast_ecn` is another name of that).
+    /// With `queue`, by the queue that a frame joins, and if that exceeds `kmax`, all frames that it
+    /// holds are marked too. Default: `enqueue`.
     pub at: Option<MarkPoint>,
-    /// Treatment of a frame that is not ECN-capable if the curve selects it: `pass` or `drop`.
-    /// Default: `pass`, and the only choice on a queue of a lossless priority.
+    /// Treatment of a frame that is not ECN-capable if the curve selects it: `pass`, `drop`,
+    /// `chance` (dropped up to `kmax`, passed above it), or `letter` (dropped up to `kmax`, marked
+    /// above it, as overviews of ECN say and RFC 3168 forbids). Default: `pass`, and the only choice
+    /// on a queue of a lossless priority.
     pub not_ect: Option<NotEctAction>,
 }
 
@@ -380,6 +387,11 @@ pub enum MarkPoint {
     Enqueue,
     /// By the queue length when a frame leaves.
     Dequeue,
+    /// The same, by the name that it has in overviews.
+    #[serde(rename = "fast_ecn")]
+    FastEcn,
+    /// By the queue length when a frame joins; above `kmax`, also all frames in the queue.
+    Queue,
 }
 
 /// Treatment of a selected frame that is not ECN-capable.
@@ -391,6 +403,10 @@ pub enum NotEctAction {
     Pass,
     /// Dropped.
     Drop,
+    /// Dropped by the slope of the curve alone.
+    Chance,
+    /// Dropped by the slope of the curve, and marked above it.
+    Letter,
 }
 
 /// Time after which a pause is repeated: a duration or `auto`.

@@ -1,29 +1,28 @@
 //! Resolves the link protocols of a port: delay measurement, discovery, automatic headroom.
 
 mod discovery;
+mod measurement;
 
 use super::macsec::shims;
 use super::{Cx, Place};
-use crate::quantity::{Span, octets};
+use crate::quantity::{Signed, Span, octets};
 use crate::raw::{
-    AutoHeadroom, Dcbx, Headroom, KindsName, LengthName, Lldp, Measurement, MethodName, Port, Ptp,
-    PtpProfile, RidesName, TimesName,
+    AutoHeadroom, Dcbx, DialectName, FormulaName, Headroom, Lldp, MacsecShims, Measurement,
+    MethodChoice, MethodName, PfcFormName, Port, Ptp, PtpProfile, RemoteShimName,
 };
 use ::discovery::{DcbxPlan, EtsTable, FRAME_MAX, LldpPlan, Role, frame_len};
 use ground::time::Duration;
 use ground::units::{BitsPerSec, Cells, Mac, PRIORITIES};
-use headroom::Shims;
-use headroom::measure::{InitiatePlan, MeasurePlan};
 use headroom::peer_delay::PeerDelayPlan;
-use headroom::{DelayInputs, SoftwareTerms, required};
-use link::{AgentsPlan, AutoPlan, Method};
+use headroom::{DelayInputs, Formula, Shims, SoftwareTerms, required};
+use link::{AgentsPlan, AutoPlan, Method, Preference, Statistic};
 use pfc::FlowControl;
 use schedule::ClassPlan;
 use secure::SecyPlan;
 use switch::PortPlan;
 use wire::WireError;
 use wire::dcbx::ets::algorithm;
-use wire::headroom::{Dialect, KindCodes, LengthField, Piggyback, TimeUnit};
+use wire::headroom::Adjustment;
 
 /// Time that a port waits for the DCBX of its peer: three LLDPDUs of the fast start.
 const WAIT_DEFAULT: Duration = Duration::from_secs(3);
@@ -33,11 +32,6 @@ const DELAY_MAX: Duration = Duration::from_secs(1);
 /// Range of the limit, as a multiple of the headroom for the link's configured length.
 const LIMIT: (u32, u32) = (1, 1_000);
 const LIMIT_DEFAULT: u32 = 4;
-/// Sequence numbers have eight bits.
-const REQUESTS_MAX: u16 = 256;
-/// Range of the time between requests: shorter is a flood, longer is no measurement.
-const SPACING: (Duration, Duration) = (Duration::from_micros(1), Duration::from_secs(10));
-const PERIOD: (Duration, Duration) = (Duration::from_micros(1), Duration::from_secs(864_000));
 const PTP_INTERVAL: (Duration, Duration) = (Duration::from_micros(1), Duration::from_secs(100));
 /// Upper four bits (majorSdoId) of the first octet of PTP messages in 802.1AS.
 const SDO_802_1AS: u8 = 1;
@@ -65,8 +59,10 @@ pub struct Context<'a> {
     pub ets: EtsTable,
     /// Role of the system. A station adopts its peer's DCBX settings unless the file sets them.
     pub role: Role,
-    /// Delay between the timestamps and the cable.
+    /// Time that the port takes to obey a pause, and the delay between its timestamps and the cable.
     pub internal: Duration,
+    /// The first of the two alone.
+    pub reaction: Duration,
     /// Link parameters, software delays and cell size, if headroom is automatic.
     pub link: Option<(DelayInputs, SoftwareTerms, u32)>,
     /// Link parameters with the configured length, if headroom starts from another length.
@@ -108,6 +104,12 @@ impl<'a> Said<'a> {
         }
     }
 
+    /// True if all readings are by the letter of the proposal.
+    fn is_letter(&self) -> bool {
+        let dialect = self.measurement.and_then(|said| said.dialect);
+        dialect.unwrap_or_default() == DialectName::Letter
+    }
+
     /// Settings of automatic headroom, if it is configured.
     fn auto(&self) -> Option<&'a AutoHeadroom> {
         match self.headroom {
@@ -124,19 +126,27 @@ pub fn agents(
     said: Said<'_>,
     port: &Context<'_>,
 ) -> Option<AgentsPlan> {
-    let method = said.auto().map(|auto| match auto.method.unwrap_or_default() {
-        MethodName::RoundTrip => Method::RoundTrip,
-        MethodName::Ptp => Method::PeerDelay,
-    });
-    let by = |this| method == Some(this);
-    let measure = measurement(cx, &at.key("measurement"), said.measurement, by(Method::RoundTrip));
+    let auto_at = at.key("headroom").key("auto");
+    let methods = said.auto().map(|auto| methods(cx, &auto_at.key("method"), auto));
+    let by = |this| methods.is_some_and(|methods| methods.has(this));
+    let reaction = measurement::compensation(cx, &at.key("measurement"), said.measurement, port);
+    let measure = measurement::resolve(
+        cx,
+        &at.key("measurement"),
+        said.measurement,
+        by(Method::RoundTrip),
+        reaction,
+    );
     let peer_delay = ptp(cx, &at.key("ptp"), said.ptp, by(Method::PeerDelay));
     let can = (
         measure.as_ref().is_some_and(|m| m.respond),
         peer_delay.as_ref().is_some_and(|p| p.respond),
     );
     let lldp = discovery::lldp(cx, at, (said.lldp, said.dcbx.is_some()), port);
-    let dcbx = said.dcbx.map(|dcbx| discovery::dcbx(cx, &at.key("dcbx"), dcbx, port, can));
+    let form = Defaults::of(said.is_letter()).form;
+    let dcbx = said
+        .dcbx
+        .map(|dcbx| discovery::dcbx(cx, &at.key("dcbx"), (dcbx, form), port, (can, reaction)));
     // Values out of range were reported at their fields.
     let len = lldp.as_ref().map(|lldp| longest(lldp, dcbx.as_ref(), port.macs.0));
     if len == Some(Err(WireError::NoRoom)) {
@@ -146,7 +156,10 @@ pub fn agents(
         );
         cx.error(&at.key("lldp"), what);
     }
-    let auto = auto(cx, &at.key("headroom").key("auto"), said.auto(), port, dcbx.is_some());
+    let defaults = Defaults::of(said.is_letter());
+    let auto = said.auto().zip(methods).and_then(|(auto, methods)| {
+        self::auto(cx, &auto_at, auto, port, (methods, defaults, dcbx.is_some()))
+    });
     let any = lldp.is_some() || measure.is_some() || peer_delay.is_some() || auto.is_some();
     any.then_some(AgentsPlan {
         mac: port.macs.0,
@@ -170,21 +183,67 @@ fn span(said: Option<Span>) -> Duration {
     said.map_or(Duration::ZERO, |s| s.0)
 }
 
-/// Resolves automatic headroom.
+/// Defaults of the readings that are no part of messages.
+#[derive(Clone, Copy)]
+struct Defaults {
+    statistic: Statistic,
+    remote: RemoteShimName,
+    form: PfcFormName,
+}
+
+impl Defaults {
+    /// The safe readings, or those of the proposal's letter.
+    fn of(letter: bool) -> Self {
+        if letter {
+            let (statistic, remote) = (Statistic::Mean, RemoteShimName::Transmit);
+            return Self { statistic, remote, form: PfcFormName::Proposed };
+        }
+        let (statistic, remote) = (Statistic::Max, RemoteShimName::Receive);
+        Self { statistic, remote, form: PfcFormName::Published }
+    }
+}
+
+/// Resolves the methods of automatic headroom.
+fn methods(cx: &mut Cx, at: &Place<'_>, said: &AutoHeadroom) -> Preference {
+    let of = |name: &MethodName| match name {
+        MethodName::RoundTrip => Method::RoundTrip,
+        MethodName::Ptp => Method::PeerDelay,
+    };
+    match said.method.as_ref().unwrap_or(&MethodChoice::RoundTrip) {
+        MethodChoice::Auto => Preference::AUTO,
+        MethodChoice::RoundTrip => Preference::only(Method::RoundTrip),
+        MethodChoice::Ptp => Preference::only(Method::PeerDelay),
+        MethodChoice::List(names) => {
+            let methods: Vec<_> = names.iter().map(of).collect();
+            Preference::of(&methods).unwrap_or_else(|| {
+                let what = "name each method at most once, and at least one: `[round_trip, ptp]`";
+                cx.error(at, what);
+                Preference::AUTO
+            })
+        }
+    }
+}
+
+/// Resolves automatic headroom, with its methods, its defaults, and true if the port has DCBX.
 fn auto(
     cx: &mut Cx,
     at: &Place<'_>,
-    said: Option<&AutoHeadroom>,
+    said: &AutoHeadroom,
     port: &Context<'_>,
-    dcbx: bool,
+    (methods, defaults, dcbx): (Preference, Defaults, bool),
 ) -> Option<AutoPlan> {
-    let (said, (link, software, cell_bytes)) = (said?, port.link?);
+    let (link, software, cell_bytes) = port.link?;
     let mut delay = |at: &Place<'_>, said| {
         cx.ranged(at, span(said), (Duration::ZERO, DELAY_MAX), Duration::ZERO)
     };
     let invocation = delay(&at.key("invocation"), said.invocation);
-    let own = port.secy.map(shims);
-    let said_so = said.macsec.as_ref().map(|macsec| {
+    let remote = said.macsec.as_ref().and_then(|macsec| macsec.remote).unwrap_or(defaults.remote);
+    let own = port.secy.map(|secy| shims(secy, remote));
+    let says = |macsec: &&MacsecShims| {
+        // `remote` alone selects a delay of the port's own `macsec`.
+        macsec.local_shim.is_some() || macsec.remote_shim.is_some() || port.secy.is_none()
+    };
+    let said_so = said.macsec.as_ref().filter(says).map(|macsec| {
         let at = at.key("macsec");
         Shims {
             local: delay(&at.key("local_shim"), macsec.local_shim),
@@ -203,11 +262,13 @@ fn auto(
         link,
         software,
         cell_bytes,
-        method: match said.method.unwrap_or_default() {
-            MethodName::RoundTrip => Method::RoundTrip,
-            MethodName::Ptp => Method::PeerDelay,
+        methods,
+        statistic: said.statistic.map_or(defaults.statistic, |name| name.0),
+        formula: match said.formula.unwrap_or_default() {
+            FormulaName::Full => Formula::Full,
+            FormulaName::Short => Formula::Short,
         },
-        statistic: said.statistic.unwrap_or_default().0,
+        adjustment: adjustment(said.adjustment),
         invocation,
         shims,
         wait: if dcbx { wait } else { Duration::ZERO },
@@ -225,85 +286,9 @@ pub fn late_host(auto: &AutoPlan, port: &str) -> String {
     )
 }
 
-/// Resolves delay measurement: if it is configured, or if automatic headroom uses it.
-fn measurement(
-    cx: &mut Cx,
-    at: &Place<'_>,
-    said: Option<&Measurement>,
-    needed: bool,
-) -> Option<MeasurePlan> {
-    let silent = Measurement::default();
-    let said = match said {
-        None if !needed => return None,
-        said => said.unwrap_or(&silent),
-    };
-    let initiates = said.initiate.unwrap_or(needed);
-    if needed && !initiates {
-        let what = "headroom is found by this measurement (`headroom: auto`), so it cannot be off: \
-                    take `initiate` out, or write `headroom: computed`";
-        cx.error(&at.key("initiate"), what);
-    }
-    let respond = said.respond.unwrap_or(true);
-    let initiate = initiate(cx, at, said);
-    (respond || initiates).then(|| MeasurePlan {
-        respond,
-        initiate: initiates.then_some(initiate),
-        dialect: Dialect {
-            kind: match said.kinds.unwrap_or_default() {
-                KindsName::Flags => KindCodes::Flags,
-                KindsName::Numbers => KindCodes::Numbers,
-            },
-            length: match said.length.unwrap_or_default() {
-                LengthName::Whole => LengthField::Whole,
-                LengthName::Rest => LengthField::Rest,
-            },
-            unit: match said.times.unwrap_or_default() {
-                TimesName::Ns => TimeUnit::Nanoseconds,
-                TimesName::Ps => TimeUnit::Picoseconds,
-            },
-            piggyback: match said.rides.unwrap_or_default() {
-                RidesName::Request => Piggyback::Request,
-                RidesName::Response => Piggyback::Response,
-            },
-        },
-    })
-}
-
-/// Resolves the number of rounds and their spacing.
-fn initiate(cx: &mut Cx, at: &Place<'_>, said: &Measurement) -> InitiatePlan {
-    let default = InitiatePlan::DEFAULT;
-    let rounds = said.rounds.unwrap_or(default.rounds);
-    let rounds = cx.ranged(&at.key("rounds"), rounds, (1, REQUESTS_MAX), default.rounds);
-    let enough = if rounds > default.requests_max { REQUESTS_MAX } else { default.requests_max };
-    let requests = said.requests.unwrap_or(enough);
-    if requests < rounds || requests > REQUESTS_MAX {
-        let what = format!(
-            "{requests} requests cannot bring {rounds} round trips and keep their sequence numbers \
-             apart: choose {rounds} to {REQUESTS_MAX}"
-        );
-        cx.error(&at.key("requests"), what);
-    }
-    let spacing_max = said.spacing_max.map_or(default.spacing_max, |s| s.0);
-    let max_at = at.key("spacing_max");
-    let spacing_max = cx.ranged(&max_at, spacing_max, SPACING, default.spacing_max);
-    let spacing_min = said.spacing_min.map_or(default.spacing_min.min(spacing_max), |s| s.0);
-    if spacing_min > spacing_max {
-        let what = format!(
-            "{spacing_min} is more than spacing_max ({spacing_max}), after which a request is sent \
-             in any case; choose less"
-        );
-        cx.error(&at.key("spacing_min"), what);
-    }
-    let period_at = at.key("period");
-    let period = said.period.map(|s| cx.ranged(&period_at, s.0, PERIOD, PERIOD.1));
-    InitiatePlan {
-        rounds,
-        spacing_min,
-        spacing_max,
-        requests_max: requests,
-        period,
-        piggyback: said.piggyback.unwrap_or(default.piggyback),
-    }
+/// Converts an adjustment, whose range is that of its type.
+fn adjustment(said: Option<Signed>) -> Adjustment {
+    said.and_then(|Signed(nanos)| Adjustment::from_nanos(nanos)).unwrap_or_default()
 }
 
 /// Resolves PTP peer delay: if it is configured, or if automatic headroom uses it.

@@ -132,6 +132,11 @@ fn device_plan(
             format!("{text} is virtual and has no hardware to do it"),
         );
     }
+    if hardware_pfc && raw.trust != Some(raw::Trust::Pcp) {
+        let what = "the NIC finds the queue of a frame by the PCP of its tag, and a pause in the queue \
+                    of another priority would stop the wrong one: write `trust: pcp`";
+        cx.error(&at.key("hardware_pfc"), what);
+    }
     let rings = |cx: &mut Cx, field: &str, given: Option<u16>, default: u16| {
         cx.ranged(&at.key(field), given.unwrap_or(default), DESCRIPTORS, default)
     };
@@ -224,7 +229,12 @@ fn exists(cx: &mut Cx, here: &Place<'_>, core: usize, machine: &Machine) {
 pub fn pool_frames(buffer: &BufferPlan, devices: &[DevicePlan]) -> usize {
     let rings: usize = devices
         .iter()
-        .map(|d| usize::from(d.rx_descriptors) + usize::from(d.tx_descriptors) + 2 * BURST)
+        .map(|d| {
+            let (rx, tx) = d.queues();
+            rx * usize::from(d.rx_descriptors)
+                + tx * (usize::from(d.tx_descriptors) + BURST)
+                + BURST
+        })
         .sum();
     buffer.total.0 as usize + rings
 }

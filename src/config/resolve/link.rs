@@ -59,11 +59,15 @@ pub fn inputs(
     (link, software)
 }
 
-/// Time that this end takes to obey a pause, and the delay of its interface below the timestamps:
-/// zero for a virtual device.
-pub fn internal((link, software): &(DelayInputs, SoftwareTerms), is_virtual: bool) -> Duration {
+/// Time that this end takes to obey a pause, and the same with the delay of its interface below the
+/// timestamps: zero for a virtual device.
+pub fn internal(
+    (link, software): &(DelayInputs, SoftwareTerms),
+    is_virtual: bool,
+) -> (Duration, Duration) {
     let interface = if is_virtual { Duration::ZERO } else { link.interface.delay() };
-    interface + software.poll_gap + link.rate().time_for(software.tx_committed)
+    let reaction = software.poll_gap + link.rate().time_for(software.tx_committed);
+    (reaction, interface + reaction)
 }
 
 /// Longest time between two polls of a port.

@@ -151,7 +151,7 @@ fn queues(cx: &mut Cx, draft: &Draft<'_>, lossless: PrioritySet) {
             );
             cx.error(&at.key("limit"), what);
         }
-        if draft.plan.ecn[n].is_some_and(|e| e.not_ect == NotEct::Drop) {
+        if draft.plan.ecn[n].is_some_and(|e| e.not_ect != NotEct::Pass) {
             let what = format!(
                 "port {} queue {n} carries {}, which must not be dropped: write `not_ect: pass`",
                 draft.plan.name,

@@ -10,7 +10,9 @@ use keys::{Keys, associations};
 
 use super::{Cx, Place};
 use crate::quantity::Span;
-use crate::raw::{self, AcceptPfcName, CipherSuiteName, Macsec, MacsecSci, ValidateName};
+use crate::raw::{
+    self, AcceptPfcName, CipherSuiteName, Macsec, MacsecSci, RemoteShimName, ValidateName,
+};
 use discovery::Role;
 use ground::time::Duration;
 use ground::units::Mac;
@@ -370,11 +372,16 @@ pub fn macsec_overhead(plan: &SecyPlan) -> MacsecOverhead {
 
 /// MACsec delay of PFC frames that a measurement does not include. Measurement messages are data,
 /// so they include it if data is protected.
-pub fn shims(plan: &SecyPlan) -> Shims {
+pub fn shims(plan: &SecyPlan, remote: RemoteShimName) -> Shims {
     if plan.protect_data || !plan.protect_pfc {
         return Shims::default();
     }
-    Shims { local: plan.tx_delay, remote: plan.rx_delay }
+    // The link partner is assumed to have the same.
+    let remote = match remote {
+        RemoteShimName::Transmit => plan.tx_delay,
+        RemoteShimName::Receive => plan.rx_delay,
+    };
+    Shims { local: plan.tx_delay, remote }
 }
 
 /// Replaces the placeholders in the SCIs of the port's own channel and of its peer's, and assigns

@@ -30,7 +30,7 @@ pub use groups::{HeadroomRule, group_plan};
 pub use macsec::{
     OWN, SecuredPort, check_whole, macsec as secy_plan, macsec_overhead, name_channels,
 };
-pub use queues::ecn as ecn_plan;
+pub use queues::{ecn as ecn_plan, port_buffer};
 pub use routing::learning;
 pub use virtual_switch::{VirtualPort, VirtualSaid, VirtualSwitch, virtual_switch};
 
@@ -113,7 +113,7 @@ pub(super) fn resolve(
         let macsec = plan.secy.as_deref().map_or(link.macsec, macsec_overhead);
         let stated = DelayInputs { macsec, ..link };
         let link = (Said::of(raw).assumed(stated), software);
-        let internal = link::internal(&link, is_virtual);
+        let (reaction, internal) = link::internal(&link, is_virtual);
         let context = Context {
             names: (&names[i], &name),
             macs: (plan.mac, device::made_up_mac(&name, 0)),
@@ -122,6 +122,7 @@ pub(super) fn resolve(
             ets: ets_of(&plan),
             role,
             internal,
+            reaction,
             link: Some((link.0, link.1, cell)),
             stated: Some(stated),
             secy: plan.secy.as_deref(),
@@ -141,6 +142,7 @@ pub(super) fn resolve(
     };
     let (buffer, headroom) = groups::buffer(&mut cx, &at, &meant.buffer, &drafts, rules);
     lossless::check(&mut cx, &drafts, &buffer);
+    queues::shares(&mut cx, &mut drafts, &buffer);
     queues::check_against_buffer(&mut cx, &drafts, &buffer);
     let said = Congestion {
         sfc: meant.sfc.as_ref(),

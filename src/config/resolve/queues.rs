@@ -3,7 +3,7 @@
 use super::cx::by_number;
 use super::limits::{cells_below, shared};
 use super::{Cx, Draft, Place};
-use crate::quantity::{Ratio, Size, octets};
+use crate::quantity::{Ratio, Size, Threshold, octets};
 use crate::raw;
 use buffer::{BufferPlan, SharedLimit};
 use congestion::{EcnPlan, MarkAt, NotEct};
@@ -38,7 +38,7 @@ pub fn queues(cx: &mut Cx, at: &Place<'_>, raw: &raw::Port, rate: BitsPerSec, ce
         out.schedule.classes[n] = class(cx, &at, queue);
         let limit = shared(cx, &at.key("limit"), queue.limit.as_ref(), |s| cells_below(s.0, cell));
         out.limits[n] = limit.unwrap_or(SharedLimit::Unlimited);
-        out.ecn[n] = queue.ecn.as_ref().map(|e| ecn(cx, &at.key("ecn"), e, rate));
+        out.ecn[n] = queue.ecn.as_ref().map(|e| ecn(cx, &at.key("ecn"), e, rate, None));
     }
     out
 }
@@ -63,19 +63,63 @@ fn class(cx: &mut Cx, at: &Place<'_>, queue: &raw::Queue) -> ClassPlan {
     }
 }
 
-/// Resolves an ECN marking curve.
-pub fn ecn(cx: &mut Cx, at: &Place<'_>, raw: &raw::Ecn, rate: BitsPerSec) -> EcnPlan {
-    let plan = curve(cx, at, (raw.kmin, raw.kmax, raw.pmax), kmin_default(rate));
+/// Resolves an ECN marking curve. Shares are of `port_buffer`; until it is known, a curve that has
+/// one is that of the defaults.
+pub fn ecn(
+    cx: &mut Cx,
+    at: &Place<'_>,
+    raw: &raw::Ecn,
+    rate: BitsPerSec,
+    port_buffer: Option<Bytes>,
+) -> EcnPlan {
+    let known = port_buffer.is_some() || !has_share(raw);
+    let length = |said: Option<Threshold>| match said.filter(|_| known)? {
+        Threshold::Bytes(size) => Some(size),
+        Threshold::Share(Ratio(millionths)) => {
+            let of = u128::from(port_buffer.unwrap_or_default().0);
+            Some(Size((of * u128::from(millionths) / 1_000_000) as u64))
+        }
+    };
+    let lengths = (length(raw.kmin), length(raw.kmax), raw.pmax);
+    let plan = curve(cx, at, lengths, kmin_default(rate));
     EcnPlan {
         at: match raw.at.unwrap_or_default() {
             raw::MarkPoint::Enqueue => MarkAt::Enqueue,
-            raw::MarkPoint::Dequeue => MarkAt::Dequeue,
+            raw::MarkPoint::Dequeue | raw::MarkPoint::FastEcn => MarkAt::Dequeue,
+            raw::MarkPoint::Queue => MarkAt::Queue,
         },
         not_ect: match raw.not_ect.unwrap_or_default() {
             raw::NotEctAction::Pass => NotEct::Pass,
             raw::NotEctAction::Drop => NotEct::Drop,
+            raw::NotEctAction::Chance => NotEct::Chance,
+            raw::NotEctAction::Letter => NotEct::Letter,
         },
         ..plan
+    }
+}
+
+/// True if a length of the curve is a share of the port's buffer.
+fn has_share(raw: &raw::Ecn) -> bool {
+    [raw.kmin, raw.kmax].iter().any(|said| matches!(said, Some(Threshold::Share(_))))
+}
+
+/// Returns a port's part of a buffer. In a shared buffer that is an equal one: the overviews have a
+/// buffer for each port, and an equal part is as much as all ports can have at once.
+pub fn port_buffer(buffer: &BufferPlan, ports: usize) -> Bytes {
+    let total = u64::from(buffer.total.0) * u64::from(buffer.cell_bytes);
+    Bytes(total / (ports as u64).max(1))
+}
+
+/// Resolves the curves with shares of a port's buffer.
+pub fn shares(cx: &mut Cx, drafts: &mut [Draft<'_>], buffer: &BufferPlan) {
+    let part = port_buffer(buffer, drafts.len());
+    for draft in drafts {
+        let (at, rate) = (draft.at.key("queues"), draft.plan.rate);
+        for (n, (range, queue)) in by_number(cx, &at, &draft.raw.queues, 7) {
+            let Some(raw) = queue.ecn.as_ref().filter(|raw| has_share(raw)) else { continue };
+            let at = at.key(&range.to_string()).key("ecn");
+            draft.plan.ecn[usize::from(n)] = Some(ecn(cx, &at, raw, rate, Some(part)));
+        }
     }
 }
 

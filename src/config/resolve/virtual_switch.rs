@@ -91,6 +91,7 @@ pub fn virtual_switch(
             role: Role::Bridge,
             // Timestamps are taken above all layers of the interface.
             internal: p.response,
+            reaction: p.response,
             link: Some((link.0, link.1, cell)),
             stated: Some(stated),
             secy: plan.secy.as_deref(),
@@ -102,6 +103,7 @@ pub fn virtual_switch(
         Rules { max_frame, cell, workers: 1, frames_per_poll: 0, headroom: rule, waivable: true };
     let (buffer, headroom) = groups::buffer(cx, at, buffer, &drafts, rules);
     lossless::check(cx, &drafts, &buffer);
+    queues::shares(cx, &mut drafts, &buffer);
     queues::check_against_buffer(cx, &drafts, &buffer);
     let congestion = congestion::congestion(cx, at, &said.congestion, &drafts, &buffer);
     // Labs have many equal ports, which share the same few lines of the file.

@@ -82,10 +82,15 @@ ports:
       auto:
         method: $AutoHeadroom.method
         statistic: $AutoHeadroom.statistic
+        formula: $AutoHeadroom.formula
+        adjustment: $AutoHeadroom.adjustment
         limit: $AutoHeadroom.limit
         invocation: $AutoHeadroom.invocation
         wait: $AutoHeadroom.wait
-        macsec: {local_shim: $MacsecShims.local_shim, remote_shim: $MacsecShims.remote_shim}
+        macsec:
+          local_shim: $MacsecShims.local_shim
+          remote_shim: $MacsecShims.remote_shim
+          remote: $MacsecShims.remote
     measurement:
       respond: $Measurement.respond
       initiate: true
@@ -98,6 +103,9 @@ ports:
       kinds: $Measurement.kinds
       length: $Measurement.length
       rides: $Measurement.rides
+      compensation: $Measurement.compensation
+      adjustment: $Measurement.adjustment
+      dialect: $Measurement.dialect
     ptp:
       respond: $Ptp.respond
       initiate: $Ptp.initiate

@@ -8,7 +8,7 @@ use buffer::{GroupKind, Ledger, SharedLimit};
 use file::testgolden;
 use ground::time::Duration;
 use ground::units::{BitsPerSec, Priority, TrafficClass, Vid};
-use link::{AgentsPlan, Method};
+use link::{AgentsPlan, Method, Preference};
 use pfc::FlowControl;
 use schedule::ClassPlan;
 use secure::{CipherSuite, PfcAccept};
@@ -127,7 +127,10 @@ fn one_port_finds_its_headroom_and_the_other_is_measured() {
     let [left, right] =
         [0, 1].map(|n: usize| file.plan.ports[n].agents.as_ref().expect("both have agents"));
     let auto = left.auto.as_ref().unwrap();
-    assert_eq!((auto.method, auto.wait), (Method::RoundTrip, Duration::from_secs(3)));
+    assert_eq!(
+        (auto.methods, auto.wait),
+        (Preference::only(Method::RoundTrip), Duration::from_secs(3))
+    );
     assert_eq!(auto.link.higher_layer, Duration::from_millis(2));
     let measures = |a: &AgentsPlan| {
         let plan = a.measure.as_ref().unwrap();

@@ -22,6 +22,7 @@ use arrayvec::ArrayVec;
 use super::{Port, PortCaps, Source, Stamps};
 use crate::frame::{BURST, Burst, Frame};
 use ground::time::Instant;
+use ground::units::PrioritySet;
 use secure::{BATCH, Ciphers, Secy, SecyError, SecyPlan};
 
 /// A port and its `SecY`, if it has one.
@@ -383,6 +384,16 @@ impl<P: Port> Port for Secured<P> {
 
     fn stamps(&self) -> Stamps {
         self.port.stamps()
+    }
+
+    #[inline]
+    fn has_queues(&self) -> bool {
+        self.port.has_queues()
+    }
+
+    #[inline]
+    fn held(&self) -> PrioritySet {
+        self.port.held()
     }
 
     fn secy(&self) -> Option<&Secy> {

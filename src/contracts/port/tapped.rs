@@ -6,6 +6,7 @@
 use super::{Port, PortCaps, Source, Stamps};
 use crate::frame::Burst;
 use ground::time::Instant;
+use ground::units::PrioritySet;
 use secure::Secy;
 
 /// Observer of a port.
@@ -76,6 +77,16 @@ impl<P: Port, T: Tap<P>> Port for Tapped<P, T> {
     #[inline]
     fn pass_on(&mut self) {
         self.port.pass_on();
+    }
+
+    #[inline]
+    fn has_queues(&self) -> bool {
+        self.port.has_queues()
+    }
+
+    #[inline]
+    fn held(&self) -> PrioritySet {
+        self.port.held()
     }
 
     fn secy(&self) -> Option<&Secy> {

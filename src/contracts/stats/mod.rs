@@ -17,7 +17,7 @@ pub use isolation::{CimCounters, CongestingQueue, IsolationCounters, IsolationSn
 pub use nic::NicCounters;
 
 use ground::time::{Instant, Total};
-use ground::units::{PRIORITIES, PrioritySet};
+use ground::units::{PRIORITIES, PortId, PrioritySet};
 use ground::{counters, described};
 use secure::SecySnapshot;
 use serde::{Deserialize, Serialize};
@@ -136,6 +136,10 @@ described! {
         /// Counters of the port.
         #[serde(flatten)]
         counters: PortCounters,
+        /// By priority, the ingress port of the first frame of a queue that the peer has paused for
+        /// that frame's priority.
+        #[serde(skip)]
+        waiting: [Option<PortId>; PRIORITIES],
         /// MACsec counters, if it has a `SecY`.
         #[serde(skip)]
         secy: Option<Box<SecySnapshot>>,

@@ -34,6 +34,8 @@ pub(crate) struct Session {
     /// Least headroom of each lossless group, from its link's round trip.
     headroom: BTreeMap<(PortId, PriorityGroup), Cells>,
     links: Mutex<Vec<LinkState>>,
+    /// Number of suspected deadlocks at each port.
+    deadlocks: Mutex<Vec<u64>>,
     /// Indexed by port.
     devices: Vec<PortControl>,
     /// Applies the results of link protocols; None if no port has any.
@@ -90,6 +92,7 @@ impl Session {
             plan: Mutex::new(file.plan.clone()),
             headroom: headroom.collect(),
             links: Mutex::new(links.collect()),
+            deadlocks: Mutex::new(vec![0; running.devices.len()]),
             devices: running.devices.clone(),
             stop,
             late_polls_ignored,
@@ -111,7 +114,18 @@ impl Session {
         agents: BTreeMap<PortId, AgentsSummary>,
     ) -> Summary {
         let summary = Summary::new(run, elapsed).with_agents(agents);
-        summary.with_link_losses(self.link_losses()).with_late_polls(self.late_polls_ignored)
+        let deadlocks = lock(&self.deadlocks).clone();
+        summary
+            .with_link_losses(self.link_losses())
+            .with_deadlocks(deadlocks)
+            .with_late_polls(self.late_polls_ignored)
+    }
+
+    /// Counts a suspected deadlock at a port.
+    pub(crate) fn count_deadlock(&self, egress: usize) {
+        if let Some(suspected) = lock(&self.deadlocks).get_mut(egress) {
+            *suspected += 1;
+        }
     }
 
     /// Number of times that the device of each port went down.

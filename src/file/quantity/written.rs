@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Serialize, Serializer};
 
-use super::{Length, LinkRate, Rate, Ratio, Size, Span};
+use super::{Length, LinkRate, Rate, Ratio, Signed, Size, Span};
 
 /// Formats `n` in the largest of `units` (each with its scale, largest first) that divides it.
 fn whole(n: u64, units: &[(u64, &str)]) -> String {
@@ -52,6 +52,18 @@ impl fmt::Display for Span {
     }
 }
 
+impl fmt::Display for Signed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let sign = if self.0 < 0 { "-" } else { "" };
+        const UNITS: [(u64, &str); 4] =
+            [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us"), (1, "ns")];
+        match self.0 {
+            0 => f.write_str("0ns"),
+            nanos => write!(f, "{sign}{}", whole(nanos.unsigned_abs().into(), &UNITS)),
+        }
+    }
+}
+
 impl fmt::Display for Ratio {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}%", decimal(self.0.into(), 4))
@@ -86,7 +98,7 @@ macro_rules! written {
     )*};
 }
 
-written!(Size, Rate, LinkRate, Span, Ratio, Length);
+written!(Size, Rate, LinkRate, Span, Ratio, Length, Signed);
 
 #[cfg(test)]
 mod tests {

@@ -10,6 +10,7 @@ use super::profiles::{Profiles, Switches};
 use crate::raw;
 use config::{Context, Cx, Said, UNNAMED, agents, late_host, told};
 use discovery::{EtsTable, PfcForm, Role};
+use ground::time::Duration;
 use ground::units::Mac;
 use headroom::measure::MeasurePlan;
 use headroom::peer_delay::PeerDelayPlan;
@@ -17,6 +18,7 @@ use link::{AgentsPlan, Method};
 use pfc::FlowControl;
 use secure::SecyPlan;
 use switch::PortPlan;
+use wire::headroom::Adjustment;
 
 /// Port number in the address that stands for the whole switch; above every real port number.
 const CHASSIS: usize = 0xffff;
@@ -58,6 +60,7 @@ pub(super) fn of_host(
     let n: &Node<'_> = &graph.nodes[node];
     let Kind::Host(_, number) = &n.kind else { return None };
     let (mac, link) = (mac(*number as usize), *n.ports.first()?);
+    let reaction = spec.round_trip[usize::from(graph.links[link].a.0 == node)].higher_layer;
     let context = Context {
         names: (&graph.links[link].name, &n.name),
         macs: (mac, mac),
@@ -69,7 +72,8 @@ pub(super) fn of_host(
             algorithm: [0; 8],
         },
         role: Role::Station,
-        internal: spec.round_trip[usize::from(graph.links[link].a.0 == node)].higher_layer,
+        internal: reaction,
+        reaction,
         link: None,
         stated: None,
         secy,
@@ -88,7 +92,7 @@ pub(super) fn of_host(
     let peer = switches.plans[peer].as_ref().and_then(|s| s.ports[port].agents.as_ref());
     let silent = (said.measurement.is_none(), said.ptp.is_none());
     let all = match peer {
-        Some(peer) => answering(own, peer, silent, mac),
+        Some(peer) => answering(own, peer, silent, (mac, reaction)),
         None => own,
     };
     if let (Some(all), Some(peer)) = (&all, peer) {
@@ -103,7 +107,7 @@ fn same_dialect(cx: &mut Cx, host: &Node<'_>, own: &AgentsPlan, peer: &AgentsPla
     if own.dialect != peer.dialect {
         let what = format!(
             "{} and the other end of its link write messages differently, so they measure nothing: \
-             say the same `times`, `kinds` and `length` on both",
+             say the same `times`, `kinds`, `length`, `rides`, `pdu` and `compensation` on both",
             host.name
         );
         cx.warn(&host.at.key("measurement"), what);
@@ -139,7 +143,12 @@ pub(super) fn warn_of_hosts(
 }
 
 /// Makes switch ports answer peers that measure their headroom.
-pub(super) fn answer(graph: &Graph<'_>, profiles: &Profiles<'_>, switches: &mut Switches) {
+pub(super) fn answer(
+    graph: &Graph<'_>,
+    specs: &[LinkSpec],
+    profiles: &Profiles<'_>,
+    switches: &mut Switches,
+) {
     for node in 0..graph.nodes.len() {
         let Some(profile) = switches.profile_of[node] else { continue };
         for port in 0..graph.nodes[node].ports.len() {
@@ -148,33 +157,38 @@ pub(super) fn answer(graph: &Graph<'_>, profiles: &Profiles<'_>, switches: &mut 
             let Some(peer) = peer.ports[far].agents.clone() else { continue };
             let Some(plan) = &mut switches.plans[node] else { continue };
             let (own, mac) = (plan.ports[port].agents.take(), plan.ports[port].mac);
-            plan.ports[port].agents = answering(own, &peer, profiles.silent(profile), mac);
+            let link = &graph.links[graph.nodes[node].ports[port]];
+            // The peer waits for the response time of this end.
+            let is_a = link.a == (node, port);
+            let reaction = specs[link.kind].round_trip[usize::from(is_a)].higher_layer;
+            let silent = profiles.silent(profile);
+            plan.ports[port].agents = answering(own, &peer, silent, (mac, reaction));
         }
     }
 }
 
-/// Adds the answers to the peer's headroom measurements, unless configured otherwise.
+/// Adds the answers to the peer's headroom measurements, unless configured otherwise. They tell the
+/// reaction of this end, if the peer's dialect has it.
 fn answering(
     own: Option<AgentsPlan>,
     peer: &AgentsPlan,
     silent: (bool, bool),
-    mac: Mac,
+    (mac, reaction): (Mac, Duration),
 ) -> Option<AgentsPlan> {
     let measure = peer.measure.as_ref().filter(|_| silent.0).map(|theirs| MeasurePlan {
         respond: true,
         initiate: None,
         dialect: theirs.dialect,
+        compensation: Adjustment::at_least(reaction),
     });
     let peer_delay = peer.peer_delay.filter(|_| silent.1).map(|theirs| PeerDelayPlan {
         interval: None,
         respond: true,
         ..theirs
     });
-    let (measure, peer_delay) = match peer.auto.as_ref().map(|auto| auto.method) {
-        Some(Method::RoundTrip) => (measure, None),
-        Some(Method::PeerDelay) => (None, peer_delay),
-        None => return own,
-    };
+    let Some(methods) = peer.auto.as_ref().map(|auto| auto.methods) else { return own };
+    let measure = measure.filter(|_| methods.has(Method::RoundTrip));
+    let peer_delay = peer_delay.filter(|_| methods.has(Method::PeerDelay));
     let mut all = own.unwrap_or(AgentsPlan {
         mac,
         rate: peer.rate,

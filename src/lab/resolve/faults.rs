@@ -10,7 +10,7 @@ use super::profiles::{Profiles, Switches};
 use crate::raw::{self, WhichName};
 use buffer::{GroupKind, GroupPlan, Ledger};
 use config::quantity::Span;
-use config::{Cx, Place, ecn_plan, group_plan, object_value};
+use config::{Cx, Place, ecn_plan, group_plan, object_value, port_buffer};
 use ground::time::{Duration, Instant};
 use ground::units::{Cells, PortId, PriorityGroup, TrafficClass};
 use schedule::Meter;
@@ -277,7 +277,8 @@ fn ecn(
     };
     for port in ports {
         let rate = switch.ports[port].rate;
-        let plan = said.curve.as_ref().map(|c| ecn_plan(cx, &at.key("curve"), c, rate));
+        let part = Some(port_buffer(&switch.buffer, switch.ports.len()));
+        let plan = said.curve.as_ref().map(|c| ecn_plan(cx, &at.key("curve"), c, rate, part));
         let Some(port) = PortId::new(port as u16) else { continue };
         let change = Change::Ecn { port, class, plan };
         push(FaultKind::Change { node: NodeId(node as u32), change });

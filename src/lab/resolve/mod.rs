@@ -68,7 +68,7 @@ pub(super) fn resolve(
     let specs: Vec<LinkSpec> = graph.kinds.iter().map(|k| links::spec(&mut cx, k)).collect();
     let profiles = Profiles::new(at, lab);
     let mut switches = switches::switches(&mut cx, &graph, &specs, &profiles, lab);
-    agents::answer(&graph, &profiles, &mut switches);
+    agents::answer(&graph, &specs, &profiles, &mut switches);
     agents::warn_of_hosts(&mut cx, &graph, &profiles, &switches);
     congested::peers(&graph, &mut switches);
     let routes = routes::routes(&mut cx, at, &graph, lab);

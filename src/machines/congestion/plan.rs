@@ -18,6 +18,33 @@ pub struct EcnPlan {
     pub not_ect: NotEct,
 }
 
+impl EcnPlan {
+    /// Returns true if the curve is applied to frames there.
+    #[inline]
+    #[must_use]
+    pub fn samples_at(&self, place: MarkAt) -> bool {
+        self.at == place || (self.at == MarkAt::Queue && place == MarkAt::Enqueue)
+    }
+
+    /// Returns true if a frame that finds a queue of `queue_bytes` has all of it marked.
+    #[inline]
+    #[must_use]
+    pub fn marks_all(&self, queue_bytes: u64) -> bool {
+        self.at == MarkAt::Queue && queue_bytes > self.kmax.0
+    }
+
+    /// Returns true if a frame is dropped that is not ECN-capable, and is selected with a queue of
+    /// `queue_bytes`.
+    #[must_use]
+    pub const fn drops_not_ect(&self, queue_bytes: u64) -> bool {
+        match self.not_ect {
+            NotEct::Pass => false,
+            NotEct::Drop => true,
+            NotEct::Chance | NotEct::Letter => queue_bytes <= self.kmax.0,
+        }
+    }
+}
+
 /// Sampling point of the queue length that decides on a mark.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum MarkAt {
@@ -25,9 +52,12 @@ pub enum MarkAt {
     Enqueue,
     /// At dequeue: the queue that the frame leaves behind.
     Dequeue,
+    /// At enqueue, and a queue above `kmax` has all its frames marked.
+    Queue,
 }
 
-/// Handling of a Not-ECT frame that the curve selects. CE is never set on it (RFC 3168 6.1.1).
+/// Handling of a Not-ECT frame that the curve selects. CE is never set on it (RFC 3168
+/// 6.1.1), except by [`NotEct::Letter`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum NotEct {
     /// It is forwarded, bounded only by the limits of its queue and group. The default, and the
@@ -35,6 +65,11 @@ pub enum NotEct {
     Pass,
     /// The frame is dropped, as by RED.
     Drop,
+    /// It is dropped up to `kmax`, and forwarded above.
+    Chance,
+    /// It is dropped up to `kmax`, and CE is set above: "all frames in the queue are marked 11", which
+    /// RFC 3168 forbids.
+    Letter,
 }
 
 /// The reaction point of one flow: DCQCN as in Zhu et al., "Congestion Control for Large-Scale RDMA

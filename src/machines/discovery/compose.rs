@@ -120,7 +120,8 @@ fn compose_dcbx(own: Own<'_>, writer: &mut Writer<'_>) -> Result<(), WireError> 
         add(subtype::APPLICATION, &value[..len])?;
     }
     if let Some(internal_delay) = plan.internal_delay {
-        let len = pfc::Information { internal_delay }.emit(&mut value)?;
+        let compensation = plan.compensation;
+        let len = pfc::Information { internal_delay, compensation }.emit(&mut value)?;
         add(plan.subtypes.pfc_information, &value[..len])?;
     }
     if let Some(repr) = plan.isolation {

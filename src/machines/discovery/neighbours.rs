@@ -4,7 +4,7 @@ use arrayvec::ArrayVec;
 
 use super::counters::Counters;
 use super::plan::Subtypes;
-use ground::time::{Duration, Instant};
+use ground::time::Instant;
 use ground::units::Mac;
 use wire::dcbx::application::{self, Application};
 use wire::dcbx::isolation::CongestionIsolation;
@@ -53,8 +53,8 @@ pub struct PeerDcbx {
     pub pfc: Option<pfc::Configuration>,
     /// Application priorities, if advertised.
     pub applications: Option<ArrayVec<Application, APPLICATIONS_MAX>>,
-    /// Internal delay.
-    pub internal_delay: Option<Duration>,
+    /// Internal delay and compensation.
+    pub information: Option<pfc::Information>,
     /// Congestion Isolation settings.
     pub isolation: Option<CongestionIsolation>,
     /// Topology.
@@ -208,8 +208,7 @@ fn read_dcbx(peer: &mut PeerDcbx, kind: u8, value: &[u8], subtypes: &Subtypes) -
             place(&mut peer.applications, entries)
         }
         kind if kind == subtypes.pfc_information => {
-            let delay = pfc::Information::parse(value).map(|said| said.internal_delay);
-            place(&mut peer.internal_delay, delay)
+            place(&mut peer.information, pfc::Information::parse(value))
         }
         kind if kind == subtypes.congestion_isolation => {
             place(&mut peer.isolation, CongestionIsolation::parse(value))

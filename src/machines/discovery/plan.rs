@@ -9,6 +9,7 @@ pub use wire::dcbx::ets::EtsTable;
 pub use wire::dcbx::isolation::{CongestionIsolation, FamilyWidth};
 pub use wire::dcbx::source_flow::SourceFlowControl;
 pub use wire::dcbx::topology::{Device, Orientation, Topology};
+use wire::headroom::Adjustment;
 use wire::sfcm;
 
 /// Administrative status of an LLDP agent (802.1AB 9.2.5.1, adminStatus).
@@ -201,6 +202,9 @@ pub struct DcbxPlan {
     /// Internal delay of this port, which the peer needs to size its headroom from a peer delay
     /// (the informational TLV of the P802.1Qdt proposal); `None` to omit it.
     pub internal_delay: Option<Duration>,
+    /// Reaction of this port to a pause from above the MAC, with its adjustment, for the peer's
+    /// measurement of the round trip; sent with the internal delay only.
+    pub compensation: Option<Adjustment>,
     /// Congestion Isolation settings, if advertised.
     pub isolation: Option<CongestionIsolation>,
     /// Topology, if advertised.
@@ -223,6 +227,7 @@ impl DcbxPlan {
             pfc: None,
             applications: Vec::new(),
             internal_delay: None,
+            compensation: None,
             isolation: None,
             topology: None,
             sfc: None,

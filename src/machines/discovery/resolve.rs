@@ -8,6 +8,7 @@ use ground::time::Duration;
 use ground::units::{Mac, PRIORITIES, PrioritySet};
 use wire::dcbx::ets::algorithm;
 use wire::dcbx::{ets, pfc};
+use wire::headroom::Adjustment;
 
 /// Origin of the setting in use.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -78,6 +79,8 @@ pub struct Peer {
     pub ets: Option<ets::Configuration>,
     /// Internal delay.
     pub internal_delay: Option<Duration>,
+    /// Reaction to a pause from above the MAC, with its adjustment.
+    pub compensation: Option<Adjustment>,
 }
 
 /// Settings of this port, and information about its peer.
@@ -113,7 +116,8 @@ pub(super) fn resolve(plan: &DcbxPlan, enable: PrioritySet, neighbours: &[Neighb
         mac: said.mac,
         pfc: said.dcbx.pfc,
         ets: said.dcbx.ets,
-        internal_delay: said.dcbx.internal_delay,
+        internal_delay: said.dcbx.information.map(|said| said.internal_delay),
+        compensation: said.dcbx.information.and_then(|said| said.compensation),
     });
     let ets = plan.ets.map(|local| resolve_ets(&local, said));
     let classes = ets.map(|ets| ets.table.class);

@@ -5,11 +5,13 @@
 //! of a software switch, and converts the sum to cells. Configurations are validated against it.
 //! [`measured`] is the same sum for a link whose round trip [`measure`] has measured, and
 //! [`by_peer_delay`] for one whose medium [`peer_delay`] has. [`models`] has other sums in use, for
-//! comparison.
+//! comparison, and the inverse: the longest cable for a headroom. [`Effect`] is that of an error of
+//! a measurement.
 
 #![warn(missing_docs)]
 
 mod delay;
+pub mod identify;
 pub mod measure;
 mod measured;
 pub mod models;
@@ -17,9 +19,13 @@ pub mod peer_delay;
 mod phy;
 mod required;
 mod samples;
+mod sensitivity;
 
 pub use delay::{DelayInputs, DelayValue, Frames, MacsecOverhead, Term, delay_value};
-pub use measured::{Accuracy, MeasuredInputs, PeerDelayInputs, Shims, by_peer_delay, measured};
+pub use measured::{
+    Accuracy, Formula, MeasuredInputs, PeerDelayInputs, Reaction, Shims, by_peer_delay, measured,
+};
 pub use phy::{Extender, Fec, Interface, InterfaceError, Phy};
 pub use required::{Required, SoftwareTerms, required, required_of};
 pub use samples::{SAMPLES_MAX, Samples};
+pub use sensitivity::Effect;

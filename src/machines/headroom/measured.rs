@@ -12,18 +12,59 @@ use serde::Serialize;
 use super::delay::{DelayValue, Frames, Term, bits_in};
 use ground::time::Duration;
 use ground::units::{BitsPerSec, Quanta};
+use wire::headroom::Adjustment;
 
 /// Source of the formulas.
 const DRAFT: &str = "P802.1Qdt proposal";
 
-/// Delay that MACsec adds to a PFC frame but not to a measurement message (the shim layers of the
-/// proposal). At most 1 s each.
+/// Delays of MACsec that the measured messages do not meet (the shim layers of the proposal). At
+/// most 1 s each.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Shims {
-    /// Transmit delay in the port that pauses.
+    /// Transmit delay in the port that pauses, which the PFC frame meets.
     pub local: Duration,
-    /// Receive delay in its peer.
+    /// Delay in its peer (`r_tx_shim` of the formula). The name says its transmit layer, from which
+    /// frames still come after the pause; the PFC frame itself meets the receive layer. Both
+    /// readings can be configured.
     pub remote: Duration,
+}
+
+/// Reading of the delay value of the request/response measurement.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Formula {
+    /// S4: the round trip without the turnaround, and the reaction and the shims of the peer.
+    #[default]
+    Full,
+    /// S1: `DV = t4 - t1`. The turnaround of a request stands for the reaction to a pause.
+    Short,
+}
+
+/// The peer's reaction to a pause: the time from its reception until the peer starts no further
+/// frame, with its adjustment.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Reaction {
+    picos: i64,
+    source: &'static str,
+}
+
+impl Reaction {
+    /// Creates a reaction that was configured here. At most 1 s.
+    #[must_use]
+    pub fn configured(time: Duration) -> Self {
+        let picos = i64::try_from(time.as_picos()).expect("at most a second");
+        Self { picos, source: DRAFT }
+    }
+
+    /// Creates a reaction that the peer states, in whole nanoseconds. If it is `configured` rounded
+    /// up to them, that is used.
+    #[must_use]
+    pub fn told(told: Adjustment, source: &'static str, configured: Duration) -> Self {
+        let picos = match Adjustment::at_least(configured) {
+            Some(rounded) if rounded == told => Self::configured(configured).picos,
+            _ => i64::from(told.nanos()) * 1_000,
+        };
+        Self { picos, source }
+    }
 }
 
 /// Inputs of the headroom of a measured link.
@@ -31,10 +72,15 @@ pub struct Shims {
 pub struct MeasuredInputs {
     /// Link rate.
     pub rate: BitsPerSec,
-    /// The measured `(t2 - t1) + (t4 - t3)`.
+    /// Reading of the delay value.
+    pub formula: Formula,
+    /// The measured `(t2 - t1) + (t4 - t3)`, or `t4 - t1` for the short form.
     pub round_trip: Duration,
-    /// Time from the peer's reception of a pause until it starts no further frame. At most 1 s.
-    pub reaction: Duration,
+    /// The peer's reaction; not used by the short form.
+    pub reaction: Reaction,
+    /// Adjustment of this port for the difference between the paths of MAC data and MAC control
+    /// frames.
+    pub adjustment: Adjustment,
     /// Time from the crossing of the threshold until the PFC frame is passed to the MAC, behind a
     /// frame that may have been begun. At most 1 s.
     pub invocation: Duration,
@@ -48,6 +94,9 @@ pub struct MeasuredInputs {
 #[must_use]
 pub fn measured(inputs: &MeasuredInputs) -> DelayValue {
     let MeasuredInputs { rate, frames, .. } = *inputs;
+    if inputs.formula == Formula::Short {
+        return short(inputs);
+    }
     let spans =
         |name, span: Duration, source| Term::new(name, bits_in(rate, span.as_picos()), source);
     let mut terms = vec![
@@ -62,9 +111,42 @@ pub fn measured(inputs: &MeasuredInputs) -> DelayValue {
     if let Some(shims) = inputs.shims {
         terms.push(spans("MACsec shim of the peer", shims.remote, DRAFT));
     }
-    terms.push(spans("reaction of the peer", inputs.reaction, DRAFT));
+    let Reaction { picos, source } = inputs.reaction;
+    terms.push(signed("reaction of the peer", rate, picos, source));
+    terms.extend(adjustment(rate, inputs.adjustment));
     terms.push(bits("frame begun by the peer", frames.longest()));
     DelayValue { terms }
+}
+
+/// The short form, with the fixed delay of the proposal's table.
+fn short(inputs: &MeasuredInputs) -> DelayValue {
+    let MeasuredInputs { rate, frames, .. } = *inputs;
+    let elapsed = bits_in(rate, inputs.round_trip.as_picos());
+    let mut terms = vec![
+        bits("frame begun before the PFC frame", frames.longest()),
+        bits("PFC frame", frames.pfc()),
+        Term::new("t4 - t1", elapsed, "measured, with the peer's turnaround"),
+    ];
+    terms.extend(adjustment(rate, inputs.adjustment));
+    terms.push(bits("frame begun by the peer", frames.longest()));
+    DelayValue { terms }
+}
+
+/// Term of an adjustment, if there is one.
+fn adjustment(rate: BitsPerSec, adjustment: Adjustment) -> Option<Term> {
+    let picos = i64::from(adjustment.nanos()) * 1_000;
+    (picos != 0).then(|| signed("adjustment of this port", rate, picos, "configured"))
+}
+
+/// Term of a signed time. Rounded up, so a negative one takes off no more than it is.
+fn signed(name: &'static str, rate: BitsPerSec, picos: i64, source: &'static str) -> Term {
+    let size = picos.unsigned_abs();
+    if picos >= 0 {
+        return Term::new(name, bits_in(rate, size), source);
+    }
+    let whole = u128::from(size) * u128::from(rate.get()) / 1_000_000_000_000;
+    let Term { bits, .. } = Term::new(name, u64::try_from(whole).unwrap_or(u64::MAX), source);
+    Term { name, bits: -bits, source }
 }
 
 /// Inputs of the headroom of a link whose medium PTP has measured.
@@ -79,6 +161,8 @@ pub struct PeerDelayInputs {
     /// Internal delay advertised by the peer: its interface, transmit and receive together, and its
     /// reaction. At most 1 s.
     pub peer_internal: Duration,
+    /// Adjustment of this port.
+    pub adjustment: Adjustment,
     /// Frame parameters of the link.
     pub frames: Frames,
 }
@@ -90,16 +174,16 @@ pub fn by_peer_delay(inputs: &PeerDelayInputs) -> DelayValue {
     let spans = |name, picos, source| Term::new(name, bits_in(rate, picos), source);
     let path = inputs.path.saturating_mul(2).as_picos();
     let (own, peer) = (inputs.own_internal.as_picos(), inputs.peer_internal.as_picos());
-    DelayValue {
-        terms: vec![
-            bits("frame begun before the PFC frame", frames.longest()),
-            bits("PFC frame", frames.pfc()),
-            spans("medium both ways", path, "measured, PTP peer delay"),
-            spans("internal delay of this port", own, "configured"),
-            spans("internal delay of the peer", peer, "as the peer says by DCBX"),
-            bits("frame begun by the peer", frames.longest()),
-        ],
-    }
+    let mut terms = vec![
+        bits("frame begun before the PFC frame", frames.longest()),
+        bits("PFC frame", frames.pfc()),
+        spans("medium both ways", path, "measured, PTP peer delay"),
+        spans("internal delay of this port", own, "configured"),
+        spans("internal delay of the peer", peer, "as the peer says by DCBX"),
+    ];
+    terms.extend(adjustment(rate, inputs.adjustment));
+    terms.push(bits("frame begun by the peer", frames.longest()));
+    DelayValue { terms }
 }
 
 fn bits(name: &'static str, bits: u64) -> Term {
@@ -141,8 +225,10 @@ mod tests {
         let interfaces = Interface::plain(Phy::Base100R).delay().saturating_mul(2);
         MeasuredInputs {
             rate: RATE,
+            formula: Formula::Full,
             round_trip: Duration::from_nanos(2 * 5 * metres) + interfaces,
-            reaction: DelayInputs::HIGHER_LAYER,
+            reaction: Reaction::configured(DelayInputs::HIGHER_LAYER),
+            adjustment: Adjustment::default(),
             invocation: Duration::ZERO,
             shims: None,
             frames: Frames::up_to(DelayInputs::MAX_FRAME),
@@ -165,7 +251,8 @@ mod tests {
         let (base, quantum) = (link(100), Quanta(1).at(RATE));
         for k in 0..100 {
             let more = quantum.saturating_mul(k);
-            let slow = MeasuredInputs { reaction: base.reaction + more, ..base };
+            let reaction = Reaction::configured(DelayInputs::HIGHER_LAYER + more);
+            let slow = MeasuredInputs { reaction, ..base };
             assert_eq!(measured(&slow).bytes(), Bytes(42_096 + 64 * k));
             let late = MeasuredInputs { invocation: more, ..base };
             assert_eq!(measured(&late).bytes(), Bytes(42_096 + 64 * k));
@@ -183,6 +270,37 @@ mod tests {
     }
 
     #[test]
+    fn the_short_form_has_the_turnaround_in_place_of_the_reaction() {
+        let base = link(100);
+        // A peer whose turnaround is as long as its reaction: both forms are the same.
+        let elapsed = base.round_trip + DelayInputs::HIGHER_LAYER;
+        let short = MeasuredInputs { formula: Formula::Short, round_trip: elapsed, ..base };
+        assert_eq!(measured(&short).bytes(), measured(&base).bytes());
+        let slow = Reaction::configured(Duration::from_micros(9));
+        assert_eq!(measured(&MeasuredInputs { reaction: slow, ..short }), measured(&short));
+        assert!(measured(&short).terms.iter().any(|t| t.name == "t4 - t1"));
+    }
+
+    #[test]
+    fn what_the_peer_says_and_signed_adjustments_count() {
+        let base = link(100);
+        let ns = |n| Adjustment::from_nanos(n).unwrap();
+        let says = |told| {
+            let reaction = Reaction::told(ns(told), "test", DelayInputs::HIGHER_LAYER);
+            measured(&MeasuredInputs { reaction, ..base }).bits()
+        };
+        // 614.4 ns are 615 on the wire, and 100 bits are a nanosecond.
+        assert_eq!(says(615), measured(&base).bits());
+        assert_eq!(says(616), measured(&base).bits() + 160);
+        assert_eq!(says(-100), measured(&base).bits() - 61_440 - 10_000);
+        let adjusted = |n| measured(&MeasuredInputs { adjustment: ns(n), ..base });
+        assert_eq!(adjusted(50).bits(), measured(&base).bits() + 5_000);
+        assert_eq!(adjusted(-50).bits(), measured(&base).bits() - 5_000);
+        assert_eq!(adjusted(0), measured(&base));
+        assert!(adjusted(-50).to_string().contains("- 625 B adjustment of this port"));
+    }
+
+    #[test]
     fn the_peer_delay_of_the_same_link_gives_the_same_sum() {
         let interface = Interface::plain(Phy::Base100R).delay();
         for (metres, octets) in [(20, 32_096), (100, 42_096), (500, 92_096)] {
@@ -191,6 +309,7 @@ mod tests {
                 path: Duration::from_nanos(5 * metres),
                 own_internal: interface,
                 peer_internal: interface + DelayInputs::HIGHER_LAYER,
+                adjustment: Adjustment::default(),
                 frames: Frames::up_to(DelayInputs::MAX_FRAME),
             });
             assert_eq!(value.bytes(), Bytes(octets), "{metres} m: {value}");

@@ -114,6 +114,12 @@ impl Scheduler {
         self.queues[class.index()].peek().map(|(_, priority)| priority)
     }
 
+    /// Returns the first item of a class.
+    #[must_use]
+    pub fn head<'a, H>(&self, arena: &'a Arena<H>, class: TrafficClass) -> Option<&'a H> {
+        self.queues[class.index()].first(arena)
+    }
+
     /// Adds an item of `len` bytes to the end of a class's queue.
     #[inline]
     pub fn push<H>(

@@ -2,15 +2,15 @@
 
 use super::*;
 use ::headroom::measure::{InitiatePlan, MeasurePlan};
-use ::headroom::{DelayInputs, Interface, Phy, SoftwareTerms, required};
+use ::headroom::{DelayInputs, Formula, Interface, Phy, SoftwareTerms, required};
 use ::pfc::FlowControl;
-use ::wire::headroom::{Dialect, TimeUnit};
+use ::wire::headroom::{Adjustment, Dialect, TimeUnit};
 use buffer::GroupKind;
 use discovery::{
     DcbxPfcPlan, DcbxPlan, EtsPlan, EtsTable, LldpPlan, Party, PfcForm, Precedence, Subtypes,
 };
 use ground::units::{BitsPerSec, Cells, Mac, PortId, PrioritySet};
-use link::{AgentsPlan, AutoPlan, Method, Spread, Statistic};
+use link::{AgentsPlan, AutoPlan, Method, Preference, Spread, Statistic};
 use schedule::ClassPlan;
 use switch::rig;
 use switch::{Headroom, Step, StepKind};
@@ -31,7 +31,8 @@ fn agents(mac: Mac, auto: Option<AutoPlan>) -> AgentsPlan {
     let (spacing_min, spacing_max) = spacing;
     let plan = InitiatePlan { rounds: 20, spacing_min, spacing_max, ..InitiatePlan::DEFAULT };
     let dialect = Dialect { unit: TimeUnit::Picoseconds, ..Dialect::default() };
-    let measure = MeasurePlan { respond: true, initiate: auto.is_some().then_some(plan), dialect };
+    let initiate = auto.is_some().then_some(plan);
+    let measure = MeasurePlan { respond: true, initiate, dialect, compensation: None };
     AgentsPlan {
         mac,
         rate: RATE,
@@ -48,8 +49,10 @@ fn auto() -> AutoPlan {
         link: DelayInputs { cable_m: 0, ..DelayInputs::standard(interface()) },
         software: SoftwareTerms::default(),
         cell_bytes: 64,
-        method: Method::RoundTrip,
+        methods: Preference::only(Method::RoundTrip),
         statistic: Statistic::Max,
+        formula: Formula::Full,
+        adjustment: Adjustment::default(),
         invocation: Duration::ZERO,
         shims: None,
         stated: Cells(0),
@@ -200,6 +203,7 @@ fn two_switches() -> NetworkPlan {
                 pfc: Some(DcbxPfcPlan { willing, macsec_bound, capability, enable, form }),
                 applications: vec![],
                 internal_delay: None,
+                compensation: None,
                 isolation: None,
                 topology: None,
                 sfc: None,

@@ -25,6 +25,8 @@ pub enum StepKind {
     Found(Found),
     /// It failed.
     Failed(Failure),
+    /// A method is not used, for this reason, and another is tried.
+    Switched { from: Method, to: Method, why: Failure },
     /// A group got its headroom.
     Set {
         group: PriorityGroup,
@@ -154,6 +156,7 @@ impl fmt::Display for StepKind {
                 )
             }
             Self::Failed(failure) => write!(f, "not measured: {failure}"),
+            Self::Switched { from, to, why } => write!(f, "the {to} instead of the {from}: {why}"),
             Self::Set { group, from, to, cell, sum } => write!(
                 f,
                 "group {group}: headroom {} B ({} cells), was {} B: {sum}",

@@ -2,13 +2,14 @@ mod surroundings;
 
 use super::*;
 use crate::rig;
-use ::headroom::{DelayInputs, Interface, Phy, SoftwareTerms};
+use ::headroom::{DelayInputs, Formula, Interface, Phy, SoftwareTerms};
 use ::pfc::FlowControl;
 use contracts::port::StampSource;
 use discovery::{EtsResolved, EtsTable, Party, PeerState, PfcResolved, Resolved};
 use ground::units::{BitsPerSec, Cells, Priority, PrioritySet, TrafficClass};
-use link::{AgentsPlan, Failure, Spread, Statistic};
+use link::{AgentsPlan, Failure, Preference, Spread, Statistic};
 use schedule::ClassPlan;
+use wire::headroom::Adjustment;
 
 /// A switch of two ports at 100G with discovered headroom.
 fn plan() -> SwitchPlan {
@@ -33,8 +34,10 @@ fn auto() -> AutoPlan {
         link: DelayInputs::standard(Interface::plain(Phy::Base100R)),
         software: SoftwareTerms::default(),
         cell_bytes: 64,
-        method: Method::RoundTrip,
+        methods: Preference::only(Method::RoundTrip),
         statistic: Statistic::Max,
+        formula: Formula::Full,
+        adjustment: Adjustment::default(),
         invocation: Duration::ZERO,
         shims: None,
         stated: Cells(0),
@@ -47,7 +50,8 @@ fn found(method: Method, delay: Duration) -> Found {
     let spread = Spread { min: delay, mean: delay, p99: delay, max: delay, chosen: delay };
     let stamps = StampSource::Exact;
     let uncertainty = Duration::ZERO;
-    Found { method, rounds: 100, delay: spread, stamps, uncertainty, peer_internal: None }
+    let (peer_internal, peer_reaction) = (None, None);
+    Found { method, rounds: 100, delay: spread, stamps, uncertainty, peer_internal, peer_reaction }
 }
 
 /// Returns the round trip of `metres` of fibre between two 100GBASE-R interfaces.

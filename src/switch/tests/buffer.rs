@@ -146,6 +146,7 @@ fn a_long_queue_marks_ect_frames_and_never_others() {
         match at {
             MarkAt::Enqueue => assert!((130..=134).contains(&ce[0]) && ce.last() == Some(&298)),
             MarkAt::Dequeue => assert!(ce[0] <= 33 && (195..=200).contains(ce.last().unwrap())),
+            MarkAt::Queue => unreachable!("has its own test"),
         }
         lab.check();
     }
@@ -163,6 +164,69 @@ fn red_drops_what_it_cannot_mark_where_that_is_asked_for() {
     lab.poll_until_idle();
     assert_eq!(lab.drops(), [("red_not_ect", 200 - lab.switch.held())]);
     lab.check();
+}
+
+#[test]
+fn a_queue_above_its_upper_limit_is_marked_as_a_whole() {
+    let mut p = plan(3);
+    // 40 frames do not reach Kmin, 110 exceed Kmax, even if those that can be dropped are.
+    p.ports[1].ecn[0] = Some(EcnPlan { kmin: Bytes(5_000), ..curve(MarkAt::Queue, NotEct::Pass) });
+    for (frames, letter) in [(40, false), (110, false), (110, true), (300, true)] {
+        if letter {
+            p.ports[1].ecn[0].as_mut().unwrap().not_ect = NotEct::Letter;
+        }
+        let mut lab: Lab = Lab::new(&p);
+        blocked(&mut lab);
+        // One burst leaves before the port refuses.
+        for n in 0..frames + 32 {
+            let ecn = if n % 3 == 0 && n > 40 { Ecn::NotEct } else { Ecn::Ect0 };
+            lab.inject(0, &ip_frame(ecn, 60));
+        }
+        lab.poll_until_idle();
+        lab.port(1).room = usize::MAX;
+        lab.poll_until_idle();
+        let out = lab.sent(1);
+        let ce = out.iter().filter(|f| ecn_of(f) == Ecn::Ce).count();
+        let not_ect = out.iter().filter(|f| ecn_of(f) == Ecn::NotEct).count();
+        match (frames, letter) {
+            (40, _) => assert_eq!((ce, out.len()), (0, 72)),
+            // Of those in the queue, none that is ECN-capable is left out.
+            (_, false) => assert_eq!(ce + not_ect + 32, out.len()),
+            (_, true) => assert_eq!((ce + 32, not_ect), (out.len(), 0)),
+        }
+        lab.check();
+    }
+}
+
+#[test]
+fn frames_that_cannot_be_marked_are_dropped_by_chance_up_to_the_upper_limit() {
+    for (not_ect, above) in [(NotEct::Chance, Ecn::NotEct), (NotEct::Letter, Ecn::Ce)] {
+        let mut p = plan(3);
+        // Half of the frames between 50 and 100 frames of 64 bytes.
+        let plan = EcnPlan {
+            kmin: Bytes(0),
+            kmax: Bytes(6_400),
+            pmax: 65_536,
+            at: MarkAt::Enqueue,
+            not_ect,
+        };
+        p.ports[1].ecn[0] = Some(plan);
+        let mut lab: Lab = Lab::new(&p);
+        blocked(&mut lab);
+        (0..500).for_each(|_| lab.inject(0, &ip_frame(Ecn::Ect0, 60)));
+        (0..100).for_each(|_| lab.inject(0, &ip_frame(Ecn::NotEct, 60)));
+        lab.poll_until_idle();
+        assert_eq!(lab.drops(), [], "above the limit none is dropped");
+        lab.port(1).room = usize::MAX;
+        lab.poll_until_idle();
+        assert_eq!(lab.sent(1).iter().rev().take(100).filter(|f| ecn_of(f) == above).count(), 100);
+        blocked(&mut lab);
+        (0..100).for_each(|_| lab.inject(0, &ip_frame(Ecn::NotEct, 60)));
+        lab.poll_until_idle();
+        let [("red_not_ect", dropped)] = lab.drops()[..] else { panic!("{:?}", lab.drops()) };
+        assert!((10..90).contains(&dropped), "{dropped} of 100");
+        lab.check();
+    }
 }
 
 #[test]

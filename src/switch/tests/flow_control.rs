@@ -152,6 +152,47 @@ fn a_pause_stops_its_priority_for_exactly_its_quanta() {
 }
 
 #[test]
+fn a_priority_that_its_device_holds_back_waits_and_others_go_on() {
+    let mut lab: Lab = Lab::new(&plan(3));
+    learn(&mut lab);
+    lab.port(1).held = PrioritySet::of(P3);
+    for _ in 0..2 {
+        // The second frame of each priority has a cached decision.
+        lab.inject(0, &data(3, 60));
+        lab.inject(0, &data(4, 64));
+        lab.poll_until_idle();
+    }
+    assert_eq!(lab.sent(1).len(), 2);
+    assert_eq!(lab.switch.held(), 2);
+    lab.port(1).held = PrioritySet::EMPTY;
+    lab.poll_until_idle();
+    assert_eq!(lab.sent(1).len(), 2);
+    lab.check();
+}
+
+#[test]
+fn a_snapshot_says_whose_frames_wait_for_a_pause() {
+    let mut lab: Lab = Lab::new(&plan(3));
+    learn(&mut lab);
+    lab.inject(0, &data(3, 60));
+    lab.poll_until_idle();
+    let waiting = |lab: &mut Lab| lab.switch.snapshot(lab.now).ports[1].waiting;
+    assert_eq!(waiting(&mut lab), [None; 8]);
+    lab.inject(1, &pfc(P3, 100));
+    lab.poll_until_idle();
+    assert_eq!(waiting(&mut lab), [None; 8], "nothing waits");
+    lab.inject(0, &data(3, 60));
+    lab.poll_until_idle();
+    let mut expected = [None; 8];
+    expected[3] = Some(port(0));
+    assert_eq!(waiting(&mut lab), expected);
+    lab.now += Duration::from_nanos(5_120);
+    assert_eq!(waiting(&mut lab), [None; 8], "the pause is over");
+    lab.poll_until_idle();
+    lab.check();
+}
+
+#[test]
 fn a_pause_is_dated_by_the_poll_after_the_one_that_received_it() {
     let mut lab: Lab = Lab::new(&plan(3));
     learn(&mut lab);

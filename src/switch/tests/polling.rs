@@ -75,6 +75,7 @@ fn agents(mac: Mac) -> AgentsPlan {
             piggyback: true,
         }),
         dialect: Dialect::default(),
+        compensation: None,
     };
     let interval = Some(Duration::from_micros(11));
     AgentsPlan {

@@ -64,7 +64,8 @@ impl RealBench {
         let longest = trial.stateful.iter().map(|of| of.length).max().unwrap_or(Duration::ZERO);
         let mut interrupted = !self.wait(&session, lead + longest, &mut Actions::none())?;
         let senders = session.senders().map_err(trouble)?;
-        interrupted = interrupted || !self.wait(&session, lead + trial.length, &mut Actions::none())?;
+        interrupted =
+            interrupted || !self.wait(&session, lead + trial.length, &mut Actions::none())?;
         session.stop(&flows).map_err(trouble)?;
         if interrupted {
             return Err(Trouble::Interrupted);

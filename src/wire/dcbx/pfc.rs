@@ -3,6 +3,7 @@
 
 use core::fmt;
 
+use crate::headroom::Adjustment;
 use crate::{WireError, room};
 use ground::time::Duration;
 use ground::units::PrioritySet;
@@ -110,20 +111,26 @@ impl fmt::Display for Configuration {
 }
 
 /// The informational TLV of the P802.1Qdt proposal: the internal delay that a peer adds to PTP's
-/// measurement.
+/// measurement, and the compensation that it adds to that of the round trip.
 ///
-/// The proposal names the TLV without a layout. Four octets of nanoseconds, which span 4.29 s, are
-/// our interpretation.
+/// The proposal names the TLV without a layout. Four octets of nanoseconds, which span 4.29 s, and
+/// four more of signed nanoseconds, are our interpretation. A receiver that knows the first four
+/// alone ignores the others.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Information {
     /// Internal delay of the sender, from the last bit of a received PFC frame until the queue
     /// stops, in whole nanoseconds on the wire; rounded up, to be safe.
     pub internal_delay: Duration,
+    /// Time from the last bit of a received PFC frame to the last frame start, from above the MAC,
+    /// with the sender's adjustment.
+    pub compensation: Option<Adjustment>,
 }
 
 impl Information {
-    /// Length after the subtype.
+    /// Length after the subtype, without the compensation.
     pub const LEN: usize = 4;
+    /// Length after the subtype, with the compensation.
+    pub const COMPENSATED_LEN: usize = 8;
     /// Maximum delay.
     pub const MAX: Duration = Duration::from_nanos(u32::MAX as u64);
 
@@ -132,14 +139,18 @@ impl Information {
     /// # Errors
     /// [`WireError::Truncated`] below 4 bytes.
     pub fn parse(value: &[u8]) -> Result<Self, WireError> {
-        let &octets = value.first_chunk().ok_or(WireError::Truncated)?;
-        Ok(Self { internal_delay: Duration::from_nanos(u32::from_be_bytes(octets).into()) })
+        let (&octets, rest) = value.split_first_chunk().ok_or(WireError::Truncated)?;
+        let compensation = rest.first_chunk().map(|octets| i32::from_be_bytes(*octets));
+        Ok(Self {
+            internal_delay: Duration::from_nanos(u32::from_be_bytes(octets).into()),
+            compensation: compensation.and_then(Adjustment::from_nanos),
+        })
     }
 
     /// Returns the number of bytes that [`Information::emit`] writes.
     #[must_use]
     pub const fn buffer_len(&self) -> usize {
-        Self::LEN
+        if self.compensation.is_some() { Self::COMPENSATED_LEN } else { Self::LEN }
     }
 
     /// Writes the string after the subtype.
@@ -149,14 +160,19 @@ impl Information {
     pub fn emit(&self, buf: &mut [u8]) -> Result<usize, WireError> {
         let nanos = self.internal_delay.as_picos().div_ceil(1_000);
         let nanos = u32::try_from(nanos).map_err(|_| WireError::OutOfRange)?;
+        if let Some(compensation) = self.compensation {
+            let out: &mut [u8; Self::COMPENSATED_LEN] = room(buf)?;
+            out[Self::LEN..].copy_from_slice(&compensation.nanos().to_be_bytes());
+        }
         let out: &mut [u8; Self::LEN] = room(buf)?;
         *out = nanos.to_be_bytes();
-        Ok(Self::LEN)
+        Ok(self.buffer_len())
     }
 }
 
 impl fmt::Display for Information {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "internal delay {}", self.internal_delay)
+        write!(f, "internal delay {}", self.internal_delay)?;
+        self.compensation.map_or(Ok(()), |time| write!(f, ", compensation {time}"))
     }
 }

@@ -12,6 +12,7 @@ use super::pfc::{self, Information, Proposed};
 use super::source_flow::SourceFlowControl;
 use super::topology::{Device, Orientation, Topology};
 use crate::WireError;
+use crate::headroom::Adjustment;
 use ground::time::Duration;
 use ground::units::{Mac, PrioritySet};
 
@@ -155,19 +156,35 @@ fn pfc_as_proposed() {
 
 #[test]
 fn the_internal_delay_is_rounded_up_to_nanoseconds() {
-    let repr = Information { internal_delay: Duration::from_nanos(614) };
+    let plain = |internal_delay| Information { internal_delay, compensation: None };
+    let repr = plain(Duration::from_nanos(614));
     let octets = [0, 0, 0x02, 0x66];
     is_golden(&octets, repr, Information::parse, Information::emit);
     is_cut_off(&octets, 4, Information::parse);
-    assert_eq!(Information::parse(&longer(&octets)), Ok(repr));
+    // Less than the compensation behind it is ignored.
+    assert_eq!(Information::parse(&[&octets[..], &[9; 3]].concat()), Ok(repr));
     let mut out = [0; 4];
-    Information { internal_delay: Duration::from_picos(613_001) }.emit(&mut out).unwrap();
+    plain(Duration::from_picos(613_001)).emit(&mut out).unwrap();
     assert_eq!(out, octets);
-    assert_eq!(Information { internal_delay: Information::MAX }.emit(&mut out), Ok(4));
+    assert_eq!(plain(Information::MAX).emit(&mut out), Ok(4));
     let beyond = Information::MAX + Duration::from_picos(1);
-    let refused = Information { internal_delay: beyond }.emit(&mut out);
+    let refused = plain(beyond).emit(&mut out);
     assert_eq!(refused, Err(WireError::OutOfRange));
     assert_eq!(repr.to_string(), "internal delay 614ns");
+}
+
+#[test]
+fn a_compensation_follows_the_internal_delay_and_has_a_sign() {
+    let compensation = Adjustment::from_nanos(-2);
+    let repr = Information { internal_delay: Duration::from_nanos(1), compensation };
+    let octets = [0, 0, 0, 1, 0xff, 0xff, 0xff, 0xfe];
+    is_golden(&octets, repr, Information::parse, Information::emit);
+    assert_eq!(Information::parse(&longer(&octets)), Ok(repr));
+    assert_eq!(repr.emit(&mut [0; 7]), Err(WireError::NoRoom));
+    assert_eq!(repr.to_string(), "internal delay 1ns, compensation -2ns");
+    // The code for none.
+    let none = [0, 0, 0, 1, 0x80, 0, 0, 0];
+    assert_eq!(Information::parse(&none).unwrap().compensation, None);
 }
 
 /// RoCEv2 in priority 3, DSCP 26 in priority 3, all others in 0.

@@ -1,6 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use ground::time::Instant;
 
 const SRC: Mac = Mac([2, 0, 0, 0, 0, 5]);
 const REQUEST: Request = Request { t1: 0x0102_0304_0506_0708, psn: 0xf1 };
@@ -9,6 +10,7 @@ const RESPONSE: Response = Response {
     t2: 0x2122_2324_2526_2728,
     t3: 0x3132_3334_3536_3738,
     psn: 0xf2,
+    compensation: None,
 };
 const BOTH: Message = Message::Both { response: RESPONSE, request: REQUEST };
 
@@ -17,6 +19,8 @@ const OTHER: Dialect = Dialect {
     length: LengthField::Rest,
     unit: TimeUnit::Picoseconds,
     piggyback: Piggyback::Response,
+    pdu: PduLength::NONE,
+    compensation: Compensation::Absent,
 };
 
 fn frame(message: Message, dialect: Dialect) -> [u8; 60] {
@@ -124,13 +128,52 @@ fn reserved_bits_and_fields_that_mean_nothing_are_ignored() {
     assert_eq!(Repr::parse(&octets, &dialect).unwrap().message, Message::Response(RESPONSE));
 }
 
+#[test]
+fn pdus_have_the_lengths_of_the_table_and_responses_a_compensation() {
+    let pdu = PduLength::padded(65).unwrap();
+    let compensation = Compensation::InResponse;
+    let dialect = Dialect { pdu, compensation, ..Dialect::default() };
+    let response = Response { compensation: Adjustment::from_nanos(-2), ..RESPONSE };
+    let repr = Repr { src: SRC, dst: DESTINATION, message: Message::Response(response) };
+    let mut out = [0xff; 80];
+    repr.emit(&mut out, &dialect).unwrap();
+    assert_eq!((dialect.frame_len(), out[16]), (80, 65));
+    assert_eq!(out[59..63], [0xff, 0xff, 0xff, 0xfe]);
+    assert!(out[63..].iter().all(|octet| *octet == 0));
+    assert_eq!(Repr::parse(&out, &dialect), Ok(repr));
+    assert_eq!(Repr::parse(&out[..62], &dialect), Err(WireError::Truncated));
+    assert_eq!(repr.emit(&mut [0; 79], &dialect), Err(WireError::NoRoom));
+    for (octets, valid) in [(64, false), (65, true), (529, true), (530, false)] {
+        assert_eq!(PduLength::padded(octets).is_some(), valid, "{octets}");
+    }
+    let long = Dialect { pdu: PduLength::padded(529).unwrap(), ..Dialect::default() };
+    let mut out = [0; 544];
+    assert!(!long.is_consistent());
+    assert_eq!(repr.emit(&mut out, &long), Err(WireError::OutOfRange));
+    let long = Dialect { length: LengthField::Fields, ..long };
+    repr.emit(&mut out, &long).unwrap();
+    assert_eq!((long.frame_len(), out[16]), (544, 35));
+}
+
 fn dialects() -> impl Strategy<Value = Dialect> {
-    any::<(bool, bool, bool, bool)>().prop_map(|(kind, length, unit, piggyback)| Dialect {
-        kind: if kind { KindCodes::Flags } else { KindCodes::Numbers },
-        length: if length { LengthField::Whole } else { LengthField::Rest },
-        unit: if unit { TimeUnit::Nanoseconds } else { TimeUnit::Picoseconds },
-        piggyback: if piggyback { Piggyback::Request } else { Piggyback::Response },
-    })
+    let pdu = prop::option::of(65_u16..=529);
+    (any::<[bool; 4]>(), 0..3_usize, pdu).prop_map(
+        |([kind, unit, piggyback, more], length, pdu)| {
+            let lengths = [LengthField::Whole, LengthField::Rest, LengthField::Fields];
+            let dialect = Dialect {
+                kind: if kind { KindCodes::Flags } else { KindCodes::Numbers },
+                length: lengths[length],
+                unit: if unit { TimeUnit::Nanoseconds } else { TimeUnit::Picoseconds },
+                piggyback: if piggyback { Piggyback::Request } else { Piggyback::Response },
+                pdu: pdu.and_then(PduLength::padded).unwrap_or_default(),
+                compensation: if more { Compensation::InResponse } else { Compensation::Absent },
+            };
+            match dialect.is_consistent() {
+                true => dialect,
+                false => Dialect { length: LengthField::Fields, ..dialect },
+            }
+        },
+    )
 }
 
 proptest! {
@@ -142,16 +185,22 @@ proptest! {
         which in 0..3,
         times in any::<[u64; 4]>(),
         psns in any::<[u8; 2]>(),
+        nanos in any::<i32>(),
     ) {
         let request = Request { t1: times[0], psn: psns[0] };
-        let response = Response { t1: times[1], t2: times[2], t3: times[3], psn: psns[1] };
+        let compensation = match dialect.compensation {
+            Compensation::Absent => None,
+            Compensation::InResponse => Adjustment::from_nanos(nanos),
+        };
+        let [_, t1, t2, t3] = times;
+        let response = Response { t1, t2, t3, psn: psns[1], compensation };
         let message = match which {
             0 => Message::Request(request),
             1 => Message::Response(response),
             _ => Message::Both { response, request },
         };
         let repr = Repr { src: Mac(src), dst: Mac(dst), message };
-        let mut out = [0xff; 60];
+        let mut out = vec![0xff; dialect.frame_len()];
         repr.emit(&mut out, &dialect).unwrap();
         prop_assert_eq!(Repr::parse(&out, &dialect), Ok(repr));
     }

@@ -4,11 +4,14 @@ use anyhow::{Result, bail, ensure};
 use clap::{Args, ValueEnum};
 
 use super::super::super::Format;
+use super::super::protocol::{
+    CompensationName, DialectName, FormulaName, KindsName, LengthName, MethodName, RidesName,
+    TimesName,
+};
 use crate::cli::machine::MachineArgs;
-use crate::config::quantity::{LinkRate, Size, Span};
-use crate::link::{Method, Statistic};
+use crate::config::quantity::{LinkRate, Signed, Size, Span};
+use crate::link::{Method, Preference, Statistic};
 use crate::time::Duration;
-use crate::wire::headroom::{Dialect, KindCodes, LengthField, TimeUnit};
 use tester::plan::{Location, Place};
 
 const EXAMPLES: &str = "\
@@ -46,22 +49,36 @@ pub struct MeasureArgs {
     /// Time to answer. Default: until a signal.
     #[arg(long, value_name = "TIME", requires = "respond")]
     pub duration: Option<Span>,
-    /// Measurement method.
-    #[arg(long, value_enum, default_value_t = MethodName::RoundTrip)]
-    pub method: MethodName,
+    /// Measurement method: round-trip, ptp, auto (both, the first that works), or both in another
+    /// order of preference.
+    #[arg(long, value_name = "METHOD,..", default_value = "round-trip", value_parser = preference)]
+    pub method: Preference,
     /// Statistic of the measured times for the headroom: max, mean, or a percentile such as p99.
-    /// The proposal uses the mean, which is not the worst case.
-    #[arg(long, default_value = "max")]
-    pub statistic: Statistic,
+    /// The proposal uses the mean (letter), which is not the worst case. Default: max; with
+    /// --dialect letter the mean.
+    #[arg(long)]
+    pub statistic: Option<Statistic>,
+    /// Delay value of round trips: full, (t2 - t1) + (t4 - t3) and the peer's reaction, or short,
+    /// t4 - t1.
+    #[arg(long, value_enum, default_value_t)]
+    pub formula: FormulaName,
     /// Link rate, such as 100G. Default: that of the port, if it has one.
     #[arg(long)]
     pub rate: Option<LinkRate>,
     /// Longest frame, FCS included. Default: 2000 bytes.
     #[arg(long, value_name = "SIZE")]
     pub max_frame: Option<Size>,
-    /// Time from the peer's reception of a pause to its last frame start. Default: 614.4ns.
+    /// Time from the peer's reception of a pause to its last frame start. Default: what the peer
+    /// says in its responses or by DCBX, otherwise 614.4ns.
     #[arg(long, value_name = "TIME")]
     pub reaction: Option<Span>,
+    /// This port's own reaction, which it tells its peer. Default: 614.4ns.
+    #[arg(long, value_name = "TIME")]
+    pub own_reaction: Option<Span>,
+    /// Adjustment of this port, added to the headroom, for the difference between the paths of MAC
+    /// data and MAC control frames: signed, such as -20ns.
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, default_value = "0ns")]
+    pub adjustment: Signed,
     /// Time from the crossing of a threshold to the transfer of the PFC frame to the MAC. Default:
     /// 0.
     #[arg(long, value_name = "TIME")]
@@ -110,6 +127,19 @@ pub struct ProtocolArgs {
     /// Never send a request in a response.
     #[arg(long)]
     pub no_piggyback: bool,
+    /// Readings of all that the proposal leaves open, unless an option sets one: sluice, or the
+    /// letter of the proposal (PDUs of 65 bytes, the mean).
+    #[arg(long, value_enum, default_value_t)]
+    pub dialect: DialectName,
+    /// Length to which PDUs are padded, 65 to 529. Default: none; with --dialect letter 65.
+    #[arg(long, value_name = "BYTES")]
+    pub pdu: Option<u16>,
+    /// Owner of the optional fields in a message with a response and a request.
+    #[arg(long, value_enum, default_value_t)]
+    pub rides: RidesName,
+    /// Place of the reaction in messages.
+    #[arg(long, value_enum, default_value_t)]
+    pub compensation: CompensationName,
     /// Unit of the times in messages.
     #[arg(long, value_enum, default_value_t)]
     pub times: TimesName,
@@ -128,75 +158,6 @@ pub struct ProtocolArgs {
     /// ptp: use IEEE 802.1AS instead of IEEE 1588.
     #[arg(long)]
     pub gptp: bool,
-}
-
-/// Measurement methods.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
-pub enum MethodName {
-    /// Request and response of the P802.1Qdt proposal.
-    RoundTrip,
-    /// PTP peer delay, and the internal delays of both ends.
-    Ptp,
-}
-
-/// Units of times.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, ValueEnum)]
-pub enum TimesName {
-    /// Nanoseconds.
-    #[default]
-    Ns,
-    /// Picoseconds.
-    Ps,
-}
-
-/// Encodings of the message type.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, ValueEnum)]
-pub enum KindsName {
-    /// One bit for a request, one for a response.
-    #[default]
-    Flags,
-    /// Numbers, from 0.
-    Numbers,
-}
-
-/// Extents of the length field.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, ValueEnum)]
-pub enum LengthName {
-    /// The whole PDU.
-    #[default]
-    Whole,
-    /// The part after the field.
-    Rest,
-}
-
-impl From<MethodName> for Method {
-    fn from(name: MethodName) -> Self {
-        match name {
-            MethodName::RoundTrip => Self::RoundTrip,
-            MethodName::Ptp => Self::PeerDelay,
-        }
-    }
-}
-
-impl ProtocolArgs {
-    /// Encoding of messages.
-    pub fn dialect(&self) -> Dialect {
-        Dialect {
-            kind: match self.kinds {
-                KindsName::Flags => KindCodes::Flags,
-                KindsName::Numbers => KindCodes::Numbers,
-            },
-            length: match self.length {
-                LengthName::Whole => LengthField::Whole,
-                LengthName::Rest => LengthField::Rest,
-            },
-            unit: match self.times {
-                TimesName::Ns => TimeUnit::Nanoseconds,
-                TimesName::Ps => TimeUnit::Picoseconds,
-            },
-            ..Dialect::default()
-        }
-    }
 }
 
 impl MeasureArgs {
@@ -233,6 +194,16 @@ impl MeasureArgs {
         }
         Ok(places)
     }
+}
+
+/// Parses methods in order of preference.
+fn preference(text: &str) -> Result<Preference, String> {
+    if text == "auto" {
+        return Ok(Preference::AUTO);
+    }
+    let one = |name: &str| MethodName::from_str(name.trim(), true).map(Method::from);
+    let methods: Vec<_> = text.split(',').map(one).collect::<Result<_, _>>()?;
+    Preference::of(&methods).ok_or_else(|| "name each method once: round-trip,ptp".into())
 }
 
 /// Parses two times separated by a comma.
@@ -292,7 +263,12 @@ mod tests {
         for wrong in ["", "5us", "500us..50us", "0s..0s"] {
             assert!(range(wrong).is_err(), "{wrong}");
         }
+        assert_eq!(preference("auto"), Ok(Preference::AUTO));
+        assert_eq!(preference("round-trip,ptp"), Ok(Preference::AUTO));
+        assert_eq!(preference("ptp"), Ok(Preference::only(Method::PeerDelay)));
+        assert!(["", "ptp,ptp", "qdt"].iter().all(|text| preference(text).is_err()));
         assert_eq!("p99".parse(), Ok(Statistic::Percentile(99)));
+        assert_eq!("letter".parse(), Ok(Statistic::Mean));
         assert!(["p100", "median"].iter().all(|text| text.parse::<Statistic>().is_err()));
     }
 }

@@ -2,13 +2,16 @@
 
 use anyhow::{Result, ensure};
 
-use super::args::{MeasureArgs, MethodName};
+use super::super::protocol::DialectName;
+use super::args::MeasureArgs;
 use crate::config::quantity::{Size, Span};
 use crate::headroom::measure::InitiatePlan;
 use crate::headroom::peer_delay::PeerDelayPlan;
 use crate::headroom::{DelayInputs, Frames, Shims};
+use crate::link::{Method, Preference, Statistic};
 use crate::time::Duration;
 use crate::units::{BitsPerSec, Bytes};
+use crate::wire::headroom::Adjustment;
 use ::measure::{Inputs, RateFrom};
 use tester::RATE_DEFAULT;
 
@@ -41,6 +44,8 @@ impl MeasureArgs {
             ensure!(time <= SPAN_MAX, "--{name}: is longer than a second");
             Ok(time)
         };
+        let own = span("own-reaction", self.own_reaction, DelayInputs::HIGHER_LAYER)?;
+        let own_reaction = Adjustment::at_least(own);
         let internal = self.internal;
         let longest = [internal, self.macsec].into_iter().flatten().map(|(a, b)| a.max(b)).max();
         ensure!(longest.unwrap_or_default() <= SPAN_MAX, "--internal, --macsec: at most a second");
@@ -49,16 +54,23 @@ impl MeasureArgs {
             rate_from,
             frames: Frames::up_to(max_frame),
             reaction: span("reaction", self.reaction, DelayInputs::HIGHER_LAYER)?,
+            reaction_given: self.reaction.is_some(),
+            own_reaction: own_reaction.unwrap_or_default(),
             invocation: span("invocation", self.invocation, Duration::ZERO)?,
+            formula: self.formula.into(),
+            adjustment: Adjustment::from_nanos(self.adjustment.0).unwrap_or_default(),
             shims: self.macsec.map(|(local, remote)| Shims { local, remote }),
             cell: cell.map(|octets| octets as u32),
-            method: self.method.into(),
-            statistic: self.statistic,
+            methods: self.method,
+            statistic: self.statistic.unwrap_or(match self.protocol.dialect {
+                DialectName::Sluice => Statistic::Max,
+                DialectName::Letter => Statistic::Mean,
+            }),
             own_internal: internal.map_or(Duration::ZERO, |(own, _)| own),
             peer_internal: internal.map(|(_, peer)| peer),
             measure: measure(self)?,
             ptp: ptp(self)?,
-            dialect: self.protocol.dialect(),
+            dialect: self.protocol.dialect()?,
         })
     }
 }
@@ -84,10 +96,8 @@ fn measure(args: &MeasureArgs) -> Result<InitiatePlan> {
 }
 
 fn ptp(args: &MeasureArgs) -> Result<PeerDelayPlan> {
-    let rounds = match args.method {
-        MethodName::Ptp => args.protocol.rounds.unwrap_or(PeerDelayPlan::DEFAULT.rounds),
-        MethodName::RoundTrip => PeerDelayPlan::DEFAULT.rounds,
-    };
+    let only = args.method == Preference::only(Method::PeerDelay);
+    let rounds = args.protocol.rounds.filter(|_| only).unwrap_or(PeerDelayPlan::DEFAULT.rounds);
     ensure!((1..=256).contains(&rounds), "--rounds: must be 1 to 256");
     let interval = args.protocol.interval.map_or(PTP_INTERVAL, |Span(time)| time);
     ensure!(interval > Duration::ZERO, "--interval: must be above zero");

@@ -36,6 +36,7 @@ impl Show {
     /// Shows an event.
     pub(super) fn update(&mut self, told: &Told) {
         let done = match told {
+            Told::Switched { .. } => return,
             Told::Measured(_) => {
                 self.made += 1;
                 self.made * self.of_one

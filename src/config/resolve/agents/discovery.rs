@@ -19,6 +19,7 @@ use pfc::FlowControl;
 use secure::PfcAccept;
 use wire::dcbx::application::ENTRIES_MAX;
 use wire::dcbx::ets::algorithm;
+use wire::headroom::Adjustment;
 use wire::lldp::TEXT_MAX;
 use wire::sfcm;
 
@@ -102,23 +103,28 @@ pub(super) fn lldp(
     })
 }
 
-/// Resolves DCBX; `can` tells if the port answers measurements and peer delay requests.
+/// Resolves DCBX, with the default form of the PFC TLV; `can` tells if the port answers measurements
+/// and peer delay requests, and `reaction` is what it tells peers that measure.
 pub(super) fn dcbx(
     cx: &mut Cx,
     at: &Place<'_>,
-    said: &Dcbx,
+    (said, form): (&Dcbx, PfcFormName),
     port: &Context<'_>,
-    can: (bool, bool),
+    (can, reaction): ((bool, bool), Adjustment),
 ) -> DcbxPlan {
     let internal = said.internal_delay.map_or(port.internal, |s| s.0);
     let range = (Duration::ZERO, DELAY_MAX);
     let internal = cx.ranged(&at.key("internal_delay"), internal, range, Duration::ZERO);
+    let pfc = pfc(cx, &at.key("pfc"), (&said.pfc, form), port, can);
+    // Peers that know the published form alone may not expect the longer TLV.
+    let is_proposed = pfc.is_some_and(|pfc| matches!(pfc.form, PfcForm::Proposed { .. }));
     DcbxPlan {
         mac: port.macs.0,
         ets: Some(ets(cx, &at.key("ets"), &said.ets, port)),
-        pfc: pfc(cx, &at.key("pfc"), &said.pfc, port, can),
+        pfc,
         applications: applications(cx, &at.key("applications"), &said.applications),
         internal_delay: Some(internal),
+        compensation: is_proposed.then_some(reaction),
         isolation: said.isolation.as_ref().map(|i| isolation(cx, &at.key("isolation"), i, port)),
         topology: said.topology.as_ref().map(|t| place(cx, &at.key("topology"), t, port.role)),
         sfc: said.sfc.as_ref().map(|sfc| source_flow(cx, &at.key("sfc"), sfc)),
@@ -133,7 +139,7 @@ pub(super) fn dcbx(
 fn pfc(
     cx: &mut Cx,
     at: &Place<'_>,
-    said: &DcbxPfc,
+    (said, form): (&DcbxPfc, PfcFormName),
     port: &Context<'_>,
     (round_trip, ptp): (bool, bool),
 ) -> Option<DcbxPfcPlan> {
@@ -160,7 +166,7 @@ fn pfc(
     let protects = accepts.is_some_and(|accepts| accepts != PfcAccept::Plain);
     let bypasses = accepts != Some(PfcAccept::Protected);
     let macsec = said.macsec.unwrap_or(protects);
-    let form = match said.form.unwrap_or_default() {
+    let form = match said.form.unwrap_or(form) {
         PfcFormName::Proposed => PfcForm::Proposed { round_trip, ptp, macsec },
         PfcFormName::Published => {
             if said.macsec == Some(true) {

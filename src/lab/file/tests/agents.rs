@@ -6,7 +6,7 @@ use discovery::PfcForm;
 use ground::time::Duration;
 use ground::units::{BitsPerSec, PrioritySet};
 use headroom::Phy;
-use link::{AgentsPlan, Method, Statistic};
+use link::{AgentsPlan, Method, Preference, Statistic};
 use sim::{NodeKind, NodePlan};
 use wire::headroom::TimeUnit;
 
@@ -38,6 +38,24 @@ fn nobody_has_agents_unless_the_file_says_so() {
 }
 
 #[test]
+fn the_letter_of_the_proposal_is_the_default_of_every_reading() {
+    let read = |more: &str, auto: &str| {
+        let nodes = nodes(&format!(
+            "topology: {{star: {{hosts: 1}}}}\n\
+             profiles: {{p: {{defaults: {{pfc: {{}}, headroom: {auto}, dcbx: {{}}, \
+             measurement: {{{more}}}}}}}}}"
+        ));
+        let port = agents(named(&nodes, "s1"), 0).unwrap().clone();
+        let is_proposed = matches!(port.dcbx.unwrap().pfc.unwrap().form, PfcForm::Proposed { .. });
+        (port.auto.unwrap().statistic, port.measure.unwrap().dialect.pdu.octets(), is_proposed)
+    };
+    assert_eq!(read("rounds: 7", "auto"), (Statistic::Max, None, false));
+    assert_eq!(read("dialect: letter", "auto"), (Statistic::Mean, Some(65), true));
+    let own = read("dialect: letter, pdu: 100", "{auto: {statistic: p99}}");
+    assert_eq!(own, (Statistic::Percentile(99), Some(100), true));
+}
+
+#[test]
 fn hosts_answer_a_switch_that_finds_its_headroom() {
     let nodes = nodes(
         "topology: {star: {hosts: 2}}\n\
@@ -46,7 +64,10 @@ fn hosts_answer_a_switch_that_finds_its_headroom() {
     );
     let port = agents(named(&nodes, "s1"), 0).unwrap();
     let auto = port.auto.as_ref().unwrap();
-    assert_eq!((auto.method, auto.statistic), (Method::RoundTrip, Statistic::Max));
+    assert_eq!(
+        (auto.methods, auto.statistic),
+        (Preference::only(Method::RoundTrip), Statistic::Max)
+    );
     assert_eq!((auto.cell_bytes, auto.wait), (256, Duration::ZERO));
     assert_eq!((auto.link.interface.phy(), auto.link.cable_m), (Phy::Base100R, 1));
     assert_eq!(port.rate, BitsPerSec::gbps(100));
@@ -127,7 +148,7 @@ fn ends_that_write_differently_are_warned_of() {
     assert_eq!(warnings.len(), 1);
     let said = "f.yaml:3:41: nodes.hosts[0].measurement: h2 and the other end of its link \
                 write messages differently, so they measure nothing: say the same `times`, \
-                `kinds` and `length` on both";
+                `kinds`, `length`, `rides`, `pdu` and `compensation` on both";
     assert_eq!(warnings[0], said);
 }
 

@@ -106,8 +106,8 @@ fn changed(chance: &mut Chance, was: raw::Profile, max_frame: u64) -> raw::Profi
 fn curve(chance: &mut Chance) -> raw::Ecn {
     let kmin = chance.scale(500, 200_000);
     raw::Ecn {
-        kmin: Some(Size(kmin)),
-        kmax: Some(Size(kmin * chance.between(1, 8))),
+        kmin: Some(Size(kmin).into()),
+        kmax: Some(Size(kmin * chance.between(1, 8)).into()),
         pmax: None,
         at: Some(chance.pick(&[MarkPoint::Enqueue, MarkPoint::Dequeue])),
         not_ect: None,

@@ -79,8 +79,8 @@ fn profile(chance: &mut Chance, (max_frame, limit): (u64, u64), priority: u8) ->
     let key = Range { first: priority.into(), last: priority.into() };
     let kmin = chance.between(1, 3) * max_frame;
     let ecn = Ecn {
-        kmin: Some(Size(kmin)),
-        kmax: Some(Size(kmin + chance.between(0, 2) * max_frame)),
+        kmin: Some(Size(kmin).into()),
+        kmax: Some(Size(kmin + chance.between(0, 2) * max_frame).into()),
         pmax: Some(Ratio(chance.between(0, 1_000_000) as u32)),
         at: Some(chance.pick(&[MarkPoint::Enqueue, MarkPoint::Dequeue])),
         not_ect: None,

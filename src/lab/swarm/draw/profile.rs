@@ -7,7 +7,8 @@ use crate::raw::{PortDefaults, Profile};
 use config::quantity::{Ratio, Size, Span};
 use config::raw::{
     self, Action, AutoHeadroom, Buffer, Dcbx, Ecn, Headroom, Lossless, MarkPoint, Measurement,
-    MethodName, Pause, Pfc, Ptp, Queue, Range, Refresh, Shared, StatisticName, TimesName, Watchdog,
+    MethodChoice, Pause, Pfc, Ptp, Queue, Range, Refresh, Shared, StatisticName, TimesName,
+    Watchdog,
 };
 use ground::units::{BitsPerSec, Quanta};
 use link::Statistic;
@@ -130,7 +131,7 @@ pub(super) fn agents(chance: &mut Chance, defaults: &mut PortDefaults) {
     let statistics = [Statistic::Max, Statistic::Mean, percentile];
     if chance.percent(25) {
         let auto = AutoHeadroom {
-            method: Some(chance.pick(&[MethodName::RoundTrip, MethodName::Ptp])),
+            method: Some(chance.pick(&[MethodChoice::RoundTrip, MethodChoice::Ptp])),
             statistic: Some(StatisticName(chance.pick(&statistics))),
             wait: Some(Span(chance.span(1_000, 1_000_000))),
             ..AutoHeadroom::default()
@@ -198,8 +199,8 @@ fn queues(
         for p in chance.some(&all) {
             let kmin = chance.scale(500, 200_000);
             let ecn = Ecn {
-                kmin: Some(Size(kmin)),
-                kmax: Some(Size(kmin * chance.between(1, 8))),
+                kmin: Some(Size(kmin).into()),
+                kmax: Some(Size(kmin * chance.between(1, 8)).into()),
                 pmax: Some(Ratio(chance.between(0, 1_000_000) as u32)),
                 at: Some(chance.pick(&[MarkPoint::Enqueue, MarkPoint::Dequeue])),
                 not_ect: None,

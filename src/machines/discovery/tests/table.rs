@@ -6,6 +6,7 @@ use super::*;
 use ground::units::PRIORITIES;
 use wire::dcbx::{self, subtype};
 use wire::group;
+use wire::headroom::Adjustment;
 
 fn named(name: &'static str) -> impl Fn(&mut Writer<'_>) {
     move |w| w.tlv(TlvType::SYSTEM_NAME, name.as_bytes()).unwrap()
@@ -226,6 +227,7 @@ fn what_one_agent_says_another_one_hears() {
         PfcForm::Proposed { round_trip: true, ptp: false, macsec: true };
     dcbx.applications = vec![Application { priority: 3, selector: Selector::Udp, protocol: 4791 }];
     dcbx.internal_delay = Some(Duration::from_nanos(615));
+    dcbx.compensation = Adjustment::from_nanos(-20);
     dcbx.isolation = Some(CongestionIsolation {
         queue_map: [0, 2, -2, 0, 0, 0, 0, 0],
         encapsulation: 48,
@@ -263,7 +265,9 @@ fn what_one_agent_says_another_one_hears() {
     let proposed = heard.pfc.unwrap().proposed.unwrap();
     assert_eq!((proposed.round_trip, proposed.ptp, proposed.macsec), (true, false, true));
     assert_eq!(heard.applications.as_deref(), Some(&dcbx.applications[..]));
-    assert_eq!(heard.internal_delay, dcbx.internal_delay);
+    let information = heard.information.unwrap();
+    assert_eq!(Some(information.internal_delay), dcbx.internal_delay);
+    assert_eq!(information.compensation, dcbx.compensation);
     assert_eq!((heard.isolation, heard.topology), (dcbx.isolation, Some(place)));
     assert_eq!(heard.sfc, dcbx.sfc);
 }

@@ -3,6 +3,7 @@
 use ground::counters;
 
 use crate::samples::Samples;
+use wire::headroom::Adjustment;
 
 counters! {
     /// Counters of messages, each counted under the first that applies.
@@ -58,4 +59,8 @@ pub struct RoundTrips {
     pub round_trip: Samples,
     /// `t3 - t2`: from reception of the request to transmission of the response.
     pub turnaround: Samples,
+    /// `t4 - t1`: both directions with the turnaround, the short form of the proposal.
+    pub elapsed: Samples,
+    /// Largest compensation in the responses, if they have it.
+    pub compensation: Option<Adjustment>,
 }

@@ -191,9 +191,12 @@ impl Measurer {
         self.counters.responses_received += 1;
         let verdict = self.sent.judge(self.plan.dialect, response, t_rx);
         let count = match verdict {
-            Verdict::Sample { round_trip, turnaround, reordered } => {
+            Verdict::Sample { round_trip, turnaround, elapsed, reordered } => {
                 if self.running.is_some() {
                     self.counters.reordered += u64::from(reordered);
+                    self.current.compensation =
+                        response.compensation.max(self.current.compensation);
+                    self.current.elapsed.add(elapsed);
                     self.add(now, round_trip, turnaround);
                     &mut self.counters.round_trips
                 } else {
@@ -221,6 +224,7 @@ impl Measurer {
             self.counters.done += 1;
             self.current.round_trip.finish();
             self.current.turnaround.finish();
+            self.current.elapsed.finish();
             self.last = Some(core::mem::take(&mut self.current));
             self.end(now, Event::Done);
         }
@@ -272,7 +276,8 @@ impl Measurer {
         let answer = (!self.waiting.is_empty()).then(|| self.waiting.remove(0));
         let response = answer.map(|Waiting { request: Request { t1, psn }, t2, .. }| {
             self.counters.responses_sent += 1;
-            Response { t1, t2, t3: self.plan.dialect.stamp(t_tx), psn }
+            let t3 = self.plan.dialect.stamp(t_tx);
+            Response { t1, t2, t3, psn, compensation: self.plan.compensation }
         });
         let request = own.then(|| self.request(now, t_tx));
         match (response, request) {

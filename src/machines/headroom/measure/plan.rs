@@ -1,7 +1,7 @@
 //! Configuration of the measurement of one port.
 
 use ground::time::Duration;
-use wire::headroom::Dialect;
+use wire::headroom::{Adjustment, Dialect};
 
 /// The measurement of one port.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -12,6 +12,9 @@ pub struct MeasurePlan {
     pub initiate: Option<InitiatePlan>,
     /// Encoding of messages.
     pub dialect: Dialect,
+    /// Time that this port takes to obey a pause, with its adjustment, for responses that carry it
+    /// (HD of the proposal).
+    pub compensation: Option<Adjustment>,
 }
 
 /// Parameters of a measurement: rounds, spacing, and limits.

@@ -33,7 +33,7 @@ struct Request {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Verdict {
     /// The first response to an outstanding request: a round trip and its turnaround.
-    Sample { round_trip: Duration, turnaround: Duration, reordered: bool },
+    Sample { round_trip: Duration, turnaround: Duration, elapsed: Duration, reordered: bool },
     /// A response to an answered request.
     Duplicate,
     /// A response to a request whose measurement has ended.
@@ -101,6 +101,7 @@ impl Sent {
         let Some((round_trip, turnaround)) = round_trip(dialect, request.t1, response, t4) else {
             return Verdict::Impossible;
         };
+        let elapsed = t4.since(request.t1);
         self.requests[usize::from(response.psn)].state = State::Answered;
         // The age of a number is counted from the next one, across the wrap.
         let age = |psn: u8| self.next.wrapping_sub(psn).wrapping_sub(1);
@@ -108,7 +109,7 @@ impl Sent {
         if !reordered {
             self.newest = Some(response.psn);
         }
-        Verdict::Sample { round_trip, turnaround, reordered }
+        Verdict::Sample { round_trip, turnaround, elapsed, reordered }
     }
 }
 

@@ -1,5 +1,7 @@
 use super::*;
-use wire::headroom::{Dialect, KindCodes, LengthField, Piggyback, TimeUnit};
+use wire::headroom::{
+    Compensation, Dialect, KindCodes, LengthField, PduLength, Piggyback, TimeUnit,
+};
 
 const PLAN: InitiatePlan = InitiatePlan { rounds: 4, requests_max: 8, ..InitiatePlan::DEFAULT };
 /// t and T of the plan.
@@ -11,10 +13,17 @@ const EXACT: Dialect = Dialect {
     length: LengthField::Whole,
     unit: TimeUnit::Picoseconds,
     piggyback: Piggyback::Request,
+    pdu: PduLength::NONE,
+    compensation: Compensation::Absent,
 };
 
 fn measurer(plan: InitiatePlan) -> Measurer {
-    Measurer::new(&MeasurePlan { respond: true, initiate: Some(plan), dialect: EXACT })
+    Measurer::new(&MeasurePlan {
+        respond: true,
+        initiate: Some(plan),
+        dialect: EXACT,
+        compensation: None,
+    })
 }
 
 fn ns(n: u64) -> Instant {
@@ -31,7 +40,7 @@ fn request(m: &mut Measurer, at: Instant) -> Option<Request> {
 fn answer(request: Request, turnaround: Duration) -> Message {
     let t2 = 77_000_000;
     let Request { t1, psn } = request;
-    Message::Response(Response { t1, t2, t3: t2 + turnaround.as_picos(), psn })
+    Message::Response(Response { t1, t2, t3: t2 + turnaround.as_picos(), psn, compensation: None })
 }
 
 /// A request of the peer.

@@ -5,13 +5,18 @@
 //! function of them. An [`Estimate`] has every term by name, so that models can be compared term by
 //! term. `bytes` has the same meaning in all: the bytes that may still arrive after XOFF.
 //!
+//! [`reach`] is the inverse of [`ieee`]: the longest cable for a headroom.
+//!
 //! Terms are whole bits. If a model has fractions, the sum is rounded up once, as a whole, and
 //! terms are truncated so that they add up to it.
 
 pub mod cisco;
 pub mod ieee;
 pub mod mlx5;
+mod reach;
 pub mod sonic;
+
+pub use reach::{Reach, reach};
 
 use core::fmt;
 

@@ -26,7 +26,16 @@ impl Pair {
             let own = |n: &u16| owners[usize::from(*n)] == me;
             let mem = |n| {
                 let (rx, tx) = ([].into(), vec![]);
-                (port(n), MemPort { rx, tx, room: usize::MAX, control: usize::MAX })
+                (
+                    port(n),
+                    MemPort {
+                        rx,
+                        tx,
+                        room: usize::MAX,
+                        control: usize::MAX,
+                        held: PrioritySet::EMPTY,
+                    },
+                )
             };
             let ports = (0..3).filter(own).map(mem).collect();
             Switch::new(plan, ports, handoff, ()).unwrap()

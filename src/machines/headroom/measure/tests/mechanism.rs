@@ -50,7 +50,7 @@ fn a_request_before_the_least_is_answered_alone() {
     let at = (ns(0) + LEAST).saturating_sub(Duration::from_picos(1));
     m.on_message(at, &asks(9), at);
     let ps = at.as_picos() as u64;
-    let response = Response { t1: 1_009, t2: ps, t3: ps + 5, psn: 9 };
+    let response = Response { t1: 1_009, t2: ps, t3: ps + 5, psn: 9, compensation: None };
     let t_tx = at + Duration::from_picos(5);
     assert_eq!(m.take(at, t_tx), Some(Message::Response(response)));
     assert_eq!(m.next_deadline(), ns(0) + MOST, "the timer runs on");
@@ -64,7 +64,7 @@ fn a_request_from_the_least_on_is_answered_with_one_and_resets_the_timer() {
     let at = ns(0) + LEAST;
     m.on_message(at, &asks(9), at);
     let ps = at.as_picos() as u64;
-    let response = Response { t1: 1_009, t2: ps, t3: ps, psn: 9 };
+    let response = Response { t1: 1_009, t2: ps, t3: ps, psn: 9, compensation: None };
     let own = Request { t1: ps, psn: 1 };
     assert_eq!(m.take(at, at), Some(Message::Both { response, request: own }));
     assert_eq!(m.next_deadline(), at + MOST);
@@ -200,18 +200,24 @@ fn a_manual_trigger_or_a_link_change_begins_anew() {
 
 #[test]
 fn a_port_that_does_not_initiate_answers_alone() {
-    let mut m = Measurer::new(&MeasurePlan { respond: true, initiate: None, dialect: EXACT });
+    let mut m = Measurer::new(&MeasurePlan {
+        respond: true,
+        initiate: None,
+        dialect: EXACT,
+        compensation: None,
+    });
     m.start(ns(0));
     assert_eq!((m.take(ns(0), ns(0)), m.next_deadline()), (None, Instant::NEVER));
     m.on_message(ns(5), &asks(1), ns(4));
     assert_eq!(m.next_deadline(), ns(5));
-    let expected = Response { t1: 1_001, t2: 4_000, t3: 6_000, psn: 1 };
+    let expected = Response { t1: 1_001, t2: 4_000, t3: 6_000, psn: 1, compensation: None };
     assert_eq!(m.take(ns(5), ns(6)), Some(Message::Response(expected)));
 }
 
 #[test]
 fn a_port_that_does_not_respond_counts_what_it_was_asked() {
-    let plan = MeasurePlan { respond: false, initiate: Some(PLAN), dialect: EXACT };
+    let plan =
+        MeasurePlan { respond: false, initiate: Some(PLAN), dialect: EXACT, compensation: None };
     let mut m = Measurer::new(&plan);
     m.start(ns(0));
     request(&mut m, ns(0)).unwrap();

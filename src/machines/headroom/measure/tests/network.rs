@@ -64,6 +64,7 @@ impl World {
             respond: true,
             initiate: initiates.then_some(self.plan),
             dialect: self.dialect,
+            compensation: None,
         };
         let mut ports = [Measurer::new(&plan(true)), Measurer::new(&plan(self.both))];
         for (port, clock) in ports.iter_mut().zip(self.clocks) {
@@ -166,6 +167,7 @@ fn dialects() -> impl Strategy<Value = Dialect> {
         length: if length { LengthField::Whole } else { LengthField::Rest },
         unit: if unit { TimeUnit::Nanoseconds } else { TimeUnit::Picoseconds },
         piggyback: if piggyback { Piggyback::Request } else { Piggyback::Response },
+        ..Dialect::default()
     })
 }
 

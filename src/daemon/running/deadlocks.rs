@@ -1,0 +1,247 @@
+//! Suspected deadlocks: pauses that wait for each other across this switch.
+//!
+//! A switch sees its part of a circle alone: frames that came in by one port wait at another, whose
+//! peer has paused their priority, and the port that they came in by pauses its own peer in turn.
+//! Such a dependency is usual for moments. One that holds in two samples in a row, in which the
+//! priority was paused all the time and sent no frame, is told as a suspicion with its ports, and
+//! its end too. Dependencies that form a circle in the switch itself are told as such.
+
+use std::collections::BTreeMap;
+
+use contracts::stats::PriorityCounters;
+use ground::time::Duration;
+use results::Summary;
+
+/// Samples in a row in which a dependency has to hold.
+const SAMPLES: u32 = 2;
+/// Share of the time between samples for which a priority has to be paused, in percent. Counters of
+/// workers are read one after another.
+const PAUSED_PERCENT: u128 = 95;
+
+/// Frames of `priority` from the port `ingress` wait at the port `egress`.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+struct Dependency {
+    priority: usize,
+    ingress: usize,
+    egress: usize,
+}
+
+/// Dependencies that hold, and the sample before.
+#[derive(Default)]
+pub(crate) struct Deadlocks {
+    /// Time since which each holds, and the samples in a row.
+    held: BTreeMap<Dependency, (u64, u32)>,
+    before: Option<(u64, Vec<[PriorityCounters; 8]>)>,
+}
+
+/// Result of a sample.
+#[derive(Default, Debug)]
+pub(crate) struct Told {
+    /// Warnings, each about a new suspicion, and its egress port.
+    pub(crate) suspected: Vec<(usize, String)>,
+    /// Messages about suspicions that ended.
+    pub(crate) ended: Vec<String>,
+}
+
+impl Deadlocks {
+    /// Compares the counters with those of the sample before.
+    pub(crate) fn look(&mut self, summary: &Summary) -> Told {
+        let now = summary.elapsed_ns;
+        let counters = summary.ports.iter().map(|p| p.port.counters.priorities);
+        let before = self.before.replace((now, counters.collect()));
+        let mut told = Told::default();
+        let Some((then, before)) = before.filter(|(then, before)| {
+            // Counters that were cleared, or another set of ports, start again.
+            *then < now && before.len() == summary.ports.len()
+        }) else {
+            return told;
+        };
+        let holding = holding(summary, &before, now - then);
+        let name = |at: usize| summary.ports[at].port.name.as_str();
+        self.held.retain(|dependency, (since, samples)| {
+            let holds = holding.contains(dependency);
+            if !holds && *samples >= SAMPLES {
+                let Dependency { priority, ingress, egress } = *dependency;
+                told.ended.push(format!(
+                    "priority {priority}: frames from {} to {} move again after {}",
+                    name(ingress),
+                    name(egress),
+                    Duration::from_nanos(now - *since)
+                ));
+            }
+            holds
+        });
+        for dependency in &holding {
+            self.held.entry(*dependency).or_insert((then, 0)).1 += 1;
+        }
+        let suspected: Vec<_> = holding
+            .iter()
+            .filter(|dependency| self.held[dependency].1 >= SAMPLES)
+            .copied()
+            .collect();
+        for dependency in &suspected {
+            let (since, samples) = self.held[dependency];
+            if samples == SAMPLES {
+                let Dependency { priority, ingress, egress } = *dependency;
+                let what = match circle(&suspected, *dependency) {
+                    true => "its dependencies form a circle in this switch".to_owned(),
+                    false => format!(
+                        "a deadlock if the peer of {} waits for the peer of {}",
+                        name(egress),
+                        name(ingress)
+                    ),
+                };
+                told.suspected.push((
+                    egress,
+                    format!(
+                        "deadlock suspected: priority {priority} at {} was paused for {} without a \
+                         frame sent, its frames came from {}, which is paused in turn: {what}",
+                        name(egress),
+                        Duration::from_nanos(now - since),
+                        name(ingress)
+                    ),
+                ));
+            }
+        }
+        told
+    }
+}
+
+/// Returns the dependencies that hold over the `elapsed` nanoseconds since `before`.
+fn holding(summary: &Summary, before: &[[PriorityCounters; 8]], elapsed: u64) -> Vec<Dependency> {
+    let least = u128::from(elapsed) * PAUSED_PERCENT / 100;
+    let mut holding = vec![];
+    for (egress, port) in summary.ports.iter().enumerate() {
+        for (priority, ingress) in port.port.waiting.iter().enumerate() {
+            let Some(ingress) = ingress.map(|port| port.index()) else { continue };
+            let (Some(from), Some(from_before)) = (summary.ports.get(ingress), before.get(ingress))
+            else {
+                continue;
+            };
+            let (now, then) = (&port.port.counters.priorities[priority], &before[egress][priority]);
+            let (up, up_then) = (&from.port.counters.priorities[priority], &from_before[priority]);
+            let paused = now.pfc_rx_paused.as_nanos().saturating_sub(then.pfc_rx_paused.as_nanos());
+            let pauses =
+                up.pfc_tx_paused.as_nanos().saturating_sub(up_then.pfc_tx_paused.as_nanos());
+            let is_still = now.tx_frames == then.tx_frames;
+            if is_still && u128::from(paused) >= least && u128::from(pauses) >= least {
+                holding.push(Dependency { priority, ingress, egress });
+            }
+        }
+    }
+    holding
+}
+
+/// True if frames that wait at the egress port of `first` lead back to its ingress port.
+fn circle(all: &[Dependency], first: Dependency) -> bool {
+    let mut reached = vec![first.egress];
+    let mut next = 0;
+    while let Some(&port) = reached.get(next) {
+        next += 1;
+        let on = all.iter().filter(|d| d.priority == first.priority && d.ingress == port);
+        for dependency in on {
+            if dependency.egress == first.ingress {
+                return true;
+            }
+            if !reached.contains(&dependency.egress) {
+                reached.push(dependency.egress);
+            }
+        }
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use contracts::stats::{NicCounters, PortCounters, PortSnapshot, SwitchSnapshot};
+    use ground::time::{Instant, Total};
+    use ground::units::{PortId, PrioritySet};
+    use runtime::RunSnapshot;
+
+    const SECOND: u64 = 1_000_000_000;
+
+    /// A summary at `seconds` of ports whose priority 3 waits for frames of another port, and has
+    /// been paused, and has paused, for so many seconds.
+    fn summary(seconds: u64, ports: &[(Option<u16>, u64, u64, u64)]) -> Summary {
+        let port = |(n, (waits, paused, pauses, sent)): (usize, &(Option<u16>, u64, u64, u64))| {
+            let mut counters = PortCounters::default();
+            let of = &mut counters.priorities[3];
+            let total = |seconds| Total::from_nanos(seconds * SECOND);
+            (of.pfc_rx_paused, of.pfc_tx_paused) = (total(*paused), total(*pauses));
+            of.tx_frames = *sent;
+            let mut waiting = [None; 8];
+            waiting[3] = waits.map(|n| PortId::new(n).unwrap());
+            let (name, secy) = (format!("p{n}"), None);
+            PortSnapshot { name, up: true, rate_bps: 1, counters, waiting, secy }
+        };
+        let mut switch = SwitchSnapshot::new("s".into(), Instant::ZERO);
+        switch.ports = ports.iter().enumerate().map(port).collect();
+        let nics = vec![NicCounters::default(); ports.len()];
+        let lossless = vec![PrioritySet::EMPTY; ports.len()];
+        let run = RunSnapshot { switch, nics, lossless_lost: 0, lossless, polls: vec![] };
+        Summary::new(&run, Duration::from_nanos(seconds * SECOND))
+    }
+
+    #[test]
+    fn a_dependency_that_lasts_is_told_once_and_so_is_its_end() {
+        let mut deadlocks = Deadlocks::default();
+        let mut at = |n: u64, sent| {
+            let ports = [(None, 0, n, 0), (Some(0), n, 0, sent), (None, 0, 0, 0)];
+            deadlocks.look(&summary(n, &ports))
+        };
+        for n in 1..=2 {
+            assert!(at(n, 7).suspected.is_empty(), "{n}");
+        }
+        let told = at(3, 7);
+        let [(1, warning)] = &told.suspected[..] else { panic!("{told:?}") };
+        for part in ["priority 3 at p1", "for 2s", "from p0", "if the peer of p1 waits"] {
+            assert!(warning.contains(part), "{part}: {warning}");
+        }
+        assert!(at(4, 7).suspected.is_empty() && at(5, 7).ended.is_empty());
+        let told = at(6, 8);
+        assert!(told.ended[0].contains("frames from p0 to p1 move again after 5s"), "{told:?}");
+        assert!(at(7, 9).ended.is_empty());
+    }
+
+    #[test]
+    fn what_moves_or_is_not_paused_all_the_time_is_no_deadlock() {
+        // Frames leave; the ingress port does not pause; the egress port is paused half of the time.
+        for step in [
+            |n: u64| [(None, 0, n, 0), (Some(0), n, 0, n)],
+            |_: u64| [(None, 0, 0, 0), (Some(0), 9, 0, 0)],
+            |n: u64| [(None, 0, n, 0), (Some(0), n / 2, 0, 0)],
+            |n: u64| [(None, 0, n, 0), (None, n, 0, 0)],
+        ] {
+            let mut deadlocks = Deadlocks::default();
+            for n in 1..10 {
+                let told = deadlocks.look(&summary(n, &step(n)));
+                assert!(told.suspected.is_empty(), "{told:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_circle_in_the_switch_is_named() {
+        let mut deadlocks = Deadlocks::default();
+        let mut last = Told::default();
+        for n in 1..=3 {
+            last = deadlocks.look(&summary(n, &[(Some(1), n, n, 0), (Some(0), n, n, 0)]));
+        }
+        assert_eq!(last.suspected.len(), 2);
+        assert!(last.suspected.iter().all(|(_, what)| what.contains("a circle in this switch")));
+        // Another priority does not close it.
+        let one = |priority, ingress, egress| Dependency { priority, ingress, egress };
+        assert!(circle(&[one(3, 0, 1), one(3, 1, 2), one(3, 2, 0)], one(3, 0, 1)));
+        assert!(!circle(&[one(3, 0, 1), one(4, 1, 0)], one(3, 0, 1)));
+    }
+
+    #[test]
+    fn cleared_counters_start_again() {
+        let mut deadlocks = Deadlocks::default();
+        for n in [5, 6, 1, 2] {
+            let told = deadlocks.look(&summary(n, &[(None, 0, n, 0), (Some(0), n, 0, 0)]));
+            assert!(told.suspected.is_empty(), "{told:?}");
+        }
+    }
+}

@@ -1,0 +1,194 @@
+//! Readings of the parts of the measurement message that the proposal leaves open.
+
+use super::{BEFORE_PDU, Message};
+use crate::ethernet;
+use ground::time::{Duration, Instant};
+
+/// Length of the PDU up to and with the length field, which [`LengthField::Rest`] excludes.
+const BEFORE_REST: u16 = 2;
+
+/// Encoding of the message kind.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum KindCodes {
+    /// Two flags: bit 0 for a request, bit 1 for a response, both for both. The proposal names the
+    /// three kinds without the field's width or values; flags are our interpretation.
+    #[default]
+    Flags,
+    /// Numbers in the order of the proposal: request 0, response 1, both 2.
+    Numbers,
+}
+
+/// Coverage of the length field.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum LengthField {
+    /// The whole PDU, its first byte and its padding included: 35, or 44 with a piggybacked request.
+    #[default]
+    Whole,
+    /// The part after the length field: 33 or 42.
+    Rest,
+    /// The fields alone, without the padding of a [`PduLength`]: 35 or 44. As `Whole` for a PDU
+    /// that is not padded.
+    Fields,
+}
+
+/// Length to which PDUs are padded.
+///
+/// The table of the proposal gives the PDU 65 to 529 bytes, which are the lengths of a congestion
+/// isolation message, and its fields 35 or 44. Without padding (the default) the PDU ends with its
+/// fields.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct PduLength(Option<u16>);
+
+impl PduLength {
+    /// Shortest and longest PDU of the proposal's table.
+    pub const RANGE: (u16, u16) = (65, 529);
+    /// No padding.
+    pub const NONE: Self = Self(None);
+    /// The shortest PDU of the table.
+    pub const SHORTEST: Self = Self(Some(Self::RANGE.0));
+
+    /// Creates a length, if it is in the table's range.
+    #[must_use]
+    pub const fn padded(octets: u16) -> Option<Self> {
+        let (least, most) = Self::RANGE;
+        if octets < least || octets > most { None } else { Some(Self(Some(octets))) }
+    }
+
+    /// Returns the length, if PDUs are padded.
+    #[must_use]
+    pub const fn octets(self) -> Option<u16> {
+        self.0
+    }
+}
+
+/// Place of the responder's compensation: the time that it takes to obey a pause, with its
+/// adjustment. The proposal (S1) says that the response or DCBX can carry it, without a layout.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Compensation {
+    /// Not in the message. DCBX may have it.
+    #[default]
+    Absent,
+    /// In responses, as four bytes after the fields of the proposal: signed nanoseconds. Our
+    /// choice.
+    InResponse,
+}
+
+/// Unit of the 64-bit times in a message. The proposal has neither unit nor epoch.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum TimeUnit {
+    /// Nanoseconds.
+    #[default]
+    Nanoseconds,
+    /// Picoseconds, which are exact in the virtual world.
+    Picoseconds,
+}
+
+/// Message that is piggybacked in `p_t1` and `p_PSN` of a combined frame.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Piggyback {
+    /// The request: `t1` to `t3` and the PSN are those of the response, as in a lone response.
+    #[default]
+    Request,
+    /// The response: `t1` and the PSN are those of the sender's request, `p_t1` and `p_PSN` return
+    /// those of the answered request, whose times are still `t2` and `t3`.
+    Response,
+}
+
+/// Encoding of the parts of the message that the proposal leaves open.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Dialect {
+    /// Message kind.
+    pub kind: KindCodes,
+    /// Length field.
+    pub length: LengthField,
+    /// Unit of times.
+    pub unit: TimeUnit,
+    /// Piggybacked message.
+    pub piggyback: Piggyback,
+    /// Padding of PDUs.
+    pub pdu: PduLength,
+    /// Compensation of the responder.
+    pub compensation: Compensation,
+}
+
+impl TimeUnit {
+    /// Returns the unit in picoseconds.
+    const fn picos(self) -> u64 {
+        match self {
+            Self::Nanoseconds => 1_000,
+            Self::Picoseconds => 1,
+        }
+    }
+}
+
+impl Dialect {
+    /// Converts a time to a message's unit, modulo 2^64, rounded down.
+    #[must_use]
+    pub const fn stamp(self, at: Instant) -> u64 {
+        (at.as_picos() / self.unit.picos() as u128) as u64
+    }
+
+    /// Returns the span between two times of a message, limited to [`Duration::MAX`].
+    #[must_use]
+    pub const fn span(self, units: u64) -> Duration {
+        self.resolution().saturating_mul(units)
+    }
+
+    /// Returns the unit of a message's times.
+    #[must_use]
+    pub const fn resolution(self) -> Duration {
+        Duration::from_picos(self.unit.picos())
+    }
+
+    /// Returns the code of a message in the kind field.
+    pub(super) const fn code(self, message: &Message) -> u8 {
+        match (self.kind, message) {
+            (KindCodes::Flags, Message::Request(_)) => 1,
+            (KindCodes::Flags, Message::Response(_)) => 2,
+            (KindCodes::Flags, Message::Both { .. }) => 3,
+            (KindCodes::Numbers, Message::Request(_)) => 0,
+            (KindCodes::Numbers, Message::Response(_)) => 1,
+            (KindCodes::Numbers, Message::Both { .. }) => 2,
+        }
+    }
+
+    /// Returns the number of bytes of every frame, without FCS: padding of the frame and of the PDU
+    /// makes all messages of a dialect equally long.
+    #[must_use]
+    pub const fn frame_len(&self) -> usize {
+        let fields = match self.compensation {
+            Compensation::Absent => super::PIGGYBACKED,
+            Compensation::InResponse => super::COMPENSATED,
+        };
+        let pdu = match self.pdu.0 {
+            Some(octets) if octets > fields as u16 => octets as usize,
+            _ => fields as usize,
+        };
+        let frame = BEFORE_PDU + pdu;
+        if frame > ethernet::MIN_FRAME { frame } else { ethernet::MIN_FRAME }
+    }
+
+    /// Returns true if the length field can state the length of every PDU: it has one byte, and the
+    /// table's PDUs have up to 529.
+    #[must_use]
+    pub const fn is_consistent(&self) -> bool {
+        let most = u8::MAX as u16;
+        match (self.length, self.pdu.0) {
+            (LengthField::Whole, Some(octets)) => octets <= most,
+            (LengthField::Rest, Some(octets)) => octets <= most + BEFORE_REST,
+            (LengthField::Fields, _) | (_, None) => true,
+        }
+    }
+
+    /// Returns the length field of a message, if it can be stated.
+    pub(super) fn length(&self, message: &Message) -> Option<u8> {
+        let fields = u16::from(message.octets(self.compensation));
+        let whole = self.pdu.0.unwrap_or_default().max(fields);
+        let length = match self.length {
+            LengthField::Whole => whole,
+            LengthField::Rest => whole - BEFORE_REST,
+            LengthField::Fields => fields,
+        };
+        u8::try_from(length).ok()
+    }
+}
