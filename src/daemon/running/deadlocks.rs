@@ -54,6 +54,7 @@ impl Deadlocks {
             // Counters that were cleared, or another set of ports, start again.
             *then < now && before.len() == summary.ports.len()
         }) else {
+            self.held.clear();
             return told;
         };
         let holding = holding(summary, &before, now - then);

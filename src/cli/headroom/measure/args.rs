@@ -202,7 +202,9 @@ fn preference(text: &str) -> Result<Preference, String> {
         return Ok(Preference::AUTO);
     }
     let one = |name: &str| MethodName::from_str(name.trim(), true).map(Method::from);
-    let methods: Vec<_> = text.split(',').map(one).collect::<Result<_, _>>()?;
+    let methods: Result<Vec<_>, _> = text.split(',').map(one).collect();
+    let methods =
+        methods.map_err(|_| "write auto, or methods in order of preference: round-trip,ptp")?;
     Preference::of(&methods).ok_or_else(|| "name each method once: round-trip,ptp".into())
 }
 

@@ -100,8 +100,10 @@ fn lost_frames_are_found() {
             let record = &seen.records[*n];
             record.way == Way::Received && is_its(&record.what)
         };
-        let last = (0..seen.records.len()).rfind(arrived).unwrap();
-        seen.records.remove(last);
+        // The trial with two stormed queues has no flow to it.
+        if let Some(last) = (0..seen.records.len()).rfind(arrived) {
+            seen.records.remove(last);
+        }
     });
     fails_after("V-W06", "lost frames of priority 3 after storm 3", &lose(3));
     fails_after("V-W06", "lost frames of priority 4", &lose(4));
