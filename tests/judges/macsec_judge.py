@@ -1,4 +1,4 @@
-"""Scapy's word on MACsec, for tests/outside_macsec.rs.
+"""Scapy's word on MACsec, for tests/outside/macsec.rs.
 
 Reads lines of `open` or `seal`, then key, SCI, association, packet number, whether encrypted, whether
 with the SCI, octets that stay readable, SSCI and salt (or - -), and a frame, octets in hexadecimal. Writes

@@ -1,7 +1,7 @@
 """Searches virtual devices with known loss curves with the MLRsearch library of FD.io CSIT.
 
 Prints a line of JSON per device: its seed, the number of trials, and the bounds of each goal. The
-devices are those of tests/outside_mlrsearch.rs.
+devices are those of tests/outside/mlrsearch.rs.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Scapy's word on the headers of Open Traffic Generator flows, for tests/otg_frames.rs.
+"""Scapy's word on the headers of Open Traffic Generator flows, for tests/outside/generated.rs.
 
 Reads one JSON object a line, {"packet": [..], "size": N}, the packet as a flow of OTG has it with
 values alone, and writes the frame that scapy makes of it, without FCS, as a hex line. What the

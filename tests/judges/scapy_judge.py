@@ -1,9 +1,9 @@
-"""Scapy's word on frames, for tests/outside_judges.rs.
+"""Scapy's word on frames, for tests/outside/frames.rs.
 
 scapy_judge.py describe        reads frames as hex lines, writes one line of text for each
 scapy_judge.py build SEED N    writes N frames of every format as hex lines, made by scapy alone
 
-The text has the form that tests/outside_judges.rs writes for the same frame; the two must agree.
+The text has the form that tests/outside/frames.rs writes for the same frame; the two must agree.
 Checksums are judged by letting scapy fill them in anew. The ICRC over IPv6, which scapy does not
 know, is computed here from the InfiniBand rule with zlib.
 """

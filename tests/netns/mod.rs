@@ -15,7 +15,7 @@ pub mod script;
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Output, Stdio};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde_json::Value;
 
@@ -33,7 +33,7 @@ pub fn isolated(name: &str, tools: &[&str], test: impl FnOnce()) {
     if std::env::var(INSIDE).is_ok_and(|inside| inside == name) {
         return test();
     }
-    let _alone = ONE_BY_ONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let _alone = one_by_one();
     let mut alone = match able(tools) {
         Ok(command) => command,
         Err(why) => {
@@ -43,10 +43,26 @@ pub fn isolated(name: &str, tools: &[&str], test: impl FnOnce()) {
         }
     };
     let alone = alone.arg(std::env::current_exe().unwrap());
-    let output = alone.args(["--exact", name, "--nocapture"]).env(INSIDE, name).output().unwrap();
+    let output = alone.args(exactly(name)).env(INSIDE, name).output().unwrap();
     // Printed here, so that it is shown when the test fails, or when all output is shown.
     print!("{}{}", text(&output.stdout), text(&output.stderr));
     assert!(output.status.success(), "{name} failed, see above");
+}
+
+/// Waits until no other test of this program runs that waits here.
+pub fn one_by_one() -> MutexGuard<'static, ()> {
+    ONE_BY_ONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Arguments that run the test of this name alone, in whatever module of this program it is.
+pub fn exactly(name: &str) -> [String; 3] {
+    let mut program = Command::new(std::env::current_exe().unwrap());
+    let list = must(program.args(["--list", "--format", "terse"])).stdout;
+    let all = text(&list);
+    let paths = all.lines().filter_map(|line| line.strip_suffix(": test"));
+    let path = paths.filter(|path| path.rsplit("::").next() == Some(name));
+    let [path] = path.collect::<Vec<_>>()[..] else { panic!("one test is called {name}: {all}") };
+    ["--exact".into(), path.into(), "--nocapture".into()]
 }
 
 /// Command that starts a program in a separate network namespace; `as_user` with rights in it

@@ -1,8 +1,7 @@
 //! Link-wide PAUSE from another host, and pause storms that the watchdog ends.
-#![cfg(feature = "dpdk")]
 
-mod netns;
-mod run;
+use crate::netns;
+use crate::run;
 
 use netns::isolated;
 use netns::paced::{Paced, median, pause_ns};

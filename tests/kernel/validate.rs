@@ -1,9 +1,8 @@
 //! `sluice validate` against devices behind veth pairs: a bridge of the kernel and Open vSwitch, which do
 //! not obey PFC, and the switch of this program, which does.
-#![cfg(feature = "dpdk")]
 
-mod netns;
-mod run;
+use crate::netns;
+use crate::run;
 
 use std::process::Command;
 use std::sync::Arc;

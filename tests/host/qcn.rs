@@ -1,13 +1,9 @@
 //! Stations that obey congestion notification messages of QCN, in virtual time: the flow that they
 //! slow down, and its rate.
 
-#[path = "support/bench.rs"]
-#[allow(dead_code)] // others use more of it
-mod bench;
-mod common;
-#[path = "support/messages.rs"]
-#[allow(dead_code)] // others use more of it
-mod messages;
+use crate::bench;
+use crate::common;
+use crate::messages;
 
 use bench::{Bench, PEER, priority};
 use common::MemFrame;

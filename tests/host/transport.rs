@@ -1,8 +1,7 @@
 //! Stations that answer each other: the content of their frames, and the times.
 
-mod common;
-#[path = "support/link.rs"]
-mod link;
+use crate::common;
+use crate::link;
 
 use self::link::*;
 use common::MemFrame;

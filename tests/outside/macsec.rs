@@ -19,8 +19,7 @@ use sluice::validate::trial::{Port, Trial};
 use sluice::validate::virtual_bench::VirtualBench;
 use sluice::wire::pfc;
 
-#[path = "support/judges.rs"]
-mod judges;
+use crate::judges;
 
 const OTHER: Sci = Sci { mac: Mac([2, 0, 0, 0, 0, 0xb]), port: 1 };
 
@@ -268,7 +267,7 @@ impl Bench for Watched {
 #[test]
 fn scapy_reads_the_pfc_of_a_validation() {
     let Some(python) = python() else { return missing("scapy") };
-    let text = include_str!("../configs/validate/macsec.yaml");
+    let text = include_str!("../../configs/validate/macsec.yaml");
     let (dut, _) = sluice::validate::file::parse("macsec.yaml", text).unwrap();
     let device = VirtualBench::new(dut.setup.clone(), dut.lab.unwrap());
     let mut bench = Watched { device, sent: Vec::new() };

@@ -1,9 +1,8 @@
 //! PTP's peer delay compared with ptp4l of linuxptp: each sends requests over a veth pair, and both
 //! measure the same mean path delay.
-#![cfg(feature = "dpdk")]
 
-mod netns;
-mod run;
+use crate::netns;
+use crate::run;
 
 use std::fs::File;
 use std::path::Path;

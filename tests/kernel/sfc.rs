@@ -1,10 +1,9 @@
 //! The proxy of Source Flow Control between namespaces: messages that scapy writes byte by byte
 //! become PFC on the link of the host that they are for, and on no other; forged ones pause no
 //! host.
-#![cfg(feature = "dpdk")]
 
-mod netns;
-mod run;
+use crate::netns;
+use crate::run;
 
 use std::thread;
 use std::time::Duration;

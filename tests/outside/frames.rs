@@ -20,15 +20,9 @@ use sluice::wire::{
 };
 use wire_frames::{KINDS, Rng};
 
-mod common;
-#[path = "support/judges.rs"]
-mod judges;
-#[allow(dead_code)] // the stations' own tests use more of it
-#[path = "support/link.rs"]
-mod link;
-#[allow(dead_code)] // others use the kinds between ports
-#[path = "support/wire_frames.rs"]
-mod wire_frames;
+use crate::judges;
+use crate::link;
+use crate::wire_frames;
 
 /// Frames of each kind that a judge reads.
 const EACH: u64 = 25;

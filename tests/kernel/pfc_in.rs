@@ -1,8 +1,7 @@
 //! PFC frames made by scapy stop the priorities that they name, for their pause time.
-#![cfg(feature = "dpdk")]
 
-mod netns;
-mod run;
+use crate::netns;
+use crate::run;
 
 use netns::isolated;
 use netns::paced::{Paced, Seen1, median, pause_ns};

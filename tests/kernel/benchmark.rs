@@ -1,9 +1,8 @@
 //! `sluice benchmark` of devices that were not written here: a bridge of the kernel and Open vSwitch with
 //! a shaped port, a bridge with a table of addresses, and one that is reset, behind veth pairs.
-#![cfg(feature = "dpdk")]
 
-mod netns;
-mod run;
+use crate::netns;
+use crate::run;
 
 use std::process::Command;
 

@@ -1,9 +1,8 @@
 //! Frames that find no room in the kernel while the switch does not poll: each is counted as
 //! missed, and a run in which lossless ones may be among them is not PASS.
-#![cfg(feature = "dpdk")]
 
-mod netns;
-mod run;
+use crate::netns;
+use crate::run;
 
 use std::process::Command;
 use std::time::{Duration, Instant};

@@ -1,9 +1,8 @@
 //! Hosts of the kernel communicate through the switch: ARP and ND, ping, TCP, frames of every
 //! length.
-#![cfg(feature = "dpdk")]
 
-mod netns;
-mod run;
+use crate::netns;
+use crate::run;
 
 use netns::capture::Capture;
 use netns::script::Script;

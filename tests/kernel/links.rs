@@ -1,9 +1,8 @@
 //! Interfaces of the kernel that go down, come back, vanish and are made again while a switch runs on
 //! them, what the peer sees of a link that is taken down, and what is left behind at the end.
-#![cfg(feature = "dpdk")]
 
-mod netns;
-mod run;
+use crate::netns;
+use crate::run;
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Command, Stdio};

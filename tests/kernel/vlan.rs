@@ -1,9 +1,8 @@
 //! VLANs between hosts of the kernel: trunks with VLAN interfaces, access ports, isolation, and the
 //! priority in the tag.
-#![cfg(feature = "dpdk")]
 
-mod netns;
-mod run;
+use crate::netns;
+use crate::run;
 
 use netns::capture::Capture;
 use netns::script::Script;

@@ -1,10 +1,9 @@
 //! LLDP agents of other projects at the ends of veth pairs: lldpd, which sends and receives, and
 //! openlldp's lldpad, which reads DCBX. (On a veth lldpad sends no DCBX: the device does not have
 //! the kernel's DCB.)
-#![cfg(feature = "dpdk")]
 
-mod netns;
-mod run;
+use crate::netns;
+use crate::run;
 
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};

@@ -9,12 +9,8 @@ use sluice::port::CONTROL_FRAME_MAX;
 use sluice::tester::plan::FlowKind;
 use wire_frames::Rng;
 
-#[allow(dead_code)] // the library's own frames are judged with more of it
-#[path = "support/judges.rs"]
-mod judges;
-#[allow(dead_code)] // only its numbers are of use here
-#[path = "support/wire_frames.rs"]
-mod wire_frames;
+use crate::judges;
+use crate::wire_frames;
 
 /// Frames of each kind that a judge reads.
 const EACH: usize = 20;

@@ -1,8 +1,7 @@
 //! Routing between hosts of the kernel that use the switch as their gateway.
-#![cfg(feature = "dpdk")]
 
-mod netns;
-mod run;
+use crate::netns;
+use crate::run;
 
 use netns::capture::{Capture, Seen};
 use netns::{Host, isolated, must, port};

@@ -1,8 +1,7 @@
 //! Streams of a traffic generator in virtual time: the times of their frames, and their order.
 
-#[path = "support/bench.rs"]
-mod bench;
-mod common;
+use crate::bench;
+use crate::common;
 
 use bench::{Bench, PEER, priority, probe};
 use common::{MemFrame, MemPort};

@@ -1,8 +1,6 @@
 //! A station on a veth port and the kernel at its other end resolve and ping each other.
-#![cfg(feature = "dpdk")]
 
-mod netns;
-mod run;
+use crate::netns;
 
 use std::net::IpAddr;
 use std::thread;

@@ -1,9 +1,8 @@
 //! An overload makes the switch send pauses that tshark reads without a warning, and with senders
 //! that obey them no lossless frame is lost.
-#![cfg(feature = "dpdk")]
 
-mod netns;
-mod run;
+use crate::netns;
+use crate::run;
 
 use std::process::Command;
 

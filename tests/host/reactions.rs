@@ -1,11 +1,9 @@
 //! Stations that obey source flow control messages, in virtual time: the flows that stop, for how
 //! long, and those that continue.
 
-#[path = "support/bench.rs"]
-mod bench;
-mod common;
-#[path = "support/messages.rs"]
-mod messages;
+use crate::bench;
+use crate::common;
+use crate::messages;
 
 use bench::{Bench, PEER, priority};
 use common::MemFrame;

@@ -8,12 +8,8 @@ use judges::{faulted, missing, tshark};
 use sluice::wire::ptp;
 use wire_frames::{LINK_KINDS, Rng};
 
-#[allow(dead_code)] // other tests give scapy frames
-#[path = "support/judges.rs"]
-mod judges;
-#[allow(dead_code)] // other frames are judged elsewhere
-#[path = "support/wire_frames.rs"]
-mod wire_frames;
+use crate::judges;
+use crate::wire_frames;
 
 /// Seed of all frames: a fixed one, so that a judgement can be repeated.
 const SEED: u64 = 1588;

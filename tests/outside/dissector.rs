@@ -14,12 +14,8 @@ use sluice::wire::{EtherType, cim, cnm, datagram, flow::FiveTuple, headroom, sfc
 use wire_frames::wire_congestion::{CIM_PORT, CONGESTION_KINDS, congestion_frame};
 use wire_frames::{LINK_KINDS, Rng};
 
-#[allow(dead_code)] // other tests give scapy frames
-#[path = "support/judges.rs"]
-mod judges;
-#[allow(dead_code)] // other frames are judged elsewhere
-#[path = "support/wire_frames.rs"]
-mod wire_frames;
+use crate::judges;
+use crate::wire_frames;
 
 /// Seed of all frames: a fixed one, so that a judgement can be repeated.
 const SEED: u64 = 58_622;

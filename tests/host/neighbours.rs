@@ -15,10 +15,8 @@ use sluice::time::{Duration, Instant};
 use sluice::units::{Dscp, Mac, Vid};
 use sluice::wire::{EtherType, arp, echo, ethernet, ip, ipv4, neighbour, vlan};
 
-mod common;
-#[allow(dead_code)] // the transports' tests use more of it
-#[path = "support/link.rs"]
-mod link;
+use crate::common;
+use crate::link;
 
 fn v4(last: u8) -> Ipv4Addr {
     Ipv4Addr::new(10, 0, 0, last)

@@ -1,8 +1,7 @@
 //! Stations in virtual time: accuracy of their pace, pauses and counts.
 
-#[path = "support/bench.rs"]
-mod bench;
-mod common;
+use crate::bench;
+use crate::common;
 
 use bench::{Bench, PEER, priority, probe};
 use common::{MemFrame, MemPort};

@@ -1,9 +1,8 @@
 //! A test that fails, and one that is killed, leave no process behind: neither a polling switch nor
 //! the holders of the namespaces.
-#![cfg(feature = "dpdk")]
 
-mod netns;
-mod run;
+use crate::netns;
+use crate::run;
 
 use std::fs;
 use std::process::Command;
@@ -11,7 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use netns::capture::Capture;
-use netns::{Host, isolated, port};
+use netns::{Host, exactly, isolated, one_by_one, port};
 use run::{Dir, Switch, text};
 
 /// End of the inner test: `panic` or `hang`.
@@ -52,11 +51,12 @@ fn left(mark: &str) -> Vec<String> {
 
 #[test]
 fn a_test_that_fails_or_is_killed_leaves_nothing() {
+    let _alone = one_by_one();
     for ends in ["panic", "hang"] {
         let dir = Dir::new(&format!("leftovers-{ends}"));
         let ready = dir.path("ready");
         let mut child = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "fails_on_purpose", "--nocapture"])
+            .args(exactly("fails_on_purpose"))
             .env(ENDS, ends)
             .env(READY, &ready)
             .stdout(fs::File::create(dir.path("out")).unwrap())

@@ -5,8 +5,7 @@ use benchmark::mlrsearch::{Config, Goal, Measured, Search};
 use serde::Deserialize;
 use sluice::time::Duration;
 
-#[path = "support/snappi.rs"]
-mod snappi;
+use crate::snappi;
 
 /// Devices, each with a seed of its own.
 const DEVICES: u64 = 100;

@@ -1,9 +1,8 @@
 //! Headroom measured on links of the kernel: between two programs in two network namespaces, and
 //! between a program and a port of a switch, which measures and applies its own, too.
-#![cfg(feature = "dpdk")]
 
-mod netns;
-mod run;
+use crate::netns;
+use crate::run;
 
 use std::process::{Child, Command, Stdio};
 use std::thread;
