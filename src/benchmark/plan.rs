@@ -162,7 +162,14 @@ impl fmt::Display for Plan {
         let times = |of: Repeated| format!("{} x {}", of.repeats, of.duration);
         let mut table =
             Table::new([("benchmark of", Align::Left), (&self.setup.name, Align::Left)]);
+        let version = self.setup.version.as_deref().unwrap_or("unknown");
+        let calibration = match &self.setup.calibration {
+            Some(of) => format!("{}: {}, not subtracted", of.cabling, of.latency),
+            None => "none".to_owned(),
+        };
         for (name, value) in [
+            ("version", version.to_owned()),
+            ("calibration", calibration),
             ("flows", flows.join(", ")),
             ("priority", self.priority.to_string()),
             ("frame sizes", format!("{} bytes", sizes.join(", "))),

@@ -175,6 +175,14 @@ impl<'a> Runner<'a> {
         self.bench.world() == "virtual"
     }
 
+    /// Returns the memory that the device uses, in bytes; `None` if it is unknown.
+    ///
+    /// # Errors
+    /// The device does not answer, or not with a number.
+    pub(crate) fn memory(&mut self) -> Result<Option<u64>, Trouble> {
+        if self.has(Faculty::Memory) { self.bench.memory() } else { Ok(None) }
+    }
+
     /// True if the bench has a faculty.
     #[must_use]
     pub fn has(&self, faculty: Faculty) -> bool {
