@@ -53,7 +53,7 @@ pub fn csv(document: &Value) -> String {
 }
 
 /// Columns that say what a row is about, which come first.
-pub(crate) const KEYS: [&str; 14] = [
+pub(crate) const KEYS: [&str; 16] = [
     "priority",
     "kind",
     "pattern",
@@ -61,6 +61,8 @@ pub(crate) const KEYS: [&str; 14] = [
     "tester",
     "senders",
     "receivers",
+    "egress",
+    "port",
     "stateful",
     "stateless",
     "shift",

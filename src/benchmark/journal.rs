@@ -39,7 +39,13 @@ struct Entry {
     ports: Vec<Vec<Paused>>,
     /// Shortest time that the stamps distinguish from none, in nanoseconds.
     floor_ns: f64,
+    /// Memory of the device in bytes, in entries that are no trials.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    memory: Option<u64>,
 }
+
+/// Name of entries with the memory of the device.
+const MEMORY: &str = "memory of the device";
 
 /// Counters of a flow.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -151,7 +157,7 @@ impl<'a> Journal<'a> {
     /// Returns the number of recorded trials that the run has not come to yet.
     #[must_use]
     pub fn left(&self) -> usize {
-        self.recorded.len()
+        self.recorded.iter().filter(|entry| entry.name != MEMORY).count()
     }
 
     fn digest(&self, trial: &Trial) -> u64 {
@@ -161,21 +167,31 @@ impl<'a> Journal<'a> {
     /// Returns the recorded report of a trial; `None` after the last one.
     fn again(&mut self, trial: &Trial) -> Result<Option<Report>, Trouble> {
         let Some(entry) = self.recorded.pop_front() else { return Ok(None) };
-        if entry.trial != self.digest(trial) {
-            // Disturbed trials are repeated, and not recorded, so only another run comes to others.
-            return Err(Trouble::Error(format!(
-                "the file of --resume has another trial here ({}, not {}); delete it",
-                entry.name, trial.name
-            )));
+        let digest = self.digest(trial);
+        Self::same(entry, digest, &trial.name).map(|entry| Some(entry.report()))
+    }
+
+    /// Returns a recorded entry, which must be the one of this digest.
+    fn same(entry: Entry, digest: u64, name: &str) -> Result<Entry, Trouble> {
+        if entry.trial == digest {
+            return Ok(entry);
         }
-        Ok(Some(entry.report()))
+        // Disturbed trials are repeated, and not recorded, so only another run comes to others.
+        Err(Trouble::Error(format!(
+            "the file of --resume has another trial here ({}, not {name}); delete it",
+            entry.name
+        )))
     }
 
     /// Records a report.
     fn keep(&mut self, trial: &Trial, report: &Report) -> Result<(), Trouble> {
         let entry = Entry::of(trial, self.digest(trial), report);
+        self.append(&entry)
+    }
+
+    fn append(&mut self, entry: &Entry) -> Result<(), Trouble> {
         let failed = |error| Trouble::Error(format!("the file of --resume: {error}"));
-        append(&mut self.file, &entry).map_err(failed)
+        append(&mut self.file, entry).map_err(failed)
     }
 }
 
@@ -249,6 +265,22 @@ impl Bench for Journal<'_> {
         Ok(limit)
     }
 
+    fn version(&mut self) -> Result<Option<String>, Trouble> {
+        self.bench.version()
+    }
+
+    fn memory(&mut self) -> Result<Option<u64>, Trouble> {
+        let trial = Trial::new(MEMORY, Duration::ZERO);
+        let digest = self.digest(&trial);
+        if let Some(entry) = self.recorded.pop_front() {
+            return Self::same(entry, digest, MEMORY).map(|entry| entry.memory);
+        }
+        let memory = self.bench.memory()?;
+        let entry = Entry { memory, ..Entry::of(&trial, digest, &Report::default()) };
+        self.append(&entry)?;
+        Ok(memory)
+    }
+
     fn has(&self, faculty: Faculty) -> bool {
         self.bench.has(faculty)
     }
@@ -307,6 +339,7 @@ impl Entry {
             flows: report.flows.iter().map(counts).collect(),
             ports: report.ports.iter().map(|p| p.priorities.iter().map(paused).collect()).collect(),
             floor_ns: report.stamps.floor_ns(),
+            memory: None,
         }
     }
 

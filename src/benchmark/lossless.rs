@@ -3,6 +3,11 @@
 //! PFC turns loss into waiting, so one rate says little: a device can lose nothing at any load and
 //! yet carry no more than its line. Two rates, the frames held back, and the pauses say more.
 
+mod late;
+mod message;
+mod pauses;
+mod recovery;
+
 use ground::units::PrioritySet;
 use serde::Serialize;
 use validate::bench::{Bench, Trouble};
@@ -11,10 +16,15 @@ use validate::trial::Limit;
 use crate::mesh::Mesh;
 use crate::mlrsearch::GoalResult;
 use crate::plan::Plan;
-use crate::rfc8239::{buffer, holb};
+use crate::rfc8239::buffer::{self, Iteration};
+use crate::rfc8239::{Split, holb};
 use crate::run::Run;
 use crate::search;
 use crate::trial::{Counted, Latency, Runner};
+
+pub use message::Message;
+pub use pauses::PauseRow;
+pub use recovery::Recovery;
 
 /// Ports of the test of head-of-line blocking.
 const GROUP: usize = 4;
@@ -23,6 +33,9 @@ const GROUP: usize = 4;
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct Tables {
     pub rows: Vec<LosslessRow>,
+    /// Pauses in the trials of the largest load, by port and priority.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub pauses: Vec<PauseRow>,
 }
 
 /// The profile for a frame size. The tester obeys pauses, but where it says otherwise.
@@ -43,6 +56,13 @@ pub struct LosslessRow {
     pub xoff_bytes: Option<f64>,
     /// Bytes that are buffered before the first loss, with senders that ignore pauses.
     pub loss_bytes: Option<f64>,
+    /// Longest response of senders to a pause at which no frame is lost, in nanoseconds: the headroom as time.
+    /// Absent if senders that respond at once lose frames, or those that take the longest time lose none.
+    pub response_ns: Option<f64>,
+    /// Messages that all senders begin at once.
+    pub message: Message,
+    /// Return of a sender to its rate after the largest load.
+    pub recovery: Recovery,
     /// Rate of a flow to a free port beside one to the congested port, in percent of the intended.
     pub uncongested_rate_percent: Option<f64>,
     /// Loss of that flow in percent.
@@ -98,13 +118,16 @@ fn all(runner: &mut Runner<'_>, tables: &mut Tables) -> Result<(), Trouble> {
         return Err(Trouble::Missing(what.to_owned()));
     }
     for size in runner.plan.sizes.clone() {
-        tables.rows.push(of_size(runner, size)?);
+        let (row, pauses) = of_size(runner, size)?;
+        tables.rows.push(row);
         runner.row("rows");
+        runner.also("pauses", pauses.len());
+        tables.pauses.extend(pauses);
     }
     Ok(())
 }
 
-fn of_size(runner: &mut Runner<'_>, size: u32) -> Result<LosslessRow, Trouble> {
+fn of_size(runner: &mut Runner<'_>, size: u32) -> Result<(LosslessRow, Vec<PauseRow>), Trouble> {
     let ports = runner.plan.equal_ports();
     let line = runner.plan.line_rate(0, size);
     let percent = |result: &GoalResult| result.lower.map(|bound| bound.load / line * 100.0);
@@ -118,21 +141,29 @@ fn of_size(runner: &mut Runner<'_>, size: u32) -> Result<LosslessRow, Trouble> {
         let forwarded = sum.forwarded.min(sum.intended - u64::from(sum.paused));
         (sum.intended, forwarded)
     })?;
-    let overload = overload(runner, size)?;
-    let xoff = buffer::size_of(runner, (size, 2), false)?;
-    let loss = buffer::size_of(runner, (size, 2), true)?;
-    let beside = if ports < GROUP { None } else { Some(holb::measure(runner, size, (GROUP, 0))?) };
-    Ok(LosslessRow {
+    let (overload, pauses) = overload(runner, size)?;
+    let one = Iteration::port(0, ports);
+    let xoff = buffer::size_of(runner, (size, &one), false)?;
+    let loss = buffer::size_of(runner, (size, &one), true)?;
+    let beside = match ports {
+        0..GROUP => None,
+        _ => Some(holb::measure(runner, size, (GROUP, 0), Split::Halves)?),
+    };
+    let row = LosslessRow {
         size,
         senders: ports - 1,
         no_loss_percent: percent(&no_loss),
         no_pause_percent: percent(&no_pause),
+        response_ns: late::response(runner, size)?,
+        message: message::measure(runner, size)?,
+        recovery: recovery::measure(runner, size)?,
         overload,
         xoff_bytes: (!xoff.at_limit).then_some(xoff.bytes),
         loss_bytes: (!loss.at_limit).then_some(loss.bytes),
         uncongested_rate_percent: beside.map(|row| row.uncongested_rate_percent),
         uncongested_loss_percent: beside.map(|row| row.uncongested_loss_percent),
-    })
+    };
+    Ok((row, pauses))
 }
 
 /// Searches for a rate of each sender; `judge` returns the frames that count, and the good ones.
@@ -158,7 +189,7 @@ fn incast(runner: &mut Runner<'_>, size: u32, load: f64, limit: Limit) -> Result
     runner.measure(format!("{size} bytes, incast, {:.3} % of the line", load * 100.0), &streams)
 }
 
-fn overload(runner: &mut Runner<'_>, size: u32) -> Result<Overload, Trouble> {
+fn overload(runner: &mut Runner<'_>, size: u32) -> Result<(Overload, Vec<PauseRow>), Trouble> {
     let plan = runner.plan;
     let counted = incast(runner, size, plan.max_share(size), Limit::Time(plan.trial))?;
     let sum = counted.sum();
@@ -167,7 +198,8 @@ fn overload(runner: &mut Runner<'_>, size: u32) -> Result<Overload, Trouble> {
     let of = counted.pauses[..senders].iter().enumerate();
     let worst = of.max_by(|(_, a), (_, b)| a.paused_ns.total_cmp(&b.paused_ns));
     let (worst, paused) = worst.expect("there is a sender");
-    Ok(Overload {
+    let rows = pauses::rows(plan, size, &counted);
+    let overload = Overload {
         intended: sum.intended,
         offered: sum.offered,
         forwarded: sum.forwarded,
@@ -178,5 +210,9 @@ fn overload(runner: &mut Runner<'_>, size: u32) -> Result<Overload, Trouble> {
         worst_sender: plan.setup.ports[worst].name.clone(),
         worst_paused_percent: paused.paused_ns / (seconds * 1e9) * 100.0,
         latency: sum.latency,
-    })
+    };
+    Ok((overload, rows))
 }
+
+#[cfg(test)]
+mod tests;

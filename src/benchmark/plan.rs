@@ -46,6 +46,9 @@ pub struct Plan {
     pub recovery: Repeated,
     /// Resets of the device.
     pub reset: Resets,
+    /// Passes of each frame through the device, at least 1: more in a snake, in which cables between ports of
+    /// the device lead frames through it again.
+    pub snake: u32,
     /// First burst of a hunt, in bytes.
     pub burst_target: u64,
     /// Learning of addresses.
@@ -159,7 +162,14 @@ impl fmt::Display for Plan {
         let times = |of: Repeated| format!("{} x {}", of.repeats, of.duration);
         let mut table =
             Table::new([("benchmark of", Align::Left), (&self.setup.name, Align::Left)]);
+        let version = self.setup.version.as_deref().unwrap_or("unknown");
+        let calibration = match &self.setup.calibration {
+            Some(of) => format!("{}: {}, not subtracted", of.cabling, of.latency),
+            None => "none".to_owned(),
+        };
         for (name, value) in [
+            ("version", version.to_owned()),
+            ("calibration", calibration),
             ("flows", flows.join(", ")),
             ("priority", self.priority.to_string()),
             ("frame sizes", format!("{} bytes", sizes.join(", "))),
@@ -194,6 +204,9 @@ impl fmt::Display for Plan {
             ),
         ] {
             table.row([name.to_owned(), value]);
+        }
+        if self.snake > 1 {
+            table.row(["snake".to_owned(), format!("{} passes", self.snake)]);
         }
         for TesterLimit { size, frames_per_second } in &self.tester {
             let share = frames_per_second / self.line_rate(0, *size) * 100.0;

@@ -51,6 +51,8 @@ pub struct Sample {
 pub struct Pauses {
     /// Received pauses, those that renew another included.
     pub received: u64,
+    /// Received frames that end a pause (XON).
+    pub resumes: u64,
     /// Transitions from running to paused.
     pub pauses: u64,
     /// Time in which the priority was paused, in nanoseconds.
@@ -64,6 +66,10 @@ pub struct Counted {
     pub samples: Vec<Sample>,
     /// By port of the tester.
     pub pauses: Vec<Pauses>,
+    /// Those of the other priorities that were paused, with the number of the port.
+    pub others: Vec<(usize, Priority, Pauses)>,
+    /// Seconds to the arrival of the first frame and of the last, by stream; `None` if no frame arrived.
+    pub arrivals: Vec<Option<(f64, f64)>>,
 }
 
 impl Counted {
@@ -169,6 +175,14 @@ impl<'a> Runner<'a> {
         self.bench.world() == "virtual"
     }
 
+    /// Returns the memory that the device uses, in bytes; `None` if it is unknown.
+    ///
+    /// # Errors
+    /// The device does not answer, or not with a number.
+    pub(crate) fn memory(&mut self) -> Result<Option<u64>, Trouble> {
+        if self.has(Faculty::Memory) { self.bench.memory() } else { Ok(None) }
+    }
+
     /// True if the bench has a faculty.
     #[must_use]
     pub fn has(&self, faculty: Faculty) -> bool {
@@ -183,6 +197,12 @@ impl<'a> Runner<'a> {
     /// Ends the measurement of several rows by the same trials: each has the time of all of them.
     pub(crate) fn rows(&mut self, table: &'static str, count: usize) {
         let seconds = core::mem::take(&mut self.spent);
+        self.took.extend((0..count).map(|_| Took { table, seconds }));
+    }
+
+    /// Adds rows of another table that the trials of the last row gave, too.
+    pub(crate) fn also(&mut self, table: &'static str, count: usize) {
+        let seconds = self.took.last().map_or(0.0, |took| took.seconds);
         self.took.extend((0..count).map(|_| Took { table, seconds }));
     }
 
@@ -379,7 +399,9 @@ impl<'a> Runner<'a> {
             let latency = latency_of(flow, report);
             samples.push(Sample { intended, offered, forwarded, paused, latency });
         }
-        Ok(Counted { samples, pauses })
+        let arrivals = all().map(|(_, flow)| flow.first_rx_s.zip(flow.last_rx_s)).collect();
+        let others = others(report, self.plan.priority);
+        Ok(Counted { samples, pauses, others, arrivals })
     }
 }
 
@@ -402,7 +424,18 @@ pub(crate) fn pauses(port: &tester::report::Port, priority: Priority) -> Pauses 
     let found = port.priorities.iter().find(|p| p.priority == priority.get());
     found.map_or_else(Pauses::default, |p| Pauses {
         received: p.pauses_rx - p.resumes_rx.min(p.pauses_rx),
+        resumes: p.resumes_rx,
         pauses: p.transitions,
         paused_ns: p.paused_ns,
     })
+}
+
+/// Returns the pauses of all other priorities, with the number of the port.
+fn others(report: &Report, own: Priority) -> Vec<(usize, Priority, Pauses)> {
+    let all = report.ports.iter().enumerate();
+    let of = |(n, port)| {
+        Priority::ALL.into_iter().map(move |priority| (n, priority, pauses(port, priority)))
+    };
+    let paused = |found: &(usize, Priority, Pauses)| found.1 != own && found.2 != Pauses::default();
+    all.flat_map(of).filter(paused).collect()
 }

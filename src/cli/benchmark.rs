@@ -251,6 +251,15 @@ type Step<'a> = &'a mut dyn FnMut(&str) -> bool;
 struct Document<'a> {
     procedure: &'static str,
     dut: &'a str,
+    /// Absent if it is unknown.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    dut_version: Option<&'a str>,
+    /// Cables and optics of the calibration, and the latency by them without the device, which is not subtracted
+    /// from any other. Absent without a calibration.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    calibration: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    calibration_ns: Option<f64>,
     world: &'static str,
     seed: u64,
     /// Version of this program, which is the tester.
@@ -341,8 +350,18 @@ fn measure<R: Serialize>(
     let known = format!("{:?} {:?} {:?}", dut.lab, dut.reports, dut.resets);
     let mut device = dut::bench(dut, (World::Virtual, args.machine), &stop)?;
     let world = device.world();
-    let testbed =
-        Testbed { topology: world.to_owned(), host: plan.setup.name.clone(), ..testbed() };
+    if plan.setup.version.is_none() {
+        plan.setup.version = device.version().unwrap_or_else(|why| {
+            say!("the version of the device is unknown: {why}");
+            None
+        });
+    }
+    let testbed = Testbed {
+        topology: world.to_owned(),
+        host: plan.setup.name.clone(),
+        os_version: plan.setup.version.clone().unwrap_or_default(),
+        ..testbed()
+    };
     let mut journal;
     let bench: &mut dyn Bench = match &args.resume {
         Some(path) => {
@@ -408,6 +427,9 @@ fn measure<R: Serialize>(
     let document = Document {
         procedure,
         dut,
+        dut_version: plan.setup.version.as_deref(),
+        calibration: plan.setup.calibration.as_ref().map(|of| of.cabling.as_str()),
+        calibration_ns: plan.setup.calibration.as_ref().map(|of| of.latency.as_nanos_f64()),
         world,
         seed,
         tester,

@@ -207,6 +207,27 @@ pub trait Adapter {
         true
     }
 
+    /// Reads the version of the device; `None` if it is unknown. Default: unknown.
+    ///
+    /// # Errors
+    /// The device does not answer.
+    fn version(&mut self) -> Result<Option<String>, Trouble> {
+        Ok(None)
+    }
+
+    /// Returns true if it can read the memory that the device uses. Default: it cannot.
+    fn can_read_memory(&self) -> bool {
+        false
+    }
+
+    /// Reads the memory that the device uses, in bytes; `None` if it is unknown. Default: unknown.
+    ///
+    /// # Errors
+    /// The device does not answer, or not with a number.
+    fn memory(&mut self) -> Result<Option<u64>, Trouble> {
+        Ok(None)
+    }
+
     /// Returns an action that resets the device in this way, and ends when that is begun; `None` if there is
     /// none. Default: none.
     fn reset(&self, _: ResetKind) -> Option<Action> {

@@ -44,6 +44,8 @@ pub enum Faculty {
     Changes,
     /// MACsec keys of the device are changed while traffic runs.
     Keys,
+    /// The memory that the device uses is read.
+    Memory,
     /// The device is reset in this way while traffic runs and is counted.
     Reset(ResetKind),
 }
@@ -99,6 +101,22 @@ pub trait Bench {
     /// # Errors
     /// The trial could not be run.
     fn limit(&mut self, _: &Trial) -> Result<Option<u64>, Trouble> {
+        Ok(None)
+    }
+
+    /// Returns the version of the device; `None` if it is unknown. Default: unknown.
+    ///
+    /// # Errors
+    /// The device does not answer.
+    fn version(&mut self) -> Result<Option<String>, Trouble> {
+        Ok(None)
+    }
+
+    /// Returns the memory that the device uses, in bytes; `None` if it is unknown. Default: unknown.
+    ///
+    /// # Errors
+    /// The device does not answer, or not with a number.
+    fn memory(&mut self) -> Result<Option<u64>, Trouble> {
         Ok(None)
     }
 

@@ -382,9 +382,21 @@ impl Bench for RealBench {
             Faculty::Changes => self.device.is_some(),
             Faculty::Counters | Faculty::Settings if self.device.is_some() => true,
             Faculty::Counters => self.adapter.as_ref().is_some_and(|adapter| adapter.can_read()),
+            Faculty::Memory => self.adapter.as_ref().is_some_and(|a| a.can_read_memory()),
             Faculty::Reset(kind) => self.adapter.as_ref().is_some_and(|a| a.reset(kind).is_some()),
             Faculty::Settings => self.adapter.as_ref().is_some_and(|adapter| adapter.can_set()),
         }
+    }
+
+    fn version(&mut self) -> Result<Option<String>, Trouble> {
+        if self.device.is_some() {
+            return Ok(Some(concat!("sluice ", env!("CARGO_PKG_VERSION")).to_owned()));
+        }
+        self.adapter.as_mut().map_or(Ok(None), |adapter| adapter.version())
+    }
+
+    fn memory(&mut self) -> Result<Option<u64>, Trouble> {
+        self.adapter.as_mut().map_or(Ok(None), |adapter| adapter.memory())
     }
 
     fn warnings(&self) -> Vec<String> {

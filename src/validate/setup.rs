@@ -19,6 +19,9 @@ use wire::vlan::TAG_LEN;
 pub struct Setup {
     /// Name of the DUT in results.
     pub name: String,
+    /// Version of the DUT; `None` if the file does not say it.
+    pub version: Option<String>,
+    pub calibration: Option<Calibration>,
     pub ports: Vec<TesterPort>,
     /// Rate of the links of all ports but the last ones, whose own rate differs. A and B have it.
     pub rate: BitsPerSec,
@@ -43,6 +46,14 @@ pub struct Setup {
     pub seed: u64,
     /// Extent of what is kept of trials as evidence.
     pub keep: Keep,
+}
+
+/// Latency of the tester and its cables alone. It is not subtracted from any other.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Calibration {
+    /// Cables and optics, in words.
+    pub cabling: String,
+    pub latency: Duration,
 }
 
 /// Flow control of the DUT's ports.

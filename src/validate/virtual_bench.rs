@@ -333,6 +333,7 @@ impl Bench for VirtualBench {
             Faculty::ShortFrames | Faculty::WrongFcs => true,
             Faculty::ShortGap | Faculty::Stateful => true,
             Faculty::Counters | Faculty::Settings | Faculty::Changes | Faculty::Keys => true,
+            Faculty::Memory => false,
             Faculty::Reset(kind) => self.resets.contains_key(&kind),
         }
     }
@@ -341,6 +342,11 @@ impl Bench for VirtualBench {
         // Each trial begins with new associations, and with a few frames.
         let first = self.setup.port(port).macsec.as_ref().map_or(1, |macsec| macsec.first_pn());
         first + otg::BEFORE
+    }
+
+    /// The device is this program.
+    fn version(&mut self) -> Result<Option<String>, Trouble> {
+        Ok(Some(concat!("sluice ", env!("CARGO_PKG_VERSION")).to_owned()))
     }
 
     fn reseed(&mut self, seed: u64) {

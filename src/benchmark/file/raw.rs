@@ -52,6 +52,10 @@ pub struct BenchmarkFile {
     /// Resets of the device (RFC 2544, RFC 6201). They need `resets` in the DUT file.
     #[serde(default)]
     pub reset: Reset,
+    /// Number of times that each frame passes the device: more than 1 in a snake (RFC 8239), where cables
+    /// between its ports lead frames from one tester port through all of them to the other. 1 to 1024. Default:
+    /// `1`.
+    pub snake: Option<u32>,
     /// Burst in bytes with which a hunt begins (RFC 7640). Default: `100KB`.
     pub burst_target: Option<Size>,
     /// Learning of addresses (RFC 2889).

@@ -36,6 +36,9 @@ const LEARNING_RATE_MAX: u32 = 1_000_000;
 /// Default of the time in which a device forgets addresses: 802.1Q's 300 s, and some more.
 const AGEING: Duration = Duration::from_secs(310);
 
+/// Most passes of a snake.
+const SNAKE_MAX: u32 = 1024;
+
 /// Durations whose defaults differ between devices.
 struct Defaults {
     trial: Duration,
@@ -98,6 +101,7 @@ pub(super) fn of_dut(dut: &Dut) -> Result<Plan, Finding> {
         back_to_back: None,
         recovery: None,
         reset: raw::Reset::default(),
+        snake: None,
         burst_target: None,
         learning: raw::Learning::default(),
         soak: raw::Soak::default(),
@@ -138,6 +142,7 @@ pub(super) fn resolve(
         ),
         recovery: repeated(&mut cx, &at.key("recovery"), raw.recovery, once(own.recovery)),
         reset: reset(&mut cx, &at.key("reset"), &raw.reset, (dut, trial)),
+        snake: snake(&mut cx, &at.key("snake"), raw, setup),
         burst_target: cx.ranged(
             &at.key("burst_target"),
             raw.burst_target.map_or(BURST_TARGET, |size| size.0),
@@ -215,6 +220,17 @@ fn priority(cx: &mut Cx, at: &Place<'_>, raw: &BenchmarkFile, setup: &Setup) -> 
         cx.error(at, format!("{said} is no priority; choose 0 to 7"));
         own
     })
+}
+
+/// Returns the number of passes through the device: more than one only between two ports.
+fn snake(cx: &mut Cx, at: &Place<'_>, raw: &BenchmarkFile, setup: &Setup) -> u32 {
+    let passes = cx.ranged(at, raw.snake.unwrap_or(1), (1, SNAKE_MAX), 1);
+    let ports = setup.ports.len();
+    if passes > 1 && ports != 2 {
+        cx.error(at, format!("a snake has two tester ports, the DUT file has {ports}"));
+        return 1;
+    }
+    passes
 }
 
 fn sizes(cx: &mut Cx, at: &Place<'_>, raw: &BenchmarkFile, setup: &Setup) -> Vec<u32> {

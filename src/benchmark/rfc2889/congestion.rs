@@ -32,7 +32,7 @@ pub(super) fn run(runner: &mut Runner<'_>, size: u32) -> Result<Option<Congestio
         runner.note(what);
         return Ok(None);
     }
-    let row = holb::measure(runner, size, (BLOCK, 0))?;
+    let row = holb::measure(runner, size, (BLOCK, 0), holb::Split::Halves)?;
     runner.row("congestion");
     Ok(Some(CongestionRow {
         size,

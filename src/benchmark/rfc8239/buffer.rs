@@ -4,32 +4,39 @@
 //! size is that of the extra frames of the longest trial without loss. The latency of the last
 //! frame, which has waited behind all of them, tells the same in another way.
 
+mod iteration;
+
 use ground::time::Duration;
+use ground::units::Bytes;
 use serde::Serialize;
 use validate::bench::Trouble;
 use validate::trial::{Limit, Obeys, Port};
 
 use super::has;
-use crate::plan::frames_per_second;
+use crate::plan::{Plan, frames_per_second};
 use crate::trial::{Counted, Runner, Stream};
+pub(crate) use iteration::Iteration;
+use iteration::pairs;
 
-/// Load beyond a full line, as a share of it.
-const EXTRA: f64 = 0.01;
-
-/// Load of the line itself.
-const LINE: f64 = 0.9998;
+/// Bytes of a frame's preamble and start delimiter.
+const PREAMBLE: u64 = 8;
 
 /// Buffer of a port, for a frame size.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct BufferRow {
-    /// Senders to the one port.
+    /// `port`: a full line, and 1 % more from another port. `port pair`: two ports at once, while all other
+    /// pairs carry full lines. `many to one`: equal parts from all other ports.
+    pub pattern: &'static str,
+    /// Names of the congested ports: `B`, or `B+D`.
+    pub egress: String,
+    /// Senders to a congested port.
     pub senders: usize,
     /// Frame size in bytes, FCS included.
     pub size: u32,
     /// `obeying` if the tester obeyed pauses, so the size is that at which the device pauses;
     /// `ignoring` if not, so it is that at which it drops.
     pub tester: &'static str,
-    /// Frames that were buffered.
+    /// Frames that were buffered for each congested port.
     pub frames: f64,
     /// Their size in bytes.
     pub bytes: f64,
@@ -39,38 +46,61 @@ pub struct BufferRow {
     pub at_limit: bool,
 }
 
-pub(super) fn run(runner: &mut Runner<'_>, size: u32) -> Result<Vec<BufferRow>, Trouble> {
+/// Runs all iterations: the first port with all sizes, then all ports, pairs and many to one with the size of
+/// the largest buffer.
+pub(super) fn run(runner: &mut Runner<'_>, rows: &mut Vec<BufferRow>) -> Result<(), Trouble> {
     if !has(runner, "buffer", 3) {
-        return Ok(Vec::new());
+        return Ok(());
     }
     let ports = runner.plan.equal_ports();
-    let lossless = runner.plan.setup.lossless.contains(runner.plan.priority);
-    let mut rows = Vec::new();
-    let mut senders = vec![2, ports - 1];
-    senders.dedup();
-    for senders in senders {
-        rows.push(size_of(runner, (size, senders), false)?);
-        runner.row("buffer");
-        if lossless {
-            rows.push(size_of(runner, (size, senders), true)?);
-            runner.row("buffer");
-        }
+    let sizes = runner.plan.sizes.clone();
+    for size in &sizes {
+        measure(runner, *size, &Iteration::port(0, ports), rows)?;
     }
-    Ok(rows)
+    let best = rows.iter().max_by(|a, b| a.bytes.total_cmp(&b.bytes));
+    let best = best.map_or(sizes[0], |row| row.size);
+    if sizes.len() > 1 {
+        runner
+            .note(format!("buffer: {best} bytes fill it best, and are the size of all other rows"));
+    }
+    let more = (1..ports).map(|n| Iteration::port(n, ports));
+    let two = (1..pairs(ports)).map(|n| Iteration::pairs(n - 1, ports));
+    let many = (0..ports).map(|n| Iteration::many(n, ports));
+    for iteration in more.chain(two).chain(many) {
+        measure(runner, best, &iteration, rows)?;
+    }
+    has(runner, "buffer of port pairs", iteration::PAIRS_LEAST);
+    Ok(())
 }
 
-/// Returns the buffer that `senders` find. Two are RFC 8239's first iteration: a full line, and 1 %
-/// from another port; more are its last one, in which each has the same part of both.
+/// Measures an iteration with a tester that obeys pauses, and in a lossless class with one that ignores them.
+fn measure(
+    runner: &mut Runner<'_>,
+    size: u32,
+    iteration: &Iteration,
+    rows: &mut Vec<BufferRow>,
+) -> Result<(), Trouble> {
+    rows.push(size_of(runner, (size, iteration), false)?);
+    runner.row("buffer");
+    if runner.plan.setup.lossless.contains(runner.plan.priority) {
+        rows.push(size_of(runner, (size, iteration), true)?);
+        runner.row("buffer");
+    }
+    Ok(())
+}
+
+/// Returns the buffer that an iteration finds.
 pub(crate) fn size_of(
     runner: &mut Runner<'_>,
-    (size, senders): (u32, usize),
+    (size, iteration): (u32, &Iteration),
     ignoring: bool,
 ) -> Result<BufferRow, Trouble> {
     let plan = runner.plan;
-    let longest = plan.trial;
-    // A smaller step than that of a frame cannot be seen.
-    let least = plan.frame_time(size);
-    let (mut good, mut bad) = (Duration::ZERO, longest);
+    let line = frames_per_second(plan.setup.rate, size);
+    // A smaller step than that of a frame on the line, or than one more frame, cannot be seen.
+    let frame = plan.setup.rate.time_for(Bytes(u64::from(size) + PREAMBLE));
+    let least = frame.max(Duration::from_nanos_f64(1e9 / (line * iteration::excess()) / 2.0));
+    let (mut good, mut bad) = (Duration::ZERO, plan.trial);
     let mut latency_ns = None;
     let mut at_limit = true;
     loop {
@@ -79,7 +109,7 @@ pub(crate) fn size_of(
         } else {
             Duration::from_picos(good.as_picos().midpoint(bad.as_picos()))
         };
-        let counted = trial(runner, (size, senders), time, ignoring)?;
+        let counted = trial(runner, (size, iteration), time, ignoring)?;
         let sum = counted.sum();
         let full = sum.lost() > 0 || (!ignoring && sum.paused);
         if full {
@@ -91,53 +121,48 @@ pub(crate) fn size_of(
                 break;
             }
         }
-        if bad.saturating_sub(good) <= least.max(step(plan, size)) {
+        if bad.saturating_sub(good) <= least {
             break;
         }
     }
-    let line = frames_per_second(plan.setup.port(receiver(plan)).rate, size);
-    let frames = (good.as_secs_f64() * line * excess()).max(0.0);
-    let tester = if ignoring { "ignoring" } else { "obeying" };
-    let bytes = frames * f64::from(size);
-    Ok(BufferRow { senders, size, tester, frames, bytes, latency_ns, at_limit })
-}
-
-/// Returns the load beyond the line, as a share of it.
-fn excess() -> f64 {
-    LINE + EXTRA - 1.0
-}
-
-/// Returns the time in which one more frame is buffered.
-fn step(plan: &crate::plan::Plan, size: u32) -> Duration {
-    let line = frames_per_second(plan.setup.port(receiver(plan)).rate, size);
-    Duration::from_nanos_f64(1e9 / (line * excess()) / 2.0)
-}
-
-/// Returns the port at which all frames arrive.
-fn receiver(plan: &crate::plan::Plan) -> Port {
-    Port(plan.equal_ports() - 1)
+    let frames = (good.as_secs_f64() * line * iteration::excess()).max(0.0);
+    let names = iteration.egress.iter().map(|port| plan.setup.port(*port).name.as_str());
+    Ok(BufferRow {
+        pattern: iteration.pattern,
+        egress: names.collect::<Vec<_>>().join("+"),
+        senders: iteration.senders(),
+        size,
+        tester: if ignoring { "ignoring" } else { "obeying" },
+        frames,
+        bytes: frames * f64::from(size),
+        latency_ns,
+        at_limit,
+    })
 }
 
 fn trial(
     runner: &mut Runner<'_>,
-    (size, senders): (u32, usize),
+    (size, iteration): (u32, &Iteration),
     time: Duration,
     ignoring: bool,
 ) -> Result<Counted, Trouble> {
-    let to = receiver(runner.plan);
-    let shares: Vec<f64> = match senders {
-        2 => vec![LINE, EXTRA],
-        n => vec![(LINE + EXTRA) / n as f64; n],
-    };
-    let stream = |(n, share): (usize, &f64)| Stream {
-        ends: (Port(n), to),
+    let stream = |(ends, share): &((Port, Port), f64)| Stream {
+        ends: *ends,
         size,
         share: *share,
         start: Duration::ZERO,
         limit: Limit::Time(time),
     };
-    let streams: Vec<_> = shares.iter().enumerate().map(stream).collect();
-    let name = format!("{size} bytes, buffer, {senders} senders, {time}");
-    let nothing: Vec<_> = (0..senders).map(|n| (Port(n), Obeys::Nothing)).collect();
-    runner.measure_with(name, &streams, if ignoring { &nothing } else { &[] })
+    let streams: Vec<_> = iteration.loads.iter().map(stream).collect();
+    let nothing: Vec<_> = match ignoring {
+        true => iteration.loads.iter().map(|((from, _), _)| (*from, Obeys::Nothing)).collect(),
+        false => Vec::new(),
+    };
+    let name = name(runner.plan, size, iteration, time);
+    runner.measure_with(name, &streams, &nothing)
+}
+
+fn name(plan: &Plan, size: u32, iteration: &Iteration, time: Duration) -> String {
+    let to: Vec<_> = iteration.egress.iter().map(|p| plan.setup.port(*p).name.as_str()).collect();
+    format!("{size} bytes, buffer, {} to {}, {time}", iteration.pattern, to.join("+"))
 }

@@ -13,7 +13,7 @@ const LOAD: f64 = 0.9998;
 /// All ports at line rate, for a pattern and a frame size.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct LineRateRow {
-    /// `pairs` or `full mesh`.
+    /// `pairs`, `full mesh` or `snake`.
     pub pattern: String,
     /// Frame size in bytes, FCS included.
     pub size: u32,
@@ -24,7 +24,8 @@ pub struct LineRateRow {
     pub lost: u64,
     /// Frames that the tester held back because of pauses.
     pub held_back: u64,
-    /// First bit in to last bit out, of the same trial; absent if nothing arrived.
+    /// First bit in to last bit out, of the same trial; absent if nothing arrived, and in a snake, where it
+    /// would be the sum of all passes.
     pub latency: Option<Latency>,
     /// Largest less smallest latency, in nanoseconds: RFC 8238's jitter.
     pub jitter_ns: Option<f64>,
@@ -40,9 +41,15 @@ pub(super) fn run(runner: &mut Runner<'_>, size: u32) -> Result<Vec<LineRateRow>
             continue;
         }
         let streams = mesh.streams(plan, size, load, Limit::Time(plan.trial));
-        let pattern = mesh.name();
+        let snake = plan.snake > 1;
+        let pattern = if snake { "snake".to_owned() } else { mesh.name() };
         let sum = runner.measure(format!("{size} bytes, line rate, {pattern}"), &streams)?.sum();
         runner.row("line_rate");
+        if snake {
+            let passes = plan.snake;
+            runner.note(format!("line rate: a snake of {passes} passes, so there is no latency"));
+        }
+        let latency = sum.latency.filter(|_| !snake);
         rows.push(LineRateRow {
             pattern,
             size,
@@ -50,8 +57,8 @@ pub(super) fn run(runner: &mut Runner<'_>, size: u32) -> Result<Vec<LineRateRow>
             forwarded_percent: load * 100.0 * (1.0 - sum.loss_ratio()),
             lost: sum.lost(),
             held_back: sum.intended - sum.offered,
-            latency: sum.latency,
-            jitter_ns: sum.latency.map(|latency| latency.max_ns - latency.min_ns),
+            latency,
+            jitter_ns: latency.map(|latency| latency.max_ns - latency.min_ns),
         });
     }
     Ok(rows)

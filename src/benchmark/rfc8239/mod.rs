@@ -7,7 +7,7 @@ mod line_rate;
 mod microburst;
 
 pub use buffer::BufferRow;
-pub use holb::HolbRow;
+pub use holb::{HolbRow, Split};
 pub use incast::IncastRow;
 pub use line_rate::LineRateRow;
 pub use microburst::MicroburstRow;
@@ -18,6 +18,9 @@ use validate::bench::{Bench, Trouble};
 use crate::plan::Plan;
 use crate::run::Run;
 use crate::trial::Runner;
+
+/// Ports of the smallest device for the whole set of tests.
+const PORTS: usize = 9;
 
 /// A test.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -67,11 +70,21 @@ pub fn run(
 }
 
 fn all(runner: &mut Runner<'_>, tests: &[Test], tables: &mut Tables) -> Result<(), Trouble> {
+    let ports = runner.plan.equal_ports();
+    if ports < PORTS {
+        runner.note(format!(
+            "RFC 8239 asks for {PORTS} ports of one rate or more, there are {ports}"
+        ));
+    }
     for test in tests {
+        if *test == Test::Buffer {
+            buffer::run(runner, &mut tables.buffer)?;
+            continue;
+        }
         for size in runner.plan.sizes.clone() {
             match test {
                 Test::LineRate => tables.line_rate.extend(line_rate::run(runner, size)?),
-                Test::Buffer => tables.buffer.extend(buffer::run(runner, size)?),
+                Test::Buffer => {}
                 Test::Microburst => tables.microburst.extend(microburst::run(runner, size)?),
                 Test::Holb => tables.holb.extend(holb::run(runner, size)?),
                 Test::Incast => tables.incast.extend(incast::run(runner, size)?),

@@ -18,6 +18,13 @@ pub fn lossless(results: &Run<Tables>) -> String {
         let title = "Buffered bytes before the first pause, and before the first loss if the tester\n\
                      ignores pauses; a flow to a free port beside one to the congested port, %";
         sections.push(titled(title, buffers(tables)));
+        let title = "Longest response of senders to a pause without loss; completion of messages of\n\
+                     1 MB; return to 98 % of the rate after the largest load; us";
+        sections.push(titled(title, times(tables)));
+    }
+    if !tables.pauses.is_empty() {
+        let title = "Pauses at the largest load";
+        sections.push(titled(title, pauses(tables)));
     }
     ending(&mut sections, results);
     sections.join("\n")
@@ -78,6 +85,40 @@ fn buffers(tables: &Tables) -> Table {
             bytes(difference),
             optional(row.uncongested_rate_percent, 3),
             optional(row.uncongested_loss_percent, 4),
+        ]);
+    }
+    table
+}
+
+fn times(tables: &Tables) -> Table {
+    let numbers = ["response", "message", "least", "recovery", "last lost", "+-"];
+    let mut table = head(&["size"], &numbers, false);
+    for row in &tables.rows {
+        table.row([
+            row.size.to_string(),
+            optional(row.response_ns.map(|ns| ns / 1e3), 3),
+            optional(row.message.completion_us, 3),
+            format!("{:.3}", row.message.least_us),
+            optional(row.recovery.mean_us, 3),
+            optional(row.recovery.to_last_lost_us, 3),
+            format!("{:.3}", row.recovery.uncertainty_us),
+        ]);
+    }
+    table
+}
+
+fn pauses(tables: &Tables) -> Table {
+    let numbers = ["priority", "received", "XON", "pauses", "paused %"];
+    let mut table = head(&["size", "port"], &numbers, false);
+    for row in &tables.pauses {
+        table.row([
+            row.size.to_string(),
+            row.port.clone(),
+            row.priority.to_string(),
+            count(row.received),
+            count(row.resumes),
+            count(row.pauses),
+            format!("{:.2}", row.paused_percent),
         ]);
     }
     table

@@ -16,7 +16,9 @@ pub fn rfc8239(results: &Run<Tables>) -> String {
         sections.push(titled(title, line_rate(tables)));
     }
     if !tables.buffer.is_empty() {
-        sections.push(titled("Buffer of a port by an oversubscription of 1 % (3)", buffer(tables)));
+        let title = "Buffer of a port by an oversubscription of 1 % (3); \"or more\" than fills in the\n\
+                     longest `trial`";
+        sections.push(titled(title, buffer(tables)));
     }
     if !tables.microburst.is_empty() {
         let title = "Microburst (4): longest burst per sender without loss and pause";
@@ -57,17 +59,18 @@ fn line_rate(tables: &Tables) -> Table {
 }
 
 fn buffer(tables: &Tables) -> Table {
-    let numbers = ["senders", "size", "frames", "bytes", "latency us"];
-    let mut table = head(&["tester"], &numbers, true);
+    let numbers = ["size", "frames", "bytes", "latency us"];
+    let mut table = head(&["pattern", "egress", "tester"], &numbers, true);
     for row in &tables.buffer {
         table.row([
+            row.pattern.to_owned(),
+            row.egress.clone(),
             row.tester.to_owned(),
-            row.senders.to_string(),
             row.size.to_string(),
             format!("{:.1}", row.frames),
             count(row.bytes as u64),
             row.latency_ns.map_or(NONE.to_owned(), micros),
-            if row.at_limit { "at least; extend `trial`" } else { "" }.to_owned(),
+            if row.at_limit { "or more" } else { "" }.to_owned(),
         ]);
     }
     table
@@ -90,9 +93,10 @@ fn microburst(tables: &Tables) -> Table {
 
 fn holb(tables: &Tables) -> Table {
     let numbers = ["size", "shift", "uncongested loss", "its rate", "congested loss"];
-    let mut table = head(&[], &numbers, true);
+    let mut table = head(&["parts"], &numbers, true);
     for row in &tables.holb {
         table.row([
+            row.pattern.name().to_owned(),
             row.size.to_string(),
             row.shift.to_string(),
             format!("{:.4}", row.uncongested_loss_percent),

@@ -11,8 +11,9 @@ use crate::trial::Latency;
 #[must_use]
 pub fn soak(results: &Run<Tables>) -> String {
     let tables = &results.tables;
-    let numbers = ["load %", "parts", "sent", "lost", "mean us", "max us", "slope ns/h"];
-    let mut table: Table = head(&["size"], &numbers, false);
+    let numbers =
+        ["load %", "parts", "sent", "lost", "mean us", "max us", "slope ns/h", "memory B/h"];
+    let mut table: Table = head(&["size"], &numbers, true);
     for row in &tables.rows {
         let all: Vec<&Latency> = row.parts.iter().filter_map(|p| p.latency.as_ref()).collect();
         let mean = all.iter().map(|l| l.mean_ns).sum::<f64>() / all.len() as f64;
@@ -27,6 +28,8 @@ pub fn soak(results: &Run<Tables>) -> String {
             known(mean),
             known(max),
             row.latency_slope_ns_per_hour.map_or(NONE.to_owned(), slope),
+            row.memory_slope_bytes_per_hour.map_or(NONE.to_owned(), |n| format!("{n:.0}")),
+            if row.memory_leak == Some(true) { "leak" } else { "" }.to_owned(),
         ]);
     }
     let mut sections = vec![titled("Soak: one load, in parts one after the other", table)];

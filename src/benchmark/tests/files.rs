@@ -31,6 +31,8 @@ fn errors_of_a_file_name_the_field_and_the_remedy() {
         ("goals: {a: {loss_ratio: 100%}}", "goals.a: loss_ratio: "),
         ("goals: {}", "goals: there is none"),
         ("soak: {duration: 1ms, interval: 2ms}", "soak.duration: it is shorter"),
+        ("snake: 3", "snake: a snake has two tester ports, the DUT file has 3"),
+        ("snake: 0", "snake: "),
         ("soak: {load: 0%}", "soak.load: give a share above 0%"),
         ("speed: 3", "speed"),
     ] {

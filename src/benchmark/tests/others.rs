@@ -8,7 +8,7 @@ use validate::bench::{Bench, Trouble};
 use super::example;
 use crate::mlrsearch::Irregular;
 use crate::plan::{Plan, Soak};
-use crate::rfc8239::buffer;
+use crate::rfc8239::buffer::{self, Iteration};
 use crate::trial::Runner;
 use crate::{lossless, rfc2889, rfc8239, soak, table};
 
@@ -38,24 +38,23 @@ fn holds(frames: f64, cells: f64) {
 
 #[test]
 fn the_buffer_of_a_lossless_class_is_that_of_the_configuration() {
-    let (plan, mut bench) = example(LOSSLESS);
+    let (mut plan, mut bench) = example(LOSSLESS);
+    plan.trial = Duration::from_millis(3);
     let (results, trouble) =
         rfc8239::run(&plan, &[rfc8239::Test::Buffer], &mut bench, &mut |_| true);
     assert_eq!(trouble, None);
-    let of = |senders: usize, tester: &str| {
-        let found =
-            results.tables.buffer.iter().find(|r| r.senders == senders && r.tester == tester);
-        found.unwrap_or_else(|| panic!("{:?}", results.tables.buffer))
+    let rows = &results.tables.buffer;
+    let of = |pattern: &'static str, tester: &'static str| {
+        let found = rows.iter().filter(move |r| r.pattern == pattern && r.tester == tester);
+        assert_eq!(found.clone().count(), 4, "{rows:?}");
+        found
     };
     // Each sender's port has a threshold of its own. Of two senders, the first has 99 % of the frames;
     // three have equal parts.
-    holds(of(2, "obeying").frames, XOFF / 0.99);
-    holds(of(3, "obeying").frames / 3.0, XOFF);
-    holds(of(2, "ignoring").frames, (XOFF + HEADROOM) / 0.99);
-    assert!(
-        results.tables.buffer.iter().all(|row| !row.at_limit || row.senders == 3),
-        "{results:?}"
-    );
+    of("port", "obeying").for_each(|row| holds(row.frames, XOFF / 0.99));
+    of("many to one", "obeying").for_each(|row| holds(row.frames / 3.0, XOFF));
+    of("port", "ignoring").for_each(|row| holds(row.frames, (XOFF + HEADROOM) / 0.99));
+    assert!(rows.iter().all(|row| !row.at_limit || row.senders == 3), "{results:?}");
     fits(&table::rfc8239(&results), &["Buffer of a port", "obeying", "ignoring"]);
 }
 
@@ -66,8 +65,9 @@ fn frames_of_one_cell_show_the_buffer_within_two_cells() {
     plan.trial = Duration::from_millis(2);
     let mut go = |_: &str| true;
     let mut runner = Runner::new(&plan, &mut bench, &mut go);
+    let one = Iteration::port(0, 4);
     for (ignoring, cells) in [(false, XOFF), (true, XOFF + HEADROOM)] {
-        let row = buffer::size_of(&mut runner, (128, 2), ignoring).unwrap();
+        let row = buffer::size_of(&mut runner, (128, &one), ignoring).unwrap();
         // 99 % of the frames are those of one port, whose limit it is.
         assert!(
             (row.frames * 0.99 - cells).abs() <= 2.0 && !row.at_limit,
@@ -127,8 +127,8 @@ fn a_device_with_two_ports_has_no_buffer_test() {
     plan.sizes = vec![1518];
     let tests = [rfc8239::Test::Buffer, rfc8239::Test::Microburst, rfc8239::Test::Holb];
     let (results, trouble) = rfc8239::run(&plan, &tests, &mut bench, &mut |_| true);
-    assert_eq!((trouble, results.trials, results.notes.len()), (None, 0, 3));
-    assert!(results.notes[0].contains("it needs 3 ports of one rate, there are 2"));
+    assert_eq!((trouble, results.trials, results.notes.len()), (None, 0, 4));
+    assert!(results.notes[1].contains("it needs 3 ports of one rate, there are 2"));
 }
 
 #[test]
@@ -172,6 +172,8 @@ fn the_lossless_profile_tells_loss_from_pauses() {
     assert!((55.0..80.0).contains(&overload.worst_paused_percent), "{row:?}");
     assert!(row.loss_bytes.unwrap() > row.xoff_bytes.unwrap(), "{row:?}");
     assert!(row.uncongested_rate_percent.unwrap() < 95.0, "{row:?}");
+    let pauses = &results.tables.pauses;
+    assert_eq!(pauses.iter().map(|of| of.pauses).sum::<u64>(), overload.pauses);
     fits(&table::lossless(&results), &["no-pause rate", "Lossless profile", "difference"]);
 }
 

@@ -4,13 +4,17 @@ use std::fs;
 use std::path::Path;
 
 use serde_json::Value;
-use validate::bench::{Bench, Trouble};
+use tester::report::Report;
+use validate::bench::{Bench, Faculty, Trouble};
+use validate::observation::Observation;
+use validate::trial::Trial;
+use validate::virtual_bench::VirtualBench;
 
 use super::example;
 use crate::journal::Journal;
 use crate::plan::{Plan, Soak};
 use crate::testfolder::Folder;
-use crate::{mlr, rfc2544, rfc8239, soak};
+use crate::{mlr, rfc2544, rfc8239, soak, table};
 
 /// A procedure, until `trials` trials are run.
 type Run = fn(&Plan, &mut dyn Bench, usize) -> (Value, Option<Trouble>);
@@ -153,4 +157,60 @@ fn trials_of_another_seed_are_not_taken() {
     let (_, trouble) = soak::run(&plan, &mut journal, &mut |_| true);
     let Some(Trouble::Error(why)) = trouble else { panic!("{trouble:?}") };
     assert!(why.contains("has another trial here"), "{why}");
+}
+
+/// A device that uses a megabyte more after each look at it.
+struct Leaks(VirtualBench, u64);
+
+impl Bench for Leaks {
+    fn run(&mut self, trial: &Trial) -> Result<Observation, Trouble> {
+        self.0.run(trial)
+    }
+
+    fn run_on_cable(&mut self, trial: &Trial) -> Result<Observation, Trouble> {
+        self.0.run_on_cable(trial)
+    }
+
+    fn count(&mut self, trial: &Trial) -> Result<Report, Trouble> {
+        self.0.count(trial)
+    }
+
+    fn has(&self, faculty: Faculty) -> bool {
+        faculty == Faculty::Memory
+    }
+
+    fn memory(&mut self) -> Result<Option<u64>, Trouble> {
+        self.1 += 1_000_000;
+        Ok(Some(self.1))
+    }
+
+    fn world(&self) -> &'static str {
+        "virtual"
+    }
+}
+
+/// The memory of trials before an interruption is that of the file, and the growth that of all.
+#[test]
+fn a_soak_that_goes_on_has_the_memory_of_its_first_trials() {
+    let dir = Folder::new("resume-memory");
+    let (plan, bench) = example("benchmark/rfc2544.yaml");
+    let mut plan = short(plan);
+    plan.sizes.truncate(1);
+    let path = dir.at("journal");
+    let mut bench = Leaks(bench, 0);
+    for trials in [2, usize::MAX] {
+        let mut journal = Journal::open(&path, ("soak", &plan, ""), &mut bench).unwrap();
+        assert_eq!(journal.left(), if trials == 2 { 0 } else { 2 });
+        let (results, _) = soak::run(&plan, &mut journal, &mut until(trials));
+        let row = &results.tables.rows[0];
+        let all: Vec<_> = row.parts.iter().map(|part| part.memory_bytes.unwrap()).collect();
+        let expected: Vec<u64> = (1..=trials.min(5) as u64).map(|n| n * 1_000_000).collect();
+        assert_eq!(all, expected);
+        let per_hour = 1e6 * 3600.0 / plan.soak.interval.as_secs_f64();
+        let slope = row.memory_slope_bytes_per_hour.unwrap();
+        assert!((slope / per_hour - 1.0).abs() < 1e-9, "{row:?}");
+        // Five trials of a virtual device are too few and too short.
+        assert_eq!(row.memory_leak, None);
+        assert!(table::soak(&results).contains("memory B/h"));
+    }
 }

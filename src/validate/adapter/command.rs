@@ -18,6 +18,9 @@ use ground::units::PrioritySet;
 /// Default of the time after which a command is killed.
 pub const TIMEOUT: StdDuration = StdDuration::from_secs(10);
 
+/// Longest version in characters.
+const VERSION_MAX: usize = 200;
+
 /// Command lines, each a program and its arguments.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Commands {
@@ -31,6 +34,10 @@ pub struct Commands {
     pub set: Option<Vec<String>>,
     /// Reset the device.
     pub resets: BTreeMap<ResetKind, Vec<String>>,
+    /// Prints the version of the device.
+    pub version: Option<Vec<String>>,
+    /// Prints the memory that the device uses, in bytes.
+    pub memory: Option<Vec<String>>,
     /// Time after which a command is killed.
     pub timeout: StdDuration,
     /// Time after traffic until the counters are current.
@@ -127,6 +134,23 @@ impl Adapter for Command {
 
     fn can_read(&self) -> bool {
         self.0.counters.is_some() || !self.0.numbers.is_empty()
+    }
+
+    fn version(&mut self) -> Result<Option<String>, Trouble> {
+        let Some(line) = &self.0.version else { return Ok(None) };
+        let text = self.run("version", line, &[])?;
+        let first = text.lines().map(str::trim).find(|line| !line.is_empty());
+        Ok(first.map(|line| line.chars().filter(|c| !c.is_control()).take(VERSION_MAX).collect()))
+    }
+
+    fn can_read_memory(&self) -> bool {
+        self.0.memory.is_some()
+    }
+
+    fn memory(&mut self) -> Result<Option<u64>, Trouble> {
+        let Some(line) = &self.0.memory else { return Ok(None) };
+        let text = self.run("memory", line, &[])?;
+        parse::number(&text).map_err(|why| Trouble::Error(format!("adapter.command.memory: {why}")))
     }
 
     fn reset(&self, kind: ResetKind) -> Option<Action> {

@@ -20,6 +20,11 @@ use serde::{Deserialize, Serialize};
 pub struct DutFile {
     /// Name in results. Default: the file's name without its extension.
     pub name: Option<String>,
+    /// Version of the device's hardware and software, for reports of benchmarks. Default: what
+    /// `adapter.command.version` prints; unknown without.
+    pub version: Option<String>,
+    /// Calibration of latencies, for reports of benchmarks. Default: none, and reports say so.
+    pub calibration: Option<Calibration>,
     /// Rate of the links: `10G`. The last ports may have another `rate` of their own; the first two have
     /// this one.
     pub rate: LinkRate,
@@ -66,6 +71,16 @@ pub struct DutFile {
     /// Default: none.
     #[serde(rename = "virtual")]
     pub device: Option<Virtual>,
+}
+
+/// Calibration of latencies (RFC 8239, section 1.3): what the tester measures without the device.
+#[derive(Clone, PartialEq, Eq, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Calibration {
+    /// Cables, optics and their lengths, as they are between tester and device: `2 x 3 m DAC`.
+    pub cabling: String,
+    /// Latency of a port to another without the device, by the same cabling. It is not subtracted from latencies.
+    pub latency: Span,
 }
 
 /// Flow control of ports.
@@ -261,6 +276,11 @@ pub struct Commands {
     /// reset the device.
     #[serde(default)]
     pub resets: BTreeMap<ResetKind, Vec<String>>,
+    /// Prints the version of the device, of which the first line is taken. Default: none.
+    pub version: Option<Vec<String>>,
+    /// Prints the memory or the buffers that the device uses, in bytes: `sluice benchmark soak` reads it after
+    /// each trial, and a growth is a leak. Default: none.
+    pub memory: Option<Vec<String>>,
     /// Time after which a command is killed. Default: `10s`.
     pub timeout: Option<Span>,
     /// Time after traffic until the counters are current. Default: `2s`.

@@ -12,8 +12,8 @@ use std::path::Path;
 use super::Dut;
 use super::raw::{self, DutFile};
 use crate::setup::{
-    Expected, ExpectedDcbx, ExpectedEcn, ExpectedWatchdog, FlowControl, Keep, Marking, Setup,
-    TesterPort, Times, Tolerances, XonCount, reaction_limit,
+    Calibration, Expected, ExpectedDcbx, ExpectedEcn, ExpectedWatchdog, FlowControl, Keep, Marking,
+    Setup, TesterPort, Times, Tolerances, XonCount, reaction_limit,
 };
 use crate::virtual_bench::Reports;
 use config::quantity::{LinkRate, Ratio, Span};
@@ -69,6 +69,11 @@ pub(super) fn resolve(
         .map(|said| nic::resolve(&mut cx, &at.key("nic"), said, (raw, lossless, lossy)));
     let mut setup = Setup {
         name: raw.name.clone().or(stem).unwrap_or_else(|| "DUT".to_owned()),
+        version: raw.version.clone(),
+        calibration: raw
+            .calibration
+            .as_ref()
+            .map(|of| Calibration { cabling: of.cabling.clone(), latency: of.latency.0 }),
         ports: ports(&mut cx, at, raw),
         rate,
         flow_control,

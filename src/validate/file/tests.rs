@@ -22,6 +22,22 @@ fn the_least_file_has_the_documented_defaults() {
 }
 
 #[test]
+fn version_and_calibration_are_those_of_the_file() {
+    let fields = "version: SONiC 202505\ncalibration: {cabling: 2 x 3 m DAC, latency: 20ns}\n";
+    let setup = parse("dut.yaml", &format!("{LEAST}{fields}")).unwrap().0.setup;
+    assert_eq!(setup.version.as_deref(), Some("SONiC 202505"));
+    let calibration = setup.calibration.unwrap();
+    assert_eq!((calibration.cabling.as_str(), calibration.latency.as_nanos()), ("2 x 3 m DAC", 20));
+    let setup = parse("dut.yaml", LEAST).unwrap().0.setup;
+    assert_eq!((setup.version, setup.calibration), (None, None));
+    let cabling = refused(&format!("{LEAST}calibration: {{latency: 20ns}}\n"));
+    assert!(cabling.contains("cabling"), "{cabling}");
+    let empty =
+        "rate: 10G\nports: [{location: x}, {location: y}]\nadapter: {command: {memory: []}}\n";
+    assert!(refused(empty).contains("memory: the command is empty"), "{}", refused(empty));
+}
+
+#[test]
 fn maps_name_priorities_or_ranges() {
     let text = format!(
         "{LEAST}marking: {{dscp: {{3: 26, 5-6: 40}}}}\nexpected: {{weights: {{0-1: 5}}}}\n"

@@ -13,6 +13,8 @@ fn commands() -> Commands {
         clear: None,
         set: None,
         resets: BTreeMap::new(),
+        version: None,
+        memory: None,
         timeout: TIMEOUT,
         settle: Duration::ZERO,
         priorities: PrioritySet(0b1000),
@@ -102,6 +104,26 @@ fn a_reset_is_a_command_of_its_kind() {
     assert!(why.starts_with("adapter.command.resets.software: `false`: exit status: 1"), "{why}");
     let device = with(&["true"]);
     assert!(device.reset(ResetKind::Power).is_none() && !device.can_read());
+}
+
+#[test]
+fn version_and_memory_are_those_that_commands_print() {
+    let with = |version: &[&str], memory: &[&str]| {
+        let (version, memory) = (Some(line(version)), Some(line(memory)));
+        Command::new(Commands { version, memory, ..commands() })
+    };
+    let mut device = with(&["printf", "\\n SONiC 202505\\t1 \\nmore\\n"], &["echo", "1,048,576"]);
+    assert_eq!(device.version(), Ok(Some("SONiC 2025051".to_owned())));
+    assert_eq!((device.can_read_memory(), device.memory()), (true, Ok(Some(1 << 20))));
+    let mut device = with(&["true"], &["echo", "N/A"]);
+    assert_eq!((device.version(), device.memory()), (Ok(None), Ok(None)));
+    let Err(Trouble::Error(why)) = with(&["true"], &["echo", "much"]).memory() else {
+        panic!("it is no number")
+    };
+    assert_eq!(why, "adapter.command.memory: `much` is no number");
+    let mut device = Command::new(commands());
+    assert_eq!((device.version(), device.memory()), (Ok(None), Ok(None)));
+    assert!(!device.can_read_memory());
 }
 
 #[test]

@@ -38,7 +38,8 @@ pub(super) fn resolve(
 }
 
 fn commands(cx: &mut Cx, at: &Place<'_>, raw: &raw::Commands, setup: &Setup) -> Commands {
-    if raw.counters.is_none() && raw.numbers.is_empty() && raw.resets.is_empty() {
+    let others = !raw.resets.is_empty() || raw.version.is_some() || raw.memory.is_some();
+    if raw.counters.is_none() && raw.numbers.is_empty() && !others {
         cx.error(at, "it reads no counters; add `counters` or `numbers`");
     }
     let numbers = raw.numbers.iter().map(|(counter, line)| {
@@ -49,6 +50,8 @@ fn commands(cx: &mut Cx, at: &Place<'_>, raw: &raw::Commands, setup: &Setup) -> 
     let lines = [
         (at.key("counters"), raw.counters.as_ref(), vec![]),
         (at.key("clear"), raw.clear.as_ref(), vec![]),
+        (at.key("version"), raw.version.as_ref(), vec![]),
+        (at.key("memory"), raw.memory.as_ref(), vec![]),
         (at.key("set"), raw.set.as_ref(), vec!["port", "name", "value"]),
     ];
     let lines = lines.into_iter().filter_map(|(at, line, needed)| Some((at, line?, needed)));
@@ -72,6 +75,8 @@ fn commands(cx: &mut Cx, at: &Place<'_>, raw: &raw::Commands, setup: &Setup) -> 
         clear: raw.clear.clone(),
         set: raw.set.clone(),
         resets: raw.resets.clone(),
+        version: raw.version.clone(),
+        memory: raw.memory.clone(),
         timeout: StdDuration::from_nanos(timeout.as_nanos()),
         settle: span(raw.settle, SETTLE),
         priorities: setup.lossless,
