@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::summary::{Metric, metrics};
 
 /// Metrics of which more is better, by the end of their names.
-const MORE: [&str; 9] = [
+const MORE: [&str; 10] = [
     "bytes",
     "goodput_bps",
     "frames_per_second",
@@ -19,11 +19,21 @@ const MORE: [&str; 9] = [
     "goodput_percent",
     "no_loss_percent",
     "no_pause_percent",
+    "response_ns",
 ];
 
 /// Metrics of which less is better, by the end of their names.
-const LESS: [&str; 8] =
-    ["mean_ns", "p50_ns", "p99_ns", "max_ns", "lost", "loss_percent", "mean_us", "mean_ms"];
+const LESS: [&str; 9] = [
+    "mean_ns",
+    "p50_ns",
+    "p99_ns",
+    "max_ns",
+    "lost",
+    "loss_percent",
+    "mean_us",
+    "mean_ms",
+    "completion_us",
+];
 
 /// Quantiles of Student's distribution beyond which a difference is no chance (99 %, both sides),
 /// from 1 degree of freedom on; the last one serves all above.

@@ -6,13 +6,18 @@ use super::{NONE, head, titled};
 use crate::baseline::{Compared, Comparison, Trend};
 use crate::summary::Metric;
 
+/// Largest relative standard deviation of numbers that repeat, in percent (RFC 8239, section 1.3).
+const SD_MAX: f64 = 10.0;
+
 /// Returns the table of the numbers of several runs.
 #[must_use]
 pub fn summary(metrics: &[Metric]) -> String {
     let numbers = ["runs", "mean", "sd %", "PV %"];
     let mut table = head(&["test", "row", "metric"], &numbers, false);
     let percent = |value: Option<f64>| value.map_or(NONE.to_owned(), |value| format!("{value:.3}"));
+    let mut wide = 0;
     for metric in metrics.iter().filter(|metric| !is_detail(&metric.metric)) {
+        wide += usize::from(metric.relative_deviation().is_some_and(|percent| percent > SD_MAX));
         table.row([
             metric.test.clone(),
             metric.row(),
@@ -24,7 +29,11 @@ pub fn summary(metrics: &[Metric]) -> String {
         ]);
     }
     let title = "All runs: mean, relative standard deviation, variation from the first to the last";
-    titled(title, table)
+    let mut text = titled(title, table);
+    if wide > 0 {
+        text += &format!("{wide} with a deviation above {SD_MAX} % (RFC 8239, section 1.3)\n");
+    }
+    text
 }
 
 /// Returns the table of a comparison without the numbers that did not change.
@@ -76,4 +85,28 @@ fn is_detail(name: &str) -> bool {
 
 fn number(value: f64) -> String {
     if value.abs() < 1e3 { format!("{value:.3}") } else { scaled(value, "") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(samples: &[f64]) -> String {
+        let metric = Metric {
+            test: "latency".to_owned(),
+            about: [("size".to_owned(), "64".to_owned())].into(),
+            metric: "mean_ns".to_owned(),
+            samples: samples.to_vec(),
+        };
+        summary(&[metric])
+    }
+
+    #[test]
+    fn numbers_that_do_not_repeat_are_counted() {
+        assert!(text(&[100.0, 130.0, 70.0]).contains("\n1 with a deviation above 10 %"));
+        assert!(!text(&[100.0, 105.0, 95.0]).contains("with a deviation"));
+        // One run tells nothing, and neither does a mean of 0.
+        assert!(!text(&[100.0]).contains("with a deviation"));
+        assert!(!text(&[0.0, 0.0]).contains("with a deviation"));
+    }
 }
