@@ -378,7 +378,8 @@ impl Bench for RealBench {
         match faculty {
             Faculty::ShortFrames | Faculty::WrongFcs | Faculty::ShortGap => false,
             Faculty::Keys => false,
-            Faculty::Stateful => connections::possible(&self.setup),
+            // No test of a device in this process has connections: benchmarks do, of other devices.
+            Faculty::Stateful => self.device.is_none() && connections::possible(&self.setup),
             Faculty::Changes => self.device.is_some(),
             Faculty::Counters | Faculty::Settings if self.device.is_some() => true,
             Faculty::Counters => self.adapter.as_ref().is_some_and(|adapter| adapter.can_read()),
@@ -477,7 +478,9 @@ fn records(
         );
     }
     records.sort_by_key(|record: &Record| record.end);
-    let disturbed = disturbed(report).or_else(|| drain::missing(&records, trial.length));
+    let taken_down = |port: usize| trial.links.iter().any(|link| link.port.0 == port);
+    let disturbed = disturbed_but(report, taken_down);
+    let disturbed = disturbed.or_else(|| drain::missing(&records, trial.length));
     Ok(Observation {
         records,
         damaged: Vec::new(),
@@ -517,8 +520,15 @@ fn missed(port: &tester::report::Port) -> bool {
 
 /// Returns the frames that the machine lost before the tester saw them, in words.
 fn disturbed(report: &Report) -> Option<String> {
-    let lost = |port: &&tester::report::Port| missed(port) || port.tx_dropped > 0;
-    report.ports.iter().find(lost).map(|port| {
+    disturbed_but(report, |_| false)
+}
+
+/// Does the same, but not for frames that a port cannot send while the trial takes its link down: they are
+/// part of the result.
+fn disturbed_but(report: &Report, taken_down: impl Fn(usize) -> bool) -> Option<String> {
+    let unsent = |n, port: &tester::report::Port| port.tx_dropped > 0 && !taken_down(n);
+    let mut ports = report.ports.iter().enumerate();
+    ports.find(|(n, port)| missed(port) || unsent(*n, port)).map(|(_, port)| {
         format!(
             "port {} lost {} received frames and dropped {} to send: the machine is too busy, or the \
              rate too high for it",

@@ -19,7 +19,8 @@ use sluice::dpdk::{
 };
 use sluice::sim::defect::{Broken, Defect, Obeying, Sending};
 use sluice::switch;
-use sluice::units::{BitsPerSec, PortId, Priority, PrioritySet};
+use sluice::time::Duration;
+use sluice::units::{BitsPerSec, PortId, PrioritySet};
 use sluice::world::{Alone, World};
 
 /// Number of links to the device.
@@ -28,7 +29,8 @@ const LINKS: usize = 3;
 /// Times that a run is repeated while the machine is too busy for it.
 const RUNS_MAX: usize = 7;
 
-/// Veth pairs: `t0` .. at the tester, `d0` .. at the device.
+/// Veth pairs: `t0` .. at the tester, `d0` .. at the device. Neither runs ahead of other programs: polling
+/// threads would keep the kernel's own, which carry the frames, from the CPUs.
 fn cables() {
     let ip = |args: &str| {
         must(Command::new("ip").args(args.split_whitespace()));
@@ -53,13 +55,13 @@ fn dut(dir: &Dir, more: &str) {
         &format!(
             "name: device\nrate: 100M\nload: 40%\nports:\n{}\
              tolerances: {{reaction: 4000, resume: 50ms, rate: 10%}}\n\
-             times: {{baseline: 500ms, hold: 2s, settle: 300ms, drain: 1s}}\n{more}",
+             times: {{baseline: 300ms, hold: 1s, settle: 300ms, drain: 1s}}\n{more}",
             ports.concat()
         ),
     );
 }
 
-/// Runs some tests, again while the machine is too busy for one of them, and returns the results.
+/// Runs some tests, those again for which the machine was too busy, and returns the results.
 fn validate(dir: &Dir, only: &[&str]) -> Value {
     validate_after(dir, only, |_| {})
 }
@@ -67,7 +69,7 @@ fn validate(dir: &Dir, only: &[&str]) -> Value {
 /// Does the same, and `before` each run with its number from 0.
 fn validate_after(dir: &Dir, only: &[&str], before: impl Fn(usize)) -> Value {
     let file = dir.path("dut.yaml");
-    let run = || -> Value {
+    let run = |only: &[&str]| -> Value {
         let mut command = sluice();
         command.arg("validate").arg(&file).args(["--format", "json", "--no-huge"]);
         only.iter().for_each(|only| {
@@ -78,25 +80,34 @@ fn validate_after(dir: &Dir, only: &[&str], before: impl Fn(usize)) -> Value {
             panic!("{error}: {}{}", text(&output.stdout), text(&output.stderr))
         })
     };
-    // A device in software that loses its CPU loses frames at rest, which the tester cannot tell from a
-    // cable that is wrong.
-    let disturbed = |results: &Value| {
-        let tests = results["tests"].as_array().unwrap().iter();
-        let at_rest =
-            |test: &&Value| test["detail"].as_str().is_some_and(|d| d.contains("at rest"));
-        tests.filter(|test| test["outcome"] == "inconclusive" || at_rest(test)).count()
-    };
+    let mut left = only.to_vec();
     before(0);
-    let mut results = run();
+    let mut results = run(&left);
     for n in 1..=RUNS_MAX {
-        if disturbed(&results) == 0 {
+        let tests = results["tests"].as_array().unwrap();
+        let disturbed = |id: &str| tests.iter().any(|t| t["id"] == id && is_disturbed(t));
+        // Without the tester's check of itself none of the others was run.
+        if !disturbed("V-00") {
+            left.retain(|id| disturbed(id));
+        }
+        if left.is_empty() {
             break;
         }
-        eprintln!("repeated: {results:#}");
+        let kept = tests.iter().filter(|t| !left.iter().any(|id| t["id"] == *id));
+        let kept: Vec<_> = kept.filter(|t| t["id"] != "V-00").cloned().collect();
+        eprintln!("repeated, for {left:?}: {results:#}");
         before(n);
-        results = run();
+        results = run(&left);
+        results["tests"].as_array_mut().unwrap().extend(kept);
     }
     results
+}
+
+/// True if the machine was too busy for a test. A device in software that loses its CPU loses frames at
+/// rest, which the tester cannot tell from a cable that is wrong.
+fn is_disturbed(test: &Value) -> bool {
+    let at_rest = test["detail"].as_str().is_some_and(|d| d.contains("at rest"));
+    test["outcome"] == "inconclusive" || at_rest
 }
 
 /// Returns the outcome of a test, and its reason.
@@ -182,11 +193,15 @@ impl World for BrokenWorld {
     type Handoff = Alone;
 }
 
-/// Runs a test while the switch of this program forwards between the links in this process, with a
-/// defect at each of its ports, or none.
-fn with_defect(eal: &Eal, names: &str, defect: Option<Defect>, test: impl FnOnce()) {
+/// Runs a test while the switch of this program forwards between the links in this process, with defects
+/// at each of its ports.
+fn with_defects(eal: &Eal, names: &str, defects: &[Defect], test: impl FnOnce()) {
     let file = switch_file("").replace("net_af_packet", names);
-    let (file, _) = config::parse("bad.yaml", &file, &Machine::any()).unwrap();
+    let (mut file, _) = config::parse("bad.yaml", &file, &Machine::any()).unwrap();
+    // Where the machine is busy, the thread sends after a gap what the line would have taken in it.
+    for port in &mut file.plan.ports {
+        port.schedule.shaper_burst = port.rate.bytes_in(Duration::from_millis(10));
+    }
     let frames = file.pool_frames as u32;
     let pool = Pool::new(eal, &PoolOptions { frames, ..PoolOptions::default() }).unwrap();
     let clock = TscClock::new();
@@ -196,7 +211,7 @@ fn with_defect(eal: &Eal, names: &str, defect: Option<Defect>, test: impl FnOnce
         let options = PortOptions { clock: Some(clock), ..PortOptions::default() };
         let port = port.start(&options, &pool).unwrap();
         let mut port = Broken::over(port, BitsPerSec::new(100_000_000).unwrap());
-        defect.into_iter().for_each(|defect| port.add(defect).unwrap());
+        defects.iter().for_each(|defect| port.add(*defect).unwrap());
         (id, port)
     });
     let ports = ports.collect();
@@ -208,14 +223,27 @@ fn with_defect(eal: &Eal, names: &str, defect: Option<Defect>, test: impl FnOnce
         scope.spawn(move || {
             let _worker = eal.register_worker().unwrap();
             while !stopped.load(Ordering::Relaxed) {
-                device.poll(clock.now());
-                thread::yield_now();
+                if !device.poll(clock.now()).progressed {
+                    thread::yield_now();
+                }
             }
         });
+        let _stop = StopAtEnd(stop);
         test();
-        stop.store(true, Ordering::Relaxed);
     });
 }
+
+/// Sets its flag at the end of a test, also of one that failed: the thread of the device is waited for.
+struct StopAtEnd(Arc<AtomicBool>);
+
+impl Drop for StopAtEnd {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Defects of a device, and the outcomes of tests of it.
+type Row<'a> = (&'a [Defect], &'a [(&'a str, &'a str)]);
 
 /// A defect between the port of a switch and its line is found in the real world as in the virtual one, by
 /// the test that `knobs.yaml` names.
@@ -229,20 +257,24 @@ fn defects_at_real_ports_are_found() {
         let memory = Memory::NoHuge;
         let eal = EalOptions { memory, memory_mib: Some(256), ..EalOptions::default() };
         let eal = Eal::start(&eal).unwrap();
-        let p3 = PrioritySet::of(Priority::ALL[3]);
-        let rows: [(Option<Defect>, &str, &str); 5] = [
-            (None, "V-R01", "pass"),
-            (Some(Obeying::Ignores { priorities: p3 }.into()), "V-R01", "fail"),
-            (Some(Obeying::NextPriority.into()), "V-R01", "fail"),
-            (Some(Obeying::IgnoresZeroTime.into()), "V-R04", "fail"),
-            (Some(Sending::NeverPauses { priorities: PrioritySet::ALL }.into()), "V-X01", "fail"),
+        let resumes = [
+            Obeying::IgnoresZeroTime.into(),
+            Sending::NeverPauses { priorities: PrioritySet::ALL }.into(),
         ];
-        for (n, (defect, id, expected)) in rows.into_iter().enumerate() {
+        let rows: [Row<'_>; 3] = [
+            (&[], &[("V-R01", "pass")]),
+            (&[Obeying::NextPriority.into()], &[("V-R01", "fail")]),
+            (&resumes, &[("V-R04", "fail"), ("V-X01", "fail")]),
+        ];
+        for (n, (defects, wanted)) in rows.into_iter().enumerate() {
             let names = format!("net_af_packet{n}");
-            with_defect(&eal, &names, defect, || {
-                let results = validate(&dir, &[id]);
+            with_defects(&eal, &names, defects, || {
+                let ids: Vec<_> = wanted.iter().map(|(id, _)| *id).collect();
+                let results = validate(&dir, &ids);
                 assert_eq!(outcome(&results, "V-00").0, "pass", "{results:#}");
-                assert_eq!(outcome(&results, id).0, expected, "{defect:?}: {results:#}");
+                for (id, expected) in wanted {
+                    assert_eq!(outcome(&results, id).0, *expected, "{defects:?}: {results:#}");
+                }
             });
         }
     });
@@ -365,7 +397,7 @@ fn secured_switch(dir: &Dir, accepted: &str) -> Switch {
         "{SUITE}, {KEY}, {SALT}, accept_pfc: {accepted}, receive: [{{sci: {{mac: {OF_TESTER}}}}}]"
     );
     let file = format!(
-        "defaults: {{rate: 10M, pfc: {{enable: [3, 4]}}, trust: dscp}}\n\
+        "defaults: {{rate: 100M, pfc: {{enable: [3, 4]}}, trust: dscp}}\n\
          buffer: {{total: 1MiB}}\nports:\n\
          - {{name: d0, device: 'net_af_packet0,iface=d0'}}\n\
          - {{name: d1, device: 'net_af_packet1,iface=d1', mac: {OF_DUT}, macsec: {{{macsec}}}}}\n"
@@ -381,12 +413,12 @@ fn secured_dut(dir: &Dir, run: usize) {
          receive: [{{sci: {{mac: {OF_DUT}}}, associations: {{0: {{{KEY}}}}}}}]"
     );
     let text = format!(
-        "name: device\nrate: 10M\nload: 30%\nports:\n\
+        "name: device\nrate: 100M\nload: 30%\nports:\n\
          - {{location: 'iface:t0', dut: d0}}\n\
          - {{location: 'iface:t1', dut: d1, macsec: {{{macsec}}}}}\n\
          adapter: {{ctl: {}}}\nexpected: {{macsec: {{B: strict}}}}\n\
          tolerances: {{reaction: 4000, resume: 50ms, rate: 10%}}\n\
-         times: {{baseline: 500ms, hold: 2s, settle: 300ms, drain: 1s}}\n",
+         times: {{baseline: 300ms, hold: 1s, settle: 300ms, drain: 1s}}\n",
         dir.path("macsec.sock").display()
     );
     dir.write("dut.yaml", &text);

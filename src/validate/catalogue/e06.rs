@@ -19,10 +19,10 @@ pub const TEST: Test = Test {
     procedure: "ECT(0) flows on one lossless priority and on another from A and from B to C, each at 20 % of the \
                 line; then the same while C pauses the lossless priority for the time in which twice Kmax \
                 (`expected.ecn`) arrives. The other is lossless too if there are two. At last C pauses each lossless \
-                priority without the curve, if `expected.ecn.priorities` tells which have it.",
+                priority without the curve, if `expected.ecn.priorities` tells which have it, beside the first one.",
     pass: "No frame arrives with CE at first. Then frames of the paused priority do, and none of the other \
-           until the end of the pause; none of a priority without the curve does. No frame of a lossless \
-           priority is lost.",
+           until the end of the pause; none of a priority without the curve does, and none of the first one \
+           beside it until the end of the pause. No frame of a lossless priority is lost.",
     uncertainty: "None: counts.",
     source: "sonic-mgmt marking_lossless_prio",
     level: Level::Full,
@@ -44,7 +44,8 @@ fn run(cx: &mut Context<'_>) -> Result<(), Trouble> {
     let mut trial = congestion::to_one(cx, (&[a, b], c), &[priority, other], SHARE);
     trial.flows.iter_mut().for_each(|flow| flow.ecn = Ecn::Ect0);
     trial.name = "no congestion".to_owned();
-    judge(cx, &trial, &[(priority, false), (other, false)], Duration::MAX)?;
+    let all = Duration::MAX;
+    judge(cx, &trial, &[(priority, false, all), (other, false, all)])?;
     // The time for a queue of twice Kmax.
     let filled = Bytes(2 * ecn.kmax.0).max(Bytes(1));
     let filled = cx.setup.rate.time_for(filled).as_secs_f64() / (2.0 * SHARE);
@@ -54,29 +55,29 @@ fn run(cx: &mut Context<'_>) -> Result<(), Trouble> {
     let set = PrioritySet::of(priority);
     stop::add(cx, &mut trial, (c, set), (Duration::ZERO, hold));
     // The frames of a released priority may hold up others.
-    judge(cx, &trial, &[(priority, true), (other, false)], hold)?;
+    judge(cx, &trial, &[(priority, true, hold), (other, false, hold)])?;
     let marked = ecn.priorities.unwrap_or(PrioritySet::ALL);
-    for bare in cx.setup.lossless.iter().filter(|priority| !marked.contains(*priority)) {
-        let mut trial = congestion::to_one(cx, (&[a, b], c), &[bare], SHARE);
+    let is_bare = |of: &Priority| *of != priority && !marked.contains(*of);
+    for bare in cx.setup.lossless.iter().filter(is_bare) {
+        let mut trial = congestion::to_one(cx, (&[a, b], c), &[bare, priority], SHARE);
         trial.flows.iter_mut().for_each(|flow| flow.ecn = Ecn::Ect0);
         trial.name = "a priority without ECN is congested".to_owned();
         stop::add(cx, &mut trial, (c, PrioritySet::of(bare)), (Duration::ZERO, hold));
-        judge(cx, &trial, &[(bare, false)], Duration::MAX)?;
+        judge(cx, &trial, &[(bare, false, all), (priority, false, hold)])?;
     }
     Ok(())
 }
 
-/// Judges the marks of each priority: with congestion at least one, else none until a time.
+/// Judges the marks of each priority: with congestion at least one, else none until its time.
 fn judge(
     cx: &mut Context<'_>,
     trial: &Trial,
-    priorities: &[(Priority, bool)],
-    until: Duration,
+    priorities: &[(Priority, bool, Duration)],
 ) -> Result<(), Trouble> {
     let seen = cx.observe(trial)?;
-    let until = until.saturating_sub(seen.uncertainty);
     congestion::arrives(cx, &seen, trial)?;
-    for (priority, is_congested) in priorities {
+    for (priority, is_congested, until) in priorities {
+        let until = until.saturating_sub(seen.uncertainty);
         let flows = trial.flows.iter().enumerate().filter(|(_, flow)| flow.priority == *priority);
         let marked = flows.flat_map(|(n, _)| marks::marked(&seen, FlowId(n)));
         let marked = marked.filter(|record| *is_congested || record.end < until).count() as u64;

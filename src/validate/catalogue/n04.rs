@@ -1,9 +1,7 @@
 //! V-N04: of two flows of a NIC one is paused, and resumed.
 
-use super::{nic, stop};
+use super::{nic, r04, stop};
 use crate::bench::Trouble;
-use crate::judge::Limits;
-use crate::observation::{Observation, Way};
 use crate::test::{Context, Level, Test, Topology};
 use crate::trial::{Control, Flow, FlowId, Limit, Port, Trial};
 use ground::time::Duration;
@@ -57,7 +55,7 @@ fn judge(
     let every = window.div(2);
     let frames = (times.hold.as_picos() / every.as_picos().max(1)).max(1) as u32;
     let last = times.baseline + every.saturating_mul(u64::from(frames) - 1);
-    let xon = last + window.div(16);
+    let xon = last + stop::until_xon(cx);
     let length = xon + times.settle;
     let mut trial = Trial::new(format!("storm for priority {paused}, then XON"), length);
     for port in [a, b] {
@@ -80,29 +78,11 @@ fn judge(
         let Flow { to, priority, .. } = trial.flows[n];
         if (to, priority) == (a, paused) {
             stop::none_began(cx, &seen, (FlowId(n), priority), &held);
-            resumes(cx, &seen, (FlowId(n), priority), (last, xon));
+            let expiry = last + window;
+            r04::resumes(cx, &seen, (FlowId(n), priority), (xon, expiry));
         } else {
             cx.rate(&seen, &trial, FlowId(n), &held);
         }
     }
     Ok(())
-}
-
-/// Judges the time from XON to the next frame, before an expiry could be taken for it.
-fn resumes(
-    cx: &mut Context<'_>,
-    seen: &Observation,
-    (flow, priority): (FlowId, Priority),
-    (last, xon): (Duration, Duration),
-) {
-    let expiry = last + Quanta::MAX.at(cx.setup.rate);
-    let most = cx.setup.limits.resume.min(expiry.saturating_sub(xon).div(2));
-    let first = seen.of(flow, Way::Received).find(|record| record.begin >= xon);
-    let Some(first) = first else {
-        cx.count(format!("frames of priority {priority} after XON"), 0, Limits::at_least(1.0));
-        return;
-    };
-    let taken = first.begin.saturating_sub(xon);
-    let limits = Limits::at_most(most.as_nanos_f64());
-    cx.time(format!("time to resume priority {priority}"), taken, limits, seen.uncertainty);
 }

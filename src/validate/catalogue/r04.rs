@@ -18,9 +18,11 @@ pub const TEST: Test = Test {
     clause: "802.1Q 36.1.3.2, 802.3 31B.3.2",
     topology: Topology::T2,
     procedure: "A flow on one lossless priority at half of the line from A to B. B pauses it without a \
-                gap, then sends one frame with a time of zero.",
+                gap, then sends one frame with a time of zero. If there are two lossless priorities, B pauses both \
+                once, resumes the second one, and then by one frame resumes the first and pauses the second.",
     pass: "The first frame of the priority begins within the resume time (1 ms), and before half of \
-           the last pause is over, so that an expiry is not taken for XON. No frame is lost.",
+           the last pause is over, so that an expiry is not taken for XON. No frame is lost. Of two paused \
+           priorities the one whose time is zero resumes, and the other one stays paused.",
     uncertainty: "Time stamps of the tester.",
     source: "sonic-mgmt L03",
     level: Level::Quick,
@@ -40,7 +42,7 @@ pub(super) fn run(cx: &mut Context<'_>) -> Result<(), Trouble> {
         let every = window.div(2);
         let pauses = (times.hold.as_picos() / every.as_picos().max(1)).max(1) as u32;
         let last = times.baseline + every.saturating_mul(u64::from(pauses) - 1);
-        let xon = last + window.div(16);
+        let xon = last + stop::until_xon(cx);
         let traffic = xon + times.settle;
         let mut trial = Trial::new("storm, then XON", traffic + times.drain);
         let flow = Flow::new((a, b), priority, Limit::Time(traffic)).rate(Rate::Line(SHARE));
@@ -53,6 +55,46 @@ pub(super) fn run(cx: &mut Context<'_>) -> Result<(), Trouble> {
         let seen = cx.observe(&trial)?;
         cx.at_rest(&seen, &trial, &(times.baseline.div(4)..times.baseline))?;
         judge(cx, &seen, (flow, priority))?;
+    }
+    one_of_two(cx)
+}
+
+/// Judges that XON of one priority does not resume another, also if one frame has the times of both.
+fn one_of_two(cx: &mut Context<'_>) -> Result<(), Trouble> {
+    let mut lossless = cx.setup.lossless.iter();
+    let (Some(first), Some(second)) = (lossless.next(), lossless.next()) else { return Ok(()) };
+    let [a, b] = cx.ports()?;
+    let pause = cx.setup.storm_pause();
+    // Flows of NICs stop and go by themselves, and V-N04 pauses one of two.
+    if cx.is_at_nic() || pause.div(4) < cx.setup.stop_limit().saturating_mul(2) {
+        return Ok(());
+    }
+    let quanta = Quanta((pause.as_picos() / Quanta(1).at(cx.setup.rate).as_picos()) as u16);
+    let start = cx.setup.times.baseline;
+    let traffic = start + pause.saturating_mul(2);
+    let mut trial = Trial::new("XON for one of two", traffic + cx.setup.times.drain);
+    for priority in [first, second] {
+        let flow = Flow::new((a, b), priority, Limit::Time(traffic));
+        trial.flow(flow.rate(Rate::Line(SHARE / 2.0)));
+    }
+    let mac = cx.port(b).mac;
+    trial.pfc(b, mac, &[(first, quanta), (second, quanta)], start);
+    trial.pfc(b, mac, &[(second, Quanta(0))], start + pause.div(4));
+    trial.pfc(b, mac, &[(first, Quanta(0)), (second, quanta)], start + pause.div(2));
+    let seen = cx.observe(&trial)?;
+    cx.at_rest(&seen, &trial, &(start.div(4)..start))?;
+    let sent: Vec<Duration> = seen.control_sent(b).map(|(record, _)| record.end).collect();
+    let [both, one, other] = sent[..] else {
+        return Err(Trouble::Error("the tester did not send three pauses".into()));
+    };
+    let (limit, lasts) = (cx.setup.stop_limit(), pause.saturating_sub(pause.div(5_000)));
+    stop::none_began(cx, &seen, (FlowId(0), first), &(both + limit..other));
+    resumes(cx, &seen, (FlowId(0), first), (other, both + pause));
+    stop::none_began(cx, &seen, (FlowId(1), second), &(both + limit..one));
+    resumes(cx, &seen, (FlowId(1), second), (one, both + pause));
+    stop::none_began(cx, &seen, (FlowId(1), second), &(other + limit..other + lasts));
+    for (n, priority) in [first, second].into_iter().enumerate() {
+        cx.none_lost(&seen, (FlowId(n), priority));
     }
     Ok(())
 }
@@ -69,14 +111,24 @@ fn judge(
     };
     stop::none_began(cx, seen, (flow, priority), &(last + cx.setup.stop_limit()..xon));
     let expiry = last + Quanta::MAX.at(cx.setup.rate);
+    resumes(cx, seen, (flow, priority), (xon, expiry));
+    cx.none_lost(seen, (flow, priority));
+    Ok(())
+}
+
+/// Judges the time from XON to the next frame, before the end of the pause could be taken for it.
+pub(super) fn resumes(
+    cx: &mut Context<'_>,
+    seen: &Observation,
+    (flow, priority): (FlowId, Priority),
+    (xon, expiry): (Duration, Duration),
+) {
     let most = cx.setup.limits.resume.min(expiry.saturating_sub(xon).div(2));
     let Some(first) = seen.of(flow, Way::Received).find(|record| record.begin >= xon) else {
         cx.count(format!("frames of priority {priority} after XON"), 0, Limits::at_least(1.0));
-        return Ok(());
+        return;
     };
     let taken = first.begin.saturating_sub(xon);
     let limits = Limits::at_most(most.as_nanos_f64());
     cx.time(format!("time to resume priority {priority}"), taken, limits, seen.uncertainty);
-    cx.none_lost(seen, (flow, priority));
-    Ok(())
 }

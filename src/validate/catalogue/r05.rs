@@ -35,7 +35,7 @@ const SIZE: u32 = 1024;
 
 /// Pause times.
 const QUICK: &[u16] = &[1000, 16_384, 65_535];
-const FULL: &[u16] = &[1, 10, 100, 1000, 16_384, 32_768, 65_535];
+const FULL: &[u16] = &[1, 10, 30, 100, 1000, 16_384, 32_768, 65_535];
 
 pub(super) fn run(cx: &mut Context<'_>) -> Result<(), Trouble> {
     let (values, times) = (cx.by_level(QUICK, FULL), cx.by_level(3, 100));

@@ -99,6 +99,13 @@ pub(super) fn traffic(
     Storm { trial, priorities, rest: times.baseline.div(4)..times.baseline }
 }
 
+/// Returns the time after the last pause of a storm at which it is ended by XON: late enough for the frames
+/// that may still begin to be told from those against the pause, and long before the pause ends by itself.
+pub(super) fn until_xon(cx: &Context<'_>) -> Duration {
+    let window = Quanta::MAX.at(cx.setup.rate);
+    cx.setup.stop_limit().saturating_mul(3).clamp(window.div(16), window.div(4))
+}
+
 /// Returns the time in which frames of a paused priority may not begin: from the limit after the
 /// first pause to the end of the last one, less the deviation of two clocks.
 pub(super) fn held(

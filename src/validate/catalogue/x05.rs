@@ -1,9 +1,10 @@
 //! V-X05: all congested priorities are paused.
 
-use super::congestion;
+use super::{congestion, stop};
 use crate::bench::Trouble;
 use crate::judge::Limits;
 use crate::test::{Context, Level, Test, Topology};
+use crate::trial::FlowId;
 use ground::time::Duration;
 use ground::units::PrioritySet;
 
@@ -16,7 +17,8 @@ pub const TEST: Test = Test {
     topology: Topology::T3,
     procedure: "Flows on two lossless priorities from A and from B to C, each at 40 % of the line. C pauses \
                 both, so that both are over whatever the scheduling is.",
-    pass: "No frame is lost. A and B receive pauses for both priorities, and for neither more than twice \
+    pass: "No frame is lost, and none of either priority begins at C from the limit after the first pause to the \
+           end of the last one. A and B receive pauses for both priorities, and for neither more than twice \
            as many as for the other.",
     uncertainty: "None: counts.",
     source: "sonic-mgmt issue 20075",
@@ -41,6 +43,10 @@ fn run(cx: &mut Context<'_>) -> Result<(), Trouble> {
     trial.storm((c, cx.port(c).mac, cx.setup.rate), set, hold);
     let seen = cx.observe(&trial)?;
     congestion::arrives(cx, &seen, &trial)?;
+    let held = stop::held(cx, &seen, c)?;
+    for (n, flow) in trial.flows.iter().enumerate() {
+        stop::none_began(cx, &seen, (FlowId(n), flow.priority), &held);
+    }
     let mut counts = Vec::new();
     for priority in two {
         congestion::lossless(cx, &seen, &trial, priority);
