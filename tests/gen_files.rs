@@ -69,6 +69,25 @@ fn a_constant_rate_is_kept_exactly() {
 }
 
 #[test]
+fn messages_stop_the_flow_that_they_are_about_for_their_time() {
+    let outcome = outcome("sfc-proxy-validation.yaml", &[]);
+    let host = named(&outcome, "ports", "host");
+    assert_eq!((&host["sfcm_rx"], &host["sfcm_obeyed"]), (&35.into(), &25.into()));
+    assert_eq!(host["sfcm_refused"], 10, "foreign and malformed ones");
+    assert_eq!(host["sfcm_paused_ns"], 20e6 + 2.5e6);
+    assert_eq!(named(&outcome, "flows", "data")["frames_rx"], 10_000);
+    assert!(named(&outcome, "ports", "fabric").get("sfcm_rx").is_none());
+}
+
+#[test]
+fn a_proxy_passes_the_same_test() {
+    let lab = concat!(env!("CARGO_MANIFEST_DIR"), "/configs/labs/sfc-proxy.yaml");
+    let output = run::sluice().args(["run", lab]).output().expect("sluice starts");
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(0), "{said}");
+}
+
+#[test]
 fn a_storm_stops_its_priority_and_no_other() {
     let outcome = outcome("pfc-storm.yaml", &[]);
     let [on3, on4] = ["on3", "on4"].map(|name| named(&outcome, "flows", name));

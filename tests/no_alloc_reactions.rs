@@ -99,10 +99,10 @@ fn stream(id: u32) -> StreamPlan {
 fn plan(pause: SfcPause) -> StationPlan {
     let qp = |n| U24::new(n).unwrap();
     let sfc = SfcReaction {
-        udp_port: PORT_DEFAULT,
         pause,
         longest: Duration::from_micros(2),
         senders: Senders::Only(vec!["10.0.0.0/24".parse().unwrap()]),
+        ..SfcReaction::default()
     };
     let qcn = ReactionPlan {
         time_reset: Duration::from_micros(20),

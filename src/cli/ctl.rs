@@ -35,6 +35,9 @@ EXAMPLES:
   sluice ctl objects sfc                           managed objects of SFC and their values
   sluice ctl get sfcTransmittedSFCMs --port port1 --class 3
   sluice ctl set sfc.queues.threshold 200KB --class 3
+  sluice ctl create sfc --settings '{queues: {3: {threshold: 100KB}}}'
+  sluice ctl delete sfc --port port1               no point at this port
+  sluice ctl save running.yaml                     the running configuration as a switch file
   sluice ctl objects --describe                    all objects; needs no switch
   sluice ctl --control /run/sluice/tor.sock stop";
 
@@ -81,10 +84,35 @@ enum What {
         #[arg(long)]
         describe: bool,
     },
-    /// Show one managed object, or a table: ci-peer-table, ci-stream-table, sfc-stream-table.
+    /// Show one managed object, or a table: sfc-stream-table, sfc-proxy-stream-table, sfc-proxy-cache,
+    /// ci-peer-table, ci-stream-table.
     Get(Place),
     /// Set a managed object, until the switch stops.
     Set(SetObject),
+    /// Create the points or the proxy of source flow control, until the switch stops.
+    Create {
+        /// `sfc` or `sfc_proxy`.
+        section: String,
+        /// Create the point of this port alone: a name or a number (from 0).
+        #[arg(long)]
+        port: Option<String>,
+        /// Settings of the section as in a switch file, such as '{queues: {3: {threshold: 100KB}}}'.
+        #[arg(long, value_name = "YAML", conflicts_with = "port")]
+        settings: Option<String>,
+    },
+    /// Delete the points or the proxy of source flow control, until the switch stops.
+    Delete {
+        /// `sfc` or `sfc_proxy`.
+        section: String,
+        /// Delete the point of this port alone: a name or a number (from 0).
+        #[arg(long)]
+        port: Option<String>,
+    },
+    /// Write the running configuration to a switch file.
+    Save {
+        /// File, in the folder of the switch file if that names others. Default: the output.
+        file: Option<PathBuf>,
+    },
     /// Show MACsec counters of ports, and manage their keys.
     Macsec {
         #[command(subcommand)]
@@ -128,6 +156,9 @@ impl TryFrom<What> for Request {
             What::Objects { pattern, .. } => Self::Objects { pattern },
             What::Get(place) => Self::Get(place),
             What::Set(set) => Self::Set(set),
+            What::Create { section, port, settings } => Self::Create { section, port, settings },
+            What::Delete { section, port } => Self::Delete { section, port },
+            What::Save { .. } => Self::Save {},
             What::Macsec { what } => macsec::request(what)?,
             What::Measure { port } => Self::Measure { port },
             What::Clear => Self::Clear {},
@@ -147,6 +178,10 @@ pub fn run(args: Args) -> Result<ExitCode> {
         return Ok(verdict(true));
     }
     let path = args.control.map_or_else(the_only_socket, Ok)?;
+    let target = match &args.what {
+        What::Save { file } => file.clone(),
+        _ => None,
+    };
     let request = Request::try_from(args.what)?;
     let response = request.send(&path)?;
     if !response.ok {
@@ -172,6 +207,14 @@ pub fn run(args: Args) -> Result<ExitCode> {
             match format {
                 Format::Table => terminal::print(report::objects_text(&found))?,
                 Format::Json => terminal::print_json(&report::objects_tree(&found))?,
+            }
+        }
+        (Request::Save {}, _) => {
+            let text: String = serde_json::from_value(result).context(OTHER_VERSION)?;
+            match target {
+                Some(path) => std::fs::write(&path, text)
+                    .with_context(|| format!("{}: cannot be written", path.display()))?,
+                None => terminal::print(text)?,
             }
         }
         (Request::Show {}, Format::Table) => {

@@ -13,6 +13,7 @@ mod plan;
 pub mod raw;
 mod resolve;
 mod schema;
+mod written;
 
 #[cfg(test)]
 #[path = "../testfolder.rs"]
@@ -29,10 +30,11 @@ pub use plan::{DevicePlan, EalPlan, HeadroomCheck, Hugepages, Machine, SwitchFil
 pub use resolve::{
     Congestion, Context, Cx, HeadroomRule, OWN, Place, Said, SecuredPort, UNNAMED, VirtualPort,
     VirtualSaid, VirtualSwitch, agents, check_whole, ecn_plan, group_plan, late_host, learning,
-    longest, name_channels, named_interface, port_buffer, secy_plan, seed_congestion, senders,
-    told, udp_port, virtual_switch,
+    life, longest, name_channels, named_interface, port_buffer, secy_plan, seed_congestion,
+    senders, told, udp_port, virtual_switch,
 };
 pub use schema::switch_schema;
+pub use written::Written;
 
 use std::path::Path;
 
@@ -60,8 +62,20 @@ pub fn parse(
     text: &str,
     machine: &Machine,
 ) -> Result<(SwitchFile, Vec<Warning>), ConfigError> {
+    parse_tree(
+        name,
+        tree::read(text, EMPTY).map_err(|finding| ConfigError::one(name, finding))?,
+        machine,
+    )
+}
+
+/// As [`parse`], of the file's tree.
+fn parse_tree(
+    name: &str,
+    mut root: Node,
+    machine: &Machine,
+) -> Result<(SwitchFile, Vec<Warning>), ConfigError> {
     let one = |finding| ConfigError::one(name, finding);
-    let mut root = tree::read(text, EMPTY).map_err(one)?;
     // Read once as written, so that errors in `defaults` are reported there, and once with defaults
     // applied.
     let all = |findings| ConfigError { file: name.to_owned(), findings };

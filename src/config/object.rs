@@ -1,6 +1,6 @@
 //! Text form of managed objects' values, with the units of configuration files.
 
-use super::quantity::{Ratio, Size, Span};
+use super::quantity::{Rate, Ratio, Size, Span};
 use congestion::sfc::CENTISECOND;
 use switch::managed::{Kind, Object, ObjectError, ObjectValue, Reason, Unit};
 
@@ -20,6 +20,9 @@ pub fn object_value(object: Object, text: &str) -> Result<ObjectValue, String> {
         }
         Kind::Number { unit: Unit::Picoseconds, .. } => {
             number(Some(text.parse::<Span>().map_err(named)?.0.as_picos()))?
+        }
+        Kind::Number { unit: Unit::BitsPerSecond, .. } if text.trim().parse::<u64>().is_err() => {
+            number(Some(text.parse::<Rate>().map_err(named)?.0.get()))?
         }
         Kind::Number { unit: Unit::Share, .. } => {
             let Ratio(millionths) = text.parse().map_err(named)?;

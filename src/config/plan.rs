@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use super::Written;
 use super::memory::{self, Need};
 use ground::time::Duration;
 use ground::units::{BitsPerSec, Cells, PRIORITIES, PortId, PriorityGroup};
@@ -32,6 +33,8 @@ pub struct SwitchFile {
     pub pool_frames: usize,
     /// Required and configured headroom of each lossless group, for reports.
     pub headroom: Vec<HeadroomCheck>,
+    /// The file, to be written back with changes.
+    pub written: Written,
 }
 
 /// Device of a port.

@@ -46,6 +46,27 @@ pub enum Request {
     Get(Place),
     /// Writes a managed object.
     Set(SetObject),
+    /// Creates the points or the proxy of source flow control, or the point of a port.
+    Create {
+        /// `sfc` or `sfc_proxy`.
+        section: String,
+        /// Port whose point is created; the whole section if absent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        port: Option<String>,
+        /// Settings of the section, as in a switch file; the defaults if absent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        settings: Option<String>,
+    },
+    /// Deletes the points or the proxy of source flow control, or the point of a port.
+    Delete {
+        /// `sfc` or `sfc_proxy`.
+        section: String,
+        /// Port whose point is deleted; the whole section if absent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        port: Option<String>,
+    },
+    /// Returns the running configuration as a switch file.
+    Save {},
     /// Returns the MACsec counters of all ports that have MACsec.
     Macsec {},
     /// Installs a key for an association.

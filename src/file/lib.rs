@@ -14,6 +14,7 @@ mod schema;
 mod sparse;
 pub mod tree;
 mod word_or;
+mod written;
 
 #[cfg(test)]
 #[path = "../testfolder.rs"]

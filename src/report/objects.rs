@@ -155,7 +155,9 @@ fn encoded(object: Object, value: ObjectValue) -> Value {
             Unit::Picoseconds if n % 1_000 == 0 => (n / 1_000).into(),
             Unit::Picoseconds => (n as f64 / 1_000.0).into(),
             Unit::Share => (n as f64 / 65_536.0).into(),
-            Unit::One | Unit::Octets | Unit::Centiseconds | Unit::Percent => n.into(),
+            Unit::One | Unit::Octets | Unit::Centiseconds | Unit::Percent | Unit::BitsPerSecond => {
+                n.into()
+            }
         },
         // ieee802-types writes addresses with dashes and capitals.
         ObjectValue::Mac(mac) => mac.to_string().replace(':', "-").to_uppercase().into(),

@@ -14,6 +14,7 @@ use super::snapshot::{RunSnapshot, WorkerSnapshot, merge};
 use super::watch::LossWatch;
 use super::worker::{Idle, Order, Seal, Worker};
 use congestion::isolation::Peer;
+use congestion::proxy::Cached;
 use congestion::streams::STREAMS_MAX;
 use contracts::stats::NicCounters;
 use contracts::world::World;
@@ -22,7 +23,7 @@ use ground::units::PortId;
 use link::{AgentsSnapshot, News};
 use secure::SecyChange;
 use switch::managed::{StreamRow, Streams};
-use switch::{Change, ChangeError, SecyRefused, Switch};
+use switch::{Change, ChangeError, SecyRefused, Switch, SwitchPlan};
 
 /// Capacity of a worker's queue of orders. A sender that finds it full waits.
 const ORDERS: usize = 16;
@@ -303,6 +304,18 @@ impl Controller {
         Ok(self.one(*owner, |answer| Order::Secy(port, change.clone(), answer))??)
     }
 
+    /// Creates and deletes points and proxies of Source Flow Control at all workers: `plan` is the
+    /// switch's, with other sections.
+    ///
+    /// # Errors
+    /// [`OrderError`] if a worker does not answer.
+    pub fn set_sections(&self, plan: &Arc<SwitchPlan>) -> Result<(), OrderError> {
+        for worker in 0..self.0.workers.len() {
+            self.one(worker, |answer| Order::Sections(Arc::clone(plan), answer))?;
+        }
+        Ok(())
+    }
+
     /// Events of the ports' link protocols since the last call, in the order of the workers.
     ///
     /// # Errors
@@ -338,6 +351,26 @@ impl Controller {
                 let room = most.saturating_sub(rows.len()).min(page.rows.len());
                 more += (page.rows.len() - room) as u64;
                 rows.extend(page.rows.iter().take(room).map(|row| (handle(row), *row)));
+                from = page.next;
+            }
+        }
+        Ok((rows, more))
+    }
+
+    /// Destinations in the cache of the proxy, at most `most` of them, and the number of the others,
+    /// by worker: each caches for its hosts.
+    ///
+    /// # Errors
+    /// [`OrderError`] if a worker does not answer.
+    pub fn cached(&self, most: usize) -> Result<(Vec<(usize, Cached)>, u64), OrderError> {
+        let (mut rows, mut more) = (Vec::new(), 0);
+        for worker in 0..self.0.workers.len() {
+            let mut from = Some(0);
+            while let Some(place) = from {
+                let page = self.one(worker, |answer| Order::Cached(place, answer))?;
+                let room = most.saturating_sub(rows.len()).min(page.rows.len());
+                more += (page.rows.len() - room) as u64;
+                rows.extend(page.rows.iter().take(room).map(|row| (worker, *row)));
                 from = page.next;
             }
         }

@@ -4,6 +4,7 @@
 //! of an order waits for the answer, never the worker.
 
 use std::hint;
+use std::sync::Arc;
 use std::thread;
 
 use crossbeam::channel::{Receiver, Sender, TryRecvError};
@@ -17,8 +18,8 @@ use ground::time::{Duration, Instant};
 use ground::units::PortId;
 use link::{AgentsSnapshot, News};
 use secure::SecyChange;
-use switch::managed::{StreamPage, Streams};
-use switch::{Change, ChangeError, SecyRefused, Switch};
+use switch::managed::{CachePage, StreamPage, Streams};
+use switch::{Change, ChangeError, SecyRefused, Switch, SwitchPlan};
 
 /// Polls between two checks of the orders: often enough for an answer within microseconds, rarely
 /// enough that the check costs nothing compared with the polls.
@@ -66,10 +67,14 @@ pub(super) enum Order {
     Agents(Sender<Vec<(PortId, AgentsSnapshot)>>),
     /// Returns the flows in a part of a table.
     Streams(Streams, usize, Sender<StreamPage>),
+    /// Returns the destinations in a part of the proxy's cache.
+    Cached(usize, Sender<CachePage>),
     /// Returns the peers of Congestion Isolation.
     Peers(Sender<Vec<(PortId, Peer)>>),
     /// Applies a change.
     Apply(Change, Sender<Result<(), ChangeError>>),
+    /// Creates and deletes points and proxies of Source Flow Control.
+    Sections(Arc<SwitchPlan>, Sender<()>),
     /// Changes the keys of a port's SecY, for sending or receiving. The keys in the order are wiped
     /// after it.
     Secy(PortId, SecyChange, Sender<Result<(), SecyRefused>>),
@@ -134,6 +139,10 @@ impl<W: World<Events = LossWatch>, C: FnMut() -> Instant> Worker<W, C> {
             Order::Streams(of, from, answer) => {
                 let _ = answer.try_send(self.switch.streams(of, from, PAGE));
             }
+            Order::Cached(from, answer) => {
+                let now = (self.clock)();
+                let _ = answer.try_send(self.switch.cached(now, from, PAGE));
+            }
             Order::Peers(answer) => {
                 let _ = answer.try_send(self.switch.peers());
             }
@@ -166,6 +175,11 @@ impl<W: World<Events = LossWatch>, C: FnMut() -> Instant> Worker<W, C> {
                     }
                 }
                 let _ = answer.try_send(result);
+            }
+            Order::Sections(plan, answer) => {
+                let now = (self.clock)();
+                self.switch.set_sections(now, &plan);
+                let _ = answer.try_send(());
             }
             Order::Secy(port, change, answer) => {
                 let _ = answer.try_send(self.switch.change_secy(port, &change));

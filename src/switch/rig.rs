@@ -84,6 +84,8 @@ pub fn congestion() -> CongestionPlan {
             transmit_priority: Priority::ALL[7],
             dscp,
             form: SfcmForm::Simplified,
+            min_header_octets: 64,
+            unknown: UnknownHost::Drop,
             from: SfcmFrom::Swapped,
             mac: None,
             ipv4: None,
@@ -102,6 +104,8 @@ pub fn congestion() -> CongestionPlan {
         }),
         proxy: Some(SfcProxyPlan {
             udp_port: sfcm::PORT_DEFAULT,
+            unknown: UnknownHost::Drop,
+            max_flow_life: Duration::from_secs(1),
             fabric: Senders::Anybody,
             hosts: Senders::Nobody,
             policy: PausePolicy::standard(),

@@ -2,7 +2,7 @@
 
 use super::plan::{ClassifyPlan, PortPlan, Trust, VlanPlan};
 use buffer::{GroupKind, GroupPlan};
-use congestion::EcnPlan;
+use congestion::{EcnPlan, SourceMap};
 use ground::units::{
     Dscp, Mac, PRIORITIES, Pcp, Priority, PriorityGroup, PrioritySet, TrafficClass, Vid,
 };
@@ -41,10 +41,13 @@ pub(super) struct Tables {
     pvid: Option<Vid>,
     member: VidSet,
     tagged: VidSet,
+    /// Maps for source flow control messages to the host at this port.
+    pub(super) source: SourceMap,
 }
 
 impl Tables {
     pub(super) fn new(plan: &PortPlan, groups: &[GroupPlan; PRIORITIES]) -> Self {
+        let source = plan.classify.source_map();
         let ClassifyPlan { trust, pcp, dscp, default, group, class } = plan.classify.clone();
         let VlanPlan { pvid, members } = &plan.vlan;
         let (mut member, mut tagged) = (VidSet::EMPTY, VidSet::EMPTY);
@@ -69,6 +72,7 @@ impl Tables {
             pvid: *pvid,
             member,
             tagged,
+            source,
         }
     }
 

@@ -1,5 +1,5 @@
 //! The location of a port: `ring:NAME.a`, `iface:eth1`, or a device's EAL name, with options
-//! after a question mark (`?pfc=3,4&queues=2&capture=both`). In a lab, a host's name.
+//! after a question mark (`?pfc=3,4&queues=2&sfc=flow`). In a lab, a host's name.
 
 use core::fmt;
 
@@ -7,6 +7,7 @@ use core::str::FromStr;
 
 use super::plan::{Location, Place};
 use ground::units::{Priority, PrioritySet};
+use host::SfcPause;
 
 /// Maximum number of transmit queues of a port: a choice, more than there are cores to serve
 /// them.
@@ -14,7 +15,8 @@ pub const QUEUES_MAX: u16 = 16;
 
 /// The options after the question mark.
 const OPTIONS: &str = "`pfc=3,4` (the priorities whose pauses are obeyed), `queues=2` \
-                       (queues to send by), `capture=both` (captures have what is sent, too)";
+                       (queues to send by), `sfc=flow` or `sfc=priority` (the scope of pauses by source \
+                       flow control messages), `capture=both` (captures have what is sent, too)";
 
 impl Location {
     /// Parses a location.
@@ -28,10 +30,15 @@ impl Location {
             place: place_of(place)?,
             pfc: None,
             queues: 1,
+            sfc: None,
             capture_tx: false,
         };
         for option in options.split('&').filter(|o| !o.is_empty()) {
             location.option(option)?;
+        }
+        if location.sfc.is_some() && location.queues > 1 {
+            // The thread of one queue receives the messages, and could not pause the others' flows.
+            return Err("`sfc` and several `queues` exclude each other; take one out".into());
         }
         Ok(location)
     }
@@ -45,6 +52,13 @@ impl Location {
                 let queues = value.parse().ok().filter(|n| (1..=QUEUES_MAX).contains(n));
                 self.queues = queues
                     .ok_or_else(|| format!("`queues={value}`: write 1 to {QUEUES_MAX} queues"))?;
+            }
+            "sfc" => {
+                self.sfc = match value {
+                    "flow" => Some(SfcPause::Flow),
+                    "priority" => Some(SfcPause::Priority),
+                    _ => return Err(format!("`sfc={value}`: write `flow` or `priority`")),
+                };
             }
             "capture" => {
                 self.capture_tx = match value {

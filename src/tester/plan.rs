@@ -3,7 +3,7 @@
 pub use crate::location::InterfaceName;
 use ground::units::{BitsPerSec, Mac, PrioritySet, Quanta};
 use host::plan::stream::{Edit, InterfacePlan, Path, StreamPlan, Values};
-use host::{FlowId, TransportPlan};
+use host::{FlowId, SfcPause, TransportPlan};
 use secure::SecyPlan;
 use wire::EtherType;
 
@@ -54,6 +54,9 @@ pub struct Location {
     pub pfc: Option<PrioritySet>,
     /// Number of transmit queues (`?queues=2`), each with its own thread. Default: 1.
     pub queues: u16,
+    /// Scope of the pauses by source flow control messages that the port obeys (`?sfc=flow`). Default:
+    /// none are obeyed.
+    pub sfc: Option<SfcPause>,
     /// True if sent frames are captured, too (`?capture=both`). Default: false.
     pub capture_tx: bool,
 }

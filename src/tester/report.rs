@@ -122,6 +122,19 @@ described! {
         rx_missed: Option<u64> = Counter,
         /// Frames that the device accepted and did not send, since the test was configured.
         tx_dropped: u64 = Counter,
+        /// Source flow control messages received; absent if the port obeys none.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        sfcm_rx: Option<u64> = Counter,
+        /// Source flow control messages that started or extended a pause.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        sfcm_obeyed: Option<u64> = Counter,
+        /// Source flow control messages with invalid bytes, of a flow, priority or host that is not
+        /// here, or about messages.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        sfcm_refused: Option<u64> = Counter,
+        /// Total pause time of flows, or of priorities, by source flow control messages.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        sfcm_paused_ns: Option<f64> = Counter,
         priorities: Vec<Priority>,
     }
 }

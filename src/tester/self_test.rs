@@ -133,7 +133,7 @@ fn plan(frames: u64) -> TestPlan {
         let place = Place::Ring { pair, end };
         PortPlan {
             name: name.into(),
-            location: Location { text, place, pfc: None, queues: 1, capture_tx: false },
+            location: Location { text, place, pfc: None, queues: 1, sfc: None, capture_tx: false },
             rate: Some(BitsPerSec::gbps(10)),
             mtu: 1_500,
             obeys: Obeys::Nothing,

@@ -4,7 +4,7 @@ use super::plan::{FlowKind, FlowPlan, Obeys, PortPlan, TestPlan};
 use ground::time::{Duration, Instant};
 use ground::units::{BitsPerSec, Mac, PrioritySet};
 use host::plan::stream::{MeterPlan, Path, StreamPlan};
-use host::{StationPlan, TesterPlan, TransportPlan};
+use host::{ReactionsPlan, SfcReaction, StationPlan, TesterPlan, TransportPlan};
 use pfc::FlowControl;
 
 /// The rate of a port if neither layer 1 nor the link has one: 10 Gb/s, OTG's default.
@@ -130,9 +130,17 @@ fn one(
         senders,
         receivers,
         tester,
+        reactions: reactions(port),
         secy: port.secy.clone(),
         ..StationPlan::new(port.name.clone(), mac, rate)
     }
+}
+
+/// Returns the source flow control messages that a port obeys: of any sender, as there is no telling
+/// which address a device under test gives its messages.
+fn reactions(port: &PortPlan) -> ReactionsPlan {
+    let sfc = port.location.sfc.map(|pause| SfcReaction { pause, ..SfcReaction::default() });
+    ReactionsPlan { sfc, ..ReactionsPlan::default() }
 }
 
 /// Returns the pause frames that a port obeys: those of layer 1, restricted by its location.

@@ -150,6 +150,7 @@ fn port(seen: &Seen<'_>, n: usize) -> report::Port {
     let [frames_tx, bytes_tx, frames_rx, bytes_rx] = counters.of_flows();
     let (capturing, captured, capture_missed) = more.capture;
     let sends = |flow: &FlowSeen<'_>| flow.plan.tx == n && flow.transmit == Transmit::Started;
+    let sfcm = plan.location.sfc.and(station.reactions).map(|reactions| reactions.sfcm);
     report::Port {
         name: plan.name.clone(),
         location: plan.location.text.clone(),
@@ -173,6 +174,10 @@ fn port(seen: &Seen<'_>, n: usize) -> report::Port {
         rx_room: more.rx_room,
         rx_missed: more.nic.missed(),
         tx_dropped: more.nic.unsent(),
+        sfcm_rx: sfcm.map(|sfcm| sfcm.received),
+        sfcm_obeyed: sfcm.map(|sfcm| sfcm.paused),
+        sfcm_refused: sfcm.map(|sfcm| sfcm.refused()),
+        sfcm_paused_ns: sfcm.map(|sfcm| sfcm.time.as_picos() as f64 / 1e3),
         priorities: station
             .meter
             .as_ref()

@@ -10,6 +10,7 @@ use common::MemFrame;
 use messages::{Message, frame, udp};
 use proptest::prelude::*;
 use sluice::congestion::proxy::Senders;
+use sluice::congestion::{SourceMap, Trusted};
 use sluice::frame::LINE_OVERHEAD_BYTES;
 use sluice::host::plan::stream::{
     Edit, Limit, Pace, Path, Payload, Sizes, StreamPlan, TemplatePlan, Values,
@@ -20,7 +21,7 @@ use sluice::host::{
 };
 use sluice::pfc::FlowControl;
 use sluice::time::{Duration, Instant, Total};
-use sluice::units::{BitsPerSec, Bytes, Dscp, Mac, PrioritySet};
+use sluice::units::{BitsPerSec, Bytes, Dscp, Mac, Priority, PrioritySet};
 use sluice::wire::flow::FiveTuple;
 use sluice::wire::ip::{Ecn, Protocol};
 use sluice::wire::roce::U24;
@@ -75,8 +76,7 @@ fn flow(id: u32, p: u8, v6: bool) -> FlowPlan {
 
 fn plan(pause: SfcPause, flows: Vec<FlowPlan>) -> StationPlan {
     let obey = [3, 4].map(priority).into_iter().collect();
-    let sfc =
-        SfcReaction { udp_port: PORT_DEFAULT, pause, longest: LONGEST, senders: Senders::Anybody };
+    let sfc = SfcReaction { pause, longest: LONGEST, ..SfcReaction::default() };
     StationPlan {
         flow_control: FlowControl::Pfc { send: PrioritySet::EMPTY, obey },
         flows,
@@ -372,6 +372,54 @@ fn messages_that_are_not_to_be_obeyed_are_counted_by_why() {
     assert_eq!(counted(&by_flow, &foreign).0, SfcmCounters { foreign_flow: 1, ..one });
     let silent = Message { priority: priority(6), ..good }.frame(HOST, &[]);
     assert_eq!(counted(&plan, &silent).0, SfcmCounters { no_flow_of_priority: 1, ..one });
+}
+
+#[test]
+fn a_message_pauses_the_priority_of_its_dscp_by_the_maps_of_the_hosts_port() {
+    let mut plan = plan(SfcPause::Priority, vec![flow(1, 3, false), flow(2, 4, false)]);
+    let af31 = Dscp::new(26).unwrap();
+    let mut map =
+        SourceMap { trusted: Trusted::PcpOrDscp, pcp: Priority::ALL, dscp: [Priority::MIN; 64] };
+    map.dscp[af31.index()] = priority(4);
+    plan.reactions.sfc.as_mut().unwrap().map = Some(map);
+    let named = Message { dscp: af31, ..Message::about(tuple(1, false), 3, us_(100)) };
+    for (frame, paused, other, disagreed) in [
+        (named.frame(HOST, &[]), 2, 1, 1),
+        // Behind a tag the PCP decides, and it agrees.
+        (named.frame(HOST, &[0x6000]), 1, 2, 0),
+        // A DSCP whose priority the host does not use is not that of its frames.
+        (Message { dscp: Dscp::MIN, ..named }.frame(HOST, &[]), 1, 2, 0),
+    ] {
+        let mut bench = Bench::new(&plan);
+        bench.run_to(at(10));
+        bench.message(&frame);
+        bench.run_to(at(100));
+        assert!(!bench.sends(paused, 12, 100) && bench.sends(other, 12, 100));
+        let one = SfcmCounters { received: 1, paused: 1, disagreed, ..SfcmCounters::default() };
+        assert_eq!(SfcmCounters { time: Total::ZERO, ..bench.sfcm() }, one);
+    }
+}
+
+#[test]
+fn a_pause_ends_with_the_entry_of_its_flow() {
+    for pause in [SfcPause::Flow, SfcPause::Priority] {
+        let mut plan = plan(pause, vec![flow(1, 3, false)]);
+        plan.reactions.sfc.as_mut().unwrap().max_flow_life = us_(150);
+        let mut bench = Bench::new(&plan);
+        let message = Message::about(tuple(1, false), 3, us_(100)).frame(HOST, &[]);
+        for start in [10, 90] {
+            bench.run_to(at(start));
+            bench.message(&message);
+        }
+        // The entry of 10 us ends at 160 us, before the second pause would.
+        bench.run_to(at(165));
+        assert!(!bench.sends(1, 12, 159) && bench.sends(1, 159, 165), "{pause:?}");
+        assert_eq!((bench.sfcm().paused, bench.sfcm().cut_to_life), (2, 1));
+        // The next message makes another entry, of full length.
+        bench.message(&message);
+        bench.run_to(at(300));
+        assert!(!bench.sends(1, 168, 264) && bench.sends(1, 264, 300), "{pause:?}");
+    }
 }
 
 #[test]

@@ -40,7 +40,9 @@ pub struct Message<'a> {
     pub port: u16,
     pub form: Form<'a>,
     pub priority: Priority,
+    pub dscp: Dscp,
     pub pause: Duration,
+    pub locator: Locator,
 }
 
 impl<'a> Message<'a> {
@@ -52,7 +54,9 @@ impl<'a> Message<'a> {
             port: PORT_DEFAULT,
             form: Form::Simplified(flow),
             priority: Priority::new(priority).unwrap(),
+            dscp: Dscp::MIN,
             pause,
+            locator: Locator::Incast,
         }
     }
 
@@ -69,9 +73,9 @@ impl<'a> Message<'a> {
         let message = Sfcm {
             form: self.form,
             priority: self.priority,
-            dscp: Dscp::MIN,
+            dscp: self.dscp,
             pause: self.pause,
-            locator: Locator::Incast,
+            locator: self.locator,
         };
         let repr = sfcm::Repr { headers, message };
         let mut packet = vec![0; repr.buffer_len()];

@@ -19,7 +19,7 @@ use sluice::units::{BitsPerSec, Mac, Priority, PrioritySet, Quanta};
 /// A port at a place.
 pub fn port(name: &str, place: Place, rate: BitsPerSec) -> PortPlan {
     let text = format!("{place:?}");
-    let location = Location { text, place, pfc: None, queues: 1, capture_tx: false };
+    let location = Location { text, place, pfc: None, queues: 1, sfc: None, capture_tx: false };
     PortPlan {
         name: name.into(),
         location,

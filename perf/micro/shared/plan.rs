@@ -58,7 +58,9 @@ pub fn congested(plan: SwitchPlan, from: Bytes) -> SwitchPlan {
         point,
         transmit_priority: Priority::ALL[7],
         dscp: control,
-        form: SfcmForm::Encapsulated { min_header_octets: 64 },
+        form: SfcmForm::Encapsulated,
+        min_header_octets: 64,
+        unknown: UnknownHost::Drop,
         from: SfcmFrom::Swapped,
         mac: None,
         ipv4: None,
@@ -77,6 +79,8 @@ pub fn congested(plan: SwitchPlan, from: Bytes) -> SwitchPlan {
     };
     let proxy = SfcProxyPlan {
         udp_port: point.udp_port,
+        unknown: UnknownHost::Drop,
+        max_flow_life: point.max_flow_life,
         fabric: Senders::Anybody,
         hosts: Senders::Nobody,
         policy: PausePolicy::standard(),

@@ -148,6 +148,7 @@ fn life(plan: &CongestionPlan, name: &str) -> Option<Duration> {
     match name {
         "sfcMaxFlowLife" => plan.sfc.as_ref().map(|sfc| sfc.point.max_flow_life),
         "ci-max-flow-life" => plan.isolation.as_ref().map(|plan| plan.machine.max_flow_life),
+        "sfc_proxy.sfcMaxFlowLife" => plan.proxy.as_ref().map(|proxy| proxy.max_flow_life),
         "sfc_proxy.cache.sfcMaxFlowLife" => plan.proxy.as_ref()?.cache.map(|cache| cache.life),
         _ => None,
     }
@@ -160,6 +161,7 @@ const fn unit_name(unit: Unit) -> Option<&'static str> {
         Unit::Centiseconds => Some("centiseconds"),
         Unit::Picoseconds => Some("picoseconds"),
         Unit::Share => Some("parts of 65536"),
+        Unit::BitsPerSecond => Some("bit/s"),
     }
 }
 

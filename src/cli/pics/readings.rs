@@ -53,6 +53,7 @@ const KEYS: &[(&str, &str, &str, &str)] = &[
     ("802.1Q", "which of two willing ports decides", "Dcbx.precedence", "dcbx.precedence"),
     ("S0", "\"simplified format (i.e. not MSDU)\"", "Sfc.form", "sfc.form"),
     ("S0", "source address of a message", "Sfc.from", "sfc.from"),
+    ("S0", "message to an address that is not in the table", "Sfc.unknown", "sfc.unknown"),
     ("S0", "period of sfcMaxSFCM", "Sfc.count", "sfc.count"),
     ("S0", "start of sfcMaxFlowLife", "Sfc.life", "sfc.life"),
     (

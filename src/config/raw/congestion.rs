@@ -21,4 +21,7 @@ pub use parts::{
 };
 pub use proxy::{PausePolicy, RememberName, SfcProxy, SfcProxyAccept, SfcProxyCache};
 pub use settings::{Setting, Settings, out_of_range};
-pub use sfc::{PortSfc, Sfc, SfcCountName, SfcFormName, SfcFromName, SfcLifeName, SfcQueue};
+pub use sfc::{
+    PortSfc, Sfc, SfcCountName, SfcFormName, SfcFromName, SfcLifeName, SfcMeter, SfcQueue,
+    UnknownHostName,
+};

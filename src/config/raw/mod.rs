@@ -18,8 +18,8 @@ pub use self::congestion::{
     CongestionIsolation, FastCnp, FastCnpQueue, IsolationPeer, IsolationQueue, LocatorName,
     MapReadingName, MessageLimit, OctetThreeName, PausePolicy, PortFastCnp, PortIsolation, PortQcn,
     PortSfc, Qcn, QcnQueue, QpEntry, QueueMapSaid, RememberName, SendersSaid, Sfc, SfcCountName,
-    SfcFormName, SfcFromName, SfcLifeName, SfcProxy, SfcProxyAccept, SfcProxyCache, SfcQueue,
-    SourceQpSaid, TrafficClasses, VidBitsName,
+    SfcFormName, SfcFromName, SfcLifeName, SfcMeter, SfcProxy, SfcProxyAccept, SfcProxyCache,
+    SfcQueue, SourceQpSaid, TrafficClasses, UnknownHostName, VidBitsName,
 };
 pub use self::congestion::{Setting, Settings, out_of_range};
 pub use self::discovery::{

@@ -7,7 +7,7 @@ mod proxy;
 mod settings;
 mod sfc;
 
-pub use parts::{longest, senders, udp_port};
+pub use parts::{life, longest, senders, udp_port};
 
 use super::agents::late_host;
 use super::{Cx, Draft, Place};

@@ -21,7 +21,7 @@ mod virtual_switch;
 
 use std::collections::BTreeMap;
 
-pub use self::congestion::{Congestion, longest, seed as seed_congestion, senders, udp_port};
+pub use self::congestion::{Congestion, life, longest, seed as seed_congestion, senders, udp_port};
 pub use self::cx::{Cx, Place};
 pub use self::link::named_interface;
 use agents::ets_of;
@@ -38,6 +38,7 @@ use super::plan::{DevicePlan, Machine, SwitchFile};
 use super::quantity::Size;
 use super::raw;
 use super::tree::Node;
+use super::written::Written;
 use super::{Finding, Warning};
 use contracts::frame::BURST;
 use discovery::Role;
@@ -71,17 +72,18 @@ impl Draft<'_> {
 
 /// Resolves a file.
 ///
-/// `written` is the file without defaults applied; `meant`, read from `root`, has `defaults` merged
+/// `said` is the file without defaults applied; `meant`, read from `root`, has `defaults` merged
 /// into every port. `name` is the file's path, to which paths in it are relative.
 ///
 /// # Errors
 /// All errors, in the order of their lines.
 pub(super) fn resolve(
     name: &str,
-    (written, meant): (&raw::File, &raw::File),
+    (said, meant): (&raw::File, &raw::File),
     root: &Node,
     machine: &Machine,
 ) -> Result<(SwitchFile, Vec<Warning>), Vec<Finding>> {
+    let written = Written::new(name, root);
     let mut cx = Cx::of_file(name);
     let at = Place::root(root);
     let name = meant.switch.name.clone().unwrap_or_else(|| "sluice".into());
@@ -90,7 +92,7 @@ pub(super) fn resolve(
     let frame_at = at.key("switch").key("max_frame");
     let max_frame = cx.ranged(&frame_at, max_frame, frames, FRAME_DEFAULT) as u32;
 
-    device::check_defaults(&mut cx, &at.key("defaults"), written.defaults.as_ref());
+    device::check_defaults(&mut cx, &at.key("defaults"), said.defaults.as_ref());
     let cell = groups::cell(&mut cx, &at.key("buffer"), &meant.buffer, groups::CELL_MIN);
     let (devices, names) = device::devices(&mut cx, &at, meant, machine);
     for (i, device) in devices.iter().enumerate() {
@@ -168,7 +170,17 @@ pub(super) fn resolve(
     let seed = meant.switch.seed;
     let plan = SwitchPlan { name, ports, buffer, bridge, routing, congestion, max_frame, seed };
     let telemetry = meant.observe.telemetry;
-    let file = SwitchFile { plan, devices, workers, eal, listen, telemetry, pool_frames, headroom };
+    let file = SwitchFile {
+        plan,
+        devices,
+        workers,
+        eal,
+        listen,
+        telemetry,
+        pool_frames,
+        headroom,
+        written,
+    };
     Ok((file, warnings))
 }
 

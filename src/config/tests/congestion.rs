@@ -86,7 +86,7 @@ fn with_isolation_points_watch_where_it_moves_flows_to() {
 #[test]
 fn objects_decide_what_else_follows_from_them() {
     let sfc = silent("sfc: {sfcMinHeaderOctets: 100, sfcmIPv4Address: 10.0.0.9}").sfc.unwrap();
-    assert_eq!(sfc.form, SfcmForm::Encapsulated { min_header_octets: 100 });
+    assert_eq!((sfc.form, sfc.min_header_octets), (SfcmForm::Encapsulated, 100));
     assert_eq!(sfc.from, SfcmFrom::Own);
     let sfc = silent("sfc: {sfcmIPv4Address: 10.0.0.9, from: swapped}").sfc.unwrap();
     assert_eq!(sfc.from, SfcmFrom::Swapped);
@@ -229,6 +229,7 @@ fn settings() -> Vec<(&'static str, Vec<(String, Object)>)> {
     vec![
         fields("sfc", &raw::Sfc::default()),
         fields("sfc.budget", &limit),
+        fields("sfc_proxy", &raw::SfcProxy::default()),
         fields("sfc_proxy.policy", &raw::PausePolicy::default()),
         fields("congestion_isolation", &raw::CongestionIsolation::default()),
         fields("congestion_isolation.budget", &limit),
@@ -317,7 +318,6 @@ const APART: &[(&str, &[&str])] = &[
             "sfc.pause_min",
             "sfc.queues.target",
             "sfcMonitoredQueues",
-            "sfcMinHeaderOctets",
             "sfcmUDPPort",
             "sfc_proxy.sfcmUDPPort",
             "sfc_proxy.policy.credit",
@@ -342,7 +342,11 @@ const APART: &[(&str, &[&str])] = &[
             "fast_cnp.queues.aqm.pmax",
         ],
     ),
-    ("files have lifetimes below a centisecond", &["sfcMaxFlowLife", "ci-max-flow-life"]),
+    (
+        "files have lifetimes below a centisecond",
+        &["sfcMaxFlowLife", "sfc_proxy.sfcMaxFlowLife", "ci-max-flow-life"],
+    ),
+    ("files have no rate of 0", &["sfc.meter.rate", "sfc.meter.window"]),
     (
         "fixed at the start, so its lens does not write",
         &["sfc_proxy.cache.entries", "sfc_proxy.cache.sfcMaxFlowLife", "sfc_proxy.cache.remember"],

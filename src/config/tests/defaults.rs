@@ -29,7 +29,7 @@ ports:
       receive:
         - sci: {mac: 02:00:00:00:00:09}
           associations: {1: {key: 100102030405060708090a0b0c0d0e0f}}
-sfc: {budget: {}, queues: {3: {aqm: {}}}}
+sfc: {budget: {}, meter: {}, queues: {3: {aqm: {}}}}
 congestion_isolation: {isolate: {3: 4}}
 sfc_proxy: {policy: {}, cache: {}}
 fast_cnp: {}
@@ -146,6 +146,7 @@ ports:
         topology: $DcbxSubtypes.topology
   - name: d
     device: net_null3
+    sfc: {point: $PortSfc.point}
     measurement: {initiate: $Measurement.initiate}
     congestion_isolation:
       cip-cim-port: $PortIsolation.cip-cim-port
@@ -179,6 +180,8 @@ sfc:
   sfcMinHeaderOctets: $Sfc.sfcMinHeaderOctets
   sfcMaxFlowLife: $Sfc.sfcMaxFlowLife
   form: $Sfc.form
+  unknown: $Sfc.unknown
+  meter: {window: $SfcMeter.window}
   from: $Sfc.from
   dscp: $Sfc.dscp
   spacing: $Sfc.spacing
@@ -204,6 +207,7 @@ congestion_isolation:
   repeat: $CongestionIsolation.repeat
   dialect: {octet_three: $CimDialect.octet_three, add: $CimDialect.add, vid: $CimDialect.vid}
 sfc_proxy:
+  unknown: $SfcProxy.unknown
   accept: {switches: $SfcProxyAccept.switches, hosts: $SfcProxyAccept.hosts}
   policy:
     longest: $PausePolicy.longest

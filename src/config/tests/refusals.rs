@@ -45,6 +45,24 @@ fn warnings_do_not_refuse() {
 }
 
 #[test]
+fn settings_of_a_queue_that_is_not_monitored_are_kept_for_a_later_mask() {
+    let ports = "ports: [{device: net_null0, pfc: {enable: [3]}}, {device: net_null1}]\n";
+    for (text, part) in [
+        (
+            "sfc: {sfcMonitoredQueues: [3], queues: {4: {threshold: 10KB}}}\n",
+            "f.yaml:1:44: sfc.queues.4: class 4 is not monitored; add it to `sfcMonitoredQueues`",
+        ),
+        (
+            "congestion_isolation: {isolate: {3: 4}, queues: {4: {threshold: 1KB}}}\n",
+            "f.yaml:1:53: congestion_isolation.queues.4: class 4 is not monitored; `queue-map` or",
+        ),
+    ] {
+        let (_, warnings) = good(&format!("{text}{ports}"));
+        assert!(warnings.iter().any(|warning| warning.contains(part)), "{warnings:?}");
+    }
+}
+
+#[test]
 fn a_port_of_a_host_that_finds_its_headroom_is_warned_of() {
     let text = |attached| {
         format!(

@@ -18,6 +18,8 @@ counters! {
         forwarded = "sfc_proxy_forwarded",
         /// Malformed messages: dropped as `sfcm_malformed`.
         malformed = "sfc_proxy_malformed",
+        /// Messages to hosts whose port maps the flow to another priority than the message has.
+        disagreed = "sfc_proxy_disagreed",
         /// Messages from a port or address that the policy does not accept.
         sender = "sfc_proxy_sender",
         /// Messages to an address without a route.

@@ -4,6 +4,7 @@
 
 mod macsec;
 mod objects;
+mod saved;
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -24,6 +25,7 @@ use link::AgentsSnapshot;
 use results::{AgentsSummary, Summary};
 use runtime::real::Running;
 use runtime::{Controller, OrderError, RunSnapshot};
+use saved::Saved;
 use switch::{Change, Reconciler, Refused, StepKind, SwitchPlan};
 
 /// A running switch as seen and changed by clients.
@@ -31,6 +33,8 @@ pub(crate) struct Session {
     controller: Controller,
     /// The plan with all changes so far, which completes the absent fields of a request.
     plan: Mutex<SwitchPlan>,
+    /// The switch file with the changes of clients.
+    saved: Mutex<Saved>,
     /// Least headroom of each lossless group, from its link's round trip.
     headroom: BTreeMap<(PortId, PriorityGroup), Cells>,
     links: Mutex<Vec<LinkState>>,
@@ -90,6 +94,7 @@ impl Session {
             controller: running.workers.controller().clone(),
             reconciler: Reconciler::new(&file.plan).map(Mutex::new),
             plan: Mutex::new(file.plan.clone()),
+            saved: Mutex::new(Saved::new(file)),
             headroom: headroom.collect(),
             links: Mutex::new(links.collect()),
             deadlocks: Mutex::new(vec![0; running.devices.len()]),
@@ -242,6 +247,11 @@ impl Session {
             }
             Request::Get(place) => return Ok(serde_json::to_value(self.object(&place)?)?),
             Request::Set(set) => self.set_object(&set)?,
+            Request::Create { section, port, settings } => {
+                self.create(&section, port.as_deref(), settings.as_deref())?;
+            }
+            Request::Delete { section, port } => self.delete(&section, port.as_deref())?,
+            Request::Save {} => return Ok(self.save()?.into()),
             Request::Macsec {} => return Ok(serde_json::to_value(self.macsec()?)?),
             Request::MacsecInstall(install) => self.install(&install)?,
             Request::MacsecUse { port, an } => self.use_association(&port, an)?,
@@ -339,6 +349,7 @@ impl Session {
         }
         self.controller.apply(Change::Group { port, group, plan: new })?;
         plan.buffer.groups[port.index()][group.index()] = new;
+        lock(&self.saved).group(port);
         Ok(())
     }
 
@@ -358,6 +369,7 @@ impl Session {
         let new = curve(*ecn, set)?;
         self.controller.apply(Change::Ecn { port, class, plan: new })?;
         *ecn = new;
+        lock(&self.saved).curve(port, class);
         Ok(())
     }
 }

@@ -1,8 +1,10 @@
 //! Reactions of a station to congestion messages of switches.
 
 use super::PlanError;
-use congestion::proxy::Senders;
+use congestion::SourceMap;
+use congestion::proxy::{PausePolicy, Senders};
 use congestion::qcn::ReactionPlan;
+use congestion::sfc::SfcPlan;
 use ground::time::Duration;
 use wire::sfcm;
 
@@ -24,7 +26,7 @@ impl ReactionsPlan {
             if sfc.udp_port < sfcm::PORT_MIN {
                 return Err(PlanError::SfcPort(sfc.udp_port));
             }
-            if sfc.longest == Duration::ZERO {
+            if sfc.longest == Duration::ZERO || sfc.max_flow_life == Duration::ZERO {
                 return Err(PlanError::SfcPause);
             }
         }
@@ -44,8 +46,28 @@ pub struct SfcReaction {
     pub pause: SfcPause,
     /// Maximum pause per message. Not zero.
     pub longest: Duration,
+    /// sfcMaxFlowLife: lifetime of the entry of a flow, or of a priority, from the first message
+    /// about it on. No pause outlasts it; the next message creates another entry. Not zero.
+    pub max_flow_life: Duration,
     /// Accepted senders.
     pub senders: Senders,
+    /// Maps of the host's port, by which a message names a priority. `None` takes the priority of
+    /// the message.
+    pub map: Option<SourceMap>,
+}
+
+impl Default for SfcReaction {
+    /// A message of any sender pauses its flow, for at most 1 ms.
+    fn default() -> Self {
+        Self {
+            udp_port: sfcm::PORT_DEFAULT,
+            pause: SfcPause::Flow,
+            longest: PausePolicy::standard().longest,
+            max_flow_life: SfcPlan::new().max_flow_life,
+            senders: Senders::Anybody,
+            map: None,
+        }
+    }
 }
 
 /// Scope of a pause at its host. The source document names both.

@@ -37,11 +37,28 @@ pub struct SfcmCounters {
     pub foreign_flow: u64,
     /// Messages for a priority in which the station sends nothing.
     pub no_flow_of_priority: u64,
+    /// Messages accepted so far whose priority is another one by the maps of the host's port.
+    pub disagreed: u64,
     /// Messages among `paused` and `redundant` whose time exceeded the plan's maximum, and was
     /// reduced to it.
     pub cut_to_longest: u64,
+    /// Messages whose pause ended with the entry of their flow or priority (sfcMaxFlowLife).
+    pub cut_to_life: u64,
     /// Total pause time of flows, or of priorities, by messages.
     pub time: Total,
+}
+
+impl SfcmCounters {
+    /// Returns the number of messages that were not obeyed.
+    #[must_use]
+    pub const fn refused(&self) -> u64 {
+        self.malformed
+            + self.about_itself
+            + self.sender
+            + self.other_host
+            + self.foreign_flow
+            + self.no_flow_of_priority
+    }
 }
 
 /// Counters of congestion notification messages. Each is counted as received and as one of the

@@ -9,8 +9,8 @@
 //! - A reaction point never reduces a flow below its minimum rate.
 //! - Nothing allocates, and every message is counted by its outcome.
 //!
-//! A switch reports the priority of a flow at its queue; a host that marks its frames takes it as
-//! its own priority. A repeated message cannot be distinguished from a new one, since the drafts
+//! A switch reports the priority of a flow at its queue and its DSCP; the maps of the host's port
+//! give the host's priority. A repeated message cannot be distinguished from a new one, since the drafts
 //! number none.
 
 mod counters;
@@ -23,6 +23,7 @@ use index::Index;
 use super::plan::stream::{Path, StreamPlan};
 use super::plan::{SfcPause, SfcReaction, StationPlan, Transport};
 use super::source::Sources;
+use congestion::Named;
 use congestion::qcn::QuantizedFeedback;
 use ground::time::{Duration, Instant, Total};
 use ground::units::{PRIORITIES, Priority, PrioritySet};
@@ -45,6 +46,8 @@ struct Sfc {
     used: PrioritySet,
     /// End of each priority's last pause. Unused where flows are paused, which keep it themselves.
     until: [Instant; PRIORITIES],
+    /// End of life of the entry of each flow, or of each priority.
+    dies: Box<[Instant]>,
     /// Paused priorities, and the earliest end of a pause.
     paused: PrioritySet,
     earliest: Instant,
@@ -60,6 +63,7 @@ impl Reactions {
             plan: sfc.clone(),
             used: used(plan),
             until: [Instant::ZERO; PRIORITIES],
+            dies: vec![Instant::ZERO; entries(plan, sfc.pause)].into_boxed_slice(),
             paused: PrioritySet::EMPTY,
             earliest: Instant::NEVER,
             granted: Total::ZERO,
@@ -92,7 +96,8 @@ impl Reactions {
         let ours =
             is_sfcm(walk.ethertype, packet, sfc.plan.udp_port) && self.index.has_mac(walk.dst);
         if ours {
-            sfc.on_message(now, (walk.ethertype, packet), &self.index, sources);
+            let tagged = walk.outer.is_some();
+            sfc.on_message(now, (walk.ethertype, packet, tagged), &self.index, sources);
         }
         ours
     }
@@ -131,11 +136,11 @@ impl Reactions {
 }
 
 impl Sfc {
-    /// Processes a message.
+    /// Processes a message, in a frame that is tagged or not.
     fn on_message(
         &mut self,
         now: Instant,
-        (ethertype, packet): (EtherType, &[u8]),
+        (ethertype, packet, tagged): (EtherType, &[u8], bool),
         index: &Index,
         sources: &mut Sources,
     ) {
@@ -154,6 +159,7 @@ impl Sfc {
         if !index.has_address(flow.src) {
             return c.other_host += 1;
         }
+        let priority = self.priority(&message.message, tagged);
         let asked = message.message.pause;
         let until = now.saturating_add(asked.min(self.plan.longest));
         let until = (asked > Duration::ZERO).then_some(until);
@@ -162,9 +168,10 @@ impl Sfc {
             SfcPause::Flow => {
                 let places = index.places(&flow);
                 if places.is_empty() {
-                    return c.foreign_flow += 1;
+                    return self.counters.foreign_flow += 1;
                 }
                 for i in places.map(|place| index.at(place)) {
+                    let until = self.within_life(now, i, until);
                     if let Some(end) = self.end_of(now, sources.held(i), until) {
                         sources.hold(i, end);
                         moved = true;
@@ -172,10 +179,10 @@ impl Sfc {
                 }
             }
             SfcPause::Priority => {
-                let priority = message.message.priority;
                 if !self.used.contains(priority) {
-                    return c.no_flow_of_priority += 1;
+                    return self.counters.no_flow_of_priority += 1;
                 }
+                let until = self.within_life(now, priority.index(), until);
                 if let Some(end) = self.end_of(now, self.until[priority.index()], until) {
                     self.until[priority.index()] = end;
                     self.find_earliest(now);
@@ -190,6 +197,31 @@ impl Sfc {
             (true, Some(_)) => &mut c.paused,
             (true, None) => &mut c.resumed,
         } += 1;
+    }
+
+    /// Returns the priority of a message's flow at this host.
+    fn priority(&mut self, message: &sfcm::Sfcm<'_>, tagged: bool) -> Priority {
+        let sfcm::Sfcm { priority, dscp, .. } = *message;
+        let Some(map) = &self.plan.map else { return priority };
+        let found = map.priority(Named { priority, dscp, tagged }, self.used);
+        self.counters.disagreed += u64::from(found != priority);
+        found
+    }
+
+    /// Returns the end that a message requests for an entry, or the entry's end of life if that is
+    /// earlier. An entry that has none, or whose life is over, is created.
+    fn within_life(
+        &mut self,
+        now: Instant,
+        entry: usize,
+        until: Option<Instant>,
+    ) -> Option<Instant> {
+        let dies = &mut self.dies[entry];
+        if *dies <= now {
+            *dies = now.saturating_add(self.plan.max_flow_life);
+        }
+        self.counters.cut_to_life += u64::from(until.is_some_and(|until| until > *dies));
+        until.map(|until| until.min(*dies))
     }
 
     /// Returns the new end of a pause that runs, or ran, to `held` when a message requests a pause
@@ -208,6 +240,14 @@ impl Sfc {
         let running = self.until.into_iter().filter(|until| *until > now);
         self.earliest = running.min().unwrap_or(Instant::NEVER);
         self.paused = Priority::ALL.into_iter().filter(|p| self.until[p.index()] > now).collect();
+    }
+}
+
+/// Returns the number of entries that messages can create.
+fn entries(plan: &StationPlan, pause: SfcPause) -> usize {
+    match pause {
+        SfcPause::Flow => plan.flows.len() + plan.senders.len() + plan.tester.streams.len(),
+        SfcPause::Priority => PRIORITIES,
     }
 }
 

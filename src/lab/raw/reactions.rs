@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Wanted;
 use config::quantity::{Rate, Ratio, Size, Span};
-use config::raw::SendersSaid;
+use config::raw::{Centiseconds, SendersSaid};
 
 /// Reaction to source flow control messages, as a word.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize, JsonSchema)]
@@ -32,6 +32,10 @@ pub struct HostSfc {
     pub udp_port: Option<u16>,
     /// Limit of the pause time of one message, above 0 up to 5 s. Default: `1ms`, as at the proxy.
     pub longest: Option<Span>,
+    /// Lifetime of the entry of a flow or a priority, from the first message about it on; no pause
+    /// outlasts it. In centiseconds, or as a duration with a unit. Default: `100`.
+    #[serde(rename = "sfcMaxFlowLife")]
+    pub max_flow_life: Option<Centiseconds>,
     /// Accepted senders, by source IP address: `anybody`, `nobody`, or a list of networks and
     /// addresses. Default: `anybody`, because messages carry the address of the flow's destination.
     pub accept: Option<SendersSaid>,

@@ -43,7 +43,7 @@ pub(super) fn of_switch(
 /// Warns of messages that are configured to quote more of a frame than the virtual world keeps.
 pub(super) fn check_profile(cx: &mut Cx, at: &Place<'_>, congestion: &CongestionPlan) {
     let sfc = congestion.sfc.as_ref().and_then(|sfc| match sfc.form {
-        SfcmForm::Encapsulated { min_header_octets } => Some(min_header_octets),
+        SfcmForm::Encapsulated => Some(sfc.min_header_octets),
         SfcmForm::Simplified => None,
     });
     let cim = congestion.isolation.as_ref().map(|isolation| isolation.min_header_octets);

@@ -8,6 +8,7 @@ use super::{agents, macsec, reactions};
 use crate::raw::{self, Obey};
 use config::quantity::Span;
 use config::{Cx, Place};
+use congestion::SourceMap;
 use ground::time::{Duration, Instant};
 use ground::units::{PRIORITIES, Priority, PrioritySet, Quanta};
 use host::{PauseAsk, PausePlan, StationPlan};
@@ -63,11 +64,17 @@ pub(super) fn host(
         pauses,
         agents,
         secy,
-        reactions: reactions::reactions(cx, at, &said),
+        reactions: reactions::reactions(cx, at, &said, source_map(graph, node, switches)),
         ..StationPlan::new(n.name.clone(), mac(*number as usize), spec.rate)
     };
     let kind = NodeKind::Host(station);
     Some(NodePlan { clock, cpu: cpu(said.cpu), ..NodePlan::new(kind) })
+}
+
+/// Returns the maps of the switch port at a host's link; `None` next to another host.
+fn source_map(graph: &Graph<'_>, node: usize, switches: &Switches) -> Option<SourceMap> {
+    let (peer, port) = graph.peer(node, 0);
+    Some(switches.plans[peer].as_ref()?.ports[port].classify.source_map())
 }
 
 /// Returns the pauses that a host obeys: those configured, or those that its switch may send.

@@ -3,7 +3,8 @@
 use super::graph::Source;
 use crate::raw::{self, HostQcn, HostSfc, QcnWord, SfcPauseName, SfcWord, Short};
 use config::quantity::Ratio;
-use config::{Cx, Place, longest, senders, udp_port};
+use config::{Cx, Place, life, longest, senders, udp_port};
+use congestion::SourceMap;
 use congestion::proxy::{PausePolicy, Senders};
 use congestion::qcn::ReactionPlan;
 use congestion::sfc::SfcPlan;
@@ -25,8 +26,13 @@ pub(super) fn obeys_sfc(said: &raw::Host) -> bool {
     !matches!(said.sfc, None | Some(Short::Short(SfcWord::None)))
 }
 
-/// Resolves the reactions of a host.
-pub(super) fn reactions(cx: &mut Cx, at: &Source<'_>, said: &raw::Host) -> ReactionsPlan {
+/// Resolves the reactions of a host whose port has these maps.
+pub(super) fn reactions(
+    cx: &mut Cx,
+    at: &Source<'_>,
+    said: &raw::Host,
+    map: Option<SourceMap>,
+) -> ReactionsPlan {
     let sfc = match &said.sfc {
         None | Some(Short::Short(SfcWord::None)) => None,
         Some(Short::Short(SfcWord::Flow)) => Some(HostSfc::default()),
@@ -41,12 +47,17 @@ pub(super) fn reactions(cx: &mut Cx, at: &Source<'_>, said: &raw::Host) -> React
         Some(Short::Long(long)) => Some(long.clone()),
     };
     ReactionsPlan {
-        sfc: sfc.map(|said| sfc_reaction(cx, &at.key("sfc"), &said)),
+        sfc: sfc.map(|said| sfc_reaction(cx, &at.key("sfc"), &said, map)),
         qcn: qcn.map(|said| reaction_point(cx, &at.key("qcn"), &said)),
     }
 }
 
-fn sfc_reaction(cx: &mut Cx, at: &Place<'_>, said: &HostSfc) -> SfcReaction {
+fn sfc_reaction(
+    cx: &mut Cx,
+    at: &Place<'_>,
+    said: &HostSfc,
+    map: Option<SourceMap>,
+) -> SfcReaction {
     let longest_default = PausePolicy::standard().longest;
     SfcReaction {
         udp_port: udp_port(cx, &at.key("sfcmUDPPort"), said.udp_port, SfcPlan::new().udp_port),
@@ -55,7 +66,14 @@ fn sfc_reaction(cx: &mut Cx, at: &Place<'_>, said: &HostSfc) -> SfcReaction {
             SfcPauseName::Priority => SfcPause::Priority,
         },
         longest: longest(cx, &at.key("longest"), said.longest, longest_default),
+        max_flow_life: life(
+            cx,
+            &at.key("sfcMaxFlowLife"),
+            said.max_flow_life,
+            SfcPlan::new().max_flow_life,
+        ),
         senders: senders(cx, &at.key("accept"), said.accept.as_ref(), Senders::Anybody),
+        map,
     }
 }
 

@@ -16,6 +16,7 @@ mod plan;
 pub mod proxy;
 pub mod qcn;
 pub mod sfc;
+mod source_map;
 pub mod streams;
 
 pub use cnp_gate::CnpGate;
@@ -25,3 +26,4 @@ pub use ecn::{Verdict, marks};
 pub use flow_key::FlowKey;
 pub use limit::{Limit, LimitPlan};
 pub use plan::*;
+pub use source_map::{Named, SourceMap, Trusted};

@@ -4,7 +4,8 @@
 //!
 //! The caller passes every frame that joined a queue to [`SfcPoint::on_enqueue`], which returns the
 //! [`Signal`] to send at once in an SFCM about this frame, if any. The caller builds and sends the
-//! message; one that cannot be built counts as lost in transit, which `sfcMaxSFCM` allows for.
+//! message, and reports its [`Fate`]; one that is not sent counts against `sfcMaxSFCM` like one
+//! that is lost in transit.
 //!
 //! The pause: `(Q - Qtarget) / drain`, rounded down to whole nanoseconds, where `Q` is the queue
 //! with this frame, `Qtarget` its target length and `drain` its maximum drain rate. The source
@@ -16,8 +17,10 @@
 //! signal are counted by reason. Forged flows use at most their entries in the table, and messages
 //! at most their budget.
 
+mod meter;
 mod plan;
 
+pub use meter::MeterPlan;
 pub use plan::{CENTISECOND, Count, Dialect, Life, Monitor, SfcError, SfcPlan};
 pub use wire::sfcm::Locator;
 
@@ -25,6 +28,8 @@ use super::detect::Queue;
 use super::flow_key::FlowKey;
 use super::limit::Limit;
 use super::streams::{CreateMask, Place, Refusal, Stream, StreamCounters, StreamPlan, StreamTable};
+use meter::Meter;
+
 use ground::counters;
 use ground::rand::Rng;
 use ground::time::{Duration, Instant};
@@ -63,7 +68,7 @@ counters! {
     SfcQueueCounters {
         /// Frames selected as congesting.
         congesting = "sfc_congesting",
-        /// Messages sent.
+        /// Messages that left the switch, or reached its own proxy.
         transmitted_sfcms = "sfcTransmittedSFCMs",
     }
 }
@@ -72,7 +77,7 @@ counters! {
     /// Frames that Source Flow Control selected as congesting, each under the first reason that
     /// applies, and the flows in its table.
     SfcCounters {
-        /// Messages sent.
+        /// Messages that left the switch, or reached its own proxy: the sum over the queues.
         transmitted_sfcms = "sfcTransmittedSFCMs",
         /// Non-IP frames, which have no address to send a message to.
         not_ip = "sfc_not_ip",
@@ -84,6 +89,8 @@ counters! {
         no_room = "sfc_no_room",
         /// Frames of flows that have not congested for long enough, or not by enough bytes.
         not_yet = "sfc_not_yet",
+        /// Frames of flows whose rate is below the meter's.
+        below_rate = "sfc_below_rate",
         /// Frames of flows that had sfcMaxSFCM messages.
         had_all = "sfc_had_all",
         /// Frames too soon after the last message about their flow.
@@ -94,6 +101,9 @@ counters! {
         over_budget = "sfc_over_budget",
         /// Messages that could not be built: no memory, or headers that they cannot encode.
         unsent = "sfc_unsent",
+        /// Messages that the switch dropped: unknown destination, no route, no room, or refused by
+        /// its proxy.
+        lost = "sfc_lost",
         /// Flows inserted into the table.
         streams_created = "sfc_streams_created",
         /// Flows removed from it.
@@ -103,6 +113,17 @@ counters! {
         /// Flows refused because their buckets were full.
         streams_crowded = "sfc_streams_crowded",
     }
+}
+
+/// Fate of a message in the switch that made it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Fate {
+    /// It is in an egress queue, or the switch's own proxy acted on it.
+    Sent,
+    /// It could not be built.
+    Unbuilt,
+    /// It was dropped.
+    Lost,
 }
 
 /// Entry of the flow table, read-only.
@@ -118,6 +139,10 @@ pub struct CongestingFlow {
     pub mask: CreateMask,
     /// Messages about it since creation.
     pub messages: u32,
+    /// Bytes of its selected frames.
+    pub octets: u64,
+    /// Rate at its last selected frame, in bit/s; `None` without a meter.
+    pub rate: Option<u64>,
 }
 
 /// State of a congesting flow.
@@ -125,6 +150,9 @@ pub struct CongestingFlow {
 struct Metered {
     /// Bytes of its selected frames.
     octets: u64,
+    meter: Meter,
+    /// Rate by the meter, in bit/s.
+    rate: u64,
     /// Messages that count against `sfcMaxSFCM`.
     counted: u32,
     /// Time of the last message.
@@ -245,8 +273,9 @@ impl SfcPoint {
         most: usize,
     ) -> impl Iterator<Item = (u32, CongestingFlow)> {
         self.streams.page(from, most).map(|(at, stream)| {
-            let Stream { key, queue, created, mask, messages, .. } = *stream;
-            (at, CongestingFlow { key, queue, created, mask, messages })
+            let Stream { key, queue, created, mask, messages, state } = *stream;
+            let (octets, rate) = (state.octets, self.plan.meter.rate.map(|_| state.rate));
+            (at, CongestingFlow { key, queue, created, mask, messages, octets, rate })
         })
     }
 
@@ -286,6 +315,18 @@ impl SfcPoint {
         self.above_floor(now, joined)
     }
 
+    /// Records the fate of the message of a signal about a frame in `queue`.
+    pub const fn on_fate(&mut self, queue: Queue, fate: Fate) {
+        match fate {
+            Fate::Sent => {
+                self.counters.transmitted_sfcms += 1;
+                self.queues[queue.index()].counters.transmitted_sfcms += 1;
+            }
+            Fate::Unbuilt => self.counters.unsent += 1,
+            Fate::Lost => self.counters.lost += 1,
+        }
+    }
+
     fn set_floors(&mut self) {
         for (n, watched) in self.queues.iter_mut().enumerate() {
             let monitored = self.plan.enabled && self.plan.monitored_queues >> (n % 8) & 1 == 1;
@@ -319,8 +360,6 @@ impl SfcPoint {
         stream.state.last = now;
         stream.state.paused_until = now.saturating_add(pause);
         let number = stream.messages;
-        self.counters.transmitted_sfcms += 1;
-        self.queues[joined.queue.index()].counters.transmitted_sfcms += 1;
         Some(Signal { pause, locator: self.locators[joined.queue.port.index()], number })
     }
 
@@ -365,8 +404,11 @@ impl SfcPoint {
                 self.streams.insert(now, stream, |_| true)?
             }
         };
-        let octets = &mut self.streams.get_mut(place).state.octets;
-        *octets = octets.saturating_add(joined.octets.0);
+        let state = &mut self.streams.get_mut(place).state;
+        state.octets = state.octets.saturating_add(joined.octets.0);
+        if self.plan.meter.rate.is_some() {
+            state.rate = state.meter.add(now, joined.octets, self.plan.meter.window);
+        }
         Ok(place)
     }
 
@@ -381,6 +423,8 @@ impl SfcPoint {
         let soon = stream.messages > 0 && now.since(state.last) < self.plan.spacing;
         let refused = if young || state.octets < self.plan.octets_min.0 {
             &mut self.counters.not_yet
+        } else if self.plan.meter.rate.is_some_and(|least| state.rate < least.get()) {
+            &mut self.counters.below_rate
         } else if state.counted >= self.plan.max_sfcm {
             &mut self.counters.had_all
         } else if soon {

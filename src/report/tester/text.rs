@@ -203,6 +203,14 @@ fn ports(report: &Report) -> Sheet {
     if any(|port| port.tx_dropped > 0) {
         columns.push(("not sent", Number, |p| count(p.tx_dropped)));
     }
+    if any(|port| port.sfcm_rx.is_some()) {
+        columns.push(("SFCM received", Number, |p| p.sfcm_rx.map_or_else(|| "-".into(), count)));
+        columns
+            .push(("SFCM refused", Number, |p| p.sfcm_refused.map_or_else(|| "-".into(), count)));
+        columns.push(("SFCM pause time", Number, |p| {
+            p.sfcm_paused_ns.map_or_else(|| "-".into(), time)
+        }));
+    }
     if any(|port| port.other_runs > 0) {
         columns.push(("other runs", Number, |p| count(p.other_runs)));
     }

@@ -2,9 +2,8 @@
 
 use super::*;
 use crate::teststar::RATE;
-use ::host::{SfcPause, SfcReaction, StationPlan};
+use ::host::{SfcReaction, StationPlan};
 use ::wire::sfcm::{self, Locator};
-use congestion::proxy::Senders;
 use discovery::{Device, LldpPlan, Orientation, Role, Topology};
 use ground::units::{Mac, PortId};
 use link::AgentsPlan;
@@ -52,12 +51,7 @@ fn host(plan: &StationPlan, sfc: Option<u16>, speaks: bool) -> NodePlan {
     let mut plan = plan.clone();
     plan.flows.clear();
     plan.agents = speaks.then(|| lldp(plan.mac, Role::Station));
-    plan.reactions.sfc = sfc.map(|udp_port| SfcReaction {
-        udp_port,
-        pause: SfcPause::Flow,
-        longest: Duration::from_millis(1),
-        senders: Senders::Anybody,
-    });
+    plan.reactions.sfc = sfc.map(|udp_port| SfcReaction { udp_port, ..SfcReaction::default() });
     NodePlan::new(NodeKind::Host(plan))
 }
 

@@ -28,7 +28,7 @@ mod watchdog;
 pub use entry::{Access, At, Reason, Scope, Section, Source};
 pub use error::ObjectError;
 pub use object::Object;
-pub use tables::{Listing, StreamPage, StreamRow, Streams};
+pub use tables::{CachePage, Listing, StreamPage, StreamRow, Streams};
 pub use value::{Counter, Kind, ObjectValue, QUEUE_MAP, Unit};
 
 use core::fmt;

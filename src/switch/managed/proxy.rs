@@ -2,8 +2,10 @@
 //! this project.
 
 use super::entry::{Entry, Lens, Reason, Scope, Section, Source, Spot};
-use super::field::{Field, in_centiseconds, one, word, write_word};
-use super::sfc::{BURST, LIFE, SHARE, US, attached, plain, write_udp_port};
+use super::field::{
+    Field, in_centiseconds, life, one, word, words, write_centiseconds, write_word,
+};
+use super::sfc::{BURST, LIFE, SHARE, UNKNOWNS, US, attached, plain, write_udp_port};
 use super::value::{Kind, ObjectValue, Unit};
 use crate::plan::{AttachedKind, CongestionPlan, SfcProxyPlan};
 use congestion::proxy::{CachePlan, Remember, Senders};
@@ -58,6 +60,21 @@ pub(super) static OBJECTS: &[Entry] = &[
         "Whose messages are accepted from ports attached to hosts.",
     )
     .is(ObjectValue::Choice("nobody")),
+    ours(
+        "sfc_proxy.unknown",
+        Kind::Choice(&["drop", "flood"]),
+        words!(UNKNOWNS: proxy.unknown),
+        "Handling of received messages whose destination is not in the address table.",
+    )
+    .is(ObjectValue::Choice("drop")),
+    ours(
+        "sfc_proxy.sfcMaxFlowLife",
+        LIFE,
+        life!(proxy.max_flow_life),
+        "Lifetime of the entry of a flow that received messages named, in centiseconds.",
+    )
+    .of(Source::Sfc("12.xx"))
+    .number(100),
     ours(
         "sfc_proxy.policy.longest",
         seconds(5),

@@ -6,10 +6,11 @@ use super::field::{
     write_centiseconds, write_curve, write_threshold, write_word,
 };
 use super::value::{Counter, Kind, ObjectValue, Unit};
-use crate::plan::{Attached, CongestionPlan, SfcmForm, SfcmFrom};
+use crate::plan::{Attached, CongestionPlan, SfcmForm, SfcmFrom, UnknownHost};
 use congestion::Detect;
 use congestion::sfc::{Count, Life, SfcPlan};
 use congestion::streams::STREAMS_MAX;
+use ground::units::BitsPerSec;
 use wire::sfcm::{self, Locator};
 
 /// Objects of the bridge and the point, as proposed for Clause 12.
@@ -56,6 +57,10 @@ const LIVES: &[(&str, Life)] =
     &[("last_seen", Life::SinceLastPicked), ("created", Life::SinceCreated)];
 const LOCATORS: &[(&str, Option<Locator>)] =
     &[("auto", None), ("incast", Some(Locator::Incast)), ("in_network", Some(Locator::InNetwork))];
+const FORMS: &[(&str, SfcmForm)] =
+    &[("simplified", SfcmForm::Simplified), ("encapsulated", SfcmForm::Encapsulated)];
+pub(super) const UNKNOWNS: &[(&str, UnknownHost)] =
+    &[("drop", UnknownHost::Drop), ("flood", UnknownHost::Flood)];
 const FROMS: &[(&str, SfcmFrom)] = &[("swapped", SfcmFrom::Swapped), ("own", SfcmFrom::Own)];
 
 pub(super) const fn plain(least: i64, most: i64) -> Kind {
@@ -128,7 +133,7 @@ pub(super) static OBJECTS: &[Entry] = &[
             most: sfcm::MSDU_MAX as i64,
             unit: Unit::Octets,
         },
-        HEADER_OCTETS,
+        one!(sfc.min_header_octets),
         "Octets of the congesting frame in messages of the encapsulated form.",
     )
     .number(sfcm::MSDU_MIN as i64),
@@ -136,20 +141,20 @@ pub(super) static OBJECTS: &[Entry] = &[
         "sfcMaxFlowLife",
         LIFE,
         life!(sfc.point.max_flow_life),
-        "Lifetime of the entry of a congesting flow, in centiseconds.",
+        "Lifetime of the entry of a congesting flow at this switch's points, in centiseconds.",
     )
     .number(100),
     Entry::counter(
         Section::Sfc,
         "sfcTransmittedSFCMs",
         Counter::TransmittedSfcms,
-        "Messages sent: of the switch, of one port, of one queue.",
+        "Messages that left, or reached the own proxy: of the switch, of one port, of one queue.",
     )
     .of(SLIDES),
     ours(
         "sfc.form",
         Kind::Choice(&["simplified", "encapsulated"]),
-        FORM,
+        words!(FORMS: sfc.form),
         "Form of the messages: the flow's addresses, or octets of its frame.",
     )
     .is(ObjectValue::Choice("simplified")),
@@ -160,6 +165,13 @@ pub(super) static OBJECTS: &[Entry] = &[
         "Whose IP address messages come from: the flow's destination or the switch.",
     )
     .is(ObjectValue::Choice("swapped")),
+    ours(
+        "sfc.unknown",
+        Kind::Choice(&["drop", "flood"]),
+        words!(UNKNOWNS: sfc.unknown),
+        "Handling of messages whose destination is not in the address table.",
+    )
+    .is(ObjectValue::Choice("drop")),
     ours("sfc.dscp", DSCP, one!(sfc.dscp), "The DSCP of messages.").number(56),
     ours(
         "sfc.spacing",
@@ -181,6 +193,20 @@ pub(super) static OBJECTS: &[Entry] = &[
         "Octets of a flow in a congested queue before its source gets a message.",
     )
     .number(0),
+    ours(
+        "sfc.meter.rate",
+        Kind::Number { least: 0, most: 1_000_000_000_000, unit: Unit::BitsPerSecond },
+        METER_RATE,
+        "The least rate of a flow whose source gets messages; 0 for no meter.",
+    )
+    .number(0),
+    ours(
+        "sfc.meter.window",
+        Kind::Number { least: 1_000_000, most: 1_000_000_000_000, unit: Unit::Picoseconds },
+        one!(sfc.point.meter.window),
+        "The time over which the rate of a flow is measured.",
+    )
+    .number(100 * US),
     ours("sfc.pause_min", pause(0), one!(sfc.point.pause_min), "Shorter pauses are not asked for.")
         .number(0),
     ours("sfc.pause_max", PAUSE_MAX, one!(sfc.point.pause_max), "Longer pauses are not asked for.")
@@ -261,36 +287,16 @@ const MONITORED: Lens = Lens {
     },
 };
 
-const HEADER_OCTETS: Lens = Lens {
-    get: |plan, _| match plan.sfc.as_ref()?.form {
-        SfcmForm::Encapsulated { min_header_octets } => Some(min_header_octets.value()),
-        SfcmForm::Simplified => None,
-    },
-    set: |plan, _, value| match &mut plan.sfc.as_mut().ok_or(Reason::NoSection)?.form {
-        SfcmForm::Encapsulated { min_header_octets } => min_header_octets.write(value),
-        SfcmForm::Simplified => {
-            Err(Reason::Needs("messages have no part of a frame; set sfc.form encapsulated first"))
-        }
-    },
-};
-
-const FORM: Lens = Lens {
+/// The rate of the meter; 0 without one.
+const METER_RATE: Lens = Lens {
     get: |plan, _| {
-        Some(ObjectValue::Choice(match plan.sfc.as_ref()?.form {
-            SfcmForm::Simplified => "simplified",
-            SfcmForm::Encapsulated { .. } => "encapsulated",
-        }))
+        let rate = plan.sfc.as_ref()?.point.meter.rate;
+        Some(ObjectValue::Number(rate.map_or(0, |rate| rate.get() as i64)))
     },
     set: |plan, _, value| {
-        let form = &mut plan.sfc.as_mut().ok_or(Reason::NoSection)?.form;
-        match (value, *form) {
-            (ObjectValue::Choice("simplified"), _) => *form = SfcmForm::Simplified,
-            (ObjectValue::Choice("encapsulated"), SfcmForm::Simplified) => {
-                *form = SfcmForm::Encapsulated { min_header_octets: sfcm::MSDU_MIN as u16 };
-            }
-            (ObjectValue::Choice(_), SfcmForm::Encapsulated { .. }) => {}
-            _ => return Err(Reason::Range),
-        }
+        let point = &mut plan.sfc.as_mut().ok_or(Reason::NoSection)?.point;
+        let ObjectValue::Number(n) = value else { return Err(Reason::Range) };
+        point.meter.rate = BitsPerSec::new(n.try_into().map_err(|_| Reason::Range)?);
         Ok(())
     },
 };

@@ -3,13 +3,15 @@
 use super::entry::Section;
 use crate::Switch;
 use crate::port_state::PortState;
+use crate::signals::Paused;
 use congestion::isolation::{IsolatedFlow, Labels, Peer};
+use congestion::proxy::Cached;
 use congestion::sfc::CongestingFlow;
-use congestion::streams::CreateMask;
+use congestion::streams::{CreateMask, Stream};
 use congestion::{FlowKey, Queue};
 use contracts::world::World;
 use ground::time::Instant;
-use ground::units::{PortId, TrafficClass};
+use ground::units::{PortId, Priority, TrafficClass};
 
 /// A table among the objects.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -17,11 +19,18 @@ pub enum Listing {
     Streams(Streams),
     /// The CI peer table (802.1Qcz 49.3.6).
     Peers,
+    /// The proxy's cache of congested destinations.
+    ProxyCache,
 }
 
 impl Listing {
-    pub const ALL: [Self; 3] =
-        [Self::Streams(Streams::Sfc), Self::Peers, Self::Streams(Streams::Isolation)];
+    pub const ALL: [Self; 5] = [
+        Self::Streams(Streams::Sfc),
+        Self::Streams(Streams::SfcProxy),
+        Self::ProxyCache,
+        Self::Peers,
+        Self::Streams(Streams::Isolation),
+    ];
 
     /// Finds a table by name.
     #[must_use]
@@ -34,6 +43,8 @@ impl Listing {
     pub const fn place(self) -> (&'static str, Section) {
         match self {
             Self::Streams(Streams::Sfc) => ("sfc-stream-table", Section::Sfc),
+            Self::Streams(Streams::SfcProxy) => ("sfc-proxy-stream-table", Section::SfcProxy),
+            Self::ProxyCache => ("sfc-proxy-cache", Section::SfcProxy),
             Self::Peers => ("ci-peer-table", Section::CongestionIsolation),
             Self::Streams(Streams::Isolation) => ("ci-stream-table", Section::CongestionIsolation),
         }
@@ -45,6 +56,8 @@ impl Listing {
 pub enum Streams {
     /// The flow table of Source Flow Control.
     Sfc,
+    /// Flows that messages to the proxy named: the SFC stream table of the source document.
+    SfcProxy,
     /// The CI stream table (802.1Qcz 49.3.7).
     Isolation,
 }
@@ -65,8 +78,14 @@ pub struct StreamRow {
     pub created: Instant,
     /// Reason for the entry (create-mask).
     pub mask: CreateMask,
-    /// Messages sent about it.
+    /// Messages about it, sent or received.
     pub messages: u32,
+    /// Bytes of its frames that congested the queue, where they are counted.
+    pub octets: Option<u64>,
+    /// Rate of those frames in bit/s, where it is metered.
+    pub rate: Option<u64>,
+    /// Priority that its messages pause, and the end of the pause, at the proxy.
+    pub paused: Option<(Priority, Instant)>,
 }
 
 /// Entries of a table and the start of the next page. Each page is of one moment; a flow that is
@@ -74,6 +93,14 @@ pub struct StreamRow {
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct StreamPage {
     pub rows: Vec<StreamRow>,
+    /// Index at which to continue; `None` at the end.
+    pub next: Option<usize>,
+}
+
+/// Destinations in the proxy's cache and the start of the next page.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct CachePage {
+    pub rows: Vec<Cached>,
     /// Index at which to continue; `None` at the end.
     pub next: Option<usize>,
 }
@@ -95,8 +122,28 @@ impl<W: World> Switch<W> {
                     created: flow.created,
                     mask: flow.mask,
                     messages: flow.messages,
+                    octets: Some(flow.octets),
+                    rate: flow.rate,
+                    paused: None,
                 };
                 (point.places(), point.flows_in(from, most).map(row).collect::<Vec<_>>())
+            }
+            Streams::SfcProxy => {
+                let Some(heard) = self.heard() else { return StreamPage::default() };
+                let row = |(place, flow): (u32, &Stream<Paused>)| StreamRow {
+                    place,
+                    key: flow.key,
+                    labels: None,
+                    queue: flow.queue,
+                    congesting: None,
+                    created: flow.created,
+                    mask: flow.mask,
+                    messages: flow.messages,
+                    octets: None,
+                    rate: None,
+                    paused: Some((flow.state.priority, flow.state.until)),
+                };
+                (heard.places(), heard.page(from, most).map(row).collect())
             }
             Streams::Isolation => {
                 let Some(isolation) = self.isolation() else { return StreamPage::default() };
@@ -109,6 +156,9 @@ impl<W: World> Switch<W> {
                     created: flow.created,
                     mask: flow.mask,
                     messages: flow.cims,
+                    octets: None,
+                    rate: None,
+                    paused: None,
                 };
                 let rows = isolation.flows_in(from, most).map(row).collect();
                 (isolation.places(), rows)
@@ -116,6 +166,15 @@ impl<W: World> Switch<W> {
         };
         let next = from.saturating_add(most);
         StreamPage { rows, next: (next < places).then_some(next) }
+    }
+
+    /// Returns the destinations in at most `most` slots of the proxy's cache, from slot `from` on.
+    #[must_use]
+    pub fn cached(&self, now: Instant, from: usize, most: usize) -> CachePage {
+        let Some(proxy) = self.proxy() else { return CachePage::default() };
+        let next = from.saturating_add(most);
+        let rows = proxy.cached(now, from, most).collect();
+        CachePage { rows, next: (next < proxy.cache_places()).then_some(next) }
     }
 
     /// The CI peer table (802.1Qcz 49.3.6), by port.

@@ -36,6 +36,8 @@ pub(crate) fn whole() -> CongestionPlan {
             transmit_priority: Priority::MAX,
             dscp: Dscp::new(56).unwrap(),
             form: SfcmForm::Simplified,
+            min_header_octets: 64,
+            unknown: UnknownHost::Drop,
             from: SfcmFrom::Swapped,
             mac: None,
             ipv4: None,
@@ -60,6 +62,8 @@ pub(crate) fn whole() -> CongestionPlan {
         }),
         proxy: Some(SfcProxyPlan {
             udp_port: SfcPlan::new().udp_port,
+            unknown: UnknownHost::Drop,
+            max_flow_life: Duration::from_secs(1),
             fabric: Senders::Anybody,
             hosts: Senders::Nobody,
             policy: PausePolicy::standard(),
@@ -258,8 +262,8 @@ fn refusals_say_what_to_do() {
     assert!(why.contains("put `watchdog: {}` into its part of the file"), "{why}");
     let why = refuse(&empty, "watchdog.enabled", none, on);
     assert!(why.contains("put `watchdog: {}` into the file"), "{why}");
-    let why = refuse(&plan, "sfcMinHeaderOctets", none, n(64));
-    assert!(why.contains("set sfc.form encapsulated"), "{why}");
+    let why = refuse(&plan, "sfcMinHeaderOctets", none, n(63));
+    assert!(why.contains("64 to 512"), "{why}");
     let why = refuse(&plan, "sfc.queues.aqm.kmin", at(first, class), n(64));
     assert!(why.contains("give it an `aqm`"), "{why}");
     let mut lower = plan.clone();

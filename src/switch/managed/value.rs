@@ -75,6 +75,7 @@ pub enum Unit {
     /// Parts of 65536.
     Share,
     Percent,
+    BitsPerSecond,
 }
 
 impl Kind {
@@ -165,7 +166,9 @@ impl Kind {
 impl Unit {
     fn show(self, n: i64) -> String {
         match self {
-            Self::One | Self::Centiseconds | Self::Octets | Self::Percent => n.to_string(),
+            Self::One | Self::Centiseconds | Self::Octets | Self::Percent | Self::BitsPerSecond => {
+                n.to_string()
+            }
             Self::Picoseconds => exact(n.unsigned_abs()),
             Self::Share => {
                 let percent = format!("{:.4}", n as f64 * 100.0 / 65_536.0);
@@ -180,6 +183,7 @@ impl Unit {
             Self::One | Self::Picoseconds | Self::Share | Self::Percent => "",
             Self::Octets => " octets",
             Self::Centiseconds => " centiseconds",
+            Self::BitsPerSecond => " bit/s",
         }
     }
 }

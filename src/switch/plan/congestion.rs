@@ -134,6 +134,11 @@ pub struct SourceFlowControlPlan {
     pub dscp: Dscp,
     /// Form in which a message identifies its flow.
     pub form: SfcmForm,
+    /// sfcMinHeaderOctets: bytes of the congesting frame in messages of the encapsulated form. 64 to
+    /// 512; default 64. A shorter frame is quoted whole.
+    pub min_header_octets: u16,
+    /// Handling of messages whose destination is not in the address table.
+    pub unknown: UnknownHost,
     /// Source address of messages.
     pub from: SfcmFrom,
     /// sfcmMacAddress; `None` is the MAC address of the port.
@@ -152,11 +157,19 @@ pub enum SfcmForm {
     /// Addresses, protocol and ports.
     Simplified,
     /// The first bytes of the frame.
-    Encapsulated {
-        /// sfcMinHeaderOctets: number of bytes. 64 to 512; default 64. A shorter frame is quoted
-        /// whole.
-        min_header_octets: u16,
-    },
+    Encapsulated,
+}
+
+/// Handling of a message whose destination is not in the address table. The source document injects
+/// messages into the forwarding process (8.6.6), which floods such frames.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum UnknownHost {
+    /// It is dropped. The default: a host that sends is in the table, and a flooded message could
+    /// pause others.
+    #[default]
+    Drop,
+    /// It is flooded in its VLAN, except to hosts that a proxy acts for.
+    Flood,
 }
 
 /// IP source address of messages. The source document swaps the addresses of the congesting frame,
@@ -209,6 +222,11 @@ pub struct IsolationPoint {
 pub struct SfcProxyPlan {
     /// sfcmUDPPort, matched by the egress filter. The same as the point's if there is one.
     pub udp_port: u16,
+    /// Handling of received messages whose destination is not in the address table.
+    pub unknown: UnknownHost,
+    /// sfcMaxFlowLife: lifetime of an entry of the table of flows that messages named, from the
+    /// first message on. Not zero.
+    pub max_flow_life: Duration,
     /// See [`ProxyPlan`](congestion::proxy::ProxyPlan).
     pub fabric: Senders,
     /// Likewise.

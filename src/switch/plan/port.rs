@@ -1,6 +1,6 @@
 //! The plan of one port of a switch, with the defaults of the standards.
 
-use ::congestion::EcnPlan;
+use ::congestion::{EcnPlan, SourceMap, Trusted};
 use buffer::SharedLimit;
 use ground::units::{
     BitsPerSec, Bytes, Mac, PRIORITIES, Priority, PriorityGroup, Quanta, TrafficClass, Vid,
@@ -117,6 +117,22 @@ pub struct ClassifyPlan {
     pub group: [PriorityGroup; PRIORITIES],
     /// Priority to egress traffic class.
     pub class: [TrafficClass; PRIORITIES],
+}
+
+impl ClassifyPlan {
+    /// Returns the maps by which source flow control messages find the priority of a flow from this
+    /// port.
+    #[must_use]
+    pub const fn source_map(&self) -> SourceMap {
+        let trusted = match self.trust {
+            Trust::Pcp => Trusted::Pcp,
+            // The flows of messages are of IP, so they all have a DSCP.
+            Trust::Dscp | Trust::DscpThenPcp => Trusted::Dscp,
+            Trust::PcpThenDscp => Trusted::PcpOrDscp,
+            Trust::Port => Trusted::Neither,
+        };
+        SourceMap { trusted, pcp: self.pcp, dscp: self.dscp }
+    }
 }
 
 /// The VLANs of one port.

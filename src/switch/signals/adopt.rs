@@ -1,10 +1,12 @@
 //! Writes to managed objects of a running switch.
 
 use super::filter::Filter;
+use super::heard::Heard;
 use super::{Signals, set_watches};
 use crate::Switch;
 use crate::managed::{self, At, Object, ObjectError, ObjectValue};
 use crate::plan::{CongestionIsolationPlan, CongestionPlan};
+use congestion::proxy::Proxy;
 use congestion::sfc::SfcPoint;
 use contracts::world::World;
 use ground::time::Instant;
@@ -51,6 +53,16 @@ impl<W: World> Switch<W> {
         self.signals.sfc.as_ref().map(|sfc| &sfc.point)
     }
 
+    /// Returns the proxy of this worker, for reading.
+    pub(crate) fn proxy(&self) -> Option<&Proxy> {
+        self.signals.relay.as_ref().map(|relay| &relay.proxy)
+    }
+
+    /// Returns the flows that messages to the proxy named, for reading.
+    pub(crate) fn heard(&self) -> Option<&Heard> {
+        self.signals.relay.as_ref().map(|relay| &relay.heard)
+    }
+
     /// Removes from the direct path the priorities whose queue is now monitored for congestion.
     pub(crate) fn look_again(&mut self) {
         for port in &mut self.ports {
@@ -68,7 +80,7 @@ fn port_ids() -> impl Iterator<Item = PortId> {
 
 impl Signals {
     /// Applies another validated plan to all machines; `macs` are the addresses of the ports.
-    fn adopt(&mut self, new: CongestionPlan, macs: impl Iterator<Item = Mac>) {
+    pub(super) fn adopt(&mut self, new: CongestionPlan, macs: impl Iterator<Item = Mac>) {
         if let Some(plan) = &new.isolation {
             self.adopt_isolation(plan, macs);
         }

@@ -4,8 +4,10 @@
 use super::Signals;
 use super::seen::Seen;
 use crate::Switch;
+use crate::plan::UnknownHost;
 use crate::port_state::Queued;
 use congestion::Queue;
+use congestion::sfc::Fate;
 use contracts::frame::Frame;
 use contracts::world::World;
 use ground::time::Instant;
@@ -78,10 +80,13 @@ impl<W: World> Switch<W> {
         let Some(sfc) = &mut self.signals.sfc else { return };
         let Some(signal) = sfc.on_enqueue(now, queue, length, drain, octets, seen) else { return };
         let draft = sfc.message(seen, &signal, priority, mac);
-        let priority = sfc.transmit_priority;
-        let sent = draft.is_ok_and(|draft| self.originate(now, to, draft.octets(), priority));
-        if let Some(sfc) = self.signals.sfc.as_mut().filter(|_| !sent) {
-            sfc.unsent += 1;
+        let how = (sfc.transmit_priority, sfc.unknown);
+        let fate = match draft {
+            Ok(draft) => self.originate(now, to, draft.octets(), how),
+            Err(_) => Fate::Unbuilt,
+        };
+        if let Some(sfc) = &mut self.signals.sfc {
+            sfc.point.on_fate(queue, fate);
         }
     }
 
@@ -113,7 +118,9 @@ impl<W: World> Switch<W> {
         }
         let Some(qp) = notifier.machine.on_picked(now, flow, bth.dest_qp()) else { return };
         let (priority, draft) = (notifier.priority, notifier.notification(seen, flow, qp, mac));
-        let sent = draft.is_ok_and(|draft| self.originate(now, to, draft.octets(), priority));
+        let made = |fate| fate != Fate::Unbuilt;
+        let how = (priority, UnknownHost::Drop);
+        let sent = draft.is_ok_and(|draft| made(self.originate(now, to, draft.octets(), how)));
         if let Some(notifier) = self.signals.notifier.as_mut().filter(|_| !sent) {
             notifier.unsent += 1;
         }
@@ -135,7 +142,9 @@ impl<W: World> Switch<W> {
         let Some(seen) = Seen::of(head).filter(|seen| !seen.is_message) else { return };
         let draft = quantizer.message(&seen, &feedback, (queue, priority), mac);
         let priority = quantizer.priority;
-        let sent = draft.is_ok_and(|draft| self.originate(now, to, draft.octets(), priority));
+        let made = |fate| fate != Fate::Unbuilt;
+        let how = (priority, UnknownHost::Drop);
+        let sent = draft.is_ok_and(|draft| made(self.originate(now, to, draft.octets(), how)));
         if let Some(quantizer) = self.signals.quantizer.as_mut().filter(|_| !sent) {
             quantizer.unsent[port.index()][class.index()] += 1;
         }

@@ -9,6 +9,7 @@ use wire::sfcm::Locator;
 
 impl Signals {
     pub(crate) fn set_locator(&mut self, port: PortId, locator: Locator) {
+        self.locators[port.index()] = locator;
         if let Some(sfc) = &mut self.sfc {
             sfc.point.set_locator(port, locator);
         }
@@ -25,6 +26,7 @@ impl Signals {
     /// Sets the kind of device at the other end of a port; the proxy acts for hosts that do not
     /// react themselves.
     pub(crate) fn set_attached(&mut self, port: PortId, kind: AttachedKind) {
+        self.attached[port.index()] = kind;
         if let Some(relay) = &mut self.relay {
             relay.proxy.set_kind(port, relay::kind(kind));
         }

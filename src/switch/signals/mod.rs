@@ -31,26 +31,30 @@ mod congests;
 mod discovered;
 mod draft;
 mod filter;
+mod heard;
 mod isolate;
 mod isolation_seen;
 mod notify;
 mod originate;
 mod proxying;
 mod relay;
+mod sections;
 mod seen;
 mod snapshot;
 mod source_flow;
 
-use super::plan::{CongestionIsolationPlan, CongestionPlan, SwitchPlan};
+use super::plan::{AttachedKind, CongestionIsolationPlan, CongestionPlan, SwitchPlan};
 use cim::Cims;
 use congestion::Queue;
 use congestion::isolation::Isolation;
 use contracts::stats::CongestionSnapshot;
 use filter::Filter;
 use ground::units::{PRIORITIES, PortId, Priority, PrioritySet, TrafficClass};
+pub(super) use heard::Paused;
 use notify::{Notifier, Quantizer};
 use relay::Relay;
 use source_flow::SourceFlow;
+use wire::sfcm::Locator;
 
 /// Congestion machines of one worker.
 pub(super) struct Signals {
@@ -67,6 +71,9 @@ pub(super) struct Signals {
     pub(super) relay: Option<Box<Relay>>,
     pub(super) notifier: Option<Box<Notifier>>,
     pub(super) quantizer: Option<Box<Quantizer>>,
+    /// By port: the locator and the kind of neighbour, configured or discovered.
+    locators: Box<[Locator]>,
+    attached: Box<[AttachedKind]>,
     /// True while a message passes through forwarding; none is made about it.
     telling: bool,
     /// Counts at the last reset of the counters.
@@ -87,15 +94,23 @@ impl Signals {
             relay: Relay::new(plan),
             notifier: Notifier::new(plan),
             quantizer: Quantizer::new(plan),
+            locators: vec![Locator::Unknown; ports].into_boxed_slice(),
+            attached: vec![AttachedKind::default(); ports].into_boxed_slice(),
             telling: false,
             base: Box::default(),
         };
         for n in 0..ports {
             let port = Queue::of(n, TrafficClass::MIN).port;
             signals.set_locator(port, plan.congestion.locator(port));
+            signals.attached[n] = plan.congestion.attached(port).kind;
         }
         signals.set_floors();
         signals
+    }
+
+    /// Returns true if the proxy acts for the host at a port.
+    pub(super) fn acts_for(&self, port: PortId) -> bool {
+        self.relay.as_ref().is_some_and(|relay| relay.proxy.pausable(port).is_some())
     }
 
     /// Recalculates the floor of every queue, after any machine's plan changed.

@@ -12,6 +12,7 @@ use crate::Switch;
 use crate::admit::Origin;
 use crate::classify::Meta;
 use buffer::Charge;
+use congestion::Named;
 use congestion::proxy::{Message, Outcome, Refusal};
 use contracts::frame::Frame;
 use contracts::stats::DropReason;
@@ -20,6 +21,7 @@ use ground::time::Instant;
 use ground::units::{BitsPerSec, PauseVector, PortId};
 use pfc::FlowControl;
 use wire::flow::FiveTuple;
+use wire::sfcm::Sfcm;
 use wire::{EtherType, ip, sfcm, vlan};
 
 impl<W: World> Switch<W> {
@@ -48,6 +50,10 @@ impl<W: World> Switch<W> {
         }
         match self.way(now, at, &mut frame, meta) {
             Ok((meta, egress)) => self.sfcm_leaves(now, at, Some(ingress), frame, &meta, egress),
+            Err(DropReason::MessageUnknown) if self.signals.relays_unknown(meta) => {
+                self.note_received(now, at, frame.wire_len(), meta);
+                self.flood_message(now, at, frame, meta);
+            }
             Err(reason) => {
                 let egress = (reason == DropReason::SameSegment).then_some(ingress);
                 self.refuse_sfcm(now, at, Message { egress, ..message });
@@ -77,7 +83,11 @@ impl<W: World> Switch<W> {
     ) {
         // For a port of another worker that worker asks its proxy.
         let outcome = match self.local(egress) {
-            Some(to) => self.ask_proxy(now, ingress, to, &frame, meta.ethertype, meta.l3.into()),
+            Some(to) => {
+                let tagged = self.tables[egress.index()].is_tagged(meta.vid);
+                let packet = (meta.ethertype, packet(&frame, meta));
+                self.ask_proxy(now, ingress, to, packet, tagged)
+            }
             None => Outcome::Forward,
         };
         match outcome {
@@ -109,7 +119,9 @@ impl<W: World> Switch<W> {
             (Some(relay), Some(walk))
                 if relay.is_message(walk.ethertype, &frame.head()[walk.l3..]) =>
             {
-                self.ask_proxy(now, None, to, &frame, walk.ethertype, walk.l3)
+                // It was retagged for its egress port already.
+                let tagged = walk.outer.is_some();
+                self.ask_proxy(now, None, to, (walk.ethertype, &frame.head()[walk.l3..]), tagged)
             }
             _ => Outcome::Forward,
         };
@@ -122,25 +134,32 @@ impl<W: World> Switch<W> {
         None
     }
 
-    /// Returns the proxy's decision on a message that would leave by the port at `to`.
+    /// Returns the proxy's decision on a message that would leave by the port at `to`, `tagged` or
+    /// not.
     fn ask_proxy(
         &mut self,
         now: Instant,
         ingress: Option<PortId>,
         to: usize,
-        frame: &W::Frame,
-        ethertype: EtherType,
-        l3: usize,
+        (ethertype, packet): (EtherType, &[u8]),
+        tagged: bool,
     ) -> Outcome {
         let Some(relay) = &mut self.signals.relay else { return Outcome::Forward };
-        let Ok(read) = sfcm::Repr::parse(ethertype, &frame.head()[l3..]) else {
+        let Ok(read) = sfcm::Repr::parse(ethertype, packet) else {
             // The message was parsed before; one that no longer parses causes no pause.
             return Outcome::Refused(Refusal::NoPause);
         };
         let id = self.ports[to].id;
-        let message = message(&read, ingress, Some(id));
+        let Sfcm { priority, dscp, .. } = read.message;
+        let named = Named { priority, dscp, tagged };
+        let priority = relay.priority(id, &self.tables[id.index()].source, named);
+        let message = Message { priority, ..message(&read, ingress, Some(id)) };
+        let flow = read.message.flow().expect("what was parsed says which flow it is about");
+        let pause = message.pause.min(relay.heard.left(now, id, flow));
+        let message = Message { pause, ..message };
         let known = relay.proxy.cache_counters().created;
         let outcome = relay.proxy.on_message(now, &message);
+        relay.heard.on_outcome(now, (id, flow), priority, outcome);
         if relay.proxy.cache_counters().created > known {
             // The next frame of each flow is examined again, as if it were the first.
             self.fdb.invalidate();

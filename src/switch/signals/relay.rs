@@ -1,12 +1,15 @@
 //! The proxy for Source Flow Control messages: its plan, the flows that it knows, and its counters.
 
-use crate::plan::{AttachedKind, SfcProxyPlan, SwitchPlan};
+use super::Signals;
+use super::heard::Heard;
+use crate::classify::Meta;
+use crate::plan::{AttachedKind, SfcProxyPlan, SwitchPlan, UnknownHost};
 use congestion::proxy::{Kind, PortPlan, Proxy, ProxyPlan, Refusal, Remember};
 use congestion::streams::{CreateMask, STREAMS_MAX, Stream, StreamPlan, StreamTable};
-use congestion::{FlowKey, Queue};
+use congestion::{FlowKey, Named, Queue, SourceMap};
 use contracts::stats::{ProxyCounters, ProxyPortCounters, ProxySnapshot};
 use ground::time::Instant;
-use ground::units::{PortId, PrioritySet, TrafficClass};
+use ground::units::{PortId, Priority, PrioritySet, TrafficClass};
 use pfc::FlowControl;
 use wire::flow::FiveTuple;
 use wire::ip::{self, Fragment, Protocol};
@@ -16,13 +19,26 @@ use wire::{EtherType, udp};
 pub(crate) struct Relay {
     pub(super) proxy: Proxy,
     udp_port: u16,
+    unknown: UnknownHost,
     pub(super) caches: bool,
     /// Known flows, for the policy that pauses a flow at its start for the whole time: a flow that
     /// continues must not be paused again. `None` under other policies.
     begun: Option<StreamTable<()>>,
+    /// Flows that messages named.
+    pub(super) heard: Heard,
     pub(super) malformed: u64,
+    /// Messages whose priority is another one by the maps of the host's port.
+    disagreed: u64,
     /// By port: PFC frames sent for the proxy alone.
     pub(super) pauses: Box<[u64]>,
+}
+
+impl Signals {
+    /// Returns true if a received message whose destination is unknown is flooded.
+    pub(super) fn relays_unknown(&self, meta: &Meta) -> bool {
+        let floods = |relay: &Relay| relay.unknown == UnknownHost::Flood && !meta.is_to_group();
+        self.relay.as_deref().is_some_and(floods)
+    }
 }
 
 /// Returns the priorities that a port may pause.
@@ -60,19 +76,23 @@ impl Relay {
         Some(Box::new(Self {
             proxy: Proxy::new(&proxy, plan.seed),
             udp_port: of.udp_port,
+            unknown: of.unknown,
+            heard: Heard::new(of.max_flow_life, plan.seed),
             caches: of.cache.is_some(),
             begun: of.cache.filter(|cache| cache.remember == Remember::Whole).map(|cache| {
                 let capacity = cache.entries.min(STREAMS_MAX);
                 StreamTable::new(StreamPlan { capacity, life: cache.life, seed: plan.seed })
             }),
             malformed: 0,
+            disagreed: 0,
             pauses: vec![0; plan.ports.len()].into_boxed_slice(),
         }))
     }
 
     /// Applies another plan; granted pauses stay.
     pub(super) fn adopt(&mut self, plan: &SfcProxyPlan) {
-        self.udp_port = plan.udp_port;
+        (self.udp_port, self.unknown) = (plan.udp_port, plan.unknown);
+        self.heard.set_life(plan.max_flow_life);
         self.proxy.set_policy(plan.policy, plan.fabric.clone(), plan.hosts.clone());
     }
 
@@ -93,6 +113,15 @@ impl Relay {
         begun.insert(now, stream, |_| true).is_ok()
     }
 
+    /// Returns the priority at the host behind `port` that a message names, by the maps of that
+    /// port. Where the proxy does not act for the host it is the message's.
+    pub(super) fn priority(&mut self, port: PortId, map: &SourceMap, named: Named) -> Priority {
+        let Some(usable) = self.proxy.pausable(port) else { return named.priority };
+        let priority = map.priority(named, usable);
+        self.disagreed += u64::from(priority != named.priority);
+        priority
+    }
+
     /// Returns true if both UDP ports of a packet are those of messages; if not the frame is data.
     pub(super) fn is_message(&self, ethertype: EtherType, packet: &[u8]) -> bool {
         let Ok(view) = ip::View::new(ethertype, packet) else { return false };
@@ -109,6 +138,7 @@ impl Relay {
         let counters = ProxyCounters {
             forwarded: proxy.forwarded(),
             malformed: self.malformed,
+            disagreed: self.disagreed,
             sender: proxy.refused(Refusal::Sender),
             not_routed: proxy.refused(Refusal::NotRouted),
             reflected: proxy.refused(Refusal::Reflected),

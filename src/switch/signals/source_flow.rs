@@ -5,7 +5,7 @@ use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use super::draft::{Draft, TTL};
 use super::seen::Seen;
-use crate::plan::{SfcmForm, SfcmFrom, SourceFlowControlPlan, SwitchPlan};
+use crate::plan::{SfcmForm, SfcmFrom, SourceFlowControlPlan, SwitchPlan, UnknownHost};
 use congestion::Queue;
 use congestion::sfc::{Joined, SfcPoint, Signal};
 use contracts::stats::{SfcCounters, SfcSnapshot};
@@ -22,12 +22,12 @@ pub(crate) struct SourceFlow {
     pub(super) transmit_priority: Priority,
     dscp: Dscp,
     form: SfcmForm,
+    min_header_octets: u16,
+    pub(super) unknown: UnknownHost,
     from: SfcmFrom,
     mac: Option<Mac>,
     ipv4: Option<Ipv4Addr>,
     ipv6: Option<Ipv6Addr>,
-    /// Messages that could not be made.
-    pub(super) unsent: u64,
     /// Congesting frames that were messages of other kinds.
     messages: u64,
 }
@@ -42,11 +42,12 @@ impl SourceFlow {
             transmit_priority: sfc.transmit_priority,
             dscp: sfc.dscp,
             form: sfc.form,
+            min_header_octets: sfc.min_header_octets,
+            unknown: sfc.unknown,
             from: sfc.from,
             mac: sfc.mac,
             ipv4: sfc.ipv4,
             ipv6: sfc.ipv6,
-            unsent: 0,
             messages: 0,
         };
         made.adopt(sfc);
@@ -64,6 +65,7 @@ impl SourceFlow {
         }
         (self.transmit_priority, self.dscp) = (plan.transmit_priority, plan.dscp);
         (self.form, self.from) = (plan.form, plan.from);
+        (self.min_header_octets, self.unknown) = (plan.min_header_octets, plan.unknown);
         (self.mac, self.ipv4, self.ipv6) = (plan.mac, plan.ipv4, plan.ipv6);
     }
 
@@ -116,10 +118,10 @@ impl SourceFlow {
         };
         match self.form {
             SfcmForm::Simplified => emit(Form::Simplified(flow))?,
-            SfcmForm::Encapsulated { min_header_octets } => {
+            SfcmForm::Encapsulated => {
                 let (_, all) = msdu::of_frame(seen.head)?;
                 let mut padded = [0; sfcm::MSDU_MIN];
-                let start = msdu::bounded(all, min_header_octets.into(), &mut padded);
+                let start = msdu::bounded(all, self.min_header_octets.into(), &mut padded);
                 // The headers are too long for the quoted bytes to contain the flow.
                 emit(Form::Encapsulated(start)).or_else(|_| emit(Form::Simplified(flow)))?;
             }
@@ -141,12 +143,7 @@ impl SourceFlow {
 
     pub(super) fn snapshot(&self, ports: usize) -> SfcSnapshot {
         let of = self.point.counters();
-        let counters = SfcCounters {
-            transmitted_sfcms: of.transmitted_sfcms.saturating_sub(self.unsent),
-            about_itself: of.about_itself + self.messages,
-            unsent: self.unsent,
-            ..of
-        };
+        let counters = SfcCounters { about_itself: of.about_itself + self.messages, ..of };
         let queue =
             |n, class: usize| self.point.queue_counters(Queue::of(n, TrafficClass::ALL[class]));
         let queues = (0..ports).map(|n| core::array::from_fn(|class| queue(n, class))).collect();

@@ -57,12 +57,17 @@ fn congestion() -> CongestionPlan {
     let detect = Detect::Length(Bytes(600));
     let monitor = Monitor { detect, target: Bytes(0) };
     let point = PointPlan { set_point: Bytes(100), ..PointPlan::standard() };
-    let form = SfcmForm::Encapsulated { min_header_octets: 512 };
+    let (form, min_header_octets) = (SfcmForm::Encapsulated, 512);
     let sfc = signals::sfc(4);
     let hosts = Senders::Only(vec!["10.0.0.0/30".parse().unwrap()]);
     let limit = LimitPlan { interval: Duration::ZERO, burst: 1 };
     CongestionPlan {
-        sfc: Some(SourceFlowControlPlan { form, monitors: vec![[Some(monitor); 8]; 4], ..sfc }),
+        sfc: Some(SourceFlowControlPlan {
+            form,
+            min_header_octets,
+            monitors: vec![[Some(monitor); 8]; 4],
+            ..sfc
+        }),
         isolation: Some(isolation::restless()),
         proxy: Some(SfcProxyPlan { hosts, ..signals::proxy() }),
         watchdog: None,

@@ -189,6 +189,10 @@ fn of_port(port: &Port) -> Value {
         "capture_missed": port.capture_missed,
         "rx_missed": port.rx_missed,
         "tx_dropped": port.tx_dropped,
+        "sfcm_rx": port.sfcm_rx,
+        "sfcm_obeyed": port.sfcm_obeyed,
+        "sfcm_refused": port.sfcm_refused,
+        "sfcm_paused_ns": port.sfcm_paused_ns,
         "priorities": port.priorities,
     });
     config::without_nulls(&mut value);

@@ -272,9 +272,10 @@ fn port_down<'a>(course: &Course<'a>, asked: &FlowPlan) -> Option<&'a str> {
     seen.into_iter().find(|port| !port.link_up).map(|port| port.name.as_str())
 }
 
-/// Seconds for which a priority of a port had been paused when the flows were stopped.
+/// Seconds for which a priority of a port had been paused when the flows were stopped: by pause frames,
+/// and by source flow control messages, whose time is counted for all flows of the port together.
 fn paused_s(course: &Course<'_>, port: usize, priority: Priority) -> f64 {
-    let port = course.before.ports.get(port);
-    let seen = port.and_then(|port| port.priorities.get(priority.index()));
-    seen.map_or(0.0, |seen| seen.paused_ns / 1e9)
+    let Some(port) = course.before.ports.get(port) else { return 0.0 };
+    let by_frames = port.priorities.get(priority.index()).map_or(0.0, |seen| seen.paused_ns);
+    (by_frames + port.sfcm_paused_ns.unwrap_or(0.0)) / 1e9
 }

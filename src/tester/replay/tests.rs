@@ -93,6 +93,7 @@ fn port(name: &str) -> PortPlan {
             place: Place::Ring { pair: "x".into(), end: 0 },
             pfc: None,
             queues: 1,
+            sfc: None,
             capture_tx: false,
         },
         rate: None,

@@ -185,7 +185,7 @@ fn location(text: Option<&str>, path: &str, cx: &mut Findings) -> Location {
     Location::parse(text.unwrap_or_default()).unwrap_or_else(|what| {
         cx.error(path, what);
         let place = Place::Device(String::new());
-        Location { text: String::new(), place, pfc: None, queues: 1, capture_tx: false }
+        Location { text: String::new(), place, pfc: None, queues: 1, sfc: None, capture_tx: false }
     })
 }
 

@@ -3,6 +3,7 @@
 mod plans;
 mod random;
 mod refusals;
+mod signals;
 
 use serde_json::{Value, json};
 

@@ -5,12 +5,12 @@ use serde::{Deserialize, Serialize};
 
 use super::parts::{Centiseconds, SendersSaid};
 use super::settings::settings;
+use super::sfc::UnknownHostName;
 use crate::quantity::{Ratio, Span};
 
+settings! {
 /// Proxy that converts source flow control messages to PFC for hosts that do not obey them. `{}`
 /// enables it for the ports that are `attached` to such hosts.
-#[derive(Clone, PartialEq, Debug, Default, Deserialize, Serialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct SfcProxy {
     /// UDP port that the egress filter matches, 49152 to 65535. Default: that of `sfc`, or `58622`
     /// without.
@@ -19,11 +19,20 @@ pub struct SfcProxy {
     /// Accepted senders of messages. Default: all from switches, none from hosts.
     #[serde(default, skip_serializing_if = "SfcProxyAccept::is_default")]
     pub accept: SfcProxyAccept,
+    /// Handling of received messages whose destination is not in the address table: `drop`, or
+    /// `flood` in the VLAN, but not to hosts that the proxy acts for. Default: `drop`.
+    pub unknown: Option<UnknownHostName> => "unknown",
+    /// Lifetime of the entry of a flow that messages named, from the first message on; no pause
+    /// outlasts it. In centiseconds, or as a duration with a unit. Default: that of `sfc`, or `100`
+    /// without.
+    #[serde(rename = "sfcMaxFlowLife")]
+    pub max_flow_life: Option<Centiseconds>,
     /// Limits of the pauses that accepted messages cause. Default: the defaults of the fields.
     pub policy: Option<PausePolicy>,
     /// Cache of pauses by destination, so that later flows to it are paused at once. `{}` enables
     /// it. Default: none.
     pub cache: Option<SfcProxyCache>,
+}
 }
 
 /// Accepted senders of messages, by their source IP address.

@@ -2,7 +2,7 @@
 
 use switch::managed::{Kind, ObjectValue, Unit};
 
-use crate::quantity::{Ratio, Size, Span};
+use crate::quantity::{Rate, Ratio, Size, Span};
 use ground::time::Duration;
 
 /// A section with such fields.
@@ -73,6 +73,12 @@ impl Setting for bool {
 impl Setting for Size {
     fn value(&self, _: Kind) -> Result<ObjectValue, String> {
         Ok(ObjectValue::Number(self.0.try_into().unwrap_or(i64::MAX)))
+    }
+}
+
+impl Setting for Rate {
+    fn value(&self, _: Kind) -> Result<ObjectValue, String> {
+        Ok(ObjectValue::Number(self.0.get().try_into().unwrap_or(i64::MAX)))
     }
 }
 

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::parts::{Aqm, Centiseconds, MessageLimit, TrafficClasses};
 use super::settings::{settings, words};
-use crate::quantity::{Size, Span};
+use crate::quantity::{Rate, Size, Span};
 use crate::raw::Range;
 
 settings! {
@@ -42,8 +42,7 @@ pub struct Sfc {
     pub monitored_queues: Option<TrafficClasses>,
     /// Octets of a congesting frame in messages of the `encapsulated` form, 64 to 512. Default:
     /// `64`.
-    #[serde(rename = "sfcMinHeaderOctets")]
-    pub min_header_octets: Option<u16>,
+    pub min_header_octets: Option<u16> => "sfcMinHeaderOctets",
     /// Lifetime of a flow's entry, in centiseconds, or as a duration with a unit. Default: `100`,
     /// the ci-max-flow-life of Congestion Isolation; the proposal has no default. `life` sets its
     /// start.
@@ -57,6 +56,9 @@ pub struct Sfc {
     /// `encapsulated` (the start of the frame). Default: `simplified`, or `encapsulated` if
     /// `sfcMinHeaderOctets` is present.
     pub form: Option<SfcFormName>,
+    /// Handling of messages whose destination is not in the address table: `drop`, or `flood` in the
+    /// VLAN, as an unknown frame, but not to hosts that a proxy acts for. Default: `drop`.
+    pub unknown: Option<UnknownHostName> => "unknown",
     /// Source IP address of messages, on which the proposal is ambiguous: `swapped`, the
     /// destination of the flow, or `own`, the switch's. Default: `swapped`, or `own` if the switch
     /// has an address.
@@ -73,6 +75,9 @@ pub struct Sfc {
     /// Bytes that a flow must add to a congested queue before its source is signalled. Default:
     /// `0`; a larger value exempts small flows.
     pub octets_min: Option<Size> => "octets_min",
+    /// Meter of each congesting flow: its source is signalled while the rate of its frames in
+    /// congested queues is at least this. Default: none; all congesting flows are signalled.
+    pub meter: Option<SfcMeter>,
     /// Shortest pause that is requested. Default: `0s`.
     pub pause_min: Option<Span>,
     /// Longest pause that is requested, up to 4.294967295 s, the longest that a message can encode.
@@ -93,10 +98,34 @@ pub struct Sfc {
 }
 }
 
+settings! {
+/// Meter of a flow.
+pub struct SfcMeter {
+    /// Least rate, up to 1T. Default: none, no meter.
+    pub rate: Option<Rate> => "rate",
+    /// Time over which the rate is measured, 1 us to 1 s. Default: `100us`.
+    pub window: Option<Span> => "window",
+}
+}
+
+/// Handling of messages whose destination is not in the address table.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum UnknownHostName {
+    /// Dropped.
+    #[default]
+    Drop,
+    /// Flooded in the VLAN, except to hosts that a proxy acts for.
+    Flood,
+}
+
 /// Source flow control settings of one port.
 #[derive(Clone, PartialEq, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PortSfc {
+    /// False if this port has no source flow control point: its queues are not monitored. Default:
+    /// `true`.
+    pub point: Option<bool>,
     /// Congestion thresholds of this port by traffic class; they replace the switch's for that
     /// class. Default: those of the switch.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -163,6 +192,7 @@ pub enum SfcLifeName {
 }
 
 words! {
+    UnknownHostName { Drop: "drop", Flood: "flood" }
     SfcCountName { PerPause: "per_pause", PerStream: "per_stream" }
     SfcLifeName { LastSeen: "last_seen", Created: "created" }
 }

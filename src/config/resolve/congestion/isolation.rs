@@ -197,7 +197,8 @@ fn watches(
                 let what = format!(
                     "class {class} is not monitored; `queue-map` or `isolate` has to name it"
                 );
-                cx.error(place, what);
+                // The map is an object that can be written later.
+                cx.warn(place, what);
             }
         }
         out.push(queues.each_ref().map(|queue| {

@@ -123,7 +123,7 @@ pub(super) fn selector(of: Priority) -> Dscp {
 }
 
 /// Resolves a lifetime, which is not zero.
-pub(super) fn life(
+pub fn life(
     cx: &mut Cx,
     at: &Place<'_>,
     said: Option<raw::Centiseconds>,

@@ -9,7 +9,7 @@ use congestion::proxy::{CachePlan, PausePolicy, Remember, Senders};
 use congestion::sfc::SfcPlan;
 use ground::time::Duration;
 use switch::managed::At;
-use switch::{CongestionPlan, SfcProxyPlan};
+use switch::{CongestionPlan, SfcProxyPlan, UnknownHost};
 
 /// Default credit, as a multiple of the longest pause.
 const CREDIT_PAUSES: u64 = 10;
@@ -38,11 +38,19 @@ pub fn proxy(
     let (switches_at, hosts_at) = (at.key("accept").key("switches"), at.key("accept").key("hosts"));
     plan.proxy = Some(SfcProxyPlan {
         udp_port: said,
+        unknown: UnknownHost::default(),
+        max_flow_life: life(
+            cx,
+            &at.key("sfcMaxFlowLife"),
+            raw.max_flow_life,
+            life_of_points(sfc).unwrap_or(SfcPlan::new().max_flow_life),
+        ),
         fabric: senders(cx, &switches_at, raw.accept.switches.as_ref(), Senders::Anybody),
         hosts: senders(cx, &hosts_at, raw.accept.hosts.as_ref(), Senders::Nobody),
         policy: PausePolicy::standard(),
         cache: raw.cache.as_ref().map(|raw| cache(cx, &at.key("cache"), raw, sfc)),
     });
+    settings(cx, (at, "sfc_proxy"), raw, plan, At::default());
     if let Some(raw) = &raw.policy {
         let at = at.key("policy");
         settings(cx, (&at, "sfc_proxy.policy"), raw, plan, At::default());
@@ -64,6 +72,12 @@ fn credit(cx: &mut Cx, at: &Place<'_>, said: Option<Span>, longest: Duration) ->
     cx.ranged(at, credit, range, usual)
 }
 
+/// Returns the lifetime of flows in the section of the congestion points, if it has a valid one.
+fn life_of_points(sfc: Option<&raw::Sfc>) -> Option<Duration> {
+    let life = sfc.and_then(|sfc| sfc.max_flow_life)?.0;
+    Some(life).filter(|life| *life > Duration::ZERO)
+}
+
 fn cache(
     cx: &mut Cx,
     at: &Place<'_>,
@@ -81,8 +95,7 @@ fn cache(
         let what = format!("{entries} is no power of two; choose {below} or {above}");
         cx.error(&entries_at, what);
     }
-    let of_points = sfc.and_then(|sfc| sfc.max_flow_life).filter(|life| life.0 > Duration::ZERO);
-    let usual = of_points.map_or(default.life, |life| life.0);
+    let usual = life_of_points(sfc).unwrap_or(default.life);
     CachePlan {
         entries: entries as usize,
         life: life(cx, &at.key("sfcMaxFlowLife"), raw.max_flow_life, usual),

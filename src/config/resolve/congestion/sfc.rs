@@ -3,7 +3,7 @@
 use super::parts::{
     Queues, SaidOf, detect, ipv4, ipv6, life, mac, named, queues, selector, threshold, udp_port,
 };
-use super::settings::{limit, range, settings};
+use super::settings::{limit, settings};
 use super::{ByQueue, Context, Cx, Place};
 use crate::quantity::octets;
 use crate::raw::{self, SfcFormName, SfcFromName};
@@ -11,7 +11,7 @@ use congestion::sfc::{Monitor, SfcPlan};
 use ground::time::Duration;
 use ground::units::{Bytes, Dscp, PRIORITIES, Priority, TrafficClass};
 use switch::managed::At;
-use switch::{CongestionPlan, SfcmForm, SfcmFrom, SourceFlowControlPlan};
+use switch::{CongestionPlan, SfcmForm, SfcmFrom, SourceFlowControlPlan, UnknownHost};
 
 /// Time that a flow congests before its source is signalled if isolation acts first: a data
 /// centre's round trip, in which the upstream neighbours have received the CIM.
@@ -36,6 +36,8 @@ pub fn sfc<'m>(
         transmit_priority: Priority::ALL[0],
         dscp: Dscp::MIN,
         form: form(cx, at, raw),
+        min_header_octets: 0,
+        unknown: UnknownHost::default(),
         from: from(cx, at, raw, ipv4.is_some() || ipv6.is_some()),
         mac: mac(cx, &at.key("sfcmMacAddress"), raw.mac_address.as_ref()),
         ipv4,
@@ -44,6 +46,9 @@ pub fn sfc<'m>(
     });
     settings(cx, (at, "sfc"), raw, plan, At::default());
     limit(cx, (at, "sfc", "budget"), raw.budget.as_ref(), plan);
+    if let Some(meter) = &raw.meter {
+        settings(cx, (&at.key("meter"), "sfc.meter"), meter, plan, At::default());
+    }
     let Some(sfc) = &mut plan.sfc else { return };
     if raw.dscp.is_none() {
         sfc.dscp = selector(sfc.transmit_priority);
@@ -104,10 +109,11 @@ fn monitored(
     for class in 0..PRIORITIES {
         let entry = said.iter().find_map(|port| port[class].as_ref());
         if let Some((place, _)) = entry.filter(|_| mask >> class & 1 == 0) {
+            // The mask is an object that can be written later.
             let what = format!(
                 "class {class} is not monitored; add it to `sfcMonitoredQueues`, or leave that out"
             );
-            cx.error(place, what);
+            cx.warn(place, what);
         }
     }
     mask
@@ -147,6 +153,7 @@ fn monitors(
     let nothing = raw::SfcQueue::default();
     let mut out = Vec::with_capacity(said.len());
     for (draft, queues) in context.drafts.iter().zip(said) {
+        let point = draft.raw.sfc.as_ref().and_then(|sfc| sfc.point).unwrap_or(true);
         let usual = threshold(draft.plan.rate);
         out.push(queues.each_ref().map(|queue| {
             let (place, queue) = queue.as_ref().map_or((at, &nothing), |(place, said)| (place, *said));
@@ -163,26 +170,22 @@ fn monitors(
                 );
                 cx.error(&place.key("target"), what);
             }
-            Some(Monitor { detect, target })
+            point.then_some(Monitor { detect, target })
         }));
     }
     out
 }
 
 fn form(cx: &mut Cx, at: &Place<'_>, raw: &raw::Sfc) -> SfcmForm {
-    let octets_at = at.key("sfcMinHeaderOctets");
-    // The default is the least (sfcMinHeaderOctets).
-    let octets = range("sfcMinHeaderOctets");
-    let said = raw.min_header_octets.map_or(octets.0, i64::from);
-    let min_header_octets = cx.ranged(&octets_at, said, octets, octets.0) as u16;
     let usual = match raw.min_header_octets {
         Some(_) => SfcFormName::Encapsulated,
         None => SfcFormName::Simplified,
     };
     match raw.form.unwrap_or(usual) {
-        SfcFormName::Encapsulated => SfcmForm::Encapsulated { min_header_octets },
+        SfcFormName::Encapsulated => SfcmForm::Encapsulated,
         SfcFormName::Simplified => {
             if raw.min_header_octets.is_some() {
+                let octets_at = at.key("sfcMinHeaderOctets");
                 cx.warn(&octets_at, "messages of the simplified form have no octets of the frame");
             }
             SfcmForm::Simplified

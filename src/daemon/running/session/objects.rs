@@ -8,6 +8,7 @@ use crate::messages::{Place, SetObject};
 use config::object_value;
 use congestion::FlowKey;
 use congestion::isolation::{CimType, Peer};
+use congestion::proxy::Cached;
 use ground::units::{PortId, TrafficClass};
 use report::{ObjectRow, ObjectTable, Objects, counted, object_rows};
 use runtime::Controller;
@@ -106,6 +107,7 @@ impl Session {
                 let peers = self.controller.peers()?;
                 Ok(peer_table(peers.into_iter().map(|(id, peer)| (port(id), peer))))
             }
+            Listing::ProxyCache => cache_table(&self.controller, listing.place().0),
             Listing::Streams(of) => stream_table(&self.controller, of, listing.place().0, port),
         }
     }
@@ -146,6 +148,26 @@ fn peer_table(peers: impl Iterator<Item = (String, Peer)>) -> ObjectTable {
     table("ci-peer-table", &COLUMNS, peers.map(row).collect(), 0)
 }
 
+/// The proxy's cache of congested destinations. Times are in nanoseconds, ends since the switch
+/// started; each worker caches for the hosts of its ports.
+fn cache_table(controller: &Controller, name: &str) -> Result<ObjectTable> {
+    const COLUMNS: [&str; 6] =
+        ["worker", "destination-ip", "priority", "pause", "paused-until", "entry-until"];
+    let (rows, more) = controller.cached(ROWS_MAX)?;
+    let row = |(worker, row): (usize, Cached)| {
+        let Cached { destination, priority, pause, until, dies } = row;
+        vec![
+            worker.into(),
+            destination.to_string().into(),
+            priority.get().into(),
+            pause.as_nanos().into(),
+            until.as_nanos().into(),
+            dies.as_nanos().into(),
+        ]
+    };
+    Ok(table(name, &COLUMNS, rows.into_iter().map(row).collect(), more))
+}
+
 /// A table of flows. `create-time` is in nanoseconds since the switch started; `queue-key` is the
 /// YANG module's, (class + 1) * port with ports counted from 1. Several queues may have the same
 /// key, so port and class have their own columns.
@@ -155,7 +177,7 @@ fn stream_table(
     name: &str,
     port: impl Fn(PortId) -> String,
 ) -> Result<ObjectTable> {
-    const COLUMNS: [&str; 16] = [
+    const COLUMNS: [&str; 20] = [
         "stream-handle",
         "port",
         "traffic-class",
@@ -172,6 +194,10 @@ fn stream_table(
         "message-count",
         "create-time",
         "create-mask",
+        "octets",
+        "rate",
+        "paused-priority",
+        "paused-until",
     ];
     let row = |(handle, row): (u64, StreamRow)| {
         let (dst, src, vid) = match (row.key, row.labels) {
@@ -206,6 +232,10 @@ fn stream_table(
         cells.extend(ip);
         let created = row.created.as_nanos();
         cells.extend([row.messages.into(), created.into(), row.mask.0.into()]);
+        let number = |n: Option<u64>| n.map_or(Value::Null, Value::from);
+        cells.extend([number(row.octets), number(row.rate)]);
+        cells.push(row.paused.map_or(Value::Null, |(priority, _)| priority.get().into()));
+        cells.push(row.paused.map_or(Value::Null, |(_, until)| until.as_nanos().into()));
         cells
     };
     let (rows, more) = controller.streams(of, ROWS_MAX)?;

@@ -82,6 +82,7 @@ nodes:
         pause: $HostSfc.pause
         sfcmUDPPort: $HostSfc.sfcmUDPPort
         longest: $HostSfc.longest
+        sfcMaxFlowLife: $HostSfc.sfcMaxFlowLife
         accept: $HostSfc.accept
       qcn:
         time_reset: $HostQcn.time_reset

@@ -131,6 +131,8 @@ fn proxied(chance: &mut Chance) -> SfcProxy {
     SfcProxy {
         udp_port: None,
         accept: SfcProxyAccept { switches: senders(chance), hosts: senders(chance) },
+        unknown: None,
+        max_flow_life: None,
         policy: chance.percent(80).then_some(policy),
         cache,
     }

@@ -26,6 +26,21 @@ pub struct CacheCounters {
     pub hits: u64,
 }
 
+/// Entry of the cache, read-only.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Cached {
+    /// Congested destination.
+    pub destination: IpAddr,
+    /// Priority of the flows to it.
+    pub priority: Priority,
+    /// Complete pause time.
+    pub pause: Duration,
+    /// End of the pause.
+    pub until: Instant,
+    /// End of the entry.
+    pub dies: Instant,
+}
+
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     destination: IpAddr,
@@ -102,6 +117,25 @@ impl Cache {
         };
         self.counters.hits += 1;
         Some(until)
+    }
+
+    /// Returns the number of slots, used or free.
+    pub(super) const fn places(&self) -> usize {
+        self.entries.len() * WAYS
+    }
+
+    /// Returns the valid entries in at most `most` slots from slot `from` on.
+    pub(super) fn page(
+        &self,
+        now: Instant,
+        from: usize,
+        most: usize,
+    ) -> impl Iterator<Item = Cached> {
+        let slots = self.entries.iter().flatten().skip(from).take(most);
+        slots.filter(move |entry| entry.dies > now).map(|entry| {
+            let Entry { destination, priority, pause, until, dies } = *entry;
+            Cached { destination, priority, pause, until, dies }
+        })
     }
 
     pub(super) const fn counters(&self) -> CacheCounters {

@@ -32,7 +32,7 @@ use ground::time::{Duration, Instant};
 use ground::units::{BitsPerSec, PRIORITIES, PauseVector, PortId, Priority, PrioritySet};
 use pauses::Pauses;
 
-pub use cache::CacheCounters;
+pub use cache::{CacheCounters, Cached};
 pub use plan::{CachePlan, Kind, PausePolicy, PortPlan, ProxyPlan, Remember, Senders};
 
 /// Contents of an SFCM, and the result of the switch's table lookups for it.
@@ -284,6 +284,13 @@ impl Proxy {
         self.ports[port.index()].kind = kind;
     }
 
+    /// Returns the priorities of `port` with PFC if the proxy acts for its host, else `None`.
+    #[must_use]
+    pub fn pausable(&self, port: PortId) -> Option<PrioritySet> {
+        let port = &self.ports[port.index()];
+        port.is_proxied().then_some(port.protected)
+    }
+
     /// Returns the counters for the host at `port`.
     #[must_use]
     pub fn counters(&self, port: PortId) -> PortCounters {
@@ -306,6 +313,17 @@ impl Proxy {
     #[must_use]
     pub fn cache_counters(&self) -> CacheCounters {
         self.cache.as_ref().map_or_else(CacheCounters::default, Cache::counters)
+    }
+
+    /// Returns the entries of the cache in at most `most` slots from slot `from` on.
+    pub fn cached(&self, now: Instant, from: usize, most: usize) -> impl Iterator<Item = Cached> {
+        self.cache.iter().flat_map(move |cache| cache.page(now, from, most))
+    }
+
+    /// Returns the number of slots of the cache, used or free.
+    #[must_use]
+    pub fn cache_places(&self) -> usize {
+        self.cache.as_ref().map_or(0, Cache::places)
     }
 
     /// Returns true if messages of `sender` are accepted from `ingress`.

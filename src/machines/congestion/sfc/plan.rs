@@ -3,6 +3,7 @@
 
 use thiserror::Error;
 
+use super::MeterPlan;
 use crate::detect::Detect;
 use crate::limit::LimitPlan;
 use crate::streams::STREAMS_MAX;
@@ -92,6 +93,10 @@ pub struct SfcPlan {
     /// Bytes that a flow has to add to a congested queue before its first message, so that small
     /// flows are not paused. Default 0.
     pub octets_min: Bytes,
+    /// Meter of each flow: its source is signalled only while its rate is at least the meter's.
+    /// Default: no meter, so that every congesting flow is signalled, and a window of 100 us, some
+    /// round trips of a data centre.
+    pub meter: MeterPlan,
     /// Minimum pause to request. Default 0: all pauses of at least a nanosecond are requested.
     pub pause_min: Duration,
     /// Maximum pause to request. Default [`SfcPlan::PAUSE_LONGEST`].
@@ -123,6 +128,7 @@ impl SfcPlan {
             spacing: Duration::from_micros(10),
             patience: Duration::ZERO,
             octets_min: Bytes(0),
+            meter: MeterPlan { rate: None, window: Duration::from_micros(100) },
             pause_min: Duration::ZERO,
             pause_max: Self::PAUSE_LONGEST,
             budget: LimitPlan { interval: Duration::from_micros(1), burst: 64 },
@@ -145,6 +151,9 @@ impl SfcPlan {
         }
         if self.max_flow_life == Duration::ZERO {
             return Err(SfcError::NoLife);
+        }
+        if self.meter.window == Duration::ZERO {
+            return Err(SfcError::NoWindow);
         }
         if self.pause_max > Self::PAUSE_LONGEST || self.pause_max < self.pause_min {
             return Err(SfcError::Pauses { min: self.pause_min, max: self.pause_max });
@@ -185,6 +194,9 @@ pub enum SfcError {
         /// Maximum pause.
         max: Duration,
     },
+    /// No rate could be measured.
+    #[error("the meter's window is 0")]
+    NoWindow,
     /// The budget would let no message pass.
     #[error("the budget of messages has a burst of 0")]
     NoBudget,

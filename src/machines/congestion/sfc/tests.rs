@@ -56,7 +56,16 @@ fn the_frame_that_crosses_the_threshold_is_told_of_at_once() {
     // 60,001 bytes at 12.5 bytes per nanosecond are 4800.08 ns.
     let want = Signal { pause: Duration::from_nanos(4_800), locator: Locator::Incast, number: 1 };
     assert_eq!(signal, want);
-    assert_eq!(point.queue_counters(queue(3)).transmitted_sfcms, 1);
+    // It counts when it is sent.
+    assert_eq!(point.queue_counters(queue(3)).transmitted_sfcms, 0);
+    for (fate, expected) in
+        [(Fate::Sent, (1, 0, 0)), (Fate::Lost, (1, 1, 0)), (Fate::Unbuilt, (1, 1, 1))]
+    {
+        point.on_fate(queue(3), fate);
+        let SfcCounters { transmitted_sfcms, lost, unsent, .. } = point.counters();
+        assert_eq!((transmitted_sfcms, lost, unsent), expected);
+        assert_eq!(point.queue_counters(queue(3)).transmitted_sfcms, transmitted_sfcms);
+    }
 }
 
 #[test]
@@ -127,6 +136,27 @@ fn what_cannot_or_must_not_be_answered_is_counted_by_its_reason() {
 }
 
 #[test]
+fn a_metered_flow_is_signalled_while_its_rate_is_high_enough() {
+    let meter =
+        MeterPlan { rate: BitsPerSec::new(8_000_000_000), window: Duration::from_micros(10) };
+    let mut point = point(SfcPlan { meter, spacing: Duration::ZERO, ..SfcPlan::new() });
+    // 1,024 bytes per microsecond are 8.2 Gb/s: enough once the window of 10 us is full.
+    let told: Vec<u64> =
+        (100..115).filter(|n| point.on_enqueue(us(*n), &joined(200_000, 1)).is_some()).collect();
+    assert_eq!(told.first(), Some(&109), "{told:?}");
+    assert_eq!(point.counters().below_rate, 9);
+    let rate = point.flows_in(0, 16).next().unwrap().1.rate.unwrap();
+    assert!((8_000_000_000..8_400_000_000).contains(&rate), "{rate}");
+    // Half of that rate is not, however long it lasts.
+    let slow = |n: u64| point.on_enqueue(us(n), &joined(200_000, 2)).is_some();
+    assert_eq!((200..300).step_by(2).map(slow).filter(|told| *told).count(), 0);
+    let octets: Vec<u64> = point.flows_in(0, 16).map(|(_, flow)| flow.octets).collect();
+    assert_eq!(octets, [15 * 1_024, 50 * 1_024]);
+    let zero = MeterPlan { window: Duration::ZERO, ..meter };
+    assert_eq!(SfcPlan { meter: zero, ..SfcPlan::new() }.check(), Err(SfcError::NoWindow));
+}
+
+#[test]
 fn a_flood_of_distinct_flows_costs_its_budget_and_its_places_only() {
     let budget = LimitPlan { interval: Duration::from_micros(1), burst: 64 };
     let mut point = point(SfcPlan { streams: 1_000, budget, ..SfcPlan::new() });
@@ -137,7 +167,6 @@ fn a_flood_of_distinct_flows_costs_its_budget_and_its_places_only() {
         told += u64::from(point.on_enqueue(now, &joined(500_000, n)).is_some());
     }
     let counters = point.counters();
-    assert_eq!(counters.transmitted_sfcms, told);
     assert!(told <= 64 + 20_000);
     assert_eq!(told + counters.over_budget + counters.no_room, 200_000);
     assert_eq!(counters.streams_created, 1_000);

@@ -12,7 +12,9 @@ use ground::units::*;
 use ground::verdict::Verdict;
 use host::{PauseAsk, PausePlan};
 use pfc::{StormAction, WatchdogPlan};
-use switch::{Attached, AttachedKind, SfcProxyPlan, SfcmForm, SfcmFrom, SourceFlowControlPlan};
+use switch::{
+    Attached, AttachedKind, SfcProxyPlan, SfcmForm, SfcmFrom, SourceFlowControlPlan, UnknownHost,
+};
 
 #[test]
 fn an_incast_and_a_ring_with_a_way_out_pass_every_check() {
@@ -58,7 +60,9 @@ fn what_a_proxy_pauses_is_no_resumption_that_its_port_owes() {
         point,
         transmit_priority: Priority::ALL[7],
         dscp: Dscp::new(48).unwrap(),
-        form: SfcmForm::Encapsulated { min_header_octets: 64 },
+        form: SfcmForm::Encapsulated,
+        min_header_octets: 64,
+        unknown: UnknownHost::Drop,
         from: SfcmFrom::Swapped,
         mac: None,
         ipv4: None,
@@ -67,6 +71,8 @@ fn what_a_proxy_pauses_is_no_resumption_that_its_port_owes() {
     });
     s.congestion.proxy = Some(SfcProxyPlan {
         udp_port: point.udp_port,
+        unknown: UnknownHost::Drop,
+        max_flow_life: Duration::from_secs(1),
         fabric: Senders::Anybody,
         hosts: Senders::Nobody,
         policy: PausePolicy::standard(),

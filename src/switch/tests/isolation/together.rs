@@ -2,7 +2,7 @@
 //! monitors the congesting class and has patience.
 
 use super::*;
-use crate::{SfcmForm, SfcmFrom, SourceFlowControlPlan};
+use crate::{SfcmForm, SfcmFrom, SourceFlowControlPlan, UnknownHost};
 use ::congestion::LimitPlan;
 use ::congestion::sfc::{Monitor, SfcPlan};
 use ground::time::Duration;
@@ -28,6 +28,8 @@ fn both() -> SwitchPlan {
         transmit_priority: Priority::ALL[7],
         dscp: Dscp::new(48).unwrap(),
         form: SfcmForm::Simplified,
+        min_header_octets: 64,
+        unknown: UnknownHost::Drop,
         from: SfcmFrom::Swapped,
         mac: None,
         ipv4: None,

@@ -52,7 +52,10 @@ fn each_forgery_has_its_counter() {
     let mut back = good.clone();
     back[..6].copy_from_slice(&host(2).0);
     assert_eq!(refused(1, &back), [("sfc_proxy_reflected", 1)]);
-    assert_eq!(refused(1, &sfcm_frame(2, None, 4, us(100))), [("sfc_proxy_not_protected", 1)]);
+    // DSCP 34 is priority 4 at the host's port, as in the message.
+    let mut lossy = sfcm_frame(2, None, 4, us(100));
+    lossy[44] = 34 << 2;
+    assert_eq!(refused(1, &resealed(lossy)), [("sfc_proxy_not_protected", 1)]);
     assert_eq!(refused(1, &sfcm_frame(2, None, 3, us(0))), [("sfc_proxy_no_pause", 1)]);
     let mut version = good.clone();
     version[42] |= 0xf0;

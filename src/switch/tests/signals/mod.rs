@@ -6,6 +6,8 @@ mod notify;
 mod objects;
 mod point;
 mod proxy;
+mod sections;
+mod sent;
 mod workers;
 
 use core::net::IpAddr;
@@ -14,7 +16,7 @@ use crate::rig::*;
 use crate::*;
 use congestion::proxy::{CachePlan, PausePolicy, Senders};
 use congestion::sfc::{Monitor, SfcPlan};
-use congestion::{Detect, LimitPlan};
+use congestion::{Detect, FlowKey, LimitPlan};
 use contracts::stats::CongestionSnapshot;
 use ground::time::Duration;
 use ground::units::*;
@@ -94,6 +96,8 @@ pub(super) fn sfc(ports: usize) -> SourceFlowControlPlan {
         transmit_priority: Priority::ALL[7],
         dscp: Dscp::new(48).unwrap(),
         form: SfcmForm::Simplified,
+        min_header_octets: 64,
+        unknown: UnknownHost::Drop,
         from: SfcmFrom::Swapped,
         mac: None,
         ipv4: None,
@@ -106,6 +110,8 @@ pub(super) fn sfc(ports: usize) -> SourceFlowControlPlan {
 pub(super) fn proxy() -> SfcProxyPlan {
     SfcProxyPlan {
         udp_port: PORT,
+        unknown: UnknownHost::Drop,
+        max_flow_life: Duration::from_secs(1),
         fabric: Senders::Anybody,
         hosts: Senders::Nobody,
         policy: PausePolicy::standard(),

@@ -99,7 +99,7 @@ fn queues_outside_the_bit_mask_and_a_point_that_is_off_say_nothing() {
 fn the_other_form_quotes_the_frame_from_its_ethertype_on() {
     let mut plan = monitored();
     let sfc = plan.congestion.sfc.as_mut().unwrap();
-    sfc.form = SfcmForm::Encapsulated { min_header_octets: 100 };
+    (sfc.form, sfc.min_header_octets) = (SfcmForm::Encapsulated, 100);
     let mut lab = lab(&plan);
     burst(&mut lab, 5);
     let sent = lab.sent(0);

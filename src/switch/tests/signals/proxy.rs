@@ -114,6 +114,71 @@ fn a_pause_for_a_host_whose_link_is_down_waits_for_the_link() {
     lab.check();
 }
 
+/// Returns the priorities that a port paused in one frame; empty if it sent none.
+fn paused_by(lab: &mut Lab, n: u16) -> Vec<u8> {
+    let sent = lab.sent(n);
+    let named = |frame: &Vec<u8>| {
+        let repr = pfc::Repr::parse(frame).unwrap();
+        Priority::ALL.into_iter().filter(move |p| repr.time(*p).is_some()).map(Priority::get)
+    };
+    sent.iter().flat_map(|frame| named(frame).collect::<Vec<_>>()).collect()
+}
+
+#[test]
+fn a_message_pauses_the_priority_that_the_maps_of_the_hosts_port_give_its_dscp() {
+    let lossless = [3, 4].map(|n| Priority::ALL[n]).into_iter().collect();
+    // The message says priority 3 and DSCP 26, which this rack maps to 4; its host's frames are
+    // untagged.
+    for (trust, dscp, pcp, paused, disagreed) in [
+        (Trust::Dscp, 4, 3, vec![4], 1),
+        (Trust::PcpThenDscp, 4, 3, vec![4], 1),
+        (Trust::DscpThenPcp, 4, 3, vec![4], 1),
+        (Trust::Pcp, 3, 4, vec![4], 1),
+        (Trust::Pcp, 4, 3, vec![3], 0),
+        (Trust::Port, 4, 4, vec![3], 0),
+        // A priority without PFC is not paused, and not replaced by the message's.
+        (Trust::Dscp, 1, 3, vec![], 1),
+        // Only priority-tagged frames can be lossless here, and their PCP says 3.
+        (Trust::PcpThenDscp, 1, 3, vec![3], 0),
+    ] {
+        let mut plan = relayed();
+        let host = &mut plan.ports[0];
+        host.pfc.mode = FlowControl::Pfc { send: lossless, obey: lossless };
+        host.classify.trust = trust;
+        host.classify.dscp[26] = Priority::ALL[dscp];
+        host.classify.pcp[3] = Priority::ALL[pcp];
+        let mut lab = lab(&plan);
+        lab.inject(1, &sfcm_frame(2, None, 3, us(100)));
+        lab.poll_until_idle();
+        assert_eq!(paused_by(&mut lab, 0), paused, "{trust:?} {dscp} {pcp}");
+        let counters = counted(&mut lab).proxy.unwrap().counters;
+        let refused = u64::from(paused.is_empty());
+        let expected = (disagreed, refused);
+        assert_eq!((counters.disagreed, counters.not_protected), expected, "{trust:?} {dscp}");
+        lab.check();
+    }
+}
+
+#[test]
+fn a_tagged_host_is_paused_by_pcp_where_that_comes_first() {
+    let mut plan = relayed();
+    plan.ports[0].vlan.members[0].tagged = true;
+    plan.ports[0].classify.dscp[26] = P3;
+    plan.ports[0].classify.pcp[5] = P3;
+    plan.ports[0].classify.pcp[3] = Priority::ALL[4];
+    let mut lab = Lab::new(&plan);
+    lab.inject(0, &frame(host(99), host(1), Some((0, 1)), 60));
+    lab.poll_until_idle();
+    lab.sent(1);
+    // Priority 5 of the message is a PCP that this port maps to 3; 3 is mapped to a lossy one.
+    for (priority, paused) in [(5, vec![3]), (3, vec![])] {
+        lab.inject(1, &sfcm_frame(2, None, priority, us(100)));
+        lab.poll_until_idle();
+        assert_eq!(paused_by(&mut lab, 0), paused, "{priority}");
+    }
+    assert_eq!(counted(&mut lab).proxy.unwrap().counters.disagreed, 2);
+}
+
 #[test]
 fn without_a_proxy_messages_are_data() {
     let mut lab = lab(&plan(3));

@@ -1,5 +1,6 @@
 //! Builds the shortest frame of a stream, with its lengths and checksums.
 
+use core::cmp::Reverse;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use super::draft::Draft;
@@ -19,6 +20,7 @@ impl Draft {
             let counted = u16::try_from(len - usize::from(field.from)).unwrap_or(u16::MAX);
             put(&mut frame, field.at, counted);
         }
+        self.checksums.sort_by_key(inner_first);
         for sum in &self.checksums {
             let right = checksum(&frame, sum);
             put(&mut frame, sum.at, if sum.bad { right.wrapping_add(1) } else { right });
@@ -33,6 +35,14 @@ impl Draft {
             checksums: self.checksums,
             run: 0,
         }
+    }
+}
+
+/// Sorts checksums so that each comes behind those that it covers: a message may quote packets.
+fn inner_first(sum: &Checksum) -> Reverse<u16> {
+    match sum.over {
+        Covered::Header(..) => Reverse(u16::MAX),
+        Covered::Payload4 { from, .. } | Covered::Payload6 { from, .. } => Reverse(from),
     }
 }
 

@@ -11,6 +11,7 @@ mod ethernet;
 mod finish;
 mod ipv4;
 mod ipv6;
+mod signals;
 mod upper;
 mod writer;
 
@@ -184,8 +185,12 @@ fn write(
         FlowHeader::Pfcpause(h) => control::pfc(w, h),
         FlowHeader::Ethernetpause(h) => control::pause(w, h),
         FlowHeader::Tcp(h) => upper::tcp(w, h, notes),
-        FlowHeader::Udp(h) => upper::udp(w, h, notes),
+        FlowHeader::Udp(h) => upper::udp(w, h, notes, next),
         FlowHeader::Arp(h) => control::arp(w, h),
+        FlowHeader::Sfcm(h) => signals::sfcm(w, h, kind),
+        FlowHeader::Cim(h) => signals::cim(w, h, kind, notes.ip.is_some()),
+        FlowHeader::Cnm(h) => signals::cnm(w, h, kind, next.is_some()),
+        FlowHeader::Headroom(h) => signals::headroom(w, h),
         // Reported by name with the other unsupported parts.
         FlowHeader::Other { .. } => {}
     }
@@ -241,6 +246,10 @@ fn name(header: &FlowHeader) -> &str {
         FlowHeader::Tcp(_) => "tcp",
         FlowHeader::Udp(_) => "udp",
         FlowHeader::Arp(_) => "arp",
+        FlowHeader::Sfcm(_) => "sfcm",
+        FlowHeader::Cim(_) => "cim",
+        FlowHeader::Cnm(_) => "cnm",
+        FlowHeader::Headroom(_) => "headroom",
         FlowHeader::Other { name, .. } => name,
     }
 }
@@ -253,6 +262,9 @@ fn ether_type(header: &FlowHeader) -> Option<u16> {
         FlowHeader::Ipv4(_) => EtherType::IPV4,
         FlowHeader::Ipv6(_) => EtherType::IPV6,
         FlowHeader::Arp(_) => EtherType::ARP,
+        // Both have subtypes of one EtherType.
+        FlowHeader::Cim(_) | FlowHeader::Headroom(_) => EtherType::CIM,
+        FlowHeader::Cnm(_) => EtherType::CNM,
         _ => return None,
     };
     Some(kind.0)

@@ -4,8 +4,8 @@ use super::draft::{Field, field};
 use super::writer::Writer;
 use super::{Ip, Notes};
 use host::plan::stream::{Covered, LengthField};
-use otg::model::header::{FlowTcp, FlowUdp};
-use wire::{segment, udp};
+use otg::model::header::{FlowHeader, FlowTcp, FlowUdp};
+use wire::{segment, sfcm, udp};
 
 const SRC_PORT: Field = field("src_port", 0, 16, 0);
 const DST_PORT: Field = field("dst_port", 16, 16, 0);
@@ -30,9 +30,15 @@ const FIN: Field = field("ctl_fin", 111, 1, 0);
 const WINDOW: Field = field("window", 112, 16, 0);
 const TCP_CHECKSUM: Field = field("checksum", 128, 16, 0);
 
-pub(super) fn udp(w: &mut Writer<'_>, h: &FlowUdp, notes: &Notes) {
+pub(super) fn udp(w: &mut Writer<'_>, h: &FlowUdp, notes: &Notes, next: Option<&FlowHeader>) {
     let base = w.draft.room(udp::HEADER_LEN);
-    w.put_all(base, &[(SRC_PORT, &h.src_port), (DST_PORT, &h.dst_port)]);
+    // Messages have their port on both sides.
+    let default = match next {
+        Some(FlowHeader::Sfcm(_)) => sfcm::PORT_DEFAULT.into(),
+        _ => 0,
+    };
+    let (src, dst) = (Field { default, ..SRC_PORT }, Field { default, ..DST_PORT });
+    w.put_all(base, &[(src, &h.src_port), (dst, &h.dst_port)]);
     if w.fill(base, &UDP_LENGTH, &h.length, 0) {
         w.draft.lengths.push(LengthField { at: base + UDP_LENGTH.bit / 8, from: base });
     }

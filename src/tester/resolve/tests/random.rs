@@ -40,6 +40,10 @@ fn header() -> impl Strategy<Value = Value> {
         ("udp", &["src_port", "dst_port", "length"][..]),
         ("tcp", &["src_port", "seq_num", "data_offset", "ctl_syn"][..]),
         ("arp", &["operation", "hardware_type"][..]),
+        ("sfcm", &["version", "form", "pause", "length"][..]),
+        ("cim", &["add", "vlan_identifier", "length"][..]),
+        ("cnm", &["feedback", "length", "ether_type"][..]),
+        ("headroom", &["kind", "t1", "p_psn", "compensation"][..]),
         ("pfcpause", &["class_enable_vector", "pause_class_3", "control_op_code"][..]),
         ("ethernetpause", &["time"][..]),
     ]);

@@ -1,0 +1,145 @@
+//! Switch files that are written back with changes of a running switch.
+
+use super::*;
+use ::congestion::MarkAt;
+use buffer::Alpha;
+use ground::units::Bytes;
+use switch::managed::ObjectValue as V;
+
+const FILE: &str = "\
+defaults: {rate: 10G, pfc: {enable: [3]}, queues: {2-4: {weight: 5}}}
+sfc: {sfcMaxSFCM: 2}
+sfc_proxy: {cache: {}}
+congestion_isolation: {isolate: {3: 2}}
+fast_cnp: {}
+qcn: {queues: {1: {}}}
+ports:
+  - {name: a, device: net_null0, attached: host, watchdog: {}}
+  - {name: b, device: \"net_null1,size=64\", sfc: {queues: {3: {threshold: 50KB}}}}
+";
+
+fn file(text: &str) -> SwitchFile {
+    crate::parse("switch.yaml", text, &Machine::any()).unwrap().0
+}
+
+/// Returns the file with the objects of `plan`, as text and resolved.
+fn saved(start: &SwitchFile, plan: &CongestionPlan) -> (String, SwitchFile) {
+    let mut written = start.written.clone();
+    written.write_objects(plan, 2, &Machine::any()).unwrap();
+    let text = written.to_yaml();
+    (text.clone(), file(&text))
+}
+
+#[test]
+fn an_unchanged_switch_writes_a_file_that_resolves_to_the_same_plan() {
+    let start = file(FILE);
+    let (text, again) = saved(&start, &start.plan.congestion);
+    assert_eq!(again.plan.congestion, start.plan.congestion, "{text}");
+    assert_eq!(again.plan.buffer, start.plan.buffer);
+    assert!(!text.contains("defaults") && text.contains("\"net_null1,size=64\""), "{text}");
+}
+
+#[test]
+fn every_writable_object_comes_back_with_another_value() {
+    let start = file(FILE);
+    let mut all = start.plan.congestion.clone();
+    let mut changed = 0;
+    for object in Object::all().filter(|object| object.access() == Access::ReadWrite) {
+        let spot = places(object, 2)
+            .into_iter()
+            .find_map(|at| Some((at, managed::get(&start.plan.congestion, 2, object, at)?)));
+        let Some((at, old)) = spot else {
+            // A queue has a threshold or a curve: here those of `fast_cnp` have a curve.
+            let name = object.name();
+            let other = name.contains("aqm") || name == "fast_cnp.queues.threshold";
+            assert!(other, "{name} has no value");
+            continue;
+        };
+        for value in others(object, old) {
+            let mut plan = start.plan.congestion.clone();
+            if managed::set(&mut plan, 2, object, at, value).is_err() {
+                continue;
+            }
+            if value == V::Choice("own") {
+                // Such a switch sends nothing, and a file that asks for it is refused.
+                let refused = start.written.clone().write_objects(&plan, 2, &Machine::any());
+                assert!(refused.unwrap_err().to_string().contains("no address to send from"));
+                continue;
+            }
+            let (text, again) = saved(&start, &plan);
+            assert_eq!(again.plan.congestion, plan, "{} {value:?}\n{text}", object.name());
+            changed += 1;
+            let _ = managed::set(&mut all, 2, object, at, value);
+        }
+    }
+    assert!(changed > 60, "{changed}");
+    let (text, again) = saved(&start, &all);
+    assert_eq!(again.plan.congestion, all, "{text}");
+}
+
+/// Returns other values of an object.
+fn others(object: Object, old: V) -> Vec<V> {
+    match (object.kind(), old) {
+        (Kind::Bool, V::Bool(old)) => vec![V::Bool(!old)],
+        (Kind::Number { least, most, .. }, V::Number(old)) => {
+            [least, most, old - 1, old + 1, old / 3 + 1]
+                .into_iter()
+                .filter(|n| *n != old)
+                .map(V::Number)
+                .collect()
+        }
+        (Kind::Mac, _) => vec![V::Mac("02:00:00:00:00:99".parse().unwrap())],
+        (Kind::Ipv4, _) => vec![V::Ipv4("10.9.9.9".parse().unwrap())],
+        (Kind::Ipv6, _) => vec![V::Ipv6("fd00::99".parse().unwrap())],
+        (Kind::Choice(words), _) => {
+            words.iter().map(|word| V::Choice(word)).filter(|word| *word != old).collect()
+        }
+        (Kind::Classes, _) => vec![V::Classes(0b101_0000)],
+        _ => vec![],
+    }
+}
+
+#[test]
+fn curves_groups_sections_and_points_are_written_too() {
+    let start = file(FILE);
+    let mut written = start.written.clone();
+    let (port, class) = (PortId::new(1).unwrap(), TrafficClass::ALL[3]);
+    let mut plan = start.plan.clone();
+    plan.ports[1].ecn[3] = Some(EcnPlan {
+        kmin: Bytes(5_000),
+        kmax: Bytes(7_000),
+        pmax: 12_345,
+        at: MarkAt::Dequeue,
+        not_ect: NotEct::Pass,
+    });
+    written.write_ecn(&plan, port, class);
+    plan.buffer.groups[1][3].limit = SharedLimit::Dynamic(Alpha::new(-2).unwrap());
+    plan.buffer.groups[1][0].reserved = Cells(4);
+    written.write_groups(&plan, port);
+    let again = file(&written.to_yaml());
+    assert_eq!(again.plan.ports[1].ecn, plan.ports[1].ecn, "{}", written.to_yaml());
+    assert_eq!(again.plan.buffer.groups, plan.buffer.groups);
+    // The range that the queue was in keeps its other queues.
+    assert_eq!(again.plan.ports[1].schedule, plan.ports[1].schedule);
+
+    written.set_point(port, false);
+    let sfc = file(&written.to_yaml()).plan.congestion.sfc.unwrap();
+    assert_eq!((sfc.monitors[0][3].is_some(), sfc.monitors[1]), (true, [None; 8]));
+    written.remove_section(Section::Sfc);
+    written.remove_section(Section::SfcProxy);
+    let none = file(&written.to_yaml()).plan.congestion;
+    assert!(none.sfc.is_none() && none.proxy.is_none() && none.isolation.is_some());
+    written.add_section(Section::Sfc, "{sfcMaxSFCM: 9}").unwrap();
+    assert_eq!(file(&written.to_yaml()).plan.congestion.sfc.unwrap().point.max_sfcm, 9);
+    assert!(written.add_section(Section::Sfc, "{").is_err());
+}
+
+#[test]
+fn keys_are_noticed() {
+    assert!(!file(FILE).written.has_keys());
+    let with = format!(
+        "{FILE}  - {{name: c, device: net_null2, macsec: {{key: \"{}\", receive: [{{sci: {{mac: \"02:00:00:00:00:01\"}}}}]}}}}\n",
+        "00".repeat(16)
+    );
+    assert!(file(&with).written.has_keys());
+}

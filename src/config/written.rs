@@ -1,0 +1,338 @@
+//! A switch file with the changes of a running switch: written back, and resolved again.
+//!
+//! The tree is the file's with `defaults` merged into the ports. Objects are written under their
+//! keys, groups as profiles and marking curves as fields of their queue, and the result is resolved
+//! like any file, so what is saved is what a switch would start with.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use buffer::{BufferPlan, GroupKind, GroupPlan, SharedLimit};
+use congestion::{EcnPlan, MarkAt, NotEct};
+use ground::units::{Cells, PRIORITIES, PortId, PriorityGroup, TrafficClass};
+use switch::managed::{self, Access, At, Kind, Object, ObjectValue, Scope, Section, Unit};
+use switch::{CongestionPlan, SwitchPlan};
+
+use super::{ConfigError, Machine, SwitchFile, parse_tree};
+use crate::raw::Range;
+use crate::tree::{self, Node};
+
+/// Passes after which the defaults of what was written no longer change what else has to be written:
+/// a default depends on other fields, which depend on none.
+const PASSES: usize = 3;
+
+/// A switch file that can be changed.
+#[derive(Clone)]
+pub struct Written {
+    /// The file's name, to which paths in it are relative.
+    name: String,
+    root: Node,
+}
+
+impl fmt::Debug for Written {
+    /// Without the content, which [`SwitchFile`] has resolved.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Written").finish_non_exhaustive()
+    }
+}
+
+impl Written {
+    pub(super) fn new(name: &str, root: &Node) -> Self {
+        let mut root = root.clone();
+        root.take("defaults");
+        Self { name: name.to_owned(), root }
+    }
+
+    /// Returns true if the file has keys of MACsec, which are not to be copied.
+    #[must_use]
+    pub fn has_keys(&self) -> bool {
+        ["key", "salt"].iter().any(|name| self.root.has_below(name))
+    }
+
+    /// Resolves the file again.
+    ///
+    /// # Errors
+    /// All problems of the file.
+    pub fn resolve(&self, machine: &Machine) -> Result<SwitchFile, ConfigError> {
+        Ok(parse_tree(&self.name, self.root.clone(), machine)?.0)
+    }
+
+    /// Returns the file as YAML.
+    #[must_use]
+    pub fn to_yaml(&self) -> String {
+        self.root.to_yaml()
+    }
+
+    /// Adds a section with the settings in `text`, YAML.
+    ///
+    /// # Errors
+    /// The text is not YAML.
+    pub fn add_section(&mut self, section: Section, text: &str) -> Result<(), String> {
+        let settings = tree::read(text, "settings are a mapping, such as {}");
+        *self.root.enter(section.key()) = settings.map_err(|finding| finding.what)?;
+        Ok(())
+    }
+
+    /// Removes a section and the settings of ports that belong to it.
+    pub fn remove_section(&mut self, section: Section) {
+        self.root.take(section.key());
+        for port in 0.. {
+            let Some(port) = self.port(port) else { break };
+            port.take(section.key());
+        }
+    }
+
+    /// Gives a port a source flow control point, or takes it away.
+    pub fn set_point(&mut self, port: PortId, exists: bool) {
+        if let Some(port) = self.port(port.index()) {
+            *port.enter("sfc").enter("point") = Node::plain(exists.to_string());
+        }
+    }
+
+    /// Writes the objects whose values in `plan` differ from those in the file.
+    ///
+    /// # Errors
+    /// All problems of the file.
+    pub fn write_objects(
+        &mut self,
+        plan: &CongestionPlan,
+        ports: usize,
+        machine: &Machine,
+    ) -> Result<(), ConfigError> {
+        for _ in 0..PASSES {
+            let file = self.resolve(machine)?.plan.congestion;
+            self.write_changed(plan, &file, ports);
+        }
+        Ok(())
+    }
+
+    /// Writes the objects whose values in `plan` differ from those in `file`, the file's.
+    fn write_changed(&mut self, plan: &CongestionPlan, file: &CongestionPlan, ports: usize) {
+        let mut queues = BTreeSet::new();
+        for object in Object::all().filter(|object| object.access() != Access::ReadOnly) {
+            for at in places(object, ports) {
+                let value = |of| managed::get(of, ports, object, at);
+                let Some(new) = value(plan).filter(|new| value(file) != Some(*new)) else {
+                    continue;
+                };
+                match (object.scope(), at.port) {
+                    (Scope::Queue, Some(port)) => {
+                        let class = at.class.expect("a queue has a class");
+                        queues.insert((object.section().key(), port.index(), class.index()));
+                    }
+                    _ => self.write_object(object, at, new),
+                }
+            }
+        }
+        for (section, port, class) in queues {
+            self.write_queue(plan, ports, section, (port, TrafficClass::ALL[class]));
+        }
+    }
+
+    /// Writes an object of the switch or of a port.
+    fn write_object(&mut self, object: Object, at: At, value: ObjectValue) {
+        let path = path(object);
+        let root = match at.port {
+            Some(port) => self.port(port.index()),
+            None => Some(&mut self.root),
+        };
+        let Some(root) = root else { return };
+        let (last, way) = path.split_last().expect("a path has a name");
+        let parent = way.iter().fold(root, |node, name| node.enter(name));
+        match (value, object.kind()) {
+            // Files have no rate of 0.
+            (ObjectValue::Unset, _)
+            | (ObjectValue::Number(0), Kind::Number { unit: Unit::BitsPerSecond, .. }) => {
+                parent.take(last);
+            }
+            _ => *parent.enter(last) = written(object, value),
+        }
+    }
+
+    /// Writes all settings of a queue of a section at one port: settings of a port replace those of
+    /// the switch for the class.
+    fn write_queue(
+        &mut self,
+        plan: &CongestionPlan,
+        ports: usize,
+        section: &str,
+        (port, class): (usize, TrafficClass),
+    ) {
+        let at = At { port: PortId::new(port as u16), class: Some(class) };
+        let of_queues =
+            |object: &Object| object.section().key() == section && object.scope() == Scope::Queue;
+        let mut queue = Node::mapping();
+        for object in Object::all().filter(of_queues) {
+            let Some(value) = managed::get(plan, ports, object, at) else { continue };
+            // Behind the section and `queues`.
+            let path = path(object);
+            let (last, way) = path[2..].split_last().expect("a queue's object has a name");
+            let parent = way.iter().fold(&mut queue, |node, name| node.enter(name));
+            *parent.enter(last) = written(object, value);
+        }
+        if section == Section::Sfc.key() {
+            // Its default depends on the queues that the file names.
+            let mask = plan.sfc.as_ref().map_or(0, |sfc| sfc.point.monitored_queues);
+            let monitored = Node::plain(mask.to_string());
+            *self.root.enter(section).enter("sfcMonitoredQueues") = monitored;
+        }
+        if let Some(port) = self.port(port) {
+            let queues = port.enter(section).enter("queues");
+            split_ranges(queues);
+            *queues.enter(&class.get().to_string()) = queue;
+        }
+    }
+
+    /// Writes the thresholds of all groups of a port, each as a profile of its own.
+    pub fn write_groups(&mut self, plan: &SwitchPlan, port: PortId) {
+        let groups = &plan.buffer.groups[port.index()];
+        let mut names = Node::mapping();
+        for group in PriorityGroup::ALL {
+            let name = format!("port{}-group{}", port.index(), group.get());
+            *names.enter(&group.get().to_string()) = Node::plain(name.clone());
+            let profile = profile(&groups[group.index()], &plan.buffer);
+            *self.root.enter("buffer").enter("profiles").enter(&name) = profile;
+        }
+        if let Some(port) = self.port(port.index()) {
+            *port.enter("priority_groups") = names;
+        }
+    }
+
+    /// Writes the marking curve of a class of a port.
+    pub fn write_ecn(&mut self, plan: &SwitchPlan, port: PortId, class: TrafficClass) {
+        let curve = plan.ports[port.index()].ecn[class.index()];
+        let Some(port) = self.port(port.index()) else { return };
+        let queues = port.enter("queues");
+        split_ranges(queues);
+        let queue = queues.enter(&class.get().to_string());
+        match curve {
+            None => {
+                queue.take("ecn");
+            }
+            Some(curve) => *queue.enter("ecn") = ecn(&curve),
+        }
+    }
+
+    fn port(&mut self, n: usize) -> Option<&mut Node> {
+        self.root.enter("ports").item(n)
+    }
+}
+
+/// Returns the places of an object's values.
+fn places(object: Object, ports: usize) -> Vec<At> {
+    let ids = || (0..ports as u16).filter_map(PortId::new);
+    match object.scope() {
+        Scope::Bridge | Scope::Sums => vec![At::default()],
+        Scope::Port => ids().map(|port| At { port: Some(port), class: None }).collect(),
+        Scope::Queue => ids()
+            .flat_map(|port| {
+                let classes = TrafficClass::ALL.into_iter();
+                classes.map(move |class| At { port: Some(port), class: Some(class) })
+            })
+            .collect(),
+    }
+}
+
+/// Returns the path of an object in a file: from the port for an object with one value per port,
+/// else from the root.
+fn path(object: Object) -> Vec<&'static str> {
+    let (name, section) = (object.name(), object.section().key());
+    match name {
+        "attached" | "congestion_locator" => vec![name],
+        "ieee8021CnGlobalCnmTransmitPriority" => vec![section, "transmit_priority"],
+        "ieee8021CnCpMinHeaderOctets" => vec![section, "msdu_octets"],
+        "ieee8021CnCpQueueSizeSetPoint" => vec![section, "queues", "set_point"],
+        "ieee8021CnCpFeedbackWeight" => vec![section, "queues", "weight"],
+        "ieee8021CnCpMinSampleBase" => vec![section, "queues", "sample_base"],
+        _ if name.contains('.') => name.split('.').collect(),
+        _ => vec![section, name],
+    }
+}
+
+/// Returns a value as a file has it. Shares are rounded up to millionths, since files round down to
+/// parts of 65536.
+fn written(object: Object, value: ObjectValue) -> Node {
+    match (object.kind(), value) {
+        (Kind::Number { unit: Unit::Share, .. }, ObjectValue::Number(n)) => {
+            Node::plain(share(n.unsigned_abs()))
+        }
+        (Kind::Number { unit: Unit::Percent, .. }, ObjectValue::Number(n)) => {
+            Node::plain(format!("{n}%"))
+        }
+        (Kind::Number { unit: Unit::BitsPerSecond, .. }, ObjectValue::Number(n)) => {
+            Node::plain(format!("{n}bps"))
+        }
+        (_, ObjectValue::QueueMap(map)) => {
+            Node::sequence(map.map(|n| Node::plain(n.to_string())).to_vec())
+        }
+        (_, ObjectValue::Classes(mask)) => Node::plain(mask.to_string()),
+        (_, ObjectValue::Mac(_) | ObjectValue::Ipv4(_) | ObjectValue::Ipv6(_)) => {
+            Node::text(value.to_string())
+        }
+        (kind, value) => Node::plain(kind.show(value)),
+    }
+}
+
+/// Returns a share of parts of 65536 in percent.
+fn share(parts: u64) -> String {
+    let millionths = (parts * 1_000_000).div_ceil(65_536);
+    format!("{}.{:04}%", millionths / 10_000, millionths % 10_000)
+}
+
+fn profile(group: &GroupPlan, buffer: &BufferPlan) -> Node {
+    let octets =
+        |cells: Cells| Node::plain((u64::from(cells.0) * u64::from(buffer.cell_bytes)).to_string());
+    let mut profile = Node::mapping();
+    *profile.enter("reserved") = octets(group.reserved);
+    let shared = profile.enter("shared");
+    match group.limit {
+        SharedLimit::Dynamic(alpha) => {
+            *shared.enter("dynamic_th") = Node::plain(alpha.exponent().to_string());
+        }
+        SharedLimit::Static(cells) => *shared.enter("static_th") = octets(cells),
+        SharedLimit::Unlimited => *shared.enter("unlimited") = Node::plain("true"),
+    }
+    if let GroupKind::Lossless { headroom, xon, xon_offset } = group.kind {
+        let lossless = profile.enter("lossless");
+        *lossless.enter("xoff") = octets(headroom);
+        *lossless.enter("xon") = octets(xon);
+        *lossless.enter("xon_offset") = octets(xon_offset);
+    }
+    profile
+}
+
+fn ecn(curve: &EcnPlan) -> Node {
+    let mut ecn = Node::mapping();
+    *ecn.enter("kmin") = Node::plain(curve.kmin.0.to_string());
+    *ecn.enter("kmax") = Node::plain(curve.kmax.0.to_string());
+    *ecn.enter("pmax") = Node::plain(share(curve.pmax.into()));
+    let at = if curve.at == MarkAt::Enqueue { "enqueue" } else { "dequeue" };
+    *ecn.enter("at") = Node::plain(at);
+    let not_ect = if curve.not_ect == NotEct::Pass { "pass" } else { "drop" };
+    *ecn.enter("not_ect") = Node::plain(not_ect);
+    ecn
+}
+
+/// Splits the keys of a mapping that are ranges into one key per number.
+fn split_ranges(map: &mut Node) {
+    for n in 0..PRIORITIES as u16 {
+        let holds = |key: &str| key.parse::<Range>().is_ok_and(|r| r.iter().any(|m| m == n));
+        let tree::Kind::Map(entries) = &map.kind else { return };
+        let found = entries.iter().find(|(key, _)| holds(&key.name));
+        let Some((name, node)) = found.map(|(key, node)| (key.name.clone(), node.clone())) else {
+            continue;
+        };
+        let range: Range = name.parse().expect("it was parsed");
+        if range.is_single() {
+            continue;
+        }
+        map.take(&name);
+        for single in range.iter() {
+            *map.enter(&single.to_string()) = node.clone();
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "tests/written.rs"]
+mod tests;

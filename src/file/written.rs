@@ -1,0 +1,190 @@
+//! Trees written back to YAML in block style, with the values as the file has them.
+
+use zeroize::Zeroizing;
+
+use super::error::Mark;
+use super::name::Name;
+use super::tree::{Key, Kind, Node};
+
+/// Place of nodes that are in no file.
+const NOWHERE: Mark = Mark { line: 0, column: 0 };
+
+impl Node {
+    /// Creates a plain value, such as a number or a word.
+    #[must_use]
+    pub fn plain(text: impl Into<String>) -> Self {
+        let kind = Kind::Scalar { text: Zeroizing::new(text.into()), plain: true };
+        Self { mark: NOWHERE, kind }
+    }
+
+    /// Creates a text, whatever it looks like.
+    #[must_use]
+    pub fn text(text: impl Into<String>) -> Self {
+        let kind = Kind::Scalar { text: Zeroizing::new(text.into()), plain: false };
+        Self { mark: NOWHERE, kind }
+    }
+
+    /// Creates a sequence.
+    #[must_use]
+    pub const fn sequence(items: Vec<Self>) -> Self {
+        Self { mark: NOWHERE, kind: Kind::Seq(items) }
+    }
+
+    /// Creates an empty mapping.
+    #[must_use]
+    pub const fn mapping() -> Self {
+        Self { mark: NOWHERE, kind: Kind::Map(Vec::new()) }
+    }
+
+    /// Returns the node of a key, created as an empty mapping where it is missing. A node that is no
+    /// mapping becomes one.
+    pub fn enter(&mut self, name: &str) -> &mut Self {
+        if !matches!(self.kind, Kind::Map(_)) {
+            self.kind = Kind::Map(Vec::new());
+        }
+        let Kind::Map(entries) = &mut self.kind else { unreachable!("it was made one") };
+        let found = entries.iter().position(|(key, _)| key.name == *name);
+        let at = found.unwrap_or_else(|| {
+            let key = Key { mark: NOWHERE, name: Name::from(name.to_owned()) };
+            entries.push((key, Self::mapping()));
+            entries.len() - 1
+        });
+        &mut entries[at].1
+    }
+
+    /// Removes a key and returns its node.
+    pub fn take(&mut self, name: &str) -> Option<Self> {
+        let Kind::Map(entries) = &mut self.kind else { return None };
+        let at = entries.iter().position(|(key, _)| key.name == *name)?;
+        Some(entries.remove(at).1)
+    }
+
+    /// Returns an item of a sequence.
+    pub fn item(&mut self, n: usize) -> Option<&mut Self> {
+        match &mut self.kind {
+            Kind::Seq(items) => items.get_mut(n),
+            _ => None,
+        }
+    }
+
+    /// Returns true if a key of this name occurs anywhere below.
+    #[must_use]
+    pub fn has_below(&self, name: &str) -> bool {
+        match &self.kind {
+            Kind::Scalar { .. } => false,
+            Kind::Seq(items) => items.iter().any(|item| item.has_below(name)),
+            Kind::Map(entries) => {
+                entries.iter().any(|(key, node)| key.name == *name || node.has_below(name))
+            }
+        }
+    }
+
+    /// Writes the tree as a YAML document, which [`read`](super::tree::read) reads back as the same.
+    #[must_use]
+    pub fn to_yaml(&self) -> String {
+        let mut out = String::new();
+        self.write(0, &mut out);
+        out
+    }
+
+    /// Writes the node behind a key or a dash that is already written.
+    fn write(&self, depth: usize, out: &mut String) {
+        let indent = "  ".repeat(depth);
+        match &self.kind {
+            Kind::Scalar { text, plain: true } => *out += &format!("{}\n", text.as_str()),
+            Kind::Scalar { text, plain: false } => *out += &format!("{}\n", quoted(text)),
+            Kind::Seq(items) if items.is_empty() => *out += "[]\n",
+            Kind::Map(entries) if entries.is_empty() => *out += "{}\n",
+            Kind::Seq(items) => {
+                start_block(depth, out);
+                for item in items {
+                    *out += &format!("{indent}- ");
+                    item.write_inner(depth, out);
+                }
+            }
+            Kind::Map(entries) => {
+                start_block(depth, out);
+                for (key, node) in entries {
+                    *out += &format!("{indent}{}: ", quoted(&key.name));
+                    node.write_inner(depth, out);
+                }
+            }
+        }
+    }
+
+    fn write_inner(&self, depth: usize, out: &mut String) {
+        self.write(depth + 1, out);
+    }
+}
+
+/// Starts a block behind a key or a dash on a line of its own.
+fn start_block(depth: usize, out: &mut String) {
+    if depth > 0 {
+        out.truncate(out.trim_end_matches(' ').len());
+        out.push('\n');
+    }
+}
+
+/// Returns a text in double quotes, or as it is where every reader takes it for the same text.
+fn quoted(text: &str) -> String {
+    let is_name = text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-'));
+    let is_word = text.starts_with(|c: char| c.is_ascii_alphabetic()) && is_name;
+    let special = ["true", "false", "yes", "no", "on", "off", "null", "y", "n"];
+    if is_word && !special.contains(&text.to_ascii_lowercase().as_str()) {
+        return text.to_owned();
+    }
+    serde_json::Value::from(text).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tree::read;
+    use super::*;
+
+    const TEXT: &str = r#"
+switch: {name: "a: b", seed: 7}
+on: ["1", 1, 'x # y', "tab\t\u00e4\"", null, []]
+ports:
+  - {device: "net_null0,iface=v0", queues: {3-4: {weight: 5}, "6": {}}}
+  - [a, [b, c]]
+empty:
+text: plain words, with: none
+"#;
+
+    /// The same tree without places; keys of any style are text.
+    fn bare(node: &Node) -> Node {
+        let kind = match &node.kind {
+            Kind::Scalar { text, plain } => {
+                Kind::Scalar { text: text.clone(), plain: *plain && quoted(text) != **text }
+            }
+            Kind::Seq(items) => Kind::Seq(items.iter().map(bare).collect()),
+            Kind::Map(entries) => {
+                let entry = |(key, node): &(Key, Node)| {
+                    (Key { mark: NOWHERE, name: key.name.clone() }, bare(node))
+                };
+                Kind::Map(entries.iter().map(entry).collect())
+            }
+        };
+        Node { mark: NOWHERE, kind }
+    }
+
+    #[test]
+    fn what_is_written_is_read_as_the_same() {
+        let text = TEXT.replace("text: plain words, with: none\n", "text: plain words\n");
+        let tree = read(&text, "").unwrap();
+        let again = read(&tree.to_yaml(), "").unwrap();
+        assert_eq!(bare(&again), bare(&tree), "{}", tree.to_yaml());
+        assert!(tree.to_yaml().contains("device: \"net_null0,iface=v0\""), "{}", tree.to_yaml());
+    }
+
+    #[test]
+    fn nodes_are_made_on_the_way_and_taken_away() {
+        let mut tree = read(TEXT.lines().nth(1).unwrap(), "").unwrap();
+        *tree.enter("sfc").enter("queues").enter("3") = Node::plain("5");
+        assert!(tree.has_below("queues") && !tree.has_below("threshold"));
+        let yaml = "switch:\n  name: \"a: b\"\n  seed: 7\nsfc:\n  queues:\n    \"3\": 5\n";
+        assert_eq!(tree.to_yaml(), yaml);
+        assert_eq!(tree.take("sfc").map(|node| node.has_below("3")), Some(true));
+        assert!(tree.take("sfc").is_none() && tree.item(0).is_none());
+    }
+}
