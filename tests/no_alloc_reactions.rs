@@ -23,7 +23,6 @@ use sluice::units::{BitsPerSec, Bytes, Dscp, Mac, Priority};
 use sluice::wire::flow::FiveTuple;
 use sluice::wire::ip::{Ecn, Protocol};
 use sluice::wire::roce::U24;
-use sluice::wire::sfcm::PORT_DEFAULT;
 use sluice::wire::{EtherType, cnm, msdu};
 
 const HOST: Mac = Mac([2, 0, 0, 0, 0, 1]);

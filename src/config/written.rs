@@ -334,5 +334,4 @@ fn split_ranges(map: &mut Node) {
 }
 
 #[cfg(test)]
-#[path = "tests/written.rs"]
 mod tests;
