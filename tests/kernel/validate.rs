@@ -338,8 +338,11 @@ fn settle(dir: &Dir, time: &str) {
 
 /// Returns true if an interface is set to up.
 fn is_up(name: &str) -> bool {
-    let flags = std::fs::read_to_string(format!("/sys/class/net/{name}/flags")).unwrap();
-    u32::from_str_radix(flags.trim().trim_start_matches("0x"), 16).unwrap() & 1 == 1
+    // Files below /sys are those of the namespace in which it was mounted.
+    let output = must(Command::new("ip").args(["-o", "link", "show", name]));
+    let shown = text(&output.stdout);
+    let flags = shown.split(['<', '>']).nth(1).expect("flags of the interface");
+    flags.split(',').any(|flag| flag == "UP")
 }
 
 /// The tester takes its interface down and up, also if it is interrupted in between.
@@ -353,10 +356,11 @@ fn links_fail_and_come_back() {
         settle(&dir, "2s");
         let switch = own_switch(&dir, "links", "");
         let results = validate(&dir, &["V-R16"]);
-        // The last two parts need a link that comes back within a pause.
+        // The last parts need a link that comes back within a pause, and a device that fills up within one.
         let (found, detail) = outcome(&results, "V-R16");
-        let is_late = found == "skip" && detail.contains("in time after it came back");
-        assert!(found == "pass" || is_late, "{results:#}");
+        let parts = ["in time after it came back", "does not fill up and pause A"];
+        let is_partly = found == "skip" && parts.iter().any(|part| detail.contains(part));
+        assert!(found == "pass" || is_partly, "{results:#}");
         let tests = results["tests"].as_array().unwrap();
         let judged = tests[1]["measurements"].as_array().unwrap();
         assert!(judged.iter().filter(|m| m["outcome"] == "pass").count() > 8, "{results:#}");
