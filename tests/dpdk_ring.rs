@@ -87,7 +87,7 @@ fn a_ring_pair_keeps_order_and_refuses_when_full() {
     a.control().set_link(true).unwrap();
     assert!(a.link().up);
 
-    queues_by_priority(&eal, &pool);
+    queues_by_priority(&eal);
 
     // Frames left in the ring and out of it, dropped in any order: nothing is freed in use.
     burst.truncate(1);
@@ -101,7 +101,9 @@ fn a_ring_pair_keeps_order_and_refuses_when_full() {
 }
 
 /// A port with a queue for each priority: a full one holds up no other, and control frames pass.
-fn queues_by_priority(eal: &Eal, pool: &Pool) {
+fn queues_by_priority(eal: &Eal) {
+    let pool = PoolOptions { name: "lanes".into(), frames: 1_000, ..PoolOptions::default() };
+    let pool = &Pool::new(eal, &pool).unwrap();
     let lanes = RingOptions { name: "lanes".into(), entries: 64, queues: 9 };
     let (a, b) = ring_pair(eal, &lanes).unwrap();
     let options = PortOptions { queues: Some(PrioritySet(0xff)), ..PortOptions::default() };

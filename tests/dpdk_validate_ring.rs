@@ -50,7 +50,11 @@ fn others<'a>(results: &'a Value, expected: &str) -> Vec<(&'a str, &'a str, &'a 
 fn the_good_device_passes_quick() {
     let dir = Dir::new("rings-good");
     let results = validate(&dir, RINGS, &[]);
-    let others = others(&results, "pass");
+    let mut others = others(&results, "pass");
+    // The last parts of V-R16 need a link that comes back within a pause of 33 ms.
+    others.retain(|(id, found, detail)| {
+        (*id, *found) != ("V-R16", "skip") || !detail.contains("in time after it came back")
+    });
     assert!(others.is_empty(), "{others:#?}");
     assert!(results["tests"].as_array().unwrap().len() > 20, "{results:#}");
 }

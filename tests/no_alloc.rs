@@ -131,7 +131,8 @@ fn what_is_done_about_congestion_costs_no_allocation() {
     assert_eq!((counted.count_total, counted.count_current), (0, 0), "{counted:?}");
     let counted = load.snapshot(now).congestion.unwrap();
     let sfc = counted.sfc.unwrap().counters;
-    assert!(sfc.transmitted_sfcms > 100, "{sfc:?}");
+    // Most find no place in a full queue.
+    assert!(sfc.transmitted_sfcms > 0 && sfc.transmitted_sfcms + sfc.lost > 100, "{sfc:?}");
     let granted: u64 = counted.proxy.unwrap().ports.iter().map(|port| port.accepted).sum();
     let (cnp, qcn) = (counted.fast_cnp.unwrap(), counted.qcn.unwrap().total());
     assert!(granted > 0 && qcn.transmitted_cnms > 0, "{granted} {cnp:?} {qcn:?}");

@@ -26,7 +26,9 @@ const PASSES: usize = 3;
 pub struct Written {
     /// The file's name, to which paths in it are relative.
     name: String,
+    /// Without its keys, each replaced by a number.
     root: Node,
+    has_keys: bool,
 }
 
 impl fmt::Debug for Written {
@@ -40,13 +42,14 @@ impl Written {
     pub(super) fn new(name: &str, root: &Node) -> Self {
         let mut root = root.clone();
         root.take("defaults");
-        Self { name: name.to_owned(), root }
+        let has_keys = ["key", "salt"].map(|name| root.replace_below(name)).contains(&true);
+        Self { name: name.to_owned(), root, has_keys }
     }
 
     /// Returns true if the file has keys of MACsec, which are not to be copied.
     #[must_use]
-    pub fn has_keys(&self) -> bool {
-        ["key", "salt"].iter().any(|name| self.root.has_below(name))
+    pub const fn has_keys(&self) -> bool {
+        self.has_keys
     }
 
     /// Resolves the file again.

@@ -67,14 +67,29 @@ impl Node {
         }
     }
 
-    /// Returns true if a key of this name occurs anywhere below.
-    #[must_use]
-    pub fn has_below(&self, name: &str) -> bool {
-        match &self.kind {
-            Kind::Scalar { .. } => false,
-            Kind::Seq(items) => items.iter().any(|item| item.has_below(name)),
+    /// Replaces the value of every key of this name below, a secret, by a number in as many hexadecimal digits,
+    /// each by another one, and wipes it. Returns true if there was one.
+    pub fn replace_below(&mut self, name: &str) -> bool {
+        let mut replaced = 0;
+        self.replace(name, &mut replaced);
+        replaced > 0
+    }
+
+    fn replace(&mut self, name: &str, replaced: &mut usize) {
+        match &mut self.kind {
+            Kind::Scalar { .. } => {}
+            Kind::Seq(items) => items.iter_mut().for_each(|item| item.replace(name, replaced)),
             Kind::Map(entries) => {
-                entries.iter().any(|(key, node)| key.name == *name || node.has_below(name))
+                for (key, node) in entries {
+                    match &mut node.kind {
+                        Kind::Scalar { text, .. } if key.name == *name => {
+                            *replaced += 1;
+                            let number = format!("{replaced:0digits$x}", digits = text.len());
+                            node.kind = Kind::Scalar { text: number.into(), plain: false };
+                        }
+                        _ => node.replace(name, replaced),
+                    }
+                }
             }
         }
     }
@@ -181,10 +196,13 @@ text: plain words, with: none
     fn nodes_are_made_on_the_way_and_taken_away() {
         let mut tree = read(TEXT.lines().nth(1).unwrap(), "").unwrap();
         *tree.enter("sfc").enter("queues").enter("3") = Node::plain("5");
-        assert!(tree.has_below("queues") && !tree.has_below("threshold"));
         let yaml = "switch:\n  name: \"a: b\"\n  seed: 7\nsfc:\n  queues:\n    \"3\": 5\n";
         assert_eq!(tree.to_yaml(), yaml);
-        assert_eq!(tree.take("sfc").map(|node| node.has_below("3")), Some(true));
+        let mut secrets = tree.clone();
+        assert!(secrets.replace_below("seed") && secrets.replace_below("3"));
+        assert!(!secrets.replace_below("queues"), "a mapping is no secret");
+        assert_eq!(secrets.to_yaml(), yaml.replace(" 7", " \"1\"").replace(" 5", " \"1\""));
+        assert!(tree.take("sfc").is_some());
         assert!(tree.take("sfc").is_none() && tree.item(0).is_none());
     }
 }

@@ -80,6 +80,9 @@ pub const ROWS: &[Row] = &[
     row("ctl objects", "--describe", &[0]),
     silent("ctl get", "sfcmTransmitPriority", &[0, 2]),
     silent("ctl set", "sfcmTransmitPriority 6", &[0, 2]),
+    silent("ctl create", "sfc", &[0, 2]),
+    silent("ctl delete", "sfc", &[0, 2]),
+    row("ctl save", "", &[0]),
     row("ctl macsec show", "", &[0]),
     silent("ctl macsec install", "a --transmit --an 1 --key-file {tmp}/none", &[2]),
     silent("ctl macsec use", "a 1", &[2]),
@@ -189,6 +192,8 @@ pub const READ: &[(&str, &str)] = &[
     ("switch", "control"),
     ("ctl", "control"),
     ("ctl macsec install", "key_file"),
+    // Written with the answer of a switch: see tests/dpdk_switch_control.rs.
+    ("ctl save", "file"),
     ("swarm", "replay"),
     ("validate", "file"),
     ("benchmark rfc2544", "file"),

@@ -1,6 +1,7 @@
 """Compares descriptors of ours with those of snappi: same fields, numbers, types, labels, words.
 
-Messages may have other names, which are not on the wire, and `Unsupported` stands for any.
+Messages may have other names, which are not on the wire, and `Unsupported` stands for any. Fields and words of
+ours alone have numbers from `OWN` on, which snappi has none of.
 """
 
 import sys
@@ -8,12 +9,14 @@ import sys
 from google.protobuf import descriptor_pb2, descriptor_pool
 from snappi import otg_pb2
 
+OWN = 1001
+
 
 def differences(ours, theirs, path, seen, found):
     if ours.name == "Unsupported" or (ours.full_name, theirs.full_name) in seen:
         return
     seen.add((ours.full_name, theirs.full_name))
-    a = {f.number: f for f in ours.fields}
+    a = {f.number: f for f in ours.fields if f.number < OWN}
     b = {f.number: f for f in theirs.fields}
     for number in sorted(a.keys() | b.keys()):
         here = f"{path}, field {number}"
@@ -26,6 +29,7 @@ def differences(ours, theirs, path, seen, found):
                 found.append(f"{here}: {what} {getattr(f, what)}, in snappi {getattr(g, what)}")
         if f.enum_type and g.enum_type:
             words = [{v.name: v.number for v in e.enum_type.values} for e in (f, g)]
+            words[0] = {word: number for word, number in words[0].items() if number < OWN}
             if words[0] != words[1]:
                 found.append(f"{here}: words {words[0]}, in snappi {words[1]}")
         if f.message_type and g.message_type:

@@ -27,7 +27,8 @@ fn a_message_becomes_a_pause_of_the_priority_and_the_quanta_that_it_means() {
         let told: [(u64, usize, &str); 7] = [
             (1, 3, ""),
             (5_120, 3, "vlan=7.0"),
-            (5_121, 4, "locator=2"),
+            // The DSCP says the priority, by the map of the host's port.
+            (5_121, 4, "locator=2 pcp=3 dscp=32"),
             (100_000, 3, "version=0 dscp=0"),
             (2_560_000, 4, "protocol=6 dport=80"),
             (33_000_000, 3, "vlan=0.1"),
@@ -236,7 +237,7 @@ fn a_host_that_obeys_messages_gets_each_as_it_was_sent() {
             head.split(';').map(str::to_owned).collect()
         };
         let flow = "10.0.0.2;10.0.9.9;4791";
-        let wanted = [format!("0;2;3;26;123456789;{flow}"), format!("1;1;4;26;5000000;{flow}")];
+        let wanted = [format!("0;2;3;26;123456789;{flow}"), format!("1;1;4;32;5000000;{flow}")];
         assert_eq!(got, wanted.map(|said| line(&said)));
         let quanta = 5_000_000_u64.div_ceil(QUANTUM_NS);
         assert_eq!(rack.pauses(PLAIN, 1), [pause(4, quanta)]);

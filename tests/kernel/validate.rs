@@ -198,7 +198,7 @@ impl World for BrokenWorld {
 fn with_defects(eal: &Eal, names: &str, defects: &[Defect], test: impl FnOnce()) {
     let file = switch_file("").replace("net_af_packet", names);
     let (mut file, _) = config::parse("bad.yaml", &file, &Machine::any()).unwrap();
-    // Where the machine is busy, the thread sends after a gap what the line would have taken in it.
+    // On a busy machine the thread sends after a gap what the line would have taken in it.
     for port in &mut file.plan.ports {
         port.schedule.shaper_burst = port.rate.bytes_in(Duration::from_millis(10));
     }

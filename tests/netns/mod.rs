@@ -60,7 +60,8 @@ pub fn exactly(name: &str) -> [String; 3] {
     let list = must(program.args(["--list", "--format", "terse"])).stdout;
     let all = text(&list);
     let paths = all.lines().filter_map(|line| line.strip_suffix(": test"));
-    let path = paths.filter(|path| path.rsplit("::").next() == Some(name));
+    let inner = format!("::{name}");
+    let path = paths.filter(|path| *path == name || path.ends_with(&inner));
     let [path] = path.collect::<Vec<_>>()[..] else { panic!("one test is called {name}: {all}") };
     ["--exact".into(), path.into(), "--nocapture".into()]
 }

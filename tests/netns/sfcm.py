@@ -30,7 +30,7 @@ FIELDS = {
     "form": "0",  # simplified
     "locator": "1",  # incast
     "pcp": "3",
-    "dscp": "26",
+    "dscp": "",  # one that ports map to the priority, unless it is given
     "pause": "0",  # nanoseconds
     "length": "",  # octets of the flow, in place of as many as there are
     "from": "",  # the flow's source, in place of the address that the message goes to
@@ -61,7 +61,7 @@ def message(to_mac, to_ip, *said):
         [
             int(f["version"]) << 4 | int(f["form"]),
             int(f["locator"]) << 6 | int(f["pcp"]),
-            int(f["dscp"]) << 2,
+            int(f["dscp"] or (26 if f["pcp"] == "3" else 8 * int(f["pcp"]))) << 2,
             0,
         ]
     )

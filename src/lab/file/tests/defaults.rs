@@ -133,7 +133,7 @@ checks:
 ";
 
 /// Types and defaults of switch files, which have a separate test.
-const OF_SWITCH_FILES: [&str; 48] = [
+const OF_SWITCH_FILES: [&str; 49] = [
     "Buffer.",
     "Profile2.",
     "Lossless.",
@@ -159,6 +159,7 @@ const OF_SWITCH_FILES: [&str; 48] = [
     "DcbxApplication.",
     "RecommendedTable.",
     "Sfc.",
+    "SfcMeter.",
     "SfcQueue.",
     "SfcProxy.",
     "SfcProxyAccept.",

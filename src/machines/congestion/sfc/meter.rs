@@ -2,7 +2,8 @@
 //!
 //! The window slides in whole windows: the bytes of the last whole one count in proportion to the
 //! part of it that the sliding window still covers, as if they had come evenly. So the rate needs
-//! two sums and no timer.
+//! two sums and no timer. The frame that is added counts whole, so a rate is at most one frame per window
+//! too high.
 
 use ground::time::{Duration, Instant};
 use ground::units::{BitsPerSec, Bytes};
