@@ -7,7 +7,7 @@ use crate::run;
 use std::process::Command;
 
 use netns::openvswitch::OpenVSwitch;
-use netns::{isolated, must};
+use netns::{cables, isolated, must};
 use run::{Dir, sluice, text};
 use serde_json::{Value, json};
 
@@ -25,22 +25,6 @@ const WIDTH: f64 = 0.02;
 
 /// Largest error of the kernel's shaper and of the tester's pacing, relative.
 const UNCERTAINTY: f64 = 0.02;
-
-/// Veth pairs: `t0` .. at the tester, `d0` .. at the device.
-fn cables(ports: usize) {
-    let ip = |args: &str| {
-        must(Command::new("ip").args(args.split_whitespace()));
-    };
-    for n in 0..ports {
-        ip(&format!("link add t{n} type veth peer name d{n}"));
-        for end in [format!("t{n}"), format!("d{n}")] {
-            ip(&format!("link set {end} addrgenmode none"));
-            let off = "tx off rx off tso off gso off gro off";
-            must(Command::new("ethtool").args(["-K", &end]).args(off.split(' ')));
-            ip(&format!("link set {end} up"));
-        }
-    }
-}
 
 /// A bridge between this number of interfaces, `t0` and more, that forgets addresses after a second.
 fn bridge(ports: usize) {

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use netns::openvswitch::OpenVSwitch;
-use netns::{isolated, must};
+use netns::{cables, isolated, must};
 use run::{Dir, Switch, sluice, text};
 use serde_json::Value;
 use sluice::config::{self, Machine};
@@ -28,23 +28,6 @@ const LINKS: usize = 3;
 
 /// Times that a run is repeated while the machine is too busy for it.
 const RUNS_MAX: usize = 7;
-
-/// Veth pairs: `t0` .. at the tester, `d0` .. at the device. Neither runs ahead of other programs: polling
-/// threads would keep the kernel's own, which carry the frames, from the CPUs.
-fn cables() {
-    let ip = |args: &str| {
-        must(Command::new("ip").args(args.split_whitespace()));
-    };
-    for n in 0..LINKS {
-        ip(&format!("link add t{n} type veth peer name d{n}"));
-        for end in [format!("t{n}"), format!("d{n}")] {
-            ip(&format!("link set {end} addrgenmode none"));
-            let off = "tx off rx off tso off gso off gro off";
-            must(Command::new("ethtool").args(["-K", &end]).args(off.split(' ')));
-            ip(&format!("link set {end} up"));
-        }
-    }
-}
 
 /// DUT file of a device in software: it polls, so it reacts later than hardware. `more` are further fields.
 fn dut(dir: &Dir, more: &str) {
@@ -119,28 +102,33 @@ fn outcome(results: &Value, id: &str) -> (String, String) {
     (word("outcome"), word("detail"))
 }
 
+/// Judges a device that forwards and does not obey PFC.
+fn fails_to_obey(dir: &Dir) {
+    dut(dir, "");
+    let results = validate(dir, &["V-R01", "V-M06"]);
+    let of = |id| outcome(&results, id);
+    assert_eq!(of("V-00").0, "pass", "{results:#}");
+    let (found, detail) = of("V-R01");
+    assert_eq!(found, "fail", "{results:#}");
+    assert!(detail.contains("against the pause"), "{detail}");
+    // MAC control to reserved addresses is not forwarded (802.1Q 8.6.3), and to others it is data.
+    let (found, detail) = of("V-M06");
+    assert_eq!(found, "fail", "{results:#}");
+    assert!(!detail.contains("01:80:c2"), "{detail}");
+}
+
 #[test]
 fn a_bridge_of_the_kernel_fails_to_obey() {
     let name = "a_bridge_of_the_kernel_fails_to_obey";
     isolated(name, &[], || {
         let dir = Dir::new("bridge");
-        cables();
+        cables(LINKS);
         must(Command::new("ip").args(["link", "add", "br0", "type", "bridge"]));
         for n in 0..LINKS {
             must(Command::new("ip").args(["link", "set", &format!("d{n}"), "master", "br0"]));
         }
         must(Command::new("ip").args(["link", "set", "br0", "up"]));
-        dut(&dir, "");
-        let results = validate(&dir, &["V-R01", "V-M06"]);
-        let of = |id| outcome(&results, id);
-        assert_eq!(of("V-00").0, "pass", "{results:#}");
-        let (found, detail) = of("V-R01");
-        assert_eq!(found, "fail", "{results:#}");
-        assert!(detail.contains("against the pause"), "{detail}");
-        // A bridge does not forward reserved addresses (802.1Q 8.6.3), and other ones as data.
-        let (found, detail) = of("V-M06");
-        assert_eq!(found, "fail", "{results:#}");
-        assert!(!detail.contains("01:80:c2"), "{detail}");
+        fails_to_obey(&dir);
     });
 }
 
@@ -149,19 +137,9 @@ fn open_vswitch_fails_to_obey() {
     let name = "open_vswitch_fails_to_obey";
     isolated(name, &["ovs-vswitchd", "ovsdb-server", "ovs-vsctl"], || {
         let dir = Dir::new("ovs");
-        cables();
+        cables(LINKS);
         let _switch = OpenVSwitch::start(&dir, LINKS);
-        dut(&dir, "");
-        let results = validate(&dir, &["V-R01", "V-M06"]);
-        let of = |id| outcome(&results, id);
-        assert_eq!(of("V-00").0, "pass", "{results:#}");
-        let (found, detail) = of("V-R01");
-        assert_eq!(found, "fail", "{results:#}");
-        assert!(detail.contains("against the pause"), "{detail}");
-        // It forwards MAC control to addresses that are not reserved as data.
-        let (found, detail) = of("V-M06");
-        assert_eq!(found, "fail", "{results:#}");
-        assert!(!detail.contains("01:80:c2"), "{detail}");
+        fails_to_obey(&dir);
     });
 }
 
@@ -252,7 +230,7 @@ fn defects_at_real_ports_are_found() {
     let name = "defects_at_real_ports_are_found";
     isolated(name, &[], || {
         let dir = Dir::new("defects");
-        cables();
+        cables(LINKS);
         dut(&dir, "");
         let memory = Memory::NoHuge;
         let eal = EalOptions { memory, memory_mib: Some(256), ..EalOptions::default() };
@@ -285,7 +263,7 @@ fn the_own_switch_obeys() {
     let name = "the_own_switch_obeys";
     isolated(name, &[], || {
         let dir = Dir::new("own");
-        cables();
+        cables(LINKS);
         dut(&dir, "");
         let switch = own_switch(&dir, "own", "");
         let results = validate(&dir, &["V-R01", "V-R04", "V-M01"]);
@@ -302,7 +280,7 @@ fn the_counters_of_the_own_switch_are_true() {
     let name = "the_counters_of_the_own_switch_are_true";
     isolated(name, &[], || {
         let dir = Dir::new("counted");
-        cables();
+        cables(LINKS);
         let socket = dir.path("counted.sock");
         dut(
             &dir,
@@ -351,7 +329,7 @@ fn links_fail_and_come_back() {
     let name = "links_fail_and_come_back";
     isolated(name, &[], || {
         let dir = Dir::new("links");
-        cables();
+        cables(LINKS);
         dut(&dir, "");
         settle(&dir, "2s");
         let switch = own_switch(&dir, "links", "");
@@ -434,7 +412,7 @@ fn the_own_switch_protects_pfc() {
     let name = "the_own_switch_protects_pfc";
     isolated(name, &[], || {
         let dir = Dir::new("macsec");
-        cables();
+        cables(LINKS);
         let switch = secured_switch(&dir, "protected");
         let results = validate_after(&dir, &["V-K01", "V-K02", "V-K03"], |n| secured_dut(&dir, n));
         for (id, verdict) in

@@ -116,6 +116,19 @@ fn ip(args: &str) {
     must(Command::new("ip").args(args.split_whitespace()));
 }
 
+/// Makes veth pairs between a tester and a device: `t0`, `t1`, ... at the tester, `d0`, `d1`, ... at the device.
+pub fn cables(pairs: usize) {
+    for n in 0..pairs {
+        ip(&format!("link add t{n} type veth peer name d{n}"));
+        for end in [format!("t{n}"), format!("d{n}")] {
+            ip(&format!("link set {end} addrgenmode none"));
+            let off = "tx off rx off tso off gso off gro off";
+            must(Command::new("ethtool").args(["-K", &end]).args(off.split(' ')));
+            ip(&format!("link set {end} up"));
+        }
+    }
+}
+
 /// A host, linked to the switch by a veth pair: `eth0` at its end, `s0`, `s1`, ... at the switch's.
 /// It has no addresses and is silent until it gets some.
 pub struct Host {

@@ -54,10 +54,10 @@ pub enum LengthName {
 /// Owners of the optional fields in a message with a response and a request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, ValueEnum)]
 pub enum RidesName {
-    /// The request.
+    /// The optional fields hold the request; the others are those of a lone response.
     #[default]
     Request,
-    /// The response.
+    /// The optional fields hold the response; the others are those of the request.
     Response,
 }
 

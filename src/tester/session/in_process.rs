@@ -100,7 +100,7 @@ impl Device {
     /// Changes the configuration of a switch.
     ///
     /// # Errors
-    /// The refusal.
+    /// The reason for which the switch refuses the change.
     pub fn change(&mut self, now: Instant, index: usize, change: Change) -> Result<(), String> {
         self.switches[index].change(now, change)
     }
