@@ -53,10 +53,11 @@ pub fn csv(document: &Value) -> String {
 }
 
 /// Columns that say what a row is about, which come first.
-pub(crate) const KEYS: [&str; 16] = [
+pub(crate) const KEYS: [&str; 17] = [
     "priority",
     "kind",
     "pattern",
+    "burst",
     "goal",
     "tester",
     "senders",

@@ -1,7 +1,7 @@
 //! Patterns of traffic between the ports of the tester.
 
 use ground::time::Duration;
-use validate::trial::{Limit, Port};
+use validate::trial::{Bursts, Limit, Port};
 
 use crate::plan::Plan;
 use crate::trial::Stream;
@@ -11,7 +11,8 @@ use crate::trial::Stream;
 pub enum Mesh {
     /// Both ways between the first port and the second, the third and the fourth ...
     Pairs,
-    /// From each port to all others, equal parts (RFC 2889, 5.1).
+    /// From each port to all others, equal parts, in turn: first the port behind the sender, then the
+    /// next one (RFC 2889, 5.1.3).
     Full,
     /// From the first ports to all other ones, equal parts; the number is that of senders
     /// (RFC 2889, 5.3).
@@ -33,8 +34,11 @@ impl Mesh {
     #[must_use]
     pub fn flows(self, ports: usize) -> Vec<((Port, Port), f64)> {
         let to_all = |from: usize, to: std::ops::Range<usize>| {
-            let others: Vec<usize> = to.filter(|to| *to != from).collect();
+            let mut others: Vec<usize> = to.filter(|to| *to != from).collect();
             let part = 1.0 / others.len() as f64;
+            // All senders begin with another receiver.
+            let count = others.len();
+            others.rotate_left(from % count);
             others.into_iter().map(move |to| ((Port(from), Port(to)), part))
         };
         match self {
@@ -46,19 +50,57 @@ impl Mesh {
         }
     }
 
-    /// Returns the streams of a pattern at a load of each sender. `burst` is the number of frames
-    /// that each sender sends, instead of the time.
+    /// Returns the streams of a pattern at a load of each sender, whose frames go to its receivers in turn. A
+    /// number of frames in `limit` is that of all frames of a sender.
     #[must_use]
     pub fn streams(self, plan: &Plan, size: u32, load: f64, limit: Limit) -> Vec<Stream> {
-        let ports = plan.equal_ports();
-        let stream = |(ends, part): ((Port, Port), f64)| {
+        let stream = |((ends, part), turn): (((Port, Port), f64), u32)| {
+            let of_sender = |frames: u32| ((f64::from(frames) * part).round() as u32).max(1);
             let limit = match limit {
-                Limit::Frames(frames) => Limit::Frames(((f64::from(frames) * part) as u32).max(1)),
+                Limit::Frames(frames) => Limit::Frames(of_sender(frames)),
+                Limit::Bursts(all) => {
+                    Limit::Bursts(Bursts { frames: of_sender(all.frames), ..all })
+                }
                 time @ Limit::Time(_) => time,
             };
-            Stream { ends, size, share: load * part, start: Duration::ZERO, limit }
+            let line = plan.setup.line_time(size).as_picos() as f64 / load;
+            let start = Duration::from_picos((line * f64::from(turn)) as u64);
+            Stream { ends, size, share: load * part, start, limit }
         };
-        self.flows(ports).into_iter().map(stream).collect()
+        self.in_turn(plan.equal_ports()).into_iter().map(stream).collect()
+    }
+
+    /// Returns the streams of a pattern in bursts of at least `frames` frames of each sender at line rate,
+    /// so often that the load is `load`, for at most `time` but for one burst.
+    #[must_use]
+    pub fn bursts(
+        self,
+        plan: &Plan,
+        size: u32,
+        (load, frames): (f64, u32),
+        time: Duration,
+    ) -> Vec<Stream> {
+        let flows = self.flows(plan.equal_ports());
+        let receivers = flows.iter().filter(|((from, _), _)| from.0 == 0).count() as u32;
+        let frames = frames.next_multiple_of(receivers);
+        let line = plan.setup.line_time(size);
+        let every = line.saturating_mul(frames.into()).as_picos() as f64 / load;
+        let count = (time.as_picos() as f64 / every) as u32;
+        let every = Duration::from_picos(every.ceil() as u64);
+        let bursts = Bursts { count: count.max(1), frames, every };
+        self.streams(plan, size, 1.0, Limit::Bursts(bursts))
+    }
+
+    /// Returns the flows with the place of each among those of its sender.
+    fn in_turn(self, ports: usize) -> Vec<(((Port, Port), f64), u32)> {
+        let mut last = None;
+        let turn = |flow: ((Port, Port), f64)| {
+            let from = flow.0.0;
+            let turn = last.filter(|(port, _)| *port == from).map_or(0, |(_, turn)| turn + 1);
+            last = Some((from, turn));
+            (flow, turn)
+        };
+        self.flows(ports).into_iter().map(turn).collect()
     }
 }
 
@@ -71,6 +113,20 @@ mod tests {
         (0..ports)
             .map(|n| flows.iter().filter(|((from, _), _)| from.0 == n).map(|(_, part)| part).sum())
             .collect()
+    }
+
+    #[test]
+    fn senders_begin_with_the_port_behind_them_and_go_on_in_turn() {
+        let of = |mesh: Mesh, from: usize| -> Vec<(usize, u32)> {
+            let all = mesh.in_turn(4).into_iter();
+            let own = all.filter(|(((sender, _), _), _)| sender.0 == from);
+            own.map(|(((_, to), _), turn)| (to.0, turn)).collect()
+        };
+        assert_eq!(of(Mesh::Full, 0), [(1, 0), (2, 1), (3, 2)]);
+        assert_eq!(of(Mesh::Full, 1), [(2, 0), (3, 1), (0, 2)]);
+        assert_eq!(of(Mesh::Full, 3), [(0, 0), (1, 1), (2, 2)]);
+        assert_eq!(of(Mesh::Partial(2), 1), [(3, 0), (2, 1)]);
+        assert_eq!(of(Mesh::Pairs, 3), [(2, 0)]);
     }
 
     #[test]

@@ -49,10 +49,11 @@ pub fn run(
 fn search_size(runner: &mut Runner<'_>, size: u32) -> (Vec<MlrRow>, Option<Trouble>) {
     let plan = runner.plan;
     let goals = plan.goals.iter().map(|(_, goal)| *goal).collect();
-    let found = search::search(runner, goals, plan.max_rate(size), |runner, trial| {
-        let sample = runner.at(size, trial.load, trial.duration)?;
-        Ok((sample.intended, sample.forwarded))
-    });
+    let found =
+        search::search(runner, (goals, plan.search), plan.max_rate(size), |runner, trial| {
+            let sample = runner.at(size, trial.load, trial.duration)?;
+            Ok((sample.intended, sample.forwarded))
+        });
     let line = plan.line_rate(0, size);
     let rows = plan.goals.iter().zip(found.goals).map(|((name, _), result)| MlrRow {
         size,

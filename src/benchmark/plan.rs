@@ -49,12 +49,17 @@ pub struct Plan {
     /// Passes of each frame through the device, at least 1: more in a snake, in which cables between ports of
     /// the device lead frames through it again.
     pub snake: u32,
+    /// Frames that the senders of a mesh send one behind the other, each 1 to 930 (RFC 2889, 5.1.2); 1 is a
+    /// constant load.
+    pub bursts: Vec<u32>,
     /// First burst of a hunt, in bytes.
     pub burst_target: u64,
     /// Learning of addresses.
     pub learning: Learning,
     /// Load of a soak as a share of the line, its duration, and that of its parts.
     pub soak: Soak,
+    /// Search of MLRsearch.
+    pub search: MlrSearch,
     /// Goals of MLRsearch with their names.
     pub goals: Vec<(String, Goal)>,
     /// Limits of the tester itself, where it carries less than the line. Measured by
@@ -100,6 +105,15 @@ pub struct Soak {
     pub duration: Duration,
     /// Length of the trials that it consists of.
     pub interval: Duration,
+}
+
+/// Parameters of MLRsearch beside its goals.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct MlrSearch {
+    /// Trial at the largest load before the search, whose result does not count; none if absent.
+    pub warmup: Option<Duration>,
+    /// Largest sum of the trials' durations for a frame size; no limit if absent.
+    pub longest: Option<Duration>,
 }
 
 /// A duration, and a number of repetitions.
@@ -204,6 +218,16 @@ impl fmt::Display for Plan {
             ),
         ] {
             table.row([name.to_owned(), value]);
+        }
+        if self.bursts != [1] {
+            let all: Vec<_> = self.bursts.iter().map(ToString::to_string).collect();
+            table.row(["bursts of a mesh".to_owned(), format!("{} frames", all.join(", "))]);
+        }
+        if let Some(time) = self.search.warmup {
+            table.row(["warm-up".to_owned(), time.to_string()]);
+        }
+        if let Some(time) = self.search.longest {
+            table.row(["longest search".to_owned(), time.to_string()]);
         }
         if self.snake > 1 {
             table.row(["snake".to_owned(), format!("{} passes", self.snake)]);

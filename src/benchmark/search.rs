@@ -3,6 +3,7 @@
 use validate::bench::Trouble;
 
 use crate::mlrsearch::{Config, Goal, GoalResult, Measured, Search, Trial};
+use crate::plan::MlrSearch;
 use crate::trial::Runner;
 
 /// Smallest load of a search, as a share of the largest.
@@ -21,11 +22,11 @@ pub struct Found {
     pub trouble: Option<Trouble>,
 }
 
-/// Searches for the throughputs of goals up to `max_load` frames/s. `measure` runs a trial and
+/// Searches for the throughputs of goals up to `max_load` frames/s, as `how` says. `measure` runs a trial and
 /// returns the frames that count, and how many of them were forwarded.
 pub fn search(
     runner: &mut Runner<'_>,
-    goals: Vec<Goal>,
+    (goals, how): (Vec<Goal>, MlrSearch),
     max_load: f64,
     mut measure: impl FnMut(&mut Runner<'_>, Trial) -> Result<(u64, u64), Trouble>,
 ) -> Found {
@@ -34,7 +35,8 @@ pub fn search(
         min_load: max_load * LEAST,
         max_load,
         preceding_targets: PRECEDING,
-        search_duration: None,
+        search_duration: how.longest,
+        warmup: how.warmup,
     };
     let error = |error: &dyn std::error::Error| Trouble::Error(error.to_string());
     let mut search = match Search::new(&config) {
@@ -66,7 +68,8 @@ pub fn rfc2544(
     measure: impl FnMut(&mut Runner<'_>, Trial) -> Result<(u64, u64), Trouble>,
 ) -> Result<(GoalResult, u64), Trouble> {
     let goal = Goal::rfc2544(runner.plan.trial, runner.plan.width);
-    let Found { mut goals, trials, trouble } = search(runner, vec![goal], max_load, measure);
+    let Found { mut goals, trials, trouble } =
+        search(runner, (vec![goal], MlrSearch::default()), max_load, measure);
     match trouble {
         Some(trouble) => Err(trouble),
         None => Ok((goals.swap_remove(0), trials)),

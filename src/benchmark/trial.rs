@@ -278,9 +278,10 @@ impl<'a> Runner<'a> {
     }
 
     /// Returns the time for which a stream sends.
-    fn length(&self, stream: &Stream) -> Duration {
+    pub(crate) fn length(&self, stream: &Stream) -> Duration {
         match stream.limit {
             Limit::Time(time) => time,
+            Limit::Bursts(bursts) => bursts.every.saturating_mul(bursts.count.into()),
             Limit::Frames(frames) => {
                 let rate = self.plan.setup.port(stream.ends.0).rate;
                 let line = rate.time_for(Bytes(u64::from(stream.size) + OVERHEAD));
@@ -294,6 +295,7 @@ impl<'a> Runner<'a> {
     fn intended(&self, stream: &Stream) -> u64 {
         match stream.limit {
             Limit::Frames(frames) => frames.into(),
+            Limit::Bursts(bursts) => bursts.frames_in_all(),
             Limit::Time(time) => {
                 let line = frames_per_second(self.plan.setup.port(stream.ends.0).rate, stream.size);
                 ((line * stream.share * time.as_secs_f64()).floor() as u64).max(1)

@@ -12,7 +12,9 @@ use super::{Format, bad_input, terminal, verdict};
 use crate::printable;
 use crate::report::{self, Objects};
 use ::text::count;
-use daemon::messages::{Place, PortSecured, PortsFound, Request, SetEcn, SetGroup, SetObject};
+use daemon::messages::{
+    About, Place, PortSecured, PortsFound, Request, SetEcn, SetGroup, SetObject,
+};
 use daemon::socket;
 use macsec::MacsecArgs;
 use results::Summary;
@@ -59,6 +61,8 @@ pub struct Args {
 enum What {
     /// Show the counters so far.
     Show,
+    /// Show the version of the switch, and the memory that it uses.
+    About,
     /// Show the drops so far, by reason.
     Drops,
     /// Change the thresholds of a priority group; options not given stay as they are.
@@ -143,6 +147,7 @@ impl TryFrom<What> for Request {
     fn try_from(what: What) -> Result<Self> {
         Ok(match what {
             What::Show => Self::Show {},
+            What::About => Self::About {},
             What::Drops => Self::Drops {},
             What::SetGroup(mut set) => {
                 // The parser has false for an absent flag; the message leaves it out.
@@ -192,6 +197,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
     match (&request, args.format) {
         (
             Request::Show {}
+            | Request::About {}
             | Request::Drops {}
             | Request::Neighbours {}
             | Request::Headroom {}
@@ -224,6 +230,12 @@ pub fn run(args: Args) -> Result<ExitCode> {
         (Request::Macsec {}, Format::Table) => {
             let found: Vec<PortSecured> = serde_json::from_value(result).context(OTHER_VERSION)?;
             terminal::print(macsec::text(&found))?;
+        }
+        (Request::About {}, Format::Table) => {
+            let about: About = serde_json::from_value(result).context(OTHER_VERSION)?;
+            let memory =
+                about.memory.map_or("unknown".to_owned(), |n| format!("{} bytes", count(n)));
+            terminal::print(format!("version {}\nmemory  {memory}\n", about.version))?;
         }
         (Request::Drops {}, Format::Table) => {
             let drops = serde_json::from_value(result).context(OTHER_VERSION)?;

@@ -21,6 +21,8 @@ use results::{AgentsSummary, MacsecSummary};
 pub enum Request {
     /// Returns the summary so far.
     Show {},
+    /// Returns the version, and the memory in use: [`About`].
+    About {},
     /// Returns the drops so far by reason, without zeros.
     Drops {},
     /// Changes thresholds of one priority group; absent fields stay as they are.
@@ -100,6 +102,16 @@ pub enum Request {
     FlushFdb {},
     /// Stops the switch like a signal: it drains and prints its summary.
     Stop {},
+}
+
+/// Version and memory of a running switch.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct About {
+    /// Version of the program.
+    pub version: String,
+    /// Resident memory of its process in bytes; absent if the system does not tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory: Option<u64>,
 }
 
 /// Bytes reserved for a request: more than a request with a key needs.

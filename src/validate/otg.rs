@@ -5,10 +5,10 @@ use serde_json::{Value, json};
 
 use crate::setup::{FlowControl, Marking, Setup, TesterPort, line_time};
 use crate::trial::{
-    Addresses, Control, Flow, LEARNING, Limit, Mark, Obeys, Port, Rate, Trial, Version,
+    Addresses, Bursts, Control, Flow, LEARNING, Limit, Mark, Obeys, Port, Rate, Trial, Version,
 };
 use ground::time::Duration;
-use ground::units::{BitsPerSec, Mac, Quanta};
+use ground::units::{BitsPerSec, Bytes, Mac, Quanta};
 use wire::ip::Ecn;
 
 /// Bytes of a frame that a capture keeps: all headers, and the probe behind them.
@@ -157,6 +157,7 @@ fn data(name: &str, flow: &Flow, setup: &Setup, lead: Duration) -> Value {
             "choice": "fixed_seconds",
             "fixed_seconds": {"seconds": time.as_secs_f64(), "delay": delay},
         }),
+        Limit::Bursts(bursts) => burst(bursts, (flow, setup), delay),
     };
     json!({
         "name": name,
@@ -167,6 +168,26 @@ fn data(name: &str, flow: &Flow, setup: &Setup, lead: Duration) -> Value {
         "duration": duration,
         "metrics": {"enable": true, "loss": true},
     })
+}
+
+/// Returns the duration of a flow in bursts.
+fn burst(bursts: Bursts, (flow, setup): (&Flow, &Setup), delay: Value) -> Value {
+    let rate = setup.port(flow.from).rate;
+    let line = line_time(rate, flow.size + setup.overhead());
+    let interval = match flow.rate {
+        Rate::Line(share) => line.as_nanos_f64() / share,
+        Rate::Frames(n) => 1e9 / n.max(1) as f64,
+    };
+    // The gap counts from the last bit of the burst, behind which is the least gap of frames.
+    let last = line.saturating_sub(rate.time_for(Bytes(12)));
+    let length = f64::from(bursts.frames - 1) * interval + last.as_nanos_f64();
+    let gap = (bursts.every.as_nanos_f64() - length).max(0.0);
+    json!({"choice": "burst", "burst": {
+        "bursts": bursts.count,
+        "packets": bursts.frames,
+        "inter_burst_gap": {"choice": "nanoseconds", "nanoseconds": gap},
+        "delay": delay,
+    }})
 }
 
 /// Returns the IP header of a flow. IPv6 addresses are those of benchmarks, 2001:2::/48 (RFC 5180),

@@ -163,6 +163,27 @@ pub enum Limit {
     Time(Duration),
     /// Number of frames, at least 1.
     Frames(u32),
+    /// Bursts of frames, which are sent at the flow's rate.
+    Bursts(Bursts),
+}
+
+/// Bursts of a flow.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Bursts {
+    /// Number of bursts, at least 1.
+    pub count: u32,
+    /// Frames of a burst, at least 1.
+    pub frames: u32,
+    /// Time from the first frame of a burst to that of the next, at least the time of a burst.
+    pub every: Duration,
+}
+
+impl Bursts {
+    /// Returns the number of frames of all bursts.
+    #[must_use]
+    pub const fn frames_in_all(self) -> u64 {
+        self.count as u64 * self.frames as u64
+    }
 }
 
 /// MAC control frames, or any other frames that are sent byte for byte.

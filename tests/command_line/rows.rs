@@ -70,6 +70,7 @@ pub const ROWS: &[Row] = &[
     row("swarm", "--replay {tmp}/small.yaml", &[0, 1]),
     row("ctl show", "", &[0]),
     row("ctl show", "--format json", &[0]),
+    row("ctl about", "", &[0]),
     row("ctl drops", "", &[0]),
     silent("ctl set-group", "a 0 --dynamic-th -1", &[0]),
     silent("ctl set-ecn", "a 0 --off", &[0]),

@@ -76,7 +76,14 @@ fn search(seed: u64) -> Found {
     };
     let goals = vec![goal(0.0), goal(0.005)];
     let (min_load, max_load) = (9001.0, 14_880_952.0);
-    let config = Config { goals, min_load, max_load, preceding_targets: 2, search_duration: None };
+    let config = Config {
+        goals,
+        min_load,
+        max_load,
+        preceding_targets: 2,
+        search_duration: None,
+        warmup: None,
+    };
     let mut search = Search::new(&config).unwrap();
     let mut device = Device::new(seed);
     while let Some(trial) = search.next() {

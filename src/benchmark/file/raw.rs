@@ -56,6 +56,10 @@ pub struct BenchmarkFile {
     /// between its ports lead frames from one tester port through all of them to the other. 1 to 1024. Default:
     /// `1`.
     pub snake: Option<u32>,
+    /// Burst sizes of meshes in frames (RFC 2889, 5.1.2), each 1 to 930: each sender sends so many frames at
+    /// line rate, the same number to each receiver in turn, and rests, so that the load is the intended one.
+    /// 1 is a constant load. Sizes are rounded up to the same number for each receiver. Default: `[1]`.
+    pub bursts: Option<Vec<u32>>,
     /// Burst in bytes with which a hunt begins (RFC 7640). Default: `100KB`.
     pub burst_target: Option<Size>,
     /// Learning of addresses (RFC 2889).
@@ -64,6 +68,9 @@ pub struct BenchmarkFile {
     /// Soak: one load for a long time.
     #[serde(default)]
     pub soak: Soak,
+    /// Search of `sluice benchmark mlrsearch` beside its goals.
+    #[serde(default)]
+    pub search: Search,
     /// Goals of `sluice benchmark mlrsearch`, by name. Default: those of FD.io CSIT, `NDR` and
     /// `PDR`.
     pub goals: Option<BTreeMap<String, Goal>>,
@@ -126,6 +133,18 @@ pub struct Soak {
     pub duration: Option<Span>,
     /// Length of the trials that it consists of. Default: `60s`; for a virtual device `trial`.
     pub interval: Option<Span>,
+}
+
+/// Parameters of MLRsearch.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Search {
+    /// Trial at the largest load before the search, whose result does not count: the device learns flows
+    /// and fills its caches. `0s` for none. Default: `1s`, as of FD.io CSIT; none for a virtual device.
+    pub warmup: Option<Span>,
+    /// Largest sum of the trials' durations for a frame size, after which results are *irregular*. Default:
+    /// `1200s`, as of FD.io CSIT.
+    pub longest: Option<Span>,
 }
 
 /// A goal of MLRsearch.

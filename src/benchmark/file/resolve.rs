@@ -10,7 +10,7 @@ use validate::trial::Port;
 
 use super::raw::{self, BenchmarkFile};
 use crate::mlrsearch::Goal;
-use crate::plan::{Learning, Plan, Repeated, Resets, SIZES, Soak};
+use crate::plan::{Learning, MlrSearch, Plan, Repeated, Resets, SIZES, Soak};
 
 /// Bytes of a trial of a virtual device, of which the first trials of MLRsearch have a tenth.
 const VIRTUAL: u64 = 20_000_000;
@@ -35,6 +35,13 @@ const LEARNING_RATE_MAX: u32 = 1_000_000;
 
 /// Default of the time in which a device forgets addresses: 802.1Q's 300 s, and some more.
 const AGEING: Duration = Duration::from_secs(310);
+
+/// Largest burst of a mesh in frames (RFC 2889, 5.1.2).
+const BURST_MAX: u32 = 930;
+
+/// Defaults of MLRsearch's warm-up trial and longest search, as of CSIT.
+const WARMUP: Duration = Duration::from_secs(1);
+const LONGEST: Duration = Duration::from_secs(1_200);
 
 /// Most passes of a snake.
 const SNAKE_MAX: u32 = 1024;
@@ -102,6 +109,8 @@ pub(super) fn of_dut(dut: &Dut) -> Result<Plan, Finding> {
         recovery: None,
         reset: raw::Reset::default(),
         snake: None,
+        bursts: None,
+        search: raw::Search::default(),
         burst_target: None,
         learning: raw::Learning::default(),
         soak: raw::Soak::default(),
@@ -143,6 +152,7 @@ pub(super) fn resolve(
         recovery: repeated(&mut cx, &at.key("recovery"), raw.recovery, once(own.recovery)),
         reset: reset(&mut cx, &at.key("reset"), &raw.reset, (dut, trial)),
         snake: snake(&mut cx, &at.key("snake"), raw, setup),
+        bursts: bursts(&mut cx, &at.key("bursts"), raw.bursts.as_deref()),
         burst_target: cx.ranged(
             &at.key("burst_target"),
             raw.burst_target.map_or(BURST_TARGET, |size| size.0),
@@ -165,6 +175,7 @@ pub(super) fn resolve(
             ageing: raw.learning.ageing.map_or(AGEING, |span| span.0),
         },
         soak: soak(&mut cx, &at.key("soak"), &raw.soak, virtual_.then_some(trial)),
+        search: search(&mut cx, &at.key("search"), &raw.search, virtual_),
         goals: goals(&mut cx, &at.key("goals"), raw, own.goal),
         trial,
         setup: setup.clone(),
@@ -231,6 +242,24 @@ fn snake(cx: &mut Cx, at: &Place<'_>, raw: &BenchmarkFile, setup: &Setup) -> u32
         return 1;
     }
     passes
+}
+
+/// Returns the burst sizes of meshes.
+fn bursts(cx: &mut Cx, at: &Place<'_>, said: Option<&[u32]>) -> Vec<u32> {
+    let said = said.unwrap_or(&[1]);
+    if said.is_empty() {
+        cx.error(at, "there is none; name one, or leave the field out");
+    }
+    let each = said.iter().enumerate();
+    each.map(|(n, size)| cx.ranged(&at.index(n), *size, (1, BURST_MAX), 1)).collect()
+}
+
+/// Returns the parameters of MLRsearch; a virtual device needs no warm-up.
+fn search(cx: &mut Cx, at: &Place<'_>, raw: &raw::Search, virtual_: bool) -> MlrSearch {
+    let own = if virtual_ { Duration::ZERO } else { WARMUP };
+    let warmup = raw.warmup.map_or(own, |span| span.0);
+    let longest = span(cx, &at.key("longest"), raw.longest, LONGEST);
+    MlrSearch { warmup: Some(warmup).filter(|time| *time > Duration::ZERO), longest: Some(longest) }
 }
 
 fn sizes(cx: &mut Cx, at: &Place<'_>, raw: &BenchmarkFile, setup: &Setup) -> Vec<u32> {

@@ -21,6 +21,9 @@ pub struct Config {
     pub preceding_targets: u32,
     /// Limit of the sum of trial durations. Absent: none.
     pub search_duration: Option<Duration>,
+    /// Duration of a trial at the largest load whose result is not counted, before all others. Absent:
+    /// none.
+    pub warmup: Option<Duration>,
 }
 
 /// The reason why a search is not begun.
@@ -79,6 +82,8 @@ pub struct Search {
     /// Sum of their durations.
     spent: Duration,
     limit: Option<Duration>,
+    /// The warm-up trial, until its result is told.
+    warmup: Option<Duration>,
     /// Forwarding rate of the last trial, while it decides about the next.
     forwarding: Forwarding,
 }
@@ -122,6 +127,7 @@ impl Search {
             count: 0,
             spent: Duration::ZERO,
             limit: config.search_duration,
+            warmup: config.warmup,
             forwarding: Forwarding::Largest,
         })
     }
@@ -131,6 +137,9 @@ impl Search {
     pub fn next(&self) -> Option<Trial> {
         if self.is_out_of_time() {
             return None;
+        }
+        if let Some(duration) = self.warmup {
+            return Some(Trial { load: self.grid.load(0), duration, slot: 0 });
         }
         let last = self.grid.last();
         let proposals = self.chains.iter().filter_map(|chain| propose(chain, &self.history, last));
@@ -159,12 +168,15 @@ impl Search {
             return Err(BadTrial::TooMany { expected, forwarded });
         }
         let duration = duration.max(trial.duration);
+        self.spent += duration;
+        if self.warmup.take().is_some() {
+            return Ok(());
+        }
         let loss_ratio = (expected - forwarded) as f64 / expected as f64;
         let tally = self.history.entry(trial.slot).or_default();
         tally.trials.push(Tried { duration, loss_ratio });
         tally.last = self.count;
         self.count += 1;
-        self.spent += duration;
         self.forwarding = self.follow(trial.slot, loss_ratio);
         Ok(())
     }
@@ -183,7 +195,7 @@ impl Search {
         Forwarding::At(next, done + 1)
     }
 
-    /// Returns the number of trials so far.
+    /// Returns the number of trials so far, without the warm-up.
     #[must_use]
     pub fn trials(&self) -> u64 {
         self.count

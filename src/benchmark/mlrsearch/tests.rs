@@ -74,6 +74,7 @@ fn csit() -> Config {
         max_load: 14_880_952.0,
         preceding_targets: 2,
         search_duration: None,
+        warmup: None,
     }
 }
 
@@ -82,8 +83,13 @@ fn rfc2544(width: f64) -> Config {
 }
 
 /// Runs a search on a device whose loss ratio depends on the load.
-fn run(config: &Config, mut loss: impl FnMut(f64) -> f64) -> Search {
+fn run(config: &Config, loss: impl FnMut(f64) -> f64) -> Search {
     let mut search = Search::new(config).unwrap();
+    go_on(&mut search, loss);
+    search
+}
+
+fn go_on(search: &mut Search, mut loss: impl FnMut(f64) -> f64) {
     while let Some(trial) = search.next() {
         assert!(search.trials() < 1000, "the search does not end");
         let seconds = trial.duration.as_picos() as f64 / 1e12;
@@ -92,7 +98,6 @@ fn run(config: &Config, mut loss: impl FnMut(f64) -> f64) -> Search {
         let measured = Measured { duration: trial.duration, expected, forwarded: expected - lost };
         search.told(measured).unwrap();
     }
-    search
 }
 
 /// A device that forwards at most `rate` frames/s.
@@ -164,6 +169,24 @@ fn a_search_ends_with_its_time_and_says_so() {
     let search = run(&config, limited(1e6));
     assert_eq!(search.trials(), 5);
     assert_eq!(search.results()[0].irregular, Some(Irregular::OutOfTime));
+}
+
+#[test]
+fn a_warm_up_trial_is_run_first_and_not_counted() {
+    let mut search = Search::new(&Config { warmup: Some(seconds(3)), ..csit() }).unwrap();
+    let first = search.next().unwrap();
+    assert_eq!((first.load, first.duration), (14_880_952.0, seconds(3)));
+    // A device that loses everything before it knows the flow.
+    search.told(Measured { duration: first.duration, expected: 1000, forwarded: 0 }).unwrap();
+    assert_eq!(search.trials(), 0);
+    let rate = 1e6;
+    go_on(&mut search, limited(rate));
+    let cold = run(&csit(), limited(rate));
+    assert_eq!(search.trials(), cold.trials());
+    assert_eq!(search.results(), cold.results());
+    // Its time is in that of the search.
+    let config = Config { warmup: Some(seconds(3)), search_duration: Some(seconds(5)), ..csit() };
+    assert_eq!(run(&config, limited(rate)).trials(), 2);
 }
 
 #[test]

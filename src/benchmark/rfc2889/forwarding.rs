@@ -19,6 +19,9 @@ pub struct ForwardingRow {
     pub pattern: String,
     /// Frame size in bytes, FCS included.
     pub size: u32,
+    /// Frames that each sender sends one behind the other, 1 at a constant load.
+    #[serde(skip_serializing_if = "is_one")]
+    pub burst: u32,
     /// Highest load of each sender in percent of the line at which no frame is lost; absent if there
     /// was none.
     pub throughput_percent: Option<f64>,
@@ -28,6 +31,11 @@ pub struct ForwardingRow {
     pub frmol: ForwardingPoint,
     /// Maximum forwarding rate (MFR) of the loads that were tried.
     pub mfr: ForwardingPoint,
+}
+
+/// True without bursts: rows of them are as before.
+const fn is_one(burst: &u32) -> bool {
+    *burst == 1
 }
 
 /// A forwarding rate at a load.
@@ -45,26 +53,38 @@ pub(super) fn run(runner: &mut Runner<'_>, size: u32) -> Result<Vec<ForwardingRo
     if ports > 2 {
         patterns.extend([Mesh::Full, Mesh::Partial(1), Mesh::Partial(ports - 1)]);
     }
-    patterns.into_iter().map(|mesh| measure(runner, size, mesh)).collect()
+    let all = runner.plan.bursts.iter();
+    let all = all.flat_map(|burst| patterns.iter().map(|mesh| (*mesh, *burst)));
+    all.map(|(mesh, burst)| measure(runner, size, (mesh, burst))).collect()
 }
 
-fn measure(runner: &mut Runner<'_>, size: u32, mesh: Mesh) -> Result<ForwardingRow, Trouble> {
+fn measure(
+    runner: &mut Runner<'_>,
+    size: u32,
+    (mesh, burst): (Mesh, u32),
+) -> Result<ForwardingRow, Trouble> {
     let plan = runner.plan;
     let pattern = mesh.name();
     let line = plan.line_rate(0, size);
     let run = |runner: &mut Runner<'_>, load: f64, time| {
-        let streams = mesh.streams(plan, size, load, Limit::Time(time));
-        let name = format!("{size} bytes, {pattern}, {:.3} % of the line", load * 100.0);
-        runner.measure(name, &streams).map(|counted| counted.sum())
+        let streams = match burst {
+            1 => mesh.streams(plan, size, load, Limit::Time(time)),
+            _ => mesh.bursts(plan, size, (load, burst), time),
+        };
+        let bursts = if burst > 1 { format!(", bursts of {burst}") } else { String::new() };
+        let name = format!("{size} bytes, {pattern}{bursts}, {:.3} % of the line", load * 100.0);
+        let length = runner.length(&streams[0]);
+        runner.measure(name, &streams).map(|counted| (counted.sum(), length))
     };
     let (result, _) = search::rfc2544(runner, plan.max_rate(size), |runner, trial| {
-        let sample = run(runner, trial.load / line, trial.duration)?;
+        let (sample, _) = run(runner, trial.load / line, trial.duration)?;
         Ok((sample.intended, sample.forwarded))
     })?;
     let mut points = Vec::new();
     for percent in LOADS {
-        let sample = run(runner, plan.max_share(size) * f64::from(percent) / 100.0, plan.trial)?;
-        let rate = |frames: u64| frames as f64 / plan.trial.as_secs_f64();
+        let load = plan.max_share(size) * f64::from(percent) / 100.0;
+        let (sample, length) = run(runner, load, plan.trial)?;
+        let rate = |frames: u64| frames as f64 / length.as_secs_f64();
         let (offered, forwarded) = (rate(sample.offered), rate(sample.forwarded));
         points.push(ForwardingPoint { offered, forwarded });
         // Lower loads forward no more than they offer.
@@ -77,6 +97,7 @@ fn measure(runner: &mut Runner<'_>, size: u32, mesh: Mesh) -> Result<ForwardingR
     Ok(ForwardingRow {
         pattern,
         size,
+        burst,
         throughput_percent: result.lower.map(|bound| bound.load / line * 100.0),
         irregular: result.irregular,
         frmol: points[0],

@@ -91,7 +91,7 @@ fn irregular(reason: Option<Irregular>) -> String {
     match reason {
         None => "",
         Some(Irregular::AtMaximum) => "no loss found",
-        Some(Irregular::AtMinimum) => "loss at all loads",
+        Some(Irregular::AtMinimum) => "always loss",
         Some(Irregular::OutOfTime) => "out of time",
         Some(Irregular::Interrupted) => "not finished",
     }

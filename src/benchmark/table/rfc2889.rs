@@ -13,8 +13,8 @@ pub fn rfc2889(results: &Run<Tables>) -> String {
     let tables = &results.tables;
     let mut sections = Vec::new();
     if !tables.mesh.is_empty() {
-        let title = "Throughput (% of the line), forwarding rates (frames/s) (RFC 2889, 5.1 to 5.3).\n\
-                     FRMOL: at the maximum offered load; MFR: the maximum of all loads";
+        let title = "Throughput (% line), forwarding rates (frames/s) (RFC 2889, 5.1 to 5.3).\n\
+                     FRMOL: at the maximum offered load; MFR: the maximum of all loads; /N: bursts";
         sections.push(titled(title, mesh(tables)));
     }
     if !tables.congestion.is_empty() {
@@ -40,11 +40,15 @@ pub fn rfc2889(results: &Run<Tables>) -> String {
 }
 
 fn mesh(tables: &Tables) -> Table {
-    let numbers = ["size", "throughput", "offered", "FRMOL", "MFR"];
+    let numbers = ["size", "% line", "offered", "FRMOL", "MFR"];
     let mut table = head(&["pattern"], &numbers, true);
     for row in &tables.mesh {
+        let pattern = match row.burst {
+            1 => row.pattern.clone(),
+            burst => format!("{} /{burst}", row.pattern),
+        };
         table.row([
-            row.pattern.clone(),
+            pattern,
             row.size.to_string(),
             row.throughput_percent.map_or(NONE.to_owned(), |n| format!("{n:.3}")),
             rate(row.frmol.offered),

@@ -1,6 +1,7 @@
 //! Procedures on virtual devices of known capacity, on benches that misbehave, and files.
 
 mod addresses;
+mod bursts;
 mod errors;
 mod files;
 mod incast;

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use daemon::messages::{Request, SetObject};
+use daemon::messages::{About, Request, SetObject};
 use ground::time::Duration;
 use results::Summary;
 use validate::adapter::{Adapter, Counters, of_summary};
@@ -33,6 +33,18 @@ impl Ctl {
     }
 }
 
+impl Ctl {
+    fn about(&self) -> Result<About, Trouble> {
+        let about = self.ask(&Request::About {})?;
+        serde_json::from_value(about).map_err(other_version)
+    }
+}
+
+/// Returns the error for an answer that is not understood.
+fn other_version(error: serde_json::Error) -> Trouble {
+    Trouble::Error(format!("adapter.ctl: the switch is of another version: {error}"))
+}
+
 impl Adapter for Ctl {
     fn settle(&self) -> Duration {
         Duration::ZERO
@@ -40,9 +52,7 @@ impl Adapter for Ctl {
 
     fn read(&mut self, ports: &[&str]) -> Result<Counters, Trouble> {
         let shown = self.ask(&Request::Show {})?;
-        let summary: Summary = serde_json::from_value(shown).map_err(|error| {
-            Trouble::Error(format!("adapter.ctl: the switch is of another version: {error}"))
-        })?;
+        let summary: Summary = serde_json::from_value(shown).map_err(other_version)?;
         let one = |name: &&str| {
             let found = summary.ports.iter().find(|port| port.port.name == *name);
             found.map(of_summary).ok_or_else(|| {
@@ -59,6 +69,18 @@ impl Adapter for Ctl {
 
     fn clear(&mut self) -> Result<(), Trouble> {
         self.ask(&Request::Clear {}).map(drop)
+    }
+
+    fn version(&mut self) -> Result<Option<String>, Trouble> {
+        self.about().map(|about| Some(format!("sluice {}", about.version)))
+    }
+
+    fn can_read_memory(&self) -> bool {
+        true
+    }
+
+    fn memory(&mut self) -> Result<Option<u64>, Trouble> {
+        self.about().map(|about| about.memory)
     }
 
     fn can_set(&self) -> bool {
@@ -180,5 +202,31 @@ mod tests {
         drop(served);
         let why = ctl.clear().unwrap_err().to_string();
         assert!(why.contains("no switch answers"), "{why}");
+    }
+
+    #[test]
+    fn the_version_and_the_memory_are_those_of_the_switch() {
+        let folder = Folder::new("validate-ctl-about");
+        for (answer, memory) in
+            [(r#"{"version":"9.8.7","memory":4096}"#, Some(4096)), (r#"{"version":"9.8.7"}"#, None)]
+        {
+            let path = folder.at("s.sock");
+            let (_served, asked) = serve(&path, move |_| Response {
+                ok: true,
+                result: Some(serde_json::from_str(answer).unwrap()),
+                error: None,
+            });
+            let mut ctl = Ctl::new(path);
+            assert_eq!(ctl.version().unwrap().as_deref(), Some("sluice 9.8.7"));
+            assert_eq!((ctl.can_read_memory(), ctl.memory().unwrap()), (true, memory));
+            assert_eq!(*asked.lock().unwrap(), [Request::About {}, Request::About {}]);
+        }
+        let path = folder.at("old.sock");
+        let (_served, _) = serve(&path, |_| Response {
+            ok: false,
+            result: None,
+            error: Some("no command about".into()),
+        });
+        assert!(Ctl::new(path).memory().unwrap_err().to_string().contains("no command about"));
     }
 }

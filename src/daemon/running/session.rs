@@ -2,6 +2,7 @@
 //!
 //! A change that would break the configuration is refused by the same calculation as a switch file.
 
+mod about;
 mod macsec;
 mod objects;
 mod saved;
@@ -233,6 +234,7 @@ impl Session {
         let null = serde_json::Value::Null;
         match request {
             Request::Show {} => return Ok(serde_json::to_value(self.summary()?)?),
+            Request::About {} => return Ok(serde_json::to_value(about::about())?),
             Request::Drops {} => return Ok(serde_json::to_value(self.summary()?.drops)?),
             Request::SetGroup(set) => self.set_group(&set)?,
             Request::SetEcn(set) => self.set_ecn(&set)?,

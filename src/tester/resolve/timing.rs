@@ -145,7 +145,7 @@ fn lasting(
             let limit = Limit { frames: (d.bursts > 0).then_some(all), time: None };
             let gap = between(&d.inter_burst_gap, line, &path, cx);
             let burst = Burst { frames: d.packets, gap };
-            Some((d.gap, Duration::ZERO, limit, Some(burst)))
+            Some((d.gap, delay(&d.delay, line, &path, cx), limit, Some(burst)))
         }
         FlowDuration::Other { .. } => None,
     }

@@ -69,6 +69,7 @@ impl Numbers {
 fn most(trial: &Trial, setup: &Setup, port: Port) -> u64 {
     let flows = trial.flows.iter().filter(|flow| flow.from == port).map(|flow| match flow.limit {
         Limit::Frames(n) => u64::from(n),
+        Limit::Bursts(bursts) => bursts.frames_in_all(),
         Limit::Time(time) => {
             let rate = match flow.rate {
                 Rate::Frames(n) => n as f64,

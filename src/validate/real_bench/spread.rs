@@ -65,6 +65,8 @@ fn parts(flow: &Flow, setup: &Setup) -> usize {
     let most = match flow.limit {
         Limit::Frames(frames) => frames as usize,
         Limit::Time(_) => usize::MAX,
+        // The frames of a burst stay one behind the other.
+        Limit::Bursts(_) => 1,
     };
     match (flow.addresses, flow.rate) {
         (Addresses::Ports, Rate::Line(_)) => queues.min(most).max(1),
@@ -102,6 +104,7 @@ fn part(
             "fixed_packets"
         }
         Limit::Time(_) => "fixed_seconds",
+        Limit::Bursts(_) => "burst",
     };
     let delay = &mut part["duration"][kind]["delay"]["nanoseconds"];
     *delay = (delay.as_f64().unwrap_or(0.0) + k as f64 * interval(flow, setup)).into();

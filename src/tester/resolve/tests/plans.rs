@@ -104,12 +104,14 @@ fn sizes_rates_and_durations_are_taken_as_they_are() {
     assert_eq!(s.sizes, Sizes::Weighted(vec![(64, 7.0), (570, 4.0), (1518, 1.0)]));
     assert_eq!(s.pace.rate, Rate::FrameBits(BitsPerSec::new(500_000_000).unwrap()));
     let share = json!({"rate": {"percentage": 12.5}, "duration": {"burst": {
-        "bursts": 3, "packets": 10, "gap": 20, "inter_burst_gap": {"bytes": 1250.0}}}});
+        "bursts": 3, "packets": 10, "gap": 20, "inter_burst_gap": {"bytes": 1250.0},
+        "delay": {"nanoseconds": 30.0}}}});
     let s = stream(ethernet(json!({})), share);
     assert_eq!((s.pace.rate, s.pace.gap), (Rate::LineShare(125_000), 20));
     // 1250 bytes at 10 Gb/s.
     assert_eq!(s.pace.burst, Some(Burst { frames: 10, gap: Duration::from_micros(1) }));
     assert_eq!(s.limit, Limit { frames: Some(30), time: None });
+    assert_eq!(s.delay, Duration::from_nanos(30));
     let some = json!({"duration": {"fixed_packets": {"packets": 7, "gap": 0,
         "delay": {"microseconds": 2.5}}}});
     let s = stream(ethernet(json!({})), some);
