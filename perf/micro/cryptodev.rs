@@ -1,12 +1,14 @@
 //! Cost of a SecY with the AES-GCM of DPDK's crypto devices, compared with aws-lc-rs.
 //!
-//! `cargo bench --bench cryptodev -- SLICES`
+//! `cargo bench -p sluice-perf --bench cryptodev -- SLICES`
 //!
 //! protects and accepts the same frames with a SecY of each cipher, alternating slice by slice, one
 //! frame per call and, for protection, also 32 per call. Prints one line of JSON for each case and
 //! device: the medians of the device and of aws-lc-rs in nanoseconds per frame, and of the ratios
 //! of neighbouring slices, with quartiles. Lengths count the FCS, which these frames do not have.
 //! Then, for each device, the median time in microseconds to set up and wipe a key.
+
+extern crate perf as sluice;
 
 use std::hint::black_box;
 use std::sync::Arc;

@@ -1,6 +1,6 @@
 //! Time of a worker per frame between two DPDK ports.
 //!
-//! `cargo bench --bench forward -- [plain|lossless|raw|macswap] [SECONDS] [RUNS] [OPTIONS]`
+//! `cargo bench -p sluice-perf --bench forward -- [plain|lossless|raw|macswap] [SECONDS] [RUNS] [OPTIONS]`
 //!
 //! prints a line per run: pipeline, frames per second, ns per frame; the first run warms up.
 //! Options: `--huge` or `--no-huge`; `--device NAME`, two for each worker, else `net_null`s of 64
@@ -13,6 +13,8 @@
 //! frames for the other port's hosts: the switch learns, looks up and forwards as for any frame. A
 //! pool returns the last freed buffer first, so the same burst circulates; the number of flows
 //! divides its length, so that the burst contains all flows.
+
+extern crate perf as sluice;
 
 #[path = "shared/null.rs"]
 mod null;

@@ -1,6 +1,6 @@
 //! Speed of a station that generates a stream, and accuracy of its pace.
 //!
-//! `cargo bench --bench generate -- [tx|pace] [SECONDS] [RUNS] [OPTIONS]`
+//! `cargo bench -p sluice-perf --bench generate -- [tx|pace] [SECONDS] [RUNS] [OPTIONS]`
 //!
 //! `tx` sends frames of 64 bytes (Ethernet, IPv4, UDP, a probe, a port number that changes with
 //! each frame, both checksums) as fast as it can; a line per run, of which the first warms up:
@@ -9,6 +9,8 @@
 //! Options: `--huge` or `--no-huge`; `--device NAME`, else a `net_null` that receives nothing;
 //! `--queues N` of it for `tx`, each with a stream and a thread; `--cpu N`, once for each thread;
 //! `--serve`, as in `forward.rs`.
+
+extern crate perf as sluice;
 
 #[path = "shared/serve.rs"]
 mod serve;

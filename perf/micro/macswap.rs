@@ -5,6 +5,8 @@
 //!
 //! `macswap [--no-huge] [--cpu N] [--seconds S] [--rounds R] [DEVICE [DEVICE]]`
 
+extern crate perf as sluice;
+
 use std::time::{Duration, Instant};
 
 use sluice::dpdk::{DpdkPort, Eal, EalOptions, Memory, Pool, PoolOptions, PortOptions};

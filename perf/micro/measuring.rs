@@ -1,6 +1,6 @@
 //! Loss of rate of a worker with 64 ports while all of them measure their links.
 //!
-//! `cargo bench --bench measuring -- plain|lossless SECONDS SLICES`
+//! `cargo bench -p sluice-perf --bench measuring -- plain|lossless SECONDS SLICES`
 //!
 //! Four equal switches of 64 ports in memory with 32 links between them forward at full rate in
 //! turn, SLICES times for SECONDS each. The ports of the first have no link protocols (`none`);
@@ -11,6 +11,8 @@
 //!
 //! Prints one line of JSON: for every slice the data frames per second, without the time for which
 //! the thread waited for its CPU, and the share of that time; and the results of the measurements.
+
+extern crate perf as sluice;
 
 #[path = "shared/agents.rs"]
 mod agents;

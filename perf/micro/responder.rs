@@ -1,6 +1,6 @@
 //! Response time of a worker under full load to a measurement: t3 - t2, by its own stamps.
 //!
-//! `cargo bench --bench responder -- [plain|lossless] [SECONDS] [OPTIONS]`
+//! `cargo bench -p sluice-perf --bench responder -- [plain|lossless] [SECONDS] [OPTIONS]`
 //!
 //! A switch on one CPU has four ports: two `net_null`, whose frames of 64 bytes go from each to the
 //! other as fast as it can take them; one of a ring pair; and one that only sends. At the other end
@@ -10,6 +10,8 @@
 //! of the measurements without a failure, and the rate of the switch.
 //! Options: `--huge` or `--no-huge`; `--cpu N` for the worker and `--asker N` for the station, else
 //! the last two; `--quiet`, to let the station measure only.
+
+extern crate perf as sluice;
 
 #[path = "shared/agents.rs"]
 mod agents;

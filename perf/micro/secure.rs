@@ -1,12 +1,14 @@
 //! Cost of MACsec compared with the cipher alone.
 //!
-//! `cargo bench --bench secure -- SLICES`
+//! `cargo bench -p sluice-perf --bench secure -- SLICES`
 //!
 //! protects frames and accepts them with a SecY, and has the library seal and open the same bytes
 //! with the same key, alternating slice by slice. Prints one line of JSON for each case: the
 //! medians of both in nanoseconds per frame, of the ratios of neighbouring slices, with quartiles,
 //! and the resulting rates in Gb/s of frames on the line before protection. Lengths count the FCS,
 //! which these frames do not have.
+
+extern crate perf as sluice;
 
 use std::hint::black_box;
 use std::time::Instant as Wall;

@@ -1,6 +1,6 @@
 //! Speed of the virtual world.
 //!
-//! `cargo bench --bench sim -- incast HOSTS FRAMES | fat-tree K MICROSECONDS | hold PENDING EVENTS`
+//! `cargo bench -p sluice-perf --bench sim -- incast HOSTS FRAMES | fat-tree K MICROSECONDS | hold PENDING EVENTS`
 //!
 //! runs it once and prints one line of JSON: frame-hops (frames that started on a line), events,
 //! polls of nodes, seconds, nodes, the peak memory of the process in KiB, and the trace's hash.
@@ -13,6 +13,8 @@
 //!
 //! `hold`: the standard library's heap alone, from which the earliest of PENDING events is
 //! repeatedly taken and put back later: the cost of the event queue of any event-driven simulator.
+
+extern crate perf as sluice;
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

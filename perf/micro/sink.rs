@@ -1,6 +1,6 @@
 //! Time of a generator's receiving side per frame: counted by flow, in order, and timed.
 //!
-//! `cargo bench --bench sink -- DEVICE [SECONDS] [RUNS] [OPTIONS]`
+//! `cargo bench -p sluice-perf --bench sink -- DEVICE [SECONDS] [RUNS] [OPTIONS]`
 //!
 //! polls a station on a device that returns the same frames repeatedly, as `net_pcap` does with
 //! `infinite_rx=1`: probed frames of `--flows N` flows (256), which `perf/run gen-rx` writes. After
@@ -11,6 +11,8 @@
 //! Options: `--huge` or `--no-huge`; `--cpu N`, else the last one; `--raw`, to only receive and
 //! free; `--serve`, to be driven: every line of the standard input is a number of seconds to
 //! measure for, answered by a line of frames and nanoseconds.
+
+extern crate perf as sluice;
 
 #[path = "shared/probed.rs"]
 #[allow(dead_code)] // its frames are for ports in memory

@@ -1,6 +1,6 @@
 //! The pipeline alone, on ports in memory and in virtual time: the same instructions in every run.
 //!
-//! `cargo bench --bench steps -- JOB POLLS BURST`, where a job is plain, agents, lossless,
+//! `cargo bench -p sluice-perf --bench steps -- JOB POLLS BURST`, where a job is plain, agents, lossless,
 //! sfc-idle, macsec-pfc, queued, sfc-64k, refill, ports, stream or sink,
 //!
 //! lets `BURST` frames circulate in each direction between two ports for `POLLS` polls, with the
@@ -13,6 +13,8 @@
 //! are discarded; `sink` lets frames of 16 flows arrive at a station that counts, orders and times
 //! them. `perf/run instructions` counts the instructions of two such runs of different length:
 //! their difference is the frames'.
+
+extern crate perf as sluice;
 
 #[path = "shared/agents.rs"]
 #[allow(dead_code)] // the benches of measurements use more of it
