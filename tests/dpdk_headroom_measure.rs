@@ -128,7 +128,8 @@ fn people_get_a_table_with_all_that_matters() {
     for part in [
         "ring:headroom.a to ring:headroom.b: 100 rounds",
         "link 10.0 Gb/s (--rate)",
-        "stamps: software",
+        "stamps: t1 by software, t4 by software, t2 and t3 as the peer says",
+        "and too long by frames that wait behind the port's driver",
         "round trip",
         "peer's t3 - t2",
         "reaction of the peer",

@@ -33,8 +33,7 @@ pub struct PortCaps {
 pub enum StampSource {
     /// Virtual world: every time is exact.
     Exact,
-    /// The device timestamps received frames; sent frames are timestamped by software at the burst
-    /// call.
+    /// The device: the start of the frame, behind the start delimiter (IEEE 1588-2019, 7.3.4.1).
     Nic,
     /// The processor's counter, read at the burst calls.
     Software,
@@ -107,6 +106,19 @@ pub trait Port {
     /// without timestamps, whose frames arrived no later than the poll that received them.
     #[inline]
     fn rx_stamp(&self, _frame: &Self::Frame) -> Option<Instant> {
+        None
+    }
+
+    /// Asks the device to timestamp a frame of [`Self::control_frame`] when it leaves. There is place for one
+    /// timestamp: an earlier one that was not read is lost. Returns false if the device cannot. Default: it
+    /// cannot.
+    fn stamp_when_sent(&mut self, _frame: &mut Self::Frame) -> bool {
+        false
+    }
+
+    /// Returns the time at which the last such frame began to leave by the device's timestamp, once; `None`
+    /// while the device has none.
+    fn sent_stamp(&mut self) -> Option<Instant> {
         None
     }
 

@@ -29,6 +29,9 @@ pub struct PortInfo {
     pub mac_control: MacControl,
     /// Success if the device stamps received frames, else the reason; none if it was not requested.
     pub rx_stamps: Option<Result<(), String>>,
+    /// Success, or the reason why sent frames have no timestamps, if they were requested. Drivers may take
+    /// requests and give no timestamp.
+    pub tx_stamps: Option<Result<(), String>>,
 }
 
 /// Handling of received MAC control frames (EtherType 0x8808): they have to reach software, and

@@ -24,7 +24,7 @@ use super::pool::{Pool, PoolOptions};
 use super::queues::{QUEUES_MAX, check_number, queues_behind};
 use super::setup::set_up;
 use super::spec::Spec;
-use super::stamps::{DeviceClock, StampField, StampQuality, read_device_clock};
+use super::stamps::{DeviceClock, SentStamps, StampField, StampQuality, read_device_clock};
 use contracts::frame::{BURST, Burst, FCS_BYTES, Frame};
 use contracts::port::{CONTROL_FRAME_MAX, Port, PortCaps, StampSource, Stamps};
 use ground::time::{Duration, Instant};
@@ -49,9 +49,10 @@ pub struct PortOptions {
     /// each of these priorities and one for all others. Default: one queue each way; with hardware
     /// PFC those of its priorities.
     pub queues: Option<PrioritySet>,
-    /// Lets the device timestamp received frames, in the time of this clock. Default: no. A device
-    /// that cannot is started without, and [`PortInfo::rx_stamps`] gives the reason.
-    pub rx_stamps: Option<TscClock>,
+    /// Lets the device timestamp received frames, and control frames when they are sent, in the time of
+    /// this clock. Default: no. A device that cannot is started without, and [`PortInfo::rx_stamps`] and
+    /// [`PortInfo::tx_stamps`] give the reasons.
+    pub stamps: Option<TscClock>,
     /// Clock of the polling thread, for [`Port::clock`]. Default: none.
     pub clock: Option<TscClock>,
 }
@@ -65,7 +66,7 @@ impl Default for PortOptions {
             promiscuous: true,
             hardware_pfc: None,
             queues: None,
-            rx_stamps: None,
+            stamps: None,
             clock: None,
         }
     }
@@ -97,6 +98,8 @@ pub struct Started {
     info: PortInfo,
     /// Decoding of receive timestamps, if the device provides them.
     stamps: Option<(StampField, DeviceClock)>,
+    /// The device's PTP clock, if it can timestamp sent frames.
+    sent: Option<SentStamps>,
     /// Clock of the polling thread.
     clock: Option<TscClock>,
     /// Queues by priority, if it has them.
@@ -226,7 +229,7 @@ impl DpdkPort<Stopped> {
         queues: u16,
     ) -> Result<Vec<DpdkPort<Started>>, Error> {
         check_number(&self.device, queues)?;
-        let Some(tsc) = &options.rx_stamps else {
+        let Some(tsc) = &options.stamps else {
             return self.start_with(options, pool, (queues, 0));
         };
         let offload = u64::from(sys::RTE_ETH_RX_OFFLOAD_TIMESTAMP);
@@ -239,6 +242,10 @@ impl DpdkPort<Stopped> {
                 false => Err("the driver does not offer it".into()),
             };
             port.state.info.rx_stamps = Some(stamps);
+        }
+        // A device has one timestamp of sent frames, which the first queue's port reads.
+        if let Some(port) = ports.first_mut() {
+            port.state.info.tx_stamps = Some(port.sent_stamps(tsc));
         }
         Ok(ports)
     }
@@ -296,6 +303,7 @@ impl DpdkPort<Stopped> {
             promiscuous,
             mac_control,
             rx_stamps: None,
+            tx_stamps: None,
         };
         let caps = PortCaps {
             link_rate: link_rate(&device),
@@ -311,6 +319,7 @@ impl DpdkPort<Stopped> {
                 data: pool.clone(),
                 info: info.clone(),
                 stamps: None,
+                sent: None,
                 clock: options.clock,
                 classes: lossless.map(|set| Box::new(Classes::new(set))),
                 stop: started.clone(),
@@ -357,6 +366,12 @@ impl DpdkPort<Started> {
         let id = self.state.id;
         let clock = DeviceClock::calibrate(tsc, || read_device_clock(id))?;
         self.stamp_by(field, clock);
+        Ok(())
+    }
+
+    /// Turns on the device's timestamps of sent frames. A driver may take requests for them and give none.
+    fn sent_stamps(&mut self, tsc: &TscClock) -> Result<(), String> {
+        self.state.sent = Some(SentStamps::enable(self.state.id, tsc)?);
         Ok(())
     }
 
@@ -481,10 +496,29 @@ impl Port for DpdkPort<Started> {
         self.state.clock.as_ref().map_or(now, TscClock::now)
     }
 
+    fn stamp_when_sent(&mut self, frame: &mut Mbuf) -> bool {
+        let Some(sent) = self.state.sent.as_ref().filter(|_| self.gate().may_pass()) else {
+            return false;
+        };
+        // One that was not read would keep the place.
+        let _ = sent.read();
+        frame.set_flags(sys::RTE_MBUF_F_TX_IEEE1588_TMST);
+        true
+    }
+
+    fn sent_stamp(&mut self) -> Option<Instant> {
+        self.state.sent.as_ref().filter(|_| self.gate().may_pass())?.read()
+    }
+
     fn stamps(&self) -> Stamps {
         let step = self.state.clock.map_or(Duration::ZERO, |clock| clock.resolution());
         let (source, resolution, uncertainty) = match (self.stamp_quality(), self.state.clock) {
-            (Some(q), _) => (StampSource::Nic, q.resolution.max(step), q.uncertainty),
+            (Some(q), _) => {
+                // The longer of both clocks' errors.
+                let sent = self.state.sent.as_ref().map(SentStamps::quality);
+                let other = sent.map_or(Duration::ZERO, |sent| sent.uncertainty);
+                (StampSource::Nic, q.resolution.max(step), q.uncertainty.max(other))
+            }
             (None, Some(_)) => (StampSource::Software, step, Duration::ZERO),
             (None, None) => (StampSource::Poll, Duration::from_picos(1), Duration::ZERO),
         };
@@ -497,6 +531,9 @@ impl Port for DpdkPort<Started> {
         if self.state.stamps.as_ref().is_some_and(|(_, clock)| clock.is_stale()) {
             // A clock that cannot be read any more shows as growing uncertainty.
             let _ = self.refresh_stamps();
+        }
+        if let Some(sent) = &mut self.state.sent {
+            sent.refresh();
         }
     }
 }

@@ -167,6 +167,79 @@ impl DeviceClock {
     }
 }
 
+/// Timestamps of sent frames by a device's PTP clock (IEEE 1588).
+#[derive(Debug)]
+pub(super) struct SentStamps {
+    port: u16,
+    clock: DeviceClock,
+}
+
+impl SentStamps {
+    /// Turns on a device's timestamps, and measures its PTP clock against the TSC; takes 50 ms.
+    ///
+    /// # Errors
+    /// The reason why the device has none.
+    pub(super) fn enable(port: u16, tsc: &TscClock) -> Result<Self, String> {
+        // SAFETY: the port is started.
+        let code = unsafe { sys::rte_eth_timesync_enable(port) };
+        if code != 0 {
+            return Err(format!("the driver does not offer it ({})", strerror(code)));
+        }
+        let clock = DeviceClock::calibrate(tsc, || read_ptp_clock(port));
+        clock.map(|clock| Self { port, clock }).inspect_err(|_| disable(port))
+    }
+
+    /// Returns the time of the last timestamped frame, once; `None` while there is none.
+    pub(super) fn read(&self) -> Option<Instant> {
+        let mut time = sys::timespec::default();
+        // SAFETY: the port is started, and `time` is writable.
+        let code = unsafe { sys::rte_eth_timesync_read_tx_timestamp(self.port, &mut time) };
+        (code == 0).then(|| self.clock.at(nanos(&time)))
+    }
+
+    /// Reads the clock again if the last reading is old. One that cannot be read any more shows as growing
+    /// uncertainty.
+    pub(super) fn refresh(&mut self) {
+        if self.clock.is_stale() {
+            let _ = self.clock.refresh(|| read_ptp_clock(self.port));
+        }
+    }
+
+    /// Returns the accuracy of the timestamps.
+    pub(super) fn quality(&self) -> StampQuality {
+        self.clock.quality()
+    }
+}
+
+impl Drop for SentStamps {
+    fn drop(&mut self) {
+        disable(self.port);
+    }
+}
+
+fn disable(port: u16) {
+    // SAFETY: DPDK refuses the number of a port that does not exist.
+    unsafe { sys::rte_eth_timesync_disable(port) };
+}
+
+/// Returns a time as a count of nanoseconds, which wraps.
+const fn nanos(time: &sys::timespec) -> u64 {
+    (time.tv_sec as u64).wrapping_mul(1_000_000_000).wrapping_add(time.tv_nsec as u64)
+}
+
+/// Reads the PTP clock of a device.
+///
+/// # Errors
+/// DPDK's text if there is none.
+fn read_ptp_clock(port: u16) -> Result<u64, String> {
+    let mut time = sys::timespec::default();
+    // SAFETY: the port is started, and `time` is writable.
+    match unsafe { sys::rte_eth_timesync_read_time(port, &mut time) } {
+        0 => Ok(nanos(&time)),
+        code => Err(format!("its PTP clock cannot be read: {}", strerror(code))),
+    }
+}
+
 /// Reads the clock of a device.
 ///
 /// # Errors

@@ -6,11 +6,12 @@
 //! are used. Results for a switch are [`News`], in numbers; `switch::reconcile` turns them into
 //! changes.
 //!
-//! A stamp is the time at which the last bit of a frame passed above the MAC. Its error always
+//! A stamp is the time at which the last bit of a frame passed above the MAC. By software its error always
 //! makes a round trip longer: a sent frame is stamped before the hand-over, a received one after it
-//! was found.
+//! was found. A device stamps the start of a frame, to which the time of the frame is added.
 
 mod auto;
+mod departure;
 mod listen;
 mod news;
 pub mod plan;
@@ -19,7 +20,7 @@ mod snapshot;
 mod tests;
 
 pub use auto::AutoState;
-pub use news::{Failure, Found, News, PeerReaction, ReactionSource, Spread};
+pub use news::{Failure, Found, News, PeerReaction, ReactionSource, Sources, Spread};
 pub use plan::*;
 pub use snapshot::{AgentsSnapshot, MeasureSnapshot, PathDelaySnapshot};
 
@@ -32,6 +33,7 @@ use ::headroom::peer_delay::PeerDelay;
 use auto::Auto;
 use contracts::frame::Frame;
 use contracts::port::{CONTROL_FRAME_MAX, Port, Stamps};
+use departure::{Departures, Event};
 use discovery::{
     CongestionIsolation, Device, Lldp, Recognition, Resolved, SourceFlowControl, Topology,
     TopologyPlan,
@@ -60,6 +62,8 @@ pub struct PortAgents {
     /// True until the state of the link is set: it is taken as up when first used.
     fresh: bool,
     stamps: Stamps,
+    /// Most bytes that leave the port's transmit ring before a frame that is handed over.
+    ring: Bytes,
     lldp: Option<Box<Lldp>>,
     measurer: Option<Box<Measurer>>,
     dialect: headroom::Dialect,
@@ -75,6 +79,7 @@ pub struct PortAgents {
     said: bool,
     /// Longest time to hand a stamped frame to the port since the last measurement began.
     handing_over: Duration,
+    departures: Departures,
     news: ArrayVec<News, NEWS>,
     counters: AgentCounters,
 }
@@ -90,6 +95,14 @@ counters! {
         unsent,
         /// News lost because the queue was full.
         news_lost,
+        /// Messages whose transmit time the device timestamped.
+        stamps_sent,
+        /// Messages whose timestamp was asked for and did not come in time.
+        stamps_missed,
+        /// Timestamps that came after they had been given up.
+        stamps_late,
+        /// Messages for which the device had no place for a timestamp.
+        stamps_busy,
     }
 }
 
@@ -126,6 +139,7 @@ impl PortAgents {
             up: false,
             fresh: true,
             stamps,
+            ring: Bytes(0),
             lldp: plan.lldp.as_ref().map(|l| Box::new(Lldp::new(l, plan.dcbx.as_ref()))),
             measurer: measure.map(|m| Box::new(Measurer::new(m))),
             dialect: measure.map(|m| m.dialect).unwrap_or_default(),
@@ -136,6 +150,7 @@ impl PortAgents {
             started: 0,
             said: false,
             handing_over: Duration::ZERO,
+            departures: Departures::default(),
             news: ArrayVec::new(),
             counters: AgentCounters::default(),
         }
@@ -181,6 +196,7 @@ impl PortAgents {
     }
 
     fn stop(&mut self, now: Instant) {
+        self.departures.stop();
         if let Some(lldp) = &mut self.lldp {
             lldp.stop(now);
         }
@@ -299,7 +315,9 @@ impl PortAgents {
         // A device's clock drifts from its last reading, and a port that only responds may stamp a
         // frame once in days.
         port.refresh_clock();
-        let t_rx = port.rx_stamp(frame).unwrap_or(found);
+        self.read_departure(now, port);
+        let stamp = port.rx_stamp(frame);
+        let t_rx = stamp.map_or(found, |at| self.end_of(at, frame.wire_len()));
         self.on_frame(now, t_rx, frame.head())
     }
 
@@ -308,12 +326,17 @@ impl PortAgents {
         if self.handing_over == Duration::ZERO {
             port.refresh_clock();
             self.stamps = port.stamps();
+            self.ring = port.caps().tx_committed_max;
         }
+        self.read_departure(now, port);
         let mut octets = [0; FRAME_MAX];
         let clock = port.clock(now);
         let Some(len) = self.take(now, clock, &mut octets) else { return Made::Nothing };
         match port.control_frame(&octets[..len]) {
-            Some(frame) => Made::Frame(frame, clock),
+            Some(mut frame) => {
+                self.ask_departure(now, port, &mut frame, clock);
+                Made::Frame(frame, clock)
+            }
             None => {
                 self.not_sent();
                 Made::NoMemory
@@ -347,10 +370,12 @@ impl PortAgents {
 
     fn make(&mut self, now: Instant, clock: Instant, out: &mut [u8; FRAME_MAX]) -> Option<usize> {
         self.said = false;
+        self.departures.made = None;
         if let Some(measurer) = &mut self.measurer {
             let len = self.dialect.frame_len();
             let t_tx = clock + line_time(&self.stamps, self.rate, len);
             if let Some(message) = measurer.take(now, t_tx) {
+                self.departures.made = message.request().map(|_| Event::Request);
                 let repr = headroom::Repr { src: self.mac, dst: headroom::DESTINATION, message };
                 repr.emit(out, &self.dialect).expect("a plan's dialect states its lengths");
                 return Some(len);
@@ -359,6 +384,11 @@ impl PortAgents {
         if let Some(peer_delay) = &mut self.peer_delay {
             let t_tx = clock + line_time(&self.stamps, self.rate, ptp::FRAME);
             if let Some(message) = peer_delay.take(now, t_tx) {
+                self.departures.made = match message.body {
+                    ptp::Body::PdelayReq => Some(Event::PathRequest),
+                    ptp::Body::PdelayResp { .. } => Some(Event::PathResponse),
+                    _ => None,
+                };
                 let repr = ptp::Repr { src: self.mac, dst: ptp::DESTINATION, message };
                 repr.emit(out).expect("a message has its size");
                 return Some(repr.buffer_len());
@@ -385,7 +415,7 @@ impl PortAgents {
     /// Time of the next work without a received frame.
     #[must_use]
     pub fn next_deadline(&self) -> Instant {
-        if self.fresh {
+        if self.fresh || self.departures.is_waiting() {
             return Instant::ZERO;
         }
         if !self.up {

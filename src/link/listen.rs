@@ -85,12 +85,14 @@ impl PortAgents {
             Some(Formula::Short) => &trips.elapsed,
             Some(Formula::Full) | None => &trips.round_trip,
         };
+        let sources = self.sources(trips.t1_by_software);
         let found = Found {
             method: Method::RoundTrip,
             rounds: trips.round_trip.count() as u16,
             delay: Spread::of(delays, self.auto.as_ref().map(Auto::statistic)),
-            stamps: self.stamps.source,
-            uncertainty: self.uncertainty(),
+            sources,
+            uncertainty: self.uncertainty(sources),
+            in_ring: self.in_ring(sources),
             peer_internal: None,
             peer_reaction: self.peer_reaction(trips.compensation),
         };
@@ -122,12 +124,14 @@ impl PortAgents {
             }
         };
         let Some(path) = estimate else { return };
+        let sources = self.sources(peer_delay.t1_by_software());
         let found = Found {
             method: Method::PeerDelay,
             rounds: path.count() as u16,
             delay: Spread::of(path, self.auto.as_ref().map(Auto::statistic)),
-            stamps: self.stamps.source,
-            uncertainty: self.uncertainty(),
+            sources,
+            uncertainty: self.uncertainty(sources),
+            in_ring: self.in_ring(sources),
             peer_internal: self.resolved().and_then(|r| r.peer?.internal_delay),
             peer_reaction: None,
         };
@@ -156,13 +160,6 @@ impl PortAgents {
                 self.begin(now, to);
             }
         }
-    }
-
-    /// Uncertainty of a measured delay: the port's clocks, the unit of the messages at both ends,
-    /// and the longest time to hand a frame over.
-    pub(super) fn uncertainty(&self) -> Duration {
-        let step = self.stamps.resolution + self.dialect.span(1);
-        step.saturating_mul(2) + self.stamps.uncertainty + self.handing_over
     }
 
     pub(super) fn tell(&mut self, news: News) {

@@ -34,14 +34,25 @@ pub struct Found {
     pub rounds: u16,
     /// Round trip, or for PTP the mean path delay, one way.
     pub delay: Spread,
-    /// Source of the stamps.
-    pub stamps: StampSource,
+    /// Sources of its times.
+    pub sources: Sources,
     /// Largest error, either way.
     pub uncertainty: Duration,
+    /// Longest time by which frames ahead in the transmit ring make it longer; `None` if it is not known.
+    pub in_ring: Option<Duration>,
     /// Internal delay of the peer as advertised by its DCBX.
     pub peer_internal: Option<Duration>,
     /// The peer's reaction to a pause, as it says itself.
     pub peer_reaction: Option<PeerReaction>,
+}
+
+/// Sources of the times of a measured delay. Those of t2 and t3 are the peer's, which does not tell them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Sources {
+    /// Transmission of the requests: the device's only if it is of all of them.
+    pub t1: StampSource,
+    /// Reception of the responses.
+    pub t4: StampSource,
 }
 
 /// The peer's reaction to a pause, with its adjustment.

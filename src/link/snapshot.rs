@@ -1,6 +1,6 @@
 //! State and results of a port's link protocols, for display.
 
-use super::news::Spread;
+use super::news::{Sources, Spread};
 use super::{AgentCounters, AutoState, PortAgents};
 use contracts::port::Stamps;
 use discovery::{self, Neighbour, Resolved, Topology};
@@ -38,8 +38,12 @@ pub struct MeasureSnapshot {
     /// Turnaround times of the peer in it.
     pub turnaround: Option<Spread>,
     pub rounds: usize,
-    /// Largest error of the round trip.
+    /// Sources of its times, of the last complete measurement.
+    pub sources: Sources,
+    /// Largest error of the round trip, either way.
     pub uncertainty: Duration,
+    /// Longest time by which frames ahead in the transmit ring make it longer; `None` if it is not known.
+    pub in_ring: Option<Duration>,
     pub counters: measure::Counters,
 }
 
@@ -48,6 +52,8 @@ pub struct MeasureSnapshot {
 pub struct PathDelaySnapshot {
     /// Mean path delay, one way, of the last exchanges.
     pub delay: Option<Spread>,
+    /// Sources of its times, of the last exchanges.
+    pub sources: Sources,
     pub counters: peer_delay::Counters,
 }
 
@@ -56,16 +62,23 @@ impl PortAgents {
     #[must_use]
     pub fn snapshot(&self, _now: Instant) -> AgentsSnapshot {
         let statistic = self.auto.as_ref().map(super::Auto::statistic);
-        let measure = self.measurer.as_ref().map(|m| MeasureSnapshot {
-            state: m.state(),
-            round_trip: m.round_trips().map(|t| Spread::of(&t.round_trip, statistic)),
-            turnaround: m.round_trips().map(|t| Spread::of(&t.turnaround, None)),
-            rounds: m.round_trips().map_or(0, |t| t.round_trip.count()),
-            uncertainty: self.uncertainty(),
-            counters: *m.counters(),
+        let measure = self.measurer.as_ref().map(|m| {
+            let by_software = m.round_trips().map_or(1, |t| t.t1_by_software);
+            let sources = self.sources(by_software);
+            MeasureSnapshot {
+                state: m.state(),
+                round_trip: m.round_trips().map(|t| Spread::of(&t.round_trip, statistic)),
+                turnaround: m.round_trips().map(|t| Spread::of(&t.turnaround, None)),
+                rounds: m.round_trips().map_or(0, |t| t.round_trip.count()),
+                sources,
+                uncertainty: self.uncertainty(sources),
+                in_ring: self.in_ring(sources),
+                counters: *m.counters(),
+            }
         });
         let path_delay = self.peer_delay.as_ref().map(|p| PathDelaySnapshot {
             delay: p.estimate().map(|path| Spread::of(path, statistic)),
+            sources: self.sources(p.estimate().map_or(1, |_| p.t1_by_software())),
             counters: *p.counters(),
         });
         AgentsSnapshot {

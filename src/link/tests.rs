@@ -121,7 +121,7 @@ fn a_round_trip_is_twice_the_line_to_the_picosecond() {
     let [found] = pair.found()[..] else { panic!("{:?}", pair.news) };
     let twice = delay.saturating_mul(2);
     let all = Spread { min: twice, mean: twice, p99: twice, max: twice, chosen: twice };
-    assert_eq!((found.delay, found.rounds, found.stamps), (all, 10, StampSource::Exact));
+    assert_eq!((found.delay, found.rounds, found.sources.t4), (all, 10, StampSource::Exact));
     // Two steps of each clock.
     assert_eq!(found.uncertainty, Duration::from_picos(4));
 }

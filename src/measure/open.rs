@@ -85,7 +85,7 @@ fn start(
     let is_virtual = port.is_virtual();
     let options = PortOptions {
         max_frame: Some(FRAME_ROOM),
-        rx_stamps: (!is_virtual).then_some(clock),
+        stamps: (!is_virtual).then_some(clock),
         clock: Some(clock),
         ..PortOptions::default()
     };

@@ -14,7 +14,7 @@ use headroom::{
     SoftwareTerms, Term, by_peer_delay, measured, required_of,
 };
 use link::{Failure, Method, PeerReaction};
-use results::StampsSummary;
+use results::{SourcesSummary, StampsSummary};
 use runtime::{Disturbance, GAP_COUNTED};
 
 /// Bits of a pause quantum.
@@ -64,6 +64,7 @@ pub(crate) struct Measurement {
     pub(crate) rounds: u16,
     pub(crate) took_ms: f64,
     pub(crate) stamps: StampsSummary,
+    pub(crate) sources: SourcesSummary,
     /// Round trip, or one-way mean path delay of PTP.
     pub(crate) delay_ns: Spread,
     /// Turnaround time of the peer (t3 - t2).
@@ -72,6 +73,10 @@ pub(crate) struct Measurement {
     /// Delay that the headroom is calculated from.
     pub(crate) chosen_ns: f64,
     pub(crate) uncertainty_ns: f64,
+    /// Longest time by which frames ahead in the transmit ring of this port make the delay longer; absent if it
+    /// is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) in_ring_ns: Option<f64>,
     pub(crate) accuracy: Accuracy,
     /// Bits that pass during the measured delay: that of the medium and of the ports, or with PTP
     /// that of the medium in both directions.
@@ -228,10 +233,12 @@ impl Measurement {
             rounds: found.rounds,
             took_ms: m.took.as_secs_f64() * 1e3,
             stamps: StampsSummary::new(&m.stamps),
+            sources: SourcesSummary::new(found.sources),
             delay_ns: Spread::new(&m.delay),
             turnaround_ns: m.turnaround.as_ref().map(Spread::new),
             chosen_ns: chosen.as_nanos_f64(),
             uncertainty_ns: found.uncertainty.as_nanos_f64(),
+            in_ring_ns: found.in_ring.map(Duration::as_nanos_f64),
             accuracy: Accuracy::of(found.uncertainty, inputs.rate, frames),
             measured_bits: bits.div_ceil(1_000_000_000_000) as u64,
             headroom: sum(&plain, frames),
@@ -408,8 +415,9 @@ mod tests {
             method: Method::RoundTrip,
             rounds: 1,
             delay: link::Spread::of(&delay, None),
-            stamps: StampSource::Exact,
+            sources: link::Sources { t1: StampSource::Exact, t4: StampSource::Exact },
             uncertainty: Duration::ZERO,
+            in_ring: Some(Duration::ZERO),
             peer_internal: None,
             peer_reaction: None,
         };

@@ -97,13 +97,16 @@ fn one(outcome: &Outcome, m: &Measurement) -> String {
     let to = outcome.peer.as_ref().map_or(String::new(), |peer| format!(" to {peer}"));
     let mut out = format!(
         "{}{to}: {} rounds in {:.1} ms, link {rate} ({whose})\n\
-         stamps: {}, resolution {}, a delay may be off by {} either way\n\n",
+         stamps: t1 {}, t4 {}, t2 and t3 as the peer says; resolution {}\n\
+         a delay may be off by {} either way{}\n\n",
         outcome.port,
         m.rounds,
         m.took_ms,
-        stamps(&m.stamps.source),
+        stamps(&m.sources.t1),
+        stamps(&m.sources.t4),
         time(m.stamps.resolution_ns),
         time(m.uncertainty_ns),
+        ring(m.in_ring_ns),
     );
     let heads = ["min", "mean", "p50", "p90", "p99", "max"].map(|name| (name, Right));
     let mut times = Table::new([("", Left)].into_iter().chain(heads));
@@ -152,8 +155,17 @@ fn written(sum: &Sum) -> String {
 fn stamps(source: &str) -> &'static str {
     match source {
         "exact" => "exact (virtual time)",
-        "nic" => "received frames by the NIC, sent ones by the processor's counter",
-        "software" => "software (the processor's counter beside the burst calls)",
-        _ => "the time of the poll",
+        "nic" => "by the NIC",
+        "software" => "by software",
+        _ => "by the poll",
+    }
+}
+
+/// Returns the part of the sentence about frames in the transmit ring.
+fn ring(longest: Option<f64>) -> String {
+    match longest {
+        Some(0.0) => String::new(),
+        Some(longest) => format!(", and too long by up to {} of frames in the ring", time(longest)),
+        None => ", and too long by frames that wait behind the port's driver".to_owned(),
     }
 }

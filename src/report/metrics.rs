@@ -222,6 +222,7 @@ mod tests {
             max_ns: 1_000.0,
             chosen_ns: 1_000.0,
             uncertainty_ns,
+            sources: None,
         };
         let text = scraped("sluice", Measured([times(None), times(Some(0.0))]));
         let rows: Vec<_> = text.lines().filter(|line| line.contains("uncertainty")).collect();

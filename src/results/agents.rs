@@ -14,7 +14,7 @@ use contracts::port::{StampSource, Stamps};
 use discovery::{EtsTable, Neighbour, Party, PeerState, PfcResolved, Resolved, Topology};
 use ground::time::{Duration, Instant};
 use headroom::Required;
-use link::{AgentsSnapshot, AutoState, Spread};
+use link::{AgentsSnapshot, AutoState, Sources, Spread};
 use switch::Headroom;
 
 /// Bits of a pause quantum.
@@ -55,6 +55,19 @@ pub struct StampsSummary {
     pub source: String,
     /// The least difference between two timestamps.
     pub resolution_ns: f64,
+}
+
+/// Sources of the times of a measured delay, as those of [`StampsSummary`].
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct SourcesSummary {
+    /// Transmission of the requests.
+    pub t1: String,
+    /// Their reception by the peer: `peer`, which does not tell the source.
+    pub t2: String,
+    /// Transmission of the responses by the peer: `peer`.
+    pub t3: String,
+    /// Reception of the responses.
+    pub t4: String,
 }
 
 /// Headroom that a port determines by itself.
@@ -102,6 +115,9 @@ pub struct TimesSummary {
     /// Maximum error in either direction, if it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub uncertainty_ns: Option<f64>,
+    /// Sources of its four times; absent where all times are exact.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sources: Option<SourcesSummary>,
 }
 
 /// An LLDP neighbour.
@@ -169,19 +185,20 @@ impl AgentsSummary {
         let measure = agents.measure.as_ref();
         let rounds = measure.map(|m| m.rounds as u64);
         let uncertainty = measure.map(|m| m.uncertainty.as_nanos_f64());
-        let times = |spread: Option<Spread>, uncertainty| {
-            spread.map(|spread| TimesSummary::new(&spread, rounds, uncertainty))
+        let sources = measure.and_then(|m| SourcesSummary::of_inexact(m.sources));
+        let times = |spread: Option<Spread>, uncertainty, sources| {
+            spread.map(|spread| TimesSummary::new(&spread, rounds, uncertainty, sources))
         };
         Self {
             stamps: StampsSummary::new(&agents.stamps),
             headroom: agents.auto.map(|state| HeadroomSummary::new(state, headroom, cell_bytes)),
-            round_trip: times(measure.and_then(|m| m.round_trip), uncertainty),
-            turnaround: times(measure.and_then(|m| m.turnaround), None),
+            round_trip: times(measure.and_then(|m| m.round_trip), uncertainty, sources),
+            turnaround: times(measure.and_then(|m| m.turnaround), None, None),
             path_delay: agents
                 .path_delay
                 .as_ref()
-                .and_then(|p| p.delay.as_ref())
-                .map(|delay| TimesSummary::new(delay, None, None)),
+                .and_then(|p| Some((p.delay.as_ref()?, SourcesSummary::of_inexact(p.sources))))
+                .map(|(delay, sources)| TimesSummary::new(delay, None, None, sources)),
             neighbours: agents.neighbours.iter().map(|n| NeighbourSummary::new(n, now)).collect(),
             dcbx: agents.resolved.as_ref().map(DcbxSummary::new),
             topology: agents.topology,
@@ -212,13 +229,33 @@ fn counters(agents: &AgentsSnapshot) -> BTreeMap<String, Counters> {
 impl StampsSummary {
     #[must_use]
     pub fn new(stamps: &Stamps) -> Self {
-        let source = match stamps.source {
-            StampSource::Exact => "exact",
-            StampSource::Nic => "nic",
-            StampSource::Software => "software",
-            StampSource::Poll => "poll",
-        };
-        Self { source: source.into(), resolution_ns: stamps.resolution.as_nanos_f64() }
+        let resolution_ns = stamps.resolution.as_nanos_f64();
+        Self { source: source_name(stamps.source).into(), resolution_ns }
+    }
+}
+
+impl SourcesSummary {
+    #[must_use]
+    pub fn new(sources: Sources) -> Self {
+        let [t1, t4] = [sources.t1, sources.t4].map(|source| source_name(source).to_owned());
+        Self { t1, t2: PEER.to_owned(), t3: PEER.to_owned(), t4 }
+    }
+
+    /// Returns the sources unless the times are exact.
+    fn of_inexact(sources: Sources) -> Option<Self> {
+        (sources.t4 != StampSource::Exact).then(|| Self::new(sources))
+    }
+}
+
+/// Source of times that a peer does not tell.
+const PEER: &str = "peer";
+
+const fn source_name(source: StampSource) -> &'static str {
+    match source {
+        StampSource::Exact => "exact",
+        StampSource::Nic => "nic",
+        StampSource::Software => "software",
+        StampSource::Poll => "poll",
     }
 }
 
@@ -256,7 +293,12 @@ impl NeedSummary {
 }
 
 impl TimesSummary {
-    fn new(spread: &Spread, rounds: Option<u64>, uncertainty_ns: Option<f64>) -> Self {
+    fn new(
+        spread: &Spread,
+        rounds: Option<u64>,
+        uncertainty_ns: Option<f64>,
+        sources: Option<SourcesSummary>,
+    ) -> Self {
         Self {
             rounds,
             min_ns: spread.min.as_nanos_f64(),
@@ -265,6 +307,7 @@ impl TimesSummary {
             max_ns: spread.max.as_nanos_f64(),
             chosen_ns: spread.chosen.as_nanos_f64(),
             uncertainty_ns,
+            sources,
         }
     }
 }

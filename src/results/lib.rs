@@ -12,7 +12,7 @@ mod summary;
 
 pub use agents::{
     AgentsSummary, DcbxSummary, EtsSummary, HeadroomSummary, NeedSummary, NeighbourSummary,
-    SaidSummary, SfcSummary, StampsSummary, TimesSummary,
+    SaidSummary, SfcSummary, SourcesSummary, StampsSummary, TimesSummary,
 };
 pub use checks::{CheckSummary, PollsSummary};
 pub use congestion::CongestionSummary;

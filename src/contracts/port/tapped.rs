@@ -65,6 +65,14 @@ impl<P: Port, T: Tap<P>> Port for Tapped<P, T> {
         self.port.rx_stamp(frame)
     }
 
+    fn stamp_when_sent(&mut self, frame: &mut P::Frame) -> bool {
+        self.port.stamp_when_sent(frame)
+    }
+
+    fn sent_stamp(&mut self) -> Option<Instant> {
+        self.port.sent_stamp()
+    }
+
     #[inline]
     fn clock(&self, now: Instant) -> Instant {
         self.port.clock(now)

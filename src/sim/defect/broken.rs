@@ -160,6 +160,14 @@ impl<P: Port<Frame: fmt::Debug + Send + 'static>> Port for Broken<P> {
         self.port.rx_stamp(frame)
     }
 
+    fn stamp_when_sent(&mut self, frame: &mut P::Frame) -> bool {
+        self.port.stamp_when_sent(frame)
+    }
+
+    fn sent_stamp(&mut self) -> Option<Instant> {
+        self.port.sent_stamp()
+    }
+
     fn clock(&self, now: Instant) -> Instant {
         self.port.clock(now)
     }

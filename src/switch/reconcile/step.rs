@@ -145,13 +145,14 @@ impl fmt::Display for StepKind {
                 let d = &found.delay;
                 write!(
                     f,
-                    "{} over {} rounds: {} least, {} mean, {} most; by {} stamps, +-{}",
+                    "{} over {} rounds: {} least, {} mean, {} most; t1 by {}, t4 by {}, +-{}",
                     found.method,
                     found.rounds,
                     d.min,
                     d.mean,
                     d.max,
-                    found.stamps,
+                    found.sources.t1,
+                    found.sources.t4,
                     found.uncertainty,
                 )
             }

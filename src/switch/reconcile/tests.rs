@@ -7,7 +7,7 @@ use ::pfc::FlowControl;
 use contracts::port::StampSource;
 use discovery::{EtsResolved, EtsTable, Party, PeerState, PfcResolved, Resolved};
 use ground::units::{BitsPerSec, Cells, Priority, PrioritySet, TrafficClass};
-use link::{AgentsPlan, Failure, Preference, Spread, Statistic};
+use link::{AgentsPlan, Failure, Preference, Sources, Spread, Statistic};
 use schedule::ClassPlan;
 use wire::headroom::Adjustment;
 
@@ -48,10 +48,19 @@ fn auto() -> AutoPlan {
 
 fn found(method: Method, delay: Duration) -> Found {
     let spread = Spread { min: delay, mean: delay, p99: delay, max: delay, chosen: delay };
-    let stamps = StampSource::Exact;
-    let uncertainty = Duration::ZERO;
+    let sources = Sources { t1: StampSource::Exact, t4: StampSource::Exact };
+    let (uncertainty, in_ring) = (Duration::ZERO, Some(Duration::ZERO));
     let (peer_internal, peer_reaction) = (None, None);
-    Found { method, rounds: 100, delay: spread, stamps, uncertainty, peer_internal, peer_reaction }
+    Found {
+        method,
+        rounds: 100,
+        delay: spread,
+        sources,
+        uncertainty,
+        in_ring,
+        peer_internal,
+        peer_reaction,
+    }
 }
 
 /// Returns the round trip of `metres` of fibre between two 100GBASE-R interfaces.

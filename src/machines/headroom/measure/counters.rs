@@ -61,6 +61,8 @@ pub struct RoundTrips {
     pub turnaround: Samples,
     /// `t4 - t1`: both directions with the turnaround, the short form of the proposal.
     pub elapsed: Samples,
+    /// Round trips whose t1 is a time of software, and not the device's timestamp.
+    pub t1_by_software: u16,
     /// Largest compensation in the responses, if they have it.
     pub compensation: Option<Adjustment>,
 }

@@ -191,8 +191,9 @@ impl Measurer {
         self.counters.responses_received += 1;
         let verdict = self.sent.judge(self.plan.dialect, response, t_rx);
         let count = match verdict {
-            Verdict::Sample { round_trip, turnaround, elapsed, reordered } => {
+            Verdict::Sample { round_trip, turnaround, elapsed, reordered, by_device } => {
                 if self.running.is_some() {
+                    self.current.t1_by_software += u16::from(!by_device);
                     self.counters.reordered += u64::from(reordered);
                     self.current.compensation =
                         response.compensation.max(self.current.compensation);
@@ -311,6 +312,12 @@ impl Measurer {
         running.last = Some(now);
         self.counters.requests_sent += 1;
         Request { t1: self.plan.dialect.stamp(t_tx), psn: self.sent.send(t_tx) }
+    }
+
+    /// Tells that the last request left at this time by the device's timestamp: its t1. To be told before its
+    /// response is.
+    pub fn left(&mut self, at: Instant) {
+        self.sent.left(self.sent.last(), at);
     }
 
     /// Returns the time of the next action; in the past if a message is due.

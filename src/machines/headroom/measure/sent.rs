@@ -26,14 +26,24 @@ enum State {
 #[derive(Clone, Copy)]
 struct Request {
     state: State,
+    /// Transmit time that the request carries.
     t1: Instant,
+    /// Transmit time by the device's timestamp, if it is known.
+    left: Option<Instant>,
 }
 
 /// Classification of a response.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Verdict {
     /// The first response to an outstanding request: a round trip and its turnaround.
-    Sample { round_trip: Duration, turnaround: Duration, elapsed: Duration, reordered: bool },
+    Sample {
+        round_trip: Duration,
+        turnaround: Duration,
+        elapsed: Duration,
+        reordered: bool,
+        /// True if t1 is the device's timestamp.
+        by_device: bool,
+    },
     /// A response to an answered request.
     Duplicate,
     /// A response to a request whose measurement has ended.
@@ -58,7 +68,7 @@ pub(super) struct Sent {
 
 impl Sent {
     pub(super) const fn new() -> Self {
-        let unused = Request { state: State::Unused, t1: Instant::ZERO };
+        let unused = Request { state: State::Unused, t1: Instant::ZERO, left: None };
         Self { requests: [unused; 256], next: 0, newest: None }
     }
 
@@ -66,12 +76,22 @@ impl Sent {
     /// before.
     pub(super) fn send(&mut self, t1: Instant) -> u8 {
         let psn = self.next;
-        self.requests[usize::from(psn)] = Request { state: State::Waiting, t1 };
+        self.requests[usize::from(psn)] = Request { state: State::Waiting, t1, left: None };
         if self.newest == Some(psn) {
             self.newest = None;
         }
         self.next = psn.wrapping_add(1);
         psn
+    }
+
+    /// Returns the number of the last request.
+    pub(super) const fn last(&self) -> u8 {
+        self.next.wrapping_sub(1)
+    }
+
+    /// Records the device's timestamp of a request; it is that of the last one with this number.
+    pub(super) fn left(&mut self, psn: u8, at: Instant) {
+        self.requests[usize::from(psn)].left = Some(at);
     }
 
     /// Abandons all outstanding requests.
@@ -98,10 +118,11 @@ impl Sent {
             State::Abandoned => return Verdict::Abandoned,
             State::Unused | State::Waiting => {}
         }
-        let Some((round_trip, turnaround)) = round_trip(dialect, request.t1, response, t4) else {
+        let t1 = request.left.unwrap_or(request.t1);
+        let Some((round_trip, turnaround)) = round_trip(dialect, t1, response, t4) else {
             return Verdict::Impossible;
         };
-        let elapsed = t4.since(request.t1);
+        let elapsed = t4.since(t1);
         self.requests[usize::from(response.psn)].state = State::Answered;
         // The age of a number is counted from the next one, across the wrap.
         let age = |psn: u8| self.next.wrapping_sub(psn).wrapping_sub(1);
@@ -109,7 +130,8 @@ impl Sent {
         if !reordered {
             self.newest = Some(response.psn);
         }
-        Verdict::Sample { round_trip, turnaround, elapsed, reordered }
+        let by_device = request.left.is_some();
+        Verdict::Sample { round_trip, turnaround, elapsed, reordered, by_device }
     }
 }
 

@@ -46,6 +46,8 @@ struct FollowUp {
 pub(super) struct Exchange {
     sequence: u16,
     t1: Instant,
+    /// True if t1 is the device's timestamp.
+    by_device: bool,
     responder: Option<PortIdentity>,
     response: Option<Response>,
     follow_up: Option<FollowUp>,
@@ -56,12 +58,25 @@ impl Exchange {
     /// Creates an exchange whose request leaves at `t1`.
     pub(super) const fn new(sequence: u16, t1: Instant) -> Self {
         let (responder, response, follow_up) = (None, None, None);
-        Self { sequence, t1, responder, response, follow_up, complete: false }
+        Self { sequence, t1, by_device: false, responder, response, follow_up, complete: false }
     }
 
     /// Returns true if `sequence` is that of this exchange.
     pub(super) const fn is(&self, sequence: u16) -> bool {
         self.sequence == sequence
+    }
+
+    /// Sets the time at which the request left to the device's timestamp. Has no effect on a response that was
+    /// received before.
+    pub(super) fn left(&mut self, at: Instant) {
+        if self.response.is_none() {
+            (self.t1, self.by_device) = (at, true);
+        }
+    }
+
+    /// Returns true if t1 is the device's timestamp.
+    pub(super) const fn is_by_device(&self) -> bool {
+        self.by_device
     }
 
     /// Returns true if no response was received.
@@ -100,7 +115,7 @@ impl Exchange {
         };
         let Some(delay) = turnaround.and_then(|turnaround| self.delay(turnaround)) else {
             // If it was forged, the true answers may still arrive.
-            *self = Self::new(self.sequence, self.t1);
+            *self = Self { by_device: self.by_device, ..Self::new(self.sequence, self.t1) };
             return Outcome::Impossible;
         };
         if core::mem::replace(&mut self.complete, true) {

@@ -56,6 +56,8 @@ struct Waiting {
     t2: Instant,
     /// Transmit time of the response, if it has left.
     t3: Option<Instant>,
+    /// True while a better transmit time is awaited, for which the Follow_Up waits.
+    awaits: bool,
     since: Instant,
 }
 
@@ -72,6 +74,9 @@ pub struct PeerDelay {
     exchange: Option<Exchange>,
     requests: u32,
     current: Samples,
+    /// Exchanges of the current set and of the last one whose t1 is a time of software, and not the device's
+    /// timestamp.
+    by_software: [u16; 2],
     last: Option<Samples>,
     event: Option<Event>,
     counters: Counters,
@@ -98,6 +103,7 @@ impl PeerDelay {
             exchange: None,
             requests: 0,
             current: Samples::default(),
+            by_software: [0; 2],
             last: None,
             event: None,
             counters: Counters::default(),
@@ -125,6 +131,7 @@ impl PeerDelay {
         self.exchange = None;
         self.requests = 0;
         self.current.clear();
+        self.by_software[0] = 0;
     }
 
     /// Handles a message whose last bit left the MAC at `t_rx`.
@@ -151,7 +158,7 @@ impl PeerDelay {
             self.counters.requests_unanswered += 1;
             return;
         }
-        let waiting = Waiting { request: *request, t2: t_rx, t3: None, since: now };
+        let waiting = Waiting { request: *request, t2: t_rx, t3: None, awaits: false, since: now };
         if self.waiting.try_push(waiting).is_err() {
             self.counters.requests_refused += 1;
         }
@@ -172,7 +179,10 @@ impl PeerDelay {
             Outcome::Duplicate => self.counters.duplicate += 1,
             Outcome::OtherResponder => self.counters.other_responder += 1,
             Outcome::Impossible => self.counters.impossible += 1,
-            Outcome::Delay(delay) => self.add(delay),
+            Outcome::Delay(delay) => {
+                self.by_software[0] += u16::from(!exchange.is_by_device());
+                self.add(delay);
+            }
         }
     }
 
@@ -183,6 +193,7 @@ impl PeerDelay {
             self.counters.done += 1;
             self.current.finish();
             self.last = Some(self.current.clone());
+            self.by_software = [0, self.by_software[0]];
             self.event = Some(Event::Done);
             self.current.clear();
             self.requests = 0;
@@ -204,7 +215,9 @@ impl PeerDelay {
             self.counters.responses_sent += 1;
             return Some(self.response(&request, t2));
         }
-        if let Some(waiting) = self.waiting.pop_at(0) {
+        // Those that wait for their time do not hold the others.
+        let ready = self.waiting.iter().position(|w| !w.awaits);
+        if let Some(waiting) = ready.and_then(|at| self.waiting.pop_at(at)) {
             let t3 = waiting.t3.expect("all responses have left");
             self.counters.follow_ups_sent += 1;
             return Some(self.follow_up(&waiting.request, t3));
@@ -274,7 +287,38 @@ impl PeerDelay {
     /// Returns the time of the next action; in the past if a message is due.
     #[must_use]
     pub fn next_deadline(&self) -> Instant {
-        self.waiting.first().map_or(self.next, |w| w.since.min(self.next))
+        let ready = self.waiting.iter().find(|w| !w.awaits);
+        ready.map_or(self.next, |w| w.since.min(self.next))
+    }
+
+    /// Tells that the device timestamps the last response: its Follow_Up waits for [`Self::response_left`].
+    pub fn await_stamp(&mut self) {
+        // Responses leave in their order.
+        if let Some(waiting) = self.waiting.iter_mut().rfind(|w| w.t3.is_some()) {
+            waiting.awaits = true;
+        }
+    }
+
+    /// Tells when that response left by the device's timestamp; with `None` the time of its hand-over stays.
+    pub fn response_left(&mut self, at: Option<Instant>) {
+        // The link may have gone down meanwhile.
+        if let Some(waiting) = self.waiting.iter_mut().find(|w| w.awaits) {
+            waiting.awaits = false;
+            waiting.t3 = at.or(waiting.t3);
+        }
+    }
+
+    /// Tells when the last request left by the device's timestamp, before its answer is told.
+    pub fn request_left(&mut self, at: Instant) {
+        if let Some(exchange) = &mut self.exchange {
+            exchange.left(at);
+        }
+    }
+
+    /// Returns the number of exchanges of the last completed set whose t1 is a time of software.
+    #[must_use]
+    pub const fn t1_by_software(&self) -> u16 {
+        self.by_software[1]
     }
 
     /// Returns the result of the last set of exchanges, once.
