@@ -133,6 +133,11 @@ impl VirtualPort {
         (frames, bytes)
     }
 
+    /// Delivers a frame that a defect of another port has made.
+    pub(super) fn receive(&mut self, frame: VirtualFrame) {
+        self.arrived.push_back(frame);
+    }
+
     /// Takes the frames that defects have made for lines, those for this port's protected, and
     /// returns the time of their next action; `None` without defects.
     pub(super) fn take_aside(&mut self, at: Instant) -> Option<(Lines<VirtualFrame>, Instant)> {

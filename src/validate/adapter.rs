@@ -74,6 +74,10 @@ counters! {
     RxDrop = "rx_drop", "frames", Port;
     /// Data frames sent, MAC control excluded (TX_OK).
     TxOk = "tx_ok", "frames", Port;
+    /// PFC frames received, each once (802.1Q 12.23, ieee8021PfcIndications).
+    PfcRxAll = "pfc_rx_all", "frames", Port;
+    /// PFC frames sent, each once, those that resume included (ieee8021PfcRequests).
+    PfcTxAll = "pfc_tx_all", "frames", Port;
     /// 802.3x PAUSE frames received.
     PauseRx = "pause_rx", "frames", Port;
     /// Received frames that MACsec rejected: too late, replayed, not valid, or without an association

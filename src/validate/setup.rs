@@ -103,6 +103,8 @@ pub struct TesterPort {
     pub location: String,
     /// Name of the DUT's port at the other end of the cable.
     pub dut: String,
+    /// Address of that port; `None` if it is not known.
+    pub dut_mac: Option<Mac>,
     /// Rate of its link.
     pub rate: BitsPerSec,
     /// Address of its frames.

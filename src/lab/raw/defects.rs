@@ -102,6 +102,14 @@ kinds! {
     ForwardsMacControl,
     /// Priorities that are paused when the link goes down stay paused once it comes up.
     StuckAfterFlap,
+    /// Times of `priorities` that are shorter than `quanta` are ignored.
+    IgnoresShortTimes,
+    /// A time of zero for one priority resumes all.
+    ResumesAll,
+    /// A time of zero resumes the priority at all other ports, too.
+    ResumesOtherPorts,
+    /// A time of zero is taken for one quantum.
+    TakesZeroForOne,
     /// `priorities` without PFC are paused, too.
     ObeysLossy,
     /// Frames of `priorities` that are paused are dropped, not held.
@@ -139,6 +147,8 @@ kinds! {
     PausesAgain,
     /// Resumptions that are sent enable the next priority instead.
     ResumesNextPriority,
+    /// A frame by which a pause begins or ends does not name the pauses that go on.
+    NamesChangesOnly,
     /// Only `most` priorities of the peer are paused at a time.
     PausesFew,
     /// `priorities` are paused and resumed along with others.
@@ -153,6 +163,8 @@ kinds! {
     PausesForEver,
     /// The source address of PFC that is sent is zero.
     PfcZeroSource,
+    /// The source address of PFC that is sent is that of the next port: higher by one.
+    PfcNextSource,
     /// The destination of PFC that is sent is 01-80-C2-00-00-00.
     PfcWrongDestination,
     /// PFC that is sent is not padded to 64 bytes.

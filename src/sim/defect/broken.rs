@@ -69,7 +69,10 @@ impl<P: Port<Frame: fmt::Debug + Send + 'static>> Broken<P> {
         let is_here = match defect {
             Defect::Obeying(what) => !matches!(
                 what,
-                Obeying::IgnoresAfterFlap | Obeying::StuckAfterFlap | Obeying::ForwardsControl
+                Obeying::IgnoresAfterFlap
+                    | Obeying::StuckAfterFlap
+                    | Obeying::ForwardsControl
+                    | Obeying::ResumesOtherPorts
             ),
             Defect::Sending(what) => {
                 !matches!(what, Sending::OtherPorts | Sending::Malformed(Part::Padding | Part::Fcs))

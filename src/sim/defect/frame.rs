@@ -54,6 +54,11 @@ pub(super) fn paused(head: &[u8]) -> u8 {
     on.fold(0, |set, p| set | 1 << p)
 }
 
+/// Returns the priorities that a PFC frame resumes.
+pub(super) fn resumed(head: &[u8]) -> u8 {
+    enabled(head) & !paused(head)
+}
+
 /// Shifts a PFC frame to the next priorities.
 pub(super) fn shift(head: &mut [u8]) {
     head[VECTOR] = head[VECTOR].rotate_left(1);

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 use super::frame::{
     CONTROL_LEN, MADE_BY, OPCODE_PAUSE, OPCODE_PFC, PARAMETERS, REPEAT, TIMES, VECTOR, is_pfc,
-    opcode, pause, paused, remove, scale, scale_one, set_opcode, set_time, shift, time,
+    opcode, pause, paused, remove, resumed, scale, scale_one, set_opcode, set_time, shift, time,
 };
 use super::pauses::Pauses;
 use super::stage::{Act, Context};
@@ -60,6 +60,14 @@ pub enum Obeying {
     ForwardsControl,
     /// Priorities that are paused when the link goes down are paused permanently once it comes up.
     StuckAfterFlap,
+    /// Times of some priorities that are shorter than `below` are ignored.
+    IgnoresShort { below: Quanta, priorities: PrioritySet },
+    /// A time of zero for one priority resumes all.
+    ResumesAll,
+    /// A time of zero resumes the priority at all other ports, too.
+    ResumesOtherPorts,
+    /// A time of zero is taken for one quantum.
+    ZeroIsOne,
 }
 
 /// The state of such a defect.
@@ -140,8 +148,25 @@ impl<F: Frame> State<F> {
                 self.pauses.take(head, cx.now, cx.quantum);
                 remove(head, self.stuck);
             }
+            Obeying::IgnoresShort { below, priorities } => {
+                let of = paused(head) & priorities.0;
+                let short = (0..PRIORITIES).filter(|p| time(head, *p) < below.0);
+                remove(head, of & short.fold(0, |set: u8, p| set | 1 << p));
+            }
+            Obeying::ResumesAll if resumed(head) != 0 => {
+                let set = paused(head);
+                remove(head, !set);
+                head[VECTOR] = u8::MAX;
+            }
+            Obeying::ZeroIsOne => {
+                let set = resumed(head);
+                let zero = (0..PRIORITIES).filter(|p| set >> p & 1 == 1);
+                zero.for_each(|p| set_time(head, p, 1));
+            }
             // These do not change PFC frames that are whole.
-            Obeying::Late { .. }
+            Obeying::ResumesAll
+            | Obeying::ResumesOtherPorts
+            | Obeying::Late { .. }
             | Obeying::UnknownOpcodes
             | Obeying::Truncated
             | Obeying::Pause
@@ -219,6 +244,15 @@ impl<F: Frame + fmt::Debug + Send> Act<F> for State<F> {
                 if ![OPCODE_PAUSE, OPCODE_PFC].contains(&opcode) && is_whole =>
             {
                 set_opcode(frame.head_mut(), OPCODE_PFC);
+                Some(frame)
+            }
+            Obeying::ResumesOtherPorts if is_pfc(head) && resumed(head) != 0 => {
+                let mut resumption = frame.duplicate();
+                if let Some(copy) = &mut resumption {
+                    let set = paused(copy.head());
+                    remove(copy.head_mut(), set);
+                }
+                cx.out.inward.extend(resumption);
                 Some(frame)
             }
             Obeying::Late { by, priorities } if is_pfc(head) => {

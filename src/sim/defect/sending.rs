@@ -33,6 +33,8 @@ pub enum Sending {
     PausesAgain,
     /// Resumptions enable the next priority instead.
     ResumesNextPriority,
+    /// A frame by which a pause begins or ends does not name the pauses that go on.
+    NamesChanges,
     /// Only `most` priorities are paused at a time.
     Few { most: u8 },
     /// Other priorities are paused and resumed along.
@@ -54,6 +56,8 @@ pub enum Sending {
 pub enum Part {
     /// The source address is zero.
     Source,
+    /// The source address is that of the next port: higher by one.
+    NextSource,
     /// The destination is the address of bridges, 01-80-C2-00-00-00.
     Destination,
     /// The frame is not padded to 64 bytes.
@@ -120,6 +124,11 @@ impl<F: Frame> State<F> {
         cx.out.line.extend(self.waiting.drain(..due).map(|(_, pause)| pause));
     }
 
+    /// Returns the priorities whose pause begins or ends with a frame that pauses a set.
+    fn changes(&mut self, set: u8) -> u8 {
+        set ^ core::mem::replace(&mut self.last, set)
+    }
+
     /// Changes a PFC frame in place, and returns true if it is sent.
     fn change(&mut self, head: &mut [u8], cx: &Context<'_, F>) -> bool {
         let set = paused(head);
@@ -136,6 +145,10 @@ impl<F: Frame> State<F> {
                 }
             }
             Sending::NeverResumes => return !resumes,
+            Sending::NamesChanges => match self.changes(set) {
+                0 => {}
+                changed => remove(head, set & !changed),
+            },
             Sending::Few { most } => self.pauses.admit(head, most, cx.now, cx.quantum),
             Sending::Also { priorities } => {
                 let longest = (0..PRIORITIES).map(|p| time(head, p)).max().unwrap_or(0);
@@ -144,6 +157,7 @@ impl<F: Frame> State<F> {
             }
             Sending::ScaledTimes { numerator, denominator } => scale(head, numerator, denominator),
             Sending::Malformed(Part::Source) => head[6..12].fill(0),
+            Sending::Malformed(Part::NextSource) => head[11] = head[11].wrapping_add(1),
             Sending::Malformed(Part::Destination) => head[5] = 0,
             // These act on whole frames, or add frames.
             Sending::Malformed(Part::Padding | Part::Fcs)

@@ -28,19 +28,23 @@ pub(super) struct Out<F> {
     pub(super) node: Vec<F>,
     /// To be sent on the lines of all other ports of the node.
     pub(super) others: Vec<F>,
+    /// To be received by the node at all other ports.
+    pub(super) inward: Vec<F>,
     pub(super) leaks: Vec<Leak>,
 }
 
 /// Cells that the headroom of a priority loses.
 pub type Leak = (Priority, u32);
 
-/// Frames that defects add to lines, in order.
+/// Frames that defects add to lines and to other ports, in order.
 #[derive(Debug)]
 pub struct Lines<F> {
     /// For the port's line.
     pub line: Vec<F>,
     /// For the lines of all other ports of the node.
     pub others: Vec<F>,
+    /// For reception by the node at all other ports.
+    pub inward: Vec<F>,
 }
 
 /// Surroundings of a defect in one call.
@@ -54,7 +58,13 @@ pub(super) struct Context<'a, F> {
 
 impl<F> Default for Out<F> {
     fn default() -> Self {
-        Self { line: Vec::new(), node: Vec::new(), others: Vec::new(), leaks: Vec::new() }
+        Self {
+            line: Vec::new(),
+            node: Vec::new(),
+            others: Vec::new(),
+            inward: Vec::new(),
+            leaks: Vec::new(),
+        }
     }
 }
 
@@ -141,6 +151,7 @@ impl<F: Frame + fmt::Debug + Send + 'static> Stage<F> {
             *arrived = cx.out.node;
             aside.line.append(&mut cx.out.line);
             aside.others.append(&mut cx.out.others);
+            aside.inward.append(&mut cx.out.inward);
         }
     }
 
@@ -186,8 +197,9 @@ impl<F: Frame + fmt::Debug + Send + 'static> Stage<F> {
 
     /// Takes the frames for lines that were made by another call than [`Self::tx`].
     pub fn take_for_lines(&mut self) -> Lines<F> {
-        let Out { line, others, .. } = &mut self.aside;
-        Lines { line: core::mem::take(line), others: core::mem::take(others) }
+        let Out { line, others, inward, .. } = &mut self.aside;
+        let (line, others) = (core::mem::take(line), core::mem::take(others));
+        Lines { line, others, inward: core::mem::take(inward) }
     }
 
     /// Takes the losses of the node's buffer since the last call.

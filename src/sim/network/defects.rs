@@ -8,6 +8,7 @@ use crate::plan::End;
 use crate::queue::Order;
 use crate::wires::Wires;
 use crate::witness::Witness;
+use contracts::frame::Frame;
 use contracts::port::Port;
 use ground::time::Instant;
 use ground::units::{Cells, PortId, PriorityGroup};
@@ -107,6 +108,14 @@ impl NodeState {
                     let mut frame = frame.clone();
                     self.port_mut(other).protect(&mut frame);
                     wires.send(at, dated, &mut self.outlets[other.index()], frame, witness);
+                }
+            }
+            for frame in &lines.inward {
+                for other in self.ports().filter(|other| *other != port) {
+                    (self.frames, self.bytes) =
+                        (self.frames + 1, self.bytes + u64::from(frame.wire_len()));
+                    self.port_mut(other).receive(frame.clone());
+                    self.add_due(other);
                 }
             }
             self.queue.set(slots.defect(port), Order::LAST, next);

@@ -28,6 +28,8 @@ pub fn of_snapshot(port: &PortSnapshot) -> PortCounters {
         (Counter::RxOk, sum(|of| of.rx_frames)),
         (Counter::RxDrop, all.drops.total()),
         (Counter::TxOk, sum(|of| of.tx_frames)),
+        (Counter::PfcRxAll, all.pfc_rx_frames),
+        (Counter::PfcTxAll, all.pfc_tx_frames),
         (Counter::PauseRx, all.pause_rx_frames),
     ]);
     if let Some(secy) = &port.secy {

@@ -24,7 +24,8 @@ pub const TEST: Test = Test {
                 pauses A, and the pauses that A receives are counted.",
     pass: "The device's counters of received PFC frames are the numbers sent, with those that resume as \
            `expected.xon` says; PAUSE is not in them. Of a priority without PFC at most the number sent is \
-           counted. The counter of sent frames is the number that A received.",
+           counted. The counter of sent frames is the number that A received. Totals of a port, if the device has \
+           them, are the numbers of frames: each is counted once, and one that resumes as well.",
     uncertainty: "None: counts.",
     source: "sonic-mgmt pfc_counters, L15; sonic-buildimage issue 5540",
     level: Level::Quick,
@@ -83,7 +84,22 @@ fn together(cx: &mut Context<'_>) -> Result<(), Trouble> {
         let what = format!("counted XOFF for all priorities, priority {priority}");
         judge(cx, &what, &counters, (b, priority, Counter::PfcRx), FRAMES);
     }
+    total(cx, &counters, (b, Counter::PfcRxAll), ("XOFF for all priorities", FRAMES));
     Ok(())
+}
+
+/// Judges a total of a port; not every device has one.
+fn total(
+    cx: &mut Context<'_>,
+    counters: &Counters,
+    (port, counter): (Port, Counter),
+    (name, frames): (&str, u32),
+) {
+    if counters.get(port, None, counter).is_some() {
+        let what = format!("counted frames in total, {name}");
+        let limits = Limits::exactly(f64::from(frames));
+        cx.judge_counter(what, counters, ((port, None), counter), limits);
+    }
 }
 
 /// Judges a counter of PFC frames: exactly for a lossless priority.
@@ -135,6 +151,7 @@ fn pause(cx: &mut Context<'_>) -> Result<(), Trouble> {
         let what = format!("PAUSE frames counted as PFC of priority {priority}");
         judge(cx, &what, &counters, (b, priority, Counter::PfcRx), 0);
     }
+    total(cx, &counters, (b, Counter::PfcRxAll), ("PAUSE frames", 0));
     if let Some(n) = counters.get(b, None, Counter::PauseRx) {
         let clause = "802.1Q 36.1.1 is silent about counting PAUSE where PFC is on";
         cx.policy("PAUSE frames counted as PAUSE", n as f64, "frames", clause);
@@ -154,6 +171,7 @@ fn storm(cx: &mut Context<'_>) -> Result<(), Trouble> {
     let (_, counters) = cx.count_over(trial)?;
     let what = format!("counted pauses of priority {priority} in a storm");
     judge(cx, &what, &counters, (b, priority, Counter::PfcRx), frames);
+    total(cx, &counters, (b, Counter::PfcRxAll), ("storm", frames));
     Ok(())
 }
 
@@ -177,5 +195,7 @@ fn sent(cx: &mut Context<'_>) -> Result<(), Trouble> {
         return Ok(());
     }
     judge(cx, &what, &counters, (a, priority, Counter::PfcTx), pauses as u32);
+    let all = seen.pauses(a).count() as u32;
+    total(cx, &counters, (a, Counter::PfcTxAll), ("pauses of the device", all));
     Ok(())
 }

@@ -5,6 +5,7 @@ mod counters;
 mod dcbx;
 mod dead;
 mod ecn;
+mod frames;
 mod mac_control;
 mod macsec;
 mod nic;

@@ -133,6 +133,10 @@ pub struct Port {
     pub location: Option<String>,
     /// Name of the DUT's port at the other end of the cable. Default: the port's own name.
     pub dut: Option<String>,
+    /// MAC address of that port, from which its pauses come (802.3 31.4.1.3); a device with one address for
+    /// all ports has it at each. Default: that of a virtual device's port; else unknown, and any address
+    /// of a single station other than the tester's is accepted.
+    pub dut_mac: Option<String>,
     /// Rate of its link. A port of another rate than the file's stands behind all others, and only tests
     /// of different rates use it. Default: the file's `rate`.
     pub rate: Option<LinkRate>,

@@ -24,7 +24,7 @@ use ground::units::{
     BitsPerSec, Bytes, Dscp, Mac, PRIORITIES, Pcp, Priority, PrioritySet, Quanta, Vid,
 };
 use lab::raw::{Lab, Link, Star, Topology};
-use sim::NodeKind;
+use sim::{NetworkPlan, NodeKind};
 
 /// Default of the longest frame, as of a switch.
 const MAX_FRAME: u64 = 1526;
@@ -174,6 +174,7 @@ fn ports(cx: &mut Cx, at: &Place<'_>, raw: &DutFile) -> Vec<TesterPort> {
         let index = n as u8 + 1;
         ports.push(TesterPort {
             dut: port.dut.clone().unwrap_or_else(|| name.clone()),
+            dut_mac: station(cx, &here.key("dut_mac"), port.dut_mac.as_deref()),
             name,
             location,
             rate: rate(cx, &here.key("rate"), raw, n),
@@ -199,17 +200,20 @@ fn rate(cx: &mut Cx, at: &Place<'_>, raw: &DutFile, n: usize) -> BitsPerSec {
 }
 
 fn mac(cx: &mut Cx, at: &Place<'_>, said: Option<&str>, index: u8) -> Mac {
-    let own = Mac([0x02, 0x53, 0x4c, 0, 0, index]);
-    let Some(said) = said else { return own };
-    match said.parse::<Mac>() {
-        Ok(mac) if !mac.is_multicast() => mac,
+    station(cx, at, said).unwrap_or(Mac([0x02, 0x53, 0x4c, 0, 0, index]))
+}
+
+/// Returns the address of a single station, if there is one in the file.
+fn station(cx: &mut Cx, at: &Place<'_>, said: Option<&str>) -> Option<Mac> {
+    match said?.parse::<Mac>() {
+        Ok(mac) if !mac.is_multicast() && mac != Mac::default() => Some(mac),
         Ok(mac) => {
             cx.error(at, format!("{mac} is no address of a single station"));
-            own
+            None
         }
         Err(why) => {
             cx.error(at, why.to_string());
-            own
+            None
         }
     }
 }
@@ -431,8 +435,22 @@ fn lab(cx: &mut Cx, at: &Place<'_>, device: &raw::Virtual, raw: &DutFile) -> Opt
     }
 }
 
-/// Sets what is known of a virtual device and not in the file: the delay of its links, and the times
-/// in which its buffer is full and empty again.
+/// Sets the addresses of a virtual device's ports that are not in the file.
+fn addresses(network: &NetworkPlan, setup: &mut Setup) {
+    for port in setup.ports.iter_mut().filter(|port| port.dut_mac.is_none()) {
+        let host = network.nodes.iter().position(|node| node.name() == port.location);
+        let ends = network.links.iter().flat_map(|link| [(link.a, link.b), (link.b, link.a)]);
+        let mut ends = ends.filter(|(end, _)| Some(end.node.index()) == host);
+        port.dut_mac =
+            ends.next().and_then(|(_, far)| match &network.nodes[far.node.index()].kind {
+                NodeKind::Switch(switch) => Some(switch.ports.get(far.port.index())?.mac),
+                NodeKind::Host(_) => None,
+            });
+    }
+}
+
+/// Sets what is known of a virtual device and not in the file: the addresses of its ports, the delay of its
+/// links, and the times in which its buffer is full and empty again.
 fn device(cx: &mut Cx, at: &Place<'_>, lab: &Lab, (raw, setup): (&DutFile, &mut Setup)) {
     let network = match lab::resolve_raw(lab) {
         Ok((plan, _)) => plan.network,
@@ -442,6 +460,7 @@ fn device(cx: &mut Cx, at: &Place<'_>, lab: &Lab, (raw, setup): (&DutFile, &mut 
         }
     };
     macsec::named(cx, at, &network, setup);
+    addresses(&network, setup);
     if raw.cable.is_none() {
         // The interfaces of another rate have another delay.
         let common = network.links.iter().filter(|link| link.rate == setup.rate);

@@ -15,6 +15,8 @@ use sim::{Network, NetworkPlan, Node, NodeId, NodeKind, Witness};
 pub enum Report {
     /// Every tenth PFC frame is not counted, neither received nor sent.
     PfcLost,
+    /// Every tenth PFC frame is not in the totals of a port.
+    PfcTotalsLost,
     /// Every tenth data frame is not counted, neither received nor sent.
     DataLost,
     /// PFC frames are counted for the next priority.
@@ -105,6 +107,9 @@ impl Report {
         match self {
             Self::PfcLost => {
                 each(port, &[Counter::PfcRx, Counter::PfcTx], |n| n - n.div_ceil(10));
+            }
+            Self::PfcTotalsLost => {
+                each(port, &[Counter::PfcRxAll, Counter::PfcTxAll], |n| n - n.div_ceil(10));
             }
             Self::DataLost => {
                 each(port, &[Counter::RxOk, Counter::TxOk], |n| n - n.div_ceil(10));

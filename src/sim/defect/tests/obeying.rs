@@ -20,6 +20,18 @@ const ROWS: &[(Obeying, &str)] = &[
     ),
     (Obeying::NextPriority, "pfc 00001101 0:65535 2:80 5:9"),
     (Obeying::Few { most: 1 }, "pfc 00000110 1:80 4:9"),
+    (
+        Obeying::IgnoresShort { below: Quanta(81), priorities: PrioritySet::ALL },
+        "pfc 10000100 4:9 7:65535",
+    ),
+    (Obeying::IgnoresShort { below: Quanta(81), priorities: P3 }, "pfc 10000110 1:80 4:9 7:65535"),
+    (
+        Obeying::IgnoresShort { below: Quanta(80), priorities: PrioritySet::ALL },
+        "pfc 10000110 1:80 4:9 7:65535",
+    ),
+    (Obeying::ResumesAll, "pfc 11111111 1:80 7:65535"),
+    (Obeying::ResumesOtherPorts, "pfc 10000110 1:80 4:9 7:65535"),
+    (Obeying::ZeroIsOne, "pfc 10000110 1:80 2:1 4:9 7:65535"),
 ];
 
 /// The frame of the rows.
@@ -41,6 +53,17 @@ fn a_pause_is_read_as_the_defect_says() {
         assert_eq!(port.rx(0, data(1, 5)), ["data 1 5"], "{defect:?}");
         assert_eq!(port.tx(0, pfc(&[(1, 80)])), ["pfc 00000010 1:80"], "{defect:?}");
     }
+}
+
+#[test]
+fn a_resumption_reaches_the_other_ports_without_the_pauses_beside_it() {
+    let mut port = port(Obeying::ResumesOtherPorts);
+    assert_eq!(port.rx(0, pfc(&[(3, 80)])), ["pfc 00001000 3:80"]);
+    assert_eq!(all_told(&port.0.take_for_lines().inward), Vec::<String>::new());
+    assert_eq!(port.rx(0, pfc(&[(3, 80), (4, 0)])), ["pfc 00011000 3:80"]);
+    let lines = port.0.take_for_lines();
+    assert_eq!(all_told(&lines.inward), ["pfc 00010000"]);
+    assert!(lines.line.is_empty() && lines.others.is_empty(), "the lines have none of it");
 }
 
 #[test]

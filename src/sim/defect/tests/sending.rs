@@ -88,6 +88,17 @@ fn several_priorities_in_a_pause_are_told_apart() {
 }
 
 #[test]
+fn a_change_does_not_name_the_pauses_that_go_on() {
+    let mut port = port(Sending::NamesChanges);
+    assert_eq!(port.tx(0, pfc(&[(3, 9)])), ["pfc 00001000 3:9"]);
+    assert_eq!(port.tx(1, pfc(&[(3, 9)])), ["pfc 00001000 3:9"], "a refresh");
+    assert_eq!(port.tx(2, pfc(&[(3, 9), (4, 9)])), ["pfc 00010000 4:9"]);
+    assert_eq!(port.tx(3, pfc(&[(3, 9), (4, 9)])), ["pfc 00011000 3:9 4:9"], "a refresh");
+    assert_eq!(port.tx(4, pfc(&[(3, 9), (4, 0)])), ["pfc 00010000"]);
+    assert_eq!(port.tx(5, pfc(&[(3, 0)])), ["pfc 00001000"]);
+}
+
+#[test]
 fn ports_without_held_frames_send_pauses() {
     let mut port = port(Sending::OtherPorts);
     assert_eq!(port.tx(0, pfc(&[(3, 9)])), ["pfc 00001000 3:9"]);
@@ -132,6 +143,7 @@ fn pfc_frames_are_malformed_in_one_part() {
         octets
     };
     assert_eq!(of(Part::Source), (changed(6..12, 0), 64, false));
+    assert_eq!(of(Part::NextSource), (changed(11..12, sound[11] + 1), 64, false));
     assert_eq!(of(Part::Destination), (changed(5..6, 0), 64, false));
     assert_eq!(of(Part::Padding), (sound[..34].to_vec(), 38, false));
     assert_eq!(of(Part::Fcs), (sound.clone(), 64, true));

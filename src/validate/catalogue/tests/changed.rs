@@ -2,7 +2,7 @@
 //! sends, before the device sees it, or what the tester records.
 
 use crate::bench::{Bench, Faculty, Trouble};
-use crate::file;
+use crate::file::{self, Dut};
 use crate::judge::Outcome;
 use crate::observation::{Observation, Record, Way, What};
 use crate::suite::{self, Selection};
@@ -92,6 +92,16 @@ pub(super) fn judged_all(
     after: After<'_>,
 ) -> Vec<TestResult> {
     let (dut, _) = file::parse("dut.yaml", text).unwrap();
+    judged_of(dut, (only, able), before, after)
+}
+
+/// Returns the results of the tests of a pattern on a device.
+pub(super) fn judged_of(
+    dut: Dut,
+    (only, able): (&str, bool),
+    before: Before<'_>,
+    after: After<'_>,
+) -> Vec<TestResult> {
     let device = VirtualBench::new(dut.setup.clone(), dut.lab.unwrap()).reporting(dut.reports);
     let mut bench = Wrong { device, before, after, able };
     let selection = Selection { level: Level::Quick, only: vec![only.to_owned()] };
