@@ -76,7 +76,18 @@ fn messages_stop_the_flow_that_they_are_about_for_their_time() {
     assert_eq!(host["sfcm_refused"], 10, "foreign and malformed ones");
     assert_eq!(host["sfcm_paused_ns"], 20e6 + 2.5e6);
     assert_eq!(named(&outcome, "flows", "data")["frames_rx"], 10_000);
-    assert!(named(&outcome, "ports", "fabric").get("sfcm_rx").is_none());
+    assert_eq!(host["sfcm_requested_ns"], 20e6 + 2.5e6);
+    assert_eq!((&host["sfcm_incast"], &host["sfcm_in_network"]), (&20.into(), &5.into()));
+    // The first message is sent 200 ms after the first frame, and takes 0.672 us for its 64 bytes.
+    assert_eq!(host["sfcm_silence_ns"], 0.0, "no frame waits at the port");
+    let fabric = named(&outcome, "ports", "fabric");
+    assert!(fabric.get("sfcm_rx").is_none());
+    assert_eq!((&fabric["sfcm_tx"], &fabric["sfcm_tx_requested_ns"]), (&30.into(), &27.5e6.into()));
+    assert!(fabric.get("sfcm_to_pfc").is_none() && fabric.get("sfcm_quanta_error").is_none());
+    // Frames are 100 us apart: the last one before a silence started before the message, or up to a
+    // frame's time after it.
+    let reaction = fabric["sfcm_reaction_max_ns"].as_f64().unwrap();
+    assert!(reaction < 1e6, "{reaction}");
 }
 
 #[test]

@@ -151,7 +151,8 @@ fn compared(lab: &str) -> Vec<(String, Value)> {
 
 /// Asserts that all variants of a lab are done without a loss.
 fn all_done(lab: &str) -> Vec<(String, Value)> {
-    const VARIANTS: [&str; 7] = ["pfc", "dcqcn", "fast-cnp", "qcn", "ci", "sfc", "sfc-proxy"];
+    const VARIANTS: [&str; 8] =
+        ["pfc", "dcqcn", "fast-cnp", "qcn", "ci", "sfc", "sfc-path", "sfc-proxy"];
     let runs = compared(lab);
     assert_eq!(runs.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(), VARIANTS);
     for (variant, run) in &runs {
@@ -164,7 +165,7 @@ fn all_done(lab: &str) -> Vec<(String, Value)> {
         let expected = match variant.as_str() {
             "dcqcn" | "fast-cnp" => [true, false, false],
             "qcn" => [false, true, false],
-            "sfc" | "sfc-proxy" => [false, false, true],
+            "sfc" | "sfc-path" | "sfc-proxy" => [false, false, true],
             _ => [false; 3],
         };
         assert_eq!(told, expected, "{lab} {variant}: {signals}");
@@ -295,6 +296,16 @@ fn a_flow_beside_one_that_congests_is_spared_by_what_knows_flows() {
     assert!(priority.iter().all(|v| victim(v) < 0.9 * least), "what is paused is the host");
     assert!(number(&runs, "sfc", PEAK) < 0.5 * number(&runs, "pfc", PEAK));
     assert!((1..=3).all(|hop| pauses(&runs, "sfc", hop) == 0), "no pause is left of PFC");
+}
+
+#[test]
+fn flows_find_idle_paths_where_messages_say_that_the_network_is_congested() {
+    let runs = all_done("ecmp");
+    let [sfc, path] = ["sfc", "sfc-path"].map(|variant| number(&runs, variant, P99));
+    assert!(path < 0.3 * sfc, "{path} against {sfc}");
+    let told = |variant| number(&runs, variant, "signals.sfcms");
+    assert!(told("sfc-path") < 0.05 * told("sfc"), "moved flows congest no longer");
+    assert!(number(&runs, "sfc-path", "fairness") > 0.99);
 }
 
 #[test]

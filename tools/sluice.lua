@@ -131,6 +131,7 @@ local sf = with({
   locator = ProtoField.uint8("sfcm.locator", "Locator", base.DEC, sfcm_locators, 0xc0),
   priority = ProtoField.uint8("sfcm.priority", "Priority", base.DEC, nil, 0x07),
   dscp = ProtoField.uint8("sfcm.dscp", "DSCP", base.DEC, nil, 0xfc),
+  level = ProtoField.uint8("sfcm.level", "Level, 0 and 255 unknown"),
   pause = ProtoField.uint32("sfcm.pause", "Pause time (ns)"),
   length = ProtoField.uint16("sfcm.length", "Octets of the flow"),
 }, flow_fields("sfcm"))
@@ -163,6 +164,7 @@ function sfcm.dissector(buffer, pinfo, root)
   tree:add(sf.locator, all(1, 1))
   tree:add(sf.priority, all(1, 1))
   tree:add(sf.dscp, all(2, 1))
+  tree:add(sf.level, all(3, 1))
   tree:add(sf.pause, all(4, 4))
   tree:add(sf.length, all(8, 2))
   local length, form = all(8, 2):uint(), all(0, 1):bitfield(4, 4)

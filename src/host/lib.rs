@@ -38,9 +38,10 @@ pub use arrived::probe_of;
 pub use histogram::Spares;
 pub use meter::{ControlCounters, MeterCounters, PauseTimes};
 pub use plan::{
-    FLOW_ID_MAX, FRAME_MAX, FRAME_MIN, FlowId, FlowPlan, Headers, IN_FLIGHT_MAX, Marking, Message,
-    Operation, PauseAsk, PausePlan, PlanError, Rate, ReactionsPlan, Recording, Recovery, RocePlan,
-    SfcPause, SfcReaction, StationPlan, Tag, TcpPlan, TesterPlan, Transport, TransportPlan, Udp,
+    FLOW_ID_MAX, FRAME_MAX, FRAME_MIN, FlowId, FlowPlan, Headers, IN_FLIGHT_MAX, InNetwork,
+    Marking, Message, Operation, PATH_SPACING, PauseAsk, PausePlan, PlanError, Rate, ReactionsPlan,
+    Recording, Recovery, RocePlan, SfcPause, SfcReaction, StationPlan, Tag, TcpPlan, TesterPlan,
+    Transport, TransportPlan, Udp,
 };
 pub use reactions::{CnmCounters, ReactionCounters, SfcmCounters};
 pub use shared_pauses::SharedPauses;

@@ -8,7 +8,7 @@ pub mod stream;
 mod transport;
 
 pub use error::PlanError;
-pub use reactions::{ReactionsPlan, SfcPause, SfcReaction};
+pub use reactions::{InNetwork, PATH_SPACING, ReactionsPlan, SfcPause, SfcReaction};
 pub use recording::{RECORDING_MAX, Recording, RecordingError};
 pub use stream::TesterPlan;
 pub use transport::*;

@@ -269,6 +269,14 @@ impl Sources {
         self.settle(i);
     }
 
+    /// Gives flow `i` another UDP source port and returns it; `None` if it is not a RoCEv2 flow.
+    pub(super) fn reroute(&mut self, i: usize) -> Option<u16> {
+        match &mut self.flows[i].kind {
+            Kind::Sender(sender) => sender.reroute(),
+            Kind::OpenLoop(_) | Kind::Stream(_) => None,
+        }
+    }
+
     /// Returns the remaining time of pauses by messages, summed over the flows.
     pub(super) fn left_held(&self, now: Instant) -> Duration {
         let left = |flow: &Flow| flow.held.since(now);

@@ -6,8 +6,8 @@ use contracts::world::World;
 use ground::time::Instant;
 use ground::units::PortId;
 use host::{
-    Latency, ReceiverCounters, SenderCounters, SinkCounters, SourceCounters, Station,
-    StationCounters, StationSnapshot,
+    Latency, ReactionCounters, ReceiverCounters, SenderCounters, SinkCounters, SourceCounters,
+    Station, StationCounters, StationSnapshot,
 };
 use link::AgentsSnapshot;
 use secure::SecySnapshot;
@@ -56,6 +56,8 @@ pub(super) trait HostCounts {
     fn all(&self, now: Instant) -> StationCounters;
     /// All counters at the host's clock reading `now`.
     fn whole(&self, now: Instant) -> StationSnapshot;
+    /// Counters of congestion messages at the host's clock reading `now`, if it obeys any.
+    fn reactions(&self, now: Instant) -> Option<ReactionCounters>;
     /// Counters of the port's `SecY`, if it has one.
     fn secy(&self) -> Option<Box<SecySnapshot>>;
 }
@@ -126,6 +128,9 @@ impl<P: Source> HostCounts for Station<P> {
     }
     fn whole(&self, now: Instant) -> StationSnapshot {
         self.snapshot(now)
+    }
+    fn reactions(&self, now: Instant) -> Option<ReactionCounters> {
+        self.reactions_at(now)
     }
     fn secy(&self) -> Option<Box<SecySnapshot>> {
         self.secy().map(|secy| Box::new(secy.snapshot()))

@@ -272,6 +272,7 @@ impl Controller {
             | Change::Leak { .. }
             | Change::Ets { .. }
             | Change::Locator { .. }
+            | Change::Level(_)
             | Change::Peer { .. }
             | Change::SfcHost { .. }
             // The worker of the congested queue makes the messages, which may be any worker.

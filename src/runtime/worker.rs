@@ -167,6 +167,7 @@ impl<W: World<Events = LossWatch>, C: FnMut() -> Instant> Worker<W, C> {
                         | Change::Topology { .. }
                         | Change::Advertise { .. }
                         | Change::Locator { .. }
+                        | Change::Level(_)
                         | Change::Peer { .. }
                         | Change::SfcHost { .. }
                         | Change::Object { .. }

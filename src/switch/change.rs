@@ -14,7 +14,7 @@ use ground::time::Instant;
 use ground::units::{BitsPerSec, Cells, PRIORITIES, PortId, PriorityGroup, TrafficClass};
 use pfc::FlowControl;
 use schedule::{ClassPlan, Meter};
-use wire::sfcm::Locator;
+use wire::sfcm::{Level, Locator};
 
 /// A change to a running switch. It takes effect between two polls.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -74,6 +74,9 @@ pub enum Change {
     /// Congestion locator of a port, for its source flow control messages. Must be applied to every
     /// worker.
     Locator { port: PortId, locator: Locator },
+    /// Level of the switch by Topology Recognition, for its source flow control messages. Must be
+    /// applied to every worker.
+    Level(Option<Level>),
     /// CI peer of a port. Must be applied to every worker: the owner of the congested port makes
     /// the messages.
     Peer {
@@ -220,6 +223,7 @@ impl<W: World> Switch<W> {
                 self.ports[at].note_agents();
             }
             Change::Locator { port, locator } => self.signals.set_locator(port, locator),
+            Change::Level(level) => self.signals.set_level(level),
             Change::Peer { port, peer } => self.signals.set_peer(port, peer)?,
             Change::SfcHost { port, obeys } => {
                 let kind = if obeys { AttachedKind::SfcHost } else { AttachedKind::Host };

@@ -29,9 +29,22 @@ impl<W: World> Switch<W> {
             Some(egress) if egress == self.ports[at].id => {
                 self.count_drop(now, at, Some(meta.priority), DropReason::SameSegment);
             }
-            Some(egress) => self.unicast(now, at, frame, meta, egress),
+            Some(egress) => match self.spread_over(&frame, meta) {
+                Some(egress) => self.deliver(now, at, frame, meta, egress, Origin::Line),
+                None => self.unicast(now, at, frame, meta, egress),
+            },
             None => self.flood(now, at, frame, meta),
         }
+    }
+
+    /// Returns the port of a frame that has several of equal cost. It is not cached: the flows of the
+    /// cache have no ports of UDP and TCP.
+    #[inline]
+    fn spread_over(&self, frame: &W::Frame, meta: &Meta) -> Option<PortId> {
+        if self.spread.is_empty() {
+            return None;
+        }
+        self.spread.port(meta, frame.head(), |port| self.handoff.is_up(port))
     }
 
     /// Delivers a frame to its one egress port. If the frame leaves unmodified, the decision is

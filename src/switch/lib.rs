@@ -68,6 +68,7 @@ mod route;
 mod shortcut;
 mod signals;
 mod snapshot;
+mod spread;
 mod staging;
 mod tables;
 #[cfg(test)]
@@ -91,6 +92,7 @@ use route::Router;
 use schedule::Arena;
 use secure::{ChangeRefused, SecyChange};
 use signals::Signals;
+use spread::Spread;
 use tables::Tables;
 
 /// One worker's part of a switch; the whole switch if there is only one worker.
@@ -105,6 +107,7 @@ pub struct Switch<W: World> {
     ledger: Ledger,
     arena: Arena<Queued<W::Frame>>,
     fdb: Fdb,
+    spread: Spread,
     router: Router,
     signals: Signals,
     rng: Rng,
@@ -172,6 +175,7 @@ impl<W: World> Switch<W> {
         }
         let fdb = Fdb::new(&plan.bridge, plan.ports.len(), plan.seed)
             .ok_or(SwitchError::StaticEntries(plan.bridge.statics.len()))?;
+        let spread = Spread::new(&plan.bridge, plan.seed);
         let signals = Signals::new(plan);
         let mut index = vec![None; plan.ports.len()];
         let mut owned = Vec::with_capacity(ports.len());
@@ -200,6 +204,7 @@ impl<W: World> Switch<W> {
             ledger: Ledger::new(&plan.buffer)?,
             arena: Arena::with_capacity(most_frames(plan)),
             fdb,
+            spread,
             router: Router::new(&plan.routing),
             signals,
             rng: Rng::new(plan.seed),

@@ -69,6 +69,9 @@ pub struct BridgePlan {
     pub shortcuts: usize,
     /// Configured addresses, never learnt or aged.
     pub statics: Vec<StaticEntry>,
+    /// Configured addresses that several ports lead to at equal cost. Each is in `statics` too, with
+    /// the port by which the switch's own messages leave.
+    pub spread: Vec<SpreadEntry>,
 }
 
 impl BridgePlan {
@@ -87,6 +90,7 @@ impl Default for BridgePlan {
             ageing: Duration::from_secs(300),
             shortcuts: Self::SHORTCUTS,
             statics: vec![],
+            spread: vec![],
         }
     }
 }
@@ -97,6 +101,15 @@ pub struct StaticEntry {
     pub vid: Vid,
     pub mac: Mac,
     pub port: PortId,
+}
+
+/// An address that several ports lead to: each flow takes one of them.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SpreadEntry {
+    pub vid: Vid,
+    pub mac: Mac,
+    /// The ports, of which those that are up are used.
+    pub ports: Vec<PortId>,
 }
 
 /// IP routing with static neighbours.

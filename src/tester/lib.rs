@@ -17,6 +17,7 @@ pub mod history;
 pub mod judge;
 mod location;
 pub mod memory;
+mod messages;
 pub mod otg_file;
 pub mod plan;
 #[cfg(feature = "dpdk")]

@@ -135,6 +135,53 @@ described! {
         /// Total pause time of flows, or of priorities, by source flow control messages.
         #[serde(skip_serializing_if = "Option::is_none")]
         sfcm_paused_ns: Option<f64> = Counter,
+        /// Requested pause time of the source flow control messages that started or extended a pause.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        sfcm_requested_ns: Option<f64> = Counter,
+        /// Source flow control messages obeyed whose locator says incast.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        sfcm_incast: Option<u64> = Counter,
+        /// Source flow control messages obeyed whose locator says in-network.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        sfcm_in_network: Option<u64> = Counter,
+        /// Time from the first data frame sent to the first source flow control message obeyed.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        sfcm_first_ns: Option<Measured> = Gauge,
+        /// Maximum time from a source flow control message to the departure of the last frame made before it.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        sfcm_silence_ns: Option<Measured> = Gauge,
+        /// Source flow control messages sent; absent if there were none.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        sfcm_tx: Option<u64> = Counter,
+        /// Requested pause time of the source flow control messages sent.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        sfcm_tx_requested_ns: Option<f64> = Counter,
+        /// Minimum time from sending a source flow control message to the start of the last received frame of its
+        /// priority before the sender stopped.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        sfcm_reaction_min_ns: Option<Measured> = Gauge,
+        /// Median of the last of these times.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        sfcm_reaction_p50_ns: Option<Measured> = Gauge,
+        /// Maximum of these times.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        sfcm_reaction_max_ns: Option<Measured> = Gauge,
+        /// PFC frames that began a pause at another port after one of the last 128 messages sent.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        sfcm_to_pfc: Option<u64> = Gauge,
+        /// Minimum time from sending a message to receiving the PFC of a proxy.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        sfcm_to_pfc_min_ns: Option<Measured> = Gauge,
+        /// Median of these times.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        sfcm_to_pfc_p50_ns: Option<Measured> = Gauge,
+        /// Maximum of these times.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        sfcm_to_pfc_max_ns: Option<Measured> = Gauge,
+        /// Largest difference between the quanta of such a PFC frame and the message's time in quanta of that
+        /// link, rounded up.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        sfcm_quanta_error: Option<f64> = Gauge,
         priorities: Vec<Priority>,
     }
 }

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use smallvec::SmallVec;
 
 use super::figures::{FlowFigures, Received, Sent};
+use super::messages;
 use super::plan::{FlowKind, FlowPlan, Metrics, PortPlan};
 use super::report::{self, Machine, Report, Stamps};
 use contracts::stats::NicCounters;
@@ -151,6 +152,14 @@ fn port(seen: &Seen<'_>, n: usize) -> report::Port {
     let (capturing, captured, capture_missed) = more.capture;
     let sends = |flow: &FlowSeen<'_>| flow.plan.tx == n && flow.transmit == Transmit::Started;
     let sfcm = plan.location.sfc.and(station.reactions).map(|reactions| reactions.sfcm);
+    let messages = station.meter.as_ref().map(|meter| &meter.messages);
+    let obeyed = messages.filter(|_| sfcm.is_some());
+    let told = messages.filter(|messages| messages.sent > 0);
+    let reactions = told.map(|told| told.reactions).filter(|reactions| reactions.count > 0);
+    let proxied = messages::proxied(seen, n);
+    let latency = |pick: fn(&[f64]) -> f64| Some(pick(&proxied.as_ref()?.latencies_ns));
+    let measured = |ns: Option<f64>| ns.map(|ns| seen.stamps.measured(ns));
+    let time = |time: Option<Duration>| measured(time.map(self::ns));
     report::Port {
         name: plan.name.clone(),
         location: plan.location.text.clone(),
@@ -178,6 +187,21 @@ fn port(seen: &Seen<'_>, n: usize) -> report::Port {
         sfcm_obeyed: sfcm.map(|sfcm| sfcm.paused),
         sfcm_refused: sfcm.map(|sfcm| sfcm.refused()),
         sfcm_paused_ns: sfcm.map(|sfcm| sfcm.time.as_picos() as f64 / 1e3),
+        sfcm_requested_ns: sfcm.map(|sfcm| sfcm.requested.as_nanos_f64()),
+        sfcm_incast: sfcm.map(|sfcm| sfcm.incast),
+        sfcm_in_network: sfcm.map(|sfcm| sfcm.in_network),
+        sfcm_first_ns: time(obeyed.and_then(|m| m.until_first)),
+        sfcm_silence_ns: time(obeyed.and_then(|m| m.silence)),
+        sfcm_tx: told.map(|m| m.sent),
+        sfcm_tx_requested_ns: told.map(|m| m.requested.as_nanos_f64()),
+        sfcm_reaction_min_ns: time(reactions.and_then(|r| r.min)),
+        sfcm_reaction_p50_ns: time(reactions.and_then(|r| r.percentile(50))),
+        sfcm_reaction_max_ns: time(reactions.and_then(|r| r.max)),
+        sfcm_to_pfc: proxied.as_ref().map(|proxied| proxied.latencies_ns.len() as u64),
+        sfcm_to_pfc_min_ns: measured(latency(|all| all[0])),
+        sfcm_to_pfc_p50_ns: measured(latency(|all| all[(all.len() - 1) / 2])),
+        sfcm_to_pfc_max_ns: measured(latency(|all| all[all.len() - 1])),
+        sfcm_quanta_error: proxied.as_ref().map(|proxied| proxied.error),
         priorities: station
             .meter
             .as_ref()

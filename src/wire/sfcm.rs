@@ -11,7 +11,7 @@
 //! | 0 | version (4 bits), form (4 bits: 0 simplified, 1 encapsulated MSDU) |
 //! | 1 | locator (2 bits: 0 unknown, 1 incast, 2 in-network), reserved (3 bits), PCP (3 bits) |
 //! | 2 | DSCP (6 bits), reserved (2 bits) |
-//! | 3 | reserved |
+//! | 3 | level of the congested switch by Topology Recognition (802.1Qcz 49.5); 0 and 255 unknown |
 //! | 4 to 7 | pause time in nanoseconds; 0 ends a pause |
 //! | 8 to 9 | octets of what follows |
 //! | 10 on | simplified: source address, destination address, protocol, reserved, source port, destination port; else the MSDU from its EtherType on |
@@ -22,6 +22,7 @@
 
 use core::fmt;
 use core::net::IpAddr;
+use core::num::NonZeroU8;
 
 use super::flow::FiveTuple;
 use super::ip::Protocol;
@@ -52,7 +53,12 @@ const ENCAPSULATED: u8 = 1;
 /// Length of a simplified flow besides its two addresses.
 const BESIDE_ADDRESSES: usize = 6;
 
-/// Location of the congestion: the topology level of the queue, as the source document requires.
+/// Level of a switch by Topology Recognition, 1 next to servers, up to [`LEVEL_MAX`].
+pub type Level = NonZeroU8;
+/// Maximum level: 255 is unknown, as in the Topology Recognition TLV.
+pub const LEVEL_MAX: u8 = 254;
+
+/// Location of the congestion by the topology of the queue, as the source document requires.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Locator {
     /// The sender does not know its position in the network.
@@ -121,6 +127,8 @@ pub struct Sfcm<'a> {
     pub pause: Duration,
     /// Location of the congestion.
     pub locator: Locator,
+    /// Level of the congested switch, if it is known. Servers, which have level 0, send no message.
+    pub level: Option<Level>,
 }
 
 impl Sfcm<'_> {
@@ -176,10 +184,11 @@ impl<'a> Repr<'a> {
         };
         let message = Sfcm {
             form,
-            priority: Priority::ALL[usize::from(f[1] & 0b111)],
+            priority: priority(f),
             dscp: super::ip::fields::dscp_of(f[2]),
-            pause: Duration::from_nanos(u32::from_be_bytes([f[4], f[5], f[6], f[7]]).into()),
+            pause: pause(f),
             locator: Locator::from_bits(f[1] >> 6),
+            level: Level::new(f[3]).filter(|level| level.get() <= LEVEL_MAX),
         };
         let repr = Self { headers, message };
         repr.check()?;
@@ -213,12 +222,12 @@ impl<'a> Repr<'a> {
     /// Writes the packet at the front of `buf`, checksums included.
     ///
     /// # Errors
-    /// [`WireError::OutOfRange`] for addresses of different versions, a pause above [`PAUSE_MAX`]
-    /// or an MSDU of less than 64 bytes or more than 512; [`WireError::Unsupported`],
+    /// [`WireError::OutOfRange`] for addresses of different versions, a pause above [`PAUSE_MAX`],
+    /// a level above [`LEVEL_MAX`], or an MSDU of less than 64 bytes or more than 512; [`WireError::Unsupported`],
     /// [`WireError::BadAddress`] and [`WireError::AboutItself`] as in [`Repr::parse`];
     /// [`WireError::NoRoom`].
     pub fn emit(&self, buf: &mut [u8]) -> Result<(), WireError> {
-        let Sfcm { form, priority, dscp, pause, locator } = self.message;
+        let Sfcm { form, priority, dscp, pause, locator, level } = self.message;
         let pause = u32::try_from(pause.as_nanos()).map_err(|_| WireError::OutOfRange)?;
         if !ports_ok(&self.headers) {
             return Err(WireError::Unsupported);
@@ -227,7 +236,7 @@ impl<'a> Repr<'a> {
             Form::Simplified(flow) => (SIMPLIFIED, flow.src.is_ipv4() == flow.dst.is_ipv4()),
             Form::Encapsulated(msdu) => (ENCAPSULATED, (MSDU_MIN..=MSDU_MAX).contains(&msdu.len())),
         };
-        if !fits {
+        if !fits || level.is_some_and(|level| level.get() > LEVEL_MAX) {
             return Err(WireError::OutOfRange);
         }
         self.check()?;
@@ -236,7 +245,7 @@ impl<'a> Repr<'a> {
         pdu[0] = VERSION << 4 | code;
         pdu[1] = (locator as u8) << 6 | priority.get();
         pdu[2] = dscp.get() << 2;
-        pdu[3] = 0;
+        pdu[3] = level.map_or(0, Level::get);
         pdu[4..8].copy_from_slice(&pause.to_be_bytes());
         let len = form.len() as u16; // At most 512.
         pdu[8..HEADER_LEN].copy_from_slice(&len.to_be_bytes());
@@ -250,15 +259,34 @@ impl<'a> Repr<'a> {
 
 impl fmt::Display for Repr<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Sfcm { priority, dscp, pause, locator, .. } = self.message;
+        let Sfcm { priority, dscp, pause, locator, level, .. } = self.message;
         let nanos = pause.as_nanos();
         write!(f, "SFCM from {} pause {nanos} ns priority {priority}", self.headers.src)?;
         write!(f, " dscp {dscp} {locator}")?;
+        if let Some(level) = level {
+            write!(f, " level {level}")?;
+        }
         match self.message.flow() {
             Some(flow) => write!(f, " {flow}"),
             None => Ok(()),
         }
     }
+}
+
+/// Returns the priority and the pause time of a PDU of this version whose other fields are not checked,
+/// for the sender of messages that are invalid on purpose.
+#[must_use]
+pub fn peek(pdu: &[u8]) -> Option<(Priority, Duration)> {
+    let f = pdu.first_chunk::<HEADER_LEN>().filter(|f| f[0] >> 4 == VERSION)?;
+    Some((priority(f), pause(f)))
+}
+
+fn priority(f: &[u8; HEADER_LEN]) -> Priority {
+    Priority::ALL[usize::from(f[1] & 0b111)]
+}
+
+fn pause(f: &[u8; HEADER_LEN]) -> Duration {
+    Duration::from_nanos(u32::from_be_bytes([f[4], f[5], f[6], f[7]]).into())
 }
 
 /// Returns true if both ports are equal and in the dynamic range.

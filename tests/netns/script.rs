@@ -45,9 +45,14 @@ impl Script {
 
     /// Sends a command, and returns its answer.
     pub fn tell(&mut self, what: &str) -> Value {
+        self.tell_only(what);
+        self.answer()
+    }
+
+    /// Sends a command that is not answered.
+    pub fn tell_only(&mut self, what: &str) {
         let input = self.input.as_mut().expect("it was not told to end");
         writeln!(input, "{what}").unwrap_or_else(|error| panic!("{}: {error}", self.what));
-        self.answer()
     }
 
     /// Next line of its output.

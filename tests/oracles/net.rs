@@ -178,6 +178,7 @@ impl Net {
                 port_limit: BridgePlan::NO_LIMIT,
                 ageing: Duration::from_secs(300),
                 statics: statics.collect(),
+                spread: Vec::new(),
             },
             routing: RoutingPlan::default(),
             congestion: CongestionPlan::default(),

@@ -76,6 +76,7 @@ impl<'a> Message<'a> {
             dscp: self.dscp,
             pause: self.pause,
             locator: self.locator,
+            level: None,
         };
         let repr = sfcm::Repr { headers, message };
         let mut packet = vec![0; repr.buffer_len()];

@@ -119,6 +119,7 @@ fn sfcm_packet(rng: &mut Rng, v6: bool, encapsulated: bool) -> (EtherType, Vec<u
         dscp: Dscp::new(rng.below(64) as u8).unwrap(),
         pause: Duration::from_nanos(rng.next() as u32 as u64),
         locator: [Locator::Unknown, Locator::Incast, Locator::InNetwork][rng.below(3)],
+        level: sfcm::Level::new(rng.below(sfcm::LEVEL_MAX.into()) as u8),
     };
     let repr = sfcm::Repr { headers, message };
     let mut out = vec![0xff; repr.buffer_len()];

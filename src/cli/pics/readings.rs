@@ -141,6 +141,14 @@ pub(super) fn all() -> Vec<Reading> {
         constant("S4", "destination of measurement messages", headroom::DESTINATION.to_string()),
         keyed_by("S0", "UDP port of messages", "sfc.sfcmUDPPort", &[&ports], port),
         constant("S0", "version of the message", sfcm::VERSION.to_string()),
+        constant("S0", "levels of a locator", format!("1 to {}, 0 unknown", sfcm::LEVEL_MAX)),
+        keyed_by(
+            "S0",
+            "reaction of a host to in-network congestion",
+            "hosts.sfc.in_network",
+            &["pause", "path"],
+            "pause".to_owned(),
+        ),
         constant("S0", "unit of the pause time", format!("ns, at most {}", sfcm::PAUSE_MAX)),
         constant(
             "S0",

@@ -3,6 +3,7 @@
 use arrayvec::ArrayVec;
 
 use contracts::frame::BURST;
+use ground::time::Duration;
 use ground::units::Priority;
 use pfc::PauseVector;
 
@@ -11,6 +12,9 @@ use pfc::PauseVector;
 pub(crate) enum Leaving {
     /// Data of this priority.
     Data(Priority),
+    /// A source flow control message, sent as data of the first priority: the priority that it names, and its
+    /// pause.
+    Message(Priority, Priority, Duration),
     /// A pause.
     Pause(PauseVector),
     /// A MAC control frame that is not a pause.
@@ -58,8 +62,13 @@ impl Hand {
         self.push(what, 1);
     }
 
-    /// Removes and returns the next sent frame when only `left` are still unsent. Pauses are
-    /// returned one by one; of other pieces one frame represents all that were sent, since they
+    /// Returns the number of frames.
+    pub(super) const fn frames(&self) -> usize {
+        self.frames
+    }
+
+    /// Removes and returns the next sent frame when only `left` are still unsent. Messages and pauses
+    /// are returned one by one; of other pieces one frame represents all that were sent, since they
     /// left together.
     #[inline]
     pub(super) fn next_gone(&mut self, left: usize) -> Option<Leaving> {
@@ -69,7 +78,7 @@ impl Hand {
         }
         let (what, count) = &mut self.pieces[0];
         let what = *what;
-        let each = matches!(what, Leaving::Pause(_) | Leaving::Malformed);
+        let each = matches!(what, Leaving::Message(..) | Leaving::Pause(_) | Leaving::Malformed);
         let n = if each { 1 } else { gone.min(*count) };
         *count -= n;
         self.frames -= n;

@@ -7,17 +7,21 @@
 
 mod control;
 mod leaving;
+mod messages;
 mod reaction;
 mod times;
 
 pub use control::ControlCounters;
+pub use messages::{BegunPause, MessageCounters, ToldPause};
 pub use reaction::Reactions;
 pub use times::PauseTimes;
 
 pub(super) use leaving::Leaving;
+pub(super) use messages::message;
 
 use control::ControlSink;
 use leaving::Hand;
+use messages::MessageMeter;
 use reaction::ReactionMeter;
 use times::PauseMeter;
 
@@ -41,6 +45,8 @@ pub struct MeterCounters {
     pub malformed_sent: u64,
     /// Expected control streams, in the order of the plan.
     pub control: Vec<ControlCounters>,
+    /// Source flow control messages, and the pauses that may follow from them.
+    pub messages: MessageCounters,
 }
 
 impl MeterCounters {
@@ -62,6 +68,9 @@ pub(super) struct Meter {
     waits_to_send: PrioritySet,
     waits_to_receive: PrioritySet,
     hand: Hand,
+    messages: Box<MessageMeter>,
+    /// True if a stream may send messages.
+    tells: bool,
     control: Vec<ControlSink>,
     malformed_sent: u64,
     /// Priority of each expected stream.
@@ -82,6 +91,8 @@ impl Meter {
             waits_to_send: PrioritySet::EMPTY,
             waits_to_receive: PrioritySet::EMPTY,
             hand: Hand::default(),
+            messages: Box::default(),
+            tells: plan.tester.streams.iter().any(|s| message(&s.template.headers).is_some()),
             control: wanted
                 .control
                 .iter()
@@ -101,6 +112,7 @@ impl Meter {
     /// Records a received pause; `own` if it arrived in this queue of the port, where it counts.
     pub(super) fn on_pause(&mut self, now: Instant, pause: &PauseVector, own: bool) {
         note(&mut self.received, now, (pause, own), self.rate);
+        self.messages.on_pause(now, pause, self.rate);
         self.waits_to_send.0 |= pause.enabled.0;
     }
 
@@ -110,6 +122,9 @@ impl Meter {
         let rate = self.rate;
         let on_line = || rate.time_for(Bytes(wire_len.into()));
         self.reactions[p.index()].on_frame(now, on_line);
+        if self.tells {
+            self.messages.on_data(now, p, on_line);
+        }
         if self.waits_to_receive.contains(p) && self.sent[p.index()].on_frame(now) {
             self.waits_to_receive.remove(p);
         }
@@ -131,27 +146,46 @@ impl Meter {
     /// Records a frame made for the port, inserted behind the first `place` ones.
     pub(super) fn made_at(&mut self, what: Leaving, place: usize) {
         self.hand.insert(what, place);
+        self.messages.inserted();
     }
 
     /// Records that the port accepted frames from the front; `left` are still unsent.
     #[inline]
     pub(super) fn gone(&mut self, now: Instant, left: usize) {
+        self.messages.gone(now, self.hand.frames() - left);
         while let Some(what) = self.hand.next_gone(left) {
-            match what {
-                Leaving::Data(p) => {
-                    if self.waits_to_send.contains(p) && self.received[p.index()].on_frame(now) {
-                        self.waits_to_send.remove(p);
-                    }
+            let data = match what {
+                Leaving::Data(p) | Leaving::Message(p, ..) => Some(p),
+                _ => None,
+            };
+            if let Some(p) = data {
+                self.messages.data_gone(now);
+                if self.waits_to_send.contains(p) && self.received[p.index()].on_frame(now) {
+                    self.waits_to_send.remove(p);
                 }
+            }
+            match what {
+                Leaving::Message(_, priority, pause) => self.messages.sent(now, priority, pause),
                 Leaving::Pause(pause) => {
                     note(&mut self.sent, now, (&pause, true), self.rate);
                     self.react(now, &pause);
                     self.waits_to_receive.0 |= pause.enabled.0;
                 }
                 Leaving::Malformed => self.malformed_sent += 1,
-                Leaving::Other => {}
+                Leaving::Data(_) | Leaving::Other => {}
             }
         }
+    }
+
+    /// Returns true if the station may send messages, so that its frames must be examined.
+    #[inline]
+    pub(super) const fn tells(&self) -> bool {
+        self.tells
+    }
+
+    /// Records a message that began a pause here.
+    pub(super) fn obeyed(&mut self, now: Instant) {
+        self.messages.obeyed(now, self.hand.frames());
     }
 
     /// Records that the link went down: unsent frames are lost, and all pauses end.
@@ -185,6 +219,9 @@ impl Meter {
     /// Restarts the given streams: their measurements are reset. Counts of pauses, and the
     /// requested time, belong to the port and continue.
     pub(super) fn clear(&mut self, which: &[FlowId]) {
+        if !which.is_empty() {
+            self.messages.clear();
+        }
         for id in which {
             self.control.iter_mut().filter(|c| c.id() == *id).for_each(ControlSink::clear);
             if let Some(p) = self.priority_of(*id) {
@@ -215,6 +252,7 @@ impl Meter {
             reactions: self.reactions.each_ref().map(ReactionMeter::reactions),
             malformed_sent: self.malformed_sent,
             control: self.control.iter().map(ControlSink::counters).collect(),
+            messages: self.messages.counters(),
         }
     }
 }

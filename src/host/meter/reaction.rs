@@ -53,6 +53,21 @@ impl Reactions {
         kept.get(rank - 1).copied()
     }
 
+    /// Adds other reactions, whose recent ones count as the most recent.
+    pub(super) fn merge(&mut self, other: &Self) {
+        let sum = self.count + other.count;
+        let known = usize::try_from(other.count).map_or(KEPT, |count| count.min(KEPT));
+        for reaction in &other.kept[..known] {
+            self.kept[(self.count % KEPT as u64) as usize] = *reaction;
+            self.count += 1;
+        }
+        self.count = sum;
+        self.min = [self.min, other.min].into_iter().flatten().min();
+        self.max = self.max.max(other.max);
+        self.in_window += other.in_window;
+        self.after_stop += other.after_stop;
+    }
+
     fn add(&mut self, reaction: Duration) {
         self.kept[(self.count % KEPT as u64) as usize] = reaction;
         self.count += 1;

@@ -44,6 +44,8 @@ pub struct SfcReaction {
     pub udp_port: u16,
     /// Scope of a pause.
     pub pause: SfcPause,
+    /// Reaction to congestion in the network.
+    pub in_network: InNetwork,
     /// Maximum pause per message. Not zero.
     pub longest: Duration,
     /// sfcMaxFlowLife: lifetime of the entry of a flow, or of a priority, from the first message
@@ -62,6 +64,7 @@ impl Default for SfcReaction {
         Self {
             udp_port: sfcm::PORT_DEFAULT,
             pause: SfcPause::Flow,
+            in_network: InNetwork::Pause,
             longest: PausePolicy::standard().longest,
             max_flow_life: SfcPlan::new().max_flow_life,
             senders: Senders::Anybody,
@@ -77,4 +80,22 @@ pub enum SfcPause {
     Flow,
     /// All flows of its priority.
     Priority,
+}
+
+/// Default of [`InNetwork::Path`]'s spacing: some round trips of a data centre's network.
+pub const PATH_SPACING: Duration = Duration::from_micros(100);
+
+/// Reaction to a message whose locator says in-network. Congestion at the edge is at the destination,
+/// which every path leads to, so only a pause helps.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum InNetwork {
+    /// A pause, as for any other message.
+    Pause,
+    /// A pause, and another UDP source port of RoCEv2 flows, and so another path where switches spread
+    /// flows by it (ECMP).
+    Path {
+        /// Minimum time between two changes of path of a flow: until a message about the new path can
+        /// be back, it is not known to be better or worse.
+        spacing: Duration,
+    },
 }

@@ -39,11 +39,19 @@ pub struct SfcmCounters {
     pub no_flow_of_priority: u64,
     /// Messages accepted so far whose priority is another one by the maps of the host's port.
     pub disagreed: u64,
+    /// Messages among `paused`, `resumed` and `redundant` whose locator says incast.
+    pub incast: u64,
+    /// Likewise, whose locator says in-network.
+    pub in_network: u64,
+    /// Messages among these that gave a flow another path.
+    pub rerouted: u64,
     /// Messages among `paused` and `redundant` whose time exceeded the plan's maximum, and was
     /// reduced to it.
     pub cut_to_longest: u64,
     /// Messages whose pause ended with the entry of their flow or priority (sfcMaxFlowLife).
     pub cut_to_life: u64,
+    /// Sum of the pause times requested by the messages among `paused`.
+    pub requested: Total,
     /// Total pause time of flows, or of priorities, by messages.
     pub time: Total,
 }

@@ -6,6 +6,7 @@ use core::ops::Range;
 use crate::arrived::Arrived;
 use crate::plan::stream::{Path, StreamPlan, TemplatePlan};
 use crate::plan::{FlowId, Headers, StationPlan, Transport, TransportPlan};
+use crate::source::Sources;
 use ground::units::Mac;
 use wire::flow::FiveTuple;
 use wire::ip::Protocol;
@@ -95,6 +96,30 @@ impl Index {
     /// Returns the flow at an index.
     pub(super) fn at(&self, place: usize) -> usize {
         self.flows[place].1 as usize
+    }
+
+    /// Gives the RoCEv2 flows with these addresses and ports another source port, if `may` permits it.
+    /// Returns false if there is none.
+    pub(super) fn reroute(
+        &mut self,
+        tuple: &FiveTuple,
+        sources: &mut Sources,
+        mut may: impl FnMut(usize) -> bool,
+    ) -> bool {
+        let mut found = false;
+        let places = self.places(tuple);
+        for (tuple, n) in &mut self.flows[places] {
+            let n = *n as usize;
+            let Some(port) = Some(n).filter(|n| may(*n)).and_then(|n| sources.reroute(n)) else {
+                continue;
+            };
+            tuple.src_port = port;
+            found = true;
+        }
+        if found {
+            self.flows.sort_unstable();
+        }
+        found
     }
 
     fn by_id(&self, id: FlowId) -> Option<usize> {

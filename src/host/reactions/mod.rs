@@ -6,6 +6,8 @@
 //!   only if the plan lists its sender and the station sends the flow.
 //! - A pause ends at its time, at most the plan's maximum after the last message that requested it.
 //!   A message never shortens a pause, except one with time 0, which ends it.
+//! - A flow that gets another path is paused like any other, for the time that the old path's queue
+//!   takes to drain, so its frames stay in order.
 //! - A reaction point never reduces a flow below its minimum rate.
 //! - Nothing allocates, and every message is counted by its outcome.
 //!
@@ -21,13 +23,15 @@ pub use counters::{CnmCounters, ReactionCounters, SfcmCounters};
 use index::Index;
 
 use super::plan::stream::{Path, StreamPlan};
-use super::plan::{SfcPause, SfcReaction, StationPlan, Transport};
+use super::plan::{InNetwork, SfcPause, SfcReaction, StationPlan, Transport};
 use super::source::Sources;
 use congestion::Named;
 use congestion::qcn::QuantizedFeedback;
 use ground::time::{Duration, Instant, Total};
 use ground::units::{PRIORITIES, Priority, PrioritySet};
+use wire::flow::FiveTuple;
 use wire::ip::{self, Fragment, Protocol};
+use wire::sfcm::Locator;
 use wire::{EtherType, WireError, cnm, sfcm, vlan};
 
 /// The reactions of one station.
@@ -48,6 +52,8 @@ struct Sfc {
     until: [Instant; PRIORITIES],
     /// End of life of the entry of each flow, or of each priority.
     dies: Box<[Instant]>,
+    /// By flow: the earliest time of its next change of path.
+    moves: Box<[Instant]>,
     /// Paused priorities, and the earliest end of a pause.
     paused: PrioritySet,
     earliest: Instant,
@@ -64,6 +70,7 @@ impl Reactions {
             used: used(plan),
             until: [Instant::ZERO; PRIORITIES],
             dies: vec![Instant::ZERO; entries(plan, sfc.pause)].into_boxed_slice(),
+            moves: vec![Instant::ZERO; entries(plan, SfcPause::Flow)].into_boxed_slice(),
             paused: PrioritySet::EMPTY,
             earliest: Instant::NEVER,
             granted: Total::ZERO,
@@ -97,9 +104,15 @@ impl Reactions {
             is_sfcm(walk.ethertype, packet, sfc.plan.udp_port) && self.index.has_mac(walk.dst);
         if ours {
             let tagged = walk.outer.is_some();
-            sfc.on_message(now, (walk.ethertype, packet, tagged), &self.index, sources);
+            sfc.on_message(now, (walk.ethertype, packet, tagged), &mut self.index, sources);
         }
         ours
+    }
+
+    /// Returns the number of source flow control messages that started or extended a pause.
+    #[inline]
+    pub(super) fn sfcm_pauses(&self) -> u64 {
+        self.sfc.as_ref().map_or(0, |sfc| sfc.counters.paused)
     }
 
     /// Replaces a stream's plan.
@@ -141,7 +154,7 @@ impl Sfc {
         &mut self,
         now: Instant,
         (ethertype, packet, tagged): (EtherType, &[u8], bool),
-        index: &Index,
+        index: &mut Index,
         sources: &mut Sources,
     ) {
         self.counters.received += 1;
@@ -163,6 +176,7 @@ impl Sfc {
         let asked = message.message.pause;
         let until = now.saturating_add(asked.min(self.plan.longest));
         let until = (asked > Duration::ZERO).then_some(until);
+        let locator = message.message.locator;
         let mut moved = false;
         match self.plan.pause {
             SfcPause::Flow => {
@@ -191,12 +205,40 @@ impl Sfc {
             }
         }
         let c = &mut self.counters;
+        if moved {
+            c.requested += asked;
+        }
         c.cut_to_longest += u64::from(asked > self.plan.longest);
+        c.incast += u64::from(locator == Locator::Incast);
+        c.in_network += u64::from(locator == Locator::InNetwork);
         *match (moved, until) {
             (false, _) => &mut c.redundant,
             (true, Some(_)) => &mut c.paused,
             (true, None) => &mut c.resumed,
         } += 1;
+        if locator == Locator::InNetwork && until.is_some() {
+            self.reroute(now, &flow, index, sources);
+        }
+    }
+
+    /// Gives a flow another path because of congestion in the network.
+    fn reroute(
+        &mut self,
+        now: Instant,
+        flow: &FiveTuple,
+        index: &mut Index,
+        sources: &mut Sources,
+    ) {
+        let InNetwork::Path { spacing } = self.plan.in_network else { return };
+        let moves = &mut self.moves;
+        let may = |n: usize| {
+            let permitted = moves[n] <= now;
+            if permitted {
+                moves[n] = now.saturating_add(spacing);
+            }
+            permitted
+        };
+        self.counters.rerouted += u64::from(index.reroute(flow, sources, may));
     }
 
     /// Returns the priority of a message's flow at this host.

@@ -71,7 +71,12 @@ impl<P: Source> Station<P> {
             return;
         }
         if let Some(reactions) = &mut self.reactions {
+            let before = reactions.sfcm_pauses();
             if reactions.take(now, frame.head(), &walk, &mut self.sources) {
+                let begun = reactions.sfcm_pauses() > before;
+                if let Some(meter) = self.meter.as_mut().filter(|_| begun) {
+                    meter.obeyed(now);
+                }
                 return;
             }
         }

@@ -8,7 +8,7 @@ use crate::transport::receiver::Turn;
 use contracts::frame::{FCS_BYTES, Frame};
 use contracts::port::{CONTROL_FRAME_MAX, Source};
 use ground::time::Instant;
-use ground::units::Mac;
+use ground::units::{Mac, Priority};
 use schedule::Shaper;
 
 impl<P: Source> Station<P> {
@@ -156,6 +156,7 @@ impl<P: Source> Station<P> {
             else {
                 return;
             };
+            let before = self.hand.len();
             let (port, hand) = (&mut self.port, &mut self.hand);
             let most = room - hand.len();
             let line = (most, &self.shaper);
@@ -164,7 +165,7 @@ impl<P: Source> Station<P> {
                     self.shaper.charge_many(now, run.wire_len, run.made);
                     self.counters.tx_frames += run.made;
                     self.counters.tx_bytes += run.made * u64::from(run.wire_len);
-                    tell(&mut self.meter, Leaving::Data(p), run.made as usize);
+                    self.data_made(p, before);
                 }
                 if run.dry {
                     self.retry = now + self.slot;
@@ -182,8 +183,24 @@ impl<P: Source> Station<P> {
                 self.retry = now + self.slot;
                 return;
             }
-            tell(&mut self.meter, Leaving::Data(p), 1);
+            self.data_made(p, before);
             charge(&mut self.shaper, &mut self.counters, now, len);
+        }
+    }
+
+    /// Reports the data frames from place `before` on to the meter, if there is one.
+    #[inline]
+    fn data_made(&mut self, p: Priority, before: usize) {
+        let Some(meter) = &mut self.meter else { return };
+        if !meter.tells() {
+            return meter.made(Leaving::Data(p), self.hand.len() - before);
+        }
+        for frame in &self.hand[before..] {
+            let what = match meter::message(frame.head()) {
+                Some((priority, pause)) => Leaving::Message(p, priority, pause),
+                None => Leaving::Data(p),
+            };
+            meter.made(what, 1);
         }
     }
 

@@ -65,6 +65,11 @@ impl Headers {
         &self.ip
     }
 
+    /// Sets the UDP source port.
+    pub(super) const fn set_src_port(&mut self, port: u16) {
+        self.ip.src_port = port;
+    }
+
     pub(super) const fn dscp(&self) -> Dscp {
         self.ip.dscp
     }

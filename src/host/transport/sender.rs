@@ -200,6 +200,14 @@ impl Sender {
         true
     }
 
+    /// Takes another UDP source port from the next frame on and returns it; `None` without RoCEv2.
+    pub(crate) fn reroute(&mut self) -> Option<u16> {
+        match &mut self.kind {
+            Kind::Roce(_, frames) => Some(frames.reroute()),
+            Kind::Tcp(..) => None,
+        }
+    }
+
     /// Processes feedback of a congestion point. Returns false without a reaction point.
     pub(crate) fn on_cnm(&mut self, now: Instant, feedback: QuantizedFeedback) -> bool {
         self.pace.on_cnm(now, feedback)

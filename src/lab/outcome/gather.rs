@@ -14,7 +14,7 @@ use crate::record::Recorder;
 use ground::time::{Duration, Instant};
 use ground::units::BitsPerSec;
 use ground::verdict::Verdict;
-use sim::{Fault, LinkId, NodeId, NodePlan, Tally};
+use sim::{Fault, LinkId, NodeId, NodeKind, NodePlan, Tally};
 
 /// Data of a flow that had arrived at some time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -156,7 +156,10 @@ fn look(
         }
         let host = station(nodes, id);
         let (counters, secy) = (host.all(local), host.secy());
-        NodeOutcome::Host(nodes::host(node, (counters, secy.as_deref()), far(0), agents))
+        let obeys = matches!(&node.kind, NodeKind::Host(plan) if plan.reactions.sfc.is_some());
+        let sfcm = host.reactions(local).filter(|_| obeys).map(|reactions| reactions.sfcm);
+        let own = (counters, secy.as_deref());
+        NodeOutcome::Host(nodes::host(node, own, sfcm.as_ref(), far(0), agents))
     };
     (0..).zip(&plan.network.nodes).map(look).collect()
 }

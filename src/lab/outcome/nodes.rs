@@ -8,9 +8,9 @@ use super::agents::{self, MeasuredOutcome, StepOutcome};
 use crate::population::NodeAgents;
 use crate::record::{Onset, Recorder};
 use contracts::stats::{Drops, NicCounters, SharedPool, Storms, SwitchSnapshot};
-use ground::time::{Duration, Instant};
+use ground::time::{Duration, Instant, Total};
 use ground::units::{BitsPerSec, PortId, PriorityGroup};
-use host::StationCounters;
+use host::{SfcmCounters, StationCounters};
 use results::{AgentsSummary, BalanceSummary, MacsecSummary, PortSummary, Summary};
 use runtime::RunSnapshot;
 use secure::SecySnapshot;
@@ -96,9 +96,48 @@ pub struct HostPort {
     /// Link protocols of the port, if there are any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agents: Option<AgentsSummary>,
+    /// Source flow control messages, if the host obeys any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sfcm: Option<SfcmOutcome>,
     /// MACsec counters, if it is configured.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub macsec: Option<MacsecSummary>,
+}
+
+/// Source flow control messages that a host received.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+pub struct SfcmOutcome {
+    pub received: u64,
+    /// Messages that were obeyed: they started, extended or ended a pause, or a longer one was running.
+    pub obeyed: u64,
+    /// Messages with invalid bytes, of another sender, host or flow, or about messages.
+    pub refused: u64,
+    /// Messages whose PCP and DSCP are of different priorities by the maps of the host's port.
+    pub disagreed: u64,
+    /// Obeyed messages whose locator says incast.
+    pub incast: u64,
+    /// Obeyed messages whose locator says in-network.
+    pub in_network: u64,
+    /// Messages that gave a flow another path.
+    pub rerouted: u64,
+    /// Total pause time of flows, or of priorities.
+    #[serde(serialize_with = "ground::time::nanos::exact")]
+    pub paused_ns: Total,
+}
+
+impl SfcmOutcome {
+    fn new(c: &SfcmCounters) -> Self {
+        Self {
+            received: c.received,
+            obeyed: c.paused + c.resumed + c.redundant,
+            refused: c.refused(),
+            disagreed: c.disagreed,
+            incast: c.incast,
+            in_network: c.in_network,
+            rerouted: c.rerouted,
+            paused_ns: c.time,
+        }
+    }
 }
 
 /// Names of the link and the node at the far end of a port.
@@ -184,6 +223,7 @@ fn group(group: PriorityGroup, onset: &Onset) -> GroupOutcome {
 pub(super) fn host(
     plan: &NodePlan,
     (counters, secy): (StationCounters, Option<&SecySnapshot>),
+    sfcm: Option<&SfcmCounters>,
     far: Far<'_>,
     agents: (&NodeAgents, Instant),
 ) -> HostOutcome {
@@ -193,6 +233,7 @@ pub(super) fn host(
         rate_bps: far.rate.get(),
         counters,
         agents: agents::port(agents.0, PortId::MIN, agents.1).summary,
+        sfcm: sfcm.map(SfcmOutcome::new),
         macsec: secy.map(MacsecSummary::new),
     };
     HostOutcome { name: plan.name().to_owned(), ports: vec![port] }

@@ -94,3 +94,14 @@ pub struct Route {
     /// Next hop: a node, or the name of a link of the switch.
     pub via: Option<String>,
 }
+
+/// Use of several shortest paths.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum EqualCost {
+    /// One path per host.
+    #[default]
+    Host,
+    /// Flows are spread over all paths.
+    Flow,
+}

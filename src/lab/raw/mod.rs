@@ -25,12 +25,12 @@ pub use faults::*;
 pub use flows::{
     Amount, EcnName, Flow, FlowDuration, FlowRate, FlowRateLong, FlowRateText, Pattern,
 };
-pub use links::{Back, Errors, Link, Route};
+pub use links::{Back, EqualCost, Errors, Link, Route};
 pub use nodes::{Clock, Cpu, Host, HostEntry, Nodes, Obey, Storm, Switch, SwitchEntry};
 pub use numbers::{Chance, Drift, NsPerMetre};
 pub use otg::Otg;
 pub use profile::{HeadroomCheckName, PortDefaults, Profile};
-pub use reactions::{HostQcn, HostSfc, QcnWord, SfcPauseName, SfcWord};
+pub use reactions::{HostQcn, HostSfc, InNetworkName, QcnWord, SfcPauseName, SfcWord};
 pub use short::{Many, Members, Short, Wanted};
 pub use topology::{FatTree, LeafSpine, ParkingLot, Ring, Star, Topology};
 pub use transport::{
@@ -91,8 +91,11 @@ pub struct Lab {
     /// topology has linked adds fields to that link. Default: none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub links: Vec<Link>,
-    /// Routes that differ from the shortest. Default: none; equal-cost routes to a host are chosen
-    /// by a hash of the host's number.
+    /// Use of several shortest paths to a host: `host` takes one, by a hash of the host's number, and
+    /// `flow` spreads flows over all of them, by a hash of addresses, protocol and ports (ECMP).
+    /// Default: `host`.
+    pub equal_cost: Option<EqualCost>,
+    /// Routes that differ from the shortest; traffic to their hosts is not spread there. Default: none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub routes: Vec<Route>,
     /// Traffic flows. Default: none.

@@ -30,6 +30,11 @@ pub struct HostSfc {
     /// UDP port on which messages are received, 49152 to 65535. Default: `58622`.
     #[serde(rename = "sfcmUDPPort")]
     pub udp_port: Option<u16>,
+    /// Reaction to messages whose locator says in-network: `pause`, or `path`, a pause and another UDP
+    /// source port of RoCEv2 flows, so that they take another path of equal cost. Default: `pause`.
+    pub in_network: Option<InNetworkName>,
+    /// Minimum time between two changes of path of a flow, 1 us to 10 s. Default: `100us`.
+    pub path_spacing: Option<Span>,
     /// Limit of the pause time of one message, above 0 up to 5 s. Default: `1ms`, as at the proxy.
     pub longest: Option<Span>,
     /// Lifetime of the entry of a flow or a priority, from the first message about it on; no pause
@@ -101,4 +106,15 @@ impl Wanted for HostSfc {
 
 impl Wanted for HostQcn {
     const WANTED: &'static str = "none, standard, or changes such as {active: 50M}";
+}
+
+/// Reaction to congestion in the network.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum InNetworkName {
+    /// The flow, or its priority, pauses.
+    #[default]
+    Pause,
+    /// RoCEv2 flows also get another UDP source port.
+    Path,
 }

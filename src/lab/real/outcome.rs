@@ -9,8 +9,8 @@ use crate::population::{HostCounts, NodeAgents, Population};
 use contracts::stats::SwitchSnapshot;
 use ground::time::Instant;
 use host::{
-    FlowId, Latency, ReceiverCounters, SenderCounters, SinkCounters, SourceCounters,
-    StationCounters, StationSnapshot,
+    FlowId, Latency, ReactionCounters, ReceiverCounters, SenderCounters, SinkCounters,
+    SourceCounters, StationCounters, StationSnapshot,
 };
 use secure::SecySnapshot;
 use sim::{NodeId, Tally};
@@ -124,6 +124,9 @@ impl HostCounts for StationSnapshot {
     }
     fn all(&self, _: Instant) -> StationCounters {
         self.counters.clone()
+    }
+    fn reactions(&self, _: Instant) -> Option<ReactionCounters> {
+        self.reactions
     }
     fn whole(&self, _: Instant) -> StationSnapshot {
         self.clone()

@@ -38,7 +38,7 @@ use links::LinkSpec;
 use profiles::{Profiles, Switches};
 use routes::Routes;
 use sim::{DirectionPlan, End, LinkPlan, NetworkPlan, NodeId, NodeKind, NodePlan};
-use switch::StaticEntry;
+use switch::{SpreadEntry, StaticEntry};
 
 pub use view::{LinkView, Resolved};
 
@@ -226,13 +226,19 @@ fn place_switches(
             let port = PortId::new(routes.port(n, host)? as u16)?;
             Some(StaticEntry { vid: Vid::MIN, mac, port })
         };
+        let several = |mac, host| {
+            let ports = routes.equal(n, host)?.iter().filter_map(|port| PortId::new(*port));
+            Some(SpreadEntry { vid: Vid::MIN, mac, ports: ports.collect() })
+        };
         let own = (0..graph.hosts.len()).map(|host| (addresses::mac(host), host));
         let number = |node: &NodeId| graph.hosts.iter().position(|host| *host == node.index());
         let own = own.filter(|(mac, _)| !more.contains_key(mac));
         let testers = more.iter().filter_map(|(mac, node)| Some((*mac, number(node)?)));
         if !switches.learns[n] {
-            plan.bridge.statics =
-                own.chain(testers).filter_map(|(mac, host)| entry(mac, host)).collect();
+            let all: Vec<(Mac, usize)> = own.chain(testers).collect();
+            plan.bridge.statics = all.iter().filter_map(|(mac, host)| entry(*mac, *host)).collect();
+            plan.bridge.spread =
+                all.iter().filter_map(|(mac, host)| several(*mac, *host)).collect();
             plan.bridge.table_size = plan.bridge.table_size.max(plan.bridge.statics.len());
         }
         nodes[n].kind = NodeKind::Switch(plan);

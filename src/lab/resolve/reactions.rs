@@ -1,7 +1,7 @@
 //! Resolves a host's reactions to the congestion messages of switches.
 
 use super::graph::Source;
-use crate::raw::{self, HostQcn, HostSfc, QcnWord, SfcPauseName, SfcWord, Short};
+use crate::raw::{self, HostQcn, HostSfc, InNetworkName, QcnWord, SfcPauseName, SfcWord, Short};
 use config::quantity::Ratio;
 use config::{Cx, Place, life, longest, senders, udp_port};
 use congestion::SourceMap;
@@ -10,8 +10,10 @@ use congestion::qcn::ReactionPlan;
 use congestion::sfc::SfcPlan;
 use ground::time::Duration;
 use ground::units::Bytes;
-use host::{ReactionsPlan, SfcPause, SfcReaction};
+use host::{InNetwork, PATH_SPACING, ReactionsPlan, SfcPause, SfcReaction};
 
+/// Range of the time between two paths of a flow.
+const SPACING: (Duration, Duration) = (Duration::from_micros(1), Duration::from_secs(10));
 /// Range of the timed increase interval. A longer one would never expire.
 const TIME_RESET: (Duration, Duration) = (Duration::from_micros(1), Duration::from_secs(10));
 const BYTE_RESET: (u64, u64) = (2, 1 << 40);
@@ -64,6 +66,14 @@ fn sfc_reaction(
         pause: match said.pause.unwrap_or_default() {
             SfcPauseName::Flow => SfcPause::Flow,
             SfcPauseName::Priority => SfcPause::Priority,
+        },
+        in_network: match said.in_network.unwrap_or_default() {
+            InNetworkName::Pause => InNetwork::Pause,
+            InNetworkName::Path => {
+                let spacing = said.path_spacing.map_or(PATH_SPACING, |span| span.0);
+                let at = at.key("path_spacing");
+                InNetwork::Path { spacing: cx.ranged(&at, spacing, SPACING, PATH_SPACING) }
+            }
         },
         longest: longest(cx, &at.key("longest"), said.longest, longest_default),
         max_flow_life: life(

@@ -1,7 +1,7 @@
 //! Routes from every switch to every host: shortest paths, or forced ones. They become static
 //! addresses, because flooding in a network with loops would never end.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use super::graph::Graph;
 use crate::raw;
@@ -19,6 +19,9 @@ pub(super) struct Routes {
     ports: Vec<u16>,
     /// Row of each node; `None` for hosts.
     row_of: Vec<Option<usize>>,
+    /// By switch and host number: the ports of all shortest paths, where there are several and flows
+    /// are spread over them.
+    equal: BTreeMap<(usize, usize), Vec<u16>>,
 }
 
 impl Routes {
@@ -29,7 +32,13 @@ impl Routes {
         (port != NONE).then_some(usize::from(port))
     }
 
+    /// Returns the egress ports of a switch over which flows to a host are spread.
+    pub fn equal(&self, node: usize, host: usize) -> Option<&[u16]> {
+        self.equal.get(&(node, host)).map(Vec::as_slice)
+    }
+
     fn set(&mut self, node: usize, host: usize, port: usize) {
+        self.equal.remove(&(node, host));
         if let Some(row) = self.row_of[node] {
             self.ports[row * self.hosts + host] = port as u16;
         }
@@ -72,7 +81,7 @@ pub(super) fn routes(cx: &mut Cx, at: &Place<'_>, graph: &Graph<'_>, lab: &raw::
         row_of[*node] = Some(row);
     }
     let hosts = graph.hosts.len();
-    let mut routes = Routes { hosts, ports: Vec::new(), row_of };
+    let mut routes = Routes { hosts, ports: Vec::new(), row_of, equal: BTreeMap::new() };
     let entries = switches.len() * hosts;
     if entries > STATICS_MAX {
         let what = format!(
@@ -94,7 +103,9 @@ pub(super) fn routes(cx: &mut Cx, at: &Place<'_>, graph: &Graph<'_>, lab: &raw::
     let mut distance = vec![u32::MAX; graph.nodes.len()];
     for target in &switches {
         if !by_switch[*target].is_empty() {
-            shortest(graph, *target, &by_switch[*target], &switches, &mut distance, &mut routes);
+            let spread = lab.equal_cost == Some(raw::EqualCost::Flow);
+            let to = (*target, &by_switch[*target][..]);
+            shortest(graph, to, &switches, spread, &mut distance, &mut routes);
         }
     }
     one_way(graph, &by_switch, &mut routes);
@@ -109,12 +120,12 @@ pub(super) fn routes(cx: &mut Cx, at: &Place<'_>, graph: &Graph<'_>, lab: &raw::
 }
 
 /// Finds the shortest paths to the hosts of one switch; a hash of host and switch chooses among
-/// equals.
+/// equals, which are all kept if flows are spread over them.
 fn shortest(
     graph: &Graph<'_>,
-    target: usize,
-    hosts: &[usize],
+    (target, hosts): (usize, &[usize]),
     switches: &[usize],
+    spread: bool,
     distance: &mut [u32],
     routes: &mut Routes,
 ) {
@@ -144,6 +155,10 @@ fn shortest(
         for host in hosts {
             let drawn = Rng::nth(*host as u64, *node as u64) >> 32;
             routes.set(*node, *host, nearer[drawn as usize % nearer.len()]);
+            if spread && nearer.len() > 1 {
+                let ports = nearer.iter().map(|port| *port as u16).collect();
+                routes.equal.insert((*node, *host), ports);
+            }
         }
     }
 }

@@ -91,6 +91,7 @@ pub(super) fn switches(
                 ageing: AGEING,
                 shortcuts,
                 statics: Vec::new(),
+                spread: Vec::new(),
             },
         };
         let mut plan = plan(n, node, &templates[index], names, bridge, lab.seed);

@@ -211,6 +211,17 @@ fn ports(report: &Report) -> Sheet {
             p.sfcm_paused_ns.map_or_else(|| "-".into(), time)
         }));
     }
+    if any(|port| port.sfcm_tx.is_some()) {
+        columns.push(("SFCM sent", Number, |p| p.sfcm_tx.map_or_else(|| "-".into(), count)));
+        columns.push(("SFCM to silence p50", Number, |p| measured(p.sfcm_reaction_p50_ns)));
+    }
+    if any(|port| port.sfcm_to_pfc.is_some()) {
+        columns.push(("SFCM to PFC p50", Number, |p| measured(p.sfcm_to_pfc_p50_ns)));
+        columns.push(("max", Number, |p| measured(p.sfcm_to_pfc_max_ns)));
+        columns.push(("quanta error", Number, |p| {
+            p.sfcm_quanta_error.map_or_else(|| "-".into(), |error| format!("{error:+}"))
+        }));
+    }
     if any(|port| port.other_runs > 0) {
         columns.push(("other runs", Number, |p| count(p.other_runs)));
     }

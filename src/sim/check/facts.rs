@@ -17,7 +17,7 @@ use host::{Headers, Marking, StationPlan, Transport};
 use pfc::{FlowControl, StormAction};
 use schedule::Line;
 use secure::SecyPlan;
-use switch::{ClassifyPlan, PortPlan, SwitchPlan, Trust};
+use switch::{BridgePlan, ClassifyPlan, PortPlan, SwitchPlan, Trust};
 
 /// All facts of a network.
 #[derive(Debug)]
@@ -291,6 +291,14 @@ fn speaks_as(kind: &NodeKind) -> Vec<u64> {
     ports.chain(sfc.and_then(|sfc| sfc.mac)).map(|mac| mac.to_u64()).collect()
 }
 
+/// The configured addresses of a bridge with their ports, of which an address can have several.
+fn addresses(bridge: &BridgePlan) -> Vec<(u64, u16)> {
+    let one = bridge.statics.iter().map(|e| (e.mac.to_u64(), e.port.get()));
+    let several =
+        bridge.spread.iter().flat_map(|e| e.ports.iter().map(|p| (e.mac.to_u64(), p.get())));
+    one.chain(several).collect()
+}
+
 impl NodeFacts {
     fn new(plan: &crate::NodePlan) -> Self {
         let (cell, bridges, statics) = match &plan.kind {
@@ -299,7 +307,7 @@ impl NodeFacts {
                 switch.routing.interfaces.is_empty()
                     && switch.congestion.isolation.is_none()
                     && switch.congestion.proxy.is_none(),
-                switch.bridge.statics.iter().map(|e| (e.mac.to_u64(), e.port.get())).collect(),
+                addresses(&switch.bridge),
             ),
             NodeKind::Host(host) => (0, false, vec![(host.mac.to_u64(), 0)]),
         };

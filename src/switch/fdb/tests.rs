@@ -25,7 +25,14 @@ fn port(n: u16) -> PortId {
 
 fn plan(table_size: usize, ageing: Duration) -> BridgePlan {
     let port_limit = BridgePlan::NO_LIMIT;
-    BridgePlan { table_size, port_limit, ageing, shortcuts: 1, statics: Vec::new() }
+    BridgePlan {
+        table_size,
+        port_limit,
+        ageing,
+        shortcuts: 1,
+        statics: Vec::new(),
+        spread: Vec::new(),
+    }
 }
 
 fn table(size: usize, ageing: Duration) -> Fdb {

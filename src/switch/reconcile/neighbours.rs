@@ -7,7 +7,7 @@ use discovery::{
     TopologyPlan,
 };
 use ground::units::PortId;
-use wire::sfcm::Locator;
+use wire::sfcm::{Level, Locator};
 
 /// Information received at one port, and the settings derived from it.
 #[derive(Clone, Copy, Debug)]
@@ -32,6 +32,8 @@ pub(super) type Advertised = (Option<CongestionIsolation>, Option<SourceFlowCont
 #[derive(Clone, Debug)]
 pub(super) struct NeighbourInfo {
     pub(super) recognition: Recognition,
+    /// Level of the switch in its messages.
+    pub(super) level: Option<Level>,
     pub(super) ports: Vec<PortInfo>,
 }
 
@@ -54,7 +56,7 @@ impl NeighbourInfo {
             elsewhere: None,
             advertised: advertised(plan, port),
         };
-        Self { ports: ids().map(info).collect(), recognition }
+        Self { ports: ids().map(info).collect(), level: None, recognition }
     }
 }
 

@@ -8,6 +8,7 @@ use congestion::isolation::{CimType, Peer};
 use discovery::{CongestionIsolation, SourceFlowControl, Surroundings, Topology};
 use ground::time::Instant;
 use ground::units::PortId;
+use wire::sfcm::{LEVEL_MAX, Level};
 
 impl Reconciler {
     /// Applies the consequences of written objects: advertises the current plan to neighbours, and
@@ -71,6 +72,14 @@ impl Reconciler {
                 info.topology = Some(topology);
                 another |= id == port;
             }
+        }
+        let level = self.neighbours.recognition.level().filter(|level| *level <= LEVEL_MAX);
+        let level = level.and_then(Level::new);
+        if self.neighbours.level != level
+            && self.plan.congestion.sfc.is_some()
+            && apply(Change::Level(level)).is_ok()
+        {
+            self.neighbours.level = level;
         }
         let info = &mut self.neighbours.ports[port.index()];
         let locator = self.plan.congestion.locator_by(port, peer);

@@ -5,13 +5,21 @@ use super::{Signals, relay};
 use crate::plan::AttachedKind;
 use congestion::isolation::{Peer, PeerError};
 use ground::units::PortId;
-use wire::sfcm::Locator;
+use wire::sfcm::{Level, Locator};
 
 impl Signals {
     pub(crate) fn set_locator(&mut self, port: PortId, locator: Locator) {
         self.locators[port.index()] = locator;
         if let Some(sfc) = &mut self.sfc {
             sfc.point.set_locator(port, locator);
+        }
+    }
+
+    /// Sets the level of the switch in its messages.
+    pub(crate) fn set_level(&mut self, level: Option<Level>) {
+        self.level = level;
+        if let Some(sfc) = &mut self.sfc {
+            sfc.level = level;
         }
     }
 

@@ -54,7 +54,7 @@ pub(super) use heard::Paused;
 use notify::{Notifier, Quantizer};
 use relay::Relay;
 use source_flow::SourceFlow;
-use wire::sfcm::Locator;
+use wire::sfcm::{Level, Locator};
 
 /// Congestion machines of one worker.
 pub(super) struct Signals {
@@ -73,6 +73,8 @@ pub(super) struct Signals {
     pub(super) quantizer: Option<Box<Quantizer>>,
     /// By port: the locator and the kind of neighbour, configured or discovered.
     locators: Box<[Locator]>,
+    /// Level of the switch, if it is known.
+    level: Option<Level>,
     attached: Box<[AttachedKind]>,
     /// True while a message passes through forwarding; none is made about it.
     telling: bool,
@@ -95,6 +97,7 @@ impl Signals {
             notifier: Notifier::new(plan),
             quantizer: Quantizer::new(plan),
             locators: vec![Locator::Unknown; ports].into_boxed_slice(),
+            level: None,
             attached: vec![AttachedKind::default(); ports].into_boxed_slice(),
             telling: false,
             base: Box::default(),

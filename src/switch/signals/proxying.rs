@@ -150,7 +150,8 @@ impl<W: World> Switch<W> {
             return Outcome::Refused(Refusal::NoPause);
         };
         let id = self.ports[to].id;
-        let Sfcm { priority, dscp, .. } = read.message;
+        let Sfcm { priority, dscp, locator, .. } = read.message;
+        relay.locate(id, locator);
         let named = Named { priority, dscp, tagged };
         let priority = relay.priority(id, &self.tables[id.index()].source, named);
         let message = Message { priority, ..message(&read, ingress, Some(id)) };

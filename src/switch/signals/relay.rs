@@ -13,6 +13,7 @@ use ground::units::{PortId, Priority, PrioritySet, TrafficClass};
 use pfc::FlowControl;
 use wire::flow::FiveTuple;
 use wire::ip::{self, Fragment, Protocol};
+use wire::sfcm::Locator;
 use wire::{EtherType, udp};
 
 /// The proxy of one worker, with counters that the proxy itself does not keep.
@@ -29,6 +30,9 @@ pub(crate) struct Relay {
     pub(super) malformed: u64,
     /// Messages whose priority is another one by the maps of the host's port.
     disagreed: u64,
+    /// Messages to hosts that the proxy acts for whose locator says incast, and in-network.
+    incast: u64,
+    in_network: u64,
     /// By port: PFC frames sent for the proxy alone.
     pub(super) pauses: Box<[u64]>,
 }
@@ -85,6 +89,8 @@ impl Relay {
             }),
             malformed: 0,
             disagreed: 0,
+            incast: 0,
+            in_network: 0,
             pauses: vec![0; plan.ports.len()].into_boxed_slice(),
         }))
     }
@@ -113,6 +119,14 @@ impl Relay {
         begun.insert(now, stream, |_| true).is_ok()
     }
 
+    /// Counts a message to a host that the proxy acts for by its locator.
+    pub(super) fn locate(&mut self, port: PortId, locator: Locator) {
+        if self.proxy.pausable(port).is_some() {
+            self.incast += u64::from(locator == Locator::Incast);
+            self.in_network += u64::from(locator == Locator::InNetwork);
+        }
+    }
+
     /// Returns the priority at the host behind `port` that a message names, by the maps of that
     /// port. Where the proxy does not act for the host it is the message's.
     pub(super) fn priority(&mut self, port: PortId, map: &SourceMap, named: Named) -> Priority {
@@ -138,6 +152,8 @@ impl Relay {
         let counters = ProxyCounters {
             forwarded: proxy.forwarded(),
             malformed: self.malformed,
+            incast: self.incast,
+            in_network: self.in_network,
             disagreed: self.disagreed,
             sender: proxy.refused(Refusal::Sender),
             not_routed: proxy.refused(Refusal::NotRouted),

@@ -51,6 +51,7 @@ impl Signals {
             for (port, locator) in ports().zip(self.locators.clone()) {
                 self.set_locator(port, locator);
             }
+            self.set_level(self.level);
         }
         if self.relay.is_none() || plan.congestion.proxy.is_none() {
             self.relay = Relay::new(plan);

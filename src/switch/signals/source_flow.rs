@@ -13,7 +13,7 @@ use ground::time::Instant;
 use ground::units::{BitsPerSec, Bytes, Dscp, Mac, Priority, TrafficClass};
 use wire::flow::FiveTuple;
 use wire::ip::Ecn;
-use wire::sfcm::{self, Form, Sfcm};
+use wire::sfcm::{self, Form, Level, Sfcm};
 use wire::{WireError, datagram, msdu};
 
 /// Source flow control points of one worker, with the format of their messages.
@@ -28,6 +28,8 @@ pub(crate) struct SourceFlow {
     mac: Option<Mac>,
     ipv4: Option<Ipv4Addr>,
     ipv6: Option<Ipv6Addr>,
+    /// Level of the switch, if discovery knows it.
+    pub(super) level: Option<Level>,
     /// Congesting frames that were messages of other kinds.
     messages: u64,
 }
@@ -48,6 +50,7 @@ impl SourceFlow {
             mac: sfc.mac,
             ipv4: sfc.ipv4,
             ipv6: sfc.ipv6,
+            level: None,
             messages: 0,
         };
         made.adopt(sfc);
@@ -112,7 +115,7 @@ impl SourceFlow {
         let mut draft = Draft::answer(seen.head, &seen.walk()?, mac, self.transmit_priority);
         let mut emit = |form: Form<'_>| {
             let Signal { pause, locator, .. } = *signal;
-            let message = Sfcm { form, priority, dscp, pause, locator };
+            let message = Sfcm { form, priority, dscp, pause, locator, level: self.level };
             let repr = sfcm::Repr { headers, message };
             draft.fill(repr.ethertype(), repr.buffer_len(), |body| repr.emit(body))
         };

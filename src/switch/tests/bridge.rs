@@ -1,7 +1,7 @@
 //! Learning, flooding, VLANs, and frames that a bridge must not forward.
 
 use crate::rig::*;
-use crate::{Change, VlanMember, VlanPlan};
+use crate::{Change, SpreadEntry, StaticEntry, SwitchPlan, VlanMember, VlanPlan};
 use ground::time::Duration;
 use ground::units::*;
 
@@ -23,6 +23,49 @@ fn unknown_addresses_are_flooded_and_known_ones_are_not() {
     lab.poll_until_idle();
     assert_eq!((lab.sent(0).len(), lab.sent(1).len(), lab.sent(2).len()), (0, 0, 1));
     assert_eq!(lab.drops(), [("same_segment", 1)]);
+    lab.check();
+}
+
+/// A UDP packet from host 1 to host 9, from this port.
+fn packet(src_port: u16) -> Vec<u8> {
+    let mut packet = frame(host(9), host(1), None, 60);
+    packet[12..14].copy_from_slice(&[8, 0]);
+    packet[14..42].copy_from_slice(&[
+        0x45, 0, 0, 28, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 9, 0, 0, 0x12, 0xb7, 0, 8,
+        0, 0,
+    ]);
+    packet[34..36].copy_from_slice(&src_port.to_be_bytes());
+    packet
+}
+
+#[test]
+fn flows_to_an_address_behind_several_ports_are_spread_over_those_that_are_up() {
+    let mut p = plan(4);
+    p.bridge.statics = vec![StaticEntry { vid: vid(1), mac: host(9), port: port(1) }];
+    let ports = vec![port(1), port(2), port(3)];
+    p.bridge.spread = vec![SpreadEntry { vid: vid(1), mac: host(9), ports }];
+    let mut lab: Lab = Lab::new(&p);
+    let sent = |lab: &mut Lab, src_port| {
+        lab.inject(0, &packet(src_port));
+        lab.poll_until_idle();
+        let out: Vec<_> = (1..4).filter(|n| !lab.sent(*n).is_empty()).collect();
+        assert_eq!(out.len(), 1, "one copy of each");
+        out[0]
+    };
+    let first: Vec<_> = (0..60).map(|n| sent(&mut lab, n)).collect();
+    for n in 1..4 {
+        let flows = first.iter().filter(|port| **port == n).count();
+        assert!((10..=30).contains(&flows), "{flows} of 60 flows leave by port {n}");
+    }
+    assert_eq!((0..60).map(|n| sent(&mut lab, n)).collect::<Vec<_>>(), first, "flows stay");
+    lab.switch.apply(lab.now, Change::Link { port: port(1), up: false, rate: None }).unwrap();
+    assert!((0..60).all(|n| sent(&mut lab, n) != 1), "none goes where the link is down");
+    // Another switch takes other paths, and frames without IP have one too.
+    let mut other: Lab = Lab::new(&SwitchPlan { seed: p.seed + 1, ..p });
+    assert_ne!((0..60).map(|n| sent(&mut other, n)).collect::<Vec<_>>(), first);
+    other.inject(0, &frame(host(9), host(1), None, 60));
+    other.poll_until_idle();
+    assert_eq!((1..4).map(|n| other.sent(n).len()).sum::<usize>(), 1);
     lab.check();
 }
 

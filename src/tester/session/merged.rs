@@ -1,7 +1,7 @@
 //! The counters of a port, from those of its queues.
 
 use ground::units::PRIORITIES;
-use host::meter::Reactions;
+use host::meter::{MessageCounters, Reactions};
 use host::{ControlCounters, MeterCounters, PauseTimes, StationCounters, StationSnapshot};
 
 /// Returns the counters of a port, without those of single flows. A pause is counted in the queue in
@@ -57,15 +57,27 @@ fn meter(mut port: MeterCounters, others: &[&MeterCounters]) -> MeterCounters {
             times(&mut port.sent[p], &queue.sent[p]);
         }
         port.malformed_sent += queue.malformed_sent;
+        messages(&mut port.messages, &queue.messages);
         for (all, own) in port.control.iter_mut().zip(&queue.control) {
             control(all, own);
         }
     }
     for p in 0..PRIORITIES {
         port.reactions[p] = Reactions::default();
+        port.messages.reactions = Reactions::default();
         (port.sent[p].last_frame, port.sent[p].first_frame) = (None, None);
     }
     port
+}
+
+/// Adds the messages that a queue sent. Ports with several queues obey none.
+fn messages(port: &mut MessageCounters, queue: &MessageCounters) {
+    port.sent += queue.sent;
+    port.requested += queue.requested;
+    port.told.extend(&queue.told);
+    port.told.sort_by_key(|told| told.at);
+    port.begun.extend(&queue.begun);
+    port.begun.sort_by_key(|begun| begun.at);
 }
 
 /// Adds the pauses of a queue. What is about their sequence is that of the queue with most of them.

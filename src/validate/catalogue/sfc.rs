@@ -74,6 +74,7 @@ impl Message {
             },
             pause: self.pause,
             locator: Locator::Incast,
+            level: None,
         };
         let repr = Repr { headers, message };
         let frame = ethernet::Repr { dst: to.mac, src: from.mac, ethertype: repr.ethertype() };
@@ -208,7 +209,7 @@ fn read<'a>(record: &'a Record, octets: &'a [u8], udp_port: u16) -> Option<Recei
     // Behind the addresses of a simplified flow is its protocol, and a reserved octet.
     let behind = if view.src().is_ipv4() { 8 } else { 32 };
     let in_flow = is_simple && bits(HEADER_LEN + behind + 1, 0xff);
-    let reserved = bits(1, 0x38) || bits(2, 0x03) || bits(3, 0xff) || in_flow;
+    let reserved = bits(1, 0x38) || bits(2, 0x03) || in_flow;
     let to = *octets.first_chunk()?;
     Some(Received { record, to, read: parsed, reserved })
 }

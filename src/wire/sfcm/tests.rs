@@ -35,6 +35,7 @@ fn message(form: Form<'_>) -> Sfcm<'_> {
         dscp: Dscp::new(26).unwrap(),
         pause: Duration::from_nanos(0x0001_e240),
         locator: Locator::Incast,
+        level: None,
     }
 }
 
@@ -233,7 +234,6 @@ fn reserved_bits_are_ignored_and_the_fourth_locator_means_nothing() {
     let mut octets = GOLDEN;
     octets[1] |= 0x38;
     octets[2] |= 0x03;
-    octets[3] = 0xee;
     octets[19] = 0xee;
     let packet = forged(&headers(false), &octets);
     let read = Repr::parse(EtherType::IPV4, &packet).unwrap();
@@ -244,12 +244,31 @@ fn reserved_bits_are_ignored_and_the_fourth_locator_means_nothing() {
     assert_eq!(read.message.locator, Locator::Unknown);
 }
 
+#[test]
+fn the_level_is_that_of_topology_recognition_from_1_to_254() {
+    let leaf = Sfcm { level: Level::new(1), ..message(Form::Simplified(flow(false))) };
+    let repr = Repr { headers: headers(false), message: leaf };
+    let octets = emitted(&repr);
+    assert_eq!(octets[headers(false).header_len() + 3], 1);
+    assert!(repr.to_string().contains(" incast level 1 "), "{repr}");
+    for (octet, level) in [(0, None), (1, Some(1)), (LEVEL_MAX, Some(LEVEL_MAX)), (255, None)] {
+        let mut pdu = GOLDEN;
+        pdu[3] = octet;
+        let packet = forged(&headers(false), &pdu);
+        let read = Repr::parse(EtherType::IPV4, &packet).unwrap().message;
+        assert_eq!(read.level.map(Level::get), level);
+    }
+    let none = Sfcm { level: Level::new(255), ..leaf };
+    let repr = Repr { headers: headers(false), message: none };
+    assert_eq!(repr.emit(&mut [0; 200]), Err(WireError::OutOfRange));
+}
+
 proptest! {
     #[test]
     fn what_is_emitted_parses_to_the_same_and_every_truncation_is_refused(
         headers in any_headers(Some(PORT_DEFAULT)),
         (dst, protocol, src_port, dst_port) in any::<(u128, u8, u16, u16)>(),
-        (priority, dscp, locator) in (0_usize..8, 0_u8..64, 0_u8..3),
+        (priority, dscp, locator, level) in (0_usize..8, 0_u8..64, 0_u8..3, 0..=LEVEL_MAX),
         pause in any::<u32>(),
         encapsulated in any::<bool>(),
     ) {
@@ -277,6 +296,7 @@ proptest! {
             dscp: Dscp::new(dscp).unwrap(),
             pause: Duration::from_nanos(pause.into()),
             locator: Locator::from_bits(locator),
+            level: Level::new(level),
         };
         prop_assert_eq!(message.flow(), Some(flow));
         let repr = Repr { headers, message };

@@ -114,6 +114,15 @@ impl DataFrames {
         (&self.head[..shown], len as u32 + FCS_BYTES)
     }
 
+    /// Takes another UDP source port for all further packets and returns it: the next one of the
+    /// dynamic ports (RFC 6335), which RoCEv2 senders use for entropy.
+    pub(crate) fn reroute(&mut self) -> u16 {
+        let port = 0xc000 | (self.headers.ip().src_port.wrapping_add(1) & 0x3fff);
+        self.headers.set_src_port(port);
+        self.fits = usize::MAX;
+        port
+    }
+
     /// Writes the lengths for `behind` bytes between BTH and ICRC.
     fn resize(&mut self, behind: usize) {
         let len = udp::HEADER_LEN + roce::BTH_LEN + behind + icrc::LEN;

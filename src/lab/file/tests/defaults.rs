@@ -34,6 +34,7 @@ name: f
 seed: $Lab.seed
 duration: $Lab.duration
 until_done: $Lab.until_done
+equal_cost: $Lab.equal_cost
 measure: {from: $Measure.from}
 topology: {ring: {switches: 3, hosts_per_switch: $Ring.hosts_per_switch}}
 profiles:
@@ -80,6 +81,8 @@ nodes:
       storms: [{priorities: [3], start: $Storm.start, quanta: $Storm.quanta}]
       sfc:
         pause: $HostSfc.pause
+        in_network: $HostSfc.in_network
+        path_spacing: $HostSfc.path_spacing
         sfcmUDPPort: $HostSfc.sfcmUDPPort
         longest: $HostSfc.longest
         sfcMaxFlowLife: $HostSfc.sfcMaxFlowLife

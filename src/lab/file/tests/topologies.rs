@@ -152,6 +152,31 @@ routes:
 }
 
 #[test]
+fn flows_are_spread_over_shortest_paths_on_request_but_not_where_a_route_is_given() {
+    let text = "
+topology: {leaf_spine: {leaves: 2, spines: 3, hosts_per_leaf: 2}}
+equal_cost: flow
+routes: [{at: leaf1, to: h4, via: spine2}]
+";
+    let spread = |text: &str| -> Vec<(String, Vec<usize>)> {
+        let plan = good(text).0.plan.network;
+        let of = |node: &NodePlan| {
+            let spread = &switch(node)?.bridge.spread;
+            let ports = spread.iter().map(|e| e.ports.len()).collect();
+            Some((node.name().to_owned(), ports))
+        };
+        plan.nodes.iter().filter_map(of).collect()
+    };
+    let expected = [("leaf1", &[3][..]), ("leaf2", &[3, 3]), ("spine1", &[]), ("spine2", &[])];
+    let found = spread(text);
+    for (name, ports) in expected {
+        assert!(found.contains(&(name.to_owned(), ports.to_vec())), "{name}: {found:?}");
+    }
+    let none = spread(&text.replace("equal_cost: flow", "equal_cost: host"));
+    assert!(none.iter().all(|(_, ports)| ports.is_empty()));
+}
+
+#[test]
 fn more_can_be_said_of_nodes_and_links_of_a_topology() {
     let text = "
 topology: {star: {hosts: 3}}

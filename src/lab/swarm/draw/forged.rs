@@ -159,6 +159,7 @@ fn sfcm(chance: &mut Chance, to: Ipv4Addr, other: Ipv4Addr, body: &mut [u8]) -> 
         dscp: Dscp::new(chance.between(0, 63) as u8).expect("six bits"),
         pause: if chance.percent(5) { Duration::ZERO } else { pause },
         locator: chance.pick(&[Locator::Unknown, Locator::Incast, Locator::InNetwork]),
+        level: None,
     };
     let repr = sfcm::Repr { headers: headers(chance, other, to, port), message };
     let whole = repr.emit(body).is_ok();

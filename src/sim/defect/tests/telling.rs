@@ -80,6 +80,7 @@ fn sfcm() -> Vec<u8> {
         dscp: ground::units::Dscp::MIN,
         pause: Duration::from_micros(9),
         locator: Locator::Incast,
+        level: None,
     };
     let repr = Repr { headers, message };
     let mac = ground::units::Mac::default();

@@ -79,7 +79,8 @@ fn every_port_that_looks_for_its_place_tells_the_level() {
     };
     let unknown = Orientation::Unknown;
     let told = changes(&mut reconciler, 2, server);
-    assert_eq!(told, [said(0, unknown), said(2, Orientation::Downlink), said(3, unknown)]);
+    let leaf = Change::Level(sfcm::Level::new(1));
+    assert_eq!(told, [said(0, unknown), said(2, Orientation::Downlink), said(3, unknown), leaf]);
     let text = last_step(&reconciler);
     let expected = "topology: Bridge, level 1, Downlink; the neighbour is EndStation, level 0, \
                     Unknown; congestion here: incast";
@@ -92,9 +93,10 @@ fn every_port_that_looks_for_its_place_tells_the_level() {
     let told = changes(&mut reconciler, 2, Surroundings::default());
     let level = |change: &Change| match change {
         Change::Topology { topology, .. } => topology.level,
+        Change::Level(level) => level.map(sfcm::Level::get),
         _ => None,
     };
-    assert_eq!(told.iter().map(level).collect::<Vec<_>>(), [Some(3); 3], "those above are left");
+    assert_eq!(told.iter().map(level).collect::<Vec<_>>(), [Some(3); 4], "those above are left");
 }
 
 #[test]
@@ -105,7 +107,7 @@ fn what_was_not_told_is_told_with_the_next_news() {
     let refuse = |_| Err(Refused::Never("the worker is gone".into()));
     reconciler.reconcile(Instant::ZERO, port(2), &news, refuse);
     assert_eq!(reconciler.steps_total(), 0);
-    assert_eq!(changes(&mut reconciler, 2, server).len(), 3);
+    assert_eq!(changes(&mut reconciler, 2, server).len(), 4);
 }
 
 #[test]

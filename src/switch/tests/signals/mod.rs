@@ -154,6 +154,7 @@ fn said(priority: u8, pause: Duration, locator: Locator) -> Sfcm<'static> {
         dscp: Dscp::new(26).unwrap(),
         pause,
         locator,
+        level: None,
     }
 }
 

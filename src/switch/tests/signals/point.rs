@@ -1,6 +1,8 @@
 //! The Source Flow Control point: messages to the sources of congesting flows.
 
 use super::*;
+use crate::Change;
+use wire::sfcm::Level;
 
 const BOTH: ((u8, IpAddr), (u8, IpAddr)) = (
     (1, IpAddr::V4(core::net::Ipv4Addr::new(10, 0, 0, 1))),
@@ -213,7 +215,14 @@ fn a_switch_may_speak_in_its_own_name() {
     lab.switch.signals.set_locator(port(1), Locator::Incast);
     lab.advance(Duration::from_micros(50));
     burst(&mut lab, 5);
-    assert_eq!(parsed(&lab.sent(0)[0]).message.locator, Locator::Incast);
+    let sent = lab.sent(0);
+    let message = parsed(&sent[0]).message;
+    assert_eq!((message.locator, message.level), (Locator::Incast, None));
+    // It also finds the level of the switch.
+    lab.switch.apply(lab.now, Change::Level(Level::new(2))).unwrap();
+    lab.advance(Duration::from_micros(50));
+    burst(&mut lab, 5);
+    assert_eq!(parsed(&lab.sent(0)[0]).message.level, Level::new(2));
 }
 
 /// Host 1 in VLAN 10 and host 2 in VLAN 20, between which the switch routes.
