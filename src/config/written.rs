@@ -10,6 +10,7 @@ use std::fmt;
 use buffer::{BufferPlan, GroupKind, GroupPlan, SharedLimit};
 use congestion::{EcnPlan, MarkAt, NotEct};
 use ground::units::{Cells, PRIORITIES, PortId, PriorityGroup, TrafficClass};
+use link::Method;
 use switch::managed::{self, Access, At, Kind, Object, ObjectValue, Scope, Section, Unit};
 use switch::{CongestionPlan, SwitchPlan};
 
@@ -111,6 +112,7 @@ impl Written {
 
     /// Writes the objects whose values in `plan` differ from those in `file`, the file's.
     fn write_changed(&mut self, plan: &CongestionPlan, file: &CongestionPlan, ports: usize) {
+        self.write_methods(plan, file);
         let mut queues = BTreeSet::new();
         for object in Object::all().filter(|object| object.access() != Access::ReadOnly) {
             for at in places(object, ports) {
@@ -132,6 +134,22 @@ impl Written {
         }
     }
 
+    /// Turns on the measurements that a file has by default only for the methods of automatic
+    /// headroom, which may be others now.
+    fn write_methods(&mut self, plan: &CongestionPlan, file: &CongestionPlan) {
+        for (n, new) in plan.measurement.iter().flatten().enumerate() {
+            let old = PortId::new(n as u16).and_then(|port| file.port_measurement(port));
+            let lost = |method| {
+                new.is_some_and(|new| new.can(method)) && !old.is_some_and(|old| old.can(method))
+            };
+            for (method, key) in [(Method::RoundTrip, "measurement"), (Method::PeerDelay, "ptp")] {
+                if let (true, Some(port)) = (lost(method), self.port(n)) {
+                    *port.enter(key).enter("initiate") = Node::plain("true");
+                }
+            }
+        }
+    }
+
     /// Writes an object of the switch or of a port.
     fn write_object(&mut self, object: Object, at: At, value: ObjectValue) {
         let path = path(object);
@@ -146,6 +164,10 @@ impl Written {
             // Files have no rate of 0.
             (ObjectValue::Unset, _)
             | (ObjectValue::Number(0), Kind::Number { unit: Unit::BitsPerSecond, .. }) => {
+                parent.take(last);
+            }
+            // Nor a period of 0.
+            (ObjectValue::Number(0), _) if object.name() == "measurement.period" => {
                 parent.take(last);
             }
             _ => *parent.enter(last) = written(object, value),
@@ -271,6 +293,9 @@ fn written(object: Object, value: ObjectValue) -> Node {
         (_, ObjectValue::Classes(mask)) => Node::plain(mask.to_string()),
         (_, ObjectValue::Mac(_) | ObjectValue::Ipv4(_) | ObjectValue::Ipv6(_)) => {
             Node::text(value.to_string())
+        }
+        (_, ObjectValue::Choice(words)) if words.contains(", ") => {
+            Node::sequence(words.split(", ").map(Node::plain).collect())
         }
         (kind, value) => Node::plain(kind.show(value)),
     }

@@ -57,6 +57,12 @@ impl Auto {
         }
     }
 
+    /// Selects methods and statistic for the next measurement.
+    pub(super) const fn select(&mut self, methods: Preference, statistic: Statistic) {
+        self.methods = methods;
+        self.statistic = statistic;
+    }
+
     pub(super) const fn method(&self) -> Method {
         self.method
     }

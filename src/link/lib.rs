@@ -28,7 +28,7 @@ use core::fmt;
 
 use arrayvec::ArrayVec;
 
-use ::headroom::measure::Measurer;
+use ::headroom::measure::{InitiatePlan, Measurer};
 use ::headroom::peer_delay::PeerDelay;
 use auto::Auto;
 use contracts::frame::Frame;
@@ -233,6 +233,23 @@ impl PortAgents {
             }
         }
         can
+    }
+
+    /// Sets the parameters of measurements. Other parameters of requests and responses start a
+    /// running measurement again; methods and statistic are those of the next result.
+    pub fn set_measurement(
+        &mut self,
+        now: Instant,
+        initiate: Option<InitiatePlan>,
+        auto: Option<(Preference, Statistic)>,
+    ) {
+        if let (Some(measurer), Some(initiate)) = (&mut self.measurer, initiate) {
+            measurer.set_initiate(now, initiate);
+        }
+        if let (Some(own), Some((methods, statistic))) = (&mut self.auto, auto) {
+            own.select(methods, statistic);
+        }
+        self.listen(now);
     }
 
     /// Starts the measurement from which the headroom is derived.

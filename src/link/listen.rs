@@ -4,7 +4,7 @@ use super::auto::{Auto, Choice};
 use super::news::{Failure, Found, News, PeerReaction, ReactionSource, Spread};
 use super::{Method, PortAgents};
 use ground::time::{Duration, Instant};
-use headroom::{Formula, measure, peer_delay};
+use headroom::{Formula, Samples, measure, peer_delay};
 use wire::headroom::Adjustment;
 
 impl PortAgents {
@@ -74,16 +74,14 @@ impl PortAgents {
 
     fn measured(&mut self, now: Instant, event: measure::Event) {
         let Some(measurer) = &self.measurer else { return };
-        let (Some(trips), measure::Event::Done) = (measurer.round_trips(), event) else {
+        let (Some(trips), Some(delays), measure::Event::Done) =
+            (measurer.round_trips(), self.delays(), event)
+        else {
             let is_used = self.auto.as_ref().is_none_or(|auto| auto.is_used(Method::RoundTrip));
             if let (measure::Event::Failed { rounds, requests }, true) = (event, is_used) {
                 self.fail(now, Failure::NoAnswer { rounds, requests });
             }
             return;
-        };
-        let delays = match self.auto.as_ref().map(Auto::formula) {
-            Some(Formula::Short) => &trips.elapsed,
-            Some(Formula::Full) | None => &trips.round_trip,
         };
         let sources = self.sources(trips.t1_by_software);
         let found = Found {
@@ -97,6 +95,15 @@ impl PortAgents {
             peer_reaction: self.peer_reaction(trips.compensation),
         };
         self.found(found, Method::RoundTrip);
+    }
+
+    /// Delays of the last complete measurement, in the reading that headroom uses.
+    pub(super) fn delays(&self) -> Option<&Samples> {
+        let trips = self.measurer.as_ref()?.round_trips()?;
+        Some(match self.auto.as_ref().map(Auto::formula) {
+            Some(Formula::Short) => &trips.elapsed,
+            Some(Formula::Full) | None => &trips.round_trip,
+        })
     }
 
     /// The peer's reaction as it says itself: in a response, or else by DCBX.

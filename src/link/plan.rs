@@ -78,6 +78,9 @@ impl Preference {
     /// one clock.
     pub const AUTO: Self = Self { first: Method::RoundTrip, second: Some(Method::PeerDelay) };
 
+    /// Both methods, PTP's peer delay first.
+    pub const PTP_FIRST: Self = Self { first: Method::PeerDelay, second: Some(Method::RoundTrip) };
+
     /// Returns a preference of one method, without another to fall back to.
     #[must_use]
     pub const fn only(method: Method) -> Self {

@@ -158,6 +158,28 @@ fn a_peer_that_does_not_answer_is_told_of() {
 }
 
 #[test]
+fn rounds_and_statistic_can_be_set_and_all_samples_are_read() {
+    let mut a = plan(1, true);
+    a.auto = Some(AutoPlan { statistic: Statistic::Percentile(50), ..auto(Method::RoundTrip) });
+    let mut pair = Pair::new(&a, &plan(2, false), Duration::from_nanos(500));
+    pair.run(Instant::from_picos(1_000_000_000_000));
+    let initiate = InitiatePlan { rounds: 7, ..InitiatePlan::DEFAULT };
+    let methods = Preference::only(Method::RoundTrip);
+    let now = pair.now + Duration::from_micros(1);
+    pair.ends[0].set_measurement(now, Some(initiate), Some((methods, Statistic::Mean)));
+    assert!(pair.ends[0].measure_now(now));
+    (pair.now, pair.delay) = (now, Duration::from_nanos(700));
+    pair.run(now + Duration::from_secs(1));
+    let rounds: Vec<_> = pair.found().iter().map(|found| found.rounds).collect();
+    assert_eq!(rounds, [10, 7]);
+    let snapshot = pair.ends[0].snapshot(pair.now).measure.unwrap();
+    assert_eq!(snapshot.samples, [Duration::from_nanos(1_400); 7]);
+    // A port that initiates nothing does not begin to.
+    pair.ends[1].set_measurement(now, Some(initiate), None);
+    assert!(!pair.ends[1].measure_now(pair.now));
+}
+
+#[test]
 fn peer_delay_is_one_way_and_only_told_where_headroom_goes_by_it() {
     let delay = Duration::from_nanos(2_500);
     let ptp = |mut plan: AgentsPlan| {

@@ -8,13 +8,14 @@ use serde_json::{Map, Value, json};
 
 use ::text::Align::Left;
 use ::text::Table;
-use contracts::stats::CongestionSnapshot;
+use buffer::{BufferPlan, GroupKind, GroupPlan};
+use contracts::stats::{CongestionSnapshot, SwitchSnapshot};
 use ground::printable;
 use ground::units::{PortId, TrafficClass};
-use switch::CongestionPlan;
 use switch::managed::{
     self, At, Counter, Kind, Listing, Object, ObjectValue, Scope, Section, Source, Unit,
 };
+use switch::{CongestionPlan, SwitchPlan};
 
 /// The value of an object at one place.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -98,6 +99,36 @@ pub fn object_rows(
 /// Returns a function that reads the counters among the objects, for a switch with this plan and
 /// its monitored queues.
 pub fn counted<'a>(
+    plan: &'a SwitchPlan,
+    snapshot: Option<&'a SwitchSnapshot>,
+) -> impl Fn(Counter, At) -> Option<u64> + 'a {
+    move |counter, at| {
+        let snapshot = snapshot?;
+        let counters = || Some(&snapshot.ports.get(at.port?.index())?.counters);
+        match counter {
+            Counter::PfcRequests => Some(counters()?.pfc_tx_frames),
+            Counter::PfcIndications => Some(counters()?.pfc_rx_frames),
+            Counter::LinkDelayAllowance => allowance(&plan.buffer, at.port?),
+            Counter::TransmittedSfcms | Counter::TransmittedCnms => {
+                let signals = counted_signals(&plan.congestion, snapshot.congestion.as_deref());
+                signals(counter, at)
+            }
+        }
+    }
+}
+
+/// Least headroom of the lossless groups of a port in bits; `None` without such a group.
+fn allowance(buffer: &BufferPlan, port: PortId) -> Option<u64> {
+    let headroom = |group: &GroupPlan| match group.kind {
+        GroupKind::Lossless { headroom, .. } => Some(u64::from(headroom.0)),
+        GroupKind::Lossy => None,
+    };
+    let cells = buffer.groups.get(port.index())?.iter().filter_map(headroom).min()?;
+    Some(cells * u64::from(buffer.cell_bytes) * 8)
+}
+
+/// Returns a function that reads the counters of congestion signals.
+fn counted_signals<'a>(
     plan: &'a CongestionPlan,
     snapshot: Option<&'a CongestionSnapshot>,
 ) -> impl Fn(Counter, At) -> Option<u64> + 'a {
@@ -138,6 +169,7 @@ pub fn counted<'a>(
                     (Some(port), Some(class)) => qcn.queues.get(port)?[class].transmitted_cnms,
                 })
             }
+            Counter::PfcRequests | Counter::PfcIndications | Counter::LinkDelayAllowance => None,
         }
     }
 }
@@ -301,7 +333,7 @@ fn document(source: Source) -> String {
     match source {
         Source::Sfc(clause) => format!("SFC slides {clause}"),
         Source::Isolation(clause) => format!("802.1Qcz {clause}"),
-        Source::Cn(clause) => format!("802.1Q {clause}"),
+        Source::Cn(clause) | Source::Pfc(clause) => format!("802.1Q {clause}"),
         Source::Ours => "ours".into(),
     }
 }
@@ -312,6 +344,7 @@ const fn module(source: Source) -> &'static str {
         Source::Sfc(_) => "sluice-source-flow-control",
         Source::Isolation(_) => "ieee802-dot1q-congestion-isolation-bridge",
         Source::Cn(_) => "IEEE8021-CN-MIB",
+        Source::Pfc(_) => "IEEE8021-PFC-MIB",
         Source::Ours => "sluice",
     }
 }
@@ -322,7 +355,10 @@ const fn container(section: Section) -> &'static str {
         Section::Sfc => module(Source::Sfc("")),
         Section::CongestionIsolation => module(Source::Isolation("")),
         Section::Qcn => module(Source::Cn("")),
-        Section::SfcProxy | Section::FastCnp | Section::Watchdog => module(Source::Ours),
+        Section::Pfc => module(Source::Pfc("")),
+        Section::SfcProxy | Section::FastCnp | Section::Watchdog | Section::Measurement => {
+            module(Source::Ours)
+        }
     }
 }
 
@@ -389,6 +425,8 @@ fn entry<'a>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use buffer::SharedLimit;
+    use ground::units::Cells;
     use switch::managed::Access;
 
     fn row(name: &str, port: Option<&str>, class: Option<u8>, value: Value) -> ObjectRow {
@@ -427,6 +465,31 @@ mod tests {
             }
         });
         assert_eq!(objects_tree(&objects), expected);
+    }
+
+    #[test]
+    fn the_delay_allowance_is_the_least_headroom_of_lossless_groups() {
+        let lossy =
+            GroupPlan { reserved: Cells(0), limit: SharedLimit::Unlimited, kind: GroupKind::Lossy };
+        let lossless = |cells| GroupPlan {
+            kind: GroupKind::Lossless {
+                headroom: Cells(cells),
+                xon: Cells(0),
+                xon_offset: Cells(0),
+            },
+            ..lossy
+        };
+        let mut groups = [[lossy; 8]; 2];
+        (groups[0][3], groups[0][4]) = (lossless(100), lossless(90));
+        let buffer = BufferPlan {
+            cell_bytes: 256,
+            total: Cells(1_000),
+            groups: groups.to_vec(),
+            slack: Cells(0),
+        };
+        let of = |n| allowance(&buffer, PortId::new(n).unwrap());
+        assert_eq!(of(0), Some(90 * 256 * 8));
+        assert_eq!((of(1), of(2)), (None, None), "unknown is not 0");
     }
 
     #[test]

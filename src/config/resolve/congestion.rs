@@ -17,7 +17,7 @@ use congestion::isolation::QueueMap;
 use ground::time::Duration;
 use ground::units::PRIORITIES;
 use pfc::WatchdogPlan;
-use switch::{Attached, AttachedKind, CongestionPlan, PortWatchdog};
+use switch::{Attached, AttachedKind, CongestionPlan, PortMeasurement, PortWatchdog};
 use wire::sfcm::Locator;
 
 /// Sections of the file for the whole switch.
@@ -58,6 +58,7 @@ pub(super) fn congestion(
     };
     let mut plan = CongestionPlan {
         watchdog: watchdogs(drafts),
+        measurement: measurements(drafts),
         ports: drafts.iter().map(|draft| attached(draft.raw)).collect(),
         ..CongestionPlan::default()
     };
@@ -91,6 +92,13 @@ fn watchdogs(drafts: &[Draft<'_>]) -> Option<Vec<Option<PortWatchdog>>> {
         let is_valid = detection > Duration::ZERO && restoration > Duration::ZERO;
         is_valid.then_some(PortWatchdog { enabled, detection, restoration })
     };
+    let ports: Vec<_> = drafts.iter().map(of).collect();
+    ports.iter().any(Option::is_some).then_some(ports)
+}
+
+/// Link measurement of each port that initiates one; None if no port does.
+fn measurements(drafts: &[Draft<'_>]) -> Option<Vec<Option<PortMeasurement>>> {
+    let of = |draft: &Draft<'_>| PortMeasurement::of(draft.plan.agents.as_ref()?);
     let ports: Vec<_> = drafts.iter().map(of).collect();
     ports.iter().any(Option::is_some).then_some(ports)
 }

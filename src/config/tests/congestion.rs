@@ -374,6 +374,13 @@ const APART: &[(&str, &[&str])] = &[
             "watchdog.enabled",
             "watchdog.detection",
             "watchdog.restoration",
+            "measurement.rounds",
+            "measurement.requests",
+            "measurement.spacing_min",
+            "measurement.spacing_max",
+            "measurement.period",
+            "headroom.auto.statistic",
+            "headroom.auto.method",
         ],
     ),
 ];

@@ -14,7 +14,7 @@ congestion_isolation: {isolate: {3: 2}}
 fast_cnp: {}
 qcn: {queues: {1: {}}}
 ports:
-  - {name: a, device: net_null0, attached: host, watchdog: {}}
+  - {name: a, device: net_null0, attached: host, watchdog: {}, headroom: auto, ptp: {}}
   - {name: b, device: \"net_null1,size=64\", sfc: {queues: {3: {threshold: 50KB}}}}
 ";
 

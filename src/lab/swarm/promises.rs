@@ -97,8 +97,7 @@ impl<'a> Star<'a> {
                 && port.watchdog.iter().all(Option::is_none)
                 && port.queue_limits.iter().all(|limit| *limit == SharedLimit::Unlimited)
         };
-        let CongestionPlan { sfc, isolation, proxy, fast_cnp, qcn, ports: _, watchdog: _ } =
-            &self.switch.congestion;
+        let CongestionPlan { sfc, isolation, proxy, fast_cnp, qcn, .. } = &self.switch.congestion;
         let told = sfc.is_some() || isolation.is_some() || proxy.is_some();
         let told = told || fast_cnp.is_some() || qcn.is_some();
         !told && self.hosts.iter().all(host) && self.switch.ports.iter().all(port)

@@ -19,6 +19,10 @@ pub enum Section {
     Qcn,
     /// The PFC storm watchdog.
     Watchdog,
+    /// The measurement of links.
+    Measurement,
+    /// PFC, whose objects every switch has.
+    Pfc,
 }
 
 /// Document that defines an object.
@@ -30,6 +34,8 @@ pub enum Source {
     Isolation(&'static str),
     /// The MIB of congestion notification (802.1Q 17.7.13), and the clause.
     Cn(&'static str),
+    /// The MIB of PFC (802.1Q 17.7.17), and the clause.
+    Pfc(&'static str),
     /// This project: the documents leave it open.
     Ours,
 }
@@ -169,6 +175,23 @@ impl Section {
             Self::FastCnp => "fast_cnp",
             Self::Qcn => "qcn",
             Self::Watchdog => "watchdog",
+            Self::Measurement => "measurement",
+            Self::Pfc => "pfc",
+        }
+    }
+
+    /// Text in a file that turns the section on.
+    #[must_use]
+    pub const fn remedy(self) -> &'static str {
+        match self {
+            Self::Sfc => "sfc: {}",
+            Self::SfcProxy => "sfc_proxy: {}",
+            Self::CongestionIsolation => "congestion_isolation: {}",
+            Self::FastCnp => "fast_cnp: {}",
+            Self::Qcn => "qcn: {}",
+            Self::Watchdog => "watchdog: {}",
+            Self::Measurement => "measurement: {initiate: true}",
+            Self::Pfc => "pfc: {}",
         }
     }
 
@@ -182,6 +205,8 @@ impl Section {
             Self::FastCnp => plan.fast_cnp.is_some(),
             Self::Qcn => plan.qcn.is_some(),
             Self::Watchdog => plan.watchdog.is_some(),
+            Self::Measurement => plan.measurement.is_some(),
+            Self::Pfc => true,
         }
     }
 }

@@ -46,6 +46,7 @@ impl fmt::Display for ObjectError {
             }
         };
         let (name, section) = (object.name(), object.section().key());
+        let remedy = object.section().remedy();
         match &self.reason {
             Reason::Unknown(_) => write!(f, "{name} is unknown"),
             Reason::Range => write!(f, "{name}: {}", wanted(object.kind())),
@@ -54,7 +55,7 @@ impl fmt::Display for ObjectError {
                 write!(f, "{name} is fixed when a switch starts; change it in the file and restart")
             }
             Reason::NoSection => {
-                write!(f, "{name} is of a feature that is off; put `{section}: {{}}` into the file")
+                write!(f, "{name} is of a feature that is off; put `{remedy}` into the file")
             }
             Reason::Scope => match object.scope() {
                 Scope::Bridge => {
@@ -64,10 +65,7 @@ impl fmt::Display for ObjectError {
             },
             Reason::NoPort => write!(f, "{name}: the switch has no such port"),
             Reason::NoQueue if object.scope() == Scope::Port => {
-                write!(
-                    f,
-                    "{name}: the port has none; put `{section}: {{}}` into its part of the file"
-                )
+                write!(f, "{name}: the port has none; put `{remedy}` into its part of the file")
             }
             Reason::NoQueue => write!(
                 f,

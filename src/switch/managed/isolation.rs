@@ -135,7 +135,8 @@ pub(super) static OBJECTS: &[Entry] = &[
     standard(
         "49.4.1.2.7",
         "max-cim-tx",
-        plain(0, u32::MAX as i64),
+        // uint16 of the YANG module.
+        plain(0, u16::MAX as i64),
         one!(isolation.machine.max_cim_tx),
         "The most CIMs for a flow; one for all ports here.",
     )

@@ -1,5 +1,6 @@
 //! The managed objects of Source Flow Control and of Congestion Isolation, of what those documents
-//! leave open, and of the storm watchdog: one table with names, defaults and ranges.
+//! leave open, of the storm watchdog, of link measurements and of PFC: one table with names,
+//! defaults and ranges.
 //!
 //! An [`Object`] is read from and written to a [`CongestionPlan`], so a name means the same in a
 //! configuration, a running switch and a lab. [`set`] refuses a value that is out of range, that
@@ -15,8 +16,10 @@ mod entry;
 mod error;
 mod field;
 mod isolation;
+mod measurement;
 mod notifications;
 mod object;
+mod pfc;
 mod proxy;
 mod sfc;
 mod tables;
@@ -166,6 +169,7 @@ fn check(plan: &CongestionPlan) -> Result<(), Reason> {
             watch.check().map_err(|e| reason(&e))?;
         }
     }
+    plan.measurement.iter().flatten().flatten().try_for_each(measurement::check)?;
     match &plan.proxy {
         Some(proxy) if !proxy.policy.is_sound() => {
             let what = "the longest pause is longer than the credit: raise sfc_proxy.policy.credit";

@@ -4,20 +4,22 @@ use core::fmt;
 
 use super::entry::{Access, Entry, Scope, Section, Source};
 use super::value::{Kind, ObjectValue};
-use super::{isolation, notifications, proxy, sfc, watchdog};
+use super::{isolation, measurement, notifications, pfc, proxy, sfc, watchdog};
 
 /// A managed object: one entry of the table.
 #[derive(Clone, Copy)]
 pub struct Object(pub(super) &'static Entry);
 
 /// By section, in the order of the documents.
-static TABLE: [&[Entry]; 6] = [
+static TABLE: [&[Entry]; 8] = [
     sfc::OBJECTS,
     proxy::OBJECTS,
     isolation::OBJECTS,
     notifications::FAST_CNP,
     notifications::QCN,
     watchdog::OBJECTS,
+    measurement::OBJECTS,
+    pfc::OBJECTS,
 ];
 
 impl Object {

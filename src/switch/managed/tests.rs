@@ -9,6 +9,8 @@ use ::congestion::sfc::{Monitor, SfcPlan};
 use ::congestion::{Detect, EcnPlan, LimitPlan, MarkAt, NotEct};
 use ground::time::Duration;
 use ground::units::{Bytes, Dscp, Priority};
+use headroom::measure::InitiatePlan;
+use link::{Method, Preference, Statistic};
 
 const PORTS: usize = 2;
 
@@ -16,6 +18,15 @@ const WATCHDOG: PortWatchdog = PortWatchdog {
     enabled: true,
     detection: Duration::from_millis(200),
     restoration: Duration::from_millis(400),
+};
+
+const MEASUREMENT: PortMeasurement = PortMeasurement {
+    initiate: Some(InitiatePlan::DEFAULT),
+    auto: Some(MeasurementChoice {
+        methods: Preference::only(Method::RoundTrip),
+        statistic: Statistic::Max,
+        ptp: true,
+    }),
 };
 
 /// A plan with everything enabled and the machines' defaults. Even classes are detected by length,
@@ -84,6 +95,7 @@ pub(crate) fn whole() -> CongestionPlan {
             msdu_octets: 64,
         }),
         watchdog: Some(vec![Some(WATCHDOG); PORTS]),
+        measurement: Some(vec![Some(MEASUREMENT); PORTS]),
         ports: vec![],
     }
 }
@@ -180,6 +192,16 @@ fn both_ends_of_every_range_can_be_set_and_nothing_beyond() {
         // Leaves room on both sides for parameters that depend on each other.
         let policy = &mut plan.proxy.as_mut().unwrap().policy;
         (policy.longest, policy.credit) = (Duration::from_picos(1), Duration::from_secs(60));
+        let initiate = InitiatePlan {
+            rounds: 1,
+            requests_max: 256,
+            spacing_min: Duration::ZERO,
+            spacing_max: Duration::from_secs(10),
+            ..InitiatePlan::DEFAULT
+        };
+        plan.measurement =
+            Some(vec![Some(PortMeasurement { initiate: Some(initiate), ..MEASUREMENT }); PORTS]);
+        let before = plan.clone();
         let (good, bad) = samples(object.kind());
         for value in good {
             set(&mut plan, PORTS, object, at, value).unwrap_or_else(|e| panic!("{value}: {e}"));
@@ -189,7 +211,7 @@ fn both_ends_of_every_range_can_be_set_and_nothing_beyond() {
             // A value written at one place is not written at others.
             if at.port.is_some() {
                 let other = At { port: PortId::new(0), ..at };
-                let was = get(&whole(), PORTS, object, other);
+                let was = get(&before, PORTS, object, other);
                 assert_eq!(get(&plan, PORTS, object, other), was, "{object:?}");
             }
         }
@@ -262,6 +284,24 @@ fn refusals_say_what_to_do() {
     assert!(why.contains("put `watchdog: {}` into its part of the file"), "{why}");
     let why = refuse(&empty, "watchdog.enabled", none, on);
     assert!(why.contains("put `watchdog: {}` into the file"), "{why}");
+    let why = refuse(&empty, "measurement.rounds", none, n(9));
+    assert!(why.contains("put `measurement: {initiate: true}` into the file"), "{why}");
+    let why = refuse(&plan, "measurement.rounds", at(first, None), n(201));
+    assert!(why.contains("201 round trips need 201 to 256 requests"), "{why}");
+    let why = refuse(&plan, "measurement.spacing_min", none, n(500_000_001));
+    assert!(why.contains("spacing_max"), "{why}");
+    let why = refuse(&plan, "measurement.period", none, n(1));
+    assert!(why.contains("1us"), "{why}");
+    let mut no_ptp = plan.clone();
+    for port in no_ptp.measurement.iter_mut().flatten().flatten() {
+        port.auto.as_mut().unwrap().ptp = false;
+    }
+    let why = refuse(&no_ptp, "headroom.auto.method", none, ObjectValue::Choice("auto"));
+    assert!(why.contains("`ptp: {}`"), "{why}");
+    let why = refuse(&plan, "ieee8021PfcRequests", none, n(0));
+    assert!(why.contains("a counter"), "{why}");
+    let why = refuse(&plan, "max-cim-tx", none, n(65_536));
+    assert!(why.contains("0 to 65535"), "{why}");
     let why = refuse(&plan, "sfcMinHeaderOctets", none, n(63));
     assert!(why.contains("64 to 512"), "{why}");
     let why = refuse(&plan, "sfc.queues.aqm.kmin", at(first, class), n(64));

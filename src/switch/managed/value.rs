@@ -61,6 +61,12 @@ pub enum Counter {
     TransmittedSfcms,
     /// Congestion notification messages sent.
     TransmittedCnms,
+    /// PFC frames sent.
+    PfcRequests,
+    /// PFC frames received.
+    PfcIndications,
+    /// Bits that the headroom of a port's lossless groups allows for: a level, not a count.
+    LinkDelayAllowance,
 }
 
 /// Unit of a number.
@@ -141,6 +147,11 @@ impl Kind {
         }
     }
 
+    /// True for a choice of too many words to list.
+    fn is_long(&self) -> bool {
+        matches!(self, Self::Choice(words) if words.len() > 8)
+    }
+
     /// Describes the valid values in words.
     #[must_use]
     pub fn range(&self) -> String {
@@ -157,7 +168,11 @@ impl Kind {
                 let (least, most) = QUEUE_MAP;
                 format!("eight numbers from {least} to {most}, such as 0,0,0,-5,4,0,0,0")
             }
+            Self::Choice([first, second, third, .., last]) if self.is_long() => {
+                format!("{first}, {second}, {third} to {last}")
+            }
             Self::Choice(words) => words.join(" or "),
+            Self::Counter(Counter::LinkDelayAllowance) => "a number of bits".into(),
             Self::Counter(_) => "a counter".into(),
         }
     }

@@ -11,6 +11,8 @@ use congestion::{Detect, LimitPlan};
 use discovery::{Device, Topology};
 use ground::time::Duration;
 use ground::units::{Dscp, Mac, PRIORITIES, PortId, Priority};
+use headroom::measure::InitiatePlan;
+use link::{AgentsPlan, Method, Preference, Statistic};
 use wire::cim;
 use wire::roce::U24;
 use wire::sfcm::Locator;
@@ -32,6 +34,9 @@ pub struct CongestionPlan {
     /// [`PortPlan::watchdog`](super::PortPlan::watchdog) with their queues and actions. `None` if no
     /// port has one.
     pub watchdog: Option<Vec<Option<PortWatchdog>>>,
+    /// Link measurements by [`PortId`], `None` where a port initiates none; those of
+    /// [`PortPlan::agents`](super::PortPlan::agents). `None` if no port initiates any.
+    pub measurement: Option<Vec<Option<PortMeasurement>>>,
     /// Device at the other end of each port, by [`PortId`]; [`Attached::default`] for missing
     /// entries.
     pub ports: Vec<Attached>,
@@ -48,7 +53,55 @@ pub struct PortWatchdog {
     pub restoration: Duration,
 }
 
+/// Parameters of a port's link measurement that may change while the switch runs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PortMeasurement {
+    /// Requests and responses, if the port initiates them.
+    pub initiate: Option<InitiatePlan>,
+    /// Selection for automatic headroom, if the port has it.
+    pub auto: Option<MeasurementChoice>,
+}
+
+/// Selection of the measurement, and of the figure in it, from which headroom is calculated.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct MeasurementChoice {
+    pub methods: Preference,
+    pub statistic: Statistic,
+    /// True if the port can measure by PTP's peer delay.
+    pub ptp: bool,
+}
+
+impl PortMeasurement {
+    /// Returns the parameters in a port's plan; `None` if the port initiates no measurement.
+    #[must_use]
+    pub fn of(agents: &AgentsPlan) -> Option<Self> {
+        let initiate = agents.measure.as_ref().and_then(|measure| measure.initiate);
+        let ptp = agents.peer_delay.as_ref().is_some_and(|ptp| ptp.interval.is_some());
+        let auto = agents.auto.as_ref().map(|auto| MeasurementChoice {
+            methods: auto.methods,
+            statistic: auto.statistic,
+            ptp,
+        });
+        (initiate.is_some() || auto.is_some()).then_some(Self { initiate, auto })
+    }
+
+    /// Returns true if the port can measure by a method.
+    #[must_use]
+    pub fn can(&self, method: Method) -> bool {
+        match method {
+            Method::RoundTrip => self.initiate.is_some(),
+            Method::PeerDelay => self.auto.is_some_and(|auto| auto.ptp),
+        }
+    }
+}
+
 impl CongestionPlan {
+    /// Returns the parameters of a port's link measurement, if the port initiates any.
+    #[must_use]
+    pub fn port_measurement(&self, port: PortId) -> Option<PortMeasurement> {
+        *self.measurement.as_ref()?.get(port.index())?
+    }
+
     /// True if the storm watchdog of a port runs, where the port has one.
     #[must_use]
     pub fn watches(&self, port: PortId) -> bool {

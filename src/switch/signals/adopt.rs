@@ -31,7 +31,21 @@ impl<W: World> Switch<W> {
         self.look_again();
         self.note_guards();
         self.follow_watchdogs(now);
+        self.follow_measurements(now);
         Ok(())
+    }
+
+    /// Sets the parameters of the link measurements of owned ports according to the plan.
+    fn follow_measurements(&mut self, now: Instant) {
+        for at in 0..self.ports.len() {
+            let plan = self.signals.plan.port_measurement(self.ports[at].id);
+            let port = &mut self.ports[at];
+            if let (Some(plan), Some(agents)) = (plan, &mut port.agents) {
+                let auto = plan.auto.map(|auto| (auto.methods, auto.statistic));
+                agents.set_measurement(now, plan.initiate, auto);
+                port.note_agents();
+            }
+        }
     }
 
     /// Starts and stops the watchdogs of owned ports, and sets their times, according to the plan.

@@ -71,6 +71,7 @@ fn congestion() -> CongestionPlan {
         isolation: Some(isolation::restless()),
         proxy: Some(SfcProxyPlan { hosts, ..signals::proxy() }),
         watchdog: None,
+        measurement: None,
         fast_cnp: Some(FastCnpPlan {
             detect: vec![[Some(detect); 8]; 4],
             spacing: Duration::from_nanos(1),

@@ -61,8 +61,8 @@ impl Session {
             match section.is_in(&plan.congestion) {
                 true => bail!("{name} has no value there"),
                 false => bail!(
-                    "{name} is of a feature that is off; put `{}: {{}}` into the file",
-                    section.key()
+                    "{name} is of a feature that is off; put `{}` into the file",
+                    section.remedy()
                 ),
             }
         }
@@ -93,10 +93,10 @@ impl Session {
     fn rows(&self, plan: &SwitchPlan, object: Object) -> Result<Vec<ObjectRow>> {
         let names: Vec<&str> = plan.ports.iter().map(|port| port.name.as_str()).collect();
         let snapshot = match object.access() {
-            Access::ReadOnly => self.controller.snapshot()?.switch.congestion,
+            Access::ReadOnly => Some(self.controller.snapshot()?.switch),
             Access::ReadWrite | Access::Start => None,
         };
-        let counted = counted(&plan.congestion, snapshot.as_deref());
+        let counted = counted(plan, snapshot.as_ref());
         Ok(object_rows(&plan.congestion, &names, object, counted))
     }
 

@@ -117,12 +117,7 @@ impl Measurer {
     /// If the plan has a number out of the range that its field states.
     #[must_use]
     pub fn new(plan: &MeasurePlan) -> Self {
-        if let Some(p) = &plan.initiate {
-            assert!((1..=256).contains(&p.rounds), "{} rounds", p.rounds);
-            assert!((p.rounds..=256).contains(&p.requests_max), "{} requests", p.requests_max);
-            assert!(p.spacing_max >= p.spacing_min, "the most is less than the least");
-            assert!(p.spacing_max > Duration::ZERO, "requests without end at once");
-        }
+        plan.initiate.iter().for_each(InitiatePlan::assert_sound);
         Self {
             plan: plan.clone(),
             up: true,
@@ -145,6 +140,23 @@ impl Measurer {
         if self.plan.initiate.is_some() {
             self.counters.started += 1;
             self.running = Some(Running { rounds: 0, requests: 0, last: None, since: now });
+        }
+    }
+
+    /// Changes the parameters of this port's measurements. A running measurement starts again with
+    /// them; after the last one, the time to the next is the new period from `now` on. A port that
+    /// initiates none stays so.
+    ///
+    /// # Panics
+    /// As [`Measurer::new`].
+    pub fn set_initiate(&mut self, now: Instant, new: InitiatePlan) {
+        new.assert_sound();
+        let Some(plan) = self.plan.initiate.as_mut().filter(|plan| **plan != new) else { return };
+        let old = core::mem::replace(plan, new);
+        if self.running.is_some() {
+            self.start(now);
+        } else if old.period != new.period && self.up {
+            self.again = new.period.map_or(Instant::NEVER, |period| now.saturating_add(period));
         }
     }
 

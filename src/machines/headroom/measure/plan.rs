@@ -46,4 +46,12 @@ impl InitiatePlan {
         period: None,
         piggyback: true,
     };
+
+    /// Panics if a number is out of the range that its field states.
+    pub(super) fn assert_sound(&self) {
+        assert!((1..=256).contains(&self.rounds), "{} rounds", self.rounds);
+        assert!((self.rounds..=256).contains(&self.requests_max), "{} requests", self.requests_max);
+        assert!(self.spacing_max >= self.spacing_min, "the most is less than the least");
+        assert!(self.spacing_max > Duration::ZERO, "requests without end at once");
+    }
 }

@@ -236,3 +236,35 @@ fn a_flood_of_requests_is_answered_up_to_a_bound() {
     assert_eq!(answered, [0, 1, 2, 3, 4, 5, 6, 7], "in the order in which they came");
     assert_eq!((m.counters().requests_refused, m.counters().responses_sent), (12, 8));
 }
+
+#[test]
+fn other_parameters_start_a_running_measurement_again_and_the_same_change_nothing() {
+    let mut m = measurer(PLAN);
+    m.start(ns(0));
+    round(&mut m, ns(0), Duration::from_nanos(700));
+    m.set_initiate(ns(1_000), PLAN);
+    assert_eq!(m.state(), State::Running { rounds: 1, requests: 1 });
+    m.set_initiate(ns(1_000), InitiatePlan { rounds: 1, ..PLAN });
+    assert_eq!(m.state(), State::Running { rounds: 0, requests: 0 });
+    round(&mut m, ns(1_000), Duration::from_nanos(800));
+    assert_eq!((m.state(), m.next_event()), (State::Idle, Some(Event::Done)));
+    assert_eq!((m.counters().started, m.counters().done), (2, 1));
+}
+
+#[test]
+fn a_new_period_counts_from_its_write_and_none_ends_the_repetition() {
+    let mut m = measurer(InitiatePlan { rounds: 1, ..PLAN });
+    m.start(ns(0));
+    round(&mut m, ns(0), Duration::from_nanos(700));
+    assert_eq!(m.next_deadline(), Instant::NEVER);
+    let period = Some(Duration::from_micros(30));
+    m.set_initiate(ns(5_000), InitiatePlan { rounds: 1, period, ..PLAN });
+    assert_eq!(m.next_deadline(), ns(35_000));
+    round(&mut m, ns(35_000), Duration::from_nanos(900));
+    assert_eq!(m.round_trips().unwrap().round_trip.max(), Duration::from_nanos(900));
+    m.set_initiate(ns(40_000), InitiatePlan { rounds: 1, ..PLAN });
+    assert_eq!(m.next_deadline(), Instant::NEVER);
+    m.stop();
+    m.set_initiate(ns(50_000), InitiatePlan { rounds: 1, period, ..PLAN });
+    assert_eq!(m.next_deadline(), Instant::NEVER, "the link is down");
+}
