@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow};
 use clap::{Args, ValueEnum};
+use serde::Serialize;
 
 use super::dut;
 use super::kind::Kind;
@@ -39,6 +40,7 @@ EXAMPLES:
   sluice validate DUT.yaml --only L01                       by sonic-mgmt's number
   sluice validate DUT.yaml --report out.html                a page with all values and plots
   sluice validate DUT.yaml --captures DIR                   the frames of each failure
+  sluice validate DUT.yaml --ctrf out.json --github         for a pipeline that shows the failures
   sluice validate --prove                                   which faults the tests find
 
 The tester sends to the device, records all that comes back, and judges it against 802.1Q and 802.3.
@@ -88,6 +90,13 @@ pub struct ValidateArgs {
     /// Write the results to this file as JUnit, in sonic-mgmt's form.
     #[arg(long, value_name = "FILE")]
     pub junit: Option<PathBuf>,
+    /// Write the results to this file in the Common Test Report Format (ctrf.io).
+    #[arg(long, value_name = "FILE")]
+    pub ctrf: Option<PathBuf>,
+    /// Print a workflow command of GitHub Actions for each failure to standard error, by which it is shown beside
+    /// the run.
+    #[arg(long)]
+    pub github: bool,
     /// Prove the tests instead: virtual devices with planted faults must fail them, good ones must
     /// pass, and a wrong tester must end with an error.
     #[arg(long, conflicts_with_all = ["file", "list", "describe", "only"])]
@@ -174,14 +183,25 @@ pub fn run(args: &ValidateArgs) -> Result<ExitCode> {
     };
     let setup = dut.setup.clone();
     let results = validate(args, dut, &selection)?;
-    let written = files.write(args, &name, (&results, &setup));
+    let (files, written) = files.write(args, &name, (&results, &setup));
     match args.format {
-        Format::Json => terminal::print_json(&results)?,
+        Format::Json => terminal::print_json(&Printed { results: &results, files })?,
         Format::Table => terminal::print(evidence::table(&results))?,
+    }
+    if args.github {
+        evidence::annotations(&results, &name).iter().for_each(|line| say!("{line}"));
     }
     // After the results are printed, so that a failed file does not lose them.
     written?;
     Ok(exit(results.verdict(args.strict)))
+}
+
+/// Results in JSON, and the sums of the files that were written with them.
+#[derive(Serialize)]
+struct Printed<'a> {
+    #[serde(flatten)]
+    results: &'a Results,
+    files: Vec<evidence::File>,
 }
 
 /// Runs the selected tests.

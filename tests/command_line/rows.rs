@@ -132,6 +132,7 @@ pub const WRITTEN: &[(&str, &str, &str)] = &[
     ("validate", "junit", "validate configs/validate/virtual.yaml --junit {path}"),
     ("validate", "report", "validate configs/validate/virtual.yaml --report {path}"),
     ("validate", "captures", "validate configs/validate/virtual.yaml --captures {path}"),
+    ("validate", "ctrf", "validate configs/validate/virtual.yaml --ctrf {path}"),
     ("validate", "prometheus", "validate configs/validate/virtual.yaml --prometheus {path}"),
     ("benchmark rfc2544", "json", "benchmark rfc2544 configs/validate/virtual.yaml --json {path}"),
     (

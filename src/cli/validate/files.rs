@@ -1,6 +1,9 @@
 //! Files with results.
 
+use std::path::PathBuf;
+
 use anyhow::{Context, Result};
+use aws_lc_rs::digest::{SHA256, digest};
 
 use super::ValidateArgs;
 use crate::cli::outputs::{OutputFile, Outputs};
@@ -16,6 +19,7 @@ pub(super) struct Files {
     junit: Option<OutputFile>,
     report: Option<OutputFile>,
     prometheus: Option<OutputFile>,
+    ctrf: Option<OutputFile>,
 }
 
 impl Files {
@@ -35,55 +39,92 @@ impl Files {
             junit: open("--junit", &args.junit)?,
             report: open("--report", &args.report)?,
             prometheus: open("--prometheus", &args.prometheus)?,
+            ctrf: open("--ctrf", &args.ctrf)?,
         })
     }
 
-    /// Writes all of them; `name` is the DUT file.
-    ///
-    /// # Errors
-    /// The first file that could not be written, after all others are.
+    /// Writes all of them, the page last, as it has the sums of the others; `name` is the DUT file. Returns
+    /// the sums, and the error of the first file that could not be written, after all others are.
     pub(super) fn write(
         self,
         args: &ValidateArgs,
         name: &str,
         (results, setup): (&Results, &Setup),
+    ) -> (Vec<evidence::File>, Result<()>) {
+        let mut written = Written::default();
+        if let Some(Ok(octets)) = args.file.as_ref().map(std::fs::read) {
+            written.files.push(sum(name.to_owned(), &octets));
+        }
+        written.text(self.jsonl, args.jsonl.as_ref(), || evidence::json_lines(results, name));
+        written.text(self.junit, args.junit.as_ref(), || {
+            evidence::junit(results, &testbed(results, setup))
+        });
+        written.text(self.ctrf, args.ctrf.as_ref(), || evidence::ctrf(results, name));
+        written.text(self.prometheus, args.prometheus.as_ref(), || validation_metrics(results));
+        let captured = written.captures(args, name, (results, setup));
+        written.errors.push(captured);
+        let files = written.files.clone();
+        written.text(self.report, args.report.as_ref(), || {
+            let (file, strict) = (name, args.strict);
+            validation_html(&ValidationPage { results, setup, file, strict, files: &files })
+        });
+        (written.files, written.errors.into_iter().collect())
+    }
+}
+
+/// Files that were written, and what became of each.
+#[derive(Default)]
+struct Written {
+    files: Vec<evidence::File>,
+    errors: Vec<Result<()>>,
+}
+
+impl Written {
+    fn text(
+        &mut self,
+        file: Option<OutputFile>,
+        path: Option<&PathBuf>,
+        text: impl FnOnce() -> String,
+    ) {
+        let Some((file, path)) = file.zip(path) else { return };
+        let text = text();
+        self.files.push(sum(path.display().to_string(), text.as_bytes()));
+        self.errors.push(file.write(text.as_bytes()));
+    }
+
+    /// Writes the captures of failed tests.
+    fn captures(
+        &mut self,
+        args: &ValidateArgs,
+        name: &str,
+        (results, setup): (&Results, &Setup),
     ) -> Result<()> {
-        let page = || {
-            let page = ValidationPage { results, setup, file: name, strict: args.strict };
-            validation_html(&page)
-        };
-        let write = |file: Option<OutputFile>, text: &dyn Fn() -> String| {
-            file.map_or(Ok(()), |file| file.write(text().as_bytes()))
-        };
-        let written = [
-            write(self.jsonl, &|| evidence::json_lines(results, name)),
-            write(self.junit, &|| evidence::junit(results, &testbed(results))),
-            write(self.report, &page),
-            write(self.prometheus, &|| validation_metrics(results)),
-            captures(args, name, (results, setup)),
-        ];
-        written.into_iter().collect()
+        let Some(folder) = &args.captures else { return Ok(()) };
+        for capture in evidence::captures(results, setup, name)? {
+            let path = folder.join(&capture.name);
+            let named = || format!("--captures: {}", path.display());
+            std::fs::write(&path, &capture.octets).with_context(named)?;
+            self.files.push(sum(path.display().to_string(), &capture.octets));
+        }
+        Ok(())
     }
 }
 
-/// Writes the captures of failed tests.
-fn captures(args: &ValidateArgs, name: &str, (results, setup): (&Results, &Setup)) -> Result<()> {
-    let Some(folder) = &args.captures else { return Ok(()) };
-    for capture in evidence::captures(results, setup, name)? {
-        let path = folder.join(&capture.name);
-        let named = || format!("--captures: {}", path.display());
-        std::fs::write(&path, capture.octets).with_context(named)?;
-    }
-    Ok(())
+/// Returns a file with the sum of its contents.
+fn sum(name: String, octets: &[u8]) -> evidence::File {
+    let sum = digest(&SHA256, octets);
+    let sha256 = sum.as_ref().iter().map(|octet| format!("{octet:02x}")).collect();
+    evidence::File { name, bytes: octets.len(), sha256 }
 }
 
-fn testbed(results: &Results) -> Testbed {
+fn testbed(results: &Results, setup: &Setup) -> Testbed {
     let start = results.tests.first().map_or(0.0, |test| test.start_s);
     Testbed {
         timestamp: stamp(start),
         topology: results.world.to_owned(),
         testbed: "sluice".to_owned(),
         host: results.dut.clone(),
+        os_version: setup.version.clone().unwrap_or_default(),
         ..Testbed::default()
     }
 }
@@ -97,6 +138,14 @@ pub(in crate::cli) fn stamp(seconds: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// FIPS 180-2, appendix B.1.
+    #[test]
+    fn a_sum_is_that_of_the_standard() {
+        let file = sum("abc".into(), b"abc");
+        assert_eq!((file.bytes, &file.sha256[..16]), (3, "ba7816bf8f01cfea"));
+        assert_eq!(&file.sha256[48..], "b410ff61f20015ad");
+    }
 
     #[test]
     fn a_time_is_written_in_utc() {

@@ -8,7 +8,7 @@ use super::shared::{LINES_MAX, ROWS_MAX, card};
 use super::{page, scale, tables, written};
 use crate::sheet::{Kind, Sheet};
 use ::validate::catalogue;
-use ::validate::evidence::{conformance, repeat};
+use ::validate::evidence::{self, conformance, repeat};
 use ::validate::judge::{Measurement, Outcome};
 use ::validate::observation::Way;
 use ::validate::setup::Setup;
@@ -26,6 +26,8 @@ pub struct ValidationPage<'a> {
     pub file: &'a str,
     /// True if inconclusive tests count as failures.
     pub strict: bool,
+    /// The run's other files, and the DUT file.
+    pub files: &'a [evidence::File],
 }
 
 /// Renders the page.
@@ -48,6 +50,10 @@ pub fn validation_html(p: &ValidationPage<'_>) -> String {
         section.card {
             h2 { "Set-up" }
             pre.table { (p.setup) }
+            @if !p.files.is_empty() {
+                h2 { "Files" }
+                (tables::table(&files(p.files)))
+            }
             p.small.soft { "sluice " (env!("CARGO_PKG_VERSION")) ", seed " (p.results.seed) }
         }
     };
@@ -170,6 +176,14 @@ fn values(measurements: &[Measurement]) -> Sheet {
     Sheet { head, rows: sorted.iter().map(row).collect() }
 }
 
+fn files(files: &[evidence::File]) -> Sheet {
+    let head = vec![("file", Kind::Word), ("bytes", Kind::Number), ("SHA-256", Kind::Word)];
+    let row = |file: &evidence::File| {
+        vec![file.name.clone(), file.bytes.to_string(), file.sha256.clone()]
+    };
+    Sheet { head, rows: files.iter().map(row).collect() }
+}
+
 fn statement(results: &Results) -> Sheet {
     let head = vec![
         ("support", Kind::Word),
@@ -260,6 +274,11 @@ mod tests {
             setup: &dut.setup,
             file: "dut.yaml",
             strict: false,
+            files: &[evidence::File {
+                name: "values<1>.jsonl".into(),
+                bytes: 7,
+                sha256: "0123abcd".into(),
+            }],
         });
         for part in [
             "<title>a&lt;b: FAIL</title>",
@@ -270,6 +289,8 @@ mod tests {
             "<td>no</td>",
             "not run",
             "sluice validate dut.yaml --only V-R01",
+            "<td>values&lt;1&gt;.jsonl</td>",
+            "<td>0123abcd</td>",
         ] {
             assert!(page.contains(part), "{part}");
         }

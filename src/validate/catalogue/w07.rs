@@ -5,8 +5,10 @@ use crate::adapter::Counter;
 use crate::bench::Trouble;
 use crate::judge::Limits;
 use crate::observation::Way;
+use crate::setup::ExpectedWatchdog;
 use crate::test::{Context, Level, Test, Topology};
 use crate::trial::{Flow, FlowId, Limit, Rate, Trial};
+use ground::time::Duration;
 
 pub const TEST: Test = Test {
     id: "V-W07",
@@ -18,7 +20,8 @@ pub const TEST: Test = Test {
     topology: Topology::T3,
     procedure: "Flows on each lossless priority from A to B and to C, each at 2 % of the line. B and C pause all \
                 lossless priorities for 5 detection and restoration times (`expected.watchdog`), at level \
-                full 100.",
+                full 2,000, with a frame in an eighth of the detection time: 20 minutes for SONiC's defaults, 200 ms \
+                and 400 ms.",
     pass: "From the detection time on every frame that is sent in the storm is lost, and A is not paused: a \
            frame that arrives later was held by a queue that was restored in the storm. The device has \
            counted one storm of each queue. Where its counters are not read, that part is skipped.",
@@ -32,19 +35,31 @@ pub const TEST: Test = Test {
 /// Share of the line of each flow.
 const SHARE: f64 = 0.02;
 
+/// Frames of a flow at rest.
+const AT_REST: u64 = 64;
+
+/// Returns the interval of the frames of a flow: so long that a long storm is recorded, and so short that
+/// each queue has a frame all the time.
+fn interval(cx: &Context<'_>, dog: ExpectedWatchdog) -> Duration {
+    let line = cx.setup.line_time(stop::SIZE);
+    let short = Duration::from_nanos_f64(line.as_nanos_f64() / SHARE);
+    cx.by_level(short, short.max(dog.detection.div(8)))
+}
+
 fn run(cx: &mut Context<'_>) -> Result<(), Trouble> {
     let dog = watchdog::expected(cx)?;
     let [a, b, c] = cx.ports()?;
     cx.lossless()?;
-    let times = cx.setup.times;
-    let start = times.baseline;
-    let length = (dog.detection + dog.restoration).saturating_mul(cx.by_level(5, 100));
+    let (times, interval) = (cx.setup.times, interval(cx, dog));
+    let share = cx.setup.line_time(stop::SIZE).as_nanos_f64() / interval.as_nanos_f64();
+    let start = times.baseline.max(cx.by_level(Duration::ZERO, interval.saturating_mul(AT_REST)));
+    let length = (dog.detection + dog.restoration).saturating_mul(cx.by_level(5, 2000));
     let traffic = start + length;
     let mut trial = Trial::new("storms for all queues", traffic + times.drain);
     for to in [b, c] {
         for priority in cx.setup.lossless.iter() {
             let flow = Flow::new((a, to), priority, Limit::Time(traffic));
-            trial.flow(flow.rate(Rate::Line(SHARE)));
+            trial.flow(flow.rate(Rate::Line(share)));
         }
         stop::add(cx, &mut trial, (to, cx.setup.lossless), (start, length));
     }

@@ -173,3 +173,39 @@ fn conformance_is_shown_by_passes_alone() {
     assert_eq!(only(Outcome::Fail), "no");
     assert_eq!(only(Outcome::Inconclusive), "not shown");
 }
+
+/// The fields that the format's schema requires, and the sums of its statuses.
+#[test]
+fn ctrf_counts_each_test_once() {
+    let document: serde_json::Value = serde_json::from_str(&ctrf(&results(), "dut.yaml")).unwrap();
+    assert_eq!(document["reportFormat"], "CTRF");
+    let summary = &document["results"]["summary"];
+    let of = |name: &str| summary[name].as_u64().unwrap();
+    assert_eq!(of("passed") + of("failed") + of("skipped") + of("other"), of("tests"));
+    assert_eq!((of("passed"), of("failed"), of("skipped"), of("other")), (1, 2, 1, 2));
+    assert_eq!((of("start"), of("stop"), of("pending")), (1500, 1750, 0));
+    let tests = document["results"]["tests"].as_array().unwrap();
+    let failed = tests.iter().find(|test| test["rawStatus"] == "fail").unwrap();
+    assert_eq!((&failed["status"], &failed["message"]), (&"failed".into(), &"fail of V-4".into()));
+    assert_eq!(failed["duration"], 250);
+    assert_eq!(failed["tags"], serde_json::json!(["V-4", "L01"]));
+    let error = tests.iter().find(|test| test["rawStatus"] == "error").unwrap();
+    assert_eq!(error["status"], "failed");
+}
+
+#[test]
+fn failures_are_annotated_and_passes_are_not() {
+    let mut results = results();
+    results.tests[4].title = "100 %, a:b";
+    results.tests[4].detail = "one\ntwo 5 %".into();
+    let lines = annotations(&results, "dut,1.yaml");
+    let repeat = "sluice validate dut,1.yaml --only V-4 --level quick --seed 7";
+    assert_eq!(
+        lines[1],
+        format!(
+            "::error file=dut%2C1.yaml,title=V-4 100 %25%2C a%3Ab::fail: one%0Atwo 5 %25; {repeat}"
+        )
+    );
+    let begin: Vec<_> = lines.iter().map(|line| line.split(' ').next().unwrap()).collect();
+    assert_eq!(begin, ["::warning", "::error", "::error"], "{lines:#?}");
+}
