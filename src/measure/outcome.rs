@@ -263,6 +263,7 @@ fn sum_of(
             adjustment: inputs.adjustment,
             invocation: inputs.invocation,
             shims,
+            shims_measured: None,
             frames,
         }),
         Method::PeerDelay => {
@@ -412,6 +413,7 @@ mod tests {
             uncertainty: Duration::ZERO,
             peer_internal: None,
             peer_reaction: None,
+            shims: None,
         };
         Measured { found, delay, turnaround: None, stamps: stamps(), took: WAITS }
     }

@@ -51,7 +51,16 @@ fn found(method: Method, delay: Duration) -> Found {
     let stamps = StampSource::Exact;
     let uncertainty = Duration::ZERO;
     let (peer_internal, peer_reaction) = (None, None);
-    Found { method, rounds: 100, delay: spread, stamps, uncertainty, peer_internal, peer_reaction }
+    Found {
+        method,
+        rounds: 100,
+        delay: spread,
+        stamps,
+        uncertainty,
+        peer_internal,
+        peer_reaction,
+        shims: None,
+    }
 }
 
 /// Returns the round trip of `metres` of fibre between two 100GBASE-R interfaces.

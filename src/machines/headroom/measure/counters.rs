@@ -61,6 +61,8 @@ pub struct RoundTrips {
     pub turnaround: Samples,
     /// `t4 - t1`: both directions with the turnaround, the short form of the proposal.
     pub elapsed: Samples,
+    /// Delay of MACsec that a protected frame meets on its way to the peer, if it is measured.
+    pub shims: Samples,
     /// Largest compensation in the responses, if they have it.
     pub compensation: Option<Adjustment>,
 }
