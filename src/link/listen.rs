@@ -93,6 +93,8 @@ impl PortAgents {
             in_ring: self.in_ring(sources),
             peer_internal: None,
             peer_reaction: self.peer_reaction(trips.compensation),
+            shims: (trips.shims.count() > 0)
+                .then(|| Spread::of(&trips.shims, self.auto.as_ref().map(Auto::statistic)).chosen),
         };
         self.found(found, Method::RoundTrip);
     }
@@ -141,6 +143,7 @@ impl PortAgents {
             in_ring: self.in_ring(sources),
             peer_internal: self.resolved().and_then(|r| r.peer?.internal_delay),
             peer_reaction: None,
+            shims: None,
         };
         self.found(found, Method::PeerDelay);
     }

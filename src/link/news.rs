@@ -44,6 +44,8 @@ pub struct Found {
     pub peer_internal: Option<Duration>,
     /// The peer's reaction to a pause, as it says itself.
     pub peer_reaction: Option<PeerReaction>,
+    /// Delay of MACsec that a protected pause meets at both ends, if it was measured.
+    pub shims: Option<Duration>,
 }
 
 /// Sources of the times of a measured delay. Those of t2 and t3 are the peer's, which does not tell them.

@@ -270,6 +270,7 @@ fn sum_of(
             adjustment: inputs.adjustment,
             invocation: inputs.invocation,
             shims,
+            shims_measured: None,
             frames,
         }),
         Method::PeerDelay => {
@@ -420,6 +421,7 @@ mod tests {
             in_ring: Some(Duration::ZERO),
             peer_internal: None,
             peer_reaction: None,
+            shims: None,
         };
         Measured { found, delay, turnaround: None, stamps: stamps(), took: WAITS }
     }

@@ -327,6 +327,7 @@ pub fn delay_found(auto: &AutoPlan, found: &Found, shims: Option<Shims>) -> Dela
             adjustment: auto.adjustment,
             invocation: auto.invocation,
             shims,
+            shims_measured: found.shims,
             frames,
         }),
         Method::PeerDelay => by_peer_delay(&PeerDelayInputs {

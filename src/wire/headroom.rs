@@ -65,6 +65,22 @@ const COMPENSATED: u8 = 48;
 /// Code of a response without a compensation.
 const NO_COMPENSATION: i32 = i32::MIN;
 
+/// Returns true for the numbers of requests that are protected by MACsec where a port measures its delay,
+/// like their responses. A choice.
+#[must_use]
+pub const fn is_protected(psn: u8) -> bool {
+    psn % 2 == 1
+}
+
+/// Returns the sequence number in a frame without tags that is a measurement message by its type and
+/// subtype; nothing else is checked.
+#[must_use]
+pub fn number_of(frame: &[u8]) -> Option<u8> {
+    let of_type = frame.get(12..14)? == EtherType::CIM.0.to_be_bytes().as_slice();
+    let is_message = of_type && frame.get(field::SUBTYPE)? & 0xf == SUBTYPE;
+    frame.get(field::PSN).copied().filter(|_| is_message)
+}
+
 /// A request for a response.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Request {

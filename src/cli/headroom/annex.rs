@@ -69,10 +69,16 @@ impl SoftwareArgs {
 }
 
 /// Parameters that other models have too.
-#[derive(Clone, Copy)]
+#[derive(Args, Clone, Copy, Debug)]
 pub(super) struct Shared {
+    /// Longest frame. Default: 2000 bytes.
+    #[arg(long, value_name = "SIZE")]
     pub(super) max_frame: Option<Size>,
+    /// Propagation delay per metre. Default: 5ns.
+    #[arg(long, value_name = "TIME")]
     pub(super) delay_per_metre: Option<Span>,
+    /// Time from reception of a pause to the last frame start. Default: 614.4ns.
+    #[arg(long, value_name = "TIME")]
     pub(super) reaction_delay: Option<Span>,
 }
 

@@ -10,7 +10,7 @@ use super::annex::{IeeeArgs, Shared, SoftwareArgs};
 use super::inputs::cell;
 use super::names::{FecName, MacsecName, PhyChoice};
 use crate::cli::{Format, bad_input, terminal};
-use crate::config::quantity::{LinkRate, Size, Span};
+use crate::config::quantity::{LinkRate, Size};
 use crate::headroom::Phy;
 use crate::headroom::models::ieee::{self, Buffer};
 use crate::headroom::models::{ModelError, Reach, reach};
@@ -37,18 +37,11 @@ pub struct ReachArgs {
     /// Link rate, such as 100G. Default: that of --phy, or all with a delay table.
     #[arg(long)]
     rate: Option<LinkRate>,
-    /// Longest frame. Default: 2000 bytes.
-    #[arg(long, value_name = "SIZE")]
-    max_frame: Option<Size>,
     /// Cell size of the buffer: the headroom is then that of a Sluice switch, as in `sluice check`.
     #[arg(long, value_name = "SIZE")]
     cell: Option<Size>,
-    /// Propagation delay per metre. Default: 5ns.
-    #[arg(long, value_name = "TIME")]
-    delay_per_metre: Option<Span>,
-    /// Time from reception of a pause to the last frame start. Default: 614.4ns.
-    #[arg(long, value_name = "TIME")]
-    reaction_delay: Option<Span>,
+    #[command(flatten)]
+    shared: Shared,
     /// Format of the result on standard output.
     #[arg(long, value_enum, default_value_t = Format::Table)]
     format: Format,
@@ -153,14 +146,9 @@ fn row(args: &ReachArgs, link: &IeeeArgs) -> Result<Row, ModelError> {
         (None, Some(PhyChoice::Of(phy))) => phy.rate(),
         (None, _) => unreachable!("a link without a PHY has its rate"),
     };
-    let shared = Shared {
-        max_frame: args.max_frame,
-        delay_per_metre: args.delay_per_metre,
-        reaction_delay: args.reaction_delay,
-    };
     let software = args.software.terms();
     let buffer = args.cell.map(|Size(cell)| Buffer { cell: cell as u32, software });
-    let inputs = ieee::Inputs { buffer, ..link.inputs(rate, 0, shared)? };
+    let inputs = ieee::Inputs { buffer, ..link.inputs(rate, 0, args.shared)? };
     let interface = inputs.interface;
     let metres = match reach(&inputs, Bytes(args.headroom.0))? {
         Reach::None { .. } => None,

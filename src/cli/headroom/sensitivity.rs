@@ -54,15 +54,8 @@ pub struct SensitivityArgs {
     /// Cell size of the buffer. Default: 160 bytes, as in the proposal.
     #[arg(long, value_name = "SIZE")]
     cell: Option<Size>,
-    /// Longest frame. Default: 2000 bytes.
-    #[arg(long, value_name = "SIZE")]
-    max_frame: Option<Size>,
-    /// Propagation delay per metre. Default: 5ns.
-    #[arg(long, value_name = "TIME")]
-    delay_per_metre: Option<Span>,
-    /// Time from reception of a pause to the last frame start. Default: 614.4ns.
-    #[arg(long, value_name = "TIME")]
-    reaction_delay: Option<Span>,
+    #[command(flatten)]
+    shared: Shared,
     /// Format of the result on standard output.
     #[arg(long, value_enum, default_value_t = Format::Table)]
     format: Format,
@@ -177,16 +170,12 @@ fn cell_of(args: &SensitivityArgs) -> Result<u32> {
 fn from_arguments(args: &SensitivityArgs) -> Result<Vec<Row>> {
     let LinkRate(rate) = args.rate.expect("clap asks for it");
     let cell = cell_of(args)?;
-    let shared = Shared {
-        max_frame: args.max_frame,
-        delay_per_metre: args.delay_per_metre,
-        reaction_delay: args.reaction_delay,
-    };
     let mut rows = vec![];
     for length in &args.length {
-        let estimate = args.ieee.inputs(rate, length.0, shared).and_then(|i| ieee::estimate(&i));
+        let estimate =
+            args.ieee.inputs(rate, length.0, args.shared).and_then(|i| ieee::estimate(&i));
         let estimate = estimate.map_err(|e| anyhow!("--{}: {e}", e.field()))?;
-        let max_frame = args.max_frame.map_or(DelayInputs::MAX_FRAME, |Size(n)| Bytes(n));
+        let max_frame = args.shared.max_frame.map_or(DelayInputs::MAX_FRAME, |Size(n)| Bytes(n));
         let base = Base {
             link: format!("{}, {length}", LinkRate(rate)),
             rate,

@@ -36,6 +36,10 @@ pub struct Macsec {
     /// Frames that are sent protected.
     #[serde(default, skip_serializing_if = "MacsecProtect::is_silent")]
     pub protect: MacsecProtect,
+    /// True to protect every second measurement message where PFC alone is protected, so that `headroom: auto`
+    /// measures the delay of MACsec that a pause meets at both ends, in place of `delay`. At both ends of a
+    /// link, and for `round_trip`. Default: `false`.
+    pub measure: Option<bool>,
     /// PFC and PAUSE frames that are obeyed: only `protected` ones, `both`, or only `plain` ones.
     /// Default: `protected`, and plain if `protect.pfc` is false.
     pub accept_pfc: Option<AcceptPfcName>,

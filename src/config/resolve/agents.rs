@@ -135,7 +135,7 @@ pub fn agents(
         &at.key("measurement"),
         said.measurement,
         by(Method::RoundTrip),
-        reaction,
+        (reaction, port.secy.is_some_and(|secy| secy.protect_measurements)),
     );
     let peer_delay = ptp(cx, &at.key("ptp"), said.ptp, by(Method::PeerDelay));
     let can = (

@@ -81,6 +81,7 @@ pub fn macsec(cx: &mut Cx, at: &Place<'_>, said: &Macsec, port: SecuredPort) -> 
         confidentiality: confidentiality(cx, at, said, suite),
         protect_data,
         protect_pfc,
+        protect_measurements: said.measure.unwrap_or(false),
         pass_protected: false,
         accept_pfc: match said.accept_pfc {
             Some(AcceptPfcName::Protected) => PfcAccept::Protected,
@@ -103,6 +104,11 @@ pub fn macsec(cx: &mut Cx, at: &Place<'_>, said: &Macsec, port: SecuredPort) -> 
         tx_delay: delay(cx, &at.key("delay").key("tx"), said.delay.tx),
         rx_delay: delay(cx, &at.key("delay").key("rx"), said.delay.rx),
     };
+    if plan.protect_measurements && (protect_data || !protect_pfc) {
+        let what = "measures the delay of protected pauses among plain data: write `protect: {data: false}`; \
+                    measurement messages meet the delay anyway where data is protected";
+        cx.error(&at.key("measure"), what);
+    }
     keys.check(cx, at, &plan);
     warn(cx, at, &plan);
     plan

@@ -163,6 +163,7 @@ ports:
       confidentiality: $Macsec.confidentiality
       confidentiality_offset: $Macsec.confidentiality_offset
       protect: {data: $MacsecProtect.data, pfc: $MacsecProtect.pfc}
+      measure: $Macsec.measure
       accept_pfc: $Macsec.accept_pfc
       validate: $Macsec.validate
       replay: {protect: $MacsecReplay.protect, window: $MacsecReplay.window}

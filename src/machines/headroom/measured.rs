@@ -86,6 +86,8 @@ pub struct MeasuredInputs {
     pub invocation: Duration,
     /// MACsec delays, if frames are protected.
     pub shims: Option<Shims>,
+    /// Delay of MACsec that a protected frame met on its way to the peer, which stands for both shims.
+    pub shims_measured: Option<Duration>,
     /// Frame parameters of the link; with MACsec including its overhead.
     pub frames: Frames,
 }
@@ -103,12 +105,22 @@ pub fn measured(inputs: &MeasuredInputs) -> DelayValue {
         bits("frame begun before the PFC frame", frames.longest()),
         spans("invocation of the PFC frame", inputs.invocation, DRAFT),
     ];
-    if let Some(shims) = inputs.shims {
-        terms.push(spans("MACsec shim of this port", shims.local, DRAFT));
+    match (inputs.shims, inputs.shims_measured) {
+        (Some(_), Some(both)) => {
+            // The PFC frame has the octets of its protection already.
+            let octets = frames.pfc() - frames.plain().pfc();
+            let bits = bits_in(rate, both.as_picos()).saturating_sub(octets);
+            let source = "measured, protected and plain";
+            terms.push(Term::new("MACsec shims of both ends", bits, source));
+        }
+        (Some(shims), None) => {
+            terms.push(spans("MACsec shim of this port", shims.local, DRAFT));
+        }
+        (None, _) => {}
     }
     terms.push(bits("PFC frame", frames.pfc()));
     terms.push(spans("round trip", inputs.round_trip, "measured, request and response"));
-    if let Some(shims) = inputs.shims {
+    if let (Some(shims), None) = (inputs.shims, inputs.shims_measured) {
         terms.push(spans("MACsec shim of the peer", shims.remote, DRAFT));
     }
     let Reaction { picos, source } = inputs.reaction;
@@ -231,6 +243,7 @@ mod tests {
             adjustment: Adjustment::default(),
             invocation: Duration::ZERO,
             shims: None,
+            shims_measured: None,
             frames: Frames::up_to(DelayInputs::MAX_FRAME),
         }
     }
@@ -265,6 +278,15 @@ mod tests {
         assert!(plain.terms.iter().all(|t| !t.name.contains("MACsec")));
         let shims = Shims { local: Duration::from_nanos(80), remote: Duration::from_nanos(160) };
         let with = measured(&MeasuredInputs { shims: Some(shims), ..link(100) });
+        // Measured, their sum is one term; without protection there is none.
+        let both = Some(Duration::from_nanos(240));
+        let found =
+            measured(&MeasuredInputs { shims: Some(shims), shims_measured: both, ..link(100) });
+        assert_eq!(found.bits(), with.bits());
+        let named = found.terms.iter().filter(|term| term.name.contains("MACsec")).count();
+        assert_eq!(named, 1);
+        let plain = measured(&MeasuredInputs { shims_measured: both, ..link(100) });
+        assert_eq!(plain.bits(), measured(&link(100)).bits());
         assert_eq!(with.bytes(), Bytes(42_096 + 1_000 + 2_000));
         assert_eq!(with.terms.len(), plain.terms.len() + 2);
     }

@@ -263,6 +263,9 @@ pub struct SecyPlan {
     pub protect_data: bool,
     /// True if transmitted MAC control frames are protected.
     pub protect_pfc: bool,
+    /// True if measurement messages of odd number are protected even if data is not, so that their delay
+    /// shows that of MACsec.
+    pub protect_measurements: bool,
     /// True if frames that have a SecTAG already leave as they are: those that a tester protects by
     /// itself, right or wrong.
     pub pass_protected: bool,
@@ -313,6 +316,7 @@ impl SecyPlan {
             confidentiality: Some(ConfidentialityOffset::Zero),
             protect_data: true,
             protect_pfc: true,
+            protect_measurements: false,
             pass_protected: false,
             accept_pfc: PfcAccept::Protected,
             validate: Validate::Strict,

@@ -11,8 +11,8 @@ use super::{
     Accepted, An, ChangeRefused, Ciphers, ConfidentialityOffset, Direction, Discard, Refusal,
     SaPlan, Sci, SciForm, SecyChange, SecyCounters, SecyPlan, SecySnapshot,
 };
-use wire::EtherType;
 use wire::macsec::{ICV_LEN, SCI_LEN, TAG_LEN, TAG_OFFSET};
+use wire::{EtherType, headroom};
 
 /// Error in a plan.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
@@ -50,6 +50,7 @@ pub struct Secy {
     sci: Sci,
     protect_data: bool,
     protect_pfc: bool,
+    protect_measurements: bool,
     pass_protected: bool,
     /// EtherTypes that bypass the SecY, EAPOL first.
     uncontrolled: ArrayVec<EtherType, { SecyPlan::UNCONTROLLED_MAX + 1 }>,
@@ -90,6 +91,7 @@ impl Secy {
             sci: plan.sci,
             protect_data: plan.protect_data,
             protect_pfc: plan.protect_pfc,
+            protect_measurements: plan.protect_measurements,
             pass_protected: plan.pass_protected,
             uncontrolled: core::iter::once(EtherType::EAPOL).chain(uncontrolled).collect(),
             counters: SecyCounters::default(),
@@ -125,6 +127,9 @@ impl Secy {
             // A frame without an EtherType cannot be protected, and then is not sent.
             None => self.protect_data,
             Some(EtherType::MACSEC) if self.pass_protected => false,
+            Some(EtherType::CIM) if self.protect_measurements && !self.protect_data => {
+                headroom::number_of(head).is_some_and(headroom::is_protected)
+            }
             Some(other) => self.protect_data && !self.passes(other),
         }
     }

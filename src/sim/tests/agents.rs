@@ -2,7 +2,7 @@
 
 use super::*;
 use ::headroom::measure::{InitiatePlan, MeasurePlan};
-use ::headroom::{DelayInputs, Formula, Interface, Phy, SoftwareTerms, required};
+use ::headroom::{DelayInputs, Formula, Interface, Phy, Shims, SoftwareTerms, required};
 use ::pfc::FlowControl;
 use ::wire::headroom::{Adjustment, Dialect, TimeUnit};
 use buffer::GroupKind;
@@ -115,6 +115,52 @@ fn a_protected_link_is_longer_by_shims_and_protection_both_ways() {
     let exact = Spread { min: trip, mean: trip, p99: trip, max: trip, chosen: trip };
     assert_eq!(spreads, [exact]);
     assert!(headroom.set);
+}
+
+/// The link of host 0 with PFC protected alone, whose delay every second message shows.
+fn measured_shims() -> NetworkPlan {
+    let mut plan = network(100);
+    super::secured::secure(&mut plan, 0, false, |secy| {
+        super::secured::shims(secy);
+        secy.protect_measurements = true;
+    });
+    let NodeKind::Switch(switch) = &mut plan.nodes[0].kind else { panic!("node 0 is the switch") };
+    let agents = switch.ports[0].agents.as_mut().unwrap();
+    agents.measure.as_mut().unwrap().initiate.as_mut().unwrap().shims = true;
+    // Configured delays that are wrong, and not used.
+    let wrong = Shims { local: Duration::from_nanos(1), remote: Duration::from_nanos(1) };
+    agents.auto.as_mut().unwrap().shims = Some(wrong);
+    plan
+}
+
+#[test]
+fn the_delay_of_macsec_is_measured_where_pfc_alone_is_protected() {
+    for (ours, theirs) in [(0, 0), (100_000, -100_000)] {
+        let mut plan = measured_shims();
+        plan.nodes[0].clock.drift_ppb = ours;
+        plan.nodes[1].clock.drift_ppb = theirs;
+        let (headroom, spreads) = found(run(&plan));
+        // Plain messages take the round trip of the cable; protected ones have 24 bytes more, and shims
+        // of 500 ns one way.
+        let trip = one_way(100).saturating_mul(2);
+        let more = 24 * 80 + 500_000;
+        let shims = headroom.found.shims.unwrap().as_picos();
+        if ours == 0 {
+            let exact = Spread { min: trip, mean: trip, p99: trip, max: trip, chosen: trip };
+            assert_eq!((spreads, shims), (vec![exact], more));
+        } else {
+            assert!(shims.abs_diff(more) < 200, "{shims} of {more} ps");
+        }
+        let terms = &headroom.required.sum.terms;
+        let shim = terms.iter().find(|term| term.name == "MACsec shims of both ends").unwrap();
+        assert!(shim.bits.abs_diff((more / 10) as i64) <= 20, "{shim:?}");
+    }
+    // Without the peer's keys protected messages are lost, and the configured delays are used.
+    let mut plan = measured_shims();
+    let NodeKind::Host(host) = &mut plan.nodes[1].kind else { panic!("node 1 is a host") };
+    host.secy.as_mut().unwrap().receive.clear();
+    let (headroom, _) = found(run(&plan));
+    assert_eq!(headroom.found.shims, None);
 }
 
 #[test]

@@ -60,6 +60,7 @@ fn found(method: Method, delay: Duration) -> Found {
         in_ring,
         peer_internal,
         peer_reaction,
+        shims: None,
     }
 }
 

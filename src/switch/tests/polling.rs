@@ -73,6 +73,7 @@ fn agents(mac: Mac) -> AgentsPlan {
             requests_max: 10,
             rounds: 10,
             piggyback: true,
+            shims: false,
         }),
         dialect: Dialect::default(),
         compensation: None,

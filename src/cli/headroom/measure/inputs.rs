@@ -92,6 +92,7 @@ fn measure(args: &MeasureArgs) -> Result<InitiatePlan> {
         requests_max: requests,
         period: None,
         piggyback,
+        shims: false,
     })
 }
 

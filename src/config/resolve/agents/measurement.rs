@@ -12,6 +12,9 @@ use wire::headroom::{
     Adjustment, Compensation, Dialect, KindCodes, LengthField, PduLength, Piggyback, TimeUnit,
 };
 
+/// Least number of rounds by which the delay of MACsec is measured: a protected request between two plain
+/// ones, whichever is first.
+const SHIM_ROUNDS: u16 = 4;
 /// Sequence numbers have eight bits.
 const REQUESTS_MAX: u16 = 256;
 /// Range of the time between requests: shorter is a flood, longer is no measurement.
@@ -24,7 +27,7 @@ pub(super) fn resolve(
     at: &Place<'_>,
     said: Option<&Measurement>,
     needed: bool,
-    compensation: Adjustment,
+    (compensation, shims): (Adjustment, bool),
 ) -> Option<MeasurePlan> {
     let silent = Measurement::default();
     let said = match said {
@@ -38,7 +41,13 @@ pub(super) fn resolve(
         cx.error(&at.key("initiate"), what);
     }
     let respond = said.respond.unwrap_or(true);
-    let initiate = initiate(cx, at, said);
+    let initiate = InitiatePlan { shims, ..initiate(cx, at, said) };
+    if initiates && shims && initiate.rounds < SHIM_ROUNDS {
+        let what = format!(
+            "`macsec.measure` compares protected messages with plain ones: choose at least {SHIM_ROUNDS}"
+        );
+        cx.error(&at.key("rounds"), what);
+    }
     let dialect = dialect(cx, at, said);
     (respond || initiates).then(|| MeasurePlan {
         respond,
@@ -140,5 +149,6 @@ fn initiate(cx: &mut Cx, at: &Place<'_>, said: &Measurement) -> InitiatePlan {
         requests_max: requests,
         period,
         piggyback: said.piggyback.unwrap_or(default.piggyback),
+        shims: default.shims,
     }
 }

@@ -63,6 +63,8 @@ pub struct RoundTrips {
     pub elapsed: Samples,
     /// Round trips whose t1 is a time of software, and not the device's timestamp.
     pub t1_by_software: u16,
+    /// Delay of MACsec that a protected frame meets on its way to the peer, if it is measured.
+    pub shims: Samples,
     /// Largest compensation in the responses, if they have it.
     pub compensation: Option<Adjustment>,
 }

@@ -22,6 +22,7 @@
 mod counters;
 mod plan;
 mod sent;
+mod shims;
 
 pub use counters::{Counters, RoundTrips};
 pub use plan::{InitiatePlan, MeasurePlan};
@@ -31,7 +32,8 @@ use arrayvec::ArrayVec;
 use sent::{Sent, Verdict};
 
 use ground::time::{Duration, Instant};
-use wire::headroom::{Message, Request, Response};
+use shims::ShimMeter;
+use wire::headroom::{Message, Request, Response, is_protected};
 
 /// Maximum number of the peer's requests that wait for a response. A peer sends them `spacing_min`
 /// apart, so one that fills this queue is not measuring.
@@ -105,6 +107,7 @@ pub struct Measurer {
     again: Instant,
     sent: Sent,
     current: RoundTrips,
+    shims: ShimMeter,
     last: Option<RoundTrips>,
     event: Option<Event>,
     counters: Counters,
@@ -126,6 +129,7 @@ impl Measurer {
             again: Instant::NEVER,
             sent: Sent::new(),
             current: RoundTrips::default(),
+            shims: ShimMeter::default(),
             last: None,
             event: None,
             counters: Counters::default(),
@@ -209,8 +213,7 @@ impl Measurer {
                     self.counters.reordered += u64::from(reordered);
                     self.current.compensation =
                         response.compensation.max(self.current.compensation);
-                    self.current.elapsed.add(elapsed);
-                    self.add(now, round_trip, turnaround);
+                    self.add(now, response, (round_trip, turnaround, elapsed));
                     &mut self.counters.round_trips
                 } else {
                     &mut self.counters.redundant
@@ -226,18 +229,31 @@ impl Measurer {
     }
 
     /// Adds a round trip: n = n + 1.
-    fn add(&mut self, now: Instant, round_trip: Duration, turnaround: Duration) {
+    fn add(
+        &mut self,
+        now: Instant,
+        response: &Response,
+        (round_trip, turnaround, elapsed): (Duration, Duration, Duration),
+    ) {
         let (Some(running), Some(plan)) = (&mut self.running, &self.plan.initiate) else {
             unreachable!("a round trip of a measurement that does not run");
         };
-        self.current.round_trip.add(round_trip);
-        self.current.turnaround.add(turnaround);
+        if plan.shims {
+            self.shims.on_response(self.plan.dialect, response, &mut self.current.shims);
+        }
+        if !(plan.shims && is_protected(response.psn)) {
+            self.current.round_trip.add(round_trip);
+            self.current.turnaround.add(turnaround);
+            self.current.elapsed.add(elapsed);
+        }
         running.rounds += 1;
-        if running.rounds == plan.rounds {
+        // The round trip of plain frames must be known, whatever was lost.
+        if running.rounds >= plan.rounds && self.current.round_trip.count() > 0 {
             self.counters.done += 1;
             self.current.round_trip.finish();
             self.current.turnaround.finish();
             self.current.elapsed.finish();
+            self.current.shims.finish();
             self.last = Some(core::mem::take(&mut self.current));
             self.end(now, Event::Done);
         }
@@ -256,6 +272,7 @@ impl Measurer {
         self.running = None;
         self.again = Instant::NEVER;
         self.current = RoundTrips::default();
+        self.shims = ShimMeter::default();
     }
 
     /// Handles expired timers: a failed measurement, the start of the next periodic one. Both take
@@ -310,8 +327,8 @@ impl Measurer {
             return false;
         };
         let spacing = match (on_response, plan.piggyback) {
-            (true, true) => plan.spacing_min,
-            (true, false) => return false,
+            (true, true) if !plan.shims => plan.spacing_min,
+            (true, _) => return false,
             (false, _) => plan.spacing_max,
         };
         running.requests < plan.requests_max && now >= running.reaches(spacing)

@@ -33,6 +33,10 @@ pub struct InitiatePlan {
     pub period: Option<Duration>,
     /// True if a request may be piggybacked on a response.
     pub piggyback: bool,
+    /// True if requests of odd number, and their responses, are protected by MACsec, and others plain. Round
+    /// trips are then those of plain ones, and the delay of MACsec is measured by the others. A frame has
+    /// one number, so requests are not piggybacked.
+    pub shims: bool,
 }
 
 impl InitiatePlan {
@@ -45,6 +49,7 @@ impl InitiatePlan {
         requests_max: 200,
         period: None,
         piggyback: true,
+        shims: false,
     };
 
     /// Panics if a number is out of the range that its field states.

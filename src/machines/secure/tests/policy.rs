@@ -1,6 +1,7 @@
 //! Protection, policy for received frames, and invalid plans.
 
 use super::*;
+use wire::headroom;
 
 /// Returns both ends, with integrity only and `validate`.
 fn readable(validate: Validate) -> (Secy, Secy) {
@@ -108,6 +109,34 @@ fn a_frame_that_is_protected_already_leaves_as_it_is_if_told_so() {
         let sealed = protect(&mut alice, &pause()).unwrap();
         assert_eq!(tester.protects(&sealed), !pass_protected);
         assert!(tester.protects(&pause()) && tester.protects(&data(60)));
+    }
+}
+
+#[test]
+fn every_second_measurement_is_protected_where_data_is_not_if_told_so() {
+    for (protects, data_too) in [(true, false), (false, false), (true, true)] {
+        let (mut alice, mut bob) = pair(CipherSuite::GcmAes128, |plan| {
+            plan.protect_data = data_too;
+            plan.protect_measurements = protects;
+        });
+        for psn in [6, 7] {
+            let request = headroom::Message::Request(headroom::Request { t1: 5, psn });
+            let (src, dst) = (Mac([2, 0, 0, 0, 0, 1]), headroom::DESTINATION);
+            let mut message = vec![0; 60];
+            let repr = headroom::Repr { src, dst, message: request };
+            repr.emit(&mut message, &headroom::Dialect::default()).unwrap();
+            let expected = data_too || protects && psn == 7;
+            assert_eq!(alice.protects(&message), expected, "{psn}");
+            if expected {
+                let sealed = protect(&mut alice, &message).unwrap();
+                assert_eq!(accept(&mut bob, &sealed), Ok(message));
+            } else {
+                assert_eq!(accept(&mut bob, &message), Ok(message));
+            }
+        }
+        // Other messages of the same EtherType are data.
+        let cim = [&data(12)[..], &[0x89, 0xa2, 0x00], &[0xff; 45]].concat();
+        assert_eq!(alice.protects(&cim), data_too);
     }
 }
 

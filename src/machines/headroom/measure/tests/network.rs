@@ -183,6 +183,7 @@ fn worlds() -> impl Strategy<Value = World> {
             spacing_max: Duration::from_nanos(least + more + 1),
             period: None,
             piggyback,
+            shims: false,
         },
     );
     let looks = prop::collection::vec(0_u64..2_000_000_000, 0..200);
