@@ -6,6 +6,9 @@ use validate::trial::{Bursts, Limit, Port};
 use crate::plan::Plan;
 use crate::trial::Stream;
 
+/// Least number of bursts in a trial. A choice: the load is right within a tenth wherever it is looked at.
+pub const BURSTS: u32 = 10;
+
 /// Pattern of traffic.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Mesh {
@@ -71,7 +74,8 @@ impl Mesh {
     }
 
     /// Returns the streams of a pattern in bursts of at least `frames` frames of each sender at line rate,
-    /// so often that the load is `load`, for at most `time` but for one burst.
+    /// so often that the load is `load`, for `time`, or for [`BURSTS`] bursts where they take longer: fewer are
+    /// no load.
     #[must_use]
     pub fn bursts(
         self,
@@ -87,7 +91,7 @@ impl Mesh {
         let every = line.saturating_mul(frames.into()).as_picos() as f64 / load;
         let count = (time.as_picos() as f64 / every) as u32;
         let every = Duration::from_picos(every.ceil() as u64);
-        let bursts = Bursts { count: count.max(1), frames, every };
+        let bursts = Bursts { count: count.max(BURSTS), frames, every };
         self.streams(plan, size, 1.0, Limit::Bursts(bursts))
     }
 

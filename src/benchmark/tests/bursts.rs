@@ -4,7 +4,7 @@ use ground::time::Duration;
 use ground::units::Priority;
 use validate::bench::Bench;
 use validate::observation::{Way, What};
-use validate::trial::{Flow, Port, Rate, Trial};
+use validate::trial::{Flow, Limit, Port, Rate, Trial};
 
 use super::{example, written};
 use crate::mesh::Mesh;
@@ -50,11 +50,11 @@ fn a_burst_is_sent_at_line_rate_to_each_receiver_in_turn() {
     let (plan, mut bench) = example(LOSSLESS);
     let plan = Plan { priority: Priority::ALL[0], ..plan };
     // 10 frames for three receivers become 12; half of the time is rest.
-    let streams = Mesh::Full.bursts(&plan, SIZE, (0.5, 10), Duration::from_micros(20));
+    let streams = Mesh::Full.bursts(&plan, SIZE, (0.5, 10), Duration::from_micros(25));
     let sent = sent(&plan, &mut bench, &streams, 1);
     let frame = plan.setup.rate.time_for(ground::units::Bytes(LINE));
-    // 20 us are 239 frames: nine bursts with their rests.
-    assert_eq!(sent.len(), 9 * 12);
+    // 25 us are 299 frames: twelve bursts with their rests.
+    assert_eq!(sent.len(), 12 * 12);
     for (n, burst) in sent.chunks(12).enumerate() {
         for (k, (begin, _)) in burst.iter().enumerate() {
             let due = sent[0].0 + frame.saturating_mul((24 * n + k) as u64);
@@ -64,6 +64,10 @@ fn a_burst_is_sent_at_line_rate_to_each_receiver_in_turn() {
         let flows: Vec<usize> = burst.iter().map(|(_, flow)| *flow).collect();
         assert_eq!(flows, [3, 4, 5].repeat(4), "{n}");
     }
+    // However short a trial is, it has ten bursts.
+    let streams = Mesh::Pairs.bursts(&plan, SIZE, (0.5, 10), Duration::from_micros(1));
+    let bursts = |stream: &Stream| matches!(stream.limit, Limit::Bursts(b) if b.count == 10);
+    assert!(streams.iter().all(bursts), "{streams:?}");
 }
 
 #[test]
