@@ -151,8 +151,10 @@ fn judge(
     let fed = gaps.filter(|(gap, next)| !starved(*gap, *next));
     let silences: Vec<Duration> = fed.map(|(gap, _)| gap).collect();
     if silences.is_empty() {
-        let what = format!("no frame of priority {priority} waited for the end of a pause");
-        return Err(Trouble::Disturbed(what));
+        // A pause may be too short to be seen beside the gaps of a tester in software.
+        let what = format!("pauses of {} quanta for whose end a frame waited", quanta.0);
+        cx.judge(what, 0.0, Limits::at_least(1.0), 1.0, "pauses");
+        return Ok(());
     }
     let frame = cx.setup.line_time(SIZE);
     let least = Quanta(3).at(cx.setup.rate) + frame;

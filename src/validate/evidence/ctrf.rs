@@ -8,7 +8,7 @@ use crate::suite::Results;
 use crate::test::TestResult;
 
 /// Version of the format.
-const SPEC: &str = "0.0.0";
+const SPEC: &str = "1.0.0";
 
 /// Returns the results in the form of CTRF; `file` is the DUT file. Policy and inconclusive tests have the
 /// status `other`, an error is a failure; `rawStatus` is the outcome.

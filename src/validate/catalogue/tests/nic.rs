@@ -11,7 +11,7 @@ const GOOD_NIC: &str = include_str!("../../../../configs/validate/nic.yaml");
 
 #[test]
 fn good_nics_pass() {
-    for seed in [1, 2, 3] {
+    for seed in [1, 2] {
         let results = validate(&format!("seed: {seed}\n{GOOD_NIC}"), &["V-N*"]);
         assert_eq!(results.tests.len(), 5, "{results:#?}");
         for test in &results.tests {
