@@ -151,7 +151,6 @@ impl<W: World> Switch<W> {
         };
         let id = self.ports[to].id;
         let Sfcm { priority, dscp, locator, .. } = read.message;
-        relay.locate(id, locator);
         let named = Named { priority, dscp, tagged };
         let priority = relay.priority(id, &self.tables[id.index()].source, named);
         let message = Message { priority, ..message(&read, ingress, Some(id)) };
@@ -166,6 +165,7 @@ impl<W: World> Switch<W> {
             self.fdb.invalidate();
         }
         if matches!(outcome, Outcome::Paused(_)) {
+            relay.locate(locator);
             self.note_proxy(to);
         }
         outcome

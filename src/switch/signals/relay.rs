@@ -30,7 +30,7 @@ pub(crate) struct Relay {
     pub(super) malformed: u64,
     /// Messages whose priority is another one by the maps of the host's port.
     disagreed: u64,
-    /// Messages to hosts that the proxy acts for whose locator says incast, and in-network.
+    /// Messages that paused a host whose locator says incast, and in-network.
     incast: u64,
     in_network: u64,
     /// By port: PFC frames sent for the proxy alone.
@@ -119,12 +119,10 @@ impl Relay {
         begun.insert(now, stream, |_| true).is_ok()
     }
 
-    /// Counts a message to a host that the proxy acts for by its locator.
-    pub(super) fn locate(&mut self, port: PortId, locator: Locator) {
-        if self.proxy.pausable(port).is_some() {
-            self.incast += u64::from(locator == Locator::Incast);
-            self.in_network += u64::from(locator == Locator::InNetwork);
-        }
+    /// Counts a message that paused a host by its locator.
+    pub(super) fn locate(&mut self, locator: Locator) {
+        self.incast += u64::from(locator == Locator::Incast);
+        self.in_network += u64::from(locator == Locator::InNetwork);
     }
 
     /// Returns the priority at the host behind `port` that a message names, by the maps of that
