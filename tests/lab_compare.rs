@@ -306,6 +306,16 @@ fn flows_find_idle_paths_where_messages_say_that_the_network_is_congested() {
     let told = |variant| number(&runs, variant, "signals.sfcms");
     assert!(told("sfc-path") < 0.05 * told("sfc"), "moved flows congest no longer");
     assert!(number(&runs, "sfc-path", "fairness") > 0.99);
+    // Hosts count messages by locator.
+    let dir = Dir::new("compare-path");
+    let file = format!("{}/configs/labs/compare/ecmp.yaml", env!("CARGO_MANIFEST_DIR"));
+    let outcome = json(&dir, &[&file, "--variant", "sfc-path"]);
+    let hosts =
+        outcome["nodes"].as_object().unwrap().values().filter(|node| node["kind"] == "host");
+    let messages: Vec<_> = hosts.map(|host| &host["ports"][0]["sfcm"]).collect();
+    let sum = |name: &str| messages.iter().map(|m| m[name].as_u64().unwrap()).sum::<u64>();
+    assert_eq!(sum("received") as f64, told("sfc-path"));
+    assert!(sum("rerouted") > 0 && sum("in_network") == sum("obeyed") && sum("incast") == 0);
 }
 
 #[test]

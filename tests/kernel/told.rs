@@ -147,7 +147,10 @@ fn sources_of_congesting_flows_receive_sfcms_cnms_and_cnps() {
             let faults = tshark(&congested.captures[n], faults, &["frame.number"]);
             assert_eq!(faults, [[""; 0]; 0]);
         }
-        assert!(summary["congestion"]["switch"]["sfc_sent"].as_u64() > Some(1), "{summary:#}");
+        assert!(
+            summary["congestion"]["switch"]["sfcTransmittedSFCMs"].as_u64() > Some(1),
+            "{summary:#}"
+        );
     });
 }
 

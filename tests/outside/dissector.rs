@@ -114,13 +114,15 @@ fn sfcm_words(frame: &[u8]) -> Vec<String> {
     };
     let (priority, dscp) = (message.priority.to_string(), message.dscp.to_string());
     let pause = message.pause.as_nanos().to_string();
-    let own = ["0".to_owned(), form.to_string(), locator.to_string(), priority, dscp, pause, msdu];
+    let level = message.level.map_or(0, |level| level.get()).to_string();
+    let (form, locator) = (form.to_string(), locator.to_string());
+    let own = ["0".to_owned(), form, locator, priority, dscp, level, pause, msdu];
     own.into_iter().chain(flow_words(message.flow())).collect()
 }
 
 #[test]
 fn tshark_reads_every_field_of_an_sfcm() {
-    let names = ["version", "form", "locator", "priority", "dscp", "pause", "msdu"];
+    let names = ["version", "form", "locator", "priority", "dscp", "level", "pause", "msdu"];
     let judged = compare("sfcm", &names, |kind| kind.starts_with("sfcm"), sfcm_words);
     judged.unwrap_or_else(|| missing("tshark"));
 }

@@ -18,9 +18,9 @@ counters! {
         forwarded = "sfc_proxy_forwarded",
         /// Malformed messages: dropped as `sfcm_malformed`.
         malformed = "sfc_proxy_malformed",
-        /// Messages by which hosts with PFC alone were paused whose locator says incast.
+        /// Messages that paused a host with PFC alone whose locator says incast.
         incast = "sfc_proxy_incast",
-        /// Messages by which hosts with PFC alone were paused whose locator says in-network.
+        /// Messages that paused a host with PFC alone whose locator says in-network.
         in_network = "sfc_proxy_in_network",
         /// Messages to hosts whose port maps the flow to another priority than the message has.
         disagreed = "sfc_proxy_disagreed",

@@ -243,12 +243,12 @@ mod tests {
         let mut pause = PauseVector::default();
         pause.enabled.insert(P3);
         // 100 quanta of 512 ns.
-        for (t, quanta) in [(0, 100), (50, 100), (101, 7), (102, 0), (103, 9)] {
+        for (t, quanta) in [(0, 100), (50, 100), (102, 7), (103, 0), (104, 9)] {
             pause.time[3] = Quanta(quanta);
             meter.on_pause(at(t), &pause, rate);
         }
         let begun: Vec<_> = meter.counters().begun.iter().map(|b| (b.at, b.quanta.0)).collect();
-        assert_eq!(begun, [(at(0), 100), (at(101), 7), (at(103), 9)]);
+        assert_eq!(begun, [(at(0), 100), (at(102), 7), (at(104), 9)]);
         (0..200).for_each(|n| meter.sent(at(n), P3, us(n)));
         let told = meter.counters().told;
         assert_eq!((told.len(), told[0].at, told[127].at), (128, at(72), at(199)));

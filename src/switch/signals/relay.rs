@@ -30,7 +30,7 @@ pub(crate) struct Relay {
     pub(super) malformed: u64,
     /// Messages whose priority is another one by the maps of the host's port.
     disagreed: u64,
-    /// Messages by which hosts were paused whose locator says incast, and in-network.
+    /// Messages that paused a host whose locator says incast, and in-network.
     incast: u64,
     in_network: u64,
     /// By port: PFC frames sent for the proxy alone.
@@ -119,7 +119,7 @@ impl Relay {
         begun.insert(now, stream, |_| true).is_ok()
     }
 
-    /// Counts a message by which the proxy paused a host, by its locator.
+    /// Counts a message that paused a host by its locator.
     pub(super) fn locate(&mut self, locator: Locator) {
         self.incast += u64::from(locator == Locator::Incast);
         self.in_network += u64::from(locator == Locator::InNetwork);
