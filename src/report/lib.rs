@@ -15,14 +15,17 @@ mod html;
 mod lab;
 mod live;
 mod macsec;
+mod measurements;
 mod metrics;
 mod names;
+mod notifications;
 mod objects;
 mod scrape;
 mod sheet;
 mod tester;
 mod text;
 mod validation;
+mod yang;
 
 pub use agents::{agents_text, headroom_text, neighbours_text};
 pub use compare::{ComparedRun, Comparison, comparison_text};
@@ -34,8 +37,12 @@ pub use html::{
 pub use lab::lab_text;
 pub use live::{Live, Screen};
 pub use macsec::macsec_text;
+pub use measurements::{
+    Delays, MeasurementRow, Measurements, measurements_hgrm, measurements_text,
+};
 pub use metrics::metrics;
 pub use names::{COUNTER_NAMES, CounterName, names_table};
+pub use notifications::{Notification, Notifications};
 pub use objects::{
     ObjectRow, ObjectTable, Objects, counted, object_rows, objects_described, objects_schema,
     objects_text, objects_tree,
@@ -49,3 +56,4 @@ pub use tester::{
 };
 pub use text::{line, text};
 pub use validation::validation_metrics;
+pub use yang::{MODULES, MeasuredPort, Module, YangSource, yang_tree};

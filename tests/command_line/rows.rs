@@ -83,6 +83,11 @@ pub const ROWS: &[Row] = &[
     silent("ctl create", "sfc", &[0, 2]),
     silent("ctl delete", "sfc", &[0, 2]),
     row("ctl save", "", &[0]),
+    row("ctl yang", "", &[0]),
+    silent("ctl yang", "--modules {tmp}", &[0]),
+    row("ctl measurements", "", &[0]),
+    silent("ctl measurements", "a --hgrm {tmp}/a.hgrm", &[2]),
+    silent("ctl watch", "--all --duration 0.2s", &[0]),
     row("ctl macsec show", "", &[0]),
     silent("ctl macsec install", "a --transmit --an 1 --key-file {tmp}/none", &[2]),
     silent("ctl macsec use", "a 1", &[2]),
@@ -194,6 +199,10 @@ pub const READ: &[(&str, &str)] = &[
     ("ctl macsec install", "key_file"),
     // Written with the answer of a switch: see tests/dpdk_switch_control.rs.
     ("ctl save", "file"),
+    // The same: see tests/outside/yang.rs.
+    ("ctl measurements", "hgrm"),
+    // A folder.
+    ("ctl yang", "modules"),
     ("swarm", "replay"),
     ("validate", "file"),
     ("benchmark rfc2544", "file"),
