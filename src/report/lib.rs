@@ -9,6 +9,7 @@ mod agents;
 mod checks;
 mod compare;
 mod congestion;
+mod explore;
 mod exposition;
 mod families;
 mod html;
@@ -29,10 +30,11 @@ mod yang;
 
 pub use agents::{agents_text, headroom_text, neighbours_text};
 pub use compare::{ComparedRun, Comparison, comparison_text};
+pub use explore::explored_text;
 pub use exposition::Exposition;
 pub use html::{
-    BenchmarkPage, ComparisonPage, Depths, Report, TestPage, ValidationPage, benchmark_html,
-    comparison_html, html, tester_html, validation_html,
+    BenchmarkPage, ComparisonPage, Depths, ExplorePage, Report, TestPage, ValidationPage,
+    benchmark_html, comparison_html, explore_html, html, tester_html, validation_html,
 };
 pub use lab::lab_text;
 pub use live::{Live, Screen};
