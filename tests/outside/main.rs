@@ -8,7 +8,6 @@ mod judges;
 #[path = "../support/link.rs"]
 mod link;
 #[cfg(feature = "dpdk")]
-#[allow(dead_code)] // tests of switches use more of it
 #[path = "../run/mod.rs"]
 mod run;
 #[path = "../support/snappi.rs"]
