@@ -1,8 +1,9 @@
 //! `sluice ctl`: shows or changes a running switch through its control socket.
 
 mod macsec;
+mod measured;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
@@ -10,7 +11,7 @@ use clap::{Subcommand, ValueEnum};
 
 use super::{Format, bad_input, terminal, verdict};
 use crate::printable;
-use crate::report::{self, Objects};
+use crate::report::{self, Measurements, Objects};
 use ::text::count;
 use daemon::messages::{
     About, Place, PortSecured, PortsFound, Request, SetEcn, SetGroup, SetObject,
@@ -41,6 +42,9 @@ EXAMPLES:
   sluice ctl delete sfc --port port1               no point at this port
   sluice ctl save running.yaml                     the running configuration as a switch file
   sluice ctl objects --describe                    all objects; needs no switch
+  sluice ctl measurements port1 --hgrm port1.hgrm  what was measured so far, and its distribution
+  sluice ctl watch                                 notifications as they come
+  sluice ctl yang                                  all objects as data of YANG modules (RFC 7951)
   sluice ctl --control /run/sluice/tor.sock stop";
 
 /// Arguments of `sluice ctl`.
@@ -91,6 +95,16 @@ enum What {
     /// Show one managed object, or a table: sfc-stream-table, sfc-proxy-stream-table, sfc-proxy-cache,
     /// ci-peer-table, ci-stream-table.
     Get(Place),
+    /// Print all managed objects as data of YANG modules, in RFC 7951 encoding.
+    Yang {
+        /// Write the modules of Sluice to this folder instead; needs no switch.
+        #[arg(long, value_name = "FOLDER")]
+        modules: Option<PathBuf>,
+    },
+    /// Show the measurements of links that ended, with percentiles.
+    Measurements(measured::MeasurementsArgs),
+    /// Show notifications as they come: measurements, their consequences, objects that were set.
+    Watch(measured::WatchArgs),
     /// Set a managed object, until the switch stops.
     Set(SetObject),
     /// Create the points or the proxy of source flow control, until the switch stops.
@@ -161,6 +175,9 @@ impl TryFrom<What> for Request {
             What::Objects { pattern, .. } => Self::Objects { pattern },
             What::Get(place) => Self::Get(place),
             What::Set(set) => Self::Set(set),
+            What::Yang { .. } => Self::Yang {},
+            What::Measurements(args) => args.request(),
+            What::Watch(_) => Self::Notifications { after: 0 },
             What::Create { section, port, settings } => Self::Create { section, port, settings },
             What::Delete { section, port } => Self::Delete { section, port },
             What::Save { .. } => Self::Save {},
@@ -182,18 +199,21 @@ pub fn run(args: Args) -> Result<ExitCode> {
         describe(pattern.as_deref().unwrap_or_default(), args.format)?;
         return Ok(verdict(true));
     }
+    if let What::Yang { modules: Some(folder) } = &args.what {
+        write_modules(folder)?;
+        return Ok(verdict(true));
+    }
     let path = args.control.map_or_else(the_only_socket, Ok)?;
+    if let What::Watch(watch) = &args.what {
+        return measured::watch(&path, watch, args.format);
+    }
     let target = match &args.what {
         What::Save { file } => file.clone(),
+        What::Measurements(args) => args.file(),
         _ => None,
     };
     let request = Request::try_from(args.what)?;
-    let response = request.send(&path)?;
-    if !response.ok {
-        let why = response.error.unwrap_or_else(|| "it does not say why".into());
-        return Err(bad_input(anyhow::anyhow!("the switch refuses: {why}")));
-    }
-    let result = response.result.unwrap_or_default();
+    let result = answer(&request, &path)?;
     match (&request, args.format) {
         (
             Request::Show {}
@@ -203,7 +223,12 @@ pub fn run(args: Args) -> Result<ExitCode> {
             | Request::Headroom {}
             | Request::Macsec {},
             Format::Json,
-        ) => terminal::print_json(&result)?,
+        )
+        | (Request::Yang {}, _) => terminal::print_json(&result)?,
+        (Request::Measurements { .. }, format) => {
+            let found: Measurements = serde_json::from_value(result).context(OTHER_VERSION)?;
+            measured::show(&found, target.as_deref(), format)?;
+        }
         (Request::Neighbours {} | Request::Headroom {}, Format::Table) => {
             let found: PortsFound = serde_json::from_value(result).context(OTHER_VERSION)?;
             terminal::print(ports_found(&request, &found))?;
@@ -244,6 +269,26 @@ pub fn run(args: Args) -> Result<ExitCode> {
         _ => {}
     }
     Ok(verdict(true))
+}
+
+/// Sends a request and returns the switch's result.
+fn answer(request: &Request, path: &Path) -> Result<serde_json::Value> {
+    let response = request.send(path)?;
+    if !response.ok {
+        let why = response.error.unwrap_or_else(|| "it does not say why".into());
+        return Err(bad_input(anyhow::anyhow!("the switch refuses: {why}")));
+    }
+    Ok(response.result.unwrap_or_default())
+}
+
+/// Writes the YANG modules of this project.
+fn write_modules(folder: &Path) -> Result<()> {
+    for module in report::MODULES {
+        let path = folder.join(format!("{}.yang", module.name));
+        std::fs::write(&path, module.text())
+            .map_err(|why| bad_input(anyhow::anyhow!("{}: {why}", path.display())))?;
+    }
+    Ok(())
 }
 
 /// Prints the descriptions of the objects.

@@ -14,6 +14,7 @@ pub mod demo;
 #[cfg(feature = "dpdk")]
 pub mod doctor;
 mod dut;
+pub mod explore;
 pub mod generate;
 pub mod headroom;
 mod kind;
@@ -56,6 +57,7 @@ EXAMPLES:
   sluice ctl show                                 look at it from another terminal
   sluice ctl link port1 down
   sluice run configs/labs/incast.yaml             a lab at 100 Gb/s, in exact virtual time
+  sluice explore LAB.yaml --kmin 50KB,100KB --alpha 1/8,1   which thresholds no others beat?
   sluice gen configs/gen/pfc-storm.yaml           traffic, pauses and measurements, in OTG's words
   sluice validate configs/validate/virtual.yaml   does this device do PFC right?
   sluice benchmark rfc2544 configs/validate/virtual.yaml  how fast is it?
@@ -98,6 +100,7 @@ enum Command {
     #[command(name = "gen")]
     Generate(Box<generate::GenerateArgs>),
     Run(run::RunArgs),
+    Explore(explore::ExploreArgs),
     Swarm(swarm::SwarmArgs),
     Validate(validate::ValidateArgs),
     Benchmark(benchmark::BenchmarkArgs),
@@ -239,6 +242,7 @@ pub fn main() -> ExitCode {
         Command::Headroom(args) => headroom::run(&args),
         Command::Generate(args) => generate::run(&args),
         Command::Run(args) => run::run(&args),
+        Command::Explore(args) => explore::run(&args),
         Command::Swarm(args) => swarm::run(&args),
         Command::Validate(args) => validate::run(&args),
         Command::Benchmark(args) => benchmark::run(&args),

@@ -48,6 +48,19 @@ pub enum Request {
     Get(Place),
     /// Writes a managed object.
     Set(SetObject),
+    /// Returns all managed objects as data of YANG modules (RFC 7951).
+    Yang {},
+    /// Returns the latest measurements of links.
+    Measurements {
+        /// The port's name, or its number from 0; all if absent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        port: Option<String>,
+        /// True for the single delays of each.
+        #[serde(default)]
+        samples: bool,
+    },
+    /// Returns the notifications after a number, 0 for all that are kept.
+    Notifications { after: u64 },
     /// Creates the points or the proxy of source flow control, or the point of a port.
     Create {
         /// `sfc` or `sfc_proxy`.

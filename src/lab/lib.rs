@@ -2,6 +2,7 @@
 //! world.
 
 mod ends;
+pub mod explore;
 mod file;
 mod memory;
 mod outcome;

@@ -9,33 +9,42 @@ mod agents;
 mod checks;
 mod compare;
 mod congestion;
+mod explore;
 mod exposition;
 mod families;
 mod html;
 mod lab;
 mod live;
 mod macsec;
+mod measurements;
 mod metrics;
 mod names;
+mod notifications;
 mod objects;
 mod scrape;
 mod sheet;
 mod tester;
 mod text;
 mod validation;
+mod yang;
 
 pub use agents::{agents_text, headroom_text, neighbours_text};
 pub use compare::{ComparedRun, Comparison, comparison_text};
+pub use explore::explored_text;
 pub use exposition::Exposition;
 pub use html::{
-    BenchmarkPage, ComparisonPage, Depths, Report, TestPage, ValidationPage, benchmark_html,
-    comparison_html, html, tester_html, validation_html,
+    BenchmarkPage, ComparisonPage, Depths, ExplorePage, Report, TestPage, ValidationPage,
+    benchmark_html, comparison_html, explore_html, html, tester_html, validation_html,
 };
 pub use lab::lab_text;
 pub use live::{Live, Screen};
 pub use macsec::macsec_text;
+pub use measurements::{
+    Delays, MeasurementRow, Measurements, measurements_hgrm, measurements_text,
+};
 pub use metrics::metrics;
 pub use names::{COUNTER_NAMES, CounterName, names_table};
+pub use notifications::{Notification, Notifications};
 pub use objects::{
     ObjectRow, ObjectTable, Objects, counted, object_rows, objects_described, objects_schema,
     objects_text, objects_tree,
@@ -49,3 +58,4 @@ pub use tester::{
 };
 pub use text::{line, text};
 pub use validation::validation_metrics;
+pub use yang::{MODULES, MeasuredPort, Module, YangSource, yang_tree};

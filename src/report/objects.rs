@@ -55,15 +55,22 @@ pub struct Objects {
     pub tables: Vec<ObjectTable>,
 }
 
-/// Returns the values of an object from the plan and the counters. `ports` are the ports' names;
-/// `counted` returns a counter's value of all ports, of one, or of one queue.
-pub fn object_rows(
+/// Value of an object at one place.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Reading {
+    Value(ObjectValue),
+    Count(u64),
+}
+
+/// Returns the values of an object from the plan and the counters. `counted` returns a counter's
+/// value of all ports, of one, or of one queue.
+pub(super) fn readings(
     plan: &CongestionPlan,
-    ports: &[&str],
+    ports: usize,
     object: Object,
     counted: impl Fn(Counter, At) -> Option<u64>,
-) -> Vec<ObjectRow> {
-    let ids = || (0..ports.len() as u16).filter_map(PortId::new);
+) -> Vec<(At, Reading)> {
+    let ids = || (0..ports as u16).filter_map(PortId::new);
     let port = |port| At { port: Some(port), class: None };
     let queues = |port| {
         TrafficClass::ALL.into_iter().map(move |class| At { port: Some(port), class: Some(class) })
@@ -77,23 +84,39 @@ pub fn object_rows(
             std::iter::once(At::default()).chain(each).collect()
         }
     };
-    let row = |at: At| {
-        let (value, text) = if let Kind::Counter(counter) = object.kind() {
-            let n = counted(counter, at)?;
-            (Value::String(n.to_string()), n.to_string())
-        } else {
-            let value = managed::get(plan, ports.len(), object, at)?;
-            (encoded(object, value), object.kind().show(value))
+    let reading = |at: At| {
+        Some((
+            at,
+            match object.kind() {
+                Kind::Counter(counter) => Reading::Count(counted(counter, at)?),
+                _ => Reading::Value(managed::get(plan, ports, object, at)?),
+            },
+        ))
+    };
+    places.into_iter().filter_map(reading).collect()
+}
+
+/// Returns the values of an object as rows; see [`readings`]. `ports` are the ports' names.
+pub fn object_rows(
+    plan: &CongestionPlan,
+    ports: &[&str],
+    object: Object,
+    counted: impl Fn(Counter, At) -> Option<u64>,
+) -> Vec<ObjectRow> {
+    let row = |(at, reading): (At, Reading)| {
+        let (value, text) = match reading {
+            Reading::Count(n) => (Value::String(n.to_string()), n.to_string()),
+            Reading::Value(value) => (encoded(object, value), object.kind().show(value)),
         };
-        Some(ObjectRow {
+        ObjectRow {
             name: object.name().into(),
             port: at.port.map(|port| ports[port.index()].into()),
             class: at.class.map(TrafficClass::get),
             value,
             text,
-        })
+        }
     };
-    places.into_iter().filter_map(row).collect()
+    readings(plan, ports.len(), object, counted).into_iter().map(row).collect()
 }
 
 /// Returns a function that reads the counters among the objects, for a switch with this plan and

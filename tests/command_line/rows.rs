@@ -53,6 +53,8 @@ pub const ROWS: &[Row] = &[
     row("run", "configs/labs/incast.yaml --format json", &[0]),
     row("run", "{tmp}/small.yaml --world real --no-huge --idle yield", ANY_VERDICT),
     row("run", "configs/labs/incast.yaml {tmp}/small.yaml", ANY_VERDICT),
+    row("explore", "{tmp}/small.yaml --axis flows.0.size=64,1518", &[0]),
+    row("explore", "{tmp}/small.yaml --axis flows.0.size=64,1518 --all --format json", &[0]),
     row("validate", "--list", &[0]),
     row("validate", "--describe V-R01", &[0]),
     row("validate", "configs/validate/pause.yaml --only V-P01", &[0]),
@@ -84,6 +86,11 @@ pub const ROWS: &[Row] = &[
     silent("ctl create", "sfc", &[0, 2]),
     silent("ctl delete", "sfc", &[0, 2]),
     row("ctl save", "", &[0]),
+    row("ctl yang", "", &[0]),
+    silent("ctl yang", "--modules {tmp}", &[0]),
+    row("ctl measurements", "", &[0]),
+    silent("ctl measurements", "a --hgrm {tmp}/a.hgrm", &[2]),
+    silent("ctl watch", "--all --duration 0.2s", &[0]),
     row("ctl macsec show", "", &[0]),
     silent("ctl macsec install", "a --transmit --an 1 --key-file {tmp}/none", &[2]),
     silent("ctl macsec use", "a 1", &[2]),
@@ -112,6 +119,7 @@ pub const LONG: &[(&str, &[i32], &str)] = &[
     ("run {tmp}/endless-lab.yaml --format json", &[4], "interrupted"),
     ("run {tmp}/endless-lab.yaml --world real --no-huge --format json", &[4], "interrupted"),
     ("run {tmp}/endless-lab.yaml {tmp}/small.yaml --format json", &[4], "verdict"),
+    ("explore {tmp}/endless-lab.yaml --axis flows.0.size=100,200 --format json", &[4], "points"),
     ("validate configs/validate/virtual.yaml --level full --format json", &[4], "interrupted"),
     ("benchmark rfc2544 configs/validate/virtual.yaml --format json", &[4], "runs"),
     ("swarm --count 100000000 --format json", &[4], "labs"),
@@ -181,12 +189,14 @@ pub const WRITTEN: &[(&str, &str, &str)] = &[
     ("benchmark mlrsearch", "csv", "benchmark mlrsearch {tmp}/dut.yaml --csv {path}"),
     ("benchmark mlrsearch", "report", "benchmark mlrsearch {tmp}/dut.yaml --report {path}"),
     ("benchmark mlrsearch", "junit", "benchmark mlrsearch {tmp}/dut.yaml --junit {path}"),
+    ("explore", "report", "explore {tmp}/small.yaml --axis flows.0.size=64,1518 --report {path}"),
     ("swarm", "keep", "swarm --count 100000000 --keep {path}"),
 ];
 
 /// Arguments with paths that are read, or are not files.
 pub const READ: &[(&str, &str)] = &[
     ("run", "files"),
+    ("explore", "file"),
     ("gen", "file"),
     ("gen", "client_ca"),
     ("check", "files"),
@@ -196,6 +206,10 @@ pub const READ: &[(&str, &str)] = &[
     ("ctl macsec install", "key_file"),
     // Written with the answer of a switch: see tests/dpdk_switch_control.rs.
     ("ctl save", "file"),
+    // The same: see tests/outside/yang.rs.
+    ("ctl measurements", "hgrm"),
+    // A folder.
+    ("ctl yang", "modules"),
     ("swarm", "replay"),
     ("validate", "file"),
     ("benchmark rfc2544", "file"),

@@ -7,6 +7,9 @@ mod judges;
 #[allow(dead_code)] // hosts' tests use more of it
 #[path = "../support/link.rs"]
 mod link;
+#[cfg(feature = "dpdk")]
+#[path = "../run/mod.rs"]
+mod run;
 #[path = "../support/snappi.rs"]
 mod snappi;
 #[path = "../support/wire_frames.rs"]
@@ -18,3 +21,5 @@ mod generated;
 mod links;
 mod macsec;
 mod mlrsearch;
+#[cfg(feature = "dpdk")]
+mod yang;

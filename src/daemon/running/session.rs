@@ -4,6 +4,7 @@
 
 mod about;
 mod macsec;
+mod measured;
 mod objects;
 mod saved;
 
@@ -23,6 +24,7 @@ use ground::printable;
 use ground::time::{Instant, Total};
 use ground::units::{BitsPerSec, Bytes, Cells, PortId, PriorityGroup, TrafficClass};
 use link::AgentsSnapshot;
+use measured::Memory;
 use results::{AgentsSummary, Summary};
 use runtime::real::Running;
 use runtime::{Controller, OrderError, RunSnapshot};
@@ -36,6 +38,8 @@ pub(crate) struct Session {
     plan: Mutex<SwitchPlan>,
     /// The switch file with the changes of clients.
     saved: Mutex<Saved>,
+    /// Measurements that ended, and notifications.
+    memory: Mutex<Memory>,
     /// Least headroom of each lossless group, from its link's round trip.
     headroom: BTreeMap<(PortId, PriorityGroup), Cells>,
     links: Mutex<Vec<LinkState>>,
@@ -96,6 +100,7 @@ impl Session {
             reconciler: Reconciler::new(&file.plan).map(Mutex::new),
             plan: Mutex::new(file.plan.clone()),
             saved: Mutex::new(Saved::new(file)),
+            memory: Mutex::new(Memory::new()),
             headroom: headroom.collect(),
             links: Mutex::new(links.collect()),
             deadlocks: Mutex::new(vec![0; running.devices.len()]),
@@ -203,7 +208,9 @@ impl Session {
         let (first, steps) = reconciler.steps();
         let new = steps.skip(before.saturating_sub(first) as usize);
         let name = |port: PortId| plan.ports[port.index()].name.clone();
-        Ok(new.map(|step| (name(step.port), step.kind.clone())).collect())
+        let steps: Vec<_> = new.map(|step| (name(step.port), step.kind.clone())).collect();
+        self.remember(&plan, &news, &steps);
+        Ok(steps)
     }
 
     /// Makes a summary for readers that must not wait for workers.
@@ -249,6 +256,14 @@ impl Session {
             }
             Request::Get(place) => return Ok(serde_json::to_value(self.object(&place)?)?),
             Request::Set(set) => self.set_object(&set)?,
+            Request::Yang {} => return self.yang(),
+            Request::Measurements { port, samples } => {
+                let told = self.measurements(port.as_deref(), samples)?;
+                return Ok(serde_json::to_value(told)?);
+            }
+            Request::Notifications { after } => {
+                return Ok(serde_json::to_value(self.notifications(after))?);
+            }
             Request::Create { section, port, settings } => {
                 self.create(&section, port.as_deref(), settings.as_deref())?;
             }

@@ -8,6 +8,7 @@ use std::path::Path;
 
 use super::{EMPTY, Resolved, Warning, examine_tree, raw};
 use crate::LabPlan;
+use crate::explore::Axis;
 use config::tree::{Key, Kind, Node};
 use config::{self, ConfigError, Finding, unknown_name};
 
@@ -59,17 +60,27 @@ impl LabFile {
         self.variants.iter().map(|(key, _)| &*key.name)
     }
 
-    /// Resolves the file with a variant, or without one, after `change` has changed fields, for
-    /// instance by arguments of a command.
+    /// Returns the file that a variant, or none, makes of this one; it has no variants.
     ///
     /// # Errors
-    /// All errors of the result, or that there is no such variant.
-    pub fn resolve(
-        &self,
-        variant: Option<&str>,
-        change: impl FnOnce(&mut raw::Lab),
-    ) -> Result<(Resolved, Vec<Warning>), ConfigError> {
-        let Some(wanted) = variant else { return examine_tree(&self.name, &self.rest, change) };
+    /// There is no such variant.
+    pub fn only(&self, variant: Option<&str>) -> Result<Self, ConfigError> {
+        let rest = self.merged(variant)?;
+        Ok(Self { name: self.name.clone(), rest, variants: Vec::new() })
+    }
+
+    /// Writes a value of an axis into the file.
+    ///
+    /// # Errors
+    /// The file has no such field.
+    pub fn write(&mut self, axis: &Axis, value: &str) -> Result<(), ConfigError> {
+        axis.write(&mut self.rest, value)
+            .map_err(|what| ConfigError::one(&self.name, Finding::new(None, "", &what)))
+    }
+
+    /// Returns the tree of a variant, or of the rest of the file.
+    fn merged(&self, variant: Option<&str>) -> Result<Node, ConfigError> {
+        let Some(wanted) = variant else { return Ok(self.rest.clone()) };
         let Some((_, said)) = self.variants.iter().find(|(key, _)| key.name == wanted) else {
             let known: Vec<&str> = self.variants().collect();
             let what = match known.is_empty() {
@@ -81,8 +92,22 @@ impl LabFile {
         // An empty variant is the rest of the file.
         let mut whole = if said.is_null() { self.rest.clone() } else { said.clone() };
         whole.inherit(&self.rest);
+        Ok(whole)
+    }
+
+    /// Resolves the file with a variant, or without one, after `change` has changed fields, for
+    /// instance by arguments of a command.
+    ///
+    /// # Errors
+    /// All errors of the result, or that there is no such variant.
+    pub fn resolve(
+        &self,
+        variant: Option<&str>,
+        change: impl FnOnce(&mut raw::Lab),
+    ) -> Result<(Resolved, Vec<Warning>), ConfigError> {
+        let whole = self.merged(variant)?;
         let (mut resolved, warnings) = examine_tree(&self.name, &whole, change)?;
-        resolved.plan.variant = Some(wanted.to_owned());
+        resolved.plan.variant = variant.map(Into::into);
         Ok((resolved, warnings))
     }
 

@@ -6,6 +6,7 @@
 mod benchmark;
 mod charts;
 mod compare;
+mod explore;
 mod lines;
 mod rows;
 mod scale;
@@ -18,6 +19,7 @@ mod validate;
 pub use self::benchmark::{BenchmarkPage, benchmark_html};
 pub use self::validate::{ValidationPage, validation_html};
 pub use compare::{ComparisonPage, Depths, comparison_html};
+pub use explore::{ExplorePage, explore_html};
 pub use tester::{TestPage, tester_html};
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};

@@ -1,4 +1,4 @@
-//! Tables among the managed objects, read only: congesting flows and peers.
+//! Tables among the managed objects, read only: congesting flows, peers and measured links.
 
 use super::entry::Section;
 use crate::Switch;
@@ -21,15 +21,21 @@ pub enum Listing {
     Peers,
     /// The proxy's cache of congested destinations.
     ProxyCache,
+    /// State and last result of the measurement of each link.
+    Measurements,
+    /// Counters of the measurement of each link.
+    MeasurementCounters,
 }
 
 impl Listing {
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 7] = [
         Self::Streams(Streams::Sfc),
         Self::Streams(Streams::SfcProxy),
         Self::ProxyCache,
         Self::Peers,
         Self::Streams(Streams::Isolation),
+        Self::Measurements,
+        Self::MeasurementCounters,
     ];
 
     /// Finds a table by name.
@@ -46,6 +52,8 @@ impl Listing {
             Self::Streams(Streams::SfcProxy) => ("sfc-proxy-stream-table", Section::SfcProxy),
             Self::ProxyCache => ("sfc-proxy-cache", Section::SfcProxy),
             Self::Peers => ("ci-peer-table", Section::CongestionIsolation),
+            Self::Measurements => ("measurement-table", Section::Measurement),
+            Self::MeasurementCounters => ("measurement-counters", Section::Measurement),
             Self::Streams(Streams::Isolation) => ("ci-stream-table", Section::CongestionIsolation),
         }
     }

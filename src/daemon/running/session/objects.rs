@@ -10,7 +10,7 @@ use congestion::FlowKey;
 use congestion::isolation::{CimType, Peer};
 use congestion::proxy::Cached;
 use ground::units::{PortId, TrafficClass};
-use report::{ObjectRow, ObjectTable, Objects, counted, object_rows};
+use report::{Notification, ObjectRow, ObjectTable, Objects, counted, object_rows};
 use runtime::Controller;
 use switch::managed::{self, Access, At, Listing, Object, Scope, StreamRow, Streams};
 use switch::{Change, SwitchPlan};
@@ -81,6 +81,9 @@ impl Session {
         managed::set(&mut new, ports, object, at, value)?;
         self.controller.apply(Change::Object { object, at, value })?;
         plan.congestion = new;
+        let port = at.port.map(|port| plan.ports[port.index()].name.as_str());
+        let told = Notification::set(object.name(), port, set.class, &object.kind().show(value));
+        lock(&self.memory).tell(told);
         Ok(())
     }
 
@@ -107,13 +110,16 @@ impl Session {
                 let peers = self.controller.peers()?;
                 Ok(peer_table(peers.into_iter().map(|(id, peer)| (port(id), peer))))
             }
+            Listing::Measurements | Listing::MeasurementCounters => {
+                self.measured_table(plan, listing)
+            }
             Listing::ProxyCache => cache_table(&self.controller, listing.place().0),
             Listing::Streams(of) => stream_table(&self.controller, of, listing.place().0, port),
         }
     }
 }
 
-fn table(name: &str, columns: &[&str], rows: Vec<Vec<Value>>, more: u64) -> ObjectTable {
+pub(super) fn table(name: &str, columns: &[&str], rows: Vec<Vec<Value>>, more: u64) -> ObjectTable {
     let columns = columns.iter().map(|column| column.to_string()).collect();
     ObjectTable { name: name.into(), columns, rows, more }
 }

@@ -1,0 +1,251 @@
+//! Managed objects of a running switch as data of YANG modules, in RFC 7951 encoding.
+//!
+//! Objects of congestion isolation have the places of the published 802.1Qcz modules, below a
+//! component of a bridge and below the bridge ports of interfaces; all others have places beside
+//! them in modules of this project, whose text is [`MODULES`].
+
+mod modules;
+mod published;
+mod types;
+
+pub use modules::{MODULES, Module};
+
+use std::time::SystemTime;
+
+use chrono::{DateTime, SecondsFormat, Utc};
+use serde_json::{Map, Value, json};
+
+use super::measurements::{Delays, MeasurementRow};
+use super::notifications::delays_tree;
+use super::objects::{ObjectTable, Reading, counted, readings};
+use contracts::stats::SwitchSnapshot;
+use ground::units::Mac;
+use switch::SwitchPlan;
+use switch::managed::{At, Kind, Listing, Object, Section, Source};
+
+/// A port whose link is measured.
+#[derive(Clone, PartialEq, Debug)]
+pub struct MeasuredPort {
+    /// Index of the port.
+    pub port: usize,
+    pub state: &'static str,
+    /// Method and round trips of the last result.
+    pub last: Option<(&'static str, u16, Delays)>,
+    /// Octets of headroom that follow for a lossless group.
+    pub headroom: Option<u64>,
+    /// By name, as in results.
+    pub counters: Vec<(&'static str, u64)>,
+}
+
+/// State of a running switch.
+#[derive(Clone, Copy, Debug)]
+pub struct YangSource<'a> {
+    pub plan: &'a SwitchPlan,
+    pub snapshot: &'a SwitchSnapshot,
+    /// Time from which the counters are.
+    pub since: SystemTime,
+    pub tables: &'a [ObjectTable],
+    pub measured: &'a [MeasuredPort],
+    pub history: &'a [MeasurementRow],
+}
+
+/// Nodes that are filled.
+struct Tree {
+    component: Map<String, Value>,
+    /// The `bridge-port` of each port.
+    ports: Vec<Map<String, Value>>,
+}
+
+/// Returns the data of all modules.
+#[must_use]
+pub fn yang_tree(source: &YangSource<'_>) -> Value {
+    let YangSource { plan, snapshot, .. } = source;
+    let ports = plan.ports.len();
+    let mut tree = Tree { component: Map::new(), ports: vec![Map::new(); ports] };
+    let counted = counted(plan, Some(snapshot));
+    for object in Object::all() {
+        for (at, reading) in readings(&plan.congestion, ports, object, &counted) {
+            match object.source() {
+                Source::Isolation(_) => published::object(&mut tree, plan, object, at, &reading),
+                _ => own(&mut tree, object, at, &reading),
+            }
+        }
+    }
+    let of_section = |listing: Listing| {
+        let (name, section) = listing.place();
+        let table = source.tables.iter().find(|table| table.name == name);
+        table.filter(|_| section.is_in(&plan.congestion))
+    };
+    for (listing, table) in Listing::ALL.into_iter().filter_map(|l| Some((l, of_section(l)?))) {
+        match listing {
+            Listing::Peers => published::peers(&mut tree, table, plan),
+            Listing::Measurements | Listing::MeasurementCounters => {}
+            Listing::ProxyCache => list(&mut tree, listing, table, table.name.as_str()),
+            Listing::Streams(switch::managed::Streams::Isolation) => {
+                published::streams(&mut tree, table);
+                list(&mut tree, listing, table, "stream");
+            }
+            Listing::Streams(_) => list(&mut tree, listing, table, table.name.as_str()),
+        }
+    }
+    for measured in source.measured {
+        let name = plan.ports.get(measured.port).map_or("", |port| port.name.as_str());
+        let history = source.history.iter().filter(|row| row.port == name);
+        if let Some(port) = tree.ports.get_mut(measured.port) {
+            measurement(section(port, Section::Measurement), measured, history);
+        }
+    }
+    whole(source, tree)
+}
+
+/// Returns the container of a section.
+fn section(parent: &mut Map<String, Value>, section: Section) -> &mut Map<String, Value> {
+    let name = format!("{}:{}", modules::module_of(section), section.key());
+    let value = parent.entry(name).or_insert_with(|| Value::Object(Map::new()));
+    value.as_object_mut().expect("a container is an object")
+}
+
+/// Adds an entry to a list, which is created if it is missing.
+fn push(parent: &mut Map<String, Value>, list: &str, entry: Value) {
+    let list = parent.entry(list).or_insert_with(|| Value::Array(vec![]));
+    list.as_array_mut().expect("a list is an array").push(entry);
+}
+
+/// Encodes a reading of an object.
+fn encoded(object: Object, reading: &Reading) -> Option<Value> {
+    match (reading, object.kind()) {
+        (Reading::Count(n), Kind::Counter(counter)) => Some(types::counted(counter, *n)),
+        (Reading::Count(_), _) => None,
+        (Reading::Value(value), kind) => types::encoded(kind, *value),
+    }
+}
+
+/// Places an object of a module of this project.
+fn own(tree: &mut Tree, object: Object, at: At, reading: &Reading) {
+    let Some(value) = encoded(object, reading) else { return };
+    let parent = match at.port {
+        None => &mut tree.component,
+        Some(port) => &mut tree.ports[port.index()],
+    };
+    let container = section(parent, object.section());
+    let node = match at.class {
+        None => container,
+        Some(class) => {
+            let list = container.entry("queue").or_insert_with(|| Value::Array(vec![]));
+            let list = list.as_array_mut().expect("a list is an array");
+            let class = Value::from(class.get());
+            let found = list.iter().position(|queue| queue["traffic-class"] == class);
+            let found = found.unwrap_or_else(|| {
+                list.push(json!({"traffic-class": class}));
+                list.len() - 1
+            });
+            list[found].as_object_mut().expect("an entry is an object")
+        }
+    };
+    node.insert(object.name().into(), value);
+}
+
+/// Places a table as a list of a module of this project.
+fn list(tree: &mut Tree, listing: Listing, table: &ObjectTable, name: &str) {
+    let container = section(&mut tree.component, listing.place().1);
+    let columns = if listing == Listing::ProxyCache { modules::CACHE } else { modules::STREAM };
+    for row in &table.rows {
+        let cells = columns.iter().zip(row).filter(|(_, value)| !value.is_null());
+        let cell = |(name, value): (&&str, &Value)| {
+            let (_, wide) = types::column(name);
+            let value = if wide { Value::String(value.to_string()) } else { value.clone() };
+            ((*name).to_owned(), value)
+        };
+        push(container, name, cells.map(cell).collect());
+    }
+}
+
+/// Adds state, counters and history to the container of a port's measurement.
+fn measurement<'a>(
+    container: &mut Map<String, Value>,
+    measured: &MeasuredPort,
+    history: impl Iterator<Item = &'a MeasurementRow>,
+) {
+    let mut state = json!({"state": measured.state});
+    if let Some((method, rounds, delays)) = &measured.last {
+        state["method"] = (*method).into();
+        state["rounds"] = (*rounds).into();
+        state["result"] = delays_tree(delays);
+    }
+    if let Some(octets) = measured.headroom {
+        state["headroom"] = octets.to_string().into();
+    }
+    container.insert("state".into(), state);
+    let counters = measured.counters.iter();
+    let counters: Map<String, Value> =
+        counters.map(|(name, n)| (name.replace('_', "-"), n.to_string().into())).collect();
+    container.insert("counters".into(), counters.into());
+    for row in history {
+        let mut entry = json!({
+            "number": row.number.to_string(), "rounds": row.rounds, "uptime": row.at_ns.to_string()
+        });
+        for (name, text) in [("method", &row.method), ("reason", &row.failure)] {
+            if let Some(text) = text {
+                entry[name] = text.as_str().into();
+            }
+        }
+        if let Some(delays) = &row.delays {
+            entry["delays"] = delays_tree(delays);
+        }
+        push(container, "history", entry);
+    }
+}
+
+/// Returns the bridge and the interfaces around what was filled.
+fn whole(source: &YangSource<'_>, tree: Tree) -> Value {
+    let YangSource { plan, snapshot, since, .. } = source;
+    // A bridge has a name of at most 32 characters.
+    let name: String = plan.name.chars().take(32).collect();
+    let count = plan.ports.len();
+    let first = plan.ports.first().map_or(Mac::default(), |port| port.mac);
+    let mut component = json!({
+        "name": name, "type": "ieee802-dot1q-bridge:c-vlan-component", "ports": count
+    });
+    component.as_object_mut().expect("an object").extend(tree.component);
+    let bridge = json!({
+        "name": name,
+        "address": mac(first),
+        "bridge-type": "ieee802-dot1q-bridge:customer-vlan-bridge",
+        "ports": count,
+        "components": 1,
+        "component": [component],
+    });
+    let interface = |(n, port): (usize, Map<String, Value>)| {
+        let up = snapshot.ports.get(n).is_some_and(|port| port.up);
+        let mut node = json!({
+            "bridge-name": name, "component-name": name, "port-number": n + 1
+        });
+        node.as_object_mut().expect("an object").extend(port);
+        json!({
+            "name": plan.ports[n].name,
+            "type": "iana-if-type:ethernetCsmacd",
+            "oper-status": if up { "up" } else { "down" },
+            "phys-address": plan.ports[n].mac.to_string(),
+            "statistics": {"discontinuity-time": date(*since)},
+            "ieee802-dot1q-bridge:bridge-port": node,
+        })
+    };
+    let interfaces: Vec<Value> = tree.ports.into_iter().enumerate().map(interface).collect();
+    json!({
+        "ieee802-dot1q-bridge:bridges": {"bridge": [bridge]},
+        "ietf-interfaces:interfaces": {"interface": interfaces},
+    })
+}
+
+/// Writes an address as ieee802-types does, with dashes and capitals.
+fn mac(mac: Mac) -> String {
+    mac.to_string().replace(':', "-").to_uppercase()
+}
+
+/// Writes a time as `date-and-time` of RFC 6991, in UTC.
+fn date(time: SystemTime) -> String {
+    DateTime::<Utc>::from(time).to_rfc3339_opts(SecondsFormat::Secs, true)
+}
+
+#[cfg(test)]
+mod tests;
