@@ -130,6 +130,7 @@ fn people_get_a_table_with_all_that_matters() {
         "link 10.0 Gb/s (--rate)",
         "stamps: t1 by software, t4 by software, t2 and t3 as the peer says",
         "and too long by frames that wait behind the port's driver",
+        "not counted, and longer by: the peer's t3 before its frame left, the way between",
         "round trip",
         "peer's t3 - t2",
         "reaction of the peer",

@@ -7,13 +7,14 @@ use serde::Serialize;
 use crate::drive::{Measured, PortEnd, Why};
 use crate::inputs::{Inputs, RateFrom};
 
+use contracts::port::StampSource;
 use ground::time::Duration;
 use ground::verdict::Verdict;
 use headroom::{
     Accuracy, DelayValue, Frames, MeasuredInputs, PeerDelayInputs, Reaction, Samples, Shims,
     SoftwareTerms, Term, by_peer_delay, measured, required_of,
 };
-use link::{Failure, Method, PeerReaction};
+use link::{Failure, Method, PeerReaction, Sources};
 use results::{SourcesSummary, StampsSummary};
 use runtime::{Disturbance, GAP_COUNTED};
 
@@ -77,6 +78,9 @@ pub(crate) struct Measurement {
     /// is not known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) in_ring_ns: Option<f64>,
+    /// Errors that no figure here has, because they cannot be known at this end. All make a delay longer.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) not_counted: Vec<&'static str>,
     pub(crate) accuracy: Accuracy,
     /// Bits that pass during the measured delay: that of the medium and of the ports, or with PTP
     /// that of the medium in both directions.
@@ -239,6 +243,7 @@ impl Measurement {
             chosen_ns: chosen.as_nanos_f64(),
             uncertainty_ns: found.uncertainty.as_nanos_f64(),
             in_ring_ns: found.in_ring.map(Duration::as_nanos_f64),
+            not_counted: not_counted(found.sources),
             accuracy: Accuracy::of(found.uncertainty, inputs.rate, frames),
             measured_bits: bits.div_ceil(1_000_000_000_000) as u64,
             headroom: sum(&plain, frames),
@@ -246,6 +251,14 @@ impl Measurement {
             headroom_macsec: with.as_ref().map(|with| sum(with, inputs.protected())),
         }
     }
+}
+
+/// Returns the errors of a delay that cannot be known at this end.
+fn not_counted(Sources { t1, t4 }: Sources) -> Vec<&'static str> {
+    let is_above = |source| matches!(source, StampSource::Software | StampSource::Poll);
+    let peer = (t4 != StampSource::Exact).then_some("the peer's t3 before its frame left");
+    let way = (is_above(t1) || is_above(t4)).then_some("the way between software and the wire");
+    [peer, way].into_iter().flatten().collect()
 }
 
 /// Headroom by one method's formula.
@@ -346,7 +359,7 @@ impl PortCounts {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use contracts::port::{StampSource, Stamps};
+    use contracts::port::Stamps;
     use ground::time::{Instant, Total};
     use ground::units::{BitsPerSec, Bytes, Mac};
     use headroom::Formula;
@@ -416,7 +429,7 @@ mod tests {
             method: Method::RoundTrip,
             rounds: 1,
             delay: link::Spread::of(&delay, None),
-            sources: link::Sources { t1: StampSource::Exact, t4: StampSource::Exact },
+            sources: Sources { t1: StampSource::Exact, t4: StampSource::Exact },
             uncertainty: Duration::ZERO,
             in_ring: Some(Duration::ZERO),
             peer_internal: None,
@@ -436,6 +449,13 @@ mod tests {
         let disturbance = Disturbance { preempted: Total::ZERO, longest };
         outcome.end(why, &[port(responses.unwrap_or(0))], disturbance, WAITS);
         outcome
+    }
+
+    #[test]
+    fn errors_that_cannot_be_known_are_named() {
+        use StampSource::{Exact, Nic, Software};
+        let named = |t1, t4| not_counted(Sources { t1, t4 }).len();
+        assert_eq!([named(Exact, Exact), named(Nic, Nic), named(Software, Nic)], [0, 1, 2]);
     }
 
     #[test]

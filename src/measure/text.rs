@@ -98,7 +98,7 @@ fn one(outcome: &Outcome, m: &Measurement) -> String {
     let mut out = format!(
         "{}{to}: {} rounds in {:.1} ms, link {rate} ({whose})\n\
          stamps: t1 {}, t4 {}, t2 and t3 as the peer says; resolution {}\n\
-         a delay may be off by {} either way{}\n\n",
+         a delay may be off by {} either way{}\n{}\n",
         outcome.port,
         m.rounds,
         m.took_ms,
@@ -107,6 +107,7 @@ fn one(outcome: &Outcome, m: &Measurement) -> String {
         time(m.stamps.resolution_ns),
         time(m.uncertainty_ns),
         ring(m.in_ring_ns),
+        not_counted(&m.not_counted),
     );
     let heads = ["min", "mean", "p50", "p90", "p99", "max"].map(|name| (name, Right));
     let mut times = Table::new([("", Left)].into_iter().chain(heads));
@@ -158,6 +159,14 @@ fn stamps(source: &str) -> &'static str {
         "nic" => "by the NIC",
         "software" => "by software",
         _ => "by the poll",
+    }
+}
+
+/// Returns a line about what makes delays longer and is not in the figures; none if there is nothing.
+fn not_counted(errors: &[&str]) -> String {
+    match errors {
+        [] => String::new(),
+        errors => format!("not counted, and longer by: {}\n", errors.join(", ")),
     }
 }
 
