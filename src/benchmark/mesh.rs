@@ -9,6 +9,9 @@ use crate::trial::Stream;
 /// Least number of bursts in a trial. A choice: the load is right within a tenth wherever it is looked at.
 pub const BURSTS: u32 = 10;
 
+/// The two ends of a flow, and its share of what its sender sends.
+pub type Share = ((Port, Port), f64);
+
 /// Pattern of traffic.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Mesh {
@@ -35,7 +38,7 @@ impl Mesh {
 
     /// Returns the flows with their shares of what their sender sends.
     #[must_use]
-    pub fn flows(self, ports: usize) -> Vec<((Port, Port), f64)> {
+    pub fn flows(self, ports: usize) -> Vec<Share> {
         let to_all = |from: usize, to: std::ops::Range<usize>| {
             let mut others: Vec<usize> = to.filter(|to| *to != from).collect();
             let part = 1.0 / others.len() as f64;
@@ -57,7 +60,7 @@ impl Mesh {
     /// number of frames in `limit` is that of all frames of a sender.
     #[must_use]
     pub fn streams(self, plan: &Plan, size: u32, load: f64, limit: Limit) -> Vec<Stream> {
-        let stream = |((ends, part), turn): (((Port, Port), f64), u32)| {
+        let stream = |((ends, part), turn): (Share, u32)| {
             let of_sender = |frames: u32| ((f64::from(frames) * part).round() as u32).max(1);
             let limit = match limit {
                 Limit::Frames(frames) => Limit::Frames(of_sender(frames)),
@@ -96,9 +99,9 @@ impl Mesh {
     }
 
     /// Returns the flows with the place of each among those of its sender.
-    fn in_turn(self, ports: usize) -> Vec<(((Port, Port), f64), u32)> {
+    fn in_turn(self, ports: usize) -> Vec<(Share, u32)> {
         let mut last = None;
-        let turn = |flow: ((Port, Port), f64)| {
+        let turn = |flow: Share| {
             let from = flow.0.0;
             let turn = last.filter(|(port, _)| *port == from).map_or(0, |(_, turn)| turn + 1);
             last = Some((from, turn));
