@@ -5,6 +5,8 @@
 //! or queues by priority. A device may be started as several ports of one queue each, which share it.
 //! Received frames have no FCS; the device adds it to sent frames.
 
+mod stamped;
+
 use std::sync::Arc;
 
 use dpdk_sys as sys;
@@ -24,7 +26,7 @@ use super::pool::{Pool, PoolOptions};
 use super::queues::{QUEUES_MAX, check_number, queues_behind};
 use super::setup::set_up;
 use super::spec::Spec;
-use super::stamps::{DeviceClock, SentStamps, StampField, StampQuality, read_device_clock};
+use super::stamps::{DeviceClock, SentStamps, StampField};
 use contracts::frame::{BURST, Burst, FCS_BYTES, Frame};
 use contracts::port::{CONTROL_FRAME_MAX, Port, PortCaps, StampSource, Stamps};
 use ground::time::{Duration, Instant};
@@ -358,45 +360,6 @@ impl DpdkPort<Started> {
     #[inline]
     const fn place(&self) -> (u16, u16) {
         (self.state.id, self.state.queue)
-    }
-
-    /// Sets up the decoding of the timestamps that the device writes to frames.
-    fn device_stamps(&mut self, eal: &Eal, tsc: &TscClock) -> Result<(), String> {
-        let field = StampField::register(eal).map_err(|error| error.to_string())?;
-        let id = self.state.id;
-        let clock = DeviceClock::calibrate(tsc, || read_device_clock(id))?;
-        self.stamp_by(field, clock);
-        Ok(())
-    }
-
-    /// Turns on the device's timestamps of sent frames. A driver may take requests for them and give none.
-    fn sent_stamps(&mut self, tsc: &TscClock) -> Result<(), String> {
-        self.state.sent = Some(SentStamps::enable(self.state.id, tsc)?);
-        Ok(())
-    }
-
-    /// Interprets `field` of received frames as readings of `clock`. [`PortOptions::rx_stamps`]
-    /// does so for a device with timestamps.
-    pub fn stamp_by(&mut self, field: StampField, clock: DeviceClock) {
-        self.state.stamps = Some((field, clock));
-    }
-
-    /// Current accuracy of receive timestamps; none without timestamps.
-    #[must_use]
-    pub fn stamp_quality(&self) -> Option<StampQuality> {
-        self.state.stamps.as_ref().map(|(_, clock)| clock.quality())
-    }
-
-    /// Reads the device's clock again if it timestamps; must be called every few seconds.
-    ///
-    /// # Errors
-    /// The reason why the clock could not be read; timestamps continue with the last reading.
-    pub fn refresh_stamps(&mut self) -> Result<(), String> {
-        let id = self.state.id;
-        match &mut self.state.stamps {
-            Some((_, clock)) => clock.refresh(|| read_device_clock(id)),
-            None => Ok(()),
-        }
     }
 
     /// Reads the link's rate again, after it came up.

@@ -129,8 +129,10 @@ fn sources_of_congesting_flows_receive_sfcms_cnms_and_cnps() {
                     "{cnm}"
                 );
                 let feedback = cnm["feedback"].as_u64().unwrap();
-                let offset = cnm["q_offset"].as_i64().unwrap();
-                assert!((1..=63).contains(&feedback) && offset < 0, "above the set point: {cnm}");
+                // Fb = -(Qoff + w Qdelta) is negative with w = 2 (802.1Q 30.2.1): the queue is above the
+                // set point, where the offset is negative, or grows towards it.
+                let [offset, delta] = ["q_offset", "q_delta"].map(|of| cnm[of].as_i64().unwrap());
+                assert!((1..=63).contains(&feedback) && 2 * delta > offset, "{cnm}");
             }
             for cnp in congested.told(n, "CNP") {
                 let fields = ["opcode", "becn", "dqpn", "pkey", "psn"].map(|field| &cnp[field]);

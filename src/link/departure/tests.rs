@@ -55,7 +55,7 @@ impl Port for Nic {
     fn stamp_when_sent(&mut self, _: &mut MemFrame) -> bool {
         if self.takes {
             self.marked = Some(self.made);
-            // What can be read by now is lost.
+            // A timestamp that could be read by now is lost.
             self.latch = self.latch.filter(|(_, ready)| *ready > self.now);
         }
         self.takes
