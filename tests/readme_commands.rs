@@ -50,7 +50,6 @@ const HOW: &[(&str, How)] = &[
     ("./dev", How::Not("it builds; tests/house.rs knows its verbs")),
     ("cargo ", How::Not("it builds")),
     ("perf/run", How::Not("measures for minutes")),
-    ("/usr/local/bin/", How::Not("writes outside of the folder")),
     ("ip netns", How::Ends(&[0])),
     ("tcpdump", How::Not("waits for frames at an interface of the reader's")),
     ("FILE", How::Read("a name for the reader to fill in")),
