@@ -46,15 +46,18 @@ fn others<'a>(results: &'a Value, expected: &str) -> Vec<(&'a str, &'a str, &'a 
     tests.map(of).filter(|(_, outcome, _)| *outcome != expected).collect()
 }
 
+/// True for V-R16 whose last parts were not run: they need a link that comes back within a pause of 33 ms, which
+/// a busy machine does not give.
+fn is_late_link((id, outcome, detail): &(&str, &str, &str)) -> bool {
+    (*id, *outcome) == ("V-R16", "skip") && detail.contains("in time after it came back")
+}
+
 #[test]
 fn the_good_device_passes_quick() {
     let dir = Dir::new("rings-good");
     let results = validate(&dir, RINGS, &[]);
     let mut others = others(&results, "pass");
-    // The last parts of V-R16 need a link that comes back within a pause of 33 ms.
-    others.retain(|(id, found, detail)| {
-        (*id, *found) != ("V-R16", "skip") || !detail.contains("in time after it came back")
-    });
+    others.retain(|other| !is_late_link(other));
     assert!(others.is_empty(), "{others:#?}");
     assert!(results["tests"].as_array().unwrap().len() > 20, "{results:#}");
 }
@@ -86,7 +89,14 @@ fn planted_faults_are_found() {
 #[test]
 fn links_settings_and_counters_are_at_hand() {
     let dir = Dir::new("rings-more");
-    let results = validate(&dir, RINGS, &["V-R16", "V-S05", "V-C01", "V-C04"]);
+    let run = || validate(&dir, RINGS, &["V-R16", "V-S05", "V-C01", "V-C04"]);
+    let mut results = run();
+    for _ in 0..RUNS_MAX {
+        if !others(&results, "pass").iter().any(is_late_link) {
+            break;
+        }
+        results = run();
+    }
     let others = others(&results, "pass");
     assert!(others.is_empty(), "{others:#?}");
 }
