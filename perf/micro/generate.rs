@@ -59,7 +59,7 @@ fn main() {
     for station in &mut stations {
         station.start_streams(clock.now(), &[streams::ID]);
     }
-    let mut measure = |seconds: f64| send(&mut stations, (&eal, &args), seconds);
+    let mut measure = |seconds: f64| send(&mut stations, (&eal, &args, &clock), seconds);
     if args.serve {
         return serve(&mut measure);
     }
@@ -80,17 +80,18 @@ fn worker(eal: &Eal, cpu: Option<&usize>) -> sluice::dpdk::Worker {
     eal.register_worker().unwrap_or_else(|error| refuse(&error.to_string()))
 }
 
-/// Sends by all stations for `seconds`, each polled by a thread. Returns the number of frames, and the
+/// Sends by all stations for `seconds`, each polled by a thread. The clock is one for all calls: the time of a
+/// station does not go back. Returns the number of frames, and the
 /// time of the slowest.
 fn send(
     stations: &mut [Station<SourcePort>],
-    (eal, args): (&Eal, &Args),
+    (eal, args, clock): (&Eal, &Args, &TscClock),
     seconds: f64,
 ) -> (u64, Duration) {
     let together = &Barrier::new(stations.len());
     let poll = |n: usize, station: &mut Station<SourcePort>| {
         let _worker = worker(eal, args.cpus.get(n));
-        let (clock, before) = (TscClock::new(), sent(station));
+        let before = sent(station);
         together.wait();
         let start = Wall::now();
         while start.elapsed() < Duration::from_secs_f64(seconds) {
