@@ -56,7 +56,8 @@ fn a_stamp_is_the_time_at_which_the_device_saw_the_frame() {
     // A device without timestamps starts without them, and reports that.
     let mut a = a.start(&PortOptions::default(), &pool).unwrap();
     assert_eq!(a.info().rx_stamps, None);
-    let asked = PortOptions { stamps: Some(clock), ..PortOptions::default() };
+    let asked =
+        PortOptions { rx_stamps: Some(clock), tx_stamps: Some(clock), ..PortOptions::default() };
     let mut b = b.start(&asked, &pool).unwrap();
     assert_eq!(b.info().rx_stamps, Some(Err("the driver does not offer it".into())));
     assert!(b.stamp_quality().is_none() && b.refresh_stamps().is_ok());

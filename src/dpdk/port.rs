@@ -51,10 +51,11 @@ pub struct PortOptions {
     /// each of these priorities and one for all others. Default: one queue each way; with hardware
     /// PFC those of its priorities.
     pub queues: Option<PrioritySet>,
-    /// Lets the device timestamp received frames, and control frames when they are sent, in the time of
-    /// this clock. Default: no. A device that cannot is started without, and [`PortInfo::rx_stamps`] and
-    /// [`PortInfo::tx_stamps`] give the reasons.
-    pub stamps: Option<TscClock>,
+    /// Lets the device timestamp received frames, in the time of this clock. Default: no. A device
+    /// that cannot is started without, and [`PortInfo::rx_stamps`] gives the reason.
+    pub rx_stamps: Option<TscClock>,
+    /// Likewise, control frames when they are sent, by its PTP clock; [`PortInfo::tx_stamps`].
+    pub tx_stamps: Option<TscClock>,
     /// Clock of the polling thread, for [`Port::clock`]. Default: none.
     pub clock: Option<TscClock>,
 }
@@ -68,7 +69,8 @@ impl Default for PortOptions {
             promiscuous: true,
             hardware_pfc: None,
             queues: None,
-            stamps: None,
+            rx_stamps: None,
+            tx_stamps: None,
             clock: None,
         }
     }
@@ -231,22 +233,22 @@ impl DpdkPort<Stopped> {
         queues: u16,
     ) -> Result<Vec<DpdkPort<Started>>, Error> {
         check_number(&self.device, queues)?;
-        let Some(tsc) = &options.stamps else {
-            return self.start_with(options, pool, (queues, 0));
-        };
         let offload = u64::from(sys::RTE_ETH_RX_OFFLOAD_TIMESTAMP);
-        let offered = device::info(self.id()).is_ok_and(|i| i.rx_offload_capa & offload != 0);
+        let offered = options.rx_stamps.is_some()
+            && device::info(self.id()).is_ok_and(|i| i.rx_offload_capa & offload != 0);
         let offloads = if offered { offload } else { 0 };
         let mut ports = self.start_with(options, pool, (queues, offloads))?;
-        for port in &mut ports {
-            let stamps = match offered {
-                true => port.device_stamps(pool.eal(), tsc),
-                false => Err("the driver does not offer it".into()),
-            };
-            port.state.info.rx_stamps = Some(stamps);
+        if let Some(tsc) = &options.rx_stamps {
+            for port in &mut ports {
+                let stamps = match offered {
+                    true => port.device_stamps(pool.eal(), tsc),
+                    false => Err("the driver does not offer it".into()),
+                };
+                port.state.info.rx_stamps = Some(stamps);
+            }
         }
         // A device has one timestamp of sent frames, which the first queue's port reads.
-        if let Some(port) = ports.first_mut() {
+        if let (Some(tsc), Some(port)) = (&options.tx_stamps, ports.first_mut()) {
             port.state.info.tx_stamps = Some(port.sent_stamps(tsc));
         }
         Ok(ports)

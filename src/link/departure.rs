@@ -1,7 +1,7 @@
 //! Times at which messages leave, by timestamps of the device.
 //!
-//! A device has place for one timestamp. While it is awaited, later messages have the time of their hand-over,
-//! as all messages of a port whose device does not timestamp what it sends.
+//! A device has room for one timestamp. While it is awaited, other messages have the time of their hand-over, as
+//! all messages have at a port whose device does not timestamp what it sends.
 
 use contracts::frame::Frame;
 use contracts::port::{Port, StampSource};
@@ -14,6 +14,10 @@ use super::news::Sources;
 /// Time from the hand-over of a frame after which its timestamp is given up. A choice: a NIC has it some
 /// microseconds after the frame left, before which a ring of the longest frames may leave.
 const WAIT: Duration = Duration::from_millis(2);
+
+/// Time from one look for a timestamp to the next: each reads a register of the device, which takes about a
+/// microsecond. A choice.
+const LOOK: Duration = Duration::from_micros(5);
 
 /// Timestamps in a row that did not come, after which no more are asked for: drivers take the request whether
 /// they fulfil it or not.
@@ -36,7 +40,8 @@ struct Awaited {
     of: Event,
     /// Time of the hand-over by the port's clock: the frame left no earlier.
     handed: Instant,
-    /// Time by the poll's clock at which it is given up.
+    /// Times by the poll's clock at which to look for it, and to give it up.
+    look: Instant,
     until: Instant,
     /// Time from the start of the frame, which the device timestamps, to its end.
     length: Duration,
@@ -52,10 +57,10 @@ pub(super) struct Departures {
 }
 
 impl Departures {
-    /// True while a timestamp is awaited, for which the port has to be asked in each poll.
+    /// Returns the time of the next look for a timestamp.
     #[inline]
-    pub(super) const fn is_waiting(&self) -> bool {
-        self.awaited.is_some()
+    pub(super) fn next_deadline(&self) -> Instant {
+        self.awaited.map_or(Instant::NEVER, |awaited| awaited.look)
     }
 
     /// Forgets an awaited timestamp: the link is down.
@@ -89,13 +94,15 @@ impl PortAgents {
             peer_delay.await_stamp();
         }
         let length = self.length(frame.wire_len());
-        let until = now.saturating_add(WAIT);
-        self.departures.awaited = Some(Awaited { of, handed: clock, until, length });
+        let [look, until] = [LOOK, WAIT].map(|time| now.saturating_add(time));
+        self.departures.awaited = Some(Awaited { of, handed: clock, look, until, length });
     }
 
     /// Reads the timestamp that is awaited, if it is there, or gives it up.
     pub(super) fn read_departure<P: Port>(&mut self, now: Instant, port: &mut P) {
-        let Some(Awaited { of, handed, until, length }) = self.departures.awaited else { return };
+        let Some(awaited) = &mut self.departures.awaited else { return };
+        awaited.look = now.saturating_add(LOOK);
+        let Awaited { of, handed, until, length, .. } = *awaited;
         let stamps = port.stamps();
         let early = stamps.resolution.saturating_mul(2) + stamps.uncertainty;
         match port.sent_stamp() {

@@ -345,7 +345,9 @@ impl PortAgents {
             self.stamps = port.stamps();
             self.ring = port.caps().tx_committed_max;
         }
-        self.read_departure(now, port);
+        if now >= self.departures.next_deadline() {
+            self.read_departure(now, port);
+        }
         let mut octets = [0; FRAME_MAX];
         let clock = port.clock(now);
         let Some(len) = self.take(now, clock, &mut octets) else { return Made::Nothing };
@@ -432,7 +434,7 @@ impl PortAgents {
     /// Time of the next work without a received frame.
     #[must_use]
     pub fn next_deadline(&self) -> Instant {
-        if self.fresh || self.departures.is_waiting() {
+        if self.fresh {
             return Instant::ZERO;
         }
         if !self.up {
@@ -440,6 +442,7 @@ impl PortAgents {
             return self.lldp.as_ref().map_or(Instant::NEVER, |lldp| lldp.next_deadline());
         }
         let mut at = self.auto.as_ref().map_or(Instant::NEVER, Auto::next_deadline);
+        at = at.min(self.departures.next_deadline());
         if let Some(measurer) = &self.measurer {
             at = at.min(measurer.next_deadline());
         }

@@ -5,7 +5,7 @@ use super::{AgentCounters, AutoState, PortAgents};
 use contracts::port::Stamps;
 use discovery::{self, Neighbour, Resolved, Topology};
 use ground::time::{Duration, Instant};
-use headroom::{measure, peer_delay};
+use headroom::{Samples, measure, peer_delay};
 
 /// Link protocols of one port at one moment.
 #[derive(Clone, Debug)]
@@ -38,8 +38,8 @@ pub struct MeasureSnapshot {
     /// Turnaround times of the peer in it.
     pub turnaround: Option<Spread>,
     pub rounds: usize,
-    /// All delays of that measurement in the reading that headroom uses, in ascending order.
-    pub samples: Vec<Duration>,
+    /// All delays of that measurement in the reading that headroom uses.
+    pub samples: Option<Samples>,
     /// Sources of its times, of the last complete measurement.
     pub sources: Sources,
     /// Largest error of the round trip, either way.
@@ -54,8 +54,8 @@ pub struct MeasureSnapshot {
 pub struct PathDelaySnapshot {
     /// Mean path delay, one way, of the last exchanges.
     pub delay: Option<Spread>,
-    /// All delays of those exchanges, in ascending order.
-    pub samples: Vec<Duration>,
+    /// All delays of those exchanges.
+    pub samples: Option<Samples>,
     /// Sources of its times, of the last exchanges.
     pub sources: Sources,
     pub counters: peer_delay::Counters,
@@ -74,7 +74,7 @@ impl PortAgents {
                 round_trip: m.round_trips().map(|t| Spread::of(&t.round_trip, statistic)),
                 turnaround: m.round_trips().map(|t| Spread::of(&t.turnaround, None)),
                 rounds: m.round_trips().map_or(0, |t| t.round_trip.count()),
-                samples: self.delays().map_or(Vec::new(), |delays| delays.sorted().to_vec()),
+                samples: self.delays().cloned(),
                 sources,
                 uncertainty: self.uncertainty(sources),
                 in_ring: self.in_ring(sources),
@@ -83,7 +83,7 @@ impl PortAgents {
         });
         let path_delay = self.peer_delay.as_ref().map(|p| PathDelaySnapshot {
             delay: p.estimate().map(|path| Spread::of(path, statistic)),
-            samples: p.estimate().map_or(Vec::new(), |path| path.sorted().to_vec()),
+            samples: p.estimate().cloned(),
             sources: self.sources(p.estimate().map_or(1, |_| p.t1_by_software())),
             counters: *p.counters(),
         });

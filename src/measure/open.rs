@@ -85,7 +85,8 @@ fn start(
     let is_virtual = port.is_virtual();
     let options = PortOptions {
         max_frame: Some(FRAME_ROOM),
-        stamps: (!is_virtual).then_some(clock),
+        rx_stamps: (!is_virtual).then_some(clock),
+        tx_stamps: (!is_virtual).then_some(clock),
         clock: Some(clock),
         ..PortOptions::default()
     };

@@ -78,7 +78,7 @@ pub(crate) struct Measurement {
     /// is not known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) in_ring_ns: Option<f64>,
-    /// Errors that no figure here has, because they cannot be known at this end. All make a delay longer.
+    /// Unknown times that are part of the delay: they can only lengthen it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) not_counted: Vec<&'static str>,
     pub(crate) accuracy: Accuracy,
@@ -243,7 +243,7 @@ impl Measurement {
             chosen_ns: chosen.as_nanos_f64(),
             uncertainty_ns: found.uncertainty.as_nanos_f64(),
             in_ring_ns: found.in_ring.map(Duration::as_nanos_f64),
-            not_counted: not_counted(found.sources),
+            not_counted: not_counted(found.sources, found.in_ring.is_some()),
             accuracy: Accuracy::of(found.uncertainty, inputs.rate, frames),
             measured_bits: bits.div_ceil(1_000_000_000_000) as u64,
             headroom: sum(&plain, frames),
@@ -253,12 +253,15 @@ impl Measurement {
     }
 }
 
-/// Returns the errors of a delay that cannot be known at this end.
-fn not_counted(Sources { t1, t4 }: Sources) -> Vec<&'static str> {
-    let is_above = |source| matches!(source, StampSource::Software | StampSource::Poll);
-    let peer = (t4 != StampSource::Exact).then_some("the peer's t3 before its frame left");
-    let way = (is_above(t1) || is_above(t4)).then_some("the way between software and the wire");
-    [peer, way].into_iter().flatten().collect()
+/// Returns the unknown times that are part of a delay. `ring` is true if that of the transmit ring is known.
+fn not_counted(Sources { t1, t4 }: Sources, ring: bool) -> Vec<&'static str> {
+    let by_software = |source| matches!(source, StampSource::Software | StampSource::Poll);
+    let all = [
+        (!ring, "frames that wait in this port's driver"),
+        (t4 != StampSource::Exact, "the wait of the peer's response after its t3"),
+        (by_software(t1) || by_software(t4), "the way between software and the wire"),
+    ];
+    all.into_iter().filter_map(|(is_part, what)| is_part.then_some(what)).collect()
 }
 
 /// Headroom by one method's formula.
@@ -452,10 +455,11 @@ mod tests {
     }
 
     #[test]
-    fn errors_that_cannot_be_known_are_named() {
+    fn unknown_times_are_named() {
         use StampSource::{Exact, Nic, Software};
-        let named = |t1, t4| not_counted(Sources { t1, t4 }).len();
-        assert_eq!([named(Exact, Exact), named(Nic, Nic), named(Software, Nic)], [0, 1, 2]);
+        let named = |t1, t4, ring| not_counted(Sources { t1, t4 }, ring).len();
+        let all = [named(Exact, Exact, true), named(Nic, Nic, true), named(Software, Nic, true)];
+        assert_eq!((all, named(Software, Software, false)), ([0, 1, 2], 3));
     }
 
     #[test]

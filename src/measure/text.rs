@@ -162,19 +162,20 @@ fn stamps(source: &str) -> &'static str {
     }
 }
 
-/// Returns a line about what makes delays longer and is not in the figures; none if there is nothing.
-fn not_counted(errors: &[&str]) -> String {
-    match errors {
-        [] => String::new(),
-        errors => format!("not counted, and longer by: {}\n", errors.join(", ")),
+/// Returns lines about unknown times that are part of the delay; none if there are none.
+fn not_counted(times: &[&str]) -> String {
+    let lines: String = times.iter().map(|time| format!("  {time}\n")).collect();
+    if lines.is_empty() {
+        lines
+    } else {
+        format!("unknown, and can only lengthen a delay:\n{lines}")
     }
 }
 
 /// Returns the part of the sentence about frames in the transmit ring.
 fn ring(longest: Option<f64>) -> String {
-    match longest {
-        Some(0.0) => String::new(),
-        Some(longest) => format!(", and too long by up to {} of frames in the ring", time(longest)),
-        None => ", and too long by frames that wait behind the port's driver".to_owned(),
-    }
+    let longest = longest.filter(|longest| *longest > 0.0);
+    longest.map_or(String::new(), |longest| {
+        format!(", and up to {} too long by frames in the transmit ring", time(longest))
+    })
 }

@@ -1,8 +1,7 @@
 //! Exploration of a lab as a table of 80 columns.
 
-use ::text::{Align, Table, count, scaled};
+use ::text::{Align, Table, count, delay, scaled};
 use ground::printable;
-use ground::time::Duration;
 use ground::verdict::Verdict;
 use lab::explore::{Explored, Objective, Point, Sense};
 
@@ -10,25 +9,11 @@ use lab::explore::{Explored, Objective, Point, Sense};
 pub(super) fn shown(objective: &Objective, value: Option<f64>) -> String {
     let Some(value) = value else { return "-".into() };
     match objective.unit {
-        "ns" => scaled_time(value),
+        "ns" => delay(value),
         "" if value.fract() == 0.0 && value >= 0.0 => count(value as u64),
         "" => format!("{value:.3}"),
         unit => scaled(value, unit),
     }
-}
-
-/// Four digits of a time, which is enough to compare runs.
-fn scaled_time(ns: f64) -> String {
-    let time = Duration::from_nanos_f64(ns);
-    let (size, unit) = match time.as_nanos() {
-        0..10_000 => return format!("{ns:.1}ns"),
-        10_000..10_000_000 => (1e3, "us"),
-        10_000_000..10_000_000_000 => (1e6, "ms"),
-        _ => (1e9, "s"),
-    };
-    let value = ns / size;
-    let decimals = usize::from(value < 1_000.0) + usize::from(value < 100.0);
-    format!("{value:.decimals$}{unit}")
 }
 
 /// Returns the points in the order of the table: by the first objective, the best first.
@@ -137,7 +122,7 @@ pub(super) mod tests {
     fn five_axes_and_four_objectives_fit_into_80_columns() {
         let text = explored_text(&sample(), &NAMES, false);
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
-        assert!(text.contains("123.5us") && !text.contains("246.9us"), "{text}");
+        assert!(text.contains("123.46 us") && !text.contains("246.91 us"), "{text}");
         assert!(text.contains("incast: 1 of 4 runs are on the front; 1 failed a check"), "{text}");
         assert!(text.contains("4 of 5,000 points were drawn with seed 1"), "{text}");
     }
@@ -147,10 +132,10 @@ pub(super) mod tests {
         let text = explored_text(&sample(), &NAMES, true);
         let rows: Vec<&str> = text.lines().skip(1).take(4).collect();
         for (row, (p99, mark)) in rows.iter().zip([
-            ("123.5us", "front"),
-            ("246.9us", ""),
-            ("370.4us", "-"),
-            ("493.8us", "FAIL"),
+            ("123.46 us", "front"),
+            ("246.91 us", ""),
+            ("370.37 us", "-"),
+            ("493.82 us", "FAIL"),
         ]) {
             assert!(row.contains(p99) && row.contains(mark), "{row}: {p99} {mark}");
         }

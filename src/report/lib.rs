@@ -58,4 +58,6 @@ pub use tester::{
 };
 pub use text::{line, text};
 pub use validation::validation_metrics;
-pub use yang::{MODULES, MeasuredPort, Module, YangSource, yang_tree};
+pub use yang::{
+    CACHE_COLUMNS, MODULES, MeasuredPort, Module, STREAM_COLUMNS, YangSource, yang_tree,
+};

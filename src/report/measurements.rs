@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use ::text::Align::{Left, Right};
 use ::text::{Table, count, delay};
 use ground::time::Duration;
+use headroom::Samples;
 use link::{Found, Method, Spread};
 use tester::Measured;
 use tester::report::Latency;
@@ -63,13 +64,10 @@ pub struct Measurements {
 }
 
 impl Delays {
-    /// Returns the figures of a measurement with these delays, in ascending order.
+    /// Returns the figures of a measurement with these delays.
     #[must_use]
-    pub fn new(spread: &Spread, uncertainty: Duration, sorted: &[Duration]) -> Self {
-        let at = |percent: usize| {
-            let rank = (sorted.len() * percent).div_ceil(100);
-            sorted.get(rank.checked_sub(1)?).map(|delay| delay.as_picos())
-        };
+    pub fn new(spread: &Spread, uncertainty: Duration, samples: Option<&Samples>) -> Self {
+        let at = |percent| samples.map(|samples| samples.percentile(percent).as_picos());
         Self {
             min_ps: spread.min.as_picos(),
             mean_ps: spread.mean.as_picos(),
@@ -81,21 +79,24 @@ impl Delays {
             uncertainty_ps: uncertainty.as_picos(),
         }
     }
-
-    /// Returns true if the delays are those of the figures, and not of another measurement.
-    fn are_of(spread: &Spread, rounds: u16, sorted: &[Duration]) -> bool {
-        let ends = (sorted.first(), sorted.last());
-        sorted.len() == usize::from(rounds) && ends == (Some(&spread.min), Some(&spread.max))
-    }
 }
 
 impl MeasurementRow {
-    /// Returns the row of a completed measurement. `sorted` are the delays of the port's last one
-    /// in ascending order; those of another measurement are left out.
+    /// Returns the row of a completed measurement. `last` are the delays of the port's last one; those of
+    /// another measurement are left out.
     #[must_use]
-    pub fn found(number: u64, at_ns: u64, port: &str, found: &Found, sorted: &[Duration]) -> Self {
-        let is_its = Delays::are_of(&found.delay, found.rounds, sorted);
-        let sorted = if is_its { sorted } else { &[] };
+    pub fn found(
+        number: u64,
+        at_ns: u64,
+        port: &str,
+        found: &Found,
+        last: Option<&Samples>,
+    ) -> Self {
+        let samples = last.filter(|all| {
+            let its = (usize::from(found.rounds), found.delay.min, found.delay.max);
+            (all.count(), all.min(), all.max()) == its
+        });
+        let all = samples.map_or(&[][..], Samples::sorted);
         Self {
             number,
             at_ns,
@@ -103,8 +104,8 @@ impl MeasurementRow {
             method: Some(found.method.name().to_owned()),
             failure: None,
             rounds: found.rounds,
-            delays: Some(Delays::new(&found.delay, found.uncertainty, sorted)),
-            samples_ps: sorted.iter().map(|delay| delay.as_picos()).collect(),
+            delays: Some(Delays::new(&found.delay, found.uncertainty, samples)),
+            samples_ps: all.iter().map(|delay| delay.as_picos()).collect(),
         }
     }
 
@@ -201,11 +202,11 @@ mod tests {
     use super::*;
     use contracts::port::StampSource;
 
-    fn found(delays: &[Duration]) -> Found {
-        let (min, max) = (delays[0], delays[delays.len() - 1]);
+    fn found(delays: &Samples) -> Found {
+        let (min, max) = (delays.min(), delays.max());
         Found {
             method: Method::RoundTrip,
-            rounds: delays.len() as u16,
+            rounds: delays.count() as u16,
             delay: Spread { min, mean: min, p99: max, max, chosen: max },
             sources: link::Sources { t1: StampSource::Exact, t4: StampSource::Exact },
             in_ring: Some(Duration::ZERO),
@@ -216,18 +217,21 @@ mod tests {
         }
     }
 
-    fn hundred() -> Vec<Duration> {
-        (1..=100).map(Duration::from_micros).collect()
+    fn micros(all: core::ops::RangeInclusive<u64>) -> Samples {
+        let mut samples = Samples::default();
+        all.for_each(|n| samples.add(Duration::from_micros(n)));
+        samples.finish();
+        samples
     }
 
     #[test]
     fn percentiles_are_of_the_samples_and_those_of_another_measurement_are_unknown() {
-        let all = hundred();
-        let row = MeasurementRow::found(7, 5, "a", &found(&all), &all);
+        let all = micros(1..=100);
+        let row = MeasurementRow::found(7, 5, "a", &found(&all), Some(&all));
         let delays = row.delays.unwrap();
         assert_eq!((delays.p50_ps, delays.p90_ps), (Some(50_000_000), Some(90_000_000)));
         assert_eq!(row.samples_ps.len(), 100);
-        let other = MeasurementRow::found(8, 6, "a", &found(&all), &all[1..]);
+        let other = MeasurementRow::found(8, 6, "a", &found(&all), Some(&micros(2..=100)));
         assert_eq!((other.delays.unwrap().p50_ps, other.samples_ps.len()), (None, 0));
         let (measurements, before) = (vec![row, other], 3);
         let text = measurements_text(&Measurements { measurements, before });
@@ -249,8 +253,8 @@ mod tests {
 
     #[test]
     fn the_distribution_has_all_samples() {
-        let all = hundred();
-        let row = MeasurementRow::found(1, 0, "a", &found(&all), &all);
+        let all = micros(1..=100);
+        let row = MeasurementRow::found(1, 0, "a", &found(&all), Some(&all));
         let both = Measurements { measurements: vec![row.clone(), row], before: 0 };
         let text = measurements_hgrm(&both).unwrap();
         assert!(

@@ -189,7 +189,7 @@ pub fn launch(eal: &Eal, what: RealSwitch) -> Result<Running, RealError> {
         let at = |error| RealError::Dpdk { what: format!("ports[{index}].device ({name})"), error };
         let mut options = PortOptions { clock: Some(clock), ..options.clone() };
         if port.agents.as_ref().is_some_and(AgentsPlan::measures) {
-            options.stamps = Some(clock);
+            (options.rx_stamps, options.tx_stamps) = (Some(clock), Some(clock));
         }
         let open = DpdkPort::open(eal, device).map_err(at)?.start(&options, &pool).map_err(at)?;
         if let Some(link) = open.caps().link_rate.filter(|link| link > rate_max) {

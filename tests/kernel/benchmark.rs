@@ -105,10 +105,10 @@ fn found_twice(dir: &Dir) {
     let mut found = Vec::new();
     for _ in 0..=RUNS_MAX {
         found.extend(rate());
-        // Those below the capacity were disturbed.
+        // Those below the capacity were disturbed; at least half must not have been.
         let whole: Vec<f64> = found.iter().copied().filter(|rate| near(*rate, capacity)).collect();
         if let [.., a, b] = whole[..] {
-            if near(a, b) {
+            if near(a, b) && 2 * whole.len() >= found.len() {
                 return;
             }
         }

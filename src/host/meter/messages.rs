@@ -130,11 +130,18 @@ impl MessageMeter {
         }
     }
 
-    /// Records a frame that was inserted in front of the unsent ones.
-    pub(super) fn inserted(&mut self) {
-        if let Some((_, left)) = &mut self.waits {
+    /// Records a frame that was inserted behind the first `place` unsent ones.
+    pub(super) fn inserted(&mut self, place: usize) {
+        if let Some((_, left)) = self.waits.as_mut().filter(|(_, left)| place < *left) {
             *left += 1;
         }
+    }
+
+    /// Records that the link went down: unsent frames are lost, and all pauses end.
+    pub(super) fn link_down(&mut self, now: Instant) {
+        self.waits = None;
+        self.until = self.until.map(|until| until.min(now));
+        self.reactions.iter_mut().for_each(|meter| meter.on_resume(now));
     }
 
     /// Resets all results but those of messages that were sent.
@@ -264,11 +271,28 @@ mod tests {
         meter.obeyed(at(25), 2);
         assert_eq!(meter.counters().silence, Some(Duration::ZERO));
         meter.gone(at(30), 1);
-        meter.inserted();
+        meter.inserted(0);
+        // Behind the frame that was made before the message.
+        meter.inserted(2);
         meter.gone(at(31), 1);
         meter.gone(at(33), 3);
         meter.gone(at(90), 1);
         let found = meter.counters();
         assert_eq!((found.until_first, found.silence), (Some(us(20)), Some(us(8))));
+    }
+
+    #[test]
+    fn a_link_that_goes_down_ends_the_wait_for_silence_and_all_pauses() {
+        let mut meter = MessageMeter::default();
+        let mut pause = PauseVector::default();
+        pause.enabled.insert(P3);
+        pause.time[3] = Quanta(u16::MAX);
+        meter.on_pause(at(0), &pause, BitsPerSec::gbps(1));
+        meter.obeyed(at(5), 2);
+        meter.link_down(at(10));
+        meter.gone(at(1_000), 2);
+        assert_eq!(meter.counters().silence, None);
+        meter.on_pause(at(20), &pause, BitsPerSec::gbps(1));
+        assert_eq!(meter.counters().begun.len(), 2);
     }
 }

@@ -146,7 +146,7 @@ impl Meter {
     /// Records a frame made for the port, inserted behind the first `place` ones.
     pub(super) fn made_at(&mut self, what: Leaving, place: usize) {
         self.hand.insert(what, place);
-        self.messages.inserted();
+        self.messages.inserted(place);
     }
 
     /// Records that the port accepted frames from the front; `left` are still unsent.
@@ -191,6 +191,7 @@ impl Meter {
     /// Records that the link went down: unsent frames are lost, and all pauses end.
     pub(super) fn link_down(&mut self, now: Instant) {
         self.hand.clear();
+        self.messages.link_down(now);
         for meter in self.received.iter_mut().chain(&mut self.sent) {
             meter.on_resume(now, false);
         }

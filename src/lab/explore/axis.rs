@@ -165,8 +165,10 @@ impl Axis {
         if set(root, &parts, &written, is_one) > 0 || set(root, &parts, &written, true) > 0 {
             return Ok(());
         }
-        let why = if is_one { missing(root, &parts) } else { String::new() };
-        Err(format!("the lab has no `{}`{why}", self.path))
+        Err(match is_one {
+            true => format!("the lab has no `{}`{}", self.path, missing(root, &parts)),
+            false => format!("the lab has no {}: nothing in it is at `{}`", self.name, self.path),
+        })
     }
 }
 

@@ -62,7 +62,7 @@ fn short_names_write_every_field_of_their_kind() {
     assert_eq!(at(&root, &format!("{roce}.lossless.xon")), "9KiB", "created");
     let mut other = tree::read("topology: {star: {hosts: 2}}", "empty").unwrap();
     let why = short(Short::Kmin, &["1KB"]).unwrap().write(&mut other, "1KB").unwrap_err();
-    assert_eq!(why, "the lab has no `**.ecn.kmin`");
+    assert_eq!(why, "the lab has no kmin: nothing in it is at `**.ecn.kmin`");
     for bad in ["3", "0", "1/3", "x", "512"] {
         assert!(short(Short::Alpha, &[bad]).unwrap_err().contains("power of two"), "{bad}");
     }
@@ -145,7 +145,7 @@ fn results_follow_from_file_axes_and_seed_alone() {
 }
 
 #[test]
-fn a_run_that_loses_frames_is_no_candidate() {
+fn a_run_that_loses_frames_or_was_disturbed_is_no_candidate() {
     let objectives = Objective::standard();
     let point = |verdict, results: &[Option<f64>]| Point {
         values: vec![],
@@ -160,9 +160,10 @@ fn a_run_that_loses_frames_is_no_candidate() {
         point(Verdict::Fail, &[Some(1.0), Some(9.0), Some(0.0), Some(0.0)]),
         point(Verdict::Pass, &good),
         point(Verdict::Pass, &[None, Some(9.0), Some(0.0), Some(0.0)]),
+        point(Verdict::Inconclusive, &[Some(1.0), Some(9.0), Some(0.0), Some(0.0)]),
     ];
     mark(&mut points, &objectives);
-    assert_eq!(points.map(|point| point.front), [false, true, false]);
+    assert_eq!(points.map(|point| point.front), [false, true, false, false]);
 }
 
 #[test]

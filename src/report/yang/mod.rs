@@ -8,7 +8,7 @@ mod modules;
 mod published;
 mod types;
 
-pub use modules::{MODULES, Module};
+pub use modules::{CACHE_COLUMNS, MODULES, Module, STREAM_COLUMNS};
 
 use std::time::SystemTime;
 
@@ -148,7 +148,8 @@ fn own(tree: &mut Tree, object: Object, at: At, reading: &Reading) {
 /// Places a table as a list of a module of this project.
 fn list(tree: &mut Tree, listing: Listing, table: &ObjectTable, name: &str) {
     let container = section(&mut tree.component, listing.place().1);
-    let columns = if listing == Listing::ProxyCache { modules::CACHE } else { modules::STREAM };
+    let columns =
+        if listing == Listing::ProxyCache { &CACHE_COLUMNS[..] } else { &STREAM_COLUMNS[..] };
     for row in &table.rows {
         let cells = columns.iter().zip(row).filter(|(_, value)| !value.is_null());
         let cell = |(name, value): (&&str, &Value)| {

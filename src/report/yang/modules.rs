@@ -64,8 +64,8 @@ pub(super) fn module_of(section: Section) -> &'static str {
     module.expect("each section has a module").name
 }
 
-/// Columns of the tables that are lists of these modules, as a session serves them.
-pub(super) const STREAM: &[&str] = &[
+/// Columns of the tables of congesting flows, which are lists of these modules.
+pub const STREAM_COLUMNS: [&str; 20] = [
     "stream-handle",
     "port",
     "traffic-class",
@@ -87,8 +87,10 @@ pub(super) const STREAM: &[&str] = &[
     "paused-priority",
     "paused-until",
 ];
-pub(super) const CACHE: &[&str] =
-    &["worker", "destination-ip", "priority", "pause", "paused-until", "entry-until"];
+
+/// Columns of the table of the proxy's cache.
+pub const CACHE_COLUMNS: [&str; 6] =
+    ["worker", "destination-ip", "priority", "pause", "paused-until", "entry-until"];
 
 /// Lines with their depth.
 #[derive(Default)]
@@ -231,11 +233,11 @@ fn lists(t: &mut Text, section: Section) {
         let (name, of) = listing.place();
         let (columns, key, list) = match listing {
             Listing::Peers | Listing::Measurements | Listing::MeasurementCounters => continue,
-            Listing::ProxyCache => (CACHE, "worker destination-ip priority", name),
+            Listing::ProxyCache => (&CACHE_COLUMNS[..], "worker destination-ip priority", name),
             Listing::Streams(_) if of == Section::CongestionIsolation => {
-                (STREAM, "stream-handle", "stream")
+                (&STREAM_COLUMNS[..], "stream-handle", "stream")
             }
-            Listing::Streams(_) => (STREAM, "stream-handle", name),
+            Listing::Streams(_) => (&STREAM_COLUMNS[..], "stream-handle", name),
         };
         if of != section {
             continue;

@@ -180,18 +180,12 @@ impl Section {
         }
     }
 
-    /// Text in a file that turns the section on.
+    /// Returns the text in a file that turns the section on.
     #[must_use]
-    pub const fn remedy(self) -> &'static str {
+    pub fn remedy(self) -> String {
         match self {
-            Self::Sfc => "sfc: {}",
-            Self::SfcProxy => "sfc_proxy: {}",
-            Self::CongestionIsolation => "congestion_isolation: {}",
-            Self::FastCnp => "fast_cnp: {}",
-            Self::Qcn => "qcn: {}",
-            Self::Watchdog => "watchdog: {}",
-            Self::Measurement => "measurement: {initiate: true}",
-            Self::Pfc => "pfc: {}",
+            Self::Measurement => "measurement: {initiate: true}".to_owned(),
+            _ => format!("{}: {{}}", self.key()),
         }
     }
 

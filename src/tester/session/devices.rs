@@ -251,9 +251,9 @@ impl Devices {
     ) -> Result<(), SessionError> {
         let is_virtual = port.is_virtual();
         let max_frame = Some(want.longest);
-        let stamps = (!is_virtual).then_some(self.clock);
+        let rx_stamps = (!is_virtual).then_some(self.clock);
         let promiscuous = want.promiscuous;
-        let options = PortOptions { promiscuous, max_frame, stamps, ..PortOptions::default() };
+        let options = PortOptions { promiscuous, max_frame, rx_stamps, ..PortOptions::default() };
         let mut queues = port.start_queues(&options, pool, want.queues)?;
         if !is_virtual {
             wait_for_link(&queues[0].control());

@@ -9,8 +9,8 @@ use serde_json::Value;
 
 use super::objects::table;
 use super::{Session, lock};
-use ground::time::Duration;
 use ground::units::PortId;
+use headroom::Samples;
 use headroom::measure::State;
 use link::{AgentsSnapshot, AutoState, Method, News};
 use report::{
@@ -62,12 +62,11 @@ impl Memory {
         self.notifications.push_back(Notification { number, at_ns, ..notification });
     }
 
-    /// Adds the end of a measurement, if `news` is one. `sorted` are the delays of the port's last
-    /// one.
-    fn ended(&mut self, port: &str, news: &News, sorted: &[Duration]) {
+    /// Adds the end of a measurement, if `news` is one. `last` are the delays of the port's last one.
+    fn ended(&mut self, port: &str, news: &News, last: Option<&Samples>) {
         let (number, at_ns) = (self.ended + 1, self.uptime_ns());
         let row = match news {
-            News::Found(found) => MeasurementRow::found(number, at_ns, port, found, sorted),
+            News::Found(found) => MeasurementRow::found(number, at_ns, port, found, last),
             News::Failed(failure) => MeasurementRow::failed(number, at_ns, port, failure),
             _ => return,
         };
@@ -84,7 +83,7 @@ impl Memory {
         let new = self.notifications.iter().filter(|one| one.number > after);
         let notifications: Vec<_> = new.cloned().collect();
         let first = notifications.first().map_or(self.told + 1, |one| one.number);
-        Notifications { notifications, lost: first - 1 - after.min(first - 1), last: self.told }
+        Notifications { notifications, lost: (first - 1).saturating_sub(after), last: self.told }
     }
 
     /// Returns the measurements of a port, or of all; their single delays if `samples`.
@@ -98,12 +97,11 @@ impl Memory {
     }
 }
 
-/// Delays of the last measurement by a method, in ascending order.
-fn samples(agents: Option<&AgentsSnapshot>, method: Method) -> &[Duration] {
-    let Some(agents) = agents else { return &[] };
+/// Delays of the last measurement by a method.
+fn samples(agents: &AgentsSnapshot, method: Method) -> Option<&Samples> {
     match method {
-        Method::RoundTrip => agents.measure.as_ref().map_or(&[], |m| &m.samples),
-        Method::PeerDelay => agents.path_delay.as_ref().map_or(&[], |p| &p.samples),
+        Method::RoundTrip => agents.measure.as_ref()?.samples.as_ref(),
+        Method::PeerDelay => agents.path_delay.as_ref()?.samples.as_ref(),
     }
 }
 
@@ -124,11 +122,11 @@ impl Session {
             Notification::step(port, step).into_iter().for_each(|told| memory.tell(told));
         }
         for (port, news) in news {
-            let sorted = match news {
-                News::Found(found) => samples(agents.get(port), found.method),
-                _ => &[],
+            let last = match news {
+                News::Found(found) => agents.get(port).and_then(|of| samples(of, found.method)),
+                _ => None,
             };
-            memory.ended(&plan.ports[port.index()].name, news, sorted);
+            memory.ended(&plan.ports[port.index()].name, news, last);
         }
     }
 
@@ -155,7 +153,7 @@ impl Session {
                 Some(u64::from(cells.0) * u64::from(cell))
             });
             let last = measure.round_trip.map(|spread| {
-                let delays = Delays::new(&spread, measure.uncertainty, &measure.samples);
+                let delays = Delays::new(&spread, measure.uncertainty, measure.samples.as_ref());
                 (Method::RoundTrip.name(), measure.rounds as u16, delays)
             });
             let counters = measure.counters.iter().collect();
@@ -248,7 +246,7 @@ mod tests {
         let mut memory = Memory::new();
         for n in 0..ended {
             let port = if n % 2 == 0 { "a" } else { "b" };
-            memory.ended(port, &News::Failed(Failure::PeerCannot), &[]);
+            memory.ended(port, &News::Failed(Failure::PeerCannot), None);
         }
         memory
     }
@@ -266,7 +264,7 @@ mod tests {
     #[test]
     fn a_client_gets_each_notification_once_and_is_told_of_lost_ones() {
         let mut memory = memory(3);
-        memory.ended("a", &News::Neighbours, &[]);
+        memory.ended("a", &News::Neighbours, None);
         let numbers = |told: &Notifications| -> Vec<u64> {
             told.notifications.iter().map(|one| one.number).collect()
         };

@@ -10,7 +10,10 @@ use congestion::FlowKey;
 use congestion::isolation::{CimType, Peer};
 use congestion::proxy::Cached;
 use ground::units::{PortId, TrafficClass};
-use report::{Notification, ObjectRow, ObjectTable, Objects, counted, object_rows};
+use report::{
+    CACHE_COLUMNS, Notification, ObjectRow, ObjectTable, Objects, STREAM_COLUMNS, counted,
+    object_rows,
+};
 use runtime::Controller;
 use switch::managed::{self, Access, At, Listing, Object, Scope, StreamRow, Streams};
 use switch::{Change, SwitchPlan};
@@ -157,8 +160,6 @@ fn peer_table(peers: impl Iterator<Item = (String, Peer)>) -> ObjectTable {
 /// The proxy's cache of congested destinations. Times are in nanoseconds, ends since the switch
 /// started; each worker caches for the hosts of its ports.
 fn cache_table(controller: &Controller, name: &str) -> Result<ObjectTable> {
-    const COLUMNS: [&str; 6] =
-        ["worker", "destination-ip", "priority", "pause", "paused-until", "entry-until"];
     let (rows, more) = controller.cached(ROWS_MAX)?;
     let row = |(worker, row): (usize, Cached)| {
         let Cached { destination, priority, pause, until, dies } = row;
@@ -171,7 +172,7 @@ fn cache_table(controller: &Controller, name: &str) -> Result<ObjectTable> {
             dies.as_nanos().into(),
         ]
     };
-    Ok(table(name, &COLUMNS, rows.into_iter().map(row).collect(), more))
+    Ok(table(name, &CACHE_COLUMNS, rows.into_iter().map(row).collect(), more))
 }
 
 /// A table of flows. `create-time` is in nanoseconds since the switch started; `queue-key` is the
@@ -183,28 +184,6 @@ fn stream_table(
     name: &str,
     port: impl Fn(PortId) -> String,
 ) -> Result<ObjectTable> {
-    const COLUMNS: [&str; 20] = [
-        "stream-handle",
-        "port",
-        "traffic-class",
-        "queue-key",
-        "congesting-class",
-        "destination-address",
-        "source-address",
-        "vlan-identifier",
-        "source-ip",
-        "destination-ip",
-        "protocol",
-        "source-port",
-        "destination-port",
-        "message-count",
-        "create-time",
-        "create-mask",
-        "octets",
-        "rate",
-        "paused-priority",
-        "paused-until",
-    ];
     let row = |(handle, row): (u64, StreamRow)| {
         let (dst, src, vid) = match (row.key, row.labels) {
             (_, Some(labels)) => (Some(labels.dst), Some(labels.src), labels.vid),
@@ -245,7 +224,7 @@ fn stream_table(
         cells
     };
     let (rows, more) = controller.streams(of, ROWS_MAX)?;
-    let mut made = table(name, &COLUMNS, rows.into_iter().map(row).collect(), more);
+    let mut made = table(name, &STREAM_COLUMNS, rows.into_iter().map(row).collect(), more);
     if of == Streams::Isolation {
         // Name in the YANG module.
         made.columns[13] = "cim-count".into();
