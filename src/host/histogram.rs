@@ -48,6 +48,9 @@ const fn last(index: usize) -> u64 {
 pub struct Spares(Arc<ArrayQueue<Box<Page>>>);
 
 impl Spares {
+    /// Bytes of a page.
+    pub const PAGE_BYTES: u64 = size_of::<Page>() as u64;
+
     /// Creates an empty pool of at most `pages` pages, at least one.
     #[must_use]
     pub fn new(pages: usize) -> Self {

@@ -47,6 +47,8 @@ pub use reactions::{CnmCounters, ReactionCounters, SfcmCounters};
 pub use shared_pauses::SharedPauses;
 pub use sink::{Latency, LatencyFigures, SinkCounters};
 pub use source::SourceCounters;
-pub use station::{COMMITTED_MAX, PriorityPauses, Station, StationCounters, StationSnapshot};
+pub use station::{
+    COMMITTED_MAX, PriorityPauses, Station, StationCounters, StationSnapshot, message_spares,
+};
 pub use stream::{StreamCounters, StreamState};
 pub use transport::{Completions, ReceiverCounters, SenderCounters};

@@ -50,6 +50,13 @@ const SPARES_FEW: usize = 64;
 /// from microseconds to milliseconds in the first milliseconds, by eight pages per octave.
 const SPARES_MESSAGES: usize = 128;
 
+/// Returns the most memory in bytes that spare pages take for this number of flows of several messages that a
+/// station sends, if its owner fills [`Station::spares`].
+#[must_use]
+pub fn message_spares(flows: u64) -> u64 {
+    (SPARES_MESSAGES as u64).saturating_mul(flows).min(SPARES_MAX as u64) * Spares::PAGE_BYTES
+}
+
 /// An end station on one port.
 #[derive(Debug)]
 pub struct Station<P: Source> {

@@ -10,6 +10,7 @@ use super::capture::CAPTURE_BYTES;
 use super::plan::{FlowKind, Place, PortPlan, TestPlan};
 use config::memory::{Need, sum_refusal};
 use config::{ConfigError, Finding};
+use host::Spares;
 use host::plan::stream::{Sizes, StreamPlan, Values};
 
 /// Bytes of a stream at its sender and in the results.
@@ -175,6 +176,16 @@ fn stations(test: &TestPlan, grown: u64) -> [Need; 5] {
     ]
 }
 
+/// The spare memory for message times at the ports that send RoCEv2 connections, in the real world.
+fn spares(test: &TestPlan) -> Need {
+    let mut sent = BTreeMap::new();
+    for flow in test.flows.iter().filter(|flow| matches!(flow.kind, FlowKind::Roce(_))) {
+        *sent.entry(flow.tx).or_default() += 1;
+    }
+    let pages = sent.into_values().map(|n| host::message_spares(n) / Spares::PAGE_BYTES).sum();
+    Need { count: pages, of: "spare pages of message times", each: Spares::PAGE_BYTES }
+}
+
 /// The memory that the parts of a test need.
 fn needs(test: &TestPlan, world: World) -> Vec<Need> {
     // The virtual world has neither devices nor captures.
@@ -184,7 +195,8 @@ fn needs(test: &TestPlan, world: World) -> Vec<Need> {
     let captures = test.ports.iter().filter(|port| port.capture.is_some()).count() as u64;
     let captures = Need { count: captures, of: "`captures`", each: CAPTURE_BYTES as u64 };
     let devices = devices(test, |_| true);
-    stations(test, DISTRIBUTIONS).into_iter().chain(devices).chain([captures]).collect()
+    let all = stations(test, DISTRIBUTIONS).into_iter().chain(devices);
+    all.chain([spares(test), captures]).collect()
 }
 
 fn sum(needs: impl IntoIterator<Item = Need>) -> u64 {
@@ -205,7 +217,8 @@ pub fn memory_returned(running: &TestPlan, next: &TestPlan, received: bool) -> u
         next.ports.iter().any(|other| other.location.place == port.location.place)
     };
     let grown = if received { DISTRIBUTIONS } else { 0 };
-    sum(stations(running, grown)).saturating_add(sum(devices(running, in_next)))
+    let flows = sum(stations(running, grown).into_iter().chain([spares(running)]));
+    flows.saturating_add(sum(devices(running, in_next)))
 }
 
 /// Returns the refusal of a test that needs more than `available` bytes; nothing is refused where
