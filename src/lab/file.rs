@@ -123,9 +123,9 @@ pub fn resolve_raw(lab: &raw::Lab) -> Result<(LabPlan, Vec<Warning>), ConfigErro
 /// it is neither.
 #[must_use]
 pub fn is_lab(text: &str) -> bool {
-    const FIELDS: [&str; 11] = [
+    const FIELDS: [&str; 12] = [
         "topology", "nodes", "links", "flows", "otg", "profiles", "faults", "checks", "routes",
-        "variants", "sweep",
+        "variants", "sweep", "search",
     ];
     let root = config::tree::read(text, EMPTY);
     root.is_ok_and(|root| {

@@ -22,6 +22,7 @@ mod names;
 mod notifications;
 mod objects;
 mod scrape;
+mod search;
 mod sheet;
 mod tester;
 mod text;
@@ -50,6 +51,7 @@ pub use objects::{
     objects_text, objects_tree,
 };
 pub use scrape::{SCRAPE_PORT, Scrape, serve};
+pub use search::searched_text;
 pub use sheet::drops_text;
 #[cfg(feature = "dpdk")]
 pub use tester::self_test_text;

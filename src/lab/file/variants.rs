@@ -9,7 +9,7 @@ use std::path::Path;
 
 use super::{EMPTY, Resolved, Warning, examine_tree, raw};
 use crate::LabPlan;
-use crate::study::{self, Axis, Sweep, digest, is_name};
+use crate::study::{self, Axis, Search, Sweep, digest, is_name};
 use config::tree::{Key, Kind, Node};
 use config::{self, ConfigError, Finding, unknown_name};
 
@@ -28,6 +28,7 @@ pub struct LabFile {
     /// Variants in the order of the file.
     variants: Vec<(Key, Node)>,
     sweep: Option<Sweep>,
+    search: Option<Search>,
     digest: String,
 }
 
@@ -51,9 +52,12 @@ impl LabFile {
         let variants = take_variants(&mut rest).map_err(one)?;
         let sweep = take(&mut rest, study::FIELD).map(|(key, node)| Sweep::read(&key, &node));
         let sweep = sweep.transpose().map_err(one)?;
+        let search =
+            take(&mut rest, study::SEARCH_FIELD).map(|(key, node)| Search::read(&key, &node));
+        let search = search.transpose().map_err(one)?;
         let included = otg_file(&rest, name).unwrap_or_default();
         let digest = digest(&format!("{text:?}{included:?}"));
-        Ok(Self { name: name.to_owned(), rest, variants, sweep, digest })
+        Ok(Self { name: name.to_owned(), rest, variants, sweep, search, digest })
     }
 
     /// Returns the file name for errors.
@@ -73,6 +77,12 @@ impl LabFile {
         self.sweep.as_ref()
     }
 
+    /// Returns the search, if the file has one.
+    #[must_use]
+    pub const fn search(&self) -> Option<&Search> {
+        self.search.as_ref()
+    }
+
     /// Returns the digest of the file's text, and of the generator file that it includes.
     #[must_use]
     pub fn digest(&self) -> &str {
@@ -86,7 +96,7 @@ impl LabFile {
     pub fn only(&self, variant: Option<&str>) -> Result<Self, ConfigError> {
         let rest = self.merged(variant)?;
         let (name, digest) = (self.name.clone(), self.digest.clone());
-        Ok(Self { name, rest, variants: Vec::new(), sweep: None, digest })
+        Ok(Self { name, rest, variants: Vec::new(), sweep: None, search: None, digest })
     }
 
     /// Returns the file with a sweep over these axes, instead of its own.

@@ -33,7 +33,7 @@ pub use otg::Otg;
 pub use profile::{HeadroomCheckName, PortDefaults, Profile};
 pub use reactions::{HostQcn, HostSfc, InNetworkName, QcnWord, SfcPauseName, SfcWord};
 pub use short::{Many, Members, Short, Wanted};
-pub use sweep::Sweep;
+pub use sweep::{Search, Sweep};
 pub use topology::{FatTree, LeafSpine, ParkingLot, Ring, Star, Topology};
 pub use transport::{
     Dcqcn, DcqcnName, Messages, OperationName, RecoveryName, Roce, Tcp, Transport, TransportLong,
@@ -125,6 +125,12 @@ pub struct Lab {
     /// each variant. Values are lists or ranges. `zip` has axes that go together, `points` has points by
     /// name. Default: none.
     pub sweep: Option<Sweep>,
+    /// The least or the largest value of a field for which checks hold, found by bisection: `sluice run`
+    /// searches it for each variant and each point of the sweep. `least` or `largest` has the field by path
+    /// and its values in ascending order, `holds` the checks (default: all of the lab), `seed` the seeds
+    /// with all of which they must pass (default: the lab's), `confidence` that of the stated share of
+    /// seeds (default: 95%). Default: none.
+    pub search: Option<Search>,
 }
 
 /// A part of a lab file. It is parsed only after it is merged over the rest.

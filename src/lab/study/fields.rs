@@ -65,8 +65,19 @@ pub const FIELDS: &[Field] = &[
 
 /// Fields that are neither axes nor figures.
 pub(super) const FIXED: [&str; 13] = [
-    "n", "runs", "point", "lab", "variant", "seed", "world", "trace_hash", "verdict", "failed",
-    "wall_ms", "version", "study",
+    "n",
+    "runs",
+    "point",
+    "lab",
+    "variant",
+    "seed",
+    "world",
+    "trace_hash",
+    "verdict",
+    "failed",
+    "wall_ms",
+    "version",
+    "study",
 ];
 
 /// Returns the field of a name, such as `hops.2.hosts.pauses`.

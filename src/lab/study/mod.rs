@@ -13,6 +13,7 @@ mod range;
 mod row;
 mod row_file;
 mod run;
+mod search;
 mod shard;
 mod summary;
 mod sweep;
@@ -25,10 +26,12 @@ pub use row::Row;
 pub(crate) use row::{latency, rate};
 pub use row_file::{RowError, RowFile, each_row};
 pub use run::{in_order, jobs};
+pub(crate) use search::FIELD as SEARCH_FIELD;
+pub use search::{Failed, Found, Search, Searched, Tried, Wanted, share_at_least};
 pub use shard::Shard;
 pub use summary::{Group, Spread, Studied};
-pub(crate) use sweep::{FIELD, is_name};
 pub use sweep::{Column, Point, Sweep};
+pub(crate) use sweep::{FIELD, is_name};
 
 use std::ops::ControlFlow;
 use std::sync::atomic::AtomicBool;
@@ -140,6 +143,19 @@ impl Study {
             let what = "the sweep has `seed` as an axis; leave out the seed of the command";
             return Err(ConfigError::one(file.name(), Finding::new(None, "sweep.seed", what)));
         }
+        if let Some(search) = file.search().filter(|search| search.has_seeds()) {
+            let wrong = |path: &str, what: &str| {
+                let finding = Finding::new(search.axis().mark(), path, what);
+                Err(ConfigError::one(file.name(), finding))
+            };
+            if changes.seed.is_some() {
+                let what = "the search has `seed`; leave out the seed of the command";
+                return wrong("search.seed", what);
+            }
+            if file.sweep().is_some_and(Sweep::has_seeds) {
+                return wrong("search.seed", "the sweep has `seed`, too; leave out one of them");
+            }
+        }
         let names: Vec<Option<&str>> = match file.variants().len() {
             0 => vec![None],
             _ => file.variants().map(Some).collect(),
@@ -166,6 +182,12 @@ impl Study {
     #[must_use]
     pub const fn sweep(&self) -> Option<&Sweep> {
         self.file.sweep()
+    }
+
+    /// Returns the search, if the file has one.
+    #[must_use]
+    pub const fn searches(&self) -> Option<&Search> {
+        self.file.search()
     }
 
     /// Returns the number of runs: of variants times that of points.
@@ -381,9 +403,8 @@ impl Study {
         mut done: impl FnMut(Row) -> ControlFlow<()>,
     ) -> Result<(), StudyError> {
         let options = Options { stop: Some(stop), ..Options::default() };
-        let work = |n: &u64| {
-            self.row(*n, &mut Runner::new(World::Virtual), options, |_| ()).transpose()
-        };
+        let work =
+            |n: &u64| self.row(*n, &mut Runner::new(World::Virtual), options, |_| ()).transpose();
         let mut wrong = None;
         in_order(numbers, jobs, stop, work, |_, result| match result {
             Ok((row, ())) => done(row),
