@@ -5,11 +5,9 @@ use std::sync::atomic::Ordering;
 
 use super::*;
 use crate::explore::Axis as Explored;
+use crate::testfolder::Folder;
 use serde_json::json;
 
-#[path = "../../testfolder.rs"]
-mod testfolder;
-use testfolder::Folder;
 
 const LAB: &str = "\
 name: two
