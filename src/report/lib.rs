@@ -24,6 +24,7 @@ mod objects;
 mod scrape;
 mod search;
 mod sheet;
+mod study;
 mod tester;
 mod text;
 mod validation;
@@ -53,6 +54,7 @@ pub use objects::{
 pub use scrape::{SCRAPE_PORT, Scrape, serve};
 pub use search::searched_text;
 pub use sheet::drops_text;
+pub use study::study_text;
 #[cfg(feature = "dpdk")]
 pub use tester::self_test_text;
 pub use tester::{
