@@ -1,6 +1,7 @@
 //! Labs: a file with nodes, links, flows, faults and checks, run in the virtual or in the real
 //! world.
 
+pub mod cdf;
 mod ends;
 pub mod explore;
 mod file;

@@ -19,6 +19,7 @@ mod short;
 mod sweep;
 mod topology;
 mod transport;
+mod workload;
 
 pub use checks::{Allowance, Capture, Check, CheckLong, CheckWord, Fairness, Record, Value};
 pub use defects::{DefectFault, DefectKind};
@@ -38,6 +39,9 @@ pub use topology::{FatTree, LeafSpine, ParkingLot, Ring, Star, Topology};
 pub use transport::{
     Dcqcn, DcqcnName, Messages, OperationName, RecoveryName, Roce, Tcp, Transport, TransportLong,
     TransportName,
+};
+pub use workload::{
+    Bytes, Chosen, Distribution, Load, LoadLong, OnOff, OnOffTimes, Published, RandomNames,
 };
 
 use std::borrow::Cow;
@@ -60,7 +64,7 @@ pub(super) fn silent<T: Default + PartialEq>(value: &T) -> bool {
 pub struct Lab {
     /// Name in results. Default: the file's name without its extension.
     pub name: Option<String>,
-    /// Seed of everything random: errors on links, ECN marks, permutations. Default: `0`; the same
+    /// Seed of everything random: errors on links, ECN marks, permutations, workloads. Default: `0`; the same
     /// file with the same seed gives the same trace, to the picosecond.
     #[serde(default, skip_serializing_if = "silent")]
     pub seed: u64,

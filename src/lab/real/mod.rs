@@ -216,6 +216,7 @@ pub(super) fn run_with(
         outcome.shortfalls.push(Shortfall::new("--report", instead).to_string());
     }
     let looks = Looks::new(&run.plan);
+    let messages = run.messages();
     let recording = options.plots.then_some(Recording { events: run.noted.recorder, looks });
-    Ok(Run { outcome, findings: Vec::new(), recording })
+    Ok(Run { outcome, findings: Vec::new(), recording, messages })
 }
