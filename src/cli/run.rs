@@ -2,7 +2,9 @@
 //! the real world.
 
 mod compare;
+mod data;
 mod rows;
+mod search;
 mod show;
 mod study;
 
@@ -22,11 +24,12 @@ use super::{Format, bad_input, exit, quoted, stop_on_signals};
 use crate::config::Machine;
 use crate::config::quantity::Span;
 use crate::lab::study::{Changes, Row, Shard, Study, jobs};
-use crate::lab::{self, LabFile, LabPlan, Options, Resolved, Run, World};
+use crate::lab::{self, LabFile, LabPlan, Resolved, Run, World};
 use crate::report::{self, Report};
 use crate::sim::LinkId;
 #[cfg(feature = "dpdk")]
 pub(super) use compare::run_all;
+use data::Sets;
 pub(super) use rows::Rows;
 use show::Show;
 
@@ -95,6 +98,13 @@ pub struct RunArgs {
     /// Run only part K of N of the runs, such as 1/4; other machines run the others.
     #[arg(long, value_name = "K/N")]
     pub shard: Option<Shard>,
+    /// Write tables of runs, flows, messages, hops, series and pauses to CSV files in this folder.
+    #[arg(long, value_name = "DIR")]
+    pub csv: Option<PathBuf>,
+    /// Write the same tables to Parquet files in this folder.
+    #[cfg(feature = "parquet")]
+    #[arg(long, value_name = "DIR")]
+    pub parquet: Option<PathBuf>,
     /// Write a self-contained HTML page with plots to this file.
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,
@@ -140,6 +150,13 @@ impl Job<'_> {
     }
 }
 
+/// Files that runs write.
+struct Files {
+    page: Option<OutputFile>,
+    rows: Rows,
+    sets: Sets,
+}
+
 /// Runs the labs and prints their results. The exit status is the verdict's.
 ///
 /// # Errors
@@ -147,6 +164,9 @@ impl Job<'_> {
 pub fn run(args: &RunArgs) -> Result<ExitCode> {
     args.machine.apply()?;
     let studies = studies(args)?;
+    if studies.iter().any(|study| study.searches().is_some()) {
+        return search::run(args, &studies);
+    }
     let has_sweep = studies.iter().any(|study| study.sweep().is_some());
     let is_part = args.resume || args.shard.is_some() || args.keep.is_some();
     if args.number.is_none() && (has_sweep || is_part) {
@@ -165,7 +185,9 @@ pub fn run(args: &RunArgs) -> Result<ExitCode> {
     let mut outputs = Outputs::new();
     let page = page(args, &jobs, &mut outputs)?;
     let rows = Rows::begin(args, &mut outputs)?;
-    if alone { run_one(args, &jobs[0], page, rows) } else { compare::run(args, &jobs, page, rows) }
+    let sets = Sets::create(args, &studies)?;
+    let files = Files { page, rows, sets };
+    if alone { run_one(args, &jobs[0], files) } else { compare::run(args, &jobs, files) }
 }
 
 /// Checks the files that the runs write, and opens the page.
@@ -182,18 +204,18 @@ fn page(args: &RunArgs, jobs: &[Job<'_>], outputs: &mut Outputs) -> Result<Optio
 fn run_one(
     args: &RunArgs,
     job: &Job<'_>,
-    page: Option<OutputFile>,
-    mut rows: Rows,
+    Files { page, mut rows, sets }: Files,
 ) -> Result<ExitCode> {
     let (stop, begun, plan) = (stop_on_signals()?, Wall::now(), &job.resolved.plan);
-    let options =
-        Options { plots: args.report.is_some(), slow_down: args.slow_down, stop: Some(&stop) };
+    let options = sets.options(args, &stop);
     let mut show = Show::new(plan, args.world);
     let run = lab::run(plan, args.world, options, |p| show.update(p))
         .map_err(|e| if e.is_bad_input() { bad_input(e) } else { e.into() })?;
     show.finish(&run.outcome);
     if !run.outcome.interrupted {
-        rows.add(&job.row(&run, begun));
+        let row = job.row(&run, begun);
+        rows.add(&row);
+        sets.add(&row, plan, &run);
     }
     let written = page.map(|page| page.write(report_of(args, plan, &run)?.as_bytes()));
     match args.format {
@@ -203,6 +225,7 @@ fn run_one(
     // After the results are printed, so that a failed file does not lose them.
     written.transpose()?;
     rows.close()?;
+    sets.close()?;
     Ok(exit(run.outcome.verdict))
 }
 

@@ -8,7 +8,7 @@ use super::outcome::{
     Ended, MessageRecords, Outcome, Samples, Window, flow_counts, gather, records,
 };
 use super::plan::LabPlan;
-use super::record::{Captures, Detail, Looks, Recorder};
+use super::record::{Captures, Detail, Looks, MOMENTS_MAX, Recorder};
 use super::verdict;
 use super::world::{RunError, World};
 use contracts::frame::Frame;
@@ -26,6 +26,9 @@ const SLICES: u64 = 1_000;
 pub struct Options<'a> {
     /// True to record data for plots.
     pub plots: bool,
+    /// Most samples of queues, rates and marks that are kept, at least 2; when they are reached, every second one is
+    /// removed. Default: 1,000, more than a plot can show.
+    pub moments: Option<usize>,
     /// Factor by which time is slowed down in the real world, 1 for real time. Default: as the
     /// lab's frame rates require. The virtual world ignores it.
     pub slow_down: Option<u64>,
@@ -96,7 +99,7 @@ pub(super) fn run_changed(
     network.sample_every = Some(every.unwrap_or_else(|| sample_every(plan.duration)));
     let mut network = Network::new(&network, (recorder, Checkers::new(&plan.network)))?;
     change(&mut network);
-    let mut looks = options.plots.then(|| Looks::new(plan));
+    let mut looks = options.plots.then(|| Looks::new(plan, options.moments.unwrap_or(MOMENTS_MAX)));
     let (network, ended, window) = drive(plan, options, network, looks.as_mut(), progress);
     let refused = |Refusal { at, node, why }: &Refusal| {
         let (name, at) = (plan.network.nodes[node.index()].name(), at.since_start());

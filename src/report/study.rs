@@ -207,7 +207,9 @@ fn columns(studied: &Studied, lines: &[Line<'_>]) -> (Vec<Column>, Vec<String>) 
     if !shown.is_empty() {
         legend.extend(wrapped(&shown));
         if is_grouped {
-            legend.push("Each figure is the median over seeds, with the smallest and largest.".into());
+            legend.push(
+                "Each figure is the median over seeds, with the smallest and largest.".into(),
+            );
         }
     }
     (columns, legend)
@@ -333,7 +335,8 @@ mod tests {
         assert_eq!(lines[1], "  0      0m     0     0.0 ns              -       0  PASS");
         assert_eq!(lines[3], "  2      2m     7  246.91 us        2.00 kB       2  FAIL");
         assert!(!text.contains("rx_bps"), "the same everywhere: {text}");
-        let failed = "FAIL  incast run 2: length=2m,seed=1: lossless; sluice run kept/incast-2.yaml";
+        let failed =
+            "FAIL  incast run 2: length=2m,seed=1: lossless; sluice run kept/incast-2.yaml";
         assert!(text.contains(failed), "{text}");
         assert!(text.ends_with("FAIL: 1 of 3 runs\n"), "{text}");
     }
@@ -343,7 +346,8 @@ mod tests {
         let rows = (0..6).map(|n| Row { n, ..row(n / 3, n % 3, u64::from(n == 4)) }).collect();
         let text = study_text(&studied(rows, true), &[]);
         fits(&text);
-        let rows: Vec<&str> = text.lines().filter(|line| line.trim_start().starts_with("1m")).collect();
+        let rows: Vec<&str> =
+            text.lines().filter(|line| line.trim_start().starts_with("1m")).collect();
         assert!(rows.len() == 1 && rows[0].ends_with("FAIL: 1 of 3"), "{text}");
         assert!(text.contains("lost  min  max"), "{text}");
         assert!(text.contains("PASS: 3") && text.contains("median over seeds"), "{text}");
@@ -355,8 +359,12 @@ mod tests {
         let text = study_text(&studied(rows, false), &[]);
         fits(&text);
         assert!(text.lines().count() < ROWS_MAX + 8, "{text}");
-        assert!(text.contains("999m") && text.contains("...") && text.contains("1,000 runs"), "{text}");
-        let wide = |n| Row { axes: vec![("a.length".into(), json!("x".repeat(90 + n)))], ..row(1, 1, 0) };
+        assert!(
+            text.contains("999m") && text.contains("...") && text.contains("1,000 runs"),
+            "{text}"
+        );
+        let wide =
+            |n| Row { axes: vec![("a.length".into(), json!("x".repeat(90 + n)))], ..row(1, 1, 0) };
         let text = study_text(&studied((0..3).map(wide).collect(), false), &[]);
         fits(&text);
         assert!(text.contains("--rows has them"), "{text}");

@@ -7,10 +7,8 @@ use std::time::Instant as Wall;
 
 use anyhow::Result;
 
-use super::rows::Rows;
 use super::show::All;
-use super::{Job, RunArgs, Show, jobs_for};
-use crate::cli::outputs::OutputFile;
+use super::{Files, Job, RunArgs, Show, jobs_for};
 use crate::cli::terminal::{self, say};
 use crate::cli::{Format, bad_input, exit, stop_on_signals};
 use crate::lab::study::in_order;
@@ -22,16 +20,16 @@ use crate::verdict::Verdict;
 pub(super) fn run(
     args: &RunArgs,
     jobs: &[Job<'_>],
-    page: Option<OutputFile>,
-    mut rows: Rows,
+    Files { page, mut rows, sets }: Files,
 ) -> Result<ExitCode> {
     let stop = stop_on_signals()?;
-    let options =
-        Options { plots: args.report.is_some(), slow_down: args.slow_down, stop: Some(&stop) };
+    let options = sets.options(args, &stop);
     let (mut runs, mut depths) = (Vec::with_capacity(jobs.len()), Vec::new());
     let mut ended = |job: &Job<'_>, run: Run, begun: Wall| {
         if !run.outcome.interrupted {
-            rows.add(&job.row(&run, begun));
+            let row = job.row(&run, begun);
+            rows.add(&row);
+            sets.add(&row, &job.resolved.plan, &run);
         }
         depths.push(run.recording.as_ref().and_then(|recording| Depths::new(&recording.looks)));
         runs.push(ComparedRun::new(run.outcome, args.outcomes));
@@ -61,6 +59,7 @@ pub(super) fn run(
     // After the results are printed, so that a failed file does not lose them.
     written.transpose()?;
     rows.close()?;
+    sets.close()?;
     Ok(exit(comparison.verdict))
 }
 

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use anyhow::{Result, anyhow};
 use serde::Serialize;
 
+use super::data::Sets;
 use super::rows::Rows;
 use super::show::All;
 use super::{RunArgs, jobs_for, memory};
@@ -17,9 +18,9 @@ use crate::cli::{Format, bad_input, exit, quoted, stop_on_signals};
 use crate::lab::study::{
     AxisName, Row, SHOWN_MAX, Shard, Studied, Study, StudyError, Sweep, in_order,
 };
-use crate::lab::{self, Options, Runner, World};
-use crate::{printable, report};
+use crate::lab::{self, LabPlan, Run, Runner, World};
 use crate::verdict::Verdict;
+use crate::{printable, report};
 
 /// Most runs that are resolved before the first one: enough for every value of most sweeps.
 const RESOLVED_FIRST: u64 = 512;
@@ -77,8 +78,10 @@ pub(super) fn run(args: &RunArgs, studies: &[Study]) -> Result<ExitCode> {
     if !known.is_empty() {
         say!("{} of {planned} runs are in the file", known.len());
     }
+    let sets = Sets::create(args, studies)?;
     let stop = stop_on_signals()?;
-    let mut work = Work { args, studies, rows, studied, kept: Vec::new(), failed: None };
+    let mut work =
+        Work { args, studies, rows, sets: &sets, studied, kept: Vec::new(), failed: None };
     let left = numbers.all().filter(|run| !known.contains(run));
     work.run(left, planned - known.len() as u64, jobs, &stop)?;
     let (rows, studied) = (work.rows, work.studied.close());
@@ -97,6 +100,7 @@ pub(super) fn run(args: &RunArgs, studies: &[Study]) -> Result<ExitCode> {
     // After the results are printed, so that a failed file does not lose them.
     rows.close()?;
     work.failed.map_or(Ok(()), Err)?;
+    sets.close()?;
     Ok(exit(studied.verdict))
 }
 
@@ -180,6 +184,7 @@ struct Work<'a> {
     args: &'a RunArgs,
     studies: &'a [Study],
     rows: Rows,
+    sets: &'a Sets,
     studied: Studied,
     /// Digest of the study, number of the run, and its lab file.
     kept: Vec<(String, u64, String)>,
@@ -196,13 +201,14 @@ impl Work<'_> {
         jobs: usize,
         stop: &AtomicBool,
     ) -> Result<()> {
-        let options = Options { slow_down: self.args.slow_down, stop: Some(stop), plots: false };
-        let (world, studies) = (self.args.world, self.studies);
+        let options = self.sets.options(self.args, stop);
+        let (world, studies, sets) = (self.args.world, self.studies, self.sets);
         let show = All::new(count);
         let one = |runner: &mut Runner, (study, n): (usize, u64)| {
             let part = show.part();
             let study: &Study = &studies[study];
-            study.row(n, runner, options, part, |_| ()).map(|row| row.map(|(row, ())| row))
+            let add = |row: &Row, plan: &LabPlan, run: Run| sets.add(row, plan, &run);
+            study.row(n, runner, options, part, add).map(|row| row.map(|(row, ())| row))
         };
         let mut wrong = None;
         let mut done = |study: usize, result: Result<Row, StudyError>| match result {

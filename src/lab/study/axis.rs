@@ -295,6 +295,15 @@ impl Axis {
         }
     }
 
+    /// True if all values are numbers without a unit.
+    pub(super) fn is_number(&self) -> bool {
+        match &self.values {
+            // All have the same unit.
+            Values::Range(..) => self.value(0).is_number(),
+            Values::List(entries) => (0..entries.len() as u64).all(|n| self.value(n).is_number()),
+        }
+    }
+
     /// Writes a value, by its number, into a file's tree.
     ///
     /// # Errors

@@ -30,8 +30,8 @@ pub(crate) use search::FIELD as SEARCH_FIELD;
 pub use search::{Failed, Found, Search, Searched, Tried, Wanted, share_at_least};
 pub use shard::Shard;
 pub use summary::{AxisName, Group, SHOWN_MAX, Spread, Studied};
-pub(crate) use sweep::{FIELD, is_name};
 pub use sweep::{Column, Point, Sweep};
+pub(crate) use sweep::{FIELD, is_name};
 
 use std::ops::{ControlFlow, Range};
 use std::sync::atomic::AtomicBool;
@@ -41,7 +41,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::file::{examine_tree, raw_lab};
 use crate::swarm::as_yaml;
-use crate::{LabFile, Options, Outcome, Progress, Resolved, RunError, Runner, World, raw};
+use crate::{LabFile, LabPlan, Options, Progress, Resolved, Run, RunError, Runner, World, raw};
 use config::quantity::Span;
 use config::tree::Node;
 use config::{ConfigError, Finding, Warning};
@@ -367,7 +367,7 @@ impl Study {
         all
     }
 
-    /// Runs a run by `runner` and returns its row, and what `of` makes of its outcome; `None` if a signal
+    /// Runs a run by `runner` and returns its row, and what `of` makes of it; `None` if a signal
     /// ended it early. `progress` is called from time to time.
     ///
     /// # Errors
@@ -378,7 +378,7 @@ impl Study {
         runner: &mut Runner,
         options: Options<'_>,
         progress: impl FnMut(Progress),
-        of: impl FnOnce(Outcome) -> T,
+        of: impl FnOnce(&Row, &LabPlan, Run) -> T,
     ) -> Result<Option<(Row, T)>, StudyError> {
         let begun = Wall::now();
         let (resolved, _) = self.resolve(n)?;
@@ -388,7 +388,9 @@ impl Study {
             return Ok(None);
         }
         let row = Row::new(&run.outcome, begun.elapsed()).with_headroom(&resolved);
-        Ok(Some((self.named(n, row), of(run.outcome))))
+        let row = self.named(n, row);
+        let made = of(&row, &resolved.plan, run);
+        Ok(Some((row, made)))
     }
 
     /// Adds the number, the point and the digest to the row of a run.
@@ -419,7 +421,8 @@ impl Study {
     ) -> Result<(), StudyError> {
         let options = Options { stop: Some(stop), ..Options::default() };
         let work = |n: &u64| {
-            self.row(*n, &mut Runner::new(World::Virtual), options, |_| (), |_| ()).transpose()
+            self.row(*n, &mut Runner::new(World::Virtual), options, |_| (), |_, _, _| ())
+                .transpose()
         };
         let mut wrong = None;
         in_order(numbers, jobs, stop, work, |_, result| match result {

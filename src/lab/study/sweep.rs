@@ -54,6 +54,8 @@ pub struct Column<'a> {
     pub key: &'a str,
     /// Number of values.
     pub len: u64,
+    /// True if all values are numbers without a unit.
+    pub is_number: bool,
     /// Values in a few words.
     pub summary: String,
 }
@@ -184,12 +186,19 @@ impl Sweep {
                     name: axis.name(),
                     key: axis.key(),
                     len: axis.len(),
+                    is_number: axis.is_number(),
                     summary: axis.summary(),
                 })),
                 Dimension::Points(points) => {
                     let names: Vec<&str> = points.iter().map(|(name, _)| &**name).collect();
                     let (name, len) = ("point", names.len() as u64);
-                    columns.push(Column { name, key: POINTS, len, summary: config::names(&names) });
+                    columns.push(Column {
+                        name,
+                        key: POINTS,
+                        len,
+                        is_number: false,
+                        summary: config::names(&names),
+                    });
                 }
             }
         }
