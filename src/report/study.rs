@@ -15,7 +15,7 @@ const WIDTH: usize = 80;
 const ROWS_MAX: usize = 60;
 const FIRST: usize = 40;
 /// Most runs that are named below the table.
-const NAMED_MAX: usize = 20;
+const NAMED_MAX: usize = 10;
 
 /// Figures of the table with their headings, the most significant first.
 const FIGURES: [(&str, &str); 16] = [
@@ -23,11 +23,11 @@ const FIGURES: [(&str, &str); 16] = [
     ("fct.p99_ns", "p99"),
     ("latency_p99_ns", "latency"),
     ("victim_bps", "victims"),
-    ("rx_bps", "rate"),
-    ("headroom_peak_bytes", "peak headroom"),
     ("headroom_bytes", "headroom"),
+    ("headroom_peak_bytes", "peak headroom"),
     ("pauses.xoffs", "pauses"),
     ("buffer_peak_bytes", "buffer"),
+    ("rx_bps", "rate"),
     ("queue_peak_bytes", "queue"),
     ("fairness", "fairness"),
     ("marks", "marks"),
@@ -177,8 +177,13 @@ fn columns(studied: &Studied, lines: &[Line<'_>]) -> (Vec<Column>, Vec<String>) 
         studied.rows.iter().flat_map(|row| row.axes.iter().map(|(key, _)| key.as_str())).collect();
     let axes = studied.axes.iter().filter(|axis| own.contains(axis.path.as_str()));
     for axis in axes.filter(|axis| !(is_grouped && axis.path == "seed")) {
-        let cells = lines.iter().map(|line| line.axis(&axis.path).map_or("-".into(), plain));
-        columns.push(Column::new(&axis.name, Align::Right, cells));
+        let shown = if axis.path == "alpha" { alpha } else { plain };
+        let cells = lines.iter().map(|line| line.axis(&axis.path).map_or("-".into(), shown));
+        let column = Column::new(&axis.name, Align::Right, cells);
+        // Axes that go together may have the same values.
+        if !columns.iter().any(|other: &Column| other.cells == column.cells) {
+            columns.push(column);
+        }
     }
     let head = if is_grouped { "verdict: seeds" } else { "verdict" };
     let verdicts = Column::new(head, Align::Left, lines.iter().map(|line| line.verdict()));
@@ -208,7 +213,7 @@ fn columns(studied: &Studied, lines: &[Line<'_>]) -> (Vec<Column>, Vec<String>) 
         legend.extend(wrapped(&shown));
         if is_grouped {
             legend.push(
-                "Each figure is the median over seeds, with the smallest and largest.".into(),
+                "Figures are medians over seeds; min and max are given where they differ.".into(),
             );
         }
     }
@@ -223,7 +228,8 @@ fn figure(lines: &[Line<'_>], name: &str, heading: &str, is_grouped: bool) -> Ve
         Column::new(heading, Align::Right, lines.iter().map(cell))
     };
     let median = column(heading, |spread| spread.median);
-    if !is_grouped {
+    let varies = |line: &Line<'_>| line.figure(name).is_some_and(|s| s.min != s.max);
+    if !is_grouped || !lines.iter().any(varies) {
         return vec![median];
     }
     vec![median, column("min", |spread| spread.min), column("max", |spread| spread.max)]
@@ -264,6 +270,15 @@ fn plain(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
         other => other.to_string(),
+    }
+}
+
+/// Formats an alpha, a power of two, as a fraction.
+fn alpha(value: &Value) -> String {
+    match value.as_f64() {
+        Some(alpha) if alpha >= 1.0 => format!("{alpha}"),
+        Some(alpha) if alpha > 0.0 => format!("1/{}", 1.0 / alpha),
+        _ => plain(value),
     }
 }
 
@@ -349,8 +364,9 @@ mod tests {
         let rows: Vec<&str> =
             text.lines().filter(|line| line.trim_start().starts_with("1m")).collect();
         assert!(rows.len() == 1 && rows[0].ends_with("FAIL: 1 of 3"), "{text}");
-        assert!(text.contains("lost  min  max"), "{text}");
-        assert!(text.contains("PASS: 3") && text.contains("median over seeds"), "{text}");
+        assert!(text.contains("length  lost  min  max        p99  verdict: seeds"), "{text}");
+        assert_eq!(alpha(&json!(0.125)) + &alpha(&json!(2.0)), "1/82");
+        assert!(text.contains("PASS: 3") && text.contains("medians over seeds"), "{text}");
     }
 
     #[test]
