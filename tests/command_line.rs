@@ -41,6 +41,8 @@ fn files(name: &str) -> Dir {
         "sweep.yaml",
         &format!("name: sweep\nduration: 20us\n{}sweep: {{seed: 1..3}}\n", lab("size: 100")),
     );
+    let search = "search: {largest: {duration: 10us..30us step 5us}, seed: 1..2}";
+    dir.write("search.yaml", &format!("duration: 20us\n{}{search}\n", lab("size: 100")));
     dir.write(
         "endless-sweep.yaml",
         &format!("duration: 1h\n{}sweep: {{seed: 1..9}}\n", lab("size: 1000, rate: 10M")),

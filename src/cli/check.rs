@@ -162,7 +162,9 @@ fn load_all(path: &Path, machine: &Machine) -> Vec<Checked> {
     }
     let lab = is_lab(text).then(|| LabFile::parse(name, text));
     match lab {
-        Some(Ok(lab)) if lab.sweep().is_some() => vec![one(None, load_study(lab, machine))],
+        Some(Ok(lab)) if lab.sweep().is_some() || lab.search().is_some() => {
+            vec![one(None, load_study(lab, machine))]
+        }
         Some(Ok(lab)) if lab.variants().len() > 0 => {
             let resolve = |variant: &str| lab.resolve(Some(variant), |_| {});
             let fits = |resolved| fits(name, resolved, machine);
@@ -192,7 +194,7 @@ fn load(read: Result<(String, Zeroizing<String>), ConfigError>, machine: &Machin
     Ok((Content::Switch(Box::new(switch)), warnings))
 }
 
-/// Resolves the runs of a lab with a sweep, up to a number.
+/// Resolves the runs of a lab with a sweep or a search, up to a number.
 fn load_study(lab: LabFile, machine: &Machine) -> Loaded {
     let name = lab.name().to_owned();
     let study = Study::new(lab, Changes::default())?;
@@ -200,6 +202,9 @@ fn load_study(lab: LabFile, machine: &Machine) -> Loaded {
     // As many labs run at the same time.
     let heap = machine.heap.map(|heap| heap / jobs as u64);
     let fits = |resolved: &Resolved| refuse_memory(&name, &resolved.plan, heap);
+    if let Some(search) = study.searches() {
+        study.check_search(search)?;
+    }
     let (resolved, warnings) = study.check(study::RESOLVED_MAX, jobs, fits)?;
     let lab = study.resolve(0)?.0.plan.name;
     Ok((Content::Study(Box::new(study::Resolved { study, resolved, lab })), warnings))

@@ -23,7 +23,6 @@ profiles:
       priority_groups: {3: r}
       queues: {3: {ecn: {kmin: 5KB, kmax: 20KB, pmax: 100%}}}
 record: {messages: true}
-defaults: {links: {rate: 100G}}
 flows:
   - {name: stream, from: [h1, h2], to: h4, priority: 3, size: 1500, ecn: ect0}
   - name: roce
@@ -211,4 +210,39 @@ fn parquet_has_what_csv_has() {
             }
         }
     }
+}
+
+/// `SLUICE_BLESS=1` writes the tables into the page.
+#[test]
+fn the_manual_has_all_tables_and_columns() {
+    const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/src/studies.md");
+    const MARKS: [&str; 2] = ["<!-- tables: written by a test -->\n", "<!-- end of tables -->\n"];
+    let mut wanted = String::new();
+    for (n, table) in TABLES.iter().enumerate() {
+        wanted += &format!("\n### `{}`\n\n{}\n", table.name, table.meaning);
+        if n == tables::RUNS {
+            continue;
+        }
+        wanted += "\n| column | type | unit | meaning |\n| --- | --- | --- | --- |\n";
+        for column in tables::columns(n, &[]) {
+            let kind = match column.kind {
+                Kind::Text => "text",
+                Kind::Whole => "whole number",
+                Kind::Number => "number",
+                Kind::Truth => "truth value",
+            };
+            let Column { name, unit, meaning, .. } = column;
+            wanted += &format!("| `{name}` | {kind} | {unit} | {meaning} |\n");
+        }
+    }
+    wanted += "\n";
+    let page = std::fs::read_to_string(PAGE).unwrap();
+    let (head, rest) = page.split_once(MARKS[0]).unwrap();
+    let (now, tail) = rest.split_once(MARKS[1]).unwrap();
+    if std::env::var_os("SLUICE_BLESS").is_some() {
+        let [first, last] = MARKS;
+        std::fs::write(PAGE, format!("{head}{first}{wanted}{last}{tail}")).unwrap();
+        return;
+    }
+    assert_eq!(now, wanted, "SLUICE_BLESS=1 writes the current tables");
 }

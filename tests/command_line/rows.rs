@@ -56,6 +56,9 @@ pub const ROWS: &[Row] = &[
     row("run", "{tmp}/sweep.yaml", &[0]),
     row("run", "{tmp}/sweep.yaml --shard 1/2 --format json", &[0]),
     row("check", "{tmp}/sweep.yaml", &[0]),
+    row("run", "{tmp}/search.yaml", &[0]),
+    row("run", "{tmp}/search.yaml --format json", &[0]),
+    row("check", "{tmp}/search.yaml", &[0]),
     row("explore", "{tmp}/small.yaml --axis flows.0.size=64,1518", &[0]),
     row("explore", "{tmp}/small.yaml --axis flows.0.size=64,1518 --all --format json", &[0]),
     row("validate", "--list", &[0]),
@@ -198,6 +201,9 @@ pub const WRITTEN: &[(&str, &str, &str)] = &[
     ("benchmark mlrsearch", "report", "benchmark mlrsearch {tmp}/dut.yaml --report {path}"),
     ("benchmark mlrsearch", "junit", "benchmark mlrsearch {tmp}/dut.yaml --junit {path}"),
     ("explore", "report", "explore {tmp}/small.yaml --axis flows.0.size=64,1518 --report {path}"),
+    ("run", "csv", "run {tmp}/endless-lab.yaml --csv {path}"),
+    #[cfg(feature = "parquet")]
+    ("run", "parquet", "run {tmp}/endless-lab.yaml --parquet {path}"),
     ("swarm", "keep", "swarm --count 100000000 --keep {path}"),
     ("swarm", "rows", "swarm --count 100000000 --rows {path}"),
 ];

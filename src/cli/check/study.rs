@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::json::{Json, object, some};
-use crate::lab::study::Study;
+use crate::lab::study::{Search, Study};
 use crate::printable;
 use ::text::Align::{Left, Right};
 use ::text::{Table, count};
@@ -56,6 +56,7 @@ pub fn json(checked: &Resolved) -> Json {
         resolved: checked.resolved,
         variants: study.file().variants().map(str::to_owned).collect::<Vec<_>>(),
         axes: some(axes),
+        search: some(study.searches().map(Search::summary)),
         list: Json::List(runs.collect()),
     }
 }
@@ -81,6 +82,16 @@ impl fmt::Display for Text<'_> {
                 table.row(cells);
             }
             writeln!(f, "{table}")?;
+        }
+        if let Some(search) = study.searches() {
+            let most = count(search.runs_max());
+            let seeds = if search.seeds() == 1 {
+                "one seed".into()
+            } else {
+                format!("{} seeds", count(search.seeds()))
+            };
+            writeln!(f, "search: {}", printable::line(&search.summary()))?;
+            writeln!(f, "with {seeds}, up to {most} runs of the lab for each of:\n")?;
         }
         self.runs().fmt(f)?;
         let resolved = match self.0.resolved {

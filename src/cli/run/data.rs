@@ -8,6 +8,7 @@ use data::{DataError, DataSet, Format, MOMENTS_MAX};
 
 use super::RunArgs;
 use crate::cli::bad_input;
+use crate::cli::outputs::Outputs;
 use crate::lab::study::{Row, Study, Sweep};
 use crate::lab::{LabPlan, Options, Run};
 
@@ -42,6 +43,7 @@ impl Sets {
         let mut open = Vec::new();
         for (option, folder, format) in wanted {
             let Some(folder) = folder else { continue };
+            Outputs::folder(option, folder)?;
             let set = DataSet::create(folder, format, axes.clone());
             open.push(set.map_err(|error| bad_input(anyhow!("{option} {error}")))?);
         }

@@ -7,6 +7,9 @@ const ANY: &str = "*";
 /// Part of a path that stands for any number of parts, none included.
 const DEEP: &str = "**";
 
+/// Fields of a lab whose own fields have fixed names, so that a path below them is no name that nothing has.
+const FIXED: [&str; 3] = ["defaults", "measure", "record"];
+
 /// Refuses a path with an empty part, or one that ends with `*`.
 pub(super) fn check(path: &str) -> Result<(), String> {
     let last = path.rsplit('.').next().unwrap_or_default();
@@ -49,6 +52,9 @@ pub(super) fn write(
         return Ok(());
     }
     value.create = true;
+    if is_one && FIXED.contains(&parts[0]) {
+        grow(root, &parts[..parts.len() - 1]);
+    }
     if value.set(root, &parts) > 0 {
         return Ok(());
     }
@@ -120,6 +126,21 @@ impl Value<'_> {
             Kind::Scalar { .. } => return 0,
         }
         1
+    }
+}
+
+/// Adds the mappings of a path that are missing.
+fn grow(mut node: &mut Node, parts: &[&str]) {
+    for part in parts {
+        let mark = node.mark;
+        let Kind::Map(entries) = &mut node.kind else { return };
+        let place = entries.iter().position(|(key, _)| key.name == **part);
+        let place = place.unwrap_or_else(|| {
+            let key = Key { mark, name: (*part).to_owned().into() };
+            entries.push((key, Node { mark, kind: Kind::Map(Vec::new()) }));
+            entries.len() - 1
+        });
+        node = &mut entries[place].1;
     }
 }
 
