@@ -156,6 +156,7 @@ fn answered(id: u32, kind: Transport) -> TransportPlan {
         start: Instant::ZERO,
         stop: Instant::NEVER,
         message: Some(Message { bytes: 1_000, count: u64::MAX, every: Duration::ZERO }),
+        work: sluice::host::Work::default(),
         kind,
     }
 }

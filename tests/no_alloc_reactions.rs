@@ -66,6 +66,7 @@ fn answered(id: u32, kind: Transport) -> TransportPlan {
         start: Instant::ZERO,
         stop: Instant::NEVER,
         message: None,
+        work: sluice::host::Work::default(),
         kind,
     }
 }

@@ -45,6 +45,7 @@ fn flow(n: u16, dscp: u8, bytes: u64, kind: Transport) -> TransportPlan {
         start: Instant::ZERO,
         stop: Instant::NEVER,
         message: Some(Message::once(bytes)),
+        work: sluice::host::Work::default(),
         kind,
     }
 }

@@ -39,9 +39,9 @@ pub use histogram::Spares;
 pub use meter::{ControlCounters, MeterCounters, PauseTimes};
 pub use plan::{
     FLOW_ID_MAX, FRAME_MAX, FRAME_MIN, FlowId, FlowPlan, Headers, IN_FLIGHT_MAX, InNetwork,
-    Marking, Message, Operation, PATH_SPACING, PauseAsk, PausePlan, PlanError, Rate, ReactionsPlan,
-    Recording, Recovery, RocePlan, SfcPause, SfcReaction, StationPlan, Tag, TcpPlan, TesterPlan,
-    Transport, TransportPlan, Udp,
+    ListedMessage, Marking, Message, MessageList, OnOffPlan, Operation, PATH_SPACING, PauseAsk,
+    PausePlan, PlanError, Rate, ReactionsPlan, Recording, Recovery, RocePlan, SfcPause,
+    SfcReaction, StationPlan, Tag, TcpPlan, TesterPlan, Transport, TransportPlan, Udp, Work,
 };
 pub use reactions::{CnmCounters, ReactionCounters, SfcmCounters};
 pub use shared_pauses::SharedPauses;
@@ -51,4 +51,4 @@ pub use station::{
     COMMITTED_MAX, PriorityPauses, Station, StationCounters, StationSnapshot, message_spares,
 };
 pub use stream::{StreamCounters, StreamState};
-pub use transport::{Completions, ReceiverCounters, SenderCounters};
+pub use transport::{Completion, Completions, ReceiverCounters, SenderCounters};

@@ -6,12 +6,14 @@ mod reactions;
 mod recording;
 pub mod stream;
 mod transport;
+mod work;
 
 pub use error::PlanError;
 pub use reactions::{InNetwork, PATH_SPACING, ReactionsPlan, SfcPause, SfcReaction};
 pub use recording::{RECORDING_MAX, Recording, RecordingError};
 pub use stream::TesterPlan;
 pub use transport::*;
+pub use work::{ListedMessage, MessageList, OnOffPlan, Work};
 
 use core::net::{Ipv4Addr, Ipv6Addr};
 
@@ -157,6 +159,8 @@ pub struct StationPlan {
     pub senders: Vec<TransportPlan>,
     /// Flows that it counts and acknowledges.
     pub receivers: Vec<TransportPlan>,
+    /// Flows among `flows` and `senders` that send in ON periods only.
+    pub on_off: Vec<OnOffPlan>,
     /// Pauses sent by schedule.
     pub pauses: Vec<PausePlan>,
     /// Traffic generator functions.
@@ -250,6 +254,7 @@ impl StationPlan {
             expects: Vec::new(),
             senders: Vec::new(),
             receivers: Vec::new(),
+            on_off: Vec::new(),
             pauses: Vec::new(),
             tester: TesterPlan::default(),
             agents: None,
@@ -289,6 +294,7 @@ impl StationPlan {
             return Err(PlanError::NotHere(t.id.0));
         }
         self.check_ends()?;
+        self.check_work()?;
         if let Some(meter) = &self.tester.meter {
             meter.check(&self.expects)?;
         }
@@ -298,6 +304,24 @@ impl StationPlan {
         let streams = self.tester.streams.iter().map(|s| s.id);
         distinct(self.flows.iter().map(|f| f.id).chain(ids(&self.senders)).chain(streams))?;
         distinct(self.expects.iter().copied().chain(ids(&self.receivers)))
+    }
+
+    /// Validates that flows which wait for others, or send in periods, are of this station.
+    fn check_work(&self) -> Result<(), PlanError> {
+        for t in &self.senders {
+            let received = |id| self.receivers.iter().any(|r| r.id == id);
+            if t.work.after.is_some_and(|id| !received(id)) {
+                return Err(PlanError::After(t.id.0));
+            }
+        }
+        for plan in &self.on_off {
+            let is = |id: FlowId| id == plan.flow;
+            let own = self.flows.iter().any(|f| is(f.id)) || self.senders.iter().any(|t| is(t.id));
+            if !own || plan.on == Duration::ZERO || plan.off == Duration::ZERO {
+                return Err(PlanError::OnOff(plan.flow.0));
+            }
+        }
+        Ok(())
     }
 
     /// Validates that every acknowledgement and every data frame belongs to one flow: no queue pair

@@ -1,9 +1,11 @@
 //! The flows of one station, ordered by the time at which their next frame is due.
 
+mod on_off;
 mod open_loop;
 
 pub use open_loop::SourceCounters;
 
+use on_off::OnOff;
 use open_loop::OpenLoop;
 
 use super::histogram::Spares;
@@ -12,6 +14,7 @@ use super::plan::stream::Path;
 use super::plan::{FlowId, PlanError, StationPlan, TransportPlan};
 use super::sink::Latency;
 use super::stream::{Run, Stream, StreamCounters};
+use super::transport::Completion;
 use super::transport::sender::{Answer, Sender, SenderCounters};
 use congestion::qcn::{QuantizedFeedback, ReactionPlan, ReactionPoint};
 use contracts::frame::Burst;
@@ -36,6 +39,8 @@ struct Flow {
     place: usize,
     /// End of the last pause by messages, past or not; nothing is due before.
     held: Instant,
+    /// Periods in which it sends, if not always.
+    on_off: Option<Box<OnOff>>,
 }
 
 /// Factory of reaction points for the flows of a station.
@@ -124,8 +129,19 @@ impl Sources {
         let mut members: [Vec<u32>; PRIORITIES + 1] = Default::default();
         let mut flows = Vec::with_capacity(kinds.len());
         for (i, (lane, kind)) in kinds.into_iter().enumerate() {
-            flows.push(Flow { kind, lane, place: members[lane].len(), held: Instant::ZERO });
+            let (place, held) = (members[lane].len(), Instant::ZERO);
+            flows.push(Flow { kind, lane, place, held, on_off: None });
             members[lane].push(i as u32);
+        }
+        for of in &plan.on_off {
+            let start = |i: usize| match i.checked_sub(plan.flows.len()) {
+                None => plan.flows[i].start,
+                Some(n) => plan.senders[n].start,
+            };
+            let ids = plan.flows.iter().map(|f| f.id).chain(plan.senders.iter().map(|t| t.id));
+            if let Some(i) = ids.into_iter().position(|id| id == of.flow) {
+                flows[i].on_off = Some(Box::new(OnOff::new(of, start(i))));
+            }
         }
         let used = Priority::ALL.into_iter().filter(|p| !members[p.index()].is_empty()).collect();
         let lanes = members.map(|flows| Lane { order: Order::new(flows.len()), flows });
@@ -255,6 +271,15 @@ impl Sources {
         let taken = sender.on_answer(now, answer);
         self.settle(i);
         taken
+    }
+
+    /// Makes the first `upto` messages of sender `n` due now, if they wait for another flow.
+    pub(super) fn release(&mut self, now: Instant, n: usize, upto: u64) {
+        let i = self.open + n;
+        if let Kind::Sender(sender) = &mut self.flows[i].kind {
+            sender.release(now, upto);
+            self.settle(i);
+        }
     }
 
     /// Returns the end of flow `i`'s last pause by messages, which may be in the past. Flows are
@@ -397,6 +422,14 @@ impl Sources {
         })
     }
 
+    /// Iterates over the first completed messages of the senders, in the order of the plan.
+    pub(super) fn logs(&self) -> impl Iterator<Item = &[Completion]> {
+        self.flows.iter().filter_map(|f| match &f.kind {
+            Kind::Sender(sender) => Some(sender.log()),
+            Kind::OpenLoop(_) | Kind::Stream(_) => None,
+        })
+    }
+
     /// Returns the counters of a stream, if it is here.
     pub(super) fn stream(&self, id: FlowId) -> Option<&StreamCounters> {
         let i = self.streams.binary_search_by_key(&id, |(id, _)| *id).ok()?;
@@ -439,18 +472,21 @@ impl Sources {
     /// Updates the orders with flow `i`'s new times.
     #[inline]
     fn settle(&mut self, i: usize) {
-        let flow = &self.flows[i];
+        let flow = &mut self.flows[i];
+        if let Some(on_off) = &mut flow.on_off {
+            let next = flow.kind.next_at();
+            let at = on_off.first_on(next);
+            if at > next {
+                flow.kind.defer(at);
+            }
+        }
         if i < self.timed {
             let deadline = flow.deadline();
             if deadline < self.timers.time(i) {
                 self.timers.set(i, deadline);
             }
         }
-        let next = match &flow.kind {
-            Kind::OpenLoop(flow) => flow.next_at(),
-            Kind::Sender(sender) => sender.next_at(),
-            Kind::Stream(stream) => stream.next_at(),
-        };
+        let next = flow.kind.next_at();
         self.lanes[flow.lane].order.set(flow.place, next.max(flow.held));
     }
 
@@ -464,6 +500,28 @@ impl Sources {
                 self.flows[i].time_is_over(now);
                 self.settle(i);
             }
+        }
+    }
+}
+
+impl Kind {
+    /// Returns the time at which the next frame is due; NEVER if none is.
+    #[inline]
+    fn next_at(&self) -> Instant {
+        match self {
+            Self::OpenLoop(flow) => flow.next_at(),
+            Self::Sender(sender) => sender.next_at(),
+            Self::Stream(stream) => stream.next_at(),
+        }
+    }
+
+    /// Sends nothing before `at`.
+    fn defer(&mut self, at: Instant) {
+        match self {
+            Self::OpenLoop(flow) => flow.defer(at),
+            Self::Sender(sender) => sender.defer(at),
+            // A stream has bursts of its own.
+            Self::Stream(_) => {}
         }
     }
 }

@@ -22,7 +22,7 @@ use super::shared_pauses::{Share, SharedPauses};
 use super::sink::{Latency, Sink, SinkCounters};
 use super::source::{SourceCounters, Sources};
 use super::transport::answers::Answers;
-use super::transport::{ReceiverCounters, SenderCounters};
+use super::transport::{Completion, ReceiverCounters, SenderCounters};
 use contracts::frame::{BURST, Burst};
 use contracts::port::Source;
 use contracts::world::Next;
@@ -87,6 +87,8 @@ pub struct Station<P: Source> {
     lookup: Vec<u32>,
     /// Senders by the key of their acknowledgements, sorted.
     ends: Vec<(EndKey, u32)>,
+    /// By receiver: the sender whose messages wait for it, if any sender waits.
+    waiting: Vec<Option<u32>>,
     /// Link protocols of the port.
     agents: Option<Box<PortAgents>>,
     /// Reception time of the last burst, and timestamp of an unsent link-protocol frame.
@@ -129,7 +131,7 @@ impl<P: Source> Station<P> {
         let line = Line::new(plan.rate, plan.protected_line());
         let meter = Meter::of(plan);
         let priority = |id| meter.as_ref().and_then(|m| m.priority_of(id));
-        let several = plan.senders.iter().filter(|s| s.message.is_some_and(|m| m.count > 1));
+        let several = plan.senders.iter().filter(|s| s.has_several());
         let histograms = ids.len() + plan.tester.streams.len();
         let spares = (16 * histograms).min(SPARES_FEW).max(2 * histograms);
         let spares = Spares::new((spares + SPARES_MESSAGES * several.count()).min(SPARES_MAX));
@@ -151,6 +153,7 @@ impl<P: Source> Station<P> {
             spares,
             expects: plan.expects.len(),
             answers: Answers::new(&plan.receivers),
+            waiting: waiting(plan),
             agents: None,
             found_at: Instant::ZERO,
             dated: None,
@@ -317,6 +320,12 @@ impl<P: Source> Station<P> {
         self.sources.completion_times()
     }
 
+    /// Iterates over the first completed messages of its senders, in the order of the plan: as many
+    /// as [`Work::log`](super::plan::Work::log) says.
+    pub fn message_logs(&self) -> impl Iterator<Item = &[Completion]> {
+        self.sources.logs()
+    }
+
     /// Iterates over the counters of its receivers, in the order of the plan.
     pub fn receivers(&self) -> impl Iterator<Item = ReceiverCounters> {
         self.answers.counters()
@@ -350,11 +359,18 @@ impl<P: Source> Station<P> {
         let streams = self.sources.streams_at(now).collect();
         let sinks = self.sinks().cloned().collect();
         let completion_times = self.completion_times().map(|times| times.cloned()).collect();
-        StationSnapshot { streams, sinks, completion_times, ..self.snapshot_light(now) }
+        let message_logs = self.message_logs().map(<[_]>::to_vec).collect();
+        StationSnapshot {
+            streams,
+            sinks,
+            completion_times,
+            message_logs,
+            ..self.snapshot_light(now)
+        }
     }
 
-    /// As [`Self::snapshot`], without `streams`, `sinks` and `completion_times`, whose
-    /// distributions take time to copy.
+    /// As [`Self::snapshot`], without `streams`, `sinks`, `completion_times` and `message_logs`,
+    /// which take time to copy.
     #[must_use]
     pub fn snapshot_light(&self, now: Instant) -> StationSnapshot {
         StationSnapshot {
@@ -365,6 +381,7 @@ impl<P: Source> Station<P> {
             streams: Vec::new(),
             senders: self.sources.senders().collect(),
             completion_times: Vec::new(),
+            message_logs: Vec::new(),
             receivers: self.answers.counters().collect(),
             sinks: Vec::new(),
             meter: self.meter.as_ref().map(|m| m.counters(now)),
@@ -407,4 +424,13 @@ impl<P: Source> Station<P> {
     pub fn into_port(self) -> P {
         self.port
     }
+}
+
+/// Returns the sender that waits for each receiver; empty if none does.
+fn waiting(plan: &StationPlan) -> Vec<Option<u32>> {
+    if plan.senders.iter().all(|t| t.work.after.is_none()) {
+        return Vec::new();
+    }
+    let sender = |id| plan.senders.iter().position(|t| t.work.after == Some(id));
+    plan.receivers.iter().map(|r| sender(r.id).map(|n| n as u32)).collect()
 }

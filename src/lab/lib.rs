@@ -1,6 +1,7 @@
 //! Labs: a file with nodes, links, flows, faults and checks, run in the virtual or in the real
 //! world.
 
+pub mod cdf;
 mod ends;
 pub mod explore;
 mod file;
@@ -15,6 +16,7 @@ pub mod real;
 pub mod record;
 mod resolve;
 mod schema;
+pub mod study;
 pub mod swarm;
 mod verdict;
 mod virtual_run;
@@ -30,5 +32,8 @@ pub use schema::lab_schema;
 pub use virtual_run::{Options, Progress, Recording, Run};
 pub use world::{RunError, Runner, World, run};
 
+#[cfg(test)]
+#[path = "../testfolder.rs"]
+mod testfolder;
 #[cfg(test)]
 mod tests;

@@ -22,13 +22,19 @@ const FLOW: u64 = 12 << 10;
 /// Bytes of the completion times of a flow of several messages, before one has been completed.
 const COMPLETIONS: u64 = 3 << 10;
 
+/// Bytes of a message of a workload: in its list, and in the tables of both ends.
+const LISTED: u64 = 96;
+/// Bytes of a message that is kept, at its sender and in the results.
+const KEPT: u64 = 112;
+
 /// The fields that decide on the memory.
 const FIELDS: &str = "topology, nodes, flows";
 const REMEDY: &str = "have fewer switches, hosts or flows, or run it where there is more memory";
 
 /// The memory that the parts of a lab need.
-fn needs(plan: &LabPlan) -> [Need; 6] {
+fn needs(plan: &LabPlan) -> [Need; 8] {
     let (mut ports, mut switches, mut addresses, mut several) = (0, 0, 0_u64, 0);
+    let (mut kept, mut listed) = (0, 0);
     for node in &plan.network.nodes {
         match &node.kind {
             NodeKind::Switch(switch) => {
@@ -37,8 +43,11 @@ fn needs(plan: &LabPlan) -> [Need; 6] {
                 addresses += switch.bridge.table_size.next_power_of_two() as u64;
             }
             NodeKind::Host(host) => {
-                let messages = host.senders.iter().filter_map(|sender| sender.message);
-                several += messages.filter(|message| message.count > 1).count() as u64;
+                several += host.senders.iter().filter(|sender| sender.has_several()).count() as u64;
+                for sender in &host.senders {
+                    kept += sender.work.log as u64;
+                    listed += sender.work.list.as_ref().map_or(0, |l| l.messages().len() as u64);
+                }
             }
         }
     }
@@ -51,6 +60,8 @@ fn needs(plan: &LabPlan) -> [Need; 6] {
         Need { count: hosts, of: "hosts", each: HOST },
         Need { count: flows as u64, of: "flows", each: FLOW },
         Need { count: several, of: "flows of several messages", each: COMPLETIONS },
+        Need { count: listed, of: "messages of workloads", each: LISTED },
+        Need { count: kept, of: "messages that are kept", each: KEPT },
     ]
 }
 

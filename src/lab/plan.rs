@@ -17,6 +17,8 @@ pub struct LabPlan {
     pub network: NetworkPlan,
     /// Flows in the order of the file; their frames carry the [`FlowId`].
     pub flows: Vec<LabFlow>,
+    /// Workloads: entries of the file with drawn sizes, with a load, or of a collective.
+    pub workloads: Vec<Workload>,
     /// Traffic generator, if there is one.
     pub tester: Option<LabTester>,
     /// Longest run.
@@ -73,6 +75,74 @@ pub struct LabFlow {
     /// Payload length of each data frame in bytes: behind UDP, BTH or TCP; without IP, the frame
     /// less Ethernet header, tag and FCS.
     pub payload_len: u32,
+}
+
+/// A workload: one entry of the file, and the flows that it has become.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Workload {
+    /// Name of the entry.
+    pub name: String,
+    /// Its flows, indexes in [`LabPlan::flows`].
+    pub flows: std::ops::Range<usize>,
+    /// Description of the sizes: `websearch`, or `1000 bytes`.
+    pub sizes: String,
+    /// Mean of the sizes in bytes.
+    pub mean_bytes: f64,
+    /// Number of messages that were drawn, and the sum of their sizes in bytes.
+    pub messages: u64,
+    pub bytes: u64,
+    /// Offered load, if the messages are due at random times.
+    pub load: Option<OfferedLoad>,
+    /// Collective, if it is one.
+    pub collective: Option<Collective>,
+}
+
+/// Offered load of a workload.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct OfferedLoad {
+    /// Configured share of each link, as a fraction.
+    pub share: f64,
+    /// Links whose share it is.
+    pub of: Side,
+    /// Share that the messages take that were drawn, the mean of all links: a fraction.
+    pub drawn: f64,
+    /// Number of links.
+    pub links: usize,
+    /// Time in which messages become due.
+    pub span: Duration,
+}
+
+/// End of a flow.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Side {
+    Sender,
+    Receiver,
+}
+
+impl Side {
+    /// Returns the name in results.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Sender => "sender",
+            Self::Receiver => "receiver",
+        }
+    }
+}
+
+/// A collective operation of several hosts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Collective {
+    /// Pattern in the file: `ring` or `exchange`.
+    pub pattern: &'static str,
+    /// Number of hosts.
+    pub hosts: u64,
+    /// Data of each host in bytes.
+    pub bytes: u64,
+    /// Bytes of each message.
+    pub chunk: u64,
+    /// Number of steps.
+    pub steps: u64,
 }
 
 /// Traffic generator on hosts of a lab. Its flow numbers are below those of the lab's flows.
@@ -165,6 +235,8 @@ pub struct Record {
     /// Sampling interval of queues and rates for plots; `None` for the shortest that a plot can
     /// resolve. (The runner sets [`NetworkPlan::sample_every`] from it.)
     pub sample_every: Option<Duration>,
+    /// True to keep messages one by one.
+    pub messages: bool,
     /// Links whose frames are captured to pcapng files, both directions of each in one file.
     pub pcapng: Vec<(LinkId, std::path::PathBuf)>,
 }

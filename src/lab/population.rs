@@ -6,8 +6,8 @@ use contracts::world::World;
 use ground::time::Instant;
 use ground::units::PortId;
 use host::{
-    Latency, ReactionCounters, ReceiverCounters, SenderCounters, SinkCounters, SourceCounters,
-    Station, StationCounters, StationSnapshot,
+    Completion, Latency, ReactionCounters, ReceiverCounters, SenderCounters, SinkCounters,
+    SourceCounters, Station, StationCounters, StationSnapshot,
 };
 use link::AgentsSnapshot;
 use secure::SecySnapshot;
@@ -48,6 +48,8 @@ pub(super) trait HostCounts {
     fn sender(&self, n: usize) -> Option<SenderCounters>;
     /// Message completion times of a sender, if it has several messages.
     fn completion_times(&self, n: usize) -> Option<&Latency>;
+    /// First completed messages of a sender, by its index in the plan.
+    fn message_log(&self, n: usize) -> &[Completion];
     /// Counters of a receiver that acknowledges, by its index in the plan.
     fn receiver(&self, n: usize) -> Option<ReceiverCounters>;
     /// Receive counters of a flow: first the plan's sinks, then its receivers.
@@ -116,6 +118,9 @@ impl<P: Source> HostCounts for Station<P> {
     }
     fn completion_times(&self, n: usize) -> Option<&Latency> {
         self.completion_times().nth(n)?
+    }
+    fn message_log(&self, n: usize) -> &[Completion] {
+        self.message_logs().nth(n).unwrap_or_default()
     }
     fn receiver(&self, n: usize) -> Option<ReceiverCounters> {
         self.receivers().nth(n)

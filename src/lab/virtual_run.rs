@@ -4,9 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::ends::ends;
-use super::outcome::{Ended, Outcome, Window, flow_counts, gather};
+use super::outcome::{
+    Ended, MessageRecords, Outcome, Samples, Window, flow_counts, gather, records,
+};
 use super::plan::LabPlan;
-use super::record::{Captures, Detail, Looks, Recorder};
+use super::record::{Captures, Detail, Looks, MOMENTS_MAX, Recorder};
 use super::verdict;
 use super::world::{RunError, World};
 use contracts::frame::Frame;
@@ -24,6 +26,9 @@ const SLICES: u64 = 1_000;
 pub struct Options<'a> {
     /// True to record data for plots.
     pub plots: bool,
+    /// Most samples of queues, rates and marks that are kept, at least 2; when they are reached, every second one is
+    /// removed. Default: 1,000, more than a plot can show.
+    pub moments: Option<usize>,
     /// Factor by which time is slowed down in the real world, 1 for real time. Default: as the
     /// lab's frame rates require. The virtual world ignores it.
     pub slow_down: Option<u64>,
@@ -67,6 +72,8 @@ pub struct Run {
     pub findings: Vec<Finding>,
     /// Recorded data for plots, if enabled.
     pub recording: Option<Recording>,
+    /// Messages one by one, if the lab records them ([`crate::Record::messages`]).
+    pub messages: Option<MessageRecords>,
 }
 
 pub(super) fn run(
@@ -92,7 +99,7 @@ pub(super) fn run_changed(
     network.sample_every = Some(every.unwrap_or_else(|| sample_every(plan.duration)));
     let mut network = Network::new(&network, (recorder, Checkers::new(&plan.network)))?;
     change(&mut network);
-    let mut looks = options.plots.then(|| Looks::new(plan));
+    let mut looks = options.plots.then(|| Looks::new(plan, options.moments.unwrap_or(MOMENTS_MAX)));
     let (network, ended, window) = drive(plan, options, network, looks.as_mut(), progress);
     let refused = |Refusal { at, node, why }: &Refusal| {
         let (name, at) = (plan.network.nodes[node.index()].name(), at.since_start());
@@ -104,10 +111,11 @@ pub(super) fn run_changed(
     let mut outcome = gather(plan, &ended, &window, &recorder, &mut nodes);
     outcome.shortfalls = refused;
     outcome.deadlocks = checkers.deadlocks().to_vec();
+    let messages = plan.record.messages.then(|| records(plan, ended.at, &mut nodes));
     let findings = checkers.finish(ended.now, &mut nodes);
     judge(plan, &findings, &mut outcome);
     let recording = looks.map(|looks| Recording { events: recorder, looks });
-    Ok(Run { outcome, findings, recording })
+    Ok(Run { outcome, findings, recording, messages })
 }
 
 /// Sampling interval of the checkers if the lab sets none: short enough to detect a deadlock soon,
@@ -157,6 +165,7 @@ fn drive(
     let ends = ends(plan);
     let mut stops = Stops::new(plan);
     let (mut from, mut to) = (None, None);
+    let mut samples = Samples::new(plan);
     let quiet = loop {
         let now = network.now();
         if now == stops.from && from.is_none() {
@@ -170,6 +179,7 @@ fn drive(
         }
         if now == stops.next_slice || now == stops.end {
             stops.next_slice = now + stops.slice;
+            samples.slice(&mut network);
             let tally = network.tally();
             let (at, of) = (now.since(Instant::ZERO), plan.duration);
             progress(Progress { at, of, frames: tally.frames, events: tally.events });
@@ -191,8 +201,18 @@ fn drive(
     let [pending, pending_of_tester] = pending(&mut network, plan);
     let world = World::Virtual;
     let uncertainty = Duration::ZERO;
-    let ended =
-        Ended { world, now, at, quiet, uncertainty, pending, pending_of_tester, trace_hash, tally };
+    let ended = Ended {
+        world,
+        now,
+        at,
+        quiet,
+        uncertainty,
+        pending,
+        pending_of_tester,
+        trace_hash,
+        tally,
+        samples: Some(samples),
+    };
     (network, ended, Window { from, to })
 }
 

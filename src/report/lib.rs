@@ -22,7 +22,9 @@ mod names;
 mod notifications;
 mod objects;
 mod scrape;
+mod search;
 mod sheet;
+mod study;
 mod tester;
 mod text;
 mod validation;
@@ -50,7 +52,9 @@ pub use objects::{
     objects_text, objects_tree,
 };
 pub use scrape::{SCRAPE_PORT, Scrape, serve};
+pub use search::searched_text;
 pub use sheet::drops_text;
+pub use study::study_text;
 #[cfg(feature = "dpdk")]
 pub use tester::self_test_text;
 pub use tester::{

@@ -279,6 +279,13 @@ impl<W: World> Switch<W> {
         self.local(id).map_or(0, |at| self.ports[at].scheduler.bytes(class))
     }
 
+    /// Returns the number of frames of a priority that an owned port has sent marked CE.
+    #[must_use]
+    pub fn ecn_marked(&self, id: PortId, priority: Priority) -> u64 {
+        let of = |at: usize| self.ports[at].counters.priorities[priority.index()].ecn_marked;
+        self.local(id).map_or(0, of)
+    }
+
     /// Returns the index of a port in `ports` if this worker owns it.
     #[inline]
     fn local(&self, id: PortId) -> Option<usize> {

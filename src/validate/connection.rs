@@ -46,6 +46,7 @@ pub(crate) fn transport(
         start,
         stop: start + wanted.length,
         message: None,
+        work: host::Work::default(),
         kind: Transport::TcpLike(TcpPlan { timeout_min: timeout, ..tcp }),
     }
 }

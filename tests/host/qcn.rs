@@ -110,6 +110,7 @@ fn roce(dcqcn: Option<DcqcnPlan>) -> TransportPlan {
         start: Instant::ZERO,
         stop: Instant::NEVER,
         message: None,
+        work: sluice::host::Work::default(),
         kind: Transport::Roce(RocePlan { dcqcn, timeout, ..RocePlan::new(qp(2), qp(3)) }),
     }
 }

@@ -51,6 +51,7 @@ pub fn flow(id: u32, kind: Transport) -> TransportPlan {
         start: Instant::ZERO,
         stop: Instant::NEVER,
         message: None,
+        work: sluice::host::Work::default(),
         kind,
     };
     plan.size = plan.overhead() + 1000;

@@ -53,7 +53,7 @@ pub fn run(args: &DemoArgs) -> Result<ExitCode> {
     let stop = stop_on_signals()?;
     let plans = lab::plans(args).map_err(bad_input)?;
     // Real time: a machine that is too slow for it has more time excluded.
-    let options = Options { plots: false, slow_down: Some(1), stop: Some(&stop) };
+    let options = Options { slow_down: Some(1), stop: Some(&stop), ..Options::default() };
     let mut runs = Vec::new();
     run_all(plans.iter(), World::Real, options, |run| {
         runs.push(ComparedRun::new(run.outcome, true))

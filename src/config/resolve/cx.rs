@@ -72,6 +72,11 @@ impl Cx {
         Self { folder: folder.to_owned(), ..Self::default() }
     }
 
+    /// Returns the path of another file that the file names; a relative one starts at its folder.
+    pub fn beside(&self, file: &Path) -> PathBuf {
+        self.folder.join(file)
+    }
+
     pub fn error(&mut self, at: &Place<'_>, what: impl Into<String>) {
         push(&mut self.errors, at, what.into());
     }

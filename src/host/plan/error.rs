@@ -37,6 +37,12 @@ pub enum PlanError {
     /// A message of no bytes, or no messages.
     #[error("flow {0}: a message has at least one octet, and there is at least one")]
     Message(u32),
+    /// A flow that waits for one that its station does not receive.
+    #[error("flow {0}: it waits for a flow that its station does not receive")]
+    After(u32),
+    /// ON and OFF periods of no length, or of a flow that the station does not send.
+    #[error("flow {0}: ON and OFF periods have a length, and are of a flow that the station sends")]
+    OnOff(u32),
     /// A window below one frame, or an acknowledgement every zero frames.
     #[error("flow {0}: its window is below one frame's payload, or it acknowledges no frame")]
     Window(u32),

@@ -5,16 +5,16 @@
 
 use core::net::Ipv4Addr;
 
-use super::{PlanError, Tag};
+use super::{PlanError, Tag, Work};
 use crate::probe::{FlowId, PROBE_LEN};
 use congestion::DcqcnPlan;
 use contracts::frame::FCS_BYTES;
-use contracts::port::FRAME_MAX;
+use contracts::port::{FRAME_MAX, FRAME_MIN};
 use ground::time::{Duration, Instant};
 use ground::units::{BitsPerSec, Bytes, Dscp, Mac, Priority};
 use wire::ip::Ecn;
 use wire::roce::U24;
-use wire::{ethernet, icrc, ipv4, reth, roce, segment, udp, vlan};
+use wire::{aeth, ethernet, icrc, ipv4, reth, roce, segment, udp, vlan};
 
 /// Maximum unacknowledged packets of one flow, whatever its window. A choice: it bounds the memory
 /// for packets out of order at either end (2 KiB), and is far below the 2^23 that 24-bit sequence
@@ -51,8 +51,10 @@ pub struct TransportPlan {
     pub start: Instant,
     /// Time from which nothing is sent, acknowledged or not; [`Instant::NEVER`] for no end.
     pub stop: Instant,
-    /// Messages to send; `None` for endless data.
+    /// Messages to send; `None` for endless data, and for messages in `work`.
     pub message: Option<Message>,
+    /// Messages of a workload.
+    pub work: Work,
     /// Transport protocol.
     pub kind: Transport,
 }
@@ -142,6 +144,37 @@ pub struct RocePlan {
     pub ack: Option<Marking>,
     /// Marking of CNPs.
     pub cnp: Marking,
+}
+
+impl Transport {
+    /// Bytes of an untagged data frame that are not payload, FCS included, RETH excluded.
+    #[must_use]
+    pub const fn overhead(&self) -> u32 {
+        let upper = match self {
+            Self::Roce(_) => udp::HEADER_LEN + roce::BTH_LEN + icrc::LEN,
+            Self::TcpLike(_) => segment::HEADER_LEN,
+        };
+        (ethernet::HEADER_LEN + ipv4::HEADER_LEN + upper) as u32 + FCS_BYTES
+    }
+
+    /// Bytes by which the first frame of a message is longer than the others.
+    #[must_use]
+    pub const fn first_longer(&self) -> u32 {
+        match self {
+            Self::Roce(RocePlan { operation: Operation::Write, .. }) => reth::RETH_LEN as u32,
+            Self::Roce(_) | Self::TcpLike(_) => 0,
+        }
+    }
+
+    /// Bytes of an untagged acknowledgement, FCS included.
+    #[must_use]
+    pub const fn ack_len(&self) -> u32 {
+        let len = match self {
+            Self::Roce(_) => self.overhead() + aeth::AETH_LEN as u32,
+            Self::TcpLike(_) => self.overhead(),
+        };
+        if len < FRAME_MIN { FRAME_MIN } else { len }
+    }
 }
 
 impl RocePlan {
@@ -244,11 +277,16 @@ impl TransportPlan {
     /// Bytes of a data frame that are not payload, FCS included, RETH excluded.
     #[must_use]
     pub const fn overhead(&self) -> u32 {
-        let upper = match self.kind {
-            Transport::Roce(_) => udp::HEADER_LEN + roce::BTH_LEN + icrc::LEN,
-            Transport::TcpLike(_) => segment::HEADER_LEN,
-        };
-        (self.l3_at() + ipv4::HEADER_LEN + upper) as u32 + FCS_BYTES
+        (self.l3_at() - ethernet::HEADER_LEN) as u32 + self.kind.overhead()
+    }
+
+    /// Returns true if it has more than one message.
+    #[must_use]
+    pub fn has_several(&self) -> bool {
+        match &self.work.list {
+            Some(list) => list.messages().len() > 1,
+            None => self.message.is_some_and(|m| m.count > 1),
+        }
     }
 
     /// Minimum full frame: one that holds the headers and the probe.

@@ -38,6 +38,8 @@ pub(super) struct OpenLoop {
     stop: Instant,
     /// Time at which the next frame is due.
     due: Instant,
+    /// Nothing is due before.
+    not_before: Instant,
     /// Remaining frames.
     left: u64,
 }
@@ -65,6 +67,7 @@ impl OpenLoop {
             last: None,
             stop: plan.stop,
             due: plan.start,
+            not_before: Instant::ZERO,
             left: plan.frames.unwrap_or(u64::MAX),
             plan: plan.clone(),
         };
@@ -102,7 +105,7 @@ impl OpenLoop {
                 self.find_interval();
             }
         }
-        self.due = last.saturating_add(self.interval);
+        self.due = last.saturating_add(self.interval).max(self.not_before);
         true
     }
 
@@ -138,11 +141,17 @@ impl OpenLoop {
         }
     }
 
+    /// Makes the next frame due no earlier than `at`. The time before is not caught up with.
+    pub(super) fn defer(&mut self, at: Instant) {
+        self.due = self.due.max(at);
+        self.not_before = at;
+    }
+
     /// Recalculates the due time of the next frame after a rate change.
     fn find_due(&mut self) {
         self.find_interval();
         if let Some(last) = self.last {
-            self.due = last.saturating_add(self.interval);
+            self.due = last.saturating_add(self.interval).max(self.not_before);
         }
     }
 

@@ -7,7 +7,7 @@ use crate::reactions::ReactionCounters;
 use crate::sink::{Latency, SinkCounters};
 use crate::source::SourceCounters;
 use crate::stream::StreamCounters;
-use crate::transport::{ReceiverCounters, SenderCounters};
+use crate::transport::{Completion, ReceiverCounters, SenderCounters};
 use ground::time::{Instant, Total};
 use ground::units::PRIORITIES;
 use secure::SecySnapshot;
@@ -108,6 +108,8 @@ pub struct StationSnapshot {
     pub senders: Vec<SenderCounters>,
     /// Message completion times of the senders, in the same order; `None` for at most one message.
     pub completion_times: Vec<Option<Latency>>,
+    /// First completed messages of the senders, in the same order.
+    pub message_logs: Vec<Vec<Completion>>,
     /// Receivers, in the order of the plan.
     pub receivers: Vec<ReceiverCounters>,
     /// Received flows: the expected ones, then those of its receivers.

@@ -159,6 +159,10 @@ impl<P: Source> Station<P> {
             if !taken {
                 return false;
             }
+            if let Some(Some(sender)) = self.waiting.get(n) {
+                let arrived = self.answers.messages(n);
+                self.sources.release(now, *sender as usize, arrived + 1);
+            }
         }
         let sink = &mut self.sinks[i];
         sink.take(at, arrival, wire_len);

@@ -58,6 +58,11 @@ impl Answers {
         true
     }
 
+    /// Returns the number of messages that receiver `i` has received completely.
+    pub(crate) fn messages(&self, i: usize) -> u64 {
+        self.receivers[i].messages()
+    }
+
     /// Returns true if a queued entry may be sent now.
     #[inline]
     pub(crate) const fn ready(&self, paused: PrioritySet) -> bool {

@@ -1,6 +1,10 @@
 //! Segmentation of a flow's messages into packets. Packets are numbered from 0, without end.
 
+mod listed;
+
 use crate::histogram::Spares;
+use listed::Listed;
+
 use crate::plan::{Message, TransportPlan};
 use crate::probe::PROBE_LEN;
 use crate::sink::Latency;
@@ -19,8 +23,15 @@ pub(crate) struct Cut {
     /// Packets of a message; `u64::MAX` for endless data.
     packets: u64,
     message: Option<Message>,
+    /// Messages one by one, instead of equal ones.
+    list: Option<Listed>,
+    /// Times at which messages became due, if they wait for another flow.
+    released: Option<Vec<Instant>>,
     start: Instant,
 }
+
+/// Most due times for which memory is taken at the start.
+const RELEASED_MAX: u64 = 1 << 16;
 
 /// One packet of a flow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -53,7 +64,34 @@ impl Cut {
             }
         };
         let (message, start) = (plan.message, plan.start);
-        Self { full, tail: tail.max(PROBE_LEN as u32), packets, message, start }
+        let list = plan.work.list.as_ref().map(|list| Listed::new(list, full));
+        let tail = tail.max(PROBE_LEN as u32);
+        let mut cut = Self { full, tail, packets, message, list, released: None, start };
+        if plan.work.after.is_some() {
+            let most = cut.count().map_or(0, |n| n.min(RELEASED_MAX) as usize);
+            let mut times = Vec::with_capacity(most);
+            times.push(start);
+            cut.released = Some(times);
+        }
+        cut
+    }
+
+    /// Returns the number of messages; `None` for endless data.
+    pub(super) fn count(&self) -> Option<u64> {
+        match &self.list {
+            Some(list) => Some(list.count()),
+            None => self.message.map(|m| m.count),
+        }
+    }
+
+    /// Makes the first `upto` messages due, those that are not yet, now. Only for messages that
+    /// wait for another flow.
+    pub(super) fn release(&mut self, now: Instant, upto: u64) {
+        let count = self.count().unwrap_or(u64::MAX);
+        let Some(times) = &mut self.released else { return };
+        while (times.len() as u64) < upto.min(count) {
+            times.push(now);
+        }
     }
 
     /// Returns the bytes of a full packet.
@@ -61,30 +99,54 @@ impl Cut {
         self.full
     }
 
-    /// Returns the packets of one message.
-    pub(super) const fn packets(&self) -> u64 {
-        self.packets
+    /// Returns the number of the packet after message `n`; `u64::MAX` if there is none.
+    #[inline]
+    pub(super) fn end_of(&self, n: u64) -> u64 {
+        match &self.list {
+            Some(list) => list.end_of(n),
+            None => (n + 1).saturating_mul(self.packets),
+        }
+    }
+
+    /// Returns the length of message `n` in bytes; 0 for endless data.
+    pub(super) fn bytes_of(&self, n: u64) -> u64 {
+        match &self.list {
+            Some(list) => list.bytes_of(n),
+            None => self.message.map_or(0, |m| m.bytes),
+        }
     }
 
     /// Returns the total number of packets.
     pub(super) fn total(&self) -> u64 {
-        self.packets.saturating_mul(self.message.map_or(1, |m| m.count))
+        match &self.list {
+            Some(list) => list.total(),
+            None => self.packets.saturating_mul(self.message.map_or(1, |m| m.count)),
+        }
     }
 
-    /// Returns the time at which message number `n` is due.
+    /// Returns the time at which message number `n` is due; NEVER while that is not known.
     pub(super) fn due(&self, n: u64) -> Instant {
+        if let Some(times) = &self.released {
+            return times.get(n as usize).copied().unwrap_or(Instant::NEVER);
+        }
+        if let Some(list) = &self.list {
+            return list.due(n).map_or(Instant::NEVER, |due| self.start.saturating_add(due));
+        }
         let every = self.message.map_or(Duration::ZERO, |m| m.every);
         self.start.saturating_add(every.saturating_mul(n))
     }
 
     /// Returns the place of packet `index`.
-    pub(super) const fn place(&self, index: u64) -> Place {
+    pub(super) fn place(&self, index: u64) -> Place {
+        if let Some(list) = &self.list {
+            return list.place(index);
+        }
         Place { index, message: index / self.packets, within: index % self.packets }
     }
 
     /// Returns the place after `place`.
     #[inline]
-    pub(super) const fn after(&self, place: Place) -> Place {
+    pub(super) fn after(&self, place: Place) -> Place {
         let Place { index, message, within } = place;
         if self.is_last(place) {
             Place { index: index + 1, message: message + 1, within: 0 }
@@ -95,18 +157,29 @@ impl Cut {
 
     /// Returns true if a message ends with this packet.
     #[inline]
-    pub(super) const fn is_last(&self, place: Place) -> bool {
-        place.within + 1 == self.packets
+    pub(super) fn is_last(&self, place: Place) -> bool {
+        let packets = match &self.list {
+            Some(list) => list.packets_of(place.message),
+            None => self.packets,
+        };
+        place.within + 1 == packets
     }
 
     /// Returns the bytes of payload in this packet on the wire.
     #[inline]
-    pub(super) const fn payload(&self, place: Place) -> u32 {
-        if self.is_last(place) { self.tail } else { self.full }
+    pub(super) fn payload(&self, place: Place) -> u32 {
+        match &self.list {
+            _ if !self.is_last(place) => self.full,
+            Some(list) => list.tail_of(place.message),
+            None => self.tail,
+        }
     }
 
     /// Returns the bytes on the wire of all packets before number `index`.
-    pub(super) const fn octets_before(&self, index: u64) -> u64 {
+    pub(super) fn octets_before(&self, index: u64) -> u64 {
+        if let Some(list) = &self.list {
+            return list.octets_before(index);
+        }
         let place = self.place(index);
         let whole = match self.message {
             Some(_) => (self.packets - 1) * self.full as u64 + self.tail as u64,
@@ -117,6 +190,9 @@ impl Cut {
 
     /// Returns the packet that starts at byte `at` of the data on the wire, if one does.
     pub(super) fn starting_at(&self, at: u64) -> Option<u64> {
+        if let Some(list) = &self.list {
+            return list.starting_at(at);
+        }
         let whole = self.octets_before(self.packets);
         let (message, rest) =
             if self.message.is_some() { (at / whole, at % whole) } else { (0, at) };
@@ -127,6 +203,9 @@ impl Cut {
 
     /// Returns the configured bytes of messages in the packets before number `index`.
     pub(super) fn delivered_by(&self, index: u64) -> u64 {
+        if let Some(list) = &self.list {
+            return list.delivered_by(index);
+        }
         let place = self.place(index);
         let rest = place.within * u64::from(self.full);
         self.message.map_or(rest, |m| place.message * m.bytes + rest.min(m.bytes))
@@ -162,32 +241,57 @@ impl Completions {
     }
 }
 
+/// A completed message.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Completion {
+    /// Time at which it was due, by the sender's clock.
+    pub due: Instant,
+    /// Time from then to the acknowledgement of its last byte.
+    pub took: Duration,
+}
+
 /// Message completions with their distribution, which exists only for more than one message.
 #[derive(Clone, Debug)]
 pub(crate) struct Completed {
     counts: Completions,
     times: Option<Box<Latency>>,
+    /// The first messages one by one, `log_max` at most.
+    log: Vec<Completion>,
+    log_max: usize,
 }
 
 impl Completed {
     /// Creates empty completions, whose distribution takes its memory from `spares`.
-    pub(super) fn new(cut: &Cut, spares: &Spares) -> Self {
-        let several = cut.message.is_some_and(|m| m.count > 1);
+    ///
+    /// The first `log` messages are kept one by one.
+    pub(super) fn new(cut: &Cut, log: usize, spares: &Spares) -> Self {
+        let several = cut.count().is_some_and(|n| n > 1);
         let times = several.then(|| Box::new(Latency::sparse(spares)));
-        Self { counts: Completions::default(), times }
+        let log_max = cut.count().map_or(0, |n| log.min(usize::try_from(n).unwrap_or(log)));
+        let log = Vec::with_capacity(log_max);
+        Self { counts: Completions::default(), times, log, log_max }
     }
 
     /// Records that everything before packet `upto` is acknowledged.
     #[inline]
     pub(super) fn advance(&mut self, cut: &Cut, now: Instant, upto: u64) {
         // The first comparison is false for all packets but a message's last.
-        while upto >= (self.counts.messages + 1).saturating_mul(cut.packets) {
-            let took = now.since(cut.due(self.counts.messages));
+        while upto >= cut.end_of(self.counts.messages) {
+            let due = cut.due(self.counts.messages);
+            let took = now.since(due);
+            if self.log.len() < self.log_max {
+                self.log.push(Completion { due, took });
+            }
             self.counts.count(took);
             if let Some(times) = &mut self.times {
                 times.record(took);
             }
         }
+    }
+
+    /// Returns the first messages, in order.
+    pub(crate) fn log(&self) -> &[Completion] {
+        &self.log
     }
 
     pub(crate) const fn counts(&self) -> &Completions {

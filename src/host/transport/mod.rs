@@ -17,6 +17,6 @@ mod tcp;
 #[cfg(test)]
 mod tests;
 
-pub use cut::Completions;
+pub use cut::{Completion, Completions};
 pub use receiver::ReceiverCounters;
 pub use sender::SenderCounters;

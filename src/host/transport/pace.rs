@@ -22,6 +22,8 @@ pub(super) struct Pace {
     /// Nominal time of the last frame, and its length.
     last: Option<(Instant, u32)>,
     due: Instant,
+    /// Nothing is due before.
+    not_before: Instant,
 }
 
 impl Pace {
@@ -33,8 +35,17 @@ impl Pace {
         full: u32,
         start: Instant,
     ) -> Self {
-        let mut pace =
-            Self { cap, line, dcqcn, qcn: None, full, full_time: TURN, last: None, due: start };
+        let mut pace = Self {
+            cap,
+            line,
+            dcqcn,
+            qcn: None,
+            full,
+            full_time: TURN,
+            last: None,
+            due: start,
+            not_before: Instant::ZERO,
+        };
         pace.refresh();
         pace
     }
@@ -83,6 +94,12 @@ impl Pace {
             }
         }
         self.find_due();
+    }
+
+    /// Makes the next frame due no earlier than `at`. The time before is not caught up with.
+    pub(super) fn defer(&mut self, at: Instant) {
+        self.due = self.due.max(at);
+        self.not_before = at;
     }
 
     /// Processes a congestion notification.
@@ -148,7 +165,7 @@ impl Pace {
         } else {
             self.rate().time_for(Bytes(wire_len.into()))
         };
-        self.due = last.saturating_add(time);
+        self.due = last.saturating_add(time).max(self.not_before);
     }
 }
 

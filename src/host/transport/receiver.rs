@@ -29,6 +29,8 @@ pub struct ReceiverCounters {
     pub naks: u64,
     /// Congestion notifications sent.
     pub cnps: u64,
+    /// Arrival of the last byte of the last message; `None` before, and for endless data.
+    pub finished: Option<Instant>,
 }
 
 /// Kinds of replies, queued separately.
@@ -135,6 +137,7 @@ impl Receiver {
             acks: 0,
             naks: 0,
             cnps: 0,
+            finished: None,
         };
         Self {
             kind,
@@ -166,17 +169,31 @@ impl Receiver {
                     let (first, last) = roce.missing.unwrap_or((from, to));
                     roce.missing = Some((first.min(from), last.max(to)));
                 }
+                if self.counters.finished.is_none() && roce.machine.is_complete() {
+                    self.counters.finished = Some(now);
+                }
                 true
             }
             (Kind::Tcp(tcp), Data::Tcp { sequence }) => {
                 if tcp.machine.on_data(*sequence) {
                     (tcp.fresh, tcp.again) = (true, 0);
+                    if self.counters.finished.is_none() && tcp.machine.is_complete() {
+                        self.counters.finished = Some(now);
+                    }
                 } else {
                     tcp.again = tcp.again.saturating_add(1);
                 }
                 true
             }
             (Kind::Roce(_) | Kind::Tcp(_), _) => false,
+        }
+    }
+
+    /// Returns the number of messages received completely.
+    pub(crate) const fn messages(&self) -> u64 {
+        match &self.kind {
+            Kind::Roce(roce) => roce.machine.messages,
+            Kind::Tcp(tcp) => tcp.machine.messages(),
         }
     }
 

@@ -1,6 +1,6 @@
 //! The sending end of a flow: its machine, its frames, its pace, its counters.
 
-use super::cut::Completions;
+use super::cut::{Completion, Completions};
 use super::pace::Pace;
 use super::{roce, tcp};
 use crate::histogram::Spares;
@@ -200,6 +200,19 @@ impl Sender {
         true
     }
 
+    /// Makes the first `upto` messages due now, if they wait for another flow.
+    pub(crate) fn release(&mut self, now: Instant, upto: u64) {
+        match &mut self.kind {
+            Kind::Roce(machine, _) => machine.release(now, upto),
+            Kind::Tcp(machine, _) => machine.release(now, upto),
+        }
+    }
+
+    /// Sends nothing before `at`.
+    pub(crate) fn defer(&mut self, at: Instant) {
+        self.pace.defer(at);
+    }
+
     /// Takes another UDP source port from the next frame on and returns it; `None` without RoCEv2.
     pub(crate) fn reroute(&mut self) -> Option<u16> {
         match &mut self.kind {
@@ -263,6 +276,14 @@ impl Sender {
         match &self.kind {
             Kind::Roce(machine, _) => machine.completions.times(),
             Kind::Tcp(machine, _) => machine.completions.times(),
+        }
+    }
+
+    /// Returns its first completed messages, in order, as many as its plan says.
+    pub(crate) fn log(&self) -> &[Completion] {
+        match &self.kind {
+            Kind::Roce(machine, _) => machine.completions.log(),
+            Kind::Tcp(machine, _) => machine.completions.log(),
         }
     }
 

@@ -7,7 +7,7 @@ mod tcp;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use crate::plan::{FlowId, Message, Tag, Transport, TransportPlan};
+use crate::plan::{FlowId, Message, Tag, Transport, TransportPlan, Work};
 use ground::rand::Rng;
 use ground::time::{Duration, Instant};
 use ground::units::{Dscp, Mac, Pcp, Priority};
@@ -33,6 +33,7 @@ fn plan(message: Option<Message>, kind: Transport) -> TransportPlan {
         start: Instant::ZERO,
         stop: Instant::NEVER,
         message,
+        work: Work::default(),
         kind,
     };
     plan.size = plan.overhead() + 1000;

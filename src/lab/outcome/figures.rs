@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::gather::station;
-use super::{FlowOutcome, NodeOutcome, SwitchOutcome};
+use super::{FlowOutcome, NodeOutcome, SlowdownOutcome, SteadyOutcome, SwitchOutcome};
 use crate::ends::{Ends, Source, ends, transport};
 use crate::plan::LabPlan;
 use crate::population::{HostCounts, Population};
@@ -38,6 +38,11 @@ pub struct Figures {
     pub hops: Vec<HopOutcome>,
     /// Congestion messages sent.
     pub signals: Signals,
+    /// Slowdowns of messages of a known number; `None` if there are none.
+    pub slowdown: Option<SlowdownOutcome>,
+    /// Means over the steady state, when the start-up is over; `None` if there is no steady state, or
+    /// no flow without an end.
+    pub steady: Option<SteadyOutcome>,
 }
 
 /// Congestion messages sent, by type.
@@ -122,6 +127,8 @@ pub(super) fn figures(
             sfcms: told("sfcTransmittedSFCMs"),
             cims: told("ci_cim_sent_add") + told("ci_cim_sent_del"),
         },
+        slowdown: None,
+        steady: None,
     }
 }
 
@@ -164,7 +171,7 @@ fn goodput(flow: &FlowOutcome, message: Option<u64>) -> f64 {
 }
 
 /// Jain's fairness index: the square of the sum over n times the sum of the squares.
-fn jain(shares: &[f64]) -> Option<f64> {
+pub(super) fn jain(shares: &[f64]) -> Option<f64> {
     let (sum, squares) = shares.iter().fold((0.0, 0.0), |(s, q), x| (s + x, q + x * x));
     let index = || sum * sum / (shares.len() as f64 * squares);
     // Rounding may lift the index of equal shares above 1.

@@ -3,8 +3,12 @@
 use super::figures::figures;
 use super::flows::flows;
 use super::lossy_way::lossy_way;
+use super::messages::{records, slowdown};
 use super::nodes::{self, Far};
+use super::samples::Samples;
+use super::steady::steady;
 use super::tester::tester;
+use super::workloads::workloads;
 use super::*;
 use crate::World;
 use crate::ends::{Ends, Source};
@@ -50,6 +54,8 @@ pub(crate) struct Ended {
     /// Trace hash; virtual world only.
     pub(crate) trace_hash: Option<u64>,
     pub(crate) tally: Tally,
+    /// Samples during the run; virtual world only.
+    pub(crate) samples: Option<Samples>,
 }
 
 /// Returns the data of each flow that has arrived so far.
@@ -82,7 +88,12 @@ pub(crate) fn gather(
     let flows = flows(plan, ended, window, recorder, nodes);
     let tester = tester(plan, ended, nodes);
     let outcomes = look(plan, ended, elapsed, recorder, nodes);
-    let figures = figures(plan, recorder, nodes, &flows, &outcomes);
+    let figures = Figures {
+        steady: steady(plan, ended, window),
+        slowdown: slowdown(&records(plan, ended.at, nodes)),
+        ..figures(plan, recorder, nodes, &flows, &outcomes)
+    };
+    let workloads = workloads(plan, nodes);
     let nodes = outcomes;
     let counts = recorder.counts();
     let name = |id: NodeId| plan.network.nodes[id.index()].name().to_owned();
@@ -116,6 +127,7 @@ pub(crate) fn gather(
         },
         figures,
         flows,
+        workloads,
         tester,
         pauses: pauses(plan, recorder, &nodes),
         marks: counts.marks,

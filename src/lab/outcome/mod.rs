@@ -9,10 +9,15 @@ mod checks;
 mod figures;
 mod flows;
 mod gather;
+mod ideal;
 mod lossy_way;
+mod messages;
 mod nodes;
+mod samples;
+mod steady;
 mod tester;
 mod transport;
+mod workloads;
 
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
@@ -33,8 +38,13 @@ pub use figures::{CompletionOutcome, Figures, HopOutcome, Signals};
 pub(super) use gather::Counted;
 pub(super) use gather::{Ended, Window, flow_counts, gather};
 pub use lossy_way::LossyWay;
+pub(super) use messages::records;
+pub use messages::{MessageRecord, MessageRecords, SlowdownBin, SlowdownOutcome};
 pub use nodes::{GroupOutcome, HostOutcome, HostPort, NodeOutcome, SwitchOutcome, SwitchPort};
+pub(super) use samples::Samples;
+pub use steady::SteadyOutcome;
 pub use transport::TransportOutcome;
+pub use workloads::{CollectiveOutcome, LoadOutcome, WorkloadOutcome};
 
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Outcome {
@@ -73,6 +83,9 @@ pub struct Outcome {
     pub figures: Figures,
     /// Flows, in the order of the lab.
     pub flows: Vec<FlowOutcome>,
+    /// Workloads, in the order of the lab.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub workloads: Vec<WorkloadOutcome>,
     /// Report of the traffic generator, if the lab has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tester: Option<Report>,

@@ -102,6 +102,11 @@ pub struct Record {
     /// Sampling interval of queues and rates for plots, at least 1ns. Default: the shortest that a
     /// plot can resolve.
     pub sample_every: Option<Span>,
+    /// True to keep every message of flows with acknowledgements for programs: flow, size, start,
+    /// completion time and slowdown, up to 1,000,000 messages of a lab, shared equally by its flows.
+    /// Default: `false`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub messages: bool,
     /// Links whose frames are captured to files. Default: none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pcapng: Vec<Capture>,

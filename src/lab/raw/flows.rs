@@ -8,7 +8,7 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{self, Deserializer, MapAccess, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
 
-use super::{Many, Short, Transport, Wanted};
+use super::{Bytes, Chosen, OnOff, Short, Transport, Wanted};
 use config::quantity::{Rate, Ratio, Size, Span};
 
 /// A flow, or one for each pair of sender and receiver. A single flow has the name given here.
@@ -18,14 +18,17 @@ use config::quantity::{Rate, Ratio, Size, Span};
 pub struct Flow {
     /// Name in results: letters, digits, `_` and `-`. Default: `f1` for the first, and so on.
     pub name: Option<String>,
-    /// Sending host, a list of hosts, or `all`. Default: `all`.
-    pub from: Option<Many<String>>,
-    /// Receiving host, a list of hosts, or `all`. Default: `all`.
-    pub to: Option<Many<String>>,
+    /// Sending host, a range (`h1..h16`), a list of both, `all`, or some hosts at random:
+    /// `{random: 8, of: h1..h64}`. Default: `all`.
+    pub from: Option<Chosen>,
+    /// Receiving hosts, in the same forms. Default: `all`.
+    pub to: Option<Chosen>,
     /// Pairs of sender and receiver, never a host with itself: `all_to_all` (every sender to every
-    /// receiver; with one receiver this is an incast), `pairs` (the first to the first, and so on)
-    /// or `permutation` (every sender to one receiver, no receiver twice, chosen at random by the
-    /// seed). Default: `all_to_all`.
+    /// receiver; with one receiver this is an incast), `pairs` (the first to the first, and so on),
+    /// `permutation` (every sender to one receiver, no receiver twice, chosen at random by the
+    /// seed), `random` (every message of a sender to a receiver chosen at random; without messages,
+    /// every sender to one), or a collective of the hosts of `from`: `ring` (ring all-reduce) or
+    /// `exchange` (every host sends a part to every other). Default: `all_to_all`.
     pub pattern: Option<Pattern>,
     /// Offered rate of each flow: a share of the sender's link (`100%`, preamble and gap included),
     /// bits of frames per second (`40G`), frames per second (`1000pps`), or one of these as
@@ -35,8 +38,10 @@ pub struct Flow {
     /// packet of 1500 bytes.
     pub size: Option<Size>,
     /// Amount of traffic: `{frames: 20000}`, `{seconds: 1ms}`, `{bytes: 20MB}` of payload (rounded
-    /// up to whole frames for `udp` and `ethernet`), or `continuous`. Default: `continuous`, until
-    /// the run ends.
+    /// up to whole frames for `udp` and `ethernet`), or `continuous`. `bytes` may be a distribution,
+    /// from which each flow draws its own; for `ring` and `exchange` it is the data of each host.
+    /// Flows with a `load` take `seconds`: no message becomes due after them, and all are sent.
+    /// Default: `continuous`, until the run ends.
     pub duration: Option<FlowDuration>,
     /// Start time. Default: `0s`.
     pub start: Option<Span>,
@@ -58,6 +63,9 @@ pub struct Flow {
     /// the switch's port; `roce`, an RC connection of RoCEv2; `tcp`, TCP NewReno's congestion
     /// window; or the last two with parameters: `{roce: {dcqcn: sigcomm15}}`. Default: `udp`.
     pub transport: Option<Transport>,
+    /// ON and OFF periods, `{on: 20us, off: 80us}`: the flow has its rate in the ON periods and sends
+    /// nothing in the others. Default: always ON.
+    pub on_off: Option<OnOff>,
 }
 
 /// Pairs of sender and receiver.
@@ -72,6 +80,15 @@ pub enum Pattern {
     Pairs,
     /// Every sender to one receiver, no receiver twice, chosen at random by the seed.
     Permutation,
+    /// Every message of a sender to a receiver chosen at random by the seed; without messages, every
+    /// sender to one.
+    Random,
+    /// Ring all-reduce among n hosts: 2(n-1) steps, in each of which every host sends a chunk of
+    /// 1/n of its data to the next one; a host begins a step when the chunk of the step before has
+    /// arrived.
+    Ring,
+    /// All-to-all collective among n hosts: every host sends 1/n of its data to every other one.
+    Exchange,
 }
 
 /// ECN codepoints.
@@ -135,8 +152,9 @@ pub struct Amount {
     pub frames: Option<u64>,
     /// Duration from the flow's start.
     pub seconds: Option<Span>,
-    /// Payload in bytes, at least 1, sent in whole frames.
-    pub bytes: Option<Size>,
+    /// Payload in bytes, at least 1, sent in whole frames; or a distribution, from which each flow
+    /// draws its own: `websearch`, `hadoop`, `{cdf: FILE}`.
+    pub bytes: Option<Bytes>,
 }
 
 impl fmt::Display for FlowRateText {

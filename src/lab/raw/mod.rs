@@ -16,8 +16,10 @@ mod over;
 mod profile;
 mod reactions;
 mod short;
+mod sweep;
 mod topology;
 mod transport;
+mod workload;
 
 pub use checks::{Allowance, Capture, Check, CheckLong, CheckWord, Fairness, Record, Value};
 pub use defects::{DefectFault, DefectKind};
@@ -32,10 +34,14 @@ pub use otg::Otg;
 pub use profile::{HeadroomCheckName, PortDefaults, Profile};
 pub use reactions::{HostQcn, HostSfc, InNetworkName, QcnWord, SfcPauseName, SfcWord};
 pub use short::{Many, Members, Short, Wanted};
+pub use sweep::{Search, Sweep};
 pub use topology::{FatTree, LeafSpine, ParkingLot, Ring, Star, Topology};
 pub use transport::{
     Dcqcn, DcqcnName, Messages, OperationName, RecoveryName, Roce, Tcp, Transport, TransportLong,
     TransportName,
+};
+pub use workload::{
+    Bytes, Chosen, Distribution, Load, LoadLong, OnOff, OnOffTimes, Published, RandomNames,
 };
 
 use std::borrow::Cow;
@@ -58,7 +64,7 @@ pub(super) fn silent<T: Default + PartialEq>(value: &T) -> bool {
 pub struct Lab {
     /// Name in results. Default: the file's name without its extension.
     pub name: Option<String>,
-    /// Seed of everything random: errors on links, ECN marks, permutations. Default: `0`; the same
+    /// Seed of everything random: errors on links, ECN marks, permutations, workloads. Default: `0`; the same
     /// file with the same seed gives the same trace, to the picosecond.
     #[serde(default, skip_serializing_if = "silent")]
     pub seed: u64,
@@ -118,6 +124,17 @@ pub struct Lab {
     /// compares their results. Default: none.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub variants: BTreeMap<String, Variant>,
+    /// Values that fields take in turn: an axis for each path, such as `{defaults.links.length: [5m,
+    /// 100m], alpha: [1/8, 1], seed: 1..10}`. `sluice run` runs every combination, up to 10 million, of
+    /// each variant. Values are lists or ranges. `zip` has axes that go together, `points` has points by
+    /// name. Default: none.
+    pub sweep: Option<Sweep>,
+    /// The least or the largest value of a field for which checks hold, found by bisection: `sluice run`
+    /// searches it for each variant and each point of the sweep. `least` or `largest` has the field by path
+    /// and its values in ascending order, `holds` the checks (default: all of the lab), `seed` the seeds
+    /// with all of which they must pass (default: the lab's), `confidence` that of the stated share of
+    /// seeds (default: 95%). Default: none.
+    pub search: Option<Search>,
 }
 
 /// A part of a lab file. It is parsed only after it is merged over the rest.

@@ -25,5 +25,6 @@ over! {
     Host: obey, storms, backlog, clock, cpu, measurement, ptp, lldp, dcbx, macsec, sfc, qcn;
     Link: rate, length, ns_per_m, delay, phy, fec, response, errors, back, line_overhead, time_step,
         macsec;
-    Flow: pattern, rate, size, duration, start, stagger, priority, dscp, ecn, transport, victim;
+    Flow: pattern, rate, size, duration, start, stagger, priority, dscp, ecn, transport, victim,
+        on_off;
 }

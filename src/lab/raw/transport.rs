@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Short, Wanted};
+use super::{Bytes, Load, Short, Wanted};
 use config::quantity::{Rate, Ratio, Size, Span};
 
 /// Transport of a flow: a word, or a mapping with parameters.
@@ -89,16 +89,22 @@ pub struct Tcp {
 }
 
 /// Messages, each with its completion time.
-#[derive(Clone, Copy, PartialEq, Debug, Default, Deserialize, Serialize, JsonSchema)]
+#[derive(Clone, PartialEq, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Messages {
-    /// Length of each message in bytes, at least 1.
-    pub bytes: Size,
+    /// Length of each message in bytes, at least 1, or a distribution from which each length is
+    /// drawn: `websearch`, `hadoop`, `{cdf: FILE}` or `{points: [...]}`.
+    pub bytes: Bytes,
     /// Interval between messages; a message waits for those before it. Default: `0s`, back to back.
     pub every: Option<Span>,
-    /// Number of messages, at least 1. Default: as many as the flow's `duration` has bytes for, or
-    /// unlimited.
+    /// Number of messages, at least 1; with `load` or `pattern: random` that of each sender. Default:
+    /// as many as the flow's `duration` has bytes for, or unlimited.
     pub count: Option<u64>,
+    /// Offered load, instead of `every`: messages become due at random times (Poisson process), so
+    /// that they take this share of each sender's link on average, headers, preamble and gap
+    /// included: `60%`, or `{receiver: 60%}` for the receivers' links. They wait for nothing but
+    /// earlier messages between the same two hosts. Default: none.
+    pub load: Option<Load>,
 }
 
 /// RDMA operation.

@@ -44,7 +44,7 @@ pub use shortfall::Shortfall;
 
 use super::plan::LabPlan;
 use super::population::NodeAgents;
-use super::record::Looks;
+use super::record::{Looks, MOMENTS_MAX};
 use super::virtual_run::{Options, Progress, Recording, Run};
 use collect::{Noted, Ran, collect};
 use dpdk::{Eal, EalOptions, Memory, own_prefix};
@@ -215,7 +215,8 @@ pub(super) fn run_with(
         let instead = "queues and rates are not sampled, so there are no plots of them";
         outcome.shortfalls.push(Shortfall::new("--report", instead).to_string());
     }
-    let looks = Looks::new(&run.plan);
+    let looks = Looks::new(&run.plan, MOMENTS_MAX);
+    let messages = run.messages();
     let recording = options.plots.then_some(Recording { events: run.noted.recorder, looks });
-    Ok(Run { outcome, findings: Vec::new(), recording })
+    Ok(Run { outcome, findings: Vec::new(), recording, messages })
 }

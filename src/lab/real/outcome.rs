@@ -4,12 +4,13 @@ use super::RealRun;
 use super::node::{Arrivals, Snapshot};
 use crate::World;
 use crate::ends::{Ends, Source, ends};
-use crate::outcome::{Counted, Ended, Outcome, RealOutcome, Window, gather};
+use crate::outcome::{Counted, Ended, MessageRecords, Outcome, RealOutcome, Window};
+use crate::outcome::{gather, records};
 use crate::population::{HostCounts, NodeAgents, Population};
 use contracts::stats::SwitchSnapshot;
 use ground::time::Instant;
 use host::{
-    FlowId, Latency, ReactionCounters, ReceiverCounters, SenderCounters, SinkCounters,
+    Completion, FlowId, Latency, ReactionCounters, ReceiverCounters, SenderCounters, SinkCounters,
     SourceCounters, StationCounters, StationSnapshot,
 };
 use secure::SecySnapshot;
@@ -29,6 +30,7 @@ impl RealRun {
             pending: self.plan.flows.iter().map(|flow| self.pending(flow.id)).collect(),
             pending_of_tester: self.plan.tester_flows().map(|id| self.pending(id)).collect(),
             trace_hash: None,
+            samples: None,
             uncertainty: self.uncertainty,
             tally: Tally { events: 0, frames: self.ran.frames, lost: 0, polls: self.ran.polls },
         };
@@ -44,6 +46,13 @@ impl RealRun {
         });
         self.judge(&mut outcome);
         outcome
+    }
+
+    /// Returns the messages of the lab, if they are recorded.
+    pub(super) fn messages(&self) -> Option<MessageRecords> {
+        let at = if self.quiet && self.plan.until_done { self.last } else { self.ended };
+        let mut nodes = Over(&self.nodes, &self.agents);
+        self.plan.record.messages.then(|| records(&self.plan, at, &mut nodes))
     }
 
     /// Returns the frames of a flow that had not arrived.
@@ -112,6 +121,9 @@ impl HostCounts for StationSnapshot {
     }
     fn completion_times(&self, n: usize) -> Option<&Latency> {
         self.completion_times.get(n)?.as_ref()
+    }
+    fn message_log(&self, n: usize) -> &[Completion] {
+        self.message_logs.get(n).map_or(&[], Vec::as_slice)
     }
     fn receiver(&self, n: usize) -> Option<ReceiverCounters> {
         self.receivers.get(n).copied()

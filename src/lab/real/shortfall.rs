@@ -60,6 +60,7 @@ pub(super) fn of_plan(plan: &LabPlan, rings: &Rings) -> Vec<Shortfall> {
         variant: _,
         network,
         flows: _,
+        workloads: _,
         tester: _,
         duration: _,
         until_done: _,
@@ -287,7 +288,7 @@ fn of_faults(plan: &LabPlan, rings: &Rings) -> Vec<Shortfall> {
 
 fn of_records(plan: &LabPlan) -> Vec<Shortfall> {
     let mut found = Vec::new();
-    let Record { sample_every, pcapng } = &plan.record;
+    let Record { sample_every, messages: _, pcapng } = &plan.record;
     if !pcapng.is_empty() {
         found.push(Shortfall::new("record.pcapng", "rings are not captured: no file is written"));
     }

@@ -10,7 +10,7 @@ use ground::units::{PRIORITIES, PortId, Priority, PriorityGroup, TrafficClass};
 use sim::{Network, Node, NodeId, NodeKind, Nodes, Witness};
 use switch::{PortPlan, SwitchPlan};
 
-/// Most samples that are kept.
+/// Most samples that are kept, unless a run has other options.
 pub const MOMENTS_MAX: usize = 1_000;
 
 /// Most series of each kind that are kept; those with the lowest peaks are removed first.
@@ -49,12 +49,16 @@ pub struct Looks {
     pub queues: SeriesSet,
     /// Bytes that ingress groups hold in the buffer, reserve and headroom included.
     pub groups: SeriesSet,
+    /// Frames marked CE that a port had sent by then, by priority; only of ports and priorities with marks.
+    pub marks: BTreeMap<Place, Vec<u64>>,
     /// Bytes of each flow that had arrived by then, in the order of the lab.
     pub arrived: Vec<Vec<u64>>,
     /// Number of removed series.
     pub left_out: usize,
     step: Duration,
     next: Instant,
+    /// Most samples.
+    most: usize,
     /// By flow: receiving host, and index among its sinks.
     sinks: Vec<(NodeId, usize)>,
     switches: Vec<Switch>,
@@ -82,9 +86,9 @@ impl Switch {
 }
 
 impl Looks {
-    /// Returns an empty record.
+    /// Returns an empty record of at most `most` samples.
     #[must_use]
-    pub fn new(plan: &LabPlan) -> Self {
+    pub fn new(plan: &LabPlan, most: usize) -> Self {
         let nodes = (0u32..).map(NodeId).zip(&plan.network.nodes);
         let switches = nodes.filter_map(|(id, node)| match &node.kind {
             NodeKind::Switch(plan) => Some(Switch::new(id, plan)),
@@ -94,10 +98,12 @@ impl Looks {
             moments: Vec::new(),
             queues: SeriesSet::new(),
             groups: SeriesSet::new(),
+            marks: BTreeMap::new(),
             arrived: vec![Vec::new(); plan.flows.len()],
             left_out: 0,
             step: plan.record.sample_every.unwrap_or(FIRST_STEP).max(Duration::from_picos(1)),
             next: Instant::ZERO,
+            most: most.max(2),
             sinks: ends(plan).iter().map(|ends| (ends.to, ends.sink)).collect(),
             switches: switches.collect(),
         }
@@ -112,7 +118,7 @@ impl Looks {
     /// Samples the nodes.
     pub fn look<W: Witness>(&mut self, network: &mut Network<W>) {
         let at = network.now();
-        if self.moments.len() == MOMENTS_MAX {
+        if self.moments.len() >= self.most {
             self.halve();
         }
         let seen = self.moments.len();
@@ -136,6 +142,18 @@ impl Looks {
     fn look_at_switches(&mut self, nodes: &mut Nodes, seen: usize) {
         for Switch { node, ports } in &self.switches {
             let Node::Switch(switch) = nodes.get_mut(*node) else { continue };
+            let ports_of = (0..ports.len() as u16).filter_map(PortId::new);
+            for place in ports_of.flat_map(|port| {
+                Priority::ALL.map(|p| Place { node: *node, port, index: p.index() as u8 })
+            }) {
+                let priority = Priority::ALL[usize::from(place.index)];
+                let marked = switch.ecn_marked(place.port, priority);
+                if marked > 0 {
+                    let all = self.marks.entry(place).or_default();
+                    all.resize(seen, 0);
+                    all.push(marked);
+                }
+            }
             if switch.held() == 0 {
                 continue;
             }
@@ -165,7 +183,7 @@ impl Looks {
         for series in self.queues.values_mut().chain(self.groups.values_mut()) {
             thin(&mut series.octets);
         }
-        self.arrived.iter_mut().for_each(thin);
+        self.arrived.iter_mut().chain(self.marks.values_mut()).for_each(thin);
         self.step = self.step.saturating_mul(2);
     }
 }

@@ -2,6 +2,7 @@
 //! of the topology.
 
 use super::graph::{Graph, Kind, NODES_MAX, Source, check_name};
+use super::names;
 use super::topology;
 use crate::raw::{self, Members, Short};
 use config::{Cx, Place};
@@ -24,7 +25,9 @@ pub(super) fn build<'a>(cx: &mut Cx, at: &Place<'a>, lab: &raw::Lab) -> Graph<'a
     for (i, said) in lab.links.iter().enumerate().take(LINKS_MAX) {
         let own = at.key("links").index(i);
         let source = Source { own, defaults: at.key("defaults").key("links") };
-        link(cx, &mut graph, source, said, &lab.defaults.links, &mut told);
+        for said in each_link(cx, &source, said) {
+            link(cx, &mut graph, source.clone(), &said, &lab.defaults.links, &mut told);
+        }
     }
     check_ports(cx, at, &graph, lab.topology.is_some());
     graph
@@ -120,23 +123,57 @@ fn members<'a, M: Member>(
             cx.error(&at, "a node needs a name: `name: ...`");
             continue;
         };
-        if !check_name(cx, &at.key("name"), name) {
-            continue;
-        }
-        match graph.node(name) {
-            Some(node) if node < generated => {
-                let node = &mut graph.nodes[node];
-                node.at = source;
-                if !member.replace(&mut node.kind) {
-                    let what = format!("`{name}` of the topology is of the other kind");
-                    cx.error(&at.key("name"), what);
-                }
+        for name in names::expand(cx, &at.key("name"), name) {
+            if !check_name(cx, &at.key("name"), &name) {
+                continue;
             }
-            Some(_) => cx.error(&at.key("name"), format!("there are two nodes called `{name}`")),
-            None if full(cx, &at) => return,
-            None => member.add(graph, name.to_owned(), source),
+            let member = member.clone();
+            match graph.node(&name) {
+                Some(node) if node < generated => {
+                    let node = &mut graph.nodes[node];
+                    node.at = source.clone();
+                    if !member.replace(&mut node.kind) {
+                        let what = format!("`{name}` of the topology is of the other kind");
+                        cx.error(&at.key("name"), what);
+                    }
+                }
+                Some(_) => {
+                    cx.error(&at.key("name"), format!("there are two nodes called `{name}`"));
+                }
+                None if full(cx, &at) => return,
+                None => member.add(graph, name, source.clone()),
+            }
         }
     }
+}
+
+/// Returns the links of an entry: several if its ends are ranges of names. Two ranges are pairs.
+fn each_link(cx: &mut Cx, at: &Source<'_>, said: &raw::Link) -> Vec<raw::Link> {
+    let ranges = |end: &Option<String>| end.as_deref().is_some_and(names::is_range);
+    if !ranges(&said.from) && !ranges(&said.to) {
+        return vec![said.clone()];
+    }
+    if said.name.is_some() {
+        cx.error(&at.own.key("name"), "several links cannot have one name; leave it out");
+        return Vec::new();
+    }
+    let mut all = |field: &str, end: &Option<String>| match end {
+        Some(text) => {
+            let names = names::expand(cx, &at.own.key(field), text);
+            names.into_iter().map(Some).collect()
+        }
+        None => vec![None],
+    };
+    let (from, to) = (all("from", &said.from), all("to", &said.to));
+    if from.len() != to.len() && from.len() > 1 && to.len() > 1 {
+        let what = format!("{} names at one end and {} at the other", from.len(), to.len());
+        cx.error(&at.own, what);
+        return Vec::new();
+    }
+    let count = if from.is_empty() || to.is_empty() { 0 } else { from.len().max(to.len()) };
+    let end = |names: &[Option<String>], n: usize| names[n % names.len()].clone();
+    let link = |n| raw::Link { from: end(&from, n), to: end(&to, n), ..said.clone() };
+    (0..count).map(link).collect()
 }
 
 /// Adds a link, or changes one of the topology.

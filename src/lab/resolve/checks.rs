@@ -2,6 +2,7 @@
 
 use super::flows::Flows;
 use super::graph::Graph;
+use super::names;
 use crate::raw::{self, Allowance, CheckLong, CheckWord, Many, Short};
 use crate::{Check, CheckKind, Expectation, Record, Tolerance};
 use config::{Cx, Place, unknown_name};
@@ -88,16 +89,19 @@ fn fairness(cx: &mut Cx, at: &Place<'_>, said: &raw::Fairness, all: &Flows) -> C
         }
     };
     let before = cx.count();
-    for (i, name) in list.iter().enumerate() {
-        let entry = all.entries.iter().find(|(n, _)| n == name).map(|(_, range)| range.clone());
-        let single = || all.list.iter().position(|f| f.name == *name).map(|n| n..n + 1);
+    let named = list.iter().enumerate().flat_map(|(i, text)| {
+        let here = at.key("flows");
+        let here = if list.len() == 1 { here } else { here.index(i) };
+        names::expand(cx, &here, text).into_iter().map(move |name| (here.clone(), name))
+    });
+    for (here, name) in named.collect::<Vec<_>>() {
+        let entry = all.entries.iter().find(|(n, _)| *n == name).map(|(_, range)| range.clone());
+        let single = || all.list.iter().position(|f| f.name == name).map(|n| n..n + 1);
         match entry.or_else(single) {
             Some(range) => flows.extend(range),
             None => {
                 let names: Vec<&str> = all.entries.iter().map(|(n, _)| n.as_str()).collect();
-                let here = at.key("flows");
-                let here = if list.len() == 1 { here } else { here.index(i) };
-                cx.error(&here, unknown_name("flow", name, &names));
+                cx.error(&here, unknown_name("flow", &name, &names));
             }
         }
     }
@@ -175,5 +179,5 @@ pub(super) fn record(cx: &mut Cx, at: &Place<'_>, said: &raw::Record, graph: &Gr
             pcapng.push((LinkId(link as u32), capture.file.clone()));
         }
     }
-    Record { sample_every: every, pcapng }
+    Record { sample_every: every, messages: said.messages, pcapng }
 }

@@ -16,6 +16,7 @@ mod graph;
 mod hosts;
 mod links;
 mod macsec;
+mod names;
 mod otg;
 mod profiles;
 mod reactions;
@@ -81,9 +82,11 @@ pub(super) fn resolve(
         routes: &routes,
         switches: &switches,
         seed: lab.seed,
+        end: times.end,
         tester: tester.as_ref(),
     };
     let flows = flows::flows(&mut cx, at, lab, &context, &mut nodes);
+    flows::log(&mut nodes, lab.record.messages);
     let context = faults::Context { graph: &graph, switches: &switches, profiles: &profiles };
     let faults = faults::faults(&mut cx, at, lab, &context);
     let checks = checks::checks(&mut cx, at, lab, &flows);
@@ -110,6 +113,7 @@ pub(super) fn resolve(
         variant: None,
         network,
         flows: flows.list,
+        workloads: flows.workloads,
         tester,
         duration: times.end,
         until_done: lab.until_done,

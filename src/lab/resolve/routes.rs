@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use super::graph::Graph;
+use super::names;
 use crate::raw;
 use config::{Cx, Place};
 use ground::rand::Rng;
@@ -187,16 +188,19 @@ fn force(cx: &mut Cx, at: &Place<'_>, said: &raw::Route, graph: &Graph<'_>, rout
     };
     let Some(switch) = graph.find_switch(cx, &at.key("at"), switch) else { return };
     let Some(port) = port_via(cx, &at.key("via"), graph, switch, via) else { return };
-    for (i, name) in to.0.iter().enumerate() {
+    for (i, text) in to.0.iter().enumerate() {
         let to_at = if to.0.len() == 1 { at.key("to") } else { at.key("to").index(i) };
-        if name == "all" {
+        if text == "all" {
             for host in 0..graph.hosts.len() {
                 let of_switch = graph.peer_of_host(host) == Some(switch);
                 if !of_switch {
                     routes.set(switch, host, port);
                 }
             }
-        } else if let Some(host) = graph.find_host(cx, &to_at, name) {
+            continue;
+        }
+        for name in names::expand(cx, &to_at, text) {
+            let Some(host) = graph.find_host(cx, &to_at, &name) else { break };
             routes.set(switch, graph.host_number(host), port);
         }
     }

@@ -4,7 +4,7 @@ use std::time::{Duration as WallSpan, Instant as Wall};
 
 use super::trial::{self, Failure, Trial};
 use crate::raw::{
-    Defaults, Fault, FaultKind, FaultPlace, Flow, FlowDuration, HostEntry, Lab, Link, Many,
+    Chosen, Defaults, Fault, FaultKind, FaultPlace, Flow, FlowDuration, HostEntry, Lab, Link, Many,
     Members, Pattern, PortDefaults, Short, SwitchEntry,
 };
 use config::quantity::Span;
@@ -182,10 +182,16 @@ fn without_host(lab: &mut Lab, n: usize) {
         }
     };
     for flow in &mut lab.flows {
-        others(&mut flow.from);
-        others(&mut flow.to);
+        for chosen in [&mut flow.from, &mut flow.to].into_iter().flatten() {
+            if let Some(list) = chosen.names_mut() {
+                list.retain(|host| *host != name);
+            }
+        }
     }
-    lab.flows.retain(|flow| !is_empty(&flow.from) && !is_empty(&flow.to));
+    let none = |chosen: &Option<Chosen>| {
+        chosen.as_ref().and_then(Chosen::names).is_some_and(<[_]>::is_empty)
+    };
+    lab.flows.retain(|flow| !none(&flow.from) && !none(&flow.to));
     for route in &mut lab.routes {
         others(&mut route.to);
     }
@@ -224,8 +230,8 @@ fn fewer_senders(flow: &mut Flow, first: bool) {
     if flow.pattern == Some(Pattern::Permutation) {
         return;
     }
-    let half = |many: &mut Option<Many<String>>| {
-        let Some(Many(list)) = many else { return };
+    let half = |chosen: &mut Option<Chosen>| {
+        let Some(list) = chosen.as_mut().and_then(Chosen::names_mut) else { return };
         let middle = list.len() / 2;
         if first {
             list.drain(..middle);
@@ -233,7 +239,8 @@ fn fewer_senders(flow: &mut Flow, first: bool) {
             list.truncate(list.len() - middle);
         }
     };
-    let several = flow.from.as_ref().is_some_and(|Many(list)| list.len() > 1);
+    let senders = flow.from.as_ref().and_then(Chosen::names);
+    let several = senders.is_some_and(|list| list.len() > 1);
     half(if several { &mut flow.from } else { &mut flow.to });
 }
 

@@ -42,6 +42,7 @@ pub(super) fn incast(senders: u8, frames: u64) -> LabPlan {
         variant: None,
         network: teststar::incast(senders, frames),
         flows: (0..senders).map(flow).collect(),
+        workloads: Vec::new(),
         duration: Duration::from_millis(50),
         until_done: true,
         measure_from: Duration::ZERO,

@@ -218,6 +218,7 @@ impl<'a> Reader<'a, '_> {
             start: Instant::ZERO,
             stop: Instant::NEVER,
             message: Some(Message { bytes, count: u64::MAX, every: Duration::ZERO }),
+            work: host::Work::default(),
             kind: Transport::Roce(roce),
         };
         plan.size = c.from.mtu + plan.overhead();

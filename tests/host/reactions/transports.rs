@@ -20,6 +20,7 @@ fn acknowledged() -> StationPlan {
         start: Instant::ZERO,
         stop: Instant::NEVER,
         message: None,
+        work: sluice::host::Work::default(),
         kind,
     };
     let mut plan = plan(SfcPause::Flow, vec![]);

@@ -30,8 +30,6 @@ pub(crate) struct DataFrames {
     operation: Operation,
     immediate: Option<u32>,
     flow: FlowId,
-    /// Bytes of the message, for its RETH.
-    message: u32,
     dst_qp: U24,
     head: [u8; HEAD],
     l3: usize,
@@ -44,21 +42,10 @@ impl DataFrames {
         let headers = Headers::of_data(plan, roce.src_port, roce::UDP_PORT);
         let mut head = [0; HEAD];
         let l3 = headers.emit_ethernet(&mut head);
-        let message = plan.message.map_or(0, |m| u32::try_from(m.bytes).unwrap_or(u32::MAX));
         let bth = roce::Repr::new(Opcode::RC_SEND_ONLY, roce.dst_qp, U24::default());
         bth.emit(&mut head[l3 + TO_BTH..]).expect(ROOM);
         let RocePlan { operation, immediate, dst_qp, .. } = *roce;
-        Self {
-            headers,
-            operation,
-            immediate,
-            flow: plan.id,
-            message,
-            dst_qp,
-            head,
-            l3,
-            fits: usize::MAX,
-        }
+        Self { headers, operation, immediate, flow: plan.id, dst_qp, head, l3, fits: usize::MAX }
     }
 
     /// Returns the first bytes of the frame of `packet`, with probe number `sequence`, sent now,
@@ -95,7 +82,7 @@ impl DataFrames {
         b[VARIES] = if packet.ack_request { 0x80 } else { 0 };
         b[9..].copy_from_slice(&packet.psn.octets());
         if has_reth {
-            self.emit_reth();
+            self.emit_reth(u32::try_from(packet.message).unwrap_or(u32::MAX));
         }
         if let Some(data) = immediate {
             self.head[probe_at - roce::IMMEDIATE_LEN..probe_at]
@@ -133,10 +120,9 @@ impl DataFrames {
     }
 
     /// Writes the RETH, with a dummy memory address.
-    fn emit_reth(&mut self) {
+    fn emit_reth(&mut self, dma_len: u32) {
         let at = self.l3 + TO_BTH + roce::BTH_LEN;
-        let reth =
-            reth::Repr { virtual_address: 0, r_key: self.dst_qp.get(), dma_len: self.message };
+        let reth = reth::Repr { virtual_address: 0, r_key: self.dst_qp.get(), dma_len };
         reth.emit(&mut self.head[at..]).expect(ROOM);
     }
 }

@@ -99,7 +99,7 @@ impl Receiver {
             }
         }
         self.high = self.high.max(self.expected);
-        while self.expected >= (self.messages + 1).saturating_mul(self.cut.packets()) {
+        while self.expected >= self.cut.end_of(self.messages) {
             self.messages += 1;
         }
         filled
@@ -150,6 +150,11 @@ impl Receiver {
     /// Returns true if a NAK also acknowledges all packets before the missing one.
     pub(crate) const fn nak_acknowledges(&self) -> bool {
         self.early.is_none()
+    }
+
+    /// Returns true if all messages have arrived.
+    pub(crate) fn is_complete(&self) -> bool {
+        self.expected == self.cut.total()
     }
 
     /// Returns the bytes of messages received in order.

@@ -18,6 +18,8 @@ pub(crate) struct Packet {
     pub(crate) last: bool,
     /// Bytes of payload.
     pub(crate) payload: u32,
+    /// Bytes of its message, for its RETH.
+    pub(crate) message: u64,
     /// True for a retransmission.
     pub(crate) repeated: bool,
     /// True if the receiver must acknowledge it at once.
@@ -73,7 +75,7 @@ impl Sender {
             lost: (roce.recovery == Recovery::SelectiveRepeat).then(lost),
             ask: false,
             timer: Instant::NEVER,
-            completions: Completed::new(&cut, spares),
+            completions: Completed::new(&cut, plan.work.log, spares),
             cut,
         }
     }
@@ -107,6 +109,7 @@ impl Sender {
             psn: U24::wrapping(self.first_psn + index),
             last,
             payload: self.cut.payload(place),
+            message: self.cut.bytes_of(place.message),
             repeated,
             ack_request: last || closes || self.ask || (repeated && self.lost.is_some()),
         }
@@ -188,6 +191,11 @@ impl Sender {
         }
         self.restart(now);
         true
+    }
+
+    /// Makes the first `upto` messages due now, if they wait for another flow.
+    pub(crate) fn release(&mut self, now: Instant, upto: u64) {
+        self.cut.release(now, upto);
     }
 
     /// Returns true if everything is acknowledged.

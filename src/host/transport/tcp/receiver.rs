@@ -79,6 +79,11 @@ impl Receiver {
         self.octet as u32
     }
 
+    /// Returns true if all messages have arrived.
+    pub(crate) fn is_complete(&self) -> bool {
+        self.expected.index == self.cut.total()
+    }
+
     /// Returns the bytes of messages received in order.
     pub(crate) fn delivered(&self) -> u64 {
         self.cut.delivered_by(self.expected.index)

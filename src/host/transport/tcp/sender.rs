@@ -90,7 +90,7 @@ impl Sender {
             resend: false,
             trip: RoundTrip::new(tcp.timeout_min),
             timer: Instant::NEVER,
-            completions: Completed::new(&cut, spares),
+            completions: Completed::new(&cut, plan.work.log, spares),
             cut,
         }
     }
@@ -225,6 +225,11 @@ impl Sender {
         self.trip.on_timeout();
         self.timer = now.saturating_add(self.trip.timeout());
         true
+    }
+
+    /// Makes the first `upto` messages due now, if they wait for another flow.
+    pub(crate) fn release(&mut self, now: Instant, upto: u64) {
+        self.cut.release(now, upto);
     }
 
     /// Returns true if everything is acknowledged.

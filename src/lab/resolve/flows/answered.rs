@@ -1,32 +1,34 @@
 //! Flows with acknowledgements: RoCEv2 and TCP.
 
-use super::carrier::Carrier;
-use super::parts::{Bound, KindOf, Marked, One, PORT_FIRST, PORTS, Times, has_room};
-use crate::raw::Messages;
+use super::carrier::{Batch, Carrier};
+use super::parts::{Bound, KindOf, Marked, One, PORT_FIRST, PORTS, Sent, Times, has_room};
+use super::sizes::Sizes;
 use crate::resolve::addresses::{ip, mac};
 use crate::resolve::graph;
 use config::Cx;
-use ground::time::Duration;
 use ground::units::BitsPerSec;
-use host::{Message, PlanError, Rate, RocePlan, StationPlan, TcpPlan, Transport, TransportPlan};
+use host::{
+    Message, PlanError, Rate, RocePlan, StationPlan, TcpPlan, Transport, TransportPlan, Work,
+};
 use schedule::Line;
 use wire::roce::U24;
 
 /// Destination port of the first flows; from flow 16384 on the next port, and so on.
 const TCP_PORT: u16 = 5_001;
 /// Messages of an unlimited flow: more than any run sends.
-const ENDLESS: u64 = u32::MAX as u64;
+pub(super) const ENDLESS: u64 = u32::MAX as u64;
 
 /// Plans a flow; `None` if the station cannot send it.
 pub(super) fn plan(
     cx: &mut Cx,
     at: &graph::Source<'_>,
     kind: &KindOf,
-    one: One,
+    one: &One,
     marked: Marked,
     times: Times,
     station: &StationPlan,
 ) -> Option<TransportPlan> {
+    let (from, to) = (one.sent.from, one.sent.to);
     let (id, spread) = (one.id.0, (one.id.0 % PORTS) as u16);
     let (transport, messages) = match &kind.carrier {
         Carrier::Roce(roce, messages) => {
@@ -35,21 +37,21 @@ pub(super) fn plan(
             let (src_qp, dst_qp) = (qp(0), qp(1));
             let RocePlan { src_port, .. } = RocePlan::new(src_qp, dst_qp);
             let roce = RocePlan { src_qp, dst_qp, src_port, ..(**roce).clone() };
-            (Transport::Roce(roce), *messages)
+            (Transport::Roce(roce), messages)
         }
         Carrier::Tcp(tcp, messages) => {
             let dst_port = TCP_PORT + (id / PORTS) as u16;
             let tcp = TcpPlan { src_port: PORT_FIRST + spread, dst_port, ..tcp.clone() };
-            (Transport::TcpLike(tcp), *messages)
+            (Transport::TcpLike(tcp), messages)
         }
         Carrier::Udp | Carrier::Ethernet => return None,
     };
     let mut plan = TransportPlan {
         id: one.id,
-        src: mac(one.from),
-        dst: mac(one.to),
-        src_ip: ip(one.from),
-        dst_ip: ip(one.to),
+        src: mac(from),
+        dst: mac(to),
+        src_ip: ip(from),
+        dst_ip: ip(to),
         tag: None,
         priority: marked.priority,
         dscp: marked.dscp,
@@ -59,12 +61,15 @@ pub(super) fn plan(
         start: times.start,
         stop: times.stop,
         message: None,
+        work: Work { list: one.sent.list.clone(), after: one.after, log: 0 },
         kind: transport,
     };
     if !has_room(cx, at, plan.size, plan.size_min()) {
         return None;
     }
-    plan.message = message(kind.bound, messages, plan.payload());
+    if plan.work.list.is_none() {
+        plan.message = message(&one.sent, messages.as_ref(), plan.payload());
+    }
     if let Err(e) = plan.check() {
         let field = match e {
             PlanError::Short { .. } | PlanError::Long { .. } => "size",
@@ -99,16 +104,18 @@ fn rate(rate: Rate, size: u32, station: &StationPlan) -> Option<BitsPerSec> {
     BitsPerSec::new(u64::try_from(bits.max(1)).unwrap_or(u64::MAX))
 }
 
-/// Returns the configured messages of a flow, or one with all data.
-fn message(bound: Bound, said: Option<Messages>, payload: u32) -> Option<Message> {
-    let all = match bound {
+/// Returns the configured equal messages of a flow, or those of its whole amount.
+fn message(sent: &Sent, said: Option<&Batch>, payload: u32) -> Option<Message> {
+    let all = match sent.bound {
         Bound::Bytes(n) => Some(n),
         Bound::Frames(n) => Some(n.saturating_mul(payload.into())),
         Bound::None | Bound::Time(_) => None,
     };
-    let Some(said) = said else { return all.map(Message::once) };
-    let bytes = said.bytes.0;
+    let Some(said) = said else {
+        return all.map(|bytes| Message { count: sent.times, ..Message::once(bytes) });
+    };
+    // Sizes that are drawn are in a list.
+    let Sizes::Fixed(bytes) = said.sizes else { return None };
     let fit = all.map_or(ENDLESS, |all| all.div_ceil(bytes.max(1)));
-    let every = said.every.map_or(Duration::ZERO, |s| s.0);
-    Some(Message { bytes, count: said.count.unwrap_or(fit), every })
+    Some(Message { bytes, count: said.count.unwrap_or(fit), every: said.every })
 }

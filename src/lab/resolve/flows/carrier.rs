@@ -1,7 +1,10 @@
 //! Transport of a flow entry: RoCE and TCP settings, without the numbers that differ per flow.
 
+use super::sizes::{Sizes, sizes};
+use crate::Side;
 use crate::raw::{
-    self, DcqcnName, Messages, OperationName, RecoveryName, Short, TransportLong, TransportName,
+    self, DcqcnName, Load, Messages, OperationName, RecoveryName, Short, TransportLong,
+    TransportName,
 };
 use crate::resolve::graph::Source;
 use config::quantity::{Ratio, Span};
@@ -17,14 +20,51 @@ use wire::roce::U24;
 pub(super) enum Carrier {
     Udp,
     Ethernet,
-    Roce(Box<RocePlan>, Option<Messages>),
-    Tcp(TcpPlan, Option<Messages>),
+    Roce(Box<RocePlan>, Option<Batch>),
+    Tcp(TcpPlan, Option<Batch>),
+}
+
+/// Messages of a flow entry.
+#[derive(Clone, Debug)]
+pub(super) struct Batch {
+    pub(super) sizes: Sizes,
+    pub(super) every: Duration,
+    pub(super) count: Option<u64>,
+    /// Offered load: links, and their share as a fraction.
+    pub(super) load: Option<(Side, f64)>,
 }
 
 impl Carrier {
     /// True if the receiver sends acknowledgements.
     pub const fn is_answered(&self) -> bool {
         matches!(self, Self::Roce(..) | Self::Tcp(..))
+    }
+
+    /// Returns the messages, if there are any.
+    pub const fn batch(&self) -> Option<&Batch> {
+        match self {
+            Self::Roce(_, batch) | Self::Tcp(_, batch) => batch.as_ref(),
+            Self::Udp | Self::Ethernet => None,
+        }
+    }
+
+    /// Returns the key of the transport in the file.
+    pub const fn key(&self) -> &'static str {
+        match self {
+            Self::Roce(..) => "roce",
+            Self::Tcp(..) => "tcp",
+            Self::Udp => "udp",
+            Self::Ethernet => "ethernet",
+        }
+    }
+
+    /// Returns the transport of a flow with acknowledgements, without the numbers of the flow.
+    pub fn transport(&self) -> Option<host::Transport> {
+        match self {
+            Self::Roce(roce, _) => Some(host::Transport::Roce((**roce).clone())),
+            Self::Tcp(tcp, _) => Some(host::Transport::TcpLike(tcp.clone())),
+            Self::Udp | Self::Ethernet => None,
+        }
     }
 
     /// Returns the most bytes by which a frame may exceed the configured size.
@@ -62,11 +102,15 @@ pub(super) fn carrier(
         TransportName::Ethernet => Carrier::Ethernet,
         TransportName::Roce => {
             let said = long.roce.unwrap_or_default();
-            Carrier::Roce(Box::new(roce(cx, &at.key("roce"), &said)), said.messages)
+            let at = at.key("roce");
+            let batch = batch(cx, &at.key("messages"), said.messages.as_ref());
+            Carrier::Roce(Box::new(roce(cx, &at, &said)), batch)
         }
         TransportName::Tcp => {
             let said = long.tcp.unwrap_or_default();
-            Carrier::Tcp(tcp(cx, &at.key("tcp"), &said), said.messages)
+            let at = at.key("tcp");
+            let batch = batch(cx, &at.key("messages"), said.messages.as_ref());
+            Carrier::Tcp(tcp(cx, &at, &said), batch)
         }
     };
     (name, carrier)
@@ -74,7 +118,6 @@ pub(super) fn carrier(
 
 fn roce(cx: &mut Cx, at: &Place<'_>, said: &raw::Roce) -> RocePlan {
     let default = RocePlan::new(U24::default(), U24::default());
-    check_messages(cx, &at.key("messages"), said.messages);
     let cnp_interval = match said.cnp_interval {
         None => default.cnp_interval,
         Some(Span(Duration::ZERO)) => None,
@@ -105,7 +148,6 @@ fn roce(cx: &mut Cx, at: &Place<'_>, said: &raw::Roce) -> RocePlan {
 
 fn tcp(cx: &mut Cx, at: &Place<'_>, said: &raw::Tcp) -> TcpPlan {
     let default = TcpPlan::new(0, 0);
-    check_messages(cx, &at.key("messages"), said.messages);
     let window_at = at.key("initial_window");
     TcpPlan {
         initial_window: at_least_one(cx, &window_at, said.initial_window, default.initial_window),
@@ -116,13 +158,40 @@ fn tcp(cx: &mut Cx, at: &Place<'_>, said: &raw::Tcp) -> TcpPlan {
     }
 }
 
-fn check_messages(cx: &mut Cx, at: &Place<'_>, said: Option<Messages>) {
-    let Some(messages) = said else { return };
-    for (field, n) in [("bytes", messages.bytes.0), ("count", messages.count.unwrap_or(1))] {
-        if n == 0 {
-            cx.error(&at.key(field), "must be at least 1");
-        }
+/// Resolves messages.
+fn batch(cx: &mut Cx, at: &Place<'_>, said: Option<&Messages>) -> Option<Batch> {
+    let said = said?;
+    if said.count == Some(0) {
+        cx.error(&at.key("count"), "must be at least 1");
     }
+    if said.load.is_some() && said.every.is_some() {
+        cx.error(&at.key("load"), "`every` is there too; leave out one of them");
+    }
+    Some(Batch {
+        sizes: sizes(cx, &at.key("bytes"), &said.bytes),
+        every: said.every.map_or(Duration::ZERO, |s| s.0),
+        count: said.count,
+        load: said.load.as_ref().and_then(|load| self::load(cx, &at.key("load"), load)),
+    })
+}
+
+fn load(cx: &mut Cx, at: &Place<'_>, said: &Load) -> Option<(Side, f64)> {
+    let (side, Ratio(share)) = match said {
+        Short::Short(share) => (Side::Sender, *share),
+        Short::Long(long) => match (long.sender, long.receiver) {
+            (Some(share), None) => (Side::Sender, share),
+            (None, Some(share)) => (Side::Receiver, share),
+            _ => {
+                cx.error(at, "needs exactly one of `sender` and `receiver`");
+                return None;
+            }
+        },
+    };
+    if share == 0 {
+        cx.error(at, "is out of range; choose above 0% up to 100%");
+        return None;
+    }
+    Some((side, f64::from(share) / 1e6))
 }
 
 fn at_least_one(cx: &mut Cx, at: &Place<'_>, said: Option<u32>, default: u32) -> u32 {

@@ -1,11 +1,36 @@
 //! Senders and receivers of flows.
 
-use super::parts::Context;
-use crate::raw::{self, Many, Pattern};
-use crate::resolve::graph;
+use super::parts::{Context, Use, stream};
+use crate::raw::{self, Chosen, Many, Pattern, RandomNames};
+use crate::resolve::{graph, names};
 use config::{Cx, Place};
 use ground::rand::Rng;
 use host::FLOW_ID_MAX;
+
+/// Pairs of host numbers of senders and receivers.
+#[derive(Clone, Debug)]
+pub(super) enum Pairs {
+    /// One flow each.
+    Given(Vec<(usize, usize)>),
+    /// A receiver is drawn for each sender or message.
+    Random { from: Vec<usize>, to: Vec<usize> },
+    /// Hosts of a collective, in order.
+    Collective(Vec<usize>),
+}
+
+impl Pairs {
+    /// Returns one of the pairs; `None` without any.
+    pub(super) fn first(&self) -> Option<(usize, usize)> {
+        match self {
+            Self::Given(pairs) => pairs.first().copied(),
+            Self::Random { from, to } => {
+                let sender = *from.first()?;
+                to.iter().find(|to| **to != sender).map(|to| (sender, *to))
+            }
+            Self::Collective(hosts) => Some((*hosts.first()?, *hosts.get(1)?)),
+        }
+    }
+}
 
 /// Returns the host numbers of sender and receiver of each flow of an entry.
 pub(super) fn ends(
@@ -15,12 +40,23 @@ pub(super) fn ends(
     context: &Context<'_, '_>,
     room: usize,
     entry: usize,
-) -> Vec<(usize, usize)> {
+) -> Pairs {
+    let none = Pairs::Given(Vec::new());
     let (from_at, to_at) = (at.key("from"), at.key("to"));
-    let from = hosts(cx, &from_at, said.from.as_ref(), context);
-    let to = hosts(cx, &to_at, said.to.as_ref(), context);
+    let from = hosts(cx, &from_at, said.from.as_ref(), context, 2 * entry);
+    if matches!(said.pattern, Some(Pattern::Ring | Pattern::Exchange)) {
+        if said.to.is_some() {
+            cx.error(&to_at, "a collective is among the hosts of `from`; leave out `to`");
+        }
+        if from.len() < 2 {
+            cx.error(&from_at, "a collective has at least two hosts");
+            return none;
+        }
+        return Pairs::Collective(from);
+    }
+    let to = hosts(cx, &to_at, said.to.as_ref(), context, 2 * entry + 1);
     if from.is_empty() || to.is_empty() {
-        return Vec::new();
+        return none;
     }
     let pairs: Vec<(usize, usize)> = match said.pattern.unwrap_or_default() {
         Pattern::AllToAll if from.len() * to.len() > room + to.len().min(from.len()) => {
@@ -30,7 +66,7 @@ pub(super) fn ends(
                 FLOW_ID_MAX + 1
             );
             cx.error(&at.own, what);
-            return Vec::new();
+            return none;
         }
         Pattern::AllToAll => {
             let pairs = from.iter().flat_map(|f| to.iter().map(move |t| (*f, *t)));
@@ -39,7 +75,7 @@ pub(super) fn ends(
         Pattern::Pairs if from.len() != to.len() => {
             let what = format!("{} senders and {} receivers are no pairs", from.len(), to.len());
             cx.error(&at.own, what);
-            return Vec::new();
+            return none;
         }
         Pattern::Pairs => from.into_iter().zip(to).collect(),
         Pattern::Permutation => {
@@ -50,55 +86,112 @@ pub(super) fn ends(
                     from.len()
                 );
                 cx.error(&at.own, what);
-                return Vec::new();
+                return none;
             }
             permutation(from, to, Rng::nth(context.seed, entry as u64))
         }
+        Pattern::Random => {
+            if let Some(alone) = from.iter().find(|from| to.iter().all(|to| to == *from)) {
+                let name = &context.graph.nodes[context.graph.hosts[*alone]].name;
+                cx.error(&at.own, format!("`{name}` has no receiver but itself; name others"));
+                return none;
+            }
+            return Pairs::Random { from, to };
+        }
+        Pattern::Ring | Pattern::Exchange => unreachable!("collectives have returned"),
     };
     if pairs.is_empty() || pairs.iter().any(|(f, t)| f == t) {
         cx.error(&at.own, "a host would send to itself; name others");
-        return Vec::new();
+        return none;
     }
     if pairs.len() > room {
         cx.error(&at.own, format!("more than {} flows", FLOW_ID_MAX + 1));
-        return Vec::new();
+        return none;
     }
-    pairs
+    Pairs::Given(pairs)
 }
 
-/// Returns the numbers of the named hosts; without names, of all hosts but the generator's.
+/// Returns the numbers of the named hosts; without names, of all hosts but the generator's. `end` is
+/// the number of this end among all of the lab.
 fn hosts(
     cx: &mut Cx,
     at: &Place<'_>,
-    said: Option<&Many<String>>,
+    said: Option<&Chosen>,
     context: &Context<'_, '_>,
+    end: usize,
 ) -> Vec<usize> {
+    match said {
+        None => all(context),
+        Some(Chosen::Listed(Many(list))) => listed(cx, at, list, context),
+        Some(Chosen::Random(random)) => some_of(cx, at, random, context, end),
+    }
+}
+
+/// Returns the numbers of all hosts but the generator's.
+fn all(context: &Context<'_, '_>) -> Vec<usize> {
+    (0..context.graph.hosts.len()).filter(|host| !context.is_tester(*host)).collect()
+}
+
+fn listed(cx: &mut Cx, at: &Place<'_>, list: &[String], context: &Context<'_, '_>) -> Vec<usize> {
     let graph = context.graph;
-    let all = || (0..graph.hosts.len()).filter(|host| !context.is_tester(*host)).collect();
-    let Some(Many(list)) = said else { return all() };
-    if let [one] = list.as_slice() {
+    if let [one] = list {
         if one == "all" {
-            return all();
+            return all(context);
         }
     }
     if list.is_empty() {
         cx.error(at, "names no host; write `all`, a host or a list of hosts");
     }
     let mut out: Vec<usize> = Vec::new();
-    for (i, name) in list.iter().enumerate() {
+    let mut taken = vec![false; graph.hosts.len()];
+    for (i, text) in list.iter().enumerate() {
         let here = if list.len() == 1 { at.clone() } else { at.index(i) };
-        let Some(node) = graph.find_host(cx, &here, name) else { continue };
-        let number = graph.host_number(node);
-        if context.is_tester(number) {
-            let what = format!("`{name}` is a port of `otg`; write its flows there");
-            cx.error(&here, what);
+        for name in names::expand(cx, &here, text) {
+            // The first of a range that does not exist stands for those behind it.
+            let Some(node) = graph.find_host(cx, &here, &name) else { break };
+            let number = graph.host_number(node);
+            if context.is_tester(number) {
+                let what = format!("`{name}` is a port of `otg`; write its flows there");
+                cx.error(&here, what);
+            }
+            if taken[number] {
+                cx.error(&here, format!("`{name}` is named twice"));
+            }
+            taken[number] = true;
+            out.push(number);
         }
-        if out.contains(&number) {
-            cx.error(&here, format!("`{name}` is named twice"));
-        }
-        out.push(number);
     }
     out
+}
+
+/// Returns some of several hosts at random, in the order of the list.
+fn some_of(
+    cx: &mut Cx,
+    at: &Place<'_>,
+    said: &RandomNames,
+    context: &Context<'_, '_>,
+    end: usize,
+) -> Vec<usize> {
+    let of = match &said.of {
+        None => all(context),
+        Some(Many(list)) => listed(cx, &at.key("of"), list, context),
+    };
+    let count = said.random as usize;
+    if count == 0 || count > of.len() {
+        if !of.is_empty() {
+            let what = format!("{count} of {} hosts; choose 1 to {}", of.len(), of.len());
+            cx.error(&at.key("random"), what);
+        }
+        return Vec::new();
+    }
+    let mut rng = Rng::new(stream(context.seed, Use::Hosts, end, 0));
+    let mut order: Vec<usize> = (0..of.len()).collect();
+    for i in 0..count {
+        order.swap(i, i + rng.below((of.len() - i) as u64) as usize);
+    }
+    order.truncate(count);
+    order.sort_unstable();
+    order.into_iter().map(|i| of[i]).collect()
 }
 
 /// Pairs every sender with one receiver, no receiver twice and no host with itself.

@@ -2,28 +2,39 @@
 
 mod answered;
 mod carrier;
+mod collective;
 mod ends;
 mod heard;
+mod log;
 mod marking;
 mod open;
 mod parts;
+mod sizes;
+mod traffic;
+mod workload;
 
 use std::ops::Range;
 
 use super::graph::{self, Graph};
 use super::routes::Hop;
-use crate::LabFlow;
-use crate::raw::{self, Amount, EcnName, FlowDuration, FlowRateText, Many, Short, TransportName};
+use crate::raw::{
+    self, Amount, Chosen, EcnName, FlowDuration, FlowRateText, OnOffTimes, Short, TransportName,
+};
+use crate::resolve::names;
+use crate::{LabFlow, Workload};
 use config::quantity::Span;
 use config::{Cx, Place};
 use ends::ends;
 use ground::time::{Duration, Instant};
 use ground::units::{Dscp, Priority};
-use host::{FLOW_ID_MAX, FRAME_MAX, FlowId, Rate, StationPlan};
+use host::{FLOW_ID_MAX, FRAME_MAX, FlowId, OnOffPlan, Rate, StationPlan};
+pub(super) use log::log;
 use marking::{is_lossless, lossy_at, marking};
 pub(super) use parts::Context;
-use parts::{Bound, KindOf, One, Times};
+use parts::{Bound, KindOf, One, Times, Use, stream};
 use sim::{ClockPlan, Direction, LinkId, NodeId, NodeKind, NodePlan};
+use sizes::Sizes;
+use traffic::traffic;
 use wire::ip::Ecn;
 
 /// A packet of 1500 bytes, with Ethernet header and FCS.
@@ -33,6 +44,7 @@ const SIZE_DEFAULT: u64 = 1_518;
 pub(super) struct Flows {
     pub list: Vec<LabFlow>,
     pub entries: Vec<(String, Range<usize>)>,
+    pub workloads: Vec<Workload>,
 }
 
 /// Adds every flow to the stations at both ends.
@@ -61,25 +73,38 @@ pub(super) fn flows(
         let kind = kind(cx, &source, &said);
         if let Some(ends) = pairs.first() {
             let host = station(nodes, context.graph.hosts[ends.0]);
-            heard::check(cx, &source, &kind.carrier, *ends, context, host.as_deref());
+            heard::check(cx, &source, &kind.carrier, ends, context, host.as_deref());
             if let Some(host) = host.as_deref() {
                 carrier::check_preset(cx, &source, &said, host);
             }
         }
+        let before = (i, &out.workloads[..]);
+        let (flows, workload) =
+            traffic(cx, (&source, &said, &kind), &pairs, context, before, nodes);
+        if flows.len() > room {
+            cx.error(&source.own, format!("more than {} flows", FLOW_ID_MAX + 1));
+            continue;
+        }
         // A wrong field is wrong for all flows of the entry, and is reported once.
-        let errors = cx.count();
-        for (k, (from, to)) in pairs.iter().enumerate() {
-            let name = flow_name(&name, &said, context.graph, (*from, *to), pairs.len());
-            let id = FlowId((context.taken() + out.list.len()) as u32);
-            let one = One { id, from: *from, to: *to, start: start(&said, k as u64) };
-            if let Some(flow) = add(cx, &source, &kind, one, context, nodes) {
+        let (errors, count) = (cx.count(), flows.len());
+        let id = |k: usize| FlowId((context.taken() + first + k) as u32);
+        for (k, sent) in flows.into_iter().enumerate() {
+            let name = flow_name(&name, &said, context.graph, (sent.from, sent.to), count);
+            let on_off = kind.on_off.map(|said| on_off(said, id(k), context.seed, (i, k)));
+            let (start, after) = (start(&said, k as u64), sent.after.map(id));
+            let one = One { id: id(k), sent, start, after, on_off };
+            if let Some(flow) = add(cx, &source, &kind, &one, context, nodes) {
                 out.list.push(LabFlow { name, ..flow });
             }
             if cx.count() > errors {
                 break;
             }
         }
-        out.entries.push((name, first..out.list.len()));
+        let flows = first..out.list.len();
+        if let Some(workload) = workload {
+            out.workloads.push(Workload { name: name.clone(), flows: flows.clone(), ..workload });
+        }
+        out.entries.push((name, flows));
     }
     heard::check_all(cx, at, lab, context);
     if cx.count() == before {
@@ -97,7 +122,11 @@ fn flow_name(
     of: usize,
 ) -> String {
     let name = |host: usize| &graph.nodes[graph.hosts[host]].name;
-    let one = said.to.as_ref().is_some_and(|Many(list)| list.len() == 1 && list[0] != "all");
+    let one = said
+        .to
+        .as_ref()
+        .and_then(Chosen::names)
+        .is_some_and(|list| list.len() == 1 && list[0] != "all" && !names::is_range(&list[0]));
     match (of, one) {
         (1, _) => base.to_owned(),
         (_, true) => format!("{base}_{}", name(from)),
@@ -149,6 +178,7 @@ fn kind(cx: &mut Cx, at: &graph::Source<'_>, said: &raw::Flow) -> KindOf {
         (Some(EcnName::Ect1), _) => Ecn::Ect1,
         (Some(EcnName::NotEct) | None, _) => Ecn::NotEct,
     };
+    let (bound, drawn) = bound(cx, &at.key("duration"), said.duration.as_ref());
     KindOf {
         carrier,
         size: cx.ranged(&at.key("size"), size, (64, FRAME_MAX.into()), SIZE_DEFAULT) as u32,
@@ -157,25 +187,52 @@ fn kind(cx: &mut Cx, at: &graph::Source<'_>, said: &raw::Flow) -> KindOf {
         priority,
         dscp,
         victim: said.victim.unwrap_or(false),
-        bound: bound(cx, &at.key("duration"), said.duration.as_ref()),
+        bound,
+        drawn,
+        on_off: said.on_off.filter(|on_off| is_on_off(cx, &at.key("on_off"), on_off)),
     }
 }
 
 /// Resolves the amount of traffic of a flow.
-fn bound(cx: &mut Cx, at: &Place<'_>, said: Option<&FlowDuration>) -> Bound {
-    let Some(FlowDuration::Amount(amount)) = said else { return Bound::None };
-    let Amount { frames, seconds, bytes } = *amount;
-    match (frames, seconds, bytes) {
-        (Some(frames), None, None) if frames > 0 => Bound::Frames(frames),
-        (None, Some(Span(span)), None) if span > Duration::ZERO => Bound::Time(span),
-        (None, None, Some(bytes)) if bytes.0 > 0 => Bound::Bytes(bytes.0),
+fn bound(cx: &mut Cx, at: &Place<'_>, said: Option<&FlowDuration>) -> (Bound, Option<Sizes>) {
+    let Some(FlowDuration::Amount(amount)) = said else { return (Bound::None, None) };
+    let Amount { frames, seconds, bytes } = amount;
+    let sizes = bytes.as_ref().filter(|bytes| **bytes != raw::Bytes::default());
+    let sizes = sizes.map(|bytes| sizes::sizes(cx, &at.key("bytes"), bytes));
+    let bound = match (*frames, *seconds, &sizes) {
+        (Some(frames), None, None) if frames > 0 && bytes.is_none() => Bound::Frames(frames),
+        (None, Some(Span(span)), None) if span > Duration::ZERO && bytes.is_none() => {
+            Bound::Time(span)
+        }
+        (None, None, Some(Sizes::Fixed(bytes))) => Bound::Bytes(*bytes),
+        // Each flow gets an amount of its own.
+        (None, None, Some(Sizes::Drawn(..))) => Bound::Bytes(1),
         _ => {
             let what = "needs exactly one of `frames`, `seconds` and `bytes`, above 0; or write \
                         `continuous`";
             cx.error(at, what);
             Bound::None
         }
-    }
+    };
+    (bound, sizes.filter(Sizes::is_drawn))
+}
+
+/// True if ON and OFF periods have a length; else reports it.
+fn is_on_off(cx: &mut Cx, at: &Place<'_>, said: &raw::OnOff) -> bool {
+    let mut is_length = |field: &str, Span(length): Span| {
+        if length == Duration::ZERO {
+            cx.error(&at.key(field), "must be above zero");
+        }
+        length > Duration::ZERO
+    };
+    is_length("on", said.on) & is_length("off", said.off)
+}
+
+/// Plans the ON and OFF periods of flow `k` of entry `i`.
+fn on_off(said: raw::OnOff, flow: FlowId, seed: u64, (i, k): (usize, usize)) -> OnOffPlan {
+    let exponential = said.times == Some(OnOffTimes::Exponential);
+    let random = exponential.then(|| stream(seed, Use::OnOff, i, k));
+    OnOffPlan { flow, on: said.on.0, off: said.off.0, random }
 }
 
 fn rate(cx: &mut Cx, at: &graph::Source<'_>, said: Option<&raw::FlowRate>) -> Rate {
@@ -211,12 +268,13 @@ fn add(
     cx: &mut Cx,
     at: &graph::Source<'_>,
     kind: &KindOf,
-    one: One,
+    one: &One,
     context: &Context<'_, '_>,
     nodes: &mut [NodePlan],
 ) -> Option<LabFlow> {
-    let (source, target) = (context.graph.hosts[one.from], context.graph.hosts[one.to]);
-    let Some(way) = context.routes.way(context.graph, one.from, one.to) else {
+    let (from, to) = (one.sent.from, one.sent.to);
+    let (source, target) = (context.graph.hosts[from], context.graph.hosts[to]);
+    let Some(way) = context.routes.way(context.graph, from, to) else {
         let name = |node: usize| &context.graph.nodes[node].name;
         let what = format!("there is no way from `{}` to `{}`", name(source), name(target));
         cx.error(&at.own, what);
@@ -224,8 +282,9 @@ fn add(
     };
     check_size(cx, at, kind, &way, context);
     let marked = marking(cx, at, kind, &way, context);
-    let times = times(nodes[source].clock, one.start, kind.bound);
+    let times = times(nodes[source].clock, one.start, one.sent.bound);
     let station = station(nodes, source)?;
+    station.on_off.extend(one.on_off);
     let obeys = station.flow_control.obeys().contains(marked.priority);
     let lossy_at = lossy_at(cx, at, marked, &way, &kind.carrier, context);
     let payload_len = if kind.carrier.is_answered() {

@@ -18,7 +18,7 @@ pub(super) fn plan(
     cx: &mut Cx,
     at: &graph::Source<'_>,
     kind: &KindOf,
-    one: One,
+    one: &One,
     marked: Marked,
     times: Times,
     station: &StationPlan,
@@ -26,8 +26,8 @@ pub(super) fn plan(
     let headers = match kind.carrier {
         Carrier::Ethernet => Headers::Ethernet,
         _ => Headers::Udp4(Udp {
-            src: ip(one.from),
-            dst: ip(one.to),
+            src: ip(one.sent.from),
+            dst: ip(one.sent.to),
             src_port: PORT_FIRST + (one.id.0 % PORTS) as u16,
             dst_port: UDP_PORT,
             dscp: marked.dscp,
@@ -36,8 +36,8 @@ pub(super) fn plan(
     };
     let mut plan = FlowPlan {
         id: one.id,
-        src: mac(one.from),
-        dst: mac(one.to),
+        src: mac(one.sent.from),
+        dst: mac(one.sent.to),
         tag: None,
         priority: marked.priority,
         headers,
@@ -50,7 +50,7 @@ pub(super) fn plan(
     if !has_room(cx, at, plan.size, plan.size_min()) {
         return None;
     }
-    plan.frames = match kind.bound {
+    plan.frames = match one.sent.bound {
         Bound::Frames(n) => Some(n),
         Bound::Bytes(n) => Some(n.div_ceil(payload(&plan).into())),
         Bound::None | Bound::Time(_) => None,

@@ -1,14 +1,17 @@
 //! Context of the resolution of flows, and the values that its steps hand on.
 
 use super::carrier::Carrier;
+use super::sizes::Sizes;
 use crate::LabTester;
+use crate::raw;
 use crate::resolve::graph::{self, Graph};
 use crate::resolve::profiles::Switches;
 use crate::resolve::routes::{Hop, Routes};
 use config::Cx;
+use ground::rand::Rng;
 use ground::time::{Duration, Instant};
 use ground::units::{Dscp, Priority};
-use host::{FlowId, Rate};
+use host::{FlowId, MessageList, OnOffPlan, Rate};
 use sim::NodeId;
 use switch::SwitchPlan;
 use wire::ip::Ecn;
@@ -24,6 +27,8 @@ pub(in crate::resolve) struct Context<'r, 'g> {
     pub routes: &'r Routes,
     pub switches: &'r Switches,
     pub seed: u64,
+    /// End of the run.
+    pub end: Duration,
     /// Traffic generator. Its flows have the first numbers, and its hosts send no other flows.
     pub tester: Option<&'r LabTester>,
 }
@@ -57,6 +62,9 @@ pub(super) struct KindOf {
     pub(super) dscp: Option<Dscp>,
     pub(super) victim: bool,
     pub(super) bound: Bound,
+    /// Sizes of flows whose amounts are drawn; each takes one instead of `bound`'s.
+    pub(super) drawn: Option<Sizes>,
+    pub(super) on_off: Option<raw::OnOff>,
 }
 
 /// Amount of traffic of each flow.
@@ -68,13 +76,54 @@ pub(super) enum Bound {
     Time(Duration),
 }
 
-/// One flow of an entry; its ends are host numbers.
-#[derive(Clone, Copy)]
-pub(super) struct One {
-    pub(super) id: FlowId,
+/// Flow of an entry before it has a number: its ends, which are host numbers, and its own part of
+/// the entry's traffic.
+#[derive(Clone)]
+pub(super) struct Sent {
     pub(super) from: usize,
     pub(super) to: usize,
+    pub(super) bound: Bound,
+    /// Messages one by one.
+    pub(super) list: Option<MessageList>,
+    /// Number of equal messages of `bound` bytes.
+    pub(super) times: u64,
+    /// Flow of the entry, by its number there, whose messages this one's wait for.
+    pub(super) after: Option<usize>,
+}
+
+impl Sent {
+    /// A flow with this amount of traffic.
+    pub(super) const fn of((from, to): (usize, usize), bound: Bound) -> Self {
+        Self { from, to, bound, list: None, times: 1, after: None }
+    }
+}
+
+/// One flow of an entry.
+pub(super) struct One {
+    pub(super) id: FlowId,
+    pub(super) sent: Sent,
     pub(super) start: Instant,
+    /// Flow whose messages this one's wait for.
+    pub(super) after: Option<FlowId>,
+    pub(super) on_off: Option<OnOffPlan>,
+}
+
+/// Uses of random numbers in workloads. Each has a stream of the lab's seed, so that one does not
+/// change the others, nor those of older parts of labs.
+#[derive(Clone, Copy)]
+pub(super) enum Use {
+    Hosts,
+    Amounts,
+    Messages,
+    Receivers,
+    OnOff,
+}
+
+/// Returns the seed of a use, by the number of the entry and of the host, flow or end in it.
+pub(super) fn stream(seed: u64, of: Use, entry: usize, n: usize) -> u64 {
+    let purpose = 0x776f_726b_6c6f_6164 + of as u64;
+    let seed = Rng::nth(seed ^ Rng::nth(purpose, 0), entry as u64);
+    Rng::nth(seed, n as u64)
 }
 
 /// Start and stop of a flow, by its sender's clock.

@@ -3,7 +3,7 @@
 use super::chance::Chance;
 use super::profile::Drawn;
 use crate::raw::{
-    Amount, DcqcnName, EcnName, Flow, FlowDuration, FlowRateText, Many, OperationName, Pattern,
+    Amount, DcqcnName, EcnName, Flow, FlowDuration, FlowRateText, OperationName, Pattern,
     RecoveryName, Roce, Short, Storm, Tcp, Transport, TransportLong,
 };
 use config::quantity::{Ratio, Size, Span};
@@ -22,7 +22,8 @@ fn flow(chance: &mut Chance, hosts: &[String], drawn: &Drawn, frames: u64) -> Fl
     let (pattern, from, to) = ends(chance, hosts);
     let pairs = match pattern {
         Pattern::AllToAll => from.len() * to.len(),
-        Pattern::Pairs | Pattern::Permutation => from.len(),
+        // The other patterns are not generated.
+        _ => from.len(),
     };
     let lossy = !drawn.lossy.is_empty() && chance.percent(30);
     let priority = chance.pick(if lossy { &drawn.lossy } else { &drawn.lossless });
@@ -41,8 +42,8 @@ fn flow(chance: &mut Chance, hosts: &[String], drawn: &Drawn, frames: u64) -> Fl
     let burst = chance.percent(25);
     let frames = if burst { chance.between(1, 20) } else { chance.scale((most / 16).max(1), most) };
     Flow {
-        from: Some(Many(from)),
-        to: Some(Many(to)),
+        from: Some(from.into()),
+        to: Some(to.into()),
         pattern: Some(pattern),
         rate: Some(Short::Short(FlowRateText::Share(if burst { Ratio(1_000_000) } else { rate }))),
         size: Some(Size(chance.pick(&sizes))),

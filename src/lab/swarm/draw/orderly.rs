@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use super::chance::Chance;
 use super::{PROFILE, set_aside, time};
 use crate::raw::{
-    Amount, EcnName, Flow, FlowDuration, FlowRateText, Host, Lab, Link, Many, Members, Nodes,
-    Pattern, PortDefaults, Profile, Short, Switch,
+    Amount, EcnName, Flow, FlowDuration, FlowRateText, Host, Lab, Link, Members, Nodes, Pattern,
+    PortDefaults, Profile, Short, Switch,
 };
 use crate::resolve_raw;
 use config::ConfigError;
@@ -36,8 +36,8 @@ pub(super) fn lab(chance: &mut Chance, seed: u64) -> Result<Lab, ConfigError> {
         ..Link::default()
     };
     let flow = Flow {
-        from: Some(Many(from.to_vec())),
-        to: Some(Many(vec![to.clone()])),
+        from: Some(from.to_vec().into()),
+        to: Some(to.clone().into()),
         pattern: Some(Pattern::AllToAll),
         rate: Some(Short::Short(FlowRateText::Share(Ratio(1_000_000)))),
         size: Some(Size(size)),

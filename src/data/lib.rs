@@ -1,0 +1,165 @@
+//! Results of labs as tables for programs: one folder with a file for each table, as CSV or as Parquet.
+//!
+//! Tables are in long form: a line for each run, flow, message, or value of a series. The column `n` is the number of the
+//! run in its lab, by which tables are joined. [`TABLES`] describes all columns with their units. What is not
+//! known is empty in CSV and null in Parquet, never 0.
+
+mod csv_file;
+mod fill;
+#[cfg(feature = "parquet")]
+mod parquet_file;
+mod tables;
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use lab::study::Row;
+use lab::{LabPlan, Run};
+
+pub use tables::{Column, Kind, TABLES, Table};
+
+use csv_file::CsvFile;
+#[cfg(feature = "parquet")]
+use parquet_file::ParquetFile;
+
+/// Most samples of queues, rates and marks of a run with data. A choice: a lab of 500 series takes 40 MB while it runs.
+pub const MOMENTS_MAX: usize = 20_000;
+
+/// Format of the files.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Format {
+    /// Comma-separated values with a head (RFC 4180).
+    Csv,
+    /// Apache Parquet, compressed with Snappy.
+    #[cfg(feature = "parquet")]
+    Parquet,
+}
+
+/// A value of a table.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) enum Cell<'a> {
+    Text(&'a str),
+    Whole(u64),
+    Number(f64),
+    Truth(bool),
+    Unknown,
+}
+
+/// Reason why a data set could not be written.
+#[derive(Debug, thiserror::Error)]
+pub enum DataError {
+    /// The file is there already.
+    #[error("{0}: the file is there already; name another folder, or remove it")]
+    Exists(PathBuf),
+    /// The file and the error.
+    #[error("{0}: {1}")]
+    Io(PathBuf, io::Error),
+}
+
+/// A file of one table.
+trait File: Send {
+    /// Adds a line, with a value for each column.
+    fn line(&mut self, cells: &[Cell<'_>]) -> io::Result<()>;
+
+    /// Ends the file.
+    fn close(self: Box<Self>) -> io::Result<()>;
+}
+
+/// Files of all tables in a folder. A file begins with its first line; tables without lines have none but `runs`.
+pub struct DataSet {
+    folder: PathBuf,
+    format: Format,
+    /// Paths of the sweep's axes, and true for those whose values are numbers.
+    axes: Vec<(String, bool)>,
+    files: Vec<Option<Box<dyn File>>>,
+}
+
+impl core::fmt::Debug for DataSet {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("DataSet").field("folder", &self.folder).finish_non_exhaustive()
+    }
+}
+
+impl DataSet {
+    /// Creates the folder if it is missing. `axes` are the axes of the sweep by path, true for those of
+    /// numbers: a column each in the table of runs.
+    ///
+    /// # Errors
+    /// A file of a table is there already, or the folder cannot be created.
+    pub fn create(
+        folder: &Path,
+        format: Format,
+        axes: Vec<(String, bool)>,
+    ) -> Result<Self, DataError> {
+        fs::create_dir_all(folder).map_err(|error| DataError::Io(folder.to_owned(), error))?;
+        let files = TABLES.iter().map(|_| None).collect();
+        let set = Self { folder: folder.to_owned(), format, axes, files };
+        match TABLES.iter().map(|table| set.path(table)).find(|path| path.exists()) {
+            Some(path) => Err(DataError::Exists(path)),
+            None => Ok(set),
+        }
+    }
+
+    /// Returns the path of a table's file.
+    #[must_use]
+    pub fn path(&self, table: &Table) -> PathBuf {
+        let extension = match self.format {
+            Format::Csv => "csv",
+            #[cfg(feature = "parquet")]
+            Format::Parquet => "parquet",
+        };
+        self.folder.join(format!("{}.{extension}", table.name))
+    }
+
+    /// Adds a finished run, which was made with plots.
+    ///
+    /// # Errors
+    /// A file cannot be written.
+    pub fn add(&mut self, row: &Row, plan: &LabPlan, run: &Run) -> Result<(), DataError> {
+        fill::run(row, &self.axes.clone(), &mut |table, cells| self.line(table, cells))?;
+        fill::flows(row, &run.outcome, &mut |table, cells| self.line(table, cells))?;
+        fill::messages(row, run, &mut |table, cells| self.line(table, cells))?;
+        fill::hops(row, &run.outcome, &mut |table, cells| self.line(table, cells))?;
+        if let Some(recording) = &run.recording {
+            fill::series(row, plan, recording, &mut |table, cells| self.line(table, cells))?;
+            fill::pauses(row, plan, recording, &mut |table, cells| self.line(table, cells))?;
+        }
+        Ok(())
+    }
+
+    fn line(&mut self, table: usize, cells: &[Cell<'_>]) -> Result<(), DataError> {
+        let path = self.path(&TABLES[table]);
+        let file = match &mut self.files[table] {
+            Some(file) => file,
+            none => {
+                let columns = tables::columns(table, &self.axes);
+                let file: io::Result<Box<dyn File>> = match self.format {
+                    Format::Csv => CsvFile::create(&path, &columns).map(|file| Box::new(file) as _),
+                    #[cfg(feature = "parquet")]
+                    Format::Parquet => {
+                        ParquetFile::create(&path, &columns).map(|file| Box::new(file) as _)
+                    }
+                };
+                none.insert(file.map_err(|error| DataError::Io(path.clone(), error))?)
+            }
+        };
+        file.line(cells).map_err(|error| DataError::Io(path, error))
+    }
+
+    /// Ends all files.
+    ///
+    /// # Errors
+    /// A file cannot be written.
+    pub fn close(mut self) -> Result<(), DataError> {
+        for (n, table) in TABLES.iter().enumerate() {
+            if let Some(file) = self.files[n].take() {
+                file.close().map_err(|error| DataError::Io(self.path(table), error))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,96 @@
+//! Periods in which a flow sends, and those in which it does not.
+
+use crate::plan::OnOffPlan;
+use ground::rand::Rng;
+use ground::time::{Duration, Instant};
+
+/// ON and OFF periods of one flow, one after the other.
+#[derive(Debug)]
+pub(super) struct OnOff {
+    on: Duration,
+    off: Duration,
+    random: Option<Rng>,
+    /// Current ON period: its start, and the time at which it is over.
+    start: Instant,
+    end: Instant,
+}
+
+impl OnOff {
+    /// Creates the periods of a validated plan; the first ON period begins at `start`.
+    pub(super) fn new(plan: &OnOffPlan, start: Instant) -> Self {
+        let OnOffPlan { on, off, random, .. } = *plan;
+        let mut periods = Self { on, off, random: random.map(Rng::new), start, end: start };
+        periods.end = start.saturating_add(periods.length(on));
+        periods
+    }
+
+    /// Returns the first time from `at` on that is in an ON period. Later calls have no earlier
+    /// times.
+    #[inline]
+    pub(super) fn first_on(&mut self, at: Instant) -> Instant {
+        if at == Instant::NEVER {
+            return at;
+        }
+        while at >= self.end {
+            self.start = self.end.saturating_add(self.length(self.off));
+            self.end = self.start.saturating_add(self.length(self.on));
+        }
+        at.max(self.start)
+    }
+
+    /// Returns the length of the next period: fixed, or exponentially distributed.
+    fn length(&mut self, mean: Duration) -> Duration {
+        let length = match &mut self.random {
+            Some(rng) => rng.exponential(mean),
+            None => mean,
+        };
+        length.max(Duration::from_picos(1))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::FlowId;
+
+    fn us(n: u64) -> Duration {
+        Duration::from_micros(n)
+    }
+
+    fn plan(random: Option<u64>) -> OnOffPlan {
+        OnOffPlan { flow: FlowId(0), on: us(2), off: us(8), random }
+    }
+
+    #[test]
+    fn fixed_periods_follow_one_another_from_the_start_on() {
+        let at = |n| Instant::ZERO + us(n);
+        let mut periods = OnOff::new(&plan(None), at(5));
+        // Before its start nothing is due, and nothing is due in the eight after two.
+        for (asked, first) in [(0, 5), (5, 5), (6, 6), (7, 15), (16, 16), (17, 25), (63, 65)] {
+            assert_eq!(periods.first_on(at(asked)), at(first), "{asked}");
+        }
+        assert_eq!(periods.first_on(Instant::NEVER), Instant::NEVER);
+    }
+
+    #[test]
+    fn random_periods_have_their_means_and_are_those_of_the_seed() {
+        let run = |seed| {
+            let mut periods = OnOff::new(&plan(Some(seed)), Instant::ZERO);
+            let (mut on, mut count) = (Duration::ZERO, 0);
+            while periods.end < Instant::ZERO + Duration::from_millis(100) {
+                on = on + periods.end.since(periods.start);
+                count += 1;
+                periods.first_on(periods.end);
+            }
+            (on, count)
+        };
+        let seed = 7;
+        let (on, count) = run(seed);
+        assert_eq!(run(seed), (on, count));
+        assert_ne!(run(seed + 1), (on, count));
+        // 10,000 periods of 10 us: five standard deviations of both sums are below 6 %.
+        let share = on.as_secs_f64() / 0.1;
+        assert!((0.188..0.212).contains(&share), "seed {seed}: {share}");
+        assert!((9_400..10_600).contains(&count), "seed {seed}: {count}");
+    }
+}

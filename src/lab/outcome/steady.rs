@@ -1,0 +1,154 @@
+//! The steady state of a run: the part after its start-up, and means over it.
+//!
+//! Its start is found by MSER-5 (White 1997): of the means of five samples each, so many are left out
+//! at the start that the squared standard error of the rest is least. This is done for the bytes that
+//! arrive and for the bytes in buffers, and the later start counts. A start in the second half of the
+//! samples says that the run is too short to tell: then there is no steady state.
+
+use serde::Serialize;
+
+use super::figures::jain;
+use super::gather::{Ended, Window};
+use super::samples::{Sample, Samples};
+use crate::ends::{ends, start};
+use crate::plan::LabPlan;
+use ground::time::{Duration, Instant};
+
+/// Samples of which one mean is made.
+const BATCH: usize = 5;
+
+/// Fewest means from which a start is found.
+const BATCHES_MIN: usize = 8;
+
+/// Means over the steady state.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+pub struct SteadyOutcome {
+    /// Rule that gave the window: `mser_5`, or `measure` for the interval of the lab.
+    pub rule: &'static str,
+    /// Start of the window.
+    pub from_ns: Duration,
+    /// End of the window.
+    pub to_ns: Duration,
+    /// Number of flows: those without an end, and those with an offered load.
+    pub flows: usize,
+    /// Sum of their mean payload rates in bit/s. Rates of flows without acknowledgements include
+    /// their headers.
+    pub throughput_bps: f64,
+    /// Jain's fairness index of the flows without an end that are not victims; `None` for less than
+    /// two.
+    pub fairness: Option<f64>,
+    /// Mean of the bytes in the buffers of all switches, by samples; `None` without a sample in the
+    /// window.
+    pub queue_mean_bytes: Option<f64>,
+}
+
+/// Returns the means over the steady state; `None` if there is none, or no flow without an end.
+pub(super) fn steady(plan: &LabPlan, ended: &Ended, window: &Window) -> Option<SteadyOutcome> {
+    let samples = ended.samples.as_ref().filter(|samples| samples.flows().next().is_some())?;
+    let measured = plan.measure_from > Duration::ZERO || plan.measure_to.is_some();
+    let (rule, from, to) = if measured {
+        ("measure", window.from.0, window.to.0)
+    } else {
+        let last = last(plan, samples);
+        let (from, to) = window_of(&samples.samples[..last])?;
+        ("mser_5", from, to)
+    };
+    let within: Vec<&Sample> =
+        samples.samples.iter().filter(|s| s.at >= from && s.at <= to).collect();
+    let (first, last) = (within.first()?, within.last()?);
+    let seconds = last.at.since(first.at).as_secs_f64();
+    if seconds <= 0.0 {
+        return None;
+    }
+    let bytes = last.arrived.iter().zip(&first.arrived).map(|(to, from)| to - from);
+    let rates: Vec<f64> = bytes.map(|bytes| 8.0 * bytes as f64 / seconds).collect();
+    let greedy = rates.iter().zip(&samples.greedy).filter(|(_, greedy)| **greedy);
+    let shares: Vec<f64> = greedy.map(|(rate, _)| *rate).collect();
+    let queued = within.iter().map(|s| s.queued as f64).sum::<f64>();
+    Some(SteadyOutcome {
+        rule,
+        from_ns: first.at.since_start(),
+        to_ns: last.at.since_start(),
+        flows: rates.len(),
+        throughput_bps: rates.iter().sum(),
+        fairness: jain(&shares),
+        queue_mean_bytes: Some(queued / within.len() as f64),
+    })
+}
+
+/// Returns the number of samples before the first offered load ends.
+fn last(plan: &LabPlan, samples: &Samples) -> usize {
+    let all = ends(plan);
+    let over = plan.workloads.iter().filter_map(|workload| {
+        // All flows of a workload with a load start at the same time.
+        let first = workload.flows.clone().next()?;
+        Some(start(plan, &all[first]).saturating_add(workload.load?.span))
+    });
+    let end = over.min().unwrap_or(Instant::NEVER);
+    samples.samples.partition_point(|sample| sample.at <= end)
+}
+
+/// Returns start and end of the steady state; `None` if it does not start in the first half.
+fn window_of(samples: &[Sample]) -> Option<(Instant, Instant)> {
+    let total = |sample: &Sample| sample.arrived.iter().sum::<u64>() as f64;
+    let arrived: Vec<f64> = samples.windows(2).map(|w| total(&w[1]) - total(&w[0])).collect();
+    let queued: Vec<f64> = samples.iter().skip(1).map(|sample| sample.queued as f64).collect();
+    let skip = mser(&arrived)?.max(mser(&queued)?);
+    // Value n is that of the interval from sample n to the next one.
+    let from = samples.get(skip * BATCH)?.at;
+    Some((from, samples.last()?.at))
+}
+
+/// Returns the number of batches to leave out at the start; `None` if that is not known.
+fn mser(values: &[f64]) -> Option<usize> {
+    let means = values.chunks_exact(BATCH).map(|batch| batch.iter().sum::<f64>() / BATCH as f64);
+    let means: Vec<f64> = means.collect();
+    if means.len() < BATCHES_MIN {
+        return None;
+    }
+    let error = |skip: usize| {
+        let rest = &means[skip..];
+        let n = rest.len() as f64;
+        let mean = rest.iter().sum::<f64>() / n;
+        rest.iter().map(|x| (x - mean) * (x - mean)).sum::<f64>() / (n * n)
+    };
+    let half = means.len() / 2;
+    // Of equal errors the first counts.
+    let best = (0..=half).min_by(|a, b| error(*a).total_cmp(&error(*b)))?;
+    (best < half || half == 0).then_some(best)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_start_up_is_left_out_and_noise_is_not() {
+        // Ten values of a ramp, then a level with a small ripple.
+        let ramp = (0..100u32).map(|n| f64::from(n.min(10)) * 10.0 + f64::from(n % 3));
+        assert_eq!(mser(&ramp.collect::<Vec<_>>()), Some(2));
+        let level: Vec<f64> = (0..100u32).map(|n| 50.0 + f64::from(n % 5)).collect();
+        assert_eq!(mser(&level), Some(0));
+        assert_eq!(mser(&[7.0; 100]), Some(0));
+    }
+
+    #[test]
+    fn what_never_settles_has_no_steady_state() {
+        let ramp: Vec<f64> = (0..100).map(f64::from).collect();
+        assert_eq!(mser(&ramp), None);
+        assert_eq!(mser(&[1.0; 39]), None, "fewer than eight batches");
+    }
+
+    #[test]
+    fn the_later_of_both_starts_counts() {
+        let sample = |n: u64| Sample {
+            at: Instant::ZERO + Duration::from_micros(n),
+            arrived: vec![100 * n],
+            queued: 1_000 * n.min(20),
+        };
+        let samples: Vec<Sample> = (0..101).map(sample).collect();
+        let (from, to) = window_of(&samples).unwrap();
+        assert_eq!((from, to), (samples[20].at, samples[100].at));
+        assert_eq!(window_of(&samples[..30]), None);
+    }
+}

@@ -1,0 +1,180 @@
+//! Searches of a lab as a table of 80 columns.
+
+use ::text::{Align, Table, count};
+use ground::printable;
+use ground::verdict::Verdict;
+use lab::study::{Found, Searched, Tried, Wanted};
+
+/// Most characters of a cell with checks.
+const CHECKS_WIDTH: usize = 36;
+
+/// Prints the values found, with those beside them, and what is known about other seeds.
+#[must_use]
+pub fn searched_text(searched: &Searched) -> String {
+    let (field, axes) = &searched.headings;
+    let has_variants = searched.found.iter().any(|found| found.variant.is_some());
+    let head = has_variants.then_some(("variant", Align::Left)).into_iter();
+    let head = head.chain(axes.iter().map(|name| (name.as_str(), Align::Right)));
+    let beside = ("not with", Align::Right);
+    let mut table =
+        Table::new(head.chain([(field.as_str(), Align::Right), beside, ("", Align::Left)]));
+    for found in &searched.found {
+        let mut cells: Vec<String> = Vec::new();
+        if has_variants {
+            cells.push(found.variant.clone().unwrap_or_default());
+        }
+        cells.extend(found.shown.iter().cloned());
+        cells.push(found.value.clone().unwrap_or_else(|| "none".into()));
+        cells.push(found.beside.as_ref().map_or("-".into(), |beside| beside.value.clone()));
+        cells.push(why(found));
+        table.row(cells);
+    }
+    let mut out = if table.is_empty() { String::new() } else { format!("{table}\n") };
+    for line in summary(searched) {
+        out += &printable::lines([line]);
+    }
+    out
+}
+
+/// Returns the reason why a search found nothing better.
+fn why(found: &Found) -> String {
+    if let Some((holds, not)) = &found.contradiction {
+        return format!("out of order: {holds} holds, {not} does not");
+    }
+    match &found.beside {
+        Some(beside) => reason(beside),
+        None => "the first of all values holds".into(),
+    }
+}
+
+/// Returns the checks that do not pass with a value, and the seed.
+fn reason(tried: &Tried) -> String {
+    let names: Vec<&str> = tried.failed.iter().map(|failed| failed.check.as_str()).collect();
+    let mut names = names.join(", ");
+    if names.chars().count() > CHECKS_WIDTH {
+        names = names.chars().take(CHECKS_WIDTH - 3).chain("...".chars()).collect();
+    }
+    let verdict = match tried.verdict {
+        Verdict::Fail => String::new(),
+        other => format!(" {other}"),
+    };
+    let seed = tried.seed.map_or(String::new(), |seed| format!(" (seed {seed})"));
+    format!("{names}{verdict}{seed}")
+}
+
+/// Says what was searched, how, and how far the result holds.
+fn summary(searched: &Searched) -> Vec<String> {
+    let wanted = match searched.wanted {
+        Wanted::Least => "least",
+        Wanted::Largest => "largest",
+    };
+    let checks = match &*searched.checks {
+        [] => "all checks pass".to_owned(),
+        [one] => format!("{one} passes"),
+        all => format!("{} pass", all.join(", ")),
+    };
+    let mut lines = vec![
+        format!("{}: the {wanted} {} with which {checks}", searched.lab, searched.headings.0),
+        searched.path.clone(),
+    ];
+    lines.push(match searched.seeds {
+        1 => "with one seed each: other seeds were not run".into(),
+        seeds => format!(
+            "with each of {} seeds: with {} % confidence, with {:.1} % of all seeds or more",
+            count(seeds),
+            searched.confidence * 100.0,
+            (searched.share * 1e3).floor() / 10.0,
+        ),
+    });
+    let made = searched.found.len() as u64;
+    let searches = |n: u64| format!("{} {}", count(n), if n == 1 { "search" } else { "searches" });
+    lines.push(match made == searched.planned {
+        true => format!("{} runs in {}", count(searched.runs), searches(made)),
+        false => format!("interrupted after {} of {}", count(made), searches(searched.planned)),
+    });
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lab::study::Failed;
+
+    fn tried(value: &str, verdict: Verdict, checks: &[&str]) -> Tried {
+        let failed = checks.iter().map(|check| Failed {
+            check: (*check).to_owned(),
+            verdict,
+            detail: String::new(),
+        });
+        Tried { value: value.into(), verdict, seeds: 4, seed: Some(17), failed: failed.collect() }
+    }
+
+    fn searched() -> Searched {
+        let found = |n: u64, value: Option<&str>, verdict, beside| Found {
+            n,
+            variant: Some("dcqcn".into()),
+            axes: vec![("defaults.links.length".into(), "100m".into())],
+            shown: vec!["100m".into()],
+            value: value.map(Into::into),
+            verdict,
+            beside,
+            contradiction: None,
+            tried: vec![],
+        };
+        let long = ["lossless", "throughput of victims", "no_deadlock", "conservation"];
+        let odd = Found {
+            contradiction: Some(("31KB".into(), "35KB".into())),
+            ..found(3, Some("36KB"), Verdict::Inconclusive, None)
+        };
+        Searched {
+            version: "0".into(),
+            lab: "incast".into(),
+            wanted: Wanted::Least,
+            path: "profiles.tor.buffer.profiles.roce.lossless.xoff".into(),
+            headings: ("xoff".into(), vec!["length".into()]),
+            checks: vec!["lossless".into()],
+            seeds: 20,
+            confidence: 0.95,
+            share: 0.8608,
+            runs: 1_234,
+            planned: 5,
+            found: vec![
+                found(0, Some("31KB"), Verdict::Pass, Some(tried("30KB", Verdict::Fail, &long))),
+                found(
+                    1,
+                    None,
+                    Verdict::NotJudged,
+                    Some(tried("200KB", Verdict::NotJudged, &long[..1])),
+                ),
+                found(2, Some("10KB"), Verdict::Pass, None),
+                odd,
+            ],
+        }
+    }
+
+    #[test]
+    fn a_table_of_searches_has_80_columns_and_reasons() {
+        let text = searched_text(&searched());
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+        for words in [
+            "31KB      30KB  lossless, throughput of victims, ... (seed 17)",
+            "none     200KB  lossless NOT JUDGED (seed 17)",
+            "10KB         -  the first of all values holds",
+            "out of order: 31KB holds, 35KB does not",
+            "incast: the least xoff with which lossless passes",
+            "with each of 20 seeds: with 95 % confidence, with 86.0 % of all seeds or more",
+            "interrupted after 4 of 5 searches",
+        ] {
+            assert!(text.contains(words), "{words}\n{text}");
+        }
+    }
+
+    #[test]
+    fn nothing_is_said_about_other_seeds_than_the_one_that_was_run() {
+        let one = Searched { seeds: 1, planned: 4, ..searched() };
+        let text = searched_text(&one);
+        assert!(text.contains("with one seed each: other seeds were not run"), "{text}");
+        assert!(text.contains("1,234 runs in 4 searches"), "{text}");
+        assert!(!text.contains("confidence"), "{text}");
+    }
+}
