@@ -114,6 +114,7 @@ pages! {
     sources: "docs/src/sources.md",
     switch: "docs/src/switch.md",
     validate: "docs/src/validate.md",
+    workloads: "docs/src/workloads.md",
 }
 
 #[test]

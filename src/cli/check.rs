@@ -9,6 +9,7 @@ mod macsec;
 mod rows;
 mod switch;
 mod text;
+mod workloads;
 
 use std::io::Write;
 use std::path::{Path, PathBuf};

@@ -26,6 +26,7 @@ mod sheet;
 mod tester;
 mod text;
 mod validation;
+mod workloads;
 mod yang;
 
 pub use agents::{agents_text, headroom_text, neighbours_text};

@@ -56,7 +56,8 @@ impl Samples {
             NodeKind::Host(_) => None,
         };
         let switches = (0..).zip(&plan.network.nodes).filter_map(switch).collect();
-        Self { slices: 0, flows, greedy, switches, samples: Vec::new() }
+        let first = Sample { at: Instant::ZERO, arrived: vec![0; flows.len()], queued: 0 };
+        Self { slices: 0, flows, greedy, switches, samples: vec![first] }
     }
 
     /// Returns the sampled flows, indexes in [`LabPlan::flows`].
