@@ -1,6 +1,7 @@
 //! Workloads in the virtual world: offered load, slowdown, collectives, ON and OFF periods.
 
 use super::*;
+use crate::testfolder::Folder;
 
 /// Profile with lossless priority 3.
 const PROFILE: &str = "profiles: {tor: {defaults: {pfc: {enable: [3]}}}}\n";
@@ -256,6 +257,50 @@ fn drawn_sizes_of_flows_are_those_of_the_distribution() {
     }
 }
 
+#[test]
+fn drawn_messages_arrive_whole_over_links_that_lose_frames() {
+    for transport in ["roce: {recovery: selective_repeat, ", "roce: {", "tcp: {"] {
+        let text = format!(
+            "{PROFILE}seed: 3\nuntil_done: true\nduration: 100ms\ntopology: {{star: {{hosts: 3}}}}\n\
+             defaults: {{links: {{errors: {{loss: 1%}}}}}}\nflows: [{{name: f, pattern: random, priority: 0, \
+             duration: {{seconds: 500us}}, transport: {{{transport}messages: {{bytes: {{points: [[1, 0], \
+             [20KB, 1]]}}, load: 20%}}}}}}}}]\n"
+        );
+        let (plan, _) = parse("w.yaml", &text).unwrap();
+        let run = run(&plan, World::Virtual, Options::default(), |_| {}).unwrap();
+        let found = workload(&run);
+        let lost = run.outcome.line_losses.lost;
+        assert!(run.outcome.done && lost > 20, "{transport} lost {lost}");
+        assert_eq!(run.outcome.checks[0].verdict, Verdict::Pass, "{transport}");
+        assert_eq!((found.completed, found.messages > 100), (found.messages, true), "{transport}");
+        let bytes: u64 =
+            run.outcome.flows.iter().map(|f| f.transport.unwrap().receiver.delivered).sum();
+        assert_eq!(bytes, found.bytes, "{transport}");
+        let slowdown = run.outcome.figures.slowdown.as_ref().unwrap();
+        assert_eq!((slowdown.messages, slowdown.unfinished), (found.messages, 0));
+        assert!(slowdown.p50.unwrap() >= 1.0 && slowdown.max.unwrap() > 10.0, "{transport}");
+    }
+}
+
+#[test]
+fn a_program_may_ask_for_the_messages_of_a_plan() {
+    let text = format!(
+        "{PROFILE}duration: 50us\ntopology: {{star: {{hosts: 2}}}}\nflows: [{{name: f, from: h1, to: h2, \
+         priority: 3, transport: {{roce: {{messages: {{bytes: 10KB}}}}}}}}]\n"
+    );
+    let (mut plan, _) = parse("w.yaml", &text).unwrap();
+    // The number of messages is not known, so none is kept.
+    let plain = run(&plan, World::Virtual, Options::default(), |_| {}).unwrap();
+    assert!(plain.messages.is_none() && plain.outcome.figures.slowdown.is_none());
+    plan.keep_messages();
+    let kept = run(&plan, World::Virtual, Options::default(), |_| {}).unwrap();
+    assert_eq!(kept.outcome.trace_hash, plain.outcome.trace_hash);
+    let done = kept.outcome.flows[0].transport.unwrap().sender.completions.messages;
+    let all = kept.messages.unwrap().records;
+    let complete = all.iter().filter(|r| r.completion.is_some()).count() as u64;
+    assert!(done > 40 && complete == done && all.len() as u64 == done + 1, "{done} {}", all.len());
+}
+
 /// A ring of all hosts, each with 100 KB for each host.
 fn ring(hosts: u32, more: &str) -> String {
     format!(
@@ -414,17 +459,15 @@ fn nodes_and_links_take_ranges() {
 
 #[test]
 fn a_distribution_is_read_beside_the_lab_and_refused_with_its_line() {
-    let folder = std::env::temp_dir().join(format!("sluice-cdf-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).unwrap();
-    let lab = folder.join("w.yaml").display().to_string();
+    let folder = Folder::new("cdf");
+    let lab = folder.at("w.yaml").display().to_string();
     let text = format!(
         "{PROFILE}topology: {{star: {{hosts: 2}}}}\nflows: [{{from: h1, to: h2, duration: {{bytes: {{cdf: sizes.txt}}}}}}]\n"
     );
-    std::fs::write(folder.join("sizes.txt"), "# own\n1KB 0\n3KB 100%\n").unwrap();
+    folder.put("sizes.txt", b"# own\n1KB 0\n3KB 100%\n");
     let good = parse(&lab, &text).map(|(plan, _)| plan.workloads);
-    std::fs::write(folder.join("sizes.txt"), "1KB 0\n3KB 0.5\n2KB 1\n").unwrap();
+    folder.put("sizes.txt", b"1KB 0\n3KB 0.5\n2KB 1\n");
     let bad = parse(&lab, &text).map(|_| ()).unwrap_err().to_string();
-    std::fs::remove_dir_all(&folder).unwrap();
     let good = good.unwrap();
     assert_eq!((good[0].sizes.as_str(), good[0].mean_bytes), ("sizes", 2_000.0));
     assert!(bad.contains("sizes.txt:3: size 2000 is below 3000, the size before it"), "{bad}");
