@@ -310,3 +310,65 @@ fn captures_have_both_directions_and_nanoseconds_as_tshark_reads_them() {
     let all = tshark(&dir, "h1.pcapng", "frame", &fields);
     assert!(all.is_sorted_by_key(|row| nanos(row)) && all.len() == data.len() + pauses.len());
 }
+
+/// A workload with sizes from a file, and a ring.
+const WORKLOAD: &str = "\
+name: load
+duration: 1ms
+record: {messages: true}
+profiles: {p: {defaults: {pfc: {enable: [3]}}}}
+topology: {star: {hosts: 8}}
+flows:
+  - name: bg
+    from: h1..h8
+    pattern: random
+    priority: 3
+    transport: {roce: {messages: {bytes: {cdf: sizes.txt}, load: 30%}}}
+  - {name: ar, from: h1..h4, pattern: ring, priority: 3, transport: roce, duration: {bytes: 100KB}}
+";
+
+#[test]
+fn a_workload_has_its_mean_in_the_check_and_slowdowns_and_completion_in_the_results() {
+    let dir = Dir::new("lab-workload");
+    dir.write("load.yaml", WORKLOAD);
+    dir.write("sizes.txt", "1KB 0\n19KB 1\n");
+    let check = |format: &str| {
+        let args = ["check", "load.yaml", "--format", format];
+        run::sluice().args(args).current_dir(&dir.0).output().unwrap()
+    };
+    let checked: Value = serde_json::from_slice(&check("json").stdout).unwrap();
+    let of = checked.pointer("/0/lab/workloads/0").unwrap_or_else(|| panic!("{checked:#}"));
+    assert_eq!((&of["name"], &of["sizes"]), (&"bg".into(), &"sizes".into()));
+    assert_eq!(
+        (of["mean_bytes"].as_f64(), of["load"]["configured"].as_f64()),
+        (Some(1e4), Some(0.3))
+    );
+    let table = check("table");
+    let table = text(&table.stdout);
+    assert!(table.contains("sizes") && table.contains("10.0 kB"), "{table}");
+    assert!(table.contains("ring of 4, 6 steps"), "{table}");
+
+    let once = json(&dir, "load.yaml", &[]);
+    assert_eq!(once, json(&dir, "load.yaml", &[]));
+    let found = &once["workloads"][0];
+    assert_eq!(found["messages"], of["messages"]);
+    assert!(once["workloads"][1]["collective"]["completion_ns"].as_f64().unwrap() > 48_000.0);
+    let slowdown = &once["figures"]["slowdown"];
+    assert!(slowdown["p50"].as_f64().unwrap() >= 1.0, "{slowdown}");
+    let counted: u64 =
+        ["messages", "unfinished"].map(|n| slowdown[n].as_u64().unwrap()).iter().sum();
+    assert!(counted >= found["messages"].as_u64().unwrap(), "{slowdown}");
+    let shown = sluice(&dir, &["load.yaml"]);
+    let shown = text(&shown.stdout);
+    for part in ["workload bg: ", "slowdown p50", "ring of 4 hosts in 6 steps, complete after "] {
+        assert!(shown.contains(part), "{part}\n{shown}");
+    }
+    // Another seed draws other messages.
+    assert_ne!(json(&dir, "load.yaml", &["--seed", "9"])["trace_hash"], once["trace_hash"]);
+
+    dir.write("sizes.txt", "1KB 0\n19KB 0.9\n5KB 1\n");
+    let refused = sluice(&dir, &["load.yaml"]);
+    assert_eq!(refused.status.code(), Some(2));
+    let said = text(&refused.stderr);
+    assert!(said.contains("sizes.txt:3: size 5000 is below 19000, the size before it"), "{said}");
+}

@@ -115,6 +115,7 @@ pages! {
     studies: "docs/src/studies.md",
     switch: "docs/src/switch.md",
     validate: "docs/src/validate.md",
+    workloads: "docs/src/workloads.md",
 }
 
 #[test]

@@ -10,6 +10,7 @@ mod rows;
 mod study;
 mod switch;
 mod text;
+mod workloads;
 
 use std::io::Write;
 use std::path::{Path, PathBuf};

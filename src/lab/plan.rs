@@ -6,6 +6,9 @@ use host::FlowId;
 use sim::{Direction, LinkId, NetworkPlan, NodeId};
 use tester::plan::TestPlan;
 
+/// Messages of an unlimited flow: more than any run sends.
+pub(crate) const ENDLESS: u64 = u32::MAX as u64;
+
 /// A resolved lab file.
 #[derive(Clone, Debug)]
 pub struct LabPlan {
@@ -36,6 +39,13 @@ pub struct LabPlan {
 }
 
 impl LabPlan {
+    /// Keeps messages one by one, as `record: {messages: true}` in the file does. The run is the same
+    /// otherwise.
+    pub fn keep_messages(&mut self) {
+        self.record.messages = true;
+        super::resolve::keep_messages(&mut self.network.nodes, true);
+    }
+
     /// Returns the flow ids of the traffic generator.
     pub(super) fn tester_flows(&self) -> impl Iterator<Item = FlowId> + '_ {
         self.tester.iter().flat_map(|tester| &tester.plan.flows).map(|flow| flow.id)

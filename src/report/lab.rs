@@ -4,6 +4,7 @@ use super::agents::agents_text;
 use super::checks::check_lines;
 use super::sheet::Medium;
 use super::tester::tables as tester_tables;
+use super::workloads::{slowdowns, workload_lines};
 use ::text::count;
 use ground::printable;
 use ground::time::Duration;
@@ -25,6 +26,9 @@ pub fn lab_text(outcome: &Outcome) -> String {
         if !table.is_empty() {
             out += &format!("\n{table}");
         }
+    }
+    if let Some(table) = slowdowns(outcome) {
+        out += &format!("\n{table}");
     }
     out += &found_out(outcome);
     if let Some(tester) = &outcome.tester {
@@ -121,6 +125,7 @@ fn remarks(o: &Outcome) -> Vec<String> {
         let (found, over) = (count(o.storms.detected), count(o.storms.restored));
         lines.push(format!("storms: {found} found, {over} over"));
     }
+    lines.extend(workload_lines(o));
     lines.extend(o.faults.iter().map(|f| format!("fault at {}: {}", f.at_ns, f.what)));
     lines.extend(
         o.deadlocks.iter().map(|d| format!("deadlock at {}: {}", d.at.since_start(), d.name)),

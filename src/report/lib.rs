@@ -28,6 +28,7 @@ mod study;
 mod tester;
 mod text;
 mod validation;
+mod workloads;
 mod yang;
 
 pub use agents::{agents_text, headroom_text, neighbours_text};

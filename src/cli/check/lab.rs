@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::json::{Json, list, object, some};
 use super::rows::{self, ends, gather, or_dash};
-use super::{agents, calc, congestion, macsec};
+use super::{agents, calc, congestion, macsec, workloads};
 use crate::config::quantity::octets;
 use crate::headroom::SoftwareTerms;
 use crate::host::{ReactionsPlan, SfcPause, SfcReaction};
@@ -49,6 +49,7 @@ pub fn json(lab: &Resolved) -> Json {
         hosts: hosts(lab).map(NodePlan::name).collect::<Vec<_>>(),
         links: lab.links().map(|link| link_json(lab, &link)).collect::<Vec<_>>(),
         flows: flows.collect::<Vec<_>>(),
+        workloads: list(plan.workloads.iter().map(workloads::json)),
         agents: list(agents.map(named)),
         macsec: list(macsec.map(named)),
         congestion: list(congestion),
@@ -222,6 +223,7 @@ impl fmt::Display for Text<'_> {
             switch_table(lab),
             Some(link_table(lab)),
             flow_table(lab),
+            workloads::table(&plan.workloads),
             agents::table(agents),
             macsec::table(macsec),
         ];

@@ -78,7 +78,7 @@ mod tests {
             let mut periods = OnOff::new(&plan(Some(seed)), Instant::ZERO);
             let (mut on, mut count) = (Duration::ZERO, 0);
             while periods.end < Instant::ZERO + Duration::from_millis(100) {
-                on = on + periods.end.since(periods.start);
+                on += periods.end.since(periods.start);
                 count += 1;
                 periods.first_on(periods.end);
             }

@@ -3,7 +3,8 @@
 use crate::plan::{LabFlow, LabPlan};
 use ground::time::Duration;
 use ground::units::Bytes;
-use host::TransportPlan;
+use host::probe::PROBE_LEN;
+use host::{Transport, TransportPlan};
 use schedule::Line;
 use sim::{Direction, NetworkPlan, NodeKind};
 
@@ -47,7 +48,12 @@ impl<'a> Path<'a> {
         let payload = u64::from(self.plan.payload());
         let before = bytes.max(1).div_ceil(payload) - 1;
         let tail = (bytes.max(1) - before * payload) as u32;
-        let tail = tail.next_multiple_of(4).min(self.plan.payload()) + self.plan.overhead();
+        let tail = tail.max(PROBE_LEN as u32);
+        let padded = match self.plan.kind {
+            Transport::Roce(_) => tail.next_multiple_of(4),
+            Transport::TcpLike(_) => tail,
+        };
+        let tail = padded.min(self.plan.payload().max(tail)) + self.plan.overhead();
         let full = self.plan.size;
         // Start of the last frame on a line; the frames before it have all the full length, and
         // follow one another at the pace of the slowest line so far.
@@ -58,8 +64,8 @@ impl<'a> Path<'a> {
             if before > 0 {
                 last = last.max(first + slowest.saturating_mul(before - 1) + time);
             }
-            first = first + hop.latency(full);
-            last = last + hop.latency(tail);
+            first += hop.latency(full);
+            last += hop.latency(tail);
         }
         let ack = self.plan.kind.ack_len();
         self.back.iter().fold(last, |at, hop| at + hop.latency(ack))

@@ -5,10 +5,10 @@ use serde::Serialize;
 use super::gather::station;
 use super::ideal::Path;
 use crate::ends::{Source, ends, transport};
-use crate::plan::LabPlan;
+use crate::plan::{ENDLESS, LabPlan};
 use crate::population::{HostCounts, Population};
 use ground::time::{Duration, Instant};
-use host::TransportPlan;
+use host::{Message, TransportPlan};
 
 /// Most messages of a lab of which records are made.
 const RECORDS_MAX: usize = 1_000_000;
@@ -130,7 +130,7 @@ pub(crate) fn records(plan: &LabPlan, end: Instant, nodes: &mut impl Population)
                 Some(due) => add(message, due, None),
                 None => break,
             }
-            if message - done >= transport.work.log as u64 {
+            if follow(transport) || message - done >= transport.work.log as u64 {
                 break;
             }
         }
@@ -146,8 +146,14 @@ fn bytes_of(plan: &TransportPlan, n: u64) -> u64 {
     }
 }
 
+/// True if messages follow one another without a number: all are due at once, and one is sent.
+fn follow(plan: &TransportPlan) -> bool {
+    let endless = |m: Message| m.count >= ENDLESS && m.every == Duration::ZERO;
+    plan.work.list.is_none() && plan.message.is_some_and(endless)
+}
+
 /// Returns the time at which a message is due; `None` if that follows from the run alone, or if
-/// there is no such message. Of messages that follow one another without a number, one is due.
+/// there is no such message.
 fn due(plan: &TransportPlan, n: u64) -> Option<Instant> {
     if plan.work.after.is_some() {
         return None;

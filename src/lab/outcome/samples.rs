@@ -1,7 +1,7 @@
 //! Samples of flows without an end, and of the switches' buffers, at regular times of a run.
 
 use crate::ends::{Ends, Source, ends, transport};
-use crate::plan::LabPlan;
+use crate::plan::{ENDLESS, LabPlan};
 use crate::population::{HostCounts, Population};
 use ground::time::Instant;
 use ground::units::{PortId, PriorityGroup};
@@ -9,9 +9,6 @@ use sim::{Network, Node, NodeId, NodeKind, Nodes, Witness};
 
 /// Slices of the run per sample.
 const SLICES: u64 = 10;
-
-/// A message count above which a flow has no end.
-const ENDLESS: u64 = u32::MAX as u64;
 
 /// Samples of a run.
 #[derive(Clone, Debug)]
@@ -56,7 +53,8 @@ impl Samples {
             NodeKind::Host(_) => None,
         };
         let switches = (0..).zip(&plan.network.nodes).filter_map(switch).collect();
-        Self { slices: 0, flows, greedy, switches, samples: Vec::new() }
+        let first = Sample { at: Instant::ZERO, arrived: vec![0; flows.len()], queued: 0 };
+        Self { slices: 0, flows, greedy, switches, samples: vec![first] }
     }
 
     /// Returns the sampled flows, indexes in [`LabPlan::flows`].

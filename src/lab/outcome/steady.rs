@@ -3,7 +3,8 @@
 //! Its start is found by MSER-5 (White 1997): of the means of five samples each, so many are left out
 //! at the start that the squared standard error of the rest is least. This is done for the bytes that
 //! arrive and for the bytes in buffers, and the later start counts. A start in the second half of the
-//! samples says that the run is too short to tell: then there is no steady state.
+//! samples says that the run is too short to tell; so does a difference of the means of both halves of
+//! the rest of more than three standard errors and 1 %. Then there is no steady state.
 
 use serde::Serialize;
 
@@ -115,7 +116,20 @@ fn mser(values: &[f64]) -> Option<usize> {
     let half = means.len() / 2;
     // Of equal errors the first counts.
     let best = (0..=half).min_by(|a, b| error(*a).total_cmp(&error(*b)))?;
-    (best < half || half == 0).then_some(best)
+    (best < half && is_level(&means[best..])).then_some(best)
+}
+
+/// True if the means of both halves differ by no more than three standard errors, or 1 %.
+fn is_level(means: &[f64]) -> bool {
+    let (a, b) = means.split_at(means.len() / 2);
+    let mean = |of: &[f64]| of.iter().sum::<f64>() / of.len() as f64;
+    let error = |of: &[f64]| {
+        let mean = mean(of);
+        let squares = of.iter().map(|x| (x - mean) * (x - mean)).sum::<f64>();
+        squares / (of.len() as f64 - 1.0) / of.len() as f64
+    };
+    let (off, errors) = ((mean(a) - mean(b)).abs(), (error(a) + error(b)).sqrt());
+    off <= (3.0 * errors).max(mean(means).abs() / 100.0)
 }
 
 #[cfg(test)]
@@ -137,6 +151,9 @@ mod tests {
         let ramp: Vec<f64> = (0..100).map(f64::from).collect();
         assert_eq!(mser(&ramp), None);
         assert_eq!(mser(&[1.0; 39]), None, "fewer than eight batches");
+        // A step in the second half.
+        let step: Vec<f64> = (0..100).map(|n| if n < 70 { 1.0 } else { 2.0 }).collect();
+        assert_eq!(mser(&step), None);
     }
 
     #[test]

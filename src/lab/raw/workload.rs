@@ -29,7 +29,7 @@ pub enum Bytes {
 pub enum Published {
     /// Web search (DCTCP, SIGCOMM 2010): mean 1.71 MB, half of the messages above 70 KB.
     Websearch,
-    /// Hadoop cluster (Facebook, SIGCOMM 2015): mean 121 KB, half of the messages up to 700 bytes.
+    /// Hadoop cluster (Facebook, SIGCOMM 2015): mean 120 KB, half of the messages up to 700 bytes.
     Hadoop,
 }
 

@@ -41,6 +41,7 @@ use routes::Routes;
 use sim::{DirectionPlan, End, LinkPlan, NetworkPlan, NodeId, NodeKind, NodePlan};
 use switch::{SpreadEntry, StaticEntry};
 
+pub(super) use flows::keep_messages;
 pub use view::{LinkView, Resolved};
 
 /// Name of a lab without a name or a file.
@@ -86,7 +87,7 @@ pub(super) fn resolve(
         tester: tester.as_ref(),
     };
     let flows = flows::flows(&mut cx, at, lab, &context, &mut nodes);
-    flows::log(&mut nodes, lab.record.messages);
+    keep_messages(&mut nodes, lab.record.messages);
     let context = faults::Context { graph: &graph, switches: &switches, profiles: &profiles };
     let faults = faults::faults(&mut cx, at, lab, &context);
     let checks = checks::checks(&mut cx, at, lab, &flows);

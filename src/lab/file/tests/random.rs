@@ -57,20 +57,38 @@ fn profile() -> impl Strategy<Value = String> {
 
 fn flow() -> impl Strategy<Value = String> {
     let rate = prop::sample::select(vec!["100%", "0.01%", "3G", "1000pps", "{percentage: 12.5}"]);
-    let duration =
-        prop::sample::select(vec!["continuous", "{frames: 10}", "{bytes: 1MB}", "{seconds: 20us}"]);
+    let duration = prop::sample::select(vec![
+        "continuous",
+        "{frames: 10}",
+        "{bytes: 1MB}",
+        "{seconds: 20us}",
+        "{bytes: hadoop}",
+    ]);
     let transport = prop::sample::select(vec![
         "udp",
         "roce",
         "tcp",
         "{roce: {dcqcn: ns3, operation: write, ack_every: 4, messages: {bytes: 9000}}}",
         "{tcp: {initial_window: 2, messages: {bytes: 100, every: 1us, count: 3}}}",
+        "{roce: {messages: {bytes: hadoop, load: 3%}}}",
+        "{tcp: {messages: {bytes: {points: [[10, 0.5], [2KB, 1]]}, load: {receiver: 1%}, count: 9}}}",
+        "{roce: {operation: write, messages: {bytes: websearch, every: 50us, count: 7}}}",
     ]);
-    let pattern = prop::sample::select(vec!["all_to_all", "permutation"]);
+    let pattern = prop::sample::select(vec![
+        "all_to_all",
+        "permutation",
+        "random",
+        "ring",
+        "exchange",
+        "all_to_all, from: {random: 1}",
+        "all_to_all, on_off: {on: 1us, off: 2us, times: exponential}",
+    ]);
     (rate, duration, transport, pattern, 0u8..8, 70u32..1500).prop_map(|(r, d, t, p, n, s)| {
+        // Messages of a workload have times of their own.
+        let stagger = if t.contains("load") || p == "random" { "0s" } else { "100ns" };
         format!(
             "{{pattern: {p}, rate: {r}, duration: {d}, transport: {t}, priority: {n}, size: {s}, \
-             stagger: 100ns}}"
+             stagger: {stagger}}}"
         )
     })
 }

@@ -3,6 +3,7 @@
 use super::carrier::{Batch, Carrier};
 use super::parts::{Bound, KindOf, Marked, One, PORT_FIRST, PORTS, Sent, Times, has_room};
 use super::sizes::Sizes;
+use crate::plan::ENDLESS;
 use crate::resolve::addresses::{ip, mac};
 use crate::resolve::graph;
 use config::Cx;
@@ -15,8 +16,6 @@ use wire::roce::U24;
 
 /// Destination port of the first flows; from flow 16384 on the next port, and so on.
 const TCP_PORT: u16 = 5_001;
-/// Messages of an unlimited flow: more than any run sends.
-pub(super) const ENDLESS: u64 = u32::MAX as u64;
 
 /// Plans a flow; `None` if the station cannot send it.
 pub(super) fn plan(

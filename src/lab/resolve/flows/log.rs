@@ -1,6 +1,6 @@
 //! Number of messages that senders keep one by one, for slowdowns and for programs.
 
-use super::answered::ENDLESS;
+use crate::plan::ENDLESS;
 use host::TransportPlan;
 use sim::{NodeKind, NodePlan};
 
@@ -12,7 +12,7 @@ const LOG_MAX: u64 = 1_000_000;
 
 /// Decides how many messages each sender keeps one by one: all that were drawn; those of flows with
 /// a known number as long as there are few; with `every`, also those of others, up to a limit.
-pub(in crate::resolve) fn log(nodes: &mut [NodePlan], every: bool) {
+pub(crate) fn keep_messages(nodes: &mut [NodePlan], every: bool) {
     let known = |t: &TransportPlan| match &t.work.list {
         Some(list) => Some(list.messages().len() as u64),
         None => t.message.map(|m| m.count).filter(|count| *count < ENDLESS),

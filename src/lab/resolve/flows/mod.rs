@@ -28,7 +28,7 @@ use ends::ends;
 use ground::time::{Duration, Instant};
 use ground::units::{Dscp, Priority};
 use host::{FLOW_ID_MAX, FRAME_MAX, FlowId, OnOffPlan, Rate, StationPlan};
-pub(super) use log::log;
+pub(crate) use log::keep_messages;
 use marking::{is_lossless, lossy_at, marking};
 pub(super) use parts::Context;
 use parts::{Bound, KindOf, One, Times, Use, stream};

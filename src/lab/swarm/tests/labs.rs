@@ -212,7 +212,10 @@ fn what_fails_is_made_small_and_still_fails() {
                 Some(crate::raw::FlowDuration::Amount(amount)) => amount.frames.unwrap_or(0),
                 _ => 0,
             };
-            frames > 3 && flow.from.as_ref().is_some_and(|from| from.0.contains(&"h2".to_owned()))
+            frames > 3
+                && flow.from.as_ref().is_some_and(|from| {
+                    from.names().is_some_and(|list| list.contains(&"h2".to_owned()))
+                })
         });
         let failure = Failure { check: "h2", detail: "h2 sends".into() };
         let failures = if guilty { vec![failure] } else { vec![] };
