@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::ends::ends;
-use super::outcome::{Ended, Outcome, Window, flow_counts, gather};
+use super::outcome::{Completions, Ended, Outcome, Window, completions, flow_counts, gather};
 use super::plan::LabPlan;
 use super::record::{Captures, Detail, Looks, Recorder};
 use super::verdict;
@@ -57,6 +57,8 @@ pub struct Recording {
     pub events: Recorder,
     /// Samples of queues and rates.
     pub looks: Looks,
+    /// Completion times of messages.
+    pub completions: Completions,
 }
 
 /// A finished run.
@@ -102,11 +104,13 @@ pub(super) fn run_changed(
     let ((mut recorder, checkers), mut nodes) = network.finish();
     recorder.end(ended.now)?;
     let mut outcome = gather(plan, &ended, &window, &recorder, &mut nodes);
+    let completions =
+        if options.plots { completions(plan, &mut nodes) } else { Completions::default() };
     outcome.shortfalls = refused;
     outcome.deadlocks = checkers.deadlocks().to_vec();
     let findings = checkers.finish(ended.now, &mut nodes);
     judge(plan, &findings, &mut outcome);
-    let recording = looks.map(|looks| Recording { events: recorder, looks });
+    let recording = looks.map(|looks| Recording { events: recorder, looks, completions });
     Ok(Run { outcome, findings, recording })
 }
 

@@ -10,7 +10,7 @@ use crate::cli::outputs::OutputFile;
 use crate::cli::terminal::{self, say};
 use crate::cli::{Format, bad_input, exit, stop_on_signals};
 use crate::lab::{CheckOutcome, LabPlan, Options, Outcome, Run, Runner, World};
-use crate::report::{self, ComparedRun, Comparison, ComparisonPage, Depths};
+use crate::report::{self, ComparedRun, Comparison, ComparisonPage, RunSeries};
 use crate::verdict::Verdict;
 
 /// Runs all jobs in sequence and prints the table.
@@ -18,15 +18,17 @@ pub(super) fn run(args: &RunArgs, jobs: &[Job], page: Option<OutputFile>) -> Res
     let stop = stop_on_signals()?;
     let options =
         Options { plots: args.report.is_some(), slow_down: args.slow_down, stop: Some(&stop) };
-    let (mut runs, mut depths) = (Vec::with_capacity(jobs.len()), Vec::new());
+    let (mut runs, mut series) = (Vec::with_capacity(jobs.len()), Vec::new());
     run_all(jobs.iter().map(|job| &job.plan), args.world, options, |run| {
-        depths.push(run.recording.as_ref().and_then(|recording| Depths::new(&recording.looks)));
+        let plan = &jobs[series.len()].plan;
+        let recording = run.recording.as_ref();
+        series.push(recording.map(|recording| RunSeries::new(plan, &run.outcome, recording)));
         runs.push(ComparedRun::new(run.outcome, args.outcomes));
     })?;
     let comparison = Comparison::new(args.world.name(), runs, jobs.len());
     let written = page.map(|file| {
         let command = super::command(args);
-        let page = ComparisonPage { comparison: &comparison, depths: &depths, command: &command };
+        let page = ComparisonPage { comparison: &comparison, series: &series, command: &command };
         file.write(report::comparison_html(&page).as_bytes())
     });
     match args.format {

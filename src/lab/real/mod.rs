@@ -216,6 +216,8 @@ pub(super) fn run_with(
         outcome.shortfalls.push(Shortfall::new("--report", instead).to_string());
     }
     let looks = Looks::new(&run.plan);
-    let recording = options.plots.then_some(Recording { events: run.noted.recorder, looks });
+    let completions = run.completions();
+    let recording =
+        options.plots.then_some(Recording { events: run.noted.recorder, looks, completions });
     Ok(Run { outcome, findings: Vec::new(), recording })
 }

@@ -4,7 +4,9 @@ use super::RealRun;
 use super::node::{Arrivals, Snapshot};
 use crate::World;
 use crate::ends::{Ends, Source, ends};
-use crate::outcome::{Counted, Ended, Outcome, RealOutcome, Window, gather};
+use crate::outcome::{
+    Completions, Counted, Ended, Outcome, RealOutcome, Window, completions, gather,
+};
 use crate::population::{HostCounts, NodeAgents, Population};
 use contracts::stats::SwitchSnapshot;
 use ground::time::Instant;
@@ -44,6 +46,11 @@ impl RealRun {
         });
         self.judge(&mut outcome);
         outcome
+    }
+
+    /// Returns the distributions of completion times.
+    pub(super) fn completions(&self) -> Completions {
+        completions(&self.plan, &mut Over(&self.nodes, &self.agents))
     }
 
     /// Returns the frames of a flow that had not arrived.
