@@ -93,7 +93,7 @@ fn the_page_of_a_benchmark_fits() {
     let dir = Dir::new("page-benchmark");
     let dut = "rate: 100G\nports: [{}, {}]\nvirtual: {profile: {}}\nname: bridge\n";
     let dut = dir.write("dut.yaml", dut);
-    let args = ["benchmark", "rfc2544", dut.to_str().unwrap(), "--quick"];
+    let args = ["benchmark", "rfc2544", dut.to_str().unwrap(), "--only", "throughput"];
     fits("benchmark", &page(&dir, &args), 1);
 }
 
@@ -168,7 +168,7 @@ fn the_figure_and_the_axes_of_a_study_are_chosen() {
         // The mean of the seeds: 1e5 times 1, 2 and 3.
         assert_eq!((&seen[1][0], &seen[1][1]), (&json!("1/8"), &json!("200 µs")));
         assert_eq!(seen[0][11], "–", "no run has it");
-        assert_eq!(seen[6][11], "1.2 ms FAIL 3/3");
+        assert_eq!(seen[6][11], "1.2 msFAIL 3/3");
         let choose = |name: &str, value: &str| {
             format!(
                 "(() => {{ const label = [...document.querySelectorAll('.choices label')]

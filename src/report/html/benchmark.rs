@@ -210,10 +210,10 @@ pub fn benchmark_html(p: &BenchmarkPage<'_>) -> String {
         }
         @if let Some(compared) = p.compared { (comparison(compared)) }
         div.cards { @for drawing in DRAWINGS { (drawing.draw(p.metrics)) } }
-        section.card { h2 { "Results" } pre.table { (p.tables) } }
+        section.card { h2 { "Results" } (tables::preformatted(p.tables)) }
         section.card {
             h2 { "Set-up" }
-            pre.table { (p.plan) }
+            (tables::preformatted(p.plan))
             p.small.soft { "sluice " (env!("CARGO_PKG_VERSION")) ", seed " (p.seed) }
         }
     };

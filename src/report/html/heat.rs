@@ -21,7 +21,7 @@ const SHADES: usize = 8;
 
 const WIDTH: f64 = 520.0;
 /// Width left of the map, with and without room for names.
-const LEFT: [f64; 2] = [10.0, 146.0];
+const LEFT: [f64; 2] = [10.0, 128.0];
 /// Least height of a row with a name, in which letters are this high.
 const NAMED: f64 = 9.0;
 const SMALL: f64 = 10.0;

@@ -262,7 +262,7 @@ fn found_out(o: &Outcome) -> Markup {
         @if !found.is_empty() {
             section.card {
                 h2 { "Results of link protocols" }
-                div.scroll { pre.table { (found.trim()) } }
+                (tables::preformatted(found.trim()))
                 @if !steps.is_empty() { h3 { "Step by step" } pre { (steps.concat().trim_end()) } }
             }
         }

@@ -8,14 +8,14 @@ use super::scale;
 
 /// Width of a chart, and of the area left of its axis.
 const WIDTH: f64 = 520.0;
-const LEFT: f64 = 146.0;
+const LEFT: f64 = 156.0;
 const RIGHT: f64 = 26.0;
 const ROW: f64 = 24.0;
 /// Height below the last row, for ticks and the axis title.
 const BELOW: f64 = 44.0;
 const TEXT: f64 = 14.0;
 /// Number of letters that fit left of the axis.
-const LETTERS: usize = 18;
+const LETTERS: usize = 17;
 
 /// A bar in a row; positions are fractions of the axis from 0 to 1.
 pub(super) struct Bar {

@@ -263,7 +263,7 @@ fn grid(p: &SweepPage<'_>, chosen: Chosen) -> Markup {
                                 td.n style=[shade(cell.mean())] {
                                     (shown(of, cell.mean()))
                                     @if cell.failed > 0 {
-                                        span.word.fail { " FAIL " (cell.failed) "/" (cell.runs) }
+                                        span.word.fail { "FAIL " (cell.failed) "/" (cell.runs) }
                                     }
                                 }
                             }
@@ -359,7 +359,7 @@ mod tests {
             "<title>study &lt;a&gt;: FAIL</title>",
             "fct.p99_ns over length and alpha: means of the runs.",
             "2.5 ms",
-            "3.5 ms<span class=\"word fail\"> FAIL 1/4</span>",
+            "3.5 ms<span class=\"word fail\">FAIL 1/4</span>",
             "3 FAIL, 21 PASS",
             "\"chosen\":{\"figure\":1,\"across\":2,\"by\":0}",
         ] {

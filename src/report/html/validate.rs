@@ -49,7 +49,7 @@ pub fn validation_html(p: &ValidationPage<'_>) -> String {
         }
         section.card {
             h2 { "Set-up" }
-            pre.table { (p.setup) }
+            (tables::preformatted(&p.setup.to_string()))
             @if !p.files.is_empty() {
                 h2 { "Files" }
                 (tables::table(&files(p.files)))

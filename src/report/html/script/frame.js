@@ -32,6 +32,9 @@ const logTicks = (low, high, room) => {
   return powers.filter((_, n) => n % every === 0);
 };
 
+/** The width inside of a plot's axes, before its first layout too. */
+const inner = plot => plot.width - 90;
+
 /** The horizontal axis: as many labels as fit beside each other. */
 const xAxis = x => ({
   font: FONT,
@@ -55,10 +58,10 @@ const xAxis = x => ({
   filter: (_, marks) => marks,
   splits: x.labels ? (plot, _, min, max) => {
     const room = Math.max(...x.labels.map(widthOf)) + 14;
-    const every = Math.ceil(room * (max - min) / plot.over.clientWidth);
+    const every = Math.ceil(room * (max - min) / inner(plot));
     return x.labels.map((_, n) => n).filter(n => n % every === 0 && n >= min && n <= max);
   } : x.log ? (plot, _, min, max) =>
-    logTicks(min, max, Math.floor(plot.over.clientWidth / (widthOf("500 µs") + 14))) : undefined,
+    logTicks(min, max, Math.floor(inner(plot) / (widthOf("500 µs") + 14))) : undefined,
   values: (plot, marks, _axis, _space, step) => x.labels ? marks.map(mark => x.labels[mark]) : x.log
     ? marks.map(mark => exact(mark, x.units))
     : ticks(plot, "x", x.units, marks, step),

@@ -87,7 +87,7 @@ const grid = (host, spec, state, cells) => {
       if (cell.mean !== null && high > low) {
         item.style.background = `color-mix(in srgb, var(--c0) ${Math.round(8 + 52 * (cell.mean - low) / (high - low))}%, transparent)`;
       }
-      if (cell.failed) item.append(make("span", "word fail", ` FAIL ${cell.failed}/${cell.runs}`));
+      if (cell.failed) item.append(make("span", "word fail", `FAIL ${cell.failed}/${cell.runs}`));
       line.append(item);
     }
   });
@@ -162,7 +162,7 @@ const showSweep = (host, spec, unique) => {
     const cells = cellsOf(spec, state);
     const most = Math.max(...cells.flat().map(({ runs }) => runs));
     note.textContent = `${most > 1 ? `Means of up to ${most} runs${state.map ? "" : ", with a band from the least to the largest"}. ` : ""}${
-      state.map ? "The darker, the larger." : "Red rings: a run failed a check."} Values of the axis are at equal distances.`;
+      state.map ? "The darker, the larger." : "Red rings: a run failed a check. Values of the axis are at equal distances."}`;
     if (state.map) grid(area, spec, state, cells);
     else {
       view.lines = curves(area, spec, state, cells, `${unique} ${drawn += 1}`);
