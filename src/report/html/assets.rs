@@ -19,8 +19,16 @@ static SCRIPT: LazyLock<String> = LazyLock::new(|| {
         include_str!("script/page.js"),
     ];
     let (licence, library) = (include_str!("vendor/LICENSE"), include_str!("vendor/uPlot.iife.min.js"));
-    format!("/*!\n{licence}*/\n{library}\n\"use strict\";\n(() => {{\n{}}})();\n", own.concat())
+    let own = own.map(packed).concat();
+    format!("/*!\n{licence}*/\n{library}\n\"use strict\";\n(() => {{\n{own}}})();\n")
 });
+
+/// Leaves comments and indentation out: every page carries the script.
+fn packed(script: &str) -> String {
+    let lines = script.lines().map(str::trim_start);
+    let code = lines.filter(|line| !["//", "/*", "*"].iter().any(|mark| line.starts_with(mark)));
+    code.flat_map(|line| [line, "\n"]).collect()
+}
 
 /// Returns the script.
 pub(super) fn script() -> &'static str {
@@ -75,6 +83,12 @@ mod tests {
             assert_eq!(base64(text.as_bytes()), wanted);
         }
         assert!(policy().contains("default-src 'none'"));
+    }
+
+    #[test]
+    fn comments_and_indentation_are_left_out() {
+        let script = "// A note.\n/**\n * About f.\n */\nconst f = x =>\n  x * 2; // twice\n";
+        assert_eq!(packed(script), "const f = x =>\nx * 2; // twice\n");
     }
 
     #[test]

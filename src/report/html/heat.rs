@@ -125,7 +125,7 @@ impl Heat {
         Some(figure(&self.drawing(max), &data))
     }
 
-    /// One path for each shade: a rectangle for every run of intervals of that shade.
+    /// One path for each shade: a thick line for every run of intervals of that shade.
     fn drawing(&self, max: f64) -> Markup {
         let tall = (360.0 / self.rows.len() as f64).clamp(3.0, 14.0);
         let bottom = 4.0 + tall * self.rows.len() as f64;
@@ -145,9 +145,8 @@ impl Heat {
                 if run[0] > 0 {
                     let [left, right] = [from, from + run.len()]
                         .map(|column| x(column as f64 / DRAWN_COLUMNS as f64));
-                    let (y, width) = (4.0 + tall * n as f64, right - left);
-                    *paths.entry(run[0]).or_default() +=
-                        &format!("M{left:.1} {y:.1}h{width:.1}v{tall:.1}h-{width:.1}z");
+                    let (y, width) = (4.0 + tall * (n as f64 + 0.5), right - left);
+                    *paths.entry(run[0]).or_default() += &format!("M{left:.1} {y:.1}h{width:.1}");
                 }
                 from += run.len();
             }
@@ -166,8 +165,8 @@ impl Heat {
                 rect x=(left) y="4" width=(WIDTH - left - RIGHT) height=(format!("{:.1}", bottom - 4.0))
                     fill="none" stroke="var(--rule)" {}
                 @for (shade, path) in &paths {
-                    path d=(path) fill=(format!("var({})", self.shade))
-                        fill-opacity=(format!("{:.2}", *shade as f64 / SHADES as f64)) {}
+                    path d=(path) fill="none" stroke=(format!("var({})", self.shade))
+                        stroke-width=(format!("{tall:.1}")) stroke-opacity=(format!("{:.2}", *shade as f64 / SHADES as f64)) {}
                 }
                 @for (part, text) in &ticks {
                     text x=(format!("{:.1}", x(*part))) y=(format!("{:.1}", bottom + 18.0))

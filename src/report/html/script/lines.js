@@ -53,7 +53,7 @@ const showLines = (host, spec, unique) => {
     if (line.low) {
       const edge = { stroke: "transparent", spanGaps: true, points: { show: false } };
       series.push({ ...edge }, { ...edge });
-      bands.push({ series: [column + 2, column + 1], fill: () => lineColour(line.colour) + "30" });
+      bands.push({ series: [column + 2, column + 1], fill: () => `color-mix(in srgb, ${lineColour(line.colour)} ${20 / Math.sqrt(lines.length)}%, transparent)` });
       column += 2;
     }
   }
