@@ -84,7 +84,8 @@ fn the_page_of_variants_fits() {
 #[test]
 fn the_page_of_an_exploration_fits() {
     let dir = Dir::new("page-explore");
-    let args = ["explore", "configs/labs/roce-dcqcn.yaml", "--kmin", "20KB,100KB", "--kmax", "400KB"];
+    let args =
+        ["explore", "configs/labs/roce-dcqcn.yaml", "--kmin", "20KB,100KB", "--kmax", "400KB"];
     fits("explore", &page(&dir, &args), 0);
 }
 
@@ -131,7 +132,8 @@ fn study() -> String {
         let [alpha, length, seed] = [0, 1, 2].map(|n| place[n] as f64);
         let verdict = if alpha + length > 14.0 { Verdict::Fail } else { Verdict::Pass };
         let known = alpha > 0.0 || length < 9.0;
-        let numbers = [1e5 * (1.0 + length + seed), 2e4 * 1.5_f64.powf(length), 1e11 / (1.0 + alpha)];
+        let numbers =
+            [1e5 * (1.0 + length + seed), 2e4 * 1.5_f64.powf(length), 1e11 / (1.0 + alpha)];
         let figures = numbers.iter().map(|number| known.then_some(*number)).collect();
         rows.push(SweepRow { place, verdict, figures });
     }
@@ -151,6 +153,39 @@ fn study() -> String {
 fn the_page_of_a_study_fits() {
     let dir = Dir::new("page-study");
     fits("study", &dir.write("page.html", &study()), 1);
+}
+
+/// A sweep of twelve short runs, of which those with a long cable fail.
+const SWEEP: &str = "\
+name: tiny
+topology: {star: {hosts: 3}}
+duration: 100us
+defaults: {links: {rate: 100G, length: 10m}}
+flows: [{name: f, from: [h1, h2], to: h3, priority: 3, size: 1500}]
+checks: [conservation, {value: {path: flows.f_h1.latency_ns.min, at_most: 4000}}]
+sweep: {defaults.links.length: [10m, 2km], flows.f.size: 500..1500 step 500, seed: 1..2}
+";
+
+#[test]
+fn the_page_of_a_sweep_fits_and_shows_its_runs() {
+    let dir = Dir::new("page-sweep");
+    let file = dir.write("tiny.yaml", SWEEP);
+    let page = page(&dir, &["run", file.to_str().unwrap()]);
+    fits("sweep", &page, 1);
+    let mut browser = Browser::start("sweep-grid");
+    browser.open(&page, DESK);
+    browser.evaluate(MEASURE);
+    let seen = browser.evaluate(
+        "[...document.querySelectorAll('.live table.grid tr')].map(row =>
+            [...row.cells].map(cell => cell.textContent))",
+    );
+    let rows = seen.as_array().unwrap();
+    assert_eq!(rows.len(), 3, "{seen}");
+    assert_eq!(rows[0], json!(["length \\ size", "500", "1000", "1500"]));
+    let failed = |row: &Value| {
+        row.as_array().unwrap().iter().filter(|c| c.as_str().unwrap().ends_with("FAIL 2/2")).count()
+    };
+    assert_eq!((failed(&rows[1]), failed(&rows[2])), (0, 3), "{seen}");
 }
 
 #[test]
@@ -289,7 +324,8 @@ fn a_variant_is_hidden_in_all_plots_and_a_theme_is_followed() {
     browser.open(&page, DESK);
     browser.evaluate(MEASURE);
     let shown = "sluice.views.map(({ plot }) => plot.series.filter(s => s.label === 'qcn' && s.show).length)";
-    let count = |seen: &Value| seen.as_array().unwrap().iter().filter_map(Value::as_u64).sum::<u64>();
+    let count =
+        |seen: &Value| seen.as_array().unwrap().iter().filter_map(Value::as_u64).sum::<u64>();
     let before = count(&browser.evaluate(shown));
     assert!(before >= 4, "queues, pauses, rates and completion times: {before}");
     let click = "[...document.querySelectorAll('.legend.live button')].find(b => b.textContent.startsWith('qcn')).click()";
@@ -302,7 +338,8 @@ fn a_variant_is_hidden_in_all_plots_and_a_theme_is_followed() {
     let ink = "(() => { const { plot } = sluice.views[0]; return plot.axes[0].stroke(); })()";
     let light = browser.evaluate(ink);
     browser.theme("dark");
-    browser.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))");
+    browser
+        .evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))");
     assert_ne!(browser.evaluate(ink), light, "axes have the ink of the theme");
     assert_eq!(browser.complaints(), [""; 0]);
 }

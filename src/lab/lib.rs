@@ -15,6 +15,7 @@ pub mod real;
 pub mod record;
 mod resolve;
 mod schema;
+pub mod study;
 pub mod swarm;
 mod verdict;
 mod virtual_run;
@@ -30,5 +31,8 @@ pub use schema::lab_schema;
 pub use virtual_run::{Options, Progress, Recording, Run};
 pub use world::{RunError, Runner, World, run};
 
+#[cfg(test)]
+#[path = "../testfolder.rs"]
+mod testfolder;
 #[cfg(test)]
 mod tests;

@@ -23,6 +23,7 @@ mod notifications;
 mod objects;
 mod scrape;
 mod sheet;
+mod study;
 mod tester;
 mod text;
 mod validation;
@@ -33,8 +34,9 @@ pub use compare::{ComparedRun, Comparison, comparison_text};
 pub use explore::explored_text;
 pub use exposition::Exposition;
 pub use html::{
-    BenchmarkPage, ComparisonPage, ExplorePage, Report, RunSeries, SweepAxis, SweepFigure, SweepPage,
-    SweepRow, TestPage, ValidationPage, sweep_html, benchmark_html, comparison_html, explore_html, html, tester_html, validation_html,
+    BenchmarkPage, ComparisonPage, ExplorePage, Report, RunSeries, SweepAxis, SweepFigure,
+    SweepPage, SweepRow, TestPage, ValidationPage, benchmark_html, comparison_html, explore_html,
+    html, study_html, sweep_html, tester_html, validation_html,
 };
 pub use lab::lab_text;
 pub use live::{Live, Screen};
@@ -51,6 +53,7 @@ pub use objects::{
 };
 pub use scrape::{SCRAPE_PORT, Scrape, serve};
 pub use sheet::drops_text;
+pub use study::study_text;
 #[cfg(feature = "dpdk")]
 pub use tester::self_test_text;
 pub use tester::{

@@ -110,8 +110,7 @@ impl Browser {
 
     /// Evaluates an expression in the page; a promise is waited for.
     pub fn evaluate(&mut self, expression: &str) -> Value {
-        let params =
-            json!({"expression": expression, "returnByValue": true, "awaitPromise": true});
+        let params = json!({"expression": expression, "returnByValue": true, "awaitPromise": true});
         let found = self.call("Runtime.evaluate", params);
         assert!(found["exceptionDetails"].is_null(), "{expression}: {found}");
         found["result"]["value"].clone()

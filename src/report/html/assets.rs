@@ -18,7 +18,8 @@ static SCRIPT: LazyLock<String> = LazyLock::new(|| {
         include_str!("script/sweep.js"),
         include_str!("script/page.js"),
     ];
-    let (licence, library) = (include_str!("vendor/LICENSE"), include_str!("vendor/uPlot.iife.min.js"));
+    let (licence, library) =
+        (include_str!("vendor/LICENSE"), include_str!("vendor/uPlot.iife.min.js"));
     let own = own.map(packed).concat();
     format!("/*!\n{licence}*/\n{library}\n\"use strict\";\n(() => {{\n{own}}})();\n")
 });
@@ -49,7 +50,8 @@ fn base64(octets: &[u8]) -> String {
     const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut out = String::new();
     for part in octets.chunks(3) {
-        let word = (0..3).fold(0, |word, n| word << 8 | u32::from(part.get(n).copied().unwrap_or(0)));
+        let word =
+            (0..3).fold(0, |word, n| word << 8 | u32::from(part.get(n).copied().unwrap_or(0)));
         for n in 0..4 {
             let digit = DIGITS[(word >> (18 - 6 * n) & 63) as usize];
             out.push(if n <= part.len() { digit.into() } else { '=' });
@@ -78,7 +80,8 @@ mod tests {
 
     #[test]
     fn sums_are_written_in_base64() {
-        let cases = [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foobar", "Zm9vYmFy")];
+        let cases =
+            [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foobar", "Zm9vYmFy")];
         for (text, wanted) in cases {
             assert_eq!(base64(text.as_bytes()), wanted);
         }

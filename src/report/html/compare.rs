@@ -231,7 +231,11 @@ impl Plots<'_> {
         let about = format!("Cumulative distribution of completion times of {} runs", lines.len());
         let mut plot = cdf(about, "completion time", lines);
         plot.axis.toggles.clone_from(&self.group);
-        card("Completion times", plot.draw(), &self.caption("Share of messages that took no longer."))
+        card(
+            "Completion times",
+            plot.draw(),
+            &self.caption("Share of messages that took no longer."),
+        )
     }
 }
 

@@ -173,7 +173,11 @@ mod tests {
             let mut at = 0;
             let picos: Vec<i64> = (0..count)
                 .map(|_| {
-                    at += if rng.next_u64() % 3 == 0 { 250_000 } else { (rng.next_u64() % 1_000_000) as i64 };
+                    at += if rng.next_u64() % 3 == 0 {
+                        250_000
+                    } else {
+                        (rng.next_u64() % 1_000_000) as i64
+                    };
                     at
                 })
                 .collect();

@@ -19,6 +19,7 @@ mod rows;
 mod runs;
 mod scale;
 mod shared;
+mod study;
 mod sweep;
 mod tables;
 mod tester;
@@ -30,6 +31,7 @@ pub use self::validate::{ValidationPage, validation_html};
 pub use compare::{ComparisonPage, comparison_html};
 pub use explore::{ExplorePage, explore_html};
 pub use runs::RunSeries;
+pub use study::study_html;
 pub use sweep::{SweepAxis, SweepFigure, SweepPage, SweepRow, sweep_html};
 pub use tester::{TestPage, tester_html};
 

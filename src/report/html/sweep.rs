@@ -340,14 +340,18 @@ mod tests {
     #[test]
     fn a_page_has_a_map_of_means_and_says_how_many_runs_failed() {
         let seeds = ["1", "2", "3", "4"];
-        let axes =
-            [axis("alpha", &["1/8", "1"], false), axis("seed", &seeds, true), axis("length", &["1m", "100m", "1km"], false)];
+        let axes = [
+            axis("alpha", &["1/8", "1"], false),
+            axis("seed", &seeds, true),
+            axis("length", &["1m", "100m", "1km"], false),
+        ];
         let mut rows = Vec::new();
         for alpha in 0..2 {
             for seed in 0..4 {
                 for length in 0..3 {
                     let fct = (length < 2).then(|| 1e6 * (1 + alpha + seed) as f64);
-                    let verdict = if alpha == 1 && seed == 3 { Verdict::Fail } else { Verdict::Pass };
+                    let verdict =
+                        if alpha == 1 && seed == 3 { Verdict::Fail } else { Verdict::Pass };
                     let figures = vec![None, fct, Some(5e5)];
                     rows.push(SweepRow { place: vec![alpha, seed, length], verdict, figures });
                 }

@@ -208,7 +208,8 @@ fn trial(seen: &Seen, group: &str) -> Markup {
     let end_ns = seen.length.as_nanos_f64();
     let highest = |points: &[(f64, f64)]| points.iter().map(|p| p.1).fold(0.0, f64::max);
     let shown = seen.rates.iter().take(LINES_MAX);
-    let line = |flow: &::validate::trace::FlowRates| Line::steps(flow.name.clone(), flow.points.clone());
+    let line =
+        |flow: &::validate::trace::FlowRates| Line::steps(flow.name.clone(), flow.points.clone());
     let top = seen.rates.iter().map(|flow| highest(&flow.points)).fold(0.0, f64::max);
     let rates = Plot {
         about: format!("Received rates in the trial: {}", seen.trial),

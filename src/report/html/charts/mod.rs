@@ -80,7 +80,8 @@ fn completions(r: &Report<'_>) -> (Plot, String) {
         lines.push(Line { name, points: steps_of(all), sum: flows > 0, ..Line::default() });
         let messages = count(all.messages);
         let left = found.flows.len() - found.flows.len().min(LINES_MAX);
-        let more = if left > 0 { format!(" {left} more flows are not drawn.") } else { String::new() };
+        let more =
+            if left > 0 { format!(" {left} more flows are not drawn.") } else { String::new() };
         format!(
             "Share of messages that took no longer, from a message being due to the acknowledgement of \
              its last byte: {messages} messages.{more}"
@@ -101,7 +102,9 @@ fn completions(r: &Report<'_>) -> (Plot, String) {
         if all > 1 {
             lines.push(Line { points, ..Line::default() });
         }
-        format!("Share of flows that took no longer, from their start to their last frame: {all} flows.")
+        format!(
+            "Share of flows that took no longer, from their start to their last frame: {all} flows."
+        )
     };
     let about = format!("Cumulative distribution of completion times, {} lines", lines.len());
     (cdf(about, "completion time", lines), caption)

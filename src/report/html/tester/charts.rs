@@ -111,7 +111,8 @@ fn spans(moments: &[Moment], place: usize) -> Vec<Span> {
     for two in moments.windows(2) {
         let [from, to] = [&two[0], &two[1]].map(|moment| Duration::from_nanos_f64(ns(moment)));
         let length = ns(&two[1]) - ns(&two[0]);
-        let paused = (two[1].paused_ns[place] - two[0].paused_ns[place]).clamp(0.0, length.max(0.0));
+        let paused =
+            (two[1].paused_ns[place] - two[0].paused_ns[place]).clamp(0.0, length.max(0.0));
         let share = paused / length.max(1.0);
         if share < SHARE_MIN {
             continue;
