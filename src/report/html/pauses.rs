@@ -215,7 +215,7 @@ fn merged(spans: &[Span], most: usize) -> Vec<Span> {
 
 fn coded(spans: &[Span]) -> Vec<SpanData> {
     let mut before = Duration::ZERO;
-    let mut code = |span: &Span| {
+    let code = |span: &Span| {
         let gap = span.from.saturating_sub(before).as_picos();
         let length = span.to.saturating_sub(span.from).as_picos();
         before = span.to;
@@ -224,7 +224,7 @@ fn coded(spans: &[Span]) -> Vec<SpanData> {
             pauses => SpanData::Many(gap, length, span.paused.as_picos(), pauses),
         }
     };
-    spans.iter().map(|span| code(span)).collect()
+    spans.iter().map(code).collect()
 }
 
 #[cfg(test)]
