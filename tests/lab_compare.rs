@@ -134,7 +134,12 @@ fn the_page_shows_every_variant_and_needs_nothing_else() {
     ] {
         assert!(page.contains(part), "{part}");
     }
-    for outside in ["http:", "https:", "src=", "href=", "url(", "@import", "<script"] {
+    let (page, script) = page.split_once("<script>").expect("its plots zoom");
+    assert!(
+        page.contains("default-src 'none'")
+            && script.trim_end().ends_with("</script></body></html>")
+    );
+    for outside in ["http:", "https:", "src=", "href=", "url(", "@import", "<script src"] {
         assert!(!page.contains(outside), "{outside}");
     }
 }

@@ -143,7 +143,7 @@ fn an_interrupted_study_goes_on_and_has_every_row_once() {
         ),
         ("run long.yaml --resume", "--rows"),
         ("run long.yaml --seed 3", "the sweep has `seed` as an axis"),
-        ("run long.yaml --report x.html", "--report: a sweep has rows"),
+        ("run long.yaml --outcomes", "--outcomes: a sweep has rows"),
         ("run long.yaml --number 48", "--number: 48 of 48 runs"),
         ("run long.yaml --shard 5/4", "such as 1/4"),
         ("run long.yaml --variant c", "there is no variant `c`"),

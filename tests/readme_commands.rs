@@ -109,6 +109,7 @@ pages! {
     macsec: "docs/src/macsec.md",
     neighbours: "docs/src/neighbours.md",
     performance: "docs/src/performance.md",
+    reports: "docs/src/reports.md",
     results: "docs/src/results.md",
     security: "docs/src/security.md",
     sources: "docs/src/sources.md",

@@ -151,10 +151,10 @@ impl Histogram {
             percents.map(|p| ((p / 100.0).min(1.0) * self.count as f64).ceil().max(1.0) as u64);
         let mut found = [0; N];
         let (mut at, mut seen) = (0, 0);
-        for (index, n) in self.buckets() {
+        for (longest, n) in self.buckets() {
             seen += n;
             while at < N && seen >= wanted[at] {
-                found[at] = last(index);
+                found[at] = longest;
                 at += 1;
             }
             if at == N {
@@ -168,19 +168,19 @@ impl Histogram {
     pub(super) fn to_hdr(&self) -> HdrHistogram<u64> {
         let mut out = HdrHistogram::new_with_bounds(1, NS_MAX, DIGITS)
             .expect("the bounds are in order and the digits few");
-        for (index, n) in self.buckets() {
-            out.saturating_record_n(last(index).min(NS_MAX), n);
+        for (longest, n) in self.buckets() {
+            out.saturating_record_n(longest.min(NS_MAX), n);
         }
         out
     }
 
-    /// Iterates over non-empty buckets, shorter times first.
-    fn buckets(&self) -> impl Iterator<Item = (usize, u64)> {
+    /// Iterates over non-empty buckets, shorter times first: the longest time of each, and its count.
+    pub(super) fn buckets(&self) -> impl Iterator<Item = (u64, u64)> {
         let pages = self.pages.iter().enumerate();
         let pages = pages.filter_map(|(place, page)| Some((place, page.as_deref()?)));
         pages.flat_map(|(place, page)| {
             let counted = page.iter().enumerate().filter(|(_, n)| **n > 0);
-            counted.map(move |(at, n)| (place * PAGE + at, *n))
+            counted.map(move |(at, n)| (last(place * PAGE + at), *n))
         })
     }
 }

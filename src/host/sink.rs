@@ -165,6 +165,16 @@ impl Latency {
         (self.sum, self.min, self.max) = (0, Duration::MAX, Duration::ZERO);
     }
 
+    /// Returns the cumulative distribution: each recorded latency, to three digits and ascending, with the
+    /// number of frames that did not exceed it. The last one is the exact maximum.
+    pub fn cumulative(&self) -> impl Iterator<Item = (Duration, u64)> {
+        let mut seen = 0;
+        self.histogram.buckets().map(move |(ns, n)| {
+            seen += n;
+            (Duration::from_nanos(ns).max(self.min()).min(self.max), seen)
+        })
+    }
+
     /// Returns the distribution in nanoseconds, for reports.
     #[must_use]
     pub fn histogram(&self) -> HdrHistogram<u64> {

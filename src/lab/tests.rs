@@ -127,7 +127,7 @@ fn what_is_recorded_on_the_way_changes_no_result() {
     let with =
         run(&plan, World::Virtual, Options { plots: true, ..Options::default() }, |_| {}).unwrap();
     assert_eq!(once, with.outcome);
-    let Recording { events, looks } = with.recording.unwrap();
+    let Recording { events, looks, completions } = with.recording.unwrap();
     assert!(looks.moments.len() > record::MOMENTS_MAX / 4);
     let peaks = looks.queues.values().map(|series| series.peak).max();
     assert!(peaks > Some(100_000), "{peaks:?}");

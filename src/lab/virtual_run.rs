@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::ends::ends;
 use super::outcome::{
-    Ended, MessageRecords, Outcome, Samples, Window, flow_counts, gather, records,
+    Completions, Ended, MessageRecords, Outcome, Samples, Window, completions, flow_counts, gather,
+    records,
 };
 use super::plan::LabPlan;
 use super::record::{Captures, Detail, Looks, MOMENTS_MAX, Recorder};
@@ -62,6 +63,8 @@ pub struct Recording {
     pub events: Recorder,
     /// Samples of queues and rates.
     pub looks: Looks,
+    /// Completion times of messages.
+    pub completions: Completions,
 }
 
 /// A finished run.
@@ -109,12 +112,14 @@ pub(super) fn run_changed(
     let ((mut recorder, checkers), mut nodes) = network.finish();
     recorder.end(ended.now)?;
     let mut outcome = gather(plan, &ended, &window, &recorder, &mut nodes);
+    let completions =
+        if options.plots { completions(plan, &mut nodes) } else { Completions::default() };
     outcome.shortfalls = refused;
     outcome.deadlocks = checkers.deadlocks().to_vec();
     let messages = plan.record.messages.then(|| records(plan, ended.at, &mut nodes));
     let findings = checkers.finish(ended.now, &mut nodes);
     judge(plan, &findings, &mut outcome);
-    let recording = looks.map(|looks| Recording { events: recorder, looks });
+    let recording = looks.map(|looks| Recording { events: recorder, looks, completions });
     Ok(Run { outcome, findings, recording, messages })
 }
 

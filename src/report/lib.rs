@@ -36,8 +36,9 @@ pub use compare::{ComparedRun, Comparison, comparison_text};
 pub use explore::explored_text;
 pub use exposition::Exposition;
 pub use html::{
-    BenchmarkPage, ComparisonPage, Depths, ExplorePage, Report, TestPage, ValidationPage,
-    benchmark_html, comparison_html, explore_html, html, tester_html, validation_html,
+    BenchmarkPage, ComparisonPage, ExplorePage, Report, RunSeries, SweepAxis, SweepFigure,
+    SweepPage, SweepRow, TestPage, ValidationPage, benchmark_html, comparison_html, explore_html,
+    html, study_html, sweep_html, tester_html, validation_html,
 };
 pub use lab::lab_text;
 pub use live::{Live, Screen};

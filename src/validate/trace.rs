@@ -39,7 +39,7 @@ pub struct Seen {
 #[derive(Clone, PartialEq, Debug)]
 pub struct FlowRates {
     pub name: String,
-    /// Times in nanoseconds, and bits per second.
+    /// Times in nanoseconds, and bits per second from each of them to the next; the last one is the end.
     pub points: Vec<(f64, f64)>,
 }
 
@@ -145,11 +145,14 @@ fn rates(trial: &Trial, seen: &Observation, setup: &Setup) -> Vec<FlowRates> {
     }
     let seconds = bin as f64 / 1e12;
     let rates = trial.flows.iter().zip(bits).map(|(flow, bits)| {
-        let point =
-            |(n, bits): (usize, u64)| ((n as f64 + 0.5) * bin as f64 / 1e3, bits as f64 / seconds);
+        let point = |(n, bits): (usize, u64)| (n as f64 * bin as f64 / 1e3, bits as f64 / seconds);
         let (from, to) = (&setup.port(flow.from).name, &setup.port(flow.to).name);
         let name = format!("{from} to {to}, priority {}", flow.priority);
-        FlowRates { name, points: bits.into_iter().enumerate().map(point).collect() }
+        let mut points: Vec<(f64, f64)> = bits.into_iter().enumerate().map(point).collect();
+        if let Some((_, last)) = points.last().copied() {
+            points.push((trial.length.as_nanos_f64(), last));
+        }
+        FlowRates { name, points }
     });
     rates.collect()
 }

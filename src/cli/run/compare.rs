@@ -13,7 +13,7 @@ use crate::cli::terminal::{self, say};
 use crate::cli::{Format, bad_input, exit, stop_on_signals};
 use crate::lab::study::in_order;
 use crate::lab::{CheckOutcome, LabPlan, Options, Outcome, Run, RunError, Runner, World};
-use crate::report::{self, ComparedRun, Comparison, ComparisonPage, Depths};
+use crate::report::{self, ComparedRun, Comparison, ComparisonPage, RunSeries};
 use crate::verdict::Verdict;
 
 /// Runs all jobs, in the virtual world at the same time, and prints the table.
@@ -24,14 +24,15 @@ pub(super) fn run(
 ) -> Result<ExitCode> {
     let stop = stop_on_signals()?;
     let options = sets.options(args, &stop);
-    let (mut runs, mut depths) = (Vec::with_capacity(jobs.len()), Vec::new());
+    let (mut runs, mut series) = (Vec::with_capacity(jobs.len()), Vec::new());
     let mut ended = |job: &Job<'_>, run: Run, begun: Wall| {
         if !run.outcome.interrupted {
             let row = job.row(&run, begun);
             rows.add(&row);
             sets.add(&row, &job.resolved.plan, &run);
         }
-        depths.push(run.recording.as_ref().and_then(|recording| Depths::new(&recording.looks)));
+        let (plan, recording) = (&job.resolved.plan, run.recording.as_ref());
+        series.push(recording.map(|recording| RunSeries::new(plan, &run.outcome, recording)));
         runs.push(ComparedRun::new(run.outcome, args.outcomes));
     };
     match args.world {
@@ -49,7 +50,7 @@ pub(super) fn run(
     let comparison = Comparison::new(args.world.name(), runs, jobs.len());
     let written = page.map(|file| {
         let command = super::command(args);
-        let page = ComparisonPage { comparison: &comparison, depths: &depths, command: &command };
+        let page = ComparisonPage { comparison: &comparison, series: &series, command: &command };
         file.write(report::comparison_html(&page).as_bytes())
     });
     match args.format {

@@ -56,6 +56,10 @@ pub(super) fn run(args: &RunArgs, studies: &[Study]) -> Result<ExitCode> {
         let what = format!("{planned} runs are more than a table has; write them to a file");
         return Err(bad_input(anyhow!("--rows: {what}")));
     }
+    if planned > SHOWN_MAX && args.report.is_some() {
+        let what = format!("{planned} runs are more than a page has; run a part with --shard");
+        return Err(bad_input(anyhow!("--report: {what}")));
+    }
     let jobs = jobs_for(args, planned);
     check(args, studies, jobs)?;
     let mut outputs = Outputs::new();
@@ -63,6 +67,7 @@ pub(super) fn run(args: &RunArgs, studies: &[Study]) -> Result<ExitCode> {
     if let Some(dir) = &args.keep {
         Outputs::folder("--keep", dir)?;
     }
+    let page = args.report.as_ref().map(|path| outputs.open("--report", path)).transpose()?;
     let mut studied = Studied::new(axes(studies), planned);
     let mut known = HashSet::new();
     let rows = match args.resume {
@@ -90,6 +95,10 @@ pub(super) fn run(args: &RunArgs, studies: &[Study]) -> Result<ExitCode> {
         let more = if rows.is_open() { "; --resume goes on" } else { "" };
         say!("interrupted after {ran} of {planned} runs{more}");
     }
+    let written = page.map(|file| {
+        let page = report::study_html(&studied, args.world.name(), &super::command(args));
+        file.write(page.as_bytes())
+    });
     match args.format {
         Format::Json => {
             let kept = work.kept.iter().map(|(study, n, file)| Kept { study, n: *n, file });
@@ -98,6 +107,7 @@ pub(super) fn run(args: &RunArgs, studies: &[Study]) -> Result<ExitCode> {
         Format::Table => terminal::print(report::study_text(&studied, &work.kept))?,
     }
     // After the results are printed, so that a failed file does not lose them.
+    written.transpose()?;
     rows.close()?;
     work.failed.map_or(Ok(()), Err)?;
     sets.close()?;
@@ -107,11 +117,7 @@ pub(super) fn run(args: &RunArgs, studies: &[Study]) -> Result<ExitCode> {
 /// Refuses options of single runs.
 fn refuse(args: &RunArgs) -> Result<()> {
     let remedy = "choose one run of the sweep with --number";
-    for (option, given) in [
-        ("--report", args.report.is_some()),
-        ("--pcapng", !args.pcapng.is_empty()),
-        ("--outcomes", args.outcomes),
-    ] {
+    for (option, given) in [("--pcapng", !args.pcapng.is_empty()), ("--outcomes", args.outcomes)] {
         if given {
             return Err(bad_input(anyhow!("{option}: a sweep has rows; {remedy}")));
         }

@@ -4,14 +4,13 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::gather::station;
+use super::completions::all_completions;
 use super::{FlowOutcome, NodeOutcome, SlowdownOutcome, SteadyOutcome, SwitchOutcome};
-use crate::ends::{Ends, Source, ends, transport};
+use crate::ends::{Ends, ends, transport};
 use crate::plan::LabPlan;
-use crate::population::{HostCounts, Population};
+use crate::population::Population;
 use crate::record::Recorder;
 use ground::time::Duration;
-use host::Latency;
 use sim::{Direction, NodeKind};
 
 /// Key figures of a run.
@@ -112,7 +111,7 @@ pub(super) fn figures(
     let got: Vec<f64> =
         others.iter().map(|((_, flow), ends)| goodput(flow, message(ends))).collect();
     Figures {
-        fct: completions(&ends, nodes),
+        fct: completion_times(&ends, nodes),
         victim_bps: (!victims.is_empty())
             .then(|| victims.iter().map(|((_, flow), _)| flow.payload_bps).sum()),
         buffer_peak_bytes: switches().map(buffer_peak).max().unwrap_or(0),
@@ -133,18 +132,8 @@ pub(super) fn figures(
 }
 
 /// Returns the completion times of all messages of all flows.
-fn completions(ends: &[Ends], nodes: &mut impl Population) -> Option<CompletionOutcome> {
-    let mut all = Latency::default();
-    for ends in ends {
-        let Source::Answered(n, _) = ends.source else { continue };
-        let sender = station(nodes, ends.from);
-        let only = sender.sender(n).and_then(|s| s.completions.fct);
-        match (sender.completion_times(n), only) {
-            (Some(times), _) => all.add(times),
-            (None, Some(took)) => all.record(took),
-            (None, None) => {}
-        }
-    }
+fn completion_times(ends: &[Ends], nodes: &mut impl Population) -> Option<CompletionOutcome> {
+    let all = all_completions(ends, nodes);
     let percentile = |p| all.percentile(p);
     (all.count() > 0).then(|| CompletionOutcome {
         messages: all.count(),

@@ -6,6 +6,7 @@
 
 mod agents;
 mod checks;
+mod completions;
 mod figures;
 mod flows;
 mod gather;
@@ -33,6 +34,8 @@ use sim::check::Deadlock;
 
 pub use agents::{MeasuredOutcome, StepOutcome};
 pub use checks::CheckOutcome;
+pub(super) use completions::completions;
+pub use completions::{CompletionTimes, Completions};
 pub use figures::{CompletionOutcome, Figures, HopOutcome, Signals};
 #[cfg(feature = "dpdk")]
 pub(super) use gather::Counted;

@@ -216,7 +216,8 @@ pub(super) fn run_with(
         outcome.shortfalls.push(Shortfall::new("--report", instead).to_string());
     }
     let looks = Looks::new(&run.plan, MOMENTS_MAX);
-    let messages = run.messages();
-    let recording = options.plots.then_some(Recording { events: run.noted.recorder, looks });
+    let (messages, completions) = (run.messages(), run.completions());
+    let recording =
+        options.plots.then_some(Recording { events: run.noted.recorder, looks, completions });
     Ok(Run { outcome, findings: Vec::new(), recording, messages })
 }

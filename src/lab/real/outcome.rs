@@ -4,8 +4,10 @@ use super::RealRun;
 use super::node::{Arrivals, Snapshot};
 use crate::World;
 use crate::ends::{Ends, Source, ends};
-use crate::outcome::{Counted, Ended, MessageRecords, Outcome, RealOutcome, Window};
-use crate::outcome::{gather, records};
+use crate::outcome::{
+    Completions, Counted, Ended, MessageRecords, Outcome, RealOutcome, Window, completions, gather,
+    records,
+};
 use crate::population::{HostCounts, NodeAgents, Population};
 use contracts::stats::SwitchSnapshot;
 use ground::time::Instant;
@@ -53,6 +55,11 @@ impl RealRun {
         let at = if self.quiet && self.plan.until_done { self.last } else { self.ended };
         let mut nodes = Over(&self.nodes, &self.agents);
         self.plan.record.messages.then(|| records(&self.plan, at, &mut nodes))
+    }
+
+    /// Returns the distributions of completion times.
+    pub(super) fn completions(&self) -> Completions {
+        completions(&self.plan, &mut Over(&self.nodes, &self.agents))
     }
 
     /// Returns the frames of a flow that had not arrived.

@@ -6,6 +6,7 @@
 //! lines and notes of switches.
 
 mod capture;
+mod frames;
 #[cfg(feature = "dpdk")]
 mod join;
 mod onset;
@@ -13,6 +14,7 @@ mod pauses;
 mod series;
 
 pub use capture::CaptureError;
+pub use frames::{FRAMES_MAX, FrameAt, PauseFrames};
 pub use onset::{Moment, Onset};
 pub use pauses::{PIECES_MAX, Piece, Timeline};
 pub use series::{Looks, MOMENTS_MAX, Place, SERIES_MAX, Series, SeriesSet};
@@ -27,8 +29,9 @@ use buffer::GroupKind;
 use contracts::frame::Frame;
 use contracts::stats::{DropReason, Drops, Storms};
 use contracts::world::Events;
+use frames::Frames;
 use ground::time::{Duration, Instant};
-use ground::units::{Mac, PRIORITIES, PortId, Priority, PriorityGroup, PrioritySet};
+use ground::units::{Mac, PRIORITIES, PauseVector, PortId, Priority, PriorityGroup};
 use host::{Latency, probe_of};
 use pauses::Receiver;
 use pfc::FlowControl;
@@ -109,6 +112,16 @@ struct Towards {
     /// Index in `groups` of a recorded switch port.
     groups: Option<u32>,
     receiver: Receiver,
+    frames: Frames,
+}
+
+impl Towards {
+    /// Returns the pause times of a frame that the far end obeys.
+    fn pause(&self, head: &[u8]) -> Option<PauseVector> {
+        let frame = mac_control::Repr::parse(head, self.mac).ok()?;
+        let is_pfc = matches!(frame, mac_control::Repr::Pfc(_));
+        (is_pfc == self.receiver.pfc).then(|| frame.vector())
+    }
 }
 
 /// Recorded groups of one port.
@@ -154,6 +167,8 @@ pub struct Recorder {
     captures: Captures,
     /// Times at which the last data frame and the last pause arrived or were lost.
     last: [Instant; 2],
+    /// Number of pause frames with recorded times.
+    frames: usize,
 }
 
 impl Recorder {
@@ -194,6 +209,7 @@ impl Recorder {
             ports,
             captures,
             last: [Instant::ZERO; 2],
+            frames: 0,
         }
     }
 
@@ -236,6 +252,13 @@ impl Recorder {
         self.towards[direction.index()].receiver.lines()
     }
 
+    /// Returns the times of the pause frames of a direction, the first [`FRAMES_MAX`] of each kind; `None` if
+    /// there were none.
+    #[must_use]
+    pub fn pause_frames(&self, direction: Direction) -> Option<&PauseFrames> {
+        self.towards[direction.index()].frames.get()
+    }
+
     /// Returns the latency of a flow in network time, if its hosts' clocks differ from that.
     pub(super) fn latency(&self, flow: u32) -> Option<&Latency> {
         self.clocks.get(flow as usize)?.as_ref().map(|c| &c.latency)
@@ -243,20 +266,25 @@ impl Recorder {
 
     fn control(&mut self, at: Instant, direction: Direction, head: &[u8]) {
         let towards = &mut self.towards[direction.index()];
-        let (keep, pfc) = (self.detail.plots, towards.receiver.pfc);
-        let begun = match mac_control::Repr::parse(head, towards.mac) {
-            Ok(mac_control::Repr::Pfc(r)) if pfc => {
-                towards.receiver.take(at, r.enabled, |p| r.times[p.index()], keep)
-            }
-            Ok(mac_control::Repr::Pause(r)) if !pfc => {
-                towards.receiver.take(at, PrioritySet::ALL, |_| r.time, keep)
-            }
-            Ok(_) | Err(_) => return,
-        };
+        let keep = self.detail.plots;
+        let Some(pause) = towards.pause(head) else { return };
+        let begun = towards.receiver.take(at, pause.enabled, |p| pause.time[p.index()], keep);
+        if keep {
+            let named = towards.receiver.obeys;
+            self.frames += usize::from(towards.frames.obeyed(at, &pause, named, self.frames));
+        }
         if towards.host && !begun.is_empty() {
             let last_bit = at.saturating_sub(towards.response);
             note_first(&mut self.counts.first_at_host, last_bit);
         }
+    }
+
+    /// Records a pause frame that starts on its line.
+    fn pause_left(&mut self, at: Instant, direction: Direction, head: &[u8]) {
+        let towards = &mut self.towards[direction.index()];
+        let Some(pause) = towards.pause(head) else { return };
+        let named = towards.receiver.obeys;
+        self.frames += usize::from(towards.frames.sent(at, &pause, named, self.frames));
     }
 
     /// Records the latency of a data frame between hosts whose clocks differ.
@@ -314,6 +342,9 @@ impl Witness for Recorder {
     #[inline]
     fn sent(&mut self, at: Instant, direction: Direction, frame: &VirtualFrame, _: Instant) {
         self.captures.sent(at, direction, frame);
+        if self.detail.plots && frame.is_control() {
+            self.pause_left(at, direction, frame.head());
+        }
     }
 
     #[inline]
@@ -420,6 +451,7 @@ fn towards(
         response: dir.response,
         groups: place(end.node, end.port),
         receiver: Receiver::new(mode.obeys(), pfc, link.rate),
+        frames: Frames::default(),
     }
 }
 

@@ -1,42 +1,25 @@
-//! Comparison of runs as one HTML page: bars by figure, queues over time, the table.
+//! Comparison of runs as one HTML page: bars by figure, queues, pauses and rates over time, completion
+//! times, the table. A run has one colour in all of them.
 
 use maud::{Markup, html};
 
+use super::cdf::cdf;
 use super::lines::{Axis, COLOURS, Line, Plot, variable};
-use super::{page, scale, tables, written};
+use super::runs::RunSeries;
+use super::scale::{self, Unit};
+use super::shared::card;
+use super::{page, tables, written};
 use crate::compare::{ComparedRun, Comparison, LEGEND, sheet};
 use ::text::{Align, count, scaled};
-use lab::record::Looks;
 
 /// The contents of a page.
 #[derive(Clone, Copy, Debug)]
 pub struct ComparisonPage<'a> {
     pub comparison: &'a Comparison,
-    /// Queue depths of each run, in the same order, if they were sampled.
-    pub depths: &'a [Option<Depths>],
+    /// Series of each run, in the same order, if they were recorded.
+    pub series: &'a [Option<RunSeries>],
     /// The command that reproduces the page.
     pub command: &'a str,
-}
-
-/// Bytes in all egress queues of a lab together, over time.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Depths {
-    /// Nanoseconds and bytes.
-    points: Vec<(f64, f64)>,
-}
-
-impl Depths {
-    /// Sums the sampled queues; `None` without samples.
-    #[must_use]
-    pub fn new(looks: &Looks) -> Option<Self> {
-        let at = |n: usize| -> f64 {
-            let queues = looks.queues.values();
-            queues.map(|series| f64::from(series.octets.get(n).copied().unwrap_or(0))).sum()
-        };
-        let moments = looks.moments.iter().enumerate();
-        let points: Vec<_> = moments.map(|(n, t)| (t.as_picos() as f64 / 1e3, at(n))).collect();
-        (!points.is_empty()).then_some(Self { points })
-    }
 }
 
 /// A figure drawn as a bar: its name, its value, and the format of the value.
@@ -70,7 +53,7 @@ pub fn comparison_html(p: &ComparisonPage<'_>) -> String {
     let c = p.comparison;
     let labs: Vec<&str> = c.labs().map(|(lab, _)| lab).collect();
     let title = format!("{}: {}", labs.join(", "), c.verdict);
-    let mut rest = p.depths;
+    let mut rest = p.series;
     let by_lab: Vec<_> = c
         .labs()
         .map(|(lab, runs)| {
@@ -88,12 +71,14 @@ pub fn comparison_html(p: &ComparisonPage<'_>) -> String {
             strong { (c.summary()) }
         }
         section.card { h2 { "Comparison" } (table(c)) p.small.soft { (LEGEND) } (failed(c)) }
-        @for (lab, runs, of_lab) in by_lab {
+        @for (n, (lab, runs, of_lab)) in by_lab.into_iter().enumerate() {
+            @let plots = Plots { runs, series: of_lab, group: format!("lab {n}") };
             h2 { (lab) }
             div.cards {
                 @for bar in &BARS { (bars(bar, runs)) }
-                (depths(runs, of_lab))
+                (plots.completions())
             }
+            div.cards.times { (plots.over_time()) }
         }
         section.card {
             h2 { "Reproduce" }
@@ -157,10 +142,12 @@ fn bars((name, figure, written): &Bar, runs: &[ComparedRun]) -> Markup {
                         dt { (run) }
                         dd {
                             @if let Some(figure) = figure {
-                                i style={
-                                    "width:" (format!("{:.1}", 62.0 * figure / most)) "%;"
-                                    "background:" (variable(n))
-                                } {}
+                                @if *figure > 0.0 {
+                                    i style={
+                                        "width:" (format!("{:.1}", 62.0 * figure / most)) "%;"
+                                        "background:" (variable(n))
+                                    } {}
+                                }
                                 (written(*figure))
                             } @else { "–" }
                         }
@@ -171,33 +158,87 @@ fn bars((name, figure, written): &Bar, runs: &[ComparedRun]) -> Markup {
     }
 }
 
-/// Plots the queue depths of each run of a lab.
-fn depths(runs: &[ComparedRun], depths: &[Option<Depths>]) -> Markup {
-    let seen = runs.iter().zip(depths).filter_map(|(run, seen)| Some((run, seen.as_ref()?)));
-    let seen: Vec<_> = seen.take(COLOURS).collect();
-    let points = || seen.iter().flat_map(|(_, seen)| &seen.points);
-    let most = points().map(|(_, y)| *y).fold(0.0, f64::max);
-    let end_ns = points().map(|(x, _)| *x).fold(0.0, f64::max);
-    let line =
-        |(run, seen): &(&ComparedRun, &Depths)| Line::through(run.name().to_owned(), &seen.points);
-    let plot = Plot {
-        about: format!("Lines over time: what waited in all queues of {} runs", seen.len()),
-        what: "queue depth",
-        unit: scale::octets(most),
-        axis: Axis::time(end_ns),
-        lines: seen.iter().map(line).collect(),
-        marks: vec![],
-    };
-    html! {
-        @if let Some(drawing) = plot.draw() {
-            figure.card {
-                h2 { "Egress queues" }
-                (drawing)
-                figcaption {
-                    "Bytes queued for egress at all ports of all switches together. A band is from the \
-                     minimum to the maximum, its line the mean."
-                }
-            }
+/// The plots of the runs of a lab.
+struct Plots<'a> {
+    runs: &'a [ComparedRun],
+    series: &'a [Option<RunSeries>],
+    /// Name of the plots of this lab.
+    group: String,
+}
+
+impl Plots<'_> {
+    /// Makes a line for each run with these points. A run has the colour of its bars.
+    fn lines(&self, points: impl Fn(&RunSeries) -> &[(f64, f64)], steps: bool) -> Vec<Line> {
+        let runs = self.runs.iter().zip(self.series).enumerate().take(COLOURS);
+        let seen = runs.filter_map(|(n, (run, series))| {
+            let points = points(series.as_ref()?);
+            let name = run.name().to_owned();
+            (!points.is_empty()).then(|| Line {
+                name,
+                points: points.to_vec(),
+                steps,
+                colour: Some(n),
+                ..Line::default()
+            })
+        });
+        seen.collect()
+    }
+
+    fn plot(&self, what: &'static str, unit: fn(f64) -> Unit, lines: Vec<Line>) -> Plot {
+        let most = lines.iter().flat_map(|line| &line.points).map(|(_, y)| *y).fold(0.0, f64::max);
+        let ends = self.series.iter().flatten().map(|series| series.end);
+        let axis = Axis::time(ends.fold(0.0, f64::max), self.group.as_str());
+        Plot {
+            about: format!("Lines over time: {what} of {} runs", lines.len()),
+            what,
+            unit: unit(most),
+            max: None,
+            axis: Axis { toggles: self.group.clone(), ..axis },
+            lines,
+            marks: vec![],
         }
     }
+
+    /// Returns a caption that says how many runs are not drawn.
+    fn caption(&self, text: &str) -> String {
+        match self.runs.len().saturating_sub(COLOURS) {
+            0 => text.to_owned(),
+            left => format!("{text} The last {left} runs are not drawn."),
+        }
+    }
+
+    fn over_time(&self) -> Markup {
+        let queued = self.plot("queue depth", scale::octets, self.lines(|s| &s.queued, false));
+        let paused = self.plot("paused ports", number, self.lines(|s| &s.paused, true));
+        let rate = self.plot("throughput", scale::rate, self.lines(|s| &s.rate, true));
+        // Without a pause in any run, there is nothing to compare.
+        let any = paused.lines.iter().flat_map(|line| &line.points).any(|(_, y)| *y > 0.0);
+        html! {
+            (card("Egress queues", queued.draw(), &self.caption(
+                "Bytes queued for egress at all ports of all switches together. On paper, a band is \
+                 from the minimum to the maximum, its line the mean.")))
+            @if any {
+                (card("Paused ports", paused.draw(), &self.caption(
+                    "Mean number of priorities of ports that were paused at the same time.")))
+            }
+            (card("Throughput", rate.draw(), &self.caption(
+                "Frames of all flows that arrived, with their headers and FCS.")))
+        }
+    }
+
+    fn completions(&self) -> Markup {
+        let lines = self.lines(|s| &s.completions, true);
+        let about = format!("Cumulative distribution of completion times of {} runs", lines.len());
+        let mut plot = cdf(about, "completion time", lines);
+        plot.axis.toggles.clone_from(&self.group);
+        card(
+            "Completion times",
+            plot.draw(),
+            &self.caption("Share of messages that took no longer."),
+        )
+    }
+}
+
+fn number(_: f64) -> Unit {
+    Unit { name: "ports", size: 1.0 }
 }

@@ -9,7 +9,7 @@ use lab::explore::{Explored, Objective, Point};
 
 /// Size of a plot and its margins.
 const SIZE: (f64, f64) = (520.0, 320.0);
-const MARGIN: (f64, f64) = (64.0, 36.0);
+const MARGIN: (f64, f64) = (84.0, 36.0);
 
 /// The contents of a page.
 #[derive(Clone, Copy, Debug)]

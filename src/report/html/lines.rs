@@ -1,4 +1,5 @@
-//! Line plots, over time or over a parameter.
+//! Line plots, over time or over a parameter: lines through samples, steps for states and for means of
+//! intervals.
 //!
 //! A plot is drawn in placeholder colours, which are replaced by variables of the page's style
 //! sheet, so that plots follow the page's light or dark theme.
@@ -9,7 +10,10 @@ use core::ops::Range;
 use maud::{Markup, PreEscaped, html};
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
+use serde::Serialize;
 
+use super::cdf;
+use super::data::{AxisData, Number, Positions, Quantity, decimated, figure};
 use super::scale::{self, Unit};
 use super::shared::LINES_MAX;
 
@@ -33,6 +37,8 @@ pub(super) struct Plot {
     /// Quantity of the vertical axis, without the unit.
     pub(super) what: &'static str,
     pub(super) unit: Unit,
+    /// End of the vertical axis, unless it follows the values.
+    pub(super) max: Option<f64>,
     pub(super) axis: Axis,
     pub(super) lines: Vec<Line>,
     /// Positions on the horizontal axis to mark, with a label.
@@ -40,24 +46,33 @@ pub(super) struct Plot {
 }
 
 /// The horizontal axis, from 0.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub(super) struct Axis {
     pub(super) what: &'static str,
     pub(super) unit: Unit,
     /// End in base units.
     pub(super) end: f64,
+    /// Beginning of a logarithmic axis; `None` for a linear one, which begins at 0.
+    pub(super) log: Option<f64>,
     /// True for single values, which have a dot each.
     pub(super) dots: bool,
+    /// Name of the plots that zoom together and share a cursor; empty for none.
+    pub(super) group: String,
+    /// Name of the plots whose lines of one name are shown and hidden together; empty for none.
+    pub(super) toggles: String,
 }
 
 impl Axis {
-    /// A time axis up to this time in nanoseconds.
-    pub(super) fn time(end_ns: f64) -> Self {
-        Self { what: "time", unit: scale::time(end_ns), end: end_ns, dots: false }
+    /// A time axis up to this time in nanoseconds, common to the plots of a group.
+    pub(super) fn time(end_ns: f64, group: impl Into<String>) -> Self {
+        let unit = scale::time(end_ns);
+        let group = group.into();
+        let toggles = String::new();
+        Self { what: "time", unit, end: end_ns, log: None, dots: false, group, toggles }
     }
 }
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Line {
     pub(super) name: String,
     /// Position on the horizontal axis, and the value, in base units.
@@ -66,27 +81,77 @@ pub(super) struct Line {
     pub(super) band: Vec<(f64, f64, f64)>,
     /// True for the sum of the other lines, drawn in the text colour.
     pub(super) sum: bool,
+    /// True for a state or the mean of an interval, which holds until the next point.
+    pub(super) steps: bool,
+    /// Number of its colour, if that is not its place among the lines.
+    pub(super) colour: Option<usize>,
 }
 
 /// Number of intervals in which a fluctuating value is drawn as mean and band.
 const PARTS: usize = 130;
 
 impl Line {
-    /// A line through samples: as they are or, if there are too many to distinguish, as the mean
-    /// of each interval with a band from the minimum to the maximum.
+    /// A line through samples.
     pub(super) fn through(name: String, numbers: &[(f64, f64)]) -> Self {
-        if numbers.len() <= 2 * PARTS {
-            return Self { name, points: numbers.to_vec(), ..Self::default() };
+        Self { name, points: decimated(numbers), ..Self::default() }
+    }
+
+    /// A line of states or means, each from its position to the next. The last point is the end.
+    pub(super) fn steps(name: String, points: Vec<(f64, f64)>) -> Self {
+        Self { name, points, steps: true, ..Self::default() }
+    }
+
+    /// Returns the points and the band of a drawing: as they are or, if there are too many samples to
+    /// distinguish, the mean of each interval with a band from the minimum to the maximum.
+    fn drawn(&self) -> (Vec<(f64, f64)>, Vec<(f64, f64, f64)>) {
+        if self.steps {
+            let corners = self.points.windows(2).flat_map(|two| [two[0], (two[1].0, two[0].1)]);
+            return (corners.chain(self.points.last().copied()).collect(), Vec::new());
+        }
+        if self.points.len() <= 2 * PARTS {
+            return (self.points.clone(), self.band.clone());
         }
         let (mut points, mut band) = (Vec::new(), Vec::new());
-        for part in numbers.chunks(numbers.len().div_ceil(PARTS)) {
+        for part in self.points.chunks(self.points.len().div_ceil(PARTS)) {
             let all = || part.iter().map(|(_, y)| *y);
             let at = f64::midpoint(part[0].0, part[part.len() - 1].0);
             points.push((at, all().sum::<f64>() / part.len() as f64));
             band.push((at, all().fold(f64::MAX, f64::min), all().fold(f64::MIN, f64::max)));
         }
-        Self { name, points, band, sum: false }
+        (points, band)
     }
+
+    fn colour_index(&self, place: usize) -> usize {
+        self.colour.unwrap_or(place) % COLOURS
+    }
+}
+
+#[derive(Serialize)]
+struct Data<'a> {
+    kind: &'static str,
+    group: &'a str,
+    toggles: &'a str,
+    x: AxisData,
+    y: Quantity,
+    /// Different lists of positions.
+    xs: Vec<Positions>,
+    lines: Vec<LineData<'a>>,
+    marks: &'a [(f64, &'static str)],
+}
+
+#[derive(Serialize)]
+struct LineData<'a> {
+    name: &'a str,
+    /// -1 for the colour of text.
+    colour: i64,
+    steps: bool,
+    /// Index in `xs`.
+    x: usize,
+    ys: Vec<Number>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    low: Option<Vec<Number>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    high: Option<Vec<Number>>,
 }
 
 /// Returns the style sheet variable of a colour.
@@ -94,8 +159,19 @@ pub(super) fn variable(n: usize) -> String {
     format!("var(--c{})", n % COLOURS)
 }
 
+/// Renders names beside their colours.
+pub(super) fn legend<'a>(names: impl Iterator<Item = (String, &'a str)>) -> Markup {
+    html! {
+        ul.legend {
+            @for (colour, name) in names {
+                li { i style={ "background:" (colour) } {} (name) }
+            }
+        }
+    }
+}
+
 fn colour(n: usize, line: &Line) -> String {
-    if line.sum { "var(--ink)".into() } else { variable(n) }
+    if line.sum { "var(--ink)".into() } else { variable(line.colour_index(n)) }
 }
 
 impl Plot {
@@ -104,24 +180,62 @@ impl Plot {
         if self.lines.is_empty() || self.axis.end <= 0.0 {
             return None;
         }
-        let svg = self.svg().ok()?;
-        Some(html! {
-            (PreEscaped(themed(&svg, &self.about)))
+        let svg = match self.axis.log {
+            Some(_) => cdf::drawing(self, colour),
+            None => PreEscaped(themed(&self.svg().ok()?, &self.about)),
+        };
+        let drawing = html! {
+            (svg)
             @if self.lines.len() > 1 || !self.lines[0].name.is_empty() {
-                ul.legend {
-                    @for (n, line) in self.lines.iter().enumerate() {
-                        li { i style={ "background:" (colour(n, line)) } {} (line.name) }
-                    }
-                }
+                (legend(self.lines.iter().enumerate().map(|(n, line)| (colour(n, line), &*line.name))))
             }
-        })
+        };
+        Some(figure(&drawing, &self.data()))
+    }
+
+    fn data(&self) -> Data<'_> {
+        let mut xs: Vec<Positions> = Vec::new();
+        let lines = self.lines.iter().enumerate().map(|(n, line)| {
+            let positions = Positions::new(line.points.iter().map(|(x, _)| *x));
+            let x = xs.iter().position(|known| *known == positions).unwrap_or(xs.len());
+            if x == xs.len() {
+                xs.push(positions);
+            }
+            let numbers = |of: fn(&(f64, f64, f64)) -> f64| {
+                let is_whole = line.band.len() == line.points.len() && !line.band.is_empty();
+                is_whole.then(|| line.band.iter().map(|point| of(point).into()).collect())
+            };
+            LineData {
+                name: &line.name,
+                colour: if line.sum { -1 } else { line.colour_index(n) as i64 },
+                steps: line.steps,
+                x,
+                ys: line.points.iter().map(|(_, y)| Number::from(*y)).collect(),
+                low: numbers(|(_, low, _)| *low),
+                high: numbers(|(.., high)| *high),
+            }
+        });
+        let lines = lines.collect();
+        let Axis { what, unit, end, dots, log, .. } = self.axis;
+        let x = AxisData::new(what, unit, (log.unwrap_or(0.0), end)).with_dots(dots);
+        Data {
+            kind: "lines",
+            group: &self.axis.group,
+            toggles: &self.axis.toggles,
+            x: if log.is_some() { x.logarithmic() } else { x },
+            y: Quantity::new(self.what, self.unit, self.max),
+            xs,
+            lines,
+            marks: &self.marks,
+        }
     }
 
     fn svg(&self) -> Result<String, DrawingAreaErrorKind<std::io::Error>> {
-        let Axis { what, unit: x_unit, end, dots } = self.axis;
+        let Axis { what, unit: x_unit, end, dots, .. } = self.axis;
         let x_max = end / x_unit.size;
-        let all = self.lines.iter().flat_map(|line| &line.points);
-        let bands = self.lines.iter().flat_map(|line| &line.band).map(|(.., high)| high);
+        let drawn: Vec<_> = self.lines.iter().map(Line::drawn).collect();
+        let all = drawn.iter().flat_map(|(points, _)| points);
+        let bands = drawn.iter().flat_map(|(_, band)| band).map(|(.., high)| high);
         let highest = all.map(|(_, y)| y).chain(bands).fold(0.0, |a: f64, b| a.max(*b));
         let highest = highest / self.unit.size;
         let y_max = if highest > 0.0 {
@@ -166,10 +280,11 @@ impl Plot {
                 let height = y_max * (1.0 - 0.075 * n as f64);
                 chart.plotting_area().draw(&Text::new(*word, (beside, height), place))?;
             }
-            for (n, line) in self.lines.iter().enumerate() {
-                let colour = if line.sum { INK } else { RGBColor(1, 3, (n % COLOURS) as u8) };
-                if !line.band.is_empty() {
-                    let (unit, band) = (self.unit.size, line.band.iter());
+            for (n, (line, (points, band))) in self.lines.iter().zip(&drawn).enumerate() {
+                let colour =
+                    if line.sum { INK } else { RGBColor(1, 3, line.colour_index(n) as u8) };
+                if !band.is_empty() {
+                    let (unit, band) = (self.unit.size, band.iter());
                     let low = band.clone().rev().map(|(x, low, _)| (x / x_unit.size, low / unit));
                     let high = band.map(|(x, _, high)| (x / x_unit.size, high / unit));
                     let around = Polygon::new(
@@ -178,7 +293,7 @@ impl Plot {
                     );
                     chart.draw_series([around])?;
                 }
-                let points = line.points.iter().map(|(x, y)| (x / x_unit.size, y / self.unit.size));
+                let points = points.iter().map(|(x, y)| (x / x_unit.size, y / self.unit.size));
                 let points = thinned(points, 0.0..x_max);
                 if dots {
                     // A dot under another one is seen around it.

@@ -1,16 +1,26 @@
 //! The report of a lab: one self-contained HTML page.
 //!
-//! It has no scripts, and style sheet and plots are embedded. The page fits a phone and follows
-//! the reader's light or dark theme. All of its content comes from the results and the recording.
+//! Style sheet, plots and script are embedded, and the page loads nothing. Its plots are drawings, which
+//! the script replaces by plots that zoom and show values; a page on paper or without a script keeps
+//! the drawings. The page fits a phone and follows the reader's light or dark theme. All of its content
+//! comes from the results and the recording.
 
+mod assets;
 mod benchmark;
+mod cdf;
 mod charts;
 mod compare;
+mod data;
 mod explore;
+mod heat;
 mod lines;
+mod pauses;
 mod rows;
+mod runs;
 mod scale;
 mod shared;
+mod study;
+mod sweep;
 mod tables;
 mod tester;
 mod topology;
@@ -18,8 +28,11 @@ mod validate;
 
 pub use self::benchmark::{BenchmarkPage, benchmark_html};
 pub use self::validate::{ValidationPage, validation_html};
-pub use compare::{ComparisonPage, Depths, comparison_html};
+pub use compare::{ComparisonPage, comparison_html};
 pub use explore::{ExplorePage, explore_html};
+pub use runs::RunSeries;
+pub use study::study_html;
+pub use sweep::{SweepAxis, SweepFigure, SweepPage, SweepRow, sweep_html};
 pub use tester::{TestPage, tester_html};
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
@@ -33,8 +46,6 @@ use ground::time::{Duration, Instant};
 use ground::verdict::Verdict;
 use lab::{LabPlan, Outcome, Recording};
 use sim::check::Deadlock;
-
-const STYLE: &str = include_str!("style.css");
 
 /// The contents of a report.
 #[derive(Clone, Copy, Debug)]
@@ -57,8 +68,9 @@ pub fn html(r: &Report<'_>) -> String {
         div.cards {
             section.card { h2 { "Checks" } (checks(o)) }
             (network(r))
-            (charts::charts(r))
+            (charts::distributions(r))
         }
+        div.cards.times { (charts::over_time(r)) }
         (shortfalls(o))
         (tables_of(o))
         (reproduce(r))
@@ -68,18 +80,23 @@ pub fn html(r: &Report<'_>) -> String {
 
 /// Renders a page with a title and a body.
 fn page(title: &str, version: &str, body: &Markup) -> String {
+    let plots = body.0.contains("<script class=\"data\"");
     html! {
         (DOCTYPE)
         html lang="en" {
             head {
                 meta charset="utf-8";
+                meta http-equiv="Content-Security-Policy" content=(assets::policy());
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="color-scheme" content="light dark";
                 meta name="generator" content=(format!("sluice {version}"));
                 title { (title) }
-                style { (PreEscaped(STYLE)) }
+                style { (PreEscaped(assets::STYLE)) }
             }
-            body { main { (body) } }
+            body {
+                main { (body) }
+                @if plots { script { (PreEscaped(assets::script())) } }
+            }
         }
     }
     .into_string()
@@ -247,7 +264,7 @@ fn found_out(o: &Outcome) -> Markup {
         @if !found.is_empty() {
             section.card {
                 h2 { "Results of link protocols" }
-                div.scroll { pre.table { (found.trim()) } }
+                (tables::preformatted(found.trim()))
                 @if !steps.is_empty() { h3 { "Step by step" } pre { (steps.concat().trim_end()) } }
             }
         }

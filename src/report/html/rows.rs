@@ -8,14 +8,14 @@ use super::scale;
 
 /// Width of a chart, and of the area left of its axis.
 const WIDTH: f64 = 520.0;
-const LEFT: f64 = 146.0;
+const LEFT: f64 = 156.0;
 const RIGHT: f64 = 26.0;
 const ROW: f64 = 24.0;
 /// Height below the last row, for ticks and the axis title.
 const BELOW: f64 = 44.0;
 const TEXT: f64 = 14.0;
 /// Number of letters that fit left of the axis.
-const LETTERS: usize = 18;
+const LETTERS: usize = 17;
 
 /// A bar in a row; positions are fractions of the axis from 0 to 1.
 pub(super) struct Bar {
@@ -32,12 +32,33 @@ pub(super) struct Dot {
     pub(super) about: String,
 }
 
+/// A pause frame.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) struct Signal {
+    pub(super) at: f64,
+    /// True for XOFF, false for XON.
+    pub(super) xoff: bool,
+    /// True when it leaves the pausing port, false when the paused port obeys it.
+    pub(super) sent: bool,
+}
+
+impl Signal {
+    /// Returns a triangle in a row at `y`: down for XOFF, up for XON.
+    fn path(self, y: f64) -> String {
+        let (x, half) = (tenth(x(self.at)), 3.0);
+        let (base, tip) = if self.xoff { (y + 1.0, 5.0) } else { (y + ROW - 1.0, -5.0) };
+        format!("M{} {base}h{}l-{half} {tip}z", tenth(x - half), 2.0 * half)
+    }
+}
+
 pub(super) struct Row {
     pub(super) name: String,
     pub(super) bars: Vec<Bar>,
     /// A thin line behind the dots.
     pub(super) line: Option<(f64, f64)>,
     pub(super) dots: Vec<Dot>,
+    /// Pause frames, few enough to be distinguished.
+    pub(super) signals: Vec<Signal>,
 }
 
 /// A chart of rows.
@@ -57,7 +78,7 @@ fn x(part: f64) -> f64 {
 }
 
 /// Shortens a name to fit left of the axis; its end is kept.
-fn short(name: &str) -> String {
+pub(super) fn short(name: &str) -> String {
     let letters = name.chars().count();
     if letters <= LETTERS {
         return name.to_owned();
@@ -156,6 +177,11 @@ impl Rows {
                 line x1=(x(from)) x2=(x(to)) y1=(middle) y2=(middle) stroke="var(--soft)"
                     stroke-width="2" {}
             }
+            @for signal in &row.signals {
+                @let colour = if signal.xoff { "var(--bad)" } else { "var(--good)" };
+                path d=(signal.path(y)) fill=(if signal.sent { "none" } else { colour })
+                    stroke=(colour) {}
+            }
             @for dot in &row.dots {
                 circle cx=(x(dot.at)) cy=(middle) r="5" fill=(super::lines::variable(dot.colour)) {
                     title { (dot.about) }
@@ -182,10 +208,15 @@ impl LogAxis {
         Self { ticks: scale::log_ticks(min, max) }
     }
 
+    /// Returns the first and the last time of the axis.
+    pub(super) fn ends(&self) -> (f64, f64) {
+        (self.ticks[0], self.ticks[self.ticks.len() - 1])
+    }
+
     /// Returns the position of a time on the axis.
     pub(super) fn part(&self, ns: f64) -> f64 {
-        let ends = [self.ticks[0], self.ticks[self.ticks.len() - 1], ns.max(1e-3)];
-        let [low, high, at] = ends.map(f64::log10);
+        let (low, high) = self.ends();
+        let [low, high, at] = [low, high, ns.max(1e-3)].map(f64::log10);
         (at - low) / (high - low)
     }
 

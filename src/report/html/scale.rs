@@ -57,6 +57,13 @@ pub(super) fn frames(max: f64) -> Unit {
     of(FRAMES, max)
 }
 
+/// Returns the units of the same quantity, the largest first; a unit without others alone.
+pub(super) fn family(unit: Unit) -> Vec<Unit> {
+    let families = [TIMES, OCTETS, RATES, FRAMES];
+    let same = |units: &[Unit; 4]| units.contains(&unit);
+    families.into_iter().find(same).map_or_else(|| vec![unit], Vec::from)
+}
+
 /// Returns about `n` round numbers from 0 to `max`.
 pub(super) fn ticks(max: f64, n: usize) -> Vec<f64> {
     if max <= 0.0 {
@@ -119,6 +126,9 @@ mod tests {
         assert_eq!(time(148_079.0).name, "µs");
         assert_eq!(time(1_500.0).name, "ns");
         assert_eq!(octets(242_208.0).name, "kB");
+        assert_eq!(family(octets(5.0)), OCTETS);
+        let percent = Unit { name: "%", size: 1.0 };
+        assert_eq!(family(percent), [percent]);
         assert_eq!(rate(1e11).name, "Gb/s");
         assert_eq!([0.25, 2.0, 12.5, 1200.0].map(label), ["0.25", "2", "12.5", "1200"]);
         assert_eq!(log_ticks(1_168.0, 19_000.0), [1e3, 2e3, 5e3, 1e4, 2e4]);

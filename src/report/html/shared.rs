@@ -67,6 +67,7 @@ pub(super) fn latencies(mut flows: Vec<FlowLatency>, which: &str) -> Rows {
             bars: vec![],
             line: Some((axis.part(times[0].0), axis.part(times[4].0))),
             dots: times[1..4].iter().zip(PERCENTILES).map(dot).collect(),
+            signals: vec![],
         }
     };
     Rows {

@@ -42,6 +42,13 @@ pub(super) fn table(sheet: &Sheet) -> Markup {
     }
 }
 
+/// Renders a table of the terminal.
+pub(super) fn preformatted(text: &str) -> Markup {
+    html! {
+        div.scroll.text tabindex="0" role="region" aria-label="table" { pre.table { (text) } }
+    }
+}
+
 /// Renders a verdict in words as well as in colour.
 pub(super) fn verdict(verdict: Verdict) -> Markup {
     html! { span class={ "word " (verdict.name()) } { (verdict.label()) } }

@@ -3,9 +3,9 @@
 use maud::{Markup, html};
 
 use super::lines::{Axis, Line, Plot};
-use super::rows::{Bar, Row, Rows, time_axis};
+use super::pauses::{PauseRow, Pauses, Span};
 use super::shared::{LINES_MAX, ROWS_MAX, card};
-use super::{page, scale, tables, written};
+use super::{page, scale, tables};
 use crate::sheet::{Kind, Sheet};
 use ::validate::catalogue;
 use ::validate::evidence::{self, conformance, repeat};
@@ -49,7 +49,7 @@ pub fn validation_html(p: &ValidationPage<'_>) -> String {
         }
         section.card {
             h2 { "Set-up" }
-            pre.table { (p.setup) }
+            (tables::preformatted(&p.setup.to_string()))
             @if !p.files.is_empty() {
                 h2 { "Files" }
                 (tables::table(&files(p.files)))
@@ -134,8 +134,8 @@ fn one(p: &ValidationPage<'_>, test: &TestResult) -> Markup {
                 @if !test.proven && test.id != catalogue::SELF_CHECK.id {
                     p.small.soft { "No planted fault proves this test." }
                 }
-                @for seen in shown {
-                    div.cards { (trial(seen)) }
+                @for (n, seen) in shown.iter().enumerate() {
+                    div.cards.times { (trial(seen, &format!("{} {n}", test.id))) }
                 }
                 pre { code { (repeat(p.results, p.file, test.id)) } }
             }
@@ -203,18 +203,20 @@ fn statement(results: &Results) -> Sheet {
     Sheet { head, rows: lines.iter().map(row).collect() }
 }
 
-/// Renders the plots of a trial.
-fn trial(seen: &Seen) -> Markup {
+/// Renders the plots of a trial, which zoom together.
+fn trial(seen: &Seen, group: &str) -> Markup {
     let end_ns = seen.length.as_nanos_f64();
     let highest = |points: &[(f64, f64)]| points.iter().map(|p| p.1).fold(0.0, f64::max);
     let shown = seen.rates.iter().take(LINES_MAX);
-    let line = |flow: &::validate::trace::FlowRates| Line::through(flow.name.clone(), &flow.points);
+    let line =
+        |flow: &::validate::trace::FlowRates| Line::steps(flow.name.clone(), flow.points.clone());
     let top = seen.rates.iter().map(|flow| highest(&flow.points)).fold(0.0, f64::max);
     let rates = Plot {
         about: format!("Received rates in the trial: {}", seen.trial),
         what: "received",
         unit: scale::rate(top),
-        axis: Axis::time(end_ns),
+        max: None,
+        axis: Axis::time(end_ns, group),
         lines: shown.map(line).collect(),
         marks: Vec::new(),
     };
@@ -222,35 +224,35 @@ fn trial(seen: &Seen) -> Markup {
     let left = if more > 0 { format!(" {more} more flows are not drawn.") } else { String::new() };
     html! {
         (card(&seen.trial, rates.draw(), &format!("Rates at which the tester received.{left}")))
-        (card(&format!("Pauses: {}", seen.trial), pauses(seen).draw(),
+        (card(&format!("Pauses: {}", seen.trial), pauses(seen, group).draw(),
             "Times in which a pause was in force: the tester's own, and those of the device."))
     }
 }
 
 /// Returns the rows of pauses, one for each port, side and priority.
-fn pauses(seen: &Seen) -> Rows {
-    let end = seen.length.as_nanos_f64().max(1.0);
-    let (axis, ticks) = time_axis(end);
+fn pauses(seen: &Seen, group: &str) -> Pauses {
     let name = |span: &PauseSpan| {
         let whom = if span.way == Way::Sent { "pauses the DUT" } else { "is paused" };
         let what = span.priority.map_or("PAUSE".to_owned(), |priority| priority.to_string());
         format!("{} {whom}, {what}", span.port)
     };
-    let mut rows: Vec<Row> = Vec::new();
+    let mut rows: Vec<PauseRow> = Vec::new();
     for span in &seen.pauses {
         let name = name(span);
-        let (from, until) = (span.from.as_nanos_f64(), span.until.as_nanos_f64());
-        let about = format!("{name} from {} to {}", written(span.from), written(span.until));
-        let bar = Bar { from: from / end, to: until / end, share: 0.7, about };
+        let (from, to) = (span.from, span.until.max(span.from));
+        let span = Span { from, to, paused: to.saturating_sub(from), pauses: Some(1) };
         if let Some(row) = rows.iter_mut().find(|row| row.name == name) {
-            row.bars.push(bar);
+            row.spans.push(span);
         } else if rows.len() < ROWS_MAX {
-            rows.push(Row { name, bars: vec![bar], line: None, dots: Vec::new() });
+            rows.push(PauseRow { name, spans: vec![span], ..PauseRow::default() });
         }
+    }
+    for row in &mut rows {
+        row.spans.sort_by_key(|span| span.from);
     }
     rows.sort_by(|a, b| a.name.cmp(&b.name));
     let about = format!("Pauses over time in the trial: {}", seen.trial);
-    Rows { about, axis, ticks, rows, marks: Vec::new() }
+    Pauses { about, end: seen.length, group: group.into(), rows, marks: Vec::new() }
 }
 
 #[cfg(test)]
@@ -294,7 +296,7 @@ mod tests {
         ] {
             assert!(page.contains(part), "{part}");
         }
-        assert!(!page.contains("<script") && !page.contains("http"), "self-contained");
+        crate::html::assets::needs_nothing_else(&page);
     }
 
     #[test]

@@ -35,8 +35,9 @@ pub fn tester_html(p: &TestPage<'_>) -> String {
         (tiles(p.report))
         div.cards {
             section.card { h2 { "Checks" } (findings(p.findings)) }
-            (charts::charts(p))
+            (charts::latency(p))
         }
+        div.cards.times { (charts::over_time(p)) }
         @if !p.report.warnings.is_empty() {
             section.card {
                 h2 { "Deviations from the configuration" }
@@ -121,10 +122,11 @@ fn findings(findings: &[Finding]) -> Markup {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::html::assets::needs_nothing_else;
     use crate::tester::tests::report;
 
     #[test]
-    fn a_page_has_plots_tables_and_no_script() {
+    fn a_page_has_plots_and_tables_and_needs_nothing_else() {
         let last = report();
         let mut history = History::default();
         for tenths in 0..=15_u32 {
@@ -157,7 +159,7 @@ mod tests {
         for part in parts {
             assert!(page.contains(part), "{part}");
         }
-        assert!(!page.contains("<script") && !page.contains("http://") && !page.contains("NaN"));
+        needs_nothing_else(&page);
     }
 
     #[test]
@@ -172,5 +174,6 @@ mod tests {
         };
         let page = tester_html(&page);
         assert!(page.contains("no checks were requested") && !page.contains("<svg"));
+        assert!(!page.contains("<script"), "no plot needs it");
     }
 }

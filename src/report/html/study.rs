@@ -1,0 +1,172 @@
+//! The page of a sweep, from the rows of its runs.
+
+use std::collections::HashMap;
+
+use serde_json::Value;
+
+use super::sweep::{SweepAxis, SweepFigure, SweepPage, SweepRow, sweep_html};
+use lab::study::{Row, Studied, field};
+
+/// Figures that are shown first, if runs have them.
+const FIRST: [&str; 3] = ["fct.p99_ns", "latency_p99_ns", "rx_bps"];
+
+/// Name of the axis whose runs are repetitions.
+const SEED: &str = "seed";
+
+/// Renders the page of a study that has ended. `command` reproduces it.
+#[must_use]
+pub fn study_html(studied: &Studied, world: &str, command: &str) -> String {
+    let rows = &studied.rows;
+    let mut axes: Vec<Values> = Vec::new();
+    axes.extend(several("lab", rows.iter().map(|row| row.lab.clone())));
+    let variant = |row: &Row| row.variant.clone().unwrap_or_else(|| "–".into());
+    axes.extend(several("variant", rows.iter().map(variant)));
+    for axis in &studied.axes {
+        let value = |row: &Row| {
+            let found = row.axes.iter().find(|(path, _)| *path == axis.path);
+            found.map_or_else(|| "–".into(), |(path, value)| shown(path, value))
+        };
+        axes.push(Values::new(&axis.name, axis.path == SEED, rows.iter().map(value)));
+    }
+    if axes.is_empty() {
+        axes.push(Values::new("run", false, rows.iter().map(|row| row.n.to_string())));
+    }
+    let names = names(rows);
+    let figure = |row: &Row, name: &str| {
+        let found = row.figures.iter().find(|(own, _)| own == name);
+        found.and_then(|(_, value)| value.as_f64())
+    };
+    let lines = rows.iter().enumerate().map(|(n, row)| SweepRow {
+        place: axes.iter().map(|axis| axis.places[n]).collect(),
+        verdict: row.verdict,
+        figures: names.iter().map(|name| figure(row, name)).collect(),
+    });
+    let lines: Vec<SweepRow> = lines.collect();
+    let mut labs: Vec<&str> = rows.iter().map(|row| row.lab.as_str()).collect();
+    labs.dedup();
+    let missing = studied.planned.saturating_sub(rows.len() as u64);
+    let summary =
+        (missing > 0).then(|| format!("{missing} of {} runs are missing", studied.planned));
+    sweep_html(&SweepPage {
+        title: &labs.join(", "),
+        world,
+        verdict: studied.verdict,
+        summary: summary.as_slice(),
+        axes: &axes.into_iter().map(|axis| axis.axis).collect::<Vec<_>>(),
+        figures: &names
+            .iter()
+            .map(|name| SweepFigure {
+                name: (*name).to_owned(),
+                unit: field(name).map_or("", |field| field.unit),
+            })
+            .collect::<Vec<_>>(),
+        rows: &lines,
+        command,
+    })
+}
+
+/// An axis, and the place of each row on it.
+struct Values {
+    axis: SweepAxis,
+    places: Vec<usize>,
+}
+
+impl Values {
+    /// Takes the values of all rows; those of the axis are in the order of their first row.
+    fn new(name: &str, repeats: bool, values: impl Iterator<Item = String>) -> Self {
+        let mut known = HashMap::new();
+        let mut axis = SweepAxis { name: name.into(), values: Vec::new(), repeats };
+        let place = |value: String| {
+            let next = axis.values.len();
+            *known.entry(value.clone()).or_insert_with(|| {
+                axis.values.push(value);
+                next
+            })
+        };
+        let places = values.map(place).collect();
+        Self { axis, places }
+    }
+}
+
+/// An axis of these values, if there are several.
+fn several(name: &str, values: impl Iterator<Item = String>) -> Option<Values> {
+    Some(Values::new(name, false, values)).filter(|axis| axis.axis.values.len() > 1)
+}
+
+/// Formats a value of an axis; an alpha as a fraction, as files have it.
+fn shown(path: &str, value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Number(number) => match number.as_f64().filter(|n| path == "alpha" && *n < 1.0) {
+            Some(alpha) if alpha > 0.0 && (1.0 / alpha).fract() == 0.0 => {
+                format!("1/{}", 1.0 / alpha)
+            }
+            _ => number.to_string(),
+        },
+        other => other.to_string(),
+    }
+}
+
+/// Returns the names of the numbers that a run has, the most important first.
+fn names(rows: &[Row]) -> Vec<&str> {
+    let mut names: Vec<&str> = Vec::new();
+    for (name, value) in rows.iter().flat_map(|row| &row.figures) {
+        if value.is_number() && !names.contains(&name.as_str()) {
+            names.push(name);
+        }
+    }
+    let rank = |name: &&str| FIRST.iter().position(|first| first == name).unwrap_or(FIRST.len());
+    names.sort_by_key(rank);
+    names
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ground::verdict::Verdict;
+    use lab::study::AxisName;
+    use serde_json::json;
+
+    #[test]
+    fn a_sweep_has_its_axes_seeds_as_repetitions_and_figures_by_importance() {
+        let axis = |name: &str| AxisName { path: name.into(), name: name.into() };
+        let mut studied = Studied::new(vec![axis("alpha"), axis("seed")], 7);
+        for n in 0..6_u64 {
+            let alpha = [0.125, 1.0, 2.0][n as usize / 2];
+            studied.add(Row {
+                n,
+                runs: 6,
+                point: String::new(),
+                lab: "a lab".into(),
+                variant: None,
+                axes: vec![("alpha".into(), json!(alpha)), ("seed".into(), json!(n % 2))],
+                seed: n % 2,
+                world: "virtual".into(),
+                trace_hash: None,
+                verdict: if n == 5 { Verdict::Fail } else { Verdict::Pass },
+                failed: vec![],
+                figures: vec![
+                    ("done".into(), json!(true)),
+                    ("marks".into(), json!(7)),
+                    ("fct.p99_ns".into(), json!(1e3 * (n + 1) as f64)),
+                    ("victim_bps".into(), Value::Null),
+                ],
+                wall_ms: 1.0,
+                version: "0".into(),
+                study: "x".into(),
+            });
+        }
+        let page = study_html(&studied.close(), "virtual", "sluice run a.yaml");
+        for part in [
+            "<title>a lab: FAIL</title>",
+            "1 of 7 runs are missing",
+            "fct.p99_ns over alpha: means of the runs.",
+            "<th class=\"n\" scope=\"col\">1/8</th>",
+            "1.5 µs",
+            "5.5 µs<span class=\"word fail\">FAIL 1/2</span>",
+        ] {
+            assert!(page.contains(part), "{part}");
+        }
+        assert!(!page.contains("victim_bps") && !page.contains("\"done\""), "no run has a number");
+    }
+}
