@@ -1,0 +1,188 @@
+"""Sweeps: points, rows, parts, repetition, and what goes wrong on workers."""
+
+from __future__ import annotations
+
+import json
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+
+import duckdb
+import pytest
+from conftest import TINY
+
+import sluicegate
+from sluicegate import _worker
+from sluicegate._sweep import CHUNKS_LEAST, REPEATED
+
+
+class Here(Executor):
+    """Workers of one process that are called in turn, under names of their own."""
+
+    def __init__(self, names=("a", "b"), spoil=None):
+        self.names, self.spoil, self.turn, self.chunks = names, spoil, 0, []
+
+    def submit(self, function, /, *arguments):
+        name, self.turn = self.names[self.turn % len(self.names)], self.turn + 1
+        future: Future = Future()
+        before, _worker.worker_name = _worker.worker_name, lambda: name
+        try:
+            done = function(*arguments)
+            self.chunks.append(len(arguments[1]))
+            if self.spoil is not None:
+                self.spoil(name, done)
+            future.set_result(done)
+        except Exception as error:
+            future.set_exception(error)
+        finally:
+            _worker.worker_name = before
+        return future
+
+
+@pytest.fixture(autouse=True)
+def no_pause(monkeypatch):
+    monkeypatch.setattr(_worker, "STILL", 0.0)
+
+
+def same(rows):
+    """Rows without what differs between two runs of one lab."""
+    return [{k: v for k, v in row.items() if k != "wall_s"} for row in rows]
+
+
+AXES = {"flows.a.rate": ["10G", "40G"], "seed": range(1, 21)}
+
+
+def test_rows_are_the_product_in_order(tiny):
+    rows = sluicegate.sweep(tiny, AXES)
+    assert len(rows) == 40 and [row["n"] for row in rows] == list(range(40))
+    assert [row["seed"] for row in rows[:21]] == [*range(1, 21), 1]
+    assert {row["flows.a.rate"] for row in rows[:20]} == {"10G"}
+    assert rows.passed and rows.verdict == "pass"
+    alone = sluicegate.run(tiny, seed=3, set={"flows.a.rate": "40G"})
+    assert rows[22]["trace_hash"] == alone.trace_hash
+    assert rows[22]["figures.queue_peak_bytes"] == alone.figures["queue_peak_bytes"]
+    assert rows[22]["version"] == sluicegate.__version__
+    frame = rows.frame()
+    assert frame.groupby("flows.a.rate")["figures.queue_peak_bytes"].max()["40G"] > 0
+
+
+def test_every_executor_gives_the_same_rows(tiny):
+    rows = same(sluicegate.sweep(tiny, AXES))
+    with ProcessPoolExecutor(3) as pool:
+        assert same(sluicegate.sweep(tiny, AXES, pool)) == rows
+    with ThreadPoolExecutor(2) as pool:
+        assert same(sluicegate.sweep(tiny, AXES, pool)) == rows
+    assert same(sluicegate.sweep(tiny, AXES, Here())) == rows
+
+
+def test_one_point_in_sixteen_is_repeated_on_another_worker(tiny):
+    axes = {"seed": range(100)}
+    rows = sluicegate.sweep(tiny, axes, Here())
+    asked = -(-100 // REPEATED)
+    assert (rows.repeated, rows.repeated_alone) == (asked, 0)
+    assert sum(rows.workers.values()) == 100 + asked and set(rows.workers) == {"a", "b"}
+    alone = sluicegate.sweep(tiny, axes, Here(["a"]))
+    assert (alone.repeated, alone.repeated_alone) == (0, asked)
+    pool = sluicegate.sweep(tiny, axes, jobs=2)
+    assert pool.repeated + pool.repeated_alone == asked and pool.repeated > 0
+
+
+def test_two_traces_are_a_failure_with_a_name(tiny):
+    def spoil(name, done):
+        for row in done.rows or ():
+            if name == "b" and row["n"] == 32:
+                row["trace_hash"] = "0123456789abcdef"
+
+    with pytest.raises(sluicegate.TraceMismatch) as error:
+        sluicegate.sweep(tiny, {"seed": range(5, 55)}, Here(spoil=spoil))
+    text = str(error.value)
+    assert "point 32 (seed=37)" in text and "0123456789abcdef on b" in text, text
+    assert len(error.value.rows) == 50
+
+
+def test_another_version_is_refused(tiny, monkeypatch):
+    monkeypatch.setattr(_worker, "VERSION", "0.0.9")
+    with pytest.raises(sluicegate.VersionMismatch) as error:
+        sluicegate.sweep(tiny, {"seed": range(5)}, ThreadPoolExecutor(1))
+    text = str(error.value)
+    assert "sluicegate 0.0.9" in text and sluicegate.__version__ in text, text
+
+
+def test_chunks_take_about_a_second(tiny, monkeypatch):
+    executor = Here()
+    sluicegate.sweep(tiny, {"seed": range(700)}, executor)
+    assert executor.chunks[:CHUNKS_LEAST] == [1] * CHUNKS_LEAST
+    assert max(executor.chunks) == -(-(700 - CHUNKS_LEAST) // CHUNKS_LEAST)
+    slow = _worker.row_of
+    monkeypatch.setattr(_worker, "row_of", lambda *a: {**slow(*a), "wall_s": 0.3})
+    executor = Here()
+    sluicegate.sweep(tiny, {"seed": range(200)}, executor)
+    assert max(executor.chunks) == 3
+
+
+@pytest.mark.parametrize("form", ["jsonl", "parquet"])
+def test_parts_hold_all_rows(tiny, tmp_path, monkeypatch, form):
+    if form == "jsonl":
+        monkeypatch.setitem(__import__("sys").modules, "pyarrow.parquet", None)
+    rows = sluicegate.sweep(tiny, AXES, out=tmp_path / "out", jobs=2)
+    parts = sorted((tmp_path / "out").iterdir())
+    assert len(parts) > 4 and {part.suffix for part in parts} == {f".{form}"}
+    monkeypatch.undo()
+    again = sluicegate.read_rows(tmp_path / "out")
+    assert [row["trace_hash"] for row in again] == [row["trace_hash"] for row in rows]
+    assert again[7]["figures.queue_peak_bytes"] == rows[7]["figures.queue_peak_bytes"]
+    table = f"'{tmp_path}/out/part-*'"
+    read = f"read_json_auto({table})" if form == "jsonl" else f"read_parquet({table})"
+    found = duckdb.sql(f'select count(*), max("figures.queue_peak_bytes"), count(distinct seed) from {read}').fetchone()
+    assert found == (40, max(row["figures.queue_peak_bytes"] for row in rows), 20)
+    with pytest.raises(ValueError, match="out: .* is not an empty folder"):
+        sluicegate.sweep(tiny, AXES, out=tmp_path / "out")
+
+
+def test_rows_of_the_program_are_read(tiny, tmp_path, sluice):
+    import subprocess
+
+    file = tmp_path / "rows.jsonl"
+    subprocess.run([sluice, "run", str(tiny), "--rows", str(file)], check=True, capture_output=True)
+    [row] = sluicegate.read_rows(file)
+    [own] = sluicegate.sweep(tiny, {})
+    assert row["trace_hash"] == own["trace_hash"] and set(row) == set(own), set(row) ^ set(own)
+    assert duckdb.sql(f"select trace_hash from '{file}'").fetchone() == (row["trace_hash"],)
+
+
+def test_bad_points_are_refused_before_the_first_run(tiny):
+    class Never(Executor):
+        def submit(self, *_):
+            raise AssertionError("a run was started")
+
+    for axes, text in [
+        ({"flows.a.rate": ["10G", "fast"]}, r"flows\.a\.rate=fast: .*tiny\.yaml:\d+:"),
+        ({"flow.a.rate": ["10G"]}, "no `flow`"),
+        ({"seed": []}, "seed has no values"),
+        ({"variant": ["pfc"]}, "no variant `pfc`"),
+    ]:
+        with pytest.raises(ValueError, match=text):
+            sluicegate.sweep(tiny, axes, Never())
+
+
+def test_an_error_of_a_run_names_its_point(tiny, monkeypatch):
+    # More values than are validated at once.
+    values = ["10G"] * 70 + ["fast"] + ["10G"]
+    with pytest.raises(ValueError, match=r"point 70 \(flows\.a\.rate=fast\): .*tiny\.yaml"):
+        sluicegate.sweep(tiny, {"flows.a.rate": values}, Here())
+
+
+def test_failed_checks_are_in_the_rows():
+    broken = TINY.replace("[conservation", "[{value: {path: pauses.xoffs, at_least: 1000000}}, conservation")
+    rows = sluicegate.sweep(broken, {"seed": [1, 2]}, jobs=1)
+    assert rows.verdict == "fail" and not rows.passed
+    assert "pauses.xoffs" in json.dumps(rows[0])
+
+
+def test_progress_is_told(tiny):
+    told = []
+    sluicegate.sweep(tiny, {"seed": range(40)}, Here(), progress=lambda done, of: told.append((done, of)))
+    assert told[-1] == (40, 40) and told == sorted(told)
+
+
+def test_values_are_yaml(tiny):
+    rows = sluicegate.sweep(tiny, {"until_done": [True, False], "duration": ["5us"]}, Here())
+    assert [row["until_done"] for row in rows] == [True, False]
