@@ -16,7 +16,7 @@ use crate::config::quantity::Span;
 use crate::lab::explore::{
     self, Axis, Exploration, ExploreError, Explored, Objective, Sense, Short, split_values,
 };
-use crate::lab::{self, LabFile};
+use crate::lab::{self, LabFile, study};
 use crate::report::{self, ExplorePage};
 use crate::verdict::Verdict;
 
@@ -172,8 +172,7 @@ pub fn run(args: &ExploreArgs) -> Result<ExitCode> {
     let axes = args.axes()?;
     let file = LabFile::read(&args.file).and_then(|file| file.only(args.variant.as_deref()));
     let file = file.map_err(bad_input)?;
-    let cores = || std::thread::available_parallelism().map_or(1, usize::from);
-    let jobs = args.jobs.map_or_else(cores, usize::from);
+    let jobs = study::jobs(args.jobs);
     // Each job has a lab of its own in memory.
     let memory = Machine::this().heap.map(|heap| heap / jobs as u64);
     let (plan, _) = file.plan(None, |_| ()).map_err(bad_input)?;
@@ -202,18 +201,16 @@ pub fn run(args: &ExploreArgs) -> Result<ExitCode> {
 fn explored(args: &ExploreArgs, file: &LabFile, exploration: &Exploration) -> Result<Explored> {
     let stop = stop_on_signals()?;
     let template = "{bar:32} {pos}/{len} runs, {eta} left";
-    let progress = std::sync::Mutex::new(Progress::new(template, "", None, LINE_EVERY));
-    let change = |lab: &mut lab::raw::Lab| lab.duration = args.duration.or(lab.duration);
-    let found = explore::explore(file, exploration, change, &stop, |done, of| {
-        let mut progress = progress.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let mut progress = Progress::new(template, "", None, LINE_EVERY);
+    let found = explore::explore(file, exploration, args.duration, &stop, |done, of| {
         if let Some(bar) = &progress.bar {
             bar.set_length(of as u64);
         }
         progress.update(done as u64, String::new(), |_| format!("{done} of {of} runs"));
     });
-    progress.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clear();
+    progress.clear();
     let explored = found.map_err(|error| match error {
-        ExploreError::Run(error) if !error.is_bad_input() => error.into(),
+        ExploreError::Point(error) if !error.is_bad_input() => error.into(),
         other => bad_input(other),
     })?;
     if explored.points.len() < explored.planned {

@@ -67,7 +67,7 @@ fn examine_changed(
     examine_tree(name, &root, change)
 }
 
-fn examine_tree(
+pub(super) fn examine_tree(
     name: &str,
     root: &Node,
     change: impl FnOnce(&mut raw::Lab),
@@ -78,6 +78,14 @@ fn examine_tree(
     change(&mut lab);
     take_in(&mut lab, &Place::root(root), Path::new(name).parent()).map_err(one)?;
     resolve::resolve(&lab, &Place::root(root), name).map_err(all)
+}
+
+/// Reads the raw model of a tree, with the generator file that it names.
+pub(super) fn raw_lab(name: &str, root: &Node) -> Result<raw::Lab, ConfigError> {
+    let mut lab = config::de::from_tree(root).map_err(|f| ConfigError::one(name, f))?;
+    take_in(&mut lab, &Place::root(root), Path::new(name).parent())
+        .map_err(|f| ConfigError::one(name, f))?;
+    Ok(lab)
 }
 
 /// Includes the generator file that a lab names; a relative path starts at `folder`.
@@ -115,9 +123,9 @@ pub fn resolve_raw(lab: &raw::Lab) -> Result<(LabPlan, Vec<Warning>), ConfigErro
 /// it is neither.
 #[must_use]
 pub fn is_lab(text: &str) -> bool {
-    const FIELDS: [&str; 10] = [
+    const FIELDS: [&str; 11] = [
         "topology", "nodes", "links", "flows", "otg", "profiles", "faults", "checks", "routes",
-        "variants",
+        "variants", "sweep",
     ];
     let root = config::tree::read(text, EMPTY);
     root.is_ok_and(|root| {

@@ -15,6 +15,7 @@ pub mod real;
 pub mod record;
 mod resolve;
 mod schema;
+pub mod study;
 pub mod swarm;
 mod verdict;
 mod virtual_run;

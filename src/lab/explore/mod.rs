@@ -5,26 +5,27 @@
 //! them as are asked for, drawn with the seed. Results depend on the file, the axes and the seed
 //! alone, not on the number of threads.
 
-mod axis;
 mod front;
 mod objective;
 #[cfg(test)]
 mod tests;
 
-pub use axis::{Axis, Short, split_values};
+pub use super::study::{Axis, Short, split_values};
 pub use front::front;
 pub use objective::{Objective, Sense};
 
 use std::collections::BTreeSet;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::ops::ControlFlow;
+use std::sync::atomic::AtomicBool;
 
 use serde::Serialize;
 
 use super::file::LabFile;
-use super::world::{RunError, Runner, World};
-use super::{LabPlan, Options, Outcome, raw};
+use super::study::{Changes, Study, StudyError, in_order};
+use super::world::{Runner, World};
+use super::{Options, Outcome};
 use config::ConfigError;
+use config::quantity::Span;
 use ground::rand::Rng;
 use ground::verdict::Verdict;
 
@@ -76,23 +77,21 @@ pub struct Explored {
 /// Reason why an exploration has no result.
 #[derive(Debug, thiserror::Error)]
 pub enum ExploreError {
-    /// The file with the values of a point.
-    #[error("{1}{0}")]
-    Config(ConfigError, String),
+    /// The file, or its axes.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
     /// A point cannot run.
     #[error(transparent)]
-    Run(#[from] RunError),
+    Point(#[from] StudyError),
     /// An objective that the results do not have.
     #[error("{0}")]
     Objective(String),
 }
 
-/// Returns the indices of the points to run, at most `runs`, in ascending order, and the number of
-/// all.
-fn chosen(axes: &[Axis], runs: usize, seed: u64) -> (Vec<u64>, u64) {
-    let all = axes.iter().fold(1_u64, |n, axis| n.saturating_mul(axis.values().len() as u64));
+/// Returns the numbers of the points to run, at most `runs`, in ascending order.
+fn chosen(all: u64, runs: usize, seed: u64) -> Vec<u64> {
     if all <= runs as u64 {
-        return ((0..all).collect(), all);
+        return (0..all).collect();
     }
     // Floyd's sample without repetition.
     let (mut rng, mut found) = (Rng::new(seed), BTreeSet::new());
@@ -102,46 +101,11 @@ fn chosen(axes: &[Axis], runs: usize, seed: u64) -> (Vec<u64>, u64) {
             found.insert(last);
         }
     }
-    (found.into_iter().collect(), all)
+    found.into_iter().collect()
 }
 
-/// Returns the values of a point, by axis.
-fn values(axes: &[Axis], mut index: u64) -> Vec<&str> {
-    let mut values: Vec<&str> = axes
-        .iter()
-        .rev()
-        .map(|axis| {
-            let n = axis.values().len() as u64;
-            let value = axis.values()[(index % n) as usize].as_str();
-            index /= n;
-            value
-        })
-        .collect();
-    values.reverse();
-    values
-}
-
-/// Returns the plan of a point.
-fn plan(
-    file: &LabFile,
-    axes: &[Axis],
-    values: &[&str],
-    change: &impl Fn(&mut raw::Lab),
-) -> Result<LabPlan, ExploreError> {
-    let said = || {
-        let all = axes.iter().zip(values).map(|(axis, value)| format!("{}={value}", axis.path()));
-        format!("with {}: ", all.collect::<Vec<_>>().join(" "))
-    };
-    let mut file = file.clone();
-    for (axis, value) in axes.iter().zip(values) {
-        file.write(axis, value).map_err(|error| ExploreError::Config(error, said()))?;
-    }
-    let (plan, _) = file.plan(None, change).map_err(|e| ExploreError::Config(e, said()))?;
-    Ok(plan)
-}
-
-/// Explores a lab file in the virtual world. `change` alters each lab, such as by arguments of a
-/// command; `stop` ends it with the runs that are finished, whose number `progress` gets.
+/// Explores a lab file, which has no variants, in the virtual world. `duration` is that of each run instead
+/// of the file's; `stop` ends it with the runs that are finished, whose number `progress` gets.
 ///
 /// # Errors
 /// A value that the file refuses, which is found before the first run, or an objective that no
@@ -149,54 +113,36 @@ fn plan(
 pub fn explore(
     file: &LabFile,
     exploration: &Exploration,
-    change: impl Fn(&mut raw::Lab) + Sync,
+    duration: Option<Span>,
     stop: &AtomicBool,
-    progress: impl Fn(usize, usize) + Sync,
+    mut progress: impl FnMut(usize, usize),
 ) -> Result<Explored, ExploreError> {
     let Exploration { axes, objectives, runs, jobs, seed } = exploration;
-    let change = |lab: &mut raw::Lab| {
-        lab.seed = seed.unwrap_or(lab.seed);
-        change(lab);
-    };
-    let (lab, _) =
-        file.plan(None, change).map_err(|error| ExploreError::Config(error, String::new()))?;
+    let changes = Changes { seed: *seed, duration, shuffle: None };
+    let (lab, _) = file.plan(None, |lab| changes.apply(lab))?;
     let (name, lab_seed) = (lab.name.clone(), lab.network.seed);
-    let (indices, of) = chosen(axes, *runs, lab_seed);
-    for index in &indices {
-        plan(file, axes, &values(axes, *index), &change)?;
-    }
-    let (next, done) = (AtomicUsize::new(0), AtomicUsize::new(0));
-    let found: Mutex<Vec<Option<Result<Point, ExploreError>>>> =
-        Mutex::new(indices.iter().map(|_| None).collect());
-    let keep = |n: usize, point| {
-        let mut found = found.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        found[n] = Some(point);
-    };
-    std::thread::scope(|scope| {
-        for _ in 0..(*jobs).clamp(1, indices.len().max(1)) {
-            scope.spawn(|| {
-                loop {
-                    let n = next.fetch_add(1, Ordering::Relaxed);
-                    let Some(index) = indices.get(n) else { return };
-                    let values = values(axes, *index);
-                    let point = plan(file, axes, &values, &change)
-                        .and_then(|plan| run(&plan, &values, objectives, stop));
-                    // A run that was interrupted has no results.
-                    if stop.load(Ordering::Relaxed) {
-                        return;
-                    }
-                    if point.is_err() {
-                        // No thread takes another point.
-                        next.store(indices.len(), Ordering::Relaxed);
-                    }
-                    keep(n, point);
-                    progress(done.fetch_add(1, Ordering::Relaxed) + 1, indices.len());
-                }
-            });
+    let study = Study::new(file.clone().with_axes(axes), changes)?;
+    let of = study.len();
+    let numbers = chosen(of, *runs, lab_seed);
+    let planned = numbers.len();
+    study.resolve_all(&numbers, *jobs)?;
+    let options = Options { stop: Some(stop), ..Options::default() };
+    let work = |n: &u64| run(&study, *n, objectives, options).transpose();
+    let (mut points, mut wrong) = (Vec::new(), None);
+    in_order(numbers.iter().copied(), *jobs, stop, work, |_, point| match point {
+        Ok(point) => {
+            points.push(point);
+            progress(points.len(), planned);
+            ControlFlow::Continue(())
+        }
+        Err(error) => {
+            wrong = Some(error);
+            ControlFlow::Break(())
         }
     });
-    let found = found.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
-    let mut points = found.into_iter().flatten().collect::<Result<Vec<_>, _>>()?;
+    if let Some(error) = wrong {
+        return Err(error);
+    }
     mark(&mut points, objectives);
     Ok(Explored {
         version: env!("CARGO_PKG_VERSION").into(),
@@ -205,32 +151,34 @@ pub fn explore(
         axes: axes.iter().map(|axis| axis.path().to_owned()).collect(),
         objectives: objectives.clone(),
         of,
-        planned: indices.len(),
+        planned,
         points,
     })
 }
 
-/// Runs a point.
+/// Runs a point; `None` if it was interrupted.
 fn run(
-    plan: &LabPlan,
-    values: &[&str],
+    study: &Study,
+    n: u64,
     objectives: &[Objective],
-    stop: &AtomicBool,
-) -> Result<Point, ExploreError> {
-    let options = Options { stop: Some(stop), ..Options::default() };
-    let run = Runner::new(World::Virtual).run(plan, options, |_| ())?;
-    let outcome: &Outcome = &run.outcome;
-    let results = objectives.iter().map(|objective| objective.of(outcome));
+    options: Options<'_>,
+) -> Result<Option<Point>, ExploreError> {
+    let mut runner = Runner::new(World::Virtual);
+    let Some((_, outcome)) = study.row(n, &mut runner, options, |outcome| outcome)? else {
+        return Ok(None);
+    };
+    let results = objectives.iter().map(|objective| objective.of(&outcome));
     let results = results.collect::<Result<_, _>>().map_err(ExploreError::Objective)?;
     let is_bad = |check: &&super::CheckOutcome| check.verdict > Verdict::NotJudged;
-    Ok(Point {
-        values: values.iter().map(|value| (*value).to_owned()).collect(),
+    let Outcome { verdict, ref checks, .. } = outcome;
+    Ok(Some(Point {
+        values: study.run(n).point.map_or_else(Vec::new, |point| point.shown()),
         front: false,
-        verdict: outcome.verdict,
-        failed: outcome.checks.iter().filter(is_bad).map(|check| check.name.clone()).collect(),
+        verdict,
+        failed: checks.iter().filter(is_bad).map(|check| check.name.clone()).collect(),
         results,
         trace_hash: outcome.trace_hash.clone(),
-    })
+    }))
 }
 
 /// Marks the points on the front. A run with a check that failed or is inconclusive is no candidate, nor is

@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use crate::Outcome;
 use crate::path::find;
+use crate::study;
 
 /// Direction in which results are better.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
@@ -72,15 +73,9 @@ impl Objective {
         Ok(match &self.source {
             Source::P99 => {
                 let fct = outcome.figures.fct.map(|fct| fct.p99_ns.as_nanos_f64());
-                let flows = outcome.flows.iter().filter_map(|flow| flow.latency_ns);
-                let latency = flows.map(|latency| latency.p99.as_nanos_f64());
-                fct.or_else(|| latency.max_by(f64::total_cmp))
+                fct.or_else(|| study::latency(outcome))
             }
-            Source::Throughput => {
-                let bytes: u64 = outcome.flows.iter().map(|flow| flow.rx_bytes).sum();
-                let seconds = outcome.elapsed_ns.as_secs_f64();
-                (seconds > 0.0 && !outcome.flows.is_empty()).then(|| bytes as f64 * 8.0 / seconds)
-            }
+            Source::Throughput => study::rate(outcome),
             Source::Pauses => Some(outcome.pauses.xoffs as f64),
             Source::Buffer => Some(outcome.figures.buffer_peak_bytes as f64),
             Source::Path(path) => {

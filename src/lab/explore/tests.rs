@@ -1,6 +1,7 @@
 //! Axes, fronts and whole explorations.
 
 use super::*;
+use crate::study::Sweep;
 use config::tree::{self, Kind, Node};
 
 const LAB: &str = "\
@@ -40,7 +41,7 @@ fn exploration(axes: Vec<Axis>) -> Exploration {
 
 fn run_all(exploration: &Exploration) -> Result<Explored, ExploreError> {
     let file = LabFile::parse("lab.yaml", LAB).unwrap();
-    explore(&file, exploration, |_| (), &AtomicBool::new(false), |_, _| ())
+    explore(&file, exploration, None, &AtomicBool::new(false), |_, _| ())
 }
 
 /// Returns the text at a plain path of a tree.
@@ -53,15 +54,15 @@ fn at<'a>(root: &'a Node, path: &str) -> &'a str {
 #[test]
 fn short_names_write_every_field_of_their_kind() {
     let mut root = tree::read(LAB, "empty").unwrap();
-    short(Short::Kmin, &["50KB"]).unwrap().write(&mut root, "50KB").unwrap();
-    short(Short::Alpha, &["1/4"]).unwrap().write(&mut root, "1/4").unwrap();
-    short(Short::Xon, &["9KiB"]).unwrap().write(&mut root, "9KiB").unwrap();
+    short(Short::Kmin, &["50KB"]).unwrap().write(&mut root, 0).unwrap();
+    short(Short::Alpha, &["1/4"]).unwrap().write(&mut root, 0).unwrap();
+    short(Short::Xon, &["9KiB"]).unwrap().write(&mut root, 0).unwrap();
     assert_eq!(at(&root, "profiles.tor.defaults.queues.3.ecn.kmin"), "50KB");
     let roce = "profiles.tor.buffer.profiles.roce";
     assert_eq!(at(&root, &format!("{roce}.shared.dynamic_th")), "-2");
     assert_eq!(at(&root, &format!("{roce}.lossless.xon")), "9KiB", "created");
     let mut other = tree::read("topology: {star: {hosts: 2}}", "empty").unwrap();
-    let why = short(Short::Kmin, &["1KB"]).unwrap().write(&mut other, "1KB").unwrap_err();
+    let why = short(Short::Kmin, &["1KB"]).unwrap().write(&mut other, 0).unwrap_err();
     assert_eq!(why, "the lab has no kmin: nothing in it is at `**.ecn.kmin`");
     for bad in ["3", "0", "1/3", "x", "512"] {
         assert!(short(Short::Alpha, &[bad]).unwrap_err().contains("power of two"), "{bad}");
@@ -71,13 +72,13 @@ fn short_names_write_every_field_of_their_kind() {
 #[test]
 fn paths_lead_by_key_name_and_place_and_say_where_they_end() {
     let mut root = tree::read(LAB, "empty").unwrap();
-    axis("flows.f.size", &["900"]).write(&mut root, "900").unwrap();
-    axis("flows.0.from", &["[h1]"]).write(&mut root, "[h1]").unwrap();
+    axis("flows.f.size", &["900"]).write(&mut root, 0).unwrap();
+    axis("flows.0.from", &["[h1]"]).write(&mut root, 0).unwrap();
     let Kind::Seq(flows) = &root.get("flows").unwrap().kind else { panic!("flows") };
     assert_eq!(at(&flows[0], "size"), "900");
     assert!(matches!(&flows[0].get("from").unwrap().kind, Kind::Seq(hosts) if hosts.len() == 1));
     assert_eq!(split_values("[3], [3, 4],{a: 1, b: 2}"), ["[3]", "[3, 4]", "{a: 1, b: 2}"]);
-    let why = axis("profiles.spine.buffer.total", &["1MiB"]).write(&mut root, "1MiB").unwrap_err();
+    let why = axis("profiles.spine.buffer.total", &["1MiB"]).write(&mut root, 0).unwrap_err();
     assert_eq!(
         why,
         "the lab has no `profiles.spine.buffer.total`: no `spine` there; there are tor"
@@ -170,13 +171,18 @@ fn a_run_that_loses_frames_or_was_disturbed_is_no_candidate() {
 fn too_many_points_are_drawn_without_repetition_by_the_seed() {
     let tens: Vec<String> = (0..10).map(|n| n.to_string()).collect();
     let axes: Vec<Axis> = (0..6).map(|_| Axis::new("a", &tens).unwrap()).collect();
-    let (drawn, all) = chosen(&axes, 100, 1);
+    let all = Sweep::product(&axes).len();
+    let drawn = chosen(all, 100, 1);
     assert_eq!((drawn.len(), all), (100, 1_000_000));
     assert!(drawn.windows(2).all(|two| two[0] < two[1]) && drawn[99] < all);
-    assert_eq!(chosen(&axes, 100, 1).0, drawn);
-    assert_ne!(chosen(&axes, 100, 2).0, drawn);
-    assert_eq!(chosen(&axes[..1], 100, 1).0, (0..10).collect::<Vec<_>>());
-    assert_eq!(values(&axes[..3], 789), ["7", "8", "9"]);
+    assert_eq!(chosen(all, 100, 1), drawn);
+    assert_ne!(chosen(all, 100, 2), drawn);
+    assert_eq!(chosen(10, 100, 1), (0..10).collect::<Vec<_>>());
+    assert_eq!(Sweep::product(&axes[..3]).point(789).shown(), ["7", "8", "9"]);
+    let many: Vec<String> = (0..100_000).map(|n| n.to_string()).collect();
+    let huge: Vec<Axis> = (0..5).map(|_| Axis::new("a", &many).unwrap()).collect();
+    let huge = Sweep::product(&huge);
+    assert_eq!((huge.len(), &*huge.point(7).shown()[4]), (u64::MAX, "7"));
 }
 
 #[test]

@@ -1,14 +1,15 @@
-//! Lab files with variants: one lab that is run several times with different fields.
+//! Lab files with variants and a sweep: one lab that is run several times with different fields.
 //!
 //! A variant is a part of a lab. Its YAML tree is merged over the rest of the file, mappings key by
 //! key and all other values as a whole, before anything is resolved. So a variant can change any
-//! field, and every error has the line of the value that caused it.
+//! field, and every error has the line of the value that caused it. A sweep is taken out as well:
+//! [`Study`](crate::study::Study) has its points.
 
 use std::path::Path;
 
 use super::{EMPTY, Resolved, Warning, examine_tree, raw};
 use crate::LabPlan;
-use crate::explore::Axis;
+use crate::study::{self, Axis, Sweep, digest, is_name};
 use config::tree::{Key, Kind, Node};
 use config::{self, ConfigError, Finding, unknown_name};
 
@@ -22,17 +23,19 @@ const VARIANTS_MAX: usize = 64;
 #[derive(Clone, Debug)]
 pub struct LabFile {
     name: String,
-    /// The file without its variants.
+    /// The file without its variants and its sweep.
     rest: Node,
     /// Variants in the order of the file.
     variants: Vec<(Key, Node)>,
+    sweep: Option<Sweep>,
+    digest: String,
 }
 
 impl LabFile {
     /// Reads a lab file.
     ///
     /// # Errors
-    /// The file could not be read, is not YAML, or has invalid `variants`.
+    /// The file could not be read, is not YAML, or has an invalid `variants` or `sweep`.
     pub fn read(path: &Path) -> Result<Self, ConfigError> {
         let (name, text) = config::read_text(path, "lab file")?;
         Self::parse(&name, &text)
@@ -41,12 +44,16 @@ impl LabFile {
     /// Parses the text of a lab file; `name` is the file name in errors.
     ///
     /// # Errors
-    /// The text is not YAML, or has invalid `variants`.
+    /// The text is not YAML, or has an invalid `variants` or `sweep`.
     pub fn parse(name: &str, text: &str) -> Result<Self, ConfigError> {
         let one = |finding| ConfigError::one(name, finding);
         let mut rest = config::tree::read(text, EMPTY).map_err(one)?;
         let variants = take_variants(&mut rest).map_err(one)?;
-        Ok(Self { name: name.to_owned(), rest, variants })
+        let sweep = take(&mut rest, study::FIELD).map(|(key, node)| Sweep::read(&key, &node));
+        let sweep = sweep.transpose().map_err(one)?;
+        let included = otg_file(&rest, name).unwrap_or_default();
+        let digest = digest(&format!("{text:?}{included:?}"));
+        Ok(Self { name: name.to_owned(), rest, variants, sweep, digest })
     }
 
     /// Returns the file name for errors.
@@ -60,26 +67,36 @@ impl LabFile {
         self.variants.iter().map(|(key, _)| &*key.name)
     }
 
-    /// Returns the file that a variant, or none, makes of this one; it has no variants.
+    /// Returns the sweep, if the file has one.
+    #[must_use]
+    pub const fn sweep(&self) -> Option<&Sweep> {
+        self.sweep.as_ref()
+    }
+
+    /// Returns the digest of the file's text, and of the generator file that it includes.
+    #[must_use]
+    pub fn digest(&self) -> &str {
+        &self.digest
+    }
+
+    /// Returns the file that a variant, or none, makes of this one; it has no variants and no sweep.
     ///
     /// # Errors
     /// There is no such variant.
     pub fn only(&self, variant: Option<&str>) -> Result<Self, ConfigError> {
         let rest = self.merged(variant)?;
-        Ok(Self { name: self.name.clone(), rest, variants: Vec::new() })
+        let (name, digest) = (self.name.clone(), self.digest.clone());
+        Ok(Self { name, rest, variants: Vec::new(), sweep: None, digest })
     }
 
-    /// Writes a value of an axis into the file.
-    ///
-    /// # Errors
-    /// The file has no such field.
-    pub fn write(&mut self, axis: &Axis, value: &str) -> Result<(), ConfigError> {
-        axis.write(&mut self.rest, value)
-            .map_err(|what| ConfigError::one(&self.name, Finding::new(None, "", &what)))
+    /// Returns the file with a sweep over these axes, instead of its own.
+    #[must_use]
+    pub fn with_axes(self, axes: &[Axis]) -> Self {
+        Self { sweep: Some(Sweep::product(axes)), ..self }
     }
 
     /// Returns the tree of a variant, or of the rest of the file.
-    fn merged(&self, variant: Option<&str>) -> Result<Node, ConfigError> {
+    pub(crate) fn merged(&self, variant: Option<&str>) -> Result<Node, ConfigError> {
         let Some(wanted) = variant else { return Ok(self.rest.clone()) };
         let Some((_, said)) = self.variants.iter().find(|(key, _)| key.name == wanted) else {
             let known: Vec<&str> = self.variants().collect();
@@ -124,13 +141,23 @@ impl LabFile {
     }
 }
 
+/// Removes a field from a file and returns it.
+fn take(root: &mut Node, field: &str) -> Option<(Key, Node)> {
+    let Kind::Map(entries) = &mut root.kind else { return None };
+    let place = entries.iter().position(|(key, _)| key.name == *field)?;
+    Some(entries.remove(place))
+}
+
+/// Returns the text of the generator file that a lab includes; an error is reported when it is resolved.
+fn otg_file(root: &Node, name: &str) -> Option<String> {
+    let Kind::Scalar { text, .. } = &root.get("otg")?.get("file")?.kind else { return None };
+    let path = Path::new(name).parent().map_or_else(|| text.into(), |folder| folder.join(&**text));
+    config::read_text(&path, "generator file").ok().map(|(_, text)| text.to_string())
+}
+
 /// Removes the variants from a file and returns them.
 fn take_variants(root: &mut Node) -> Result<Vec<(Key, Node)>, Finding> {
-    let Kind::Map(entries) = &mut root.kind else { return Ok(Vec::new()) };
-    let Some(place) = entries.iter().position(|(key, _)| key.name == FIELD) else {
-        return Ok(Vec::new());
-    };
-    let (key, node) = entries.remove(place);
+    let Some((key, node)) = take(root, FIELD) else { return Ok(Vec::new()) };
     let at = |mark, path: String, what: String| Finding::new(Some(mark), &path, &what);
     let variants = match node.kind {
         Kind::Map(variants) if !variants.is_empty() => variants,
@@ -146,8 +173,7 @@ fn take_variants(root: &mut Node) -> Result<Vec<(Key, Node)>, Finding> {
     }
     for (key, said) in &variants {
         let path = format!("{FIELD}.{}", key.name);
-        let plain = |c: char| c.is_ascii_alphanumeric() || "_-+.".contains(c);
-        if key.name.is_empty() || !key.name.chars().all(plain) {
+        if !is_name(&key.name) {
             let what = "a name is letters, digits, `_`, `-`, `+` and `.`";
             return Err(at(key.mark, path, what.into()));
         }
@@ -155,7 +181,7 @@ fn take_variants(root: &mut Node) -> Result<Vec<(Key, Node)>, Finding> {
             let what = "needs the part of a lab that differs, such as `{duration: 1ms}`, or `{}`";
             return Err(at(said.mark, path, what.into()));
         }
-        for field in [FIELD, "name"] {
+        for field in [FIELD, study::FIELD, "name"] {
             if let Some(inner) = said.get(field) {
                 let what = "a variant cannot have one; take it out";
                 return Err(at(inner.mark, format!("{path}.{field}"), what.into()));

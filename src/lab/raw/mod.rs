@@ -16,6 +16,7 @@ mod over;
 mod profile;
 mod reactions;
 mod short;
+mod sweep;
 mod topology;
 mod transport;
 
@@ -32,6 +33,7 @@ pub use otg::Otg;
 pub use profile::{HeadroomCheckName, PortDefaults, Profile};
 pub use reactions::{HostQcn, HostSfc, InNetworkName, QcnWord, SfcPauseName, SfcWord};
 pub use short::{Many, Members, Short, Wanted};
+pub use sweep::Sweep;
 pub use topology::{FatTree, LeafSpine, ParkingLot, Ring, Star, Topology};
 pub use transport::{
     Dcqcn, DcqcnName, Messages, OperationName, RecoveryName, Roce, Tcp, Transport, TransportLong,
@@ -118,6 +120,11 @@ pub struct Lab {
     /// compares their results. Default: none.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub variants: BTreeMap<String, Variant>,
+    /// Values that fields take in turn: an axis for each path, such as `{defaults.links.length: [5m,
+    /// 100m], alpha: [1/8, 1], seed: 1..10}`. `sluice run` runs every combination, up to 10 million, of
+    /// each variant. Values are lists or ranges. `zip` has axes that go together, `points` has points by
+    /// name. Default: none.
+    pub sweep: Option<Sweep>,
 }
 
 /// A part of a lab file. It is parsed only after it is merged over the rest.

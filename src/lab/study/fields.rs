@@ -1,0 +1,86 @@
+//! Names, units and meanings of the fields of a row.
+
+/// A field of a row.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Field {
+    /// Name; `*` stands for a number, or for `hosts` or `switches`.
+    pub name: &'static str,
+    /// Unit; empty for text, counts and truth values.
+    pub unit: &'static str,
+    pub meaning: &'static str,
+}
+
+const fn f(name: &'static str, unit: &'static str, meaning: &'static str) -> Field {
+    Field { name, unit, meaning }
+}
+
+/// Fields of every row, in their order. The values of axes follow `variant`, under the axes' paths.
+pub const FIELDS: &[Field] = &[
+    f("n", "", "number of the run in its lab, from 0"),
+    f("runs", "", "number of runs of the lab"),
+    f("point", "", "name of the point; empty without a sweep"),
+    f("lab", "", "name of the lab"),
+    f("variant", "", "name of the variant, or null"),
+    f("seed", "", "seed of everything random"),
+    f("world", "", "`virtual` or `real`"),
+    f("trace_hash", "", "hash of all events; null in the real world"),
+    f("verdict", "", "`pass`, `not_judged`, `inconclusive` or `fail`"),
+    f("failed", "", "checks that are inconclusive or FAIL, separated by commas"),
+    f("elapsed_ns", "ns", "time of the run on the network's clock"),
+    f("done", "", "true if all traffic was sent, and had arrived or was lost"),
+    f("rx_bps", "bit/s", "received bits of all flows over the time of the run, FCS included"),
+    f("latency_p99_ns", "ns", "largest 99th percentile of the frame latency of a flow"),
+    f("fct.messages", "", "completed messages"),
+    f("fct.min_ns", "ns", "shortest completion time of a message"),
+    f("fct.p50_ns", "ns", "median of completion times"),
+    f("fct.p99_ns", "ns", "99th percentile of completion times"),
+    f("fct.max_ns", "ns", "longest completion time"),
+    f("victim_bps", "bit/s", "goodput of the victim flows in the measurement interval"),
+    f("fairness", "", "Jain's index of the throughput of the flows that are not victims"),
+    f("lost_frames", "", "lost frames of flows, retransmitted or not"),
+    f("lossless_drops", "", "frames of lossless groups dropped because of congestion"),
+    f("headroom_bytes", "B", "largest configured headroom of a group of a port"),
+    f("headroom_peak_bytes", "B", "largest use of headroom by a group of a port"),
+    f("buffer_peak_bytes", "B", "largest use of a switch's buffer, an upper bound"),
+    f("queue_peak_bytes", "B", "longest egress queue of a switch"),
+    f("pauses.first_ns", "ns", "time at which a group first crossed its XOFF threshold"),
+    f("pauses.xoffs", "", "XOFF crossings of groups of switches"),
+    f("pauses.frames_sent", "", "PFC and PAUSE frames that switches sent"),
+    f("pauses.paused_ns", "ns", "sum of the pause times of all priorities of hosts"),
+    f("pauses.longest_ns", "ns", "longest uninterrupted pause of a priority"),
+    f("marks", "", "frames that switches marked CE"),
+    f("deadlocks", "", "cyclic buffer dependencies found"),
+    f("signals.cnps", "", "RoCEv2 congestion notification packets sent"),
+    f("signals.cnms", "", "congestion notification messages of QCN sent"),
+    f("signals.sfcms", "", "source flow control messages sent"),
+    f("signals.cims", "", "congestion isolation messages sent"),
+    f("hops.*.*.lines", "", "lines *n* lines before the destination, at hosts or switches"),
+    f("hops.*.*.pauses", "", "pauses of these lines"),
+    f("hops.*.*.paused_ns", "ns", "sum of the pause times of their priorities"),
+    f("hops.*.*.longest_ns", "ns", "longest uninterrupted pause of a priority of them"),
+    f("wall_ms", "ms", "duration of the run in real time"),
+    f("version", "", "version of Sluice"),
+    f("study", "", "digest of the lab's text, and of options that change it"),
+];
+
+/// Fields that are neither axes nor figures.
+pub(super) const FIXED: [&str; 13] = [
+    "n", "runs", "point", "lab", "variant", "seed", "world", "trace_hash", "verdict", "failed",
+    "wall_ms", "version", "study",
+];
+
+/// Returns the field of a name, such as `hops.2.hosts.pauses`.
+#[must_use]
+pub fn field(name: &str) -> Option<&'static Field> {
+    let parts = || name.split('.');
+    FIELDS.iter().find(|field| {
+        let own = || field.name.split('.');
+        own().count() == parts().count() && own().zip(parts()).all(|(a, b)| a == "*" || a == b)
+    })
+}
+
+/// True for a number of the results: its first part is not the name of an axis, which is a field of a lab.
+pub(super) fn is_figure(name: &str) -> bool {
+    let first = |name: &str| name.split('.').next().unwrap_or_default().to_owned();
+    !FIXED.contains(&name) && FIELDS.iter().any(|field| first(field.name) == first(name))
+}

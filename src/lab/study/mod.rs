@@ -1,0 +1,397 @@
+//! Studies: the runs that a lab file describes by its `variants` and its `sweep`, and their rows.
+//!
+//! A run has a number, from which its variant (the outermost axis) and its point are calculated; nothing
+//! is kept for a run that is not running. [`in_order`] runs any points on all cores and hands over their
+//! results in order, so results depend on the file and the seed alone. A finished run becomes a [`Row`],
+//! one line of a file of rows, from which an interrupted study goes on ([`RowFile`]) and shards are joined.
+//! Exploration and fuzzing use the same axes, threads and files.
+
+mod axis;
+mod fields;
+mod path;
+mod range;
+mod row;
+mod row_file;
+mod run;
+mod shard;
+mod summary;
+mod sweep;
+#[cfg(test)]
+mod tests;
+
+pub use axis::{Axis, Short, split_values};
+pub use fields::{FIELDS, Field, field};
+pub use row::Row;
+pub(crate) use row::{latency, rate};
+pub use row_file::{RowError, RowFile, each_row};
+pub use run::{in_order, jobs};
+pub use shard::Shard;
+pub use summary::{Group, Spread, Studied};
+pub(crate) use sweep::{FIELD, is_name};
+pub use sweep::{Column, Point, Sweep};
+
+use std::ops::ControlFlow;
+use std::sync::atomic::AtomicBool;
+use std::time::Instant as Wall;
+
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::file::{examine_tree, raw_lab};
+use crate::swarm::as_yaml;
+use crate::{LabFile, Options, Outcome, Resolved, RunError, Runner, World, raw};
+use config::quantity::Span;
+use config::tree::Node;
+use config::{ConfigError, Finding, Warning};
+
+/// Most runs of a sweep. A choice: ten million runs of 10 ms take a day on one core.
+pub const RUNS_MAX: u64 = 10_000_000;
+
+/// Most findings that a check of many runs reports.
+const FINDINGS_MAX: usize = 20;
+
+/// Fields of every run of a lab that options of a command set, instead of the file's.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct Changes {
+    pub seed: Option<u64>,
+    pub shuffle: Option<u64>,
+    pub duration: Option<Span>,
+}
+
+impl Changes {
+    /// Sets the fields.
+    pub fn apply(&self, lab: &mut raw::Lab) {
+        lab.seed = self.seed.unwrap_or(lab.seed);
+        lab.shuffle = self.shuffle.or(lab.shuffle);
+        lab.duration = self.duration.or(lab.duration);
+    }
+}
+
+/// Returns a digest of a text: 16 hexadecimal digits.
+#[must_use]
+pub fn digest(text: &str) -> String {
+    format!("{:016x}", xxh3_64(text.as_bytes()))
+}
+
+/// The runs of a lab file.
+#[derive(Clone, Debug)]
+pub struct Study {
+    file: LabFile,
+    changes: Changes,
+    /// Each variant with its tree; one without a name in a file without variants.
+    variants: Vec<(Option<String>, Node)>,
+    digest: String,
+}
+
+/// A run of a study.
+#[derive(Clone, Debug)]
+pub struct StudyRun<'a> {
+    /// Number, from 0, in the order of variants and points.
+    pub n: u64,
+    pub variant: Option<&'a str>,
+    /// `None` in a file without a sweep.
+    pub point: Option<Point<'a>>,
+}
+
+impl StudyRun<'_> {
+    /// Returns the name of the point; empty without a sweep.
+    #[must_use]
+    pub fn point_name(&self) -> String {
+        self.point.map_or(String::new(), |point| point.name())
+    }
+
+    /// Returns the name of the run in its lab: `pfc length=100m`.
+    #[must_use]
+    pub fn name(&self) -> String {
+        let point = self.point_name();
+        let parts = [self.variant.unwrap_or_default(), &point];
+        parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ")
+    }
+}
+
+/// Reason why a run of a study has no result.
+#[derive(Debug, thiserror::Error)]
+pub enum StudyError {
+    /// Errors of the file with the values of the run.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// The run, and the reason why it cannot run.
+    #[error("run {0}: {1}")]
+    Run(String, RunError),
+}
+
+impl StudyError {
+    /// True if the lab is invalid, false for errors of the machine.
+    #[must_use]
+    pub const fn is_bad_input(&self) -> bool {
+        match self {
+            Self::Config(_) => true,
+            Self::Run(_, error) => error.is_bad_input(),
+        }
+    }
+}
+
+impl Study {
+    /// Returns the runs of a lab file with fields changed.
+    ///
+    /// # Errors
+    /// `seed` is changed, and an axis of the sweep.
+    pub fn new(file: LabFile, changes: Changes) -> Result<Self, ConfigError> {
+        if changes.seed.is_some() && file.sweep().is_some_and(Sweep::has_seeds) {
+            let what = "the sweep has `seed` as an axis; leave out the seed of the command";
+            return Err(ConfigError::one(file.name(), Finding::new(None, "sweep.seed", what)));
+        }
+        let names: Vec<Option<&str>> = match file.variants().len() {
+            0 => vec![None],
+            _ => file.variants().map(Some).collect(),
+        };
+        let tree = |name: Option<&str>| Ok((name.map(Into::into), file.merged(name)?));
+        let variants = names.into_iter().map(tree).collect::<Result<_, ConfigError>>()?;
+        let digest = digest(&format!("{} {changes:?}", file.digest()));
+        Ok(Self { file, changes, variants, digest })
+    }
+
+    /// Returns the lab file.
+    #[must_use]
+    pub const fn file(&self) -> &LabFile {
+        &self.file
+    }
+
+    /// Returns the digest of the lab's text and of the changes, which rows have.
+    #[must_use]
+    pub fn digest(&self) -> &str {
+        &self.digest
+    }
+
+    /// Returns the sweep, if the file has one.
+    #[must_use]
+    pub const fn sweep(&self) -> Option<&Sweep> {
+        self.file.sweep()
+    }
+
+    /// Returns the number of runs: of variants times that of points.
+    #[must_use]
+    pub fn len(&self) -> u64 {
+        self.variants.len() as u64 * self.points()
+    }
+
+    /// True if there is no run; a file has at least one.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    fn points(&self) -> u64 {
+        self.sweep().map_or(1, Sweep::len)
+    }
+
+    /// Returns a run by its number.
+    ///
+    /// # Panics
+    /// The number is not below [`Self::len`].
+    #[must_use]
+    pub fn run(&self, n: u64) -> StudyRun<'_> {
+        let (variant, point) = (n / self.points(), n % self.points());
+        StudyRun {
+            n,
+            variant: self.variants[variant as usize].0.as_deref(),
+            point: self.sweep().map(|sweep| sweep.point(point)),
+        }
+    }
+
+    /// Returns the tree of a run, with the values of its point.
+    fn tree(&self, run: &StudyRun<'_>) -> Result<Node, ConfigError> {
+        let mut root = self.variants[(run.n / self.points()) as usize].1.clone();
+        if let Some(point) = run.point {
+            point.write(&mut root).map_err(|f| ConfigError::one(self.file.name(), f))?;
+        }
+        Ok(root)
+    }
+
+    /// Adds the name of a run to the errors about it.
+    fn told(run: &StudyRun<'_>, mut error: ConfigError) -> ConfigError {
+        if run.point.is_some() {
+            for finding in &mut error.findings {
+                let what = format!("{} (run {}: {})", finding.what, run.n, run.name());
+                *finding = Finding::new(finding.mark, &finding.path, &what);
+            }
+        }
+        error
+    }
+
+    /// Resolves a run.
+    ///
+    /// # Errors
+    /// All errors of the file with the values of the run, each with its name.
+    pub fn resolve(&self, n: u64) -> Result<(Resolved, Vec<Warning>), ConfigError> {
+        let run = self.run(n);
+        let resolve = || {
+            let root = self.tree(&run)?;
+            examine_tree(self.file.name(), &root, |lab| self.changes.apply(lab))
+        };
+        let (mut resolved, warnings) = resolve().map_err(|error| Self::told(&run, error))?;
+        resolved.plan.variant = run.variant.map(Into::into);
+        Ok((resolved, warnings))
+    }
+
+    /// Returns a complete lab file of a run as YAML, which repeats it with the same trace.
+    ///
+    /// # Errors
+    /// All errors of the file with the values of the run.
+    pub fn lab_file(&self, n: u64) -> Result<String, ConfigError> {
+        let run = self.run(n);
+        let name = self.resolve(n)?.0.plan.name;
+        let mut lab = raw_lab(self.file.name(), &self.tree(&run)?)?;
+        self.changes.apply(&mut lab);
+        lab.name = Some(name);
+        Ok(as_yaml(&lab))
+    }
+
+    /// Resolves runs until `most` of them are: all of them, or those in which every value of every axis
+    /// occurs, and others evenly spread. `fits` may refuse a resolved run. Returns the number of resolved
+    /// runs, and their warnings, each once.
+    ///
+    /// # Errors
+    /// The errors of all these runs, each once.
+    pub fn check(
+        &self,
+        most: u64,
+        jobs: usize,
+        fits: impl Fn(&Resolved) -> Result<(), ConfigError> + Sync,
+    ) -> Result<(u64, Vec<Warning>), ConfigError> {
+        self.check_these(&self.sample(most), jobs, fits)
+    }
+
+    /// Resolves these runs, so that a bad value is found before the first of them runs.
+    ///
+    /// # Errors
+    /// As of [`Self::check`].
+    pub fn resolve_all(&self, numbers: &[u64], jobs: usize) -> Result<(), ConfigError> {
+        self.check_these(numbers, jobs, |_| Ok(())).map(|_| ())
+    }
+
+    fn check_these(
+        &self,
+        all: &[u64],
+        jobs: usize,
+        fits: impl Fn(&Resolved) -> Result<(), ConfigError> + Sync,
+    ) -> Result<(u64, Vec<Warning>), ConfigError> {
+        let (mut warnings, mut findings) = (Vec::<Warning>::new(), Vec::<Finding>::new());
+        let work = |n: &u64| {
+            let resolved = self.resolve(*n).and_then(|(resolved, warnings)| {
+                fits(&resolved).map_err(|error| Self::told(&self.run(*n), error))?;
+                Ok(warnings)
+            });
+            Some(resolved)
+        };
+        in_order(all.iter().copied(), jobs, &AtomicBool::new(false), work, |_, result| {
+            let new = match &result {
+                Ok(warnings) => warnings,
+                Err(error) => &error.findings,
+            };
+            let known = if result.is_ok() { &mut warnings } else { &mut findings };
+            for finding in new {
+                // The same value is wrong in many runs.
+                let is_same = |other: &Finding| {
+                    let text = |what: &str| what.split(" (run ").next().map(str::to_owned);
+                    (other.mark, &other.path) == (finding.mark, &finding.path)
+                        && text(&other.what) == text(&finding.what)
+                };
+                if !known.iter().any(is_same) {
+                    known.push(finding.clone());
+                }
+            }
+            match findings.len() < FINDINGS_MAX {
+                true => ControlFlow::Continue(()),
+                false => ControlFlow::Break(()),
+            }
+        });
+        if findings.is_empty() {
+            return Ok((all.len() as u64, warnings));
+        }
+        Err(ConfigError { file: self.file.name().to_owned(), findings })
+    }
+
+    /// Returns the numbers of at most about `most` runs: see [`Self::check`].
+    fn sample(&self, most: u64) -> Vec<u64> {
+        let len = self.len();
+        if len <= most {
+            return (0..len).collect();
+        }
+        let points = self.points();
+        let variants = self.variants.len() as u64;
+        let columns = self.sweep().map_or(1, |sweep| sweep.columns().len() as u64);
+        let each = most / (2 * variants * columns).max(1);
+        let covering = self.sweep().map_or(vec![0], |sweep| sweep.covering(each));
+        let mut all: Vec<u64> = (0..variants)
+            .flat_map(|variant| covering.iter().map(move |point| variant * points + point))
+            .collect();
+        all.extend((0..most / 2).map(|n| sweep::spread(n, most / 2, len)));
+        all.sort_unstable();
+        all.dedup();
+        all
+    }
+
+    /// Runs a run and returns its row, and what `of` makes of its outcome. `runner` runs it; `None` if
+    /// `stop` was set before it ended.
+    ///
+    /// # Errors
+    /// The values of the run are invalid, or the world cannot run it.
+    pub fn row<T>(
+        &self,
+        n: u64,
+        runner: &mut Runner,
+        options: Options<'_>,
+        of: impl FnOnce(Outcome) -> T,
+    ) -> Result<Option<(Row, T)>, StudyError> {
+        let begun = Wall::now();
+        let (resolved, _) = self.resolve(n)?;
+        let run = runner.run(&resolved.plan, options, |_| ());
+        let run = run.map_err(|error| StudyError::Run(self.run(n).name(), error))?;
+        if run.outcome.interrupted {
+            return Ok(None);
+        }
+        let row = Row::new(&run.outcome, begun.elapsed()).with_headroom(&resolved);
+        Ok(Some((self.named(n, row), of(run.outcome))))
+    }
+
+    /// Adds the number, the point and the digest to the row of a run.
+    #[must_use]
+    pub fn named(&self, n: u64, row: Row) -> Row {
+        let run = self.run(n);
+        Row {
+            n,
+            runs: self.len(),
+            point: run.point_name(),
+            axes: run.point.map_or_else(Vec::new, |point| point.fields()),
+            study: self.digest.clone(),
+            ..row
+        }
+    }
+
+    /// Runs `numbers` in the virtual world on `jobs` threads, and hands over each row in order. Ends with
+    /// the first error, or if `stop` is set, after which finished runs are handed over; `done` may break.
+    ///
+    /// # Errors
+    /// The values of a run are invalid, or it cannot run.
+    pub fn rows(
+        &self,
+        numbers: impl Iterator<Item = u64> + Send,
+        jobs: usize,
+        stop: &AtomicBool,
+        mut done: impl FnMut(Row) -> ControlFlow<()>,
+    ) -> Result<(), StudyError> {
+        let options = Options { stop: Some(stop), ..Options::default() };
+        let work = |n: &u64| {
+            self.row(*n, &mut Runner::new(World::Virtual), options, |_| ()).transpose()
+        };
+        let mut wrong = None;
+        in_order(numbers, jobs, stop, work, |_, result| match result {
+            Ok((row, ())) => done(row),
+            Err(error) => {
+                wrong = Some(error);
+                ControlFlow::Break(())
+            }
+        });
+        wrong.map_or(Ok(()), Err)
+    }
+}

@@ -1,0 +1,156 @@
+//! Results of a study: its rows, and those that differ in the seed alone taken together.
+
+use std::collections::BTreeMap;
+
+use serde::{Serialize, Serializer};
+use serde_json::Value;
+
+use super::{Row, sweep::SEED};
+use ground::verdict::Verdict;
+
+/// The rows of a study, or of part of its runs.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Studied {
+    pub version: String,
+    /// Worst verdict of all runs; inconclusive at best if some are missing.
+    pub verdict: Verdict,
+    /// Number of runs that were to be run.
+    pub planned: u64,
+    /// Axes of the tables: paths, or short names.
+    pub axes: Vec<String>,
+    /// Runs that differ in the seed alone, if seeds are an axis.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub groups: Vec<Group>,
+    /// Rows, in the order of labs and runs.
+    pub rows: Vec<Row>,
+}
+
+/// Runs of a point with all of its seeds.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Group {
+    pub lab: String,
+    pub variant: Option<String>,
+    /// Values of the axes but the seed.
+    #[serde(serialize_with = "as_object")]
+    pub axes: Vec<(String, Value)>,
+    /// Number of runs.
+    pub runs: u64,
+    /// Number of runs with a check that failed.
+    pub failed: u64,
+    /// Worst verdict.
+    pub verdict: Verdict,
+    /// Numbers of the results over the runs that have them.
+    #[serde(serialize_with = "as_object")]
+    pub figures: Vec<(String, Spread)>,
+}
+
+/// A number of several runs.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+pub struct Spread {
+    /// Middle value; the mean of the two in the middle of an even number.
+    pub median: f64,
+    pub min: f64,
+    pub max: f64,
+    /// Number of runs that have the number.
+    pub runs: u64,
+}
+
+fn as_object<S: Serializer, V: Serialize>(pairs: &[(String, V)], to: S) -> Result<S::Ok, S::Error> {
+    to.collect_map(pairs.iter().map(|(name, value)| (name, value)))
+}
+
+impl Studied {
+    /// Takes rows together, in the order of their labs and runs; `axes` have a column each, `planned` is
+    /// the number of runs that were to be run.
+    #[must_use]
+    pub fn new(axes: Vec<String>, mut rows: Vec<Row>, planned: u64) -> Self {
+        let mut labs: Vec<String> = Vec::new();
+        for row in &rows {
+            if !labs.contains(&row.study) {
+                labs.push(row.study.clone());
+            }
+        }
+        rows.sort_by_key(|row| (labs.iter().position(|lab| *lab == row.study), row.n));
+        let missing = ((rows.len() as u64) < planned).then_some(Verdict::Inconclusive);
+        let verdict = Verdict::of_all(rows.iter().map(|row| row.verdict).chain(missing));
+        let has_seeds = axes.iter().any(|axis| axis == SEED);
+        let groups = if has_seeds { groups(&rows) } else { Vec::new() };
+        let version = env!("CARGO_PKG_VERSION").into();
+        Self { version, verdict, planned, axes, groups, rows }
+    }
+}
+
+/// Takes the rows together that differ in the seed alone, in the order of their first ones.
+fn groups(rows: &[Row]) -> Vec<Group> {
+    let mut places = BTreeMap::<String, usize>::new();
+    let mut all: Vec<Vec<&Row>> = Vec::new();
+    for row in rows {
+        let axes: Vec<_> = without_seed(row).collect();
+        let key = format!("{} {:?} {axes:?}", row.study, row.variant);
+        let place = *places.entry(key).or_insert(all.len());
+        if place == all.len() {
+            all.push(Vec::new());
+        }
+        all[place].push(row);
+    }
+    all.iter().map(|rows| Group::of(rows)).collect()
+}
+
+fn without_seed(row: &Row) -> impl Iterator<Item = &(String, Value)> {
+    row.axes.iter().filter(|(path, _)| path != SEED)
+}
+
+impl Group {
+    /// Takes rows together, at least one.
+    fn of(rows: &[&Row]) -> Self {
+        let first = rows[0];
+        let mut names: Vec<&str> = Vec::new();
+        for (name, _) in rows.iter().flat_map(|row| &row.figures) {
+            if !names.contains(&name.as_str()) {
+                names.push(name);
+            }
+        }
+        let spread = |name: &str| Spread::of(rows.iter().filter_map(|row| row.figure(name)));
+        Self {
+            lab: first.lab.clone(),
+            variant: first.variant.clone(),
+            axes: without_seed(first).cloned().collect(),
+            runs: rows.len() as u64,
+            failed: rows.iter().filter(|row| row.verdict.is_fail()).count() as u64,
+            verdict: Verdict::of_all(rows.iter().map(|row| row.verdict)),
+            figures: names.iter().filter_map(|n| Some(((*n).to_owned(), spread(n)?))).collect(),
+        }
+    }
+
+    /// Returns a number by its name; `None` if no run has it.
+    #[must_use]
+    pub fn figure(&self, name: &str) -> Option<&Spread> {
+        self.figures.iter().find(|(own, _)| own == name).map(|(_, spread)| spread)
+    }
+}
+
+impl Spread {
+    /// Returns the spread of numbers; `None` without any.
+    #[must_use]
+    pub fn of(values: impl Iterator<Item = f64>) -> Option<Self> {
+        let mut all: Vec<f64> = values.collect();
+        all.sort_by(f64::total_cmp);
+        let (min, max) = (*all.first()?, *all.last()?);
+        let (low, high) = (all[(all.len() - 1) / 2], all[all.len() / 2]);
+        Some(Self { median: low + (high - low) / 2.0, min, max, runs: all.len() as u64 })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_median_is_in_the_middle_and_nothing_has_none() {
+        let of = |all: &[f64]| Spread::of(all.iter().copied());
+        let spread = of(&[5.0, 1.0, 2.0]).unwrap();
+        assert_eq!((spread.median, spread.min, spread.max, spread.runs), (2.0, 1.0, 5.0, 3));
+        assert_eq!(of(&[4.0, 1.0]).unwrap().median, 2.5);
+        assert_eq!(of(&[]), None);
+    }
+}

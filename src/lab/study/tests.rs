@@ -1,0 +1,257 @@
+//! Sweeps from text to points, and studies from points to rows.
+
+use std::fs;
+use std::sync::atomic::Ordering;
+
+use super::*;
+use crate::explore::Axis as Explored;
+use serde_json::json;
+
+#[path = "../../testfolder.rs"]
+mod testfolder;
+use testfolder::Folder;
+
+const LAB: &str = "\
+name: two
+duration: 100us
+topology: {star: {hosts: 3}}
+profiles: {tor: {buffer: {total: 4MiB, profiles: {r: {shared: {dynamic_th: -3}, lossless: {xoff: auto}}}},
+                 defaults: {pfc: {enable: [3]}, priority_groups: {3: r}}}}
+defaults: {links: {rate: 100G, length: 10m}}
+flows: [{name: f.1, from: [h1, h2], to: h3, priority: 3, size: 1500}]
+checks: [conservation, lossless]
+";
+
+fn study(sweep: &str) -> Study {
+    let file = LabFile::parse("f.yaml", &format!("{LAB}{sweep}")).unwrap_or_else(|e| panic!("{e}"));
+    Study::new(file, Changes::default()).unwrap()
+}
+
+fn refused(sweep: &str) -> String {
+    match LabFile::parse("f.yaml", &format!("{LAB}sweep: {sweep}\n")) {
+        Ok(file) => {
+            let study = Study::new(file, Changes::default()).unwrap();
+            study.check(1_000, 2, |_| Ok(())).unwrap_err().to_string()
+        }
+        Err(error) => error.to_string(),
+    }
+}
+
+fn names(study: &Study) -> Vec<String> {
+    (0..study.len()).map(|n| study.run(n).name()).collect()
+}
+
+#[test]
+fn axes_are_crossed_zipped_and_named_with_variants_outermost() {
+    let study = study(
+        "variants: {a: {}, b: {duration: 50us}}\n\
+         sweep:\n\
+         \x20 zip: {defaults.links.rate: [100G, 400G], defaults.links.length: [5m, 100m]}\n\
+         \x20 points: {plain: {}, small: {profiles.tor.buffer.total: 2MiB, flows.f.1.size: 900}}\n\
+         \x20 seed: 7..8\n",
+    );
+    let names = names(&study);
+    assert_eq!(names.len(), 16);
+    assert_eq!(names[0], "a rate=100G,length=5m,plain,seed=7");
+    assert_eq!(names[1], "a rate=100G,length=5m,plain,seed=8");
+    assert_eq!(names[15], "b rate=400G,length=100m,small,seed=8");
+    let fields = study.run(15).point.unwrap().fields();
+    let fields: serde_json::Map<String, serde_json::Value> = fields.into_iter().collect();
+    assert_eq!(
+        serde_json::Value::from(fields),
+        json!({
+            "defaults.links.rate": "400G", "defaults.links.length": "100m", "points": "small",
+            "profiles.tor.buffer.total": "2MiB", "flows.f.1.size": 900, "seed": 8
+        })
+    );
+    let plan = study.resolve(15).unwrap().0.plan;
+    assert_eq!((plan.network.seed, plan.variant.as_deref()), (8, Some("b")));
+    assert_eq!(plan.network.links[0].rate, ground::units::BitsPerSec::gbps(400));
+    assert!(plan.flows.iter().all(|flow| flow.frame_len == 900), "a name with a dot");
+    let keys: Vec<_> =
+        study.sweep().unwrap().columns().iter().map(|c| (c.name.to_owned(), c.len)).collect();
+    assert_eq!(keys, [("rate", 2), ("length", 2), ("point", 2), ("seed", 2)].map(|(n, l)| (n.into(), l)));
+}
+
+#[test]
+fn short_names_and_wildcards_are_those_of_explore_and_headings_are_told_apart() {
+    let study = study(
+        "sweep: {alpha: [1/8, 2], '**.lossless.xon_offset': [9KiB], defaults.flows.size: [500], \
+         flows.f.1.size: {from: 64, to: 1_500, count: 3}}\n",
+    );
+    assert_eq!(names(&study)[3], "alpha=2,xon_offset=9KiB,flows.size=500,1.size=64");
+    let row = study.run(3).point.unwrap().fields();
+    assert_eq!(row[0], ("alpha".to_owned(), json!(2.0)));
+    assert_eq!(row[3], ("flows.f.1.size".to_owned(), json!(64)));
+    let text = study.lab_file(4).unwrap();
+    assert!(text.contains("dynamic_th: 1") && text.contains("xon_offset: 9KiB"), "{text}");
+    assert!(text.contains("size: 782"), "half-way, rounded: {text}");
+    let exploring = Explored::new("flows.f.1.size", &["64".into()]).unwrap();
+    assert_eq!(exploring.key(), "flows.f.1.size");
+}
+
+#[test]
+fn an_error_has_the_line_of_its_value_or_of_its_path() {
+    for (sweep, words) in [
+        ("3", "f.yaml:10:1: sweep: needs axes by path"),
+        ("{}", "f.yaml:10:1: sweep: needs axes by path"),
+        ("{seed: 3}", "f.yaml:10:15: sweep.seed: needs a list of values"),
+        ("{seed: []}", "f.yaml:10:9: sweep.seed: no values"),
+        ("{seed: [1, 1]}", "sweep.seed: 1 is there twice"),
+        ("{seed: 1..5 by 2}", "f.yaml:10:15: sweep.seed: `by`: write `step`"),
+        ("{seed: {from: 1, to: 5, stp: 2}}", "f.yaml:10:32: sweep.seed: there is no field of a range"),
+        ("{seed: {from: 1, to: 5, step: 2, count: 3}}", "give one of `step`, `factor` and `count`"),
+        ("{alpha: [1/3]}", "sweep.alpha: alpha: `1/3` is no power of two"),
+        ("{name: [a, b]}", "sweep.name: a sweep cannot set `name`"),
+        ("{a..b: [1]}", "`a..b` is no path"),
+        ("{zip: {seed: [1, 2], duration: [1ms]}}", "sweep.zip.duration: 1 values, and seed has 2"),
+        ("{zip: []}", ""),
+        ("{zip: 3}", "f.yaml:10:9: sweep.zip: needs axes of the same length"),
+        ("{points: {a b: {}}}", "sweep.points.a b: a name is letters"),
+        ("{points: {a: 3}}", "f.yaml:10:22: sweep.points.a: needs values by path"),
+        ("{points: {a: {seed: 1}}, seed: 1..2}", "sweep.seed: another part of the sweep sets"),
+        ("{seed: 1..4000, duration: 1us..4000us count 4000}", "16000000 points; a sweep has 10000000"),
+        ("{defaults.links.length: [5m, 5x]}", "f.yaml:10:38: defaults.links.length: `5x`: `x` is no unit"),
+        ("{profiles.spine.max_frame: [900]}", "f.yaml:10:9: sweep.profiles.spine.max_frame: the lab has \
+          no `profiles.spine.max_frame`: no `spine` there; there are tor (run 0: max_frame=900)"),
+        ("{profiles.tor.max_farme: [900]}", "did you mean `max_frame`?"),
+        ("{defaults.links.length: 5m..2000km step 500km}", "in the same unit"),
+        ("{defaults.links.length: 0km..2000km step 500km}", "(run 3: length=1500km)"),
+    ] {
+        if words.is_empty() {
+            continue;
+        }
+        let said = refused(sweep);
+        assert!(said.contains(words), "{sweep}: {said}");
+    }
+    let text = format!("{LAB}variants: {{a: {{sweep: {{}}}}}}\n");
+    let said = LabFile::parse("f.yaml", &text).unwrap_err().to_string();
+    assert!(said.contains("variants.a.sweep: a variant cannot have one"), "{said}");
+    let file = LabFile::parse("f.yaml", &format!("{LAB}sweep: {{seed: 1..3}}\n")).unwrap();
+    let changes = Changes { seed: Some(1), ..Changes::default() };
+    let said = Study::new(file, changes).unwrap_err().to_string();
+    assert!(said.contains("the sweep has `seed` as an axis"), "{said}");
+}
+
+#[test]
+fn the_check_of_a_large_sweep_finds_every_bad_value_of_an_axis() {
+    let study = study(
+        "sweep: {seed: 1..10000, defaults.links.length: [5m, 6m, 7m, 8m, 9x], duration: 1us..100us step 1us}\n",
+    );
+    assert_eq!(study.len(), 5_000_000);
+    let said = study.check(200, 2, |_| Ok(())).unwrap_err().to_string();
+    assert!(said.contains("`9x`") && said.lines().count() == 1, "{said}");
+    let good = self::study("sweep: {seed: 1..10000, duration: 1us..100us step 1us}\n");
+    let (resolved, warnings) = good.check(200, 2, |_| Ok(())).unwrap();
+    assert!((100..=250).contains(&resolved) && warnings.is_empty(), "{resolved}: {warnings:?}");
+    let said = good.check(200, 2, |_| {
+        Err(ConfigError::one("f.yaml", Finding::new(None, "nodes", "too much")))
+    });
+    let said = said.unwrap_err().to_string();
+    assert_eq!(said, "f.yaml: nodes: too much (run 0: seed=1,duration=1us)", "once");
+}
+
+#[test]
+fn a_run_is_the_same_by_any_number_of_threads_and_by_its_lab_file() {
+    let study = study(
+        "variants: {a: {}, b: {until_done: true}}\n\
+         sweep: {defaults.links.length: [5m, 500m], seed: 1..3}\n",
+    );
+    let rows = |jobs| {
+        let mut all = Vec::new();
+        let stop = AtomicBool::new(false);
+        let done = |row| {
+            all.push(Row { wall_ms: 0.0, ..row });
+            ControlFlow::Continue(())
+        };
+        study.rows(0..study.len(), jobs, &stop, done).unwrap();
+        all
+    };
+    let (alone, together) = (rows(1), rows(3));
+    assert_eq!(alone, together);
+    assert_eq!(alone.iter().map(|row| row.n).collect::<Vec<_>>(), (0..12).collect::<Vec<_>>());
+    for row in alone {
+        let text = study.lab_file(row.n).unwrap();
+        let (plan, _) = crate::parse("other.yaml", &text).unwrap();
+        let run = crate::run(&plan, World::Virtual, Options::default(), |_| ()).unwrap();
+        assert_eq!(run.outcome.trace_hash, row.trace_hash, "{}\n{text}", row.point);
+        assert_eq!((run.outcome.lab, run.outcome.seed), (row.lab, row.seed));
+    }
+}
+
+#[test]
+fn a_file_of_rows_goes_on_where_it_ended_and_refuses_rows_of_others() {
+    let folder = Folder::new("study-rows");
+    let path = folder.at("rows.jsonl");
+    let study = study("sweep: {defaults.links.length: [5m, 500m], seed: 1..3}\n");
+    let stop = AtomicBool::new(false);
+    let mut file = RowFile::begin(&path).unwrap();
+    let mut rows = Vec::new();
+    let done = |row: Row| {
+        file.add(&row).unwrap();
+        rows.push(row);
+        ControlFlow::Continue(())
+    };
+    study.rows([0, 4].into_iter(), 1, &stop, done).unwrap();
+    drop(file);
+    let whole = fs::read_to_string(&path).unwrap();
+    // A line that a kill cut off.
+    fs::write(&path, format!("{whole}{}", &whole[..30])).unwrap();
+    let studies = [study.clone()];
+    let resume = |text: &str| {
+        fs::write(&path, text).unwrap();
+        RowFile::resume(&path, &studies, |_, _| ()).unwrap_err().to_string()
+    };
+    let mut found = Vec::new();
+    let mut file = RowFile::resume(&path, &studies, |n, row| found.push((n, row.n))).unwrap();
+    assert_eq!(found, [(0, 0), (0, 4)]);
+    file.add(&Row { n: 5, ..rows[0].clone() }).unwrap();
+    let text = fs::read_to_string(&path).unwrap();
+    assert!(text.starts_with(&whole) && text.lines().count() == 3, "{text}");
+    assert!(matches!(RowFile::begin(&path).unwrap_err(), RowError::There));
+    assert!(resume(&format!("{whole}{whole}")).contains("line 3 has run 0 of two again"));
+    assert!(resume("{}\n").starts_with("line 1 is no row"));
+    assert!(resume(&whole.replace("\"version\":\"", "\"version\":\"9")).contains("line 1 is of version 9"));
+    let other = self::study("sweep: {defaults.links.length: [5m, 500m], seed: 1..4}\n");
+    assert_ne!(other.digest(), study.digest());
+    assert!(resume(&whole.replace(study.digest(), other.digest())).contains("with another text"));
+    assert!(resume(&whole.replace("\"n\":4", "\"n\":3")).contains("which the lab does not have"));
+    let changes = Changes { shuffle: Some(1), ..Changes::default() };
+    let shuffled = Study::new(study.file().clone(), changes).unwrap();
+    assert_ne!(shuffled.digest(), study.digest());
+}
+
+#[test]
+fn a_stop_leaves_the_rows_of_the_runs_that_ended() {
+    let study = study("sweep: {seed: 1..1000}\n");
+    let stop = AtomicBool::new(false);
+    let mut rows = Vec::new();
+    let done = |row: Row| {
+        rows.push(row.n);
+        stop.store(true, Ordering::SeqCst);
+        ControlFlow::Continue(())
+    };
+    study.rows(0..study.len(), 2, &stop, done).unwrap();
+    assert!((1..=4).contains(&rows.len()), "{rows:?}");
+}
+
+#[test]
+fn rows_that_differ_in_the_seed_alone_are_one_group() {
+    let study = study("sweep: {defaults.links.length: [5m, 500m], seed: 1..3}\n");
+    let (stop, mut rows) = (AtomicBool::new(false), Vec::new());
+    let done = |row| {
+        rows.push(row);
+        ControlFlow::Continue(())
+    };
+    study.rows((0..study.len()).rev(), 1, &stop, done).unwrap();
+    rows[0].verdict = ground::verdict::Verdict::Fail;
+    let axes = ["defaults.links.length", "seed"].map(Into::into).to_vec();
+    let studied = Studied::new(axes, rows, 6);
+    assert_eq!(studied.rows.iter().map(|row| row.n).collect::<Vec<_>>(), (0..6).collect::<Vec<_>>());
+    let groups: Vec<_> = studied.groups.iter().map(|g| (g.axes.clone(), g.runs, g.failed)).collect();
+    let length = |m: &str| vec![("defaults.links.length".to_owned(), json!(m))];
+    assert_eq!(groups, [(length("5m"), 3, 0), (length("500m"), 3, 1)]);
+    assert!(studied.verdict.is_fail());
+    let missing = Studied::new(vec![], studied.rows[..2].to_vec(), 3);
+    assert_eq!(missing.verdict, ground::verdict::Verdict::Inconclusive);
+}
