@@ -5,8 +5,7 @@
 //! ends soon after Ctrl-C. Errors of files and arguments are `ValueError`, with line and remedy.
 
 mod calls;
-mod lab;
-mod row;
+mod study;
 mod watch;
 
 use pyo3::prelude::*;
@@ -17,7 +16,7 @@ mod _native {
     #[pymodule_export]
     use super::calls::{find, headroom, swarm};
     #[pymodule_export]
-    use super::lab::{Lab, Run};
+    use super::study::{Run, Study};
 
     use super::*;
 

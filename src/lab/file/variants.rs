@@ -95,6 +95,16 @@ impl LabFile {
         Self { sweep: Some(Sweep::product(axes)), ..self }
     }
 
+    /// Returns the file with the sweep of a text, such as `{seed: 1..10}`, instead of its own.
+    ///
+    /// # Errors
+    /// The text is no sweep.
+    pub fn with_sweep(self, text: &str) -> Result<Self, ConfigError> {
+        let sweep = Sweep::parse(text).map_err(|finding| ConfigError::one(&self.name, finding))?;
+        let digest = digest(&format!("{} {text}", self.digest));
+        Ok(Self { sweep: Some(sweep), digest, ..self })
+    }
+
     /// Returns the tree of a variant, or of the rest of the file.
     pub(crate) fn merged(&self, variant: Option<&str>) -> Result<Node, ConfigError> {
         let Some(wanted) = variant else { return Ok(self.rest.clone()) };
