@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import warnings
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Iterable, Mapping, Optional, Tuple, Union
+from typing import Any, Iterable, Mapping, Optional, Union
 
 from . import _native
 from ._outcome import Outcome
@@ -20,33 +21,10 @@ NAMELESS = "lab"
 
 
 @dataclass(frozen=True)
-class Changes:
-    """Changes of a lab before a run. The extension reads the fields by their names."""
-
-    variant: Optional[str] = None
-    seed: Optional[int] = None
-    shuffle: Optional[int] = None
-    duration: Optional[str] = None
-    set: Tuple[Tuple[str, str], ...] = ()
-
-    def arguments(self) -> list[str]:
-        """Returns the arguments of `sluice run` that make these changes."""
-        found = []
-        for name in ("variant", "seed", "shuffle", "duration"):
-            value = getattr(self, name)
-            if value is not None:
-                found += [f"--{name}", str(value)]
-        for path, value in self.set:
-            found += ["--set", f"{path}={value}"]
-        return found
-
-
-@dataclass(frozen=True)
 class Lab:
     """A lab file: its name in messages, and its text.
 
-    Paths of files that it names are relative to the folder of its name. `of` makes one of whatever
-    the functions of this package take as a lab.
+    Paths of files that it names are relative to the folder of its name.
     """
 
     name: str
@@ -59,21 +37,35 @@ class Lab:
             return lab
         if isinstance(lab, Mapping):
             # JSON is YAML, too.
-            return cls(NAMELESS, json.dumps(lab, default=_plain))
+            return cls(NAMELESS, as_json(lab))
         if isinstance(lab, str) and "\n" in lab:
             return cls(NAMELESS, lab)
         return cls(os.fspath(lab), Path(lab).read_text(encoding="utf-8"))
 
-    def parsed(self) -> _native.Lab:
-        """Parses the text.
 
-        Raises ValueError: it is not YAML, or its variants are invalid.
+@dataclass(frozen=True)
+class Plan:
+    """A lab with the changes of a call, as it travels to workers."""
+
+    lab: Lab
+    #: Sweep instead of the file's, as YAML.
+    sweep: Optional[str] = None
+    seed: Optional[int] = None
+    shuffle: Optional[int] = None
+    duration: Optional[str] = None
+
+    def study(self) -> _native.Study:
+        """Parses the lab and its sweep.
+
+        Raises ValueError: one of them is invalid.
         """
-        return _native.Lab(self.name, self.text)
+        name, text = self.lab.name, self.lab.text
+        return _native.Study(name, text, self.sweep, self.seed, self.shuffle, self.duration)
 
-    def command(self, changes: Changes) -> str:
-        """Returns the `sluice run` that repeats a run with these changes."""
-        return shlex.join(["sluice", "run", self.name, *changes.arguments()])
+
+def as_json(value: Any) -> str:
+    """Returns a value as JSON, which is YAML, too."""
+    return json.dumps(value, default=_plain)
 
 
 def _plain(value: Any) -> Any:
@@ -83,38 +75,34 @@ def _plain(value: Any) -> Any:
     raise TypeError(f"{value!r} has no place in a lab; use text, numbers, lists and dicts")
 
 
-def as_yaml(value: Any) -> str:
-    """Returns a value as it stands in a lab file. Text is taken as YAML, as the file would be."""
-    return value if isinstance(value, str) else json.dumps(value, default=_plain)
+def sweep_text(axes: Mapping[str, Any], fields: Mapping[str, Any]) -> str:
+    """Returns the sweep of axes and of fields with one value, as YAML."""
+    members = [f"{json.dumps(path)}: [{as_json(value)}]" for path, value in fields.items()]
+    members += [f"{json.dumps(path)}: {_axis(path, values)}" for path, values in axes.items()]
+    return "{" + ", ".join(members) + "}"
 
 
-def changes_of(
-    variant: Optional[str] = None,
-    seed: Optional[int] = None,
-    shuffle: Optional[int] = None,
-    duration: Optional[str] = None,
-    set: Optional[Mapping[str, Any]] = None,
-) -> Changes:
-    """Returns changes from the arguments of a function."""
-    fields = tuple((path, as_yaml(value)) for path, value in (set or {}).items())
-    return Changes(variant, _seed(seed), _seed(shuffle), duration, fields)
+def _axis(path: str, values: Any) -> str:
+    """Returns the values of an axis as YAML."""
+    if path == "zip":
+        groups = [values] if isinstance(values, Mapping) else values
+        return "[" + ", ".join(sweep_text(group, {}) for group in groups) + "]"
+    if isinstance(values, range) and values.step > 0 and len(values) > 1:
+        return f"{values[0]}..{values[-1]} step {values.step}"
+    if isinstance(values, str):
+        # A range of the lab file's kind, which is no text there.
+        return values
+    return as_json(values if isinstance(values, Mapping) else list(values))
 
 
-def _seed(seed: Optional[int]) -> Optional[int]:
-    if seed is None:
-        return None
-    seed = int(seed)
-    if not 0 <= seed < 2**64:
-        raise ValueError(f"seed: {seed} is not a number from 0 to 2**64 - 1")
-    return seed
+def number_of(name: str, value: Optional[int]) -> Optional[int]:
+    """Returns a seed.
 
-
-def named(parsed: _native.Lab, lab: Lab, changes: Changes) -> Changes:
-    """Returns the changes of a lab that has variants with the only one, or refuses to choose one."""
-    if changes.variant is None and parsed.variants:
-        names = ", ".join(parsed.variants)
-        raise ValueError(f"{lab.name}: variant: the lab has the variants {names}; name one of them")
-    return changes
+    Raises ValueError: it is not from 0 to 2**64 - 1.
+    """
+    if value is not None and not 0 <= int(value) < 2**64:
+        raise ValueError(f"{name}: {value} is not a number from 0 to 2**64 - 1")
+    return None if value is None else int(value)
 
 
 def warn(messages: Iterable[str]) -> None:
@@ -123,12 +111,89 @@ def warn(messages: Iterable[str]) -> None:
         warnings.warn(message, stacklevel=3)
 
 
+def variant_number(lab: Lab, study: _native.Study, variant: Optional[str]) -> int:
+    """Returns the number of a variant among those of the file; 0 in a file without variants.
+
+    Raises ValueError: there is no such variant, or none is named and there are some.
+    """
+    names = study.variants
+    if variant is None and not names:
+        return 0
+    if variant in names:
+        return names.index(variant)
+    known = f"there are {', '.join(names)}; name one of them" if names else "the lab has no variants"
+    what = "none is given" if variant is None else f"there is no `{variant}`"
+    raise ValueError(f"{lab.name}: variant: {what}; {known}")
+
+
+@dataclass(frozen=True)
+class Call:
+    """The arguments of a call for one run."""
+
+    lab: Lab
+    variant: Optional[str]
+    fields: tuple[tuple[str, Any], ...]
+    plan: Plan
+
+    @classmethod
+    def of(
+        cls,
+        lab: LabLike,
+        seed: Optional[int],
+        variant: Optional[str],
+        fields: Optional[Mapping[str, Any]],
+        duration: Optional[str],
+        shuffle: Optional[int],
+    ) -> Call:
+        """Reads the lab and the arguments."""
+        found = Lab.of(lab)
+        sweep = sweep_text({}, fields) if fields else None
+        plan = Plan(found, sweep, number_of("seed", seed), number_of("shuffle", shuffle), duration)
+        return cls(found, variant, tuple((fields or {}).items()), plan)
+
+    def run(self) -> tuple[_native.Study, int]:
+        """Parses the lab; returns its runs, and the number of the one that is meant.
+
+        Raises ValueError: the lab is invalid, or has several runs.
+        """
+        study = self.plan.study()
+        if study.points is not None and self.plan.sweep is None:
+            raise ValueError(
+                f"{self.lab.name}: sweep: the lab has {study.points} points; run them by "
+                "sluicegate.sweep, or choose one by set={path: value}"
+            )
+        return study, variant_number(self.lab, study, self.variant)
+
+    def command(self, name: Optional[str] = None) -> str:
+        """Returns the `sluice run` that repeats the run; the lab is in the file `name`."""
+        words = ["sluice", "run", name or self.lab.name]
+        for option, value in (
+            ("--variant", self.variant),
+            ("--seed", self.plan.seed),
+            ("--shuffle", self.plan.shuffle),
+            ("--duration", self.plan.duration),
+        ):
+            words += [] if value is None else [option, str(value)]
+        for path, value in self.fields:
+            words += ["--set", f"{path}={_shown(value)}"]
+        return shlex.join(words)
+
+
+#: Text that YAML reads as text without quotes.
+_TEXT = re.compile(r"(?!(true|false|null|yes|no|on|off)$)\d*\.?\d*[A-Za-z][\w./%-]*", re.IGNORECASE)
+
+
+def _shown(value: Any) -> str:
+    """Returns a value as a command line has it."""
+    return value if isinstance(value, str) and _TEXT.fullmatch(value) else as_json(value)
+
+
 def variants(lab: LabLike) -> list[str]:
     """Returns the names of a lab's variants, in the order of the file.
 
     Raises ValueError: the file is not YAML, or its variants are invalid.
     """
-    return Lab.of(lab).parsed().variants
+    return Plan(Lab.of(lab)).study().variants
 
 
 def check(
@@ -145,12 +210,11 @@ def check(
 
     Raises ValueError: all errors of the lab, a line each, with file, line, field and remedy.
     """
-    lab = Lab.of(lab)
-    parsed = lab.parsed()
-    changes = named(parsed, lab, changes_of(variant, seed, None, duration, set))
-    resolved, told = parsed.resolved(changes)
+    study, n = Call.of(lab, seed, variant, set, duration, None).run()
+    resolved, told = study.resolved(n)
     warn(told)
-    return json.loads(resolved)
+    found: dict[str, Any] = json.loads(resolved)
+    return found
 
 
 def run(
@@ -176,9 +240,8 @@ def run(
 
     Raises ValueError: all errors of the lab, a line each, with file, line, field and remedy.
     """
-    lab = Lab.of(lab)
-    parsed = lab.parsed()
-    changes = named(parsed, lab, changes_of(variant, seed, shuffle, duration, set))
-    done, told = parsed.run(changes)
+    call = Call.of(lab, seed, variant, set, duration, shuffle)
+    study, n = call.run()
+    done, told = study.run(n)
     warn(told)
-    return Outcome(done, lab, changes)
+    return Outcome(done, call)

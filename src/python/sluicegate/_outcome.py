@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Iterator, Union
+from typing import TYPE_CHECKING, Any, Iterator, Optional, Union
 
 from . import _native
 from ._tables import TABLES, as_frame
@@ -16,7 +16,7 @@ from ._tables import TABLES, as_frame
 if TYPE_CHECKING:
     import pandas
 
-    from ._labs import Changes, Lab
+    from ._labs import Call
 
 
 @dataclass(frozen=True)
@@ -25,14 +25,18 @@ class _Kept:
 
     verdict: str
     trace_hash: str
-    wall: float
+    wall_ms: float
     text: str
+    line: str
 
     def json(self) -> str:
         return self.text
 
     def figures(self) -> str:
         return json.dumps(json.loads(self.text)["figures"])
+
+    def row(self) -> str:
+        return self.line
 
 
 class Outcome(Mapping[str, Any]):
@@ -41,25 +45,33 @@ class Outcome(Mapping[str, Any]):
     Times are in nanoseconds, sizes in bytes, rates in bit/s.
     """
 
-    def __init__(self, run: Union[_native.Run, _Kept], lab: Lab, changes: Changes) -> None:
+    def __init__(self, run: Union[_native.Run, _Kept], call: Call) -> None:
         self._run = run
-        self._changes = changes
-        #: The lab before changes.
-        self.lab = lab
+        self._call = call
 
     def __reduce__(self) -> Any:
         run = self._run
-        kept = _Kept(run.verdict, run.trace_hash, run.wall, run.json())
-        return Outcome, (kept, self.lab, self._changes)
+        kept = _Kept(run.verdict, run.trace_hash, run.wall_ms, run.json(), run.row())
+        return Outcome, (kept, self._call)
 
     @property
     def command(self) -> str:
         """Command that repeats the run; its file is `lab` where the lab was no file."""
-        return self.lab.command(self._changes)
+        return self._call.command()
 
-    def of_file(self, name: str) -> Outcome:
-        """Returns the same results, whose command names another file with the lab."""
-        return Outcome(self._run, replace(self.lab, name=name), self._changes)
+    def command_of(self, name: str) -> str:
+        """Returns the command that repeats the run with the lab in this file."""
+        return self._call.command(name)
+
+    @property
+    def text(self) -> str:
+        """Text of the lab file, before changes."""
+        return self._call.lab.text
+
+    @property
+    def file(self) -> str:
+        """Name of the lab file; `lab` where the lab was no file."""
+        return self._call.lab.name
 
     @property
     def verdict(self) -> str:
@@ -77,14 +89,21 @@ class Outcome(Mapping[str, Any]):
         return self._run.trace_hash
 
     @property
-    def wall(self) -> float:
-        """Duration of the run in seconds of real time."""
-        return self._run.wall
+    def wall_ms(self) -> float:
+        """Duration of the run in ms of real time."""
+        return self._run.wall_ms
 
     @cached_property
     def figures(self) -> dict[str, Any]:
         """Key figures for comparing runs."""
-        return json.loads(self._run.figures())
+        found: dict[str, Any] = json.loads(self._run.figures())
+        return found
+
+    @cached_property
+    def row(self) -> dict[str, Any]:
+        """The flat row of the run, as of `sluice run --rows`."""
+        found: dict[str, Any] = json.loads(self._run.row())
+        return found
 
     @property
     def failed(self) -> list[str]:
@@ -103,19 +122,19 @@ class Outcome(Mapping[str, Any]):
         """
         return json.loads(_native.find(self._run.json(), path))
 
+    @property
+    def tables(self) -> list[str]:
+        """Names of the tables: `checks`, `flows`, `ports`, `priorities`, `groups`, `hops`, `faults`."""
+        return list(TABLES)
+
     def table(self, name: str) -> list[dict[str, Any]]:
-        """Returns a part of the results as flat rows: see `tables`.
+        """Returns a part of the results as flat rows: one of `tables`.
 
         Raises ValueError: there is no such table.
         """
         if name not in TABLES:
             raise ValueError(f"there is no table `{name}`; there are {', '.join(TABLES)}")
         return TABLES[name](self._all)
-
-    @property
-    def tables(self) -> list[str]:
-        """Names of the tables: `checks`, `flows`, `ports`, `priorities`, `groups`, `hops`, `faults`."""
-        return list(TABLES)
 
     def frame(self, name: str) -> pandas.DataFrame:
         """Returns a table as a data frame of pandas.
@@ -124,16 +143,17 @@ class Outcome(Mapping[str, Any]):
         """
         return as_frame(self.table(name))
 
-    def write_page(self, path: Union[str, PathLike[str]]) -> Path:
+    def write_page(self, path: Union[str, PathLike[str]], command: Optional[str] = None) -> Path:
         """Writes the page of `sluice run --report` with plots; the lab is run again for it."""
+        study, n = self._call.run()
         path = Path(path)
-        page = self.lab.parsed().page(self._changes, self.command)
-        path.write_text(page, encoding="utf-8")
+        path.write_text(study.page(n, command or self.command), encoding="utf-8")
         return path
 
     @cached_property
     def _all(self) -> dict[str, Any]:
-        return json.loads(self._run.json())
+        found: dict[str, Any] = json.loads(self._run.json())
+        return found
 
     def __getitem__(self, key: str) -> Any:
         return self._all[key]

@@ -19,6 +19,8 @@ def lacks_dpdk(program: Optional[str]) -> Optional[str]:
     """Returns the reason why a program has no ports, None if it has some."""
     if program is None:
         return "there is no program `sluice` on PATH; name one with --sluice PROGRAM"
+    if shutil.which(program) is None:
+        return f"there is no program {program}; name another one with --sluice PROGRAM"
     asked = subprocess.run([program, "switch", "--help"], capture_output=True, check=False)
     if asked.returncode == 0:
         return None

@@ -1,4 +1,4 @@
-"""The part of a sweep that runs on a worker: a chunk of points.
+"""The part of a sweep that runs on a worker: a chunk of runs.
 
 It is found by its name on the worker, so the worker needs this package, in the same version.
 """
@@ -9,12 +9,12 @@ import json
 import os
 import socket
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Optional
 
 from . import _native
 from ._errors import VersionMismatch
-from ._labs import Changes, Lab
+from ._labs import Plan
 from ._parts import Parts
 
 #: Version of this worker.
@@ -25,39 +25,16 @@ STILL = 0.05
 
 
 @dataclass(frozen=True)
-class Point:
-    """A point of a sweep: its number, and the text of a value for each axis."""
-
-    number: int
-    values: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class Study:
-    """Everything that the points of a sweep share."""
+class Job:
+    """Everything that the runs of a sweep share."""
 
     #: Version of the program that gives the work.
     version: str
-    lab: Lab
-    changes: Changes
-    #: Paths of the axes; `variant` and `seed` are the arguments of `run`.
-    axes: tuple[str, ...]
+    plan: Plan
     parts: Optional[Parts]
 
-    def changed(self, point: Point) -> Changes:
-        """Returns the changes of a point: those of all points, and its values."""
-        changes, fields = self.changes, list(self.changes.set)
-        for path, value in zip(self.axes, point.values):
-            if path == "variant":
-                changes = replace(changes, variant=value)
-            elif path == "seed":
-                changes = replace(changes, seed=int(value))
-            else:
-                fields.append((path, value))
-        return replace(changes, set=tuple(fields))
 
-
-@dataclass
+@dataclass(frozen=True)
 class Done:
     """Results of a chunk."""
 
@@ -71,40 +48,31 @@ def worker_name() -> str:
     return f"{socket.gethostname()}:{os.getpid()}"
 
 
-def run_chunk(study: Study, points: tuple[Point, ...], unwanted: frozenset[str], write: bool) -> Done:
-    """Runs points, and writes their part if there is a folder for it.
+def run_chunk(job: Job, numbers: tuple[int, ...], unwanted: frozenset[str], write: bool) -> Done:
+    """Runs some runs of a sweep, and writes their part if there is a folder for it.
 
-    A worker in `unwanted` has run these points already and declines.
+    A worker in `unwanted` has run them already and declines.
 
     Raises VersionMismatch: this worker has another version.
     """
     me = worker_name()
-    if study.version != VERSION:
+    if job.version != VERSION:
         raise VersionMismatch(
-            f"worker {me} has sluicegate {VERSION}, and the sweep is of {study.version}; "
+            f"worker {me} has sluicegate {VERSION}, and the sweep is of {job.version}; "
             "install the same wheel on both"
         )
     if me in unwanted:
         time.sleep(STILL)
         return Done(me, None)
-    parsed = study.lab.parsed()
-    rows = [run_point(parsed, study, point) for point in points]
-    if study.parts is not None and write:
-        study.parts.write(points[0].number, rows)
+    study = job.plan.study()
+    rows = [run_one(study, n) for n in numbers]
+    if job.parts is not None and write:
+        job.parts.write(numbers[0], rows)
     return Done(me, rows)
 
 
-def run_point(parsed: _native.Lab, study: Study, point: Point) -> dict[str, Any]:
-    """Runs a point and returns its row. An error names the point."""
-    changes = study.changed(point)
-    try:
-        done, _ = parsed.run(changes)
-    except (ValueError, RuntimeError) as error:
-        where = ", ".join(f"{path}={value}" for path, value in zip(study.axes, point.values))
-        raise type(error)(f"point {point.number} ({where}): {error}") from None
-    return row_of(done, point, study.axes)
-
-
-def row_of(done: _native.Run, point: Point, axes: tuple[str, ...]) -> dict[str, Any]:
-    """Returns the flat row of a run."""
-    return json.loads(done.row(point.number, list(zip(axes, point.values))))
+def run_one(study: _native.Study, n: int) -> dict[str, Any]:
+    """Runs a run and returns its row."""
+    done, _ = study.run(n)
+    row: dict[str, Any] = json.loads(done.row())
+    return row

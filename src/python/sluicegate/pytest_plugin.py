@@ -90,9 +90,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         names, cases = zip(*_cases(*marker.args, **marker.kwargs))
     except (TypeError, ValueError) as error:
         raise pytest.UsageError(f"{metafunc.definition.nodeid}: marker lab: {error}") from None
-    if "lab" not in metafunc.fixturenames:
-        metafunc.fixturenames.append("lab")
-    metafunc.parametrize("lab", cases, ids=names, indirect=True)
+    metafunc.parametrize("_lab_case", cases, ids=names, indirect=True)
 
 
 def _found(file: LabLike, item: pytest.Item) -> Lab:
@@ -114,21 +112,29 @@ def _run(item: pytest.Item, file: LabLike, arguments: Mapping[str, Any]) -> Outc
     return outcome
 
 
+@pytest.fixture(autouse=True)
+def _lab_case(request: pytest.FixtureRequest) -> Optional[Outcome]:
+    """Results of the lab of the marker `lab`, which is run even if the test does not look at them."""
+    case: Optional[_Case] = getattr(request, "param", None)
+    return None if case is None else _run(request.node, case.file, case.arguments)
+
+
 @pytest.fixture
-def lab(request: pytest.FixtureRequest) -> Union[Outcome, Callable[..., Outcome]]:
+def lab(
+    request: pytest.FixtureRequest, _lab_case: Optional[Outcome]
+) -> Union[Outcome, Callable[..., Outcome]]:
     """Results of the lab of the marker `lab`; without the marker a function with the arguments of
     `sluicegate.run`, whose paths are relative to the test's folder."""
-    case: Optional[_Case] = getattr(request, "param", None)
-    if case is None:
-        return lambda file, **arguments: _run(request.node, file, arguments)
-    return _run(request.node, case.file, case.arguments)
+    if _lab_case is not None:
+        return _lab_case
+    return lambda file, **arguments: _run(request.node, file, arguments)
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_call(item: pytest.Item) -> None:
     """Fails a test of the marker before its body if the lab did not pass."""
     callspec = getattr(item, "callspec", None)
-    case = callspec.params.get("lab") if callspec is not None else None
+    case = callspec.params.get("_lab_case") if callspec is not None else None
     if not isinstance(case, _Case) or not case.checks:
         return
     outcome = item.stash[_RUNS][0]
@@ -156,14 +162,13 @@ def _kept(item: pytest.Item, outcome: Outcome, number: int) -> list[str]:
     """Writes the page of a run, and its lab if that has no file; returns lines for the report."""
     folder = _folder(item.config)
     name = re.sub(r"[^\w.-]+", "_", item.nodeid).strip("_") + (f"-{number}" if number else "")
-    lines = []
-    if outcome.lab.name == NAMELESS:
+    command = outcome.command
+    if outcome.file == NAMELESS:
         file = folder / f"{name}.yaml"
-        file.write_text(outcome.lab.text, encoding="utf-8")
-        outcome = outcome.of_file(os.path.relpath(file, item.config.invocation_params.dir))
-    lines.append(f"repeat: {outcome.command}")
-    lines.append(f"page: {outcome.write_page(folder / f'{name}.html')}")
-    return lines
+        file.write_text(outcome.text, encoding="utf-8")
+        command = outcome.command_of(os.path.relpath(file, item.config.invocation_params.dir))
+    page = outcome.write_page(folder / f"{name}.html", command)
+    return [f"repeat: {command}", f"page: {page}"]
 
 
 def _folder(config: pytest.Config) -> Path:

@@ -22,9 +22,13 @@ duration: 20us
 profiles:
   tor:
     buffer: {total: 1MiB, profiles: {roce: {shared: {dynamic_th: -3}, lossless: {xoff: auto}}}}
-    defaults: {pfc: {enable: [3]}, priority_groups: {3: roce}}
+    defaults:
+      pfc: {enable: [3]}
+      priority_groups: {3: roce}
+      queues: {3: {ecn: {kmin: 2KB, kmax: 90KB, pmax: 50%}}}
 topology: {star: {hosts: 3}}
-flows: [{name: a, from: all, to: h3, priority: 3, arrivals: poisson, rate: 40G}]
+defaults: {links: {rate: 100G, length: 5m}}
+flows: [{name: a, from: [h1, h2], to: h3, priority: 3, ecn: ect0, rate: 60G}]
 checks: [conservation, lossless]
 """
 
