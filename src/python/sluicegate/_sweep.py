@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections import Counter, defaultdict
 from concurrent.futures import Executor, Future, ProcessPoolExecutor
 from pathlib import Path
@@ -14,7 +15,7 @@ from ._labs import Lab, LabLike, Plan, number_of, sweep_text, variant_number, wa
 from ._native import VERSION
 from ._parts import parts_in
 from ._rows import Rows
-from ._worker import Done, Job, run_chunk
+from ._worker import Done, Job, Order, run_chunk
 
 #: Duration of a chunk of runs, in ms: long beside the way to a worker, short beside a sweep.
 CHUNK_MS = 1000.0
@@ -23,8 +24,9 @@ CHUNK_MS = 1000.0
 CHUNKS_LEAST = 32
 #: One in this many runs is repeated on a second worker, and both traces must be equal.
 REPEATED = 16
-#: Times that a chunk is offered to workers that have not run it yet.
-OFFERS = 40
+#: Time in seconds without any result after which the worker that has run a chunk repeats it itself. The
+#: time of three chunks is added, in which another worker may be busy.
+PATIENCE = 2.0
 #: Runs that are validated before the first one starts; every value of every axis is in one of them.
 VALIDATED = 256
 
@@ -128,7 +130,10 @@ class _Sweep:
         self.to_repeat: dict[str, list[int]] = defaultdict(list)
         self.repeated, self.repeated_alone = 0, 0
         self.mismatches: list[str] = []
-        self.chunk = 1
+        self.chunk, self.submitted = 1, 0
+        #: Time of the latest result.
+        self.latest = time.monotonic()
+        self.slowest_ms = 0.0
 
     def rows(self) -> Rows:
         """Runs everything and returns the rows."""
@@ -155,8 +160,7 @@ class _Sweep:
             self._take(self.pending.pop(future), future.result())
             if rest and self.found:
                 # A run has told how long they take.
-                took = max(row["wall_ms"] for row in self.found.values())
-                by_time, by_number = int(CHUNK_MS / max(took, 1e-3)), -(-len(rest) // CHUNKS_LEAST)
+                by_time, by_number = int(CHUNK_MS / max(self.slowest_ms, 1e-3)), -(-len(rest) // CHUNKS_LEAST)
                 self.chunk = max(1, min(by_time, by_number))
                 for at in range(0, len(rest), self.chunk):
                     self._submit(_Chunk(rest[at : at + self.chunk]))
@@ -164,20 +168,26 @@ class _Sweep:
             self._repeat(everything=not self.pending)
 
     def _submit(self, chunk: _Chunk) -> None:
-        future = self.executor.submit(
-            run_chunk, self.job, chunk.numbers, chunk.unwanted, not chunk.repeats
-        )
+        self.submitted += 1
+        order = Order(self.submitted, chunk.numbers, chunk.unwanted, not chunk.repeats)
+        future = self.executor.submit(run_chunk, self.job, order)
         self.pending[future] = chunk
         future.add_done_callback(self.ended.put)
 
     def _take(self, chunk: _Chunk, done: Done) -> None:
+        if not chunk.numbers:
+            return None
         if done.rows is None:
-            # Without another worker the same one repeats it.
-            only_one = len(self.workers) == 1 and len(self.found) == len(self.numbers)
-            alone = only_one or chunk.offers >= OFFERS
-            unwanted = frozenset[str]() if alone else chunk.unwanted
-            return self._submit(_Chunk(chunk.numbers, unwanted, chunk.offers + 1))
+            if self._is_alone():
+                return self._submit(_Chunk(chunk.numbers, offers=chunk.offers))
+            # A scheduler may prefer the same worker every time: every other time it gets a chunk without
+            # runs first, which holds it still if it is not wanted.
+            if chunk.offers % 2 == 1:
+                self._submit(_Chunk((), chunk.unwanted, 1))
+            return self._submit(_Chunk(chunk.numbers, chunk.unwanted, chunk.offers + 1))
         self.workers[done.worker] += len(done.rows)
+        self.latest = time.monotonic()
+        self.slowest_ms = max([self.slowest_ms, *(row["wall_ms"] for row in done.rows)])
         for n, row in zip(chunk.numbers, done.rows):
             if chunk.repeats:
                 self._compare(n, row, done.worker)
@@ -187,6 +197,14 @@ class _Sweep:
                 self.to_repeat[done.worker].append(n)
         if self.progress is not None and not chunk.repeats:
             self.progress(len(self.found), len(self.numbers))
+        return None
+
+    def _is_alone(self) -> bool:
+        """True if there is no other worker for a chunk that is to be repeated."""
+        if len(self.workers) == 1 and len(self.found) == len(self.numbers):
+            return True
+        busy = 3 * self.chunk * self.slowest_ms / 1000
+        return time.monotonic() - self.latest > PATIENCE + busy
 
     def _repeat(self, everything: bool) -> None:
         """Submits runs to be repeated, as soon as there is a chunk of a worker's."""

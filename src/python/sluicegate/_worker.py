@@ -35,6 +35,19 @@ class Job:
 
 
 @dataclass(frozen=True)
+class Order:
+    """A chunk of runs that a worker is given."""
+
+    #: Its number among all orders: Dask would answer an equal call with the result of the first.
+    number: int
+    runs: tuple[int, ...]
+    #: Workers that have run them already, and decline.
+    unwanted: frozenset[str]
+    #: True if their part is written.
+    write: bool
+
+
+@dataclass(frozen=True)
 class Done:
     """Results of a chunk."""
 
@@ -48,10 +61,8 @@ def worker_name() -> str:
     return f"{socket.gethostname()}:{os.getpid()}"
 
 
-def run_chunk(job: Job, numbers: tuple[int, ...], unwanted: frozenset[str], write: bool) -> Done:
-    """Runs some runs of a sweep, and writes their part if there is a folder for it.
-
-    A worker in `unwanted` has run them already and declines.
+def run_chunk(job: Job, order: Order) -> Done:
+    """Runs a chunk of a sweep, and writes its part if there is a folder for it.
 
     Raises VersionMismatch: this worker has another version.
     """
@@ -61,13 +72,13 @@ def run_chunk(job: Job, numbers: tuple[int, ...], unwanted: frozenset[str], writ
             f"worker {me} has sluicegate {VERSION}, and the sweep is of {job.version}; "
             "install the same wheel on both"
         )
-    if me in unwanted:
+    if me in order.unwanted:
         time.sleep(STILL)
         return Done(me, None)
     study = job.plan.study()
-    rows = [run_one(study, n) for n in numbers]
-    if job.parts is not None and write:
-        job.parts.write(numbers[0], rows)
+    rows = [run_one(study, n) for n in order.runs]
+    if job.parts is not None and order.write:
+        job.parts.write(order.runs[0], rows)
     return Done(me, rows)
 
 

@@ -26,7 +26,7 @@ class Here(Executor):
         before, _worker.worker_name = _worker.worker_name, lambda: name
         try:
             done = function(*arguments)
-            self.chunks.append(len(arguments[1]))
+            self.chunks.append(len(arguments[1].runs))
             if self.spoil is not None:
                 self.spoil(name, done)
             future.set_result(done)
