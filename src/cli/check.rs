@@ -7,6 +7,7 @@ mod json;
 mod lab;
 mod macsec;
 mod rows;
+mod study;
 mod switch;
 mod text;
 
@@ -19,6 +20,7 @@ use zeroize::Zeroizing;
 
 use super::{Format, terminal};
 use crate::config::{self, ConfigError, Finding, Machine, SwitchFile, Warning};
+use crate::lab::study::{Changes, Study, jobs};
 use crate::lab::{LabFile, Resolved, examine, is_lab, lab_schema, refuse_memory};
 use crate::{printable, report};
 use ::benchmark::file::is_benchmark;
@@ -126,6 +128,8 @@ fn run_to(
 enum Content {
     Switch(Box<SwitchFile>),
     Lab(Box<Resolved>),
+    /// A lab with a sweep.
+    Study(Box<study::Resolved>),
     Test(Box<TestPlan>),
     Dut(Box<Dut>),
     Benchmark(Box<Plan>),
@@ -166,6 +170,7 @@ fn load_all(path: &Path, machine: &Machine) -> Vec<Checked> {
     }
     let lab = is_lab(text).then(|| LabFile::parse(name, text));
     match lab {
+        Some(Ok(lab)) if lab.sweep().is_some() => vec![one(None, load_study(lab, machine))],
         Some(Ok(lab)) if lab.variants().len() > 0 => {
             let resolve = |variant: &str| lab.resolve(Some(variant), |_| {});
             let fits = |resolved| fits(name, resolved, machine);
@@ -195,6 +200,19 @@ fn load(read: Result<(String, Zeroizing<String>), ConfigError>, machine: &Machin
     Ok((Content::Switch(Box::new(switch)), warnings))
 }
 
+/// Resolves the runs of a lab with a sweep, up to a number.
+fn load_study(lab: LabFile, machine: &Machine) -> Loaded {
+    let name = lab.name().to_owned();
+    let study = Study::new(lab, Changes::default())?;
+    let jobs = jobs(None);
+    // As many labs run at the same time.
+    let heap = machine.heap.map(|heap| heap / jobs as u64);
+    let fits = |resolved: &Resolved| refuse_memory(&name, &resolved.plan, heap);
+    let (resolved, warnings) = study.check(study::RESOLVED_MAX, jobs, fits)?;
+    let lab = study.resolve(0)?.0.plan.name;
+    Ok((Content::Study(Box::new(study::Resolved { study, resolved, lab })), warnings))
+}
+
 /// Refuses a lab for which the machine has too little memory.
 fn fits(name: &str, (lab, warnings): (Resolved, Vec<Warning>), machine: &Machine) -> Loaded {
     refuse_memory(name, &lab.plan, machine.heap)?;
@@ -218,6 +236,7 @@ fn result(checked: &Checked) -> Json {
         None => result,
         Some(Content::Switch(file)) => result.and(object! { switch: switch::json(file) }),
         Some(Content::Lab(lab)) => result.and(object! { lab: lab::json(lab) }),
+        Some(Content::Study(study)) => result.and(object! { study: study::json(study) }),
         Some(Content::Test(plan)) => result.and(object! {
             generator: object! {
                 ports: plan.ports.iter().map(|port| port.name.clone()).collect::<Vec<_>>(),
@@ -256,6 +275,7 @@ fn print(checked: &Checked, out: &mut impl Write, err: &mut impl Write) -> std::
             match content {
                 Content::Switch(file) => write!(out, "{}", text::Text(file))?,
                 Content::Lab(lab) => write!(out, "{}", lab::Text(lab))?,
+                Content::Study(study) => write!(out, "{}", study::Text(study))?,
                 Content::Test(plan) => write!(out, "{}", report::plan_text(plan))?,
                 Content::Dut(dut) => write!(out, "{}", dut.setup)?,
                 Content::Benchmark(plan) => write!(out, "{plan}")?,
@@ -396,6 +416,39 @@ mod tests {
         let (_, out, _) = check(&[VICTIM, "--format", "json"]);
         let all: serde_json::Value = serde_json::from_str(&out).unwrap();
         assert_eq!((&all[0]["variant"], &all[1]["variant"]), (&"pfc".into(), &"dcqcn".into()));
+    }
+
+    #[test]
+    fn the_runs_of_a_sweep_are_counted_and_listed() {
+        let dir = Folder::new("check-sweep");
+        let text = "name: two\ntopology: {star: {hosts: 2}}\nvariants: {a: {}, b: {duration: 1ms}}\n\
+                    defaults: {links: {rate: 100G}}\n\
+                    sweep: {defaults.links.length: [5m, 100m, 500m], seed: 1..1000}\n";
+        let file = dir.put("sweep.yaml", text.as_bytes());
+        let (good, out, err) = check(&[file.to_str().unwrap()]);
+        assert!(good && err.is_empty(), "{err}");
+        for part in [
+            "lab two: 6,000 runs: 2 variants x 3,000 points",
+            "length       3  5m, 100m, 500m",
+            "seed     1,000  1..1000",
+            "   0  a        length=5m,seed=1",
+            "5999  b        length=500m,seed=1000",
+            "all runs are valid",
+            "sweep.yaml: good",
+        ] {
+            assert!(out.contains(part), "{part}\nis not in\n{out}");
+        }
+        assert!(out.lines().count() < 40, "{out}");
+        let (_, out, _) = check(&[file.to_str().unwrap(), "--format", "json"]);
+        let all: serde_json::Value = serde_json::from_str(&out).unwrap();
+        let study = &all[0]["study"];
+        assert_eq!((&study["runs"], &study["resolved"]), (&6_000.into(), &6_000.into()));
+        assert_eq!(study["list"][2]["values"]["seed"], 3);
+        assert_eq!(study["axes"][1]["values"], 1_000);
+        let bad = dir.put("bad.yaml", text.replace("500m", "500x").as_bytes());
+        let (good, out, err) = check(&[bad.to_str().unwrap()]);
+        assert!(!good && out.contains("bad, 1 error"), "{out}");
+        assert!(err.contains("bad.yaml:5:43: defaults.links.length: `500x`"), "{err}");
     }
 
     const STORM: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/configs/gen/pfc-storm.yaml");

@@ -100,6 +100,14 @@ impl Progress {
         }
     }
 
+    /// Writes lines in place of the bar, which is drawn again behind them.
+    pub(super) fn over(&self, write: impl FnOnce()) {
+        match &self.bar {
+            Some(bar) => bar.suspend(write),
+            None => write(),
+        }
+    }
+
     /// Clears the bar.
     pub(super) fn clear(&self) {
         if let Some(bar) = &self.bar {

@@ -23,6 +23,7 @@ mod notifications;
 mod objects;
 mod scrape;
 mod sheet;
+mod study;
 mod tester;
 mod text;
 mod validation;
@@ -51,6 +52,7 @@ pub use objects::{
 };
 pub use scrape::{SCRAPE_PORT, Scrape, serve};
 pub use sheet::drops_text;
+pub use study::study_text;
 #[cfg(feature = "dpdk")]
 pub use tester::self_test_text;
 pub use tester::{

@@ -1,28 +1,53 @@
 //! Several runs and the table that compares them.
 
+use std::ops::ControlFlow;
 use std::process::ExitCode;
 use std::sync::atomic::Ordering;
+use std::time::Instant as Wall;
 
 use anyhow::Result;
 
-use super::{Job, RunArgs, Show};
+use super::rows::Rows;
+use super::show::All;
+use super::{Job, RunArgs, Show, jobs_for};
 use crate::cli::outputs::OutputFile;
 use crate::cli::terminal::{self, say};
 use crate::cli::{Format, bad_input, exit, stop_on_signals};
-use crate::lab::{CheckOutcome, LabPlan, Options, Outcome, Run, Runner, World};
+use crate::lab::study::in_order;
+use crate::lab::{CheckOutcome, LabPlan, Options, Outcome, Run, RunError, Runner, World};
 use crate::report::{self, ComparedRun, Comparison, ComparisonPage, Depths};
 use crate::verdict::Verdict;
 
-/// Runs all jobs in sequence and prints the table.
-pub(super) fn run(args: &RunArgs, jobs: &[Job], page: Option<OutputFile>) -> Result<ExitCode> {
+/// Runs all jobs, in the virtual world at the same time, and prints the table.
+pub(super) fn run(
+    args: &RunArgs,
+    jobs: &[Job<'_>],
+    page: Option<OutputFile>,
+    mut rows: Rows,
+) -> Result<ExitCode> {
     let stop = stop_on_signals()?;
     let options =
         Options { plots: args.report.is_some(), slow_down: args.slow_down, stop: Some(&stop) };
     let (mut runs, mut depths) = (Vec::with_capacity(jobs.len()), Vec::new());
-    run_all(jobs.iter().map(|job| &job.plan), args.world, options, |run| {
+    let mut ended = |job: &Job<'_>, run: Run, begun: Wall| {
+        if !run.outcome.interrupted {
+            rows.add(&job.row(&run, begun));
+        }
         depths.push(run.recording.as_ref().and_then(|recording| Depths::new(&recording.looks)));
         runs.push(ComparedRun::new(run.outcome, args.outcomes));
-    })?;
+    };
+    match args.world {
+        World::Real => {
+            let mut jobs = jobs.iter();
+            let plans = jobs.clone().map(|job| &job.resolved.plan);
+            let mut begun = Wall::now();
+            run_all(plans, args.world, options, |run| {
+                ended(jobs.next().expect("a run has its job"), run, begun);
+                begun = Wall::now();
+            })?;
+        }
+        World::Virtual => run_together(args, jobs, options, ended)?,
+    }
     let comparison = Comparison::new(args.world.name(), runs, jobs.len());
     let written = page.map(|file| {
         let command = super::command(args);
@@ -33,9 +58,50 @@ pub(super) fn run(args: &RunArgs, jobs: &[Job], page: Option<OutputFile>) -> Res
         Format::Json => terminal::print_json(&comparison)?,
         Format::Table => terminal::print(report::comparison_text(&comparison))?,
     }
-    // After the results are printed, so that a failed page does not lose them.
+    // After the results are printed, so that a failed file does not lose them.
     written.transpose()?;
+    rows.close()?;
     Ok(exit(comparison.verdict))
+}
+
+/// Runs labs in the virtual world at the same time, and passes on each run, in their order, with the time
+/// at which it began.
+fn run_together<'a>(
+    args: &RunArgs,
+    jobs: &'a [Job<'a>],
+    options: Options<'_>,
+    mut ended: impl FnMut(&Job<'a>, Run, Wall),
+) -> Result<()> {
+    let (all, show) = (jobs.len(), All::new(jobs.len() as u64));
+    let work = |job: &&Job<'_>| {
+        let begun = Wall::now();
+        let run = Runner::new(World::Virtual).run(&job.resolved.plan, options, show.part());
+        Some(run.map(|run| (run, begun, begun.elapsed())))
+    };
+    let stop = options.stop.expect("signals stop the runs");
+    let (mut wrong, mut n) = (None::<RunError>, 0);
+    in_order(jobs.iter(), jobs_for(args, all as u64), stop, work, |job, result| match result {
+        Ok((run, begun, took)) => {
+            n += 1;
+            show.ended();
+            show.tell(&job.resolved.plan, args.world, &run.outcome, took);
+            show.over(|| tell(&run.outcome));
+            ended(job, run, begun);
+            ControlFlow::Continue(())
+        }
+        Err(error) => {
+            wrong = Some(error);
+            ControlFlow::Break(())
+        }
+    });
+    show.clear();
+    if let Some(error) = wrong {
+        return Err(if error.is_bad_input() { bad_input(error) } else { error.into() });
+    }
+    if n < all {
+        say!("interrupted after {n} of {all} runs");
+    }
+    Ok(())
 }
 
 /// Runs labs in sequence in one world, and passes on each run. Ends with the run that a signal ends.

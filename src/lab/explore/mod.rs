@@ -164,7 +164,7 @@ fn run(
     options: Options<'_>,
 ) -> Result<Option<Point>, ExploreError> {
     let mut runner = Runner::new(World::Virtual);
-    let Some((_, outcome)) = study.row(n, &mut runner, options, |outcome| outcome)? else {
+    let Some((_, outcome)) = study.row(n, &mut runner, options, |_| (), |outcome| outcome)? else {
         return Ok(None);
     };
     let results = objectives.iter().map(|objective| objective.of(&outcome));

@@ -97,7 +97,8 @@ fn a_field_that_no_lab_has_is_refused_by_name_before_the_first_run() {
     assert!(why.contains("kmn") && why.contains("kmin"), "{why}");
     let wrong = exploration(vec![axis("flows.f.size", &["900", "a lot"])]);
     let why = run_all(&wrong).unwrap_err().to_string();
-    assert!(why.starts_with("with flows.f.size=a lot: lab.yaml:"), "{why}");
+    assert!(why.starts_with("lab.yaml:17:62: flows[0].size: `a lot` is not a size"), "{why}");
+    assert!(why.ends_with("(run 1: size=a lot)"), "{why}");
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Fields of a lab file by their path, with the values that a study gives them.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 
 use serde_json::Value;
 use zeroize::Zeroizing;
@@ -196,9 +197,9 @@ impl Axis {
             if entries.is_empty() {
                 return Err("no values".into());
             }
-            let known = |n: &usize| entries[..*n].iter().any(|e| e.shown == entries[*n].shown);
-            if let Some(n) = (1..entries.len()).find(known) {
-                return Err(format!("{} is there twice", entries[n].shown));
+            let mut known = HashSet::new();
+            if let Some(entry) = entries.iter().find(|entry| !known.insert(&entry.shown)) {
+                return Err(format!("{} is there twice", entry.shown));
             }
         }
         let name = path.rsplit('.').next().unwrap_or(path).to_owned();

@@ -26,11 +26,11 @@ pub(crate) use row::{latency, rate};
 pub use row_file::{RowError, RowFile, each_row};
 pub use run::{in_order, jobs};
 pub use shard::Shard;
-pub use summary::{Group, Spread, Studied};
+pub use summary::{AxisName, Group, SHOWN_MAX, Spread, Studied};
 pub(crate) use sweep::{FIELD, is_name};
 pub use sweep::{Column, Point, Sweep};
 
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 use std::sync::atomic::AtomicBool;
 use std::time::Instant as Wall;
 
@@ -38,7 +38,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::file::{examine_tree, raw_lab};
 use crate::swarm::as_yaml;
-use crate::{LabFile, Options, Outcome, Resolved, RunError, Runner, World, raw};
+use crate::{LabFile, Options, Outcome, Progress, Resolved, RunError, Runner, World, raw};
 use config::quantity::Span;
 use config::tree::Node;
 use config::{ConfigError, Finding, Warning};
@@ -178,6 +178,20 @@ impl Study {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+
+    /// Returns the numbers of the runs of a variant, or of all runs.
+    ///
+    /// # Errors
+    /// There is no such variant.
+    pub fn of_variant(&self, variant: Option<&str>) -> Result<Range<u64>, ConfigError> {
+        let Some(name) = variant else { return Ok(0..self.len()) };
+        let found = self.variants.iter().position(|(own, _)| own.as_deref() == Some(name));
+        match found {
+            Some(n) => Ok(n as u64 * self.points()..(n as u64 + 1) * self.points()),
+            // The file says which variants there are.
+            None => self.file.merged(Some(name)).map(|_| 0..0),
+        }
     }
 
     fn points(&self) -> u64 {
@@ -331,8 +345,8 @@ impl Study {
         all
     }
 
-    /// Runs a run and returns its row, and what `of` makes of its outcome. `runner` runs it; `None` if
-    /// `stop` was set before it ended.
+    /// Runs a run by `runner` and returns its row, and what `of` makes of its outcome; `None` if a signal
+    /// ended it early. `progress` is called from time to time.
     ///
     /// # Errors
     /// The values of the run are invalid, or the world cannot run it.
@@ -341,11 +355,12 @@ impl Study {
         n: u64,
         runner: &mut Runner,
         options: Options<'_>,
+        progress: impl FnMut(Progress),
         of: impl FnOnce(Outcome) -> T,
     ) -> Result<Option<(Row, T)>, StudyError> {
         let begun = Wall::now();
         let (resolved, _) = self.resolve(n)?;
-        let run = runner.run(&resolved.plan, options, |_| ());
+        let run = runner.run(&resolved.plan, options, progress);
         let run = run.map_err(|error| StudyError::Run(self.run(n).name(), error))?;
         if run.outcome.interrupted {
             return Ok(None);
@@ -382,7 +397,7 @@ impl Study {
     ) -> Result<(), StudyError> {
         let options = Options { stop: Some(stop), ..Options::default() };
         let work = |n: &u64| {
-            self.row(*n, &mut Runner::new(World::Virtual), options, |_| ()).transpose()
+            self.row(*n, &mut Runner::new(World::Virtual), options, |_| (), |_| ()).transpose()
         };
         let mut wrong = None;
         in_order(numbers, jobs, stop, work, |_, result| match result {

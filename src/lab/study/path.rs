@@ -171,3 +171,26 @@ fn missing(root: &mut Node, parts: &[&str]) -> String {
     }
     String::new()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use config::{de, tree};
+
+    #[test]
+    fn names_may_contain_dots_and_the_shortest_that_leads_on_is_taken() {
+        let text = "{p: {a.b: {c: 1}, a: {d: 2}}, l: [{name: x.y, v: 3}, {v: 4}]}";
+        let mut root = tree::read(text, "").unwrap();
+        let value = tree::read("9", "").unwrap();
+        for path in ["p.a.b.c", "p.a.d", "l.x.y.v", "l.1.v"] {
+            assert!(write(&mut root, path, &value, false).is_ok(), "{path}");
+        }
+        let shown = serde_json::to_string(&de::from_tree::<serde_json::Value>(&root).unwrap());
+        let wanted = r#"{"l":[{"name":"x.y","v":9},{"v":9}],"p":{"a":{"d":9},"a.b":{"c":9}}}"#;
+        assert_eq!(shown.unwrap(), wanted);
+        assert!(write(&mut root, "p.a.x", &value, false).is_ok(), "created");
+        assert!(root.get("p").unwrap().get("a").unwrap().get("x").is_some());
+        let missing = write(&mut root, "p.q.x", &value, false).err().unwrap().said("p.q.x", "x");
+        assert_eq!(missing, "the lab has no `p.q.x`: no `q` there; there are a.b, a");
+    }
+}

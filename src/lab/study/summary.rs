@@ -16,14 +16,28 @@ pub struct Studied {
     pub verdict: Verdict,
     /// Number of runs that were to be run.
     pub planned: u64,
-    /// Axes of the tables: paths, or short names.
-    pub axes: Vec<String>,
+    /// Number of runs that ended, by verdict.
+    pub verdicts: BTreeMap<&'static str, u64>,
+    /// Axes of the tables.
+    pub axes: Vec<AxisName>,
     /// Runs that differ in the seed alone, if seeds are an axis.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub groups: Vec<Group>,
-    /// Rows, in the order of labs and runs.
+    /// Rows, in the order of labs and runs; none of more than [`SHOWN_MAX`] runs.
     pub rows: Vec<Row>,
 }
+
+/// Name of an axis in tables, and of its values in rows.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct AxisName {
+    /// Path, or short name, by which rows have its values.
+    pub path: String,
+    /// Heading in tables.
+    pub name: String,
+}
+
+/// Most runs whose rows are kept in memory for tables: a gigabyte of them.
+pub const SHOWN_MAX: u64 = 500_000;
 
 /// Runs of a point with all of its seeds.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -60,23 +74,47 @@ fn as_object<S: Serializer, V: Serialize>(pairs: &[(String, V)], to: S) -> Resul
 }
 
 impl Studied {
-    /// Takes rows together, in the order of their labs and runs; `axes` have a column each, `planned` is
-    /// the number of runs that were to be run.
+    /// Begins with no rows; `axes` have a column each, `planned` is the number of runs that were to be run.
     #[must_use]
-    pub fn new(axes: Vec<String>, mut rows: Vec<Row>, planned: u64) -> Self {
-        let mut labs: Vec<String> = Vec::new();
-        for row in &rows {
-            if !labs.contains(&row.study) {
-                labs.push(row.study.clone());
-            }
+    pub fn new(axes: Vec<AxisName>, planned: u64) -> Self {
+        let verdicts = [Verdict::Pass, Verdict::NotJudged, Verdict::Inconclusive, Verdict::Fail];
+        Self {
+            version: env!("CARGO_PKG_VERSION").into(),
+            verdict: Verdict::NotJudged,
+            planned,
+            verdicts: verdicts.map(|verdict| (verdict.name(), 0)).into(),
+            axes,
+            groups: Vec::new(),
+            rows: Vec::new(),
         }
-        rows.sort_by_key(|row| (labs.iter().position(|lab| *lab == row.study), row.n));
-        let missing = ((rows.len() as u64) < planned).then_some(Verdict::Inconclusive);
-        let verdict = Verdict::of_all(rows.iter().map(|row| row.verdict).chain(missing));
-        let has_seeds = axes.iter().any(|axis| axis == SEED);
-        let groups = if has_seeds { groups(&rows) } else { Vec::new() };
-        let version = env!("CARGO_PKG_VERSION").into();
-        Self { version, verdict, planned, axes, groups, rows }
+    }
+
+    /// Adds the row of a run.
+    pub fn add(&mut self, row: Row) {
+        *self.verdicts.entry(row.verdict.name()).or_default() += 1;
+        self.verdict = Verdict::of_all([self.verdict, row.verdict]);
+        if self.planned <= SHOWN_MAX {
+            self.rows.push(row);
+        }
+    }
+
+    /// Ends after the last row: sorts the rows and takes those together that differ in the seed alone.
+    /// The verdict is inconclusive at best if runs are missing.
+    #[must_use]
+    pub fn close(mut self) -> Self {
+        let mut labs = BTreeMap::<String, usize>::new();
+        for row in &self.rows {
+            let next = labs.len();
+            labs.entry(row.study.clone()).or_insert(next);
+        }
+        self.rows.sort_by_key(|row| (labs[&row.study], row.n));
+        if self.verdicts.values().sum::<u64>() < self.planned {
+            self.verdict = Verdict::of_all([self.verdict, Verdict::Inconclusive]);
+        }
+        if self.axes.iter().any(|axis| axis.path == SEED) {
+            self.groups = groups(&self.rows);
+        }
+        self
     }
 }
 

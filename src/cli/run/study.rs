@@ -1,0 +1,272 @@
+//! The runs of a sweep, or of a part of several runs: rows, a table, and lab files of failures.
+
+use std::collections::HashSet;
+use std::ops::ControlFlow;
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use anyhow::{Result, anyhow};
+use serde::Serialize;
+
+use super::rows::Rows;
+use super::show::All;
+use super::{RunArgs, jobs_for, memory};
+use crate::cli::outputs::Outputs;
+use crate::cli::terminal::{self, say};
+use crate::cli::{Format, bad_input, exit, quoted, stop_on_signals};
+use crate::lab::study::{
+    AxisName, Row, SHOWN_MAX, Shard, Studied, Study, StudyError, Sweep, in_order,
+};
+use crate::lab::{self, Options, Runner, World};
+use crate::{printable, report};
+use crate::verdict::Verdict;
+
+/// Most runs that are resolved before the first one: enough for every value of most sweeps.
+const RESOLVED_FIRST: u64 = 512;
+/// Most lab files that are kept. A choice: nobody reads more.
+const KEPT_MAX: usize = 1_000;
+
+/// Results as JSON.
+#[derive(Serialize)]
+struct Results<'a> {
+    #[serde(flatten)]
+    studied: &'a Studied,
+    kept: Vec<Kept<'a>>,
+}
+
+/// Lab file of a run that failed or is inconclusive.
+#[derive(Serialize)]
+struct Kept<'a> {
+    /// Digest of the lab, as its rows have it.
+    study: &'a str,
+    n: u64,
+    file: &'a str,
+}
+
+/// Runs the studies, or the part of them that the arguments choose, and prints the table.
+///
+/// # Errors
+/// An error in a file or an argument, or a file that cannot be written.
+pub(super) fn run(args: &RunArgs, studies: &[Study]) -> Result<ExitCode> {
+    refuse(args)?;
+    let numbers = Numbers::new(args, studies)?;
+    let planned = numbers.all().count() as u64;
+    if planned > SHOWN_MAX && args.rows.is_none() {
+        let what = format!("{planned} runs are more than a table has; write them to a file");
+        return Err(bad_input(anyhow!("--rows: {what}")));
+    }
+    let jobs = jobs_for(args, planned);
+    check(args, studies, jobs)?;
+    let mut outputs = Outputs::new();
+    args.files.iter().for_each(|file| outputs.input("the lab file", file));
+    if let Some(dir) = &args.keep {
+        Outputs::folder("--keep", dir)?;
+    }
+    let mut studied = Studied::new(axes(studies), planned);
+    let mut known = HashSet::new();
+    let rows = match args.resume {
+        true => Rows::resume(args, &mut outputs, studies, |study, row| {
+            // Rows of other parts are in no table of this one.
+            if numbers.has(study, row.n) {
+                known.insert((study, row.n));
+                studied.add(row);
+            }
+        }),
+        false => Rows::begin(args, &mut outputs),
+    }?;
+    if !known.is_empty() {
+        say!("{} of {planned} runs are in the file", known.len());
+    }
+    let stop = stop_on_signals()?;
+    let mut work = Work { args, studies, rows, studied, kept: Vec::new(), failed: None };
+    let left = numbers.all().filter(|run| !known.contains(run));
+    work.run(left, planned - known.len() as u64, jobs, &stop)?;
+    let (rows, studied) = (work.rows, work.studied.close());
+    let ran: u64 = studied.verdicts.values().sum();
+    if ran < planned {
+        let more = if rows.is_open() { "; --resume goes on" } else { "" };
+        say!("interrupted after {ran} of {planned} runs{more}");
+    }
+    match args.format {
+        Format::Json => {
+            let kept = work.kept.iter().map(|(study, n, file)| Kept { study, n: *n, file });
+            terminal::print_json(&Results { studied: &studied, kept: kept.collect() })?;
+        }
+        Format::Table => terminal::print(report::study_text(&studied, &work.kept))?,
+    }
+    // After the results are printed, so that a failed file does not lose them.
+    rows.close()?;
+    work.failed.map_or(Ok(()), Err)?;
+    Ok(exit(studied.verdict))
+}
+
+/// Refuses options of single runs.
+fn refuse(args: &RunArgs) -> Result<()> {
+    let remedy = "choose one run of the sweep with --number";
+    for (option, given) in [
+        ("--report", args.report.is_some()),
+        ("--pcapng", !args.pcapng.is_empty()),
+        ("--outcomes", args.outcomes),
+    ] {
+        if given {
+            return Err(bad_input(anyhow!("{option}: a sweep has rows; {remedy}")));
+        }
+    }
+    Ok(())
+}
+
+/// Resolves runs before the first one, and tells their warnings.
+fn check(args: &RunArgs, studies: &[Study], jobs: usize) -> Result<()> {
+    let memory = memory(args, jobs);
+    for study in studies {
+        let name = study.file().name();
+        let fits = |resolved: &lab::Resolved| lab::refuse_memory(name, &resolved.plan, memory);
+        let (_, warnings) = study.check(RESOLVED_FIRST, jobs, fits).map_err(bad_input)?;
+        warnings.iter().for_each(|warning| say!("warning: {}", warning.line(name)));
+    }
+    Ok(())
+}
+
+/// Returns the axes of all studies, each once.
+fn axes(studies: &[Study]) -> Vec<AxisName> {
+    let mut axes: Vec<AxisName> = Vec::new();
+    for column in studies.iter().filter_map(Study::sweep).flat_map(Sweep::columns) {
+        if !axes.iter().any(|axis| axis.path == column.key) {
+            axes.push(AxisName { path: column.key.to_owned(), name: column.name.to_owned() });
+        }
+    }
+    axes
+}
+
+/// Numbers of the runs that the arguments choose.
+struct Numbers {
+    /// Ranges of each study, one for each of its chosen variants.
+    ranges: Vec<Vec<std::ops::Range<u64>>>,
+    shard: Shard,
+}
+
+impl Numbers {
+    fn new(args: &RunArgs, studies: &[Study]) -> Result<Self> {
+        let ranges = |study: &Study| -> Result<Vec<_>> {
+            if args.variant.is_empty() {
+                return Ok(vec![0..study.len()]);
+            }
+            let of = |name: &String| study.of_variant(Some(name)).map_err(bad_input);
+            let mut ranges = args.variant.iter().map(of).collect::<Result<Vec<_>>>()?;
+            ranges.sort_by_key(|range| range.start);
+            ranges.dedup();
+            Ok(ranges)
+        };
+        let ranges = studies.iter().map(ranges).collect::<Result<_>>()?;
+        Ok(Self { ranges, shard: args.shard.unwrap_or(Shard::WHOLE) })
+    }
+
+    fn has(&self, study: usize, n: u64) -> bool {
+        self.shard.has(n) && self.ranges[study].iter().any(|range| range.contains(&n))
+    }
+
+    /// Returns each run, as the number of its study and its own.
+    fn all(&self) -> impl Iterator<Item = (usize, u64)> + Send + '_ {
+        let of = |(study, ranges): (usize, &'_ Vec<std::ops::Range<u64>>)| {
+            ranges.clone().into_iter().flatten().map(move |n| (study, n))
+        };
+        let all = self.ranges.iter().enumerate().flat_map(of);
+        all.filter(|(_, n)| self.shard.has(*n))
+    }
+}
+
+/// Runs on their way, and what became of those before.
+struct Work<'a> {
+    args: &'a RunArgs,
+    studies: &'a [Study],
+    rows: Rows,
+    studied: Studied,
+    /// Digest of the study, number of the run, and its lab file.
+    kept: Vec<(String, u64, String)>,
+    /// Error of a kept file.
+    failed: Option<anyhow::Error>,
+}
+
+impl Work<'_> {
+    /// Runs `left`, in the virtual world on `jobs` threads.
+    fn run(
+        &mut self,
+        left: impl Iterator<Item = (usize, u64)> + Send,
+        count: u64,
+        jobs: usize,
+        stop: &AtomicBool,
+    ) -> Result<()> {
+        let options = Options { slow_down: self.args.slow_down, stop: Some(stop), plots: false };
+        let (world, studies) = (self.args.world, self.studies);
+        let show = All::new(count);
+        let one = |runner: &mut Runner, (study, n): (usize, u64)| {
+            let part = show.part();
+            let study: &Study = &studies[study];
+            study.row(n, runner, options, part, |_| ()).map(|row| row.map(|(row, ())| row))
+        };
+        let mut wrong = None;
+        let mut done = |study: usize, result: Result<Row, StudyError>| match result {
+            Ok(row) => {
+                show.ended();
+                self.keep(study, &row);
+                let goes_on = self.rows.add(&row);
+                self.studied.add(row);
+                if goes_on { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+            }
+            Err(error) => {
+                wrong = Some(error);
+                ControlFlow::Break(())
+            }
+        };
+        match world {
+            World::Virtual => {
+                let work = |run: &(usize, u64)| one(&mut Runner::new(world), *run).transpose();
+                in_order(left, jobs, stop, work, |(study, _), result| done(study, result));
+            }
+            World::Real => {
+                // DPDK starts once in a process.
+                let mut runner = Runner::new(world);
+                for (study, n) in left {
+                    let result = one(&mut runner, (study, n)).transpose();
+                    let ended = result.is_some_and(|result| done(study, result).is_break());
+                    if ended || stop.load(Ordering::SeqCst) {
+                        break;
+                    }
+                }
+            }
+        }
+        show.clear();
+        wrong.map_or(Ok(()), |error| {
+            Err(if error.is_bad_input() { bad_input(error) } else { error.into() })
+        })
+    }
+
+    /// Writes the lab file of a run that failed or is inconclusive.
+    fn keep(&mut self, study: usize, row: &Row) {
+        let Some(dir) = &self.args.keep else { return };
+        if row.verdict <= Verdict::NotJudged || self.kept.len() >= KEPT_MAX {
+            return;
+        }
+        // Labs of several files may have the same name.
+        let lab = if self.studies.len() > 1 { format!("{}-", study + 1) } else { String::new() };
+        let plain = |c: char| if c.is_ascii_alphanumeric() || "-_".contains(c) { c } else { '_' };
+        let name: String = row.lab.chars().map(plain).take(100).collect();
+        let file = dir.join(format!("{lab}{name}-{}.yaml", row.n));
+        let study = &self.studies[study];
+        let text = study.lab_file(row.n).map_err(anyhow::Error::from);
+        let written = text.and_then(|text| {
+            let trace = row.trace_hash.as_deref().unwrap_or("-");
+            let head = printable::lines([
+                format!("# Run {} of {}: {}", row.n, study.file().name(), study.run(row.n).name()),
+                format!("# {}: {}; trace {trace}.", row.verdict, row.failed.join(", ")),
+                format!("# `sluice run {}` repeats it.", quoted(&file)),
+            ]);
+            let text = head + &text;
+            Outputs::default().open("--keep", &file)?.write(text.as_bytes())
+        });
+        match written {
+            Ok(()) => self.kept.push((row.study.clone(), row.n, file.display().to_string())),
+            Err(error) => self.failed = self.failed.take().or(Some(error)),
+        }
+    }
+}

@@ -1,0 +1,368 @@
+//! A study as a table of 80 columns: a row for each run, or for each point with all of its seeds.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use ::text::{Align, Table, count, delay, scaled};
+use ground::printable;
+use ground::verdict::Verdict;
+use lab::study::{Group, Row, Spread, Studied, field};
+
+/// Width of the table in characters.
+const WIDTH: usize = 80;
+/// Most rows of the table; of more, the first and the last ones.
+const ROWS_MAX: usize = 60;
+const FIRST: usize = 40;
+/// Most runs that are named below the table.
+const NAMED_MAX: usize = 20;
+
+/// Figures of the table with their headings, the most significant first.
+const FIGURES: [(&str, &str); 16] = [
+    ("lost_frames", "lost"),
+    ("fct.p99_ns", "p99"),
+    ("latency_p99_ns", "latency"),
+    ("victim_bps", "victims"),
+    ("rx_bps", "rate"),
+    ("headroom_peak_bytes", "peak headroom"),
+    ("headroom_bytes", "headroom"),
+    ("pauses.xoffs", "pauses"),
+    ("buffer_peak_bytes", "buffer"),
+    ("queue_peak_bytes", "queue"),
+    ("fairness", "fairness"),
+    ("marks", "marks"),
+    ("lossless_drops", "drops"),
+    ("pauses.paused_ns", "paused"),
+    ("fct.p50_ns", "p50"),
+    ("elapsed_ns", "time"),
+];
+
+/// A column of the table.
+struct Column {
+    name: String,
+    align: Align,
+    cells: Vec<String>,
+}
+
+impl Column {
+    fn new(name: &str, align: Align, cells: impl Iterator<Item = String>) -> Self {
+        let cells = cells.map(|cell| printable::line(&cell).into_owned()).collect();
+        Self { name: printable::line(name).into_owned(), align, cells }
+    }
+
+    /// True if its cells are not all the same.
+    fn differs(&self) -> bool {
+        self.cells.iter().any(|cell| *cell != self.cells[0])
+    }
+
+    fn width(&self) -> usize {
+        let cells = self.cells.iter().chain([&self.name]);
+        cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
+    }
+}
+
+/// A row of the table: one run, or several that differ in the seed alone.
+#[derive(Clone, Copy)]
+enum Line<'a> {
+    Run(&'a Row),
+    Group(&'a Group),
+}
+
+impl<'a> Line<'a> {
+    fn lab(self) -> &'a str {
+        match self {
+            Self::Run(row) => &row.lab,
+            Self::Group(group) => &group.lab,
+        }
+    }
+
+    fn variant(self) -> Option<&'a str> {
+        match self {
+            Self::Run(row) => row.variant.as_deref(),
+            Self::Group(group) => group.variant.as_deref(),
+        }
+    }
+
+    fn axis(self, key: &str) -> Option<&'a Value> {
+        let axes = match self {
+            Self::Run(row) => &row.axes,
+            Self::Group(group) => &group.axes,
+        };
+        axes.iter().find(|(own, _)| own == key).map(|(_, value)| value)
+    }
+
+    fn figure(self, name: &str) -> Option<Spread> {
+        match self {
+            Self::Run(row) => Spread::of(row.figure(name).into_iter()),
+            Self::Group(group) => group.figure(name).copied(),
+        }
+    }
+
+    fn verdict(self) -> String {
+        match self {
+            Self::Run(row) => row.verdict.label().into(),
+            Self::Group(group) if group.failed > 0 => {
+                format!("FAIL: {} of {}", count(group.failed), count(group.runs))
+            }
+            Self::Group(group) => format!("{}: {}", group.verdict.label(), count(group.runs)),
+        }
+    }
+}
+
+/// Prints the runs of a study, and those that did not pass. `kept` are files with the labs of runs, by lab
+/// and number.
+#[must_use]
+pub fn study_text(studied: &Studied, kept: &[(String, u64, String)]) -> String {
+    let lines: Vec<Line<'_>> = match studied.groups.is_empty() {
+        true => studied.rows.iter().map(Line::Run).collect(),
+        false => studied.groups.iter().map(Line::Group).collect(),
+    };
+    let mut out = String::new();
+    if !lines.is_empty() {
+        let (columns, legend) = columns(studied, &lines);
+        out += &format!("{}\n", table(&columns));
+        for line in legend {
+            out += &printable::lines([line]);
+        }
+    }
+    let is_bad = |row: &&Row| row.verdict > Verdict::NotJudged;
+    let bad: Vec<&Row> = studied.rows.iter().filter(is_bad).collect();
+    for row in bad.iter().take(NAMED_MAX) {
+        let variant = row.variant.as_ref().map_or(String::new(), |name| format!(" {name}"));
+        let point = if row.point.is_empty() { String::new() } else { format!(" {}", row.point) };
+        let (lab, n, failed) = (&row.lab, row.n, row.failed.join(", "));
+        let file = kept.iter().find(|(own, number, _)| (own, *number) == (&row.study, n));
+        let file = file.map_or(String::new(), |(_, _, file)| format!("; sluice run {file}"));
+        let line = format!("{}  {lab}{variant} run {n}:{point}: {failed}{file}", row.verdict);
+        out += &printable::lines([line]);
+    }
+    if bad.len() > NAMED_MAX {
+        out += &format!("and {} more\n", count((bad.len() - NAMED_MAX) as u64));
+    }
+    out + &format!("{}\n", summary(studied))
+}
+
+/// Returns the verdict in a line, such as `FAIL: 3 of 360 runs`.
+fn summary(studied: &Studied) -> String {
+    let of = |verdict: Verdict| studied.verdicts.get(verdict.name()).copied().unwrap_or(0);
+    let ran: u64 = studied.verdicts.values().sum();
+    let whole = studied.verdict;
+    let mut line = format!("{whole}: {} of {} runs", count(of(whole)), count(ran));
+    if ran < studied.planned {
+        line = format!("{whole}: {} of {} runs ended", count(ran), count(studied.planned));
+    }
+    for other in [Verdict::Fail, Verdict::Inconclusive, Verdict::NotJudged] {
+        if other != whole && of(other) > 0 {
+            line += &format!("; {} {}", count(of(other)), other.label().to_lowercase());
+        }
+    }
+    line
+}
+
+/// Chooses the columns: the axes that vary, and as many figures that differ as fit. Returns them with a
+/// legend.
+fn columns(studied: &Studied, lines: &[Line<'_>]) -> (Vec<Column>, Vec<String>) {
+    let is_grouped = !studied.groups.is_empty();
+    let mut columns = Vec::new();
+    if !is_grouped {
+        let numbers = studied.rows.iter().map(|row| row.n.to_string());
+        columns.push(Column::new("run", Align::Right, numbers));
+    }
+    let names = |of: &dyn Fn(Line<'_>) -> String| lines.iter().map(|l| of(*l)).collect::<Vec<_>>();
+    let labs = Column::new("lab", Align::Left, names(&|l| l.lab().to_owned()).into_iter());
+    let variant = |l: Line<'_>| l.variant().unwrap_or("-").to_owned();
+    let variants = Column::new("variant", Align::Left, names(&variant).into_iter());
+    columns.extend([labs, variants].into_iter().filter(Column::differs));
+    let own: BTreeSet<&str> =
+        studied.rows.iter().flat_map(|row| row.axes.iter().map(|(key, _)| key.as_str())).collect();
+    let axes = studied.axes.iter().filter(|axis| own.contains(axis.path.as_str()));
+    for axis in axes.filter(|axis| !(is_grouped && axis.path == "seed")) {
+        let cells = lines.iter().map(|line| line.axis(&axis.path).map_or("-".into(), plain));
+        columns.push(Column::new(&axis.name, Align::Right, cells));
+    }
+    let head = if is_grouped { "verdict: seeds" } else { "verdict" };
+    let verdicts = Column::new(head, Align::Left, lines.iter().map(|line| line.verdict()));
+    let width = |columns: &[Column]| columns.iter().map(|c| c.width() + 2).sum::<usize>();
+    let mut legend = Vec::new();
+    if width(&columns) + verdicts.width() > WIDTH {
+        columns.retain(|column| column.name == "run");
+        legend.push("The axes are too wide for a table; --rows has them.".to_owned());
+    }
+    let has = |name: &str| lines.iter().any(|line| line.figure(name).is_some());
+    let mut shown = Vec::new();
+    for (name, heading) in FIGURES {
+        if !has(name) || name == "latency_p99_ns" && has("fct.p99_ns") {
+            continue;
+        }
+        let new = figure(lines, name, heading, is_grouped);
+        let all_same = lines.len() > 1 && new.iter().all(|column| !column.differs());
+        let wider: usize = new.iter().map(|column| column.width() + 2).sum();
+        if all_same || width(&columns) + wider + verdicts.width() > WIDTH {
+            continue;
+        }
+        columns.extend(new);
+        shown.push((name, heading));
+    }
+    columns.push(verdicts);
+    if !shown.is_empty() {
+        legend.extend(wrapped(&shown));
+        if is_grouped {
+            legend.push("Each figure is the median over seeds, with the smallest and largest.".into());
+        }
+    }
+    (columns, legend)
+}
+
+/// Returns the column of a figure; over seeds the median, the smallest and the largest.
+fn figure(lines: &[Line<'_>], name: &str, heading: &str, is_grouped: bool) -> Vec<Column> {
+    let unit = field(name).map_or("", |field| field.unit);
+    let column = |heading: &str, of: fn(Spread) -> f64| {
+        let cell = |line: &Line<'_>| line.figure(name).map_or("-".into(), |s| shown(of(s), unit));
+        Column::new(heading, Align::Right, lines.iter().map(cell))
+    };
+    let median = column(heading, |spread| spread.median);
+    if !is_grouped {
+        return vec![median];
+    }
+    vec![median, column("min", |spread| spread.min), column("max", |spread| spread.max)]
+}
+
+/// Names the fields of rows behind the headings, in lines of the table's width.
+fn wrapped(shown: &[(&str, &str)]) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for (name, heading) in shown {
+        let item = format!("{heading}: {name}");
+        match lines.last_mut() {
+            Some(line) if line.len() + item.len() + 2 <= WIDTH => *line += &format!("; {item}"),
+            _ => lines.push(item),
+        }
+    }
+    lines
+}
+
+/// Prints the columns; of many rows the first and the last ones.
+fn table(columns: &[Column]) -> Table {
+    let mut table = Table::new(columns.iter().map(|column| (column.name.as_str(), column.align)));
+    let len = columns[0].cells.len();
+    let last = if len > ROWS_MAX { len - (ROWS_MAX - FIRST) } else { 0 };
+    for n in 0..len {
+        match n {
+            _ if len <= ROWS_MAX || n < FIRST || n >= last => {
+                table.row(columns.iter().map(|column| column.cells[n].clone()).collect::<Vec<_>>());
+            }
+            FIRST => table.row(vec!["...".to_owned(); columns.len()]),
+            _ => {}
+        }
+    }
+    table
+}
+
+/// Formats a value of an axis.
+fn plain(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+/// Formats a figure with its unit.
+fn shown(value: f64, unit: &str) -> String {
+    match unit {
+        "ns" => delay(value),
+        "B" => scaled(value, "B"),
+        "bit/s" => scaled(value, "b/s"),
+        _ if value.fract() == 0.0 && value >= 0.0 => count(value as u64),
+        _ => format!("{value:.3}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lab::study::AxisName;
+    use serde_json::json;
+
+    fn row(n: u64, seed: u64, lost: u64) -> Row {
+        let figures = [
+            ("lost_frames", json!(lost)),
+            ("fct.p99_ns", json!(123_456.0 * n as f64)),
+            ("rx_bps", json!(98.7e9)),
+            ("headroom_peak_bytes", json!(if n == 0 { None } else { Some(n * 1_000) })),
+            ("pauses.xoffs", json!(n)),
+        ];
+        Row {
+            n,
+            runs: 100,
+            point: format!("length={n}m,seed={seed}"),
+            lab: "incast".into(),
+            variant: None,
+            axes: vec![("a.length".into(), json!(format!("{n}m"))), ("seed".into(), json!(seed))],
+            seed,
+            world: "virtual".into(),
+            trace_hash: None,
+            verdict: Verdict::of(lost == 0),
+            failed: if lost > 0 { vec!["lossless".into()] } else { vec![] },
+            figures: figures.map(|(name, value)| (name.to_owned(), value)).into(),
+            wall_ms: 1.0,
+            version: "0".into(),
+            study: "d".into(),
+        }
+    }
+
+    fn studied(rows: Vec<Row>, has_seeds: bool) -> Studied {
+        let axis = |path: &str, name: &str| AxisName { path: path.into(), name: name.into() };
+        let mut axes = vec![axis("a.length", "length")];
+        axes.extend(has_seeds.then(|| axis("seed", "seed")));
+        let mut studied = Studied::new(axes, rows.len() as u64);
+        rows.into_iter().for_each(|row| studied.add(row));
+        studied.close()
+    }
+
+    fn fits(text: &str) {
+        assert!(text.lines().all(|line| line.chars().count() <= WIDTH), "{text}");
+    }
+
+    #[test]
+    fn the_table_has_the_axes_the_figures_that_differ_and_the_verdict() {
+        let rows = (0..3).map(|n| row(n, 1, u64::from(n == 2) * 7)).collect();
+        let kept = [("d".into(), 2, "kept/incast-2.yaml".into())];
+        let text = study_text(&studied(rows, false), &kept);
+        fits(&text);
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines[0], "run  length  lost        p99  peak headroom  pauses  verdict");
+        assert_eq!(lines[1], "  0      0m     0     0.0 ns              -       0  PASS");
+        assert_eq!(lines[3], "  2      2m     7  246.91 us        2.00 kB       2  FAIL");
+        assert!(!text.contains("rx_bps"), "the same everywhere: {text}");
+        let failed = "FAIL  incast run 2: length=2m,seed=1: lossless; sluice run kept/incast-2.yaml";
+        assert!(text.contains(failed), "{text}");
+        assert!(text.ends_with("FAIL: 1 of 3 runs\n"), "{text}");
+    }
+
+    #[test]
+    fn seeds_are_taken_together() {
+        let rows = (0..6).map(|n| Row { n, ..row(n / 3, n % 3, u64::from(n == 4)) }).collect();
+        let text = study_text(&studied(rows, true), &[]);
+        fits(&text);
+        let rows: Vec<&str> = text.lines().filter(|line| line.trim_start().starts_with("1m")).collect();
+        assert!(rows.len() == 1 && rows[0].ends_with("FAIL: 1 of 3"), "{text}");
+        assert!(text.contains("lost  min  max"), "{text}");
+        assert!(text.contains("PASS: 3") && text.contains("median over seeds"), "{text}");
+    }
+
+    #[test]
+    fn many_rows_and_wide_axes_fit_too() {
+        let rows = (0..1_000).map(|n| row(n, 1, 0)).collect();
+        let text = study_text(&studied(rows, false), &[]);
+        fits(&text);
+        assert!(text.lines().count() < ROWS_MAX + 8, "{text}");
+        assert!(text.contains("999m") && text.contains("...") && text.contains("1,000 runs"), "{text}");
+        let wide = |n| Row { axes: vec![("a.length".into(), json!("x".repeat(90 + n)))], ..row(1, 1, 0) };
+        let text = study_text(&studied((0..3).map(wide).collect(), false), &[]);
+        fits(&text);
+        assert!(text.contains("--rows has them"), "{text}");
+        let mut ended = studied(vec![row(0, 1, 0)], false);
+        ended.planned = 9;
+        ended.verdict = Verdict::Inconclusive;
+        assert!(study_text(&ended, &[]).contains("INCONCLUSIVE: 1 of 9 runs ended"));
+    }
+}
