@@ -85,19 +85,22 @@ impl Study {
 
 #[pymethods]
 impl Study {
-    /// Parses the text of a lab file, whose `name` messages have. `sweep` is used instead of the file's.
+    /// Parses the text of a lab file, whose `name` messages have. `sweep` is used instead of the file's,
+    /// `fields` are written after the variant.
     #[new]
     fn new(
         name: &str,
         text: &str,
         sweep: Option<&str>,
+        fields: Vec<(String, String)>,
         seed: Option<u64>,
         shuffle: Option<u64>,
         duration: Option<&str>,
     ) -> PyResult<Self> {
         let duration = duration.map(str::parse::<Span>).transpose();
         let duration = duration.map_err(|error| bad(format!("duration: {error}")))?;
-        let mut file = LabFile::parse(name, text).map_err(bad)?;
+        let mut file =
+            LabFile::parse(name, text).and_then(|f| f.with_fields(&fields)).map_err(bad)?;
         if let Some(sweep) = sweep {
             file = file.with_sweep(sweep).map_err(bad)?;
         }

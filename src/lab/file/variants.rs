@@ -28,6 +28,8 @@ pub struct LabFile {
     /// Variants in the order of the file.
     variants: Vec<(Key, Node)>,
     sweep: Option<Sweep>,
+    /// Fields of a command, with one value each: written after the variant, before the sweep.
+    fields: Vec<Axis>,
     digest: String,
 }
 
@@ -53,7 +55,7 @@ impl LabFile {
         let sweep = sweep.transpose().map_err(one)?;
         let included = otg_file(&rest, name).unwrap_or_default();
         let digest = digest(&format!("{text:?}{included:?}"));
-        Ok(Self { name: name.to_owned(), rest, variants, sweep, digest })
+        Ok(Self { name: name.to_owned(), rest, variants, sweep, fields: Vec::new(), digest })
     }
 
     /// Returns the file name for errors.
@@ -86,7 +88,7 @@ impl LabFile {
     pub fn only(&self, variant: Option<&str>) -> Result<Self, ConfigError> {
         let rest = self.merged(variant)?;
         let (name, digest) = (self.name.clone(), self.digest.clone());
-        Ok(Self { name, rest, variants: Vec::new(), sweep: None, digest })
+        Ok(Self { name, rest, variants: Vec::new(), sweep: None, fields: Vec::new(), digest })
     }
 
     /// Returns the file with a sweep over these axes, instead of its own.
@@ -105,8 +107,36 @@ impl LabFile {
         Ok(Self { sweep: Some(sweep), digest, ..self })
     }
 
-    /// Returns the tree of a variant, or of the rest of the file.
+    /// Returns the file with values at these paths, which are YAML, in all of its variants.
+    ///
+    /// # Errors
+    /// A path or a value is invalid; a path that the file does not have is an error of [`Self::plan`].
+    pub fn with_fields(mut self, fields: &[(String, String)]) -> Result<Self, ConfigError> {
+        for (path, value) in fields {
+            let axis = Axis::new(path, std::slice::from_ref(value));
+            self.fields.push(axis.map_err(|what| self.wrong(&what))?);
+        }
+        if !fields.is_empty() {
+            self.digest = digest(&format!("{} {fields:?}", self.digest));
+        }
+        Ok(self)
+    }
+
+    /// Returns an error without a place in the file.
+    fn wrong(&self, what: &str) -> ConfigError {
+        ConfigError::one(&self.name, Finding::new(None, "", what))
+    }
+
+    /// Returns the tree of a variant, or of the rest of the file, with the fields of a command.
     pub(crate) fn merged(&self, variant: Option<&str>) -> Result<Node, ConfigError> {
+        let mut root = self.of_variant(variant)?;
+        for axis in &self.fields {
+            axis.write(&mut root, 0).map_err(|what| self.wrong(&what))?;
+        }
+        Ok(root)
+    }
+
+    fn of_variant(&self, variant: Option<&str>) -> Result<Node, ConfigError> {
         let Some(wanted) = variant else { return Ok(self.rest.clone()) };
         let Some((_, said)) = self.variants.iter().find(|(key, _)| key.name == wanted) else {
             let known: Vec<&str> = self.variants().collect();
@@ -114,7 +144,7 @@ impl LabFile {
                 true => format!("there is no variant `{wanted}`; the file has no `variants`"),
                 false => unknown_name("variant", wanted, &known),
             };
-            return Err(ConfigError::one(&self.name, Finding::new(None, "", &what)));
+            return Err(self.wrong(&what));
         };
         // An empty variant is the rest of the file.
         let mut whole = if said.is_null() { self.rest.clone() } else { said.clone() };

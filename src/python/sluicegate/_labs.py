@@ -50,6 +50,8 @@ class Plan:
     lab: Lab
     #: Sweep instead of the file's, as YAML.
     sweep: Optional[str] = None
+    #: Values of fields by path, as YAML.
+    fields: tuple[tuple[str, str], ...] = ()
     seed: Optional[int] = None
     shuffle: Optional[int] = None
     duration: Optional[str] = None
@@ -60,7 +62,9 @@ class Plan:
         Raises ValueError: one of them is invalid.
         """
         name, text = self.lab.name, self.lab.text
-        return _native.Study(name, text, self.sweep, self.seed, self.shuffle, self.duration)
+        return _native.Study(
+            name, text, self.sweep, self.fields, self.seed, self.shuffle, self.duration
+        )
 
 
 def as_json(value: Any) -> str:
@@ -75,10 +79,14 @@ def _plain(value: Any) -> Any:
     raise TypeError(f"{value!r} has no place in a lab; use text, numbers, lists and dicts")
 
 
-def sweep_text(axes: Mapping[str, Any], fields: Mapping[str, Any]) -> str:
-    """Returns the sweep of axes and of fields with one value, as YAML."""
-    members = [f"{json.dumps(path)}: [{as_json(value)}]" for path, value in fields.items()]
-    members += [f"{json.dumps(path)}: {_axis(path, values)}" for path, values in axes.items()]
+def fields_of(set: Optional[Mapping[str, Any]]) -> tuple[tuple[str, str], ...]:
+    """Returns values by path as YAML."""
+    return tuple((path, as_json(value)) for path, value in (set or {}).items())
+
+
+def sweep_text(axes: Mapping[str, Any]) -> str:
+    """Returns the sweep of axes as YAML."""
+    members = [f"{json.dumps(path)}: {_axis(path, values)}" for path, values in axes.items()]
     return "{" + ", ".join(members) + "}"
 
 
@@ -86,7 +94,7 @@ def _axis(path: str, values: Any) -> str:
     """Returns the values of an axis as YAML."""
     if path == "zip":
         groups = [values] if isinstance(values, Mapping) else values
-        return "[" + ", ".join(sweep_text(group, {}) for group in groups) + "]"
+        return "[" + ", ".join(sweep_text(group) for group in groups) + "]"
     if isinstance(values, range) and values.step > 0 and len(values) > 1:
         return f"{values[0]}..{values[-1]} step {values.step}"
     if isinstance(values, str):
@@ -132,6 +140,7 @@ class Call:
 
     lab: Lab
     variant: Optional[str]
+    number: Optional[int]
     fields: tuple[tuple[str, Any], ...]
     plan: Plan
 
@@ -142,14 +151,15 @@ class Call:
         seed: Optional[int],
         variant: Optional[str],
         fields: Optional[Mapping[str, Any]],
+        number: Optional[int],
         duration: Optional[str],
         shuffle: Optional[int],
     ) -> Call:
         """Reads the lab and the arguments."""
         found = Lab.of(lab)
-        sweep = sweep_text({}, fields) if fields else None
-        plan = Plan(found, sweep, number_of("seed", seed), number_of("shuffle", shuffle), duration)
-        return cls(found, variant, tuple((fields or {}).items()), plan)
+        seed, shuffle = number_of("seed", seed), number_of("shuffle", shuffle)
+        plan = Plan(found, None, fields_of(fields), seed, shuffle, duration)
+        return cls(found, variant, number, tuple((fields or {}).items()), plan)
 
     def run(self) -> tuple[_native.Study, int]:
         """Parses the lab; returns its runs, and the number of the one that is meant.
@@ -157,10 +167,14 @@ class Call:
         Raises ValueError: the lab is invalid, or has several runs.
         """
         study = self.plan.study()
-        if study.points is not None and self.plan.sweep is None:
+        if self.number is not None:
+            if self.variant is not None:
+                raise ValueError("variant: the number stands for a variant, too; leave out one of them")
+            return study, self.number
+        if study.points is not None:
             raise ValueError(
                 f"{self.lab.name}: sweep: the lab has {study.points} points; run them by "
-                "sluicegate.sweep, or choose one by set={path: value}"
+                "sluicegate.sweep, or choose one by its number"
             )
         return study, variant_number(self.lab, study, self.variant)
 
@@ -169,6 +183,7 @@ class Call:
         words = ["sluice", "run", name or self.lab.name]
         for option, value in (
             ("--variant", self.variant),
+            ("--number", self.number),
             ("--seed", self.plan.seed),
             ("--shuffle", self.plan.shuffle),
             ("--duration", self.plan.duration),
@@ -202,6 +217,7 @@ def check(
     variant: Optional[str] = None,
     set: Optional[Mapping[str, Any]] = None,
     *,
+    number: Optional[int] = None,
     duration: Optional[str] = None,
 ) -> dict[str, Any]:
     """Validates a lab and returns its resolved configuration, as of `sluice check --format json`.
@@ -210,7 +226,7 @@ def check(
 
     Raises ValueError: all errors of the lab, a line each, with file, line, field and remedy.
     """
-    study, n = Call.of(lab, seed, variant, set, duration, None).run()
+    study, n = Call.of(lab, seed, variant, set, number, duration, None).run()
     resolved, told = study.resolved(n)
     warn(told)
     found: dict[str, Any] = json.loads(resolved)
@@ -223,6 +239,7 @@ def run(
     variant: Optional[str] = None,
     set: Optional[Mapping[str, Any]] = None,
     *,
+    number: Optional[int] = None,
     duration: Optional[str] = None,
     shuffle: Optional[int] = None,
 ) -> Outcome:
@@ -233,6 +250,7 @@ def run(
     set: values of fields by path, such as `{"defaults.links.length": "500m"}`; written after the
         variant. Parts of a path are keys, entries of lists by `name` or by index from 0, `*` for all
         of them, `**` for any number of levels.
+    number: number of the run, from 0, in a lab with a sweep. Its rows have it as `n`.
     duration: end of the run at the latest, in time of the lab, such as `5ms`. Default: the file's.
     shuffle: seed of the order of events at the same picosecond. Default: the fixed order.
 
@@ -240,7 +258,7 @@ def run(
 
     Raises ValueError: all errors of the lab, a line each, with file, line, field and remedy.
     """
-    call = Call.of(lab, seed, variant, set, duration, shuffle)
+    call = Call.of(lab, seed, variant, set, number, duration, shuffle)
     study, n = call.run()
     done, told = study.run(n)
     warn(told)

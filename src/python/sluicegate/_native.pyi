@@ -1,6 +1,6 @@
 """The extension module, in Rust."""
 
-from typing import Optional, final
+from typing import Optional, Sequence, final
 
 VERSION: str
 
@@ -13,6 +13,7 @@ class Study:
         name: str,
         text: str,
         sweep: Optional[str],
+        fields: Sequence[tuple[str, str]],
         seed: Optional[int],
         shuffle: Optional[int],
         duration: Optional[str],

@@ -11,7 +11,7 @@ from queue import SimpleQueue
 from typing import Any, Callable, Iterable, Mapping, Optional, Sequence, Union
 
 from ._errors import TraceMismatch
-from ._labs import Lab, LabLike, Plan, number_of, sweep_text, variant_number, warn
+from ._labs import Lab, LabLike, Plan, fields_of, number_of, sweep_text, variant_number, warn
 from ._native import VERSION
 from ._parts import parts_in
 from ._rows import Rows
@@ -68,10 +68,8 @@ def sweep(
     for path, values in (axes or {}).items():
         if not isinstance(values, str) and hasattr(values, "__len__") and len(values) == 0:
             raise ValueError(f"axes: {path} has no values; give it some, or leave it out")
-    text = sweep_text(axes or {}, set or {}) if axes or set else None
-    if axes is None and set and Plan(lab).study().points is not None:
-        raise ValueError(f"{lab.name}: set: the lab has a sweep of its own; give axes, too, or leave set out")
-    plan = Plan(lab, text, number_of("seed", seed), None, duration)
+    text = sweep_text(axes) if axes else None
+    plan = Plan(lab, text, fields_of(set), number_of("seed", seed), None, duration)
     numbers = _numbers(lab, plan, variant)
     job = Job(VERSION, plan, parts_in(out, axes or {}))
     if executor is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import subprocess
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 
 import duckdb
@@ -138,8 +139,6 @@ def test_parts_hold_all_rows(tiny, tmp_path, monkeypatch, form):
 
 
 def test_rows_of_the_program_are_read(tiny, tmp_path, sluice):
-    import subprocess
-
     file = tmp_path / "rows.jsonl"
     subprocess.run([sluice, "run", str(tiny), "--rows", str(file)], check=True, capture_output=True)
     [row] = sluicegate.read_rows(file)
@@ -210,6 +209,13 @@ def test_a_labs_own_sweep_and_variants_are_run(tmp_path, sluice):
     assert same(fast) == same(rows)[3:]
     with pytest.raises(ValueError, match="sweep: the lab has 3 points; run them by sluicegate.sweep"):
         sluicegate.run(file, variant="fast")
-    assert sluicegate.run(file, variant="fast", set={"seed": 2}).trace_hash == rows[4]["trace_hash"]
-    with pytest.raises(ValueError, match="the lab has a sweep of its own"):
-        sluicegate.sweep(file, set={"duration": "5us"})
+    outcome = sluicegate.run(file, number=4)
+    assert outcome.trace_hash == rows[4]["trace_hash"] and outcome.command.endswith("study.yaml --number 4")
+    assert same([outcome.row]) == same([rows[4]])
+    with pytest.raises(IndexError, match="there is no run 6; the lab has 6"):
+        sluicegate.run(file, number=6)
+    short = sluicegate.sweep(file, set={"duration": "5us"}, jobs=1)
+    assert len(short) == 6 and {row["elapsed_ns"] for row in short} == {5000.0}
+    made = tmp_path / "rows.jsonl"
+    subprocess.run([sluice, "run", str(file), "--rows", str(made)], check=True, capture_output=True)
+    assert same(sluicegate.read_rows(made)) == same(rows)
