@@ -33,11 +33,12 @@ def headroom(model: str = "ieee", rate: str = "100G", length: str = "100m", **op
         if value is not True:
             arguments[-1] += f"={value}"
     try:
-        return json.loads(_native.headroom(arguments))
+        found: dict[str, Any] = json.loads(_native.headroom(arguments))
     except ValueError as error:
         option = re.compile(r"--([a-z][a-z-]*)")
         text = option.sub(lambda found: found[1].replace("-", "_"), str(error))
         raise ValueError(text) from None
+    return found
 
 
 def swarm(seed: int = 1, count: int = 1000, jobs: Optional[int] = None) -> dict[str, Any]:
@@ -48,7 +49,8 @@ def swarm(seed: int = 1, count: int = 1000, jobs: Optional[int] = None) -> dict[
     and the totals. The same seed and count give the same hash, whatever the number of jobs.
     """
     jobs = jobs or len(os.sched_getaffinity(0))
-    return json.loads(_native.swarm(seed, count, jobs))
+    summary: dict[str, Any] = json.loads(_native.swarm(seed, count, jobs))
+    return summary
 
 
 def program() -> Optional[str]:

@@ -2,6 +2,8 @@
 
 from typing import Optional, Sequence, final
 
+__all__ = ["VERSION", "Run", "Study", "find", "headroom", "swarm"]
+
 VERSION: str
 
 @final

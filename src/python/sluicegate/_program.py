@@ -137,7 +137,8 @@ class Switch:
 
     def show(self) -> dict[str, Any]:
         """Returns the summary of the running switch, as of `sluice ctl --format json show`."""
-        return json.loads(self.ctl("--format", "json", "show").stdout)
+        shown: dict[str, Any] = json.loads(self.ctl("--format", "json", "show").stdout)
+        return shown
 
     def stop(self) -> dict[str, Any]:
         """Ends the switch and returns its last summary."""
@@ -145,7 +146,8 @@ class Switch:
         self._process.send_signal(signal.SIGINT)
         said, _ = self._process.communicate(timeout=PATIENCE)
         self._process = None
-        return json.loads(said)
+        summary: dict[str, Any] = json.loads(said)
+        return summary
 
     def close(self) -> None:
         """Ends the switch and removes its namespaces."""
@@ -158,7 +160,7 @@ class Switch:
         self._namespaces.clear()
 
 
-class Generator:
+class OtgServer:
     """`sluice gen --listen`, a server of the Open Traffic Generator API on the loopback."""
 
     def __init__(self, program: str, arguments: Sequence[str] = ()) -> None:

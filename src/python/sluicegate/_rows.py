@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Iterable, Optional, Union
+from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Optional, Union
 
 from ._tables import as_frame
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 VERDICTS = ("pass", "not_judged", "inconclusive", "fail")
 
 
-class Rows(list):
+class Rows(List[Dict[str, Any]]):
     """Results of a sweep: a list of dicts, in the order of its points.
 
     The columns are those of `sluice run --rows`: number, axes, seed, variant, trace hash, verdict,
@@ -77,6 +77,7 @@ def _read(file: Path) -> Iterable[dict[str, Any]]:
     if file.suffix == ".parquet":
         import pyarrow.parquet
 
-        return pyarrow.parquet.read_table(file).to_pylist()
+        table: list[dict[str, Any]] = pyarrow.parquet.read_table(file).to_pylist()
+        return table
     lines = file.read_text(encoding="utf-8").splitlines()
     return [json.loads(line) for line in lines if line.strip()]

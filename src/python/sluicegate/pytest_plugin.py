@@ -14,14 +14,14 @@ import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Callable, Iterable, Iterator, Mapping, Optional, Union
+from typing import Any, Callable, Generator, Iterable, Iterator, Mapping, Optional, Union
 
 import pytest
 
 from . import _calls
 from ._labs import NAMELESS, Lab, LabLike, run
 from ._outcome import Outcome
-from ._program import Generator, Switch, lacks_dpdk, lacks_namespaces
+from ._program import OtgServer, Switch, lacks_dpdk, lacks_namespaces
 
 _NUMBERS = itertools.count()
 _RUNS = pytest.StashKey["list[Outcome]"]()
@@ -96,8 +96,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 def _found(file: LabLike, item: pytest.Item) -> Lab:
     """Reads a lab whose path is relative to the test's folder or to the root of all tests. In
     messages and commands it is relative to the folder in which pytest was started."""
-    is_path = isinstance(file, os.PathLike) or isinstance(file, str) and "\n" not in file
-    if not is_path:
+    if not isinstance(file, (str, os.PathLike)) or isinstance(file, str) and "\n" in file:
         return Lab.of(file)
     folders = (item.path.parent, item.config.rootpath)
     path = next((folder / file for folder in folders if (folder / file).exists()), Path(file))
@@ -146,7 +145,7 @@ def pytest_runtest_call(item: pytest.Item) -> None:
 
 
 @pytest.hookimpl(hookwrapper=True)
-def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, None]:
     """Adds to the report of a failed test the commands that repeat its labs, and their pages."""
     result = yield
     report = result.get_result()
@@ -176,7 +175,8 @@ def _folder(config: pytest.Config) -> Path:
     given = config.getoption("--lab-pages")
     cache = getattr(config, "cache", None)
     if given is None and cache is not None:
-        return cache.mkdir("sluice")
+        made: Path = cache.mkdir("sluice")
+        return made
     folder = Path(given or config.rootpath / "sluice-pages")
     folder.mkdir(parents=True, exist_ok=True)
     return folder
@@ -184,10 +184,10 @@ def _folder(config: pytest.Config) -> Path:
 
 def _program(config: pytest.Config) -> str:
     """The program with DPDK; skips the test without one."""
-    program = config.getoption("--sluice") or _calls.program()
+    program: Optional[str] = config.getoption("--sluice") or _calls.program()
     why = lacks_dpdk(program)
-    if why is not None:
-        pytest.skip(why)
+    if program is None or why is not None:
+        pytest.skip(str(why))
     return program
 
 
@@ -224,7 +224,7 @@ def otg(request: pytest.FixtureRequest) -> Iterator[Any]:
     and a program with DPDK, and skips with the reason where they are missing.
     """
     snappi = pytest.importorskip("snappi", reason="snappi is missing: pip install 'sluicegate[otg]'")
-    generator = Generator(_program(request.config))
+    generator = OtgServer(_program(request.config))
     try:
         yield snappi.api(location=f"http://{generator.address}", verify=False)
     finally:

@@ -100,7 +100,7 @@ def test_tables_are_flat_and_complete(incast):
     assert len(ports) == 9 + 9 and set(ports["kind"]) == {"switch", "host"}
     assert ports[ports["node"] == "h9"]["rx_frames"].sum() == sum(f["rx_frames"] for f in outcome["flows"])
     assert outcome.frame("flows")["latency_ns.p99"].max() > 0
-    assert set(outcome.frame("priorities")["priority"]) == set(range(8)) or len(outcome.table("priorities")) > 0
+    assert outcome.frame("priorities")["priority"].isin(range(8)).all() and len(outcome.table("priorities")) > 9
     assert [row["name"] for row in outcome.table("checks")] == [c["name"] for c in outcome["checks"]]
     for name in outcome.tables:
         outcome.frame(name)
@@ -143,7 +143,12 @@ def test_a_swarm_is_that_of_the_program(sluice):
 
 def test_other_threads_go_on_during_a_run(incast):
     turns, ended = 0, threading.Event()
-    thread = threading.Thread(target=lambda: (sluicegate.run(incast, set={"flows.incast.duration": {"bytes": "20MB"}}), ended.set()))
+
+    def work():
+        sluicegate.run(incast, set={"flows.incast.duration": {"bytes": "20MB"}})
+        ended.set()
+
+    thread = threading.Thread(target=work)
     thread.start()
     while not ended.wait(0.002):
         turns += 1
