@@ -7,6 +7,7 @@ import os
 import shutil
 import signal
 import subprocess
+import tempfile
 import time
 from pathlib import Path
 from typing import Any, Optional, Sequence
@@ -77,6 +78,9 @@ class Switch:
         self._namespaces: list[str] = []
         self.hosts: list[Host] = []
         folder.mkdir(parents=True, exist_ok=True)
+        # Names of sockets are short: the folders of pytest are too deep.
+        self._sockets = tempfile.TemporaryDirectory(prefix="sluice-")
+        self._socket = str(Path(self._sockets.name) / "control.sock")
         self._file = folder / "switch.yaml"
         self._file.write_text(file or self.file(ports), encoding="utf-8")
         try:
@@ -117,22 +121,26 @@ class Switch:
     def _start(self) -> None:
         self._log = self._folder / "switch.log"
         command = ["ip", "netns", "exec", self._namespaces[0], self._program, "switch", str(self._file)]
-        command += ["--no-huge", "--ignore-late-polls", "--idle", "yield", "--format", "json"]
-        command += ["--control", str(self._folder / "control.sock")]
+        command += ["--no-huge", "--ignore-late-polls", "--idle", "yield", "--format", "json", "--quiet"]
+        command += ["--control", self._socket]
         environment = {**os.environ, "XDG_RUNTIME_DIR": str(self._folder)}
         with self._log.open("w") as log:
             self._process = subprocess.Popen(
                 command, stdout=subprocess.PIPE, stderr=log, text=True, env=environment
             )
         begun = time.monotonic()
-        while self.ctl("show", check=False).returncode != 0:
+        while True:
+            asked = self.ctl("show", check=False)
+            if asked.returncode == 0:
+                return
             if self._process.poll() is not None or time.monotonic() - begun > PATIENCE:
-                raise RuntimeError(f"the switch did not start:\n{self._log.read_text()}")
+                said = self._log.read_text() + asked.stderr
+                raise RuntimeError(f"the switch did not start:\n{said}")
             time.sleep(0.05)
 
     def ctl(self, *arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:
         """Runs `sluice ctl` with these arguments."""
-        command = [self._program, "ctl", "--control", str(self._folder / "control.sock"), *arguments]
+        command = [self._program, "ctl", "--control", self._socket, *arguments]
         return subprocess.run(command, check=check, capture_output=True, text=True)
 
     def show(self) -> dict[str, Any]:
@@ -158,6 +166,7 @@ class Switch:
         for name in reversed(self._namespaces):
             subprocess.run(["ip", "netns", "del", name], capture_output=True, check=False)
         self._namespaces.clear()
+        self._sockets.cleanup()
 
 
 class OtgServer:

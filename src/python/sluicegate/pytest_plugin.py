@@ -184,7 +184,11 @@ def _folder(config: pytest.Config) -> Path:
 
 def _program(config: pytest.Config) -> str:
     """The program with DPDK; skips the test without one."""
-    program: Optional[str] = config.getoption("--sluice") or _calls.program()
+    program: Optional[str] = config.getoption("--sluice")
+    if program is None:
+        program = _calls.program()
+    elif os.path.dirname(program):
+        program = str(config.invocation_params.dir / program)
     why = lacks_dpdk(program)
     if program is None or why is not None:
         pytest.skip(str(why))

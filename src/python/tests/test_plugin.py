@@ -143,7 +143,7 @@ def dpdk(pytestconfig):
     program = pytestconfig.getoption("--sluice")
     if program is None:
         pytest.skip("a program with DPDK is named by --sluice")
-    return ["--sluice", os.path.abspath(program)]
+    return ["--sluice", str(pytestconfig.invocation_params.dir / program)]
 
 
 def test_a_switch_runs_between_namespaces(pytester, pytestconfig):
