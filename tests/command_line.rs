@@ -38,6 +38,17 @@ fn files(name: &str) -> Dir {
         &format!("name: endless\nduration: 1h\n{}", lab("size: 1000, rate: 10M")),
     );
     dir.write(
+        "sweep.yaml",
+        &format!("name: sweep\nduration: 20us\n{}sweep: {{seed: 1..3}}\n", lab("size: 100")),
+    );
+    dir.write(
+        "endless-sweep.yaml",
+        &format!("duration: 1h\n{}sweep: {{seed: 1..9}}\n", lab("size: 1000, rate: 10M")),
+    );
+    let mut swarm = sluice();
+    swarm.args(["swarm", "--count", "1", "--rows"]).arg(dir.path("swarm.jsonl"));
+    assert!(swarm.output().unwrap().status.success());
+    dir.write(
         "endless.yaml",
         "ports: [{name: p1, location: 'ring:endless.a'}, {name: p2, location: 'ring:endless.b'}]\n\
          flows:\n\
@@ -215,6 +226,8 @@ fn no_output_goes_over_an_input_or_another_output() {
         "run {tmp}/endless-lab.yaml --report {tmp}/link.yaml",
         "run {tmp}/endless-lab.yaml --pcapng h1-s1={tmp}/../{name}/endless-lab.yaml",
         "run {tmp}/endless-lab.yaml --pcapng h1-s1={tmp}/x --report {tmp}/x",
+        "run {tmp}/endless-sweep.yaml --rows {tmp}/endless-sweep.yaml",
+        "run {tmp}/endless-lab.yaml --rows {tmp}/x --report {tmp}/x",
         "run {tmp}/endless-lab.yaml --pcapng h1-s1={tmp}/x --pcapng h2-s1={tmp}/x",
         "gen {tmp}/endless.yaml --world virtual --report {tmp}/endless.yaml",
         "gen {tmp}/endless.yaml --world virtual --csv {tmp} --report {tmp}/flows.csv",

@@ -115,6 +115,7 @@ pages! {
     results: "docs/src/results.md",
     security: "docs/src/security.md",
     sources: "docs/src/sources.md",
+    studies: "docs/src/studies.md",
     switch: "docs/src/switch.md",
     validate: "docs/src/validate.md",
 }

@@ -27,7 +27,7 @@ use crate::report::{self, Report};
 use crate::sim::LinkId;
 #[cfg(feature = "dpdk")]
 pub(super) use compare::run_all;
-use rows::Rows;
+pub(super) use rows::Rows;
 use show::Show;
 
 const EXAMPLES: &str = "\

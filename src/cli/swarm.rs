@@ -1,19 +1,22 @@
 //! `sluice swarm`: generates random labs (fuzzing) and runs them with every checker.
 
+use std::borrow::Cow;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration as StdDuration;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow};
 use clap::Args;
 use serde::Serialize;
 
 use super::kind::Kind;
 use super::outputs::Outputs;
+use super::run::Rows;
 use super::terminal::{self, Progress, say};
 use super::{Format, bad_input, exit, stop_on_signals};
+use crate::lab::study::{self, Shard};
 use crate::lab::swarm::{self, Failed, Failure, Shrunk, Summary, Swarm};
 use crate::printable;
 use crate::verdict::Verdict;
@@ -25,6 +28,8 @@ EXAMPLES:
   sluice swarm --count 10000 --keep failed   and what fails, made small, as lab files
   sluice swarm --seed 7 --count 1            the one lab of a seed that was reported
   sluice swarm --replay failed/swarm-7.yaml  a lab file, judged as the swarm judges
+  sluice swarm --shard 2/4 --rows 2.jsonl    a quarter of the labs, on one of four machines
+  sluice swarm --join [1-4].jsonl            the summary of the whole, with the same hash
 
 The same seed and count give the same swarm, whatever the number of jobs. Exit status 0: PASS,
 no lab failed. 1: FAIL, one did. 4: INCONCLUSIVE, Ctrl-C ended it before all labs were run.";
@@ -50,8 +55,18 @@ pub struct SwarmArgs {
     /// Folder for shrunk lab files of failures. Default: none; failures are reported by seed.
     #[arg(long, value_name = "DIR")]
     keep: Option<PathBuf>,
+    /// Write a line of JSON for each lab to this file, as the labs end.
+    #[arg(long, value_name = "FILE")]
+    rows: Option<PathBuf>,
+    /// Run only part K of N of the labs, such as 1/4; other machines run the others.
+    #[arg(long, value_name = "K/N", requires = "rows")]
+    shard: Option<Shard>,
+    /// Run nothing: join the rows of all shards, in any order, to the summary of the whole swarm.
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    #[arg(conflicts_with_all = ["count", "seed", "jobs", "keep", "rows", "shard", "replay"])]
+    join: Vec<PathBuf>,
     /// Run only this lab file, with the swarm's checks.
-    #[arg(long, value_name = "LAB", conflicts_with_all = ["count", "seed", "jobs"])]
+    #[arg(long, value_name = "LAB", conflicts_with_all = ["count", "seed", "jobs", "rows"])]
     replay: Option<PathBuf>,
     /// Format of the results on standard output.
     #[arg(long, value_enum, default_value_t = Format::Table)]
@@ -62,8 +77,11 @@ pub struct SwarmArgs {
 #[derive(Serialize)]
 struct Results<'a> {
     verdict: Verdict,
-    /// Requested labs; fewer have run if a signal ended the swarm.
+    /// Requested labs; fewer have run if a signal ended the swarm, or of a part.
     count: u64,
+    /// Part of the swarm.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    shard: Option<String>,
     #[serde(flatten)]
     summary: &'a Summary,
     kept: Vec<Kept>,
@@ -78,6 +96,21 @@ struct Kept {
     detail: String,
 }
 
+/// The labs that a command is about.
+#[derive(Clone, Copy)]
+struct Scope {
+    /// Labs of the whole swarm.
+    count: u64,
+    shard: Shard,
+}
+
+impl Scope {
+    /// Number of its labs.
+    const fn labs(self) -> u64 {
+        self.shard.len_of(self.count)
+    }
+}
+
 /// Runs the swarm and prints its summary. Exit status 1 means that a lab failed.
 ///
 /// # Errors
@@ -86,36 +119,52 @@ pub fn run(args: &SwarmArgs) -> Result<ExitCode> {
     if let Some(file) = &args.replay {
         return replay(file);
     }
+    if !args.join.is_empty() {
+        return join(args);
+    }
+    let scope = Scope { count: args.count, shard: args.shard.unwrap_or(Shard::WHOLE) };
     if let Some(dir) = &args.keep {
         Outputs::folder("--keep", dir)?;
     }
-    let cores = || std::thread::available_parallelism().map_or(1, usize::from);
-    let jobs = args.jobs.map_or_else(cores, usize::from);
+    let mut rows = Rows::new(args.rows.as_deref(), &mut Outputs::new())?;
+    let jobs = study::jobs(args.jobs);
     let stop = stop_on_signals()?;
     let template = "{bar:32} {pos}/{len} labs, {eta} left{msg}";
-    let mut progress = Progress::new(template, "", Some(args.count), LINE_EVERY);
+    let labs = scope.labs();
+    let mut progress = Progress::new(template, "", Some(labs), LINE_EVERY);
     // A panic is a lab's failure and is reported as such.
     let hook = std::panic::take_hook();
     std::panic::set_hook(Box::new(|_| ()));
     let plan = Swarm { count: args.count, seed: args.seed, jobs };
-    let summary = swarm::run(plan, |done, failed| {
+    let summary = swarm::run_part(plan, scope.shard, &stop, |row, done, failed| {
         let failed = if failed > 0 { format!(", {failed} failed") } else { String::new() };
-        progress.update(done, failed, |failed| format!("{done} of {} labs{failed}", args.count));
-        !stop.load(Ordering::SeqCst)
+        progress.update(done, failed, |failed| format!("{done} of {labs} labs{failed}"));
+        rows.add(row)
     });
     progress.clear();
     let (kept, written) = keep(args, &summary, &stop);
     std::panic::set_hook(hook);
-    let verdict = verdict_of(args, &summary);
-    print(args, &summary, verdict, kept)?;
+    let verdict = verdict_of(scope, &summary);
+    print(args.format, scope, &summary, verdict, kept)?;
     // After the results are printed, so that a failed file does not lose them.
     written?;
+    rows.close()?;
+    Ok(exit(verdict))
+}
+
+/// Joins shards and prints the summary of the whole swarm.
+fn join(args: &SwarmArgs) -> Result<ExitCode> {
+    let joined = swarm::join(&args.join).map_err(|error| bad_input(anyhow!("--join: {error}")));
+    let (whole, summary) = joined?;
+    let scope = Scope { count: whole.count, shard: Shard::WHOLE };
+    let verdict = verdict_of(scope, &summary);
+    print(args.format, scope, &summary, verdict, Vec::new())?;
     Ok(exit(verdict))
 }
 
 /// FAIL if a lab failed; otherwise PASS requires that all requested labs have run.
-fn verdict_of(args: &SwarmArgs, summary: &Summary) -> Verdict {
-    let interrupted = (summary.labs < args.count).then_some(Verdict::Inconclusive);
+fn verdict_of(scope: Scope, summary: &Summary) -> Verdict {
+    let interrupted = (summary.labs < scope.labs()).then_some(Verdict::Inconclusive);
     Verdict::of_all([summary.verdict()].into_iter().chain(interrupted))
 }
 
@@ -148,7 +197,8 @@ fn keep(args: &SwarmArgs, summary: &Summary, stop: &AtomicBool) -> (Vec<Kept>, R
         }
         say!("lab {} (seed {}): {}; making it small", failed.lab, failed.seed, failed.check);
         let Ok(lab) = swarm::draw(failed.seed) else { continue };
-        let failure = Failure { check: failed.check, detail: failed.detail.clone() };
+        let Cow::Borrowed(check) = failed.check else { continue };
+        let failure = Failure { check, detail: failed.detail.clone() };
         let shrunk = swarm::shrink(&lab, &failure, SHRINKING);
         let file = dir.join(format!("swarm-{}.yaml", failed.seed));
         let open = Outputs::default().open("--keep", &file);
@@ -178,9 +228,16 @@ fn text(failed: &Failed, shrunk: &Shrunk, file: &Path) -> String {
     )
 }
 
-fn print(args: &SwarmArgs, summary: &Summary, verdict: Verdict, kept: Vec<Kept>) -> Result<()> {
-    if args.format == Format::Json {
-        let results = Results { verdict, count: args.count, summary, kept };
+fn print(
+    format: Format,
+    scope: Scope,
+    summary: &Summary,
+    verdict: Verdict,
+    kept: Vec<Kept>,
+) -> Result<()> {
+    if format == Format::Json {
+        let shard = (!scope.shard.is_whole()).then(|| scope.shard.to_string());
+        let results = Results { verdict, count: scope.count, shard, summary, kept };
         return terminal::print_json(&results);
     }
     let mut out = terminal::stdout();
@@ -200,7 +257,7 @@ fn print(args: &SwarmArgs, summary: &Summary, verdict: Verdict, kept: Vec<Kept>)
         writeln!(out, "\nlab {} made small: {file}\n  {}: {detail}", kept.lab, kept.check)?;
     }
     let failed = summary.failed.len() as u64;
-    let (labs, all) = (count(summary.labs), count(args.count));
+    let (labs, all) = (count(summary.labs), count(scope.labs()));
     match verdict {
         Verdict::Inconclusive => {
             writeln!(out, "\n{verdict}: interrupted after {labs} of {all} labs")?
@@ -251,8 +308,13 @@ fn table(summary: &Summary) -> String {
     let slowest = summary.slowest.map_or_else(String::new, |slowest| {
         format!("; lab {} took longest, {:.0} ms", slowest.lab, slowest.milliseconds)
     });
-    let (seed, hash, seconds) = (summary.seed, &summary.trace_hash, summary.seconds);
-    format!("{table}\nseed {seed}, trace {hash}, {seconds:.1} s{slowest}\n")
+    let (seed, seconds) = (summary.seed, summary.seconds);
+    // The trace of a swarm needs all of its labs.
+    let trace = match &summary.trace_hash {
+        Some(hash) => format!("trace {hash}, "),
+        None => "a part: --join has the trace; ".into(),
+    };
+    format!("{table}\nseed {seed}, {trace}{seconds:.1} s{slowest}\n")
 }
 
 /// Period of progress lines without a terminal.

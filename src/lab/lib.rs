@@ -32,4 +32,7 @@ pub use virtual_run::{Options, Progress, Recording, Run};
 pub use world::{RunError, Runner, World, run};
 
 #[cfg(test)]
+#[path = "../testfolder.rs"]
+mod testfolder;
+#[cfg(test)]
 mod tests;

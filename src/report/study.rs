@@ -15,7 +15,7 @@ const WIDTH: usize = 80;
 const ROWS_MAX: usize = 60;
 const FIRST: usize = 40;
 /// Most runs that are named below the table.
-const NAMED_MAX: usize = 20;
+const NAMED_MAX: usize = 10;
 
 /// Figures of the table with their headings, the most significant first.
 const FIGURES: [(&str, &str); 16] = [
@@ -177,8 +177,13 @@ fn columns(studied: &Studied, lines: &[Line<'_>]) -> (Vec<Column>, Vec<String>) 
         studied.rows.iter().flat_map(|row| row.axes.iter().map(|(key, _)| key.as_str())).collect();
     let axes = studied.axes.iter().filter(|axis| own.contains(axis.path.as_str()));
     for axis in axes.filter(|axis| !(is_grouped && axis.path == "seed")) {
-        let cells = lines.iter().map(|line| line.axis(&axis.path).map_or("-".into(), plain));
-        columns.push(Column::new(&axis.name, Align::Right, cells));
+        let shown = if axis.path == "alpha" { alpha } else { plain };
+        let cells = lines.iter().map(|line| line.axis(&axis.path).map_or("-".into(), shown));
+        let column = Column::new(&axis.name, Align::Right, cells);
+        // Axes that go together may have the same values.
+        if !columns.iter().any(|other: &Column| other.cells == column.cells) {
+            columns.push(column);
+        }
     }
     let head = if is_grouped { "verdict: seeds" } else { "verdict" };
     let verdicts = Column::new(head, Align::Left, lines.iter().map(|line| line.verdict()));
@@ -207,7 +212,9 @@ fn columns(studied: &Studied, lines: &[Line<'_>]) -> (Vec<Column>, Vec<String>) 
     if !shown.is_empty() {
         legend.extend(wrapped(&shown));
         if is_grouped {
-            legend.push("Each figure is the median over seeds, with the smallest and largest.".into());
+            legend.push(
+                "Figures are medians over seeds; min and max are given where they differ.".into(),
+            );
         }
     }
     (columns, legend)
@@ -221,7 +228,8 @@ fn figure(lines: &[Line<'_>], name: &str, heading: &str, is_grouped: bool) -> Ve
         Column::new(heading, Align::Right, lines.iter().map(cell))
     };
     let median = column(heading, |spread| spread.median);
-    if !is_grouped {
+    let varies = |line: &Line<'_>| line.figure(name).is_some_and(|s| s.min != s.max);
+    if !is_grouped || !lines.iter().any(varies) {
         return vec![median];
     }
     vec![median, column("min", |spread| spread.min), column("max", |spread| spread.max)]
@@ -262,6 +270,15 @@ fn plain(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
         other => other.to_string(),
+    }
+}
+
+/// Formats an alpha, a power of two, as a fraction.
+fn alpha(value: &Value) -> String {
+    match value.as_f64() {
+        Some(alpha) if alpha >= 1.0 => format!("{alpha}"),
+        Some(alpha) if alpha > 0.0 => format!("1/{}", 1.0 / alpha),
+        _ => plain(value),
     }
 }
 
@@ -333,7 +350,8 @@ mod tests {
         assert_eq!(lines[1], "  0      0m     0     0.0 ns              -       0  PASS");
         assert_eq!(lines[3], "  2      2m     7  246.91 us        2.00 kB       2  FAIL");
         assert!(!text.contains("rx_bps"), "the same everywhere: {text}");
-        let failed = "FAIL  incast run 2: length=2m,seed=1: lossless; sluice run kept/incast-2.yaml";
+        let failed =
+            "FAIL  incast run 2: length=2m,seed=1: lossless; sluice run kept/incast-2.yaml";
         assert!(text.contains(failed), "{text}");
         assert!(text.ends_with("FAIL: 1 of 3 runs\n"), "{text}");
     }
@@ -343,10 +361,12 @@ mod tests {
         let rows = (0..6).map(|n| Row { n, ..row(n / 3, n % 3, u64::from(n == 4)) }).collect();
         let text = study_text(&studied(rows, true), &[]);
         fits(&text);
-        let rows: Vec<&str> = text.lines().filter(|line| line.trim_start().starts_with("1m")).collect();
+        let rows: Vec<&str> =
+            text.lines().filter(|line| line.trim_start().starts_with("1m")).collect();
         assert!(rows.len() == 1 && rows[0].ends_with("FAIL: 1 of 3"), "{text}");
-        assert!(text.contains("lost  min  max"), "{text}");
-        assert!(text.contains("PASS: 3") && text.contains("median over seeds"), "{text}");
+        assert!(text.contains("length  lost  min  max        p99  verdict: seeds"), "{text}");
+        assert_eq!(alpha(&json!(0.125)) + &alpha(&json!(2.0)), "1/82");
+        assert!(text.contains("PASS: 3") && text.contains("medians over seeds"), "{text}");
     }
 
     #[test]
@@ -355,8 +375,12 @@ mod tests {
         let text = study_text(&studied(rows, false), &[]);
         fits(&text);
         assert!(text.lines().count() < ROWS_MAX + 8, "{text}");
-        assert!(text.contains("999m") && text.contains("...") && text.contains("1,000 runs"), "{text}");
-        let wide = |n| Row { axes: vec![("a.length".into(), json!("x".repeat(90 + n)))], ..row(1, 1, 0) };
+        assert!(
+            text.contains("999m") && text.contains("...") && text.contains("1,000 runs"),
+            "{text}"
+        );
+        let wide =
+            |n| Row { axes: vec![("a.length".into(), json!("x".repeat(90 + n)))], ..row(1, 1, 0) };
         let text = study_text(&studied((0..3).map(wide).collect(), false), &[]);
         fits(&text);
         assert!(text.contains("--rows has them"), "{text}");

@@ -53,6 +53,9 @@ pub const ROWS: &[Row] = &[
     row("run", "configs/labs/incast.yaml --format json", &[0]),
     row("run", "{tmp}/small.yaml --world real --no-huge --idle yield", ANY_VERDICT),
     row("run", "configs/labs/incast.yaml {tmp}/small.yaml", ANY_VERDICT),
+    row("run", "{tmp}/sweep.yaml", &[0]),
+    row("run", "{tmp}/sweep.yaml --shard 1/2 --format json", &[0]),
+    row("check", "{tmp}/sweep.yaml", &[0]),
     row("explore", "{tmp}/small.yaml --axis flows.0.size=64,1518", &[0]),
     row("explore", "{tmp}/small.yaml --axis flows.0.size=64,1518 --all --format json", &[0]),
     row("validate", "--list", &[0]),
@@ -70,6 +73,7 @@ pub const ROWS: &[Row] = &[
     row("benchmark soak", "{tmp}/benchmark.yaml", &[0]),
     row("swarm", "--count 2", &[0]),
     row("swarm", "--replay {tmp}/small.yaml", &[0, 1]),
+    row("swarm", "--join {tmp}/swarm.jsonl", &[0]),
     row("ctl show", "", &[0]),
     row("ctl show", "--format json", &[0]),
     row("ctl about", "", &[0]),
@@ -119,6 +123,7 @@ pub const LONG: &[(&str, &[i32], &str)] = &[
     ("run {tmp}/endless-lab.yaml --format json", &[4], "interrupted"),
     ("run {tmp}/endless-lab.yaml --world real --no-huge --format json", &[4], "interrupted"),
     ("run {tmp}/endless-lab.yaml {tmp}/small.yaml --format json", &[4], "verdict"),
+    ("run {tmp}/endless-sweep.yaml --format json", &[4], "verdicts"),
     ("explore {tmp}/endless-lab.yaml --axis flows.0.size=100,200 --format json", &[4], "points"),
     ("validate configs/validate/virtual.yaml --level full --format json", &[4], "interrupted"),
     ("benchmark rfc2544 configs/validate/virtual.yaml --format json", &[4], "runs"),
@@ -131,6 +136,9 @@ pub const LONG: &[(&str, &[i32], &str)] = &[
 pub const WRITTEN: &[(&str, &str, &str)] = &[
     ("run", "report", "run {tmp}/endless-lab.yaml --report {path}"),
     ("run", "report", "run {tmp}/endless-lab.yaml {tmp}/small.yaml --report {path}"),
+    ("run", "rows", "run {tmp}/endless-sweep.yaml --rows {path}"),
+    ("run", "rows", "run {tmp}/endless-lab.yaml --rows {path}"),
+    ("run", "keep", "run {tmp}/endless-sweep.yaml --keep {path}"),
     ("run", "pcapng", "run {tmp}/endless-lab.yaml --pcapng h1-s1={path}"),
     ("gen", "report", "gen {tmp}/endless.yaml --world virtual --report {path}"),
     ("gen", "csv", "gen {tmp}/endless.yaml --world virtual --csv {path}"),
@@ -191,6 +199,7 @@ pub const WRITTEN: &[(&str, &str, &str)] = &[
     ("benchmark mlrsearch", "junit", "benchmark mlrsearch {tmp}/dut.yaml --junit {path}"),
     ("explore", "report", "explore {tmp}/small.yaml --axis flows.0.size=64,1518 --report {path}"),
     ("swarm", "keep", "swarm --count 100000000 --keep {path}"),
+    ("swarm", "rows", "swarm --count 100000000 --rows {path}"),
 ];
 
 /// Arguments with paths that are read, or are not files.
@@ -211,6 +220,7 @@ pub const READ: &[(&str, &str)] = &[
     // A folder.
     ("ctl yang", "modules"),
     ("swarm", "replay"),
+    ("swarm", "join"),
     ("validate", "file"),
     ("benchmark rfc2544", "file"),
     ("benchmark rfc2544", "baseline"),

@@ -74,7 +74,8 @@ impl fmt::Display for Text<'_> {
         let lab = printable::line(&self.0.lab);
         writeln!(f, "lab {lab}: {} runs{product}\n", count(study.len()))?;
         if let Some(sweep) = study.sweep() {
-            let mut table = Table::new([("axis", Left), ("values", Right), ("from the file", Left)]);
+            let mut table =
+                Table::new([("axis", Left), ("values", Right), ("from the file", Left)]);
             for column in sweep.columns() {
                 let cells = [column.name.to_owned(), count(column.len), short(&column.summary)];
                 table.row(cells);
@@ -99,7 +100,8 @@ impl Text<'_> {
         let study = &self.0.study;
         let has_variants = study.file().variants().len() > 0;
         let head = [("run", Right), ("variant", Left), ("point", Left)];
-        let mut table = Table::new(head.into_iter().filter(|(n, _)| has_variants || *n != "variant"));
+        let mut table =
+            Table::new(head.into_iter().filter(|(n, _)| has_variants || *n != "variant"));
         let mut row = |n: String, variant: &str, point: String| {
             let mut cells = vec![n];
             cells.extend(has_variants.then(|| variant.to_owned()));

@@ -18,8 +18,8 @@ use crate::lab::study::{
     AxisName, Row, SHOWN_MAX, Shard, Studied, Study, StudyError, Sweep, in_order,
 };
 use crate::lab::{self, Options, Runner, World};
-use crate::{printable, report};
 use crate::verdict::Verdict;
+use crate::{printable, report};
 
 /// Most runs that are resolved before the first one: enough for every value of most sweeps.
 const RESOLVED_FIRST: u64 = 512;

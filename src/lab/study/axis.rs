@@ -155,7 +155,8 @@ impl Axis {
 
     /// Reads an axis of a lab file: its path, or the name of a [`Short`], with its values.
     pub(super) fn read(key: &Key, node: &Node, within: &str) -> Result<Self, Finding> {
-        let at = |mark, what: String| Finding::new(Some(mark), &format!("{within}.{}", key.name), &what);
+        let at =
+            |mark, what: String| Finding::new(Some(mark), &format!("{within}.{}", key.name), &what);
         let values = match &node.kind {
             Kind::Seq(items) => Values::List(items.iter().map(Entry::of).collect()),
             Kind::Scalar { text, plain: true } if is_range(text) => {
@@ -171,9 +172,8 @@ impl Axis {
 
     /// Reads an assignment of a named point: a path with one value of any form.
     pub(super) fn assignment(key: &Key, node: &Node, within: &str) -> Result<Self, Finding> {
-        let at = |what: String| {
-            Finding::new(Some(key.mark), &format!("{within}.{}", key.name), &what)
-        };
+        let at =
+            |what: String| Finding::new(Some(key.mark), &format!("{within}.{}", key.name), &what);
         Self::placed(key, Values::List(vec![Entry::of(node)])).map_err(at)
     }
 
@@ -366,7 +366,8 @@ fn flow(node: &Node) -> String {
             format!("[{}]", items.iter().map(flow).collect::<Vec<_>>().join(", "))
         }
         Kind::Map(entries) => {
-            let members = entries.iter().map(|(key, value)| format!("{}: {}", key.name, flow(value)));
+            let members =
+                entries.iter().map(|(key, value)| format!("{}: {}", key.name, flow(value)));
             format!("{{{}}}", members.collect::<Vec<_>>().join(", "))
         }
     }

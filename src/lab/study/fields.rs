@@ -65,8 +65,19 @@ pub const FIELDS: &[Field] = &[
 
 /// Fields that are neither axes nor figures.
 pub(super) const FIXED: [&str; 13] = [
-    "n", "runs", "point", "lab", "variant", "seed", "world", "trace_hash", "verdict", "failed",
-    "wall_ms", "version", "study",
+    "n",
+    "runs",
+    "point",
+    "lab",
+    "variant",
+    "seed",
+    "world",
+    "trace_hash",
+    "verdict",
+    "failed",
+    "wall_ms",
+    "version",
+    "study",
 ];
 
 /// Returns the field of a name, such as `hops.2.hosts.pauses`.
@@ -83,4 +94,36 @@ pub fn field(name: &str) -> Option<&'static Field> {
 pub(super) fn is_figure(name: &str) -> bool {
     let first = |name: &str| name.split('.').next().unwrap_or_default().to_owned();
     !FIXED.contains(&name) && FIELDS.iter().any(|field| first(field.name) == first(name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_manual_has_every_field_with_its_unit_and_no_other() {
+        let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/src/studies.md");
+        let page = std::fs::read_to_string(page).unwrap();
+        let head = "| field | unit | meaning |\n| --- | --- | --- |\n";
+        let (_, found) = page.split_once(head).expect("the page has the table");
+        let line = |f: &Field| format!("| `{}` | {} | {} |", f.name, f.unit, f.meaning);
+        let wanted: Vec<String> = FIELDS.iter().map(line).collect();
+        let found: Vec<&str> = found.lines().take_while(|line| line.starts_with("| ")).collect();
+        assert_eq!(found, wanted, "the table of docs/src/studies.md");
+    }
+
+    #[test]
+    fn figures_are_told_from_axes_by_the_first_part_of_their_names() {
+        for figure in ["fct.p99_ns", "hops.3.hosts.pauses", "marks", "fct.new"] {
+            assert!(is_figure(figure), "{figure}");
+        }
+        let schema = crate::lab_schema();
+        let lab = schema["properties"].as_object().unwrap().keys().map(String::as_str);
+        let shorts = crate::study::Short::ALL.map(crate::study::Short::name);
+        for axis in lab.chain(shorts).chain(["points", "*", "**"]) {
+            assert!(!is_figure(axis), "{axis} is an axis, so no figure may begin with it");
+        }
+        assert_eq!(field("hops.2.switches.paused_ns").map(|field| field.unit), Some("ns"));
+        assert_eq!(field("hops.2.paused_ns"), None);
+    }
 }

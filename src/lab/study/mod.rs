@@ -7,6 +7,7 @@
 //! Exploration and fuzzing use the same axes, threads and files.
 
 mod axis;
+mod check;
 mod fields;
 mod path;
 mod range;
@@ -27,8 +28,8 @@ pub use row_file::{RowError, RowFile, each_row};
 pub use run::{in_order, jobs};
 pub use shard::Shard;
 pub use summary::{AxisName, Group, SHOWN_MAX, Spread, Studied};
-pub(crate) use sweep::{FIELD, is_name};
 pub use sweep::{Column, Point, Sweep};
+pub(crate) use sweep::{FIELD, is_name};
 
 use std::ops::{ControlFlow, Range};
 use std::sync::atomic::AtomicBool;
@@ -45,9 +46,6 @@ use config::{ConfigError, Finding, Warning};
 
 /// Most runs of a sweep. A choice: ten million runs of 10 ms take a day on one core.
 pub const RUNS_MAX: u64 = 10_000_000;
-
-/// Most findings that a check of many runs reports.
-const FINDINGS_MAX: usize = 20;
 
 /// Fields of every run of a lab that options of a command set, instead of the file's.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
@@ -258,91 +256,6 @@ impl Study {
         self.changes.apply(&mut lab);
         lab.name = Some(name);
         Ok(as_yaml(&lab))
-    }
-
-    /// Resolves runs until `most` of them are: all of them, or those in which every value of every axis
-    /// occurs, and others evenly spread. `fits` may refuse a resolved run. Returns the number of resolved
-    /// runs, and their warnings, each once.
-    ///
-    /// # Errors
-    /// The errors of all these runs, each once.
-    pub fn check(
-        &self,
-        most: u64,
-        jobs: usize,
-        fits: impl Fn(&Resolved) -> Result<(), ConfigError> + Sync,
-    ) -> Result<(u64, Vec<Warning>), ConfigError> {
-        self.check_these(&self.sample(most), jobs, fits)
-    }
-
-    /// Resolves these runs, so that a bad value is found before the first of them runs.
-    ///
-    /// # Errors
-    /// As of [`Self::check`].
-    pub fn resolve_all(&self, numbers: &[u64], jobs: usize) -> Result<(), ConfigError> {
-        self.check_these(numbers, jobs, |_| Ok(())).map(|_| ())
-    }
-
-    fn check_these(
-        &self,
-        all: &[u64],
-        jobs: usize,
-        fits: impl Fn(&Resolved) -> Result<(), ConfigError> + Sync,
-    ) -> Result<(u64, Vec<Warning>), ConfigError> {
-        let (mut warnings, mut findings) = (Vec::<Warning>::new(), Vec::<Finding>::new());
-        let work = |n: &u64| {
-            let resolved = self.resolve(*n).and_then(|(resolved, warnings)| {
-                fits(&resolved).map_err(|error| Self::told(&self.run(*n), error))?;
-                Ok(warnings)
-            });
-            Some(resolved)
-        };
-        in_order(all.iter().copied(), jobs, &AtomicBool::new(false), work, |_, result| {
-            let new = match &result {
-                Ok(warnings) => warnings,
-                Err(error) => &error.findings,
-            };
-            let known = if result.is_ok() { &mut warnings } else { &mut findings };
-            for finding in new {
-                // The same value is wrong in many runs.
-                let is_same = |other: &Finding| {
-                    let text = |what: &str| what.split(" (run ").next().map(str::to_owned);
-                    (other.mark, &other.path) == (finding.mark, &finding.path)
-                        && text(&other.what) == text(&finding.what)
-                };
-                if !known.iter().any(is_same) {
-                    known.push(finding.clone());
-                }
-            }
-            match findings.len() < FINDINGS_MAX {
-                true => ControlFlow::Continue(()),
-                false => ControlFlow::Break(()),
-            }
-        });
-        if findings.is_empty() {
-            return Ok((all.len() as u64, warnings));
-        }
-        Err(ConfigError { file: self.file.name().to_owned(), findings })
-    }
-
-    /// Returns the numbers of at most about `most` runs: see [`Self::check`].
-    fn sample(&self, most: u64) -> Vec<u64> {
-        let len = self.len();
-        if len <= most {
-            return (0..len).collect();
-        }
-        let points = self.points();
-        let variants = self.variants.len() as u64;
-        let columns = self.sweep().map_or(1, |sweep| sweep.columns().len() as u64);
-        let each = most / (2 * variants * columns).max(1);
-        let covering = self.sweep().map_or(vec![0], |sweep| sweep.covering(each));
-        let mut all: Vec<u64> = (0..variants)
-            .flat_map(|variant| covering.iter().map(move |point| variant * points + point))
-            .collect();
-        all.extend((0..most / 2).map(|n| sweep::spread(n, most / 2, len)));
-        all.sort_unstable();
-        all.dedup();
-        all
     }
 
     /// Runs a run by `runner` and returns its row, and what `of` makes of its outcome; `None` if a signal

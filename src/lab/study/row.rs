@@ -81,7 +81,8 @@ impl Row {
     #[must_use]
     pub fn with_headroom(mut self, resolved: &Resolved) -> Self {
         let bytes = resolved.headroom.iter().filter_map(|(node, check)| {
-            let sim::NodeKind::Switch(plan) = &resolved.plan.network.nodes[node.index()].kind else {
+            let sim::NodeKind::Switch(plan) = &resolved.plan.network.nodes[node.index()].kind
+            else {
                 return None;
             };
             Some(u64::from(check.given.0) * u64::from(plan.buffer.cell_bytes))

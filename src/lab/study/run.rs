@@ -181,10 +181,16 @@ mod tests {
     #[test]
     fn a_break_ends_at_once_also_threads_that_wait() {
         let mut all = Vec::new();
-        in_order(0..u64::MAX, 3, &AtomicBool::new(false), |n| Some(*n), |_, n| {
-            all.push(n);
-            if n == 9 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-        });
+        in_order(
+            0..u64::MAX,
+            3,
+            &AtomicBool::new(false),
+            |n| Some(*n),
+            |_, n| {
+                all.push(n);
+                if n == 9 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            },
+        );
         assert_eq!(all, (0..10).collect::<Vec<_>>());
     }
 

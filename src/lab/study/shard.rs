@@ -57,7 +57,9 @@ impl FromStr for Shard {
         let number = |text: &str| text.parse::<u64>().ok();
         let parts = text.split_once('/').and_then(|(part, of)| number(part).zip(number(of)));
         match parts {
-            Some((part, of)) if (1..=of).contains(&part) && of <= PARTS_MAX => Ok(Self { part, of }),
+            Some((part, of)) if (1..=of).contains(&part) && of <= PARTS_MAX => {
+                Ok(Self { part, of })
+            }
             _ => Err(format!(
                 "write the number of the part, from 1, and the number of parts up to {PARTS_MAX}, \
                  such as 1/4"

@@ -36,8 +36,8 @@ pub struct AxisName {
     pub name: String,
 }
 
-/// Most runs whose rows are kept in memory for tables: a gigabyte of them.
-pub const SHOWN_MAX: u64 = 500_000;
+/// Most runs whose rows are kept in memory for tables. A choice: more than half a gigabyte of them.
+pub const SHOWN_MAX: u64 = 200_000;
 
 /// Runs of a point with all of its seeds.
 #[derive(Clone, PartialEq, Debug, Serialize)]

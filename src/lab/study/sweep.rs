@@ -5,8 +5,8 @@
 
 use serde_json::Value;
 
-use super::axis::Axis;
 use super::RUNS_MAX;
+use super::axis::Axis;
 use config::Finding;
 use config::tree::{self, Key, Kind, Node};
 
@@ -154,10 +154,8 @@ impl Sweep {
 
     /// Makes the headings of axes different: each gets as many parts of its path as it needs.
     fn name_apart(&mut self) {
-        let all: Vec<(String, String)> = self
-            .axes()
-            .map(|axis| (axis.key().to_owned(), axis.name().to_owned()))
-            .collect();
+        let all: Vec<(String, String)> =
+            self.axes().map(|axis| (axis.key().to_owned(), axis.name().to_owned())).collect();
         for axis in self.dimensions.iter_mut().flat_map(|dimension| match dimension {
             Dimension::Axes(axes) => axes.as_mut_slice(),
             Dimension::Points(_) => &mut [],

@@ -5,11 +5,8 @@ use std::sync::atomic::Ordering;
 
 use super::*;
 use crate::explore::Axis as Explored;
+use crate::testfolder::Folder;
 use serde_json::json;
-
-#[path = "../../testfolder.rs"]
-mod testfolder;
-use testfolder::Folder;
 
 const LAB: &str = "\
 name: two
@@ -70,7 +67,10 @@ fn axes_are_crossed_zipped_and_named_with_variants_outermost() {
     assert!(plan.flows.iter().all(|flow| flow.frame_len == 900));
     let keys: Vec<_> =
         study.sweep().unwrap().columns().iter().map(|c| (c.name.to_owned(), c.len)).collect();
-    assert_eq!(keys, [("rate", 2), ("length", 2), ("point", 2), ("seed", 2)].map(|(n, l)| (n.into(), l)));
+    assert_eq!(
+        keys,
+        [("rate", 2), ("length", 2), ("point", 2), ("seed", 2)].map(|(n, l)| (n.into(), l))
+    );
 }
 
 #[test]
@@ -99,7 +99,10 @@ fn an_error_has_the_line_of_its_value_or_of_its_path() {
         ("{seed: []}", "f.yaml:9:9: sweep.seed: no values"),
         ("{seed: [1, 1]}", "sweep.seed: 1 is there twice"),
         ("{seed: 1..5 by 2}", "f.yaml:9:15: sweep.seed: `by`: write `step`"),
-        ("{seed: {from: 1, to: 5, stp: 2}}", "f.yaml:9:32: sweep.seed: there is no field of a range"),
+        (
+            "{seed: {from: 1, to: 5, stp: 2}}",
+            "f.yaml:9:32: sweep.seed: there is no field of a range",
+        ),
         ("{seed: {from: 1, to: 5, step: 2, count: 3}}", "give one of `step`, `factor` and `count`"),
         ("{alpha: [1/3]}", "sweep.alpha: alpha: `1/3` is no power of two"),
         ("{name: [a, b]}", "sweep.name: a sweep cannot set `name`"),
@@ -109,10 +112,19 @@ fn an_error_has_the_line_of_its_value_or_of_its_path() {
         ("{points: {a b: {}}}", "sweep.points.a b: a name is letters"),
         ("{points: {a: 3}}", "f.yaml:9:21: sweep.points.a: needs values by path"),
         ("{points: {a: {seed: 1}}, seed: 1..2}", "sweep.seed: another part of the sweep sets"),
-        ("{seed: 1..4000, duration: 1us..4000us count 4000}", "16000000 points; a sweep has 10000000"),
-        ("{defaults.links.length: [5m, 5x]}", "f.yaml:9:37: defaults.links.length: `5x`: `x` is no unit"),
-        ("{profiles.spine.max_frame: [900]}", "f.yaml:9:9: sweep.profiles.spine.max_frame: the lab has \
-          no `profiles.spine.max_frame`: no `spine` there; there are tor (run 0: max_frame=900)"),
+        (
+            "{seed: 1..4000, duration: 1us..4000us count 4000}",
+            "16000000 points; a sweep has 10000000",
+        ),
+        (
+            "{defaults.links.length: [5m, 5x]}",
+            "f.yaml:9:37: defaults.links.length: `5x`: `x` is no unit",
+        ),
+        (
+            "{profiles.spine.max_frame: [900]}",
+            "f.yaml:9:9: sweep.profiles.spine.max_frame: the lab has \
+          no `profiles.spine.max_frame`: no `spine` there; there are tor (run 0: max_frame=900)",
+        ),
         ("{profiles.tor.max_farme: [900]}", "did you mean `max_frame`?"),
         ("{defaults.links.length: 5m..2000km step 500km}", "in the same unit"),
         ("{defaults.links.length: 0km..2000km step 500km}", "(run 3: length=1500km)"),
@@ -207,7 +219,10 @@ fn a_file_of_rows_goes_on_where_it_ended_and_refuses_rows_of_others() {
     assert!(matches!(RowFile::begin(&path).unwrap_err(), RowError::There));
     assert!(resume(&format!("{whole}{whole}")).contains("line 3 has run 0 of two again"));
     assert!(resume("{}\n").starts_with("line 1 is no row"));
-    assert!(resume(&whole.replace("\"version\":\"", "\"version\":\"9")).contains("line 1 is of version 9"));
+    assert!(
+        resume(&whole.replace("\"version\":\"", "\"version\":\"9"))
+            .contains("line 1 is of version 9")
+    );
     let other = self::study("sweep: {defaults.links.length: [5m, 500m], seed: 1..4}\n");
     assert_ne!(other.digest(), study.digest());
     assert!(resume(&whole.replace(study.digest(), other.digest())).contains("with another text"));
@@ -246,8 +261,12 @@ fn rows_that_differ_in_the_seed_alone_are_one_group() {
     let mut studied = Studied::new(axes.to_vec(), 6);
     rows.into_iter().for_each(|row| studied.add(row));
     let studied = studied.close();
-    assert_eq!(studied.rows.iter().map(|row| row.n).collect::<Vec<_>>(), (0..6).collect::<Vec<_>>());
-    let groups: Vec<_> = studied.groups.iter().map(|g| (g.axes.clone(), g.runs, g.failed)).collect();
+    assert_eq!(
+        studied.rows.iter().map(|row| row.n).collect::<Vec<_>>(),
+        (0..6).collect::<Vec<_>>()
+    );
+    let groups: Vec<_> =
+        studied.groups.iter().map(|g| (g.axes.clone(), g.runs, g.failed)).collect();
     let length = |m: &str| vec![("defaults.links.length".to_owned(), json!(m))];
     assert_eq!(groups, [(length("5m"), 3, 0), (length("500m"), 3, 1)]);
     assert!(studied.verdict.is_fail());

@@ -11,21 +11,24 @@
 mod circles;
 mod draw;
 mod promises;
+mod row;
 mod shrink;
 mod summary;
 mod trial;
 mod written;
 
+pub use row::{JoinError, LabRow, join};
 pub use shrink::{Shrunk, shrink};
 pub use summary::{Failed, Slowest, Summary};
 pub use trial::{Failure, Faults, Trial, run as run_lab};
 pub use written::as_yaml;
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::mpsc;
+use std::ops::ControlFlow;
+use std::sync::atomic::AtomicBool;
 use std::time::Instant as Wall;
 
 use crate::raw::Lab;
+use crate::study::{Shard, in_order};
 
 /// One in this many labs is run twice, and both runs must give the same trace.
 const TWICE: u64 = 16;
@@ -83,38 +86,40 @@ fn try_seed(seed: u64, twice: bool) -> Trial {
 /// Runs a swarm. `progress` receives the number of finished and of failed labs, and returns false
 /// to stop; labs that have started are finished.
 pub fn run(swarm: Swarm, mut progress: impl FnMut(u64, u64) -> bool) -> Summary {
-    let next = AtomicU64::new(0);
     let stop = AtomicBool::new(false);
-    let (done, results) = mpsc::channel();
+    run_part(swarm, Shard::WHOLE, &stop, |_, done, failed| {
+        if !progress(done, failed) {
+            stop.store(true, std::sync::atomic::Ordering::SeqCst);
+        }
+        true
+    })
+}
+
+/// Runs a part of a swarm. `done` receives the row of each lab, in order, with the number of finished and
+/// of failed labs, and returns false to end; once `stop` is set, labs that have started are finished.
+pub fn run_part(
+    swarm: Swarm,
+    shard: Shard,
+    stop: &AtomicBool,
+    mut done: impl FnMut(&LabRow, u64, u64) -> bool,
+) -> Summary {
     let mut summary = Summary::new(swarm);
-    std::thread::scope(|scope| {
-        for _ in 0..swarm.jobs.max(1) {
-            let (next, stop, done) = (&next, &stop, done.clone());
-            scope.spawn(move || {
-                while !stop.load(Ordering::Relaxed) {
-                    let n = next.fetch_add(1, Ordering::Relaxed);
-                    if n >= swarm.count {
-                        break;
-                    }
-                    let start = Wall::now();
-                    let seed = lab_seed(swarm.seed, n);
-                    let trial = try_seed(seed, n % TWICE == 0);
-                    if done.send((n, seed, trial, start.elapsed())).is_err() {
-                        break;
-                    }
-                }
-            });
+    let work = |n: &u64| {
+        let start = Wall::now();
+        let trial = try_seed(lab_seed(swarm.seed, *n), n % TWICE == 0);
+        Some(LabRow::new(swarm, *n, &trial, start.elapsed()))
+    };
+    in_order(shard.numbers(swarm.count), swarm.jobs, stop, work, |_, row| {
+        row.add_to(&mut summary);
+        match done(&row, summary.labs, summary.failed.len() as u64) {
+            true => ControlFlow::Continue(()),
+            false => ControlFlow::Break(()),
         }
-        drop(done);
-        for (count, (n, seed, trial, took)) in (1..).zip(results) {
-            summary.take(n, seed, &trial, took);
-            if !progress(count, summary.failed.len() as u64) {
-                stop.store(true, Ordering::Relaxed);
-            }
-        }
-        stop.store(true, Ordering::Relaxed);
     });
     summary.close();
+    if !shard.is_whole() {
+        summary.trace_hash = None;
+    }
     summary
 }
 

@@ -1,11 +1,11 @@
 //! Summary of a swarm.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::time::Duration as WallSpan;
 
 use serde::Serialize;
 
-use super::{Faults, Swarm, Trial};
+use super::{Faults, Swarm};
 use ground::verdict::Verdict;
 use sim::check::{Cause, Totals};
 
@@ -16,8 +16,9 @@ pub struct Summary {
     pub seed: u64,
     /// Labs that were run.
     pub labs: u64,
-    /// Hash of all events of all labs.
-    pub trace_hash: String,
+    /// Hash of all events of all labs; `None` for a part of a swarm, which has none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trace_hash: Option<String>,
     /// Frames that started on lines.
     pub frames: u64,
     #[serde(flatten)]
@@ -55,7 +56,7 @@ pub struct Failed {
     /// Seed; a swarm of one with this seed is this lab.
     pub seed: u64,
     /// Check that failed.
-    pub check: &'static str,
+    pub check: Cow<'static, str>,
     pub detail: String,
 }
 
@@ -80,29 +81,18 @@ impl Summary {
         }
     }
 
-    /// Adds the `n`th lab, in any order.
-    pub(super) fn take(&mut self, n: u64, seed: u64, trial: &Trial, took: WallSpan) {
+    /// Counts the `n`th lab, in any order, with its hash and its duration in ms.
+    pub(super) fn count(&mut self, n: u64, seed: u64, hash: u64, milliseconds: f64) {
         self.labs += 1;
-        self.hashes[n as usize] = trial.trace_hash;
-        self.frames += trial.frames;
-        self.totals.add(&trial.totals);
-        self.faults.add(&trial.faults);
-        self.deadlocks += u64::from(trial.deadlocks > 0);
-        self.stood_still += u64::from(trial.stood_still);
-        self.judged_for_marks += u64::from(trial.judges_marks);
-        self.judged_for_shares += u64::from(trial.judges_shares);
-        self.lossless_drops += trial.lossless_drops;
-        for (cause, n) in trial.excused.by_cause() {
-            *self.excused_drops.entry(cause).or_default() += n;
-        }
-        if let Some(failure) = trial.failure() {
-            let (check, detail) = (failure.check, failure.detail.clone());
-            self.failed.push(Failed { lab: n, seed, check, detail });
-        }
-        let milliseconds = took.as_secs_f64() * 1e3;
+        self.hashes[n as usize] = hash;
         if self.slowest.is_none_or(|slowest| slowest.milliseconds < milliseconds) {
             self.slowest = Some(Slowest { lab: n, seed, milliseconds });
         }
+    }
+
+    /// Adds the failure of a lab.
+    pub(super) fn fail(&mut self, lab: u64, seed: u64, check: Cow<'static, str>, detail: String) {
+        self.failed.push(Failed { lab, seed, check, detail });
     }
 
     /// Ends the summary after the last lab.
@@ -111,7 +101,7 @@ impl Summary {
         // The order of labs matters.
         let fold =
             |hash: u64, one: &u64| (hash.rotate_left(5) ^ one).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        self.trace_hash = format!("{:016x}", self.hashes.iter().fold(0, fold));
+        self.trace_hash = Some(format!("{:016x}", self.hashes.iter().fold(0, fold)));
         self.seconds = self.start.map_or(0.0, |start| start.elapsed().as_secs_f64());
     }
 

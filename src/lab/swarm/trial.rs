@@ -56,7 +56,7 @@ pub struct Trial {
 
 counters! {
     /// Planned faults by kind.
-    #[derive(serde::Serialize)]
+    #[derive(serde::Serialize, serde::Deserialize)]
     Faults {
         /// Links that went down.
         flaps,

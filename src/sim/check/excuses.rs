@@ -6,7 +6,7 @@
 //! resumes its peer. A drop with an excuse is not judged: it may have the cause that is named, and
 //! nothing says that it would not have happened without it.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::facts::Facts;
 use crate::Direction;
@@ -14,7 +14,7 @@ use ground::time::{Duration, Instant};
 use ground::units::{Priority, PrioritySet};
 
 /// Causes of a loss that are no fault of the switch that dropped the frame.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Cause {
     /// A pause was lost on its line by a fault of the lab.

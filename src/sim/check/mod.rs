@@ -30,7 +30,7 @@ pub use excuses::{Cause, Excuse, ExcusedDrops};
 pub use finding::{Check, Finding};
 pub use shares::Shares;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::{
     Direction, LinkId, LinkPlan, Loss, NetworkPlan, NodeId, NodePlan, Nodes, Note, VirtualFrame,
@@ -79,7 +79,7 @@ pub struct Checkers {
 
 counters! {
     /// Events that the checkers counted in a run.
-    #[derive(Serialize)]
+    #[derive(Serialize, Deserialize)]
     Totals {
         /// Pauses that switches sent, refreshes included.
         pauses,

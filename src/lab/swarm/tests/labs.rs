@@ -12,7 +12,7 @@ use sim::defect::{Defect, Forwarding, Sending};
 use sim::{End, Node, NodeId, NodeKind};
 
 use crate::swarm::shrink::shrink_with;
-use crate::swarm::{Failure, Swarm, Trial, as_yaml, draw, lab_seed, run, run_lab};
+use crate::swarm::{Failure, LabRow, Swarm, Trial, as_yaml, draw, lab_seed, run, run_lab};
 use crate::{parse, raw::Lab};
 
 /// Parses a lab from its YAML.
@@ -79,8 +79,9 @@ fn drops_with_an_excuse_stand_in_the_summary_by_their_cause_and_others_apart() {
     assert_eq!((summary.lossless_drops, summary.failed), (0, vec![]));
     // The same lab with almost no headroom: its losses have no excuse.
     let trial = run_with_one_cell(&lab);
-    let mut summary = Summary::new(Swarm { count: 1, seed, jobs: 1 });
-    summary.take(0, seed, &trial, WallSpan::ZERO);
+    let swarm = Swarm { count: 1, seed, jobs: 1 };
+    let mut summary = Summary::new(swarm);
+    LabRow::new(swarm, 0, &trial, WallSpan::ZERO).add_to(&mut summary);
     assert!(summary.lossless_drops > 0 && summary.failed.len() == 1, "{summary:?}");
     let json = serde_json::to_value(&summary).unwrap();
     for cause in Cause::ALL {
