@@ -75,8 +75,10 @@ def read_rows(path: Union[str, os.PathLike[str]]) -> Rows:
 
 def _read(file: Path) -> Iterable[dict[str, Any]]:
     if file.suffix == ".parquet":
-        import pyarrow.parquet
-
+        try:
+            import pyarrow.parquet
+        except ImportError as error:
+            raise ImportError("Parquet needs pyarrow: pip install 'sluicegate[parquet]'") from error
         table: list[dict[str, Any]] = pyarrow.parquet.read_table(file).to_pylist()
         return table
     lines = file.read_text(encoding="utf-8").splitlines()

@@ -6,6 +6,7 @@ import os
 import time
 from collections import Counter, defaultdict
 from concurrent.futures import Executor, Future, ProcessPoolExecutor
+from multiprocessing import active_children
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, Callable, Iterable, Mapping, Optional, Sequence, Union
@@ -75,11 +76,15 @@ def sweep(
     if executor is not None:
         return _Sweep(executor, job, numbers, progress).rows()
     workers = max(1, min(jobs or len(os.sched_getaffinity(0)), len(numbers)))
+    others = frozenset(active_children())
     with ProcessPoolExecutor(workers) as pool:
         try:
             return _Sweep(pool, job, numbers, progress).rows()
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
+            # A worker that was interrupted takes its next chunk.
+            for worker in frozenset(active_children()) - others:
+                worker.terminate()
             raise
 
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import random
+import signal
 import subprocess
+import sys
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 
 import duckdb
@@ -167,7 +170,7 @@ def test_bad_points_are_refused_before_the_first_run(tiny):
 
 def test_an_error_of_a_run_names_it(tiny):
     # More values than are validated before the first run.
-    values = [f"{n}M" for n in range(1000, 3000)]
+    values = [f"{n}M" for n in range(1000, 2000)]
     values[77] = "fast"
     with pytest.raises(ValueError, match=r"tiny\.yaml.*run 77: rate=fast"):
         sluicegate.sweep(tiny, {"flows.a.rate": values}, Here())
@@ -219,3 +222,26 @@ def test_a_labs_own_sweep_and_variants_are_run(tmp_path, sluice):
     made = tmp_path / "rows.jsonl"
     subprocess.run([sluice, "run", str(file), "--rows", str(made)], check=True, capture_output=True)
     assert same(sluicegate.read_rows(made)) == same(rows)
+
+
+def test_ctrl_c_ends_a_sweep_and_its_workers(tiny, tmp_path):
+    script = tmp_path / "endless.py"
+    script.write_text(
+        f"""
+import sluicegate
+
+if __name__ == "__main__":
+    told = lambda done, of: print(done, flush=True)
+    sluicegate.sweep({str(tiny)!r}, {{"seed": [1, 2, 3], "duration": ["20us", "10s"]}}, jobs=2, progress=told)
+"""
+    )
+    # A group of its own, as a terminal makes one, gets the signal.
+    process = subprocess.Popen(
+        [sys.executable, str(script)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+    assert process.stdout.readline() == "1\n"
+    os.killpg(process.pid, signal.SIGINT)
+    _, wrong = process.communicate(timeout=60)
+    assert process.returncode != 0 and "KeyboardInterrupt" in wrong, wrong
+    with pytest.raises(ProcessLookupError):
+        os.killpg(process.pid, 0)
