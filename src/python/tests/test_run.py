@@ -163,10 +163,13 @@ print("begins", flush=True)
 sluicegate.run({str(incast)!r}, duration="10s", set={{"until_done": False, "flows.incast.duration": {{"bytes": "500GB"}}}})
 """
     process = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    assert process.stdout.readline() == "begins\n"
-    time.sleep(0.5)
-    process.send_signal(signal.SIGINT)
-    begun = time.monotonic()
-    _, wrong = process.communicate(timeout=60)
-    assert "KeyboardInterrupt" in wrong and process.returncode != 0, wrong
-    assert time.monotonic() - begun < 20
+    try:
+        assert process.stdout.readline() == "begins\n"
+        time.sleep(0.5)
+        process.send_signal(signal.SIGINT)
+        begun = time.monotonic()
+        _, wrong = process.communicate(timeout=60)
+        assert "KeyboardInterrupt" in wrong and process.returncode != 0, wrong
+        assert time.monotonic() - begun < 20
+    finally:
+        process.kill()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import random
 import signal
@@ -10,6 +11,7 @@ import sys
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 
 import duckdb
+import pandas
 import pytest
 from conftest import TINY
 
@@ -137,6 +139,9 @@ def test_parts_hold_all_rows(tiny, tmp_path, monkeypatch, form):
     read = f"read_json_auto({table})" if form == "jsonl" else f"read_parquet({table})"
     found = duckdb.sql(f'select count(*), max("queue_peak_bytes"), count(distinct seed) from {read}').fetchall()
     assert found == [(40, max(row["queue_peak_bytes"] for row in rows), 20)]
+    if form == "parquet":
+        frame = pandas.read_parquet(tmp_path / "out")
+        assert len(frame) == 40 and frame["queue_peak_bytes"].max() == found[0][1]
     with pytest.raises(ValueError, match="out: .* is not an empty folder"):
         sluicegate.sweep(tiny, AXES, out=tmp_path / "out")
 
@@ -148,6 +153,8 @@ def test_rows_of_the_program_are_read(tiny, tmp_path, sluice):
     [own] = sluicegate.sweep(tiny, {})
     assert row["trace_hash"] == own["trace_hash"] and set(row) == set(own), set(row) ^ set(own)
     assert duckdb.sql(f"select trace_hash from '{file}'").fetchall() == [(row["trace_hash"],)]
+    frame = pandas.read_json(file, lines=True)
+    assert frame["trace_hash"][0] == row["trace_hash"] and frame["elapsed_ns"][0] == row["elapsed_ns"]
 
 
 def test_bad_points_are_refused_before_the_first_run(tiny):
@@ -239,9 +246,13 @@ if __name__ == "__main__":
     process = subprocess.Popen(
         [sys.executable, str(script)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
     )
-    assert process.stdout.readline() == "1\n"
-    os.killpg(process.pid, signal.SIGINT)
-    _, wrong = process.communicate(timeout=60)
-    assert process.returncode != 0 and "KeyboardInterrupt" in wrong, wrong
-    with pytest.raises(ProcessLookupError):
-        os.killpg(process.pid, 0)
+    try:
+        assert process.stdout.readline() == "1\n"
+        os.killpg(process.pid, signal.SIGINT)
+        _, wrong = process.communicate(timeout=60)
+        assert process.returncode != 0 and "KeyboardInterrupt" in wrong, wrong
+        with pytest.raises(ProcessLookupError):
+            os.killpg(process.pid, 0)
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
