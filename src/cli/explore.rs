@@ -211,6 +211,8 @@ fn explored(args: &ExploreArgs, file: &LabFile, exploration: &Exploration) -> Re
     progress.clear();
     let explored = found.map_err(|error| match error {
         ExploreError::Point(error) if !error.is_bad_input() => error.into(),
+        // Its findings have a line each.
+        ExploreError::Config(error) => bad_input(error),
         other => bad_input(other),
     })?;
     if explored.points.len() < explored.planned {

@@ -237,7 +237,12 @@ impl Work<'_> {
         }
         show.clear();
         wrong.map_or(Ok(()), |error| {
-            Err(if error.is_bad_input() { bad_input(error) } else { error.into() })
+            Err(match error {
+                // Its findings have a line each.
+                StudyError::Config(error) => bad_input(error),
+                error if error.is_bad_input() => bad_input(error),
+                error => error.into(),
+            })
         })
     }
 

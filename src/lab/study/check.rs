@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 use std::sync::atomic::AtomicBool;
 
-use super::sweep::{Sweep, spread};
+use super::sweep::spread;
 use super::{Study, in_order};
 use crate::Resolved;
 use config::{ConfigError, Finding, Warning};
