@@ -32,6 +32,7 @@ const LAYERS: &[&[&str]] = &[
     &["report"],
     &["daemon", "measure"],
     &["sluice"],
+    &["python"],
 ];
 
 /// Folders of `src` below the drivers, where time is an argument.

@@ -82,6 +82,14 @@ pub fn run(args: &CheckArgs) -> anyhow::Result<ExitCode> {
     run_to(args, &mut terminal::stdout(), &mut terminal::stderr())
 }
 
+/// Returns a resolved lab as JSON, as `--format json` prints it.
+///
+/// # Errors
+/// None: every field can be written.
+pub fn lab_json(resolved: &Resolved) -> serde_json::Result<String> {
+    serde_json::to_string(&lab::json(resolved))
+}
+
 fn run_to(
     args: &CheckArgs,
     out: &mut impl Write,

@@ -39,6 +39,7 @@ EXAMPLES:
   sluice run configs/labs/incast.yaml --report incast.html   and as one page with plots
   sluice run LAB.yaml --format json                          and for programs
   sluice run LAB.yaml --seed 7 --duration 20ms               with another seed, for longer
+  sluice run LAB.yaml --set defaults.links.length=500m       with another value of a field
   sluice run LAB.yaml --pcapng h1-s1=h1.pcapng               with the frames of a link
   sluice run LAB.yaml --world real                           on DPDK rings, with real frames
   sluice check LAB.yaml                                      validation of the file, without a run
@@ -83,6 +84,10 @@ pub struct RunArgs {
     /// End of the run at the latest, in time of the lab, such as 5ms; instead of the file's.
     #[arg(long, value_name = "TIME")]
     pub duration: Option<Span>,
+    /// Value of a field by its path, such as defaults.links.length=500m, instead of the file's and its
+    /// variants'. May be repeated.
+    #[arg(long, value_name = "PATH=VALUE", value_parser = field)]
+    pub set: Vec<(String, String)>,
     /// Number of runs at the same time; the real world has one. Default: the number of cores.
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub jobs: Option<u16>,
@@ -129,6 +134,16 @@ fn capture(text: &str) -> Result<(String, PathBuf), String> {
             Ok((link.to_owned(), file.into()))
         }
         _ => Err("write the name of a link, `=`, and a file".into()),
+    }
+}
+
+/// Parses `PATH=VALUE`.
+fn field(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((path, value)) if !path.is_empty() && !value.is_empty() => {
+            Ok((path.to_owned(), value.to_owned()))
+        }
+        _ => Err("write the path of a field, `=`, and a value, such as seed=7".into()),
     }
 }
 
@@ -234,7 +249,8 @@ fn studies(args: &RunArgs) -> Result<Vec<Study>> {
     let changes = Changes { seed: args.seed, shuffle: args.shuffle, duration: args.duration };
     let study = |path: &PathBuf| {
         Kind::Lab.expect(path)?;
-        let file = LabFile::read(path).map_err(bad_input)?;
+        let file = LabFile::read(path).and_then(|file| file.with_fields(&args.set));
+        let file = file.map_err(bad_input)?;
         Study::new(file, changes).map_err(bad_input)
     };
     args.files.iter().map(study).collect()
@@ -343,6 +359,9 @@ fn command(args: &RunArgs) -> String {
     if let Some(Span(duration)) = args.duration {
         command += &format!(" --duration {duration}");
     }
+    for (path, value) in &args.set {
+        command += &format!(" --set {}", quoted(format!("{path}={value}").as_ref()));
+    }
     command
 }
 
@@ -356,6 +375,12 @@ mod tests {
     fn a_capture_needs_a_link_and_a_file() {
         assert_eq!(capture("h1-s1=a=b.pcapng"), Ok(("h1-s1".into(), "a=b.pcapng".into())));
         assert!(capture("h1").is_err() && capture("=x").is_err() && capture("x=").is_err());
+    }
+
+    #[test]
+    fn a_field_is_a_path_and_a_value() {
+        assert_eq!(field("a.b={c: d=e}"), Ok(("a.b".into(), "{c: d=e}".into())));
+        assert!(field("a.b").is_err() && field("=x").is_err() && field("x=").is_err());
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! The pages for readers, `README.md` and those of `docs/src`: their blocks of code, headings, links.
 //!
 //! A block of code says by its language what a test does with it: `sh` and `console` hold commands that
-//! are run, `yaml` a file that is written before them, and `text` neither.
+//! are run, `yaml` a file that is written before them, and `text` neither. Those of `python` are run by
+//! `src/python/tests/test_wheel.py`.
 
 #![allow(dead_code)]
 
@@ -10,7 +11,7 @@ use std::fs;
 use std::path::{Component, Path, PathBuf};
 
 /// Languages that a block of code may be in.
-pub const LANGUAGES: &[&str] = &["sh", "console", "yaml", "text"];
+pub const LANGUAGES: &[&str] = &["sh", "console", "yaml", "python", "text"];
 
 /// Words with which commands of a shell begin.
 const PROGRAMS: &[&str] =
@@ -183,9 +184,11 @@ impl Block {
             "console" => "output without a command in front of it",
             "yaml" if self.file().is_some() => return None,
             "yaml" => "a file without its name in the first line: `# name.yaml`",
+            "python" if self.text.lines().any(bad_command) => "commands; they belong into `sh`",
+            "python" => return None,
             "text" if self.text.lines().any(bad_command) => "commands; they belong into `sh`",
             "text" => return None,
-            _ => "a language that is none of sh, console, yaml and text",
+            _ => "a language that is none of sh, console, yaml, python and text",
         };
         Some(reason.into())
     }

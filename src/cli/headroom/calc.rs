@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use clap::{Args, ValueEnum};
+use clap::{Args, Parser, ValueEnum};
 use serde::Serialize;
 
 use super::inputs::LinkArgs;
@@ -98,18 +98,39 @@ impl View {
     }
 }
 
+fn view(args: &CalcArgs) -> Result<View> {
+    let model = args.model.into();
+    args.link.refuse_others(model)?;
+    Ok(View::new(&args.link.estimate(model)?, args.link.cell()?))
+}
+
+/// Calculates as `sluice headroom calc` does with these arguments; returns the JSON of `--format json`.
+///
+/// # Errors
+/// A sentence about an invalid argument.
+pub fn calculate(arguments: &[String]) -> Result<String, String> {
+    #[derive(Parser)]
+    #[command(no_binary_name = true, disable_help_flag = true)]
+    struct Calc {
+        #[command(flatten)]
+        args: CalcArgs,
+    }
+    let parsed = Calc::try_parse_from(arguments).map_err(|error| {
+        // The lines before the first empty one are the error, those behind it the usage.
+        let text = error.to_string();
+        let lines = text.lines().take_while(|line| !line.is_empty()).map(str::trim);
+        lines.collect::<Vec<_>>().join(" ").trim_start_matches("error: ").to_owned()
+    })?;
+    let view = view(&parsed.args).map_err(|error| format!("{error:#}"))?;
+    serde_json::to_string(&view).map_err(|error| error.to_string())
+}
+
 /// Calculates and prints.
 ///
 /// # Errors
 /// An invalid argument.
 pub fn run(args: &CalcArgs) -> Result<ExitCode> {
-    let model = args.model.into();
-    let calculated = || {
-        args.link.refuse_others(model)?;
-        Ok((args.link.estimate(model)?, args.link.cell()?))
-    };
-    let (estimate, cell) = calculated().map_err(|e: anyhow::Error| bad_input(e))?;
-    let view = View::new(&estimate, cell);
+    let view = view(args).map_err(bad_input)?;
     match args.format {
         Format::Json => terminal::print_json(&view)?,
         Format::Table => terminal::print(text(args, &view))?,

@@ -18,6 +18,8 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::{Args, Subcommand};
 
+pub use calc::calculate;
+
 /// Calculate the headroom of a link by several models, measure it, and compare them; the longest
 /// cable for a headroom; the effect of errors.
 #[derive(Args, Clone, Debug)]

@@ -29,6 +29,8 @@ pub struct LabFile {
     variants: Vec<(Key, Node)>,
     sweep: Option<Sweep>,
     search: Option<Search>,
+    /// Fields of a command, with one value each: written after the variant, before the sweep.
+    fields: Vec<Axis>,
     digest: String,
 }
 
@@ -57,7 +59,15 @@ impl LabFile {
         let search = search.transpose().map_err(one)?;
         let included = otg_file(&rest, name).unwrap_or_default();
         let digest = digest(&format!("{text:?}{included:?}"));
-        Ok(Self { name: name.to_owned(), rest, variants, sweep, search, digest })
+        Ok(Self {
+            name: name.to_owned(),
+            rest,
+            variants,
+            sweep,
+            search,
+            fields: Vec::new(),
+            digest,
+        })
     }
 
     /// Returns the file name for errors.
@@ -96,7 +106,15 @@ impl LabFile {
     pub fn only(&self, variant: Option<&str>) -> Result<Self, ConfigError> {
         let rest = self.merged(variant)?;
         let (name, digest) = (self.name.clone(), self.digest.clone());
-        Ok(Self { name, rest, variants: Vec::new(), sweep: None, search: None, digest })
+        Ok(Self {
+            name,
+            rest,
+            variants: Vec::new(),
+            sweep: None,
+            search: None,
+            fields: Vec::new(),
+            digest,
+        })
     }
 
     /// Returns the file with a sweep over these axes, instead of its own.
@@ -105,8 +123,46 @@ impl LabFile {
         Self { sweep: Some(Sweep::product(axes)), ..self }
     }
 
-    /// Returns the tree of a variant, or of the rest of the file.
+    /// Returns the file with the sweep of a text, such as `{seed: 1..10}`, instead of its own.
+    ///
+    /// # Errors
+    /// The text is no sweep.
+    pub fn with_sweep(self, text: &str) -> Result<Self, ConfigError> {
+        let sweep = Sweep::parse(text).map_err(|finding| ConfigError::one(&self.name, finding))?;
+        let digest = digest(&format!("{} {text}", self.digest));
+        Ok(Self { sweep: Some(sweep), digest, ..self })
+    }
+
+    /// Returns the file with values at these paths, which are YAML, in all of its variants.
+    ///
+    /// # Errors
+    /// A path or a value is invalid; a path that the file does not have is an error of [`Self::plan`].
+    pub fn with_fields(mut self, fields: &[(String, String)]) -> Result<Self, ConfigError> {
+        for (path, value) in fields {
+            let axis = Axis::new(path, std::slice::from_ref(value));
+            self.fields.push(axis.map_err(|what| self.wrong(&what))?);
+        }
+        if !fields.is_empty() {
+            self.digest = digest(&format!("{} {fields:?}", self.digest));
+        }
+        Ok(self)
+    }
+
+    /// Returns an error without a place in the file.
+    fn wrong(&self, what: &str) -> ConfigError {
+        ConfigError::one(&self.name, Finding::new(None, "", what))
+    }
+
+    /// Returns the tree of a variant, or of the rest of the file, with the fields of a command.
     pub(crate) fn merged(&self, variant: Option<&str>) -> Result<Node, ConfigError> {
+        let mut root = self.of_variant(variant)?;
+        for axis in &self.fields {
+            axis.write(&mut root, 0).map_err(|what| self.wrong(&what))?;
+        }
+        Ok(root)
+    }
+
+    fn of_variant(&self, variant: Option<&str>) -> Result<Node, ConfigError> {
         let Some(wanted) = variant else { return Ok(self.rest.clone()) };
         let Some((_, said)) = self.variants.iter().find(|(key, _)| key.name == wanted) else {
             let known: Vec<&str> = self.variants().collect();
@@ -114,7 +170,7 @@ impl LabFile {
                 true => format!("there is no variant `{wanted}`; the file has no `variants`"),
                 false => unknown_name("variant", wanted, &known),
             };
-            return Err(ConfigError::one(&self.name, Finding::new(None, "", &what)));
+            return Err(self.wrong(&what));
         };
         // An empty variant is the rest of the file.
         let mut whole = if said.is_null() { self.rest.clone() } else { said.clone() };

@@ -242,6 +242,11 @@ impl Axis {
         name.clone_into(&mut self.name);
     }
 
+    /// Forgets the place, of an axis that is in no lab file.
+    pub(super) const fn unplace(&mut self) {
+        self.mark = None;
+    }
+
     /// Place of the key in the lab file; `None` for an axis of a command.
     pub(super) const fn mark(&self) -> Option<Mark> {
         self.mark

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::RUNS_MAX;
 use super::axis::Axis;
 use config::Finding;
-use config::tree::{Key, Kind, Node};
+use config::tree::{self, Key, Kind, Node};
 
 /// Name of the field in a lab file.
 pub(crate) const FIELD: &str = "sweep";
@@ -41,6 +41,14 @@ impl Dimension {
         match self {
             Self::Axes(axes) => axes[0].len(),
             Self::Points(points) => points.len() as u64,
+        }
+    }
+
+    /// Returns all axes, those of named points too.
+    fn all(&mut self) -> Box<dyn Iterator<Item = &mut Axis> + '_> {
+        match self {
+            Self::Axes(axes) => Box::new(axes.iter_mut()),
+            Self::Points(points) => Box::new(points.iter_mut().flat_map(|(_, axes)| axes)),
         }
     }
 }
@@ -77,6 +85,20 @@ impl Sweep {
     fn of(dimensions: Vec<Dimension>) -> Self {
         let len = dimensions.iter().fold(1_u64, |n, one| n.saturating_mul(one.len()));
         Self { dimensions, len }
+    }
+
+    /// Parses a sweep that is in no lab file: `{seed: 1..10}`. Errors of its values have the places of the
+    /// fields that these replace.
+    ///
+    /// # Errors
+    /// The text is not YAML, or no sweep.
+    pub(crate) fn parse(text: &str) -> Result<Self, Finding> {
+        let unplaced = |finding: Finding| Finding::new(None, &finding.path, &finding.what);
+        let root = tree::read(text, "give axes by path").map_err(unplaced)?;
+        let key = Key { mark: root.mark, name: FIELD.to_owned().into() };
+        let mut sweep = Self::read(&key, &root).map_err(unplaced)?;
+        sweep.dimensions.iter_mut().flat_map(Dimension::all).for_each(Axis::unplace);
+        Ok(sweep)
     }
 
     /// Reads the `sweep` of a lab file.

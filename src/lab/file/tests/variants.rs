@@ -77,3 +77,47 @@ fn what_is_no_variant_is_refused_with_its_place() {
     let said = LabFile::parse("f.yaml", &format!("variants: {{{many}}}")).unwrap_err().to_string();
     assert!(said.contains("65 variants; 64 is as many as a file has"), "{said}");
 }
+
+#[test]
+fn fields_of_a_command_are_written_after_the_variant() {
+    let text = "\
+topology: {star: {hosts: 3}}
+flows: [{name: f, to: h3, priority: 3, rate: 10G}]
+variants: {slow: {duration: 1us}, fast: {}}
+";
+    let fields = |all: &[(&str, &str)]| {
+        let all: Vec<_> = all.iter().map(|(a, b)| ((*a).to_owned(), (*b).to_owned())).collect();
+        crate::LabFile::parse("f.yaml", text).and_then(|file| file.with_fields(&all))
+    };
+    let plain = fields(&[]).unwrap();
+    let file = fields(&[("duration", "7us"), ("seed", "9")]).unwrap();
+    assert_ne!(plain.digest(), file.digest());
+    for variant in ["slow", "fast"] {
+        let (plan, _) = file.plan(Some(variant), |_| ()).unwrap();
+        assert_eq!((plan.duration, plan.network.seed), (ground::time::Duration::from_micros(7), 9));
+    }
+    let wrong = |all: &[(&str, &str)]| {
+        let error = fields(all).and_then(|file| file.plan(None, |_| ()).map(|_| ())).unwrap_err();
+        error.to_string()
+    };
+    assert!(wrong(&[("flow.f.rate", "1G")]).contains("no `flow` there; there are"));
+    assert!(wrong(&[("flows.f.rate", "fast")]).starts_with("f.yaml:2:"));
+    assert!(wrong(&[("flows..rate", "1G")]).contains("is no path"));
+}
+
+#[test]
+fn a_sweep_from_outside_has_the_places_of_the_fields() {
+    let text = "topology: {star: {hosts: 3}}\nflows: [{name: f, to: h3, priority: 3, rate: 10G}]\n";
+    let file = || crate::LabFile::parse("f.yaml", text).unwrap();
+    let swept = file()
+        .with_sweep("{seed: 1..3, zip: {flows.f.rate: [1G, fast], duration: [1us, 2us]}}")
+        .unwrap();
+    assert_ne!(swept.digest(), file().digest());
+    let study = crate::study::Study::new(swept, crate::study::Changes::default()).unwrap();
+    assert_eq!(study.len(), 6);
+    assert!(study.resolve(4).is_ok());
+    let wrong = study.resolve(5).unwrap_err().to_string();
+    assert!(wrong.starts_with("f.yaml:2:") && wrong.contains("(run 5: "), "{wrong}");
+    let wrong = file().with_sweep("{seed: 3..x}").unwrap_err().to_string();
+    assert!(wrong.starts_with("f.yaml: sweep.seed: "), "{wrong}");
+}
