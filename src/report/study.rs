@@ -380,7 +380,7 @@ mod tests {
             "{text}"
         );
         let wide =
-            |n| Row { axes: vec![("a.length".into(), json!("x".repeat(90 + n)))], ..row(1, 1, 0) };
+            |n: usize| Row { axes: vec![("a.length".into(), json!("x".repeat(90 + n)))], ..row(1, 1, 0) };
         let text = study_text(&studied((0..3).map(wide).collect(), false), &[]);
         fits(&text);
         assert!(text.contains("--rows has them"), "{text}");
