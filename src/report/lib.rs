@@ -38,7 +38,7 @@ pub use exposition::Exposition;
 pub use html::{
     BenchmarkPage, ComparisonPage, ExplorePage, Report, RunSeries, SweepAxis, SweepFigure,
     SweepPage, SweepRow, TestPage, ValidationPage, benchmark_html, comparison_html, explore_html,
-    html, study_html, sweep_html, tester_html, validation_html,
+    html, searched_html, study_html, sweep_html, tester_html, validation_html,
 };
 pub use lab::lab_text;
 pub use live::{Live, Screen};

@@ -37,7 +37,7 @@ pub fn searched_text(searched: &Searched) -> String {
 }
 
 /// Returns the reason why a search found nothing better.
-fn why(found: &Found) -> String {
+pub(super) fn why(found: &Found) -> String {
     if let Some((holds, not)) = &found.contradiction {
         return format!("out of order: {holds} holds, {not} does not");
     }
@@ -63,7 +63,7 @@ fn reason(tried: &Tried) -> String {
 }
 
 /// Says what was searched, how, and how far the result holds.
-fn summary(searched: &Searched) -> Vec<String> {
+pub(super) fn summary(searched: &Searched) -> Vec<String> {
     let wanted = match searched.wanted {
         Wanted::Least => "least",
         Wanted::Largest => "largest",
@@ -96,7 +96,7 @@ fn summary(searched: &Searched) -> Vec<String> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use lab::study::Failed;
 
@@ -109,7 +109,8 @@ mod tests {
         Tried { value: value.into(), verdict, seeds: 4, seed: Some(17), failed: failed.collect() }
     }
 
-    fn searched() -> Searched {
+    /// Five searches, one of which was not made.
+    pub(in super::super) fn searched() -> Searched {
         let found = |n: u64, value: Option<&str>, verdict, beside| Found {
             n,
             variant: Some("dcqcn".into()),

@@ -6,6 +6,7 @@ use std::time::Duration;
 use anyhow::{Result, anyhow};
 
 use super::{RunArgs, jobs_for, memory};
+use crate::cli::outputs::Outputs;
 use crate::cli::terminal::{self, Progress, say};
 use crate::cli::{Format, bad_input, exit, stop_on_signals};
 use crate::lab::study::{Search, Study, StudyError};
@@ -48,7 +49,6 @@ fn refuse(args: &RunArgs) -> Result<()> {
         ("--csv", args.csv.is_some()),
         ("--shard", args.shard.is_some()),
         ("--keep", args.keep.is_some()),
-        ("--report", args.report.is_some()),
         ("--pcapng", !args.pcapng.is_empty()),
         ("--outcomes", args.outcomes),
     ] {
@@ -62,6 +62,9 @@ fn refuse(args: &RunArgs) -> Result<()> {
 }
 
 fn searched(args: &RunArgs, study: &Study, search: &Search, jobs: usize) -> Result<ExitCode> {
+    let mut outputs = Outputs::new();
+    args.files.iter().for_each(|file| outputs.input("the lab file", file));
+    let page = args.report.as_ref().map(|path| outputs.open("--report", path)).transpose()?;
     let stop = stop_on_signals()?;
     let planned = study.len();
     let most = search.runs_max().saturating_mul(planned);
@@ -87,9 +90,13 @@ fn searched(args: &RunArgs, study: &Study, search: &Search, jobs: usize) -> Resu
     if (searched.found.len() as u64) < planned {
         say!("interrupted after {} of {planned} searches", searched.found.len());
     }
+    let written = page
+        .map(|page| page.write(report::searched_html(&searched, &super::command(args)).as_bytes()));
     match args.format {
         Format::Json => terminal::print_json(&searched)?,
         Format::Table => terminal::print(report::searched_text(&searched))?,
     }
+    // After the results are printed, so that a failed page does not lose them.
+    written.transpose()?;
     Ok(exit(searched.verdict()))
 }

@@ -66,14 +66,14 @@ pub fn study_html(studied: &Studied, world: &str, command: &str) -> String {
 }
 
 /// An axis, and the place of each row on it.
-struct Values {
-    axis: SweepAxis,
-    places: Vec<usize>,
+pub(super) struct Values {
+    pub(super) axis: SweepAxis,
+    pub(super) places: Vec<usize>,
 }
 
 impl Values {
     /// Takes the values of all rows; those of the axis are in the order of their first row.
-    fn new(name: &str, repeats: bool, values: impl Iterator<Item = String>) -> Self {
+    pub(super) fn new(name: &str, repeats: bool, values: impl Iterator<Item = String>) -> Self {
         let mut known = HashMap::new();
         let mut axis = SweepAxis { name: name.into(), values: Vec::new(), repeats };
         let place = |value: String| {
