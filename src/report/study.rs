@@ -364,7 +364,7 @@ mod tests {
         let rows: Vec<&str> =
             text.lines().filter(|line| line.trim_start().starts_with("1m")).collect();
         assert!(rows.len() == 1 && rows[0].ends_with("FAIL: 1 of 3"), "{text}");
-        assert!(text.contains("length  lost  min  max        p99  verdict: seeds"), "{text}");
+        assert!(text.contains("length  lost  min  max        p99  peak headroom  "), "{text}");
         assert_eq!(alpha(&json!(0.125)) + &alpha(&json!(2.0)), "1/82");
         assert!(text.contains("PASS: 3") && text.contains("medians over seeds"), "{text}");
     }
@@ -379,9 +379,11 @@ mod tests {
             text.contains("999m") && text.contains("...") && text.contains("1,000 runs"),
             "{text}"
         );
-        let wide =
-            |n| Row { axes: vec![("a.length".into(), json!("x".repeat(90 + n)))], ..row(1, 1, 0) };
-        let text = study_text(&studied((0..3).map(wide).collect(), false), &[]);
+        let wide = |n| Row {
+            axes: vec![("a.length".into(), json!("x".repeat(90 + n as usize)))],
+            ..row(1, 1, 0)
+        };
+        let text = study_text(&studied((0..3_u64).map(wide).collect(), false), &[]);
         fits(&text);
         assert!(text.contains("--rows has them"), "{text}");
         let mut ended = studied(vec![row(0, 1, 0)], false);

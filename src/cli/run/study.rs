@@ -149,7 +149,7 @@ impl Numbers {
     fn new(args: &RunArgs, studies: &[Study]) -> Result<Self> {
         let ranges = |study: &Study| -> Result<Vec<_>> {
             if args.variant.is_empty() {
-                return Ok(vec![0..study.len()]);
+                return Ok(std::iter::once(0..study.len()).collect());
             }
             let of = |name: &String| study.of_variant(Some(name)).map_err(bad_input);
             let mut ranges = args.variant.iter().map(of).collect::<Result<Vec<_>>>()?;
