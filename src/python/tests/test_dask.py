@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 import pytest
-from conftest import ROOT, TINY
+from conftest import ROOT, TINY, missing
 
 import sluicegate
 from sluicegate._program import lacks_namespaces
@@ -94,8 +94,7 @@ def ip(*words: str) -> None:
 def cluster(tmp_path):
     why = lacks_namespaces()
     if why is not None:
-        pytest.skip(why)
-    pytest.importorskip("distributed", reason="dask is missing: pip install 'sluicegate[dask]'")
+        missing(why)
     cluster = Cluster(tmp_path)
     yield cluster
     cluster.close()

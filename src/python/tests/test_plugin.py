@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import BROKEN, ROOT, TINY
+from conftest import BROKEN, ROOT, TINY, missing
 
 import sluicegate
 
@@ -142,7 +142,7 @@ def dpdk(pytestconfig):
     """Arguments of the inner pytest with the program that has ports."""
     program = pytestconfig.getoption("--sluice")
     if program is None:
-        pytest.skip("a program with DPDK is named by --sluice")
+        missing("a program with DPDK is named by --sluice")
     return ["--sluice", str(pytestconfig.invocation_params.dir / program)]
 
 
