@@ -139,7 +139,9 @@ fn what_is_recorded_on_the_way_changes_no_result() {
     );
     let frames = events.pause_frames(LinkId(0).ab()).unwrap();
     assert!(frames.sent.len() >= frames.obeyed.len() && frames.obeyed.len() >= 2, "{frames:?}");
-    assert!(frames.sent[0].at < frames.obeyed[0].at && frames.sent[0].xoff == frames.obeyed[0].xoff);
+    assert!(
+        frames.sent[0].at < frames.obeyed[0].at && frames.sent[0].xoff == frames.obeyed[0].xoff
+    );
     assert_eq!(completions, crate::Completions::default(), "no flow has messages");
 }
 
