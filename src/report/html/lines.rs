@@ -87,6 +87,11 @@ pub(super) struct Line {
     pub(super) colour: Option<usize>,
 }
 
+/// Positions and values.
+type Points = Vec<(f64, f64)>;
+/// Positions, lowest and highest values.
+type Band = Vec<(f64, f64, f64)>;
+
 /// Number of intervals in which a fluctuating value is drawn as mean and band.
 const PARTS: usize = 130;
 
@@ -103,7 +108,7 @@ impl Line {
 
     /// Returns the points and the band of a drawing: as they are or, if there are too many samples to
     /// distinguish, the mean of each interval with a band from the minimum to the maximum.
-    fn drawn(&self) -> (Vec<(f64, f64)>, Vec<(f64, f64, f64)>) {
+    fn drawn(&self) -> (Points, Band) {
         if self.steps {
             let corners = self.points.windows(2).flat_map(|two| [two[0], (two[1].0, two[0].1)]);
             return (corners.chain(self.points.last().copied()).collect(), Vec::new());

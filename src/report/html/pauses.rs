@@ -177,7 +177,7 @@ impl Span {
 
     fn join(&mut self, other: &Self) {
         self.to = other.to;
-        self.paused = self.paused + other.paused;
+        self.paused += other.paused;
         self.pauses = self.pauses.zip(other.pauses).map(|(a, b)| a + b);
     }
 }

@@ -376,7 +376,7 @@ mod tests {
     fn a_study_without_results_says_so_and_long_ones_are_bounded() {
         let axes = [axis("seed", &["1"], true)];
         let row = SweepRow { place: vec![0], verdict: Verdict::NotJudged, figures: vec![None; 3] };
-        let page = page_of(&axes, &[row.clone()]);
+        let page = page_of(&axes, core::slice::from_ref(&row));
         assert!(page.contains("No run has results.") && !page.contains("<script"));
         let row = SweepRow { figures: vec![Some(1.0), Some(123.0), Some(7.0)], ..row };
         let page = page_of(&axes, &vec![row; 200_000]);

@@ -121,7 +121,7 @@ fn spans(moments: &[Moment], place: usize) -> Vec<Span> {
         match spans.last_mut() {
             Some((last, before)) if last.to == from && (*before - share).abs() < 0.05 => {
                 last.to = to;
-                last.paused = last.paused + paused;
+                last.paused += paused;
             }
             _ => spans.push((Span { from, to, paused, pauses: None }, share)),
         }
