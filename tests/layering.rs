@@ -27,7 +27,7 @@ const LAYERS: &[&[&str]] = &[
     &["config", "results"],
     &["tester"],
     &["lab"],
-    &["validate"],
+    &["validate", "data"],
     &["benchmark"],
     &["report"],
     &["daemon", "measure"],

@@ -63,7 +63,7 @@ impl Values {
             }
             (Typed::Whole(values), Cell::Whole(n)) => {
                 // Parquet has unsigned numbers as the same bits.
-                values.push(n.cast_signed());
+                values.push(i64::from_ne_bytes(n.to_ne_bytes()));
                 true
             }
             (Typed::Number(values), Cell::Number(n)) => {

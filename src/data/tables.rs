@@ -175,7 +175,7 @@ pub const TABLES: [Table; 6] = [
 fn kind(name: &str, unit: &str) -> Kind {
     match name {
         "point" | "lab" | "variant" | "world" | "trace_hash" | "verdict" | "failed" | "version"
-        | "study" => Text,
+        | "study" | "steady.rule" => Text,
         "done" => Truth,
         "fairness" | "rx_bps" | "victim_bps" | "wall_ms" => Number,
         _ if unit == "ns" => Number,

@@ -68,7 +68,7 @@ impl Study {
         let (resolved, warnings) = self.resolve(n)?;
         let done = watched(py, |watch| {
             let stop = AtomicBool::new(false);
-            let options = Options { plots, slow_down: None, stop: Some(&stop) };
+            let options = Options { plots, stop: Some(&stop), ..Options::default() };
             lab::run(&resolved.plan, World::Virtual, options, |_| {
                 if !watch.look() {
                     stop.store(true, Ordering::Relaxed);

@@ -14,7 +14,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Value, json};
 
 use super::fields::FIXED;
-use crate::{CheckOutcome, Outcome, Resolved};
+use crate::{CheckOutcome, Outcome, Resolved, SlowdownOutcome, SteadyOutcome};
 use ground::verdict::Verdict;
 
 /// A run in a file of rows.
@@ -114,6 +114,8 @@ const HEADROOM: &str = "headroom_bytes";
 fn figures(outcome: &Outcome) -> Vec<(String, Value)> {
     let f = &outcome.figures;
     let fct = |of: fn(&crate::CompletionOutcome) -> Value| f.fct.as_ref().map_or(Value::Null, of);
+    let slowdown = |of: fn(&SlowdownOutcome) -> Value| f.slowdown.as_ref().map_or(Value::Null, of);
+    let steady = |of: fn(&SteadyOutcome) -> Value| f.steady.as_ref().map_or(Value::Null, of);
     let ports = outcome.switches().flat_map(|switch| &switch.ports);
     let priorities = ports.flat_map(|port| &port.summary.port.counters.priorities);
     let headroom = priorities.map(|priority| priority.headroom_peak_bytes).max();
@@ -147,6 +149,20 @@ fn figures(outcome: &Outcome) -> Vec<(String, Value)> {
         ("signals.cnms", json!(f.signals.cnms)),
         ("signals.sfcms", json!(f.signals.sfcms)),
         ("signals.cims", json!(f.signals.cims)),
+        ("slowdown.messages", slowdown(|s| json!(s.messages))),
+        ("slowdown.unfinished", slowdown(|s| json!(s.unfinished))),
+        ("slowdown.left_out", slowdown(|s| json!(s.left_out))),
+        ("slowdown.mean", slowdown(|s| json!(s.mean))),
+        ("slowdown.p50", slowdown(|s| json!(s.p50))),
+        ("slowdown.p99", slowdown(|s| json!(s.p99))),
+        ("slowdown.max", slowdown(|s| json!(s.max))),
+        ("steady.rule", steady(|s| json!(s.rule))),
+        ("steady.from_ns", steady(|s| json!(s.from_ns))),
+        ("steady.to_ns", steady(|s| json!(s.to_ns))),
+        ("steady.flows", steady(|s| json!(s.flows))),
+        ("steady.throughput_bps", steady(|s| json!(s.throughput_bps))),
+        ("steady.fairness", steady(|s| json!(s.fairness))),
+        ("steady.queue_mean_bytes", steady(|s| json!(s.queue_mean_bytes))),
     ]
     .map(|(name, value)| (name.to_owned(), value))
     .into();
@@ -360,9 +376,33 @@ checks: [conservation, lossless, {value: {path: marks, at_least: 1}}]
             p99_ns: zero,
             max_ns: zero,
         };
-        let figures = crate::Figures { fct: Some(fct), ..outcome.figures };
+        let slowdown = SlowdownOutcome {
+            messages: 1,
+            unfinished: 0,
+            left_out: 0,
+            mean: None,
+            p50: None,
+            p99: None,
+            max: None,
+            bins: Vec::new(),
+        };
+        let steady = SteadyOutcome {
+            rule: "measure",
+            from_ns: zero,
+            to_ns: zero,
+            flows: 1,
+            throughput_bps: 1.0,
+            fairness: None,
+            queue_mean_bytes: None,
+        };
+        let figures = crate::Figures {
+            fct: Some(fct),
+            slowdown: Some(slowdown),
+            steady: Some(steady),
+            ..outcome.figures
+        };
         leaves(&serde_json::to_value(figures).unwrap(), "", &mut all);
-        for name in all.iter().filter(|name| *name != "hops") {
+        for name in all.iter().filter(|name| !["hops", "slowdown.bins"].contains(&name.as_str())) {
             assert!(row.figures.iter().any(|(own, _)| own == name), "{name}");
         }
         assert!(row.figures.iter().any(|(own, _)| own == "hops.1.hosts.pauses"));
