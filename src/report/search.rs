@@ -78,9 +78,9 @@ pub(super) fn summary(searched: &Searched) -> Vec<String> {
         searched.path.clone(),
     ];
     lines.push(match searched.seeds {
-        1 => "with one seed each: other seeds were not run".into(),
+        1 => "one seed each: other seeds were not run".into(),
         seeds => format!(
-            "with each of {} seeds: with {} % confidence, with {:.1} % of all seeds or more",
+            "{} seeds each: at {} % confidence, {:.1} % of all seeds or more hold",
             count(seeds),
             searched.confidence * 100.0,
             (searched.share * 1e3).floor() / 10.0,
@@ -159,11 +159,11 @@ pub(super) mod tests {
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
         for words in [
             "31KB      30KB  lossless, throughput of victims, ... (seed 17)",
-            "none     200KB  lossless NOT JUDGED (seed 17)",
+            "none     200KB  lossless not judged (seed 17)",
             "10KB         -  the first of all values holds",
             "out of order: 31KB holds, 35KB does not",
             "incast: the least xoff with which lossless passes",
-            "with each of 20 seeds: with 95 % confidence, with 86.0 % of all seeds or more",
+            "20 seeds each: at 95 % confidence, 86.0 % of all seeds or more hold",
             "interrupted after 4 of 5 searches",
         ] {
             assert!(text.contains(words), "{words}\n{text}");
@@ -174,7 +174,7 @@ pub(super) mod tests {
     fn nothing_is_said_about_other_seeds_than_the_one_that_was_run() {
         let one = Searched { seeds: 1, planned: 4, ..searched() };
         let text = searched_text(&one);
-        assert!(text.contains("with one seed each: other seeds were not run"), "{text}");
+        assert!(text.contains("one seed each: other seeds were not run"), "{text}");
         assert!(text.contains("1,234 runs in 4 searches"), "{text}");
         assert!(!text.contains("confidence"), "{text}");
     }

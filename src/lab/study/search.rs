@@ -198,10 +198,11 @@ impl Search {
             Wanted::Largest => "largest",
         };
         let checks = match &*self.checks {
-            [] => "all checks".to_owned(),
-            checks => checks.join(", "),
+            [] => "all checks pass".to_owned(),
+            [one] => format!("{one} passes"),
+            all => format!("{} pass", all.join(", ")),
         };
-        format!("{wanted} {} of {} for which {checks} hold", self.axis.key(), self.axis.summary())
+        format!("{wanted} {} of {} with which {checks}", self.axis.key(), self.axis.summary())
     }
 
     /// Number of a value on the axis, counted from the wanted end.

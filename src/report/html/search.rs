@@ -115,7 +115,7 @@ mod tests {
         for words in [
             "dcqcn, 100m: 31KB, not 30KB",
             "out of order: 31KB holds, 35KB does not",
-            "dcqcn, 100m: none, not 200KB: lossless NOT JUDGED (seed 17)",
+            "dcqcn, 100m: none, not 200KB: lossless not judged (seed 17)",
             "sluice run incast.yaml --report x.html",
         ] {
             assert!(page.contains(words), "{words}\n{page}");

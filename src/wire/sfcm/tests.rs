@@ -276,13 +276,13 @@ proptest! {
             IpAddr::V4(_) => IpAddr::V4((dst as u32).into()),
             IpAddr::V6(_) => IpAddr::V6(dst.into()),
         };
-        let protocol = Protocol(protocol);
-        let mut flow = FiveTuple { src: headers.dst, dst, protocol, src_port, dst_port };
+        // An encapsulated packet here is of UDP.
+        let protocol = if encapsulated { Protocol::UDP } else { Protocol(protocol) };
+        let flow = FiveTuple { src: headers.dst, dst, protocol, src_port, dst_port };
         prop_assume!(!headers.carries(&flow) && is_host(headers.dst));
         let mut msdu = Vec::new();
         if encapsulated {
             // Any packet with the right source is accepted; the flow is then that of the message.
-            flow.protocol = Protocol::UDP;
             let inner = datagram::Repr { src: flow.src, dst, src_port, dst_port, ..headers };
             let mut packet = vec![0x5a; MSDU_MIN + usize::from(dscp)];
             inner.emit(&mut packet).unwrap();
