@@ -46,6 +46,8 @@ EXAMPLES:
   sluice run configs/labs/compare/*.yaml                     every variant of each, in one table
   sluice run LAB.yaml --variant pfc                          one of a lab's variants
   sluice run configs/labs/sweep.yaml --rows out.jsonl        every run of a sweep, a line for each
+  sluice run configs/labs/search.yaml                        the least value with which checks pass
+  sluice run LAB.yaml --csv tables                           tables of flows, messages and queues
   sluice run SWEEP.yaml --rows out.jsonl --resume            the runs that the file does not have yet
   sluice run SWEEP.yaml --number 17                          one of them, as an ordinary lab
   sluice run SWEEP.yaml --shard 2/8 --rows 2.jsonl           an eighth of them
@@ -104,11 +106,11 @@ pub struct RunArgs {
     #[arg(long, value_name = "K/N")]
     pub shard: Option<Shard>,
     /// Write tables of runs, flows, messages, hops, series and pauses to CSV files in this folder.
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", conflicts_with = "resume")]
     pub csv: Option<PathBuf>,
     /// Write the same tables to Parquet files in this folder.
     #[cfg(feature = "parquet")]
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", conflicts_with = "resume")]
     pub parquet: Option<PathBuf>,
     /// Write a self-contained HTML page with plots to this file.
     #[arg(long, value_name = "FILE")]

@@ -117,7 +117,8 @@ impl DataSet {
     /// # Errors
     /// A file cannot be written.
     pub fn add(&mut self, row: &Row, plan: &LabPlan, run: &Run) -> Result<(), DataError> {
-        fill::run(row, &self.axes.clone(), &mut |table, cells| self.line(table, cells))?;
+        let axes = self.axes.clone();
+        fill::run(row, &axes, &mut |table, cells| self.line(table, cells))?;
         fill::flows(row, &run.outcome, &mut |table, cells| self.line(table, cells))?;
         fill::messages(row, run, &mut |table, cells| self.line(table, cells))?;
         fill::hops(row, &run.outcome, &mut |table, cells| self.line(table, cells))?;
@@ -129,22 +130,19 @@ impl DataSet {
     }
 
     fn line(&mut self, table: usize, cells: &[Cell<'_>]) -> Result<(), DataError> {
-        let path = self.path(&TABLES[table]);
-        let file = match &mut self.files[table] {
-            Some(file) => file,
-            none => {
-                let columns = tables::columns(table, &self.axes);
-                let file: io::Result<Box<dyn File>> = match self.format {
-                    Format::Csv => CsvFile::create(&path, &columns).map(|file| Box::new(file) as _),
-                    #[cfg(feature = "parquet")]
-                    Format::Parquet => {
-                        ParquetFile::create(&path, &columns).map(|file| Box::new(file) as _)
-                    }
-                };
-                none.insert(file.map_err(|error| DataError::Io(path.clone(), error))?)
-            }
-        };
-        file.line(cells).map_err(|error| DataError::Io(path, error))
+        if self.files[table].is_none() {
+            let (path, columns) = (self.path(&TABLES[table]), tables::columns(table, &self.axes));
+            let file: io::Result<Box<dyn File>> = match self.format {
+                Format::Csv => CsvFile::create(&path, &columns).map(|file| Box::new(file) as _),
+                #[cfg(feature = "parquet")]
+                Format::Parquet => {
+                    ParquetFile::create(&path, &columns).map(|file| Box::new(file) as _)
+                }
+            };
+            self.files[table] = Some(file.map_err(|error| DataError::Io(path, error))?);
+        }
+        let written = self.files[table].as_mut().map_or(Ok(()), |file| file.line(cells));
+        written.map_err(|error| DataError::Io(self.path(&TABLES[table]), error))
     }
 
     /// Ends all files.

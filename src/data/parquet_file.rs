@@ -50,13 +50,21 @@ impl Values {
         Self { known: Vec::new(), of }
     }
 
-    /// Adds a value. One of another type than its column's is unknown, but for whole numbers in columns of numbers.
+    /// Adds a value. Columns of text take all values, such as those of an axis of numbers and names, and
+    /// columns of numbers take whole ones.
     fn push(&mut self, cell: &Cell<'_>) {
+        let as_text = match (&self.of, cell) {
+            (Typed::Text { .. }, Cell::Whole(n)) => Some(n.to_string()),
+            (Typed::Text { .. }, Cell::Number(n)) => Some(n.to_string()),
+            (Typed::Text { .. }, Cell::Truth(is)) => Some(is.to_string()),
+            _ => None,
+        };
+        let cell = as_text.as_deref().map_or(*cell, Cell::Text);
         let is_known = match (&mut self.of, cell) {
             (Typed::Text { values, last }, Cell::Text(text)) => {
                 // The same text often repeats; a clone shares its memory.
                 let same = last.as_ref().filter(|last| last.data() == text.as_bytes());
-                let value = same.cloned().unwrap_or_else(|| ByteArray::from(*text));
+                let value = same.cloned().unwrap_or_else(|| ByteArray::from(text));
                 *last = Some(value.clone());
                 values.push(value);
                 true
@@ -67,15 +75,15 @@ impl Values {
                 true
             }
             (Typed::Number(values), Cell::Number(n)) => {
-                values.push(*n);
+                values.push(n);
                 true
             }
             (Typed::Number(values), Cell::Whole(n)) => {
-                values.push(*n as f64);
+                values.push(n as f64);
                 true
             }
             (Typed::Truth(values), Cell::Truth(is)) => {
-                values.push(*is);
+                values.push(is);
                 true
             }
             _ => false,

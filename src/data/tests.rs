@@ -30,7 +30,7 @@ flows:
     to: h4
     priority: 3
     transport: {roce: {messages: {bytes: 10KB, count: 50}}}
-sweep: {seed: 1..2, defaults.links.length: [5m, 50m]}
+sweep: {seed: 1..2, defaults.links.length: [5m, 50m], until_done: [true, false]}
 ";
 
 fn file(text: &str) -> LabFile {
@@ -47,7 +47,10 @@ fn written(folder: &Path, format: Format) -> DataSet {
         .iter()
         .map(|column| (column.key.to_owned(), column.is_number))
         .collect();
-    assert_eq!(axes, [("seed".to_owned(), true), ("defaults.links.length".to_owned(), false)]);
+    let named = |name: &str, is_number| (name.to_owned(), is_number);
+    let wanted =
+        [named("seed", true), named("defaults.links.length", false), named("until_done", false)];
+    assert_eq!(axes, wanted);
     let mut set = DataSet::create(folder, format, axes).unwrap();
     let options = Options { plots: true, moments: Some(MOMENTS_MAX), ..Options::default() };
     for n in 0..study.len() {
@@ -71,16 +74,17 @@ fn every_table_has_lines_that_agree_with_the_results() {
     let folder = Folder::new("data-csv");
     written(&folder.0, Format::Csv).close().unwrap();
     let runs = csv(&folder, "runs");
-    assert_eq!(runs.len(), 4);
+    assert_eq!(runs.len(), 8);
     let of = |line: &BTreeMap<String, String>, name: &str| line[name].clone();
     let number = |line: &BTreeMap<String, String>, name: &str| -> f64 {
         line[name].parse().unwrap_or_else(|_| panic!("{name}: {line:?}"))
     };
     assert_eq!(of(&runs[1], "lab"), "small, with a comma");
-    assert_eq!([of(&runs[1], "seed"), of(&runs[1], "defaults.links.length")], ["1", "50m"]);
+    assert_eq!([of(&runs[3], "seed"), of(&runs[3], "defaults.links.length")], ["1", "50m"]);
     assert_eq!([of(&runs[2], "variant"), of(&runs[2], "victim_bps")], ["", ""], "unknown is empty");
     let flows = csv(&folder, "flows");
-    assert_eq!(flows.len(), 4 * 3);
+    assert_eq!(of(&runs[1], "until_done"), "false");
+    assert_eq!(flows.len(), 8 * 3);
     for line in &flows[..3] {
         assert!(number(line, "tx_frames") >= number(line, "rx_frames"), "{line:?}");
         assert!(number(line, "latency_p50_ns") <= number(line, "latency_p99_ns"), "{line:?}");

@@ -1,7 +1,7 @@
 //! The search of a lab file: the least or the largest value of a field for which checks hold.
 //!
 //! Every run of the study, of its variants and its sweep, has a search of its own. A value holds if the
-//! checks pass with all seeds; one that is not judged does not. The edge is found by bisection.
+//! named checks pass with all seeds, and one that is not judged does not; without names the runs' verdicts decide. The edge is found by bisection.
 
 mod edge;
 

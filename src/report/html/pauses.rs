@@ -45,7 +45,7 @@ pub(super) struct PauseRow {
     pub(super) obeyed: Vec<PauseFrame>,
 }
 
-/// The plot.
+/// Pauses of ports over time: a row for each port and priority.
 pub(super) struct Pauses {
     /// The text alternative.
     pub(super) about: String,
