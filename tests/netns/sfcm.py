@@ -11,6 +11,7 @@ they are by default. Each line is answered by the number of octets or, of severa
 flow is of UDP, in frames of so many octets with a C-tag.
 """
 
+import itertools
 import struct
 import sys
 import time
@@ -85,9 +86,12 @@ def message(to_mac, to_ip, *said):
     return Raw(frame[: int(f["cut"])] if f["cut"] else frame)
 
 
+FLOWS = itertools.count()
+
+
 def repeat(times, gap_us, *words):
-    """Messages about as many flows, whose destinations differ."""
-    for n in range(int(times)):
+    """Messages about as many flows, whose destinations differ, also from those of lines before."""
+    for n in itertools.islice(FLOWS, int(times)):
         link.send(message(*words, f"to=10.7.{n >> 8 & 255}.{n & 255}"))
         time.sleep(int(gap_us) / 1e6)
     return int(times)
