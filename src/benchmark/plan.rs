@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use ground::time::Duration;
 use ground::units::{BitsPerSec, Bytes, Priority};
-use text::table::{Align, Table};
+use text::{Align, Table};
 use validate::setup::Setup;
 use validate::trial::Port;
 

@@ -1,6 +1,7 @@
 //! `sluice run`: runs a lab, compares several, or runs the study that a lab describes, in the virtual or
 //! the real world.
 
+mod args;
 mod compare;
 mod data;
 mod rows;
@@ -14,140 +15,23 @@ use std::process::ExitCode;
 use std::time::Instant as Wall;
 
 use anyhow::{Context, Result, anyhow};
-use clap::Args;
 
 use super::kind::Kind;
-use super::machine::MachineArgs;
 use super::outputs::{OutputFile, Outputs};
 use super::terminal::{self, say};
 use super::{Format, bad_input, exit, quoted, stop_on_signals};
 use crate::config::Machine;
 use crate::config::quantity::Span;
-use crate::lab::study::{Changes, Row, Shard, Study, jobs};
+use crate::lab::study::{Changes, Row, Study, jobs};
 use crate::lab::{self, LabFile, LabPlan, Resolved, Run, World};
 use crate::report::{self, Report};
 use crate::sim::LinkId;
+pub use args::RunArgs;
 #[cfg(feature = "dpdk")]
 pub(super) use compare::run_all;
 use data::Sets;
 pub(super) use rows::Rows;
 use show::Show;
-
-const EXAMPLES: &str = "\
-EXAMPLES:
-  sluice run configs/labs/incast.yaml                        results as tables
-  sluice run configs/labs/incast.yaml --report incast.html   and as one page with plots
-  sluice run LAB.yaml --format json                          and for programs
-  sluice run LAB.yaml --seed 7 --duration 20ms               with another seed, for longer
-  sluice run LAB.yaml --set defaults.links.length=500m       with another value of a field
-  sluice run LAB.yaml --pcapng h1-s1=h1.pcapng               with the frames of a link
-  sluice run LAB.yaml --world real                           on DPDK rings, with real frames
-  sluice check LAB.yaml                                      validation of the file, without a run
-  sluice run configs/labs/compare/*.yaml                     every variant of each, in one table
-  sluice run LAB.yaml --variant pfc                          one of a lab's variants
-  sluice run configs/labs/sweep.yaml --rows out.jsonl        every run of a sweep, a line for each
-  sluice run configs/labs/search.yaml                        the least value with which checks pass
-  sluice run LAB.yaml --csv tables                           tables of flows, messages and queues
-  sluice run SWEEP.yaml --rows out.jsonl --resume            the runs that the file does not have yet
-  sluice run SWEEP.yaml --number 17                          one of them, as an ordinary lab
-  sluice run SWEEP.yaml --shard 2/8 --rows 2.jsonl           an eighth of them
-
-In the virtual world the same file and seed give the same trace hash, to the picosecond, on every
-machine. The real world reports what it cannot do of a lab. Exit status 0: PASS, no check failed and at
-least one passed. 1: a check failed. 4: inconclusive, or no check could be judged.";
-
-/// Run a lab file: nodes, links, flows, faults and checks, in exact virtual time or on real rings.
-#[derive(Args, Clone, Debug)]
-#[command(after_help = EXAMPLES)]
-pub struct RunArgs {
-    /// Lab files, YAML or JSON. Several, or one with variants, are compared in one table; one with a
-    /// sweep is run with all combinations of its values.
-    #[arg(value_name = "LAB", required = true)]
-    pub files: Vec<PathBuf>,
-    /// Run only this variant of the lab. May be repeated.
-    #[arg(long, value_name = "NAME")]
-    pub variant: Vec<String>,
-    /// Run only this run of a sweep, by its number, as an ordinary lab.
-    #[arg(long, value_name = "N", conflicts_with_all = ["variant", "shard", "resume"])]
-    pub number: Option<u64>,
-    /// World of the run.
-    #[arg(long, value_enum, default_value_t = World::Virtual)]
-    pub world: World,
-    /// In the real world, slow time down by this factor, so that the machine keeps up. Default:
-    /// derived from the lab's frame rates.
-    #[arg(long, value_name = "TIMES", value_parser = clap::value_parser!(u64).range(1..))]
-    pub slow_down: Option<u64>,
-    /// Seed of all random decisions, instead of the file's.
-    #[arg(long)]
-    pub seed: Option<u64>,
-    /// Seed that randomizes the order of events at the same picosecond.
-    #[arg(long, value_name = "SEED")]
-    pub shuffle: Option<u64>,
-    /// End of the run at the latest, in time of the lab, such as 5ms; instead of the file's.
-    #[arg(long, value_name = "TIME")]
-    pub duration: Option<Span>,
-    /// Value of a field by its path, such as defaults.links.length=500m, instead of the file's and its
-    /// variants'. May be repeated.
-    #[arg(long, value_name = "PATH=VALUE", value_parser = field)]
-    pub set: Vec<(String, String)>,
-    /// Number of runs at the same time; the real world has one. Default: the number of cores.
-    #[arg(long, value_parser = clap::value_parser!(u16).range(1..=1024))]
-    pub jobs: Option<u16>,
-    /// Write a line of JSON for each run to this file, as the runs end.
-    #[arg(long, value_name = "FILE")]
-    pub rows: Option<PathBuf>,
-    /// Go on with the file of --rows: run only the runs that it does not have.
-    #[arg(long, requires = "rows")]
-    pub resume: bool,
-    /// Folder for complete lab files of the runs of a sweep that fail or are inconclusive.
-    #[arg(long, value_name = "DIR")]
-    pub keep: Option<PathBuf>,
-    /// Run only part K of N of the runs, such as 1/4; other machines run the others.
-    #[arg(long, value_name = "K/N")]
-    pub shard: Option<Shard>,
-    /// Write tables of runs, flows, messages, hops, series and pauses to CSV files in this folder.
-    #[arg(long, value_name = "DIR", conflicts_with = "resume")]
-    pub csv: Option<PathBuf>,
-    /// Write the same tables to Parquet files in this folder.
-    #[cfg(feature = "parquet")]
-    #[arg(long, value_name = "DIR", conflicts_with = "resume")]
-    pub parquet: Option<PathBuf>,
-    /// Write a self-contained HTML page with plots to this file.
-    #[arg(long, value_name = "FILE")]
-    pub report: Option<PathBuf>,
-    /// Format of the results on standard output.
-    #[arg(long, value_enum, default_value_t = Format::Table)]
-    pub format: Format,
-    /// Print all results of each run, too, in a comparison as JSON.
-    #[arg(long)]
-    pub outcomes: bool,
-    /// Write the frames of a link to a pcapng file, both directions. May be repeated.
-    #[arg(long, value_name = "LINK=FILE", value_parser = capture)]
-    pub pcapng: Vec<(String, PathBuf)>,
-    /// EAL options and idle mode.
-    #[command(flatten)]
-    pub machine: MachineArgs,
-}
-
-/// Parses `LINK=FILE`.
-fn capture(text: &str) -> Result<(String, PathBuf), String> {
-    match text.split_once('=') {
-        Some((link, file)) if !link.is_empty() && !file.is_empty() => {
-            Ok((link.to_owned(), file.into()))
-        }
-        _ => Err("write the name of a link, `=`, and a file".into()),
-    }
-}
-
-/// Parses `PATH=VALUE`.
-fn field(text: &str) -> Result<(String, String), String> {
-    match text.split_once('=') {
-        Some((path, value)) if !path.is_empty() && !value.is_empty() => {
-            Ok((path.to_owned(), value.to_owned()))
-        }
-        _ => Err("write the path of a field, `=`, and a value, such as seed=7".into()),
-    }
-}
 
 /// One run of a lab file, or of a variant of it.
 struct Job<'a> {
@@ -372,18 +256,6 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-
-    #[test]
-    fn a_capture_needs_a_link_and_a_file() {
-        assert_eq!(capture("h1-s1=a=b.pcapng"), Ok(("h1-s1".into(), "a=b.pcapng".into())));
-        assert!(capture("h1").is_err() && capture("=x").is_err() && capture("x=").is_err());
-    }
-
-    #[test]
-    fn a_field_is_a_path_and_a_value() {
-        assert_eq!(field("a.b={c: d=e}"), Ok(("a.b".into(), "{c: d=e}".into())));
-        assert!(field("a.b").is_err() && field("=x").is_err() && field("x=").is_err());
-    }
 
     #[test]
     fn the_command_of_a_report_survives_a_shell() {

@@ -12,6 +12,7 @@ mod object;
 mod plan;
 pub mod raw;
 mod resolve;
+mod rewrite;
 mod schema;
 mod written;
 

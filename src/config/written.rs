@@ -14,26 +14,21 @@ use link::Method;
 use switch::managed::{self, Access, At, Kind, Object, ObjectValue, Scope, Section, Unit};
 use switch::{CongestionPlan, SwitchPlan};
 
-use super::{ConfigError, Machine, SwitchFile, parse_tree};
 use crate::raw::Range;
 use crate::tree::{self, Node};
-
-/// Passes after which the defaults of what was written no longer change what else has to be written:
-/// a default depends on other fields, which depend on none.
-const PASSES: usize = 3;
 
 /// A switch file that can be changed.
 #[derive(Clone)]
 pub struct Written {
     /// The file's name, to which paths in it are relative.
-    name: String,
+    pub(super) name: String,
     /// Without its keys, each replaced by a number.
-    root: Node,
+    pub(super) root: Node,
     has_keys: bool,
 }
 
 impl fmt::Debug for Written {
-    /// Without the content, which [`SwitchFile`] has resolved.
+    /// Without the content, which [`SwitchFile`](crate::SwitchFile) has resolved.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Written").finish_non_exhaustive()
     }
@@ -51,14 +46,6 @@ impl Written {
     #[must_use]
     pub const fn has_keys(&self) -> bool {
         self.has_keys
-    }
-
-    /// Resolves the file again.
-    ///
-    /// # Errors
-    /// All problems of the file.
-    pub fn resolve(&self, machine: &Machine) -> Result<SwitchFile, ConfigError> {
-        Ok(parse_tree(&self.name, self.root.clone(), machine)?.0)
     }
 
     /// Returns the file as YAML.
@@ -93,25 +80,13 @@ impl Written {
         }
     }
 
-    /// Writes the objects whose values in `plan` differ from those in the file.
-    ///
-    /// # Errors
-    /// All problems of the file.
-    pub fn write_objects(
+    /// Writes the objects whose values in `plan` differ from those in `file`, the file's.
+    pub(super) fn write_changed(
         &mut self,
         plan: &CongestionPlan,
+        file: &CongestionPlan,
         ports: usize,
-        machine: &Machine,
-    ) -> Result<(), ConfigError> {
-        for _ in 0..PASSES {
-            let file = self.resolve(machine)?.plan.congestion;
-            self.write_changed(plan, &file, ports);
-        }
-        Ok(())
-    }
-
-    /// Writes the objects whose values in `plan` differ from those in `file`, the file's.
-    fn write_changed(&mut self, plan: &CongestionPlan, file: &CongestionPlan, ports: usize) {
+    ) {
         self.write_methods(plan, file);
         let mut queues = BTreeSet::new();
         for object in Object::all().filter(|object| object.access() != Access::ReadOnly) {

@@ -4,8 +4,8 @@ use std::fs::File as OsFile;
 use std::io::{self, BufWriter};
 use std::path::Path;
 
+use super::file::{Cell, File};
 use super::tables::Column;
-use super::{Cell, File};
 
 /// A file that is being written.
 pub(super) struct CsvFile(csv::Writer<BufWriter<OsFile>>);

@@ -6,8 +6,9 @@ use lab::{LabPlan, Outcome, Recording, Run};
 use serde_json::Value;
 use sim::{LinkId, NodeKind};
 
+use super::DataError;
+use super::file::Cell;
 use super::tables::{FLOWS, HOPS, MESSAGES, PAUSES, RUNS, SERIES};
-use super::{Cell, DataError};
 
 /// Takes a line of a table.
 type Take<'a> = dyn FnMut(usize, &[Cell<'_>]) -> Result<(), DataError> + 'a;

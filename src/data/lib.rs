@@ -5,6 +5,7 @@
 //! known is empty in CSV and null in Parquet, never 0.
 
 mod csv_file;
+mod file;
 mod fill;
 #[cfg(feature = "parquet")]
 mod parquet_file;
@@ -20,6 +21,7 @@ use lab::{LabPlan, Run};
 pub use tables::{Column, Kind, TABLES, Table};
 
 use csv_file::CsvFile;
+use file::{Cell, File};
 #[cfg(feature = "parquet")]
 use parquet_file::ParquetFile;
 
@@ -36,16 +38,6 @@ pub enum Format {
     Parquet,
 }
 
-/// A value of a table.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub(crate) enum Cell<'a> {
-    Text(&'a str),
-    Whole(u64),
-    Number(f64),
-    Truth(bool),
-    Unknown,
-}
-
 /// Reason why a data set could not be written.
 #[derive(Debug, thiserror::Error)]
 pub enum DataError {
@@ -55,15 +47,6 @@ pub enum DataError {
     /// The file and the error.
     #[error("{0}: {1}")]
     Io(PathBuf, io::Error),
-}
-
-/// A file of one table.
-trait File: Send {
-    /// Adds a line, with a value for each column.
-    fn line(&mut self, cells: &[Cell<'_>]) -> io::Result<()>;
-
-    /// Ends the file.
-    fn close(self: Box<Self>) -> io::Result<()>;
 }
 
 /// Files of all tables in a folder. A file begins with its first line; tables without lines have none but `runs`.

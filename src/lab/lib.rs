@@ -3,9 +3,11 @@
 
 pub mod cdf;
 mod ends;
+mod error;
 pub mod explore;
 mod file;
 mod memory;
+mod message_log;
 mod outcome;
 mod path;
 mod plan;
@@ -15,6 +17,7 @@ pub mod raw;
 pub mod real;
 pub mod record;
 mod resolve;
+mod run;
 mod schema;
 pub mod study;
 pub mod swarm;
@@ -22,15 +25,17 @@ mod verdict;
 mod virtual_run;
 mod world;
 
+pub use error::RunError;
 pub use file::{LabFile, examine, is_lab, load, load_changed, parse, resolve_raw};
 pub use memory::{memory_needed, refuse_memory};
 pub use outcome::*;
 pub use path::find;
 pub use plan::*;
 pub use resolve::{LinkView, Resolved};
+pub use run::{Runner, run};
 pub use schema::lab_schema;
 pub use virtual_run::{Options, Progress, Recording, Run};
-pub use world::{RunError, Runner, World, run};
+pub use world::World;
 
 #[cfg(test)]
 #[path = "../testfolder.rs"]

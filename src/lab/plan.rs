@@ -1,13 +1,11 @@
 //! A validated lab: the plan that either world runs, and its checks.
 
+use super::message_log::keep_messages;
 use ground::time::Duration;
 use ground::units::{BitsPerSec, PortId, Priority};
 use host::FlowId;
 use sim::{Direction, LinkId, NetworkPlan, NodeId};
 use tester::plan::TestPlan;
-
-/// Messages of an unlimited flow: more than any run sends.
-pub(crate) const ENDLESS: u64 = u32::MAX as u64;
 
 /// A resolved lab file.
 #[derive(Clone, Debug)]
@@ -43,7 +41,7 @@ impl LabPlan {
     /// otherwise.
     pub fn keep_messages(&mut self) {
         self.record.messages = true;
-        super::resolve::keep_messages(&mut self.network.nodes, true);
+        keep_messages(&mut self.network.nodes, true);
     }
 
     /// Returns the flow ids of the traffic generator.

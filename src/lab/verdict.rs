@@ -229,12 +229,7 @@ fn fairness(results: &Value, names: &[&str], tolerance: f64) -> (Verdict, String
     (Verdict::of(off(share).abs() <= tolerance), detail)
 }
 
-/// Formats a number without trailing zeros.
+/// Formats a figure of a check.
 fn number(n: f64) -> String {
-    if n.fract() == 0.0 && n.abs() < 1e15 {
-        let digits = text::count(n.abs() as u64);
-        return if n < 0.0 { format!("-{digits}") } else { digits };
-    }
-    let text = format!("{n:.6}");
-    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+    text::decimal(n, 6)
 }

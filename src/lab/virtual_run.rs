@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::ends::ends;
+use super::error::RunError;
 use super::outcome::{
     Completions, Ended, MessageRecords, Outcome, Samples, Window, completions, flow_counts, gather,
     records,
@@ -11,7 +12,7 @@ use super::outcome::{
 use super::plan::LabPlan;
 use super::record::{Captures, Detail, Looks, MOMENTS_MAX, Recorder};
 use super::verdict;
-use super::world::{RunError, World};
+use super::world::World;
 use contracts::frame::Frame;
 use ground::time::{Duration, Instant};
 use ground::verdict::Verdict;

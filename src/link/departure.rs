@@ -3,25 +3,7 @@
 //! A device has room for one timestamp. While it is awaited, other messages have the time of their hand-over, as
 //! all messages have at a port whose device does not timestamp what it sends.
 
-use contracts::frame::Frame;
-use contracts::port::{Port, StampSource};
 use ground::time::{Duration, Instant};
-use ground::units::Bytes;
-
-use super::PortAgents;
-use super::news::Sources;
-
-/// Time from the hand-over of a frame after which its timestamp is given up. A choice: a NIC has it some
-/// microseconds after the frame left, before which a ring of the longest frames may leave.
-const WAIT: Duration = Duration::from_millis(2);
-
-/// Time from one look for a timestamp to the next: each reads a register of the device, which takes about a
-/// microsecond. A choice.
-const LOOK: Duration = Duration::from_micros(5);
-
-/// Timestamps in a row that did not come, after which no more are asked for: drivers take the request whether
-/// they fulfil it or not.
-const MISSED_MAX: u8 = 8;
 
 /// A message whose transmit time matters and is not in the message itself.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -36,15 +18,15 @@ pub(super) enum Event {
 
 /// A timestamp that is awaited.
 #[derive(Clone, Copy, Debug)]
-struct Awaited {
-    of: Event,
+pub(super) struct Awaited {
+    pub(super) of: Event,
     /// Time of the hand-over by the port's clock: the frame left no earlier.
-    handed: Instant,
+    pub(super) handed: Instant,
     /// Times by the poll's clock at which to look for it, and to give it up.
-    look: Instant,
-    until: Instant,
+    pub(super) look: Instant,
+    pub(super) until: Instant,
     /// Time from the start of the frame, which the device timestamps, to its end.
-    length: Duration,
+    pub(super) length: Duration,
 }
 
 /// Timestamps of sent messages.
@@ -52,8 +34,8 @@ struct Awaited {
 pub(super) struct Departures {
     /// The message that was made last.
     pub(super) made: Option<Event>,
-    awaited: Option<Awaited>,
-    missed: u8,
+    pub(super) awaited: Option<Awaited>,
+    pub(super) missed: u8,
 }
 
 impl Departures {
@@ -68,126 +50,3 @@ impl Departures {
         (self.made, self.awaited) = (None, None);
     }
 }
-
-impl PortAgents {
-    /// Has the frame of the last message timestamped when it leaves, if its time matters and the device can.
-    /// `clock` is the time of its hand-over.
-    pub(super) fn ask_departure<P: Port>(
-        &mut self,
-        now: Instant,
-        port: &mut P,
-        frame: &mut P::Frame,
-        clock: Instant,
-    ) {
-        let Some(of) = self.departures.made.take() else { return };
-        if self.departures.missed >= MISSED_MAX {
-            return;
-        }
-        if self.departures.awaited.is_some() {
-            self.counters.stamps_busy += 1;
-            return;
-        }
-        if !port.stamp_when_sent(frame) {
-            return;
-        }
-        if let (Event::PathResponse, Some(peer_delay)) = (of, &mut self.peer_delay) {
-            peer_delay.await_stamp();
-        }
-        let length = self.length(frame.wire_len());
-        let [look, until] = [LOOK, WAIT].map(|time| now.saturating_add(time));
-        self.departures.awaited = Some(Awaited { of, handed: clock, look, until, length });
-    }
-
-    /// Reads the timestamp that is awaited, if it is there, or gives it up.
-    pub(super) fn read_departure<P: Port>(&mut self, now: Instant, port: &mut P) {
-        let Some(awaited) = &mut self.departures.awaited else { return };
-        awaited.look = now.saturating_add(LOOK);
-        let Awaited { of, handed, until, length, .. } = *awaited;
-        let stamps = port.stamps();
-        let early = stamps.resolution.saturating_mul(2) + stamps.uncertainty;
-        match port.sent_stamp() {
-            Some(at) if at.saturating_add(early) >= handed => {
-                self.counters.stamps_sent += 1;
-                self.departures.missed = 0;
-                self.left(of, Some(at.saturating_add(length)));
-            }
-            // That of an earlier frame, which came too late. This one is still to come.
-            Some(_) => self.counters.stamps_late += 1,
-            None if now < until => {}
-            None => {
-                self.counters.stamps_missed += 1;
-                self.departures.missed += 1;
-                self.left(of, None);
-            }
-        }
-    }
-
-    /// Tells the protocol when its message left.
-    fn left(&mut self, of: Event, at: Option<Instant>) {
-        self.departures.awaited = None;
-        match of {
-            Event::Request => {
-                if let (Some(measurer), Some(at)) = (&mut self.measurer, at) {
-                    measurer.left(at);
-                }
-            }
-            Event::PathRequest => {
-                if let (Some(peer_delay), Some(at)) = (&mut self.peer_delay, at) {
-                    peer_delay.request_left(at);
-                }
-            }
-            Event::PathResponse => {
-                if let Some(peer_delay) = &mut self.peer_delay {
-                    peer_delay.response_left(at);
-                }
-            }
-        }
-    }
-
-    /// Returns the time of the last bit of a received frame, whose start the device timestamped `at`.
-    pub(super) fn end_of(&self, at: Instant, wire_len: u32) -> Instant {
-        at.saturating_add(self.length(wire_len))
-    }
-
-    /// Returns the time from the first bit of a frame, FCS included, to its last; none on a port without a line.
-    fn length(&self, wire_len: u32) -> Duration {
-        match self.stamps.serializes {
-            true => self.rate.time_for(Bytes(wire_len.into())),
-            false => Duration::ZERO,
-        }
-    }
-
-    /// Returns the sources of the times of a delay of which `by_software` exchanges have a t1 of software.
-    pub(super) fn sources(&self, by_software: u16) -> Sources {
-        let t1 = match self.stamps.source {
-            _ if by_software == 0 => StampSource::Nic,
-            // The device timestamps what it receives.
-            StampSource::Nic => StampSource::Software,
-            other => other,
-        };
-        Sources { t1, t4: self.stamps.source }
-    }
-
-    /// Returns the uncertainty of a delay with these sources: the port's clocks, the unit of the messages at
-    /// both ends, and the longest time to hand a frame over where t1 is before that.
-    pub(super) fn uncertainty(&self, sources: Sources) -> Duration {
-        let step = self.stamps.resolution + self.dialect.span(1);
-        let known = step.saturating_mul(2) + self.stamps.uncertainty;
-        match sources.t1 {
-            StampSource::Nic => known,
-            _ => known + self.handing_over,
-        }
-    }
-
-    /// Returns the longest time by which frames in the transmit ring make a delay with these sources longer than
-    /// it is: none with exact times or a t1 of the device; `None` if it is not known, as the port has no line.
-    pub(super) fn in_ring(&self, sources: Sources) -> Option<Duration> {
-        match sources.t1 {
-            StampSource::Exact | StampSource::Nic => Some(Duration::ZERO),
-            _ => self.stamps.serializes.then(|| self.rate.time_for(self.ring)),
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests;

@@ -11,6 +11,7 @@
 //! was found. A device stamps the start of a frame, to which the time of the frame is added.
 
 mod auto;
+mod departing;
 mod departure;
 mod listen;
 mod news;

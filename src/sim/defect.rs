@@ -11,6 +11,7 @@
 //!
 //! A port without a defect pays for one comparison per burst.
 
+mod act;
 mod broken;
 mod forwarding;
 mod frame;
@@ -31,7 +32,8 @@ pub use holding::Holding;
 pub use obeying::Obeying;
 pub use securing::Securing;
 pub use sending::{Part, Sending};
-pub use stage::{Leak, Lines, Make, Stage};
+pub use act::{Leak, Make};
+pub use stage::{Lines, Stage};
 pub use storing::Storing;
 pub use telling::Telling;
 

@@ -5,8 +5,7 @@ use ground::time::{Duration, Instant};
 use switch::Change;
 
 use super::defect::Defect;
-use super::ids::{Direction, ErrorPlan, LinkId, NodeId};
-use super::plan::End;
+use super::ids::{Direction, End, ErrorPlan, LinkId, NodeId};
 
 /// Minimum frame length in bytes without its FCS (802.3 3.2.8).
 const FORGED_MIN: usize = 60;

@@ -1,5 +1,7 @@
 //! Numbers of nodes and links, and error probabilities of links.
 
+use ground::units::PortId;
+
 /// Number of a node: its index in [`NetworkPlan::nodes`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct NodeId(pub u32);
@@ -11,6 +13,14 @@ pub struct LinkId(pub u32);
 /// One direction of a link.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Direction(pub u32);
+
+/// One end of a link.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct End {
+    pub node: NodeId,
+    /// Port number; 0 for a host.
+    pub port: PortId,
+}
 
 /// Error probabilities of a link, in units of 2^-64: 0 is never, `u64::MAX` almost always.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

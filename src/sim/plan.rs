@@ -2,7 +2,7 @@
 
 use super::clock::ClockPlan;
 use super::faults::{Fault, FaultKind, FaultPlace};
-use super::ids::{Direction, ErrorPlan, LinkId, NodeId};
+use super::ids::{Direction, End, ErrorPlan, LinkId, NodeId};
 use ground::time::Duration;
 use ground::units::{BitsPerSec, PortId};
 use host::StationPlan;
@@ -56,14 +56,6 @@ pub struct CpuPlan {
     pub frame: Duration,
     /// Per byte of those frames.
     pub byte: Duration,
-}
-
-/// One end of a link.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct End {
-    pub node: NodeId,
-    /// Port number; 0 for a host.
-    pub port: PortId,
 }
 
 #[derive(Clone, Debug)]

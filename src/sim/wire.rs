@@ -6,9 +6,9 @@ use std::collections::VecDeque;
 
 use super::faults::{FaultKind, LineFault, Which};
 use super::frame::VirtualFrame;
-use super::ids::{Direction, ErrorPlan};
+use super::ids::{Direction, End, ErrorPlan};
 use super::notes::Loss;
-use super::plan::{DirectionPlan, End};
+use super::plan::DirectionPlan;
 use super::queue::Order;
 use contracts::frame::{FCS_BYTES, Frame};
 use ground::rand::Rng;

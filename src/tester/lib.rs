@@ -25,6 +25,7 @@ pub mod real_run;
 pub mod replay;
 pub mod report;
 pub mod resolve;
+pub mod seen;
 #[cfg(feature = "dpdk")]
 pub mod self_test;
 #[cfg(feature = "dpdk")]

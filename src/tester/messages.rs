@@ -1,7 +1,7 @@
 //! Pauses of a proxy that follow from the source flow control messages (SFCM) of a port: the PFC that
 //! another port of the test received, its latency and its time.
 
-use super::tally::Seen;
+use super::seen::Seen;
 use ground::time::{Duration, Instant};
 use ground::units::{BitsPerSec, Quanta};
 use host::meter::{BegunPause, ToldPause};

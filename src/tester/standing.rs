@@ -2,7 +2,8 @@
 //! world whose links never go down, and whose flows all start together.
 
 use super::plan::{FlowKind, FlowPlan, TestPlan};
-use super::tally::{FlowSeen, Places, PortSeen, Rates, Transmit};
+use super::seen::{FlowSeen, PortSeen, Rates, Transmit};
+use super::tally::Places;
 use contracts::stats::NicCounters;
 use ground::time::{Duration, Instant, Total};
 use ground::units::BitsPerSec;

@@ -2,6 +2,7 @@
 //! numbers, and packet captures.
 
 pub mod captures;
+mod number;
 pub mod packets;
 pub mod table;
 
@@ -9,7 +10,8 @@ pub mod table;
 #[path = "../testfolder.rs"]
 mod testfolder;
 
-pub use table::{Align, Table, count, delay, scaled};
+pub use number::{count, decimal, delay, scaled};
+pub use table::{Align, Table};
 
 use std::net::SocketAddr;
 

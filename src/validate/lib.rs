@@ -16,6 +16,7 @@ pub mod adapter;
 pub mod bench;
 pub mod catalogue;
 mod connection;
+pub mod counters;
 pub mod evidence;
 pub mod file;
 pub mod judge;

@@ -7,7 +7,7 @@ pub(crate) use sorter::Sorter;
 use core::ops::Range;
 use std::collections::{HashMap, HashSet};
 
-use crate::adapter::Counters;
+use crate::counters::Counters;
 use crate::trial::{FlowId, Port};
 use ground::time::Duration;
 use ground::units::{Mac, Priority, Quanta};

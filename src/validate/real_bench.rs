@@ -21,7 +21,7 @@ use crate::otg;
 use crate::setup::{FlowControl, Setup, line_time};
 use crate::trial::{Port, Trial, pause_frame, pfc_frame};
 use crate::virtual_bench::Reports;
-use actions::Actions;
+use actions::{Actions, trouble};
 use contracts::frame::FCS_BYTES;
 use dpdk::{Eal, EalOptions};
 use ground::time::{Duration, Instant};
@@ -33,7 +33,7 @@ use spread::{Parts, end_of_cable, recorded};
 use tester::capture::Kept;
 use tester::plan::{Place, TestPlan};
 use tester::report::Report;
-use tester::session::{Bench as Ports, DevicePlan, Session, SessionError};
+use tester::session::{Bench as Ports, DevicePlan, Session};
 use text::packets;
 
 /// Interval at which a running trial looks for the user's end.
@@ -419,13 +419,6 @@ fn on_cable(setup: &Setup) -> Setup {
         port.location = end_of_cable(end, &sender);
     }
     setup
-}
-
-fn trouble(error: SessionError) -> Trouble {
-    match error {
-        SessionError::Starved(_) => Trouble::Disturbed(error.to_string()),
-        error => Trouble::Error(error.to_string()),
-    }
 }
 
 /// Returns the plan of a trial.

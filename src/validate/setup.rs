@@ -10,7 +10,7 @@ use ground::units::{
     BitsPerSec, Bytes, Dscp, Mac, PRIORITIES, Pcp, Priority, PrioritySet, Quanta, Vid,
 };
 use secure::SecyPlan;
-use text::table::{Align, Table};
+use text::{Align, Table};
 use wire::roce::U24;
 use wire::vlan::TAG_LEN;
 

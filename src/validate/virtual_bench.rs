@@ -8,13 +8,14 @@ mod nics;
 mod recorder;
 mod stateful;
 
+use changes::link_of;
 pub use counters::{Report, Reports};
 use recorder::Recorder;
 
 use std::collections::BTreeMap;
 
-use crate::adapter::PortCounters;
 use crate::bench::{Acknowledged, Bench, Faculty, Trouble};
+use crate::counters::PortCounters;
 use crate::observation::Observation;
 use crate::otg;
 use crate::setup::Setup;
@@ -24,7 +25,7 @@ use lab::LabTester;
 use lab::raw::Lab;
 use serde_json::Value;
 use sim::{
-    Direction, End, ErrorPlan, Fault, FaultKind, LineFault, LinkId, LinkPlan, Network, NetworkPlan,
+    Direction, End, ErrorPlan, Fault, FaultKind, LineFault, LinkPlan, Network, NetworkPlan,
     NodeId, NodeKind, NodePlan, Witness,
 };
 use switch::Change;
@@ -223,12 +224,6 @@ fn unsecured(node: &NodePlan) -> NodePlan {
         station.secy = None;
     }
     node
-}
-
-/// Returns the link of a host.
-pub(crate) fn link_of(network: &NetworkPlan, host: NodeId) -> LinkId {
-    let at = network.links.iter().position(|link| link.a.node == host || link.b.node == host);
-    LinkId(at.expect("a tester's host has a link") as u32)
 }
 
 /// Shortens the gap behind frames on the link of a host, which alone sends data on it.

@@ -16,7 +16,7 @@ pub use rfc7640::rfc7640;
 pub use rfc8239::rfc8239;
 pub use soak::soak;
 
-use text::table::{Align, Table, count};
+use text::{Align, Table, count};
 
 use crate::mlr;
 use crate::mlrsearch::Irregular;

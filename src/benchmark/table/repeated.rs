@@ -1,6 +1,6 @@
 //! Numbers of several runs, and their comparison with earlier ones, as text.
 
-use text::table::scaled;
+use text::scaled;
 
 use super::{NONE, head, titled};
 use crate::baseline::{Compared, Comparison, Trend};

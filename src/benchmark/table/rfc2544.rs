@@ -1,6 +1,6 @@
 //! Results of RFC 2544 as text.
 
-use text::table::{Table, count};
+use text::{Table, count};
 
 use super::{NONE, ending, head, irregular, micros, percent, rate, titled};
 use crate::rfc2544::Tables;

@@ -1,6 +1,6 @@
 //! Results of RFC 2889 as text.
 
-use text::table::{Table, count};
+use text::{Table, count};
 
 use super::{NONE, ending, head, irregular, micros, rate, titled};
 use crate::mlrsearch::Irregular;

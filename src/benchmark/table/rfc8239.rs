@@ -1,6 +1,6 @@
 //! Results of RFC 8239 as text.
 
-use text::table::{Table, count};
+use text::{Table, count};
 
 use super::{NONE, ending, head, micros, titled};
 use crate::rfc8239::Tables;

@@ -1,6 +1,6 @@
 //! Results of a soak as text.
 
-use text::table::{Table, count};
+use text::{Table, count};
 
 use super::{NONE, ending, head, micros, titled};
 use crate::run::Run;

@@ -5,8 +5,9 @@ use std::path::PathBuf;
 use daemon::messages::{About, Request, SetObject};
 use ground::time::Duration;
 use results::Summary;
-use validate::adapter::{Adapter, Counters, of_summary};
+use validate::adapter::{Adapter, of_summary};
 use validate::bench::Trouble;
+use validate::counters::Counters;
 
 /// A switch that serves a control socket.
 #[derive(Debug)]
@@ -110,7 +111,7 @@ mod tests {
     use ground::time::{Instant, Total};
     use ground::units::Priority;
     use runtime::RunSnapshot;
-    use validate::adapter::Counter;
+    use validate::counters::Counter;
     use validate::trial::{DETECTION, Port};
 
     /// Returns the summary of a switch with a port `left`, on which priority 3 was paused.

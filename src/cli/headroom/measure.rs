@@ -8,7 +8,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 
-pub use args::{MeasureArgs, ProtocolArgs};
+pub use args::MeasureArgs;
 
 use super::super::{Format, bad_input, exit, stop_on_signals, terminal};
 use crate::config::quantity::Span;

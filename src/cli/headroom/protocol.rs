@@ -1,14 +1,9 @@
-//! Names of the readings of the measurement protocol, as arguments, and their meaning.
+//! Names of the readings of the measurement protocol, as arguments.
 
-use anyhow::{Context, Result, ensure};
 use clap::ValueEnum;
 
-use super::measure::ProtocolArgs;
 use crate::headroom::Formula;
 use crate::link::Method;
-use crate::wire::headroom::{
-    Compensation, Dialect, KindCodes, LengthField, PduLength, Piggyback, TimeUnit,
-};
 
 /// Measurement methods.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
@@ -106,50 +101,5 @@ impl From<MethodName> for Method {
             MethodName::RoundTrip => Self::RoundTrip,
             MethodName::Ptp => Self::PeerDelay,
         }
-    }
-}
-
-impl ProtocolArgs {
-    /// Encoding of messages.
-    ///
-    /// # Errors
-    /// A PDU of a length that the table does not have or the length field cannot state.
-    pub fn dialect(&self) -> Result<Dialect> {
-        let (least, most) = PduLength::RANGE;
-        let pdu = match (self.pdu, self.dialect) {
-            (Some(octets), _) => PduLength::padded(octets)
-                .with_context(|| format!("--pdu: must be {least} to {most} bytes"))?,
-            (None, DialectName::Letter) => PduLength::SHORTEST,
-            (None, DialectName::Sluice) => PduLength::NONE,
-        };
-        let dialect = Dialect {
-            kind: match self.kinds {
-                KindsName::Flags => KindCodes::Flags,
-                KindsName::Numbers => KindCodes::Numbers,
-            },
-            length: match self.length {
-                LengthName::Whole => LengthField::Whole,
-                LengthName::Rest => LengthField::Rest,
-                LengthName::Fields => LengthField::Fields,
-            },
-            unit: match self.times {
-                TimesName::Ns => TimeUnit::Nanoseconds,
-                TimesName::Ps => TimeUnit::Picoseconds,
-            },
-            piggyback: match self.rides {
-                RidesName::Request => Piggyback::Request,
-                RidesName::Response => Piggyback::Response,
-            },
-            pdu,
-            compensation: match self.compensation {
-                CompensationName::Absent => Compensation::Absent,
-                CompensationName::Response => Compensation::InResponse,
-            },
-        };
-        ensure!(
-            dialect.is_consistent(),
-            "--pdu: the length field has one byte, which cannot state so long a PDU: use --length fields"
-        );
-        Ok(dialect)
     }
 }

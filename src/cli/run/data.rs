@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use anyhow::{Result, anyhow};
 use data::{DataError, DataSet, Format, MOMENTS_MAX};
 
-use super::RunArgs;
+use super::args::RunArgs;
 use crate::cli::bad_input;
 use crate::cli::outputs::Outputs;
 use crate::lab::study::{Row, Study, Sweep};

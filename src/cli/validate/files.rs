@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use anyhow::{Context, Result};
 use aws_lc_rs::digest::{SHA256, digest};
 
-use super::ValidateArgs;
+use super::args::ValidateArgs;
 use crate::cli::outputs::{OutputFile, Outputs};
 use chrono::DateTime;
 use report::{ValidationPage, validation_html, validation_metrics};

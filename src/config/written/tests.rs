@@ -1,6 +1,7 @@
 //! Switch files that are written back with changes of a running switch.
 
 use super::*;
+use crate::{Machine, SwitchFile};
 use ::congestion::MarkAt;
 use buffer::Alpha;
 use ground::units::Bytes;

@@ -5,8 +5,10 @@
 mod about;
 mod macsec;
 mod measured;
+mod memory;
 mod objects;
 mod saved;
+mod saving;
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -24,7 +26,7 @@ use ground::printable;
 use ground::time::{Instant, Total};
 use ground::units::{BitsPerSec, Bytes, Cells, PortId, PriorityGroup, TrafficClass};
 use link::AgentsSnapshot;
-use measured::Memory;
+use memory::Memory;
 use results::{AgentsSummary, Summary};
 use runtime::real::Running;
 use runtime::{Controller, OrderError, RunSnapshot};

@@ -1,9 +1,11 @@
 //! Segmentation of a flow's messages into packets. Packets are numbered from 0, without end.
 
 mod listed;
+mod place;
 
 use crate::histogram::Spares;
 use listed::Listed;
+pub(crate) use place::Place;
 
 use crate::plan::{Message, TransportPlan};
 use crate::probe::PROBE_LEN;
@@ -32,25 +34,6 @@ pub(crate) struct Cut {
 
 /// Most due times for which memory is taken at the start.
 const RELEASED_MAX: u64 = 1 << 16;
-
-/// One packet of a flow.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Place {
-    /// Number in the flow.
-    pub(super) index: u64,
-    /// Number of its message.
-    pub(super) message: u64,
-    /// Number in the message.
-    pub(super) within: u64,
-}
-
-impl Place {
-    /// Returns true if a message starts with this packet.
-    #[inline]
-    pub(super) const fn is_first(self) -> bool {
-        self.within == 0
-    }
-}
 
 impl Cut {
     /// Segments the messages of a validated plan.

@@ -22,7 +22,8 @@ use serde::Serialize;
 
 use super::file::LabFile;
 use super::study::{Changes, Study, StudyError, in_order};
-use super::world::{Runner, World};
+use super::run::Runner;
+use super::world::World;
 use super::{Options, Outcome};
 use config::ConfigError;
 use config::quantity::Span;

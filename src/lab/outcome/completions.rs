@@ -1,7 +1,7 @@
 //! Distributions of message completion times, for plots. The figures of the results come from the same
 //! histograms.
 
-use super::gather::station;
+use super::ended::station;
 use crate::ends::{Ends, Source, ends};
 use crate::plan::LabPlan;
 use crate::population::{HostCounts, Population};

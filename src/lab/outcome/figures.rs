@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::completions::all_completions;
+use super::steady::jain;
 use super::{FlowOutcome, NodeOutcome, SlowdownOutcome, SteadyOutcome, SwitchOutcome};
 use crate::ends::{Ends, ends, transport};
 use crate::plan::LabPlan;
@@ -157,14 +158,6 @@ fn goodput(flow: &FlowOutcome, message: Option<u64>) -> f64 {
         (took > 0.0).then_some(8.0 * octets as f64 / took)
     });
     by_message.unwrap_or(flow.payload_bps)
-}
-
-/// Jain's fairness index: the square of the sum over n times the sum of the squares.
-pub(super) fn jain(shares: &[f64]) -> Option<f64> {
-    let (sum, squares) = shares.iter().fold((0.0, 0.0), |(s, q), x| (s + x, q + x * x));
-    let index = || sum * sum / (shares.len() as f64 * squares);
-    // Rounding may lift the index of equal shares above 1.
-    (shares.len() > 1 && squares > 0.0).then(|| index().min(1.0))
 }
 
 /// Returns pauses by distance from the destination.

@@ -1,6 +1,6 @@
 //! Results of each flow.
 
-use super::gather::{Counted, Ended, Window, station};
+use super::ended::{Counted, Ended, Window, station};
 use super::*;
 use crate::ends::{self, Ends, Source, ends};
 use crate::plan::{LabFlow, LabPlan};

@@ -2,10 +2,11 @@
 
 use serde::Serialize;
 
-use super::gather::station;
+use super::ended::station;
 use super::ideal::Path;
 use crate::ends::{Source, ends, transport};
-use crate::plan::{ENDLESS, LabPlan};
+use crate::message_log::ENDLESS;
+use crate::plan::LabPlan;
 use crate::population::{HostCounts, Population};
 use ground::time::{Duration, Instant};
 use host::{Message, TransportPlan};

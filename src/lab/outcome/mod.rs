@@ -7,6 +7,7 @@
 mod agents;
 mod checks;
 mod completions;
+mod ended;
 mod figures;
 mod flows;
 mod gather;
@@ -36,10 +37,11 @@ pub use agents::{MeasuredOutcome, StepOutcome};
 pub use checks::CheckOutcome;
 pub(super) use completions::completions;
 pub use completions::{CompletionTimes, Completions};
-pub use figures::{CompletionOutcome, Figures, HopOutcome, Signals};
 #[cfg(feature = "dpdk")]
-pub(super) use gather::Counted;
-pub(super) use gather::{Ended, Window, flow_counts, gather};
+pub(super) use ended::Counted;
+pub(super) use ended::{Ended, Window};
+pub use figures::{CompletionOutcome, Figures, HopOutcome, Signals};
+pub(super) use gather::{flow_counts, gather};
 pub use lossy_way::LossyWay;
 pub(super) use messages::records;
 pub use messages::{MessageRecord, MessageRecords, SlowdownBin, SlowdownOutcome};

@@ -1,7 +1,8 @@
 //! Samples of flows without an end, and of the switches' buffers, at regular times of a run.
 
 use crate::ends::{Ends, Source, ends, transport};
-use crate::plan::{ENDLESS, LabPlan};
+use crate::message_log::ENDLESS;
+use crate::plan::LabPlan;
 use crate::population::{HostCounts, Population};
 use ground::time::Instant;
 use ground::units::{PortId, PriorityGroup};

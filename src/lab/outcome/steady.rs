@@ -8,8 +8,7 @@
 
 use serde::Serialize;
 
-use super::figures::jain;
-use super::gather::{Ended, Window};
+use super::ended::{Ended, Window};
 use super::samples::{Sample, Samples};
 use crate::ends::{ends, start};
 use crate::plan::LabPlan;
@@ -130,6 +129,14 @@ fn is_level(means: &[f64]) -> bool {
     };
     let (off, errors) = ((mean(a) - mean(b)).abs(), (error(a) + error(b)).sqrt());
     off <= (3.0 * errors).max(mean(means).abs() / 100.0)
+}
+
+/// Jain's fairness index: the square of the sum over n times the sum of the squares.
+pub(super) fn jain(shares: &[f64]) -> Option<f64> {
+    let (sum, squares) = shares.iter().fold((0.0, 0.0), |(s, q), x| (s + x, q + x * x));
+    let index = || sum * sum / (shares.len() as f64 * squares);
+    // Rounding may lift the index of equal shares above 1.
+    (shares.len() > 1 && squares > 0.0).then(|| index().min(1.0))
 }
 
 #[cfg(test)]

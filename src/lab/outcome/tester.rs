@@ -1,14 +1,15 @@
 //! Report of a lab's traffic generator, the same as that of `sluice gen`.
 
-use super::gather::{Ended, station};
-use crate::World;
+use super::ended::{Ended, station};
 use crate::plan::LabPlan;
 use crate::population::{HostCounts, Population};
+use crate::world::World;
 use ground::time::Instant;
 use host::StationSnapshot;
 use tester::report::{Report, Stamps};
+use tester::seen::Seen;
 use tester::standing;
-use tester::tally::{Seen, is_control, report};
+use tester::tally::{is_control, report};
 use tester::virtual_run::exact;
 
 /// Returns the generator's report, if the lab has a generator.

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::gather::station;
+use super::ended::station;
 use crate::ends::{self, Ends, Source, ends};
 use crate::plan::{Collective, LabPlan, Workload};
 use crate::population::{HostCounts, Population};

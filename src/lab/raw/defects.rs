@@ -1,9 +1,8 @@
 //! Defects of devices: a kind and its parameters.
 
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
-use super::faults::scalar;
 use config::quantity::Span;
 
 /// A device that breaks the rules of flow control at some of its ports. Checks that judge the device
@@ -215,4 +214,9 @@ kinds! {
     LosesAtRekey,
     /// A priority group loses `cells` of its headroom with each pause that it has resumed.
     LeaksHeadroom,
+}
+
+/// Schema of a scalar of any type, which is read as text.
+pub(super) fn scalar(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": ["string", "number", "boolean"] })
 }

@@ -2,9 +2,10 @@
 
 use std::borrow::Cow;
 
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
 
+use super::defects::scalar;
 use super::{DefectFault, Errors};
 use config::quantity::Span;
 use config::raw;
@@ -309,11 +310,6 @@ pub enum MeterName {
     Bytes,
     /// Frames of any length.
     Frames,
-}
-
-/// Schema of a scalar of any type, which is read as text.
-pub(super) fn scalar(_: &mut SchemaGenerator) -> Schema {
-    json_schema!({ "type": ["string", "number", "boolean"] })
 }
 
 /// Another value for a managed object.

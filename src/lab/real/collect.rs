@@ -4,13 +4,16 @@ use std::collections::BTreeMap;
 use std::time::Duration as StdDuration;
 
 use super::fit::Fit;
-use super::node::{Arrivals, Over};
+use super::judged::Judged;
+use super::log::{Event, Happening};
+use super::node::{Arrivals, Over, Snapshot};
 use super::poller::PollerEnd;
-use super::{Event, Happening, RealRun, shortfall};
+use super::shortfall::{self, Shortfall};
 use crate::plan::LabPlan;
+use crate::population::NodeAgents;
 use crate::record::{Captures, Detail, Recorder};
-use ground::time::{Instant, Total};
-use host::FRAME_MIN;
+use ground::time::{Duration, Instant, Total};
+use host::{FRAME_MIN, FlowId};
 use runtime::Disturbance;
 use sim::{VirtualFrame, Witness};
 
@@ -49,6 +52,38 @@ pub struct Noted {
     pub events_left_off: u64,
     /// By node.
     pub(super) firsts: Vec<Firsts>,
+}
+
+/// Results of a run on rings.
+#[derive(Debug)]
+pub struct RealRun {
+    /// The lab as it was run: without the parts that rings do not support, with those that they
+    /// need.
+    pub plan: LabPlan,
+    pub shortfalls: Vec<Shortfall>,
+    /// Checks that can be judged.
+    pub(super) judged: Judged,
+    pub(super) ran: Ran,
+    pub noted: Noted,
+    /// Counters of every node, in the order of the plan.
+    pub nodes: Vec<Snapshot>,
+    /// Link protocol results of every node, in the same order.
+    pub(super) agents: Vec<NodeAgents>,
+    /// Lab time at the end.
+    pub ended: Instant,
+    /// Time of the last received frame.
+    pub last: Instant,
+    /// True if all traffic was sent, and had arrived or was dropped.
+    pub quiet: bool,
+    /// Lab time that was not counted because a thread was preempted or waited for another one; that
+    /// of the thread with most of it.
+    pub stalled: Total,
+    /// Largest difference between the clocks of two hosts, with the time between two polls of both.
+    pub uncertainty: Duration,
+    /// Frames of flows that had not arrived, wherever they were.
+    pub(super) pending: BTreeMap<FlowId, u64>,
+    /// Data received at the start and the end of the measurement interval, and in total.
+    pub(super) arrivals: [Vec<Arrivals>; 3],
 }
 
 /// Makes the run's results from the ends of all threads.

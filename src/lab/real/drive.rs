@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::Duration as StdDuration;
 
-use super::RealError;
+use super::error::{PATIENCE, RealError};
 use super::poller::{Poller, PollerEnd, Sample, Shared};
 use crate::plan::LabPlan;
 use crate::virtual_run::Progress;
@@ -14,9 +14,6 @@ use runtime::{Cores, Disturbance, Patience};
 
 /// Sampling interval of the threads' state.
 const LOOK_EVERY: StdDuration = StdDuration::from_millis(5);
-
-/// Real time without progress, preemption not counted, after which the run is aborted.
-pub(super) const PATIENCE: StdDuration = StdDuration::from_secs(60);
 
 /// Runs the threads until all traffic is done or one of them fails. A run for which the machine had
 /// no CPU time ends with the results so far, and with the disturbance that ended it.

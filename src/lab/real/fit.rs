@@ -1,7 +1,7 @@
 //! Fits a lab to links that are rings: removes the parts that rings do not support, adds those that
 //! they need, and reports both.
 
-use super::RealError;
+use super::error::RealError;
 use super::judged::Judged;
 use super::load::Load;
 use super::rings::Rings;

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::RealRun;
 use super::collect::Firsts;
+use super::collect::RealRun;
 use super::judged::lossless_of;
 use super::log::{Event, Happening};
 use super::node::Snapshot;

@@ -18,6 +18,7 @@
 
 mod collect;
 mod drive;
+mod error;
 mod fit;
 mod judge;
 mod judged;
@@ -34,29 +35,24 @@ mod tap;
 mod tests;
 mod watch;
 
-use std::collections::BTreeMap;
 use std::time::Instant as StdInstant;
 
+pub use collect::RealRun;
+pub use error::RealError;
 pub use log::PAUSE_OCTETS;
 pub use log::{Event, Happening, crossings};
 pub use node::Snapshot;
 pub use shortfall::Shortfall;
 
 use super::plan::LabPlan;
-use super::population::NodeAgents;
 use super::record::{Looks, MOMENTS_MAX};
 use super::virtual_run::{Options, Progress, Recording, Run};
-use collect::{Noted, Ran, collect};
+use collect::{Ran, collect};
 use dpdk::{Eal, EalOptions, Memory, own_prefix};
-use drive::{PATIENCE, drive};
+use drive::drive;
 use fit::Fit;
-use ground::time::{Duration, Instant, Total};
-use host::{FlowId, PlanError};
-use judged::Judged;
 use poller::Shared;
 use runtime::{Cores, Leash};
-use sim::NetworkError;
-use switch::{ChangeError, SwitchError};
 
 /// Options of a run on rings.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -67,88 +63,6 @@ pub struct RealOptions {
     /// Number of polling threads. Default: one for each CPU that the process may use, at most one
     /// for each node.
     pub threads: Option<usize>,
-}
-
-/// Reason why a lab cannot be run on rings.
-#[derive(Debug, thiserror::Error)]
-pub enum RealError {
-    /// The network plan contradicts itself.
-    #[error(transparent)]
-    Network(#[from] NetworkError),
-    /// A switch's plan contradicts itself.
-    #[error(transparent)]
-    Switch(#[from] SwitchError),
-    /// A host's plan contradicts itself.
-    #[error(transparent)]
-    Host(#[from] PlanError),
-    /// The lab has more links than DPDK has ports.
-    #[error(
-        "links: the lab has {links} and DPDK has ports for {most} in a process; try fewer, or \
-         `--world virtual`"
-    )]
-    Links {
-        /// Number of links of the lab.
-        links: usize,
-        /// Maximum.
-        most: usize,
-    },
-    /// The headroom that rings need exceeds the cells that a buffer can count.
-    #[error(
-        "profiles.buffer.cell: the buffer of {node}, with the headroom that rings need, has more \
-         cells than 32 bits can count; take larger cells"
-    )]
-    Buffer { node: String },
-    /// A switch refused a planned change.
-    #[error("faults: {node} refuses the planned change: {source}")]
-    Change { node: String, source: ChangeError },
-    /// DPDK has no memory, or no port.
-    #[error(transparent)]
-    Dpdk(#[from] dpdk::Error),
-    /// No thread made progress.
-    #[error("the lab's time did not go on for {} s although its threads ran", PATIENCE.as_secs())]
-    Stuck,
-    #[error("a thread of the lab panicked")]
-    Panicked,
-}
-
-impl RealError {
-    /// True if the lab is invalid, false for errors of the machine.
-    #[must_use]
-    pub const fn is_bad_input(&self) -> bool {
-        !matches!(self, Self::Dpdk(_) | Self::Stuck | Self::Panicked)
-    }
-}
-
-/// Results of a run on rings.
-#[derive(Debug)]
-pub struct RealRun {
-    /// The lab as it was run: without the parts that rings do not support, with those that they
-    /// need.
-    pub plan: LabPlan,
-    pub shortfalls: Vec<Shortfall>,
-    /// Checks that can be judged.
-    judged: Judged,
-    ran: Ran,
-    pub noted: Noted,
-    /// Counters of every node, in the order of the plan.
-    pub nodes: Vec<Snapshot>,
-    /// Link protocol results of every node, in the same order.
-    pub(super) agents: Vec<NodeAgents>,
-    /// Lab time at the end.
-    pub ended: Instant,
-    /// Time of the last received frame.
-    pub last: Instant,
-    /// True if all traffic was sent, and had arrived or was dropped.
-    pub quiet: bool,
-    /// Lab time that was not counted because a thread was preempted or waited for another one; that
-    /// of the thread with most of it.
-    pub stalled: Total,
-    /// Largest difference between the clocks of two hosts, with the time between two polls of both.
-    pub uncertainty: Duration,
-    /// Frames of flows that had not arrived, wherever they were.
-    pending: BTreeMap<FlowId, u64>,
-    /// Data received at the start and the end of the measurement interval, and in total.
-    arrivals: [Vec<node::Arrivals>; 3],
 }
 
 /// DPDK options for labs: ordinary memory, no device, no root.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::RealError;
+use super::error::RealError;
 use super::log::Event;
 use super::tap::{Moment, SeenPort};
 use super::watch::Watch;

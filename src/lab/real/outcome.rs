@@ -1,6 +1,6 @@
 //! Makes the results of a run on rings, in the same form as those of the virtual world.
 
-use super::RealRun;
+use super::collect::RealRun;
 use super::node::{Arrivals, Snapshot};
 use crate::World;
 use crate::ends::{Ends, Source, ends};

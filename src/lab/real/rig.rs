@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::RealError;
+use super::error::RealError;
 use super::fit::Fit;
 use super::node::{Action, Kind, Node, Operation};
 use super::poller::{Poller, Stops};

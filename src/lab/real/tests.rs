@@ -12,6 +12,7 @@ use crate::parse;
 use contracts::memory::rings::{InMemory, RingPort, ring_pair};
 use contracts::stats::DropReason;
 use contracts::world::Alone;
+use ground::time::Instant;
 use ground::units::PortId;
 use host::Station;
 use runtime::Tether;

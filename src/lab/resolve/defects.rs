@@ -4,7 +4,7 @@ mod kinds;
 
 use kinds::Takes;
 
-use super::faults::Context;
+use super::fault_context::Context;
 use crate::raw::DefectFault;
 use config::{Cx, Place};
 use ground::time::Duration;

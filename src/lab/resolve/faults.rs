@@ -4,9 +4,8 @@
 use std::collections::BTreeMap;
 
 use super::defects::defect;
-use super::graph::Graph;
+use super::fault_context::Context;
 use super::links::errors;
-use super::profiles::{Profiles, Switches};
 use crate::raw::{self, WhichName};
 use buffer::{GroupKind, GroupPlan, Ledger};
 use config::quantity::Span;
@@ -27,13 +26,6 @@ const FORGED: (usize, usize) = (14, 1_514);
 const FRAME_MIN: usize = 60;
 /// Default interval between forged frames.
 const FORGED_EVERY: Duration = Duration::from_micros(1);
-
-/// Context of all faults.
-pub(super) struct Context<'r, 'g> {
-    pub graph: &'r Graph<'g>,
-    pub switches: &'r Switches,
-    pub profiles: &'r Profiles<'g>,
-}
 
 pub(super) fn faults(
     cx: &mut Cx,

@@ -10,6 +10,7 @@ mod build;
 mod checks;
 mod congested;
 mod defects;
+mod fault_context;
 mod faults;
 mod flows;
 mod graph;
@@ -41,7 +42,8 @@ use routes::Routes;
 use sim::{DirectionPlan, End, LinkPlan, NetworkPlan, NodeId, NodeKind, NodePlan};
 use switch::{SpreadEntry, StaticEntry};
 
-pub(super) use flows::keep_messages;
+use crate::message_log::keep_messages;
+use fault_context::Context as Faults;
 pub use view::{LinkView, Resolved};
 
 /// Name of a lab without a name or a file.
@@ -88,7 +90,7 @@ pub(super) fn resolve(
     };
     let flows = flows::flows(&mut cx, at, lab, &context, &mut nodes);
     keep_messages(&mut nodes, lab.record.messages);
-    let context = faults::Context { graph: &graph, switches: &switches, profiles: &profiles };
+    let context = Faults { graph: &graph, switches: &switches, profiles: &profiles };
     let faults = faults::faults(&mut cx, at, lab, &context);
     let checks = checks::checks(&mut cx, at, lab, &flows);
     let record = checks::record(&mut cx, at, &lab.record, &graph);

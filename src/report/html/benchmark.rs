@@ -4,7 +4,7 @@ use ::benchmark::baseline::{Compared, Comparison};
 use ::benchmark::summary::Metric;
 use maud::{Markup, html};
 
-use super::lines::{Axis, Line, Plot};
+use super::plot::{Axis, Line, Plot};
 use super::scale::{self, Unit};
 use super::shared::{LINES_MAX, card};
 use super::{page, tables};

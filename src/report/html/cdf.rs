@@ -4,7 +4,7 @@ use core::fmt::Write;
 
 use maud::{Markup, html};
 
-use super::lines::{Axis, Line, Plot};
+use super::plot::{Axis, Line, Plot};
 use super::rows::LogAxis;
 use super::scale::{self, Unit};
 

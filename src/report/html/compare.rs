@@ -4,7 +4,7 @@
 use maud::{Markup, html};
 
 use super::cdf::cdf;
-use super::lines::{Axis, COLOURS, Line, Plot, variable};
+use super::plot::{Axis, COLOURS, Line, Plot, variable};
 use super::runs::RunSeries;
 use super::scale::{self, Unit};
 use super::shared::card;

@@ -15,6 +15,7 @@ mod explore;
 mod heat;
 mod lines;
 mod pauses;
+mod plot;
 mod rows;
 mod runs;
 mod scale;

@@ -183,7 +183,7 @@ impl Rows {
                     stroke=(colour) {}
             }
             @for dot in &row.dots {
-                circle cx=(x(dot.at)) cy=(middle) r="5" fill=(super::lines::variable(dot.colour)) {
+                circle cx=(x(dot.at)) cy=(middle) r="5" fill=(super::plot::variable(dot.colour)) {
                     title { (dot.about) }
                 }
             }

@@ -3,7 +3,7 @@
 
 use maud::{Markup, html};
 
-use super::lines::variable;
+use super::plot::variable;
 use super::rows::{Dot, LogAxis, Row, Rows};
 
 /// Maximum number of lines in a plot: more are not distinguishable.

@@ -2,8 +2,8 @@
 
 use maud::{Markup, html};
 
-use super::lines::{Axis, Line, Plot};
 use super::pauses::{PauseRow, Pauses, Span};
+use super::plot::{Axis, Line, Plot};
 use super::shared::{LINES_MAX, ROWS_MAX, card};
 use super::{page, scale, tables};
 use crate::sheet::{Kind, Sheet};

@@ -1,7 +1,7 @@
 //! Defects in the forwarding of data frames.
 
+use super::act::{Act, Context};
 use super::frame::{QUANTUM_BYTES, ecn, is_cnp, is_ipv6, opcode, priority, set_ecn};
-use super::stage::{Act, Context};
 use contracts::frame::{Frame, LINE_OVERHEAD_BYTES};
 use ground::time::Instant;
 use ground::units::PrioritySet;

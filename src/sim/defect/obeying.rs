@@ -3,12 +3,12 @@
 use core::fmt;
 use std::collections::VecDeque;
 
+use super::act::{Act, Context};
 use super::frame::{
     CONTROL_LEN, MADE_BY, OPCODE_PAUSE, OPCODE_PFC, PARAMETERS, REPEAT, TIMES, VECTOR, is_pfc,
     opcode, pause, paused, remove, resumed, scale, scale_one, set_opcode, set_time, shift, time,
 };
 use super::pauses::Pauses;
-use super::stage::{Act, Context};
 use contracts::frame::Frame;
 use ground::time::{Duration, Instant};
 use ground::units::{PRIORITIES, PrioritySet, Quanta};

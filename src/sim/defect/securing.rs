@@ -2,8 +2,8 @@
 //!
 //! The port's guard leaves the checks out; what happens at a change of keys happens here.
 
+use super::act::{Act, Context};
 use super::frame::{MADE_BY, is_pfc, pause};
-use super::stage::{Act, Context};
 use contracts::frame::Frame;
 
 /// A defect in MACsec.

@@ -1,7 +1,7 @@
 //! Defects of the buffer. The port observes when memory is lost; the engine takes it from the switch.
 
+use super::act::{Act, Context};
 use super::frame::{enabled, is_pfc, paused};
-use super::stage::{Act, Context};
 use contracts::frame::Frame;
 use ground::units::PrioritySet;
 

@@ -3,8 +3,8 @@
 
 use core::fmt;
 
+use super::act::{Act, Context};
 use super::frame::{set_word, sfcm};
-use super::stage::{Act, Context};
 use contracts::frame::Frame;
 
 /// A defect in LLDP or in SFCM.

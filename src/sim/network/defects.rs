@@ -2,9 +2,8 @@
 
 use super::Network;
 use crate::defect::Defect;
-use crate::ids::NodeId;
+use crate::ids::{End, NodeId};
 use crate::node::{Node, NodeState};
-use crate::plan::End;
 use crate::queue::Order;
 use crate::wires::Wires;
 use crate::witness::Witness;

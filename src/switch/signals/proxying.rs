@@ -6,11 +6,13 @@
 //! egress port then decides on it. The sender of messages that the switch made itself is not
 //! validated.
 
+use super::Signals;
 use super::originate::packet;
 use super::relay::{Relay, protected};
 use crate::Switch;
 use crate::admit::Origin;
 use crate::classify::Meta;
+use crate::plan::UnknownHost;
 use buffer::Charge;
 use congestion::Named;
 use congestion::proxy::{Message, Outcome, Refusal};
@@ -23,6 +25,14 @@ use pfc::FlowControl;
 use wire::flow::FiveTuple;
 use wire::sfcm::Sfcm;
 use wire::{EtherType, ip, sfcm, vlan};
+
+impl Signals {
+    /// Returns true if a received message whose destination is unknown is flooded.
+    pub(super) fn relays_unknown(&self, meta: &Meta) -> bool {
+        let floods = |relay: &Relay| relay.unknown == UnknownHost::Flood && !meta.is_to_group();
+        self.relay.as_deref().is_some_and(floods)
+    }
+}
 
 impl<W: World> Switch<W> {
     /// Handles a received frame that may be a Source Flow Control message. Returns it if it is not.

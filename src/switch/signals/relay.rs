@@ -1,8 +1,6 @@
 //! The proxy for Source Flow Control messages: its plan, the flows that it knows, and its counters.
 
-use super::Signals;
 use super::heard::Heard;
-use crate::classify::Meta;
 use crate::plan::{AttachedKind, SfcProxyPlan, SwitchPlan, UnknownHost};
 use congestion::proxy::{Kind, PortPlan, Proxy, ProxyPlan, Refusal, Remember};
 use congestion::streams::{CreateMask, STREAMS_MAX, Stream, StreamPlan, StreamTable};
@@ -20,7 +18,7 @@ use wire::{EtherType, udp};
 pub(crate) struct Relay {
     pub(super) proxy: Proxy,
     udp_port: u16,
-    unknown: UnknownHost,
+    pub(super) unknown: UnknownHost,
     pub(super) caches: bool,
     /// Known flows, for the policy that pauses a flow at its start for the whole time: a flow that
     /// continues must not be paused again. `None` under other policies.
@@ -35,14 +33,6 @@ pub(crate) struct Relay {
     in_network: u64,
     /// By port: PFC frames sent for the proxy alone.
     pub(super) pauses: Box<[u64]>,
-}
-
-impl Signals {
-    /// Returns true if a received message whose destination is unknown is flooded.
-    pub(super) fn relays_unknown(&self, meta: &Meta) -> bool {
-        let floods = |relay: &Relay| relay.unknown == UnknownHost::Flood && !meta.is_to_group();
-        self.relay.as_deref().is_some_and(floods)
-    }
 }
 
 /// Returns the priorities that a port may pause.

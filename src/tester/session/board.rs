@@ -10,7 +10,7 @@ use smallvec::SmallVec;
 
 use super::Inner;
 use crate::plan::{FlowPlan, TestPlan};
-use crate::tally::{FlowTally, Rates, Transmit};
+use crate::seen::{FlowTally, Rates, Transmit};
 use ground::time::{Duration, Instant};
 use host::plan::stream::StreamPlan;
 use host::{FlowId, Spares};

@@ -4,7 +4,8 @@ use super::board::FlowState;
 use super::links::Link;
 use super::{Inner, Session, SessionError, lock};
 use crate::report::Report;
-use crate::tally::{FlowSeen, PortSeen, Rates, Seen, Transmit, report};
+use crate::seen::{FlowSeen, PortSeen, Rates, Seen, Transmit};
+use crate::tally::report;
 use host::SenderCounters;
 use host::plan::stream::StreamPlan;
 

@@ -9,8 +9,9 @@ mod process;
 use core::time::Duration as StdDuration;
 use std::collections::BTreeMap;
 
-use super::{Action, Adapter, Counter, Counters, PortCounters};
+use super::{Action, Adapter};
 use crate::bench::Trouble;
+use crate::counters::{Counter, Counters, PortCounters};
 use crate::trial::ResetKind;
 use ground::time::Duration;
 use ground::units::PrioritySet;

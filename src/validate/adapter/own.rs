@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Counter, PortCounters};
+use crate::counters::{Counter, PortCounters};
 use contracts::stats::PortSnapshot;
 use results::{MacsecSummary, PortSummary};
 

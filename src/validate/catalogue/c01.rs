@@ -1,8 +1,8 @@
 //! V-C01: counters of PFC frames.
 
 use super::{congestion, counted, stop};
-use crate::adapter::{Counter, Counters};
 use crate::bench::Trouble;
+use crate::counters::{Counter, Counters};
 use crate::judge::Limits;
 use crate::setup::XonCount;
 use crate::test::{Context, Level, Test, Topology};

@@ -1,8 +1,8 @@
 //! V-C02: PFC frames are no data frames.
 
 use super::counted;
-use crate::adapter::Counter;
 use crate::bench::Trouble;
+use crate::counters::Counter;
 use crate::judge::Limits;
 use crate::test::{Context, Level, Test, Topology};
 use crate::trial::{FlowId, LEARNING, pfc_frame};

@@ -1,7 +1,7 @@
 //! V-C03: counters of paused time.
 
-use crate::adapter::Counter;
 use crate::bench::Trouble;
+use crate::counters::Counter;
 use crate::judge::Limits;
 use crate::test::{Context, Level, Test, Topology};
 use crate::trial::{Control, Flow, Limit, Rate, Trial, pfc_frame};

@@ -1,8 +1,8 @@
 //! V-C04: sums of counters.
 
 use super::r16;
-use crate::adapter::Counter;
 use crate::bench::Trouble;
+use crate::counters::Counter;
 use crate::judge::Limits;
 use crate::observation::{Observation, Way};
 use crate::test::{Context, Level, Test, Topology};

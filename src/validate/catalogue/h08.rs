@@ -1,8 +1,8 @@
 //! V-H08: watermarks.
 
 use super::fill;
-use crate::adapter::{Counter, Counters};
 use crate::bench::Trouble;
+use crate::counters::{Counter, Counters};
 use crate::judge::Limits;
 use crate::test::{Context, Level, Test, Topology};
 use crate::trial::FlowId;

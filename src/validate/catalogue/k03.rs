@@ -2,8 +2,8 @@
 
 use super::macsec::{self, Maker, Pair};
 use super::stop::Storm;
-use crate::adapter::{Counter, Counters};
 use crate::bench::{Faculty, Trouble};
+use crate::counters::{Counter, Counters};
 use crate::judge::Limits;
 use crate::test::{Context, Level, Test, Topology};
 use crate::trial::KeyChange;

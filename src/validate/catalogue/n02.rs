@@ -4,8 +4,8 @@ use core::net::IpAddr;
 
 use super::nic::{self, Station};
 use super::sfc::{paused, total};
-use crate::adapter::Counter;
 use crate::bench::{Faculty, Trouble};
+use crate::counters::Counter;
 use crate::judge::Limits;
 use crate::observation::{Observation, Way};
 use crate::test::{Context, Level, Test, Topology};

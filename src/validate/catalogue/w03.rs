@@ -1,8 +1,8 @@
 //! V-W03: a queue without frames is not stormed.
 
 use super::{stop, watchdog};
-use crate::adapter::Counter;
 use crate::bench::Trouble;
+use crate::counters::Counter;
 use crate::judge::Limits;
 use crate::observation::Way;
 use crate::test::{Context, Level, Test, Topology};

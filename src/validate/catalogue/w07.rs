@@ -1,8 +1,8 @@
 //! V-W07: one detection of each queue until the end of the storm.
 
 use super::{stop, watchdog};
-use crate::adapter::Counter;
 use crate::bench::Trouble;
+use crate::counters::Counter;
 use crate::judge::Limits;
 use crate::observation::Way;
 use crate::setup::ExpectedWatchdog;

@@ -1,6 +1,6 @@
 //! Results as a table, and the reasons of what is not a pass.
 
-use text::table::{Align, Table};
+use text::{Align, Table};
 
 use crate::judge::Outcome;
 use crate::suite::Results;

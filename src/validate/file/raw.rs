@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use crate::adapter::Counter;
+use crate::counters::Counter;
 use crate::trial::ResetKind;
 use crate::virtual_bench::Report;
 use config::quantity::{LinkRate, Ratio, Size, Span};

@@ -1,6 +1,6 @@
 //! A proof as a table: a row for each fault and test, with the detection limit.
 
-use text::table::{Align, Table};
+use text::{Align, Table};
 
 use super::{Cell, KnobRun, Proof};
 use crate::judge::Outcome;

@@ -2,12 +2,11 @@
 //! this process.
 
 use super::in_process::Made;
-use super::trouble;
 use crate::bench::Trouble;
 use crate::trial::Trial;
 use ground::time::Duration;
 use switch::Change;
-use tester::session::Session;
+use tester::session::{Session, SessionError};
 
 /// An action.
 #[derive(Clone, Copy, Debug)]
@@ -92,5 +91,13 @@ impl Actions {
         for port in self.down.drain(..) {
             let _ = session.change_link(port, true);
         }
+    }
+}
+
+/// Returns the trouble that an error of the session is.
+pub(super) fn trouble(error: SessionError) -> Trouble {
+    match error {
+        SessionError::Starved(_) => Trouble::Disturbed(error.to_string()),
+        error => Trouble::Error(error.to_string()),
     }
 }

@@ -1,11 +1,12 @@
 //! A virtual device on ports in memory, in real time: the switches of its lab run in this process, and their
 //! links are rings.
 
-use crate::adapter::{Counters, of_snapshot};
+use crate::adapter::of_snapshot;
 use crate::bench::Trouble;
+use crate::counters::Counters;
 use crate::setup::Setup;
 use crate::trial::Trial;
-use crate::virtual_bench::{Prepared, Reports, VirtualBench, changed, changes, link_of, opposite};
+use crate::virtual_bench::{Prepared, Reports, VirtualBench, changed, changes, opposite};
 use contracts::stats::SwitchSnapshot;
 use ground::time::{Duration, Instant};
 use ground::units::{BitsPerSec, PortId};
@@ -50,7 +51,7 @@ impl InProcess {
         let Prepared { network, hosts } = self.bench.prepare(&trial)?;
         let mut setup = setup.clone();
         for (port, host) in setup.ports.iter_mut().zip(hosts) {
-            port.location = place(link_of(&network, host).index(), 0).to_string();
+            port.location = place(changes::link_of(&network, host).index(), 0).to_string();
         }
         Ok(setup)
     }

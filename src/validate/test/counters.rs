@@ -1,8 +1,8 @@
 //! Counters of the device, for tests that compare them with what the tester sent and recorded.
 
 use super::Context;
-use crate::adapter::{Counter, Counters};
 use crate::bench::{Faculty, Trouble};
+use crate::counters::{Counter, Counters};
 use crate::judge::Limits;
 use crate::observation::Observation;
 use crate::trial::{Port, Trial};

@@ -2,13 +2,12 @@
 
 use std::collections::HashMap;
 
-use super::link_of;
 use crate::bench::Trouble;
 use crate::trial::{Change, Trial};
 use ground::time::{Duration, Instant};
 use ground::units::{PRIORITIES, PortId, TrafficClass};
 use schedule::ClassPlan;
-use sim::{End, Fault, FaultKind, NetworkPlan, NodeId, NodeKind};
+use sim::{End, Fault, FaultKind, LinkId, NetworkPlan, NodeId, NodeKind};
 use switch::{Change as SwitchChange, PortPlan};
 
 /// Returns the changes of a trial as planned ones of its network; `hosts` are those of the tester's
@@ -66,4 +65,10 @@ fn weight(change: &Change) -> Result<(TrafficClass, u16), Trouble> {
         let Change { name, value, .. } = change;
         Trouble::Error(format!("{name}: {value} is no setting of a virtual device"))
     })
+}
+
+/// Returns the link of a host.
+pub(crate) fn link_of(network: &NetworkPlan, host: NodeId) -> LinkId {
+    let at = network.links.iter().position(|link| link.a.node == host || link.b.node == host);
+    LinkId(at.expect("a tester's host has a link") as u32)
 }

@@ -5,8 +5,9 @@ use host::StationSnapshot;
 use lab::LabTester;
 use sim::{Network, Node};
 use tester::report::Report;
+use tester::seen::Seen;
 use tester::standing;
-use tester::tally::{Seen, report};
+use tester::tally::report;
 use tester::virtual_run::exact;
 
 /// Returns the report of a lab's generator at `now`.

@@ -2,7 +2,8 @@
 //! in devices whose counters are wrong.
 
 use super::opposite;
-use crate::adapter::{Counter, Counters, PortCounters, of_snapshot};
+use crate::adapter::of_snapshot;
+use crate::counters::{Counter, Counters, PortCounters};
 use ground::time::Instant;
 use ground::units::{BitsPerSec, PRIORITIES, Quanta};
 use schemars::JsonSchema;

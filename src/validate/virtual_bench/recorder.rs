@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::link_of;
+use super::changes::link_of;
 use crate::bench::Trouble;
 use crate::observation::{Record, Way};
 use crate::opened::{Openers, Read};

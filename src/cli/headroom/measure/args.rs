@@ -1,6 +1,6 @@
 //! Arguments of a measurement.
 
-use anyhow::{Result, bail, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use clap::{Args, ValueEnum};
 
 use super::super::super::Format;
@@ -12,6 +12,9 @@ use crate::cli::machine::MachineArgs;
 use crate::config::quantity::{LinkRate, Signed, Size, Span};
 use crate::link::{Method, Preference, Statistic};
 use crate::time::Duration;
+use crate::wire::headroom::{
+    Compensation, Dialect, KindCodes, LengthField, PduLength, Piggyback, TimeUnit,
+};
 use tester::plan::{Location, Place};
 
 const EXAMPLES: &str = "\
@@ -158,6 +161,51 @@ pub struct ProtocolArgs {
     /// ptp: use IEEE 802.1AS instead of IEEE 1588.
     #[arg(long)]
     pub gptp: bool,
+}
+
+impl ProtocolArgs {
+    /// Encoding of messages.
+    ///
+    /// # Errors
+    /// A PDU of a length that the table does not have or the length field cannot state.
+    pub fn dialect(&self) -> Result<Dialect> {
+        let (least, most) = PduLength::RANGE;
+        let pdu = match (self.pdu, self.dialect) {
+            (Some(octets), _) => PduLength::padded(octets)
+                .with_context(|| format!("--pdu: must be {least} to {most} bytes"))?,
+            (None, DialectName::Letter) => PduLength::SHORTEST,
+            (None, DialectName::Sluice) => PduLength::NONE,
+        };
+        let dialect = Dialect {
+            kind: match self.kinds {
+                KindsName::Flags => KindCodes::Flags,
+                KindsName::Numbers => KindCodes::Numbers,
+            },
+            length: match self.length {
+                LengthName::Whole => LengthField::Whole,
+                LengthName::Rest => LengthField::Rest,
+                LengthName::Fields => LengthField::Fields,
+            },
+            unit: match self.times {
+                TimesName::Ns => TimeUnit::Nanoseconds,
+                TimesName::Ps => TimeUnit::Picoseconds,
+            },
+            piggyback: match self.rides {
+                RidesName::Request => Piggyback::Request,
+                RidesName::Response => Piggyback::Response,
+            },
+            pdu,
+            compensation: match self.compensation {
+                CompensationName::Absent => Compensation::Absent,
+                CompensationName::Response => Compensation::InResponse,
+            },
+        };
+        ensure!(
+            dialect.is_consistent(),
+            "--pdu: the length field has one byte, which cannot state so long a PDU: use --length fields"
+        );
+        Ok(dialect)
+    }
 }
 
 impl MeasureArgs {

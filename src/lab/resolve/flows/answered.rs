@@ -3,7 +3,7 @@
 use super::carrier::{Batch, Carrier};
 use super::parts::{Bound, KindOf, Marked, One, PORT_FIRST, PORTS, Sent, Times, has_room};
 use super::sizes::Sizes;
-use crate::plan::ENDLESS;
+use crate::message_log::ENDLESS;
 use crate::resolve::addresses::{ip, mac};
 use crate::resolve::graph;
 use config::Cx;

@@ -5,7 +5,6 @@ mod carrier;
 mod collective;
 mod ends;
 mod heard;
-mod log;
 mod marking;
 mod open;
 mod parts;
@@ -27,12 +26,11 @@ use config::{Cx, Place};
 use ends::ends;
 use ground::time::{Duration, Instant};
 use ground::units::{Dscp, Priority};
-use host::{FLOW_ID_MAX, FRAME_MAX, FlowId, OnOffPlan, Rate, StationPlan};
-pub(crate) use log::keep_messages;
+use host::{FLOW_ID_MAX, FRAME_MAX, FlowId, OnOffPlan, Rate};
 use marking::{is_lossless, lossy_at, marking};
 pub(super) use parts::Context;
-use parts::{Bound, KindOf, One, Times, Use, stream};
-use sim::{ClockPlan, Direction, LinkId, NodeId, NodeKind, NodePlan};
+use parts::{Bound, KindOf, One, Times, Use, start, station, stream};
+use sim::{ClockPlan, Direction, LinkId, NodeId, NodePlan};
 use sizes::Sizes;
 use traffic::traffic;
 use wire::ip::Ecn;
@@ -142,13 +140,6 @@ fn check_names(cx: &mut Cx, at: &Place<'_>, flows: &Flows) {
         let what = format!("two flows would be called `{}` in results; name them", twice[0]);
         cx.error(&at.key("flows"), what);
     }
-}
-
-/// Returns the start of the flow of this number, in simulation time.
-fn start(said: &raw::Flow, number: u64) -> Instant {
-    let span = |s: Option<Span>| s.map_or(Duration::ZERO, |s| s.0);
-    let first = Instant::ZERO.saturating_add(span(said.start));
-    first.saturating_add(span(said.stagger).saturating_mul(number))
 }
 
 fn kind(cx: &mut Cx, at: &graph::Source<'_>, said: &raw::Flow) -> KindOf {
@@ -291,13 +282,13 @@ fn add(
         let plan = answered::plan(cx, at, kind, one, marked, times, station)?;
         let payload = plan.payload();
         station.senders.push(plan.clone());
-        self::station(nodes, target)?.receivers.push(plan);
+        parts::station(nodes, target)?.receivers.push(plan);
         payload
     } else {
         let plan = open::plan(cx, at, kind, one, marked, times, station)?;
         let payload = open::payload(&plan);
         station.flows.push(plan);
-        self::station(nodes, target)?.expects.push(one.id);
+        parts::station(nodes, target)?.expects.push(one.id);
         payload
     };
     Some(LabFlow {
@@ -332,13 +323,6 @@ fn times(clock: ClockPlan, start: Instant, bound: Bound) -> Times {
         Bound::None | Bound::Frames(_) | Bound::Bytes(_) => Instant::NEVER,
     };
     Times { start: clock.local(start), stop }
-}
-
-fn station(nodes: &mut [NodePlan], node: usize) -> Option<&mut StationPlan> {
-    match &mut nodes[node].kind {
-        NodeKind::Host(station) => Some(station),
-        NodeKind::Switch(_) => None,
-    }
 }
 
 /// Reports switches on the path that refuse frames of this length.

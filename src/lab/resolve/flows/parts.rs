@@ -8,11 +8,12 @@ use crate::resolve::graph::{self, Graph};
 use crate::resolve::profiles::Switches;
 use crate::resolve::routes::{Hop, Routes};
 use config::Cx;
+use config::quantity::Span;
 use ground::rand::Rng;
 use ground::time::{Duration, Instant};
 use ground::units::{Dscp, Priority};
-use host::{FlowId, MessageList, OnOffPlan, Rate};
-use sim::NodeId;
+use host::{FlowId, MessageList, OnOffPlan, Rate, StationPlan};
+use sim::{NodeId, NodeKind, NodePlan};
 use switch::SwitchPlan;
 use wire::ip::Ecn;
 
@@ -148,4 +149,19 @@ pub(super) fn has_room(cx: &mut Cx, at: &graph::Source<'_>, size: u32, least: u3
         cx.error(&at.key("size"), what);
     }
     size >= least
+}
+
+/// Returns the start of the flow of this number, in simulation time.
+pub(super) fn start(said: &raw::Flow, number: u64) -> Instant {
+    let span = |s: Option<Span>| s.map_or(Duration::ZERO, |s| s.0);
+    let first = Instant::ZERO.saturating_add(span(said.start));
+    first.saturating_add(span(said.stagger).saturating_mul(number))
+}
+
+/// Returns a host's plan; `None` for a switch.
+pub(super) fn station(nodes: &mut [NodePlan], node: usize) -> Option<&mut StationPlan> {
+    match &mut nodes[node].kind {
+        NodeKind::Host(station) => Some(station),
+        NodeKind::Switch(_) => None,
+    }
 }

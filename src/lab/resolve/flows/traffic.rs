@@ -2,13 +2,13 @@
 
 use super::collective::collective;
 use super::ends::Pairs;
-use super::parts::{Bound, Context, KindOf, Sent, Use, stream};
+use super::parts::{Bound, Context, KindOf, Sent, Use, start, station, stream};
 use super::workload::{Drawing, StationLine, is_listed, room};
-use super::{Span, start, station};
 use crate::Workload;
 use crate::raw;
 use crate::resolve::graph;
 use config::Cx;
+use config::quantity::Span;
 use ground::rand::Rng;
 use ground::time::{Duration, Instant};
 use host::StationPlan;

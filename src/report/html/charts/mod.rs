@@ -7,7 +7,7 @@ use maud::{Markup, html};
 use super::Report;
 use super::cdf::cdf;
 use super::heat::{self, HEAT_MIN, Heat, HeatRow};
-use super::lines::{Axis, COLOURS, Line, Plot};
+use super::plot::{Axis, COLOURS, Line, Plot};
 use super::rows::Rows;
 use super::runs::{rates_of, steps_of};
 use super::scale::{self, written};

@@ -3,8 +3,8 @@
 use maud::{Markup, html};
 
 use super::TestPage;
-use crate::html::lines::{Axis, Line, Plot};
 use crate::html::pauses::{PauseRow, Pauses, Span};
+use crate::html::plot::{Axis, Line, Plot};
 use crate::html::rows::Rows;
 use crate::html::scale;
 use crate::html::shared::{self, FlowLatency, LINES_MAX, ROWS_MAX, card};

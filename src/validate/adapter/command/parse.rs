@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-use super::super::{Counter, PortCounters};
+use crate::counters::{Counter, PortCounters};
 use ground::units::{PRIORITIES, Priority};
 
 /// Parses the counters of one port.

@@ -1,8 +1,10 @@
 //! Number of messages that senders keep one by one, for slowdowns and for programs.
 
-use crate::plan::ENDLESS;
 use host::TransportPlan;
 use sim::{NodeKind, NodePlan};
+
+/// Messages of an unlimited flow: more than any run sends.
+pub(crate) const ENDLESS: u64 = u32::MAX as u64;
 
 /// Messages that are kept for slowdowns without `record.messages`.
 const LOG_DEFAULT: u64 = 100_000;

@@ -1,0 +1,154 @@
+//! Points and proxies of Source Flow Control created and deleted by clients, and the running
+//! configuration as a switch file.
+//!
+//! Both change the switch file and resolve it again, so that a client can create only what a file
+//! could have.
+
+use std::sync::Arc;
+
+use anyhow::{Result, anyhow, bail, ensure};
+
+use super::{Session, lock};
+use config::{Machine, Written};
+use ground::units::{PRIORITIES, PortId, TrafficClass};
+use switch::SwitchPlan;
+use switch::managed::Section;
+
+impl Session {
+    /// Creates a section with its settings, or the point of a port.
+    pub(super) fn create(
+        &self,
+        section: &str,
+        port: Option<&str>,
+        settings: Option<&str>,
+    ) -> Result<()> {
+        let section = named(section)?;
+        let port = port.map(|name| self.port(name)).transpose()?;
+        self.change(
+            |plan, written| {
+                let exists = section.is_in(&plan.congestion);
+                let Some(port) = port else {
+                    ensure!(
+                        !exists,
+                        "{} exists; delete it first, or set its objects",
+                        section.key()
+                    );
+                    return written
+                        .add_section(section, settings.unwrap_or("{}"))
+                        .map_err(|why| anyhow!("settings: {why}"));
+                };
+                ensure!(
+                    settings.is_none(),
+                    "a point has the settings of the file; set its objects"
+                );
+                point_of(plan, section, port, false)?;
+                written.set_point(port, true);
+                Ok(())
+            },
+            (section, port),
+        )
+    }
+
+    /// Deletes a section, or the point of a port.
+    pub(super) fn delete(&self, section: &str, port: Option<&str>) -> Result<()> {
+        let section = named(section)?;
+        let port = port.map(|name| self.port(name)).transpose()?;
+        self.change(
+            |plan, written| {
+                ensure!(section.is_in(&plan.congestion), "there is no {}", section.key());
+                match port {
+                    None => written.remove_section(section),
+                    Some(port) => {
+                        point_of(plan, section, port, true)?;
+                        written.set_point(port, false);
+                    }
+                }
+                Ok(())
+            },
+            (section, port),
+        )
+    }
+
+    /// Changes the file, and gives the switch the section that results, or the point of a port.
+    fn change(
+        &self,
+        change: impl FnOnce(&SwitchPlan, &mut Written) -> Result<()>,
+        (section, port): (Section, Option<PortId>),
+    ) -> Result<()> {
+        let mut plan = lock(&self.plan);
+        let mut saved = lock(&self.saved);
+        let mut written = saved.written.clone();
+        change(&plan, &mut written)?;
+        let file = written.resolve(&Machine::any()).map_err(|error| anyhow!("{error}"))?;
+        let mut new = plan.clone();
+        let (own, other) = (&mut new.congestion, file.plan.congestion);
+        match (port, section) {
+            (Some(port), _) => {
+                let (own, other) = (own.sfc.as_mut(), other.sfc);
+                let (Some(own), Some(other)) = (own, other) else { bail!("there is no sfc") };
+                own.monitors[port.index()] = other.monitors[port.index()];
+            }
+            (None, Section::SfcProxy) => own.proxy = other.proxy,
+            (None, _) => own.sfc = other.sfc,
+        }
+        config::seed_congestion(&mut new.congestion, new.seed);
+        self.controller.set_sections(&Arc::new(new.clone()))?;
+        *plan = new;
+        saved.written = written;
+        Ok(())
+    }
+
+    /// Returns the running configuration as a switch file that resolves to it.
+    pub(super) fn save(&self) -> Result<String> {
+        let (plan, saved) = (lock(&self.plan), lock(&self.saved));
+        ensure!(
+            !saved.written.has_keys(),
+            "the file has MACsec keys, which are not copied; put them into files (`key_file`)"
+        );
+        let mut written = saved.written.clone();
+        let resolve = |written: &Written| {
+            written.resolve(&Machine::any()).map_err(|error| anyhow!("not saved: {error}"))
+        };
+        written
+            .write_objects(&plan.congestion, plan.ports.len(), &Machine::any())
+            .map_err(|error| anyhow!("not saved: {error}"))?;
+        saved.groups.iter().for_each(|port| written.write_groups(&plan, *port));
+        for (port, class) in &saved.curves {
+            written.write_ecn(&plan, *port, TrafficClass::ALL[usize::from(*class)]);
+        }
+        let again = resolve(&written)?;
+        // A file with seed 0 has a random one at each start.
+        let mut congestion = again.plan.congestion;
+        config::seed_congestion(&mut congestion, plan.seed);
+        ensure!(congestion == plan.congestion, "not saved: an object has no key in a file");
+        for port in &saved.groups {
+            let n = port.index();
+            let same = again.plan.buffer.groups[n] == plan.buffer.groups[n];
+            ensure!(same, "not saved: the groups of {} have no form in a file", plan.ports[n].name);
+        }
+        let text = written.to_yaml();
+        Ok(format!(
+            "# The running configuration of {}, written by `sluice ctl save`.\n{text}",
+            plan.name
+        ))
+    }
+}
+
+/// Returns the section with a name, of those that clients create and delete.
+fn named(section: &str) -> Result<Section> {
+    [Section::Sfc, Section::SfcProxy]
+        .into_iter()
+        .find(|known| known.key() == section)
+        .ok_or_else(|| anyhow!("section: sfc or sfc_proxy"))
+}
+
+/// Checks that a port has a point, or that it has none.
+fn point_of(plan: &SwitchPlan, section: Section, port: PortId, exists: bool) -> Result<()> {
+    ensure!(section == Section::Sfc, "only sfc has one point per port");
+    let Some(sfc) = &plan.congestion.sfc else { bail!("there is no sfc; create it first") };
+    let has = sfc.monitors[port.index()] != [None; PRIORITIES];
+    let name = &plan.ports[port.index()].name;
+    ensure!(has || !exists, "port {name} has no point");
+    ensure!(!has || exists, "port {name} has a point");
+    Ok(())
+}

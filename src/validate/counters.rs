@@ -1,0 +1,229 @@
+//! Counters of a device.
+
+use std::collections::BTreeMap;
+
+use crate::trial::Port;
+use ground::units::{PRIORITIES, Priority};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Declares the counters once: variant, name, unit, and if it is of a priority and a maximum.
+macro_rules! counters {
+    ($($(#[doc = $doc:literal])+ $variant:ident = $name:literal, $unit:literal, $of:ident;)+) => {
+        /// A counter of a device's port, or of one of its priorities.
+        #[derive(
+            Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Deserialize, Serialize, JsonSchema,
+        )]
+        pub enum Counter {
+            $($(#[doc = $doc])+ #[serde(rename = $name)] $variant,)+
+        }
+
+        impl Counter {
+            /// All counters.
+            pub const ALL: &'static [Self] = &[$(Self::$variant,)+];
+
+            /// Returns the name in results and files.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$variant => $name,)+ }
+            }
+
+            /// Returns the unit in results.
+            #[must_use]
+            pub const fn unit(self) -> &'static str {
+                match self { $(Self::$variant => $unit,)+ }
+            }
+
+            /// Returns its kind.
+            const fn kind(self) -> Kind {
+                match self { $(Self::$variant => Kind::$of,)+ }
+            }
+        }
+    };
+}
+
+/// Kind of a counter.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Kind {
+    /// A sum of a port.
+    Port,
+    /// A sum of a priority.
+    Priority,
+    /// A maximum of a priority.
+    Peak,
+}
+
+counters! {
+    /// Data frames received, MAC control excluded (RX_OK).
+    RxOk = "rx_ok", "frames", Port;
+    /// Received frames dropped (RX_DRP).
+    RxDrop = "rx_drop", "frames", Port;
+    /// Data frames sent, MAC control excluded (TX_OK).
+    TxOk = "tx_ok", "frames", Port;
+    /// PFC frames received, each once (802.1Q 12.23, ieee8021PfcIndications).
+    PfcRxAll = "pfc_rx_all", "frames", Port;
+    /// PFC frames sent, each once, those that resume included (ieee8021PfcRequests).
+    PfcTxAll = "pfc_tx_all", "frames", Port;
+    /// 802.3x PAUSE frames received.
+    PauseRx = "pause_rx", "frames", Port;
+    /// Received frames that MACsec rejected: too late, replayed, not valid, or without an association
+    /// (InPktsLate, InPktsNotValid, InPktsNoSAError).
+    MacsecRejected = "macsec_rejected", "frames", Port;
+    /// PFC frames received with the priority's bit set.
+    PfcRx = "pfc_rx", "frames", Priority;
+    /// Those of them with a time of zero, if they are counted apart.
+    PfcRxXon = "pfc_rx_xon", "frames", Priority;
+    /// PFC frames sent with the priority's bit set.
+    PfcTx = "pfc_tx", "frames", Priority;
+    /// Time for which the peer had paused the priority, in nanoseconds.
+    Paused = "paused_ns", "ns", Priority;
+    /// Maximum of buffered bytes of the priority group, headroom included.
+    BufferPeak = "buffer_peak", "bytes", Peak;
+    /// Maximum of buffered bytes of the priority group, without headroom.
+    SharedPeak = "shared_peak", "bytes", Peak;
+    /// Maximum of bytes in the headroom of the priority group.
+    HeadroomPeak = "headroom_peak", "bytes", Peak;
+    /// Pause storms that the watchdog detected on the priority's queue.
+    StormsDetected = "storms_detected", "storms", Priority;
+    /// Pause storms after which it restored the queue.
+    StormsRestored = "storms_restored", "storms", Priority;
+}
+
+impl Counter {
+    /// Returns true for a counter of a priority, false for one of the port.
+    #[must_use]
+    pub fn is_of_priority(self) -> bool {
+        self.kind() != Kind::Port
+    }
+}
+
+/// Counters of a port of the device.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct PortCounters {
+    /// Those of the port; an absent one is unknown.
+    pub port: BTreeMap<Counter, u64>,
+    /// Those of each priority.
+    pub priorities: [BTreeMap<Counter, u64>; PRIORITIES],
+    /// Dropped frames by the device's reasons; `None` if it has no such counters.
+    pub drops: Option<BTreeMap<String, u64>>,
+}
+
+/// Counters of the device's ports, in the order of the tester's ports that they are cabled to.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Counters(pub Vec<PortCounters>);
+
+impl PortCounters {
+    /// Returns a counter; `None` if it is unknown. One of a priority needs its `priority`.
+    #[must_use]
+    pub fn get(&self, priority: Option<Priority>, counter: Counter) -> Option<u64> {
+        let all = match (counter.kind(), priority) {
+            (Kind::Port, _) => &self.port,
+            (_, priority) => &self.priorities[priority?.index()],
+        };
+        all.get(&counter).copied()
+    }
+
+    /// Returns the counters since `base`. Maxima that did not grow are unknown, because they may be older.
+    #[must_use]
+    pub fn since(&self, base: &Self) -> Self {
+        let drops = self.drops.as_ref().map(|drops| {
+            let before = base.drops.as_ref();
+            let old = |name| before.and_then(|all| all.get(name)).copied().unwrap_or(0);
+            drops.iter().map(|(name, n)| (name.clone(), n.saturating_sub(old(name)))).collect()
+        });
+        Self {
+            port: since(&self.port, &base.port),
+            priorities: core::array::from_fn(|n| since(&self.priorities[n], &base.priorities[n])),
+            drops,
+        }
+    }
+}
+
+fn since(now: &BTreeMap<Counter, u64>, base: &BTreeMap<Counter, u64>) -> BTreeMap<Counter, u64> {
+    let since = |(counter, n): (&Counter, &u64)| {
+        let old = *base.get(counter)?;
+        let value = match counter.kind() {
+            Kind::Peak if old > 0 && *n <= old => return None,
+            Kind::Peak => *n,
+            Kind::Port | Kind::Priority => n.checked_sub(old)?,
+        };
+        Some((*counter, value))
+    };
+    now.iter().filter_map(since).collect()
+}
+
+impl Counters {
+    /// Returns the counters since `base`. One that is less than before was cleared, so it is unknown.
+    #[must_use]
+    pub fn since(&self, base: &Self) -> Self {
+        Self(self.0.iter().zip(&base.0).map(|(now, base)| now.since(base)).collect())
+    }
+
+    /// Returns a counter of a port; `None` if it is unknown.
+    #[must_use]
+    pub fn get(&self, port: Port, priority: Option<Priority>, counter: Counter) -> Option<u64> {
+        self.0.get(port.0)?.get(priority, counter)
+    }
+
+    /// Returns the sum of the named drops of all ports; `None` if a port has no such counters.
+    #[must_use]
+    pub fn dropped(&self) -> Option<u64> {
+        self.0.iter().map(|port| Some(port.drops.as_ref()?.values().sum::<u64>())).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn port(counter: Counter, n: u64) -> Counters {
+        let mut port = PortCounters::default();
+        match counter.is_of_priority() {
+            true => port.priorities[3].insert(counter, n),
+            false => port.port.insert(counter, n),
+        };
+        Counters(vec![port])
+    }
+
+    fn since(counter: Counter, before: u64, after: u64) -> Option<u64> {
+        let all = port(counter, after).since(&port(counter, before));
+        all.get(Port(0), Priority::new(3), counter)
+    }
+
+    #[test]
+    fn a_sum_is_a_difference_and_one_that_was_cleared_is_unknown() {
+        assert_eq!(since(Counter::RxOk, 5, 12), Some(7));
+        assert_eq!(since(Counter::PfcRx, 5, 5), Some(0));
+        assert_eq!(since(Counter::PfcRx, 5, 4), None);
+        let unknown = port(Counter::RxOk, 5).since(&port(Counter::TxOk, 5));
+        assert_eq!(unknown.get(Port(0), None, Counter::RxOk), None);
+    }
+
+    #[test]
+    fn a_maximum_is_known_if_it_grew_or_was_zero() {
+        assert_eq!(since(Counter::BufferPeak, 0, 0), Some(0));
+        assert_eq!(since(Counter::BufferPeak, 416, 832), Some(832));
+        assert_eq!(since(Counter::BufferPeak, 832, 832), None);
+    }
+
+    #[test]
+    fn drops_are_known_if_all_ports_have_them() {
+        let with = |n| PortCounters {
+            drops: Some([("full".to_owned(), n)].into()),
+            ..PortCounters::default()
+        };
+        assert_eq!(
+            Counters(vec![with(7), with(9)]).since(&Counters(vec![with(3), with(9)])).dropped(),
+            Some(4)
+        );
+        assert_eq!(Counters(vec![with(7), PortCounters::default()]).dropped(), None);
+    }
+
+    #[test]
+    fn a_counter_has_one_name() {
+        for counter in Counter::ALL {
+            let name = serde_json::to_value(counter).unwrap();
+            assert_eq!(name, counter.name());
+        }
+    }
+}
