@@ -12,6 +12,7 @@
 
 #![allow(unsafe_code)]
 
+mod abilities;
 mod classes;
 mod clock;
 mod control;
@@ -54,6 +55,7 @@ mod sync {
     pub(super) use core::sync::atomic::{AtomicU8, Ordering};
 }
 
+pub use abilities::{Abilities, DriverCode, FlowControlSetting, RingLimits};
 pub use clock::{ClockQuality, TscClock};
 pub use control::{Link, MacControl, PortControl, PortInfo};
 pub use crypto::{CryptoDevice, ciphers};
