@@ -23,14 +23,15 @@ use std::time::Duration as StdDuration;
 use anyhow::{Result, anyhow};
 
 use dpdk::{
-    Abilities, DpdkPort, DriverCode, Eal, FlowControlSetting, PortControl, PortOptions, Stopped,
-    TscClock, built_against, dpdk_version,
+    Abilities, DpdkPort, Eal, PortControl, PortOptions, Stopped, TscClock, built_against,
+    dpdk_version,
 };
 use ground::units::BitsPerSec;
 use tester::RATE_DEFAULT;
 use tester::plan::Place;
 
 use bench::{Bench, End, Pair, Refused};
+use judge::LinkUp;
 pub use report::{Device, FORM, Found, Line, Machine, Nature, Pci, Report, SizeRate};
 pub use text::text;
 
@@ -246,16 +247,12 @@ fn link(pair: &Pair) -> Line {
         _ => "no rate".into(),
     };
     let claimed = Some(format!("{rate}, {duplex}"));
-    match pair.up_after {
-        None => Line::fails("link", claimed, "down", "check the cable, and that both ends are up"),
-        Some(_) if !link.full_duplex && !pair.port.is_virtual() => {
-            Line::fails("link", claimed, "up", "PFC needs full duplex (IEEE 802.3 31D)")
-        }
-        Some(after) => {
-            let ms = after.as_millis() as f64;
-            Line::ok("link", claimed, format!("up after {ms} ms")).value("up_after_ms", ms)
-        }
-    }
+    let seen = LinkUp {
+        after_ms: pair.up_after.map(|after| after.as_millis() as u64),
+        full_duplex: link.full_duplex,
+        is_virtual: pair.port.is_virtual(),
+    };
+    judge::link_up("link", claimed, seen)
 }
 
 fn offloads(abilities: &Abilities) -> Line {
@@ -276,42 +273,7 @@ fn offloads(abilities: &Abilities) -> Line {
 /// Judges the setting of the device's own flow control.
 fn flow_control(context: &Context<'_>, pair: &Pair) -> Line {
     let after = pair.port.control().abilities().flow_control;
-    off("flow_control", &context.abilities.flow_control, &after, pair.port.is_virtual())
-}
-
-fn off(
-    check: &str,
-    before: &Result<FlowControlSetting, DriverCode>,
-    after: &Result<FlowControlSetting, DriverCode>,
-    is_virtual: bool,
-) -> Line {
-    let shown = |setting: &FlowControlSetting| {
-        let word = |on: bool| if on { "on" } else { "off" };
-        format!(
-            "obeying {}, sending {}, negotiation {}",
-            word(setting.obeys),
-            word(setting.sends),
-            word(setting.autoneg)
-        )
-    };
-    let claimed = Some(match before {
-        Ok(setting) => format!("as opened: {}", shown(setting)),
-        Err(code) => format!("no setting ({code})"),
-    });
-    match after {
-        Ok(setting) if setting.obeys || setting.sends => {
-            let why = "the driver did not switch it off";
-            Line::fails(check, claimed, format!("switched off, reads {}", shown(setting)), why)
-        }
-        Ok(setting) => Line::ok(check, claimed, format!("switched off, reads {}", shown(setting))),
-        Err(_) if is_virtual => {
-            Line::not_tried(check, claimed, "a virtual device has no flow control of its own")
-        }
-        Err(code) => {
-            let why = format!("the driver cannot set it ({code}): see nic_pause");
-            Line::unknown(check, claimed, None, why)
-        }
-    }
+    judge::off("flow_control", &context.abilities.flow_control, &after, pair.port.is_virtual())
 }
 
 #[cfg(test)]

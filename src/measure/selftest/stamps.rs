@@ -8,7 +8,6 @@ use contracts::port::{Port, StampSource};
 use dpdk::{Eal, PortOptions};
 use ground::time::{Duration, Instant};
 use ground::units::{BitsPerSec, Mac};
-use ground::verdict::Verdict;
 use headroom::measure::InitiatePlan;
 use headroom::peer_delay::PeerDelayPlan;
 use headroom::{DelayInputs, Formula, Frames, Samples};
@@ -205,16 +204,16 @@ fn jitter(pair: &mut Pair) -> Line {
         ::text::delay(stamps.resolution.as_nanos_f64()),
         ::text::delay(stamps.uncertainty.as_nanos_f64())
     ));
-    if samples.count() < SAMPLES / 2 {
-        let why = format!("{} of {SAMPLES} single frames arrived", samples.count());
-        return Line::unknown(CHECK, claimed, None, why);
+    let counts = (samples.count(), SAMPLES);
+    if counts.0 == 0 {
+        return judge::at_rest(CHECK, claimed, counts, String::new());
     }
     samples.finish();
     let of = |percent| samples.percentile(percent).as_nanos_f64();
     let (min, max) = (samples.min().as_nanos_f64(), samples.max().as_nanos_f64());
-    let tried =
-        format!("{} single frames: {}", samples.count(), judge::spread(min, of(50), of(99), max));
-    Line::ok(CHECK, claimed, tried)
+    let spread = judge::spread(min, of(50), of(99), max);
+    let tried = format!("{} single frames: {spread}", counts.0);
+    judge::at_rest(CHECK, claimed, counts, tried)
         .value("resolution_ns", stamps.resolution.as_nanos_f64())
         .value("uncertainty_ns", stamps.uncertainty.as_nanos_f64())
         .value("one_way_min_ns", min)
@@ -248,12 +247,9 @@ fn measure(check: &str, eal: &Eal, places: &[Place], inputs: &Inputs, stop: &Ato
         Ok(outcome) => outcome,
         Err(error) => return Line::unknown(check, None, None, format!("{error:#}")),
     };
+    let why = outcome.failure.clone().or(outcome.disturbance.clone());
     let Some(m) = outcome.measurements.first() else {
-        let why = outcome.failure.or(outcome.disturbance).unwrap_or("no result".into());
-        return match outcome.verdict {
-            Verdict::Fail => Line::fails(check, None, "0 round trips", why),
-            _ => Line::unknown(check, None, None, why),
-        };
+        return judge::round_trip(check, outcome.verdict, None, why);
     };
     let d = &m.delay_ns;
     let what = if outcome.method == "ptp" { "mean path delay" } else { "round trip" };
@@ -267,14 +263,8 @@ fn measure(check: &str, eal: &Eal, places: &[Place], inputs: &Inputs, stop: &Ato
         m.sources.t3,
         m.sources.t4,
     );
-    let line = match outcome.verdict {
-        Verdict::Pass => Line::ok(check, None, tried),
-        _ => {
-            let why = outcome.disturbance.unwrap_or("the measurement was disturbed".into());
-            Line::unknown(check, None, Some(tried), why)
-        }
-    };
-    line.value("min_ns", d.min)
+    judge::round_trip(check, outcome.verdict, Some(tried), why)
+        .value("min_ns", d.min)
         .value("p50_ns", d.p50)
         .value("p99_ns", d.p99)
         .value("max_ns", d.max)

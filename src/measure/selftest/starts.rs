@@ -137,29 +137,5 @@ pub(super) fn hardware_pfc(context: &mut Context<'_>) -> Line {
         }
         Err(refused) => Err(first_line(&refused.why)),
     };
-    match (&context.abilities.hardware_pfc, tried) {
-        (Ok(classes), Ok(())) => Line::unknown(
-            CHECK,
-            Some(format!("{classes} priorities")),
-            Some("started with it for priority 3".into()),
-            "whether the device obeys and sends pauses was not tried",
-        ),
-        (Ok(classes), Err(why)) => Line::fails(
-            CHECK,
-            Some(format!("{classes} priorities")),
-            format!("refused: {why}"),
-            "the driver claims it and refuses it",
-        ),
-        (Err(code), Err(why)) => Line::not_tried(
-            CHECK,
-            Some(format!("none ({code})")),
-            format!("the driver has none; asked for, it is refused: {why}"),
-        ),
-        (Err(code), Ok(())) => Line::fails(
-            CHECK,
-            Some(format!("none ({code})")),
-            "started with it for priority 3",
-            "the port started with an ability that its driver does not have",
-        ),
-    }
+    judge::by_device(CHECK, &context.abilities.hardware_pfc, &tried)
 }

@@ -1,25 +1,9 @@
-//! The setting of flow control, the form of reports, and the reports that the manual shows.
+//! The form of reports, and the reports that the manual shows.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::*;
-
-#[test]
-fn flow_control_that_stays_on_fails_and_without_a_setting_it_is_not_known() {
-    let setting =
-        |obeys| FlowControlSetting { obeys, sends: false, autoneg: false, forwards: false };
-    let refusal = DriverCode { code: -95, text: "Operation not supported".into() };
-    let verdict = |after: Result<FlowControlSetting, DriverCode>, is_virtual| {
-        let line = off("x", &Ok(setting(true)), &after, is_virtual);
-        assert!(line.is_sound(), "{line:?}");
-        line.verdict
-    };
-    assert_eq!(verdict(Ok(setting(false)), false), Found::Ok);
-    assert_eq!(verdict(Ok(setting(true)), false), Found::Fails);
-    assert_eq!(verdict(Err(refusal.clone()), false), Found::Unknown);
-    assert_eq!(verdict(Err(refusal), true), Found::NotTried);
-}
 
 /// A file of the repository.
 fn path(of: &str) -> PathBuf {

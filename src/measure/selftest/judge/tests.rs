@@ -1,7 +1,12 @@
 //! Each verdict in a case in which it fails, and in one in which it is not known.
 
+use dpdk::{DriverCode, FlowControlSetting};
+use ground::verdict::Verdict;
+
 use super::*;
+use crate::selftest::bench::Passed;
 use crate::selftest::report::Found::{Fails, NotTried, Ok as Good, Unknown};
+use crate::selftest::report::{Found, Line};
 
 fn through(offered: u64, taken: u64, intact: u64) -> Passed {
     Passed { offered, taken, intact, other: None, received: intact }
@@ -12,7 +17,7 @@ fn parts(all: &[(u64, u64, u64)]) -> Vec<(String, Passed)> {
 }
 
 #[track_caller]
-fn sound(line: Line) -> crate::selftest::report::Found {
+fn sound(line: Line) -> Found {
     assert!(line.is_sound(), "{line:?}");
     line.verdict
 }
@@ -138,4 +143,62 @@ fn a_driver_that_takes_requests_for_stamps_and_gives_none_fails() {
     assert_eq!(of(Ok(()), 8, 8, 1), Fails);
     assert_eq!(of(Ok(()), 0, 0, 0), NotTried);
     assert_eq!(of(Err("-95"), 8, 0, 0), NotTried);
+}
+
+#[test]
+fn a_link_that_is_down_or_half_duplex_fails() {
+    let of = |after_ms, full_duplex, is_virtual| {
+        sound(link_up("x", None, LinkUp { after_ms, full_duplex, is_virtual }))
+    };
+    assert_eq!(of(Some(9), true, false), Good);
+    assert_eq!(of(None, true, false), Fails);
+    assert_eq!(of(Some(9), false, false), Fails);
+    assert_eq!(of(Some(9), false, true), Good, "a virtual device has no duplex");
+}
+
+fn refusal() -> DriverCode {
+    DriverCode { code: -95, text: "Operation not supported".into() }
+}
+
+#[test]
+fn flow_control_that_stays_on_fails_and_without_a_setting_it_is_not_known() {
+    let setting =
+        |obeys| FlowControlSetting { obeys, sends: false, autoneg: false, forwards: false };
+    let verdict = |after: Result<FlowControlSetting, DriverCode>, is_virtual| {
+        sound(off("x", &Ok(setting(true)), &after, is_virtual))
+    };
+    assert_eq!(verdict(Ok(setting(false)), false), Good);
+    assert_eq!(verdict(Ok(setting(true)), false), Fails);
+    assert_eq!(verdict(Err(refusal()), false), Unknown);
+    assert_eq!(verdict(Err(refusal()), true), NotTried);
+}
+
+#[test]
+fn pfc_of_the_device_that_is_claimed_and_refused_fails() {
+    let of = |claim: Result<u8, DriverCode>, started: Result<(), &str>| {
+        by_device("x", &claim, &started.map_err(String::from))
+    };
+    assert_eq!(sound(of(Ok(8), Err("-22"))), Fails);
+    assert_eq!(sound(of(Err(refusal()), Ok(()))), Fails);
+    assert_eq!(sound(of(Ok(8), Ok(()))), Unknown, "a start is no reaction");
+    let none = of(Err(refusal()), Err("no PFC"));
+    assert!(none.claimed.as_ref().unwrap().contains("-95"), "{none:?}");
+    assert_eq!(sound(none), NotTried);
+}
+
+#[test]
+fn single_frames_that_do_not_arrive_have_no_jitter() {
+    let of = |arrived| sound(at_rest("x", None, (arrived, 200), "min 1 ns".into()));
+    assert_eq!([of(200), of(0), of(50)], [Good, Fails, Unknown]);
+}
+
+#[test]
+fn a_round_trip_is_only_as_good_as_its_measurement() {
+    let of = |verdict, times: Option<&str>| {
+        sound(super::round_trip("x", verdict, times.map(String::from), None))
+    };
+    assert_eq!(of(Verdict::Pass, Some("1 us")), Good);
+    assert_eq!(of(Verdict::Fail, None), Fails);
+    assert_eq!(of(Verdict::Inconclusive, Some("9 ms")), Unknown);
+    assert_eq!(of(Verdict::Pass, None), Unknown, "without a time nothing was measured");
 }
