@@ -12,6 +12,7 @@
 
 #![allow(unsafe_code)]
 
+mod binding;
 mod classes;
 mod clock;
 mod control;
