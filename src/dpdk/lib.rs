@@ -13,6 +13,7 @@
 #![allow(unsafe_code)]
 
 mod abilities;
+mod binding;
 mod classes;
 mod clock;
 mod control;

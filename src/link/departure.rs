@@ -7,6 +7,7 @@ use contracts::frame::Frame;
 use contracts::port::{Port, StampSource};
 use ground::time::{Duration, Instant};
 use ground::units::Bytes;
+use wire::EtherType;
 
 use super::PortAgents;
 use super::news::Sources;
@@ -52,6 +53,9 @@ struct Awaited {
 pub(super) struct Departures {
     /// The message that was made last.
     pub(super) made: Option<Event>,
+    /// True if the device timestamped all messages of PTP since the path was last measured anew; `None` before
+    /// the first. Many devices timestamp these messages alone when they arrive.
+    pub(super) path_arrivals: Option<bool>,
     awaited: Option<Awaited>,
     missed: u8,
 }
@@ -155,6 +159,24 @@ impl PortAgents {
             true => self.rate.time_for(Bytes(wire_len.into())),
             false => Duration::ZERO,
         }
+    }
+
+    /// Notes if the device timestamped a received message.
+    pub(super) fn note_arrival(&mut self, frame: &[u8], by_device: bool) {
+        if frame.get(12..14) == Some(&EtherType::PTP.0.to_be_bytes()) {
+            let all = self.departures.path_arrivals.unwrap_or(true);
+            self.departures.path_arrivals = Some(all && by_device);
+        }
+    }
+
+    /// Returns the sources of the times of a delay of PTP.
+    pub(super) fn path_sources(&self, by_software: u16) -> Sources {
+        let found = self.sources(by_software);
+        let t4 = match (found.t4, self.departures.path_arrivals) {
+            (StampSource::Software | StampSource::Poll, Some(true)) => StampSource::Nic,
+            (other, _) => other,
+        };
+        Sources { t4, ..found }
     }
 
     /// Returns the sources of the times of a delay of which `by_software` exchanges have a t1 of software.
