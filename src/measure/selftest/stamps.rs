@@ -57,9 +57,15 @@ pub(super) fn stamps(context: &mut Context<'_>) -> Vec<Line> {
     };
     let offered =
         |said: &Option<Result<(), String>>| said.clone().unwrap_or(Err("not asked".into()));
-    let rx = offered(&pair.port.info().rx_stamps);
-    let tx = offered(&pair.port.info().tx_stamps);
-    let lines = vec![received(&mut pair, rx), sent(&mut pair, tx), jitter(&mut pair)];
+    let all = offered(&pair.port.info().rx_stamps);
+    let ptp = offered(&pair.port.info().tx_stamps);
+    // The PTP clock of a device stamps received messages of PTP, too.
+    let (rx, kinds) = match (&all, &ptp) {
+        (Err(_), Ok(())) => (Ok("messages of PTP".to_owned()), &KINDS[..1]),
+        _ => (all.map(|()| "all frames".to_owned()), &KINDS[..]),
+    };
+    let tx = ptp.map(|()| "on request, by the PTP clock".to_owned());
+    let lines = vec![received(&mut pair, rx, kinds), sent(&mut pair, tx), jitter(&mut pair)];
     context.bench.give_back(pair);
     lines
 }
@@ -75,20 +81,24 @@ fn frame(kind: [u8; 2], n: u8) -> [u8; 60] {
     octets
 }
 
-fn received(pair: &mut Pair, offered: Result<(), String>) -> Line {
+fn received(
+    pair: &mut Pair,
+    offered: Result<String, String>,
+    kinds: &[(&'static str, [u8; 2])],
+) -> Line {
     let mut tried = StampTry { offered, frames: Vec::new(), wrong: 0 };
     if tried.offered.is_ok() {
-        for (name, kind) in KINDS {
+        for (name, kind) in kinds {
             let (mut all, mut with) = (0, 0);
             for n in 0..FRAMES {
-                let Some(seen) = one_way(pair, &frame(kind, n as u8)) else { continue };
+                let Some(seen) = one_way(pair, &frame(*kind, n as u8)) else { continue };
                 all += 1;
                 if let Some(stamp) = seen.stamp {
                     with += 1;
                     tried.wrong += u64::from(is_far(stamp, seen.found));
                 }
             }
-            tried.frames.push((name, all, with));
+            tried.frames.push((*name, all, with));
         }
     }
     judge::stamped("rx_stamps", &tried)
@@ -99,7 +109,7 @@ fn is_far(a: Instant, b: Instant) -> bool {
 }
 
 /// Asks for stamps of sent frames. A stamp that is not read must not keep the next one from coming.
-fn sent(pair: &mut Pair, offered: Result<(), String>) -> Line {
+fn sent(pair: &mut Pair, offered: Result<String, String>) -> Line {
     let mut tried = StampTry { offered, frames: Vec::new(), wrong: 0 };
     if tried.offered.is_ok() {
         for (name, kind) in KINDS {

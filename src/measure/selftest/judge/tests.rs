@@ -136,7 +136,8 @@ fn a_start_that_is_refused_or_deaf_fails() {
 fn a_driver_that_takes_requests_for_stamps_and_gives_none_fails() {
     let of = |offered: Result<(), &str>, all, with, wrong| {
         let frames = vec![("PTP", all, with)];
-        sound(stamped("x", &StampTry { offered: offered.map_err(String::from), frames, wrong }))
+        let offered = offered.map(|()| "all frames".into()).map_err(String::from);
+        sound(stamped("x", &StampTry { offered, frames, wrong }))
     };
     assert_eq!(of(Ok(()), 8, 8, 0), Good);
     assert_eq!(of(Ok(()), 8, 0, 0), Fails);

@@ -8,8 +8,8 @@ use crate::selftest::report::Line;
 /// Stamps of a number of frames.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(in crate::selftest) struct StampTry {
-    /// True, or the reason why the device gives none.
-    pub(in crate::selftest) offered: Result<(), String>,
+    /// Frames that the device stamps, or the reason why it stamps none.
+    pub(in crate::selftest) offered: Result<String, String>,
     /// Frames by name: their number, and those with a stamp.
     pub(in crate::selftest) frames: Vec<(&'static str, u64, u64)>,
     /// Stamps that were before an earlier one, or far from the time of the burst.
@@ -19,7 +19,7 @@ pub(in crate::selftest) struct StampTry {
 /// Judges the device's stamps in one direction.
 pub(in crate::selftest) fn stamped(check: &str, t: &StampTry) -> Line {
     let claimed = Some(match &t.offered {
-        Ok(()) => "offered".to_owned(),
+        Ok(what) => what.clone(),
         Err(why) => format!("none: {why}"),
     });
     if t.offered.is_err() {
