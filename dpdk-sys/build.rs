@@ -27,6 +27,7 @@ const FUNCTIONS: &[&str] = &[
     "rte_eth_dev_count_avail",
     "rte_eth_dev_flow_ctrl_get",
     "rte_eth_dev_flow_ctrl_set",
+    "rte_eth_dev_fw_version_get",
     "rte_eth_dev_get_name_by_port",
     "rte_eth_dev_get_port_by_name",
     "rte_eth_dev_info_get",

@@ -134,6 +134,10 @@ impl PortControl {
         Self(device.clone())
     }
 
+    pub(super) fn device_of(&self) -> &Device {
+        &self.0
+    }
+
     /// The EAL name the port was opened by.
     #[must_use]
     pub fn device(&self) -> &str {
