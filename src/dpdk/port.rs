@@ -23,7 +23,7 @@ use super::hot;
 use super::life::{PortStats, Setup};
 use super::mbuf::Mbuf;
 use super::pool::{Pool, PoolOptions};
-use super::queues::{QUEUES_MAX, check_number, queues_behind};
+use super::queues::{QUEUES_MAX, check_buffers, check_number, queues_behind};
 use super::setup::set_up;
 use super::spec::Spec;
 use super::stamps::{DeviceClock, SentStamps, StampField};
@@ -281,6 +281,7 @@ impl DpdkPort<Stopped> {
         }
         let limits = Limits::of(&device, options)?;
         let mtu = limits.mtu(&device, max_frame)?;
+        check_buffers(&device, pool.room(), max_frame)?;
         let control = control_pool(&device, &limits, ports)?;
         device.hold(pool);
         device.hold(&control);

@@ -25,6 +25,9 @@ const STALE: Duration = Duration::from_secs(1);
 /// Attempts per pair of readings, of which the tightest counts.
 const ATTEMPTS: usize = 16;
 
+/// Flag of a received frame that the PTP clock timestamped.
+const STAMPED: u64 = sys::RTE_MBUF_F_RX_IEEE1588_TMST as u64;
+
 /// Fractional bits of a rate.
 const SHIFT: u32 = 32;
 
@@ -207,8 +210,7 @@ impl SentStamps {
     /// Reads the time of the frame of a burst that the device timestamped, which makes room for the next.
     #[inline]
     pub(super) fn take_received<'a>(&mut self, frames: impl Iterator<Item = &'a Mbuf>) {
-        let flag = sys::RTE_MBUF_F_RX_IEEE1588_TMST;
-        for frame in frames.filter(|frame| frame.has_flag(flag)) {
+        for frame in frames.filter(|frame| frame.has_flag(STAMPED)) {
             let mut time = sys::timespec::default();
             let place = frame.as_ptr();
             // SAFETY: the port is started, the header is that of a frame, and `time` is writable.
@@ -221,7 +223,7 @@ impl SentStamps {
 
     /// Returns the time of a received frame, if it is the one that was timestamped last.
     pub(super) fn received(&self, frame: &Mbuf) -> Option<Instant> {
-        let is_flagged = frame.has_flag(sys::RTE_MBUF_F_RX_IEEE1588_TMST);
+        let is_flagged = frame.has_flag(STAMPED);
         let (of, at) = self.received.filter(|_| is_flagged)?;
         (of == frame.as_ptr()).then_some(at)
     }

@@ -39,6 +39,12 @@ pub fn pool(eal: &Eal, max_frame: u32) -> Result<Pool> {
     Ok(Pool::new(eal, &options)?)
 }
 
+/// Makes a pool for both ports with the longest rings of this test.
+pub fn large_pool(eal: &Eal) -> Result<Pool> {
+    let options = PoolOptions { name: "nic".into(), frames: 40_959, ..PoolOptions::default() };
+    Ok(Pool::new(eal, &options)?)
+}
+
 /// Both ports, started, with their links up.
 pub struct Ends {
     pub a: DpdkPort<Started>,
@@ -96,15 +102,16 @@ pub fn frame(number: usize, len: usize) -> Vec<u8> {
     octets
 }
 
-/// Sends what fits of `frames` from number `next` on; returns the number after the last one sent.
+/// Sends up to `most` of `frames` from number `next` on; returns the number after the last one sent.
 pub fn send(
     pool: &Pool,
     port: &mut DpdkPort<Started>,
     frames: &[Vec<u8>],
     next: usize,
+    most: usize,
 ) -> Result<usize> {
     let mut burst = Burst::new();
-    for octets in frames[next..].iter().take(BURST) {
+    for octets in frames[next..].iter().take(most.min(BURST)) {
         burst.push(pool.frame(octets).context("no memory for a frame")?);
     }
     let tried = burst.len();
@@ -131,13 +138,15 @@ pub fn cross(
     to: &mut DpdkPort<Started>,
     frames: &[Vec<u8>],
 ) -> Result<()> {
+    // A device has to have room for those that are sent before it is polled.
+    let most = usize::from(to.info().rx_descriptors / 2).max(1);
     let (mut next, mut got) = (0, Vec::new());
     let started = Instant::now();
     while got.len() < frames.len() {
         let waited = started.elapsed() < CROSSING;
         ensure!(waited, "{} of {} frames arrived, {next} were sent", got.len(), frames.len());
         if next < frames.len() {
-            next = send(pool, from, frames, next)?;
+            next = send(pool, from, frames, next, most)?;
         }
         got.extend(receive(to));
     }

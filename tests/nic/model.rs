@@ -22,14 +22,57 @@ pub struct Model {
     /// Drivers of DPDK and of the kernel for it.
     pub dpdk: &'static str,
     pub kernel: &'static str,
+    /// Its treatment of frames that find a full ring.
+    pub full_ring: FullRing,
+    /// Rate of its line in configurations.
+    pub rate: &'static str,
+}
+
+/// Treatment of frames that find a full ring, by the emulation.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum FullRing {
+    /// They are dropped, and counted as missed.
+    Counts,
+    /// They are dropped, and in no counter.
+    DropsUncounted,
+    /// They wait, and none is lost.
+    Waits,
 }
 
 /// All models, in the order of their tests.
 pub const MODELS: [Model; 4] = [
-    Model { name: "igb", id: "0x8086:0x10c9", dpdk: "net_e1000_igb", kernel: "igb" },
-    Model { name: "e1000e", id: "0x8086:0x10d3", dpdk: "net_e1000_em", kernel: "e1000e" },
-    Model { name: "vmxnet3", id: "0x15ad:0x07b0", dpdk: "net_vmxnet3", kernel: "vmxnet3" },
-    Model { name: "virtio", id: "0x1af4:0x1041", dpdk: "net_virtio", kernel: "virtio-pci" },
+    Model {
+        name: "igb",
+        id: "0x8086:0x10c9",
+        dpdk: "net_e1000_igb",
+        kernel: "igb",
+        full_ring: FullRing::DropsUncounted,
+        rate: "1G",
+    },
+    Model {
+        name: "e1000e",
+        id: "0x8086:0x10d3",
+        dpdk: "net_e1000_em",
+        kernel: "e1000e",
+        full_ring: FullRing::Waits,
+        rate: "1G",
+    },
+    Model {
+        name: "vmxnet3",
+        id: "0x15ad:0x07b0",
+        dpdk: "net_vmxnet3",
+        kernel: "vmxnet3",
+        full_ring: FullRing::Counts,
+        rate: "10G",
+    },
+    Model {
+        name: "virtio",
+        id: "0x1af4:0x1041",
+        dpdk: "net_virtio",
+        kernel: "virtio-pci",
+        full_ring: FullRing::Waits,
+        rate: "1G",
+    },
 ];
 
 /// Two functions of a model that are cabled back to back, by their PCI addresses.

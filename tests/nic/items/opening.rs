@@ -1,6 +1,8 @@
 //! Opening devices, and refusals.
 
 use std::fs;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 use sluice::dpdk::{DpdkPort, Eal, EalOptions, Error, HardwarePfc, Memory, PortOptions};
@@ -54,6 +56,11 @@ fn refused(pair: &Pair) -> Result<String> {
     let name = interface.file_name().unwrap_or_default().to_string_lossy().into_owned();
     run("ip", &["link", "set", &name, "up"])?;
     let carrier = || fs::read_to_string(interface.join("carrier_changes")).context("its interface");
+    let started = Instant::now();
+    while !fs::read_to_string(interface.join("carrier")).is_ok_and(|text| text.trim() == "1") {
+        ensure!(started.elapsed() < ends::LINK_WAIT, "the kernel's {name} has no carrier");
+        thread::sleep(Duration::from_millis(50));
+    }
     let before = carrier()?;
     for command in ["doctor", "headroom"] {
         let args: &[&str] = match command {
