@@ -27,6 +27,7 @@ const FUNCTIONS: &[&str] = &[
     "rte_eth_dev_count_avail",
     "rte_eth_dev_flow_ctrl_get",
     "rte_eth_dev_flow_ctrl_set",
+    "rte_eth_dev_fw_version_get",
     "rte_eth_dev_get_name_by_port",
     "rte_eth_dev_get_port_by_name",
     "rte_eth_dev_info_get",
@@ -90,6 +91,7 @@ const TYPES: &[&str] = &[
 const VARS: &[&str] = &[
     "RTE_CRYPTODEV_FF_SYM_CPU_CRYPTO",
     "RTE_ETH_[RT]X_OFFLOAD_.*",
+    "RTE_MBUF_F_RX_IEEE1588_TMST",
     "RTE_MBUF_F_TX_IEEE1588_TMST",
     "RTE_LOG_(ERR|WARNING|NOTICE|INFO|DEBUG)",
     "RTE_MEMPOOL_F_NO_IOVA_CONTIG",

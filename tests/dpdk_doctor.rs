@@ -10,6 +10,7 @@ fn the_doctor_finds_what_works_and_what_does_not() {
         ports: ports.map(String::from).into(),
         format: Format::Json,
         machine: sluice::cli::machine::MachineArgs::ordinary_pages(),
+        ..DoctorArgs::default()
     };
     let diagnosis = diagnose(&args);
     let of = |subject: &str, check: &str| -> &Finding {

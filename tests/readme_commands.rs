@@ -110,6 +110,7 @@ pages! {
     lossless: "docs/src/lossless.md",
     macsec: "docs/src/macsec.md",
     neighbours: "docs/src/neighbours.md",
+    nics: "docs/src/nics.md",
     performance: "docs/src/performance.md",
     python: "docs/src/python.md",
     reports: "docs/src/reports.md",

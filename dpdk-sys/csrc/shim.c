@@ -186,6 +186,12 @@ sluice_link_get(uint16_t port, uint32_t *mbps, int *up, int *full_duplex)
 	return 0;
 }
 
+int
+sluice_rx_timestamp(uint16_t port, const struct rte_mbuf *m, struct timespec *at)
+{
+	return rte_eth_timesync_read_rx_timestamp(port, at, m->timesync);
+}
+
 const char *
 sluice_port_bus(uint16_t port)
 {

@@ -100,6 +100,9 @@ int sluice_steer_priority(uint16_t port, uint8_t pcp, uint16_t queue, char *why,
 /* State of the link: speed in Mbit/s (0 unknown), up, full duplex. */
 int sluice_link_get(uint16_t port, uint32_t *mbps, int *up, int *full_duplex);
 
+/* Reads the timestamp that the port's PTP clock gave a received frame, which is flagged with it. */
+int sluice_rx_timestamp(uint16_t port, const struct rte_mbuf *m, struct timespec *at);
+
 /* The name of the bus that the port's device is on ("pci", "vdev"), or NULL. */
 const char *sluice_port_bus(uint16_t port);
 

@@ -70,13 +70,21 @@ impl MacControl {
                 code => return Err(code),
             }
             conf.mode = sys::RTE_ETH_FC_NONE;
-            conf.autoneg = 0;
-            conf.mac_ctrl_frame_fwd = 1;
-            if set(&mut conf).is_ok() {
-                return Ok(Self::Forwarded);
+            // Drivers such as net_e1000_igb and net_ixgbe refuse to change the negotiation of flow
+            // control; it stays without effect, as the link then offers none.
+            let as_read = conf.autoneg;
+            let mut refused = 0;
+            for (forward, result) in [(1, Self::Forwarded), (0, Self::FlowControlOff)] {
+                for autoneg in [0, as_read] {
+                    conf.autoneg = autoneg;
+                    conf.mac_ctrl_frame_fwd = forward;
+                    match set(&mut conf) {
+                        Ok(()) => return Ok(result),
+                        Err(code) => refused = code,
+                    }
+                }
             }
-            conf.mac_ctrl_frame_fwd = 0;
-            set(&mut conf).map(|()| Self::FlowControlOff)
+            Err(refused)
         };
         log::capture(ask).unwrap_or_else(|(code, _)| Self::NoSetting {
             reason: strerror(code),
@@ -124,6 +132,10 @@ pub struct PortControl(Arc<Device>);
 impl PortControl {
     pub(super) fn new(device: &Arc<Device>) -> Self {
         Self(device.clone())
+    }
+
+    pub(super) fn device_of(&self) -> &Device {
+        &self.0
     }
 
     /// The EAL name the port was opened by.

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, Rw
 
 use dpdk_sys as sys;
 
+use super::binding::Binding;
 use super::eal::Eal;
 use super::error::{Error, Logged, strerror, string};
 use super::gate::Gate;
@@ -15,7 +16,7 @@ use super::life::Life;
 use super::pool::{Pool, memory_remedy};
 use super::queues::QUEUES_MAX;
 use super::ring::Ring;
-use super::spec::{Claim, Spec, VIRTUAL};
+use super::spec::{Claim, Spec, VIRTUAL, is_pci_address, pci_address};
 use super::{fanout, interrupt, log};
 
 /// Pools whose frames a device, or a pair of devices, may hold. They must outlive it.
@@ -211,6 +212,9 @@ impl Spec {
     /// Checks for conditions that drivers report as a failure without a reason.
     fn check_before(&self) -> Result<(), Error> {
         let device = self.full.clone();
+        if is_pci_address(&self.name) {
+            return self.check_binding(Binding::of(&self.name));
+        }
         if let Some(interface) = self.interface() {
             let absent = match CString::new(interface) {
                 // SAFETY: the name ends with a zero.
@@ -239,6 +243,28 @@ impl Spec {
             _ => return Ok(()),
         };
         Err(Error::Permission { device, remedy, logged: Logged::default() })
+    }
+
+    /// Refuses a PCI device that does not exist, or that DPDK must not touch.
+    fn check_binding(&self, binding: Binding) -> Result<(), Error> {
+        let (device, logged) = (self.full.clone(), Logged::default());
+        let bind = format!("dpdk-devbind.py --bind=vfio-pci {}", self.name);
+        match binding {
+            Binding::Usable { .. } => Ok(()),
+            Binding::Absent => {
+                let remedy =
+                    "`dpdk-devbind.py --status` lists the PCI devices of this machine".into();
+                Err(Error::Absent { device, remedy, logged })
+            }
+            Binding::Unbound => {
+                Err(Error::NoDriver { device, remedy: format!("bind it to DPDK: {bind}"), logged })
+            }
+            Binding::Kernel(driver) => {
+                let remedy =
+                    format!("it is bound to the kernel's {driver}; bind it to DPDK: {bind}");
+                Err(Error::NoDriver { device, remedy, logged })
+            }
+        }
     }
 
     /// Translates a failure to attach into an error with its cause.
@@ -278,24 +304,17 @@ impl Spec {
         }
     }
 
-    /// Possible causes of a failure of a PCI device, as far as the system shows them.
+    /// Possible causes of a failure of a PCI device that is bound to DPDK.
     fn pci_remedy(&self, eal: &Eal) -> String {
         let name = &self.name;
-        let path = format!("/sys/bus/pci/devices/{name}");
-        if !std::path::Path::new(&path).exists() {
-            return "`dpdk-devbind.py --status` lists the PCI devices of this machine".into();
-        }
-        if !eal.arguments().iter().any(|arg| arg == &format!("--allow={name}")) {
+        let allowed = |arg: &String| {
+            let device = arg.strip_prefix("--allow=").and_then(|device| device.split(',').next());
+            device.and_then(pci_address).as_deref() == Some(name)
+        };
+        if !eal.arguments().iter().any(allowed) {
             return format!("DPDK was started without {name} among the devices it may take");
         }
-        match std::fs::read_link(format!("{path}/driver")) {
-            Ok(driver) => format!(
-                "it is bound to the kernel's {}; bind it to DPDK: dpdk-devbind.py \
-                 --bind=vfio-pci {name}",
-                driver.file_name().unwrap_or_default().to_string_lossy()
-            ),
-            Err(_) => format!("bind it to DPDK: dpdk-devbind.py --bind=vfio-pci {name}"),
-        }
+        "no driver of the loaded DPDK is for this model, or the driver failed".into()
     }
 }
 

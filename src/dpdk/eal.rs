@@ -2,8 +2,8 @@
 //! user is dropped.
 //!
 //! Nothing is shared with another process: memory is either anonymous hugepages (`--in-memory`,
-//! which needs neither a mount nor root) or ordinary pages (`--no-huge`). Addresses are always
-//! virtual (`--iova-mode=va`). EAL's threads stay on the CPUs that the starting thread may use, or
+//! which needs neither a mount nor root) or ordinary pages (`--no-huge`). Addresses are virtual
+//! (`--iova-mode=va`), unless a device needs physical ones. EAL's threads stay on the CPUs that the starting thread may use, or
 //! on the one of [`EalOptions::main_cpu`]. The affinity of the starting thread is restored, so that
 //! threads it starts later are not pinned.
 
@@ -16,6 +16,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use dpdk_sys as sys;
 
+use super::binding::{Allowed, Binding};
 use super::error::{Error, errno, strerror, string};
 use super::spec::is_pci_address;
 use super::{hot, leftovers, log};
@@ -54,7 +55,8 @@ pub struct EalOptions {
     /// Virtual devices to create at the start, such as `net_null0`. Ports opened later by name need
     /// no entry.
     pub vdevs: Vec<String>,
-    /// PCI addresses whose devices DPDK may use. Empty: the bus is not probed.
+    /// PCI addresses whose devices DPDK may use. Those that a driver of the kernel has are left out.
+    /// None: the bus is not probed.
     pub pci: Vec<String>,
     /// CPU for the starting thread and EAL's threads during the start. Default: all CPUs that the
     /// process may use.
@@ -101,19 +103,33 @@ impl EalOptions {
     }
 
     /// Argument list, and true if it uses hugepages.
-    fn arguments(&self, cpus: &Affinity) -> (Vec<String>, bool) {
+    ///
+    /// # Errors
+    /// [`Error::Option`] for ordinary pages and a device that needs physical addresses.
+    fn arguments(&self, cpus: &Affinity) -> Result<(Vec<String>, bool), Error> {
+        let allowed = Allowed::of(&self.pci, Binding::of);
         let huge = match self.memory {
             Memory::Hugepages => true,
+            Memory::Auto if allowed.physical.is_some() => true,
             Memory::NoHuge => false,
             Memory::Auto => {
                 let need = u64::from(self.memory_mib.unwrap_or(HUGE_MIB_MIN));
                 free_hugepage_kib() >= need * 1024
             }
         };
+        // The kernel may move ordinary pages, so they have no physical address that lasts.
+        if let (Some(device), false) = (&allowed.physical, huge) {
+            return Err(Error::Option {
+                what: format!("ordinary pages with {device}"),
+                why: "its driver gives it no IOMMU, so it needs hugepages; or bind it to vfio-pci on a \
+                      machine with an IOMMU"
+                    .into(),
+            });
+        }
         let mut args: Vec<String> = vec![
             "sluice".into(),
             format!("--file-prefix={}", self.file_prefix),
-            "--iova-mode=va".into(),
+            format!("--iova-mode={}", if allowed.physical.is_some() { "pa" } else { "va" }),
             // One lcore, for this thread; workers are threads of Sluice that register.
             format!("--lcores=0@({})", cpus.list()),
         ];
@@ -129,13 +145,13 @@ impl EalOptions {
         if !self.telemetry {
             args.push("--no-telemetry".into());
         }
-        if self.pci.is_empty() {
+        if allowed.devices.is_empty() {
             args.push("--no-pci".into());
         }
-        args.extend(self.pci.iter().map(|pci| format!("--allow={pci}")));
+        args.extend(allowed.devices.iter().map(|pci| format!("--allow={pci}")));
         args.extend(self.vdevs.iter().map(|vdev| format!("--vdev={vdev}")));
         args.extend(self.extra.iter().cloned());
-        (args, huge)
+        Ok((args, huge))
     }
 }
 
@@ -169,7 +185,7 @@ impl Eal {
             })?,
             None => before.clone(),
         };
-        let (arguments, hugepages) = options.arguments(&cpus);
+        let (arguments, hugepages) = options.arguments(&cpus)?;
         let owned = arguments
             .iter()
             .map(|arg| CString::new(arg.as_str()))

@@ -12,6 +12,8 @@
 
 #![allow(unsafe_code)]
 
+mod abilities;
+mod binding;
 mod classes;
 mod clock;
 mod control;
@@ -54,6 +56,7 @@ mod sync {
     pub(super) use core::sync::atomic::{AtomicU8, Ordering};
 }
 
+pub use abilities::{Abilities, DriverCode, FlowControlSetting, RingLimits};
 pub use clock::{ClockQuality, TscClock};
 pub use control::{Link, MacControl, PortControl, PortInfo};
 pub use crypto::{CryptoDevice, ciphers};

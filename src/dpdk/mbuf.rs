@@ -130,6 +130,18 @@ impl Mbuf {
         self.header_mut().ol_flags |= flags;
     }
 
+    /// True if a flag of reception (`RTE_MBUF_F_RX_*`) is set.
+    #[inline]
+    pub(super) fn has_flag(&self, flag: u64) -> bool {
+        self.header().ol_flags & flag != 0
+    }
+
+    /// Place of the frame's header in memory, for the driver and as its identity.
+    #[inline]
+    pub(super) const fn as_ptr(&self) -> *const rte_mbuf {
+        self.0.as_ptr()
+    }
+
     /// Timestamp that the device wrote to `field`, if any.
     #[inline]
     pub(super) fn rx_stamp(&self, field: &StampField) -> Option<u64> {

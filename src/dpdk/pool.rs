@@ -54,6 +54,7 @@ struct Inner {
     name: String,
     frames: u32,
     max_frame: u32,
+    room: u32,
     cache: u32,
     eal: Eal,
 }
@@ -142,7 +143,7 @@ impl Pool {
             _ => Error::Option { what: format!("pool {name}"), why: strerror(code) },
         })?;
         let (name, eal) = (name.clone(), eal.clone());
-        Ok(Self(Arc::new(Inner { pool, name, frames, max_frame, cache, eal })))
+        Ok(Self(Arc::new(Inner { pool, name, frames, max_frame, room, cache, eal })))
     }
 
     /// Allocates an empty frame; none if all are in use.
@@ -215,6 +216,11 @@ impl Pool {
     #[must_use]
     pub fn frames(&self) -> u32 {
         self.0.frames
+    }
+
+    /// Bytes of a received frame that one buffer has room for.
+    pub(super) fn room(&self) -> u32 {
+        self.0.room
     }
 
     /// Longest frame, FCS included.

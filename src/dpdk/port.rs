@@ -23,7 +23,7 @@ use super::hot;
 use super::life::{PortStats, Setup};
 use super::mbuf::Mbuf;
 use super::pool::{Pool, PoolOptions};
-use super::queues::{QUEUES_MAX, check_number, queues_behind};
+use super::queues::{QUEUES_MAX, check_buffers, check_number, queues_behind};
 use super::setup::set_up;
 use super::spec::Spec;
 use super::stamps::{DeviceClock, SentStamps, StampField};
@@ -281,6 +281,7 @@ impl DpdkPort<Stopped> {
         }
         let limits = Limits::of(&device, options)?;
         let mtu = limits.mtu(&device, max_frame)?;
+        check_buffers(&device, pool.room(), max_frame)?;
         let control = control_pool(&device, &limits, ports)?;
         device.hold(pool);
         device.hold(&control);
@@ -391,6 +392,9 @@ impl Port for DpdkPort<Started> {
                 unsafe { classes.rx_burst(id, out) };
             }
         }
+        if let Some(sent) = &mut self.state.sent {
+            sent.take_received(out.iter());
+        }
     }
 
     #[inline]
@@ -452,8 +456,9 @@ impl Port for DpdkPort<Started> {
 
     #[inline]
     fn rx_stamp(&self, frame: &Mbuf) -> Option<Instant> {
-        let (field, clock) = self.state.stamps.as_ref()?;
-        frame.rx_stamp(field).map(|ticks| clock.at(ticks))
+        let of_all = self.state.stamps.as_ref();
+        let of_all = of_all.and_then(|(field, clock)| Some(clock.at(frame.rx_stamp(field)?)));
+        of_all.or_else(|| self.state.sent.as_ref()?.received(frame))
     }
 
     #[inline]
@@ -477,16 +482,20 @@ impl Port for DpdkPort<Started> {
 
     fn stamps(&self) -> Stamps {
         let step = self.state.clock.map_or(Duration::ZERO, |clock| clock.resolution());
-        let (source, resolution, uncertainty) = match (self.stamp_quality(), self.state.clock) {
-            (Some(q), _) => {
-                // The longer of both clocks' errors.
-                let sent = self.state.sent.as_ref().map(SentStamps::quality);
-                let other = sent.map_or(Duration::ZERO, |sent| sent.uncertainty);
-                (StampSource::Nic, q.resolution.max(step), q.uncertainty.max(other))
-            }
-            (None, Some(_)) => (StampSource::Software, step, Duration::ZERO),
-            (None, None) => (StampSource::Poll, Duration::from_picos(1), Duration::ZERO),
+        let tick = Duration::from_picos(1);
+        let by_clock = match self.state.clock {
+            Some(_) => (StampSource::Software, step, Duration::ZERO),
+            None => (StampSource::Poll, tick, Duration::ZERO),
         };
+        let (source, resolution, uncertainty) = match self.stamp_quality() {
+            Some(q) => (StampSource::Nic, q.resolution.max(step), q.uncertainty),
+            None => by_clock,
+        };
+        // The longer of both clocks' errors, as times of either may be those of a message.
+        let sent = self.state.sent.as_ref().map(SentStamps::quality);
+        let (resolution, uncertainty) = sent.map_or((resolution, uncertainty), |sent| {
+            (resolution.max(sent.resolution), uncertainty.max(sent.uncertainty))
+        });
         // A device with a line rate reports it.
         let serializes = self.state.caps.link_rate.is_some();
         Stamps { source, resolution, uncertainty, serializes }

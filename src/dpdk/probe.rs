@@ -294,6 +294,6 @@ fn longest_frame(port: &DpdkPort<Started>, info: &sys::rte_eth_dev_info) -> Opti
 }
 
 /// Names of the bits that are set.
-fn names(bits: u64, name: impl Fn(u64) -> *const core::ffi::c_char) -> Vec<String> {
+pub(super) fn names(bits: u64, name: impl Fn(u64) -> *const core::ffi::c_char) -> Vec<String> {
     (0..64).map(|n| 1 << n).filter(|bit| bits & bit != 0).map(|bit| string(name(bit))).collect()
 }

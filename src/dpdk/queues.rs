@@ -34,6 +34,28 @@ pub(super) fn check_number(device: &Device, queues: u16) -> Result<(), Error> {
     Err(Error::Option { what: what(), why })
 }
 
+/// Refuses frames that the device would put into several buffers, because it knows few sizes of them.
+/// `room` is that of the pool's buffers in bytes.
+pub(super) fn check_buffers(device: &Device, room: u32, max_frame: u32) -> Result<(), Error> {
+    match whole_buffer(&device.driver, room) {
+        Some(limit) if max_frame > limit => Err(Error::Option {
+            what: format!("{}: frames of {max_frame} octets", device.spec.full),
+            why: format!(
+                "{} takes up to {limit}: its buffers have 2, 4, 8 or 16 KiB, and those of {room} \
+                 octets count as the next smaller",
+                device.driver
+            ),
+        }),
+        _ => Ok(()),
+    }
+}
+
+/// Bytes of a buffer with this room that a device uses, if that is not all of it.
+fn whole_buffer(driver: &str, room: u32) -> Option<u32> {
+    // Its register has powers of two alone (82574 datasheet, RCTL.BSIZE).
+    (driver == "net_e1000_em" && room > 0).then(|| 1 << room.ilog2().min(14))
+}
+
 /// Frames that can wait on the receive and on the transmit side of the driver, and the longest
 /// frame, for drivers whose queues are not the descriptors that DPDK sets up.
 pub(super) fn queues_behind(
@@ -73,5 +95,17 @@ pub(super) fn queues_behind(
             (rx.max(slots), tx.max(slots), None)
         }
         _ => (rx, tx, None),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_buffer_counts_as_the_sizes_that_the_device_knows() {
+        let of = |room| whole_buffer("net_e1000_em", room);
+        assert_eq!([2_048, 3_072, 9_216, 16_384, 17_408].map(of), [2_048, 2_048, 8_192, 16_384, 16_384].map(Some));
+        assert_eq!(whole_buffer("net_e1000_igb", 9_216), None);
     }
 }

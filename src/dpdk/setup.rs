@@ -2,7 +2,7 @@
 
 use dpdk_sys as sys;
 
-use super::device::Device;
+use super::device::{self, Device};
 use super::error::Error;
 use super::hardware_pfc::set_hardware_pfc;
 use super::life::Setup;
@@ -24,9 +24,10 @@ pub(super) fn set_up(device: &Device, setup: &Setup) -> Result<bool, Error> {
     for queue in 0..setup.queues.0 {
         step(device, "set its receive queue up", || {
             let (n, pool) = (setup.rx_descriptors, setup.pool.as_ptr());
+            let conf = receive_conf(id, n);
             // SAFETY: the port is configured for this queue; the device holds the pool until it
             // closes.
-            unsafe { sys::rte_eth_rx_queue_setup(id, queue, n, socket, core::ptr::null(), pool) }
+            unsafe { sys::rte_eth_rx_queue_setup(id, queue, n, socket, &conf, pool) }
         })?;
     }
     if let Some(before) = xdp {
@@ -47,6 +48,16 @@ pub(super) fn set_up(device: &Device, setup: &Setup) -> Result<bool, Error> {
         set_hardware_pfc(device, pfc).inspect_err(|_| device.stop())?;
     }
     Ok(setup.promiscuous && promiscuous(device)?)
+}
+
+/// The driver's own settings of a receive queue of `n` descriptors, which it returns to the device in
+/// time: net_e1000_igb returns 33 at once, so that a ring of 32 would stop for ever.
+fn receive_conf(id: u16, n: u16) -> sys::rte_eth_rxconf {
+    let mut conf = device::info(id).unwrap_or_default().default_rxconf;
+    if conf.rx_free_thresh > n / 2 {
+        conf.rx_free_thresh = n / 4;
+    }
+    conf
 }
 
 fn step(

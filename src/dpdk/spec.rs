@@ -171,7 +171,7 @@ pub fn is_pci_address(name: &str) -> bool {
 }
 
 /// The PCI address `name` in DPDK's form: `0000:03:00.0`.
-fn pci_address(name: &str) -> Option<String> {
+pub(super) fn pci_address(name: &str) -> Option<String> {
     let (rest, function) = name.rsplit_once('.')?;
     let mut parts = rest.rsplit(':');
     let device = u8::from_str_radix(parts.next()?, 16).ok()?;

@@ -12,6 +12,7 @@ use dpdk_sys as sys;
 use super::clock::TscClock;
 use super::eal::Eal;
 use super::error::{Error, Logged, strerror};
+use super::mbuf::Mbuf;
 use ground::time::{Duration, Instant};
 
 /// Time of the first measurement of the rate. A choice: with reads of 2 us the rate is known to 40
@@ -23,6 +24,9 @@ const STALE: Duration = Duration::from_secs(1);
 
 /// Attempts per pair of readings, of which the tightest counts.
 const ATTEMPTS: usize = 16;
+
+/// Flag of a received frame that the PTP clock timestamped.
+const STAMPED: u64 = sys::RTE_MBUF_F_RX_IEEE1588_TMST as u64;
 
 /// Fractional bits of a rate.
 const SHIFT: u32 = 32;
@@ -167,12 +171,18 @@ impl DeviceClock {
     }
 }
 
-/// Timestamps of sent frames by a device's PTP clock (IEEE 1588).
+/// Timestamps by a device's PTP clock (IEEE 1588): of sent frames on request, and of received messages
+/// of PTP. The device has room for one of each.
 #[derive(Debug)]
 pub(super) struct SentStamps {
     port: u16,
     clock: DeviceClock,
+    /// The received frame that was timestamped last, by the place of its header, and its time.
+    received: Option<(*const sys::rte_mbuf, Instant)>,
 }
+
+// SAFETY: the place of a header is compared with others, and never read.
+unsafe impl Send for SentStamps {}
 
 impl SentStamps {
     /// Turns on a device's timestamps, and measures its PTP clock against the TSC; takes 50 ms.
@@ -186,7 +196,7 @@ impl SentStamps {
             return Err(format!("the driver does not offer it ({})", strerror(code)));
         }
         let clock = DeviceClock::calibrate(tsc, || read_ptp_clock(port));
-        clock.map(|clock| Self { port, clock }).inspect_err(|_| disable(port))
+        clock.map(|clock| Self { port, clock, received: None }).inspect_err(|_| disable(port))
     }
 
     /// Returns the time of the last timestamped frame, once; `None` while there is none.
@@ -195,6 +205,27 @@ impl SentStamps {
         // SAFETY: the port is started, and `time` is writable.
         let code = unsafe { sys::rte_eth_timesync_read_tx_timestamp(self.port, &mut time) };
         (code == 0).then(|| self.clock.at(nanos(&time)))
+    }
+
+    /// Reads the time of the frame of a burst that the device timestamped, which makes room for the next.
+    #[inline]
+    pub(super) fn take_received<'a>(&mut self, frames: impl Iterator<Item = &'a Mbuf>) {
+        for frame in frames.filter(|frame| frame.has_flag(STAMPED)) {
+            let mut time = sys::timespec::default();
+            let place = frame.as_ptr();
+            // SAFETY: the port is started, the header is that of a frame, and `time` is writable.
+            let code = unsafe { sys::sluice_rx_timestamp(self.port, place, &mut time) };
+            if code == 0 {
+                self.received = Some((place, self.clock.at(nanos(&time))));
+            }
+        }
+    }
+
+    /// Returns the time of a received frame, if it is the one that was timestamped last.
+    pub(super) fn received(&self, frame: &Mbuf) -> Option<Instant> {
+        let is_flagged = frame.has_flag(STAMPED);
+        let (of, at) = self.received.filter(|_| is_flagged)?;
+        (of == frame.as_ptr()).then_some(at)
     }
 
     /// Reads the clock again if the last reading is old. One that cannot be read any more shows as growing

@@ -4,6 +4,7 @@ use contracts::frame::Frame;
 use contracts::port::{Port, StampSource};
 use ground::time::{Duration, Instant};
 use ground::units::Bytes;
+use wire::EtherType;
 
 use super::PortAgents;
 use super::departure::{Awaited, Event};
@@ -107,6 +108,24 @@ impl PortAgents {
             true => self.rate.time_for(Bytes(wire_len.into())),
             false => Duration::ZERO,
         }
+    }
+
+    /// Notes if the device timestamped a received message.
+    pub(super) fn note_arrival(&mut self, frame: &[u8], by_device: bool) {
+        if frame.get(12..14) == Some(&EtherType::PTP.0.to_be_bytes()) {
+            let all = self.departures.path_arrivals.unwrap_or(true);
+            self.departures.path_arrivals = Some(all && by_device);
+        }
+    }
+
+    /// Returns the sources of the times of a delay of PTP.
+    pub(super) fn path_sources(&self, by_software: u16) -> Sources {
+        let found = self.sources(by_software);
+        let t4 = match (found.t4, self.departures.path_arrivals) {
+            (StampSource::Software | StampSource::Poll, Some(true)) => StampSource::Nic,
+            (other, _) => other,
+        };
+        Sources { t4, ..found }
     }
 
     /// Returns the sources of the times of a delay of which `by_software` exchanges have a t1 of software.

@@ -34,6 +34,9 @@ pub(super) struct Awaited {
 pub(super) struct Departures {
     /// The message that was made last.
     pub(super) made: Option<Event>,
+    /// True if the device timestamped all messages of PTP since the path was last measured anew; `None` before
+    /// the first. Many devices timestamp these messages alone when they arrive.
+    pub(super) path_arrivals: Option<bool>,
     pub(super) awaited: Option<Awaited>,
     pub(super) missed: u8,
 }

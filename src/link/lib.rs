@@ -260,6 +260,7 @@ impl PortAgents {
             Method::PeerDelay => {
                 self.tell(News::Measuring(Method::PeerDelay));
                 self.handing_over = Duration::ZERO;
+                self.departures.path_arrivals = None;
                 if let Some(peer_delay) = &mut self.peer_delay {
                     peer_delay.start(now);
                 }
@@ -335,6 +336,7 @@ impl PortAgents {
         port.refresh_clock();
         self.read_departure(now, port);
         let stamp = port.rx_stamp(frame);
+        self.note_arrival(frame.head(), stamp.is_some());
         let t_rx = stamp.map_or(found, |at| self.end_of(at, frame.wire_len()));
         self.on_frame(now, t_rx, frame.head())
     }

@@ -133,7 +133,7 @@ impl PortAgents {
             }
         };
         let Some(path) = estimate else { return };
-        let sources = self.sources(peer_delay.t1_by_software());
+        let sources = self.path_sources(peer_delay.t1_by_software());
         let found = Found {
             method: Method::PeerDelay,
             rounds: path.count() as u16,

@@ -84,7 +84,7 @@ impl PortAgents {
         let path_delay = self.peer_delay.as_ref().map(|p| PathDelaySnapshot {
             delay: p.estimate().map(|path| Spread::of(path, statistic)),
             samples: p.estimate().cloned(),
-            sources: self.sources(p.estimate().map_or(1, |_| p.t1_by_software())),
+            sources: self.path_sources(p.estimate().map_or(1, |_| p.t1_by_software())),
             counters: *p.counters(),
         });
         AgentsSnapshot {

@@ -28,6 +28,8 @@ pub const ROWS: &[Row] = &[
     row("demo", "--seconds 1 --rate 100M", ANY_VERDICT),
     row("doctor", "--no-huge", &[0]),
     row("doctor", "--no-huge --format json", &[0]),
+    row("doctor", "--selftest --port net_null0,no-rx=1 --no-huge", ANY_VERDICT),
+    row("doctor", "--selftest --port ring:x.a --peer ring:x.b --no-huge", ANY_VERDICT),
     row(
         "switch",
         "{tmp}/null.yaml --no-huge --idle yield --duration 0.2s --control none",
@@ -122,6 +124,7 @@ pub const LONG: &[(&str, &[i32], &str)] = &[
         &[4],
         "measurements",
     ),
+    ("doctor --selftest --port ring:x.a --peer ring:x.b --no-huge --format json", &[4], "lines"),
     ("gen {tmp}/endless.yaml --no-huge --idle yield --format json", ANY_VERDICT, "flows"),
     ("gen {tmp}/endless.yaml --world virtual --format json", ANY_VERDICT, "flows"),
     ("run {tmp}/endless-lab.yaml --format json", &[4], "interrupted"),
@@ -138,6 +141,7 @@ pub const LONG: &[(&str, &[i32], &str)] = &[
 /// Arguments that name files to be written, and a call with each; `{path}` is the file, and the
 /// call would otherwise run for long.
 pub const WRITTEN: &[(&str, &str, &str)] = &[
+    ("doctor", "json", "doctor --selftest --port ring:x.a --peer ring:x.b --no-huge --json {path}"),
     ("run", "report", "run {tmp}/endless-lab.yaml --report {path}"),
     ("run", "report", "run {tmp}/endless-lab.yaml {tmp}/small.yaml --report {path}"),
     ("run", "rows", "run {tmp}/endless-sweep.yaml --rows {path}"),

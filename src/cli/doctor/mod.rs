@@ -3,12 +3,15 @@
 //!
 //! Reads `/proc` and `/sys`, measures the clock, starts DPDK, and tests every port of the
 //! arguments. A finding has a result, a severity and a remedy. Exit status 0: no obstacle; 1: a
-//! port lacks something that Sluice needs; 3: DPDK does not run here.
+//! port lacks something that Sluice needs; 3: DPDK does not run here. With `--selftest` it tries one
+//! port and its cable by sending frames instead.
 
 mod machine;
 mod ports;
+mod selftest;
 
 use std::fmt;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use serde::Serialize;
@@ -18,13 +21,38 @@ use crate::cli::{machine::MachineArgs, terminal};
 use crate::dpdk::{Eal, EalOptions, own_prefix};
 use crate::printable;
 
+const EXAMPLES: &str = "\
+EXAMPLES:
+  sluice doctor                                    this machine
+  sluice doctor --port 0000:3b:00.0                and a port, without sending to its peer
+  sluice doctor --selftest --port 0000:3b:00.0 --peer 0000:3b:00.1 --json nic.json
+                                                   two ports of this machine with a cable in between
+  sluice doctor --selftest --port iface:veth0 --peer iface:veth1
+  sluice doctor --selftest --port ring:x.a --peer ring:x.b
+
+A self-test sends frames, pauses among them, and takes the peer's link down: use it between two
+ports that nothing else uses. The file of --json is the report to attach to an issue.
+
+EXIT STATUS: 0 no obstacle, 1 something fails, 2 bad arguments, 3 a port or DPDK does not open,
+4 nothing could be tried, or a signal ended the self-test.";
+
 /// Arguments of `sluice doctor`.
-#[derive(clap::Args, Clone, Debug)]
+#[derive(clap::Args, Clone, Debug, Default)]
+#[command(after_help = EXAMPLES)]
 pub struct DoctorArgs {
     /// Port to test, by its EAL name: a PCI address, or a virtual device such as
-    /// net_af_packet0,iface=eth1. May be repeated.
+    /// net_af_packet0,iface=eth1. May be repeated. With --selftest also iface:eth1 or ring:NAME.a.
     #[arg(long = "port", value_name = "DEVICE")]
     pub ports: Vec<String>,
+    /// Try one port by sending frames, and report each ability as claimed and as tried.
+    #[arg(long, requires = "ports")]
+    pub selftest: bool,
+    /// Port at the other end of the cable. Without it a self-test tries only what one port can.
+    #[arg(long, value_name = "DEVICE", requires = "selftest")]
+    pub peer: Option<String>,
+    /// Write the report of a self-test to this file, as JSON.
+    #[arg(long, value_name = "FILE", requires = "selftest")]
+    pub json: Option<PathBuf>,
     /// Format of the findings.
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
@@ -126,8 +154,12 @@ impl Diagnosis {
 /// Makes all checks and prints the findings on standard output.
 ///
 /// # Errors
-/// Standard output cannot be written.
+/// Standard output cannot be written; of a self-test also bad arguments, and a port that cannot be
+/// opened.
 pub fn run(args: &DoctorArgs) -> anyhow::Result<ExitCode> {
+    if args.selftest {
+        return selftest::run(args);
+    }
     let diagnosis = diagnose(args);
     match args.format {
         Format::Json => terminal::print_json(&diagnosis)?,

@@ -1,6 +1,7 @@
 //! Two ports whose devices timestamp what they send and receive, on a line of known delay. Each frame waits in
 //! a transmit ring before it leaves.
 
+use std::cell::Cell;
 use std::collections::VecDeque;
 
 use super::*;
@@ -38,6 +39,9 @@ struct Nic {
     start: Instant,
     /// Looks for a timestamp.
     looks: u64,
+    /// Number of received messages of PTP that it timestamps, and of other frames none; `None` if it timestamps
+    /// all frames.
+    ptp_alone: Option<Cell<u32>>,
 }
 
 impl Port for Nic {
@@ -51,8 +55,12 @@ impl Port for Nic {
     fn caps(&self) -> &PortCaps {
         &self.caps
     }
-    fn rx_stamp(&self, _: &MemFrame) -> Option<Instant> {
-        Some(self.start)
+    fn rx_stamp(&self, frame: &MemFrame) -> Option<Instant> {
+        let Some(left) = &self.ptp_alone else { return Some(self.start) };
+        let is_ptp = frame.head()[12..14] == EtherType::PTP.0.to_be_bytes();
+        let stamps = is_ptp && left.get() > 0;
+        left.set(left.get() - u32::from(stamps));
+        stamps.then_some(self.start)
     }
     fn stamp_when_sent(&mut self, _: &mut MemFrame) -> bool {
         if self.takes {
@@ -68,7 +76,7 @@ impl Port for Nic {
     }
     fn stamps(&self) -> Stamps {
         Stamps {
-            source: StampSource::Nic,
+            source: if self.ptp_alone.is_some() { StampSource::Software } else { StampSource::Nic },
             resolution: Duration::from_picos(1),
             uncertainty: Duration::ZERO,
             serializes: true,
@@ -84,7 +92,7 @@ impl Nic {
             tx_committed_max: COMMITTED,
         };
         let (now, start) = (Instant::ZERO, Instant::ZERO);
-        Self { now, caps, latency, takes, made: 0, marked: None, latch: None, start, looks: 0 }
+        Self { now, caps, latency, takes, made: 0, marked: None, latch: None, start, looks: 0, ptp_alone: None }
     }
 
     /// Sends the frame that was made last; returns the time at which it begins to leave.
@@ -285,4 +293,26 @@ fn a_link_that_goes_down_ends_the_wait() {
     agents.set_link(nic.now, false, None);
     assert_eq!(agents.next_deadline(), Instant::NEVER);
     assert_eq!(agents.counters.stamps_missed, 0);
+}
+
+/// Sources of a path and of a round trip by devices that timestamp received messages of PTP alone.
+fn sources_by_ptp_alone(stamps: u32) -> (Sources, Sources) {
+    let nic = || Nic { ptp_alone: Some(Cell::new(stamps)), ..Nic::new(true, READY) };
+    let mut pair = Pair::new([nic(), nic()], false, OFTEN);
+    pair.run(Duration::from_millis(1));
+    let path = pair.ends[0].0.snapshot(Instant::ZERO).path_delay.expect("it is planned").sources;
+    let mut pair = Pair::new([nic(), nic()], true, None);
+    pair.run(Duration::from_millis(5));
+    (path, pair.found.expect("it is measured").sources)
+}
+
+#[test]
+fn a_device_that_timestamps_messages_of_ptp_alone_is_the_source_of_their_times_alone() {
+    let (nic, software) = (StampSource::Nic, StampSource::Software);
+    let (path, trip) = sources_by_ptp_alone(u32::MAX);
+    assert_eq!((path.t1, path.t4), (nic, nic));
+    assert_eq!((trip.t1, trip.t4), (nic, software));
+    // One message without its timestamp, and the path is one of software.
+    let (path, _) = sources_by_ptp_alone(7);
+    assert_eq!((path.t1, path.t4), (nic, software));
 }
