@@ -153,11 +153,13 @@ pub fn cross(
     for (n, (sent, got)) in frames.iter().zip(&got).enumerate() {
         let is_same = got.starts_with(sent) && got.len() == sent.len().max(60);
         ensure!(
-            is_same || (got == sent),
-            "frame {n} of {} bytes arrived as {} bytes, which begin with {:02x?}",
+            is_same,
+            "frame {n} of {} bytes arrived as {} bytes, which begin with {:02x?}; {:?}, {:?}",
             sent.len(),
             got.len(),
-            &got[..got.len().min(24)]
+            &got[..got.len().min(24)],
+            from.stats(),
+            to.stats()
         );
     }
     Ok(())

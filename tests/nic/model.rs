@@ -26,6 +26,9 @@ pub struct Model {
     pub full_ring: FullRing,
     /// Rate of its line in configurations.
     pub rate: &'static str,
+    /// Lines of the self-test that fail. igb: see [`FullRing::DropsUncounted`], and Debian's build has no
+    /// stamps. e1000e: frames of 9,018 bytes need buffers of 16 KiB.
+    pub fails: &'static [&'static str],
 }
 
 /// Treatment of frames that find a full ring, by the emulation.
@@ -48,6 +51,7 @@ pub const MODELS: [Model; 4] = [
         kernel: "igb",
         full_ring: FullRing::DropsUncounted,
         rate: "1G",
+        fails: &["missed", "tx_stamps"],
     },
     Model {
         name: "e1000e",
@@ -56,6 +60,7 @@ pub const MODELS: [Model; 4] = [
         kernel: "e1000e",
         full_ring: FullRing::Waits,
         rate: "1G",
+        fails: &["jumbo"],
     },
     Model {
         name: "vmxnet3",
@@ -64,6 +69,7 @@ pub const MODELS: [Model; 4] = [
         kernel: "vmxnet3",
         full_ring: FullRing::Counts,
         rate: "10G",
+        fails: &[],
     },
     Model {
         name: "virtio",
@@ -72,6 +78,7 @@ pub const MODELS: [Model; 4] = [
         kernel: "virtio-pci",
         full_ring: FullRing::Waits,
         rate: "1G",
+        fails: &[],
     },
 ];
 
