@@ -252,7 +252,8 @@ impl Spec {
         match binding {
             Binding::Usable { .. } => Ok(()),
             Binding::Absent => {
-                let remedy = "`dpdk-devbind.py --status` lists the PCI devices of this machine".into();
+                let remedy =
+                    "`dpdk-devbind.py --status` lists the PCI devices of this machine".into();
                 Err(Error::Absent { device, remedy, logged })
             }
             Binding::Unbound => {

@@ -27,7 +27,10 @@ fn main() -> ExitCode {
             ExitCode::from(outcome.status())
         }
         _ => {
-            println!("nic: {}", Outcome::Skipped("its items run in the guest of `./dev nic`".into()));
+            println!(
+                "nic: {}",
+                Outcome::Skipped("its items run in the guest of `./dev nic`".into())
+            );
             ExitCode::SUCCESS
         }
     }

@@ -23,6 +23,9 @@ use crate::open::is_up;
 /// of payload with header and FCS, and a tag.
 pub(super) const FRAME_LONGEST: u32 = 9_022;
 
+/// Bytes of a buffer: some NICs have buffers of 2, 4, 8 or 16 KiB, and would split longer frames.
+const BUFFER: u32 = 16_384;
+
 /// Frames of the pool: the largest receive rings of both ends, and a reserve.
 const POOL_FRAMES: u32 = 8_191;
 
@@ -107,11 +110,11 @@ impl<'a> Bench<'a> {
     /// # Errors
     /// A port that cannot be opened.
     pub(super) fn open(eal: &'a Eal, places: &[Place]) -> Result<Self, Refused> {
-        let room = places.iter().map(|place| receive_room(&device(0, place))).max().unwrap_or(0);
+        let room = places.iter().map(|place| receive_room(&device(0, place))).max();
         let options = PoolOptions {
             name: "selftest".into(),
             frames: POOL_FRAMES,
-            max_frame: FRAME_LONGEST.max(room),
+            max_frame: room.unwrap_or(0).max(BUFFER),
             cache: 64,
         };
         let pool = Pool::new(eal, &options)

@@ -58,6 +58,8 @@ struct Context<'a> {
     forwards: Option<String>,
     /// True for a pair of rings.
     in_memory: bool,
+    /// True if a virtual machine makes the port.
+    is_emulated: bool,
 }
 
 impl Context<'_> {
@@ -107,6 +109,7 @@ pub fn selftest(
         promiscuous: false,
         forwards: None,
         in_memory: matches!(places.first(), Some(Place::Ring { .. })),
+        is_emulated: matches!(devices[0].nature, Nature::Emulated | Nature::Paravirtual),
         bench,
     };
     // A device stays open while a handle on it exists.

@@ -42,7 +42,7 @@ fn to(name: &str, passed: Passed) -> (String, Passed) {
 /// All steps with ports at their usual settings.
 pub(super) fn usual(context: &Context<'_>, pair: &mut Pair) -> Vec<Line> {
     let counters = counters(pair);
-    let missed = overrun(pair);
+    let missed = overrun(pair, context.is_emulated);
     let mut lines = vec![mac_control(pair, context)];
     lines.extend(addresses(pair, context));
     lines.push(sizes(pair));
@@ -149,14 +149,15 @@ fn counters(pair: &mut Pair) -> Line {
 }
 
 /// Sends more frames than the port's ring holds, while it is not polled.
-fn overrun(pair: &mut Pair) -> Line {
+fn overrun(pair: &mut Pair, is_emulated: bool) -> Line {
     let (port_mac, peer_mac) = pair.macs();
     let Some(peer) = &mut pair.peer else {
         return Line::not_tried("missed", None, "needs a peer");
     };
     let (before, peer_before) = (pair.port.stats(), peer.stats());
     let octets = Maker::new(port_mac, peer_mac).plain(64, 1).remove(0);
-    let (mut staged, mut back, mut overrun) = (Burst::new(), Burst::new(), Overrun::default());
+    let (mut staged, mut back) = (Burst::new(), Burst::new());
+    let mut overrun = Overrun { is_emulated, ..Overrun::default() };
     let started = std::time::Instant::now();
     while overrun.taken < OVERRUN && started.elapsed() < super::WINDOW * 5 {
         if !pair.pool.fill(&mut staged, BURST, &octets) && staged.is_empty() {

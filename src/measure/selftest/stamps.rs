@@ -33,9 +33,25 @@ const PATIENCE: StdDuration = StdDuration::from_millis(20);
 /// Largest difference of a true stamp from the time of its burst.
 const FAR: Duration = Duration::from_millis(50);
 
-/// EtherTypes whose frames are to be stamped when they are sent: drivers may stamp PTP alone.
-const KINDS: [(&str, [u8; 2]); 3] =
-    [("PTP", [0x88, 0xf7]), ("round trip (0x88b5)", [0x88, 0xb5]), ("IPv4", [0x08, 0x00])];
+/// EtherTypes and first bytes of frames that are to be stamped: drivers may stamp PTP alone, and some
+/// of its messages alone.
+const KINDS: [Kind; 4] = [
+    Kind { name: "PTP Pdelay_Req", ethertype: [0x88, 0xf7], starts: [0x12, 0x02] },
+    Kind { name: "PTP Sync", ethertype: [0x88, 0xf7], starts: [0x10, 0x02] },
+    Kind { name: "round trip (0x88b5)", ethertype: [0x88, 0xb5], starts: [0, 0] },
+    Kind { name: "LLDP", ethertype: [0x88, 0xcc], starts: [0, 0] },
+];
+
+/// Number of kinds that are PTP.
+const PTP: usize = 2;
+
+/// Kind of a frame.
+#[derive(Clone, Copy)]
+struct Kind {
+    name: &'static str,
+    ethertype: [u8; 2],
+    starts: [u8; 2],
+}
 
 /// Options that ask for the device's stamps.
 fn stamping(context: &Context<'_>) -> PortOptions {
@@ -57,38 +73,43 @@ pub(super) fn stamps(context: &mut Context<'_>) -> Vec<Line> {
     };
     let offered =
         |said: &Option<Result<(), String>>| said.clone().unwrap_or(Err("not asked".into()));
-    let rx = offered(&pair.port.info().rx_stamps);
-    let tx = offered(&pair.port.info().tx_stamps);
-    let lines = vec![received(&mut pair, rx), sent(&mut pair, tx), jitter(&mut pair)];
+    let all = offered(&pair.port.info().rx_stamps);
+    let ptp = offered(&pair.port.info().tx_stamps);
+    // The PTP clock of a device stamps received messages of PTP, too.
+    let (rx, kinds) = match (&all, &ptp) {
+        (Err(_), Ok(())) => (Ok("messages of PTP".to_owned()), &KINDS[..PTP]),
+        _ => (all.map(|()| "all frames".to_owned()), &KINDS[..]),
+    };
+    let tx = ptp.map(|()| "on request, by the PTP clock".to_owned());
+    let lines = vec![received(&mut pair, rx, kinds), sent(&mut pair, tx), jitter(&mut pair)];
     context.bench.give_back(pair);
     lines
 }
 
 /// A frame of this kind to any PTP port of the link.
-fn frame(kind: [u8; 2], n: u8) -> [u8; 60] {
+fn frame(kind: Kind, n: u8) -> [u8; 60] {
     let mut octets = [0; 60];
     octets[..6].copy_from_slice(&[0x01, 0x80, 0xc2, 0x00, 0x00, 0x0e]);
     octets[6..12].copy_from_slice(&Mac([0x02, 0x51, 0x64, 0x74, 3, n]).0);
-    octets[12..14].copy_from_slice(&kind);
-    // Of PTP: Pdelay_Req, version 2.
-    octets[14..16].copy_from_slice(&[0x12, 0x02]);
+    octets[12..14].copy_from_slice(&kind.ethertype);
+    octets[14..16].copy_from_slice(&kind.starts);
     octets
 }
 
-fn received(pair: &mut Pair, offered: Result<(), String>) -> Line {
+fn received(pair: &mut Pair, offered: Result<String, String>, kinds: &[Kind]) -> Line {
     let mut tried = StampTry { offered, frames: Vec::new(), wrong: 0 };
     if tried.offered.is_ok() {
-        for (name, kind) in KINDS {
+        for kind in kinds {
             let (mut all, mut with) = (0, 0);
             for n in 0..FRAMES {
-                let Some(seen) = one_way(pair, &frame(kind, n as u8)) else { continue };
+                let Some(seen) = one_way(pair, &frame(*kind, n as u8)) else { continue };
                 all += 1;
                 if let Some(stamp) = seen.stamp {
                     with += 1;
                     tried.wrong += u64::from(is_far(stamp, seen.found));
                 }
             }
-            tried.frames.push((name, all, with));
+            tried.frames.push((kind.name, all, with));
         }
     }
     judge::stamped("rx_stamps", &tried)
@@ -99,29 +120,29 @@ fn is_far(a: Instant, b: Instant) -> bool {
 }
 
 /// Asks for stamps of sent frames. A stamp that is not read must not keep the next one from coming.
-fn sent(pair: &mut Pair, offered: Result<(), String>) -> Line {
+fn sent(pair: &mut Pair, offered: Result<String, String>) -> Line {
     let mut tried = StampTry { offered, frames: Vec::new(), wrong: 0 };
     if tried.offered.is_ok() {
-        for (name, kind) in KINDS {
+        for kind in KINDS {
             let with =
                 (0..FRAMES).filter(|n| send_stamped(pair, kind, *n as u8, true, &mut tried.wrong));
             let with = with.count() as u64;
-            tried.frames.push((name, FRAMES, with));
+            tried.frames.push((kind.name, FRAMES, with));
         }
-        let (kind, mut with) = (KINDS[0].1, 0);
+        let (kind, mut with) = (KINDS[0], 0);
         for n in 0..FRAMES {
             send_stamped(pair, kind, n as u8, false, &mut tried.wrong);
             std::thread::sleep(StdDuration::from_millis(2));
             with += u64::from(send_stamped(pair, kind, n as u8, true, &mut tried.wrong));
         }
-        tried.frames.push(("PTP after an unread stamp", FRAMES, with));
+        tried.frames.push(("after an unread stamp", FRAMES, with));
         pair.settle();
     }
     judge::stamped("tx_stamps", &tried)
 }
 
 /// Sends a frame with a request for its stamp; true if the stamp was read.
-fn send_stamped(pair: &mut Pair, kind: [u8; 2], n: u8, reads: bool, wrong: &mut u64) -> bool {
+fn send_stamped(pair: &mut Pair, kind: Kind, n: u8, reads: bool, wrong: &mut u64) -> bool {
     pair.port.refresh_clock();
     let Some(mut frame) = pair.port.control_frame(&frame(kind, n)) else { return false };
     if !pair.port.stamp_when_sent(&mut frame) {
@@ -187,7 +208,7 @@ fn jitter(pair: &mut Pair) -> Line {
     let stamps = pair.port.stamps();
     let mut samples = Samples::default();
     for n in 0..SAMPLES {
-        if let Some(seen) = one_way(pair, &frame(KINDS[1].1, n as u8)) {
+        if let Some(seen) = one_way(pair, &frame(KINDS[PTP], n as u8)) {
             // A stamp may be before the hand-over, by its uncertainty.
             let arrived = seen.stamp.unwrap_or(seen.found).as_picos();
             let took = arrived.saturating_sub(seen.sent.as_picos());

@@ -88,9 +88,9 @@ fn table(all: &[(String, Report)]) -> String {
             .collect();
         let version = report.dpdk.trim_start_matches("DPDK ");
         out += &format!(
-            "| {}: {} (`{name}`) | `{}` | {version} |{cells}\n",
+            "| `{}`: {} | `{}` | {version} |{cells}\n",
+            name.trim_end_matches(".json"),
             report.port.nature.label(),
-            report.machine.model,
             report.port.driver
         );
     }

@@ -174,7 +174,7 @@ mod tests {
         );
         device_lines(&mut out);
         assert!(out.lines().all(|line| line.chars().count() <= WIDTH), "{out}");
-        assert!(out.starts_with("fails     mac_control     claimed: "), "{out}");
+        assert!(out.starts_with("fails     mac_control     claimed:"), "{out}");
     }
 
     fn device_lines(out: &mut String) {

@@ -88,7 +88,10 @@ pub fn hardware_pfc(pair: &Pair) -> Result<String> {
     let options = PortOptions { hardware_pfc: Some(pfc), ..PortOptions::default() };
     match DpdkPort::open(&eal, &pair.a)?.start(&options, &pool) {
         Err(Error::NoHardwarePfc { device, driver, reason }) => {
-            ensure!(device == pair.a && driver == pair.model.dpdk, "not about it: {device} {driver}");
+            ensure!(
+                device == pair.a && driver == pair.model.dpdk,
+                "not about it: {device} {driver}"
+            );
             let text = Error::NoHardwarePfc { device, driver, reason: reason.clone() }.to_string();
             ensure!(text.contains("Sluice does PFC in software"), "no remedy: {text}");
             let mut ends = Ends::with_pool(pair, &PortOptions::default(), pool)?;

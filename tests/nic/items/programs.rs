@@ -246,8 +246,15 @@ pub fn described(m: &Value) -> String {
     let (delay, sources) = (&m["delay_ns"], &m["sources"]);
     format!(
         "{} rounds, {} to {} ns, mean {}, uncertainty {} ns; t1 {}, t2 {}, t3 {}, t4 {}",
-        m["rounds"], delay["min"], delay["max"], delay["mean"], m["uncertainty_ns"],
-        sources["t1"], sources["t2"], sources["t3"], sources["t4"]
+        m["rounds"],
+        delay["min"],
+        delay["max"],
+        delay["mean"],
+        m["uncertainty_ns"],
+        sources["t1"],
+        sources["t2"],
+        sources["t3"],
+        sources["t4"]
     )
     .replace('"', "")
 }

@@ -86,8 +86,11 @@ fn counters_that_differ_fail() {
 #[test]
 fn lost_frames_that_no_counter_has_fail() {
     let of = |taken, received, missed, refused| {
-        sound(super::missed("x", &Overrun { taken, received, missed, refused }))
+        let is_emulated = false;
+        sound(super::missed("x", &Overrun { taken, received, missed, refused, is_emulated }))
     };
+    let emulated = Overrun { taken: 9, missed: Some(0), is_emulated: true, ..Overrun::default() };
+    assert_eq!(sound(super::missed("x", &emulated)), Unknown, "its cable is a queue");
     assert_eq!(of(1_000, 600, Some(400), 0), Good);
     assert_eq!(of(1_000, 600, Some(300), 100), Good);
     assert_eq!(of(1_000, 600, Some(0), 0), Fails);
@@ -136,10 +139,12 @@ fn a_start_that_is_refused_or_deaf_fails() {
 fn a_driver_that_takes_requests_for_stamps_and_gives_none_fails() {
     let of = |offered: Result<(), &str>, all, with, wrong| {
         let frames = vec![("PTP", all, with)];
-        sound(stamped("x", &StampTry { offered: offered.map_err(String::from), frames, wrong }))
+        let offered = offered.map(|()| "all frames".into()).map_err(String::from);
+        sound(stamped("x", &StampTry { offered, frames, wrong }))
     };
     assert_eq!(of(Ok(()), 8, 8, 0), Good);
     assert_eq!(of(Ok(()), 8, 0, 0), Fails);
+    assert_eq!(of(Ok(()), 8, 7, 0), Fails);
     assert_eq!(of(Ok(()), 8, 8, 1), Fails);
     assert_eq!(of(Ok(()), 0, 0, 0), NotTried);
     assert_eq!(of(Err("-95"), 8, 0, 0), NotTried);

@@ -8,8 +8,8 @@ use crate::selftest::report::Line;
 /// Stamps of a number of frames.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(in crate::selftest) struct StampTry {
-    /// True, or the reason why the device gives none.
-    pub(in crate::selftest) offered: Result<(), String>,
+    /// Frames that the device stamps, or the reason why it stamps none.
+    pub(in crate::selftest) offered: Result<String, String>,
     /// Frames by name: their number, and those with a stamp.
     pub(in crate::selftest) frames: Vec<(&'static str, u64, u64)>,
     /// Stamps that were before an earlier one, or far from the time of the burst.
@@ -19,7 +19,7 @@ pub(in crate::selftest) struct StampTry {
 /// Judges the device's stamps in one direction.
 pub(in crate::selftest) fn stamped(check: &str, t: &StampTry) -> Line {
     let claimed = Some(match &t.offered {
-        Ok(()) => "offered".to_owned(),
+        Ok(what) => what.clone(),
         Err(why) => format!("none: {why}"),
     });
     if t.offered.is_err() {
@@ -35,10 +35,14 @@ pub(in crate::selftest) fn stamped(check: &str, t: &StampTry) -> Line {
         let why = format!("{} stamps go back, or are far from the time of the burst", t.wrong);
         return Line::fails(check, claimed, tried, why);
     }
-    if let Some((name, ..)) = t.frames.iter().find(|(_, all, with)| with < all) {
-        let why = format!(
-            "{name}: frames without a stamp. Does this DPDK have RTE_LIBRTE_IEEE1588? Debian's has not"
-        );
+    let missing = |(_, all, with): &&(&str, u64, u64)| with < all;
+    if t.frames.iter().all(|(.., with)| *with == 0) {
+        let why = "no frame has a stamp: is this DPDK built with RTE_LIBRTE_IEEE1588? \
+                   Distributions' are not";
+        return Line::fails(check, claimed, tried, why);
+    }
+    if let Some((name, all, with)) = t.frames.iter().find(missing) {
+        let why = format!("{name}: {} of {all} frames have no stamp", all - with);
         return Line::fails(check, claimed, tried, why);
     }
     Line::ok(check, claimed, tried)
