@@ -105,7 +105,10 @@ mod tests {
     #[test]
     fn a_buffer_counts_as_the_sizes_that_the_device_knows() {
         let of = |room| whole_buffer("net_e1000_em", room);
-        assert_eq!([2_048, 3_072, 9_216, 16_384, 17_408].map(of), [2_048, 2_048, 8_192, 16_384, 16_384].map(Some));
+        assert_eq!(
+            [2_048, 3_072, 9_216, 16_384, 17_408].map(of),
+            [2_048, 2_048, 8_192, 16_384, 16_384].map(Some)
+        );
         assert_eq!(whole_buffer("net_e1000_igb", 9_216), None);
     }
 }

@@ -63,13 +63,14 @@ pub fn selftest(pair: &Pair) -> Result<String> {
     let output = run("sluice", &args)?;
     let text = fs::read_to_string(&path).with_context(|| output.all.clone())?;
     let report: Value = serde_json::from_str(&text)?;
-    crate::channel::report(&format!("report {} {report}", pair.model.name))?;
+    crate::channel::report(&format!("report {} {}", pair.model.name, text.replace('\n', " ")))?;
     let mut by_verdict = BTreeMap::<_, Vec<_>>::new();
     for line in report["lines"].as_array().context("no lines")? {
         let verdict = line["verdict"].as_str().context("no verdict")?;
         by_verdict.entry(verdict).or_default().push(line["check"].as_str().unwrap_or_default());
     }
-    let note: Vec<_> = by_verdict.iter().map(|(word, of)| format!("{word}: {}", of.join(" "))).collect();
+    let note: Vec<_> =
+        by_verdict.iter().map(|(word, of)| format!("{word}: {}", of.join(" "))).collect();
     let note = note.join("; ");
     let fails = by_verdict.get("fails").map_or(&[][..], Vec::as_slice);
     ensure!(fails == pair.model.fails, "status {:?}; {note}", output.status);

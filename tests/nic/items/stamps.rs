@@ -234,7 +234,10 @@ pub fn measured(pair: &Pair) -> Result<String> {
         // The clock of the device is known better than the time that a hand-over takes.
         let open = |m: &serde_json::Value| m["uncertainty_ns"].as_f64().context("no uncertainty");
         let (plain_open, open) = (open(&plain)?, open(&stamped)?);
-        ensure!(plain_open > open, "{method}: uncertainty {plain_open} by software, {open} by stamps");
+        ensure!(
+            plain_open > open,
+            "{method}: uncertainty {plain_open} by software, {open} by stamps"
+        );
         notes.push(format!(
             "{method}: plain {}; with IEEE 1588 {}",
             described(&plain),
