@@ -26,6 +26,9 @@ pub(super) const FRAME_LONGEST: u32 = 9_022;
 /// Bytes of a buffer: some NICs have buffers of 2, 4, 8 or 16 KiB, and would split longer frames.
 const BUFFER: u32 = 16_384;
 
+/// Bytes of a buffer for vmxnet3, whose descriptors have 14 bits for them.
+const BUFFER_VMXNET3: u32 = 15_360;
+
 /// Frames of the pool: the largest receive rings of both ends, and a reserve.
 const POOL_FRAMES: u32 = 8_191;
 
@@ -111,18 +114,20 @@ impl<'a> Bench<'a> {
     /// A port that cannot be opened.
     pub(super) fn open(eal: &'a Eal, places: &[Place]) -> Result<Self, Refused> {
         let room = places.iter().map(|place| receive_room(&device(0, place))).max();
-        let options = PoolOptions {
-            name: "selftest".into(),
-            frames: POOL_FRAMES,
-            max_frame: room.unwrap_or(0).max(BUFFER),
-            cache: 64,
+        let pool = |name: &str, max_frame| {
+            let options =
+                PoolOptions { name: name.into(), frames: POOL_FRAMES, max_frame, cache: 64 };
+            Pool::new(eal, &options)
+                .map_err(|error| Refused { end: End::Port, why: error.to_string() })
         };
-        let pool = Pool::new(eal, &options)
-            .map_err(|error| Refused { end: End::Port, why: error.to_string() })?;
+        let first = pool("selftest", room.unwrap_or(0).max(BUFFER))?;
         let clock = TscClock::new();
         let places = places.to_vec();
-        let mut bench = Self { eal, places, clock, pool, stopped: Vec::new(), opened: 0 };
+        let mut bench = Self { eal, places, clock, pool: first, stopped: Vec::new(), opened: 0 };
         bench.reopen()?;
+        if bench.stopped.iter().any(|port| port.driver() == "net_vmxnet3") {
+            bench.pool = pool("selftest-vmxnet3", BUFFER_VMXNET3)?;
+        }
         Ok(bench)
     }
 

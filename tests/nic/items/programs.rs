@@ -19,6 +19,9 @@ const FOLDER: &str = "/tmp";
 /// Frames of each flow.
 const FRAMES: u64 = 1_500;
 
+/// Lines of the self-test whose verdict depends on the time that its threads get: they share a CPU here.
+const TIMED: [&str; 3] = ["own_pfc", "nic_pause", "nic_pfc"];
+
 /// Pauses per second: at 10 Gb/s each lasts 3.4 ms.
 const PAUSES: u64 = 600;
 
@@ -73,6 +76,10 @@ pub fn selftest(pair: &Pair) -> Result<String> {
         by_verdict.iter().map(|(word, of)| format!("{word}: {}", of.join(" "))).collect();
     let note = note.join("; ");
     let fails = by_verdict.get("fails").map_or(&[][..], Vec::as_slice);
+    let timed = |check: &&&str| TIMED.contains(check);
+    if fails != pair.model.fails && fails.iter().any(|check| timed(&check)) {
+        return Err(Undecided(note).into());
+    }
     ensure!(fails == pair.model.fails, "status {:?}; {note}", output.status);
     ensure!(output.status == Some(u8::from(!fails.is_empty()).into()), "{:?}", output.status);
     Ok(note)
