@@ -23,11 +23,12 @@ use crate::open::is_up;
 /// of payload with header and FCS, and a tag.
 pub(super) const FRAME_LONGEST: u32 = 9_022;
 
-/// Bytes of a buffer: some NICs have buffers of 2, 4, 8 or 16 KiB, and would split longer frames.
-const BUFFER: u32 = 16_384;
+/// Drivers of NICs with buffers of 2, 4, 8 or 16 KiB, which would split a longer frame. Others fail
+/// with buffers of 16 KiB, as the length in a descriptor of vmxnet3 has 14 bits.
+const POWERS_OF_TWO: &[&str] = &["net_e1000_em"];
 
-/// Bytes of a buffer for vmxnet3, whose descriptors have 14 bits for them.
-const BUFFER_VMXNET3: u32 = 15_360;
+/// Bytes of their buffers.
+const BUFFER: u32 = 16_384;
 
 /// Frames of the pool: the largest receive rings of both ends, and a reserve.
 const POOL_FRAMES: u32 = 8_191;
@@ -113,22 +114,20 @@ impl<'a> Bench<'a> {
     /// # Errors
     /// A port that cannot be opened.
     pub(super) fn open(eal: &'a Eal, places: &[Place]) -> Result<Self, Refused> {
-        let room = places.iter().map(|place| receive_room(&device(0, place))).max();
-        let pool = |name: &str, max_frame| {
-            let options =
-                PoolOptions { name: name.into(), frames: POOL_FRAMES, max_frame, cache: 64 };
-            Pool::new(eal, &options)
-                .map_err(|error| Refused { end: End::Port, why: error.to_string() })
+        let stopped = open_all(eal, places, 0)?;
+        let room = places.iter().map(|place| receive_room(&device(0, place))).max().unwrap_or(0);
+        let in_powers = stopped.iter().any(|port| POWERS_OF_TWO.contains(&port.driver()));
+        let frame = if in_powers { BUFFER } else { FRAME_LONGEST };
+        let options = PoolOptions {
+            name: "selftest".into(),
+            frames: POOL_FRAMES,
+            max_frame: frame.max(room),
+            cache: 64,
         };
-        let first = pool("selftest", room.unwrap_or(0).max(BUFFER))?;
+        let pool = Pool::new(eal, &options)
+            .map_err(|error| Refused { end: End::Port, why: error.to_string() })?;
         let clock = TscClock::new();
-        let places = places.to_vec();
-        let mut bench = Self { eal, places, clock, pool: first, stopped: Vec::new(), opened: 0 };
-        bench.reopen()?;
-        if bench.stopped.iter().any(|port| port.driver() == "net_vmxnet3") {
-            bench.pool = pool("selftest-vmxnet3", BUFFER_VMXNET3)?;
-        }
-        Ok(bench)
+        Ok(Self { eal, places: places.to_vec(), clock, pool, stopped, opened: 0 })
     }
 
     /// The places of the ports, as other code may open them after [`Self::close`].
@@ -136,14 +135,10 @@ impl<'a> Bench<'a> {
         self.opened += 1;
         let named = |place: &Place| match place {
             // DPDK keeps the name of a ring for as long as a frame is in it.
-            Place::Ring { end, .. } => Place::Ring { pair: self.ring_name(), end: *end },
+            Place::Ring { end, .. } => Place::Ring { pair: ring_name(self.opened), end: *end },
             other => other.clone(),
         };
         self.places.iter().map(named).collect()
-    }
-
-    fn ring_name(&self) -> String {
-        format!("selftest{}", self.opened)
     }
 
     /// Number of ports.
@@ -163,18 +158,7 @@ impl<'a> Bench<'a> {
     pub(super) fn reopen(&mut self) -> Result<(), Refused> {
         self.close();
         self.opened += 1;
-        if let [Place::Ring { end, .. }, _] = self.places[..] {
-            let options = RingOptions { name: self.ring_name(), entries: RING_ENTRIES, queues: 1 };
-            let (a, b) = ring_pair(self.eal, &options)
-                .map_err(|error| Refused { end: End::Port, why: error.to_string() })?;
-            self.stopped = if end == 0 { vec![a, b] } else { vec![b, a] };
-            return Ok(());
-        }
-        for (n, place) in (0..).zip(&self.places) {
-            let end = if n == 0 { End::Port } else { End::Peer };
-            let opened = DpdkPort::open(self.eal, &device(n, place));
-            self.stopped.push(opened.map_err(|error| Refused { end, why: error.to_string() })?);
-        }
+        self.stopped = open_all(self.eal, &self.places, self.opened)?;
         Ok(())
     }
 
@@ -317,6 +301,26 @@ impl Pair {
         }
         passed
     }
+}
+
+fn ring_name(opened: u32) -> String {
+    format!("selftest{opened}")
+}
+
+/// Opens the ports of these places, which were opened so often before.
+fn open_all(eal: &Eal, places: &[Place], opened: u32) -> Result<Vec<DpdkPort<Stopped>>, Refused> {
+    if let [Place::Ring { end, .. }, _] = places {
+        let options = RingOptions { name: ring_name(opened), entries: RING_ENTRIES, queues: 1 };
+        let (a, b) = ring_pair(eal, &options)
+            .map_err(|error| Refused { end: End::Port, why: error.to_string() })?;
+        return Ok(if *end == 0 { vec![a, b] } else { vec![b, a] });
+    }
+    let open = |(n, place): (u32, &Place)| {
+        let end = if n == 0 { End::Port } else { End::Peer };
+        let refused = |error: dpdk::Error| Refused { end, why: error.to_string() };
+        DpdkPort::open(eal, &device(n, place)).map_err(refused)
+    };
+    (0..).zip(places).map(open).collect()
 }
 
 /// EAL name of a place's device.

@@ -194,7 +194,8 @@ fn jumbo_reason(abilities: &Abilities, interface: Option<&str>) -> Result<(), St
         return Err(format!("the driver takes an MTU of up to {max} bytes"));
     }
     let Some(interface) = interface else { return Ok(()) };
-    let mtu = std::fs::read_to_string(format!("/sys/class/net/{interface}/mtu"));
+    // Not by /sys, which may show another network namespace than that of this process.
+    let mtu = std::fs::read_to_string(format!("/proc/sys/net/ipv6/conf/{interface}/mtu"));
     let mtu = mtu.ok().and_then(|text| text.trim().parse::<u32>().ok());
     match mtu.filter(|mtu| mtu + 18 < JUMBO) {
         Some(mtu) => Err(format!(

@@ -54,6 +54,8 @@ pub(super) fn by_nic(pair: &mut Pair, claimed: Option<String>) -> Vec<Line> {
     for (check, pauses, resume) in kinds {
         let mut watch = PauseWatch::default();
         window(pair, &mut watch, 0, &[]);
+        // Pauses, and frames that were sent before, may take their time to arrive.
+        window(pair, &mut PauseWatch::default(), 1, &pauses);
         window(pair, &mut watch, 1, &pauses);
         // The next step begins without a pause.
         window(pair, &mut PauseWatch::default(), 0, &[resume(9)]);
@@ -80,7 +82,7 @@ fn window(pair: &mut Pair, watch: &mut PauseWatch, n: usize, pauses: &[Vec<u8>])
             watch.pauses_sent += (made - control.len()) as u64;
             control.clear();
         }
-        // What the port does not take counts as offered: it is stopped.
+        // Frames that the port does not take count as offered: it is stopped.
         pair.pool.fill(&mut out, 4, &octets);
         watch.offered[n] += out.len() as u64;
         pair.port.tx_burst(&mut out);

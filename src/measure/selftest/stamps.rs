@@ -36,8 +36,8 @@ const FAR: Duration = Duration::from_millis(50);
 /// EtherTypes and first bytes of frames that are to be stamped: drivers may stamp PTP alone, and some
 /// of its messages alone.
 const KINDS: [Kind; 4] = [
-    Kind { name: "PTP Pdelay_Req", ethertype: [0x88, 0xf7], starts: [0x12, 0x02] },
-    Kind { name: "PTP Sync", ethertype: [0x88, 0xf7], starts: [0x10, 0x02] },
+    Kind { name: "PTP Pdelay_Req", ethertype: [0x88, 0xf7], starts: [0x02, 0x02] },
+    Kind { name: "PTP Sync", ethertype: [0x88, 0xf7], starts: [0x00, 0x02] },
     Kind { name: "round trip (0x88b5)", ethertype: [0x88, 0xb5], starts: [0, 0] },
     Kind { name: "LLDP", ethertype: [0x88, 0xcc], starts: [0, 0] },
 ];

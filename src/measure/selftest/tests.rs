@@ -39,7 +39,12 @@ fn stored() -> Vec<(String, Report)> {
             .unwrap_or_else(|error| panic!("{}: {error}", file.display()));
         (file.file_name().unwrap().to_string_lossy().into_owned(), report)
     };
-    files.into_iter().map(read).collect()
+    let mut all: Vec<_> = files.into_iter().map(read).collect();
+    // NICs of any kind come before devices that are none.
+    all.sort_by_key(|(_, report)| {
+        matches!(report.port.nature, Nature::KernelInterface | Nature::Memory)
+    });
+    all
 }
 
 #[test]

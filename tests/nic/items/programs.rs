@@ -221,7 +221,7 @@ pub fn switch(pair: &Pair) -> Result<String> {
     }
     let flows = [flow("f", ["p1", ""], 3, 5_000, OVERLOAD)];
     let generated = generate(&generator_file(pair, &["p1"], &flows)?);
-    // What is queued has to leave by the slow port.
+    // Queued frames have to leave by the slow port.
     thread::sleep(Duration::from_secs(2));
     switch.stop()?;
     let summary = switch.end()?;

@@ -49,7 +49,7 @@ fn a_nic_that_obeys_or_swallows_pauses_fails() {
     assert_eq!(verdict(&watch([1_000, 2_000], 50)), Good);
     assert_eq!(verdict(&watch([1_000, 100], 50)), Fails, "it obeys");
     assert_eq!(verdict(&watch([1_000, 2_000], 0)), Fails, "it swallows");
-    assert_eq!(verdict(&watch([1_000, 600], 50)), Unknown, "slower, and not stopped");
+    assert_eq!(verdict(&watch([1_000, 400], 50)), Unknown, "slower, and not stopped");
     assert_eq!(verdict(&watch([0, 0], 50)), Unknown, "nothing arrives anyway");
     assert_eq!(verdict(&PauseWatch { pauses_sent: 0, ..watch([9, 9], 0) }), Unknown);
 }
@@ -66,6 +66,7 @@ fn a_station_that_goes_on_or_stops_for_good_fails() {
     let verdict = |o: Obeyed| sound(obeyed("x", &o));
     assert_eq!(verdict(good), Good);
     assert_eq!(verdict(Obeyed { during: (900, 900), ..good }), Fails);
+    assert_eq!(verdict(Obeyed { during: (300, 900), ..good }), Unknown, "late");
     assert_eq!(verdict(Obeyed { during: (0, 0), ..good }), Fails);
     assert_eq!(verdict(Obeyed { after: (0, 1_000), ..good }), Fails);
     assert_eq!(verdict(Obeyed { after: (20, 1_000), ..good }), Unknown);

@@ -37,8 +37,8 @@ pub(in crate::selftest) fn stamped(check: &str, t: &StampTry) -> Line {
     }
     let missing = |(_, all, with): &&(&str, u64, u64)| with < all;
     if t.frames.iter().all(|(.., with)| *with == 0) {
-        let why = "no frame has a stamp: is this DPDK built with RTE_LIBRTE_IEEE1588? \
-                   Distributions' are not";
+        let why = "no frame has a stamp: a model of a NIC, or a DPDK without RTE_LIBRTE_IEEE1588 as \
+                   distributions build it, takes the request and gives none";
         return Line::fails(check, claimed, tried, why);
     }
     if let Some((name, all, with)) = t.frames.iter().find(missing) {
