@@ -106,7 +106,7 @@ mod tests {
             let link = format!("../../../bus/pci/drivers/{driver}");
             symlink(link, folder.at(address).join("driver")).unwrap();
         }
-        fs::create_dir(folder.path().join("0000:06:00.0")).unwrap();
+        fs::create_dir(folder.at("0000:06:00.0")).unwrap();
         let of = |address| Binding::below(&folder.0, address, || false);
         assert_eq!(of("0000:01:00.0"), Binding::Kernel("igb".into()));
         assert_eq!(of("0000:02:00.0"), Binding::Usable { physical: true });

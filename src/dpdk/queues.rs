@@ -34,20 +34,25 @@ pub(super) fn check_number(device: &Device, queues: u16) -> Result<(), Error> {
     Err(Error::Option { what: what(), why })
 }
 
-/// Refuses frames that the device would put into several buffers, because it knows few sizes of them.
-/// `room` is that of the pool's buffers in bytes.
+/// Refuses buffers that the device cannot use, or would use in part, so that a frame of `max_frame` bytes
+/// would be in several. `room` is that of the pool's buffers in bytes.
 pub(super) fn check_buffers(device: &Device, room: u32, max_frame: u32) -> Result<(), Error> {
-    match whole_buffer(&device.driver, room) {
-        Some(limit) if max_frame > limit => Err(Error::Option {
-            what: format!("{}: frames of {max_frame} octets", device.spec.full),
-            why: format!(
-                "{} takes up to {limit}: its buffers have 2, 4, 8 or 16 KiB, and those of {room} \
-                 octets count as the next smaller",
-                device.driver
+    let driver = &device.driver;
+    let why = match driver.as_str() {
+        // Its descriptors have 14 bits for the length, of which the driver writes the low ones.
+        "net_vmxnet3" if room > 16_383 => format!(
+            "{driver} takes buffers of less than 16 KiB, and this pool's have {room} octets; make the \
+             longest frame at most 15360"
+        ),
+        _ => match whole_buffer(driver, room) {
+            Some(limit) if max_frame > limit => format!(
+                "{driver} takes up to {limit}: its buffers have 2, 4, 8 or 16 KiB, and those of {room} \
+                 octets count as the next smaller"
             ),
-        }),
-        _ => Ok(()),
-    }
+            _ => return Ok(()),
+        },
+    };
+    Err(Error::Option { what: format!("{}: frames of {max_frame} octets", device.spec.full), why })
 }
 
 /// Bytes of a buffer with this room that a device uses, if that is not all of it.
@@ -105,7 +110,10 @@ mod tests {
     #[test]
     fn a_buffer_counts_as_the_sizes_that_the_device_knows() {
         let of = |room| whole_buffer("net_e1000_em", room);
-        assert_eq!([2_048, 3_072, 9_216, 16_384, 17_408].map(of), [2_048, 2_048, 8_192, 16_384, 16_384].map(Some));
+        assert_eq!(
+            [2_048, 3_072, 9_216, 16_384, 17_408].map(of),
+            [2_048, 2_048, 8_192, 16_384, 16_384].map(Some)
+        );
         assert_eq!(whole_buffer("net_e1000_igb", 9_216), None);
     }
 }

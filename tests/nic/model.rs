@@ -26,6 +26,8 @@ pub struct Model {
     pub full_ring: FullRing,
     /// Rate of its line in configurations.
     pub rate: &'static str,
+    /// Lines of the self-test that fail. igb: Debian's build of the driver claims stamps and gives none.
+    pub fails: &'static [&'static str],
 }
 
 /// Treatment of frames that find a full ring, by the emulation.
@@ -48,6 +50,7 @@ pub const MODELS: [Model; 4] = [
         kernel: "igb",
         full_ring: FullRing::DropsUncounted,
         rate: "1G",
+        fails: &["rx_stamps", "tx_stamps"],
     },
     Model {
         name: "e1000e",
@@ -56,6 +59,7 @@ pub const MODELS: [Model; 4] = [
         kernel: "e1000e",
         full_ring: FullRing::Waits,
         rate: "1G",
+        fails: &[],
     },
     Model {
         name: "vmxnet3",
@@ -64,6 +68,7 @@ pub const MODELS: [Model; 4] = [
         kernel: "vmxnet3",
         full_ring: FullRing::Counts,
         rate: "10G",
+        fails: &[],
     },
     Model {
         name: "virtio",
@@ -72,6 +77,7 @@ pub const MODELS: [Model; 4] = [
         kernel: "virtio-pci",
         full_ring: FullRing::Waits,
         rate: "1G",
+        fails: &[],
     },
 ];
 

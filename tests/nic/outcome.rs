@@ -19,6 +19,18 @@ pub enum Outcome {
 #[derive(Debug)]
 pub struct Skip(pub String);
 
+/// Disturbance by the machine that leaves an item without a judgement.
+#[derive(Debug)]
+pub struct Undecided(pub String);
+
+impl fmt::Display for Undecided {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Undecided {}
+
 impl fmt::Display for Skip {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
@@ -32,6 +44,7 @@ impl Outcome {
     pub fn of(result: anyhow::Result<String>) -> Self {
         match result {
             Ok(note) => Self::Ok(note),
+            Err(error) if error.is::<Undecided>() => Self::Inconclusive(error.to_string()),
             Err(error) if error.is::<Skip>() => Self::Skipped(error.to_string()),
             Err(error) => Self::Failed(format!("{error:#}")),
         }

@@ -92,7 +92,18 @@ impl Nic {
             tx_committed_max: COMMITTED,
         };
         let (now, start) = (Instant::ZERO, Instant::ZERO);
-        Self { now, caps, latency, takes, made: 0, marked: None, latch: None, start, looks: 0, ptp_alone: None }
+        Self {
+            now,
+            caps,
+            latency,
+            takes,
+            made: 0,
+            marked: None,
+            latch: None,
+            start,
+            looks: 0,
+            ptp_alone: None,
+        }
     }
 
     /// Sends the frame that was made last; returns the time at which it begins to leave.

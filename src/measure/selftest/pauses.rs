@@ -42,7 +42,9 @@ pub(super) fn by_nic(pair: &mut Pair, claimed: Option<String>) -> Vec<Line> {
         return vec![untried("nic_pause"), untried("nic_pfc")];
     }
     let long = Quanta(0xffff);
-    let kinds: [(&str, Vec<Vec<u8>>, fn(u8) -> Vec<u8>); 2] = [
+    /// A check, its pauses, and the frames that end them.
+    type Kind = (&'static str, Vec<Vec<u8>>, fn(u8) -> Vec<u8>);
+    let kinds: [Kind; 2] = [
         ("nic_pause", (0..8).map(|n| frames::pause(n, long)).collect(), |n| {
             frames::pause(n, Quanta(0))
         }),

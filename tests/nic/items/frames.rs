@@ -72,7 +72,8 @@ pub fn jumbo(pair: &Pair) -> Result<String> {
     let mut ends = match first {
         Err(error) => match error.downcast_ref::<Error>() {
             Some(Error::Option { why, .. }) if why.contains("takes up to") => {
-                let limit = why.split_whitespace().filter_map(|word| word.parse().ok()).next();
+                let limit =
+                    why.split_whitespace().find_map(|word| word.trim_end_matches(':').parse().ok());
                 longest = limit.filter(|&limit| limit > 2_000).unwrap_or(0);
                 ensure!(longest > 0, "the limit is not said: {why}");
                 note = format!("; 9216 refused: {why}");

@@ -13,7 +13,7 @@ use crate::outcome::Outcome;
 type Item = (&'static str, fn(&Pair) -> anyhow::Result<String>);
 
 /// All items, in the order of their tests.
-const ITEMS: [Item; 22] = [
+const ITEMS: [Item; 23] = [
     ("open", opening::open),
     ("absent", opening::absent),
     ("kernel-bound", opening::kernel_bound),
@@ -28,6 +28,7 @@ const ITEMS: [Item; 22] = [
     ("restart", links::restart),
     ("hardware-pfc", opening::hardware_pfc),
     ("doctor", programs::doctor),
+    ("selftest", programs::selftest),
     ("generator", programs::generator),
     ("storm", programs::storm),
     ("switch", programs::switch),
