@@ -50,7 +50,7 @@ pub(super) struct Secured {
 pub(super) struct Flight {
     pub(super) arrival: Instant,
     /// Time from its start to its arrival.
-    age: Duration,
+    pub(super) age: Duration,
     pub(super) frame: VirtualFrame,
 }
 
@@ -84,24 +84,26 @@ pub(super) struct Outlet {
     lose: [u64; 3],
 }
 
-/// The receiver's half of a direction.
+/// The receiver's half of a direction. Each frame needs the first cache line, pauses and protected
+/// frames the rest.
 #[derive(Debug)]
+#[repr(C, align(64))]
 pub(super) struct Inlet {
-    pub(super) direction: Direction,
-    response: Duration,
-    /// True if frames are given to the receiver before their ends have arrived.
-    cuts_through: bool,
-    secured: Secured,
-    /// Latest protected pauses, if they are recorded.
-    record: VecDeque<Box<[u8]>>,
     /// Frames on the way, by time of arrival. Pauses are separate, as they are delivered later than
     /// the data behind them.
     data: VecDeque<Flight>,
-    control: VecDeque<Flight>,
     /// Time of the last arrival, and its number among those of the node at that time.
     last: (Instant, u32),
+    pub(super) direction: Direction,
+    /// True if frames are given to the receiver before their ends have arrived.
+    cuts_through: bool,
+    control: VecDeque<Flight>,
     /// Pauses that the receiver's `SecY` has to validate first, by the time of their last bit.
     unvalidated: VecDeque<Flight>,
+    secured: Secured,
+    response: Duration,
+    /// Latest protected pauses, if they are recorded.
+    record: VecDeque<Box<[u8]>>,
 }
 
 /// Creates both halves of a direction.
@@ -251,25 +253,28 @@ impl Outlet {
 }
 
 impl Inlet {
-    /// Adds a frame that has started. Returns the time and order of its event.
+    /// Adds a frame that has started. Returns true if it may be the next event of the line: most frames
+    /// follow another one.
     #[inline]
-    pub(super) fn push(&mut self, flight: Flight) -> (Instant, Order) {
-        let (arrival, age) = (flight.arrival, flight.age);
+    pub(super) fn push(&mut self, flight: Flight) -> bool {
         if !flight.frame.is_control() {
+            let is_behind = self.data.front().is_some_and(|of| of.arrival <= flight.arrival);
             self.data.push_back(flight);
-        } else if self.secured.validated {
+            return !is_behind;
+        }
+        if self.secured.validated {
             self.unvalidated.push_back(flight);
         } else {
             self.control.push_back(flight);
         }
-        (arrival, self.order(arrival, age))
+        true
     }
 
     /// Order of an event at the end of the line among those of its time: of a frame that started while
     /// another was on the way it is decided when that one arrives. The receiver may have handled that
     /// already, or not yet, when it starts.
     #[inline]
-    fn order(&self, arrival: Instant, age: Duration) -> Order {
+    pub(super) fn order(&self, arrival: Instant, age: Duration) -> Order {
         let (last, turn) = self.last;
         let behind = arrival.since(last);
         if behind < age { Order::behind(behind, turn) } else { Order::sent(age) }
