@@ -10,6 +10,9 @@ use std::ops::{Deref, DerefMut};
 
 use super::frame::{Sealed, VirtualFrame};
 
+/// Bytes kept free in front for `prepend`.
+pub(super) const ROOM: usize = 8;
+
 /// Bytes that a body has for those of its frame.
 pub(super) const OCTETS: usize = 144;
 
@@ -33,6 +36,8 @@ pub struct Body {
     /// Offset of the frame in its bytes, and the end of the kept ones in `octets`.
     pub(super) start: u8,
     pub(super) end: u8,
+    /// The bytes of `octets` from here on are zero; all may have been written if it is [`OCTETS`].
+    used: u8,
     pub(super) damaged: bool,
     pub(super) control: bool,
     /// True if it could not be protected, and is lost at the start of its line.
@@ -54,6 +59,7 @@ impl Body {
         started_len: 0,
         start: 0,
         end: 0,
+        used: 0,
         damaged: false,
         control: false,
         refused: false,
@@ -61,21 +67,28 @@ impl Body {
         octets: [0; OCTETS],
     };
 
-    /// Sets the bytes: `room` zero bytes, those of `head`, and zero bytes up to `kept` bytes behind the
+    /// Sets the bytes: [`ROOM`] zero bytes, those of `head`, and zero bytes up to `kept` bytes behind the
     /// room. `head` is not longer than `kept`.
     #[inline]
-    pub(super) fn fill(&mut self, room: usize, kept: usize, head: &[u8]) {
-        let end = room + kept;
-        self.start = room as u8;
+    pub(super) fn fill(&mut self, kept: usize, head: &[u8]) {
+        let (end, written) = (ROOM + kept, ROOM + head.len());
+        self.start = ROOM as u8;
         self.changed = true;
         if end <= OCTETS {
-            // As many bytes each time: a few instructions instead of a call.
-            self.octets = [0; OCTETS];
-            self.octets[room..room + head.len()].copy_from_slice(head);
-            (self.end, self.long) = (end as u8, None);
+            // The last cache line of most frames is never touched: it was zero before.
+            match usize::from(self.used) {
+                OCTETS => self.octets = [0; OCTETS],
+                used if used > written => self.octets[written..used].fill(0),
+                _ => {}
+            }
+            self.octets[ROOM..written].copy_from_slice(head);
+            (self.end, self.used) = (end as u8, written as u8);
+            if self.long.is_some() {
+                self.long = None;
+            }
         } else {
             let mut long = vec![0; end];
-            long[room..room + head.len()].copy_from_slice(head);
+            long[ROOM..written].copy_from_slice(head);
             self.long = Some(Box::new(long));
         }
     }
@@ -94,6 +107,7 @@ impl Body {
     #[inline]
     pub(super) fn head_mut(&mut self) -> &mut [u8] {
         let start = usize::from(self.start);
+        self.used = OCTETS as u8;
         match &mut self.long {
             None => &mut self.octets[start..usize::from(self.end)],
             Some(long) => &mut long[start..],
@@ -171,11 +185,15 @@ mod tests {
     fn memory_that_was_another_frames_is_zero_behind_the_head() {
         for (kept, len) in [(136, 136), (60, 60), (136, 3), (0, 0), (300, 7), (137, 137)] {
             let mut before = VirtualFrame::blank(64);
-            before.fill(8, 136, &[0xff; 136]);
+            before.fill(136, &[0xff; 136]);
             (before.damaged, before.refused) = (true, true);
+            if len % 2 == 0 {
+                before.start = 0;
+                before.head_mut().fill(0xff);
+            }
             drop(before);
             let mut frame = VirtualFrame::blank(64);
-            frame.fill(8, kept, &[7; 300][..len]);
+            frame.fill(kept, &[7; 300][..len]);
             assert!(!frame.damaged && !frame.refused);
             assert_eq!(frame.head().len(), kept);
             assert!(frame.head()[..len].iter().all(|o| *o == 7));

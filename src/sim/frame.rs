@@ -1,13 +1,11 @@
 //! Frames of the virtual world: header bytes in a box, and a length on the wire.
 
-use super::body::{Body, OCTETS};
+use super::body::{Body, OCTETS, ROOM};
 use contracts::frame::{FCS_BYTES, Frame};
 use contracts::port::FRAME_MIN;
 use secure::Secy;
 use xxhash_rust::xxh3::xxh3_64;
 
-/// Bytes kept free in front for `prepend`.
-const ROOM: usize = 8;
 /// Number of first bytes that are kept: those that the data plane may read, and those that
 /// `trim_front` may remove.
 const KEPT: usize = 128 + ROOM;
@@ -60,8 +58,19 @@ impl VirtualFrame {
     #[inline]
     fn keeping(kept: usize, head: &[u8], wire_len: u32) -> Self {
         let mut frame = Self::blank(wire_len);
-        frame.fill(ROOM, kept, &head[..head.len().min(kept)]);
-        frame.update_digest();
+        let head = &head[..head.len().min(kept)];
+        frame.fill(kept, head);
+        if head.len() >= DIGESTED || kept < DIGESTED {
+            frame.update_digest();
+            return frame;
+        }
+        // As `update_digest`, without a look at the zero bytes behind the head in memory.
+        let mut first = [0; DIGESTED];
+        first[..head.len()].copy_from_slice(head);
+        let body = &mut *frame;
+        body.changed = false;
+        body.control = first[12..14] == [0x88, 0x08];
+        body.digest = xxh3_64(&first);
         frame
     }
 
@@ -150,7 +159,7 @@ impl VirtualFrame {
         if self.head().len() == octets.len() {
             self.head_mut().copy_from_slice(octets);
         } else {
-            self.fill(ROOM, octets.len(), octets);
+            self.fill(octets.len(), octets);
         }
     }
 

@@ -15,7 +15,7 @@ use ground::units::PortId;
 use switch::Switch;
 
 /// The reason for which a frame at the end of its line is not given to the node.
-#[inline]
+#[inline(always)]
 fn refusal(
     is_switch: bool,
     inlet: &Inlet,
@@ -243,8 +243,9 @@ impl NodeState {
                     whole = whole.min(reconciler.next_deadline());
                 }
                 queue.set(slots.node(), Order::LAST, later(whole));
-                for note in switch.events_mut().taken.drain(..) {
-                    witness.noted(at, *id, &note);
+                let taken = &mut switch.events_mut().taken;
+                if !taken.is_empty() {
+                    taken.drain(..).for_each(|note| witness.noted(at, *id, &note));
                 }
             }
             Node::Host(_) => self.poll_host(at, wires, witness),

@@ -82,6 +82,8 @@ pub(super) struct Outlet {
     rng: Rng,
     /// Remaining frames to lose by faults, per kind.
     lose: [u64; 3],
+    /// True if the line is up, loses and damages nothing, and gives whole frames without a shim.
+    is_plain: bool,
 }
 
 /// The receiver's half of a direction. Each frame needs the first cache line, pauses and protected
@@ -116,7 +118,7 @@ pub(super) fn halves(
 ) -> (Outlet, Inlet) {
     // The line's overhead is preamble and gap; a shorter one is taken as preamble.
     let after = u64::from(line.overhead).saturating_sub(PREAMBLE);
-    let outlet = Outlet {
+    let mut outlet = Outlet {
         direction,
         to,
         line: Line::new(rate, line.and(secured.overhead)),
@@ -130,7 +132,9 @@ pub(super) fn halves(
         last: Instant::ZERO,
         rng: Rng::new(seed),
         lose: [0; 3],
+        is_plain: false,
     };
+    outlet.find_plain();
     let inlet = Inlet {
         direction,
         response: plan.response,
@@ -159,13 +163,23 @@ impl Outlet {
         self.plan.delay + if exact { preamble } else { Duration::ZERO }
     }
 
+    /// Updates `is_plain`.
+    fn find_plain(&mut self) {
+        self.is_plain = self.up
+            && self.lose == [0; 3]
+            && self.plan.errors == ErrorPlan::default()
+            && self.shim == Duration::ZERO
+            && matches!(self.delivery, Delivery::Stored);
+    }
+
     /// Adds frames to lose, or changes the error probabilities.
-    pub(super) const fn fail(&mut self, fault: &LineFault) {
+    pub(super) fn fail(&mut self, fault: &LineFault) {
         match fault {
             LineFault::Lose { which, frames } => self.lose[*which as usize] += *frames,
             LineFault::Errors(errors) => self.plan.errors = *errors,
             LineFault::Forge(_) | LineFault::Replay { .. } => {}
         }
+        self.find_plain();
     }
 
     /// See [`Inlet::validate_late`].
@@ -175,15 +189,33 @@ impl Outlet {
     }
 
     /// Takes the link down or up. Frames on the line are lost.
-    pub(super) const fn set_up(&mut self, up: bool) {
+    pub(super) fn set_up(&mut self, up: bool) {
         self.up = up;
         self.last = Instant::ZERO;
+        self.find_plain();
     }
 
     /// Takes a frame that starts now and leaves the line at `end`. Returns it with the time at which its
     /// receiver gets it or has to validate it; the frame if it is lost.
     #[inline]
     pub(super) fn take(
+        &mut self,
+        at: Instant,
+        end: Instant,
+        frame: VirtualFrame,
+    ) -> Result<Flight, (VirtualFrame, Loss)> {
+        if !self.is_plain || frame.refused || frame.sealed.is_some() {
+            return self.take_any(at, end, frame);
+        }
+        let last_bit = end.saturating_sub(self.gap) + self.plan.delay;
+        let responds = frame.is_control() && !self.validated;
+        let arrival = if responds { last_bit + self.plan.response } else { last_bit };
+        Ok(Flight::new(at, arrival, frame))
+    }
+
+    /// As [`Self::take`], on a line of any kind.
+    #[inline(never)]
+    fn take_any(
         &mut self,
         at: Instant,
         end: Instant,
@@ -333,17 +365,28 @@ impl Inlet {
     /// The next frame that has arrived by `at`; pauses first.
     #[inline]
     pub(super) fn arrival(&mut self, at: Instant) -> Option<VirtualFrame> {
-        let of = [&mut self.control, &mut self.data];
-        for queue in of {
-            if queue.front().is_some_and(|of| of.arrival <= at) {
-                let frame = queue.pop_front().map(|of| of.frame);
-                if self.secured.recorded && !self.secured.validated {
-                    frame.as_ref().into_iter().for_each(|frame| note(&mut self.record, frame));
-                }
-                return frame;
+        if !self.control.is_empty() {
+            if let Some(pause) = self.pause(at) {
+                return Some(pause);
             }
         }
-        None
+        if self.data.front()?.arrival > at {
+            return None;
+        }
+        self.data.pop_front().map(|of| of.frame)
+    }
+
+    /// The next pause that is obeyed by `at`.
+    #[inline(never)]
+    fn pause(&mut self, at: Instant) -> Option<VirtualFrame> {
+        if self.control.front()?.arrival > at {
+            return None;
+        }
+        let pause = self.control.pop_front()?.frame;
+        if self.secured.recorded && !self.secured.validated {
+            note(&mut self.record, &pause);
+        }
+        Some(pause)
     }
 
     /// Returns true if this port detects a damaged frame: a cut-through port has forwarded it by

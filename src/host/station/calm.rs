@@ -1,8 +1,8 @@
 //! Polls in which nothing but data can be due.
 //!
-//! Nearly all polls of a station send or receive data and do nothing else. So a poll that has looked at
-//! everything notes until when that is so, and the polls before then look at data alone. What changes
-//! anything else, a frame that is no plain data or a call from outside, ends the calm.
+//! Nearly all polls of a station send or receive data and do nothing else. A poll that has looked at
+//! everything calculates until when that remains so, and the polls before then look at data alone. A
+//! frame that is no plain data, or a call from outside, ends the calm.
 
 use super::{COMMITTED_MAX, Station};
 use contracts::port::Source;
@@ -35,7 +35,8 @@ impl<P: Source> Station<P> {
     /// Returns the deadlines after a poll of everything. Frames that wait for the port or for a pause of
     /// replies, and pauses that other queues receive, need such a poll again.
     pub(super) fn find_calm(&self) -> Calm {
-        let waits = !self.hand.is_empty() || !self.answers.is_empty() || !self.neighbours.is_empty();
+        let waits =
+            !self.hand.is_empty() || !self.answers.is_empty() || !self.neighbours.is_empty();
         if waits || !self.up || self.share.is_some() {
             return Calm::OVER;
         }
