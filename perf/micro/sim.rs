@@ -1,6 +1,7 @@
 //! Speed of the virtual world.
 //!
-//! `cargo bench -p sluice-perf --bench sim -- incast HOSTS FRAMES | fat-tree K MICROSECONDS | hold PENDING EVENTS`
+//! `cargo bench -p sluice-perf --bench sim -- [checked] incast HOSTS FRAMES | two-tier FRAMES |
+//! fat-tree K MICROSECONDS | hold PENDING EVENTS`
 //!
 //! runs it once and prints one line of JSON: frame-hops (frames that started on a line), events,
 //! polls of nodes, seconds, nodes, the peak memory of the process in KiB, and the trace's hash.
@@ -8,8 +9,11 @@
 //! `incast`: HOSTS hosts each send FRAMES frames of 1,048 bytes to one more host at line rate,
 //! through one switch with PFC and 16 MiB, on links of 100 Gb/s and 500 ns (the case that HPCC's
 //! simulator was measured with). `fat-tree`: every host of a tree of K-port switches sends to
-//! another at half of its link. Without an observer, this is the engine, the data plane and the
-//! hosts; `sluice run` adds its recorder and checkers.
+//! another at half of its link. `two-tier`: 16 of 128 hosts behind 16 leaves and 8 spines, of other
+//! leaves, each send FRAMES frames of 1,064 bytes to one host, over connections of RoCEv2 with one
+//! acknowledgement per frame, on links of 100 Gb/s and 500 ns (the case that csg-htsim was measured
+//! with). Without an observer, this is the engine, the data plane and the hosts; with `checked` before
+//! the case it is what `sluice run` does, with its recorder and checkers.
 //!
 //! `hold`: the standard library's heap alone, from which the earliest of PENDING events is
 //! repeatedly taken and put back later: the cost of the event queue of any event-driven simulator.
@@ -20,7 +24,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::time::Instant as Wall;
 
-use sluice::lab::{self, LabPlan};
+use sluice::lab::{self, LabPlan, Options, World};
 use sluice::rand::Rng;
 use sluice::sim::{Network, Node, NodeId};
 use sluice::time::{Duration, Instant};
@@ -39,13 +43,21 @@ profiles:
 fn main() {
     // Cargo adds `--bench`.
     let args: Vec<String> = std::env::args().skip(1).filter(|a| a != "--bench").collect();
+    let (run, args): (fn(&LabPlan, bool), _) = match args.first().map(String::as_str) {
+        Some("checked") => (run_checked, &args[1..]),
+        _ => (run_alone, &args[..]),
+    };
     let number = |n: usize| args.get(n).and_then(|a| a.parse::<u64>().ok());
     match (args.first().map(String::as_str), number(1), number(2)) {
         (Some("incast"), Some(hosts), Some(frames)) => run(&incast(hosts, frames), true),
+        (Some("two-tier"), Some(frames), None) => run(&two_tier(frames), true),
         (Some("fat-tree"), Some(k), Some(micros)) => run(&fat_tree(k, micros), false),
         (Some("hold"), Some(pending), Some(events)) => hold(pending, events),
         _ => {
-            eprintln!("sim incast HOSTS FRAMES | fat-tree K MICROSECONDS | hold PENDING EVENTS");
+            eprintln!(
+                "sim [checked] incast HOSTS FRAMES | two-tier FRAMES | fat-tree K MICROSECONDS | \
+                 hold PENDING EVENTS"
+            );
             std::process::exit(2);
         }
     }
@@ -59,6 +71,25 @@ topology: {{star: {{hosts: {receiver}}}}}
 defaults: {{links: {{rate: 100G, delay: 500ns, phy: none}}}}
 flows:
   - {{name: f, from: all, to: h{receiver}, priority: 3, size: 1048, duration: {{frames: {frames}}}}}
+"
+    ))
+}
+
+fn two_tier(frames: u64) -> LabPlan {
+    let senders: Vec<String> = (9..=121).step_by(8).map(|n| format!("h{n}")).collect();
+    let senders = senders.join(", ");
+    plan(&format!(
+        "name: two-tier\nduration: 10s\nuntil_done: true{PROFILES}
+topology: {{leaf_spine: {{leaves: 16, spines: 8, hosts_per_leaf: 8}}}}
+defaults: {{links: {{rate: 100G, delay: 500ns, phy: none}}}}
+flows:
+  - name: f
+    from: [{senders}, h122]
+    to: h1
+    priority: 3
+    size: 1064
+    transport: {{roce: {{ack_every: 1, timeout: 100ms, cnp_interval: 0}}}}
+    duration: {{frames: {frames}}}
 "
     ))
 }
@@ -81,7 +112,25 @@ fn plan(text: &str) -> LabPlan {
     }
 }
 
-fn run(plan: &LabPlan, until_done: bool) {
+/// As `sluice run`: with recorder and checkers, until the results.
+fn run_checked(plan: &LabPlan, _: bool) {
+    let start = Wall::now();
+    let (mut frames, mut events) = (0, 0);
+    let run = lab::run(plan, World::Virtual, Options::default(), |progress| {
+        (frames, events) = (progress.frames, progress.events);
+    });
+    let seconds = start.elapsed().as_secs_f64();
+    let outcome = run.expect("the plan is whole").outcome;
+    println!(
+        "{{\"frames\": {frames}, \"events\": {events}, \"seconds\": {seconds:.6}, \"nodes\": {}, \
+         \"peak_kib\": {}, \"hash\": \"{}\"}}",
+        plan.network.nodes.len(),
+        peak_memory_kib(),
+        outcome.trace_hash.unwrap_or_default(),
+    );
+}
+
+fn run_alone(plan: &LabPlan, until_done: bool) {
     let mut network = Network::new(&plan.network, ()).expect("the plan is whole");
     let end = Instant::ZERO + plan.duration;
     let start = Wall::now();

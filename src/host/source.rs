@@ -367,6 +367,11 @@ impl Sources {
         self.timers.first().0
     }
 
+    /// Returns the time before which no flow ends by its stop time.
+    pub(super) fn next_stop(&self) -> Instant {
+        self.first_stop
+    }
+
     /// Ends all flows.
     pub(super) fn stop(&mut self) {
         for flow in &mut self.flows {

@@ -1,6 +1,7 @@
 //! A station: receives, obeys, replies, sends.
 
 mod agents;
+mod calm;
 mod counters;
 mod receive;
 mod restart;
@@ -12,6 +13,7 @@ pub use counters::{PriorityPauses, StationCounters, StationSnapshot};
 use core::net::IpAddr;
 use std::sync::Arc;
 
+use self::calm::Calm;
 use super::histogram::Spares;
 use super::meter::{ControlCounters, Meter};
 use super::neighbours::{NeighbourCounters, Neighbours, Ping, PingError};
@@ -107,6 +109,8 @@ pub struct Station<P: Source> {
     /// Pauses of the other queues of its port.
     share: Option<Box<Share>>,
     counters: StationCounters,
+    /// Time until which nothing but data is due.
+    calm: Calm,
     /// Spare pages for the flows' histograms.
     spares: Spares,
 }
@@ -167,6 +171,7 @@ impl<P: Source> Station<P> {
             paused: PrioritySet::EMPTY,
             share: None,
             counters: StationCounters::default(),
+            calm: Calm::OVER,
         };
         if let Some(agents) = &plan.agents_advertised() {
             let stamps = station.port.stamps();
@@ -182,6 +187,16 @@ impl<P: Source> Station<P> {
     /// Receives what has arrived, then sends what is due and not paused.
     pub fn poll(&mut self, now: Instant) -> Next {
         let received = self.receive(now);
+        if self.calm.holds(now) {
+            let sent = self.send_data(now);
+            return Next { progressed: received || sent, deadline: self.deadline_of_data() };
+        }
+        self.poll_all(now, received)
+    }
+
+    /// As [`Self::poll`], where anything may be due.
+    #[inline(never)]
+    fn poll_all(&mut self, now: Instant, received: bool) -> Next {
         if let Some(heard) = self.share.as_mut().and_then(|share| share.take()) {
             self.overhear(now, &heard);
         }
@@ -191,13 +206,16 @@ impl<P: Source> Station<P> {
         }
         self.sources.expire(now);
         let sent = self.up && self.send(now);
-        Next { progressed: received || sent, deadline: self.deadline() }
+        let deadline = self.deadline();
+        self.calm = self.find_calm();
+        Next { progressed: received || sent, deadline }
     }
 
     /// Sets the link state, with a new rate if given. A link that goes down ends every pause and
     /// drops the frames that the port had not accepted yet. While it is down nothing is sent;
     /// timeouts continue, and so do pauses by messages, which are about a queue elsewhere.
     pub fn set_link(&mut self, now: Instant, up: bool, rate: Option<BitsPerSec>) {
+        self.calm = Calm::OVER;
         self.up = up;
         if !up {
             // Pauses of the other queues that it has not taken over are over, too.
@@ -228,6 +246,7 @@ impl<P: Source> Station<P> {
     /// Ends all flows and planned pauses. Frames that the port refused so far are still sent, and
     /// received frames still answered.
     pub fn stop(&mut self) {
+        self.calm = Calm::OVER;
         self.sources.stop();
         self.pauses.clear();
     }
@@ -265,6 +284,7 @@ impl<P: Source> Station<P> {
     /// # Errors
     /// [`PingError`].
     pub fn ping(&mut self, interface: &str, dst: IpAddr) -> Result<u16, PingError> {
+        self.calm = Calm::OVER;
         self.neighbours.ping(interface, dst)
     }
 
@@ -404,6 +424,7 @@ impl<P: Source> Station<P> {
     /// Shares the received pauses of its port with the stations of the port's other queues. Each of
     /// them has a number of its own.
     pub fn share_pauses(&mut self, all: Arc<SharedPauses>, queue: u8) {
+        self.calm = Calm::OVER;
         self.share = Some(Box::new(Share::new(all, queue)));
     }
 

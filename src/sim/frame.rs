@@ -1,45 +1,23 @@
 //! Frames of the virtual world: header bytes in a box, and a length on the wire.
 
+use super::body::{Body, OCTETS, ROOM};
 use contracts::frame::{FCS_BYTES, Frame};
 use contracts::port::FRAME_MIN;
 use secure::Secy;
 use xxhash_rust::xxh3::xxh3_64;
 
-/// Bytes kept free in front for `prepend`.
-const ROOM: usize = 8;
 /// Number of first bytes that are kept: those that the data plane may read, and those that
 /// `trim_front` may remove.
 const KEPT: usize = 128 + ROOM;
 
 /// A frame in flight: its first bytes, and its length on the wire. A frame of 9 KB takes no more
 /// memory than one of 140 bytes; bytes that are not kept are zero.
-///
-/// The fields that a line needs are beside the bytes, not in them: a frame that has waited long is
-/// out of the caches, and is sent without being read.
-#[derive(Clone, Debug)]
-pub struct VirtualFrame {
-    /// Free room in front, and the kept bytes.
-    octets: Box<[u8]>,
-    /// Digest of the bytes at the last [`Self::update_digest`].
-    digest: u64,
-    /// Protected bytes on the line, with MACsec.
-    pub(super) sealed: Option<Box<Sealed>>,
-    pub(super) wire_len: u32,
-    /// Length at its last start on a line.
-    started_len: u32,
-    /// Offset of the frame in `octets`.
-    start: u8,
-    damaged: bool,
-    control: bool,
-    /// True if it could not be protected, and is lost at the start of its line.
-    pub(super) refused: bool,
-    /// True if the bytes have changed since the last [`Self::update_digest`].
-    changed: bool,
-}
+#[derive(Debug)]
+pub struct VirtualFrame(pub(super) Option<Box<Body>>);
 
 /// A protected frame on the line.
 #[derive(Clone, Debug)]
-pub(super) struct Sealed {
+pub struct Sealed {
     /// From the destination, with SecTAG and check value, as far as they are kept.
     pub(super) octets: Box<[u8]>,
     /// Bytes on the line in addition to the plain frame, and those of them that are in the frame's
@@ -77,24 +55,22 @@ impl VirtualFrame {
         Self::keeping(octets.len(), octets, octets.len() as u32 + FCS_BYTES)
     }
 
+    #[inline]
     fn keeping(kept: usize, head: &[u8], wire_len: u32) -> Self {
-        let mut octets = Vec::with_capacity(ROOM + kept);
-        octets.extend_from_slice(&[0; ROOM]);
-        octets.extend_from_slice(&head[..head.len().min(kept)]);
-        octets.resize(ROOM + kept, 0);
-        let mut frame = Self {
-            octets: octets.into_boxed_slice(),
-            digest: 0,
-            sealed: None,
-            wire_len,
-            started_len: wire_len,
-            start: ROOM as u8,
-            damaged: false,
-            control: false,
-            refused: false,
-            changed: true,
-        };
-        frame.update_digest();
+        let mut frame = Self::blank(wire_len);
+        let head = &head[..head.len().min(kept)];
+        frame.fill(kept, head);
+        if head.len() >= DIGESTED || kept < DIGESTED {
+            frame.update_digest();
+            return frame;
+        }
+        // As `update_digest`, without a look at the zero bytes behind the head in memory.
+        let mut first = [0; DIGESTED];
+        first[..head.len()].copy_from_slice(head);
+        let body = &mut *frame;
+        body.changed = false;
+        body.control = first[12..14] == [0x88, 0x08];
+        body.digest = xxh3_64(&first);
         frame
     }
 
@@ -102,36 +78,37 @@ impl VirtualFrame {
     #[inline]
     pub(super) fn update_digest(&mut self) {
         if self.changed {
-            self.changed = false;
-            self.control = self.head().get(12..14) == Some(&[0x88, 0x08]);
-            let head = self.head();
-            self.digest = xxh3_64(&head[..head.len().min(DIGESTED)]);
+            let body = &mut **self;
+            body.changed = false;
+            body.control = body.head().get(12..14) == Some(&[0x88, 0x08]);
+            let head = body.head();
+            body.digest = xxh3_64(&head[..head.len().min(DIGESTED)]);
         }
     }
 
     /// Returns the digest of its first bytes, as of the last update.
     #[inline]
-    pub(super) const fn digest(&self) -> u64 {
+    pub(super) fn digest(&self) -> u64 {
         self.digest
     }
 
     /// Returns true for a MAC control frame, which the MAC consumes, as of the last update.
     #[inline]
     #[must_use]
-    pub const fn is_control(&self) -> bool {
+    pub fn is_control(&self) -> bool {
         self.control
     }
 
     /// Returns true for a fragment, which the MAC of a switch discards (802.3 4.2.4.1.1). Short MAC control is
     /// left to the device itself.
     #[inline]
-    pub(super) const fn is_short(&self) -> bool {
+    pub(super) fn is_short(&self) -> bool {
         self.wire_len < FRAME_MIN && !self.control
     }
 
     /// Returns true if its FCS does not match.
     #[must_use]
-    pub const fn is_damaged(&self) -> bool {
+    pub fn is_damaged(&self) -> bool {
         self.damaged
     }
 
@@ -146,13 +123,13 @@ impl VirtualFrame {
     /// may be shorter, where it was protected, or longer, where the protection was not removed.
     #[inline]
     #[must_use]
-    pub const fn started_len(&self) -> u32 {
+    pub fn started_len(&self) -> u32 {
         self.started_len
     }
 
     /// Returns true if it could not be protected, and is lost at the start of its line.
     #[must_use]
-    pub const fn is_refused(&self) -> bool {
+    pub fn is_refused(&self) -> bool {
         self.refused
     }
 
@@ -179,20 +156,24 @@ impl VirtualFrame {
         if self.head() == octets {
             return;
         }
-        self.changed = true;
         if self.head().len() == octets.len() {
-            self.octets[usize::from(self.start)..].copy_from_slice(octets);
+            self.head_mut().copy_from_slice(octets);
         } else {
-            self.octets = [&[0; ROOM], octets].concat().into_boxed_slice();
-            self.start = ROOM as u8;
+            self.fill(octets.len(), octets);
         }
     }
 
     /// Converts a protected frame to what its receiver's node gets: the plain frame, or if it was
     /// not accepted by a `SecY`, the protected bytes.
+    #[inline]
     pub(super) fn open(&mut self) {
-        let Some(sealed) = self.sealed.take() else { return };
-        let Sealed { octets, overhead, counted, opened } = *sealed;
+        if let Some(sealed) = self.sealed.take() {
+            self.open_sealed(*sealed);
+        }
+    }
+
+    fn open_sealed(&mut self, sealed: Sealed) {
+        let Sealed { octets, overhead, counted, opened } = sealed;
         match opened {
             Some(octets) => {
                 self.wire_len = self.wire_len.saturating_sub(counted);
@@ -204,24 +185,26 @@ impl VirtualFrame {
             }
         }
     }
+
     /// Marks a bit error on the way.
-    pub const fn damage(&mut self) {
+    pub fn damage(&mut self) {
         self.damaged = true;
     }
 }
 
+const _: () = assert!(ROOM + KEPT <= OCTETS, "the bytes of a frame fit into its body");
 const _: () = assert!(ROOM + KEPT <= u8::MAX as usize, "places in a frame's octets are a byte");
 
 impl Frame for VirtualFrame {
     #[inline]
     fn head(&self) -> &[u8] {
-        &self.octets[usize::from(self.start)..]
+        Body::head(self)
     }
 
     #[inline]
     fn head_mut(&mut self) -> &mut [u8] {
         self.changed = true;
-        &mut self.octets[usize::from(self.start)..]
+        Body::head_mut(self)
     }
 
     #[inline]

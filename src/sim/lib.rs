@@ -16,6 +16,7 @@
 //! It does not depend on files, checks and reports; `lab` does.
 
 mod agenda;
+mod body;
 pub mod check;
 mod clock;
 pub mod defect;

@@ -184,7 +184,7 @@ impl<W: Witness> Network<W> {
     pub(super) fn schedule(&mut self, id: NodeId, slot: u32, at: Instant) {
         let queue = &mut self.nodes.0[id.index()].queue;
         queue.set(slot, Order::LAST, at);
-        self.wires.agenda.set(id.index(), queue.first().0);
+        self.wires.agenda.set(id.index(), queue.first_at());
     }
 
     /// Returns the receiver's half of a direction.

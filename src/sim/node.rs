@@ -54,6 +54,8 @@ pub(super) struct NodeState {
     pub(super) cpu: CpuPlan,
     /// Ports at which frames have arrived, or whose deadline has come.
     pub(super) due: Vec<PortId>,
+    /// Arrivals of one time, empty between turns.
+    pub(super) tied: Vec<u64>,
     /// Random order of the ports that are due, if planned.
     pub(super) shuffle: Option<Rng>,
     /// Frames and bytes arrived since its last poll.
@@ -134,6 +136,7 @@ impl NodeState {
             clock: plan.clock,
             cpu: plan.cpu,
             due: Vec::new(),
+            tied: Vec::new(),
             shuffle: None,
             frames: 0,
             bytes: 0,

@@ -70,6 +70,7 @@ impl VirtualPort {
     }
 
     /// Delivers an admitted frame at the network's time `at`.
+    #[inline]
     pub(super) fn deliver(&mut self, at: Instant, mut frame: VirtualFrame) {
         frame.open();
         let Some(defects) = &mut self.defects else { return self.arrived.push_back(frame) };
@@ -165,15 +166,29 @@ impl VirtualPort {
         }
     }
 
-    /// Takes the frames that the node has sent, in order, at the network's time `at`.
-    pub(super) fn take_sent(&mut self, at: Instant) -> std::vec::Drain<'_, VirtualFrame> {
+    /// Prepares the frames that the node has sent for their lines, at the network's time `at`.
+    #[inline]
+    pub(super) fn finish_sent(&mut self, at: Instant) {
+        if self.defects.is_some() || self.guard.is_some() {
+            self.change_sent(at);
+        }
+    }
+
+    #[inline(never)]
+    fn change_sent(&mut self, at: Instant) {
         if let Some(defects) = &mut self.defects {
             defects.tx(at, &mut self.sent, &mut Memory);
         }
         if let Some(guard) = &mut self.guard {
             self.sent.iter_mut().for_each(|frame| guard.seal(frame, false));
         }
-        self.sent.drain(..)
+    }
+
+    /// Takes the next of these frames, in order.
+    #[inline]
+    pub(super) fn next_sent(&mut self) -> Option<VirtualFrame> {
+        // Nearly always it is the only one.
+        if self.sent.len() <= 1 { self.sent.pop() } else { Some(self.sent.remove(0)) }
     }
 }
 

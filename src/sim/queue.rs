@@ -3,10 +3,9 @@
 //! A queue has as many slots as there are parts and never allocates. Its order is total: by time, then
 //! by [`Order`], then by number of the slot.
 
-use ground::time::{Duration, Instant};
+use core::ops::Range;
 
-/// From the highest bit: time (64), order (40), slot (24).
-type Key = u128;
+use ground::time::{Duration, Instant};
 
 /// Bits of a slot's number.
 const SLOT_BITS: u32 = 24;
@@ -57,36 +56,19 @@ const fn due(at: Instant) -> Due {
     if ps < NEVER as u128 { ps as Due } else { NEVER }
 }
 
-const fn key(at: Due, order: Order, slot: u32) -> Key {
-    (at as u128) << 64 | (order.0 << SLOT_BITS | slot as u64) as u128
+const fn time_of(due: Due) -> Instant {
+    if due == NEVER { Instant::NEVER } else { Instant::from_picos(due as u128) }
 }
 
-/// The key of a slot without an event, later than all others.
-const NONE: Key = Key::MAX;
-
-/// Slot that [`Queue::first`] returns if there is no event.
-const NOWHERE: u32 = u32::MAX;
-
-/// A tournament tree of keys: each node holds the keys of its two children, and passes the smaller one
-/// up. Slots are the leaves and never move, so a change follows one path towards the root, without
-/// branches that depend on the keys of others.
+/// A tournament tree of times: each node holds the earlier time of its two children. Slots are the
+/// leaves and never move, so a change follows one path towards the root, one comparison of words per
+/// level. The order of events of one time is looked at only where there are several.
 #[derive(Debug)]
 pub struct Queue {
-    /// By node of the tree, from 1 for the root: the keys of its two children.
-    pairs: Box<[[Key; 2]]>,
-    slots: u32,
-}
-
-const fn time_of(key: Key) -> Instant {
-    if key == NONE { Instant::NEVER } else { Instant::from_picos(key >> 64) }
-}
-
-const fn due_of(key: Key) -> Due {
-    (key >> 64) as Due
-}
-
-const fn slot_of(key: Key) -> u32 {
-    key as u32 & ((1 << SLOT_BITS) - 1)
+    /// By node of the tree, from 1 for the root: the times of its two children.
+    pairs: Box<[[Due; 2]]>,
+    /// By slot: order of its event, and the slot's number.
+    orders: Box<[u64]>,
 }
 
 impl Queue {
@@ -98,21 +80,21 @@ impl Queue {
     pub fn new(slots: usize) -> Self {
         assert!(slots <= 1 << SLOT_BITS, "slots are numbered by {SLOT_BITS} bits");
         let leaves = slots.next_power_of_two().max(2);
-        Self { pairs: vec![[NONE; 2]; leaves].into(), slots: slots as u32 }
-    }
-
-    /// Place of a slot's key.
-    #[inline(always)]
-    const fn leaf(&self, slot: u32) -> usize {
-        debug_assert!(slot < self.slots);
-        self.pairs.len() + slot as usize
+        Self { pairs: vec![[NEVER; 2]; leaves].into(), orders: vec![0; slots].into() }
     }
 
     /// Due time of the slot's event.
-    #[inline]
+    #[inline(always)]
     fn due(&self, slot: u32) -> Due {
-        let leaf = self.leaf(slot);
-        due_of(self.pairs[leaf >> 1][leaf & 1])
+        let leaf = self.pairs.len() + slot as usize;
+        self.pairs[leaf >> 1][leaf & 1]
+    }
+
+    /// Due time of the first event.
+    #[inline(always)]
+    fn first_due(&self) -> Due {
+        let [left, right] = self.pairs[1];
+        left.min(right)
     }
 
     /// Sets the time of the slot's event, and replaces a pending one. An event with an unchanged time
@@ -121,54 +103,89 @@ impl Queue {
     pub fn set(&mut self, slot: u32, order: Order, at: Instant) {
         let at = due(at);
         if self.due(slot) != at {
-            self.put(slot, if at == NEVER { NONE } else { key(at, order, slot) });
+            self.orders[slot as usize] = order.0 << SLOT_BITS | u64::from(slot);
+            self.put(slot, at);
         }
     }
 
-    /// Sets the time of the slot's event, unless it has an earlier one.
+    /// True if `at` is before the slot's event.
     #[inline]
-    pub fn advance(&mut self, slot: u32, order: Order, at: Instant) {
-        let at = due(at);
-        if at < self.due(slot) {
-            self.put(slot, key(at, order, slot));
-        }
+    #[must_use]
+    pub fn is_before(&self, slot: u32, at: Instant) -> bool {
+        due(at) < self.due(slot)
     }
 
-    fn put(&mut self, slot: u32, key: Key) {
-        let (mut at, mut least) = (self.leaf(slot), key);
+    #[inline]
+    fn put(&mut self, slot: u32, at: Due) {
+        let (mut node, mut least) = (self.pairs.len() + slot as usize, at);
         loop {
-            let pair = &mut self.pairs[at >> 1];
-            pair[at & 1] = least;
-            at >>= 1;
-            if at == 1 {
+            let pair = &mut self.pairs[node >> 1];
+            if pair[node & 1] == least {
+                return;
+            }
+            pair[node & 1] = least;
+            node >>= 1;
+            if node == 1 {
                 return;
             }
             least = pair[0].min(pair[1]);
-            if self.pairs[at >> 1][at & 1] == least {
-                return;
-            }
         }
     }
 
-    /// Returns time and slot of the first event; NEVER and no slot if there is none.
+    /// Returns the time of the first event; NEVER if there is none.
     #[inline]
     #[must_use]
-    pub fn first(&self) -> (Instant, u32) {
-        let [left, right] = self.pairs[1];
-        let key = left.min(right);
-        (time_of(key), if key == NONE { NOWHERE } else { slot_of(key) })
+    pub fn first_at(&self) -> Instant {
+        time_of(self.first_due())
     }
 
-    /// Returns the time of the second event: the least of those that have lost against the first.
+    /// True if the first event is at `at`, which is not NEVER.
     #[inline]
     #[must_use]
-    pub fn second_at(&self) -> Instant {
-        let (mut at, mut second) = (1, NONE);
-        while let Some([left, right]) = self.pairs.get(at) {
-            second = second.min(*left.max(right));
-            at = 2 * at + usize::from(right < left);
+    pub fn is_first_at(&self, at: Instant) -> bool {
+        self.first_due() == due(at)
+    }
+
+    /// Returns the lowest slot that has an event at the time of the first, and true if another one has,
+    /// too. There has to be an event.
+    #[inline]
+    #[must_use]
+    pub fn head(&self) -> (u32, bool) {
+        let (time, pairs) = (self.first_due(), &*self.pairs);
+        let (mut node, mut shared) = (1, false);
+        while let Some([left, right]) = pairs.get(node) {
+            let is_left = *left == time;
+            shared |= is_left & (*right == time);
+            node = 2 * node + usize::from(!is_left);
         }
-        time_of(second)
+        ((node - pairs.len()) as u32, shared)
+    }
+
+    /// True for each of the first four slots that has an event at `at`, which is not NEVER.
+    #[inline]
+    #[must_use]
+    pub fn first_four(&self, at: Instant) -> [bool; 4] {
+        let leaves = self.pairs.len() / 2;
+        let [[a, b], [c, d]] = [self.pairs[leaves], self.pairs[leaves + 1]];
+        [a, b, c, d].map(|slot| slot == due(at))
+    }
+
+    /// Adds the events of these slots at the time of the first one to the empty `out`, in their order;
+    /// [`Self::slot_of`] returns the slot of each.
+    pub fn tied(&self, slots: Range<u32>, out: &mut Vec<u64>) {
+        let (from, to) = (slots.start as usize, slots.end as usize);
+        let times = self.pairs[self.pairs.len() / 2..].as_flattened();
+        let (first, orders) = (self.first_due(), &self.orders[from..to]);
+        let tied = times[from..to].iter().zip(orders).filter(|(at, _)| **at == first);
+        out.extend(tied.map(|(_, order)| *order));
+        out.sort_unstable();
+    }
+
+    /// Slot of an event of [`Self::tied`].
+    #[inline]
+    #[must_use]
+    pub const fn slot_of(order: u64) -> u32 {
+        order as u32 & ((1 << SLOT_BITS) - 1)
     }
 }
 
@@ -177,6 +194,13 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    /// Slot of the first event, by the order of all slots.
+    fn first(queue: &Queue) -> u32 {
+        let mut tied = vec![];
+        queue.tied(0..queue.orders.len() as u32, &mut tied);
+        Queue::slot_of(tied[0])
+    }
 
     #[test]
     fn ties_go_to_the_order_and_then_to_the_lower_slot() {
@@ -193,17 +217,17 @@ mod tests {
         ];
         for rotated in 0..of.len() {
             let mut queue = Queue::new(9);
-            assert_eq!(queue.first().0, Instant::NEVER);
+            assert_eq!(queue.first_at(), Instant::NEVER);
             for (slot, order) in of.iter().cycle().skip(rotated).take(of.len()) {
                 queue.set(*slot, *order, at);
                 queue.set(*slot, Order::sent(Duration::from_millis(3)), at);
-                queue.advance(*slot, Order::LAST, Instant::from_picos(8));
+                assert!(!queue.is_before(*slot, Instant::from_picos(8)));
             }
             for (slot, _) in of {
-                assert_eq!(queue.first(), (at, slot));
+                assert_eq!((queue.first_at(), first(&queue)), (at, slot));
                 queue.set(slot, Order::LAST, Instant::NEVER);
             }
-            assert_eq!(queue.first().0, Instant::NEVER);
+            assert_eq!(queue.first_at(), Instant::NEVER);
         }
     }
 
@@ -221,20 +245,18 @@ mod tests {
                 // Events due after the end of time never happen.
                 let late = Instant::from_picos(u128::from(u64::MAX) + n as u128 % 3);
                 let set = if at == Instant::NEVER { late } else { at };
-                if advance {
-                    queue.advance(slot as u32, Order::LAST, set);
-                    model[slot] = model[slot].min(at);
-                } else {
+                prop_assert_eq!(queue.is_before(slot as u32, set), at < model[slot]);
+                if !advance || at < model[slot] {
                     queue.set(slot as u32, Order::LAST, set);
                     model[slot] = at;
                 }
                 let least = model.iter().enumerate().min_by_key(|(n, due)| (**due, *n)).unwrap();
-                prop_assert_eq!(queue.first().0, *least.1);
+                prop_assert_eq!(queue.first_at(), *least.1);
                 if *least.1 != Instant::NEVER {
-                    prop_assert_eq!(queue.first().1, least.0 as u32);
-                    let others = model.iter().enumerate().filter(|(n, _)| *n != least.0);
-                    let second = others.map(|(_, due)| *due).min();
-                    prop_assert_eq!(queue.second_at(), second.unwrap_or(Instant::NEVER));
+                    prop_assert_eq!(first(&queue), least.0 as u32);
+                    let same = model.iter().filter(|due| *due == least.1).count();
+                    prop_assert_eq!(queue.head(), (least.0 as u32, same > 1));
+                    prop_assert!(queue.is_first_at(*least.1));
                 }
                 prop_assert_eq!(queue.due(slot as u32), due(model[slot]));
             }

@@ -4,7 +4,7 @@ use super::frame::VirtualFrame;
 use super::node::{Node, NodeState, VirtualWorld};
 use super::notes::Loss;
 use super::port::VirtualPort;
-use super::queue::Order;
+use super::queue::{Order, Queue};
 use super::wire::Inlet;
 use super::wires::{Event, Slots, Wires};
 use super::witness::Witness;
@@ -15,7 +15,7 @@ use ground::units::PortId;
 use switch::Switch;
 
 /// The reason for which a frame at the end of its line is not given to the node.
-#[inline]
+#[inline(always)]
 fn refusal(
     is_switch: bool,
     inlet: &Inlet,
@@ -38,12 +38,42 @@ impl NodeState {
         witness: &mut W,
     ) -> Instant {
         loop {
-            let (at, _) = self.queue.first();
+            let at = self.queue.first_at();
             if at >= end {
                 return at;
             }
-            self.turn(at, wires, witness);
+            if self.is_plain_host(at) {
+                self.turn_of_host(at, wires, witness);
+            } else {
+                self.turn(at, wires, witness);
+            }
         }
+    }
+
+    /// True for a host without defects whose processor is free.
+    #[inline]
+    fn is_plain_host(&self, at: Instant) -> bool {
+        matches!(self.node, Node::Host(_)) && !self.has_defects && self.busy_until <= at
+    }
+
+    /// As [`Self::turn`], for a plain host: it has few slots, and every event is followed by a poll, which
+    /// sets the time of the next wake.
+    #[inline]
+    fn turn_of_host<W: Witness>(&mut self, at: Instant, wires: &mut Wires, witness: &mut W) {
+        let [arrival, wake, node, _] = self.queue.first_four(at);
+        wires.tally.events += u64::from(arrival) + u64::from(wake) + u64::from(node);
+        if arrival {
+            self.arrive(at, PortId::MIN, 0, wires, witness);
+        }
+        if node {
+            self.queue.set(self.slots().node(), Order::LAST, Instant::NEVER);
+        }
+        if core::mem::take(&mut self.held_up) {
+            witness.caught_up(at, self.id);
+        }
+        self.poll_host(at, wires, witness);
+        self.due.clear();
+        self.work(at);
     }
 
     /// Handles all events of one time.
@@ -52,23 +82,29 @@ impl NodeState {
         let slots = self.slots();
         let (mut ready, mut turn) = (false, 0);
         loop {
-            let (first, slot) = self.queue.first();
-            if first != at {
+            if !self.queue.is_first_at(at) {
                 break;
             }
+            let (slot, shared) = self.queue.head();
+            let event = slots.event(slot);
+            let is_arrival = matches!(event, Event::Arrival(_));
+            ready |= is_arrival;
+            if is_arrival && shared && turn == 0 {
+                turn = self.arrive_at_once(at, slot, wires, witness);
+                continue;
+            }
             wires.tally.events += 1;
-            match slots.event(slot) {
+            match event {
                 Event::Arrival(port) => {
                     self.arrive(at, port, turn, wires, witness);
                     turn += 1;
-                    ready = true;
                 }
                 Event::Wake(port) => {
                     self.add_due(port);
                     ready = true;
                     // The poll sets the time of a port that is due, so the last event of this time
                     // need not be removed.
-                    if self.busy_until <= at && self.queue.second_at() > at {
+                    if self.busy_until <= at && !shared {
                         break;
                     }
                     self.queue.set(slot, Order::LAST, Instant::NEVER);
@@ -86,6 +122,29 @@ impl NodeState {
         if ready {
             self.poll(at, wires, witness);
         }
+    }
+
+    /// Delivers the frames that arrive at one time at several ports, `first` or later ones, in their order.
+    /// Returns their number.
+    fn arrive_at_once<W: Witness>(
+        &mut self,
+        at: Instant,
+        first: u32,
+        wires: &mut Wires,
+        witness: &mut W,
+    ) -> u32 {
+        let mut tied = core::mem::take(&mut self.tied);
+        self.queue.tied(first..self.slots().arrivals(), &mut tied);
+        let mut turn = 0;
+        for order in tied.drain(..) {
+            if let Event::Arrival(port) = self.slots().event(Queue::slot_of(order)) {
+                wires.tally.events += 1;
+                self.arrive(at, port, turn, wires, witness);
+                turn += 1;
+            }
+        }
+        self.tied = tied;
+        turn
     }
 
     /// Delivers arrived frames to a port, the `turn`th of the node's ports at this time.
@@ -153,7 +212,6 @@ impl NodeState {
         if core::mem::take(&mut self.held_up) {
             witness.caught_up(at, self.id);
         }
-        wires.tally.polls += 1;
         let Self { id, node, queue, reconciler, clock, outlets, due, shuffle: rng, .. } = self;
         if let Some(rng) = rng {
             shuffle(rng, due);
@@ -165,10 +223,12 @@ impl NodeState {
         };
         match node {
             Node::Switch(switch) => {
+                wires.tally.polls += 1;
                 let mut poll = |switch: &mut Switch<VirtualWorld>, due: &[PortId]| {
                     switch.poll_ports(local, due, |port, deadline, sent| {
                         let outlet = &mut outlets[port.index()];
-                        for frame in sent.take_sent(at) {
+                        sent.finish_sent(at);
+                        while let Some(frame) = sent.next_sent() {
                             wires.send(at, (local, clock), outlet, frame, witness);
                         }
                         queue.set(slots.wake(port), Order::LAST, later(deadline));
@@ -183,26 +243,39 @@ impl NodeState {
                     whole = whole.min(reconciler.next_deadline());
                 }
                 queue.set(slots.node(), Order::LAST, later(whole));
-                for note in switch.events_mut().taken.drain(..) {
-                    witness.noted(at, *id, &note);
+                let taken = &mut switch.events_mut().taken;
+                if !taken.is_empty() {
+                    taken.drain(..).for_each(|note| witness.noted(at, *id, &note));
                 }
             }
-            Node::Host(station) => {
-                let deadline = loop {
-                    let next = station.poll(local);
-                    if next.deadline > local || !next.progressed {
-                        break next.deadline;
-                    }
-                };
-                for frame in station.port_mut().take_sent(at) {
-                    wires.send(at, (local, clock), &mut outlets[0], frame, witness);
-                }
-                queue.set(slots.wake(PortId::MIN), Order::LAST, later(deadline));
-            }
+            Node::Host(_) => self.poll_host(at, wires, witness),
         }
-        due.clear();
+        self.due.clear();
         self.work(at);
         self.send_aside(at, wires, witness);
+    }
+
+    /// Polls a host.
+    #[inline]
+    fn poll_host<W: Witness>(&mut self, at: Instant, wires: &mut Wires, witness: &mut W) {
+        let wake = self.slots().wake(PortId::MIN);
+        let Self { id, node, queue, clock, outlets, .. } = self;
+        let Node::Host(station) = node else { return };
+        wires.tally.polls += 1;
+        let local = clock.local(at);
+        let deadline = loop {
+            let next = station.poll(local);
+            if next.deadline > local || !next.progressed {
+                break next.deadline;
+            }
+        };
+        let port = station.port_mut();
+        port.finish_sent(at);
+        while let Some(frame) = port.next_sent() {
+            wires.send(at, (local, clock), &mut outlets[0], frame, witness);
+        }
+        assert!(deadline > local, "a deadline that has passed was met, node {id:?} at {at:?}");
+        queue.set(wake, Order::LAST, clock.network(deadline));
     }
 }
 

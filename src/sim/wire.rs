@@ -50,7 +50,7 @@ pub(super) struct Secured {
 pub(super) struct Flight {
     pub(super) arrival: Instant,
     /// Time from its start to its arrival.
-    age: Duration,
+    pub(super) age: Duration,
     pub(super) frame: VirtualFrame,
 }
 
@@ -82,26 +82,30 @@ pub(super) struct Outlet {
     rng: Rng,
     /// Remaining frames to lose by faults, per kind.
     lose: [u64; 3],
+    /// True if the line is up, loses and damages nothing, and gives whole frames without a shim.
+    is_plain: bool,
 }
 
-/// The receiver's half of a direction.
+/// The receiver's half of a direction. Each frame needs the first cache line, pauses and protected
+/// frames the rest.
 #[derive(Debug)]
+#[repr(C, align(64))]
 pub(super) struct Inlet {
-    pub(super) direction: Direction,
-    response: Duration,
-    /// True if frames are given to the receiver before their ends have arrived.
-    cuts_through: bool,
-    secured: Secured,
-    /// Latest protected pauses, if they are recorded.
-    record: VecDeque<Box<[u8]>>,
     /// Frames on the way, by time of arrival. Pauses are separate, as they are delivered later than
     /// the data behind them.
     data: VecDeque<Flight>,
-    control: VecDeque<Flight>,
     /// Time of the last arrival, and its number among those of the node at that time.
     last: (Instant, u32),
+    pub(super) direction: Direction,
+    /// True if frames are given to the receiver before their ends have arrived.
+    cuts_through: bool,
+    control: VecDeque<Flight>,
     /// Pauses that the receiver's `SecY` has to validate first, by the time of their last bit.
     unvalidated: VecDeque<Flight>,
+    secured: Secured,
+    response: Duration,
+    /// Latest protected pauses, if they are recorded.
+    record: VecDeque<Box<[u8]>>,
 }
 
 /// Creates both halves of a direction.
@@ -114,7 +118,7 @@ pub(super) fn halves(
 ) -> (Outlet, Inlet) {
     // The line's overhead is preamble and gap; a shorter one is taken as preamble.
     let after = u64::from(line.overhead).saturating_sub(PREAMBLE);
-    let outlet = Outlet {
+    let mut outlet = Outlet {
         direction,
         to,
         line: Line::new(rate, line.and(secured.overhead)),
@@ -128,7 +132,9 @@ pub(super) fn halves(
         last: Instant::ZERO,
         rng: Rng::new(seed),
         lose: [0; 3],
+        is_plain: false,
     };
+    outlet.find_plain();
     let inlet = Inlet {
         direction,
         response: plan.response,
@@ -157,13 +163,23 @@ impl Outlet {
         self.plan.delay + if exact { preamble } else { Duration::ZERO }
     }
 
+    /// Updates `is_plain`.
+    fn find_plain(&mut self) {
+        self.is_plain = self.up
+            && self.lose == [0; 3]
+            && self.plan.errors == ErrorPlan::default()
+            && self.shim == Duration::ZERO
+            && matches!(self.delivery, Delivery::Stored);
+    }
+
     /// Adds frames to lose, or changes the error probabilities.
-    pub(super) const fn fail(&mut self, fault: &LineFault) {
+    pub(super) fn fail(&mut self, fault: &LineFault) {
         match fault {
             LineFault::Lose { which, frames } => self.lose[*which as usize] += *frames,
             LineFault::Errors(errors) => self.plan.errors = *errors,
             LineFault::Forge(_) | LineFault::Replay { .. } => {}
         }
+        self.find_plain();
     }
 
     /// See [`Inlet::validate_late`].
@@ -173,15 +189,33 @@ impl Outlet {
     }
 
     /// Takes the link down or up. Frames on the line are lost.
-    pub(super) const fn set_up(&mut self, up: bool) {
+    pub(super) fn set_up(&mut self, up: bool) {
         self.up = up;
         self.last = Instant::ZERO;
+        self.find_plain();
     }
 
     /// Takes a frame that starts now and leaves the line at `end`. Returns it with the time at which its
     /// receiver gets it or has to validate it; the frame if it is lost.
     #[inline]
     pub(super) fn take(
+        &mut self,
+        at: Instant,
+        end: Instant,
+        frame: VirtualFrame,
+    ) -> Result<Flight, (VirtualFrame, Loss)> {
+        if !self.is_plain || frame.refused || frame.sealed.is_some() {
+            return self.take_any(at, end, frame);
+        }
+        let last_bit = end.saturating_sub(self.gap) + self.plan.delay;
+        let responds = frame.is_control() && !self.validated;
+        let arrival = if responds { last_bit + self.plan.response } else { last_bit };
+        Ok(Flight::new(at, arrival, frame))
+    }
+
+    /// As [`Self::take`], on a line of any kind.
+    #[inline(never)]
+    fn take_any(
         &mut self,
         at: Instant,
         end: Instant,
@@ -251,25 +285,28 @@ impl Outlet {
 }
 
 impl Inlet {
-    /// Adds a frame that has started. Returns the time and order of its event.
+    /// Adds a frame that has started. Returns true if it may be the next event of the line: most frames
+    /// follow another one.
     #[inline]
-    pub(super) fn push(&mut self, flight: Flight) -> (Instant, Order) {
-        let (arrival, age) = (flight.arrival, flight.age);
+    pub(super) fn push(&mut self, flight: Flight) -> bool {
         if !flight.frame.is_control() {
+            let is_behind = self.data.front().is_some_and(|of| of.arrival <= flight.arrival);
             self.data.push_back(flight);
-        } else if self.secured.validated {
+            return !is_behind;
+        }
+        if self.secured.validated {
             self.unvalidated.push_back(flight);
         } else {
             self.control.push_back(flight);
         }
-        (arrival, self.order(arrival, age))
+        true
     }
 
     /// Order of an event at the end of the line among those of its time: of a frame that started while
     /// another was on the way it is decided when that one arrives. The receiver may have handled that
     /// already, or not yet, when it starts.
     #[inline]
-    fn order(&self, arrival: Instant, age: Duration) -> Order {
+    pub(super) fn order(&self, arrival: Instant, age: Duration) -> Order {
         let (last, turn) = self.last;
         let behind = arrival.since(last);
         if behind < age { Order::behind(behind, turn) } else { Order::sent(age) }
@@ -328,17 +365,28 @@ impl Inlet {
     /// The next frame that has arrived by `at`; pauses first.
     #[inline]
     pub(super) fn arrival(&mut self, at: Instant) -> Option<VirtualFrame> {
-        let of = [&mut self.control, &mut self.data];
-        for queue in of {
-            if queue.front().is_some_and(|of| of.arrival <= at) {
-                let frame = queue.pop_front().map(|of| of.frame);
-                if self.secured.recorded && !self.secured.validated {
-                    frame.as_ref().into_iter().for_each(|frame| note(&mut self.record, frame));
-                }
-                return frame;
+        if !self.control.is_empty() {
+            if let Some(pause) = self.pause(at) {
+                return Some(pause);
             }
         }
-        None
+        if self.data.front()?.arrival > at {
+            return None;
+        }
+        self.data.pop_front().map(|of| of.frame)
+    }
+
+    /// The next pause that is obeyed by `at`.
+    #[inline(never)]
+    fn pause(&mut self, at: Instant) -> Option<VirtualFrame> {
+        if self.control.front()?.arrival > at {
+            return None;
+        }
+        let pause = self.control.pop_front()?.frame;
+        if self.secured.recorded && !self.secured.validated {
+            note(&mut self.record, &pause);
+        }
+        Some(pause)
     }
 
     /// Returns true if this port detects a damaged frame: a cut-through port has forwarded it by

@@ -81,6 +81,10 @@ impl Slots {
     pub(super) const fn arrival(port: PortId) -> u32 {
         port.get() as u32
     }
+    /// Slots below this one are of arrivals.
+    pub(super) const fn arrivals(self) -> u32 {
+        self.ports
+    }
     pub(super) const fn wake(self, port: PortId) -> u32 {
         self.ports + port.get() as u32
     }
@@ -159,10 +163,13 @@ impl Wires {
     /// Brings the frames that were sent to their receivers.
     pub(super) fn deliver(&mut self, nodes: &mut [NodeState]) {
         for Parcel { to, flight } in self.sent.drain(..) {
-            let state = &mut nodes[to.node.index()];
-            let (arrival, order) = state.inlets[to.port.index()].push(flight);
-            state.queue.advance(Slots::arrival(to.port), order, arrival);
-            self.agenda.advance(to.node.index(), arrival);
+            let NodeState { inlets, queue, .. } = &mut nodes[to.node.index()];
+            let (inlet, slot) = (&mut inlets[to.port.index()], Slots::arrival(to.port));
+            let (arrival, age) = (flight.arrival, flight.age);
+            if inlet.push(flight) && queue.is_before(slot, arrival) {
+                queue.set(slot, inlet.order(arrival, age), arrival);
+                self.agenda.advance(to.node.index(), arrival);
+            }
         }
     }
 

@@ -24,6 +24,16 @@ impl Awake {
     /// Removes and returns the first port at or after `from`.
     #[inline(always)]
     pub(super) fn pop_from(&mut self, from: usize) -> Option<usize> {
+        if let [word] = &mut *self.words {
+            let found = if from < 64 { *word & u64::MAX << from } else { 0 };
+            *word ^= found & found.wrapping_neg();
+            return (found != 0).then_some(found.trailing_zeros() as usize);
+        }
+        self.pop_from_several(from)
+    }
+
+    #[inline(never)]
+    fn pop_from_several(&mut self, from: usize) -> Option<usize> {
         let mut mask = u64::MAX << (from % 64);
         for (word, bits) in self.words.iter_mut().enumerate().skip(from / 64) {
             let found = *bits & mask;

@@ -76,7 +76,9 @@ pub(super) struct Decision {
     pub(super) lossy: bool,
 }
 
+/// An entry, in one cache line.
 #[derive(Clone, Copy, Debug)]
+#[repr(align(64))]
 struct Entry {
     flow: Flow,
     until: Instant,

@@ -1,6 +1,7 @@
 //! Link protocols of a station's port: answers to measurements, discovery.
 
 use super::Station;
+use super::calm::Calm;
 use crate::meter::Leaving;
 use contracts::frame::Frame;
 use contracts::port::Source;
@@ -16,6 +17,7 @@ impl<P: Source> Station<P> {
 
     /// Returns the link protocols, for reading their events.
     pub fn agents_mut(&mut self) -> Option<&mut PortAgents> {
+        self.calm = Calm::OVER;
         self.agents.as_deref_mut()
     }
 

@@ -1,6 +1,7 @@
 //! Reception: pauses, messages, data, acknowledgements, and unexpected frames.
 
 use super::Station;
+use super::calm::Calm;
 use crate::arrived::{self, Arrived};
 use crate::plan::EndKey;
 use crate::probe::Arrival;
@@ -57,6 +58,7 @@ impl<P: Source> Station<P> {
     /// Processes a frame of any kind: a pause, a flow's, or an unexpected one.
     #[inline(never)]
     fn take_any(&mut self, now: Instant, frame: P::Frame) {
+        self.calm = Calm::OVER;
         let head = frame.head();
         let Ok(walk) = vlan::walk(head) else {
             self.counters.unexpected += 1;
@@ -154,6 +156,7 @@ impl<P: Source> Station<P> {
         let place = self.lookup.get(arrival.probe.flow.0 as usize);
         let Some(i) = place.and_then(|i| (*i as usize).checked_sub(1)) else { return false };
         if let Some(n) = i.checked_sub(self.expects) {
+            self.calm = Calm::OVER;
             // A receiver accepts frames of its own sender only.
             let taken = data.is_some_and(|data| self.answers.on_data(now, n, &data));
             if !taken {

@@ -150,7 +150,7 @@ impl<P: Source> Station<P> {
 
     /// Makes the data frames that are due, in order.
     #[inline]
-    fn make_data(&mut self, now: Instant, room: usize) {
+    pub(super) fn make_data(&mut self, now: Instant, room: usize) {
         while self.hand.len() < room && self.shaper.ready(now) {
             let Some((_, p)) = self.sources.first(self.paused).filter(|(due, _)| *due <= now)
             else {
@@ -206,7 +206,7 @@ impl<P: Source> Station<P> {
 
     /// Offers the made frames to the port.
     #[inline]
-    fn hand_over(&mut self, now: Instant) {
+    pub(super) fn hand_over(&mut self, now: Instant) {
         let before = self.hand.len();
         self.port.tx_burst(&mut self.hand);
         self.leading = self.leading.saturating_sub(before - self.hand.len());
@@ -218,24 +218,43 @@ impl<P: Source> Station<P> {
 
     /// Returns the time for the next poll if nothing arrives.
     pub(super) fn deadline(&self) -> Instant {
-        let mut timers = self.receiver.next_deadline().min(self.sources.next_timeout());
-        if let Some(reactions) = &self.reactions {
-            timers = timers.min(reactions.next_deadline());
-        }
+        let timers = self.timers();
         if !self.up {
             return timers;
         }
         if !self.hand.is_empty() {
             return self.retry.min(timers);
         }
-        let data = self.sources.first(self.paused).map_or(Instant::NEVER, |(due, _)| due);
-        let pauses = self.pauses.iter().map(|p| p.due).min().unwrap_or(Instant::NEVER);
-        let agents = self.agents.as_ref().map_or(Instant::NEVER, |a| a.next_deadline());
-        let mut due = data.min(pauses).min(agents).min(self.sources.first_control());
-        due = due.min(self.neighbours.next_deadline());
+        let mut due = self.due_besides_data();
         if self.answers.ready(self.paused) || self.neighbours.ready(self.paused) {
             due = Instant::ZERO;
         }
+        self.next_start(due, timers)
+    }
+
+    /// Time of the next change of pauses and of the next timeout.
+    pub(super) fn timers(&self) -> Instant {
+        let timers = self.receiver.next_deadline().min(self.sources.next_timeout());
+        match &self.reactions {
+            Some(reactions) => timers.min(reactions.next_deadline()),
+            None => timers,
+        }
+    }
+
+    /// Due time of the next frame that is neither data nor a reply.
+    pub(super) fn due_besides_data(&self) -> Instant {
+        let pauses = self.pauses.iter().map(|p| p.due).min().unwrap_or(Instant::NEVER);
+        let agents = self.agents.as_ref().map_or(Instant::NEVER, |a| a.next_deadline());
+        let others = pauses.min(agents).min(self.sources.first_control());
+        others.min(self.neighbours.next_deadline())
+    }
+
+    /// Returns the time of the next poll if data and the frames that are due at `others` are all that
+    /// waits, besides `timers`.
+    #[inline]
+    pub(super) fn next_start(&self, others: Instant, timers: Instant) -> Instant {
+        let data = self.sources.first(self.paused).map_or(Instant::NEVER, |(due, _)| due);
+        let due = data.min(others);
         if due == Instant::NEVER {
             return timers;
         }

@@ -1,6 +1,7 @@
 //! Control of streams: start, stop, pause, change.
 
 use super::Station;
+use super::calm::Calm;
 use crate::plan::stream::StreamPlan;
 use crate::plan::{FlowId, PlanError};
 use crate::stream::{Stream, StreamCounters};
@@ -12,23 +13,27 @@ impl<P: Source> Station<P> {
     /// count from `epoch`, which should be a little ahead, and the same for all stations of a test.
     /// Their counters are reset; their sequence numbers continue.
     pub fn start_streams(&mut self, epoch: Instant, which: &[FlowId]) {
+        self.calm = Calm::OVER;
         self.sources.tell_streams(which, |stream| stream.start(epoch));
     }
 
     /// Stops those of the streams `which` that it sends. Frames made and not accepted by the port
     /// yet are still sent.
     pub fn stop_streams(&mut self, which: &[FlowId]) {
+        self.calm = Calm::OVER;
         self.sources.tell_streams(which, Stream::stop);
     }
 
     /// Pauses those of the streams `which` that it sends.
     pub fn pause_streams(&mut self, now: Instant, which: &[FlowId]) {
+        self.calm = Calm::OVER;
         self.sources.tell_streams(which, |stream| stream.pause(now));
     }
 
     /// Resumes those of the streams `which` that were paused; their end is postponed by the time of
     /// the pause.
     pub fn resume_streams(&mut self, now: Instant, which: &[FlowId]) {
+        self.calm = Calm::OVER;
         self.sources.tell_streams(which, |stream| stream.resume(now));
     }
 
@@ -39,6 +44,7 @@ impl<P: Source> Station<P> {
     /// As [`StationPlan::check`](crate::StationPlan::check) for that stream.
     pub fn set_stream(&mut self, plan: &StreamPlan) -> Result<(), PlanError> {
         plan.check(self.shaper.line())?;
+        self.calm = Calm::OVER;
         self.sources.tell_streams(&[plan.id], |stream| stream.change(plan));
         if let Some(reactions) = &mut self.reactions {
             reactions.set_stream(plan);

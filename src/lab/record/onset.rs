@@ -57,9 +57,9 @@ impl Onset {
 /// classifier, from the same plan.
 #[must_use]
 pub(super) fn priority(plan: &ClassifyPlan, head: &[u8]) -> Priority {
-    if plan.trust == Trust::Port || head.len() < 20 {
+    let Some(head) = head.first_chunk::<20>().filter(|_| plan.trust != Trust::Port) else {
         return plan.default;
-    }
+    };
     let be16 = |at: usize| u16::from_be_bytes([head[at], head[at + 1]]);
     let outer = EtherType(be16(12));
     let tagged = outer == EtherType::C_TAG || outer == EtherType::S_TAG;

@@ -104,8 +104,10 @@ impl Parsed {
             });
         };
         let be16 = |at: usize| u16::from_be_bytes([h[at], h[at + 1]]);
+        // An address and the two bytes behind it, which are there.
         let be48 = |at: usize| {
-            u64::from(be16(at)) << 32 | u64::from(be16(at + 2)) << 16 | u64::from(be16(at + 4))
+            let octets = h[at..].first_chunk::<8>().expect("the first 34 bytes are there");
+            u64::from_be_bytes(*octets) >> 16
         };
         let mut ethertype = be16(12);
         if ethertype == 0x8808 {

@@ -54,7 +54,7 @@ impl<W: Witness> Network<W> {
 
     /// Takes over the first event of a node that has changed, and brings its frames to their receivers.
     pub(super) fn publish(&mut self, node: NodeId) {
-        self.wires.agenda.set(node.index(), self.nodes.0[node.index()].queue.first().0);
+        self.wires.agenda.set(node.index(), self.nodes.0[node.index()].queue.first_at());
         self.wires.deliver(&mut self.nodes.0);
     }
 }

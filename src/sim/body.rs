@@ -1,0 +1,206 @@
+//! Memory of frames.
+//!
+//! A frame is a pointer to its body, so that it moves from queue to queue as one word. It lives for
+//! microseconds, and nearly all bodies are alike: that of a frame which is dropped is kept for the next
+//! one of the thread, which is a tenth of the work of an allocator that splits and joins blocks where
+//! many frames come and go at once.
+
+use std::cell::RefCell;
+use std::ops::{Deref, DerefMut};
+
+use super::frame::{Sealed, VirtualFrame};
+
+/// Bytes kept free in front for `prepend`.
+pub(super) const ROOM: usize = 8;
+
+/// Bytes that a body has for those of its frame.
+pub(super) const OCTETS: usize = 144;
+
+/// Most bodies that a thread keeps: 12 MiB.
+const KEPT_MAX: usize = 1 << 16;
+
+/// The content of a frame. What a line needs comes first, in one cache line with the addresses.
+#[derive(Clone, Debug)]
+#[repr(C, align(64))]
+pub struct Body {
+    /// Digest of the bytes at the last update.
+    pub(super) digest: u64,
+    /// Protected bytes on the line, with MACsec.
+    pub(super) sealed: Option<Box<Sealed>>,
+    /// The bytes of a frame that keeps more than [`OCTETS`], in place of `octets`.
+    #[allow(clippy::box_collection)] // one word, as hardly any frame has it
+    pub(super) long: Option<Box<Vec<u8>>>,
+    pub(super) wire_len: u32,
+    /// Length at its last start on a line.
+    pub(super) started_len: u32,
+    /// Offset of the frame in its bytes, and the end of the kept ones in `octets`.
+    pub(super) start: u8,
+    pub(super) end: u8,
+    /// The bytes of `octets` from here on are zero; all may have been written if it is [`OCTETS`].
+    used: u8,
+    pub(super) damaged: bool,
+    pub(super) control: bool,
+    /// True if it could not be protected, and is lost at the start of its line.
+    pub(super) refused: bool,
+    /// True if the bytes have changed since the last update of the digest.
+    pub(super) changed: bool,
+    /// Free room in front, and the kept bytes.
+    pub(super) octets: [u8; OCTETS],
+}
+
+const _: () = assert!(size_of::<Body>() == 192, "a body is three cache lines");
+
+impl Body {
+    const EMPTY: Self = Self {
+        digest: 0,
+        sealed: None,
+        long: None,
+        wire_len: 0,
+        started_len: 0,
+        start: 0,
+        end: 0,
+        used: 0,
+        damaged: false,
+        control: false,
+        refused: false,
+        changed: true,
+        octets: [0; OCTETS],
+    };
+
+    /// Sets the bytes: [`ROOM`] zero bytes, those of `head`, and zero bytes up to `kept` bytes behind the
+    /// room. `head` is not longer than `kept`.
+    #[inline]
+    pub(super) fn fill(&mut self, kept: usize, head: &[u8]) {
+        let (end, written) = (ROOM + kept, ROOM + head.len());
+        self.start = ROOM as u8;
+        self.changed = true;
+        if end <= OCTETS {
+            // The last cache line of most frames is never touched: it was zero before.
+            match usize::from(self.used) {
+                OCTETS => self.octets = [0; OCTETS],
+                used if used > written => self.octets[written..used].fill(0),
+                _ => {}
+            }
+            self.octets[ROOM..written].copy_from_slice(head);
+            (self.end, self.used) = (end as u8, written as u8);
+            if self.long.is_some() {
+                self.long = None;
+            }
+        } else {
+            let mut long = vec![0; end];
+            long[ROOM..written].copy_from_slice(head);
+            self.long = Some(Box::new(long));
+        }
+    }
+
+    /// The bytes from the frame's start.
+    #[inline]
+    pub(super) fn head(&self) -> &[u8] {
+        let start = usize::from(self.start);
+        match &self.long {
+            None => &self.octets[start..usize::from(self.end)],
+            Some(long) => &long[start..],
+        }
+    }
+
+    /// The same bytes, for changes.
+    #[inline]
+    pub(super) fn head_mut(&mut self) -> &mut [u8] {
+        let start = usize::from(self.start);
+        self.used = OCTETS as u8;
+        match &mut self.long {
+            None => &mut self.octets[start..usize::from(self.end)],
+            Some(long) => &mut long[start..],
+        }
+    }
+}
+
+thread_local! {
+    /// Bodies of frames that were dropped, the last one on top: it is still in the caches.
+    #[allow(clippy::vec_box)] // bodies do not move
+    static BODIES: RefCell<Vec<Box<Body>>> = const { RefCell::new(Vec::new()) };
+}
+
+impl VirtualFrame {
+    /// Returns a frame of `wire_len` bytes whose bytes are not set yet.
+    #[inline]
+    pub(super) fn blank(wire_len: u32) -> Self {
+        let kept = BODIES.with_borrow_mut(Vec::pop);
+        let mut body = kept.unwrap_or_else(|| Box::new(Body::EMPTY));
+        (body.wire_len, body.started_len) = (wire_len, wire_len);
+        (body.damaged, body.refused) = (false, false);
+        Self(Some(body))
+    }
+}
+
+impl Drop for VirtualFrame {
+    #[inline]
+    fn drop(&mut self) {
+        let Some(mut body) = self.0.take() else { return };
+        if body.sealed.is_some() || body.long.is_some() {
+            (body.sealed, body.long) = (None, None);
+        }
+        // A thread that ends keeps nothing more.
+        let _ = BODIES.try_with(|bodies| {
+            let mut bodies = bodies.borrow_mut();
+            if bodies.len() < KEPT_MAX {
+                bodies.push(body);
+            }
+        });
+    }
+}
+
+impl Clone for VirtualFrame {
+    fn clone(&self) -> Self {
+        let mut frame = Self::blank(self.wire_len);
+        (*frame).clone_from(self);
+        frame
+    }
+}
+
+/// Reason for which a frame always has a body.
+const WHOLE: &str = "a frame has its body until it is dropped";
+
+impl Deref for VirtualFrame {
+    type Target = Body;
+
+    #[inline(always)]
+    fn deref(&self) -> &Body {
+        self.0.as_deref().expect(WHOLE)
+    }
+}
+
+impl DerefMut for VirtualFrame {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut Body {
+        self.0.as_deref_mut().expect(WHOLE)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_that_was_another_frames_is_zero_behind_the_head() {
+        for (kept, len) in [(136, 136), (60, 60), (136, 3), (0, 0), (300, 7), (137, 137)] {
+            let mut before = VirtualFrame::blank(64);
+            before.fill(136, &[0xff; 136]);
+            (before.damaged, before.refused) = (true, true);
+            if len % 2 == 0 {
+                before.start = 0;
+                before.head_mut().fill(0xff);
+            }
+            drop(before);
+            let mut frame = VirtualFrame::blank(64);
+            frame.fill(kept, &[7; 300][..len]);
+            assert!(!frame.damaged && !frame.refused);
+            assert_eq!(frame.head().len(), kept);
+            assert!(frame.head()[..len].iter().all(|o| *o == 7));
+            assert!(frame.head()[len..].iter().all(|o| *o == 0));
+            frame.start = 0;
+            assert!(frame.head()[..8].iter().all(|o| *o == 0));
+            assert_eq!(frame.clone().head(), frame.head());
+        }
+    }
+}
