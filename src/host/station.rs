@@ -1,6 +1,7 @@
 //! A station: receives, obeys, replies, sends.
 
 mod agents;
+mod bursts;
 mod counters;
 mod receive;
 mod restart;

@@ -9,6 +9,7 @@ mod link;
 #[path = "../support/messages.rs"]
 mod messages;
 
+mod bursts;
 mod meter;
 mod neighbours;
 mod qcn;
