@@ -48,10 +48,11 @@ impl<W: World> Switch<W> {
                     let to = usize::from(decision.to);
                     return self.ports[to].staged.push_burst(burst, run);
                 }
+                self.look_ahead(&decision, burst);
                 for frame in burst.drain(..) {
                     self.take_shortcut(now, at, frame, decision);
                 }
-                return;
+                return self.look_back();
             }
         }
         self.ingest_groups(now, at, way, burst);
@@ -76,9 +77,11 @@ impl<W: World> Switch<W> {
                     let members = frames.by_ref().take(group.frames);
                     self.ports[usize::from(decision.to)].staged.push_all(members, run);
                 } else {
+                    self.look_ahead(&decision, &frames.as_slice()[..group.frames]);
                     for frame in frames.by_ref().take(group.frames) {
                         self.take_shortcut(now, at, frame, decision);
                     }
+                    self.look_back();
                 }
             } else {
                 let frame = frames.next().expect("its way was found");

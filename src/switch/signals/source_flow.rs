@@ -8,6 +8,7 @@ use super::seen::Seen;
 use crate::plan::{SfcmForm, SfcmFrom, SourceFlowControlPlan, SwitchPlan, UnknownHost};
 use congestion::Queue;
 use congestion::sfc::{Joined, SfcPoint, Signal};
+use congestion::streams::Hashed;
 use contracts::stats::{SfcCounters, SfcSnapshot};
 use ground::time::Instant;
 use ground::units::{BitsPerSec, Bytes, Dscp, Mac, Priority, TrafficClass};
@@ -80,7 +81,7 @@ impl SourceFlow {
         length: Bytes,
         drain: BitsPerSec,
         octets: Bytes,
-        seen: &Seen<'_>,
+        (seen, place): (&Seen<'_>, Option<&Hashed>),
     ) -> Option<Signal> {
         if !self.point.concerns(queue, length) {
             return None;
@@ -89,7 +90,8 @@ impl SourceFlow {
             self.messages += 1;
             return None;
         }
-        self.point.on_enqueue(now, &Joined { queue, length, drain, octets, key: seen.key })
+        let joined = Joined { queue, length, drain, octets, key: seen.key };
+        self.point.on_enqueue_at(now, &joined, place)
     }
 
     pub(super) fn message(
