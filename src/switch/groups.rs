@@ -48,11 +48,10 @@ impl<W: World> Switch<W> {
                     let to = usize::from(decision.to);
                     return self.ports[to].staged.push_burst(burst, run);
                 }
-                self.look_ahead(&decision, burst);
                 for frame in burst.drain(..) {
                     self.take_shortcut(now, at, frame, decision);
                 }
-                return self.look_back();
+                return;
             }
         }
         self.ingest_groups(now, at, way, burst);
@@ -77,11 +76,9 @@ impl<W: World> Switch<W> {
                     let members = frames.by_ref().take(group.frames);
                     self.ports[usize::from(decision.to)].staged.push_all(members, run);
                 } else {
-                    self.look_ahead(&decision, &frames.as_slice()[..group.frames]);
                     for frame in frames.by_ref().take(group.frames) {
                         self.take_shortcut(now, at, frame, decision);
                     }
-                    self.look_back();
                 }
             } else {
                 let frame = frames.next().expect("its way was found");

@@ -27,9 +27,7 @@ pub use wire::sfcm::Locator;
 use super::detect::Queue;
 use super::flow_key::FlowKey;
 use super::limit::Limit;
-use super::streams::{
-    CreateMask, Hashed, Place, Refusal, Stream, StreamCounters, StreamPlan, StreamTable,
-};
+use super::streams::{CreateMask, Place, Refusal, Stream, StreamCounters, StreamPlan, StreamTable};
 use meter::Meter;
 
 use ground::counters;
@@ -311,33 +309,10 @@ impl SfcPoint {
     /// Handles a frame that joined a queue. Returns the signal to its source, if any.
     #[inline]
     pub fn on_enqueue(&mut self, now: Instant, joined: &Joined) -> Option<Signal> {
-        self.on_enqueue_at(now, joined, None)
-    }
-
-    /// As [`Self::on_enqueue`], for a flow whose place in the table's hash is known.
-    #[inline]
-    pub fn on_enqueue_at(
-        &mut self,
-        now: Instant,
-        joined: &Joined,
-        place: Option<&Hashed>,
-    ) -> Option<Signal> {
         if !self.concerns(joined.queue, joined.length) {
             return None;
         }
-        self.above_floor(now, joined, place)
-    }
-
-    /// Returns the place of a flow in the table's hash.
-    #[inline]
-    #[must_use]
-    pub fn place_of(&self, queue: Queue, key: &FlowKey) -> Hashed {
-        self.streams.hash(queue, key)
-    }
-
-    /// Reads the streams of flows whose frames will join a queue soon, all at once.
-    pub fn fetch<'a>(&self, flows: impl Iterator<Item = &'a Hashed> + Clone) {
-        self.streams.fetch(flows);
+        self.above_floor(now, joined)
     }
 
     /// Records the fate of the message of a signal about a frame in `queue`.
@@ -360,12 +335,7 @@ impl SfcPoint {
         }
     }
 
-    fn above_floor(
-        &mut self,
-        now: Instant,
-        joined: &Joined,
-        at: Option<&Hashed>,
-    ) -> Option<Signal> {
+    fn above_floor(&mut self, now: Instant, joined: &Joined) -> Option<Signal> {
         let watched = &mut self.queues[joined.queue.index()];
         let monitor = watched.monitor.expect("only what is monitored has a floor");
         if !monitor.detect.picks(joined.length, &mut self.rng) {
@@ -375,7 +345,7 @@ impl SfcPoint {
         if !self.is_answerable(&joined.key) {
             return None;
         }
-        let Ok(place) = self.meter(now, joined, at) else {
+        let Ok(place) = self.meter(now, joined) else {
             self.counters.no_room += 1;
             return None;
         };
@@ -409,16 +379,8 @@ impl SfcPoint {
     }
 
     /// Records a selected frame of a flow.
-    fn meter(
-        &mut self,
-        now: Instant,
-        joined: &Joined,
-        at: Option<&Hashed>,
-    ) -> Result<Place, Refusal> {
-        let found = match at {
-            Some(at) => self.streams.find_at(at, joined.queue, &joined.key),
-            None => self.streams.find(joined.queue, &joined.key),
-        };
+    fn meter(&mut self, now: Instant, joined: &Joined) -> Result<Place, Refusal> {
+        let found = self.streams.find(joined.queue, &joined.key);
         let place = match found.filter(|place| !self.streams.is_over(now, *place)) {
             Some(place) => {
                 if self.plan.dialect.life == Life::SinceLastPicked {

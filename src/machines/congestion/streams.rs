@@ -12,8 +12,6 @@
 //!
 //! The caller's times never decrease.
 
-use core::hint::black_box;
-
 use super::detect::Queue;
 use super::flow_key::{FlowHash, FlowKey};
 use ground::time::{Duration, Instant};
@@ -166,11 +164,10 @@ pub struct StreamTable<T> {
     counters: StreamCounters,
 }
 
-/// Place of a flow in the hash of its table: tag and buckets.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Hashed {
+/// Tag and buckets of a flow.
+struct Hashed {
     tag: u16,
-    buckets: [u32; 2],
+    buckets: [usize; 2],
 }
 
 impl<T: Copy> StreamTable<T> {
@@ -234,34 +231,6 @@ impl<T: Copy> StreamTable<T> {
     #[must_use]
     pub fn find(&self, queue: Queue, key: &FlowKey) -> Option<Place> {
         self.find_hashed(&self.hash(queue, key), queue, key)
-    }
-
-    /// As [`Self::find`], for a flow whose place in the hash is known.
-    #[inline]
-    #[must_use]
-    pub fn find_at(&self, hashed: &Hashed, queue: Queue, key: &FlowKey) -> Option<Place> {
-        self.find_hashed(hashed, queue, key)
-    }
-
-    /// Reads what [`Self::find_at`] and the calls after it will, for many flows: the accesses to
-    /// memory overlap, where those of one flow after the other would be waited for.
-    pub fn fetch<'a>(&self, flows: impl Iterator<Item = &'a Hashed> + Clone) {
-        for hashed in flows.clone() {
-            black_box(hashed.buckets.map(|n| self.buckets[n as usize].tags[0]));
-        }
-        for hashed in flows {
-            for bucket in hashed.buckets.map(|n| &self.buckets[n as usize]) {
-                let ways = bucket.ways(0, hashed.tag) | bucket.ways(4, hashed.tag) >> 1;
-                if ways == 0 {
-                    continue;
-                }
-                let found = |way: &usize| bucket.tags[*way] == hashed.tag;
-                let Some(way) = (0..WAYS).find(found) else { continue };
-                if let Some(node) = self.nodes.get(usize::from(bucket.at[way])) {
-                    black_box((node.stream.messages, node.touched, node.stream.created));
-                }
-            }
-        }
     }
 
     /// Returns a stream.
@@ -380,21 +349,18 @@ impl<T: Copy> StreamTable<T> {
         })
     }
 
-    /// Returns the place of a flow in the hash.
-    #[inline]
-    #[must_use]
-    pub fn hash(&self, queue: Queue, key: &FlowKey) -> Hashed {
+    fn hash(&self, queue: Queue, key: &FlowKey) -> Hashed {
         let hash = self.hash.of(queue, key);
         let mask = self.buckets.len() - 1;
         let first = (hash >> 16) as usize & mask;
         let second = (hash >> 40) as usize & mask;
         // Two buckets even if both numbers are equal.
         let second = if first == second { first ^ 1 } else { second };
-        Hashed { tag: (hash as u16).max(1), buckets: [first as u32, second as u32] }
+        Hashed { tag: (hash as u16).max(1), buckets: [first, second] }
     }
 
     fn find_hashed(&self, hashed: &Hashed, queue: Queue, key: &FlowKey) -> Option<Place> {
-        for bucket in hashed.buckets.map(|n| &self.buckets[n as usize]) {
+        for bucket in hashed.buckets.map(|n| &self.buckets[n]) {
             for first in (0..WAYS).step_by(4) {
                 let mut ways = bucket.ways(first, hashed.tag);
                 while ways != 0 {
@@ -421,12 +387,12 @@ impl<T: Copy> StreamTable<T> {
         may_go: &impl Fn(&Stream<T>) -> bool,
     ) -> Option<(usize, usize)> {
         let used = |n: usize| self.buckets[n].tags.iter().filter(|tag| **tag != 0).count();
-        let [first, second] = hashed.buckets.map(|n| n as usize);
+        let [first, second] = hashed.buckets;
         let emptier = if used(second) < used(first) { second } else { first };
         if let Some(way) = self.buckets[emptier].tags.iter().position(|tag| *tag == 0) {
             return Some((emptier, way));
         }
-        for bucket in hashed.buckets.map(|n| n as usize) {
+        for bucket in hashed.buckets {
             for way in 0..WAYS {
                 let place = Place(u32::from(self.buckets[bucket].at[way]));
                 if self.is_over(now, place) && may_go(self.get(place)) {

@@ -8,7 +8,6 @@ use crate::plan::UnknownHost;
 use crate::port_state::Queued;
 use congestion::Queue;
 use congestion::sfc::Fate;
-use congestion::streams::Hashed;
 use contracts::frame::Frame;
 use contracts::world::World;
 use ground::time::Instant;
@@ -56,13 +55,8 @@ impl<W: World> Switch<W> {
         let picked = sfc.as_ref().is_some_and(|sfc| sfc.point.concerns(queue, length))
             || notifier.as_ref().is_some_and(|of| length > of.machine.floor(queue));
         let quantized = quantizer.is_some();
-        let known = self.signals.ahead.take(queue, head);
-        let (seen, place) = match known.filter(|_| picked) {
-            Some((seen, place)) => (Some(seen), Some(place)),
-            None => (Some(head).filter(|_| picked).and_then(Seen::of), None),
-        };
-        if let Some(seen) = seen {
-            self.tell_source(now, to, of, (length, octets), (&seen, place.as_ref()));
+        if let Some(seen) = Some(head).filter(|_| picked).and_then(Seen::of) {
+            self.tell_source(now, to, of, (length, octets), &seen);
             self.notify_source(now, to, of.0, length, &seen);
         }
         if quantized {
@@ -78,14 +72,13 @@ impl<W: World> Switch<W> {
         to: usize,
         (class, priority): (TrafficClass, Priority),
         (length, octets): (Bytes, Bytes),
-        (seen, place): (&Seen<'_>, Option<&Hashed>),
+        seen: &Seen<'_>,
     ) {
         let port = &self.ports[to];
         let (queue, drain) = (Queue { port: port.id, class }, port.rate);
         let mac = self.port_mac(port.id);
         let Some(sfc) = &mut self.signals.sfc else { return };
-        let signal = sfc.on_enqueue(now, queue, length, drain, octets, (seen, place));
-        let Some(signal) = signal else { return };
+        let Some(signal) = sfc.on_enqueue(now, queue, length, drain, octets, seen) else { return };
         let draft = sfc.message(seen, &signal, priority, mac);
         let how = (sfc.transmit_priority, sfc.unknown);
         let fate = match draft {

@@ -24,7 +24,6 @@
 //! [`Switch::originate`]: crate::Switch::originate
 
 mod adopt;
-mod ahead;
 mod cim;
 mod cim_in;
 mod cim_out;
@@ -45,7 +44,6 @@ mod snapshot;
 mod source_flow;
 
 use super::plan::{AttachedKind, CongestionIsolationPlan, CongestionPlan, SwitchPlan};
-use ahead::Ahead;
 use cim::Cims;
 use congestion::Queue;
 use congestion::isolation::Isolation;
@@ -78,8 +76,6 @@ pub(super) struct Signals {
     /// Level of the switch, if it is known.
     level: Option<Level>,
     attached: Box<[AttachedKind]>,
-    /// Flows of the frames that are about to join a queue above its floor.
-    ahead: Ahead,
     /// True while a message passes through forwarding; none is made about it.
     telling: bool,
     /// Counts at the last reset of the counters.
@@ -103,7 +99,6 @@ impl Signals {
             locators: vec![Locator::Unknown; ports].into_boxed_slice(),
             level: None,
             attached: vec![AttachedKind::default(); ports].into_boxed_slice(),
-            ahead: Ahead::default(),
             telling: false,
             base: Box::default(),
         };

@@ -8,7 +8,6 @@ use super::seen::Seen;
 use crate::plan::{SfcmForm, SfcmFrom, SourceFlowControlPlan, SwitchPlan, UnknownHost};
 use congestion::Queue;
 use congestion::sfc::{Joined, SfcPoint, Signal};
-use congestion::streams::Hashed;
 use contracts::stats::{SfcCounters, SfcSnapshot};
 use ground::time::Instant;
 use ground::units::{BitsPerSec, Bytes, Dscp, Mac, Priority, TrafficClass};
@@ -81,7 +80,7 @@ impl SourceFlow {
         length: Bytes,
         drain: BitsPerSec,
         octets: Bytes,
-        (seen, place): (&Seen<'_>, Option<&Hashed>),
+        seen: &Seen<'_>,
     ) -> Option<Signal> {
         if !self.point.concerns(queue, length) {
             return None;
@@ -90,8 +89,7 @@ impl SourceFlow {
             self.messages += 1;
             return None;
         }
-        let joined = Joined { queue, length, drain, octets, key: seen.key };
-        self.point.on_enqueue_at(now, &joined, place)
+        self.point.on_enqueue(now, &Joined { queue, length, drain, octets, key: seen.key })
     }
 
     pub(super) fn message(
