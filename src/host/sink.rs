@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::histogram::{Histogram, Spares};
 use super::plan::FlowId;
-use super::probe::Stamp;
+use super::probe::Arrival;
 use ground::time::{Duration, Instant};
 use ground::units::Priority;
 use wire::ip::Ecn;
@@ -242,29 +242,24 @@ impl Sink {
         &self.counters
     }
 
-    /// Counts frames of this flow that are new and were sent and arrived at the same times; `of` has
-    /// the ECN code point and the length of each, at least one.
+    /// Counts a frame of this flow.
     #[inline]
-    pub(super) fn take(
-        &mut self,
-        now: Instant,
-        sent: Stamp,
-        of: impl ExactSizeIterator<Item = (Ecn, u32)>,
-    ) {
-        let (c, n) = (&mut self.counters, of.len() as u64);
-        c.frames += n;
-        for (ecn, wire_len) in of {
-            c.bytes += u64::from(wire_len);
-            c.ce_marked += u64::from(ecn == Ecn::Ce);
+    pub(super) fn take(&mut self, now: Instant, arrival: &Arrival, wire_len: u32) {
+        if !self.is_new(arrival.probe.sequence) {
+            return;
         }
-        let sent = match sent.age(now) {
+        let c = &mut self.counters;
+        c.frames += 1;
+        c.bytes += u64::from(wire_len);
+        c.ce_marked += u64::from(arrival.ecn == Ecn::Ce);
+        let sent = match arrival.probe.sent.age(now) {
             Some(age) => {
-                c.latency.record_many(age, n);
+                c.latency.record(age);
                 now.saturating_sub(age)
             }
             None => {
-                c.ahead += n;
-                sent.near(now)
+                c.ahead += 1;
+                arrival.probe.sent.near(now)
             }
         };
         if c.first_sent.is_none_or(|first| sent < first) {
@@ -278,7 +273,7 @@ impl Sink {
 
     /// Returns true if this sequence number is new; counts it by its order, or as duplicate or old.
     #[inline]
-    pub(super) fn is_new(&mut self, sequence: u64) -> bool {
+    fn is_new(&mut self, sequence: u64) -> bool {
         if sequence >= self.next {
             // Skipped numbers were not received; at most a window of them has a bit.
             for skipped in self.next.max(sequence.saturating_sub(WINDOW - 1))..sequence {
@@ -317,10 +312,9 @@ mod tests {
     use crate::probe::{MODULUS, Probe};
 
     fn take(sink: &mut Sink, sequence: u64) {
-        let sent = Probe::new(FlowId(0), sequence, Instant::ZERO).sent;
-        if sink.is_new(sequence % MODULUS) {
-            sink.take(Instant::from_picos(1_000), sent, [(Ecn::NotEct, 64)].into_iter());
-        }
+        let probe = Probe::new(FlowId(0), sequence, Instant::ZERO);
+        let arrival = Arrival { probe, ecn: Ecn::NotEct };
+        sink.take(Instant::from_picos(1_000), &arrival, 64);
     }
 
     proptest! {

@@ -1,7 +1,6 @@
 //! A station: receives, obeys, replies, sends.
 
 mod agents;
-mod bursts;
 mod counters;
 mod receive;
 mod restart;

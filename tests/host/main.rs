@@ -9,7 +9,6 @@ mod link;
 #[path = "../support/messages.rs"]
 mod messages;
 
-mod bursts;
 mod meter;
 mod neighbours;
 mod qcn;

@@ -1,7 +1,7 @@
 //! Reception: pauses, messages, data, acknowledgements, and unexpected frames.
 
 use super::Station;
-use crate::arrived::Arrived;
+use crate::arrived::{self, Arrived};
 use crate::plan::EndKey;
 use crate::probe::Arrival;
 use crate::shared_pauses::Heard;
@@ -9,7 +9,7 @@ use crate::transport::receiver::Data;
 use contracts::frame::{Burst, Frame};
 use contracts::port::Source;
 use ground::time::Instant;
-use ground::units::{Mac, PRIORITIES, PauseVector};
+use ground::units::{PRIORITIES, PauseVector};
 use wire::{EtherType, mac_control, vlan};
 
 /// Maximum bursts read in one poll before anything is sent. Reading stops at the first burst that
@@ -26,7 +26,11 @@ impl<P: Source> Station<P> {
             let full = inbox.is_full();
             progressed |= !inbox.is_empty();
             self.found_at = None;
-            self.take_burst(now, &mut inbox);
+            for frame in inbox.drain(..) {
+                self.counters.rx_frames += 1;
+                self.counters.rx_bytes += u64::from(frame.wire_len());
+                self.take(now, frame);
+            }
             if !full {
                 break;
             }
@@ -34,10 +38,11 @@ impl<P: Source> Station<P> {
         progressed
     }
 
-    /// Processes a common frame, if it was parsed as one, or any other.
+    /// Processes one received frame. Nearly all are common frames of an expected flow.
     #[inline]
-    pub(super) fn take(&mut self, now: Instant, frame: P::Frame, usual: Option<(Mac, Arrival)>) {
-        if let Some((dst, arrival)) = usual {
+    fn take(&mut self, now: Instant, frame: P::Frame) {
+        let head = frame.head();
+        if let Some((dst, arrival)) = arrived::usual(head) {
             let ours = self.meter.is_some() || dst == self.mac || dst.is_multicast();
             let times = (now, self.arrived_at(now, &frame));
             if ours && self.take_data(times, &arrival, None, frame.wire_len()) {
@@ -158,9 +163,7 @@ impl<P: Source> Station<P> {
             }
         }
         let sink = &mut self.sinks[i];
-        if sink.is_new(arrival.probe.sequence) {
-            sink.take(at, arrival.probe.sent, [(arrival.ecn, wire_len)].into_iter());
-        }
+        sink.take(at, arrival, wire_len);
         if let (Some(p), Some(meter)) = (sink.priority(), &mut self.meter) {
             meter.on_data(now, p, wire_len);
         }
@@ -169,7 +172,7 @@ impl<P: Source> Station<P> {
 
     /// Returns the arrival time of a frame: the port's timestamp, if it has one, else `now`.
     #[inline]
-    pub(super) fn arrived_at(&self, now: Instant, frame: &P::Frame) -> Instant {
+    fn arrived_at(&self, now: Instant, frame: &P::Frame) -> Instant {
         self.port.rx_stamp(frame).map_or(now, |at| at.min(now))
     }
 
