@@ -95,6 +95,8 @@ impl<F: Frame> Staging<F> {
         // To exchange the bursts takes as long as to move some frames.
         if before == 0 && burst.len() >= FEW {
             core::mem::swap(&mut self.frames, burst);
+        } else if burst.len() == 1 {
+            self.frames.extend(burst.pop());
         } else {
             self.frames.extend(burst.drain(..));
         }
