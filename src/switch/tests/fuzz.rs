@@ -333,8 +333,8 @@ proptest! {
                 prop_assert_eq!(together.sent(n), apart.sent(n));
             }
         }
-        let told = |lab: &Lab| format!("{:?}", lab.switch.snapshot(lab.now));
-        prop_assert_eq!(told(&together), told(&apart));
+        let told = |lab: &mut Lab| format!("{:?}", lab.switch.snapshot(lab.now));
+        prop_assert_eq!(told(&mut together), told(&mut apart));
         together.check();
         apart.check();
     }
