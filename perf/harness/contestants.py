@@ -83,7 +83,8 @@ class Testpmd:
 
     PROMPT = b"testpmd> "
 
-    def __init__(self, name, devices, cpu, main_cpu, mode="macswap", counts="Tx"):
+    def __init__(self, name, devices, cpu, main_cpu, mode="macswap", counts="Tx",
+                 mbufs=MBUFS, cache=256):
         self.name = name
         # Frames that are its result: sent or received ones.
         self.counts = counts
@@ -95,7 +96,7 @@ class Testpmd:
         self.command += ["--lcores", f"0@{main_cpu},1@{cpu}"]
         self.command += [f"--vdev={device}" for device in devices]
         self.command += ["--", "-i", f"--forward-mode={mode}", "--nb-cores=1", "--burst=32"]
-        self.command += [f"--total-num-mbufs={MBUFS}", "--mbcache=256"]
+        self.command += [f"--total-num-mbufs={mbufs}", f"--mbcache={cache}"]
 
     def start(self):
         self.terminal, theirs = pty.openpty()

@@ -35,7 +35,7 @@ def tx(settings, gate, say):
     ours = Sluice("sluice stream", generate, ["tx", "--huge"], [cpu])
     with hugepages(2 * MIB_EACH, say):
         samples = rounds([peer, ours], settings, gate, say)
-    return [at_least(compare("gen-tx", samples, ours.name, peer.name, rate_ratio, "Mpps"), 0.9)]
+    return [at_least(compare("gen-tx", samples, ours.name, peer.name, rate_ratio, "Mpps"), 0.95)]
 
 
 def queues(settings, gate, say):

@@ -7,7 +7,8 @@
 //! bytes; `--workers N`; `--cpu N`, one for each worker, else the last ones; `--alone`, to leave
 //! out the parts of `sluice switch` for several workers and for the detection of losses; `--serve`,
 //! to be driven: every line of the standard input is a number of seconds to measure for, answered
-//! by a line of frames and nanoseconds.
+//! by a line of frames and nanoseconds; `--cold N`, for ports that return N frames in turn, which
+//! are more than the caches hold, instead of the same burst.
 //!
 //! `net_null` returns the frames of its pool unchanged, so each port has its own pool, filled with
 //! frames for the other port's hosts: the switch learns, looks up and forwards as for any frame. A
@@ -64,6 +65,7 @@ struct Args {
     devices: Vec<String>,
     workers: usize,
     cpus: Vec<usize>,
+    cold: Option<u32>,
     alone: bool,
     serve: bool,
 }
@@ -191,7 +193,9 @@ fn lanes(eal: &Eal, args: &Args) -> Vec<Lane> {
 fn pair(eal: &Eal, args: &Args, worker: usize) -> [DpdkPort; 2] {
     if args.devices.is_empty() {
         let first = 2 * worker as u8;
-        let port = |side| null_port(eal, first + side, first + 1 - side, 1 + worker as u8);
+        let frames = args.cold.map_or(null::HOT, |frames| (frames, 0));
+        let sides = |side| (first + side, first + 1 - side);
+        let port = |side| null_port(eal, sides(side), 1 + worker as u8, frames);
         return [0, 1].map(port);
     }
     let name = format!("frames{worker}");
@@ -255,6 +259,7 @@ fn arguments() -> Args {
         devices: Vec::new(),
         workers: 1,
         cpus: Vec::new(),
+        cold: None,
         alone: false,
         serve: false,
     };
@@ -269,6 +274,7 @@ fn arguments() -> Args {
             "--device" => args.devices.push(value()),
             "--workers" => args.workers = number(value()),
             "--cpu" => args.cpus.push(number(value())),
+            "--cold" => args.cold = Some(number(value()) as u32),
             "--alone" => args.alone = true,
             "--serve" => args.serve = true,
             name => match Job::ALL.into_iter().find(|job| job.name() == name) {

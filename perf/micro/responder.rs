@@ -126,7 +126,8 @@ fn switch(eal: &Eal, args: &Args, ring: DpdkPort, pool: &Pool) -> Switch<Real> {
     plan.bridge.statics =
         vec![StaticEntry { vid, mac: Mac(plan::mac(SINK as u8, 0)), port: id(SINK) }];
     let sink = open(eal, "net_null3,size=60,no-rx=1", pool);
-    let ports = [null_port(eal, 0, 1, 1), null_port(eal, 1, 0, 1), ring, sink];
+    let null = |n| null_port(eal, (n, 1 - n), 1, null::HOT);
+    let ports = [null(0), null(1), ring, sink];
     let ports = (0..).map(id).zip(ports).collect();
     let end = mesh(&[0; 4], 1, 1).pop().expect("one worker");
     Switch::new(&plan, ports, end, LossWatch::new(&plan)).expect("a switch")

@@ -9,7 +9,7 @@
 //! in the figures.
 //!
 //! Options: `--huge` or `--no-huge`; `--cpu N`, else the last one; `--raw`, to only receive and
-//! free; `--serve`, to be driven: every line of the standard input is a number of seconds to
+//! free; `--number`, to number and date frames in that loop too; `--serve`, to be driven: every line of the standard input is a number of seconds to
 //! measure for, answered by a line of frames and nanoseconds.
 
 extern crate perf as sluice;
@@ -43,6 +43,7 @@ struct Args {
     flows: u32,
     cpu: usize,
     raw: bool,
+    number: bool,
     serve: bool,
 }
 
@@ -128,20 +129,15 @@ fn main() {
 }
 
 /// Does some thousand polls, and returns the number of frames received since it was made.
-fn receiver(args: &Args, mut port: SourcePort) -> Box<dyn FnMut() -> u64> {
-    if args.raw {
-        let (mut burst, mut frames) = (Burst::new(), 0);
-        return Box::new(move || {
-            for _ in 0..POLLS {
-                port.rx_burst(&mut burst);
-                frames += burst.len() as u64;
-                burst.clear();
-            }
-            frames
-        });
+fn receiver(args: &Args, port: SourcePort) -> Box<dyn FnMut() -> u64> {
+    if args.raw && !args.number {
+        return receive_only(port);
     }
     let numbers = vec![0; args.flows as usize];
     let port = Numbered { port, now: Instant::ZERO, numbers, chance: 1 };
+    if args.raw {
+        return receive_only(port);
+    }
     let mut station = Station::new(&probed::sink(args.flows), port).expect("a station");
     station.spares().fill();
     let clock = TscClock::new();
@@ -161,6 +157,18 @@ fn receiver(args: &Args, mut port: SourcePort) -> Box<dyn FnMut() -> u64> {
     })
 }
 
+fn receive_only<P: Port + 'static>(mut port: P) -> Box<dyn FnMut() -> u64> {
+    let (mut burst, mut frames) = (Burst::new(), 0);
+    Box::new(move || {
+        for _ in 0..POLLS {
+            port.rx_burst(&mut burst);
+            frames += burst.len() as u64;
+            burst.clear();
+        }
+        frames
+    })
+}
+
 fn refuse(why: &str) -> ! {
     eprintln!("sink: {why}");
     exit(3)
@@ -176,6 +184,7 @@ fn arguments() -> Option<Args> {
         flows: 256,
         cpu: last,
         raw: false,
+        number: false,
         serve: false,
     };
     let mut plain = Vec::new();
@@ -189,6 +198,7 @@ fn arguments() -> Option<Args> {
             "--flows" => args.flows = number(value()) as u32,
             "--cpu" => args.cpu = number(value()),
             "--raw" => args.raw = true,
+            "--number" => args.number = true,
             "--serve" => args.serve = true,
             _ => plain.push(word),
         }

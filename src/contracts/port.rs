@@ -35,7 +35,8 @@ pub enum StampSource {
     Exact,
     /// The device: the start of the frame, behind the start delimiter (IEEE 1588-2019, 7.3.4.1).
     Nic,
-    /// The processor's counter, read at the burst calls.
+    /// The processor's counter, read when a frame is found in a burst that was received, and after
+    /// the call that hands one over.
     Software,
     /// Time of the poll.
     Poll,

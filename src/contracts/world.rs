@@ -37,6 +37,18 @@ pub trait Events {
     /// A data frame was received and classified.
     #[inline]
     fn received(&mut self, now: Instant, port: PortId, priority: Priority, wire_len: u32) {}
+    /// Data frames of one priority were received one after the other; `wire_lens` are their
+    /// lengths.
+    #[inline]
+    fn received_all(
+        &mut self,
+        now: Instant,
+        port: PortId,
+        priority: Priority,
+        wire_lens: impl Iterator<Item = u32>,
+    ) {
+        wire_lens.for_each(|wire_len| self.received(now, port, priority, wire_len));
+    }
     /// A frame was dropped. `priority` is `None` for frames that were not classified.
     #[inline]
     fn dropped(
@@ -53,6 +65,17 @@ pub trait Events {
     /// A data frame was passed to the port for transmission.
     #[inline]
     fn sent(&mut self, now: Instant, port: PortId, priority: Priority, wire_len: u32) {}
+    /// Data frames of one priority were passed to the port for transmission one after the other.
+    #[inline]
+    fn sent_all(
+        &mut self,
+        now: Instant,
+        port: PortId,
+        priority: Priority,
+        wire_lens: impl Iterator<Item = u32>,
+    ) {
+        wire_lens.for_each(|wire_len| self.sent(now, port, priority, wire_len));
+    }
     /// A frame leaves with CE set by this switch.
     #[inline]
     fn marked(&mut self, now: Instant, port: PortId, class: TrafficClass) {}

@@ -136,13 +136,13 @@ pub(super) unsafe fn alloc(pool: *mut rte_mempool) -> Option<NonNull<rte_mbuf>> 
     Some(m)
 }
 
-/// Allocates up to `out.len()` empty frames from `pool` to the front of `out`, and returns their
-/// number.
+/// Takes up to `out.len()` objects from `pool` to the front of `out`, each to be [`reset`], and
+/// returns their number.
 ///
 /// # Safety
 /// As [`alloc`].
 #[inline(always)]
-pub(super) unsafe fn alloc_many(pool: *mut rte_mempool, out: &mut [*mut rte_mbuf]) -> usize {
+pub(super) unsafe fn get_many(pool: *mut rte_mempool, out: &mut [*mut rte_mbuf]) -> usize {
     let n = out.len();
     // SAFETY: alive by contract.
     let cache = unsafe { cache(pool) };
@@ -152,10 +152,6 @@ pub(super) unsafe fn alloc_many(pool: *mut rte_mempool, out: &mut [*mut rte_mbuf
         if len >= n {
             for (to, from) in out.iter_mut().zip(&cache.objs[len - n..len]) {
                 *to = from.cast();
-                // SAFETY: a cache has no null pointers.
-                let m = unsafe { NonNull::new_unchecked(*to) };
-                // SAFETY: just taken from the pool.
-                unsafe { reset(m) };
             }
             cache.len = (len - n) as u32;
             return n;
@@ -163,7 +159,7 @@ pub(super) unsafe fn alloc_many(pool: *mut rte_mempool, out: &mut [*mut rte_mbuf
     }
     for (made, to) in out.iter_mut().enumerate() {
         // SAFETY: passed on.
-        let Some(m) = (unsafe { alloc(pool) }) else { return made };
+        let Some(m) = (unsafe { get(pool) }) else { return made };
         *to = m.as_ptr();
     }
     n
@@ -174,7 +170,7 @@ pub(super) unsafe fn alloc_many(pool: *mut rte_mempool, out: &mut [*mut rte_mbuf
 /// # Safety
 /// It was just taken from its pool.
 #[inline(always)]
-unsafe fn reset(m: NonNull<rte_mbuf>) {
+pub(super) unsafe fn reset(m: NonNull<rte_mbuf>) {
     // SAFETY: alive and the caller's alone, by contract.
     let h = unsafe { &mut *m.as_ptr() };
     debug_assert!(h.refcnt == 1 && h.nb_segs == 1 && h.next.is_null());

@@ -172,10 +172,13 @@ impl Pool {
         let mut raw = [core::ptr::null_mut(); BURST];
         let raw = &mut raw[..n.min(out.remaining_capacity())];
         // SAFETY: alive while this handle is.
-        let made = unsafe { hot::alloc_many(self.0.pool.as_ptr(), raw) };
+        let made = unsafe { hot::get_many(self.0.pool.as_ptr(), raw) };
         for m in &raw[..made] {
-            // SAFETY: the first `made` are frames.
+            // SAFETY: the first `made` are objects of the pool, which has no null pointers.
             let m = unsafe { NonNull::new_unchecked(*m) };
+            // Beside `make`, which writes some of the same members, it costs half as much.
+            // SAFETY: just taken from the pool.
+            unsafe { hot::reset(m) };
             // SAFETY: just taken from the pool, which is not freed while a frame is in use.
             let mut frame = unsafe { Mbuf::from_raw(m) };
             frame.make(head, len);

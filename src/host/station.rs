@@ -93,8 +93,9 @@ pub struct Station<P: Source> {
     waiting: Vec<Option<u32>>,
     /// Link protocols of the port.
     agents: Option<Box<PortAgents>>,
-    /// Reception time of the last burst, and timestamp of an unsent link-protocol frame.
-    found_at: Instant,
+    /// Time at which the first frame for the link protocols was found in the last burst, and
+    /// timestamp of an unsent link-protocol frame.
+    found_at: Option<Instant>,
     dated: Option<Instant>,
     /// Reactions to congestion messages of switches.
     reactions: Option<Box<Reactions>>,
@@ -159,7 +160,7 @@ impl<P: Source> Station<P> {
             answers: Answers::new(&plan.receivers),
             waiting: waiting(plan),
             agents: None,
-            found_at: Instant::ZERO,
+            found_at: None,
             dated: None,
             run: plan.tester.run,
             meter,

@@ -20,7 +20,7 @@ impl<W: World> Switch<W> {
     #[cold]
     pub(super) fn agent_frame(&mut self, now: Instant, at: usize, frame: &W::Frame) {
         let port = &mut self.ports[at];
-        let found = port.found_at;
+        let found = *port.found_at.get_or_insert_with(|| port.port.clock(now));
         let agents = port.agents.as_mut();
         let taken = agents.is_some_and(|a| a.receive(now, &mut port.port, found, frame));
         port.note_agents();

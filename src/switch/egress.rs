@@ -115,9 +115,12 @@ impl<W: World> Switch<W> {
     /// Transmits on the port at `at`: pauses first, then frames scheduled before, then new ones
     /// from the scheduler.
     pub(super) fn transmit(&mut self, now: Instant, at: usize) -> bool {
-        let mut progressed = self.watch(now, at);
-        progressed |= self.send_pauses(now, at);
-        progressed |= self.send_agents(now, at);
+        let mut progressed = false;
+        if self.ports[at].has_duties(now) {
+            progressed = self.watch(now, at);
+            progressed |= self.send_pauses(now, at);
+            progressed |= self.send_agents(now, at);
+        }
         progressed |= self.hand_to_port(now, at);
         let port = &self.ports[at];
         if port.scheduler.is_empty() || !port.staged.is_empty() {
@@ -164,13 +167,16 @@ impl<W: World> Switch<W> {
         port.staged.push(frame, Some(charge), ingress, priority);
     }
 
+    /// Offers the staged frames to the port, if there are any; see [`Self::offer`].
+    #[inline(always)]
+    fn hand_to_port(&mut self, now: Instant, at: usize) -> bool {
+        !self.ports[at].staged.is_empty() && self.offer(now, at)
+    }
+
     /// Offers the staged frames to the port, counts those that it accepts, and releases their
     /// charges.
-    fn hand_to_port(&mut self, now: Instant, at: usize) -> bool {
+    fn offer(&mut self, now: Instant, at: usize) -> bool {
         let port = &mut self.ports[at];
-        if port.staged.is_empty() {
-            return false;
-        }
         let mut taken = port.staged.offer(&mut port.port);
         let progressed = taken > 0;
         while let Some(run) = self.ports[at].staged.finished_run(&mut taken, &self.ledger) {

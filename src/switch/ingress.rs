@@ -32,50 +32,42 @@ impl<W: World> Switch<W> {
         if frames == 0 {
             return 0;
         }
-        if port.agents.is_some() {
-            port.found_at = port.port.clock(now);
-        }
+        port.found_at = None;
         port.counters.rx_frames += frames as u64;
         // The frames admitted now are reported to the other workers before any more are admitted.
         self.exchange_at = now;
-        for frame in burst.drain(..) {
-            self.ingest(now, at, frame);
-        }
+        self.ingest_burst(now, at, &mut burst);
         frames
     }
 
-    /// Processes one frame received by the port at `at`. The unusual frames have separate
-    /// functions, which would otherwise force the fields of every frame through memory.
-    #[inline(always)]
-    fn ingest(&mut self, now: Instant, at: usize, frame: W::Frame) {
-        let port = &mut self.ports[at];
-        let wire_len = frame.wire_len();
-        port.counters.rx_bytes += u64::from(wire_len);
-        if self.signals.filter.wants(frame.head()) {
-            return self.ingest_message(now, at, frame);
-        }
-        self.ingest_usual(now, at, frame);
-    }
-
-    /// As [`Self::ingest`], for a frame already found not to be a message.
+    /// Processes a frame already found not to be a message.
     #[inline(never)]
     pub(super) fn ingest_known(&mut self, now: Instant, at: usize, frame: W::Frame) {
-        self.ingest_usual(now, at, frame);
+        match self.decided(now, at, &frame) {
+            Some((decision, _)) => self.take_shortcut(now, at, frame, decision),
+            None => self.ingest_undecided(now, at, frame),
+        }
     }
 
-    /// Processes a frame that is not a message.
+    /// Returns the cached decision for a frame that is not a message, and its number.
     #[inline(always)]
-    fn ingest_usual(&mut self, now: Instant, at: usize, frame: W::Frame) {
-        let (port, wire_len) = (&self.ports[at], frame.wire_len());
-        if let Some(flow) = Flow::of(frame.head()) {
-            if let Some(decision) = port.shortcuts.find(now, self.fdb.version(), flow) {
-                if wire_len <= self.max_frame {
-                    return self.take_shortcut(now, at, frame, decision);
-                }
-            }
-        }
+    pub(super) fn decided(
+        &self,
+        now: Instant,
+        at: usize,
+        frame: &W::Frame,
+    ) -> Option<(Decision, u64)> {
+        let flow = Flow::of(frame.head())?;
+        let decision = self.ports[at].shortcuts.find(now, self.fdb.version(), flow)?;
+        (frame.wire_len() <= self.max_frame).then_some(decision)
+    }
+
+    /// Processes a frame for which there is no cached decision.
+    #[inline(never)]
+    pub(super) fn ingest_undecided(&mut self, now: Instant, at: usize, frame: W::Frame) {
+        let port = &self.ports[at];
         let tables = &self.tables[port.id.index()];
-        match classify_usual(tables, frame.head(), wire_len, self.max_frame) {
+        match classify_usual(tables, frame.head(), frame.wire_len(), self.max_frame) {
             Some(meta) if port.up => self.ingest_data(now, at, frame, &meta),
             _ => self.ingest_unusual(now, at, frame),
         }
@@ -133,7 +125,13 @@ impl<W: World> Switch<W> {
 
     /// Forwards a frame by its flow's cached decision.
     #[inline(always)]
-    fn take_shortcut(&mut self, now: Instant, at: usize, frame: W::Frame, decision: Decision) {
+    pub(super) fn take_shortcut(
+        &mut self,
+        now: Instant,
+        at: usize,
+        frame: W::Frame,
+        decision: Decision,
+    ) {
         let ingress = self.count_received(now, at, frame.wire_len(), decision.priority);
         self.take_noted(now, (at, ingress), frame, decision);
     }

@@ -57,6 +57,7 @@ mod control;
 mod egress;
 mod fdb;
 mod forward;
+mod groups;
 mod ingress;
 pub mod managed;
 mod plan;
@@ -120,6 +121,9 @@ pub struct Switch<W: World> {
     /// Ports with pending work, and those already visited in this poll.
     awake: Awake,
     looked_at: Awake,
+    /// For tests: frames are forwarded one by one.
+    #[cfg(test)]
+    one_by_one: bool,
 }
 
 /// Error of building a switch.
@@ -216,6 +220,8 @@ impl<W: World> Switch<W> {
             exchange_at: Instant::ZERO,
             awake: Awake::none(count),
             looked_at: Awake::none(count),
+            #[cfg(test)]
+            one_by_one: false,
         };
         switch.note_guards();
         Ok(switch)

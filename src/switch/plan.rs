@@ -75,7 +75,7 @@ pub struct BridgePlan {
 }
 
 impl BridgePlan {
-    /// Default number of cached flows: 160 KiB per port.
+    /// Default number of cached flows: 256 KiB per port.
     pub const SHORTCUTS: usize = 4096;
     /// No limit per port other than the table's capacity.
     pub const NO_LIMIT: usize = usize::MAX;

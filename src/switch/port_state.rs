@@ -95,8 +95,10 @@ pub(super) struct PortState<W: World> {
     pub(super) agents_due: Instant,
     /// Time of the proxy's next pause; `NEVER` without a proxy.
     pub(super) proxy_due: Instant,
-    /// Reception time of the last burst, where link protocols need it.
-    pub(super) found_at: Instant,
+    /// Time at which the first frame for the link protocols was found in the last burst; `None` if
+    /// there was none. The clock is read for such a frame alone: a burst of data needs no time, and
+    /// a later date lengthens the delay that is measured, which is the safe side.
+    pub(super) found_at: Option<Instant>,
     /// Deadline last reported to a driver that polls ports by their deadlines.
     pub(super) deadline: Instant,
     pub(super) counters: PortCounters,
@@ -132,7 +134,7 @@ impl<W: World> PortState<W> {
             agents,
             agents_due,
             proxy_due: Instant::NEVER,
-            found_at: Instant::ZERO,
+            found_at: None,
             deadline: Instant::ZERO,
             counters: PortCounters::default(),
         }
@@ -149,6 +151,17 @@ impl<W: World> PortState<W> {
             && !self.watchdog.any_stormed()
             && !self.port.held().contains(priority)
             && self.receiver.paused(now).0 & (PrioritySet::of(priority).0 | self.guards.0) == 0
+    }
+
+    /// Returns false if nothing but data can be sent or observed now: no queue is watched, no control
+    /// frame waits, and no pause or frame of a link protocol is due.
+    #[inline(always)]
+    pub(super) fn has_duties(&self, now: Instant) -> bool {
+        self.watchdog.is_configured()
+            || !self.control.is_empty()
+            || self.sender.is_due(now)
+            || now >= self.proxy_due
+            || now >= self.agents_due
     }
 
     /// Returns the number of frames dequeued but not accepted by the port yet.

@@ -25,11 +25,15 @@ pub(super) struct Flow {
 /// above decide if it is IP.
 const WHOLE: usize = 18 + 40;
 
-/// Returns true if an EtherType, in wire order, is IP.
-#[inline(always)]
-const fn is_ip(ethertype: [u8; 2]) -> bool {
-    matches!(ethertype, [0x08, 0x00] | [0x86, 0xdd])
+/// Two bytes of a frame in wire order, as a number.
+const fn wire(octets: [u8; 2]) -> u16 {
+    u16::from_le_bytes(octets)
 }
+
+const C_TAG: u16 = wire([0x81, 0x00]);
+const S_TAG: u16 = wire([0x88, 0xa8]);
+const IPV4: u16 = wire([0x08, 0x00]);
+const IPV6: u16 = wire([0x86, 0xdd]);
 
 impl Flow {
     /// Returns the flow of a frame; `None` if the frame is too short, or has a service tag or
@@ -40,22 +44,21 @@ impl Flow {
         let word =
             |at: usize| u64::from_le_bytes(*h[at..].first_chunk().expect("within the header"));
         let (first, second) = (word(0), word(8));
-        if h[12..14] == [0x81, 0x00] {
-            if matches!([h[16], h[17]], [0x81, 0x00] | [0x88, 0xa8]) {
-                return None;
+        match (second >> 32) as u16 {
+            C_TAG => {
+                let third = u32::from_le_bytes([h[16], h[17], h[18], h[19]]);
+                match third as u16 {
+                    C_TAG | S_TAG => None,
+                    IPV4 | IPV6 => Some(Self { first, second, third }),
+                    // The last two bytes are payload.
+                    _ => Some(Self { first, second, third: third & 0xffff }),
+                }
             }
-            let ip = if is_ip([h[16], h[17]]) { [h[18], h[19]] } else { [0, 0] };
-            let third = u32::from_le_bytes([h[16], h[17], ip[0], ip[1]]);
-            return Some(Self { first, second, third });
+            IPV4 | IPV6 => Some(Self { first, second, third: 0 }),
+            S_TAG => None,
+            // The last two bytes of the second word are payload.
+            _ => Some(Self { first, second: second & 0x0000_ffff_ffff_ffff, third: 0 }),
         }
-        if is_ip([h[12], h[13]]) {
-            return Some(Self { first, second, third: 0 });
-        }
-        if h[12..14] == [0x88, 0xa8] {
-            return None;
-        }
-        // The last two bytes of the second word are payload.
-        Some(Self { first, second: second & 0x0000_ffff_ffff_ffff, third: 0 })
     }
 
     #[inline(always)]
@@ -66,7 +69,7 @@ impl Flow {
 }
 
 /// Decision for a frame that leaves unmodified, by a port of this worker.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Decision {
     pub(super) egress: PortId,
     /// Local index of the egress port.
@@ -76,7 +79,17 @@ pub(super) struct Decision {
     pub(super) lossy: bool,
 }
 
-/// An entry, in one cache line.
+impl Decision {
+    /// Returns the whole decision as one number, for comparisons.
+    #[inline(always)]
+    const fn number(&self) -> u64 {
+        let Self { egress, to, priority, group, lossy } = *self;
+        let treatment = (priority.get() as u64) << 16 | (group.get() as u64) << 8 | lossy as u64;
+        treatment << 32 | (to as u64) << 16 | egress.get() as u64
+    }
+}
+
+/// A cached decision, in one cache line.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
 struct Entry {
@@ -84,7 +97,21 @@ struct Entry {
     until: Instant,
     version: u32,
     decision: Decision,
+    /// [`Decision::number`].
+    number: u64,
 }
+
+impl Entry {
+    #[inline(always)]
+    fn holds(&self, now: Instant, version: u32, flow: &Flow) -> bool {
+        let (own, other) = (&self.flow, flow);
+        let addresses = (own.first ^ other.first) | (own.second ^ other.second);
+        let rest = (own.third ^ other.third) | (self.version ^ version);
+        addresses | u64::from(rest) == 0 && now < self.until
+    }
+}
+
+const _: () = assert!(size_of::<Entry>() == 64, "a lookup reads one cache line");
 
 #[derive(Debug)]
 pub(super) struct Shortcuts {
@@ -102,7 +129,8 @@ impl Shortcuts {
             lossy: false,
         };
         // Expired from the start.
-        let entry = Entry { flow: Flow::default(), until: Instant::ZERO, version: 0, decision };
+        let entry =
+            Entry { flow: Flow::default(), until: Instant::ZERO, version: 0, decision, number: 0 };
         Self {
             entries: vec![entry; slots.clamp(1, 1 << 16).next_power_of_two()].into_boxed_slice(),
         }
@@ -113,18 +141,24 @@ impl Shortcuts {
         flow.hash() & (self.entries.len() - 1)
     }
 
-    /// Returns the decision for this flow, if it is still valid.
+    /// Returns the decision for this flow, if it is still valid, and its number.
     #[inline(always)]
-    pub(super) fn find(&self, now: Instant, version: u32, flow: Flow) -> Option<Decision> {
+    pub(super) fn find(&self, now: Instant, version: u32, flow: Flow) -> Option<(Decision, u64)> {
         let entry = &self.entries[self.slot(&flow)];
-        let holds = entry.flow == flow && entry.version == version && now < entry.until;
-        holds.then_some(entry.decision)
+        entry.holds(now, version, &flow).then_some((entry.decision, entry.number))
+    }
+
+    /// Returns true if there is a valid decision for this flow, with this number.
+    #[inline(always)]
+    pub(super) fn agrees(&self, now: Instant, version: u32, flow: Flow, number: u64) -> bool {
+        let entry = &self.entries[self.slot(&flow)];
+        entry.number == number && entry.holds(now, version, &flow)
     }
 
     /// Stores a decision.
     pub(super) fn note(&mut self, until: Instant, version: u32, flow: Flow, decision: Decision) {
         let at = self.slot(&flow);
-        self.entries[at] = Entry { flow, until, version, decision };
+        self.entries[at] = Entry { flow, until, version, decision, number: decision.number() };
     }
 }
 

@@ -11,6 +11,9 @@ use contracts::frame::{BURST, Burst, Frame};
 use contracts::port::Port;
 use ground::units::{PortId, Priority};
 
+/// Frames of a burst that are moved one by one.
+const FEW: usize = 8;
+
 /// Consecutive frames that are accounted for together.
 #[derive(Debug)]
 pub(super) struct Run {
@@ -54,6 +57,12 @@ impl<F: Frame> Staging<F> {
         &self.frames
     }
 
+    /// Returns the number of frames that it has room for.
+    #[inline]
+    pub(super) fn room(&self) -> usize {
+        self.frames.remaining_capacity()
+    }
+
     /// Adds a frame. There must be room.
     #[inline]
     pub(super) fn push(
@@ -68,27 +77,70 @@ impl<F: Frame> Staging<F> {
             frame.set_queue(priority.get());
         }
         self.frames.push(frame);
-        let Some(last) = self.runs.back_mut() else {
-            return self.begin(charge, ingress, priority, bytes);
-        };
-        if last.ingress != ingress || last.priority != priority {
-            return self.begin(charge, ingress, priority, bytes);
-        }
-        match (&mut last.charge, charge) {
-            (None, None) => {}
-            (Some(sum), Some(charge)) => match sum.join(charge) {
-                Ok(()) => {}
-                Err(charge) => return self.begin(Some(charge), ingress, priority, bytes),
-            },
-            (_, charge) => return self.begin(charge, ingress, priority, bytes),
-        }
-        last.frames += 1;
-        last.bytes += bytes;
+        self.account(Run { charge, ingress, priority, frames: 1, bytes });
     }
 
-    #[inline(never)]
-    fn begin(&mut self, charge: Option<Charge>, ingress: PortId, priority: Priority, bytes: u64) {
-        self.runs.push_back(Run { charge, ingress, priority, frames: 1, bytes });
+    /// Adds the frames of a run. There must be room.
+    #[inline]
+    pub(super) fn push_all(&mut self, frames: impl Iterator<Item = F>, run: Run) {
+        let before = self.frames.len();
+        self.frames.extend(frames);
+        self.add(before, run);
+    }
+
+    /// As [`Self::push_all`], for a whole burst, which is empty then.
+    #[inline]
+    pub(super) fn push_burst(&mut self, burst: &mut Burst<F>, run: Run) {
+        let before = self.frames.len();
+        // To exchange the bursts takes as long as to move some frames.
+        if before == 0 && burst.len() >= FEW {
+            core::mem::swap(&mut self.frames, burst);
+        } else if burst.len() == 1 {
+            self.frames.extend(burst.pop());
+        } else {
+            self.frames.extend(burst.drain(..));
+        }
+        self.add(before, run);
+    }
+
+    /// Accounts for the frames from `before` on.
+    #[inline(always)]
+    fn add(&mut self, before: usize, run: Run) {
+        debug_assert_eq!(self.frames.len() - before, run.frames as usize);
+        if self.has_queues {
+            let queue = run.priority.get();
+            self.frames[before..].iter_mut().for_each(|frame| frame.set_queue(queue));
+        }
+        self.account(run);
+    }
+
+    /// Adds a run to the last one if they are accounted for together.
+    #[inline]
+    fn account(&mut self, mut run: Run) {
+        let Some(last) = self.runs.back_mut() else { return self.begin(run) };
+        if last.ingress != run.ingress || last.priority != run.priority {
+            return self.begin(run);
+        }
+        match (&mut last.charge, run.charge) {
+            (None, None) => {}
+            (Some(sum), Some(charge)) => {
+                if let Err(charge) = sum.join(charge) {
+                    run.charge = Some(charge);
+                    return self.begin(run);
+                }
+            }
+            (_, charge) => {
+                run.charge = charge;
+                return self.begin(run);
+            }
+        }
+        last.frames += run.frames;
+        last.bytes += run.bytes;
+    }
+
+    #[inline]
+    fn begin(&mut self, run: Run) {
+        self.runs.push_back(run);
     }
 
     /// Offers the frames to the port; returns the number that it accepted.

@@ -9,13 +9,15 @@ use super::plan::template;
 /// Flows each way between two null ports; it divides the length of a burst.
 pub const FLOWS: u8 = 16;
 
-const POOL: u32 = 2048;
+/// Frames of a port's pool and its worker's cache. Frames freed last are received next.
+pub const HOT: (u32, u32) = (2048, 256);
 
 /// Null port `n`, whose pool holds frames from its side's hosts to those behind port `peer`, in
-/// VLAN `vid`.
-pub fn null_port(eal: &Eal, n: u8, peer: u8, vid: u8) -> DpdkPort {
+/// VLAN `vid`: `frames` of them, `cache` in the worker's cache. Without a cache they are received in
+/// turn.
+pub fn null_port(eal: &Eal, (n, peer): (u8, u8), vid: u8, (frames, cache): (u32, u32)) -> DpdkPort {
     let name = format!("null{n}");
-    let pool = Pool::new(eal, &PoolOptions { name, frames: POOL, ..PoolOptions::default() })
+    let pool = Pool::new(eal, &PoolOptions { name, frames, cache, ..PoolOptions::default() })
         .expect("a pool");
     let mut all = Vec::new();
     let mut flow = 0;

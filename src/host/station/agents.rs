@@ -36,7 +36,8 @@ impl<P: Source> Station<P> {
         if !theirs {
             return false;
         }
-        agents.receive(now, &mut self.port, self.found_at, frame)
+        let found = *self.found_at.get_or_insert_with(|| self.port.clock(now));
+        agents.receive(now, &mut self.port, found, frame)
     }
 
     /// Makes the link-protocol frames that are due. They precede data that the port has refused.

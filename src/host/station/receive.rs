@@ -26,9 +26,7 @@ impl<P: Source> Station<P> {
             self.port.rx_burst(&mut inbox);
             let full = inbox.is_full();
             progressed |= !inbox.is_empty();
-            if self.agents.is_some() {
-                self.found_at = self.port.clock(now);
-            }
+            self.found_at = None;
             for frame in inbox.drain(..) {
                 self.counters.rx_frames += 1;
                 self.counters.rx_bytes += u64::from(frame.wire_len());

@@ -122,6 +122,39 @@ impl Ledger {
         self.charge(port, group, wire_len, true)
     }
 
+    /// Admits neighbouring frames of one group that take `cells` together, if it is certain that
+    /// admitting one after the other would admit them all without a crossing or headroom. `None`,
+    /// without effect, if not: they are then to be admitted one by one.
+    #[inline]
+    pub fn admit_all(
+        &mut self,
+        port: PortId,
+        group: PriorityGroup,
+        cells: Cells,
+    ) -> Option<Charge> {
+        let free = self.free();
+        let g = &mut self.groups[index(port, group)];
+        let shared = g.shared();
+        let used = u64::from(g.used) + u64::from(cells.0);
+        let new_shared = used.saturating_sub(u64::from(g.reserved));
+        let grown = new_shared - u64::from(shared);
+        if grown > u64::from(free) || g.headroom > 0 {
+            return None;
+        }
+        // Each frame raises the shared part and does not raise the limit, so what holds behind the
+        // last one holds behind each.
+        let free_after = free - grown as u32;
+        let limit = u64::from(g.limit.now(new_shared as u32, free_after));
+        if used >= u64::from(g.reserved) && new_shared >= limit {
+            return None;
+        }
+        g.used = used as u32;
+        self.shared_used += grown as u32;
+        self.shared_peak = self.shared_peak.max(self.shared_used);
+        g.note_peaks();
+        Some(Charge { cells: cells.0, port: port.get(), group })
+    }
+
     /// Admits a further copy of a flooded frame, or a message of the switch. Unlike [`Self::admit`] it
     /// never uses headroom, which is sized for the data from the link.
     pub fn admit_copy(&mut self, port: PortId, group: PriorityGroup, wire_len: u32) -> Admission {

@@ -85,7 +85,14 @@ impl Sender {
     #[inline]
     #[must_use]
     pub fn due(&self, now: Instant) -> Option<Demand> {
-        if self.changed.is_empty() && now < self.refresh_at { None } else { Some(self.demand()) }
+        self.is_due(now).then(|| self.demand())
+    }
+
+    /// Returns true if a frame is due.
+    #[inline]
+    #[must_use]
+    pub fn is_due(&self, now: Instant) -> bool {
+        !self.changed.is_empty() || now >= self.refresh_at
     }
 
     #[cold]

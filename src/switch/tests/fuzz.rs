@@ -290,6 +290,55 @@ proptest! {
         without.check();
     }
 
+    /// Groups change nothing: frames that are settled together leave as those that are forwarded one
+    /// by one, and all counters, peaks and pauses are the same.
+    #[test]
+    fn groups_are_settled_as_their_frames_one_by_one(
+        seed in any::<u64>(), pool in 20_u32..600, room in 1_usize..200,
+    ) {
+        let mut p = everything();
+        // A small pool, so that limits are reached within a burst.
+        p.buffer.total = Cells(4 * 200 + pool);
+        // Machines that watch queues let no frame pass them.
+        p.congestion = CongestionPlan::default();
+        for port in &mut p.ports {
+            port.queue_limits = [SharedLimit::Unlimited; 8];
+            port.ecn = [None; 8];
+        }
+        let (mut together, mut apart): (Lab, Lab) = (Lab::new(&p), Lab::new(&p));
+        apart.switch.one_by_one = true;
+        let (seeds, mut rng) = (seeds(), Rng::new(seed));
+        for _ in 0..60 {
+            let (mut n, mut f) = (0, Vec::new());
+            for at in 0..1 + rng.next_u16() % 96 {
+                // Some frames of one flow in a row, and bursts of many.
+                if at % (1 + rng.next_u16() % 8) == 0 {
+                    f = match rng.next_u16() % 6 {
+                        0 => mutant(&seeds, &mut rng),
+                        _ => seeds[rng.next_u16() as usize % seeds.len()].clone(),
+                    };
+                    n = (rng.next_u16() % 4) as u16;
+                }
+                together.inject(n, &f);
+                apart.inject(n, &f);
+            }
+            let (p, room) = ((rng.next_u16() % 4) as u16, rng.next_u16() as usize % room);
+            let step = Duration::from_nanos(u64::from(rng.next_u16()));
+            for lab in [&mut together, &mut apart] {
+                lab.port(p).room = room;
+                lab.poll_until_idle();
+                lab.now += step;
+            }
+            for n in 0..4 {
+                prop_assert_eq!(together.sent(n), apart.sent(n));
+            }
+        }
+        let told = |lab: &mut Lab| format!("{:?}", lab.switch.snapshot(lab.now));
+        prop_assert_eq!(told(&mut together), told(&mut apart));
+        together.check();
+        apart.check();
+    }
+
     #[test]
     fn any_seed_is_accounted_for(seed in any::<u64>()) {
         run(seed, 2_000);

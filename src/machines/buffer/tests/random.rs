@@ -20,6 +20,12 @@ enum Op {
         len: u32,
         times: usize,
     },
+    /// The same, admitted in one step where that is certain to be the same.
+    AdmitAll {
+        at: usize,
+        len: u32,
+        times: usize,
+    },
     /// Frames leave, from anywhere in the queues.
     Release {
         picks: Vec<usize>,
@@ -87,6 +93,8 @@ fn op() -> impl Strategy<Value = Op> {
     prop_oneof![
         8 => (at(), 64_u32..2_000, 1_usize..60)
             .prop_map(|(at, len, times)| Op::Admit { at, len, times }),
+        6 => (at(), 64_u32..2_000, 1_usize..60)
+            .prop_map(|(at, len, times)| Op::AdmitAll { at, len, times }),
         5 => picks().prop_map(|picks| Op::Release { picks }),
         2 => picks().prop_map(|picks| Op::Elsewhere { picks }),
         1 => (0_u32..200).prop_map(Op::Others),
@@ -119,6 +127,7 @@ impl Pair {
                     self.admit(*at, *len)?;
                 }
             }
+            Op::AdmitAll { at, len, times } => self.admit_all(*at, *len, *times)?,
             Op::Release { picks } => {
                 for pick in picks {
                     if self.held.is_empty() {
@@ -142,6 +151,23 @@ impl Pair {
             }
             Op::ClearPeaks => self.ledger.clear_peaks(),
         }
+        self.compare()
+    }
+
+    fn admit_all(&mut self, at: usize, len: u32, times: usize) -> Result<(), String> {
+        let ((p, g), cells) = (id(at), self.ledger.cells_for(len).0);
+        let Some(mut last) = self.ledger.admit_all(p, g, Cells(cells * times as u32)) else {
+            self.compare()?;
+            return (0..times).try_for_each(|_| self.admit(at, len));
+        };
+        let cells_of = i64::from(cells);
+        for n in 0..times {
+            same("admit_all", Ok((cells_of, None)), self.model.admit(slot(p, g), len))?;
+            if n > 0 {
+                self.held.push((last.split(cells), slot(p, g), cells_of));
+            }
+        }
+        self.held.push((last, slot(p, g), cells_of));
         self.compare()
     }
 
