@@ -26,13 +26,13 @@ mod telling;
 #[cfg(test)]
 mod tests;
 
+pub use act::{Leak, Make};
 pub use broken::{Broken, NotHere};
 pub use forwarding::Forwarding;
 pub use holding::Holding;
 pub use obeying::Obeying;
 pub use securing::Securing;
 pub use sending::{Part, Sending};
-pub use act::{Leak, Make};
 pub use stage::{Lines, Stage};
 pub use storing::Storing;
 pub use telling::Telling;

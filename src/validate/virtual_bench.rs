@@ -25,8 +25,8 @@ use lab::LabTester;
 use lab::raw::Lab;
 use serde_json::Value;
 use sim::{
-    Direction, End, ErrorPlan, Fault, FaultKind, LineFault, LinkPlan, Network, NetworkPlan,
-    NodeId, NodeKind, NodePlan, Witness,
+    Direction, End, ErrorPlan, Fault, FaultKind, LineFault, LinkPlan, Network, NetworkPlan, NodeId,
+    NodeKind, NodePlan, Witness,
 };
 use switch::Change;
 use switch::managed::{At, Object};

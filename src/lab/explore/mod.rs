@@ -21,8 +21,8 @@ use std::sync::atomic::AtomicBool;
 use serde::Serialize;
 
 use super::file::LabFile;
-use super::study::{Changes, Study, StudyError, in_order};
 use super::run::Runner;
+use super::study::{Changes, Study, StudyError, in_order};
 use super::world::World;
 use super::{Options, Outcome};
 use config::ConfigError;

@@ -14,8 +14,8 @@ use headroom::Samples;
 use headroom::measure::State;
 use link::{AgentsSnapshot, AutoState, Method, News};
 use report::{
-    Delays, MeasuredPort, Measurements, Notification, Notifications, ObjectTable,
-    YangSource, yang_tree,
+    Delays, MeasuredPort, Measurements, Notification, Notifications, ObjectTable, YangSource,
+    yang_tree,
 };
 use switch::managed::Listing;
 use switch::{StepKind, SwitchPlan};
