@@ -434,6 +434,31 @@ proptest! {
         prop_assert_eq!(run(&extra), run(&[]));
     }
 
+    /// Most polls look at data alone: it is the same if each looks at everything.
+    #[test]
+    fn polls_of_data_alone_change_nothing(
+        seed in any::<u64>(), extra in prop::collection::vec(0_u64..300_000_000, 0..20),
+        pauses in prop::collection::vec((0_u64..300, 0_usize..2, 0_u16..200), 0..8),
+    ) {
+        let run = |whole_polls: bool| {
+            let mut world = busy(seed);
+            world.whole_polls = whole_polls;
+            let mut stops: Vec<_> = extra.iter().map(|ps| Instant::from_picos((*ps).into())).collect();
+            stops.extend(pauses.iter().map(|(us, ..)| at(*us)));
+            stops.sort_unstable();
+            for stop in stops {
+                world.run_to(stop);
+                for (_, n, quanta) in pauses.iter().filter(|(us, ..)| at(*us) == stop) {
+                    world.pfc(*n, 3, *quanta);
+                }
+            }
+            world.run_to(at(400));
+            let counters = world.snapshots().map(|snapshot| format!("{snapshot:?}"));
+            (world.sent, counters)
+        };
+        prop_assert_eq!(run(false), run(true));
+    }
+
     /// A run across 2^64 ps, where instants no longer fit into one word, equals one across 2^48 ps,
     /// including the times in the frames, which are modulo 2^48.
     #[test]

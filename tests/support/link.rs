@@ -103,6 +103,8 @@ pub struct World {
     /// Sent frames with their times and senders.
     pub sent: Vec<(Instant, usize, MemFrame)>,
     pub fate: Fate,
+    /// True if each poll looks at everything, as after any call from outside.
+    pub whole_polls: bool,
     deadlines: [Instant; 2],
 }
 
@@ -121,6 +123,7 @@ impl World {
             wire: BinaryHeap::new(),
             sent: vec![],
             fate,
+            whole_polls: false,
             deadlines,
         }
     }
@@ -134,6 +137,9 @@ impl World {
         loop {
             let mut progressed = false;
             for n in [A, B] {
+                if self.whole_polls {
+                    self.hosts[n].stop_streams(&[]);
+                }
                 let next = self.hosts[n].poll(self.now);
                 assert!(next.progressed || next.deadline > self.now, "a deadline that has passed");
                 progressed |= next.progressed;

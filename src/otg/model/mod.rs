@@ -68,11 +68,47 @@ pub trait Fields {
     fn keep(&mut self, keeps: impl Fn(&str) -> bool);
 }
 
-/// Reads a message.
+/// A message that clients send. Reading it is code of this crate, once for each message, and not of each
+/// crate that reads it: the readers of all messages are as large as the rest of the generator.
+pub trait Message: Sized {
+    /// Reads the message.
+    ///
+    /// # Errors
+    /// The path of the first invalid field (`flows[0].rate.pps`) and its expected value.
+    fn parse(message: &Value) -> Result<Self, Refusal>;
+}
+
+macro_rules! messages {
+    ($($name:path),+ $(,)?) => {
+        $(impl Message for $name {
+            fn parse(message: &Value) -> Result<Self, Refusal> {
+                read_message(message)
+            }
+        })+
+    };
+}
+
+messages!(
+    Config,
+    capture::CaptureRequest,
+    control::ConfigAppend,
+    control::ConfigDelete,
+    control::ConfigUpdate,
+    control::ControlAction,
+    control::ControlState,
+    metrics::MetricsRequest,
+    states::StatesRequest,
+);
+
+/// Reads a message: see [`Message::parse`].
 ///
 /// # Errors
-/// The path of the first invalid field (`flows[0].rate.pps`) and its expected value.
-pub fn parse<T: DeserializeOwned>(message: &Value) -> Result<T, Refusal> {
+/// As of [`Message::parse`].
+pub fn parse<T: Message>(message: &Value) -> Result<T, Refusal> {
+    T::parse(message)
+}
+
+fn read_message<T: DeserializeOwned>(message: &Value) -> Result<T, Refusal> {
     serde_path_to_error::deserialize(message).map_err(|e| {
         let path = e.path().to_string();
         let why = e.into_inner();

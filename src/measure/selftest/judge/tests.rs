@@ -106,7 +106,7 @@ fn ring_sizes_that_are_refused_or_lose_frames_fail() {
     let one = |result| RingTry { asked: (64, 64), result };
     let verdict = |all: &[RingTry]| sound(rings("x", None, all));
     let good = one(Ok(((64, 64), Some(through(8, 8, 8)))));
-    assert_eq!(verdict(&[good.clone()]), Good);
+    assert_eq!(verdict(std::slice::from_ref(&good)), Good);
     assert_eq!(verdict(&[one(Ok(((128, 64), None)))]), Good);
     assert_eq!(verdict(&[good.clone(), one(Err("no".into()))]), Fails);
     assert_eq!(verdict(&[good, one(Ok(((64, 64), Some(through(8, 8, 7)))))]), Fails);
