@@ -177,7 +177,7 @@ impl DeviceClock {
 pub(super) struct SentStamps {
     port: u16,
     clock: DeviceClock,
-    /// The received frame that was timestamped last, by the place of its header, and its time.
+    /// The frame of the last burst that was timestamped, by the place of its header, and its time.
     received: Option<(*const sys::rte_mbuf, Instant)>,
 }
 
@@ -208,17 +208,17 @@ impl SentStamps {
     }
 
     /// Reads the time of the frame of a burst that the device timestamped, which makes room for the next.
+    /// That of an earlier burst is forgotten: the memory of its frame may be another frame's by now.
     #[inline]
     pub(super) fn take_received<'a>(&mut self, frames: impl Iterator<Item = &'a Mbuf>) {
-        for frame in frames.filter(|frame| frame.has_flag(STAMPED)) {
+        let stamped = frames.filter(|frame| frame.has_flag(STAMPED)).filter_map(|frame| {
             let mut time = sys::timespec::default();
             let place = frame.as_ptr();
             // SAFETY: the port is started, the header is that of a frame, and `time` is writable.
             let code = unsafe { sys::sluice_rx_timestamp(self.port, place, &mut time) };
-            if code == 0 {
-                self.received = Some((place, self.clock.at(nanos(&time))));
-            }
-        }
+            (code == 0).then(|| (place, self.clock.at(nanos(&time))))
+        });
+        self.received = stamped.last();
     }
 
     /// Returns the time of a received frame, if it is the one that was timestamped last.

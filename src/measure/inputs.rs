@@ -57,6 +57,31 @@ pub struct Inputs {
 }
 
 impl Inputs {
+    /// A measurement by one method of a link with this rate, with the usual settings and no delay of
+    /// either end added.
+    pub(crate) fn usual(rate: BitsPerSec, rate_from: RateFrom, method: Method) -> Self {
+        Self {
+            rate,
+            rate_from,
+            frames: Frames::up_to(DelayInputs::MAX_FRAME),
+            reaction: Duration::ZERO,
+            reaction_given: true,
+            own_reaction: Adjustment::default(),
+            invocation: Duration::ZERO,
+            formula: Formula::Full,
+            adjustment: Adjustment::default(),
+            shims: None,
+            cell: None,
+            methods: Preference::only(method),
+            statistic: Statistic::Max,
+            own_internal: Duration::ZERO,
+            peer_internal: None,
+            measure: InitiatePlan::DEFAULT,
+            ptp: PeerDelayPlan::DEFAULT,
+            dialect: Dialect::default(),
+        }
+    }
+
     /// Frames with MACsec protection.
     pub(crate) fn protected(&self) -> Frames {
         Frames { max: Bytes(self.frames.max.0 + MACSEC_OCTETS), ..self.frames }

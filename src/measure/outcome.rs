@@ -365,36 +365,16 @@ mod tests {
     use contracts::port::Stamps;
     use ground::time::{Instant, Total};
     use ground::units::{BitsPerSec, Bytes, Mac};
-    use headroom::Formula;
-    use headroom::measure::{InitiatePlan, MeasurePlan};
-    use headroom::peer_delay::PeerDelayPlan;
-    use link::{AgentsPlan, Found, PortAgents, Preference};
-    use wire::headroom::{Adjustment, Dialect};
+    use headroom::measure::MeasurePlan;
+    use link::{AgentsPlan, Found, PortAgents};
+    use wire::headroom::Dialect;
 
     /// Time that a request waits for its response.
     const WAITS: Duration = Duration::from_micros(500);
 
     fn inputs() -> Inputs {
-        Inputs {
-            rate: BitsPerSec::gbps(10),
-            rate_from: RateFrom::Assumed,
-            frames: Frames::up_to(Bytes(2_000)),
-            reaction: Duration::ZERO,
-            reaction_given: true,
-            own_reaction: Adjustment::default(),
-            invocation: Duration::ZERO,
-            formula: Formula::Full,
-            adjustment: Adjustment::default(),
-            shims: None,
-            cell: None,
-            methods: Preference::only(Method::RoundTrip),
-            statistic: link::Statistic::Max,
-            own_internal: Duration::ZERO,
-            peer_internal: None,
-            measure: InitiatePlan::DEFAULT,
-            ptp: PeerDelayPlan::DEFAULT,
-            dialect: Dialect::default(),
-        }
+        let inputs = Inputs::usual(BitsPerSec::gbps(10), RateFrom::Assumed, Method::RoundTrip);
+        Inputs { frames: Frames::up_to(Bytes(2_000)), ..inputs }
     }
 
     fn stamps() -> Stamps {

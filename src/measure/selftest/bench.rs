@@ -54,7 +54,7 @@ const SETTLE: StdDuration = StdDuration::from_millis(20);
 pub(super) enum End {
     /// The port that is tested.
     Port,
-    /// Its peer.
+    /// The port at the other end of the cable.
     Peer,
 }
 

@@ -8,12 +8,11 @@ use contracts::port::{Port, StampSource};
 use dpdk::{Eal, PortOptions};
 use ground::time::{Duration, Instant};
 use ground::units::{BitsPerSec, Mac};
+use headroom::Samples;
 use headroom::measure::InitiatePlan;
 use headroom::peer_delay::PeerDelayPlan;
-use headroom::{DelayInputs, Formula, Frames, Samples};
-use link::{Method, Preference, Statistic};
+use link::Method;
 use tester::plan::Place;
-use wire::headroom::{Adjustment, Dialect};
 
 use super::bench::Pair;
 use super::judge::{self, StampTry};
@@ -295,20 +294,6 @@ fn measure(check: &str, eal: &Eal, places: &[Place], inputs: &Inputs, stop: &Ato
 fn inputs(rate: BitsPerSec, link_rate: Option<u64>, method: Method, rounds: u16) -> Inputs {
     let rate_from = if link_rate.is_some() { RateFrom::Line } else { RateFrom::Assumed };
     Inputs {
-        rate,
-        rate_from,
-        frames: Frames::up_to(DelayInputs::MAX_FRAME),
-        reaction: Duration::ZERO,
-        reaction_given: true,
-        own_reaction: Adjustment::default(),
-        invocation: Duration::ZERO,
-        formula: Formula::Full,
-        adjustment: Adjustment::default(),
-        shims: None,
-        cell: None,
-        methods: Preference::only(method),
-        statistic: Statistic::Max,
-        own_internal: Duration::ZERO,
         // Given, so that no advertisement of the peer is waited for.
         peer_internal: Some(Duration::ZERO),
         measure: InitiatePlan { rounds, ..InitiatePlan::DEFAULT },
@@ -317,6 +302,6 @@ fn inputs(rate: BitsPerSec, link_rate: Option<u64>, method: Method, rounds: u16)
             rounds,
             ..PeerDelayPlan::DEFAULT
         },
-        dialect: Dialect::default(),
+        ..Inputs::usual(rate, rate_from, method)
     }
 }

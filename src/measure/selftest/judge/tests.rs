@@ -96,6 +96,9 @@ fn lost_frames_that_no_counter_has_fail() {
     assert_eq!(of(1_000, 600, Some(300), 100), Good);
     assert_eq!(of(1_000, 600, Some(0), 0), Fails);
     assert_eq!(of(1_000, 600, Some(399), 0), Fails);
+    assert_eq!(of(1_000, 600, Some(401), 0), Fails);
+    let over = Overrun { missed: Some(10), ..emulated };
+    assert_eq!(sound(super::missed("x", &over)), Fails, "more than were lost");
     assert_eq!(of(1_000, 600, None, 0), Unknown, "never 0");
     assert_eq!(of(1_000, 1_000, Some(0), 0), NotTried);
     assert_eq!(of(0, 0, Some(0), 0), NotTried);
