@@ -18,14 +18,14 @@ use tokens::{Token, tokens};
 /// Crates by layer. A crate may name those of the layers before its own.
 const LAYERS: &[&[&str]] = &[
     &["ground"],
-    &["wire", "otg"],
+    &["wire"],
     &["buffer", "pfc", "schedule", "congestion", "headroom", "discovery", "secure"],
     &["contracts"],
     &["link", "mesh", "dpdk"],
     &["switch", "host"],
     &["sim", "runtime", "text", "file"],
-    &["config", "results"],
-    &["tester"],
+    &["config", "results", "otg"],
+    &["tester", "labfile"],
     &["lab"],
     &["validate", "data"],
     &["benchmark"],

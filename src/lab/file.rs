@@ -74,7 +74,7 @@ pub(super) fn examine_tree(
 ) -> Result<(Resolved, Vec<Warning>), ConfigError> {
     let one = |finding| ConfigError::one(name, finding);
     let all = |findings| ConfigError { file: name.to_owned(), findings };
-    let mut lab: raw::Lab = config::de::from_tree_all(root).map_err(all)?;
+    let mut lab = raw::read_all(root).map_err(all)?;
     change(&mut lab);
     take_in(&mut lab, &Place::root(root), Path::new(name).parent()).map_err(one)?;
     resolve::resolve(&lab, &Place::root(root), name).map_err(all)
@@ -82,7 +82,7 @@ pub(super) fn examine_tree(
 
 /// Reads the raw model of a tree, with the generator file that it names.
 pub(super) fn raw_lab(name: &str, root: &Node) -> Result<raw::Lab, ConfigError> {
-    let mut lab = config::de::from_tree(root).map_err(|f| ConfigError::one(name, f))?;
+    let mut lab = raw::read(root).map_err(|f| ConfigError::one(name, f))?;
     take_in(&mut lab, &Place::root(root), Path::new(name).parent())
         .map_err(|f| ConfigError::one(name, f))?;
     Ok(lab)

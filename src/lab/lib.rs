@@ -12,13 +12,11 @@ mod outcome;
 mod path;
 mod plan;
 mod population;
-pub mod raw;
 #[cfg(feature = "dpdk")]
 pub mod real;
 pub mod record;
 mod resolve;
 mod run;
-mod schema;
 pub mod study;
 pub mod swarm;
 mod verdict;
@@ -26,6 +24,8 @@ mod virtual_run;
 mod world;
 
 pub use error::RunError;
+pub use labfile as raw;
+pub use labfile::lab_schema;
 pub use file::{LabFile, examine, is_lab, load, load_changed, parse, resolve_raw};
 pub use memory::{memory_needed, refuse_memory};
 pub use outcome::*;
@@ -33,7 +33,6 @@ pub use path::find;
 pub use plan::*;
 pub use resolve::{LinkView, Resolved};
 pub use run::{Runner, run};
-pub use schema::lab_schema;
 pub use virtual_run::{Options, Progress, Recording, Run};
 pub use world::World;
 

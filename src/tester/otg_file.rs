@@ -119,7 +119,7 @@ fn read(
         findings.iter_mut().for_each(|f| f.mark = f.mark.or(Some(mark_of(&whole, &f.path))));
         ConfigError { file: name.to_owned(), findings }
     };
-    let mut config: Config = config::de::from_tree_all(&root).map_err(all)?;
+    let mut config = Config::read(&root).map_err(all)?;
     for (port, place) in places {
         place_port(&mut config, port, place).map_err(one)?;
     }

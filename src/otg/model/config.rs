@@ -2,6 +2,19 @@
 
 types_of!("config");
 
+use file::tree::Node;
+use file::{Finding, de};
+
+impl Config {
+    /// Reads the configuration of a generator file.
+    ///
+    /// # Errors
+    /// The first field that does not fit, and all unknown fields, each with its place in the file.
+    pub fn read(root: &Node) -> Result<Self, Vec<Finding>> {
+        de::from_tree_all(root)
+    }
+}
+
 impl FlowControl {
     /// Returns the flow control standard, with OTG's default.
     #[must_use]

@@ -18,7 +18,7 @@ use crate::setup::{
 use crate::virtual_bench::Reports;
 use config::quantity::{LinkRate, Ratio, Span};
 use config::raw::Range;
-use config::{Cx, Finding, Place, Warning, de, read_text, tree};
+use config::{Cx, Finding, Place, Warning, read_text, tree};
 use ground::time::Duration;
 use ground::units::{
     BitsPerSec, Bytes, Dscp, Mac, PRIORITIES, Pcp, Priority, PrioritySet, Quanta, Vid,
@@ -424,7 +424,7 @@ fn lab(cx: &mut Cx, at: &Place<'_>, device: &raw::Virtual, raw: &DutFile) -> Opt
             let read = read_text(file, "lab file").and_then(|(name, text)| {
                 let one = |finding| config::ConfigError::one(&name, finding);
                 let root = tree::read(&text, "the file is empty").map_err(one)?;
-                de::from_tree::<Lab>(&root).map_err(one)
+                lab::raw::read(&root).map_err(one)
             });
             read.map_err(|error| cx.error(&at.key("file"), error.to_string())).ok()
         }

@@ -52,7 +52,7 @@ pub struct Profile {
 
 impl Profile {
     /// The congestion sections.
-    pub(crate) const fn congestion(&self) -> Congestion<'_> {
+    pub const fn congestion(&self) -> Congestion<'_> {
         // Without `..`: a new section is either one of these or named here as another.
         let Self {
             max_frame: _,
@@ -144,7 +144,7 @@ pub struct PortDefaults {
 impl PortDefaults {
     /// The same configuration as a port of a switch file; fields that a profile does not have are
     /// those of a link, or of one port alone.
-    pub(crate) fn as_port(&self) -> Port {
+    pub fn as_port(&self) -> Port {
         // Without `..`: a new field compiles only once it is handled here.
         let Self {
             trust,

@@ -9,7 +9,7 @@ macro_rules! over {
             /// Returns a copy with unset fields taken from `defaults`. Names and ends have no
             /// defaults.
             #[must_use]
-            pub(crate) fn over(&self, defaults: &Self) -> Self {
+            pub fn over(&self, defaults: &Self) -> Self {
                 let mut all = self.clone();
                 $(if all.$field.is_none() {
                     all.$field.clone_from(&defaults.$field);

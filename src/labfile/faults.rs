@@ -149,7 +149,7 @@ impl FaultKind {
 }
 
 impl Fault {
-    pub(crate) const fn new(at: Span, kind: FaultKind) -> Self {
+    pub const fn new(at: Span, kind: FaultKind) -> Self {
         Self { at: Some(at), kind: Some(kind) }
     }
 }
@@ -243,7 +243,7 @@ pub struct ErrorsFault {
 }
 
 impl ErrorsFault {
-    pub(crate) const fn errors(&self) -> Errors {
+    pub const fn errors(&self) -> Errors {
         Errors { ber: self.ber, loss: self.loss }
     }
 }

@@ -1,5 +1,6 @@
-//! Raw model of a lab file, field by field. It is not validated: `resolve` makes the plan from it.
-//! It can be serialised, so that programs can write labs.
+//! Raw model of a lab file, field by field. It is not validated: `lab` makes the plan from it.
+//! It can be serialised, so that programs can write labs. Readers are generated code; they are in a
+//! crate of their own, so that they are built for size and not with the path of frames.
 //!
 //! The doc comment of each field is its description in the published JSON Schema, so it states
 //! unit, range, default and reason.
@@ -51,10 +52,34 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
 use config::quantity::Span;
+use config::tree::Node;
+use config::{Finding, de};
 
 /// True if a field has its default value and is not written.
-pub(super) fn silent<T: Default + PartialEq>(value: &T) -> bool {
+fn silent<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
+}
+
+/// Reads the model of a tree.
+///
+/// # Errors
+/// The first field that does not fit.
+pub fn read(root: &Node) -> Result<Lab, Finding> {
+    de::from_tree(root)
+}
+
+/// Reads the model of a tree.
+///
+/// # Errors
+/// The first field that does not fit, and all unknown fields.
+pub fn read_all(root: &Node) -> Result<Lab, Vec<Finding>> {
+    de::from_tree_all(root)
+}
+
+/// Returns the JSON Schema (2020-12) of a lab file, for completion and validation in editors.
+#[must_use]
+pub fn lab_schema() -> serde_json::Value {
+    config::schema_of::<Lab>("Sluice lab file")
 }
 
 /// A Sluice lab: nodes, links, flows, faults, and the checks of the run. The shortest file is a
