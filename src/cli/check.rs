@@ -19,10 +19,10 @@ use std::process::ExitCode;
 use clap::{Args, ValueEnum};
 use zeroize::Zeroizing;
 
-use super::{Format, terminal};
+use super::{Format, schema, terminal};
 use crate::config::{self, ConfigError, Finding, Machine, SwitchFile, Warning};
 use crate::lab::study::{Changes, Study, jobs};
-use crate::lab::{LabFile, Resolved, examine, is_lab, lab_schema, refuse_memory};
+use crate::lab::{LabFile, Resolved, examine, is_lab, refuse_memory};
 use crate::{printable, report};
 use ::benchmark::file::is_benchmark;
 use ::benchmark::plan::Plan;
@@ -97,12 +97,12 @@ fn run_to(
 ) -> anyhow::Result<ExitCode> {
     if let Some(kind) = args.schema {
         let schema = match kind {
-            Kind::Switch => config::switch_schema(),
-            Kind::Lab => lab_schema(),
-            Kind::Dut => file::schema(),
-            Kind::Benchmark => benchmark::file::schema(),
+            Kind::Switch => schema::SWITCH,
+            Kind::Lab => schema::LAB,
+            Kind::Dut => schema::DUT,
+            Kind::Benchmark => schema::BENCHMARK,
         };
-        writeln!(out, "{}", serde_json::to_string_pretty(&schema)?)?;
+        write!(out, "{schema}")?;
         return Ok(ExitCode::SUCCESS);
     }
     let machine = if args.elsewhere { Machine::any() } else { Machine::this() };

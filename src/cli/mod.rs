@@ -23,6 +23,7 @@ pub mod machine;
 mod outputs;
 pub mod pics;
 pub mod run;
+mod schema;
 pub mod swarm;
 #[cfg(feature = "dpdk")]
 pub mod switch;

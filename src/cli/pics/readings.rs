@@ -7,7 +7,7 @@
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::config::switch_schema;
+use crate::cli::schema;
 use crate::link::Statistic;
 use crate::wire::{headroom, sfcm};
 use ::text::{Align, Table};
@@ -95,7 +95,7 @@ const KEYS: &[(&str, &str, &str, &str)] = &[
 
 /// Returns all points, those with constants last.
 pub(super) fn all() -> Vec<Reading> {
-    let schema = switch_schema();
+    let schema = serde_json::from_str(schema::SWITCH).expect("a schema is JSON");
     let keyed = KEYS.iter().map(|&(source, point, property, key)| {
         let (readings, default) = of_property(&schema, property);
         Reading { source, point, key, readings, default }
