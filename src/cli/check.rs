@@ -102,7 +102,8 @@ fn run_to(
             Kind::Dut => schema::DUT,
             Kind::Benchmark => schema::BENCHMARK,
         };
-        write!(out, "{schema}")?;
+        let schema: serde_json::Value = serde_json::from_str(schema)?;
+        writeln!(out, "{}", serde_json::to_string_pretty(&schema)?)?;
         return Ok(ExitCode::SUCCESS);
     }
     let machine = if args.elsewhere { Machine::any() } else { Machine::this() };

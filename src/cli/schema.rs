@@ -1,9 +1,10 @@
 //! The published JSON Schemas (2020-12) of the files that users write. Tests make them of the models of
-//! these files and hold them to `configs/schema`, so that the program need not have what makes them.
+//! these files and hold them to `configs/schema`, so that the program need not have what makes them. The
+//! build script takes their white space out.
 
 macro_rules! published {
     ($name:literal) => {
-        include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/configs/schema/", $name, ".schema.json"))
+        include_str!(concat!(env!("OUT_DIR"), "/", $name, ".json"))
     };
 }
 

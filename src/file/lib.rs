@@ -13,6 +13,7 @@ pub mod quantity;
 mod schema;
 mod sparse;
 pub mod tree;
+mod value;
 mod word_or;
 mod written;
 

@@ -24,9 +24,9 @@ mod virtual_run;
 mod world;
 
 pub use error::RunError;
+pub use file::{LabFile, examine, is_lab, load, load_changed, parse, resolve_raw};
 pub use labfile as raw;
 pub use labfile::lab_schema;
-pub use file::{LabFile, examine, is_lab, load, load_changed, parse, resolve_raw};
 pub use memory::{memory_needed, refuse_memory};
 pub use outcome::*;
 pub use path::find;

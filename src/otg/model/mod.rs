@@ -57,6 +57,8 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::engine::Refusal;
+use file::tree::Node;
+use file::{Finding, de};
 use read::Known;
 
 /// The fields of a message by name.
@@ -109,10 +111,9 @@ pub fn parse<T: Message>(message: &Value) -> Result<T, Refusal> {
 }
 
 fn read_message<T: DeserializeOwned>(message: &Value) -> Result<T, Refusal> {
-    serde_path_to_error::deserialize(message).map_err(|e| {
-        let path = e.path().to_string();
-        let why = e.into_inner();
-        Refusal::validation(if path == "." { why.to_string() } else { format!("{path}: {why}") })
+    // As files are read, so that there is one reader of each type in the program.
+    de::from_tree(&Node::from(message)).map_err(|Finding { path, what, .. }| {
+        Refusal::validation(if path.is_empty() { what } else { format!("{path}: {what}") })
     })
 }
 

@@ -1,6 +1,7 @@
-//! Build script of the program: options that make the linker's output smaller, where the linker knows them.
+//! Build script of the program: it keeps the program small.
 //!
-//! Functions with equal code are kept once (`--icf=all`: generic code is instantiated in each crate that
+//! Schemas are included without their white space. The linker gets options that make its output smaller, where
+//! it knows them: functions with equal code are kept once (`--icf=all`: generic code is instantiated in each crate that
 //! uses it), and relocations are packed. Each option is tried with a program of one line first, which has to
 //! run, as linkers and loaders of supported machines differ.
 
@@ -10,22 +11,43 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+/// Kinds of files that users write.
+const SCHEMAS: [&str; 4] = ["switch", "lab", "dut", "benchmark"];
+
 const OPTIONS: [&str; 2] = ["-Wl,--icf=all", "-Wl,-z,pack-relative-relocs"];
 
 fn main() -> Result<(), Box<dyn Error>> {
-    println!("cargo::rerun-if-changed=src/link_flags.rs");
+    println!("cargo::rerun-if-changed=src/build.rs");
+    let folder = env::var_os("OUT_DIR").ok_or("cargo sets OUT_DIR")?;
+    let folder = Path::new(&folder);
+    for name in SCHEMAS {
+        let path = format!("configs/schema/{name}.schema.json");
+        println!("cargo::rerun-if-changed={path}");
+        fs::write(folder.join(name).with_extension("json"), compact(&fs::read_to_string(path)?))?;
+    }
     let is = |name: &str, value: &str| env::var(name).is_ok_and(|found| found == value);
     let is_native = env::var("HOST")? == env::var("TARGET")?;
     if !is("PROFILE", "release") || !is_native {
         return Ok(());
     }
-    let folder = env::var_os("OUT_DIR").ok_or("cargo sets OUT_DIR")?;
     for option in OPTIONS {
-        if links(Path::new(&folder), option)? {
+        if links(folder, option)? {
             println!("cargo::rustc-link-arg-bins={option}");
         }
     }
     Ok(())
+}
+
+/// JSON without white space between its tokens.
+fn compact(json: &str) -> String {
+    let (mut is_text, mut is_escaped) = (false, false);
+    let keeps = |c: &char| {
+        let is_kept = is_text || !c.is_ascii_whitespace();
+        is_text ^= *c == '"' && !is_escaped;
+        is_escaped = *c == '\\' && !is_escaped;
+        is_kept
+    };
+    json.chars().filter(keeps).collect()
 }
 
 /// True if a program that is linked with the option runs.
