@@ -61,11 +61,33 @@ impl Flow {
         }
     }
 
+    /// Returns the place of the IP header, by the EtherType and the first byte behind it.
+    const fn layout(&self) -> Layout {
+        const NO_OPTIONS: u8 = 0x45;
+        let (outer, inner) = ((self.second >> 32) as u16, self.third as u16);
+        match (outer, inner) {
+            (IPV4, _) if (self.second >> 48) as u8 == NO_OPTIONS => Layout::Ipv4,
+            (C_TAG, IPV4) if (self.third >> 16) as u8 == NO_OPTIONS => Layout::TaggedIpv4,
+            _ => Layout::Other,
+        }
+    }
+
     #[inline(always)]
     const fn hash(&self) -> usize {
         let mixed = (self.first ^ self.second.rotate_left(23)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         (mixed >> 48) as usize
     }
+}
+
+/// Place of the IP header in the frames of a flow.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Layout {
+    /// Not known, or not IPv4 without options.
+    Other,
+    /// IPv4 without options, behind the EtherType.
+    Ipv4,
+    /// IPv4 without options, behind a C-tag.
+    TaggedIpv4,
 }
 
 /// Decision for a frame that leaves unmodified, by a port of this worker.
@@ -80,12 +102,27 @@ pub(super) struct Decision {
 }
 
 impl Decision {
-    /// Returns the whole decision as one number, for comparisons.
+    /// Returns the whole decision and the layout of its frames as one number, for comparisons.
     #[inline(always)]
-    const fn number(&self) -> u64 {
+    const fn number(&self, layout: Layout) -> u64 {
         let Self { egress, to, priority, group, lossy } = *self;
         let treatment = (priority.get() as u64) << 16 | (group.get() as u64) << 8 | lossy as u64;
-        treatment << 32 | (to as u64) << 16 | egress.get() as u64
+        (layout as u64) << LAYOUT_SHIFT
+            | treatment << 32
+            | (to as u64) << 16
+            | egress.get() as u64
+    }
+}
+
+const LAYOUT_SHIFT: u32 = 56;
+
+/// Returns the layout in a decision's number.
+#[inline(always)]
+pub(super) const fn layout_of(number: u64) -> Layout {
+    match number >> LAYOUT_SHIFT {
+        1 => Layout::Ipv4,
+        2 => Layout::TaggedIpv4,
+        _ => Layout::Other,
     }
 }
 
@@ -158,7 +195,8 @@ impl Shortcuts {
     /// Stores a decision.
     pub(super) fn note(&mut self, until: Instant, version: u32, flow: Flow, decision: Decision) {
         let at = self.slot(&flow);
-        self.entries[at] = Entry { flow, until, version, decision, number: decision.number() };
+        let number = decision.number(flow.layout());
+        self.entries[at] = Entry { flow, until, version, decision, number };
     }
 }
 

@@ -46,11 +46,13 @@ impl FiveTuple {
     #[inline]
     pub fn of_usual(frame: &[u8]) -> Option<(Self, usize)> {
         const LEN: usize = ipv4::HEADER_LEN + udp::HEADER_LEN;
-        let outer = frame.get(12..16)?;
-        let tagged = outer[..2] == [0x81, 0];
-        let (ethertype, packet) = frame.get(if tagged { 16 } else { 12 }..)?.split_first_chunk()?;
-        let h: &[u8; LEN] = packet.first_chunk()?;
-        let reserved_vid = tagged && outer[2] & 0xf == 0xf && outer[3] == 0xff;
+        // A shorter untagged frame is left to the full parser.
+        let f = frame.first_chunk::<{ 18 + LEN }>()?;
+        let tagged = f[12..14] == [0x81, 0];
+        let (ethertype, h): (_, &[u8]) =
+            if tagged { (&f[16..18], &f[18..]) } else { (&f[12..14], &f[14..14 + LEN]) };
+        let h: &[u8; LEN] = h.first_chunk()?;
+        let reserved_vid = tagged && f[14] & 0xf == 0xf && f[15] == 0xff;
         // No more fragments and no offset.
         let whole = be16(h, 6) & 0x3fff == 0;
         let plain = *ethertype == [0x08, 0] && h[0] == 0x45 && whole;
