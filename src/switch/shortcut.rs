@@ -5,7 +5,8 @@
 //! A shortcut gives the result of the full path: it holds for frames with the same addresses, tag,
 //! EtherType and DSCP, until anything that it was derived from changes (the table's version), and
 //! for a 64th of the ageing time at most, after which the full path refreshes the source address
-//! and checks the destination. It is direct-mapped; flows that share a slot evict each other.
+//! and checks the destination. A flow is in one of two neighbouring slots, so that of three flows
+//! that share them one is classified anew.
 
 use super::classify::{Meta, UNTAGGED};
 use ground::time::Instant;
@@ -156,7 +157,7 @@ pub(super) struct Shortcuts {
 }
 
 impl Shortcuts {
-    /// Creates `slots` slots, rounded up to a power of two, at most 65,536.
+    /// Creates `slots` slots, rounded up to a power of two, 2 to 65,536.
     pub(super) fn new(slots: usize) -> Self {
         let decision = Decision {
             egress: PortId::MIN,
@@ -169,7 +170,7 @@ impl Shortcuts {
         let entry =
             Entry { flow: Flow::default(), until: Instant::ZERO, version: 0, decision, number: 0 };
         Self {
-            entries: vec![entry; slots.clamp(1, 1 << 16).next_power_of_two()].into_boxed_slice(),
+            entries: vec![entry; slots.clamp(2, 1 << 16).next_power_of_two()].into_boxed_slice(),
         }
     }
 
@@ -181,21 +182,32 @@ impl Shortcuts {
     /// Returns the decision for this flow, if it is still valid, and its number.
     #[inline(always)]
     pub(super) fn find(&self, now: Instant, version: u32, flow: Flow) -> Option<(Decision, u64)> {
-        let entry = &self.entries[self.slot(&flow)];
-        entry.holds(now, version, &flow).then_some((entry.decision, entry.number))
+        let at = self.slot(&flow);
+        let mut entry = &self.entries[at];
+        if !entry.holds(now, version, &flow) {
+            entry = &self.entries[at ^ 1];
+            if !entry.holds(now, version, &flow) {
+                return None;
+            }
+        }
+        Some((entry.decision, entry.number))
     }
 
     /// Returns true if there is a valid decision for this flow, with this number.
     #[inline(always)]
     pub(super) fn agrees(&self, now: Instant, version: u32, flow: Flow, number: u64) -> bool {
-        let entry = &self.entries[self.slot(&flow)];
-        entry.number == number && entry.holds(now, version, &flow)
+        let at = self.slot(&flow);
+        let agrees = |entry: &Entry| entry.number == number && entry.holds(now, version, &flow);
+        agrees(&self.entries[at]) || agrees(&self.entries[at ^ 1])
     }
 
-    /// Stores a decision.
+    /// Stores a decision. An entry of another flow moves to the slot beside it.
     pub(super) fn note(&mut self, until: Instant, version: u32, flow: Flow, decision: Decision) {
         let at = self.slot(&flow);
         let number = decision.number(flow.layout());
+        if self.entries[at].flow != flow {
+            self.entries[at ^ 1] = self.entries[at];
+        }
         self.entries[at] = Entry { flow, until, version, decision, number };
     }
 }
@@ -205,4 +217,45 @@ impl Shortcuts {
 #[inline]
 pub(super) fn leaves_as_it_came(meta: &Meta, tagged: bool) -> bool {
     meta.tag == if tagged { meta.vid.get() } else { UNTAGGED }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn flow(n: u64) -> Flow {
+        let mut head = [0; WHOLE];
+        head[..8].copy_from_slice(&n.to_be_bytes());
+        head[12..16].copy_from_slice(&[0x08, 0, 0x45, 0]);
+        Flow::of(&head).expect("a frame that is long enough")
+    }
+
+    #[test]
+    fn two_flows_of_one_slot_keep_their_decisions() {
+        let mut cache = Shortcuts::new(64);
+        let at = cache.slot(&flow(0));
+        let same: Vec<u64> = (0..).filter(|n| cache.slot(&flow(*n)) == at).take(3).collect();
+        let decision = |n: u64| Decision {
+            egress: PortId::new(n as u16 % 64).expect("a small number"),
+            to: n as u16,
+            priority: Priority::MIN,
+            group: PriorityGroup::MIN,
+            lossy: true,
+        };
+        let found = |cache: &Shortcuts, n: u64| {
+            let found = cache.find(Instant::ZERO, 7, flow(n));
+            if let Some((_, number)) = found {
+                assert!(cache.agrees(Instant::ZERO, 7, flow(n), number));
+                assert!(!cache.agrees(Instant::ZERO, 7, flow(n), number ^ 1));
+                assert!(layout_of(number) == Layout::Ipv4);
+            }
+            found.map(|(decision, _)| u64::from(decision.to))
+        };
+        for (n, kept) in [(same[0], 1), (same[1], 2), (same[1], 2), (same[2], 2)] {
+            cache.note(Instant::NEVER, 7, flow(n), decision(n));
+            let there = same.iter().filter(|n| found(&cache, **n) == Some(**n & 0xffff));
+            assert_eq!(there.count(), kept);
+        }
+        assert_eq!(found(&cache, same[0]), None, "the oldest");
+    }
 }

@@ -5,26 +5,42 @@
 
 use core::net::IpAddr;
 
-use super::seen::Seen;
 use crate::Switch;
-use crate::shortcut::Decision;
+use crate::shortcut::{Decision, Layout};
 use congestion::Queue;
-use contracts::frame::Frame;
+use congestion::sfc::Ahead;
+use contracts::frame::{BURST, Frame};
 use contracts::world::World;
+use wire::flow::{FiveTuple, PLAIN};
+use wire::roce::{self, Opcode};
+
+const _: () = assert!(BURST <= Ahead::MOST, "a group is at most a burst");
 
 impl<W: World> Switch<W> {
     /// Looks up the flows of frames that are about to join the queue of `decision` one after the
     /// other, `bytes` in all, if the queue may become so long that their sources are paused. The
     /// caller names each frame with [`Self::set_turn`], and calls [`Self::looked_ahead`] at the end.
     #[inline]
-    pub(crate) fn look_ahead(&mut self, decision: &Decision, frames: &[W::Frame], bytes: u64) {
+    pub(crate) fn look_ahead(
+        &mut self,
+        decision: &Decision,
+        layout: Layout,
+        frames: &[W::Frame],
+        bytes: u64,
+    ) {
         if self.signals.sfc.is_some() {
-            self.look_ahead_of_sfc(decision, frames, bytes);
+            self.look_ahead_of_sfc(decision, layout, frames, bytes);
         }
     }
 
     #[inline(never)]
-    fn look_ahead_of_sfc(&mut self, decision: &Decision, frames: &[W::Frame], bytes: u64) {
+    fn look_ahead_of_sfc(
+        &mut self,
+        decision: &Decision,
+        layout: Layout,
+        frames: &[W::Frame],
+        bytes: u64,
+    ) {
         let Some(sfc) = &self.signals.sfc else { return };
         let port = decision.egress;
         let class = self.tables[port.index()].class(decision.priority);
@@ -33,18 +49,25 @@ impl<W: World> Switch<W> {
         if before + bytes <= sfc.point.floor(queue).0 {
             return;
         }
+        let l3 = match layout {
+            Layout::Ipv4 => 14,
+            Layout::TaggedIpv4 => 18,
+            Layout::Other => return,
+        };
         let ahead = &mut self.signals.ahead;
         for frame in frames {
-            match Seen::usual(frame.head()) {
-                Some(flow) => match (flow.src, flow.dst) {
-                    (IpAddr::V4(src), IpAddr::V4(dst)) => {
-                        let addresses = (src.to_bits(), dst.to_bits());
-                        let ports = (flow.src_port, flow.dst_port);
-                        ahead.push(queue, addresses, flow.protocol, ports);
-                    }
-                    _ => ahead.push_other(),
-                },
-                None => ahead.push_other(),
+            match data_flow(frame.head(), l3) {
+                Some(FiveTuple {
+                    src: IpAddr::V4(src),
+                    dst: IpAddr::V4(dst),
+                    protocol,
+                    src_port,
+                    dst_port,
+                }) => {
+                    let addresses = (src.to_bits(), dst.to_bits());
+                    ahead.push(queue, addresses, protocol, (src_port, dst_port));
+                }
+                _ => ahead.push_other(),
             }
         }
         sfc.point.look_ahead(ahead);
@@ -61,4 +84,14 @@ impl<W: World> Switch<W> {
     pub(crate) fn looked_ahead(&mut self) {
         self.signals.ahead.clear();
     }
+}
+
+/// Returns the flow of a frame with an IPv4 header without options at `l3`, if it is certain to be no
+/// congestion message.
+#[inline(always)]
+fn data_flow(head: &[u8], l3: usize) -> Option<FiveTuple> {
+    let packet = head.get(l3..)?.first_chunk::<{ PLAIN + 1 }>()?;
+    let flow = FiveTuple::of_plain(packet.first_chunk()?)?;
+    let is_cnp = flow.dst_port == roce::UDP_PORT && Opcode(packet[PLAIN]) == Opcode::CNP;
+    (!is_cnp).then_some(flow)
 }

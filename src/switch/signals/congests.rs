@@ -39,7 +39,7 @@ impl<W: World> Switch<W> {
     /// Handles a frame that joins a queue above its floor, if Source Flow Control alone watches the
     /// queue and it is certain that the frame causes no message. Returns false, without effect, if
     /// not.
-    #[inline(never)]
+    #[inline]
     fn is_quiet(
         &mut self,
         now: Instant,

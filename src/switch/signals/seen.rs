@@ -31,7 +31,7 @@ impl<'a> Seen<'a> {
     /// Returns the flow of a frame that is certain to be no congestion message, by a few loads.
     /// `None` for any frame that has to be read in full.
     #[inline(always)]
-    pub(super) fn usual(head: &[u8]) -> Option<FiveTuple> {
+    fn usual(head: &[u8]) -> Option<FiveTuple> {
         let (flow, upper) = FiveTuple::of_usual(head)?;
         if flow.dst_port == roce::UDP_PORT {
             let opcode = head.get(upper + udp::HEADER_LEN).copied().map(Opcode);

@@ -13,17 +13,17 @@ use ground::time::{Duration, Instant};
 use ground::units::{BitsPerSec, Bytes};
 use wire::ip::Protocol;
 
-/// Flows looked up at once: a burst.
-const FLOWS: usize = 32;
-
 /// Flows of the frames of a burst, in order, looked up ahead of their use.
 #[derive(Debug, Default)]
 pub struct Ahead {
-    hints: ArrayVec<Hint, FLOWS>,
+    hints: ArrayVec<Hint, { Ahead::MOST }>,
     turn: usize,
 }
 
 impl Ahead {
+    /// Most flows looked up at once.
+    pub const MOST: usize = 32;
+
     /// Forgets all flows.
     #[inline]
     pub fn clear(&mut self) {
@@ -33,7 +33,7 @@ impl Ahead {
     /// Adds the flow of the next frame of the burst, in IPv4: addresses, protocol, ports.
     ///
     /// # Panics
-    /// If the burst is full: it has at most 32 frames.
+    /// If there are [`Self::MOST`] flows.
     #[inline(always)]
     pub fn push(
         &mut self,
@@ -49,7 +49,7 @@ impl Ahead {
     /// Adds a frame of another flow, which is looked up when it is needed.
     ///
     /// # Panics
-    /// If the burst is full.
+    /// If there are [`Self::MOST`] flows.
     #[inline]
     pub fn push_other(&mut self) {
         self.hints.push(Hint::NONE);
