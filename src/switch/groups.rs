@@ -175,7 +175,8 @@ impl<W: World> Switch<W> {
         for frame in &frames[1..] {
             let (head, wire_len) = (frame.head(), frame.wire_len());
             let Some(flow) = Flow::of(head) else { break };
-            let agrees = shortcuts.agrees(now, version, flow, number);
+            let agrees = shortcuts.agrees(now, version, flow, number)
+                || shortcuts.agrees_beside(now, version, head, number);
             if !agrees || wire_len > max_frame || wants(head) {
                 break;
             }

@@ -5,8 +5,9 @@
 //! A shortcut gives the result of the full path: it holds for frames with the same addresses, tag,
 //! EtherType and DSCP, until anything that it was derived from changes (the table's version), and
 //! for a 64th of the ageing time at most, after which the full path refreshes the source address
-//! and checks the destination. A flow is in one of two neighbouring slots, so that of three flows
-//! that share them one is classified anew.
+//! and checks the destination. A flow is in its slot, or in one of the three beside it if
+//! another flow has that slot: flows in turn that push each other out would be classified anew each
+//! time.
 
 use super::classify::{Meta, UNTAGGED};
 use ground::time::Instant;
@@ -154,10 +155,15 @@ const _: () = assert!(size_of::<Entry>() == 64, "a lookup reads one cache line")
 #[derive(Debug)]
 pub(super) struct Shortcuts {
     entries: Box<[Entry]>,
+    /// Distance from its slot of the entry that was evicted last.
+    evicted: usize,
 }
 
+/// Neighbouring slots that a flow may be in.
+const WAYS: usize = 4;
+
 impl Shortcuts {
-    /// Creates `slots` slots, rounded up to a power of two, 2 to 65,536.
+    /// Creates `slots` slots, rounded up to a power of two, 4 to 65,536.
     pub(super) fn new(slots: usize) -> Self {
         let decision = Decision {
             egress: PortId::MIN,
@@ -170,7 +176,8 @@ impl Shortcuts {
         let entry =
             Entry { flow: Flow::default(), until: Instant::ZERO, version: 0, decision, number: 0 };
         Self {
-            entries: vec![entry; slots.clamp(2, 1 << 16).next_power_of_two()].into_boxed_slice(),
+            entries: vec![entry; slots.clamp(WAYS, 1 << 16).next_power_of_two()].into_boxed_slice(),
+            evicted: 0,
         }
     }
 
@@ -179,36 +186,64 @@ impl Shortcuts {
         flow.hash() & (self.entries.len() - 1)
     }
 
-    /// Returns the decision for this flow, if it is still valid, and its number.
+    /// Returns the decision for this flow, if it is still valid and in its slot, and its number. If
+    /// not, it may be beside it ([`Self::find_beside`]).
     #[inline(always)]
     pub(super) fn find(&self, now: Instant, version: u32, flow: Flow) -> Option<(Decision, u64)> {
+        let entry = &self.entries[self.slot(&flow)];
+        entry.holds(now, version, &flow).then_some((entry.decision, entry.number))
+    }
+
+    /// As [`Self::find`], in the slots beside that of a frame's flow. Takes the frame, so that the
+    /// usual way need not keep its flow at hand.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn find_beside(
+        &self,
+        now: Instant,
+        version: u32,
+        head: &[u8],
+    ) -> Option<(Decision, u64)> {
+        let flow = Flow::of(head)?;
         let at = self.slot(&flow);
-        let mut entry = &self.entries[at];
-        if !entry.holds(now, version, &flow) {
-            entry = &self.entries[at ^ 1];
-            if !entry.holds(now, version, &flow) {
-                return None;
-            }
-        }
+        let mut beside = (1..WAYS).map(|way| &self.entries[at ^ way]);
+        let entry = beside.find(|entry| entry.holds(now, version, &flow))?;
         Some((entry.decision, entry.number))
     }
 
-    /// Returns true if there is a valid decision for this flow, with this number.
+    /// Returns true if there is a valid decision for this flow in its slot, with this number.
     #[inline(always)]
     pub(super) fn agrees(&self, now: Instant, version: u32, flow: Flow, number: u64) -> bool {
-        let at = self.slot(&flow);
-        let agrees = |entry: &Entry| entry.number == number && entry.holds(now, version, &flow);
-        agrees(&self.entries[at]) || agrees(&self.entries[at ^ 1])
+        let entry = &self.entries[self.slot(&flow)];
+        entry.number == number && entry.holds(now, version, &flow)
     }
 
-    /// Stores a decision. An entry of another flow moves to the slot beside it.
+    /// As [`Self::agrees`], in the slots beside that of a frame's flow.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn agrees_beside(
+        &self,
+        now: Instant,
+        version: u32,
+        head: &[u8],
+        number: u64,
+    ) -> bool {
+        self.find_beside(now, version, head).is_some_and(|(_, of)| of == number)
+    }
+
+    /// Stores a decision. If its slot has another flow's, that one moves to a slot beside it.
     pub(super) fn note(&mut self, until: Instant, version: u32, flow: Flow, decision: Decision) {
         let at = self.slot(&flow);
         let number = decision.number(flow.layout());
-        if self.entries[at].flow != flow {
-            self.entries[at ^ 1] = self.entries[at];
-        }
-        self.entries[at] = Entry { flow, until, version, decision, number };
+        let ways = || (0..WAYS).map(|way| at ^ way);
+        let old = ways().find(|slot| self.entries[*slot].flow == flow);
+        let free = || ways().find(|slot| self.entries[*slot].version != version);
+        let slot = old.or_else(free).unwrap_or_else(|| {
+            self.evicted = self.evicted % (WAYS - 1) + 1;
+            self.entries[at ^ self.evicted] = self.entries[at];
+            at
+        });
+        self.entries[slot] = Entry { flow, until, version, decision, number };
     }
 }
 
@@ -223,18 +258,36 @@ pub(super) fn leaves_as_it_came(meta: &Meta, tagged: bool) -> bool {
 mod tests {
     use super::*;
 
-    fn flow(n: u64) -> Flow {
+    fn head(n: u64) -> [u8; WHOLE] {
         let mut head = [0; WHOLE];
         head[..8].copy_from_slice(&n.to_be_bytes());
         head[12..16].copy_from_slice(&[0x08, 0, 0x45, 0]);
-        Flow::of(&head).expect("a frame that is long enough")
+        head
+    }
+
+    fn flow(n: u64) -> Flow {
+        Flow::of(&head(n)).expect("a frame that is long enough")
+    }
+
+    fn found(cache: &Shortcuts, version: u32, n: u64) -> Option<u64> {
+        let own = cache.find(Instant::ZERO, version, flow(n));
+        let found = own.or_else(|| cache.find_beside(Instant::ZERO, version, &head(n)));
+        let agrees = |number| {
+            cache.agrees(Instant::ZERO, version, flow(n), number)
+                || cache.agrees_beside(Instant::ZERO, version, &head(n), number)
+        };
+        if let Some((_, number)) = found {
+            assert!(agrees(number) && !agrees(number ^ 1));
+            assert!(layout_of(number) == Layout::Ipv4);
+        }
+        found.map(|(decision, _)| u64::from(decision.to))
     }
 
     #[test]
-    fn two_flows_of_one_slot_keep_their_decisions() {
+    fn four_flows_of_one_slot_keep_their_decisions() {
         let mut cache = Shortcuts::new(64);
         let at = cache.slot(&flow(0));
-        let same: Vec<u64> = (0..).filter(|n| cache.slot(&flow(*n)) == at).take(3).collect();
+        let same: Vec<u64> = (0..).filter(|n| cache.slot(&flow(*n)) == at).take(5).collect();
         let decision = |n: u64| Decision {
             egress: PortId::new(n as u16 % 64).expect("a small number"),
             to: n as u16,
@@ -242,20 +295,16 @@ mod tests {
             group: PriorityGroup::MIN,
             lossy: true,
         };
-        let found = |cache: &Shortcuts, n: u64| {
-            let found = cache.find(Instant::ZERO, 7, flow(n));
-            if let Some((_, number)) = found {
-                assert!(cache.agrees(Instant::ZERO, 7, flow(n), number));
-                assert!(!cache.agrees(Instant::ZERO, 7, flow(n), number ^ 1));
-                assert!(layout_of(number) == Layout::Ipv4);
-            }
-            found.map(|(decision, _)| u64::from(decision.to))
-        };
-        for (n, kept) in [(same[0], 1), (same[1], 2), (same[1], 2), (same[2], 2)] {
-            cache.note(Instant::NEVER, 7, flow(n), decision(n));
-            let there = same.iter().filter(|n| found(&cache, **n) == Some(**n & 0xffff));
-            assert_eq!(there.count(), kept);
+        for (n, kept) in [(0, 1), (1, 2), (1, 2), (2, 3), (3, 4), (0, 4), (4, 4)] {
+            cache.note(Instant::NEVER, 7, flow(same[n]), decision(same[n]));
+            let there = same.iter().filter(|n| found(&cache, 7, **n) == Some(**n & 0xffff));
+            assert_eq!(there.count(), kept, "after flow {n}");
+            assert!(found(&cache, 7, same[n]).is_some());
         }
-        assert_eq!(found(&cache, same[0]), None, "the oldest");
+        // Entries of another version of the tables make room.
+        cache.note(Instant::NEVER, 8, flow(same[0]), decision(same[0]));
+        cache.note(Instant::NEVER, 8, flow(same[1]), decision(same[1]));
+        let new = |n: &&u64| found(&cache, 8, **n).is_some();
+        assert_eq!(same.iter().filter(new).count(), 2);
     }
 }
