@@ -109,10 +109,7 @@ impl Decision {
     const fn number(&self, layout: Layout) -> u64 {
         let Self { egress, to, priority, group, lossy } = *self;
         let treatment = (priority.get() as u64) << 16 | (group.get() as u64) << 8 | lossy as u64;
-        (layout as u64) << LAYOUT_SHIFT
-            | treatment << 32
-            | (to as u64) << 16
-            | egress.get() as u64
+        (layout as u64) << LAYOUT_SHIFT | treatment << 32 | (to as u64) << 16 | egress.get() as u64
     }
 }
 

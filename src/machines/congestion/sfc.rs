@@ -32,8 +32,8 @@ use super::detect::Queue;
 use super::flow_key::FlowKey;
 use super::limit::Limit;
 use super::streams::{CreateMask, Place, Refusal, Stream, StreamCounters, StreamPlan, StreamTable};
-pub use quiet::Ahead;
 use meter::Meter;
+pub use quiet::Ahead;
 use quiet::{Hot, Quick};
 
 use ground::counters;
