@@ -80,7 +80,7 @@ impl Hot {
     }
 }
 
-/// What a plan says about frames without a signal.
+/// The numbers of a plan that decide about frames without a signal.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Quick {
     /// False if a decision needs more than [`Hot`] has: a meter, patience, messages counted since
