@@ -2,12 +2,13 @@
 //!
 //! `cargo bench -p sluice-perf --bench measuring -- plain|lossless SECONDS SLICES`
 //!
-//! Four equal switches of 64 ports in memory with 32 links between them forward at full rate in
+//! Five equal switches of 64 ports in memory with 32 links between them forward at full rate in
 //! turn, SLICES times for SECONDS each. The ports of the first have no link protocols (`none`);
 //! those of the second advertise themselves and answer measurements, of which there are none
 //! (`idle`); the ports of the others measure by default, one measurement after the other
 //! (`measuring`), or with requests 400 to 800 us apart (`spaced`), nearly the lowest rate that 100
-//! rounds in 100 ms allow. Each switch has its own clock, which stands still while the others run.
+//! rounds in 100 ms allow. The fifth has none either (`again`): its ratio to the first says how far
+//! apart two equal switches are, as they have other memory. Each switch has its own clock, which stands still while the others run.
 //!
 //! Prints one line of JSON: for every slice the data frames per second, without the time for which
 //! the thread waited for its CPU, and the share of that time; and the results of the measurements.
@@ -216,6 +217,7 @@ fn main() {
         Contestant::new("idle", pipeline, clock, Some(agents::responder)),
         Contestant::new("measuring", pipeline, clock, Some(agents::initiator)),
         Contestant::new("spaced", pipeline, clock, Some(agents::spaced)),
+        Contestant::new("again", pipeline, clock, None),
     ];
     for one in &mut all {
         one.slice(seconds);

@@ -66,6 +66,10 @@ pub struct PortAgents {
     /// Most bytes that leave the port's transmit ring before a frame that is handed over.
     ring: Bytes,
     lldp: Option<Box<Lldp>>,
+    /// LLDP's deadline, which is far from what messages of a measurement need.
+    lldp_due: Instant,
+    /// True if LLDP was called since its events were last read.
+    lldp_called: bool,
     measurer: Option<Box<Measurer>>,
     dialect: headroom::Dialect,
     /// True if the measurement begins by itself when the link comes up.
@@ -134,6 +138,7 @@ impl PortAgents {
     #[must_use]
     pub fn new(plan: &AgentsPlan, stamps: Stamps) -> Self {
         let measure = plan.measure.as_ref();
+        let lldp = plan.lldp.as_ref().map(|l| Box::new(Lldp::new(l, plan.dcbx.as_ref())));
         Self {
             mac: plan.mac,
             rate: plan.rate,
@@ -141,7 +146,9 @@ impl PortAgents {
             fresh: true,
             stamps,
             ring: Bytes(0),
-            lldp: plan.lldp.as_ref().map(|l| Box::new(Lldp::new(l, plan.dcbx.as_ref()))),
+            lldp_due: lldp.as_ref().map_or(Instant::NEVER, |lldp| lldp.next_deadline()),
+            lldp_called: true,
+            lldp,
             measurer: measure.map(|m| Box::new(Measurer::new(m))),
             dialect: measure.map(|m| m.dialect).unwrap_or_default(),
             initiates: measure.is_some_and(|m| m.initiate.is_some()),
@@ -177,9 +184,7 @@ impl PortAgents {
         if !up {
             return self.stop(now);
         }
-        if let Some(lldp) = &mut self.lldp {
-            lldp.start(now);
-        }
+        self.with_lldp(|lldp| lldp.start(now));
         if let Some(peer_delay) = &mut self.peer_delay {
             peer_delay.start(now);
         }
@@ -198,9 +203,7 @@ impl PortAgents {
 
     fn stop(&mut self, now: Instant) {
         self.departures.stop();
-        if let Some(lldp) = &mut self.lldp {
-            lldp.stop(now);
-        }
+        self.with_lldp(|lldp| lldp.stop(now));
         if let Some(measurer) = &mut self.measurer {
             measurer.stop();
         }
@@ -214,9 +217,7 @@ impl PortAgents {
 
     /// Withdraws the information sent by LLDP, so that neighbours need not wait until it has aged.
     pub fn say_goodbye(&mut self, now: Instant) {
-        if let Some(lldp) = &mut self.lldp {
-            lldp.say_goodbye(now);
-        }
+        self.with_lldp(|lldp| lldp.say_goodbye(now));
         self.listen(now);
     }
 
@@ -283,7 +284,7 @@ impl PortAgents {
         }
         let Some(&[a, b]) = frame.get(12..14) else { return false };
         let taken = match EtherType(u16::from_be_bytes([a, b])) {
-            EtherType::LLDP => self.lldp.as_mut().map(|lldp| {
+            EtherType::LLDP => self.with_lldp(|lldp| {
                 lldp.on_frame(now, frame);
                 Ok(())
             }),
@@ -378,9 +379,7 @@ impl PortAgents {
             self.set_link(now, true, None);
         }
         if !self.up {
-            if let Some(lldp) = &mut self.lldp {
-                lldp.on_timeout(now);
-            }
+            self.with_lldp(|lldp| lldp.on_timeout(now));
             self.listen(now);
             return None;
         }
@@ -416,7 +415,10 @@ impl PortAgents {
                 return Some(repr.buffer_len());
             }
         }
-        let len = self.lldp.as_mut()?.take(now, out);
+        if now < self.lldp_due {
+            return None;
+        }
+        let len = self.with_lldp(|lldp| lldp.take(now, out)).flatten();
         self.said = len.is_some();
         len
     }
@@ -429,8 +431,8 @@ impl PortAgents {
     /// The last frame found no memory: it counts as lost on the link, or is repeated.
     fn not_sent(&mut self) {
         self.counters.unsent += 1;
-        if let Some(lldp) = self.lldp.as_mut().filter(|_| self.said) {
-            lldp.put_back();
+        if self.said {
+            self.with_lldp(Lldp::put_back);
         }
     }
 
@@ -442,18 +444,17 @@ impl PortAgents {
         }
         if !self.up {
             // Information about neighbours ages in any state.
-            return self.lldp.as_ref().map_or(Instant::NEVER, |lldp| lldp.next_deadline());
+            return self.lldp_due;
         }
-        let mut at = self.auto.as_ref().map_or(Instant::NEVER, Auto::next_deadline);
-        at = at.min(self.departures.next_deadline());
+        let mut at = self.lldp_due.min(self.departures.next_deadline());
+        if let Some(auto) = &self.auto {
+            at = at.min(auto.next_deadline());
+        }
         if let Some(measurer) = &self.measurer {
             at = at.min(measurer.next_deadline());
         }
         if let Some(peer_delay) = &self.peer_delay {
             at = at.min(peer_delay.next_deadline());
-        }
-        if let Some(lldp) = &self.lldp {
-            at = at.min(lldp.next_deadline());
         }
         at
     }
@@ -484,9 +485,7 @@ impl PortAgents {
 
     /// Advertises this level in the network from now on, if the port advertises it.
     pub fn set_topology(&mut self, now: Instant, topology: Topology) {
-        if let Some(lldp) = &mut self.lldp {
-            lldp.set_topology(now, topology);
-        }
+        self.with_lldp(|lldp| lldp.set_topology(now, topology));
         self.listen(now);
     }
 
@@ -497,9 +496,7 @@ impl PortAgents {
         isolation: Option<CongestionIsolation>,
         sfc: Option<SourceFlowControl>,
     ) {
-        if let Some(lldp) = &mut self.lldp {
-            lldp.set_congestion(now, isolation, sfc);
-        }
+        self.with_lldp(|lldp| lldp.set_congestion(now, isolation, sfc));
         self.listen(now);
     }
 

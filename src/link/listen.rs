@@ -3,6 +3,7 @@
 use super::auto::{Auto, Choice};
 use super::news::{Failure, Found, News, PeerReaction, ReactionSource, Spread};
 use super::{Method, PortAgents};
+use discovery::Lldp;
 use ground::time::{Duration, Instant};
 use headroom::{Formula, Samples, measure, peer_delay};
 use wire::headroom::Adjustment;
@@ -16,8 +17,10 @@ impl PortAgents {
             self.handing_over = Duration::ZERO;
             self.tell(News::Measuring(Method::RoundTrip));
         }
-        while let Some(event) = self.lldp.as_mut().and_then(|lldp| lldp.next_event()) {
-            self.heard(now, event);
+        if core::mem::take(&mut self.lldp_called) {
+            while let Some(event) = self.lldp.as_mut().and_then(|lldp| lldp.next_event()) {
+                self.heard(now, event);
+            }
         }
         while let Some(event) = self.measurer.as_mut().and_then(|m| m.next_event()) {
             self.measured(now, event);
@@ -25,6 +28,15 @@ impl PortAgents {
         while let Some(event) = self.peer_delay.as_mut().and_then(|p| p.next_event()) {
             self.path_measured(now, event);
         }
+    }
+
+    /// Calls a function of LLDP, if the port runs it; its deadline and events may be others then.
+    pub(super) fn with_lldp<R>(&mut self, call: impl FnOnce(&mut Lldp) -> R) -> Option<R> {
+        let lldp = self.lldp.as_mut()?;
+        let result = call(lldp);
+        self.lldp_due = lldp.next_deadline();
+        self.lldp_called = true;
+        Some(result)
     }
 
     fn heard(&mut self, now: Instant, event: discovery::Event) {
@@ -42,11 +54,14 @@ impl PortAgents {
     /// An end station derives its own level in the network, which needs only one port; the ports of
     /// a switch are given theirs.
     fn surrounded(&mut self, now: Instant) {
-        let Some(lldp) = &mut self.lldp else { return };
+        let Some(lldp) = &self.lldp else { return };
         let surroundings = *lldp.surroundings();
-        if let Some(place) = &mut self.place {
+        let advertised = self.place.as_mut().map(|place| {
             place.hear(0, surroundings.place);
-            lldp.set_topology(now, place.advertised(0));
+            place.advertised(0)
+        });
+        if let Some(topology) = advertised {
+            self.with_lldp(|lldp| lldp.set_topology(now, topology));
         }
         self.tell(News::Surroundings(surroundings));
     }

@@ -7,7 +7,7 @@
 //! (the egress port is busy, a limit is near), it is one frame after the other.
 
 use super::Switch;
-use super::shortcut::{Decision, Flow};
+use super::shortcut::{Decision, Flow, Layout, layout_of};
 use super::staging::Run;
 use contracts::frame::{Burst, Frame};
 use contracts::world::{Events, World};
@@ -40,6 +40,9 @@ impl<W: World> Switch<W> {
     pub(super) fn ingest_burst(&mut self, now: Instant, at: usize, burst: &mut Burst<W::Frame>) {
         let Some(first) = burst.first() else { return };
         let way = self.way_of(now, at, first);
+        if burst.len() == 1 {
+            return self.ingest_single(now, at, way, burst);
+        }
         if let Way::Decided(decision, number) = way {
             let group = self.group(now, at, (decision, number), burst);
             if group.frames == burst.len() {
@@ -48,13 +51,27 @@ impl<W: World> Switch<W> {
                     let to = usize::from(decision.to);
                     return self.ports[to].staged.push_burst(burst, run);
                 }
-                for frame in burst.drain(..) {
+                self.look_ahead(&decision, layout_of(number), burst, group.bytes);
+                for (turn, frame) in burst.drain(..).enumerate() {
+                    self.set_turn(turn);
                     self.take_shortcut(now, at, frame, decision);
                 }
-                return;
+                return self.looked_ahead();
             }
         }
         self.ingest_groups(now, at, way, burst);
+    }
+
+    /// Processes a burst of one frame, which is no group.
+    #[inline(always)]
+    fn ingest_single(&mut self, now: Instant, at: usize, way: Way, burst: &mut Burst<W::Frame>) {
+        let frame = burst.pop().expect("a burst of one");
+        self.ports[at].counters.rx_bytes += u64::from(frame.wire_len());
+        match way {
+            Way::Decided(decision, _) => self.take_shortcut(now, at, frame, decision),
+            Way::Message => self.ingest_message(now, at, frame),
+            Way::Undecided => self.ingest_undecided(now, at, frame),
+        }
     }
 
     /// Processes a burst of several groups; `way` is that of its first frame.
@@ -76,9 +93,13 @@ impl<W: World> Switch<W> {
                     let members = frames.by_ref().take(group.frames);
                     self.ports[usize::from(decision.to)].staged.push_all(members, run);
                 } else {
-                    for frame in frames.by_ref().take(group.frames) {
+                    let members = &frames.as_slice()[..group.frames];
+                    self.look_ahead(&decision, layout_of(number), members, group.bytes);
+                    for (turn, frame) in frames.by_ref().take(group.frames).enumerate() {
+                        self.set_turn(turn);
                         self.take_shortcut(now, at, frame, decision);
                     }
+                    self.looked_ahead();
                 }
             } else {
                 let frame = frames.next().expect("its way was found");
@@ -111,15 +132,52 @@ impl<W: World> Switch<W> {
         (decision, number): (Decision, u64),
         frames: &[W::Frame],
     ) -> Group {
-        let (shortcuts, filter) = (&self.ports[at].shortcuts, &self.signals.filter);
+        if self.signals.filter.is_on() {
+            return self.group_without_messages(now, at, (decision, number), frames);
+        }
+        self.scan(now, at, (decision, number), frames, |_| false)
+    }
+
+    /// As [`Self::group`], where frames may be messages.
+    #[inline(never)]
+    fn group_without_messages(
+        &self,
+        now: Instant,
+        at: usize,
+        decision: (Decision, u64),
+        frames: &[W::Frame],
+    ) -> Group {
+        let filter = &self.signals.filter;
+        // Frames of one decision have their headers in the same places.
+        match layout_of(decision.1) {
+            Layout::Other => self.scan(now, at, decision, frames, |head| filter.wants(head)),
+            Layout::Ipv4 => self.scan(now, at, decision, frames, |head| filter.wants_at(14, head)),
+            Layout::TaggedIpv4 => {
+                self.scan(now, at, decision, frames, |head| filter.wants_at(18, head))
+            }
+        }
+    }
+
+    /// Returns the group of the first frame, which ends before a frame that `wants` names.
+    #[inline(always)]
+    fn scan(
+        &self,
+        now: Instant,
+        at: usize,
+        (decision, number): (Decision, u64),
+        frames: &[W::Frame],
+        wants: impl Fn(&[u8]) -> bool,
+    ) -> Group {
+        let shortcuts = &self.ports[at].shortcuts;
         let (version, max_frame) = (self.fdb.version(), self.max_frame);
         let first = frames[0].wire_len();
         let (mut bytes, mut unequal, mut count) = (u64::from(first), 0, 1);
         for frame in &frames[1..] {
             let (head, wire_len) = (frame.head(), frame.wire_len());
             let Some(flow) = Flow::of(head) else { break };
-            let agrees = shortcuts.agrees(now, version, flow, number);
-            if !agrees || wire_len > max_frame || filter.wants(head) {
+            let agrees = shortcuts.agrees(now, version, flow, number)
+                || shortcuts.agrees_beside(now, version, head, number);
+            if !agrees || wire_len > max_frame || wants(head) {
                 break;
             }
             bytes += u64::from(wire_len);

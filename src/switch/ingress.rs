@@ -57,8 +57,12 @@ impl<W: World> Switch<W> {
         at: usize,
         frame: &W::Frame,
     ) -> Option<(Decision, u64)> {
+        let (shortcuts, version) = (&self.ports[at].shortcuts, self.fdb.version());
         let flow = Flow::of(frame.head())?;
-        let decision = self.ports[at].shortcuts.find(now, self.fdb.version(), flow)?;
+        let decision = match shortcuts.find(now, version, flow) {
+            Some(decision) => decision,
+            None => shortcuts.find_beside(now, version, frame.head())?,
+        };
         (frame.wire_len() <= self.max_frame).then_some(decision)
     }
 

@@ -5,7 +5,9 @@
 //! A shortcut gives the result of the full path: it holds for frames with the same addresses, tag,
 //! EtherType and DSCP, until anything that it was derived from changes (the table's version), and
 //! for a 64th of the ageing time at most, after which the full path refreshes the source address
-//! and checks the destination. It is direct-mapped; flows that share a slot evict each other.
+//! and checks the destination. A flow is in its slot, or in one of the three beside it if
+//! another flow has that slot: flows in turn that push each other out would be classified anew each
+//! time.
 
 use super::classify::{Meta, UNTAGGED};
 use ground::time::Instant;
@@ -61,11 +63,33 @@ impl Flow {
         }
     }
 
+    /// Returns the place of the IP header, by the EtherType and the first byte behind it.
+    const fn layout(&self) -> Layout {
+        const NO_OPTIONS: u8 = 0x45;
+        let (outer, inner) = ((self.second >> 32) as u16, self.third as u16);
+        match (outer, inner) {
+            (IPV4, _) if (self.second >> 48) as u8 == NO_OPTIONS => Layout::Ipv4,
+            (C_TAG, IPV4) if (self.third >> 16) as u8 == NO_OPTIONS => Layout::TaggedIpv4,
+            _ => Layout::Other,
+        }
+    }
+
     #[inline(always)]
     const fn hash(&self) -> usize {
         let mixed = (self.first ^ self.second.rotate_left(23)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         (mixed >> 48) as usize
     }
+}
+
+/// Place of the IP header in the frames of a flow.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Layout {
+    /// Not known, or not IPv4 without options.
+    Other,
+    /// IPv4 without options, behind the EtherType.
+    Ipv4,
+    /// IPv4 without options, behind a C-tag.
+    TaggedIpv4,
 }
 
 /// Decision for a frame that leaves unmodified, by a port of this worker.
@@ -80,12 +104,24 @@ pub(super) struct Decision {
 }
 
 impl Decision {
-    /// Returns the whole decision as one number, for comparisons.
+    /// Returns the whole decision and the layout of its frames as one number, for comparisons.
     #[inline(always)]
-    const fn number(&self) -> u64 {
+    const fn number(&self, layout: Layout) -> u64 {
         let Self { egress, to, priority, group, lossy } = *self;
         let treatment = (priority.get() as u64) << 16 | (group.get() as u64) << 8 | lossy as u64;
-        treatment << 32 | (to as u64) << 16 | egress.get() as u64
+        (layout as u64) << LAYOUT_SHIFT | treatment << 32 | (to as u64) << 16 | egress.get() as u64
+    }
+}
+
+const LAYOUT_SHIFT: u32 = 56;
+
+/// Returns the layout in a decision's number.
+#[inline(always)]
+pub(super) const fn layout_of(number: u64) -> Layout {
+    match number >> LAYOUT_SHIFT {
+        1 => Layout::Ipv4,
+        2 => Layout::TaggedIpv4,
+        _ => Layout::Other,
     }
 }
 
@@ -116,10 +152,15 @@ const _: () = assert!(size_of::<Entry>() == 64, "a lookup reads one cache line")
 #[derive(Debug)]
 pub(super) struct Shortcuts {
     entries: Box<[Entry]>,
+    /// Distance from its slot of the entry that was evicted last.
+    evicted: usize,
 }
 
+/// Neighbouring slots that a flow may be in.
+const WAYS: usize = 4;
+
 impl Shortcuts {
-    /// Creates `slots` slots, rounded up to a power of two, at most 65,536.
+    /// Creates `slots` slots, rounded up to a power of two, 4 to 65,536.
     pub(super) fn new(slots: usize) -> Self {
         let decision = Decision {
             egress: PortId::MIN,
@@ -132,7 +173,8 @@ impl Shortcuts {
         let entry =
             Entry { flow: Flow::default(), until: Instant::ZERO, version: 0, decision, number: 0 };
         Self {
-            entries: vec![entry; slots.clamp(1, 1 << 16).next_power_of_two()].into_boxed_slice(),
+            entries: vec![entry; slots.clamp(WAYS, 1 << 16).next_power_of_two()].into_boxed_slice(),
+            evicted: 0,
         }
     }
 
@@ -141,24 +183,64 @@ impl Shortcuts {
         flow.hash() & (self.entries.len() - 1)
     }
 
-    /// Returns the decision for this flow, if it is still valid, and its number.
+    /// Returns the decision for this flow, if it is still valid and in its slot, and its number. If
+    /// not, it may be beside it ([`Self::find_beside`]).
     #[inline(always)]
     pub(super) fn find(&self, now: Instant, version: u32, flow: Flow) -> Option<(Decision, u64)> {
         let entry = &self.entries[self.slot(&flow)];
         entry.holds(now, version, &flow).then_some((entry.decision, entry.number))
     }
 
-    /// Returns true if there is a valid decision for this flow, with this number.
+    /// As [`Self::find`], in the slots beside that of a frame's flow. Takes the frame, so that the
+    /// usual way need not keep its flow at hand.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn find_beside(
+        &self,
+        now: Instant,
+        version: u32,
+        head: &[u8],
+    ) -> Option<(Decision, u64)> {
+        let flow = Flow::of(head)?;
+        let at = self.slot(&flow);
+        let mut beside = (1..WAYS).map(|way| &self.entries[at ^ way]);
+        let entry = beside.find(|entry| entry.holds(now, version, &flow))?;
+        Some((entry.decision, entry.number))
+    }
+
+    /// Returns true if there is a valid decision for this flow in its slot, with this number.
     #[inline(always)]
     pub(super) fn agrees(&self, now: Instant, version: u32, flow: Flow, number: u64) -> bool {
         let entry = &self.entries[self.slot(&flow)];
         entry.number == number && entry.holds(now, version, &flow)
     }
 
-    /// Stores a decision.
+    /// As [`Self::agrees`], in the slots beside that of a frame's flow.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn agrees_beside(
+        &self,
+        now: Instant,
+        version: u32,
+        head: &[u8],
+        number: u64,
+    ) -> bool {
+        self.find_beside(now, version, head).is_some_and(|(_, of)| of == number)
+    }
+
+    /// Stores a decision. If its slot has another flow's, that one moves to a slot beside it.
     pub(super) fn note(&mut self, until: Instant, version: u32, flow: Flow, decision: Decision) {
         let at = self.slot(&flow);
-        self.entries[at] = Entry { flow, until, version, decision, number: decision.number() };
+        let number = decision.number(flow.layout());
+        let ways = || (0..WAYS).map(|way| at ^ way);
+        let old = ways().find(|slot| self.entries[*slot].flow == flow);
+        let free = || ways().find(|slot| self.entries[*slot].version != version);
+        let slot = old.or_else(free).unwrap_or_else(|| {
+            self.evicted = self.evicted % (WAYS - 1) + 1;
+            self.entries[at ^ self.evicted] = self.entries[at];
+            at
+        });
+        self.entries[slot] = Entry { flow, until, version, decision, number };
     }
 }
 
@@ -167,4 +249,59 @@ impl Shortcuts {
 #[inline]
 pub(super) fn leaves_as_it_came(meta: &Meta, tagged: bool) -> bool {
     meta.tag == if tagged { meta.vid.get() } else { UNTAGGED }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn head(n: u64) -> [u8; WHOLE] {
+        let mut head = [0; WHOLE];
+        head[..8].copy_from_slice(&n.to_be_bytes());
+        head[12..16].copy_from_slice(&[0x08, 0, 0x45, 0]);
+        head
+    }
+
+    fn flow(n: u64) -> Flow {
+        Flow::of(&head(n)).expect("a frame that is long enough")
+    }
+
+    fn found(cache: &Shortcuts, version: u32, n: u64) -> Option<u64> {
+        let own = cache.find(Instant::ZERO, version, flow(n));
+        let found = own.or_else(|| cache.find_beside(Instant::ZERO, version, &head(n)));
+        let agrees = |number| {
+            cache.agrees(Instant::ZERO, version, flow(n), number)
+                || cache.agrees_beside(Instant::ZERO, version, &head(n), number)
+        };
+        if let Some((_, number)) = found {
+            assert!(agrees(number) && !agrees(number ^ 1));
+            assert!(layout_of(number) == Layout::Ipv4);
+        }
+        found.map(|(decision, _)| u64::from(decision.to))
+    }
+
+    #[test]
+    fn four_flows_of_one_slot_keep_their_decisions() {
+        let mut cache = Shortcuts::new(64);
+        let at = cache.slot(&flow(0));
+        let same: Vec<u64> = (0..).filter(|n| cache.slot(&flow(*n)) == at).take(5).collect();
+        let decision = |n: u64| Decision {
+            egress: PortId::new(n as u16 % 64).expect("a small number"),
+            to: n as u16,
+            priority: Priority::MIN,
+            group: PriorityGroup::MIN,
+            lossy: true,
+        };
+        for (n, kept) in [(0, 1), (1, 2), (1, 2), (2, 3), (3, 4), (0, 4), (4, 4)] {
+            cache.note(Instant::NEVER, 7, flow(same[n]), decision(same[n]));
+            let there = same.iter().filter(|n| found(&cache, 7, **n) == Some(**n & 0xffff));
+            assert_eq!(there.count(), kept, "after flow {n}");
+            assert!(found(&cache, 7, same[n]).is_some());
+        }
+        // Entries of another version of the tables make room.
+        cache.note(Instant::NEVER, 8, flow(same[0]), decision(same[0]));
+        cache.note(Instant::NEVER, 8, flow(same[1]), decision(same[1]));
+        let new = |n: &&u64| found(&cache, 8, **n).is_some();
+        assert_eq!(same.iter().filter(new).count(), 2);
+    }
 }

@@ -2,7 +2,8 @@
 //!
 //! Consecutive frames that came in by the same port with the same priority are accounted for
 //! together, so a burst costs one release and one count instead of one per frame. If a port accepts
-//! only part of a burst, the run at the cut is split in two.
+//! only part of a burst, the run at the cut is split in two. Mostly there is one run: it is kept apart
+//! from the queue of those behind it.
 
 use std::collections::VecDeque;
 
@@ -25,18 +26,52 @@ pub(super) struct Run {
     pub(super) bytes: u64,
 }
 
+impl Run {
+    /// No frames.
+    const EMPTY: Self =
+        Self { charge: None, ingress: PortId::MIN, priority: Priority::MIN, frames: 0, bytes: 0 };
+
+    /// Adds a run; returns it if the two are not accounted for together.
+    #[inline(always)]
+    fn join(&mut self, mut run: Self) -> Result<(), Self> {
+        if self.ingress != run.ingress || self.priority != run.priority {
+            return Err(run);
+        }
+        match (&mut self.charge, run.charge.take()) {
+            (None, None) => {}
+            (Some(sum), Some(charge)) => {
+                if let Err(charge) = sum.join(charge) {
+                    run.charge = Some(charge);
+                    return Err(run);
+                }
+            }
+            (_, charge) => {
+                run.charge = charge;
+                return Err(run);
+            }
+        }
+        self.frames += run.frames;
+        self.bytes += run.bytes;
+        Ok(())
+    }
+}
+
 /// At most one burst of frames, in the order of transmission.
 #[derive(Debug)]
 pub(super) struct Staging<F> {
     frames: Burst<F>,
-    runs: VecDeque<Run>,
+    /// The first run; without frames if there is none.
+    first: Run,
+    /// The runs behind it.
+    more: VecDeque<Run>,
     /// True if the port has queues by priority.
     has_queues: bool,
 }
 
 impl<F: Frame> Staging<F> {
     pub(super) fn new(has_queues: bool) -> Self {
-        Self { frames: Burst::new(), runs: VecDeque::with_capacity(BURST), has_queues }
+        let more = VecDeque::with_capacity(BURST);
+        Self { frames: Burst::new(), first: Run::EMPTY, more, has_queues }
     }
 
     #[inline]
@@ -116,31 +151,24 @@ impl<F: Frame> Staging<F> {
 
     /// Adds a run to the last one if they are accounted for together.
     #[inline]
-    fn account(&mut self, mut run: Run) {
-        let Some(last) = self.runs.back_mut() else { return self.begin(run) };
-        if last.ingress != run.ingress || last.priority != run.priority {
-            return self.begin(run);
-        }
-        match (&mut last.charge, run.charge) {
-            (None, None) => {}
-            (Some(sum), Some(charge)) => {
-                if let Err(charge) = sum.join(charge) {
-                    run.charge = Some(charge);
-                    return self.begin(run);
-                }
+    fn account(&mut self, run: Run) {
+        if self.first.frames == 0 {
+            self.first = run;
+        } else if self.more.is_empty() {
+            if let Err(run) = self.first.join(run) {
+                self.more.push_back(run);
             }
-            (_, charge) => {
-                run.charge = charge;
-                return self.begin(run);
-            }
+        } else {
+            self.account_behind(run);
         }
-        last.frames += run.frames;
-        last.bytes += run.bytes;
     }
 
-    #[inline]
-    fn begin(&mut self, run: Run) {
-        self.runs.push_back(run);
+    #[inline(never)]
+    fn account_behind(&mut self, run: Run) {
+        let last = self.more.back_mut().expect("a run behind the first");
+        if let Err(run) = last.join(run) {
+            self.more.push_back(run);
+        }
     }
 
     /// Offers the frames to the port; returns the number that it accepted.
@@ -157,10 +185,11 @@ impl<F: Frame> Staging<F> {
         if *taken == 0 {
             return None;
         }
-        let first = self.runs.front_mut().expect("every staged frame is in a run");
+        let first = &mut self.first;
+        assert!(first.frames > 0, "every staged frame is in a run");
         if first.frames <= *taken {
             *taken -= first.frames;
-            return self.runs.pop_front();
+            return self.pop();
         }
         // The frames of this run that were not accepted are now the first staged ones.
         let (mut bytes, mut cells) = (0, 0);
@@ -185,6 +214,14 @@ impl<F: Frame> Staging<F> {
     /// Drops all frames; returns their runs, one per call.
     pub(super) fn abandon(&mut self) -> Option<Run> {
         self.frames.clear();
-        self.runs.pop_front()
+        self.pop()
+    }
+
+    /// Removes the first run.
+    #[inline(always)]
+    fn pop(&mut self) -> Option<Run> {
+        let next = if self.more.is_empty() { None } else { self.more.pop_front() };
+        let run = core::mem::replace(&mut self.first, next.unwrap_or(Run::EMPTY));
+        (run.frames > 0).then_some(run)
     }
 }

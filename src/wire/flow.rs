@@ -24,6 +24,9 @@ pub struct FiveTuple {
     pub dst_port: u16,
 }
 
+/// Bytes of an IPv4 header without options and of a UDP header.
+pub const PLAIN: usize = ipv4::HEADER_LEN + udp::HEADER_LEN;
+
 impl FiveTuple {
     /// Returns the flow of an IP packet. With too many or truncated extension headers, the protocol
     /// is IPv6's next header and there are no ports.
@@ -45,28 +48,37 @@ impl FiveTuple {
     #[must_use]
     #[inline]
     pub fn of_usual(frame: &[u8]) -> Option<(Self, usize)> {
-        const LEN: usize = ipv4::HEADER_LEN + udp::HEADER_LEN;
-        let outer = frame.get(12..16)?;
-        let tagged = outer[..2] == [0x81, 0];
-        let (ethertype, packet) = frame.get(if tagged { 16 } else { 12 }..)?.split_first_chunk()?;
-        let h: &[u8; LEN] = packet.first_chunk()?;
-        let reserved_vid = tagged && outer[2] & 0xf == 0xf && outer[3] == 0xff;
-        // No more fragments and no offset.
-        let whole = be16(h, 6) & 0x3fff == 0;
-        let plain = *ethertype == [0x08, 0] && h[0] == 0x45 && whole;
-        if !plain || reserved_vid || usize::from(be16(h, 2)) < LEN {
+        // A shorter untagged frame is left to the full parser.
+        let f = frame.first_chunk::<{ 18 + PLAIN }>()?;
+        let tagged = f[12..14] == [0x81, 0];
+        let (ethertype, h): (_, &[u8]) =
+            if tagged { (&f[16..18], &f[18..]) } else { (&f[12..14], &f[14..14 + PLAIN]) };
+        let h: &[u8; PLAIN] = h.first_chunk()?;
+        let reserved_vid = tagged && f[14] & 0xf == 0xf && f[15] == 0xff;
+        if *ethertype != [0x08, 0] || h[0] != 0x45 || reserved_vid {
             return None;
         }
+        let upper = if tagged { 18 } else { 14 } + ipv4::HEADER_LEN;
+        Some((Self::of_plain(h)?, upper))
+    }
+
+    /// As [`Self::of_usual`], from the start of an IPv4 header without options.
+    #[must_use]
+    #[inline(always)]
+    pub fn of_plain(h: &[u8; PLAIN]) -> Option<Self> {
+        // No more fragments and no offset.
+        let whole = be16(h, 6) & 0x3fff == 0;
         let protocol = Protocol(h[9]);
         let ported = match protocol {
             Protocol::UDP => usize::from(be16(h, 24)) >= udp::HEADER_LEN,
             other => other == Protocol::TCP,
         };
+        if !(whole && ported) || usize::from(be16(h, 2)) < PLAIN {
+            return None;
+        }
         let address = |at: usize| IpAddr::V4([h[at], h[at + 1], h[at + 2], h[at + 3]].into());
         let (src, dst) = (address(12), address(16));
-        let (src_port, dst_port) = (be16(h, 20), be16(h, 22));
-        let upper = if tagged { 18 } else { 14 } + ipv4::HEADER_LEN;
-        ported.then_some((Self { src, dst, protocol, src_port, dst_port }, upper))
+        Some(Self { src, dst, protocol, src_port: be16(h, 20), dst_port: be16(h, 22) })
     }
 
     /// Returns the flow of a whole frame with its VLAN tags, or `None` if it is not an IP packet.

@@ -20,6 +20,8 @@ pub struct Limit {
     early: Duration,
     /// Scheduled time of the next message at the mean rate.
     due: Instant,
+    /// Time from which the next message may pass: `due` less `early`.
+    opens: Instant,
 }
 
 impl Limit {
@@ -31,15 +33,23 @@ impl Limit {
     pub fn new(plan: LimitPlan) -> Self {
         assert!(plan.burst > 0, "a limit that lets nothing pass");
         let early = plan.interval.saturating_mul(u64::from(plan.burst - 1));
-        Self { plan, early, due: Instant::ZERO }
+        Self { plan, early, due: Instant::ZERO, opens: Instant::ZERO }
+    }
+
+    /// Returns true if a message may pass at `now`.
+    #[inline]
+    #[must_use]
+    pub fn would_pass(&self, now: Instant) -> bool {
+        now >= self.opens
     }
 
     /// Returns true, and counts the message, if it may pass at `now`.
     pub fn pass(&mut self, now: Instant) -> bool {
-        if now < self.due.saturating_sub(self.early) {
+        if !self.would_pass(now) {
             return false;
         }
         self.due = self.due.max(now).saturating_add(self.plan.interval);
+        self.opens = self.due.saturating_sub(self.early);
         true
     }
 }

@@ -12,6 +12,9 @@
 //! document limits it to the minimal drain time to the target, and this is that time, so a host
 //! that obeys never causes the queue to fall below its target.
 //!
+//! The caller may look up the flows of a burst before its frames join ([`SfcPoint::look_ahead`]);
+//! [`SfcPoint::is_quiet`] then handles a frame without a signal, as most are, from one cache line.
+//!
 //! All decisions are made on arrival of frames, with time as an argument: there are no timers, so
 //! the polling rate has no effect. Nothing is allocated after `new`; selected frames without a
 //! signal are counted by reason. Forged flows use at most their entries in the table, and messages
@@ -19,6 +22,7 @@
 
 mod meter;
 mod plan;
+mod quiet;
 
 pub use meter::MeterPlan;
 pub use plan::{CENTISECOND, Count, Dialect, Life, Monitor, SfcError, SfcPlan};
@@ -29,6 +33,8 @@ use super::flow_key::FlowKey;
 use super::limit::Limit;
 use super::streams::{CreateMask, Place, Refusal, Stream, StreamCounters, StreamPlan, StreamTable};
 use meter::Meter;
+pub use quiet::Ahead;
+use quiet::{Hot, Quick};
 
 use ground::counters;
 use ground::rand::Rng;
@@ -145,11 +151,9 @@ pub struct CongestingFlow {
     pub rate: Option<u64>,
 }
 
-/// State of a congesting flow.
+/// State of a congesting flow, besides what every frame needs ([`Hot`]).
 #[derive(Clone, Copy, Default, Debug)]
 struct Metered {
-    /// Bytes of its selected frames.
-    octets: u64,
     meter: Meter,
     /// Rate by the meter, in bit/s.
     rate: u64,
@@ -178,7 +182,8 @@ pub struct SfcPoint {
     plan: SfcPlan,
     queues: Box<[Watched]>,
     locators: Box<[Locator]>,
-    streams: StreamTable<Metered>,
+    streams: StreamTable<Metered, Hot>,
+    quick: Quick,
     budget: Limit,
     rng: Rng,
     counters: SfcCounters,
@@ -199,6 +204,7 @@ impl SfcPoint {
             queues: vec![nothing; usize::from(ports) * 8].into_boxed_slice(),
             locators: vec![Locator::Unknown; usize::from(ports)].into_boxed_slice(),
             streams: StreamTable::new(table),
+            quick: Quick::of(&plan),
             budget: Limit::new(plan.budget),
             rng: Rng::new(plan.seed),
             counters: SfcCounters::default(),
@@ -230,6 +236,8 @@ impl SfcPoint {
             self.budget = Limit::new(plan.budget);
         }
         self.streams.set_life(plan.max_flow_life);
+        self.settle(plan.spacing);
+        self.quick = Quick::of(&plan);
         self.plan = SfcPlan { streams: self.plan.streams, seed: self.plan.seed, ..plan };
         self.set_floors();
         Ok(())
@@ -272,9 +280,9 @@ impl SfcPoint {
         from: usize,
         most: usize,
     ) -> impl Iterator<Item = (u32, CongestingFlow)> {
-        self.streams.page(from, most).map(|(at, stream)| {
+        self.streams.page_hot(from, most).map(|(at, stream, hot)| {
             let Stream { key, queue, created, mask, messages, state } = *stream;
-            let (octets, rate) = (state.octets, self.plan.meter.rate.map(|_| state.rate));
+            let (octets, rate) = (hot.octets, self.plan.meter.rate.map(|_| state.rate));
             (at, CongestingFlow { key, queue, created, mask, messages, octets, rate })
         })
     }
@@ -354,6 +362,8 @@ impl SfcPoint {
         if !self.is_due(now, place, pause) {
             return None;
         }
+        let busy_until = now.saturating_add(pause.max(self.plan.spacing));
+        self.streams.hot_mut(place).busy_until = busy_until;
         let stream = self.streams.get_mut(place);
         stream.messages = stream.messages.saturating_add(1);
         stream.state.counted += 1;
@@ -404,9 +414,9 @@ impl SfcPoint {
                 self.streams.insert(now, stream, |_| true)?
             }
         };
-        let state = &mut self.streams.get_mut(place).state;
-        state.octets = state.octets.saturating_add(joined.octets.0);
+        self.streams.hot_mut(place).add(joined.octets);
         if self.plan.meter.rate.is_some() {
+            let state = &mut self.streams.get_mut(place).state;
             state.rate = state.meter.add(now, joined.octets, self.plan.meter.window);
         }
         Ok(place)
@@ -414,14 +424,16 @@ impl SfcPoint {
 
     /// Returns true if a message about a selected flow is due.
     fn is_due(&mut self, now: Instant, place: Place, pause: Duration) -> bool {
+        let hot = self.streams.hot_mut(place);
+        let (octets, restarts) = (hot.octets, core::mem::take(&mut hot.restarts));
         let stream = self.streams.get_mut(place);
         let young = now.since(stream.created) < self.plan.patience;
         let state = &mut stream.state;
-        if self.plan.dialect.count == Count::PerPause && now >= state.paused_until {
+        if restarts || self.plan.dialect.count == Count::PerPause && now >= state.paused_until {
             state.counted = 0;
         }
         let soon = stream.messages > 0 && now.since(state.last) < self.plan.spacing;
-        let refused = if young || state.octets < self.plan.octets_min.0 {
+        let refused = if young || octets < self.plan.octets_min.0 {
             &mut self.counters.not_yet
         } else if self.plan.meter.rate.is_some_and(|least| state.rate < least.get()) {
             &mut self.counters.below_rate

@@ -2,9 +2,14 @@
 //! 49.3.7 has its columns; the SFC source reuses them).
 //!
 //! Memory and time are bounded for any input: everything is allocated by `new`, a lookup reads two
-//! buckets of eight, and the buckets of a flow depend on a seed that a sender does not know. A flow
+//! buckets of sixteen, and the buckets of a flow depend on a seed that a sender does not know. A flow
 //! that finds no free slot is refused and counted; existing entries are kept, so a flood of
 //! distinct flows cannot evict the congesting ones.
+//!
+//! A lookup reads one cache line of a bucket, mostly the first, and one of the stream, which has the
+//! state that each frame needs ([`StreamTable::hot`]); the rest of a stream is elsewhere. The flows
+//! of a burst are looked up together ([`StreamTable::seek`]), so that they wait for memory at the
+//! same time.
 //!
 //! A stream expires when it has not been touched for the table's lifetime. [`StreamTable::is_over`]
 //! is true from that instant on, while the slot is reused only when one is needed. So the polling
@@ -12,13 +17,19 @@
 //!
 //! The caller's times never decrease.
 
+mod ahead;
+mod bucket;
+
+pub(crate) use ahead::Hint;
+
 use super::detect::Queue;
-use super::flow_key::{FlowHash, FlowKey};
+use super::flow_key::{FlowHash, FlowKey, Packed};
+use bucket::{Bucket, WAYS};
 use ground::time::{Duration, Instant};
 
-/// Slots per bucket: with a choice of two buckets and half of the slots in use, a full pair occurs
-/// less than once in many tables of the maximum size.
-const WAYS: usize = 8;
+/// Used slots up to which the first bucket of a flow is preferred to an emptier second one, so that
+/// most lookups end there.
+const PREFERRED: u32 = 11;
 
 /// Maximum number of flows per table: the range of a slot's index.
 pub const STREAMS_MAX: usize = 1 << 16;
@@ -117,44 +128,33 @@ pub struct StreamCounters {
     pub crowded: u64,
 }
 
-/// One of the two buckets of a flow. A tag of 0 is a free slot.
-#[derive(Clone, Copy, Default)]
-struct Bucket {
-    tags: [u16; WAYS],
-    at: [u16; WAYS],
+/// The part of a stream that every frame needs, in one cache line.
+#[derive(Clone, Copy)]
+#[repr(align(64))]
+struct Line<H> {
+    /// [`Packed::NONE`] in a free slot.
+    packed: Packed,
+    touched: Instant,
+    hot: H,
 }
-
-impl Bucket {
-    /// Returns the positions of a tag in four slots from `first` on: the highest bit of 16 for
-    /// each. A slot after a match may be reported without a match.
-    #[inline]
-    fn ways(&self, first: usize, tag: u16) -> u64 {
-        const ONES: u64 = 0x0001_0001_0001_0001;
-        const HIGHS: u64 = ONES << 15;
-        let of = |n: usize| u64::from(self.tags[first + n]) << (16 * n);
-        let unlike = (of(0) | of(1) | of(2) | of(3)) ^ (u64::from(tag) * ONES);
-        // A zero word borrows and has no bits set (as in Hacker's Delight 6-1).
-        unlike.wrapping_sub(ONES) & !unlike & HIGHS
-    }
-}
-
-const _: () = assert!(WAYS % 4 == 0, "the places of a bucket are looked at in fours");
 
 /// A stream and its neighbours in the order of touches.
 #[derive(Clone, Copy)]
 struct Node<T> {
     stream: Stream<T>,
-    touched: Instant,
     older: u32,
     newer: u32,
     bucket: u32,
 }
 
-/// The table of streams.
-pub struct StreamTable<T> {
+/// The table of streams: each has a state `T`, and `H` beside its key.
+pub struct StreamTable<T, H = ()> {
     plan: StreamPlan,
+    /// Age from which a touch is recorded.
+    grain: Duration,
     hash: FlowHash,
     buckets: Box<[Bucket]>,
+    lines: Vec<Line<H>>,
     nodes: Vec<Node<T>>,
     /// First free node, linked by `newer`.
     free: u32,
@@ -165,12 +165,14 @@ pub struct StreamTable<T> {
 }
 
 /// Tag and buckets of a flow.
+#[derive(Clone, Copy)]
 struct Hashed {
+    packed: Packed,
     tag: u16,
     buckets: [usize; 2],
 }
 
-impl<T: Copy> StreamTable<T> {
+impl<T: Copy, H: Copy + Default> StreamTable<T, H> {
     /// Creates an empty table.
     ///
     /// # Panics
@@ -182,8 +184,10 @@ impl<T: Copy> StreamTable<T> {
         let buckets = (plan.capacity * 2).div_ceil(WAYS).next_power_of_two().max(2);
         Self {
             plan,
+            grain: plan.life.div(TOUCH_GRAIN),
             hash: FlowHash::new(plan.seed),
             buckets: vec![Bucket::default(); buckets].into_boxed_slice(),
+            lines: Vec::with_capacity(plan.capacity),
             nodes: Vec::with_capacity(plan.capacity),
             free: NONE,
             oldest: NONE,
@@ -224,13 +228,13 @@ impl<T: Copy> StreamTable<T> {
     /// If it is zero.
     pub fn set_life(&mut self, life: Duration) {
         assert!(life > Duration::ZERO, "flows that are over at once");
-        self.plan.life = life;
+        (self.plan.life, self.grain) = (life, life.div(TOUCH_GRAIN));
     }
 
     /// Returns the slot of a flow's stream in a queue, expired or not.
     #[must_use]
     pub fn find(&self, queue: Queue, key: &FlowKey) -> Option<Place> {
-        self.find_hashed(&self.hash(queue, key), queue, key)
+        self.find_hashed(&self.hash(self.hash.pack(queue, key)), key)
     }
 
     /// Returns a stream.
@@ -247,17 +251,16 @@ impl<T: Copy> StreamTable<T> {
     /// Returns true if a stream has expired.
     #[must_use]
     pub fn is_over(&self, now: Instant, place: Place) -> bool {
-        now.since(self.nodes[place.0 as usize].touched) >= self.plan.life
+        now.since(self.lines[place.0 as usize].touched) >= self.plan.life
     }
 
     /// Restarts a stream's lifetime, unless it was restarted within its last [`TOUCH_GRAIN`]th
     /// part.
     pub fn touch(&mut self, now: Instant, place: Place) {
-        let node = &mut self.nodes[place.0 as usize];
-        if now.since(node.touched) < self.plan.life.div(TOUCH_GRAIN) {
+        if self.is_fresh(now, place) {
             return;
         }
-        node.touched = now;
+        self.lines[place.0 as usize].touched = now;
         self.unlink(place.0);
         self.link_newest(place.0);
     }
@@ -280,22 +283,19 @@ impl<T: Copy> StreamTable<T> {
             self.counters.full += 1;
             return Err(Refusal::Full);
         }
-        let hashed = self.hash(stream.queue, &stream.key);
-        debug_assert!(self.find_hashed(&hashed, stream.queue, &stream.key).is_none(), "twice in");
+        let hashed = self.hash(self.hash.pack(stream.queue, &stream.key));
+        debug_assert!(self.find_hashed(&hashed, &stream.key).is_none(), "twice in");
         let Some((bucket, way)) = self.room(now, &hashed, &may_go) else {
             self.counters.crowded += 1;
             return Err(Refusal::Crowded);
         };
-        let at = self.new_node(Node {
-            stream,
-            touched: now,
-            older: NONE,
-            newer: NONE,
-            bucket: bucket as u32,
-        });
+        let node = Node { stream, older: NONE, newer: NONE, bucket: bucket as u32 };
+        let line = Line { packed: hashed.packed, touched: now, hot: H::default() };
+        let at = self.new_node(node, line);
         self.link_newest(at);
         let slot = &mut self.buckets[bucket];
-        (slot.tags[way], slot.at[way]) = (hashed.tag, at as u16);
+        slot.set(way, hashed.tag);
+        slot.at[way] = at as u16;
         self.len += 1;
         self.counters.created += 1;
         Ok(Place(at))
@@ -311,9 +311,10 @@ impl<T: Copy> StreamTable<T> {
     pub fn remove(&mut self, place: Place) {
         let node = self.nodes[place.0 as usize];
         let bucket = &mut self.buckets[node.bucket as usize];
-        let at = |way: &usize| bucket.tags[*way] != 0 && u32::from(bucket.at[*way]) == place.0;
+        let at = |way: &usize| bucket.tag(*way) != 0 && u32::from(bucket.at[*way]) == place.0;
         let way = (0..WAYS).find(at).expect("a stream is in its bucket");
-        bucket.tags[way] = 0;
+        bucket.set(way, 0);
+        self.lines[place.0 as usize].packed = Packed::NONE;
         self.unlink(place.0);
         self.nodes[place.0 as usize].newer = self.free;
         self.free = place.0;
@@ -340,56 +341,45 @@ impl<T: Copy> StreamTable<T> {
     /// Returns the streams in at most `most` slots from slot `from` on, each with its slot number:
     /// for reading a long table in parts.
     pub fn page(&self, from: usize, most: usize) -> impl Iterator<Item = (u32, &Stream<T>)> {
-        let nodes = self.nodes.iter().enumerate().skip(from).take(most);
-        nodes.filter_map(|(at, node)| {
-            // A free slot is in no bucket.
-            let Bucket { tags, at: places } = &self.buckets[node.bucket as usize];
-            let is = |way: usize| tags[way] != 0 && usize::from(places[way]) == at;
-            (0..WAYS).any(is).then_some((at as u32, &node.stream))
-        })
+        self.page_hot(from, most).map(|(at, stream, _)| (at, stream))
     }
 
-    fn hash(&self, queue: Queue, key: &FlowKey) -> Hashed {
-        let hash = self.hash.of(queue, key);
+    #[inline(always)]
+    fn hash(&self, packed: Packed) -> Hashed {
+        let hash = self.hash.of(packed);
         let mask = self.buckets.len() - 1;
         let first = (hash >> 16) as usize & mask;
         let second = (hash >> 40) as usize & mask;
         // Two buckets even if both numbers are equal.
         let second = if first == second { first ^ 1 } else { second };
-        Hashed { tag: (hash as u16).max(1), buckets: [first, second] }
+        Hashed { packed, tag: (hash as u16).max(1), buckets: [first, second] }
     }
 
-    fn find_hashed(&self, hashed: &Hashed, queue: Queue, key: &FlowKey) -> Option<Place> {
-        for bucket in hashed.buckets.map(|n| &self.buckets[n]) {
-            for first in (0..WAYS).step_by(4) {
-                let mut ways = bucket.ways(first, hashed.tag);
-                while ways != 0 {
-                    let way = first + ways.trailing_zeros() as usize / 16;
-                    let at = u32::from(bucket.at[way]);
-                    let stream = &self.nodes[at as usize].stream;
-                    if bucket.tags[way] == hashed.tag && stream.queue == queue && stream.key == *key
-                    {
-                        return Some(Place(at));
-                    }
-                    ways &= ways - 1;
-                }
-            }
-        }
-        None
+    fn find_hashed(&self, hashed: &Hashed, key: &FlowKey) -> Option<Place> {
+        let packed = hashed.packed;
+        let is_it = |at: &u32| {
+            let same = self.lines[*at as usize].packed == packed;
+            // The second word has the queue.
+            same && (packed.is_whole() || self.nodes[*at as usize].stream.key == *key)
+        };
+        let of = |bucket: usize| self.buckets[bucket].with(hashed.tag).find(is_it).map(Place);
+        let [first, second] = hashed.buckets;
+        of(first).or_else(|| of(second))
     }
 
-    /// Returns a free slot in the emptier bucket of a flow, or one of an expired stream that may
-    /// go.
+    /// Returns a free slot in the first bucket of a flow, or in the emptier one if that is fuller
+    /// than most, or one of an expired stream that may go.
     fn room(
         &mut self,
         now: Instant,
         hashed: &Hashed,
         may_go: &impl Fn(&Stream<T>) -> bool,
     ) -> Option<(usize, usize)> {
-        let used = |n: usize| self.buckets[n].tags.iter().filter(|tag| **tag != 0).count();
+        let used = |n: usize| self.buckets[n].used();
         let [first, second] = hashed.buckets;
-        let emptier = if used(second) < used(first) { second } else { first };
-        if let Some(way) = self.buckets[emptier].tags.iter().position(|tag| *tag == 0) {
+        let full = used(first) > PREFERRED && used(second) < used(first);
+        let emptier = if full { second } else { first };
+        if let Some(way) = self.buckets[emptier].free() {
             return Some((emptier, way));
         }
         for bucket in hashed.buckets {
@@ -418,15 +408,16 @@ impl<T: Copy> StreamTable<T> {
         }
     }
 
-    fn new_node(&mut self, node: Node<T>) -> u32 {
+    fn new_node(&mut self, node: Node<T>, line: Line<H>) -> u32 {
         let at = self.free;
         if at == NONE {
             // Within the reserved capacity, as there are no more nodes than streams.
             self.nodes.push(node);
+            self.lines.push(line);
             return self.nodes.len() as u32 - 1;
         }
         self.free = self.nodes[at as usize].newer;
-        self.nodes[at as usize] = node;
+        (self.nodes[at as usize], self.lines[at as usize]) = (node, line);
         at
     }
 

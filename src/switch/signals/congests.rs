@@ -30,9 +30,32 @@ impl<W: World> Switch<W> {
         if let Some(isolation) = &mut self.signals.isolation {
             isolation.on_enqueued(Queue { port, class }, item.hold);
         }
-        if length > self.signals.floor(port, class) {
+        if length > self.signals.floor(port, class) && !self.is_quiet(now, to, class, length, item)
+        {
             self.congests(now, to, (class, priority), length, item);
         }
+    }
+
+    /// Handles a frame that joins a queue above its floor, if Source Flow Control alone watches the
+    /// queue and it is certain that the frame causes no message. Returns false, without effect, if
+    /// not.
+    #[inline]
+    fn is_quiet(
+        &mut self,
+        now: Instant,
+        to: usize,
+        class: TrafficClass,
+        length: u64,
+        item: &Queued<W::Frame>,
+    ) -> bool {
+        let Signals { sfc, notifier, quantizer, ahead, telling, .. } = &mut self.signals;
+        let Some(sfc) = sfc else { return false };
+        if *telling || notifier.is_some() || quantizer.is_some() {
+            return false;
+        }
+        let (port, octets) = (&self.ports[to], Bytes(item.frame.wire_len().into()));
+        let queue = (Queue { port: port.id, class }, Bytes(length));
+        sfc.point.is_quiet(now, queue, port.rate, octets, ahead)
     }
 
     /// As [`Self::joins`], for a queue above its floor.
@@ -45,19 +68,28 @@ impl<W: World> Switch<W> {
         length: u64,
         item: &Queued<W::Frame>,
     ) {
-        if core::mem::replace(&mut self.signals.telling, true) {
+        if self.signals.telling {
             return;
         }
-        let (head, octets) = (item.frame.head(), Bytes(item.frame.wire_len().into()));
+        let octets = Bytes(item.frame.wire_len().into());
         let length = Bytes(length);
         let queue = Queue { port: self.ports[to].id, class: of.0 };
         let Signals { sfc, notifier, quantizer, .. } = &self.signals;
-        let picked = sfc.as_ref().is_some_and(|sfc| sfc.point.concerns(queue, length))
-            || notifier.as_ref().is_some_and(|of| length > of.machine.floor(queue));
+        let tells = sfc.as_ref().is_some_and(|sfc| sfc.point.concerns(queue, length));
+        let notifies = notifier.as_ref().is_some_and(|of| length > of.machine.floor(queue));
         let quantized = quantizer.is_some();
-        if let Some(seen) = Some(head).filter(|_| picked).and_then(Seen::of) {
-            self.tell_source(now, to, of, (length, octets), &seen);
-            self.notify_source(now, to, of.0, length, &seen);
+        if !(tells || notifies || quantized) {
+            return;
+        }
+        self.signals.telling = true;
+        let head = item.frame.head();
+        if let Some(seen) = Some(head).filter(|_| tells || notifies).and_then(Seen::of) {
+            if tells {
+                self.tell_source(now, to, of, (length, octets), &seen);
+            }
+            if notifies {
+                self.notify_source(now, to, of.0, length, &seen);
+            }
         }
         if quantized {
             self.quantize(now, to, of, (length, octets), head);

@@ -59,6 +59,22 @@ impl Filter {
         self.on && self.may_be(head) && self.looks(head)
     }
 
+    /// Returns false if no frame may be a message.
+    #[inline(always)]
+    pub(crate) const fn is_on(&self) -> bool {
+        self.on
+    }
+
+    /// As [`Self::wants`] of a filter that is on, for a frame with an IPv4 header without options at
+    /// `l3`, which is 14 or 18.
+    #[inline(always)]
+    pub(crate) fn wants_at(&self, l3: usize, head: &[u8]) -> bool {
+        let Some(h) = head.first_chunk::<TAGGED_PORTS>() else { return self.wants(head) };
+        h[l3 + 9] == Protocol::UDP.0
+            && self.endings >> (h[l3 + 23] & 63) & 1 == 1
+            && self.looks(head)
+    }
+
     /// Excludes most frames with a few loads: plain IPv4 that is not UDP, or goes to a port whose
     /// lowest six bits match no processed port.
     #[inline(always)]

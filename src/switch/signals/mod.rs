@@ -3,6 +3,7 @@
 //!
 //! The forwarding path calls them in these places, each of which costs one comparison when idle:
 //! - at ingress, to detect a received message (`filter`, [`Switch::ingest_message`]);
+//! - before the frames of a group join a long queue, to look up their flows ([`Switch::look_ahead`]);
 //! - before admission, to select the egress queue ([`Switch::place`]);
 //! - at enqueue, to detect congestion ([`Switch::joins`]);
 //! - at dequeue, to hold a queue that waits for another ([`Switch::held_classes`]), and to report
@@ -17,6 +18,7 @@
 //! The machines are below the switch: [`Signals`] and the files of its fields do not know it.
 //!
 //! [`Switch::ingest_message`]: crate::Switch::ingest_message
+//! [`Switch::look_ahead`]: crate::Switch::look_ahead
 //! [`Switch::place`]: crate::Switch::place
 //! [`Switch::joins`]: crate::Switch::joins
 //! [`Switch::held_classes`]: crate::Switch::held_classes
@@ -24,6 +26,7 @@
 //! [`Switch::originate`]: crate::Switch::originate
 
 mod adopt;
+mod ahead;
 mod cim;
 mod cim_in;
 mod cim_out;
@@ -47,6 +50,7 @@ use super::plan::{AttachedKind, CongestionIsolationPlan, CongestionPlan, SwitchP
 use cim::Cims;
 use congestion::Queue;
 use congestion::isolation::Isolation;
+use congestion::sfc::Ahead;
 use contracts::stats::CongestionSnapshot;
 use filter::Filter;
 use ground::units::{PRIORITIES, PortId, Priority, PrioritySet, TrafficClass};
@@ -78,6 +82,8 @@ pub(super) struct Signals {
     attached: Box<[AttachedKind]>,
     /// True while a message passes through forwarding; none is made about it.
     telling: bool,
+    /// Flows of frames that are about to join a queue, looked up together.
+    ahead: Ahead,
     /// Counts at the last reset of the counters.
     base: Box<CongestionSnapshot>,
 }
@@ -100,6 +106,7 @@ impl Signals {
             level: None,
             attached: vec![AttachedKind::default(); ports].into_boxed_slice(),
             telling: false,
+            ahead: Ahead::default(),
             base: Box::default(),
         };
         for n in 0..ports {

@@ -22,14 +22,24 @@ impl<'a> Seen<'a> {
     #[inline]
     pub(super) fn of(head: &'a [u8]) -> Option<Self> {
         // Most frames cause no message, so they are not parsed in full.
-        let Some((flow, upper)) = FiveTuple::of_usual(head) else { return Self::read(head) };
+        match Self::usual(head) {
+            Some(flow) => Some(Self { head, key: FlowKey::Ip(flow), is_message: false }),
+            None => Self::read(head),
+        }
+    }
+
+    /// Returns the flow of a frame that is certain to be no congestion message, by a few loads.
+    /// `None` for any frame that has to be read in full.
+    #[inline(always)]
+    fn usual(head: &[u8]) -> Option<FiveTuple> {
+        let (flow, upper) = FiveTuple::of_usual(head)?;
         if flow.dst_port == roce::UDP_PORT {
             let opcode = head.get(upper + udp::HEADER_LEN).copied().map(Opcode);
             if matches!(opcode, None | Some(Opcode::CNP)) {
-                return Self::read(head);
+                return None;
             }
         }
-        Some(Self { head, key: FlowKey::Ip(flow), is_message: false })
+        Some(flow)
     }
 
     #[inline(never)]

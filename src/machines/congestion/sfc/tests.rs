@@ -275,4 +275,94 @@ proptest! {
             }
         }
     }
+
+    /// A frame whose flow was looked up ahead is handled as one whose flow was not: the same signals,
+    /// counters and flows, also where flows expire, make room for others, and plans change.
+    #[test]
+    fn flows_looked_up_ahead_change_nothing(
+        bursts in prop::collection::vec(
+            (0_u64..400, prop::collection::vec((0_u32..24, 90_000_u64..140_000), 1..32)), 1..60
+        ),
+        plans in prop::collection::vec((0_u64..40, 0_u64..2, 0_u64..3, 1_u32..3, 0_u64..3), 3),
+        streams in 4_usize..40,
+    ) {
+        let plans: Vec<SfcPlan> = plans.into_iter().map(|(spacing, patience, octets, most, of)| {
+            let [spacing, patience] = [spacing, 5 * patience].map(Duration::from_micros);
+            let life = [Life::SinceLastPicked, Life::SinceCreated][usize::from(of == 0)];
+            let count = [Count::PerPause, Count::PerStream][usize::from(of == 1)];
+            SfcPlan {
+                enabled: true,
+                monitored_queues: 8,
+                streams,
+                spacing,
+                patience,
+                octets_min: Bytes(3 * octets * 1_024),
+                max_sfcm: most,
+                budget: LimitPlan { interval: Duration::from_micros(3), burst: 2 },
+                pause_min: Duration::from_micros(5),
+                max_flow_life: Duration::from_micros(1_280),
+                dialect: Dialect { count, life },
+                ..SfcPlan::new()
+            }
+        }).collect();
+        let (mut ahead, mut plain) = (point(plans[0]), point(plans[0]));
+        let mut now = Instant::ZERO;
+        for (n, (gap, frames)) in bursts.iter().enumerate() {
+            now += Duration::from_micros(*gap);
+            if n % 20 == 19 {
+                for point in [&mut ahead, &mut plain] {
+                    point.set_plan(plans[n / 20]).unwrap();
+                }
+            }
+            let mut flows = Ahead::default();
+            for (flow_number, _) in frames {
+                match flow(*flow_number) {
+                    _ if flow_number % 7 == 6 => flows.push_other(),
+                    FiveTuple { src: IpAddr::V4(a), dst: IpAddr::V4(b), protocol, .. } => {
+                        let ports = (*flow_number as u16, 4791);
+                        flows.push(queue(3), (a.to_bits(), b.to_bits()), protocol, ports);
+                    }
+                    _ => unreachable!("flows of this test are in IPv4"),
+                }
+            }
+            ahead.look_ahead(&mut flows);
+            for (turn, (flow_number, length)) in frames.iter().enumerate() {
+                flows.set_turn(turn);
+                let joined = joined(*length, *flow_number);
+                let of = (joined.queue, joined.length);
+                let quiet = ahead.is_quiet(now, of, RATE, joined.octets, &flows);
+                let told = if quiet { None } else { ahead.on_enqueue(now, &joined) };
+                prop_assert_eq!(told, plain.on_enqueue(now, &joined));
+            }
+            prop_assert_eq!(ahead.counters(), plain.counters());
+            prop_assert_eq!(ahead.queue_counters(queue(3)), plain.queue_counters(queue(3)));
+            let flows = |point: &SfcPoint| point.flows_in(0, 64).collect::<Vec<_>>();
+            prop_assert_eq!(flows(&ahead), flows(&plain));
+        }
+    }
+}
+
+#[test]
+fn a_known_flow_over_the_budget_is_quiet() {
+    let budget = LimitPlan { interval: Duration::from_micros(1_000), burst: 1 };
+    let mut point = point(SfcPlan { budget, ..SfcPlan::new() });
+    let FiveTuple { src: IpAddr::V4(src), dst: IpAddr::V4(dst), protocol, src_port, dst_port } =
+        flow(5)
+    else {
+        unreachable!("flows of this test are in IPv4")
+    };
+    let mut flows = Ahead::default();
+    flows.push(queue(3), (src.to_bits(), dst.to_bits()), protocol, (src_port, dst_port));
+    let mut quiet = |point: &mut SfcPoint, now: Instant, length: u64| {
+        point.look_ahead(&mut flows);
+        point.is_quiet(now, (queue(3), Bytes(length)), RATE, Bytes(1_024), &flows)
+    };
+    assert!(!quiet(&mut point, us(10), 200_000), "a flow that is not in the table");
+    assert!(point.on_enqueue(us(10), &joined(200_000, 5)).is_some());
+    assert!(!quiet(&mut point, us(15), 200_000), "within the spacing");
+    assert!(!quiet(&mut point, us(50), 100_000), "a queue that is short enough");
+    assert!(quiet(&mut point, us(50), 200_000));
+    assert!(!quiet(&mut point, us(1_010), 200_000), "the budget lets a message pass");
+    assert_eq!(point.counters().over_budget, 1);
+    assert_eq!(point.flows_in(0, 1).next().unwrap().1.octets, 2 * 1_024);
 }
