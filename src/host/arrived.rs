@@ -61,15 +61,15 @@ impl Arrival {
 /// IPv6 without extension headers, with one 802.1Q tag or none, not a fragment, and to a port other
 /// than RoCEv2's. `None` for all others, which [`Arrived::read`] may accept. The results agree;
 /// this takes a tenth of the time.
-#[inline]
+#[inline(always)]
 pub(super) fn usual(frame: &[u8]) -> Option<(Mac, Arrival)> {
     let start: &[u8; 18] = frame.first_chunk()?;
     let dst = Mac([start[0], start[1], start[2], start[3], start[4], start[5]]);
-    let arrival = match be32(start, 12) >> 16 {
+    let arrival = match be16(start, 12) {
         0x0800 => usual_v4(frame.get(14..)?),
         0x86dd => usual_v6(frame.get(14..)?),
         // A VLAN identifier of all ones is reserved.
-        0x8100 if start[14] & 0x0f != 0x0f || start[15] != 0xff => match be32(start, 14) & 0xffff {
+        0x8100 if start[14] & 0x0f != 0x0f || start[15] != 0xff => match be16(start, 16) {
             0x0800 => usual_v4(frame.get(18..)?),
             0x86dd => usual_v6(frame.get(18..)?),
             _ => None,
@@ -82,44 +82,42 @@ pub(super) fn usual(frame: &[u8]) -> Option<(Mac, Arrival)> {
 /// Bytes of a UDP header and a probe.
 const DATAGRAM: usize = udp::HEADER_LEN + PROBE_LEN;
 
-#[inline]
+#[inline(always)]
 fn usual_v4(packet: &[u8]) -> Option<Arrival> {
     let p: &[u8; ipv4::HEADER_LEN + DATAGRAM] = packet.first_chunk()?;
-    let first = be32(p, 0);
-    let whole = be32(p, 4) & 0x3fff == 0;
-    let fits = first >> 24 == 0x45 && (first & 0xffff) as usize >= p.len();
+    let fits = p[0] == 0x45 && usize::from(be16(p, 2)) >= p.len();
+    let whole = be16(p, 6) & 0x3fff == 0;
     if !(fits && whole && p[9] == Protocol::UDP.0) {
         return None;
     }
-    usual_udp(&p[ipv4::HEADER_LEN..], (first >> 16) as u8)
+    usual_udp(&p[ipv4::HEADER_LEN..], p[1])
 }
 
-#[inline]
+#[inline(always)]
 fn usual_v6(packet: &[u8]) -> Option<Arrival> {
     let p: &[u8; ipv6::HEADER_LEN + DATAGRAM] = packet.first_chunk()?;
-    let (first, second) = (be32(p, 0), be32(p, 4));
-    let fits = first >> 28 == 6 && (second >> 16) as usize >= DATAGRAM;
-    if !(fits && (second >> 8) as u8 == Protocol::UDP.0) {
+    let first = be16(p, 0);
+    let fits = first >> 12 == 6 && usize::from(be16(p, 4)) >= DATAGRAM;
+    if !(fits && p[6] == Protocol::UDP.0) {
         return None;
     }
-    usual_udp(&p[ipv6::HEADER_LEN..], (first >> 20) as u8)
+    usual_udp(&p[ipv6::HEADER_LEN..], (first >> 4) as u8)
 }
 
-#[inline]
+#[inline(always)]
 fn usual_udp(datagram: &[u8], class: u8) -> Option<Arrival> {
     let d: &[u8; DATAGRAM] = datagram.first_chunk()?;
-    let port = be32(d, 0) as u16;
-    if port == roce::UDP_PORT || ((be32(d, 4) >> 16) as usize) < DATAGRAM {
+    if be16(d, 2) == roce::UDP_PORT || usize::from(be16(d, 4)) < DATAGRAM {
         return None;
     }
     let probe = Probe::parse(&d[udp::HEADER_LEN..])?;
     Some(Arrival { probe, ecn: Ecn::from_octet(class) })
 }
 
-/// Reads four bytes at a valid offset.
-#[inline]
-fn be32<const N: usize>(octets: &[u8; N], at: usize) -> u32 {
-    u32::from_be_bytes([octets[at], octets[at + 1], octets[at + 2], octets[at + 3]])
+/// Reads two bytes at a valid offset.
+#[inline(always)]
+fn be16<const N: usize>(octets: &[u8; N], at: usize) -> u16 {
+    u16::from_be_bytes([octets[at], octets[at + 1]])
 }
 
 /// Returns the probe in a frame of a flow, for observers of a network.

@@ -33,6 +33,9 @@ pub const PROBE_ETHERTYPE: EtherType = EtherType(0x88b5);
 /// First bytes of a probe.
 const MAGIC: [u8; 3] = *b"SLU";
 
+/// The same as a number whose lowest byte is the first.
+const MAGIC_NUMBER: u32 = u32::from_le_bytes([MAGIC[0], MAGIC[1], MAGIC[2], 0]);
+
 /// Byte of run 0.
 const RUN_0: u8 = b'I';
 
@@ -125,19 +128,19 @@ impl Probe {
 
     /// Parses a probe at the front of `octets`; `None` if there is none.
     #[must_use]
-    #[inline]
+    #[inline(always)]
     pub fn parse(octets: &[u8]) -> Option<Self> {
         let probe: &[u8; PROBE_LEN] = octets.first_chunk()?;
-        let ([magic @ .., run], rest) = probe.split_first_chunk::<4>()?;
-        let (numbers, rest) = rest.split_first_chunk::<8>()?;
-        let numbers = u64::from_be_bytes(*numbers);
-        let (high, low) = rest.split_first_chunk::<4>()?;
-        let low = u16::from_be_bytes(*low.first_chunk()?);
-        (*magic == MAGIC).then(|| Self {
-            run: run.wrapping_sub(RUN_0),
+        let (mark, rest) = probe.split_first_chunk::<4>()?;
+        let mark = u32::from_le_bytes(*mark);
+        let numbers = u64::from_be_bytes(*rest.first_chunk()?);
+        // The last bytes of the sequence number are read along with the time.
+        let sent = u64::from_be_bytes(*probe.last_chunk()?);
+        (mark & 0xff_ffff == MAGIC_NUMBER).then(|| Self {
+            run: ((mark >> 24) as u8).wrapping_sub(RUN_0),
             flow: FlowId((numbers >> 48) as u32),
             sequence: numbers % MODULUS,
-            sent: Stamp(u64::from(u32::from_be_bytes(*high)) << 16 | u64::from(low)),
+            sent: Stamp(sent % MODULUS),
         })
     }
 

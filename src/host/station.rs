@@ -3,6 +3,8 @@
 mod agents;
 mod calm;
 mod counters;
+#[cfg(test)]
+mod model;
 mod receive;
 mod restart;
 mod send;
@@ -15,13 +17,14 @@ use std::sync::Arc;
 
 use self::calm::Calm;
 use super::histogram::Spares;
+use super::latency::Latency;
 use super::meter::{ControlCounters, Meter};
 use super::neighbours::{NeighbourCounters, Neighbours, Ping, PingError};
 use super::pauses::PauseSource;
 use super::plan::{EndKey, FRAME_MIN, FlowId, PlanError, StationPlan};
 use super::reactions::{ReactionCounters, Reactions};
 use super::shared_pauses::{Share, SharedPauses};
-use super::sink::{Latency, Sink, SinkCounters};
+use super::sink::{Sink, SinkCounters};
 use super::source::{SourceCounters, Sources};
 use super::transport::answers::Answers;
 use super::transport::{Completion, ReceiverCounters, SenderCounters};
