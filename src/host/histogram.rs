@@ -154,11 +154,7 @@ impl Histogram {
     pub(super) fn count_one(&mut self, bucket: Bucket) {
         let (page, place) = (usize::from(bucket.0) / PAGE, usize::from(bucket.0) % PAGE);
         self.count += 1;
-        if let Some(page) = &mut self.pages.table[page] {
-            page.count_one(place);
-        } else {
-            self.pages.page(page).count_one(place);
-        }
+        self.pages.page(page).count_one(place);
     }
 
     /// Counts `n` times of a bucket.
@@ -243,13 +239,14 @@ impl Histogram {
 
 impl Pages {
     /// Returns a page, allocated if missing.
-    #[inline]
+    #[inline(always)]
     fn page(&mut self, place: usize) -> &mut Page {
         let Self { table, spares } = self;
         table[place].get_or_insert_with(|| Self::allocate(spares.as_ref()))
     }
 
     #[cold]
+    #[inline(never)]
     fn allocate(spares: Option<&Spares>) -> Box<Page> {
         spares.and_then(Spares::take).unwrap_or_else(Page::empty)
     }

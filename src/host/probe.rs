@@ -105,10 +105,34 @@ impl Stamp {
         Some(Duration::from_picos(behind as u64))
     }
 
+    /// As [`Self::age`], for a clock whose limit is known; `None` also for the longest age.
+    #[inline(always)]
+    pub(super) const fn usual_age(self, clock: &Clock) -> Option<Duration> {
+        let age = (clock.at.as_picos() as u64).wrapping_sub(self.0) % MODULUS;
+        if age > clock.longest { None } else { Some(Duration::from_picos(age)) }
+    }
+
     /// Returns the signed difference to `now` modulo 2^48.
     #[inline]
     const fn ahead(self, now: Instant) -> i64 {
         (self.0.wrapping_sub(now.as_picos() as u64) << 16) as i64 >> 16
+    }
+}
+
+/// A time of arrival.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Clock {
+    pub(super) at: Instant,
+    /// Longest age in picoseconds that a frame can have: not ahead, and not from before the start of
+    /// the world.
+    longest: u64,
+}
+
+impl Clock {
+    #[inline(always)]
+    pub(super) const fn new(at: Instant) -> Self {
+        let (picos, half) = (at.as_picos(), MODULUS / 2 - 1);
+        Self { at, longest: if picos > half as u128 { half } else { picos as u64 } }
     }
 }
 
@@ -197,7 +221,9 @@ mod tests {
             let now = Instant::from_picos(sent.saturating_add_signed(ahead.into()));
             let sent = Instant::from_picos(sent);
             prop_assert_eq!(read.sent.near(now), sent);
-            prop_assert_eq!(read.sent.age(now), (sent <= now).then(|| now.since(sent)));
+            let age = (sent <= now).then(|| now.since(sent));
+            prop_assert_eq!(read.sent.age(now), age);
+            prop_assert_eq!(read.sent.usual_age(&Clock::new(now)), age);
         }
     }
 

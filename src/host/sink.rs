@@ -9,7 +9,7 @@ use core::mem::offset_of;
 use super::histogram::{Bucket, Spares};
 use super::latency::Latency;
 use super::plan::FlowId;
-use super::probe::Arrival;
+use super::probe::{Arrival, Clock, Stamp};
 use ground::time::Instant;
 use ground::units::{Priority, PrioritySet};
 use wire::ip::Ecn;
@@ -66,6 +66,24 @@ pub(super) struct Sink {
     whole: u64,
     /// Bit n % WINDOW: set if n was received, for n from `next - WINDOW` to `whole - 1`.
     seen: Box<[u64; WORDS]>,
+}
+
+/// A received frame as its sink counts it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Counted {
+    pub(super) sequence: u64,
+    pub(super) sent: Stamp,
+    /// Bytes on the wire, FCS included.
+    pub(super) wire_len: u32,
+    pub(super) ecn: Ecn,
+}
+
+impl Counted {
+    #[inline(always)]
+    pub(super) const fn new(arrival: &Arrival, wire_len: u32) -> Self {
+        let Arrival { probe, ecn } = *arrival;
+        Self { sequence: probe.sequence, sent: probe.sent, wire_len, ecn }
+    }
 }
 
 /// Words of the bits of a window.
@@ -129,8 +147,8 @@ impl Sink {
 
     /// Counts a frame of this flow.
     #[inline]
-    pub(super) fn take(&mut self, now: Instant, arrival: &Arrival, wire_len: u32) {
-        if let Some(bucket) = self.take_next(now, arrival, wire_len) {
+    pub(super) fn take(&mut self, now: Instant, arrived: &Counted) {
+        if let Some(bucket) = self.take_next(&Clock::new(now), arrived) {
             self.put(bucket);
         }
     }
@@ -139,32 +157,28 @@ impl Sink {
     /// [`Self::put`] before anything else reads the counters. `None` if the frame is in it, or has no
     /// latency.
     #[inline(always)]
-    pub(super) fn take_next(
-        &mut self,
-        now: Instant,
-        arrival: &Arrival,
-        wire_len: u32,
-    ) -> Option<Bucket> {
-        let probe = &arrival.probe;
-        let age = probe.sent.age(now);
-        let (Some(age), true) = (age, probe.sequence == self.next && self.counters.frames > 0)
+    pub(super) fn take_next(&mut self, clock: &Clock, arrived: &Counted) -> Option<Bucket> {
+        let age = arrived.sent.usual_age(clock);
+        let (Some(age), true) = (age, arrived.sequence == self.next && self.counters.frames > 0)
         else {
-            self.take_any(now, arrival, wire_len);
+            self.take_any(clock.at, arrived);
             return None;
         };
         // The next one of its flow: no number is skipped, and some frame was the first.
         self.next += 1;
         let c = &mut self.counters;
         c.frames += 1;
-        c.bytes += u64::from(wire_len);
-        if arrival.ecn == Ecn::Ce {
+        c.bytes += u64::from(arrived.wire_len);
+        if arrived.ecn == Ecn::Ce {
             c.ce_marked += 1;
         }
-        let sent = now.saturating_sub(age);
+        // An age is not longer than the time since the start of the world.
+        let sent = clock.at.as_picos().wrapping_sub(age.as_picos().into());
+        let sent = Instant::from_picos(sent);
         if c.first_sent.is_none_or(|first| sent < first) {
             c.first_sent = Some(sent);
         }
-        c.last_arrival = Some(now);
+        c.last_arrival = Some(clock.at);
         Some(c.latency.note(age))
     }
 
@@ -176,22 +190,22 @@ impl Sink {
 
     /// Counts a frame in any order, and of any time.
     #[inline(never)]
-    fn take_any(&mut self, now: Instant, arrival: &Arrival, wire_len: u32) {
-        if !self.is_new(arrival.probe.sequence) {
+    fn take_any(&mut self, now: Instant, arrived: &Counted) {
+        if !self.is_new(arrived.sequence) {
             return;
         }
         let c = &mut self.counters;
         c.frames += 1;
-        c.bytes += u64::from(wire_len);
-        c.ce_marked += u64::from(arrival.ecn == Ecn::Ce);
-        let sent = match arrival.probe.sent.age(now) {
+        c.bytes += u64::from(arrived.wire_len);
+        c.ce_marked += u64::from(arrived.ecn == Ecn::Ce);
+        let sent = match arrived.sent.age(now) {
             Some(age) => {
                 c.latency.record(age);
                 now.saturating_sub(age)
             }
             None => {
                 c.ahead += 1;
-                arrival.probe.sent.near(now)
+                arrived.sent.near(now)
             }
         };
         if c.first_sent.is_none_or(|first| sent < first) {
@@ -264,7 +278,7 @@ mod tests {
     fn take(sink: &mut Sink, sequence: u64) {
         let probe = Probe::new(FlowId(0), sequence, Instant::ZERO);
         let arrival = Arrival { probe, ecn: Ecn::NotEct };
-        sink.take(Instant::from_picos(1_000), &arrival, 64);
+        sink.take(Instant::from_picos(1_000), &Counted::new(&arrival, 64));
     }
 
     proptest! {

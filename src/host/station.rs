@@ -16,6 +16,7 @@ use core::net::IpAddr;
 use std::sync::Arc;
 
 use self::calm::Calm;
+use self::receive::Usual;
 use super::histogram::Spares;
 use super::latency::Latency;
 use super::meter::{ControlCounters, Meter};
@@ -117,6 +118,8 @@ pub struct Station<P: Source> {
     calm: Calm,
     /// Spare pages for the flows' histograms.
     spares: Spares,
+    /// Room for what was read of a burst.
+    read: Vec<Usual>,
 }
 
 impl<P: Source> Station<P> {
@@ -176,6 +179,7 @@ impl<P: Source> Station<P> {
             share: None,
             counters: StationCounters::default(),
             calm: Calm::OVER,
+            read: vec![Usual::default(); BURST],
         };
         if let Some(agents) = &plan.agents_advertised() {
             let stamps = station.port.stamps();

@@ -1,17 +1,20 @@
 //! Reception: pauses, messages, data, acknowledgements, and unexpected frames.
 
+use core::mem;
+
 use super::Station;
 use super::calm::Calm;
 use crate::arrived::{self, Arrived};
 use crate::histogram::Bucket;
 use crate::plan::EndKey;
-use crate::probe::Arrival;
+use crate::probe::{Arrival, Clock};
 use crate::shared_pauses::Heard;
+use crate::sink::Counted;
 use crate::transport::receiver::Data;
 use contracts::frame::{Burst, Frame};
 use contracts::port::Source;
 use ground::time::Instant;
-use ground::units::{PRIORITIES, PauseVector, PrioritySet};
+use ground::units::{Mac, PRIORITIES, PauseVector, PrioritySet};
 use wire::{EtherType, mac_control, vlan};
 
 /// Maximum bursts read in one poll before anything is sent. Reading stops at the first burst that
@@ -19,13 +22,19 @@ use wire::{EtherType, mac_control, vlan};
 const RX_BURSTS: usize = 64;
 
 /// A common frame of an expected flow, read and not counted yet.
-#[derive(Clone, Copy)]
-struct Usual {
-    arrival: Arrival,
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Usual {
+    counted: Counted,
     /// Index of its sink.
     sink: u32,
-    /// Bytes on the wire, FCS included.
-    wire_len: u32,
+    /// Bucket of its latency, until that is counted.
+    bucket: Option<Bucket>,
+}
+
+/// True if the destination of a frame is `mac` or a group.
+#[inline(always)]
+fn is_for(head: &[u8], mac: Mac) -> bool {
+    head.first_chunk().is_some_and(|dst| Mac(*dst) == mac || Mac(*dst).is_multicast())
 }
 
 impl<P: Source> Station<P> {
@@ -62,47 +71,56 @@ impl<P: Source> Station<P> {
     /// flows at once.
     #[inline(always)]
     fn take_usual(&mut self, now: Instant, frames: &[P::Frame]) -> usize {
-        let mut read = Burst::new();
-        let mut bytes = 0;
-        for frame in frames {
-            let wire_len = frame.wire_len();
-            bytes += u64::from(wire_len);
-            let Some(usual) = self.read_usual(frame.head(), wire_len) else { break };
-            read.push(usual);
-        }
-        let met = read.len() + usize::from(read.len() < frames.len());
-        self.counters.rx_frames += met as u64;
-        self.counters.rx_bytes += bytes;
+        // Taken out of the station for as long as its other parts are used.
+        let mut read = mem::take(&mut self.read);
+        let n = self.read_usual(frames, &mut read);
+        let read_here = &mut read[..n];
         // Priorities of which further frames of this time tell the meter nothing.
         let mut told = PrioritySet::EMPTY;
-        let mut buckets = Burst::<(u32, Bucket)>::new();
-        for (usual, frame) in read.iter().zip(frames) {
-            let at = self.arrived_at(now, frame);
+        for (usual, frame) in read_here.iter_mut().zip(frames) {
+            let clock = Clock::new(self.arrived_at(now, frame));
             let sink = &mut self.sinks[usual.sink as usize];
-            if let Some(bucket) = sink.take_next(at, &usual.arrival, usual.wire_len) {
-                buckets.push((usual.sink, bucket));
-            }
+            usual.bucket = sink.take_next(&clock, &usual.counted);
             let stopped_by = sink.stopped_by();
             if stopped_by.0 & !told.0 != 0 && self.tell_meter(now, usual) {
                 told.0 |= stopped_by.0;
             }
         }
-        for (sink, bucket) in &buckets {
-            self.sinks[*sink as usize].put(*bucket);
+        let sinks = &mut self.sinks[..];
+        for usual in read_here {
+            if let Some(bucket) = usual.bucket {
+                sinks[usual.sink as usize].put(bucket);
+            }
         }
-        read.len()
+        self.read = read;
+        n
     }
 
-    /// Reads a common frame of an expected flow and of this run; `None` for others.
+    /// Reads common frames of expected flows and of this run into `read`. Returns their number.
     #[inline(always)]
-    fn read_usual(&self, head: &[u8], wire_len: u32) -> Option<Usual> {
-        let (dst, arrival) = arrived::usual(head)?;
-        let ours = self.meter.is_some() || dst == self.mac || dst.is_multicast();
-        let place = *self.lookup.get(arrival.probe.flow.0 as usize)?;
-        // 0 is the place of no flow; places behind those of expected flows have receivers.
-        let sink = place.wrapping_sub(1);
-        let is_expected = (sink as usize) < self.expects && arrival.probe.run == self.run;
-        (ours && is_expected).then_some(Usual { arrival, sink, wire_len })
+    fn read_usual(&mut self, frames: &[P::Frame], read: &mut [Usual]) -> usize {
+        let (lookup, expects, run) = (&self.lookup[..], self.expects as u32, self.run);
+        let (mac, takes_all) = (self.mac, self.meter.is_some());
+        let (mut n, mut bytes) = (0, 0);
+        for (frame, usual) in frames.iter().zip(read) {
+            let wire_len = frame.wire_len();
+            bytes += u64::from(wire_len);
+            let head = frame.head();
+            let Some(arrival) = arrived::usual(head) else { break };
+            let Some(place) = lookup.get(arrival.probe.flow.0 as usize) else { break };
+            // 0 is the place of no flow; places behind those of expected flows have receivers.
+            let sink = place.wrapping_sub(1);
+            if sink >= expects || arrival.probe.run != run || !(takes_all || is_for(head, mac)) {
+                break;
+            }
+            usual.counted = Counted::new(&arrival, wire_len);
+            usual.sink = sink;
+            n += 1;
+        }
+        let met = n + usize::from(n < frames.len());
+        self.counters.rx_frames += met as u64;
+        self.counters.rx_bytes += bytes;
+        n
     }
 
     /// Reports a data frame to the meter. Returns true if further frames of the same time and priority
@@ -111,7 +129,7 @@ impl<P: Source> Station<P> {
     fn tell_meter(&mut self, now: Instant, usual: &Usual) -> bool {
         let priority = self.sinks[usual.sink as usize].priority();
         let (Some(p), Some(meter)) = (priority, &mut self.meter) else { return true };
-        meter.on_data(now, p, usual.wire_len)
+        meter.on_data(now, p, usual.counted.wire_len)
     }
 
     /// Processes a frame of any kind: a pause, a flow's, or an unexpected one.
@@ -227,7 +245,7 @@ impl<P: Source> Station<P> {
             }
         }
         let sink = &mut self.sinks[i];
-        sink.take(at, arrival, wire_len);
+        sink.take(at, &Counted::new(arrival, wire_len));
         if let (Some(p), Some(meter)) = (sink.priority(), &mut self.meter) {
             meter.on_data(now, p, wire_len);
         }
