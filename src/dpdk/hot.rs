@@ -168,14 +168,16 @@ pub(super) unsafe fn get_many(pool: *mut rte_mempool, out: *mut *mut rte_mbuf, n
 /// the first.
 ///
 /// # Safety
-/// It was just taken from its pool, whose buffers have room for `len` bytes behind the headroom.
+/// It was just taken from a [`Pool`](super::Pool), whose buffers have the headroom and room for `len`
+/// bytes behind it.
 #[inline(always)]
 pub(super) unsafe fn reset(m: NonNull<rte_mbuf>, len: u16) -> *mut u8 {
     // SAFETY: alive and the caller's alone, by contract.
     let h = unsafe { &mut *m.as_ptr() };
     debug_assert!(h.refcnt == 1 && h.nb_segs == 1 && h.next.is_null());
-    let front = (sys::SLUICE_HEADROOM as u16).min(h.buf_len);
-    // The four together are one store.
+    // A pool's buffers have the headroom. The four members together are one store.
+    debug_assert!(sys::SLUICE_HEADROOM as u16 <= h.buf_len);
+    let front = sys::SLUICE_HEADROOM as u16;
     (h.data_off, h.refcnt, h.nb_segs, h.port) = (front, 1, 1, u16::MAX);
     h.ol_flags = 0;
     h.packet_type = 0;

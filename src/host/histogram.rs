@@ -1,7 +1,7 @@
 //! A histogram of times in little memory: pages of counters are allocated when a time needs them.
 //!
 //! Buckets are those of an HdrHistogram of three significant digits: exact up to 2047 ns, and 1,024
-//! per octave above. Most flows' times lie within an octave or two, which is a few of the 224
+//! per octave above. Most flows' times lie within an octave or two, which is a few of the 221
 //! pages. Pages come from a [`Spares`], which is refilled outside the data path; a page is
 //! allocated while recording a time only if that is empty.
 
@@ -31,13 +31,21 @@ impl Bucket {
     pub(super) const fn of(ns: u64) -> Self {
         Self(index(if ns < NS_MAX { ns } else { NS_MAX }) as u16)
     }
+
+    /// Returns the number of its page, and its place there.
+    #[inline(always)]
+    const fn place(self) -> (u8, usize) {
+        ((self.0 / PAGE as u16) as u8, self.0 as usize % PAGE)
+    }
 }
 
 /// Counters per page: an eighth of an octave.
 const PAGE: usize = 128;
 
-/// Number of pages for all times.
-const PAGES: usize = index(NS_MAX) / PAGE + 1;
+/// Places for pages, more than all times need: every 8-bit number is one.
+const PAGES: usize = 256;
+
+const _: () = assert!(index(NS_MAX) / PAGE < PAGES);
 
 /// Counters of adjacent buckets.
 ///
@@ -141,7 +149,8 @@ impl Histogram {
     /// Creates one with all pages: recording never allocates.
     pub(super) fn dense() -> Self {
         let mut histogram = Self::empty(None);
-        histogram.pages.table.iter_mut().for_each(|page| *page = Some(Page::empty()));
+        let pages = &mut histogram.pages.table[..=index(NS_MAX) / PAGE];
+        pages.iter_mut().for_each(|page| *page = Some(Page::empty()));
         histogram
     }
 
@@ -152,7 +161,7 @@ impl Histogram {
     /// Counts one time of a bucket.
     #[inline(always)]
     pub(super) fn count_one(&mut self, bucket: Bucket) {
-        let (page, place) = (usize::from(bucket.0) / PAGE, usize::from(bucket.0) % PAGE);
+        let (page, place) = bucket.place();
         self.count += 1;
         self.pages.page(page).count_one(place);
     }
@@ -160,7 +169,7 @@ impl Histogram {
     /// Counts `n` times of a bucket.
     #[inline]
     pub(super) fn count_many(&mut self, bucket: Bucket, n: u64) {
-        let (page, place) = (usize::from(bucket.0) / PAGE, usize::from(bucket.0) % PAGE);
+        let (page, place) = bucket.place();
         self.count += n;
         self.pages.page(page).rest[place] += n;
     }
@@ -170,7 +179,7 @@ impl Histogram {
         self.count += other.count;
         for (place, theirs) in other.pages.table.iter().enumerate() {
             let Some(theirs) = theirs else { continue };
-            let own = self.pages.page(place).rest.iter_mut();
+            let own = self.pages.page(place as u8).rest.iter_mut();
             own.zip(theirs.counts()).for_each(|(own, n)| *own += n);
         }
     }
@@ -240,9 +249,9 @@ impl Histogram {
 impl Pages {
     /// Returns a page, allocated if missing.
     #[inline(always)]
-    fn page(&mut self, place: usize) -> &mut Page {
+    fn page(&mut self, place: u8) -> &mut Page {
         let Self { table, spares } = self;
-        table[place].get_or_insert_with(|| Self::allocate(spares.as_ref()))
+        table[usize::from(place)].get_or_insert_with(|| Self::allocate(spares.as_ref()))
     }
 
     #[cold]

@@ -136,6 +136,12 @@ impl Clock {
     }
 }
 
+/// Returns the first four bytes of a probe, of which the first is the lowest.
+#[inline(always)]
+const fn mark(probe: &[u8; PROBE_LEN]) -> u32 {
+    u32::from_le_bytes([probe[0], probe[1], probe[2], probe[3]])
+}
+
 impl Probe {
     /// Creates the probe of a frame sent at `now`.
     #[must_use]
@@ -154,18 +160,32 @@ impl Probe {
     #[must_use]
     #[inline(always)]
     pub fn parse(octets: &[u8]) -> Option<Self> {
-        let probe: &[u8; PROBE_LEN] = octets.first_chunk()?;
-        let (mark, rest) = probe.split_first_chunk::<4>()?;
-        let mark = u32::from_le_bytes(*mark);
-        let numbers = u64::from_be_bytes(*rest.first_chunk()?);
+        let probe = octets.first_chunk()?;
+        let mark = mark(probe);
+        (mark & 0xff_ffff == MAGIC_NUMBER).then(|| Self::numbers(probe, (mark >> 24) as u8))
+    }
+
+    /// As [`Self::parse`], for probes of run `run` alone.
+    #[inline(always)]
+    pub(super) fn parse_run(octets: &[u8; PROBE_LEN], run: u8) -> Option<Self> {
+        let last = RUN_0.wrapping_add(run);
+        let is_of_run = mark(octets) == MAGIC_NUMBER | (last as u32) << 24;
+        is_of_run.then(|| Self::numbers(octets, last))
+    }
+
+    /// Reads the numbers of a probe whose fourth byte is `last`.
+    #[inline(always)]
+    fn numbers(probe: &[u8; PROBE_LEN], last: u8) -> Self {
+        let [_, _, _, _, numbers @ .., _, _, _, _, _, _] = *probe;
+        let numbers = u64::from_be_bytes(numbers);
         // The last bytes of the sequence number are read along with the time.
-        let sent = u64::from_be_bytes(*probe.last_chunk()?);
-        (mark & 0xff_ffff == MAGIC_NUMBER).then(|| Self {
-            run: ((mark >> 24) as u8).wrapping_sub(RUN_0),
+        let [_, _, _, _, _, _, _, _, _, _, sent @ ..] = *probe;
+        Self {
+            run: last.wrapping_sub(RUN_0),
             flow: FlowId((numbers >> 48) as u32),
             sequence: numbers % MODULUS,
-            sent: Stamp(sent % MODULUS),
-        })
+            sent: Stamp(u64::from_be_bytes(sent) % MODULUS),
+        }
     }
 
     /// Returns the bytes of the probe.
@@ -217,6 +237,10 @@ mod tests {
             let probe = Probe::new(FlowId(flow), sequence, Instant::from_picos(sent));
             let read = Probe::parse(&probe.octets()).unwrap();
             prop_assert_eq!(read, probe);
+            let run = flow as u8;
+            let octets = probe.in_run(run).octets();
+            prop_assert_eq!(Probe::parse_run(&octets, run), Some(probe.in_run(run)));
+            prop_assert_eq!(Probe::parse_run(&octets, run.wrapping_add(1)), None);
             prop_assert_eq!((read.flow, read.sequence), (FlowId(flow), sequence));
             let now = Instant::from_picos(sent.saturating_add_signed(ahead.into()));
             let sent = Instant::from_picos(sent);

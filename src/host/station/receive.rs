@@ -1,18 +1,17 @@
 //! Reception: pauses, messages, data, acknowledgements, and unexpected frames.
 
-use core::mem;
-
 use super::Station;
 use super::calm::Calm;
 use crate::arrived::{self, Arrived};
 use crate::histogram::Bucket;
+use crate::meter::Meter;
 use crate::plan::EndKey;
 use crate::probe::{Arrival, Clock};
 use crate::shared_pauses::Heard;
-use crate::sink::Counted;
+use crate::sink::{Counted, Sink};
 use crate::transport::receiver::Data;
 use contracts::frame::{Burst, Frame};
-use contracts::port::Source;
+use contracts::port::{Port, Source};
 use ground::time::Instant;
 use ground::units::{Mac, PRIORITIES, PauseVector, PrioritySet};
 use wire::{EtherType, mac_control, vlan};
@@ -35,6 +34,20 @@ pub(super) struct Usual {
 #[inline(always)]
 fn is_for(head: &[u8], mac: Mac) -> bool {
     head.first_chunk().is_some_and(|dst| Mac(*dst) == mac || Mac(*dst).is_multicast())
+}
+
+/// Reports a data frame of `sink` to the meter. Returns true if further frames of the same time and
+/// priority may tell it something.
+#[inline(never)]
+fn tell_meter(meter: &mut Option<Box<Meter>>, now: Instant, sink: &Sink, wire_len: u32) -> bool {
+    let (Some(p), Some(meter)) = (sink.priority(), meter) else { return false };
+    !meter.on_data(now, p, wire_len)
+}
+
+/// Returns the arrival time of a frame: the port's timestamp, if it has one, else `now`.
+#[inline(always)]
+fn arrived_at<P: Port>(port: &P, now: Instant, frame: &P::Frame) -> Instant {
+    port.rx_stamp(frame).map_or(now, |at| at.min(now))
 }
 
 impl<P: Source> Station<P> {
@@ -71,46 +84,43 @@ impl<P: Source> Station<P> {
     /// flows at once.
     #[inline(always)]
     fn take_usual(&mut self, now: Instant, frames: &[P::Frame]) -> usize {
-        // Taken out of the station for as long as its other parts are used.
-        let mut read = mem::take(&mut self.read);
-        let n = self.read_usual(frames, &mut read);
-        let read_here = &mut read[..n];
-        // Priorities of which further frames of this time tell the meter nothing.
-        let mut told = PrioritySet::EMPTY;
-        for (usual, frame) in read_here.iter_mut().zip(frames) {
-            let clock = Clock::new(self.arrived_at(now, frame));
-            let sink = &mut self.sinks[usual.sink as usize];
+        let n = self.read_usual(frames);
+        let Self { port, sinks, meter, read, .. } = self;
+        let (sinks, read) = (&mut sinks[..], &mut read[..n]);
+        // Priorities of which further frames of this time may tell the meter something.
+        let mut tells = PrioritySet::ALL;
+        for (usual, frame) in read.iter_mut().zip(frames) {
+            let clock = Clock::new(arrived_at(port, now, frame));
+            let sink = &mut sinks[usual.sink as usize];
             usual.bucket = sink.take_next(&clock, &usual.counted);
-            let stopped_by = sink.stopped_by();
-            if stopped_by.0 & !told.0 != 0 && self.tell_meter(now, usual) {
-                told.0 |= stopped_by.0;
+            if sink.stopped_by().0 & tells.0 != 0 {
+                let more = tell_meter(meter, now, sink, usual.counted.wire_len);
+                tells.0 &= if more { u8::MAX } else { !sink.stopped_by().0 };
             }
         }
-        let sinks = &mut self.sinks[..];
-        for usual in read_here {
+        for usual in read {
             if let Some(bucket) = usual.bucket {
                 sinks[usual.sink as usize].put(bucket);
             }
         }
-        self.read = read;
         n
     }
 
-    /// Reads common frames of expected flows and of this run into `read`. Returns their number.
+    /// Reads common frames of expected flows and of this run. Returns their number.
     #[inline(always)]
-    fn read_usual(&mut self, frames: &[P::Frame], read: &mut [Usual]) -> usize {
+    fn read_usual(&mut self, frames: &[P::Frame]) -> usize {
         let (lookup, expects, run) = (&self.lookup[..], self.expects as u32, self.run);
         let (mac, takes_all) = (self.mac, self.meter.is_some());
         let (mut n, mut bytes) = (0, 0);
-        for (frame, usual) in frames.iter().zip(read) {
+        for (frame, usual) in frames.iter().zip(&mut self.read[..]) {
             let wire_len = frame.wire_len();
             bytes += u64::from(wire_len);
             let head = frame.head();
-            let Some(arrival) = arrived::usual(head) else { break };
+            let Some(arrival) = arrived::usual(head, run) else { break };
             let Some(place) = lookup.get(arrival.probe.flow.0 as usize) else { break };
             // 0 is the place of no flow; places behind those of expected flows have receivers.
             let sink = place.wrapping_sub(1);
-            if sink >= expects || arrival.probe.run != run || !(takes_all || is_for(head, mac)) {
+            if sink >= expects || !(takes_all || is_for(head, mac)) {
                 break;
             }
             usual.counted = Counted::new(&arrival, wire_len);
@@ -121,15 +131,6 @@ impl<P: Source> Station<P> {
         self.counters.rx_frames += met as u64;
         self.counters.rx_bytes += bytes;
         n
-    }
-
-    /// Reports a data frame to the meter. Returns true if further frames of the same time and priority
-    /// tell it nothing.
-    #[inline(never)]
-    fn tell_meter(&mut self, now: Instant, usual: &Usual) -> bool {
-        let priority = self.sinks[usual.sink as usize].priority();
-        let (Some(p), Some(meter)) = (priority, &mut self.meter) else { return true };
-        meter.on_data(now, p, usual.counted.wire_len)
     }
 
     /// Processes a frame of any kind: a pause, a flow's, or an unexpected one.
@@ -166,7 +167,7 @@ impl<P: Source> Station<P> {
         }
         let expected = match Arrived::read(head, &walk) {
             Arrived::Data(arrival, data) => {
-                let times = (now, self.arrived_at(now, &frame));
+                let times = (now, arrived_at(&self.port, now, &frame));
                 self.take_data(times, &arrival, data, frame.wire_len())
             }
             Arrived::Answer(key, answer) => {
@@ -204,7 +205,7 @@ impl<P: Source> Station<P> {
             return false;
         }
         let found = Arrival::search(frame.head(), walk);
-        let times = (now, self.arrived_at(now, frame));
+        let times = (now, arrived_at(&self.port, now, frame));
         found.is_some_and(|arrival| self.take_data(times, &arrival, None, frame.wire_len()))
     }
 
@@ -250,12 +251,6 @@ impl<P: Source> Station<P> {
             meter.on_data(now, p, wire_len);
         }
         true
-    }
-
-    /// Returns the arrival time of a frame: the port's timestamp, if it has one, else `now`.
-    #[inline]
-    fn arrived_at(&self, now: Instant, frame: &P::Frame) -> Instant {
-        self.port.rx_stamp(frame).map_or(now, |at| at.min(now))
     }
 
     /// Returns the sender whose acknowledgements have this key.
