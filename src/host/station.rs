@@ -44,7 +44,7 @@ use secure::{ChangeRefused, SecyChange};
 /// makes no more than this, including those that the port refused before.
 pub const COMMITTED_MAX: usize = BURST;
 
-/// Maximum number of spare histogram pages: 4 MiB. A choice: as many as flows that start together
+/// Maximum number of spare histogram pages: 4.5 MiB. A choice: as many as flows that start together
 /// use in some ten milliseconds, after which they are replaced.
 const SPARES_MAX: usize = 4_096;
 
