@@ -159,7 +159,9 @@ pub(super) unsafe fn get_many(pool: *mut rte_mempool, out: *mut *mut rte_mbuf, n
         // SAFETY: passed on.
         let Some(m) = (unsafe { get(pool) }) else { return made };
         // SAFETY: there is room for `n`.
-        unsafe { out.add(made).write(m.as_ptr()) };
+        let to = unsafe { out.add(made) };
+        // SAFETY: see above.
+        unsafe { to.write(m.as_ptr()) };
     }
     n
 }

@@ -177,8 +177,10 @@ impl Pool {
         // pointer to a buffer.
         let made = unsafe { hot::get_many(self.0.pool.as_ptr(), raw, n) };
         for i in 0..made {
+            // SAFETY: `made` is not more than there is room for.
+            let from = unsafe { raw.add(i) };
             // SAFETY: `made` pointers were written.
-            let m = unsafe { raw.add(i).read() };
+            let m = unsafe { from.read() };
             // SAFETY: the pool has no null pointers.
             let m = unsafe { NonNull::new_unchecked(m) };
             // SAFETY: just taken from the pool, whose frames may be that long.
