@@ -74,4 +74,10 @@ pub trait Frame: Sized {
     /// Returns a second frame with the same contents (for flooding), or `None` if memory is
     /// exhausted.
     fn duplicate(&mut self) -> Option<Self>;
+
+    /// Drops all frames of a burst. By default one by one.
+    #[inline]
+    fn free_all(frames: &mut Burst<Self>) {
+        frames.clear();
+    }
 }

@@ -131,58 +131,73 @@ unsafe fn put(m: NonNull<rte_mbuf>) {
 pub(super) unsafe fn alloc(pool: *mut rte_mempool) -> Option<NonNull<rte_mbuf>> {
     // SAFETY: passed on.
     let m = unsafe { get(pool) }?;
-    // SAFETY: just taken from the pool.
-    unsafe { reset(m) };
+    // SAFETY: just taken from the pool; it has room for nothing.
+    unsafe { reset(m, 0) };
     Some(m)
 }
 
-/// Takes up to `out.len()` objects from `pool` to the front of `out`, each to be [`reset`], and
-/// returns their number.
+/// Takes up to `n` objects from `pool` to `out`, each to be [`reset`], and returns their number.
 ///
 /// # Safety
-/// As [`alloc`].
+/// `pool` is an alive pool of mbufs, and `out` has room for `n` pointers.
 #[inline(always)]
-pub(super) unsafe fn get_many(pool: *mut rte_mempool, out: &mut [*mut rte_mbuf]) -> usize {
-    let n = out.len();
+pub(super) unsafe fn get_many(pool: *mut rte_mempool, out: *mut *mut rte_mbuf, n: usize) -> usize {
     // SAFETY: alive by contract.
     let cache = unsafe { cache(pool) };
     // SAFETY: null, or this thread's own.
     if let Some(cache) = unsafe { cache.as_mut() } {
         let len = cache.len as usize;
         if len >= n {
-            for (to, from) in out.iter_mut().zip(&cache.objs[len - n..len]) {
-                *to = from.cast();
-            }
+            let from = &cache.objs[len - n..len];
+            // SAFETY: both have `n` pointers; a cache is no memory of the caller's.
+            unsafe { ptr::copy_nonoverlapping(from.as_ptr().cast(), out, n) };
             cache.len = (len - n) as u32;
             return n;
         }
     }
-    for (made, to) in out.iter_mut().enumerate() {
+    for made in 0..n {
         // SAFETY: passed on.
         let Some(m) = (unsafe { get(pool) }) else { return made };
-        *to = m.as_ptr();
+        // SAFETY: there is room for `n`.
+        let to = unsafe { out.add(made) };
+        // SAFETY: see above.
+        unsafe { to.write(m.as_ptr()) };
     }
     n
 }
 
-/// Resets an mbuf from its pool to an empty frame.
+/// Resets an mbuf from its pool to a frame of `len` bytes of unset content, and returns the place of
+/// the first.
 ///
 /// # Safety
-/// It was just taken from its pool.
+/// It was just taken from a [`Pool`](super::Pool), whose buffers have the headroom and room for `len`
+/// bytes behind it.
 #[inline(always)]
-pub(super) unsafe fn reset(m: NonNull<rte_mbuf>) {
+pub(super) unsafe fn reset(m: NonNull<rte_mbuf>, len: u16) -> *mut u8 {
     // SAFETY: alive and the caller's alone, by contract.
     let h = unsafe { &mut *m.as_ptr() };
     debug_assert!(h.refcnt == 1 && h.nb_segs == 1 && h.next.is_null());
-    h.data_off = (sys::SLUICE_HEADROOM as u16).min(h.buf_len);
-    h.port = u16::MAX;
+    // A pool's buffers have the headroom. The four members together are one store.
+    debug_assert!(sys::SLUICE_HEADROOM as u16 <= h.buf_len);
+    let front = sys::SLUICE_HEADROOM as u16;
+    (h.data_off, h.refcnt, h.nb_segs, h.port) = (front, 1, 1, u16::MAX);
     h.ol_flags = 0;
     h.packet_type = 0;
-    h.pkt_len = 0;
-    h.data_len = 0;
+    h.pkt_len = len.into();
+    h.data_len = len;
     h.vlan_tci = 0;
     h.vlan_tci_outer = 0;
     h.tx_offload = 0;
+    // SAFETY: the headroom is within the buffer.
+    unsafe { h.buf_addr.cast::<u8>().add(front.into()) }
+}
+
+/// True if a buffer is in the state in which a pool keeps its objects: one owner, one segment, own
+/// data.
+#[inline(always)]
+fn is_as_kept(h: &rte_mbuf) -> bool {
+    let direct = h.ol_flags & sys::SLUICE_MBUF_NOT_DIRECT == 0;
+    (h.refcnt, h.nb_segs) == (1, 1) && direct && h.next.is_null()
 }
 
 /// Frees a frame of any kind.
@@ -192,14 +207,62 @@ pub(super) unsafe fn reset(m: NonNull<rte_mbuf>) {
 #[inline(always)]
 pub(super) unsafe fn free(m: NonNull<rte_mbuf>) {
     // SAFETY: alive by contract.
-    let h = unsafe { &*m.as_ptr() };
-    let direct = h.ol_flags & sys::SLUICE_MBUF_NOT_DIRECT == 0;
-    if h.refcnt == 1 && h.nb_segs == 1 && h.next.is_null() && direct {
+    if is_as_kept(unsafe { m.as_ref() }) {
         // SAFETY: just checked to be as a pool keeps its objects.
         unsafe { put(m) };
     } else {
         // SAFETY: passed on.
         unsafe { sys::sluice_mbuf_free(m.as_ptr()) };
+    }
+}
+
+/// Frees frames of any kind, those of the first one's pool together.
+///
+/// # Safety
+/// As [`free`] for each.
+#[inline(always)]
+pub(super) unsafe fn free_many(frames: &[NonNull<rte_mbuf>]) {
+    let Some(first) = frames.first() else { return };
+    // SAFETY: alive by contract.
+    let pool = unsafe { first.as_ref() }.pool;
+    // SAFETY: a pool outlives its mbufs.
+    let cache = unsafe { cache(pool) };
+    // SAFETY: null, or this thread's own.
+    let Some(cache) = (unsafe { cache.as_mut() }) else {
+        for m in frames {
+            // SAFETY: passed on.
+            unsafe { free(*m) };
+        }
+        return;
+    };
+    if cache.len >= cache.flushthresh {
+        // SAFETY: the first `len` objects are in the cache.
+        unsafe { sys::sluice_mempool_enqueue(pool, cache.objs.as_ptr(), cache.len) };
+        cache.len = 0;
+    }
+    // A cache has room for a burst above its threshold.
+    let len = cache.len as usize;
+    let room = &mut cache.objs[len..len + frames.len()];
+    let returns = |h: &rte_mbuf| h.pool == pool && is_as_kept(h);
+    let mut put = 0;
+    for m in frames {
+        // SAFETY: alive by contract.
+        if returns(unsafe { m.as_ref() }) {
+            room[put] = m.as_ptr().cast();
+            put += 1;
+        }
+    }
+    cache.len = (len + put) as u32;
+    if put == frames.len() {
+        return;
+    }
+    for m in frames {
+        // Those in the cache are unchanged.
+        // SAFETY: this thread's, in the cache or not.
+        if !returns(unsafe { m.as_ref() }) {
+            // SAFETY: passed on.
+            unsafe { free(*m) };
+        }
     }
 }
 

@@ -14,7 +14,7 @@ use dpdk_sys::rte_mbuf;
 
 use super::hot;
 use super::stamps::StampField;
-use contracts::frame::{FCS_BYTES, Frame};
+use contracts::frame::{Burst, FCS_BYTES, Frame};
 
 /// An owned DPDK packet buffer with one Ethernet frame.
 // A driver takes and returns arrays of pointers to buffers, and a `Burst<Mbuf>` is passed as one.
@@ -76,28 +76,6 @@ impl Mbuf {
         h.data_len += n as u16;
         h.pkt_len += n as u32;
         Some(&mut self.head_mut()[at..])
-    }
-
-    /// Makes an empty frame one of `len` bytes that begins with `head`, followed by zeroes. There
-    /// must be room for it.
-    #[inline(always)]
-    pub(super) fn make(&mut self, head: &[u8], len: usize) {
-        debug_assert!(len <= self.tailroom() && head.len() <= len && len <= u16::MAX.into());
-        let h = self.header_mut();
-        h.data_len = len as u16;
-        h.pkt_len = len as u32;
-        let out = self.head_mut();
-        match (head.first_chunk::<32>(), head.last_chunk::<32>()) {
-            // Two copies of fixed length, which may overlap, need no call.
-            (Some(first), Some(last)) if head.len() <= 64 => {
-                out[..32].copy_from_slice(first);
-                out[head.len() - 32..head.len()].copy_from_slice(last);
-            }
-            _ => out[..head.len()].copy_from_slice(head),
-        }
-        if head.len() < len {
-            out[head.len()..].fill(0);
-        }
     }
 
     /// Shortens the frame to its first `len` bytes, as for the removal of padding. Returns false,
@@ -262,6 +240,33 @@ impl Frame for Mbuf {
         // SAFETY: both hold `data_len` bytes there, in buffers that do not overlap.
         unsafe { ptr::copy_nonoverlapping(self.data(), copy.data(), from.data_len.into()) };
         Some(copy)
+    }
+
+    #[inline(always)]
+    fn free_all(frames: &mut Burst<Self>) {
+        let n = frames.len();
+        // SAFETY: nothing is longer than it was, and the first `n` are read below alone.
+        unsafe { frames.set_len(0) };
+        // SAFETY: `n` frames are there, and an `Mbuf` is a pointer to a buffer.
+        let raw = unsafe { slice::from_raw_parts(frames.as_ptr().cast(), n) };
+        // SAFETY: owned, and not used after this.
+        unsafe { hot::free_many(raw) };
+    }
+}
+
+/// Writes `head`, followed by zeroes, to a frame.
+#[inline(always)]
+pub(super) fn fill(out: &mut [u8], head: &[u8]) {
+    match (head.first_chunk::<32>(), head.last_chunk::<32>()) {
+        // Two copies of fixed length, which may overlap, need no call.
+        (Some(first), Some(last)) if head.len() <= 64 => {
+            out[..32].copy_from_slice(first);
+            out[head.len() - 32..head.len()].copy_from_slice(last);
+        }
+        _ => out[..head.len()].copy_from_slice(head),
+    }
+    if head.len() < out.len() {
+        out[head.len()..].fill(0);
     }
 }
 

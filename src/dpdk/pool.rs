@@ -9,13 +9,13 @@ use std::ffi::CString;
 use std::sync::Arc;
 
 use dpdk_sys as sys;
-use dpdk_sys::rte_mempool;
+use dpdk_sys::{rte_mbuf, rte_mempool};
 
 use super::eal::Eal;
 use super::error::{Error, errno, strerror};
 use super::mbuf::Mbuf;
-use super::{hot, log};
-use contracts::frame::{BURST, Burst, FCS_BYTES, Frame};
+use super::{hot, log, mbuf};
+use contracts::frame::{BURST, Burst, FCS_BYTES};
 
 /// Bytes of a frame besides its room: DPDK's header (128) and the pool's (64).
 const OVERHEAD_BYTES: u64 = 192;
@@ -169,22 +169,29 @@ impl Pool {
         mut edit: impl FnMut(&mut [u8]),
     ) -> usize {
         assert!(head.len() <= len && len <= (self.0.max_frame - FCS_BYTES) as usize);
-        let mut raw = [core::ptr::null_mut(); BURST];
-        let raw = &mut raw[..n.min(out.remaining_capacity())];
-        // SAFETY: alive while this handle is.
-        let made = unsafe { hot::get_many(self.0.pool.as_ptr(), raw) };
-        for m in &raw[..made] {
-            // SAFETY: the first `made` are objects of the pool, which has no null pointers.
-            let m = unsafe { NonNull::new_unchecked(*m) };
-            // Beside `make`, which writes some of the same members, it costs half as much.
-            // SAFETY: just taken from the pool.
-            unsafe { hot::reset(m) };
-            // SAFETY: just taken from the pool, which is not freed while a frame is in use.
-            let mut frame = unsafe { Mbuf::from_raw(m) };
-            frame.make(head, len);
-            edit(frame.head_mut());
-            out.push(frame);
+        let before = out.len();
+        let n = n.min(out.remaining_capacity());
+        // SAFETY: `before` is within the array.
+        let raw: *mut *mut rte_mbuf = unsafe { out.as_mut_ptr().add(before) }.cast();
+        // SAFETY: the pool is alive while this handle is; there is room for `n`, and an `Mbuf` is a
+        // pointer to a buffer.
+        let made = unsafe { hot::get_many(self.0.pool.as_ptr(), raw, n) };
+        for i in 0..made {
+            // SAFETY: `made` is not more than there is room for.
+            let from = unsafe { raw.add(i) };
+            // SAFETY: `made` pointers were written.
+            let m = unsafe { from.read() };
+            // SAFETY: the pool has no null pointers.
+            let m = unsafe { NonNull::new_unchecked(m) };
+            // SAFETY: just taken from the pool, whose frames may be that long.
+            let first = unsafe { hot::reset(m, len as u16) };
+            // SAFETY: `len` bytes from there on are in the buffer, which is this function's alone.
+            let frame = unsafe { core::slice::from_raw_parts_mut(first, len) };
+            mbuf::fill(frame, head);
+            edit(frame);
         }
+        // SAFETY: the pool is not freed while a frame is in use, and these frames are complete.
+        unsafe { out.set_len(before + made) };
         made
     }
 

@@ -6,10 +6,9 @@ use super::plan::EndKey;
 use super::probe::{Arrival, PROBE_ETHERTYPE, PROBE_LEN, Probe};
 use super::transport::receiver::Data;
 use super::transport::sender::Answer;
-use ground::units::Mac;
 use wire::ip::{self, Ecn, Fragment, Protocol};
 use wire::roce::Opcode;
-use wire::{EtherType, aeth, cnp, ipv4, ipv6, reth, roce, segment, udp, vlan};
+use wire::{EtherType, aeth, cnp, ethernet, ipv4, ipv6, reth, roce, segment, udp, vlan};
 
 /// A parsed frame.
 #[derive(Clone, Copy, Debug)]
@@ -57,69 +56,81 @@ impl Arrival {
     }
 }
 
-/// Parses the destination and the probe of a common frame: UDP over IPv4 without options or over
-/// IPv6 without extension headers, with one 802.1Q tag or none, not a fragment, and to a port other
-/// than RoCEv2's. `None` for all others, which [`Arrived::read`] may accept. The results agree;
-/// this takes a tenth of the time.
+/// Parses the probe of a common frame of run `run`: UDP over IPv4 without options or over IPv6
+/// without extension headers, with one 802.1Q tag or none, not a fragment, and to a port other than
+/// RoCEv2's. `None` for all others, which [`Arrived::read`] may accept. The results agree; this takes
+/// a tenth of the time.
+#[inline(always)]
+pub(super) fn usual(frame: &[u8], run: u8) -> Option<Arrival> {
+    if let Some(whole) = frame.first_chunk::<{ 14 + V4 }>() {
+        if be16(whole, 12) == EtherType::IPV4.0 {
+            return usual_v4(whole[14..].first_chunk()?, run);
+        }
+    }
+    usual_other(frame, run)
+}
+
+/// As [`usual`], for frames with a tag or over IPv6.
 #[inline]
-pub(super) fn usual(frame: &[u8]) -> Option<(Mac, Arrival)> {
+fn usual_other(frame: &[u8], run: u8) -> Option<Arrival> {
     let start: &[u8; 18] = frame.first_chunk()?;
-    let dst = Mac([start[0], start[1], start[2], start[3], start[4], start[5]]);
-    let arrival = match be32(start, 12) >> 16 {
-        0x0800 => usual_v4(frame.get(14..)?),
-        0x86dd => usual_v6(frame.get(14..)?),
+    let mut l3 = ethernet::HEADER_LEN;
+    let mut ethertype = be16(start, 12);
+    if ethertype == EtherType::C_TAG.0 {
         // A VLAN identifier of all ones is reserved.
-        0x8100 if start[14] & 0x0f != 0x0f || start[15] != 0xff => match be32(start, 14) & 0xffff {
-            0x0800 => usual_v4(frame.get(18..)?),
-            0x86dd => usual_v6(frame.get(18..)?),
-            _ => None,
-        },
+        if be16(start, 14) & 0xfff == 0xfff {
+            return None;
+        }
+        ethertype = be16(start, 16);
+        l3 += vlan::TAG_LEN;
+    }
+    let packet = frame.get(l3..)?;
+    match EtherType(ethertype) {
+        EtherType::IPV4 => usual_v4(packet.first_chunk()?, run),
+        EtherType::IPV6 => usual_v6(packet.first_chunk()?, run),
         _ => None,
-    };
-    arrival.map(|arrival| (dst, arrival))
+    }
 }
 
-/// Bytes of a UDP header and a probe.
+/// Bytes of a UDP header and a probe, and with an IP header before them.
 const DATAGRAM: usize = udp::HEADER_LEN + PROBE_LEN;
+const V4: usize = ipv4::HEADER_LEN + DATAGRAM;
+const V6: usize = ipv6::HEADER_LEN + DATAGRAM;
 
-#[inline]
-fn usual_v4(packet: &[u8]) -> Option<Arrival> {
-    let p: &[u8; ipv4::HEADER_LEN + DATAGRAM] = packet.first_chunk()?;
-    let first = be32(p, 0);
-    let whole = be32(p, 4) & 0x3fff == 0;
-    let fits = first >> 24 == 0x45 && (first & 0xffff) as usize >= p.len();
-    if !(fits && whole && p[9] == Protocol::UDP.0) {
+#[inline(always)]
+fn usual_v4(p: &[u8; V4], run: u8) -> Option<Arrival> {
+    let fits = p[0] == 0x45 && usize::from(be16(p, 2)) >= V4;
+    // Fragment offset and more fragments; time to live; protocol.
+    let whole_udp = u32::from_be_bytes([p[6], p[7], p[8], p[9]]) & 0x3fff_00ff;
+    if !(fits && whole_udp == Protocol::UDP.0.into()) {
         return None;
     }
-    usual_udp(&p[ipv4::HEADER_LEN..], (first >> 16) as u8)
+    usual_udp(p[ipv4::HEADER_LEN..].first_chunk()?, p[1], run)
 }
 
-#[inline]
-fn usual_v6(packet: &[u8]) -> Option<Arrival> {
-    let p: &[u8; ipv6::HEADER_LEN + DATAGRAM] = packet.first_chunk()?;
-    let (first, second) = (be32(p, 0), be32(p, 4));
-    let fits = first >> 28 == 6 && (second >> 16) as usize >= DATAGRAM;
-    if !(fits && (second >> 8) as u8 == Protocol::UDP.0) {
+#[inline(always)]
+fn usual_v6(p: &[u8; V6], run: u8) -> Option<Arrival> {
+    let first = be16(p, 0);
+    let fits = first >> 12 == 6 && usize::from(be16(p, 4)) >= DATAGRAM;
+    if !(fits && p[6] == Protocol::UDP.0) {
         return None;
     }
-    usual_udp(&p[ipv6::HEADER_LEN..], (first >> 20) as u8)
+    usual_udp(p[ipv6::HEADER_LEN..].first_chunk()?, (first >> 4) as u8, run)
 }
 
-#[inline]
-fn usual_udp(datagram: &[u8], class: u8) -> Option<Arrival> {
-    let d: &[u8; DATAGRAM] = datagram.first_chunk()?;
-    let port = be32(d, 0) as u16;
-    if port == roce::UDP_PORT || ((be32(d, 4) >> 16) as usize) < DATAGRAM {
+#[inline(always)]
+fn usual_udp(d: &[u8; DATAGRAM], class: u8, run: u8) -> Option<Arrival> {
+    if be16(d, 2) == roce::UDP_PORT || usize::from(be16(d, 4)) < DATAGRAM {
         return None;
     }
-    let probe = Probe::parse(&d[udp::HEADER_LEN..])?;
+    let probe = Probe::parse_run(d[udp::HEADER_LEN..].first_chunk()?, run)?;
     Some(Arrival { probe, ecn: Ecn::from_octet(class) })
 }
 
-/// Reads four bytes at a valid offset.
-#[inline]
-fn be32<const N: usize>(octets: &[u8; N], at: usize) -> u32 {
-    u32::from_be_bytes([octets[at], octets[at + 1], octets[at + 2], octets[at + 3]])
+/// Reads two bytes at a valid offset.
+#[inline(always)]
+fn be16<const N: usize>(octets: &[u8; N], at: usize) -> u16 {
+    u16::from_be_bytes([octets[at], octets[at + 1]])
 }
 
 /// Returns the probe in a frame of a flow, for observers of a network.
@@ -249,8 +260,8 @@ mod tests {
         for (v6, tagged) in [(false, false), (false, true), (true, false), (true, true)] {
             for ecn in 0..4 {
                 let f = frame(v6, tagged, ecn, 18);
-                let (dst, arrival) = usual(&f).unwrap();
-                assert_eq!(dst, Mac([2, 0, 0, 0, 0, 9]));
+                let arrival = usual(&f, 0).unwrap();
+                assert_eq!(usual(&f, 1), None);
                 assert_eq!((arrival.probe.flow, arrival.ecn), (FlowId(77), Ecn::from_octet(ecn)));
                 assert_eq!(Some(arrival), whole(&f));
             }
@@ -270,7 +281,8 @@ mod tests {
                     *o = octet;
                 }
             }
-            if let Some((_, arrival)) = usual(&f) {
+            let run = whole(&f).map_or(0, |arrival| arrival.probe.run);
+            if let Some(arrival) = usual(&f, run) {
                 prop_assert_eq!(Some(arrival), whole(&f));
             }
         }

@@ -1,7 +1,7 @@
 //! A histogram of times in little memory: pages of counters are allocated when a time needs them.
 //!
 //! Buckets are those of an HdrHistogram of three significant digits: exact up to 2047 ns, and 1,024
-//! per octave above. Most flows' times lie within an octave or two, which is a few of the 224
+//! per octave above. Most flows' times lie within an octave or two, which is a few of the 221
 //! pages. Pages come from a [`Spares`], which is refilled outside the data path; a page is
 //! allocated while recording a time only if that is empty.
 
@@ -19,16 +19,70 @@ const DIGITS: u8 = 3;
 /// Buckets per octave for three digits.
 const OCTAVE: u64 = 1_024;
 
+/// A bucket of a histogram, by its number.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Bucket(u16);
+
+const _: () = assert!(index(NS_MAX) <= u16::MAX as usize);
+
+impl Bucket {
+    /// Returns the bucket of a time in nanoseconds.
+    #[inline(always)]
+    pub(super) const fn of(ns: u64) -> Self {
+        Self(index(if ns < NS_MAX { ns } else { NS_MAX }) as u16)
+    }
+
+    /// Returns the number of its page, and its place there.
+    #[inline(always)]
+    const fn place(self) -> (u8, usize) {
+        ((self.0 / PAGE as u16) as u8, self.0 as usize % PAGE)
+    }
+}
+
 /// Counters per page: an eighth of an octave.
 const PAGE: usize = 128;
 
-/// Number of pages for all times.
-const PAGES: usize = index(NS_MAX) / PAGE + 1;
+/// Places for pages, more than all times need: every 8-bit number is one.
+const PAGES: usize = 256;
+
+const _: () = assert!(index(NS_MAX) / PAGE < PAGES);
 
 /// Counters of adjacent buckets.
-type Page = [u64; PAGE];
+///
+/// Each is split: counting one time touches a byte alone, so the counters of many flows fit into
+/// the near caches, and every 256th time carries over.
+#[derive(Clone, Debug)]
+#[repr(C, align(64))]
+struct Page {
+    /// Counts modulo 256.
+    low: [u8; PAGE],
+    /// The rest of the counts.
+    rest: [u64; PAGE],
+}
+
+impl Page {
+    fn empty() -> Box<Self> {
+        Box::new(Self { low: [0; PAGE], rest: [0; PAGE] })
+    }
+
+    /// Counts one time.
+    #[inline(always)]
+    fn count_one(&mut self, place: usize) {
+        let low = &mut self.low[place];
+        *low = low.wrapping_add(1);
+        if *low == 0 {
+            self.rest[place] += 256;
+        }
+    }
+
+    /// Iterates over the counts.
+    fn counts(&self) -> impl Iterator<Item = u64> {
+        self.low.iter().zip(&self.rest).map(|(low, rest)| u64::from(*low) + rest)
+    }
+}
 
 /// Returns the bucket of a time in nanoseconds.
+#[inline(always)]
 const fn index(ns: u64) -> usize {
     // The octaves above the first two, which are exact.
     let octave = (ns | (2 * OCTAVE - 1)).ilog2() - (2 * OCTAVE - 1).ilog2();
@@ -60,7 +114,7 @@ impl Spares {
     /// Allocates the pages that are missing. It must not be called from the data path.
     pub fn fill(&self) {
         while !self.0.is_full() {
-            if self.0.push(Box::new([0; PAGE])).is_err() {
+            if self.0.push(Page::empty()).is_err() {
                 return;
             }
         }
@@ -73,62 +127,69 @@ impl Spares {
 
 /// Histogram of times.
 #[derive(Debug)]
+#[repr(C)]
 pub(super) struct Histogram {
-    pages: Box<[Option<Box<Page>>; PAGES]>,
     count: u64,
+    pages: Box<Pages>,
+}
+
+/// The pages of a histogram, by their place.
+#[derive(Debug)]
+struct Pages {
+    table: [Option<Box<Page>>; PAGES],
     spares: Option<Spares>,
 }
 
 impl Histogram {
     /// Creates one without pages, which takes them from `spares`.
     pub(super) fn sparse(spares: &Spares) -> Self {
-        Self { spares: Some(spares.clone()), ..Self::empty() }
+        Self::empty(Some(spares.clone()))
     }
 
     /// Creates one with all pages: recording never allocates.
     pub(super) fn dense() -> Self {
-        let mut histogram = Self::empty();
-        histogram.pages.iter_mut().for_each(|page| *page = Some(Box::new([0; PAGE])));
+        let mut histogram = Self::empty(None);
+        let pages = &mut histogram.pages.table[..=index(NS_MAX) / PAGE];
+        pages.iter_mut().for_each(|page| *page = Some(Page::empty()));
         histogram
     }
 
-    fn empty() -> Self {
-        Self { pages: Box::new([const { None }; PAGES]), count: 0, spares: None }
+    fn empty(spares: Option<Spares>) -> Self {
+        Self { count: 0, pages: Box::new(Pages { table: [const { None }; PAGES], spares }) }
     }
 
-    /// Records a time `n` times.
+    /// Counts one time of a bucket.
+    #[inline(always)]
+    pub(super) fn count_one(&mut self, bucket: Bucket) {
+        let (page, place) = bucket.place();
+        self.count += 1;
+        self.pages.page(page).count_one(place);
+    }
+
+    /// Counts `n` times of a bucket.
     #[inline]
-    pub(super) fn record(&mut self, ns: u64, n: u64) {
-        let index = index(if ns < NS_MAX { ns } else { NS_MAX });
+    pub(super) fn count_many(&mut self, bucket: Bucket, n: u64) {
+        let (page, place) = bucket.place();
         self.count += n;
-        if let Some(page) = &mut self.pages[index / PAGE] {
-            page[index % PAGE] += n;
-        } else {
-            self.page(index / PAGE)[index % PAGE] += n;
-        }
-    }
-
-    /// Returns a page, allocated if missing.
-    #[cold]
-    fn page(&mut self, place: usize) -> &mut Page {
-        let spares = &self.spares;
-        self.pages[place].get_or_insert_with(|| {
-            spares.as_ref().and_then(Spares::take).unwrap_or_else(|| Box::new([0; PAGE]))
-        })
+        self.pages.page(page).rest[place] += n;
     }
 
     /// Adds the counts of another histogram.
     pub(super) fn add(&mut self, other: &Self) {
         self.count += other.count;
-        for (place, theirs) in other.pages.iter().enumerate() {
+        for (place, theirs) in other.pages.table.iter().enumerate() {
             let Some(theirs) = theirs else { continue };
-            self.page(place).iter_mut().zip(theirs.iter()).for_each(|(own, n)| *own += n);
+            let own = self.pages.page(place as u8).rest.iter_mut();
+            own.zip(theirs.counts()).for_each(|(own, n)| *own += n);
         }
     }
 
     /// Clears all counts. Keeps its pages.
     pub(super) fn clear(&mut self) {
-        self.pages.iter_mut().flatten().for_each(|page| page.fill(0));
+        for page in self.pages.table.iter_mut().flatten() {
+            page.low.fill(0);
+            page.rest.fill(0);
+        }
         self.count = 0;
     }
 
@@ -176,19 +237,35 @@ impl Histogram {
 
     /// Iterates over non-empty buckets, shorter times first: the longest time of each, and its count.
     pub(super) fn buckets(&self) -> impl Iterator<Item = (u64, u64)> {
-        let pages = self.pages.iter().enumerate();
+        let pages = self.pages.table.iter().enumerate();
         let pages = pages.filter_map(|(place, page)| Some((place, page.as_deref()?)));
         pages.flat_map(|(place, page)| {
-            let counted = page.iter().enumerate().filter(|(_, n)| **n > 0);
-            counted.map(move |(at, n)| (last(place * PAGE + at), *n))
+            let counted = page.counts().enumerate().filter(|(_, n)| *n > 0);
+            counted.map(move |(at, n)| (last(place * PAGE + at), n))
         })
+    }
+}
+
+impl Pages {
+    /// Returns a page, allocated if missing.
+    #[inline(always)]
+    fn page(&mut self, place: u8) -> &mut Page {
+        let Self { table, spares } = self;
+        table[usize::from(place)].get_or_insert_with(|| Self::allocate(spares.as_ref()))
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn allocate(spares: Option<&Spares>) -> Box<Page> {
+        spares.and_then(Spares::take).unwrap_or_else(Page::empty)
     }
 }
 
 /// A copy has no spare pages: it is for reading.
 impl Clone for Histogram {
     fn clone(&self) -> Self {
-        Self { pages: self.pages.clone(), count: self.count, spares: None }
+        let pages = Pages { table: self.pages.table.clone(), spares: None };
+        Self { count: self.count, pages: Box::new(pages) }
     }
 }
 
@@ -221,7 +298,11 @@ mod tests {
             let mut ours = Histogram::sparse(&spares);
             let mut theirs = HdrHistogram::<u64>::new_with_bounds(1, NS_MAX, DIGITS).unwrap();
             for (ns, n) in &times {
-                ours.record(*ns, *n);
+                if *n < 300 {
+                    (0..*n).for_each(|_| ours.count_one(Bucket::of(*ns)));
+                } else {
+                    ours.count_many(Bucket::of(*ns), *n);
+                }
                 theirs.saturating_record_n((*ns).min(NS_MAX), *n);
             }
             prop_assert_eq!(ours.count(), theirs.len());
@@ -245,7 +326,7 @@ mod tests {
         spares.fill();
         let mut histogram = Histogram::sparse(&spares);
         let taken = |histogram: &mut Histogram, ns: u64| {
-            allocation_counter::measure(|| histogram.record(ns, 1)).count_total
+            allocation_counter::measure(|| histogram.count_one(Bucket::of(ns))).count_total
         };
         for ns in [5, 5_000, 5_000_000] {
             assert_eq!(taken(&mut histogram, ns), 0, "a page was ready for {ns} ns");

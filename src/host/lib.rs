@@ -14,11 +14,12 @@
 //!
 //! [`neighbours`] answers ARP, neighbour discovery and pings for the interfaces of a traffic
 //! generator. [`plan`] has the configuration, `source` the pacing, [`template`] builds frames,
-//! [`probe`] marks and finds them, [`sink`] counts, `histogram` keeps latencies; `transport` has
+//! [`probe`] marks and finds them, [`sink`] counts, `latency` and `histogram` keep times; `transport` has
 //! the flows with acknowledgements; `reactions` obeys congestion messages of switches.
 
 mod arrived;
 mod histogram;
+mod latency;
 pub mod meter;
 pub mod neighbours;
 mod order;
@@ -36,6 +37,7 @@ mod transport;
 
 pub use arrived::probe_of;
 pub use histogram::Spares;
+pub use latency::{Latency, LatencyFigures};
 pub use meter::{ControlCounters, MeterCounters, PauseTimes};
 pub use plan::{
     FLOW_ID_MAX, FRAME_MAX, FRAME_MIN, FlowId, FlowPlan, Headers, IN_FLIGHT_MAX, InNetwork,
@@ -45,7 +47,7 @@ pub use plan::{
 };
 pub use reactions::{CnmCounters, ReactionCounters, SfcmCounters};
 pub use shared_pauses::SharedPauses;
-pub use sink::{Latency, LatencyFigures, SinkCounters};
+pub use sink::SinkCounters;
 pub use source::SourceCounters;
 pub use station::{
     COMMITTED_MAX, PriorityPauses, Station, StationCounters, StationSnapshot, message_spares,

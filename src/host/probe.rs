@@ -33,6 +33,9 @@ pub const PROBE_ETHERTYPE: EtherType = EtherType(0x88b5);
 /// First bytes of a probe.
 const MAGIC: [u8; 3] = *b"SLU";
 
+/// The same as a number whose lowest byte is the first.
+const MAGIC_NUMBER: u32 = u32::from_le_bytes([MAGIC[0], MAGIC[1], MAGIC[2], 0]);
+
 /// Byte of run 0.
 const RUN_0: u8 = b'I';
 
@@ -102,11 +105,41 @@ impl Stamp {
         Some(Duration::from_picos(behind as u64))
     }
 
+    /// As [`Self::age`], for a clock whose limit is known; `None` also for the longest age.
+    #[inline(always)]
+    pub(super) const fn usual_age(self, clock: &Clock) -> Option<Duration> {
+        let age = (clock.at.as_picos() as u64).wrapping_sub(self.0) % MODULUS;
+        if age > clock.longest { None } else { Some(Duration::from_picos(age)) }
+    }
+
     /// Returns the signed difference to `now` modulo 2^48.
     #[inline]
     const fn ahead(self, now: Instant) -> i64 {
         (self.0.wrapping_sub(now.as_picos() as u64) << 16) as i64 >> 16
     }
+}
+
+/// A time of arrival.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Clock {
+    pub(super) at: Instant,
+    /// Longest age in picoseconds that a frame can have: not ahead, and not from before the start of
+    /// the world.
+    longest: u64,
+}
+
+impl Clock {
+    #[inline(always)]
+    pub(super) const fn new(at: Instant) -> Self {
+        let (picos, half) = (at.as_picos(), MODULUS / 2 - 1);
+        Self { at, longest: if picos > half as u128 { half } else { picos as u64 } }
+    }
+}
+
+/// Returns the first four bytes of a probe, of which the first is the lowest.
+#[inline(always)]
+const fn mark(probe: &[u8; PROBE_LEN]) -> u32 {
+    u32::from_le_bytes([probe[0], probe[1], probe[2], probe[3]])
 }
 
 impl Probe {
@@ -125,20 +158,34 @@ impl Probe {
 
     /// Parses a probe at the front of `octets`; `None` if there is none.
     #[must_use]
-    #[inline]
+    #[inline(always)]
     pub fn parse(octets: &[u8]) -> Option<Self> {
-        let probe: &[u8; PROBE_LEN] = octets.first_chunk()?;
-        let ([magic @ .., run], rest) = probe.split_first_chunk::<4>()?;
-        let (numbers, rest) = rest.split_first_chunk::<8>()?;
-        let numbers = u64::from_be_bytes(*numbers);
-        let (high, low) = rest.split_first_chunk::<4>()?;
-        let low = u16::from_be_bytes(*low.first_chunk()?);
-        (*magic == MAGIC).then(|| Self {
-            run: run.wrapping_sub(RUN_0),
+        let probe = octets.first_chunk()?;
+        let mark = mark(probe);
+        (mark & 0xff_ffff == MAGIC_NUMBER).then(|| Self::numbers(probe, (mark >> 24) as u8))
+    }
+
+    /// As [`Self::parse`], for probes of run `run` alone.
+    #[inline(always)]
+    pub(super) fn parse_run(octets: &[u8; PROBE_LEN], run: u8) -> Option<Self> {
+        let last = RUN_0.wrapping_add(run);
+        let is_of_run = mark(octets) == MAGIC_NUMBER | (last as u32) << 24;
+        is_of_run.then(|| Self::numbers(octets, last))
+    }
+
+    /// Reads the numbers of a probe whose fourth byte is `last`.
+    #[inline(always)]
+    fn numbers(probe: &[u8; PROBE_LEN], last: u8) -> Self {
+        let [_, _, _, _, numbers @ .., _, _, _, _, _, _] = *probe;
+        let numbers = u64::from_be_bytes(numbers);
+        // The last bytes of the sequence number are read along with the time.
+        let [_, _, _, _, _, _, _, _, _, _, sent @ ..] = *probe;
+        Self {
+            run: last.wrapping_sub(RUN_0),
             flow: FlowId((numbers >> 48) as u32),
             sequence: numbers % MODULUS,
-            sent: Stamp(u64::from(u32::from_be_bytes(*high)) << 16 | u64::from(low)),
-        })
+            sent: Stamp(u64::from_be_bytes(sent) % MODULUS),
+        }
     }
 
     /// Returns the bytes of the probe.
@@ -190,11 +237,17 @@ mod tests {
             let probe = Probe::new(FlowId(flow), sequence, Instant::from_picos(sent));
             let read = Probe::parse(&probe.octets()).unwrap();
             prop_assert_eq!(read, probe);
+            let run = flow as u8;
+            let octets = probe.in_run(run).octets();
+            prop_assert_eq!(Probe::parse_run(&octets, run), Some(probe.in_run(run)));
+            prop_assert_eq!(Probe::parse_run(&octets, run.wrapping_add(1)), None);
             prop_assert_eq!((read.flow, read.sequence), (FlowId(flow), sequence));
             let now = Instant::from_picos(sent.saturating_add_signed(ahead.into()));
             let sent = Instant::from_picos(sent);
             prop_assert_eq!(read.sent.near(now), sent);
-            prop_assert_eq!(read.sent.age(now), (sent <= now).then(|| now.since(sent)));
+            let age = (sent <= now).then(|| now.since(sent));
+            prop_assert_eq!(read.sent.age(now), age);
+            prop_assert_eq!(read.sent.usual_age(&Clock::new(now)), age);
         }
     }
 

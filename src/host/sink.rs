@@ -1,13 +1,17 @@
 //! Reception of one flow: each frame counted once, with its order and its latency.
+//!
+//! Nearly every frame is the next one of its flow. What such a frame changes lies in two neighbouring
+//! cache lines and one counter of the histogram; the bits of received numbers are written only when a
+//! frame is missing.
 
-use hdrhistogram::Histogram as HdrHistogram;
-use serde::Serialize;
+use core::mem::offset_of;
 
-use super::histogram::{Histogram, Spares};
+use super::histogram::{Bucket, Spares};
+use super::latency::Latency;
 use super::plan::FlowId;
-use super::probe::Arrival;
-use ground::time::{Duration, Instant};
-use ground::units::Priority;
+use super::probe::{Arrival, Clock, Stamp};
+use ground::time::Instant;
+use ground::units::{Priority, PrioritySet};
 use wire::ip::Ecn;
 
 /// Number of frames behind the newest one within which a late frame is distinguished from a
@@ -15,13 +19,22 @@ use wire::ip::Ecn;
 pub const WINDOW: u64 = 4096;
 
 /// Counters of a received flow.
+// What the next frame of a flow changes stands first.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub struct SinkCounters {
-    pub id: FlowId,
+    /// Time from the sender's port to the sink's.
+    pub latency: Latency,
     /// Received frames, duplicates excluded.
     pub frames: u64,
     /// Received bytes, FCS included.
     pub bytes: u64,
+    /// Sending time of the first received frame, on the sender's clock.
+    pub first_sent: Option<Instant>,
+    /// Arrival of the last frame that was not a duplicate. With the first this gives the duration
+    /// of an unacknowledged message.
+    pub last_arrival: Option<Instant>,
+    pub id: FlowId,
     pub duplicates: u64,
     /// Frames received after one that was sent later (RFC 4737 3.3).
     pub reordered: u64,
@@ -34,167 +47,50 @@ pub struct SinkCounters {
     pub ce_marked: u64,
     /// Frames whose sending time was ahead of the sink's clock. They have no latency.
     pub ahead: u64,
-    /// Sending time of the first received frame, on the sender's clock.
-    pub first_sent: Option<Instant>,
     /// Arrival of the first frame.
     pub first_arrival: Option<Instant>,
-    /// Arrival of the last frame that was not a duplicate. With the first this gives the duration
-    /// of an unacknowledged message.
-    pub last_arrival: Option<Instant>,
-    /// Time from the sender's port to the sink's.
-    pub latency: Latency,
-}
-
-/// Distribution of latencies.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Latency {
-    /// In nanoseconds, rounded to the nearest.
-    histogram: Histogram,
-    /// Exact sum in picoseconds.
-    sum: u128,
-    min: Duration,
-    max: Duration,
-}
-
-/// Figures of a distribution for reports. Its JSON has what results of labs show.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
-pub struct LatencyFigures {
-    /// Number of frames.
-    #[serde(skip)]
-    pub count: u64,
-    /// Exact minimum.
-    pub min: Duration,
-    #[serde(skip)]
-    pub mean: Duration,
-    /// Median, to three digits, as all percentiles.
-    pub p50: Duration,
-    pub p99: Duration,
-    pub p999: Duration,
-    /// Exact maximum.
-    pub max: Duration,
-}
-
-impl Default for Latency {
-    /// Preallocates all its memory (220 KiB): recording never allocates.
-    fn default() -> Self {
-        Self::of(Histogram::dense())
-    }
-}
-
-impl Latency {
-    /// Creates one with little memory (2 KiB) that takes more from `spares` as needed.
-    #[must_use]
-    pub fn sparse(spares: &Spares) -> Self {
-        Self::of(Histogram::sparse(spares))
-    }
-
-    const fn of(histogram: Histogram) -> Self {
-        Self { histogram, sum: 0, min: Duration::MAX, max: Duration::ZERO }
-    }
-
-    /// Records `n` frames of the same latency, at least one.
-    #[inline]
-    pub fn record_many(&mut self, latency: Duration, n: u64) {
-        self.sum += u128::from(latency.as_picos()) * u128::from(n);
-        self.min = self.min.min(latency);
-        self.max = self.max.max(latency);
-        self.histogram.record((latency.as_picos() + 500) / 1_000, n);
-    }
-
-    /// Records one frame.
-    #[inline]
-    pub fn record(&mut self, latency: Duration) {
-        self.record_many(latency, 1);
-    }
-
-    /// Adds the counts of another distribution.
-    pub fn add(&mut self, other: &Self) {
-        self.sum += other.sum;
-        self.min = self.min.min(other.min);
-        self.max = self.max.max(other.max);
-        self.histogram.add(&other.histogram);
-    }
-
-    /// Returns the number of recorded frames.
-    #[must_use]
-    pub fn count(&self) -> u64 {
-        self.histogram.count()
-    }
-
-    /// Returns the latency that `percent` (0 to 100) of all frames did not exceed, to three digits;
-    /// zero without any.
-    #[must_use]
-    pub fn percentile(&self, percent: f64) -> Duration {
-        // The histogram returns whole nanoseconds and the top of a bucket, which may be below the
-        // minimum or above the maximum.
-        let rounded = Duration::from_nanos(self.histogram.percentile(percent));
-        rounded.max(self.min()).min(self.max)
-    }
-
-    /// Returns the figures for reports, in one pass and without an allocation.
-    #[must_use]
-    pub fn figures(&self) -> LatencyFigures {
-        let (min, max) = (self.min(), self.max());
-        let percentiles = self.histogram.percentiles([50.0, 99.0, 99.9]);
-        let [p50, p99, p999] = percentiles.map(|ns| Duration::from_nanos(ns).max(min).min(max));
-        LatencyFigures { count: self.count(), min, mean: self.mean(), p50, p99, p999, max }
-    }
-
-    /// Returns the exact minimum; zero without any frame.
-    #[must_use]
-    pub fn min(&self) -> Duration {
-        self.min.min(self.max)
-    }
-
-    /// Returns the exact maximum; zero without any frame.
-    #[must_use]
-    pub const fn max(&self) -> Duration {
-        self.max
-    }
-
-    /// Returns the mean, rounded down to the picosecond; zero without any frame.
-    #[must_use]
-    pub fn mean(&self) -> Duration {
-        let mean = self.sum / u128::from(self.count().max(1));
-        Duration::from_picos(mean as u64)
-    }
-
-    /// Clears the distribution. Allocates nothing.
-    pub fn clear(&mut self) {
-        self.histogram.clear();
-        (self.sum, self.min, self.max) = (0, Duration::MAX, Duration::ZERO);
-    }
-
-    /// Returns the cumulative distribution: each recorded latency, to three digits and ascending, with the
-    /// number of frames that did not exceed it. The last one is the exact maximum.
-    pub fn cumulative(&self) -> impl Iterator<Item = (Duration, u64)> {
-        let mut seen = 0;
-        self.histogram.buckets().map(move |(ns, n)| {
-            seen += n;
-            (Duration::from_nanos(ns).max(self.min()).min(self.max), seen)
-        })
-    }
-
-    /// Returns the distribution in nanoseconds, for reports.
-    #[must_use]
-    pub fn histogram(&self) -> HdrHistogram<u64> {
-        self.histogram.to_hdr()
-    }
 }
 
 /// The receiving end of one flow.
 #[derive(Clone, Debug)]
+#[repr(C, align(128))]
 pub(super) struct Sink {
-    counters: SinkCounters,
-    /// Priority whose pauses must stop the flow, if known.
-    priority: Option<Priority>,
-    /// Lower sequence numbers are from before the last reset.
-    floor: u64,
     /// Highest received sequence number plus one.
     next: u64,
-    /// Bit n % WINDOW: set if n was received, for n from `next - WINDOW` to `next - 1`.
-    seen: Box<[u64; (WINDOW / 64) as usize]>,
+    /// The priority whose pauses must stop the flow; empty if it is not known.
+    stopped_by: PrioritySet,
+    counters: SinkCounters,
+    /// Lower sequence numbers are from before the last reset.
+    floor: u64,
+    /// All numbers from here up to `next` were received; they have no bits.
+    whole: u64,
+    /// Bit n % WINDOW: set if n was received, for n from `next - WINDOW` to `whole - 1`.
+    seen: Box<[u64; WORDS]>,
 }
+
+/// A received frame as its sink counts it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Counted {
+    pub(super) sequence: u64,
+    pub(super) sent: Stamp,
+    /// Bytes on the wire, FCS included.
+    pub(super) wire_len: u32,
+    pub(super) ecn: Ecn,
+}
+
+impl Counted {
+    #[inline(always)]
+    pub(super) const fn new(arrival: &Arrival, wire_len: u32) -> Self {
+        let Arrival { probe, ecn } = *arrival;
+        Self { sequence: probe.sequence, sent: probe.sent, wire_len, ecn }
+    }
+}
+
+/// Words of the bits of a window.
+const WORDS: usize = (WINDOW / 64) as usize;
+
+// What the next frame of a flow changes is in the first two cache lines.
+const _: () = assert!(offset_of!(Sink, counters) + offset_of!(SinkCounters, id) <= 128);
 
 /// Returns the word and mask of a sequence number's bit.
 const fn bit(sequence: u64) -> (usize, u64) {
@@ -205,21 +101,22 @@ impl Sink {
     /// Creates an empty sink.
     pub(super) fn new(id: FlowId, priority: Option<Priority>, spares: &Spares) -> Self {
         let counters = SinkCounters {
-            id,
+            latency: Latency::sparse(spares),
             frames: 0,
             bytes: 0,
+            first_sent: None,
+            last_arrival: None,
+            id,
             duplicates: 0,
             reordered: 0,
             stale: 0,
             old: 0,
             ce_marked: 0,
             ahead: 0,
-            first_sent: None,
             first_arrival: None,
-            last_arrival: None,
-            latency: Latency::sparse(spares),
         };
-        Self { counters, priority, floor: 0, next: 0, seen: Box::new([0; (WINDOW / 64) as usize]) }
+        let stopped_by = priority.map_or(PrioritySet::EMPTY, PrioritySet::of);
+        Self { next: 0, stopped_by, counters, floor: 0, whole: 0, seen: Box::new([0; WORDS]) }
     }
 
     /// Resets the counters. Sequence numbers stay known: late frames from before count as old.
@@ -234,8 +131,14 @@ impl Sink {
 
     /// Returns the priority whose pauses must stop the flow.
     #[inline]
-    pub(super) const fn priority(&self) -> Option<Priority> {
-        self.priority
+    pub(super) fn priority(&self) -> Option<Priority> {
+        self.stopped_by.iter().next()
+    }
+
+    /// Returns the same as a set.
+    #[inline(always)]
+    pub(super) const fn stopped_by(&self) -> PrioritySet {
+        self.stopped_by
     }
 
     pub(super) const fn counters(&self) -> &SinkCounters {
@@ -244,22 +147,65 @@ impl Sink {
 
     /// Counts a frame of this flow.
     #[inline]
-    pub(super) fn take(&mut self, now: Instant, arrival: &Arrival, wire_len: u32) {
-        if !self.is_new(arrival.probe.sequence) {
+    pub(super) fn take(&mut self, now: Instant, arrived: &Counted) {
+        if let Some(bucket) = self.take_next(&Clock::new(now), arrived) {
+            self.put(bucket);
+        }
+    }
+
+    /// Counts a frame of this flow, except in its histogram: the caller passes the bucket to
+    /// [`Self::put`] before anything else reads the counters. `None` if the frame is in it, or has no
+    /// latency.
+    #[inline(always)]
+    pub(super) fn take_next(&mut self, clock: &Clock, arrived: &Counted) -> Option<Bucket> {
+        let age = arrived.sent.usual_age(clock);
+        let (Some(age), true) = (age, arrived.sequence == self.next && self.counters.frames > 0)
+        else {
+            self.take_any(clock.at, arrived);
+            return None;
+        };
+        // The next one of its flow: no number is skipped, and some frame was the first.
+        self.next += 1;
+        let c = &mut self.counters;
+        c.frames += 1;
+        c.bytes += u64::from(arrived.wire_len);
+        if arrived.ecn == Ecn::Ce {
+            c.ce_marked += 1;
+        }
+        // An age is not longer than the time since the start of the world.
+        let sent = clock.at.as_picos().wrapping_sub(age.as_picos().into());
+        let sent = Instant::from_picos(sent);
+        if c.first_sent.is_none_or(|first| sent < first) {
+            c.first_sent = Some(sent);
+        }
+        c.last_arrival = Some(clock.at);
+        Some(c.latency.note(age))
+    }
+
+    /// Counts a frame in the bucket that [`Self::take_next`] returned.
+    #[inline(always)]
+    pub(super) fn put(&mut self, bucket: Bucket) {
+        self.counters.latency.put(bucket);
+    }
+
+    /// Counts a frame in any order, and of any time.
+    #[inline(never)]
+    fn take_any(&mut self, now: Instant, arrived: &Counted) {
+        if !self.is_new(arrived.sequence) {
             return;
         }
         let c = &mut self.counters;
         c.frames += 1;
-        c.bytes += u64::from(wire_len);
-        c.ce_marked += u64::from(arrival.ecn == Ecn::Ce);
-        let sent = match arrival.probe.sent.age(now) {
+        c.bytes += u64::from(arrived.wire_len);
+        c.ce_marked += u64::from(arrived.ecn == Ecn::Ce);
+        let sent = match arrived.sent.age(now) {
             Some(age) => {
                 c.latency.record(age);
                 now.saturating_sub(age)
             }
             None => {
                 c.ahead += 1;
-                arrival.probe.sent.near(now)
+                arrived.sent.near(now)
             }
         };
         if c.first_sent.is_none_or(|first| sent < first) {
@@ -272,33 +218,51 @@ impl Sink {
     }
 
     /// Returns true if this sequence number is new; counts it by its order, or as duplicate or old.
-    #[inline]
     fn is_new(&mut self, sequence: u64) -> bool {
         if sequence >= self.next {
-            // Skipped numbers were not received; at most a window of them has a bit.
-            for skipped in self.next.max(sequence.saturating_sub(WINDOW - 1))..sequence {
-                let (word, mask) = bit(skipped);
-                self.seen[word] &= !mask;
+            if sequence > self.next {
+                self.skip_to(sequence);
             }
             self.next = sequence.saturating_add(1);
-        } else if sequence < self.floor {
+            return true;
+        }
+        if sequence < self.floor {
             self.counters.old += 1;
             return false;
-        } else if self.next - sequence > WINDOW {
+        }
+        if self.next - sequence > WINDOW {
             self.counters.reordered += 1;
             self.counters.stale += 1;
             return true;
-        } else {
-            let (word, mask) = bit(sequence);
-            if self.seen[word] & mask != 0 {
-                self.counters.duplicates += 1;
-                return false;
-            }
-            self.counters.reordered += 1;
         }
         let (word, mask) = bit(sequence);
+        if sequence >= self.whole || self.seen[word] & mask != 0 {
+            self.counters.duplicates += 1;
+            return false;
+        }
+        self.counters.reordered += 1;
         self.seen[word] |= mask;
         true
+    }
+
+    /// Writes the bits of all numbers below `sequence`: those from `next` on were not received.
+    fn skip_to(&mut self, sequence: u64) {
+        // At most a window of numbers has bits.
+        self.mark(self.whole.max(self.next.saturating_sub(WINDOW)), self.next, true);
+        self.mark(self.next.max(sequence.saturating_sub(WINDOW - 1)), sequence, false);
+        self.whole = sequence;
+    }
+
+    /// Sets or clears the bits of the numbers from `from` up to `to`, at most a window.
+    fn mark(&mut self, from: u64, to: u64, received: bool) {
+        let mut at = from;
+        while at < to {
+            let n = (64 - at % 64).min(to - at);
+            let mask = (u64::MAX >> (64 - n)) << (at % 64);
+            let word = &mut self.seen[bit(at).0];
+            *word = if received { *word | mask } else { *word & !mask };
+            at += n;
+        }
     }
 }
 
@@ -314,7 +278,7 @@ mod tests {
     fn take(sink: &mut Sink, sequence: u64) {
         let probe = Probe::new(FlowId(0), sequence, Instant::ZERO);
         let arrival = Arrival { probe, ecn: Ecn::NotEct };
-        sink.take(Instant::from_picos(1_000), &arrival, 64);
+        sink.take(Instant::from_picos(1_000), &Counted::new(&arrival, 64));
     }
 
     proptest! {
@@ -347,38 +311,5 @@ mod tests {
         assert_eq!((sink.counters().reordered, sink.counters().stale), (1, 0));
         take(&mut sink, 5);
         assert_eq!((sink.counters().reordered, sink.counters().stale), (2, 1));
-    }
-
-    #[test]
-    fn latency_percentiles_are_within_three_digits_and_the_ends_exact() {
-        let mut latency = Latency::default();
-        assert_eq!((latency.min(), latency.max()), (Duration::ZERO, Duration::ZERO));
-        for us in 1..=1000 {
-            latency.record(Duration::from_micros(us) + Duration::from_picos(7));
-        }
-        assert_eq!(latency.min().as_picos(), 1_000_007);
-        assert_eq!(latency.max().as_picos(), 1_000_000_007);
-        let p50 = latency.percentile(50.0).as_nanos();
-        assert!((499_500..=500_500).contains(&p50), "{p50}");
-        assert!(latency.percentile(100.0) <= latency.max());
-        let figures = latency.figures();
-        assert_eq!(
-            (figures.count, figures.min, figures.max),
-            (1_000, latency.min(), latency.max())
-        );
-        let percentiles = [50.0, 99.0, 99.9].map(|p| latency.percentile(p));
-        assert_eq!([figures.p50, figures.p99, figures.p999], percentiles);
-        assert_eq!(figures.mean, latency.mean());
-        assert_eq!(Latency::default().figures(), LatencyFigures::default());
-    }
-
-    /// Figures are calculated between two polls, for ten thousand flows.
-    #[test]
-    fn figures_are_taken_without_an_allocation() {
-        let mut latency = Latency::sparse(&Spares::new(64));
-        (1..5_000).for_each(|us| latency.record(Duration::from_micros(us * us)));
-        let mut figures = LatencyFigures::default();
-        let taken = allocation_counter::measure(|| figures = latency.figures());
-        assert_eq!((taken.count_total, figures.count), (0, 4_999));
     }
 }

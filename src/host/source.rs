@@ -9,10 +9,10 @@ use on_off::OnOff;
 use open_loop::OpenLoop;
 
 use super::histogram::Spares;
+use super::latency::Latency;
 use super::order::Order;
 use super::plan::stream::Path;
 use super::plan::{FlowId, PlanError, StationPlan, TransportPlan};
-use super::sink::Latency;
 use super::stream::{Run, Stream, StreamCounters};
 use super::transport::Completion;
 use super::transport::sender::{Answer, Sender, SenderCounters};

@@ -3,6 +3,8 @@
 mod agents;
 mod calm;
 mod counters;
+#[cfg(test)]
+mod model;
 mod receive;
 mod restart;
 mod send;
@@ -14,14 +16,16 @@ use core::net::IpAddr;
 use std::sync::Arc;
 
 use self::calm::Calm;
+use self::receive::Usual;
 use super::histogram::Spares;
+use super::latency::Latency;
 use super::meter::{ControlCounters, Meter};
 use super::neighbours::{NeighbourCounters, Neighbours, Ping, PingError};
 use super::pauses::PauseSource;
 use super::plan::{EndKey, FRAME_MIN, FlowId, PlanError, StationPlan};
 use super::reactions::{ReactionCounters, Reactions};
 use super::shared_pauses::{Share, SharedPauses};
-use super::sink::{Latency, Sink, SinkCounters};
+use super::sink::{Sink, SinkCounters};
 use super::source::{SourceCounters, Sources};
 use super::transport::answers::Answers;
 use super::transport::{Completion, ReceiverCounters, SenderCounters};
@@ -40,7 +44,7 @@ use secure::{ChangeRefused, SecyChange};
 /// makes no more than this, including those that the port refused before.
 pub const COMMITTED_MAX: usize = BURST;
 
-/// Maximum number of spare histogram pages: 4 MiB. A choice: as many as flows that start together
+/// Maximum number of spare histogram pages: 4.5 MiB. A choice: as many as flows that start together
 /// use in some ten milliseconds, after which they are replaced.
 const SPARES_MAX: usize = 4_096;
 
@@ -114,6 +118,8 @@ pub struct Station<P: Source> {
     calm: Calm,
     /// Spare pages for the flows' histograms.
     spares: Spares,
+    /// Room for what was read of a burst.
+    read: Vec<Usual>,
 }
 
 impl<P: Source> Station<P> {
@@ -173,6 +179,7 @@ impl<P: Source> Station<P> {
             share: None,
             counters: StationCounters::default(),
             calm: Calm::OVER,
+            read: vec![Usual::default(); BURST],
         };
         if let Some(agents) = &plan.agents_advertised() {
             let stamps = station.port.stamps();

@@ -116,18 +116,20 @@ impl Meter {
         self.waits_to_send.0 |= pause.enabled.0;
     }
 
-    /// Records a received data frame of priority `p`.
-    #[inline]
-    pub(super) fn on_data(&mut self, now: Instant, p: Priority, wire_len: u32) {
+    /// Records a received data frame of priority `p`. Returns true if further frames of the same
+    /// time and priority change nothing, until something else is recorded.
+    #[inline(never)]
+    pub(super) fn on_data(&mut self, now: Instant, p: Priority, wire_len: u32) -> bool {
         let rate = self.rate;
         let on_line = || rate.time_for(Bytes(wire_len.into()));
-        self.reactions[p.index()].on_frame(now, on_line);
+        let in_window = self.reactions[p.index()].on_frame(now, on_line);
         if self.tells {
             self.messages.on_data(now, p, on_line);
         }
         if self.waits_to_receive.contains(p) && self.sent[p.index()].on_frame(now) {
             self.waits_to_receive.remove(p);
         }
+        !(in_window || self.tells || self.waits_to_receive.contains(p))
     }
 
     /// Counts a received frame without a probe if it belongs to a control stream. Returns true if

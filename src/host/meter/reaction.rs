@@ -112,11 +112,13 @@ impl ReactionMeter {
         self.until = self.until.min(now);
     }
 
-    /// Records a received frame; `on_line` gives its time on the line.
+    /// Records a received frame; `on_line` gives its time on the line. Returns true during a pause,
+    /// where every frame counts.
     #[inline]
-    pub(super) fn on_frame(&mut self, now: Instant, on_line: impl FnOnce() -> Duration) {
+    pub(super) fn on_frame(&mut self, now: Instant, on_line: impl FnOnce() -> Duration) -> bool {
         if self.open && now < self.until {
-            return self.in_window(now.saturating_sub(on_line()));
+            self.in_window(now.saturating_sub(on_line()));
+            return true;
         }
         // Frames of one poll share one time.
         if self.seen != Some(now) {
@@ -124,6 +126,7 @@ impl ReactionMeter {
             self.interval = gap.max(self.interval.saturating_sub(self.interval.div(8)));
             self.seen = Some(now);
         }
+        false
     }
 
     fn in_window(&mut self, began: Instant) {
@@ -173,9 +176,9 @@ mod tests {
 
     /// Frames every 10 us of 1 us on the line up to `stop`, with a pause of 10 ms at 1,000 us.
     fn stopped_at(meter: &mut ReactionMeter, from: u64, stop: u64) {
-        (from..from + 1_000).step_by(10).for_each(|t| meter.on_frame(at(t), || us(1)));
+        (from..from + 1_000).step_by(10).for_each(|t| _ = meter.on_frame(at(t), || us(1)));
         meter.on_pause(at(from + 1_000), us(10_000));
-        (from + 1_000..=stop).step_by(10).for_each(|t| meter.on_frame(at(t), || us(1)));
+        (from + 1_000..=stop).step_by(10).for_each(|t| _ = meter.on_frame(at(t), || us(1)));
     }
 
     #[test]
@@ -201,9 +204,9 @@ mod tests {
         assert_eq!((found.max, found.after_stop), (Some(us(9_989)), 0));
         // The same with frame intervals longer than a silence.
         let mut slow = ReactionMeter::default();
-        (0..10).for_each(|n| slow.on_frame(at(n * 2_000), || us(1)));
+        (0..10).for_each(|n| _ = slow.on_frame(at(n * 2_000), || us(1)));
         slow.on_pause(at(19_000), us(10_000));
-        (10..14).for_each(|n| slow.on_frame(at(n * 2_000), || us(1)));
+        (10..14).for_each(|n| _ = slow.on_frame(at(n * 2_000), || us(1)));
         assert_eq!((slow.reactions().max, slow.reactions().in_window), (Some(us(6_999)), 4));
     }
 

@@ -1,10 +1,11 @@
 //! Counters of a station.
 
+use crate::latency::Latency;
 use crate::meter::MeterCounters;
 use crate::neighbours::NeighbourSnapshot;
 use crate::plan::FlowId;
 use crate::reactions::ReactionCounters;
-use crate::sink::{Latency, SinkCounters};
+use crate::sink::SinkCounters;
 use crate::source::SourceCounters;
 use crate::stream::StreamCounters;
 use crate::transport::{Completion, ReceiverCounters, SenderCounters};

@@ -3,19 +3,52 @@
 use super::Station;
 use super::calm::Calm;
 use crate::arrived::{self, Arrived};
+use crate::histogram::Bucket;
+use crate::meter::Meter;
 use crate::plan::EndKey;
-use crate::probe::Arrival;
+use crate::probe::{Arrival, Clock};
 use crate::shared_pauses::Heard;
+use crate::sink::{Counted, Sink};
 use crate::transport::receiver::Data;
 use contracts::frame::{Burst, Frame};
-use contracts::port::Source;
+use contracts::port::{Port, Source};
 use ground::time::Instant;
-use ground::units::{PRIORITIES, PauseVector};
+use ground::units::{Mac, PRIORITIES, PauseVector, PrioritySet};
 use wire::{EtherType, mac_control, vlan};
 
 /// Maximum bursts read in one poll before anything is sent. Reading stops at the first burst that
 /// is not full, so only a peer that sends faster than it is read reaches this bound.
 const RX_BURSTS: usize = 64;
+
+/// A common frame of an expected flow, read and not counted yet.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Usual {
+    counted: Counted,
+    /// Index of its sink.
+    sink: u32,
+    /// Bucket of its latency, until that is counted.
+    bucket: Option<Bucket>,
+}
+
+/// True if the destination of a frame is `mac` or a group.
+#[inline(always)]
+fn is_for(head: &[u8], mac: Mac) -> bool {
+    head.first_chunk().is_some_and(|dst| Mac(*dst) == mac || Mac(*dst).is_multicast())
+}
+
+/// Reports a data frame of `sink` to the meter. Returns true if further frames of the same time and
+/// priority may tell it something.
+#[inline(never)]
+fn tell_meter(meter: &mut Option<Box<Meter>>, now: Instant, sink: &Sink, wire_len: u32) -> bool {
+    let (Some(p), Some(meter)) = (sink.priority(), meter) else { return false };
+    !meter.on_data(now, p, wire_len)
+}
+
+/// Returns the arrival time of a frame: the port's timestamp, if it has one, else `now`.
+#[inline(always)]
+fn arrived_at<P: Port>(port: &P, now: Instant, frame: &P::Frame) -> Instant {
+    port.rx_stamp(frame).map_or(now, |at| at.min(now))
+}
 
 impl<P: Source> Station<P> {
     /// Reads the port until a burst is not full.
@@ -27,11 +60,16 @@ impl<P: Source> Station<P> {
             let full = inbox.is_full();
             progressed |= !inbox.is_empty();
             self.found_at = None;
-            for frame in inbox.drain(..) {
-                self.counters.rx_frames += 1;
-                self.counters.rx_bytes += u64::from(frame.wire_len());
-                self.take(now, frame);
+            let mut done = 0;
+            while done < inbox.len() {
+                done += self.take_usual(now, &inbox[done..]);
+                if done < inbox.len() {
+                    let last = done + 1 == inbox.len();
+                    let frame = if last { inbox.pop() } else { inbox.pop_at(done) };
+                    self.take_any(now, frame.expect("one is left"));
+                }
             }
+            P::Frame::free_all(&mut inbox);
             if !full {
                 break;
             }
@@ -39,18 +77,60 @@ impl<P: Source> Station<P> {
         progressed
     }
 
-    /// Processes one received frame. Nearly all are common frames of an expected flow.
-    #[inline]
-    fn take(&mut self, now: Instant, frame: P::Frame) {
-        let head = frame.head();
-        if let Some((dst, arrival)) = arrived::usual(head) {
-            let ours = self.meter.is_some() || dst == self.mac || dst.is_multicast();
-            let times = (now, self.arrived_at(now, &frame));
-            if ours && self.take_data(times, &arrival, None, frame.wire_len()) {
-                return;
+    /// Processes frames from the front as long as they are common frames of expected flows, as
+    /// nearly all are. Returns their number; the next frame is counted as received, too.
+    ///
+    /// Each stage is a short loop over all of them, so that a processor waits for the memory of many
+    /// flows at once.
+    #[inline(always)]
+    fn take_usual(&mut self, now: Instant, frames: &[P::Frame]) -> usize {
+        let n = self.read_usual(frames);
+        let Self { port, sinks, meter, read, .. } = self;
+        let (sinks, read) = (&mut sinks[..], &mut read[..n]);
+        // Priorities of which further frames of this time may tell the meter something.
+        let mut tells = PrioritySet::ALL;
+        for (usual, frame) in read.iter_mut().zip(frames) {
+            let clock = Clock::new(arrived_at(port, now, frame));
+            let sink = &mut sinks[usual.sink as usize];
+            usual.bucket = sink.take_next(&clock, &usual.counted);
+            if sink.stopped_by().0 & tells.0 != 0 {
+                let more = tell_meter(meter, now, sink, usual.counted.wire_len);
+                tells.0 &= if more { u8::MAX } else { !sink.stopped_by().0 };
             }
         }
-        self.take_any(now, frame);
+        for usual in read {
+            if let Some(bucket) = usual.bucket {
+                sinks[usual.sink as usize].put(bucket);
+            }
+        }
+        n
+    }
+
+    /// Reads common frames of expected flows and of this run. Returns their number.
+    #[inline(always)]
+    fn read_usual(&mut self, frames: &[P::Frame]) -> usize {
+        let (lookup, expects, run) = (&self.lookup[..], self.expects as u32, self.run);
+        let (mac, takes_all) = (self.mac, self.meter.is_some());
+        let (mut n, mut bytes) = (0, 0);
+        for (frame, usual) in frames.iter().zip(&mut self.read[..]) {
+            let wire_len = frame.wire_len();
+            bytes += u64::from(wire_len);
+            let head = frame.head();
+            let Some(arrival) = arrived::usual(head, run) else { break };
+            let Some(place) = lookup.get(arrival.probe.flow.0 as usize) else { break };
+            // 0 is the place of no flow; places behind those of expected flows have receivers.
+            let sink = place.wrapping_sub(1);
+            if sink >= expects || !(takes_all || is_for(head, mac)) {
+                break;
+            }
+            usual.counted = Counted::new(&arrival, wire_len);
+            usual.sink = sink;
+            n += 1;
+        }
+        let met = n + usize::from(n < frames.len());
+        self.counters.rx_frames += met as u64;
+        self.counters.rx_bytes += bytes;
+        n
     }
 
     /// Processes a frame of any kind: a pause, a flow's, or an unexpected one.
@@ -87,7 +167,7 @@ impl<P: Source> Station<P> {
         }
         let expected = match Arrived::read(head, &walk) {
             Arrived::Data(arrival, data) => {
-                let times = (now, self.arrived_at(now, &frame));
+                let times = (now, arrived_at(&self.port, now, &frame));
                 self.take_data(times, &arrival, data, frame.wire_len())
             }
             Arrived::Answer(key, answer) => {
@@ -125,7 +205,7 @@ impl<P: Source> Station<P> {
             return false;
         }
         let found = Arrival::search(frame.head(), walk);
-        let times = (now, self.arrived_at(now, frame));
+        let times = (now, arrived_at(&self.port, now, frame));
         found.is_some_and(|arrival| self.take_data(times, &arrival, None, frame.wire_len()))
     }
 
@@ -166,17 +246,11 @@ impl<P: Source> Station<P> {
             }
         }
         let sink = &mut self.sinks[i];
-        sink.take(at, arrival, wire_len);
+        sink.take(at, &Counted::new(arrival, wire_len));
         if let (Some(p), Some(meter)) = (sink.priority(), &mut self.meter) {
             meter.on_data(now, p, wire_len);
         }
         true
-    }
-
-    /// Returns the arrival time of a frame: the port's timestamp, if it has one, else `now`.
-    #[inline]
-    fn arrived_at(&self, now: Instant, frame: &P::Frame) -> Instant {
-        self.port.rx_stamp(frame).map_or(now, |at| at.min(now))
     }
 
     /// Returns the sender whose acknowledgements have this key.

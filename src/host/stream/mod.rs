@@ -20,9 +20,9 @@ use frames::{Frames, Numbers};
 use pace::Pace;
 
 use super::histogram::Spares;
+use super::latency::Latency;
 use super::plan::stream::{Path, StreamPlan};
 use super::plan::{FRAME_MAX, FlowId};
-use super::sink::Latency;
 use contracts::frame::Burst;
 use contracts::port::Source;
 use ground::time::{Duration, Instant};

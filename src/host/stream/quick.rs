@@ -112,7 +112,7 @@ impl Quick {
 
     /// Makes up to `n` frames behind those in `hand`; returns their number. Fields have the values
     /// of `cycle`; `flow` is the flow number, shifted to its place, and sequence numbers count from
-    /// `sequence`.
+    /// `sequence`. `S` is [`Self::varying`].
     #[inline]
     pub(super) fn burst<const S: usize, P: Source>(
         &self,
@@ -123,6 +123,16 @@ impl Quick {
         port: &mut P,
         hand: &mut Burst<P::Frame>,
     ) -> usize {
+        let first = cycle.as_ref().map_or(0, |cycle| cycle.value() as u64);
+        let step = cycle.as_ref().map_or(Some(0), |cycle| cycle.step_of(n));
+        let numbers = flow | (sequence % MODULUS);
+        if let Some(mut even) = step.and_then(|step| self.even::<S>(n, (first, step), numbers)) {
+            let made = port.data_frames(n, head, wire_len, hand, |out| even.write(out));
+            if let Some(cycle) = cycle {
+                cycle.advance_many(made);
+            }
+            return made;
+        }
         port.data_frames(n, head, wire_len, hand, |out| {
             let mut value = 0;
             if let Some(cycle) = &mut cycle {
@@ -132,6 +142,40 @@ impl Quick {
             self.write::<S>(out, value, flow | (sequence % MODULUS));
             sequence += 1;
         })
+    }
+
+    /// Prepares `n` frames whose field grows by a constant step from `first` on; `None` if a value or
+    /// a number wraps around among them, or a checksum covers a part of the field.
+    #[inline]
+    fn even<const S: usize>(
+        &self,
+        n: usize,
+        (first, step): (u64, u64),
+        numbers: u64,
+    ) -> Option<Even<S>> {
+        let (field, more) = (&self.field, n.saturating_sub(1) as u64);
+        let last = first.checked_add(step.checked_mul(more)?)?;
+        let fits = |value: u64| (value << field.shift & field.mask) >> field.shift == value;
+        let is_still = field.mask == 0;
+        if !(is_still || fits(first) && fits(last)) || numbers % MODULUS + more >= MODULUS {
+            return None;
+        }
+        let (value, step) =
+            if is_still { (0, 0) } else { (first << field.shift, step << field.shift) };
+        let mut sums = [Running::default(); S];
+        for (running, total) in sums.iter_mut().zip(&self.sums) {
+            let (of_field, of_numbers) = total.cover;
+            let whole = [0, field.mask].contains(&of_field);
+            if !(whole && [0, MODULUS - 1].contains(&of_numbers)) {
+                return None;
+            }
+            let sum = total.sum + halves(value & of_field) + halves(numbers & of_numbers);
+            let step = if of_field == 0 { 0 } else { u64::from(fold(step)) };
+            let step = fold(step + u64::from(of_numbers != 0)).into();
+            *running = Running { total: *total, sum: fold(sum).into(), step };
+        }
+        let numbers = self.numbers.as_ref().map(|window| (window.at, numbers));
+        Some(Even { field: (field.at, field.rest | value, step), numbers, sums })
     }
 
     /// Changes a copy of the template into the frame with this field value and these numbers (flow
@@ -150,11 +194,58 @@ impl Quick {
     }
 }
 
+/// The frames of a burst in which all that changes grows by constant steps.
+struct Even<const S: usize> {
+    /// Offset of the field's window, its value in the next frame, and the step.
+    field: (usize, u64, u64),
+    /// Offset of flow and sequence number, and their value in the next frame.
+    numbers: Option<(usize, u64)>,
+    sums: [Running; S],
+}
+
+/// A checksum that grows by a constant step.
+///
+/// As 2^16 is 1 modulo 65535, a number adds the same to a sum wherever it stands, carries between its
+/// words included (RFC 1624 4). A sum of ones' complement is 0 only if it was never anything else, and
+/// nothing is subtracted, so it is bit for bit that of the whole frame.
+#[derive(Clone, Copy, Default)]
+struct Running {
+    total: Total,
+    /// Sum of the next frame, in 16 bits.
+    sum: u32,
+    step: u32,
+}
+
+impl<const S: usize> Even<S> {
+    /// Changes a copy of the template into the next frame.
+    #[inline(always)]
+    fn write(&mut self, out: &mut [u8]) {
+        let (at, value, step) = &mut self.field;
+        put(out, *at, *value);
+        *value = value.wrapping_add(*step);
+        if let Some((at, numbers)) = &mut self.numbers {
+            put(out, *at, *numbers);
+            *numbers += 1;
+        }
+        for running in &mut self.sums {
+            running.total.put_folded(out, running.sum as u16);
+            let sum = running.sum + running.step;
+            running.sum = (sum & 0xffff) + (sum >> 16);
+        }
+    }
+}
+
 impl Total {
     /// Writes the checksum for this sum, as [`Sums`] does.
     #[inline(always)]
     fn put(&self, out: &mut [u8], sum: u64) {
-        let sum = match (!fold(sum)).wrapping_add(self.bad.into()) {
+        self.put_folded(out, fold(sum));
+    }
+
+    /// As [`Self::put`], for a sum in 16 bits.
+    #[inline(always)]
+    fn put_folded(&self, out: &mut [u8], sum: u16) {
+        let sum = match (!sum).wrapping_add(self.bad.into()) {
             0 if self.udp => 0xffff_u16.wrapping_add(u16::from(self.bad) * 2),
             sum => sum,
         };

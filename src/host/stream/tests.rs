@@ -8,7 +8,9 @@ use crate::plan::stream::{
     TemplatePlan, Values,
 };
 use crate::plan::{PlanError, Rate};
-use crate::probe::{PROBE_LEN, Probe};
+use crate::probe::{MODULUS, PROBE_LEN, Probe};
+use contracts::frame::Frame;
+use contracts::memory::rings::ring_pair;
 use ground::units::{BitsPerSec, Priority};
 use schedule::LinePlan;
 use wire::checksum::Sum;
@@ -244,6 +246,48 @@ proptest! {
             let first = t.headers.len();
             for i in (first..at).chain(at + PROBE_LEN..frame.len()) {
                 prop_assert_eq!(frame[i], octet(&t.payload, i - first), "octet {}", i);
+            }
+        }
+    }
+}
+
+proptest! {
+    /// Frames of bursts, whose fields and numbers may grow by constant steps, are those made one by one.
+    #[test]
+    fn frames_of_a_burst_are_those_made_one_by_one(
+        (tag, v6, udp, bad) in any::<(bool, bool, bool, bool)>(),
+        (at, skip, bits) in (0_u16..42, 0_u8..8, 1_u8..=64),
+        (start, step, count) in (any::<u64>(), 0_u64..70_000, 1_u64..200), down: bool,
+        numbers in prop_oneof![Just(MODULUS - 100), Just(0), 0..MODULUS],
+        bursts in prop::collection::vec(1_usize..=32, 1..20), zero: bool,
+    ) {
+        let mut t = template(tag, v6, udp);
+        t.checksums.iter_mut().for_each(|sum| sum.bad = bad);
+        let (start, step) = (u128::from(start), u128::from(step));
+        // Mostly small values, which do not wrap around in the field.
+        let start = if zero { start % 4 } else { start };
+        let values = match down {
+            false => Values::Increment { start, step, count },
+            true => Values::Decrement { start, step, count },
+        };
+        t.edits.push(Edit { at, skip, bits, values });
+        if stream(t.clone(), Sizes::Fixed(128)).check(&LINE).is_err() {
+            t.edits.pop();
+        }
+        let plan = stream(t, Sizes::Fixed(128));
+        prop_assert_eq!(plan.check(&LINE), Ok(()));
+        let (mut one_by_one, mut frames) = (Frames::new(&plan), Frames::new(&plan));
+        let (mut port, _peer) = ring_pair(64);
+        let mut sequence = numbers;
+        for n in bursts {
+            let sent = Instant::from_picos(u128::from(sequence) * 0x1234_5678);
+            let mut made = arrayvec::ArrayVec::new();
+            frames.burst(n, Numbers { sequence, sent }, 128, &mut port, &mut made);
+            prop_assert_eq!(made.len(), n);
+            for frame in &made {
+                let want = next(&mut one_by_one, sequence, sent);
+                prop_assert_eq!(frame.head(), &want[..], "number {}", sequence);
+                sequence += 1;
             }
         }
     }

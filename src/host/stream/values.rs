@@ -68,6 +68,27 @@ impl Cycle {
         };
     }
 
+    /// Returns the difference of neighbours among the next `n` values, modulo 2^64, if they are of one
+    /// cycle and differ by constant steps.
+    #[inline]
+    pub(super) fn step_of(&self, n: usize) -> Option<u64> {
+        let is_one_cycle = n as u64 <= self.count - self.place;
+        match &self.kind {
+            Kind::Steps { step, .. } if is_one_cycle => Some(*step as u64),
+            _ => None,
+        }
+    }
+
+    /// Advances by `n` values for which [`Self::step_of`] is known.
+    #[inline]
+    pub(super) fn advance_many(&mut self, n: usize) {
+        let Some(but_one) = n.checked_sub(1) else { return };
+        let Kind::Steps { step, .. } = &self.kind else { unreachable!("it has steps") };
+        self.value = self.value.wrapping_add(step.wrapping_mul(but_one as u128));
+        self.place += but_one as u64;
+        self.advance();
+    }
+
     /// Advances to the next value.
     #[inline(always)]
     pub(super) fn advance(&mut self) {

@@ -7,9 +7,9 @@ use crate::histogram::Spares;
 use listed::Listed;
 pub(crate) use place::Place;
 
+use crate::latency::Latency;
 use crate::plan::{Message, TransportPlan};
 use crate::probe::PROBE_LEN;
-use crate::sink::Latency;
 use ground::time::{Duration, Instant, Total};
 
 /// The packets of all messages of one flow.
