@@ -41,6 +41,10 @@ impl<W: World> Switch<W> {
         let Some(first) = burst.first() else { return };
         let way = self.way_of(now, at, first);
         if let Way::Decided(decision, number) = way {
+            if burst.len() == 1 && self.always_queues(decision) {
+                let frame = burst.pop().expect("there is one");
+                return self.ingest_queued(now, at, frame, decision);
+            }
             let group = self.group(now, at, (decision, number), burst);
             if group.frames == burst.len() {
                 self.ports[at].counters.rx_bytes += group.bytes;
@@ -55,6 +59,21 @@ impl<W: World> Switch<W> {
             }
         }
         self.ingest_groups(now, at, way, burst);
+    }
+
+    /// Returns true if the frames of a decision never pass their queue by, as at a shaped port.
+    #[inline(always)]
+    fn always_queues(&self, decision: Decision) -> bool {
+        !self.ports[usize::from(decision.to)].direct.contains(decision.priority)
+    }
+
+    /// Processes the only frame of a burst, which is to be queued.
+    #[inline(always)]
+    fn ingest_queued(&mut self, now: Instant, at: usize, frame: W::Frame, decision: Decision) {
+        let wire_len = frame.wire_len();
+        self.ports[at].counters.rx_bytes += u64::from(wire_len);
+        let ingress = self.count_received(now, at, wire_len, decision.priority);
+        self.join_decided(now, (at, ingress), frame, decision);
     }
 
     /// Processes a burst of several groups; `way` is that of its first frame.

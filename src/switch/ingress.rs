@@ -107,7 +107,7 @@ impl<W: World> Switch<W> {
 
     /// Counts a frame that is to be forwarded. Returns the identifier of its port.
     #[inline(always)]
-    fn count_received(
+    pub(super) fn count_received(
         &mut self,
         now: Instant,
         at: usize,
