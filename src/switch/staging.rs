@@ -29,14 +29,17 @@ pub(super) struct Run {
 #[derive(Debug)]
 pub(super) struct Staging<F> {
     frames: Burst<F>,
+    /// All runs but the last.
     runs: VecDeque<Run>,
+    /// The last run: mostly the only one.
+    last: Option<Run>,
     /// True if the port has queues by priority.
     has_queues: bool,
 }
 
 impl<F: Frame> Staging<F> {
     pub(super) fn new(has_queues: bool) -> Self {
-        Self { frames: Burst::new(), runs: VecDeque::with_capacity(BURST), has_queues }
+        Self { frames: Burst::new(), runs: VecDeque::with_capacity(BURST), last: None, has_queues }
     }
 
     #[inline]
@@ -117,7 +120,7 @@ impl<F: Frame> Staging<F> {
     /// Adds a run to the last one if they are accounted for together.
     #[inline]
     fn account(&mut self, mut run: Run) {
-        let Some(last) = self.runs.back_mut() else { return self.begin(run) };
+        let Some(last) = &mut self.last else { return self.begin(run) };
         if last.ingress != run.ingress || last.priority != run.priority {
             return self.begin(run);
         }
@@ -140,7 +143,9 @@ impl<F: Frame> Staging<F> {
 
     #[inline]
     fn begin(&mut self, run: Run) {
-        self.runs.push_back(run);
+        if let Some(last) = self.last.replace(run) {
+            self.runs.push_back(last);
+        }
     }
 
     /// Offers the frames to the port; returns the number that it accepted.
@@ -157,10 +162,11 @@ impl<F: Frame> Staging<F> {
         if *taken == 0 {
             return None;
         }
-        let first = self.runs.front_mut().expect("every staged frame is in a run");
+        let first = self.runs.front_mut().or(self.last.as_mut());
+        let first = first.expect("every staged frame is in a run");
         if first.frames <= *taken {
             *taken -= first.frames;
-            return self.runs.pop_front();
+            return self.first_run();
         }
         // The frames of this run that were not accepted are now the first staged ones.
         let (mut bytes, mut cells) = (0, 0);
@@ -185,6 +191,11 @@ impl<F: Frame> Staging<F> {
     /// Drops all frames; returns their runs, one per call.
     pub(super) fn abandon(&mut self) -> Option<Run> {
         self.frames.clear();
-        self.runs.pop_front()
+        self.first_run()
+    }
+
+    #[inline]
+    fn first_run(&mut self) -> Option<Run> {
+        if self.runs.is_empty() { self.last.take() } else { self.runs.pop_front() }
     }
 }

@@ -38,6 +38,7 @@ pub(super) fn ensure<'a>(world: World, files: &[PathBuf], labs: impl Iterator<It
     if let Some(name) = arguments.next() {
         command.arg0(name);
     }
+    tracing::debug!("{nodes} nodes: the program starts again on huge pages");
     // It returns only if it fails, and then ordinary pages have to do.
     let _ = command.args(arguments).env(VARIABLE, tunables).exec();
 }
