@@ -1,8 +1,8 @@
 //! Huge pages for the memory of large networks.
 //!
 //! The nodes of a large network are spread over hundreds of megabytes. On pages of 4 KiB, the processor
-//! looks up the address of nearly every cache line that a frame needs, which takes longer than the frame
-//! itself. The C library allocates huge pages only if a tunable says so when a process starts, so a run
+//! looks up the address of nearly every cache line that a frame needs, which takes a quarter of a run and
+//! more. The C library allocates huge pages only if a tunable says so when a process starts, so a run
 //! of a large network starts the program again with that tunable.
 
 use std::os::unix::process::CommandExt;
