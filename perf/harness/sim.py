@@ -2,6 +2,7 @@
 
 import json
 import math
+import os
 import re
 import statistics
 import subprocess
@@ -28,8 +29,15 @@ TREES = [(4, 2000), (8, 200), (16, 40)]
 LARGEST = ["fat-tree", "32", "20"]
 
 
+# `sluice run` starts itself with this for networks of 256 nodes and more: huge pages.
+HUGE = {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}
+LARGE = 16
+
+
 def _once(executable, arguments):
-    done = subprocess.run([executable, *arguments], capture_output=True, text=True, check=False)
+    large = arguments[0] == "fat-tree" and int(arguments[1]) >= LARGE
+    done = subprocess.run([executable, *arguments], capture_output=True, text=True, check=False,
+                          env=os.environ | (HUGE if large else {}))
     if done.returncode != 0:
         raise Broken(f"sim {' '.join(arguments)}: {done.stderr.strip()[-400:]}")
     return json.loads(done.stdout)

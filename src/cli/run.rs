@@ -4,6 +4,7 @@
 mod args;
 mod compare;
 mod data;
+mod pages;
 mod rows;
 mod search;
 mod show;
@@ -74,6 +75,7 @@ pub fn run(args: &RunArgs) -> Result<ExitCode> {
         return study::run(args, &studies);
     }
     let mut jobs = jobs_of(args, &studies)?;
+    pages::ensure(args.world, &args.files, jobs.iter().map(|job| &job.resolved.plan));
     let alone = matches!(&*jobs, [job] if job.alone);
     if !alone && !args.pcapng.is_empty() {
         let what = anyhow!("--pcapng: one lab has the link, and there are {} runs", jobs.len());

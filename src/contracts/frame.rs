@@ -71,6 +71,11 @@ pub trait Frame: Sized {
         let _ = queue;
     }
 
+    /// Brings the first bytes into the caches: the frame is about to leave a queue in which it has waited.
+    /// Does nothing by default.
+    #[inline]
+    fn fetch(&self) {}
+
     /// Returns a second frame with the same contents (for flooding), or `None` if memory is
     /// exhausted.
     fn duplicate(&mut self) -> Option<Self>;

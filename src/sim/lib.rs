@@ -36,6 +36,7 @@ mod restart;
 #[cfg(any(test, feature = "rig"))]
 pub mod teststar;
 mod turn;
+mod turn_of_host;
 mod wire;
 mod wires;
 mod witness;

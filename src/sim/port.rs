@@ -15,7 +15,12 @@ use wire::ethernet;
 /// A port whose other side is the network: it collects sent frames, and delivers arrived ones.
 #[derive(Debug)]
 pub struct VirtualPort {
+    /// The only frame that has arrived; most often it is alone.
+    alone: Option<VirtualFrame>,
+    /// Frames that have arrived, if there are several.
     arrived: VecDeque<VirtualFrame>,
+    /// The only frame that the node has sent, and all if there are several.
+    sent_alone: Option<VirtualFrame>,
     sent: Vec<VirtualFrame>,
     guard: Option<Box<Guard>>,
     /// Plan of the guard, for defects.
@@ -47,7 +52,9 @@ impl VirtualPort {
     /// A contradiction in the plan.
     pub fn new(control_len: Option<u32>, secy: Option<&SecyPlan>) -> Result<Self, SecyError> {
         Ok(Self {
+            alone: None,
             arrived: VecDeque::new(),
+            sent_alone: None,
             sent: Vec::new(),
             guard: secy.map(Guard::new).transpose()?.map(Box::new),
             secy: secy.cloned().map(Box::new),
@@ -73,21 +80,21 @@ impl VirtualPort {
     #[inline]
     pub(super) fn deliver(&mut self, at: Instant, mut frame: VirtualFrame) {
         frame.open();
-        let Some(defects) = &mut self.defects else { return self.arrived.push_back(frame) };
+        let Some(defects) = &mut self.defects else { return self.receive(frame) };
         let mut arrived = vec![frame];
         defects.rx(at, &mut arrived, &mut Memory);
-        self.arrived.extend(arrived);
+        arrived.into_iter().for_each(|frame| self.receive(frame));
     }
 
     /// Returns the number of arrived frames that the node has not read.
     #[must_use]
     pub fn waiting(&self) -> usize {
-        self.arrived.len()
+        self.arrived.len() + usize::from(self.alone.is_some())
     }
 
     /// Iterates over those frames, in order.
     pub(super) fn arrived(&self) -> impl Iterator<Item = &VirtualFrame> {
-        self.arrived.iter()
+        self.alone.iter().chain(&self.arrived)
     }
 
     /// Adds a defect of the device at this port, which has a line of this rate.
@@ -130,13 +137,18 @@ impl VirtualPort {
         let node = defects.take_for_node();
         let bytes = node.iter().map(|frame| u64::from(frame.wire_len)).sum();
         let frames = node.len() as u64;
-        self.arrived.extend(node);
+        node.into_iter().for_each(|frame| self.receive(frame));
         (frames, bytes)
     }
 
-    /// Delivers a frame that a defect of another port has made.
+    /// Adds a frame to those that the node is to read.
+    #[inline]
     pub(super) fn receive(&mut self, frame: VirtualFrame) {
-        self.arrived.push_back(frame);
+        if self.alone.is_none() && self.arrived.is_empty() {
+            self.alone = Some(frame);
+        } else {
+            self.arrived.push_back(frame);
+        }
     }
 
     /// Takes the frames that defects have made for lines, those for this port's protected, and
@@ -176,6 +188,7 @@ impl VirtualPort {
 
     #[inline(never)]
     fn change_sent(&mut self, at: Instant) {
+        self.sent.extend(self.sent_alone.take());
         if let Some(defects) = &mut self.defects {
             defects.tx(at, &mut self.sent, &mut Memory);
         }
@@ -187,8 +200,10 @@ impl VirtualPort {
     /// Takes the next of these frames, in order.
     #[inline]
     pub(super) fn next_sent(&mut self) -> Option<VirtualFrame> {
-        // Nearly always it is the only one.
-        if self.sent.len() <= 1 { self.sent.pop() } else { Some(self.sent.remove(0)) }
+        match self.sent_alone.take() {
+            None if !self.sent.is_empty() => Some(self.sent.remove(0)),
+            alone => alone,
+        }
     }
 }
 
@@ -197,6 +212,9 @@ impl Port for VirtualPort {
 
     #[inline]
     fn rx_burst(&mut self, out: &mut Burst<VirtualFrame>) {
+        if self.alone.is_some() && !out.is_full() {
+            out.extend(self.alone.take());
+        }
         while !out.is_full() {
             let Some(frame) = self.arrived.pop_front() else { break };
             out.push(frame);
@@ -206,10 +224,11 @@ impl Port for VirtualPort {
     #[inline]
     fn tx_burst(&mut self, out: &mut Burst<VirtualFrame>) {
         // A shaped port sends one frame at a time.
-        if out.len() > 1 {
+        if out.len() == 1 && self.sent_alone.is_none() && self.sent.is_empty() {
+            self.sent_alone = out.pop();
+        } else {
+            self.sent.extend(self.sent_alone.take());
             self.sent.extend(out.drain(..));
-        } else if let Some(frame) = out.pop() {
-            self.sent.push(frame);
         }
     }
 

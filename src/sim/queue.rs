@@ -161,6 +161,16 @@ impl Queue {
         ((node - pairs.len()) as u32, shared)
     }
 
+    /// Returns the time of the first event of the first four slots, one slot left out.
+    #[inline]
+    #[must_use]
+    pub fn first_besides(&self, slot: u32) -> Instant {
+        let leaves = self.pairs.len() / 2;
+        let times = self.pairs[leaves..leaves + 2].as_flattened();
+        let others = times.iter().zip(0..).filter(|(_, n)| *n != slot);
+        time_of(others.map(|(at, _)| *at).min().unwrap_or(NEVER))
+    }
+
     /// True for each of the first four slots that has an event at `at`, which is not NEVER.
     #[inline]
     #[must_use]

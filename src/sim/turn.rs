@@ -16,7 +16,7 @@ use switch::Switch;
 
 /// The reason for which a frame at the end of its line is not given to the node.
 #[inline(always)]
-fn refusal(
+pub(super) fn refusal(
     is_switch: bool,
     inlet: &Inlet,
     port: &mut VirtualPort,
@@ -43,37 +43,11 @@ impl NodeState {
                 return at;
             }
             if self.is_plain_host(at) {
-                self.turn_of_host(at, wires, witness);
+                self.turn_of_host(at, end, wires, witness);
             } else {
                 self.turn(at, wires, witness);
             }
         }
-    }
-
-    /// True for a host without defects whose processor is free.
-    #[inline]
-    fn is_plain_host(&self, at: Instant) -> bool {
-        matches!(self.node, Node::Host(_)) && !self.has_defects && self.busy_until <= at
-    }
-
-    /// As [`Self::turn`], for a plain host: it has few slots, and every event is followed by a poll, which
-    /// sets the time of the next wake.
-    #[inline]
-    fn turn_of_host<W: Witness>(&mut self, at: Instant, wires: &mut Wires, witness: &mut W) {
-        let [arrival, wake, node, _] = self.queue.first_four(at);
-        wires.tally.events += u64::from(arrival) + u64::from(wake) + u64::from(node);
-        if arrival {
-            self.arrive(at, PortId::MIN, 0, wires, witness);
-        }
-        if node {
-            self.queue.set(self.slots().node(), Order::LAST, Instant::NEVER);
-        }
-        if core::mem::take(&mut self.held_up) {
-            witness.caught_up(at, self.id);
-        }
-        self.poll_host(at, wires, witness);
-        self.due.clear();
-        self.work(at);
     }
 
     /// Handles all events of one time.
@@ -149,7 +123,7 @@ impl NodeState {
 
     /// Delivers arrived frames to a port, the `turn`th of the node's ports at this time.
     #[inline]
-    fn arrive<W: Witness>(
+    pub(super) fn arrive<W: Witness>(
         &mut self,
         at: Instant,
         id: PortId,
@@ -248,34 +222,14 @@ impl NodeState {
                     taken.drain(..).for_each(|note| witness.noted(at, *id, &note));
                 }
             }
-            Node::Host(_) => self.poll_host(at, wires, witness),
+            Node::Host(_) => {
+                let next = self.poll_host(at, wires, witness);
+                self.queue.set(slots.wake(PortId::MIN), Order::LAST, next);
+            }
         }
         self.due.clear();
         self.work(at);
         self.send_aside(at, wires, witness);
-    }
-
-    /// Polls a host.
-    #[inline]
-    fn poll_host<W: Witness>(&mut self, at: Instant, wires: &mut Wires, witness: &mut W) {
-        let wake = self.slots().wake(PortId::MIN);
-        let Self { id, node, queue, clock, outlets, .. } = self;
-        let Node::Host(station) = node else { return };
-        wires.tally.polls += 1;
-        let local = clock.local(at);
-        let deadline = loop {
-            let next = station.poll(local);
-            if next.deadline > local || !next.progressed {
-                break next.deadline;
-            }
-        };
-        let port = station.port_mut();
-        port.finish_sent(at);
-        while let Some(frame) = port.next_sent() {
-            wires.send(at, (local, clock), &mut outlets[0], frame, witness);
-        }
-        assert!(deadline > local, "a deadline that has passed was met, node {id:?} at {at:?}");
-        queue.set(wake, Order::LAST, clock.network(deadline));
     }
 }
 

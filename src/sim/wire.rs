@@ -322,13 +322,22 @@ impl Inlet {
     /// to be validated.
     #[inline]
     pub(super) fn next(&self) -> (Instant, Order) {
-        let first = |of: &VecDeque<Flight>| of.front().map(|of| (of.arrival, of.age));
-        let mut next = first(&self.data);
         if !(self.control.is_empty() && self.unvalidated.is_empty()) {
-            let pauses = [first(&self.control), first(&self.unvalidated)];
-            next = pauses.into_iter().chain([next]).flatten().min_by_key(|(at, _)| *at);
+            return self.next_of_all();
         }
-        next.map_or((Instant::NEVER, Order::LAST), |(at, age)| (at, self.order(at, age)))
+        match self.data.front() {
+            Some(of) => (of.arrival, self.order(of.arrival, of.age)),
+            None => (Instant::NEVER, Order::LAST),
+        }
+    }
+
+    /// As [`Self::next`], with pauses on the way.
+    #[inline(never)]
+    fn next_of_all(&self) -> (Instant, Order) {
+        let all = [&self.control, &self.unvalidated, &self.data];
+        let firsts = all.into_iter().filter_map(VecDeque::front);
+        let of = firsts.min_by_key(|of| of.arrival).expect("a pause is on the way");
+        (of.arrival, self.order(of.arrival, of.age))
     }
 
     /// The next pause whose last bit has arrived by `at` and that has to be validated.

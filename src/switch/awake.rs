@@ -21,6 +21,12 @@ impl Awake {
         new
     }
 
+    /// Returns true if the set of a worker with up to 64 ports is empty. A larger one is not looked through.
+    #[inline(always)]
+    pub(super) fn is_none(&self) -> bool {
+        matches!(*self.words, [0])
+    }
+
     /// Removes and returns the first port at or after `from`.
     #[inline(always)]
     pub(super) fn pop_from(&mut self, from: usize) -> Option<usize> {

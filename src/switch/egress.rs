@@ -147,6 +147,9 @@ impl<W: World> Switch<W> {
     fn stage(&mut self, now: Instant, at: usize, popped: Popped<Queued<W::Frame>>) {
         let Popped { item, len, priority, class } = popped;
         let Queued { mut frame, charge, ingress, mut marked, hold } = item;
+        if let Some(next) = self.ports[at].scheduler.first(&self.arena, class) {
+            next.frame.fetch();
+        }
         self.leaves(at, class, hold);
         marked |= self.mark_ahead(at, class, len, &mut frame);
         let port = &self.ports[at];

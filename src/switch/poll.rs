@@ -97,6 +97,9 @@ impl<W: World> Switch<W> {
             if self.transmit(now, at) && self.ports[at].link_free(now) {
                 self.awake.insert(at);
             }
+            if self.awake.is_none() {
+                break;
+            }
         }
         let mut next = 0;
         while let Some(at) = self.looked_at.pop_from(next) {
@@ -104,6 +107,9 @@ impl<W: World> Switch<W> {
             port.deadline = port.next_deadline(now);
             after(port.id, port.deadline, &mut port.port);
             next = at + 1;
+            if self.looked_at.is_none() {
+                break;
+            }
         }
         if now >= self.fdb.next_deadline() {
             self.fdb.sweep(now);

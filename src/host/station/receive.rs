@@ -133,6 +133,26 @@ impl<P: Source> Station<P> {
         n
     }
 
+    /// Counts a frame that arrives now, if it is data that is not answered, before anything but data is
+    /// due. No poll is needed for it then, and the deadline of the last one holds. Returns false, without
+    /// effect, for any other frame, which the port has to deliver.
+    #[inline]
+    pub fn counts(&mut self, now: Instant, frame: &P::Frame) -> bool {
+        if !self.calm.holds(now) || self.meter.is_some() {
+            return false;
+        }
+        let Some((dst, arrival)) = arrived::usual(frame.head()) else { return false };
+        let place = self.lookup.get(arrival.probe.flow.0 as usize);
+        let place = place.and_then(|i| (*i as usize).checked_sub(1)).filter(|i| *i < self.expects);
+        let is_ours = arrival.probe.run == self.run && (dst == self.mac || dst.is_multicast());
+        let Some(i) = place.filter(|_| is_ours) else { return false };
+        let at = self.arrived_at(now, frame);
+        self.counters.rx_frames += 1;
+        self.counters.rx_bytes += u64::from(frame.wire_len());
+        self.sinks[i].take(at, &arrival, frame.wire_len());
+        true
+    }
+
     /// Processes a frame of any kind: a pause, a flow's, or an unexpected one.
     #[inline(never)]
     fn take_any(&mut self, now: Instant, frame: P::Frame) {

@@ -22,6 +22,7 @@ mod lossless;
 mod parsed;
 mod passages;
 mod pauses;
+mod recent;
 mod requests;
 mod shares;
 
@@ -48,9 +49,10 @@ use ground::units::{PrioritySet, TrafficClass};
 use idle::Idle;
 use lateness::Lateness;
 use lossless::Lossless;
-use parsed::{Kind, Parsed};
+use parsed::Parsed;
 use passages::Passages;
 use pauses::Pauses;
+use recent::{Kind, Known, Recent, Side};
 use requests::{Cx, Requests};
 
 /// See the module's head.
@@ -67,10 +69,11 @@ pub struct Checkers {
     deadlocks: Deadlocks,
     idle: Idle,
     ecn: EcnFirst,
+    recent: Recent,
     /// Destinations and sources of forged frames that a switch knows no port for.
     floods: Vec<(u64, u64)>,
     /// Forged frames, each with its priority at the switch that got it.
-    strangers: Vec<(Kind, u8)>,
+    strangers: Vec<(parsed::Kind, u8)>,
     totals: Totals,
     /// True if what happens at one node may excuse a loss at another: by a planned fault, an error of a
     /// line, a SecY, or a watchdog that ignores pauses.
@@ -112,6 +115,7 @@ impl Checkers {
             deadlocks: Deadlocks::new(&facts),
             idle: Idle::new(&facts),
             ecn: EcnFirst::new(&facts),
+            recent: Recent::new(&facts),
             floods: vec![],
             strangers: vec![],
             totals: Totals::default(),
@@ -194,15 +198,17 @@ impl Checkers {
     }
 }
 
-impl Witness for Checkers {
-    fn is_ordered(&self) -> bool {
-        self.ordered
-    }
-
-    #[inline]
-    fn sent(&mut self, at: Instant, direction: Direction, frame: &VirtualFrame, end: Instant) {
+impl Checkers {
+    /// A frame of any kind starts; `kind` is remembered if it is data.
+    #[inline(never)]
+    fn sent_any(
+        &mut self,
+        (at, end): (Instant, Instant),
+        direction: Direction,
+        frame: &VirtualFrame,
+        kind: Option<Kind>,
+    ) {
         let facts = &self.facts;
-        self.frames.sent(facts, direction, frame, end);
         let of = facts.from(direction);
         let is_switch = facts.node(of.node).is_switch;
         let parsed = Parsed::new(frame);
@@ -215,45 +221,104 @@ impl Witness for Checkers {
             }
             Parsed::Control(_) | Parsed::Reserved => return,
         };
-        let (priority, class) = if is_switch {
-            match self.passages.left(facts, direction, &data) {
-                Ok(left) => left,
-                Err(()) => return self.frames.strange(facts, at, direction),
-            }
-        } else {
-            (of.maps.priority(&data), None)
+        let passage = if is_switch { self.passages.find(of.node, &data) } else { None };
+        let priority = of.maps.priority(&data);
+        let left = match passage {
+            Some(passage) => self.passages.left(facts, direction, passage),
+            None if is_switch => self.passages.left_unknown(facts, direction, &data),
+            None => Ok((priority, None)),
+        };
+        if let Some(kind) = kind.filter(|_| passage.is_some() || !is_switch) {
+            let passage = passage.unwrap_or(Known::NO_PASSAGE);
+            self.recent.note(kind, Known { passage, cells: 0, priority });
+        }
+        self.data_sent(at, direction, left);
+    }
+
+    /// A data frame starts, of a priority and of a class if that is known; an error if it never came in.
+    #[inline]
+    fn data_sent(&mut self, at: Instant, direction: Direction, left: Result<(u8, Option<u8>), ()>) {
+        let facts = &self.facts;
+        let Ok((priority, class)) = left else {
+            return self.frames.strange(facts, at, direction);
         };
         self.deadlocks.started(at);
         self.pauses.sent((facts, &self.passages), at, direction, (priority, class));
+        let of = facts.from(direction);
         if let Some(class) = class.or_else(|| of.class.get(usize::from(priority)).copied()) {
             self.deadlocks.sent(at, direction, class);
         }
     }
 
+    /// A frame of any kind arrives; `kind` is remembered if it is data.
+    #[inline(never)]
+    fn arrived_any(
+        &mut self,
+        at: Instant,
+        direction: Direction,
+        frame: &VirtualFrame,
+        kind: Option<Kind>,
+    ) {
+        let facts = &self.facts;
+        let data = match Parsed::new(frame) {
+            Parsed::Data(data) => data,
+            Parsed::Control(ask) => return self.pauses.arrived(facts, at, direction, &ask),
+            Parsed::Reserved => return,
+        };
+        let to = facts.to(direction);
+        let mut known = Known { passage: Known::NO_PASSAGE, cells: 0, priority: 0 };
+        if facts.node(to.node).is_switch {
+            let passage = self.passages.arrived(facts, at, direction, &data);
+            let priority = to.maps.priority(&data);
+            self.lossless.arrived(|| to.is_lossless(priority));
+            // Nor does a pause hold back what the switch before takes for another priority.
+            let kind_here = data.kind();
+            let is_other = |(of, was): &(parsed::Kind, u8)| *of == kind_here && *was != priority;
+            if self.floods.contains(&(data.dst, data.src)) || self.strangers.iter().any(is_other) {
+                self.lossless.forged(facts, at, direction.reverse(), priority);
+            }
+            let Some((passage, cells)) = passage else { return };
+            known = Known { passage, cells, priority };
+        }
+        if let Some(kind) = kind {
+            self.recent.note(kind, known);
+        }
+    }
+}
+
+impl Witness for Checkers {
+    fn is_ordered(&self) -> bool {
+        self.ordered
+    }
+
+    #[inline]
+    fn sent(&mut self, at: Instant, direction: Direction, frame: &VirtualFrame, end: Instant) {
+        self.frames.sent(&self.facts, direction, frame, end);
+        let kind = Kind::of(frame, direction, Side::Leaves);
+        let Some(known) = kind.as_ref().and_then(|kind| self.recent.find(kind)) else {
+            return self.sent_any((at, end), direction, frame, kind);
+        };
+        self.idle.sent((at, end), direction, false);
+        if known.passage == Known::NO_PASSAGE {
+            return self.data_sent(at, direction, Ok((known.priority, None)));
+        }
+        let left = self.passages.left(&self.facts, direction, known.passage);
+        self.data_sent(at, direction, left);
+    }
+
     #[inline]
     fn arrived(&mut self, at: Instant, direction: Direction, frame: &VirtualFrame) {
-        let facts = &self.facts;
-        self.frames.arrived(facts, at, direction, frame);
-        match Parsed::new(frame) {
-            Parsed::Data(data) => {
-                let to = facts.to(direction);
-                if facts.node(to.node).is_switch {
-                    self.passages.arrived(facts, at, direction, &data);
-                    self.lossless.arrived(|| to.is_lossless(to.maps.priority(&data)));
-                    // Copies of what is flooded have no headroom, at any switch that it comes to.
-                    let priority = to.maps.priority(&data);
-                    // Nor does a pause hold back what the switch before takes for another priority.
-                    let kind = data.kind();
-                    let is_other = |(of, was): &(Kind, u8)| *of == kind && *was != priority;
-                    if self.floods.contains(&(data.dst, data.src))
-                        || self.strangers.iter().any(is_other)
-                    {
-                        self.lossless.forged(facts, at, direction.reverse(), priority);
-                    }
-                }
-            }
-            Parsed::Control(ask) => self.pauses.arrived(facts, at, direction, &ask),
-            Parsed::Reserved => {}
+        self.frames.arrived(&self.facts, at, direction, frame);
+        // Copies of what is flooded have no headroom, at any switch that they come to.
+        let is_plain = self.floods.is_empty() && self.strangers.is_empty();
+        let kind = Kind::of(frame, direction, Side::Arrives).filter(|_| is_plain);
+        let Some(known) = kind.as_ref().and_then(|kind| self.recent.find(kind)) else {
+            return self.arrived_any(at, direction, frame, kind);
+        };
+        if known.passage != Known::NO_PASSAGE {
+            let facts = &self.facts;
+            self.passages.came(facts, at, (known.passage, known.cells));
+            self.lossless.arrived(|| facts.to(direction).is_lossless(known.priority));
         }
     }
 

@@ -56,9 +56,6 @@ impl Passage {
 pub(super) struct Passages {
     all: Vec<Passage>,
     known: HashMap<u128, u32, BuildHasherDefault<KeyHasher>>,
-    /// By direction: the passage that was last seen there, which most often is the next too.
-    arriving: Vec<(u128, u32)>,
-    leaving: Vec<(u128, u32)>,
     /// By port and priority: the passage whose frame arrived last, and when.
     latest: Vec<[(u32, Instant); PRIORITIES]>,
     /// By port and group: the cells of what came in there and is still inside.
@@ -74,6 +71,7 @@ pub(super) struct Passages {
     forged: Vec<bool>,
 }
 
+/// A passage of which nothing is known.
 const UNKNOWN: u32 = u32::MAX;
 
 /// Multiplies and folds: keys are addresses, which differ in few bits.
@@ -112,8 +110,6 @@ impl Passages {
         Self {
             all: vec![],
             known: HashMap::default(),
-            arriving: vec![(0, UNKNOWN); ports],
-            leaving: vec![(0, UNKNOWN); ports],
             latest: vec![[(UNKNOWN, Instant::ZERO); PRIORITIES]; ports],
             cells: vec![[0; PRIORITIES]; ports],
             queued: vec![[[0; PRIORITIES]; PRIORITIES]; ports],
@@ -123,38 +119,41 @@ impl Passages {
         }
     }
 
-    /// A data frame comes into a switch.
-    #[inline]
+    /// A data frame comes into a switch. Gives its passage and its cells, which are those of all frames of
+    /// its kind that come in there; `None` if its passage is not known.
     pub(super) fn arrived(
         &mut self,
         facts: &Facts,
-        at: Instant,
+        now: Instant,
         direction: Direction,
         data: &Data,
-    ) {
-        let now = at;
+    ) -> Option<(u32, u32)> {
         let node = facts.to(direction).node;
         let key = key(node, data);
-        let (last, mut at) = self.arriving[direction.index()];
-        if last != key || at == UNKNOWN {
-            at = match self.known.get(&key) {
-                Some(at) => *at,
-                None => self.discover(facts, direction, key, data),
-            };
-            self.arriving[direction.index()] = (key, at);
-        }
+        let at = match self.known.get(&key) {
+            Some(at) => *at,
+            None => self.discover(facts, direction, key, data),
+        };
         if at == UNKNOWN {
             self.exact[node.index()] = false;
-            return;
+            return None;
         }
         let port = facts.to(direction);
-        let passage = &mut self.all[at as usize];
+        let passage = &self.all[at as usize];
         if passage.ingress != direction.reverse() || passage.priority != port.maps.priority(data) {
             self.exact[node.index()] = false;
         }
         let untagged = data.len - if data.pcp == NONE { 0 } else { 4 };
         let len = untagged + if passage.tagged { 4 } else { 0 };
         let cells = len.div_ceil(facts.node(node).cell).max(1);
+        self.came(facts, now, (at, cells));
+        Some((at, cells))
+    }
+
+    /// A data frame of a passage comes into a switch.
+    #[inline]
+    pub(super) fn came(&mut self, facts: &Facts, now: Instant, (at, cells): (u32, u32)) {
+        let passage = &mut self.all[at as usize];
         let priority = usize::from(passage.priority);
         passage.held.push_back(cells);
         let class = usize::from(facts.from(passage.egress).class[priority]);
@@ -190,6 +189,11 @@ impl Passages {
         at
     }
 
+    /// Returns the passage of a data frame in a node, if it is known.
+    pub(super) fn find(&self, node: NodeId, data: &Data) -> Option<u32> {
+        self.known.get(&key(node, data)).copied()
+    }
+
     /// A data frame leaves a switch. Gives its priority there, or [`NONE`], with its class if that is
     /// known; an error if it never came in.
     #[inline]
@@ -197,30 +201,32 @@ impl Passages {
         &mut self,
         facts: &Facts,
         direction: Direction,
+        at: u32,
+    ) -> Result<(u8, Option<u8>), ()> {
+        let passage = &self.all[at as usize];
+        let priority = passage.priority;
+        let is_here = passage.egress == direction;
+        let class = if is_here { self.take(facts, at) } else { None };
+        let is_known = class.is_some() || !self.exact[facts.from(direction).node.index()];
+        if is_known { Ok((priority, class)) } else { Err(()) }
+    }
+
+    /// As [`Self::left`], of a frame that has no passage.
+    pub(super) fn left_unknown(
+        &self,
+        facts: &Facts,
+        direction: Direction,
         data: &Data,
     ) -> Result<(u8, Option<u8>), ()> {
         let port = facts.from(direction);
         let node = port.node;
-        let key = key(node, data);
-        let (last, mut at) = self.leaving[direction.index()];
-        if last != key || at == UNKNOWN {
-            at = self.known.get(&key).copied().unwrap_or(UNKNOWN);
-            self.leaving[direction.index()] = (key, at);
+        // Forged frames may have any priority. The switch's own frames never arrived, and have
+        // the priority that it gave them, which may be neither in a tag nor in a DSCP.
+        if self.forged[node.index()] || facts.node(node).speaks_as.contains(&data.src) {
+            return Ok((NONE, None));
         }
-        if at == UNKNOWN {
-            // Forged frames may have any priority. The switch's own frames never arrived, and have
-            // the priority that it gave them, which may be neither in a tag nor in a DSCP.
-            if self.forged[node.index()] || facts.node(node).speaks_as.contains(&data.src) {
-                return Ok((NONE, None));
-            }
-            let strange = self.exact[node.index()];
-            return if strange { Err(()) } else { Ok((port.maps.priority(data), None)) };
-        }
-        let priority = self.all[at as usize].priority;
-        let is_here = self.all[at as usize].egress == direction;
-        let class = if is_here { self.take(facts, at) } else { None };
-        let known = class.is_some() || !self.exact[node.index()];
-        if known { Ok((priority, class)) } else { Err(()) }
+        let strange = self.exact[node.index()];
+        if strange { Err(()) } else { Ok((port.maps.priority(data), None)) }
     }
 
     /// Takes the first frame of a passage out of the sums, and gives its class; `None` if there is no
