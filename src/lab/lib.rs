@@ -21,8 +21,10 @@ mod run;
 mod schema;
 pub mod study;
 pub mod swarm;
+mod threads;
 mod verdict;
 mod virtual_run;
+mod workers;
 mod world;
 
 pub use error::RunError;
@@ -34,7 +36,9 @@ pub use plan::*;
 pub use resolve::{LinkView, Resolved};
 pub use run::{Runner, run};
 pub use schema::lab_schema;
+pub use threads::Threads;
 pub use virtual_run::{Options, Progress, Recording, Run};
+pub use workers::Workers;
 pub use world::World;
 
 #[cfg(test)]
