@@ -1,22 +1,27 @@
 //! Threads that run the parts of a network at the same time.
 //!
 //! A round of the virtual world takes microseconds, less than it takes to wake a thread. So a thread that has
-//! nothing to do looks for work for some microseconds, then lets others run, and sleeps at last: with more
-//! threads than CPUs at once. Parts move to the threads and back, so nothing is shared while they run.
+//! nothing to do looks for work for some microseconds before it sleeps, and sleeps at once where there are more
+//! threads than CPUs. It yields to no one: on a busy machine that takes milliseconds. Parts move to the threads and back, so nothing is shared while they run.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
-use std::thread::{Scope, available_parallelism, yield_now};
+use std::thread::{Scope, available_parallelism};
+use std::time::{Duration, Instant};
 
+use crossbeam::utils::CachePadded;
 use sim::{Executor, Task};
 
-/// Looks for a change before a thread lets others run: about 15 us.
-const SPINS: u32 = 1 << 10;
+/// Looks for a change before a thread sleeps: some 50 us, which is about what it takes to wake it.
+const SPINS: u32 = 1 << 12;
 
-/// Times that it lets others run before it sleeps.
-const YIELDS: u32 = 8;
+/// Calls of a trial of each way, and those for which the faster one is kept. Where threads are the slower way, it
+/// is kept for twice as long each time.
+const TRIAL: u32 = 8;
+const KEPT: u32 = 1 << 10;
+const KEPT_MAX: u32 = 1 << 14;
 
 /// States of a [`Slot`].
 const EMPTY: u32 = 0;
@@ -28,13 +33,64 @@ const DONE: u32 = 2;
 pub struct Workers<T> {
     slots: Vec<Arc<Slot<T>>>,
     spins: u32,
+    choice: Choice,
+}
+
+/// The choice between threads and the caller's thread alone, by the time that calls take.
+#[derive(Debug)]
+struct Choice {
+    step: Step,
+    /// Calls of this step that are left, and the time of those before.
+    left: u32,
+    spent: Duration,
+    /// Calls for which the next result is kept.
+    kept: u32,
+}
+
+/// Steps of a [`Choice`], in their order.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Step {
+    TryThreads,
+    /// After threads have taken this time.
+    TryAlone(Duration),
+    /// True if threads are faster.
+    Keep(bool),
+}
+
+impl Choice {
+    const START: Self =
+        Self { step: Step::TryThreads, left: TRIAL, spent: Duration::ZERO, kept: KEPT };
+
+    /// True if threads are to be used for the next call.
+    fn is_threads(&self) -> bool {
+        matches!(self.step, Step::TryThreads | Step::Keep(true))
+    }
+
+    /// The call has taken this time.
+    fn took(&mut self, time: Duration) {
+        self.spent += time;
+        self.left -= 1;
+        if self.left > 0 {
+            return;
+        }
+        (self.step, self.left) = match self.step {
+            Step::TryThreads => (Step::TryAlone(self.spent), TRIAL),
+            Step::TryAlone(threads) => {
+                let faster = threads < self.spent;
+                self.kept = if faster { KEPT } else { KEPT_MAX.min(2 * self.kept) };
+                (Step::Keep(faster), self.kept)
+            }
+            Step::Keep(_) => (Step::TryThreads, TRIAL),
+        };
+        self.spent = Duration::ZERO;
+    }
 }
 
 /// Place of one task, for one thread.
 #[derive(Debug)]
 struct Slot<T> {
-    /// [`EMPTY`], [`FULL`] or [`DONE`].
-    state: AtomicU32,
+    /// [`EMPTY`], [`FULL`] or [`DONE`]. A thread that looks at it does not slow down the lock of the task.
+    state: CachePadded<AtomicU32>,
     ended: AtomicBool,
     task: Mutex<Option<T>>,
     panic: Mutex<Option<Box<dyn Any + Send>>>,
@@ -47,7 +103,7 @@ struct Slot<T> {
 impl<T> Slot<T> {
     fn new() -> Self {
         Self {
-            state: AtomicU32::new(EMPTY),
+            state: CachePadded::new(AtomicU32::new(EMPTY)),
             ended: AtomicBool::new(false),
             task: Mutex::new(None),
             panic: Mutex::new(None),
@@ -92,12 +148,6 @@ impl<T> Slot<T> {
             }
             std::hint::spin_loop();
         }
-        for _ in 0..YIELDS {
-            if is_over(self) {
-                return;
-            }
-            yield_now();
-        }
         self.sleepers.fetch_add(1, Ordering::SeqCst);
         let gate = self.gate.lock().unwrap_or_else(PoisonError::into_inner);
         let woken = self.changed.wait_while(gate, |()| !is_over(self));
@@ -120,7 +170,7 @@ impl<T: Task + Send> Workers<T> {
             let slot = slot.clone();
             scope.spawn(move || work(&slot, spins));
         }
-        Self { slots, spins }
+        Self { slots, spins, choice: Choice::START }
     }
 }
 
@@ -141,6 +191,19 @@ fn work<T: Task>(slot: &Slot<T>, spins: u32) {
 
 impl<T: Task + Send> Executor<T> for Workers<T> {
     fn run(&mut self, tasks: &mut Vec<T>) {
+        let begun = Instant::now();
+        if self.choice.is_threads() {
+            self.share(tasks);
+        } else {
+            tasks.iter_mut().for_each(Task::run);
+        }
+        self.choice.took(begun.elapsed());
+    }
+}
+
+impl<T: Task + Send> Workers<T> {
+    /// Gives a task to each thread, and runs the others here.
+    fn share(&mut self, tasks: &mut Vec<T>) {
         let given = self.slots.len().min(tasks.len().saturating_sub(1));
         let slots = &self.slots[..given];
         for (slot, task) in slots.iter().zip(tasks.drain(tasks.len() - given..)) {
@@ -173,7 +236,6 @@ impl<T> Drop for Workers<T> {
 #[cfg(test)]
 mod tests {
     use std::thread;
-    use std::time::Duration;
 
     use super::*;
 
@@ -208,6 +270,21 @@ mod tests {
             let runs: Vec<u64> = tasks.iter().map(|task| task.0).collect();
             let expected: Vec<u64> = (0..count).map(|n| 1_000 * n + 500).collect();
             assert_eq!(runs, expected, "{threads} threads");
+        }
+    }
+
+    #[test]
+    fn the_faster_way_is_kept_and_the_other_one_is_tried_again() {
+        for (threads, alone) in [(3, 5), (5, 3)] {
+            let (mut choice, mut of_threads) = (Choice::START, 0);
+            for _ in 0..20_000 {
+                let is_threads = choice.is_threads();
+                of_threads += u32::from(is_threads);
+                choice.took(Duration::from_micros(if is_threads { threads } else { alone }));
+            }
+            let is_faster = threads < alone;
+            assert_eq!(of_threads > 19_000, is_faster, "{of_threads}");
+            assert!(of_threads >= 3 * TRIAL && of_threads <= 20_000 - 3 * TRIAL, "{of_threads}");
         }
     }
 
