@@ -162,7 +162,7 @@ impl<T: Task + Send> Workers<T> {
     where
         T: 'scope,
     {
-        // Where threads wait for a CPU, one that looks for work keeps others from doing it.
+        // A thread that looks for work keeps others from doing it, if there are too few CPUs.
         let cpus = available_parallelism().map_or(1, usize::from);
         let spins = if count < cpus { SPINS } else { 0 };
         let slots: Vec<_> = (0..count).map(|_| Arc::new(Slot::new())).collect();

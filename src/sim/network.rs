@@ -130,7 +130,8 @@ impl<W: Witness> Network<W> {
     pub fn run_until_on(&mut self, limit: Instant, executor: &mut impl Executor<Job<W>>) {
         loop {
             self.exchange();
-            let event = self.parts.iter().map(|part| part.bound()).fold(Instant::NEVER, Instant::min);
+            let event =
+                self.parts.iter().map(|part| part.bound()).fold(Instant::NEVER, Instant::min);
             let fault = self.fault_at();
             let at = event.min(fault).min(self.sample_at);
             if at > limit || at == Instant::NEVER {

@@ -113,7 +113,8 @@ impl<W: Witness> Network<W> {
             *bound = part.bound();
         }
         for (n, part) in parts.iter_mut().enumerate() {
-            let arrival = |(bound, reach): (&Instant, &Vec<Duration>)| bound.saturating_add(reach[n]);
+            let arrival =
+                |(bound, reach): (&Instant, &Vec<Duration>)| bound.saturating_add(reach[n]);
             let arrivals = rounds.bounds.iter().zip(&rounds.reach).map(arrival);
             part.until = arrivals.fold(stop, Instant::min);
         }

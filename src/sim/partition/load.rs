@@ -57,7 +57,7 @@ pub(super) fn load(plan: &NetworkPlan) -> Vec<u64> {
             add(stream.to, stream.src);
         }
     }
-    // What no flow passes has timers, and what cannot be followed has frames.
+    // A node that no flow passes has timers, and one to which no flow can be followed has frames.
     let ports = |n: usize| plan.nodes[n].ports() as u64;
     let all: u64 = (0..plan.nodes.len()).map(ports).sum();
     let each = load.iter().sum::<u64>() / (20 * all.max(1)) + 1;
