@@ -6,7 +6,7 @@ use super::*;
 use crate::swarm::{draw, lab_seed};
 use crate::virtual_run::{run_changed, run_divided};
 use ground::rand::Rng;
-use sim::Partition;
+use sim::{NetworkPlan, Partition};
 
 /// Labs of the swarm that are run on several threads.
 const LABS: u64 = 40;
@@ -79,7 +79,10 @@ topology: {leaf_spine: {leaves: 3, spines: 2, hosts_per_leaf: 3}}
 defaults: {links: {rate: 100G, length: 20m}}
 profiles:
   tor:
-    defaults: {pfc: {enable: [3]}, priority_groups: {3: {lossless: {xoff: auto}}}}
+    buffer:
+      total: 16MiB
+      profiles: {roce: {shared: {dynamic_th: -3}, lossless: {xoff: auto}}}
+    defaults: {pfc: {enable: [3]}, priority_groups: {3: roce}}
 flows:
   - {name: in, from: [h1, h4, h5, h7], to: h9, priority: 3, size: 1048}
   - {name: back, from: h9, to: h1, priority: 3, size: 300, rate: 30%}
@@ -93,7 +96,7 @@ flows:
         let parts = 2 + rng.next_u64() % 4;
         let nodes = plan.network.nodes.len();
         let of: Vec<u32> = (0..nodes).map(|_| (rng.next_u64() % parts) as u32).collect();
-        let divided = |_: &_| Partition::of_parts(&of);
+        let divided = |_: &NetworkPlan| Partition::of_parts(&of);
         let run = run_divided(&plan, on(2), divided, |_| (), |_| ()).unwrap();
         assert!(run.threads.used > 1, "{of:?}");
         assert_eq!(shown(&run), one, "{of:?}");

@@ -142,8 +142,8 @@ fn a_run_goes_on_as_one_part_after_it_was_several() {
 
 #[test]
 fn rounds_with_little_to_do_are_run_by_the_caller() {
-    // One host's frames at a time: no round has many events.
-    let mut network = Network::new(&incast(1, 50), ()).unwrap();
+    // Three frames: no round has many events.
+    let mut network = Network::new(&incast(1, 3), ()).unwrap();
     assert!(network.divide(Partition::of_parts(&[0, 1, 1])));
     network.run_until(Instant::ZERO + Duration::from_micros(50));
     let (rounds, given) = network.rounds();
