@@ -118,6 +118,7 @@ pages! {
     security: "docs/src/security.md",
     sources: "docs/src/sources.md",
     studies: "docs/src/studies.md",
+    threads: "docs/src/threads.md",
     switch: "docs/src/switch.md",
     validate: "docs/src/validate.md",
     workloads: "docs/src/workloads.md",

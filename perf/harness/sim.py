@@ -28,6 +28,21 @@ TWO_TIER = ["two-tier", "18797"]
 TREES = [(4, 2000), (8, 200), (16, 40)]
 LARGEST = ["fat-tree", "32", "20"]
 
+# The same lab on two threads and on one, how often it is faster, and the target of the first.
+TWO_THREADS = 1.7
+DIVIDED = {
+    "fat tree of 208 nodes": ["fat-tree", "8", "400"],
+    "fat tree of 208 nodes with all checks": ["checked", "fat-tree", "8", "400"],
+    "incast 16": INCAST,
+    "two tiers of 128 hosts with all checks": ["checked", *TWO_TIER],
+}
+
+
+def _threads(arguments, number):
+    """The arguments of a run on this number of threads."""
+    at = 1 if arguments[0] == "checked" else 0
+    return [*arguments[:at], "threads", str(number), *arguments[at:]]
+
 
 # `sluice run` starts itself with this for networks of 256 nodes and more: huge pages.
 HUGE = {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}
@@ -78,6 +93,8 @@ def run(settings, gate, say):
     runs |= {"checked": ["checked", *INCAST], "two-tier": ["checked", *TWO_TIER]}
     runs |= {f"tree {k}": ["fat-tree", str(k), str(micros)] for k, micros in TREES}
     runs["tree 32"] = LARGEST
+    for name, arguments in DIVIDED.items():
+        runs |= {f"{name}, {n}": _threads(arguments, n) for n in (1, 2)}
     results = {name: [] for name in runs}
     for n in range(1 if settings.quick else max(3, settings.rounds)):
         for name, arguments in runs.items():
@@ -88,6 +105,11 @@ def run(settings, gate, say):
         hashes = {r["hash"] for r in found if "hash" in r}
         if len(hashes) > 1:
             raise Broken(f"{name}: the same plan gave several traces, {hashes}")
+
+    for name in DIVIDED:
+        one, two = ({r["hash"] for r in results[f"{name}, {n}"]} for n in (1, 2))
+        if one != two:
+            raise Broken(f"{name}: two threads gave another trace than one, {one} and {two}")
 
     def per_second(name, what):
         return [r[what] / r["seconds"] for r in results[name]]
@@ -120,4 +142,10 @@ def run(settings, gate, say):
         rows.append(_row(f"fat tree of {nodes} nodes, time per event",
                          f"{first} nodes, times logarithm and {GROWTH}", per_event(f"tree {k}"),
                          base * allowed * GROWTH, "ns", "<= 1", "less"))
+    for n, name in enumerate(DIVIDED):
+        one, two = (results[f"{name}, {n}"] for n in (1, 2))
+        faster = [a["seconds"] / b["seconds"] for a, b in zip(one, two, strict=True)]
+        target = (TWO_THREADS, ">= 1.7") if n == 0 else (1, "")
+        rows.append(_row(f"{name}, two threads to one", "target" if n == 0 else "one thread",
+                         faster, target[0], "", target[1], "more"))
     return rows

@@ -1,10 +1,10 @@
 //! Speed of the virtual world.
 //!
-//! `cargo bench -p sluice-perf --bench sim -- [checked] incast HOSTS FRAMES | two-tier FRAMES |
-//! fat-tree K MICROSECONDS | hold PENDING EVENTS`
+//! `cargo bench -p sluice-perf --bench sim -- [checked] [threads N] incast HOSTS FRAMES |
+//! two-tier FRAMES | fat-tree K MICROSECONDS | hold PENDING EVENTS`
 //!
 //! runs it once and prints one line of JSON: frame-hops (frames that started on a line), events,
-//! polls of nodes, seconds, nodes, the peak memory of the process in KiB, and the trace's hash.
+//! polls of nodes, seconds, nodes, threads, the peak memory of the process in KiB, and the trace's hash.
 //!
 //! `incast`: HOSTS hosts each send FRAMES frames of 1,048 bytes to one more host at line rate,
 //! through one switch with PFC and 16 MiB, on links of 100 Gb/s and 500 ns (the case that HPCC's
@@ -22,11 +22,13 @@ extern crate perf as sluice;
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::num::NonZeroU16;
+use std::thread;
 use std::time::Instant as Wall;
 
-use sluice::lab::{self, LabPlan, Options, World};
+use sluice::lab::{self, LabPlan, Options, Workers, World};
 use sluice::rand::Rng;
-use sluice::sim::{Network, Node, NodeId};
+use sluice::sim::{Executor, InTurn, Job, Network, Node, NodeId, Partition};
 use sluice::time::{Duration, Instant};
 
 const PROFILES: &str = "
@@ -43,10 +45,15 @@ profiles:
 fn main() {
     // Cargo adds `--bench`.
     let args: Vec<String> = std::env::args().skip(1).filter(|a| a != "--bench").collect();
-    let (run, args): (fn(&LabPlan, bool), _) = match args.first().map(String::as_str) {
+    let (run, args): (fn(&LabPlan, bool, u16), _) = match args.first().map(String::as_str) {
         Some("checked") => (run_checked, &args[1..]),
         _ => (run_alone, &args[..]),
     };
+    let (threads, args) = match args {
+        [word, number, rest @ ..] if word == "threads" => (number.parse().unwrap_or(1), rest),
+        _ => (1, args),
+    };
+    let run = |plan: &LabPlan, until_done| run(plan, until_done, threads);
     let number = |n: usize| args.get(n).and_then(|a| a.parse::<u64>().ok());
     match (args.first().map(String::as_str), number(1), number(2)) {
         (Some("incast"), Some(hosts), Some(frames)) => run(&incast(hosts, frames), true),
@@ -55,8 +62,8 @@ fn main() {
         (Some("hold"), Some(pending), Some(events)) => hold(pending, events),
         _ => {
             eprintln!(
-                "sim [checked] incast HOSTS FRAMES | two-tier FRAMES | fat-tree K MICROSECONDS | \
-                 hold PENDING EVENTS"
+                "sim [checked] [threads N] incast HOSTS FRAMES | two-tier FRAMES | \
+                 fat-tree K MICROSECONDS | hold PENDING EVENTS"
             );
             std::process::exit(2);
         }
@@ -113,33 +120,55 @@ fn plan(text: &str) -> LabPlan {
 }
 
 /// As `sluice run`: with recorder and checkers, until the results.
-fn run_checked(plan: &LabPlan, _: bool) {
+fn run_checked(plan: &LabPlan, _: bool, threads: u16) {
     let start = Wall::now();
     let (mut frames, mut events) = (0, 0);
-    let run = lab::run(plan, World::Virtual, Options::default(), |progress| {
+    let options = Options { threads: NonZeroU16::new(threads), ..Options::default() };
+    let run = lab::run(plan, World::Virtual, options, |progress| {
         (frames, events) = (progress.frames, progress.events);
     });
     let seconds = start.elapsed().as_secs_f64();
-    let outcome = run.expect("the plan is whole").outcome;
+    let run = run.expect("the plan is whole");
     println!(
         "{{\"frames\": {frames}, \"events\": {events}, \"seconds\": {seconds:.6}, \"nodes\": {}, \
-         \"peak_kib\": {}, \"hash\": \"{}\"}}",
+         \"threads\": {}, \"peak_kib\": {}, \"hash\": \"{}\"}}",
         plan.network.nodes.len(),
+        run.threads.used,
         peak_memory_kib(),
-        outcome.trace_hash.unwrap_or_default(),
+        run.outcome.trace_hash.unwrap_or_default(),
     );
 }
 
-fn run_alone(plan: &LabPlan, until_done: bool) {
-    let mut network = Network::new(&plan.network, ()).expect("the plan is whole");
+/// Runs a network to its end; returns the seconds that it took and the time of the network.
+fn timed(
+    plan: &LabPlan,
+    until_done: bool,
+    network: &mut Network,
+    executor: &mut impl Executor<Job<()>>,
+) -> (f64, Instant) {
     let end = Instant::ZERO + plan.duration;
     let start = Wall::now();
     let mut until = Instant::ZERO;
     while until < end && !(until_done && until > Instant::ZERO && network.is_quiet()) {
         until = (until + Duration::from_micros(20)).min(end);
-        network.run_until(until);
+        network.run_until_on(until, executor);
     }
-    let seconds = start.elapsed().as_secs_f64();
+    (start.elapsed().as_secs_f64(), until)
+}
+
+fn run_alone(plan: &LabPlan, until_done: bool, threads: u16) {
+    let mut network = Network::new(&plan.network, ()).expect("the plan is whole");
+    network.divide(Partition::new(&plan.network, usize::from(threads)));
+    let parts = network.parts();
+    let (seconds, until) = if parts == 1 {
+        timed(plan, until_done, &mut network, &mut InTurn)
+    } else {
+        thread::scope(|scope| {
+            let mut workers = Workers::start(scope, parts - 1);
+            timed(plan, until_done, &mut network, &mut workers)
+        })
+    };
+    let (rounds, given) = network.rounds();
     let drops: u64 = (0..plan.network.nodes.len() as u32)
         .map(|n| match network.nodes_mut().get_mut(NodeId(n)) {
             Node::Switch(switch) => switch.snapshot(until).drops().total(),
@@ -150,7 +179,8 @@ fn run_alone(plan: &LabPlan, until_done: bool) {
     let tally = network.tally();
     println!(
         "{{\"frames\": {}, \"events\": {}, \"polls\": {}, \"seconds\": {seconds:.6}, \
-         \"nodes\": {}, \"peak_kib\": {}, \"hash\": \"{:016x}\"}}",
+         \"nodes\": {}, \"threads\": {parts}, \"rounds\": {rounds}, \"given\": {given}, \
+         \"peak_kib\": {}, \"hash\": \"{:016x}\"}}",
         tally.frames,
         tally.events,
         tally.polls,

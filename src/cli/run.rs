@@ -65,18 +65,25 @@ struct Files {
 /// An error in a file or an argument, or a world that this build lacks.
 pub fn run(args: &RunArgs) -> Result<ExitCode> {
     args.machine.apply()?;
+    if args.threads.is_some() && args.world == World::Real {
+        let what = anyhow!("--threads: the real world has its own threads; leave it out");
+        return Err(bad_input(what.context("or use --world virtual")));
+    }
     let studies = studies(args)?;
+    refuse_threads(args, studies.iter().any(|study| study.searches().is_some()))?;
     if studies.iter().any(|study| study.searches().is_some()) {
         return search::run(args, &studies);
     }
     let has_sweep = studies.iter().any(|study| study.sweep().is_some());
     let is_part = args.resume || args.shard.is_some() || args.keep.is_some();
     if args.number.is_none() && (has_sweep || is_part) {
+        refuse_threads(args, true)?;
         return study::run(args, &studies);
     }
     let mut jobs = jobs_of(args, &studies)?;
     pages::ensure(args.world, &args.files, jobs.iter().map(|job| &job.resolved.plan));
     let alone = matches!(&*jobs, [job] if job.alone);
+    refuse_threads(args, jobs.len() > 1)?;
     if !alone && !args.pcapng.is_empty() {
         let what = anyhow!("--pcapng: one lab has the link, and there are {} runs", jobs.len());
         return Err(bad_input(what.context("choose one with --variant")));
@@ -91,6 +98,15 @@ pub fn run(args: &RunArgs) -> Result<ExitCode> {
     let sets = Sets::create(args, &studies)?;
     let files = Files { page, rows, sets };
     if alone { run_one(args, &jobs[0], files) } else { compare::run(args, &jobs, files) }
+}
+
+/// Refuses several threads for each of several runs, which use all CPUs.
+fn refuse_threads(args: &RunArgs, several: bool) -> Result<()> {
+    if args.threads.is_some() && several {
+        let what = anyhow!("--threads: several runs use a CPU each, as many as --jobs says");
+        return Err(bad_input(what.context("choose one run with --variant or --number")));
+    }
+    Ok(())
 }
 
 /// Checks the files that the runs write, and opens the page.
@@ -115,6 +131,9 @@ fn run_one(
     let run = lab::run(plan, args.world, options, |p| show.update(p))
         .map_err(|e| if e.is_bad_input() { bad_input(e) } else { e.into() })?;
     show.finish(&run.outcome);
+    if let Some(why) = run.threads.why_one {
+        say!("note: one thread: {why}");
+    }
     if !run.outcome.interrupted {
         let row = job.row(&run, begun);
         rows.add(&row);

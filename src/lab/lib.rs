@@ -19,8 +19,10 @@ mod resolve;
 mod run;
 pub mod study;
 pub mod swarm;
+mod threads;
 mod verdict;
 mod virtual_run;
+mod workers;
 mod world;
 
 pub use error::RunError;
@@ -33,7 +35,9 @@ pub use path::find;
 pub use plan::*;
 pub use resolve::{LinkView, Resolved};
 pub use run::{Runner, run};
+pub use threads::Threads;
 pub use virtual_run::{Options, Progress, Recording, Run};
+pub use workers::Workers;
 pub use world::World;
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ mod lossy_way;
 mod order;
 mod refused;
 mod star;
+mod threads;
 mod workloads;
 
 use serde_json::{Value, json};

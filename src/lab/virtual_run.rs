@@ -1,7 +1,9 @@
 //! Runs a lab in the virtual world, from its first picosecond to its verdicts.
 
 use std::collections::BTreeMap;
+use std::num::NonZeroU16;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 
 use super::ends::ends;
 use super::error::RunError;
@@ -11,14 +13,16 @@ use super::outcome::{
 };
 use super::plan::LabPlan;
 use super::record::{Captures, Detail, Looks, MOMENTS_MAX, Recorder};
+use super::threads::{Threads, divide};
 use super::verdict;
+use super::workers::Workers;
 use super::world::World;
 use contracts::frame::Frame;
 use ground::time::{Duration, Instant};
 use ground::verdict::Verdict;
 use host::{FlowId, probe_of};
 use sim::check::{Checkers, Finding};
-use sim::{Network, Refusal};
+use sim::{Executor, InTurn, Job, Network, NetworkPlan, Partition, Refusal};
 
 /// Number of progress reports of a run.
 const SLICES: u64 = 1_000;
@@ -34,6 +38,9 @@ pub struct Options<'a> {
     /// Factor by which time is slowed down in the real world, 1 for real time. Default: as the
     /// lab's frame rates require. The virtual world ignores it.
     pub slow_down: Option<u64>,
+    /// Threads that run one network in the virtual world, on which no result depends. More than one help
+    /// large networks. Default: 1. The real world ignores it.
+    pub threads: Option<NonZeroU16>,
     /// Ends the run early once it is set. The results cover the time until then.
     pub stop: Option<&'a AtomicBool>,
 }
@@ -74,6 +81,8 @@ pub struct Run {
     pub outcome: Outcome,
     /// Findings of all checkers, also of those that the lab does not use.
     pub findings: Vec<Finding>,
+    /// Threads that ran the network.
+    pub threads: Threads,
     /// Recorded data for plots, if enabled.
     pub recording: Option<Recording>,
     /// Messages one by one, if the lab records them ([`crate::Record::messages`]).
@@ -96,15 +105,36 @@ pub(super) fn run_changed(
     change: impl FnOnce(&mut Network<Watchers>),
     progress: impl FnMut(Progress),
 ) -> Result<Run, RunError> {
+    let threads = options.threads.map_or(1, |threads| usize::from(threads.get()));
+    run_divided(plan, options, |plan| Partition::new(plan, threads), change, progress)
+}
+
+/// As [`run_changed`], with the network divided in this way, on as many threads as it has parts.
+pub(super) fn run_divided(
+    plan: &LabPlan,
+    options: Options<'_>,
+    partition: impl FnOnce(&NetworkPlan) -> Partition,
+    change: impl FnOnce(&mut Network<Watchers>),
+    progress: impl FnMut(Progress),
+) -> Result<Run, RunError> {
     let detail = Detail { plots: options.plots };
     let recorder = Recorder::new(plan, detail, Captures::create(plan)?);
     let mut network = plan.network.clone();
     let every = network.sample_every.or(plan.record.sample_every);
     network.sample_every = Some(every.unwrap_or_else(|| sample_every(plan.duration)));
     let mut network = Network::new(&network, (recorder, Checkers::new(&plan.network)))?;
+    let threads = divide(&mut network, options.threads, || partition(&plan.network));
     change(&mut network);
     let mut looks = options.plots.then(|| Looks::new(plan, options.moments.unwrap_or(MOMENTS_MAX)));
-    let (network, ended, window) = drive(plan, options, network, looks.as_mut(), progress);
+    let parts = network.parts();
+    let (network, ended, window) = if parts == 1 {
+        drive(plan, options, (network, &mut InTurn), looks.as_mut(), progress)
+    } else {
+        thread::scope(|scope| {
+            let mut workers = Workers::start(scope, parts - 1);
+            drive(plan, options, (network, &mut workers), looks.as_mut(), progress)
+        })
+    };
     let refused = |Refusal { at, node, why }: &Refusal| {
         let (name, at) = (plan.network.nodes[node.index()].name(), at.since_start());
         format!("the change of {name} at {at} was refused: {why}")
@@ -121,7 +151,7 @@ pub(super) fn run_changed(
     let findings = checkers.finish(ended.now, &mut nodes);
     judge(plan, &findings, &mut outcome);
     let recording = looks.map(|looks| Recording { events: recorder, looks, completions });
-    Ok(Run { outcome, findings, recording, messages })
+    Ok(Run { outcome, findings, threads, recording, messages })
 }
 
 /// Sampling interval of the checkers if the lab sets none: short enough to detect a deadlock soon,
@@ -164,7 +194,7 @@ impl Stops {
 fn drive(
     plan: &LabPlan,
     options: Options<'_>,
-    mut network: Network<Watchers>,
+    (mut network, executor): (Network<Watchers>, &mut impl Executor<Job<Watchers>>),
     mut looks: Option<&mut Looks>,
     mut progress: impl FnMut(Progress),
 ) -> (Network<Watchers>, Ended, Window) {
@@ -195,8 +225,9 @@ fn drive(
             }
         }
         let look = looks.as_ref().map_or(Instant::NEVER, |looks| looks.next());
-        network.run_until(stops.next(now, look));
+        network.run_until_on(stops.next(now, look), executor);
     };
+    network.unite();
     let now = network.now();
     let over = quiet && plan.until_done;
     let at = if over { network.witness_mut().0.last() } else { now };

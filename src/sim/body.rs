@@ -121,6 +121,37 @@ thread_local! {
     static BODIES: RefCell<Vec<Box<Body>>> = const { RefCell::new(Vec::new()) };
 }
 
+/// Bodies without frames, on their way from one thread to another.
+#[allow(clippy::vec_box)] // bodies do not move
+pub(super) type Spares = Vec<Box<Body>>;
+
+/// Bodies that a thread keeps for itself when it gives others away.
+const KEPT_MIN: usize = 64;
+
+/// Most bodies that are given at a time.
+const GIVEN_MAX: usize = 1 << 10;
+
+/// Moves up to `most` of the bodies that this thread keeps to `out`, for the thread that the frames came
+/// from, which would have to allocate new ones. Returns their number.
+pub(super) fn give(most: usize, out: &mut Spares) -> usize {
+    BODIES.with_borrow_mut(|bodies| {
+        let n = most.min(GIVEN_MAX).min(bodies.len().saturating_sub(KEPT_MIN));
+        let rest = bodies.len() - n;
+        out.extend(bodies.drain(rest..));
+        n
+    })
+}
+
+/// Takes over bodies that another thread has given.
+pub(super) fn adopt(spares: &mut Spares) {
+    if !spares.is_empty() {
+        BODIES.with_borrow_mut(|bodies| {
+            let room = KEPT_MAX.saturating_sub(bodies.len());
+            bodies.extend(spares.drain(..).take(room));
+        });
+    }
+}
+
 impl VirtualFrame {
     /// Returns a frame of `wire_len` bytes whose bytes are not set yet.
     #[inline]

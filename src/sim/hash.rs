@@ -29,6 +29,11 @@ impl TraceHash {
         self.0 = self.0.wrapping_add(xxh3_64(&event));
     }
 
+    /// Adds the frames of another part of the network.
+    pub(super) const fn add(&mut self, other: Self) {
+        self.0 = self.0.wrapping_add(other.0);
+    }
+
     pub(super) const fn value(&self) -> u64 {
         self.0
     }

@@ -11,6 +11,8 @@
 //! - **Nodes are polled only when needed**: when something arrives or their deadline has come. This
 //!   gives the same result as polling continuously because of poll invariance, which the data plane
 //!   guarantees and tests verify.
+//! - **It runs in parts** if it is told to ([`Network::divide`]): at the same time where an
+//!   [`Executor`] from above does that, with the same trace and the same observations.
 //! - **Every frame is accounted for**: it arrives, or a [`Witness`] is told of its [`Loss`].
 //!
 //! It does not depend on files, checks and reports; `lab` does.
@@ -21,6 +23,7 @@ pub mod check;
 mod clock;
 pub mod defect;
 mod error;
+mod executor;
 mod faults;
 mod frame;
 mod guard;
@@ -29,6 +32,8 @@ mod ids;
 mod network;
 mod node;
 mod notes;
+mod part;
+mod partition;
 mod plan;
 mod port;
 mod queue;
@@ -43,12 +48,15 @@ mod witness;
 
 pub use clock::ClockPlan;
 pub use error::NetworkError;
+pub use executor::{Executor, InTurn, Task};
 pub use faults::{Fault, FaultClass, FaultKind, LineFault, Which};
 pub use frame::VirtualFrame;
 pub use ids::*;
 pub use network::{Network, RETRY_AFTER, Refusal};
 pub use node::{Node, Nodes, VirtualWorld};
 pub use notes::{Loss, Note, Notes};
+pub use part::Job;
+pub use partition::Partition;
 pub use plan::*;
 pub use port::VirtualPort;
 pub use queue::{Order, Queue};

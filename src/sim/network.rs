@@ -4,25 +4,30 @@
 //! Nothing that a node sends arrives before the lookahead has passed, the shortest delay of all
 //! lines. So all events in a window of that length are handled node by node: the state of a node is in
 //! the caches for all of them. Faults and samples end a window. A witness that needs the order of
-//! time gets windows of one time.
+//! time gets windows of one time. A network may be divided into parts that run at the same time, each for
+//! as long as no frame of another can arrive.
 
 mod defects;
+mod parts;
 
 use super::error::NetworkError;
+use super::executor::{Executor, InTurn};
 use super::faults::{Fault, FaultKind, LineFault};
 use super::frame::VirtualFrame;
 use super::ids::{Direction, End, LinkId, NodeId};
 use super::node::{Node, NodeState, Nodes};
 use super::notes::Loss;
+use super::part::{Job, Part};
 use super::plan::NetworkPlan;
 use super::queue::Order;
 use super::turn::shuffler;
 use super::wire::{Inlet, Outlet};
-use super::wires::{Slots, Tally, Wires, lookahead, wires};
+use super::wires::{Slots, Tally, Wires, least_delays, wires};
 use super::witness::Witness;
 use contracts::frame::Frame;
 use ground::time::{Duration, Instant};
 use ground::units::PortId;
+use parts::Rounds;
 use switch::{Change, Refused};
 
 /// Delay after which a planned change that frames in the buffer prevent is tried again.
@@ -31,18 +36,20 @@ pub const RETRY_AFTER: Duration = Duration::from_micros(1);
 /// A running network.
 pub struct Network<W: Witness = ()> {
     pub(super) nodes: Nodes,
-    pub(super) wires: Wires,
+    /// One, or several that run at the same time.
+    parts: Vec<Box<Part<W>>>,
+    /// If there are several parts.
+    rounds: Option<Rounds>,
+    /// Parts that are running; empty between rounds.
+    jobs: Vec<Job<W>>,
     /// By direction: the port where it starts.
     ends: Vec<End>,
-    /// Nodes whose events are being handled; empty between windows.
-    due: Vec<u32>,
     /// Sorted by time, the next one last.
     faults: Vec<Fault>,
     sample_every: Option<Duration>,
     sample_at: Instant,
     now: Instant,
     refusals: Vec<Refusal>,
-    pub(super) witness: W,
 }
 
 /// A planned change that a switch refused for good.
@@ -68,29 +75,31 @@ impl<W: Witness> Network<W> {
             nodes.push(NodeState { shuffle, ..state });
         }
         let ends = connect(plan, &mut nodes);
-        let mut wires = Wires::new(nodes.len(), lookahead(&nodes));
         // A first poll of every port.
-        for (n, state) in nodes.iter_mut().enumerate() {
+        for state in &mut nodes {
             for port in state.ports() {
                 state.queue.set(state.slots().wake(port), Order::LAST, Instant::ZERO);
-                wires.agenda.set(n, Instant::ZERO);
             }
         }
+        let nodes = Nodes::new(nodes);
+        let lookahead = least_delays(&nodes.parts)[0][0];
+        let mut wires = Wires::new(nodes.len(), lookahead, 0, 1);
+        wires.take_events(&nodes.parts[0]);
         let mut faults = plan.faults.clone();
         // The sort is stable: simultaneous faults happen in the order of the plan.
         faults.sort_by_key(|fault| fault.at);
         faults.reverse();
         Ok(Self {
-            nodes: Nodes(nodes),
-            wires,
+            nodes,
+            parts: vec![Box::new(Part::new(wires, witness, 1))],
+            rounds: None,
+            jobs: Vec::new(),
             ends,
-            due: Vec::new(),
             faults,
             sample_every: plan.sample_every,
             sample_at: plan.sample_every.map_or(Instant::NEVER, |_| Instant::ZERO),
             now: Instant::ZERO,
             refusals: Vec::new(),
-            witness,
         })
     }
 
@@ -98,7 +107,7 @@ impl<W: Witness> Network<W> {
     /// bit: a planted bug.
     #[cfg(any(test, feature = "rig"))]
     pub fn validate_pauses_late(&mut self) {
-        for state in &mut self.nodes.0 {
+        for state in self.nodes.all_mut() {
             state.outlets.iter_mut().for_each(Outlet::validate_late);
             state.inlets.iter_mut().for_each(Inlet::validate_late);
         }
@@ -107,13 +116,23 @@ impl<W: Witness> Network<W> {
     /// Makes windows longer than the shortest delay of all lines: a planted bug.
     #[cfg(test)]
     pub(super) fn widen_windows(&mut self) {
-        self.wires.lookahead = self.wires.lookahead.saturating_mul(2);
+        for part in &mut self.parts {
+            part.wires.lookahead = part.wires.lookahead.saturating_mul(2);
+        }
     }
 
     /// Runs up to and including `limit`. The number of steps to reach a time makes no difference.
     pub fn run_until(&mut self, limit: Instant) {
+        self.run_until_on(limit, &mut InTurn);
+    }
+
+    /// As [`Self::run_until`], with the parts run by `executor`, which makes no difference either.
+    pub fn run_until_on(&mut self, limit: Instant, executor: &mut impl Executor<Job<W>>) {
         loop {
-            let (fault, event) = (self.fault_at(), self.wires.agenda.bound());
+            self.exchange();
+            let event =
+                self.parts.iter().map(|part| part.bound()).fold(Instant::NEVER, Instant::min);
+            let fault = self.fault_at();
             let at = event.min(fault).min(self.sample_at);
             if at > limit || at == Instant::NEVER {
                 break;
@@ -121,40 +140,32 @@ impl<W: Witness> Network<W> {
             debug_assert!(at >= self.now, "time runs forward");
             self.now = at;
             if at == fault {
+                self.bring_mail();
                 self.fail(at);
             } else if at == event {
                 let after = |at: Instant| at.saturating_add(Duration::from_picos(1));
-                let whole = after(limit).min(after(self.sample_at)).min(fault);
-                let window = match self.witness.is_ordered() {
-                    true => after(at),
-                    false => at.saturating_add(self.wires.lookahead),
-                };
-                self.run_window(window.min(whole));
+                let stop = after(limit).min(after(self.sample_at)).min(fault);
+                self.run_round(stop, executor);
             } else {
-                self.witness.sampled(at, &mut self.nodes);
+                self.sample_at(at);
                 self.sample_at = self.next_sample(at);
             }
         }
+        self.bring_mail();
         self.now = limit;
+    }
+
+    /// Samples the nodes for the witness.
+    fn sample_at(&mut self, at: Instant) {
+        self.bring_mail();
+        let mut witnesses = self.parts.iter_mut().map(|part| &mut part.witness);
+        let Some(first) = witnesses.next() else { return };
+        first.sampled_with(&mut witnesses.collect::<Vec<_>>(), at, &mut self.nodes);
     }
 
     /// Time of the next fault.
     fn fault_at(&self) -> Instant {
         self.faults.last().map_or(Instant::NEVER, |fault| fault.at)
-    }
-
-    /// Handles all events before `end`, node by node in the order of their numbers, so that simultaneous
-    /// events of different nodes have one order in any division of time. No node sends another anything
-    /// that arrives before then.
-    fn run_window(&mut self, end: Instant) {
-        let Self { nodes, wires, due, witness, .. } = self;
-        wires.horizon = end;
-        wires.agenda.take(end, due);
-        for node in due.drain(..) {
-            let next = nodes.0[node as usize].run(end, wires, witness);
-            wires.agenda.set(node as usize, next);
-        }
-        wires.deliver(&mut nodes.0);
     }
 
     /// Returns the time of the sample after one at `at`: a multiple of `sample_every`. While the
@@ -163,7 +174,7 @@ impl<W: Witness> Network<W> {
     fn next_sample(&self, at: Instant) -> Instant {
         let Some(every) = self.sample_every else { return Instant::NEVER };
         let next = at.saturating_add(every);
-        let event = self.wires.agenda.first().min(self.fault_at());
+        let event = self.first_event().min(self.fault_at());
         if event <= next || !self.is_empty() {
             return next;
         }
@@ -171,10 +182,21 @@ impl<W: Witness> Network<W> {
         at.saturating_add(every.saturating_mul(steps))
     }
 
+    /// Time of the first event of any node.
+    fn first_event(&self) -> Instant {
+        let firsts = self.parts.iter().map(|part| part.wires.agenda.first());
+        firsts.fold(Instant::NEVER, Instant::min)
+    }
+
+    /// Frames that have started and neither arrived nor been lost.
+    fn on_the_way(&self) -> i64 {
+        self.parts.iter().map(|part| part.wires.on_the_way).sum()
+    }
+
     /// True if no frame is on a line or held by a switch.
     fn is_empty(&self) -> bool {
-        self.wires.on_the_way == 0
-            && self.nodes.0.iter().all(|state| match &state.node {
+        self.on_the_way() == 0
+            && self.nodes.all().all(|state| match &state.node {
                 Node::Switch(switch) => switch.held() == 0,
                 Node::Host(_) => true,
             })
@@ -182,21 +204,22 @@ impl<W: Witness> Network<W> {
 
     /// Sets the time of an event of a node that is not handling events now.
     pub(super) fn schedule(&mut self, id: NodeId, slot: u32, at: Instant) {
-        let queue = &mut self.nodes.0[id.index()].queue;
-        queue.set(slot, Order::LAST, at);
-        self.wires.agenda.set(id.index(), queue.first_at());
+        let index = self.nodes.place(id).index as usize;
+        let (state, part) = self.state_and_part(id);
+        state.queue.set(slot, Order::LAST, at);
+        part.wires.agenda.set(index, state.queue.first_at());
     }
 
     /// Returns the receiver's half of a direction.
     fn inlet(&mut self, direction: Direction) -> &mut Inlet {
         let End { node, port } = self.to(direction);
-        &mut self.nodes.0[node.index()].inlets[port.index()]
+        &mut self.nodes.state_mut(node).inlets[port.index()]
     }
 
     /// Returns the sender's half of a direction.
     fn outlet(&mut self, direction: Direction) -> &mut Outlet {
         let End { node, port } = self.ends[direction.index()];
-        &mut self.nodes.0[node.index()].outlets[port.index()]
+        &mut self.nodes.state_mut(node).outlets[port.index()]
     }
 
     /// Returns the port where a direction ends.
@@ -206,8 +229,8 @@ impl<W: Witness> Network<W> {
 
     /// Marks a port as due at this time, which all nodes have reached: for faults.
     fn rouse(&mut self, at: Instant, id: NodeId, port: PortId) {
-        let slot = self.nodes.0[id.index()].slots().node();
-        self.nodes.0[id.index()].add_due(port);
+        let slot = self.nodes.state(id).slots().node();
+        self.nodes.state_mut(id).add_due(port);
         self.schedule(id, slot, at);
     }
 
@@ -229,7 +252,7 @@ impl<W: Witness> Network<W> {
                     }
                 }
                 FaultKind::Stall { node, span } => {
-                    let until = &mut self.nodes.0[node.index()].busy_until;
+                    let until = &mut self.nodes.state_mut(node).busy_until;
                     *until = (*until).max(at) + span;
                 }
                 FaultKind::Change { node, change } => self.change(at, node, change),
@@ -241,22 +264,22 @@ impl<W: Witness> Network<W> {
     /// Delivers a forged frame at the end of a direction.
     fn forge(&mut self, at: Instant, direction: Direction, octets: &[u8]) {
         let End { node, port } = self.to(direction);
-        if !self.outlet(direction).up || at < self.nodes.0[node.index()].down_until {
+        if !self.outlet(direction).up || at < self.nodes.state(node).down_until {
             return;
         }
         let mut frame = VirtualFrame::whole(octets);
-        self.wires.hash.frame(at, direction, &frame);
-        let state = &mut self.nodes.0[node.index()];
+        let (state, part) = self.state_and_part(node);
+        part.wires.hash.frame(at, direction, &frame);
         if !state.port_mut(port).admits(&mut frame) {
-            return self.witness.fended_off(at, direction, &frame);
+            return part.witness.fended_off(at, direction, &frame);
         }
         // The content, without protection.
         frame.open();
-        self.witness.forged(at, direction, &frame);
+        part.witness.forged(at, direction, &frame);
         state.frames += 1;
         state.bytes += u64::from(frame.wire_len());
         state.port_mut(port).deliver(at, frame);
-        state.send_aside(at, &mut self.wires, &mut self.witness);
+        state.send_aside(at, &mut part.wires, &mut part.witness);
         self.publish(node);
         self.rouse(at, node, port);
     }
@@ -266,16 +289,17 @@ impl<W: Witness> Network<W> {
         if self.outlet(link.ab()).up == up {
             return;
         }
-        self.witness.link(at, link, up);
+        self.parts.iter_mut().for_each(|part| part.witness.link(at, link, up));
         for direction in [link.ab(), link.ba()] {
             self.outlet(direction).set_up(up);
-            for frame in self.inlet(direction).clear() {
-                self.wires.left(true);
-                self.witness.lost(at, direction, &frame, Loss::LinkDown);
-            }
             let (End { node, port }, to) = (self.ends[direction.index()], self.to(direction));
+            let (state, part) = self.state_and_part(to.node);
+            for frame in state.inlets[to.port.index()].clear() {
+                part.wires.left(true);
+                part.witness.lost(at, direction, &frame, Loss::LinkDown);
+            }
             self.schedule(to.node, Slots::arrival(to.port), Instant::NEVER);
-            let state = &mut self.nodes.0[node.index()];
+            let state = self.nodes.state_mut(node);
             state.port_mut(port).link_changed(at, up);
             if let Node::Host(station) = &mut state.node {
                 station.set_link(state.clock.local(at), up, None);
@@ -283,7 +307,8 @@ impl<W: Witness> Network<W> {
             } else {
                 self.change(at, node, Change::Link { port, up, rate: None });
             }
-            self.nodes.0[node.index()].send_aside(at, &mut self.wires, &mut self.witness);
+            let (state, part) = self.state_and_part(node);
+            state.send_aside(at, &mut part.wires, &mut part.witness);
             self.publish(node);
         }
     }
@@ -292,7 +317,7 @@ impl<W: Witness> Network<W> {
     /// excluded permanently refused ones, but where headroom is set from measurements the memory for a
     /// group may be taken by then: that is a result.
     fn change(&mut self, at: Instant, id: NodeId, change: Change) {
-        let state = &mut self.nodes.0[id.index()];
+        let state = self.nodes.state_mut(id);
         let local = state.clock.local(at);
         let Node::Switch(switch) = &mut state.node else { return };
         let amended = match &mut state.reconciler {
@@ -311,7 +336,7 @@ impl<W: Witness> Network<W> {
                 self.refusals.push(Refusal { at, node: id, why: error.to_string() });
             }
         }
-        for port in self.nodes.0[id.index()].ports() {
+        for port in self.nodes.state(id).ports() {
             self.rouse(at, id, port);
         }
     }
@@ -319,12 +344,12 @@ impl<W: Witness> Network<W> {
     /// Returns the time of the next event; NEVER if there is none.
     #[must_use]
     pub fn next_at(&self) -> Instant {
-        self.wires.agenda.first().min(self.fault_at()).min(self.sample_at)
+        self.first_event().min(self.fault_at()).min(self.sample_at)
     }
 
     /// Samples the nodes for the witness now, as `sample_every` of the plan does periodically.
     pub fn sample(&mut self) {
-        self.witness.sampled(self.now, &mut self.nodes);
+        self.sample_at(self.now);
     }
 
     #[must_use]
@@ -336,9 +361,9 @@ impl<W: Witness> Network<W> {
     /// held by a switch, no host has anything to send, and no fault is pending.
     #[must_use]
     pub fn is_quiet(&self) -> bool {
-        self.wires.on_the_way == 0
+        self.on_the_way() == 0
             && self.faults.is_empty()
-            && self.nodes.0.iter().all(|state| {
+            && self.nodes.all().all(|state| {
                 // Frames for which a node has not been polled yet wait at its ports.
                 state.frames == 0
                     && state.held == 0
@@ -351,7 +376,7 @@ impl<W: Witness> Network<W> {
 
     /// Calls `show` for every data frame in the network: on lines, at ports, in switches.
     pub fn for_each_frame(&mut self, mut show: impl FnMut(&VirtualFrame)) {
-        for state in &mut self.nodes.0 {
+        for state in self.nodes.all_mut() {
             state.inlets.iter().flat_map(Inlet::data).for_each(&mut show);
             for port in state.ports() {
                 state.port_mut(port).arrived().for_each(&mut show);
@@ -365,12 +390,15 @@ impl<W: Witness> Network<W> {
     /// Returns the hash of the trace: equal for equal plans, on every machine.
     #[must_use]
     pub fn trace_hash(&self) -> u64 {
-        self.wires.hash.value()
+        self.parts.iter().fold(0, |sum, part| sum.wrapping_add(part.wires.hash.value()))
     }
 
+    /// Returns the events counted so far, of all parts.
     #[must_use]
-    pub const fn tally(&self) -> Tally {
-        self.wires.tally
+    pub fn tally(&self) -> Tally {
+        let mut tally = Tally::default();
+        self.parts.iter().for_each(|part| tally.add(&part.wires.tally));
+        tally
     }
 
     /// Returns the planned changes that switches refused for good.
@@ -383,13 +411,16 @@ impl<W: Witness> Network<W> {
         &mut self.nodes
     }
 
-    pub const fn witness_mut(&mut self) -> &mut W {
-        &mut self.witness
+    /// Returns the observer; that of the first part if there are several.
+    pub fn witness_mut(&mut self) -> &mut W {
+        &mut self.parts[0].witness
     }
 
-    /// Returns the witness and the nodes at the end.
-    pub fn finish(self) -> (W, Nodes) {
-        (self.witness, self.nodes)
+    /// Returns the observer and the nodes at the end, of all parts.
+    pub fn finish(mut self) -> (W, Nodes) {
+        self.unite();
+        let part = self.parts.remove(0);
+        (part.witness, self.nodes)
     }
 }
 

@@ -5,6 +5,7 @@ use super::error::NetworkError;
 use super::frame::VirtualFrame;
 use super::ids::NodeId;
 use super::notes::Notes;
+use super::part::Place;
 use super::plan::{CpuPlan, NodeKind, NodePlan};
 use super::port::VirtualPort;
 use super::queue::Queue;
@@ -36,7 +37,12 @@ pub enum Node {
 }
 
 /// All nodes, by [`NodeId`].
-pub struct Nodes(pub(super) Vec<NodeState>);
+pub struct Nodes {
+    /// By part, in the order of their numbers.
+    pub(super) parts: Vec<Vec<NodeState>>,
+    /// By node.
+    places: Vec<Place>,
+}
 
 /// A node and the engine's state of it.
 pub(super) struct NodeState {
@@ -74,34 +80,93 @@ pub(super) struct NodeState {
 }
 
 impl Nodes {
+    /// Creates one part of nodes in the order of their numbers.
+    pub(super) fn new(nodes: Vec<NodeState>) -> Self {
+        let places = (0..nodes.len() as u32).map(|index| Place { part: 0, index }).collect();
+        Self { parts: vec![nodes], places }
+    }
+
+    /// Divides the nodes of one part into `parts`; `part_of` returns the part of each.
+    pub(super) fn divide(&mut self, parts: usize, part_of: impl Fn(NodeId) -> u32) {
+        let nodes = core::mem::take(&mut self.parts);
+        self.parts.resize_with(parts, Vec::new);
+        for state in nodes.into_iter().flatten() {
+            let part = part_of(state.id);
+            let to = &mut self.parts[part as usize];
+            self.places[state.id.index()] = Place { part, index: to.len() as u32 };
+            to.push(state);
+        }
+        self.address();
+    }
+
+    /// Makes one part of all.
+    pub(super) fn unite(&mut self) {
+        let mut nodes: Vec<NodeState> = self.parts.drain(..).flatten().collect();
+        nodes.sort_unstable_by_key(|state| state.id);
+        *self = Self::new(nodes);
+        self.address();
+    }
+
+    /// Gives all lines the places of their receivers.
+    fn address(&mut self) {
+        let Self { parts, places } = self;
+        for outlet in parts.iter_mut().flatten().flat_map(|state| &mut state.outlets) {
+            outlet.place = places[outlet.to.node.index()];
+        }
+    }
+
+    /// Place of a node.
+    pub(super) fn place(&self, id: NodeId) -> Place {
+        self.places[id.index()]
+    }
+
+    pub(super) fn state(&self, id: NodeId) -> &NodeState {
+        let Place { part, index } = self.place(id);
+        &self.parts[part as usize][index as usize]
+    }
+
+    pub(super) fn state_mut(&mut self, id: NodeId) -> &mut NodeState {
+        let Place { part, index } = self.place(id);
+        &mut self.parts[part as usize][index as usize]
+    }
+
+    /// All nodes, part by part.
+    pub(super) fn all(&self) -> impl Iterator<Item = &NodeState> {
+        self.parts.iter().flatten()
+    }
+
+    pub(super) fn all_mut(&mut self) -> impl Iterator<Item = &mut NodeState> {
+        self.parts.iter_mut().flatten()
+    }
+
     /// Returns a node.
     ///
     /// # Panics
     /// If there is none of that number.
     pub fn get_mut(&mut self, id: NodeId) -> &mut Node {
-        &mut self.0[id.index()].node
+        &mut self.state_mut(id).node
     }
 
     /// Returns the reconciliation state of a switch.
     #[must_use]
     pub fn reconciler(&self, id: NodeId) -> Option<&Reconciler> {
-        self.0[id.index()].reconciler.as_deref()
+        self.state(id).reconciler.as_deref()
     }
 
     /// Returns the value of a node's clock at the network's time `at`.
     #[must_use]
     pub fn local(&self, id: NodeId, at: Instant) -> Instant {
-        self.0[id.index()].clock.local(at)
+        self.state(id).clock.local(at)
     }
 
     #[must_use]
-    pub fn len(&self) -> usize {
-        self.0.len()
+    pub const fn len(&self) -> usize {
+        self.places.len()
     }
 
     #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+    pub const fn is_empty(&self) -> bool {
+        self.places.is_empty()
     }
 }
 

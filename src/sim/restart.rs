@@ -24,21 +24,21 @@ impl<W: Witness> Network<W> {
         until: Instant,
     ) -> Result<(), NetworkError> {
         let now = self.now();
-        let old = &mut self.nodes.0[id.index()];
+        let (old, part) = self.state_and_part(id);
         let Node::Switch(switch) = &mut old.node else { return Ok(()) };
         let mut new = NodeState::new(id, &plan.nodes[id.index()], W::NOTES)?;
         for (port, outlet) in (0..).map_while(PortId::new).zip(&old.outlets) {
             // Frames that the node has not read yet, then those in its buffer.
             let from = switch.port_mut(port).expect("each direction starts at a port");
             for frame in from.arrived() {
-                self.witness.lost(now, outlet.direction, frame, Loss::LinkDown);
+                part.witness.lost(now, outlet.direction, frame, Loss::LinkDown);
             }
             let to = new.port_mut(port);
             to.keep_defects(from);
         }
         let first = old.outlets[0].direction;
         for frame in switch.held_frames() {
-            self.witness.lost(now, first, frame, Loss::LinkDown);
+            part.witness.lost(now, first, frame, Loss::LinkDown);
         }
         core::mem::swap(&mut new.queue, &mut old.queue);
         core::mem::swap(&mut new.outlets, &mut old.outlets);

@@ -6,6 +6,7 @@ use contracts::frame::Frame;
 use ground::time::{Duration, Instant};
 
 mod agents;
+mod parts;
 mod places;
 pub(crate) mod secured;
 mod timing;

@@ -8,6 +8,7 @@ use super::faults::{FaultKind, LineFault, Which};
 use super::frame::VirtualFrame;
 use super::ids::{Direction, End, ErrorPlan};
 use super::notes::Loss;
+use super::part::Place;
 use super::plan::DirectionPlan;
 use super::queue::Order;
 use contracts::frame::{FCS_BYTES, Frame};
@@ -65,6 +66,8 @@ impl Flight {
 pub(super) struct Outlet {
     pub(super) direction: Direction,
     pub(super) to: End,
+    /// Place of the receiver.
+    pub(super) place: Place,
     /// Includes the overhead of protection.
     line: Line,
     pub(super) rate: BitsPerSec,
@@ -121,6 +124,7 @@ pub(super) fn halves(
     let mut outlet = Outlet {
         direction,
         to,
+        place: Place { part: 0, index: to.node.0 },
         line: Line::new(rate, line.and(secured.overhead)),
         rate,
         gap: rate.time_for(Bytes(after)),

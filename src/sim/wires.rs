@@ -8,8 +8,9 @@ use super::agenda::Agenda;
 use super::clock::ClockPlan;
 use super::frame::VirtualFrame;
 use super::hash::TraceHash;
-use super::ids::{Direction, End, LinkId};
+use super::ids::{Direction, LinkId};
 use super::node::NodeState;
+use super::part::{Letter, Mail};
 use super::plan::NetworkPlan;
 use super::wire::{Delivery, Flight, Inlet, Outlet, Secured, halves};
 use super::witness::Witness;
@@ -50,28 +51,52 @@ pub struct Tally {
     pub polls: u64,
 }
 
-/// A frame on its way to its receiver's end of the line.
-#[derive(Debug)]
-struct Parcel {
-    to: End,
-    flight: Flight,
+impl Tally {
+    /// Adds the counts of another part.
+    pub(super) const fn add(&mut self, other: &Self) {
+        self.events += other.events;
+        self.frames += other.frames;
+        self.lost += other.lost;
+        self.polls += other.polls;
+    }
 }
 
-/// State that nodes share while they handle events.
+/// A frame on its way to its receiver's end of the line.
+#[derive(Debug)]
+pub(super) struct Parcel {
+    /// Index of the receiver among the nodes of its part.
+    index: u32,
+    port: PortId,
+    pub(super) flight: Flight,
+}
+
+impl Parcel {
+    /// Direction that it takes, to one of `nodes`.
+    pub(super) fn direction(&self, nodes: &[NodeState]) -> Direction {
+        nodes[self.index as usize].inlets[self.port.index()].direction
+    }
+}
+
+/// State that the nodes of a part share while they handle events.
 #[derive(Debug)]
 pub(super) struct Wires {
+    /// Number of the part.
+    part: u32,
     /// Time of each node's first event.
     pub(super) agenda: Agenda,
-    /// Least time from a frame's start to its arrival, more than none.
+    /// Least time from a frame's start to its arrival inside the part, more than none.
     pub(super) lookahead: Duration,
     /// Events before this time are being handled: no frame sent now arrives earlier.
     pub(super) horizon: Instant,
     pub(super) hash: TraceHash,
     pub(super) tally: Tally,
-    /// Frames that have started and neither arrived nor been lost.
-    pub(super) on_the_way: u64,
+    /// Frames that have started and neither arrived nor been lost. A frame that starts in one part and
+    /// arrives in another is counted by both, so only the sum of all parts is a number of frames.
+    pub(super) on_the_way: i64,
     /// Frames sent since [`Self::deliver`].
     sent: Vec<Parcel>,
+    /// By part: frames for its nodes since the last exchange; nothing for this one.
+    pub(super) mail: Vec<Mail>,
 }
 
 impl Slots {
@@ -114,9 +139,10 @@ impl Slots {
 }
 
 impl Wires {
-    /// Creates the state of a validated plan whose lines have this lookahead.
-    pub(super) fn new(nodes: usize, lookahead: Duration) -> Self {
+    /// Creates the state of part `part` of `parts`, with this number of nodes and this lookahead.
+    pub(super) fn new(nodes: usize, lookahead: Duration, part: usize, parts: usize) -> Self {
         Self {
+            part: part as u32,
             agenda: Agenda::new(nodes),
             lookahead,
             horizon: Instant::ZERO,
@@ -124,6 +150,7 @@ impl Wires {
             tally: Tally::default(),
             on_the_way: 0,
             sent: Vec::new(),
+            mail: (0..parts).map(|_| Mail::EMPTY).collect(),
         }
     }
 
@@ -146,12 +173,18 @@ impl Wires {
         witness.sent(at, direction, &frame, end);
         match outlet.take(at, end, frame) {
             Ok(flight) => {
+                self.on_the_way += 1;
+                let (place, port) = (outlet.place, outlet.to.port);
+                let parcel = Parcel { index: place.index, port, flight };
+                if place.part != self.part {
+                    witness.handed_over(direction, &parcel.flight.frame);
+                    return self.mail[place.part as usize].post(Letter { parcel, end });
+                }
                 assert!(
-                    flight.arrival >= self.horizon,
+                    parcel.flight.arrival >= self.horizon,
                     "a frame arrives in the past: {direction:?}"
                 );
-                self.on_the_way += 1;
-                self.sent.push(Parcel { to: outlet.to, flight });
+                self.sent.push(parcel);
             }
             Err((frame, cause)) => {
                 self.tally.lost += 1;
@@ -160,17 +193,39 @@ impl Wires {
         }
     }
 
-    /// Brings the frames that were sent to their receivers.
+    /// Brings the frames that were sent inside the part to their receivers.
+    #[inline]
     pub(super) fn deliver(&mut self, nodes: &mut [NodeState]) {
-        for Parcel { to, flight } in self.sent.drain(..) {
-            let NodeState { inlets, queue, .. } = &mut nodes[to.node.index()];
-            let (inlet, slot) = (&mut inlets[to.port.index()], Slots::arrival(to.port));
-            let (arrival, age) = (flight.arrival, flight.age);
-            if inlet.push(flight) && queue.is_before(slot, arrival) {
-                queue.set(slot, inlet.order(arrival, age), arrival);
-                self.agenda.advance(to.node.index(), arrival);
-            }
+        let mut sent = core::mem::take(&mut self.sent);
+        sent.drain(..).for_each(|parcel| self.bring(nodes, parcel));
+        self.sent = sent;
+    }
+
+    /// Brings a frame to its receiver.
+    #[inline]
+    pub(super) fn bring(&mut self, nodes: &mut [NodeState], parcel: Parcel) {
+        let Parcel { index, port, flight } = parcel;
+        let NodeState { inlets, queue, .. } = &mut nodes[index as usize];
+        let (inlet, slot) = (&mut inlets[port.index()], Slots::arrival(port));
+        let (arrival, age) = (flight.arrival, flight.age);
+        if inlet.push(flight) && queue.is_before(slot, arrival) {
+            queue.set(slot, inlet.order(arrival, age), arrival);
+            self.agenda.advance(index as usize, arrival);
         }
+    }
+
+    /// Takes over the first events of the part's nodes.
+    pub(super) fn take_events(&mut self, nodes: &[NodeState]) {
+        for (n, state) in nodes.iter().enumerate() {
+            self.agenda.set(n, state.queue.first_at());
+        }
+    }
+
+    /// Adds what another part has counted.
+    pub(super) const fn take_counts(&mut self, other: &Self) {
+        self.hash.add(other.hash);
+        self.tally.add(&other.tally);
+        self.on_the_way += other.on_the_way;
     }
 
     /// A frame has left its line, with its receiver or without.
@@ -216,12 +271,19 @@ fn wire(plan: &NetworkPlan, direction: Direction) -> (Outlet, Inlet) {
     halves((link.rate, link.line), dir, (direction, to), (delivery, secured), seed)
 }
 
-/// Returns the least time from a frame's start on any line to its arrival, more than none. The line time
-/// of its preamble is counted only by an exact clock.
-pub(super) fn lookahead(nodes: &[NodeState]) -> Duration {
-    let outlets = nodes.iter().flat_map(|state| {
-        let exact = state.clock.is_exact();
-        state.outlets.iter().map(move |outlet| outlet.least_delay(exact))
-    });
-    outlets.min().unwrap_or(Duration::ZERO).max(Duration::from_picos(1))
+/// Returns the least time from a frame's start to its arrival, from the nodes of each part to those of
+/// each: more than none, and [`Duration::MAX`] where no line leads. The line time of its preamble is counted
+/// only by an exact clock.
+pub(super) fn least_delays(parts: &[Vec<NodeState>]) -> Vec<Vec<Duration>> {
+    let mut least = vec![vec![Duration::MAX; parts.len()]; parts.len()];
+    for (least, nodes) in least.iter_mut().zip(parts) {
+        for state in nodes {
+            let exact = state.clock.is_exact();
+            for outlet in &state.outlets {
+                let to = &mut least[outlet.place.part as usize];
+                *to = (*to).min(outlet.least_delay(exact).max(Duration::from_picos(1)));
+            }
+        }
+    }
+    least
 }

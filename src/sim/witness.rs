@@ -4,12 +4,17 @@ use super::frame::VirtualFrame;
 use super::ids::{Direction, LinkId, NodeId};
 use super::node::Nodes;
 use super::notes::{Loss, Note};
+use super::partition::Partition;
 use ground::time::Instant;
 
 /// Observer of a network. All times are the network's. The default methods do nothing and cost
 /// nothing.
+///
+/// A network in several parts has an observer in each, which is told about the nodes of its part alone:
+/// the start of a frame in the part of its sender; its arrival, or its loss at the end of the line, in that
+/// of its receiver; links that change in all parts. Samples are taken by the first with the others at hand.
 #[allow(unused_variables)]
-pub trait Witness {
+pub trait Witness: Sized {
     /// True if switches record notes.
     const NOTES: bool = true;
 
@@ -21,6 +26,29 @@ pub trait Witness {
     fn is_ordered(&self) -> bool {
         true
     }
+
+    /// True if observers of parts see together what one would see, so that the network may be divided.
+    fn is_divisible(&self) -> bool {
+        false
+    }
+
+    /// Becomes the observer of the first part, before the first event; returns those of the others.
+    /// Called only if it is divisible.
+    fn divide(&mut self, partition: &Partition) -> Vec<Self> {
+        Vec::new()
+    }
+
+    /// Takes over what the observers that [`Self::divide`] returned have seen.
+    fn unite(&mut self, others: Vec<Self>, partition: &Partition) {}
+
+    /// The frame that was just [`sent`](Self::sent) is on its way to another part.
+    #[inline]
+    fn handed_over(&mut self, direction: Direction, frame: &VirtualFrame) {}
+
+    /// A frame that started in another part is on its way to this one; it leaves its line at `end`.
+    /// Called before its arrival.
+    #[inline]
+    fn taken_over(&mut self, direction: Direction, frame: &VirtualFrame, end: Instant) {}
 
     /// A frame starts on a line, which it leaves at `end`.
     #[inline]
@@ -62,6 +90,11 @@ pub trait Witness {
     /// A sample of the nodes, every `sample_every` of the plan.
     #[inline]
     fn sampled(&mut self, at: Instant, nodes: &mut Nodes) {}
+
+    /// As [`Self::sampled`], with the observers of the other parts in their order.
+    fn sampled_with(&mut self, others: &mut [&mut Self], at: Instant, nodes: &mut Nodes) {
+        self.sampled(at, nodes);
+    }
 }
 
 impl Witness for () {
@@ -69,6 +102,14 @@ impl Witness for () {
 
     fn is_ordered(&self) -> bool {
         false
+    }
+
+    fn is_divisible(&self) -> bool {
+        true
+    }
+
+    fn divide(&mut self, partition: &Partition) -> Vec<Self> {
+        vec![(); partition.parts() - 1]
     }
 }
 
@@ -78,6 +119,27 @@ impl<A: Witness, B: Witness> Witness for (A, B) {
 
     fn is_ordered(&self) -> bool {
         self.0.is_ordered() || self.1.is_ordered()
+    }
+
+    fn is_divisible(&self) -> bool {
+        self.0.is_divisible() && self.1.is_divisible()
+    }
+    fn divide(&mut self, partition: &Partition) -> Vec<Self> {
+        let (first, second) = (self.0.divide(partition), self.1.divide(partition));
+        first.into_iter().zip(second).collect()
+    }
+    fn unite(&mut self, others: Vec<Self>, partition: &Partition) {
+        let (first, second) = others.into_iter().unzip();
+        self.0.unite(first, partition);
+        self.1.unite(second, partition);
+    }
+    fn handed_over(&mut self, direction: Direction, frame: &VirtualFrame) {
+        self.0.handed_over(direction, frame);
+        self.1.handed_over(direction, frame);
+    }
+    fn taken_over(&mut self, direction: Direction, frame: &VirtualFrame, end: Instant) {
+        self.0.taken_over(direction, frame, end);
+        self.1.taken_over(direction, frame, end);
     }
 
     #[inline]
@@ -125,5 +187,11 @@ impl<A: Witness, B: Witness> Witness for (A, B) {
     fn sampled(&mut self, at: Instant, nodes: &mut Nodes) {
         self.0.sampled(at, nodes);
         self.1.sampled(at, nodes);
+    }
+    fn sampled_with(&mut self, others: &mut [&mut Self], at: Instant, nodes: &mut Nodes) {
+        let pairs = others.iter_mut().map(|other| (&mut other.0, &mut other.1));
+        let (mut first, mut second): (Vec<&mut A>, Vec<&mut B>) = pairs.unzip();
+        self.0.sampled_with(&mut first, at, nodes);
+        self.1.sampled_with(&mut second, at, nodes);
     }
 }

@@ -54,6 +54,7 @@ pub const ROWS: &[Row] = &[
     row("run", "configs/labs/incast.yaml", &[0]),
     row("run", "configs/labs/incast.yaml --format json", &[0]),
     row("run", "configs/labs/incast.yaml --set defaults.links.length=20m", &[0]),
+    row("run", "configs/labs/incast.yaml --threads 2 --format json", &[0]),
     row("run", "{tmp}/small.yaml --world real --no-huge --idle yield", ANY_VERDICT),
     row("run", "configs/labs/incast.yaml {tmp}/small.yaml", ANY_VERDICT),
     row("run", "{tmp}/sweep.yaml", &[0]),

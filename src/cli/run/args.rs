@@ -1,5 +1,6 @@
 //! Arguments of `sluice run`.
 
+use std::num::NonZeroU16;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -18,6 +19,7 @@ EXAMPLES:
   sluice run LAB.yaml --seed 7 --duration 20ms               with another seed, for longer
   sluice run LAB.yaml --set defaults.links.length=500m       with another value of a field
   sluice run LAB.yaml --pcapng h1-s1=h1.pcapng               with the frames of a link
+  sluice run LAB.yaml --threads 4                            a large network, on four threads
   sluice run LAB.yaml --world real                           on DPDK rings, with real frames
   sluice check LAB.yaml                                      validation of the file, without a run
   sluice run configs/labs/compare/*.yaml                     every variant of each, in one table
@@ -70,6 +72,10 @@ pub struct RunArgs {
     /// Number of runs at the same time; the real world has one. Default: the number of cores.
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub jobs: Option<u16>,
+    /// Number of threads that run the network of one lab in the virtual world. Results and trace hash
+    /// are the same for every number. Default: 1.
+    #[arg(long, value_name = "N", value_parser = threads)]
+    pub threads: Option<NonZeroU16>,
     /// Write a line of JSON for each run to this file, as the runs end.
     #[arg(long, value_name = "FILE")]
     pub rows: Option<PathBuf>,
@@ -116,6 +122,17 @@ fn field(text: &str) -> Result<(String, String), String> {
     }
 }
 
+/// Most threads of a network.
+const THREADS_MAX: u16 = 256;
+
+/// Parses a number of threads.
+fn threads(text: &str) -> Result<NonZeroU16, String> {
+    let number = text.parse::<NonZeroU16>().ok();
+    number.filter(|n| n.get() <= THREADS_MAX).ok_or_else(|| {
+        format!("write a number from 1 to {THREADS_MAX}, not more than the machine has CPUs, or leave it out for 1")
+    })
+}
+
 /// Parses `LINK=FILE`.
 fn capture(text: &str) -> Result<(String, PathBuf), String> {
     match text.split_once('=') {
@@ -134,6 +151,15 @@ mod tests {
     fn a_capture_needs_a_link_and_a_file() {
         assert_eq!(capture("h1-s1=a=b.pcapng"), Ok(("h1-s1".into(), "a=b.pcapng".into())));
         assert!(capture("h1").is_err() && capture("=x").is_err() && capture("x=").is_err());
+    }
+
+    #[test]
+    fn a_network_is_run_by_one_thread_or_more() {
+        assert_eq!(threads("2").map(NonZeroU16::get), Ok(2));
+        for text in ["0", "257", "-1", "two", ""] {
+            let error = threads(text).unwrap_err();
+            assert!(error.contains("from 1 to 256"), "{text}: {error}");
+        }
     }
 
     #[test]

@@ -57,6 +57,7 @@ impl Sets {
             plots: args.report.is_some() || has_data,
             moments: has_data.then_some(MOMENTS_MAX),
             slow_down: args.slow_down,
+            threads: args.threads,
             stop: Some(stop),
         }
     }

@@ -141,15 +141,15 @@ impl<P: Source> Station<P> {
         if !self.calm.holds(now) || self.meter.is_some() {
             return false;
         }
-        let Some((dst, arrival)) = arrived::usual(frame.head()) else { return false };
+        let head = frame.head();
+        let Some(arrival) = arrived::usual(head, self.run) else { return false };
         let place = self.lookup.get(arrival.probe.flow.0 as usize);
         let place = place.and_then(|i| (*i as usize).checked_sub(1)).filter(|i| *i < self.expects);
-        let is_ours = arrival.probe.run == self.run && (dst == self.mac || dst.is_multicast());
-        let Some(i) = place.filter(|_| is_ours) else { return false };
-        let at = self.arrived_at(now, frame);
+        let Some(i) = place.filter(|_| is_for(head, self.mac)) else { return false };
+        let at = arrived_at(&self.port, now, frame);
         self.counters.rx_frames += 1;
         self.counters.rx_bytes += u64::from(frame.wire_len());
-        self.sinks[i].take(at, &arrival, frame.wire_len());
+        self.sinks[i].take(at, &Counted::new(&arrival, frame.wire_len()));
         true
     }
 

@@ -46,6 +46,7 @@ pub use shortfall::Shortfall;
 
 use super::plan::LabPlan;
 use super::record::{Looks, MOMENTS_MAX};
+use super::threads::Threads;
 use super::virtual_run::{Options, Progress, Recording, Run};
 use collect::{Ran, collect};
 use dpdk::{Eal, EalOptions, Memory, own_prefix};
@@ -133,5 +134,5 @@ pub(super) fn run_with(
     let (messages, completions) = (run.messages(), run.completions());
     let recording =
         options.plots.then_some(Recording { events: run.noted.recorder, looks, completions });
-    Ok(Run { outcome, findings: Vec::new(), recording, messages })
+    Ok(Run { outcome, findings: Vec::new(), threads: Threads::default(), recording, messages })
 }

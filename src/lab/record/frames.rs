@@ -7,8 +7,14 @@ use ground::units::{PauseVector, Priority, PrioritySet, Quanta};
 /// Most frames of each kind of a direction that are kept. A choice: more than a plot can resolve.
 pub const FRAMES_MAX: usize = 1_000;
 
-/// Most frames of a network that are kept: 10 MB.
+/// Most frames of a network that are kept: 10 MB. Each direction has an equal share.
 const ALL_MAX: usize = 200_000;
+
+/// Returns the frames of each kind that are kept of each of `directions`.
+pub(super) const fn most(directions: usize) -> usize {
+    let share = ALL_MAX / (2 * directions + 1);
+    if share > FRAMES_MAX { FRAMES_MAX } else { share }
+}
 
 /// A pause frame at some time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -40,16 +46,15 @@ impl Frames {
         self.0.as_deref()
     }
 
-    /// Records a frame that starts on its line, `kept` being the number of all that are kept. Returns
-    /// true if it is kept too.
+    /// Records a frame that starts on its line, if fewer than `most` are kept.
     pub(super) fn sent(
         &mut self,
         at: Instant,
         pause: &PauseVector,
         named: PrioritySet,
-        kept: usize,
-    ) -> bool {
-        self.add(|frames| &mut frames.sent, at, pause, named, kept)
+        most: usize,
+    ) {
+        self.add(|frames| &mut frames.sent, at, pause, named, most);
     }
 
     /// As [`Self::sent`], for a frame that is obeyed.
@@ -58,9 +63,19 @@ impl Frames {
         at: Instant,
         pause: &PauseVector,
         named: PrioritySet,
-        kept: usize,
-    ) -> bool {
-        self.add(|frames| &mut frames.obeyed, at, pause, named, kept)
+        most: usize,
+    ) {
+        self.add(|frames| &mut frames.obeyed, at, pause, named, most);
+    }
+
+    /// Adds the frames that another part of the network has recorded: those that started, or those that
+    /// were obeyed.
+    pub(super) fn unite(&mut self, other: Self) {
+        let Some(other) = other.0 else { return };
+        let frames = self.0.get_or_insert_default();
+        frames.sent.extend(other.sent);
+        frames.obeyed.extend(other.obeyed);
+        frames.left_out += other.left_out;
     }
 
     fn add(
@@ -69,22 +84,21 @@ impl Frames {
         at: Instant,
         pause: &PauseVector,
         named: PrioritySet,
-        kept: usize,
-    ) -> bool {
+        most: usize,
+    ) {
         let stops = |p: &Priority| pause.time[p.index()] > Quanta(0);
         let enabled = || pause.enabled.iter().filter(|p| named.contains(*p));
         let xoff: PrioritySet = enabled().filter(stops).collect();
         let xon: PrioritySet = enabled().filter(|p| !stops(p)).collect();
         if xoff.is_empty() && xon.is_empty() {
-            return false;
+            return;
         }
         let frames = self.0.get_or_insert_default();
-        if kept >= ALL_MAX || to(frames).len() >= FRAMES_MAX {
+        if to(frames).len() >= most {
             frames.left_out += 1;
-            return false;
+        } else {
+            to(frames).push(FrameAt { at, xoff, xon });
         }
-        to(frames).push(FrameAt { at, xoff, xon });
-        true
     }
 }
 
@@ -104,10 +118,10 @@ mod tests {
         let mut frames = Frames::default();
         let at = Instant::from_picos;
         assert!(frames.get().is_none());
-        assert!(!frames.sent(at(1), &pause(0b1, 0b1), PrioritySet(0b1100), 0), "none is obeyed");
-        assert!(frames.get().is_none());
-        assert!(frames.sent(at(2), &pause(0b1111, 0b0101), PrioritySet(0b1100), 0));
-        assert!(frames.obeyed(at(5), &pause(0b1111, 0b0101), PrioritySet(0b1100), 1));
+        frames.sent(at(1), &pause(0b1, 0b1), PrioritySet(0b1100), 9);
+        assert!(frames.get().is_none(), "none is obeyed");
+        frames.sent(at(2), &pause(0b1111, 0b0101), PrioritySet(0b1100), 9);
+        frames.obeyed(at(5), &pause(0b1111, 0b0101), PrioritySet(0b1100), 9);
         let found = frames.get().unwrap();
         let [xoff, xon] = [PrioritySet(0b0100), PrioritySet(0b1000)];
         assert_eq!(found.sent, [FrameAt { at: at(2), xoff, xon }]);
@@ -117,14 +131,16 @@ mod tests {
     #[test]
     fn memory_is_bounded_and_the_rest_is_counted() {
         let mut frames = Frames::default();
-        let mut kept = 0;
         for n in 0..5_000 {
             let (now, all) = (Instant::from_picos(n), pause(8, 8));
-            kept += usize::from(frames.sent(now, &all, PrioritySet::ALL, kept));
+            frames.sent(now, &all, PrioritySet::ALL, most(2));
         }
-        assert!(!frames.obeyed(Instant::ZERO, &pause(8, 8), PrioritySet::ALL, ALL_MAX));
+        frames.obeyed(Instant::ZERO, &pause(8, 8), PrioritySet::ALL, 0);
         let found = frames.get().unwrap();
-        assert_eq!((kept, found.sent.len(), found.obeyed.len()), (FRAMES_MAX, FRAMES_MAX, 0));
+        assert_eq!((found.sent.len(), found.obeyed.len()), (FRAMES_MAX, 0));
         assert_eq!(found.left_out, 4_001);
+        for directions in [2, 100, 1_000, 50_000, 1_000_000] {
+            assert!(2 * directions * most(directions) <= ALL_MAX, "{directions}");
+        }
     }
 }

@@ -1,7 +1,6 @@
 //! Joins recorders of one network, each of which has recorded one switch.
 
-use super::{Counts, Recorder};
-use ground::time::Instant;
+use super::Recorder;
 use ground::units::{PortId, Priority};
 use sim::NodeId;
 
@@ -24,23 +23,5 @@ impl Recorder {
                 own.onsets = their.onsets;
             }
         }
-    }
-}
-
-impl Counts {
-    fn add(&mut self, other: &Self) {
-        let first = |a: Option<Instant>, b: Option<Instant>| a.into_iter().chain(b).min();
-        self.xoffs += other.xoffs;
-        self.xons += other.xons;
-        self.first_xoff = first(self.first_xoff, other.first_xoff);
-        self.pauses_sent += other.pauses_sent;
-        self.first_at_host = first(self.first_at_host, other.first_at_host);
-        self.marks += other.marks;
-        self.first_mark = first(self.first_mark, other.first_mark);
-        self.drops.add(&other.drops);
-        let drops = self.first_drop.into_iter().chain(other.first_drop);
-        self.first_drop = drops.min_by_key(|drop| drop.at);
-        self.line_losses.add(&other.line_losses);
-        self.storms.add(&other.storms);
     }
 }

@@ -10,6 +10,7 @@ mod frames;
 #[cfg(feature = "dpdk")]
 mod join;
 mod onset;
+mod parts;
 mod pauses;
 mod series;
 
@@ -37,7 +38,7 @@ use pauses::Receiver;
 use pfc::FlowControl;
 use runtime::LossWatch;
 use sim::{
-    ClockPlan, Direction, LinkId, LinkPlan, Loss, NetworkPlan, NodeId, NodeKind, Note,
+    ClockPlan, Direction, LinkId, LinkPlan, Loss, NetworkPlan, NodeId, NodeKind, Note, Partition,
     VirtualFrame, Witness,
 };
 use switch::{Change, ClassifyPlan};
@@ -103,8 +104,9 @@ pub struct FirstDrop {
 }
 
 /// Far end of a direction.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Towards {
+    node: NodeId,
     /// Destination of PAUSE frames to the port's individual address.
     mac: Mac,
     host: bool,
@@ -125,7 +127,7 @@ impl Towards {
 }
 
 /// Recorded groups of one port.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Groups {
     node: NodeId,
     classify: ClassifyPlan,
@@ -133,7 +135,7 @@ struct Groups {
 }
 
 /// A planned change of a group's kind.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct KindChange {
     at: Instant,
     node: NodeId,
@@ -143,7 +145,7 @@ struct KindChange {
 }
 
 /// Latency between hosts whose clocks differ from network time.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Clocks {
     from: ClockPlan,
     latency: Latency,
@@ -167,8 +169,8 @@ pub struct Recorder {
     captures: Captures,
     /// Times at which the last data frame and the last pause arrived or were lost.
     last: [Instant; 2],
-    /// Number of pause frames with recorded times.
-    frames: usize,
+    /// Pause frames of each direction and kind whose times are recorded.
+    frames_most: usize,
 }
 
 impl Recorder {
@@ -209,7 +211,7 @@ impl Recorder {
             ports,
             captures,
             last: [Instant::ZERO; 2],
-            frames: 0,
+            frames_most: frames::most(2 * network.links.len()),
         }
     }
 
@@ -271,7 +273,7 @@ impl Recorder {
         let begun = towards.receiver.take(at, pause.enabled, |p| pause.time[p.index()], keep);
         if keep {
             let named = towards.receiver.obeys;
-            self.frames += usize::from(towards.frames.obeyed(at, &pause, named, self.frames));
+            towards.frames.obeyed(at, &pause, named, self.frames_most);
         }
         if towards.host && !begun.is_empty() {
             let last_bit = at.saturating_sub(towards.response);
@@ -284,7 +286,7 @@ impl Recorder {
         let towards = &mut self.towards[direction.index()];
         let Some(pause) = towards.pause(head) else { return };
         let named = towards.receiver.obeys;
-        self.frames += usize::from(towards.frames.sent(at, &pause, named, self.frames));
+        towards.frames.sent(at, &pause, named, self.frames_most);
     }
 
     /// Records the latency of a data frame between hosts whose clocks differ.
@@ -337,6 +339,20 @@ impl Witness for Recorder {
     /// A capture has its frames in the order of time.
     fn is_ordered(&self) -> bool {
         !self.captures.is_empty()
+    }
+
+    fn is_divisible(&self) -> bool {
+        self.captures.is_empty()
+    }
+
+    fn divide(&mut self, partition: &Partition) -> Vec<Self> {
+        self.divide_into(partition.parts())
+    }
+
+    fn unite(&mut self, others: Vec<Self>, partition: &Partition) {
+        for (other, part) in others.into_iter().zip(1..) {
+            self.unite_with(other, part, partition);
+        }
     }
 
     #[inline]
@@ -446,6 +462,7 @@ fn towards(
     let pfc = matches!(mode, FlowControl::Pfc { .. });
     let dir = if direction.0 % 2 == 0 { link.ab } else { link.ba };
     Towards {
+        node: end.node,
         mac,
         host,
         response: dir.response,

@@ -4,13 +4,14 @@
 use super::facts::Facts;
 use super::finding::{Check, Extent, Finding, First};
 use super::lateness::Lateness;
+use super::parts::take;
 use super::passages::Passages;
 use crate::{Node, NodeId, Nodes};
 use ground::time::Instant;
 use ground::units::{PortId, PriorityGroup};
 
 /// Compares the ledgers with the passages, whenever the nodes may be sampled.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Cells {
     first: First,
     compared: u64,
@@ -38,6 +39,9 @@ impl Cells {
     ) {
         self.nodes.resize(facts.nodes.len(), Seen::default());
         for (n, node) in facts.nodes.iter().enumerate() {
+            if !facts.has_node(n) {
+                continue;
+            }
             let seen = &mut self.nodes[n];
             seen.compared |= !node.is_switch;
             let id = NodeId(n as u32);
@@ -63,7 +67,7 @@ impl Cells {
                     let due = if exact { passages.cells(*out, group.index()) } else { 0 };
                     self.compared += 1;
                     if found != due {
-                        self.first.see(at, || {
+                        self.first.see_at(at, n, || {
                             let name = &facts.from(*out).name;
                             format!("{name} group {group} holds {found} cells; the frames inside that came in there have {due}")
                         });
@@ -71,6 +75,14 @@ impl Cells {
                 }
             }
         }
+    }
+
+    /// Adds what another part has compared at its nodes.
+    pub(super) fn unite(&mut self, other: Self, theirs: &Facts) {
+        self.nodes.resize(theirs.nodes.len(), Seen::default());
+        take(&mut self.nodes, other.nodes, |n| theirs.has_node(n));
+        self.compared += other.compared;
+        self.first.unite(other.first);
     }
 
     /// The finding over a network in which `sent` frames were sent.

@@ -14,9 +14,7 @@ use serde::Serialize;
 
 use super::facts::{Facts, PortFacts};
 use super::finding::{Check, Extent, Finding};
-use super::passages::Passages;
-use super::pauses::Pauses;
-use super::requests::Requests;
+use super::parts::{Known, Parts, take};
 use crate::{Direction, Node, NodeId, Nodes};
 use ground::time::{Duration, Instant};
 use ground::units::{PRIORITIES, PortId, TrafficClass};
@@ -46,7 +44,7 @@ pub struct Deadlock {
 type Queue = (Direction, u8);
 
 /// Finds deadlocks, whenever the nodes may be sampled.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Deadlocks {
     found: Vec<Deadlock>,
     /// The queues of each.
@@ -90,21 +88,30 @@ impl Deadlocks {
         self.moved[port.index()][usize::from(class)] = at;
     }
 
+    /// Adds what another part knows of its ports; deadlocks are found by the first part alone.
+    pub(super) fn unite(&mut self, other: Self, theirs: &Facts) {
+        take(&mut self.moved, other.moved, |n| theirs.has_port(Direction(n as u32)));
+        self.started(other.started);
+    }
+
+    /// Time at which the last data frame started, as far as this part knows.
+    pub(super) const fn last_start(&self) -> Instant {
+        self.started
+    }
+
     /// Looks at all queues, after all that happens at `at`.
-    pub(super) fn sample(
-        &mut self,
-        facts: &Facts,
-        (passages, pauses, requests): (&Passages, &Pauses, &Requests),
-        at: Instant,
-        nodes: &mut Nodes,
-    ) {
+    pub(super) fn sample(&mut self, parts: &Parts<'_>, at: Instant, nodes: &mut Nodes) {
         self.samples += 1;
+        let facts = parts.facts();
         let mut waiting = BTreeMap::new();
         for port in facts.directions() {
-            let (of, peer) = (facts.from(port), facts.to(port));
-            if !facts.node(of.node).is_switch || !facts.node(peer.node).is_switch {
+            let (own, next) = (facts.from(port).node, facts.to(port).node);
+            if !facts.node(own).is_switch || !facts.node(next).is_switch {
                 continue;
             }
+            let Known { facts: of_own, passages, pauses, .. } = *parts.of(own);
+            let Known { facts: of_next, requests, .. } = *parts.of(next);
+            let (of, peer) = (of_own.from(port), of_next.to(port));
             for class in 0..PRIORITIES as u8 {
                 if passages.queued(port, usize::from(class)) == 0 {
                     continue;
@@ -114,7 +121,7 @@ impl Deadlocks {
                     (of.class[*p] == class || passages.places(port, *p) >> class & 1 == 1)
                         && requests.wants(port.reverse(), *p)
                         && since.saturating_add(self.patience) <= at
-                        && pauses.is_paused((facts, passages), at, (port, *p))
+                        && pauses.is_paused((of_own, passages), at, (port, *p))
                 };
                 let groups: u8 =
                     (0..PRIORITIES).filter(held_back).fold(0, |set, p| set | 1 << peer.group[p]);
@@ -125,20 +132,23 @@ impl Deadlocks {
         }
         let unknown = |((port, _), groups): (&Queue, &u8)| {
             let mut of = (0..PRIORITIES).filter(|group| groups >> group & 1 == 1);
+            let passages = parts.of(facts.to(*port).node).passages;
             of.any(|group| passages.cells(port.reverse(), group) == 0)
         };
         self.unfollowed = waiting.iter().find(|found| unknown(*found)).map(|(queue, _)| *queue);
         let ways = match waiting.is_empty() {
             true => BTreeMap::new(),
-            false => closed(facts, passages, &waiting, |(port, class)| {
-                is_queued(nodes, facts.from(*port), *class)
+            false => closed(parts, &waiting, |(port, class)| {
+                let of = parts.of(facts.from(*port).node).facts.from(*port);
+                is_queued(nodes, of, *class)
             }),
         };
-        self.compare(facts, at, &ways);
+        self.compare(parts, at, &ways);
     }
 
     /// Takes note of what is new, and of what is over.
-    fn compare(&mut self, facts: &Facts, at: Instant, ways: &BTreeMap<Queue, BTreeSet<Queue>>) {
+    fn compare(&mut self, parts: &Parts<'_>, at: Instant, ways: &BTreeMap<Queue, BTreeSet<Queue>>) {
+        let facts = parts.facts();
         for (deadlock, queues) in self.found.iter_mut().zip(&self.queues) {
             if deadlock.ended.is_none() && !queues.iter().all(|queue| ways.contains_key(queue)) {
                 deadlock.ended = Some(at);
@@ -150,7 +160,11 @@ impl Deadlocks {
         };
         let Some(start) = ways.keys().find(|queue| !known(queue)) else { return };
         let cycle = circle(ways, *start);
-        let moved = cycle.iter().map(|(port, class)| self.moved[port.index()][usize::from(*class)]);
+        let moved = cycle.iter().map(|(port, class)| {
+            let of_part = parts.of(facts.from(*port).node).deadlocks;
+            of_part.unwrap_or(&*self).moved[port.index()][usize::from(*class)]
+        });
+        let since = moved.max().unwrap_or(at);
         let name = |(port, _): &Queue| facts.from(*port).name.clone();
         let mut names: Vec<String> = cycle.iter().map(name).collect();
         names.extend(cycle.first().map(name));
@@ -160,7 +174,7 @@ impl Deadlocks {
         };
         self.found.push(Deadlock {
             at,
-            since: moved.max().unwrap_or(at),
+            since,
             ended: None,
             cycle: cycle.iter().map(queue).collect(),
             name: names.join(" -> "),
@@ -253,17 +267,18 @@ fn is_queued(nodes: &mut Nodes, port: &PortFacts, class: u8) -> bool {
 /// Of the queues that wait (and the groups that they wait for), those without a way out, each with
 /// the queues that it waits for. What a busy switch is thought to hold may be in no queue of it.
 fn closed(
-    facts: &Facts,
-    passages: &Passages,
+    parts: &Parts<'_>,
     waiting: &BTreeMap<Queue, u8>,
     mut is_queued: impl FnMut(&Queue) -> bool,
 ) -> BTreeMap<Queue, BTreeSet<Queue>> {
     let mut inside: BTreeMap<(Direction, u8), BTreeSet<Queue>> = BTreeMap::new();
-    for passage in passages.held() {
-        let priority = usize::from(passage.priority);
-        let group = facts.from(passage.ingress).group[priority];
-        let queues = passage.classes().map(|class| (passage.egress, class));
-        inside.entry((passage.ingress, group)).or_default().extend(queues);
+    for Known { facts, passages, .. } in parts.all() {
+        for passage in passages.held() {
+            let priority = usize::from(passage.priority);
+            let group = facts.from(passage.ingress).group[priority];
+            let queues = passage.classes().map(|class| (passage.egress, class));
+            inside.entry((passage.ingress, group)).or_default().extend(queues);
+        }
     }
     let mut ways: BTreeMap<Queue, BTreeSet<Queue>> = BTreeMap::new();
     for ((port, class), groups) in waiting {

@@ -2,11 +2,12 @@
 
 use super::facts::Facts;
 use super::finding::{Check, Extent, Finding, First};
+use super::parts::take;
 use crate::NodeId;
 use ground::time::Instant;
 
 /// The first mark and the first pause of each switch that marks.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct EcnFirst {
     switches: Vec<Firsts>,
     first: First,
@@ -35,7 +36,7 @@ impl EcnFirst {
     pub(super) fn paused(&mut self, facts: &Facts, at: Instant, node: NodeId) {
         let Firsts { marks, marked, paused } = &mut self.switches[node.index()];
         if *marks && marked.is_none() && paused.is_none() {
-            self.first.see(at, || {
+            self.first.see_at(at, node.index(), || {
                 format!(
                     "{} paused a sender and had not sent any marked frame",
                     facts.node(node).name
@@ -43,6 +44,12 @@ impl EcnFirst {
             });
         }
         paused.get_or_insert(at);
+    }
+
+    /// Adds what another part has seen of its switches.
+    pub(super) fn unite(&mut self, other: Self, theirs: &Facts) {
+        take(&mut self.switches, other.switches, |n| theirs.has_node(n));
+        self.first.unite(other.first);
     }
 
     pub(super) fn finish(self) -> Finding {

@@ -9,6 +9,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::facts::Facts;
+use super::parts::take;
 use crate::Direction;
 use ground::time::{Duration, Instant};
 use ground::units::{Priority, PrioritySet};
@@ -118,7 +119,7 @@ impl ExcusedDrops {
 const KEPT_MOST: usize = 256;
 
 /// Open excuses of each port, and those that were used.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Excuses {
     open: Vec<Vec<Open>>,
     /// By port: the priorities of groups over their limits.
@@ -154,6 +155,16 @@ impl Excuses {
             used: vec![],
             drops: ExcusedDrops::default(),
         }
+    }
+
+    /// Adds what another part knows of its ports.
+    pub(super) fn unite(&mut self, other: Self, theirs: &Facts) {
+        let has = |n: usize| theirs.has_port(Direction(n as u32));
+        take(&mut self.open, other.open, has);
+        take(&mut self.over, other.over, has);
+        self.used.extend(other.used);
+        self.used.truncate(KEPT_MOST);
+        self.drops.add(&other.drops);
     }
 
     /// Something happened to these priorities of a port.

@@ -3,6 +3,8 @@
 //! A port is known by the direction that leaves it: its state is at that direction's place in a
 //! list of all directions, and the port at the other end at that of [`Direction::reverse`].
 
+use std::sync::Arc;
+
 use super::parsed::{Data, NONE};
 use crate::{
     ClockPlan, CpuPlan, Direction, DirectionPlan, End, LinkId, NetworkPlan, NodeId, NodeKind,
@@ -20,16 +22,18 @@ use secure::SecyPlan;
 use switch::{BridgePlan, ClassifyPlan, PortPlan, SwitchPlan, Trust};
 
 /// All facts of a network.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Facts {
     /// By direction: the port that it leaves.
     pub(super) ports: Vec<PortFacts>,
     /// By node.
     pub(super) nodes: Vec<NodeFacts>,
+    /// By node: false if the observer of another part of the network is told about it.
+    pub(super) own: Vec<bool>,
 }
 
 /// A node.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct NodeFacts {
     pub(super) name: String,
     pub(super) is_switch: bool,
@@ -48,11 +52,11 @@ pub(super) struct NodeFacts {
     /// The addresses that messages of its own come from; nothing where it makes none.
     pub(super) speaks_as: Vec<u64>,
     /// Destination addresses and the ports behind which they are.
-    pub(super) statics: Vec<(u64, u16)>,
+    pub(super) statics: Arc<[(u64, u16)]>,
 }
 
 /// A port, and the direction that leaves it.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct PortFacts {
     pub(super) node: NodeId,
     pub(super) port: PortId,
@@ -196,7 +200,30 @@ impl Facts {
         for (n, port) in ports.iter().enumerate() {
             nodes[port.node.index()].out[port.port.index()] = Direction(n as u32);
         }
-        Self { ports, nodes }
+        Self { own: vec![true; nodes.len()], ports, nodes }
+    }
+
+    /// True if the observer is told about the node of this number.
+    #[inline]
+    pub(super) fn has_node(&self, n: usize) -> bool {
+        self.own[n]
+    }
+
+    /// True if the observer is told about the node of a port.
+    #[inline]
+    pub(super) fn has_port(&self, port: Direction) -> bool {
+        self.own[self.from(port).node.index()]
+    }
+
+    /// Adds another part's facts of its ports.
+    pub(super) fn unite(&mut self, other: Self) {
+        let Self { ports, own, .. } = other;
+        for (to, from) in self.ports.iter_mut().zip(ports) {
+            if own[from.node.index()] {
+                *to = from;
+            }
+        }
+        self.own.iter_mut().zip(own).for_each(|(own, other)| *own |= other);
     }
 
     /// The port that a direction leaves.
@@ -321,7 +348,7 @@ impl NodeFacts {
             stalls: vec![],
             bridges,
             speaks_as: speaks_as(&plan.kind),
-            statics,
+            statics: statics.into(),
         }
     }
 

@@ -104,21 +104,45 @@ impl Extent {
 }
 
 /// The first of what is wrong, with its time and in words, and how often there was more.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct First {
-    what: Option<(Instant, String)>,
+    what: Option<What>,
     times: u64,
 }
 
+/// Something wrong: when, where, and in words.
+#[derive(Clone, Debug)]
+struct What {
+    at: Instant,
+    /// Number of the node, or of a place; the lower one comes first of those of one time.
+    place: usize,
+    text: String,
+}
+
 impl First {
-    /// Something is wrong.
+    /// Something is wrong, as seen where all nodes have reached the same time.
     #[cold]
     pub(super) fn see(&mut self, at: Instant, what: impl FnOnce() -> String) {
+        self.see_at(at, 0, what);
+    }
+
+    /// Something is wrong at the place of this number.
+    #[cold]
+    pub(super) fn see_at(&mut self, at: Instant, place: usize, what: impl FnOnce() -> String) {
         self.times += 1;
-        // Calls about different nodes may be in another order than that of time.
-        if self.what.as_ref().is_none_or(|(first, _)| at < *first) {
-            self.what = Some((at, format!("at {}: {}", at.since(Instant::ZERO), what())));
+        // Calls about different nodes may be in another order than that of time; those of one time are
+        // in the order of their places.
+        if self.what.as_ref().is_none_or(|first| at < first.at) {
+            let text = format!("at {}: {}", at.since(Instant::ZERO), what());
+            self.what = Some(What { at, place, text });
         }
+    }
+
+    /// Adds what another part of the network has seen at other places.
+    pub(super) fn unite(&mut self, other: Self) {
+        self.times += other.times;
+        let firsts = self.what.take().into_iter().chain(other.what);
+        self.what = firsts.min_by_key(|what| (what.at, what.place));
     }
 
     pub(super) fn is_none(&self) -> bool {
@@ -148,8 +172,8 @@ impl First {
                 Verdict::NotJudged => (Verdict::NotJudged, extent.without.into()),
                 verdict => (verdict, seen()),
             },
-            (Some((_, what)), 1) => (otherwise, what),
-            (Some((_, what)), n) => (otherwise, format!("{what}; {} times more", n - 1)),
+            (Some(What { text, .. }), 1) => (otherwise, text),
+            (Some(What { text, .. }), n) => (otherwise, format!("{text}; {} times more", n - 1)),
         };
         Finding::new(check, verdict, detail)
     }

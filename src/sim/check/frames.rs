@@ -8,7 +8,7 @@ use ground::time::Instant;
 use ground::units::PortId;
 
 /// Counts frames on lines and through nodes.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Frames {
     lines: Vec<Line>,
     nodes: Vec<Through>,
@@ -89,7 +89,8 @@ impl Frames {
         let line = &mut self.lines[direction.index()];
         let octets = u64::from(frame.started_len());
         if line.frames == 0 || line.octets < octets {
-            self.first.see(at, || {
+            let place = facts.to(direction).node.index();
+            self.first.see_at(at, place, || {
                 format!(
                     "a frame ended on the line from {} that never started there",
                     facts.from(direction).name
@@ -99,6 +100,47 @@ impl Frames {
         }
         line.frames -= 1;
         line.octets -= octets;
+    }
+
+    /// A frame that has started ends in another part of the network.
+    #[inline]
+    pub(super) fn handed_over(&mut self, direction: Direction, frame: &VirtualFrame) {
+        let line = &mut self.lines[direction.index()];
+        line.frames -= 1;
+        line.octets -= u64::from(frame.started_len());
+    }
+
+    /// A frame that started in another part ends in this one.
+    #[inline]
+    pub(super) fn taken_over(
+        &mut self,
+        facts: &Facts,
+        direction: Direction,
+        frame: &VirtualFrame,
+        end: Instant,
+    ) {
+        let port = facts.from(direction);
+        let line = &mut self.lines[direction.index()];
+        line.frames += 1;
+        line.octets += u64::from(frame.started_len());
+        line.last = end.saturating_add(port.delay).saturating_add(port.response);
+    }
+
+    /// Adds what another part has counted.
+    pub(super) fn unite(&mut self, other: Self) {
+        for (line, other) in self.lines.iter_mut().zip(other.lines) {
+            line.frames += other.frames;
+            line.octets += other.octets;
+            line.last = line.last.max(other.last);
+        }
+        for (node, other) in self.nodes.iter_mut().zip(other.nodes) {
+            node.arrived += other.arrived;
+            node.sent += other.sent;
+            node.dropped += other.dropped;
+            node.obeyed += other.obeyed;
+            node.requested += other.requested;
+        }
+        self.first.unite(other.first);
     }
 
     pub(super) fn noted(&mut self, node: NodeId, note: &Note) {
@@ -119,7 +161,7 @@ impl Frames {
     /// A switch sent a frame that it never got.
     #[cold]
     pub(super) fn strange(&mut self, facts: &Facts, at: Instant, direction: Direction) {
-        self.first.see(at, || {
+        self.first.see_at(at, facts.from(direction).node.index(), || {
             format!(
                 "{} sent a frame that never came in, or by a wrong port",
                 facts.from(direction).name

@@ -3,6 +3,7 @@
 use super::facts::Facts;
 use super::finding::{Check, Extent, Finding, First};
 use super::lateness::Lateness;
+use super::parts::take;
 use super::passages::Passages;
 use super::pauses::Pauses;
 use crate::{Direction, LinkId, Node, Nodes};
@@ -14,7 +15,7 @@ use ground::units::{PRIORITIES, TrafficClass};
 const PAUSES_MOST: u64 = 1_000;
 
 /// Times at which the lines are free again.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Idle {
     lines: Vec<Line>,
     first: First,
@@ -83,7 +84,7 @@ impl Idle {
         at: Instant,
         nodes: &mut Nodes,
     ) {
-        for direction in facts.directions() {
+        for direction in facts.directions().filter(|port| facts.has_port(*port)) {
             let of = facts.from(direction);
             let line = self.lines[direction.index()];
             let is_busy = line.free > at;
@@ -114,19 +115,27 @@ impl Idle {
             }
             let Some((class, octets)) = waits else { continue };
             let name = &of.name;
+            let place = direction.index();
             if !is_busy {
-                self.first.see(at, || {
+                self.first.see_at(at, place, || {
                     format!(
                         "{name} is idle and not paused while {octets} bytes wait in class {class}"
                     )
                 });
             } else if at.since(starved_since) > of.pause_time().saturating_mul(PAUSES_MOST) {
-                self.first.see(at, || {
+                self.first.see_at(at, place, || {
                     let since = starved_since.since(Instant::ZERO);
                     format!("{name} sends nothing but pauses since {since} while {octets} bytes wait in class {class}")
                 });
             }
         }
+    }
+
+    /// Adds what another part has seen of its lines.
+    pub(super) fn unite(&mut self, other: Self, theirs: &Facts) {
+        take(&mut self.lines, other.lines, |n| theirs.has_port(Direction(n as u32)));
+        self.samples += other.samples;
+        self.first.unite(other.first);
     }
 
     /// The finding over a network in which `sent` frames were sent.

@@ -5,11 +5,12 @@
 //! delays nothing.
 
 use super::facts::Facts;
+use super::parts::take;
 use crate::NodeId;
 use ground::time::{Duration, Instant};
 
 /// Time that every node lost.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Lateness {
     nodes: Vec<Node>,
 }
@@ -37,6 +38,11 @@ impl Lateness {
         if plan.takes_time || stalled {
             self.nodes[node.index()].since.get_or_insert(at);
         }
+    }
+
+    /// Adds the times of another part's nodes.
+    pub(super) fn unite(&mut self, other: Self, theirs: &Facts) {
+        take(&mut self.nodes, other.nodes, |n| theirs.has_node(n));
     }
 
     /// It is polled.

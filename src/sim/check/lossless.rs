@@ -17,7 +17,7 @@ use ground::units::PrioritySet;
 use ground::verdict::Verdict;
 
 /// Counts losses, by reason.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Lossless {
     excuses: Excuses,
     first_excused: First,
@@ -88,12 +88,26 @@ impl Lossless {
             let (name, reason) = (&of.name, reason.name());
             format!("{name} dropped a frame of lossless priority {priority} as {reason}{whose}")
         };
-        let Some(found) = found else { return self.first.see(at, what) };
+        let place = of.node.index();
+        let Some(found) = found else { return self.first.see_at(at, place, what) };
         self.excuses.used(facts, port, priority, found);
-        self.first_excused.see(at, || {
+        self.first_excused.see_at(at, place, || {
             let from = found.from.since(Instant::ZERO);
             format!("{}; excuse: {} at {from}", what(), found.cause.name())
         });
+    }
+
+    /// Adds what another part has counted.
+    pub(super) fn unite(&mut self, other: Self, theirs: &Facts) {
+        self.excuses.unite(other.excuses, theirs);
+        self.first_excused.unite(other.first_excused);
+        self.first.unite(other.first);
+        self.any |= other.any;
+        self.lines += other.lines;
+        self.links += other.links;
+        self.watchdogs += other.watchdogs;
+        self.buffer += other.buffer;
+        self.arrived |= other.arrived;
     }
 
     /// A group of a port has other thresholds from now on, or its PFC other priorities.

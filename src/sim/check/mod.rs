@@ -20,6 +20,7 @@ mod idle;
 mod lateness;
 mod lossless;
 mod parsed;
+mod parts;
 mod passages;
 mod pauses;
 mod recent;
@@ -34,8 +35,8 @@ pub use shares::Shares;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Direction, LinkId, LinkPlan, Loss, NetworkPlan, NodeId, NodePlan, Nodes, Note, VirtualFrame,
-    Witness,
+    Direction, LinkId, LinkPlan, Loss, NetworkPlan, NodeId, NodePlan, Nodes, Note, Partition,
+    VirtualFrame, Witness,
 };
 use cells::Cells;
 use contracts::frame::Frame;
@@ -56,7 +57,7 @@ use recent::{Kind, Known, Recent, Side};
 use requests::{Cx, Requests};
 
 /// See the module's head.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Checkers {
     facts: Facts,
     lateness: Lateness,
@@ -465,10 +466,35 @@ impl Witness for Checkers {
     }
 
     fn sampled(&mut self, at: Instant, nodes: &mut Nodes) {
-        let Self { facts, lateness, passages, pauses, requests, .. } = self;
-        self.cells.sample(facts, (passages, lateness), at, nodes);
-        self.idle.sample(facts, (passages, pauses, lateness), at, nodes);
-        self.deadlocks.sample(facts, (passages, pauses, requests), at, nodes);
+        self.sampled_with(&mut [], at, nodes);
+    }
+
+    fn sampled_with(&mut self, others: &mut [&mut Self], at: Instant, nodes: &mut Nodes) {
+        self.sample_own(at, nodes);
+        others.iter_mut().for_each(|other| other.sample_own(at, nodes));
+        self.sample_deadlocks(others, at, nodes);
+    }
+
+    fn is_divisible(&self) -> bool {
+        self.needs_whole().is_none()
+    }
+
+    fn divide(&mut self, partition: &Partition) -> Vec<Self> {
+        self.divide_into(partition)
+    }
+
+    fn unite(&mut self, others: Vec<Self>, _: &Partition) {
+        others.into_iter().for_each(|other| self.unite_with(other));
+    }
+
+    #[inline]
+    fn handed_over(&mut self, direction: Direction, frame: &VirtualFrame) {
+        self.frames.handed_over(direction, frame);
+    }
+
+    #[inline]
+    fn taken_over(&mut self, direction: Direction, frame: &VirtualFrame, end: Instant) {
+        self.frames.taken_over(&self.facts, direction, frame, end);
     }
 }
 

@@ -11,13 +11,14 @@ use std::hash::{BuildHasherDefault, Hasher};
 
 use super::facts::Facts;
 use super::parsed::{Data, NONE};
+use super::parts::take;
 use crate::{Direction, NodeId};
 use contracts::stats::{DropKind, DropReason};
 use ground::time::Instant;
 use ground::units::{PRIORITIES, PortId, Priority, PrioritySet};
 
 /// Frames of one source, destination and DSCP in one switch.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Passage {
     /// Source and destination address.
     pub(super) ends: (u64, u64),
@@ -52,7 +53,7 @@ impl Passage {
 }
 
 /// See the module's head.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Passages {
     all: Vec<Passage>,
     known: HashMap<u128, u32, BuildHasherDefault<KeyHasher>>,
@@ -117,6 +118,24 @@ impl Passages {
             forged: vec![false; facts.nodes.len()],
             exact: facts.nodes.iter().map(|node| node.is_switch && node.bridges).collect(),
         }
+    }
+
+    /// Adds what another part knows of its switches.
+    pub(super) fn unite(&mut self, other: Self, theirs: &Facts) {
+        let shift = self.all.len() as u32;
+        self.all.extend(other.all);
+        self.known.extend(other.known.into_iter().map(|(key, at)| (key, at + shift)));
+        let has_port = |n: usize| theirs.has_port(Direction(n as u32));
+        let mut latest = other.latest;
+        for (at, _) in latest.iter_mut().flatten().filter(|(at, _)| *at != UNKNOWN) {
+            *at += shift;
+        }
+        take(&mut self.latest, latest, has_port);
+        take(&mut self.cells, other.cells, has_port);
+        take(&mut self.queued, other.queued, has_port);
+        take(&mut self.announced, other.announced, has_port);
+        take(&mut self.exact, other.exact, |n| theirs.has_node(n));
+        take(&mut self.forged, other.forged, |n| theirs.has_node(n));
     }
 
     /// A data frame comes into a switch. Gives its passage and its cells, which are those of all frames of

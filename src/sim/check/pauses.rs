@@ -4,13 +4,14 @@
 use super::facts::Facts;
 use super::finding::{Check, Extent, Finding, First};
 use super::parsed::Request;
+use super::parts::take;
 use super::passages::Passages;
 use crate::{Direction, NodeId};
 use ground::time::{Duration, Instant};
 use ground::units::{PRIORITIES, Priority, PrioritySet};
 
 /// Until when each priority of each port is paused.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Pauses {
     ports: Vec<Port>,
     /// Pauses that look illegal and may be of a watchdog that acts at the same time.
@@ -54,6 +55,14 @@ impl Pauses {
             first: First::default(),
             obeyed: 0,
         }
+    }
+
+    /// Adds what another part has seen at its ports.
+    pub(super) fn unite(&mut self, other: Self, theirs: &Facts) {
+        take(&mut self.ports, other.ports, |n| theirs.has_port(Direction(n as u32)));
+        self.suspects.extend(other.suspects);
+        self.first.unite(other.first);
+        self.obeyed += other.obeyed;
     }
 
     /// A MAC control frame arrived by `direction`, and counts from now on.
@@ -127,7 +136,7 @@ impl Pauses {
         self.suspects.retain(|suspect| {
             let Suspect { at: then, port, priority, left, .. } = *suspect;
             if then < at {
-                self.first.see(then, || {
+                self.first.see_at(then, facts.from(port).node.index(), || {
                     let name = &facts.from(port).name;
                     format!("{name} started a frame of priority {priority}, which is paused for {left} more")
                 });

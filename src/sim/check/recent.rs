@@ -49,7 +49,7 @@ struct Slot {
 }
 
 /// The kinds that were seen last, direct-mapped.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Recent {
     slots: Box<[Slot]>,
 }

@@ -9,6 +9,7 @@ use super::facts::Facts;
 use super::finding::{Check, Extent, Finding, First};
 use super::lateness::Lateness;
 use super::parsed::Request;
+use super::parts::take;
 use crate::{Direction, LinkId};
 use ground::time::{Duration, Instant};
 use ground::units::{PRIORITIES, Priority, PrioritySet};
@@ -22,7 +23,7 @@ pub(super) struct Cx<'a> {
 }
 
 /// Pauses required and pauses sent, by port.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Requests {
     ports: Vec<Port>,
     late: First,
@@ -156,9 +157,25 @@ impl Requests {
         state.sent &= !(1 << p);
         let length = at.since(state.first[p]);
         self.ended += 1;
+        self.ended_after(length, port, p);
+    }
+
+    /// Takes note of the length of a pause.
+    fn ended_after(&mut self, length: Duration, port: Direction, p: usize) {
         let is_longer = |(longest, of, n)| (longest, port, p) < (length, of, n);
         if self.longest.is_none_or(is_longer) {
             self.longest = Some((length, port, p));
+        }
+    }
+
+    /// Adds what another part has seen at its ports.
+    pub(super) fn unite(&mut self, other: Self, theirs: &Facts) {
+        take(&mut self.ports, other.ports, |n| theirs.has_port(Direction(n as u32)));
+        self.late.unite(other.late);
+        self.forged |= other.forged;
+        self.ended += other.ended;
+        if let Some((length, port, p)) = other.longest {
+            self.ended_after(length, port, p);
         }
     }
 
@@ -175,7 +192,7 @@ impl Requests {
             // A proxy's pause may expire while the group's own pause waits for the line.
             let own = !of.proxied || at.since(state.over[p.index()]) > excuses::more(of.wait, late);
             if held > most && own {
-                self.late.see(at, || {
+                self.late.see_at(at, of.node.index(), || {
                     let name = &of.name;
                     format!("{name} wants priority {p} paused and did not say so for {held}; its pauses last {most}")
                 });
@@ -214,7 +231,7 @@ impl Requests {
             let lost = total - state.late_since[p.index()];
             if late > excuses::more(of.wait, lost) {
                 let what = what(state.owes_pause & bit != 0);
-                self.late.see(at, || {
+                self.late.see_at(at, of.node.index(), || {
                     format!("{} owed its peer a {what} of priority {p} for {late}", of.name)
                 });
             }

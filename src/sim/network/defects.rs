@@ -20,11 +20,12 @@ impl<W: Witness> Network<W> {
     /// # Panics
     /// If there is no such port.
     pub fn add_defect(&mut self, End { node, port }: End, defect: impl Into<Defect>) {
-        let state = &mut self.nodes.0[node.index()];
+        let now = self.now;
+        let (state, part) = self.state_and_part(node);
         let rate = state.outlets[port.index()].rate;
         state.has_defects = true;
         state.port_mut(port).add_defect(defect.into(), rate);
-        state.send_aside(self.now, &mut self.wires, &mut self.witness);
+        state.send_aside(now, &mut part.wires, &mut part.witness);
         self.publish(node);
     }
 
@@ -34,7 +35,8 @@ impl<W: Witness> Network<W> {
     /// The reason why the port refuses the change.
     pub fn change_secy(&mut self, end: End, change: &SecyChange) -> Result<(), String> {
         let End { node, port } = end;
-        let (at, state) = (self.now, &mut self.nodes.0[node.index()]);
+        let at = self.now;
+        let (state, part) = self.state_and_part(node);
         match &mut state.node {
             Node::Switch(switch) => {
                 switch.change_secy(port, change).map_err(|why| why.to_string())?;
@@ -45,7 +47,7 @@ impl<W: Witness> Network<W> {
             }
         }
         state.port_mut(port).rekeyed(at, change);
-        state.defect(at, port, &mut self.wires, &mut self.witness);
+        state.defect(at, port, &mut part.wires, &mut part.witness);
         self.publish(node);
         // A pause that could not be protected before may be sent now.
         self.rouse(at, node, port);
@@ -54,8 +56,13 @@ impl<W: Witness> Network<W> {
 
     /// Takes over the first event of a node that has changed, and brings its frames to their receivers.
     pub(super) fn publish(&mut self, node: NodeId) {
-        self.wires.agenda.set(node.index(), self.nodes.0[node.index()].queue.first_at());
-        self.wires.deliver(&mut self.nodes.0);
+        let place = self.nodes.place(node);
+        let (part, nodes) = (&mut self.parts[place.part as usize], &mut self.nodes.parts);
+        let nodes = &mut nodes[place.part as usize];
+        let first = nodes[place.index as usize].queue.first_at();
+        part.wires.agenda.set(place.index as usize, first);
+        part.wires.deliver(nodes);
+        self.bring_mail();
     }
 }
 

@@ -1,0 +1,309 @@
+//! Threads that run the parts of a network at the same time.
+//!
+//! A round of the virtual world takes microseconds, less than it takes to wake a thread. So a thread that has
+//! nothing to do looks for work for some microseconds before it sleeps, and sleeps at once where there are more
+//! threads than CPUs. It yields to no one: on a busy machine that takes milliseconds. Parts move to the threads and back, so nothing is shared while they run.
+
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::thread::{Scope, available_parallelism};
+use std::time::{Duration, Instant};
+
+use crossbeam::utils::CachePadded;
+use sim::{Executor, Task};
+
+/// Looks for a change before a thread sleeps: some 50 us, which is about what it takes to wake it.
+const SPINS: u32 = 1 << 12;
+
+/// Calls of a trial of each way, and those for which the faster one is kept. Where threads are the slower way, it
+/// is kept for twice as long each time.
+const TRIAL: u32 = 8;
+const KEPT: u32 = 1 << 10;
+const KEPT_MAX: u32 = 1 << 14;
+
+/// States of a [`Slot`].
+const EMPTY: u32 = 0;
+const FULL: u32 = 1;
+const DONE: u32 = 2;
+
+/// Threads that run tasks, next to the thread that gives them. They end when this is dropped.
+#[derive(Debug)]
+pub struct Workers<T> {
+    slots: Vec<Arc<Slot<T>>>,
+    spins: u32,
+    choice: Choice,
+}
+
+/// The choice between threads and the caller's thread alone, by the time that calls take.
+#[derive(Debug)]
+struct Choice {
+    step: Step,
+    /// Calls of this step that are left, and the time of those before.
+    left: u32,
+    spent: Duration,
+    /// Calls for which the next result is kept.
+    kept: u32,
+}
+
+/// Steps of a [`Choice`], in their order.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Step {
+    TryThreads,
+    /// After threads have taken this time.
+    TryAlone(Duration),
+    /// True if threads are faster.
+    Keep(bool),
+}
+
+impl Choice {
+    const START: Self =
+        Self { step: Step::TryThreads, left: TRIAL, spent: Duration::ZERO, kept: KEPT };
+
+    /// True if threads are to be used for the next call.
+    fn is_threads(&self) -> bool {
+        matches!(self.step, Step::TryThreads | Step::Keep(true))
+    }
+
+    /// The call has taken this time.
+    fn took(&mut self, time: Duration) {
+        self.spent += time;
+        self.left -= 1;
+        if self.left > 0 {
+            return;
+        }
+        (self.step, self.left) = match self.step {
+            Step::TryThreads => (Step::TryAlone(self.spent), TRIAL),
+            Step::TryAlone(threads) => {
+                let faster = threads < self.spent;
+                self.kept = if faster { KEPT } else { KEPT_MAX.min(2 * self.kept) };
+                (Step::Keep(faster), self.kept)
+            }
+            Step::Keep(_) => (Step::TryThreads, TRIAL),
+        };
+        self.spent = Duration::ZERO;
+    }
+}
+
+/// Place of one task, for one thread.
+#[derive(Debug)]
+struct Slot<T> {
+    /// [`EMPTY`], [`FULL`] or [`DONE`]. A thread that looks at it does not slow down the lock of the task.
+    state: CachePadded<AtomicU32>,
+    ended: AtomicBool,
+    task: Mutex<Option<T>>,
+    panic: Mutex<Option<Box<dyn Any + Send>>>,
+    /// Threads that sleep until the state changes.
+    sleepers: AtomicU32,
+    gate: Mutex<()>,
+    changed: Condvar,
+}
+
+impl<T> Slot<T> {
+    fn new() -> Self {
+        Self {
+            state: CachePadded::new(AtomicU32::new(EMPTY)),
+            ended: AtomicBool::new(false),
+            task: Mutex::new(None),
+            panic: Mutex::new(None),
+            sleepers: AtomicU32::new(0),
+            gate: Mutex::new(()),
+            changed: Condvar::new(),
+        }
+    }
+
+    fn put(&self, task: T, state: u32) {
+        *self.task.lock().unwrap_or_else(PoisonError::into_inner) = Some(task);
+        self.set(state);
+    }
+
+    fn take(&self) -> Option<T> {
+        self.task.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    fn set(&self, state: u32) {
+        self.state.store(state, Ordering::SeqCst);
+        self.wake();
+    }
+
+    /// Wakes sleepers. One that is about to sleep has counted itself before it looks at the state again, so
+    /// either this sees it or it sees the change.
+    fn wake(&self) {
+        if self.sleepers.load(Ordering::SeqCst) > 0 {
+            let _gate = self.gate.lock().unwrap_or_else(PoisonError::into_inner);
+            self.changed.notify_all();
+        }
+    }
+
+    fn is(&self, state: u32) -> bool {
+        self.state.load(Ordering::SeqCst) == state
+    }
+
+    /// Waits until `is_over` returns true.
+    fn wait(&self, spins: u32, is_over: impl Fn(&Self) -> bool) {
+        for _ in 0..spins {
+            if is_over(self) {
+                return;
+            }
+            std::hint::spin_loop();
+        }
+        self.sleepers.fetch_add(1, Ordering::SeqCst);
+        let gate = self.gate.lock().unwrap_or_else(PoisonError::into_inner);
+        let woken = self.changed.wait_while(gate, |()| !is_over(self));
+        drop(woken);
+        self.sleepers.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+impl<T: Task + Send> Workers<T> {
+    /// Starts `count` threads, none for 0.
+    pub fn start<'scope, 'env>(scope: &'scope Scope<'scope, 'env>, count: usize) -> Self
+    where
+        T: 'scope,
+    {
+        // A thread that looks for work keeps others from doing it, if there are too few CPUs.
+        let cpus = available_parallelism().map_or(1, usize::from);
+        let spins = if count < cpus { SPINS } else { 0 };
+        let slots: Vec<_> = (0..count).map(|_| Arc::new(Slot::new())).collect();
+        for slot in &slots {
+            let slot = slot.clone();
+            scope.spawn(move || work(&slot, spins));
+        }
+        Self { slots, spins, choice: Choice::START }
+    }
+}
+
+/// Runs the tasks of a slot until it ends.
+fn work<T: Task>(slot: &Slot<T>, spins: u32) {
+    loop {
+        slot.wait(spins, |slot| slot.is(FULL) || slot.ended.load(Ordering::SeqCst));
+        if !slot.is(FULL) {
+            return;
+        }
+        let Some(mut task) = slot.take() else { return };
+        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| task.run())) {
+            *slot.panic.lock().unwrap_or_else(PoisonError::into_inner) = Some(panic);
+        }
+        slot.put(task, DONE);
+    }
+}
+
+impl<T: Task + Send> Executor<T> for Workers<T> {
+    fn run(&mut self, tasks: &mut Vec<T>) {
+        let begun = Instant::now();
+        if self.choice.is_threads() {
+            self.share(tasks);
+        } else {
+            tasks.iter_mut().for_each(Task::run);
+        }
+        self.choice.took(begun.elapsed());
+    }
+}
+
+impl<T: Task + Send> Workers<T> {
+    /// Gives a task to each thread, and runs the others here.
+    fn share(&mut self, tasks: &mut Vec<T>) {
+        let given = self.slots.len().min(tasks.len().saturating_sub(1));
+        let slots = &self.slots[..given];
+        for (slot, task) in slots.iter().zip(tasks.drain(tasks.len() - given..)) {
+            slot.put(task, FULL);
+        }
+        let own = || tasks.iter_mut().for_each(Task::run);
+        let mut panic = catch_unwind(AssertUnwindSafe(own)).err();
+        for slot in slots {
+            slot.wait(self.spins, |slot| slot.is(DONE));
+            tasks.extend(slot.take());
+            slot.set(EMPTY);
+            let theirs = slot.panic.lock().unwrap_or_else(PoisonError::into_inner).take();
+            panic = panic.or(theirs);
+        }
+        if let Some(panic) = panic {
+            resume_unwind(panic);
+        }
+    }
+}
+
+impl<T> Drop for Workers<T> {
+    fn drop(&mut self) {
+        for slot in &self.slots {
+            slot.ended.store(true, Ordering::SeqCst);
+            slot.wake();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+
+    use super::*;
+
+    /// Counts its runs, and panics at one of them.
+    struct Count(u64, u64);
+
+    impl Task for Count {
+        fn run(&mut self) {
+            self.0 += 1;
+            assert_ne!(self.0, self.1, "run {}", self.0);
+            if self.0 % 100 == 0 {
+                thread::sleep(Duration::from_micros(300));
+            }
+        }
+    }
+
+    fn tasks(n: u64) -> Vec<Count> {
+        (0..n).map(|n| Count(1_000 * n, u64::MAX)).collect()
+    }
+
+    #[test]
+    fn each_task_is_run_once_and_they_stay_in_order() {
+        // Also more threads than CPUs, more tasks than threads, and fewer.
+        for (threads, count) in [(0, 3), (1, 2), (3, 4), (7, 8), (2, 6), (4, 2), (2, 0)] {
+            let mut tasks = tasks(count);
+            thread::scope(|scope| {
+                let mut workers = Workers::start(scope, threads);
+                for _ in 0..500 {
+                    workers.run(&mut tasks);
+                }
+            });
+            let runs: Vec<u64> = tasks.iter().map(|task| task.0).collect();
+            let expected: Vec<u64> = (0..count).map(|n| 1_000 * n + 500).collect();
+            assert_eq!(runs, expected, "{threads} threads");
+        }
+    }
+
+    #[test]
+    fn the_faster_way_is_kept_and_the_other_one_is_tried_again() {
+        for (threads, alone) in [(3, 5), (5, 3)] {
+            let (mut choice, mut of_threads) = (Choice::START, 0);
+            for _ in 0..20_000 {
+                let is_threads = choice.is_threads();
+                of_threads += u32::from(is_threads);
+                choice.took(Duration::from_micros(if is_threads { threads } else { alone }));
+            }
+            let is_faster = threads < alone;
+            assert_eq!(of_threads > 19_000, is_faster, "{of_threads}");
+            assert!(of_threads >= 3 * TRIAL && of_threads <= 20_000 - 3 * TRIAL, "{of_threads}");
+        }
+    }
+
+    #[test]
+    fn a_panic_of_any_task_is_that_of_the_caller_and_no_thread_is_left() {
+        for at in 0..4 {
+            let mut tasks = tasks(4);
+            tasks[at].1 = 1_000 * at as u64 + 30;
+            let run = AssertUnwindSafe(|| {
+                thread::scope(|scope| {
+                    let mut workers = Workers::start(scope, 3);
+                    loop {
+                        workers.run(&mut tasks);
+                    }
+                });
+            });
+            let panic = catch_unwind(run).unwrap_err();
+            let text = panic.downcast_ref::<String>().unwrap();
+            assert!(text.contains(&format!("run {}", 1_000 * at + 30)), "{text}");
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! A part of a network: nodes whose events are handled one after the other.
+//!
+//! A network has one part, or several that run at the same time. Each has its nodes, their lines inside
+//! of the part, and an observer. Frames for nodes of other parts are mail, which the engine exchanges
+//! when no part runs. A part runs up to the time at which mail may arrive: the least time from an event of
+//! another part to an arrival in this one.
+
+use super::body::{Spares, adopt, give};
+use super::executor::Task;
+use super::node::NodeState;
+use super::wires::{Parcel, Wires};
+use super::witness::Witness;
+use ground::time::{Duration, Instant};
+
+/// Place of a node: the number of its part, and its index among the part's nodes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Place {
+    pub(super) part: u32,
+    pub(super) index: u32,
+}
+
+/// A frame on its way to a node of another part.
+#[derive(Debug)]
+pub(super) struct Letter {
+    pub(super) parcel: Parcel,
+    /// Time at which it leaves its line.
+    pub(super) end: Instant,
+}
+
+/// Frames from one part to another, and memory of frames that came the other way.
+#[derive(Debug)]
+pub(super) struct Mail {
+    pub(super) letters: Vec<Letter>,
+    /// The earliest arrival.
+    pub(super) first: Instant,
+    pub(super) spares: Spares,
+}
+
+impl Mail {
+    pub(super) const EMPTY: Self =
+        Self { letters: Vec::new(), first: Instant::NEVER, spares: Vec::new() };
+
+    /// Adds a frame.
+    pub(super) fn post(&mut self, letter: Letter) {
+        self.first = self.first.min(letter.parcel.flight.arrival);
+        self.letters.push(letter);
+    }
+}
+
+/// A part without its nodes.
+pub(super) struct Part<W> {
+    pub(super) wires: Wires,
+    pub(super) witness: W,
+    /// Nodes whose events are being handled; empty between windows.
+    due: Vec<u32>,
+    /// By part: its mail for this one.
+    pub(super) inbox: Vec<Mail>,
+    /// By part: frames that came from there, less those that went there and memory that was returned.
+    owed: Vec<i64>,
+    /// All events before this time were handled.
+    reached: Instant,
+    /// The next run ends before this time.
+    pub(super) until: Instant,
+}
+
+impl<W: Witness> Part<W> {
+    /// Creates one of `parts` parts, before its first event.
+    pub(super) fn new(wires: Wires, witness: W, parts: usize) -> Self {
+        Self {
+            wires,
+            witness,
+            due: Vec::new(),
+            inbox: (0..parts).map(|_| Mail::EMPTY).collect(),
+            owed: vec![0; parts],
+            reached: Instant::ZERO,
+            until: Instant::ZERO,
+        }
+    }
+
+    /// A time not later than that of the first event, arrivals of mail included.
+    pub(super) fn bound(&self) -> Instant {
+        let mail = self.inbox.iter().map(|mail| mail.first);
+        mail.fold(self.wires.agenda.bound(), Instant::min)
+    }
+
+    /// Brings mail to its receivers.
+    pub(super) fn receive(&mut self, nodes: &mut [NodeState]) {
+        for (mail, owed) in self.inbox.iter_mut().zip(&mut self.owed) {
+            *owed += (mail.letters.len() + mail.spares.len()) as i64;
+            adopt(&mut mail.spares);
+            for Letter { parcel, end } in mail.letters.drain(..) {
+                let direction = parcel.direction(nodes);
+                assert!(
+                    parcel.flight.arrival >= self.reached,
+                    "a frame arrives in the past: {direction:?}"
+                );
+                self.witness.taken_over(direction, &parcel.flight.frame, end);
+                self.wires.bring(nodes, parcel);
+            }
+            mail.first = Instant::NEVER;
+        }
+    }
+
+    /// Handles all events before [`Self::until`].
+    pub(super) fn run(&mut self, nodes: &mut [NodeState]) {
+        self.receive(nodes);
+        let is_ordered = self.witness.is_ordered();
+        loop {
+            let at = self.wires.agenda.bound();
+            if at >= self.until {
+                break;
+            }
+            let window = match is_ordered {
+                true => at.saturating_add(Duration::from_picos(1)),
+                false => at.saturating_add(self.wires.lookahead),
+            };
+            self.run_window(nodes, window.min(self.until));
+        }
+        self.reached = self.until;
+        for (mail, owed) in self.wires.mail.iter_mut().zip(&mut self.owed) {
+            *owed -= mail.letters.len() as i64;
+            if *owed > 0 {
+                *owed -= give(*owed as usize, &mut mail.spares) as i64;
+            }
+        }
+    }
+
+    /// Handles all events before `end`, node by node in the order of their numbers, so that simultaneous
+    /// events of different nodes have one order in any division of time. No node sends another of this
+    /// part anything that arrives before then.
+    fn run_window(&mut self, nodes: &mut [NodeState], end: Instant) {
+        let Self { wires, due, witness, .. } = self;
+        wires.horizon = end;
+        wires.agenda.take(end, due);
+        for node in due.drain(..) {
+            let next = nodes[node as usize].run(end, wires, witness);
+            wires.agenda.set(node as usize, next);
+        }
+        wires.deliver(nodes);
+    }
+}
+
+/// Work of one part: its events up to the time at which a frame of another part may arrive.
+pub struct Job<W: Witness> {
+    pub(super) nodes: Vec<NodeState>,
+    pub(super) part: Box<Part<W>>,
+}
+
+impl<W: Witness> Task for Job<W> {
+    fn run(&mut self) {
+        self.part.run(&mut self.nodes);
+    }
+}
+
+impl<W: Witness> core::fmt::Debug for Job<W> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(f, "a part of {} nodes until {:?}", self.nodes.len(), self.part.until)
+    }
+}
