@@ -26,7 +26,7 @@ pub(super) enum Side {
     Arrives,
 }
 
-/// What is known of a data frame by its kind and place.
+/// Facts about a data frame that follow from its kind and place.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Known {
     /// Number of its passage, or [`Known::NO_PASSAGE`] at a host.
@@ -93,7 +93,7 @@ impl Recent {
         Self { slots: vec![Slot { kind, known }; slots].into() }
     }
 
-    /// Returns what is known of a kind.
+    /// Returns the facts about a kind.
     #[inline]
     pub(super) fn find(&self, kind: &Kind) -> Option<Known> {
         let slot = &self.slots[kind.hash() & (self.slots.len() - 1)];
@@ -103,7 +103,7 @@ impl Recent {
         (bytes | u64::from(rest) == 0).then_some(slot.known)
     }
 
-    /// Remembers what is known of a kind of data frames.
+    /// Remembers the facts about a kind of data frames.
     pub(super) fn note(&mut self, kind: Kind, known: Known) {
         let slot = kind.hash() & (self.slots.len() - 1);
         self.slots[slot] = Slot { kind, known };
