@@ -398,7 +398,8 @@ fn a_large_network_has_the_same_results_on_pages_of_any_size() {
             None => command.env_remove("GLIBC_TUNABLES"),
         };
         let out = command.env_remove("SLUICE_LOG").output().unwrap();
-        let json: Value = serde_json::from_slice(&out.stdout).expect(text(&out.stderr));
+        let json: Value = serde_json::from_slice(&out.stdout)
+            .unwrap_or_else(|error| panic!("{error}: {}", text(&out.stderr)));
         let times = text(&out.stderr).matches("starts again on huge pages").count();
         (json["trace_hash"].as_str().unwrap().to_owned(), times)
     };
