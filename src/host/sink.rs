@@ -1,6 +1,6 @@
 //! Reception of one flow: each frame counted once, with its order and its latency.
 //!
-//! Nearly every frame is the next one of its flow. What such a frame changes lies in two neighbouring
+//! Nearly every frame is the next one of its flow. The fields that such a frame changes lie in two neighbouring
 //! cache lines and one counter of the histogram; the bits of received numbers are written only when a
 //! frame is missing.
 
@@ -19,7 +19,7 @@ use wire::ip::Ecn;
 pub const WINDOW: u64 = 4096;
 
 /// Counters of a received flow.
-// What the next frame of a flow changes stands first.
+// The fields that the next frame of a flow changes stand first.
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub struct SinkCounters {
@@ -89,7 +89,7 @@ impl Counted {
 /// Words of the bits of a window.
 const WORDS: usize = (WINDOW / 64) as usize;
 
-// What the next frame of a flow changes is in the first two cache lines.
+// The fields that the next frame of a flow changes are in the first two cache lines.
 const _: () = assert!(offset_of!(Sink, counters) + offset_of!(SinkCounters, id) <= 128);
 
 /// Returns the word and mask of a sequence number's bit.
