@@ -84,7 +84,7 @@ impl<W: Witness> Network<W> {
 
     /// Returns the number of parts.
     #[must_use]
-    pub const fn parts(&self) -> usize {
+    pub fn parts(&self) -> usize {
         self.parts.len()
     }
 
