@@ -184,7 +184,7 @@ fn what_is_no_request_is_refused_with_a_reason() {
     refused("POST", "/config", b"flows: []", 400, "the body is not JSON: ");
     refused("POST", "/config", b"", 400, "the body is empty");
     refused("POST", "/config", b"\xff\xfe", 400, "the body is not JSON");
-    refused("POST", "/config", b"{\"ports\": [{}]}", 400, "ports[0]: missing field `name`");
+    refused("POST", "/config", b"{\"ports\": [{}]}", 400, "ports[0]: `name` is missing; ");
     refused("POST", "/config", &b"[".repeat(100_000), 400, "recursion limit exceeded");
     refused("POST", "/config", &[b'['; 3_000_000], 400, "more than 1000000 values");
     refused("DELETE", "/config", b"", 405, "DELETE does nothing on /config");
