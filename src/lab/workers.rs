@@ -17,9 +17,10 @@ use sim::{Executor, Task};
 /// Looks for a change before a thread sleeps: some 50 us, which is about what it takes to wake it.
 const SPINS: u32 = 1 << 12;
 
-/// Calls of a trial of each way, and those for which the faster one is kept. Where threads are the slower way, it
-/// is kept for twice as long each time.
+/// Calls of a trial of each way, and those for which the faster one is kept: few at first, when caches are cold
+/// and traffic begins, and twice as many each time, up to more where threads are the slower way.
 const TRIAL: u32 = 8;
+const KEPT_FIRST: u32 = 1 << 5;
 const KEPT: u32 = 1 << 10;
 const KEPT_MAX: u32 = 1 << 14;
 
@@ -59,7 +60,7 @@ enum Step {
 
 impl Choice {
     const START: Self =
-        Self { step: Step::TryThreads, left: TRIAL, spent: Duration::ZERO, kept: KEPT };
+        Self { step: Step::TryThreads, left: TRIAL, spent: Duration::ZERO, kept: KEPT_FIRST / 2 };
 
     /// True if threads are to be used for the next call.
     fn is_threads(&self) -> bool {
@@ -77,7 +78,7 @@ impl Choice {
             Step::TryThreads => (Step::TryAlone(self.spent), TRIAL),
             Step::TryAlone(threads) => {
                 let faster = threads < self.spent;
-                self.kept = if faster { KEPT } else { KEPT_MAX.min(2 * self.kept) };
+                self.kept = (2 * self.kept).min(if faster { KEPT } else { KEPT_MAX });
                 (Step::Keep(faster), self.kept)
             }
             Step::Keep(_) => (Step::TryThreads, TRIAL),
