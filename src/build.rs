@@ -1,9 +1,8 @@
 //! Build script of the program: it keeps the program small.
 //!
-//! Schemas are included without their white space. The linker gets options that make its output smaller, where
-//! it knows them: functions with equal code are kept once (`--icf=all`: generic code is instantiated in each crate that
-//! uses it), and relocations are packed. Each option is tried with a program of one line first, which has to
-//! run, as linkers and loaders of supported machines differ.
+//! Schemas are included without their white space. The linker keeps functions of equal code once (`--icf=all`:
+//! each crate that uses generic code has a copy) and packs relocations. Linkers and loaders of supported
+//! machines differ, so each option is tried first: a program of one line that is linked with it has to run.
 
 use std::env;
 use std::error::Error;

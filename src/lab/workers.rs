@@ -2,7 +2,8 @@
 //!
 //! A round of the virtual world takes microseconds, less than it takes to wake a thread. So a thread that has
 //! nothing to do looks for work for some microseconds before it sleeps, and sleeps at once where there are more
-//! threads than CPUs. It yields to no one: on a busy machine that takes milliseconds. Parts move to the threads and back, so nothing is shared while they run.
+//! threads than CPUs. It yields to no one: on a busy machine that takes milliseconds. Parts move to the threads
+//! and back, so nothing is shared while they run.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
