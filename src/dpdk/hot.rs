@@ -216,7 +216,7 @@ pub(super) unsafe fn free(m: NonNull<rte_mbuf>) {
     }
 }
 
-/// Frees frames of any kind, those of the first one's pool together.
+/// Frees up to 64 frames of any kind, those of the first one's pool together.
 ///
 /// # Safety
 /// As [`free`] for each.
@@ -244,25 +244,22 @@ pub(super) unsafe fn free_many(frames: &[NonNull<rte_mbuf>]) {
     let len = cache.len as usize;
     let room = &mut cache.objs[len..len + frames.len()];
     let returns = |h: &rte_mbuf| h.pool == pool && is_as_kept(h);
-    let mut put = 0;
-    for m in frames {
+    // By bit: the frames that are not put into the cache. To free one may change another, whose data it has.
+    let (mut put, mut others) = (0, 0_u64);
+    for (n, m) in frames.iter().enumerate() {
         // SAFETY: alive by contract.
         if returns(unsafe { m.as_ref() }) {
             room[put] = m.as_ptr().cast();
             put += 1;
+        } else {
+            others |= 1 << n;
         }
     }
     cache.len = (len + put) as u32;
-    if put == frames.len() {
-        return;
-    }
-    for m in frames {
-        // Those in the cache are unchanged.
-        // SAFETY: this thread's, in the cache or not.
-        if !returns(unsafe { m.as_ref() }) {
-            // SAFETY: passed on.
-            unsafe { free(*m) };
-        }
+    while others != 0 {
+        // SAFETY: passed on.
+        unsafe { free(frames[others.trailing_zeros() as usize]) };
+        others &= others - 1;
     }
 }
 
