@@ -28,6 +28,7 @@ const LAYERS: &[&[&str]] = &[
     &["sim", "runtime", "text"],
     &["config", "results"],
     &["tester", "labfile"],
+    &["labrun"],
     &["lab"],
     &["validate", "data"],
     &["benchmark"],

@@ -4,7 +4,7 @@
 //! again); those of address tables follow from their size. Frames come on top of it as queues fill, as
 //! does what is recorded for plots.
 
-use super::plan::LabPlan;
+use super::LabPlan;
 use config::memory::{Need, sum_refusal};
 use config::{ConfigError, Finding};
 use sim::NodeKind;

@@ -4,6 +4,8 @@ mod idle;
 mod lossy_way;
 mod order;
 mod refused;
+#[cfg(feature = "dpdk")]
+mod rings;
 mod star;
 mod threads;
 mod workloads;
@@ -16,6 +18,7 @@ use ground::time::{Duration, Instant};
 use ground::units::{PortId, Priority, PrioritySet, Quanta};
 use ground::verdict::Verdict;
 use host::{PauseAsk, PausePlan};
+use labrun::{run_changed, run_divided};
 use sim::defect::{Defect, Obeying};
 use sim::teststar::RATE;
 use sim::{
@@ -190,12 +193,12 @@ fn a_line_that_is_idle_while_frames_wait_makes_the_verdict_bad() {
     plan.checks = all_checks();
     assert!(run_it(&plan).is_pass());
     // The switch keeps the pause for the longest possible time, 336 us, and is sampled every 10 us.
-    let deaf = |network: &mut Network<_>| {
+    let mut deaf = |network: &mut Network<_>| {
         let end = End { node: NodeId(0), port: PortId::new(2).unwrap() };
         let longest = Obeying::ScaledTimes { numerator: u16::MAX, denominator: 1 };
         network.add_defect(end, Defect::Obeying(longest));
     };
-    let run = virtual_run::run_changed(&plan, Options::default(), deaf, |_| {}).unwrap();
+    let run = run_changed(&plan, Options::default(), &mut deaf, &mut |_| {}).unwrap();
     let bad = run.outcome.checks.iter().filter(|check| check.verdict.is_fail());
     let bad: Vec<_> = bad.map(|check| (check.name.as_str(), check.detail.as_str())).collect();
     let [("work_conserving", detail)] = bad[..] else { panic!("{bad:#?}") };
@@ -331,4 +334,21 @@ checks:
         ]
     );
     assert_eq!(outcome.verdict, Fail);
+}
+
+#[test]
+fn lines_are_as_far_away_as_switches_pause_them() {
+    let text = "\
+topology: {parking_lot: {switches: 3, hosts_per_switch: [1, 0, 1]}}
+flows: [{from: h1, to: r, priority: 3}, {from: h1, to: h2, priority: 3, victim: true}]
+";
+    let (plan, _) = parse("f.yaml", text).unwrap();
+    let name = |line: sim::Direction| {
+        let link = &plan.network.links[line.link().index()];
+        plan.network.nodes[link.from(line).node.index()].name()
+    };
+    let mut found: Vec<_> =
+        labrun::distances(&plan).into_iter().map(|(l, d)| (name(l), d)).collect();
+    found.sort_unstable();
+    assert_eq!(found, [("h1", 3), ("s1", 2), ("s2", 1)]);
 }

@@ -21,10 +21,8 @@ use std::sync::atomic::AtomicBool;
 use serde::Serialize;
 
 use super::file::LabFile;
-use super::run::Runner;
 use super::study::{Changes, Study, StudyError, in_order};
-use super::world::World;
-use super::{Options, Outcome};
+use super::{Options, Outcome, Runner, World};
 use config::ConfigError;
 use config::quantity::Span;
 use ground::rand::Rng;

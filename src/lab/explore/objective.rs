@@ -3,8 +3,8 @@
 use serde::Serialize;
 
 use crate::Outcome;
-use crate::path::find;
 use crate::study;
+use labrun::find;
 
 /// Direction in which results are better.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]

@@ -29,7 +29,7 @@ mod view;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use super::plan::LabPlan;
+use super::LabPlan;
 use super::raw;
 use config::{Cx, Finding, Place, Warning};
 use graph::{Graph, Kind};
@@ -42,8 +42,8 @@ use routes::Routes;
 use sim::{DirectionPlan, End, LinkPlan, NetworkPlan, NodeId, NodeKind, NodePlan};
 use switch::{SpreadEntry, StaticEntry};
 
-use crate::message_log::keep_messages;
 use fault_context::Context as Faults;
+use labrun::message_log::keep_messages;
 pub use view::{LinkView, Resolved};
 
 /// Name of a lab without a name or a file.

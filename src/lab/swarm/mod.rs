@@ -8,9 +8,7 @@
 //! unless the paths of its flows form a cycle. [`shrink`] makes a failing lab as small as possible
 //! while it still fails.
 
-mod circles;
 mod draw;
-mod promises;
 mod row;
 mod shrink;
 mod summary;

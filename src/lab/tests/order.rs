@@ -2,7 +2,6 @@
 
 use super::*;
 use crate::swarm::{draw, lab_seed};
-use crate::virtual_run::run_changed;
 use sim::Witness;
 
 /// Labs of the swarm that are run both ways.
@@ -23,12 +22,12 @@ fn windows_of_time_give_the_same_results_as_the_order_of_time() {
         let window = run_changed(
             &plan,
             options,
-            |network| ordered = network.witness_mut().is_ordered(),
-            |_| (),
+            &mut |network| ordered = network.witness_mut().is_ordered(),
+            &mut |_| (),
         );
         let order =
-            run_changed(&plan, options, |network| network.witness_mut().1.keep_order(), |_| ());
-        let drawn = run_changed(&plan, drawn, |_| (), |_| ());
+            run_changed(&plan, options, &mut |n| n.witness_mut().1.keep_order(), &mut |_| ());
+        let drawn = run_changed(&plan, drawn, &mut |_| (), &mut |_| ());
         let (window, order, drawn) = (window.unwrap(), order.unwrap(), drawn.unwrap());
         let json = |run: &Run| serde_json::to_value(&run.outcome).unwrap();
         assert_eq!(json(&window), json(&order), "lab of seed {seed}");

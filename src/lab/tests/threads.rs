@@ -4,7 +4,6 @@ use std::num::NonZeroU16;
 
 use super::*;
 use crate::swarm::{draw, lab_seed};
-use crate::virtual_run::{run_changed, run_divided};
 use ground::rand::Rng;
 use sim::{NetworkPlan, Partition};
 
@@ -24,8 +23,8 @@ fn shown(run: &Run) -> (Value, String) {
 
 fn same(plan: &LabPlan, threads: u16, plots: bool, name: &str) -> Threads {
     let of = |threads| Options { plots, ..on(threads) };
-    let one = run_changed(plan, of(1), |_| (), |_| ()).unwrap();
-    let several = run_changed(plan, of(threads), |_| (), |_| ()).unwrap();
+    let one = run_changed(plan, of(1), &mut |_| (), &mut |_| ()).unwrap();
+    let several = run_changed(plan, of(threads), &mut |_| (), &mut |_| ()).unwrap();
     assert_eq!(one.threads, Threads::default());
     let (one, found) = (shown(&one), shown(&several));
     assert_eq!(found.0, one.0, "{name} on {threads} threads");
@@ -91,13 +90,13 @@ flows:
         Ok((plan, _)) => plan,
         Err(error) => panic!("{error}"),
     };
-    let one = shown(&run_changed(&plan, on(1), |_| (), |_| ()).unwrap());
+    let one = shown(&run_changed(&plan, on(1), &mut |_| (), &mut |_| ()).unwrap());
     for _ in 0..6 {
         let parts = 2 + rng.next_u64() % 4;
         let nodes = plan.network.nodes.len();
         let of: Vec<u32> = (0..nodes).map(|_| (rng.next_u64() % parts) as u32).collect();
         let divided = |_: &NetworkPlan| Partition::of_parts(&of);
-        let run = run_divided(&plan, on(2), divided, |_| (), |_| ()).unwrap();
+        let run = run_divided(&plan, on(2), &divided, &mut |_| (), &mut |_| ()).unwrap();
         assert!(run.threads.used > 1, "{of:?}");
         assert_eq!(shown(&run), one, "{of:?}");
     }
@@ -111,7 +110,9 @@ fn a_run_on_one_thread_says_why() {
     let nodes = plan.network.nodes.len();
     let most = same(&plan, 200, false, "incast");
     assert!(most.used > 2 && most.used <= nodes, "{most:?}");
-    let why = |plan: &LabPlan| run_changed(plan, on(2), |_| (), |_| ()).unwrap().threads.why_one;
+    let why = |plan: &LabPlan| {
+        run_changed(plan, on(2), &mut |_| (), &mut |_| ()).unwrap().threads.why_one
+    };
     plan.network.links[0].ba.errors = ErrorPlan { bit: 0, frame: 1 };
     assert!(why(&plan).unwrap().contains("line errors"));
     let mut plan = incast(4, 20);
@@ -148,12 +149,12 @@ fn a_bug_that_a_check_finds_is_found_on_several_threads() {
     receiver.pauses.push(PausePlan { ask: pfc, start, every, frames: 1 });
     plan.checks = all_checks();
     // The switch keeps the pause for the longest possible time.
-    let deaf = |network: &mut Network<_>| {
+    let mut deaf = |network: &mut Network<_>| {
         let end = End { node: NodeId(0), port: PortId::new(2).unwrap() };
         let longest = Obeying::ScaledTimes { numerator: u16::MAX, denominator: 1 };
         network.add_defect(end, Defect::Obeying(longest));
     };
-    let of = |threads| run_changed(&plan, on(threads), deaf, |_| ()).unwrap();
+    let mut of = |threads| run_changed(&plan, on(threads), &mut deaf, &mut |_| ()).unwrap();
     let one = of(1);
     assert_eq!(one.outcome.verdict, Verdict::Fail);
     for threads in [2, 4] {

@@ -3,7 +3,6 @@
 use super::carrier::{Batch, Carrier};
 use super::parts::{Bound, KindOf, Marked, One, PORT_FIRST, PORTS, Sent, Times, has_room};
 use super::sizes::Sizes;
-use crate::message_log::ENDLESS;
 use crate::resolve::addresses::{ip, mac};
 use crate::resolve::graph;
 use config::Cx;
@@ -11,6 +10,7 @@ use ground::units::BitsPerSec;
 use host::{
     Message, PlanError, Rate, RocePlan, StationPlan, TcpPlan, Transport, TransportPlan, Work,
 };
+use labrun::message_log::ENDLESS;
 use schedule::Line;
 use wire::roce::U24;
 

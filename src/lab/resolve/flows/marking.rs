@@ -2,12 +2,12 @@
 
 use super::carrier::Carrier;
 use super::parts::{Context, KindOf, Marked};
-use crate::plan::LossyHop;
 use crate::resolve::graph;
 use crate::resolve::routes::Hop;
 use buffer::GroupKind;
 use config::Cx;
 use ground::units::{Dscp, PortId, Priority};
+use labrun::LossyHop;
 use sim::NodeId;
 use switch::{ClassifyPlan, Trust};
 

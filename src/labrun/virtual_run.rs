@@ -89,33 +89,39 @@ pub struct Run {
     pub messages: Option<MessageRecords>,
 }
 
+/// Is called from time to time.
+pub(super) type Tell<'a> = &'a mut dyn FnMut(Progress);
+
+/// Changes a network before it runs.
+type Change<'a> = &'a mut dyn FnMut(&mut Network<Watchers>);
+
 pub(super) fn run(
     plan: &LabPlan,
     options: Options<'_>,
-    progress: impl FnMut(Progress),
+    progress: Tell<'_>,
 ) -> Result<Run, RunError> {
-    run_changed(plan, options, |_| (), progress)
+    run_changed(plan, options, &mut |_| (), progress)
 }
 
 /// Runs a lab after `change` has altered its network unknown to the checkers, so that tests can
 /// inject bugs that a check must find.
-pub(super) fn run_changed(
+pub fn run_changed(
     plan: &LabPlan,
     options: Options<'_>,
-    change: impl FnOnce(&mut Network<Watchers>),
-    progress: impl FnMut(Progress),
+    change: Change<'_>,
+    progress: Tell<'_>,
 ) -> Result<Run, RunError> {
     let threads = options.threads.map_or(1, |threads| usize::from(threads.get()));
-    run_divided(plan, options, |plan| Partition::new(plan, threads), change, progress)
+    run_divided(plan, options, &|plan| Partition::new(plan, threads), change, progress)
 }
 
 /// As [`run_changed`], with the network divided in this way, on as many threads as it has parts.
-pub(super) fn run_divided(
+pub fn run_divided(
     plan: &LabPlan,
     options: Options<'_>,
-    partition: impl FnOnce(&NetworkPlan) -> Partition,
-    change: impl FnOnce(&mut Network<Watchers>),
-    progress: impl FnMut(Progress),
+    partition: &dyn Fn(&NetworkPlan) -> Partition,
+    change: Change<'_>,
+    progress: Tell<'_>,
 ) -> Result<Run, RunError> {
     let detail = Detail { plots: options.plots };
     let recorder = Recorder::new(plan, detail, Captures::create(plan)?);
@@ -196,7 +202,7 @@ fn drive(
     options: Options<'_>,
     (mut network, executor): (Network<Watchers>, &mut impl Executor<Job<Watchers>>),
     mut looks: Option<&mut Looks>,
-    mut progress: impl FnMut(Progress),
+    progress: Tell<'_>,
 ) -> (Network<Watchers>, Ended, Window) {
     let ends = ends(plan);
     let mut stops = Stops::new(plan);

@@ -5,7 +5,7 @@ use super::plan::LabPlan;
 #[cfg(feature = "dpdk")]
 use super::real;
 use super::verdict;
-use super::virtual_run::{self, Options, Progress, Run};
+use super::virtual_run::{self, Options, Progress, Run, Tell};
 use super::world::World;
 
 /// Runs labs in one world, one after the other.
@@ -36,7 +36,17 @@ impl Runner {
         &mut self,
         plan: &LabPlan,
         options: Options<'_>,
-        progress: impl FnMut(Progress),
+        mut progress: impl FnMut(Progress),
+    ) -> Result<Run, RunError> {
+        self.run_here(plan, options, &mut progress)
+    }
+
+    /// Nothing is generic, so that the worlds are compiled here, for speed, and not in each crate that calls.
+    fn run_here(
+        &mut self,
+        plan: &LabPlan,
+        options: Options<'_>,
+        progress: Tell<'_>,
     ) -> Result<Run, RunError> {
         let mut run = match self.world {
             World::Virtual => virtual_run::run(plan, options, progress)?,

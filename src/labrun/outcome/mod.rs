@@ -40,6 +40,8 @@ pub use completions::{CompletionTimes, Completions};
 #[cfg(feature = "dpdk")]
 pub(super) use ended::Counted;
 pub(super) use ended::{Ended, Window};
+#[cfg(any(test, feature = "rig"))]
+pub use figures::distances;
 pub use figures::{CompletionOutcome, Figures, HopOutcome, Signals};
 pub(super) use gather::{flow_counts, gather};
 pub use lossy_way::LossyWay;

@@ -5,9 +5,6 @@ use std::rc::Rc;
 
 use proptest::prelude::*;
 
-use super::fit::Fit;
-use super::node::until_quiet;
-use super::*;
 use crate::parse;
 use contracts::memory::rings::{InMemory, RingPort, ring_pair};
 use contracts::stats::DropReason;
@@ -15,7 +12,8 @@ use contracts::world::Alone;
 use ground::time::Instant;
 use ground::units::PortId;
 use host::Station;
-use runtime::Tether;
+use labrun::real::{Fit, Shortfall, until_quiet};
+use runtime::{Leash, Tether};
 use sim::NodeKind;
 use switch::Switch;
 
@@ -237,7 +235,7 @@ fn headroom_stays_what_rings_need_whatever_ports_would_find() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../configs/labs/auto-headroom.yaml");
     let text = std::fs::read_to_string(path).unwrap();
     let fit = fit(&text);
-    let said = |s: &shortfall::Shortfall| s.field == "profiles.defaults.headroom";
+    let said = |s: &Shortfall| s.field == "profiles.defaults.headroom";
     assert_eq!(fit.shortfalls.iter().filter(|s| said(s)).count(), 1);
     let switches = fit.plan.network.nodes.iter().filter_map(|node| match &node.kind {
         NodeKind::Switch(switch) => Some(switch),

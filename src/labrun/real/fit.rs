@@ -32,17 +32,17 @@ const TAGS: u32 = 8 + Secy::OVERHEAD_MAX as u32;
 
 /// A lab that can run on rings.
 #[derive(Clone, Debug)]
-pub(super) struct Fit {
+pub struct Fit {
     /// The lab without the parts that rings do not support.
-    pub(super) plan: LabPlan,
-    pub(super) rings: Rings,
-    pub(super) load: Load,
-    pub(super) shortfalls: Vec<Shortfall>,
-    pub(super) judged: Judged,
+    pub plan: LabPlan,
+    pub rings: Rings,
+    pub load: Load,
+    pub shortfalls: Vec<Shortfall>,
+    pub judged: Judged,
     /// Most frames that exist at one time.
-    pub(super) frames: u32,
+    pub frames: u32,
     /// Longest frame, tags included.
-    pub(super) max_frame: u32,
+    pub max_frame: u32,
 }
 
 impl Fit {
@@ -50,7 +50,7 @@ impl Fit {
     ///
     /// # Errors
     /// Parts of the lab that make it impossible to run on rings.
-    pub(super) fn new(plan: &LabPlan) -> Result<Self, RealError> {
+    pub fn new(plan: &LabPlan) -> Result<Self, RealError> {
         plan.network.check()?;
         let links = plan.network.links.len();
         if links > RING_PAIRS_MAX {
@@ -88,7 +88,7 @@ impl Fit {
     }
 
     /// Reports that the lab runs in slow motion.
-    pub(super) fn slowed_down(&mut self, times: u64, threads: usize) {
+    pub fn slowed_down(&mut self, times: u64, threads: usize) {
         if times == 1 {
             return;
         }

@@ -7,7 +7,7 @@ use std::time::Duration as StdDuration;
 use super::error::{PATIENCE, RealError};
 use super::poller::{Poller, PollerEnd, Sample, Shared};
 use crate::plan::LabPlan;
-use crate::virtual_run::Progress;
+use crate::virtual_run::{Progress, Tell};
 use dpdk::{Eal, TscClock};
 use ground::time::Instant;
 use runtime::{Cores, Disturbance, Patience};
@@ -22,8 +22,8 @@ pub(super) fn drive(
     pollers: Vec<Poller>,
     shared: &Shared,
     plan: &LabPlan,
-    stopped: impl Fn() -> bool,
-    mut progress: impl FnMut(Progress),
+    stopped: &dyn Fn() -> bool,
+    progress: Tell<'_>,
 ) -> Result<(Vec<PollerEnd>, Option<Disturbance>), RealError> {
     let (clock, cores) = (TscClock::new(), Cores::find(pollers.len()));
     let patience = Patience::new(&shared.preemption, PATIENCE);

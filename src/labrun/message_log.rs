@@ -4,17 +4,17 @@ use host::TransportPlan;
 use sim::{NodeKind, NodePlan};
 
 /// Messages of an unlimited flow: more than any run sends.
-pub(crate) const ENDLESS: u64 = u32::MAX as u64;
+pub const ENDLESS: u64 = u32::MAX as u64;
 
 /// Messages that are kept for slowdowns without `record.messages`.
 const LOG_DEFAULT: u64 = 100_000;
 
-/// Messages that are kept with it; see [`Record::messages`](crate::raw::Record::messages).
+/// Messages that are kept with it; see `record.messages` of lab files.
 const LOG_MAX: u64 = 1_000_000;
 
 /// Decides how many messages each sender keeps one by one: all that were drawn; those of flows with
 /// a known number as long as there are few; with `every`, also those of others, up to a limit.
-pub(crate) fn keep_messages(nodes: &mut [NodePlan], every: bool) {
+pub fn keep_messages(nodes: &mut [NodePlan], every: bool) {
     let known = |t: &TransportPlan| match &t.work.list {
         Some(list) => Some(list.messages().len() as u64),
         None => t.message.map(|m| m.count).filter(|count| *count < ENDLESS),

@@ -45,7 +45,7 @@ impl LabPlan {
     }
 
     /// Returns the flow ids of the traffic generator.
-    pub(super) fn tester_flows(&self) -> impl Iterator<Item = FlowId> + '_ {
+    pub fn tester_flows(&self) -> impl Iterator<Item = FlowId> + '_ {
         self.tester.iter().flat_map(|tester| &tester.plan.flows).map(|flow| flow.id)
     }
 }

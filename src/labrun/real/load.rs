@@ -16,14 +16,14 @@ const IDLE_PORT: f64 = 1_000.0;
 
 /// Load of the nodes of a network.
 #[derive(Clone, PartialEq, Debug)]
-pub(super) struct Load {
+pub struct Load {
     /// By node: frames per second that it sends, forwards or receives without congestion.
     nodes: Vec<f64>,
 }
 
 impl Load {
     /// Calculates the load that the flows of a network offer, limited by their hosts' link rates.
-    pub(super) fn new(network: &NetworkPlan) -> Self {
+    pub fn new(network: &NetworkPlan) -> Self {
         let mut nodes: Vec<f64> =
             network.nodes.iter().map(|n| n.ports() as f64 * IDLE_PORT).collect();
         for (n, node) in network.nodes.iter().enumerate() {
@@ -48,14 +48,14 @@ impl Load {
     }
 
     /// Returns the factor by which time is slowed down for this number of threads.
-    pub(super) fn slow_down(&self, threads: usize) -> u64 {
+    pub fn slow_down(&self, threads: usize) -> u64 {
         let all: f64 = self.nodes.iter().sum();
         ((all / (HOPS_PER_CORE * threads as f64)).ceil() as u64).max(1)
     }
 
     /// Returns the thread of each node. Nodes are assigned in the order of load, each to the thread
     /// with the least load.
-    pub(super) fn spread(&self, threads: usize) -> Vec<usize> {
+    pub fn spread(&self, threads: usize) -> Vec<usize> {
         let mut order: Vec<usize> = (0..self.nodes.len()).collect();
         order.sort_by(|a, b| self.nodes[*b].total_cmp(&self.nodes[*a]));
         let (mut sums, mut places) = (vec![0.0_f64; threads], vec![0; self.nodes.len()]);
@@ -113,7 +113,7 @@ fn stream_offer(stream: &StreamPlan, line: &Line) -> Option<Offer> {
 }
 
 /// Returns the shortest and the longest frame of a stream, FCS included.
-pub(super) fn lengths(sizes: &Sizes) -> (u32, u32) {
+pub fn lengths(sizes: &Sizes) -> (u32, u32) {
     match sizes {
         Sizes::Fixed(size) => (*size, *size),
         Sizes::Increment { start, end, .. } => (*start, *end),

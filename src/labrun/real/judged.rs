@@ -49,7 +49,7 @@ const LOSSES: [&str; 4] = ["loss_frames", "lost_frames", "loss_percent", "faults
 
 /// Checks of a lab that rings cannot judge, found before unsupported parts are removed.
 #[derive(Clone, Debug)]
-pub(super) struct Judged {
+pub struct Judged {
     /// By check: the reason why rings cannot judge it.
     unjudged: Vec<Option<String>>,
     /// Largest difference to the same time in the virtual world: the clocks' uncertainty, and the
@@ -59,7 +59,7 @@ pub(super) struct Judged {
 
 impl Judged {
     /// Finds the checks of a lab as in its file.
-    pub(super) fn new(plan: &LabPlan, rings: &Rings) -> Self {
+    pub fn new(plan: &LabPlan, rings: &Rings) -> Self {
         let longest = |d: &DirectionPlan| d.delay + d.response;
         let one = |link: &LinkPlan| {
             let frame = Line::new(link.rate, link.line).time_for(rings.longest);
@@ -71,13 +71,13 @@ impl Judged {
     }
 
     /// Returns the reason why the check with this index cannot be judged.
-    pub(super) fn why_not(&self, check: usize) -> Option<&str> {
+    pub fn why_not(&self, check: usize) -> Option<&str> {
         self.unjudged.get(check)?.as_deref()
     }
 
     /// Returns the reason why a time beyond its expectation proves nothing: it exceeds it by less
     /// than the uncertainty of times.
-    pub(super) fn too_close(&self, check: &Check, results: &Value) -> Option<String> {
+    pub fn too_close(&self, check: &Check, results: &Value) -> Option<String> {
         let CheckKind::Value { path, expect, .. } = &check.kind else { return None };
         let found = find(results, path).ok()?.as_f64().filter(|_| is_time(path))?;
         let missed = missed_by(expect, found);
@@ -170,9 +170,7 @@ fn wants_some(expect: &Expectation) -> bool {
 
 /// Returns the priorities of a switch, port by port, each with true if its ingress group is
 /// lossless.
-pub(super) fn lossless_of(
-    switch: &SwitchPlan,
-) -> impl Iterator<Item = [(Priority, bool); PRIORITIES]> {
+pub fn lossless_of(switch: &SwitchPlan) -> impl Iterator<Item = [(Priority, bool); PRIORITIES]> {
     core::iter::zip(&switch.ports, &switch.buffer.groups).map(|(port, groups)| {
         Priority::ALL.map(|p| {
             let group = &groups[port.classify.group[p.index()].index()];

@@ -133,7 +133,7 @@ const POLLS_MAX: u32 = 32;
 
 /// Polls until nothing happens; returns the number of polls.
 #[inline]
-pub(super) fn until_quiet(mut poll: impl FnMut() -> bool) -> u32 {
+pub fn until_quiet(mut poll: impl FnMut() -> bool) -> u32 {
     (1..=POLLS_MAX).find(|_| !poll()).unwrap_or(POLLS_MAX)
 }
 

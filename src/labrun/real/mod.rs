@@ -31,27 +31,26 @@ mod rig;
 mod rings;
 mod shortfall;
 mod tap;
-#[cfg(test)]
-mod tests;
 mod watch;
 
 use std::time::Instant as StdInstant;
 
 pub use collect::RealRun;
 pub use error::RealError;
+pub use fit::Fit;
 pub use log::PAUSE_OCTETS;
 pub use log::{Event, Happening, crossings};
 pub use node::Snapshot;
+pub use node::until_quiet;
 pub use shortfall::Shortfall;
 
 use super::plan::LabPlan;
 use super::record::{Looks, MOMENTS_MAX};
 use super::threads::Threads;
-use super::virtual_run::{Options, Progress, Recording, Run};
+use super::virtual_run::{Options, Progress, Recording, Run, Tell};
 use collect::{Ran, collect};
 use dpdk::{Eal, EalOptions, Memory, own_prefix};
 use drive::drive;
-use fit::Fit;
 use poller::Shared;
 use runtime::{Cores, Leash};
 
@@ -81,9 +80,9 @@ pub fn run(
     eal: &Eal,
     plan: &LabPlan,
     options: RealOptions,
-    progress: impl FnMut(Progress),
+    mut progress: impl FnMut(Progress),
 ) -> Result<RealRun, RealError> {
-    run_until(eal, plan, options, || false, progress)
+    run_until(eal, plan, options, &|| false, &mut progress)
 }
 
 /// Does the same, and ends the run early once `stopped` returns true.
@@ -91,8 +90,8 @@ fn run_until(
     eal: &Eal,
     plan: &LabPlan,
     options: RealOptions,
-    stopped: impl Fn() -> bool,
-    progress: impl FnMut(Progress),
+    stopped: &dyn Fn() -> bool,
+    progress: Tell<'_>,
 ) -> Result<RealRun, RealError> {
     let mut fit = Fit::new(plan)?;
     let nodes = fit.plan.network.nodes.len();
@@ -115,7 +114,7 @@ pub(super) fn run_with(
     eal: &mut Option<Eal>,
     plan: &LabPlan,
     options: Options<'_>,
-    progress: impl FnMut(Progress),
+    progress: Tell<'_>,
 ) -> Result<Run, RealError> {
     // Fitted before DPDK starts, so that errors of the lab are reported first.
     Fit::new(plan)?;
@@ -124,7 +123,7 @@ pub(super) fn run_with(
         None => eal.insert(Eal::start(&eal_options())?),
     };
     let real = RealOptions { slow_down: options.slow_down, threads: None };
-    let run = run_until(eal, plan, real, || options.stopped(), progress)?;
+    let run = run_until(eal, plan, real, &|| options.stopped(), progress)?;
     let mut outcome = run.outcome();
     if options.plots {
         let instead = "queues and rates are not sampled, so there are no plots of them";

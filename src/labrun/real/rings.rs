@@ -29,21 +29,21 @@ const SPAN_MIN: Duration = Duration::from_nanos(1);
 
 /// Ring parameters of one lab.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Rings {
+pub struct Rings {
     /// Frames that each direction of a link holds.
-    pub(super) entries: u32,
+    pub entries: u32,
     /// Shortest and longest frame of all senders, FCS included.
-    pub(super) shortest: u32,
-    pub(super) longest: u32,
+    pub shortest: u32,
+    pub longest: u32,
     /// Largest difference between the clocks of two threads.
-    pub(super) span: Duration,
+    pub span: Duration,
     /// Longest counted gap between two polls.
-    pub(super) step: Duration,
+    pub step: Duration,
 }
 
 impl Rings {
     /// Calculates the rings of a network.
-    pub(super) fn new(network: &NetworkPlan) -> Self {
+    pub fn new(network: &NetworkPlan) -> Self {
         let (shortest, longest) = lengths(network);
         let fastest = network.links.iter().max_by_key(|link| link.rate.get());
         let time = |len| {
@@ -59,18 +59,18 @@ impl Rings {
     }
 
     /// True if a pause may expire before it is refreshed, because its pause time is short.
-    pub(super) fn outruns_pauses(&self, network: &NetworkPlan) -> bool {
+    pub fn outruns_pauses(&self, network: &NetworkPlan) -> bool {
         self.span > bounded_by_pauses(network)
     }
 
     /// Returns the largest difference between the clocks of two nodes, with the time between two
     /// polls of both.
-    pub(super) fn uncertainty(&self) -> Duration {
+    pub fn uncertainty(&self) -> Duration {
         self.span + self.step.saturating_mul(2)
     }
 
     /// Returns the burst that a shaper may send after the longest gap.
-    pub(super) fn shaper_burst(&self, rate: BitsPerSec) -> Bytes {
+    pub fn shaper_burst(&self, rate: BitsPerSec) -> Bytes {
         rate.bytes_in(self.step)
     }
 
@@ -87,7 +87,7 @@ impl Rings {
     ///
     /// There are no others, because a pause is refreshed before it expires: the span guarantees
     /// that.
-    pub(super) fn in_flight(&self, link: &LinkPlan) -> u32 {
+    pub fn in_flight(&self, link: &LinkPlan) -> u32 {
         let line = Line::new(link.rate, link.line);
         let frame = line.time_for(self.shortest).as_picos().max(1);
         let wait = line.time_for(self.longest) + self.span.saturating_mul(2);
@@ -97,7 +97,7 @@ impl Rings {
     }
 
     /// Returns the headroom for these frames, in cells of `cell_bytes`.
-    pub(super) fn headroom(&self, link: &LinkPlan, cell_bytes: u32) -> Cells {
+    pub fn headroom(&self, link: &LinkPlan, cell_bytes: u32) -> Cells {
         Cells(self.in_flight(link).saturating_mul(self.longest.div_ceil(cell_bytes)))
     }
 }
