@@ -27,6 +27,7 @@ const LAYERS: &[&[&str]] = &[
     &["switch", "host"],
     &["sim", "runtime", "text"],
     &["config", "results"],
+    &["testplan"],
     &["tester", "labfile"],
     &["labrun"],
     &["lab"],

@@ -6,7 +6,6 @@
 //! counted.
 
 mod comment;
-mod filter;
 mod ring;
 mod tap;
 mod write;

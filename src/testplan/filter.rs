@@ -9,6 +9,7 @@ impl Filter {
     /// Returns true if a frame matches. A frame without the field, or that ends before it, has no
     /// value there, so only a negated filter matches it.
     #[must_use]
+    #[inline]
     pub fn passes(&self, frame: &[u8]) -> bool {
         self.has(frame) != self.negate
     }

@@ -50,7 +50,6 @@ pub fn stations(test: &TestPlan, rates: &[BitsPerSec], how: Punctuality) -> Vec<
 ///
 /// # Panics
 /// The number of rates differs from that of ports.
-#[cfg(feature = "dpdk")]
 #[must_use]
 pub fn queue_stations(test: &TestPlan, rates: &[BitsPerSec], how: Punctuality) -> Vec<StationPlan> {
     assert_eq!(rates.len(), test.ports.len(), "a rate for each port");
@@ -63,7 +62,6 @@ pub fn queue_stations(test: &TestPlan, rates: &[BitsPerSec], how: Punctuality) -
 }
 
 /// Returns the queue of its port that sends each flow: the flows of a port take its queues in turn.
-#[cfg(feature = "dpdk")]
 #[must_use]
 pub fn queues_of_flows(test: &TestPlan) -> Vec<u16> {
     let mut next = vec![0; test.ports.len()];
@@ -171,7 +169,8 @@ fn stream(flow: &FlowPlan) -> Option<&StreamPlan> {
 }
 
 /// Returns a stream with the test's run number in its probes.
-pub(super) fn in_run(stream: &StreamPlan, test: &TestPlan) -> StreamPlan {
+#[must_use]
+pub fn in_run(stream: &StreamPlan, test: &TestPlan) -> StreamPlan {
     let mut stream = stream.clone();
     // A recording is sent unchanged, and control streams have no probe.
     if stream.template.probe_at.is_some() {
