@@ -17,12 +17,12 @@ fn said(text: &str) -> String {
 
 #[test]
 fn every_refusal_says_where_what_and_what_to_do() {
-    testrefusals::hold("src/tester/resolve/tests/refusals.txt", 50, said);
+    testrefusals::hold("src/testplan/resolve/tests/refusals.txt", 50, said);
 }
 
 #[test]
 fn no_text_of_a_file_comes_back_longer_than_a_message_quotes() {
-    let texts = testrefusals::texts("src/tester/resolve/tests/refusals.txt");
+    let texts = testrefusals::texts("src/testplan/resolve/tests/refusals.txt");
     let files = testrefusals::files("configs/gen");
     let all = files.iter().chain(&texts).map(String::as_str);
     testquoted::hold(all, None, 1_000, |text| said(text).lines().map(str::to_owned).collect());
