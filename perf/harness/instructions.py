@@ -19,7 +19,7 @@ BASELINE = ROOT / "perf/baselines/instructions.json"
 TOLERANCE = 0.10
 
 # Pipeline and frames in a burst: a burst of one shows the cost of a poll besides its frames.
-RUNS = [("ports", 32), ("plain", 32), ("agents", 32), ("lossless", 32), ("plain", 1),
+RUNS = [("ports", 32), ("plain", 32), ("agents", 32), ("measuring", 32), ("lossless", 32), ("plain", 1),
         ("agents", 1), ("lossless", 1), ("sfc-idle", 32), ("queued", 32),
         ("sfc-64k", 32), ("macsec-pfc", 32), ("stream", 32), ("sink", 32)]
 

@@ -8,10 +8,13 @@
 //! (`idle`); the ports of the others measure by default, one measurement after the other
 //! (`measuring`), or with requests 400 to 800 us apart (`spaced`), nearly the lowest rate that 100
 //! rounds in 100 ms allow. The fifth has none either (`again`): its ratio to the first says how far
-//! apart two equal switches are, as they have other memory. Each switch has its own clock, which stands still while the others run.
+//! apart two equal switches are, as they have other memory, which is more than measurements cost. So
+//! each also has a slice in which nothing measures, before the other: the two are of the same memory.
+//! Each switch has its own clock, which stands still while the others run.
 //!
 //! Prints one line of JSON: for every slice the data frames per second, without the time for which
-//! the thread waited for its CPU, and the share of that time; and the results of the measurements.
+//! the thread waited for its CPU, and the share of that time, at rest (`resting`) too; and the results
+//! of the measurements.
 
 extern crate perf as sluice;
 
@@ -31,7 +34,7 @@ use sluice::frame::Burst;
 use sluice::link::{AgentsPlan, News};
 use sluice::port::{Port, PortCaps, StampSource, Stamps};
 use sluice::runtime::{LossWatch, Mesh, mesh};
-use sluice::switch::{StaticEntry, Switch};
+use sluice::switch::{Change, StaticEntry, Switch};
 use sluice::time::{Duration, Instant};
 use sluice::units::{Mac, PortId, Vid};
 use sluice::world::World;
@@ -92,6 +95,13 @@ impl World for Memory {
     type Handoff = Mesh<MemFrame>;
 }
 
+/// Rates of data frames, and shares of the time for which the thread waited for its CPU.
+#[derive(Default)]
+struct Slices {
+    rates: Vec<f64>,
+    waited: Vec<f64>,
+}
+
 /// One of the switches, and its results.
 struct Contestant {
     name: &'static str,
@@ -99,9 +109,14 @@ struct Contestant {
     clock: TscClock,
     /// Time of this switch, which stands still while others run.
     now: Instant,
-    rates: Vec<f64>,
-    waited: Vec<f64>,
+    /// Slices in which its ports measure, if they can, and in which they rest.
+    busy: Slices,
+    resting: Slices,
+    /// Measurements that have begun and not ended.
+    running: u64,
+    /// Time in which its ports measured, and the frames of link protocols in it.
     seconds: f64,
+    originated: u64,
     done: u64,
     failed: u64,
 }
@@ -116,6 +131,10 @@ impl Contestant {
         let mut plan = plan::plan(PORTS, pipeline, 1);
         for port in &mut plan.ports {
             port.agents = agents.map(|of| of(port.mac, &port.name));
+            // The bench itself starts each measurement.
+            let measure = port.agents.as_mut().and_then(|agents| agents.measure.as_mut());
+            let initiate = measure.and_then(|measure| measure.initiate.as_mut());
+            initiate.into_iter().for_each(|initiate| initiate.period = None);
         }
         let id = |n| PortId::new(n).expect("a small number");
         let vid = Vid::new(1).expect("a small number");
@@ -143,9 +162,22 @@ impl Contestant {
         }
         let ports = (0..).map(id).zip(ports).collect();
         let switch = Switch::new(&plan, ports, end, LossWatch::new(&plan)).expect("a switch");
-        let now = Instant::ZERO;
-        let (rates, waited) = (Vec::new(), Vec::new());
-        Self { name, switch, clock, now, rates, waited, seconds: 0.0, done: 0, failed: 0 }
+        let (busy, resting) = Default::default();
+        let (now, running, seconds) = (Instant::ZERO, 0, 0.0);
+        let (originated, done, failed) = (0, 0, 0);
+        #[rustfmt::skip]
+        let mut made = Self {
+            name, switch, clock, now, busy, resting, running, seconds, originated, done, failed,
+        };
+        // A measurement begins as the link comes up.
+        made.poll(false);
+        made.rest();
+        made
+    }
+
+    /// Whether its ports measure.
+    fn measures(&self) -> bool {
+        matches!(self.name, "measuring" | "spaced")
     }
 
     /// Data frames sent since it was made.
@@ -155,35 +187,75 @@ impl Contestant {
         snap.ports.iter().map(|p| p.counters.tx_frames - p.counters.originated).sum()
     }
 
-    fn slice(&mut self, seconds: f64) {
+    /// Polls some times. Measurements that end begin again, if they are to `repeat`.
+    fn poll(&mut self, repeat: bool) {
+        let (base, own) = (self.clock.now(), self.now);
+        for _ in 0..POLLS {
+            self.now = own + self.clock.now().since(base);
+            self.switch.poll(self.now);
+        }
+        while let Some((port, news)) = self.switch.next_news() {
+            match news {
+                News::Measuring(_) => {
+                    self.running += 1;
+                    continue;
+                }
+                News::Found(_) => self.done += 1,
+                News::Failed(_) => self.failed += 1,
+                News::Switched { .. }
+                | News::Negotiated(_)
+                | News::Neighbours
+                | News::Surroundings(_) => continue,
+            }
+            self.running -= 1;
+            if repeat {
+                self.measure(port);
+            }
+        }
+    }
+
+    fn measure(&mut self, port: PortId) {
+        self.switch.apply(self.now, Change::Measure(port)).expect("its link is up");
+    }
+
+    /// Lets running measurements end.
+    fn rest(&mut self) {
+        while self.running > 0 {
+            self.poll(false);
+        }
+    }
+
+    /// A slice in which its ports rest, and one in which they measure if they can.
+    fn slices(&mut self, seconds: f64) {
+        self.slice(seconds, false);
+        if self.measures() {
+            (0..PORTS).for_each(|n| self.measure(PortId::new(n).expect("a small number")));
+        }
+        let before = self.originated();
+        self.seconds += self.slice(seconds, self.measures());
+        self.originated += self.originated() - before;
+        self.rest();
+    }
+
+    /// Returns the time for which the thread had its CPU.
+    fn slice(&mut self, seconds: f64, measures: bool) -> f64 {
         let before = self.sent();
         let (start, waited) = (Wall::now(), waited_seconds());
-        let (base, own) = (self.clock.now(), self.now);
         while start.elapsed().as_secs_f64() < seconds {
-            for _ in 0..POLLS {
-                self.now = own + self.clock.now().since(base);
-                self.switch.poll(self.now);
-            }
-            while let Some((_, news)) = self.switch.next_news() {
-                match news {
-                    News::Found(_) => self.done += 1,
-                    News::Failed(_) => self.failed += 1,
-                    News::Measuring(_)
-                    | News::Switched { .. }
-                    | News::Negotiated(_)
-                    | News::Neighbours
-                    | News::Surroundings(_) => {}
-                }
-            }
+            self.poll(measures);
         }
         let took = start.elapsed().as_secs_f64();
         let waited = waited_seconds() - waited;
         let sent = self.sent() - before;
-        self.rates.push(sent as f64 / (took - waited));
-        self.waited.push(waited / took);
-        self.seconds += took;
+        // Each slice at rest is followed by one that is not.
+        let is_second = self.resting.rates.len() > self.busy.rates.len();
+        let of = if is_second { &mut self.busy } else { &mut self.resting };
+        of.rates.push(sent as f64 / (took - waited));
+        of.waited.push(waited / took);
+        took - waited
     }
 
+    /// Frames of link protocols sent since it was made.
     fn originated(&mut self) -> u64 {
         let snap = self.switch.snapshot(self.now);
         snap.ports.iter().map(|p| p.counters.originated).sum()
@@ -220,21 +292,22 @@ fn main() {
         Contestant::new("again", pipeline, clock, None),
     ];
     for one in &mut all {
-        one.slice(seconds);
-        one.rates.clear();
-        one.waited.clear();
+        one.slices(seconds);
+        (one.busy, one.resting) = Default::default();
     }
     for n in 0..slices {
         for turn in 0..all.len() {
-            all[(n + turn) % all.len()].slice(seconds);
+            all[(n + turn) % all.len()].slices(seconds);
         }
     }
-    let shown = all.map(|mut one| {
-        let per_second = one.originated() as f64 / one.seconds;
-        let Contestant { name, rates, waited, done, failed, .. } = one;
+    let shown = all.map(|one| {
+        let per_second = one.originated as f64 / one.seconds;
+        let Contestant { name, busy: Slices { rates, waited }, resting, done, failed, .. } = one;
+        let Slices { rates: rest, waited: rest_waited } = resting;
         format!(
-            "\"{name}\": {{\"rates\": {rates:?}, \"waited\": {waited:?}, \"done\": {done}, \
-             \"failed\": {failed}, \"agent_frames_per_second\": {per_second:.0}}}"
+            "\"{name}\": {{\"rates\": {rates:?}, \"waited\": {waited:?}, \"resting\": {rest:?}, \
+             \"resting_waited\": {rest_waited:?}, \"done\": {done}, \"failed\": {failed}, \
+             \"agent_frames_per_second\": {per_second:.0}}}"
         )
     });
     println!("{{{}}}", shown.join(", "));

@@ -204,8 +204,8 @@ fn ask(station: &mut Station<SourcePort>, clock: &TscClock, args: &Args) -> Foun
                     let nanos = |samples: &[Duration]| {
                         samples.iter().map(|d| d.as_nanos()).collect::<Vec<_>>()
                     };
-                    found.turnarounds.extend(nanos(trips.turnaround.sorted()));
-                    found.round_trips.extend(nanos(trips.round_trip.sorted()));
+                    found.turnarounds.extend(nanos(trips.turnaround().sorted()));
+                    found.round_trips.extend(nanos(trips.round_trip().sorted()));
                     began = now;
                 }
                 News::Failed(_) => {

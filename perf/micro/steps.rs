@@ -1,11 +1,13 @@
 //! The pipeline alone, on ports in memory and in virtual time: the same instructions in every run.
 //!
-//! `cargo bench -p sluice-perf --bench steps -- JOB POLLS BURST`, where a job is plain, agents, lossless,
-//! sfc-idle, macsec-pfc, queued, sfc-64k, refill, ports, stream or sink,
+//! `cargo bench -p sluice-perf --bench steps -- JOB POLLS BURST`, where a job is plain, agents, measuring,
+//! lossless, sfc-idle, macsec-pfc, queued, sfc-64k, refill, ports, stream or sink,
 //!
 //! lets `BURST` frames circulate in each direction between two ports for `POLLS` polls, with the
 //! switch between them (or without it, `ports`), and prints the number of frames. `agents` is
-//! `plain` with ports that advertise themselves and answer measurements; `sfc-idle` is `lossless`
+//! `plain` with ports that advertise themselves and answer measurements; `measuring` is `plain` with
+//! ports that also measure, with requests 4 to 5 us apart, and says how many messages that were (their
+//! instructions are those that it has more than `agents`); `sfc-idle` is `lossless`
 //! with Source Flow Control, Congestion Isolation and a proxy without work; `macsec-pfc` is
 //! `lossless` with MACsec for pauses alone; `queued` is `lossless` where each frame joins a queue
 //! and the frames are of 65,536 flows in turn (`refill`: without a switch); `sfc-64k` is the same
@@ -35,11 +37,12 @@ use memory::{MemFrame, MemPort};
 use plan::{Pipeline, template};
 use sluice::frame::Burst;
 use sluice::host::{Rate, Station};
+use sluice::link::AgentsPlan;
 use sluice::port::{Port, Secured};
 use sluice::runtime::{LossWatch, Mesh, mesh};
 use sluice::switch::{Switch, SwitchPlan};
 use sluice::time::{Duration, Instant};
-use sluice::units::{Bytes, PortId};
+use sluice::units::{Bytes, Mac, PortId};
 use sluice::world::World;
 
 /// The world of the product, with ports in memory.
@@ -78,7 +81,8 @@ fn main() {
         "stream" => stream(a, b, polls, burst.into()),
         "ports" => ports(a, b, polls),
         "plain" => switch(plan::plan(2, Pipeline::Plain, 1), a, b, polls),
-        "agents" => switch(with_agents(), a, b, polls),
+        "agents" => switch(with_agents(agents::responder), a, b, polls),
+        "measuring" => switch(with_agents(agents::often), a, b, polls),
         "lossless" => switch(plan::plan(2, Pipeline::Lossless, 1), a, b, polls),
         "sfc-idle" => {
             let plan = plan::plan(2, Pipeline::Lossless, 1);
@@ -113,10 +117,10 @@ fn stream(a: MemPort, mut b: MemPort, polls: u64, burst: u64) -> u64 {
     station.counters().tx_frames
 }
 
-fn with_agents() -> SwitchPlan {
+fn with_agents(of: fn(Mac, &str) -> AgentsPlan) -> SwitchPlan {
     let mut plan = plan::plan(2, Pipeline::Plain, 1);
     for port in &mut plan.ports {
-        port.agents = Some(agents::responder(port.mac, &port.name));
+        port.agents = Some(of(port.mac, &port.name));
     }
     plan
 }
@@ -149,6 +153,8 @@ fn switch(plan: SwitchPlan, a: MemPort, b: MemPort, polls: u64) -> u64 {
     }
     let snap = sw.snapshot(now);
     assert!(snap.balance().holds() && snap.drops().total() == 0, "{snap:?}");
+    let messages: u64 = snap.ports.iter().map(|p| p.counters.originated).sum();
+    eprintln!("{messages} messages of link protocols");
     snap.ports.iter().map(|p| p.counters.tx_frames - p.counters.originated).sum()
 }
 

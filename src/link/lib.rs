@@ -26,6 +26,7 @@ pub use plan::*;
 pub use snapshot::{AgentsSnapshot, MeasureSnapshot, PathDelaySnapshot};
 
 use core::fmt;
+use core::hint::black_box;
 
 use arrayvec::ArrayVec;
 
@@ -49,6 +50,10 @@ pub const FRAME_MAX: usize = 640;
 
 const _: () = assert!(FRAME_MAX + 4 <= CONTROL_FRAME_MAX as usize, "ports take them");
 
+/// Longest message that is made without room for the longest frame, which would have to be cleared first: one
+/// of a measurement whose PDUs are not padded.
+const MESSAGE_MAX: usize = 64;
+
 /// Capacity of the queue of news; a driver reads them after every poll.
 const NEWS: usize = 16;
 
@@ -56,37 +61,42 @@ const NEWS: usize = 16;
 const PREAMBLE: u64 = 8;
 
 /// Link protocols of one port.
+///
+/// Data frames drive the state out of the near caches between two messages, so what a message of a
+/// measurement needs is in neighbouring cache lines, in this order; the rest follows.
+#[repr(C, align(64))]
 pub struct PortAgents {
-    mac: Mac,
-    rate: BitsPerSec,
     up: bool,
     /// True until the state of the link is set: it is taken as up when first used.
     fresh: bool,
+    /// True if LLDP was called since its events were last read.
+    lldp_called: bool,
+    /// True if the last frame was an LLDPDU.
+    said: bool,
+    /// True if there are events that were not read.
+    has_news: bool,
+    /// True if the measurement begins by itself when the link comes up.
+    initiates: bool,
+    /// LLDP's deadline, which is far from what messages of a measurement need.
+    lldp_due: Instant,
+    peer_delay: Option<Box<PeerDelay>>,
+    /// Longest time to hand a stamped frame to the port since the last measurement began.
+    handing_over: Duration,
+    dialect: headroom::Dialect,
+    mac: Mac,
     stamps: Stamps,
+    rate: BitsPerSec,
+    auto: Option<Auto>,
+    departures: Departures,
+    /// In place, as a pointer would have to be read before it can be.
+    measurer: Option<Measurer>,
     /// Most bytes that leave the port's transmit ring before a frame that is handed over.
     ring: Bytes,
     lldp: Option<Box<Lldp>>,
-    /// LLDP's deadline, which is far from what messages of a measurement need.
-    lldp_due: Instant,
-    /// True if LLDP was called since its events were last read.
-    lldp_called: bool,
-    measurer: Option<Box<Measurer>>,
-    dialect: headroom::Dialect,
-    /// True if the measurement begins by itself when the link comes up.
-    initiates: bool,
-    peer_delay: Option<Box<PeerDelay>>,
-    auto: Option<Auto>,
     /// Level of an end station in the network, if it is derived.
     place: Option<Box<Recognition>>,
-    /// Measurements of the round trip that have begun.
-    started: u64,
-    /// True if the last frame was an LLDPDU.
-    said: bool,
-    /// Longest time to hand a stamped frame to the port since the last measurement began.
-    handing_over: Duration,
-    departures: Departures,
-    news: ArrayVec<News, NEWS>,
     counters: AgentCounters,
+    news: ArrayVec<News, NEWS>,
 }
 
 counters! {
@@ -140,27 +150,27 @@ impl PortAgents {
         let measure = plan.measure.as_ref();
         let lldp = plan.lldp.as_ref().map(|l| Box::new(Lldp::new(l, plan.dcbx.as_ref())));
         Self {
-            mac: plan.mac,
-            rate: plan.rate,
             up: false,
             fresh: true,
-            stamps,
-            ring: Bytes(0),
-            lldp_due: lldp.as_ref().map_or(Instant::NEVER, |lldp| lldp.next_deadline()),
             lldp_called: true,
-            lldp,
-            measurer: measure.map(|m| Box::new(Measurer::new(m))),
-            dialect: measure.map(|m| m.dialect).unwrap_or_default(),
-            initiates: measure.is_some_and(|m| m.initiate.is_some()),
-            peer_delay: plan.peer_delay.as_ref().map(|p| Box::new(PeerDelay::new(p, plan.mac))),
-            auto: plan.auto.as_ref().map(|auto| Auto::new(auto, plan.dcbx.is_some())),
-            place: station(plan).then(|| Box::new(Recognition::new(Device::EndStation, 1))),
-            started: 0,
             said: false,
+            has_news: false,
+            initiates: measure.is_some_and(|m| m.initiate.is_some()),
+            lldp_due: lldp.as_ref().map_or(Instant::NEVER, |lldp| lldp.next_deadline()),
+            peer_delay: plan.peer_delay.as_ref().map(|p| Box::new(PeerDelay::new(p, plan.mac))),
             handing_over: Duration::ZERO,
+            dialect: measure.map(|m| m.dialect).unwrap_or_default(),
+            mac: plan.mac,
+            stamps,
+            rate: plan.rate,
+            auto: plan.auto.as_ref().map(|auto| Auto::new(auto, plan.dcbx.is_some())),
             departures: Departures::default(),
-            news: ArrayVec::new(),
+            measurer: measure.map(Measurer::new),
+            ring: Bytes(0),
+            lldp,
+            place: station(plan).then(|| Box::new(Recognition::new(Device::EndStation, 1))),
             counters: AgentCounters::default(),
+            news: ArrayVec::new(),
         }
     }
 
@@ -352,10 +362,38 @@ impl PortAgents {
         if now >= self.departures.next_deadline() {
             self.read_departure(now, port);
         }
-        let mut octets = [0; FRAME_MAX];
         let clock = port.clock(now);
+        let mut octets = [0; MESSAGE_MAX];
+        let Some(len) = self.take_message(now, clock, &mut octets) else {
+            return self.send_other(now, clock, port);
+        };
+        let frame = port.control_frame(&octets[..len]);
+        self.sent(now, clock, port, frame)
+    }
+
+    /// Makes the frame that is due now if it is not a short message of a measurement.
+    #[cold]
+    fn send_other<P: Port>(
+        &mut self,
+        now: Instant,
+        clock: Instant,
+        port: &mut P,
+    ) -> Made<P::Frame> {
+        let mut octets = [0; FRAME_MAX];
         let Some(len) = self.take(now, clock, &mut octets) else { return Made::Nothing };
-        match port.control_frame(&octets[..len]) {
+        let frame = port.control_frame(&octets[..len]);
+        self.sent(now, clock, port, frame)
+    }
+
+    #[inline(always)]
+    fn sent<P: Port>(
+        &mut self,
+        now: Instant,
+        clock: Instant,
+        port: &mut P,
+        frame: Option<P::Frame>,
+    ) -> Made<P::Frame> {
+        match frame {
             Some(mut frame) => {
                 self.ask_departure(now, port, &mut frame, clock);
                 Made::Frame(frame, clock)
@@ -375,6 +413,21 @@ impl PortAgents {
         clock: Instant,
         out: &mut [u8; FRAME_MAX],
     ) -> Option<usize> {
+        if let Some(len) = self.take_message(now, clock, out) {
+            return Some(len);
+        }
+        if !self.up {
+            return None;
+        }
+        let made = self.make_other(now, clock, out);
+        self.listen(now);
+        made
+    }
+
+    /// Does the work that is due, as [`Self::take`], up to writing the message of a measurement that is due. None
+    /// if there is none, or `out` is shorter than it.
+    #[inline]
+    fn take_message(&mut self, now: Instant, clock: Instant, out: &mut [u8]) -> Option<usize> {
         if self.fresh {
             self.set_link(now, true, None);
         }
@@ -384,24 +437,30 @@ impl PortAgents {
             return None;
         }
         self.on_timeout(now);
-        let made = self.make(now, clock, out);
+        self.said = false;
+        self.departures.made = None;
+        let (measurer, len) = (self.measurer.as_mut()?, self.dialect.frame_len());
+        if len > out.len() {
+            return None;
+        }
+        let message = measurer.take(now, clock + line_time(&self.stamps, self.rate, len));
+        let made = message.map(|message| {
+            self.departures.made = message.request().map(|_| Event::Request);
+            let repr = headroom::Repr { src: self.mac, dst: headroom::DESTINATION, message };
+            repr.emit(out, &self.dialect).expect("a plan's dialect states its lengths");
+            len
+        });
         self.listen(now);
         made
     }
 
-    fn make(&mut self, now: Instant, clock: Instant, out: &mut [u8; FRAME_MAX]) -> Option<usize> {
-        self.said = false;
-        self.departures.made = None;
-        if let Some(measurer) = &mut self.measurer {
-            let len = self.dialect.frame_len();
-            let t_tx = clock + line_time(&self.stamps, self.rate, len);
-            if let Some(message) = measurer.take(now, t_tx) {
-                self.departures.made = message.request().map(|_| Event::Request);
-                let repr = headroom::Repr { src: self.mac, dst: headroom::DESTINATION, message };
-                repr.emit(out, &self.dialect).expect("a plan's dialect states its lengths");
-                return Some(len);
-            }
-        }
+    /// Makes the frame that is due of another protocol than the measurement.
+    fn make_other(
+        &mut self,
+        now: Instant,
+        clock: Instant,
+        out: &mut [u8; FRAME_MAX],
+    ) -> Option<usize> {
         if let Some(peer_delay) = &mut self.peer_delay {
             let t_tx = clock + line_time(&self.stamps, self.rate, ptp::FRAME);
             if let Some(message) = peer_delay.take(now, t_tx) {
@@ -461,20 +520,24 @@ impl PortAgents {
 
     /// Ends the wait for the peer's DCBX when it expires.
     fn on_timeout(&mut self, now: Instant) {
-        let chosen = self.auto.as_mut().and_then(|auto| auto.on_timeout(now));
-        self.choose(now, chosen);
+        if let Some(auto) = &mut self.auto {
+            let chosen = auto.on_timeout(now);
+            self.choose(now, chosen);
+        }
     }
 
     /// Returns the oldest event, each once.
     pub fn next_news(&mut self) -> Option<News> {
-        if self.news.is_empty() { None } else { Some(self.news.remove(0)) }
+        let oldest = self.has_news.then(|| self.news.remove(0));
+        self.has_news = self.has_news && !self.news.is_empty();
+        oldest
     }
 
     /// True if there are events that were not read.
     #[inline]
     #[must_use]
-    pub fn has_news(&self) -> bool {
-        !self.news.is_empty()
+    pub const fn has_news(&self) -> bool {
+        self.has_news
     }
 
     /// Configuration resolved with the peer, if DCBX is enabled and there is one peer.
@@ -507,8 +570,18 @@ impl PortAgents {
 
     /// State machine of the round-trip measurement.
     #[must_use]
-    pub fn measurer(&self) -> Option<&Measurer> {
-        self.measurer.as_deref()
+    pub const fn measurer(&self) -> Option<&Measurer> {
+        self.measurer.as_ref()
+    }
+
+    /// Reads a word of each cache line that a message of a measurement needs, and waits for none: most are far
+    /// away, and each would be waited for in turn.
+    #[inline]
+    pub fn fetch(&self) {
+        let own = u64::from(self.up) ^ self.handing_over.as_picos() ^ u64::from(self.mac.0[0]);
+        let missed = u64::from(self.departures.missed);
+        let measurer = self.measurer.as_ref().map_or(0, Measurer::fetch);
+        black_box(own ^ self.stamps.resolution.as_picos() ^ missed ^ measurer);
     }
 
     /// State machine of PTP's peer delay.

@@ -10,23 +10,28 @@ use wire::headroom::Adjustment;
 
 impl PortAgents {
     /// Collects the results of the state machines. A measurement may also have begun by itself.
+    #[inline]
     pub(super) fn listen(&mut self, now: Instant) {
-        let started = self.measurer.as_ref().map_or(0, |m| m.counters().started);
-        if started != self.started {
-            self.started = started;
+        if self.measurer.as_mut().is_some_and(|m| m.has_begun()) {
             self.handing_over = Duration::ZERO;
             self.tell(News::Measuring(Method::RoundTrip));
         }
-        if core::mem::take(&mut self.lldp_called) {
-            while let Some(event) = self.lldp.as_mut().and_then(|lldp| lldp.next_event()) {
-                self.heard(now, event);
-            }
+        if self.lldp_called {
+            self.listen_to_lldp(now);
         }
         while let Some(event) = self.measurer.as_mut().and_then(|m| m.next_event()) {
             self.measured(now, event);
         }
         while let Some(event) = self.peer_delay.as_mut().and_then(|p| p.next_event()) {
             self.path_measured(now, event);
+        }
+    }
+
+    #[cold]
+    fn listen_to_lldp(&mut self, now: Instant) {
+        self.lldp_called = false;
+        while let Some(event) = self.lldp.as_mut().and_then(|lldp| lldp.next_event()) {
+            self.heard(now, event);
         }
     }
 
@@ -87,22 +92,21 @@ impl PortAgents {
         }
     }
 
+    #[cold]
     fn measured(&mut self, now: Instant, event: measure::Event) {
-        let Some(measurer) = &self.measurer else { return };
-        let (Some(trips), Some(delays), measure::Event::Done) =
-            (measurer.round_trips(), self.delays(), event)
-        else {
-            let is_used = self.auto.as_ref().is_none_or(|auto| auto.is_used(Method::RoundTrip));
-            if let (measure::Event::Failed { rounds, requests }, true) = (event, is_used) {
+        if let measure::Event::Failed { rounds, requests } = event {
+            if self.auto.as_ref().is_none_or(|auto| auto.is_used(Method::RoundTrip)) {
                 self.fail(now, Failure::NoAnswer { rounds, requests });
             }
             return;
-        };
+        }
+        let trips = self.measurer.as_ref().and_then(|measurer| measurer.round_trips());
+        let (Some(trips), Some(delays)) = (trips, self.delays()) else { return };
         let sources = self.sources(trips.t1_by_software);
         let found = Found {
             method: Method::RoundTrip,
-            rounds: trips.round_trip.count() as u16,
-            delay: Spread::of(delays, self.auto.as_ref().map(Auto::statistic)),
+            rounds: trips.count() as u16,
+            delay: Spread::of(&delays, self.auto.as_ref().map(Auto::statistic)),
             sources,
             uncertainty: self.uncertainty(sources),
             in_ring: self.in_ring(sources),
@@ -115,11 +119,11 @@ impl PortAgents {
     }
 
     /// Delays of the last complete measurement, in the reading that headroom uses.
-    pub(super) fn delays(&self) -> Option<&Samples> {
+    pub(super) fn delays(&self) -> Option<Samples> {
         let trips = self.measurer.as_ref()?.round_trips()?;
         Some(match self.auto.as_ref().map(Auto::formula) {
-            Some(Formula::Short) => &trips.elapsed,
-            Some(Formula::Full) | None => &trips.round_trip,
+            Some(Formula::Short) => trips.elapsed(),
+            Some(Formula::Full) | None => trips.round_trip(),
         })
     }
 
@@ -188,6 +192,7 @@ impl PortAgents {
     }
 
     pub(super) fn tell(&mut self, news: News) {
+        self.has_news = true;
         if self.news.try_push(news).is_err() {
             self.counters.news_lost += 1;
         }

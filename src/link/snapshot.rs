@@ -5,7 +5,8 @@ use super::{AgentCounters, AutoState, PortAgents};
 use contracts::port::Stamps;
 use discovery::{self, Neighbour, Resolved, Topology};
 use ground::time::{Duration, Instant};
-use headroom::{Samples, measure, peer_delay};
+use headroom::measure::{self, RoundTrips};
+use headroom::{Samples, peer_delay};
 
 /// Link protocols of one port at one moment.
 #[derive(Clone, Debug)]
@@ -71,10 +72,10 @@ impl PortAgents {
             let sources = self.sources(by_software);
             MeasureSnapshot {
                 state: m.state(),
-                round_trip: m.round_trips().map(|t| Spread::of(&t.round_trip, statistic)),
-                turnaround: m.round_trips().map(|t| Spread::of(&t.turnaround, None)),
-                rounds: m.round_trips().map_or(0, |t| t.round_trip.count()),
-                samples: self.delays().cloned(),
+                round_trip: m.round_trips().map(|t| Spread::of(&t.round_trip(), statistic)),
+                turnaround: m.round_trips().map(|t| Spread::of(&t.turnaround(), None)),
+                rounds: m.round_trips().map_or(0, RoundTrips::count),
+                samples: self.delays(),
                 sources,
                 uncertainty: self.uncertainty(sources),
                 in_ring: self.in_ring(sources),

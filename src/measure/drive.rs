@@ -288,13 +288,13 @@ impl Lead {
         let trips = agents.measurer().and_then(|m| m.round_trips());
         let (delay, turnaround) = match found.method {
             Method::RoundTrip => {
-                (trips.map(|t| &t.round_trip), trips.map(|t| t.turnaround.clone()))
+                (trips.map(|trips| trips.round_trip()), trips.map(|trips| trips.turnaround()))
             }
-            Method::PeerDelay => (agents.peer_delay().and_then(|p| p.estimate()), None),
+            Method::PeerDelay => (agents.peer_delay().and_then(|p| p.estimate().cloned()), None),
         };
         Measured {
             found,
-            delay: delay.cloned().unwrap_or_default(),
+            delay: delay.unwrap_or_default(),
             turnaround,
             stamps: *agents.stamps(),
             took: now.since(self.began),

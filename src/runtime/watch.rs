@@ -65,6 +65,12 @@ impl LossWatch {
 
 impl Events for LossWatch {
     #[inline]
+    fn received_all(&mut self, _: Instant, _: PortId, _: Priority, _: impl Iterator<Item = u32>) {}
+
+    #[inline]
+    fn sent_all(&mut self, _: Instant, _: PortId, _: Priority, _: impl Iterator<Item = u32>) {}
+
+    #[inline]
     fn dropped(
         &mut self,
         _: Instant,

@@ -20,59 +20,70 @@ impl<W: World> Switch<W> {
     #[cold]
     pub(super) fn agent_frame(&mut self, now: Instant, at: usize, frame: &W::Frame) {
         let port = &mut self.ports[at];
+        port.agents.iter().for_each(|agents| agents.fetch());
         let found = *port.found_at.get_or_insert_with(|| port.port.clock(now));
         let agents = port.agents.as_mut();
         let taken = agents.is_some_and(|a| a.receive(now, &mut port.port, found, frame));
-        port.note_agents();
+        self.note_agents(at);
         if !taken {
             return self.count_drop(now, at, None, DropReason::ReservedAddress);
         }
-        port.counters.consumed += 1;
+        self.ports[at].counters.consumed += 1;
         self.awake.insert(at);
-        self.send_agents(now, at);
+        self.send_agents_due(now, at);
     }
 
     /// Sends the link-protocol frames that are due, after pauses and before data.
     #[inline]
     pub(super) fn send_agents(&mut self, now: Instant, at: usize) -> bool {
-        now >= self.ports[at].agents_due && self.send_agents_due(now, at)
+        let port = &self.ports[at];
+        if now < port.agents_due {
+            return false;
+        }
+        port.agents.iter().for_each(|agents| agents.fetch());
+        self.send_agents_due(now, at)
     }
 
     #[cold]
     fn send_agents_due(&mut self, now: Instant, at: usize) -> bool {
-        let progressed = self.make_agents_frames(now, at);
-        self.ports[at].note_agents();
+        let (mut progressed, mut left) = (false, PER_POLL);
+        while self.ports[at].agents_due <= now && left > 0 {
+            left -= 1;
+            let port = &mut self.ports[at];
+            let Some(agents) = &mut port.agents else { break };
+            let free = port.shaper.as_ref().is_none_or(|s| s.ready(now));
+            if !free || !port.control.is_empty() || !port.up {
+                break;
+            }
+            match agents.send(now, &mut port.port) {
+                Made::Frame(frame, dated) => {
+                    port.occupy_link(now, frame.wire_len());
+                    port.control.push(frame);
+                    port.counters.originated += 1;
+                    self.hand_control_to_port(at);
+                    let port = &mut self.ports[at];
+                    if let Some(agents) = &mut port.agents {
+                        agents.handed_over(port.port.clock(now).since(dated));
+                    }
+                    progressed = true;
+                }
+                Made::Nothing => progressed = true,
+                Made::NoMemory => left = 0,
+            }
+            self.note_agents(at);
+        }
         progressed
     }
 
-    fn make_agents_frames(&mut self, now: Instant, at: usize) -> bool {
-        let mut progressed = false;
-        for _ in 0..PER_POLL {
-            let port = &mut self.ports[at];
-            let Some(agents) = &mut port.agents else { return progressed };
-            let free = port.shaper.as_ref().is_none_or(|s| s.ready(now));
-            if !agents.is_due(now) || !free || !port.control.is_empty() || !port.up {
-                return progressed;
-            }
-            let (frame, dated) = match agents.send(now, &mut port.port) {
-                Made::Frame(frame, dated) => (frame, dated),
-                Made::Nothing => {
-                    progressed = true;
-                    continue;
-                }
-                Made::NoMemory => return progressed,
-            };
-            port.occupy_link(now, frame.wire_len());
-            port.control.push(frame);
-            port.counters.originated += 1;
-            self.hand_control_to_port(at);
-            let port = &mut self.ports[at];
-            if let Some(agents) = &mut port.agents {
-                agents.handed_over(port.port.clock(now).since(dated));
-            }
-            progressed = true;
+    /// Updates what is cached of the link protocols of a port, after each call that may change it: their
+    /// deadline, and the set of ports with events.
+    pub(super) fn note_agents(&mut self, at: usize) {
+        let port = &mut self.ports[at];
+        let agents = port.agents.as_ref();
+        port.agents_due = agents.map_or(Instant::NEVER, |agents| agents.next_deadline());
+        if agents.is_some_and(|agents| agents.has_news()) {
+            self.with_news.insert(at);
         }
-        progressed
     }
 
     /// Reports a link change to the link protocols of a port.
@@ -80,7 +91,7 @@ impl<W: World> Switch<W> {
         let port = &mut self.ports[at];
         if let Some(agents) = &mut port.agents {
             agents.set_link(now, port.up, Some(port.rate));
-            port.note_agents();
+            self.note_agents(at);
         }
     }
 
@@ -88,10 +99,10 @@ impl<W: World> Switch<W> {
     /// neighbours.
     #[cold]
     pub fn say_goodbye(&mut self, now: Instant) {
-        for (at, port) in self.ports.iter_mut().enumerate() {
-            if let Some(agents) = &mut port.agents {
+        for at in 0..self.ports.len() {
+            if let Some(agents) = &mut self.ports[at].agents {
                 agents.say_goodbye(now);
-                port.note_agents();
+                self.note_agents(at);
                 self.awake.insert(at);
             }
         }
@@ -99,16 +110,24 @@ impl<W: World> Switch<W> {
 
     /// Returns the next event of the link protocols of this worker's ports.
     pub fn next_news(&mut self) -> Option<(PortId, News)> {
-        self.ports.iter_mut().find_map(|port| {
-            let news = port.agents.as_mut()?.next_news()?;
-            Some((port.id, news))
-        })
+        while let Some(at) = self.with_news.pop_from(0) {
+            let port = &mut self.ports[at];
+            let Some(agents) = &mut port.agents else { continue };
+            let news = agents.next_news();
+            if agents.has_news() {
+                self.with_news.insert(at);
+            }
+            if let Some(news) = news {
+                return Some((port.id, news));
+            }
+        }
+        None
     }
 
     /// Returns true if an event is pending.
     #[must_use]
     pub fn has_news(&self) -> bool {
-        self.ports.iter().any(|p| p.agents.as_ref().is_some_and(|a| a.has_news()))
+        !self.with_news.is_empty()
     }
 
     /// Returns the link protocols of a port if this worker owns it and it runs any.

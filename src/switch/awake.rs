@@ -1,4 +1,4 @@
-//! The set of a worker's ports with pending work.
+//! Sets of a worker's ports: those with pending work.
 
 /// Set of ports, by their local index in this worker.
 #[derive(Clone, Debug)]
@@ -25,6 +25,11 @@ impl Awake {
     #[inline(always)]
     pub(super) fn is_none(&self) -> bool {
         matches!(*self.words, [0])
+    }
+
+    /// Returns true if the set is empty.
+    pub(super) fn is_empty(&self) -> bool {
+        self.words.iter().all(|word| *word == 0)
     }
 
     /// Removes and returns the first port at or after `from`.

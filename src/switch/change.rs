@@ -206,21 +206,21 @@ impl<W: World> Switch<W> {
                 if !agents.is_some_and(|agents| agents.measure_now(now)) {
                     return Err(ChangeError::CannotMeasure(port));
                 }
-                self.ports[at].note_agents();
+                self.note_agents(at);
             }
             Change::Topology { port, topology } => {
                 let at = self.local(port).ok_or(ChangeError::NotMine(port))?;
                 if let Some(agents) = &mut self.ports[at].agents {
                     agents.set_topology(now, topology);
                 }
-                self.ports[at].note_agents();
+                self.note_agents(at);
             }
             Change::Advertise { port, isolation, sfc } => {
                 let at = self.local(port).ok_or(ChangeError::NotMine(port))?;
                 if let Some(agents) = &mut self.ports[at].agents {
                     agents.set_congestion(now, isolation, sfc);
                 }
-                self.ports[at].note_agents();
+                self.note_agents(at);
             }
             Change::Locator { port, locator } => self.signals.set_locator(port, locator),
             Change::Level(level) => self.signals.set_level(level),

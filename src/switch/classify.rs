@@ -100,6 +100,16 @@ pub(super) fn classify_usual(
     Some(Meta { dst, src, vid, priority, tag, ethertype, l3: l3 as u8 })
 }
 
+/// Returns true for the frames that [`classify`] finds to be of a link protocol.
+#[inline]
+pub(super) fn is_for_agents(head: &[u8], wire_len: u32, max_frame: u32) -> bool {
+    let Some(h) = head.first_chunk::<14>() else { return false };
+    let dst = u64::from_be_bytes(*h.first_chunk().expect("within the header")) >> 16;
+    wire_len <= max_frame
+        && dst >> 4 == group::NEAREST_CUSTOMER_BRIDGE.to_u64() >> 4
+        && PortAgents::speak(EtherType(u16::from_be_bytes([h[12], h[13]])))
+}
+
 /// Classifies a frame of any format received by the port with these tables.
 pub(super) fn classify(tables: &Tables, head: &[u8], wire_len: u32, max_frame: u32) -> Class {
     if wire_len > max_frame {
@@ -172,7 +182,7 @@ mod tests {
         fn the_short_way_says_what_the_walk_says(
             mut head in prop::collection::vec(any::<u8>(), 0..80),
             ethertypes in prop::collection::vec(
-                prop::sample::select(vec![0x8100u16, 0x88a8, 0x8808, 0x0800, 0x86dd, 0x0806]), 0..3),
+                prop::sample::select(vec![0x8100u16, 0x88a8, 0x8808, 0x0800, 0x86dd, 0x0806, 0x8902, 0x88cc, 0x88f7]), 0..3),
             to_reserved in any::<bool>(),
             trust in 0usize..5,
         ) {
@@ -193,9 +203,12 @@ mod tests {
                 plan.vlan.members.push(VlanMember { vid: Vid::new(vid).unwrap(), tagged: true });
             }
             let tables = Tables::new(&plan, &crate::rig::groups(10));
+            let class = classify(&tables, &head, 80, 1522);
             if let Some(usual) = classify_usual(&tables, &head, 80, 1522) {
-                prop_assert_eq!(Class::Data(usual), classify(&tables, &head, 80, 1522));
+                prop_assert_eq!(Class::Data(usual), class);
             }
+            prop_assert_eq!(is_for_agents(&head, 80, 1522), class == Class::Agents);
+            prop_assert!(!is_for_agents(&head, 1523, 1522));
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::Switch;
 use ::pfc::{Demand, PauseVector, StormAction, StormEvent};
-use contracts::frame::Frame;
+use contracts::frame::{Burst, Frame};
 use contracts::port::Port;
 use contracts::stats::DropReason;
 use contracts::world::{Events, World};
@@ -157,12 +157,14 @@ impl<W: World> Switch<W> {
     /// Offers the waiting control frames to the port.
     pub(super) fn hand_control_to_port(&mut self, at: usize) -> bool {
         let port = &mut self.ports[at];
-        let lens: arrayvec::ArrayVec<u32, { contracts::frame::BURST }> =
-            port.control.iter().map(Frame::wire_len).collect();
+        let bytes = |control: &Burst<W::Frame>| -> u64 {
+            control.iter().map(|frame| u64::from(frame.wire_len())).sum()
+        };
+        let (frames_before, bytes_before) = (port.control.len(), bytes(&port.control));
         port.port.tx_burst(&mut port.control);
-        let taken = lens.len() - port.control.len();
+        let taken = frames_before - port.control.len();
         port.counters.tx_frames += taken as u64;
-        port.counters.tx_bytes += lens[..taken].iter().map(|n| u64::from(*n)).sum::<u64>();
+        port.counters.tx_bytes += bytes_before - bytes(&port.control);
         taken > 0
     }
 

@@ -7,6 +7,7 @@
 //! (the egress port is busy, a limit is near), it is one frame after the other.
 
 use super::Switch;
+use super::classify::is_for_agents;
 use super::shortcut::{Decision, Flow, Layout, layout_of};
 use super::staging::Run;
 use contracts::frame::{Burst, Frame};
@@ -33,6 +34,15 @@ struct Group {
     wire_len: Option<u32>,
 }
 
+impl Group {
+    /// Adds the frames of `rest` behind its first, which is the last one of this group and has `wire_len` bytes.
+    fn extend(&mut self, rest: &Self, wire_len: u32) {
+        self.frames += rest.frames - 1;
+        self.bytes += rest.bytes - u64::from(wire_len);
+        self.wire_len = self.wire_len.filter(|len| rest.wire_len == Some(*len));
+    }
+}
+
 impl<W: World> Switch<W> {
     /// Processes the frames of one burst received by the port at `at`, in order. Mostly all of it
     /// is one group.
@@ -44,7 +54,10 @@ impl<W: World> Switch<W> {
             return self.ingest_single(now, at, way, burst);
         }
         if let Way::Decided(decision, number) = way {
-            let group = self.group(now, at, (decision, number), burst);
+            let mut group = self.group(now, at, (decision, number), burst);
+            if group.frames < burst.len() {
+                self.take_messages_out(now, at, (&mut group, number), burst);
+            }
             if group.frames == burst.len() {
                 self.ports[at].counters.rx_bytes += group.bytes;
                 if let Some(run) = self.pass(now, at, &group, burst) {
@@ -58,8 +71,55 @@ impl<W: World> Switch<W> {
                 }
                 return self.looked_ahead();
             }
+        } else if self.take_message_out(now, at, 0, burst) {
+            return self.ingest_burst(now, at, burst);
         }
         self.ingest_groups(now, at, way, burst);
+    }
+
+    /// Handles the messages of link protocols behind a group, which then goes on behind them. A message has no
+    /// effect on frames of data, and is answered the sooner.
+    #[cold]
+    #[inline(never)]
+    fn take_messages_out(
+        &mut self,
+        now: Instant,
+        at: usize,
+        (group, number): (&mut Group, u64),
+        burst: &mut Burst<W::Frame>,
+    ) {
+        while self.take_message_out(now, at, group.frames, burst) {
+            if group.frames == burst.len() {
+                return;
+            }
+            let last = group.frames - 1;
+            let rest = self.group(now, at, (group.decision, number), &burst[last..]);
+            group.extend(&rest, burst[last].wire_len());
+        }
+    }
+
+    /// Handles the frame at this place of a burst, if it is there and a message of a link protocol. Returns true
+    /// if it was.
+    fn take_message_out(
+        &mut self,
+        now: Instant,
+        at: usize,
+        place: usize,
+        burst: &mut Burst<W::Frame>,
+    ) -> bool {
+        let (max_frame, filter) = (self.max_frame, &self.signals.filter);
+        let port = &mut self.ports[at];
+        let taken = burst.get(place).is_some_and(|frame| {
+            let head = frame.head();
+            is_for_agents(head, frame.wire_len(), max_frame) && !filter.wants(head)
+        });
+        let taken = taken && port.up && port.agents.is_some();
+        if taken {
+            let frame = burst.remove(place);
+            port.counters.rx_bytes += u64::from(frame.wire_len());
+            self.agent_frame(now, at, &frame);
+        }
+        taken
     }
 
     /// Processes a burst of one frame, which is no group.
@@ -169,13 +229,14 @@ impl<W: World> Switch<W> {
         wants: impl Fn(&[u8]) -> bool,
     ) -> Group {
         let shortcuts = &self.ports[at].shortcuts;
+        let slots = shortcuts.slots();
         let (version, max_frame) = (self.fdb.version(), self.max_frame);
         let first = frames[0].wire_len();
         let (mut bytes, mut unequal, mut count) = (u64::from(first), 0, 1);
         for frame in &frames[1..] {
             let (head, wire_len) = (frame.head(), frame.wire_len());
             let Some(flow) = Flow::of(head) else { break };
-            let agrees = shortcuts.agrees(now, version, flow, number)
+            let agrees = slots.agrees(now, version, flow, number)
                 || shortcuts.agrees_beside(now, version, head, number);
             if !agrees || wire_len > max_frame || wants(head) {
                 break;

@@ -2,7 +2,7 @@
 
 use super::Switch;
 use super::admit::Origin;
-use super::classify::{Class, Meta, classify, classify_usual};
+use super::classify::{Class, Meta, classify, classify_usual, is_for_agents};
 use super::fdb::{Key, Learnt};
 use super::shortcut::{Decision, Flow};
 use buffer::Admission;
@@ -84,6 +84,9 @@ impl<W: World> Switch<W> {
         let port = &self.ports[at];
         if !port.up {
             return self.count_drop(now, at, None, DropReason::LinkDown);
+        }
+        if is_for_agents(frame.head(), frame.wire_len(), self.max_frame) {
+            return self.agent_frame(now, at, &frame);
         }
         let tables = &self.tables[port.id.index()];
         match classify(tables, frame.head(), frame.wire_len(), self.max_frame) {

@@ -121,6 +121,8 @@ pub struct Switch<W: World> {
     /// Ports with pending work, and those already visited in this poll.
     awake: Awake,
     looked_at: Awake,
+    /// Ports whose link protocols have events that were not read.
+    with_news: Awake,
     /// For tests: frames are forwarded one by one.
     #[cfg(test)]
     one_by_one: bool,
@@ -220,6 +222,7 @@ impl<W: World> Switch<W> {
             exchange_at: Instant::ZERO,
             awake: Awake::none(count),
             looked_at: Awake::none(count),
+            with_news: Awake::none(count),
             #[cfg(test)]
             one_by_one: false,
         };

@@ -183,12 +183,6 @@ impl<W: World> PortState<W> {
         }
     }
 
-    /// Updates the cached deadline of the link protocols.
-    pub(super) fn note_agents(&mut self) {
-        let agents = self.agents.as_ref();
-        self.agents_due = agents.map_or(Instant::NEVER, |agents| agents.next_deadline());
-    }
-
     /// Returns the priorities that may not send now: those the peer paused, less those whose queue
     /// is stormed and whose watchdog ignores pauses.
     #[inline]

@@ -37,6 +37,9 @@ const S_TAG: u16 = wire([0x88, 0xa8]);
 const IPV4: u16 = wire([0x08, 0x00]);
 const IPV6: u16 = wire([0x86, 0xdd]);
 
+/// Group bit of the destination, in the first word of a frame.
+const GROUP_BIT: u64 = 1;
+
 impl Flow {
     /// Returns the flow of a frame; `None` if the frame is too short, or has a service tag or
     /// several tags, whose priority is outside the key.
@@ -48,7 +51,7 @@ impl Flow {
         let (first, second) = (word(0), word(8));
         match (second >> 32) as u16 {
             C_TAG => {
-                let third = u32::from_le_bytes([h[16], h[17], h[18], h[19]]);
+                let third = u32::from_le_bytes(*h[16..].first_chunk().expect("within the header"));
                 match third as u16 {
                     C_TAG | S_TAG => None,
                     IPV4 | IPV6 => Some(Self { first, second, third }),
@@ -156,6 +159,25 @@ pub(super) struct Shortcuts {
     evicted: usize,
 }
 
+/// The slots of a cache, for lookups in a loop.
+#[derive(Clone, Copy)]
+pub(super) struct Slots<'a>(&'a [Entry]);
+
+impl Slots<'_> {
+    /// Returns true if there is a valid decision for this flow in its slot, with this number.
+    #[inline(always)]
+    pub(super) fn agrees(self, now: Instant, version: u32, flow: Flow, number: u64) -> bool {
+        let entry = &self.0[slot(self.0, &flow)];
+        entry.number == number && entry.holds(now, version, &flow)
+    }
+}
+
+/// Returns the slot of a flow in a cache, whose number of slots is a power of two.
+#[inline(always)]
+const fn slot(entries: &[Entry], flow: &Flow) -> usize {
+    flow.hash() & (entries.len() - 1)
+}
+
 /// Neighbouring slots that a flow may be in.
 const WAYS: usize = 4;
 
@@ -178,17 +200,18 @@ impl Shortcuts {
         }
     }
 
-    #[inline(always)]
-    const fn slot(&self, flow: &Flow) -> usize {
-        flow.hash() & (self.entries.len() - 1)
-    }
-
     /// Returns the decision for this flow, if it is still valid and in its slot, and its number. If
     /// not, it may be beside it ([`Self::find_beside`]).
     #[inline(always)]
     pub(super) fn find(&self, now: Instant, version: u32, flow: Flow) -> Option<(Decision, u64)> {
-        let entry = &self.entries[self.slot(&flow)];
+        let entry = &self.entries[slot(&self.entries, &flow)];
         entry.holds(now, version, &flow).then_some((entry.decision, entry.number))
+    }
+
+    /// Returns the slots, for [`Slots::agrees`].
+    #[inline(always)]
+    pub(super) fn slots(&self) -> Slots<'_> {
+        Slots(&self.entries)
     }
 
     /// As [`Self::find`], in the slots beside that of a frame's flow. Takes the frame, so that the
@@ -201,18 +224,12 @@ impl Shortcuts {
         version: u32,
         head: &[u8],
     ) -> Option<(Decision, u64)> {
-        let flow = Flow::of(head)?;
-        let at = self.slot(&flow);
+        // No group has a decision: messages of link protocols do not read three more lines.
+        let flow = Flow::of(head).filter(|flow| flow.first & GROUP_BIT == 0)?;
+        let at = slot(&self.entries, &flow);
         let mut beside = (1..WAYS).map(|way| &self.entries[at ^ way]);
         let entry = beside.find(|entry| entry.holds(now, version, &flow))?;
         Some((entry.decision, entry.number))
-    }
-
-    /// Returns true if there is a valid decision for this flow in its slot, with this number.
-    #[inline(always)]
-    pub(super) fn agrees(&self, now: Instant, version: u32, flow: Flow, number: u64) -> bool {
-        let entry = &self.entries[self.slot(&flow)];
-        entry.number == number && entry.holds(now, version, &flow)
     }
 
     /// As [`Self::agrees`], in the slots beside that of a frame's flow.
@@ -230,7 +247,7 @@ impl Shortcuts {
 
     /// Stores a decision. If its slot has another flow's, that one moves to a slot beside it.
     pub(super) fn note(&mut self, until: Instant, version: u32, flow: Flow, decision: Decision) {
-        let at = self.slot(&flow);
+        let at = slot(&self.entries, &flow);
         let number = decision.number(flow.layout());
         let ways = || (0..WAYS).map(|way| at ^ way);
         let old = ways().find(|slot| self.entries[*slot].flow == flow);
@@ -270,7 +287,7 @@ mod tests {
         let own = cache.find(Instant::ZERO, version, flow(n));
         let found = own.or_else(|| cache.find_beside(Instant::ZERO, version, &head(n)));
         let agrees = |number| {
-            cache.agrees(Instant::ZERO, version, flow(n), number)
+            cache.slots().agrees(Instant::ZERO, version, flow(n), number)
                 || cache.agrees_beside(Instant::ZERO, version, &head(n), number)
         };
         if let Some((_, number)) = found {
@@ -283,8 +300,9 @@ mod tests {
     #[test]
     fn four_flows_of_one_slot_keep_their_decisions() {
         let mut cache = Shortcuts::new(64);
-        let at = cache.slot(&flow(0));
-        let same: Vec<u64> = (0..).filter(|n| cache.slot(&flow(*n)) == at).take(5).collect();
+        let at = slot(&cache.entries, &flow(0));
+        let same = (0..).filter(|n| slot(&cache.entries, &flow(*n)) == at);
+        let same: Vec<u64> = same.take(5).collect();
         let decision = |n: u64| Decision {
             egress: PortId::new(n as u16 % 64).expect("a small number"),
             to: n as u16,

@@ -183,12 +183,30 @@ impl Message {
         }
     }
 
+    const fn kind(&self) -> Kind {
+        match self {
+            Self::Request(_) => Kind::Request,
+            Self::Response(_) => Kind::Response,
+            Self::Both { .. } => Kind::Both,
+        }
+    }
+}
+
+/// Kind of a message.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Kind {
+    Request,
+    Response,
+    Both,
+}
+
+impl Kind {
     /// Returns the length of the fields of the PDU.
-    const fn octets(&self, compensation: Compensation) -> u8 {
+    const fn octets(self, compensation: Compensation) -> u8 {
         match (self, compensation) {
-            (Self::Response(_) | Self::Both { .. }, Compensation::InResponse) => COMPENSATED,
-            (Self::Request(_) | Self::Response(_), _) => PLAIN,
-            (Self::Both { .. }, Compensation::Absent) => PIGGYBACKED,
+            (Self::Response | Self::Both, Compensation::InResponse) => COMPENSATED,
+            (Self::Request | Self::Response, _) => PLAIN,
+            (Self::Both, Compensation::Absent) => PIGGYBACKED,
         }
     }
 }
@@ -231,6 +249,7 @@ impl Repr {
     /// subtype (0 is a congestion isolation message), [`WireError::BadVersion`] for an inner version
     /// but 0, [`WireError::BadOpcode`] for a kind that the dialect does not have, and
     /// [`WireError::BadLength`] for a length that is not the kind's.
+    #[inline]
     pub fn parse(frame: &[u8], dialect: &Dialect) -> Result<Self, WireError> {
         let f: &[u8; ethernet::MIN_FRAME] = frame.first_chunk().ok_or(WireError::Truncated)?;
         let compensation = match dialect.compensation {
@@ -254,30 +273,27 @@ impl Repr {
         if f[field::KIND] >> 4 != VERSION {
             return Err(WireError::BadVersion);
         }
-        let (t1, psn) = (time(f, field::T1), f[field::PSN]);
-        let (p_t1, p_psn) = (time(f, field::P_T1), f[field::P_PSN]);
-        let (t2, t3) = (time(f, field::T2), time(f, field::T3));
-        let both = match dialect.piggyback {
-            Piggyback::Request => Message::Both {
-                response: Response { t1, t2, t3, psn, compensation },
-                request: Request { t1: p_t1, psn: p_psn },
-            },
-            Piggyback::Response => Message::Both {
-                response: Response { t1: p_t1, t2, t3, psn: p_psn, compensation },
-                request: Request { t1, psn },
-            },
-        };
-        let kinds = [
-            Message::Request(Request { t1, psn }),
-            Message::Response(Response { t1, t2, t3, psn, compensation }),
-            both,
-        ];
-        let code = f[field::KIND] & KIND_BITS;
-        let message = kinds.into_iter().find(|m| dialect.code(m) == code);
-        let message = message.ok_or(WireError::BadOpcode)?;
-        if dialect.length(&message) != Some(f[field::LENGTH]) {
+        let kind = dialect.kind_of(f[field::KIND] & KIND_BITS).ok_or(WireError::BadOpcode)?;
+        if dialect.length(kind) != Some(f[field::LENGTH]) {
             return Err(WireError::BadLength);
         }
+        let own = (time(f, field::T1), f[field::PSN]);
+        let piggybacked = || (time(f, field::P_T1), f[field::P_PSN]);
+        let request = |(t1, psn)| Request { t1, psn };
+        let response = |(t1, psn)| {
+            let (t2, t3) = (time(f, field::T2), time(f, field::T3));
+            Response { t1, t2, t3, psn, compensation }
+        };
+        let message = match (kind, dialect.piggyback) {
+            (Kind::Request, _) => Message::Request(request(own)),
+            (Kind::Response, _) => Message::Response(response(own)),
+            (Kind::Both, Piggyback::Request) => {
+                Message::Both { response: response(own), request: request(piggybacked()) }
+            }
+            (Kind::Both, Piggyback::Response) => {
+                Message::Both { response: response(piggybacked()), request: request(own) }
+            }
+        };
         Ok(Self { dst: mac_at(f, 0), src: mac_at(f, 6), message })
     }
 
@@ -286,15 +302,16 @@ impl Repr {
     /// # Errors
     /// [`WireError::NoRoom`] if `buf` is shorter, [`WireError::OutOfRange`] if the PDU is padded to
     /// more than the length field of the dialect can state.
+    #[inline]
     pub fn emit(&self, buf: &mut [u8], dialect: &Dialect) -> Result<(), WireError> {
-        let length = dialect.length(&self.message).ok_or(WireError::OutOfRange)?;
+        let length = dialect.length(self.message.kind()).ok_or(WireError::OutOfRange)?;
         let out = buf.get_mut(..dialect.frame_len()).ok_or(WireError::NoRoom)?;
         out.fill(0);
         out[..6].copy_from_slice(&self.dst.0);
         out[6..12].copy_from_slice(&self.src.0);
         out[12..14].copy_from_slice(&EtherType::CIM.0.to_be_bytes());
         out[field::SUBTYPE] = VERSION << 4 | SUBTYPE;
-        out[field::KIND] = VERSION << 4 | dialect.code(&self.message);
+        out[field::KIND] = VERSION << 4 | dialect.code(self.message.kind());
         out[field::LENGTH] = length;
         let mut put = |at: usize, t: u64| out[at..at + 8].copy_from_slice(&t.to_be_bytes());
         let ((t1, psn), piggyback) = match (self.message, dialect.piggyback) {
@@ -332,8 +349,9 @@ impl fmt::Display for Repr {
 }
 
 /// Returns the 64-bit time at offset `at`.
+#[inline(always)]
 fn time(frame: &[u8; ethernet::MIN_FRAME], at: usize) -> u64 {
-    u64::from_be_bytes(core::array::from_fn(|i| frame[at + i]))
+    u64::from_be_bytes(*frame[at..].first_chunk().expect("a time within the fields"))
 }
 
 #[cfg(test)]

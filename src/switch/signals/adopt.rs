@@ -43,7 +43,7 @@ impl<W: World> Switch<W> {
             if let (Some(plan), Some(agents)) = (plan, &mut port.agents) {
                 let auto = plan.auto.map(|auto| (auto.methods, auto.statistic));
                 agents.set_measurement(now, plan.initiate, auto);
-                port.note_agents();
+                self.note_agents(at);
             }
         }
     }

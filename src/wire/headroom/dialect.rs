@@ -1,6 +1,6 @@
 //! Readings of the parts of the measurement message that the proposal leaves open.
 
-use super::{BEFORE_PDU, Message};
+use super::{BEFORE_PDU, Kind};
 use crate::ethernet;
 use ground::time::{Duration, Instant};
 
@@ -124,8 +124,15 @@ impl TimeUnit {
 impl Dialect {
     /// Converts a time to a message's unit, modulo 2^64, rounded down.
     #[must_use]
+    #[inline]
     pub const fn stamp(self, at: Instant) -> u64 {
-        (at.as_picos() / self.unit.picos() as u128) as u64
+        let picos = at.as_picos();
+        match self.unit {
+            TimeUnit::Picoseconds => picos as u64,
+            // Without the division of 128 bits in the first 213 days.
+            TimeUnit::Nanoseconds if picos <= u64::MAX as u128 => picos as u64 / 1_000,
+            TimeUnit::Nanoseconds => (picos / 1_000) as u64,
+        }
     }
 
     /// Returns the span between two times of a message, limited to [`Duration::MAX`].
@@ -140,15 +147,27 @@ impl Dialect {
         Duration::from_picos(self.unit.picos())
     }
 
-    /// Returns the code of a message in the kind field.
-    pub(super) const fn code(self, message: &Message) -> u8 {
-        match (self.kind, message) {
-            (KindCodes::Flags, Message::Request(_)) => 1,
-            (KindCodes::Flags, Message::Response(_)) => 2,
-            (KindCodes::Flags, Message::Both { .. }) => 3,
-            (KindCodes::Numbers, Message::Request(_)) => 0,
-            (KindCodes::Numbers, Message::Response(_)) => 1,
-            (KindCodes::Numbers, Message::Both { .. }) => 2,
+    /// Returns the code of a kind in the kind field.
+    #[inline]
+    pub(super) const fn code(self, kind: Kind) -> u8 {
+        match (self.kind, kind) {
+            (KindCodes::Flags, Kind::Request) => 1,
+            (KindCodes::Flags, Kind::Response) => 2,
+            (KindCodes::Flags, Kind::Both) => 3,
+            (KindCodes::Numbers, Kind::Request) => 0,
+            (KindCodes::Numbers, Kind::Response) => 1,
+            (KindCodes::Numbers, Kind::Both) => 2,
+        }
+    }
+
+    /// Returns the kind with this code, if there is one.
+    #[inline]
+    pub(super) const fn kind_of(self, code: u8) -> Option<Kind> {
+        match (self.kind, code) {
+            (KindCodes::Flags, 1) | (KindCodes::Numbers, 0) => Some(Kind::Request),
+            (KindCodes::Flags, 2) | (KindCodes::Numbers, 1) => Some(Kind::Response),
+            (KindCodes::Flags, 3) | (KindCodes::Numbers, 2) => Some(Kind::Both),
+            _ => None,
         }
     }
 
@@ -181,8 +200,9 @@ impl Dialect {
     }
 
     /// Returns the length field of a message, if it can be stated.
-    pub(super) fn length(&self, message: &Message) -> Option<u8> {
-        let fields = u16::from(message.octets(self.compensation));
+    #[inline]
+    pub(super) fn length(&self, kind: Kind) -> Option<u8> {
+        let fields = u16::from(kind.octets(self.compensation));
         let whole = self.pdu.0.unwrap_or_default().max(fields);
         let length = match self.length {
             LengthField::Whole => whole,

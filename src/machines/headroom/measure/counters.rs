@@ -1,8 +1,11 @@
 //! Counters and result of a port's measurement.
 
+use arrayvec::ArrayVec;
 use ground::counters;
+use ground::time::Duration;
 
-use crate::samples::Samples;
+use super::sent::Trip;
+use crate::samples::{SAMPLES_MAX, Samples};
 use wire::headroom::Adjustment;
 
 counters! {
@@ -51,20 +54,49 @@ counters! {
     }
 }
 
-/// Round trips of a measurement.
+/// Round trips of a measurement. Statistics are calculated when they are read: a measurement ends while
+/// frames wait.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct RoundTrips {
-    /// `(t4 - t1) - (t3 - t2)`: both directions, without the turnaround in the responder. Headroom
-    /// is calculated from this.
-    pub round_trip: Samples,
-    /// `t3 - t2`: from reception of the request to transmission of the response.
-    pub turnaround: Samples,
-    /// `t4 - t1`: both directions with the turnaround, the short form of the proposal.
-    pub elapsed: Samples,
+    pub(super) trips: ArrayVec<Trip, SAMPLES_MAX>,
     /// Round trips whose t1 is a time of software, and not the device's timestamp.
     pub t1_by_software: u16,
-    /// Delay of MACsec that a protected frame meets on its way to the peer, if it is measured.
-    pub shims: Samples,
     /// Largest compensation in the responses, if they have it.
     pub compensation: Option<Adjustment>,
+    /// Delay of MACsec that a protected frame meets on its way to the peer, if it is measured.
+    pub shims: Samples,
+}
+
+impl RoundTrips {
+    /// Returns the number of round trips.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.trips.len()
+    }
+
+    /// Returns `(t4 - t1) - (t3 - t2)`: both directions, without the turnaround in the responder; zero where
+    /// the responder's clock makes the turnaround longer. Headroom is calculated from this.
+    #[must_use]
+    pub fn round_trip(&self) -> Samples {
+        self.samples(|trip| trip.elapsed.saturating_sub(trip.turnaround))
+    }
+
+    /// Returns `t3 - t2`: from reception of the request to transmission of the response.
+    #[must_use]
+    pub fn turnaround(&self) -> Samples {
+        self.samples(|trip| trip.turnaround)
+    }
+
+    /// Returns `t4 - t1`: both directions with the turnaround, the short form of the proposal.
+    #[must_use]
+    pub fn elapsed(&self) -> Samples {
+        self.samples(|trip| trip.elapsed)
+    }
+
+    fn samples(&self, of: impl Fn(&Trip) -> Duration) -> Samples {
+        let mut samples = Samples::default();
+        self.trips.iter().for_each(|trip| samples.add(of(trip)));
+        samples.finish();
+        samples
+    }
 }

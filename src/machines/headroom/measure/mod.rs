@@ -21,19 +21,20 @@
 
 mod counters;
 mod plan;
+mod queue;
 mod sent;
 mod shims;
 
 pub use counters::{Counters, RoundTrips};
 pub use plan::{InitiatePlan, MeasurePlan};
 
-use arrayvec::ArrayVec;
-
+use queue::Queue;
 use sent::{Sent, Verdict};
 
+use crate::samples::Samples;
 use ground::time::{Duration, Instant};
 use shims::ShimMeter;
-use wire::headroom::{Message, Request, Response, is_protected};
+use wire::headroom::{Adjustment, Message, Request, Response, is_protected};
 
 /// Maximum number of the peer's requests that wait for a response. A peer sends them `spacing_min`
 /// apart, so one that fills this queue is not measuring.
@@ -70,7 +71,7 @@ pub enum State {
 }
 
 /// A request of the peer that waits for its response.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 struct Waiting {
     request: Request,
     /// Time of reception, in the unit of the dialect.
@@ -82,35 +83,53 @@ struct Waiting {
 #[derive(Clone, Copy)]
 struct Running {
     rounds: u16,
+    /// Round trips of plain frames.
+    plain: u16,
     requests: u16,
-    /// Time at which the request timer was reset, `None` before the first request.
-    last: Option<Instant>,
-    since: Instant,
+    /// Round trips whose t1 is a time of software.
+    t1_by_software: u16,
+    /// Time at which the measurement began, or the last request left.
+    reset: Instant,
+    /// Largest compensation in the responses.
+    compensation: Option<Adjustment>,
 }
 
 impl Running {
+    const fn from(now: Instant) -> Self {
+        let (rounds, plain, requests, t1_by_software) = (0, 0, 0, 0);
+        Self { rounds, plain, requests, t1_by_software, reset: now, compensation: None }
+    }
+
     /// Returns the time at which the request timer reaches `spacing`; the first request is due at
     /// once.
-    fn reaches(&self, spacing: Duration) -> Instant {
-        self.last.map_or(self.since, |last| last.saturating_add(spacing))
+    #[inline]
+    const fn reaches(&self, spacing: Duration) -> Instant {
+        if self.requests == 0 { self.reset } else { self.reset.saturating_add(spacing) }
     }
 }
 
 /// Measurement of one port.
+///
+/// Data frames drive the state out of the near caches between two messages, so what a message needs is in
+/// neighbouring cache lines, in this order, and one request behind them; the rest follows.
 #[derive(Clone)]
+#[repr(C, align(64))]
 pub struct Measurer {
-    plan: MeasurePlan,
     up: bool,
-    waiting: ArrayVec<Waiting, WAITING_MAX>,
+    /// True if a measurement has started since this was last asked.
+    begun: bool,
+    event: Option<Event>,
     running: Option<Running>,
     /// Start of the next periodic measurement.
     again: Instant,
-    sent: Sent,
-    current: RoundTrips,
-    shims: ShimMeter,
-    last: Option<RoundTrips>,
-    event: Option<Event>,
+    waiting: Queue<Waiting, { WAITING_MAX - 1 }>,
+    plan: MeasurePlan,
     counters: Counters,
+    sent: Sent,
+    shims: ShimMeter,
+    /// Delays of MACsec in the running measurement.
+    shim_delays: Samples,
+    last: Option<RoundTrips>,
 }
 
 impl Measurer {
@@ -122,17 +141,18 @@ impl Measurer {
     pub fn new(plan: &MeasurePlan) -> Self {
         plan.initiate.iter().for_each(InitiatePlan::assert_sound);
         Self {
-            plan: plan.clone(),
             up: true,
-            waiting: ArrayVec::new(),
+            begun: false,
+            event: None,
             running: None,
             again: Instant::NEVER,
-            sent: Sent::new(),
-            current: RoundTrips::default(),
-            shims: ShimMeter::default(),
-            last: None,
-            event: None,
+            waiting: Queue::new(),
+            plan: plan.clone(),
             counters: Counters::default(),
+            sent: Sent::new(),
+            shims: ShimMeter::default(),
+            shim_delays: Samples::default(),
+            last: None,
         }
     }
 
@@ -143,7 +163,8 @@ impl Measurer {
         self.abandon();
         if self.plan.initiate.is_some() {
             self.counters.started += 1;
-            self.running = Some(Running { rounds: 0, requests: 0, last: None, since: now });
+            self.begun = true;
+            self.running = Some(Running::from(now));
         }
     }
 
@@ -198,7 +219,7 @@ impl Measurer {
             return;
         }
         let t2 = self.plan.dialect.stamp(t_rx);
-        if self.waiting.try_push(Waiting { request, t2, since: now }).is_err() {
+        if !self.waiting.push(Waiting { request, t2, since: now }) {
             self.counters.requests_refused += 1;
         }
     }
@@ -207,18 +228,12 @@ impl Measurer {
         self.counters.responses_received += 1;
         let verdict = self.sent.judge(self.plan.dialect, response, t_rx);
         let count = match verdict {
-            Verdict::Sample { round_trip, turnaround, elapsed, reordered, by_device } => {
-                if self.running.is_some() {
-                    self.current.t1_by_software += u16::from(!by_device);
-                    self.counters.reordered += u64::from(reordered);
-                    self.current.compensation =
-                        response.compensation.max(self.current.compensation);
-                    self.add(now, response, (round_trip, turnaround, elapsed));
-                    &mut self.counters.round_trips
-                } else {
-                    &mut self.counters.redundant
-                }
+            Verdict::Sample { reordered, by_device } if self.running.is_some() => {
+                self.counters.reordered += u64::from(reordered);
+                self.add(now, response, by_device);
+                &mut self.counters.round_trips
             }
+            Verdict::Sample { .. } => &mut self.counters.redundant,
             Verdict::Duplicate => &mut self.counters.duplicate,
             Verdict::Abandoned => &mut self.counters.late,
             Verdict::Unknown => &mut self.counters.unknown,
@@ -228,34 +243,42 @@ impl Measurer {
         *count += 1;
     }
 
-    /// Adds a round trip: n = n + 1.
-    fn add(
-        &mut self,
-        now: Instant,
-        response: &Response,
-        (round_trip, turnaround, elapsed): (Duration, Duration, Duration),
-    ) {
+    /// Counts a round trip, which is stored with its request: n = n + 1.
+    fn add(&mut self, now: Instant, response: &Response, by_device: bool) {
         let (Some(running), Some(plan)) = (&mut self.running, &self.plan.initiate) else {
             unreachable!("a round trip of a measurement that does not run");
         };
+        running.t1_by_software += u16::from(!by_device);
+        running.compensation = response.compensation.max(running.compensation);
         if plan.shims {
-            self.shims.on_response(self.plan.dialect, response, &mut self.current.shims);
+            self.shims.on_response(self.plan.dialect, response, &mut self.shim_delays);
         }
-        if !(plan.shims && is_protected(response.psn)) {
-            self.current.round_trip.add(round_trip);
-            self.current.turnaround.add(turnaround);
-            self.current.elapsed.add(elapsed);
-        }
+        running.plain += u16::from(!(plan.shims && is_protected(response.psn)));
         running.rounds += 1;
         // The round trip of plain frames must be known, whatever was lost.
-        if running.rounds >= plan.rounds && self.current.round_trip.count() > 0 {
-            self.counters.done += 1;
-            self.current.round_trip.finish();
-            self.current.turnaround.finish();
-            self.current.elapsed.finish();
-            self.current.shims.finish();
-            self.last = Some(core::mem::take(&mut self.current));
+        if running.rounds >= plan.rounds && running.plain > 0 {
+            let (running, shims) = (*running, plan.shims);
+            self.finish(&running, shims);
             self.end(now, Event::Done);
+        }
+    }
+
+    /// Stores the result of the running measurement.
+    #[cold]
+    fn finish(&mut self, running: &Running, shims: bool) {
+        self.counters.done += 1;
+        let last = self.last.get_or_insert_default();
+        let plain = self.sent.answered(running.requests);
+        let plain = plain.filter(|(psn, _)| !(shims && is_protected(*psn)));
+        last.trips.clear();
+        last.trips.extend(plain.map(|(_, trip)| trip));
+        assert_eq!(last.count(), running.plain.into(), "each is stored with its request");
+        last.t1_by_software = running.t1_by_software;
+        last.compensation = running.compensation;
+        last.shims.clear();
+        if shims {
+            last.shims.clone_from(&self.shim_delays);
+            last.shims.finish();
         }
     }
 
@@ -271,17 +294,19 @@ impl Measurer {
         self.sent.abandon();
         self.running = None;
         self.again = Instant::NEVER;
-        self.current = RoundTrips::default();
-        self.shims = ShimMeter::default();
+        if self.plan.initiate.is_some_and(|plan| plan.shims) {
+            self.shims = ShimMeter::default();
+            self.shim_delays.clear();
+        }
     }
 
     /// Handles expired timers: a failed measurement, the start of the next periodic one. Both take
     /// effect at their deadline, however late the call.
     fn advance(&mut self, now: Instant) {
-        if let (Some(running), Some(plan)) = (self.running, self.plan.initiate) {
+        if let (Some(running), Some(plan)) = (&self.running, &self.plan.initiate) {
             let at = running.reaches(plan.spacing_max);
             if running.requests == plan.requests_max && now >= at {
-                let Running { rounds, requests, .. } = running;
+                let Running { rounds, requests, .. } = *running;
                 self.counters.failed += 1;
                 self.abandon();
                 self.end(at, Event::Failed { rounds, requests });
@@ -303,12 +328,12 @@ impl Measurer {
     pub fn take(&mut self, now: Instant, t_tx: Instant) -> Option<Message> {
         self.advance(now);
         let own = self.may_request(now, !self.waiting.is_empty());
-        let answer = (!self.waiting.is_empty()).then(|| self.waiting.remove(0));
-        let response = answer.map(|Waiting { request: Request { t1, psn }, t2, .. }| {
-            self.counters.responses_sent += 1;
-            let t3 = self.plan.dialect.stamp(t_tx);
-            Response { t1, t2, t3, psn, compensation: self.plan.compensation }
-        });
+        let response =
+            self.waiting.pop().map(|Waiting { request: Request { t1, psn }, t2, .. }| {
+                self.counters.responses_sent += 1;
+                let t3 = self.plan.dialect.stamp(t_tx);
+                Response { t1, t2, t3, psn, compensation: self.plan.compensation }
+            });
         let request = own.then(|| self.request(now, t_tx));
         match (response, request) {
             (None, None) => None,
@@ -338,21 +363,22 @@ impl Measurer {
     fn request(&mut self, now: Instant, t_tx: Instant) -> Request {
         let running = self.running.as_mut().expect("requests are of a running measurement");
         running.requests += 1;
-        running.last = Some(now);
+        running.reset = now;
         self.counters.requests_sent += 1;
-        Request { t1: self.plan.dialect.stamp(t_tx), psn: self.sent.send(t_tx) }
+        let t1 = self.plan.dialect.stamp(t_tx);
+        Request { t1, psn: self.sent.send(t_tx, t1) }
     }
 
     /// Tells that the last request left at this time by the device's timestamp: its t1. To be told before its
     /// response is.
     pub fn left(&mut self, at: Instant) {
-        self.sent.left(self.sent.last(), at);
+        self.sent.left(at);
     }
 
     /// Returns the time of the next action; in the past if a message is due.
     #[must_use]
     pub fn next_deadline(&self) -> Instant {
-        let answer = self.waiting.first().map_or(Instant::NEVER, |w| w.since);
+        let answer = self.waiting.first().map_or(Instant::NEVER, |waiting| waiting.since);
         let own = match (&self.running, &self.plan.initiate) {
             (Some(running), Some(plan)) => running.reaches(plan.spacing_max),
             _ => self.again,
@@ -361,8 +387,15 @@ impl Measurer {
     }
 
     /// Returns the result of the last measurement, once.
+    #[inline]
     pub fn next_event(&mut self) -> Option<Event> {
         self.event.take()
+    }
+
+    /// Returns true if a measurement has started since the last call.
+    #[inline]
+    pub fn has_begun(&mut self) -> bool {
+        core::mem::take(&mut self.begun)
     }
 
     /// Returns the state of the measurement.
@@ -379,6 +412,16 @@ impl Measurer {
     #[must_use]
     pub fn round_trips(&self) -> Option<&RoundTrips> {
         self.last.as_ref()
+    }
+
+    /// Reads a word of each cache line that most messages need but the request's. The result says nothing.
+    #[inline]
+    #[must_use]
+    pub fn fetch(&self) -> u64 {
+        let Counters { requests_sent, responses_received, round_trips, .. } = self.counters;
+        let plan = self.plan.initiate.as_ref().map_or(0, |plan| plan.spacing_max.as_picos());
+        let own = u64::from(self.up) ^ u64::from(self.waiting.is_empty());
+        own ^ plan ^ requests_sent ^ responses_received ^ round_trips ^ self.sent.fetch()
     }
 
     /// Returns the counters of messages.

@@ -97,7 +97,7 @@ fn with_all_round_trips_requests_are_answered_alone() {
     assert_eq!((m.state(), m.next_deadline()), (State::Idle, Instant::NEVER));
     m.on_message(at, &asks(9), at);
     assert!(matches!(m.take(at, at), Some(Message::Response(_))));
-    let found = &m.round_trips().unwrap().round_trip;
+    let found = &m.round_trips().unwrap().round_trip();
     assert_eq!((found.count(), found.mean()), (4, Duration::from_nanos(250)));
     assert_eq!((found.min(), found.max()), (Duration::from_nanos(100), Duration::from_nanos(400)));
 }
@@ -179,7 +179,7 @@ fn a_period_is_counted_from_the_end_of_a_measurement_good_or_bad() {
     assert_eq!(m.take(late, late), None);
     assert_eq!(m.next_event(), Some(Event::Failed { rounds: 0, requests: 1 }));
     assert_eq!(m.next_deadline(), again + MOST + period);
-    assert_eq!(m.round_trips().unwrap().round_trip.count(), 1, "the last good one stays");
+    assert_eq!(m.round_trips().unwrap().round_trip().count(), 1, "the last good one stays");
 }
 
 #[test]
@@ -261,7 +261,7 @@ fn a_new_period_counts_from_its_write_and_none_ends_the_repetition() {
     m.set_initiate(ns(5_000), InitiatePlan { rounds: 1, period, ..PLAN });
     assert_eq!(m.next_deadline(), ns(35_000));
     round(&mut m, ns(35_000), Duration::from_nanos(900));
-    assert_eq!(m.round_trips().unwrap().round_trip.max(), Duration::from_nanos(900));
+    assert_eq!(m.round_trips().unwrap().round_trip().max(), Duration::from_nanos(900));
     m.set_initiate(ns(40_000), InitiatePlan { rounds: 1, ..PLAN });
     assert_eq!(m.next_deadline(), Instant::NEVER);
     m.stop();

@@ -213,15 +213,15 @@ proptest! {
             return Ok(());
         }
         let found = run.ports[0].round_trips().unwrap();
-        prop_assert_eq!(found.round_trip.count(), usize::from(world.plan.rounds));
+        prop_assert_eq!(found.round_trip().count(), usize::from(world.plan.rounds));
         let longest = run.delays.iter().max().unwrap().saturating_mul(2);
         let shortest = run.delays.iter().min().unwrap().saturating_mul(2);
-        let slack = drift(found.turnaround.max()) * 2 + world.dialect.resolution().as_picos();
-        let (min, max) = (found.round_trip.min().as_picos(), found.round_trip.max().as_picos());
+        let slack = drift(found.turnaround().max()) * 2 + world.dialect.resolution().as_picos();
+        let (min, max) = (found.round_trip().min().as_picos(), found.round_trip().max().as_picos());
         prop_assert!(min + drift(shortest) + slack >= shortest.as_picos(), "{min} {shortest}");
         prop_assert!(max <= longest.as_picos() + drift(longest) + slack, "{max} {longest}");
-        let mean = found.round_trip.mean();
-        prop_assert!(found.round_trip.min() <= mean && mean <= found.round_trip.max());
+        let mean = found.round_trip().mean();
+        prop_assert!(found.round_trip().min() <= mean && mean <= found.round_trip().max());
     }
 
     #[test]
@@ -312,7 +312,7 @@ fn clocks_of_any_offset_and_drift_change_the_result_by_less_than_a_quantum() {
         let world =
             World { plan, dialect: EXACT, clocks, both: true, fates: vec![fate], looks: vec![] };
         let run = world.run();
-        let found = &run.ports[0].round_trips().unwrap().round_trip;
+        let found = &run.ports[0].round_trips().unwrap().round_trip();
         let off = found.max().as_picos().abs_diff(2 * one_way.as_picos());
         let jitter = found.max().as_picos() - found.min().as_picos();
         assert!(off < 5_120, "{ppm} ppm: off by {off} ps");

@@ -27,8 +27,8 @@ fn the_time_in_the_responder_is_taken_off() {
     let own = request(&mut m, ns(100)).unwrap();
     m.on_message(ns(1_100), &answer(own, Duration::from_nanos(700)), ns(1_100));
     let found = m.round_trips().unwrap();
-    assert_eq!(found.round_trip.max(), Duration::from_nanos(300));
-    assert_eq!(found.turnaround.max(), Duration::from_nanos(700));
+    assert_eq!(found.round_trip().max(), Duration::from_nanos(300));
+    assert_eq!(found.turnaround().max(), Duration::from_nanos(700));
 }
 
 #[test]
@@ -74,7 +74,7 @@ fn redundant_ones_come_when_all_round_trips_are_there() {
     assert_eq!(m.next_event(), Some(Event::Done));
     m.on_message(at, &answer(first, Duration::ZERO), at);
     assert_eq!((m.counters().redundant, m.next_event()), (1, None));
-    let found = &m.round_trips().unwrap().round_trip;
+    let found = &m.round_trips().unwrap().round_trip();
     assert_eq!((found.count(), found.max()), (1, Duration::ZERO));
 }
 
@@ -158,5 +158,5 @@ fn clocks_that_drift_apart_leave_a_round_trip_of_zero() {
     let own = request(&mut m, ns(0)).unwrap();
     // All of 10 us is spent in the responder, whose clock is 200 ppm fast.
     m.on_message(ns(10_000), &answer(own, Duration::from_nanos(10_002)), ns(10_000));
-    assert_eq!(m.round_trips().unwrap().round_trip.max(), Duration::ZERO);
+    assert_eq!(m.round_trips().unwrap().round_trip().max(), Duration::ZERO);
 }
