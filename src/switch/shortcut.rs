@@ -10,6 +10,7 @@
 //! time.
 
 use super::classify::{Meta, UNTAGGED};
+use ground::memory::fetch_item;
 use ground::time::Instant;
 use ground::units::{PortId, Priority, PriorityGroup};
 
@@ -181,6 +182,18 @@ impl Shortcuts {
     #[inline(always)]
     const fn slot(&self, flow: &Flow) -> usize {
         flow.hash() & (self.entries.len() - 1)
+    }
+
+    /// Brings the slot of a flow into the caches.
+    #[inline]
+    pub(super) fn fetch(&self, flow: &Flow) {
+        fetch_item(&self.entries, self.slot(flow));
+    }
+
+    /// Returns the decision in the slot of a flow, which may be of another one or no longer valid.
+    #[inline]
+    pub(super) fn guess(&self, flow: &Flow) -> Decision {
+        self.entries[self.slot(flow)].decision
     }
 
     /// Returns the decision for this flow, if it is still valid and in its slot, and its number. If
