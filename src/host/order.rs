@@ -1,5 +1,6 @@
 //! Priority queue over a fixed number of items, each with a deadline that may change at any time.
 
+use ground::memory::fetch;
 use ground::time::Instant;
 
 /// A tournament tree: each pair of neighbours has a winner, each pair of winners too, and so on up
@@ -22,6 +23,13 @@ impl Order {
             winners[node] = if node < size { winners[2 * node] } else { (node - size) as u32 };
         }
         Self { times: vec![Instant::NEVER; size], winners }
+    }
+
+    /// Brings the first items into the caches.
+    #[inline]
+    pub(super) fn fetch(&self) {
+        self.times.first().into_iter().for_each(fetch);
+        self.winners.first().into_iter().for_each(fetch);
     }
 
     /// Returns the earliest deadline and its item; ties go to the lower number.

@@ -10,6 +10,7 @@ use super::histogram::{Bucket, Spares};
 use super::latency::Latency;
 use super::plan::FlowId;
 use super::probe::{Arrival, Clock, Stamp};
+use ground::memory::fetch_lines;
 use ground::time::Instant;
 use ground::units::{Priority, PrioritySet};
 use wire::ip::Ecn;
@@ -117,6 +118,12 @@ impl Sink {
         };
         let stopped_by = priority.map_or(PrioritySet::EMPTY, PrioritySet::of);
         Self { next: 0, stopped_by, counters, floor: 0, whole: 0, seen: Box::new([0; WORDS]) }
+    }
+
+    /// Brings what the next frame changes into the caches.
+    #[inline]
+    pub(super) fn fetch(&self) {
+        fetch_lines(&self.next, 2);
     }
 
     /// Resets the counters. Sequence numbers stay known: late frames from before count as old.

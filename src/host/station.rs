@@ -1,6 +1,7 @@
 //! A station: receives, obeys, replies, sends.
 
 mod agents;
+mod ahead;
 mod calm;
 mod counters;
 #[cfg(test)]

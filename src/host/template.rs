@@ -6,6 +6,7 @@ use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use super::plan::{FlowId, FlowPlan, Headers, Tag, Udp};
 use super::probe::{PROBE_ETHERTYPE, PROBE_LEN, Probe, SEQUENCE_AT};
 use contracts::frame::FCS_BYTES;
+use ground::memory::{fetch, fetch_lines};
 use ground::time::Instant;
 use ground::units::Mac;
 use wire::checksum::Sum;
@@ -53,6 +54,21 @@ impl Template {
             Headers::Udp6(udp) => Some(udp6(&udp, len, &mut head[l3..])),
         };
         Self { head, probe_at, udp, wire_len: flow.size, flow: flow.id }
+    }
+
+    /// Brings the template into the caches, without its bytes.
+    #[inline]
+    pub(super) fn fetch(&self) {
+        fetch(&self.head);
+        fetch(&self.probe_at);
+        fetch(&self.udp);
+        fetch(&self.wire_len);
+    }
+
+    /// Brings its bytes into the caches.
+    #[inline]
+    pub(super) fn fetch_head(&self) {
+        self.head.first().into_iter().for_each(|first| fetch_lines(first, 2));
     }
 
     /// Returns the first bytes of frame number `sequence`, sent at `now`.

@@ -1,10 +1,9 @@
 //! Frames of the virtual world: header bytes in a box, and a length on the wire.
 
-use core::hint::black_box;
-
 use super::body::{Body, OCTETS, ROOM};
 use contracts::frame::{FCS_BYTES, Frame};
 use contracts::port::FRAME_MIN;
+use ground::memory::fetch_lines;
 use secure::Secy;
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -36,9 +35,6 @@ impl Sealed {
         self.overhead - self.counted
     }
 }
-
-/// A place in the second cache line of a body.
-const FAR: usize = 64;
 
 /// Bytes of a frame that its digest covers: all headers, and the probe behind them.
 const DIGESTED: usize = 96;
@@ -237,10 +233,10 @@ impl Frame for VirtualFrame {
         there
     }
 
-    /// Reads a word of each of the two lines with the headers, and waits for neither.
-    #[inline]
+    /// The two lines with the headers.
+    #[inline(always)]
     fn fetch(&self) {
-        black_box(self.digest ^ u64::from(self.octets[FAR]));
+        fetch_lines(&self.digest, 2);
     }
 
     fn duplicate(&mut self) -> Option<Self> {

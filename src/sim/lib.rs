@@ -18,6 +18,7 @@
 //! It does not depend on files, checks and reports; `lab` does.
 
 mod agenda;
+mod ahead;
 mod body;
 pub mod check;
 mod clock;

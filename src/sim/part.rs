@@ -5,6 +5,7 @@
 //! when no part runs. A part runs up to the time at which mail may arrive: the least time from an event of
 //! another part to an arrival in this one.
 
+use super::ahead::{NODES_MIN, STEPS};
 use super::body::{Spares, adopt, give};
 use super::executor::Task;
 use super::node::NodeState;
@@ -132,10 +133,19 @@ impl<W: Witness> Part<W> {
         let Self { wires, due, witness, .. } = self;
         wires.horizon = end;
         wires.agenda.take(end, due);
-        for node in due.drain(..) {
-            let next = nodes[node as usize].run(end, wires, witness);
-            wires.agenda.set(node as usize, next);
+        let ahead = if due.len() >= NODES_MIN { STEPS } else { 0 };
+        for n in 0..due.len() + ahead {
+            for step in 0..ahead {
+                if let Some(node) = n.checked_sub(step).and_then(|n| due.get(n)) {
+                    nodes[*node as usize].fetch(step, end);
+                }
+            }
+            if let Some(node) = n.checked_sub(ahead).map(|n| due[n] as usize) {
+                let next = nodes[node].run(end, wires, witness);
+                wires.agenda.set(node, next);
+            }
         }
+        due.clear();
         wires.deliver(nodes);
     }
 }

@@ -5,6 +5,7 @@
 
 use core::ops::Range;
 
+use ground::memory::{LINE, fetch_item};
 use ground::time::{Duration, Instant};
 
 /// Bits of a slot's number.
@@ -113,6 +114,30 @@ impl Queue {
     #[must_use]
     pub fn is_before(&self, slot: u32, at: Instant) -> bool {
         due(at) < self.due(slot)
+    }
+
+    /// True if the slot's event is before `end`.
+    #[inline]
+    #[must_use]
+    pub(super) fn is_due(&self, slot: u32, end: Instant) -> bool {
+        self.due(slot) < due(end)
+    }
+
+    /// Brings it into the caches.
+    #[inline]
+    pub(super) fn fetch(&self) {
+        for line in (0..self.pairs.len()).step_by(LINE / size_of::<[Due; 2]>()) {
+            fetch_item(&self.pairs, line);
+        }
+        for line in (0..self.orders.len()).step_by(LINE / size_of::<u64>()) {
+            fetch_item(&self.orders, line);
+        }
+    }
+
+    /// Brings the time of a slot's event into the caches.
+    #[inline]
+    pub(super) fn fetch_slot(&self, slot: u32) {
+        fetch_item(&self.pairs, (self.pairs.len() + slot as usize) / 2);
     }
 
     #[inline]

@@ -12,6 +12,7 @@ use super::part::Place;
 use super::plan::DirectionPlan;
 use super::queue::Order;
 use contracts::frame::{FCS_BYTES, Frame};
+use ground::memory::{fetch, fetch_lines};
 use ground::rand::Rng;
 use ground::time::{Duration, Instant};
 use ground::units::{BitsPerSec, Bytes};
@@ -167,6 +168,15 @@ impl Outlet {
         self.plan.delay + if exact { preamble } else { Duration::ZERO }
     }
 
+    /// Brings it into the caches.
+    #[inline]
+    pub(super) fn fetch(&self) {
+        fetch(&self.line);
+        fetch(&self.place);
+        fetch(&self.plan);
+        fetch(&self.is_plain);
+    }
+
     /// Updates `is_plain`.
     fn find_plain(&mut self) {
         self.is_plain = self.up
@@ -289,11 +299,30 @@ impl Outlet {
 }
 
 impl Inlet {
-    /// Adds a frame that has started. Returns true if it may be the next event of the line: most frames
-    /// follow another one.
+    /// Brings what each frame needs into the caches.
     #[inline]
-    pub(super) fn push(&mut self, flight: Flight) -> bool {
-        if !flight.frame.is_control() {
+    pub(super) fn fetch(&self) {
+        fetch_lines(&self.last.1, 2);
+        fetch(&self.data);
+    }
+
+    /// Brings the places of the frames on the way into the caches.
+    #[inline]
+    pub(super) fn fetch_flights(&self) {
+        self.data.front().into_iter().chain(self.data.back()).for_each(fetch);
+    }
+
+    /// The frames that arrive before `end`, pauses left out.
+    #[inline]
+    pub(super) fn due(&self, end: Instant) -> impl Iterator<Item = &VirtualFrame> {
+        self.data.iter().take_while(move |of| of.arrival < end).map(|of| &of.frame)
+    }
+
+    /// Adds a frame that has started, a pause if `is_control`. Returns true if it may be the next event of the
+    /// line: most frames follow another one.
+    #[inline]
+    pub(super) fn push(&mut self, flight: Flight, is_control: bool) -> bool {
+        if !is_control {
             let is_behind = self.data.front().is_some_and(|of| of.arrival <= flight.arrival);
             self.data.push_back(flight);
             return !is_behind;

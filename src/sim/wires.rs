@@ -5,6 +5,7 @@
 //! then may be handled before those of another, and frames are brought to their receivers at the end.
 
 use super::agenda::Agenda;
+use super::ahead::FRAMES_MIN;
 use super::clock::ClockPlan;
 use super::frame::VirtualFrame;
 use super::hash::TraceHash;
@@ -67,6 +68,8 @@ pub(super) struct Parcel {
     /// Index of the receiver among the nodes of its part.
     index: u32,
     port: PortId,
+    /// True for a pause: what a frame is like is not looked at where it is only moved.
+    is_control: bool,
     pub(super) flight: Flight,
 }
 
@@ -167,7 +170,7 @@ impl Wires {
         frame.start();
         let time = outlet.time_for(&frame);
         let end = if clock.is_exact() { at + time } else { clock.network(local + time) };
-        let direction = outlet.direction;
+        let (direction, is_control) = (outlet.direction, frame.is_control());
         self.hash.frame(at, direction, &frame);
         self.tally.frames += 1;
         witness.sent(at, direction, &frame, end);
@@ -175,7 +178,7 @@ impl Wires {
             Ok(flight) => {
                 self.on_the_way += 1;
                 let (place, port) = (outlet.place, outlet.to.port);
-                let parcel = Parcel { index: place.index, port, flight };
+                let parcel = Parcel { index: place.index, port, is_control, flight };
                 if place.part != self.part {
                     witness.handed_over(direction, &parcel.flight.frame);
                     return self.mail[place.part as usize].post(Letter { parcel, end });
@@ -197,18 +200,32 @@ impl Wires {
     #[inline]
     pub(super) fn deliver(&mut self, nodes: &mut [NodeState]) {
         let mut sent = core::mem::take(&mut self.sent);
-        sent.drain(..).for_each(|parcel| self.bring(nodes, parcel));
+        let is_large = sent.len() >= FRAMES_MIN;
+        let mut rest = sent.drain(..);
+        loop {
+            if is_large {
+                // Each step follows what the one before has brought, some frames later.
+                let ahead =
+                    |n: usize| rest.as_slice().get(n).map(|of| (of.index as usize, of.port));
+                ahead(12).inspect(|(index, _)| nodes[*index].fetch_lines());
+                ahead(8).inspect(|(index, port)| nodes[*index].fetch_line(*port));
+                ahead(4).inspect(|(index, port)| nodes[*index].fetch_flights(*port));
+            }
+            let Some(parcel) = rest.next() else { break };
+            self.bring(nodes, parcel);
+        }
+        drop(rest);
         self.sent = sent;
     }
 
     /// Brings a frame to its receiver.
     #[inline]
     pub(super) fn bring(&mut self, nodes: &mut [NodeState], parcel: Parcel) {
-        let Parcel { index, port, flight } = parcel;
+        let Parcel { index, port, is_control, flight } = parcel;
         let NodeState { inlets, queue, .. } = &mut nodes[index as usize];
         let (inlet, slot) = (&mut inlets[port.index()], Slots::arrival(port));
         let (arrival, age) = (flight.arrival, flight.age);
-        if inlet.push(flight) && queue.is_before(slot, arrival) {
+        if inlet.push(flight, is_control) && queue.is_before(slot, arrival) {
             queue.set(slot, inlet.order(arrival, age), arrival);
             self.agenda.advance(index as usize, arrival);
         }

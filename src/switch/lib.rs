@@ -50,6 +50,7 @@
 
 mod admit;
 mod agents;
+mod ahead;
 mod awake;
 mod change;
 mod classify;

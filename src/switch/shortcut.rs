@@ -10,6 +10,7 @@
 //! time.
 
 use super::classify::{Meta, UNTAGGED};
+use ground::memory::fetch_item;
 use ground::time::Instant;
 use ground::units::{PortId, Priority, PriorityGroup};
 
@@ -198,6 +199,18 @@ impl Shortcuts {
             entries: vec![entry; slots.clamp(WAYS, 1 << 16).next_power_of_two()].into_boxed_slice(),
             evicted: 0,
         }
+    }
+
+    /// Brings the slot of a flow into the caches.
+    #[inline]
+    pub(super) fn fetch(&self, flow: &Flow) {
+        fetch_item(&self.entries, slot(&self.entries, flow));
+    }
+
+    /// Returns the decision in the slot of a flow, which may be of another one or no longer valid.
+    #[inline]
+    pub(super) fn guess(&self, flow: &Flow) -> Decision {
+        self.entries[slot(&self.entries, flow)].decision
     }
 
     /// Returns the decision for this flow, if it is still valid and in its slot, and its number. If

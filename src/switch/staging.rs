@@ -10,6 +10,7 @@ use std::collections::VecDeque;
 use buffer::{Charge, Ledger};
 use contracts::frame::{BURST, Burst, Frame};
 use contracts::port::Port;
+use ground::memory::{fetch, fetch_item};
 use ground::units::{PortId, Priority};
 
 /// Frames of a burst that are moved one by one.
@@ -72,6 +73,16 @@ impl<F: Frame> Staging<F> {
     pub(super) fn new(has_queues: bool) -> Self {
         let more = VecDeque::with_capacity(BURST);
         Self { frames: Burst::new(), first: Run::EMPTY, more, has_queues }
+    }
+
+    /// Brings what a single frame needs into the caches.
+    #[inline]
+    pub(super) fn fetch(&self) {
+        fetch(&self.frames);
+        fetch_item(&self.frames, BURST);
+        fetch(&self.first);
+        fetch(&self.more);
+        fetch(&self.has_queues);
     }
 
     #[inline]

@@ -3,6 +3,7 @@
 use super::plan::{ClassifyPlan, PortPlan, Trust, VlanPlan};
 use buffer::{GroupKind, GroupPlan};
 use congestion::{EcnPlan, SourceMap};
+use ground::memory::fetch;
 use ground::units::{
     Dscp, Mac, PRIORITIES, Pcp, Priority, PriorityGroup, PrioritySet, TrafficClass, Vid,
 };
@@ -73,6 +74,16 @@ impl Tables {
             member,
             tagged,
             source,
+        }
+    }
+
+    /// Brings what each frame needs into the caches.
+    #[inline]
+    pub(super) fn fetch(&self) {
+        fetch(&self.lossy);
+        fetch(&self.class);
+        for curve in &self.ecn {
+            fetch(curve);
         }
     }
 

@@ -3,6 +3,7 @@
 use crate::plan::{FlowId, FlowPlan, PlanError};
 use crate::template::Template;
 use congestion::qcn::{QuantizedFeedback, ReactionPoint};
+use ground::memory::fetch;
 use ground::time::{Duration, Instant};
 use ground::units::{Bytes, Priority};
 use schedule::Line;
@@ -73,6 +74,26 @@ impl OpenLoop {
         };
         flow.find_interval();
         Ok(flow)
+    }
+
+    /// Brings what the next frame needs into the caches.
+    pub(super) fn fetch(&self) {
+        fetch(&self.counters.frames);
+        fetch(&self.counters.bytes);
+        fetch(&self.template);
+        fetch(&self.planned);
+        fetch(&self.qcn);
+        fetch(&self.last);
+        fetch(&self.stop);
+        fetch(&self.due);
+        fetch(&self.not_before);
+        fetch(&self.left);
+        self.template.fetch();
+    }
+
+    /// Brings the first bytes of the next frame into the caches.
+    pub(super) fn fetch_head(&self) {
+        self.template.fetch_head();
     }
 
     /// Returns the time at which the next frame is due; NEVER if there is none.

@@ -8,6 +8,7 @@ use crate::latency::Latency;
 use crate::plan::{FlowId, Transport, TransportPlan};
 use congestion::Dcqcn;
 use congestion::qcn::{QuantizedFeedback, ReactionPoint};
+use ground::memory::fetch;
 use ground::time::{Duration, Instant};
 use ground::units::{BitsPerSec, Priority};
 use wire::aeth::{self, Syndrome};
@@ -79,6 +80,24 @@ pub(crate) struct Sender {
 }
 
 impl Sender {
+    /// Brings what the next frame needs into the caches.
+    pub(crate) fn fetch(&self) {
+        fetch(&self.pace);
+        fetch(&self.stop);
+        fetch(&self.ended);
+        fetch(&self.counters.frames);
+        match &self.kind {
+            Kind::Roce(sender, frames) => {
+                fetch(sender);
+                fetch(&**frames);
+            }
+            Kind::Tcp(sender, frames) => {
+                fetch(sender);
+                fetch(&**frames);
+            }
+        }
+    }
+
     /// Creates the sender of a validated plan on a link of `line`, with or without a QCN reaction
     /// point. Its distributions take their memory from `spares`.
     pub(crate) fn new(

@@ -12,6 +12,7 @@
 use super::cells::CellSize;
 use super::group::{Crossing, Group, GroupUsage};
 use super::{BufferError, BufferPlan, Charge, GroupKind, GroupPlan, SharedLimit};
+use ground::memory::{fetch, fetch_item};
 use ground::units::{Cells, PRIORITIES, PortId, PriorityGroup};
 
 /// Maximum number of cells of a ledger. Half the range of a `u32`, so that the sum of any two
@@ -91,6 +92,19 @@ impl Ledger {
             total: plan.total.0,
             slack: plan.slack.0,
         })
+    }
+
+    /// Brings the counts of the pool into the caches.
+    #[inline]
+    pub fn fetch(&self) {
+        fetch(&self.pool);
+        fetch(&self.groups);
+    }
+
+    /// Brings a group into the caches.
+    #[inline]
+    pub fn fetch_group(&self, port: PortId, group: PriorityGroup) {
+        fetch_item(&self.groups, index(port, group));
     }
 
     /// Returns the bytes per cell.

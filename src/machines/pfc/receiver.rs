@@ -10,6 +10,7 @@
 
 use super::tally::Tally;
 use super::{FlowControl, PauseVector};
+use ground::memory::fetch;
 use ground::time::{Duration, Instant, Total};
 use ground::units::{BitsPerSec, PRIORITIES, Priority, PrioritySet, Quanta};
 
@@ -51,6 +52,13 @@ impl Receiver {
     pub const fn with_delay(mut self, delay: Quanta) -> Self {
         self.delay = delay;
         self
+    }
+
+    /// Brings the time of the next change into the caches.
+    #[inline]
+    pub fn fetch(&self) {
+        fetch(&self.earliest);
+        self.paused.fetch();
     }
 
     /// Handles a PFC frame (802.3 31D.3, 802.1Q 36.1.3.2). The new time replaces the remaining one,

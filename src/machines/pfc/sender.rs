@@ -6,6 +6,7 @@
 
 use super::tally::Tally;
 use super::{Demand, FlowControl, PauseVector, PfcPlan};
+use ground::memory::fetch;
 use ground::time::{Duration, Instant, Total};
 use ground::units::{BitsPerSec, PRIORITIES, Priority, PrioritySet, Quanta};
 
@@ -46,6 +47,13 @@ impl Sender {
             "an XOFF of no quanta is an XON, and a refresh without an interval never ends"
         );
         sender
+    }
+
+    /// Brings the time of the next frame into the caches.
+    #[inline]
+    pub fn fetch(&self) {
+        fetch(&self.changed);
+        fetch(&self.refresh_at);
     }
 
     /// Returns the priorities that the peer should pause: with PAUSE, the link as soon as any

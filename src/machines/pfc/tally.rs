@@ -1,5 +1,6 @@
 //! Pause times and transitions of each priority.
 
+use ground::memory::fetch;
 use ground::time::{Instant, Total};
 use ground::units::{PRIORITIES, Priority, PrioritySet};
 
@@ -13,6 +14,12 @@ pub(super) struct Tally {
 }
 
 impl Tally {
+    /// Brings the paused priorities into the caches.
+    #[inline]
+    pub(super) fn fetch(&self) {
+        fetch(&self.running);
+    }
+
     /// Returns the paused priorities.
     #[inline]
     pub(super) const fn running(&self) -> PrioritySet {

@@ -7,6 +7,7 @@
 //! action; the watchdog only reports.
 
 use super::{StormAction, WatchdogPlan, WatchdogPlans};
+use ground::memory::fetch;
 use ground::time::{Duration, Instant};
 use ground::units::{PRIORITIES, TrafficClass};
 
@@ -83,6 +84,13 @@ impl Watchdog {
     #[must_use]
     pub const fn is_configured(&self) -> bool {
         self.configured
+    }
+
+    /// Brings what each frame needs into the caches.
+    #[inline]
+    pub fn fetch(&self) {
+        fetch(&self.earliest);
+        fetch(&self.configured);
     }
 
     /// Starts or stops the watchdog. Stopping discards the start times of blocked queues and

@@ -1,5 +1,6 @@
 //! The nodes of all queues of a switch: linked lists in one vector, with a free list.
 
+use ground::memory::fetch_item;
 use ground::units::Priority;
 
 /// Link of the last node of a list.
@@ -85,7 +86,11 @@ impl Fifo {
         let item = node.item.take().expect("a linked node holds an item");
         self.head = node.next;
         match arena.nodes.get(self.head as usize) {
-            Some(next) => self.first = (next.len, next.priority),
+            Some(next) => {
+                self.first = (next.len, next.priority);
+                // After a long wait the one behind it is no longer in the caches, either.
+                fetch_item(&arena.nodes, next.next as usize);
+            }
             None => self.tail = NIL,
         }
         arena.give(at);
@@ -100,6 +105,12 @@ impl<H> Arena<H> {
     #[must_use]
     pub fn with_capacity(capacity: usize) -> Self {
         Self { nodes: Vec::with_capacity(capacity), free: NIL, used: 0 }
+    }
+
+    /// Brings the place of the next item into the caches.
+    #[inline]
+    pub fn fetch(&self) {
+        fetch_item(&self.nodes, self.free as usize);
     }
 
     /// Returns the number of items.

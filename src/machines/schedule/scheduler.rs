@@ -6,6 +6,7 @@
 
 use super::arena::{Arena, Fifo};
 use super::plan::{ClassPlan, Meter, SchedulePlan};
+use ground::memory::fetch;
 use ground::units::{PRIORITIES, Priority, PrioritySet, TrafficClass};
 
 /// Minimum quantum in bytes of the class with the highest weight. Small, so that classes alternate
@@ -73,6 +74,22 @@ impl Scheduler {
         self.meter = meter;
         self.deficit = [0; PRIORITIES];
         self.served = false;
+    }
+
+    /// Brings what every frame needs into the caches.
+    #[inline]
+    pub fn fetch(&self) {
+        fetch(&self.backlog);
+        fetch(&self.turn);
+    }
+
+    /// Brings a queue into the caches.
+    #[inline]
+    pub fn fetch_queue(&self, class: TrafficClass) {
+        let i = class.index();
+        fetch(&self.queues[i]);
+        fetch(&self.peaks[i]);
+        fetch(&self.deficit[i]);
     }
 
     /// Returns true if all queues are empty.

@@ -53,6 +53,7 @@ use congestion::isolation::Isolation;
 use congestion::sfc::Ahead;
 use contracts::stats::CongestionSnapshot;
 use filter::Filter;
+use ground::memory::fetch_item;
 use ground::units::{PRIORITIES, PortId, Priority, PrioritySet, TrafficClass};
 pub(super) use heard::Paused;
 use notify::{Notifier, Quantizer};
@@ -147,6 +148,12 @@ impl Signals {
     ) -> PrioritySet {
         let floor = |p: &Priority| self.floor(port, class(*p));
         Priority::ALL.into_iter().filter(|p| floor(p) >= u64::from(max_frame)).collect()
+    }
+
+    /// Brings that length into the caches.
+    #[inline]
+    pub(super) fn fetch_floor(&self, port: PortId, class: TrafficClass) {
+        fetch_item(&self.floors, port.index() * PRIORITIES + class.index());
     }
 
     /// Returns the queue length up to which no machine needs to see its frames.
