@@ -132,8 +132,10 @@ impl<W: World> Switch<W> {
         let guarded = self.guarded_classes(at, paused);
         // A device that does PFC itself holds priorities back, too.
         let stopped = PrioritySet(paused.0 | self.ports[at].port.held().0);
+        // Frames that leave hold no others: where none is held now, none is later in this loop.
+        let holds = self.has_holds(at);
         while !self.ports[at].staged.is_full() && self.ports[at].link_free(now) {
-            let held = self.held_classes(at) | guarded;
+            let held = if holds { self.held_classes(at) | guarded } else { guarded };
             let port = &mut self.ports[at];
             let Some(popped) = port.scheduler.next(&mut self.arena, stopped, held) else { break };
             self.stage(now, at, popped);

@@ -64,7 +64,7 @@ impl<W: World> Switch<W> {
                     let to = usize::from(decision.to);
                     return self.ports[to].staged.push_burst(burst, run);
                 }
-                self.look_ahead(&decision, layout_of(number), burst, group.bytes);
+                self.look_ahead(now, &decision, (layout_of(number), group.bytes), burst);
                 for (turn, frame) in burst.drain(..).enumerate() {
                     self.set_turn(turn);
                     self.take_shortcut(now, at, frame, decision);
@@ -154,7 +154,7 @@ impl<W: World> Switch<W> {
                     self.ports[usize::from(decision.to)].staged.push_all(members, run);
                 } else {
                     let members = &frames.as_slice()[..group.frames];
-                    self.look_ahead(&decision, layout_of(number), members, group.bytes);
+                    self.look_ahead(now, &decision, (layout_of(number), group.bytes), members);
                     for (turn, frame) in frames.by_ref().take(group.frames).enumerate() {
                         self.set_turn(turn);
                         self.take_shortcut(now, at, frame, decision);

@@ -85,15 +85,16 @@ impl<P: Source> Station<P> {
     #[inline(always)]
     fn take_usual(&mut self, now: Instant, frames: &[P::Frame]) -> usize {
         let n = self.read_usual(frames);
-        let Self { port, sinks, meter, read, .. } = self;
+        let Self { port, sinks, meter, read, measured, .. } = self;
         let (sinks, read) = (&mut sinks[..], &mut read[..n]);
         // Priorities of which further frames of this time may tell the meter something.
-        let mut tells = PrioritySet::ALL;
+        let mut tells = *measured;
         for (usual, frame) in read.iter_mut().zip(frames) {
             let clock = Clock::new(arrived_at(port, now, frame));
             let sink = &mut sinks[usual.sink as usize];
             usual.bucket = sink.take_next(&clock, &usual.counted);
-            if sink.stopped_by().0 & tells.0 != 0 {
+            // A flow's priority is not in the cache line of its counters.
+            if tells != PrioritySet::EMPTY && sink.stopped_by().0 & tells.0 != 0 {
                 let more = tell_meter(meter, now, sink, usual.counted.wire_len);
                 tells.0 &= if more { u8::MAX } else { !sink.stopped_by().0 };
             }

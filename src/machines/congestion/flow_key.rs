@@ -57,12 +57,6 @@ impl Packed {
         self.1 >> KIND_SHIFT == IPV4
     }
 
-    /// Returns true if the flow is in this queue.
-    #[inline(always)]
-    pub(super) fn is_in(self, queue: Queue) -> bool {
-        self.1 >> QUEUE_SHIFT & QUEUE_MASK == of_queue(queue) >> QUEUE_SHIFT
-    }
-
     /// Returns true if an IP flow has this protocol and destination port.
     #[inline(always)]
     pub(super) fn goes_to(self, protocol: u8, dst_port: u16) -> bool {
@@ -71,7 +65,6 @@ impl Packed {
 }
 
 const QUEUE_SHIFT: u32 = 48;
-const QUEUE_MASK: u64 = (1 << (KIND_SHIFT - QUEUE_SHIFT)) - 1;
 
 /// Returns the bits of a queue: ten of its port and three of its class.
 #[inline(always)]
@@ -188,8 +181,6 @@ mod tests {
         assert!(!words.iter().any(|(_, second)| *second == 0));
         for (queue, key) in all {
             let packed = hash.pack(queue, key);
-            let here = queues.into_iter().filter(|queue| packed.is_in(*queue));
-            assert!(here.eq([queue]));
             let v4 = |flow: &FiveTuple| flow.src.is_ipv4();
             assert_eq!(packed.is_whole(), matches!(key, FlowKey::Ip(flow) if v4(flow)));
         }

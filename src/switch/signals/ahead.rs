@@ -5,12 +5,14 @@
 
 use core::net::IpAddr;
 
+use super::Signals;
 use crate::Switch;
 use crate::shortcut::{Decision, Layout};
 use congestion::Queue;
 use congestion::sfc::Ahead;
 use contracts::frame::{BURST, Frame};
 use contracts::world::World;
+use ground::time::Instant;
 use wire::flow::{FiveTuple, PLAIN};
 use wire::roce::{self, Opcode};
 
@@ -23,29 +25,34 @@ impl<W: World> Switch<W> {
     #[inline]
     pub(crate) fn look_ahead(
         &mut self,
+        now: Instant,
         decision: &Decision,
-        layout: Layout,
+        (layout, bytes): (Layout, u64),
         frames: &[W::Frame],
-        bytes: u64,
     ) {
         if self.signals.sfc.is_some() {
-            self.look_ahead_of_sfc(decision, layout, frames, bytes);
+            self.look_ahead_of_sfc(now, decision, (layout, bytes), frames);
         }
     }
 
     #[inline(never)]
     fn look_ahead_of_sfc(
         &mut self,
+        now: Instant,
         decision: &Decision,
-        layout: Layout,
+        (layout, bytes): (Layout, u64),
         frames: &[W::Frame],
-        bytes: u64,
     ) {
-        let Some(sfc) = &self.signals.sfc else { return };
+        let Signals { sfc: Some(sfc), notifier: None, quantizer: None, ahead, .. } =
+            &mut self.signals
+        else {
+            return;
+        };
         let port = decision.egress;
         let class = self.tables[port.index()].class(decision.priority);
         let queue = Queue { port, class };
-        let before = self.ports[usize::from(decision.to)].scheduler.bytes(class);
+        let to = &self.ports[usize::from(decision.to)];
+        let (before, drain) = (to.scheduler.bytes(class), to.rate);
         if before + bytes <= sfc.point.floor(queue).0 {
             return;
         }
@@ -54,7 +61,6 @@ impl<W: World> Switch<W> {
             Layout::TaggedIpv4 => 18,
             Layout::Other => return,
         };
-        let ahead = &mut self.signals.ahead;
         for frame in frames {
             match data_flow(frame.head(), l3) {
                 Some(FiveTuple {
@@ -70,7 +76,7 @@ impl<W: World> Switch<W> {
                 _ => ahead.push_other(),
             }
         }
-        sfc.point.look_ahead(ahead);
+        sfc.point.look_ahead(now, queue, drain, ahead);
     }
 
     /// Sets the number of the frame of the group that comes next.

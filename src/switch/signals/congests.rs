@@ -48,14 +48,12 @@ impl<W: World> Switch<W> {
         length: u64,
         item: &Queued<W::Frame>,
     ) -> bool {
-        let Signals { sfc, notifier, quantizer, ahead, telling, .. } = &mut self.signals;
-        let Some(sfc) = sfc else { return false };
-        if *telling || notifier.is_some() || quantizer.is_some() {
+        // Flows are looked up ahead only where nothing else watches.
+        let Signals { sfc: Some(sfc), ahead, telling: false, .. } = &mut self.signals else {
             return false;
-        }
-        let (port, octets) = (&self.ports[to], Bytes(item.frame.wire_len().into()));
-        let queue = (Queue { port: port.id, class }, Bytes(length));
-        sfc.point.is_quiet(now, queue, port.rate, octets, ahead)
+        };
+        let (port, octets) = (self.ports[to].id, Bytes(item.frame.wire_len().into()));
+        sfc.point.is_quiet(now, (Queue { port, class }, Bytes(length)), octets, ahead)
     }
 
     /// As [`Self::joins`], for a queue above its floor.

@@ -172,6 +172,13 @@ impl<W: World> Switch<W> {
         }
     }
 
+    /// Returns true if a queued frame of the port at `at` may have to wait for another queue.
+    #[inline]
+    pub(crate) fn has_holds(&self, at: usize) -> bool {
+        let isolation = self.signals.isolation.as_ref();
+        isolation.is_some_and(|isolation| isolation.holds_any(self.ports[at].id))
+    }
+
     /// Returns the classes of the port at `at` whose first frame waits for another queue, one bit
     /// each.
     #[inline]

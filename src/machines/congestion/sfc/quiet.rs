@@ -10,14 +10,30 @@ use crate::flow_key::Packed;
 use crate::streams::Hint;
 use arrayvec::ArrayVec;
 use ground::time::{Duration, Instant};
-use ground::units::{BitsPerSec, Bytes};
+use ground::units::{BitsPerSec, Bytes, PortId, TrafficClass};
 use wire::ip::Protocol;
 
 /// Flows of the frames of a burst, in order, looked up ahead of their use.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Ahead {
     hints: ArrayVec<Hint, { Ahead::MOST }>,
     turn: usize,
+    /// Queue that all of them join.
+    queue: Queue,
+    /// Length from which a frame can be handled in short, the frame included.
+    from: u64,
+    /// Length from which a pause is long enough for a message.
+    long: u64,
+    /// Streams touched after this are fresh.
+    fresh: Instant,
+}
+
+impl Default for Ahead {
+    fn default() -> Self {
+        let queue = Queue { port: PortId::MIN, class: TrafficClass::MIN };
+        let (hints, fresh) = (ArrayVec::new(), Instant::NEVER);
+        Self { hints, turn: 0, queue, from: u64::MAX, long: u64::MAX, fresh }
+    }
 }
 
 impl Ahead {
@@ -103,47 +119,50 @@ impl Quick {
         Self { possible, shortest, octets_min, udp_port }
     }
 
-    /// Returns true if the pause for a queue of this length is at least the shortest one.
-    #[inline(always)]
-    fn is_long(&self, length: Bytes, target: Bytes, drain: BitsPerSec) -> bool {
-        // As `pause`, without its division.
-        let surplus = u128::from(length.0.saturating_sub(target.0)) * 8_000_000_000;
-        surplus >= u128::from(self.shortest) * u128::from(drain.get())
+    /// Returns the length of a queue from which a pause for it is at least the shortest one.
+    fn long(&self, target: Bytes, drain: BitsPerSec) -> u64 {
+        let surplus = (u128::from(self.shortest) * u128::from(drain.get())).div_ceil(8_000_000_000);
+        u64::try_from(surplus + u128::from(target.0)).unwrap_or(u64::MAX)
     }
 }
 
 impl SfcPoint {
-    /// Looks up the flows of a burst, which are in `ahead`.
+    /// Looks up the flows of a burst, which are in `ahead` and join `queue` at `now`, and calculates for
+    /// all of them what decides.
     #[inline]
-    pub fn look_ahead(&self, ahead: &mut Ahead) {
+    pub fn look_ahead(&self, now: Instant, queue: Queue, drain: BitsPerSec, ahead: &mut Ahead) {
+        let watched = &self.queues[queue.index()];
+        let (from, target) = match watched.monitor {
+            Some(Monitor { detect: Detect::Length(from), target }) if self.quick.possible => {
+                (from.max(watched.floor), target)
+            }
+            _ => (Bytes(u64::MAX), Bytes(u64::MAX)),
+        };
+        (ahead.queue, ahead.from) = (queue, from.0.saturating_add(1));
+        ahead.long = self.quick.long(target, drain);
+        ahead.fresh = self.streams.fresh_since(now);
         self.streams.seek(&mut ahead.hints);
     }
 
     /// Handles the frame of `octets` bytes whose turn it is in `ahead` and that joined a queue, now
     /// of `length` bytes, if it is certain that it causes no signal. Returns false, without effect,
-    /// if not: [`Self::on_enqueue`] handles it then.
+    /// if not: [`Self::on_enqueue`] handles it then. `now` is that of [`Self::look_ahead`].
     #[inline]
     pub fn is_quiet(
         &mut self,
         now: Instant,
         (queue, length): (Queue, Bytes),
-        drain: BitsPerSec,
         octets: Bytes,
         ahead: &Ahead,
     ) -> bool {
         let Some(hint) = ahead.hints.get(ahead.turn) else { return false };
-        let watched = &mut self.queues[queue.index()];
-        let Some(Monitor { detect: Detect::Length(from), target }) = watched.monitor else {
+        if length.0 < ahead.from || queue != ahead.queue {
             return false;
-        };
+        }
         let Some(place) = self.streams.at(*hint) else { return false };
-        let (quick, packed) = (&self.quick, hint.packed);
-        let is_usual = quick.possible
-            && length > from
-            && length > watched.floor
-            && packed.is_in(queue)
-            && !packed.goes_to(Protocol::UDP.0, quick.udp_port)
-            && self.streams.is_fresh(now, place);
+        let quick = &self.quick;
+        let is_usual = !hint.packed.goes_to(Protocol::UDP.0, quick.udp_port)
+            && self.streams.is_touched_since(ahead.fresh, place);
         let hot = self.streams.hot_mut(place);
         if !is_usual || now < hot.busy_until {
             return false;
@@ -151,7 +170,7 @@ impl SfcPoint {
         let more = hot.octets.saturating_add(octets.0);
         let reason = if more < quick.octets_min {
             &mut self.counters.not_yet
-        } else if !quick.is_long(length, target, drain) {
+        } else if length.0 < ahead.long {
             &mut self.counters.too_short
         } else if !self.budget.would_pass(now) {
             &mut self.counters.over_budget
@@ -159,7 +178,7 @@ impl SfcPoint {
             return false;
         };
         *reason += 1;
-        watched.counters.congesting += 1;
+        self.queues[queue.index()].counters.congesting += 1;
         (hot.octets, hot.restarts) = (more, true);
         true
     }

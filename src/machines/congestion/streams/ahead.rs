@@ -1,5 +1,6 @@
 //! The flows of a burst looked up ahead of their use, and the states beside their keys.
 
+use super::bucket::Bucket;
 use super::{Hashed, NONE, Place, Stream, StreamTable};
 use crate::flow_key::Packed;
 use ground::time::Instant;
@@ -8,6 +9,8 @@ use ground::time::Instant;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Hint {
     pub(crate) packed: Packed,
+    tag: u16,
+    buckets: [u32; 2],
     at: u32,
 }
 
@@ -18,7 +21,7 @@ impl Hint {
     /// A flow that is to be looked up.
     #[inline(always)]
     pub(crate) const fn of(packed: Packed) -> Self {
-        Self { packed, at: NONE }
+        Self { packed, tag: 0, buckets: [0; 2], at: NONE }
     }
 }
 
@@ -27,11 +30,28 @@ impl<T: Copy, H: Copy + Default> StreamTable<T, H> {
     /// flows and gets their slots.
     #[inline]
     pub(crate) fn seek(&self, hints: &mut [Hint]) {
-        // The first pass waits for buckets and the second one for streams, each for all at once.
         for hint in &mut *hints {
-            let Hashed { tag, buckets: [first, _], .. } = self.hash(hint.packed);
-            // A flow in its second bucket, or behind another one with its tag, is left to `find`.
-            hint.at = self.buckets[first].first_with(tag).unwrap_or(NONE);
+            let Hashed { tag, buckets: [first, second], .. } = self.hash(hint.packed);
+            (hint.tag, hint.buckets) = (tag, [first as u32, second as u32]);
+        }
+        // This pass waits for buckets and the last one for streams, each for all at once: the loops are
+        // short, so that a processor has many of their rounds in work. A flow behind another one with its
+        // tag is left to `find`.
+        let look = |n: u32, tag: u16| {
+            self.buckets.get(n as usize).and_then(|of: &Bucket| of.first_with(tag)).unwrap_or(NONE)
+        };
+        let mut missing = 0_u64;
+        for (n, hint) in hints.iter_mut().enumerate() {
+            hint.at = look(hint.buckets[0], hint.tag);
+            missing |= u64::from(hint.at == NONE) << (n % 64);
+        }
+        // The few flows in their second bucket come after all others, which are not to wait for a branch
+        // that cannot be foreseen.
+        while missing != 0 {
+            let n = missing.trailing_zeros() as usize;
+            missing &= missing - 1;
+            let Some(hint) = hints.get_mut(n) else { break };
+            hint.at = look(hint.buckets[1], hint.tag);
         }
         for hint in hints {
             let line = self.lines.get(hint.at as usize);
@@ -58,6 +78,19 @@ impl<T: Copy, H: Copy + Default> StreamTable<T, H> {
     pub(crate) fn each_hot(&mut self) -> impl Iterator<Item = (&Stream<T>, &mut H)> {
         let lines = self.lines.iter_mut().map(|line| &mut line.hot);
         self.nodes.iter().map(|node| &node.stream).zip(lines)
+    }
+
+    /// Returns a time such that a stream touched later has not expired at `now`, and another touch would
+    /// not be recorded.
+    #[inline]
+    pub(crate) fn fresh_since(&self, now: Instant) -> Instant {
+        now.saturating_sub(self.grain)
+    }
+
+    /// Returns true if a stream was touched after `since`.
+    #[inline(always)]
+    pub(crate) fn is_touched_since(&self, since: Instant, place: Place) -> bool {
+        self.lines[place.0 as usize].touched > since
     }
 
     /// Returns true if a stream was touched so lately that it has not expired and another touch
