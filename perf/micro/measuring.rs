@@ -175,7 +175,7 @@ impl Contestant {
         made
     }
 
-    /// Whether its ports measure.
+    /// Returns true if its ports measure when told to.
     fn measures(&self) -> bool {
         matches!(self.name, "measuring" | "spaced")
     }
