@@ -6,7 +6,7 @@ use ground::memory::fetch;
 
 impl Sources {
     /// Brings its lanes into the caches.
-    pub(super) fn fetch(&self) {
+    pub(crate) fn fetch(&self) {
         fetch(&self.flows);
         fetch(&self.open);
         fetch(&self.used);
@@ -21,7 +21,7 @@ impl Sources {
     }
 
     /// Brings the orders of its lanes into the caches.
-    pub(super) fn fetch_lanes(&self) {
+    pub(crate) fn fetch_lanes(&self) {
         for p in self.used.iter() {
             let lane = &self.lanes[p.index()];
             lane.order.fetch();
@@ -33,7 +33,7 @@ impl Sources {
     }
 
     /// Brings the flows that send next into the caches.
-    pub(super) fn fetch_flows(&self) {
+    pub(crate) fn fetch_flows(&self) {
         for p in self.used.iter() {
             let lane = &self.lanes[p.index()];
             let Some(i) = lane.flows.get(lane.order.first().1) else { continue };
@@ -48,7 +48,7 @@ impl Sources {
     }
 
     /// Brings the frames that they send next into the caches.
-    pub(super) fn fetch_heads(&self) {
+    pub(crate) fn fetch_heads(&self) {
         for p in self.used.iter() {
             let lane = &self.lanes[p.index()];
             let Some(i) = lane.flows.get(lane.order.first().1) else { continue };
