@@ -1,5 +1,6 @@
 //! The flows of one station, ordered by the time at which their next frame is due.
 
+mod ahead;
 mod on_off;
 mod open_loop;
 
@@ -19,7 +20,6 @@ use super::transport::sender::{Answer, Sender, SenderCounters};
 use congestion::qcn::{QuantizedFeedback, ReactionPlan, ReactionPoint};
 use contracts::frame::Burst;
 use contracts::port::Source;
-use ground::memory::fetch;
 use ground::time::{Duration, Instant};
 use ground::units::{BitsPerSec, Mac, PRIORITIES, Priority, PrioritySet};
 use schedule::{Line, Shaper};
@@ -193,59 +193,6 @@ impl Sources {
     /// Returns true if a stream is on the control path.
     pub(super) fn has_control(&self) -> bool {
         !self.lanes[CONTROL].flows.is_empty()
-    }
-
-    /// Brings its lanes into the caches.
-    pub(super) fn fetch(&self) {
-        fetch(&self.flows);
-        fetch(&self.open);
-        fetch(&self.used);
-        fetch(&self.timers);
-        fetch(&self.timed);
-        fetch(&self.first_stop);
-        fetch(&self.backlog);
-        fetch(&self.lanes[CONTROL]);
-        for lane in &self.lanes {
-            fetch(lane);
-        }
-    }
-
-    /// Brings the orders of its lanes into the caches.
-    pub(super) fn fetch_lanes(&self) {
-        for p in self.used.iter() {
-            let lane = &self.lanes[p.index()];
-            lane.order.fetch();
-            lane.flows.first().into_iter().for_each(fetch);
-        }
-        self.lanes[CONTROL].order.fetch();
-        self.timers.fetch();
-        self.flows.first().into_iter().for_each(fetch);
-    }
-
-    /// Brings the flows that send next into the caches.
-    pub(super) fn fetch_flows(&self) {
-        for p in self.used.iter() {
-            let lane = &self.lanes[p.index()];
-            let Some(i) = lane.flows.get(lane.order.first().1) else { continue };
-            let flow = &self.flows[*i as usize];
-            fetch(flow);
-            match &flow.kind {
-                Kind::OpenLoop(flow) => flow.fetch(),
-                Kind::Sender(sender) => sender.fetch(),
-                Kind::Stream(_) => {}
-            }
-        }
-    }
-
-    /// Brings the frames that they send next into the caches.
-    pub(super) fn fetch_heads(&self) {
-        for p in self.used.iter() {
-            let lane = &self.lanes[p.index()];
-            let Some(i) = lane.flows.get(lane.order.first().1) else { continue };
-            if let Kind::OpenLoop(flow) = &self.flows[*i as usize].kind {
-                flow.fetch_head();
-            }
-        }
     }
 
     /// Makes the next frame of the first flow of priority `p`: `give` receives its first bytes and
