@@ -377,34 +377,3 @@ fn a_workload_has_its_mean_in_the_check_and_slowdowns_and_completion_in_the_resu
     let said = text(&refused.stderr);
     assert!(said.contains("sizes.txt:3: size 5000 is below 19000, the size before it"), "{said}");
 }
-
-/// A network of several hundred nodes runs on huge pages, for which the program starts again.
-#[test]
-fn a_large_network_has_the_same_results_on_pages_of_any_size() {
-    let dir = Dir::new("pages");
-    let lab = |hosts: u32| {
-        format!(
-            "name: large\nduration: 20us\ntopology: {{leaf_spine: {{leaves: 10, spines: 1, hosts_per_leaf: {hosts}}}}}\n\
-             flows:\n  - {{name: f, from: h1, to: h99, size: 500, rate: 50%}}\n"
-        )
-    };
-    fs::write(dir.0.join("large.yaml"), lab(25)).unwrap();
-    fs::write(dir.0.join("small.yaml"), lab(10)).unwrap();
-    let run = |file: &str, tunables: Option<&str>| {
-        let mut command = run::sluice();
-        command.args(["-vv", "run", file, "--format", "json"]).current_dir(&dir.0);
-        match tunables {
-            Some(tunables) => command.env("GLIBC_TUNABLES", tunables),
-            None => command.env_remove("GLIBC_TUNABLES"),
-        };
-        let out = command.env_remove("SLUICE_LOG").output().unwrap();
-        let json: Value = serde_json::from_slice(&out.stdout)
-            .unwrap_or_else(|error| panic!("{error}: {}", text(&out.stderr)));
-        let times = text(&out.stderr).matches("starts again on huge pages").count();
-        (json["trace_hash"].as_str().unwrap().to_owned(), times)
-    };
-    let (hash, times) = run("large.yaml", None);
-    assert_eq!(times, if cfg!(target_env = "gnu") { 1 } else { 0 });
-    assert_eq!(run("large.yaml", Some("glibc.malloc.hugetlb=0")), (hash, 0));
-    assert_eq!(run("small.yaml", None).1, 0);
-}

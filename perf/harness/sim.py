@@ -2,7 +2,6 @@
 
 import json
 import math
-import os
 import re
 import statistics
 import subprocess
@@ -44,15 +43,8 @@ def _threads(arguments, number):
     return [*arguments[:at], "threads", str(number), *arguments[at:]]
 
 
-# `sluice run` starts itself with this for networks of 256 nodes and more: huge pages.
-HUGE = {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}
-LARGE = 16
-
-
 def _once(executable, arguments):
-    large = arguments[0] == "fat-tree" and int(arguments[1]) >= LARGE
-    done = subprocess.run([executable, *arguments], capture_output=True, text=True, check=False,
-                          env=os.environ | (HUGE if large else {}))
+    done = subprocess.run([executable, *arguments], capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise Broken(f"sim {' '.join(arguments)}: {done.stderr.strip()[-400:]}")
     return json.loads(done.stdout)

@@ -4,7 +4,6 @@
 mod args;
 mod compare;
 mod data;
-mod pages;
 mod rows;
 mod search;
 mod show;
@@ -81,7 +80,6 @@ pub fn run(args: &RunArgs) -> Result<ExitCode> {
         return study::run(args, &studies);
     }
     let mut jobs = jobs_of(args, &studies)?;
-    pages::ensure(args.world, &args.files, jobs.iter().map(|job| &job.resolved.plan));
     let alone = matches!(&*jobs, [job] if job.alone);
     refuse_threads(args, jobs.len() > 1)?;
     if !alone && !args.pcapng.is_empty() {
