@@ -432,7 +432,7 @@ fn no_arrival_costs_an_allocation_in_order_or_not() {
     assert_eq!((counted.count_total, counted.count_current), (0, 0), "{counted:?}");
     let snapshot = station.snapshot(now);
     let sum = |of: fn(&SinkCounters) -> u64| snapshot.sinks.iter().map(of).sum::<u64>();
-    assert!(sum(|s| s.frames()) > 180_000 && sum(|s| s.duplicates) > 300, "{snapshot:?}");
+    assert!(sum(|s| s.frames) > 180_000 && sum(|s| s.duplicates) > 300, "{snapshot:?}");
     assert!(sum(|s| s.reordered) > 5, "{snapshot:?}");
     let meter = snapshot.meter.unwrap();
     assert!(meter.received[3].pauses > 1_000 && meter.sent[3].pauses > 100, "{meter:?}");

@@ -4,11 +4,6 @@
 //! per octave above. Most flows' times lie within an octave or two, which is a few of the 221
 //! pages. Pages come from a [`Spares`], which is refilled outside the data path; a page is
 //! allocated while recording a time only if that is empty.
-//!
-//! The low counts of up to four pages are near: in the histogram itself, where counting a time needs no
-//! table. Pages whose numbers differ in the lowest two bits are near at the same time, so any
-//! half of an octave fits. A page that is not near is counted in its place, and comes near when such
-//! times go on.
 
 use std::sync::Arc;
 
@@ -47,34 +42,6 @@ impl Bucket {
 /// Counters per page: an eighth of an octave.
 const PAGE: usize = 128;
 
-/// Pages that are near at the same time.
-const NEAR: usize = 4;
-
-/// Of the times of pages that are not near, one in this many brings its page near.
-const BRINGS: u8 = 64;
-
-/// Numbers of the near pages, by their lowest two bits. The owner of a histogram keeps them beside what
-/// else it changes for every time.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Held([u8; NEAR]);
-
-impl Held {
-    /// No page. Each number belongs in another place, so no page has it.
-    pub(super) const NONE: Self = Self([1, 0, 0, 0]);
-
-    /// Returns true if the low counts of a page are near.
-    #[inline(always)]
-    const fn has(self, page: u8) -> bool {
-        self.0[page as usize % NEAR] == page
-    }
-
-    /// Returns the page that is near in the place of another one.
-    const fn instead_of(self, page: u8) -> Option<u8> {
-        let held = self.0[page as usize % NEAR];
-        if held as usize % NEAR == page as usize % NEAR { Some(held) } else { None }
-    }
-}
-
 /// Places for pages, more than all times need: every 8-bit number is one.
 const PAGES: usize = 256;
 
@@ -106,6 +73,11 @@ impl Page {
         if *low == 0 {
             self.rest[place] += 256;
         }
+    }
+
+    /// Iterates over the counts.
+    fn counts(&self) -> impl Iterator<Item = u64> {
+        self.low.iter().zip(&self.rest).map(|(low, rest)| u64::from(*low) + rest)
     }
 }
 
@@ -153,13 +125,11 @@ impl Spares {
     }
 }
 
-/// Histogram of times. Its owner keeps the numbers of the near pages.
+/// Histogram of times.
 #[derive(Debug)]
+#[repr(C)]
 pub(super) struct Histogram {
-    /// Low counts of the near pages, which are zero in the pages themselves.
-    near: [u8; NEAR * PAGE],
-    /// Times of pages that are not near, until one of them brings its page near.
-    until_near: u8,
+    count: u64,
     pages: Box<Pages>,
 }
 
@@ -185,81 +155,32 @@ impl Histogram {
     }
 
     fn empty(spares: Option<Spares>) -> Self {
-        let pages = Pages { table: [const { None }; PAGES], spares };
-        Self { near: [0; NEAR * PAGE], until_near: 0, pages: Box::new(pages) }
+        Self { count: 0, pages: Box::new(Pages { table: [const { None }; PAGES], spares }) }
     }
 
     /// Counts one time of a bucket.
     #[inline(always)]
-    pub(super) fn count_one(&mut self, held: &mut Held, bucket: Bucket) {
-        if !held.has(bucket.place().0) {
-            return self.count_far(held, bucket);
-        }
-        let low = &mut self.near[usize::from(bucket.0) % (NEAR * PAGE)];
-        *low = low.wrapping_add(1);
-        if *low == 0 {
-            self.carry(bucket);
-        }
-    }
-
-    /// Carries 256 times of a near bucket over to its page.
-    #[cold]
-    #[inline(never)]
-    fn carry(&mut self, bucket: Bucket) {
+    pub(super) fn count_one(&mut self, bucket: Bucket) {
         let (page, place) = bucket.place();
-        self.pages.page(page).rest[place] += 256;
-    }
-
-    /// Counts one time of a page that is not near.
-    #[inline(never)]
-    fn count_far(&mut self, held: &mut Held, bucket: Bucket) {
-        let (page, place) = bucket.place();
+        self.count += 1;
         self.pages.page(page).count_one(place);
-        if self.until_near == 0 || held.instead_of(page).is_none() {
-            self.until_near = BRINGS;
-            self.bring_near(held, page);
-        }
-        self.until_near -= 1;
-    }
-
-    /// Exchanges the low counts of a page and of the one that is near in its place.
-    fn bring_near(&mut self, held: &mut Held, page: u8) {
-        let slot = usize::from(page) % NEAR;
-        let near = &mut self.near[slot * PAGE..][..PAGE];
-        if let Some(other) = held.instead_of(page) {
-            self.pages.page(other).low.copy_from_slice(near);
-        }
-        let low = &mut self.pages.page(page).low;
-        near.copy_from_slice(low);
-        low.fill(0);
-        held.0[slot] = page;
-    }
-
-    /// Returns the counts of a page.
-    fn counts<'a>(
-        &'a self,
-        held: Held,
-        number: usize,
-        page: &'a Page,
-    ) -> impl Iterator<Item = u64> + 'a {
-        let near = &self.near[number % NEAR * PAGE..][..PAGE];
-        let low = if held.has(number as u8) { near } else { &page.low };
-        low.iter().zip(&page.rest).map(|(low, rest)| u64::from(*low) + rest)
     }
 
     /// Counts `n` times of a bucket.
     #[inline]
     pub(super) fn count_many(&mut self, bucket: Bucket, n: u64) {
         let (page, place) = bucket.place();
+        self.count += n;
         self.pages.page(page).rest[place] += n;
     }
 
-    /// Adds the counts of another histogram, whose near pages are `held`.
-    pub(super) fn add(&mut self, other: &Self, held: Held) {
+    /// Adds the counts of another histogram.
+    pub(super) fn add(&mut self, other: &Self) {
+        self.count += other.count;
         for (place, theirs) in other.pages.table.iter().enumerate() {
             let Some(theirs) = theirs else { continue };
             let own = self.pages.page(place as u8).rest.iter_mut();
-            own.zip(other.counts(held, place, theirs)).for_each(|(own, n)| *own += n);
+            own.zip(theirs.counts()).for_each(|(own, n)| *own += n);
         }
     }
 
@@ -269,22 +190,29 @@ impl Histogram {
             page.low.fill(0);
             page.rest.fill(0);
         }
-        self.near.fill(0);
+        self.count = 0;
     }
 
-    /// Returns for each of `percents` (0 to 100), in ascending order, the longest time of the bucket
-    /// that so much of all `count` times reach at most; 0 for an empty histogram. In one pass and
-    /// without an allocation.
-    pub(super) fn percentiles<const N: usize>(
-        &self,
-        held: Held,
-        count: u64,
-        percents: [f64; N],
-    ) -> [u64; N] {
-        let wanted = percents.map(|p| ((p / 100.0).min(1.0) * count as f64).ceil().max(1.0) as u64);
+    /// Number of recorded times.
+    pub(super) const fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// Returns the longest time of the bucket that `percent` (0 to 100) of all times reach at most;
+    /// 0 for an empty histogram.
+    pub(super) fn percentile(&self, percent: f64) -> u64 {
+        let [one] = self.percentiles([percent]);
+        one
+    }
+
+    /// As [`Self::percentile`] for several, in ascending order, in one pass and without an
+    /// allocation.
+    pub(super) fn percentiles<const N: usize>(&self, percents: [f64; N]) -> [u64; N] {
+        let wanted =
+            percents.map(|p| ((p / 100.0).min(1.0) * self.count as f64).ceil().max(1.0) as u64);
         let mut found = [0; N];
         let (mut at, mut seen) = (0, 0);
-        for (longest, n) in self.buckets(held) {
+        for (longest, n) in self.buckets() {
             seen += n;
             while at < N && seen >= wanted[at] {
                 found[at] = longest;
@@ -298,21 +226,21 @@ impl Histogram {
     }
 
     /// Converts to an HdrHistogram, for writing it to a file.
-    pub(super) fn to_hdr(&self, held: Held) -> HdrHistogram<u64> {
+    pub(super) fn to_hdr(&self) -> HdrHistogram<u64> {
         let mut out = HdrHistogram::new_with_bounds(1, NS_MAX, DIGITS)
             .expect("the bounds are in order and the digits few");
-        for (longest, n) in self.buckets(held) {
+        for (longest, n) in self.buckets() {
             out.saturating_record_n(longest.min(NS_MAX), n);
         }
         out
     }
 
     /// Iterates over non-empty buckets, shorter times first: the longest time of each, and its count.
-    pub(super) fn buckets(&self, held: Held) -> impl Iterator<Item = (u64, u64)> {
+    pub(super) fn buckets(&self) -> impl Iterator<Item = (u64, u64)> {
         let pages = self.pages.table.iter().enumerate();
         let pages = pages.filter_map(|(place, page)| Some((place, page.as_deref()?)));
-        pages.flat_map(move |(place, page)| {
-            let counted = self.counts(held, place, page).enumerate().filter(|(_, n)| *n > 0);
+        pages.flat_map(|(place, page)| {
+            let counted = page.counts().enumerate().filter(|(_, n)| *n > 0);
             counted.map(move |(at, n)| (last(place * PAGE + at), n))
         })
     }
@@ -336,9 +264,15 @@ impl Pages {
 /// A copy has no spare pages: it is for reading.
 impl Clone for Histogram {
     fn clone(&self) -> Self {
-        let Self { near, until_near, .. } = *self;
         let pages = Pages { table: self.pages.table.clone(), spares: None };
-        Self { near, until_near, pages: Box::new(pages) }
+        Self { count: self.count, pages: Box::new(pages) }
+    }
+}
+
+/// Compares the counts only.
+impl PartialEq for Histogram {
+    fn eq(&self, other: &Self) -> bool {
+        self.count == other.count && self.buckets().eq(other.buckets())
     }
 }
 
@@ -361,30 +295,28 @@ mod tests {
             times in times(), percents in prop::collection::vec(0.001_f64..100.0, 1..20),
         ) {
             let spares = Spares::new(2);
-            let (mut ours, mut held, mut count) = (Histogram::sparse(&spares), Held::NONE, 0);
+            let mut ours = Histogram::sparse(&spares);
             let mut theirs = HdrHistogram::<u64>::new_with_bounds(1, NS_MAX, DIGITS).unwrap();
             for (ns, n) in &times {
                 if *n < 300 {
-                    (0..*n).for_each(|_| ours.count_one(&mut held, Bucket::of(*ns)));
+                    (0..*n).for_each(|_| ours.count_one(Bucket::of(*ns)));
                 } else {
                     ours.count_many(Bucket::of(*ns), *n);
                 }
                 theirs.saturating_record_n((*ns).min(NS_MAX), *n);
-                count += n;
             }
+            prop_assert_eq!(ours.count(), theirs.len());
             for percent in percents.into_iter().chain([50.0, 99.0, 99.9, 100.0]) {
-                let found = ours.percentiles(held, count, [percent]);
-                prop_assert_eq!(found, [theirs.value_at_percentile(percent)]);
+                prop_assert_eq!(ours.percentile(percent), theirs.value_at_percentile(percent));
             }
             let three = [50.0, 99.0, 99.9];
-            let found = ours.percentiles(held, count, three);
-            prop_assert_eq!(found, three.map(|p| theirs.value_at_percentile(p)));
-            prop_assert_eq!(ours.to_hdr(held), theirs);
+            prop_assert_eq!(ours.percentiles(three), three.map(|p| theirs.value_at_percentile(p)));
+            prop_assert_eq!(ours.to_hdr(), theirs);
             let mut dense = Histogram::dense();
-            dense.add(&ours.clone(), held);
-            prop_assert_eq!(dense.to_hdr(Held::NONE), ours.to_hdr(held));
-            ours.clear();
-            prop_assert_eq!(ours.buckets(held).count(), 0);
+            dense.add(&ours.clone());
+            prop_assert_eq!(dense.to_hdr(), ours.to_hdr());
+            dense.clear();
+            prop_assert_eq!((dense.count(), dense.percentile(50.0)), (0, 0));
         }
     }
 
@@ -392,10 +324,9 @@ mod tests {
     fn recording_takes_pages_that_are_there_and_keeps_them() {
         let spares = Spares::new(3);
         spares.fill();
-        let (mut histogram, mut held) = (Histogram::sparse(&spares), Held::NONE);
-        let mut taken = |histogram: &mut Histogram, ns: u64| {
-            let count = || histogram.count_one(&mut held, Bucket::of(ns));
-            allocation_counter::measure(count).count_total
+        let mut histogram = Histogram::sparse(&spares);
+        let taken = |histogram: &mut Histogram, ns: u64| {
+            allocation_counter::measure(|| histogram.count_one(Bucket::of(ns))).count_total
         };
         for ns in [5, 5_000, 5_000_000] {
             assert_eq!(taken(&mut histogram, ns), 0, "a page was ready for {ns} ns");
@@ -405,10 +336,9 @@ mod tests {
         assert_eq!(taken(&mut histogram, 5_000_000_000), 0, "it kept its pages");
         spares.fill();
         assert_eq!(taken(&mut histogram, 50), 0);
-        let (mut dense, mut held) = (Histogram::dense(), Held::NONE);
+        let mut dense = Histogram::dense();
         for octave in 0..40 {
-            let count = || dense.count_one(&mut held, Bucket::of(1 << octave));
-            assert_eq!(allocation_counter::measure(count).count_total, 0);
+            assert_eq!(taken(&mut dense, 1 << octave), 0);
         }
     }
 }

@@ -3,39 +3,19 @@
 use hdrhistogram::Histogram as HdrHistogram;
 use serde::Serialize;
 
-use super::histogram::{Bucket, Held, Histogram, Spares};
+use super::histogram::{Bucket, Histogram, Spares};
 use ground::time::Duration;
 
 /// Distribution of latencies.
-// The fields that nearly every latency changes, or is compared with, stand first: 32 bytes.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 #[repr(C)]
 pub struct Latency {
-    count: u64,
-    /// Exact sum in picoseconds, modulo 2^64.
-    sum: u64,
+    /// Exact sum in picoseconds.
+    sum: u128,
     min: Duration,
-    /// Picoseconds from the minimum to the maximum, or the most that it holds.
-    span: u32,
-    /// Pages of the histogram that are near.
-    held: Held,
-    /// The rest of the sum, in units of 2^64 ps.
-    carried: u64,
     max: Duration,
     /// In nanoseconds, rounded to the nearest.
     histogram: Histogram,
-}
-
-/// Bytes at the front that change with nearly every latency.
-pub(super) const HOT: usize = core::mem::offset_of!(Latency, carried);
-
-/// Compares the counts and the exact figures.
-impl PartialEq for Latency {
-    fn eq(&self, other: &Self) -> bool {
-        let exact = |of: &Self| (of.count, of.total(), of.min, of.max);
-        let buckets = |of: &Self| of.histogram.buckets(of.held).collect::<Vec<_>>();
-        exact(self) == exact(other) && buckets(self) == buckets(other)
-    }
 }
 
 /// Figures of a distribution for reports. Its JSON has what results of labs show.
@@ -71,49 +51,15 @@ impl Latency {
     }
 
     const fn of(histogram: Histogram) -> Self {
-        Self {
-            count: 0,
-            sum: 0,
-            min: Duration::MAX,
-            span: 0,
-            held: Held::NONE,
-            carried: 0,
-            max: Duration::ZERO,
-            histogram,
-        }
-    }
-
-    /// Returns the exact sum in picoseconds.
-    const fn total(&self) -> u128 {
-        (self.carried as u128) << 64 | self.sum as u128
-    }
-
-    fn set_total(&mut self, total: u128) {
-        (self.carried, self.sum) = ((total >> 64) as u64, total as u64);
-    }
-
-    /// Takes a latency into minimum and maximum.
-    #[cold]
-    #[inline(never)]
-    fn widen(&mut self, latency: Duration) {
-        self.min = self.min.min(latency);
-        self.max = self.max.max(latency);
-        let span = self.max.as_picos() - self.min.as_picos();
-        self.span = u32::try_from(span).unwrap_or(u32::MAX);
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn carry(&mut self) {
-        self.carried += 1;
+        Self { histogram, sum: 0, min: Duration::MAX, max: Duration::ZERO }
     }
 
     /// Records `n` frames of the same latency, at least one.
     #[inline]
     pub fn record_many(&mut self, latency: Duration, n: u64) {
-        self.set_total(self.total() + u128::from(latency.as_picos()) * u128::from(n));
-        self.widen(latency);
-        self.count += n;
+        self.sum += u128::from(latency.as_picos()) * u128::from(n);
+        self.min = self.min.min(latency);
+        self.max = self.max.max(latency);
         self.histogram.count_many(bucket(latency), n);
     }
 
@@ -128,15 +74,12 @@ impl Latency {
     /// those of too few frames.
     #[inline(always)]
     pub(super) fn note(&mut self, latency: Duration) -> Bucket {
-        self.count += 1;
-        let (sum, over) = self.sum.overflowing_add(latency.as_picos());
-        self.sum = sum;
-        if over {
-            self.carry();
+        self.sum += u128::from(latency.as_picos());
+        if latency < self.min {
+            self.min = latency;
         }
-        // One comparison for both ends; without any frame no latency is between them.
-        if latency.as_picos().wrapping_sub(self.min.as_picos()) > u64::from(self.span) {
-            self.widen(latency);
+        if latency > self.max {
+            self.max = latency;
         }
         bucket(latency)
     }
@@ -144,24 +87,21 @@ impl Latency {
     /// Counts a frame of [`Self::note`].
     #[inline(always)]
     pub(super) fn put(&mut self, bucket: Bucket) {
-        self.histogram.count_one(&mut self.held, bucket);
+        self.histogram.count_one(bucket);
     }
 
     /// Adds the counts of another distribution.
     pub fn add(&mut self, other: &Self) {
-        self.set_total(self.total() + other.total());
-        self.count += other.count;
-        if other.count > 0 {
-            self.widen(other.min);
-            self.widen(other.max);
-        }
-        self.histogram.add(&other.histogram, other.held);
+        self.sum += other.sum;
+        self.min = self.min.min(other.min);
+        self.max = self.max.max(other.max);
+        self.histogram.add(&other.histogram);
     }
 
     /// Returns the number of recorded frames.
     #[must_use]
-    pub const fn count(&self) -> u64 {
-        self.count
+    pub fn count(&self) -> u64 {
+        self.histogram.count()
     }
 
     /// Returns the latency that `percent` (0 to 100) of all frames did not exceed, to three digits;
@@ -170,8 +110,7 @@ impl Latency {
     pub fn percentile(&self, percent: f64) -> Duration {
         // The histogram returns whole nanoseconds and the top of a bucket, which may be below the
         // minimum or above the maximum.
-        let [ns] = self.histogram.percentiles(self.held, self.count, [percent]);
-        let rounded = Duration::from_nanos(ns);
+        let rounded = Duration::from_nanos(self.histogram.percentile(percent));
         rounded.max(self.min()).min(self.max)
     }
 
@@ -179,8 +118,7 @@ impl Latency {
     #[must_use]
     pub fn figures(&self) -> LatencyFigures {
         let (min, max) = (self.min(), self.max());
-        let percents = [50.0, 99.0, 99.9];
-        let percentiles = self.histogram.percentiles(self.held, self.count, percents);
+        let percentiles = self.histogram.percentiles([50.0, 99.0, 99.9]);
         let [p50, p99, p999] = percentiles.map(|ns| Duration::from_nanos(ns).max(min).min(max));
         LatencyFigures { count: self.count(), min, mean: self.mean(), p50, p99, p999, max }
     }
@@ -200,22 +138,21 @@ impl Latency {
     /// Returns the mean, rounded down to the picosecond; zero without any frame.
     #[must_use]
     pub fn mean(&self) -> Duration {
-        let mean = self.total() / u128::from(self.count.max(1));
+        let mean = self.sum / u128::from(self.count().max(1));
         Duration::from_picos(mean as u64)
     }
 
     /// Clears the distribution. Allocates nothing.
     pub fn clear(&mut self) {
         self.histogram.clear();
-        (self.count, self.sum, self.carried) = (0, 0, 0);
-        (self.min, self.span, self.max) = (Duration::MAX, 0, Duration::ZERO);
+        (self.sum, self.min, self.max) = (0, Duration::MAX, Duration::ZERO);
     }
 
     /// Returns the cumulative distribution: each recorded latency, to three digits and ascending, with the
     /// number of frames that did not exceed it. The last one is the exact maximum.
     pub fn cumulative(&self) -> impl Iterator<Item = (Duration, u64)> {
         let mut seen = 0;
-        self.histogram.buckets(self.held).map(move |(ns, n)| {
+        self.histogram.buckets().map(move |(ns, n)| {
             seen += n;
             (Duration::from_nanos(ns).max(self.min()).min(self.max), seen)
         })
@@ -224,7 +161,7 @@ impl Latency {
     /// Returns the distribution in nanoseconds, for reports.
     #[must_use]
     pub fn histogram(&self) -> HdrHistogram<u64> {
-        self.histogram.to_hdr(self.held)
+        self.histogram.to_hdr()
     }
 }
 

@@ -1,16 +1,15 @@
 //! Reception of one flow: each frame counted once, with its order and its latency.
 //!
-//! Nearly every frame is the next one of its flow. The fields that such a frame changes lie in one cache
-//! line and one counter of the histogram. Numbers that follow from others are not stored: the received
-//! frames are those with a latency and those ahead of the clock. The bits of received numbers are
-//! written only when a frame is missing.
+//! Nearly every frame is the next one of its flow. The fields that such a frame changes lie in two neighbouring
+//! cache lines and one counter of the histogram; the bits of received numbers are written only when a
+//! frame is missing.
 
 use core::mem::offset_of;
 
 use super::histogram::{Bucket, Spares};
-use super::latency::{HOT, Latency};
+use super::latency::Latency;
 use super::plan::FlowId;
-use super::probe::{Arrival, Clock, MODULUS, Stamp};
+use super::probe::{Arrival, Clock, Stamp};
 use ground::memory::fetch_lines;
 use ground::time::Instant;
 use ground::units::{Priority, PrioritySet};
@@ -25,21 +24,17 @@ pub const WINDOW: u64 = 4096;
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub struct SinkCounters {
-    /// Number of the frame that is counted in short: the next one, or [`NEVER`] before the first frame.
-    expected: u64,
-    /// Received bytes, FCS included.
-    pub bytes: u64,
-    /// A time that no frame was sent before, modulo 2^64 ps. It is the first one's, or one that is later
-    /// and longer ago than any frame can be.
-    since: u64,
-    /// Arrival of the last frame that was not a duplicate, modulo 2^64 ps.
-    last: u64,
     /// Time from the sender's port to the sink's.
     pub latency: Latency,
+    /// Received frames, duplicates excluded.
+    pub frames: u64,
+    /// Received bytes, FCS included.
+    pub bytes: u64,
     /// Sending time of the first received frame, on the sender's clock.
     pub first_sent: Option<Instant>,
-    /// An arrival less than 2^63 ps before that of the last frame, or after it.
-    around: Option<Instant>,
+    /// Arrival of the last frame that was not a duplicate. With the first this gives the duration
+    /// of an unacknowledged message.
+    pub last_arrival: Option<Instant>,
     pub id: FlowId,
     pub duplicates: u64,
     /// Frames received after one that was sent later (RFC 4737 3.3).
@@ -57,39 +52,15 @@ pub struct SinkCounters {
     pub first_arrival: Option<Instant>,
 }
 
-impl SinkCounters {
-    /// Returns the number of received frames, duplicates excluded.
-    #[must_use]
-    #[inline]
-    pub const fn frames(&self) -> u64 {
-        self.latency.count() + self.ahead
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn mark(&mut self) {
-        self.ce_marked += 1;
-    }
-
-    /// Returns the arrival of the last frame that was not a duplicate. With the first sending time this
-    /// gives the duration of an unacknowledged message.
-    #[must_use]
-    pub fn last_arrival(&self) -> Option<Instant> {
-        let around = self.around?.as_picos();
-        let behind = self.last.wrapping_sub(around as u64) as i64;
-        Some(Instant::from_picos(around.wrapping_add_signed(behind.into())))
-    }
-}
-
 /// The receiving end of one flow.
 #[derive(Clone, Debug)]
-#[repr(C, align(64))]
+#[repr(C, align(128))]
 pub(super) struct Sink {
-    counters: SinkCounters,
-    /// Highest received sequence number plus one, as of the last frame that was not counted in short.
+    /// Highest received sequence number plus one.
     next: u64,
     /// The priority whose pauses must stop the flow; empty if it is not known.
     stopped_by: PrioritySet,
+    counters: SinkCounters,
     /// Lower sequence numbers are from before the last reset.
     floor: u64,
     /// All numbers from here up to `next` were received; they have no bits.
@@ -119,17 +90,8 @@ impl Counted {
 /// Words of the bits of a window.
 const WORDS: usize = (WINDOW / 64) as usize;
 
-/// No sequence number.
-const NEVER: u64 = u64::MAX;
-
-/// Frames sent within this many bits of picoseconds (53 days) after [`SinkCounters::since`] are counted
-/// in short.
-const LATELY: u32 = 62;
-
-// The fields that the next frame of a flow changes are in the first cache line.
-const _: () = assert!(offset_of!(Sink, counters) + offset_of!(SinkCounters, latency) + HOT == 64);
-// Sinks are an odd number of cache lines apart, so that their first lines are in all sets of a cache.
-const _: () = assert!(size_of::<Sink>() / 64 % 2 == 1);
+// The fields that the next frame of a flow changes are in the first two cache lines.
+const _: () = assert!(offset_of!(Sink, counters) + offset_of!(SinkCounters, id) <= 128);
 
 /// Returns the word and mask of a sequence number's bit.
 const fn bit(sequence: u64) -> (usize, u64) {
@@ -140,13 +102,11 @@ impl Sink {
     /// Creates an empty sink.
     pub(super) fn new(id: FlowId, priority: Option<Priority>, spares: &Spares) -> Self {
         let counters = SinkCounters {
-            expected: NEVER,
-            bytes: 0,
-            since: 0,
-            last: 0,
             latency: Latency::sparse(spares),
+            frames: 0,
+            bytes: 0,
             first_sent: None,
-            around: None,
+            last_arrival: None,
             id,
             duplicates: 0,
             reordered: 0,
@@ -157,24 +117,21 @@ impl Sink {
             first_arrival: None,
         };
         let stopped_by = priority.map_or(PrioritySet::EMPTY, PrioritySet::of);
-        let seen = Box::new([0; WORDS]);
-        Self { counters, next: 0, stopped_by, floor: 0, whole: 0, seen }
+        Self { next: 0, stopped_by, counters, floor: 0, whole: 0, seen: Box::new([0; WORDS]) }
     }
 
     /// Brings what the next frame changes into the caches.
     #[inline]
     pub(super) fn fetch(&self) {
-        fetch_lines(&self.counters.expected, 2);
+        fetch_lines(&self.next, 2);
     }
 
     /// Resets the counters. Sequence numbers stay known: late frames from before count as old.
     pub(super) fn clear(&mut self) {
-        self.settle();
         let c = &mut self.counters;
-        c.expected = NEVER;
-        (c.bytes, c.duplicates, c.reordered) = (0, 0, 0);
+        (c.frames, c.bytes, c.duplicates, c.reordered) = (0, 0, 0, 0);
         (c.stale, c.old, c.ce_marked, c.ahead) = (0, 0, 0, 0);
-        (c.first_sent, c.first_arrival, c.around) = (None, None, None);
+        (c.first_sent, c.first_arrival, c.last_arrival) = (None, None, None);
         c.latency.clear();
         self.floor = self.next;
     }
@@ -208,32 +165,28 @@ impl Sink {
     /// latency.
     #[inline(always)]
     pub(super) fn take_next(&mut self, clock: &Clock, arrived: &Counted) -> Option<Bucket> {
-        let at = clock.at.as_picos() as u64;
         let age = arrived.sent.usual_age(clock);
-        let (Some(age), true) = (age, arrived.sequence == self.counters.expected) else {
+        let (Some(age), true) = (age, arrived.sequence == self.next && self.counters.frames > 0)
+        else {
             self.take_any(clock.at, arrived);
             return None;
         };
-        let c = &mut self.counters;
-        if at.wrapping_sub(age.as_picos()).wrapping_sub(c.since) >> LATELY != 0 {
-            self.take_any(clock.at, arrived);
-            return None;
-        }
         // The next one of its flow: no number is skipped, and some frame was the first.
-        c.expected += 1;
+        self.next += 1;
+        let c = &mut self.counters;
+        c.frames += 1;
         c.bytes += u64::from(arrived.wire_len);
         if arrived.ecn == Ecn::Ce {
-            c.mark();
+            c.ce_marked += 1;
         }
-        c.last = at;
+        // An age is not longer than the time since the start of the world.
+        let sent = clock.at.as_picos().wrapping_sub(age.as_picos().into());
+        let sent = Instant::from_picos(sent);
+        if c.first_sent.is_none_or(|first| sent < first) {
+            c.first_sent = Some(sent);
+        }
+        c.last_arrival = Some(clock.at);
         Some(c.latency.note(age))
-    }
-
-    /// Takes over what was counted in short.
-    fn settle(&mut self) {
-        if self.counters.expected != NEVER {
-            self.next = self.counters.expected;
-        }
     }
 
     /// Counts a frame in the bucket that [`Self::take_next`] returned.
@@ -245,12 +198,11 @@ impl Sink {
     /// Counts a frame in any order, and of any time.
     #[inline(never)]
     fn take_any(&mut self, now: Instant, arrived: &Counted) {
-        self.settle();
         if !self.is_new(arrived.sequence) {
             return;
         }
         let c = &mut self.counters;
-        c.expected = self.next;
+        c.frames += 1;
         c.bytes += u64::from(arrived.wire_len);
         c.ce_marked += u64::from(arrived.ecn == Ecn::Ce);
         let sent = match arrived.sent.age(now) {
@@ -269,10 +221,7 @@ impl Sink {
         if c.first_arrival.is_none() {
             c.first_arrival = Some(now);
         }
-        (c.around, c.last) = (Some(now), now.as_picos() as u64);
-        let first = c.first_sent.map_or(0, Instant::as_picos);
-        // No frame that is counted in short is older than half of the modulus of times.
-        c.since = first.max(now.as_picos().saturating_sub(MODULUS.into())) as u64;
+        c.last_arrival = Some(now);
     }
 
     /// Returns true if this sequence number is new; counts it by its order, or as duplicate or old.
@@ -331,7 +280,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::probe::Probe;
+    use crate::probe::{MODULUS, Probe};
 
     fn take(sink: &mut Sink, sequence: u64) {
         let probe = Probe::new(FlowId(0), sequence, Instant::ZERO);
@@ -352,7 +301,7 @@ mod tests {
                 highest = highest.max(Some(*n));
             }
             let c = sink.counters();
-            prop_assert_eq!(c.frames(), seen.len() as u64);
+            prop_assert_eq!(c.frames, seen.len() as u64);
             prop_assert_eq!(c.duplicates, (numbers.len() - seen.len()) as u64);
             prop_assert_eq!(c.reordered, reordered);
             prop_assert_eq!(c.stale, 0);
@@ -365,7 +314,7 @@ mod tests {
         for n in [0, 1, WINDOW + 1, WINDOW, 10 * WINDOW, MODULUS - 2, MODULUS - 1] {
             take(&mut sink, n);
         }
-        assert_eq!((sink.counters().frames(), sink.counters().duplicates), (7, 0));
+        assert_eq!((sink.counters().frames, sink.counters().duplicates), (7, 0));
         assert_eq!((sink.counters().reordered, sink.counters().stale), (1, 0));
         take(&mut sink, 5);
         assert_eq!((sink.counters().reordered, sink.counters().stale), (2, 1));

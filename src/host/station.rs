@@ -88,8 +88,6 @@ pub struct Station<P: Source> {
     sinks: Vec<Sink>,
     /// Number of flows that are only counted.
     expects: usize,
-    /// The priorities of all received flows, as far as they are known.
-    measured: PrioritySet,
     answers: Answers,
     neighbours: Neighbours<P::Frame>,
     /// By flow number: index in `sinks` plus one, or 0.
@@ -166,7 +164,6 @@ impl<P: Source> Station<P> {
             sinks: ids.iter().map(|id| Sink::new(*id, priority(*id), &spares)).collect(),
             spares,
             expects: plan.expects.len(),
-            measured: ids.iter().filter_map(|id| priority(*id)).collect(),
             answers: Answers::new(&plan.receivers),
             waiting: waiting(plan),
             agents: None,

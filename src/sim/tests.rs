@@ -73,7 +73,7 @@ struct NodeSnapshot {
 fn received(network: &mut Network<Seen>, node: u32) -> NodeSnapshot {
     let now = network.now();
     let Node::Host(host) = network.nodes_mut().get_mut(NodeId(node)) else { panic!("no host") };
-    let received = host.snapshot(now).sinks.iter().map(|sink| sink.frames()).sum();
+    let received = host.snapshot(now).sinks.iter().map(|sink| sink.frames).sum();
     let to = format!("{} 1044", 2 * (node - 1));
     let seen = &network.witness_mut().0;
     let last = seen.iter().rev().find(|(_, what)| *what == to).unwrap().0;

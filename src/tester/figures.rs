@@ -53,7 +53,7 @@ impl Received {
             reordered: counters.reordered,
             ce_marked: counters.ce_marked,
             first: counters.first_arrival,
-            last: counters.last_arrival(),
+            last: counters.last_arrival,
             latency: counters.latency.figures(),
         }
     }

@@ -201,7 +201,7 @@ impl<'a> Places<'a> {
         let received = |port: &usize| {
             let place = &self.0[*port];
             let control = place.control.get(&plan.id).map(|c| (c.frames, c.bytes));
-            place.sinks.get(&plan.id).map(|s| (s.frames(), s.bytes)).or(control).unwrap_or_default()
+            place.sinks.get(&plan.id).map(|s| (s.frames, s.bytes)).or(control).unwrap_or_default()
         };
         FlowTally { tx: tx.unwrap_or_default(), rx: plan.rx.iter().map(received).collect() }
     }

@@ -362,10 +362,10 @@ fn what_one_station_sends_the_other_counts_once_with_its_latency() {
     assert_eq!([sent.sources[0].frames, sent.sources[1].frames], [101, 84]);
     for source in &sent.sources[..2] {
         let s = got.sink(source.id).unwrap();
-        assert_eq!((s.frames(), s.bytes), (source.frames, source.bytes));
+        assert_eq!((s.frames, s.bytes), (source.frames, source.bytes));
         assert_eq!((s.duplicates, s.reordered, s.ce_marked, s.ahead), (0, 0, 0, 0));
         assert_eq!((s.latency.min(), s.latency.max()), (delay, delay));
-        assert_eq!(s.latency.count(), s.frames());
+        assert_eq!(s.latency.count(), s.frames);
     }
     assert_eq!(got.counters.unexpected, sent.sources[2].frames);
     assert_eq!(got.counters.foreign, 0);

@@ -119,7 +119,7 @@ fn frames_of_another_run_are_counted_apart() {
         sender.sent.into_iter().for_each(|(_, frame)| receiver.far.give(frame));
         receiver.settle();
         let seen = receiver.snapshot();
-        let (frames, counters) = (seen.sink(FlowId(1)).unwrap().frames(), &seen.counters);
+        let (frames, counters) = (seen.sink(FlowId(1)).unwrap().frames, &seen.counters);
         assert_eq!((frames, counters.other_runs, counters.unexpected), (counted, apart, 0));
     }
 }
@@ -453,7 +453,7 @@ fn what_is_sent_is_counted_once_at_the_sink() {
     let (sent, got) = (bench.snapshot(), sink.snapshot(bench.now));
     for c in &sent.streams {
         let s = got.sink(c.id).unwrap();
-        assert_eq!((s.frames(), s.bytes, s.duplicates), (c.frames, c.bytes, 0));
+        assert_eq!((s.frames, s.bytes, s.duplicates), (c.frames, c.bytes, 0));
         assert_eq!(s.latency.min(), Duration::from_nanos(99));
     }
 }

@@ -39,10 +39,10 @@ fn a_message_takes_its_frames_and_a_round_trip() {
         assert_eq!(s.completions.fct, Some(there + back), "{bytes}");
         assert_eq!((s.frames, s.acknowledged, r.delivered), (full + 1, bytes, bytes));
         assert_eq!((s.retransmitted, s.timeouts, s.acks, r.acks), (0, 0, full + 1, full + 1));
-        assert_eq!((r.messages, s.done, b.sinks[0].frames()), (1, true, full + 1));
+        assert_eq!((r.messages, s.done, b.sinks[0].frames), (1, true, full + 1));
         assert!(world.hosts.iter().all(Station::is_done));
         let sink = &b.sinks[0];
-        let took = sink.last_arrival().unwrap().since(sink.first_sent.unwrap());
+        let took = sink.last_arrival.unwrap().since(sink.first_sent.unwrap());
         assert_eq!(took, there);
         assert_eq!((a.counters.unexpected, b.counters.unexpected), (0, 0));
     }
@@ -126,7 +126,7 @@ fn a_lost_packet_is_refused_by_its_number_and_repeated() {
         let (s, r) = (&a.senders[0], &b.receivers[0]);
         assert_eq!((s.naks, r.naks, s.timeouts, r.delivered), (1, 1, 0, 20_000));
         // Sent, lost, arrived: frames have no other fate.
-        assert_eq!(s.frames, b.sinks[0].frames() + 1);
+        assert_eq!(s.frames, b.sinks[0].frames + 1);
         let repeated = if recovery == Recovery::GoBackN { r.out_of_order + 1 } else { 1 };
         assert_eq!((s.retransmitted, s.frames), (repeated, 20 + repeated));
     }
@@ -148,7 +148,7 @@ fn an_rdma_write_says_where_it_goes_in_its_first_frame() {
     let first = &world.with_opcode(A, Opcode::RC_WRITE_FIRST)[1].1;
     assert_eq!(reth::Repr::parse(&datagram(first).unwrap()[12..]).unwrap().dma_len, 2_500);
     let [a, b] = world.snapshots();
-    assert_eq!((b.receivers[0].messages, b.sinks[0].frames()), (2, 6));
+    assert_eq!((b.receivers[0].messages, b.sinks[0].frames), (2, 6));
     assert_eq!((a.senders[0].completions.messages, b.counters.unexpected), (2, 0));
 }
 
@@ -482,7 +482,7 @@ proptest! {
                     (s.frames, s.acknowledged, s.retransmitted, s.timeouts, s.cnps, s.completions)
                 }).collect();
                 let latency: Vec<_> =
-                    snapshot.sinks.iter().map(|s| (s.frames(), s.latency.min(), s.latency.max())).collect();
+                    snapshot.sinks.iter().map(|s| (s.frames, s.latency.min(), s.latency.max())).collect();
                 let paused = snapshot.counters.priorities.map(|p| (p.paused, p.transitions));
                 (senders, latency, paused)
             });
@@ -514,8 +514,8 @@ proptest! {
                 let r = peer.receiver(s.id).unwrap();
                 let arrived = peer.sink(s.id).unwrap();
                 prop_assert!(s.acknowledged <= r.delivered);
-                prop_assert!(arrived.frames() <= s.frames && arrived.duplicates == 0);
-                prop_assert!(r.duplicates + r.out_of_order <= arrived.frames());
+                prop_assert!(arrived.frames <= s.frames && arrived.duplicates == 0);
+                prop_assert!(r.duplicates + r.out_of_order <= arrived.frames);
                 prop_assert!(s.acks <= r.acks && s.naks <= r.naks && s.cnps <= r.cnps);
             }
             prop_assert_eq!(here.counters.unexpected + here.counters.foreign, 0);

@@ -54,9 +54,9 @@ pub fn flow(frame: &[u8]) -> u32 {
 pub fn check(snapshot: &StationSnapshot) -> u64 {
     for sink in &snapshot.sinks {
         let odd = sink.duplicates + sink.reordered + sink.stale + sink.old + sink.ahead;
-        assert_eq!((odd, sink.latency.count()), (0, sink.frames()), "{sink:?}");
+        assert_eq!((odd, sink.latency.count()), (0, sink.frames), "{sink:?}");
     }
-    let frames = snapshot.sinks.iter().map(|s| s.frames()).sum();
+    let frames = snapshot.sinks.iter().map(|s| s.frames).sum();
     assert_eq!(snapshot.counters.rx_frames, frames, "{:?}", snapshot.counters);
     frames
 }

@@ -229,9 +229,9 @@ proptest! {
         prop_assert_eq!((c.other_runs, c.unexpected + c.foreign), (other_runs, others));
         for (sink, model) in station.sinks().zip(&models) {
             let order = [sink.duplicates, sink.reordered, sink.stale, sink.old];
-            prop_assert_eq!((sink.frames(), sink.bytes, order), (model.frames, model.bytes, model.order));
+            prop_assert_eq!((sink.frames, sink.bytes, order), (model.frames, model.bytes, model.order));
             prop_assert_eq!((sink.ce_marked, sink.ahead), (model.ce_marked, model.ahead));
-            let arrivals = sink.first_arrival.zip(sink.last_arrival());
+            let arrivals = sink.first_arrival.zip(sink.last_arrival);
             prop_assert_eq!((sink.first_sent, arrivals), (model.first_sent, model.arrivals));
             let (latency, ages) = (&sink.latency, &model.ages);
             let mut exact = Histogram::<u64>::new_with_bounds(1, NS_MAX, 3).unwrap();

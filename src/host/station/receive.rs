@@ -85,16 +85,15 @@ impl<P: Source> Station<P> {
     #[inline(always)]
     fn take_usual(&mut self, now: Instant, frames: &[P::Frame]) -> usize {
         let n = self.read_usual(frames);
-        let Self { port, sinks, meter, read, measured, .. } = self;
+        let Self { port, sinks, meter, read, .. } = self;
         let (sinks, read) = (&mut sinks[..], &mut read[..n]);
         // Priorities of which further frames of this time may tell the meter something.
-        let mut tells = *measured;
+        let mut tells = PrioritySet::ALL;
         for (usual, frame) in read.iter_mut().zip(frames) {
             let clock = Clock::new(arrived_at(port, now, frame));
             let sink = &mut sinks[usual.sink as usize];
             usual.bucket = sink.take_next(&clock, &usual.counted);
-            // A flow's priority is not in the cache line of its counters.
-            if tells != PrioritySet::EMPTY && sink.stopped_by().0 & tells.0 != 0 {
+            if sink.stopped_by().0 & tells.0 != 0 {
                 let more = tell_meter(meter, now, sink, usual.counted.wire_len);
                 tells.0 &= if more { u8::MAX } else { !sink.stopped_by().0 };
             }

@@ -69,7 +69,7 @@ fn one(
     };
     let sink = receiver.sink(ends.sink);
     let sink = sink.expect("a host counts every flow that it was told to expect");
-    let missing = tx_frames.saturating_sub(sink.frames());
+    let missing = tx_frames.saturating_sub(sink.frames);
     let pending = pending.min(missing);
     let transport = ends::transport(plan, ends).zip(sender).zip(receiver_counters).map(
         |((plan, sender), receiver)| {
@@ -93,7 +93,7 @@ fn one(
         lossless: flow.lossless,
         frame_bytes: flow.frame_len,
         tx_frames,
-        rx_frames: sink.frames(),
+        rx_frames: sink.frames,
         loss_frames: missing - pending,
         pending_frames: pending,
         tx_bytes,
@@ -113,7 +113,7 @@ fn one(
 fn lasted(plan: &LabPlan, ends: &Ends, sink: &SinkCounters) -> Option<Duration> {
     let clock = |id: NodeId| plan.network.nodes[id.index()].clock;
     let start = clock(ends.from).network(ends::start(plan, ends));
-    sink.last_arrival().map(|last| clock(ends.to).network(last).since(start))
+    sink.last_arrival.map(|last| clock(ends.to).network(last).since(start))
 }
 
 fn latency(latency: &Latency) -> Option<LatencyFigures> {

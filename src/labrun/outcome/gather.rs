@@ -28,11 +28,7 @@ pub(crate) fn flow_counts(ends: &[Ends], nodes: &mut impl Population) -> Vec<Cou
             Source::Answered(_, n) => host.receiver(n).map(|r| r.delivered),
         };
         let sink = host.sink(ends.sink);
-        sink.map_or(Counted::default(), |s| Counted {
-            frames: s.frames(),
-            bytes: s.bytes,
-            delivered,
-        })
+        sink.map_or(Counted::default(), |s| Counted { frames: s.frames, bytes: s.bytes, delivered })
     };
     ends.iter().map(count).collect()
 }

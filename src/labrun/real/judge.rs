@@ -112,7 +112,7 @@ impl RealRun {
                     sent += host.sources.iter().map(|s| s.frames).sum::<u64>();
                     // Not all frames of a generator can be attributed at the receiver.
                     answered |= !host.streams.is_empty();
-                    arrived += host.sinks.iter().map(|s| s.frames()).sum::<u64>();
+                    arrived += host.sinks.iter().map(|s| s.frames).sum::<u64>();
                     flushed += host.counters.flushed;
                     answered |= !host.senders.is_empty();
                 }

@@ -217,7 +217,7 @@ impl Node {
         match &self.kind {
             Kind::Switch(_) => Arrivals::default(),
             Kind::Host(host) => Arrivals {
-                sinks: host.sinks().map(|s| (s.frames(), s.bytes)).collect(),
+                sinks: host.sinks().map(|s| (s.frames, s.bytes)).collect(),
                 delivered: host.receivers().map(|r| r.delivered).collect(),
             },
         }

@@ -193,7 +193,7 @@ fn stations(pair: Pair, rate: BitsPerSec, clock: dpdk::TscClock) -> Result<Obeye
         sender.poll(now);
         receiver.poll(now);
         while edges.get(marks.len()).is_some_and(|edge| *edge <= now) {
-            let of = |id| receiver.sink(FlowId(id)).map_or(0, |sink| sink.frames());
+            let of = |id| receiver.sink(FlowId(id)).map_or(0, |sink| sink.frames);
             marks.push((of(1), of(2)));
         }
     }

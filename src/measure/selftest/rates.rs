@@ -92,7 +92,7 @@ fn run(
     }
     let sent: Vec<_> = sender.sources().map(|source| source.frames).collect();
     let rate_of = |(n, size): (u32, &u32)| {
-        let received = receiver.sink(FlowId(n)).map_or(0, |sink| sink.frames()) as f64;
+        let received = receiver.sink(FlowId(n)).map_or(0, |sink| sink.frames) as f64;
         let seconds = BURST.as_secs_f64();
         SizeRate {
             frame_bytes: *size,

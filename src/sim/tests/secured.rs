@@ -40,7 +40,7 @@ pub(super) fn shims(secy: &mut SecyPlan) {
 fn sunk(network: &mut Network<Seen>, node: u32) -> u64 {
     let now = network.now();
     let Node::Host(host) = network.nodes_mut().get_mut(NodeId(node)) else { panic!("no host") };
-    host.snapshot(now).sinks.iter().map(|sink| sink.frames()).sum()
+    host.snapshot(now).sinks.iter().map(|sink| sink.frames).sum()
 }
 
 fn counters(network: &mut Network<Seen>, node: u32) -> ::secure::SecySnapshot {

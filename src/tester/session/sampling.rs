@@ -45,7 +45,7 @@ struct Sent {
 impl Received {
     fn of(host: &Host, at: Instant) -> Self {
         let [.., frames, bytes] = host.counters().of_flows();
-        let sinks = host.sinks().map(|s| (s.id, s.frames(), s.bytes));
+        let sinks = host.sinks().map(|s| (s.id, s.frames, s.bytes));
         let control = host.control_counters().map(|c| (c.id, c.frames, c.bytes));
         Self { at, port: (frames, bytes), flows: sinks.chain(control).collect() }
     }

@@ -116,7 +116,7 @@ fn run_of(isolates: bool) -> Run {
     let mut victim = Duration::ZERO;
     for us in (5..4_000).step_by(5) {
         network.run_until(at(us));
-        if victim == Duration::ZERO && sink(&mut network, VICTIM)[0].frames() == VICTIM_FRAMES {
+        if victim == Duration::ZERO && sink(&mut network, VICTIM)[0].frames == VICTIM_FRAMES {
             victim = at(us).since(Instant::ZERO);
         }
     }
@@ -126,7 +126,7 @@ fn run_of(isolates: bool) -> Run {
         (CONGESTED, vec![50, FRAMES, 2 * FRAMES, 2 * FRAMES, 2 * FRAMES]),
     ] {
         let sinks = sink(&mut network, host);
-        let mut arrived: Vec<_> = sinks.iter().map(|sink| sink.frames()).collect();
+        let mut arrived: Vec<_> = sinks.iter().map(|sink| sink.frames).collect();
         arrived.sort_unstable();
         assert_eq!(arrived, frames);
         assert!(sinks.iter().all(|sink| sink.reordered == 0));
