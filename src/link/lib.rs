@@ -526,20 +526,6 @@ impl PortAgents {
         }
     }
 
-    /// Returns the oldest event, each once.
-    pub fn next_news(&mut self) -> Option<News> {
-        let oldest = self.has_news.then(|| self.news.remove(0));
-        self.has_news = self.has_news && !self.news.is_empty();
-        oldest
-    }
-
-    /// True if there are events that were not read.
-    #[inline]
-    #[must_use]
-    pub const fn has_news(&self) -> bool {
-        self.has_news
-    }
-
     /// Configuration resolved with the peer, if DCBX is enabled and there is one peer.
     #[must_use]
     pub fn resolved(&self) -> Option<&Resolved> {

@@ -191,6 +191,20 @@ impl PortAgents {
         }
     }
 
+    /// Returns the oldest event, each once.
+    pub fn next_news(&mut self) -> Option<News> {
+        let oldest = self.has_news.then(|| self.news.remove(0));
+        self.has_news = self.has_news && !self.news.is_empty();
+        oldest
+    }
+
+    /// True if there are events that were not read.
+    #[inline]
+    #[must_use]
+    pub const fn has_news(&self) -> bool {
+        self.has_news
+    }
+
     pub(super) fn tell(&mut self, news: News) {
         self.has_news = true;
         if self.news.try_push(news).is_err() {
