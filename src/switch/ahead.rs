@@ -49,7 +49,7 @@ impl<W: World> Switch<W> {
 }
 
 impl<W: World> Switch<W> {
-    /// What a frame that arrives at a port changes there and where it leaves, by the cached decision.
+    /// Counters that a frame which arrives at a port changes there and where it leaves, by the cached decision.
     pub fn fetch_counts(&self, id: PortId, head: &[u8]) {
         let (Some(at), Some(flow)) = (self.local(id), Flow::of(head)) else { return };
         let Decision { egress, to, priority, group, .. } = self.ports[at].shortcuts.guess(&flow);
