@@ -5,6 +5,7 @@ mod buffer;
 mod flow_control;
 mod fuzz;
 mod isolation;
+mod messages;
 mod polling;
 mod routing;
 mod secured;

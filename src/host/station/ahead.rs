@@ -32,7 +32,7 @@ impl<P: Source> Station<P> {
         self.sources.fetch();
     }
 
-    /// Its flows.
+    /// The orders of its senders, and the counters of flows that it receives.
     pub fn fetch_flows(&self) {
         self.lookup.first().into_iter().for_each(fetch);
         for sink in self.sinks.iter().take(SINKS) {

@@ -32,6 +32,7 @@ use queue::Queue;
 use sent::{Sent, Verdict};
 
 use crate::samples::Samples;
+use ground::memory::fetch;
 use ground::time::{Duration, Instant};
 use shims::ShimMeter;
 use wire::headroom::{Adjustment, Message, Request, Response, is_protected};
@@ -414,14 +415,16 @@ impl Measurer {
         self.last.as_ref()
     }
 
-    /// Reads a word of each cache line that most messages need but the request's. The result says nothing.
+    /// Brings the cache lines that most messages need into the caches.
     #[inline]
-    #[must_use]
-    pub fn fetch(&self) -> u64 {
-        let Counters { requests_sent, responses_received, round_trips, .. } = self.counters;
-        let plan = self.plan.initiate.as_ref().map_or(0, |plan| plan.spacing_max.as_picos());
-        let own = u64::from(self.up) ^ u64::from(self.waiting.is_empty());
-        own ^ plan ^ requests_sent ^ responses_received ^ round_trips ^ self.sent.fetch()
+    pub fn fetch(&self) {
+        fetch(&self.up);
+        fetch(&self.waiting);
+        fetch(&self.plan);
+        fetch(&self.counters.requests_sent);
+        fetch(&self.counters.responses_received);
+        fetch(&self.counters.round_trips);
+        self.sent.fetch();
     }
 
     /// Returns the counters of messages.

@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// It is a queue with a limit.
+        /// Compared with a queue of the standard library.
         #[test]
         fn items_leave_in_order(pushes in prop::collection::vec(any::<bool>(), 0..60)) {
             let (mut queue, mut model) = (Queue::<usize, 3>::new(), VecDeque::new());

@@ -4,6 +4,7 @@
 //! requests are stored, with their exact transmit times and then their round trips. A response is
 //! accepted only for its own request: it must have the number and the time of an outstanding one.
 
+use ground::memory::fetch_item;
 use ground::time::{Duration, Instant};
 use wire::headroom::{Dialect, Response};
 
@@ -129,10 +130,10 @@ impl Sent {
         }
     }
 
-    /// Reads the cache line of the last request, which is most often the one that is answered next.
+    /// Brings the last request into the caches, which is most often the one that is answered next.
     #[inline]
-    pub(super) fn fetch(&self) -> u64 {
-        self.requests[usize::from(self.next.wrapping_sub(1))].t1
+    pub(super) fn fetch(&self) {
+        fetch_item(&self.requests, usize::from(self.next.wrapping_sub(1)));
     }
 
     /// Abandons all outstanding requests.
