@@ -7,26 +7,20 @@
 
 use super::frame::VirtualFrame;
 use super::node::{Node, NodeState, VirtualWorld};
+use super::slots::Slots;
 use super::wire::Inlet;
-use super::wires::Slots;
 use contracts::frame::Frame;
 use ground::memory::fetch;
 use ground::time::Instant;
 use ground::units::PortId;
 use switch::Switch;
 
-/// Number of steps. While a node is handled, each is done for one of those behind it, the last for the next.
-pub(super) const STEPS: usize = 7;
-
-/// Nodes in a window from which on their memory is behind the near caches: those of a tree of 208 nodes gain,
-/// some 40 active ones among 152 lose.
-pub(super) const NODES_MIN: usize = 96;
-
-/// Frames that start in a window from which on the same holds for their receivers.
-pub(super) const FRAMES_MIN: usize = 256;
-
 impl NodeState {
-    /// Brings memory for events before `end` into the caches, in step `step` of [`STEPS`].
+    /// Number of steps. While a node is handled, each is done for one of those behind it, the last for the
+    /// next.
+    pub(super) const STEPS: usize = 7;
+
+    /// Brings memory for events before `end` into the caches, in step `step` of [`Self::STEPS`].
     #[inline]
     pub(super) fn fetch(&self, step: usize, end: Instant) {
         match (&self.node, step) {

@@ -8,8 +8,6 @@
 use std::cell::RefCell;
 use std::ops::{Deref, DerefMut};
 
-use super::frame::{Sealed, VirtualFrame};
-
 /// Bytes kept free in front for `prepend`.
 pub(super) const ROOM: usize = 8;
 
@@ -18,6 +16,31 @@ pub(super) const OCTETS: usize = 144;
 
 /// Most bodies that a thread keeps: 12 MiB.
 const KEPT_MAX: usize = 1 << 16;
+
+/// A frame in flight: its first bytes, and its length on the wire. A frame of 9 KB takes no more
+/// memory than one of 140 bytes; bytes that are not kept are zero.
+#[derive(Debug)]
+pub struct VirtualFrame(pub(super) Option<Box<Body>>);
+
+/// A protected frame on the line.
+#[derive(Clone, Debug)]
+pub struct Sealed {
+    /// From the destination, with SecTAG and check value, as far as they are kept.
+    pub(super) octets: Box<[u8]>,
+    /// Bytes on the line in addition to the plain frame, and those of them that are in the frame's
+    /// length.
+    pub(super) overhead: u32,
+    pub(super) counted: u32,
+    /// Bytes of the plain frame, as far as they are kept, if its receiver's `SecY` accepted it.
+    pub(super) opened: Option<Box<[u8]>>,
+}
+
+impl Sealed {
+    /// Returns the overhead that is not in the frame's length.
+    pub(super) const fn uncounted(&self) -> u32 {
+        self.overhead - self.counted
+    }
+}
 
 /// The content of a frame. What a line needs comes first, in one cache line with the addresses.
 #[derive(Clone, Debug)]

@@ -1,6 +1,7 @@
 //! Frames of the virtual world: header bytes in a box, and a length on the wire.
 
 use super::body::{Body, OCTETS, ROOM};
+pub use super::body::{Sealed, VirtualFrame};
 use contracts::frame::{FCS_BYTES, Frame};
 use contracts::port::FRAME_MIN;
 use ground::memory::fetch_lines;
@@ -10,31 +11,6 @@ use xxhash_rust::xxh3::xxh3_64;
 /// Number of first bytes that are kept: those that the data plane may read, and those that
 /// `trim_front` may remove.
 const KEPT: usize = 128 + ROOM;
-
-/// A frame in flight: its first bytes, and its length on the wire. A frame of 9 KB takes no more
-/// memory than one of 140 bytes; bytes that are not kept are zero.
-#[derive(Debug)]
-pub struct VirtualFrame(pub(super) Option<Box<Body>>);
-
-/// A protected frame on the line.
-#[derive(Clone, Debug)]
-pub struct Sealed {
-    /// From the destination, with SecTAG and check value, as far as they are kept.
-    pub(super) octets: Box<[u8]>,
-    /// Bytes on the line in addition to the plain frame, and those of them that are in the frame's
-    /// length.
-    pub(super) overhead: u32,
-    pub(super) counted: u32,
-    /// Bytes of the plain frame, as far as they are kept, if its receiver's `SecY` accepted it.
-    pub(super) opened: Option<Box<[u8]>>,
-}
-
-impl Sealed {
-    /// Returns the overhead that is not in the frame's length.
-    pub(super) const fn uncounted(&self) -> u32 {
-        self.overhead - self.counted
-    }
-}
 
 /// Bytes of a frame that its digest covers: all headers, and the probe behind them.
 const DIGESTED: usize = 96;

@@ -22,6 +22,13 @@ pub struct End {
     pub port: PortId,
 }
 
+/// Place of a node: the number of its part, and its index among the part's nodes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Place {
+    pub(super) part: u32,
+    pub(super) index: u32,
+}
+
 /// Error probabilities of a link, in units of 2^-64: 0 is never, `u64::MAX` almost always.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct ErrorPlan {

@@ -30,6 +30,7 @@ mod frame;
 mod guard;
 mod hash;
 mod ids;
+mod mail;
 mod network;
 mod node;
 mod notes;
@@ -39,6 +40,8 @@ mod plan;
 mod port;
 mod queue;
 mod restart;
+mod rounds;
+mod slots;
 #[cfg(any(test, feature = "rig"))]
 pub mod teststar;
 mod turn;

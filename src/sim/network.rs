@@ -20,14 +20,15 @@ use super::notes::Loss;
 use super::part::{Job, Part};
 use super::plan::NetworkPlan;
 use super::queue::Order;
+use super::rounds::Rounds;
+use super::slots::Slots;
 use super::turn::shuffler;
 use super::wire::{Inlet, Outlet};
-use super::wires::{Slots, Tally, Wires, least_delays, wires};
+use super::wires::{Tally, Wires, least_delays, wires};
 use super::witness::Witness;
 use contracts::frame::Frame;
 use ground::time::{Duration, Instant};
 use ground::units::PortId;
-use parts::Rounds;
 use switch::{Change, Refused};
 
 /// Delay after which a planned change that frames in the buffer prevent is tried again.

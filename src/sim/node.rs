@@ -3,14 +3,13 @@
 use super::clock::ClockPlan;
 use super::error::NetworkError;
 use super::frame::VirtualFrame;
-use super::ids::NodeId;
+use super::ids::{NodeId, Place};
 use super::notes::Notes;
-use super::part::Place;
 use super::plan::{CpuPlan, NodeKind, NodePlan};
 use super::port::VirtualPort;
 use super::queue::Queue;
+use super::slots::Slots;
 use super::wire::{Inlet, Outlet};
-use super::wires::Slots;
 use contracts::world::{Alone, World};
 use ground::rand::Rng;
 use ground::time::Instant;

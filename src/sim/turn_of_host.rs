@@ -7,8 +7,9 @@
 use super::node::{Node, NodeState};
 use super::notes::Loss;
 use super::queue::Order;
+use super::slots::Slots;
 use super::turn::refusal;
-use super::wires::{Slots, Wires};
+use super::wires::Wires;
 use super::witness::Witness;
 use contracts::frame::Frame;
 use ground::time::Instant;

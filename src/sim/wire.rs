@@ -6,9 +6,8 @@ use std::collections::VecDeque;
 
 use super::faults::{FaultKind, LineFault, Which};
 use super::frame::VirtualFrame;
-use super::ids::{Direction, End, ErrorPlan};
+use super::ids::{Direction, End, ErrorPlan, Place};
 use super::notes::Loss;
-use super::part::Place;
 use super::plan::DirectionPlan;
 use super::queue::Order;
 use contracts::frame::{FCS_BYTES, Frame};

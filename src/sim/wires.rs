@@ -5,15 +5,15 @@
 //! then may be handled before those of another, and frames are brought to their receivers at the end.
 
 use super::agenda::Agenda;
-use super::ahead::FRAMES_MIN;
 use super::clock::ClockPlan;
 use super::frame::VirtualFrame;
 use super::hash::TraceHash;
 use super::ids::{Direction, LinkId};
+use super::mail::{Letter, Mail, Parcel};
 use super::node::NodeState;
-use super::part::{Letter, Mail};
 use super::plan::NetworkPlan;
-use super::wire::{Delivery, Flight, Inlet, Outlet, Secured, halves};
+use super::slots::Slots;
+use super::wire::{Delivery, Inlet, Outlet, Secured, halves};
 use super::witness::Witness;
 use ground::time::{Duration, Instant};
 use ground::units::PortId;
@@ -21,23 +21,8 @@ use schedule::Line;
 use secure::SecyPlan;
 use serde::Serialize;
 
-/// Layout of the slots in the queue of a node: arrivals, deadlines of ports, its own deadline, defects.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Slots {
-    ports: u32,
-}
-
-/// Kind of an event of a node.
-pub(super) enum Event {
-    /// A frame has arrived at a port, or is to be validated there.
-    Arrival(PortId),
-    /// A deadline of a port.
-    Wake(PortId),
-    /// A deadline of the node.
-    Node,
-    /// A defect of a port acts.
-    Defect(PortId),
-}
+/// Frames that start in a window from which on their receivers' memory is behind the near caches.
+const FRAMES_MIN: usize = 256;
 
 /// Event counts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
@@ -62,24 +47,6 @@ impl Tally {
     }
 }
 
-/// A frame on its way to its receiver's end of the line.
-#[derive(Debug)]
-pub(super) struct Parcel {
-    /// Index of the receiver among the nodes of its part.
-    index: u32,
-    port: PortId,
-    /// True for a pause: what a frame is like is not looked at where it is only moved.
-    is_control: bool,
-    pub(super) flight: Flight,
-}
-
-impl Parcel {
-    /// Direction that it takes, to one of `nodes`.
-    pub(super) fn direction(&self, nodes: &[NodeState]) -> Direction {
-        nodes[self.index as usize].inlets[self.port.index()].direction
-    }
-}
-
 /// State that the nodes of a part share while they handle events.
 #[derive(Debug)]
 pub(super) struct Wires {
@@ -100,45 +67,6 @@ pub(super) struct Wires {
     sent: Vec<Parcel>,
     /// By part: frames for its nodes since the last exchange; nothing for this one.
     pub(super) mail: Vec<Mail>,
-}
-
-impl Slots {
-    pub(super) const fn new(ports: usize) -> Self {
-        Self { ports: ports as u32 }
-    }
-    pub(super) const fn arrival(port: PortId) -> u32 {
-        port.get() as u32
-    }
-    /// Slots below this one are of arrivals.
-    pub(super) const fn arrivals(self) -> u32 {
-        self.ports
-    }
-    pub(super) const fn wake(self, port: PortId) -> u32 {
-        self.ports + port.get() as u32
-    }
-    pub(super) const fn node(self) -> u32 {
-        2 * self.ports
-    }
-    pub(super) const fn defect(self, port: PortId) -> u32 {
-        2 * self.ports + 1 + port.get() as u32
-    }
-    pub(super) const fn count(self) -> usize {
-        3 * self.ports as usize + 1
-    }
-
-    #[inline]
-    pub(super) fn event(self, slot: u32) -> Event {
-        let port = |n: u32| PortId::new(n as u16).expect("a slot is of a port with an id");
-        if slot < self.ports {
-            Event::Arrival(port(slot))
-        } else if slot < self.node() {
-            Event::Wake(port(slot - self.ports))
-        } else if slot == self.node() {
-            Event::Node
-        } else {
-            Event::Defect(port(slot - self.node() - 1))
-        }
-    }
 }
 
 impl Wires {

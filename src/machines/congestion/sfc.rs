@@ -20,6 +20,7 @@
 //! signal are counted by reason. Forged flows use at most their entries in the table, and messages
 //! at most their budget.
 
+mod hot;
 mod meter;
 mod plan;
 mod quiet;
@@ -32,9 +33,10 @@ use super::detect::Queue;
 use super::flow_key::FlowKey;
 use super::limit::Limit;
 use super::streams::{CreateMask, Place, Refusal, Stream, StreamCounters, StreamPlan, StreamTable};
+use hot::{Hot, Quick};
 use meter::Meter;
+use plan::NANOSECOND;
 pub use quiet::Ahead;
-use quiet::{Hot, Quick};
 
 use ground::counters;
 use ground::rand::Rng;
@@ -452,9 +454,6 @@ impl SfcPoint {
         false
     }
 }
-
-/// The unit of an SFCM's pause time.
-const NANOSECOND: Duration = Duration::from_nanos(1);
 
 /// Returns the minimum time in which a queue of `length` drains to `target`, in whole nanoseconds,
 /// rounded down so that a pause is never longer. At most [`Duration::MAX`].

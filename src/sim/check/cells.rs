@@ -4,8 +4,8 @@
 use super::facts::Facts;
 use super::finding::{Check, Extent, Finding, First};
 use super::lateness::Lateness;
-use super::parts::take;
 use super::passages::Passages;
+use super::unite::take;
 use crate::{Node, NodeId, Nodes};
 use ground::time::Instant;
 use ground::units::{PortId, PriorityGroup};

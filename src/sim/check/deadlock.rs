@@ -14,11 +14,47 @@ use serde::Serialize;
 
 use super::facts::{Facts, PortFacts};
 use super::finding::{Check, Extent, Finding};
-use super::parts::{Known, Parts, take};
+use super::passages::Passages;
+use super::pauses::Pauses;
+use super::requests::Requests;
+use super::unite::take;
 use crate::{Direction, Node, NodeId, Nodes};
 use ground::time::{Duration, Instant};
 use ground::units::{PRIORITIES, PortId, TrafficClass};
 use ground::verdict::Verdict;
+
+/// State of one part's checkers that a search for deadlocks needs.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Known<'a> {
+    pub(super) facts: &'a Facts,
+    pub(super) passages: &'a Passages,
+    pub(super) pauses: &'a Pauses,
+    pub(super) requests: &'a Requests,
+    /// `None` for the part that searches.
+    pub(super) deadlocks: Option<&'a Deadlocks>,
+}
+
+/// All parts, the one that searches first.
+#[derive(Debug)]
+pub(super) struct Parts<'a>(pub(super) Vec<Known<'a>>);
+
+impl<'a> Parts<'a> {
+    /// Facts that do not change, of any node.
+    pub(super) fn facts(&self) -> &'a Facts {
+        self.0[0].facts
+    }
+
+    /// All of them.
+    pub(super) fn all(&self) -> impl Iterator<Item = &Known<'a>> {
+        self.0.iter()
+    }
+
+    /// The part that is told about a node.
+    pub(super) fn of(&self, node: NodeId) -> &Known<'a> {
+        let own = self.0.iter().find(|part| part.facts.has_node(node.index()));
+        own.expect("each node is in a part")
+    }
+}
 
 /// A circle of queues that wait for each other.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]

@@ -2,7 +2,7 @@
 
 use super::facts::Facts;
 use super::finding::{Check, Extent, Finding, First};
-use super::parts::take;
+use super::unite::take;
 use crate::NodeId;
 use ground::time::Instant;
 

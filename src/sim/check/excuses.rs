@@ -9,7 +9,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::facts::Facts;
-use super::parts::take;
+use super::unite::take;
 use crate::Direction;
 use ground::time::{Duration, Instant};
 use ground::units::{Priority, PrioritySet};

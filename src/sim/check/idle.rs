@@ -3,9 +3,9 @@
 use super::facts::Facts;
 use super::finding::{Check, Extent, Finding, First};
 use super::lateness::Lateness;
-use super::parts::take;
 use super::passages::Passages;
 use super::pauses::Pauses;
+use super::unite::take;
 use crate::{Direction, LinkId, Node, Nodes};
 use ground::time::Instant;
 use ground::units::{PRIORITIES, TrafficClass};

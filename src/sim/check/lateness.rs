@@ -5,7 +5,7 @@
 //! delays nothing.
 
 use super::facts::Facts;
-use super::parts::take;
+use super::unite::take;
 use crate::NodeId;
 use ground::time::{Duration, Instant};
 

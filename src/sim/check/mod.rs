@@ -26,6 +26,7 @@ mod pauses;
 mod recent;
 mod requests;
 mod shares;
+mod unite;
 
 pub use deadlock::Deadlock;
 pub use excuses::{Cause, Excuse, ExcusedDrops};

@@ -6,55 +6,10 @@
 //! what the others know.
 
 use super::Checkers;
-use super::deadlock::Deadlocks;
+use super::deadlock::{Known, Parts};
 use super::facts::Facts;
-use super::passages::Passages;
-use super::pauses::Pauses;
-use super::requests::Requests;
 use crate::{NodeId, Nodes, Partition};
 use ground::time::Instant;
-
-/// State of one part's checkers that a search for deadlocks needs.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Known<'a> {
-    pub(super) facts: &'a Facts,
-    pub(super) passages: &'a Passages,
-    pub(super) pauses: &'a Pauses,
-    pub(super) requests: &'a Requests,
-    /// `None` for the part that searches.
-    pub(super) deadlocks: Option<&'a Deadlocks>,
-}
-
-/// All parts, the one that searches first.
-#[derive(Debug)]
-pub(super) struct Parts<'a>(Vec<Known<'a>>);
-
-impl<'a> Parts<'a> {
-    /// Facts that do not change, of any node.
-    pub(super) fn facts(&self) -> &'a Facts {
-        self.0[0].facts
-    }
-
-    /// All of them.
-    pub(super) fn all(&self) -> impl Iterator<Item = &Known<'a>> {
-        self.0.iter()
-    }
-
-    /// The part that is told about a node.
-    pub(super) fn of(&self, node: NodeId) -> &Known<'a> {
-        let own = self.0.iter().find(|part| part.facts.has_node(node.index()));
-        own.expect("each node is in a part")
-    }
-}
-
-/// Replaces those entries for which `theirs` is true, of what another part knows.
-pub(super) fn take<T>(to: &mut [T], from: Vec<T>, theirs: impl Fn(usize) -> bool) {
-    for (n, (to, from)) in to.iter_mut().zip(from).enumerate() {
-        if theirs(n) {
-            *to = from;
-        }
-    }
-}
 
 impl Checkers {
     /// Reason for which one observer has to see the whole network in the order of time, if there is one.

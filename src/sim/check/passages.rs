@@ -11,7 +11,7 @@ use std::hash::{BuildHasherDefault, Hasher};
 
 use super::facts::Facts;
 use super::parsed::{Data, NONE};
-use super::parts::take;
+use super::unite::take;
 use crate::{Direction, NodeId};
 use contracts::stats::{DropKind, DropReason};
 use ground::time::Instant;

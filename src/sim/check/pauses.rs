@@ -4,8 +4,8 @@
 use super::facts::Facts;
 use super::finding::{Check, Extent, Finding, First};
 use super::parsed::Request;
-use super::parts::take;
 use super::passages::Passages;
+use super::unite::take;
 use crate::{Direction, NodeId};
 use ground::time::{Duration, Instant};
 use ground::units::{PRIORITIES, Priority, PrioritySet};

@@ -9,7 +9,7 @@ use super::facts::Facts;
 use super::finding::{Check, Extent, Finding, First};
 use super::lateness::Lateness;
 use super::parsed::Request;
-use super::parts::take;
+use super::unite::take;
 use crate::{Direction, LinkId};
 use ground::time::{Duration, Instant};
 use ground::units::{PRIORITIES, Priority, PrioritySet};

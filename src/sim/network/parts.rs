@@ -6,10 +6,12 @@
 
 use super::Network;
 use crate::executor::Executor;
-use crate::ids::NodeId;
+use crate::ids::{NodeId, Place};
+use crate::mail::Mail;
 use crate::node::NodeState;
-use crate::part::{Job, Mail, Part, Place};
+use crate::part::{Job, Part};
 use crate::partition::Partition;
+use crate::rounds::Rounds;
 use crate::wires::{Wires, least_delays};
 use crate::witness::Witness;
 use ground::time::{Duration, Instant};
@@ -17,20 +19,6 @@ use ground::time::{Duration, Instant};
 /// Events of a round from which on the next is given to the executor. Fewer take less time than to wake
 /// another thread.
 const EVENTS_MIN: u64 = 24;
-
-/// State of the rounds of several parts.
-#[derive(Debug)]
-pub(super) struct Rounds {
-    partition: Partition,
-    /// By part and part: least time from an event of one to an arrival at the other that follows from it.
-    reach: Vec<Vec<Duration>>,
-    /// By part: no event is earlier.
-    bounds: Vec<Instant>,
-    /// Events of the last round.
-    events: u64,
-    /// Rounds, and those of them that the executor ran.
-    run: (u64, u64),
-}
 
 impl<W: Witness> Network<W> {
     /// Divides the network into the parts of a partition. Returns false, and changes nothing, if its observer

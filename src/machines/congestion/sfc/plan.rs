@@ -14,6 +14,9 @@ use wire::sfcm;
 /// Unit of `sfcMaxFlowLife`.
 pub const CENTISECOND: Duration = Duration::from_millis(10);
 
+/// Unit of an SFCM's pause time.
+pub(super) const NANOSECOND: Duration = Duration::from_nanos(1);
+
 /// Congestion detection of one queue, and its target length.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Monitor {
