@@ -98,12 +98,12 @@ impl<W: World> Switch<W> {
         placed: Placed,
         (frame, charge, ingress): (W::Frame, Charge, PortId),
     ) {
-        let item = Queued::new(frame, charge, ingress, placed);
-        let class = placed.class;
-        let len = item.frame.wire_len();
+        let Placed { class, hold, marked, .. } = placed;
+        let len = frame.wire_len();
         let before = self.ports[to].scheduler.bytes(class);
-        self.joins(now, to, (class, priority), before + u64::from(len), &item);
+        self.joins(now, to, (class, priority), before + u64::from(len), (&frame, hold));
         let port = &mut self.ports[to];
+        let item = Queued { frame, charge, ingress, marked, hold };
         port.scheduler.push(&mut self.arena, class, priority, len, item);
         // A frame behind others changes nothing at a port that waits for its link.
         if before == 0 || port.link_free(now) {

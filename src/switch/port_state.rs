@@ -51,14 +51,6 @@ pub(super) struct Queued<F> {
     pub(super) hold: Hold,
 }
 
-impl<F> Queued<F> {
-    #[inline]
-    pub(super) fn new(frame: F, charge: Charge, ingress: PortId, placed: Placed) -> Self {
-        let Placed { hold, marked, .. } = placed;
-        Self { frame, charge, ingress, marked, hold }
-    }
-}
-
 /// The state of one port.
 pub(super) struct PortState<W: World> {
     pub(super) id: PortId,

@@ -161,7 +161,7 @@ impl<F: Frame> Staging<F> {
     }
 
     /// Adds a run to the last one if they are accounted for together.
-    #[inline]
+    #[inline(always)]
     fn account(&mut self, run: Run) {
         if self.first.frames == 0 {
             self.first = run;

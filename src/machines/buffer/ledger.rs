@@ -166,7 +166,7 @@ impl Ledger {
         self.shared_used += grown as u32;
         self.shared_peak = self.shared_peak.max(self.shared_used);
         g.note_peaks();
-        Some(Charge { cells: cells.0, port: port.get(), group })
+        Some(Charge::new(port, group, cells))
     }
 
     /// Admits a further copy of a flooded frame, or a message of the switch. Unlike [`Self::admit`] it
@@ -209,14 +209,13 @@ impl Ledger {
         }
         g.note_peaks();
         let crossed = if g.xoff { None } else { g.turn(free_after) };
-        Admission::Admitted { charge: Charge { cells, port: port.get(), group }, crossed }
+        Admission::Admitted { charge: Charge::new(port, group, Cells(cells)), crossed }
     }
 
     /// Releases the space of a frame that has left.
     #[inline]
     pub fn release(&mut self, charge: Charge) -> Option<Crossing> {
-        let Charge { cells, port, group } = charge;
-        self.give_back(usize::from(port) * PRIORITIES + group.index(), cells)
+        self.give_back(charge.index(), charge.cells().0)
     }
 
     /// Splits up the charge of a frame that was received by another worker and left by this one:
@@ -224,8 +223,7 @@ impl Ledger {
     #[inline]
     #[must_use]
     pub fn part(charge: Charge) -> (PortId, PriorityGroup, Cells) {
-        let Charge { cells, port, group } = charge;
-        (PortId::new(port).expect("a charge is made with a PortId"), group, Cells(cells))
+        charge.open()
     }
 
     /// Releases cells of frames that left by other workers: the sum of any number of charges.

@@ -8,6 +8,7 @@
 #![warn(missing_docs)]
 
 mod cells;
+mod charge;
 mod error;
 mod group;
 mod ledger;
@@ -15,50 +16,8 @@ mod plan;
 #[cfg(test)]
 mod tests;
 
+pub use charge::Charge;
 pub use error::BufferError;
 pub use group::{Crossing, GroupUsage};
 pub use ledger::{Admission, Ledger, Refusal};
 pub use plan::*;
-
-use ground::units::PriorityGroup;
-
-/// Receipt for a frame's buffer space: neither Clone nor Copy, created by admission alone and
-/// consumed by release. Only the `buffer` crate can create or open one.
-#[derive(Debug, PartialEq, Eq)]
-#[must_use = "buffer space that is never released is lost to its group"]
-pub struct Charge {
-    cells: u32,
-    port: u16,
-    group: PriorityGroup,
-}
-
-impl Charge {
-    /// Adds another receipt of the same group to this one, so that both are released together.
-    ///
-    /// # Errors
-    /// The other receipt, if it is for another group.
-    #[inline]
-    pub fn join(&mut self, other: Self) -> Result<(), Self> {
-        if (self.port, self.group) != (other.port, other.group) {
-            return Err(other);
-        }
-        self.cells += other.cells;
-        Ok(())
-    }
-
-    /// Splits `cells` off into another receipt, for a part that is released later.
-    ///
-    /// # Panics
-    /// If there are fewer.
-    pub fn split(&mut self, cells: u32) -> Self {
-        self.cells = self.cells.checked_sub(cells).expect("a part is no larger than the whole");
-        Self { cells, ..*self }
-    }
-
-    /// Returns the ingress group charged.
-    #[inline]
-    #[must_use]
-    pub const fn group(&self) -> PriorityGroup {
-        self.group
-    }
-}

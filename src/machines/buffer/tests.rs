@@ -1,8 +1,9 @@
 //! The ledger against published numbers, and rules of single calls.
 
 use super::*;
-use ground::units::{Cells, PRIORITIES, PortId};
+use ground::units::{Cells, PRIORITIES, PortId, PriorityGroup};
 
+mod charge;
 mod closed_loop;
 mod model;
 mod random;

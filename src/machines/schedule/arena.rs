@@ -63,7 +63,7 @@ impl Fifo {
 
     #[inline]
     pub(super) fn push<H>(&mut self, arena: &mut Arena<H>, item: H, len: u32, priority: Priority) {
-        let at = arena.take(Node { item: Some(item), next: NIL, len, priority });
+        let at = arena.take(item, len, priority);
         if self.tail == NIL {
             self.head = at;
             self.first = (len, priority);
@@ -125,18 +125,20 @@ impl<H> Arena<H> {
     }
 
     #[inline]
-    fn take(&mut self, node: Node<H>) -> u32 {
+    fn take(&mut self, item: H, len: u32, priority: Priority) -> u32 {
         self.used += 1;
         if self.free == NIL {
             let at = u32::try_from(self.nodes.len()).expect("fewer than 2^32 queued items");
-            self.nodes.push(node);
+            self.nodes.push(Node { item: Some(item), next: NIL, len, priority });
             return at;
         }
         let at = self.free;
-        let slot = &mut self.nodes[at as usize];
-        self.free = slot.next;
-        debug_assert!(slot.item.is_none(), "a free node is empty");
-        *slot = node;
+        let node = &mut self.nodes[at as usize];
+        self.free = node.next;
+        debug_assert!(node.item.is_none(), "a free node is empty");
+        // Part by part: a node that is put together elsewhere is copied before its parts have arrived there.
+        node.item = Some(item);
+        (node.next, node.len, node.priority) = (NIL, len, priority);
         at
     }
 

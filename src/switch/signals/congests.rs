@@ -5,8 +5,9 @@ use super::Signals;
 use super::seen::Seen;
 use crate::Switch;
 use crate::plan::UnknownHost;
-use crate::port_state::Queued;
+
 use congestion::Queue;
+use congestion::isolation::Hold;
 use congestion::sfc::Fate;
 use contracts::frame::Frame;
 use contracts::world::World;
@@ -24,15 +25,17 @@ impl<W: World> Switch<W> {
         to: usize,
         (class, priority): (TrafficClass, Priority),
         length: u64,
-        item: &Queued<W::Frame>,
+        (frame, hold): (&W::Frame, Hold),
     ) {
         let port = self.ports[to].id;
         if let Some(isolation) = &mut self.signals.isolation {
-            isolation.on_enqueued(Queue { port, class }, item.hold);
+            isolation.on_enqueued(Queue { port, class }, hold);
         }
-        if length > self.signals.floor(port, class) && !self.is_quiet(now, to, class, length, item)
+        let octets = frame.wire_len();
+        if length > self.signals.floor(port, class)
+            && !self.is_quiet(now, to, class, length, octets)
         {
-            self.congests(now, to, (class, priority), length, item);
+            self.congests(now, to, (class, priority), length, frame);
         }
     }
 
@@ -46,13 +49,13 @@ impl<W: World> Switch<W> {
         to: usize,
         class: TrafficClass,
         length: u64,
-        item: &Queued<W::Frame>,
+        octets: u32,
     ) -> bool {
         // Flows are looked up ahead only where nothing else watches.
         let Signals { sfc: Some(sfc), ahead, telling: false, .. } = &mut self.signals else {
             return false;
         };
-        let (port, octets) = (self.ports[to].id, Bytes(item.frame.wire_len().into()));
+        let (port, octets) = (self.ports[to].id, Bytes(octets.into()));
         sfc.point.is_quiet(now, (Queue { port, class }, Bytes(length)), octets, ahead)
     }
 
@@ -64,12 +67,12 @@ impl<W: World> Switch<W> {
         to: usize,
         of: (TrafficClass, Priority),
         length: u64,
-        item: &Queued<W::Frame>,
+        frame: &W::Frame,
     ) {
         if self.signals.telling {
             return;
         }
-        let octets = Bytes(item.frame.wire_len().into());
+        let octets = Bytes(frame.wire_len().into());
         let length = Bytes(length);
         let queue = Queue { port: self.ports[to].id, class: of.0 };
         let Signals { sfc, notifier, quantizer, .. } = &self.signals;
@@ -80,7 +83,7 @@ impl<W: World> Switch<W> {
             return;
         }
         self.signals.telling = true;
-        let head = item.frame.head();
+        let head = frame.head();
         if let Some(seen) = Some(head).filter(|_| tells || notifies).and_then(Seen::of) {
             if tells {
                 self.tell_source(now, to, of, (length, octets), &seen);

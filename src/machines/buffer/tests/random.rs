@@ -7,7 +7,7 @@ use proptest::test_runner::{Config, TestRunner};
 use super::super::*;
 use super::model::{Fault, Model, Outcome, slot};
 use super::{UNUSED, lossless, lossy, port};
-use ground::units::{Cells, PRIORITIES, PortId};
+use ground::units::{Cells, PRIORITIES, PortId, PriorityGroup};
 
 const PORTS: usize = 2;
 const GROUPS: usize = 2;
@@ -178,7 +178,7 @@ impl Pair {
         let ours: Outcome = match self.ledger.admit(p, g, len) {
             Admission::Refused(why) => Err(why),
             Admission::Admitted { charge, crossed } => {
-                let cells = i64::from(charge.cells);
+                let cells = i64::from(charge.cells().0);
                 self.held.push((charge, i, cells));
                 Ok((cells, crossed))
             }

@@ -3,6 +3,7 @@
 use super::bucket::Bucket;
 use super::{Hashed, NONE, Place, Stream, StreamTable};
 use crate::flow_key::Packed;
+use ground::memory::fetch_item;
 use ground::time::Instant;
 
 /// Result of a lookup ahead of its use: the slot in which the stream of a flow was found.
@@ -33,6 +34,7 @@ impl<T: Copy, H: Copy + Default> StreamTable<T, H> {
         for hint in &mut *hints {
             let Hashed { tag, buckets: [first, second], .. } = self.hash(hint.packed);
             (hint.tag, hint.buckets) = (tag, [first as u32, second as u32]);
+            fetch_item(&self.buckets, first);
         }
         // This pass waits for buckets and the last one for streams, each for all at once: the loops are
         // short, so that a processor has many of their rounds in work. A flow behind another one with its
@@ -44,6 +46,7 @@ impl<T: Copy, H: Copy + Default> StreamTable<T, H> {
         for (n, hint) in hints.iter_mut().enumerate() {
             hint.at = look(hint.buckets[0], hint.tag);
             missing |= u64::from(hint.at == NONE) << (n % 64);
+            fetch_item(&self.lines, hint.at as usize);
         }
         // The few flows in their second bucket come after all others, which are not to wait for a branch
         // that cannot be foreseen.
