@@ -1,4 +1,4 @@
-//! Slots in the queue of a node: one for each kind of event that each of its ports, or itself, can have.
+//! Slots in the queue of a node: one for each kind of event that a port or the node itself can have.
 
 use ground::units::PortId;
 

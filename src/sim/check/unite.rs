@@ -1,4 +1,4 @@
-//! What several checkers do to know what those of other parts know.
+//! Takes over knowledge of other parts, as several checkers do.
 
 /// Replaces those entries for which `theirs` is true, of what another part knows.
 pub(super) fn take<T>(to: &mut [T], from: Vec<T>, theirs: impl Fn(usize) -> bool) {

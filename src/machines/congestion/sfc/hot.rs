@@ -1,4 +1,4 @@
-//! What decides about a frame of a known flow without a signal.
+//! State and numbers that decide about a frame of a known flow without a signal.
 
 use super::plan::{Count, NANOSECOND, SfcPlan};
 use ground::time::{Duration, Instant};
