@@ -1,6 +1,6 @@
 //! Benchmarks of a device under test: how fast is it?
 //!
-//! A [`plan::Plan`] comes from a benchmark file ([`file`]). A procedure ([`rfc2544`], [`rfc2889`], [`rfc7640`], [`rfc8239`], [`mlr`], [`lossless`], [`soak`]) runs
+//! A [`plan::Plan`] comes from a benchmark file ([`mod@file`]). A procedure ([`rfc2544`], [`rfc2889`], [`rfc7640`], [`rfc8239`], [`mlr`], [`lossless`], [`soak`]) runs
 //! trials on a bench of `validate`, behind real ports or virtual, and returns rows of results that
 //! [`table`] shows. [`mlrsearch`] is the search alone, without ports.
 

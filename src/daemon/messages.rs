@@ -182,6 +182,7 @@ pub struct SetObject {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub class: Option<u8>,
     /// Value: true, 6, 100KB, 10us, 75%, [3,4], unset ...
+    #[allow(rustdoc::broken_intra_doc_links)] // a value, not a link
     #[arg(allow_hyphen_values = true)]
     pub value: String,
 }

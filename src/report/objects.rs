@@ -96,7 +96,7 @@ pub(super) fn readings(
     places.into_iter().filter_map(reading).collect()
 }
 
-/// Returns the values of an object as rows; see [`readings`]. `ports` are the ports' names.
+/// Returns the values of an object as rows. `ports` are the ports' names.
 pub fn object_rows(
     plan: &CongestionPlan,
     ports: &[&str],

@@ -2,11 +2,11 @@
 
 use ground::units::PortId;
 
-/// Number of a node: its index in [`NetworkPlan::nodes`].
+/// Number of a node: its index in [`NetworkPlan::nodes`](super::NetworkPlan::nodes).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct NodeId(pub u32);
 
-/// Number of a link: its index in [`NetworkPlan::links`].
+/// Number of a link: its index in [`NetworkPlan::links`](super::NetworkPlan::links).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct LinkId(pub u32);
 

@@ -1,9 +1,9 @@
 //! Validation of a device under test (DUT) from outside: the tester sends frames to its ports,
 //! records all that comes back, and judges what it saw against the standards.
 //!
-//! - [`setup`] says how the DUT is cabled and configured; [`file`] reads it from a DUT file.
+//! - [`setup`] says how the DUT is cabled and configured; [`mod@file`] reads it from a DUT file.
 //! - [`trial`] is what the tester sends in a bounded time; [`observation`] is what it recorded. A
-//!   [`bench`] runs a trial, in the virtual world or on real ports. The tests are the same in both.
+//!   [`mod@bench`] runs a trial, in the virtual world or on real ports. The tests are the same in both.
 //! - [`adapter`] reads the counters of a device and changes its settings, where that is possible.
 //! - [`catalogue`] has the tests, a file each; [`judge`] compares values with their limits, with the
 //!   uncertainty of the measurement.

@@ -7,8 +7,8 @@
 //! distinct flows cannot evict the congesting ones.
 //!
 //! A lookup reads one cache line of a bucket, mostly the first, and one of the stream, which has the
-//! state that each frame needs ([`StreamTable::hot`]); the rest of a stream is elsewhere. The flows
-//! of a burst are looked up together ([`StreamTable::seek`]), so that they wait for memory at the
+//! state that each frame needs (`StreamTable::hot_mut`); the rest of a stream is elsewhere. The flows
+//! of a burst are looked up together (`StreamTable::seek`), so that they wait for memory at the
 //! same time.
 //!
 //! A stream expires when it has not been touched for the table's lifetime. [`StreamTable::is_over`]
