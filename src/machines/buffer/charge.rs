@@ -8,13 +8,13 @@ use ground::units::{Cells, PRIORITIES, PortId, PriorityGroup};
 /// Receipt for a frame's buffer space: neither Clone nor Copy, created by admission alone and
 /// consumed by release. Only the `buffer` crate can create or open one.
 ///
-/// One word, as it is handed on by each step of a frame's way: what was stored in parts and is read as a
-/// whole right after waits until all parts have left the processor's store queue.
+/// It is one word, since each step of a frame's way stores it and the next one reads it: a processor that
+/// reads several fresh small stores as one waits until all of them are in its cache.
 #[derive(PartialEq, Eq)]
 #[must_use = "buffer space that is never released is lost to its group"]
 pub struct Charge(NonZeroU64);
 
-/// From the lowest bit: cells (32), port (16), group (8), and a bit that is set.
+// From the lowest bit: cells (32 bits), port (16), group (8); the highest bit is set.
 const PORT: u32 = 32;
 const GROUP: u32 = 48;
 const SET: NonZeroU64 = NonZeroU64::new(1 << 63).unwrap();
@@ -29,15 +29,24 @@ impl Charge {
     /// Returns the ingress port and group charged, and the cells.
     #[inline(always)]
     pub(super) fn open(self) -> (PortId, PriorityGroup, Cells) {
-        let port = (self.0.get() >> PORT) as u16;
-        (PortId::new(port).expect("a charge is made with a PortId"), self.group(), self.cells())
+        let port = PortId::new(self.port()).expect("a charge is made with a PortId");
+        (port, self.group(), self.cells())
     }
 
     /// Index of its group among those of a ledger.
     #[inline(always)]
     pub(super) fn index(&self) -> usize {
-        let (port, group) = ((self.0.get() >> PORT) as u16, (self.0.get() >> GROUP) as u8);
-        usize::from(port) * PRIORITIES + usize::from(group)
+        usize::from(self.port()) * PRIORITIES + usize::from(self.group_number())
+    }
+
+    #[inline(always)]
+    const fn port(&self) -> u16 {
+        (self.0.get() >> PORT) as u16
+    }
+
+    #[inline(always)]
+    const fn group_number(&self) -> u8 {
+        (self.0.get() >> GROUP) as u8
     }
 
     #[inline(always)]
@@ -80,14 +89,12 @@ impl Charge {
     #[inline]
     #[must_use]
     pub fn group(&self) -> PriorityGroup {
-        let group = (self.0.get() >> GROUP) as u8;
-        PriorityGroup::new(group).expect("a charge is made with a PriorityGroup")
+        PriorityGroup::new(self.group_number()).expect("a charge is made with a PriorityGroup")
     }
 }
 
 impl fmt::Debug for Charge {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let port = (self.0.get() >> PORT) as u16;
-        write!(f, "Charge of {:?} for {:?} of port {port}", self.cells(), self.group())
+        write!(f, "{:?} of {:?} at port {}", self.cells(), self.group(), self.port())
     }
 }

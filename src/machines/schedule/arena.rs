@@ -136,7 +136,8 @@ impl<H> Arena<H> {
         let node = &mut self.nodes[at as usize];
         self.free = node.next;
         debug_assert!(node.item.is_none(), "a free node is empty");
-        // Part by part: a node that is put together elsewhere is copied before its parts have arrived there.
+        // Field by field: a whole node would be built on the stack and copied from there at once, which waits
+        // for all of its fields to be stored.
         node.item = Some(item);
         (node.next, node.len, node.priority) = (NIL, len, priority);
         at

@@ -14,7 +14,7 @@ use crate::partition::Partition;
 use crate::rounds::Rounds;
 use crate::wires::{Wires, least_delays};
 use crate::witness::Witness;
-use ground::time::{Duration, Instant};
+use ground::time::Instant;
 
 /// Events of a round from which on the next is given to the executor. Fewer take less time than to wake
 /// another thread.
@@ -31,7 +31,7 @@ impl<W: Witness> Network<W> {
             return false;
         }
         self.nodes.divide(parts, |id| partition.of(id));
-        let mut reach = least_delays(&self.nodes.parts);
+        let reach = least_delays(&self.nodes.parts);
         let Some(Part { wires: whole, mut witness, .. }) = self.parts.pop().map(|part| *part)
         else {
             unreachable!("a network has a part");
@@ -45,9 +45,7 @@ impl<W: Witness> Network<W> {
         }
         assert_eq!(self.parts.len(), parts, "each part has an observer");
         self.parts[0].wires.take_counts(&whole);
-        close(&mut reach);
-        let bounds = vec![Instant::ZERO; parts];
-        self.rounds = Some(Rounds { partition, reach, bounds, events: 0, run: (0, 0) });
+        self.rounds = Some(Rounds::new(partition, reach));
         true
     }
 
@@ -85,8 +83,7 @@ impl<W: Witness> Network<W> {
     /// Makes parts run further than frames of other parts take: a planted bug.
     #[cfg(test)]
     pub(crate) fn widen_rounds(&mut self) {
-        let reach = self.rounds.iter_mut().flat_map(|rounds| &mut rounds.reach).flatten();
-        reach.for_each(|reach| *reach = reach.saturating_mul(2));
+        self.rounds.iter_mut().for_each(Rounds::widen);
     }
 
     /// Runs all parts for one round, before `stop` at the latest.
@@ -101,10 +98,7 @@ impl<W: Witness> Network<W> {
             *bound = part.bound();
         }
         for (n, part) in parts.iter_mut().enumerate() {
-            let arrival =
-                |(bound, reach): (&Instant, &Vec<Duration>)| bound.saturating_add(reach[n]);
-            let arrivals = rounds.bounds.iter().zip(&rounds.reach).map(arrival);
-            part.until = arrivals.fold(stop, Instant::min);
+            part.until = rounds.first_mail(n).min(stop);
         }
         rounds.run.0 += 1;
         if rounds.events < EVENTS_MIN {
@@ -163,35 +157,4 @@ impl<W: Witness> Network<W> {
 /// Events handled by all parts.
 fn events<W>(parts: &[Box<Part<W>>]) -> u64 {
     parts.iter().map(|part| part.wires.tally.events).sum()
-}
-
-/// From the delays of single lines to those of the shortest ways, at the end of which a part may be where it
-/// began. Lines inside of a part do not count.
-fn close(reach: &mut [Vec<Duration>]) {
-    let parts = reach.len();
-    (0..parts).for_each(|n| reach[n][n] = Duration::MAX);
-    for via in 0..parts {
-        for from in 0..parts {
-            for to in 0..parts {
-                let by = reach[from][via].as_picos().saturating_add(reach[via][to].as_picos());
-                reach[from][to] = reach[from][to].min(Duration::from_picos(by));
-            }
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_shortest_way_may_lead_through_other_parts_and_back() {
-        let of = |n| if n == 0 { Duration::MAX } else { Duration::from_nanos(n) };
-        let mut reach: Vec<Vec<Duration>> =
-            [[7, 5, 0], [3, 9, 1], [8, 0, 0]].iter().map(|row| row.map(of).to_vec()).collect();
-        close(&mut reach);
-        assert_eq!(reach[0], [of(8), of(5), of(6)]);
-        assert_eq!(reach[1], [of(3), of(8), of(1)]);
-        assert_eq!(reach[2], [of(8), of(13), of(14)]);
-    }
 }

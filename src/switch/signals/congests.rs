@@ -5,7 +5,6 @@ use super::Signals;
 use super::seen::Seen;
 use crate::Switch;
 use crate::plan::UnknownHost;
-
 use congestion::Queue;
 use congestion::isolation::Hold;
 use congestion::sfc::Fate;

@@ -36,9 +36,8 @@ impl<T: Copy, H: Copy + Default> StreamTable<T, H> {
             (hint.tag, hint.buckets) = (tag, [first as u32, second as u32]);
             fetch_item(&self.buckets, first);
         }
-        // This pass waits for buckets and the last one for streams, each for all at once: the loops are
-        // short, so that a processor has many of their rounds in work. A flow behind another one with its
-        // tag is left to `find`.
+        // Each loop fetches what the next one reads, so that all lines of a burst are waited for together. A
+        // flow behind another one with its tag is left to `find`.
         let look = |n: u32, tag: u16| {
             self.buckets.get(n as usize).and_then(|of: &Bucket| of.first_with(tag)).unwrap_or(NONE)
         };
