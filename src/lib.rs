@@ -21,9 +21,11 @@ pub use contracts::{frame, memory, port, stats, world};
 #[cfg(feature = "dpdk")]
 pub use dpdk;
 pub use ground::{described, printable, rand, time, units, verdict};
+#[cfg(feature = "instruments")]
+pub use {benchmark, daemon, validate};
 pub use {
-    benchmark, buffer, config, congestion, daemon, discovery, headroom, host, lab, link, pfc,
-    report, results, runtime, schedule, secure, sim, switch, tester, text, validate, wire,
+    buffer, config, congestion, discovery, headroom, host, lab, link, pfc, report, results,
+    runtime, schedule, secure, sim, switch, tester, text, wire,
 };
 
 pub mod cli;
@@ -32,6 +34,8 @@ mod testfolder;
 
 /// The Open Traffic Generator: its protocol, and the conversion of its configurations to tests.
 pub mod otg {
-    pub use ::otg::{engine, model, proto, server};
+    pub use ::otg::{engine, model};
+    #[cfg(feature = "instruments")]
+    pub use ::otg::{proto, server};
     pub use tester::{otg_file as file, resolve};
 }

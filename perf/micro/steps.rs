@@ -28,7 +28,7 @@ mod plan;
 #[path = "shared/probed.rs"]
 #[allow(dead_code)] // the bench of the receiving side uses more of it
 mod probed;
-#[path = "../../tests/support/secys.rs"]
+#[path = "../../tests/shared/secys.rs"]
 mod secys;
 #[path = "shared/streams.rs"]
 mod streams;

@@ -9,7 +9,9 @@ use super::{bad_input, quoted};
 use crate::config;
 use crate::config::tree::Node;
 use crate::lab;
+#[cfg(feature = "instruments")]
 use ::benchmark::file::is_benchmark;
+#[cfg(feature = "instruments")]
 use ::validate::file::is_dut;
 use tester::otg_file;
 
@@ -25,9 +27,11 @@ pub(super) enum Kind {
 impl Kind {
     /// Kind of a text, if its fields determine it.
     pub(super) fn of(text: &str) -> Option<Self> {
+        #[cfg(feature = "instruments")]
         if is_dut(text) {
             return Some(Self::Dut);
         }
+        #[cfg(feature = "instruments")]
         if is_benchmark(text) {
             return Some(Self::Benchmark);
         }

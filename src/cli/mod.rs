@@ -5,32 +5,46 @@
 //! exit status of its verdict ([`Verdict::exit_status`]). An error is bad input, status 2, if
 //! [`bad_input`] made it; otherwise the machine lacks something, status 3.
 
+#![cfg_attr(
+    not(feature = "instruments"),
+    allow(dead_code, reason = "instruments share modules with labs")
+)]
+
 mod arguments;
+#[cfg(feature = "instruments")]
 pub mod benchmark;
+#[cfg(feature = "instruments")]
 pub mod check;
+#[cfg(feature = "instruments")]
 pub mod ctl;
 #[cfg(feature = "dpdk")]
 pub mod demo;
-#[cfg(feature = "dpdk")]
+#[cfg(all(feature = "dpdk", feature = "instruments"))]
 pub mod doctor;
+#[cfg(feature = "instruments")]
 mod dut;
 pub mod explore;
+#[cfg(feature = "instruments")]
 pub mod generate;
 pub mod headroom;
 mod kind;
 mod log;
 pub mod machine;
 mod outputs;
+#[cfg(feature = "instruments")]
 pub mod pics;
 pub mod run;
+#[cfg(feature = "instruments")]
 mod schema;
 pub mod swarm;
-#[cfg(feature = "dpdk")]
+#[cfg(all(feature = "dpdk", feature = "instruments"))]
 pub mod switch;
 mod terminal;
+#[cfg(feature = "instruments")]
 pub mod validate;
 
 use std::fmt;
+#[cfg(feature = "instruments")]
 use std::net::SocketAddr;
 use std::path::Path;
 use std::process::ExitCode;
@@ -89,22 +103,28 @@ enum Command {
     #[cfg(feature = "dpdk")]
     Demo(demo::DemoArgs),
     /// Check this machine and its ports, with a remedy for each finding.
-    #[cfg(feature = "dpdk")]
+    #[cfg(all(feature = "dpdk", feature = "instruments"))]
     Doctor(doctor::DoctorArgs),
     /// Run a switch on real ports.
-    #[cfg(feature = "dpdk")]
+    #[cfg(all(feature = "dpdk", feature = "instruments"))]
     Switch(switch::Args),
     /// Show or change a running switch.
+    #[cfg(feature = "instruments")]
     Ctl(ctl::Args),
+    #[cfg(feature = "instruments")]
     Check(check::CheckArgs),
     Headroom(Box<headroom::HeadroomArgs>),
+    #[cfg(feature = "instruments")]
     #[command(name = "gen")]
     Generate(Box<generate::GenerateArgs>),
     Run(run::RunArgs),
     Explore(explore::ExploreArgs),
     Swarm(swarm::SwarmArgs),
+    #[cfg(feature = "instruments")]
     Validate(validate::ValidateArgs),
+    #[cfg(feature = "instruments")]
     Benchmark(benchmark::BenchmarkArgs),
+    #[cfg(feature = "instruments")]
     Pics(pics::PicsArgs),
 }
 
@@ -167,6 +187,7 @@ pub fn exit(verdict: Verdict) -> ExitCode {
 
 /// Parses the address of a metrics endpoint: an address with a port, an address, or a port, which
 /// is on the loopback.
+#[cfg(feature = "instruments")]
 fn address(text: &str) -> Result<SocketAddr, String> {
     let port = |text: &str| Some(SocketAddr::from(([127, 0, 0, 1], text.parse().ok()?)));
     let host = |text: &str| Some(SocketAddr::new(text.parse().ok()?, crate::report::SCRAPE_PORT));
@@ -177,6 +198,7 @@ fn address(text: &str) -> Result<SocketAddr, String> {
 }
 
 /// Address of `--prometheus` without a value.
+#[cfg(feature = "instruments")]
 const SCRAPE_DEFAULT: &str = "127.0.0.1:9464";
 
 /// Serves metrics at the address of `--prometheus`, otherwise at that of the file, if there is one.
@@ -184,6 +206,7 @@ const SCRAPE_DEFAULT: &str = "127.0.0.1:9464";
 ///
 /// # Errors
 /// The address cannot be listened on.
+#[cfg(feature = "instruments")]
 fn serve_metrics(
     option: Option<SocketAddr>,
     file: Option<SocketAddr>,
@@ -234,19 +257,25 @@ pub fn main() -> ExitCode {
     let result = match cli.command {
         #[cfg(feature = "dpdk")]
         Command::Demo(args) => demo::run(&args),
-        #[cfg(feature = "dpdk")]
+        #[cfg(all(feature = "dpdk", feature = "instruments"))]
         Command::Doctor(args) => doctor::run(&args),
-        #[cfg(feature = "dpdk")]
+        #[cfg(all(feature = "dpdk", feature = "instruments"))]
         Command::Switch(args) => switch::run(args),
+        #[cfg(feature = "instruments")]
         Command::Ctl(args) => ctl::run(args),
+        #[cfg(feature = "instruments")]
         Command::Check(args) => check::run(&args),
         Command::Headroom(args) => headroom::run(&args),
+        #[cfg(feature = "instruments")]
         Command::Generate(args) => generate::run(&args),
         Command::Run(args) => run::run(&args),
         Command::Explore(args) => explore::run(&args),
         Command::Swarm(args) => swarm::run(&args),
+        #[cfg(feature = "instruments")]
         Command::Validate(args) => validate::run(&args),
+        #[cfg(feature = "instruments")]
         Command::Benchmark(args) => benchmark::run(&args),
+        #[cfg(feature = "instruments")]
         Command::Pics(args) => pics::run(&args),
     };
     result.unwrap_or_else(|error| {

@@ -1,6 +1,7 @@
 //! Measurement of the PFC round trip of a link over real ports, and the headroom that follows from
 //! it. A command opens the ports, measures at the first or answers at all, and shows the outcome.
 //! [`selftest`] tries what Sluice needs of a port.
+#![cfg(feature = "dpdk")]
 
 mod drive;
 mod inputs;

@@ -6,5 +6,7 @@
 
 pub mod engine;
 pub mod model;
+#[cfg(feature = "server")]
 pub mod proto;
+#[cfg(feature = "server")]
 pub mod server;

@@ -1,15 +1,12 @@
 //! `sluice benchmark` of devices that were not written here: a bridge of the kernel and Open vSwitch with
 //! a shaped port, a bridge with a table of addresses, and one that is reset, behind veth pairs.
 
-use crate::netns;
-use crate::run;
-
 use std::process::Command;
 
-use netns::openvswitch::OpenVSwitch;
-use netns::{cables, isolated, must};
-use run::{Dir, sluice, text};
 use serde_json::{Value, json};
+
+use crate::netns::{cables, isolated, must, openvswitch::OpenVSwitch};
+use crate::run::{Dir, sluice, text};
 
 /// Runs while the machine is too busy.
 const RUNS_MAX: usize = 5;
@@ -119,7 +116,7 @@ fn found_twice(dir: &Dir) {
 
 #[test]
 fn a_tester_without_its_ports_says_why_its_limits_are_unknown() {
-    isolated("a_tester_without_its_ports_says_why_its_limits_are_unknown", &[], || {
+    isolated(&[], || {
         let dir = Dir::new("no-limits");
         cables(1);
         dir.write(
@@ -137,7 +134,7 @@ fn a_tester_without_its_ports_says_why_its_limits_are_unknown() {
 
 #[test]
 fn the_throughput_of_a_shaped_bridge_is_found_twice() {
-    isolated("the_throughput_of_a_shaped_bridge_is_found_twice", &[], || {
+    isolated(&[], || {
         let dir = Dir::new("shaped");
         bridge(2);
         found_twice(&dir);
@@ -147,7 +144,7 @@ fn the_throughput_of_a_shaped_bridge_is_found_twice() {
 #[test]
 fn the_throughput_of_open_vswitch_is_found_twice() {
     let tools = ["ovs-vswitchd", "ovsdb-server", "ovs-vsctl"];
-    isolated("the_throughput_of_open_vswitch_is_found_twice", &tools, || {
+    isolated(&tools, || {
         let dir = Dir::new("ovs-benchmark");
         cables(2);
         let _switch = OpenVSwitch::start(&dir, 2);
@@ -165,7 +162,7 @@ const PRECISION_MS: f64 = 20.0;
 /// begin and its end, between which the port is away.
 #[test]
 fn a_reset_of_a_bridge_takes_as_long_as_its_command() {
-    isolated("a_reset_of_a_bridge_takes_as_long_as_its_command", &[], || {
+    isolated(&[], || {
         let dir = Dir::new("reset");
         bridge(2);
         let noted = |name: &str| dir.path(name).display().to_string();
@@ -212,7 +209,7 @@ fn a_reset_of_a_bridge_takes_as_long_as_its_command() {
 /// fills what is left.
 #[test]
 fn connections_get_no_more_than_a_shaped_port_carries() {
-    isolated("connections_get_no_more_than_a_shaped_port_carries", &[], || {
+    isolated(&[], || {
         let dir = Dir::new("incast");
         bridge(3);
         must(
@@ -273,7 +270,7 @@ const ADDRESSES: u64 = 100;
 
 #[test]
 fn a_bridge_of_the_kernel_learns_all_addresses() {
-    isolated("a_bridge_of_the_kernel_learns_all_addresses", &[], || {
+    isolated(&[], || {
         let dir = Dir::new("addresses");
         bridge(3);
         let ports = ["t0", "t1", "t2"].map(|name| format!("{{location: 'iface:{name}'}}"));

@@ -1,16 +1,14 @@
 //! Headroom measured on links of the kernel: between two programs in two network namespaces, and
 //! between a program and a port of a switch, which measures and applies its own, too.
 
-use crate::netns;
-use crate::run;
-
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use netns::{Host, isolated};
-use run::{Dir, Switch, conclusive, run_ahead, sluice, text};
 use serde_json::Value;
+
+use crate::netns::{self, Host, isolated};
+use crate::run::{Dir, Switch, conclusive, run_ahead, sluice, text};
 
 fn n(v: &Value) -> u64 {
     v.as_u64().unwrap_or_else(|| panic!("no number: {v}"))
@@ -85,7 +83,7 @@ fn check(v: &Value, rounds: u64) {
 
 #[test]
 fn two_programs_in_two_namespaces_measure_their_link() {
-    isolated("two_programs_in_two_namespaces_measure_their_link", &[], || {
+    isolated(&[], || {
         run_ahead();
         let host = Host::new(0);
         let responder = Responder::start(measure_on(&host, "--port iface:eth0 --respond"));
@@ -117,7 +115,7 @@ ports:
 
 #[test]
 fn a_port_of_a_switch_answers_and_says_who_it_is() {
-    isolated("a_port_of_a_switch_answers_and_says_who_it_is", &[], || {
+    isolated(&[], || {
         let dir = Dir::new("measured");
         run_ahead();
         let host = Host::new(0);
@@ -140,8 +138,7 @@ fn a_port_of_a_switch_answers_and_says_who_it_is() {
 
 #[test]
 fn a_switch_measures_its_link_sets_its_headroom_and_does_so_again_when_told() {
-    let name = "a_switch_measures_its_link_sets_its_headroom_and_does_so_again_when_told";
-    isolated(name, &[], || {
+    isolated(&[], || {
         let dir = Dir::new("auto");
         run_ahead();
         let host = Host::new(0);
@@ -186,8 +183,7 @@ fn a_switch_measures_its_link_sets_its_headroom_and_does_so_again_when_told() {
 
 #[test]
 fn a_host_that_answers_late_gets_the_limit_and_a_failed_measurement_takes_it_back() {
-    let name = "a_host_that_answers_late_gets_the_limit_and_a_failed_measurement_takes_it_back";
-    isolated(name, &[], || {
+    isolated(&[], || {
         let dir = Dir::new("late-host");
         let host = Host::new(0);
         let port = netns::port(0, ", headroom: {auto: {limit: 2}}");

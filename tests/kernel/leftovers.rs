@@ -1,17 +1,14 @@
 //! A test that fails, and one that is killed, leave no process behind: neither a polling switch nor
 //! the holders of the namespaces.
 
-use crate::netns;
-use crate::run;
-
 use std::fs;
 use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use netns::capture::Capture;
-use netns::{Host, exactly, isolated, one_by_one, port};
-use run::{Dir, Switch, text};
+use crate::apart::alone;
+use crate::netns::{Host, capture::Capture, isolated, port};
+use crate::run::{Dir, Switch, text};
 
 /// End of the inner test: `panic` or `hang`.
 const ENDS: &str = "SLUICE_TEST_ENDS";
@@ -22,7 +19,7 @@ const READY: &str = "SLUICE_TEST_READY";
 #[test]
 fn fails_on_purpose() {
     let Ok(ends) = std::env::var(ENDS) else { return };
-    isolated("fails_on_purpose", &["tcpdump"], || {
+    isolated(&["tcpdump"], || {
         let dir = Dir::new("leftovers-inner");
         let hosts = [Host::new(0), Host::new(1)];
         let file = format!("defaults: {{rate: 100M}}\nports:\n{}{}", port(0, ""), port(1, ""));
@@ -51,12 +48,12 @@ fn left(mark: &str) -> Vec<String> {
 
 #[test]
 fn a_test_that_fails_or_is_killed_leaves_nothing() {
-    let _alone = one_by_one();
+    let _alone = alone();
     for ends in ["panic", "hang"] {
         let dir = Dir::new(&format!("leftovers-{ends}"));
         let ready = dir.path("ready");
         let mut child = Command::new(std::env::current_exe().unwrap())
-            .args(exactly("fails_on_purpose"))
+            .args(["--exact", "leftovers::fails_on_purpose", "--nocapture"])
             .env(ENDS, ends)
             .env(READY, &ready)
             .stdout(fs::File::create(dir.path("out")).unwrap())

@@ -2,16 +2,11 @@
 //! openlldp's lldpad, which reads DCBX. (On a veth lldpad sends no DCBX: the device does not have
 //! the kernel's DCB.)
 
-use crate::netns;
-use crate::run;
-
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration as StdDuration, Instant as StdInstant};
 
-use netns::{Host, isolated, must};
-use run::{Dir, Switch, text};
 use serde_json::{Value, json};
 use sluice::discovery::{
     Application, DcbxPfcPlan, DcbxPlan, EtsPlan, EtsTable, Lldp, LldpPlan, Party, PeerState,
@@ -25,6 +20,9 @@ use sluice::link::AgentsPlan;
 use sluice::time::Duration;
 use sluice::units::{BitsPerSec, Bytes, Mac, PrioritySet};
 use sluice::wire::lldp::Capabilities;
+
+use crate::netns::{Host, isolated, must};
+use crate::run::{Dir, Switch, text};
 
 /// True if the daemons can run: they drop privileges, which only root can.
 fn able() -> bool {
@@ -154,11 +152,10 @@ ports:
 
 #[test]
 fn lldpd_knows_a_port_of_a_switch_which_takes_its_pfc() {
-    let name = "lldpd_knows_a_port_of_a_switch_which_takes_its_pfc";
     if !able() {
         return;
     }
-    isolated(name, &["lldpd"], || {
+    isolated(&["lldpd"], || {
         let dir = Dir::new("lldpd-switch");
         let lldpd = Lldpd::start(&dir, 0);
         let _other = Host::new(1);
@@ -277,11 +274,10 @@ impl Polled {
 
 #[test]
 fn a_station_knows_lldpd_takes_its_pfc_and_notices_that_it_goes() {
-    let name = "a_station_knows_lldpd_takes_its_pfc_and_notices_that_it_goes";
     if !able() {
         return;
     }
-    isolated(name, &["lldpd"], || {
+    isolated(&["lldpd"], || {
         let dir = Dir::new("lldpd-station");
         let lldpd = Lldpd::start(&dir, 0);
         let mut polled = Polled::start();
@@ -327,11 +323,10 @@ fn lldptool(host: &Host, words: &str) -> Option<String> {
 
 #[test]
 fn openlldp_reads_what_a_station_says_of_dcbx() {
-    let name = "openlldp_reads_what_a_station_says_of_dcbx";
     if !able() {
         return;
     }
-    isolated(name, &["lldpad"], || {
+    isolated(&["lldpad"], || {
         let dir = Dir::new("lldpad");
         let host = Host::new(0);
         // It searches for other instances in System V's memory, which the machine shares.

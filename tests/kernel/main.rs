@@ -1,12 +1,17 @@
-//! The program between hosts and interfaces of the kernel, in network namespaces of their own.
-#![cfg(feature = "dpdk")]
+//! Hosts and interfaces of the kernel around the program and its ports, in network namespaces of their own. (Tier 4.)
 
-#[path = "../netns/mod.rs"]
+#[path = "../shared/apart.rs"]
+mod apart;
+#[path = "../shared/netns.rs"]
 mod netns;
-#[path = "../run/mod.rs"]
+#[path = "../shared/run.rs"]
 mod run;
+#[path = "../shared/tester.rs"]
+mod tester;
 
+mod af_packet;
 mod benchmark;
+mod gen_veth;
 mod headroom;
 mod hosts;
 mod leftovers;

@@ -2,12 +2,10 @@
 //! `configs/gen/sfc-proxy-validation.yaml`, with a port that obeys messages by itself, and with
 //! Sluice's own proxy before one that obeys PFC alone.
 
-use crate::netns;
-use crate::run;
-
-use netns::{cables, isolated};
-use run::{Dir, Switch, conclusive, run_ahead, sluice, text};
 use serde_json::{Value, json};
+
+use crate::netns::{cables, isolated};
+use crate::run::{Dir, Switch, conclusive, run_ahead, sluice, text};
 
 const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/configs/gen/sfc-proxy-validation.yaml");
 
@@ -42,8 +40,7 @@ fn generated(dir: &Dir, host: &str, fabric: &str) -> [Value; 3] {
 
 #[test]
 fn a_generator_obeys_messages_on_interfaces_by_flow_or_by_priority() {
-    let name = "a_generator_obeys_messages_on_interfaces_by_flow_or_by_priority";
-    isolated(name, &[], || {
+    isolated(&[], || {
         cables(1);
         let dir = Dir::new("gen-obeys");
         // Messages about another flow stop the priority, and five of another version nothing.
@@ -71,8 +68,7 @@ fn a_generator_obeys_messages_on_interfaces_by_flow_or_by_priority() {
 
 #[test]
 fn a_proxy_between_interfaces_is_measured_by_the_generator() {
-    let name = "a_proxy_between_interfaces_is_measured_by_the_generator";
-    isolated(name, &[], || {
+    isolated(&[], || {
         cables(2);
         let dir = Dir::new("gen-proxy");
         let file = "sfc_proxy: {accept: {switches: [10.0.0.0/8]}}\n\

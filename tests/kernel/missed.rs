@@ -1,15 +1,13 @@
 //! Frames that find no room in the kernel while the switch does not poll: each is counted as
 //! missed, and a run in which lossless ones may be among them is not PASS.
 
-use crate::netns;
-use crate::run;
-
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use netns::{Host, isolated, must};
-use run::{Dir, Switch};
 use serde_json::Value;
+
+use crate::netns::{Host, isolated, must};
+use crate::run::{Dir, Switch};
 
 /// Sends `count` frames of `len` bytes of priority 3 by an interface.
 fn send(mut python: Command, interface: &str, count: usize, len: usize) {
@@ -74,8 +72,7 @@ const LOSSLESS: &str = ", pfc: {enable: [3]}";
 
 #[test]
 fn a_full_ring_of_af_packet_is_counted_to_the_frame_and_fails_the_run() {
-    let name = "a_full_ring_of_af_packet_is_counted_to_the_frame_and_fails_the_run";
-    isolated(name, &["python3"], || {
+    isolated(&["python3"], || {
         let dir = Dir::new("missed");
         let hosts: Vec<_> = (0..2).map(Host::new).collect();
         let device = "net_af_packet0,iface=s0,framecnt=64";
@@ -104,8 +101,7 @@ fn a_full_ring_of_af_packet_is_counted_to_the_frame_and_fails_the_run() {
 
 #[test]
 fn what_comes_after_the_switch_has_stopped_to_receive_is_not_missed() {
-    let name = "what_comes_after_the_switch_has_stopped_to_receive_is_not_missed";
-    isolated(name, &["python3"], || {
+    isolated(&["python3"], || {
         let dir = Dir::new("late");
         let hosts: Vec<_> = (0..2).map(Host::new).collect();
         // The link takes 13.6 s to send 1,200 frames of 1,400 bytes, so the switch drains for as long.
@@ -139,7 +135,7 @@ fn what_comes_after_the_switch_has_stopped_to_receive_is_not_missed() {
 
 #[test]
 fn a_full_queue_of_a_tap_is_counted_to_the_frame() {
-    isolated("a_full_queue_of_a_tap_is_counted_to_the_frame", &["python3"], || {
+    isolated(&["python3"], || {
         let dir = Dir::new("tap");
         let _hosts: Vec<_> = (0..2).map(Host::new).collect();
         // The kernel sends nothing by itself.
@@ -154,7 +150,7 @@ fn a_full_queue_of_a_tap_is_counted_to_the_frame() {
 
 #[test]
 fn a_full_ring_of_libpcap_is_counted_to_the_frame() {
-    isolated("a_full_ring_of_libpcap_is_counted_to_the_frame", &["python3"], || {
+    isolated(&["python3"], || {
         let dir = Dir::new("pcap");
         let hosts: Vec<_> = (0..2).map(Host::new).collect();
         let switch = Switch::start(&dir, "pcap", &two_ports("net_pcap0,iface=s0", LOSSLESS), &[]);

@@ -1,12 +1,9 @@
 //! A station on a veth port and the kernel at its other end resolve and ping each other.
 
-use crate::netns;
-
 use std::net::IpAddr;
 use std::thread;
 use std::time::{Duration as StdDuration, Instant as StdInstant};
 
-use netns::{Host, isolated};
 use sluice::dpdk::{
     DpdkPort, Eal, EalOptions, Memory, Pool, PoolOptions, PortOptions, SourcePort, TscClock,
 };
@@ -14,6 +11,8 @@ use sluice::host::neighbours::PingState;
 use sluice::host::plan::stream::InterfacePlan;
 use sluice::host::{Station, StationPlan};
 use sluice::units::{BitsPerSec, Bytes, Mac, Vid};
+
+use crate::netns::{Host, isolated};
 
 /// 10.0.N.2 and fd00:0:0:N::2, whose gateways end in 1.
 fn interface(n: u8, vlans: &[(u16, u8)]) -> InterfacePlan {
@@ -54,7 +53,7 @@ fn polling<T: Send>(
 
 #[test]
 fn the_kernel_and_a_station_find_and_ping_each_other() {
-    isolated("the_kernel_and_a_station_find_and_ping_each_other", &["ping"], || {
+    isolated(&["ping"], || {
         let host = Host::new(0);
         let eal = Eal::start(&EalOptions { memory: Memory::NoHuge, ..Default::default() }).unwrap();
         let pool = Pool::new(&eal, &PoolOptions { frames: 4_000, ..Default::default() }).unwrap();

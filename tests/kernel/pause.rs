@@ -1,20 +1,19 @@
 //! Link-wide PAUSE from another host, and pause storms that the watchdog ends.
 
-use crate::netns;
-use crate::run;
-
-use netns::isolated;
-use netns::paced::{Paced, median, pause_ns};
-use run::Dir;
 use serde_json::Value;
+
+use crate::netns::{
+    isolated,
+    paced::{Paced, median, pause_ns},
+};
+use crate::run::{self, Dir};
 
 const TOOLS: [&str; 3] = ["tcpdump", "python3", "scapy"];
 const WATCHED: &str = ", watchdog: {detection: 200ms, restoration: 300ms, action: ";
 
 #[test]
 fn pause_stops_all_priorities_for_its_time_and_pfc_is_not_obeyed_beside_it() {
-    let name = "pause_stops_all_priorities_for_its_time_and_pfc_is_not_obeyed_beside_it";
-    isolated(name, &TOOLS, || {
+    isolated(&TOOLS, || {
         let dir = Dir::new("pause-in");
         let mut paced = Paced::start(&dir, "pause: {}", "");
         for _ in 0..3 {
@@ -94,7 +93,7 @@ fn stormed(name: &str, action: &str, meanwhile: impl Fn(&Value, &Value) -> bool)
 
 #[test]
 fn a_storm_drops_the_frames_of_its_queue_and_no_others() {
-    isolated("a_storm_drops_the_frames_of_its_queue_and_no_others", &TOOLS, || {
+    isolated(&TOOLS, || {
         stormed("storm-drop", "drop", |at_detection, now| {
             // Queued frames were discarded, and so were later ones.
             assert_eq!(tx_frames(now, 3), tx_frames(at_detection, 3), "sent in spite of the storm");
@@ -105,7 +104,7 @@ fn a_storm_drops_the_frames_of_its_queue_and_no_others() {
 
 #[test]
 fn a_storm_can_be_ignored() {
-    isolated("a_storm_can_be_ignored", &TOOLS, || {
+    isolated(&TOOLS, || {
         stormed("storm-forward", "forward", |at_detection, now| {
             tx_frames(now, 3) > tx_frames(at_detection, 3) + 50
         });

@@ -1,11 +1,10 @@
 //! PFC frames made by scapy stop the priorities that they name, for their pause time.
 
-use crate::netns;
-use crate::run;
-
-use netns::isolated;
-use netns::paced::{Paced, Seen1, median, pause_ns};
-use run::Dir;
+use crate::netns::{
+    isolated,
+    paced::{Paced, Seen1, median, pause_ns},
+};
+use crate::run::Dir;
 
 const TOOLS: [&str; 3] = ["tcpdump", "python3", "scapy"];
 const PFC: &str = "pfc: {enable: [3]}";
@@ -38,7 +37,7 @@ fn judge(seen: &Seen1, quanta: u64, starts: &[u64]) {
 
 #[test]
 fn priority_3_alone_stops_for_as_long_as_its_quanta_say() {
-    isolated("priority_3_alone_stops_for_as_long_as_its_quanta_say", &TOOLS, || {
+    isolated(&TOOLS, || {
         let dir = Dir::new("quanta");
         let mut paced = Paced::start(&dir, PFC, "");
         let lengths = [10_000, 30_000, 65_535];
@@ -76,7 +75,7 @@ fn priority_3_alone_stops_for_as_long_as_its_quanta_say() {
 
 #[test]
 fn an_xon_resumes_and_a_new_pause_replaces_the_old() {
-    isolated("an_xon_resumes_and_a_new_pause_replaces_the_old", &TOOLS, || {
+    isolated(&TOOLS, || {
         let dir = Dir::new("xon");
         let mut paced = Paced::start(&dir, PFC, "");
         for _ in 0..3 {
@@ -114,7 +113,7 @@ fn an_xon_resumes_and_a_new_pause_replaces_the_old() {
 
 #[test]
 fn pauses_of_other_priorities_and_malformed_ones_stop_nothing() {
-    isolated("pauses_of_other_priorities_and_malformed_ones_stop_nothing", &TOOLS, || {
+    isolated(&TOOLS, || {
         let dir = Dir::new("other");
         let mut paced = Paced::start(&dir, PFC, "");
         // Of a priority that has no frames, and of one that has some and no PFC.

@@ -1,15 +1,14 @@
 //! An overload makes the switch send pauses that tshark reads without a warning, and with senders
 //! that obey them no lossless frame is lost.
 
-use crate::netns;
-use crate::run;
-
 use std::process::Command;
 
-use netns::capture::{Capture, Seen};
-use netns::overload::{Overload, PAUSE_NS, QUANTA};
-use netns::{isolated, must};
-use run::{Dir, text};
+use crate::netns::{
+    capture::{Capture, Seen},
+    isolated, must,
+    overload::{Overload, PAUSE_NS, QUANTA},
+};
+use crate::run::{Dir, text};
 
 const TOOLS: [&str; 3] = ["tcpdump", "python3", "tshark"];
 
@@ -63,8 +62,7 @@ fn in_time(pauses: &[(u64, u16)]) -> usize {
 
 #[test]
 fn pfc_keeps_the_lossless_priority_whole_while_the_lossy_one_flows() {
-    let name = "pfc_keeps_the_lossless_priority_whole_while_the_lossy_one_flows";
-    isolated(name, &TOOLS, || {
+    isolated(&TOOLS, || {
         let dir = Dir::new("pfc-out");
         let flow_control = format!("pfc: {{enable: [3], quanta: {QUANTA}}}");
         let overload = Overload::run(&dir, &flow_control, |s| {
@@ -112,7 +110,7 @@ fn lossy_flows(overload: &Overload) {
 
 #[test]
 fn pause_stops_the_whole_link_and_loses_nothing() {
-    isolated("pause_stops_the_whole_link_and_loses_nothing", &TOOLS, || {
+    isolated(&TOOLS, || {
         let dir = Dir::new("pause-out");
         let flow_control = format!("pause: {{quanta: {QUANTA}}}");
         let overload = Overload::run(&dir, &flow_control, |s| {

@@ -1,18 +1,16 @@
 //! PTP's peer delay compared with ptp4l of linuxptp: each sends requests over a veth pair, and both
 //! measure the same mean path delay.
 
-use crate::netns;
-use crate::run;
-
 use std::fs::File;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use netns::{Host, isolated};
-use run::{Dir, PROGRAM, Switch, text};
 use serde_json::Value;
+
+use crate::netns::{self, Host, isolated};
+use crate::run::{Dir, PROGRAM, Switch, text};
 
 const TOOLS: [&str; 1] = ["ptp4l"];
 
@@ -157,7 +155,7 @@ fn compare(host: &Host) -> Compared {
 
 #[test]
 fn both_come_to_the_same_mean_path_delay() {
-    isolated("both_come_to_the_same_mean_path_delay", &TOOLS, || {
+    isolated(&TOOLS, || {
         let host = Host::new(0);
         // A disturbed comparison is inconclusive, and is repeated a few times.
         for _ in 0..5 {
@@ -177,7 +175,7 @@ fn both_come_to_the_same_mean_path_delay() {
 
 #[test]
 fn a_port_of_a_switch_asks_and_answers_ptp4l() {
-    isolated("a_port_of_a_switch_asks_and_answers_ptp4l", &TOOLS, || {
+    isolated(&TOOLS, || {
         let dir = Dir::new("ptp-switch");
         let host = Host::new(0);
         let ptp4l = Ptp4l::start(&host, &dir);

@@ -1,11 +1,11 @@
 //! Routing between hosts of the kernel that use the switch as their gateway.
 
-use crate::netns;
-use crate::run;
-
-use netns::capture::{Capture, Seen};
-use netns::{Host, isolated, must, port};
-use run::{Dir, Switch, text};
+use crate::netns::{
+    Host,
+    capture::{Capture, Seen},
+    isolated, must, port,
+};
+use crate::run::{Dir, Switch, text};
 
 /// The router's address in every VLAN.
 const ROUTER: &str = "02:00:00:00:20:fe";
@@ -22,7 +22,7 @@ fn ttl_of_echo(frame: &Seen) -> Option<u8> {
 
 #[test]
 fn two_networks_reach_each_other_through_the_router() {
-    isolated("two_networks_reach_each_other_through_the_router", &["ping", "tcpdump"], || {
+    isolated(&["ping", "tcpdump"], || {
         let dir = Dir::new("router");
         let hosts: Vec<_> = (0..2).map(Host::new).collect();
         for (host, net) in hosts.iter().zip([10, 20]) {

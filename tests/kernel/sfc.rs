@@ -2,24 +2,24 @@
 //! become PFC on the link of the host that they are for, and on no other; forged ones pause no
 //! host.
 
-use crate::netns;
-use crate::run;
-
 use std::thread;
 use std::time::Duration;
 
-use netns::capture::Capture;
-use netns::rack::{FABRIC, LYING, OBEYING, PLAIN, QUANTUM_NS, Rack, pause, tshark};
-use netns::script::Script;
-use netns::{Host, isolated, port};
-use run::{Dir, Switch};
 use serde_json::Value;
+
+use crate::netns::{
+    self, Host,
+    capture::Capture,
+    isolated, port,
+    rack::{FABRIC, LYING, OBEYING, PLAIN, QUANTUM_NS, Rack, pause, tshark},
+    script::Script,
+};
+use crate::run::{Dir, Switch};
 
 const TOOLS: [&str; 4] = ["tcpdump", "python3", "scapy", "tshark"];
 #[test]
 fn a_message_becomes_a_pause_of_the_priority_and_the_quanta_that_it_means() {
-    let name = "a_message_becomes_a_pause_of_the_priority_and_the_quanta_that_it_means";
-    isolated(name, &TOOLS, || {
+    isolated(&TOOLS, || {
         let dir = Dir::new("sfc-quanta");
         let mut rack = Rack::start(&dir, "longest: 1s, credit: 5s, share: 100%");
         // Nanoseconds, their encoding, and quanta: rounded up, from one to the most that a frame
@@ -65,8 +65,7 @@ fn a_message_becomes_a_pause_of_the_priority_and_the_quanta_that_it_means() {
 
 #[test]
 fn a_pause_longer_than_a_frame_can_say_is_renewed_in_time_and_ends_in_time() {
-    let name = "a_pause_longer_than_a_frame_can_say_is_renewed_in_time_and_ends_in_time";
-    isolated(name, &TOOLS, || {
+    isolated(&TOOLS, || {
         let dir = Dir::new("sfc-renewed");
         let mut rack = Rack::start(&dir, "longest: 1s, credit: 5s, share: 100%");
         let (asked, longest) = (800_000_000, 65_535 * QUANTUM_NS);
@@ -102,8 +101,7 @@ fn a_pause_longer_than_a_frame_can_say_is_renewed_in_time_and_ends_in_time() {
 
 #[test]
 fn what_is_forged_pauses_nobody_and_is_counted_under_its_name() {
-    let name = "what_is_forged_pauses_nobody_and_is_counted_under_its_name";
-    isolated(name, &TOOLS, || {
+    isolated(&TOOLS, || {
         let dir = Dir::new("sfc-forged");
         let mut rack = Rack::start(&dir, "longest: 1s, credit: 5s, share: 100%");
         let to = rack.hosts[PLAIN].mac_text();
@@ -156,8 +154,7 @@ fn what_is_forged_pauses_nobody_and_is_counted_under_its_name() {
 
 #[test]
 fn a_flood_of_messages_pauses_a_host_for_no_longer_than_the_policy_has_it() {
-    let name = "a_flood_of_messages_pauses_a_host_for_no_longer_than_the_policy_has_it";
-    isolated(name, &TOOLS, || {
+    isolated(&TOOLS, || {
         let dir = Dir::new("sfc-flood");
         let policy = "longest: 50ms, credit: 200ms, share: 25%, spacing: 20ms, burst: 8";
         let mut rack = Rack::start(&dir, policy);
@@ -201,7 +198,7 @@ fn msdu(from: &str) -> String {
 
 #[test]
 fn a_host_that_obeys_messages_gets_each_as_it_was_sent() {
-    isolated("a_host_that_obeys_messages_gets_each_as_it_was_sent", &TOOLS, || {
+    isolated(&TOOLS, || {
         let dir = Dir::new("sfc-forwarded");
         let mut rack = Rack::start(&dir, "longest: 1s, credit: 5s, share: 100%");
         rack.send(OBEYING, "pause=123456789 pcp=3 dscp=26 locator=2");
@@ -247,8 +244,7 @@ fn a_host_that_obeys_messages_gets_each_as_it_was_sent() {
 
 #[test]
 fn a_queue_that_congests_tells_its_sources_and_those_who_cannot_hear_are_paused() {
-    let name = "a_queue_that_congests_tells_its_sources_and_those_who_cannot_hear_are_paused";
-    isolated(name, &TOOLS, || {
+    isolated(&TOOLS, || {
         let dir = Dir::new("sfc-point");
         let hosts: Vec<_> = (0..3).map(Host::new).collect();
         // The buffer holds all frames of both, so that no port of the switch pauses by itself. The queue

@@ -1,17 +1,18 @@
 //! Congestion messages that a switch sends between namespaces when a queue of its fills up: Congestion
 //! Isolation, QCN, fast CNP and Source Flow Control, judged by scapy and, for the CNP, by tshark.
 
-use crate::netns;
-use crate::run;
-
 use std::process::Command;
 
-use netns::capture::Capture;
-use netns::rack::tshark;
-use netns::script::{Script, python};
-use netns::{Host, isolated, must, port};
-use run::{Dir, Switch};
 use serde_json::{Value, json};
+
+use crate::netns::{
+    Host,
+    capture::Capture,
+    isolated, must, port,
+    rack::tshark,
+    script::{Script, python},
+};
+use crate::run::{Dir, Switch};
 
 const TOOLS: [&str; 4] = ["tcpdump", "python3", "scapy", "tshark"];
 /// Two senders and a receiver, by number.
@@ -87,8 +88,7 @@ impl Congested {
 
 #[test]
 fn sources_of_congesting_flows_receive_sfcms_cnms_and_cnps() {
-    let name = "sources_of_congesting_flows_receive_sfcms_cnms_and_cnps";
-    isolated(name, &TOOLS, || {
+    isolated(&TOOLS, || {
         let dir = Dir::new("told-sources");
         let known = SENDERS.map(|n| {
             let (qp, own) = (FLOWS[n].1, SOURCE_QP[n]);
@@ -158,8 +158,7 @@ fn sources_of_congesting_flows_receive_sfcms_cnms_and_cnps() {
 
 #[test]
 fn switches_upstream_receive_cims_in_ethernet_or_ip() {
-    let name = "switches_upstream_receive_cims_in_ethernet_or_ip";
-    isolated(name, &TOOLS, || {
+    isolated(&TOOLS, || {
         let dir = Dir::new("told-upstream");
         let sections = "congestion_isolation:\n\
                         \x20 isolate: {3: 2}\n\

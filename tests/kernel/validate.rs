@@ -1,17 +1,11 @@
 //! `sluice validate` against devices behind veth pairs: a bridge of the kernel and Open vSwitch, which do
 //! not obey PFC, and the switch of this program, which does.
 
-use crate::netns;
-use crate::run;
-
 use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use netns::openvswitch::OpenVSwitch;
-use netns::{cables, isolated, must};
-use run::{Dir, Switch, sluice, text};
 use serde_json::Value;
 use sluice::config::{self, Machine};
 use sluice::dpdk::{
@@ -22,6 +16,9 @@ use sluice::switch;
 use sluice::time::Duration;
 use sluice::units::{BitsPerSec, PortId, PrioritySet};
 use sluice::world::{Alone, World};
+
+use crate::netns::{cables, isolated, must, openvswitch::OpenVSwitch};
+use crate::run::{Dir, Switch, sluice, text};
 
 /// Number of links to the device.
 const LINKS: usize = 3;
@@ -119,8 +116,7 @@ fn fails_to_obey(dir: &Dir) {
 
 #[test]
 fn a_bridge_of_the_kernel_fails_to_obey() {
-    let name = "a_bridge_of_the_kernel_fails_to_obey";
-    isolated(name, &[], || {
+    isolated(&[], || {
         let dir = Dir::new("bridge");
         cables(LINKS);
         must(Command::new("ip").args(["link", "add", "br0", "type", "bridge"]));
@@ -134,8 +130,7 @@ fn a_bridge_of_the_kernel_fails_to_obey() {
 
 #[test]
 fn open_vswitch_fails_to_obey() {
-    let name = "open_vswitch_fails_to_obey";
-    isolated(name, &["ovs-vswitchd", "ovsdb-server", "ovs-vsctl"], || {
+    isolated(&["ovs-vswitchd", "ovsdb-server", "ovs-vsctl"], || {
         let dir = Dir::new("ovs");
         cables(LINKS);
         let _switch = OpenVSwitch::start(&dir, LINKS);
@@ -227,8 +222,7 @@ type Row<'a> = (&'a [Defect], &'a [(&'a str, &'a str)]);
 /// the test that `knobs.yaml` names.
 #[test]
 fn defects_at_real_ports_are_found() {
-    let name = "defects_at_real_ports_are_found";
-    isolated(name, &[], || {
+    isolated(&[], || {
         let dir = Dir::new("defects");
         cables(LINKS);
         dut(&dir, "");
@@ -260,8 +254,7 @@ fn defects_at_real_ports_are_found() {
 
 #[test]
 fn the_own_switch_obeys() {
-    let name = "the_own_switch_obeys";
-    isolated(name, &[], || {
+    isolated(&[], || {
         let dir = Dir::new("own");
         cables(LINKS);
         dut(&dir, "");
@@ -277,8 +270,7 @@ fn the_own_switch_obeys() {
 /// The adapter reads the counters of the running switch and changes its settings over its control socket.
 #[test]
 fn the_counters_of_the_own_switch_are_true() {
-    let name = "the_counters_of_the_own_switch_are_true";
-    isolated(name, &[], || {
+    isolated(&[], || {
         let dir = Dir::new("counted");
         cables(LINKS);
         let socket = dir.path("counted.sock");
@@ -326,8 +318,7 @@ fn is_up(name: &str) -> bool {
 /// The tester takes its interface down and up, also if it is interrupted in between.
 #[test]
 fn links_fail_and_come_back() {
-    let name = "links_fail_and_come_back";
-    isolated(name, &[], || {
+    isolated(&[], || {
         let dir = Dir::new("links");
         cables(LINKS);
         dut(&dir, "");
@@ -409,8 +400,7 @@ fn secured_dut(dir: &Dir, run: usize) {
 /// A port with MACsec obeys the PFC of its mode, sends all protected, and rejects what is not the peer's.
 #[test]
 fn the_own_switch_protects_pfc() {
-    let name = "the_own_switch_protects_pfc";
-    isolated(name, &[], || {
+    isolated(&[], || {
         let dir = Dir::new("macsec");
         cables(LINKS);
         let switch = secured_switch(&dir, "protected");

@@ -1,13 +1,8 @@
 //! VLANs between hosts of the kernel: trunks with VLAN interfaces, access ports, isolation, and the
 //! priority in the tag.
 
-use crate::netns;
-use crate::run;
-
-use netns::capture::Capture;
-use netns::script::Script;
-use netns::{Host, isolated, port};
-use run::{Dir, Switch};
+use crate::netns::{Host, capture::Capture, isolated, port, script::Script};
+use crate::run::{Dir, Switch};
 
 /// Hosts 0 and 1 are on trunks with VLANs 10 and 20, hosts 2 and 3 on access ports of 10 and 20.
 fn four_hosts() -> (Vec<Host>, String) {
@@ -46,7 +41,7 @@ fn give_addresses(hosts: &[Host]) -> Vec<Script> {
 
 #[test]
 fn hosts_of_one_vlan_reach_each_other_and_no_others() {
-    isolated("hosts_of_one_vlan_reach_each_other_and_no_others", &["ping", "tcpdump"], || {
+    isolated(&["ping", "tcpdump"], || {
         let dir = Dir::new("vlan");
         let (hosts, file) = four_hosts();
         let switch = Switch::start(&dir, "vlan", &file, &[]);
@@ -102,7 +97,7 @@ fn hosts_of_one_vlan_reach_each_other_and_no_others() {
 
 #[test]
 fn frames_of_foreign_vlans_are_dropped_by_name() {
-    isolated("frames_of_foreign_vlans_are_dropped_by_name", &["python3"], || {
+    isolated(&["python3"], || {
         let dir = Dir::new("foreign");
         let (hosts, file) = four_hosts();
         let switch = Switch::start(&dir, "foreign", &file, &[]);

@@ -6,16 +6,16 @@
 
 use std::collections::BTreeSet;
 
-use judges::{hex, missing, tshark};
 use sluice::units::Vid;
 use sluice::wire::headroom::{KindCodes, LengthField, Message};
 use sluice::wire::sfcm::{Form, Locator};
 use sluice::wire::{EtherType, cim, cnm, datagram, flow::FiveTuple, headroom, sfcm, vlan};
-use wire_frames::wire_congestion::{CIM_PORT, CONGESTION_KINDS, congestion_frame};
-use wire_frames::{LINK_KINDS, Rng};
 
-use crate::judges;
-use crate::wire_frames;
+use crate::judges::{hex, missing, tshark};
+use crate::wire_frames::{
+    self, LINK_KINDS, Rng,
+    wire_congestion::{CIM_PORT, CONGESTION_KINDS, congestion_frame},
+};
 
 /// Seed of all frames: a fixed one, so that a judgement can be repeated.
 const SEED: u64 = 58_622;

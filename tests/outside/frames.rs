@@ -5,7 +5,6 @@
 
 use std::fmt::Write as _;
 
-use judges::{faulted, hex, missing, python, scapy, tshark, unhex};
 use sluice::discovery::{
     Application, DcbxPfcPlan, DcbxPlan, EtsPlan, EtsTable, FRAME_MAX, Lldp, LldpPlan, PfcForm,
     Selector, SourceFlowControl, Topology, TopologyPlan,
@@ -18,11 +17,10 @@ use sluice::wire::{
     EtherType, aeth, arp, cnp, echo, ethernet, group, icrc, ip, ipv4, lldp, mac_control, neighbour,
     roce, tcp, udp, vlan,
 };
-use wire_frames::{KINDS, Rng};
 
-use crate::judges;
+use crate::judges::{faulted, hex, missing, python, scapy, tshark, unhex};
 use crate::link;
-use crate::wire_frames;
+use crate::wire_frames::{self, KINDS, Rng};
 
 /// Frames of each kind that a judge reads.
 const EACH: u64 = 25;

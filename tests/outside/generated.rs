@@ -1,16 +1,14 @@
 //! Frames of flows in OTG compared with scapy, which makes the same frames from the same fields,
 //! and with tshark, which finds no fault in those that are meant to be valid.
 
-use judges::{faulted, hex, missing, python, scapy};
 use serde_json::{Map, Value, json};
 use sluice::host::plan::stream::{Path, Sizes};
 use sluice::otg::{model, resolve::resolve};
 use sluice::port::CONTROL_FRAME_MAX;
 use sluice::tester::plan::FlowKind;
-use wire_frames::Rng;
 
-use crate::judges;
-use crate::wire_frames;
+use crate::judges::{faulted, hex, missing, python, scapy};
+use crate::wire_frames::Rng;
 
 /// Frames of each kind that a judge reads.
 const EACH: usize = 20;

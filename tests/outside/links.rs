@@ -4,12 +4,10 @@
 //! judge is a failure. No dissector knows the headroom measurement message: its proposal has no
 //! public code.
 
-use judges::{faulted, missing, tshark};
 use sluice::wire::ptp;
-use wire_frames::{LINK_KINDS, Rng};
 
-use crate::judges;
-use crate::wire_frames;
+use crate::judges::{faulted, missing, tshark};
+use crate::wire_frames::{self, LINK_KINDS, Rng};
 
 /// Seed of all frames: a fixed one, so that a judgement can be repeated.
 const SEED: u64 = 1588;

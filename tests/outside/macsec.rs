@@ -5,7 +5,6 @@
 
 use std::process::{Command, Stdio};
 
-use judges::{faulted, hex, missing, scapy, tshark, unhex};
 use sluice::secure::{
     Accepted, An, CipherSuite, ConfidentialityOffset, ReceiveScPlan, SaPlan, Sak, Sci, SciForm,
     Secy, SecyPlan,
@@ -19,7 +18,7 @@ use sluice::validate::trial::{Port, Trial};
 use sluice::validate::virtual_bench::VirtualBench;
 use sluice::wire::pfc;
 
-use crate::judges;
+use crate::judges::{self, faulted, hex, missing, scapy, tshark, unhex};
 
 const OTHER: Sci = Sci { mac: Mac([2, 0, 0, 0, 0, 0xb]), port: 1 };
 

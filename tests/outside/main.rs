@@ -1,25 +1,29 @@
-//! Frames and searches of the program, judged by programs that nobody here wrote.
+//! Judges from outside (browser, scapy, tshark, yanglint, snappi, MLRsearch), and soak. (Tier 4.)
 
-#[path = "../common/mod.rs"]
-mod common;
-#[path = "../support/judges.rs"]
+#[path = "../shared/judges.rs"]
 mod judges;
-#[allow(dead_code)] // hosts' tests use more of it
-#[path = "../support/link.rs"]
+#[path = "../shared/link.rs"]
+#[allow(dead_code, reason = "hosts' tests use more of it")]
 mod link;
-#[cfg(feature = "dpdk")]
-#[path = "../run/mod.rs"]
+#[path = "../shared/mem_port.rs"]
+mod mem_port;
+#[path = "../shared/rehearsal.rs"]
+mod rehearsal;
+#[path = "../shared/run.rs"]
 mod run;
-#[path = "../support/snappi.rs"]
+#[path = "../shared/snappi.rs"]
 mod snappi;
-#[path = "../support/wire_frames.rs"]
+#[path = "../shared/wire_frames.rs"]
 mod wire_frames;
 
+mod browser;
 mod dissector;
+mod exchange_soak;
 mod frames;
 mod generated;
 mod links;
 mod macsec;
 mod mlrsearch;
-#[cfg(feature = "dpdk")]
+mod otg_clients;
+mod snappi_generator;
 mod yang;

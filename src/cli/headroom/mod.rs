@@ -5,10 +5,10 @@ mod calc;
 mod compare;
 mod identify;
 mod inputs;
-#[cfg(feature = "dpdk")]
+#[cfg(all(feature = "dpdk", feature = "instruments"))]
 mod measure;
 mod names;
-#[cfg(feature = "dpdk")]
+#[cfg(all(feature = "dpdk", feature = "instruments"))]
 mod protocol;
 mod reach;
 mod sensitivity;
@@ -36,7 +36,7 @@ enum Command {
     Reach(reach::ReachArgs),
     Sensitivity(sensitivity::SensitivityArgs),
     Identify(identify::IdentifyArgs),
-    #[cfg(feature = "dpdk")]
+    #[cfg(all(feature = "dpdk", feature = "instruments"))]
     Measure(Box<measure::MeasureArgs>),
 }
 
@@ -51,7 +51,7 @@ pub fn run(args: &HeadroomArgs) -> Result<ExitCode> {
         Command::Reach(args) => reach::run(args),
         Command::Sensitivity(args) => sensitivity::run(args),
         Command::Identify(args) => identify::run(args),
-        #[cfg(feature = "dpdk")]
+        #[cfg(all(feature = "dpdk", feature = "instruments"))]
         Command::Measure(args) => measure::run(args),
     }
 }

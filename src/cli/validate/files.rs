@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
-use aws_lc_rs::digest::{SHA256, digest};
+use sha2::{Digest, Sha256};
 
 use super::args::ValidateArgs;
 use crate::cli::outputs::{OutputFile, Outputs};
@@ -112,8 +112,8 @@ impl Written {
 
 /// Returns a file with the sum of its contents.
 fn sum(name: String, octets: &[u8]) -> evidence::File {
-    let sum = digest(&SHA256, octets);
-    let sha256 = sum.as_ref().iter().map(|octet| format!("{octet:02x}")).collect();
+    let sum = Sha256::digest(octets);
+    let sha256 = sum.iter().map(|octet| format!("{octet:02x}")).collect();
     evidence::File { name, bytes: octets.len(), sha256 }
 }
 

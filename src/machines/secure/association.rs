@@ -3,7 +3,7 @@
 use core::fmt;
 use std::sync::Arc;
 
-use aws_lc_rs::digest::{SHA256, digest};
+use sha2::{Digest, Sha256};
 
 use super::cipher::{BUILT_IN, Engine};
 use super::{An, CipherSuite, Ciphers, Direction, Job, SaPlan, Sak, Sci};
@@ -219,7 +219,5 @@ impl<S: Live> Associations<S> {
 
 /// Returns a digest that identifies a key without revealing it.
 fn print(key: &Sak) -> [u8; 32] {
-    let mut print = [0; 32];
-    print.copy_from_slice(digest(&SHA256, key.octets()).as_ref());
-    print
+    Sha256::digest(key.octets()).into()
 }

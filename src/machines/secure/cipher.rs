@@ -6,8 +6,15 @@
 
 use core::fmt;
 
-use aws_lc_rs::aead::{AES_128_GCM, AES_256_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
+#[cfg(feature = "aws-lc")]
+mod aws_lc;
+#[cfg(any(test, not(feature = "aws-lc")))]
+mod rust_crypto;
 
+#[cfg(feature = "aws-lc")]
+use self::aws_lc::Key;
+#[cfg(not(feature = "aws-lc"))]
+use self::rust_crypto::Key;
 use super::Sak;
 use wire::macsec::ICV_LEN;
 
@@ -53,12 +60,12 @@ pub trait Ciphers: fmt::Debug + Send + Sync {
 }
 
 /// Name of the built-in implementation.
-pub(super) const BUILT_IN: &str = "aws-lc-rs";
+pub(super) const BUILT_IN: &str = Key::NAME;
 
 /// AES-GCM with one key.
 pub(super) enum Engine {
-    /// Cipher of aws-lc-rs, for both directions.
-    BuiltIn(LessSafeKey),
+    /// The built-in cipher, for both directions.
+    BuiltIn(Key),
     /// External cipher.
     Foreign(Box<dyn Aead>),
 }
@@ -66,11 +73,7 @@ pub(super) enum Engine {
 impl Engine {
     /// Creates the built-in cipher, or `None` for a key that has not 16 or 32 bytes.
     pub(super) fn built_in(key: &Sak) -> Option<Self> {
-        let algorithm = match key.len() {
-            16 => &AES_128_GCM,
-            _ => &AES_256_GCM,
-        };
-        UnboundKey::new(algorithm, key.octets()).ok().map(LessSafeKey::new).map(Self::BuiltIn)
+        Key::new(key).map(Self::BuiltIn)
     }
 
     /// Encrypts the bytes after `readable` and writes the ICV over the last 16.
@@ -80,9 +83,7 @@ impl Engine {
             Self::BuiltIn(key) => {
                 let (readable, text) = frame.split_at_mut(readable);
                 let (text, icv) = text.split_at_mut(text.len() - ICV_LEN);
-                let nonce = Nonce::assume_unique_for_key(nonce);
-                key.seal_in_place_scatter(nonce, Aad::from(&*readable), text, &[], icv)
-                    .expect("GCM takes frames of any length there is");
+                key.seal(nonce, readable, text, icv);
             }
             // A frame that was not sealed must not be sent, and a device fails here only without
             // memory.
@@ -119,8 +120,7 @@ impl Engine {
         match self {
             Self::BuiltIn(key) => {
                 let (readable, text) = frame.split_at_mut(readable);
-                let nonce = Nonce::assume_unique_for_key(nonce);
-                key.open_in_place(nonce, Aad::from(&*readable), text).is_ok()
+                key.open(nonce, readable, text)
             }
             Self::Foreign(cipher) => {
                 let part = part(frame.len(), readable);
@@ -134,4 +134,49 @@ impl Engine {
 #[inline]
 pub(super) fn part(len: usize, readable: usize) -> Option<usize> {
     (readable + ICV_LEN != len).then_some(readable)
+}
+
+#[cfg(all(test, feature = "aws-lc"))]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn both_built_in_ciphers_make_the_same_frames_and_refuse_changed_ones(
+            key in prop_oneof![prop::collection::vec(any::<u8>(), 16), prop::collection::vec(any::<u8>(), 32)],
+            nonce in any::<[u8; 12]>(),
+            frame in prop::collection::vec(any::<u8>(), ICV_LEN..200),
+            readable in any::<prop::sample::Index>(),
+            flipped in any::<prop::sample::Index>(),
+        ) {
+            let key = Sak::new(&key).unwrap();
+            let (fast, small) = (aws_lc::Key::new(&key).unwrap(), rust_crypto::Key::new(&key).unwrap());
+            let readable = readable.index(frame.len() - ICV_LEN + 1);
+            let sealed = |seal: &dyn Fn(&[u8], &mut [u8], &mut [u8])| {
+                let mut frame = frame.clone();
+                let (head, text) = frame.split_at_mut(readable);
+                let (text, icv) = text.split_at_mut(text.len() - ICV_LEN);
+                seal(head, text, icv);
+                frame
+            };
+            let by_fast = sealed(&|head, text, icv| fast.seal(nonce, head, text, icv));
+            let by_small = sealed(&|head, text, icv| small.seal(nonce, head, text, icv));
+            prop_assert_eq!(&by_fast, &by_small);
+
+            let mut opened = by_fast.clone();
+            let (head, text) = opened.split_at_mut(readable);
+            prop_assert!(small.open(nonce, head, text));
+            let end = frame.len() - ICV_LEN;
+            prop_assert_eq!(&opened[..end], &frame[..end]);
+
+            let mut forged = by_fast;
+            let at = flipped.index(forged.len());
+            forged[at] ^= 1;
+            let (head, text) = forged.split_at_mut(readable);
+            prop_assert!(!small.open(nonce, head, text));
+            prop_assert!(text.iter().all(|octet| *octet == 0), "nothing of it can be read");
+        }
+    }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use aws_lc_rs::digest::{SHA256, digest};
+use sha2::{Digest, Sha256};
 
 pub(super) const STYLE: &str =
     concat!(include_str!("vendor/uPlot.min.css"), "\n", include_str!("style.css"));
@@ -40,7 +40,7 @@ pub(super) fn script() -> &'static str {
 /// widths and colours of bars are attributes of their elements.
 pub(super) fn policy() -> &'static str {
     static POLICY: LazyLock<String> = LazyLock::new(|| {
-        let sum = base64(digest(&SHA256, script().as_bytes()).as_ref());
+        let sum = base64(&Sha256::digest(script().as_bytes()));
         format!("default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{sum}'")
     });
     &POLICY

@@ -6,6 +6,7 @@
 //! comes from the results and the recording.
 
 mod assets;
+#[cfg(feature = "instruments")]
 mod benchmark;
 mod cdf;
 mod charts;
@@ -26,9 +27,12 @@ mod sweep;
 mod tables;
 mod tester;
 mod topology;
+#[cfg(feature = "instruments")]
 mod validate;
 
+#[cfg(feature = "instruments")]
 pub use self::benchmark::{BenchmarkPage, benchmark_html};
+#[cfg(feature = "instruments")]
 pub use self::validate::{ValidationPage, validation_html};
 pub use compare::{ComparisonPage, comparison_html};
 pub use explore::{ExplorePage, explore_html};

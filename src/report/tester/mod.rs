@@ -3,9 +3,10 @@
 
 mod csv;
 mod hgrm;
+#[cfg(feature = "instruments")]
 mod metrics;
 mod plan;
-#[cfg(feature = "dpdk")]
+#[cfg(all(feature = "dpdk", feature = "instruments"))]
 mod self_test;
 #[cfg(test)]
 pub(super) mod tests;
@@ -13,9 +14,10 @@ mod text;
 
 pub use csv::{flows_csv, ports_csv, priorities_csv};
 pub use hgrm::hgrm;
+#[cfg(feature = "instruments")]
 pub use metrics::tester_metrics;
 pub use plan::plan_text;
-#[cfg(feature = "dpdk")]
+#[cfg(all(feature = "dpdk", feature = "instruments"))]
 pub use self_test::self_test_text;
 pub(super) use text::{scene, tables, time};
 pub use text::{tester_line, tester_text};

@@ -4,7 +4,7 @@
 
 use libfuzzer_sys::fuzz_target;
 
-#[path = "../../support/wire_exercise.rs"]
+#[path = "../../shared/wire_exercise.rs"]
 mod wire_exercise;
 
 fuzz_target!(|octets: &[u8]| wire_exercise::exercise(octets));

@@ -7,7 +7,7 @@ use libfuzzer_sys::fuzz_target;
 use sluice::wire::checksum::Sum;
 use sluice::wire::{icrc, ipv4};
 
-#[path = "../../support/wire_exercise.rs"]
+#[path = "../../shared/wire_exercise.rs"]
 mod wire_exercise;
 
 fuzz_target!(|octets: &[u8]| {
