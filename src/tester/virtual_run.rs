@@ -15,8 +15,8 @@ use ground::units::{BitsPerSec, PortId};
 use host::{FlowId, StationSnapshot};
 use schedule::LinePlan;
 use sim::{
-    DirectionPlan, End, LinkPlan, Network, NetworkError, NetworkPlan, Node, NodeId, NodeKind,
-    NodePlan,
+    DirectionPlan, End, LinkPlan, NetworkError, NetworkPlan, Node, NodeId, NodeKind, NodePlan,
+    ObservedNetwork,
 };
 
 /// Interval between two samples. A choice: short for people, long for frames.
@@ -48,7 +48,7 @@ pub struct VirtualTest {
     plan: TestPlan,
     rates: Vec<BitsPerSec>,
     network: NetworkPlan,
-    running: Option<Network>,
+    running: Option<ObservedNetwork<'static>>,
     warnings: Vec<String>,
 }
 
@@ -82,7 +82,7 @@ impl VirtualTest {
             .map(|port| format!("port {}: nothing is captured in the virtual world", port.name))
             .collect();
         // Inconsistent plans are reported before the start.
-        Network::new(&network, ())?;
+        ObservedNetwork::new(&network, None)?;
         Ok(Self { plan, rates, network, running: None, warnings })
     }
 
@@ -129,7 +129,7 @@ impl Runner for VirtualTest {
     type Error = VirtualError;
 
     fn start(&mut self) -> Result<(), VirtualError> {
-        self.running = Some(Network::new(&self.network, ())?);
+        self.running = Some(ObservedNetwork::new(&self.network, None)?);
         Ok(())
     }
 

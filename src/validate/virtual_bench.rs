@@ -25,8 +25,8 @@ use lab::LabTester;
 use lab::raw::Lab;
 use serde_json::Value;
 use sim::{
-    Direction, End, ErrorPlan, Fault, FaultKind, LineFault, LinkPlan, Network, NetworkPlan, NodeId,
-    NodeKind, NodePlan, Witness,
+    Direction, End, ErrorPlan, Fault, FaultKind, LineFault, LinkPlan, NetworkPlan, NodeId,
+    NodeKind, NodePlan, ObservedNetwork,
 };
 use switch::Change;
 use switch::managed::{At, Object};
@@ -120,9 +120,9 @@ impl VirtualBench {
     }
 
     /// Changes keys of the device at their times.
-    fn rekey<W: Witness>(
+    fn rekey(
         &self,
-        network: &mut Network<W>,
+        network: &mut ObservedNetwork<'_>,
         (plan, hosts): (&NetworkPlan, &[NodeId]),
         trial: &Trial,
     ) -> Result<(), Trouble> {
@@ -170,9 +170,9 @@ impl VirtualBench {
             network.faults.push(Fault { at: Instant::ZERO, kind });
         }
         let plan = network;
-        let recorder = Recorder::new((&plan, &hosts), &self.setup, trial, lead)?;
-        let mut network =
-            Network::new(&plan, recorder).map_err(|error| Trouble::Error(error.to_string()))?;
+        let mut recorder = Recorder::new((&plan, &hosts), &self.setup, trial, lead)?;
+        let mut network = ObservedNetwork::new(&plan, Some(&mut recorder))
+            .map_err(|error| Trouble::Error(error.to_string()))?;
         self.rekey(&mut network, (&plan, &hosts), trial)?;
         let cleared = self.run_to_clear(&mut network, (&plan, &hosts), trial);
         let end = Instant::ZERO + lead + trial.length;
@@ -188,7 +188,7 @@ impl VirtualBench {
         if let Some(refusal) = network.refusals().first() {
             return Err(Trouble::Error(format!("a setting is refused: {}", refusal.why)));
         }
-        let (recorder, _) = network.finish();
+        drop(network);
         let [records, damaged] = recorder.into_records();
         let uncertainty = Duration::ZERO;
         Ok(Observation { records, damaged, uncertainty, disturbed: None, counters })
@@ -196,9 +196,9 @@ impl VirtualBench {
 
     /// Runs a network to the times at which links come up, if that clears the counters of their ports, and
     /// returns the counters then.
-    fn run_to_clear<W: Witness>(
+    fn run_to_clear(
         &self,
-        network: &mut Network<W>,
+        network: &mut ObservedNetwork<'_>,
         (plan, hosts): (&NetworkPlan, &[NodeId]),
         trial: &Trial,
     ) -> Vec<(Port, PortCounters)> {
@@ -297,7 +297,7 @@ impl Bench for VirtualBench {
         let location = |port| self.setup.port(port).location.clone();
         let (plan, tester) = self.plan(trial, otg::counting(trial, &self.setup, location))?;
         let mut network =
-            Network::new(&plan, ()).map_err(|error| Trouble::Error(error.to_string()))?;
+            ObservedNetwork::new(&plan, None).map_err(|error| Trouble::Error(error.to_string()))?;
         if let Some(reset) = trial.reset {
             let at = Instant::ZERO + otg::lead(&self.setup) + reset.at;
             network.run_until(at);

@@ -3,7 +3,7 @@
 use ground::time::Instant;
 use host::StationSnapshot;
 use lab::LabTester;
-use sim::{Network, Node};
+use sim::{Node, ObservedNetwork};
 use tester::report::Report;
 use tester::seen::Seen;
 use tester::standing;
@@ -11,7 +11,7 @@ use tester::tally::report;
 use tester::virtual_run::exact;
 
 /// Returns the report of a lab's generator at `now`.
-pub(super) fn read(network: &mut Network<()>, tester: &LabTester, now: Instant) -> Report {
+pub(super) fn read(network: &mut ObservedNetwork<'_>, tester: &LabTester, now: Instant) -> Report {
     let snapshot = |host| match network.nodes_mut().get_mut(host) {
         Node::Host(station) => Some(station.snapshot(now)),
         Node::Switch(_) => None,

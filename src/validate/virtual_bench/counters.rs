@@ -8,7 +8,7 @@ use ground::time::Instant;
 use ground::units::{BitsPerSec, PRIORITIES, Quanta};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use sim::{Network, NetworkPlan, Node, NodeId, NodeKind, Witness};
+use sim::{NetworkPlan, Node, NodeId, NodeKind, ObservedNetwork};
 
 /// A way in which the counters of a virtual device are wrong.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize, Serialize, JsonSchema)]
@@ -56,8 +56,8 @@ pub struct Reports {
 }
 
 /// Reads the counters of the device at the ports of these hosts.
-pub(super) fn read<W: Witness>(
-    network: &mut Network<W>,
+pub(super) fn read(
+    network: &mut ObservedNetwork<'_>,
     plan: &NetworkPlan,
     hosts: &[NodeId],
     at: Instant,

@@ -11,7 +11,7 @@ use crate::trial::{Port, Trial};
 use contracts::frame::Frame;
 use ground::time::{Duration, Instant};
 use ground::units::{BitsPerSec, Bytes};
-use sim::{Direction, Loss, NetworkPlan, NodeId, VirtualFrame, Witness};
+use sim::{Direction, FrameObserver, Loss, NetworkPlan, NodeId, VirtualFrame};
 
 /// Bytes on the line before a frame's first: preamble and start delimiter.
 const PREAMBLE: Bytes = Bytes(8);
@@ -103,9 +103,7 @@ impl Recorder {
     }
 }
 
-impl Witness for Recorder {
-    const NOTES: bool = false;
-
+impl FrameObserver for Recorder {
     fn sent(&mut self, at: Instant, direction: Direction, frame: &VirtualFrame, _: Instant) {
         let Some(line) = self.sends.get(&direction).copied() else { return };
         let len = Bytes(frame.on_line().1.into());

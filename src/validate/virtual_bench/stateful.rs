@@ -3,7 +3,7 @@
 use ground::time::{Duration, Instant};
 use host::{FlowId, StationPlan, StationSnapshot};
 use lab::LabTester;
-use sim::{Network, NetworkPlan, Node, NodeKind};
+use sim::{NetworkPlan, Node, NodeKind, ObservedNetwork};
 
 use crate::bench::{Acknowledged, Trouble};
 use crate::connection;
@@ -44,7 +44,7 @@ fn station<'n>(
 
 /// Reads the counters of the connections.
 pub(super) fn read(
-    network: &mut Network<()>,
+    network: &mut ObservedNetwork<'_>,
     tester: &LabTester,
     trial: &Trial,
     now: Instant,
