@@ -1,7 +1,7 @@
 //! Sluice: a lossless-Ethernet lab.
 //!
 //! The library is built in layers; a module uses those above it in this list and knows nothing of
-//! those below (all but the commands are crates, whose manifests `tests/layering.rs` holds to it):
+//! those below (all but the commands are crates, whose manifests `tests/house/layering.rs` holds to it):
 //!
 //! - L0 [`units`], [`time`], [`verdict`], [`printable`]: numbers with their meaning, results of checks,
 //!   text that is safe to show.

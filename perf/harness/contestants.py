@@ -29,7 +29,7 @@ def build(name, say):
     # A lab is what `sim` alone needs, and takes longer to build than all the rest.
     lab = ["--features", "lab"] if name == "sim" else []
     bench = ["bench", "-p", "sluice-perf", "--no-default-features", "--features", "dpdk", *lab]
-    what = ["build", "--profile", "dist", "--bin"] if name == "sluice" else [*bench, "--no-run", "--bench"]
+    what = ["build", "--release", "--bin"] if name == "sluice" else [*bench, "--no-run", "--bench"]
     command = ["cargo", *what, name, "--message-format=json"]
     if os.environ.get("CI"):
         command.append("--locked")

@@ -5,7 +5,7 @@
 //! no further calls, so an acknowledged shut gate means that the polling thread is outside the
 //! driver.
 //!
-//! `tests/loom_gate.rs` compiles this file against loom's atomics and tries every interleaving.
+//! `tests/data_plane/loom_gate.rs` compiles this file against loom's atomics and tries every interleaving.
 
 use super::sync::{AtomicU8, Ordering};
 

@@ -1,6 +1,6 @@
 //! The memory that the virtual world takes for a lab, calculated from its plan before any is taken.
 //!
-//! The bytes of a port, a host, a switch and a flow were measured (`tests/lab_memory.rs` measures them
+//! The bytes of a port, a host, a switch and a flow were measured (`tests/virtual/lab_memory.rs` measures them
 //! again); those of address tables follow from their size. Frames come on top of it as queues fill, as
 //! does what is recorded for plots.
 

@@ -3,8 +3,8 @@
 //! The worker that owns an ingress port counts the frames it admits; the worker that sends a frame
 //! counts the frames it releases. Every number that two workers share has exactly one writer, has
 //! its own cache lines, and is a copy of a private total of its writer. The file guarantees two
-//! properties, which `tests/loom_exchange.rs` (compiles this file against loom's atomics) and
-//! `tests/exchange_soak.rs` check:
+//! properties, which `tests/data_plane/loom_exchange.rs` (compiles this file against loom's atomics) and
+//! `tests/outside/exchange_soak.rs` check:
 //!
 //! **No release is lost or counted twice, and none is seen before the frame is gone.** A counter
 //! only grows, and its reader credits the difference to the total it credited before, so a value

@@ -1,7 +1,7 @@
 //! The memory that a test takes, calculated from its plan before any is taken.
 //!
 //! The bytes of a stream, a receiver, a connection and a port were measured
-//! (`tests/dpdk_gen_memory.rs` measures them again); those of frames, rings and captures follow from
+//! (`tests/real/gen_memory.rs` measures them again); those of frames, rings and captures follow from
 //! their sizes. Latencies that spread over many octaves take more, as does the course of a long run.
 
 use std::collections::BTreeMap;

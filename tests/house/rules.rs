@@ -69,7 +69,7 @@ fn nothing_is_left_for_later() {
     let marks =
         [concat!("TO", "DO"), concat!("FIX", "ME"), concat!("todo", "!("), "unimplemented!"];
     for file in rust_files(&["src", "tests", "dpdk-sys/src"]) {
-        if file.path == "tests/house.rs" {
+        if file.path == "tests/house/rules.rs" {
             continue;
         }
         for (number, line) in file.text.lines().enumerate() {
@@ -89,12 +89,12 @@ fn tests_start_the_program_by_the_helper_that_ends_it_with_them() {
     for file in rust_files(&["src", "tests"]) {
         for (number, line) in file.text.lines().enumerate().filter(|(_, l)| l.contains(path)) {
             found.push(file.path.clone());
-            let own = file.path == "tests/run/mod.rs" && line.starts_with("const SLUICE");
+            let own = file.path == "tests/shared/run.rs" && line.starts_with("const SLUICE");
             let (place, remedy) = (number + 1, "start it by `run::sluice()` or `run::PROGRAM`");
             assert!(own, "{}:{place}: {remedy}: {}", file.path, line.trim());
         }
     }
-    assert_eq!(found, ["tests/run/mod.rs"], "the rule finds what it is about");
+    assert_eq!(found, ["tests/shared/run.rs"], "the rule finds what it is about");
 }
 
 /// A comment says with a noun or a verb what the code is or does.
@@ -129,7 +129,7 @@ fn folders_of_tests_go_away_with_them() {
     let found: BTreeSet<_> =
         files.iter().filter(|file| uses(file) > 0).map(|file| (&*file.path, uses(file))).collect();
     // Both guards, and the place of control sockets.
-    let known = [("src/daemon/socket.rs", 1), ("src/testfolder.rs", 1), ("tests/run/mod.rs", 1)];
+    let known = [("src/daemon/socket.rs", 1), ("src/testfolder.rs", 1), ("tests/shared/run.rs", 1)];
     assert_eq!(found, BTreeSet::from(known), "use `Folder` in `src`, `Dir` in `tests`");
 }
 
@@ -240,7 +240,7 @@ fn the_book_has_every_page() {
     assert_eq!(sorted, written);
 }
 
-/// A block that no test reads may go stale unseen. `tests/readme_commands.rs` runs what these hold.
+/// A block that no test reads may go stale unseen. `tests/program/readme_commands.rs` runs what these hold.
 #[test]
 fn blocks_of_code_say_what_a_test_does_with_them() {
     let mut blocks = 0;

@@ -1,5 +1,5 @@
 //! The ledger exchange under real threads: three workers that admit, hand over and send frames as
-//! fast as they can, for a bounded number of frames. `tests/loom_exchange.rs` proves the small
+//! fast as they can, for a bounded number of frames. `tests/data_plane/loom_exchange.rs` proves the small
 //! model; this runs the real sizes on the machine's own memory order.
 //!
 //! Beside the ledgers a witness counts every cell in use with one atomic counter per group. It

@@ -176,7 +176,7 @@ fn refused(command: &str) -> Option<String> {
 #[test]
 fn arguments_that_the_program_does_not_have_are_found() {
     assert_eq!(refused("host1# sluice headroom measure --port iface:eth1 --respond"), None);
-    assert_eq!(refused("sudo ./target/dist/sluice gen FILE --format json > x.json"), None);
+    assert_eq!(refused("sudo ./target/release/sluice gen FILE --format json > x.json"), None);
     for command in ["sluice gen FILE --porty p1=iface:eth1", "sluice measure", "sluice ctl link a"]
     {
         assert!(refused(command).is_some(), "{command}");
@@ -189,15 +189,15 @@ fn package(dir: &Dir) {
     for name in ["configs", "tools"] {
         symlink(root.join(name), dir.path(name)).unwrap();
     }
-    fs::create_dir_all(dir.path("target/dist")).unwrap();
+    fs::create_dir_all(dir.path("target/release")).unwrap();
     fs::create_dir_all(dir.path("bin")).unwrap();
-    link_to_sluice(&dir.path("target/dist/sluice"));
+    link_to_sluice(&dir.path("target/release/sluice"));
     link_to_sluice(&dir.path("bin/sluice"));
     let script = |name: &str, text: &str| {
         let path = dir.write(name, text);
         fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
     };
-    script("dev", "#!/bin/sh\nexec ./target/dist/sluice \"$@\"\n");
+    script("dev", "#!/bin/sh\nexec ./target/release/sluice \"$@\"\n");
     // The test has the rights already.
     script("bin/sudo", "#!/bin/sh\nexec \"$@\"\n");
 }

@@ -147,7 +147,7 @@ struct Wire(Child);
 
 impl Wire {
     fn new(faults: &str) -> Self {
-        let script = format!("{}/tests/netns/wire.py", env!("CARGO_MANIFEST_DIR"));
+        let script = format!("{}/tests/shared/netns/wire.py", env!("CARGO_MANIFEST_DIR"));
         let mut command = guarded("python3");
         command.arg(script).args(["m0", "m1"]).args(faults.split_whitespace());
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();

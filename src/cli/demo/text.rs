@@ -29,10 +29,20 @@ pub(super) fn text(args: &DemoArgs, comparison: &Comparison, program: &str) -> S
     if outcomes.len() < NAMES.len() || outcomes.iter().any(|outcome| outcome.interrupted) {
         out += "The demo was interrupted, so it shows what was seen until then.\n";
     }
-    out + &format!(
-        "\nTry next:\n  \
-         {program} run configs/labs/incast.yaml           100 Gb/s, in exact virtual time\n  \
-         {program} check configs/switch/tor4.yaml         a rack switch, checked to be lossless\n  \
+    out + "\nTry next:\n" + &next(program)
+}
+
+/// Suggestions for further commands.
+fn next(program: &str) -> String {
+    let lab = format!(
+        "  {program} run configs/labs/incast.yaml           100 Gb/s, in exact virtual time\n"
+    );
+    if cfg!(not(feature = "instruments")) {
+        return lab
+            + "  ./dev build    the whole program: switch, generator, validate, benchmark\n";
+    }
+    lab + &format!(
+        "  {program} check configs/switch/tor4.yaml         a rack switch, checked to be lossless\n  \
          sudo {program} switch configs/switch/bump.yaml   a bump in the wire, for real hosts\n"
     )
 }

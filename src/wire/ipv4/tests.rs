@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// The header of the captured CNP in `tests/wire_golden.rs`, whose checksum was calculated by a
+/// The header of the captured CNP in `tests/data_plane/wire_golden.rs`, whose checksum was calculated by a
 /// NIC.
 const GOLDEN: [u8; 20] = [
     0x45, 0xc2, 0x00, 0x3c, 0x71, 0x8c, 0x40, 0x00, 0x40, 0x11, 0x91, 0x61, 0x0a, 0x00, 0x11, 0x01,

@@ -225,7 +225,7 @@ pub const READ: &[(&str, &str)] = &[
     ("switch", "control"),
     ("ctl", "control"),
     ("ctl macsec install", "key_file"),
-    // Written with the answer of a switch: see tests/dpdk_switch_control.rs.
+    // Written with the answer of a switch: see tests/real/switch_control.rs.
     ("ctl save", "file"),
     // The same: see tests/outside/yang.rs.
     ("ctl measurements", "hgrm"),

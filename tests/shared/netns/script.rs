@@ -30,7 +30,7 @@ impl Script {
     pub fn start(host: &Host, name: &str, args: &str) -> Self {
         let mut child = host
             .command(python(false).expect("the test has asked for it"))
-            .arg(format!("{}/tests/netns/{name}", env!("CARGO_MANIFEST_DIR")))
+            .arg(format!("{}/tests/shared/netns/{name}", env!("CARGO_MANIFEST_DIR")))
             .args(args.split_whitespace())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
