@@ -12,8 +12,8 @@ use super::node::Nodes;
 use super::notes::Loss;
 use super::plan::NetworkPlan;
 use super::witness::Witness;
-use secure::SecyChange;
 use ground::time::Instant;
+use secure::SecyChange;
 
 /// An observer of frames on lines. Calls are in the order of time; see [`Witness`].
 pub trait FrameObserver: Send {

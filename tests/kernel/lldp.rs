@@ -29,7 +29,7 @@ fn able() -> bool {
     let id = Command::new("id").arg("-u").output().unwrap();
     let root = text(&id.stdout).trim() == "0";
     if !root {
-        eprintln!("skipped: lldpd and lldpad need root");
+        crate::run::skipped("lldpd and lldpad need root");
     }
     root
 }

@@ -21,7 +21,7 @@ fn is_missing() -> bool {
     let ci = std::env::var("CI").is_ok_and(|v| v == "true");
     assert!(found || !ci, "yanglint is not installed, and CI needs it");
     if !found {
-        eprintln!("skipped: yanglint is not installed (on Debian: apt install libyang-tools)");
+        crate::run::skipped("yanglint is not installed (on Debian: apt install libyang-tools)");
     }
     !found
 }

@@ -13,6 +13,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::apart::beside;
 use crate::netns::{isolated, isolated_as, must};
 use crate::pages;
 use crate::run::{Dir, guarded, link_to_sluice, text};
@@ -367,7 +368,7 @@ fn run_page(name: &str, path: &str) {
     let page = pages::page(path);
     let tools: Vec<&str> =
         TOOLS.iter().copied().filter(|tool| page.text.contains(&format!("{tool} "))).collect();
-    isolated_as(name, &tools, || {
+    isolated_as(name, &tools, beside, || {
         let dir = Dir::new(&name.replace("::", "-"));
         package(&dir);
         must(Command::new("ip").args(["link", "set", "lo", "up"]));

@@ -277,7 +277,7 @@ fn a_device_makes_and_accepts_what_the_built_in_cipher_does() {
         let device = match CryptoDevice::open(&eal, driver) {
             Ok(device) => device,
             Err(why @ Error::NoDriver { .. }) => {
-                eprintln!("skipped: {why}");
+                crate::run::skipped(why);
                 continue;
             }
             Err(why) => panic!("{why}"),

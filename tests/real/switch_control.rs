@@ -270,7 +270,7 @@ print(json.dumps(out))
     let python = Command::new("python3").arg("-c").arg(script).arg(&socket).output();
     let output = match python {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            eprintln!("skipped: no python3");
+            crate::run::skipped("no python3");
             return;
         }
         output => output.unwrap(),

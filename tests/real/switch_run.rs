@@ -183,7 +183,7 @@ fn no_rights_are_needed_and_a_lack_of_them_is_named() {
     let null = "{name: b, device: net_null1}";
     let fine = match nobody(&format!("ports: [{{name: a, device: net_null0}}, {null}]")) {
         Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
-            eprintln!("skipped: the program lies where only root can start it");
+            crate::run::skipped("the program lies where only root can start it");
             return;
         }
         result => result.unwrap(),

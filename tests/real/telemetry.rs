@@ -44,7 +44,7 @@ fn the_telemetry_client_gets_our_answers() {
         &prefix,
         "/sluice/ports\n/sluice/ports,p0\n/sluice/dies\n/sluice/gone\n/sluice/many\n/\n",
     ) else {
-        eprintln!("skipped: dpdk-telemetry.py is not installed");
+        crate::run::skipped("dpdk-telemetry.py is not installed");
         return;
     };
     let _ = std::fs::remove_dir_all(eal.runtime_dir());

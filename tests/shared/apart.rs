@@ -7,6 +7,7 @@
 
 #![allow(dead_code, reason = "not every test program has tests of each kind")]
 
+use std::io::Write;
 use std::process::Command;
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
@@ -14,6 +15,9 @@ use crate::run::{GUARD, text};
 
 /// Variable with the path of the test that a process is for.
 const APART: &str = "SLUICE_TEST_APART";
+
+/// Beginnings of lines that say why a test was not judged; `./dev test` counts them.
+const OUTCOMES: [&str; 2] = ["skipped: ", "inconclusive: "];
 
 /// Held by tests that run beside others, or by one that runs alone.
 static MACHINE: RwLock<()> = RwLock::new(());
@@ -71,10 +75,17 @@ pub fn start(mut command: Command, path: &str) {
     let program = std::env::current_exe().unwrap();
     let command = command.arg(program).args(["--exact", path, "--nocapture"]).env(APART, path);
     let output = command.output().unwrap();
-    // Printed here, so that it is shown when the test fails, or when all output is shown.
-    print!("{}{}", text(&output.stdout), text(&output.stderr));
+    let (out, err) = (text(&output.stdout), text(&output.stderr));
+    for line in out.lines().chain(err.lines()) {
+        if OUTCOMES.iter().any(|outcome| line.starts_with(outcome)) {
+            // Not by `eprintln`, whose output is kept back unless the test fails.
+            let _ = writeln!(std::io::stderr(), "{line}");
+        }
+        // Marked, so that nobody takes the inner process's results for those of this one.
+        println!("  | {line}");
+    }
     assert!(output.status.success(), "{path} failed ({}), see above", output.status);
-    assert!(text(&output.stdout).contains("1 passed"), "{path} is not the path of one test");
+    assert!(out.contains("1 passed"), "{path} is not the path of one test");
 }
 
 /// Runs a test in another process and returns true; in that process, returns false.

@@ -11,7 +11,9 @@ use std::process::{Command, Stdio};
 pub fn missing(judge: &str) {
     let ci = std::env::var("CI").is_ok_and(|v| v == "true");
     assert!(!ci, "{judge} is not installed, and CI needs it");
-    eprintln!("skipped: {judge} is not installed (on Debian: apt install python3-scapy tshark)");
+    crate::run::skipped(format!(
+        "{judge} is not installed (on Debian: apt install python3-scapy tshark)"
+    ));
 }
 
 /// A Python that has scapy: Debian's before the first one in the path.

@@ -24,28 +24,29 @@ use std::process::{Child, Command, Output, Stdio};
 
 use serde_json::Value;
 
-use crate::apart::{alone, is_for, start, test_around};
+use crate::apart::{Turn, alone, is_for, start, test_around};
 use crate::run::{GUARD, PROGRAM, text};
 
 /// Runs the body of a test in a separate network namespace, while no other test runs. If that is
 /// impossible, or one of `tools` is not installed, it reports that and does not run, which in CI
 /// (`CI=true`) is a failure.
 pub fn isolated<Test: FnOnce()>(tools: &[&str], test: Test) {
-    isolated_as(test_around(std::any::type_name::<Test>()), tools, test);
+    isolated_as(test_around(std::any::type_name::<Test>()), tools, alone, test);
 }
 
-/// The same for a test whose body is in a function that others call, too: `path` is the test's.
-pub fn isolated_as(path: &str, tools: &[&str], test: impl FnOnce()) {
+/// The same for a test whose body is in a function that others call, too: `path` is the test's, and
+/// `turn` lets it run alone or beside others.
+pub fn isolated_as(path: &str, tools: &[&str], turn: fn() -> Turn, test: impl FnOnce()) {
     if is_for(path) {
         return test();
     }
-    let _alone = alone();
+    let _turn = turn();
     match able(tools) {
         Ok(command) => start(command, path),
         Err(why) => {
             let ci = std::env::var("CI").is_ok_and(|v| v == "true");
             assert!(!ci, "{why}, and CI needs it");
-            eprintln!("skipped: {why}");
+            crate::run::skipped(why);
         }
     }
 }

@@ -23,6 +23,12 @@ pub fn sluice() -> Command {
     guarded(SLUICE)
 }
 
+/// Says why a test does not run, in a line that `./dev test` counts: not by `eprintln`, whose output is
+/// kept back unless the test fails.
+pub fn skipped(why: impl std::fmt::Display) {
+    let _ = writeln!(std::io::stderr(), "skipped: {why}");
+}
+
 /// Links the program to another path.
 pub fn link_to_sluice(path: &Path) {
     std::os::unix::fs::symlink(SLUICE, path).unwrap();

@@ -24,7 +24,7 @@ pub fn python() -> Option<String> {
         let ci = std::env::var("CI").is_ok_and(|v| v == "true");
         assert!(!ci || why.is_ok(), "snappi {wanted} is not there, and CI needs it");
         let why = why.unwrap_or_else(|_| "./dev setup installs it".to_owned());
-        eprintln!("skipped: snappi {wanted} is not there: {why}");
+        crate::run::skipped(format!("snappi {wanted} is not there: {why}"));
     }
     found
 }

@@ -502,7 +502,7 @@ fn promtool_has_nothing_to_say() {
         .stdout(std::process::Stdio::piped())
         .spawn()
     else {
-        eprintln!("skipped: {help}");
+        crate::run::skipped(help);
         return;
     };
     let text = report::Exposition::Text.write(report::metrics(summary()));

@@ -156,7 +156,7 @@ fn file(format: CaptureFormat) -> Vec<u8> {
 fn missing() {
     let ci = std::env::var("CI").is_ok_and(|v| v == "true");
     assert!(!ci, "tshark is not installed, and CI needs it");
-    eprintln!("skipped: tshark is not installed (on Debian: apt install tshark)");
+    crate::run::skipped("tshark is not installed (on Debian: apt install tshark)");
 }
 
 #[test]

@@ -157,8 +157,11 @@ def test_other_threads_go_on_during_a_run(incast):
 
 
 def test_ctrl_c_ends_a_run(incast):
+    # A shell's background job, which the tests may be, ignores Ctrl-C and so do its children.
     script = f"""
+import signal
 import sluicegate
+signal.signal(signal.SIGINT, signal.default_int_handler)
 print("begins", flush=True)
 sluicegate.run({str(incast)!r}, duration="10s", set={{"until_done": False, "flows.incast.duration": {{"bytes": "500GB"}}}})
 """

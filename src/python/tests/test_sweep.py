@@ -235,9 +235,12 @@ def test_ctrl_c_ends_a_sweep_and_its_workers(tiny, tmp_path):
     script = tmp_path / "endless.py"
     script.write_text(
         f"""
+import signal
 import sluicegate
 
 if __name__ == "__main__":
+    # A shell's background job, which the tests may be, ignores Ctrl-C and so do its children.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     told = lambda done, of: print(done, flush=True)
     sluicegate.sweep({str(tiny)!r}, {{"seed": [1, 2, 3], "duration": ["20us", "10s"]}}, jobs=2, progress=told)
 """
