@@ -258,43 +258,26 @@ mod tests {
     fn packet(v6: bool, data: &[u8], ttl: u8) -> (EtherType, Vec<u8>) {
         let (src, dst) = ends(v6);
         let repr = Repr { data, ..GOLDEN };
-        let len = repr.buffer_len() as u16;
-        let mut out = vec![0; if v6 { 40 } else { 20 } + repr.buffer_len()];
-        let at = match (src, dst) {
+        let payload_len = repr.buffer_len() as u16;
+        let at = if v6 { ipv6::HEADER_LEN } else { ipv4::HEADER_LEN };
+        let mut out = vec![0; at + repr.buffer_len()];
+        match (src, dst) {
             (IpAddr::V4(src), IpAddr::V4(dst)) => {
-                let header = ipv4::Repr {
-                    dscp: ground::units::Dscp::MIN,
-                    ecn: ip::Ecn::NotEct,
-                    identification: 1,
-                    dont_fragment: false,
-                    more_fragments: false,
-                    fragment_offset: 0,
-                    ttl,
-                    protocol: Protocol::ICMP,
-                    src,
-                    dst,
-                    options: &[],
-                    payload_len: len,
-                };
-                header.emit(&mut out).unwrap();
-                20
+                let header = ipv4::tests::golden();
+                let protocol = Protocol::ICMP;
+                ipv4::Repr { src, dst, ttl, protocol, payload_len, ..header }
+                    .emit(&mut out)
+                    .unwrap();
             }
             (IpAddr::V6(src), IpAddr::V6(dst)) => {
-                let header = ipv6::Repr {
-                    dscp: ground::units::Dscp::MIN,
-                    ecn: ip::Ecn::NotEct,
-                    flow_label: 0,
-                    payload_len: len,
-                    next_header: Protocol::ICMPV6,
-                    hop_limit: ttl,
-                    src,
-                    dst,
-                };
-                header.emit(&mut out).unwrap();
-                40
+                let (hop_limit, next_header) = (ttl, Protocol::ICMPV6);
+                let (_, header) = ipv6::tests::golden();
+                ipv6::Repr { src, dst, hop_limit, next_header, payload_len, ..header }
+                    .emit(&mut out)
+                    .unwrap();
             }
             _ => unreachable!("both ends are of one version"),
-        };
+        }
         repr.emit(src, dst, &mut out[at..]).unwrap();
         (if v6 { EtherType::IPV6 } else { EtherType::IPV4 }, out)
     }

@@ -118,27 +118,14 @@ impl fmt::Display for FiveTuple {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ip::Ecn;
     use crate::{EtherType, ipv4};
-    use ground::units::Dscp;
 
     fn packet(protocol: Protocol, fragment_offset: u16, more_fragments: bool) -> Vec<u8> {
-        let repr = ipv4::Repr {
-            dscp: Dscp::MIN,
-            ecn: Ecn::NotEct,
-            identification: 9,
-            dont_fragment: false,
-            more_fragments,
-            fragment_offset,
-            ttl: 9,
-            protocol,
-            src: [10, 0, 0, 1].into(),
-            dst: [10, 0, 0, 2].into(),
-            options: &[],
-            payload_len: 20,
-        };
+        let (src, dst) = ([10, 0, 0, 1].into(), [10, 0, 0, 2].into());
+        let (dont_fragment, payload_len) = (false, 20);
+        let repr = ipv4::Repr { src, dst, dont_fragment, payload_len, ..ipv4::tests::golden() };
         let mut out = vec![0; 40];
-        repr.emit(&mut out).unwrap();
+        ipv4::Repr { protocol, fragment_offset, more_fragments, ..repr }.emit(&mut out).unwrap();
         out[20..28].copy_from_slice(&[0, 7, 0, 9, 0, 20, 0, 0]);
         out
     }

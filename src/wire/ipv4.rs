@@ -261,4 +261,4 @@ impl fmt::Display for Repr<'_> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -256,4 +256,4 @@ impl fmt::Display for Repr {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -48,6 +48,8 @@ pub mod pause;
 pub mod pfc;
 pub mod ptp;
 pub mod reth;
+#[cfg(test)]
+mod rig;
 pub mod roce;
 pub mod segment;
 pub mod sfcm;

@@ -79,7 +79,7 @@ impl fmt::Display for Repr {
 mod tests {
     use super::view::blank;
     use super::*;
-    use crate::group;
+    use crate::{group, rig};
     use ground::units::{Priority, Quanta};
 
     const PORT: Mac = Mac([2, 0, 0, 0, 0, 9]);
@@ -90,12 +90,7 @@ mod tests {
         let mut pfc = pfc::Repr::new(PORT);
         pfc.set(Priority::MIN, Quanta(7));
         for repr in [pause, Repr::Pfc(pfc)] {
-            let mut out = [0; FRAME_LEN];
-            repr.emit(&mut out).unwrap();
-            assert_eq!(Repr::parse(&out, PORT), Ok(repr));
-            for n in 0..FRAME_LEN {
-                assert_eq!(Repr::parse(&out[..n], PORT), Err(WireError::Truncated));
-            }
+            rig::round(&repr, FRAME_LEN, |octets| Repr::parse(octets, PORT), Repr::emit);
         }
         assert_eq!(pfc.enabled, PrioritySet(1));
     }

@@ -120,6 +120,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::rig;
 
     fn golden() -> Repr {
         Repr {
@@ -135,25 +136,18 @@ mod tests {
 
     #[test]
     fn golden_bytes() {
-        let mut out = [0xff; HEADER_LEN];
-        golden().emit(&mut out).unwrap();
         let octets = [
             0x12, 0x34, 0x01, 0xbb, 1, 2, 3, 4, 0xa0, 0xb0, 0xc0, 0xd0, 0x50, 0x18, 0xff, 0xfe,
             0x55, 0x66, 0, 0,
         ];
-        assert_eq!(out, octets);
-        assert_eq!(Repr::parse(&octets), Ok(golden()));
+        rig::hold(&golden(), &octets, Repr::parse, Repr::emit);
         assert_eq!(golden().to_string(), "tcp 4660 > 443 seq 16909060 ack 2695938256");
     }
 
     #[test]
-    fn every_truncation_and_every_impossible_offset_is_refused() {
+    fn every_impossible_offset_is_refused() {
         let mut octets = [0; 60];
         golden().emit(&mut octets).unwrap();
-        for n in 0..HEADER_LEN {
-            assert_eq!(Repr::parse(&octets[..n]), Err(WireError::Truncated));
-            assert_eq!(golden().emit(&mut [0; 20][..n]), Err(WireError::NoRoom));
-        }
         for words in 0..16 {
             octets[12] = words << 4;
             let len = usize::from(words) * 4;

@@ -121,6 +121,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::rig;
 
     /// Between the addresses of `ends`.
     const GOLDEN: [u8; 10] = [0x30, 0x39, 0x12, 0xb7, 0x00, 0x0a, 0x47, 0x85, 0x61, 0x62];
@@ -144,12 +145,8 @@ mod tests {
     }
 
     #[test]
-    fn every_truncation_is_refused() {
+    fn a_payload_that_is_cut_has_no_checksum() {
         let (src, dst) = ends();
-        for n in 0..HEADER_LEN {
-            assert_eq!(Repr::parse(&GOLDEN[..n]), Err(WireError::Truncated));
-            assert_eq!(GOLDEN_REPR.emit(&mut [0; 8][..n]), Err(WireError::NoRoom));
-        }
         for n in HEADER_LEN..GOLDEN.len() {
             let v = View::new(&GOLDEN[..n]).unwrap();
             assert_eq!(v.payload().len(), n - HEADER_LEN);
@@ -177,9 +174,7 @@ mod tests {
             (src_port, dst_port, checksum) in any::<(u16, u16, u16)>(), payload_len in 0_u16..65528
         ) {
             let repr = Repr { src_port, dst_port, payload_len, checksum };
-            let mut out = [0; HEADER_LEN];
-            repr.emit(&mut out).unwrap();
-            prop_assert_eq!(Repr::parse(&out), Ok(repr));
+            rig::round(&repr, HEADER_LEN, Repr::parse, Repr::emit);
         }
 
         #[test]

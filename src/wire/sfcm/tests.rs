@@ -3,6 +3,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::datagram::tests::headers as any_headers;
 use crate::ip::Ecn;
+use crate::rig;
 
 /// Headers from 10.9.0.1 (or fd00::9) to the source of [`flow`].
 fn headers(v6: bool) -> datagram::Repr {
@@ -70,30 +71,8 @@ fn read(headers: &datagram::Repr, pdu: &[u8]) -> Result<(), WireError> {
 
 /// The PDU of [`message`] about [`flow`] over IPv4.
 const GOLDEN: [u8; 24] = [
-    0x00,
-    0x43,
-    26 << 2,
-    0,
-    0,
-    1,
-    0xe2,
-    0x40,
-    0,
-    14,
-    10,
-    0,
-    0,
-    1,
-    10,
-    0,
-    0,
-    2,
-    17,
-    0,
-    0xc3,
-    0x51,
-    0x12,
-    0xb7,
+    0x00, 0x43, 0x68, 0, 0, 1, 0xe2, 0x40, 0, 14, 10, 0, 0, 1, 10, 0, 0, 2, 17, 0, 0xc3, 0x51,
+    0x12, 0xb7,
 ];
 
 #[test]
@@ -302,12 +281,7 @@ proptest! {
         let repr = Repr { headers, message };
         let octets = emitted(&repr);
         prop_assert!(octets.len() <= LEN_MAX);
-        prop_assert_eq!(Repr::parse(repr.ethertype(), &octets), Ok(repr));
-        for n in 0..octets.len() {
-            let cut = Repr::parse(repr.ethertype(), &octets[..n]);
-            prop_assert_eq!(cut, Err(WireError::Truncated), "{}", n);
-            prop_assert_eq!(repr.emit(&mut vec![0; n]), Err(WireError::NoRoom));
-        }
+        rig::hold(&repr, &octets, |octets| Repr::parse(repr.ethertype(), octets), Repr::emit);
         // A datagram that ends early, with correct checksums, is refused as well.
         for n in repr.headers.header_len()..octets.len() {
             let mut short = octets[..n].to_vec();
