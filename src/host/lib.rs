@@ -33,6 +33,8 @@ mod source;
 mod station;
 mod stream;
 pub mod template;
+#[cfg(test)]
+mod testtimes;
 mod transport;
 
 pub use arrived::probe_of;

@@ -214,14 +214,7 @@ pub(crate) fn message(head: &[u8]) -> Option<(Priority, Duration)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn at(us: u64) -> Instant {
-        Instant::ZERO + Duration::from_micros(us)
-    }
-
-    const fn us(n: u64) -> Duration {
-        Duration::from_micros(n)
-    }
+    use crate::testtimes::{at, us};
 
     const P3: Priority = Priority::ALL[3];
 

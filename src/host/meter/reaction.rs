@@ -165,14 +165,7 @@ impl ReactionMeter {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn at(us: u64) -> Instant {
-        Instant::ZERO + Duration::from_micros(us)
-    }
-
-    const fn us(n: u64) -> Duration {
-        Duration::from_micros(n)
-    }
+    use crate::testtimes::{at, us};
 
     /// Frames every 10 us of 1 us on the line up to `stop`, with a pause of 10 ms at 1,000 us.
     fn stopped_at(meter: &mut ReactionMeter, from: u64, stop: u64) {

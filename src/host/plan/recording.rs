@@ -123,14 +123,7 @@ impl Recording {
 mod tests {
     use super::*;
     use crate::plan::stream::Sizes;
-
-    fn us(n: u64) -> Duration {
-        Duration::from_micros(n)
-    }
-
-    fn at(n: u64) -> Instant {
-        Instant::ZERO + us(n)
-    }
+    use crate::testtimes::{at, us};
 
     #[test]
     fn frames_keep_their_octets_lengths_and_times() {

@@ -52,10 +52,7 @@ impl OnOff {
 mod tests {
     use super::*;
     use crate::plan::FlowId;
-
-    fn us(n: u64) -> Duration {
-        Duration::from_micros(n)
-    }
+    use crate::testtimes::{at, us};
 
     fn plan(random: Option<u64>) -> OnOffPlan {
         OnOffPlan { flow: FlowId(0), on: us(2), off: us(8), random }
@@ -63,7 +60,6 @@ mod tests {
 
     #[test]
     fn fixed_periods_follow_one_another_from_the_start_on() {
-        let at = |n| Instant::ZERO + us(n);
         let mut periods = OnOff::new(&plan(None), at(5));
         // Before its start nothing is due, and nothing is due in the eight after two.
         for (asked, first) in [(0, 5), (5, 5), (6, 6), (7, 15), (16, 16), (17, 25), (63, 65)] {

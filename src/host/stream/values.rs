@@ -144,15 +144,6 @@ mod tests {
     }
 
     #[test]
-    fn values_come_in_their_order_and_again() {
-        assert_eq!(take(&Values::List(vec![7, 3]), 5), [7, 3, 7, 3, 7]);
-        let up = Values::Increment { start: 10, step: 5, count: 3 };
-        assert_eq!(take(&up, 5), [10, 15, 20, 10, 15]);
-        let down = Values::Decrement { start: 1, step: 1, count: 3 };
-        assert_eq!(take(&down, 4), [1, 0, u128::MAX, 1]);
-    }
-
-    #[test]
     fn what_is_drawn_repeats_with_its_count_and_its_seed_and_stays_in_its_range() {
         let chance = |min, max, seed| Values::Random { min, max, count: 50, seed };
         for (min, max) in [(3, 9), (0, u128::MAX), (5, 5), (1 << 70, 1 << 90)] {

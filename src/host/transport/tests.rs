@@ -54,6 +54,8 @@ struct Network {
     delay: u64,
 }
 
+const QUIET: Network = Network { seed: 1, lost: 0, twice: 0, jitter: 0, delay: 1_000 };
+
 /// Frames in flight.
 struct Wire<F> {
     network: Network,
@@ -88,6 +90,12 @@ impl<F: Copy> Wire<F> {
 
     fn next_at(&self) -> Instant {
         self.queue.peek().map_or(Instant::NEVER, |Reverse((at, _))| *at)
+    }
+
+    /// Loses the frame that was sent last.
+    fn lose_last(&mut self) {
+        let last = self.frames.len() - 1;
+        self.queue.retain(|Reverse((_, n))| *n != last);
     }
 
     fn receive(&mut self, now: Instant) -> Option<F> {
@@ -131,4 +139,20 @@ fn run(flow: &mut impl Flow, end: Instant) -> Instant {
         let send = flow.ready_at().max(free);
         now = now.max(flow.arrival().min(flow.deadline()).min(send));
     }
+}
+
+/// Runs until the sender is done, with a frame in each slot; `send` sends it and may lose it.
+fn run_in_slots<F: Flow>(mut flow: F, mut send: impl FnMut(&mut F, Instant)) -> F {
+    let mut now = Instant::ZERO;
+    while !flow.is_done() {
+        flow.receive(now);
+        if flow.deadline() <= now {
+            flow.on_timeout(now);
+        }
+        if flow.ready_at() <= now {
+            send(&mut flow, now);
+        }
+        now += FRAME;
+    }
+    flow
 }

@@ -15,6 +15,8 @@ mod limit;
 mod plan;
 pub mod proxy;
 pub mod qcn;
+#[cfg(test)]
+mod rig;
 pub mod sfc;
 mod source_map;
 pub mod streams;

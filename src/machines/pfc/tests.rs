@@ -5,9 +5,13 @@ use ground::time::{Duration, Instant};
 use ground::units::{BitsPerSec, Priority, PrioritySet};
 use proptest::prelude::*;
 
-const RATE: BitsPerSec = BitsPerSec::gbps(100);
+pub(crate) const RATE: BitsPerSec = BitsPerSec::gbps(100);
 
-fn at(ns: u64) -> Instant {
+pub(crate) fn p(n: u8) -> Priority {
+    Priority::new(n).unwrap()
+}
+
+pub(crate) fn at(ns: u64) -> Instant {
     Instant::ZERO + Duration::from_nanos(ns)
 }
 

@@ -113,8 +113,6 @@ fn roce(recovery: Recovery) -> RocePlan {
     RocePlan { recovery, first_psn, timeout: Duration::from_micros(20), ..RocePlan::new(qp, qp) }
 }
 
-const QUIET: Network = Network { seed: 1, lost: 0, twice: 0, jitter: 0, delay: 1_000 };
-
 proptest! {
     #[test]
     fn every_octet_arrives_once_and_in_order_whatever_the_network_does(
@@ -190,29 +188,15 @@ fn without_loss_each_packet_goes_once_and_is_acknowledged_as_often_as_asked() {
 /// A flow of 100 packets whose network loses exactly these.
 fn with_losses(recovery: Recovery, losses: &[u64]) -> Roce {
     let plan = plan(Some(Message::once(100_000)), Transport::Roce(roce(recovery)));
-    let mut flow = Roce::new(&plan, QUIET);
-    let (mut now, mut losses) = (Instant::ZERO, losses.to_vec());
-    while !flow.is_done() {
-        flow.receive(now);
-        if flow.sender.timer <= now {
-            flow.on_timeout(now);
+    let mut losses = losses.to_vec();
+    run_in_slots(Roce::new(&plan, QUIET), |flow, now| {
+        let index = flow.sender.next().place.index;
+        flow.send(now);
+        if let Some(at) = losses.iter().position(|n| *n == index) {
+            losses.remove(at);
+            flow.there.lose_last();
         }
-        if flow.sender.ready_at() <= now {
-            let index = flow.sender.next().place.index;
-            flow.send(now);
-            if let Some(at) = losses.iter().position(|n| *n == index) {
-                losses.remove(at);
-                flow.there.queue = flow
-                    .there
-                    .queue
-                    .drain()
-                    .filter(|Reverse((_, n))| *n + 1 < flow.there.frames.len())
-                    .collect();
-            }
-        }
-        now += FRAME;
-    }
-    flow
+    })
 }
 
 #[test]

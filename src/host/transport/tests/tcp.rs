@@ -88,8 +88,6 @@ fn tcp() -> TcpPlan {
     TcpPlan { timeout_min: Duration::from_micros(20), ..TcpPlan::new(50_000, 9) }
 }
 
-const QUIET: Network = Network { seed: 1, lost: 0, twice: 0, jitter: 0, delay: 1_000 };
-
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
     #[test]
@@ -134,25 +132,12 @@ fn slow_start_doubles_the_window_each_round_trip() {
 /// Runs a flow of one message of which the network loses segment number `lost`.
 fn with_one_loss(message: u64, lost: u64) -> Tcp {
     let plan = plan(Some(Message::once(message)), Transport::TcpLike(tcp()));
-    let mut flow = Tcp::new(&plan, QUIET);
-    let (mut now, mut left) = (Instant::ZERO, Some(lost));
-    while !flow.is_done() {
-        flow.receive(now);
-        if flow.deadline() <= now {
-            flow.on_timeout(now);
+    run_in_slots(Tcp::new(&plan, QUIET), |flow, now| {
+        flow.send(now);
+        if flow.frames == lost + 1 {
+            flow.there.lose_last();
         }
-        if flow.ready_at() <= now {
-            flow.send(now);
-            if left.is_some_and(|n| flow.frames == n + 1) {
-                let last = flow.there.frames.len() - 1;
-                let queue = flow.there.queue.drain();
-                flow.there.queue = queue.filter(|Reverse((_, n))| *n != last).collect();
-                left = None;
-            }
-        }
-        now += FRAME;
-    }
-    flow
+    })
 }
 
 #[test]

@@ -4,14 +4,11 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::rig::us;
 use ground::time::Duration;
 use ground::units::Bytes;
 
 const LINE: BitsPerSec = BitsPerSec::gbps(40);
-
-fn us(n: u64) -> Instant {
-    Instant::ZERO + Duration::from_micros(n)
-}
 
 /// Returns the rates after each of the next `n` timed increases.
 fn increases(dcqcn: &mut Dcqcn, n: usize) -> Vec<u64> {

@@ -1,6 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::rig::{UNLIMITED, queue, us};
 use wire::ip::Protocol;
 
 fn flow(n: u8, port: u16) -> FiveTuple {
@@ -17,14 +18,10 @@ fn qp(n: u32) -> U24 {
     U24::new(n).unwrap()
 }
 
-fn us(n: u64) -> Instant {
-    Instant::ZERO + Duration::from_micros(n)
-}
-
 fn plan() -> CnpPlan {
     CnpPlan {
         spacing: Duration::from_micros(50),
-        budget: LimitPlan { interval: Duration::ZERO, burst: 1 },
+        budget: UNLIMITED,
         flows: 64,
         seed: 1,
         pairs: vec![],
@@ -72,7 +69,7 @@ fn what_is_configured_goes_before_what_was_learnt() {
 #[test]
 fn a_queue_that_nobody_looks_at_picks_nothing() {
     let mut cnp = FastCnp::new(&plan(), 2);
-    let queue = Queue { port: PortId::new(1).unwrap(), class: TrafficClass::MIN };
+    let queue = queue(1, 0);
     assert!(!cnp.picks(queue, Bytes(u64::MAX)));
     cnp.set_detect(queue, Some(Detect::Length(Bytes(1_000))));
     assert_eq!(cnp.floor(queue), Bytes(1_000));

@@ -6,14 +6,12 @@ mod order;
 use std::net::{IpAddr, Ipv4Addr};
 
 use super::*;
+use crate::rig::{UNLIMITED, key as flow, us};
 use crate::streams::STREAMS_MAX;
 use crate::{Detect, LimitPlan};
 use ground::time::Duration;
 use ground::units::Bytes;
-use wire::flow::FiveTuple;
-use wire::ip::Protocol;
 
-const UNLIMITED: LimitPlan = LimitPlan { interval: Duration::ZERO, burst: 1 };
 const UPSTREAM: PortId = PortId::MIN;
 const PEER: Mac = Mac([2, 0, 0, 0, 0, 9]);
 
@@ -27,17 +25,7 @@ fn map() -> QueueMap {
 }
 
 fn queue(n: u8) -> Queue {
-    Queue { port: PortId::new(2).unwrap(), class: class(n) }
-}
-
-fn flow(n: u32) -> FlowKey {
-    FlowKey::Ip(FiveTuple {
-        src: IpAddr::V4(Ipv4Addr::from_bits(0x0a00_0000 | n)),
-        dst: IpAddr::V4(Ipv4Addr::new(10, 255, 0, 1)),
-        protocol: Protocol::UDP,
-        src_port: n as u16,
-        dst_port: 4791,
-    })
+    crate::rig::queue(2, n)
 }
 
 fn plan() -> IsolationPlan {
@@ -73,10 +61,6 @@ fn lengths(monitored: u64, congesting: u64) -> [Bytes; PRIORITIES] {
     let mut lengths = [Bytes(0); PRIORITIES];
     (lengths[3], lengths[5]) = (Bytes(monitored), Bytes(congesting));
     lengths
-}
-
-fn us(n: u64) -> Instant {
-    Instant::ZERO + Duration::from_micros(n)
 }
 
 fn received(n: u32, add: bool) -> Received {

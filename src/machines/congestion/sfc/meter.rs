@@ -47,12 +47,9 @@ impl Meter {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::rig::us;
 
     const WINDOW: Duration = Duration::from_micros(100);
-
-    fn us(n: u64) -> Instant {
-        Instant::ZERO + Duration::from_micros(n)
-    }
 
     #[test]
     fn a_steady_flow_has_its_rate_after_one_window() {

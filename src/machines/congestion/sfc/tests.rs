@@ -5,24 +5,14 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use proptest::prelude::*;
 
 use super::*;
+use crate::rig::{UNLIMITED, flow, us};
 use crate::{Detect, EcnPlan, LimitPlan, MarkAt, NotEct};
-use ground::units::{Mac, TrafficClass};
+use ground::units::Mac;
 
 const RATE: BitsPerSec = BitsPerSec::gbps(100);
-const UNLIMITED: LimitPlan = LimitPlan { interval: Duration::ZERO, burst: 1 };
 
 fn queue(class: u8) -> Queue {
-    Queue { port: PortId::new(2).unwrap(), class: TrafficClass::new(class).unwrap() }
-}
-
-fn flow(n: u32) -> FiveTuple {
-    FiveTuple {
-        src: IpAddr::V4(Ipv4Addr::from_bits(0x0a00_0000 | n)),
-        dst: IpAddr::V4(Ipv4Addr::new(10, 255, 0, 1)),
-        protocol: Protocol::UDP,
-        src_port: n as u16,
-        dst_port: 4791,
-    }
+    crate::rig::queue(2, class)
 }
 
 fn joined(length: u64, n: u32) -> Joined {
@@ -41,10 +31,6 @@ fn point(plan: SfcPlan) -> SfcPoint {
     let monitor = Monitor { detect: Detect::Length(Bytes(100_000)), target: Bytes(40_000) };
     point.set_monitor(queue(3), Some(monitor)).unwrap();
     point
-}
-
-fn us(n: u64) -> Instant {
-    Instant::ZERO + Duration::from_micros(n)
 }
 
 #[test]

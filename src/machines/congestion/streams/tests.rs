@@ -1,28 +1,11 @@
 //! The table against a map without expiry, and under floods.
 
 use std::collections::HashMap;
-use std::net::{IpAddr, Ipv4Addr};
 
 use proptest::prelude::*;
 
 use super::*;
-use ground::units::{PortId, TrafficClass};
-use wire::flow::FiveTuple;
-use wire::ip::Protocol;
-
-fn queue(port: u16, class: u8) -> Queue {
-    Queue { port: PortId::new(port).unwrap(), class: TrafficClass::new(class).unwrap() }
-}
-
-fn flow(n: u32) -> FlowKey {
-    FlowKey::Ip(FiveTuple {
-        src: IpAddr::V4(Ipv4Addr::from_bits(0x0a00_0000 | n)),
-        dst: IpAddr::V4(Ipv4Addr::new(10, 255, 0, 1)),
-        protocol: Protocol::UDP,
-        src_port: n as u16,
-        dst_port: 4791,
-    })
-}
+use crate::rig::{key as flow, queue};
 
 fn stream(now: Instant, queue: Queue, key: FlowKey) -> Stream<u32> {
     Stream { key, queue, created: now, mask: CreateMask::LOCAL, messages: 0, state: 0 }

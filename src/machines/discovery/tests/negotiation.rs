@@ -22,21 +22,6 @@ fn pfc_of(agent: &Lldp) -> (u8, Party) {
 }
 
 #[test]
-fn an_unwilling_port_keeps_its_own_and_a_willing_one_takes_an_unwilling_ones() {
-    for (willing, remote_willing, want) in [
-        (false, false, (0x08, Party::Local)),
-        (false, true, (0x08, Party::Local)),
-        (true, false, (0x10, Party::Peer)),
-    ] {
-        for (mine, theirs) in [(1, 2), (2, 1)] {
-            let agent =
-                after(&dcbx_plan(mine, willing, 0x08), &dcbx_plan(theirs, remote_willing, 0x10));
-            assert_eq!(pfc_of(&agent), want, "{willing} {remote_willing} {mine}");
-        }
-    }
-}
-
-#[test]
 fn of_two_willing_ports_one_address_decides() {
     for (precedence, winner) in [(Precedence::HigherAddress, 2), (Precedence::LowerAddress, 1)] {
         let plan = |last: u8| {

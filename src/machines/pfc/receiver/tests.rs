@@ -1,15 +1,6 @@
 use super::*;
+use crate::tests::{RATE, at, p};
 use proptest::prelude::*;
-
-const RATE: BitsPerSec = BitsPerSec::gbps(100);
-
-fn p(n: u8) -> Priority {
-    Priority::new(n).unwrap()
-}
-
-fn at(ns: u64) -> Instant {
-    Instant::ZERO + Duration::from_nanos(ns)
-}
 
 fn pfc() -> Receiver {
     let obey = PrioritySet(0b0001_1000);
@@ -44,16 +35,6 @@ fn times_replace_expire_and_resume() {
     assert_eq!((r.paused(at(631)), r.next_deadline()), (PrioritySet::EMPTY, Instant::NEVER));
     assert_eq!(r.paused_time(at(900), p(3)), Duration::from_nanos(512 + 20));
     assert_eq!((r.transitions(p(3)), r.transitions(p(4))), (2, 1));
-}
-
-#[test]
-fn times_of_bits_that_are_off_mean_nothing() {
-    let mut r = pfc();
-    let mut v = vector(&[(3, 100)]);
-    v.time = [Quanta::MAX; PRIORITIES];
-    v.time[3] = Quanta(100);
-    assert!(r.on_pfc(at(0), &v));
-    assert_eq!(r.paused(at(0)), PrioritySet::of(p(3)));
 }
 
 #[test]

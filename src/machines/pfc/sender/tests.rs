@@ -1,16 +1,8 @@
 use super::*;
+use crate::tests::{RATE, at, p};
 
-const RATE: BitsPerSec = BitsPerSec::gbps(100);
 /// 1000 quanta are 5.12 us at 100G.
 const QUANTA: Quanta = Quanta(1000);
-
-fn p(n: u8) -> Priority {
-    Priority::new(n).unwrap()
-}
-
-fn at(ns: u64) -> Instant {
-    Instant::ZERO + Duration::from_nanos(ns)
-}
 
 fn plan(mode: FlowControl) -> PfcPlan {
     PfcPlan { mode, quanta: QUANTA, refresh: Duration::from_nanos(2_000) }

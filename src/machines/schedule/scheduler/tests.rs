@@ -73,18 +73,6 @@ fn shares_are_of_bytes_or_of_frames() {
 }
 
 #[test]
-fn a_paused_priority_stops_its_queue_and_no_other() {
-    let mut arena = Arena::with_capacity(8);
-    let mut s = Scheduler::new(&plan([ClassPlan::Strict; 8]));
-    push(&mut s, &mut arena, 3, 64, 30);
-    push(&mut s, &mut arena, 1, 64, 10);
-    let paused = PrioritySet::of(Priority::ALL[3]);
-    assert_eq!(s.next(&mut arena, paused, 0).map(|p| p.item), Some(10));
-    assert_eq!(s.next(&mut arena, paused, 0), None);
-    assert_eq!(s.next(&mut arena, PrioritySet::EMPTY, 0).map(|p| p.item), Some(30));
-}
-
-#[test]
 fn frames_of_one_class_keep_their_order() {
     let mut arena = Arena::with_capacity(4);
     let mut s = Scheduler::new(&plan(dwrr([1; 8])));

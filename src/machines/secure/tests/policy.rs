@@ -167,32 +167,6 @@ fn a_port_protects_what_it_is_told_to() {
 }
 
 #[test]
-fn an_offset_leaves_so_much_readable() {
-    let offsets = [
-        (None, usize::MAX),
-        (Some(ConfidentialityOffset::Zero), 0),
-        (Some(ConfidentialityOffset::Thirty), 30),
-        (Some(ConfidentialityOffset::Fifty), 50),
-    ];
-    for (confidentiality, readable) in offsets {
-        for len in [14, 43, 44, 45, 60, 62, 63, 64, 200, 1500, 9000] {
-            let (mut alice, mut bob) =
-                pair(CipherSuite::GcmAes256, |plan| plan.confidentiality = confidentiality);
-            let frame = data(len);
-            let sealed = protect(&mut alice, &frame).unwrap();
-            let secure = &sealed[28..sealed.len() - 16];
-            let same = secure.iter().zip(&frame[12..]).take_while(|(a, b)| a == b).count();
-            let readable = readable.min(len - 12);
-            // A byte equals its ciphertext once in 256 times.
-            assert!((readable..=readable + 4).contains(&same), "{same} of {len}, {readable}");
-            assert_eq!(sealed[14] & 0x0c, if confidentiality.is_some() { 0x0c } else { 0 });
-            assert_eq!(usize::from(sealed[15]), if len < 60 { len - 12 } else { 0 });
-            assert_eq!(accept(&mut bob, &sealed), Ok(frame));
-        }
-    }
-}
-
-#[test]
 fn each_form_of_sci_finds_its_channel() {
     for (form, port, front) in [
         (SciForm::Implied, 9, 8),

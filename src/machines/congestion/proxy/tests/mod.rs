@@ -7,6 +7,7 @@ mod remembered;
 mod together;
 
 use super::*;
+pub(crate) use crate::rig::us;
 use ground::units::Quanta;
 use pfc::{FlowControl, Receiver};
 
@@ -19,10 +20,6 @@ const P3: Priority = Priority::ALL[3];
 
 const fn port(n: u16) -> PortId {
     PortId::new(n).expect("a port")
-}
-
-fn us(n: u64) -> Instant {
-    Instant::ZERO + Duration::from_micros(n)
 }
 
 fn ip(text: &str) -> IpAddr {

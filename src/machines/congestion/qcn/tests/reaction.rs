@@ -3,16 +3,13 @@
 use proptest::prelude::*;
 
 use super::super::*;
+use crate::rig::us;
 use ground::rand::Rng;
 use ground::time::{Duration, Instant};
 use ground::units::{BitsPerSec, Bytes};
 
 const LINE: BitsPerSec = BitsPerSec::gbps(10);
 const STEADY: ReactionPlan = ReactionPlan { jitter: 0, ..ReactionPlan::standard() };
-
-fn us(n: u64) -> Instant {
-    Instant::ZERO + Duration::from_micros(n)
-}
 
 fn fb(n: u8) -> QuantizedFeedback {
     QuantizedFeedback::new(n).unwrap()
