@@ -62,23 +62,6 @@ fn octets_count_beside_time_and_both_past_f_are_hyper() {
 }
 
 #[test]
-fn firmware_cuts_once_per_monitor_period_and_keeps_its_target() {
-    let mut dcqcn = Dcqcn::new(DcqcnPlan::mellanox(), LINE);
-    dcqcn.on_cnp(us(10));
-    let first = dcqcn.rate().get();
-    assert_eq!((first, dcqcn.target), (40_000_000_000 - 40_000_000_000 / 2048 * 1023, LINE.get()));
-    dcqcn.on_cnp(us(13));
-    assert_eq!(dcqcn.rate().get(), first, "too early for another cut");
-    dcqcn.on_cnp(us(14));
-    assert!(dcqcn.rate().get() < first);
-    assert_eq!(dcqcn.target, LINE.get(), "no increase came in between");
-    dcqcn.on_timeout(us(314));
-    let (rate, target) = (dcqcn.rate().get(), dcqcn.target);
-    dcqcn.on_cnp(us(400));
-    assert_eq!((dcqcn.target, target), (rate, LINE.get()), "an increase did");
-}
-
-#[test]
 fn a_flow_at_the_full_rate_needs_no_timer_and_forgets_as_time_passes() {
     let mut dcqcn = Dcqcn::new(DcqcnPlan::ns3(), LINE);
     dcqcn.on_cnp(us(0));

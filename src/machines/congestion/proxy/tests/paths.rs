@@ -102,26 +102,6 @@ fn a_shorter_pause_changes_nothing_and_a_longer_one_lengthens() {
 }
 
 #[test]
-fn a_long_pause_is_renewed_when_half_of_the_longest_is_left() {
-    let mut proxy = proxy();
-    let mut host = receiver(RATE);
-    let pause = Duration::from_micros(700);
-    proxy.on_message(us(0), &message(pause));
-    let mut sent = Vec::new();
-    while proxy.next_deadline(HOST) < Instant::NEVER {
-        let now = proxy.next_deadline(HOST);
-        let times = send(&mut proxy, now, HOST, &mut host).unwrap();
-        sent.push((now.as_picos(), times.time[3].0));
-    }
-    // 65535 quanta of 5.12 ns are 335.5392 us, and a half of that 167.7696 us.
-    let want = [(0, 65_535), (167_769_600, 65_535), (335_539_200, 65_535), (503_308_800, 38_417)];
-    assert_eq!(sent, want);
-    assert_eq!(host.transitions(P3), 1);
-    let paused = host.paused_time(us(5_000), P3);
-    assert!(paused >= pause && paused < pause + Quanta(1).at(RATE), "{paused}");
-}
-
-#[test]
 fn a_link_that_went_down_and_priorities_without_pfc_are_forgotten() {
     let mut proxy = proxy();
     let mut host = receiver(RATE);

@@ -52,19 +52,6 @@ fn a_cut_recovers_five_times_then_adds_then_adds_faster() {
 }
 
 #[test]
-fn a_target_far_above_the_rate_is_taken_back_once() {
-    let mut point = ReactionPoint::new(STEADY, LINE, 1);
-    for n in 0..5 {
-        point.on_cnm(us(n), fb(63));
-    }
-    let rate = point.rate().get();
-    assert!(rate * 10 < LINE.get(), "{rate}");
-    point.on_sent(150_000);
-    assert_eq!(point.target().get(), LINE.get() / 8);
-    assert_eq!(point.rate().get(), (rate + LINE.get() / 8).div_ceil(2));
-}
-
-#[test]
 fn no_flood_of_notifications_takes_a_flow_below_its_least_rate() {
     let mut point = ReactionPoint::new(STEADY, LINE, 1);
     (0..100_000).for_each(|n| point.on_cnm(Instant::from_picos(n), fb(63)));
