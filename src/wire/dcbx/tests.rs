@@ -16,10 +16,11 @@ use crate::headroom::Adjustment;
 use ground::time::Duration;
 use ground::units::{Mac, PrioritySet};
 
-/// Checks that `repr` is written as `octets`, that shorter strings are refused, and that longer
-/// ones are accepted unless the format says otherwise.
+/// Checks that `repr` is written as `octets` and read from them, and that fewer than `least` octets
+/// are refused.
 fn is_golden<T: PartialEq + Debug>(
     octets: &[u8],
+    least: usize,
     repr: T,
     parse: impl Fn(&[u8]) -> Result<T, WireError>,
     emit: impl Fn(&T, &mut [u8]) -> Result<usize, WireError>,
@@ -32,16 +33,21 @@ fn is_golden<T: PartialEq + Debug>(
     for n in 0..octets.len() {
         assert_eq!(emit(&repr, &mut out[..n]), Err(WireError::NoRoom), "{n}");
     }
-}
-
-fn is_cut_off<T: PartialEq + Debug>(
-    octets: &[u8],
-    least: usize,
-    parse: impl Fn(&[u8]) -> Result<T, WireError>,
-) {
     for n in 0..least {
         assert_eq!(parse(&octets[..n]), Err(WireError::Truncated), "{n}");
     }
+}
+
+/// Checks that `repr` is written in `len` octets, which are read as the same.
+fn comes_back<T: PartialEq + Debug>(
+    len: usize,
+    repr: T,
+    parse: impl Fn(&[u8]) -> Result<T, WireError>,
+    emit: impl Fn(&T, &mut [u8]) -> Result<usize, WireError>,
+) {
+    let mut out = [0xa5; isolation::LEN_MAX];
+    assert_eq!(emit(&repr, &mut out), Ok(len));
+    assert_eq!(parse(&out[..len]), Ok(repr));
 }
 
 fn longer(octets: &[u8]) -> Vec<u8> {
@@ -59,8 +65,7 @@ const TABLE: EtsTable = EtsTable {
 fn ets_configuration() {
     let octets = [0xc4, 0x00, 0x03, 0x00, 0x07, 40, 0, 0, 60, 0, 0, 0, 0, 2, 0, 0, 2, 0, 0, 0, 0];
     let repr = ets::Configuration { willing: true, cbs: true, classes: 4, table: TABLE };
-    is_golden(&octets, repr, ets::Configuration::parse, ets::Configuration::emit);
-    is_cut_off(&octets, octets.len(), ets::Configuration::parse);
+    is_golden(&octets, ets::LEN, repr, ets::Configuration::parse, ets::Configuration::emit);
     assert_eq!(ets::Configuration::parse(&longer(&octets)), Ok(repr));
     assert_eq!(repr.buffer_len(), octets.len());
     let mut untidy = octets;
@@ -86,8 +91,7 @@ fn eight_classes_are_sent_as_none() {
 fn ets_recommendation() {
     let octets = [0x00, 0x00, 0x03, 0x00, 0x07, 40, 0, 0, 60, 0, 0, 0, 0, 2, 0, 0, 2, 0, 0, 0, 0];
     let repr = ets::Recommendation { table: TABLE };
-    is_golden(&octets, repr, ets::Recommendation::parse, ets::Recommendation::emit);
-    is_cut_off(&octets, octets.len(), ets::Recommendation::parse);
+    is_golden(&octets, ets::LEN, repr, ets::Recommendation::parse, ets::Recommendation::emit);
     let mut untidy = longer(&octets);
     untidy[0] = 0xff;
     assert_eq!(ets::Recommendation::parse(&untidy), Ok(repr), "the first octet is reserved");
@@ -124,12 +128,11 @@ fn pfc_as_published() {
         enable: PrioritySet(0x18),
         proposed: None,
     };
-    is_golden(&[0x88, 0x18], repr, pfc::Configuration::parse, pfc::Configuration::emit);
-    is_cut_off(&[0x88, 0x18], 2, pfc::Configuration::parse);
+    is_golden(&[0x88, 0x18], 2, repr, pfc::Configuration::parse, pfc::Configuration::emit);
     let untidy = pfc::Configuration::parse(&[0xb8, 0x18]);
     assert_eq!(untidy, Ok(repr), "MACsec's bit is reserved in this form");
     let bound = pfc::Configuration { willing: false, macsec_bound: true, ..repr };
-    is_golden(&[0x48, 0x18], bound, pfc::Configuration::parse, pfc::Configuration::emit);
+    is_golden(&[0x48, 0x18], 2, bound, pfc::Configuration::parse, pfc::Configuration::emit);
     let refused = pfc::Configuration { capability: 16, ..repr }.emit(&mut [0; 3]);
     assert_eq!(refused, Err(WireError::OutOfRange));
     assert_eq!(repr.to_string(), "PFC willing, {3, 4} of 8");
@@ -146,12 +149,12 @@ fn pfc_as_proposed() {
         proposed: Some(proposed),
     };
     let octets = [0x68, 0x08, 0x80];
-    is_golden(&octets, repr, pfc::Configuration::parse, pfc::Configuration::emit);
+    is_golden(&octets, 2, repr, pfc::Configuration::parse, pfc::Configuration::emit);
     let untidy = pfc::Configuration::parse(&[0x78, 0x08, 0xbf, 0xee]);
     assert_eq!(untidy, Ok(repr), "reserved bits and what later editions append are ignored");
     let ptp = Proposed { round_trip: false, ptp: true, macsec: false };
     let ptp = pfc::Configuration { proposed: Some(ptp), ..repr };
-    is_golden(&[0x48, 0x08, 0x40], ptp, pfc::Configuration::parse, pfc::Configuration::emit);
+    is_golden(&[0x48, 0x08, 0x40], 2, ptp, pfc::Configuration::parse, pfc::Configuration::emit);
 }
 
 #[test]
@@ -159,8 +162,7 @@ fn the_internal_delay_is_rounded_up_to_nanoseconds() {
     let plain = |internal_delay| Information { internal_delay, compensation: None };
     let repr = plain(Duration::from_nanos(614));
     let octets = [0, 0, 0x02, 0x66];
-    is_golden(&octets, repr, Information::parse, Information::emit);
-    is_cut_off(&octets, 4, Information::parse);
+    is_golden(&octets, 4, repr, Information::parse, Information::emit);
     // Less than the compensation behind it is ignored.
     assert_eq!(Information::parse(&[&octets[..], &[9; 3]].concat()), Ok(repr));
     let mut out = [0; 4];
@@ -178,7 +180,7 @@ fn a_compensation_follows_the_internal_delay_and_has_a_sign() {
     let compensation = Adjustment::from_nanos(-2);
     let repr = Information { internal_delay: Duration::from_nanos(1), compensation };
     let octets = [0, 0, 0, 1, 0xff, 0xff, 0xff, 0xfe];
-    is_golden(&octets, repr, Information::parse, Information::emit);
+    is_golden(&octets, 4, repr, Information::parse, Information::emit);
     assert_eq!(Information::parse(&longer(&octets)), Ok(repr));
     assert_eq!(repr.emit(&mut [0; 7]), Err(WireError::NoRoom));
     assert_eq!(repr.to_string(), "internal delay 1ns, compensation -2ns");
@@ -199,8 +201,7 @@ fn application_priorities() {
     let octets = [0x00, 0x63, 0x12, 0xb7, 0x65, 0x00, 0x1a, 0x01, 0x00, 0x00];
     let read = |octets: &[u8]| Ok(application::parse(octets)?.collect::<Vec<_>>());
     let emit = |all: &Vec<Application>, out: &mut [u8]| application::emit(all, out);
-    is_golden(&octets, APPLICATIONS.to_vec(), read, emit);
-    is_cut_off(&octets, 1, read);
+    is_golden(&octets, 1, APPLICATIONS.to_vec(), read, emit);
     assert_eq!(application::buffer_len(&APPLICATIONS), octets.len());
     let mut untidy = octets.to_vec();
     untidy[0] = 0xff;
@@ -250,8 +251,7 @@ fn congestion_isolation_with_every_address_and_either_family() {
         {
             let all = [&fixed[..], family, octets].concat();
             let repr = isolation(address, width);
-            is_golden(&all, repr, CongestionIsolation::parse, CongestionIsolation::emit);
-            is_cut_off(&all, 19, CongestionIsolation::parse);
+            is_golden(&all, 19, repr, CongestionIsolation::parse, CongestionIsolation::emit);
             // Two octets of a family truncated to the first are no valid family of the other width.
             for n in 18 + family.len()..all.len() {
                 assert!(CongestionIsolation::parse(&all[..n]).is_err(), "{all:?} cut to {n}");
@@ -279,9 +279,8 @@ fn a_queue_map_beyond_8_is_none() {
 fn topology() {
     let (device, orientation) = (Device::Bridge, Orientation::Uplink);
     let repr = Topology { device, level: Some(1), orientation };
-    is_golden(&[1, 1, 0], repr, Topology::parse, Topology::emit);
-    is_golden(&[255, 255, 255], Topology::default(), Topology::parse, Topology::emit);
-    is_cut_off(&[1, 1, 0], 3, Topology::parse);
+    is_golden(&[1, 1, 0], 3, repr, Topology::parse, Topology::emit);
+    is_golden(&[255, 255, 255], 3, Topology::default(), Topology::parse, Topology::emit);
     assert_eq!(Topology::parse(&[1, 1, 0, 9]), Ok(repr));
     let reserved = Topology::parse(&[77, 1, 3]);
     assert_eq!(reserved, Ok(Topology { level: Some(1), ..Topology::default() }));
@@ -301,13 +300,12 @@ fn source_flow_control() {
         udp_port: 58_622,
     };
     let (parse, emit) = (SourceFlowControl::parse, SourceFlowControl::emit);
-    is_golden(&[0x00, 0x20, 0xe4, 0xfe], host, parse, emit);
+    is_golden(&[0x00, 0x20, 0xe4, 0xfe], 4, host, parse, emit);
     let switch = SourceFlowControl { point: true, proxy: true, by_flow: false, ..host };
-    is_golden(&[0x00, 0xc0, 0xe4, 0xfe], switch, parse, emit);
+    is_golden(&[0x00, 0xc0, 0xe4, 0xfe], 4, switch, parse, emit);
     let priority = SourceFlowControl { by_flow: false, by_priority: true, ..host };
-    is_golden(&[0x00, 0x10, 0xe4, 0xfe], priority, parse, emit);
+    is_golden(&[0x00, 0x10, 0xe4, 0xfe], 4, priority, parse, emit);
     assert_eq!([host, switch, priority].map(|s| s.obeys()), [true, false, true]);
-    is_cut_off(&[0x00, 0x20, 0xe4, 0xfe], 4, parse);
     let untidy = parse(&[0x0f, 0x2f, 0xe4, 0xfe, 0xee]);
     assert_eq!(untidy, Ok(host), "reserved bits and what later versions append are ignored");
     assert_eq!(parse(&[0x10, 0x20, 0xe4, 0xfe]), Err(WireError::BadVersion));
@@ -330,10 +328,7 @@ proptest! {
     ) {
         let [point, proxy, by_flow, by_priority] = roles;
         let repr = SourceFlowControl { point, proxy, by_flow, by_priority, udp_port };
-        let mut out = [0xa5; SourceFlowControl::LEN];
-        let len = repr.emit(&mut out).unwrap();
-        prop_assert_eq!(len, repr.buffer_len());
-        prop_assert_eq!(SourceFlowControl::parse(&out), Ok(repr));
+        comes_back(repr.buffer_len(), repr, SourceFlowControl::parse, SourceFlowControl::emit);
     }
 
     #[test]
@@ -343,12 +338,9 @@ proptest! {
     ) {
         let table = EtsTable { class, bandwidth, algorithm };
         let repr = ets::Configuration { willing: flags[0], cbs: flags[1], classes, table };
-        let mut out = [0xa5; ets::LEN];
-        repr.emit(&mut out).unwrap();
-        prop_assert_eq!(ets::Configuration::parse(&out), Ok(repr));
+        comes_back(repr.buffer_len(), repr, ets::Configuration::parse, ets::Configuration::emit);
         let repr = ets::Recommendation { table };
-        repr.emit(&mut out).unwrap();
-        prop_assert_eq!(ets::Recommendation::parse(&out), Ok(repr));
+        comes_back(repr.buffer_len(), repr, ets::Recommendation::parse, ets::Recommendation::emit);
     }
 
     #[test]
@@ -361,10 +353,7 @@ proptest! {
             proposed.map(|[round_trip, ptp, macsec]| Proposed { round_trip, ptp, macsec });
         let enable = PrioritySet(enable);
         let repr = pfc::Configuration { willing, macsec_bound, capability, enable, proposed };
-        let mut out = [0xa5; 3];
-        let len = repr.emit(&mut out).unwrap();
-        prop_assert_eq!(len, repr.buffer_len());
-        prop_assert_eq!(pfc::Configuration::parse(&out[..len]), Ok(repr));
+        comes_back(repr.buffer_len(), repr, pfc::Configuration::parse, pfc::Configuration::emit);
     }
 
     #[test]
@@ -377,9 +366,6 @@ proptest! {
         let mac = Mac(mac);
         let repr =
             CongestionIsolation { queue_map, encapsulation, mac, udp_port, address, family };
-        let mut out = [0xa5; isolation::LEN_MAX];
-        let len = repr.emit(&mut out).unwrap();
-        prop_assert_eq!(len, repr.buffer_len());
-        prop_assert_eq!(CongestionIsolation::parse(&out[..len]), Ok(repr));
+        comes_back(repr.buffer_len(), repr, CongestionIsolation::parse, CongestionIsolation::emit);
     }
 }
