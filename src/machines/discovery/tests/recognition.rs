@@ -137,17 +137,6 @@ fn a_level_that_cannot_be_said_is_not_taken() {
     assert_eq!(one.level(), Some(254));
 }
 
-#[test]
-fn a_leaf_that_loses_its_servers_starts_anew() {
-    let mut fabric = fabric();
-    fabric.settle(1);
-    (fabric.up[8], fabric.up[9], fabric.up[10]) = (false, false, false);
-    fabric.settle(2);
-    let levels = fabric.levels();
-    assert_eq!((levels[2], levels[0]), (Some(1), Some(2)), "others have theirs still");
-    assert_ne!(levels[3], Some(1));
-}
-
 /// Networks of up to three servers with one link each, and bridges with any.
 fn networks() -> impl Strategy<Value = (Vec<Device>, Vec<(usize, usize)>)> {
     let picks = prop::collection::vec((any::<usize>(), any::<usize>()), 0..24);
