@@ -3,11 +3,9 @@
 
 use tester::report::{Flow, Pacing, Report};
 use validate::bench::{Bench, Trouble};
-use validate::observation::Observation;
 use validate::trial::Trial;
-use validate::virtual_bench::VirtualBench;
 
-use super::example;
+use super::{Wrong, example};
 use crate::mlrsearch::Irregular;
 use crate::plan::Plan;
 use crate::rfc2889::{self, Tables, Test};
@@ -71,34 +69,11 @@ fn broadcast_frames_reach_all_ports_at_line_rate() {
     assert!(results.tables.broadcast.is_empty() && results.notes[0].contains("all of one rate"));
 }
 
-/// A bridge that changes what is counted.
-struct Wrong(VirtualBench, fn(&Trial, &mut Report));
-
-impl Bench for Wrong {
-    fn run(&mut self, trial: &Trial) -> Result<Observation, Trouble> {
-        self.0.run(trial)
-    }
-
-    fn run_on_cable(&mut self, trial: &Trial) -> Result<Observation, Trouble> {
-        self.0.run_on_cable(trial)
-    }
-
-    fn count(&mut self, trial: &Trial) -> Result<Report, Trouble> {
-        let mut report = self.0.count(trial)?;
-        (self.1)(trial, &mut report);
-        Ok(report)
-    }
-
-    fn world(&self) -> &'static str {
-        self.0.world()
-    }
-}
-
 /// Returns the reason why a run of the test ends.
 fn trouble(change: fn(&Trial, &mut Report)) -> Trouble {
     let (mut plan, bench) = example(BRIDGE);
     plan.learning.addresses = 8;
-    let mut bench = Wrong(bench, change);
+    let mut bench = Wrong::counting(bench, change);
     let (_, trouble) = rfc2889::run(&plan, &[Test::Addresses], &mut bench, &mut |_| true);
     trouble.expect("it is wrong")
 }
@@ -143,7 +118,7 @@ fn what_the_tester_did_not_send_and_what_is_lost_says_nothing_about_addresses() 
 fn a_table_that_forgets_is_found() {
     let (mut plan, bench) = example(BRIDGE);
     plan.learning.addresses = 64;
-    let mut bench = Wrong(bench, |trial, report| {
+    let mut bench = Wrong::counting(bench, |trial, report| {
         if let [_, sources, _] = &trial.flows[..] {
             let validate::trial::Addresses::Sources(count) = sources.addresses else { return };
             report.flows[2].frames_rx_by_port[1] += u64::from(count > 20);

@@ -2,12 +2,11 @@
 
 use config::quantity::Size;
 use lab::raw::Lab;
-use tester::report::Report;
-use validate::bench::{Bench, Faculty, Trouble};
+use validate::bench::{Bench, Trouble};
 use validate::observation::{Observation, Way, What};
-use validate::trial::Trial;
 use validate::virtual_bench::VirtualBench;
 
+use super::Wrong;
 use crate::plan::Plan;
 use crate::rfc2889::{self, ErrorRow, Tables, Test};
 use crate::run::Run;
@@ -63,49 +62,18 @@ fn a_cut_through_switch_forwards_frames_with_a_wrong_fcs() {
     assert!(table::rfc2889(&results).contains("FORWARDED"));
 }
 
-/// A bench whose observations are changed, and that lacks faculties.
-struct Changed(VirtualBench, fn(&mut Observation), bool);
-
-impl Bench for Changed {
-    fn run(&mut self, trial: &Trial) -> Result<Observation, Trouble> {
-        let mut seen = self.0.run(trial)?;
-        (self.1)(&mut seen);
-        Ok(seen)
-    }
-
-    fn run_on_cable(&mut self, trial: &Trial) -> Result<Observation, Trouble> {
-        self.0.run_on_cable(trial)
-    }
-
-    fn count(&mut self, trial: &Trial) -> Result<Report, Trouble> {
-        self.0.count(trial)
-    }
-
-    fn has(&self, faculty: Faculty) -> bool {
-        self.2 && self.0.has(faculty)
-    }
-
-    fn world(&self) -> &'static str {
-        self.0.world()
-    }
-}
-
 /// A device that pads short frames and forwards them.
 #[test]
 fn a_switch_that_repairs_short_frames_forwards_them() {
     let (plan, bench) = device(|_| {});
-    let mut bench = Changed(
-        bench,
-        |seen| {
-            let mut arrived = seen.records.clone();
-            arrived.retain(|r| matches!(r.what, What::Other(_)) && r.len < 64);
-            for record in &mut arrived {
-                (record.way, record.len) = (Way::Received, 64);
-            }
-            seen.records.extend(arrived);
-        },
-        true,
-    );
+    let mut bench = Wrong::seeing(bench, |seen| {
+        let mut arrived = seen.records.clone();
+        arrived.retain(|r| matches!(r.what, What::Other(_)) && r.len < 64);
+        for record in &mut arrived {
+            (record.way, record.len) = (Way::Received, 64);
+        }
+        seen.records.extend(arrived);
+    });
     let results = measured(&plan, &mut bench, Test::Errors);
     assert!(of(&results, "undersize").iter().all(|row| row.forwarded == 100), "{results:?}");
     assert!(of(&results, "oversize")[0].filtered == Some(true));
@@ -114,7 +82,7 @@ fn a_switch_that_repairs_short_frames_forwards_them() {
 #[test]
 fn a_tester_that_cannot_make_errors_tests_none_of_them() {
     let (plan, bench) = device(|_| {});
-    let mut bench = Changed(bench, |_| {}, false);
+    let mut bench = Wrong { able: false, ..Wrong::seeing(bench, |_| {}) };
     let results = measured(&plan, &mut bench, Test::Errors);
     for kind in ["undersize", "crc", "alignment", "dribble"] {
         assert!(of(&results, kind)[0].filtered.is_none(), "{results:?}");
@@ -130,7 +98,7 @@ fn a_device_that_loses_valid_frames_is_not_judged() {
     let drop = |seen: &mut Observation| {
         seen.records.retain(|r| r.way == Way::Sent || !matches!(r.what, What::Data { .. }));
     };
-    let mut bench = Changed(bench, drop, true);
+    let mut bench = Wrong::seeing(bench, drop);
     let (_, trouble) = rfc2889::run(&plan, &[Test::Errors], &mut bench, &mut |_| true);
     assert!(matches!(trouble, Some(Trouble::Error(why)) if why.contains("valid frames")));
 }

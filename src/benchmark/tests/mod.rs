@@ -16,6 +16,10 @@ mod rfc8239;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use tester::report::Report;
+use validate::bench::{Bench, Faculty, Trouble};
+use validate::observation::Observation;
+use validate::trial::Trial;
 use validate::virtual_bench::VirtualBench;
 
 use crate::file;
@@ -47,4 +51,49 @@ pub(crate) fn written(dut: &str, fields: &str) -> (Plan, VirtualBench) {
     let (plan, dut, warnings) = file::load(&path).unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(warnings, []);
     (plan, VirtualBench::new(dut.setup, dut.lab.expect("it is virtual")))
+}
+
+/// A device of which another thing is seen and counted than it does.
+struct Wrong {
+    device: VirtualBench,
+    seen: fn(&mut Observation),
+    counted: fn(&Trial, &mut Report),
+    /// True if the ports of the tester can send any frame.
+    able: bool,
+}
+
+impl Wrong {
+    fn counting(device: VirtualBench, counted: fn(&Trial, &mut Report)) -> Self {
+        Self { device, seen: |_| {}, counted, able: true }
+    }
+
+    fn seeing(device: VirtualBench, seen: fn(&mut Observation)) -> Self {
+        Self { device, seen, counted: |_, _| {}, able: true }
+    }
+}
+
+impl Bench for Wrong {
+    fn run(&mut self, trial: &Trial) -> Result<Observation, Trouble> {
+        let mut seen = self.device.run(trial)?;
+        (self.seen)(&mut seen);
+        Ok(seen)
+    }
+
+    fn run_on_cable(&mut self, trial: &Trial) -> Result<Observation, Trouble> {
+        self.device.run_on_cable(trial)
+    }
+
+    fn count(&mut self, trial: &Trial) -> Result<Report, Trouble> {
+        let mut report = self.device.count(trial)?;
+        (self.counted)(trial, &mut report);
+        Ok(report)
+    }
+
+    fn has(&self, faculty: Faculty) -> bool {
+        self.able && self.device.has(faculty)
+    }
+
+    fn world(&self) -> &'static str {
+        self.device.world()
+    }
 }

@@ -1,13 +1,12 @@
 //! Reset (RFC 2544, 26.6; RFC 6201) of a switch whose outage is planned.
 
 use ground::time::Duration;
-use tester::report::{Flow, Port, Report};
-use validate::bench::{Bench, Faculty, Trouble};
-use validate::observation::Observation;
+use tester::report::{Port, Report};
+use validate::bench::{Bench, Trouble};
 use validate::trial::{ResetKind, Trial};
 use validate::virtual_bench::VirtualBench;
 
-use super::example;
+use super::{Wrong, example};
 use crate::plan::Plan;
 use crate::rfc2544::{self, Tables, Test};
 use crate::run::Run;
@@ -68,56 +67,38 @@ fn an_outage_until_the_end_has_no_time() {
     assert!(table::rfc2544(&results).contains("not judged"));
 }
 
-/// A device whose reset, or whose forwarding before it, is changed.
-pub(super) struct Changed(pub(super) VirtualBench, pub(super) fn(&mut Report));
-
-impl Bench for Changed {
-    fn run(&mut self, trial: &Trial) -> Result<Observation, Trouble> {
-        self.0.run(trial)
-    }
-
-    fn run_on_cable(&mut self, trial: &Trial) -> Result<Observation, Trouble> {
-        self.0.run_on_cable(trial)
-    }
-
-    fn count(&mut self, trial: &Trial) -> Result<Report, Trouble> {
-        let mut report = self.0.count(trial)?;
-        // A search before the resets is left alone.
-        if trial.reset.is_some() || trial.name.contains("burst") {
-            (self.1)(&mut report);
-        }
-        Ok(report)
-    }
-
-    fn has(&self, faculty: Faculty) -> bool {
-        self.0.has(faculty)
-    }
-
-    fn world(&self) -> &'static str {
-        self.0.world()
-    }
+/// Returns true for a reset and the forwarding before it, and not for the search before both.
+fn is_reset(trial: &Trial) -> bool {
+    trial.reset.is_some() || trial.name.contains("burst")
 }
 
 #[test]
 fn a_reset_that_loses_nothing_or_a_device_that_always_does_is_not_judged() {
-    let says = |change: fn(&mut Report), part: &str| {
+    let says = |change: fn(&Trial, &mut Report), part: &str| {
         let (plan, bench) = device();
-        let results = measured(&plan, &mut Changed(bench, change));
+        let results = measured(&plan, &mut Wrong::counting(bench, change));
         let row = &results.tables.reset[0];
         let why = row.not_judged.as_deref().unwrap();
         assert!(row.mean_ms.is_none() && why.contains(part), "{row:?}");
     };
-    says(|report| report.flows.iter_mut().for_each(|f| f.frames_rx = f.frames_tx), "no frame");
-    says(|report| report.flows[0].frames_rx -= 1, "before the reset");
+    let none = |trial: &Trial, report: &mut Report| {
+        report.flows.iter_mut().filter(|_| is_reset(trial)).for_each(|f| f.frames_rx = f.frames_tx);
+    };
+    says(none, "no frame");
+    says(
+        |trial, report| report.flows[0].frames_rx -= u64::from(is_reset(trial)),
+        "before the reset",
+    );
 }
 
 #[test]
 fn a_tester_that_is_too_slow_before_a_reset_measures_nothing() {
     let (plan, bench) = device();
-    let mut bench = Changed(bench, |report| {
-        let frames = report.flows[0].frames_tx / 2;
-        let half = Flow { frames_tx: frames, frames_rx: frames, ..report.flows[0].clone() };
-        report.flows[0] = half;
+    let mut bench = Wrong::counting(bench, |trial, report| {
+        if is_reset(trial) {
+            let frames = report.flows[0].frames_tx / 2;
+            (report.flows[0].frames_tx, report.flows[0].frames_rx) = (frames, frames);
+        }
     });
     let (_, trouble) = rfc2544::run(&plan, &[Test::Reset], &mut bench, &mut |_| true);
     assert!(matches!(trouble, Some(Trouble::Disturbed(_))), "{trouble:?}");
@@ -127,7 +108,10 @@ fn a_tester_that_is_too_slow_before_a_reset_measures_nothing() {
 #[test]
 fn frames_that_a_link_without_signal_did_not_take_are_part_of_the_time() {
     let (plan, bench) = device();
-    let mut bench = Changed(bench, |report| {
+    let mut bench = Wrong::counting(bench, |trial, report| {
+        if !is_reset(trial) {
+            return;
+        }
         let lost = report.flows[2].frames_tx - report.flows[2].frames_rx;
         report.flows[2].frames_tx -= lost;
         report.ports = vec![Port::default(); 3];

@@ -3,7 +3,7 @@
 use ground::units::{Priority, PrioritySet};
 use validate::bench::{Bench, Trouble};
 
-use super::example;
+use super::{Wrong, example};
 use crate::plan::Plan;
 use crate::rfc7640::{self, Tables, Test};
 use crate::run::Run;
@@ -95,12 +95,12 @@ fn a_device_that_nothing_congests_and_a_limit_are_told() {
 fn a_dead_device_accepts_nothing_and_a_slow_tester_is_not_judged() {
     let (plan, bench) = example("benchmark/rfc7640.yaml");
     let plan = of(plan, &[0]);
-    let mut dead = super::reset::Changed(bench, |report| {
+    let mut dead = Wrong::counting(bench, |_, report| {
         report.flows.iter_mut().for_each(|flow| flow.frames_rx = 0);
     });
     let row = measured(&plan, &mut dead, Test::BurstHunt).tables.burst_hunt[0];
     assert!(row.bytes == 0 && row.latency.is_none() && row.lost_above > Some(0), "{row:?}");
-    let mut slow = super::reset::Changed(dead.0, |report| report.flows[0].frames_tx -= 1);
+    let mut slow = Wrong::counting(dead.device, |_, report| report.flows[0].frames_tx -= 1);
     let (_, trouble) = rfc7640::run(&plan, &[Test::BurstHunt], &mut slow, &mut |_| true);
     assert!(matches!(trouble, Some(Trouble::Disturbed(_))), "{trouble:?}");
 }
