@@ -110,6 +110,22 @@ pub(super) fn judged_of(
     results.tests
 }
 
+/// Returns the result of a test of the device of a file.
+pub(super) fn plain(text: &str, id: &str) -> TestResult {
+    judged((text, id, true), &|_| {}, &|_, _| {})
+}
+
+/// Returns the same by ports that have no faculty that they need not have.
+pub(super) fn unable(text: &str, id: &str) -> TestResult {
+    judged((text, id, false), &|_| {}, &|_, _| {})
+}
+
+/// Asserts how a test ends, and a part of the reason.
+pub(super) fn ends(result: &TestResult, outcome: Outcome, part: &str) {
+    assert_eq!(result.outcome, outcome, "{result:#?}");
+    assert!(result.detail.contains(part), "{part}: {result:#?}");
+}
+
 /// Asserts that a test fails in a value whose name has this part.
 pub(super) fn fails(result: &TestResult, part: &str) {
     assert_eq!(result.outcome, Outcome::Fail, "{part}: {result:#?}");
@@ -129,7 +145,7 @@ pub(super) fn fails_after(id: &str, part: &str, after: After<'_>) {
 
 /// Asserts that a test of a device of this file fails.
 pub(super) fn fails_as(text: &str, id: &str, part: &str) {
-    fails(&judged((text, id, true), &|_| {}, &|_, _| {}), part);
+    fails(&plain(text, id), part);
 }
 
 /// Returns the indexes of the received frames of the first flow of a priority, by time.
@@ -160,25 +176,6 @@ pub(super) fn lose_early(priority: u8) -> impl Fn(&Trial, &mut Observation) {
         if let Some(n) = all.iter().find(|n| seen.records[**n].begin > from) {
             seen.records.remove(*n);
         }
-    }
-}
-
-/// Delivers a frame of a priority a second time.
-pub(super) fn double(priority: u8) -> impl Fn(&Trial, &mut Observation) {
-    move |trial, seen| {
-        let all = received(trial, seen, priority);
-        let copy = seen.records[all[all.len() / 2]].clone();
-        seen.records.push(copy);
-    }
-}
-
-/// Exchanges two frames of a priority.
-pub(super) fn swap(priority: u8) -> impl Fn(&Trial, &mut Observation) {
-    move |trial, seen| {
-        let all = received(trial, seen, priority);
-        let (one, two) = (all[all.len() / 2], all[all.len() / 2 + 1]);
-        let what = seen.records[one].what.clone();
-        seen.records[one].what = core::mem::replace(&mut seen.records[two].what, what);
     }
 }
 

@@ -1,8 +1,7 @@
 //! Devices with DCBX.
 
 use super::changed::fails_as;
-use super::{GOOD, all_pass, validate, validate_at};
-use crate::judge::Outcome;
+use super::{GOOD, all_pass, skips, validate_at};
 use crate::test::Level;
 
 /// The good device with DCBX.
@@ -10,10 +9,8 @@ const DCBX: &str = include_str!("../../../../configs/validate/dcbx.yaml");
 
 const ALL: [&str; 5] = ["V-D01", "V-D02", "V-D03", "V-D04", "V-D05"];
 
-/// The good device with a part of its file replaced.
 fn with(from: &str, to: &str) -> String {
-    assert!(DCBX.contains(from), "{from}");
-    DCBX.replacen(from, to, 1)
+    super::with(DCBX, from, to)
 }
 
 #[test]
@@ -30,9 +27,7 @@ fn a_device_that_is_not_willing_keeps_its_map() {
     let own = with("dcbx: {pfc: {willing: true}}", "dcbx: {pfc: {willing: false}}");
     let own = own.replace("dcbx: {willing: true", "dcbx: {willing: false");
     all_pass(&validate_at(Level::Full, &own, &["V-D01", "V-D02", "V-D03", "V-D05"]));
-    let results = validate(&own, &["V-D04"]);
-    assert_eq!(results.tests[1].outcome, Outcome::Skip, "{results:#?}");
-    assert!(results.tests[1].detail.contains("expected.dcbx.willing"), "{results:#?}");
+    skips(&own, &["V-D04"], "expected.dcbx.willing");
 }
 
 #[test]
@@ -49,9 +44,5 @@ fn a_device_that_is_silent_fails() {
 
 #[test]
 fn a_device_without_the_expectation_is_not_judged() {
-    let results = validate_at(Level::Full, GOOD, &ALL);
-    for test in &results.tests[1..] {
-        assert_eq!(test.outcome, Outcome::Skip, "{test:#?}");
-        assert!(test.detail.contains("expected.dcbx is missing"), "{test:#?}");
-    }
+    skips(GOOD, &ALL, "expected.dcbx is missing");
 }

@@ -1,13 +1,19 @@
 //! Tests of NICs, on the good ones and on bad ones.
 
+use super::changed::{ends, fails_as, plain, unable};
 use super::*;
 use crate::bench::{Bench, Faculty, Trouble};
-use crate::judge::Measurement;
 use crate::observation::{Observation, Way};
 use crate::test::TestResult;
 use crate::trial::Trial;
 
 const GOOD_NIC: &str = include_str!("../../../../configs/validate/nic.yaml");
+
+/// The good NICs with all places of a part of their file replaced.
+fn changed(from: &str, to: &str) -> String {
+    assert!(GOOD_NIC.contains(from), "{from}");
+    GOOD_NIC.replace(from, to)
+}
 
 #[test]
 fn good_nics_pass() {
@@ -22,56 +28,22 @@ fn good_nics_pass() {
     }
 }
 
-/// Asserts that NICs with a change of their file end a test with this outcome and a reason.
-fn ends(change: (&str, &str), id: &str, (outcome, part): (Outcome, &str)) {
-    let text = GOOD_NIC.replace(change.0, change.1);
-    assert_ne!(text, GOOD_NIC, "{change:?}");
-    let results = validate(&text, &[id]);
-    let test = results.tests.iter().find(|test| test.id == id).unwrap();
-    assert_eq!(test.outcome, outcome, "{test:#?}");
-    assert!(test.detail.contains(part), "{test:#?}");
-}
-
 #[test]
-fn nics_that_send_nothing_are_not_judged() {
-    let none = ("sends: [0, 3, 4]", "sends: [0, 3, 4, 5]");
-    ends(none, "V-N01", (Outcome::Skip, "no frame of priority 5 to port A"));
-}
-
-#[test]
-fn traffic_that_ends_is_not_judged() {
-    let ends_early =
-        ("priority: 4, rate: 30G", "priority: 4, duration: {seconds: 30us}, rate: 30G");
-    ends(ends_early, "V-N01", (Outcome::Inconclusive, "not end before the tests"));
+fn nics_that_send_nothing_and_traffic_that_ends_are_not_judged() {
+    let none = changed("sends: [0, 3, 4]", "sends: [0, 3, 4, 5]");
+    skips(&none, &["V-N01"], "no frame of priority 5 to port A");
+    let early = changed("priority: 4, rate", "priority: 4, duration: {seconds: 30us}, rate");
+    ends(&plain(&early, "V-N01"), Outcome::Inconclusive, "not end before the tests");
 }
 
 #[test]
 fn without_a_field_the_test_that_needs_it_is_skipped() {
-    let pairs = ("{port: A, sends:", "{port: B, sends:");
-    ends(pairs, "V-N03", (Outcome::Skip, "nic.queue_pairs: that at port A is missing"));
-    let plain = ("transport: {roce: {dcqcn: sigcomm15}}", "transport: udp");
-    ends(plain, "V-N03", (Outcome::Skip, "no data of RoCEv2 to port A"));
-    ends(
-        ("sends: [0, 3, 4]", "sends: [0, 3]"),
-        "V-N04",
-        (Outcome::Skip, "two lossless priorities"),
-    );
-}
-
-/// Asserts that NICs with a change of their file fail a test in a value whose name has this part.
-fn fails(change: (&str, &str), id: &str, part: &str) {
-    let text = GOOD_NIC.replace(change.0, change.1);
-    assert_ne!(text, GOOD_NIC, "{change:?}");
-    let results = validate(&text, &[id]);
-    let test = results.tests.iter().find(|test| test.id == id).unwrap();
-    let failed = |m: &&Measurement| m.outcome == Outcome::Fail;
-    let failed: Vec<_> = test.measurements.iter().filter(failed).map(|m| &m.what).collect();
-    assert!(failed.iter().any(|what| what.contains(part)), "{part}: {failed:?}\n{test:#?}");
-}
-
-/// Returns the change that gives the first NIC a defect.
-fn defect(kind: &str) -> (&'static str, String) {
-    ("virtual:\n", format!("virtual:\n  faults: [{{defect: {{on: nic1, port: h1, {kind}}}}}]\n"))
+    let pairs = changed("{port: A, sends:", "{port: B, sends:");
+    skips(&pairs, &["V-N03"], "nic.queue_pairs: that at port A is missing");
+    let udp = changed("transport: {roce: {dcqcn: sigcomm15}}", "transport: udp");
+    skips(&udp, &["V-N03"], "no data of RoCEv2 to port A");
+    let one = changed("sends: [0, 3, 4]", "sends: [0, 3]");
+    skips(&one, &["V-N04"], "two lossless priorities");
 }
 
 #[test]
@@ -90,8 +62,8 @@ fn bad_nics_fail_in_the_value_that_shows_it() {
         ("kind: ignores-zero-time", "V-N04", "frames of priority 3 after XON"),
     ];
     for (kind, id, part) in rows {
-        let (old, new) = defect(kind);
-        fails((old, &new), id, part);
+        let fault = format!("virtual:\n  faults: [{{defect: {{on: nic1, port: h1, {kind}}}}}]\n");
+        fails_as(&changed("virtual:\n", &fault), id, part);
     }
 }
 
@@ -111,8 +83,8 @@ fn other_devices_are_skipped() {
     }
 }
 
-/// A bench without access to the NIC.
-struct Alone(VirtualBench, Option<Faculty>);
+/// A bench that only changes settings of the NIC.
+struct Alone(VirtualBench);
 
 impl Bench for Alone {
     fn run(&mut self, trial: &Trial) -> Result<Observation, Trouble> {
@@ -124,7 +96,7 @@ impl Bench for Alone {
     }
 
     fn has(&self, faculty: Faculty) -> bool {
-        Some(faculty) == self.1
+        faculty == Faculty::Settings
     }
 
     fn world(&self) -> &'static str {
@@ -134,19 +106,13 @@ impl Bench for Alone {
 
 #[test]
 fn a_slow_host_needs_access_to_the_nic() {
+    ends(&unable(GOOD_NIC, "V-N02"), Outcome::Skip, "adapter is missing: it sets host.reading");
     let (dut, _) = file::parse("dut.yaml", GOOD_NIC).unwrap();
-    for (given, part) in [
-        (None, "adapter is missing: it sets host.reading"),
-        (Some(Faculty::Settings), "adapter is missing: the device's counters"),
-    ] {
-        let mut bench =
-            Alone(VirtualBench::new(dut.setup.clone(), dut.lab.clone().unwrap()), given);
-        let selection = Selection { level: Level::Quick, only: vec!["V-N02".to_owned()] };
-        let results = suite::run(&dut.setup, &selection, &mut bench, |_, _, _| true);
-        let test = results.tests.last().unwrap();
-        assert_eq!(test.outcome, Outcome::Skip, "{test:#?}");
-        assert!(test.detail.contains(part), "{test:#?}");
-    }
+    let mut bench = Alone(VirtualBench::new(dut.setup.clone(), dut.lab.unwrap()));
+    let selection = Selection { level: Level::Quick, only: vec!["V-N02".to_owned()] };
+    let results = suite::run(&dut.setup, &selection, &mut bench, |_, _, _| true);
+    let part = "adapter is missing: the device's counters";
+    ends(results.tests.last().unwrap(), Outcome::Skip, part);
 }
 
 /// A bench at which the traffic of the NIC is there only in some trials, by their number.
@@ -173,7 +139,7 @@ impl Bench for Sometimes {
 
 /// Returns the result of V-N01 with a wait, with traffic in these trials alone.
 fn sometimes(is_there: fn(u32) -> bool) -> TestResult {
-    let text = GOOD_NIC.replace("  sends:", "  wait: 1ms\n  sends:");
+    let text = changed("  sends:", "  wait: 1ms\n  sends:");
     let (dut, _) = file::parse("dut.yaml", &text).unwrap();
     let bench = VirtualBench::new(dut.setup.clone(), dut.lab.unwrap());
     let selection = Selection { level: Level::Quick, only: vec!["V-N01".to_owned()] };
@@ -183,11 +149,8 @@ fn sometimes(is_there: fn(u32) -> bool) -> TestResult {
 
 #[test]
 fn traffic_is_awaited_and_its_end_is_no_failure_of_the_nic() {
-    assert_eq!(sometimes(|n| n > 3).outcome, Outcome::Pass);
-    let never = sometimes(|_| false);
-    assert_eq!(never.outcome, Outcome::Skip, "{never:#?}");
-    assert!(never.detail.contains("start its traffic"), "{never:#?}");
+    ends(&sometimes(|n| n > 3), Outcome::Pass, "");
+    ends(&sometimes(|_| false), Outcome::Skip, "start its traffic");
     // It ends in the first part.
-    let ended = sometimes(|n| n < 2);
-    assert_eq!(ended.outcome, Outcome::Inconclusive, "{ended:#?}");
+    ends(&sometimes(|n| n < 2), Outcome::Inconclusive, "");
 }

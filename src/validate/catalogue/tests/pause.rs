@@ -1,8 +1,7 @@
 //! Devices with PAUSE instead of PFC, right and wrong.
 
-use super::changed::{After, Before, fails_after, judged};
-use super::{GOOD, TESTS, all_pass, other_kind, outcome, validate, validate_at};
-use crate::judge::Outcome;
+use super::changed::{self, After, Before, fails_after, fails_as, judged};
+use super::{GOOD, TESTS, all_pass, other_kind, skips, tagged, validate, validate_at, with};
 use crate::observation::{Observation, Way, What};
 use crate::setup::FlowControl;
 use crate::test::Level;
@@ -29,16 +28,11 @@ virtual:
 const IDS: [&str; 3] = ["V-P01", "V-P02", "V-P03"];
 
 #[test]
-fn the_good_device_with_pause_passes() {
-    all_pass(&validate(GOOD_PAUSE, &IDS));
-}
-
-#[test]
 fn the_good_device_with_pause_passes_at_other_rates_and_with_tags() {
     for rate in ["1G", "10G"] {
         all_pass(&validate(&GOOD_PAUSE.replace("100G", rate), &IDS));
     }
-    all_pass(&validate(&GOOD_PAUSE.replace("virtual:", "marking: {pcp: {}}\nvirtual:"), &IDS));
+    all_pass(&validate(&tagged(GOOD_PAUSE), &IDS));
 }
 
 #[test]
@@ -58,33 +52,18 @@ fn tests_of_the_other_flow_control_are_skipped() {
         let others = others.filter(|test| !test.id.starts_with("V-N"));
         let ids: Vec<_> = others.map(|test| test.id).collect();
         assert!(ids.len() > 1);
-        let results = validate(&text, &ids);
-        assert_eq!(results.tests.len(), ids.len() + 1);
-        for test in &results.tests[1..] {
-            assert_eq!(test.outcome, Outcome::Skip, "{test:#?}");
-            assert!(test.detail.contains(&format!("flow_control: {flow_control}")), "{test:#?}");
-        }
+        skips(&text, &ids, &format!("flow_control: {flow_control}"));
     }
 }
 
 /// Asserts that a device with other flow control fails a test in a value whose name has this part.
 fn fails(flow_control: &str, id: &str, part: &str) {
-    let text = GOOD_PAUSE.replace("pause: {}", flow_control);
-    assert_ne!(text, GOOD_PAUSE);
-    fails_behind(&text, id, part, &|_, _| {});
+    fails_as(&with(GOOD_PAUSE, "pause: {}", flow_control), id, part);
 }
 
-/// Asserts the same of a device of any file behind a line that changes what is recorded.
-fn fails_behind(text: &str, id: &str, part: &str, after: After<'_>) {
-    fails_between(text, id, part, (&|_| {}, after));
-}
-
-/// Asserts the same behind a line that also changes what the device sees.
-fn fails_between(text: &str, id: &str, part: &str, (before, after): (Before<'_>, After<'_>)) {
-    let result = judged((text, id, true), before, after);
-    assert_eq!(result.outcome, Outcome::Fail, "{part}: {result:#?}");
-    let mut failed = result.measurements.iter().filter(|m| m.outcome == Outcome::Fail);
-    assert!(failed.any(|m| m.what.contains(part)), "{part}: {result:#?}");
+/// Asserts the same of the good device behind a line that changes what is recorded.
+fn fails_behind(id: &str, part: &str, after: After<'_>) {
+    changed::fails(&judged((GOOD_PAUSE, id, true), &|_| {}, after), part);
 }
 
 #[test]
@@ -101,9 +80,6 @@ fn a_device_that_sends_no_pause_is_found() {
         fails(other, "V-P02", "PAUSE frames at A");
         fails(other, "V-P03", "pauses of priority 0 at A");
     }
-    let results = validate(&GOOD_PAUSE.replace("pause: {}", "pause: {send: false}"), &["V-P02"]);
-    assert_eq!(outcome(&results, "V-P02"), Some(Outcome::Fail));
-    fails("pause: {send: false}", "V-P02", "lost frames of priority 0 from A");
 }
 
 /// Changes the MAC control frames that the device sends.
@@ -119,7 +95,7 @@ fn control(change: impl Fn(&mut [u8])) -> impl Fn(&Trial, &mut Observation) {
 
 #[test]
 fn frames_of_another_form_are_found() {
-    let fails = |part, after: After<'_>| fails_behind(GOOD_PAUSE, "V-P02", part, after);
+    let fails = |part, after: After<'_>| fails_behind("V-P02", part, after);
     fails("frames at A with another destination", &control(|octets| octets[5] = 0x0e));
     fails("frames at B with no unicast source", &control(|octets| octets[6..12].fill(0)));
     fails("frames at A with another opcode", &control(|octets| octets[15] = 2));
@@ -134,7 +110,7 @@ fn frames_of_another_form_are_found() {
 #[test]
 fn pauses_without_congestion_are_found() {
     let part = "MAC control frames at A without congestion";
-    fails_behind(GOOD_PAUSE, "V-P02", part, &|trial, seen| {
+    fails_behind("V-P02", part, &|trial, seen| {
         let octets = pause_frame(Mac([2, 0, 0, 0, 0, 9]), Quanta(9));
         let mut copy = seen.records[0].clone();
         (copy.port, copy.way) = (Port(0), Way::Received);
@@ -155,7 +131,7 @@ fn a_paused_port_that_holds_pauses_back_is_found() {
             });
         }
     };
-    fails_behind(GOOD_PAUSE, "V-P03", "at A (overload at a paused port)", &silent);
+    fails_behind("V-P03", "at A (overload at a paused port)", &silent);
     fails_after("V-P03", "at A (overload at a paused port)", &silent);
     let late = |trial: &Trial, seen: &mut Observation| {
         if trial.name == "overload at a paused port" {
@@ -180,6 +156,6 @@ fn a_device_that_does_not_resume_is_found() {
                 xon.octets[16..18].fill(0xff);
             }
         };
-        fails_between(GOOD_PAUSE, "V-P01", part, (deaf, &|_, _| {}));
+        changed::fails(&judged((GOOD_PAUSE, "V-P01", true), deaf, &|_, _| {}), part);
     }
 }
