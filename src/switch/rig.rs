@@ -1,7 +1,8 @@
 //! A switch on ports in memory for tests, and plans for it.
 
+use super::managed::{At, Object};
 use super::plan::*;
-use super::{Switch, SwitchPlan};
+use super::{Change, Switch, SwitchPlan};
 use buffer::{Alpha, BufferPlan, GroupKind, GroupPlan, SharedLimit};
 use congestion::isolation::{IsolationPlan, MapReading, QueueMap};
 use congestion::proxy::{PausePolicy, Senders};
@@ -12,8 +13,11 @@ use contracts::port::Secured;
 use contracts::world::{Alone, Events, World};
 use ground::time::{Duration, Instant};
 use ground::units::*;
+use headroom::{DelayInputs, Formula, Interface, Phy, SoftwareTerms};
+use link::{AgentsPlan, AutoPlan, Method, Preference, Statistic};
 use pfc::{FlowControl, PfcPlan};
-use wire::{cim, sfcm};
+use wire::headroom::Adjustment;
+use wire::{cim, mac_control, sfcm};
 
 pub struct TestWorld<E = ()>(core::marker::PhantomData<E>);
 
@@ -73,6 +77,29 @@ pub fn plan(n: u16) -> SwitchPlan {
     SwitchPlan { bridge, ..SwitchPlan::new("test", (0..n).map(port_plan).collect(), buffer) }
 }
 
+/// Link protocols of a port, none of which runs.
+pub fn agents(mac: Mac, rate: BitsPerSec) -> AgentsPlan {
+    AgentsPlan { mac, rate, lldp: None, dcbx: None, measure: None, peer_delay: None, auto: None }
+}
+
+/// Headroom by round trips over links of 100 Gb/s, for cells of 64 bytes.
+pub fn auto() -> AutoPlan {
+    AutoPlan {
+        link: DelayInputs::standard(Interface::plain(Phy::Base100R)),
+        software: SoftwareTerms::default(),
+        cell_bytes: 64,
+        methods: Preference::only(Method::RoundTrip),
+        statistic: Statistic::Max,
+        formula: Formula::Full,
+        adjustment: Adjustment::default(),
+        invocation: Duration::ZERO,
+        shims: None,
+        stated: Cells(0),
+        limit: Cells(u32::MAX),
+        wait: Duration::from_secs(3),
+    }
+}
+
 /// All congestion functions but QCN and fast CNP: class 3 is monitored, its congesting flows go to
 /// class 5, and no neighbour is configured.
 pub fn congestion() -> CongestionPlan {
@@ -115,9 +142,26 @@ pub fn congestion() -> CongestionPlan {
     }
 }
 
+/// A frame from `src` that pauses one priority.
+pub fn pause(src: Mac, priority: Priority, quanta: u16) -> Vec<u8> {
+    let mut repr = wire::pfc::Repr::new(src);
+    repr.set(priority, Quanta(quanta));
+    let mut octets = vec![0; mac_control::FRAME_LEN];
+    repr.emit(&mut octets).unwrap();
+    octets
+}
+
+/// Writes a managed object.
+pub fn object(name: &str, at: At, value: &str) -> Change {
+    let object = Object::named(name).unwrap();
+    let value = object.kind().read(value).unwrap();
+    Change::Object { object, at, value }
+}
+
 /// A switch with one worker that a test steps by hand.
 pub struct Lab<E: Events = ()> {
     pub switch: Switch<TestWorld<E>>,
+    pub ports: u16,
     pub now: Instant,
 }
 
@@ -128,7 +172,7 @@ impl<E: Events + Default> Lab<E> {
         };
         let ports = (0..).zip(&plan.ports).map(at).collect();
         let switch = Switch::new(plan, ports, Alone::default(), E::default()).unwrap();
-        Self { switch, now: Instant::ZERO }
+        Self { switch, ports: plan.ports.len() as u16, now: Instant::ZERO }
     }
 
     pub fn port(&mut self, n: u16) -> &mut MemPort {
@@ -137,6 +181,23 @@ impl<E: Events + Default> Lab<E> {
 
     pub fn inject(&mut self, n: u16, octets: &[u8]) {
         self.port(n).rx.push_back(MemFrame::new(octets));
+    }
+
+    /// A frame arrives, with all of its consequences.
+    pub fn deliver(&mut self, n: u16, octets: &[u8]) {
+        self.inject(n, octets);
+        self.poll_until_idle();
+    }
+
+    /// The switch learns that a host is behind a port.
+    pub fn learn(&mut self, n: u16, of: u8) {
+        self.deliver(n, &frame(host(99), host(of), None, 60));
+        self.clear();
+    }
+
+    /// Writes a managed object.
+    pub fn write(&mut self, name: &str, at: At, value: &str) {
+        self.switch.apply(self.now, object(name, at, value)).unwrap();
     }
 
     /// Polls at the present time until nothing more happens.
@@ -157,6 +218,11 @@ impl<E: Events + Default> Lab<E> {
     /// Removes and returns the frames that a port has sent.
     pub fn sent(&mut self, n: u16) -> Vec<Vec<u8>> {
         self.port(n).tx.drain(..).map(|f| f.head().to_vec()).collect()
+    }
+
+    /// Removes the frames that all ports have sent.
+    pub fn clear(&mut self) {
+        (0..self.ports).for_each(|n| drop(self.sent(n)));
     }
 
     pub fn check(&mut self) {

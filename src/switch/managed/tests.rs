@@ -3,9 +3,9 @@
 use super::*;
 use crate::plan::*;
 use ::congestion::isolation::{IsolationPlan, MapReading, QueueMap, Watch};
-use ::congestion::proxy::{CachePlan, PausePolicy, Senders};
+use ::congestion::proxy::CachePlan;
 use ::congestion::qcn::PointPlan;
-use ::congestion::sfc::{Monitor, SfcPlan};
+use ::congestion::sfc::Monitor;
 use ::congestion::{Detect, EcnPlan, LimitPlan, MarkAt, NotEct};
 use ground::time::Duration;
 use ground::units::{Bytes, Dscp, Priority};
@@ -38,48 +38,22 @@ pub(crate) fn whole() -> CongestionPlan {
     let detect =
         |class: usize| if class % 2 == 0 { Detect::Length(most) } else { Detect::Aqm(ecn) };
     let limit = LimitPlan { interval: Duration::from_micros(1), burst: 64 };
+    let monitor = |class| Monitor { detect: detect(class), target: least };
     let watch = |class| Watch { detect: detect(class), low: least, cim_above: most };
     let map = QueueMap::new([0, 0, -4, 3, 0, -7, 6, 0], MapReading::Partner).unwrap();
-    let dscp = Dscp::new(48).unwrap();
+    let plan = crate::rig::congestion();
     CongestionPlan {
         sfc: Some(SourceFlowControlPlan {
-            point: SfcPlan { enabled: true, ..SfcPlan::new() },
-            transmit_priority: Priority::MAX,
             dscp: Dscp::new(56).unwrap(),
-            form: SfcmForm::Simplified,
-            min_header_octets: 64,
-            unknown: UnknownHost::Drop,
-            from: SfcmFrom::Swapped,
-            mac: None,
-            ipv4: None,
-            ipv6: None,
-            monitors: vec![
-                core::array::from_fn(|c| Some(Monitor {
-                    detect: detect(c),
-                    target: least
-                }));
-                PORTS
-            ],
+            monitors: vec![core::array::from_fn(|class| Some(monitor(class))); PORTS],
+            ..plan.sfc.unwrap()
         }),
         isolation: Some(CongestionIsolationPlan {
             machine: IsolationPlan { enabled: true, map, ..IsolationPlan::new() },
-            cim_tx_priority: Priority::ALL[6],
-            dscp,
-            min_header_octets: 48,
             watches: vec![core::array::from_fn(|class| Some(watch(class))); PORTS],
-            points: vec![],
-            peers: vec![],
-            dialect: wire::cim::Dialect::default(),
+            ..plan.isolation.unwrap()
         }),
-        proxy: Some(SfcProxyPlan {
-            udp_port: SfcPlan::new().udp_port,
-            unknown: UnknownHost::Drop,
-            max_flow_life: Duration::from_secs(1),
-            fabric: Senders::Anybody,
-            hosts: Senders::Nobody,
-            policy: PausePolicy::standard(),
-            cache: Some(CachePlan::standard()),
-        }),
+        proxy: Some(SfcProxyPlan { cache: Some(CachePlan::standard()), ..plan.proxy.unwrap() }),
         fast_cnp: Some(FastCnpPlan {
             detect: vec![core::array::from_fn(|class| Some(detect(class))); PORTS],
             spacing: Duration::from_micros(50),
@@ -87,7 +61,7 @@ pub(crate) fn whole() -> CongestionPlan {
             flows: 4_096,
             source_qp: SourceQp::Learnt,
             priority: Priority::ALL[6],
-            dscp,
+            dscp: Dscp::new(48).unwrap(),
         }),
         qcn: Some(QuantizedPlan {
             points: vec![[Some(PointPlan::standard()); 8]; PORTS],
@@ -248,68 +222,61 @@ fn without_a_port_or_class_all_of_them_are_meant() {
 
 #[test]
 fn refusals_say_what_to_do() {
-    let refuse = |plan: &CongestionPlan, name: &str, at: At, value: ObjectValue| {
-        let mut new = plan.clone();
-        let error = set(&mut new, PORTS, object(name), at, value).unwrap_err().to_string();
-        assert!(new == *plan && error.starts_with(name), "{error}");
-        error
-    };
     let n = ObjectValue::Number;
     let at = |port, class| At { port, class };
     let (none, first) = (At::default(), PortId::new(0));
-    let class = TrafficClass::new(2);
+    let (one, queue) = (at(first, None), at(first, TrafficClass::new(2)));
     let plan = whole();
     let empty = CongestionPlan::default();
-    let why = refuse(&empty, "sfcMaxSFCM", none, n(3));
-    assert!(why.contains("put `sfc: {}` into the file"), "{why}");
-    let why = refuse(&plan, "sfcTransmittedSFCMs", none, n(3));
-    assert!(why.contains("a counter"), "{why}");
-    let why = refuse(&plan, "max-ci-stream-entries", none, n(3));
-    assert!(why.contains("change it in the file and restart"), "{why}");
-    let why = refuse(&plan, "sfcmUDPPort", none, n(49_151));
-    assert!(why.contains("49152 to 65535"), "{why}");
-    let why = refuse(&plan, "sfcmUDPPort", at(first, None), n(50_000));
-    assert!(why.contains("leave out the port"), "{why}");
-    let why = refuse(&plan, "cip-cim-port", at(first, class), n(5));
-    assert!(why.contains("leave out the class"), "{why}");
-    let why = refuse(&plan, "cip-cim-port", at(PortId::new(2), None), n(5));
-    assert!(why.contains("no such port"), "{why}");
-    let why =
-        refuse(&plan, "congestion_isolation.queues.low", at(first, TrafficClass::new(0)), n(5));
-    assert!(why.contains("`congestion_isolation.queues` of the file"), "{why}");
-    let mut one = plan.clone();
-    one.watchdog = Some(vec![None, Some(WATCHDOG)]);
     let on = ObjectValue::Bool(true);
-    let why = refuse(&one, "watchdog.enabled", at(first, None), on);
-    assert!(why.contains("put `watchdog: {}` into its part of the file"), "{why}");
-    let why = refuse(&empty, "watchdog.enabled", none, on);
-    assert!(why.contains("put `watchdog: {}` into the file"), "{why}");
-    let why = refuse(&empty, "measurement.rounds", none, n(9));
-    assert!(why.contains("put `measurement: {initiate: true}` into the file"), "{why}");
-    let why = refuse(&plan, "measurement.rounds", at(first, None), n(201));
-    assert!(why.contains("201 round trips need 201 to 256 requests"), "{why}");
-    let why = refuse(&plan, "measurement.spacing_min", none, n(500_000_001));
-    assert!(why.contains("spacing_max"), "{why}");
-    let why = refuse(&plan, "measurement.period", none, n(1));
-    assert!(why.contains("1us"), "{why}");
+    let mut unwatched = plan.clone();
+    unwatched.watchdog = Some(vec![None, Some(WATCHDOG)]);
     let mut no_ptp = plan.clone();
     for port in no_ptp.measurement.iter_mut().flatten().flatten() {
         port.auto.as_mut().unwrap().ptp = false;
     }
-    let why = refuse(&no_ptp, "headroom.auto.method", none, ObjectValue::Choice("auto"));
-    assert!(why.contains("`ptp: {}`"), "{why}");
-    let why = refuse(&plan, "ieee8021PfcRequests", none, n(0));
-    assert!(why.contains("a counter"), "{why}");
-    let why = refuse(&plan, "max-cim-tx", none, n(65_536));
-    assert!(why.contains("0 to 65535"), "{why}");
-    let why = refuse(&plan, "sfcMinHeaderOctets", none, n(63));
-    assert!(why.contains("64 to 512"), "{why}");
-    let why = refuse(&plan, "sfc.queues.aqm.kmin", at(first, class), n(64));
-    assert!(why.contains("give it an `aqm`"), "{why}");
     let mut lower = plan.clone();
-    set(&mut lower, PORTS, object("sfc.queues.threshold"), at(first, class), n(100)).unwrap();
-    let why = refuse(&lower, "sfc.queues.target", at(first, class), n(101));
-    assert!(why.contains("the target of 101 B is above 100 B"), "{why}");
+    set(&mut lower, PORTS, object("sfc.queues.threshold"), queue, n(100)).unwrap();
+    let low = "congestion_isolation.queues.low";
+    let auto = ObjectValue::Choice("auto");
+    for (plan, name, at, value, advice) in [
+        (&empty, "sfcMaxSFCM", none, n(3), "put `sfc: {}` into the file"),
+        (&plan, "sfcTransmittedSFCMs", none, n(3), "a counter"),
+        (&plan, "max-ci-stream-entries", none, n(3), "change it in the file and restart"),
+        (&plan, "sfcmUDPPort", none, n(49_151), "49152 to 65535"),
+        (&plan, "sfcmUDPPort", one, n(50_000), "leave out the port"),
+        (&plan, "cip-cim-port", queue, n(5), "leave out the class"),
+        (&plan, "cip-cim-port", at(PortId::new(2), None), n(5), "no such port"),
+        (
+            &plan,
+            low,
+            at(first, TrafficClass::new(0)),
+            n(5),
+            "`congestion_isolation.queues` of the file",
+        ),
+        (&unwatched, "watchdog.enabled", one, on, "put `watchdog: {}` into its part of the file"),
+        (&empty, "watchdog.enabled", none, on, "put `watchdog: {}` into the file"),
+        (
+            &empty,
+            "measurement.rounds",
+            none,
+            n(9),
+            "put `measurement: {initiate: true}` into the file",
+        ),
+        (&plan, "measurement.rounds", one, n(201), "201 round trips need 201 to 256 requests"),
+        (&plan, "measurement.spacing_min", none, n(500_000_001), "spacing_max"),
+        (&plan, "measurement.period", none, n(1), "1us"),
+        (&no_ptp, "headroom.auto.method", none, auto, "`ptp: {}`"),
+        (&plan, "ieee8021PfcRequests", none, n(0), "a counter"),
+        (&plan, "max-cim-tx", none, n(65_536), "0 to 65535"),
+        (&plan, "sfcMinHeaderOctets", none, n(63), "64 to 512"),
+        (&plan, "sfc.queues.aqm.kmin", queue, n(64), "give it an `aqm`"),
+        (&lower, "sfc.queues.target", queue, n(101), "the target of 101 B is above 100 B"),
+    ] {
+        let mut new = plan.clone();
+        let error = set(&mut new, PORTS, object(name), at, value).unwrap_err().to_string();
+        assert!(new == *plan && error.starts_with(name) && error.contains(advice), "{error}");
+    }
 }
 
 #[test]
@@ -319,12 +286,5 @@ fn the_point_and_the_proxy_keep_one_port() {
         set(&mut plan, PORTS, object(name), At::default(), ObjectValue::Number(50_000)).unwrap();
         let ports = (plan.sfc.unwrap().point.udp_port, plan.proxy.unwrap().udp_port);
         assert_eq!(ports, (50_000, 50_000));
-    }
-}
-
-#[test]
-fn a_queue_map_is_read_as_it_was_written() {
-    for map in [[0, 0, -4, 3, 0, -7, 6, 0], [-8, -8, 0, 0, 0, 0, 0, 1], [0; 8]] {
-        assert_eq!(QueueMap::new(map, MapReading::Partner).unwrap().numbers(), map);
     }
 }

@@ -1,49 +1,23 @@
 mod surroundings;
 
 use super::*;
-use crate::rig;
-use ::headroom::{DelayInputs, Formula, Interface, Phy, SoftwareTerms};
+use crate::rig::{self, agents, auto, port};
+use ::headroom::{DelayInputs, Interface, Phy, SoftwareTerms};
 use ::pfc::FlowControl;
 use contracts::port::StampSource;
 use discovery::{EtsResolved, EtsTable, Party, PeerState, PfcResolved, Resolved};
 use ground::units::{BitsPerSec, Cells, Priority, PrioritySet, TrafficClass};
-use link::{AgentsPlan, Failure, Preference, Sources, Spread, Statistic};
+use link::{AgentsPlan, Failure, Sources, Spread};
 use schedule::ClassPlan;
-use wire::headroom::Adjustment;
 
 /// A switch of two ports at 100G with discovered headroom.
 fn plan() -> SwitchPlan {
     let mut plan = rig::plan(2);
     for port in &mut plan.ports {
         port.rate = BitsPerSec::gbps(100);
-        port.agents = Some(AgentsPlan {
-            mac: port.mac,
-            rate: port.rate,
-            lldp: None,
-            dcbx: None,
-            measure: None,
-            peer_delay: None,
-            auto: Some(auto()),
-        });
+        port.agents = Some(AgentsPlan { auto: Some(auto()), ..agents(port.mac, port.rate) });
     }
     plan
-}
-
-fn auto() -> AutoPlan {
-    AutoPlan {
-        link: DelayInputs::standard(Interface::plain(Phy::Base100R)),
-        software: SoftwareTerms::default(),
-        cell_bytes: 64,
-        methods: Preference::only(Method::RoundTrip),
-        statistic: Statistic::Max,
-        formula: Formula::Full,
-        adjustment: Adjustment::default(),
-        invocation: Duration::ZERO,
-        shims: None,
-        stated: Cells(0),
-        limit: Cells(u32::MAX),
-        wait: Duration::from_secs(3),
-    }
 }
 
 fn found(method: Method, delay: Duration) -> Found {
@@ -69,8 +43,14 @@ fn round_trip(metres: u64) -> Duration {
     Interface::plain(Phy::Base100R).delay().saturating_mul(2) + Duration::from_nanos(10 * metres)
 }
 
-fn port(n: u16) -> PortId {
-    PortId::new(n).unwrap()
+/// Tells of news at a port; returns the changes that result from it, all of which are made.
+fn changes(reconciler: &mut Reconciler, at: u16, news: &News) -> Vec<Change> {
+    let mut changes = vec![];
+    reconciler.reconcile(Instant::ZERO, port(at), news, |change| {
+        changes.push(change);
+        Ok(())
+    });
+    changes
 }
 
 fn headroom_of(reconciler: &Reconciler, n: usize) -> u32 {
@@ -90,12 +70,8 @@ fn resolved(enable: u8, from: Party) -> Resolved {
 fn what_was_measured_gives_the_headroom_that_the_sum_gives() {
     let mut reconciler = Reconciler::new(&plan()).unwrap();
     for metres in [20, 100, 500] {
-        let mut changes = vec![];
         let news = News::Found(found(Method::RoundTrip, round_trip(metres)));
-        reconciler.reconcile(Instant::ZERO, port(0), &news, |change| {
-            changes.push(change);
-            Ok(())
-        });
+        let changes = changes(&mut reconciler, 0, &news);
         let link = DelayInputs { cable_m: metres as u32, ..auto().link };
         let need = headroom::required(&link, &SoftwareTerms::default(), 64);
         assert_eq!(headroom_of(&reconciler, 0), need.cells.0, "{metres} m");
@@ -155,21 +131,16 @@ fn what_is_refused_for_what_is_held_is_tried_again() {
 #[test]
 fn pfc_moves_to_the_priorities_that_were_agreed_and_groups_with_it() {
     let mut reconciler = Reconciler::new(&plan()).unwrap();
-    let mut changes = vec![];
     let news = News::Negotiated(resolved(0b1_0000, Party::Peer));
-    reconciler.reconcile(Instant::ZERO, port(0), &news, |change| {
-        changes.push(change);
-        Ok(())
-    });
     // 3 becomes lossy before PFC is disabled for it, and 4 lossless after PFC is enabled for it.
     let group = |n: u8| PriorityGroup::new(n).unwrap();
     let [
         Change::Group { group: first, plan: lossy, .. },
         Change::Pfc { mode, .. },
         Change::Group { group: last, plan: lossless, .. },
-    ] = changes[..]
+    ] = changes(&mut reconciler, 0, &news)[..]
     else {
-        panic!("{changes:?}")
+        panic!("three changes")
     };
     assert_eq!((first, lossy.kind, last), (group(3), GroupKind::Lossy, group(4)));
     let set = PrioritySet::of(Priority::ALL[4]);
@@ -178,10 +149,9 @@ fn pfc_moves_to_the_priorities_that_were_agreed_and_groups_with_it() {
     assert_eq!(lossless.kind, kind);
     // Back to the initial state, exactly.
     let news = News::Negotiated(resolved(0b1000, Party::Local));
-    reconciler.reconcile(Instant::ZERO, port(0), &news, |_| Ok(()));
+    changes(&mut reconciler, 0, &news);
     assert_eq!(reconciler.plan().buffer.groups[0], plan().buffer.groups[0]);
-    // A setting that already applies changes nothing.
-    reconciler.reconcile(Instant::ZERO, port(0), &news, |change| panic!("{change:?}"));
+    assert_eq!(changes(&mut reconciler, 0, &news), [], "a setting that already applies");
 }
 
 #[test]
@@ -219,11 +189,7 @@ fn ets_is_scheduled_as_the_table_has_it() {
     };
     let ets = EtsResolved { table, from: Party::Peer, beyond: false };
     let news = News::Negotiated(Resolved { pfc: None, ets: Some(ets), ..resolved(0, Party::Peer) });
-    let mut changes = vec![];
-    reconciler.reconcile(Instant::ZERO, port(1), &news, |change| {
-        changes.push(change);
-        Ok(())
-    });
+    let changes = changes(&mut reconciler, 1, &news);
     let [Change::Ets { classes, map, .. }] = changes[..] else { panic!("{changes:?}") };
     assert_eq!(
         classes[..3],
@@ -237,7 +203,7 @@ fn steps_are_bounded_and_numbered() {
     let mut reconciler = Reconciler::new(&plan()).unwrap();
     let news = News::Failed(Failure::NoPeerDelay);
     for _ in 0..STEPS + 3 {
-        reconciler.reconcile(Instant::ZERO, port(0), &news, |_| Ok(()));
+        changes(&mut reconciler, 0, &news);
     }
     let (before, steps) = reconciler.steps();
     assert_eq!((before, steps.count(), reconciler.steps_total()), (3, STEPS, STEPS as u64 + 3));
@@ -261,7 +227,7 @@ fn a_peer_that_answers_late_gets_the_limit_and_no_more() {
     let (plan, stated) = stated();
     let mut reconciler = Reconciler::new(&plan).unwrap();
     let late = found(Method::RoundTrip, Duration::from_millis(1));
-    reconciler.reconcile(Instant::ZERO, port(0), &News::Found(late), |_| Ok(()));
+    changes(&mut reconciler, 0, &News::Found(late));
     assert_eq!(headroom_of(&reconciler, 0), 4 * stated.0);
     assert!(!reconciler.headroom(port(0)).unwrap().set, "less than what was measured");
     let limited = |s: &&Step| matches!(s.kind, StepKind::Limited { .. });
@@ -269,7 +235,7 @@ fn a_peer_that_answers_late_gets_the_limit_and_no_more() {
     assert!(step.kind.is_trouble() && step.kind.to_string().contains("answers late"));
     // A later good measurement applies at once.
     let good = News::Found(found(Method::RoundTrip, round_trip(10)));
-    reconciler.reconcile(Instant::ZERO, port(0), &good, |_| Ok(()));
+    changes(&mut reconciler, 0, &good);
     assert_eq!(headroom_of(&reconciler, 0), stated.0);
     assert!(reconciler.headroom(port(0)).unwrap().set);
     assert_eq!(reconciler.steps().1.filter(limited).count(), 1);
@@ -279,21 +245,19 @@ fn a_peer_that_answers_late_gets_the_limit_and_no_more() {
 fn a_failed_measurement_gives_back_what_goes_beyond_the_stated_length() {
     let (plan, stated) = stated();
     let mut reconciler = Reconciler::new(&plan).unwrap();
-    let reconcile = |reconciler: &mut Reconciler, news| {
-        reconciler.reconcile(Instant::ZERO, port(0), &news, |_| Ok(()))
-    };
-    let failed = || News::Failed(Failure::NoAnswer { rounds: 0, requests: 9 });
+    let measured = |metres| News::Found(found(Method::RoundTrip, round_trip(metres)));
+    let failed = News::Failed(Failure::NoAnswer { rounds: 0, requests: 9 });
     // Nothing was measured yet: the configured headroom stays.
-    reconcile(&mut reconciler, failed());
+    changes(&mut reconciler, 0, &failed);
     assert_eq!(headroom_of(&reconciler, 0), 200);
-    reconcile(&mut reconciler, News::Found(found(Method::RoundTrip, round_trip(1_000))));
+    changes(&mut reconciler, 0, &measured(1_000));
     assert!(headroom_of(&reconciler, 0) > stated.0);
-    reconcile(&mut reconciler, failed());
+    changes(&mut reconciler, 0, &failed);
     assert_eq!(headroom_of(&reconciler, 0), stated.0);
     // Less than that is kept: only the port itself is affected.
-    reconcile(&mut reconciler, News::Found(found(Method::RoundTrip, round_trip(1))));
+    changes(&mut reconciler, 0, &measured(1));
     let short = headroom_of(&reconciler, 0);
-    reconcile(&mut reconciler, failed());
+    changes(&mut reconciler, 0, &failed);
     assert!(short < stated.0 && headroom_of(&reconciler, 0) == short);
 }
 
@@ -302,7 +266,7 @@ fn what_cannot_be_given_back_for_what_is_held_is_given_back_later() {
     let (plan, stated) = stated();
     let mut reconciler = Reconciler::new(&plan).unwrap();
     let far = News::Found(found(Method::RoundTrip, round_trip(1_000)));
-    reconciler.reconcile(Instant::ZERO, port(0), &far, |_| Ok(()));
+    changes(&mut reconciler, 0, &far);
     let failed = News::Failed(Failure::NoAnswer { rounds: 0, requests: 9 });
     reconciler.reconcile(Instant::ZERO, port(0), &failed, |_| Err(Refused::Now("held".into())));
     assert!(headroom_of(&reconciler, 0) > stated.0);

@@ -13,11 +13,7 @@ use wire::{EtherType, ethernet, ipv4};
 
 /// Teaches the switch that host 2 is behind port 1, and stops port 1 from taking frames.
 fn blocked<E: Events + Default>(lab: &mut Lab<E>) {
-    lab.inject(1, &frame(host(9), host(2), None, 60));
-    lab.poll_until_idle();
-    for n in 0..3 {
-        lab.sent(n);
-    }
+    lab.learn(1, 2);
     lab.port(1).room = 0;
 }
 
@@ -60,8 +56,7 @@ impl Events for Told {
 #[test]
 fn a_frame_refused_at_an_idle_port_is_reported_as_dropped_and_not_as_sent() {
     let mut lab: Lab<Told> = Lab::new(&plan(3));
-    lab.inject(2, &frame(host(9), host(3), None, 60));
-    lab.poll_until_idle();
+    lab.deliver(2, &frame(host(9), host(3), None, 60));
     blocked(&mut lab);
     for _ in 0..5000 {
         lab.inject(0, &frame(host(2), host(1), None, 60));
@@ -69,8 +64,7 @@ fn a_frame_refused_at_an_idle_port_is_reported_as_dropped_and_not_as_sent() {
     lab.poll_until_idle();
     // The group of port 0 is at its limit; port 2 is idle. The second frame has a cached decision.
     for _ in 0..2 {
-        lab.inject(0, &frame(host(3), host(1), None, 60));
-        lab.poll_until_idle();
+        lab.deliver(0, &frame(host(3), host(1), None, 60));
     }
     let refused = 5002 - lab.switch.held();
     assert_eq!(lab.drops(), [("shared_limit", refused)]);
@@ -214,15 +208,13 @@ fn frames_that_cannot_be_marked_are_dropped_by_chance_up_to_the_upper_limit() {
         let mut lab: Lab = Lab::new(&p);
         blocked(&mut lab);
         (0..500).for_each(|_| lab.inject(0, &ip_frame(Ecn::Ect0, 60)));
-        (0..100).for_each(|_| lab.inject(0, &ip_frame(Ecn::NotEct, 60)));
-        lab.poll_until_idle();
+        (0..100).for_each(|_| lab.deliver(0, &ip_frame(Ecn::NotEct, 60)));
         assert_eq!(lab.drops(), [], "above the limit none is dropped");
         lab.port(1).room = usize::MAX;
         lab.poll_until_idle();
         assert_eq!(lab.sent(1).iter().rev().take(100).filter(|f| ecn_of(f) == above).count(), 100);
         blocked(&mut lab);
-        (0..100).for_each(|_| lab.inject(0, &ip_frame(Ecn::NotEct, 60)));
-        lab.poll_until_idle();
+        (0..100).for_each(|_| lab.deliver(0, &ip_frame(Ecn::NotEct, 60)));
         let [("red_not_ect", dropped)] = lab.drops()[..] else { panic!("{:?}", lab.drops()) };
         assert!((10..90).contains(&dropped), "{dropped} of 100");
         lab.check();
@@ -265,8 +257,7 @@ fn dscp_decides_where_it_is_trusted() {
         f[15] = 40 << 2;
         f.splice(12..12, [0x81, 0, 2 << 5, 1]);
         assert_eq!(ip::View::new(EtherType::IPV4, &f[18..]).unwrap().dscp().get(), 40);
-        lab.inject(0, &f);
-        lab.poll_until_idle();
+        lab.deliver(0, &f);
         let rx = lab.switch.snapshot(lab.now).ports[0].counters.priorities.map(|c| c.rx_frames);
         assert_eq!(rx[expect], 1, "{trust:?}: {rx:?}");
     }

@@ -1,9 +1,8 @@
 //! PFC and PAUSE in both directions, and malformed MAC control frames.
 
-use crate::Change;
-use crate::PortWatchdog;
-use crate::managed::{At, Object, ObjectValue};
+use crate::managed::At;
 use crate::rig::*;
+use crate::{PortWatchdog, SwitchPlan};
 use ::pfc::{FlowControl, PfcPlan, StormAction, WatchdogPlan};
 use ground::time::{Duration, Instant};
 use ground::units::*;
@@ -12,19 +11,14 @@ use wire::{pause, pfc};
 const P3: Priority = Priority::ALL[3];
 
 fn pfc(p: Priority, quanta: u16) -> Vec<u8> {
-    let mut repr = pfc::Repr::new(host(2));
-    repr.set(p, Quanta(quanta));
-    let mut out = vec![0; 60];
-    repr.emit(&mut out).unwrap();
-    out
+    crate::rig::pause(host(2), p, quanta)
 }
 
-fn learn(lab: &mut Lab) {
-    lab.inject(1, &frame(host(9), host(2), None, 60));
-    lab.poll_until_idle();
-    for n in 0..3 {
-        lab.sent(n);
-    }
+/// A switch of this plan that knows that host 2 is behind port 1.
+fn learnt(plan: &SwitchPlan) -> Lab {
+    let mut lab = Lab::new(plan);
+    lab.learn(1, 2);
+    lab
 }
 
 /// Frames to host 2 with this PCP, in VLAN 1's priority tag.
@@ -34,15 +28,13 @@ fn data(pcp: u8, len: usize) -> Vec<u8> {
 
 #[test]
 fn an_overloaded_group_pauses_its_sender_and_loses_nothing() {
-    let mut lab: Lab = Lab::new(&plan(3));
-    learn(&mut lab);
+    let mut lab = learnt(&plan(3));
     lab.port(1).room = 0;
     // The sender continues until it sees XOFF, and for 200 frames of one cell after that.
     let mut after = 0;
     while after < 200 {
         after += usize::from(!lab.port(0).tx.is_empty());
-        lab.inject(0, &data(3, 60));
-        lab.poll_until_idle();
+        lab.deliver(0, &data(3, 60));
     }
     let pauses = lab.sent(0);
     assert_eq!(pauses.len(), 1, "one XOFF, no refresh yet");
@@ -51,12 +43,10 @@ fn an_overloaded_group_pauses_its_sender_and_loses_nothing() {
     assert_eq!(repr.src, Mac([2, 0, 0, 0, 0, 0]), "from the port's own address");
     assert!(lab.drops().is_empty());
     // One more exceeds the headroom, which is sized for exactly this delay.
-    lab.inject(0, &data(3, 60));
-    lab.poll_until_idle();
+    lab.deliver(0, &data(3, 60));
     assert_eq!(lab.drops(), [("headroom_full", 1)]);
     // Another priority of the same port is not affected.
-    lab.inject(0, &data(0, 60));
-    lab.poll_until_idle();
+    lab.deliver(0, &data(0, 60));
     assert_eq!(lab.drops().len(), 1);
     let snapshot = lab.switch.snapshot(lab.now);
     assert_eq!(snapshot.ports[0].counters.priorities[3].headroom_peak_bytes, 200 * 64);
@@ -71,12 +61,10 @@ fn an_overloaded_group_pauses_its_sender_and_loses_nothing() {
 fn xoff_is_refreshed_until_the_group_has_drained() {
     let mut p = plan(3);
     p.ports[0].pfc.refresh = Duration::from_micros(50);
-    let mut lab: Lab = Lab::new(&p);
-    learn(&mut lab);
+    let mut lab = learnt(&p);
     lab.port(1).room = 0;
     while lab.port(0).tx.is_empty() {
-        lab.inject(0, &data(3, 60));
-        lab.poll_until_idle();
+        lab.deliver(0, &data(3, 60));
     }
     lab.sent(0);
     let start = lab.now;
@@ -95,8 +83,7 @@ fn xoff_is_refreshed_until_the_group_has_drained() {
 
 #[test]
 fn a_pause_that_cannot_leave_is_sent_when_it_can_and_says_what_is_true_then() {
-    let mut lab: Lab = Lab::new(&plan(3));
-    learn(&mut lab);
+    let mut lab = learnt(&plan(3));
     lab.port(1).room = 0;
     lab.port(0).control = 0;
     for _ in 0..1800 {
@@ -120,8 +107,7 @@ fn a_pfc_frame_counts_once_for_the_port_and_once_for_each_priority_that_it_names
     let mut both = vec![0; 60];
     repr.emit(&mut both).unwrap();
     lab.inject(1, &both);
-    lab.inject(1, &pfc(P3, 0));
-    lab.poll_until_idle();
+    lab.deliver(1, &pfc(P3, 0));
     let c = &lab.switch.snapshot(lab.now).ports[1].counters;
     assert_eq!(c.pfc_rx_frames, 2);
     assert_eq!([3, 4].map(|p| c.priorities[p].pfc_rx_frames), [2, 1]);
@@ -129,10 +115,8 @@ fn a_pfc_frame_counts_once_for_the_port_and_once_for_each_priority_that_it_names
 
 #[test]
 fn a_pause_stops_its_priority_for_exactly_its_quanta() {
-    let mut lab: Lab = Lab::new(&plan(3));
-    learn(&mut lab);
-    lab.inject(1, &pfc(P3, 100));
-    lab.poll_until_idle();
+    let mut lab = learnt(&plan(3));
+    lab.deliver(1, &pfc(P3, 100));
     lab.inject(0, &data(3, 60));
     lab.inject(0, &data(4, 64));
     let deadline = lab.poll_until_idle();
@@ -153,14 +137,12 @@ fn a_pause_stops_its_priority_for_exactly_its_quanta() {
 
 #[test]
 fn a_priority_that_its_device_holds_back_waits_and_others_go_on() {
-    let mut lab: Lab = Lab::new(&plan(3));
-    learn(&mut lab);
+    let mut lab = learnt(&plan(3));
     lab.port(1).held = PrioritySet::of(P3);
     for _ in 0..2 {
         // The second frame of each priority has a cached decision.
         lab.inject(0, &data(3, 60));
-        lab.inject(0, &data(4, 64));
-        lab.poll_until_idle();
+        lab.deliver(0, &data(4, 64));
     }
     assert_eq!(lab.sent(1).len(), 2);
     assert_eq!(lab.switch.held(), 2);
@@ -172,17 +154,13 @@ fn a_priority_that_its_device_holds_back_waits_and_others_go_on() {
 
 #[test]
 fn a_snapshot_says_whose_frames_wait_for_a_pause() {
-    let mut lab: Lab = Lab::new(&plan(3));
-    learn(&mut lab);
-    lab.inject(0, &data(3, 60));
-    lab.poll_until_idle();
+    let mut lab = learnt(&plan(3));
+    lab.deliver(0, &data(3, 60));
     let waiting = |lab: &mut Lab| lab.switch.snapshot(lab.now).ports[1].waiting;
     assert_eq!(waiting(&mut lab), [None; 8]);
-    lab.inject(1, &pfc(P3, 100));
-    lab.poll_until_idle();
+    lab.deliver(1, &pfc(P3, 100));
     assert_eq!(waiting(&mut lab), [None; 8], "nothing waits");
-    lab.inject(0, &data(3, 60));
-    lab.poll_until_idle();
+    lab.deliver(0, &data(3, 60));
     let mut expected = [None; 8];
     expected[3] = Some(port(0));
     assert_eq!(waiting(&mut lab), expected);
@@ -194,8 +172,7 @@ fn a_snapshot_says_whose_frames_wait_for_a_pause() {
 
 #[test]
 fn a_pause_is_dated_by_the_poll_after_the_one_that_received_it() {
-    let mut lab: Lab = Lab::new(&plan(3));
-    learn(&mut lab);
+    let mut lab = learnt(&plan(3));
     lab.inject(1, &pfc(P3, 100));
     // The thread reads the clock, is preempted for a millisecond, and then receives.
     assert!(lab.switch.poll(lab.now).progressed);
@@ -215,31 +192,15 @@ fn a_pause_is_dated_by_the_poll_after_the_one_that_received_it() {
 }
 
 #[test]
-fn zero_quanta_resume_at_once() {
-    let mut lab: Lab = Lab::new(&plan(3));
-    learn(&mut lab);
-    lab.inject(1, &pfc(P3, 65535));
-    lab.inject(0, &data(3, 60));
-    lab.poll_until_idle();
-    // All arrived frames are read before any is sent, so the pause applies to both.
-    assert!(lab.sent(1).is_empty());
-    lab.inject(1, &pfc(P3, 0));
-    lab.poll_until_idle();
-    assert_eq!(lab.sent(1).len(), 1);
-}
-
-#[test]
 fn pause_stops_the_link_where_it_is_configured_and_pfc_is_dropped_there() {
     let mut p = plan(3);
     p.ports[1].pfc =
         PfcPlan { mode: FlowControl::Pause { send: true, obey: true }, ..p.ports[1].pfc };
-    let mut lab: Lab = Lab::new(&p);
-    learn(&mut lab);
+    let mut lab = learnt(&p);
     let mut octets = vec![0; 60];
     pause::Repr::new(host(2), Quanta(100)).emit(&mut octets).unwrap();
     lab.inject(1, &octets);
-    lab.inject(1, &pfc(P3, 100));
-    lab.poll_until_idle();
+    lab.deliver(1, &pfc(P3, 100));
     for pcp in 0..8 {
         lab.inject(0, &data(pcp, 60));
     }
@@ -249,16 +210,14 @@ fn pause_stops_the_link_where_it_is_configured_and_pfc_is_dropped_there() {
     assert_eq!(lab.sent(1).len(), 8);
     assert_eq!(lab.drops(), [("pfc_not_enabled", 1)]);
     // The other way round: PAUSE on a port that runs PFC.
-    lab.inject(0, &octets);
-    lab.poll_until_idle();
+    lab.deliver(0, &octets);
     assert_eq!(lab.drops(), [("pause_not_enabled", 1), ("pfc_not_enabled", 1)]);
     lab.check();
 }
 
 #[test]
 fn malformed_control_frames_are_counted_and_pause_nothing() {
-    let mut lab: Lab = Lab::new(&plan(3));
-    learn(&mut lab);
+    let mut lab = learnt(&plan(3));
     let good = pfc(P3, 65535);
     let mut opcode = good.clone();
     opcode[15] = 0x02;
@@ -270,8 +229,7 @@ fn malformed_control_frames_are_counted_and_pause_nothing() {
         lab.inject(1, bad);
     }
     lab.poll_until_idle();
-    lab.inject(0, &data(3, 60));
-    lab.poll_until_idle();
+    lab.deliver(0, &data(3, 60));
     assert_eq!(lab.sent(1).len(), 1, "nothing is paused");
     assert!(lab.sent(0).is_empty() && lab.sent(2).is_empty(), "nothing is forwarded");
     assert_eq!(
@@ -296,8 +254,7 @@ fn storm_of(action: StormAction, enabled: bool) -> Lab {
     let watchdog = PortWatchdog { enabled, detection, restoration };
     p.congestion.watchdog = Some(vec![None, Some(watchdog), None]);
     p.ports[1].watchdog[3] = Some(WatchdogPlan { detection, restoration, action });
-    let mut lab: Lab = Lab::new(&p);
-    learn(&mut lab);
+    let mut lab = learnt(&p);
     // A NIC that sends XOFF every 100 us: 65535 quanta at 10 Gb/s last 3.4 ms.
     for n in 0..150 {
         lab.inject(1, &pfc(P3, 65535));
@@ -312,49 +269,38 @@ fn storm_of(action: StormAction, enabled: bool) -> Lab {
 
 #[test]
 fn the_watchdog_ends_a_storm_as_it_was_told() {
-    let detected = |lab: &mut Lab| {
-        lab.switch.snapshot(lab.now).ports[1].counters.priorities[3].storms_detected
-    };
     let mut lab = storm(StormAction::Drop);
-    assert_eq!(detected(&mut lab), 1);
-    assert_eq!(lab.drops(), [("watchdog", 5)]);
-    lab.inject(0, &data(3, 60));
-    lab.poll_until_idle();
+    assert_eq!((storms(&mut lab), lab.drops()), ((1, 0), vec![("watchdog", 5)]));
+    lab.deliver(0, &data(3, 60));
     assert_eq!(lab.drops(), [("watchdog", 6)], "frames for the queue are dropped too");
     for _ in 0..30 {
         lab.advance(Duration::from_millis(1));
     }
-    assert_eq!(lab.switch.snapshot(lab.now).ports[1].counters.priorities[3].storms_restored, 1);
-    lab.inject(0, &data(3, 60));
-    lab.poll_until_idle();
+    assert_eq!(storms(&mut lab), (1, 1));
+    lab.deliver(0, &data(3, 60));
     assert_eq!(lab.sent(1).len(), 1);
     lab.check();
 
     let mut lab = storm(StormAction::Forward);
-    assert_eq!(detected(&mut lab), 1);
-    assert_eq!(lab.sent(1).len(), 5, "pauses are ignored");
+    assert_eq!((storms(&mut lab).0, lab.sent(1).len()), (1, 5), "pauses are ignored");
 
     let mut lab = storm(StormAction::Alert);
-    assert_eq!(detected(&mut lab), 1);
-    assert_eq!(lab.switch.held(), 5, "only reported");
+    assert_eq!((storms(&mut lab).0, lab.switch.held()), (1, 5), "only reported");
 }
+
+/// The place of the stormed port's objects.
+const STORMED: At = At { port: PortId::new(1), class: None };
 
 fn watch(lab: &mut Lab, enabled: bool) {
-    set(lab, "watchdog.enabled", ObjectValue::Bool(enabled));
-}
-
-fn set(lab: &mut Lab, name: &str, value: ObjectValue) {
-    let object = Object::named(name).unwrap();
-    let at = At { port: PortId::new(1), class: None };
-    lab.switch.apply(lab.now, Change::Object { object, at, value }).unwrap();
+    lab.write("watchdog.enabled", STORMED, &enabled.to_string());
 }
 
 #[test]
 fn the_times_of_a_running_watchdog_can_change() {
     let mut lab = storm(StormAction::Drop);
     assert_eq!(storms(&mut lab), (1, 0));
-    set(&mut lab, "watchdog.restoration", ObjectValue::Number(1_000_000_000));
-    set(&mut lab, "watchdog.detection", ObjectValue::Number(60_000_000_000));
+    lab.write("watchdog.restoration", STORMED, "1000000000");
+    lab.write("watchdog.detection", STORMED, "60000000000");
     lab.advance(Duration::from_millis(1));
     lab.poll_until_idle();
     assert_eq!(storms(&mut lab), (1, 1), "restored after 1 ms");
@@ -380,8 +326,7 @@ fn storms(lab: &mut Lab) -> (u64, u64) {
 /// after.
 fn storm_on(lab: &mut Lab) {
     for _ in 0..200 {
-        lab.inject(1, &pfc(P3, 65535));
-        lab.poll_until_idle();
+        lab.deliver(1, &pfc(P3, 65535));
         lab.advance(Duration::from_micros(100));
     }
 }
@@ -417,10 +362,8 @@ fn a_watchdog_may_be_stopped_from_the_start() {
 
 #[test]
 fn a_pause_that_ends_while_nothing_waits_is_no_deadline() {
-    let mut lab: Lab = Lab::new(&plan(3));
-    learn(&mut lab);
-    lab.inject(1, &pfc(P3, 100));
-    lab.poll_until_idle();
+    let mut lab = learnt(&plan(3));
+    lab.deliver(1, &pfc(P3, 100));
     for _ in 0..3 {
         // 100 quanta at 10 Gb/s are 5.12 us.
         lab.now += Duration::from_micros(4);
@@ -443,15 +386,13 @@ fn a_refresh_that_finds_the_line_busy_waits_for_the_line() {
         port.shaped = true;
         port.pfc.refresh = Duration::from_nanos(1_500);
     }
-    let mut lab: Lab = Lab::new(&p);
-    learn(&mut lab);
+    let mut lab = learnt(&p);
     lab.advance(Duration::from_micros(1));
     // Port 1 is paused, so frames for host 2 fill the group of port 0.
     lab.inject(1, &pfc(P3, u16::MAX));
     let mut pauses = 0;
     while pauses == 0 {
-        lab.inject(0, &data(3, 1_500));
-        lab.poll_until_idle();
+        lab.deliver(0, &data(3, 1_500));
         pauses = lab.sent(0).len();
     }
     // A frame of 1,000 bytes takes 816 ns on the line of port 0, and the refresh is due within it.

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use crate::rig::*;
+use crate::rig::{self, *};
 use crate::tests::{isolation, signals};
 use crate::{
     AttachedKind, Change, CongestionPlan, FastCnpPlan, InterfacePlan, QuantizedPlan, RoutePlan,
@@ -16,7 +16,7 @@ use congestion::{Detect, EcnPlan, LimitPlan, MarkAt, NotEct};
 use ground::rand::Rng;
 use ground::time::Duration;
 use ground::units::*;
-use wire::{pause, pfc};
+use wire::pause;
 
 /// A switch with all functions enabled: VLANs, routing, ECN, limits, PFC, PAUSE.
 fn everything() -> crate::SwitchPlan {
@@ -146,11 +146,8 @@ fn seeds() -> Vec<Vec<u8>> {
             out.push(f);
         }
     }
-    let mut repr = pfc::Repr::new(host(1));
-    repr.set(Priority::ALL[3], Quanta(7));
+    out.push(rig::pause(host(1), Priority::ALL[3], 7));
     let mut octets = vec![0; 60];
-    repr.emit(&mut octets).unwrap();
-    out.push(octets.clone());
     pause::Repr::new(host(1), Quanta(9)).emit(&mut octets).unwrap();
     out.push(octets);
     out.extend(messages());
@@ -203,9 +200,7 @@ fn run(seed: u64, count: usize) -> Lab {
             let up = rng.next_u16() % 4 != 0;
             lab.switch.apply(lab.now, Change::Link { port: port(p), up, rate: None }).unwrap();
         }
-        for n in 0..4 {
-            lab.sent(n);
-        }
+        lab.clear();
     }
     lab.check();
     lab.switch.flush(lab.now);

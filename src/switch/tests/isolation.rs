@@ -10,7 +10,7 @@ mod together;
 
 use core::net::{IpAddr, Ipv4Addr};
 
-use crate::managed::{At, Object};
+use crate::managed::At;
 use crate::rig::*;
 use crate::{Change, CongestionIsolationPlan, IsolationPoint, SwitchPlan};
 use congestion::Detect;
@@ -50,13 +50,6 @@ fn packet(from: u8, flow: u16, number: u32, len: usize) -> Vec<u8> {
     octets
 }
 
-/// Returns the change that writes a managed object of the whole switch.
-fn object(name: &str, value: &str) -> Change {
-    let object = Object::named(name).unwrap();
-    let value = object.kind().read(value).unwrap();
-    Change::Object { object, at: At::default(), value }
-}
-
 /// Returns the flow and the sequence number of such a frame.
 fn read(octets: &[u8]) -> (u16, u32) {
     let be16 = |at: usize| u16::from_be_bytes([octets[at], octets[at + 1]]);
@@ -65,19 +58,10 @@ fn read(octets: &[u8]) -> (u16, u32) {
 
 /// Class 3 is monitored from 2,000 bytes, its congesting flows go to class 5.
 fn isolating() -> CongestionIsolationPlan {
-    let map = QueueMap::new([0, 0, 0, -6, 0, 4, 0, 0], MapReading::Partner).unwrap();
     let watch =
         Watch { detect: Detect::Length(Bytes(2_000)), low: Bytes(500), cim_above: Bytes(1_500) };
-    CongestionIsolationPlan {
-        machine: IsolationPlan { enabled: true, map, watch, ..IsolationPlan::new() },
-        cim_tx_priority: Priority::ALL[6],
-        dscp: Dscp::new(48).unwrap(),
-        min_header_octets: 48,
-        watches: vec![],
-        points: vec![],
-        peers: vec![],
-        dialect: cim::Dialect::default(),
-    }
+    let plan = congestion().isolation.unwrap();
+    CongestionIsolationPlan { machine: IsolationPlan { watch, ..plan.machine }, ..plan }
 }
 
 /// A switch of four ports that isolates; host 9 is behind port 3.
@@ -92,6 +76,32 @@ fn isolating_switch() -> SwitchPlan {
         };
     }
     plan
+}
+
+/// A switch whose port `at` has a peer of this kind.
+fn with_peer(at: u16, cim_type: CimType) -> SwitchPlan {
+    let mut plan = isolating_switch();
+    let isolation = plan.congestion.isolation.as_mut().unwrap();
+    isolation.points = (0..4).map(point).collect();
+    isolation.peers = vec![(port(at), peer(cim_type))];
+    plan
+}
+
+/// A switch that knows that host 9 is behind port 3.
+fn learnt(plan: &SwitchPlan) -> Lab {
+    let mut lab = Lab::new(plan);
+    lab.learn(3, 9);
+    lab
+}
+
+/// Sends packets of a flow to port 3, which is stopped: 32 fill the staging area, which holds as many,
+/// a third one more is isolated, and the congesting queue is long enough for a CIM after a fifth.
+fn congest(lab: &mut Lab, flow: u16) {
+    lab.port(3).room = 0;
+    for number in 1..=42 {
+        lab.inject(0, &packet(1, flow, number, 1_000));
+    }
+    lab.poll_until_idle();
 }
 
 /// The peer of a port, with the addresses of host 7.

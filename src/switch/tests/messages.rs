@@ -26,28 +26,16 @@ fn is_message(octets: &[u8]) -> bool {
 fn answering() -> Lab {
     let mut p = plan(2);
     for port in &mut p.ports {
-        let measure = MeasurePlan {
-            respond: true,
-            initiate: None,
-            dialect: Dialect::default(),
-            compensation: None,
-        };
-        port.agents = Some(AgentsPlan {
-            mac: port.mac,
-            rate: BitsPerSec::gbps(100),
-            lldp: None,
-            dcbx: None,
-            measure: Some(measure),
-            peer_delay: None,
-            auto: None,
-        });
+        let dialect = Dialect::default();
+        let measure = MeasurePlan { respond: true, initiate: None, dialect, compensation: None };
+        let agents = agents(port.mac, BitsPerSec::gbps(100));
+        port.agents = Some(AgentsPlan { measure: Some(measure), ..agents });
     }
     let mut lab = Lab::new(&p);
     for (n, from, to) in [(0, 1, 2), (1, 2, 1), (0, 1, 2)] {
-        lab.inject(n, &frame(host(to), host(from), None, 60));
-        lab.poll_until_idle();
+        lab.deliver(n, &frame(host(to), host(from), None, 60));
     }
-    (0..2).for_each(|n| drop(lab.sent(n)));
+    lab.clear();
     lab
 }
 

@@ -3,7 +3,7 @@
 
 use proptest::prelude::*;
 
-use crate::rig::*;
+use crate::rig::{self, *};
 use crate::tests::signals;
 use crate::{AttachedKind, SourceFlowControlPlan, SwitchPlan};
 use ::headroom::measure::{InitiatePlan, MeasurePlan};
@@ -22,7 +22,6 @@ use link::AgentsPlan;
 use secure::{PfcAccept, SecyPlan, Validate};
 use wire::EtherType;
 use wire::headroom::{self, Dialect, Message, Request};
-use wire::pfc;
 
 /// Three shaped ports with every function that has a timer.
 fn shaped() -> SwitchPlan {
@@ -43,7 +42,7 @@ fn shaped() -> SwitchPlan {
             at: MarkAt::Dequeue,
             not_ect: NotEct::Pass,
         });
-        port.agents = Some(agents(port.mac));
+        port.agents = Some(busy_agents(port.mac));
     }
     p.buffer.total = Cells(900);
     p.congestion.sfc = Some(SourceFlowControlPlan {
@@ -58,7 +57,7 @@ fn shaped() -> SwitchPlan {
 }
 
 /// Link protocols with short timers.
-fn agents(mac: Mac) -> AgentsPlan {
+fn busy_agents(mac: Mac) -> AgentsPlan {
     let lldp = LldpPlan {
         interval: Duration::from_micros(90),
         fast_interval: Duration::from_micros(30),
@@ -80,13 +79,10 @@ fn agents(mac: Mac) -> AgentsPlan {
     };
     let interval = Some(Duration::from_micros(11));
     AgentsPlan {
-        mac,
-        rate: BitsPerSec::gbps(10),
         lldp: Some(lldp),
-        dcbx: None,
         measure: Some(measure),
         peer_delay: Some(PeerDelayPlan { interval, ..PeerDelayPlan::DEFAULT }),
-        auto: None,
+        ..rig::agents(mac, BitsPerSec::gbps(10))
     }
 }
 
@@ -99,21 +95,18 @@ fn request(n: u64) -> Vec<u8> {
     octets
 }
 
-/// Random arrivals: time, port, frame.
-fn arrivals(seed: u64) -> Vec<(Instant, u16, Vec<u8>)> {
+/// A frame that arrives or leaves: time, port, octets.
+pub(super) type Moment = (Instant, u16, Vec<u8>);
+
+/// Random arrivals.
+fn arrivals(seed: u64) -> Vec<Moment> {
     let mut rng = Rng::new(seed);
     let mut now = Instant::ZERO;
     let mut out = Vec::new();
     for n in 0..400 {
         now += Duration::from_nanos(u64::from(rng.next_u16() % 600));
         let octets = match rng.next_u16() % 12 {
-            0 => {
-                let mut repr = pfc::Repr::new(host(2));
-                repr.set(Priority::ALL[3], Quanta((rng.next_u16() % 600) as u16));
-                let mut octets = vec![0; 60];
-                repr.emit(&mut octets).unwrap();
-                octets
-            }
+            0 => pause(host(2), Priority::ALL[3], (rng.next_u16() % 600) as u16),
             1 => request(n),
             2 => signals::sfcm_frame(2, None, 3, Duration::from_nanos(rng.next_u16().into())),
             3..6 => {
@@ -142,17 +135,13 @@ fn undated(mut octets: Vec<u8>) -> Vec<u8> {
     octets
 }
 
-/// Returns the sent frames: time, port, frame; `extra` is the seed for additional polls at random
+/// Returns the sent frames; `extra` is the seed for additional polls at random
 /// times.
-fn trace(arrivals: &[(Instant, u16, Vec<u8>)], extra: Option<u64>) -> Vec<(Instant, u16, Vec<u8>)> {
+fn trace(arrivals: &[Moment], extra: Option<u64>) -> Vec<Moment> {
     trace_of(&shaped(), arrivals, extra)
 }
 
-fn trace_of(
-    plan: &SwitchPlan,
-    arrivals: &[(Instant, u16, Vec<u8>)],
-    extra: Option<u64>,
-) -> Vec<(Instant, u16, Vec<u8>)> {
+fn trace_of(plan: &SwitchPlan, arrivals: &[Moment], extra: Option<u64>) -> Vec<Moment> {
     trace_from(Instant::ZERO, plan, arrivals, extra).0
 }
 
@@ -161,13 +150,19 @@ fn trace_of(
 fn trace_from(
     begin: Instant,
     plan: &SwitchPlan,
-    arrivals: &[(Instant, u16, Vec<u8>)],
+    arrivals: &[Moment],
     extra: Option<u64>,
-) -> (Vec<(Instant, u16, Vec<u8>)>, SwitchSnapshot) {
+) -> (Vec<Moment>, SwitchSnapshot) {
     let mut lab: Lab = Lab::new(plan);
     lab.now = begin;
-    let mut rng = extra.map(Rng::new);
     lab.inject(1, &frame(host(9), host(2), None, 60));
+    let out = run(&mut lab, arrivals, extra);
+    (out, lab.switch.snapshot(lab.now))
+}
+
+/// Runs a switch with these arrivals; `extra` is the seed for additional polls at random times.
+pub(super) fn run(lab: &mut Lab, arrivals: &[Moment], extra: Option<u64>) -> Vec<Moment> {
+    let mut rng = extra.map(Rng::new);
     let mut out = Vec::new();
     let mut waiting = arrivals.iter().peekable();
     let end = arrivals.last().unwrap().0 + Duration::from_millis(2);
@@ -176,7 +171,7 @@ fn trace_from(
             lab.inject(*port, octets);
         }
         let deadline = lab.poll_until_idle();
-        for n in 0..3 {
+        for n in 0..lab.ports {
             out.extend(lab.sent(n).into_iter().map(|octets| (lab.now, n, octets)));
         }
         let mut next = waiting.peek().map_or(end, |(at, ..)| *at).min(deadline.max(lab.now));
@@ -188,7 +183,7 @@ fn trace_from(
         lab.now = next;
     }
     lab.check();
-    (out, lab.switch.snapshot(lab.now))
+    out
 }
 
 proptest! {
@@ -266,7 +261,7 @@ proptest! {
 }
 
 /// As [`trace`], polling only the ports with pending work.
-fn trace_by_ports(arrivals: &[(Instant, u16, Vec<u8>)]) -> Vec<(Instant, u16, Vec<u8>)> {
+fn trace_by_ports(arrivals: &[Moment]) -> Vec<Moment> {
     let mut lab: Lab = Lab::new(&shaped());
     let mut deadlines = [Instant::ZERO; 3];
     let mut out = Vec::new();

@@ -64,8 +64,7 @@ fn packet(dst: [u8; 4], ttl: u8) -> Vec<u8> {
 fn packets_go_to_the_neighbour_of_the_longest_prefix() {
     let mut lab: Lab = Lab::new(&routed());
     for (dst, neighbour) in [([10, 0, 20, 5], host(5)), ([192, 0, 2, 1], host(9))] {
-        lab.inject(0, &packet(dst, 64));
-        lab.poll_until_idle();
+        lab.deliver(0, &packet(dst, 64));
         let out = lab.sent(1).pop().unwrap();
         assert_eq!(out[..6], neighbour.0);
         assert_eq!(out[6..12], ROUTER.0);
@@ -85,8 +84,7 @@ fn what_cannot_be_routed_is_dropped_by_name() {
     let mut bad = packet([192, 0, 2, 1], 64);
     bad[24] ^= 1;
     lab.inject(0, &bad);
-    lab.inject(0, &frame(ROUTER, host(1), None, 60));
-    lab.poll_until_idle();
+    lab.deliver(0, &frame(ROUTER, host(1), None, 60));
     assert!(lab.sent(1).is_empty());
     assert_eq!(
         lab.drops(),
@@ -101,8 +99,7 @@ fn the_router_answers_arp_and_ping_and_floods_other_questions() {
     let me = Ipv4Addr::new(10, 0, 10, 2);
     let mut f = vec![0; 60];
     arp::Repr::request(host(1), me, Ipv4Addr::new(10, 0, 10, 1)).emit_frame(&mut f).unwrap();
-    lab.inject(0, &f);
-    lab.poll_until_idle();
+    lab.deliver(0, &f);
     let answer = lab.sent(0).pop().unwrap();
     let repr = arp::Repr::parse(&answer[14..]).unwrap();
     assert_eq!((repr.operation, repr.sender_mac), (arp::Operation::Reply, ROUTER));
@@ -117,8 +114,7 @@ fn the_router_answers_arp_and_ping_and_floods_other_questions() {
     ping[24..26].fill(0);
     let sum = checksum::Sum::default().octets(&ping[14..34]).finish();
     ping[24..26].copy_from_slice(&sum.to_be_bytes());
-    lab.inject(0, &ping);
-    lab.poll_until_idle();
+    lab.deliver(0, &ping);
     let pong = lab.sent(0).pop().unwrap();
     let view = ipv4::View::new(&pong[14..]).unwrap();
     assert!(view.checksum_ok());

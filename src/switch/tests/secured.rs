@@ -12,7 +12,6 @@ use ground::units::*;
 use schedule::LinePlan;
 use secure::{An, SecyChange, SecyPlan};
 use wire::mac_control::FRAME_LEN;
-use wire::pfc;
 
 /// Three ports, of which port 0 protects pauses, and data if `data`; and the other end of its link.
 fn lab(data: bool) -> (Lab, Secured<MemPort>) {
@@ -27,7 +26,7 @@ fn lab(data: bool) -> (Lab, Secured<MemPort>) {
         lab.inject(n.into(), &octets);
     }
     lab.poll_until_idle();
-    (0..3).for_each(|n| drop(lab.sent(n)));
+    lab.clear();
     (lab, peer)
 }
 
@@ -54,18 +53,13 @@ fn open(port: &mut Secured<MemPort>, octets: &[u8]) -> Option<Vec<u8>> {
     burst.pop().map(|frame| frame.head().to_vec())
 }
 
-fn pause(quanta: u16) -> [u8; FRAME_LEN] {
-    let mut repr = pfc::Repr::new(host(0));
-    repr.set(Priority::ALL[3], Quanta(quanta));
-    let mut octets = [0; FRAME_LEN];
-    repr.emit(&mut octets).unwrap();
-    octets
+fn pause(quanta: u16) -> Vec<u8> {
+    crate::rig::pause(host(0), Priority::ALL[3], quanta)
 }
 
 /// Returns true if port 0 sends frames of priority 3 now.
 fn sends(lab: &mut Lab) -> bool {
-    lab.inject(1, &frame(host(0), host(1), Some((3, 0)), 100));
-    lab.poll_until_idle();
+    lab.deliver(1, &frame(host(0), host(1), Some((3, 0)), 100));
     !lab.sent(0).is_empty()
 }
 
@@ -149,8 +143,7 @@ fn a_pause_takes_its_whole_length_of_a_shaped_line() {
         assert_eq!(plan.ports[1].protected_line(), LinePlan::ETHERNET);
         let mut lab: Lab = Lab::new(&plan);
         let mut peer = Secured::new(MemPort::endless(), Some(&secy(2, 1, data))).unwrap();
-        lab.inject(1, &frame(host(9), host(1), None, 60));
-        lab.poll_until_idle();
+        lab.deliver(1, &frame(host(9), host(1), None, 60));
         let _ = lab.sent(0);
         lab.advance(Duration::from_micros(1));
         congest(&mut lab, |octets| if data { seal(&mut peer, octets) } else { octets.to_vec() });
@@ -168,8 +161,7 @@ fn keys_are_changed_while_frames_pass() {
     let install = SecyChange::InstallTransmit { an, sa: association(50) };
     lab.switch.change_secy(port(0), &install).unwrap();
     lab.switch.change_secy(port(0), &SecyChange::UseTransmit(an)).unwrap();
-    lab.inject(1, &frame(host(0), host(1), None, 100));
-    lab.poll_until_idle();
+    lab.deliver(1, &frame(host(0), host(1), None, 100));
     let sent = lab.sent(0);
     assert_eq!(sent[0][14] & 3, 1, "the association's number");
     assert!(open(&mut peer, &sent[0]).is_none(), "the peer has no such key yet");

@@ -14,21 +14,22 @@ use wire::sfcm::{self, Locator};
 
 const PEER: Mac = Mac([2, 0, 0, 0, 7, 7]);
 
+/// What a neighbour tells that does nothing about congestion.
+const NO_SFC: SourceFlowControl = SourceFlowControl {
+    point: false,
+    proxy: false,
+    by_flow: false,
+    by_priority: false,
+    udp_port: sfcm::PORT_DEFAULT,
+};
+
 /// Four ports with LLDP, of a switch with all congestion functions; port 1 advertises a fixed
 /// position, and port 2 is attached to a host to be discovered.
 fn plan() -> SwitchPlan {
     let mut plan = rig::plan(4);
     for port in &mut plan.ports {
-        let lldp = LldpPlan::new(port.mac, port.mac, "port");
-        port.agents = Some(AgentsPlan {
-            mac: port.mac,
-            rate: port.rate,
-            lldp: Some(lldp),
-            dcbx: None,
-            measure: None,
-            peer_delay: None,
-            auto: None,
-        });
+        let lldp = Some(LldpPlan::new(port.mac, port.mac, "port"));
+        port.agents = Some(AgentsPlan { lldp, ..agents(port.mac, port.rate) });
     }
     let fixed = Some(TopologyPlan::Fixed(Topology::default()));
     let mac = plan.ports[1].mac;
@@ -57,8 +58,14 @@ fn tlv(address: Option<IpAddr>) -> CongestionIsolation {
 
 /// Returns the changes that result from information received at a port.
 fn changes(reconciler: &mut Reconciler, at: u16, heard: Surroundings) -> Vec<Change> {
+    super::changes(reconciler, at, &News::Surroundings(heard))
+}
+
+/// Returns the changes that result from written objects.
+fn adopted(reconciler: &mut Reconciler, plan: &SwitchPlan) -> Vec<Change> {
     let mut changes = vec![];
-    reconciler.reconcile(Instant::ZERO, port(at), &News::Surroundings(heard), |change| {
+    reconciler.adopt(plan);
+    reconciler.retry(Instant::ZERO, |change| {
         changes.push(change);
         Ok(())
     });
@@ -185,13 +192,7 @@ fn a_peer_that_is_refused_is_trouble_with_its_reason() {
 fn a_host_that_obeys_messages_needs_no_proxy_until_it_goes() {
     let mut reconciler = Reconciler::new(&plan()).unwrap();
     let says = |by_flow, udp_port| Surroundings {
-        sfc: Some(SourceFlowControl {
-            point: false,
-            proxy: false,
-            by_flow,
-            by_priority: false,
-            udp_port,
-        }),
+        sfc: Some(SourceFlowControl { by_flow, udp_port, ..NO_SFC }),
         ..Default::default()
     };
     let told = |obeys| vec![Change::SfcHost { port: port(2), obeys }];
@@ -239,23 +240,14 @@ fn objects_that_are_written_are_told_to_neighbours() {
     plan.congestion.isolation.as_mut().unwrap().machine.enabled = false;
     plan.congestion.sfc.as_mut().unwrap().point.udp_port = 50_000;
     assert!(!reconciler.has_advertised(&plan));
-    reconciler.adopt(&plan);
-    let mut changes = vec![];
-    let mut announce = |reconciler: &mut Reconciler| {
-        reconciler.retry(Instant::ZERO, |change| {
-            changes.push(change);
-            Ok(())
-        });
-        core::mem::take(&mut changes)
-    };
-    let told = announce(&mut reconciler);
+    let told = adopted(&mut reconciler, &plan);
     assert_eq!(told.len(), 4, "every port: {told:?}");
     let Change::Advertise { isolation: None, sfc: Some(sfc), .. } = told[0] else {
         panic!("{told:?}")
     };
     assert_eq!((sfc.udp_port, reconciler.has_advertised(&plan)), (50_000, true));
     assert_eq!(reconciler.next_deadline(), Instant::NEVER);
-    assert_eq!(announce(&mut reconciler), []);
+    reconciler.retry(Instant::ZERO, |change| panic!("{change:?}"));
 }
 
 #[test]
@@ -264,13 +256,7 @@ fn objects_that_are_written_judge_anew_what_was_heard() {
     let mut reconciler = Reconciler::new(&plan).unwrap();
     let obeys = Surroundings {
         place: place(Device::EndStation, None),
-        sfc: Some(SourceFlowControl {
-            point: false,
-            proxy: false,
-            by_flow: false,
-            by_priority: true,
-            udp_port: 50_000,
-        }),
+        sfc: Some(SourceFlowControl { by_priority: true, udp_port: 50_000, ..NO_SFC }),
         ..Default::default()
     };
     let located = |n, locator| Change::Locator { port: port(n), locator };
@@ -278,12 +264,7 @@ fn objects_that_are_written_judge_anew_what_was_heard() {
     assert_eq!(changes(&mut reconciler, 2, obeys), []);
     assert_eq!(changes(&mut reconciler, 0, obeys), [located(0, Locator::Incast)]);
     let mut announced = |plan: &SwitchPlan| {
-        let mut all = vec![];
-        reconciler.adopt(plan);
-        reconciler.retry(Instant::ZERO, |change| {
-            all.push(change);
-            Ok(())
-        });
+        let mut all = adopted(&mut reconciler, plan);
         all.retain(|change| !matches!(change, Change::Advertise { .. }));
         all
     };

@@ -25,19 +25,11 @@ fn lab(cim_type: CimType) -> Lab {
     plan.buffer.total = Cells(5_000);
     let isolation = plan.congestion.isolation.as_mut().unwrap();
     isolation.peers = vec![(port(3), peer(cim_type))];
-    let mut lab = Lab::new(&plan);
-    lab.inject(3, &frame(host(8), host(9), None, 60));
-    lab.poll_until_idle();
-    (0..4).for_each(|n| drop(lab.sent(n)));
-    lab
+    learnt(&plan)
 }
 
 fn pause(priority: Priority, quanta: u16) -> Vec<u8> {
-    let mut repr = pfc::Repr::new(host(7));
-    repr.set(priority, Quanta(quanta));
-    let mut octets = vec![0; 60];
-    repr.emit(&mut octets).unwrap();
-    octets
+    crate::rig::pause(host(7), priority, quanta)
 }
 
 /// Returns the flows of the frames that left by port 3.
@@ -49,8 +41,7 @@ fn flows(lab: &mut Lab) -> Vec<u16> {
 fn a_pause_of_the_congesting_class_stops_isolated_flows_alone() {
     let mut lab = lab(CimType::L2);
     lab.inject(3, &cims::cim_about(5, CimType::L2, host(7), true));
-    lab.inject(3, &pause(GUARD, 60_000));
-    lab.poll_until_idle();
+    lab.deliver(3, &pause(GUARD, 60_000));
     for number in 1..=3 {
         lab.inject(0, &packet(1, 5, number, 200));
         lab.inject(0, &packet(2, 6, number, 200));
@@ -60,11 +51,9 @@ fn a_pause_of_the_congesting_class_stops_isolated_flows_alone() {
     assert_eq!(lab.switch.queue_bytes(port(3), CONGESTING), 3 * 204);
     // A pause of the original priority stops all of them.
     lab.inject(3, &pause(OWN, 60_000));
-    lab.inject(3, &pause(GUARD, 0));
-    lab.poll_until_idle();
+    lab.deliver(3, &pause(GUARD, 0));
     assert!(flows(&mut lab).is_empty());
-    lab.inject(3, &pause(OWN, 0));
-    lab.poll_until_idle();
+    lab.deliver(3, &pause(OWN, 0));
     assert_eq!(flows(&mut lab), [5, 5, 5]);
     lab.check();
 }
@@ -78,8 +67,7 @@ fn a_congesting_flow_pauses_its_class_first_and_its_priority_if_the_peer_goes_on
     // A peer that ignores every pause, until all of the headroom is full.
     while paused.len() < 2 {
         number += 1;
-        lab.inject(0, &packet(1, 5, number, 1_000));
-        lab.poll_until_idle();
+        lab.deliver(0, &packet(1, 5, number, 1_000));
         for octets in lab.sent(0) {
             let Ok(repr) = pfc::Repr::parse(&octets) else { continue };
             let stops = |p: &Priority| repr.time(*p).is_some_and(|time| time > Quanta(0));
@@ -141,11 +129,9 @@ fn isolated_frames_have_the_limit_of_the_class_that_they_came_for() {
         plan.ports[3].queue_limits[limited] = SharedLimit::Static(Cells(4));
         let isolation = plan.congestion.isolation.as_mut().unwrap();
         isolation.peers = vec![(port(3), peer(CimType::L2))];
-        let mut lab: Lab = Lab::new(&plan);
-        lab.inject(3, &frame(host(8), host(9), None, 60));
+        let mut lab = learnt(&plan);
         lab.inject(3, &cims::cim_about(5, CimType::L2, host(7), true));
-        lab.inject(3, &pause(OWN, 60_000));
-        lab.poll_until_idle();
+        lab.deliver(3, &pause(OWN, 60_000));
         for number in 1..=20 {
             lab.inject(0, &packet(1, 5, number, 200));
         }

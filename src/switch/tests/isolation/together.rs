@@ -2,7 +2,7 @@
 //! monitors the congesting class and has patience.
 
 use super::*;
-use crate::{SfcmForm, SfcmFrom, SourceFlowControlPlan, UnknownHost};
+use crate::SourceFlowControlPlan;
 use ::congestion::LimitPlan;
 use ::congestion::sfc::{Monitor, SfcPlan};
 use ground::time::Duration;
@@ -25,31 +25,16 @@ fn both() -> SwitchPlan {
             budget: LimitPlan { interval: Duration::ZERO, burst: 1 },
             ..SfcPlan::new()
         },
-        transmit_priority: Priority::ALL[7],
-        dscp: Dscp::new(48).unwrap(),
-        form: SfcmForm::Simplified,
-        min_header_octets: 64,
-        unknown: UnknownHost::Drop,
-        from: SfcmFrom::Swapped,
-        mac: None,
-        ipv4: None,
-        ipv6: None,
         monitors: vec![monitors; 4],
+        ..congestion().sfc.unwrap()
     });
     plan
 }
 
 #[test]
 fn congestion_that_outlasts_isolation_is_told_to_its_source_and_other_flows_are_left_in_peace() {
-    let mut lab: Lab = Lab::new(&both());
-    lab.inject(3, &frame(host(8), host(9), None, 60));
-    lab.poll_until_idle();
-    (0..4).for_each(|n| drop(lab.sent(n)));
-    lab.port(3).room = 0;
-    for number in 1..=42 {
-        lab.inject(0, &packet(1, 5, number, 1_000));
-    }
-    lab.poll_until_idle();
+    let mut lab = learnt(&both());
+    congest(&mut lab, 5);
     assert!(lab.switch.queue_bytes(port(3), CONGESTING) > 1_500, "isolated");
     assert!(lab.sent(0).is_empty(), "and not told of yet");
     lab.advance(PATIENCE);

@@ -2,10 +2,6 @@
 
 use super::*;
 
-fn us(n: u64) -> Duration {
-    Duration::from_micros(n)
-}
-
 /// Ports 0 and 2 to hosts, 1 to the fabric.
 fn guarded() -> SwitchPlan {
     let mut p = plan(3);
@@ -19,8 +15,7 @@ fn guarded() -> SwitchPlan {
 /// counts.
 fn refused(n: u16, message: &[u8]) -> Vec<(&'static str, u64)> {
     let mut lab = lab(&guarded());
-    lab.inject(n, message);
-    lab.poll_until_idle();
+    lab.deliver(n, message);
     for other in (0..3).filter(|other| *other != n) {
         assert!(lab.sent(other).is_empty());
     }
@@ -117,8 +112,7 @@ fn data_that_happens_to_have_the_port_goes_on() {
     fragment[20..22].copy_from_slice(&[0, 9]);
     for data in [&reply, &fragment] {
         for _ in 0..3 {
-            lab.inject(2, data);
-            lab.poll_until_idle();
+            lab.deliver(2, data);
             assert_eq!(&lab.sent(0)[0], data);
         }
     }

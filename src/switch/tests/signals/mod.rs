@@ -14,7 +14,7 @@ use core::net::IpAddr;
 
 use crate::rig::*;
 use crate::*;
-use congestion::proxy::{CachePlan, PausePolicy, Senders};
+use congestion::proxy::CachePlan;
 use congestion::sfc::{Monitor, SfcPlan};
 use congestion::{Detect, FlowKey, LimitPlan};
 use contracts::stats::CongestionSnapshot;
@@ -26,6 +26,10 @@ use wire::sfcm::{self, Form, Locator, Sfcm};
 use wire::{EtherType, datagram};
 
 pub(super) const PORT: u16 = sfcm::PORT_DEFAULT;
+
+fn us(n: u64) -> Duration {
+    Duration::from_micros(n)
+}
 
 pub(super) fn v4(n: u8) -> IpAddr {
     [10, 0, 0, n].into()
@@ -93,30 +97,15 @@ pub(super) fn sfc(ports: usize) -> SourceFlowControlPlan {
             budget: LimitPlan { interval: Duration::ZERO, burst: 1 },
             ..SfcPlan::new()
         },
-        transmit_priority: Priority::ALL[7],
-        dscp: Dscp::new(48).unwrap(),
-        form: SfcmForm::Simplified,
-        min_header_octets: 64,
-        unknown: UnknownHost::Drop,
-        from: SfcmFrom::Swapped,
-        mac: None,
-        ipv4: None,
-        ipv6: None,
         monitors: vec![[Some(monitor); 8]; ports],
+        ..rig::congestion().sfc.unwrap()
     }
 }
 
 /// A proxy that accepts every message, with a cache.
 pub(super) fn proxy() -> SfcProxyPlan {
-    SfcProxyPlan {
-        udp_port: PORT,
-        unknown: UnknownHost::Drop,
-        max_flow_life: Duration::from_secs(1),
-        fabric: Senders::Anybody,
-        hosts: Senders::Nobody,
-        policy: PausePolicy::standard(),
-        cache: Some(CachePlan::standard()),
-    }
+    let cache = Some(CachePlan::standard());
+    SfcProxyPlan { cache, ..rig::congestion().proxy.unwrap() }
 }
 
 pub(super) fn attached(kind: AttachedKind) -> Attached {
@@ -140,10 +129,27 @@ fn lab(plan: &SwitchPlan) -> Lab {
     for _ in 0..=plan.ports.len() {
         lab.advance(Duration::from_micros(10));
     }
-    for n in 0..plan.ports.len() as u16 {
-        lab.sent(n);
-    }
+    lab.clear();
     lab
+}
+
+/// Frames of 1,000 bytes with FCS of priority 3 from host 1 to host 2, all at once, of a flow with these
+/// ports.
+fn burst(lab: &mut Lab, n: usize, ports: (u16, u16)) {
+    let data = packet(((1, v4(1)), (2, v4(2))), Some((3, 0)), ports, 1_000 - 22);
+    (0..n).for_each(|_| lab.inject(0, &data));
+    lab.switch.poll(lab.now);
+}
+
+/// As [`burst`], of six frames on an idle switch, all of which leave; returns what host 1 receives.
+fn congest(lab: &mut Lab, ports: (u16, u16)) -> Vec<Vec<u8>> {
+    burst(lab, 6, ports);
+    // One frame per call leaves each shaped port.
+    for _ in 0..12 {
+        lab.advance(us(20));
+    }
+    lab.check();
+    lab.sent(0)
 }
 
 /// Returns the content of a message about the flow of [`flow`].

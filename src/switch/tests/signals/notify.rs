@@ -112,11 +112,7 @@ fn a_congestion_point_samples_what_joins_its_queue() {
     plan.congestion.qcn =
         Some(QuantizedPlan { points, transmit_priority: Priority::ALL[6], msdu_octets: 40 });
     let mut lab = lab(&plan);
-    let data = packet(((1, v4(1)), (2, v4(2))), Some((3, 0)), (7, 9), 978);
-    for _ in 0..3 {
-        lab.inject(0, &data);
-    }
-    lab.switch.poll(lab.now);
+    super::burst(&mut lab, 3, (7, 9));
     let sent = lab.sent(0);
     assert_eq!(sent.len(), 1);
     assert_eq!(sent[0][..14], [2, 0, 0, 0, 1, 1, 2, 0, 0, 0, 0, 1, 0x22, 0xe7]);

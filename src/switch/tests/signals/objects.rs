@@ -1,7 +1,7 @@
 //! Managed objects written at run time: each takes effect from the next message.
 
 use super::*;
-use crate::managed::{At, Object, Streams};
+use crate::managed::{At, Streams};
 use ::congestion::qcn::PointPlan;
 use wire::cnm;
 
@@ -13,30 +13,8 @@ fn monitored() -> SwitchPlan {
     p
 }
 
-fn write_at(lab: &mut Lab, name: &str, at: At, value: &str) {
-    let object = Object::named(name).unwrap();
-    let value = object.kind().read(value).unwrap();
-    lab.switch.apply(lab.now, Change::Object { object, at, value }).unwrap();
-}
-
 fn write(lab: &mut Lab, name: &str, value: &str) {
-    write_at(lab, name, At::default(), value);
-}
-
-/// Sends six frames of a new flow to host 2 at once, with this destination port, on an idle switch;
-/// returns what host 1 receives.
-fn burst(lab: &mut Lab, source_port: u16, to: u16) -> Vec<Vec<u8>> {
-    let ends = ((1, v4(1)), (2, v4(2)));
-    for _ in 0..6 {
-        lab.inject(0, &packet(ends, Some((3, 0)), (source_port, to), 978));
-    }
-    lab.switch.poll(lab.now);
-    // One frame per call leaves each shaped port.
-    for _ in 0..12 {
-        lab.advance(Duration::from_micros(20));
-    }
-    lab.check();
-    lab.sent(0)
+    lab.write(name, At::default(), value);
 }
 
 /// The message in a frame with a tag, and the tag's PCP.
@@ -51,17 +29,17 @@ fn messages_stop_and_start_with_the_master_switch() {
     let mut plan = monitored();
     plan.congestion.sfc.as_mut().unwrap().point.enabled = false;
     let mut lab = lab(&plan);
-    assert!(burst(&mut lab, 1, 9).is_empty());
+    assert!(congest(&mut lab, (1, 9)).is_empty());
     for (n, on) in [true, false, true].into_iter().enumerate() {
         write(&mut lab, "sfcMasterEnable", if on { "true" } else { "false" });
-        assert_eq!(burst(&mut lab, 10 + n as u16, 9).len(), usize::from(on));
+        assert_eq!(congest(&mut lab, (10 + n as u16, 9)).len(), usize::from(on));
     }
 }
 
 #[test]
 fn messages_are_as_the_objects_say() {
     let mut lab = lab(&monitored());
-    let heard = burst(&mut lab, 1, 9);
+    let heard = congest(&mut lab, (1, 9));
     let (pcp, before) = tagged(&heard[0]);
     assert_eq!((pcp, before.headers.dscp.get(), before.headers.src), (7, 48, v4(2)));
     assert!(matches!(before.message.form, Form::Simplified(_)));
@@ -77,7 +55,7 @@ fn messages_are_as_the_objects_say() {
     ] {
         write(&mut lab, name, value);
     }
-    let heard = burst(&mut lab, 2, 9);
+    let heard = congest(&mut lab, (2, 9));
     let (pcp, after) = tagged(&heard[0]);
     assert_eq!((pcp, after.headers.dscp.get()), (5, 40));
     assert_eq!((after.headers.src, after.headers.dst), ([10, 9, 9, 9].into(), v4(1)));
@@ -86,39 +64,43 @@ fn messages_are_as_the_objects_say() {
     let Form::Encapsulated(msdu) = after.message.form else { panic!("{after:?}") };
     assert_eq!(msdu.len(), 100);
     // Frames to the new port are messages now, and those to the old one are data.
-    assert!(burst(&mut lab, 50_000, 50_000).is_empty());
-    assert_eq!(burst(&mut lab, PORT, PORT).len(), 1);
+    assert!(congest(&mut lab, (50_000, 50_000)).is_empty());
+    assert_eq!(congest(&mut lab, (PORT, PORT)).len(), 1);
 }
 
 #[test]
 fn the_number_and_the_spacing_of_messages_are_as_the_objects_say() {
     let mut lab = lab(&monitored());
     write(&mut lab, "sfc.spacing", "0");
-    assert_eq!(burst(&mut lab, 1, 9).len(), 3, "sfcMaxSFCM is 3");
+    assert_eq!(congest(&mut lab, (1, 9)).len(), 3, "sfcMaxSFCM is 3");
     write(&mut lab, "sfcMaxSFCM", "1");
-    assert_eq!(burst(&mut lab, 2, 9).len(), 1);
+    assert_eq!(congest(&mut lab, (2, 9)).len(), 1);
     write(&mut lab, "sfcMaxSFCM", "4");
-    assert_eq!(burst(&mut lab, 3, 9).len(), 3, "as many frames as meet more than the threshold");
+    assert_eq!(
+        congest(&mut lab, (3, 9)).len(),
+        3,
+        "as many frames as meet more than the threshold"
+    );
     write(&mut lab, "sfc.patience", "1000000000");
-    assert!(burst(&mut lab, 4, 9).is_empty(), "nobody is told within a millisecond");
+    assert!(congest(&mut lab, (4, 9)).is_empty(), "nobody is told within a millisecond");
 }
 
 #[test]
 fn queues_are_looked_at_as_the_objects_say() {
     let mut lab = lab(&monitored());
     write(&mut lab, "sfcMonitoredQueues", "[4,5]");
-    assert!(burst(&mut lab, 1, 9).is_empty());
+    assert!(congest(&mut lab, (1, 9)).is_empty());
     write(&mut lab, "sfcMonitoredQueues", "8");
-    assert_eq!(burst(&mut lab, 2, 9).len(), 1);
+    assert_eq!(congest(&mut lab, (2, 9)).len(), 1);
     let at = At { port: Some(port(1)), class: TrafficClass::new(3) };
     let other = At { port: Some(port(2)), class: TrafficClass::new(3) };
-    write_at(&mut lab, "sfc.queues.threshold", other, "1000000");
-    assert_eq!(burst(&mut lab, 3, 9).len(), 1);
-    write_at(&mut lab, "sfc.queues.threshold", at, "1000000");
-    assert!(burst(&mut lab, 4, 9).is_empty());
-    write_at(&mut lab, "sfc.queues.threshold", at, "3500");
-    write_at(&mut lab, "sfc.queues.target", at, "3400");
-    let heard = burst(&mut lab, 5, 9);
+    lab.write("sfc.queues.threshold", other, "1000000");
+    assert_eq!(congest(&mut lab, (3, 9)).len(), 1);
+    lab.write("sfc.queues.threshold", at, "1000000");
+    assert!(congest(&mut lab, (4, 9)).is_empty());
+    lab.write("sfc.queues.threshold", at, "3500");
+    lab.write("sfc.queues.target", at, "3400");
+    let heard = congest(&mut lab, (5, 9));
     let (_, message) = tagged(&heard[0]);
     // 3,984 bytes in the queue and a target of 3,400, at 10 Gb/s.
     assert_eq!(message.message.pause, Duration::from_nanos(584 * 8 / 10));
@@ -151,10 +133,10 @@ fn the_proxy_believes_and_pauses_as_the_objects_say() {
     assert!(relay(&mut lab).is_empty());
     assert_eq!(counted(&mut lab).proxy.unwrap().counters.sender, 1);
     write(&mut lab, "sfc_proxy.accept.switches", "anybody");
-    write_at(&mut lab, "attached", At { port: Some(port(0)), class: None }, "sfc_host");
+    lab.write("attached", At { port: Some(port(0)), class: None }, "sfc_host");
     assert_eq!(relay(&mut lab), std::slice::from_ref(&message), "the host hears it itself");
     // A message on a port other than the filter's is data.
-    write_at(&mut lab, "attached", At { port: Some(port(0)), class: None }, "host");
+    lab.write("attached", At { port: Some(port(0)), class: None }, "host");
     write(&mut lab, "sfc_proxy.sfcmUDPPort", "50000");
     assert_eq!(relay(&mut lab), std::slice::from_ref(&message));
     lab.check();
@@ -170,12 +152,12 @@ fn congestion_points_are_as_their_objects_say() {
         msdu_octets: 40,
     });
     let mut lab = lab(&plan);
-    assert!(burst(&mut lab, 1, 9).is_empty(), "26,000 octets are aimed at");
+    assert!(congest(&mut lab, (1, 9)).is_empty(), "26,000 octets are aimed at");
     let at = At { port: Some(port(1)), class: TrafficClass::new(3) };
-    write_at(&mut lab, "ieee8021CnCpQueueSizeSetPoint", at, "1000");
+    lab.write("ieee8021CnCpQueueSizeSetPoint", at, "1000");
     write(&mut lab, "ieee8021CnGlobalCnmTransmitPriority", "2");
     write(&mut lab, "ieee8021CnCpMinHeaderOctets", "20");
-    let heard = burst(&mut lab, 1, 9);
+    let heard = congest(&mut lab, (1, 9));
     assert!(!heard.is_empty());
     assert_eq!(cnm::Repr::parse(EtherType::CNM, &heard[0][14..]).unwrap().msdu.len(), 20);
     let sent = lab.switch.snapshot(lab.now).ports[0].counters.priorities[2].tx_frames;

@@ -15,23 +15,15 @@ fn monitored() -> SwitchPlan {
     p
 }
 
-/// Frames of 1,000 bytes with FCS, of one flow of priority 3, all at once.
-fn burst(lab: &mut Lab, n: usize) {
-    for _ in 0..n {
-        lab.inject(0, &packet(BOTH, Some((3, 0)), (7, 9), 1_000 - 22));
-    }
-    lab.switch.poll(lab.now);
-}
-
 #[test]
 fn the_poll_that_crosses_the_threshold_sends_the_message_octet_for_octet() {
     let mut lab = lab(&monitored());
-    burst(&mut lab, 3);
+    burst(&mut lab, 3, (7, 9));
     assert!(lab.sent(0).is_empty(), "2,988 octets are not above 3,000");
     // One frame left in the meantime.
-    burst(&mut lab, 1);
+    burst(&mut lab, 1, (7, 9));
     assert!(lab.sent(0).is_empty());
-    burst(&mut lab, 1);
+    burst(&mut lab, 1, (7, 9));
     let sent = lab.sent(0);
     assert_eq!(sent.len(), 1);
     #[rustfmt::skip]
@@ -61,22 +53,22 @@ fn messages_are_suppressed_by_flow_and_counted_anew_by_each_pause() {
     let mut plan = monitored();
     plan.congestion.sfc.as_mut().unwrap().point.spacing = Duration::from_nanos(100);
     let mut lab = lab(&plan);
-    burst(&mut lab, 30);
+    burst(&mut lab, 30, (7, 9));
     // Twenty-six frames found more than 3,000 bytes; all but the first were too soon.
     let sfc = counted(&mut lab).sfc.unwrap().counters;
     assert_eq!((sfc.transmitted_sfcms, sfc.too_soon), (1, 26));
     for sent in 2..=3 {
         lab.now += Duration::from_nanos(100);
-        burst(&mut lab, 1);
+        burst(&mut lab, 1, (7, 9));
         assert_eq!(counted(&mut lab).sfc.unwrap().counters.transmitted_sfcms, sent);
     }
     // The pause of about 22 us is still running; sfcMaxSFCM is 3.
     lab.now += Duration::from_nanos(100);
-    burst(&mut lab, 1);
+    burst(&mut lab, 1, (7, 9));
     assert_eq!(counted(&mut lab).sfc.unwrap().counters.had_all, 1);
     // After the pause a flow that still congests causes a new message.
     lab.advance(Duration::from_micros(100));
-    burst(&mut lab, 30);
+    burst(&mut lab, 30, (7, 9));
     assert_eq!(counted(&mut lab).sfc.unwrap().counters.transmitted_sfcms, 4);
     lab.switch.apply(lab.now, Change::ClearCounters).unwrap();
     let sfc = counted(&mut lab).sfc.unwrap();
@@ -85,25 +77,12 @@ fn messages_are_suppressed_by_flow_and_counted_anew_by_each_pause() {
 }
 
 #[test]
-fn queues_outside_the_bit_mask_and_a_point_that_is_off_say_nothing() {
-    for (enabled, mask, expected) in [(true, 0b1000, 1), (true, 0b0111, 0), (false, 0xff, 0)] {
-        let mut plan = monitored();
-        let point = &mut plan.congestion.sfc.as_mut().unwrap().point;
-        (point.enabled, point.monitored_queues) = (enabled, mask);
-        let mut lab = lab(&plan);
-        burst(&mut lab, 5);
-        assert_eq!(counted(&mut lab).sfc.unwrap().counters.transmitted_sfcms, expected);
-        assert_eq!(lab.sent(0).len() as u64, expected);
-    }
-}
-
-#[test]
 fn the_other_form_quotes_the_frame_from_its_ethertype_on() {
     let mut plan = monitored();
     let sfc = plan.congestion.sfc.as_mut().unwrap();
     (sfc.form, sfc.min_header_octets) = (SfcmForm::Encapsulated, 100);
     let mut lab = lab(&plan);
-    burst(&mut lab, 5);
+    burst(&mut lab, 5, (7, 9));
     let sent = lab.sent(0);
     let Form::Encapsulated(msdu) = parsed(&sent[0]).message.form else { panic!() };
     let frame = packet(BOTH, None, (7, 9), 1_000 - 22);
@@ -181,15 +160,12 @@ fn what_cannot_be_answered_is_counted_by_its_reason() {
 #[test]
 fn a_source_that_is_not_known_any_more_gets_no_message_and_nobody_else_does() {
     let mut lab = lab(&monitored());
-    for _ in 0..5 {
-        lab.inject(0, &packet(BOTH, Some((3, 0)), (7, 9), 978));
-    }
     // A static flow from elsewhere has taken the address in the meantime: to the same port.
     lab.inject(1, &frame(host(99), host(1), None, 60));
-    lab.switch.poll(lab.now);
+    burst(&mut lab, 5, (7, 9));
     lab.poll_until_idle();
     assert_eq!(lab.sent(0).len(), 1, "sent before the address moved");
-    burst(&mut lab, 1);
+    burst(&mut lab, 1, (7, 9));
     lab.check();
 }
 
@@ -205,7 +181,7 @@ fn a_switch_may_speak_in_its_own_name() {
         Attached { kind: AttachedKind::Switch, locator: Some(Locator::Unknown) },
     ];
     let mut lab = lab(&plan);
-    burst(&mut lab, 5);
+    burst(&mut lab, 5, (7, 9));
     let sent = lab.sent(0);
     let repr = parsed(&sent[0]);
     assert_eq!(repr.headers.src, IpAddr::from([192, 0, 2, 1]));
@@ -214,14 +190,14 @@ fn a_switch_may_speak_in_its_own_name() {
     // Topology Recognition may change the locator.
     lab.switch.signals.set_locator(port(1), Locator::Incast);
     lab.advance(Duration::from_micros(50));
-    burst(&mut lab, 5);
+    burst(&mut lab, 5, (7, 9));
     let sent = lab.sent(0);
     let message = parsed(&sent[0]).message;
     assert_eq!((message.locator, message.level), (Locator::Incast, None));
     // It also finds the level of the switch.
     lab.switch.apply(lab.now, Change::Level(Level::new(2))).unwrap();
     lab.advance(Duration::from_micros(50));
-    burst(&mut lab, 5);
+    burst(&mut lab, 5, (7, 9));
     assert_eq!(parsed(&lab.sent(0)[0]).message.level, Level::new(2));
 }
 
@@ -269,7 +245,7 @@ fn messages_about_routed_frames_are_routed_back() {
 fn want_of_memory_is_counted_and_nothing_else_is_lost() {
     let mut lab = lab(&monitored());
     lab.port(1).control = 0;
-    burst(&mut lab, 5);
+    burst(&mut lab, 5, (7, 9));
     let sfc = counted(&mut lab).sfc.unwrap().counters;
     assert_eq!((sfc.transmitted_sfcms, sfc.unsent), (0, 1));
     lab.check();

@@ -7,10 +7,6 @@ use wire::pfc;
 
 const P3: Priority = Priority::ALL[3];
 
-fn us(n: u64) -> Duration {
-    Duration::from_micros(n)
-}
-
 /// Port 0 to a host with PFC only, 1 to the fabric, 2 to a host that obeys messages.
 fn relayed() -> SwitchPlan {
     let mut p = plan(3);
@@ -78,18 +74,15 @@ fn messages_to_switches_and_to_hosts_that_obey_them_go_on_as_they_are() {
     let mut lab = lab(&relayed());
     let mut message = sfcm_frame(2, None, 3, us(100));
     message[..6].copy_from_slice(&host(3).0);
-    lab.inject(1, &message);
-    lab.poll_until_idle();
+    lab.deliver(1, &message);
     assert_eq!(lab.sent(2), [message.clone()]);
     assert_eq!(counted(&mut lab).proxy.unwrap().counters.forwarded, 1);
     // Discovery: the host does not obey messages after all, or the other one does.
     lab.switch.signals.set_attached(port(2), AttachedKind::Discovered);
-    lab.inject(1, &message);
-    lab.poll_until_idle();
+    lab.deliver(1, &message);
     assert_eq!(times(&mut lab, 2), [1_954]);
     lab.switch.signals.set_attached(port(0), AttachedKind::SfcHost);
-    lab.inject(1, &sfcm_frame(2, None, 3, us(100)));
-    lab.poll_until_idle();
+    lab.deliver(1, &sfcm_frame(2, None, 3, us(100)));
     assert_eq!(lab.sent(0), [sfcm_frame(2, None, 3, us(100))]);
     lab.check();
 }
@@ -148,8 +141,7 @@ fn a_message_pauses_the_priority_that_the_maps_of_the_hosts_port_give_its_dscp()
         host.classify.dscp[26] = Priority::ALL[dscp];
         host.classify.pcp[3] = Priority::ALL[pcp];
         let mut lab = lab(&plan);
-        lab.inject(1, &sfcm_frame(2, None, 3, us(100)));
-        lab.poll_until_idle();
+        lab.deliver(1, &sfcm_frame(2, None, 3, us(100)));
         assert_eq!(paused_by(&mut lab, 0), paused, "{trust:?} {dscp} {pcp}");
         let counters = counted(&mut lab).proxy.unwrap().counters;
         let refused = u64::from(paused.is_empty());
@@ -168,24 +160,14 @@ fn a_tagged_host_is_paused_by_pcp_where_that_comes_first() {
     plan.ports[0].classify.pcp[5] = P3;
     plan.ports[0].classify.pcp[3] = Priority::ALL[4];
     let mut lab = Lab::new(&plan);
-    lab.inject(0, &frame(host(99), host(1), Some((0, 1)), 60));
-    lab.poll_until_idle();
+    lab.deliver(0, &frame(host(99), host(1), Some((0, 1)), 60));
     lab.sent(1);
     // Priority 5 of the message is a PCP that this port maps to 3; 3 is mapped to a lossy one.
     for (priority, paused) in [(5, vec![3]), (3, vec![])] {
-        lab.inject(1, &sfcm_frame(2, None, priority, us(100)));
-        lab.poll_until_idle();
+        lab.deliver(1, &sfcm_frame(2, None, priority, us(100)));
         assert_eq!(paused_by(&mut lab, 0), paused, "{priority}");
     }
     assert_eq!(counted(&mut lab).proxy.unwrap().counters.disagreed, 2);
-}
-
-#[test]
-fn without_a_proxy_messages_are_data() {
-    let mut lab = lab(&plan(3));
-    lab.inject(1, &sfcm_frame(2, None, 3, us(100)));
-    lab.poll_until_idle();
-    assert_eq!(lab.sent(0), [sfcm_frame(2, None, 3, us(100))]);
 }
 
 #[test]
@@ -194,14 +176,12 @@ fn the_ports_own_resumption_never_ends_a_pause_of_the_proxy_and_the_reverse() {
     plan.ports[0].pfc.quanta = Quanta(1_000);
     plan.ports[0].pfc.refresh = us(30);
     let mut lab = lab(&plan);
-    lab.inject(1, &sfcm_frame(2, None, 3, us(100)));
-    lab.poll_until_idle();
+    lab.deliver(1, &sfcm_frame(2, None, 3, us(100)));
     assert_eq!(times(&mut lab, 0), [1_954]);
     // The group of the host's frames fills up: its XOFF pauses for at least the proxy's time.
     lab.port(1).room = 0;
     while lab.port(0).tx.is_empty() {
-        lab.inject(0, &frame(host(2), host(1), Some((3, 0)), 1_000));
-        lab.poll_until_idle();
+        lab.deliver(0, &frame(host(2), host(1), Some((3, 0)), 1_000));
     }
     assert_eq!(times(&mut lab, 0), [1_954]);
     lab.advance(us(50));
@@ -214,8 +194,7 @@ fn the_ports_own_resumption_never_ends_a_pause_of_the_proxy_and_the_reverse() {
     lab.advance(us(60));
     lab.port(1).room = 0;
     while lab.port(0).tx.is_empty() {
-        lab.inject(0, &frame(host(2), host(1), Some((3, 0)), 1_000));
-        lab.poll_until_idle();
+        lab.deliver(0, &frame(host(2), host(1), Some((3, 0)), 1_000));
     }
     assert_eq!(times(&mut lab, 0), [1_000]);
     lab.port(1).room = usize::MAX;
@@ -229,8 +208,7 @@ fn a_shaped_port_says_it_as_soon_as_the_line_is_free() {
     let mut plan = relayed();
     plan.ports[0].shaped = true;
     let mut lab = lab(&plan);
-    lab.inject(1, &frame(host(1), host(2), None, 1_500));
-    lab.poll_until_idle();
+    lab.deliver(1, &frame(host(1), host(2), None, 1_500));
     lab.sent(0);
     lab.inject(1, &sfcm_frame(2, None, 3, us(100)));
     let deadline = lab.poll_until_idle();
@@ -249,46 +227,25 @@ fn later_flows_to_a_congested_destination_are_paused_at_once() {
     let later = packet(((3, v4(3)), (2, v4(2))), Some((3, 0)), (7, 9), 200);
     // The host has sent to that destination before, so its frames use the shortcut by now.
     for _ in 0..2 {
-        lab.inject(2, &later);
-        lab.poll_until_idle();
+        lab.deliver(2, &later);
     }
-    lab.inject(1, &sfcm_frame(2, None, 3, us(100)));
-    lab.poll_until_idle();
+    lab.deliver(1, &sfcm_frame(2, None, 3, us(100)));
     assert!(lab.sent(2).is_empty(), "nobody else is paused yet");
     lab.now += us(60);
-    lab.inject(2, &later);
-    lab.poll_until_idle();
+    lab.deliver(2, &later);
     // Remaining pause: 40 us are 781.25 quanta.
     assert_eq!(times(&mut lab, 2), [782]);
     let counters = counted(&mut lab).proxy.unwrap();
     assert_eq!((counters.counters.cache_created, counters.ports[2].by_cache), (1, 1));
     // Another priority or another destination is not paused.
     lab.inject(2, &packet(((3, v4(3)), (2, v4(2))), Some((4, 0)), (7, 9), 200));
-    lab.inject(2, &packet(((3, v4(3)), (2, v4(9))), Some((3, 0)), (7, 9), 200));
-    lab.poll_until_idle();
+    lab.deliver(2, &packet(((3, v4(3)), (2, v4(9))), Some((3, 0)), (7, 9), 200));
     assert!(lab.sent(2).is_empty());
     // After the pause the cache entry has expired.
     lab.now += us(41);
     lab.switch.apply(lab.now, Change::FlushFdb).unwrap();
-    lab.inject(2, &later);
-    lab.poll_until_idle();
+    lab.deliver(2, &later);
     assert!(times(&mut lab, 2).is_empty());
-    lab.check();
-}
-
-#[test]
-fn the_switch_that_congests_and_the_hosts_own_may_be_one() {
-    let mut plan = shaped(3);
-    plan.congestion.sfc = Some(sfc(3));
-    plan.congestion.proxy = Some(proxy());
-    plan.congestion.ports = vec![attached(AttachedKind::Host); 3];
-    let mut lab = lab(&plan);
-    for _ in 0..5 {
-        lab.inject(0, &packet(((1, v4(1)), (2, v4(2))), Some((3, 0)), (7, 9), 978));
-    }
-    lab.switch.poll(lab.now);
-    // (3,984 - 1,000) bytes at 10 Gb/s are 2,387 ns: 46.6 quanta.
-    assert_eq!(times(&mut lab, 0), [47]);
     lab.check();
 }
 
@@ -296,8 +253,7 @@ fn the_switch_that_congests_and_the_hosts_own_may_be_one() {
 fn a_link_that_goes_down_forgets_and_another_rate_counts_other_quanta() {
     let mut lab = lab(&relayed());
     lab.port(0).control = 0;
-    lab.inject(1, &sfcm_frame(2, None, 3, us(100)));
-    lab.poll_until_idle();
+    lab.deliver(1, &sfcm_frame(2, None, 3, us(100)));
     let change = |up, rate| Change::Link { port: port(0), up, rate };
     lab.switch.apply(lab.now, change(true, Some(BitsPerSec::gbps(100)))).unwrap();
     lab.port(0).control = usize::MAX;
@@ -310,13 +266,10 @@ fn a_link_that_goes_down_forgets_and_another_rate_counts_other_quanta() {
     // PFC no longer runs for the priority: no message pauses it.
     let none = FlowControl::Pfc { send: PrioritySet::EMPTY, obey: PrioritySet::EMPTY };
     lab.switch.apply(lab.now, Change::Pfc { port: port(0), mode: none }).unwrap();
-    lab.inject(1, &sfcm_frame(2, None, 3, us(500)));
-    lab.poll_until_idle();
+    lab.deliver(1, &sfcm_frame(2, None, 3, us(500)));
     assert_eq!(counted(&mut lab).proxy.unwrap().counters.not_routed, 1, "forgotten with its link");
-    lab.inject(0, &frame(host(99), host(1), None, 60));
-    lab.poll_until_idle();
-    lab.inject(1, &sfcm_frame(2, None, 3, us(500)));
-    lab.poll_until_idle();
+    lab.deliver(0, &frame(host(99), host(1), None, 60));
+    lab.deliver(1, &sfcm_frame(2, None, 3, us(500)));
     assert_eq!(counted(&mut lab).proxy.unwrap().counters.not_protected, 1);
     lab.check();
 }
@@ -330,18 +283,14 @@ fn a_flow_that_goes_on_is_not_paused_for_the_whole_time_again() {
     // Frames whose tag changes take the full path every time.
     let mut lab = lab(&plan);
     let flow = |port| packet(((3, v4(3)), (2, v4(2))), Some((3, 0)), (port, 9), 200);
-    lab.inject(2, &flow(7));
-    lab.poll_until_idle();
-    lab.inject(1, &sfcm_frame(2, None, 3, us(100)));
-    lab.poll_until_idle();
+    lab.deliver(2, &flow(7));
+    lab.deliver(1, &sfcm_frame(2, None, 3, us(100)));
     for _ in 0..3 {
         lab.now += us(50);
-        lab.inject(2, &flow(7));
-        lab.poll_until_idle();
+        lab.deliver(2, &flow(7));
         assert!(lab.sent(2).is_empty(), "it began before the congestion");
     }
-    lab.inject(2, &flow(8));
-    lab.poll_until_idle();
+    lab.deliver(2, &flow(8));
     assert_eq!(times(&mut lab, 2), [1_954]);
     lab.now += us(90);
     lab.inject(2, &flow(8));

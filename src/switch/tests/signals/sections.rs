@@ -4,32 +4,12 @@ use super::*;
 use crate::managed::Streams;
 use wire::pfc;
 
-fn us(n: u64) -> Duration {
-    Duration::from_micros(n)
-}
-
 /// Port 0 to a host with PFC only, the others to switches.
 fn bare() -> SwitchPlan {
     let mut p = shaped(3);
     p.congestion.ports =
         [AttachedKind::Host, AttachedKind::Switch, AttachedKind::Switch].map(attached).to_vec();
     p
-}
-
-/// Sends six frames from host 1 to host 2 at once, and returns what host 1 received.
-fn congest(lab: &mut Lab, source_port: u16) -> Vec<Vec<u8>> {
-    let ends = ((1, v4(1)), (2, v4(2)));
-    for _ in 0..6 {
-        lab.inject(0, &packet(ends, Some((3, 0)), (source_port, 9), 978));
-    }
-    lab.switch.poll(lab.now);
-    let heard = lab.sent(0);
-    for _ in 0..12 {
-        lab.advance(us(20));
-    }
-    drop(lab.sent(0));
-    lab.check();
-    heard
 }
 
 fn set(lab: &mut Lab, plan: &SwitchPlan) {
@@ -41,22 +21,22 @@ fn set(lab: &mut Lab, plan: &SwitchPlan) {
 fn points_are_created_and_deleted() {
     let mut plan = bare();
     let mut lab = lab(&plan);
-    assert!(congest(&mut lab, 1).is_empty());
+    assert!(congest(&mut lab, (1, 9)).is_empty());
     plan.congestion.sfc = Some(sfc(3));
     set(&mut lab, &plan);
-    let heard = congest(&mut lab, 2);
+    let heard = congest(&mut lab, (2, 9));
     assert_eq!(parsed(&heard[0]).message.locator, Locator::InNetwork, "port 1 is to a switch");
     // The point of port 1 alone, then all.
     plan.congestion.sfc.as_mut().unwrap().monitors[1] = [None; 8];
     set(&mut lab, &plan);
-    assert!(congest(&mut lab, 3).is_empty());
+    assert!(congest(&mut lab, (3, 9)).is_empty());
     assert_eq!(counted(&mut lab).sfc.unwrap().counters.transmitted_sfcms, 1, "it kept its counts");
     plan.congestion.sfc = None;
     set(&mut lab, &plan);
     assert!(lab.switch.congestion_snapshot().is_none());
     plan.congestion.sfc = Some(sfc(3));
     set(&mut lab, &plan);
-    assert_eq!(congest(&mut lab, 4).len(), 1);
+    assert_eq!(congest(&mut lab, (4, 9)).len(), 1);
     assert_eq!(counted(&mut lab).sfc.unwrap().counters.transmitted_sfcms, 1, "it is another one");
 }
 
@@ -67,13 +47,11 @@ fn a_proxy_is_created_with_what_was_discovered_and_its_pauses_end_with_it() {
     let mut lab = lab(&plan);
     let message = sfcm_frame(2, None, 3, us(100));
     // Without a proxy the message is data.
-    lab.inject(1, &message);
-    lab.poll_until_idle();
+    lab.deliver(1, &message);
     assert_eq!(lab.sent(0), std::slice::from_ref(&message));
     plan.congestion.proxy = Some(proxy());
     set(&mut lab, &plan);
-    lab.inject(1, &message);
-    lab.poll_until_idle();
+    lab.deliver(1, &message);
     let sent = lab.sent(0);
     assert_eq!(pfc::Repr::parse(&sent[0]).unwrap().time(Priority::ALL[3]), Some(Quanta(1_954)));
     // Deleted: no renewal, and messages are data again.
@@ -81,15 +59,13 @@ fn a_proxy_is_created_with_what_was_discovered_and_its_pauses_end_with_it() {
     set(&mut lab, &plan);
     lab.advance(us(90));
     assert!(lab.sent(0).is_empty());
-    lab.inject(1, &message);
-    lab.poll_until_idle();
+    lab.deliver(1, &message);
     assert_eq!(lab.sent(0), std::slice::from_ref(&message));
     // The host has meanwhile advertised that it obeys messages.
     lab.switch.signals.set_attached(port(0), AttachedKind::SfcHost);
     plan.congestion.proxy = Some(proxy());
     set(&mut lab, &plan);
-    lab.inject(1, &message);
-    lab.poll_until_idle();
+    lab.deliver(1, &message);
     assert_eq!(lab.sent(0), std::slice::from_ref(&message));
     lab.check();
 }
@@ -105,8 +81,7 @@ fn the_flows_of_received_messages_and_the_cache_are_listed_and_live_as_long_as_t
     let listed = |lab: &Lab| lab.switch.streams(Streams::SfcProxy, 0, 256).rows;
     assert!(listed(&lab).is_empty());
     for _ in 0..2 {
-        lab.inject(1, &sfcm_frame(2, None, 3, us(100)));
-        lab.poll_until_idle();
+        lab.deliver(1, &sfcm_frame(2, None, 3, us(100)));
     }
     let rows = listed(&lab);
     assert_eq!(rows.len(), 1);
@@ -121,13 +96,11 @@ fn the_flows_of_received_messages_and_the_cache_are_listed_and_live_as_long_as_t
     lab.now = start + us(9_950);
     lab.poll_until_idle();
     drop(lab.sent(0));
-    lab.inject(1, &sfcm_frame(2, None, 3, us(100)));
-    lab.poll_until_idle();
+    lab.deliver(1, &sfcm_frame(2, None, 3, us(100)));
     assert_eq!(listed(&lab)[0].paused, Some((Priority::ALL[3], start + us(10_000))));
     assert!(lab.switch.cached(start + us(9_950) + us(200), 0, 4_096).rows.is_empty());
     lab.now = start + us(10_000);
-    lab.inject(1, &sfcm_frame(2, None, 3, us(100)));
-    lab.poll_until_idle();
+    lab.deliver(1, &sfcm_frame(2, None, 3, us(100)));
     let row = listed(&lab)[0];
     assert_eq!((row.messages, row.created), (1, lab.now));
     assert_eq!(row.paused, Some((Priority::ALL[3], lab.now + us(100))));

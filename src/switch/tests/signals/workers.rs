@@ -24,20 +24,7 @@ impl Pair {
         let owners = [0, 1, 1];
         let switches = mesh(&owners, 2, 64).into_iter().enumerate().map(|(me, handoff)| {
             let own = |n: &u16| owners[usize::from(*n)] == me;
-            let mem = |n| {
-                let (rx, tx) = ([].into(), vec![]);
-                (
-                    port(n),
-                    MemPort {
-                        rx,
-                        tx,
-                        room: usize::MAX,
-                        control: usize::MAX,
-                        held: PrioritySet::EMPTY,
-                    },
-                )
-            };
-            let ports = (0..3).filter(own).map(mem).collect();
+            let ports = (0..3).filter(own).map(|n| (port(n), MemPort::endless())).collect();
             Switch::new(plan, ports, handoff, ()).unwrap()
         });
         let switches: Vec<_> = switches.collect();
