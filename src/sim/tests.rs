@@ -69,11 +69,20 @@ struct NodeSnapshot {
     last: Instant,
 }
 
-/// Returns the frames that a host received, and the time of the last one.
-fn received(network: &mut Network<Seen>, node: u32) -> NodeSnapshot {
+fn snapshot(network: &mut Network<Seen>, node: u32) -> ::host::StationSnapshot {
     let now = network.now();
     let Node::Host(host) = network.nodes_mut().get_mut(NodeId(node)) else { panic!("no host") };
-    let received = host.snapshot(now).sinks.iter().map(|sink| sink.frames).sum();
+    host.snapshot(now)
+}
+
+/// Returns the number of flow frames that a host received.
+fn sunk(network: &mut Network<Seen>, node: u32) -> u64 {
+    snapshot(network, node).sinks.iter().map(|sink| sink.frames).sum()
+}
+
+/// Returns the frames that a host received, and the time of the last one.
+fn received(network: &mut Network<Seen>, node: u32) -> NodeSnapshot {
+    let received = sunk(network, node);
     let to = format!("{} 1044", 2 * (node - 1));
     let seen = &network.witness_mut().0;
     let last = seen.iter().rev().find(|(_, what)| *what == to).unwrap().0;

@@ -6,7 +6,7 @@ use ground::time::{Duration, Instant};
 use ground::units::*;
 use pfc::FlowControl;
 use schedule::LinePlan;
-use switch::rig::{self, host};
+use switch::rig;
 use switch::{StaticEntry, SwitchPlan};
 
 pub const RATE: BitsPerSec = BitsPerSec::gbps(100);
@@ -16,8 +16,8 @@ pub const LOSSLESS: Priority = Priority::ALL[3];
 fn station(n: u8, name: String, to: Option<u8>, frames: u64, expects: Vec<FlowId>) -> StationPlan {
     let flow = |to: u8| FlowPlan {
         id: FlowId(n.into()),
-        src: host(n),
-        dst: host(to),
+        src: rig::host(n),
+        dst: rig::host(to),
         tag: Some(Tag { vid: None, pcp: Pcp::new(3).unwrap() }),
         priority: LOSSLESS,
         headers: Headers::Ethernet,
@@ -35,7 +35,7 @@ fn station(n: u8, name: String, to: Option<u8>, frames: u64, expects: Vec<FlowId
         backlog: Duration::MAX,
         flows: to.map(flow).into_iter().collect(),
         expects,
-        ..StationPlan::new(name, host(n), RATE)
+        ..StationPlan::new(name, rig::host(n), RATE)
     }
 }
 
@@ -47,13 +47,25 @@ fn switch(ports: u16) -> SwitchPlan {
         let name = if n + 1 == usize::from(ports) { "r".into() } else { format!("h{n}") };
         (port.name, port.rate, port.shaped) = (format!("to_{name}"), RATE, true);
         port.pfc.refresh = Duration::from_micros(100);
-        let (vid, mac, port) = (Vid::MIN, host(n as u8), PortId::new(n as u16).unwrap());
+        let (vid, mac, port) = (Vid::MIN, rig::host(n as u8), PortId::new(n as u16).unwrap());
         switch.bridge.statics.push(StaticEntry { vid, mac, port });
     }
     for groups in &mut switch.buffer.groups {
         *groups = rig::groups(400);
     }
     switch
+}
+
+/// The one switch.
+pub fn the_switch(plan: &mut NetworkPlan) -> &mut SwitchPlan {
+    let NodeKind::Switch(switch) = &mut plan.nodes[0].kind else { panic!("node 0 is the switch") };
+    switch
+}
+
+/// Host `n`.
+pub fn host(plan: &mut NetworkPlan, n: usize) -> &mut StationPlan {
+    let NodeKind::Host(host) = &mut plan.nodes[1 + n].kind else { panic!("the others are hosts") };
+    host
 }
 
 /// `senders` hosts at one switch, all sending `frames` frames to one more at line rate. The switch

@@ -1,16 +1,17 @@
 //! Ports that measure their links, against the plan of the network.
 
 use super::*;
+use crate::teststar::{host, the_switch};
 use ::headroom::measure::{InitiatePlan, MeasurePlan};
-use ::headroom::{DelayInputs, Formula, Interface, Phy, Shims, SoftwareTerms, required};
+use ::headroom::{DelayInputs, Interface, Phy, Shims, SoftwareTerms, required};
 use ::pfc::FlowControl;
-use ::wire::headroom::{Adjustment, Dialect, TimeUnit};
+use ::wire::headroom::{Dialect, TimeUnit};
 use buffer::GroupKind;
 use discovery::{
     DcbxPfcPlan, DcbxPlan, EtsPlan, EtsTable, LldpPlan, Party, PfcForm, Precedence, Subtypes,
 };
-use ground::units::{BitsPerSec, Cells, Mac, PortId, PrioritySet};
-use link::{AgentsPlan, AutoPlan, Method, Preference, Spread, Statistic};
+use ground::units::{BitsPerSec, Mac, PortId, PrioritySet};
+use link::{AgentsPlan, AutoPlan, Spread};
 use schedule::ClassPlan;
 use switch::rig;
 use switch::{Headroom, Step, StepKind};
@@ -33,32 +34,12 @@ fn agents(mac: Mac, auto: Option<AutoPlan>) -> AgentsPlan {
     let dialect = Dialect { unit: TimeUnit::Picoseconds, ..Dialect::default() };
     let initiate = auto.is_some().then_some(plan);
     let measure = MeasurePlan { respond: true, initiate, dialect, compensation: None };
-    AgentsPlan {
-        mac,
-        rate: RATE,
-        lldp: None,
-        dcbx: None,
-        measure: Some(measure),
-        peer_delay: None,
-        auto,
-    }
+    AgentsPlan { measure: Some(measure), auto, ..rig::agents(mac, RATE) }
 }
 
 fn auto() -> AutoPlan {
-    AutoPlan {
-        link: DelayInputs { cable_m: 0, ..DelayInputs::standard(interface()) },
-        software: SoftwareTerms::default(),
-        cell_bytes: 64,
-        methods: Preference::only(Method::RoundTrip),
-        statistic: Statistic::Max,
-        formula: Formula::Full,
-        adjustment: Adjustment::default(),
-        invocation: Duration::ZERO,
-        shims: None,
-        stated: Cells(0),
-        limit: Cells(u32::MAX),
-        wait: Duration::ZERO,
-    }
+    let auto = rig::auto();
+    AutoPlan { link: DelayInputs { cable_m: 0, ..auto.link }, wait: Duration::ZERO, ..auto }
 }
 
 /// Three hosts that send to a fourth at line rate through a switch that measures the link of host
@@ -67,12 +48,16 @@ fn network(metres: u64) -> NetworkPlan {
     let mut plan = incast(3, 4_000);
     let delay = one_way(metres);
     (plan.links[0].ab.delay, plan.links[0].ba.delay) = (delay, delay);
-    let NodeKind::Switch(switch) = &mut plan.nodes[0].kind else { panic!("node 0 is the switch") };
+    let switch = the_switch(&mut plan);
     switch.buffer.total.0 += 10_000;
     switch.ports[0].agents = Some(agents(switch.ports[0].mac, Some(auto())));
-    let NodeKind::Host(host) = &mut plan.nodes[1].kind else { panic!("node 1 is a host") };
+    let host = host(&mut plan, 0);
     host.agents = Some(agents(host.mac, None));
     plan
+}
+
+fn exactly(trip: Duration) -> Spread {
+    Spread { min: trip, mean: trip, p99: trip, max: trip, chosen: trip }
 }
 
 /// Returns the headroom that the switch found for the port, and every measured delay.
@@ -92,8 +77,7 @@ fn the_round_trip_is_the_link_s_without_jitter_under_load() {
     for metres in [20, 100, 500] {
         let (headroom, spreads) = found(run(&network(metres)));
         let trip = one_way(metres).saturating_mul(2);
-        let exact = Spread { min: trip, mean: trip, p99: trip, max: trip, chosen: trip };
-        assert_eq!(spreads, [exact], "{metres} m");
+        assert_eq!(spreads, [exactly(trip)], "{metres} m");
         // With the peer's reaction: medium and internal delay of the table, in bit times.
         let medium = (trip + DelayInputs::HIGHER_LAYER).as_picos() / 10;
         assert_eq!(medium, 1_000 * metres + 203_776);
@@ -112,8 +96,7 @@ fn a_protected_link_is_longer_by_shims_and_protection_both_ways() {
     // 24 bytes more on the line, and shims of 500 ns.
     let more = Duration::from_picos(24 * 80 + 500_000);
     let trip = (one_way(100) + more).saturating_mul(2);
-    let exact = Spread { min: trip, mean: trip, p99: trip, max: trip, chosen: trip };
-    assert_eq!(spreads, [exact]);
+    assert_eq!(spreads, [exactly(trip)]);
     assert!(headroom.set);
 }
 
@@ -124,8 +107,7 @@ fn measured_shims() -> NetworkPlan {
         super::secured::shims(secy);
         secy.protect_measurements = true;
     });
-    let NodeKind::Switch(switch) = &mut plan.nodes[0].kind else { panic!("node 0 is the switch") };
-    let agents = switch.ports[0].agents.as_mut().unwrap();
+    let agents = the_switch(&mut plan).ports[0].agents.as_mut().unwrap();
     agents.measure.as_mut().unwrap().initiate.as_mut().unwrap().shims = true;
     // Configured delays that are wrong, and not used.
     let wrong = Shims { local: Duration::from_nanos(1), remote: Duration::from_nanos(1) };
@@ -146,8 +128,7 @@ fn the_delay_of_macsec_is_measured_where_pfc_alone_is_protected() {
         let more = 24 * 80 + 500_000;
         let shims = headroom.found.shims.unwrap().as_picos();
         if ours == 0 {
-            let exact = Spread { min: trip, mean: trip, p99: trip, max: trip, chosen: trip };
-            assert_eq!((spreads, shims), (vec![exact], more));
+            assert_eq!((spreads, shims), (vec![exactly(trip)], more));
         } else {
             assert!(shims.abs_diff(more) < 200, "{shims} of {more} ps");
         }
@@ -157,8 +138,7 @@ fn the_delay_of_macsec_is_measured_where_pfc_alone_is_protected() {
     }
     // Without the peer's keys protected messages are lost, and the configured delays are used.
     let mut plan = measured_shims();
-    let NodeKind::Host(host) = &mut plan.nodes[1].kind else { panic!("node 1 is a host") };
-    host.secy.as_mut().unwrap().receive.clear();
+    host(&mut plan, 0).secy.as_mut().unwrap().receive.clear();
     let (headroom, _) = found(run(&plan));
     assert_eq!(headroom.found.shims, None);
 }
@@ -186,14 +166,12 @@ fn clocks_that_differ_and_drift_change_less_than_a_quantum() {
 #[test]
 fn nanoseconds_in_the_message_cost_two_at_most() {
     let mut plan = network(100);
-    let NodeKind::Switch(switch) = &mut plan.nodes[0].kind else { panic!("node 0 is the switch") };
     let coarse = |agents: &mut Option<AgentsPlan>| {
         let measure = agents.as_mut().and_then(|a| a.measure.as_mut()).unwrap();
         measure.dialect = Dialect::default();
     };
-    coarse(&mut switch.ports[0].agents);
-    let NodeKind::Host(host) = &mut plan.nodes[1].kind else { panic!("node 1 is a host") };
-    coarse(&mut host.agents);
+    coarse(&mut the_switch(&mut plan).ports[0].agents);
+    coarse(&mut host(&mut plan, 0).agents);
     let (headroom, spreads) = found(run(&plan));
     let exact = one_way(100).saturating_mul(2).as_picos();
     let [spread] = spreads[..] else { panic!("{spreads:?}") };
@@ -224,8 +202,7 @@ fn a_link_that_comes_back_is_measured_again() {
 #[test]
 fn a_buffer_that_is_too_small_refuses_and_says_so() {
     let mut plan = network(500);
-    let NodeKind::Switch(switch) = &mut plan.nodes[0].kind else { panic!("node 0 is the switch") };
-    switch.buffer.total.0 = 1_800;
+    the_switch(&mut plan).buffer.total.0 = 1_800;
     let (headroom, _) = found(run(&plan));
     assert!(!headroom.set && headroom.required.cells.0 > 400);
 }

@@ -17,15 +17,8 @@ const OTHER_LEAF: u32 = 4;
 const HOST: u32 = 5;
 
 fn lldp(mac: Mac, role: Role) -> AgentsPlan {
-    AgentsPlan {
-        mac,
-        rate: RATE,
-        lldp: Some(LldpPlan { role, ..LldpPlan::new(mac, mac, "port") }),
-        dcbx: None,
-        measure: None,
-        peer_delay: None,
-        auto: None,
-    }
+    let lldp = Some(LldpPlan { role, ..LldpPlan::new(mac, mac, "port") });
+    AgentsPlan { lldp, ..rig::agents(mac, RATE) }
 }
 
 /// Node `n`, a switch; its ports from `hosts` are attached to hosts.

@@ -3,13 +3,14 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::teststar::host;
 use ::host::{FlowId, FlowPlan, PauseAsk};
 use ::secure::{An, SecyPlan};
 use ::wire::mac_control::FRAME_LEN;
-use ::wire::pfc;
 use contracts::memory::secy;
 use contracts::port::Port;
 use ground::units::*;
+use switch::rig;
 
 /// Protects pauses at both ends of a link, and data if `data`, with the changes of `edit`.
 pub(crate) fn secure(
@@ -36,17 +37,8 @@ pub(super) fn shims(secy: &mut SecyPlan) {
     (secy.tx_delay, secy.rx_delay) = (Duration::from_nanos(300), Duration::from_nanos(200));
 }
 
-/// Returns the number of flow frames that a host received.
-fn sunk(network: &mut Network<Seen>, node: u32) -> u64 {
-    let now = network.now();
-    let Node::Host(host) = network.nodes_mut().get_mut(NodeId(node)) else { panic!("no host") };
-    host.snapshot(now).sinks.iter().map(|sink| sink.frames).sum()
-}
-
 fn counters(network: &mut Network<Seen>, node: u32) -> ::secure::SecySnapshot {
-    let now = network.now();
-    let Node::Host(host) = network.nodes_mut().get_mut(NodeId(node)) else { panic!("no host") };
-    *host.snapshot(now).secy.expect("it has a SecY")
+    *snapshot(network, node).secy.expect("it has a SecY")
 }
 
 #[test]
@@ -97,18 +89,16 @@ fn a_protected_pause_is_obeyed_later_and_protects_as_well() {
 #[test]
 fn pauses_among_data_are_validated_in_the_order_of_their_last_bits() {
     // Hosts send data in both directions, and respond to pauses later than several frames take.
-    let there = incast(2, 3_000).nodes;
+    let mut there = incast(2, 3_000);
     let back: Vec<FlowPlan> = (0..2)
         .map(|n| {
-            let NodeKind::Host(host) = &there[n + 1].kind else { panic!() };
-            let flow = &host.flows[0];
+            let flow = &host(&mut there, n).flows[0];
             FlowPlan { id: FlowId(n as u32 + 900), src: flow.dst, dst: flow.src, ..flow.clone() }
         })
         .collect();
     for response in [0, 100, 614, 5_000] {
         let mut plan = incast(2, 3_000);
-        let NodeKind::Host(receiver) = &mut plan.nodes[3].kind else { panic!() };
-        receiver.flows = back.clone();
+        host(&mut plan, 2).flows = back.clone();
         for link in 0..3 {
             secure(&mut plan, link, true, |_| {});
             let response = Duration::from_nanos(response);
@@ -117,9 +107,7 @@ fn pauses_among_data_are_validated_in_the_order_of_their_last_bits() {
         let mut network = run(&plan);
         assert!(network.is_quiet());
         assert_eq!(network.tally().lost, 0, "response {response}");
-        let now = network.now();
-        let Node::Host(host) = network.nodes_mut().get_mut(NodeId(1)) else { panic!("no host") };
-        let counters = host.snapshot(now).secy.expect("it has a SecY").receive[0].unwrap().counters;
+        let counters = counters(&mut network, 1).receive[0].unwrap().counters;
         let pauses = network.witness_mut().0.iter().filter(|(_, what)| what == "0 64");
         assert!(pauses.count() > 4, "pauses come among the data");
         assert_eq!(counters.in_pkts_late, 0, "response {response}: {counters:?}");
@@ -132,9 +120,7 @@ fn other_keys_lose_every_pause_and_so_does_no_secy() {
         let mut plan = incast(2, 3_000);
         for link in 0..2 {
             secure(&mut plan, link, false, |_| {});
-            let NodeKind::Host(host) = &mut plan.nodes[link + 1].kind else { panic!() };
-            let stranger = Box::new(secy(99, 98, false));
-            host.secy = there.then_some(stranger);
+            host(&mut plan, link).secy = there.then(|| Box::new(secy(99, 98, false)));
         }
         let mut network = run(&plan);
         let dropped = network.witness_mut().0.iter().any(|(_, what)| what.contains("Dropped"));
@@ -146,11 +132,7 @@ fn other_keys_lose_every_pause_and_so_does_no_secy() {
 
 /// A plain pause of priority 3, of the maximum time.
 fn storm() -> Box<[u8]> {
-    let mut repr = pfc::Repr::new(Mac([2, 0, 0, 0, 0, 7]));
-    repr.set(Priority::ALL[3], Quanta::MAX);
-    let mut octets = [0; FRAME_LEN];
-    repr.emit(&mut octets).unwrap();
-    octets.into()
+    rig::pause(Mac([2, 0, 0, 0, 0, 7]), Priority::ALL[3], u16::MAX).into()
 }
 
 #[test]
@@ -282,8 +264,7 @@ fn a_sender_without_numbers_left_sends_nothing_protected() {
         secy.transmit[An::ALL[0].index()].as_mut().unwrap().pn = u64::from(u32::MAX) - 1;
         secy.receive[0].associations[0].as_mut().unwrap().pn = u64::from(u32::MAX) - 1;
     });
-    let NodeKind::Host(host) = &mut plan.nodes[1].kind else { panic!() };
-    host.pauses.push(::host::PausePlan {
+    host(&mut plan, 0).pauses.push(::host::PausePlan {
         ask: PauseAsk::pfc(PrioritySet::of(Priority::ALL[3]), Quanta(10)),
         start: Instant::ZERO,
         every: Duration::from_micros(1),
@@ -300,9 +281,8 @@ fn a_sender_without_numbers_left_sends_nothing_protected() {
 #[test]
 fn hosts_may_protect_data_across_a_switch_that_knows_nothing_of_it() {
     let mut plan = incast(1, 100);
-    for (node, (own, peer)) in [(1, (1, 2)), (2, (2, 1))] {
-        let NodeKind::Host(host) = &mut plan.nodes[node].kind else { panic!() };
-        host.secy = Some(Box::new(secy(own, peer, true)));
+    for (n, (own, peer)) in [(0, (1, 2)), (1, (2, 1))] {
+        host(&mut plan, n).secy = Some(Box::new(secy(own, peer, true)));
     }
     let mut network = run(&plan);
     assert_eq!(sunk(&mut network, 2), 100);
@@ -359,13 +339,7 @@ fn a_defect_leaves_out_one_check() {
     use contracts::port::Port as _;
 
     let (own, peer) = (secy(1, 2, true), secy(2, 1, true));
-    let pause = {
-        let mut repr = pfc::Repr::new(peer.sci.mac);
-        repr.set(Priority::new(3).unwrap(), Quanta(9));
-        let mut octets = [0; FRAME_LEN];
-        repr.emit(&mut octets).unwrap();
-        octets
-    };
+    let pause = rig::pause(peer.sci.mac, Priority::ALL[3], 9);
     // A frame of the peer as it is on the line, after a change of its plan.
     let sealed = |change: &dyn Fn(&mut SecyPlan)| {
         let mut plan = peer.clone();

@@ -1,6 +1,7 @@
 //! Clocks, processors, cut-through ports, and random errors.
 
 use super::*;
+use crate::teststar::{host, the_switch};
 use ground::rand::Rng;
 use ground::units::BitsPerSec;
 
@@ -45,10 +46,8 @@ fn a_cut_through_port_waits_for_a_slow_line_to_bring_enough() {
     plan.nodes[0].cut_through = true;
     let slow = BitsPerSec::gbps(25);
     plan.links[0].rate = slow;
-    let NodeKind::Switch(switch) = &mut plan.nodes[0].kind else { panic!("node 0 is the switch") };
-    switch.ports[0].rate = slow;
-    let NodeKind::Host(host) = &mut plan.nodes[1].kind else { panic!("node 1 is a host") };
-    host.rate = slow;
+    the_switch(&mut plan).ports[0].rate = slow;
+    host(&mut plan, 0).rate = slow;
     // The last bit arrives 1,068 x 320 ps after the first starts; the fast line needs a quarter of
     // that, so the frame may start when three quarters are there.
     let start = 1068 * (320 - 80) + 500_000;

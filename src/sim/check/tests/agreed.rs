@@ -1,69 +1,52 @@
 //! PFC that two ends agree on while the network runs: the checkers go by what holds at the time.
 
-use super::excuses::with_bug;
 use super::fixture::*;
 use crate::check::{Check, Finding};
 use crate::*;
 use buffer::{GroupKind, GroupPlan};
-use ground::time::Duration;
 use ground::units::*;
 use ground::verdict::Verdict;
-use host::{PauseAsk, PausePlan};
 use pfc::FlowControl;
-use switch::{Change, SwitchPlan};
+use switch::Change;
 
-const fn pfc(set: u8) -> FlowControl {
+pub(super) const fn pfc(set: u8) -> FlowControl {
     FlowControl::Pfc { send: PrioritySet(set), obey: PrioritySet(set) }
 }
 
-const ON: FlowControl = pfc(0b1000);
-const OFF: FlowControl = pfc(0);
+/// The modes of PFC after two ends agreed, and before or without.
+pub(super) const ON: FlowControl = pfc(0b1000);
+pub(super) const OFF: FlowControl = pfc(0);
 
-fn the_switch(plan: &mut NetworkPlan) -> &mut SwitchPlan {
-    let NodeKind::Switch(switch) = &mut plan.nodes[0].kind else { panic!("node 0 is a switch") };
-    switch
+/// Has every port of the switch go from one mode to another after a microsecond, as DCBX does it.
+pub(super) fn agree(plan: &mut NetworkPlan, from: FlowControl, to: FlowControl) {
+    for n in 0..the_switch(plan).ports.len() {
+        let (port, group) = (PortId::new(n as u16).unwrap(), PriorityGroup::ALL[3]);
+        let lossless = the_switch(plan).buffer.groups[n][3];
+        let lossy = GroupPlan { kind: GroupKind::Lossy, ..lossless };
+        let of = |mode| if mode == OFF { lossy } else { lossless };
+        the_switch(plan).ports[n].pfc.mode = from;
+        the_switch(plan).buffer.groups[n][3] = of(from);
+        plan.faults.push(changed(at(1), Change::Pfc { port, mode: to }));
+        plan.faults.push(changed(at(1), Change::Group { port, group, plan: of(to) }));
+    }
 }
 
 /// Four hosts blast at a fifth, which pauses the switch for 46 us now and then. PFC of all ports is as
 /// `from` says and after a microsecond as `to` says.
 fn network(from: FlowControl, to: FlowControl) -> NetworkPlan {
     let mut plan = incast(4, 500);
-    let NodeKind::Host(receiver) = &mut plan.nodes[5].kind else { panic!("node 5 is a host") };
-    receiver.pauses.push(PausePlan {
-        ask: PauseAsk::pfc(PrioritySet::of(P3), Quanta(9_000)),
-        start: at(10),
-        every: Duration::from_micros(60),
-        frames: 3,
-    });
-    for n in 0..5 {
-        let (port, group) = (PortId::new(n).unwrap(), PriorityGroup::ALL[3]);
-        let lossless = the_switch(&mut plan).buffer.groups[usize::from(n)][3];
-        let lossy = GroupPlan { kind: GroupKind::Lossy, ..lossless };
-        let of = |mode| if mode == OFF { lossy } else { lossless };
-        let switch = the_switch(&mut plan);
-        switch.ports[usize::from(n)].pfc.mode = from;
-        switch.buffer.groups[usize::from(n)][3] = of(from);
-        for change in [Change::Pfc { port, mode: to }, Change::Group { port, group, plan: of(to) }]
-        {
-            plan.faults
-                .push(Fault { at: at(1), kind: FaultKind::Change { node: NodeId(0), change } });
-        }
-    }
+    host(&mut plan, 4).pauses.push(storm(9_000, 10, 60, 3));
+    agree(&mut plan, from, to);
     plan
 }
 
 /// Findings of a run in which the first host obeys no pause, if `deaf`.
 fn found(plan: &NetworkPlan, deaf: bool) -> Vec<Finding> {
-    with_bug(
-        plan,
-        |_| (),
-        |plan| {
-            let NodeKind::Host(host) = &mut plan.nodes[1].kind else { panic!("node 1 is a host") };
-            if deaf {
-                host.flow_control = OFF;
-            }
-        },
-    )
+    let mut run = plan.clone();
+    if deaf {
+        host(&mut run, 0).flow_control = OFF;
+    }
+    judged(plan, &run, 400)
 }
 
 #[test]
@@ -98,9 +81,7 @@ fn a_pause_that_is_held_when_pfc_ends_is_resumed() {
     let mut plan = network(ON, OFF);
     // In the middle of the receiver's first pause, when all groups are over their limits.
     plan.faults.iter_mut().for_each(|fault| fault.at = at(30));
-    let mut network = Network::new(&plan, Tape::default()).unwrap();
-    network.run_until(at(60));
-    let (Tape(events), _) = network.finish();
+    let events = events(&plan, 60);
     for port in 0..4 {
         let last = events.iter().rev().find_map(|event| match event {
             Event::Noted(at, _, Note::PauseSent { port: of, paused, .. }) if of.index() == port => {
@@ -123,11 +104,9 @@ fn a_priority_that_joins_a_group_over_its_limit_is_paused_with_it() {
     for n in 0..5 {
         the_switch(&mut plan).ports[n].classify.group[5] = PriorityGroup::ALL[3];
         let change = Change::Pfc { port: PortId::new(n as u16).unwrap(), mode: pfc(0b10_1000) };
-        plan.faults.push(Fault { at: at(30), kind: FaultKind::Change { node: NodeId(0), change } });
+        plan.faults.push(changed(at(30), change));
     }
-    let mut network = Network::new(&plan, Tape::default()).unwrap();
-    network.run_until(at(31));
-    let (Tape(events), _) = network.finish();
+    let events = events(&plan, 31);
     for port in 0..4 {
         let paused = events.iter().any(|event| match event {
             Event::Noted(_, _, Note::PauseSent { port: of, paused, .. }) => {

@@ -1,6 +1,7 @@
 //! Groups that are changed while the network runs: the checkers go by what holds at the time.
 
-use super::excuses::{causes, headroom, with_bug};
+use super::agreed::OFF;
+use super::excuses::causes;
 use super::fixture::*;
 use crate::check::Check;
 use crate::*;
@@ -12,18 +13,15 @@ use switch::Change;
 
 /// Group 3 of the first port of the switch, with other headroom.
 fn group(plan: &NetworkPlan, cells: u32) -> GroupPlan {
-    let NodeKind::Switch(switch) = &plan.nodes[0].kind else { panic!() };
-    let mut group = switch.buffer.groups[0][3];
-    let GroupKind::Lossless { headroom, .. } = &mut group.kind else { panic!() };
-    *headroom = Cells(cells);
-    group
+    let mut plan = plan.clone();
+    headroom(&mut plan, cells);
+    the_switch(&mut plan).buffer.groups[0][3]
 }
 
 /// The group becomes as `group`, `us` microseconds after the start.
 fn change(us: u64, group: GroupPlan) -> Fault {
     let (port, of) = (PortId::MIN, PriorityGroup::ALL[3]);
-    let change = Change::Group { port, group: of, plan: group };
-    Fault { at: at(us), kind: FaultKind::Change { node: NodeId(0), change } }
+    changed(at(us), Change::Group { port, group: of, plan: group })
 }
 
 #[test]
@@ -62,24 +60,13 @@ fn a_group_is_lossless_from_the_change_on_and_until_it() {
     let plan = incast(4, 500);
     let lossy = GroupPlan { kind: GroupKind::Lossy, ..group(&plan, 0) };
     let verdict = |before: GroupPlan, us: u64, after: GroupPlan| {
-        let known = |plan: &mut NetworkPlan| {
-            let NodeKind::Switch(switch) = &mut plan.nodes[0].kind else { panic!() };
-            switch.buffer.groups[0][3] = before;
-            plan.faults.push(change(us, after));
-        };
         let mut plan = plan.clone();
-        known(&mut plan);
+        the_switch(&mut plan).buffer.groups[0][3] = before;
+        plan.faults.push(change(us, after));
         // The host at the port obeys nothing, so what can be lost is lost.
-        let found = with_bug(
-            &plan,
-            |_| (),
-            |plan| {
-                let NodeKind::Host(host) = &mut plan.nodes[1].kind else { panic!() };
-                let none = PrioritySet::EMPTY;
-                host.flow_control = pfc::FlowControl::Pfc { send: none, obey: none };
-            },
-        );
-        of(&found, Check::Lossless).verdict
+        let mut deaf = plan.clone();
+        host(&mut deaf, 0).flow_control = OFF;
+        of(&judged(&plan, &deaf, 400), Check::Lossless).verdict
     };
     let lossless = group(&plan, 400);
     assert_eq!(verdict(lossless, 1, lossy), Verdict::Pass, "lossy before it drops");
@@ -92,9 +79,7 @@ fn a_change_that_is_refused_for_what_is_held_is_made_as_soon_as_it_can_be() {
     let mut plan = incast(4, 500);
     // In the middle of a pause, when headroom is in use.
     plan.faults.push(change(12, group(&plan, 1)));
-    let mut network = Network::new(&plan, Tape::default()).unwrap();
-    network.run_until(at(400));
-    let (Tape(events), _) = network.finish();
+    let events = events(&plan, 400);
     let made = events.iter().find_map(|event| match event {
         Event::Noted(at, _, Note::Regrouped { headroom, .. }) => Some((*at, *headroom)),
         _ => None,

@@ -1,16 +1,15 @@
 //! Priorities that get other traffic classes while the network runs, as by DCBX's ETS: the checkers go
 //! by the classes in which frames are.
 
-use super::excuses::with_bug;
-use super::fixture::*;
+use super::fixture::{self, *};
 use crate::check::{Check, Finding};
 use crate::*;
+use ::host::{FlowId, Headers, PauseAsk, PausePlan};
 use ground::time::{Duration, Instant};
 use ground::units::*;
 use ground::verdict::Verdict;
-use host::{FlowId, Headers, PauseAsk, PausePlan, StationPlan};
 use pfc::{FlowControl, StormAction, WatchdogPlan};
-use switch::{Change, SwitchPlan};
+use switch::Change;
 
 /// A class for each priority, and class 2 for priorities 2 and 3.
 const APART: [TrafficClass; PRIORITIES] = TrafficClass::ALL;
@@ -19,16 +18,6 @@ const IN_ONE: [TrafficClass; PRIORITIES] = {
     map[3] = map[2];
     map
 };
-
-fn the_switch(plan: &mut NetworkPlan) -> &mut SwitchPlan {
-    let NodeKind::Switch(switch) = &mut plan.nodes[0].kind else { panic!("node 0 is a switch") };
-    switch
-}
-
-fn host(plan: &mut NetworkPlan, n: usize) -> &mut StationPlan {
-    let NodeKind::Host(host) = &mut plan.nodes[1 + n].kind else { panic!("the others are hosts") };
-    host
-}
 
 /// Four hosts blast at a fifth from `start` on, which pauses priority 3 for 46 us now and then; the
 /// first host sends priority 2, too. The switch goes from one map of classes to another at `changed`.
@@ -47,19 +36,12 @@ fn network(
     other.frames = Some(3_000);
     host(&mut plan, 0).flows.push(other);
     host(&mut plan, 4).expects.push(FlowId(7));
-    host(&mut plan, 4).pauses.push(PausePlan {
-        ask: PauseAsk::pfc(PrioritySet::of(P3), Quanta(9_000)),
-        start: at(10),
-        every: Duration::from_micros(60),
-        frames: 3,
-    });
+    host(&mut plan, 4).pauses.push(storm(9_000, 10, 60, 3));
     for n in 0..5 {
         the_switch(&mut plan).ports[n].classify.class = from;
         let (port, classes) =
             (PortId::new(n as u16).unwrap(), the_switch(&mut plan).ports[n].schedule.classes);
-        let change = Change::Ets { port, classes, map: to };
-        let kind = FaultKind::Change { node: NodeId(0), change };
-        plan.faults.push(Fault { at: changed, kind });
+        plan.faults.push(fixture::changed(changed, Change::Ets { port, classes, map: to }));
     }
     plan
 }
@@ -89,7 +71,7 @@ pub(super) fn told_apart(event: Event) -> Vec<Event> {
 }
 
 fn found(plan: &NetworkPlan) -> Vec<Finding> {
-    with_bug(plan, |_| (), |_| ())
+    run(plan, 400)
 }
 
 #[test]
@@ -131,12 +113,8 @@ fn stormed(
     obey(&mut plan, PrioritySet(p2.0 | PrioritySet::of(P3).0));
     let pauses = &mut host(&mut plan, 4).pauses;
     pauses[0].start = at(60);
-    pauses.push(PausePlan {
-        ask: PauseAsk::pfc(p2, Quanta(40_000)),
-        start: at(5),
-        every: Duration::from_micros(100),
-        frames: 4,
-    });
+    let ask = PauseAsk::pfc(p2, Quanta(40_000));
+    pauses.push(PausePlan { ask, ..storm(0, 5, 100, 4) });
     plan
 }
 
@@ -154,8 +132,9 @@ fn a_storm_on_the_former_class_of_a_priority_excuses_nothing_once_its_frames_are
     let plan = stormed((IN_ONE, APART), 1);
     let findings = found(&plan);
     assert_eq!(of(&findings, Check::PauseLegality).verdict, Verdict::Pass, "{findings:#?}");
-    let ignores = |plan: &mut NetworkPlan| obey(plan, PrioritySet::of(Priority::ALL[2]));
-    let findings = with_bug(&plan, |_| (), ignores);
+    let mut ignores = plan.clone();
+    obey(&mut ignores, PrioritySet::of(Priority::ALL[2]));
+    let findings = judged(&plan, &ignores, 400);
     objects(&findings, Check::PauseLegality, &["s:p4 started a frame of priority 3"]);
 }
 

@@ -3,17 +3,19 @@
 use core::net::Ipv4Addr;
 
 use crate::check::{Check, Checkers, Finding};
+pub(super) use crate::teststar::{host, the_switch};
 use crate::*;
-use ::host::{FlowId, FlowPlan, Headers, Rate, StationPlan, Udp};
+use ::host::{FlowId, FlowPlan, Headers, PauseAsk, PausePlan, Rate, StationPlan, Udp};
 use ::wire::ip::Ecn;
 use buffer::GroupKind;
+use contracts::frame::Frame;
 use ground::time::{Duration, Instant};
 use ground::units::*;
 use ground::verdict::Verdict;
 use pfc::FlowControl;
 use schedule::LinePlan;
-use switch::rig::{self, host};
-use switch::{StaticEntry, SwitchPlan};
+use switch::rig;
+use switch::{Change, StaticEntry, SwitchPlan};
 
 pub(super) const RATE: BitsPerSec = BitsPerSec::gbps(100);
 pub(super) const P3: Priority = Priority::ALL[3];
@@ -49,8 +51,8 @@ pub(super) fn switch(name: &str, ports: u16, limit: u32) -> SwitchPlan {
 pub(super) fn station(n: u8, to: &[u8], frames: u64, from: &[u8]) -> StationPlan {
     let flow = |to: &u8| FlowPlan {
         id: flow(n, *to),
-        src: host(n),
-        dst: host(*to),
+        src: rig::host(n),
+        dst: rig::host(*to),
         tag: None,
         priority: P3,
         headers: Headers::Udp4(Udp {
@@ -72,7 +74,7 @@ pub(super) fn station(n: u8, to: &[u8], frames: u64, from: &[u8]) -> StationPlan
         backlog: Duration::MAX,
         flows: to.iter().map(flow).collect(),
         expects: from.iter().map(|from| self::flow(*from, n)).collect(),
-        ..StationPlan::new(format!("h{n}"), host(n), RATE)
+        ..StationPlan::new(format!("h{n}"), rig::host(n), RATE)
     }
 }
 
@@ -107,8 +109,8 @@ pub(super) fn network(nodes: Vec<NodeKind>, links: Vec<LinkPlan>) -> NetworkPlan
 
 /// Returns a switch's static entries for hosts.
 pub(super) fn statics(places: impl Iterator<Item = (u8, u16)>) -> Vec<StaticEntry> {
-    let entry =
-        |(n, port)| StaticEntry { vid: Vid::MIN, mac: host(n), port: PortId::new(port).unwrap() };
+    let port = |n| PortId::new(n).unwrap();
+    let entry = |(n, at)| StaticEntry { vid: Vid::MIN, mac: rig::host(n), port: port(at) };
     places.map(entry).collect()
 }
 
@@ -143,6 +145,30 @@ pub(super) fn ring(n: u8, hops: u8, frames: u64) -> NetworkPlan {
     network(nodes, links)
 }
 
+/// A host's pauses of priority 3: the first at `start` microseconds, `frames` of them, `every` microseconds.
+pub(super) fn storm(quanta: u16, start: u64, every: u64, frames: u64) -> PausePlan {
+    let (ask, every) = (PauseAsk::pfc(PrioritySet::of(P3), Quanta(quanta)), at(every));
+    PausePlan { ask, start: at(start), every: every.since(Instant::ZERO), frames }
+}
+
+/// Has group 3 of the switch's first port have this headroom.
+pub(super) fn headroom(plan: &mut NetworkPlan, cells: u32) {
+    let GroupKind::Lossless { headroom, .. } = &mut the_switch(plan).buffer.groups[0][3].kind
+    else {
+        panic!("group 3 is lossless")
+    };
+    *headroom = Cells(cells);
+}
+
+pub(super) fn fault(at: Instant, kind: FaultKind) -> Fault {
+    Fault { at, kind }
+}
+
+/// A change of the switch.
+pub(super) fn changed(at: Instant, change: Change) -> Fault {
+    fault(at, FaultKind::Change { node: NodeId(0), change })
+}
+
 /// One thing that a witness was shown.
 #[derive(Clone, Debug)]
 pub(super) enum Event {
@@ -174,40 +200,84 @@ impl Event {
     }
 }
 
+/// A witness of events.
+pub(super) trait See: Sized {
+    fn see(&mut self, event: Event);
+    fn sample(&mut self, _: Instant, _: &mut Nodes) {}
+}
+
+impl<S: See> Witness for S {
+    fn sent(&mut self, at: Instant, direction: Direction, frame: &VirtualFrame, end: Instant) {
+        self.see(Event::Sent(at, direction, frame.clone(), end));
+    }
+    fn arrived(&mut self, at: Instant, direction: Direction, frame: &VirtualFrame) {
+        self.see(Event::Arrived(at, direction, frame.clone()));
+    }
+    fn lost(&mut self, at: Instant, direction: Direction, frame: &VirtualFrame, cause: Loss) {
+        self.see(Event::Lost(at, direction, frame.clone(), cause));
+    }
+    fn noted(&mut self, at: Instant, node: NodeId, note: &Note) {
+        self.see(Event::Noted(at, node, *note));
+    }
+    fn link(&mut self, at: Instant, link: LinkId, up: bool) {
+        self.see(Event::Link(at, link, up));
+    }
+    fn held_up(&mut self, at: Instant, node: NodeId) {
+        self.see(Event::HeldUp(at, node));
+    }
+    fn caught_up(&mut self, at: Instant, node: NodeId) {
+        self.see(Event::CaughtUp(at, node));
+    }
+    fn forged(&mut self, at: Instant, direction: Direction, frame: &VirtualFrame) {
+        self.see(Event::Forged(at, direction, frame.clone()));
+    }
+    fn sampled(&mut self, at: Instant, nodes: &mut Nodes) {
+        self.sample(at, nodes);
+    }
+}
+
 /// All that a witness was shown.
 #[derive(Default)]
 pub(super) struct Tape(pub(super) Vec<Event>);
 
-impl Witness for Tape {
-    fn sent(&mut self, at: Instant, direction: Direction, frame: &VirtualFrame, end: Instant) {
-        self.0.push(Event::Sent(at, direction, frame.clone(), end));
+impl See for Tape {
+    fn see(&mut self, event: Event) {
+        self.0.push(event);
     }
-    fn arrived(&mut self, at: Instant, direction: Direction, frame: &VirtualFrame) {
-        self.0.push(Event::Arrived(at, direction, frame.clone()));
-    }
-    fn lost(&mut self, at: Instant, direction: Direction, frame: &VirtualFrame, cause: Loss) {
-        self.0.push(Event::Lost(at, direction, frame.clone(), cause));
-    }
-    fn noted(&mut self, at: Instant, node: NodeId, note: &Note) {
-        self.0.push(Event::Noted(at, node, *note));
-    }
-    fn link(&mut self, at: Instant, link: LinkId, up: bool) {
-        self.0.push(Event::Link(at, link, up));
-    }
-    fn held_up(&mut self, at: Instant, node: NodeId) {
-        self.0.push(Event::HeldUp(at, node));
-    }
-    fn caught_up(&mut self, at: Instant, node: NodeId) {
-        self.0.push(Event::CaughtUp(at, node));
-    }
-    fn forged(&mut self, at: Instant, direction: Direction, frame: &VirtualFrame) {
-        self.0.push(Event::Forged(at, direction, frame.clone()));
-    }
+}
+
+/// All that happens in a network up to `us` microseconds.
+pub(super) fn events(plan: &NetworkPlan, us: u64) -> Vec<Event> {
+    let mut network = Network::new(plan, Tape::default()).unwrap();
+    network.run_until(at(us));
+    network.finish().0.0
+}
+
+/// The first data frame that is sent on a line, of 1,000 octets and without its probe, by which it would
+/// be one of its flow.
+pub(super) fn data_frame(
+    plan: &NetworkPlan,
+    is_there: impl Fn(Direction) -> bool,
+) -> (Direction, Vec<u8>) {
+    let sent = events(plan, 20).into_iter().find_map(|event| match event {
+        Event::Sent(_, d, frame, _) if is_there(d) && frame.wire_len() > 500 => Some((d, frame)),
+        _ => None,
+    });
+    let (direction, frame) = sent.expect("data is sent on the line");
+    let mut octets = frame.head().to_vec();
+    octets.truncate(42);
+    octets.resize(996, 0);
+    (direction, octets)
 }
 
 /// Runs a network up to `us` microseconds with checkers that see what happens.
 pub(super) fn run(plan: &NetworkPlan, us: u64) -> Vec<Finding> {
-    let mut network = Network::new(plan, Checkers::new(plan)).unwrap();
+    judged(plan, plan, us)
+}
+
+/// As [`run`], with checkers that know another network.
+pub(super) fn judged(known: &NetworkPlan, plan: &NetworkPlan, us: u64) -> Vec<Finding> {
+    let mut network = Network::new(plan, Checkers::new(known)).unwrap();
     network.run_until(at(us));
     let (checkers, mut nodes) = network.finish();
     checkers.finish(at(us), &mut nodes)

@@ -4,16 +4,13 @@
 use super::fixture::*;
 use crate::check::*;
 use crate::*;
-use ::wire::cim;
+use ::host::{FlowId, FlowPlan, Rate};
 use congestion::Detect;
-use congestion::isolation::{
-    CimType, IsolationCounters, IsolationPlan, MapReading, Peer, QueueMap, Watch,
-};
+use congestion::isolation::{CimType, IsolationCounters, IsolationPlan, Peer, Watch};
 use ground::time::{Duration, Instant};
 use ground::units::*;
-use host::{FlowId, FlowPlan, Rate};
 use pfc::FlowControl;
-use switch::{CongestionIsolationPlan, SwitchPlan};
+use switch::{CongestionIsolationPlan, SwitchPlan, rig};
 
 /// Hosts 0 and 1 are at the first switch; at the second are 2, 5 and 6, which send, 3, which they congest,
 /// and 4.
@@ -33,20 +30,14 @@ fn peer(mac: Mac) -> Peer {
 }
 
 fn isolating(peer_at: u16, mac: Mac) -> CongestionIsolationPlan {
-    let map = QueueMap::new([0, 0, 0, -6, 0, 4, 0, 0], MapReading::Partner).unwrap();
     let (detect, low) = (Detect::Length(Bytes(20_000)), Bytes(2_000));
     let watch = Watch { detect, low, cim_above: Bytes(10_000) };
     let max_flow_life = Duration::from_micros(200);
-    let plan = IsolationPlan::new();
+    let plan = rig::congestion().isolation.unwrap();
     CongestionIsolationPlan {
-        machine: IsolationPlan { enabled: true, map, watch, max_flow_life, ..plan },
-        cim_tx_priority: Priority::ALL[6],
-        dscp: Dscp::new(48).unwrap(),
-        min_header_octets: 48,
-        watches: vec![],
-        points: vec![],
+        machine: IsolationPlan { watch, max_flow_life, ..plan.machine },
         peers: vec![(PortId::new(peer_at).unwrap(), peer(mac))],
-        dialect: cim::Dialect::default(),
+        ..plan
     }
 }
 

@@ -1,9 +1,8 @@
-//! Good networks pass, and each checker objects to a stream of events that was doctored.
+//! Good networks pass, and each checker objects to what is done wrong.
 
 mod agreed;
 mod changed;
 mod classes;
-mod doctored;
 mod excuses;
 mod fixture;
 mod isolation;

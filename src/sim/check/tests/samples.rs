@@ -4,9 +4,7 @@ use super::fixture::*;
 use crate::check::*;
 use crate::*;
 use ground::time::{Duration, Instant};
-use ground::units::*;
 use ground::verdict::Verdict;
-use host::{PauseAsk, PausePlan};
 
 /// The times of samples.
 #[derive(Default)]
@@ -69,13 +67,7 @@ fn a_deadlock_after_an_hour_of_rest_is_found_as_soon_as_one_at_the_start() {
 #[test]
 fn a_held_frame_keeps_every_sample_and_an_empty_network_only_those_after_events() {
     let mut plan = incast(1, 10);
-    let NodeKind::Host(receiver) = &mut plan.nodes[2].kind else { panic!() };
-    receiver.pauses.push(PausePlan {
-        ask: PauseAsk::pfc(PrioritySet::of(P3), Quanta(60_000)),
-        start: Instant::ZERO,
-        every: Duration::from_micros(100),
-        frames: 1,
-    });
+    host(&mut plan, 1).pauses.push(storm(60_000, 0, 100, 1));
     let mut network = Network::new(&plan, Times::default()).unwrap();
     network.run_until(seconds(1));
     let (Times(times), _) = network.finish();

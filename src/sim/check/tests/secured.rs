@@ -4,11 +4,10 @@ use super::fixture::*;
 use crate::check::Check;
 use crate::tests::secured::secure;
 use crate::*;
-use ::wire::mac_control::FRAME_LEN;
-use ::wire::pfc;
 use ground::time::Duration;
 use ground::units::*;
 use ground::verdict::Verdict;
+use switch::rig;
 
 fn protected(data: bool) -> NetworkPlan {
     let mut plan = incast(4, 500);
@@ -22,18 +21,14 @@ fn protected(data: bool) -> NetworkPlan {
 
 /// Attackers at both ends of all links.
 fn attacked(mut plan: NetworkPlan) -> NetworkPlan {
-    let mut repr = pfc::Repr::new(Mac([2, 0, 0, 0, 0, 7]));
-    repr.set(P3, Quanta::MAX);
-    let mut octets = [0; FRAME_LEN];
-    repr.emit(&mut octets).unwrap();
+    let octets = rig::pause(Mac([2, 0, 0, 0, 0, 7]), P3, u16::MAX);
     for n in 1..200_u64 {
         let direction = Direction((n * 7 % 10) as u32);
         let kind = match n % 2 {
-            0 => FaultKind::Line(direction, LineFault::Forge(octets.into())),
+            0 => FaultKind::Line(direction, LineFault::Forge(octets.as_slice().into())),
             _ => FaultKind::Line(direction, LineFault::Replay { back: (n % 4) as u32 }),
         };
-        let at = at(0) + Duration::from_nanos(731 * n);
-        plan.faults.push(Fault { at, kind });
+        plan.faults.push(fault(at(0) + Duration::from_nanos(731 * n), kind));
     }
     plan
 }
@@ -65,8 +60,7 @@ fn the_attack_holds_up_those_who_obey_plain_pauses() {
 fn a_frame_that_a_secy_swallows_ends_under_its_name() {
     let mut plan = protected(true);
     // The receiver has other keys than the switch thinks: all that it is sent is lost.
-    let NodeKind::Host(host) = &mut plan.nodes[5].kind else { panic!() };
-    host.secy = Some(Box::new(contracts::memory::secy(99, 98, true)));
+    host(&mut plan, 4).secy = Some(Box::new(contracts::memory::secy(99, 98, true)));
     let findings = run(&plan, 400);
     assert_eq!(of(&findings, Check::Frames).verdict, Verdict::Pass, "{findings:#?}");
     objects(&findings, Check::Lossless, &["MACsec lost a frame", "s:p4"]);

@@ -4,10 +4,8 @@ use super::fixture::*;
 use crate::check::{Check, Checkers, Finding};
 use crate::*;
 use contracts::frame::Frame;
-use ground::time::{Duration, Instant};
-use ground::units::*;
+use ground::time::Duration;
 use ground::verdict::Verdict;
-use host::{PauseAsk, PausePlan};
 
 const END: u64 = 1_000;
 
@@ -29,36 +27,19 @@ fn deadlock_of(plan: &NetworkPlan) -> Finding {
     of(&checkers.finish(at(END), &mut nodes), Check::Deadlock).clone()
 }
 
-/// The first data frame of a host of the ring.
-fn octets(plan: &NetworkPlan, host: u32) -> Vec<u8> {
-    let mut network = Network::new(plan, Tape::default()).unwrap();
-    network.run_until(at(2));
-    let Tape(events) = network.finish().0;
-    let sent = events.iter().find_map(|event| match event {
-        Event::Sent(_, d, frame, _) if *d == LinkId(3 + host).ba() && frame.wire_len() > 500 => {
-            Some(frame.head().to_vec())
-        }
-        _ => None,
-    });
-    let mut octets = sent.expect("every host sends");
-    octets.resize(996, 0);
-    octets
-}
-
 /// A ring of three in which hosts send to the next if `load`, and frames that nobody sent come in beside
 /// every host, to the one after the next, as `change` makes them.
 fn forged(load: bool, change: impl Fn(&mut Vec<u8>)) -> NetworkPlan {
     let far = ring(3, 2, 10);
     let mut plan = ring(3, 1, if load { 3_000 } else { 1 });
     for host in 0..3 {
-        let mut frame = octets(&far, host);
+        let (_, mut frame) = data_frame(&far, |d| d == LinkId(3 + host).ba());
         change(&mut frame);
         for n in 0..1_500_u64 {
             let octets = frame.clone().into_boxed_slice();
             let direction = LinkId(3 + host).ba();
-            let at = Instant::ZERO + Duration::from_nanos(1_000 + 85 * n);
-            plan.faults
-                .push(Fault { at, kind: FaultKind::Line(direction, LineFault::Forge(octets)) });
+            let kind = FaultKind::Line(direction, LineFault::Forge(octets));
+            plan.faults.push(fault(at(1) + Duration::from_nanos(85 * n), kind));
         }
     }
     plan
@@ -92,13 +73,7 @@ fn a_deadlock_of_forged_frames_that_can_be_followed_fails() {
 #[test]
 fn a_network_that_stands_still_at_the_end_is_never_good() {
     let mut plan = incast(3, 500);
-    let NodeKind::Host(receiver) = &mut plan.nodes[4].kind else { panic!() };
-    receiver.pauses.push(PausePlan {
-        ask: PauseAsk::pfc(PrioritySet::of(P3), Quanta::MAX),
-        start: at(20),
-        every: Duration::from_micros(100),
-        frames: 20,
-    });
+    host(&mut plan, 3).pauses.push(storm(u16::MAX, 20, 100, 20));
     let found = deadlock_of(&plan);
     assert_eq!(found.verdict, Verdict::NotJudged, "{found:?}");
 }

@@ -1,10 +1,11 @@
 //! The planted bugs of each check, and a network in which it has nothing to judge.
 
 use super::*;
+use crate::check::tests::agreed::{OFF, ON, agree};
 use crate::check::tests::classes;
 use crate::defect::{Defect, Forwarding, Obeying, Sending};
 use crate::tests::secured::secure;
-use ::host::{FlowId, Headers, PauseAsk, PausePlan, Rate, StationPlan};
+use ::host::{FlowId, Headers, PauseAsk, PausePlan, Rate};
 use ::pfc::FlowControl;
 use ::wire::ip::Ecn;
 use buffer::{GroupKind, SharedLimit};
@@ -12,7 +13,7 @@ use congestion::{EcnPlan, MarkAt, NotEct};
 use contracts::frame::Frame;
 use ground::time::Duration;
 use ground::units::*;
-use switch::{Change, SwitchPlan};
+use switch::Change;
 
 /// Time in which shares are measured, flows that have to get equal ones, and how far off they may be.
 pub(super) const WINDOW: (u64, u64) = (10, 80);
@@ -24,16 +25,6 @@ const SWALLOWS: Forwarding = Forwarding::LosesData { every: 10 };
 
 /// The line from the switch to the host that all others blast at.
 const OUT: LinkId = LinkId(4);
-
-fn the_switch(plan: &mut NetworkPlan) -> &mut SwitchPlan {
-    let NodeKind::Switch(switch) = &mut plan.nodes[0].kind else { panic!("node 0 is a switch") };
-    switch
-}
-
-fn host(plan: &mut NetworkPlan, n: usize) -> &mut StationPlan {
-    let NodeKind::Host(host) = &mut plan.nodes[1 + n].kind else { panic!("the others are hosts") };
-    host
-}
 
 fn defect(network: &mut Network<Watch>, node: u32, port: u16, what: impl Into<Defect>) {
     network.add_defect(End { node: NodeId(node), port: PortId::new(port).unwrap() }, what);
@@ -54,13 +45,9 @@ fn held() -> NetworkPlan {
     for port in &mut the_switch(&mut plan).ports {
         (port.pfc.quanta, port.pfc.refresh) = (Quanta(1_000), Duration::from_nanos(2_560));
     }
-    let storm = |p: usize, quanta, us| PausePlan {
-        ask: PauseAsk::pfc(PrioritySet::of(Priority::ALL[p]), Quanta(quanta)),
-        start: at(us),
-        every: Duration::from_micros(50),
-        frames: 3,
-    };
-    host(&mut plan, 4).pauses = vec![storm(3, 9_000, 10), storm(2, 30_000, 12)];
+    let ask = PauseAsk::pfc(PrioritySet::of(Priority::ALL[2]), Quanta(30_000));
+    let other = PausePlan { ask, ..storm(0, 12, 50, 3) };
+    host(&mut plan, 4).pauses = vec![storm(9_000, 10, 50, 3), other];
     plan
 }
 
@@ -107,50 +94,21 @@ fn both_ways() -> NetworkPlan {
 /// Hosts that send both ways, and a receiver that pauses the switch for long.
 fn both_ways_held() -> NetworkPlan {
     let mut plan = both_ways();
-    host(&mut plan, 4).pauses = held().nodes.iter().find_map(storms).expect("the receiver pauses");
+    host(&mut plan, 4).pauses = host(&mut held(), 4).pauses.clone();
     plan
-}
-
-fn storms(node: &NodePlan) -> Option<Vec<PausePlan>> {
-    match &node.kind {
-        NodeKind::Host(host) if !host.pauses.is_empty() => Some(host.pauses.clone()),
-        _ => None,
-    }
-}
-
-/// The modes of PFC before two ends agree, and after.
-const NONE: FlowControl = FlowControl::Pfc { send: PrioritySet::EMPTY, obey: PrioritySet::EMPTY };
-const AGREED: FlowControl =
-    FlowControl::Pfc { send: PrioritySet::of(P3), obey: PrioritySet::of(P3) };
-
-/// Has every port of the switch go from one mode to another after a microsecond, as DCBX does it.
-fn agree(plan: &mut NetworkPlan, from: FlowControl, to: FlowControl) {
-    for n in 0..the_switch(plan).ports.len() {
-        let id = PortId::new(n as u16).unwrap();
-        let change =
-            |change| Fault { at: at(1), kind: FaultKind::Change { node: NodeId(0), change } };
-        let group = PriorityGroup::ALL[3];
-        let planned = the_switch(plan).buffer.groups[n][3];
-        let lossy = buffer::GroupPlan { kind: GroupKind::Lossy, ..planned };
-        let of = |mode| if mode == AGREED { planned } else { lossy };
-        the_switch(plan).ports[n].pfc.mode = from;
-        the_switch(plan).buffer.groups[n][3] = of(from);
-        plan.faults.push(change(Change::Pfc { port: id, mode: to }));
-        plan.faults.push(change(Change::Group { port: id, group, plan: of(to) }));
-    }
 }
 
 /// The network of `held`, which agrees on PFC while it runs.
 fn agreeing() -> NetworkPlan {
     let mut plan = held();
-    agree(&mut plan, NONE, AGREED);
+    agree(&mut plan, OFF, ON);
     plan
 }
 
 /// The same, which agrees to do without.
 fn disagreeing() -> NetworkPlan {
     let mut plan = held();
-    agree(&mut plan, AGREED, NONE);
+    agree(&mut plan, ON, OFF);
     plan
 }
 
@@ -158,6 +116,9 @@ fn disagreeing() -> NetworkPlan {
 const fn unchanged(name: &'static str, plan: fn(&mut NetworkPlan), seen: Seen) -> Bug {
     Bug { name, plan, seen, ..Bug::NONE }
 }
+
+/// The priorities that are agreed on.
+const AGREED: PrioritySet = PrioritySet::of(P3);
 
 /// Has the changes of PFC in a plan be to another mode.
 fn stays(plan: &mut NetworkPlan, to: FlowControl) {
@@ -181,14 +142,6 @@ fn told(event: Event, set: PrioritySet) -> Vec<Event> {
 /// A ring in which every host sends to the next.
 fn open_ring() -> NetworkPlan {
     ring(3, 1, 500)
-}
-
-fn headroom(plan: &mut NetworkPlan, cells: u32) {
-    let GroupKind::Lossless { headroom, .. } = &mut the_switch(plan).buffer.groups[0][3].kind
-    else {
-        panic!("group 3 is lossless")
-    };
-    *headroom = Cells(cells);
 }
 
 fn obeys(plan: &mut NetworkPlan, obey: PrioritySet) {
@@ -239,16 +192,8 @@ pub(super) fn rows(check: Check) -> Vec<Row> {
                 us: 400,
                 bugs: vec![unchanged(
                     "a switch that obeys nothing that it agreed on",
-                    |p| {
-                        stays(
-                            p,
-                            FlowControl::Pfc {
-                                send: PrioritySet::of(P3),
-                                obey: PrioritySet::EMPTY,
-                            },
-                        )
-                    },
-                    |_, event| told(event, PrioritySet::of(P3)),
+                    |p| stays(p, FlowControl::Pfc { send: AGREED, obey: PrioritySet::EMPTY }),
+                    |_, event| told(event, AGREED),
                 )],
             },
         ],
@@ -259,16 +204,8 @@ pub(super) fn rows(check: Check) -> Vec<Row> {
                 us: 400,
                 bugs: vec![unchanged(
                     "a switch that pauses nobody though it agreed",
-                    |p| {
-                        stays(
-                            p,
-                            FlowControl::Pfc {
-                                send: PrioritySet::EMPTY,
-                                obey: PrioritySet::of(P3),
-                            },
-                        )
-                    },
-                    |_, event| told(event, PrioritySet::of(P3)),
+                    |p| stays(p, FlowControl::Pfc { send: PrioritySet::EMPTY, obey: AGREED }),
+                    |_, event| told(event, AGREED),
                 )],
             },
         ],
@@ -282,7 +219,7 @@ pub(super) fn rows(check: Check) -> Vec<Row> {
                 us: 500,
                 bugs: vec![unchanged(
                     "a switch that obeys what it agreed to do without",
-                    |p| stays(p, AGREED),
+                    |p| stays(p, ON),
                     |_, event| told(event, PrioritySet::EMPTY),
                 )],
             },
@@ -307,15 +244,18 @@ fn frames() -> Vec<Bug> {
         Bug::seen("a frame vanishes on its line", |n, event| {
             let [_, arrives] = is_data(n, &event, OUT.ab(), 50);
             if arrives { vec![] } else { vec![event] }
-        }),
+        })
+        .says(&["32 frames of 32000 octets on the line from s:p4 never ended"]),
         Bug::seen("a frame arrives twice", |n, event| {
             let [_, arrives] = is_data(n, &event, OUT.ab(), 50);
             if arrives { vec![event.clone(), event] } else { vec![event] }
-        }),
+        })
+        .says(&["never started there"]),
         Bug::seen("a switch swallows a frame", |n, event| {
             let hit = is_data(n, &event, OUT.ab(), 50);
             if hit.contains(&true) { vec![] } else { vec![event] }
-        }),
+        })
+        .says(&["s: 1"]),
         Bug::seen("a switch sends a frame twice", |n, event| {
             let hit = is_data(n, &event, OUT.ab(), 50);
             if hit.contains(&true) { vec![event.clone(), event] } else { vec![event] }
@@ -340,18 +280,21 @@ fn cells() -> Vec<Bug> {
         Bug::seen("a frame charged too little", |n, event| {
             let [_, arrives] = is_data(n, &event, LinkId(0).ba(), 3);
             vec![if arrives { resized(event, 64) } else { event }]
-        }),
+        })
+        .says(&["s:p0 group 3 holds"]),
         Bug::seen("a frame charged too much", |n, event| {
             let [_, arrives] = is_data(n, &event, LinkId(0).ba(), 3);
             vec![if arrives { resized(event, -64) } else { event }]
-        }),
+        })
+        .says(&["s:p0 group 3 holds"]),
     ]
 }
 
 fn lossless() -> Vec<Bug> {
     vec![
         Bug::plan("headroom of one cell", |p| headroom(p, 1)),
-        Bug::plan("headroom of forty cells", |p| headroom(p, 40)),
+        Bug::plan("headroom of forty cells", |p| headroom(p, 40))
+            .says(&["s:p0 dropped", "headroom_full, from h0 to h4"]),
         Bug::plan("a host that responds late", |p| {
             p.links[0].ab.response = Duration::from_micros(20);
         }),
@@ -381,7 +324,8 @@ fn validated_late() -> Bug {
 
 fn pause_legality() -> Vec<Bug> {
     vec![
-        Bug::plan("a host that obeys nothing", |p| obeys(p, PrioritySet::EMPTY)),
+        Bug::plan("a host that obeys nothing", |p| obeys(p, PrioritySet::EMPTY))
+            .says(&["h0 started a frame of priority 3"]),
         Bug::plan("a host that obeys another priority", |p| {
             obeys(p, PrioritySet::of(Priority::ALL[4]));
         }),
@@ -392,6 +336,10 @@ fn pause_legality() -> Vec<Bug> {
         Bug::built("quanta read as octets", |n| {
             defect(n, 1, 0, Obeying::ScaledTimes { numerator: 1, denominator: 8 })
         }),
+        Bug::built("a switch that reads quanta as octets", |n| {
+            defect(n, 0, 4, Obeying::ScaledTimes { numerator: 1, denominator: 8 })
+        })
+        .says(&["s:p4 started a frame of priority 3"]),
         Bug::built("a pause taken for one of the next priority", |n| {
             defect(n, 1, 0, Obeying::NextPriority);
         }),
@@ -400,14 +348,17 @@ fn pause_legality() -> Vec<Bug> {
 
 fn pauses_told() -> Vec<Bug> {
     vec![
-        Bug::built("lost resumptions", |n| defect(n, 0, 0, Sending::LosesResumptions { every: 3 })),
+        Bug::built("lost resumptions", |n| defect(n, 0, 0, Sending::LosesResumptions { every: 3 }))
+            .says(&["s:p0 owed its peer a resumption of priority 3"]),
         Bug::built("refreshes that come late", |n| {
             defect(n, 0, 0, Sending::RefreshesLate { every: 3 })
-        }),
+        })
+        .says(&["s:p0 wants priority 3 paused", "did not say so"]),
         Bug::built("pauses of the next priority", |n| defect(n, 0, 0, Sending::NextPriority)),
         Bug::built("pauses that wait for data", |n| {
             defect(n, 0, 0, Sending::BehindData { frames: 4 })
-        }),
+        })
+        .says(&["owed its peer a pause of priority 3"]),
         Bug::plan("a port that pauses nobody", |p| {
             let obey = PrioritySet::of(P3);
             the_switch(p).ports[0].pfc.mode = FlowControl::Pfc { send: PrioritySet::EMPTY, obey };
@@ -417,7 +368,8 @@ fn pauses_told() -> Vec<Bug> {
                 Some(1..) => vec![],
                 _ => vec![event],
             }
-        }),
+        })
+        .says(&["s:p0 owed its peer a pause of priority 3"]),
     ]
 }
 
@@ -434,19 +386,15 @@ fn pauses_end() -> Vec<Bug> {
             (0..2).for_each(|port| defect(n, 0, port, Sending::ResumesNextPriority));
         }),
         Bug::plan("a receiver that pauses for ever", |p| {
-            host(p, 4).pauses.push(PausePlan {
-                ask: PauseAsk::pfc(PrioritySet::of(P3), Quanta::MAX),
-                start: at(20),
-                every: Duration::from_micros(100),
-                frames: 100,
-            });
+            host(p, 4).pauses.push(storm(u16::MAX, 20, 100, 100));
         }),
         Bug::seen("resumptions that never reach the line", |_, event| {
             match pause_of(&event, LinkId(1).ab()) {
                 Some(0) => vec![],
                 _ => vec![event],
             }
-        }),
+        })
+        .says(&["s:p1 has priority 3 paused since"]),
     ]
 }
 
@@ -493,15 +441,17 @@ fn idle_lines() -> Vec<Bug> {
         }),
         Bug::plan("a switch that nobody wakes", |p| {
             let kind = FaultKind::Stall { node: NodeId(0), span: Duration::from_micros(30) };
-            p.faults.push(Fault { at: at(165), kind });
-        }),
+            p.faults.push(fault(at(165), kind));
+        })
+        .says(&["s:p4 is idle"]),
         Bug::seen("a switch that waits though it is not paused", |_, event| {
             let pause = |d: Direction, f: &VirtualFrame| d == OUT.ba() && f.wire_len() < 500;
             match &event {
                 Event::Arrived(_, d, frame) if pause(*d, frame) => vec![],
                 _ => vec![event],
             }
-        }),
+        })
+        .says(&["s:p4 is idle", "in class"]),
     ]
 }
 
@@ -561,12 +511,7 @@ pub(super) fn not_judged(check: Check) -> (Row, &'static [FlowId]) {
         Check::Lossless | Check::PauseLegality | Check::PausesSent | Check::PausesEnd => lossy,
         Check::Deadlock => || {
             let mut plan = healthy();
-            host(&mut plan, 4).pauses.push(PausePlan {
-                ask: PauseAsk::pfc(PrioritySet::of(P3), Quanta::MAX),
-                start: at(20),
-                every: Duration::from_micros(100),
-                frames: 100,
-            });
+            host(&mut plan, 4).pauses.push(storm(u16::MAX, 20, 100, 100));
             plan
         },
         Check::EcnBeforePfc | Check::Fairness => healthy,

@@ -6,14 +6,11 @@
 
 use super::*;
 use crate::check::Cause;
-use ::host::{PauseAsk, PausePlan};
 use ::pfc::{StormAction, WatchdogPlan};
-use ::wire::mac_control::FRAME_LEN;
-use ::wire::pfc;
 use buffer::GroupKind;
-use contracts::frame::Frame;
 use ground::time::Duration;
 use ground::units::*;
+use switch::rig;
 
 /// An excuse, and how it is made in a network.
 pub(super) struct Excuse {
@@ -41,21 +38,10 @@ struct Place {
 impl Place {
     fn of(plan: &NetworkPlan, link: usize) -> Self {
         let link = LinkId(link as u32);
-        let mut network = Network::new(plan, Tape::default()).unwrap();
-        network.run_until(at(20));
-        let Tape(events) = network.finish().0;
         let is_switch = |node: NodeId| matches!(plan.nodes[node.index()].kind, NodeKind::Switch(_));
         let of = |d: Direction| (plan.links[link.index()].from(d), plan.links[link.index()].to(d));
-        let data = events.iter().find_map(|event| match event {
-            Event::Sent(_, d, frame, _) if d.link() == link && frame.wire_len() > 500 => {
-                is_switch(of(*d).1.node).then(|| (*d, frame.head().to_vec()))
-            }
-            _ => None,
-        });
-        let (data, mut octets) = data.expect("data goes to a switch on the link");
-        // Without the probe: it is no frame of the flow.
-        octets.truncate(42);
-        octets.resize(996, 0);
+        let to_switch = |d: Direction| d.link() == link && is_switch(of(d).1.node);
+        let (data, octets) = data_frame(plan, to_switch);
         let (from, to) = of(data);
         let host = (!is_switch(from.node)).then_some(from.node);
         Self { data, octets: octets.into(), host, switch: to.node }
@@ -76,10 +62,7 @@ impl Place {
     }
 
     fn resume(&self, from: Instant, priority: usize, times: u64) -> Vec<Fault> {
-        let mut repr = pfc::Repr::new(Mac([2, 0, 0, 0, 0, 7]));
-        repr.set(Priority::ALL[priority], Quanta(0));
-        let mut octets = [0; FRAME_LEN];
-        repr.emit(&mut octets).unwrap();
+        let octets = rig::pause(Mac([2, 0, 0, 0, 0, 7]), Priority::ALL[priority], 0);
         self.forge(self.data.reverse(), &octets, from, times)
     }
 
@@ -97,10 +80,6 @@ impl Place {
         };
         (0..times).map(forge).collect()
     }
-}
-
-fn fault(at: Instant, kind: FaultKind) -> Fault {
-    Fault { at, kind }
 }
 
 fn stall(node: NodeId, from: Instant, span: Duration) -> Vec<Fault> {
@@ -243,12 +222,7 @@ fn annex(plan: &mut NetworkPlan) -> u32 {
         *headroom = Cells(250);
     }
     let mut receiver = station(100, &[], 0, &[101, 102]);
-    receiver.pauses.push(PausePlan {
-        ask: PauseAsk::pfc(PrioritySet::of(P3), Quanta(10_000)),
-        start: at(2),
-        every: Duration::from_micros(25),
-        frames: 3,
-    });
+    receiver.pauses.push(storm(10_000, 2, 25, 3));
     let hosts = [receiver, station(101, &[100], 100, &[]), station(102, &[100], 100, &[])];
     let kinds = [a, b].map(NodeKind::Switch).into_iter().chain(hosts.map(NodeKind::Host));
     plan.nodes.extend(kinds.map(NodePlan::new));

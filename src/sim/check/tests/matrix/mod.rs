@@ -44,12 +44,24 @@ struct Bug {
     plan: fn(&mut NetworkPlan),
     built: fn(&mut Network<Watch>),
     seen: Seen,
+    /// Part of what the check says about it.
+    says: &'static [&'static str],
 }
 
 impl Bug {
     /// Nothing wrong.
-    const NONE: Self =
-        Self { name: "none", known: |_| (), plan: |_| (), built: |_| (), seen: |_, e| vec![e] };
+    const NONE: Self = Self {
+        name: "none",
+        known: |_| (),
+        plan: |_| (),
+        built: |_| (),
+        seen: |_, e| vec![e],
+        says: &[],
+    };
+
+    const fn says(self, says: &'static [&'static str]) -> Self {
+        Self { says, ..self }
+    }
 
     const fn plan(name: &'static str, plan: fn(&mut NetworkPlan)) -> Self {
         Self { name, plan, ..Self::NONE }
@@ -68,41 +80,14 @@ impl Bug {
     }
 }
 
-impl Watch {
+impl See for Watch {
     fn see(&mut self, event: Event) {
         for event in (self.seen)(&mut self.count, event) {
             event.show(&mut self.checkers);
             event.show(&mut self.shares);
         }
     }
-}
-
-impl Witness for Watch {
-    fn sent(&mut self, at: Instant, direction: Direction, frame: &VirtualFrame, end: Instant) {
-        self.see(Event::Sent(at, direction, frame.clone(), end));
-    }
-    fn arrived(&mut self, at: Instant, direction: Direction, frame: &VirtualFrame) {
-        self.see(Event::Arrived(at, direction, frame.clone()));
-    }
-    fn lost(&mut self, at: Instant, direction: Direction, frame: &VirtualFrame, cause: Loss) {
-        self.see(Event::Lost(at, direction, frame.clone(), cause));
-    }
-    fn noted(&mut self, at: Instant, node: NodeId, note: &Note) {
-        self.see(Event::Noted(at, node, *note));
-    }
-    fn link(&mut self, at: Instant, link: LinkId, up: bool) {
-        self.see(Event::Link(at, link, up));
-    }
-    fn held_up(&mut self, at: Instant, node: NodeId) {
-        self.see(Event::HeldUp(at, node));
-    }
-    fn caught_up(&mut self, at: Instant, node: NodeId) {
-        self.see(Event::CaughtUp(at, node));
-    }
-    fn forged(&mut self, at: Instant, direction: Direction, frame: &VirtualFrame) {
-        self.see(Event::Forged(at, direction, frame.clone()));
-    }
-    fn sampled(&mut self, at: Instant, nodes: &mut Nodes) {
+    fn sample(&mut self, at: Instant, nodes: &mut Nodes) {
         self.checkers.sampled(at, nodes);
     }
 }
@@ -132,6 +117,13 @@ fn every_bug_is_seen(check: Check) {
     let planted: usize = rows.iter().map(|row| row.bugs.len()).sum();
     assert!(planted >= LEAST, "{check:?} has {planted} planted bugs");
     for row in &rows {
+        let found = finding(check, row, &Bug::NONE, |_| ());
+        assert_eq!(found.verdict, Verdict::Pass, "{check:?}: {found:?}");
+        for bug in &row.bugs {
+            let found = finding(check, row, bug, |_| ());
+            let said = bug.says.iter().all(|words| found.detail.contains(words));
+            assert!(said, "{check:?}: {}: {found:?}", bug.name);
+        }
         for excuse in elsewhere::all(&(row.plan)()) {
             let found = finding(check, row, &Bug::NONE, &excuse.plant);
             assert_ne!(found.verdict, Verdict::Fail, "{check:?} with {}: {found:?}", excuse.name);
