@@ -80,7 +80,7 @@ fn nothing_is_left_for_later() {
 }
 
 /// A child whose test is killed goes on and takes the next test's CPU or device, unless it was started
-/// by the helpers of `tests/run`, which end it with the test. They alone know where the program is.
+/// by the helpers of `tests/shared/run.rs`, which end it with the test. They alone know where the program is.
 #[test]
 fn tests_start_the_program_by_the_helper_that_ends_it_with_them() {
     // Spelled in halves, or this file would be its own finding.
@@ -95,28 +95,6 @@ fn tests_start_the_program_by_the_helper_that_ends_it_with_them() {
         }
     }
     assert_eq!(found, ["tests/shared/run.rs"], "the rule finds what it is about");
-}
-
-/// A comment says with a noun or a verb what the code is or does.
-#[test]
-fn no_comment_begins_with_a_question_word() {
-    const WORDS: [&str; 8] = ["What", "Whether", "How", "When", "Where", "Who", "Why", "Which"];
-    fn is_question(line: &str) -> bool {
-        let Some(rest) = line.trim_start().strip_prefix("//") else { return false };
-        let text = rest.trim_start_matches(['/', '!']).trim_start();
-        WORDS.contains(&text.split(|c: char| !c.is_ascii_alphabetic()).next().unwrap_or_default())
-    }
-    assert!(is_question("    /// Whether it fits.") && is_question("//! What it holds"));
-    assert!(!is_question("/// True if it fits.") && !is_question("let a = 1; // What"));
-    for file in rust_files(&["src", "tests", "perf", "dpdk-sys/src"]) {
-        let mut before = "";
-        for (number, line) in file.text.lines().enumerate() {
-            // Only the first line of a comment: a sentence may go on with any word.
-            let begins = !before.trim_start().starts_with("//");
-            assert!(!(begins && is_question(line)), "{}:{}: {line}", file.path, number + 1);
-            before = line;
-        }
-    }
 }
 
 /// A folder that a test makes by itself stays when the test fails. `Folder` and `Dir` go with it.
@@ -145,7 +123,9 @@ fn every_verb_that_a_page_names_exists() {
     let dev = page("dev").expect("the developer script");
     let verbs = verbs(&dev);
     let usage = dev.lines().skip_while(|line| !line.starts_with("usage: ./dev"));
-    for line in usage.take_while(|line| *line != "TEXT").filter(|line| line.starts_with("  ")) {
+    // Options of a verb are indented further.
+    let is_verb = |line: &&str| line.starts_with("  ") && !line.starts_with("   ");
+    for line in usage.take_while(|line| *line != "TEXT").filter(is_verb) {
         let verb = line.split_whitespace().next().unwrap();
         assert!(verbs.contains(verb), "./dev help names {verb}, which dev does not know");
     }
@@ -208,7 +188,7 @@ fn files_that_pages_name_exist() {
 
 #[test]
 fn links_that_lead_nowhere_are_found() {
-    let text = "# A b\n[good](#a-b) [c](house.rs) [web](https://x.test/y)\n`[code](none)`\n\
+    let text = "# A b\n[good](#a-b) [c](house/rules.rs) [web](https://x.test/y)\n`[code](none)`\n\
                 [bad](#c) [bad](none.md)\n\n```text\n[block](none)\n```\n";
     let page = Page { path: "tests/page.md".into(), text: text.into() };
     let broken = broken_links(&[page]);
