@@ -64,7 +64,7 @@ impl Congested {
 
     /// Messages of a kind that sender `n` received, as scapy reads them. All have right checksums.
     fn told(&self, n: usize, kind: &str) -> Vec<Value> {
-        let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/netns/told.py");
+        let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/shared/netns/told.py");
         let mut judge = Command::new(python(true).expect("the test has asked for it"));
         let output = must(judge.arg(script).arg(&self.captures[n].path));
         let all: Vec<Value> = serde_json::from_slice(&output.stdout).unwrap();

@@ -142,6 +142,9 @@ mod tests {
 
     use super::*;
 
+    /// Seals a frame in three parts: readable, text, ICV.
+    type Seal<'s> = &'s dyn Fn(&[u8], &mut [u8], &mut [u8]);
+
     proptest! {
         #[test]
         fn both_built_in_ciphers_make_the_same_frames_and_refuse_changed_ones(
@@ -154,7 +157,7 @@ mod tests {
             let key = Sak::new(&key).unwrap();
             let (fast, small) = (aws_lc::Key::new(&key).unwrap(), rust_crypto::Key::new(&key).unwrap());
             let readable = readable.index(frame.len() - ICV_LEN + 1);
-            let sealed = |seal: &dyn Fn(&[u8], &mut [u8], &mut [u8])| {
+            let sealed = |seal: Seal<'_>| {
                 let mut frame = frame.clone();
                 let (head, text) = frame.split_at_mut(readable);
                 let (text, icv) = text.split_at_mut(text.len() - ICV_LEN);
