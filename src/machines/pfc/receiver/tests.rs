@@ -38,6 +38,16 @@ fn times_replace_expire_and_resume() {
 }
 
 #[test]
+fn times_of_bits_that_are_off_mean_nothing() {
+    let mut r = pfc();
+    let mut v = vector(&[(3, 100)]);
+    v.time = [Quanta::MAX; PRIORITIES];
+    v.time[3] = Quanta(100);
+    assert!(r.on_pfc(at(0), &v));
+    assert_eq!(r.paused(at(0)), PrioritySet::of(p(3)));
+}
+
+#[test]
 fn disabled_priorities_and_modes_are_not_obeyed() {
     let mut r = pfc();
     assert!(r.on_pfc(at(0), &vector(&[(0, 100), (7, 100)])));
