@@ -48,6 +48,8 @@ pub struct VirtualTest {
     plan: TestPlan,
     rates: Vec<BitsPerSec>,
     network: NetworkPlan,
+    /// Network of the first start, made with the test so that an inconsistent plan is refused then.
+    ready: Option<ObservedNetwork<'static>>,
     running: Option<ObservedNetwork<'static>>,
     warnings: Vec<String>,
 }
@@ -81,9 +83,8 @@ impl VirtualTest {
         let warnings = captured
             .map(|port| format!("port {}: nothing is captured in the virtual world", port.name))
             .collect();
-        // Inconsistent plans are reported before the start.
-        ObservedNetwork::new(&network, None)?;
-        Ok(Self { plan, rates, network, running: None, warnings })
+        let ready = Some(ObservedNetwork::new(&network, None)?);
+        Ok(Self { plan, rates, network, ready, running: None, warnings })
     }
 
     fn hosts(&self) -> impl Iterator<Item = NodeId> {
@@ -129,7 +130,10 @@ impl Runner for VirtualTest {
     type Error = VirtualError;
 
     fn start(&mut self) -> Result<(), VirtualError> {
-        self.running = Some(ObservedNetwork::new(&self.network, None)?);
+        // The memory of the last run is free before that of the next one is taken.
+        self.running = None;
+        let ready = self.ready.take();
+        self.running = Some(ready.map_or_else(|| ObservedNetwork::new(&self.network, None), Ok)?);
         Ok(())
     }
 

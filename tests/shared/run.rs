@@ -29,11 +29,6 @@ pub fn skipped(why: impl std::fmt::Display) {
     let _ = writeln!(std::io::stderr(), "skipped: {why}");
 }
 
-/// The same for a test that could not judge.
-pub fn inconclusive(why: impl std::fmt::Display) {
-    let _ = writeln!(std::io::stderr(), "inconclusive: {why}");
-}
-
 /// Links the program to another path.
 pub fn link_to_sluice(path: &Path) {
     std::os::unix::fs::symlink(SLUICE, path).unwrap();
