@@ -12,6 +12,9 @@ mod tests;
 pub use mutant::Mutant;
 pub use table::table;
 
+use core::fmt;
+use core::ops::ControlFlow;
+use core::sync::atomic::AtomicBool;
 use serde::Serialize;
 
 use crate::catalogue::SELF_CHECK;
@@ -22,6 +25,7 @@ use crate::suite::{self, Results, Selection};
 use crate::test::{Level, TestResult};
 use crate::virtual_bench::VirtualBench;
 use ground::verdict::Verdict;
+use lab::study::{in_order, jobs};
 
 /// A good device for the test of deadlocks alone: all others would congest the ring.
 const RING: &str = "ring";
@@ -104,35 +108,60 @@ pub const fn parts(knobs: &[Knob], seeds: u64) -> usize {
     Mutant::ALL.len() + knobs.len() + GOOD.len() * seeds as usize
 }
 
-/// Runs the whole proof with this number of seeds for the good devices. `progress` is called before
-/// each part with its number and its name, and ends the proof by returning false.
-pub fn run(knobs: &[Knob], seeds: u64, mut progress: impl FnMut(usize, &str) -> bool) -> Proof {
+/// A part of a proof, independent of all others.
+enum Part<'a> {
+    Mutant(Mutant),
+    Knob(&'a Knob),
+    Good { device: &'static str, text: &'static str, seed: u64 },
+}
+
+/// Result of a part.
+enum PartRun {
+    Mutant(MutantRun),
+    Knob(KnobRun),
+    Good(GoodRun),
+}
+
+impl Part<'_> {
+    fn run(&self) -> PartRun {
+        match self {
+            Self::Mutant(mutant) => PartRun::Mutant(mutant.run()),
+            Self::Knob(knob) => PartRun::Knob(knob.run()),
+            Self::Good { device, text, seed } => PartRun::Good(good(device, text, *seed)),
+        }
+    }
+}
+
+impl fmt::Display for Part<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Mutant(mutant) => write!(f, "wrong tester: {mutant}"),
+            Self::Knob(knob) => write!(f, "{} {}", knob.id, knob.fault),
+            Self::Good { device, seed, .. } => write!(f, "good device {device}, seed {seed}"),
+        }
+    }
+}
+
+/// Runs the whole proof with this number of seeds for the good devices, on all cores. `progress` is called
+/// after each part with the number of parts that are done and the name of this one. Once `stop` is set no
+/// further part begins.
+pub fn run(knobs: &[Knob], seeds: u64, stop: &AtomicBool, mut progress: impl FnMut(usize, &str)) -> Proof {
+    let goods = (1..=seeds)
+        .flat_map(|seed| GOOD.iter().map(move |&(device, text)| Part::Good { device, text, seed }));
+    let all = Mutant::ALL.map(Part::Mutant).into_iter().chain(knobs.iter().map(Part::Knob)).chain(goods);
     let mut proof = Proof { unproven: unproven(knobs), ..Proof::default() };
-    let mut n = 0;
-    let mut next = |name: &str| {
-        n += 1;
-        progress(n - 1, name)
-    };
-    for mutant in Mutant::ALL {
-        if !next(&format!("wrong tester: {mutant}")) {
-            return Proof { interrupted: true, ..proof };
+    let mut done = 0;
+    in_order(all, jobs(None), stop, |part| Some(part.run()), |part, result| {
+        match result {
+            PartRun::Mutant(run) => proof.mutants.push(run),
+            PartRun::Knob(run) => proof.knobs.push(run),
+            PartRun::Good(run) => proof.good.push(run),
         }
-        proof.mutants.push(mutant.run());
-    }
-    for knob in knobs {
-        if !next(&format!("{} {}", knob.id, knob.fault)) {
-            return Proof { interrupted: true, ..proof };
-        }
-        proof.knobs.push(knob.run());
-    }
-    for seed in 1..=seeds {
-        for (device, text) in GOOD {
-            if !next(&format!("good device {device}, seed {seed}")) {
-                return Proof { interrupted: true, ..proof };
-            }
-            proof.good.push(good(device, text, seed));
-        }
-    }
+        done += 1;
+        progress(done, &part.to_string());
+        ControlFlow::Continue(())
+    });
+    proof.interrupted = done < parts(knobs, seeds);
     proof
 }
 

@@ -1,7 +1,6 @@
 //! `sluice validate --prove`: planted faults, and the tests that find them.
 
 use std::process::ExitCode;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use anyhow::Result;
@@ -18,10 +17,8 @@ pub(super) fn run(args: &ValidateArgs) -> Result<ExitCode> {
     let all = prove::parts(&knobs, args.seeds) as u64;
     let every = Duration::from_secs(10);
     let mut progress = Progress::new("{bar:30} {pos}/{len} {eta} {msg}", "proof", Some(all), every);
-    let proof = prove::run(&knobs, args.seeds, |n, name| {
-        let name = name.to_owned();
-        progress.update(n as u64, name, |name| format!("{n} of {all}: {name}"));
-        !stop.load(Ordering::Relaxed)
+    let proof = prove::run(&knobs, args.seeds, &stop, |n, name| {
+        progress.update(n as u64, name.to_owned(), |name| format!("{n} of {all}: {name}"));
     });
     progress.clear();
     match args.format {

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::knobs::knobs;
+use core::sync::atomic::Ordering;
 use serde_json::json;
 
 #[test]
@@ -207,12 +208,10 @@ fn a_fault_that_is_none_is_not_found() {
 
 #[test]
 fn a_proof_that_was_ended_is_inconclusive() {
-    let mut left = 1;
-    let proof = run(&knobs().unwrap(), 1, |_, _| {
-        left -= 1;
-        left >= 0
-    });
-    assert_eq!((proof.verdict(), proof.mutants.len()), (Verdict::Inconclusive, 1));
+    let stop = AtomicBool::new(false);
+    let proof = run(&knobs().unwrap(), 1, &stop, |_, _| stop.store(true, Ordering::SeqCst));
+    assert!(proof.interrupted && !proof.mutants.is_empty() && proof.good.is_empty(), "{proof:?}");
+    assert_eq!(proof.verdict(), Verdict::Inconclusive);
 }
 
 /// The first one has a test of its own, which looks closer.
