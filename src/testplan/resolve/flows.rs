@@ -78,6 +78,16 @@ fn stream(
     for port in way.rx.iter().chain([&way.tx]) {
         ports.carry(*port, longest, &flow.name, cx);
     }
+    for port in &way.rx {
+        if built.is_service_tagged() && ports.plans[*port].location.place.loses_service_tags() {
+            let what = format!(
+                "net_af_packet, at port {}, gives a service tag (88A8) as a customer tag (8100): the \
+                 kernel takes it off, and the driver puts 8100 in its place",
+                ports.plans[*port].name
+            );
+            cx.warn(format!("{path}.packet"), what);
+        }
+    }
     let asked = core::mem::take(&mut built.asked).into_iter();
     let resolve =
         asked.map(|(at, nth, interface, neighbour)| Resolve { at, nth, interface, neighbour });

@@ -163,6 +163,21 @@ fn a_latency_mode_that_is_not_measured_is_named() {
 }
 
 #[test]
+fn a_service_tag_that_a_port_does_not_keep_is_told() {
+    let warned = |location: &str, ether_type: u16| {
+        let ether = json!({"ether_type": {"value": ether_type}});
+        let packet = json!([{"ethernet": ether}, {"vlan": {}}, {"ipv4": {}}, {"udp": {}}]);
+        let mut config = with_flows(json!([flow(packet, json!({"size": {"fixed": 128}}))]));
+        config["layer1"] = json!([]);
+        config["ports"][1]["location"] = json!(location);
+        let warnings = resolve(&model::parse(&config).unwrap()).unwrap().1;
+        warnings.iter().any(|warning| warning.contains("service tag (88A8) as a customer tag"))
+    };
+    assert!(warned("iface:eth1", 0x88a8) && warned("net_af_packet0,iface=eth1", 0x88a8));
+    assert!(!warned("iface:eth1", 0x8100) && !warned("0000:3b:00.0", 0x88a8));
+}
+
+#[test]
 fn octets_take_the_time_of_the_line_that_is_known() {
     let gap = json!({"duration": {"burst": {"inter_burst_gap": {"bytes": 12500.0}}}});
     let mut config = with_flows(json!([flow(ethernet(json!({})), gap)]));
