@@ -431,3 +431,27 @@ fn what_a_client_writes_needs_no_word() {
     assert_eq!(sent(storm).template.headers[14..18], [1, 1, 0, 8]);
     assert_eq!(sent(devices).template.headers[..12], [2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1]);
 }
+
+#[test]
+fn flows_of_one_rate_are_spread_unless_their_start_is_said() {
+    let packet = || ethernet(json!({}));
+    let of = |rate: Value, duration: Value| {
+        let flow =
+            flow(packet(), json!({"rate": rate, "duration": duration, "size": {"fixed": 128}}));
+        let mut flows = vec![flow; 4];
+        flows.iter_mut().enumerate().for_each(|(n, flow)| flow["name"] = json!(format!("f{n}")));
+        flows[3]["rate"] = json!({"pps": 7});
+        let (plan, _) = resolved(&with_flows(json!(flows))).unwrap();
+        let delay = |flow| sent(flow).delay.as_picos();
+        plan.flows.iter().map(delay).collect::<Vec<_>>()
+    };
+    let third = 1_000_000_000 / 3;
+    let spread = [0, third, 2 * third, 0];
+    assert_eq!(of(json!({"pps": 1_000}), json!({"continuous": {}})), spread);
+    assert_eq!(of(json!({"pps": 1_000}), json!({"fixed_packets": {"packets": 5}})), spread);
+    assert_eq!(of(json!({"bps": 1_024_000}), json!({"fixed_seconds": {"seconds": 1.0}})), spread);
+    let at_once = json!({"continuous": {"delay": {"nanoseconds": 0.0}}});
+    assert_eq!(of(json!({"pps": 1_000}), at_once), [0; 4]);
+    let bursts = json!({"burst": {"packets": 2}});
+    assert_eq!(of(json!({"pps": 1_000}), bursts), [0; 4], "bursts are meant as they are");
+}
