@@ -11,6 +11,7 @@
 mod object;
 mod plan;
 pub mod raw;
+mod replayed;
 mod resolve;
 mod rewrite;
 mod schema;
@@ -28,6 +29,7 @@ pub use ::file::{
 };
 pub use object::object_value;
 pub use plan::{DevicePlan, EalPlan, HeadroomCheck, Hugepages, Machine, SwitchFile, WorkerPlan};
+pub use replayed::check_captures;
 pub use resolve::{
     Congestion, Context, Cx, HeadroomRule, OWN, Place, Said, SecuredPort, UNNAMED, VirtualPort,
     VirtualSaid, VirtualSwitch, agents, check_whole, ecn_plan, group_plan, late_host, learning,

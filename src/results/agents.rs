@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::counters::{Counters, by_name};
 use contracts::port::{StampSource, Stamps};
-use discovery::{EtsTable, Neighbour, Party, PeerState, PfcResolved, Resolved, Topology};
+use discovery::{EtsTable, Neighbour, Party, PeerState, PfcResolved, Refusal, Resolved, Topology};
 use ground::time::{Duration, Instant};
 use headroom::Required;
 use link::{AgentsSnapshot, AutoState, Sources, Spread};
@@ -141,6 +141,9 @@ pub struct NeighbourSummary {
     /// Its congestion features.
     #[serde(flatten)]
     pub said: SaidSummary,
+    /// Its information that is not used, with the reason.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub refused: Vec<String>,
 }
 
 /// The result of DCBX.
@@ -158,6 +161,9 @@ pub struct DcbxSummary {
     /// them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub methods: Option<Vec<String>>,
+    /// Settings of the peer that have precedence and are not used, with the reason.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub refused: Vec<String>,
 }
 
 /// The operational ETS configuration.
@@ -327,6 +333,7 @@ impl NeighbourSummary {
             dcbx: said.dcbx.is_peer(),
             internal_delay_ns: said.dcbx.information.map(|said| said.internal_delay.as_nanos_f64()),
             said: SaidSummary::new(&said.dcbx),
+            refused: said.dcbx.refused.iter().map(ToString::to_string).collect(),
         }
     }
 }
@@ -339,7 +346,13 @@ impl DcbxSummary {
             let both = [("round_trip", methods.round_trip), ("ptp", methods.ptp)];
             both.into_iter().filter(|(_, can)| *can).map(|(name, _)| name.to_owned()).collect()
         });
+        let pfc =
+            resolved.pfc.and_then(|pfc| pfc.refused).map(|why| ("the PFC configuration", why));
+        let ets = resolved.ets.and_then(|ets| ets.refused);
+        let ets = ets.map(|why| ("the ETS recommendation", why));
+        let refused = [pfc, ets].into_iter().flatten();
         Self {
+            refused: refused.map(|(what, why)| Refusal { what, why }.to_string()).collect(),
             peers: resolved.state,
             pfc: resolved.pfc,
             ets: resolved.ets.map(|ets| EtsSummary::new(&ets.table, ets.from)),

@@ -80,7 +80,7 @@ fn what_is_replayed_arrives_octet_for_octet() {
     let frames = [(0, 60), (100, 1_514), (900, 77)].map(|(us, len): (u64, usize)| {
         (Duration::from_micros(us), (0..len).map(|n| n as u8 ^ 0x2a).collect::<Vec<u8>>())
     });
-    let mut pcap = Pcap::new(fs::File::create(dir.path("some.pcap")).unwrap()).unwrap();
+    let mut pcap = Pcap::new(fs::File::create(dir.path("some.pcap")).unwrap(), false).unwrap();
     for (at, octets) in &frames {
         pcap.packet(&Packet { at: *at, octets, len: octets.len() as u32 }).unwrap();
     }

@@ -194,7 +194,7 @@ fn bad_input_is_refused_with_its_line() {
 fn a_recording_is_replayed_at_its_own_times() {
     let dir = Dir::new("gen-replay");
     let at = |us: u64| Duration::from_secs(1_600_000_000) + Duration::from_micros(us);
-    let mut pcap = Pcap::new(fs::File::create(dir.path("some.pcap")).unwrap()).unwrap();
+    let mut pcap = Pcap::new(fs::File::create(dir.path("some.pcap")).unwrap(), false).unwrap();
     for (us, len) in [(0, 60), (10, 1_514), (40, 60)] {
         pcap.packet(&Packet { at: at(us), octets: &vec![2; len], len: len as u32 }).unwrap();
     }

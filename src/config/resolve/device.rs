@@ -3,6 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use super::{Cx, Place};
+use crate::check_captures;
 use crate::memory::Need;
 use crate::plan::{DevicePlan, EalPlan, Hugepages, LESS_SLOTS, Machine, WorkerPlan};
 use crate::raw;
@@ -95,6 +96,12 @@ pub fn devices(
             }
             Err(why) if !why.is_empty() => cx.error(&at.key("device"), why),
             Err(_) => {}
+        }
+        if machine.files {
+            match check_captures(text) {
+                Ok(warnings) => warnings.iter().for_each(|what| cx.warn(&at.key("device"), what)),
+                Err(what) => cx.error(&at.key("device"), what),
+            }
         }
         let name = raw.name.as_deref().unwrap_or(text.split(',').next().unwrap_or_default());
         if let Some(other) = names.iter().position(|n| n == name && !n.is_empty()) {

@@ -23,6 +23,7 @@ mod profiles;
 mod reactions;
 mod routes;
 mod switches;
+mod ties;
 mod topology;
 mod view;
 
@@ -89,6 +90,7 @@ pub(super) fn resolve(
         tester: tester.as_ref(),
     };
     let flows = flows::flows(&mut cx, at, lab, &context, &mut nodes);
+    ties::warn(&mut cx, at, (&graph, &specs), &flows.list, &nodes);
     keep_messages(&mut nodes, lab.record.messages);
     let context = Faults { graph: &graph, switches: &switches, profiles: &profiles };
     let faults = faults::faults(&mut cx, at, lab, &context);

@@ -61,7 +61,7 @@ fn headroom_of(reconciler: &Reconciler, n: usize) -> u32 {
 }
 
 fn resolved(enable: u8, from: Party) -> Resolved {
-    let pfc = PfcResolved { enable: PrioritySet(enable), from, beyond: false };
+    let pfc = PfcResolved { enable: PrioritySet(enable), from, refused: None };
     let state = PeerState::Present;
     Resolved { state, pfc: Some(pfc), ets: None, methods: None, peer: None }
 }
@@ -187,7 +187,7 @@ fn ets_is_scheduled_as_the_table_has_it() {
         bandwidth: [30, 70, 0, 0, 0, 0, 0, 0],
         algorithm: [2, 2, 0, 0, 0, 0, 0, 0],
     };
-    let ets = EtsResolved { table, from: Party::Peer, beyond: false };
+    let ets = EtsResolved { table, from: Party::Peer, refused: None };
     let news = News::Negotiated(Resolved { pfc: None, ets: Some(ets), ..resolved(0, Party::Peer) });
     let changes = changes(&mut reconciler, 1, &news);
     let [Change::Ets { classes, map, .. }] = changes[..] else { panic!("{changes:?}") };

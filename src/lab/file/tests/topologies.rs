@@ -262,3 +262,26 @@ fn a_single_switch_may_learn_its_addresses() {
     let error = crate::file::parse("two.yaml", &two).unwrap_err().to_string();
     assert!(error.contains("profiles.p.bridge") && error.contains("could go round"), "{error}");
 }
+
+#[test]
+fn flows_that_arrive_in_one_order_for_the_whole_run_are_told() {
+    let warned = |flows: &str, rest: &str| {
+        let text = format!(
+            "topology: {{star: {{hosts: 3}}}}\n\
+             defaults: {{links: {{rate: 100G, length: 10m}}, flows: {{size: 1500, priority: 0}}}}\n\
+             flows: [{{name: a, from: h1, to: h3}}, {flows}]\n{rest}"
+        );
+        let (_, warnings) = good(&text);
+        warnings.iter().any(|warning| warning.contains("`a` and `b` have one rate"))
+    };
+    assert!(warned("{name: b, from: h2, to: h3}", ""));
+    // Half of the line each, another size, another host's clock, one sender, a lossless priority.
+    assert!(!warned("{name: b, from: h2, to: h3, rate: 50%}", ""));
+    assert!(!warned("{name: b, from: h2, to: h3, size: 1000}", ""));
+    assert!(!warned("{name: b, from: h1, to: h3}", ""));
+    assert!(!warned("{name: b, from: h2, to: h1}", ""));
+    let drift = "hosts: [{name: h2, clock: {drift: 20ppm}}]";
+    assert!(!warned("{name: b, from: h2, to: h3}", drift));
+    let lossless = "profiles: {tor: {defaults: {pfc: {enable: [0]}}}}";
+    assert!(!warned("{name: b, from: h2, to: h3}", lossless));
+}

@@ -136,11 +136,20 @@ impl PeerDelay {
 
     /// Handles a message whose last bit left the MAC at `t_rx`.
     pub fn on_message(&mut self, now: Instant, message: &Message, t_rx: Instant) {
-        let of_ours = message.domain == self.plan.domain
-            && message.major_sdo_id == self.plan.major_sdo_id
-            && message.source != self.identity;
-        if !self.up || !of_ours {
-            self.counters.ignored += 1;
+        let counters = &mut self.counters;
+        let others = if !self.up || message.source == self.identity {
+            Some(&mut counters.ignored)
+        } else if message.major_sdo_id != self.plan.major_sdo_id {
+            Some(match message.major_sdo_id {
+                0 => &mut counters.messages_of_1588,
+                1 => &mut counters.messages_of_802_1as,
+                _ => &mut counters.ignored,
+            })
+        } else {
+            (message.domain != self.plan.domain).then_some(&mut counters.other_domain)
+        };
+        if let Some(count) = others {
+            *count += 1;
             return;
         }
         match message.body {
