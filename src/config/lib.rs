@@ -30,9 +30,9 @@ pub use object::object_value;
 pub use plan::{DevicePlan, EalPlan, HeadroomCheck, Hugepages, Machine, SwitchFile, WorkerPlan};
 pub use resolve::{
     Congestion, Context, Cx, HeadroomRule, OWN, Place, Said, SecuredPort, UNNAMED, VirtualPort,
-    VirtualSaid, VirtualSwitch, agents, check_whole, ecn_plan, group_plan, late_host, learning,
-    life, longest, name_channels, named_interface, port_buffer, secy_plan, seed_congestion,
-    senders, told, udp_port, virtual_switch,
+    VirtualSaid, VirtualSwitch, agents, check_whole, ecn_plan, group_plan, has_phy, late_host,
+    learning, life, longest, name_channels, named_interface, port_buffer, secy_plan,
+    seed_congestion, senders, told, udp_port, virtual_switch,
 };
 pub use schema::switch_schema;
 pub use written::Written;
