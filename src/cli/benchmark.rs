@@ -61,8 +61,8 @@ enum Procedure {
     /// RFC 2544: throughput, latency, frame loss rate, back-to-back frames (RFC 9004), recovery, reset
     /// (RFC 6201).
     Rfc2544 {
-        /// Run only this test. May be repeated.
-        #[arg(long, value_enum, value_name = "TEST")]
+        /// Run only these tests, with commas between. May be repeated.
+        #[arg(long, value_enum, value_name = "TEST", value_delimiter = ',')]
         only: Vec<Only>,
         #[command(flatten)]
         common: Common,
@@ -70,24 +70,24 @@ enum Procedure {
     /// RFC 2889: throughput and forwarding rates of meshes, congestion control, forward pressure, address
     /// capacity and learning rate, errored frames, broadcasts.
     Rfc2889 {
-        /// Run only this test. May be repeated.
-        #[arg(long, value_enum, value_name = "TEST")]
+        /// Run only these tests, with commas between. May be repeated.
+        #[arg(long, value_enum, value_name = "TEST", value_delimiter = ',')]
         only: Vec<Lan>,
         #[command(flatten)]
         common: Common,
     },
     /// RFC 7640: burst hunt of each queue, and of all queues at once.
     Rfc7640 {
-        /// Run only this test. May be repeated.
-        #[arg(long, value_enum, value_name = "TEST")]
+        /// Run only these tests, with commas between. May be repeated.
+        #[arg(long, value_enum, value_name = "TEST", value_delimiter = ',')]
         only: Vec<Management>,
         #[command(flatten)]
         common: Common,
     },
     /// RFC 8239: line rate of all ports, buffer, microbursts, head-of-line blocking, incast.
     Rfc8239 {
-        /// Run only this test. May be repeated.
-        #[arg(long, value_enum, value_name = "TEST")]
+        /// Run only these tests, with commas between. May be repeated.
+        #[arg(long, value_enum, value_name = "TEST", value_delimiter = ',')]
         only: Vec<DataCentre>,
         #[command(flatten)]
         common: Common,

@@ -100,7 +100,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
     let stop = stop_on_signals()?;
     let what = daemon::real_switch(&file, args.idle.map(Idle::from));
     let eal = Eal::start(&daemon::eal_options(&file, args.memory(), &what)).map_err(classify)?;
-    tracing::info!(target: START, "{}: {:?}", dpdk::dpdk_version(), eal.arguments());
+    tracing::info!(target: START, "{}: EAL arguments {}", dpdk::dpdk_version(), eal.arguments().join(" "));
     let daemon = Daemon::launch(&eal, &file, what, stop, args.ignore_late_polls)
         .map_err(|error| refused(error, &args.file, &file))?;
     daemon.running.notes.iter().for_each(|note| tracing::info!(target: START, "{note}"));

@@ -32,9 +32,9 @@ pub use plan::{DevicePlan, EalPlan, HeadroomCheck, Hugepages, Machine, SwitchFil
 pub use replayed::check_captures;
 pub use resolve::{
     Congestion, Context, Cx, HeadroomRule, OWN, Place, Said, SecuredPort, UNNAMED, VirtualPort,
-    VirtualSaid, VirtualSwitch, agents, check_whole, ecn_plan, group_plan, late_host, learning,
-    life, longest, name_channels, named_interface, port_buffer, secy_plan, seed_congestion,
-    senders, told, udp_port, virtual_switch,
+    VirtualSaid, VirtualSwitch, agents, check_whole, ecn_plan, group_plan, has_phy, late_host,
+    learning, life, longest, name_channels, named_interface, port_buffer, secy_plan,
+    seed_congestion, senders, told, udp_port, virtual_switch,
 };
 pub use schema::switch_schema;
 pub use written::Written;

@@ -83,5 +83,5 @@ pub use text::{line, text};
 #[cfg(feature = "instruments")]
 pub use validation::validation_metrics;
 pub use yang::{
-    CACHE_COLUMNS, MODULES, MeasuredPort, Module, STREAM_COLUMNS, YangSource, yang_tree,
+    CACHE_COLUMNS, MODULES, MeasuredBy, MeasuredPort, Module, STREAM_COLUMNS, YangSource, yang_tree,
 };

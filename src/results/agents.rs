@@ -14,7 +14,7 @@ use contracts::port::{StampSource, Stamps};
 use discovery::{EtsTable, Neighbour, Party, PeerState, PfcResolved, Refusal, Resolved, Topology};
 use ground::time::{Duration, Instant};
 use headroom::Required;
-use link::{AgentsSnapshot, AutoState, Sources, Spread};
+use link::{AgentsSnapshot, AutoState, Found, Sources, Spread};
 use switch::Headroom;
 
 /// Bits of a pause quantum.
@@ -189,22 +189,18 @@ impl AgentsSummary {
         now: Instant,
     ) -> Self {
         let measure = agents.measure.as_ref();
-        let rounds = measure.map(|m| m.rounds as u64);
-        let uncertainty = measure.map(|m| m.uncertainty.as_nanos_f64());
-        let sources = measure.and_then(|m| SourcesSummary::of_inexact(m.sources));
-        let times = |spread: Option<Spread>, uncertainty, sources| {
-            spread.map(|spread| TimesSummary::new(&spread, rounds, uncertainty, sources))
-        };
+        let found = measure.and_then(|m| m.found);
+        let rounds = found.map(|found| u64::from(found.rounds));
+        let turnaround = measure.and_then(|m| m.turnaround);
+        let path = agents.path_delay.as_ref().and_then(|p| p.found);
         Self {
             stamps: StampsSummary::new(&agents.stamps),
-            headroom: agents.auto.map(|state| HeadroomSummary::new(state, headroom, cell_bytes)),
-            round_trip: times(measure.and_then(|m| m.round_trip), uncertainty, sources),
-            turnaround: times(measure.and_then(|m| m.turnaround), None, None),
-            path_delay: agents
-                .path_delay
-                .as_ref()
-                .and_then(|p| Some((p.delay.as_ref()?, SourcesSummary::of_inexact(p.sources))))
-                .map(|(delay, sources)| TimesSummary::new(delay, None, None, sources)),
+            headroom: agents
+                .auto
+                .map(|(state, _)| HeadroomSummary::new(state, headroom, cell_bytes)),
+            round_trip: found.as_ref().map(TimesSummary::of),
+            turnaround: turnaround.map(|spread| TimesSummary::new(&spread, rounds, None, None)),
+            path_delay: path.as_ref().map(TimesSummary::of),
             neighbours: agents.neighbours.iter().map(|n| NeighbourSummary::new(n, now)).collect(),
             dcbx: agents.resolved.as_ref().map(DcbxSummary::new),
             topology: agents.topology,
@@ -299,6 +295,12 @@ impl NeedSummary {
 }
 
 impl TimesSummary {
+    fn of(found: &Found) -> Self {
+        let uncertainty = found.uncertainty.as_nanos_f64();
+        let sources = SourcesSummary::of_inexact(found.sources);
+        Self::new(&found.delay, Some(found.rounds.into()), Some(uncertainty), sources)
+    }
+
     fn new(
         spread: &Spread,
         rounds: Option<u64>,

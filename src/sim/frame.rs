@@ -10,7 +10,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 /// Number of first bytes that are kept: those that the data plane may read, and those that
 /// `trim_front` may remove.
-const KEPT: usize = 128 + ROOM;
+pub const KEPT: usize = 128 + ROOM;
 
 /// Bytes of a frame that its digest covers: all headers, and the probe behind them.
 const DIGESTED: usize = 96;

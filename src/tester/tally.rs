@@ -47,7 +47,7 @@ fn port(seen: &Seen<'_>, n: usize) -> report::Port {
     let [frames_tx, bytes_tx, frames_rx, bytes_rx] = counters.of_flows();
     let (capturing, captured, capture_missed) = more.capture;
     let sends = |flow: &FlowSeen<'_>| flow.plan.tx == n && flow.transmit == Transmit::Started;
-    let sfcm = plan.location.sfc.and(station.reactions).map(|reactions| reactions.sfcm);
+    let sfcm = station.reactions.and_then(|reactions| reactions.sfcm);
     let messages = station.meter.as_ref().map(|meter| &meter.messages);
     let obeyed = messages.filter(|_| sfcm.is_some());
     let told = messages.filter(|messages| messages.sent > 0);

@@ -140,7 +140,7 @@ impl Measurement {
             Outcome::Inconclusive
         };
         let what = what.into();
-        let detail = detail(&what, value, limits, uncertainty, unit, margin);
+        let detail = detail(&what, value, limits, uncertainty, unit);
         Self { what, value, limits, uncertainty, unit, outcome, detail }
     }
 
@@ -172,7 +172,11 @@ impl Measurement {
 }
 
 /// Returns the sentence about a value.
-fn detail(what: &str, value: f64, limits: Limits, u: f64, unit: &str, margin: f64) -> String {
+fn detail(what: &str, value: f64, limits: Limits, u: f64, unit: &'static str) -> String {
+    let (scale, unit) = readable(value, limits, unit);
+    let (margin, value, u) = (limits.margin(value) / scale, value / scale, u / scale);
+    let scaled = |limit: Option<f64>| limit.map(|limit| limit / scale);
+    let limits = Limits { at_least: scaled(limits.at_least), at_most: scaled(limits.at_most) };
     let allowed = match (limits.at_least, limits.at_most) {
         (Some(a), Some(b)) if a == b => format!("{} wanted", number(a)),
         (Some(a), Some(b)) => format!("{} to {} allowed", number(a), number(b)),
@@ -185,11 +189,26 @@ fn detail(what: &str, value: f64, limits: Limits, u: f64, unit: &str, margin: f6
     format!("{what}: {}{error} {unit}, {allowed}{off}", number(value))
 }
 
+/// Returns the unit in which people read times in nanoseconds, and its length: one for all numbers of a
+/// sentence.
+fn readable(value: f64, limits: Limits, unit: &'static str) -> (f64, &'static str) {
+    let numbers = [Some(value), limits.at_least, limits.at_most];
+    let most = numbers.into_iter().flatten().filter(|n| n.is_finite()).fold(0.0, f64::max);
+    match unit {
+        "ns" if most >= 1e9 => (1e9, "s"),
+        "ns" if most >= 1e6 => (1e6, "ms"),
+        "ns" if most >= 1e5 => (1e3, "us"),
+        _ => (1.0, unit),
+    }
+}
+
 /// Returns a number with as many digits as a reader needs: whole numbers as they are, others with
 /// three decimals.
 fn number(value: f64) -> String {
     if value.fract() == 0.0 && value.abs() < 1e15 {
         format!("{value:.0}")
+    } else if value.abs() < 0.001 {
+        format!("{value:.6}")
     } else {
         format!("{value:.3}")
     }
@@ -225,6 +244,10 @@ mod tests {
     fn a_failure_says_by_how_much() {
         let m = Measurement::judge("pause", 2431.0, Limits::at_most(2017.0), 0.0, "ns");
         assert_eq!(m.detail, "pause: 2431 ns, at most 2017 allowed, off by 414");
+        // Long times are read in longer units, and kept in nanoseconds.
+        let m = Measurement::judge("pause", 1_824_281_538.0, Limits::at_most(2.5e8), 1e3, "ns");
+        assert_eq!(m.value, 1_824_281_538.0);
+        assert_eq!(m.detail, "pause: 1.824 +-0.000001 s, at most 0.250 allowed, off by 1.574");
     }
 
     #[test]

@@ -1,11 +1,13 @@
 //! A run: selects tests, runs them in order, and collects their results.
 
-use crate::bench::{Bench, Trouble};
+use crate::bench::{Bench, Faculty, Trouble};
 use crate::catalogue;
 use crate::judge::Outcome;
 use crate::knobs;
+use crate::observation::Observation;
 use crate::setup::Setup;
 use crate::test::{Context, Level, Test, TestResult, Topology, too_few};
+use crate::trial::Trial;
 use ground::verdict::Verdict;
 use serde::Serialize;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
@@ -19,26 +21,63 @@ pub struct Selection {
 }
 
 impl Selection {
-    /// Returns the tests to run on a device: those of another kind only by their names.
+    /// Returns the tests to run on a device, in the order of the catalogue, without the self-check. Those of
+    /// another kind are run only by their names; those of a protocol that the file describes, at every level.
     #[must_use]
     pub fn tests_of(&self, setup: &Setup) -> Vec<&'static Test> {
-        let mut tests = self.tests();
-        tests.retain(|test| !self.only.is_empty() || catalogue::other_kind(test, setup).is_none());
-        tests
+        let is_asked = |test: &&Test| match self.only.is_empty() {
+            true => {
+                let in_level = test.level <= self.level || catalogue::is_described(test, setup);
+                in_level && catalogue::other_kind(test, setup).is_none()
+            }
+            false => self.names(test),
+        };
+        catalogue::TESTS.iter().filter(is_asked).collect()
     }
 
-    /// Returns the tests to run, in the order of the catalogue, without the self-check.
+    /// Returns the tests of the level, or those that are named, for any device.
     #[must_use]
     pub fn tests(&self) -> Vec<&'static Test> {
-        let wanted = |test: &&Test| {
-            if self.only.is_empty() {
-                return test.level <= self.level;
-            }
-            let names = test.aliases.iter().chain([&test.id]);
-            names.into_iter().any(|name| self.only.iter().any(|only| matches(only, name)))
+        let wanted = |test: &&Test| match self.only.is_empty() {
+            true => test.level <= self.level,
+            false => self.names(test),
         };
         catalogue::TESTS.iter().filter(wanted).collect()
     }
+
+    fn names(&self, test: &Test) -> bool {
+        let names = test.aliases.iter().chain([&test.id]);
+        names.into_iter().any(|name| self.only.iter().any(|only| matches(only, name)))
+    }
+}
+
+/// A bench without ports, on which a test gets as far as its first trial.
+struct NoBench;
+
+impl Bench for NoBench {
+    fn run(&mut self, _: &Trial) -> Result<Observation, Trouble> {
+        Err(Trouble::Interrupted)
+    }
+
+    fn run_on_cable(&mut self, _: &Trial) -> Result<Observation, Trouble> {
+        Err(Trouble::Interrupted)
+    }
+
+    /// What the real bench lacks is not known here.
+    fn has(&self, _: Faculty) -> bool {
+        true
+    }
+
+    fn world(&self) -> &'static str {
+        "none"
+    }
+}
+
+/// Returns the reason why a test will be skipped for lack of something in the file; `None` if it begins.
+#[must_use]
+pub fn skip_reason(setup: &Setup, level: Level, test: &Test) -> Option<String> {
+    let result = run_one(setup, level, &mut NoBench, (test, &[]));
+    (result.outcome == Outcome::Skip).then_some(result.detail)
 }
 
 /// Returns true if a name matches a pattern, in which `*` stands for any text.
@@ -190,5 +229,29 @@ mod tests {
         assert!(matches("V-R*", "V-R01") && matches("v-r01", "V-R01") && matches("*01", "L01"));
         assert!(!matches("V-R*", "V-X01") && !matches("V-R", "V-R01"));
         assert!(matches("*-R*1", "V-R01") && !matches("*-R*2", "V-R01"));
+    }
+
+    #[test]
+    fn the_tests_that_a_file_describes_are_run_by_default_and_none_of_them_is_skipped() {
+        for (text, own) in [
+            (include_str!("../../configs/validate/sfc.yaml"), &["V-Q01"][..]),
+            (include_str!("../../configs/validate/sfc-proxy.yaml"), &["V-Q02", "V-Q03"]),
+            (include_str!("../../configs/validate/dcbx.yaml"), &["V-D01", "V-D02", "V-D03"]),
+            (include_str!("../../configs/validate/macsec.yaml"), &["V-K01", "V-K02", "V-K03"]),
+        ] {
+            let (dut, _) = crate::file::parse("dut.yaml", text).unwrap();
+            let selection = Selection { level: Level::Quick, only: vec![] };
+            let tests = selection.tests_of(&dut.setup);
+            for id in own {
+                let test = tests.iter().find(|test| test.id == *id).expect(id);
+                assert_eq!(skip_reason(&dut.setup, Level::Quick, test), None, "{id}");
+            }
+            // A test of a protocol that the file does not describe is not run, and would be skipped.
+            let other = if own[0] == "V-D01" { "V-Q01" } else { "V-D01" };
+            assert!(tests.iter().all(|test| test.id != other), "{other}");
+            let other = catalogue::TESTS.iter().find(|test| test.id == other).unwrap();
+            let why = skip_reason(&dut.setup, Level::Quick, other).expect("it is skipped");
+            assert!(why.starts_with("expected.") || why.starts_with("ports: "), "{why}");
+        }
     }
 }

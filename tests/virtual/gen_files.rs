@@ -98,6 +98,26 @@ fn a_proxy_passes_the_same_test() {
 }
 
 #[test]
+fn ports_of_a_lab_whose_hosts_obey_messages_tell_of_them() {
+    let root = env!("CARGO_MANIFEST_DIR");
+    let text = fs::read_to_string(format!("{root}/configs/labs/sfc-proxy.yaml")).unwrap();
+    let (text, _) = text.split_once("checks:").unwrap();
+    let text = text
+        .replace("    sfc_proxy: {accept: {hosts: anybody}}\n", "")
+        .replace("defaults:\n  links:", "defaults:\n  hosts: {sfc: flow}\n  links:")
+        .replace("file: ../gen/", &format!("file: {root}/configs/gen/"));
+    assert!(text.contains("hosts: {sfc: flow}"), "{text}");
+    let value =
+        |name: &str| format!("  - value: {{path: tester.ports.host.{name}, at_least: 1}}\n");
+    let checks = [value("sfcm_rx"), value("sfcm_obeyed"), value("sfcm_paused_ns")].concat();
+    let dir = Dir::new("gen-obeying");
+    let lab = dir.write("lab.yaml", &format!("{text}checks:\n{checks}"));
+    let output = run::sluice().arg("run").arg(&lab).output().expect("sluice starts");
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(0), "{said}{}", String::from_utf8_lossy(&output.stderr));
+}
+
+#[test]
 fn a_storm_stops_its_priority_and_no_other() {
     let outcome = outcome("pfc-storm.yaml", &[]);
     let [on3, on4] = ["on3", "on4"].map(|name| named(&outcome, "flows", name));

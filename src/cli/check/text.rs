@@ -16,7 +16,7 @@ use crate::printable;
 use crate::schedule::ClassPlan;
 use crate::switch::{PortPlan, SwitchPlan};
 use crate::time::Duration;
-use crate::units::PRIORITIES;
+use crate::units::{PRIORITIES, percent_of_parts};
 use ::text::Align::{Left, Right};
 use ::text::Table;
 
@@ -200,8 +200,8 @@ fn ecn(port: &PortPlan, queue: usize) -> String {
             NotEct::Letter => ", drops Not-ECT up to Kmax and marks it above",
         };
         let (kmin, kmax) = (octets(e.kmin.0), octets(e.kmax.0));
-        let percent = f64::from(e.pmax) / 65_536.0 * 100.0;
-        format!("{kmin} to {kmax}, {percent:.1} %, {}{drop}", mark_at(&e))
+        let percent = percent_of_parts(e.pmax);
+        format!("{kmin} to {kmax}, {percent}, {}{drop}", mark_at(&e))
     }))
 }
 

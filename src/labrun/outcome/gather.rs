@@ -17,7 +17,7 @@ use crate::record::Recorder;
 use ground::time::{Duration, Instant};
 use ground::units::BitsPerSec;
 use ground::verdict::Verdict;
-use sim::{Fault, LinkId, NodeId, NodeKind, NodePlan};
+use sim::{Fault, LinkId, NodeId, NodePlan};
 
 /// Returns the data of each flow that has arrived so far.
 pub(crate) fn flow_counts(ends: &[Ends], nodes: &mut impl Population) -> Vec<Counted> {
@@ -125,8 +125,7 @@ fn look(
         }
         let host = station(nodes, id);
         let (counters, secy) = (host.all(local), host.secy());
-        let obeys = matches!(&node.kind, NodeKind::Host(plan) if plan.reactions.sfc.is_some());
-        let sfcm = host.reactions(local).filter(|_| obeys).map(|reactions| reactions.sfcm);
+        let sfcm = host.reactions(local).and_then(|reactions| reactions.sfcm);
         let own = (counters, secy.as_deref());
         NodeOutcome::Host(nodes::host(node, own, sfcm.as_ref(), far(0), agents))
     };

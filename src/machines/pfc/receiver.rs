@@ -193,6 +193,13 @@ impl Receiver {
         self.paused.transitions(priority)
     }
 
+    /// Resets pause times and transitions; a running pause counts from `now` on.
+    pub fn clear_counters(&mut self, now: Instant) {
+        self.expire(now);
+        self.find_earliest();
+        self.paused.clear(now);
+    }
+
     /// Sets the link rate at `now`. A running pause keeps its remaining quanta, whose duration
     /// changes; so does a remaining delay.
     pub fn set_rate(&mut self, now: Instant, rate: BitsPerSec) {

@@ -243,5 +243,18 @@ pub fn other_kind(test: &Test, setup: &Setup) -> Option<String> {
     (!is_of).then(|| format!("flow_control: {given}; the test is about the other kind"))
 }
 
+/// Returns true if the file says what a test of an optional protocol expects of the device: such a test is
+/// run without being named, at every level.
+pub(crate) fn is_described(test: &Test, setup: &Setup) -> bool {
+    let expected = &setup.expected;
+    match test.id.get(..3) {
+        Some("V-Q") if test.id == q01::TEST.id => expected.sfc.is_some(),
+        Some("V-Q") => expected.sfc.is_some_and(|sfc| sfc.proxy.is_some()),
+        Some("V-D") => expected.dcbx.is_some(),
+        Some("V-K") => setup.ports.iter().any(|port| port.macsec.is_some()),
+        _ => false,
+    }
+}
+
 #[cfg(test)]
 mod tests;

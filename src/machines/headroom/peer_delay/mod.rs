@@ -48,6 +48,19 @@ pub enum Event {
     },
 }
 
+/// State of a port's peer delay as a requester.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum State {
+    /// The link is down.
+    Stopped,
+    /// No requests are sent; the peer's may be answered.
+    Idle,
+    /// The last set of exchanges failed.
+    Failed,
+    /// A set of exchanges runs: answered exchanges so far.
+    Running(u16),
+}
+
 /// A request of the peer and the state of its response.
 #[derive(Clone, Copy)]
 struct Waiting {
@@ -79,6 +92,8 @@ pub struct PeerDelay {
     by_software: [u16; 2],
     last: Option<Samples>,
     event: Option<Event>,
+    /// True if the last set failed.
+    failed: bool,
     counters: Counters,
 }
 
@@ -106,6 +121,7 @@ impl PeerDelay {
             by_software: [0; 2],
             last: None,
             event: None,
+            failed: false,
             counters: Counters::default(),
         }
     }
@@ -114,6 +130,7 @@ impl PeerDelay {
     /// `now`.
     pub fn start(&mut self, now: Instant) {
         self.up = true;
+        self.failed = false;
         self.begin();
         self.next = if self.plan.interval.is_some() { now } else { Instant::NEVER };
     }
@@ -203,6 +220,7 @@ impl PeerDelay {
             self.current.finish();
             self.last = Some(self.current.clone());
             self.by_software = [0, self.by_software[0]];
+            self.failed = false;
             self.event = Some(Event::Done);
             self.current.clear();
             self.requests = 0;
@@ -255,6 +273,7 @@ impl PeerDelay {
             let rounds = self.current.count() as u16;
             self.event = Some(Event::Failed { rounds, requests: self.requests });
             self.counters.failed += 1;
+            self.failed = true;
             self.begin();
         }
     }
@@ -328,6 +347,17 @@ impl PeerDelay {
     #[must_use]
     pub const fn t1_by_software(&self) -> u16 {
         self.by_software[1]
+    }
+
+    /// Returns the state of the requests.
+    #[must_use]
+    pub fn state(&self) -> State {
+        match self.next {
+            _ if !self.up => State::Stopped,
+            Instant::NEVER => State::Idle,
+            _ if self.failed => State::Failed,
+            _ => State::Running(self.current.count() as u16),
+        }
     }
 
     /// Returns the result of the last set of exchanges, once.
