@@ -86,7 +86,7 @@ EXIT STATUS:
 
 /// A lossless-Ethernet lab: software switch, traffic generator and measuring instrument on DPDK.
 #[derive(Parser, Debug)]
-#[command(name = "sluice", version, about, after_help = EXAMPLES, max_term_width = 100)]
+#[command(name = "sluice", version = crate::VERSION, about, after_help = EXAMPLES, max_term_width = 100)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -252,6 +252,7 @@ pub fn command() -> clap::Command {
 /// Runs the command in the arguments.
 #[must_use]
 pub fn main() -> ExitCode {
+    ground::program::set_version(crate::VERSION);
     let cli = arguments::read(Cli::try_parse());
     let _log = log::start(cli.verbose);
     let result = match cli.command {

@@ -151,7 +151,8 @@ fn run_one(
 
 /// Reads the labs, with the changes of the arguments.
 fn studies(args: &RunArgs) -> Result<Vec<Study>> {
-    let changes = Changes { seed: args.seed, shuffle: args.shuffle, duration: args.duration };
+    let RunArgs { seed, shuffle, duration, world, slow_down, .. } = *args;
+    let changes = Changes { seed, shuffle, duration, world, slow_down };
     let study = |path: &PathBuf| {
         Kind::Lab.expect(path)?;
         let file = LabFile::read(path).and_then(|file| file.with_fields(&args.set));

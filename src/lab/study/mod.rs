@@ -50,12 +50,16 @@ use config::{ConfigError, Finding, Warning};
 /// Most runs of a sweep. A choice: ten million runs of 10 ms take a day on one core.
 pub const RUNS_MAX: u64 = 10_000_000;
 
-/// Fields of every run of a lab that options of a command set, instead of the file's.
+/// Options of a command that change the results of every run of a lab.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Changes {
+    /// Fields instead of the file's.
     pub seed: Option<u64>,
     pub shuffle: Option<u64>,
     pub duration: Option<Span>,
+    /// World of the runs, and how much slower than real time the real one is.
+    pub world: World,
+    pub slow_down: Option<u64>,
 }
 
 impl Changes {
@@ -170,7 +174,7 @@ impl Study {
         &self.file
     }
 
-    /// Returns the digest of the lab's text and of the changes, which rows have.
+    /// Returns the digest of the lab's text, of all files that it names and of the changes, which rows have.
     #[must_use]
     pub fn digest(&self) -> &str {
         &self.digest

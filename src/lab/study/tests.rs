@@ -15,7 +15,7 @@ topology: {star: {hosts: 3}}
 profiles: {tor: {buffer: {total: 4MiB, profiles: {r: {shared: {dynamic_th: -3}, lossless: {xoff: auto}}}},
                  defaults: {pfc: {enable: [3]}, priority_groups: {3: r}}}}
 defaults: {links: {rate: 100G, length: 10m}, flows: {priority: 3}}
-flows: [{name: f, from: [h1, h2], to: h3, priority: 3, size: 1500}]
+flows: [{name: f, from: [h1, h2], to: h3, size: 1500}]
 checks: [conservation, lossless]
 ";
 
@@ -227,9 +227,14 @@ fn a_file_of_rows_goes_on_where_it_ended_and_refuses_rows_of_others() {
     assert_ne!(other.digest(), study.digest());
     assert!(resume(&whole.replace(study.digest(), other.digest())).contains("with another text"));
     assert!(resume(&whole.replace("\"n\":4", "\"n\":3")).contains("which the lab does not have"));
-    let changes = Changes { shuffle: Some(1), ..Changes::default() };
-    let shuffled = Study::new(study.file().clone(), changes).unwrap();
-    assert_ne!(shuffled.digest(), study.digest());
+    for changes in [
+        Changes { shuffle: Some(1), ..Changes::default() },
+        Changes { world: World::Real, ..Changes::default() },
+        Changes { slow_down: Some(2), ..Changes::default() },
+    ] {
+        let changed = Study::new(study.file().clone(), changes).unwrap();
+        assert_ne!(changed.digest(), study.digest(), "{changes:?}");
+    }
 }
 
 #[test]
