@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
+use crate::compare::same_text;
 use ::text::{Align, Table, count, delay, scaled};
 use ground::printable;
 use ground::verdict::Verdict;
@@ -139,6 +140,7 @@ pub fn study_text(studied: &Studied, kept: &[(String, u64, String)]) -> String {
     if bad.len() > NAMED_MAX {
         out += &format!("and {} more\n", count((bad.len() - NAMED_MAX) as u64));
     }
+    out += &same_text(&studied.same_traces);
     out + &format!("{}\n", summary(studied))
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
-use super::{Row, sweep::SEED};
+use super::{Row, SameTrace, Traced, sweep::SEED};
 use ground::verdict::Verdict;
 
 /// The rows of a study, or of part of its runs.
@@ -23,6 +23,9 @@ pub struct Studied {
     /// Runs that differ in the seed alone, if seeds are an axis.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub groups: Vec<Group>,
+    /// Variants that have one trace where both were run, so what they differ in had no effect.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub same_traces: Vec<SameTrace>,
     /// Rows, in the order of labs and runs; none of more than [`SHOWN_MAX`] runs.
     pub rows: Vec<Row>,
 }
@@ -85,6 +88,7 @@ impl Studied {
             verdicts: verdicts.map(|verdict| (verdict.name(), 0)).into(),
             axes,
             groups: Vec::new(),
+            same_traces: Vec::new(),
             rows: Vec::new(),
         }
     }
@@ -114,6 +118,12 @@ impl Studied {
         if self.axes.iter().any(|axis| axis.path == SEED) {
             self.groups = groups(&self.rows);
         }
+        let runs = self.rows.iter().filter_map(|row| {
+            let (variant, trace) = (row.variant.as_deref()?, row.trace_hash.as_deref()?);
+            let point = format!("{} {} {}", row.study, row.point, row.seed);
+            Some(Traced { lab: &row.lab, variant, point, trace })
+        });
+        self.same_traces = SameTrace::find(runs);
         self
     }
 }
