@@ -93,7 +93,8 @@ pub fn run(args: &RunArgs) -> Result<ExitCode> {
     let mut outputs = Outputs::new();
     let page = page(args, &jobs, &mut outputs)?;
     let rows = Rows::begin(args, &mut outputs)?;
-    let sets = Sets::create(args, &studies)?;
+    let sets = Sets::create(args, &studies, true)?;
+    sets.say_size(jobs.iter().map(|job| &job.resolved.plan), jobs.len() as u64);
     let files = Files { page, rows, sets };
     if alone { run_one(args, &jobs[0], files) } else { compare::run(args, &jobs, files) }
 }

@@ -89,8 +89,11 @@ impl RowFile {
     ) -> Result<Self, RowError> {
         let mut file = open(path)?;
         let mut known = HashSet::new();
-        let whole = each_row(&file, |line, row: Row| {
+        let whole = each_row(&file, |line, mut row: Row| {
             let study = study_of(&row, studies).map_err(|what| RowError::Foreign(line, what))?;
+            // A line has the seed once, also where it is an axis.
+            row.axes =
+                studies[study].run(row.n).point.map_or_else(Vec::new, |point| point.fields());
             if !known.insert((study, row.n)) {
                 return Err(RowError::Twice(line, row.n, row.lab));
             }

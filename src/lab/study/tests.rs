@@ -211,8 +211,10 @@ fn a_file_of_rows_goes_on_where_it_ended_and_refuses_rows_of_others() {
         RowFile::resume(&path, &studies, |_, _| ()).unwrap_err().to_string()
     };
     let mut found = Vec::new();
-    let mut file = RowFile::resume(&path, &studies, |n, row| found.push((n, row.n))).unwrap();
-    assert_eq!(found, [(0, 0), (0, 4)]);
+    let mut file = RowFile::resume(&path, &studies, |n, row| found.push((n, row))).unwrap();
+    // Rows of a file are those that were written, with the seed among their axes.
+    assert_eq!(found, [(0, rows[0].clone()), (0, rows[1].clone())]);
+    assert_eq!(found[1].1.axis("seed"), Some(&json!(2)));
     file.add(&Row { n: 5, ..rows[0].clone() }).unwrap();
     let text = fs::read_to_string(&path).unwrap();
     assert!(text.starts_with(&whole) && text.lines().count() == 3, "{text}");
@@ -280,4 +282,17 @@ fn rows_that_differ_in_the_seed_alone_are_one_group() {
     let missing = missing.close();
     assert_eq!(missing.verdict, ground::verdict::Verdict::Inconclusive);
     assert_eq!((missing.verdicts["pass"], missing.groups.len()), (2, 0));
+}
+
+/// What an axis takes, a field of a command takes: short names, and an alpha as a fraction.
+#[test]
+fn a_field_of_a_command_may_have_a_short_name() {
+    let with = |name: &str, value: &str| {
+        let file = LabFile::parse("f.yaml", LAB).unwrap();
+        file.with_fields(&[(name.to_owned(), value.to_owned())]).map_err(|e| e.to_string())
+    };
+    let study = Study::new(with("alpha", "1/4").unwrap(), Changes::default()).unwrap();
+    let text = study.lab_file(0).unwrap();
+    assert!(text.contains("dynamic_th: -2"), "{text}");
+    assert!(with("alpha", "1/3").unwrap_err().contains("no power of two"));
 }

@@ -162,7 +162,7 @@ mod tests {
         for part in [
             "<title>a lab: FAIL</title>",
             "1 of 7 runs are missing",
-            "fct.p99_ns over alpha: means of the runs.",
+            "fct.p99_ns over alpha: medians of the runs.",
             "<th class=\"n\" scope=\"col\">1/8</th>",
             "1.5 µs",
             "5.5 µs<span class=\"word fail\">FAIL 1/2</span>",
