@@ -25,7 +25,9 @@ struct Run {
     sluice: String,
     procedure: String,
     dut: String,
-    /// Digest of all parameters of the plan, and of a virtual device.
+    /// `virtual` or `real`.
+    world: String,
+    /// Digest of all parameters of the plan, of the options of the command, and of a virtual device.
     plan: u64,
 }
 
@@ -108,21 +110,22 @@ pub struct Journal<'a> {
 }
 
 impl<'a> Journal<'a> {
-    /// Opens a journal of a run, or begins one. A last line that is cut off is removed. `device` is what
-    /// is known of the device beside the plan: all of a virtual one.
+    /// Opens a journal of a run, or begins one. A last line that is cut off is removed. `known` is what
+    /// decides about the trials beside the plan: options of the command, and all of a virtual device.
     ///
     /// # Errors
     /// The file cannot be read or written, or is of something else.
     pub fn open(
         path: &Path,
-        (procedure, plan, device): (&str, &Plan, &str),
+        (procedure, plan, known): (&str, &Plan, &str),
         bench: &'a mut dyn Bench,
     ) -> Result<Self, JournalError> {
         let run = Run {
-            sluice: env!("CARGO_PKG_VERSION").to_owned(),
+            sluice: ground::program::version().to_owned(),
             procedure: procedure.to_owned(),
             dut: plan.setup.name.clone(),
-            plan: digest(&format!("{plan:?} {device}")),
+            world: bench.world().to_owned(),
+            plan: digest(&format!("{plan:?} {known}")),
         };
         let mut options = OpenOptions::new();
         let mut file = options.read(true).write(true).create(true).truncate(false).open(path)?;
@@ -201,11 +204,12 @@ impl Run {
         let pairs = [
             ("procedure", &self.procedure, &now.procedure),
             ("device", &self.dut, &now.dut),
+            ("world", &self.world, &now.world),
             ("version", &self.sluice, &now.sluice),
         ];
         match pairs.into_iter().find(|(_, before, now)| before != now) {
             Some((what, before, _)) => format!("{what} {before}"),
-            None => "other parameters, or another virtual device".to_owned(),
+            None => "other parameters or options, or another virtual device".to_owned(),
         }
     }
 }

@@ -95,15 +95,20 @@ fn of_number(procedure: &str, number: &Compared) -> TestCase {
     let now = &number.now;
     let name = format!("{} {} {} against the baseline", now.test, now.row(), now.metric);
     let change = number.change_percent.map_or(String::new(), |change| format!(" ({change:.2} %)"));
-    let why = || match now.samples.is_empty() {
-        true => format!("{} in the baseline, and missing now", number.before),
-        false => format!("{} in the baseline, {} now{change}", number.before, now.mean()),
+    let why = || match number.before {
+        None => format!("missing in the baseline, {} now", now.mean()),
+        Some(before) if now.samples.is_empty() => {
+            format!("{before} in the baseline, and missing now")
+        }
+        Some(before) => format!("{before} in the baseline, {} now{change}", now.mean()),
     };
     let trend = number.trend.to_string();
     let status = match number.trend {
         Trend::Progression | Trend::NoChange => TestCaseStatus::success(),
         Trend::Regression => failed(NonSuccessKind::Failure, &trend, &why()),
-        Trend::Unclear | Trend::Missing => failed(NonSuccessKind::Error, &trend, &why()),
+        Trend::Unclear | Trend::Missing | Trend::Unknown => {
+            failed(NonSuccessKind::Error, &trend, &why())
+        }
     };
     case(procedure, &name, status)
 }
@@ -117,7 +122,7 @@ mod tests {
     fn runs(rate: Option<f64>) -> Runs {
         let [procedure, dut, world] = ["rfc2544", "a", "virtual"].map(str::to_owned);
         let run = json!({"throughput": [{"size": 64, "frames_per_second": rate, "trials": 3}]});
-        Runs { procedure, dut, world, runs: vec![run] }
+        Runs { procedure, dut, world, seed: 1, parameters: Some([].into()), runs: vec![run] }
     }
 
     fn testbed(host: &str) -> Testbed {
@@ -176,6 +181,8 @@ mod tests {
         let xml = of(Some(10.0), None);
         assert!(xml.contains("errors=\"1\"") && xml.contains("missing now"), "{xml}");
         let xml = of(None, Some(9.0));
+        assert!(xml.contains("errors=\"1\"") && xml.contains("missing in the baseline"), "{xml}");
+        let xml = of(None, None);
         assert!(xml.contains("errors=\"1\"") && xml.contains("no number is in both"), "{xml}");
     }
 

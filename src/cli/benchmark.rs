@@ -1,5 +1,7 @@
 //! `sluice benchmark`: the speed of a device under test.
 
+use std::collections::BTreeMap;
+use std::fmt::Debug;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::atomic::Ordering;
@@ -262,6 +264,8 @@ struct Document<'a> {
     calibration_ns: Option<f64>,
     world: &'static str,
     seed: u64,
+    /// Parameters of the plan by name, which a comparison needs to be equal.
+    parameters: &'a BTreeMap<String, String>,
     /// Version of this program, which is the tester.
     tester: &'static str,
     /// Loads that the tester carries by itself, where they are less than the line.
@@ -293,46 +297,50 @@ pub fn run(args: &BenchmarkArgs) -> Result<ExitCode> {
             let run = |plan: &Plan, bench: &mut dyn Bench, step: Step<'_>| {
                 rfc2544::run(plan, &tests, bench, step)
             };
-            measure("rfc2544", common, run, table::rfc2544)
+            measure(("rfc2544", &tests), common, run, table::rfc2544)
         }
         Procedure::Rfc2889 { only, common } => {
             let tests = selected(only, &rfc2889::Test::ALL);
             let run = |plan: &Plan, bench: &mut dyn Bench, step: Step<'_>| {
                 rfc2889::run(plan, &tests, bench, step)
             };
-            measure("rfc2889", common, run, table::rfc2889)
+            measure(("rfc2889", &tests), common, run, table::rfc2889)
         }
         Procedure::Rfc7640 { only, common } => {
             let tests = selected(only, &rfc7640::Test::ALL);
             let run = |plan: &Plan, bench: &mut dyn Bench, step: Step<'_>| {
                 rfc7640::run(plan, &tests, bench, step)
             };
-            measure("rfc7640", common, run, table::rfc7640)
+            measure(("rfc7640", &tests), common, run, table::rfc7640)
         }
         Procedure::Rfc8239 { only, common } => {
             let tests = selected(only, &rfc8239::Test::ALL);
             let run = |plan: &Plan, bench: &mut dyn Bench, step: Step<'_>| {
                 rfc8239::run(plan, &tests, bench, step)
             };
-            measure("rfc8239", common, run, table::rfc8239)
+            measure(("rfc8239", &tests), common, run, table::rfc8239)
         }
         Procedure::Lossless { common } => {
-            measure("lossless", common, lossless::run, table::lossless)
+            measure(("lossless", &()), common, lossless::run, table::lossless)
         }
-        Procedure::Soak { common } => measure("soak", common, soak::run, table::soak),
-        Procedure::Mlrsearch { common } => measure("mlrsearch", common, mlr::run, table::mlrsearch),
+        Procedure::Soak { common } => measure(("soak", &()), common, soak::run, table::soak),
+        Procedure::Mlrsearch { common } => {
+            measure(("mlrsearch", &()), common, mlr::run, table::mlrsearch)
+        }
     }
 }
 
-/// Runs a procedure.
+/// Runs a procedure, of it these tests.
 fn measure<R: Serialize>(
-    procedure: &'static str,
+    (procedure, tests): (&'static str, &dyn Debug),
     args: &Common,
     run: impl Fn(&Plan, &mut dyn Bench, Step<'_>) -> (R, Option<Trouble>),
     table: impl Fn(&R) -> String,
 ) -> Result<ExitCode> {
     let (mut plan, dut) = load(args)?;
-    let before = args.baseline.as_deref().map(|path| earlier(path, procedure)).transpose()?;
+    let parameters: BTreeMap<String, String> = plan.parameters().into_iter().collect();
+    let before = args.baseline.as_deref().map(|path| earlier(path, procedure, &parameters));
+    let before = before.transpose()?;
     let mut outputs = Outputs::new();
     outputs.input("the benchmark file", &args.file);
     if let Some(path) = &args.resume {
@@ -347,7 +355,8 @@ fn measure<R: Serialize>(
     let page = open("--report", &args.report)?;
     let junit = open("--junit", &args.junit)?;
     let stop = stop_on_signals()?;
-    let known = format!("{:?} {:?} {:?}", dut.lab, dut.reports, dut.resets);
+    let options = (tests, args.machine);
+    let known = format!("{options:?} {:?} {:?} {:?}", dut.lab, dut.reports, dut.resets);
     let mut device = dut::bench(dut, (World::Virtual, args.machine), &stop)?;
     let world = device.world();
     if plan.setup.version.is_none() {
@@ -417,6 +426,8 @@ fn measure<R: Serialize>(
         procedure: procedure.to_owned(),
         dut: dut.to_owned(),
         world: world.to_owned(),
+        seed,
+        parameters: Some(parameters.clone()),
         runs: values.clone(),
     };
     let compared = before.map(|before| Comparison::of(&before, &these(), plan.width));
@@ -432,6 +443,7 @@ fn measure<R: Serialize>(
         calibration_ns: plan.setup.calibration.as_ref().map(|of| of.latency.as_nanos_f64()),
         world,
         seed,
+        parameters: &parameters,
         tester,
         tester_limits: &plan.tester,
         tester_limits_unknown: unknown.as_deref(),
@@ -500,8 +512,8 @@ fn testbed() -> Testbed {
     Testbed { timestamp: stamp(now), testbed: "sluice".to_owned(), ..Testbed::default() }
 }
 
-/// Reads a baseline.
-fn earlier(path: &Path, procedure: &str) -> Result<Runs> {
+/// Reads a baseline of this procedure with these parameters.
+fn earlier(path: &Path, procedure: &str, parameters: &BTreeMap<String, String>) -> Result<Runs> {
     let name = path.display();
     let text = std::fs::read_to_string(path)
         .map_err(|error| bad_input(anyhow!("--baseline {name}: cannot be read: {error}")))?;
@@ -510,6 +522,10 @@ fn earlier(path: &Path, procedure: &str) -> Result<Runs> {
     if before.procedure != procedure {
         let of = printable::excerpt(&before.procedure);
         return Err(wrong(format!("it has results of {of}, not {procedure}")));
+    }
+    if let Some(difference) = before.difference(parameters) {
+        let what = format!("it has results of other parameters ({difference})");
+        return Err(bad_input(anyhow!("--baseline {name}: {what}; measure it again with these")));
     }
     Ok(before)
 }

@@ -217,7 +217,14 @@ fn load_study(lab: LabFile, machine: &Machine) -> Loaded {
     }
     let (resolved, warnings) = study.check(study::RESOLVED_MAX, jobs, fits)?;
     let lab = study.resolve(0)?.0.plan.name;
-    Ok((Content::Study(Box::new(study::Resolved { study, resolved, lab })), warnings))
+    let points = study.sweep().map_or(1, |sweep| sweep.len());
+    let of_variant = |n: u64| -> Result<_, ConfigError> {
+        let first = study.resolve(n)?.0;
+        Ok((study.run(n).variant.map(str::to_owned), lab::signals(&first)))
+    };
+    let firsts = (0..study.len()).step_by(usize::try_from(points).unwrap_or(usize::MAX));
+    let signals = firsts.map(of_variant).collect::<Result<_, _>>()?;
+    Ok((Content::Study(Box::new(study::Resolved { study, resolved, lab, signals })), warnings))
 }
 
 /// Refuses a lab for which the machine has too little memory.

@@ -86,7 +86,7 @@ EXIT STATUS:
 
 /// A lossless-Ethernet lab: software switch, traffic generator and measuring instrument on DPDK.
 #[derive(Parser, Debug)]
-#[command(name = "sluice", version, about, max_term_width = 100)]
+#[command(name = "sluice", version = crate::VERSION, about, max_term_width = 100)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -266,6 +266,7 @@ fn examples(command: &clap::Command) -> String {
 /// Runs the command in the arguments.
 #[must_use]
 pub fn main() -> ExitCode {
+    ground::program::set_version(crate::VERSION);
     let parsed = command().try_get_matches().and_then(|matches| Cli::from_arg_matches(&matches));
     let cli = arguments::read(parsed);
     let _log = log::start(cli.verbose);

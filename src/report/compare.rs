@@ -6,6 +6,7 @@ use ::text::{Align, Table, count, scaled};
 use ground::printable;
 use ground::time::Duration;
 use ground::verdict::Verdict;
+use lab::study::{SameTrace, Traced};
 use lab::{CheckOutcome, Figures, Outcome, Signals};
 
 /// The compared runs.
@@ -16,6 +17,9 @@ pub struct Comparison {
     pub world: &'static str,
     /// The verdict of all runs together.
     pub verdict: Verdict,
+    /// Variants that have one trace, so what they differ in had no effect.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub same_traces: Vec<SameTrace>,
     /// In the order of the command.
     pub runs: Vec<ComparedRun>,
 }
@@ -85,7 +89,12 @@ impl Comparison {
     pub fn new(world: &'static str, runs: Vec<ComparedRun>, planned: usize) -> Self {
         let missing = (runs.len() < planned).then_some(Verdict::Inconclusive);
         let verdict = Verdict::of_all(runs.iter().map(|run| run.verdict).chain(missing));
-        Self { version: env!("CARGO_PKG_VERSION").into(), world, verdict, runs }
+        let traced = runs.iter().filter_map(|run| {
+            let (variant, trace) = (run.variant.as_deref()?, run.trace_hash.as_deref()?);
+            Some(Traced { lab: &run.lab, variant, point: run.seed.to_string(), trace })
+        });
+        let same_traces = SameTrace::find(traced);
+        Self { version: env!("CARGO_PKG_VERSION").into(), world, verdict, same_traces, runs }
     }
 
     /// Returns the verdict in a line, such as `PASS: 3 of 3 runs`.
@@ -196,7 +205,13 @@ pub fn comparison_text(comparison: &Comparison) -> String {
             out += &printable::lines([format!("{}  {failed}", check.verdict)]);
         }
     }
+    out += &same_text(&comparison.same_traces);
     out + &format!("{}\n", comparison.summary())
+}
+
+/// Returns a line for each pair of variants with one trace.
+pub(super) fn same_text(all: &[SameTrace]) -> String {
+    all.iter().map(|same| printable::lines([format!("note: {}", same.line())])).collect()
 }
 
 /// The legend of the columns.

@@ -92,6 +92,7 @@ pub(super) fn summary(searched: &Searched) -> Vec<String> {
         true => format!("{} runs in {}", count(searched.runs), searches(made)),
         false => format!("interrupted after {} of {}", count(made), searches(searched.planned)),
     });
+    lines.extend(searched.same_traces.iter().map(|same| format!("note: {}", same.line())));
     lines
 }
 
@@ -106,7 +107,14 @@ pub(super) mod tests {
             verdict,
             detail: String::new(),
         });
-        Tried { value: value.into(), verdict, seeds: 4, seed: Some(17), failed: failed.collect() }
+        Tried {
+            value: value.into(),
+            verdict,
+            seeds: 4,
+            seed: Some(17),
+            failed: failed.collect(),
+            traces: Vec::new(),
+        }
     }
 
     /// Five searches, one of which was not made.
@@ -139,6 +147,7 @@ pub(super) mod tests {
             share: 0.8608,
             runs: 1_234,
             planned: 5,
+            same_traces: vec![],
             found: vec![
                 found(0, Some("31KB"), Verdict::Pass, Some(tried("30KB", Verdict::Fail, &long))),
                 found(

@@ -128,7 +128,7 @@ pub fn explore(
     mut progress: impl FnMut(usize, usize),
 ) -> Result<Explored, ExploreError> {
     let Exploration { axes, objectives, runs, jobs, seed } = exploration;
-    let changes = Changes { seed: *seed, duration, shuffle: None };
+    let changes = Changes { seed: *seed, duration, ..Changes::default() };
     let (lab, _) = file.plan(None, |lab| changes.apply(lab))?;
     let (name, lab_seed) = (lab.name.clone(), lab.network.seed);
     let study = Study::new(file.clone().with_axes(axes), changes)?;

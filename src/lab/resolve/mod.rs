@@ -69,6 +69,7 @@ pub(super) fn resolve(
     let mut cx = Cx::of_file(file);
     let times = times(&mut cx, at, lab);
     check_defaults(&mut cx, at, &lab.defaults);
+    warn_of_untaken(&mut cx, at, lab);
     let graph = build::build(&mut cx, at, lab);
     let specs: Vec<LinkSpec> = graph.kinds.iter().map(|k| links::spec(&mut cx, k)).collect();
     let profiles = Profiles::new(at, lab);
@@ -180,6 +181,19 @@ fn check_defaults(cx: &mut Cx, at: &Place<'_>, defaults: &raw::Defaults) {
             let what = format!("each has its `{field}`; give it there");
             cx.error(&at.key(kind).key(field), what);
         }
+    }
+}
+
+/// Warns of defaults of flows that no flow takes: a comparison may rely on them.
+fn warn_of_untaken(cx: &mut Cx, at: &Place<'_>, lab: &raw::Lab) {
+    let at = at.key("defaults").key("flows");
+    for path in raw::untaken(&lab.defaults.flows, &lab.flows) {
+        let place = path.split('.').fold(at.clone(), |place, key| place.key(key));
+        let what = match lab.flows.is_empty() {
+            true => "no flow takes it: `flows` has none",
+            false => "no flow takes it: each has its own value, which replaces it",
+        };
+        cx.warn(&place, what);
     }
 }
 

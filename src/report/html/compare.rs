@@ -70,7 +70,7 @@ pub fn comparison_html(p: &ComparisonPage<'_>) -> String {
         div class={ "verdict " (c.verdict.name()) } role="status" {
             strong { (c.summary()) }
         }
-        section.card { h2 { "Comparison" } (table(c)) p.small.soft { (LEGEND) } (failed(c)) }
+        section.card { h2 { "Comparison" } (table(c)) p.small.soft { (LEGEND) } (failed(c)) @for same in &c.same_traces { p { "Note: " (same.line()) } } }
         @for (n, (lab, runs, of_lab)) in by_lab.into_iter().enumerate() {
             @let plots = Plots { runs, series: of_lab, group: format!("lab {n}") };
             h2 { (lab) }

@@ -294,3 +294,35 @@ fn every_field_is_documented_with_its_default() {
         assert!(must || exempt || text.contains("Default:"), "{field} states no default: {text}");
     }
 }
+
+/// The reaction of the defaults reaches senders that have a transport of their own, and a default that reaches
+/// nobody is told: a comparison may rely on it.
+#[test]
+fn defaults_are_merged_key_by_key_and_one_that_no_flow_takes_is_told() {
+    let lab = |flow: &str| {
+        good(&format!(
+            "topology: {{star: {{hosts: 3}}}}\n\
+             defaults: {{flows: {{priority: 3, transport: {{roce: {{dcqcn: sigcomm15}}}}}}}}\n\
+             flows: [{{name: f, from: h1, to: h3, {flow}}}]\n"
+        ))
+    };
+    for (flow, has_dcqcn, untaken) in [
+        ("transport: {roce: {ack_every: 8}}", true, None),
+        ("transport: roce", true, None),
+        ("size: 1000", true, None),
+        ("transport: {roce: {dcqcn: none}}", false, Some("transport.roce.dcqcn")),
+        ("transport: udp", false, Some("transport.roce.dcqcn")),
+        ("transport: {tcp: {}}", false, Some("transport.roce.dcqcn")),
+    ] {
+        let (lab, warnings) = lab(flow);
+        assert_eq!(lab.plan.flows[0].signals.dcqcn, has_dcqcn, "{flow}");
+        let untaken =
+            untaken.map(|path| format!("defaults.flows.{path}: no flow takes it: each has"));
+        let told = warnings.iter().filter(|line| line.contains("no flow takes it")).count();
+        assert_eq!(told, usize::from(untaken.is_some()), "{flow}: {warnings:?}");
+        let is_told = |part: &String| warnings.iter().any(|line| line.contains(part.as_str()));
+        assert!(untaken.as_ref().is_none_or(is_told), "{flow}: {warnings:?}");
+    }
+    let (_, warnings) = good("topology: {star: {hosts: 3}}\ndefaults: {flows: {priority: 3}}\n");
+    assert!(warnings.iter().any(|line| line.contains("`flows` has none")), "{warnings:?}");
+}
