@@ -72,7 +72,7 @@ pub struct Results {
 
 impl Results {
     /// Returns the verdict of the run. `strict` counts inconclusive tests as failures. A run in
-    /// which no test of the DUT passed is no pass.
+    /// which a test of the DUT was skipped, or none passed, is no pass.
     #[must_use]
     pub fn verdict(&self, strict: bool) -> Verdict {
         let of_dut = self.tests.iter().filter(|test| test.id != catalogue::SELF_CHECK.id);
@@ -80,7 +80,7 @@ impl Results {
         let own = own.map(|test| test.outcome).filter(|outcome| *outcome != Outcome::Pass);
         let all = of_dut.map(|test| test.outcome).chain(own);
         let left = self.interrupted.then_some(Verdict::Inconclusive);
-        Verdict::of_all(all.map(|outcome| outcome.verdict(strict)).chain(left))
+        Verdict::of_all(all.filter_map(|outcome| outcome.verdict(strict)).chain(left))
     }
 }
 
