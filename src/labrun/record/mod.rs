@@ -239,7 +239,7 @@ impl Recorder {
     /// Returns the frames of lossless groups that a switch dropped because of congestion.
     #[must_use]
     pub fn lossless_lost(&self, node: NodeId) -> u64 {
-        self.losses[node.index()].as_ref().map_or(0, LossWatch::lost)
+        self.losses[node.index()].as_ref().map_or(0, |watch| watch.lost().congestion)
     }
 
     /// Returns the first pause and drop of the groups of a switch's port, if any group is lossless.
