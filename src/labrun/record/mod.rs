@@ -385,7 +385,7 @@ impl Witness for Recorder {
         let last = &mut self.last[usize::from(frame.is_control())];
         *last = (*last).max(at);
         let count = match cause {
-            Loss::Damaged => &mut self.counts.line_losses.damaged,
+            Loss::Damaged | Loss::Defect => &mut self.counts.line_losses.damaged,
             Loss::Fault => &mut self.counts.line_losses.lost,
             Loss::LinkDown => &mut self.counts.line_losses.link_down,
             Loss::Secy => &mut self.counts.line_losses.secy,
