@@ -21,6 +21,7 @@ pub use pauses::{PIECES_MAX, Piece, Timeline};
 pub use series::{Looks, MOMENTS_MAX, Place, SERIES_MAX, Series, SeriesSet};
 
 pub(super) use capture::Captures;
+pub(crate) use onset::priority;
 
 use ground::counters;
 use serde::Serialize;
