@@ -137,7 +137,7 @@ fn run_one(
     } else if given < needed {
         Err(Trouble::Missing(too_few(setup, needed, given)))
     } else {
-        (test.run)(&mut context)
+        run_at_ports(&mut context, test)
     };
     let (measurements, seen) = context.into_measured();
     let judged = Outcome::of_all(measurements.iter().map(|m| m.outcome));
@@ -171,6 +171,26 @@ fn run_one(
         line,
         seen,
     }
+}
+
+/// Runs a test. At level full, one of properties of a port is run with each port of the common rate in each
+/// of its roles, and says which ports it does not look at.
+fn run_at_ports(context: &mut Context<'_>, test: &Test) -> Result<(), Trouble> {
+    (test.run)(context)?;
+    if context.level < Level::Full || !catalogue::OF_A_PORT.contains(&test.id) {
+        return Ok(());
+    }
+    let setup = context.setup;
+    for first in 1..setup.alike() {
+        context.turn(first);
+        (test.run)(context)?;
+        context.name_turn();
+    }
+    for port in &setup.ports[setup.alike()..] {
+        let why = format!("its rate is not {}, that of the test", setup.rate);
+        context.skip(format!("port {}", port.name), &why);
+    }
+    Ok(())
 }
 
 const fn outcome_of(trouble: &Trouble) -> Outcome {
