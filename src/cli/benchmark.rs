@@ -455,10 +455,7 @@ fn measure<R: Serialize>(
     let write = |file: Option<OutputFile>, text: &dyn Fn() -> String| {
         file.map_or(Ok(()), |file| file.write(text().as_bytes()))
     };
-    let verdict = match (verdict(trouble.as_ref()), judged) {
-        (Verdict::Pass, Some(judged)) => judged,
-        (complete, judged) => Verdict::of_all([complete].into_iter().chain(judged)),
-    };
+    let verdict = Verdict::of_all([verdict(trouble.as_ref())].into_iter().chain(judged));
     let (text, value) =
         (serde_json::to_string_pretty(&document)?, serde_json::to_value(&document)?);
     let tables = text_of(runs.last().map_or(String::new(), table), &document);

@@ -8,6 +8,7 @@ mod refused;
 mod rings;
 mod star;
 mod threads;
+mod verdicts;
 mod workloads;
 
 use serde_json::{Value, json};
@@ -37,6 +38,7 @@ fn value(path: &str, expect: Expectation) -> Check {
     Check {
         name: path.clone(),
         kind: CheckKind::Value { path, same_as: None, expect },
+        by_default: false,
         source: None,
     }
 }
@@ -51,7 +53,7 @@ fn all_checks() -> Vec<Check> {
         ("work_conserving", CheckKind::WorkConserving),
         ("ecn_before_pfc", CheckKind::EcnBeforePfc),
     ]
-    .map(|(name, kind)| Check { name: name.into(), kind, source: None })
+    .map(|(name, kind)| Check { name: name.into(), kind, by_default: false, source: None })
     .into()
 }
 
@@ -83,7 +85,7 @@ fn a_number_is_compared_with_another() {
     let same = |path: &str, other: &str, tolerance| {
         let expect = Expectation { tolerance, ..Expectation::default() };
         let kind = CheckKind::Value { path: path.into(), same_as: Some(other.into()), expect };
-        Check { name: format!("{path} as {other}"), kind, source: None }
+        Check { name: format!("{path} as {other}"), kind, by_default: false, source: None }
     };
     plan.checks = vec![
         same("pauses.received_xoffs", "pauses.xoffs", Tolerance::Exact),
@@ -106,7 +108,7 @@ fn an_incast_pauses_its_senders_and_fills_the_link() {
     let kind = CheckKind::Fairness { flows, tolerance: 0.05 };
     plan.checks = all_checks();
     plan.checks.extend([
-        Check { name: "shares".into(), kind, source: None },
+        Check { name: "shares".into(), kind, by_default: false, source: None },
         value("lossless_drops", exactly(0.0)),
         value("deadlocks", exactly(0.0)),
         value("pauses.xoffs", Expectation { at_least: Some(4.0), ..Expectation::default() }),

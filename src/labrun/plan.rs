@@ -187,6 +187,9 @@ pub struct Check {
     /// Name in results.
     pub name: String,
     pub kind: CheckKind,
+    /// True if the file names no checks. Such a check is left out of a run in which it cannot apply: without a
+    /// pause, or on rings that cannot judge it.
+    pub by_default: bool,
     /// Source of the expected value, for the reader.
     pub source: Option<String>,
 }
@@ -196,7 +199,8 @@ pub struct Check {
 pub enum CheckKind {
     /// Every frame and every buffer cell is accounted for, on every line and in every node.
     Conservation,
-    /// No frame of a lossless priority is dropped. Frames lost by planned faults are not drops.
+    /// No frame of a lossless priority, and none of a flow that is lossless on its whole way, is lost. Not
+    /// judged where planned faults of the environment took all that are lost.
     LosslessDelivery,
     /// No frame of a priority starts while that priority is paused, judged by the frames on the
     /// lines.

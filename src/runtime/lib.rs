@@ -31,7 +31,7 @@ pub use preemption::{Disturbance, GAP_COUNTED, Patience, PollGaps, Preemption, S
 pub use shared_instant::SharedInstant;
 pub use slack::slack_for;
 pub use snapshot::{RunSnapshot, WorkerSnapshot, merge};
-pub use watch::LossWatch;
+pub use watch::{LossWatch, LosslessLosses};
 pub use worker::Idle;
 
 #[cfg(test)]

@@ -46,16 +46,17 @@ impl Outcome {
         }
     }
 
-    /// Returns the verdict of a run to which this test contributes. `strict` counts an inconclusive
-    /// test as a failure.
+    /// Returns the verdict that this test contributes to its run: none if there was only something to
+    /// record. `strict` counts an inconclusive test as a failure.
     #[must_use]
-    pub const fn verdict(self, strict: bool) -> Verdict {
-        match self {
+    pub const fn verdict(self, strict: bool) -> Option<Verdict> {
+        Some(match self {
+            Self::Policy => return None,
             Self::Pass => Verdict::Pass,
-            Self::Skip | Self::Policy => Verdict::NotJudged,
+            Self::Skip => Verdict::NotJudged,
             Self::Inconclusive if !strict => Verdict::Inconclusive,
             Self::Inconclusive | Self::Fail | Self::Error => Verdict::Fail,
-        }
+        })
     }
 }
 
@@ -262,10 +263,12 @@ mod tests {
     }
 
     #[test]
-    fn only_failures_and_errors_spoil_a_run() {
+    fn what_is_only_recorded_has_no_verdict_and_what_was_not_run_is_no_pass() {
         let verdicts = |strict| Outcome::ALL.map(|outcome| outcome.verdict(strict));
         use Verdict::{Fail, Inconclusive, NotJudged, Pass};
-        assert_eq!(verdicts(false), [Pass, NotJudged, NotJudged, Inconclusive, Fail, Fail]);
-        assert_eq!(verdicts(true), [Pass, NotJudged, NotJudged, Fail, Fail, Fail]);
+        let others = [Inconclusive, Fail, Fail].map(Some);
+        assert_eq!(verdicts(false)[..3], [Some(Pass), Some(NotJudged), None]);
+        assert_eq!(verdicts(false)[3..], others);
+        assert_eq!(verdicts(true)[3..], [Some(Fail); 3]);
     }
 }

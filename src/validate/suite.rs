@@ -111,7 +111,7 @@ pub struct Results {
 
 impl Results {
     /// Returns the verdict of the run. `strict` counts inconclusive tests as failures. A run in
-    /// which no test of the DUT passed is no pass.
+    /// which a test of the DUT was skipped, or none passed, is no pass.
     #[must_use]
     pub fn verdict(&self, strict: bool) -> Verdict {
         let of_dut = self.tests.iter().filter(|test| test.id != catalogue::SELF_CHECK.id);
@@ -119,7 +119,7 @@ impl Results {
         let own = own.map(|test| test.outcome).filter(|outcome| *outcome != Outcome::Pass);
         let all = of_dut.map(|test| test.outcome).chain(own);
         let left = self.interrupted.then_some(Verdict::Inconclusive);
-        Verdict::of_all(all.map(|outcome| outcome.verdict(strict)).chain(left))
+        Verdict::of_all(all.filter_map(|outcome| outcome.verdict(strict)).chain(left))
     }
 }
 
@@ -176,7 +176,7 @@ fn run_one(
     } else if given < needed {
         Err(Trouble::Missing(too_few(setup, needed, given)))
     } else {
-        (test.run)(&mut context)
+        run_at_ports(&mut context, test)
     };
     let (measurements, seen) = context.into_measured();
     let judged = Outcome::of_all(measurements.iter().map(|m| m.outcome));
@@ -210,6 +210,26 @@ fn run_one(
         line,
         seen,
     }
+}
+
+/// Runs a test. At level full, one of properties of a port is run with each port of the common rate in each
+/// of its roles, and says which ports it does not look at.
+fn run_at_ports(context: &mut Context<'_>, test: &Test) -> Result<(), Trouble> {
+    (test.run)(context)?;
+    if context.level < Level::Full || !catalogue::OF_A_PORT.contains(&test.id) {
+        return Ok(());
+    }
+    let setup = context.setup;
+    for first in 1..setup.alike() {
+        context.turn(first);
+        (test.run)(context)?;
+        context.name_turn();
+    }
+    for port in &setup.ports[setup.alike()..] {
+        let why = format!("its rate is not {}, that of the test", setup.rate);
+        context.skip(format!("port {}", port.name), &why);
+    }
+    Ok(())
 }
 
 const fn outcome_of(trouble: &Trouble) -> Outcome {

@@ -112,6 +112,9 @@ pub struct Context<'a> {
     bench: &'a mut dyn Bench,
     /// Port whose NIC sends the flows of trials, in tests of one.
     nic: Option<Port>,
+    /// The port that is the first one of the test, and the number of values before it became so.
+    first: usize,
+    turned: usize,
     measured: Vec<Measurement>,
     /// Trials that are kept, and the number of values before the last one.
     seen: Vec<Seen>,
@@ -124,7 +127,22 @@ const SEEN_MAX: usize = 6;
 impl<'a> Context<'a> {
     pub(crate) fn new(setup: &'a Setup, level: Level, bench: &'a mut dyn Bench) -> Self {
         let (measured, seen) = (Vec::new(), Vec::new());
-        Self { setup, level, bench, nic: None, measured, seen, before: 0 }
+        Self { setup, level, bench, nic: None, first: 0, turned: 0, measured, seen, before: 0 }
+    }
+
+    /// Gives each role of the test to the next port: the values so far are those of the former roles.
+    pub(crate) fn turn(&mut self, first: usize) {
+        (self.first, self.turned) = (first, self.measured.len());
+    }
+
+    /// Adds the first port of the roles to the values since the last turn.
+    pub(crate) fn name_turn(&mut self) {
+        let name = &self.setup.ports[self.first].name;
+        for measurement in &mut self.measured[self.turned..] {
+            for text in [&mut measurement.what, &mut measurement.detail] {
+                *text += &format!(" (roles from port {name} on)");
+            }
+        }
     }
 
     /// Runs a trial.
@@ -264,7 +282,7 @@ impl<'a> Context<'a> {
         if given < N {
             return Err(Trouble::Missing(too_few(self.setup, N, given)));
         }
-        Ok(core::array::from_fn(Port))
+        Ok(core::array::from_fn(|n| Port((self.first + n) % given)))
     }
 
     /// Returns the first of packet numbers for frames that a test protects at a port. No frame of the port
@@ -279,8 +297,9 @@ impl<'a> Context<'a> {
     /// The set-up has fewer than two.
     pub fn to_last(&self) -> Result<(Port, Vec<Port>), Trouble> {
         self.ports::<2>()?;
-        let last = self.setup.alike() - 1;
-        Ok((Port(last), (0..last).map(Port).collect()))
+        let given = self.setup.alike();
+        let port = |n| Port((self.first + n) % given);
+        Ok((port(given - 1), (0..given - 1).map(port).collect()))
     }
 
     #[must_use]

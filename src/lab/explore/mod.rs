@@ -202,14 +202,13 @@ fn shown(study: &Study, n: u64) -> Vec<String> {
     study.run(n).point.map_or_else(Vec::new, |point| point.shown())
 }
 
-/// Marks the points on the front. A run with a check that failed or is inconclusive is no candidate, nor is
-/// one without a result for an objective.
+/// Marks the points on the front. A run that is no PASS is no candidate, nor is one without a result for an objective.
 fn mark(points: &mut [Point], objectives: &[Objective]) {
     let candidates: Vec<Option<Vec<f64>>> = points
         .iter()
         .map(|point| {
             let results: Option<Vec<f64>> = point.results.iter().copied().collect();
-            results.filter(|_| point.verdict <= Verdict::NotJudged)
+            results.filter(|_| point.verdict.is_pass())
         })
         .collect();
     let senses: Vec<Sense> = objectives.iter().map(|objective| objective.sense).collect();

@@ -32,6 +32,7 @@ use std::path::Path;
 
 use super::LabPlan;
 use super::raw;
+use buffer::{GroupKind, GroupPlan};
 use config::{Cx, Finding, Place, Warning};
 use graph::{Graph, Kind};
 use ground::time::Duration;
@@ -40,7 +41,7 @@ use host::StationPlan;
 use links::LinkSpec;
 use profiles::{Profiles, Switches};
 use routes::Routes;
-use sim::{DirectionPlan, End, LinkPlan, NetworkPlan, NodeId, NodeKind, NodePlan};
+use sim::{DirectionPlan, End, Fault, LinkPlan, NetworkPlan, NodeId, NodeKind, NodePlan};
 use switch::{SpreadEntry, StaticEntry};
 
 use fault_context::Context as Faults;
@@ -95,7 +96,8 @@ pub(super) fn resolve(
     keep_messages(&mut nodes, lab.record.messages);
     let context = Faults { graph: &graph, switches: &switches, profiles: &profiles };
     let faults = faults::faults(&mut cx, at, lab, &context);
-    let checks = checks::checks(&mut cx, at, lab, &flows);
+    let any_lossless = any_lossless(&switches, &faults);
+    let checks = checks::checks(&mut cx, at, lab, &flows, any_lossless);
     let record = checks::record(&mut cx, at, &lab.record, &graph);
     if let Some(tester) = &tester {
         otg::warn_of_captures(&mut cx, at, tester, &graph, &record);
@@ -233,6 +235,14 @@ fn nobody() -> StationPlan {
         line: schedule::LinePlan::ETHERNET,
         ..StationPlan::new(String::new(), Mac::default(), ground::units::BitsPerSec::gbps(1))
     }
+}
+
+/// True if a port of a switch has a lossless group, or a change may give it one.
+fn any_lossless(switches: &Switches, faults: &[Fault]) -> bool {
+    let lossless = |group: &GroupPlan| matches!(group.kind, GroupKind::Lossless { .. });
+    let plans = switches.plans.iter().flatten();
+    let mut groups = plans.flat_map(|plan| plan.buffer.groups.iter().flatten());
+    groups.any(lossless) || faults.iter().any(|fault| fault.kind.change().is_some())
 }
 
 /// Gives the switches the static addresses of hosts and those in `more`, and puts them in place.

@@ -230,7 +230,13 @@ impl Search {
         let all = || outcome.checks.iter().filter(|check| matters(&check.name));
         let verdict = match self.checks.is_empty() {
             true => outcome.verdict,
-            false => all().map(|check| check.verdict).max().unwrap_or(Verdict::NotJudged),
+            false => {
+                // One that is named and was left out of the run, because it cannot apply, is not judged.
+                let of = |name: &String| outcome.checks.iter().find(|check| check.name == *name);
+                let verdict =
+                    |name: &String| of(name).map_or(Verdict::NotJudged, |check| check.verdict);
+                Verdict::of_all(self.checks.iter().map(verdict))
+            }
         };
         let is_bad = |one: Verdict| one > Verdict::NotJudged || one == verdict;
         let failed = all().filter(|check| verdict != Verdict::Pass && is_bad(check.verdict));

@@ -83,12 +83,11 @@ impl Studied {
     /// Begins with no rows; `axes` have a column each, `planned` is the number of runs that were to be run.
     #[must_use]
     pub fn new(axes: Vec<AxisName>, planned: u64) -> Self {
-        let verdicts = [Verdict::Pass, Verdict::NotJudged, Verdict::Inconclusive, Verdict::Fail];
         Self {
             version: env!("CARGO_PKG_VERSION").into(),
             verdict: Verdict::NotJudged,
             planned,
-            verdicts: verdicts.map(|verdict| (verdict.name(), 0)).into(),
+            verdicts: Verdict::ALL.map(|verdict| (verdict.name(), 0)).into(),
             axes,
             groups: Vec::new(),
             same_traces: Vec::new(),
@@ -99,7 +98,6 @@ impl Studied {
     /// Adds the row of a run.
     pub fn add(&mut self, row: Row) {
         *self.verdicts.entry(row.verdict.name()).or_default() += 1;
-        self.verdict = Verdict::of_all([self.verdict, row.verdict]);
         if self.planned <= SHOWN_MAX {
             self.rows.push(row);
         }
@@ -115,9 +113,9 @@ impl Studied {
             labs.entry(row.study.clone()).or_insert(next);
         }
         self.rows.sort_by_key(|row| (labs[&row.study], row.n));
-        if self.verdicts.values().sum::<u64>() < self.planned {
-            self.verdict = Verdict::of_all([self.verdict, Verdict::Inconclusive]);
-        }
+        let ended = Verdict::ALL.into_iter().filter(|verdict| self.verdicts[verdict.name()] > 0);
+        let is_part = self.verdicts.values().sum::<u64>() < self.planned;
+        self.verdict = Verdict::of_all(ended.chain(is_part.then_some(Verdict::Inconclusive)));
         if self.axes.iter().any(|axis| axis.path == SEED) {
             self.groups = groups(&self.rows);
         }

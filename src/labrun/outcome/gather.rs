@@ -3,6 +3,7 @@
 use super::ended::{Counted, Ended, Window, station};
 use super::figures::figures;
 use super::flows::flows;
+use super::lossless_flows::lossless_flows;
 use super::lossy_way::lossy_way;
 use super::messages::{records, slowdown};
 use super::nodes::{self, Far};
@@ -63,6 +64,7 @@ pub(crate) fn gather(
     });
     let line_losses = counts.line_losses;
     let lossy_way = lossy_way(plan, &flows, &nodes, &line_losses);
+    let lossless_flows = lossless_flows(plan, ended, &flows, tester.as_ref());
     let of_groups: u64 =
         (0..plan.network.nodes.len() as u32).map(|n| recorder.lossless_lost(NodeId(n))).sum();
     Outcome {
@@ -92,6 +94,7 @@ pub(crate) fn gather(
         drops: counts.drops,
         lossless_drops: of_groups + lossy_way.as_ref().map_or(0, |way| way.lost_frames),
         lossy_way,
+        lossless_flows,
         first_drop,
         line_losses,
         storms: counts.storms,

@@ -39,13 +39,25 @@ pub struct Finding {
     pub detail: String,
     /// Causes that explain some of the failures, which are therefore not judged.
     pub excuses: Vec<Excuse>,
+    /// Lost frames of lossless priorities whose cause is known.
+    pub known: KnownLosses,
+}
+
+/// Lost frames of lossless priorities whose cause is known.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct KnownLosses {
+    /// Planned faults of the environment, which a lab cannot hold against its devices.
+    pub planned: u64,
+    /// What devices do by configuration or by a defect.
+    pub unplanned: u64,
 }
 
 impl Finding {
     /// A finding without excuses.
     #[must_use]
     pub const fn new(check: Check, verdict: Verdict, detail: String) -> Self {
-        Self { check, verdict, detail, excuses: vec![] }
+        let known = KnownLosses { planned: 0, unplanned: 0 };
+        Self { check, verdict, detail, excuses: vec![], known }
     }
 
     /// A check that could not see what it judges, for this reason.

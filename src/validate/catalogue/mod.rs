@@ -117,6 +117,11 @@ use crate::test::Test;
 pub use page::page;
 pub use self_check::TEST as SELF_CHECK;
 
+/// Tests of properties of a single port: whether, when and how it pauses and resumes, how it marks, and when
+/// it drops.
+pub const OF_A_PORT: [&str; 9] =
+    ["V-X01", "V-X02", "V-X03", "V-X04", "V-H01", "V-H02", "V-H03", "V-E01", "V-E04"];
+
 /// All tests of a DUT, in the order of the catalogue.
 pub const TESTS: &[Test] = &[
     r01::TEST,

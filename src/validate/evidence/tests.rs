@@ -87,6 +87,7 @@ fn a_run_is_as_good_as_its_tests() {
     use Outcome::{Error, Fail, Inconclusive, Pass, Policy, Skip};
     assert_eq!(only(&[Pass]), Verdict::NotJudged, "the tester alone is no result");
     assert_eq!(only(&[Pass, Skip]), Verdict::NotJudged);
+    assert_eq!(only(&[Pass, Pass, Skip]), Verdict::NotJudged);
     assert_eq!(only(&[Pass, Pass, Policy]), Verdict::Pass);
     assert_eq!(only(&[Pass, Pass, Inconclusive]), Verdict::Inconclusive);
     assert_eq!(only(&[Pass, Pass, Fail]), Verdict::Fail);
