@@ -132,7 +132,8 @@ fn a_thousand_clients_at_once_are_answered_or_refused() {
     let (mut answered, mut refused) = (0, 0);
     for mut stream in all {
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        let ask = "GET /capabilities/version HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
+        let ask =
+            "GET /capabilities/version HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
         let _ = stream.write_all(ask.as_bytes());
         let mut answer = Vec::new();
         let _ = stream.read_to_end(&mut answer);
@@ -237,7 +238,10 @@ fn beginnings() -> impl Strategy<Value = Vec<u8>> {
         Just(vec![0x16, 3, 1, 0, 200, 1, 0, 0, 196, 3, 3]),
         Just(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_vec()),
         Just(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0".to_vec()),
-        Just(b"POST /config HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\r\n".to_vec()),
+        Just(
+            b"POST /config HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\r\n"
+                .to_vec()
+        ),
         Just(b"POST /config HTTP/1.1\r\ncontent-length: 64\r\n\r\n".to_vec()),
         Just(b"GET / HTTP/1.1\r\n".to_vec()),
     ]
