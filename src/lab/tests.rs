@@ -114,7 +114,10 @@ fn an_incast_pauses_its_senders_and_fills_the_link() {
         value("pauses.xoffs", Expectation { at_least: Some(4.0), ..Expectation::default() }),
     ]);
     let outcome = run_it(&plan);
-    assert!(outcome.is_pass(), "{:#?}", outcome.checks);
+    // Nothing marks, and the flows end before rates are no longer measured.
+    let unjudged = |check: &CheckOutcome| matches!(&*check.name, "ecn_before_pfc" | "shares");
+    let held = outcome.checks.iter().all(|check| check.verdict.is_pass() || unjudged(check));
+    assert!(held && outcome.verdict == Verdict::NotJudged, "{:#?}", outcome.checks);
     let p = &outcome.pauses;
     assert!(p.first_ns < p.first_received_ns && p.received_xoffs == p.xoffs, "{p:?}");
     assert!(p.xoffs == p.xons && p.longest_ns > Duration::ZERO && p.frames_sent >= 2 * p.xoffs);
@@ -193,7 +196,7 @@ fn a_line_that_is_idle_while_frames_wait_makes_the_verdict_bad() {
     let star::Parts { receiver, .. } = star::parts(&mut plan);
     receiver.pauses.push(PausePlan { ask: pfc, start, every, frames: 1 });
     plan.checks = all_checks();
-    assert!(run_it(&plan).is_pass());
+    assert!(run_it(&plan).verdict <= Verdict::NotJudged);
     // The switch keeps the pause for the longest possible time, 336 us, and is sampled every 10 us.
     let mut deaf = |network: &mut Network<_>| {
         let end = End { node: NodeId(0), port: PortId::new(2).unwrap() };

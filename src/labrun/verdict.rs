@@ -79,7 +79,13 @@ pub(super) fn outcome(
     let (verdict, detail) = match &check.kind {
         CheckKind::Conservation => of(&[check::Check::Frames, check::Check::Cells]),
         CheckKind::LosslessDelivery => lossless(of_lossless(findings), results),
-        CheckKind::PauseLegality => of(&[check::Check::PauseLegality, check::Check::PausesSent]),
+        CheckKind::PauseLegality => {
+            // Where no pause was sent, none was owed: a group over its limit owes one.
+            let obeyed = of(&[check::Check::PauseLegality]);
+            let sent = of(&[check::Check::PausesSent]);
+            let nothing_owed = obeyed.0.is_pass() && sent.0 == Verdict::NotJudged;
+            if nothing_owed { obeyed } else { worse(obeyed, sent) }
+        }
         CheckKind::PausesEnd => of(&[check::Check::PausesEnd]),
         CheckKind::NoDeadlock => of(&[check::Check::Deadlock]),
         CheckKind::WorkConserving => of(&[check::Check::IdleLines]),

@@ -237,12 +237,12 @@ fn nobody() -> StationPlan {
     }
 }
 
-/// True if a port of a switch has a lossless group, or a change may give it one.
+/// True if a port of a switch pauses its peer and has a lossless group, or a change may give it one.
 fn any_lossless(switches: &Switches, faults: &[Fault]) -> bool {
     let lossless = |group: &GroupPlan| matches!(group.kind, GroupKind::Lossless { .. });
     let plans = switches.plans.iter().flatten();
-    let mut groups = plans.flat_map(|plan| plan.buffer.groups.iter().flatten());
-    groups.any(lossless) || faults.iter().any(|fault| fault.kind.change().is_some())
+    let mut ports = plans.flat_map(|plan| plan.ports.iter().zip(&plan.buffer.groups));
+    ports.any(|(port, groups)| !port.pfc.mode.sends().is_empty() && groups.iter().any(lossless)) || faults.iter().any(|fault| fault.kind.change().is_some())
 }
 
 /// Gives the switches the static addresses of hosts and those in `more`, and puts them in place.

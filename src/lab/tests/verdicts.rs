@@ -129,9 +129,9 @@ defaults: {{links: {{rate: 100G, length: 100m}}}}
 #[test]
 fn losses_of_a_slow_processor_and_of_too_long_frames_fail() {
     let slow = "duration: 1ms
-profiles: {tor: {cpu: {frame: 200ns}, defaults: {pfc: {enable: [3]}}}}
+profiles: {tor: {defaults: {pfc: {enable: [3]}}}}
 topology: {star: {hosts: 5}}
-defaults: {links: {rate: 100G, length: 100m}}
+defaults: {switches: {cpu: {frame: 200ns}}, links: {rate: 100G, length: 100m}}
 ";
     let outcome = lab(&format!("{slow}{INCAST}"));
     if outcome.lossless_drops > 0 {
@@ -278,13 +278,13 @@ checks: [no_deadlock]
 
 #[test]
 fn a_queue_that_pauses_before_its_own_marks_fails_whatever_another_marks() {
-    let marking = |kmin: &str| {
+    let marking = |kmin: &str, kmax: &str| {
         lab(&format!(
             "duration: 1ms
 profiles: {{tor: {{buffer: {{total: 8MiB, profiles: {{roce: {{shared: {{static_th: 60KB}}, lossless: \
              {{xoff: auto}}}}, lossy: {{shared: {{dynamic_th: 0}}}}}}}}, defaults: {{pfc: {{enable: [3]}}, \
              priority_groups: {{3: roce, 0: lossy}}, queues: {{0: {{ecn: {{kmin: 1KB, kmax: 2KB, pmax: \
-             100%}}}}, 3: {{ecn: {{kmin: {kmin}, kmax: 2MB, pmax: 100%}}}}}}}}}}}}
+             100%}}}}, 3: {{ecn: {{kmin: {kmin}, kmax: {kmax}, pmax: 100%}}}}}}}}}}}}
 topology: {{star: {{hosts: 6}}}}
 defaults: {{links: {{rate: 100G, length: 100m}}}}
 flows:
@@ -294,11 +294,11 @@ checks: [ecn_before_pfc, conservation]
 "
         ))
     };
-    let late = marking("1MB");
+    let late = marking("1MB", "2MB");
     assert!(late.marks > 0);
     is(&late, "ecn_before_pfc", Verdict::Fail, "had not sent any marked frame");
     // A queue that has nothing to do with a pause may mark as late as it will.
-    let early = marking("1KB");
+    let early = marking("1KB", "2KB");
     assert!(check(&early, "ecn_before_pfc").0.is_pass(), "{:?}", early.checks);
 }
 
