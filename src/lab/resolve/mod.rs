@@ -92,7 +92,9 @@ pub(super) fn resolve(
         tester: tester.as_ref(),
     };
     let flows = flows::flows(&mut cx, at, lab, &context, &mut nodes);
-    ties::warn(&mut cx, at, (&graph, &specs), &flows.list, &nodes);
+    let network =
+        ties::Network { graph: &graph, specs: &specs, switches: &switches, nodes: &nodes };
+    ties::warn(&mut cx, at, &network, &flows.list);
     keep_messages(&mut nodes, lab.record.messages);
     let context = Faults { graph: &graph, switches: &switches, profiles: &profiles };
     let faults = faults::faults(&mut cx, at, lab, &context);
