@@ -213,14 +213,16 @@ fn columns(studied: &Studied, lines: &[Line<'_>]) -> (Vec<Column>, Vec<String>, 
             continue;
         }
         let new = figure(lines, name, heading, |spread| spread.median);
-        let all_same = lines.len() > 1 && !new.differs();
+        let varies = |line: &Line<'_>| line.figure(name).is_some_and(|s| s.min != s.max);
+        let varies = lines.iter().any(varies);
+        // A loss in one of many seeds does not change the median.
+        let all_same = lines.len() > 1 && !new.differs() && !varies;
         if all_same || width(&columns) + new.width() + 2 + verdicts.width() > WIDTH {
             continue;
         }
         columns.push(new);
         shown.push((name, heading));
-        let varies = |line: &Line<'_>| line.figure(name).is_some_and(|s| s.min != s.max);
-        if lines.iter().any(varies) && spreads.len() < SPREADS_MAX {
+        if varies && spreads.len() < SPREADS_MAX {
             let quantiles: [(&str, fn(Spread) -> f64); 5] = [
                 ("min", |spread| spread.min),
                 ("5 %", |spread| spread.p5),
