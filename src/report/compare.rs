@@ -138,7 +138,7 @@ const BEFORE: [(&str, Align); 8] = [
 const BEHIND: [(&str, Align); 5] = [
     ("lost", Align::Right),
     ("fairness", Align::Right),
-    ("told", Align::Right),
+    ("signals", Align::Right),
     ("done in", Align::Right),
     ("verdict", Align::Left),
 ];
@@ -175,7 +175,7 @@ fn cells(comparison: &Comparison, run: &ComparedRun) -> Vec<String> {
     cells.extend([
         count(f.lost_frames),
         f.fairness.map_or_else(none, |index| format!("{index:.3}")),
-        told(&f.signals),
+        sent(&f.signals),
         if run.done { run.elapsed_ns.to_string() } else { "not done".into() },
         run.verdict.label().to_owned(),
     ]);
@@ -183,7 +183,7 @@ fn cells(comparison: &Comparison, run: &ComparedRun) -> Vec<String> {
 }
 
 /// Describes congestion messages by kind.
-fn told(signals: &Signals) -> String {
+fn sent(signals: &Signals) -> String {
     let Signals { cnps, cnms, sfcms, cims } = *signals;
     let kinds = [(cnps, "CNP"), (cnms, "CNM"), (sfcms, "SFCM"), (cims, "CIM")];
     let sent = kinds.iter().filter(|(n, _)| *n > 0);
@@ -216,6 +216,6 @@ pub(super) fn same_text(all: &[SameTrace]) -> String {
 
 /// The legend of the columns.
 pub(super) const LEGEND: &str = "\
-p50 and p99: message completion. Victims: what flows marked as victims got. Pauses hop n: of ports n
-lines before the destination, and how long priorities were paused, all together. Fairness: Jain's
-index of what flows got that are no victims. Told: messages about congestion.";
+p50 and p99: message completion. Victims: throughput of the flows that are marked as victims. Pauses
+hop n: at ports n lines before the destination, with the sum of the pause times of all priorities.
+Fairness: Jain's index of the throughput of all other flows. Signals: messages about congestion.";

@@ -65,7 +65,7 @@ described! {
         came: u64,
         /// Frames sent, consumed, dropped under a reason, and held.
         went: u64,
-        /// Frames in queues, in workers and between them at this moment, a part of `went`.
+        /// Frames that are queued or being forwarded now; `went` includes them.
         held: u64 = Gauge,
         /// True if the two are equal.
         holds: bool,

@@ -215,8 +215,8 @@ impl Plots<'_> {
         let any = paused.lines.iter().flat_map(|line| &line.points).any(|(_, y)| *y > 0.0);
         html! {
             (card("Egress queues", queued.draw(), &self.caption(
-                "Bytes queued for egress at all ports of all switches together. On paper, a band is \
-                 from the minimum to the maximum, its line the mean.")))
+                "Bytes queued for egress at all ports of all switches together. In print, the band \
+                 spans minimum to maximum, and the line is the mean.")))
             @if any {
                 (card("Paused ports", paused.draw(), &self.caption(
                     "Mean number of priorities of ports that were paused at the same time.")))
