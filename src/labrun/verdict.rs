@@ -276,14 +276,14 @@ fn value(
 /// Returns the reason for which the rates of flows say nothing about their shares: one of them had no data
 /// to send for more of the time in which rates were measured than shares may differ by.
 fn idle(plan: &LabPlan, results: &Value, flows: &[usize], tolerance: f64) -> Option<String> {
-    let time = |key: &str| results["measured"][key].as_u64().map(Duration::from_nanos);
-    let (from, to) = (time("from_ns")?, time("to_ns")?);
+    let measured = |key: &str| duration(&results["measured"][key]);
+    let (from, to) = (measured("from_ns")?, measured("to_ns")?);
     let ends = ends(plan);
     flows.iter().find_map(|n| {
         let (name, ends) = (&plan.flows[*n].name, &ends[*n]);
         let result = find(results, &format!("flows.{name}")).ok()?;
         let starts = start(plan, ends).since(Instant::ZERO);
-        let lasts = result["fct_ns"].as_u64().map(Duration::from_nanos);
+        let lasts = duration(&result["fct_ns"]);
         let ended = match bound(plan, ends) {
             Bound::Frames(frames) => {
                 let is_sent = result["tx_frames"].as_u64().is_some_and(|sent| sent >= frames);
@@ -294,7 +294,8 @@ fn idle(plan: &LabPlan, results: &Value, flows: &[usize], tolerance: f64) -> Opt
             Bound::Time(Instant::NEVER) => None,
             Bound::Time(stop) => Some(stop.since(Instant::ZERO)),
         };
-        let without = starts.saturating_sub(from) + ended.map_or(Duration::ZERO, |end| to.saturating_sub(end));
+        let after = ended.map_or(Duration::ZERO, |end| to.saturating_sub(end));
+        let without = starts.saturating_sub(from) + after;
         let window = to.saturating_sub(from);
         (without.as_secs_f64() > tolerance * window.as_secs_f64()).then(|| {
             format!(
@@ -303,6 +304,11 @@ fn idle(plan: &LabPlan, results: &Value, flows: &[usize], tolerance: f64) -> Opt
             )
         })
     })
+}
+
+/// Returns a duration of the results, which has decimals where it is no whole number of nanoseconds.
+fn duration(value: &Value) -> Option<Duration> {
+    value.as_f64().map(Duration::from_nanos_f64)
 }
 
 fn fairness(results: &Value, names: &[&str], tolerance: f64) -> (Verdict, String) {
