@@ -13,6 +13,10 @@ use ground::time::{Duration, Instant};
 use ground::verdict::Verdict;
 use sim::check::{self, Finding};
 
+/// The checkers of `pause_legality`.
+pub(super) const PAUSES: [check::Check; 2] =
+    [check::Check::PauseLegality, check::Check::PausesSent];
+
 /// Adjusts the outcomes of a run that was ended early. A FAIL for an event remains, as does that of
 /// a count that already exceeds its limit; a check of the state or the numbers at the end is not
 /// judged.
@@ -81,8 +85,7 @@ pub(super) fn outcome(
         CheckKind::LosslessDelivery => lossless(of_lossless(findings), results),
         CheckKind::PauseLegality => {
             // Where no pause was sent, none was owed: a group over its limit owes one.
-            let obeyed = of(&[check::Check::PauseLegality]);
-            let sent = of(&[check::Check::PausesSent]);
+            let [obeyed, sent] = PAUSES.map(|checker| of(&[checker]));
             let nothing_owed = obeyed.0.is_pass() && sent.0 == Verdict::NotJudged;
             if nothing_owed { obeyed } else { worse(obeyed, sent) }
         }
@@ -215,7 +218,7 @@ fn lossy_way(results: &Value) -> (Verdict, String) {
 fn of_findings(findings: &[Finding], asked: &[check::Check]) -> (Verdict, String) {
     let found: Vec<&Finding> = findings.iter().filter(|f| asked.contains(&f.check)).collect();
     // A check of which one part is not judged is not judged.
-    let verdict = found.iter().map(|f| f.verdict).max().unwrap_or(Verdict::NotJudged);
+    let verdict = Verdict::of_all(found.iter().map(|f| f.verdict));
     let said = found.into_iter().filter(|f| f.verdict == verdict).map(|f| f.detail.clone());
     (verdict, said.collect::<Vec<_>>().join("; "))
 }

@@ -8,8 +8,8 @@ use std::thread;
 use super::ends::ends;
 use super::error::RunError;
 use super::outcome::{
-    CheckOutcome, Completions, Ended, MessageRecords, Outcome, Samples, Window, completions,
-    flow_counts, gather, records,
+    Completions, Ended, MessageRecords, Outcome, Samples, Window, completions, flow_counts, gather,
+    records,
 };
 use super::plan::{Check, CheckKind, LabPlan};
 use super::record::{Captures, Detail, Looks, MOMENTS_MAX, Recorder};
@@ -19,7 +19,6 @@ use super::workers::Workers;
 use super::world::World;
 use contracts::frame::Frame;
 use ground::time::{Duration, Instant};
-use ground::verdict::Verdict;
 use host::{FlowId, probe_of};
 use sim::check::{Checkers, Finding};
 use sim::{Executor, InTurn, Job, LinkPlan, Network, NetworkPlan, NodeKind, Partition, Refusal};
@@ -289,13 +288,13 @@ fn pending(network: &mut Network<Watchers>, plan: &LabPlan) -> [Vec<u64>; 2] {
 /// Adds the checks' outcomes to the results.
 fn judge(plan: &LabPlan, findings: &[Finding], outcome: &mut Outcome) {
     let results = serde_json::to_value(&*outcome).expect("results have names for keys");
-    let no_pauses = outcome.pauses.xoffs == 0 && outcome.pauses.frames_sent == 0;
-    let applies = |check: &Check, found: &CheckOutcome| {
-        let no_subject = matches!(check.kind, CheckKind::PauseLegality) && no_pauses;
-        !(check.by_default && no_subject && found.verdict == Verdict::NotJudged)
+    // Where no port paused another, the legality of pauses is no part of a run that did not ask for it.
+    let mut of_pauses = findings.iter().filter(|finding| verdict::PAUSES.contains(&finding.check));
+    let no_pauses = of_pauses.all(|finding| finding.is_empty) && outcome.pauses.xoffs == 0;
+    let applies = |check: &&Check| {
+        !(check.by_default && no_pauses && matches!(check.kind, CheckKind::PauseLegality))
     };
-    let checks = plan.checks.iter().map(|c| (c, verdict::outcome(c, plan, findings, &results)));
-    outcome.checks =
-        checks.filter(|(c, found)| applies(c, found)).map(|(_, found)| found).collect();
+    let checks = plan.checks.iter().filter(applies);
+    outcome.checks = checks.map(|c| verdict::outcome(c, plan, findings, &results)).collect();
     outcome.verdict = verdict::whole(&outcome.checks, false);
 }

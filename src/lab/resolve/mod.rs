@@ -32,17 +32,17 @@ use std::path::Path;
 
 use super::LabPlan;
 use super::raw;
-use buffer::{GroupKind, GroupPlan};
+use buffer::GroupKind;
 use config::{Cx, Finding, Place, Warning};
 use graph::{Graph, Kind};
 use ground::time::Duration;
-use ground::units::{Mac, PortId, Vid};
+use ground::units::{Mac, PortId, Priority, Vid};
 use host::StationPlan;
 use links::LinkSpec;
 use profiles::{Profiles, Switches};
 use routes::Routes;
 use sim::{DirectionPlan, End, Fault, LinkPlan, NetworkPlan, NodeId, NodeKind, NodePlan};
-use switch::{SpreadEntry, StaticEntry};
+use switch::{Change, SpreadEntry, StaticEntry};
 
 use fault_context::Context as Faults;
 use labrun::message_log::keep_messages;
@@ -239,12 +239,20 @@ fn nobody() -> StationPlan {
     }
 }
 
-/// True if a port of a switch pauses its peer and has a lossless group, or a change may give it one.
+/// True if a port of a switch pauses its peer for a priority of a lossless group, as the checker of losses
+/// has it, or a change of a group or of PFC may make it do so.
 fn any_lossless(switches: &Switches, faults: &[Fault]) -> bool {
-    let lossless = |group: &GroupPlan| matches!(group.kind, GroupKind::Lossless { .. });
     let plans = switches.plans.iter().flatten();
     let mut ports = plans.flat_map(|plan| plan.ports.iter().zip(&plan.buffer.groups));
-    ports.any(|(port, groups)| !port.pfc.mode.sends().is_empty() && groups.iter().any(lossless)) || faults.iter().any(|fault| fault.kind.change().is_some())
+    let is_changed = |fault: &Fault| {
+        let change = fault.kind.change().map(|(_, change)| change);
+        matches!(change, Some(Change::Group { .. } | Change::Pfc { .. }))
+    };
+    ports.any(|(port, groups)| {
+        let group = |p: Priority| &groups[port.classify.group[p.index()].index()];
+        let is_lossless = |p| matches!(group(p).kind, GroupKind::Lossless { .. });
+        port.pfc.mode.sends().iter().any(is_lossless)
+    }) || faults.iter().any(is_changed)
 }
 
 /// Gives the switches the static addresses of hosts and those in `more`, and puts them in place.

@@ -41,6 +41,8 @@ pub struct Finding {
     pub excuses: Vec<Excuse>,
     /// Lost frames of lossless priorities whose cause is known.
     pub known: KnownLosses,
+    /// True if nothing happened that the check is about, so that it had nothing to judge.
+    pub is_empty: bool,
 }
 
 /// Lost frames of lossless priorities whose cause is known.
@@ -57,7 +59,7 @@ impl Finding {
     #[must_use]
     pub const fn new(check: Check, verdict: Verdict, detail: String) -> Self {
         let known = KnownLosses { planned: 0, unplanned: 0 };
-        Self { check, verdict, detail, excuses: vec![], known }
+        Self { check, verdict, detail, excuses: vec![], known, is_empty: false }
     }
 
     /// A check that could not see what it judges, for this reason.
@@ -179,6 +181,7 @@ impl First {
         extent: Extent,
         seen: impl FnOnce() -> String,
     ) -> Finding {
+        let is_empty = self.what.is_none() && extent.count == 0;
         let (verdict, detail) = match (self.what, self.times) {
             (None, _) => match Verdict::of_judged(true, extent.count) {
                 Verdict::NotJudged => (Verdict::NotJudged, extent.without.into()),
@@ -187,6 +190,6 @@ impl First {
             (Some(What { text, .. }), 1) => (otherwise, text),
             (Some(What { text, .. }), n) => (otherwise, format!("{text}; {} times more", n - 1)),
         };
-        Finding::new(check, verdict, detail)
+        Finding { is_empty, ..Finding::new(check, verdict, detail) }
     }
 }
