@@ -60,9 +60,17 @@ fn checks_that_nobody_asked_for_and_that_cannot_apply_are_no_part_of_a_run() {
     // Named in the file, it counts.
     let outcome = star(2, &format!("{calm}checks: [conservation, pause_legality]\n"));
     is(&outcome, "pause_legality", Verdict::NotJudged, "no pause arrived");
-    let plain = lab(&format!("duration: 1ms\ntopology: {{star: {{hosts: 2}}}}\n{calm}"));
+    // Without a profile priorities 3 and 4 are lossless; without PFC, none is.
+    let built_in = lab(&format!("duration: 1ms\ntopology: {{star: {{hosts: 2}}}}\n{calm}"));
+    assert_eq!(names(&built_in), names(&star(2, calm)));
+    let plain = lab(&format!(
+        "duration: 1ms\nprofiles: {{tor: {{max_frame: 4300}}}}\ntopology: {{star: {{hosts: 2}}}}\n\
+         {calm}"
+    ));
     assert_eq!(names(&plain), ["conservation", "no_deadlock", "work_conserving"]);
-    assert!(plain.is_pass(), "{:?}", plain.checks);
+    for outcome in [built_in, plain] {
+        assert!(outcome.is_pass(), "{:?}", outcome.checks);
+    }
 }
 
 #[test]
