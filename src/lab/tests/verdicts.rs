@@ -148,6 +148,11 @@ defaults: {switches: {cpu: {frame: 200ns}}, links: {rate: 100G, length: 100m}}
     let generated = r#"otg:
   config:
     ports: [{name: p1, location: h1}, {name: p2, location: h2}]
+    # A flow is lossless only if its port obeys pauses.
+    layer1:
+      - name: l
+        port_names: [p1, p2]
+        flow_control: {choice: ieee_802_1qbb, ieee_802_1qbb: {pfc_delay: 0, pfc_class_3: 3}}
     flows:
       - name: f
         tx_rx: {port: {tx_name: p1, rx_names: [p2]}}
