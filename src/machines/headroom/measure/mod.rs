@@ -47,7 +47,7 @@ const WAITING_MAX: usize = 8;
 pub enum Event {
     /// All round trips were measured.
     Done,
-    /// The maximum number of requests was reached before.
+    /// The last request has expired, or M times T have passed.
     Failed {
         /// Round trips measured.
         rounds: u16,
