@@ -95,8 +95,8 @@ impl Network<'_, '_> {
     }
 
     /// Whether two flows, whose paths meet in front of `line`, compete for one limit there: that of the egress
-    /// queue, or the size of the pool. A dynamic threshold is of one ingress port's group, and leaves each of
-    /// them an equal part of the pool.
+    /// queue, or the size of the pool. A dynamic threshold belongs to the group of one ingress port, and leaves
+    /// each group an equal part of the pool.
     fn compete(&self, one: &LabFlow, other: &LabFlow, line: Direction) -> bool {
         let (node, output) = self.tail(line);
         let Some(switch) = &self.switches.plans[node] else { return false };
