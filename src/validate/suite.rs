@@ -45,6 +45,13 @@ impl Selection {
         catalogue::TESTS.iter().filter(wanted).collect()
     }
 
+    /// Returns true for a test that counts even if it is skipped: it is named, or the file describes its
+    /// protocol, or the file has all that it needs to begin.
+    fn applies(&self, setup: &Setup, test: &Test) -> bool {
+        let is_asked = !self.only.is_empty() || catalogue::is_described(test, setup);
+        is_asked || skip_reason(setup, self.level, test).is_none()
+    }
+
     fn names(&self, test: &Test) -> bool {
         let names = test.aliases.iter().chain([&test.id]);
         names.into_iter().any(|name| self.only.iter().any(|only| matches(only, name)))
@@ -111,10 +118,11 @@ pub struct Results {
 
 impl Results {
     /// Returns the verdict of the run. `strict` counts inconclusive tests as failures. A run in
-    /// which a test of the DUT was skipped, or none passed, is no pass.
+    /// which a test of the DUT that applies was skipped, or none passed, is no pass.
     #[must_use]
     pub fn verdict(&self, strict: bool) -> Verdict {
         let of_dut = self.tests.iter().filter(|test| test.id != catalogue::SELF_CHECK.id);
+        let of_dut = of_dut.filter(|test| test.applies);
         let own = self.tests.iter().filter(|test| test.id == catalogue::SELF_CHECK.id);
         let own = own.map(|test| test.outcome).filter(|outcome| *outcome != Outcome::Pass);
         let all = of_dut.map(|test| test.outcome).chain(own);
@@ -149,7 +157,8 @@ pub fn run(
             results.interrupted = true;
             break;
         }
-        let result = run_one(setup, selection.level, bench, (test, &unproven));
+        let mut result = run_one(setup, selection.level, bench, (test, &unproven));
+        result.applies = result.outcome != Outcome::Skip || selection.applies(setup, test);
         let trusted = result.outcome != Outcome::Error || n > 0;
         results.tests.push(result);
         if !trusted {
@@ -205,6 +214,7 @@ fn run_one(
         detail,
         measurements,
         proven: !unproven.contains(&id),
+        applies: true,
         start_s,
         duration_s,
         line,
@@ -273,5 +283,24 @@ mod tests {
             let why = skip_reason(&dut.setup, Level::Quick, other).expect("it is skipped");
             assert!(why.starts_with("expected.") || why.starts_with("ports: "), "{why}");
         }
+    }
+
+    #[test]
+    fn a_test_that_is_skipped_counts_only_if_it_was_asked_for() {
+        let text = include_str!("../../configs/validate/virtual.yaml");
+        let (dut, _) = crate::file::parse("dut.yaml", text).unwrap();
+        let skipped = |only: &[&str]| -> Vec<(&'static str, bool)> {
+            let only = only.iter().map(|id| (*id).to_owned()).collect();
+            let selection = Selection { level: Level::Full, only };
+            let results = run(&dut.setup, &selection, &mut NoBench, |_, _, _| true);
+            let skipped = results.tests.iter().filter(|test| test.outcome == Outcome::Skip);
+            skipped.map(|test| (test.id, test.applies)).collect()
+        };
+        let by_default = skipped(&[]);
+        for id in ["V-D01", "V-Q01", "V-K01"] {
+            assert!(by_default.contains(&(id, false)), "{id}: {by_default:?}");
+        }
+        assert!(by_default.iter().all(|(_, applies)| !applies), "{by_default:?}");
+        assert_eq!(skipped(&["V-D01"]), [("V-D01", true)]);
     }
 }

@@ -595,6 +595,9 @@ pub struct TestResult {
     pub measurements: Vec<Measurement>,
     /// True if a planted fault proves that the test finds one.
     pub proven: bool,
+    /// False if it was skipped because the file lacks what it is about, and it was not asked for: it has no
+    /// part in the verdict.
+    pub applies: bool,
     /// Start of the test in seconds since 1970.
     pub start_s: f64,
     /// Duration of the test in seconds.
