@@ -540,10 +540,9 @@ impl Searched {
     /// Returns the worst verdict of all searches: not judged if one was not made.
     #[must_use]
     pub fn verdict(&self) -> Verdict {
-        let all = self.found.iter().map(|found| found.verdict).max();
         let missing = (self.found.len() as u64) < self.planned;
-        let least = if missing { Verdict::NotJudged } else { Verdict::Pass };
-        all.map_or(Verdict::NotJudged, |worst| worst.max(least))
+        let missing = missing.then_some(Verdict::NotJudged);
+        Verdict::of_all(self.found.iter().map(|found| found.verdict).chain(missing))
     }
 }
 
