@@ -145,22 +145,34 @@ impl fmt::Display for Part<'_> {
 /// Runs the whole proof with this number of seeds for the good devices, on all cores. `progress` is called
 /// after each part with the number of parts that are done and the name of this one. Once `stop` is set no
 /// further part begins.
-pub fn run(knobs: &[Knob], seeds: u64, stop: &AtomicBool, mut progress: impl FnMut(usize, &str)) -> Proof {
+pub fn run(
+    knobs: &[Knob],
+    seeds: u64,
+    stop: &AtomicBool,
+    mut progress: impl FnMut(usize, &str),
+) -> Proof {
     let goods = (1..=seeds)
         .flat_map(|seed| GOOD.iter().map(move |&(device, text)| Part::Good { device, text, seed }));
-    let all = Mutant::ALL.map(Part::Mutant).into_iter().chain(knobs.iter().map(Part::Knob)).chain(goods);
+    let all =
+        Mutant::ALL.map(Part::Mutant).into_iter().chain(knobs.iter().map(Part::Knob)).chain(goods);
     let mut proof = Proof { unproven: unproven(knobs), ..Proof::default() };
     let mut done = 0;
-    in_order(all, jobs(None), stop, |part| Some(part.run()), |part, result| {
-        match result {
-            PartRun::Mutant(run) => proof.mutants.push(run),
-            PartRun::Knob(run) => proof.knobs.push(run),
-            PartRun::Good(run) => proof.good.push(run),
-        }
-        done += 1;
-        progress(done, &part.to_string());
-        ControlFlow::Continue(())
-    });
+    in_order(
+        all,
+        jobs(None),
+        stop,
+        |part| Some(part.run()),
+        |part, result| {
+            match result {
+                PartRun::Mutant(run) => proof.mutants.push(run),
+                PartRun::Knob(run) => proof.knobs.push(run),
+                PartRun::Good(run) => proof.good.push(run),
+            }
+            done += 1;
+            progress(done, &part.to_string());
+            ControlFlow::Continue(())
+        },
+    );
     proof.interrupted = done < parts(knobs, seeds);
     proof
 }
