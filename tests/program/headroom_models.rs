@@ -230,7 +230,7 @@ fn groups<'a>(value: &'a Value, out: &mut Vec<(&'a Value, &'a Value, &'a Value)>
 
 fn check(file: &std::path::Path) -> Output {
     let mut command = run::sluice();
-    command.arg("check").arg(file).args(["--format", "json"]).output().unwrap()
+    command.arg("check").arg(file).args(["--elsewhere", "--format", "json"]).output().unwrap()
 }
 
 /// The need of a group by `check`, by `calc` for the same link, and by the sum of the terms are one

@@ -122,10 +122,11 @@ fn a_storm_stops_its_priority_and_no_other() {
     let outcome = outcome("pfc-storm.yaml", &[]);
     let [on3, on4] = ["on3", "on4"].map(|name| named(&outcome, "flows", name));
     assert_eq!(on4["frames_rx"], 20_000);
-    // Half a second at 10,000 a second, and the frame that was due when the storm began.
-    assert_eq!((&on3["frames_tx"], &on3["frames_rx"]), (&5_001.into(), &5_001.into()));
+    // Half a second at 10,000 a second, the frame that was due when the storm began, and 476 ms after it with
+    // the last millisecond of it.
+    assert_eq!((&on3["frames_tx"], &on3["frames_rx"]), (&9_776.into(), &9_776.into()));
     let paused = &named(&outcome, "ports", "p1")["priorities"][3];
-    assert_eq!(paused["transitions"], 1, "{paused}");
+    assert_eq!((&paused["transitions"], &paused["paused"]), (&1.into(), &false.into()), "{paused}");
     let pausing = &named(&outcome, "ports", "p2")["priorities"][3];
     assert_eq!((&pausing["continuous"], &pausing["largest_gap_ns"]), (&true.into(), &1e7.into()));
     // 65535 quanta of 512 bits at 1 Gb/s.

@@ -303,7 +303,7 @@ fn an_incast_waits_at_its_sources_under_sfc_and_is_done_no_later() {
         assert!(10 * pauses(&runs, variant, 1) < pauses(&runs, "pfc", 1), "{variant}");
     }
     assert!(pauses(&runs, "sfc", 3) == 0 && pauses(&runs, "sfc-proxy", 3) > 0, "edge to source");
-    assert!((1..=3).all(|hop| pauses(&runs, "pfc", hop) > 0), "hop by hop");
+    assert!((1..=2).all(|hop| pauses(&runs, "pfc", hop) > 0), "hop by hop");
 }
 
 #[test]

@@ -40,6 +40,8 @@ pub(super) struct Passage {
     shared: bool,
     /// The cells of each frame that is inside.
     held: VecDeque<u32>,
+    /// Number of frames that were inside and no longer are.
+    gone: u64,
     /// By class: the number of these frames that arrived for it. Where the class of the priority
     /// changes, later frames may overtake, and those of the former class count as the last to leave.
     classes: [u32; PRIORITIES],
@@ -79,6 +81,9 @@ pub(super) struct Passages {
     several: u32,
     /// By node and flow: the passage of the flow's last frame that was looked at.
     flows: HashMap<(NodeId, u64), u32>,
+    /// By node and flow that came to another passage of its queue: the former ones, and how many frames of each
+    /// are gone when those ahead of the first frame of the next one are.
+    former: HashMap<(NodeId, u64), VecDeque<(u32, u64)>>,
     /// Nodes with destination and source of frames that came in without a passage.
     unknown: HashSet<(NodeId, u64, u64)>,
     /// Destinations and sources of forged frames, of which any field may mislead a reader.
@@ -167,6 +172,7 @@ impl Passages {
             leaving: HashMap::default(),
             several: 0,
             flows: HashMap::new(),
+            former: HashMap::new(),
             unknown: HashSet::new(),
             forged_ends: HashSet::new(),
             latest: vec![[(UNKNOWN, Instant::ZERO); PRIORITIES]; ports],
@@ -185,6 +191,10 @@ impl Passages {
         let moved = |all: Vec<u32>| all.into_iter().map(|at| at + shift).collect();
         self.leaving.extend(other.leaving.into_iter().map(|(key, all)| (key, moved(all))));
         self.flows.extend(other.flows.into_iter().map(|(key, at)| (key, at + shift)));
+        for (key, former) in other.former {
+            let former = former.into_iter().map(|(at, gone)| (at + shift, gone)).collect();
+            self.former.insert(key, former);
+        }
         self.several += other.several;
         self.unknown.extend(other.unknown);
         self.forged_ends.extend(other.forged_ends);
@@ -221,7 +231,11 @@ impl Passages {
             self.unknown.insert((node, data.dst, data.src));
             return None;
         }
-        self.flows.insert((node, parsed::flow(frame)), at);
+        let flow = (node, parsed::flow(frame));
+        match self.flows.insert(flow, at) {
+            Some(former) if former != at => self.moved(flow, former, at),
+            _ => {}
+        }
         let port = facts.to(direction);
         let passage = &self.all[at as usize];
         if passage.priority != port.maps.priority(data) {
@@ -232,6 +246,20 @@ impl Passages {
         let cells = len.div_ceil(facts.node(node).cell).max(1);
         self.came(facts, now, (at, cells));
         Some((at, cells))
+    }
+
+    /// A flow comes by another passage than before. In one queue, its frames there stay behind all that are
+    /// inside now.
+    #[cold]
+    fn moved(&mut self, flow: (NodeId, u64), from: u32, to: u32) {
+        let [old, new] = [from, to].map(|at| &self.all[at as usize]);
+        if old.held.is_empty() || old.priority != new.priority {
+            return;
+        }
+        let ahead = (from, old.gone + old.held.len() as u64);
+        let former = self.former.entry(flow).or_default();
+        former.retain(|(at, gone)| self.all[*at as usize].gone < *gone);
+        former.push_back(ahead);
     }
 
     /// A data frame of a passage comes into a switch.
@@ -280,6 +308,7 @@ impl Passages {
             tagged,
             shared: false,
             held: VecDeque::new(),
+            gone: 0,
             classes: [0; PRIORITIES],
         });
         self.known.insert(key, at);
@@ -318,8 +347,11 @@ impl Passages {
             return Some(Leaves { passage: one, always: self.is_alone(facts, one) });
         }
         let by_flow = || {
-            let passage = *self.flows.get(&(node, parsed::flow(frame)))?;
-            of.contains(&passage).then_some(passage)
+            let flow = (node, parsed::flow(frame));
+            let mut former = self.former.get(&flow).into_iter().flatten();
+            let ahead = former.find(|(at, gone)| self.all[*at as usize].gone < *gone);
+            let passage = ahead.map(|(at, _)| at).or_else(|| self.flows.get(&flow))?;
+            of.contains(passage).then_some(*passage)
         };
         let by_tag = || {
             let mut with = of.iter().filter(|at| {
@@ -433,6 +465,7 @@ impl Passages {
     fn take_from(&mut self, facts: &Facts, at: u32, class: u8) -> Option<u8> {
         let passage = &mut self.all[at as usize];
         let cells = passage.held.pop_front()?;
+        passage.gone += 1;
         let priority = usize::from(passage.priority);
         let group = facts.from(passage.ingress).group[priority];
         let class = passage.leave(class);
