@@ -42,9 +42,10 @@ impl Access {
         if allowed {
             return Ok(());
         }
-        Err("clients of this server may name `ring:` pairs and what its operator allows; start it \
-             with `--allow` and this location to allow it"
-            .into())
+        Err(format!(
+            "clients of this server may name `ring:` pairs and what its operator allows; start it \
+             with `--allow {place}` to allow it"
+        ))
     }
 }
 

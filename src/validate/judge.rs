@@ -112,7 +112,7 @@ pub struct Measurement {
     /// Largest error of the value in either direction, in its unit; 0 for counts and for the
     /// virtual world.
     pub uncertainty: f64,
-    /// Unit of all of these numbers: `frames`, `ns`, `%`.
+    /// Unit of all of these numbers: `ns`, `%`, `frames`; empty for a count of what `what` names.
     pub unit: &'static str,
     pub outcome: Outcome,
     /// One sentence: the seen value, the allowed one, and the difference.
@@ -186,8 +186,11 @@ fn detail(what: &str, value: f64, limits: Limits, u: f64, unit: &'static str) ->
         (None, None) => "no limit".to_owned(),
     };
     let error = if u > 0.0 { format!(" +-{}", number(u)) } else { String::new() };
-    let off = if margin < 0.0 { format!(", off by {}", number(-margin)) } else { String::new() };
-    format!("{what}: {}{error} {unit}, {allowed}{off}", number(value))
+    // By how much a value misses a limit of 0 is the value.
+    let is_off = margin < 0.0 && -margin != value;
+    let off = if is_off { format!(", off by {}", number(-margin)) } else { String::new() };
+    let unit = if unit.is_empty() { String::new() } else { format!(" {unit}") };
+    format!("{what}: {}{error}{unit}, {allowed}{off}", number(value))
 }
 
 /// Returns the unit in which people read times in nanoseconds, and its length: one for all numbers of a

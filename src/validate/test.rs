@@ -404,17 +404,19 @@ impl<'a> Context<'a> {
         self.measured.push(Measurement::judge(what, value, limits, uncertainty, unit));
     }
 
-    /// Judges a count, which has no uncertainty.
+    /// Judges a count, which has no uncertainty, and no unit beside the things that `what` names.
     pub fn count(&mut self, what: impl Into<String>, count: u64, limits: Limits) {
-        self.judge(what, count as f64, limits, 0.0, "frames");
+        self.judge(what, count as f64, limits, 0.0, "");
     }
 
     /// Judges a time in nanoseconds. The longest time stands for one without an end, which is a failure
-    /// of every limit.
+    /// of every limit. It explains the other values of its trial, and so is the first of them.
     pub fn time(&mut self, what: impl Into<String>, time: Duration, limits: Limits, u: Duration) {
         if time == Duration::MAX {
             let what = format!("{} without an end", what.into());
-            return self.count(what, 1, Limits::exactly(0.0));
+            let first = self.before.max(self.turned);
+            let endless = Measurement::judge(what, 1.0, Limits::exactly(0.0), 0.0, "");
+            return self.measured.insert(first, endless);
         }
         self.judge(what, time.as_nanos_f64(), limits, u.as_nanos_f64(), "ns");
     }
