@@ -211,7 +211,7 @@ impl Packets {
             }
             let (kind, len) = (self.order.u32(&start, 0), self.order.u32(&start, 4));
             let (kind, len) = (kind.unwrap_or(0), len.unwrap_or(0));
-            if len < 12 || !len.is_multiple_of(4) {
+            if len < 12 || len % 4 != 0 {
                 return format(format!("a block has a length of {len} bytes"));
             }
             let packet = match kind {
