@@ -197,6 +197,9 @@ pub struct Runs {
     /// versions that did not write them.
     pub parameters: Option<BTreeMap<String, String>>,
     pub runs: Vec<Value>,
+    /// Reason why the runs ended early.
+    #[serde(default)]
+    pub ended: Option<String>,
 }
 
 impl Runs {
@@ -249,6 +252,9 @@ pub struct Comparison {
     pub only_one_has: BTreeSet<String>,
     /// True if the baseline does not say its parameters, which may have been others.
     pub parameters_unknown: bool,
+    /// Reason why the baseline, or these runs, ended early: what was disturbed has no number.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ended: Option<String>,
 }
 
 impl Comparison {
@@ -301,11 +307,12 @@ impl Comparison {
             not_compared,
             only_one_has,
             parameters_unknown: before.parameters.is_none(),
+            ended: now.ended.clone().or_else(|| before.ended.clone()),
         }
     }
 
-    /// Returns FAIL for a regression, INCONCLUSIVE if a number is missing, unclear or unknown or the
-    /// parameters are unknown, and NOT JUDGED if nothing could be compared.
+    /// Returns FAIL for a regression, INCONCLUSIVE if a number is missing, unclear or unknown, the
+    /// parameters are unknown or one of both ended early, and NOT JUDGED if nothing could be compared.
     #[must_use]
     pub fn verdict(&self) -> Verdict {
         let of = |number: &Compared| match number.trend {
@@ -313,8 +320,9 @@ impl Comparison {
             Trend::Unclear | Trend::Missing | Trend::Unknown => Verdict::Inconclusive,
             Trend::Progression | Trend::NoChange => Verdict::Pass,
         };
-        let parameters = self.parameters_unknown.then_some(Verdict::Inconclusive);
-        Verdict::of_all(self.numbers.iter().map(of).chain(parameters))
+        let is_partial = self.parameters_unknown || self.ended.is_some();
+        let partial = is_partial.then_some(Verdict::Inconclusive);
+        Verdict::of_all(self.numbers.iter().map(of).chain(partial))
     }
 }
 
@@ -389,7 +397,7 @@ mod tests {
     fn of(world: &str, runs: Vec<Value>) -> Runs {
         let [procedure, dut, world] = ["rfc2544", "switch", world].map(str::to_owned);
         let parameters = Some([("trial".to_owned(), "1 ms".to_owned())].into());
-        Runs { procedure, dut, world, seed: 1, parameters, runs }
+        Runs { procedure, dut, world, seed: 1, parameters, runs, ended: None }
     }
 
     fn runs(world: &str, rates: &[f64], latency: f64) -> Runs {

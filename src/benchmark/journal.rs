@@ -9,7 +9,7 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
-use tester::report::{self, Flow, Pacing, Port, Priority, Report, Stamps};
+use tester::report::{self, DeviceCpu, Flow, Machine, Pacing, Port, Priority, Report, Stamps};
 use validate::bench::{Acknowledged, Bench, Faculty, Trouble};
 use validate::observation::Observation;
 use validate::trial::Trial;
@@ -41,6 +41,14 @@ struct Entry {
     ports: Vec<Vec<Paused>>,
     /// Shortest time that the stamps distinguish from none, in nanoseconds.
     floor_ns: f64,
+    /// Disturbance of the tester, and of a device on the same machine: a trial that was disturbed is
+    /// recorded with it, and judged again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    machine: Option<Machine>,
+    #[serde(default)]
+    device: DeviceCpu,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    preempted_ports: Vec<String>,
     /// Memory of the device in bytes, in entries that are no trials.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     memory: Option<u64>,
@@ -179,7 +187,7 @@ impl<'a> Journal<'a> {
         if entry.trial == digest {
             return Ok(entry);
         }
-        // Disturbed trials are repeated, and not recorded, so only another run comes to others.
+        // A disturbed trial is recorded with its disturbance, so only another run comes to others.
         Err(Trouble::Error(format!(
             "the file of --resume has another trial here ({}, not {name}); delete it",
             entry.name
@@ -343,6 +351,9 @@ impl Entry {
             flows: report.flows.iter().map(counts).collect(),
             ports: report.ports.iter().map(|p| p.priorities.iter().map(paused).collect()).collect(),
             floor_ns: report.stamps.floor_ns(),
+            machine: report.machine,
+            device: report.device,
+            preempted_ports: report.preempted_ports.clone(),
             memory: None,
         }
     }
@@ -385,6 +396,9 @@ impl Entry {
             stamps: Stamps { source: "journal", resolution_ns: self.floor_ns, uncertainty_ns: 0.0 },
             ports: self.ports.into_iter().map(port).collect(),
             flows: self.flows.into_iter().map(flow).collect(),
+            machine: self.machine,
+            device: self.device,
+            preempted_ports: self.preempted_ports,
             ..Report::default()
         }
     }

@@ -278,6 +278,8 @@ struct Document<'a> {
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     warnings: &'a [String],
     runs: &'a [Value],
+    /// `inconclusive` if the machine disturbed a trial repeatedly, or the comparison is.
+    verdict: Verdict,
     /// Reason why the run ended early, also before the first trial of a procedure.
     #[serde(skip_serializing_if = "Option::is_none")]
     ended: Option<&'a str>,
@@ -429,9 +431,11 @@ fn measure<R: Serialize>(
         seed,
         parameters: Some(parameters.clone()),
         runs: values.clone(),
+        ended: trouble.as_ref().map(ToString::to_string),
     };
     let compared = before.map(|before| Comparison::of(&before, &these(), plan.width));
     let judged = compared.as_ref().map(Comparison::verdict);
+    let verdict = Verdict::of_all([verdict(trouble.as_ref())].into_iter().chain(judged));
     let tester = env!("CARGO_PKG_VERSION");
     let ended = trouble.as_ref().map(ToString::to_string);
     let ended = ended.as_deref();
@@ -449,13 +453,13 @@ fn measure<R: Serialize>(
         tester_limits_unknown: unknown.as_deref(),
         warnings: &warnings,
         runs: &values,
+        verdict,
         ended,
         compared,
     };
     let write = |file: Option<OutputFile>, text: &dyn Fn() -> String| {
         file.map_or(Ok(()), |file| file.write(text().as_bytes()))
     };
-    let verdict = Verdict::of_all([verdict(trouble.as_ref())].into_iter().chain(judged));
     let (text, value) =
         (serde_json::to_string_pretty(&document)?, serde_json::to_value(&document)?);
     let tables = text_of(runs.last().map_or(String::new(), table), &document);
@@ -479,7 +483,7 @@ fn measure<R: Serialize>(
         write(jsonl, &|| evidence::json_lines(&value)),
         write(csv, &|| evidence::csv(&value)),
         write(page, &html),
-        write(junit, &|| junit_xml((procedure, &testbed), &values, ended, compared)),
+        write(junit, &|| junit_xml((procedure, &testbed), &values, trouble.as_ref(), compared)),
     ];
     match args.format {
         Format::Json => terminal::print_json(&document)?,
@@ -499,6 +503,9 @@ fn text_of(last: String, document: &Document<'_>) -> String {
     }
     if let Some(compared) = &document.compared {
         text += &format!("\n{}", table::compared(compared));
+    }
+    if let Some(why) = document.ended {
+        text += &format!("{}: {why}\n", document.verdict.label());
     }
     text
 }

@@ -430,7 +430,7 @@ mod tests {
         let mut outcome = Outcome::new(&inputs, &["p".into()], responses.is_some());
         delay.into_iter().for_each(|micros| outcome.add(&inputs, &measured(micros)));
         let longest = Duration::from_micros(gap);
-        let disturbance = Disturbance { preempted: Total::ZERO, longest };
+        let disturbance = Disturbance { longest, ..Disturbance::default() };
         outcome.end(why, &[port(responses.unwrap_or(0))], disturbance, WAITS);
         outcome
     }

@@ -10,6 +10,7 @@ mod cpu_set;
 mod leash;
 mod polls;
 mod preemption;
+mod pressure;
 #[cfg(feature = "dpdk")]
 pub mod real;
 mod shared_instant;
@@ -28,6 +29,7 @@ pub use cpu_set::{CpuSet, CpuSetError};
 pub use leash::{Leash, Tether};
 pub use polls::PollRecord;
 pub use preemption::{Disturbance, GAP_COUNTED, Patience, PollGaps, Preemption, SLICE};
+pub use pressure::CpuAccount;
 pub use shared_instant::SharedInstant;
 pub use slack::slack_for;
 pub use snapshot::{RunSnapshot, WorkerSnapshot, merge};

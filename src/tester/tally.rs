@@ -38,6 +38,8 @@ pub fn report(mut seen: Seen<'_>) -> Report {
         flows,
         warnings: seen.warnings,
         machine: seen.machine,
+        preempted_ports: Vec::new(),
+        device: report::DeviceCpu::default(),
     }
 }
 

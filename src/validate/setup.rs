@@ -473,7 +473,7 @@ impl Setup {
 }
 
 /// Bytes of preamble and gap.
-const LINE_OVERHEAD: u32 = 20;
+pub(crate) const LINE_OVERHEAD: u32 = 20;
 
 /// Returns the time of a frame on a line of this rate: preamble and gap included.
 #[must_use]

@@ -66,6 +66,9 @@ pub fn compared(comparison: &Comparison) -> String {
     if comparison.parameters_unknown {
         text += "the baseline does not say its rates, flows and durations: write it again\n";
     }
+    if let Some(why) = &comparison.ended {
+        text += &format!("one of both is not complete: {why}\n");
+    }
     for (what, names) in [
         ("not compared, because only one of both has the test", &comparison.only_one_has),
         ("not compared, because neither more nor less is better", &comparison.not_compared),

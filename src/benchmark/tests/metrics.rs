@@ -60,6 +60,7 @@ fn every_number_of_a_run_is_there_once() {
             seed: 1,
             parameters: Some([].into()),
             runs: vec![run.clone()],
+            ended: None,
         };
         let compared = Comparison::of(&runs, &runs, 0.0);
         for number in &compared.numbers {

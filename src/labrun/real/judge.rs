@@ -305,7 +305,7 @@ mod tests {
             let preempted = Duration::from_secs(61);
             cut_off(
                 &mut checks,
-                &Disturbance { preempted: preempted.into(), longest: Duration::ZERO },
+                &Disturbance { preempted: preempted.into(), ..Disturbance::default() },
             );
             let whole = verdict::whole(&checks, false);
             assert_eq!(whole, Verdict::Inconclusive, "{verdict}");

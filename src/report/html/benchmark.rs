@@ -401,7 +401,7 @@ mod tests {
     fn a_regression_comes_first_and_several_runs_have_a_band() {
         let of = |runs: Vec<Value>| {
             let [procedure, dut, world] = ["rfc2544", "a", "virtual"].map(str::to_owned);
-            Runs { procedure, dut, world, seed: 1, parameters: Some([].into()), runs }
+            Runs { procedure, dut, world, seed: 1, parameters: Some([].into()), runs, ended: None }
         };
         let (before, now) = (of(vec![run(1e6)]), of(vec![run(0.9e6), run(0.8e6)]));
         let compared = Comparison::of(&before, &now, 0.01);

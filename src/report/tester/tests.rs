@@ -88,6 +88,7 @@ pub(crate) fn report() -> Report {
         flows: vec![measured, flow("b")],
         warnings: vec!["both ports share a CPU".into()],
         machine: Some(Machine { preempted_ns: 3.444e9, longest_gap_ns: 1.2e7, excluded: true }),
+        ..Report::default()
     }
 }
 
