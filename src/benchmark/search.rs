@@ -111,7 +111,8 @@ fn confirm(
         return Ok(());
     }
     Err(Trouble::Disturbed(format!(
-        "trials at the same rate disagree: at {upper:.0} frames/s the search lost too many frames, and the same          trial lost {} later, and at {above:.0} frames/s {}",
+        "trials at the same rate disagree: at {upper:.0} frames/s the search lost too many frames, and the same trial \
+         lost {} later, and at {above:.0} frames/s {}",
         carried[0], carried[1]
     )))
 }

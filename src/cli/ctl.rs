@@ -317,7 +317,7 @@ fn describe(pattern: &str, format: Format) -> Result<()> {
     let pattern = pattern.to_lowercase();
     let wanted = |name: &str| name.to_lowercase().contains(&pattern);
     if !Object::all().any(|object| wanted(object.name())) {
-        Object::named(&pattern).map_err(|why| bad_input(why))?;
+        Object::named(&pattern).map_err(bad_input)?;
     }
     match format {
         Format::Table => terminal::print(report::objects_described(wanted)),

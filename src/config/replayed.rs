@@ -73,7 +73,6 @@ mod tests {
         let mut out = Vec::new();
         let mut pcap = Pcap::new(&mut out, fcs).unwrap();
         pcap.packet(&Packet { at: Default::default(), octets: &[1; 60], len }).unwrap();
-        drop(pcap);
         out[20] = link;
         let file = folder.put("in.pcap", &out);
         check_captures(&format!("net_pcap0,rx_pcap={},tx_pcap=out.pcap", file.display()))

@@ -363,7 +363,7 @@ impl PortCounts {
 mod tests {
     use super::*;
     use contracts::port::Stamps;
-    use ground::time::{Instant, Total};
+    use ground::time::Instant;
     use ground::units::{BitsPerSec, Bytes, Mac};
     use headroom::measure::MeasurePlan;
     use link::{AgentsPlan, Found, PortAgents};

@@ -223,14 +223,14 @@ fn columns(studied: &Studied, lines: &[Line<'_>]) -> (Vec<Column>, Vec<String>, 
         columns.push(new);
         shown.push((name, heading));
         if varies && spreads.len() < SPREADS_MAX {
-            let quantiles: [(&str, fn(Spread) -> f64); 5] = [
-                ("min", |spread| spread.min),
-                ("5 %", |spread| spread.p5),
-                ("median", |spread| spread.median),
-                ("95 %", |spread| spread.p95),
-                ("max", |spread| spread.max),
+            let of = |heading, of| figure(lines, name, heading, of);
+            let quantiles = [
+                of("min", |spread| spread.min),
+                of("5 %", |spread| spread.p5),
+                of("median", |spread| spread.median),
+                of("95 %", |spread| spread.p95),
+                of("max", |spread| spread.max),
             ];
-            let quantiles = quantiles.map(|(heading, of)| figure(lines, name, heading, of));
             let whole: Vec<Column> = axes.iter().cloned().chain(quantiles).collect();
             if width(&whole) <= WIDTH {
                 spreads.push((format!("{heading} over seeds:"), whole));

@@ -12,6 +12,9 @@ use config::{ConfigError, Finding, Warning};
 /// Most findings that a check of many runs reports.
 const FINDINGS_MAX: usize = 20;
 
+/// A run that the file refuses, and the reason.
+pub type Impossible = (u64, String);
+
 impl Study {
     /// Resolves runs until `most` of them are: all of them, or those in which every value of every axis
     /// occurs, and others evenly spread. `fits` may refuse a resolved run. Returns the number of resolved
@@ -38,7 +41,7 @@ impl Study {
         &self,
         numbers: &[u64],
         jobs: usize,
-    ) -> Result<(Vec<u64>, Vec<(u64, String)>), ConfigError> {
+    ) -> Result<(Vec<u64>, Vec<Impossible>), ConfigError> {
         let (mut good, mut refused) = (Vec::new(), Vec::new());
         let first = |error: ConfigError| {
             error.findings.first().map_or_else(String::new, |finding| finding.what.clone())

@@ -58,7 +58,6 @@ fn at_seconds(folder: &Folder, seconds: &[u64]) -> PathBuf {
         let at = StdDuration::from_secs(*s);
         file.packet(&packets::Packet { at, octets: &[1; 60], len: 60 }).unwrap();
     }
-    drop(file);
     folder.put("times", &out)
 }
 

@@ -81,7 +81,7 @@ fn read(file: &[u8]) -> Result<Vec<Captured>, CaptureError> {
 }
 
 /// Nanoseconds from the first packet to each, first captured byte, captured and original lengths.
-fn seen(file: &[u8]) -> Vec<(u64, u8, usize, u32)> {
+fn seen(file: &[u8]) -> Vec<Shown> {
     let packets = read(file).unwrap();
     let time = |packet: &Captured| packet.at.unwrap_or(Instant::ZERO);
     let first = time(&packets[0]);
@@ -89,8 +89,11 @@ fn seen(file: &[u8]) -> Vec<(u64, u8, usize, u32)> {
     packets.iter().map(|p| (since(p), p.octets[0], p.octets.len(), p.len)).collect()
 }
 
-/// A file of each kind with its packets, as [`seen`] shows them.
-fn golden() -> Vec<(Vec<u8>, Vec<(u64, u8, usize, u32)>)> {
+/// A packet as [`seen`] shows it.
+type Shown = (u64, u8, usize, u32);
+
+/// A file of each kind with its packets.
+fn golden() -> Vec<(Vec<u8>, Vec<Shown>)> {
     let (one, two) = ([1; 64], [2; 100]);
     let mut files = Vec::new();
     for order in ORDERS {
