@@ -261,8 +261,7 @@ described! {
         /// Total time in which the priority was paused.
         paused_ns: f64 = Counter,
         /// True while it is paused.
-        #[serde(rename = "paused")]
-        is_paused: bool = Gauge,
+        paused: bool = Gauge,
         /// Number of transitions from running to paused.
         transitions: u64 = Counter,
         /// Maximum time from a pause's arrival to the last frame of the priority that was sent

@@ -124,7 +124,7 @@ fn priorities(
             resumes_rx: rx.resumes,
             requested_ns: ns(rx.requested),
             paused_ns: ns(own.paused),
-            is_paused: own.is_paused,
+            paused: own.is_paused,
             transitions: own.transitions,
             last_frame_after_pause_ns: rx.last_frame.map(measured),
             pauses_tx: tx.pauses + tx.resumes,

@@ -117,6 +117,9 @@ pub struct Measurement {
     pub outcome: Outcome,
     /// One sentence: the seen value, the allowed one, and the difference.
     pub detail: String,
+    /// True if it explains other values of its test, and so stands for them.
+    #[serde(skip)]
+    pub explains: bool,
 }
 
 impl Measurement {
@@ -142,7 +145,7 @@ impl Measurement {
         };
         let what = what.into();
         let detail = detail(&what, value, limits, uncertainty, unit);
-        Self { what, value, limits, uncertainty, unit, outcome, detail }
+        Self { what, value, limits, uncertainty, unit, outcome, detail, explains: false }
     }
 
     /// Records that a part of a test was not run, with the reason.
@@ -159,6 +162,7 @@ impl Measurement {
             unit: "",
             outcome: Outcome::Skip,
             detail,
+            explains: false,
         }
     }
 
@@ -168,7 +172,8 @@ impl Measurement {
         let what = what.into();
         let detail = format!("{what}: {} {unit}; {clause}", number(value));
         let limits = Limits::default();
-        Self { what, value, limits, uncertainty: 0.0, unit, outcome: Outcome::Policy, detail }
+        let (uncertainty, outcome) = (0.0, Outcome::Policy);
+        Self { what, value, limits, uncertainty, unit, outcome, detail, explains: false }
     }
 }
 

@@ -198,7 +198,9 @@ fn run_one(
         },
         Ok(()) if measurements.is_empty() => (Outcome::Error, "nothing was judged".to_owned()),
         Ok(()) => {
-            let decided = measurements.iter().find(|m| m.outcome == judged);
+            let mut decisive = measurements.iter().filter(|m| m.outcome == judged);
+            let first = decisive.clone().next();
+            let decided = decisive.find(|m| m.explains).or(first);
             (judged, decided.map(|m| m.detail.clone()).unwrap_or_default())
         }
     };

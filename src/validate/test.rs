@@ -410,13 +410,12 @@ impl<'a> Context<'a> {
     }
 
     /// Judges a time in nanoseconds. The longest time stands for one without an end, which is a failure
-    /// of every limit. It explains the other values of its trial, and so is the first of them.
+    /// of every limit.
     pub fn time(&mut self, what: impl Into<String>, time: Duration, limits: Limits, u: Duration) {
         if time == Duration::MAX {
             let what = format!("{} without an end", what.into());
-            let first = self.before.max(self.turned);
             let endless = Measurement::judge(what, 1.0, Limits::exactly(0.0), 0.0, "");
-            return self.measured.insert(first, endless);
+            return self.measured.push(Measurement { explains: true, ..endless });
         }
         self.judge(what, time.as_nanos_f64(), limits, u.as_nanos_f64(), "ns");
     }

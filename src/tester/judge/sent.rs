@@ -284,7 +284,7 @@ fn port_down<'a>(course: &Course<'a>, asked: &FlowPlan) -> Option<&'a str> {
 fn pauses(course: &Course<'_>, port: usize, priority: Priority) -> (f64, bool) {
     let Some(port) = course.before.ports.get(port) else { return (0.0, false) };
     let seen = port.priorities.get(priority.index());
-    let (by_frames, is_paused) = seen.map_or((0.0, false), |seen| (seen.paused_ns, seen.is_paused));
+    let (by_frames, is_paused) = seen.map_or((0.0, false), |seen| (seen.paused_ns, seen.paused));
     let by_messages = port.sfcm_paused_ns.unwrap_or(0.0);
     ((by_frames + by_messages) / 1e9, is_paused || by_messages > 0.0)
 }

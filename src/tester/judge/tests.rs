@@ -97,7 +97,7 @@ impl Case {
         let port = |name: &str| {
             let mut priorities = vec![PauseCounters::default(); 8];
             priorities[3].paused_ns = self.paused_s * 1e9;
-            priorities[3].is_paused = self.to_the_end;
+            priorities[3].paused = self.to_the_end;
             let speed_bps = 10_000_000_000;
             let link_up = self.up;
             let rx_room = Some(1_000);
