@@ -36,12 +36,12 @@ fn allowed() -> Vec<CoreId> {
     core_affinity::get_core_ids().unwrap_or_default()
 }
 
-fn allowed_ids() -> Vec<usize> {
+pub(super) fn allowed_ids() -> Vec<usize> {
     allowed().iter().map(|core| core.id).collect()
 }
 
 /// Returns the CPUs of the core of a CPU, as the kernel lists them.
-fn siblings(cpu: usize) -> Option<CpuSet> {
+pub(super) fn siblings(cpu: usize) -> Option<CpuSet> {
     let file = format!("/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list");
     fs::read_to_string(file).ok()?.trim().parse().ok()
 }
