@@ -203,7 +203,7 @@ pub fn launch(eal: &Eal, what: RealSwitch) -> Result<Running, RealError> {
             let plan = *rate_max;
             return Err(RealError::TooFast { index, name: name.clone(), link, plan });
         }
-        notes.push(format!("{name}: {device} ({}): {:?}", open.driver(), open.info()));
+        notes.push(format!("{name}: {device} ({}): {}", open.driver(), open.info()));
         devices.push(open.control());
         let secured = Secured::with_ciphers(open, port.secy.as_deref(), ciphers.as_ref());
         let refused = |error| RealError::Secy { index, name: name.clone(), error };
