@@ -29,6 +29,7 @@ pub use ::file::{
 };
 pub use object::object_value;
 pub use plan::{DevicePlan, EalPlan, HeadroomCheck, Hugepages, Machine, SwitchFile, WorkerPlan};
+pub use raw::Core;
 pub use replayed::check_captures;
 pub use resolve::{
     Congestion, Context, Cx, HeadroomRule, OWN, Place, Said, SecuredPort, UNNAMED, VirtualPort,

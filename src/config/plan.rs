@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::Written;
 use super::memory::{self, Need};
+use super::raw::Core;
 use ground::time::Duration;
 use ground::units::{BitsPerSec, Cells, PRIORITIES, PortId, PriorityGroup};
 use headroom::{DelayInputs, Required, SoftwareTerms};
@@ -144,8 +145,8 @@ impl DevicePlan {
 /// A worker and its ports.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct WorkerPlan {
-    /// Core that the worker is pinned to; None leaves it to the scheduler.
-    pub core: Option<usize>,
+    /// Core that the worker is pinned to. `auto` is resolved when the switch starts.
+    pub core: Core,
     /// At least one port, in ascending order.
     pub ports: Vec<PortId>,
 }

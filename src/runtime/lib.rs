@@ -4,10 +4,12 @@
 //! depend on the kind of port; `real` makes them for DPDK.
 
 mod agent_port;
+mod claims;
 mod controller;
 mod cores;
 mod cpu_set;
 mod leash;
+mod placement;
 mod polls;
 mod preemption;
 mod pressure;
@@ -19,14 +21,20 @@ mod snapshot;
 mod watch;
 mod worker;
 
+#[cfg(test)]
+#[path = "../testfolder.rs"]
+mod testfolder;
+
 pub use ::mesh::{Mesh, exchange, mesh};
 pub use agent_port::AgentPort;
+pub use claims::Claims;
 pub use controller::{
     Controller, Ended, NicReader, OrderError, Part, Place, StartError, Workers, start,
 };
 pub use cores::{Cores, NotUsable};
 pub use cpu_set::{CpuSet, CpuSetError};
 pub use leash::{Leash, Tether};
+pub use placement::{CONTROL_CPUS, Cpus, Pin, Placement, Unpinned, place};
 pub use polls::PollRecord;
 pub use preemption::{Disturbance, GAP_COUNTED, Patience, PollGaps, Preemption, SLICE};
 pub use pressure::CpuAccount;

@@ -101,6 +101,6 @@ fn a_port_of_a_host_that_finds_its_headroom_is_warned_of() {
 #[test]
 fn a_core_of_another_machine_is_checked_only_here() {
     let text = "ports: [{device: net_null0, core: 70}]";
-    assert_eq!(good(text).0.workers[0].core, Some(70));
+    assert_eq!(good(text).0.workers[0].core, Core::Number(70));
     assert!(bad(text)[0].contains("there are: 0, 1"));
 }
