@@ -66,7 +66,7 @@ fn a_worker_is_pinned_by_default_and_two_switches_never_share_a_core() {
     let dir = Dir::new("pinned");
     let switches = ["first", "second"].map(|name| Switch::start(&dir, name, ports, &[]));
     let all = core_affinity::get_core_ids().unwrap().len();
-    let cpus = switches.each_ref().map(|switch| cpus_of_worker(switch));
+    let cpus = switches.each_ref().map(cpus_of_worker);
     let is_pinned = |cpus: &String| all > 1 && cpus.parse::<usize>().is_ok();
     for (switch, cpus) in switches.iter().zip(&cpus) {
         // A CPU alone, or a reason why not: other tests may have the rest.
