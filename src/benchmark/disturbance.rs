@@ -4,6 +4,10 @@
 //! is disturbed if the tester was behind its schedule, or if frames are missing and the time for which a
 //! thread of the tester, or a device on the same machine, had no CPU may be the reason. A trial without
 //! missing frames is good, whatever the machine did: the device carried all of the load.
+//!
+//! Threads of ordinary machines always lose a little of their CPU, so near the limit of a device a few missing
+//! frames are always in doubt. A search goes on with such a doubt if it is no more than the width of the
+//! search, and clears it at the end by a load that is higher.
 
 use ground::units::Priority;
 use tester::report::{DeviceCpu, Report, Unattended};
@@ -21,6 +25,21 @@ pub(crate) enum Use {
     Number,
     /// A search compares their share with these limits.
     Limits(Vec<f64>),
+}
+
+/// The reason why a trial was disturbed.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Disturbed {
+    pub(crate) why: String,
+    /// True if a search may take the missing frames for lost by the device until its end: the doubt is about
+    /// fewer frames than its width.
+    pub(crate) is_small: bool,
+}
+
+impl Disturbed {
+    const fn wholly(why: String) -> Self {
+        Self { why, is_small: false }
+    }
 }
 
 /// Frames of a trial, as the tester counted them.
@@ -45,7 +64,7 @@ pub(crate) struct Judge<'a> {
 
 impl Judge<'_> {
     /// Returns the reason why a counted trial was disturbed; `None` if it was not.
-    pub(crate) fn counted(&self, trial: &Trial, report: &Report) -> Option<String> {
+    pub(crate) fn counted(&self, trial: &Trial, report: &Report) -> Option<Disturbed> {
         let own: Vec<&Flow> = trial.flows[..trial.own_flows()].iter().collect();
         let flows = || own.iter().copied().zip(&report.flows);
         let arrived = |(flow, counts): (&Flow, &tester::report::Flow)| match flow.addresses {
@@ -81,9 +100,9 @@ impl Judge<'_> {
     }
 
     /// Returns the reason why a recorded trial was disturbed; `None` if it was not.
-    pub(crate) fn observed(&self, trial: &Trial, seen: &Observation) -> Option<String> {
-        if seen.disturbed.is_some() {
-            return seen.disturbed.clone();
+    pub(crate) fn observed(&self, trial: &Trial, seen: &Observation) -> Option<Disturbed> {
+        if let Some(why) = seen.disturbed.clone() {
+            return Some(Disturbed::wholly(why));
         }
         // Frames with a wrong FCS are not to arrive.
         let is_damaged = |flow: &Flow| {
@@ -128,13 +147,13 @@ impl Judge<'_> {
     }
 
     /// The goodput of connections is a figure over their time, so time without a CPU is missing in it.
-    fn connected(&self, trial: &Trial, unattended: &Unattended) -> Option<String> {
+    fn connected(&self, trial: &Trial, unattended: &Unattended) -> Option<Disturbed> {
         let longest = trial.stateful.iter().map(|of| of.length).max()?;
         let is_short = unattended.seconds <= self.width * longest.as_secs_f64();
-        (!is_short).then(|| unattended.who.clone())
+        (!is_short).then(|| Disturbed::wholly(unattended.who.clone()))
     }
 
-    fn frames(&self, trial: &Trial, frames: &Frames, unattended: &Unattended) -> Option<String> {
+    fn frames(&self, trial: &Trial, frames: &Frames, unattended: &Unattended) -> Option<Disturbed> {
         let Frames { intended, sent, lost, paused_s, rate } = *frames;
         let is_held = paused_s > 0.0;
         let short = intended.saturating_sub(sent);
@@ -146,21 +165,25 @@ impl Judge<'_> {
                 "" => String::new(),
                 who => format!(" ({who})"),
             };
-            return Some(format!(
+            return Some(Disturbed::wholly(format!(
                 "the tester sent {sent} frames of {intended}, {short} behind its schedule, without being \
                  paused{who}: the machine is busy, or too slow for this load; lower `max_load`, or widen \
                  `width`"
-            ));
+            )));
         }
         if unattended.seconds <= 0.0 {
             return None;
         }
         let missing = lost + if is_held { short } else { 0 };
-        let most = (unattended.seconds * rate).ceil() as u64;
+        // A wait that is shorter than the interval of two frames misses none.
+        let most = (unattended.seconds * rate) as u64;
         let who = &unattended.who;
+        let is_within = most as f64 <= self.width * intended as f64;
+        let is_small = is_within && matches!(self.used, Use::Limits(_));
         if missing == 0 {
             let explains = is_held && paused_s <= unattended.seconds;
-            return explains.then(|| format!("the device paused the tester, and {who}"));
+            let why = || format!("the device paused the tester, and {who}");
+            return explains.then(|| Disturbed { why: why(), is_small });
         }
         let sure = missing.saturating_sub(most);
         let is_open = match self.used {
@@ -173,10 +196,12 @@ impl Judge<'_> {
             }),
         };
         is_open.then(|| {
-            format!(
-                "{missing} frames of {intended} are missing, and {who}: up to {most} of them may be lost \
-                 for that reason"
-            )
+            let why = format!(
+                "{missing} frames of {intended} are missing, and {who}: up to {} of them may be lost \
+                 for that reason",
+                most.min(missing)
+            );
+            Disturbed { why, is_small }
         })
     }
 }

@@ -61,7 +61,7 @@ fn searched(runner: &mut Runner<'_>, config: &Config, measure: &mut Measure<'_>)
         Ok(search) => search,
         Err(bad) => return Found { goals: Vec::new(), trials: 0, trouble: Some(error(&bad)) },
     };
-    let mut trouble = None;
+    let (mut trouble, mut doubted) = (None, false);
     while let Some(trial) = search.next() {
         let offer = Offer { load: trial.load, duration: trial.duration };
         let told = measure(runner, offer).and_then(|(expected, forwarded)| {
@@ -69,6 +69,7 @@ fn searched(runner: &mut Runner<'_>, config: &Config, measure: &mut Measure<'_>)
             let measured = Measured { duration: trial.duration, expected, forwarded };
             search.told(measured).map_err(|bad| error(&bad))
         });
+        doubted |= runner.doubt().is_some();
         if let Err(why) = told {
             trouble = Some(why);
             break;
@@ -76,7 +77,7 @@ fn searched(runner: &mut Runner<'_>, config: &Config, measure: &mut Measure<'_>)
     }
     let (goals, trials) = (search.results(), search.trials());
     // Equal trials of a virtual device have equal results.
-    if trouble.is_none() && !runner.is_exact() {
+    if trouble.is_none() && (doubted || !runner.is_exact()) {
         let all = config.goals.iter().zip(&goals);
         let mut bounds = all.filter_map(|(goal, result)| Some((goal, result.upper?.load)));
         trouble = bounds.find_map(|(goal, upper)| {
@@ -86,8 +87,9 @@ fn searched(runner: &mut Runner<'_>, config: &Config, measure: &mut Measure<'_>)
     Found { goals, trials, trouble }
 }
 
-/// Repeats the trial that made a load the upper bound of a goal. If the device carries it now, and a load
-/// that is higher by twice the width of the search too, the loss before was not for the load, and the result
+/// Repeats the trial that made a load the upper bound of a goal. If the device carries it now, or it is in
+/// doubt who lost the frames, a load that is higher by twice the width of the search decides: if it is lost for
+/// certain, the limit is between the bounds to that width. Else the loss was not for the load, and the result
 /// of the search is too low.
 fn confirm(
     runner: &mut Runner<'_>,
@@ -96,25 +98,29 @@ fn confirm(
     measure: &mut Measure<'_>,
 ) -> Result<(), Trouble> {
     let above = (upper * (1.0 + 2.0 * goal.width)).min(max_load);
-    let mut carried = Vec::new();
+    let (mut carried, mut doubts) = (Vec::new(), Vec::new());
     for load in [upper, above] {
         let offer = Offer { load, duration: goal.final_duration };
         let (expected, forwarded) = measure(runner, offer)?;
         let lost = expected - forwarded.min(expected);
-        if lost as f64 > goal.loss_ratio * expected as f64 {
-            return Ok(());
+        let is_lost = lost as f64 > goal.loss_ratio * expected as f64;
+        match runner.doubt() {
+            None if is_lost => return Ok(()),
+            Some(why) if is_lost => doubts.push(why),
+            None | Some(_) => carried.push(format!("{lost} of {expected} at {load:.0} frames/s")),
         }
-        carried.push(format!("{lost} of {expected}"));
     }
-    // At the largest load there is none above.
+    // The largest load has none above it, so the result is that to the width.
     if above <= upper {
         return Ok(());
     }
-    Err(Trouble::Disturbed(format!(
-        "trials at the same rate disagree: at {upper:.0} frames/s the search lost too many frames, and the same trial \
-         lost {} later, and at {above:.0} frames/s {}",
-        carried[0], carried[1]
-    )))
+    Err(Trouble::Disturbed(doubts.pop().unwrap_or_else(|| {
+        format!(
+            "trials at the same rate disagree: the search lost too many frames at {upper:.0} frames/s, and the \
+             same trial lost {} later",
+            carried.join(", ")
+        )
+    })))
 }
 
 /// Searches for one throughput by RFC 2544 with the durations and the width of the plan.

@@ -10,7 +10,7 @@ use validate::bench::{Acknowledged, Bench, Faculty, Trouble};
 use validate::observation::Observation;
 use validate::trial::{Flow, Limit, Obeys, Port, Rate, Trial};
 
-use crate::disturbance::{self, Judge, Use};
+use crate::disturbance::{self, Disturbed, Judge, Use};
 use crate::plan::Plan;
 use crate::took::Took;
 
@@ -161,6 +161,10 @@ pub struct Runner<'a> {
     spent: f64,
     /// Use of the missing frames of the trials.
     used: Use,
+    /// Runs that are left for a trial that the machine disturbs.
+    left: u32,
+    /// Small doubt about the last trial of a search.
+    doubt: Option<String>,
 }
 
 impl<'a> Runner<'a> {
@@ -170,7 +174,8 @@ impl<'a> Runner<'a> {
         progress: &'a mut dyn FnMut(&str) -> bool,
     ) -> Self {
         let (notes, took, used) = (Vec::new(), Vec::new(), Use::Number);
-        Self { plan, bench, progress, trials: 0, notes, took, spent: 0.0, used }
+        let (spent, left, doubt) = (0.0, ATTEMPTS, None);
+        Self { plan, bench, progress, trials: 0, notes, took, spent, used, left, doubt }
     }
 
     /// True if equal trials have equal results.
@@ -336,8 +341,24 @@ impl<'a> Runner<'a> {
         if let Some(remark) = disturbance::unnoticed(report) {
             self.note(remark);
         }
-        let why = self.judge().counted(trial, report);
-        why.map_or(Ok(()), |why| Err(Trouble::Disturbed(format!("{}: {why}", trial.name))))
+        let found = self.judge().counted(trial, report);
+        self.repeat(trial, found)
+    }
+
+    /// An error if a trial was disturbed. After the last run, a small doubt of a search is kept instead.
+    fn repeat(&mut self, trial: &Trial, found: Option<Disturbed>) -> Result<(), Trouble> {
+        let Some(Disturbed { why, is_small }) = found else { return Ok(()) };
+        let why = format!("{}: {why}", trial.name);
+        if is_small && self.left == 0 {
+            self.doubt = Some(why);
+            return Ok(());
+        }
+        Err(Trouble::Disturbed(why))
+    }
+
+    /// Takes the doubt about the last trial of a search.
+    pub(crate) fn doubt(&mut self) -> Option<String> {
+        self.doubt.take()
     }
 
     /// Runs a trial after a rest, again if the machine disturbs it.
@@ -347,8 +368,9 @@ impl<'a> Runner<'a> {
         rest: Duration,
         mut run: impl FnMut(&mut Self) -> Result<T, Trouble>,
     ) -> Result<T, Trouble> {
-        let mut attempt = 1;
-        loop {
+        self.doubt = None;
+        for left in (0..ATTEMPTS).rev() {
+            self.left = left;
             if !(self.progress)(&trial.name) {
                 return Err(Trouble::Interrupted);
             }
@@ -361,10 +383,11 @@ impl<'a> Runner<'a> {
                 false => begun.elapsed().as_secs_f64(),
             };
             match ended {
-                Err(Trouble::Disturbed(_)) if attempt < ATTEMPTS => attempt += 1,
+                Err(Trouble::Disturbed(_)) if left > 0 => {}
                 other => return other,
             }
         }
+        unreachable!("the last run returns")
     }
 
     /// Runs a trial with connections after a rest, again if the machine disturbs it.
@@ -391,10 +414,8 @@ impl<'a> Runner<'a> {
         let rest = self.plan.rest;
         self.repeated(trial, rest, |runner| {
             let seen = runner.bench.run(trial)?;
-            match runner.judge().observed(trial, &seen) {
-                Some(why) => Err(Trouble::Disturbed(format!("{}: {why}", trial.name))),
-                None => Ok(seen),
-            }
+            let found = runner.judge().observed(trial, &seen);
+            runner.repeat(trial, found).map(|()| seen)
         })
     }
 

@@ -253,6 +253,26 @@ fn a_capacity_is_found_beside_disturbances_that_do_not_explain_the_loss() {
     assert!(trouble.is_none() && is_found(share), "{share:?}, {trouble:?}");
 }
 
+/// Threads lose half a percent of their time in every trial, which is less than the width of the search.
+#[test]
+fn a_small_doubt_near_the_limit_is_cleared_by_a_higher_load() {
+    let (share, trouble) = throughput(&mut scripted(|share, sent| (beyond(share, sent), 5e5)));
+    assert_eq!(trouble, None);
+    assert!((CAPACITY * 0.97..=CAPACITY * 1.001).contains(&share.unwrap()), "{share:?}");
+}
+
+/// The same threads, and single frames that are lost far below the limit for a while.
+#[test]
+fn a_small_doubt_far_below_the_limit_is_inconclusive() {
+    let mut left = 9;
+    let (share, trouble) = throughput(&mut scripted(|share, sent| {
+        let is_glitch = left > 0 && share < CAPACITY * 1.01;
+        left -= u64::from(is_glitch);
+        (if is_glitch { sent / 1000 } else { beyond(share, sent) }, 5e5)
+    }));
+    assert!(matches!(trouble, Some(Trouble::Disturbed(_))) && share.is_none(), "{share:?}");
+}
+
 #[test]
 fn a_disturbed_trial_is_repeated_and_then_counts() {
     let mut left = 2;

@@ -336,7 +336,7 @@ fn workers_are_the_same_on_every_machine() {
         assert!(warnings.is_empty(), "{warnings:?}");
     }
     let wrong = bad("ports: [{device: net_null0, core: any}]");
-    assert!(wrong[0].contains("`auto`, `none`"), "{wrong:?}");
+    assert!(wrong[0].contains("auto, none, a number"), "{wrong:?}");
 }
 
 #[test]
