@@ -28,6 +28,9 @@ pub use {
     runtime, schedule, secure, sim, switch, tester, text, wire,
 };
 
+/// Version of the program, with the commit of its sources.
+pub const VERSION: &str = env!("SLUICE_VERSION");
+
 pub mod cli;
 #[cfg(test)]
 mod testfolder;

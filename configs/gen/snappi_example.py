@@ -10,7 +10,8 @@ and in another
     pip install snappi==1.62.0
     python3 configs/gen/snappi_example.py --api http://127.0.0.1:8080
 
-With --grpc the same goes over gRPC, and with --a iface:eth1 --b iface:eth2 by real ports.
+With --grpc the same goes over gRPC, and with --a iface:eth1 --b iface:eth2 by real ports, which `sluice
+gen` has to allow its clients: --allow iface:eth1 --allow iface:eth2.
 
 A flow of priority 3 and one of priority 4 are sent; then the far end pauses priority 3 by PFC for a
 second and resumes it. What is printed is what each flow sent in every half of a second.

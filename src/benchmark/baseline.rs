@@ -1,39 +1,155 @@
 //! Comparison with an earlier run: regression, progression, or no change.
+//!
+//! Every number of the results is either compared, because more or less of it is better, or named as one
+//! that is not (`SENSES`). A number without an entry makes the comparison inconclusive, and so does a
+//! spread in which a change could hide.
 
 use core::fmt;
+use std::collections::{BTreeMap, BTreeSet};
 
 use ground::verdict::Verdict;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::summary::{Metric, metrics};
+use crate::summary::{Metric, numbers};
 
-/// Metrics of which more is better, by the end of their names.
-const MORE: [&str; 10] = [
-    "bytes",
-    "goodput_bps",
-    "frames_per_second",
-    "conditional_throughput",
-    "throughput_percent",
-    "forwarded_percent",
-    "goodput_percent",
-    "no_loss_percent",
-    "no_pause_percent",
-    "response_ns",
+/// The better direction of a number.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Sense {
+    More,
+    Less,
+    /// A parameter of the trial, a statistic of the search, or a way of working: neither is better.
+    Neither,
+}
+
+/// Sense of each number by the end of its path, `table.column`; the longest end decides. Flags count as 1
+/// and 0.
+const SENSES: [(Sense, &[&str]); 3] = [
+    (
+        Sense::More,
+        &[
+            "addresses",
+            "alone_bps",
+            "back_to_back.max",
+            "back_to_back.mean",
+            "back_to_back.min",
+            "bytes",
+            "conditional_throughput",
+            "corrected_us",
+            "filtered",
+            "forwarded",
+            "forwarded_percent",
+            "frames",
+            "frames_per_second",
+            "goodput_bps",
+            "goodput_percent",
+            "implied_us",
+            "learning_per_second",
+            // The throughput, or a share of it, where the latency is measured.
+            "load",
+            "loss_at",
+            "loss_bytes",
+            "no_loss_percent",
+            "no_pause_percent",
+            "response_ns",
+            "target_accepted",
+            "throughput_percent",
+            "uncongested_rate_percent",
+            "xoff_bytes",
+        ],
+    ),
+    (
+        Sense::Less,
+        &[
+            "bit_forwarding_ns",
+            "burst_lost",
+            "completion_us",
+            "congested_loss_percent",
+            "errors.forwarded",
+            "faster",
+            "head_of_line_blocking",
+            "held_back",
+            "jitter_ns",
+            "loss_percent",
+            "lost",
+            "max_ns",
+            "mean_ms",
+            "mean_ns",
+            "mean_us",
+            "memory_bytes",
+            "memory_leak",
+            "min_ns",
+            "p50_ns",
+            "p99_ns",
+            "pdv_p99_ns",
+            "retransmitted",
+            "stamps_ms",
+            "store_and_forward_ns",
+            "timeouts",
+            "to_last_lost_us",
+            "uncongested_loss_percent",
+        ],
+    ),
+    (
+        Sense::Neither,
+        &[
+            "addresses_at_limit",
+            "at_limit",
+            "back_pressure",
+            "buffer.latency_ns",
+            "deviation",
+            "intended",
+            "latency_slope_ns_per_hour",
+            "least_us",
+            "line_frames_per_second",
+            "lost_above",
+            "memory_slope_bytes_per_hour",
+            "message.frames",
+            "offered",
+            "overload.held_back",
+            "overload_percent",
+            "overloaded",
+            "paused",
+            "paused_percent",
+            "pauses",
+            // A full line with short gaps is more than a device may forward.
+            "pressure.forwarded",
+            "received",
+            "repeats",
+            "resolution_ns",
+            "resumes",
+            "run",
+            "sent",
+            "stateful_percent",
+            "synchronous_percent",
+            "target",
+            "took_s",
+            "trial_time_ps",
+            "trials",
+            "uncertainty_ms",
+            "uncertainty_us",
+            "worst_paused_percent",
+        ],
+    ),
 ];
 
-/// Metrics of which less is better, by the end of their names.
-const LESS: [&str; 9] = [
-    "mean_ns",
-    "p50_ns",
-    "p99_ns",
-    "max_ns",
-    "lost",
-    "loss_percent",
-    "mean_us",
-    "mean_ms",
-    "completion_us",
-];
+impl Sense {
+    /// Returns the sense of a number; `None` of one that this version does not know.
+    fn of(metric: &Metric) -> Option<Self> {
+        let path = format!("{}.{}", metric.test, metric.metric);
+        let is_end = |name: &&&str| {
+            path.strip_suffix(**name).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
+        };
+        let ends = SENSES.iter().flat_map(|(sense, names)| {
+            names.iter().filter(is_end).map(move |name| (name.len(), *sense))
+        });
+        ends.max_by_key(|(len, _)| *len).map(|(_, sense)| sense)
+    }
+}
+
+/// Largest change that the spread of runs on real ports may hide, as a share of the baseline. A choice: a
+/// comparison that misses a change by a fifth tells nothing.
+const HIDDEN_MAX: f64 = 0.2;
 
 /// Quantiles of Student's distribution beyond which a difference is no chance (99 %, both sides),
 /// from 1 degree of freedom on; the last one serves all above.
@@ -45,10 +161,12 @@ const STUDENT: [f64; 10] = [63.66, 9.925, 5.841, 4.604, 4.032, 3.707, 3.499, 3.3
 pub enum Trend {
     /// Worse by more than the resolution and by more than chance.
     Regression,
-    /// More than the resolution, but too few runs of real ports tell how much is chance.
+    /// Too few runs of real ports tell how much is chance, or their spread hides even a large change.
     Unclear,
-    /// The baseline has the number, and this run has not.
+    /// One of both has the number, and the other has not.
     Missing,
+    /// This version does not know if more or less of the number is better.
+    Unknown,
     /// Better by more than both.
     Progression,
     NoChange,
@@ -62,6 +180,7 @@ impl fmt::Display for Trend {
             Self::NoChange => "no change",
             Self::Unclear => "unclear",
             Self::Missing => "missing",
+            Self::Unknown => "unknown number",
         })
     }
 }
@@ -73,7 +192,37 @@ pub struct Runs {
     pub dut: String,
     /// `virtual` or `real`.
     pub world: String,
+    pub seed: u64,
+    /// Parameters of the plan by name: [`Plan::parameters`](crate::plan::Plan::parameters). Absent in files of
+    /// versions that did not write them.
+    pub parameters: Option<BTreeMap<String, String>>,
     pub runs: Vec<Value>,
+    /// Reason why the runs ended early.
+    #[serde(default)]
+    pub ended: Option<String>,
+}
+
+impl Runs {
+    /// Returns the parameters in which a run differs, in words; `None` if it has the same, or they are
+    /// unknown.
+    #[must_use]
+    pub fn difference(&self, parameters: &BTreeMap<String, String>) -> Option<String> {
+        let before = self.parameters.as_ref()?;
+        let names: BTreeSet<&String> = before.keys().chain(parameters.keys()).collect();
+        let value = |of: &BTreeMap<String, String>, name| {
+            of.get(name).map_or("nothing".to_owned(), |value| {
+                ground::printable::excerpt(value).into_owned()
+            })
+        };
+        let differing = names.into_iter().filter(|name| before.get(*name) != parameters.get(*name));
+        let all: Vec<String> = differing
+            .map(|name| {
+                let shown = ground::printable::excerpt(name);
+                format!("{shown}: {}, now {}", value(before, name), value(parameters, name))
+            })
+            .collect();
+        (!all.is_empty()).then(|| all.join("; "))
+    }
 }
 
 /// A number of the baseline, and the same of these runs.
@@ -82,8 +231,8 @@ pub struct Compared {
     /// These runs; without samples if they lack the number.
     #[serde(flatten)]
     pub now: Metric,
-    /// Mean of the baseline, and its number of samples.
-    pub before: f64,
+    /// Mean of the baseline, and its number of samples; absent if it lacks the number.
+    pub before: Option<f64>,
     pub before_samples: usize,
     /// Difference of the means in percent of the baseline's; absent from 0.
     pub change_percent: Option<f64>,
@@ -97,93 +246,158 @@ pub struct Comparison {
     pub dut: String,
     pub world: String,
     pub numbers: Vec<Compared>,
+    /// Names of numbers of which neither more nor less is better.
+    pub not_compared: BTreeSet<String>,
+    /// Tests that only one of both has.
+    pub only_one_has: BTreeSet<String>,
+    /// True if the baseline does not say its parameters, which may have been others.
+    pub parameters_unknown: bool,
+    /// Reason why the baseline, or these runs, ended early: what was disturbed has no number.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ended: Option<String>,
 }
 
 impl Comparison {
-    /// Compares runs with those of a baseline. A difference within `resolution`, a part of the
-    /// baseline's value such as the width of the search, is no change. Numbers of which neither more
-    /// nor less is better are left out, and so are tests that only one of both has.
+    /// Compares runs with those of a baseline that has the same parameters. A difference within
+    /// `resolution`, a part of the baseline's value such as the width of the search, is no change.
     #[must_use]
     pub fn of(before: &Runs, now: &Runs, resolution: f64) -> Self {
-        let is_exact = before.world == "virtual" && now.world == "virtual";
-        let found = metrics(&now.runs);
-        let was_run = |test: &str| now.runs.iter().any(|run| run.get(test).is_some());
-        let mut numbers = Vec::new();
-        for base in metrics(&before.runs).into_iter().filter(|base| was_run(&base.test)) {
-            let Some(more) = is_more_better(&base.metric) else { continue };
-            let is_same = |m: &&Metric| {
+        let is_exact =
+            before.world == "virtual" && now.world == "virtual" && before.seed == now.seed;
+        let tests = |runs: &Runs| -> BTreeSet<String> {
+            let tables = runs.runs.iter().filter_map(Value::as_object).flatten();
+            tables.filter(|(_, rows)| rows.is_array()).map(|(test, _)| test.clone()).collect()
+        };
+        let (tests_before, tests_now) = (tests(before), tests(now));
+        let only_one_has: BTreeSet<String> =
+            tests_before.symmetric_difference(&tests_now).cloned().collect();
+        let (found, mut new) = (numbers(&before.runs), numbers(&now.runs));
+        let mut pairs: Vec<(Option<Metric>, Option<Metric>)> = Vec::new();
+        for base in found {
+            let same = new.iter().position(|m| {
                 m.test == base.test && m.metric == base.metric && m.about == base.about
-            };
-            let (before, before_samples) = (base.mean(), base.samples.len());
-            let (now, trend) = match found.iter().find(is_same) {
-                Some(now) => {
-                    let difference = now.mean() - before;
-                    let trend = match difference.abs() > resolution * before.abs() {
-                        false => Trend::NoChange,
-                        true if is_exact => Trend::of(difference, more),
-                        true => match chance(&base, now) {
-                            None => Trend::Unclear,
-                            Some(chance) if difference.abs() <= chance => Trend::NoChange,
-                            Some(_) => Trend::of(difference, more),
-                        },
-                    };
-                    (now.clone(), trend)
-                }
-                None => (Metric { samples: Vec::new(), ..base }, Trend::Missing),
-            };
-            let change = (before != 0.0 && trend != Trend::Missing)
-                .then(|| (now.mean() - before) / before * 100.0);
-            numbers.push(Compared { now, before, before_samples, change_percent: change, trend });
+            });
+            pairs.push((Some(base), same.map(|n| new.remove(n))));
         }
-        Self { dut: before.dut.clone(), world: before.world.clone(), numbers }
+        pairs.extend(new.into_iter().map(|now| (None, Some(now))));
+        let (mut numbers, mut not_compared) = (Vec::new(), BTreeSet::new());
+        for (before, now) in pairs {
+            let Some(about) = before.as_ref().or(now.as_ref()) else { continue };
+            if only_one_has.contains(&about.test) {
+                continue;
+            }
+            let sense = Sense::of(about);
+            if sense == Some(Sense::Neither) {
+                not_compared.insert(about.metric.clone());
+                continue;
+            }
+            let trend = match (&before, &now, sense) {
+                (_, _, None) => Trend::Unknown,
+                (Some(before), Some(now), Some(sense)) => {
+                    Trend::of(before, now, resolution, is_exact, sense == Sense::More)
+                }
+                _ => Trend::Missing,
+            };
+            numbers.push(Compared::new(before, now, trend));
+        }
+        Self {
+            dut: before.dut.clone(),
+            world: before.world.clone(),
+            numbers,
+            not_compared,
+            only_one_has,
+            parameters_unknown: before.parameters.is_none(),
+            ended: now.ended.clone().or_else(|| before.ended.clone()),
+        }
     }
 
-    /// Returns FAIL for a regression, INCONCLUSIVE if a number is missing or unclear, and NOT JUDGED
-    /// if nothing could be compared.
+    /// Returns FAIL for a regression, INCONCLUSIVE if a number is missing, unclear or unknown, the
+    /// parameters are unknown or one of both ended early, and NOT JUDGED if nothing could be compared.
     #[must_use]
     pub fn verdict(&self) -> Verdict {
         let of = |number: &Compared| match number.trend {
             Trend::Regression => Verdict::Fail,
-            Trend::Unclear | Trend::Missing => Verdict::Inconclusive,
+            Trend::Unclear | Trend::Missing | Trend::Unknown => Verdict::Inconclusive,
             Trend::Progression | Trend::NoChange => Verdict::Pass,
         };
-        Verdict::of_all(self.numbers.iter().map(of))
+        let is_partial = self.parameters_unknown || self.ended.is_some();
+        let partial = is_partial.then_some(Verdict::Inconclusive);
+        Verdict::of_all(self.numbers.iter().map(of).chain(partial))
+    }
+}
+
+impl Compared {
+    fn new(before: Option<Metric>, now: Option<Metric>, trend: Trend) -> Self {
+        let (mean, before_samples) =
+            before.as_ref().map_or((None, 0), |m| (Some(m.mean()), m.samples.len()));
+        let change = mean.zip(now.as_ref()).filter(|(mean, _)| *mean != 0.0);
+        Self {
+            before: mean,
+            before_samples,
+            change_percent: change.map(|(mean, now)| (now.mean() - mean) / mean.abs() * 100.0),
+            trend,
+            now: now
+                .or_else(|| before.map(|base| Metric { samples: Vec::new(), ..base }))
+                .expect("one of both has the number"),
+        }
     }
 }
 
 impl Trend {
-    fn of(difference: f64, is_more_better: bool) -> Self {
-        if (difference > 0.0) == is_more_better { Self::Progression } else { Self::Regression }
+    /// Compares a number that both have; `is_exact` if its runs have no chance in them.
+    fn of(
+        before: &Metric,
+        now: &Metric,
+        resolution: f64,
+        is_exact: bool,
+        is_more_better: bool,
+    ) -> Self {
+        let base = before.mean();
+        let difference = now.mean() - base;
+        let is_beyond = difference.abs() > resolution * base.abs();
+        let changed = || match (difference > 0.0) == is_more_better {
+            true => Self::Progression,
+            false => Self::Regression,
+        };
+        if is_exact {
+            return if is_beyond { changed() } else { Self::NoChange };
+        }
+        match chance(before, now) {
+            None if is_beyond => Self::Unclear,
+            None => Self::NoChange,
+            Some(chance) if is_beyond && difference.abs() > chance => changed(),
+            Some(chance) if chance > HIDDEN_MAX * base.abs() => Self::Unclear,
+            Some(_) => Self::NoChange,
+        }
     }
 }
 
-/// Returns the largest difference of two means that may be chance; `None` with fewer than three
+/// Returns the largest difference of two means that may be chance (Welch); `None` with fewer than three
 /// samples on a side, which tell too little about their spread.
 fn chance(a: &Metric, b: &Metric) -> Option<f64> {
-    let least = a.samples.len().min(b.samples.len());
-    let quantile = STUDENT[least.checked_sub(2)?.min(STUDENT.len() - 1)];
+    let degrees = |m: &Metric| m.samples.len().checked_sub(1).filter(|n| *n >= 2).map(|n| n as f64);
     let spread = |m: &Metric| m.deviation().powi(2) / m.samples.len() as f64;
-    (least >= 3).then(|| quantile * (spread(a) + spread(b)).sqrt())
-}
-
-/// Returns true if more of a metric is better, false if less is, `None` if neither.
-fn is_more_better(name: &str) -> Option<bool> {
-    let last = name.rsplit('.').next().unwrap_or(name);
-    if LESS.contains(&last) {
-        return Some(false);
+    let (of_a, of_b) = (degrees(a)?, degrees(b)?);
+    let (va, vb) = (spread(a), spread(b));
+    if va + vb == 0.0 {
+        return Some(0.0);
     }
-    MORE.contains(&last).then_some(true)
+    // Welch-Satterthwaite: between the fewer degrees of both sides and their sum.
+    let degrees = ((va + vb).powi(2) / (va * va / of_a + vb * vb / of_b)) as usize;
+    let quantile = STUDENT[degrees.clamp(1, STUDENT.len()) - 1];
+    Some(quantile * (va + vb).sqrt())
 }
 
 #[cfg(test)]
 mod tests {
-    use super::Trend::{Missing, NoChange, Progression, Regression, Unclear};
+    use super::Trend::{Missing, NoChange, Progression, Regression, Unclear, Unknown};
     use super::*;
     use serde_json::json;
 
     fn of(world: &str, runs: Vec<Value>) -> Runs {
         let [procedure, dut, world] = ["rfc2544", "switch", world].map(str::to_owned);
-        Runs { procedure, dut, world, runs }
+        let parameters = Some([("trial".to_owned(), "1 ms".to_owned())].into());
+        Runs { procedure, dut, world, seed: 1, parameters, runs, ended: None }
     }
 
     fn runs(world: &str, rates: &[f64], latency: f64) -> Runs {
@@ -219,7 +433,7 @@ mod tests {
     fn real_ports_need_three_runs_to_tell_a_change_from_chance() {
         let base = runs("real", &[100.0, 101.0, 99.0], 50.0);
         let now = |rates: &[f64]| compared(&base, &runs("real", rates, 50.0)).0[0];
-        assert_eq!(now(&[90.0, 106.0, 92.0]), NoChange);
+        assert_eq!(now(&[99.0, 102.0, 97.0]), NoChange);
         assert_eq!(now(&[80.0, 81.0, 79.0]), Regression);
         assert_eq!(now(&[120.0, 121.0, 119.0]), Progression);
         assert_eq!(now(&[80.0, 81.0]), Unclear);
@@ -227,6 +441,69 @@ mod tests {
         assert_eq!(compared(&base, &one), (vec![Unclear, NoChange], Verdict::Inconclusive));
         // A world against the other is not exact, either.
         assert_eq!(compared(&runs("virtual", &[100.0], 50.0), &one).0[0], Unclear);
+        // A virtual device with another seed is another sample.
+        let other = Runs { seed: 2, ..runs("virtual", &[98.0], 50.0) };
+        assert_eq!(compared(&runs("virtual", &[100.0], 50.0), &other).0[0], Unclear);
+    }
+
+    #[test]
+    fn a_spread_in_which_a_large_change_could_hide_is_unclear() {
+        let base = runs("real", &[94.0, 94.0, 40.0], 50.0);
+        for now in [[29.0, 29.0, 29.0], [94.0, 94.0, 40.0], [76.0, 76.0, 76.0]] {
+            let trend = compared(&base, &runs("real", &now, 50.0));
+            assert_eq!(trend, (vec![Unclear, NoChange], Verdict::Inconclusive), "{now:?}");
+        }
+        // More runs tell it in spite of the outlier.
+        let more: Vec<f64> = (0..20).map(|n| if n == 7 { 40.0 } else { 94.0 }).collect();
+        let now = runs("real", &[29.0; 20], 50.0);
+        assert_eq!(compared(&runs("real", &more, 50.0), &now).0[0], Regression);
+    }
+
+    #[test]
+    fn a_number_that_is_not_known_is_inconclusive_and_one_without_a_sense_is_named() {
+        let row = |n: u64| json!({"throughput": [{"size": 64, "novelty": n, "trials": n}]});
+        let (base, now) = (of("virtual", vec![row(1)]), of("virtual", vec![row(2)]));
+        assert_eq!(compared(&base, &now), (vec![Unknown], Verdict::Inconclusive));
+        let comparison = Comparison::of(&base, &now, 0.005);
+        assert_eq!(comparison.not_compared, ["trials".to_owned()].into());
+    }
+
+    #[test]
+    fn what_a_burst_an_address_table_and_a_flag_say_has_a_direction() {
+        let run = |burst: u64, addresses: u64, is_filtered: bool, forwarded: u64| {
+            of(
+                "virtual",
+                vec![json!({
+                    "back_to_back": [{"size": 64, "mean": burst, "implied_us": burst}],
+                    "addresses": [{"addresses": addresses, "learning_per_second": addresses}],
+                    "errors": [{"kind": "crc", "filtered": is_filtered, "forwarded": forwarded}],
+                })],
+            )
+        };
+        let base = run(900, 500, true, 0);
+        let worse = compared(&base, &run(100, 100, false, 5));
+        assert_eq!(worse, (vec![Regression; 6], Verdict::Fail));
+        assert_eq!(compared(&run(100, 100, false, 5), &base).0, [Progression; 6]);
+    }
+
+    #[test]
+    fn parameters_that_differ_are_named_and_unknown_ones_are_inconclusive() {
+        let base = runs("virtual", &[100.0], 50.0);
+        let same = base.parameters.clone().unwrap();
+        assert_eq!(base.difference(&same), None);
+        let longer = [("trial".to_owned(), "2 ms".to_owned())].into();
+        assert_eq!(base.difference(&longer).unwrap(), "trial: 1 ms, now 2 ms");
+        let named = [("trial".to_owned(), "1 ms".to_owned()), ("rate".to_owned(), "1G".to_owned())];
+        assert_eq!(base.difference(&named.into()).unwrap(), "rate: nothing, now 1G");
+        let old = Runs { parameters: None, ..base.clone() };
+        assert_eq!(compared(&old, &base), (vec![NoChange, NoChange], Verdict::Inconclusive));
+    }
+
+    #[test]
+    fn every_number_has_one_sense() {
+        let all: Vec<&&str> = SENSES.iter().flat_map(|(_, names)| *names).collect();
+        let once: BTreeSet<&&str> = all.iter().copied().collect();
+        assert_eq!(all.len(), once.len());
     }
 
     #[test]
@@ -235,6 +512,7 @@ mod tests {
         let mut now = base.clone();
         now.runs[0]["throughput"] = json!([]);
         assert_eq!(compared(&base, &now), (vec![Missing, NoChange], Verdict::Inconclusive));
+        assert_eq!(compared(&now, &base), (vec![Missing, NoChange], Verdict::Inconclusive));
     }
 
     #[test]

@@ -9,7 +9,7 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
-use tester::report::{self, Flow, Pacing, Port, Priority, Report, Stamps};
+use tester::report::{self, DeviceCpu, Flow, Machine, Pacing, Port, Priority, Report, Stamps};
 use validate::bench::{Acknowledged, Bench, Faculty, Trouble};
 use validate::observation::Observation;
 use validate::trial::Trial;
@@ -25,7 +25,9 @@ struct Run {
     sluice: String,
     procedure: String,
     dut: String,
-    /// Digest of all parameters of the plan, and of a virtual device.
+    /// `virtual` or `real`.
+    world: String,
+    /// Digest of all parameters of the plan, of the options of the command, and of a virtual device.
     plan: u64,
 }
 
@@ -39,6 +41,14 @@ struct Entry {
     ports: Vec<Vec<Paused>>,
     /// Shortest time that the stamps distinguish from none, in nanoseconds.
     floor_ns: f64,
+    /// Disturbance of the tester, and of a device on the same machine: a trial that was disturbed is
+    /// recorded with it, and judged again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    machine: Option<Machine>,
+    #[serde(default)]
+    device: DeviceCpu,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    preempted_ports: Vec<String>,
     /// Memory of the device in bytes, in entries that are no trials.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     memory: Option<u64>,
@@ -108,21 +118,22 @@ pub struct Journal<'a> {
 }
 
 impl<'a> Journal<'a> {
-    /// Opens a journal of a run, or begins one. A last line that is cut off is removed. `device` is what
-    /// is known of the device beside the plan: all of a virtual one.
+    /// Opens a journal of a run, or begins one. A last line that is cut off is removed. `known` is what
+    /// decides about the trials beside the plan: options of the command, and all of a virtual device.
     ///
     /// # Errors
     /// The file cannot be read or written, or is of something else.
     pub fn open(
         path: &Path,
-        (procedure, plan, device): (&str, &Plan, &str),
+        (procedure, plan, known): (&str, &Plan, &str),
         bench: &'a mut dyn Bench,
     ) -> Result<Self, JournalError> {
         let run = Run {
-            sluice: env!("CARGO_PKG_VERSION").to_owned(),
+            sluice: ground::program::version().to_owned(),
             procedure: procedure.to_owned(),
             dut: plan.setup.name.clone(),
-            plan: digest(&format!("{plan:?} {device}")),
+            world: bench.world().to_owned(),
+            plan: digest(&format!("{plan:?} {known}")),
         };
         let mut options = OpenOptions::new();
         let mut file = options.read(true).write(true).create(true).truncate(false).open(path)?;
@@ -176,7 +187,7 @@ impl<'a> Journal<'a> {
         if entry.trial == digest {
             return Ok(entry);
         }
-        // Disturbed trials are repeated, and not recorded, so only another run comes to others.
+        // A disturbed trial is recorded with its disturbance, so only another run comes to others.
         Err(Trouble::Error(format!(
             "the file of --resume has another trial here ({}, not {name}); delete it",
             entry.name
@@ -201,11 +212,12 @@ impl Run {
         let pairs = [
             ("procedure", &self.procedure, &now.procedure),
             ("device", &self.dut, &now.dut),
+            ("world", &self.world, &now.world),
             ("version", &self.sluice, &now.sluice),
         ];
         match pairs.into_iter().find(|(_, before, now)| before != now) {
             Some((what, before, _)) => format!("{what} {before}"),
-            None => "other parameters, or another virtual device".to_owned(),
+            None => "other parameters or options, or another virtual device".to_owned(),
         }
     }
 }
@@ -339,6 +351,9 @@ impl Entry {
             flows: report.flows.iter().map(counts).collect(),
             ports: report.ports.iter().map(|p| p.priorities.iter().map(paused).collect()).collect(),
             floor_ns: report.stamps.floor_ns(),
+            machine: report.machine,
+            device: report.device,
+            preempted_ports: report.preempted_ports.clone(),
             memory: None,
         }
     }
@@ -381,6 +396,9 @@ impl Entry {
             stamps: Stamps { source: "journal", resolution_ns: self.floor_ns, uncertainty_ns: 0.0 },
             ports: self.ports.into_iter().map(port).collect(),
             flows: self.flows.into_iter().map(flow).collect(),
+            machine: self.machine,
+            device: self.device,
+            preempted_ports: self.preempted_ports,
             ..Report::default()
         }
     }

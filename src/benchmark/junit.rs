@@ -9,11 +9,12 @@ use serde_json::Value;
 use crate::baseline::{Compared, Comparison, Trend};
 use crate::summary::{Metric, metrics};
 use crate::took;
+use validate::bench::Trouble;
 use validate::evidence::{Testbed, only_suite};
 
 /// Returns the results of a procedure as JUnit XML, in the form that sonic-mgmt's uploader takes. A case has the
 /// time of its trials in all runs: virtual for a virtual device, which is the topology of the testbed. Measured rows pass; a run that ended early has a case
-/// with an error. Of a comparison, a regression fails, and numbers that are unclear or missing are
+/// with an error, of the type `inconclusive` if the machine disturbed it. Of a comparison, a regression fails, and numbers that are unclear or missing are
 /// errors: they may be regressions.
 ///
 /// # Panics
@@ -22,7 +23,7 @@ use validate::evidence::{Testbed, only_suite};
 pub fn junit(
     (procedure, testbed): (&str, &Testbed),
     runs: &[Value],
-    ended: Option<&str>,
+    ended: Option<&Trouble>,
     compared: Option<&Comparison>,
 ) -> String {
     let mut suite = TestSuite::new(format!("sluice benchmark {procedure} {}", testbed.host));
@@ -39,7 +40,11 @@ pub fn junit(
         suite.add_test_case(measured(procedure, row));
     }
     if let Some(why) = ended {
-        let status = failed(NonSuccessKind::Error, "ended early", why);
+        let kind = match why {
+            Trouble::Disturbed(_) => "inconclusive",
+            Trouble::Error(_) | Trouble::Missing(_) | Trouble::Interrupted => "ended early",
+        };
+        let status = failed(NonSuccessKind::Error, kind, &why.to_string());
         suite.add_test_case(case(procedure, "complete run", status));
     }
     for number in compared.iter().flat_map(|compared| &compared.numbers) {
@@ -95,15 +100,20 @@ fn of_number(procedure: &str, number: &Compared) -> TestCase {
     let now = &number.now;
     let name = format!("{} {} {} against the baseline", now.test, now.row(), now.metric);
     let change = number.change_percent.map_or(String::new(), |change| format!(" ({change:.2} %)"));
-    let why = || match now.samples.is_empty() {
-        true => format!("{} in the baseline, and missing now", number.before),
-        false => format!("{} in the baseline, {} now{change}", number.before, now.mean()),
+    let why = || match number.before {
+        None => format!("missing in the baseline, {} now", now.mean()),
+        Some(before) if now.samples.is_empty() => {
+            format!("{before} in the baseline, and missing now")
+        }
+        Some(before) => format!("{before} in the baseline, {} now{change}", now.mean()),
     };
     let trend = number.trend.to_string();
     let status = match number.trend {
         Trend::Progression | Trend::NoChange => TestCaseStatus::success(),
         Trend::Regression => failed(NonSuccessKind::Failure, &trend, &why()),
-        Trend::Unclear | Trend::Missing => failed(NonSuccessKind::Error, &trend, &why()),
+        Trend::Unclear | Trend::Missing | Trend::Unknown => {
+            failed(NonSuccessKind::Error, &trend, &why())
+        }
     };
     case(procedure, &name, status)
 }
@@ -117,7 +127,8 @@ mod tests {
     fn runs(rate: Option<f64>) -> Runs {
         let [procedure, dut, world] = ["rfc2544", "a", "virtual"].map(str::to_owned);
         let run = json!({"throughput": [{"size": 64, "frames_per_second": rate, "trials": 3}]});
-        Runs { procedure, dut, world, runs: vec![run] }
+        let parameters = Some([].into());
+        Runs { procedure, dut, world, seed: 1, parameters, runs: vec![run], ended: None }
     }
 
     fn testbed(host: &str) -> Testbed {
@@ -144,7 +155,7 @@ mod tests {
     fn cases_have_times_and_the_root_is_the_suite_with_all_properties() {
         let mut runs = runs(Some(5.0)).runs;
         runs[0]["throughput"][0]["took_s"] = json!(0.25);
-        let xml = junit(("rfc2544", &testbed("a")), &runs, Some("Ctrl-C"), None);
+        let xml = junit(("rfc2544", &testbed("a")), &runs, Some(&Trouble::Interrupted), None);
         let root = xml.split_once("<testsuite ").map(|(before, _)| before);
         assert!(root.is_some_and(|before| !before.contains("testsuites")), "{xml}");
         for name in
@@ -176,12 +187,19 @@ mod tests {
         let xml = of(Some(10.0), None);
         assert!(xml.contains("errors=\"1\"") && xml.contains("missing now"), "{xml}");
         let xml = of(None, Some(9.0));
+        assert!(xml.contains("errors=\"1\"") && xml.contains("missing in the baseline"), "{xml}");
+        let xml = of(None, None);
         assert!(xml.contains("errors=\"1\"") && xml.contains("no number is in both"), "{xml}");
     }
 
     #[test]
     fn a_run_that_ended_early_has_an_error() {
-        let xml = junit(("soak", &testbed("a")), &runs(Some(5.0)).runs, Some("Ctrl-C"), None);
-        assert!(xml.contains("errors=\"1\"") && xml.contains("Ctrl-C"), "{xml}");
+        let of =
+            |why: &Trouble| junit(("soak", &testbed("a")), &runs(Some(5.0)).runs, Some(why), None);
+        let xml = of(&Trouble::Interrupted);
+        assert!(xml.contains("errors=\"1\"") && xml.contains("type=\"ended early\""), "{xml}");
+        let xml = of(&Trouble::Disturbed("no CPU for 9 ms".to_owned()));
+        assert!(xml.contains("errors=\"1\"") && xml.contains("type=\"inconclusive\""), "{xml}");
+        assert!(xml.contains("no CPU for 9 ms"), "{xml}");
     }
 }

@@ -6,6 +6,7 @@
 
 pub mod baseline;
 pub mod calibrate;
+mod disturbance;
 pub mod evidence;
 pub mod file;
 pub mod journal;

@@ -55,7 +55,11 @@ fn search_size(runner: &mut Runner<'_>, size: u32) -> (Vec<MlrRow>, Option<Troub
             Ok((sample.intended, sample.forwarded))
         });
     let line = plan.line_rate(0, size);
-    let rows = plan.goals.iter().zip(found.goals).map(|((name, _), result)| MlrRow {
+    // The bounds of a search that ended early are no results.
+    let ended = found.trouble.is_some();
+    let is_whole = |result: &GoalResult| !ended || result.irregular.is_none();
+    let all = plan.goals.iter().zip(found.goals).filter(|(_, result)| is_whole(result));
+    let rows = all.map(|((name, _), result)| MlrRow {
         size,
         goal: name.clone(),
         line_frames_per_second: line,

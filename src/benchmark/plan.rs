@@ -164,47 +164,44 @@ impl Plan {
     }
 }
 
-impl fmt::Display for Plan {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = |port: Port| self.setup.port(port).name.as_str();
+impl Plan {
+    /// Returns all parameters by name, as text. Ports are numbered, because two devices have other names.
+    #[must_use]
+    pub fn parameters(&self) -> Vec<(String, String)> {
+        let number = |port: Port| port.0 + 1;
         let flows: Vec<_> = self
             .flows
             .iter()
-            .map(|(from, to)| format!("{} to {}", name(*from), name(*to)))
+            .map(|(from, to)| format!("{} to {}", number(*from), number(*to)))
             .collect();
+        let rates: Vec<_> = self.setup.ports.iter().map(|port| port.rate.to_string()).collect();
         let sizes: Vec<_> = self.sizes.iter().map(ToString::to_string).collect();
         let times = |of: Repeated| format!("{} x {}", of.repeats, of.duration);
-        let mut table =
-            Table::new([("benchmark of", Align::Left), (&self.setup.name, Align::Left)]);
-        let version = self.setup.version.as_deref().unwrap_or("unknown");
-        let calibration = match &self.setup.calibration {
-            Some(of) => format!("{}: {}, not subtracted", of.cabling, of.latency),
-            None => "none".to_owned(),
-        };
-        for (name, value) in [
-            ("version", version.to_owned()),
-            ("calibration", calibration),
+        let reset = &self.reset;
+        let learning = &self.learning;
+        let mut all = vec![
+            ("rates", rates.join(", ")),
             ("flows", flows.join(", ")),
             ("priority", self.priority.to_string()),
             ("frame sizes", format!("{} bytes", sizes.join(", "))),
             ("largest load", format!("{} % of the line", self.max_load * 100.0)),
             ("trial", self.trial.to_string()),
+            ("drain", self.drain.to_string()),
             ("width", format!("{} %", self.width * 100.0)),
             ("latency", times(self.latency)),
+            ("loss step", format!("{} %", self.loss_step * 100.0)),
             ("back-to-back", times(self.back_to_back)),
             ("recovery", times(self.recovery)),
             (
                 "reset",
-                format!(
-                    "{} x up to {}, after {}",
-                    self.reset.repeats, self.reset.longest, self.reset.steady
-                ),
+                format!("{} x up to {}, after {}", reset.repeats, reset.longest, reset.steady),
             ),
+            ("burst target", format!("{} bytes", self.burst_target)),
             (
                 "addresses",
                 format!(
                     "up to {} at {}/s, forgotten in {}",
-                    self.learning.addresses, self.learning.rate, self.learning.ageing
+                    learning.addresses, learning.rate, learning.ageing
                 ),
             ),
             (
@@ -216,30 +213,21 @@ impl fmt::Display for Plan {
                     self.soak.interval
                 ),
             ),
-        ] {
-            table.row([name.to_owned(), value]);
-        }
+        ];
         if self.bursts != [1] {
-            let all: Vec<_> = self.bursts.iter().map(ToString::to_string).collect();
-            table.row(["bursts of a mesh".to_owned(), format!("{} frames", all.join(", "))]);
+            let bursts: Vec<_> = self.bursts.iter().map(ToString::to_string).collect();
+            all.push(("bursts of a mesh", format!("{} frames", bursts.join(", "))));
         }
         if let Some(time) = self.search.warmup {
-            table.row(["warm-up".to_owned(), time.to_string()]);
+            all.push(("warm-up", time.to_string()));
         }
         if let Some(time) = self.search.longest {
-            table.row(["longest search".to_owned(), time.to_string()]);
+            all.push(("longest search", time.to_string()));
         }
         if self.snake > 1 {
-            table.row(["snake".to_owned(), format!("{} passes", self.snake)]);
+            all.push(("snake", format!("{} passes", self.snake)));
         }
-        for TesterLimit { size, frames_per_second } in &self.tester {
-            let share = frames_per_second / self.line_rate(0, *size) * 100.0;
-            let value = format!(
-                "{frames_per_second:.0} frames/s of {size} bytes, {share:.1} % of the line"
-            );
-            table.row(["tester alone".to_owned(), value]);
-        }
-        for (name, goal) in &self.goals {
+        let goal = |(name, goal): &(String, Goal)| {
             let value = format!(
                 "loss {} %, exceed {} %, width {} %, {} of {}",
                 goal.loss_ratio * 100.0,
@@ -248,7 +236,39 @@ impl fmt::Display for Plan {
                 goal.final_duration,
                 goal.duration_sum
             );
-            table.row([format!("goal {name}"), value]);
+            (format!("goal {name}"), value)
+        };
+        let all = all.into_iter().map(|(name, value)| (name.to_owned(), value));
+        all.chain(self.goals.iter().map(goal)).collect()
+    }
+}
+
+impl fmt::Display for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut table =
+            Table::new([("benchmark of", Align::Left), (&self.setup.name, Align::Left)]);
+        let version = self.setup.version.as_deref().unwrap_or("unknown");
+        let calibration = match &self.setup.calibration {
+            Some(of) => format!("{}: {}, not subtracted", of.cabling, of.latency),
+            None => "none".to_owned(),
+        };
+        let ports: Vec<&str> = self.setup.ports.iter().map(|port| port.name.as_str()).collect();
+        for (name, value) in [
+            ("version", version.to_owned()),
+            ("calibration", calibration),
+            ("ports", ports.join(", ")),
+        ] {
+            table.row([name.to_owned(), value]);
+        }
+        for (name, value) in self.parameters() {
+            table.row([name, value]);
+        }
+        for TesterLimit { size, frames_per_second } in &self.tester {
+            let share = frames_per_second / self.line_rate(0, *size) * 100.0;
+            let value = format!(
+                "{frames_per_second:.0} frames/s of {size} bytes, {share:.1} % of the line"
+            );
+            table.row(["tester alone".to_owned(), value]);
         }
         write!(f, "{table}")
     }

@@ -1,8 +1,9 @@
 //! A search for throughputs on a device: MLRsearch with trials.
 
+use ground::time::Duration;
 use validate::bench::Trouble;
 
-use crate::mlrsearch::{Config, Goal, GoalResult, Measured, Search, Trial};
+use crate::mlrsearch::{Config, Goal, GoalResult, Measured, Search};
 use crate::plan::MlrSearch;
 use crate::trial::Runner;
 
@@ -11,6 +12,14 @@ const LEAST: f64 = 0.001;
 
 /// Easier targets before a goal, as of CSIT.
 const PRECEDING: u32 = 2;
+
+/// A trial of a search.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Offer {
+    /// Frames per second of the first flow.
+    pub load: f64,
+    pub duration: Duration,
+}
 
 /// Results of a search.
 #[derive(Clone, PartialEq, Debug)]
@@ -22,13 +31,16 @@ pub struct Found {
     pub trouble: Option<Trouble>,
 }
 
+/// Runs a trial, and returns the frames that count, and how many of them were forwarded.
+type Measure<'a> = dyn FnMut(&mut Runner<'_>, Offer) -> Result<(u64, u64), Trouble> + 'a;
+
 /// Searches for the throughputs of goals up to `max_load` frames/s, as `how` says. `measure` runs a trial and
 /// returns the frames that count, and how many of them were forwarded.
 pub fn search(
     runner: &mut Runner<'_>,
     (goals, how): (Vec<Goal>, MlrSearch),
     max_load: f64,
-    mut measure: impl FnMut(&mut Runner<'_>, Trial) -> Result<(u64, u64), Trouble>,
+    mut measure: impl FnMut(&mut Runner<'_>, Offer) -> Result<(u64, u64), Trouble>,
 ) -> Found {
     let config = Config {
         goals,
@@ -38,24 +50,77 @@ pub fn search(
         search_duration: how.longest,
         warmup: how.warmup,
     };
+    let limits = config.goals.iter().map(|goal| goal.loss_ratio).collect();
+    runner.searching(limits, |runner| searched(runner, &config, &mut measure))
+}
+
+/// Runs the trials of a search.
+fn searched(runner: &mut Runner<'_>, config: &Config, measure: &mut Measure<'_>) -> Found {
     let error = |error: &dyn std::error::Error| Trouble::Error(error.to_string());
-    let mut search = match Search::new(&config) {
+    let mut search = match Search::new(config) {
         Ok(search) => search,
         Err(bad) => return Found { goals: Vec::new(), trials: 0, trouble: Some(error(&bad)) },
     };
-    let mut trouble = None;
+    let (mut trouble, mut doubted) = (None, false);
     while let Some(trial) = search.next() {
-        let told = measure(runner, trial).and_then(|(expected, forwarded)| {
+        let offer = Offer { load: trial.load, duration: trial.duration };
+        let told = measure(runner, offer).and_then(|(expected, forwarded)| {
             let forwarded = forwarded.min(expected);
             let measured = Measured { duration: trial.duration, expected, forwarded };
             search.told(measured).map_err(|bad| error(&bad))
         });
+        doubted |= runner.doubt().is_some();
         if let Err(why) = told {
             trouble = Some(why);
             break;
         }
     }
-    Found { goals: search.results(), trials: search.trials(), trouble }
+    let (goals, trials) = (search.results(), search.trials());
+    // Equal trials of a virtual device have equal results.
+    if trouble.is_none() && (doubted || !runner.is_exact()) {
+        let all = config.goals.iter().zip(&goals);
+        let mut bounds = all.filter_map(|(goal, result)| Some((goal, result.upper?.load)));
+        trouble = bounds.find_map(|(goal, upper)| {
+            confirm(runner, (goal, upper), config.max_load, measure).err()
+        });
+    }
+    Found { goals, trials, trouble }
+}
+
+/// Repeats the trial that made a load the upper bound of a goal. If the device carries it now, or it is in
+/// doubt who lost the frames, a load that is higher by twice the width of the search decides: if it is lost for
+/// certain, the limit is between the bounds to that width. Else the loss was not for the load, and the result
+/// of the search is too low.
+fn confirm(
+    runner: &mut Runner<'_>,
+    (goal, upper): (&Goal, f64),
+    max_load: f64,
+    measure: &mut Measure<'_>,
+) -> Result<(), Trouble> {
+    let above = (upper * (1.0 + 2.0 * goal.width)).min(max_load);
+    let (mut carried, mut doubts) = (Vec::new(), Vec::new());
+    for load in [upper, above] {
+        let offer = Offer { load, duration: goal.final_duration };
+        let (expected, forwarded) = measure(runner, offer)?;
+        let lost = expected - forwarded.min(expected);
+        let is_lost = lost as f64 > goal.loss_ratio * expected as f64;
+        match runner.doubt() {
+            None if is_lost => return Ok(()),
+            Some(why) if is_lost => doubts.push(why),
+            None | Some(_) => carried.push(format!("{lost} of {expected} at {load:.0} frames/s")),
+        }
+    }
+    // The largest load has none above it, so the result is that to the width.
+    if above <= upper {
+        return Ok(());
+    }
+    Err(Trouble::Disturbed(doubts.pop().unwrap_or_else(|| {
+        format!(
+            "trials at the same rate disagree: the search lost too many frames at {upper:.0} frames/s, and the \
+             same trial lost {} later",
+            carried.join(", ")
+        )
+    })))
 }
 
 /// Searches for one throughput by RFC 2544 with the durations and the width of the plan.
@@ -65,7 +130,7 @@ pub fn search(
 pub fn rfc2544(
     runner: &mut Runner<'_>,
     max_load: f64,
-    measure: impl FnMut(&mut Runner<'_>, Trial) -> Result<(u64, u64), Trouble>,
+    measure: impl FnMut(&mut Runner<'_>, Offer) -> Result<(u64, u64), Trouble>,
 ) -> Result<(GoalResult, u64), Trouble> {
     let goal = Goal::rfc2544(runner.plan.trial, runner.plan.width);
     let Found { mut goals, trials, trouble } =

@@ -69,6 +69,15 @@ impl Metric {
 /// Returns the numbers of runs, in the order of the first run that has them.
 #[must_use]
 pub fn metrics(runs: &[Value]) -> Vec<Metric> {
+    collected(runs, Value::as_f64)
+}
+
+/// Returns the numbers of runs, and their flags as 1 and 0.
+pub(crate) fn numbers(runs: &[Value]) -> Vec<Metric> {
+    collected(runs, |value| value.as_f64().or_else(|| value.as_bool().map(f64::from)))
+}
+
+fn collected(runs: &[Value], number: impl Fn(&Value) -> Option<f64>) -> Vec<Metric> {
     let mut all: Vec<Metric> = Vec::new();
     for run in runs {
         for line in evidence::lines(run) {
@@ -79,7 +88,7 @@ pub fn metrics(runs: &[Value]) -> Vec<Metric> {
             let key = |name: &&str| Some(((*name).to_owned(), text(line.fields.get(*name)?)));
             let about: BTreeMap<String, String> = KEYS.iter().filter_map(key).collect();
             for (name, value) in &line.fields {
-                let Some(value) = value.as_f64().filter(|_| !about.contains_key(name)) else {
+                let Some(value) = number(value).filter(|_| !about.contains_key(name)) else {
                     continue;
                 };
                 let is_same =

@@ -10,7 +10,8 @@ use validate::bench::{Acknowledged, Bench, Faculty, Trouble};
 use validate::observation::Observation;
 use validate::trial::{Flow, Limit, Obeys, Port, Rate, Trial};
 
-use crate::plan::{Plan, frames_per_second};
+use crate::disturbance::{self, Disturbed, Judge, Use};
+use crate::plan::Plan;
 use crate::took::Took;
 
 /// Bytes of a frame on the line that are not part of it: preamble, start delimiter and gap.
@@ -158,6 +159,12 @@ pub struct Runner<'a> {
     pub took: Vec<Took>,
     /// Seconds of all trials since the last row.
     spent: f64,
+    /// Use of the missing frames of the trials.
+    used: Use,
+    /// Runs that are left for a trial that the machine disturbs.
+    left: u32,
+    /// Small doubt about the last trial of a search.
+    doubt: Option<String>,
 }
 
 impl<'a> Runner<'a> {
@@ -166,7 +173,9 @@ impl<'a> Runner<'a> {
         bench: &'a mut dyn Bench,
         progress: &'a mut dyn FnMut(&str) -> bool,
     ) -> Self {
-        Self { plan, bench, progress, trials: 0, notes: Vec::new(), took: Vec::new(), spent: 0.0 }
+        let (notes, took, used) = (Vec::new(), Vec::new(), Use::Number);
+        let (spent, left, doubt) = (0.0, ATTEMPTS, None);
+        Self { plan, bench, progress, trials: 0, notes, took, spent, used, left, doubt }
     }
 
     /// True if equal trials have equal results.
@@ -274,7 +283,9 @@ impl<'a> Runner<'a> {
             let flow = flow.size(stream.size).rate(Rate::Line(stream.share));
             trial.flow(flow.start(stream.start));
         }
-        self.attempts(&trial, self.plan.rest, |runner, report| runner.counted(&report, streams))
+        self.attempts(&trial, self.plan.rest, |runner, report| {
+            runner.counted(&report, &trial.flows)
+        })
     }
 
     /// Returns the time for which a stream sends.
@@ -291,18 +302,6 @@ impl<'a> Runner<'a> {
         }
     }
 
-    /// Returns the number of frames that a stream is to send.
-    fn intended(&self, stream: &Stream) -> u64 {
-        match stream.limit {
-            Limit::Frames(frames) => frames.into(),
-            Limit::Bursts(bursts) => bursts.frames_in_all(),
-            Limit::Time(time) => {
-                let line = frames_per_second(self.plan.setup.port(stream.ends.0).rate, stream.size);
-                ((line * stream.share * time.as_secs_f64()).floor() as u64).max(1)
-            }
-        }
-    }
-
     /// Runs a trial after a rest, again if the machine disturbs it, and returns what `read` makes of its
     /// counters.
     ///
@@ -315,9 +314,51 @@ impl<'a> Runner<'a> {
         read: impl Fn(&Self, Report) -> Result<T, Trouble>,
     ) -> Result<T, Trouble> {
         self.repeated(trial, rest, |runner| {
-            let counted = runner.bench.count(trial);
-            counted.and_then(|report| read(runner, report))
+            let report = runner.bench.count(trial)?;
+            runner.undisturbed(trial, &report)?;
+            read(runner, report)
         })
+    }
+
+    /// Runs trials of a search, which compares the share of missing frames with these limits.
+    pub(crate) fn searching<T>(
+        &mut self,
+        limits: Vec<f64>,
+        search: impl FnOnce(&mut Self) -> T,
+    ) -> T {
+        let before = core::mem::replace(&mut self.used, Use::Limits(limits));
+        let found = search(self);
+        self.used = before;
+        found
+    }
+
+    fn judge(&self) -> Judge<'_> {
+        Judge { setup: &self.plan.setup, width: self.plan.width, used: &self.used }
+    }
+
+    /// An error if a counted trial was disturbed.
+    fn undisturbed(&mut self, trial: &Trial, report: &Report) -> Result<(), Trouble> {
+        if let Some(remark) = disturbance::unnoticed(report) {
+            self.note(remark);
+        }
+        let found = self.judge().counted(trial, report);
+        self.repeat(trial, found)
+    }
+
+    /// An error if a trial was disturbed. After the last run, a small doubt of a search is kept instead.
+    fn repeat(&mut self, trial: &Trial, found: Option<Disturbed>) -> Result<(), Trouble> {
+        let Some(Disturbed { why, is_small }) = found else { return Ok(()) };
+        let why = format!("{}: {why}", trial.name);
+        if is_small && self.left == 0 {
+            self.doubt = Some(why);
+            return Ok(());
+        }
+        Err(Trouble::Disturbed(why))
+    }
+
+    /// Takes the doubt about the last trial of a search.
+    pub(crate) fn doubt(&mut self) -> Option<String> {
+        self.doubt.take()
     }
 
     /// Runs a trial after a rest, again if the machine disturbs it.
@@ -327,8 +368,9 @@ impl<'a> Runner<'a> {
         rest: Duration,
         mut run: impl FnMut(&mut Self) -> Result<T, Trouble>,
     ) -> Result<T, Trouble> {
-        let mut attempt = 1;
-        loop {
+        self.doubt = None;
+        for left in (0..ATTEMPTS).rev() {
+            self.left = left;
             if !(self.progress)(&trial.name) {
                 return Err(Trouble::Interrupted);
             }
@@ -341,10 +383,11 @@ impl<'a> Runner<'a> {
                 false => begun.elapsed().as_secs_f64(),
             };
             match ended {
-                Err(Trouble::Disturbed(_)) if attempt < ATTEMPTS => attempt += 1,
+                Err(Trouble::Disturbed(_)) if left > 0 => {}
                 other => return other,
             }
         }
+        unreachable!("the last run returns")
     }
 
     /// Runs a trial with connections after a rest, again if the machine disturbs it.
@@ -356,7 +399,11 @@ impl<'a> Runner<'a> {
         trial: &Trial,
     ) -> Result<(Report, Vec<Acknowledged>), Trouble> {
         let rest = self.plan.rest;
-        self.repeated(trial, rest, |runner| runner.bench.acknowledged(trial))
+        self.repeated(trial, rest, |runner| {
+            let (report, acknowledged) = runner.bench.acknowledged(trial)?;
+            runner.undisturbed(trial, &report)?;
+            Ok((report, acknowledged))
+        })
     }
 
     /// Runs a trial after a rest, again if the machine disturbs it, and returns each frame of it.
@@ -367,38 +414,28 @@ impl<'a> Runner<'a> {
         let rest = self.plan.rest;
         self.repeated(trial, rest, |runner| {
             let seen = runner.bench.run(trial)?;
-            seen.disturbed.clone().map_or(Ok(seen), |why| Err(Trouble::Disturbed(why)))
+            let found = runner.judge().observed(trial, &seen);
+            runner.repeat(trial, found).map(|()| seen)
         })
     }
 
-    /// Returns the results in a report.
-    fn counted(&self, report: &Report, streams: &[Stream]) -> Result<Counted, Trouble> {
+    /// Returns the results in a report of flows.
+    fn counted(&self, report: &Report, flows: &[Flow]) -> Result<Counted, Trouble> {
         let pauses: Vec<Pauses> =
             report.ports.iter().map(|port| pauses(port, self.plan.priority)).collect();
-        let all = || streams.iter().zip(&report.flows);
-        let intended: u64 = streams.iter().map(|stream| self.intended(stream)).sum();
-        let offered: u64 = all().map(|(_, flow)| flow.frames_tx).sum();
+        let all = || flows.iter().zip(&report.flows);
+        let offered: u64 = all().map(|(_, counts)| counts.frames_tx).sum();
         if offered == 0 {
             return Err(Trouble::Error("the tester sent nothing".to_owned()));
         }
-        let held = streams.iter().any(|s| pauses.get(s.ends.0.0).is_some_and(|p| p.pauses > 0));
-        // A larger error of the load than the width of the search would move its result.
-        let short = intended.saturating_sub(offered);
-        let pacing = (self.plan.width * intended as f64).max(streams.len() as f64);
-        if !held && short as f64 > pacing {
-            return Err(Trouble::Disturbed(format!(
-                "the tester sent {offered} frames of {intended}, without being paused: the machine is \
-                 busy, or too slow for this load; lower `max_load`, or widen `width`"
-            )));
-        }
         let mut samples = Vec::new();
-        for (stream, flow) in all() {
-            let paused = pauses.get(stream.ends.0.0).is_some_and(|p| p.pauses > 0);
-            let (offered, forwarded) = (flow.frames_tx, flow.frames_rx);
-            let intended = self.intended(stream);
+        for (flow, counts) in all() {
+            let paused = pauses.get(flow.from.0).is_some_and(|p| p.pauses > 0);
+            let (offered, forwarded) = (counts.frames_tx, counts.frames_rx);
+            let intended = flow.intended(self.plan.setup.port(flow.from).rate);
             // Without pauses, a difference is the tester's pacing and not the device's.
             let intended = if paused { intended.max(offered) } else { offered };
-            let latency = latency_of(flow, report);
+            let latency = latency_of(counts, report);
             samples.push(Sample { intended, offered, forwarded, paused, latency });
         }
         let arrivals = all().map(|(_, flow)| flow.first_rx_s.zip(flow.last_rx_s)).collect();

@@ -1,5 +1,7 @@
 //! `sluice benchmark`: the speed of a device under test.
 
+use std::collections::BTreeMap;
+use std::fmt::Debug;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::atomic::Ordering;
@@ -61,8 +63,8 @@ enum Procedure {
     /// RFC 2544: throughput, latency, frame loss rate, back-to-back frames (RFC 9004), recovery, reset
     /// (RFC 6201).
     Rfc2544 {
-        /// Run only this test. May be repeated.
-        #[arg(long, value_enum, value_name = "TEST")]
+        /// Run only these tests, with commas between. May be repeated.
+        #[arg(long, value_enum, value_name = "TEST", value_delimiter = ',')]
         only: Vec<Only>,
         #[command(flatten)]
         common: Common,
@@ -70,24 +72,24 @@ enum Procedure {
     /// RFC 2889: throughput and forwarding rates of meshes, congestion control, forward pressure, address
     /// capacity and learning rate, errored frames, broadcasts.
     Rfc2889 {
-        /// Run only this test. May be repeated.
-        #[arg(long, value_enum, value_name = "TEST")]
+        /// Run only these tests, with commas between. May be repeated.
+        #[arg(long, value_enum, value_name = "TEST", value_delimiter = ',')]
         only: Vec<Lan>,
         #[command(flatten)]
         common: Common,
     },
     /// RFC 7640: burst hunt of each queue, and of all queues at once.
     Rfc7640 {
-        /// Run only this test. May be repeated.
-        #[arg(long, value_enum, value_name = "TEST")]
+        /// Run only these tests, with commas between. May be repeated.
+        #[arg(long, value_enum, value_name = "TEST", value_delimiter = ',')]
         only: Vec<Management>,
         #[command(flatten)]
         common: Common,
     },
     /// RFC 8239: line rate of all ports, buffer, microbursts, head-of-line blocking, incast.
     Rfc8239 {
-        /// Run only this test. May be repeated.
-        #[arg(long, value_enum, value_name = "TEST")]
+        /// Run only these tests, with commas between. May be repeated.
+        #[arg(long, value_enum, value_name = "TEST", value_delimiter = ',')]
         only: Vec<DataCentre>,
         #[command(flatten)]
         common: Common,
@@ -262,6 +264,8 @@ struct Document<'a> {
     calibration_ns: Option<f64>,
     world: &'static str,
     seed: u64,
+    /// Parameters of the plan by name, which a comparison needs to be equal.
+    parameters: &'a BTreeMap<String, String>,
     /// Version of this program, which is the tester.
     tester: &'static str,
     /// Loads that the tester carries by itself, where they are less than the line.
@@ -274,6 +278,8 @@ struct Document<'a> {
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     warnings: &'a [String],
     runs: &'a [Value],
+    /// `inconclusive` if the machine disturbed a trial repeatedly, or the comparison is.
+    verdict: Verdict,
     /// Reason why the run ended early, also before the first trial of a procedure.
     #[serde(skip_serializing_if = "Option::is_none")]
     ended: Option<&'a str>,
@@ -293,46 +299,50 @@ pub fn run(args: &BenchmarkArgs) -> Result<ExitCode> {
             let run = |plan: &Plan, bench: &mut dyn Bench, step: Step<'_>| {
                 rfc2544::run(plan, &tests, bench, step)
             };
-            measure("rfc2544", common, run, table::rfc2544)
+            measure(("rfc2544", &tests), common, run, table::rfc2544)
         }
         Procedure::Rfc2889 { only, common } => {
             let tests = selected(only, &rfc2889::Test::ALL);
             let run = |plan: &Plan, bench: &mut dyn Bench, step: Step<'_>| {
                 rfc2889::run(plan, &tests, bench, step)
             };
-            measure("rfc2889", common, run, table::rfc2889)
+            measure(("rfc2889", &tests), common, run, table::rfc2889)
         }
         Procedure::Rfc7640 { only, common } => {
             let tests = selected(only, &rfc7640::Test::ALL);
             let run = |plan: &Plan, bench: &mut dyn Bench, step: Step<'_>| {
                 rfc7640::run(plan, &tests, bench, step)
             };
-            measure("rfc7640", common, run, table::rfc7640)
+            measure(("rfc7640", &tests), common, run, table::rfc7640)
         }
         Procedure::Rfc8239 { only, common } => {
             let tests = selected(only, &rfc8239::Test::ALL);
             let run = |plan: &Plan, bench: &mut dyn Bench, step: Step<'_>| {
                 rfc8239::run(plan, &tests, bench, step)
             };
-            measure("rfc8239", common, run, table::rfc8239)
+            measure(("rfc8239", &tests), common, run, table::rfc8239)
         }
         Procedure::Lossless { common } => {
-            measure("lossless", common, lossless::run, table::lossless)
+            measure(("lossless", &()), common, lossless::run, table::lossless)
         }
-        Procedure::Soak { common } => measure("soak", common, soak::run, table::soak),
-        Procedure::Mlrsearch { common } => measure("mlrsearch", common, mlr::run, table::mlrsearch),
+        Procedure::Soak { common } => measure(("soak", &()), common, soak::run, table::soak),
+        Procedure::Mlrsearch { common } => {
+            measure(("mlrsearch", &()), common, mlr::run, table::mlrsearch)
+        }
     }
 }
 
-/// Runs a procedure.
+/// Runs a procedure, of it these tests.
 fn measure<R: Serialize>(
-    procedure: &'static str,
+    (procedure, tests): (&'static str, &dyn Debug),
     args: &Common,
     run: impl Fn(&Plan, &mut dyn Bench, Step<'_>) -> (R, Option<Trouble>),
     table: impl Fn(&R) -> String,
 ) -> Result<ExitCode> {
     let (mut plan, dut) = load(args)?;
-    let before = args.baseline.as_deref().map(|path| earlier(path, procedure)).transpose()?;
+    let parameters: BTreeMap<String, String> = plan.parameters().into_iter().collect();
+    let before = args.baseline.as_deref().map(|path| earlier(path, procedure, &parameters));
+    let before = before.transpose()?;
     let mut outputs = Outputs::new();
     outputs.input("the benchmark file", &args.file);
     if let Some(path) = &args.resume {
@@ -347,7 +357,8 @@ fn measure<R: Serialize>(
     let page = open("--report", &args.report)?;
     let junit = open("--junit", &args.junit)?;
     let stop = stop_on_signals()?;
-    let known = format!("{:?} {:?} {:?}", dut.lab, dut.reports, dut.resets);
+    let options = (tests, args.machine);
+    let known = format!("{options:?} {:?} {:?} {:?}", dut.lab, dut.reports, dut.resets);
     let mut device = dut::bench(dut, (World::Virtual, args.machine), &stop)?;
     let world = device.world();
     if plan.setup.version.is_none() {
@@ -417,10 +428,14 @@ fn measure<R: Serialize>(
         procedure: procedure.to_owned(),
         dut: dut.to_owned(),
         world: world.to_owned(),
+        seed,
+        parameters: Some(parameters.clone()),
         runs: values.clone(),
+        ended: trouble.as_ref().map(ToString::to_string),
     };
     let compared = before.map(|before| Comparison::of(&before, &these(), plan.width));
     let judged = compared.as_ref().map(Comparison::verdict);
+    let verdict = Verdict::of_all([verdict(trouble.as_ref())].into_iter().chain(judged));
     let tester = env!("CARGO_PKG_VERSION");
     let ended = trouble.as_ref().map(ToString::to_string);
     let ended = ended.as_deref();
@@ -432,20 +447,18 @@ fn measure<R: Serialize>(
         calibration_ns: plan.setup.calibration.as_ref().map(|of| of.latency.as_nanos_f64()),
         world,
         seed,
+        parameters: &parameters,
         tester,
         tester_limits: &plan.tester,
         tester_limits_unknown: unknown.as_deref(),
         warnings: &warnings,
         runs: &values,
+        verdict,
         ended,
         compared,
     };
     let write = |file: Option<OutputFile>, text: &dyn Fn() -> String| {
         file.map_or(Ok(()), |file| file.write(text().as_bytes()))
-    };
-    let verdict = match (verdict(trouble.as_ref()), judged) {
-        (Verdict::Pass, Some(judged)) => judged,
-        (complete, judged) => Verdict::of_all([complete].into_iter().chain(judged)),
     };
     let (text, value) =
         (serde_json::to_string_pretty(&document)?, serde_json::to_value(&document)?);
@@ -470,7 +483,7 @@ fn measure<R: Serialize>(
         write(jsonl, &|| evidence::json_lines(&value)),
         write(csv, &|| evidence::csv(&value)),
         write(page, &html),
-        write(junit, &|| junit_xml((procedure, &testbed), &values, ended, compared)),
+        write(junit, &|| junit_xml((procedure, &testbed), &values, trouble.as_ref(), compared)),
     ];
     match args.format {
         Format::Json => terminal::print_json(&document)?,
@@ -491,6 +504,9 @@ fn text_of(last: String, document: &Document<'_>) -> String {
     if let Some(compared) = &document.compared {
         text += &format!("\n{}", table::compared(compared));
     }
+    if let Some(why) = document.ended {
+        text += &format!("{}: {why}\n", document.verdict.label());
+    }
     text
 }
 
@@ -500,8 +516,8 @@ fn testbed() -> Testbed {
     Testbed { timestamp: stamp(now), testbed: "sluice".to_owned(), ..Testbed::default() }
 }
 
-/// Reads a baseline.
-fn earlier(path: &Path, procedure: &str) -> Result<Runs> {
+/// Reads a baseline of this procedure with these parameters.
+fn earlier(path: &Path, procedure: &str, parameters: &BTreeMap<String, String>) -> Result<Runs> {
     let name = path.display();
     let text = std::fs::read_to_string(path)
         .map_err(|error| bad_input(anyhow!("--baseline {name}: cannot be read: {error}")))?;
@@ -510,6 +526,10 @@ fn earlier(path: &Path, procedure: &str) -> Result<Runs> {
     if before.procedure != procedure {
         let of = printable::excerpt(&before.procedure);
         return Err(wrong(format!("it has results of {of}, not {procedure}")));
+    }
+    if let Some(difference) = before.difference(parameters) {
+        let what = format!("it has results of other parameters ({difference})");
+        return Err(bad_input(anyhow!("--baseline {name}: {what}; measure it again with these")));
     }
     Ok(before)
 }

@@ -23,6 +23,7 @@ use super::{Format, schema, terminal};
 use crate::config::{self, ConfigError, Finding, Machine, SwitchFile, Warning};
 use crate::lab::study::{Changes, Study, jobs};
 use crate::lab::{LabFile, Resolved, examine, is_lab, refuse_memory};
+use crate::runtime::Placement;
 use crate::{printable, report};
 use ::benchmark::file::is_benchmark;
 use ::benchmark::plan::Plan;
@@ -128,7 +129,8 @@ fn run_to(
 
 /// Resolved contents of a valid file.
 enum Content {
-    Switch(Box<SwitchFile>),
+    /// A switch, and the CPUs of its workers if it is for this machine.
+    Switch(Box<SwitchFile>, Option<Placement>),
     Lab(Box<Resolved>),
     /// A lab with a sweep.
     Study(Box<study::Resolved>),
@@ -201,7 +203,8 @@ fn load(read: Result<(String, Zeroizing<String>), ConfigError>, machine: &Machin
         return fits(&name, examine(&name, &text)?, machine);
     }
     let (switch, warnings) = config::parse(&name, &text, machine)?;
-    Ok((Content::Switch(Box::new(switch)), warnings))
+    let placement = machine.cores.is_some().then(|| daemon::preview(&switch));
+    Ok((Content::Switch(Box::new(switch), placement), warnings))
 }
 
 /// Resolves the runs of a lab with a sweep or a search, up to a number.
@@ -217,7 +220,14 @@ fn load_study(lab: LabFile, machine: &Machine) -> Loaded {
     }
     let (resolved, warnings) = study.check(study::RESOLVED_MAX, jobs, fits)?;
     let lab = study.resolve(0)?.0.plan.name;
-    Ok((Content::Study(Box::new(study::Resolved { study, resolved, lab })), warnings))
+    let points = study.sweep().map_or(1, |sweep| sweep.len());
+    let of_variant = |n: u64| -> Result<_, ConfigError> {
+        let first = study.resolve(n)?.0;
+        Ok((study.run(n).variant.map(str::to_owned), lab::signals(&first)))
+    };
+    let firsts = (0..study.len()).step_by(usize::try_from(points).unwrap_or(usize::MAX));
+    let signals = firsts.map(of_variant).collect::<Result<_, _>>()?;
+    Ok((Content::Study(Box::new(study::Resolved { study, resolved, lab, signals })), warnings))
 }
 
 /// Refuses a lab for which the machine has too little memory.
@@ -241,7 +251,9 @@ fn result(checked: &Checked) -> Json {
     };
     match content {
         None => result,
-        Some(Content::Switch(file)) => result.and(object! { switch: switch::json(file) }),
+        Some(Content::Switch(file, placement)) => {
+            result.and(object! { switch: switch::json(file, placement.as_ref()) })
+        }
         Some(Content::Lab(lab)) => result.and(object! { lab: lab::json(lab) }),
         Some(Content::Study(study)) => result.and(object! { study: study::json(study) }),
         Some(Content::Test(plan)) => result.and(object! {
@@ -280,7 +292,9 @@ fn print(checked: &Checked, out: &mut impl Write, err: &mut impl Write) -> std::
     match &checked.loaded {
         Ok((content, warnings)) => {
             match content {
-                Content::Switch(file) => write!(out, "{}", text::Text(file))?,
+                Content::Switch(file, placement) => {
+                    write!(out, "{}", text::Text(file, placement.as_ref()))?;
+                }
                 Content::Lab(lab) => write!(out, "{}", lab::Text(lab))?,
                 Content::Study(study) => write!(out, "{}", study::Text(study))?,
                 Content::Test(plan) => write!(out, "{}", report::plan_text(plan))?,
@@ -373,6 +387,37 @@ mod tests {
         let refused = on(Some(1 << 20)).expect("it needs more than 1 MiB").to_string();
         assert!(refused.contains("constant-rate.yaml: ports, flows: 2 `flows` x "), "{refused}");
         assert!(refused.contains("more than the 1 MiB that are available here"), "{refused}");
+    }
+
+    #[test]
+    fn cores_of_workers_are_those_of_this_machine_or_auto() {
+        let dir = Folder::new("check-cores");
+        let text = "ports:\n- {device: net_null0, name: a}\n- {device: net_null1, name: b, core: none}\n\
+                    - {device: net_null2, name: c}\n";
+        let file = dir.put("switch.yaml", text.as_bytes());
+        let file = file.to_str().unwrap();
+        let (good, out, err) = check(&[file, "--elsewhere"]);
+        assert!(good && err.is_empty(), "{err}");
+        assert!(out.contains("worker (core auto): a, c\nworker (not pinned): b\n"), "{out}");
+        let workers = |args: &[&str]| {
+            let (_, out, _) = check(&[args, &["--format", "json"]].concat());
+            let all: serde_json::Value = serde_json::from_str(&out).unwrap();
+            all[0]["switch"]["workers"].clone()
+        };
+        let [first, second] = ["auto", "none"];
+        let elsewhere = serde_json::json!([
+            {"core": first, "ports": ["a", "c"]},
+            {"core": second, "ports": ["b"]},
+        ]);
+        assert_eq!(workers(&[file, "--elsewhere"]), elsewhere);
+        // On this machine the worker has a CPU, or the reason why it has none is told.
+        let here = workers(&[file]);
+        assert_eq!((&here[0]["core"], &here[1]["cpu"]), (&"auto".into(), &serde_json::Value::Null));
+        let (_, out, _) = check(&[file]);
+        match here[0]["cpu"].as_u64() {
+            Some(_) => assert!(out.contains(", chosen): a, c\n"), "{out}"),
+            None => assert!(out.contains("workers with core auto are not pinned here: "), "{out}"),
+        }
     }
 
     #[test]

@@ -12,6 +12,7 @@ use clap::{Subcommand, ValueEnum};
 use super::{Format, bad_input, terminal, verdict};
 use crate::printable;
 use crate::report::{self, Measurements, Objects};
+use crate::switch::managed::Object;
 use ::text::count;
 use daemon::messages::{
     About, Place, PortSecured, PortsFound, Request, SetEcn, SetGroup, SetObject,
@@ -23,12 +24,15 @@ use results::Summary;
 /// Error for a response that cannot be parsed.
 const OTHER_VERSION: &str = "the switch is of another version; use --format json";
 
+/// Time over which `show` measures rates.
+const RATES_OVER: std::time::Duration = std::time::Duration::from_secs(1);
+
 const EXAMPLES: &str = "\
 EXAMPLES:
   sluice ctl show                                  the counters as tables
   sluice ctl show --format json | jq .drops
   sluice ctl set-group port0 3 --xoff 64KiB --dynamic-th -1
-  sluice ctl set-ecn port1 3 --kmin 100KB --kmax 400KB --pmax 0.2
+  sluice ctl set-ecn port1 3 --kmin 100KB --kmax 400KB --pmax 20%
   sluice ctl link port1 down
   sluice ctl neighbours                            who is at the other ends (LLDP, DCBX)
   sluice ctl headroom                              what was measured, and what followed
@@ -63,7 +67,7 @@ pub struct Args {
 
 #[derive(Subcommand, Debug)]
 enum What {
-    /// Show the counters so far.
+    /// Show the counters so far, and the rates of a second.
     Show,
     /// Show the version of the switch, and the memory that it uses.
     About,
@@ -248,10 +252,8 @@ pub fn run(args: Args) -> Result<ExitCode> {
                 None => terminal::print(text)?,
             }
         }
-        (Request::Show {}, Format::Table) => {
-            let summary: Summary = serde_json::from_value(result).context(OTHER_VERSION)?;
-            terminal::print(report::text(&summary, None))?;
-        }
+        (Request::Show {}, Format::Table) => show(result, &path)?,
+        (Request::Set(set), Format::Table) => show_set(set, &path)?,
         (Request::Macsec {}, Format::Table) => {
             let found: Vec<PortSecured> = serde_json::from_value(result).context(OTHER_VERSION)?;
             terminal::print(macsec::text(&found))?;
@@ -269,6 +271,25 @@ pub fn run(args: Args) -> Result<ExitCode> {
         _ => {}
     }
     Ok(verdict(true))
+}
+
+/// Prints the counters of a switch after those of `before`. Rates are of the time between, as on the screen of
+/// the switch, and not means since its start.
+fn show(before: serde_json::Value, path: &Path) -> Result<()> {
+    let before: Summary = serde_json::from_value(before).context(OTHER_VERSION)?;
+    std::thread::sleep(RATES_OVER);
+    let now = answer(&Request::Show {}, path)?;
+    let now: Summary = serde_json::from_value(now).context(OTHER_VERSION)?;
+    terminal::print(report::text(&now, Some(&before)))
+}
+
+/// Prints an object that was set.
+fn show_set(set: &SetObject, path: &Path) -> Result<()> {
+    let SetObject { name, port, class, .. } = set.clone();
+    // It is set, whatever becomes of this.
+    let Ok(now) = answer(&Request::Get(Place { name, port, class }), path) else { return Ok(()) };
+    let now: Objects = serde_json::from_value(now).context(OTHER_VERSION)?;
+    terminal::print(report::objects_text(&now))
 }
 
 /// Sends a request and returns the switch's result.
@@ -295,6 +316,9 @@ fn write_modules(folder: &Path) -> Result<()> {
 fn describe(pattern: &str, format: Format) -> Result<()> {
     let pattern = pattern.to_lowercase();
     let wanted = |name: &str| name.to_lowercase().contains(&pattern);
+    if !Object::all().any(|object| wanted(object.name())) {
+        Object::named(&pattern).map_err(bad_input)?;
+    }
     match format {
         Format::Table => terminal::print(report::objects_described(wanted)),
         Format::Json => terminal::print_json(&report::objects_schema(wanted)),

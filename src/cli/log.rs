@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use tracing::{Event, Level, Subscriber};
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::fmt::format::Writer;
+use tracing_subscriber::fmt::time::{FormatTime, SystemTime};
 use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields};
 use tracing_subscriber::registry::LookupSpan;
 
@@ -55,7 +56,7 @@ pub(super) fn start(verbose: u8) -> Log {
         .with_ansi(colours)
         // An error of standard error cannot be reported.
         .log_internal_errors(false)
-        .event_format(Lines { flush: Some((Once::new(), colours)), ..lines })
+        .event_format(Lines { time: time_now, flush: Some((Once::new(), colours)), ..lines })
         .init();
     log
 }
@@ -67,24 +68,34 @@ const fn colours(no_color: bool, terminal: bool) -> bool {
 
 /// Writes counts to standard error.
 fn tell(suppressed: &[Suppressed], colours: bool) {
-    let lines = suppressed.iter().map(|held| line(held.level, &held.line(), colours));
+    let lines = suppressed.iter().map(|held| line(time_now(), held.level, &held.line(), colours));
     // An error of standard error cannot be reported.
     let _ = io::stderr().write_all(lines.collect::<String>().as_bytes());
 }
 
-/// Formats a line of the log.
-fn line(level: Level, text: &str, colours: bool) -> String {
+/// Formats a line of the log, with the time before it if there is one.
+fn line(time: Option<String>, level: Level, text: &str, colours: bool) -> String {
     let text = printable::line(text);
+    let time = time.map_or_else(String::new, |time| time + " ");
     match colours {
-        true => format!("\x1b[{}m{level:>5}\x1b[0m {text}\n", colour(level)),
-        false => format!("{level:>5} {text}\n"),
+        true => format!("{time}\x1b[{}m{level:>5}\x1b[0m {text}\n", colour(level)),
+        false => format!("{time}{level:>5} {text}\n"),
     }
+}
+
+/// Returns the time of the day in UTC, with its date (RFC 3339).
+fn time_now() -> Option<String> {
+    let mut time = String::new();
+    SystemTime.format_time(&mut Writer::new(&mut time)).ok()?;
+    Some(time)
 }
 
 /// Writes an event as its level and its fields, escaped, unless the limit suppresses it.
 struct Lines {
     limiter: Arc<Mutex<Limiter>>,
     clock: Arc<dyn Fn() -> Duration + Send + Sync>,
+    /// Time of a line, for those that are not about a file or an argument; tests have none.
+    time: fn() -> Option<String>,
     /// Starts the thread that writes counts after a flood; true for colours.
     flush: Option<(Once, bool)>,
 }
@@ -94,7 +105,7 @@ impl Lines {
         limiter: Arc<Mutex<Limiter>>,
         clock: impl Fn() -> Duration + Send + Sync + 'static,
     ) -> Self {
-        Self { limiter, clock: Arc::new(clock), flush: None }
+        Self { limiter, clock: Arc::new(clock), time: || None, flush: None }
     }
 
     /// Starts the thread that closes windows, once.
@@ -131,21 +142,23 @@ where
         let mut fields = String::new();
         context.format_fields(Writer::new(&mut fields), event)?;
         let (metadata, colours) = (event.metadata(), out.has_ansi_escapes());
-        if metadata.target() != START {
+        let is_start = metadata.target() == START;
+        if !is_start {
             let now = (self.clock)();
             let mut limiter = self.limiter.lock().unwrap_or_else(PoisonError::into_inner);
             let held = limiter.ended(now);
             let admitted = limiter.admit(event, &fields, now);
             drop(limiter);
             for held in held {
-                out.write_str(&line(held.level, &held.line(), colours))?;
+                out.write_str(&line((self.time)(), held.level, &held.line(), colours))?;
             }
             if !admitted {
                 self.flush();
                 return Ok(());
             }
         }
-        out.write_str(&line(*metadata.level(), &fields, colours))
+        let time = if is_start { None } else { (self.time)() };
+        out.write_str(&line(time, *metadata.level(), &fields, colours))
     }
 }
 
@@ -252,6 +265,16 @@ mod tests {
         assert_eq!(text.lines().count(), 2, "{text}");
         assert!(text.starts_with(" WARN p1\\n WARN p2: down"), "{text}");
         assert!(text.chars().all(|c| c == '\n' || !c.is_control() && c != '\u{202e}'), "{text:?}");
+    }
+
+    #[test]
+    fn a_line_of_a_running_switch_begins_with_the_time() {
+        let time = time_now().unwrap();
+        assert!(time.len() >= 20 && time.ends_with('Z') && &time[10..11] == "T", "{time}");
+        let stamped = || Some("2026-01-02T03:04:05.000006Z".to_owned());
+        let text = line(stamped(), Level::WARN, "p1: down", false);
+        assert_eq!(text, "2026-01-02T03:04:05.000006Z  WARN p1: down\n");
+        assert_eq!(line(None, Level::WARN, "a.yaml:1:2: b", false), " WARN a.yaml:1:2: b\n");
     }
 
     #[test]

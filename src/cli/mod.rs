@@ -52,7 +52,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use anyhow::Context;
-use clap::{CommandFactory, Parser, Subcommand, ValueEnum};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 
 use crate::config::ConfigError;
@@ -86,7 +86,7 @@ EXIT STATUS:
 
 /// A lossless-Ethernet lab: software switch, traffic generator and measuring instrument on DPDK.
 #[derive(Parser, Debug)]
-#[command(name = "sluice", version, about, after_help = EXAMPLES, max_term_width = 100)]
+#[command(name = "sluice", version = crate::VERSION, about, max_term_width = 100)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -246,13 +246,29 @@ fn quoted(path: &Path) -> String {
 /// The command line, for tests and generators of its documentation.
 #[must_use]
 pub fn command() -> clap::Command {
-    Cli::command()
+    let command = Cli::command();
+    let help = examples(&command);
+    command.after_help(help)
+}
+
+/// Returns the examples of the commands that this build has.
+fn examples(command: &clap::Command) -> String {
+    let is_here = |line: &&str| match line.trim_start().strip_prefix("sluice ") {
+        Some(rest) => {
+            let verb = rest.split(' ').next().unwrap_or_default();
+            command.get_subcommands().any(|known| known.get_name() == verb)
+        }
+        None => true,
+    };
+    EXAMPLES.lines().filter(is_here).collect::<Vec<_>>().join("\n")
 }
 
 /// Runs the command in the arguments.
 #[must_use]
 pub fn main() -> ExitCode {
-    let cli = arguments::read(Cli::try_parse());
+    ground::program::set_version(crate::VERSION);
+    let parsed = command().try_get_matches().and_then(|matches| Cli::from_arg_matches(&matches));
+    let cli = arguments::read(parsed);
     let _log = log::start(cli.verbose);
     let result = match cli.command {
         #[cfg(feature = "dpdk")]
@@ -310,6 +326,17 @@ mod tests {
     #[test]
     fn the_arguments_are_consistent() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn help_names_no_command_that_a_build_lacks() {
+        let few = clap::Command::new("sluice").subcommand(clap::Command::new("run"));
+        let text = examples(&few);
+        let verbs: Vec<_> = text.lines().filter_map(|l| l.strip_prefix("  sluice ")).collect();
+        assert!(verbs.len() == 1 && verbs[0].starts_with("run "), "{text}");
+        assert!(text.contains("EXIT STATUS:"), "{text}");
+        let all = command();
+        assert!(all.get_after_help().is_some_and(|help| help.to_string().contains("sluice run")));
     }
 
     #[test]

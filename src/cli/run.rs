@@ -93,7 +93,8 @@ pub fn run(args: &RunArgs) -> Result<ExitCode> {
     let mut outputs = Outputs::new();
     let page = page(args, &jobs, &mut outputs)?;
     let rows = Rows::begin(args, &mut outputs)?;
-    let sets = Sets::create(args, &studies)?;
+    let sets = Sets::create(args, &studies, true)?;
+    sets.say_size(jobs.iter().map(|job| &job.resolved.plan), jobs.len() as u64);
     let files = Files { page, rows, sets };
     if alone { run_one(args, &jobs[0], files) } else { compare::run(args, &jobs, files) }
 }
@@ -151,7 +152,8 @@ fn run_one(
 
 /// Reads the labs, with the changes of the arguments.
 fn studies(args: &RunArgs) -> Result<Vec<Study>> {
-    let changes = Changes { seed: args.seed, shuffle: args.shuffle, duration: args.duration };
+    let RunArgs { seed, shuffle, duration, world, slow_down, .. } = *args;
+    let changes = Changes { seed, shuffle, duration, world, slow_down };
     let study = |path: &PathBuf| {
         Kind::Lab.expect(path)?;
         let file = LabFile::read(path).and_then(|file| file.with_fields(&args.set));

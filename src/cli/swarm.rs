@@ -177,7 +177,10 @@ fn replay(file: &Path) -> Result<ExitCode> {
     let mut out = terminal::stdout();
     let frames = count(trial.frames);
     match trial.failure() {
-        None => writeln!(out, "PASS: {frames} frames, trace {:016x}", trial.trace_hash)?,
+        None => {
+            let verdict = trial.verdict();
+            writeln!(out, "{verdict}: {frames} frames, trace {:016x}", trial.trace_hash)?;
+        }
         Some(Failure { check, detail }) => {
             writeln!(out, "{}", printable::line(&format!("FAIL: {check}: {detail}")))?;
             writeln!(out, "{frames} frames, trace {:016x}", trial.trace_hash)?;

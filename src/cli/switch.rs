@@ -100,10 +100,16 @@ pub fn run(args: Args) -> Result<ExitCode> {
     let stop = stop_on_signals()?;
     let what = daemon::real_switch(&file, args.idle.map(Idle::from));
     let eal = Eal::start(&daemon::eal_options(&file, args.memory(), &what)).map_err(classify)?;
-    tracing::info!(target: START, "{}: {:?}", dpdk::dpdk_version(), eal.arguments());
+    tracing::info!(target: START, "{}: EAL arguments {}", dpdk::dpdk_version(), eal.arguments().join(" "));
     let daemon = Daemon::launch(&eal, &file, what, stop, args.ignore_late_polls)
         .map_err(|error| refused(error, &args.file, &file))?;
     daemon.running.notes.iter().for_each(|note| tracing::info!(target: START, "{note}"));
+    for (worker, cpu) in file.workers.iter().zip(&daemon.running.placement.cpus) {
+        let ports: Vec<_> =
+            worker.ports.iter().map(|p| &*file.plan.ports[p.index()].name).collect();
+        let place = cpu.map_or("not pinned".to_owned(), |cpu| format!("core {cpu}"));
+        tracing::info!(target: START, "worker ({place}): {}", ports.join(", "));
+    }
     let socket = serve_control(&args, &file, &daemon)?;
     serve_metrics(args.prometheus, file.listen, daemon.scrape())?;
     start::announce(&file, &daemon.running, socket.as_ref().map(|(path, _)| path.as_path()));
@@ -158,7 +164,9 @@ fn refused(error: anyhow::Error, path: &Path, file: &SwitchFile) -> anyhow::Erro
     match error {
         RealError::Dpdk { what, error } => classify(error).context(format!("{path}: {what}")),
         RealError::Start(StartError::NoCpu { worker, .. }) => {
-            bad_input(error).context(format!("{path}: workers[{worker}].core"))
+            let port = file.workers[worker].ports[0].index();
+            let name = &file.plan.ports[port].name;
+            bad_input(error).context(format!("{path}: ports[{port}].core ({name})"))
         }
         RealError::TooFast { .. }
         | RealError::Slack { .. }

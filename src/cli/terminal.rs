@@ -65,7 +65,12 @@ pub(super) fn print_error(error: &anyhow::Error, has_findings: bool) {
     // Findings have a line each already.
     let text = match has_findings {
         true => text + "\n",
-        false => printable::lines([printable::message(&text)]),
+        // The lines of a driver's log follow the message.
+        false => {
+            let mut parts = text.split("\n  DPDK: ");
+            let first = printable::message(parts.next().unwrap_or_default()).into_owned();
+            printable::lines([first].into_iter().chain(parts.map(|line| format!("  DPDK: {line}"))))
+        }
     };
     let _ = stderr().write_all(text.as_bytes());
 }

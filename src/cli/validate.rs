@@ -24,7 +24,7 @@ use lab::World;
 use validate::catalogue;
 use validate::evidence;
 use validate::file::{self, Dut};
-use validate::setup::Keep;
+use validate::setup::{Keep, Setup};
 use validate::suite::{self, Results, Selection};
 use validate::test::{Level, Test};
 
@@ -65,7 +65,7 @@ pub fn run(args: &ValidateArgs) -> Result<ExitCode> {
     outputs.input("the DUT file", path);
     let files = Files::open(args, &mut outputs)?;
     if args.dry_run {
-        terminal::print(list(&selection.tests_of(&dut.setup)))?;
+        terminal::print(planned(&selection, &dut.setup))?;
         return Ok(ExitCode::SUCCESS);
     }
     dut.setup.keep = match (&args.captures, &args.report) {
@@ -149,6 +149,20 @@ fn unbuilt() -> Table {
         table.row([(*id).to_owned(), (*reason).to_owned()]);
     }
     table
+}
+
+/// Lists the tests that will run, and those that will be skipped with the reason.
+fn planned(selection: &Selection, setup: &Setup) -> String {
+    let skipped = |test: &Test| suite::skip_reason(setup, selection.level, test);
+    let tests: Vec<_> = selection.tests_of(setup).into_iter().map(|t| (t, skipped(t))).collect();
+    let run: Vec<_> = tests.iter().filter(|(_, why)| why.is_none()).map(|(t, _)| *t).collect();
+    let mut out = list(&run).to_string();
+    for (test, why) in &tests {
+        if let Some(why) = why {
+            out += &crate::printable::lines([format!("{} will be skipped: {why}", test.id)]);
+        }
+    }
+    out
 }
 
 /// Returns a table of tests.

@@ -11,6 +11,7 @@
 mod object;
 mod plan;
 pub mod raw;
+mod replayed;
 mod resolve;
 mod rewrite;
 mod schema;
@@ -28,11 +29,13 @@ pub use ::file::{
 };
 pub use object::object_value;
 pub use plan::{DevicePlan, EalPlan, HeadroomCheck, Hugepages, Machine, SwitchFile, WorkerPlan};
+pub use raw::Core;
+pub use replayed::check_captures;
 pub use resolve::{
     Congestion, Context, Cx, HeadroomRule, OWN, Place, Said, SecuredPort, UNNAMED, VirtualPort,
-    VirtualSaid, VirtualSwitch, agents, check_whole, ecn_plan, group_plan, late_host, learning,
-    life, longest, name_channels, named_interface, port_buffer, secy_plan, seed_congestion,
-    senders, told, udp_port, virtual_switch,
+    VirtualSaid, VirtualSwitch, agents, check_whole, ecn_plan, group_plan, has_phy, late_host,
+    learning, life, longest, name_channels, named_interface, port_buffer, secy_plan,
+    seed_congestion, senders, told, udp_port, virtual_switch,
 };
 pub use schema::switch_schema;
 pub use written::Written;

@@ -25,8 +25,7 @@ pub fn object_value(object: Object, text: &str) -> Result<ObjectValue, String> {
             number(Some(text.parse::<Rate>().map_err(named)?.0.get()))?
         }
         Kind::Number { unit: Unit::Share, .. } => {
-            let Ratio(millionths) = text.parse().map_err(named)?;
-            number(Some((u64::from(millionths) * 65_536 + 500_000) / 1_000_000))?
+            number(Some(text.parse::<Ratio>().map_err(named)?.parts().into()))?
         }
         // A plain number in the object's unit, or a time with its unit.
         Kind::Number { unit: Unit::Centiseconds, .. } if text.trim().parse::<u64>().is_err() => {

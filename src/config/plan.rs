@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::Written;
 use super::memory::{self, Need};
+use super::raw::Core;
 use ground::time::Duration;
 use ground::units::{BitsPerSec, Cells, PRIORITIES, PortId, PriorityGroup};
 use headroom::{DelayInputs, Required, SoftwareTerms};
@@ -144,8 +145,8 @@ impl DevicePlan {
 /// A worker and its ports.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct WorkerPlan {
-    /// Core that the worker is pinned to; None leaves it to the scheduler.
-    pub core: Option<usize>,
+    /// Core that the worker is pinned to. `auto` is resolved when the switch starts.
+    pub core: Core,
     /// At least one port, in ascending order.
     pub ports: Vec<PortId>,
 }
@@ -200,6 +201,8 @@ pub struct Machine {
     pub memory: Option<u64>,
     /// The part of it that is no hugepages, for what runs without DPDK; None disables the check.
     pub heap: Option<u64>,
+    /// True if the capture files that ports receive from are on this machine, and are checked.
+    pub files: bool,
 }
 
 impl Machine {
@@ -207,17 +210,17 @@ impl Machine {
     /// Ubuntu.
     pub const PORTS_MAX: usize = 32;
 
-    /// A machine whose cores and memory are not checked.
+    /// A machine whose cores, memory and files are not checked.
     #[must_use]
     pub const fn any() -> Self {
-        Self { cores: None, ports_max: Self::PORTS_MAX, memory: None, heap: None }
+        Self { cores: None, ports_max: Self::PORTS_MAX, memory: None, heap: None, files: false }
     }
 
-    /// The machine of this process: the cores and the memory that it may use.
+    /// The machine of this process: the cores, the memory and the files that it may use.
     #[must_use]
     pub fn this() -> Self {
         let cores = core_affinity::get_core_ids().map(|ids| ids.iter().map(|c| c.id).collect());
         let (memory, heap) = (memory::available(), memory::heap_available());
-        Self { cores, ports_max: Self::PORTS_MAX, memory, heap }
+        Self { cores, ports_max: Self::PORTS_MAX, memory, heap, files: true }
     }
 }

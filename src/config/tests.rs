@@ -21,8 +21,8 @@ fn good(text: &str) -> (SwitchFile, Vec<String>) {
 
 /// Parses a text that must be invalid, on a machine with cores 0 and 1; returns the messages.
 fn bad(text: &str) -> Vec<String> {
-    let machine =
-        Machine { cores: Some(vec![0, 1]), ports_max: 32, memory: Some(8 << 30), heap: None };
+    let cores = Some(vec![0, 1]);
+    let machine = Machine { cores, memory: Some(8 << 30), files: true, ..Machine::any() };
     match parse("f.yaml", text, &machine) {
         Ok(_) => panic!("accepted:\n{text}"),
         Err(e) => e.to_string().lines().map(str::to_owned).collect(),

@@ -9,7 +9,7 @@ use std::fmt;
 
 use buffer::{BufferPlan, GroupKind, GroupPlan, SharedLimit};
 use congestion::{EcnPlan, MarkAt, NotEct};
-use ground::units::{Cells, PRIORITIES, PortId, PriorityGroup, TrafficClass};
+use ground::units::{Cells, PRIORITIES, PortId, PriorityGroup, TrafficClass, percent_of_parts};
 use link::Method;
 use switch::managed::{self, Access, At, Kind, Object, ObjectValue, Scope, Section, Unit};
 use switch::{CongestionPlan, SwitchPlan};
@@ -92,7 +92,10 @@ impl Written {
         for object in Object::all().filter(|object| object.access() != Access::ReadOnly) {
             for at in places(object, ports) {
                 let value = |of| managed::get(of, ports, object, at);
-                let Some(new) = value(plan).filter(|new| value(file) != Some(*new)) else {
+                let given = |of| managed::is_given(of, object);
+                let differs =
+                    |new: &ObjectValue| value(file) != Some(*new) || given(plan) != given(file);
+                let Some(new) = value(plan).filter(differs).filter(|_| given(plan)) else {
                     continue;
                 };
                 match (object.scope(), at.port) {
@@ -146,6 +149,11 @@ impl Written {
                 parent.take(last);
             }
             _ => *parent.enter(last) = written(object, value),
+        }
+        if object.name() == "queue-map" {
+            // Other keys of the same map, and how the file's own numbers were meant.
+            parent.take("isolate");
+            parent.take("map_reading");
         }
     }
 
@@ -249,12 +257,11 @@ fn path(object: Object) -> Vec<&'static str> {
     }
 }
 
-/// Returns a value as a file has it. Shares are rounded up to millionths, since files round down to
-/// parts of 65536.
+/// Returns a value as a file has it.
 fn written(object: Object, value: ObjectValue) -> Node {
     match (object.kind(), value) {
         (Kind::Number { unit: Unit::Share, .. }, ObjectValue::Number(n)) => {
-            Node::plain(share(n.unsigned_abs()))
+            Node::plain(percent_of_parts(n.unsigned_abs() as u32))
         }
         (Kind::Number { unit: Unit::Percent, .. }, ObjectValue::Number(n)) => {
             Node::plain(format!("{n}%"))
@@ -274,12 +281,6 @@ fn written(object: Object, value: ObjectValue) -> Node {
         }
         (kind, value) => Node::plain(kind.show(value)),
     }
-}
-
-/// Returns a share of parts of 65536 in percent.
-fn share(parts: u64) -> String {
-    let millionths = (parts * 1_000_000).div_ceil(65_536);
-    format!("{}.{:04}%", millionths / 10_000, millionths % 10_000)
 }
 
 fn profile(group: &GroupPlan, buffer: &BufferPlan) -> Node {
@@ -308,7 +309,7 @@ fn ecn(curve: &EcnPlan) -> Node {
     let mut ecn = Node::mapping();
     *ecn.enter("kmin") = Node::plain(curve.kmin.0.to_string());
     *ecn.enter("kmax") = Node::plain(curve.kmax.0.to_string());
-    *ecn.enter("pmax") = Node::plain(share(curve.pmax.into()));
+    *ecn.enter("pmax") = Node::plain(percent_of_parts(curve.pmax));
     let at = if curve.at == MarkAt::Enqueue { "enqueue" } else { "dequeue" };
     *ecn.enter("at") = Node::plain(at);
     let not_ect = if curve.not_ect == NotEct::Pass { "pass" } else { "drop" };

@@ -6,6 +6,8 @@
 
 use arrayvec::ArrayVec;
 
+use crate::port::FRAME_MIN;
+
 /// Maximum number of frames per receive or transmit call.
 pub const BURST: usize = 32;
 
@@ -42,12 +44,28 @@ pub trait Frame: Sized {
     #[must_use]
     fn trim_front(&mut self, n: usize) -> bool;
 
-    /// Adds `n` uninitialized bytes at the end (n <= 16, for an ICV). Returns false, without a
-    /// change, if there is no tailroom, as by default.
+    /// Adds `n` uninitialized bytes at the end (n <= 16 for an ICV, n < 60 for padding). Returns
+    /// false, without a change, if there is no tailroom, as by default.
     #[must_use]
     fn append(&mut self, n: usize) -> bool {
         let _ = n;
         false
+    }
+
+    /// Adds zeros at the end of a frame that is shorter than Ethernet's minimum (802.3
+    /// 4A.2.3.2.4). Returns false, without a change, if there is no tailroom.
+    #[must_use]
+    fn pad(&mut self) -> bool {
+        let missing = FRAME_MIN.saturating_sub(self.wire_len()) as usize;
+        if missing == 0 || !self.append(missing) {
+            return missing == 0;
+        }
+        if let Some((_, padding)) =
+            self.whole_mut().and_then(|all| all.split_at_mut_checked(all.len() - missing))
+        {
+            padding.fill(0);
+        }
+        true
     }
 
     /// Removes the last `n` bytes. Returns false, without a change, if there are fewer, or if it is

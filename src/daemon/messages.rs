@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
 use crate::socket;
-use config::quantity::Size;
+use config::quantity::{Ratio, Size};
 use config::raw::HexText;
 use ground::printable;
 use results::{AgentsSummary, MacsecSummary};
@@ -308,8 +308,8 @@ pub struct SetEcn {
     #[arg(long, value_name = "SIZE", value_parser = size)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kmax: Option<u64>,
-    /// Marking probability just below kmax, 0 to 1.
-    #[arg(long, value_name = "P")]
+    /// Marking probability just below kmax, such as 20%.
+    #[arg(long, value_name = "SHARE", value_parser = share)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pmax: Option<f64>,
 }
@@ -317,6 +317,11 @@ pub struct SetEcn {
 /// Parses an argument, in the form of a configuration file.
 fn size(text: &str) -> Result<u64, String> {
     text.parse().map(|Size(octets)| octets)
+}
+
+/// Parses a share, in the form of a configuration file, as a fraction of one.
+fn share(text: &str) -> Result<f64, String> {
+    text.parse().map(|Ratio(millionths)| f64::from(millionths) / 1e6)
 }
 
 /// A line to a client.

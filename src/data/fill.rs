@@ -151,10 +151,31 @@ pub(super) fn series(
 ) -> Result<(), DataError> {
     let looks = &recording.looks;
     let head = |what| [Cell::Whole(row.n), Cell::Text(&row.lab), variant(row), Cell::Text(what)];
-    let mut line = |what: &'static str, of: [Cell<'_>; 4], t: Instant, value: f64| {
+    let mut lines = |what: &'static str,
+                     of: [Cell<'_>; 4],
+                     samples: &mut dyn Iterator<Item = (Instant, f64)>| {
+        let mut before: Option<(Instant, f64)> = None;
+        let mut is_written = true;
         let [n, lab, variant, what] = head(what);
         let [node, port, index, flow] = of;
-        take(SERIES, &[n, lab, variant, what, node, port, index, flow, at(t), Cell::Number(value)])
+        let mut line = |t: Instant, value: f64| {
+            take(
+                SERIES,
+                &[n, lab, variant, what, node, port, index, flow, at(t), Cell::Number(value)],
+            )
+        };
+        for (t, value) in samples {
+            // A value holds until the next line; the last sample tells where the series ends.
+            let changes = before.is_none_or(|(_, last)| last != value);
+            if changes {
+                line(t, value)?;
+            }
+            (before, is_written) = (Some((t, value)), changes);
+        }
+        match before {
+            Some((t, value)) if !is_written => line(t, value),
+            _ => Ok(()),
+        }
     };
     let place = |place: &lab::record::Place| {
         let node = plan.network.nodes[place.node.index()].name();
@@ -163,22 +184,21 @@ pub(super) fn series(
     };
     for (what, set) in [("queue", &looks.queues), ("group", &looks.groups)] {
         for (at, series) in set {
-            for (t, octets) in looks.moments.iter().zip(&series.octets) {
-                line(what, place(at), *t, f64::from(*octets))?;
-            }
+            let samples = looks.moments.iter().zip(&series.octets);
+            lines(what, place(at), &mut samples.map(|(t, octets)| (*t, f64::from(*octets))))?;
         }
     }
     for (at, marks) in &looks.marks {
-        for (t, marks) in looks.moments.iter().zip(marks) {
-            line("marks", place(at), *t, *marks as f64)?;
-        }
+        let samples = looks.moments.iter().zip(marks);
+        lines("marks", place(at), &mut samples.map(|(t, marks)| (*t, *marks as f64)))?;
     }
     for (flow, arrived) in plan.flows.iter().zip(&looks.arrived) {
         let of = [Cell::Unknown, Cell::Unknown, Cell::Unknown, Cell::Text(&flow.name)];
-        for (t, bytes) in looks.moments.windows(2).zip(arrived.windows(2)) {
-            let seconds = t[1].since(t[0]).as_secs_f64();
-            line("rate", of, t[1], 8.0 * (bytes[1] - bytes[0]) as f64 / seconds)?;
-        }
+        let pairs = looks.moments.windows(2).zip(arrived.windows(2));
+        let rate = |(t, bytes): (&[Instant], &[u64])| {
+            (t[1], 8.0 * (bytes[1] - bytes[0]) as f64 / t[1].since(t[0]).as_secs_f64())
+        };
+        lines("rate", of, &mut pairs.map(rate))?;
     }
     Ok(())
 }

@@ -11,6 +11,7 @@ mod fill;
 mod parquet_file;
 mod tables;
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -27,6 +28,21 @@ use parquet_file::ParquetFile;
 
 /// Most samples of queues, rates and marks of a run with data. A choice: a lab of 500 series takes 40 MB while it runs.
 pub const MOMENTS_MAX: usize = 20_000;
+
+/// Bytes of a line of series in CSV, about.
+const LINE: u64 = 70;
+
+/// Returns the most bytes that the series of a run take as CSV, about: each sample of each queue, group and flow
+/// has another value than the one before.
+#[must_use]
+pub fn series_bytes_max(plan: &LabPlan) -> u64 {
+    let hops =
+        plan.flows.iter().flat_map(|flow| flow.way.iter().map(|line| (*line, flow.priority)));
+    let hops: BTreeSet<_> = hops.map(|(line, priority)| (line.0, priority.get())).collect();
+    // A queue and a group for each, and the marks of the queue.
+    let series = hops.len() as u64 * 3 + plan.flows.len() as u64;
+    series.saturating_mul(MOMENTS_MAX as u64).saturating_mul(LINE)
+}
 
 /// Format of the files.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -55,6 +71,8 @@ pub struct DataSet {
     format: Format,
     /// Paths of the sweep's axes, and true for those whose values are numbers.
     axes: Vec<(String, bool)>,
+    /// False without the table of series.
+    has_series: bool,
     files: Vec<Option<Box<dyn File>>>,
 }
 
@@ -77,11 +95,17 @@ impl DataSet {
     ) -> Result<Self, DataError> {
         fs::create_dir_all(folder).map_err(|error| DataError::Io(folder.to_owned(), error))?;
         let files = TABLES.iter().map(|_| None).collect();
-        let set = Self { folder: folder.to_owned(), format, axes, files };
+        let set = Self { folder: folder.to_owned(), format, axes, has_series: true, files };
         match TABLES.iter().map(|table| set.path(table)).find(|path| path.exists()) {
             Some(path) => Err(DataError::Exists(path)),
             None => Ok(set),
         }
+    }
+
+    /// Leaves out the table of series, which is larger than all others together.
+    #[must_use]
+    pub fn without_series(self) -> Self {
+        Self { has_series: false, ..self }
     }
 
     /// Returns the path of a table's file.
@@ -106,7 +130,9 @@ impl DataSet {
         fill::messages(row, run, &mut |table, cells| self.line(table, cells))?;
         fill::hops(row, &run.outcome, &mut |table, cells| self.line(table, cells))?;
         if let Some(recording) = &run.recording {
-            fill::series(row, plan, recording, &mut |table, cells| self.line(table, cells))?;
+            if self.has_series {
+                fill::series(row, plan, recording, &mut |table, cells| self.line(table, cells))?;
+            }
             fill::pauses(row, plan, recording, &mut |table, cells| self.line(table, cells))?;
         }
         Ok(())

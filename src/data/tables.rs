@@ -122,7 +122,7 @@ pub const TABLES: [Table; 6] = [
     },
     Table {
         name: "series",
-        meaning: "A line for each value of each series at each sample.",
+        meaning: "A line where a value of a series changes, which holds until the next one, and for its last sample.",
         columns: &[
             N,
             LAB,

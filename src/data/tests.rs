@@ -109,7 +109,34 @@ fn every_table_has_lines_that_agree_with_the_results() {
     };
     assert!(most("queue") > 1_500.0 && most("group") > 1_500.0 && most("rate") > 1e9);
     assert!(most("queue") <= number(&runs[0], "queue_peak_bytes"));
+    // A line is a change, or the last sample of its series.
+    let keys = ["n", "what", "node", "port", "index", "flow"];
+    let key = |line: &BTreeMap<String, String>| keys.map(|name| line[name].clone());
+    let all: Vec<_> = series.chunk_by(|a, b| key(a) == key(b)).collect();
+    for lines in &all {
+        let held = lines.windows(2).filter(|pair| pair[0]["value"] == pair[1]["value"]).count();
+        assert!(held <= 1 && lines.len() > 1, "{lines:?}");
+    }
+    let ends: std::collections::BTreeSet<&str> =
+        all.iter().filter(|l| l[0]["n"] == "0").map(|l| &*l[l.len() - 1]["t_ns"]).collect();
+    assert_eq!(ends.len(), 1, "all series end with the run: {ends:?}");
     assert!(most("marks") > 0.0 && most("marks") <= number(&runs[0], "marks"), "{}", most("marks"));
+}
+
+#[test]
+fn a_set_without_series_has_all_other_tables() {
+    let folder = Folder::new("data-no-series");
+    let mut set = DataSet::create(&folder.0, Format::Csv, vec![]).unwrap().without_series();
+    let study = Study::new(file(&LAB.replace("sweep:", "#")), Changes::default()).unwrap();
+    let options = Options { plots: true, ..Options::default() };
+    let mut runner = Runner::new(World::Virtual);
+    let add = |row: &Row, plan: &LabPlan, run: Run| {
+        assert!(series_bytes_max(plan) > 1 << 20);
+        set.add(row, plan, &run)
+    };
+    study.row(0, &mut runner, options, |_| (), add).unwrap().unwrap().1.unwrap();
+    set.close().unwrap();
+    assert!(!folder.at("series.csv").exists() && folder.at("pauses.csv").exists());
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! A port seen from the side: its counters, its link, its address; no frames.
 
+use std::fmt;
 use std::sync::Arc;
 
 use dpdk_sys as sys;
@@ -50,6 +51,45 @@ pub enum MacControl {
         /// True if the device is virtual.
         is_virtual: bool,
     },
+}
+
+impl fmt::Display for PortInfo {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { rx_descriptors, tx_descriptors, max_frame, mtu, .. } = self;
+        write!(
+            f,
+            "{rx_descriptors} rx and {tx_descriptors} tx descriptors, frames up to {max_frame} B"
+        )?;
+        if *mtu > 0 {
+            write!(f, ", MTU {mtu} set")?;
+        }
+        if !self.promiscuous {
+            write!(f, ", not promiscuous")?;
+        }
+        write!(f, "; MAC control: {}", self.mac_control)?;
+        for (what, stamps) in [("received", &self.rx_stamps), ("sent", &self.tx_stamps)] {
+            match stamps {
+                None => {}
+                Some(Ok(())) => write!(f, "; {what} frames are stamped")?,
+                Some(Err(why)) => write!(f, "; {what} frames are not stamped: {why}")?,
+            }
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for MacControl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Forwarded => {
+                f.write_str("flow control off, MAC control frames are passed to software")
+            }
+            Self::FlowControlOff => {
+                f.write_str("flow control off; the driver does not promise to pass them")
+            }
+            Self::NoSetting { reason, .. } => write!(f, "no setting ({reason})"),
+        }
+    }
 }
 
 impl MacControl {
@@ -259,5 +299,33 @@ impl PortControl {
             0 => Ok(info.tc_max),
             code => Err(self.0.error("name its PFC abilities", code, Logged::default())),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_setup_is_told_in_words() {
+        let mut info = PortInfo {
+            rx_descriptors: 1_024,
+            tx_descriptors: 128,
+            max_frame: 1_526,
+            mtu: 0,
+            promiscuous: true,
+            mac_control: MacControl::NoSetting { reason: "not supported".into(), is_virtual: true },
+            rx_stamps: None,
+            tx_stamps: None,
+        };
+        let said = "1024 rx and 128 tx descriptors, frames up to 1526 B; MAC control: no setting (not supported)";
+        assert_eq!(info.to_string(), said);
+        info.mac_control = MacControl::Forwarded;
+        (info.mtu, info.promiscuous) = (1_508, false);
+        (info.rx_stamps, info.tx_stamps) = (Some(Ok(())), Some(Err("no timer".into())));
+        let said = "1024 rx and 128 tx descriptors, frames up to 1526 B, MTU 1508 set, not promiscuous; MAC \
+                    control: flow control off, MAC control frames are passed to software; received frames are stamped; sent \
+                    frames are not stamped: no timer";
+        assert_eq!(info.to_string(), said);
     }
 }

@@ -300,6 +300,9 @@ impl Spec {
                               the process's and the interface's; start it again";
                 self.failed("attach it", reason, logged)
             }
+            _ if code == -1 && !logged.0.is_empty() => {
+                self.failed("attach it", "its driver refused", logged)
+            }
             _ => self.failed("attach it", reason(code), logged),
         }
     }

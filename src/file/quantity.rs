@@ -19,7 +19,7 @@ use serde::de::{self, Deserialize, Deserializer, Visitor};
 
 use ground::printable::excerpt;
 use ground::time::Duration;
-use ground::units::BitsPerSec;
+use ground::units::{BitsPerSec, parts_of};
 
 /// A size in bytes, `9216`, `64KB`, `16MiB`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
@@ -40,6 +40,14 @@ pub struct Span(pub Duration);
 /// A fraction in millionths, `5%`, `0.05`; 0 to 1,000,000.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Ratio(pub u32);
+
+impl Ratio {
+    /// Returns the nearest number of parts of 65536.
+    #[must_use]
+    pub const fn parts(self) -> u32 {
+        parts_of(self.0)
+    }
+}
 
 /// A length in millimetres, `100m`, `0.5m`, `2km`; at most 1000 km.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]

@@ -1,8 +1,8 @@
 //! Fields that hold a word or another form, such as `auto` or a size.
 
 /// Implements reading, writing and the schema of enums whose variants are words, and one other form:
-/// a `list`, a `map`, a `text` that may be a number, or a `whole` number or text. Behind the name is that
-/// in the schema, then the words, which the schema calls a `const` or an `enum`; the sentence is for
+/// a `list`, a `map`, a `text` that may be a number, a `number`, or a `whole` number or text. Behind the name
+/// is that in the schema, then the words, which the schema calls a `const` or an `enum`; the sentence is for
 /// errors.
 #[macro_export]
 macro_rules! word_or {
@@ -60,6 +60,10 @@ macro_rules! word_or {
     (@other text $name:ident $wrap:ident $text:ident $($word:literal),+) => {
         $text.parse().map($name::$wrap).map_err(E::custom)
     };
+    (@other number $name:ident $wrap:ident $text:ident $($word:literal),+) => {
+        // The error of a parsed number would not name the words.
+        $text.parse().map($name::$wrap).map_err(|_| E::unknown_variant($text, &[$($word,)+ "a number"]))
+    };
     (@other whole $($rest:tt)*) => { $crate::word_or!(@other text $($rest)*) };
     (@other $form:ident $name:ident $wrap:ident $text:ident $($word:literal),+) => {
         Err(E::unknown_variant($text, &[$($word),+]))
@@ -81,6 +85,7 @@ macro_rules! word_or {
             self.visit_str(&n.to_string())
         }
     };
+    (@visit number $($rest:tt)*) => { $crate::word_or!(@visit whole $($rest)*); };
     (@visit text $($rest:tt)*) => {
         $crate::word_or!(@visit whole $($rest)*);
 

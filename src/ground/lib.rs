@@ -8,6 +8,7 @@ pub mod described;
 pub mod memory;
 pub mod numbered;
 pub mod printable;
+pub mod program;
 pub mod rand;
 pub mod time;
 pub mod units;

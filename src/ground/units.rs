@@ -193,6 +193,34 @@ impl Priority {
         [Self(0), Self(1), Self(2), Self(3), Self(4), Self(5), Self(6), Self(7)];
 }
 
+/// Returns the number of parts of 65536 that is nearest to a share in millionths.
+#[must_use]
+pub const fn parts_of(millionths: u32) -> u32 {
+    ((millionths as u64 * 65_536 + 500_000) / 1_000_000) as u32
+}
+
+/// Formats parts of 65536 as the shortest percentage that [`parts_of`] reads as the same.
+#[must_use]
+pub fn percent_of_parts(parts: u32) -> String {
+    let millionths = (u64::from(parts) * 1_000_000 + 32_768) / 65_536;
+    let fits = |step: &u64| {
+        let rounded = (millionths + step / 2) / step * step;
+        (parts_of(rounded as u32) == parts).then_some(rounded)
+    };
+    let shortest = [10_000, 1_000, 100, 10].iter().find_map(fits).unwrap_or(millionths);
+    let text = format!("{}.{:04}", shortest / 10_000, shortest % 10_000);
+    format!("{}%", text.trim_end_matches('0').trim_end_matches('.'))
+}
+
+impl Dscp {
+    /// Returns the class selector of a priority (RFC 2474 4.2.2.1): networks that classify by DSCP
+    /// and by tags treat a message with it alike.
+    #[must_use]
+    pub const fn selector(of: Priority) -> Self {
+        Self(of.0 << 3)
+    }
+}
+
 impl TrafficClass {
     /// All traffic classes, lowest first.
     pub const ALL: [Self; PRIORITIES] =
@@ -374,6 +402,26 @@ impl FromStr for Mac {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_share_is_shown_as_it_is_written() {
+        for (millionths, text) in [
+            (0, "0%"),
+            (10_000, "1%"),
+            (50_000, "5%"),
+            (200_000, "20%"),
+            (125_000, "12.5%"),
+            (999_900, "99.99%"),
+            (1_000_000, "100%"),
+        ] {
+            assert_eq!(percent_of_parts(parts_of(millionths)), text);
+        }
+        for parts in 0..=65_536 {
+            let text = percent_of_parts(parts);
+            let percent: f64 = text.trim_end_matches('%').parse().unwrap();
+            assert_eq!(parts_of((percent * 10_000.0).round() as u32), parts, "{text}");
+        }
+    }
 
     #[test]
     fn a_quantum_is_512_bit_times_of_the_link() {

@@ -1,5 +1,7 @@
 //! The result of a check, in every report and exit status.
 //!
+//! [`Verdict::of_all`] is the one rule by which checks make the verdict of a run, a row, a study or a page.
+//!
 //! A PASS is a promise: the check had all the data that it judges, and found nothing wrong. Any
 //! weaker result has a variant with a different name, so that missing data is never mistaken for
 //! success.
@@ -25,6 +27,9 @@ pub enum Verdict {
 }
 
 impl Verdict {
+    /// All of them, from the best to the worst.
+    pub const ALL: [Self; 4] = [Self::Pass, Self::NotJudged, Self::Inconclusive, Self::Fail];
+
     /// Returns `Pass` if `held`, else `Fail`.
     #[must_use]
     pub const fn of(held: bool) -> Self {
@@ -45,16 +50,10 @@ impl Verdict {
         if !held && disturbed { Self::Inconclusive } else { Self::of(held) }
     }
 
-    /// Returns the verdict of several checks together: `Fail` if any failed, else `Inconclusive` if
-    /// any was, else `Pass` if any passed. Without a single pass it is `NotJudged`, so no check at
-    /// all is never a pass.
+    /// Returns the verdict of several checks together, the worst of them: `Pass` only if every one is.
+    /// No check at all is `NotJudged`. A check that does not apply must not be among them.
     pub fn of_all(checks: impl IntoIterator<Item = Self>) -> Self {
-        let (mut worst, mut passed) = (Self::NotJudged, false);
-        for check in checks {
-            passed |= check == Self::Pass;
-            worst = worst.max(check);
-        }
-        if worst == Self::NotJudged && passed { Self::Pass } else { worst }
+        checks.into_iter().max().unwrap_or(Self::NotJudged)
     }
 
     /// Returns true for `Pass`.
@@ -110,8 +109,8 @@ impl Verdict {
         Self::of_all(checks.iter().copied()).summary_of(checks)
     }
 
-    /// Returns the same line if `self` is the verdict of the checks by a rule other than
-    /// [`Self::of_all`].
+    /// Returns the same line if `self` is the verdict of those of the checks that apply, or of groups of
+    /// them.
     pub fn summary_of(self, checks: impl IntoIterator<Item = Self>) -> String {
         let (whole, checks) = (self, Vec::from_iter(checks));
         let count = |wanted| checks.iter().filter(|check| **check == wanted).count();
@@ -144,8 +143,10 @@ mod tests {
         let all = |checks: &[Verdict]| Verdict::of_all(checks.iter().copied());
         assert_eq!(all(&[]), NotJudged);
         assert_eq!(all(&[NotJudged, NotJudged]), NotJudged);
-        assert_eq!(all(&[Pass, NotJudged]), Pass);
-        assert_eq!(all(&[NotJudged, Pass, Pass]), Pass);
+        assert_eq!(all(&[Pass, Pass]), Pass);
+        assert_eq!(all(&[Pass, NotJudged]), NotJudged);
+        assert_eq!(all(&[NotJudged, Pass, Pass]), NotJudged);
+        assert_eq!(all(&[NotJudged, Inconclusive]), Inconclusive);
         assert_eq!(all(&[Pass, Inconclusive]), Inconclusive);
         assert_eq!(all(&[Inconclusive, Fail, Pass]), Fail);
     }
@@ -175,13 +176,13 @@ mod tests {
     fn the_summary_counts_what_it_names() {
         assert_eq!(Verdict::summary([Pass, Pass]), "PASS: 2 of 2 checks");
         assert_eq!(Verdict::summary([Pass]), "PASS: 1 of 1 check");
-        assert_eq!(Verdict::summary([Pass, NotJudged]), "PASS: 1 of 2 checks; 1 not judged");
+        assert_eq!(Verdict::summary([Pass, NotJudged]), "not judged: 1 of 2 checks");
         assert_eq!(
             Verdict::summary([Fail, Inconclusive, Pass]),
             "FAIL: 1 of 3 checks; 1 inconclusive"
         );
         assert_eq!(Verdict::summary([]), "not judged: no checks were requested");
-        assert_eq!(NotJudged.summary_of([Pass, NotJudged]), "not judged: 1 of 2 checks");
+        assert_eq!(Pass.summary_of([Pass, NotJudged]), "PASS: 1 of 2 checks; 1 not judged");
     }
 
     #[test]

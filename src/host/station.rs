@@ -366,6 +366,7 @@ impl<P: Source> Station<P> {
         let mut counters = self.counters.clone();
         for (p, c) in Priority::ALL.into_iter().zip(&mut counters.priorities) {
             c.paused = self.receiver.paused_time(now, p);
+            c.is_paused = self.receiver.is_paused(now, p);
             c.transitions = self.receiver.transitions(p);
         }
         counters

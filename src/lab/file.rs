@@ -1,6 +1,7 @@
 //! Lab files: from text to plan. All errors of a file are reported at once, each with file, line,
 //! column, field and remedy.
 
+mod inputs;
 #[cfg(test)]
 mod tests;
 mod variants;

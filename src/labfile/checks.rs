@@ -20,7 +20,7 @@ pub type Check = Short<CheckWord, CheckLong>;
 pub enum CheckWord {
     /// Every frame and every buffer cell is accounted for.
     Conservation,
-    /// No frame of a lossless priority is dropped.
+    /// No frame of a lossless priority is lost; not judged where planned faults took all that are lost.
     Lossless,
     /// No frame of a priority starts while that priority is paused.
     PauseLegality,

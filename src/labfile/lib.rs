@@ -32,6 +32,7 @@ pub use links::{Back, EqualCost, Errors, Link, Route};
 pub use nodes::{Clock, Cpu, Host, HostEntry, Nodes, Obey, Storm, Switch, SwitchEntry};
 pub use numbers::{Chance, Drift, NsPerMetre};
 pub use otg::Otg;
+pub use over::untaken;
 pub use profile::{HeadroomCheckName, PortDefaults, Profile};
 pub use reactions::{HostQcn, HostSfc, InNetworkName, QcnWord, SfcPauseName, SfcWord};
 pub use short::{Many, Members, Short, Wanted};
@@ -191,8 +192,8 @@ pub struct Measure {
     pub to: Option<Span>,
 }
 
-/// Default fields of switches, hosts, links and flows. An object's field replaces the default as a
-/// whole.
+/// Default fields of switches, hosts, links and flows, merged key by key: what an object says has
+/// precedence, a mapping but `macsec` is merged with the default's, and any other value replaces it.
 #[derive(Clone, PartialEq, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Defaults {

@@ -1,5 +1,6 @@
 //! Finds the plans of both ends of every flow.
 
+use super::message_log::ENDLESS;
 use super::plan::{LabFlow, LabPlan};
 use ground::time::Instant;
 use host::{StationPlan, TransportPlan};
@@ -56,6 +57,33 @@ pub(super) fn start(plan: &LabPlan, ends: &Ends) -> Instant {
     match ends.source {
         Source::OpenLoop(n) => host.flows[n].start,
         Source::Answered(n, _) => host.senders[n].start,
+    }
+}
+
+/// What ends a flow.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Bound {
+    /// This number of frames.
+    Frames(u64),
+    /// Its messages.
+    Messages,
+    /// A time, by its sender's clock; [`Instant::NEVER`] for none.
+    Time(Instant),
+}
+
+/// Returns what ends a flow.
+pub(super) fn bound(plan: &LabPlan, ends: &Ends) -> Bound {
+    let host = host(plan, ends.from);
+    match ends.source {
+        Source::OpenLoop(n) => {
+            host.flows[n].frames.map_or(Bound::Time(host.flows[n].stop), Bound::Frames)
+        }
+        Source::Answered(n, _) => {
+            let flow = &host.senders[n];
+            let endless =
+                flow.message.is_none_or(|m| m.count >= ENDLESS) && flow.work.list.is_none();
+            if endless { Bound::Time(flow.stop) } else { Bound::Messages }
+        }
     }
 }
 

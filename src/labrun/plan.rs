@@ -1,11 +1,13 @@
 //! A validated lab: the plan that either world runs, and its checks.
 
 use super::message_log::keep_messages;
+use congestion::EcnPlan;
 use ground::time::Duration;
 use ground::units::{BitsPerSec, PortId, Priority};
 use host::FlowId;
 use sim::{Direction, LinkId, NetworkPlan, NodeId};
 use tester::plan::TestPlan;
+use wire::ip::Ecn;
 
 /// A resolved lab file.
 #[derive(Clone, Debug)]
@@ -74,6 +76,8 @@ pub struct LabFlow {
     pub lossless: bool,
     /// Lossy hops of a flow that its first switch classifies as lossless, in the order of the path.
     pub lossy_at: Vec<LossyHop>,
+    /// How its sender learns of congestion, if it does.
+    pub signals: FlowSignals,
     /// True for a victim flow, whose throughput the congestion of others must not reduce.
     pub victim: bool,
     /// Lines of its path, in order.
@@ -83,6 +87,19 @@ pub struct LabFlow {
     /// Payload length of each data frame in bytes: behind UDP, BTH or TCP; without IP, the frame
     /// less Ethernet header, tag and FCS.
     pub payload_len: u32,
+}
+
+/// Transport of a flow, and what tells it of congestion.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct FlowSignals {
+    /// As in the file: `udp`, `roce`.
+    pub transport: &'static str,
+    /// True with a DCQCN reaction point.
+    pub dcqcn: bool,
+    /// Code point of its data.
+    pub ecn: Ecn,
+    /// Marking of its queue at the first switch that marks; `None` if none on its path does.
+    pub marking: Option<EcnPlan>,
 }
 
 /// A workload: one entry of the file, and the flows that it has become.
@@ -170,6 +187,9 @@ pub struct Check {
     /// Name in results.
     pub name: String,
     pub kind: CheckKind,
+    /// True if the file names no checks. Such a check is left out of a run in which it cannot apply: without a
+    /// pause, or on rings that cannot judge it.
+    pub by_default: bool,
     /// Source of the expected value, for the reader.
     pub source: Option<String>,
 }
@@ -179,7 +199,8 @@ pub struct Check {
 pub enum CheckKind {
     /// Every frame and every buffer cell is accounted for, on every line and in every node.
     Conservation,
-    /// No frame of a lossless priority is dropped. Frames lost by planned faults are not drops.
+    /// No frame of a lossless priority, and none of a flow that is lossless on its whole way, is lost. Not
+    /// judged where planned faults of the environment took all that are lost.
     LosslessDelivery,
     /// No frame of a priority starts while that priority is paused, judged by the frames on the
     /// lines.

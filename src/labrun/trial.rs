@@ -114,10 +114,11 @@ impl Trial {
         Self { failures: vec![Failure { check, detail }], ..Self::default() }
     }
 
-    /// Returns FAIL if there is a failure, else PASS.
+    /// Returns FAIL if there is a failure, and at best not judged if it stood still.
     #[must_use]
     pub fn verdict(&self) -> Verdict {
-        Verdict::of(self.failures.is_empty())
+        let still = self.stood_still.then_some(Verdict::NotJudged);
+        Verdict::of_all([Verdict::of(self.failures.is_empty())].into_iter().chain(still))
     }
 
     /// Returns the first failure.

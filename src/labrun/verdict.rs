@@ -4,11 +4,18 @@ use core::cmp::Ordering;
 
 use serde_json::Value;
 
+use super::ends::{Bound, bound, ends, start};
 use super::outcome::{CheckOutcome, Outcome};
 use super::path::find;
 use super::plan::{Check, CheckKind, Expectation, LabPlan, Tolerance};
+use contracts::stats::DropReason;
+use ground::time::{Duration, Instant};
 use ground::verdict::Verdict;
 use sim::check::{self, Finding};
+
+/// The checkers of `pause_legality`.
+pub(super) const PAUSES: [check::Check; 2] =
+    [check::Check::PauseLegality, check::Check::PausesSent];
 
 /// Adjusts the outcomes of a run that was ended early. A FAIL for an event remains, as does that of
 /// a count that already exceeds its limit; a check of the state or the numbers at the end is not
@@ -16,7 +23,10 @@ use sim::check::{self, Finding};
 pub(super) fn interrupted(plan: &LabPlan, outcome: &mut Outcome) {
     outcome.interrupted = true;
     let results = serde_json::to_value(&*outcome).expect("results have names for keys");
-    for (check, found) in plan.checks.iter().zip(&mut outcome.checks) {
+    for found in &mut outcome.checks {
+        let Some(check) = plan.checks.iter().find(|check| check.name == found.name) else {
+            continue;
+        };
         let of_the_end = match &check.kind {
             // A pause in force had no time to end.
             CheckKind::PausesEnd | CheckKind::Fairness { .. } => true,
@@ -28,8 +38,13 @@ pub(super) fn interrupted(plan: &LabPlan, outcome: &mut Outcome) {
             found.detail = format!("the run was interrupted; {}", found.detail);
         }
     }
-    let checks = outcome.checks.iter().map(|check| check.verdict);
-    outcome.verdict = Verdict::of_all(checks.chain([Verdict::Inconclusive]));
+    outcome.verdict = whole(&outcome.checks, true);
+}
+
+/// Returns the verdict of a run from its checks; one that was interrupted is inconclusive at best.
+pub(super) fn whole(checks: &[CheckOutcome], interrupted: bool) -> Verdict {
+    let interrupted = interrupted.then_some(Verdict::Inconclusive);
+    Verdict::of_all(checks.iter().map(|check| check.verdict).chain(interrupted))
 }
 
 /// True for a count that never decreases in a run and is above its expected value or bound.
@@ -67,11 +82,13 @@ pub(super) fn outcome(
     let of = |asked: &[check::Check]| of_findings(findings, asked);
     let (verdict, detail) = match &check.kind {
         CheckKind::Conservation => of(&[check::Check::Frames, check::Check::Cells]),
-        CheckKind::LosslessDelivery => {
-            let of_groups = of(&[check::Check::Lossless]);
-            worse(of_groups, lossy_way(results))
+        CheckKind::LosslessDelivery => lossless(of_lossless(findings), results),
+        CheckKind::PauseLegality => {
+            // Where no pause was sent, none was owed: a group over its limit owes one.
+            let [obeyed, sent] = PAUSES.map(|checker| of(&[checker]));
+            let nothing_owed = obeyed.0.is_pass() && sent.0 == Verdict::NotJudged;
+            if nothing_owed { obeyed } else { worse(obeyed, sent) }
         }
-        CheckKind::PauseLegality => of(&[check::Check::PauseLegality, check::Check::PausesSent]),
         CheckKind::PausesEnd => of(&[check::Check::PausesEnd]),
         CheckKind::NoDeadlock => of(&[check::Check::Deadlock]),
         CheckKind::WorkConserving => of(&[check::Check::IdleLines]),
@@ -81,7 +98,10 @@ pub(super) fn outcome(
         }
         CheckKind::Fairness { flows, tolerance } => {
             let names: Vec<&str> = flows.iter().map(|n| plan.flows[*n].name.as_str()).collect();
-            fairness(results, &names, *tolerance)
+            match idle(plan, results, flows, *tolerance) {
+                Some(why) => (Verdict::NotJudged, why),
+                None => fairness(results, &names, *tolerance),
+            }
         }
     };
     let mut outcome = CheckOutcome::new(check, verdict, detail);
@@ -92,8 +112,69 @@ pub(super) fn outcome(
     outcome
 }
 
+/// Returns the checkers' verdict on losses of lossless frames, with those that have a planned fault of the
+/// environment for a cause. What a device loses by configuration or by a defect fails.
+fn of_lossless(findings: &[Finding]) -> (Verdict, String, u64) {
+    let found = findings.iter().find(|finding| finding.check == check::Check::Lossless);
+    let none = || (Verdict::NotJudged, String::new(), 0);
+    found.map_or_else(none, |Finding { verdict, detail, known, .. }| {
+        let failed = known.unplanned > 0;
+        (if failed { Verdict::Fail } else { *verdict }, detail.clone(), known.planned)
+    })
+}
+
+/// Returns the verdict on losses of lossless frames, in either world: that on priorities, with the frames
+/// that planned faults of the environment took, and that on the flows, whose losses must all be among those.
+pub(super) fn lossless(
+    (verdict, detail, planned): (Verdict, String, u64),
+    results: &Value,
+) -> (Verdict, String) {
+    let of_priorities = worse((verdict, detail), lossy_way(results));
+    let flows = &results["lossless_flows"];
+    let number = |name: &str| flows[name].as_u64().unwrap_or(0);
+    let names = || names(&flows["flows"]);
+    // What a host has queued when its link goes down never was on a line.
+    let hosts = results["nodes"].as_object().into_iter().flat_map(|nodes| nodes.values());
+    let flushed = hosts.filter_map(|host| host["ports"][0]["flushed"].as_u64()).sum::<u64>();
+    let refused = results["drops"][LINK_DOWN].as_u64().unwrap_or(0);
+    let (lost, planned) = (number("lost_frames"), planned + flushed + refused);
+    let of_flows = match (lost, flows["unfinished"].as_bool().unwrap_or(false)) {
+        (0, false) => (Verdict::Pass, String::new()),
+        (0, true) => {
+            let (n, of) = (text::count(number("unfinished_frames")), names());
+            let of = if of.is_empty() { of } else { format!(" of {of}") };
+            let what = format!(
+                "the run ended before its traffic: {n} frames{of} of lossless flows are on the way"
+            );
+            (Verdict::NotJudged, what)
+        }
+        (n, _) if n <= planned => {
+            let (n, of) = (text::count(n), names());
+            (Verdict::NotJudged, format!("planned faults took {n} frames of {of}"))
+        }
+        (n, _) => {
+            let (n, of, planned) = (text::count(n), names(), text::count(planned));
+            let what = format!(
+                "{n} frames of {of}, lossless on the whole way, were lost, and planned faults took at \
+                 most {planned}"
+            );
+            (Verdict::Fail, what)
+        }
+    };
+    worse(of_priorities, of_flows)
+}
+
+/// The drop reason of frames of unknown priority at a port whose link is down.
+const LINK_DOWN: &str = DropReason::LinkDown.name();
+
+/// Returns the first names of a list.
+fn names(list: &Value) -> String {
+    let all = list.as_array().into_iter().flatten().filter_map(Value::as_str);
+    all.take(4).collect::<Vec<_>>().join(", ")
+}
+
 /// Returns the worse of two verdicts; with both details if they are equal.
-pub(super) fn worse(one: (Verdict, String), other: (Verdict, String)) -> (Verdict, String) {
+fn worse(one: (Verdict, String), other: (Verdict, String)) -> (Verdict, String) {
     match one.0.cmp(&other.0) {
         _ if other.1.is_empty() => one,
         Ordering::Greater => one,
@@ -104,15 +185,11 @@ pub(super) fn worse(one: (Verdict, String), other: (Verdict, String)) -> (Verdic
 
 /// Returns the verdict on losses of flows that are lossless at their first switch and lossy at a
 /// later one. The detail is empty without such flows.
-pub(super) fn lossy_way(results: &Value) -> (Verdict, String) {
+fn lossy_way(results: &Value) -> (Verdict, String) {
     let way = &results["lossy_way"];
     let number = |name: &str| way[name].as_u64().unwrap_or(0);
     let (lost, unknown) = (number("lost_frames"), number("unknown_frames"));
-    let names = |key: &str| {
-        let all = way[key].as_array().into_iter().flatten().filter_map(Value::as_str);
-        all.take(4).collect::<Vec<_>>().join(", ")
-    };
-    let switches = names("switches");
+    let switches = names(&way["switches"]);
     match (way.is_null(), lost, unknown) {
         (true, ..) => (Verdict::Pass, String::new()),
         (_, 0, 0) => {
@@ -127,7 +204,7 @@ pub(super) fn lossy_way(results: &Value) -> (Verdict, String) {
             (Verdict::NotJudged, what)
         }
         (_, n, _) => {
-            let (n, flows) = (text::count(n), names("flows"));
+            let (n, flows) = (text::count(n), names(&way["flows"]));
             let what = format!(
                 "{n} frames of {flows} were dropped at {switches}, where they are lossy; their first \
                  switch takes them for lossless"
@@ -141,7 +218,7 @@ pub(super) fn lossy_way(results: &Value) -> (Verdict, String) {
 fn of_findings(findings: &[Finding], asked: &[check::Check]) -> (Verdict, String) {
     let found: Vec<&Finding> = findings.iter().filter(|f| asked.contains(&f.check)).collect();
     // A check of which one part is not judged is not judged.
-    let verdict = found.iter().map(|f| f.verdict).max().unwrap_or(Verdict::NotJudged);
+    let verdict = Verdict::of_all(found.iter().map(|f| f.verdict));
     let said = found.into_iter().filter(|f| f.verdict == verdict).map(|f| f.detail.clone());
     (verdict, said.collect::<Vec<_>>().join("; "))
 }
@@ -197,6 +274,44 @@ fn value(
         wanted.push(format!("at most {}", number(most)));
     }
     (Verdict::of(good), format!("{path} is {}, expected {}", number(found), wanted.join(" and ")))
+}
+
+/// Returns the reason for which the rates of flows say nothing about their shares: one of them had no data
+/// to send for more of the time in which rates were measured than shares may differ by.
+fn idle(plan: &LabPlan, results: &Value, flows: &[usize], tolerance: f64) -> Option<String> {
+    let measured = |key: &str| duration(&results["measured"][key]);
+    let (from, to) = (measured("from_ns")?, measured("to_ns")?);
+    let ends = ends(plan);
+    flows.iter().find_map(|n| {
+        let (name, ends) = (&plan.flows[*n].name, &ends[*n]);
+        let result = find(results, &format!("flows.{name}")).ok()?;
+        let starts = start(plan, ends).since(Instant::ZERO);
+        let lasts = duration(&result["fct_ns"]);
+        let ended = match bound(plan, ends) {
+            Bound::Frames(frames) => {
+                let is_sent = result["tx_frames"].as_u64().is_some_and(|sent| sent >= frames);
+                // Where the time of its last frame is not known, it may have been any.
+                is_sent.then(|| lasts.map_or(starts, |lasts| starts + lasts))
+            }
+            Bound::Messages => (results["done"] == true).then_some(starts),
+            Bound::Time(Instant::NEVER) => None,
+            Bound::Time(stop) => Some(stop.since(Instant::ZERO)),
+        };
+        let after = ended.map_or(Duration::ZERO, |end| to.saturating_sub(end));
+        let without = starts.saturating_sub(from) + after;
+        let window = to.saturating_sub(from);
+        (without.as_secs_f64() > tolerance * window.as_secs_f64()).then(|| {
+            format!(
+                "{name} had data for a part of the time alone in which rates were measured ({from} to {to}); \
+                 `measure` names a time in which all compared flows have data"
+            )
+        })
+    })
+}
+
+/// Returns a duration of the results, which has decimals where it is no whole number of nanoseconds.
+fn duration(value: &Value) -> Option<Duration> {
+    value.as_f64().map(Duration::from_nanos_f64)
 }
 
 fn fairness(results: &Value, names: &[&str], tolerance: f64) -> (Verdict, String) {

@@ -11,7 +11,7 @@ use super::outcome::{
     Completions, Ended, MessageRecords, Outcome, Samples, Window, completions, flow_counts, gather,
     records,
 };
-use super::plan::LabPlan;
+use super::plan::{Check, CheckKind, LabPlan};
 use super::record::{Captures, Detail, Looks, MOMENTS_MAX, Recorder};
 use super::threads::{Threads, divide};
 use super::verdict;
@@ -19,10 +19,9 @@ use super::workers::Workers;
 use super::world::World;
 use contracts::frame::Frame;
 use ground::time::{Duration, Instant};
-use ground::verdict::Verdict;
 use host::{FlowId, probe_of};
 use sim::check::{Checkers, Finding};
-use sim::{Executor, InTurn, Job, Network, NetworkPlan, Partition, Refusal};
+use sim::{Executor, InTurn, Job, LinkPlan, Network, NetworkPlan, NodeKind, Partition, Refusal};
 
 /// Number of progress reports of a run.
 const SLICES: u64 = 1_000;
@@ -127,7 +126,8 @@ pub fn run_divided(
     let recorder = Recorder::new(plan, detail, Captures::create(plan)?);
     let mut network = plan.network.clone();
     let every = network.sample_every.or(plan.record.sample_every);
-    network.sample_every = Some(every.unwrap_or_else(|| sample_every(plan.duration)));
+    let least = sample_every(plan);
+    network.sample_every = Some(every.map_or(least, |every| every.min(least)));
     let mut network = Network::new(&network, (recorder, Checkers::new(&plan.network)))?;
     let threads = divide(&mut network, options.threads, || partition(&plan.network));
     change(&mut network);
@@ -160,10 +160,23 @@ pub fn run_divided(
     Ok(Run { outcome, findings, threads, recording, messages })
 }
 
-/// Sampling interval of the checkers if the lab sets none: short enough to detect a deadlock soon,
-/// long enough to cost little.
-fn sample_every(duration: Duration) -> Duration {
-    duration.div(SLICES).clamp(Duration::from_micros(10), Duration::from_millis(1))
+/// Longest sampling interval of the checkers. What they find must not depend on the duration of a run: a
+/// deadlock lasts to the end, where it is found by the last sample, unless a watchdog or a fault ends it.
+/// Where one may, samples are as close in every run; the network is sampled less often only where nothing
+/// can be missed by that.
+fn sample_every(plan: &LabPlan) -> Duration {
+    let shortest = Duration::from_micros(10);
+    let network = &plan.network;
+    let watched = network.nodes.iter().any(|node| match &node.kind {
+        NodeKind::Switch(switch) => {
+            switch.ports.iter().any(|port| port.watchdog.iter().any(Option::is_some))
+        }
+        NodeKind::Host(_) => false,
+    });
+    if watched || !network.faults.is_empty() || network.links.iter().any(LinkPlan::errs) {
+        return shortest;
+    }
+    plan.duration.div(SLICES).clamp(shortest, Duration::from_millis(1))
 }
 
 /// Recorder and checkers, which receive the events of the network.
@@ -275,7 +288,13 @@ fn pending(network: &mut Network<Watchers>, plan: &LabPlan) -> [Vec<u64>; 2] {
 /// Adds the checks' outcomes to the results.
 fn judge(plan: &LabPlan, findings: &[Finding], outcome: &mut Outcome) {
     let results = serde_json::to_value(&*outcome).expect("results have names for keys");
-    let checks = plan.checks.iter().map(|c| verdict::outcome(c, plan, findings, &results));
-    outcome.checks = checks.collect();
-    outcome.verdict = Verdict::of_all(outcome.checks.iter().map(|check| check.verdict));
+    // Where no port paused another, the legality of pauses is no part of a run that did not ask for it.
+    let mut of_pauses = findings.iter().filter(|finding| verdict::PAUSES.contains(&finding.check));
+    let no_pauses = of_pauses.all(|finding| finding.is_empty) && outcome.pauses.xoffs == 0;
+    let applies = |check: &&Check| {
+        !(check.by_default && no_pauses && matches!(check.kind, CheckKind::PauseLegality))
+    };
+    let checks = plan.checks.iter().filter(applies);
+    outcome.checks = checks.map(|c| verdict::outcome(c, plan, findings, &results)).collect();
+    outcome.verdict = verdict::whole(&outcome.checks, false);
 }

@@ -1,10 +1,12 @@
-//! Automatic headroom of a port: when to measure, and which measurement counts.
+//! Measurements of a port: when they begin, and which one counts for automatic headroom.
 
-use super::news::Failure;
+use super::PortAgents;
+use super::news::{Failure, News};
 use super::plan::{AutoPlan, Method, Preference, Statistic};
 use discovery::{Methods, PeerState, Resolved};
 use ground::time::{Duration, Instant};
 use headroom::Formula;
+use headroom::measure::InitiatePlan;
 
 /// State of a port's automatic headroom.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -172,5 +174,70 @@ impl Auto {
             None => self.state = AutoState::Failed,
         }
         next
+    }
+}
+
+impl PortAgents {
+    /// True if the port starts measurements while its link is up.
+    #[must_use]
+    pub const fn can_measure(&self) -> bool {
+        self.initiates || self.auto.is_some()
+    }
+
+    /// Starts a measurement now, on a user's request. False if this port cannot measure or its link
+    /// is down.
+    pub fn measure_now(&mut self, now: Instant) -> bool {
+        let can = self.up && self.can_measure();
+        if can {
+            match &mut self.auto {
+                Some(auto) => {
+                    let chosen = auto.again();
+                    self.choose(now, Some(chosen));
+                }
+                None => self.measure(now),
+            }
+        }
+        can
+    }
+
+    /// Sets the parameters of measurements. Other parameters of requests and responses start a
+    /// running measurement again; methods and statistic are those of the next result.
+    pub fn set_measurement(
+        &mut self,
+        now: Instant,
+        initiate: Option<InitiatePlan>,
+        auto: Option<(Preference, Statistic)>,
+    ) {
+        if let (Some(measurer), Some(initiate)) = (&mut self.measurer, initiate) {
+            measurer.set_initiate(now, initiate);
+        }
+        if let (Some(own), Some((methods, statistic))) = (&mut self.auto, auto) {
+            own.select(methods, statistic);
+        }
+        self.listen(now);
+    }
+
+    /// Starts the measurement from which the headroom is derived.
+    pub(super) fn begin(&mut self, now: Instant, method: Method) {
+        self.asked = true;
+        match method {
+            Method::RoundTrip => self.measure(now),
+            Method::PeerDelay => {
+                self.tell(News::Measuring(Method::PeerDelay));
+                self.handing_over = Duration::ZERO;
+                self.departures.path_arrivals = None;
+                if let Some(peer_delay) = &mut self.peer_delay {
+                    peer_delay.start(now);
+                }
+            }
+        }
+    }
+
+    pub(super) fn measure(&mut self, now: Instant) {
+        self.asked = true;
+        if let Some(measurer) = &mut self.measurer {
+            measurer.start(now);
+            self.listen(now);
+        }
     }
 }

@@ -29,7 +29,7 @@ use core::fmt;
 
 use arrayvec::ArrayVec;
 
-use ::headroom::measure::{InitiatePlan, Measurer};
+use ::headroom::measure::Measurer;
 use ::headroom::peer_delay::PeerDelay;
 use auto::Auto;
 use contracts::frame::Frame;
@@ -96,6 +96,11 @@ pub struct PortAgents {
     /// Level of an end station in the network, if it is derived.
     place: Option<Box<Recognition>>,
     counters: AgentCounters,
+    /// The last result of each method, by [`Method`], as it was when its measurement ended.
+    results: [Option<Found>; 2],
+    /// True from the start of a measurement that the link or a user asked for until its result:
+    /// those after it are repetitions.
+    asked: bool,
     news: ArrayVec<News, NEWS>,
 }
 
@@ -170,6 +175,8 @@ impl PortAgents {
             lldp,
             place: station(plan).then(|| Box::new(Recognition::new(Device::EndStation, 1))),
             counters: AgentCounters::default(),
+            results: [None; 2],
+            asked: false,
             news: ArrayVec::new(),
         }
     }
@@ -229,61 +236,6 @@ impl PortAgents {
     pub fn say_goodbye(&mut self, now: Instant) {
         self.with_lldp(|lldp| lldp.say_goodbye(now));
         self.listen(now);
-    }
-
-    /// Starts a measurement now, on a user's request. False if this port cannot measure or its link
-    /// is down.
-    pub fn measure_now(&mut self, now: Instant) -> bool {
-        let can = self.up && (self.initiates || self.auto.is_some());
-        if can {
-            match &mut self.auto {
-                Some(auto) => {
-                    let chosen = auto.again();
-                    self.choose(now, Some(chosen));
-                }
-                None => self.measure(now),
-            }
-        }
-        can
-    }
-
-    /// Sets the parameters of measurements. Other parameters of requests and responses start a
-    /// running measurement again; methods and statistic are those of the next result.
-    pub fn set_measurement(
-        &mut self,
-        now: Instant,
-        initiate: Option<InitiatePlan>,
-        auto: Option<(Preference, Statistic)>,
-    ) {
-        if let (Some(measurer), Some(initiate)) = (&mut self.measurer, initiate) {
-            measurer.set_initiate(now, initiate);
-        }
-        if let (Some(own), Some((methods, statistic))) = (&mut self.auto, auto) {
-            own.select(methods, statistic);
-        }
-        self.listen(now);
-    }
-
-    /// Starts the measurement from which the headroom is derived.
-    fn begin(&mut self, now: Instant, method: Method) {
-        match method {
-            Method::RoundTrip => self.measure(now),
-            Method::PeerDelay => {
-                self.tell(News::Measuring(Method::PeerDelay));
-                self.handing_over = Duration::ZERO;
-                self.departures.path_arrivals = None;
-                if let Some(peer_delay) = &mut self.peer_delay {
-                    peer_delay.start(now);
-                }
-            }
-        }
-    }
-
-    fn measure(&mut self, now: Instant) {
-        if let Some(measurer) = &mut self.measurer {
-            measurer.start(now);
-            self.listen(now);
-        }
     }
 
     /// Processes a frame to a reserved group address, from its destination on, with its stamp.

@@ -114,8 +114,9 @@ impl PortAgents {
             peer_reaction: self.peer_reaction(trips.compensation),
             shims: (trips.shims.count() > 0)
                 .then(|| Spread::of(&trips.shims, self.auto.as_ref().map(Auto::statistic)).chosen),
+            repeated: !self.asked,
         };
-        self.found(found, Method::RoundTrip);
+        self.found(found);
     }
 
     /// Delays of the last complete measurement, in the reading that headroom uses.
@@ -163,17 +164,25 @@ impl PortAgents {
             peer_internal: self.resolved().and_then(|r| r.peer?.internal_delay),
             peer_reaction: None,
             shims: None,
+            repeated: !self.asked,
         };
-        self.found(found, Method::PeerDelay);
+        // The next set begins at once, and a running round trip has its own first frame.
+        if !self.measurer.as_ref().is_some_and(|m| m.is_running()) {
+            self.handing_over = Duration::ZERO;
+        }
+        self.found(found);
     }
 
     /// A measurement completed. If headroom uses the other method, the result is only shown.
-    fn found(&mut self, found: Found, method: Method) {
+    fn found(&mut self, found: Found) {
+        let method = found.method;
+        self.results[method as usize] = Some(found);
         let is_used = match &mut self.auto {
             None => method == Method::RoundTrip,
             Some(auto) => auto.found(method),
         };
         if is_used {
+            self.asked = false;
             self.tell(News::Found(found));
         }
     }

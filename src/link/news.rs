@@ -46,6 +46,8 @@ pub struct Found {
     pub peer_reaction: Option<PeerReaction>,
     /// Delay of MACsec that a protected pause meets at both ends, if it was measured.
     pub shims: Option<Duration>,
+    /// True if the measurement repeated by itself, and neither the link nor a user asked for it.
+    pub repeated: bool,
 }
 
 /// Sources of the times of a measured delay. Those of t2 and t3 are the peer's, which does not tell them.

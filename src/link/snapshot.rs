@@ -1,11 +1,11 @@
 //! State and results of a port's link protocols, for display.
 
-use super::news::{Sources, Spread};
-use super::{AgentCounters, AutoState, PortAgents};
+use super::news::{Found, Spread};
+use super::{AgentCounters, AutoState, Method, PortAgents};
 use contracts::port::Stamps;
 use discovery::{self, Neighbour, Resolved, Topology};
-use ground::time::{Duration, Instant};
-use headroom::measure::{self, RoundTrips};
+use ground::time::Instant;
+use headroom::measure;
 use headroom::{Samples, peer_delay};
 
 /// Link protocols of one port at one moment.
@@ -13,8 +13,8 @@ use headroom::{Samples, peer_delay};
 pub struct AgentsSnapshot {
     /// Accuracy of its frames' stamps.
     pub stamps: Stamps,
-    /// State of the automatic headroom, if configured.
-    pub auto: Option<AutoState>,
+    /// State of the automatic headroom, if configured, and the method that it uses.
+    pub auto: Option<(AutoState, Method)>,
     /// Measurement of the round trip.
     pub measure: Option<MeasureSnapshot>,
     /// PTP's peer delay.
@@ -34,31 +34,23 @@ pub struct AgentsSnapshot {
 #[derive(Clone, Debug)]
 pub struct MeasureSnapshot {
     pub state: measure::State,
-    /// Round trips of the last complete measurement.
-    pub round_trip: Option<Spread>,
+    /// The last complete measurement, as it was when it ended.
+    pub found: Option<Found>,
     /// Turnaround times of the peer in it.
     pub turnaround: Option<Spread>,
-    pub rounds: usize,
     /// All delays of that measurement in the reading that headroom uses.
     pub samples: Option<Samples>,
-    /// Sources of its times, of the last complete measurement.
-    pub sources: Sources,
-    /// Largest error of the round trip, either way.
-    pub uncertainty: Duration,
-    /// Longest time by which frames ahead in the transmit ring make it longer; `None` if it is not known.
-    pub in_ring: Option<Duration>,
     pub counters: measure::Counters,
 }
 
 /// PTP's peer delay.
 #[derive(Clone, Debug)]
 pub struct PathDelaySnapshot {
-    /// Mean path delay, one way, of the last exchanges.
-    pub delay: Option<Spread>,
+    pub state: peer_delay::State,
+    /// The last complete set of exchanges, as it was when it ended. Its delay is one way.
+    pub found: Option<Found>,
     /// All delays of those exchanges.
     pub samples: Option<Samples>,
-    /// Sources of its times, of the last exchanges.
-    pub sources: Sources,
     pub counters: peer_delay::Counters,
 }
 
@@ -66,31 +58,23 @@ impl PortAgents {
     /// Returns the state and results at `now`.
     #[must_use]
     pub fn snapshot(&self, _now: Instant) -> AgentsSnapshot {
-        let statistic = self.auto.as_ref().map(super::Auto::statistic);
-        let measure = self.measurer.as_ref().map(|m| {
-            let by_software = m.round_trips().map_or(1, |t| t.t1_by_software);
-            let sources = self.sources(by_software);
-            MeasureSnapshot {
-                state: m.state(),
-                round_trip: m.round_trips().map(|t| Spread::of(&t.round_trip(), statistic)),
-                turnaround: m.round_trips().map(|t| Spread::of(&t.turnaround(), None)),
-                rounds: m.round_trips().map_or(0, RoundTrips::count),
-                samples: self.delays(),
-                sources,
-                uncertainty: self.uncertainty(sources),
-                in_ring: self.in_ring(sources),
-                counters: *m.counters(),
-            }
+        let [round_trip, path] = self.results;
+        let measure = self.measurer.as_ref().map(|m| MeasureSnapshot {
+            state: m.state(),
+            found: round_trip,
+            turnaround: m.round_trips().map(|t| Spread::of(&t.turnaround(), None)),
+            samples: self.delays(),
+            counters: *m.counters(),
         });
         let path_delay = self.peer_delay.as_ref().map(|p| PathDelaySnapshot {
-            delay: p.estimate().map(|path| Spread::of(path, statistic)),
+            state: p.state(),
+            found: path,
             samples: p.estimate().cloned(),
-            sources: self.path_sources(p.estimate().map_or(1, |_| p.t1_by_software())),
             counters: *p.counters(),
         });
         AgentsSnapshot {
             stamps: self.stamps,
-            auto: self.auto.as_ref().map(super::Auto::state),
+            auto: self.auto.as_ref().map(|auto| (auto.state(), auto.method())),
             measure,
             path_delay,
             neighbours: self.lldp.iter().flat_map(|l| l.neighbours().cloned()).collect(),

@@ -153,7 +153,7 @@ fn a_peer_that_does_not_answer_is_told_of() {
     pair.run(Instant::from_picos(1_000_000_000_000));
     let failed = News::Failed(Failure::NoAnswer { rounds: 0, requests: 200 });
     assert_eq!(pair.news, [News::Measuring(Method::RoundTrip), failed]);
-    assert_eq!(pair.ends[0].snapshot(pair.now).auto, Some(AutoState::Failed));
+    assert_eq!(pair.ends[0].snapshot(pair.now).auto, Some((AutoState::Failed, Method::RoundTrip)));
     assert_eq!(pair.ends[1].counters.unwanted, 200);
 }
 
@@ -180,6 +180,55 @@ fn rounds_and_statistic_can_be_set_and_all_samples_are_read() {
 }
 
 #[test]
+fn a_result_stays_as_it_was_when_its_measurement_ended() {
+    for method in [Method::RoundTrip, Method::PeerDelay] {
+        let ptp = |mut plan: AgentsPlan| {
+            plan.peer_delay = Some(PeerDelayPlan {
+                interval: Some(Duration::from_millis(10)),
+                ..PeerDelayPlan::DEFAULT
+            });
+            plan
+        };
+        let mut a = ptp(plan(1, true));
+        a.auto = Some(auto(method));
+        let mut pair = Pair::new(&a, &ptp(plan(2, false)), Duration::from_nanos(500));
+        let result = |pair: &Pair| {
+            let snapshot = pair.ends[0].snapshot(pair.now);
+            match method {
+                Method::RoundTrip => snapshot.measure.unwrap().found,
+                Method::PeerDelay => snapshot.path_delay.unwrap().found,
+            }
+        };
+        pair.run(Instant::from_picos(99_000_000_000));
+        let found = result(&pair).unwrap();
+        assert_eq!(Some(&found), pair.found().last(), "{method}");
+        // A later frame takes long to hand over, another statistic is chosen, the clock is worse.
+        pair.ends[0].handed_over(Duration::from_millis(10));
+        let methods = Preference::only(method);
+        pair.ends[0].set_measurement(pair.now, None, Some((methods, Statistic::Percentile(1))));
+        pair.ends[0].stamps.uncertainty = Duration::from_millis(1);
+        assert_eq!(result(&pair), Some(found), "{method}");
+    }
+}
+
+#[test]
+fn the_first_result_was_asked_for_and_its_repetitions_were_not() {
+    let mut a = plan(1, true);
+    a.peer_delay =
+        Some(PeerDelayPlan { interval: Some(Duration::from_millis(1)), ..PeerDelayPlan::DEFAULT });
+    a.auto = Some(auto(Method::PeerDelay));
+    let mut b = plan(2, false);
+    b.peer_delay = Some(PeerDelayPlan::DEFAULT);
+    let mut pair = Pair::new(&a, &b, Duration::from_nanos(500));
+    pair.run(Instant::from_picos(100_000_000_000));
+    assert!(pair.ends[0].measure_now(pair.now));
+    pair.run(Instant::from_picos(200_000_000_000));
+    let repeated: Vec<_> = pair.found().iter().map(|found| found.repeated).collect();
+    assert_eq!(repeated.iter().filter(|repeated| !**repeated).count(), 2, "{repeated:?}");
+    assert!(!repeated[0] && repeated[1] && repeated.len() > 4, "{repeated:?}");
+}
+
+#[test]
 fn peer_delay_is_one_way_and_only_told_where_headroom_goes_by_it() {
     let delay = Duration::from_nanos(2_500);
     let ptp = |mut plan: AgentsPlan| {
@@ -199,7 +248,7 @@ fn peer_delay_is_one_way_and_only_told_where_headroom_goes_by_it() {
     let mut pair = Pair::new(&ptp(plan(1, false)), &ptp(plan(2, false)), delay);
     pair.run(Instant::from_picos(200_000_000_000));
     assert_eq!(pair.found(), []);
-    assert!(pair.ends[0].snapshot(pair.now).path_delay.unwrap().delay.is_some());
+    assert!(pair.ends[0].snapshot(pair.now).path_delay.unwrap().found.is_some());
 }
 
 #[test]

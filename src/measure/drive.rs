@@ -115,7 +115,7 @@ pub(crate) fn drive(
     let controls: Vec<PortControl> = ports.iter().map(|(o, _)| o.control.clone()).collect();
     let shared = Shared {
         clock: ports[0].0.clock,
-        cores: Cores::find(threads),
+        cores: Cores::find_if_chosen(threads),
         preemption: Preemption::new(threads),
         begin: Barrier::new(threads),
         end: AtomicBool::new(false),
@@ -184,7 +184,7 @@ fn run(
     thread: usize,
     told: &Sender<Told>,
 ) -> ThreadEnd {
-    shared.cores.pin_if_chosen(thread);
+    shared.cores.pin(thread);
     let started = shared.clock.now();
     let mut lead = Lead::new(job, started);
     let mut why = None;

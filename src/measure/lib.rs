@@ -1,6 +1,9 @@
-//! Measurement of the PFC round trip of a link over real ports, and the headroom that follows from
-//! it. A command opens the ports, measures at the first or answers at all, and shows the outcome.
-//! [`selftest`] tries what Sluice needs of a port.
+//! Measurement of a link over real ports, by round trips or by PTP's peer delay, and the headroom that
+//! follows from it.
+//!
+//! A command opens the ports with [`open()`] and calls [`run`]. With a job that measures, the first port measures and
+//! every other port only responds; without one, all ports respond. The [`Outcome`] has the verdict, and
+//! [`text()`] shows it. [`selftest`] tries what Sluice needs of a port.
 #![cfg(feature = "dpdk")]
 
 mod drive;

@@ -11,8 +11,8 @@ use contracts::port::StampSource;
 use ground::time::Duration;
 use ground::verdict::Verdict;
 use headroom::{
-    Accuracy, DelayValue, Frames, MeasuredInputs, PeerDelayInputs, Reaction, Samples, Shims,
-    SoftwareTerms, Term, by_peer_delay, measured, required_of,
+    Accuracy, DelayValue, Frames, LinkEnds, MeasuredInputs, PeerDelayInputs, Reaction, Samples,
+    Shims, SoftwareTerms, Term, by_peer_delay, measured, required_of,
 };
 use link::{Failure, Method, PeerReaction, Sources};
 use results::{SourcesSummary, StampsSummary};
@@ -272,9 +272,16 @@ fn sum_of(
     frames: Frames,
     shims: Option<Shims>,
 ) -> DelayValue {
+    let ends = LinkEnds {
+        rate: inputs.rate,
+        adjustment: inputs.adjustment,
+        invocation: inputs.invocation,
+        shims,
+        frames,
+    };
     match m.found.method {
         Method::RoundTrip => measured(&MeasuredInputs {
-            rate: inputs.rate,
+            ends,
             formula: inputs.formula,
             round_trip: chosen,
             reaction: match m.found.peer_reaction.filter(|_| !inputs.reaction_given) {
@@ -283,11 +290,7 @@ fn sum_of(
                 }
                 None => Reaction::configured(inputs.reaction),
             },
-            adjustment: inputs.adjustment,
-            invocation: inputs.invocation,
-            shims,
             shims_measured: None,
-            frames,
         }),
         Method::PeerDelay => {
             let said = inputs.peer_internal.or(m.found.peer_internal);
@@ -296,19 +299,16 @@ fn sum_of(
                 (None, Some(_)) => "as the peer says by DCBX",
                 (None, None) => "not told by DCBX: the PHY of the rate, and --reaction",
             };
-            let shim = |of: fn(&Shims) -> Duration| shims.as_ref().map_or(Duration::ZERO, of);
             let mut value = by_peer_delay(&PeerDelayInputs {
-                rate: inputs.rate,
+                ends,
                 path: chosen,
-                own_internal: inputs.own_internal + inputs.invocation + shim(|s| s.local),
-                peer_internal: said.unwrap_or_else(|| inputs.usual_peer()) + shim(|s| s.remote),
-                adjustment: inputs.adjustment,
-                frames,
+                own_internal: inputs.own_internal,
+                peer_internal: said.unwrap_or_else(|| inputs.usual_peer()),
             });
             for term in &mut value.terms {
                 match term.name {
-                    name if name.ends_with("of the peer") => term.source = source,
-                    name if name.starts_with("internal") && term.bits == 0 => {
+                    "internal delay of the peer" => term.source = source,
+                    "internal delay of this port" if term.bits == 0 => {
                         term.source = "in the path: stamps are above the MAC";
                     }
                     _ => {}
@@ -363,7 +363,7 @@ impl PortCounts {
 mod tests {
     use super::*;
     use contracts::port::Stamps;
-    use ground::time::{Instant, Total};
+    use ground::time::Instant;
     use ground::units::{BitsPerSec, Bytes, Mac};
     use headroom::measure::MeasurePlan;
     use link::{AgentsPlan, Found, PortAgents};
@@ -418,6 +418,7 @@ mod tests {
             peer_internal: None,
             peer_reaction: None,
             shims: None,
+            repeated: false,
         };
         Measured { found, delay, turnaround: None, stamps: stamps(), took: WAITS }
     }
@@ -429,7 +430,7 @@ mod tests {
         let mut outcome = Outcome::new(&inputs, &["p".into()], responses.is_some());
         delay.into_iter().for_each(|micros| outcome.add(&inputs, &measured(micros)));
         let longest = Duration::from_micros(gap);
-        let disturbance = Disturbance { preempted: Total::ZERO, longest };
+        let disturbance = Disturbance { longest, ..Disturbance::default() };
         outcome.end(why, &[port(responses.unwrap_or(0))], disturbance, WAITS);
         outcome
     }

@@ -1,5 +1,6 @@
 //! Result of a measurement, as text.
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use crate::outcome::{Measurement, Outcome, PortCounts, Spread, Sum};
@@ -66,7 +67,7 @@ fn counted(outcome: &Outcome, port: &PortCounts) -> String {
 fn remedies(outcome: &Outcome) -> String {
     let heard = outcome.ports.first().map_or(0, |port| {
         let of = |name| port.measurement.get(name).copied().unwrap_or_default();
-        let other = port.other.values().chain(port.ptp.get("ignored")).sum::<u64>();
+        let other = port.other.values().sum::<u64>();
         of("responses_received") + of("requests_received") + other
     });
     let what = match outcome.method {
@@ -75,15 +76,38 @@ fn remedies(outcome: &Outcome) -> String {
             "headroom measurements (`measurement` of its port, or sluice headroom measure --respond)"
         }
     };
-    let silent = if heard == 0 {
-        "nothing at all has arrived: is this the right port, and the peer's end up?"
-    } else {
-        "frames arrive, so the link is fine: does the peer speak another dialect? `sluice headroom identify` tells"
-    };
+    let none = BTreeMap::new();
+    let ptp = outcome.ports.first().map_or(&none, |port| &port.ptp);
+    let silent = silence(outcome.method, heard, ptp);
     format!(
         "check that\n  - the other end of this very link answers {what}\n  - no bridge is between \
          them: the messages are for the nearest one and go no further\n  - {silent}"
     )
+}
+
+/// Returns the likely cause of the silence, from the messages that did arrive.
+fn silence(method: &str, heard: u64, ptp: &BTreeMap<&'static str, u64>) -> &'static str {
+    let came = |name| ptp.get(name).is_some_and(|n| *n > 0);
+    match method {
+        "ptp" if came("messages_of_802_1as") => {
+            "the peer speaks 802.1AS (majorSdoId 1): try --gptp"
+        }
+        "ptp" if came("messages_of_1588") => {
+            "the peer speaks IEEE 1588 (majorSdoId 0): leave --gptp out"
+        }
+        "ptp" if came("other_domain") => {
+            "the peer's PTP messages are of another domain: try --domain"
+        }
+        _ if heard == 0 && !came("ignored") => {
+            "nothing at all has arrived: is this the right port, and the peer's end up?"
+        }
+        "ptp" => {
+            "frames arrive, so the link is fine, but no PTP message of peer delay is among them"
+        }
+        _ => {
+            "frames arrive, so the link is fine: does the peer speak another dialect? `sluice headroom identify` tells"
+        }
+    }
 }
 
 fn one(outcome: &Outcome, m: &Measurement) -> String {
@@ -178,4 +202,27 @@ fn ring(longest: Option<f64>) -> String {
     longest.map_or(String::new(), |longest| {
         format!(", and up to {} too long by frames in the transmit ring", time(longest))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_messages_that_were_ignored_say_what_to_try() {
+        let hint = |method, heard, name: &'static str| {
+            silence(method, heard, &BTreeMap::from([(name, 2), ("requests_sent", 9)]))
+        };
+        for (name, part) in [
+            ("messages_of_802_1as", "802.1AS (majorSdoId 1): try --gptp"),
+            ("messages_of_1588", "leave --gptp out"),
+            ("other_domain", "try --domain"),
+            ("ignored", "no PTP message of peer delay"),
+            ("late", "nothing at all has arrived"),
+        ] {
+            let said = hint("ptp", 0, name);
+            assert!(said.contains(part) && !said.contains("identify"), "{name}: {said}");
+        }
+        assert!(hint("round_trip", 3, "late").contains("headroom identify"));
+    }
 }

@@ -22,6 +22,7 @@ mod _native {
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
-        module.add("VERSION", env!("CARGO_PKG_VERSION"))
+        ground::program::set_version(sluice::VERSION);
+        module.add("VERSION", sluice::VERSION)
     }
 }

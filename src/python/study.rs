@@ -104,7 +104,8 @@ impl Study {
         if let Some(sweep) = sweep {
             file = file.with_sweep(sweep).map_err(bad)?;
         }
-        let study = study::Study::new(file, Changes { seed, shuffle, duration }).map_err(bad)?;
+        let changes = Changes { seed, shuffle, duration, ..Changes::default() };
+        let study = study::Study::new(file, changes).map_err(bad)?;
         Ok(Self { study })
     }
 

@@ -45,6 +45,9 @@ pub fn neighbours_text<'a>(
         if let Some(dcbx) = &agents.dcbx {
             out += &printable::lines([format!("{port}: {}", negotiated(dcbx))]);
         }
+        let peers = agents.neighbours.iter().flat_map(|n| &n.refused);
+        let refused = peers.chain(agents.dcbx.iter().flat_map(|dcbx| &dcbx.refused));
+        out += &printable::lines(refused.map(|what| format!("{port}: {what}")));
         out += &printable::lines(placed(port, agents));
     }
     out

@@ -6,6 +6,7 @@ use ::text::{Align, Table, count, scaled};
 use ground::printable;
 use ground::time::Duration;
 use ground::verdict::Verdict;
+use lab::study::{SameTrace, Traced};
 use lab::{CheckOutcome, Figures, Outcome, Signals};
 
 /// The compared runs.
@@ -16,6 +17,9 @@ pub struct Comparison {
     pub world: &'static str,
     /// The verdict of all runs together.
     pub verdict: Verdict,
+    /// Variants that have one trace, so what they differ in had no effect.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub same_traces: Vec<SameTrace>,
     /// In the order of the command.
     pub runs: Vec<ComparedRun>,
 }
@@ -85,7 +89,12 @@ impl Comparison {
     pub fn new(world: &'static str, runs: Vec<ComparedRun>, planned: usize) -> Self {
         let missing = (runs.len() < planned).then_some(Verdict::Inconclusive);
         let verdict = Verdict::of_all(runs.iter().map(|run| run.verdict).chain(missing));
-        Self { version: env!("CARGO_PKG_VERSION").into(), world, verdict, runs }
+        let traced = runs.iter().filter_map(|run| {
+            let (variant, trace) = (run.variant.as_deref()?, run.trace_hash.as_deref()?);
+            Some(Traced { lab: &run.lab, variant, point: run.seed.to_string(), trace })
+        });
+        let same_traces = SameTrace::find(traced);
+        Self { version: env!("CARGO_PKG_VERSION").into(), world, verdict, same_traces, runs }
     }
 
     /// Returns the verdict in a line, such as `PASS: 3 of 3 runs`.
@@ -129,7 +138,7 @@ const BEFORE: [(&str, Align); 8] = [
 const BEHIND: [(&str, Align); 5] = [
     ("lost", Align::Right),
     ("fairness", Align::Right),
-    ("told", Align::Right),
+    ("signals", Align::Right),
     ("done in", Align::Right),
     ("verdict", Align::Left),
 ];
@@ -166,7 +175,7 @@ fn cells(comparison: &Comparison, run: &ComparedRun) -> Vec<String> {
     cells.extend([
         count(f.lost_frames),
         f.fairness.map_or_else(none, |index| format!("{index:.3}")),
-        told(&f.signals),
+        sent(&f.signals),
         if run.done { run.elapsed_ns.to_string() } else { "not done".into() },
         run.verdict.label().to_owned(),
     ]);
@@ -174,7 +183,7 @@ fn cells(comparison: &Comparison, run: &ComparedRun) -> Vec<String> {
 }
 
 /// Describes congestion messages by kind.
-fn told(signals: &Signals) -> String {
+fn sent(signals: &Signals) -> String {
     let Signals { cnps, cnms, sfcms, cims } = *signals;
     let kinds = [(cnps, "CNP"), (cnms, "CNM"), (sfcms, "SFCM"), (cims, "CIM")];
     let sent = kinds.iter().filter(|(n, _)| *n > 0);
@@ -196,11 +205,17 @@ pub fn comparison_text(comparison: &Comparison) -> String {
             out += &printable::lines([format!("{}  {failed}", check.verdict)]);
         }
     }
+    out += &same_text(&comparison.same_traces);
     out + &format!("{}\n", comparison.summary())
+}
+
+/// Returns a line for each pair of variants with one trace.
+pub(super) fn same_text(all: &[SameTrace]) -> String {
+    all.iter().map(|same| printable::lines([format!("note: {}", same.line())])).collect()
 }
 
 /// The legend of the columns.
 pub(super) const LEGEND: &str = "\
-p50 and p99: message completion. Victims: what flows marked as victims got. Pauses hop n: of ports n
-lines before the destination, and how long priorities were paused, all together. Fairness: Jain's
-index of what flows got that are no victims. Told: messages about congestion.";
+p50 and p99: message completion. Victims: throughput of the flows that are marked as victims. Pauses
+hop n: at ports n lines before the destination, with the sum of the pause times of all priorities.
+Fairness: Jain's index of the throughput of all other flows. Signals: messages about congestion.";

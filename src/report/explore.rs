@@ -70,9 +70,17 @@ pub(super) fn summary(explored: &Explored) -> Vec<String> {
         count(ran as u64),
         number(|point| point.verdict == Verdict::Fail),
     )];
-    if explored.planned as u64 != explored.of {
+    let drawn = explored.planned + explored.refused.len();
+    if drawn as u64 != explored.of {
         let of = count(explored.of);
-        lines.push(format!("{ran} of {of} points were drawn with seed {}", explored.seed));
+        lines.push(format!("{drawn} of {of} points were drawn with seed {}", explored.seed));
+    }
+    if let Some(first) = explored.refused.first() {
+        let (n, values) = (count(explored.refused.len() as u64), first.values.join(", "));
+        lines.push(format!(
+            "{n} combinations of values are impossible, such as {values}: {}",
+            first.why
+        ));
     }
     if ran < explored.planned {
         lines.push(format!("interrupted after {ran} of {} runs", explored.planned));
@@ -113,6 +121,7 @@ pub(super) mod tests {
                 point(3, false, Verdict::Pass),
                 point(4, false, Verdict::Fail),
             ],
+            refused: vec![],
         }
     }
 

@@ -76,10 +76,12 @@ pub use study::study_text;
 pub use tester::self_test_text;
 #[cfg(feature = "instruments")]
 pub use tester::tester_metrics;
-pub use tester::{flows_csv, hgrm, plan_text, ports_csv, priorities_csv, tester_line, tester_text};
+pub use tester::{
+    flows_csv, hgrm, plan_json, plan_text, ports_csv, priorities_csv, tester_line, tester_text,
+};
 pub use text::{line, text};
 #[cfg(feature = "instruments")]
 pub use validation::validation_metrics;
 pub use yang::{
-    CACHE_COLUMNS, MODULES, MeasuredPort, Module, STREAM_COLUMNS, YangSource, yang_tree,
+    CACHE_COLUMNS, MODULES, MeasuredBy, MeasuredPort, Module, STREAM_COLUMNS, YangSource, yang_tree,
 };

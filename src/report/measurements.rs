@@ -214,6 +214,7 @@ mod tests {
             uncertainty: Duration::from_nanos(4),
             peer_internal: None,
             peer_reaction: None,
+            repeated: false,
         }
     }
 

@@ -39,6 +39,8 @@ const DROPS: &str =
 pub const COUNTER_NAMES: &[CounterName] = &[
     row("elapsed_ns", "run_seconds", "", "no counter"),
     row("lossless_lost_frames", "lossless_lost_frames", "", "a verdict, for all lossless groups"),
+    row("lossless_watchdog_frames", "lossless_watchdog_frames", "", "a verdict, for all lossless groups"),
+    row("lossless_link_frames", "lossless_link_frames", "", "a verdict, for all lossless groups"),
     row("balance.held", "held_frames", "", OWN),
     row("shared_pool.used_bytes", "shared_pool_used_bytes", "SAI_BUFFER_POOL_STAT_CURR_OCCUPANCY_BYTES", ""),
     row("shared_pool.peak_bytes", "shared_pool_peak_bytes", "SAI_BUFFER_POOL_STAT_WATERMARK_BYTES",

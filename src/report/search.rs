@@ -80,7 +80,7 @@ pub(super) fn summary(searched: &Searched) -> Vec<String> {
     lines.push(match searched.seeds {
         1 => "one seed each: other seeds were not run".into(),
         seeds => format!(
-            "{} seeds each: at {} % confidence, {:.1} % of all seeds or more hold",
+            "{} seeds each: with {} % confidence, at least {:.1} % of all seeds hold",
             count(seeds),
             searched.confidence * 100.0,
             (searched.share * 1e3).floor() / 10.0,
@@ -92,6 +92,7 @@ pub(super) fn summary(searched: &Searched) -> Vec<String> {
         true => format!("{} runs in {}", count(searched.runs), searches(made)),
         false => format!("interrupted after {} of {}", count(made), searches(searched.planned)),
     });
+    lines.extend(searched.same_traces.iter().map(|same| format!("note: {}", same.line())));
     lines
 }
 
@@ -106,7 +107,14 @@ pub(super) mod tests {
             verdict,
             detail: String::new(),
         });
-        Tried { value: value.into(), verdict, seeds: 4, seed: Some(17), failed: failed.collect() }
+        Tried {
+            value: value.into(),
+            verdict,
+            seeds: 4,
+            seed: Some(17),
+            failed: failed.collect(),
+            traces: Vec::new(),
+        }
     }
 
     /// Five searches, one of which was not made.
@@ -139,6 +147,7 @@ pub(super) mod tests {
             share: 0.8608,
             runs: 1_234,
             planned: 5,
+            same_traces: vec![],
             found: vec![
                 found(0, Some("31KB"), Verdict::Pass, Some(tried("30KB", Verdict::Fail, &long))),
                 found(
@@ -163,7 +172,7 @@ pub(super) mod tests {
             "10KB         -  the first of all values holds",
             "out of order: 31KB holds, 35KB does not",
             "incast: the least xoff with which lossless passes",
-            "20 seeds each: at 95 % confidence, 86.0 % of all seeds or more hold",
+            "20 seeds each: with 95 % confidence, at least 86.0 % of all seeds hold",
             "interrupted after 4 of 5 searches",
         ] {
             assert!(text.contains(words), "{words}\n{text}");

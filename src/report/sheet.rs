@@ -75,6 +75,17 @@ impl Sheet {
         (shown, self.rows.len() - shown.len())
     }
 
+    /// Returns all rows for programs: objects with the names of the columns.
+    pub(super) fn json(&self) -> serde_json::Value {
+        let mut all = Vec::with_capacity(self.rows.len());
+        for row in &self.rows {
+            let cells = self.head.iter().zip(row);
+            let cells = cells.map(|((name, _), cell)| ((*name).to_owned(), cell.as_str().into()));
+            all.push(serde_json::Value::Object(cells.collect()));
+        }
+        all.into()
+    }
+
     /// Returns the table for the terminal. A last line tells the number of omitted rows.
     pub(super) fn table(&self) -> Table {
         let align = |kind| if kind == Kind::Number { Align::Right } else { Align::Left };

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
+use crate::compare::same_text;
 use ::text::{Align, Table, count, delay, scaled};
 use ground::printable;
 use ground::verdict::Verdict;
@@ -38,6 +39,7 @@ const FIGURES: [(&str, &str); 16] = [
 ];
 
 /// A column of the table.
+#[derive(Clone)]
 struct Column {
     name: String,
     align: Align,
@@ -119,8 +121,11 @@ pub fn study_text(studied: &Studied, kept: &[(String, u64, String)]) -> String {
     };
     let mut out = String::new();
     if !lines.is_empty() {
-        let (columns, legend) = columns(studied, &lines);
+        let (columns, legend, spreads) = columns(studied, &lines);
         out += &format!("{}\n", table(&columns));
+        for (title, columns) in spreads {
+            out += &format!("{title}\n{}\n", table(&columns));
+        }
         for line in legend {
             out += &printable::lines([line]);
         }
@@ -139,6 +144,7 @@ pub fn study_text(studied: &Studied, kept: &[(String, u64, String)]) -> String {
     if bad.len() > NAMED_MAX {
         out += &format!("and {} more\n", count((bad.len() - NAMED_MAX) as u64));
     }
+    out += &same_text(&studied.same_traces);
     out + &format!("{}\n", summary(studied))
 }
 
@@ -159,9 +165,15 @@ fn summary(studied: &Studied) -> String {
     line
 }
 
+/// Most figures of which the spread over seeds is shown.
+const SPREADS_MAX: usize = 3;
+
+/// A table with its title.
+type Titled = (String, Vec<Column>);
+
 /// Chooses the columns: the axes that vary, and as many figures that differ as fit. Returns them with a
-/// legend.
-fn columns(studied: &Studied, lines: &[Line<'_>]) -> (Vec<Column>, Vec<String>) {
+/// legend, and the tables of the spreads over seeds.
+fn columns(studied: &Studied, lines: &[Line<'_>]) -> (Vec<Column>, Vec<String>, Vec<Titled>) {
     let is_grouped = !studied.groups.is_empty();
     let mut columns = Vec::new();
     if !is_grouped {
@@ -194,45 +206,52 @@ fn columns(studied: &Studied, lines: &[Line<'_>]) -> (Vec<Column>, Vec<String>) 
         legend.push("The axes are too wide for a table; --rows has them.".to_owned());
     }
     let has = |name: &str| lines.iter().any(|line| line.figure(name).is_some());
+    let (axes, mut spreads) = (columns.clone(), Vec::new());
     let mut shown = Vec::new();
     for (name, heading) in FIGURES {
         if !has(name) || name == "latency_p99_ns" && has("fct.p99_ns") {
             continue;
         }
-        let new = figure(lines, name, heading, is_grouped);
-        let all_same = lines.len() > 1 && new.iter().all(|column| !column.differs());
-        let wider: usize = new.iter().map(|column| column.width() + 2).sum();
-        if all_same || width(&columns) + wider + verdicts.width() > WIDTH {
+        let new = figure(lines, name, heading, |spread| spread.median);
+        let varies = |line: &Line<'_>| line.figure(name).is_some_and(|s| s.min != s.max);
+        let varies = lines.iter().any(varies);
+        // A loss in one of many seeds does not change the median.
+        let all_same = lines.len() > 1 && !new.differs() && !varies;
+        if all_same || width(&columns) + new.width() + 2 + verdicts.width() > WIDTH {
             continue;
         }
-        columns.extend(new);
+        columns.push(new);
         shown.push((name, heading));
+        if varies && spreads.len() < SPREADS_MAX {
+            let of = |heading, of| figure(lines, name, heading, of);
+            let quantiles = [
+                of("min", |spread| spread.min),
+                of("5 %", |spread| spread.p5),
+                of("median", |spread| spread.median),
+                of("95 %", |spread| spread.p95),
+                of("max", |spread| spread.max),
+            ];
+            let whole: Vec<Column> = axes.iter().cloned().chain(quantiles).collect();
+            if width(&whole) <= WIDTH {
+                spreads.push((format!("{heading} over seeds:"), whole));
+            }
+        }
     }
     columns.push(verdicts);
     if !shown.is_empty() {
         legend.extend(wrapped(&shown));
         if is_grouped {
-            legend.push(
-                "Figures are medians over seeds; min and max are given where they differ.".into(),
-            );
+            legend.push("Figures are medians over seeds.".into());
         }
     }
-    (columns, legend)
+    (columns, legend, spreads)
 }
 
-/// Returns the column of a figure; over seeds the median, the smallest and the largest.
-fn figure(lines: &[Line<'_>], name: &str, heading: &str, is_grouped: bool) -> Vec<Column> {
+/// Returns the column of a figure, or of a quantile of it over seeds.
+fn figure(lines: &[Line<'_>], name: &str, heading: &str, of: fn(Spread) -> f64) -> Column {
     let unit = field(name).map_or("", |field| field.unit);
-    let column = |heading: &str, of: fn(Spread) -> f64| {
-        let cell = |line: &Line<'_>| line.figure(name).map_or("-".into(), |s| shown(of(s), unit));
-        Column::new(heading, Align::Right, lines.iter().map(cell))
-    };
-    let median = column(heading, |spread| spread.median);
-    let varies = |line: &Line<'_>| line.figure(name).is_some_and(|s| s.min != s.max);
-    if !is_grouped || !lines.iter().any(varies) {
-        return vec![median];
-    }
-    vec![median, column("min", |spread| spread.min), column("max", |spread| spread.max)]
+    let cell = |line: &Line<'_>| line.figure(name).map_or("-".into(), |s| shown(of(s), unit));
+    Column::new(heading, Align::Right, lines.iter().map(cell))
 }
 
 /// Names the fields of rows behind the headings, in lines of the table's width.
@@ -363,8 +382,10 @@ mod tests {
         fits(&text);
         let rows: Vec<&str> =
             text.lines().filter(|line| line.trim_start().starts_with("1m")).collect();
-        assert!(rows.len() == 1 && rows[0].ends_with("FAIL: 1 of 3"), "{text}");
-        assert!(text.contains("length  lost  min  max        p99  peak headroom  "), "{text}");
+        // Behind it are those of its spreads.
+        assert!(rows[0].ends_with("FAIL: 1 of 3") && rows.len() > 1, "{text}");
+        assert!(text.contains("length  lost        p99  peak headroom  "), "{text}");
+        assert!(text.contains("lost over seeds:\nlength  min  5 %  median  95 %  max\n"), "{text}");
         assert_eq!(alpha(&json!(0.125)) + &alpha(&json!(2.0)), "1/82");
         assert!(text.contains("PASS: 3") && text.contains("medians over seeds"), "{text}");
     }

@@ -11,10 +11,10 @@ use serde::{Deserialize, Serialize};
 
 use super::counters::{Counters, by_name};
 use contracts::port::{StampSource, Stamps};
-use discovery::{EtsTable, Neighbour, Party, PeerState, PfcResolved, Resolved, Topology};
+use discovery::{EtsTable, Neighbour, Party, PeerState, PfcResolved, Refusal, Resolved, Topology};
 use ground::time::{Duration, Instant};
 use headroom::Required;
-use link::{AgentsSnapshot, AutoState, Sources, Spread};
+use link::{AgentsSnapshot, AutoState, Found, Sources, Spread};
 use switch::Headroom;
 
 /// Bits of a pause quantum.
@@ -141,6 +141,9 @@ pub struct NeighbourSummary {
     /// Its congestion features.
     #[serde(flatten)]
     pub said: SaidSummary,
+    /// Its information that is not used, with the reason.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub refused: Vec<String>,
 }
 
 /// The result of DCBX.
@@ -158,6 +161,9 @@ pub struct DcbxSummary {
     /// them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub methods: Option<Vec<String>>,
+    /// Settings of the peer that have precedence and are not used, with the reason.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub refused: Vec<String>,
 }
 
 /// The operational ETS configuration.
@@ -183,22 +189,18 @@ impl AgentsSummary {
         now: Instant,
     ) -> Self {
         let measure = agents.measure.as_ref();
-        let rounds = measure.map(|m| m.rounds as u64);
-        let uncertainty = measure.map(|m| m.uncertainty.as_nanos_f64());
-        let sources = measure.and_then(|m| SourcesSummary::of_inexact(m.sources));
-        let times = |spread: Option<Spread>, uncertainty, sources| {
-            spread.map(|spread| TimesSummary::new(&spread, rounds, uncertainty, sources))
-        };
+        let found = measure.and_then(|m| m.found);
+        let rounds = found.map(|found| u64::from(found.rounds));
+        let turnaround = measure.and_then(|m| m.turnaround);
+        let path = agents.path_delay.as_ref().and_then(|p| p.found);
         Self {
             stamps: StampsSummary::new(&agents.stamps),
-            headroom: agents.auto.map(|state| HeadroomSummary::new(state, headroom, cell_bytes)),
-            round_trip: times(measure.and_then(|m| m.round_trip), uncertainty, sources),
-            turnaround: times(measure.and_then(|m| m.turnaround), None, None),
-            path_delay: agents
-                .path_delay
-                .as_ref()
-                .and_then(|p| Some((p.delay.as_ref()?, SourcesSummary::of_inexact(p.sources))))
-                .map(|(delay, sources)| TimesSummary::new(delay, None, None, sources)),
+            headroom: agents
+                .auto
+                .map(|(state, _)| HeadroomSummary::new(state, headroom, cell_bytes)),
+            round_trip: found.as_ref().map(TimesSummary::of),
+            turnaround: turnaround.map(|spread| TimesSummary::new(&spread, rounds, None, None)),
+            path_delay: path.as_ref().map(TimesSummary::of),
             neighbours: agents.neighbours.iter().map(|n| NeighbourSummary::new(n, now)).collect(),
             dcbx: agents.resolved.as_ref().map(DcbxSummary::new),
             topology: agents.topology,
@@ -293,6 +295,12 @@ impl NeedSummary {
 }
 
 impl TimesSummary {
+    fn of(found: &Found) -> Self {
+        let uncertainty = found.uncertainty.as_nanos_f64();
+        let sources = SourcesSummary::of_inexact(found.sources);
+        Self::new(&found.delay, Some(found.rounds.into()), Some(uncertainty), sources)
+    }
+
     fn new(
         spread: &Spread,
         rounds: Option<u64>,
@@ -327,6 +335,7 @@ impl NeighbourSummary {
             dcbx: said.dcbx.is_peer(),
             internal_delay_ns: said.dcbx.information.map(|said| said.internal_delay.as_nanos_f64()),
             said: SaidSummary::new(&said.dcbx),
+            refused: said.dcbx.refused.iter().map(ToString::to_string).collect(),
         }
     }
 }
@@ -339,7 +348,13 @@ impl DcbxSummary {
             let both = [("round_trip", methods.round_trip), ("ptp", methods.ptp)];
             both.into_iter().filter(|(_, can)| *can).map(|(name, _)| name.to_owned()).collect()
         });
+        let pfc =
+            resolved.pfc.and_then(|pfc| pfc.refused).map(|why| ("the PFC configuration", why));
+        let ets = resolved.ets.and_then(|ets| ets.refused);
+        let ets = ets.map(|why| ("the ETS recommendation", why));
+        let refused = [pfc, ets].into_iter().flatten();
         Self {
+            refused: refused.map(|(what, why)| Refusal { what, why }.to_string()).collect(),
             peers: resolved.state,
             pfc: resolved.pfc,
             ets: resolved.ets.map(|ets| EtsSummary::new(&ets.table, ets.from)),

@@ -16,8 +16,7 @@ pub struct CheckSummary {
     pub verdict: Verdict,
     /// Findings, or the reason why it is not judged.
     pub detail: String,
-    /// False where there is nothing to judge, where the cause of what was not seen is known, and where the
-    /// user has switched the check off; the verdict of the run does not depend on it then.
+    /// False where there is nothing to judge, and where the user has switched the check off; the verdict of the run does not depend on it then.
     pub applies: bool,
 }
 

@@ -32,7 +32,9 @@ impl Summary {
             workers: run.polls.len().max(1),
             ports: ports.collect(),
             drops: s.drops(),
-            lossless_lost_frames: run.lossless_lost,
+            lossless_lost_frames: run.lossless_lost.congestion,
+            lossless_watchdog_frames: run.lossless_lost.watchdog,
+            lossless_link_frames: run.lossless_lost.link,
             // Frames that workers hand to each other are in both sums; frames on the way between
             // two are the difference, and held.
             balance: BalanceSummary {

@@ -14,9 +14,8 @@ use text::count;
 
 /// The verdict of all checks: PASS only if every check that applies is one.
 pub(super) fn verdict(checks: &[CheckSummary]) -> Verdict {
-    let whole = Verdict::of_all(checks.iter().map(|check| check.verdict));
-    let unknown = |check: &CheckSummary| check.applies && check.verdict == NotJudged;
-    if whole.is_pass() && checks.iter().any(unknown) { NotJudged } else { whole }
+    let counts = |check: &&CheckSummary| check.applies || check.verdict != NotJudged;
+    Verdict::of_all(checks.iter().filter(counts).map(|check| check.verdict))
 }
 
 const NOTHING_RECEIVED: &str = "no frame was received";
@@ -37,7 +36,7 @@ pub(super) fn checks(of: &Summary) -> Vec<CheckSummary> {
         check("balance", balance(of), of.balance.came > 0),
         check("lossless", lossless(of), has_lossless || has_silent),
         check("headroom", headroom(of), has_headroom),
-        check("sent", sent(of), has_sent && !is_excused(of)),
+        check("sent", sent(of), has_sent),
     ]
 }
 
@@ -70,6 +69,12 @@ fn lossless(of: &Summary) -> (Verdict, String) {
             count(of.lossless_lost_frames)
         ));
     }
+    if of.lossless_watchdog_frames > 0 {
+        lost.push(format!(
+            "{} frames of lossless priorities were dropped by watchdogs",
+            count(of.lossless_watchdog_frames)
+        ));
+    }
     let missed = |port: &PortSummary| port.nic.missed().filter(|n| *n > 0);
     for (port, n) in lossless_ports(of).filter_map(|port| Some((port, missed(port)?))) {
         lost.push(format!(
@@ -88,6 +93,13 @@ fn lossless(of: &Summary) -> (Verdict, String) {
     }
     if lossless_ports(of).next().is_none() {
         return (NotJudged, NO_LOSSLESS_PRIORITY.into());
+    }
+    if of.lossless_link_frames > 0 {
+        let lost = count(of.lossless_link_frames);
+        return (
+            NotJudged,
+            format!("{lost} frames of lossless priorities were lost at links that were down"),
+        );
     }
     // Such a device may have lost every lossless frame, so this comes before the count of frames.
     let silent: Vec<_> = silent(of).map(|port| &*port.port.name).collect();
@@ -154,12 +166,6 @@ fn headroom(of: &Summary) -> (Verdict, String) {
 /// Ports of which frames did not leave the device.
 fn unsent(of: &Summary) -> impl Iterator<Item = &PortSummary> {
     of.ports.iter().filter(|port| port.nic.unsent() > 0)
-}
-
-/// True if all frames of lossless ports that did not leave have a cause: a link that was down.
-fn is_excused(of: &Summary) -> bool {
-    let mut lossless = unsent(of).filter(|port| !port.lossless_priorities.is_empty()).peekable();
-    lossless.peek().is_some() && lossless.all(|port| port.link_losses > 0)
 }
 
 fn sent(of: &Summary) -> (Verdict, String) {

@@ -30,6 +30,12 @@ described! {
         drops: Drops,
         /// Frames of lossless groups lost to congestion: 0 unless a guarantee was broken.
         lossless_lost_frames: u64 = Counter,
+        /// Frames of lossless groups that watchdogs dropped.
+        #[serde(default)]
+        lossless_watchdog_frames: u64 = Counter,
+        /// Frames of lossless groups that were dropped because a link was down or went down.
+        #[serde(default)]
+        lossless_link_frames: u64 = Counter,
         /// Conservation of frames.
         balance: BalanceSummary,
         shared_pool: SharedPool,
@@ -59,7 +65,7 @@ described! {
         came: u64,
         /// Frames sent, consumed, dropped under a reason, and held.
         went: u64,
-        /// Frames in queues, in workers and between them at this moment, a part of `went`.
+        /// Frames that are queued or being forwarded now; `went` includes them.
         held: u64 = Gauge,
         /// True if the two are equal.
         holds: bool,

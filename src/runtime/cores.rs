@@ -7,14 +7,20 @@ use std::thread;
 
 use core_affinity::CoreId;
 
+use super::claims::Claims;
+use super::placement::{Pin, Unpinned};
 use super::{CpuSet, Idle};
 
 /// CPUs of a number of polling threads.
 #[derive(Clone, Debug)]
 pub struct Cores {
     threads: usize,
-    /// CPU by thread; empty if there are too few CPUs for one each.
-    pinned: Vec<CoreId>,
+    /// CPU by thread; empty if the threads are not pinned.
+    pinned: Vec<usize>,
+    /// Keeps them from other processes of Sluice.
+    _claims: Claims,
+    /// Reason why there is no CPU for each thread.
+    shared: Option<Unpinned>,
     idle: Option<Idle>,
     /// True once the kernel refused to pin a thread.
     refused: Arc<AtomicBool>,
@@ -36,29 +42,29 @@ fn allowed() -> Vec<CoreId> {
     core_affinity::get_core_ids().unwrap_or_default()
 }
 
-fn allowed_ids() -> Vec<usize> {
+pub(super) fn allowed_ids() -> Vec<usize> {
     allowed().iter().map(|core| core.id).collect()
 }
 
 /// Returns the CPUs of the core of a CPU, as the kernel lists them.
-fn siblings(cpu: usize) -> Option<CpuSet> {
+pub(super) fn siblings(cpu: usize) -> Option<CpuSet> {
     let file = format!("/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list");
     fs::read_to_string(file).ok()?.trim().parse().ok()
 }
 
-/// Returns what `threads` polling threads share, of which those at `pinned` CPUs have one each.
+/// Returns what polling threads share, those that are pinned to the CPUs `pinned`, or those that are not, for
+/// the reason `shared`.
 fn shared_cores(
-    threads: usize,
+    shared: Option<&Unpinned>,
     pinned: &[usize],
     allowed: &[usize],
     siblings: impl Fn(usize) -> Option<CpuSet>,
 ) -> Vec<String> {
     let mut warnings = Vec::new();
-    if pinned.len() < threads {
-        let cpus = allowed.len();
+    if let Some(why) = shared {
         warnings.push(format!(
-            "{threads} polling threads are not pinned to a CPU each, as there are {cpus}: each loses \
-             its CPU to the others at times; use fewer queues or ports, or more CPUs"
+            "polling threads are not pinned to a CPU each: {why}; each loses its CPU to others at times; \
+             use fewer queues or ports, or more CPUs"
         ));
     }
     for (n, a) in pinned.iter().enumerate() {
@@ -99,25 +105,47 @@ impl Cores {
     }
 
     /// CPUs of polling threads.
-    fn usable() -> Vec<CoreId> {
-        let mut cores = allowed();
+    fn usable() -> Vec<usize> {
+        let mut cpus = allowed_ids();
         if let Some(set) = CHOSEN.get() {
-            cores.retain(|core| set.contains(core.id));
+            cpus.retain(|cpu| set.contains(*cpu));
         }
-        cores
+        cpus
     }
 
     /// Selects a CPU for each of `threads` threads if there are enough of them, else none. The
-    /// first CPU, which has most of the system's work, is the last thread's.
+    /// first CPU, which has most of the system's work, is the last thread's. CPUs that another process of
+    /// Sluice polls on are used only if they were chosen.
     #[must_use]
     pub fn find(threads: usize) -> Self {
-        let mut pinned = Self::usable();
-        pinned.truncate(threads);
-        pinned.reverse();
-        if pinned.len() < threads {
-            pinned.clear();
+        let usable = Self::usable();
+        let pins: Vec<Pin> = match CHOSEN.get() {
+            Some(_) if usable.len() < threads => return Self::unpinned(threads),
+            Some(_) => usable[..threads].iter().rev().map(|cpu| Pin::Cpu(*cpu)).collect(),
+            None => vec![Pin::Auto; threads],
+        };
+        let (placement, claims) = Claims::take(&pins, 0);
+        let pinned = placement.cpus.into_iter().flatten().collect();
+        Self { pinned, _claims: claims, shared: placement.unpinned, ..Self::unpinned(threads) }
+    }
+
+    /// As [`Self::find`] if CPUs were chosen, else no thread is pinned.
+    #[must_use]
+    pub fn find_if_chosen(threads: usize) -> Self {
+        if CHOSEN.get().is_some() { Self::find(threads) } else { Self::unpinned(threads) }
+    }
+
+    fn unpinned(threads: usize) -> Self {
+        let allowed = Self::usable().len();
+        let too_few = Unpinned::TooFew { needed: threads, allowed, taken: 0 };
+        Self {
+            threads,
+            pinned: Vec::new(),
+            _claims: Claims::default(),
+            shared: (allowed < threads).then_some(too_few),
+            idle: IDLE.get().copied(),
+            refused: Arc::default(),
         }
-        Self { threads, pinned, idle: IDLE.get().copied(), refused: Arc::default() }
     }
 
     /// Sets the idle action of this process's threads. Default: spin, or yield if there are fewer
@@ -144,16 +172,16 @@ impl Cores {
         self.threads
     }
 
-    /// True if the threads share fewer CPUs.
+    /// True if the threads share CPUs with each other or with other processes of Sluice.
     #[must_use]
     pub fn shared(&self) -> bool {
-        self.pinned.is_empty() && self.threads > 1
+        self.shared.is_some()
     }
 
     /// Pins the calling thread. A refusal only costs speed; [`Self::refusal`] reports it.
     pub fn pin(&self, thread: usize) {
-        if let Some(core) = self.pinned.get(thread) {
-            if !core_affinity::set_for_current(*core) {
+        if let Some(id) = self.pinned.get(thread).copied() {
+            if !core_affinity::set_for_current(CoreId { id }) {
                 self.refused.store(true, Ordering::Relaxed);
             }
         }
@@ -171,15 +199,7 @@ impl Cores {
     /// Returns a sentence for each reason why polling threads do not have a core each.
     #[must_use]
     pub fn warnings(&self) -> Vec<String> {
-        let pinned: Vec<usize> = self.pinned.iter().map(|core| core.id).collect();
-        shared_cores(self.threads, &pinned, &allowed_ids(), siblings)
-    }
-
-    /// Pins the calling thread if CPUs were chosen.
-    pub fn pin_if_chosen(&self, thread: usize) {
-        if CHOSEN.get().is_some() {
-            self.pin(thread);
-        }
+        shared_cores(self.shared.as_ref(), &self.pinned, &allowed_ids(), siblings)
     }
 
     /// Called between two polls: yields the CPU if the thread `waits` for another one.
@@ -206,17 +226,18 @@ mod tests {
     fn threads_without_a_core_each_are_reported() {
         // Two cores with two CPUs each: 0 and 2, 1 and 3.
         let siblings = |cpu: usize| format!("{},{}", cpu % 2, cpu % 2 + 2).parse().ok();
-        let of = |threads, pinned: &[usize]| shared_cores(threads, pinned, &[0, 1, 2, 3], siblings);
-        assert_eq!(of(2, &[1, 2]), Vec::<String>::new());
+        let of = |shared, pinned: &[usize]| shared_cores(shared, pinned, &[0, 1, 2, 3], siblings);
+        assert_eq!(of(None, &[1, 2]), Vec::<String>::new());
         let one = |warnings: Vec<String>, part: &str| {
             assert!(warnings.len() == 1 && warnings[0].contains(part), "{warnings:?}");
         };
-        one(of(5, &[]), "5 polling threads are not pinned");
-        one(of(3, &[3, 2, 1]), "CPUs 1 and 3 share a core");
-        let all = of(4, &[3, 2, 1, 0]);
+        let too_few = Unpinned::TooFew { needed: 5, allowed: 4, taken: 0 };
+        one(of(Some(&too_few), &[]), "not pinned to a CPU each: they need 5 CPUs");
+        one(of(None, &[3, 2, 1]), "CPUs 1 and 3 share a core");
+        let all = of(None, &[3, 2, 1, 0]);
         assert!(all.len() == 3 && all[2].contains("all CPUs"), "{all:?}");
         // A machine that does not say which CPUs share a core.
-        assert_eq!(shared_cores(3, &[3, 2, 1], &[0, 1, 2, 3], |_| None), Vec::<String>::new());
+        assert_eq!(shared_cores(None, &[3, 2, 1], &[0, 1, 2, 3], |_| None), Vec::<String>::new());
         assert_eq!(Cores::find(1).refusal(), None);
     }
 

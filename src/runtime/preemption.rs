@@ -13,6 +13,7 @@
 //! [`Patience`] is a deadline that grows by that time, and [`Disturbance`] is the input for a
 //! verdict.
 
+use std::cmp::Reverse;
 use std::fmt;
 use std::fs;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -79,6 +80,8 @@ pub struct Disturbance {
     pub preempted: Total,
     /// Longest gap between two polls, of any thread; zero if none was counted.
     pub longest: Duration,
+    /// Number of the thread that lost most, from 0.
+    pub thread: usize,
 }
 
 impl Preemption {
@@ -113,10 +116,10 @@ impl Preemption {
         let seen = self.seen();
         let since = totals.iter().zip(seen.iter()).map(|(t, s)| t.saturating_sub(s.cleared));
         let longest = self.slots.iter().map(|slot| slot.longest.load(Ordering::Relaxed)).max();
-        Disturbance {
-            preempted: since.max().unwrap_or(Total::ZERO),
-            longest: Duration::from_picos(longest.unwrap_or(0)),
-        }
+        // Of equal ones the first.
+        let most = since.enumerate().max_by_key(|(n, lost)| (*lost, Reverse(*n)));
+        let (thread, preempted) = most.unwrap_or((0, Total::ZERO));
+        Disturbance { preempted, longest: Duration::from_picos(longest.unwrap_or(0)), thread }
     }
 
     /// Begins a new run: time lost before does not disturb it.
@@ -249,7 +252,7 @@ impl<'a> Patience<'a> {
     pub fn starved(&self) -> Option<Disturbance> {
         let stolen = self.stolen();
         let preempted = Total::from(stolen);
-        (stolen >= self.base).then_some(Disturbance { preempted, longest: Duration::ZERO })
+        (stolen >= self.base).then(|| Disturbance { preempted, ..Disturbance::default() })
     }
 }
 
@@ -300,6 +303,7 @@ mod tests {
         // 30.001 ms, 1 ms and 100 ms.
         assert_eq!(found.preempted, Duration::from_micros(131_001));
         assert_eq!(found.to_string(), "the machine was busy for 132 ms");
+        assert_eq!(found.thread, 1);
         preemption.clear();
         assert_eq!(preemption.disturbance(), Disturbance::default());
         assert_eq!(preemption.total(), found.preempted, "waits need a sum that only grows");

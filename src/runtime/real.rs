@@ -1,9 +1,12 @@
 //! A switch on DPDK ports: opened devices, allocated memory, and a worker thread for each group of
 //! ports.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use super::claims::Claims;
 use super::controller::{NicReader, Part, Place, StartError, Workers, start};
+use super::placement::{CONTROL_CPUS, Pin, Placement};
 use super::slack::slack_for;
 use super::watch::LossWatch;
 use super::worker::Idle;
@@ -43,8 +46,8 @@ pub struct RealPort {
 /// A worker and its ports.
 #[derive(Clone, Debug)]
 pub struct RealWorker {
-    /// CPU that it is pinned to; none: not pinned.
-    pub cpu: Option<usize>,
+    /// CPU that it is pinned to.
+    pub pin: Pin,
     /// At least one port.
     pub ports: Vec<PortId>,
 }
@@ -157,6 +160,10 @@ pub struct Running {
     pub devices: Vec<PortControl>,
     /// Result of each setup: the driver, and its handling of MAC control frames.
     pub notes: Vec<String>,
+    /// CPUs of the workers.
+    pub placement: Placement,
+    /// Keeps them from other processes of Sluice.
+    _claims: Claims,
 }
 
 /// Size of each worker's cache, in frames.
@@ -196,7 +203,7 @@ pub fn launch(eal: &Eal, what: RealSwitch) -> Result<Running, RealError> {
             let plan = *rate_max;
             return Err(RealError::TooFast { index, name: name.clone(), link, plan });
         }
-        notes.push(format!("{name}: {device} ({}): {:?}", open.driver(), open.info()));
+        notes.push(format!("{name}: {device} ({}): {}", open.driver(), open.info()));
         devices.push(open.control());
         let secured = Secured::with_ciphers(open, port.secy.as_deref(), ciphers.as_ref());
         let refused = |error| RealError::Secy { index, name: name.clone(), error };
@@ -206,15 +213,18 @@ pub fn launch(eal: &Eal, what: RealSwitch) -> Result<Running, RealError> {
         }
         opened.push(Some(secured));
     }
-    let idle = idle.unwrap_or_else(|| idle_for(&workers));
+    let pins: Vec<Pin> = workers.iter().map(|worker| worker.pin).collect();
+    let (placement, claims) = Claims::take(&pins, CONTROL_CPUS);
+    let idle = idle.unwrap_or_else(|| idle_for(&placement.cpus));
     let mut parts = Vec::new();
-    for (worker, handoff) in workers.iter().zip(mesh(&owners, workers.len(), ring(&plan))) {
+    let meshed = mesh(&owners, workers.len(), ring(&plan));
+    for ((worker, cpu), handoff) in workers.iter().zip(&placement.cpus).zip(meshed) {
         let mine = worker.ports.iter().map(|id| {
             (*id, opened[id.index()].take().expect("owners() has checked that it is in one worker"))
         });
         let watch = LossWatch::new(&plan);
         let switch: Switch<Real> = Switch::new(&plan, mine.collect(), handoff, watch)?;
-        let place = Place { cpu: worker.cpu, idle };
+        let place = Place { cpu: *cpu, idle };
         // The smallest planned gap of the worker's ports decides.
         let gaps = worker.ports.iter().filter_map(|id| ports[id.index()].poll_gap);
         parts.push(Part { switch, clock: move || clock.now(), place, poll_gap: gaps.min() });
@@ -232,7 +242,7 @@ pub fn launch(eal: &Eal, what: RealSwitch) -> Result<Running, RealError> {
     let eal = eal.clone();
     let prepare = move || eal.register_worker().map_err(|error| error.to_string());
     let workers = start(parts, owners, nics, prepare)?;
-    Ok(Running { workers, devices, notes })
+    Ok(Running { workers, devices, notes, placement, _claims: claims })
 }
 
 /// Worker of each port.
@@ -259,12 +269,10 @@ fn ring(plan: &SwitchPlan) -> usize {
     (plan.buffer.total.0 / plan.buffer.cells_for(64).0) as usize + 1
 }
 
-fn idle_for(workers: &[RealWorker]) -> Idle {
-    let mut cpus: Vec<_> = workers.iter().filter_map(|w| w.cpu).collect();
-    cpus.sort_unstable();
-    cpus.dedup();
+fn idle_for(workers: &[Option<usize>]) -> Idle {
+    let cpus: BTreeSet<_> = workers.iter().flatten().collect();
     let pinned_apart = cpus.len() == workers.len();
     let there = std::thread::available_parallelism().map_or(1, usize::from);
     // The threads for display, service and control need some CPU time as well.
-    if pinned_apart || workers.len() < there { Idle::Spin } else { Idle::Yield }
+    if pinned_apart || workers.len() + CONTROL_CPUS <= there { Idle::Spin } else { Idle::Yield }
 }

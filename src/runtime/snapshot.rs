@@ -1,6 +1,7 @@
 //! Counters of all workers of one switch, merged.
 
 use super::polls::PollRecord;
+use super::watch::LosslessLosses;
 use contracts::stats::{NicCounters, SwitchSnapshot};
 use ground::units::PrioritySet;
 
@@ -9,8 +10,8 @@ use ground::units::PrioritySet;
 pub struct WorkerSnapshot {
     /// Counters of its ports, in the order of the plan.
     pub switch: SwitchSnapshot,
-    /// Frames of lossless groups lost to congestion.
-    pub lossless_lost: u64,
+    /// Lost frames of lossless groups.
+    pub lossless_lost: LosslessLosses,
     /// Priorities whose group is lossless, by port of the whole switch.
     pub lossless: Vec<PrioritySet>,
     /// Gaps between its polls.
@@ -24,8 +25,8 @@ pub struct RunSnapshot {
     pub switch: SwitchSnapshot,
     /// Device counters, by port.
     pub nics: Vec<NicCounters>,
-    /// Frames of lossless groups lost to congestion.
-    pub lossless_lost: u64,
+    /// Lost frames of lossless groups.
+    pub lossless_lost: LosslessLosses,
     /// Priorities whose group is lossless, by port.
     pub lossless: Vec<PrioritySet>,
     /// Gaps between the polls of each worker; empty if nothing polls in real time.
@@ -47,7 +48,7 @@ pub fn merge(parts: Vec<WorkerSnapshot>, owners: &[usize], nics: Vec<NicCounters
     let (first, lossless) = (&worker.switch, worker.lossless.clone());
     let polls = parts.iter().map(|part| part.polls).collect();
     let mut whole = SwitchSnapshot::new(first.name.clone(), first.at);
-    let mut lossless_lost = 0;
+    let mut lossless_lost = LosslessLosses::default();
     let mut ports = Vec::new();
     for WorkerSnapshot { switch: part, lossless_lost: lost, .. } in parts {
         whole.at = whole.at.max(part.at);
@@ -63,7 +64,7 @@ pub fn merge(parts: Vec<WorkerSnapshot>, owners: &[usize], nics: Vec<NicCounters
             (sum @ None, first) => *sum = first,
             (Some(_), None) => {}
         }
-        lossless_lost += lost;
+        lossless_lost.add(&lost);
         ports.push(part.ports.into_iter());
     }
     for owner in owners {
@@ -97,7 +98,7 @@ mod tests {
                 fdb: Fdb { entries: at, full: 0 },
                 ..SwitchSnapshot::new("s".into(), Instant::from_picos(at.into()))
             },
-            lossless_lost: 1,
+            lossless_lost: LosslessLosses { congestion: 1, watchdog: 2, link: 3 },
             lossless: vec![],
             polls: PollRecord::default(),
         }
@@ -110,7 +111,9 @@ mod tests {
         let names: Vec<_> = whole.switch.ports.iter().map(|p| p.name.as_str()).collect();
         assert_eq!(names, ["a", "b", "c"]);
         assert_eq!(whole.switch.shared_pool, SharedPool { used_bytes: 20, peak_bytes: 40 });
-        assert_eq!((whole.switch.fdb.entries, whole.lossless_lost, whole.polls.len()), (9, 2, 2));
+        assert_eq!((whole.switch.fdb.entries, whole.polls.len()), (9, 2));
+        let lost = LosslessLosses { congestion: 2, watchdog: 4, link: 6 };
+        assert_eq!(whole.lossless_lost, lost);
         assert_eq!(whole.switch.at, Instant::from_picos(9));
     }
 

@@ -174,7 +174,7 @@ fn two_workers_lose_no_frame_and_keep_every_flow_in_order() {
     let (ended, run) = bench.stop();
     assert!(ended.drained);
     assert_eq!(run.switch.drops().total(), 0, "{:?}", run.switch.drops());
-    assert_eq!(run.lossless_lost, 0);
+    assert_eq!(run.lossless_lost.congestion, 0);
     assert_eq!(run.switch.held, 0);
     assert!(run.switch.given > 10_000, "{}", run.switch.given);
     let mut delivered = 0;
@@ -207,7 +207,7 @@ fn a_full_ring_is_a_named_drop_and_a_lossless_loss() {
     let (_, run) = bench.stop();
     let full = run.switch.drops().get(DropReason::HandoffFull);
     assert!(full > 0);
-    assert_eq!(run.lossless_lost, full);
+    assert_eq!(run.lossless_lost.congestion, full);
 }
 
 #[test]

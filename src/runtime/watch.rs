@@ -3,19 +3,31 @@
 use buffer::GroupKind;
 use contracts::stats::{DropKind, DropReason};
 use contracts::world::Events;
+use ground::counters;
 use ground::time::Instant;
 use ground::units::{PortId, Priority, PriorityGroup, PrioritySet};
 use switch::SwitchPlan;
 
-/// Counts frames of lossless groups lost to congestion. It costs nothing per frame: only drops are
-/// examined.
+counters! {
+    /// Frames of lossless groups that a switch lost.
+    LosslessLosses {
+        /// To congestion: a broken guarantee.
+        congestion,
+        /// To watchdogs.
+        watchdog,
+        /// To links that were down or went down.
+        link,
+    }
+}
+
+/// Counts lost frames of lossless groups. It costs nothing per frame: only drops are examined.
 #[derive(Clone, Debug)]
 pub struct LossWatch {
     /// By port: the priorities whose ingress group is lossless.
     lossless: Vec<PrioritySet>,
     /// By port: priority to group, to follow changes of a group.
     groups: Vec<[PriorityGroup; 8]>,
-    lost: u64,
+    lost: LosslessLosses,
 }
 
 impl LossWatch {
@@ -23,7 +35,8 @@ impl LossWatch {
     #[must_use]
     pub fn new(plan: &SwitchPlan) -> Self {
         let groups: Vec<_> = plan.ports.iter().map(|p| p.classify.group).collect();
-        let mut watch = Self { lossless: vec![PrioritySet::EMPTY; groups.len()], groups, lost: 0 };
+        let (lossless, lost) = (vec![PrioritySet::EMPTY; groups.len()], LosslessLosses::default());
+        let mut watch = Self { lossless, groups, lost };
         for (n, kinds) in (0u16..).zip(&plan.buffer.groups) {
             let port = PortId::new(n).expect("a plan's ports have identifiers");
             for group in PriorityGroup::ALL {
@@ -45,10 +58,15 @@ impl LossWatch {
         }
     }
 
-    /// Frames of lossless groups lost to congestion.
+    /// Lost frames of lossless groups.
     #[must_use]
-    pub const fn lost(&self) -> u64 {
+    pub const fn lost(&self) -> LosslessLosses {
         self.lost
+    }
+
+    /// Takes back what was counted since `lost`: frames that the end of a run flushes are no losses.
+    pub const fn restore(&mut self, lost: LosslessLosses) {
+        self.lost = lost;
     }
 
     /// Priorities whose ingress group is lossless, by port.
@@ -58,8 +76,8 @@ impl LossWatch {
     }
 
     /// Resets the count.
-    pub const fn clear(&mut self) {
-        self.lost = 0;
+    pub fn clear(&mut self) {
+        self.lost = LosslessLosses::default();
     }
 }
 
@@ -79,8 +97,14 @@ impl Events for LossWatch {
         reason: DropReason,
     ) {
         let Some(p) = priority else { return };
-        if reason.kind() == DropKind::Congestion && self.lossless[port.index()].contains(p) {
-            self.lost += 1;
+        if !self.lossless[port.index()].contains(p) {
+            return;
+        }
+        match reason.kind() {
+            DropKind::Congestion => self.lost.congestion += 1,
+            DropKind::Watchdog => self.lost.watchdog += 1,
+            DropKind::Link => self.lost.link += 1,
+            DropKind::Frame | DropKind::Control => {}
         }
     }
 }

@@ -220,7 +220,10 @@ impl<W: World<Events = LossWatch>, C: FnMut() -> Instant> Worker<W, C> {
                 break;
             }
         }
+        // What the end of a run flushes is no loss of the switch.
+        let lost = self.switch.events_mut().lost();
         self.switch.flush((self.clock)());
+        self.switch.events_mut().restore(lost);
     }
 
     /// The last step: pauses that the flush caused and that a port refused are sent too.

@@ -62,6 +62,8 @@ pub struct Body {
     /// The bytes of `octets` from here on are zero; all may have been written if it is [`OCTETS`].
     used: u8,
     pub(super) damaged: bool,
+    /// True if a defect of its sender damaged it, not a line.
+    pub(super) spoilt: bool,
     pub(super) control: bool,
     /// True if it could not be protected, and is lost at the start of its line.
     pub(super) refused: bool,
@@ -84,6 +86,7 @@ impl Body {
         end: 0,
         used: 0,
         damaged: false,
+        spoilt: false,
         control: false,
         refused: false,
         changed: true,
@@ -182,7 +185,7 @@ impl VirtualFrame {
         let kept = BODIES.with_borrow_mut(Vec::pop);
         let mut body = kept.unwrap_or_else(|| Box::new(Body::EMPTY));
         (body.wire_len, body.started_len) = (wire_len, wire_len);
-        (body.damaged, body.refused) = (false, false);
+        (body.damaged, body.spoilt, body.refused) = (false, false, false);
         Self(Some(body))
     }
 }

@@ -26,6 +26,8 @@ mod telling;
 #[cfg(test)]
 mod tests;
 
+use core::fmt;
+
 pub use act::{Leak, Make};
 pub use broken::{Broken, NotHere};
 pub use forwarding::Forwarding;
@@ -54,6 +56,30 @@ pub enum Defect {
     Securing(Securing),
     /// Loss of buffer memory.
     Storing(Storing),
+}
+
+impl Defect {
+    /// Returns the name of its kind in words, such as `loses data`.
+    #[must_use]
+    pub fn name(&self) -> String {
+        let kind: &dyn fmt::Debug = match self {
+            Self::Obeying(kind) => kind,
+            Self::Sending(kind) => kind,
+            Self::Holding(kind) => kind,
+            Self::Forwarding(kind) => kind,
+            Self::Telling(kind) => kind,
+            Self::Securing(kind) => kind,
+            Self::Storing(kind) => kind,
+        };
+        let mut words = String::new();
+        for c in format!("{kind:?}").chars().take_while(|c| c.is_alphanumeric()) {
+            if c.is_uppercase() && !words.is_empty() {
+                words.push(' ');
+            }
+            words.extend(c.to_lowercase());
+        }
+        words
+    }
 }
 
 /// Makes a defect of one of a part.

@@ -160,8 +160,8 @@ impl FaultKind {
                 format!("the last protected pause but {back} from {place} arrives again")
             }
             Self::Stall { span, .. } => format!("{place} stalls for {span}"),
-            Self::Change { change, .. } => format!("{place} is changed: {change:?}"),
-            Self::Defect { defect, .. } => format!("{place} has a defect: {defect:?}"),
+            Self::Change { change, .. } => format!("{place} is changed: {change}"),
+            Self::Defect { defect, .. } => format!("{place} has a defect: {}", defect.name()),
         }
     }
 
@@ -213,6 +213,46 @@ impl FaultKind {
         match self {
             Self::Change { node, change } => Some((*node, change)),
             Self::Link { .. } | Self::Line(..) | Self::Stall { .. } | Self::Defect { .. } => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::defect::{Forwarding, Obeying};
+    use buffer::{GroupKind, GroupPlan, SharedLimit};
+    use ground::units::{Cells, PortId, PriorityGroup, PrioritySet, TrafficClass};
+    use switch::managed::{At, Object, ObjectValue};
+
+    #[test]
+    fn changes_and_defects_are_told_in_words() {
+        let port = PortId::new(2).unwrap();
+        let told = |change| FaultKind::Change { node: NodeId(0), change }.describe_at("s1");
+        let object = Object::named("sfc.queues.target").unwrap();
+        let at = At { port: Some(port), class: Some(TrafficClass::ALL[3]) };
+        let value = ObjectValue::Number(7_000);
+        assert_eq!(
+            told(Change::Object { object, at, value }),
+            "s1 is changed: sfc.queues.target of port 2, class 3 is 7000"
+        );
+        let (headroom, xon) = (Cells(300), Cells(0));
+        let kind = GroupKind::Lossless { headroom, xon, xon_offset: xon };
+        let plan = GroupPlan { reserved: Cells(4), limit: SharedLimit::Static(Cells(90)), kind };
+        let group = PriorityGroup::new(3).unwrap();
+        assert_eq!(
+            told(Change::Group { port, group, plan }),
+            "s1 is changed: group 3 of port 2: reserved 4 cells, shared at most 90 cells, \
+             headroom 300 cells"
+        );
+        let priorities = PrioritySet::ALL;
+        for (defect, name) in [
+            (Forwarding::LosesData { every: 3 }.into(), "loses data"),
+            (Obeying::Ignores { priorities }.into(), "ignores"),
+            (Obeying::NeverExpires.into(), "never expires"),
+        ] {
+            let defect: Defect = defect;
+            assert_eq!(defect.name(), name);
         }
     }
 }

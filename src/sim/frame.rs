@@ -10,7 +10,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 /// Number of first bytes that are kept: those that the data plane may read, and those that
 /// `trim_front` may remove.
-const KEPT: usize = 128 + ROOM;
+pub const KEPT: usize = 128 + ROOM;
 
 /// Bytes of a frame that its digest covers: all headers, and the probe behind them.
 const DIGESTED: usize = 96;
@@ -209,6 +209,18 @@ impl Frame for VirtualFrame {
         there
     }
 
+    fn pad(&mut self) -> bool {
+        if self.wire_len < FRAME_MIN {
+            let mut octets = [0; (FRAME_MIN - FCS_BYTES) as usize];
+            let head = self.head();
+            let len = head.len().min(octets.len());
+            octets[..len].copy_from_slice(&head[..len]);
+            self.fill(octets.len(), &octets);
+            self.wire_len = FRAME_MIN;
+        }
+        true
+    }
+
     /// The two lines with the headers.
     #[inline(always)]
     fn fetch(&self) {
@@ -242,6 +254,15 @@ mod tests {
         assert_eq!(frame.head().len(), 60);
         assert_eq!(frame.head()[..4], [1, 2, 3, 0]);
         assert_eq!(VirtualFrame::new(&[9; 300], 64).head().len(), 60);
+    }
+
+    #[test]
+    fn a_frame_that_lost_its_tag_is_padded_to_the_minimum() {
+        let mut frame = VirtualFrame::new(&[9; 60], 64);
+        assert!(frame.trim_front(4) && frame.wire_len() == 60);
+        assert!(frame.pad() && frame.wire_len() == 64 && frame.head().len() == 60);
+        assert_eq!((frame.head()[55], frame.head()[56..].to_vec()), (9, vec![0; 4]));
+        assert!(frame.pad() && frame.wire_len() == 64);
     }
 
     #[test]

@@ -55,7 +55,7 @@ pub use clock::ClockPlan;
 pub use error::NetworkError;
 pub use executor::{Executor, InTurn, Task};
 pub use faults::{Fault, FaultClass, FaultKind, LineFault, Which};
-pub use frame::VirtualFrame;
+pub use frame::{KEPT as FRAME_KEPT, VirtualFrame};
 pub use ids::*;
 pub use network::{Network, RETRY_AFTER, Refusal};
 pub use node::{Node, Nodes, VirtualWorld};

@@ -13,6 +13,8 @@ pub enum Loss {
     /// The frame check sequence did not match, because of a bit error; or the frame is a fragment that
     /// a switch's MAC discards.
     Damaged,
+    /// The frame check sequence did not match, because of a defect of the sender.
+    Defect,
     /// Lost by the link's error probability, or by a scheduled fault.
     Fault,
     /// The link is down, or went down while the frame was on it; or the device at its end is being

@@ -40,6 +40,7 @@ impl Make<VirtualFrame> for Memory {
 
     fn damage(&mut self, frame: &mut VirtualFrame) {
         frame.damage();
+        frame.spoilt = true;
     }
 }
 

@@ -24,7 +24,7 @@ pub(super) fn refusal(
     frame: &mut VirtualFrame,
 ) -> Option<Loss> {
     if frame.is_damaged() && inlet.notices_damage(frame) || is_switch && frame.is_short() {
-        return Some(Loss::Damaged);
+        return Some(if frame.spoilt { Loss::Defect } else { Loss::Damaged });
     }
     (!port.admits(frame)).then_some(Loss::Secy)
 }

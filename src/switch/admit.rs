@@ -38,7 +38,7 @@ struct Path {
 }
 
 impl<W: World> Switch<W> {
-    /// Delivers one frame to `egress`: retags it, charges it, queues it.
+    /// Delivers one frame to `egress`: retags it, pads it, charges it, queues it.
     #[inline(never)]
     pub(super) fn deliver(
         &mut self,
@@ -53,7 +53,8 @@ impl<W: World> Switch<W> {
         if !self.handoff.is_up(egress) {
             return self.count_drop(now, at, Some(priority), DropReason::EgressDown);
         }
-        if !retag(&mut frame, meta, &self.tables[egress.index()]) {
+        // A frame may be too short because of its tag, of MACsec, or as a virtual device received it.
+        if !retag(&mut frame, meta, &self.tables[egress.index()]) || !frame.pad() {
             return self.count_drop(now, at, Some(priority), DropReason::NoTagRoom);
         }
         let to = self.local(egress);

@@ -1,10 +1,12 @@
 //! Changes to a running switch.
 
+use core::fmt;
+
 use super::Switch;
 use super::managed::{At, Object, ObjectError, ObjectValue};
 use super::plan::AttachedKind;
 use super::port_state::passes_empty_queues;
-use buffer::{BufferError, GroupKind, GroupPlan};
+use buffer::{BufferError, GroupKind, GroupPlan, SharedLimit};
 use congestion::EcnPlan;
 use congestion::isolation::{Peer, PeerError};
 use contracts::stats::{DropReason, PortCounters};
@@ -97,6 +99,69 @@ pub enum Change {
     ClearCounters,
 }
 
+impl fmt::Display for Change {
+    /// Describes the change, as results tell of it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Link { port, up, rate } => {
+                write!(f, "the link of port {port} {}", if *up { "is up" } else { "is down" })?;
+                rate.map_or(Ok(()), |rate| write!(f, " at {rate}"))
+            }
+            Self::Group { port, group, plan } => {
+                write!(f, "group {group} of port {port}: reserved {} cells", plan.reserved.0)?;
+                match plan.limit {
+                    SharedLimit::Static(cells) => write!(f, ", shared at most {} cells", cells.0)?,
+                    SharedLimit::Dynamic(alpha) => write!(f, ", dynamic_th {}", alpha.exponent())?,
+                    SharedLimit::Unlimited => f.write_str(", shared without a limit")?,
+                }
+                match plan.kind {
+                    GroupKind::Lossless { headroom, .. } => {
+                        write!(f, ", headroom {} cells", headroom.0)
+                    }
+                    GroupKind::Lossy => f.write_str(", lossy"),
+                }
+            }
+            Self::Ecn { port, class, plan: Some(plan) } => {
+                let (kmin, kmax) = (plan.kmin, plan.kmax);
+                write!(f, "class {class} of port {port} marks from {kmin} to {kmax}")
+            }
+            Self::Ecn { port, class, plan: None } => {
+                write!(f, "class {class} of port {port} marks nothing")
+            }
+            Self::Meter { port, meter: Meter::Bytes } => write!(f, "port {port} shares by bytes"),
+            Self::Meter { port, meter: Meter::Frames } => write!(f, "port {port} shares by frames"),
+            Self::Pfc { port, .. } => write!(f, "the PFC priorities of port {port}"),
+            Self::Ets { port, .. } => write!(f, "the traffic classes of port {port}"),
+            Self::Object { object, at, value } => {
+                f.write_str(object.name())?;
+                at.port.map_or(Ok(()), |port| write!(f, " of port {port}"))?;
+                at.class.map_or(Ok(()), |class| write!(f, ", class {class}"))?;
+                write!(f, " is {}", object.kind().show(*value))
+            }
+            Self::Leak { port, group, cells } => {
+                write!(f, "group {group} of port {port} loses {} cells of headroom", cells.0)
+            }
+            Self::Measure(port) => write!(f, "port {port} measures its link"),
+            Self::Topology { port, .. } => write!(f, "the advertised level of port {port}"),
+            Self::Advertise { port, .. } => {
+                write!(f, "the advertised congestion capabilities of port {port}")
+            }
+            Self::Locator { port, .. } => write!(f, "the congestion locator of port {port}"),
+            Self::Level(_) => f.write_str("the level of the switch"),
+            Self::Peer { port, peer: Some(_) } => write!(f, "port {port} has a CI peer"),
+            Self::Peer { port, peer: None } => write!(f, "port {port} has no CI peer"),
+            Self::SfcHost { port, obeys: true } => {
+                write!(f, "the host at port {port} obeys SFC messages")
+            }
+            Self::SfcHost { port, obeys: false } => {
+                write!(f, "the host at port {port} obeys no SFC messages")
+            }
+            Self::FlushFdb => f.write_str("all learnt addresses are removed"),
+            Self::ClearCounters => f.write_str("all counters are cleared"),
+        }
+    }
+}
+
 /// Reason for refusing a change; nothing was changed then.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ChangeError {
@@ -106,12 +171,15 @@ pub enum ChangeError {
     /// The buffer cannot satisfy the reservations.
     #[error(transparent)]
     Buffer(#[from] BufferError),
-    /// The port does not measure, or its link is down.
+    /// The port starts no measurements.
     #[error(
-        "port {0} cannot measure: its link is down, or it has neither `headroom: auto` nor \
-         `measurement` in its file"
+        "port {0} starts no measurements; put `measurement: {{initiate: true}}` or `headroom: auto` \
+         into its part of the file"
     )]
     CannotMeasure(PortId),
+    /// There is nothing to measure.
+    #[error("port {0} cannot measure: its link is down")]
+    LinkDown(PortId),
     /// The CI peer is not valid, or there is no room for it.
     #[error(transparent)]
     Peer(#[from] PeerError),
@@ -204,7 +272,11 @@ impl<W: World> Switch<W> {
                 let at = self.local(port).ok_or(ChangeError::NotMine(port))?;
                 let agents = self.ports[at].agents.as_mut();
                 if !agents.is_some_and(|agents| agents.measure_now(now)) {
-                    return Err(ChangeError::CannotMeasure(port));
+                    let is_down = self.ports[at].agents.as_ref().is_some_and(|a| a.can_measure());
+                    return Err(match is_down {
+                        true => ChangeError::LinkDown(port),
+                        false => ChangeError::CannotMeasure(port),
+                    });
                 }
                 self.note_agents(at);
             }
@@ -230,7 +302,7 @@ impl<W: World> Switch<W> {
                 self.signals.set_attached(port, kind);
             }
             Change::FlushFdb => self.fdb.flush(None),
-            Change::ClearCounters => self.clear_counters(),
+            Change::ClearCounters => self.clear_counters(now),
         }
         Ok(())
     }
@@ -319,13 +391,16 @@ impl<W: World> Switch<W> {
     }
 
     /// Resets the counters. Held frames stay accounted for, as if they had just been received.
-    fn clear_counters(&mut self) {
+    fn clear_counters(&mut self, now: Instant) {
         let held = self.held();
         self.ledger.clear_peaks();
         for port in &mut self.ports {
             port.counters = PortCounters::default();
             port.scheduler.clear_peaks();
+            port.receiver.clear_counters(now);
+            port.sender.clear_counters(now);
         }
+        self.fdb.clear_counters();
         self.signals.clear_isolation_counters();
         self.signals.clear_counters();
         self.given = 0;

@@ -1,6 +1,7 @@
 //! Classification: from the first bytes of a frame to its treatment (802.1Q 8.6.1, 8.6.2, 6.9.3).
 
 use super::tables::Tables;
+use contracts::port::FRAME_MIN;
 use contracts::stats::DropReason;
 use ground::units::{Dscp, Mac, Pcp, Priority, Vid};
 use link::PortAgents;
@@ -64,6 +65,13 @@ const fn mac_of(n: u64) -> Mac {
     Mac([a, b, c, d, e, f])
 }
 
+/// Returns true for a length at which a frame may leave as it came: it is neither too long, nor too
+/// short for the line, so that it has to be padded.
+#[inline(always)]
+pub(super) const fn is_usual_len(wire_len: u32, max_frame: u32) -> bool {
+    wire_len.wrapping_sub(FRAME_MIN) <= max_frame.wrapping_sub(FRAME_MIN)
+}
+
 /// Classifies an untagged or singly C-tagged data frame in a few loads. Returns `None` for all
 /// other frames and for those to be dropped, which need the full [`classify`].
 #[inline(always)]
@@ -86,7 +94,7 @@ pub(super) fn classify_usual(
         tag = tci & 0xfff;
         l3 = 18;
     }
-    let usual = wire_len <= max_frame
+    let usual = is_usual_len(wire_len, max_frame)
         && Tpid::new(ethertype).is_none()
         && ethertype != EtherType::MAC_CONTROL
         && dst >> 4 != group::NEAREST_CUSTOMER_BRIDGE.to_u64() >> 4

@@ -9,7 +9,7 @@ use contracts::port::Port;
 use contracts::stats::DropReason;
 use contracts::world::{Events, World};
 use ground::time::Instant;
-use ground::units::{Bytes, PortId, Priority, PrioritySet, TrafficClass};
+use ground::units::{Cells, PortId, Priority, PrioritySet, TrafficClass};
 use pfc::StormAction;
 use schedule::Popped;
 use wire::ip::{CeMark, force_ce_in_frame, mark_ce_in_frame};
@@ -37,10 +37,9 @@ impl<W: World> Switch<W> {
         // An isolated frame keeps the limit of its original class: a lossless class has none.
         let limit = port.limits[own.index()];
         if limit != SharedLimit::Unlimited {
-            let most = Bytes(
-                u64::from(self.ledger.queue_limit(limit).0) * u64::from(self.ledger.cell_bytes()),
-            );
-            if Bytes(queue + u64::from(frame.wire_len())) > most {
+            // In cells, as the limit is: short frames take more of the buffer than their bytes.
+            let cells = port.cells[class.index()] + self.ledger.cells_for(frame.wire_len()).0;
+            if Cells(cells) > self.ledger.queue_limit(limit) {
                 return Err(DropReason::QueueLimit);
             }
         }
@@ -105,6 +104,7 @@ impl<W: World> Switch<W> {
         let port = &mut self.ports[to];
         let item = Queued { frame, charge, ingress, marked, hold };
         port.scheduler.push(&mut self.arena, class, priority, len, item);
+        port.cells[class.index()] += self.ledger.cells_for(len).0;
         // A frame behind others changes nothing at a port that waits for its link.
         if before == 0 || port.link_free(now) {
             self.awake.insert(to);
@@ -153,6 +153,7 @@ impl<W: World> Switch<W> {
             next.frame.fetch();
         }
         self.leaves(at, class, hold);
+        self.ports[at].cells[class.index()] -= self.ledger.cells_for(len).0;
         marked |= self.mark_ahead(at, class, len, &mut frame);
         let port = &self.ports[at];
         let (egress, left) = (port.id, port.scheduler.bytes(class));
@@ -211,6 +212,7 @@ impl<W: World> Switch<W> {
         while let Some(popped) = self.ports[at].scheduler.take(&mut self.arena, class) {
             let Queued { charge, ingress, hold, .. } = popped.item;
             self.leaves(at, class, hold);
+            self.ports[at].cells[class.index()] -= self.ledger.cells_for(popped.len).0;
             self.drop_charged(now, at, popped.priority, reason, (charge, ingress));
         }
     }

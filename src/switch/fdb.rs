@@ -173,6 +173,12 @@ impl Fdb {
         self.full
     }
 
+    /// Resets the numbers of frames from which no address was learnt.
+    pub fn clear_counters(&mut self) {
+        self.full = 0;
+        self.ports.iter_mut().for_each(|port| port.refused = 0);
+    }
+
     #[must_use]
     pub fn of_port(&self, port: PortId) -> PortAddresses {
         self.ports.get(port.index()).copied().unwrap_or_default()

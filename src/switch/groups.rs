@@ -7,7 +7,7 @@
 //! (the egress port is busy, a limit is near), it is one frame after the other.
 
 use super::Switch;
-use super::classify::is_for_agents;
+use super::classify::{is_for_agents, is_usual_len};
 use super::shortcut::{Decision, Flow, Layout, layout_of};
 use super::staging::Run;
 use contracts::frame::{Burst, Frame};
@@ -238,7 +238,7 @@ impl<W: World> Switch<W> {
             let Some(flow) = Flow::of(head) else { break };
             let agrees = slots.agrees(now, version, flow, number)
                 || shortcuts.agrees_beside(now, version, head, number);
-            if !agrees || wire_len > max_frame || wants(head) {
+            if !agrees || !is_usual_len(wire_len, max_frame) || wants(head) {
                 break;
             }
             bytes += u64::from(wire_len);

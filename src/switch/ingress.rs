@@ -2,7 +2,7 @@
 
 use super::Switch;
 use super::admit::Origin;
-use super::classify::{Class, Meta, classify, classify_usual, is_for_agents};
+use super::classify::{Class, Meta, classify, classify_usual, is_for_agents, is_usual_len};
 use super::fdb::{Key, Learnt};
 use super::shortcut::{Decision, Flow};
 use buffer::Admission;
@@ -63,7 +63,7 @@ impl<W: World> Switch<W> {
             Some(decision) => decision,
             None => shortcuts.find_beside(now, version, frame.head())?,
         };
-        (frame.wire_len() <= self.max_frame).then_some(decision)
+        is_usual_len(frame.wire_len(), self.max_frame).then_some(decision)
     }
 
     /// Processes a frame for which there is no cached decision.

@@ -60,6 +60,8 @@ pub(super) struct PortState<W: World> {
     pub(super) scheduler: Scheduler,
     pub(super) shaper: Option<Shaper>,
     pub(super) limits: [SharedLimit; PRIORITIES],
+    /// Cells of the frames in each queue, which `limits` bound.
+    pub(super) cells: [u32; PRIORITIES],
     /// Bytes at the head of each queue whose frames are marked when they leave.
     pub(super) marked_ahead: [u64; PRIORITIES],
     /// Control frames that the port has not accepted yet; they precede all others.
@@ -112,6 +114,7 @@ impl<W: World> PortState<W> {
                 .shaped
                 .then(|| Shaper::new(plan.rate, plan.schedule.shaper_burst, plan.protected_line())),
             limits: plan.queue_limits,
+            cells: [0; PRIORITIES],
             marked_ahead: [0; PRIORITIES],
             control: Burst::new(),
             staged: Staging::new(has_queues),

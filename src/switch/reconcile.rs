@@ -24,7 +24,7 @@ use discovery::PfcResolved;
 use ground::time::{Duration, Instant};
 use ground::units::{Cells, PortId, PriorityGroup};
 use headroom::{
-    self, DelayValue, Frames, MeasuredInputs, PeerDelayInputs, Reaction, Required, Shims,
+    self, DelayValue, Frames, LinkEnds, MeasuredInputs, PeerDelayInputs, Reaction, Required, Shims,
     by_peer_delay, measured,
 };
 use link::{AutoPlan, Found, Method, News, PeerReaction};
@@ -35,6 +35,12 @@ const STEPS: usize = 256;
 
 /// Delay before retrying a change that was refused because of held frames.
 const AGAIN: Duration = Duration::from_micros(100);
+
+/// Repetitions of a measurement in a row that must need less headroom before a port gives it back, and the
+/// part of it that each must need less. What is measured by software varies from one measurement to the
+/// next, and a change takes from or gives to the pool that all ports share. Choices.
+const LESS_AFTER: u8 = 8;
+const LESS_BY: u32 = 8;
 
 /// Headroom found for a port.
 #[derive(Clone, PartialEq, Debug)]
@@ -59,6 +65,8 @@ pub struct Reconciler {
     headroom: Vec<Option<Headroom>>,
     /// By port: the required headroom of its lossless groups, and its derivation.
     wanted: Vec<Option<(Cells, String)>>,
+    /// By port: number of last measurements that needed less than it has, and the most of them.
+    less: Vec<Option<(u8, Headroom)>>,
     /// Ports with a change refused because of held frames, and the time to retry it.
     again: Vec<(Instant, PortId)>,
     /// By port: PFC settings to retry.
@@ -81,6 +89,7 @@ impl Reconciler {
             planned: plan.clone(),
             headroom: vec![None; plan.ports.len()],
             wanted: vec![None; plan.ports.len()],
+            less: vec![None; plan.ports.len()],
             again: Vec::new(),
             pfc_again: vec![None; plan.ports.len()],
             neighbours: NeighbourInfo::new(plan),
@@ -190,6 +199,7 @@ impl Reconciler {
                 self.tell(now, port, StepKind::Found(*found));
                 if let Some(auto) = self.auto(port) {
                     let headroom = calculate_headroom(&auto, found);
+                    let Some(headroom) = self.follows(port, headroom) else { return };
                     let (need, cell) = (headroom.required.cells, auto.cell_bytes);
                     if need > auto.limit {
                         self.tell(now, port, StepKind::Limited { need, limit: auto.limit, cell });
@@ -203,6 +213,31 @@ impl Reconciler {
             }
         };
         self.tell(now, port, kind);
+    }
+
+    /// Returns the headroom that a port gets after a measurement that `found` this one: at once if it is
+    /// more, or the link or a user asked for the measurement, or it is by another method. A measurement that
+    /// repeats itself must find less [`LESS_AFTER`] times in a row.
+    fn follows(&mut self, port: PortId, found: Headroom) -> Option<Headroom> {
+        let before = self.less[port.index()].take();
+        let has = self.headroom[port.index()].as_ref().filter(|has| {
+            found.found.repeated && has.set && has.found.method == found.found.method
+        });
+        let Some(has) = has.map(|has| has.required.cells) else { return Some(found) };
+        let need = found.required.cells;
+        if need.0 >= has.0 - has.0 / LESS_BY {
+            return (need > has).then_some(found);
+        }
+        let (times, most) = match before {
+            Some((times, most)) if most.required.cells > need => (times + 1, most),
+            Some((times, _)) => (times + 1, found),
+            None => (1, found),
+        };
+        if times >= LESS_AFTER {
+            return Some(most);
+        }
+        self.less[port.index()] = Some((times, most));
+        None
     }
 
     /// Retries changes that were refused because of held frames, and applies the consequences of
@@ -316,33 +351,31 @@ impl Due for Vec<(Instant, PortId)> {
 /// Returns the measured delay value of a port's link, with or without MACsec in the path.
 #[must_use]
 pub fn delay_found(auto: &AutoPlan, found: &Found, shims: Option<Shims>) -> DelayValue {
-    let rate = auto.link.rate();
-    let frames = frames_of(auto, shims);
+    let ends = LinkEnds {
+        rate: auto.link.rate(),
+        adjustment: auto.adjustment,
+        invocation: auto.invocation,
+        shims,
+        frames: frames_of(auto, shims),
+    };
     match found.method {
         Method::RoundTrip => measured(&MeasuredInputs {
-            rate,
+            ends,
             formula: auto.formula,
             round_trip: found.delay.chosen,
             reaction: reaction(found, auto.link.higher_layer),
-            adjustment: auto.adjustment,
-            invocation: auto.invocation,
-            shims,
             shims_measured: found.shims,
-            frames,
         }),
         Method::PeerDelay => by_peer_delay(&PeerDelayInputs {
-            rate,
+            ends,
             path: found.delay.chosen,
             // Timestamps are taken above the MAC here, so this port's interface delay is in the
             // path.
-            own_internal: shims.map_or(Duration::ZERO, |s| s.local),
+            own_internal: Duration::ZERO,
             // A peer that does not advertise it is assumed to take timestamps at the medium.
             peer_internal: found
                 .peer_internal
-                .unwrap_or_else(|| auto.link.interface.delay() + auto.link.higher_layer)
-                + shims.map_or(Duration::ZERO, |s| s.remote),
-            adjustment: auto.adjustment,
-            frames,
+                .unwrap_or_else(|| auto.link.interface.delay() + auto.link.higher_layer),
         }),
     }
 }

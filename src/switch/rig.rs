@@ -109,7 +109,7 @@ pub fn congestion() -> CongestionPlan {
         sfc: Some(SourceFlowControlPlan {
             point: SfcPlan { enabled: true, ..SfcPlan::default() },
             transmit_priority: Priority::ALL[7],
-            dscp,
+            dscp: Some(dscp),
             form: SfcmForm::Simplified,
             min_header_octets: 64,
             unknown: UnknownHost::Drop,
@@ -122,7 +122,7 @@ pub fn congestion() -> CongestionPlan {
         isolation: Some(CongestionIsolationPlan {
             machine: IsolationPlan { enabled: true, map, ..IsolationPlan::default() },
             cim_tx_priority: Priority::ALL[6],
-            dscp,
+            dscp: Some(dscp),
             min_header_octets: 48,
             watches: vec![],
             points: vec![],

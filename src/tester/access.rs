@@ -7,24 +7,25 @@
 use super::plan::{Location, Place};
 
 /// The locations that a configuration may name.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Access {
     /// Any: the configuration is the operator's.
     Operator,
-    /// Pairs in memory and kernel interfaces, but no DPDK devices.
-    #[default]
-    Interfaces,
-    /// Pairs in memory and exactly these places.
+    /// Pairs in memory and exactly these places. No other interface either: every user of the machine
+    /// reaches the loopback, and the interfaces are the operator's.
     Listed(Vec<Place>),
 }
 
+impl Default for Access {
+    fn default() -> Self {
+        Self::Listed(Vec::new())
+    }
+}
+
 impl Access {
-    /// The access of clients, where the operator allows these locations; empty for the default.
+    /// The access of clients, where the operator allows these locations.
     #[must_use]
     pub fn of_clients(allowed: &[Location]) -> Self {
-        if allowed.is_empty() {
-            return Self::Interfaces;
-        }
         Self::Listed(allowed.iter().map(|location| location.place.clone()).collect())
     }
 
@@ -36,20 +37,14 @@ impl Access {
         let place = &location.place;
         let allowed = match (self, place) {
             (Self::Operator, _) | (_, Place::Ring { .. }) => true,
-            (Self::Interfaces, Place::Interface(_)) => true,
-            (Self::Interfaces, Place::Device(_)) => false,
             (Self::Listed(places), place) => places.contains(place),
         };
         if allowed {
             return Ok(());
         }
-        let others = match self {
-            Self::Listed(_) => "",
-            Self::Operator | Self::Interfaces => ", `iface:` interfaces",
-        };
         Err(format!(
-            "clients of this server may name `ring:` pairs{others} and what its operator allows; \
-             start it with `--allow` and this location to allow it"
+            "clients of this server may name `ring:` pairs and what its operator allows; start it \
+             with `--allow {place}` to allow it"
         ))
     }
 }
@@ -90,17 +85,17 @@ mod tests {
     }
 
     #[test]
-    fn a_list_narrows_interfaces_and_opens_devices() {
+    fn interfaces_and_devices_are_those_of_the_list() {
         let listed: Vec<_> = ["iface:h0", "0000:3b:00.0"].map(location).into();
-        let (any, listed) = (Access::of_clients(&[]), Access::of_clients(&listed));
-        for (text, by_default, by_list) in [
-            ("iface:h0", true, true),
-            ("iface:h0?pfc=3", true, true),
-            ("iface:h1", true, false),
-            ("0000:3b:00.0", false, true),
-            ("0000:3b:00.1", false, false),
+        let (none, listed) = (Access::default(), Access::of_clients(&listed));
+        for (text, by_list) in [
+            ("iface:h0", true),
+            ("iface:h0?pfc=3", true),
+            ("iface:h1", false),
+            ("0000:3b:00.0", true),
+            ("0000:3b:00.1", false),
         ] {
-            assert_eq!(any.check(&location(text)).is_ok(), by_default, "{text}");
+            assert!(none.check(&location(text)).is_err(), "{text}");
             assert_eq!(listed.check(&location(text)).is_ok(), by_list, "{text}");
         }
     }

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::plan::Metrics;
 use super::time::Measured;
@@ -31,10 +31,29 @@ pub struct Report {
     /// The disturbance by the machine, in the real world.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub machine: Option<Machine>,
+    /// Names of the ports of the thread that was preempted most.
+    #[serde(skip)]
+    pub preempted_ports: Vec<String>,
+    /// CPU time that a device on the far side of the ports may have missed.
+    #[serde(skip)]
+    pub device: DeviceCpu,
+}
+
+/// CPU time that a device under test may have missed.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub enum DeviceCpu {
+    /// It does not run on this machine, or in time that waits for it.
+    #[default]
+    Elsewhere,
+    /// It runs on this machine, which does not tell how long threads waited.
+    Unknown,
+    /// It runs on this machine. The longest time for which one of its threads can have waited, in
+    /// nanoseconds.
+    Waited(f64),
 }
 
 /// The disturbance of a run by preempted threads.
-#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Machine {
     /// Preempted time since the start of the flows in nanoseconds, of the most preempted thread.
     pub preempted_ns: f64,
@@ -43,6 +62,47 @@ pub struct Machine {
     pub longest_gap_ns: f64,
     /// True if the test's clock was stopped in this time, because all of its ports are in memory.
     pub excluded: bool,
+}
+
+/// Time for which a thread of the tester, or of a device on the same machine, had no CPU.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Unattended {
+    /// Seconds for which frames may have been lost or held back for that reason.
+    pub seconds: f64,
+    /// Who had no CPU, and for how long, in words; empty if all had theirs.
+    pub who: String,
+}
+
+impl Report {
+    /// Returns the time for which ports or the device were not attended to.
+    #[must_use]
+    pub fn unattended(&self) -> Unattended {
+        let (mut ns, mut all) = (0.0, Vec::new());
+        let ms = |ns: f64| (ns / 1e6).ceil();
+        if let Some(machine) = self.machine.filter(|machine| !machine.excluded) {
+            let Machine { preempted_ns, longest_gap_ns, .. } = machine;
+            let of = match &self.preempted_ports[..] {
+                [] => String::new(),
+                ports => format!(" of port {}", ports.join(", ")),
+            };
+            ns += preempted_ns.max(longest_gap_ns);
+            if preempted_ns > 0.0 {
+                all.push(format!("the tester's thread{of} had no CPU for {} ms", ms(preempted_ns)));
+            }
+            if longest_gap_ns > 0.0 {
+                all.push(format!("ports were not polled for up to {} ms", ms(longest_gap_ns)));
+            }
+        }
+        match self.device {
+            DeviceCpu::Waited(waited) if waited > 0.0 => {
+                ns += waited;
+                let ms = ms(waited);
+                all.push(format!("the device on this machine had no CPU for up to {ms} ms"));
+            }
+            DeviceCpu::Elsewhere | DeviceCpu::Unknown | DeviceCpu::Waited(_) => {}
+        }
+        Unattended { seconds: ns / 1e9, who: all.join(", ") }
+    }
 }
 
 /// The source and the precision of timestamps.
@@ -200,6 +260,8 @@ described! {
         requested_ns: f64 = Counter,
         /// Total time in which the priority was paused.
         paused_ns: f64 = Counter,
+        /// True while it is paused.
+        paused: bool = Gauge,
         /// Number of transitions from running to paused.
         transitions: u64 = Counter,
         /// Maximum time from a pause's arrival to the last frame of the priority that was sent

@@ -38,6 +38,8 @@ pub fn report(mut seen: Seen<'_>) -> Report {
         flows,
         warnings: seen.warnings,
         machine: seen.machine,
+        preempted_ports: Vec::new(),
+        device: report::DeviceCpu::default(),
     }
 }
 
@@ -47,7 +49,7 @@ fn port(seen: &Seen<'_>, n: usize) -> report::Port {
     let [frames_tx, bytes_tx, frames_rx, bytes_rx] = counters.of_flows();
     let (capturing, captured, capture_missed) = more.capture;
     let sends = |flow: &FlowSeen<'_>| flow.plan.tx == n && flow.transmit == Transmit::Started;
-    let sfcm = plan.location.sfc.and(station.reactions).map(|reactions| reactions.sfcm);
+    let sfcm = station.reactions.and_then(|reactions| reactions.sfcm);
     let messages = station.meter.as_ref().map(|meter| &meter.messages);
     let obeyed = messages.filter(|_| sfcm.is_some());
     let told = messages.filter(|messages| messages.sent > 0);
@@ -122,6 +124,7 @@ fn priorities(
             resumes_rx: rx.resumes,
             requested_ns: ns(rx.requested),
             paused_ns: ns(own.paused),
+            paused: own.is_paused,
             transitions: own.transitions,
             last_frame_after_pause_ns: rx.last_frame.map(measured),
             pauses_tx: tx.pauses + tx.resumes,

@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use super::resolve;
-use crate::plan::{Location, TestPlan};
+use crate::plan::{Location, Place, TestPlan};
 use crate::replay::{self, Replay};
 use config::tree::{Kind, Node};
 use config::{self, ConfigError, Finding, Mark, Warning, names};
@@ -135,7 +135,13 @@ fn test_of(
     config: Config,
     link: &dyn Fn(&Location) -> Option<BitsPerSec>,
 ) -> Result<(TestFile, Vec<Warning>), Vec<Finding>> {
-    let (plan, warnings) = resolve::find(&config, link);
+    let (mut plan, mut warnings) = resolve::find(&config, link);
+    // Of the files alone: clients must not learn by an error which files there are.
+    if let Ok(test) = &plan {
+        let (found, errors) = captures(test);
+        warnings.extend(found);
+        plan = if errors.is_empty() { plan } else { Err(errors) };
+    }
     let placed = |mut found: Vec<Finding>| {
         for finding in &mut found {
             finding.mark = Some(mark_of(node, &finding.path));
@@ -147,6 +153,20 @@ fn test_of(
         Ok(plan) => Ok((TestFile { config, replays: Vec::new(), plan }, placed(warnings))),
         Err(errors) => Err(placed(errors)),
     }
+}
+
+/// Returns the warnings and errors about the captures that ports receive from.
+fn captures(test: &TestPlan) -> (Vec<Finding>, Vec<Finding>) {
+    let (mut warnings, mut errors) = (Vec::new(), Vec::new());
+    for (n, port) in test.ports.iter().enumerate() {
+        let Place::Device(device) = &port.location.place else { continue };
+        let finding = |what: &str| Finding::new(None, &format!("ports[{n}].location"), what);
+        match config::check_captures(device) {
+            Ok(found) => warnings.extend(found.iter().map(|what| finding(what))),
+            Err(what) => errors.push(finding(&what)),
+        }
+    }
+    (warnings, errors)
 }
 
 /// Returns the position of the field at `path`, or of the innermost enclosing node that exists.
@@ -187,6 +207,14 @@ flows:
         let bad = FILE.replace("tx_name: p1", "tx_name: p9");
         let error = parse_placed("f.yaml", &bad, &at).unwrap_err().to_string();
         assert!(error.starts_with("f.yaml:6:") && error.contains("p9"), "{error}");
+    }
+
+    #[test]
+    fn a_capture_that_a_port_receives_from_is_checked_by_its_field() {
+        let at = [("p2".to_owned(), "net_pcap0,rx_pcap=/nonexistent/x".to_owned())];
+        let error = parse_placed("f.yaml", FILE, &at).unwrap_err().to_string();
+        assert!(error.starts_with("f.yaml:3:"), "{error}");
+        assert!(error.contains("ports[1].location: rx_pcap=/nonexistent/x"), "{error}");
     }
 
     #[test]

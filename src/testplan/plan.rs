@@ -76,6 +76,18 @@ pub enum Place {
     Device(String),
 }
 
+impl Place {
+    /// Returns true if service tags of received frames become customer tags there.
+    #[must_use]
+    pub fn loses_service_tags(&self) -> bool {
+        match self {
+            Self::Ring { .. } => false,
+            Self::Interface(_) => true,
+            Self::Device(device) => device.starts_with("net_af_packet"),
+        }
+    }
+}
+
 /// The pause frames that a port obeys.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Obeys {

@@ -2,17 +2,9 @@
 //! times, or a fixed rate. OTG has no field for them, so a generator file has a separate key
 //! beside `flows`. Clients cannot send it, because it names a file of this machine.
 
-use std::fs::File;
-use std::io::{self, BufReader, Read};
+use std::io;
 use std::path::{Path, PathBuf};
-use std::time::Duration as StdDuration;
 
-use pcap_file::pcap::PcapReader;
-use pcap_file::pcapng::blocks::interface_description::{
-    InterfaceDescriptionBlock, InterfaceDescriptionOption,
-};
-use pcap_file::pcapng::{Block, PcapNgReader};
-use pcap_file::{DataLink, PcapError};
 use serde::Deserialize;
 
 use super::plan::{FlowKind, FlowPlan, Metrics, TestPlan};
@@ -23,6 +15,7 @@ use ground::units::Priority;
 use host::plan::stream::{Limit, Pace, Path as Way, StreamPlan, TemplatePlan};
 use host::plan::{RECORDING_MAX, RecordingError};
 use host::{FlowId, Rate, Recording};
+use text::captures::{self, CaptureError};
 
 /// The key in a generator file.
 const KEY: &str = "replay";
@@ -62,12 +55,15 @@ pub enum ReplayError {
     /// It cannot be read.
     #[error("cannot read {0}: {1}; name a pcap or pcapng file, from the place of this one on")]
     Read(String, io::Error),
-    /// It is of another format, or damaged.
-    #[error("{0} is no pcap or pcapng file that can be read ({1}); `editcap -F pcapng` writes one")]
-    Format(String, String),
+    /// It is of another format, damaged, or ends within a packet.
+    #[error("{0}: {1}; `editcap {0} new.pcapng` keeps the packets that can be read")]
+    Format(String, CaptureError),
     /// Its frames are not Ethernet frames.
-    #[error("{0} has packets that were not captured on Ethernet, which is all that is sent here")]
-    NotEthernet(String),
+    #[error("{0}: {1}; only Ethernet is sent: capture on one interface, not on `any`")]
+    NotEthernet(String, CaptureError),
+    /// It has packets without a time, of the kinds that have none.
+    #[error("{0}: packet {1} has no time; give the replay a rate (`pps`)")]
+    Untimed(String, usize),
     /// It has no frames, too many, or frames of an invalid length.
     #[error("{0}: {1}; `editcap` cuts files, and takes packets out of them")]
     Frames(String, RecordingError),
@@ -175,150 +171,35 @@ impl Replay {
     }
 }
 
-/// Reads a pcap or pcapng file. Its times are multiplied by `scale`; `timed` as in [`Recording`].
+/// Reads a capture file. Its times are multiplied by `scale`; `timed` as in [`Recording`].
 ///
 /// # Errors
 /// [`ReplayError`], with the name of the file and a remedy.
 pub fn load(path: &Path, scale: f64, timed: bool) -> Result<Recording, ReplayError> {
     let name = || path.display().to_string();
-    let read = |error: io::Error| match error.kind() {
-        io::ErrorKind::UnexpectedEof => ReplayError::Format(name(), "it ends too early".into()),
-        _ => ReplayError::Read(name(), error),
+    let failed = |error| match error {
+        CaptureError::Read(error) => ReplayError::Read(name(), error),
+        CaptureError::NotEthernet { .. } => ReplayError::NotEthernet(name(), error),
+        CaptureError::Format(_) | CaptureError::Cut(_) => ReplayError::Format(name(), error),
     };
-    let mut magic = [0; 4];
-    File::open(path).and_then(|mut f| f.read_exact(&mut magic)).map_err(read)?;
-    let file = BufReader::new(File::open(path).map_err(read)?);
-    // The block type of pcapng's first block is the same in both byte orders.
-    let packets = if magic == [0x0a, 0x0d, 0x0d, 0x0a] { pcapng(file) } else { pcap(file) };
-    let packets = packets.map_err(|error| match error {
-        Failed::File(PcapError::IoError(error)) => read(error),
-        Failed::File(error) => ReplayError::Format(name(), error.to_string()),
-        Failed::Link => ReplayError::NotEthernet(name()),
-        Failed::TooLarge => ReplayError::Frames(name(), RecordingError::TooLarge),
-    })?;
-    let first = packets.first().map_or(StdDuration::ZERO, |packet| packet.at);
-    let frames = packets.into_iter().map(|packet| {
-        // A double holds days of nanoseconds and six digits of the scale.
-        let ps = packet.at.saturating_sub(first).as_nanos() as f64 * 1_000.0 * scale;
-        (Instant::from_picos(ps.round() as u128), packet.octets, packet.len)
-    });
-    Recording::new(frames, timed).map_err(|error| ReplayError::Frames(name(), error))
-}
-
-struct Packet {
-    at: StdDuration,
-    octets: Vec<u8>,
-    len: u32,
-}
-
-/// The reason for which a file was not read to its end.
-enum Failed {
-    File(PcapError),
-    Link,
-    TooLarge,
-}
-
-impl From<PcapError> for Failed {
-    fn from(error: PcapError) -> Self {
-        Self::File(error)
-    }
-}
-
-/// The packets of a file, bounded while they are read.
-#[derive(Default)]
-struct Packets {
-    all: Vec<Packet>,
-    octets: usize,
-}
-
-impl Packets {
-    fn push(&mut self, packet: Packet) -> Result<(), Failed> {
-        self.octets += packet.octets.len();
-        if self.octets > RECORDING_MAX {
-            return Err(Failed::TooLarge);
+    let (mut frames, mut octets, mut first) = (Vec::new(), 0, None);
+    for packet in captures::open(path).map_err(failed)? {
+        let packet = packet.map_err(failed)?;
+        octets += packet.octets.len();
+        // Bounded while it is read, because a compressed file may hide any size.
+        if octets > RECORDING_MAX {
+            return Err(ReplayError::Frames(name(), RecordingError::TooLarge));
         }
-        self.all.push(packet);
-        Ok(())
-    }
-}
-
-fn pcap(file: impl Read) -> Result<Vec<Packet>, Failed> {
-    let mut reader = PcapReader::new(file)?;
-    if reader.header().datalink != DataLink::ETHERNET {
-        return Err(Failed::Link);
-    }
-    let mut packets = Packets::default();
-    while let Some(packet) = reader.next_packet() {
-        let packet = packet?;
-        let (at, len) = (packet.timestamp, packet.orig_len);
-        packets.push(Packet { at, octets: packet.data.into_owned(), len })?;
-    }
-    Ok(packets.all)
-}
-
-fn pcapng(file: impl Read) -> Result<Vec<Packet>, Failed> {
-    let mut reader = PcapNgReader::new(file)?;
-    let mut interfaces: Vec<(DataLink, Unit)> = Vec::new();
-    let mut packets = Packets::default();
-    while let Some(block) = reader.next_block() {
-        match block? {
-            Block::SectionHeader(_) => interfaces.clear(),
-            Block::InterfaceDescription(block) => interfaces.push((block.linktype, unit(&block))),
-            Block::EnhancedPacket(packet) => {
-                let interface = interfaces.get(packet.interface_id as usize);
-                let (link, unit) =
-                    *interface.ok_or(PcapError::InvalidField("no such interface"))?;
-                if link != DataLink::ETHERNET {
-                    return Err(Failed::Link);
-                }
-                // The reader returns the count as nanoseconds, in any unit.
-                let at = unit.time(packet.timestamp.as_nanos());
-                let (octets, len) = (packet.data.into_owned(), packet.original_len);
-                packets.push(Packet { at, octets, len })?;
-            }
-            // Packets without a time cannot be replayed at theirs.
-            Block::SimplePacket(_) | Block::Packet(_) => {
-                let why = "it has packets of the kinds without a time, or of the obsolete one";
-                return Err(PcapError::InvalidField(why).into());
-            }
-            _ => {}
-        }
-    }
-    Ok(packets.all)
-}
-
-/// The unit of an interface's timestamps.
-#[derive(Clone, Copy)]
-enum Unit {
-    /// 10^-n s.
-    Decimal(u32),
-    /// 2^-n s.
-    Binary(u32),
-}
-
-impl Unit {
-    /// Converts a count to a time.
-    fn time(self, count: u128) -> StdDuration {
-        let nanos = match self {
-            Self::Decimal(n @ 0..=9) => count.saturating_mul(10_u128.pow(9 - n)),
-            Self::Decimal(n) => count / 10_u128.checked_pow(n - 9).unwrap_or(u128::MAX),
-            Self::Binary(n) => count.saturating_mul(1_000_000_000).checked_shr(n).unwrap_or(0),
+        let at = match packet.at {
+            Some(at) => at,
+            None if timed => return Err(ReplayError::Untimed(name(), frames.len() + 1)),
+            None => Instant::ZERO,
         };
-        StdDuration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
+        // A double holds days of nanoseconds and six digits of the scale.
+        let ps = at.total_since(*first.get_or_insert(at)).as_picos() as f64 * scale;
+        frames.push((Instant::from_picos(ps.round() as u128), packet.octets, packet.len));
     }
-}
-
-/// Returns the unit of an interface's timestamps; the default is a microsecond.
-fn unit(block: &InterfaceDescriptionBlock<'_>) -> Unit {
-    let said = block.options.iter().find_map(|option| match option {
-        InterfaceDescriptionOption::IfTsResol(unit) => Some(*unit),
-        _ => None,
-    });
-    match said {
-        Some(unit) if unit & 0x80 != 0 => Unit::Binary((unit & 0x7f).into()),
-        Some(unit) => Unit::Decimal(unit.into()),
-        None => Unit::Decimal(6),
-    }
+    Recording::new(frames, timed).map_err(|error| ReplayError::Frames(name(), error))
 }
 
 #[cfg(test)]

@@ -21,6 +21,9 @@ use ground::units::BitsPerSec;
 /// Maximum frame length in a pcap file: analysers treat a longer one as a damaged file.
 const PCAP_SNAP: u32 = 262_144;
 
+/// Bits beside the link type of a pcap file: packets have an FCS, of two 16-bit words.
+const PCAP_FCS: u32 = 0x2400_0000;
+
 /// The exponent of ten of a pcapng timestamp's unit.
 const NANOSECONDS: u8 = 9;
 
@@ -129,14 +132,16 @@ impl<W: Write> Pcapng<W> {
 pub struct Pcap<W: Write>(PcapWriter<W>);
 
 impl<W: Write> Pcap<W> {
-    /// Starts a file.
+    /// Starts a file; `fcs` says that its packets end with their FCS.
     ///
     /// # Errors
     /// Errors of `out`.
-    pub fn new(out: W) -> io::Result<Self> {
+    pub fn new(out: W, fcs: bool) -> io::Result<Self> {
+        let ethernet = u32::from(DataLink::ETHERNET);
+        let link = if fcs { ethernet | PCAP_FCS } else { ethernet };
         let header = PcapHeader {
             ts_resolution: TsResolution::NanoSecond,
-            datalink: DataLink::ETHERNET,
+            datalink: DataLink::from(link),
             snaplen: PCAP_SNAP,
             endianness: Endianness::Little,
             ..Default::default()
@@ -155,7 +160,7 @@ impl<W: Write> Pcap<W> {
 }
 
 /// Converts a writer's error, and returns the file's own error if that was the cause.
-pub(super) fn failed(error: PcapError) -> io::Error {
+fn failed(error: PcapError) -> io::Error {
     match error {
         PcapError::IoError(error) => error,
         other => io::Error::other(other),

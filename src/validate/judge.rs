@@ -46,16 +46,17 @@ impl Outcome {
         }
     }
 
-    /// Returns the verdict of a run to which this test contributes. `strict` counts an inconclusive
-    /// test as a failure.
+    /// Returns the verdict that this test contributes to its run: none if there was only something to
+    /// record. `strict` counts an inconclusive test as a failure.
     #[must_use]
-    pub const fn verdict(self, strict: bool) -> Verdict {
-        match self {
+    pub const fn verdict(self, strict: bool) -> Option<Verdict> {
+        Some(match self {
+            Self::Policy => return None,
             Self::Pass => Verdict::Pass,
-            Self::Skip | Self::Policy => Verdict::NotJudged,
+            Self::Skip => Verdict::NotJudged,
             Self::Inconclusive if !strict => Verdict::Inconclusive,
             Self::Inconclusive | Self::Fail | Self::Error => Verdict::Fail,
-        }
+        })
     }
 }
 
@@ -111,11 +112,14 @@ pub struct Measurement {
     /// Largest error of the value in either direction, in its unit; 0 for counts and for the
     /// virtual world.
     pub uncertainty: f64,
-    /// Unit of all of these numbers: `frames`, `ns`, `%`.
+    /// Unit of all of these numbers: `ns`, `%`, `frames`; empty for a count of what `what` names.
     pub unit: &'static str,
     pub outcome: Outcome,
     /// One sentence: the seen value, the allowed one, and the difference.
     pub detail: String,
+    /// True if it explains other values of its test, and so stands for them.
+    #[serde(skip)]
+    pub explains: bool,
 }
 
 impl Measurement {
@@ -140,8 +144,8 @@ impl Measurement {
             Outcome::Inconclusive
         };
         let what = what.into();
-        let detail = detail(&what, value, limits, uncertainty, unit, margin);
-        Self { what, value, limits, uncertainty, unit, outcome, detail }
+        let detail = detail(&what, value, limits, uncertainty, unit);
+        Self { what, value, limits, uncertainty, unit, outcome, detail, explains: false }
     }
 
     /// Records that a part of a test was not run, with the reason.
@@ -158,6 +162,7 @@ impl Measurement {
             unit: "",
             outcome: Outcome::Skip,
             detail,
+            explains: false,
         }
     }
 
@@ -167,12 +172,17 @@ impl Measurement {
         let what = what.into();
         let detail = format!("{what}: {} {unit}; {clause}", number(value));
         let limits = Limits::default();
-        Self { what, value, limits, uncertainty: 0.0, unit, outcome: Outcome::Policy, detail }
+        let (uncertainty, outcome) = (0.0, Outcome::Policy);
+        Self { what, value, limits, uncertainty, unit, outcome, detail, explains: false }
     }
 }
 
 /// Returns the sentence about a value.
-fn detail(what: &str, value: f64, limits: Limits, u: f64, unit: &str, margin: f64) -> String {
+fn detail(what: &str, value: f64, limits: Limits, u: f64, unit: &'static str) -> String {
+    let (scale, unit) = readable(value, limits, unit);
+    let (margin, value, u) = (limits.margin(value) / scale, value / scale, u / scale);
+    let scaled = |limit: Option<f64>| limit.map(|limit| limit / scale);
+    let limits = Limits { at_least: scaled(limits.at_least), at_most: scaled(limits.at_most) };
     let allowed = match (limits.at_least, limits.at_most) {
         (Some(a), Some(b)) if a == b => format!("{} wanted", number(a)),
         (Some(a), Some(b)) => format!("{} to {} allowed", number(a), number(b)),
@@ -181,8 +191,24 @@ fn detail(what: &str, value: f64, limits: Limits, u: f64, unit: &str, margin: f6
         (None, None) => "no limit".to_owned(),
     };
     let error = if u > 0.0 { format!(" +-{}", number(u)) } else { String::new() };
-    let off = if margin < 0.0 { format!(", off by {}", number(-margin)) } else { String::new() };
-    format!("{what}: {}{error} {unit}, {allowed}{off}", number(value))
+    // By how much a value misses a limit of 0 is the value.
+    let is_off = margin < 0.0 && -margin != value;
+    let off = if is_off { format!(", off by {}", number(-margin)) } else { String::new() };
+    let unit = if unit.is_empty() { String::new() } else { format!(" {unit}") };
+    format!("{what}: {}{error}{unit}, {allowed}{off}", number(value))
+}
+
+/// Returns the unit in which people read times in nanoseconds, and its length: one for all numbers of a
+/// sentence.
+fn readable(value: f64, limits: Limits, unit: &'static str) -> (f64, &'static str) {
+    let numbers = [Some(value), limits.at_least, limits.at_most];
+    let most = numbers.into_iter().flatten().filter(|n| n.is_finite()).fold(0.0, f64::max);
+    match unit {
+        "ns" if most >= 1e9 => (1e9, "s"),
+        "ns" if most >= 1e6 => (1e6, "ms"),
+        "ns" if most >= 1e5 => (1e3, "us"),
+        _ => (1.0, unit),
+    }
 }
 
 /// Returns a number with as many digits as a reader needs: whole numbers as they are, others with
@@ -190,6 +216,8 @@ fn detail(what: &str, value: f64, limits: Limits, u: f64, unit: &str, margin: f6
 fn number(value: f64) -> String {
     if value.fract() == 0.0 && value.abs() < 1e15 {
         format!("{value:.0}")
+    } else if value.abs() < 0.001 {
+        format!("{value:.6}")
     } else {
         format!("{value:.3}")
     }
@@ -225,6 +253,10 @@ mod tests {
     fn a_failure_says_by_how_much() {
         let m = Measurement::judge("pause", 2431.0, Limits::at_most(2017.0), 0.0, "ns");
         assert_eq!(m.detail, "pause: 2431 ns, at most 2017 allowed, off by 414");
+        // Long times are read in longer units, and kept in nanoseconds.
+        let m = Measurement::judge("pause", 1_824_281_538.0, Limits::at_most(2.5e8), 1e3, "ns");
+        assert_eq!(m.value, 1_824_281_538.0);
+        assert_eq!(m.detail, "pause: 1.824 +-0.000001 s, at most 0.250 allowed, off by 1.574");
     }
 
     #[test]
@@ -239,10 +271,12 @@ mod tests {
     }
 
     #[test]
-    fn only_failures_and_errors_spoil_a_run() {
+    fn what_is_only_recorded_has_no_verdict_and_what_was_not_run_is_no_pass() {
         let verdicts = |strict| Outcome::ALL.map(|outcome| outcome.verdict(strict));
         use Verdict::{Fail, Inconclusive, NotJudged, Pass};
-        assert_eq!(verdicts(false), [Pass, NotJudged, NotJudged, Inconclusive, Fail, Fail]);
-        assert_eq!(verdicts(true), [Pass, NotJudged, NotJudged, Fail, Fail, Fail]);
+        let others = [Inconclusive, Fail, Fail].map(Some);
+        assert_eq!(verdicts(false)[..3], [Some(Pass), Some(NotJudged), None]);
+        assert_eq!(verdicts(false)[3..], others);
+        assert_eq!(verdicts(true)[3..], [Some(Fail); 3]);
     }
 }

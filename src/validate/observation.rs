@@ -13,6 +13,7 @@ use ground::time::Duration;
 use ground::units::{Mac, Priority, Quanta};
 use host::probe_of;
 use secure::{An, Sci};
+use tester::report::Unattended;
 use wire::ip::{self, Ecn};
 use wire::{EtherType, pause, pfc, vlan};
 
@@ -27,6 +28,8 @@ pub struct Observation {
     pub uncertainty: Duration,
     /// Disturbance of the measurement by the machine, in words.
     pub disturbed: Option<String>,
+    /// Time for which threads of the tester or of a device on the same machine had no CPU.
+    pub unattended: Unattended,
     /// Counters of the device over the trial, if it reads them.
     pub counters: Option<Counters>,
 }
@@ -266,6 +269,7 @@ impl Observation {
             damaged: self.damaged.iter().filter(|r| ports.contains(&r.port)).cloned().collect(),
             uncertainty: self.uncertainty,
             disturbed: self.disturbed.clone(),
+            unattended: self.unattended.clone(),
             counters: self.counters.clone(),
         }
     }

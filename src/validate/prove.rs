@@ -94,11 +94,9 @@ impl Proof {
         let good = self.good.iter().all(|run| run.others.is_empty() && run.passed > 1);
         let knobs = self.knobs.iter().flat_map(|knob| &knob.cells).all(|cell| cell.found);
         let mutants = self.mutants.iter().all(|run| run.outcome == Outcome::Error);
-        match (good && knobs && mutants, self.interrupted) {
-            (false, _) => Verdict::Fail,
-            (true, true) => Verdict::Inconclusive,
-            (true, false) => Verdict::Pass,
-        }
+        let held = Verdict::of(good && knobs && mutants);
+        let open = self.interrupted.then_some(Verdict::Inconclusive);
+        Verdict::of_all([held].into_iter().chain(open))
     }
 }
 

@@ -3,6 +3,7 @@
 
 mod actions;
 mod connections;
+mod device_cpu;
 mod drain;
 mod in_process;
 mod numbers;
@@ -23,6 +24,7 @@ use crate::trial::{Port, Trial, pause_frame, pfc_frame};
 use crate::virtual_bench::Reports;
 use actions::{Actions, trouble};
 use contracts::frame::FCS_BYTES;
+use device_cpu::Watch;
 use dpdk::{Eal, EalOptions};
 use ground::time::{Duration, Instant};
 use ground::units::{Bytes, Priority, Quanta};
@@ -32,7 +34,7 @@ use numbers::{Far, Numbers};
 use spread::{Parts, end_of_cable, recorded};
 use tester::capture::Kept;
 use tester::plan::{Place, TestPlan};
-use tester::report::Report;
+use tester::report::{Report, Unattended};
 use tester::session::{Bench as Ports, DevicePlan, Session};
 use text::packets;
 
@@ -132,6 +134,7 @@ impl RealBench {
             self.warned(&session);
         }
         let reset = self.action(trial)?;
+        let watch = self.watch(to);
         session.start(&flows).map_err(trouble)?;
         let lead = otg::lead(setup);
         let mut interrupted = false;
@@ -151,9 +154,19 @@ impl RealBench {
             return Err(Trouble::Interrupted);
         }
         begun?;
-        let report = parts.joined(session.report().map_err(trouble)?);
+        let mut report = parts.joined(session.report().map_err(trouble)?);
+        report.device = watch.end();
         linked(&report)?;
         Ok(report)
+    }
+
+    /// Begins to watch the CPUs of a device on this machine. One in this process, and a cable, run in time
+    /// that waits for them.
+    fn watch(&self, to: Far) -> Watch {
+        match (to, &self.device) {
+            (Far::Device, None) => Watch::begin(&self.setup),
+            _ => Watch::none(),
+        }
     }
 
     /// Keeps the warnings of a session, once each.
@@ -190,6 +203,7 @@ impl RealBench {
         let flows: Vec<_> = plan.flows.iter().map(|flow| flow.id).collect();
         let (session, made) = self.open(plan, trial, to)?;
         session.capture(&all, true).map_err(trouble)?;
+        let watch = self.watch(to);
         session.start(&flows).map_err(trouble)?;
         let lead = otg::lead(setup);
         let mut actions = Actions::of(trial, made.as_ref(), lead);
@@ -202,7 +216,8 @@ impl RealBench {
         if interrupted {
             return Err(Trouble::Interrupted);
         }
-        let report = session.report().map_err(trouble)?;
+        let mut report = session.report().map_err(trouble)?;
+        report.device = watch.end();
         let arrival = if made.is_some() { Arrival::FirstBit } else { Arrival::Unknown };
         let mut seen = records((trial, arrival), setup, &session, &report)?;
         if let (Some(device), Some(made), true) = (&self.device, &made, trial.counters) {
@@ -338,7 +353,15 @@ impl Bench for RealBench {
         let sent = counted.frames_tx.saturating_sub(ports.ports[flow.from.0].tx_dropped);
         let missed = ports.ports[flow.to.0].rx_missed.unwrap_or(0) > 0;
         let received = if missed { counted.frames_rx } else { u64::MAX };
-        Ok(Some(carried.frames_rx.min(sent).min(received)))
+        let limit = carried.frames_rx.min(sent).min(received);
+        // What a busy machine took from the tester is not its limit.
+        let line = setup.port(flow.from).rate;
+        let short = flow.intended(line).saturating_sub(limit) as f64;
+        let Unattended { seconds, who } = ports.unattended();
+        if limit < carried.frames_rx && short <= seconds * flow.frames_per_second(line) {
+            return Err(Trouble::Disturbed(format!("the tester's own limit is not known: {who}")));
+        }
+        Ok(Some(limit))
     }
 
     fn count(&mut self, trial: &Trial) -> Result<Report, Trouble> {
@@ -479,6 +502,7 @@ fn records(
         damaged: Vec::new(),
         uncertainty: uncertainty(report, (trial, arrival), setup),
         disturbed,
+        unattended: report.unattended(),
         counters: None,
     })
 }

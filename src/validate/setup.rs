@@ -326,14 +326,29 @@ pub struct Times {
     pub drain: Duration,
 }
 
+/// Frames of a stimulus at line rate that a capture keeps beside those before and after it: 64 MiB have room
+/// for 500,000 of the first bytes of frames. A choice.
+const CAPTURED: u64 = 250_000;
+
+/// Bytes on the line of the frames that most tests send: 1024 bytes with preamble and gap.
+const FRAME_ON_LINE: u64 = 1_044;
+
 impl Times {
-    /// Times of a device behind real ports.
-    pub const REAL: Self = Self {
-        baseline: Duration::from_secs(1),
-        hold: Duration::from_secs(10),
-        settle: Duration::from_secs(1),
-        drain: Duration::from_secs(2),
-    };
+    /// Time for the frames that a device behind real ports holds.
+    pub const REAL_DRAIN: Duration = Duration::from_secs(2);
+
+    /// Times of a device behind real ports: as long as a capture of each port has room for all frames at the
+    /// rate, but no longer than 10 s.
+    #[must_use]
+    pub fn of_real(rate: BitsPerSec) -> Self {
+        let room = rate.time_for(Bytes(CAPTURED * FRAME_ON_LINE));
+        let most = Duration::from_secs(10);
+        // Whatever the rate, a pause of the longest time begins, is renewed and ends.
+        let hold = room.min(most).max(Quanta::MAX.at(rate).saturating_mul(4));
+        let short = Duration::from_secs(1);
+        let (baseline, settle) = (hold.div(4).min(short), hold.div(2).min(short));
+        Self { baseline, hold, settle, drain: Self::REAL_DRAIN }
+    }
 
     /// Times of a virtual device: exact, so a few thousand frames show what seconds show elsewhere.
     /// In units of the longest pause at the rate.
@@ -458,7 +473,7 @@ impl Setup {
 }
 
 /// Bytes of preamble and gap.
-const LINE_OVERHEAD: u32 = 20;
+pub(crate) const LINE_OVERHEAD: u32 = 20;
 
 /// Returns the time of a frame on a line of this rate: preamble and gap included.
 #[must_use]

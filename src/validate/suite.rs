@@ -1,11 +1,13 @@
 //! A run: selects tests, runs them in order, and collects their results.
 
-use crate::bench::{Bench, Trouble};
+use crate::bench::{Bench, Faculty, Trouble};
 use crate::catalogue;
 use crate::judge::Outcome;
 use crate::knobs;
+use crate::observation::Observation;
 use crate::setup::Setup;
 use crate::test::{Context, Level, Test, TestResult, Topology, too_few};
+use crate::trial::Trial;
 use ground::verdict::Verdict;
 use serde::Serialize;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
@@ -19,26 +21,70 @@ pub struct Selection {
 }
 
 impl Selection {
-    /// Returns the tests to run on a device: those of another kind only by their names.
+    /// Returns the tests to run on a device, in the order of the catalogue, without the self-check. Those of
+    /// another kind are run only by their names; those of a protocol that the file describes, at every level.
     #[must_use]
     pub fn tests_of(&self, setup: &Setup) -> Vec<&'static Test> {
-        let mut tests = self.tests();
-        tests.retain(|test| !self.only.is_empty() || catalogue::other_kind(test, setup).is_none());
-        tests
+        let is_asked = |test: &&Test| match self.only.is_empty() {
+            true => {
+                let in_level = test.level <= self.level || catalogue::is_described(test, setup);
+                in_level && catalogue::other_kind(test, setup).is_none()
+            }
+            false => self.names(test),
+        };
+        catalogue::TESTS.iter().filter(is_asked).collect()
     }
 
-    /// Returns the tests to run, in the order of the catalogue, without the self-check.
+    /// Returns the tests of the level, or those that are named, for any device.
     #[must_use]
     pub fn tests(&self) -> Vec<&'static Test> {
-        let wanted = |test: &&Test| {
-            if self.only.is_empty() {
-                return test.level <= self.level;
-            }
-            let names = test.aliases.iter().chain([&test.id]);
-            names.into_iter().any(|name| self.only.iter().any(|only| matches(only, name)))
+        let wanted = |test: &&Test| match self.only.is_empty() {
+            true => test.level <= self.level,
+            false => self.names(test),
         };
         catalogue::TESTS.iter().filter(wanted).collect()
     }
+
+    /// Returns true for a test that counts even if it is skipped: it is named, or the file describes its
+    /// protocol, or the file has all that it needs to begin.
+    fn applies(&self, setup: &Setup, test: &Test) -> bool {
+        let is_asked = !self.only.is_empty() || catalogue::is_described(test, setup);
+        is_asked || skip_reason(setup, self.level, test).is_none()
+    }
+
+    fn names(&self, test: &Test) -> bool {
+        let names = test.aliases.iter().chain([&test.id]);
+        names.into_iter().any(|name| self.only.iter().any(|only| matches(only, name)))
+    }
+}
+
+/// A bench without ports, on which a test gets as far as its first trial.
+struct NoBench;
+
+impl Bench for NoBench {
+    fn run(&mut self, _: &Trial) -> Result<Observation, Trouble> {
+        Err(Trouble::Interrupted)
+    }
+
+    fn run_on_cable(&mut self, _: &Trial) -> Result<Observation, Trouble> {
+        Err(Trouble::Interrupted)
+    }
+
+    /// What the real bench lacks is not known here.
+    fn has(&self, _: Faculty) -> bool {
+        true
+    }
+
+    fn world(&self) -> &'static str {
+        "none"
+    }
+}
+
+/// Returns the reason why a test will be skipped for lack of something in the file; `None` if it begins.
+#[must_use]
+pub fn skip_reason(setup: &Setup, level: Level, test: &Test) -> Option<String> {
+    let result = run_one(setup, level, &mut NoBench, (test, &[]));
+    (result.outcome == Outcome::Skip).then_some(result.detail)
 }
 
 /// Returns true if a name matches a pattern, in which `*` stands for any text.
@@ -72,15 +118,16 @@ pub struct Results {
 
 impl Results {
     /// Returns the verdict of the run. `strict` counts inconclusive tests as failures. A run in
-    /// which no test of the DUT passed is no pass.
+    /// which a test of the DUT that applies was skipped, or none passed, is no pass.
     #[must_use]
     pub fn verdict(&self, strict: bool) -> Verdict {
         let of_dut = self.tests.iter().filter(|test| test.id != catalogue::SELF_CHECK.id);
+        let of_dut = of_dut.filter(|test| test.applies);
         let own = self.tests.iter().filter(|test| test.id == catalogue::SELF_CHECK.id);
         let own = own.map(|test| test.outcome).filter(|outcome| *outcome != Outcome::Pass);
         let all = of_dut.map(|test| test.outcome).chain(own);
         let left = self.interrupted.then_some(Verdict::Inconclusive);
-        Verdict::of_all(all.map(|outcome| outcome.verdict(strict)).chain(left))
+        Verdict::of_all(all.filter_map(|outcome| outcome.verdict(strict)).chain(left))
     }
 }
 
@@ -110,7 +157,8 @@ pub fn run(
             results.interrupted = true;
             break;
         }
-        let result = run_one(setup, selection.level, bench, (test, &unproven));
+        let mut result = run_one(setup, selection.level, bench, (test, &unproven));
+        result.applies = result.outcome != Outcome::Skip || selection.applies(setup, test);
         let trusted = result.outcome != Outcome::Error || n > 0;
         results.tests.push(result);
         if !trusted {
@@ -137,7 +185,7 @@ fn run_one(
     } else if given < needed {
         Err(Trouble::Missing(too_few(setup, needed, given)))
     } else {
-        (test.run)(&mut context)
+        run_at_ports(&mut context, test)
     };
     let (measurements, seen) = context.into_measured();
     let judged = Outcome::of_all(measurements.iter().map(|m| m.outcome));
@@ -150,7 +198,9 @@ fn run_one(
         },
         Ok(()) if measurements.is_empty() => (Outcome::Error, "nothing was judged".to_owned()),
         Ok(()) => {
-            let decided = measurements.iter().find(|m| m.outcome == judged);
+            let mut decisive = measurements.iter().filter(|m| m.outcome == judged);
+            let first = decisive.clone().next();
+            let decided = decisive.find(|m| m.explains).or(first);
             (judged, decided.map(|m| m.detail.clone()).unwrap_or_default())
         }
     };
@@ -166,11 +216,33 @@ fn run_one(
         detail,
         measurements,
         proven: !unproven.contains(&id),
+        applies: true,
         start_s,
         duration_s,
         line,
         seen,
     }
+}
+
+/// Runs a test. At level full, one of properties of a port is run with each port of the common rate in each
+/// of its roles, and says which ports it does not look at.
+fn run_at_ports(context: &mut Context<'_>, test: &Test) -> Result<(), Trouble> {
+    (test.run)(context)?;
+    if context.level < Level::Full || !catalogue::OF_A_PORT.contains(&test.id) {
+        return Ok(());
+    }
+    let setup = context.setup;
+    for first in 1..setup.alike() {
+        context.turn(first);
+        (test.run)(context)?;
+        context.name_turn();
+    }
+    for port in &setup.ports[setup.alike()..] {
+        let what = format!("port {} was not looked at, which has", port.name);
+        let why = format!("tests of a port use those of {}", setup.rate);
+        context.policy(what, port.rate.get() as f64 / 1e9, "Gb/s", &why);
+    }
+    Ok(())
 }
 
 const fn outcome_of(trouble: &Trouble) -> Outcome {
@@ -190,5 +262,48 @@ mod tests {
         assert!(matches("V-R*", "V-R01") && matches("v-r01", "V-R01") && matches("*01", "L01"));
         assert!(!matches("V-R*", "V-X01") && !matches("V-R", "V-R01"));
         assert!(matches("*-R*1", "V-R01") && !matches("*-R*2", "V-R01"));
+    }
+
+    #[test]
+    fn the_tests_that_a_file_describes_are_run_by_default_and_none_of_them_is_skipped() {
+        for (text, own) in [
+            (include_str!("../../configs/validate/sfc.yaml"), &["V-Q01"][..]),
+            (include_str!("../../configs/validate/sfc-proxy.yaml"), &["V-Q02", "V-Q03"]),
+            (include_str!("../../configs/validate/dcbx.yaml"), &["V-D01", "V-D02", "V-D03"]),
+            (include_str!("../../configs/validate/macsec.yaml"), &["V-K01", "V-K02", "V-K03"]),
+        ] {
+            let (dut, _) = crate::file::parse("dut.yaml", text).unwrap();
+            let selection = Selection { level: Level::Quick, only: vec![] };
+            let tests = selection.tests_of(&dut.setup);
+            for id in own {
+                let test = tests.iter().find(|test| test.id == *id).expect(id);
+                assert_eq!(skip_reason(&dut.setup, Level::Quick, test), None, "{id}");
+            }
+            // A test of a protocol that the file does not describe is not run, and would be skipped.
+            let other = if own[0] == "V-D01" { "V-Q01" } else { "V-D01" };
+            assert!(tests.iter().all(|test| test.id != other), "{other}");
+            let other = catalogue::TESTS.iter().find(|test| test.id == other).unwrap();
+            let why = skip_reason(&dut.setup, Level::Quick, other).expect("it is skipped");
+            assert!(why.starts_with("expected.") || why.starts_with("ports: "), "{why}");
+        }
+    }
+
+    #[test]
+    fn a_test_that_is_skipped_counts_only_if_it_was_asked_for() {
+        let text = include_str!("../../configs/validate/virtual.yaml");
+        let (dut, _) = crate::file::parse("dut.yaml", text).unwrap();
+        let skipped = |only: &[&str]| -> Vec<(&'static str, bool)> {
+            let only = only.iter().map(|id| (*id).to_owned()).collect();
+            let selection = Selection { level: Level::Full, only };
+            let results = run(&dut.setup, &selection, &mut NoBench, |_, _, _| true);
+            let skipped = results.tests.iter().filter(|test| test.outcome == Outcome::Skip);
+            skipped.map(|test| (test.id, test.applies)).collect()
+        };
+        let by_default = skipped(&[]);
+        for id in ["V-D01", "V-Q01", "V-K01"] {
+            assert!(by_default.contains(&(id, false)), "{id}: {by_default:?}");
+        }
+        assert!(by_default.iter().all(|(_, applies)| !applies), "{by_default:?}");
+        assert_eq!(skipped(&["V-D01"]), [("V-D01", true)]);
     }
 }

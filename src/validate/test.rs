@@ -2,6 +2,9 @@
 
 mod awaited;
 mod counters;
+mod result;
+
+pub use result::TestResult;
 
 use crate::bench::{Bench, Faculty, Trouble};
 use crate::judge::{Limits, Measurement, Outcome};
@@ -112,6 +115,9 @@ pub struct Context<'a> {
     bench: &'a mut dyn Bench,
     /// Port whose NIC sends the flows of trials, in tests of one.
     nic: Option<Port>,
+    /// The port that is the first one of the test, and the number of values before it became so.
+    first: usize,
+    turned: usize,
     measured: Vec<Measurement>,
     /// Trials that are kept, and the number of values before the last one.
     seen: Vec<Seen>,
@@ -124,7 +130,22 @@ const SEEN_MAX: usize = 6;
 impl<'a> Context<'a> {
     pub(crate) fn new(setup: &'a Setup, level: Level, bench: &'a mut dyn Bench) -> Self {
         let (measured, seen) = (Vec::new(), Vec::new());
-        Self { setup, level, bench, nic: None, measured, seen, before: 0 }
+        Self { setup, level, bench, nic: None, first: 0, turned: 0, measured, seen, before: 0 }
+    }
+
+    /// Gives each role of the test to the next port: the values so far are those of the former roles.
+    pub(crate) fn turn(&mut self, first: usize) {
+        (self.first, self.turned) = (first, self.measured.len());
+    }
+
+    /// Adds the first port of the roles to the values since the last turn.
+    pub(crate) fn name_turn(&mut self) {
+        let name = &self.setup.ports[self.first].name;
+        for measurement in &mut self.measured[self.turned..] {
+            for text in [&mut measurement.what, &mut measurement.detail] {
+                *text += &format!(" (roles from port {name} on)");
+            }
+        }
     }
 
     /// Runs a trial.
@@ -264,7 +285,7 @@ impl<'a> Context<'a> {
         if given < N {
             return Err(Trouble::Missing(too_few(self.setup, N, given)));
         }
-        Ok(core::array::from_fn(Port))
+        Ok(core::array::from_fn(|n| Port((self.first + n) % given)))
     }
 
     /// Returns the first of packet numbers for frames that a test protects at a port. No frame of the port
@@ -279,8 +300,9 @@ impl<'a> Context<'a> {
     /// The set-up has fewer than two.
     pub fn to_last(&self) -> Result<(Port, Vec<Port>), Trouble> {
         self.ports::<2>()?;
-        let last = self.setup.alike() - 1;
-        Ok((Port(last), (0..last).map(Port).collect()))
+        let given = self.setup.alike();
+        let port = |n| Port((self.first + n) % given);
+        Ok((port(given - 1), (0..given - 1).map(port).collect()))
     }
 
     #[must_use]
@@ -382,9 +404,9 @@ impl<'a> Context<'a> {
         self.measured.push(Measurement::judge(what, value, limits, uncertainty, unit));
     }
 
-    /// Judges a count, which has no uncertainty.
+    /// Judges a count, which has no uncertainty, and no unit beside the things that `what` names.
     pub fn count(&mut self, what: impl Into<String>, count: u64, limits: Limits) {
-        self.judge(what, count as f64, limits, 0.0, "frames");
+        self.judge(what, count as f64, limits, 0.0, "");
     }
 
     /// Judges a time in nanoseconds. The longest time stands for one without an end, which is a failure
@@ -392,7 +414,8 @@ impl<'a> Context<'a> {
     pub fn time(&mut self, what: impl Into<String>, time: Duration, limits: Limits, u: Duration) {
         if time == Duration::MAX {
             let what = format!("{} without an end", what.into());
-            return self.count(what, 1, Limits::exactly(0.0));
+            let endless = Measurement::judge(what, 1.0, Limits::exactly(0.0), 0.0, "");
+            return self.measured.push(Measurement { explains: true, ..endless });
         }
         self.judge(what, time.as_nanos_f64(), limits, u.as_nanos_f64(), "ns");
     }
@@ -562,28 +585,4 @@ impl<'a> Context<'a> {
         }
         (self.measured, self.seen)
     }
-}
-
-/// Result of a test.
-#[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct TestResult {
-    pub id: &'static str,
-    pub aliases: &'static [&'static str],
-    pub title: &'static str,
-    pub outcome: Outcome,
-    /// One sentence: the value that decided, or the reason why there is none.
-    pub detail: String,
-    pub measurements: Vec<Measurement>,
-    /// True if a planted fault proves that the test finds one.
-    pub proven: bool,
-    /// Start of the test in seconds since 1970.
-    pub start_s: f64,
-    /// Duration of the test in seconds.
-    pub duration_s: f64,
-    /// Line of the test's description in its file.
-    #[serde(skip)]
-    pub line: u32,
-    /// Trials that are kept as evidence.
-    #[serde(skip)]
-    pub seen: Vec<Seen>,
 }

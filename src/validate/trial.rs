@@ -5,6 +5,7 @@
 
 use core::net::Ipv4Addr;
 
+use crate::setup::LINE_OVERHEAD;
 use ground::time::Duration;
 use ground::units::{BitsPerSec, Dscp, Mac, PRIORITIES, Pcp, Priority, PrioritySet, Quanta, Vid};
 use schemars::JsonSchema;
@@ -420,6 +421,30 @@ impl Flow {
     #[must_use]
     pub const fn is_to_nic(&self) -> bool {
         matches!(self.addresses, Addresses::Nic(..))
+    }
+
+    /// Returns the frames per second at which it sends on a line of this rate.
+    #[must_use]
+    pub fn frames_per_second(&self, line: BitsPerSec) -> f64 {
+        match self.rate {
+            Rate::Line(share) => {
+                let bits = 8 * u64::from(self.size + LINE_OVERHEAD);
+                share * (line.get() as f64 / bits as f64)
+            }
+            Rate::Frames(rate) => rate as f64,
+        }
+    }
+
+    /// Returns the number of frames that it is to send on a line of this rate.
+    #[must_use]
+    pub fn intended(&self, line: BitsPerSec) -> u64 {
+        match self.limit {
+            Limit::Frames(frames) => frames.into(),
+            Limit::Bursts(bursts) => bursts.frames_in_all(),
+            Limit::Time(time) => {
+                ((self.frames_per_second(line) * time.as_secs_f64()).floor() as u64).max(1)
+            }
+        }
     }
 
     #[must_use]

@@ -191,7 +191,7 @@ impl VirtualBench {
         drop(network);
         let [records, damaged] = recorder.into_records();
         let uncertainty = Duration::ZERO;
-        Ok(Observation { records, damaged, uncertainty, disturbed: None, counters })
+        Ok(Observation { records, damaged, uncertainty, counters, ..Observation::default() })
     }
 
     /// Runs a network to the times at which links come up, if that clears the counters of their ports, and

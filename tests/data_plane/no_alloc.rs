@@ -100,7 +100,7 @@ fn what_is_done_about_congestion_costs_no_allocation() {
         flows: 64,
         source_qp: SourceQp::Configured(pairs.collect()),
         priority: Priority::ALL[6],
-        dscp: Dscp::MIN,
+        dscp: Some(Dscp::MIN),
     });
     let point =
         PointPlan { set_point: Bytes(2_000), sample_base: Bytes(10_000), ..PointPlan::standard() };
@@ -297,8 +297,9 @@ fn no_measurement_and_no_discovery_costs_an_allocation() {
     let snapshot = switch.agents(PortId::MIN).unwrap().snapshot(now);
     assert!(news > 100 && snapshot.neighbours.len() == 1, "{news} {snapshot:?}");
     let measured = snapshot.measure.unwrap();
-    assert!(measured.counters.round_trips > 1_000 && measured.rounds == 100, "{measured:?}");
-    assert!(snapshot.path_delay.unwrap().delay.is_some() && snapshot.resolved.is_some());
+    let rounds = measured.found.map(|found| found.rounds);
+    assert!(measured.counters.round_trips > 1_000 && rounds == Some(100), "{measured:?}");
+    assert!(snapshot.path_delay.unwrap().found.is_some() && snapshot.resolved.is_some());
 }
 
 /// A stream of every kind of length and field, of `rate` frames per second.

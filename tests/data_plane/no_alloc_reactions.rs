@@ -186,7 +186,7 @@ fn no_message_costs_an_allocation() {
         });
         assert_eq!((counted.count_total, counted.count_current), (0, 0), "{counted:?}");
         let c = station.reactions_at(now).unwrap();
-        let (sfcm, cnm) = (c.sfcm, c.cnm);
+        let (sfcm, cnm) = (c.sfcm.unwrap(), c.cnm.unwrap());
         assert!(sfcm.paused > 100 && sfcm.malformed > 100 && sfcm.sender > 10, "{sfcm:?}");
         let refused = sfcm.foreign_flow + sfcm.no_flow_of_priority;
         assert!(refused > 10 && sfcm.cut_to_longest > 10, "{sfcm:?}");

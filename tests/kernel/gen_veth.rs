@@ -389,13 +389,13 @@ fn the_file_of_the_storm_goes_through_the_switch_over_veth() {
         let flow = |n: usize, field: &str| report["flows"][n][field].as_u64().unwrap();
         // All frames that the switch held when the storm ended arrive after it.
         assert_eq!(flow(0, "frames_tx"), flow(0, "frames_rx"), "{report}: {summary:#}");
-        assert!(flow(0, "frames_tx") < flow(1, "frames_tx") / 2, "{report}");
+        assert!(flow(0, "frames_tx") < flow(1, "frames_tx") * 2 / 3, "{report}");
         let paused = |priority: u64| {
             let all = report["ports"][0]["priorities"].as_array().unwrap();
             let it = all.iter().find(|p| p["priority"].as_u64() == Some(priority));
             it.map_or(0.0, |p| p["paused_ns"].as_f64().unwrap())
         };
-        assert!(paused(3) > 1e9 && paused(4) == 0.0, "{report}");
+        assert!(paused(3) > 0.8e9 && paused(4) == 0.0, "{report}");
         assert!(has_not_failed(status), "{status:?}: {summary:#}");
         assert_eq!(summary["lossless_lost_frames"], 0);
     });

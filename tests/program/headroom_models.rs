@@ -230,7 +230,7 @@ fn groups<'a>(value: &'a Value, out: &mut Vec<(&'a Value, &'a Value, &'a Value)>
 
 fn check(file: &std::path::Path) -> Output {
     let mut command = run::sluice();
-    command.arg("check").arg(file).args(["--format", "json"]).output().unwrap()
+    command.arg("check").arg(file).args(["--elsewhere", "--format", "json"]).output().unwrap()
 }
 
 /// The need of a group by `check`, by `calc` for the same link, and by the sum of the terms are one
@@ -347,7 +347,9 @@ fn a_measurement_is_read_from_its_file() {
         std::fs::write(&path, text).unwrap();
         format!("compare --rate 100G --length 100m --measured-from {}", path.display())
     };
-    let good = file("measured.json", r#"{"headroom": {"bytes": 41000, "bits": 328000}, "n": 1}"#);
+    let good =
+        r#"{"rate_bps": 100000000000, "headroom": {"bytes": 41000, "bits": 328000}, "n": 1}"#;
+    let good = file("measured.json", good);
     let out = json(&good);
     assert_eq!((&out[0]["model"], &out[0]["bytes"]), (&"measured".into(), &41_000.into()));
     assert_eq!(out[0]["percent"], 100.0);
@@ -359,6 +361,11 @@ fn a_measurement_is_read_from_its_file() {
         assert_eq!(out.status.code(), Some(2), "{said}");
         assert!(said.contains(name) && said.contains("headroom measure"), "{said}");
     }
+    // A link of another rate has another headroom.
+    let out = sluice(&good.replace("--rate 100G", "--rate 40G"));
+    let said = String::from_utf8(out.stderr).unwrap();
+    assert_eq!(out.status.code(), Some(2), "{said}");
+    assert!(said.contains("of a link of 100 Gb/s, and --rate is 40 Gb/s"), "{said}");
     let out = sluice("compare --rate 100G --length 100m --measured-from nowhere.json");
     assert_eq!(out.status.code(), Some(2));
     let out = sluice(&format!("{good} --measured 1KB"));
@@ -423,7 +430,7 @@ fn the_longest_cable_is_that_of_which_the_headroom_was_calculated() {
         "--rate 100G --fec rs",
         "--rate 100G --fec none --macsec 32 --macsec-pfc --shim-delay 120ns",
         "--rate 25G --fec rs --max-frame 9216",
-        "--rate 10G --phy 10GBASE-T --extender xaui --fec none",
+        "--rate 10G --phy 10GBASE-R --extender xaui --fec none",
         "--rate 50G --phy none --interface-delay 1us --fec none",
     ] {
         let bytes = calc(&format!("--model ieee --length 123m {args}"));
@@ -461,7 +468,16 @@ fn a_cable_has_a_length_by_phy_fec_and_macsec() {
     for part in ["headroom 42,096 B", "100.000 m", "none", "data and PFC, 32 B", "100GBASE-CR10"] {
         assert!(text.contains(part), "{part} in\n{text}");
     }
-    assert_eq!(reached("--headroom 1GB --rate 10G --fec none")[0].1, Some(1e6));
+    // No cable is longer than the PHY's own: twinaxial copper, twisted pairs, ER optics.
+    let of = |args: &str, name: &str| {
+        let rows = reached(args);
+        rows.iter().find(|(row, _)| row == name).expect(name).1
+    };
+    assert_eq!(of("--headroom 42096B --rate 100G", "100GBASE-CR10 none none 0"), Some(7.0));
+    let much = "--headroom 1GB --rate 10G --fec none";
+    assert_eq!(of(much, "10GBASE-T none none 0"), Some(100.0));
+    assert_eq!(of(much, "10GBASE-R none none 0"), Some(40_000.0));
+    assert_eq!(reached("--headroom 1GB --rate 10G --phy none --fec none")[0].1, Some(1e6));
     for (args, parts) in [
         ("reach --headroom 1KB --rate 50G", ["--rate", "phy none"]),
         ("reach --headroom 1KB --phy none", ["--phy", "--rate"]),

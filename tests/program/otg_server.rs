@@ -50,7 +50,7 @@ fn exchange(addr: SocketAddr, octets: &[u8]) -> io::Result<Vec<u8>> {
 fn request(addr: SocketAddr, method: &str, path: &str, body: &[u8]) -> (u16, Value) {
     let length = body.len();
     let head = format!(
-        "{method} {path} HTTP/1.1\r\nhost: x\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n"
+        "{method} {path} HTTP/1.1\r\nhost: localhost\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n"
     );
     let answer = exchange(addr, &[head.as_bytes(), body].concat()).expect("an answer");
     let answer = String::from_utf8(answer).expect("text");
@@ -116,7 +116,7 @@ fn a_hundred_megabytes_are_refused_and_nobody_waits_for_them() {
         post.join().unwrap();
     }
     // A client that waits for 100 Continue gets the error at once.
-    let head = "POST /config HTTP/1.1\r\nhost: x\r\ncontent-length: 100000000\r\n\
+    let head = "POST /config HTTP/1.1\r\nhost: localhost\r\ncontent-length: 100000000\r\n\
                 expect: 100-continue\r\nconnection: close\r\n\r\n";
     let answer = exchange(addr, head.as_bytes()).unwrap();
     assert!(answer.starts_with(b"HTTP/1.1 413"), "{}", String::from_utf8_lossy(&answer));
@@ -132,7 +132,8 @@ fn a_thousand_clients_at_once_are_answered_or_refused() {
     let (mut answered, mut refused) = (0, 0);
     for mut stream in all {
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        let ask = "GET /capabilities/version HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n";
+        let ask =
+            "GET /capabilities/version HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
         let _ = stream.write_all(ask.as_bytes());
         let mut answer = Vec::new();
         let _ = stream.read_to_end(&mut answer);
@@ -165,10 +166,23 @@ fn a_client_too_many_is_told_so_until_another_leaves() {
 #[test]
 fn pages_of_browsers_are_refused() {
     let (server, engine) = start();
-    let post = "POST /config HTTP/1.1\r\nhost: x\r\norigin: http://elsewhere\r\n\
+    let post = "POST /config HTTP/1.1\r\nhost: localhost\r\norigin: http://elsewhere\r\n\
                 content-type: text/plain\r\ncontent-length: 2\r\nconnection: close\r\n\r\n{}";
     let answer = exchange(server.addr(), post.as_bytes()).unwrap();
     assert!(answer.starts_with(b"HTTP/1.1 403"), "{}", String::from_utf8_lossy(&answer));
+    // A name that a page's owner can make to mean this machine.
+    let renamed = post.replace("host: localhost", "host: page.example:8443");
+    let renamed = renamed.replace("origin: http://elsewhere\r\n", "");
+    let answer = exchange(server.addr(), renamed.as_bytes()).unwrap();
+    assert!(answer.starts_with(b"HTTP/1.1 403"), "{}", String::from_utf8_lossy(&answer));
+    assert_eq!(engine.asked(), []);
+}
+
+#[test]
+fn a_key_that_occurs_twice_is_refused() {
+    let (server, engine) = start();
+    let body = br#"{"ports":[{"name":"a","location":"ring:x.a","location":"iface:eth0"}]}"#;
+    assert_refused(server.addr(), "POST", "/config", body, 400, "`location` occurs twice");
     assert_eq!(engine.asked(), []);
 }
 
@@ -182,7 +196,7 @@ fn clients_that_open_and_say_nothing_are_hung_up_on_while_others_are_served() {
         b"\x16\x03\x01\x02\x00",
         b"PRI * HT",
         b"POST /config HTTP/1.1\r\nhos",
-        b"POST /config HTTP/1.1\r\nhost: x\r\ncontent-length: 10\r\n\r\n{",
+        b"POST /config HTTP/1.1\r\nhost: localhost\r\ncontent-length: 10\r\n\r\n{",
     ];
     let open: Vec<_> = halves
         .iter()
@@ -224,7 +238,10 @@ fn beginnings() -> impl Strategy<Value = Vec<u8>> {
         Just(vec![0x16, 3, 1, 0, 200, 1, 0, 0, 196, 3, 3]),
         Just(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_vec()),
         Just(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0".to_vec()),
-        Just(b"POST /config HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n".to_vec()),
+        Just(
+            b"POST /config HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\r\n"
+                .to_vec()
+        ),
         Just(b"POST /config HTTP/1.1\r\ncontent-length: 64\r\n\r\n".to_vec()),
         Just(b"GET / HTTP/1.1\r\n".to_vec()),
     ]
@@ -291,7 +308,7 @@ fn version_over_tls(
     let name = ServerName::try_from("localhost").unwrap();
     let client = rustls::ClientConnection::new(Arc::new(config), name).unwrap();
     let mut stream = rustls::StreamOwned::new(client, connect(server.addr()));
-    let ask = b"GET /capabilities/version HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n";
+    let ask = b"GET /capabilities/version HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
     stream.write_all(ask)?;
     let mut answer = Vec::new();
     stream.read_to_end(&mut answer)?;
@@ -333,7 +350,7 @@ fn a_client_that_has_closed_its_side_hears_its_answer() {
     let (server, _engine) = start();
     for round in 0..50 {
         let mut stream = connect(server.addr());
-        stream.write_all(b"GET /capabilities/version HTTP/1.1\r\nhost: x\r\n\r\n").unwrap();
+        stream.write_all(b"GET /capabilities/version HTTP/1.1\r\nhost: localhost\r\n\r\n").unwrap();
         stream.shutdown(std::net::Shutdown::Write).unwrap();
         let mut answer = Vec::new();
         stream.read_to_end(&mut answer).unwrap();

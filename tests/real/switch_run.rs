@@ -1,6 +1,7 @@
 //! `sluice switch` as a program, on DPDK's virtual devices: frames in and out, the ways to stop,
 //! and the exit statuses. Ordinary pages and no privileges are sufficient.
 
+use std::fs;
 use std::time::{Duration, Instant};
 
 use crate::run::{self, Dir, Switch, frame, read_pcap, run, write_pcap};
@@ -48,6 +49,37 @@ fn forwards_every_frame(name: &str, cores: [&str; 2], workers: u64) {
 #[test]
 fn what_comes_in_on_one_port_leaves_on_the_other() {
     forwards_every_frame("one", ["", ""], 1);
+}
+
+/// CPUs that the worker of a switch may run on, as the kernel lists them.
+fn cpus_of_worker(switch: &Switch) -> String {
+    let tasks = fs::read_dir(format!("/proc/{}/task", switch.pid())).unwrap().flatten();
+    let statuses = tasks.filter_map(|task| fs::read_to_string(task.path().join("status")).ok());
+    let worker = statuses.filter(|status| status.starts_with("Name:\tworker0\n")).last().unwrap();
+    let cpus = worker.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).unwrap();
+    cpus.trim().to_owned()
+}
+
+#[test]
+fn a_worker_is_pinned_by_default_and_two_switches_never_share_a_core() {
+    let ports = "ports: [{device: net_null0, rate: 10G, shaped: off}]\n";
+    let dir = Dir::new("pinned");
+    let switches = ["first", "second"].map(|name| Switch::start(&dir, name, ports, &[]));
+    let all = core_affinity::get_core_ids().unwrap().len();
+    let cpus = switches.each_ref().map(cpus_of_worker);
+    let is_pinned = |cpus: &String| all > 1 && cpus.parse::<usize>().is_ok();
+    for (switch, cpus) in switches.iter().zip(&cpus) {
+        // A CPU alone, or a reason why not: other tests may have the rest.
+        let said = switch.stderr();
+        let has_reason = said.contains("not pinned to cores: they need 2 CPUs");
+        assert_ne!(is_pinned(cpus), has_reason, "{cpus}: {said}");
+    }
+    let [first, second] = &cpus;
+    assert!(first != second || !is_pinned(first), "both are on CPU {first}");
+    let none = ports.replace("rate", "core: none, rate");
+    let switch = Switch::start(&dir, "none", &none, &[]);
+    assert!(!is_pinned(&cpus_of_worker(&switch)));
+    assert!(!switch.stderr().contains("not pinned"), "{}", switch.stderr());
 }
 
 #[test]

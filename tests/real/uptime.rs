@@ -88,7 +88,7 @@ defaults:
   links: {rate: 10G, length: 100m}
 flows:
   - {name: in, to: h3, priority: 3, size: 1000, duration: {frames: 400}}
-checks: [conservation, pauses_end]
+checks: [conservation, lossless]
 ";
     let file = dir.write("tiny.yaml", lab);
     let args = ["run", "--world", "real", file.to_str().unwrap(), "--format", "json"];

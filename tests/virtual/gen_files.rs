@@ -98,14 +98,35 @@ fn a_proxy_passes_the_same_test() {
 }
 
 #[test]
+fn ports_of_a_lab_whose_hosts_obey_messages_tell_of_them() {
+    let root = env!("CARGO_MANIFEST_DIR");
+    let text = fs::read_to_string(format!("{root}/configs/labs/sfc-proxy.yaml")).unwrap();
+    let (text, _) = text.split_once("checks:").unwrap();
+    let text = text
+        .replace("    sfc_proxy: {accept: {hosts: anybody}}\n", "")
+        .replace("defaults:\n  links:", "defaults:\n  hosts: {sfc: flow}\n  links:")
+        .replace("file: ../gen/", &format!("file: {root}/configs/gen/"));
+    assert!(text.contains("hosts: {sfc: flow}"), "{text}");
+    let value =
+        |name: &str| format!("  - value: {{path: tester.ports.host.{name}, at_least: 1}}\n");
+    let checks = [value("sfcm_rx"), value("sfcm_obeyed"), value("sfcm_paused_ns")].concat();
+    let dir = Dir::new("gen-obeying");
+    let lab = dir.write("lab.yaml", &format!("{text}checks:\n{checks}"));
+    let output = run::sluice().arg("run").arg(&lab).output().expect("sluice starts");
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(0), "{said}{}", String::from_utf8_lossy(&output.stderr));
+}
+
+#[test]
 fn a_storm_stops_its_priority_and_no_other() {
     let outcome = outcome("pfc-storm.yaml", &[]);
     let [on3, on4] = ["on3", "on4"].map(|name| named(&outcome, "flows", name));
     assert_eq!(on4["frames_rx"], 20_000);
-    // Half a second at 10,000 a second, and the frame that was due when the storm began.
-    assert_eq!((&on3["frames_tx"], &on3["frames_rx"]), (&5_001.into(), &5_001.into()));
+    // Half a second at 10,000 a second, the frame that was due when the storm began, and 476 ms after it with
+    // the last millisecond of it.
+    assert_eq!((&on3["frames_tx"], &on3["frames_rx"]), (&9_776.into(), &9_776.into()));
     let paused = &named(&outcome, "ports", "p1")["priorities"][3];
-    assert_eq!(paused["transitions"], 1, "{paused}");
+    assert_eq!((&paused["transitions"], &paused["paused"]), (&1.into(), &false.into()), "{paused}");
     let pausing = &named(&outcome, "ports", "p2")["priorities"][3];
     assert_eq!((&pausing["continuous"], &pausing["largest_gap_ns"]), (&true.into(), &1e7.into()));
     // 65535 quanta of 512 bits at 1 Gb/s.
@@ -194,7 +215,7 @@ fn bad_input_is_refused_with_its_line() {
 fn a_recording_is_replayed_at_its_own_times() {
     let dir = Dir::new("gen-replay");
     let at = |us: u64| Duration::from_secs(1_600_000_000) + Duration::from_micros(us);
-    let mut pcap = Pcap::new(fs::File::create(dir.path("some.pcap")).unwrap()).unwrap();
+    let mut pcap = Pcap::new(fs::File::create(dir.path("some.pcap")).unwrap(), false).unwrap();
     for (us, len) in [(0, 60), (10, 1_514), (40, 60)] {
         pcap.packet(&Packet { at: at(us), octets: &vec![2; len], len: len as u32 }).unwrap();
     }

@@ -154,7 +154,10 @@ fn a_lab_without_lossless_traffic_says_that_losslessness_was_not_judged() {
     let lossy = LAB.replace("priority: 3, size", "priority: 1, size");
     let (kept, _) = lossy.split_once("  - fairness:").unwrap();
     dir.write("lossy.yaml", kept);
-    let outcome = json(&dir, "lossy.yaml", &[]);
+    let output = sluice(&dir, &["lossy.yaml", "--format", "json"]);
+    assert_eq!(output.status.code(), Some(4), "{}", text(&output.stderr));
+    let outcome: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(outcome["verdict"], "not_judged");
     let verdicts: Vec<_> = outcome["checks"].as_array().unwrap().iter().map(verdict_of).collect();
     let of = |name| verdicts.iter().find(|(check, _)| *check == name).unwrap().1;
     assert_eq!(["conservation", "no_deadlock"].map(of), ["pass"; 2]);

@@ -135,10 +135,13 @@ fn an_interrupted_study_goes_on_and_has_every_row_once() {
     let again = sluice(&dir, "run long.yaml --rows r.jsonl --resume");
     assert_eq!(again.stdout, output.stdout, "nothing is left to run");
     for (line, words) in [
-        ("run tiny.yaml --rows r.jsonl --resume", "with another text, or other options"),
+        (
+            "run tiny.yaml --rows r.jsonl --resume",
+            "with another text, other input files or other options",
+        ),
         (
             "run long.yaml --rows r.jsonl --resume --duration 5us",
-            "with another text, or other options",
+            "with another text, other input files or other options",
         ),
         ("run long.yaml --resume", "--rows"),
         ("run long.yaml --seed 3", "the sweep has `seed` as an axis"),

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde_json::Value;
 use sluice::report;
 use sluice::results::Summary;
-use sluice::runtime::{PollRecord, RunSnapshot};
+use sluice::runtime::{LosslessLosses, PollRecord, RunSnapshot};
 use sluice::stats::{
     DropReason, Fdb, NicCounters, PortCounters, PortSnapshot, SharedPool, SwitchSnapshot,
 };
@@ -47,7 +47,7 @@ fn run() -> RunSnapshot {
             congestion: None,
         },
         nics: [5, 0].map(|n| NicCounters { rx_missed: Some(n), ..NicCounters::default() }).into(),
-        lossless_lost: 1,
+        lossless_lost: LosslessLosses { congestion: 1, ..LosslessLosses::default() },
         lossless: vec![PrioritySet::EMPTY, PrioritySet(1 << 3)],
         polls: [300, 400]
             .map(|us| PollRecord {
@@ -109,7 +109,7 @@ fn a_summary_reads_back_as_it_was() {
 /// A run in which nothing was lost: its port `right` has a lossless priority.
 fn good() -> RunSnapshot {
     let mut run = run();
-    run.lossless_lost = 0;
+    run.lossless_lost = LosslessLosses::default();
     run.switch.ports[1].counters.priorities[3].rx_frames = 1;
     run
 }
@@ -232,7 +232,7 @@ fn polls_that_come_late_void_the_guarantee_and_are_named_as_a_cause_of_losses() 
         assert!(metrics.contains(row), "{row} is not in {metrics}");
     }
 
-    run.lossless_lost = 3;
+    run.lossless_lost.congestion = 3;
     let (verdict, detail) = check(&judged(&run), "lossless");
     assert_eq!(verdict, Verdict::Fail);
     assert!(detail.contains("a cause: worker 0 polled 4 times later"), "{detail}");
@@ -241,6 +241,21 @@ fn polls_that_come_late_void_the_guarantee_and_are_named_as_a_cause_of_losses() 
         polls.planned = None;
     }
     assert_eq!(check(&judged(&run), "headroom").0, Verdict::NotJudged);
+}
+
+#[test]
+fn lossless_frames_that_watchdogs_and_links_take_are_no_pass() {
+    let all = good();
+    assert_eq!(check(&judged(&all), "lossless").0, Verdict::Pass);
+    let mut run = good();
+    run.lossless_lost.link = 5;
+    let by_link = judged(&run);
+    let (verdict, detail) = check(&by_link, "lossless");
+    assert_eq!((verdict, by_link.verdict), (Verdict::NotJudged, Verdict::NotJudged));
+    assert!(detail.contains("5 frames") && by_link.lossless_link_frames == 5, "{detail}");
+    run.lossless_lost.watchdog = 2;
+    let (verdict, detail) = check(&judged(&run), "lossless");
+    assert!(verdict.is_fail() && detail.contains("2 frames"), "{verdict} {detail}");
 }
 
 #[test]
@@ -266,7 +281,7 @@ fn frames_that_a_device_did_not_send_are_not_counted_as_sent() {
     // Whatever waited in a device whose link goes down is lost.
     let excused = judged(&run).with_link_losses([0, 1]);
     assert_eq!(check(&excused, "sent").0, Verdict::NotJudged);
-    assert_eq!(excused.verdict, Verdict::Pass);
+    assert_eq!(excused.verdict, Verdict::NotJudged);
     run.lossless.clear();
     assert_eq!(check(&judged(&run), "sent").0, Verdict::Pass);
 }

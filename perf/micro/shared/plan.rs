@@ -57,7 +57,7 @@ pub fn congested(plan: SwitchPlan, from: Bytes) -> SwitchPlan {
     let sfc = SourceFlowControlPlan {
         point,
         transmit_priority: Priority::ALL[7],
-        dscp: control,
+        dscp: Some(control),
         form: SfcmForm::Encapsulated,
         min_header_octets: 64,
         unknown: UnknownHost::Drop,
@@ -70,7 +70,7 @@ pub fn congested(plan: SwitchPlan, from: Bytes) -> SwitchPlan {
     let isolation = CongestionIsolationPlan {
         machine: IsolationPlan { enabled: true, map, ..IsolationPlan::new() },
         cim_tx_priority: Priority::ALL[6],
-        dscp: control,
+        dscp: Some(control),
         min_header_octets: 48,
         watches: vec![],
         points: vec![],

@@ -80,7 +80,7 @@ impl Defaults {
         let seconds = Duration::from_secs;
         Self {
             trial: seconds(60),
-            drain: Times::REAL.drain,
+            drain: Times::REAL_DRAIN,
             rest: seconds(5),
             latency: repeated(seconds(120), 20),
             back_to_back: repeated(seconds(2), 50),

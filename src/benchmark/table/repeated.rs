@@ -41,14 +41,13 @@ pub fn summary(metrics: &[Metric]) -> String {
 pub fn compared(comparison: &Comparison) -> String {
     let mut table = head(&["test", "row", "metric"], &["before", "now", "change %"], true);
     let changed = |c: &&Compared| c.trend != Trend::NoChange;
-    let missing = |c: &Compared| c.trend == Trend::Missing;
     for one in comparison.numbers.iter().filter(changed) {
         table.row([
             one.now.test.clone(),
             one.now.row(),
             one.now.metric.clone(),
-            number(one.before),
-            if missing(one) { NONE.to_owned() } else { number(one.now.mean()) },
+            one.before.map_or(NONE.to_owned(), number),
+            if one.now.samples.is_empty() { NONE.to_owned() } else { number(one.now.mean()) },
             one.change_percent.map_or(NONE.to_owned(), |change| format!("{change:.2}")),
             one.trend.to_string(),
         ]);
@@ -63,6 +62,21 @@ pub fn compared(comparison: &Comparison) -> String {
     };
     if all.iter().any(|one| one.trend == Trend::Unclear) {
         text += "unclear: run both with --runs 3 or more to tell changes from chance\n";
+    }
+    if comparison.parameters_unknown {
+        text += "the baseline does not say its rates, flows and durations: write it again\n";
+    }
+    if let Some(why) = &comparison.ended {
+        text += &format!("one of both is not complete: {why}\n");
+    }
+    for (what, names) in [
+        ("not compared, because only one of both has the test", &comparison.only_one_has),
+        ("not compared, because neither more nor less is better", &comparison.not_compared),
+    ] {
+        if !names.is_empty() {
+            let names: Vec<&str> = names.iter().map(String::as_str).collect();
+            text += &format!("{what}: {}\n", names.join(", "));
+        }
     }
     text
 }

@@ -1,10 +1,12 @@
 //! Numbers of several runs: each is known by its table, its row and its column.
 
 use ground::time::Duration;
+use ground::verdict::Verdict;
 use serde_json::{Value, json};
 use validate::bench::Bench;
 
 use super::example;
+use crate::baseline::{Comparison, Runs, Trend};
 use crate::plan::{Plan, Repeated, Soak};
 use crate::summary::metrics;
 use crate::{lossless, mlr, rfc2544, rfc2889, rfc7640, rfc8239, soak, took};
@@ -50,5 +52,20 @@ fn every_number_of_a_run_is_there_once() {
         for metric in metrics {
             assert_eq!(metric.samples.len(), 1, "{metric:?}");
         }
+        // Nor is there one of which a comparison with itself does not know the better direction.
+        let runs = Runs {
+            procedure: "any".to_owned(),
+            dut: "a".to_owned(),
+            world: "virtual".to_owned(),
+            seed: 1,
+            parameters: Some([].into()),
+            runs: vec![run.clone()],
+            ended: None,
+        };
+        let compared = Comparison::of(&runs, &runs, 0.0);
+        for number in &compared.numbers {
+            assert_eq!(number.trend, Trend::NoChange, "{number:?}");
+        }
+        assert_eq!(compared.verdict(), Verdict::Pass);
     }
 }

@@ -2,6 +2,7 @@
 
 mod addresses;
 mod bursts;
+mod disturbed;
 mod errors;
 mod files;
 mod incast;

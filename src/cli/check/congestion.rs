@@ -17,7 +17,7 @@ use crate::printable;
 use crate::switch::managed::{Access, At, Kind, Object, ObjectValue, Scope, Unit, get};
 use crate::switch::{Attached, AttachedKind, CongestionPlan};
 use crate::time::Duration;
-use crate::units::{PRIORITIES, PortId, TrafficClass};
+use crate::units::{PRIORITIES, PortId, TrafficClass, percent_of_parts};
 use crate::wire::sfcm::Locator;
 use ::text::Align::Left;
 use ::text::Table;
@@ -256,8 +256,8 @@ fn detect_text(detect: &Detect) -> String {
     match detect {
         Detect::Length(threshold) => format!("above {}", octets(threshold.0)),
         Detect::Aqm(curve) => {
-            let percent = f64::from(curve.pmax) / 65_536.0 * 100.0;
-            format!("{} to {}, {percent:.1} %", octets(curve.kmin.0), octets(curve.kmax.0))
+            let percent = percent_of_parts(curve.pmax);
+            format!("{} to {}, {percent}", octets(curve.kmin.0), octets(curve.kmax.0))
         }
     }
 }

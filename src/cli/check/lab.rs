@@ -8,13 +8,14 @@ use super::{agents, calc, congestion, macsec, workloads};
 use crate::config::quantity::octets;
 use crate::headroom::SoftwareTerms;
 use crate::host::{ReactionsPlan, SfcPause, SfcReaction};
-use crate::lab::{LinkView, Resolved};
+use crate::lab::{FlowSignals, LabFlow, LinkView, Resolved};
 use crate::link::AgentsPlan;
 use crate::printable;
 use crate::secure::SecyPlan;
 use crate::sim::{NodeId, NodeKind, NodePlan};
 use crate::switch::SwitchPlan;
 use crate::units::Cells;
+use crate::wire::ip::Ecn;
 use ::text::Align::{Left, Right};
 use ::text::Table;
 
@@ -36,6 +37,8 @@ pub fn json(lab: &Resolved) -> Json {
             priority: f.priority.get(),
             lossless: f.lossless,
             frame_bytes: f.frame_len,
+            transport: transport(&f.signals),
+            ecn: ecn(&f.signals),
         }
     });
     let congestion =
@@ -314,13 +317,15 @@ fn flow_table(lab: &Resolved) -> Option<Table> {
         ("priority", Right),
         ("kind", Left),
         ("frames of", Right),
+        ("transport", Left),
+        ("ECN", Left),
     ]);
     let flows = lab.plan.flows.iter();
     let alike = gather(flows, |f| {
         let base = f.name.split('_').next().unwrap_or(&f.name).to_owned();
-        (base, f.priority, f.lossless, f.frame_len)
+        (base, f.priority, f.lossless, f.frame_len, f.signals)
     });
-    for ((_, priority, lossless, len), alike) in alike {
+    for ((_, priority, lossless, len, signals), alike) in alike {
         let (mut from, mut to): (Vec<&str>, Vec<&str>) =
             alike.iter().map(|f| (name(lab, f.from), name(lab, f.to))).unzip();
         from.dedup();
@@ -332,9 +337,43 @@ fn flow_table(lab: &Resolved) -> Option<Table> {
             priority.to_string(),
             if lossless { "lossless" } else { "lossy" }.into(),
             format!("{len} B"),
+            transport(&signals),
+            ecn(&signals),
         ]);
     }
     (!table.is_empty()).then_some(table)
+}
+
+/// Describes the transport of a flow.
+fn transport(signals: &FlowSignals) -> String {
+    format!("{}{}", signals.transport, if signals.dcqcn { " with dcqcn" } else { "" })
+}
+
+/// Describes the code point of a flow, and where its queue marks.
+fn ecn(signals: &FlowSignals) -> String {
+    let marking = match &signals.marking {
+        Some(ecn) => format!("marked at {} to {}", octets(ecn.kmin.0), octets(ecn.kmax.0)),
+        None => "never marked".to_owned(),
+    };
+    match signals.ecn {
+        Ecn::NotEct => "-".to_owned(),
+        Ecn::Ect0 => format!("ect0, {marking}"),
+        Ecn::Ect1 => format!("ect1, {marking}"),
+        Ecn::Ce => format!("ce, {marking}"),
+    }
+}
+
+/// Returns the transports and the ECN of all flows, each once, with the names of its flows.
+pub fn signals(lab: &Resolved) -> Vec<[String; 3]> {
+    let alike = gather(lab.plan.flows.iter(), |f| {
+        let base = f.name.split('_').next().unwrap_or(&f.name).to_owned();
+        (base, transport(&f.signals), ecn(&f.signals))
+    });
+    let row = |((_, transport, ecn), flows): ((_, String, String), Vec<&LabFlow>)| {
+        let names: Vec<&str> = flows.iter().map(|flow| flow.name.as_str()).collect();
+        [ends(&names), transport, ecn]
+    };
+    alike.into_iter().map(row).collect()
 }
 
 fn reaction_table(lab: &Resolved) -> Option<Table> {

@@ -24,6 +24,8 @@ pub struct Resolved {
     pub resolved: u64,
     /// Name of the lab.
     pub lab: String,
+    /// Flows with their transport and ECN, of the first run of each variant.
+    pub signals: Vec<(Option<String>, Vec<[String; 3]>)>,
 }
 
 /// Returns the study. Of many runs the first ones are listed.
@@ -50,6 +52,16 @@ pub fn json(checked: &Resolved) -> Json {
             values: serde_json::Value::Object(fields.into_iter().collect()),
         }
     });
+    let signals = checked.signals.iter().flat_map(|(variant, rows)| {
+        rows.iter().map(move |[flows, transport, ecn]| {
+            object! {
+                variant: some(variant.clone()),
+                flows: flows.clone(),
+                transport: transport.clone(),
+                ecn: ecn.clone(),
+            }
+        })
+    });
     object! {
         lab: checked.lab.clone(),
         runs: study.len(),
@@ -57,6 +69,7 @@ pub fn json(checked: &Resolved) -> Json {
         variants: study.file().variants().map(str::to_owned).collect::<Vec<_>>(),
         axes: some(axes),
         search: some(study.searches().map(Search::summary)),
+        signals: Json::List(signals.collect()),
         list: Json::List(runs.collect()),
     }
 }
@@ -83,6 +96,10 @@ impl fmt::Display for Text<'_> {
             }
             writeln!(f, "{table}")?;
         }
+        let signals = self.signals();
+        if !signals.is_empty() {
+            writeln!(f, "{signals}")?;
+        }
         if let Some(search) = study.searches() {
             let most = count(search.runs_max());
             let seeds = if search.seeds() == 1 {
@@ -107,6 +124,19 @@ impl fmt::Display for Text<'_> {
 }
 
 impl Text<'_> {
+    /// Flows of each variant with what tells them of congestion, so that a comparison shows what it compares.
+    fn signals(&self) -> Table {
+        let mut table =
+            Table::new([("variant", Left), ("flows", Left), ("transport", Left), ("ECN", Left)]);
+        for (variant, rows) in &self.0.signals {
+            for [flows, transport, ecn] in rows {
+                let variant = variant.clone().unwrap_or_else(|| "-".to_owned());
+                table.row([variant, flows.clone(), transport.clone(), ecn.clone()]);
+            }
+        }
+        table
+    }
+
     fn runs(&self) -> Table {
         let study = &self.0.study;
         let has_variants = study.file().variants().len() > 0;

@@ -4,9 +4,10 @@ use super::json::{Json, object, some};
 use super::rows::ranges;
 use super::{agents, calc, congestion, macsec};
 use crate::buffer::{GroupKind, GroupPlan, SharedLimit};
-use crate::config::{DevicePlan, HeadroomCheck, SwitchFile};
+use crate::config::{Core, DevicePlan, HeadroomCheck, SwitchFile};
 use crate::congestion::{EcnPlan, MarkAt, NotEct};
 use crate::pfc::{FlowControl, StormAction, WatchdogPlan};
+use crate::runtime::Placement;
 use crate::schedule::ClassPlan;
 use crate::switch::{PortPlan, SwitchPlan, Trust};
 use crate::units::{Cells, PRIORITIES, PrioritySet};
@@ -124,15 +125,19 @@ impl<'a> Group<'a> {
     }
 }
 
-/// Returns one switch. Sizes are in bytes, times in nanoseconds.
-pub fn json(file: &SwitchFile) -> Json {
+/// Returns one switch. Sizes are in bytes, times in nanoseconds. `cpu` of a worker is left out for a switch of
+/// another machine.
+pub fn json(file: &SwitchFile, placement: Option<&Placement>) -> Json {
     let plan = &file.plan;
     let buffer = Division::new(plan);
     let ports = plan.ports.iter().enumerate().map(|(i, port)| port_json(file, i, port));
-    let workers = file
-        .workers
-        .iter()
-        .map(|w| object! { core: w.core, ports: names(plan, w.ports.iter().map(|p| p.index())) });
+    let workers = file.workers.iter().enumerate().map(|(n, worker)| {
+        object! {
+            core: core(worker.core),
+            cpu: some(placement.map(|placement| placement.cpus[n])),
+            ports: names(plan, worker.ports.iter().map(|p| p.index())),
+        }
+    });
     object! {
         name: plan.name.clone(),
         max_frame: plan.max_frame,
@@ -150,6 +155,14 @@ pub fn json(file: &SwitchFile) -> Json {
         routes: plan.routing.routes.len(),
         congestion: some(congestion(plan).map(|c| c.json())),
         prometheus: file.listen.map(|address| address.to_string()),
+    }
+}
+
+fn core(core: Core) -> Json {
+    match core {
+        Core::Auto => "auto".into(),
+        Core::None => "none".into(),
+        Core::Number(cpu) => cpu.into(),
     }
 }
 

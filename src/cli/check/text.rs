@@ -9,18 +9,20 @@ use super::switch::{
 };
 use super::{agents, congestion, macsec};
 use crate::buffer::GroupKind;
-use crate::config::SwitchFile;
 use crate::config::quantity::octets;
+use crate::config::{Core, SwitchFile};
 use crate::congestion::NotEct;
 use crate::printable;
+use crate::runtime::Placement;
 use crate::schedule::ClassPlan;
 use crate::switch::{PortPlan, SwitchPlan};
 use crate::time::Duration;
-use crate::units::PRIORITIES;
+use crate::units::{PRIORITIES, percent_of_parts};
 use ::text::Align::{Left, Right};
 use ::text::Table;
 
-pub struct Text<'a>(pub &'a SwitchFile);
+/// A switch, and the CPUs that its workers would have on this machine.
+pub struct Text<'a>(pub &'a SwitchFile, pub Option<&'a Placement>);
 
 impl fmt::Display for Text<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -34,10 +36,13 @@ impl fmt::Display for Text<'_> {
             file.pool_frames
         )?;
         buffer(f, plan)?;
-        for w in &file.workers {
-            let place = w.core.map_or("not pinned".into(), |c| format!("core {c}"));
+        for (n, w) in file.workers.iter().enumerate() {
+            let cpu = self.1.map(|placement| placement.cpus[n]);
             let ports = names(plan, w.ports.iter().map(|p| p.index())).join(", ");
-            writeln!(f, "worker ({place}): {}", printable::line(&ports))?;
+            writeln!(f, "worker ({}): {}", place(w.core, cpu), printable::line(&ports))?;
+        }
+        if let Some(why) = self.1.and_then(|placement| placement.unpinned.as_ref()) {
+            writeln!(f, "workers with core auto are not pinned here: {why}")?;
         }
         if !plan.routing.routes.is_empty() {
             writeln!(f, "router: {} routes", plan.routing.routes.len())?;
@@ -56,6 +61,16 @@ impl fmt::Display for Text<'_> {
             Some(switch) => congestion::Tables(&[("", switch)]).fmt(f),
             None => Ok(()),
         }
+    }
+}
+
+/// Describes the core of a worker. `cpu` is the one on this machine, if the switch is for this machine.
+fn place(core: Core, cpu: Option<Option<usize>>) -> String {
+    match (core, cpu) {
+        (Core::Auto, None) => "core auto".into(),
+        (Core::Auto, Some(Some(cpu))) => format!("core {cpu}, chosen"),
+        (Core::Auto, Some(None)) | (Core::None, _) => "not pinned".into(),
+        (Core::Number(cpu), _) => format!("core {cpu}"),
     }
 }
 
@@ -200,8 +215,8 @@ fn ecn(port: &PortPlan, queue: usize) -> String {
             NotEct::Letter => ", drops Not-ECT up to Kmax and marks it above",
         };
         let (kmin, kmax) = (octets(e.kmin.0), octets(e.kmax.0));
-        let percent = f64::from(e.pmax) / 65_536.0 * 100.0;
-        format!("{kmin} to {kmax}, {percent:.1} %, {}{drop}", mark_at(&e))
+        let percent = percent_of_parts(e.pmax);
+        format!("{kmin} to {kmax}, {percent}, {}{drop}", mark_at(&e))
     }))
 }
 

@@ -134,7 +134,7 @@ mod tests {
         let run = RunSnapshot {
             switch,
             nics: vec![NicCounters::NO_DEVICE],
-            lossless_lost: 0,
+            lossless_lost: Default::default(),
             lossless: Vec::new(),
             polls: Vec::new(),
         };

@@ -38,7 +38,7 @@ LOCATIONS:
   ring:NAME.a, ring:NAME.b  the ends of a pair back to back in memory; no NIC, no root
   iface:eth1                an interface of the kernel, by AF_PACKET (root)
   0000:3b:00.0, net_...     a device by its EAL name
-  Clients of --listen may name pairs and interfaces; --allow narrows interfaces and opens devices.
+  Clients of --listen may name pairs, and the interfaces and devices of --allow.
   behind any of them: ?pfc=3,4 (pauses obeyed), ?capture=both (captures have what is sent, too)
 
 The run ends when every flow that ends by itself has; Ctrl-C and --duration end it before. Exit status
@@ -60,7 +60,6 @@ pub struct GenerateArgs {
     #[arg(long, value_name = "ADDR", value_parser = address)]
     pub listen: Option<SocketAddr>,
     /// Location that clients of --listen may use, in addition to pairs in memory; may be repeated.
-    /// Default: every iface:NAME, and no DPDK device.
     #[arg(long, value_name = "LOCATION", value_parser = Location::parse, requires = "listen")]
     pub allow: Vec<Location>,
     /// Allow --listen beyond the loopback, where every client that reaches the address controls the

@@ -5,9 +5,9 @@ use std::process::ExitCode;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use anyhow::Result;
+use anyhow::{Result, anyhow};
 
-use super::files;
+use super::files::{self, Format};
 #[cfg(feature = "dpdk")]
 use super::serve::whose;
 use super::show::Show;
@@ -46,7 +46,14 @@ pub(super) fn run(args: &GenerateArgs, file: &Path) -> Result<ExitCode> {
     let name = file.file_stem().map_or_else(|| "test".into(), |name| name.to_string_lossy());
     let loaded = Loaded { name: name.into_owned(), test };
     if args.dry_run {
-        terminal::print(report::plan_text(&loaded.test.plan))?;
+        match args.format {
+            Format::Json => terminal::print_json(&report::plan_json(&loaded.test.plan))?,
+            Format::Table => terminal::print(report::plan_text(&loaded.test.plan))?,
+            Format::Csv => {
+                let what = "--format csv has rows of results, and --dry-run has none; write json";
+                return Err(bad_input(anyhow!(what)));
+            }
+        }
         return Ok(ExitCode::SUCCESS);
     }
     let opened = files::open(&args.files, file, &loaded.test)?;

@@ -13,7 +13,7 @@ use crate::cli::{Format, bad_input, terminal};
 use crate::config::quantity::Size;
 use crate::headroom::Term;
 use crate::headroom::models::Model;
-use crate::units::Bytes;
+use crate::units::{BitsPerSec, Bytes};
 use ::text::{Align, Table, count};
 
 const EXAMPLES: &str = "\
@@ -67,6 +67,7 @@ struct Row {
 /// The used part of a measurement's result.
 #[derive(Deserialize)]
 struct Measurement {
+    rate_bps: u64,
     headroom: Headroom,
 }
 
@@ -156,14 +157,20 @@ fn measured(args: &CompareArgs) -> Result<Option<(&'static str, u64)>> {
         return Ok(Some(("--measured", bytes)));
     }
     let Some(path) = &args.measured_from else { return Ok(None) };
-    let bytes = read(path).with_context(|| format!("--measured-from {}", path.display()))?;
+    let bytes = read(path, args.link.rate.0)
+        .with_context(|| format!("--measured-from {}", path.display()))?;
     Ok(Some(("--measured-from", bytes)))
 }
 
-fn read(path: &Path) -> Result<u64> {
+fn read(path: &Path, rate: BitsPerSec) -> Result<u64> {
     let text = std::fs::read(path)?;
     let measurement: Measurement = serde_json::from_slice(&text)
         .context("is not what `sluice headroom measure --format json` prints")?;
+    let of_link = BitsPerSec::new(measurement.rate_bps).context("has a rate of 0")?;
+    ensure!(
+        of_link == rate,
+        "is of a link of {of_link}, and --rate is {rate}: give the link's rate"
+    );
     Ok(measurement.headroom.bytes)
 }
 

@@ -7,12 +7,13 @@ use anyhow::{Context, Result, ensure};
 use clap::Args;
 use serde::Serialize;
 
+use crate::cli::terminal::say;
 use crate::cli::{Format, bad_input, exit, terminal};
 use crate::headroom::identify::{Identifier, Reading, Readings, source};
-use crate::time::{Duration, Instant};
+use crate::time::Instant;
 use crate::verdict::Verdict;
 use crate::wire::headroom::{Compensation, KindCodes, LengthField, Piggyback, TimeUnit};
-use ::text::captures::{self, Captured};
+use ::text::captures::{self, CaptureError};
 use ::text::{Align, Table};
 
 const EXAMPLES: &str = "\
@@ -88,26 +89,43 @@ pub fn run(args: &IdentifyArgs) -> Result<ExitCode> {
     Ok(exit(verdict))
 }
 
-fn read(path: &Path) -> Result<Vec<Captured>> {
+/// A packet: time, captured bytes and original length.
+type Observed = (Instant, Vec<u8>, usize);
+
+fn read(path: &Path) -> Result<Vec<Observed>> {
     let shown = || path.display().to_string();
     ensure!(path.is_file(), "{}: no such file", shown());
-    captures::read(path).with_context(|| format!("{}: is not a pcap or pcapng file", shown()))
+    let mut packets = Vec::new();
+    for packet in captures::open(path).with_context(shown)? {
+        let packet = match packet {
+            Ok(packet) => packet,
+            // A capture program that was stopped left it; what is whole is read.
+            Err(cut @ CaptureError::Cut(_)) => {
+                say!("warning: {}: {cut}", shown());
+                break;
+            }
+            Err(error) => return Err(error).with_context(shown),
+        };
+        let at = packet.at.with_context(|| {
+            format!("{}: packet {} has no time, which readings need", shown(), packets.len() + 1)
+        })?;
+        packets.push((at, packet.octets, packet.len as usize));
+    }
+    Ok(packets)
 }
 
 /// An observer for each sender.
-fn identify(packets: &[Captured]) -> Vec<Identifier> {
+fn identify(packets: &[Observed]) -> Vec<Identifier> {
     let mut peers: Vec<Identifier> = vec![];
-    for packet in packets {
-        let Some(mac) = source(&packet.octets) else { continue };
+    for (_, octets, _) in packets {
+        let Some(mac) = source(octets) else { continue };
         if peers.iter().all(|peer| peer.peer() != mac) {
             peers.push(Identifier::new(mac));
         }
     }
     for peer in &mut peers {
-        for packet in packets {
-            // Any start will do, because only differences count.
-            let at = Instant::ZERO + Duration::from_secs(1) + packet.at;
-            peer.observe(at, &packet.octets, packet.len as usize);
+        for (at, octets, len) in packets {
+            peer.observe(*at, octets, *len);
         }
     }
     peers

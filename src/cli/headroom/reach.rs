@@ -64,8 +64,11 @@ struct Row {
     macsec_octets: Option<u64>,
     /// Headroom that the link needs without a cable.
     needed_without_cable: u64,
-    /// Longest cable in metres; missing if the headroom does not suffice for any, and 1,000,000 if
-    /// it suffices for all that the model accepts.
+    /// Longest cable of the PHY in metres; missing without a PHY.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    phy_metres: Option<f64>,
+    /// Longest cable in metres, at most that of the PHY; missing if the headroom does not suffice for any,
+    /// and 1,000,000 if it suffices for all that the model accepts.
     #[serde(skip_serializing_if = "Option::is_none")]
     metres: Option<f64>,
 }
@@ -155,6 +158,8 @@ fn row(args: &ReachArgs, link: &IeeeArgs) -> Result<Row, ModelError> {
         Reach::UpTo { length_mm } => Some(length_mm as f64 / 1e3),
         Reach::Unlimited => Some(1e6),
     };
+    let phy_metres = interface.phy().longest_m().map(|metres| metres as f64);
+    let metres = metres.map(|metres: f64| phy_metres.map_or(metres, |most| metres.min(most)));
     Ok(Row {
         rate_bps: rate.get(),
         phy: match interface.phy() {
@@ -169,6 +174,7 @@ fn row(args: &ReachArgs, link: &IeeeArgs) -> Result<Row, ModelError> {
         },
         macsec_octets: inputs.macsec.map(|macsec| macsec.octets().0),
         needed_without_cable: ieee::estimate(&inputs)?.bytes().0,
+        phy_metres,
         metres,
     })
 }
@@ -188,6 +194,7 @@ fn text(args: &ReachArgs, rows: &[Row]) -> String {
         let longest = match row.metres {
             None => "none".into(),
             Some(metres) if metres >= 1e6 => "1000 km or more".into(),
+            Some(metres) if Some(metres) == row.phy_metres => format!("{metres} m, all of the PHY"),
             Some(metres) => format!("{metres:.3} m"),
         };
         table.row([

@@ -95,6 +95,9 @@ pub struct RunArgs {
     #[cfg(feature = "parquet")]
     #[arg(long, value_name = "DIR", conflicts_with = "resume")]
     pub parquet: Option<PathBuf>,
+    /// Write the table of series for the runs of a study, too: it may take gigabytes.
+    #[arg(long)]
+    pub series: bool,
     /// Write a self-contained HTML page with plots to this file.
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,

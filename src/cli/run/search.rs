@@ -53,9 +53,9 @@ fn refuse(args: &RunArgs) -> Result<()> {
         ("--outcomes", args.outcomes),
     ] {
         if given {
-            let what =
-                "a search decides on its runs as it goes, in the virtual world; leave it out";
-            return Err(bad_input(anyhow!("{option}: {what}")));
+            let what = "does not apply to a lab with a `search`, which chooses its runs by the \
+                        results so far, in the virtual world; leave it out";
+            return Err(bad_input(anyhow!("{option} {what}")));
         }
     }
     Ok(())

@@ -83,7 +83,11 @@ pub(super) fn run(args: &RunArgs, studies: &[Study]) -> Result<ExitCode> {
     if !known.is_empty() {
         say!("{} of {planned} runs are in the file", known.len());
     }
-    let sets = Sets::create(args, studies)?;
+    let sets = Sets::create(args, studies, args.series)?;
+    if args.series {
+        let first = studies.first().map(|study| study.resolve(0)).transpose().map_err(bad_input)?;
+        sets.say_size(first.iter().map(|(resolved, _)| &resolved.plan), planned);
+    }
     let stop = stop_on_signals()?;
     let mut work =
         Work { args, studies, rows, sets: &sets, studied, kept: Vec::new(), failed: None };

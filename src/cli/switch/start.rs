@@ -7,6 +7,7 @@ use crate::cli::quoted;
 use crate::cli::terminal::say;
 use crate::config::SwitchFile;
 use crate::dpdk::{Undone, undone_checksums};
+use crate::runtime::Unpinned;
 use crate::runtime::real::Running;
 use daemon::socket;
 
@@ -19,6 +20,9 @@ pub(super) fn announce(file: &SwitchFile, running: &Running, socket: Option<&Pat
         counted(ports, "port"),
         counted(workers, "worker"),
     );
+    if let Some(why) = &running.placement.unpinned {
+        say!("{}: {}", file.plan.name, unpinned(why));
+    }
     if let Some(path) = socket {
         let usual = path == socket::default_path(&file.plan.name);
         let option = if usual { String::new() } else { format!(" --control {}", quoted(path)) };
@@ -35,6 +39,14 @@ pub(super) fn announce(file: &SwitchFile, running: &Running, socket: Option<&Pat
 
 fn counted(n: usize, what: &str) -> String {
     format!("{n} {what}{}", if n == 1 { "" } else { "s" })
+}
+
+/// Remedy for workers that are not pinned.
+fn unpinned(why: &Unpinned) -> String {
+    format!(
+        "workers are not pinned to cores: {why}; allow more CPUs, name a `core` for the ports, or write \
+         `core: none`"
+    )
 }
 
 /// Remedy for checksums that the sender left to its hardware.
@@ -64,6 +76,11 @@ mod tests {
         assert!(said.ends_with(": ip netns exec a ethtool -K eth0 tx off"), "{said}");
         assert!(said.starts_with("eth0 in namespace a, the other end of v0"), "{said}");
         assert!(advice("v0", &Undone::Hidden).contains("cannot be seen from here"));
+        let said = unpinned(&Unpinned::TooFew { needed: 2, allowed: 2, taken: 1 });
+        let expected = "workers are not pinned to cores: they need 2 CPUs, this process may use 2, and other \
+                        processes of Sluice poll on 1 of them; allow more CPUs, name a `core` for the \
+                        ports, or write `core: none`";
+        assert_eq!(said, expected);
         assert_eq!((counted(1, "port"), counted(2, "port")), ("1 port".into(), "2 ports".into()));
     }
 }

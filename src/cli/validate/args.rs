@@ -43,8 +43,8 @@ pub struct ValidateArgs {
     /// devices are in the real one.
     #[arg(long, value_enum)]
     pub world: Option<World>,
-    /// Run only tests of this id or alias, `*` for any text. May be repeated.
-    #[arg(long, value_name = "TEST", visible_alias = "alias")]
+    /// Run only tests of these ids or aliases, `*` for any text, with commas between. May be repeated.
+    #[arg(long, value_name = "TEST", visible_alias = "alias", value_delimiter = ',')]
     pub only: Vec<String>,
     /// Print the tests instead of running them.
     #[arg(long)]

@@ -23,10 +23,12 @@ pub struct Port {
     /// DPDK device: a PCI address (`0000:3b:00.0`) or a virtual device with its arguments
     /// (`net_af_packet0,iface=v0`, `net_null0`, `net_pcap0,rx_pcap=in.pcap,tx_pcap=out.pcap`).
     pub device: Option<String>,
-    /// Core whose worker polls this port. Ports with the same core share its worker. `auto`: a worker of
-    /// its own on a core of this machine that no other worker has, the last ones first; without such
-    /// a core it is not pinned, which is a warning. Default: one worker, not pinned, for all ports
-    /// without a core.
+    /// Core whose worker polls this port. Ports with the same number share a worker. `auto`: a worker for
+    /// this port alone, on a core that no other worker has. `none`: a worker that is not pinned, for all
+    /// ports with `none`. Default: one worker for all ports without a core, on a core that no other
+    /// worker has. Cores are chosen if the process may use one for each worker and one more, those of
+    /// other processes of Sluice left out; otherwise these workers are not pinned. The last
+    /// core is taken first, and each physical core once as long as others are free.
     pub core: Option<Core>,
     /// Frames in the receive ring, 32 to 32768. Default: `1024`. Frames in the ring are not yet
     /// charged to the buffer, so a longer ring may need more headroom.
@@ -126,12 +128,15 @@ pub enum Shaping {
 pub enum Core {
     /// One that no other worker has.
     Auto,
+    /// Not pinned.
+    None,
     /// The core of this number.
     Number(usize),
 }
 
 word_or! {
-    Core "Core" const "auto" Auto or whole usize as Number: "`auto` or the number of a core";
+    Core "Core" enum "auto" Auto | "none" None or number usize as Number:
+        "`auto`, `none` or the number of a core";
 }
 
 /// The link between this port and its peer.

@@ -1,6 +1,6 @@
 //! Places of fields, and the errors and warnings that a resolution collects.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use crate::raw::Range;
@@ -104,8 +104,8 @@ impl Cx {
         if self.errors.is_empty() { Ok(self.warnings) } else { Err(self.errors) }
     }
 
-    /// Merges the findings since `before` that differ only in one of these port names; the first
-    /// one stays.
+    /// Merges the findings since `before` that differ only in the port, of those with these names: the first
+    /// one stays. Findings at different places are merged where there are more than [`ALIKE_MAX`].
     pub(super) fn merge_alike(&mut self, before: (usize, usize), names: &[&str]) {
         let names: HashSet<&str> = names.iter().copied().collect();
         let bare = |what: &str| {
@@ -116,10 +116,26 @@ impl Cx {
             }
         };
         for (list, from) in [(&mut self.errors, before.0), (&mut self.warnings, before.1)] {
-            let mut seen = HashSet::new();
             let new = list.split_off(from);
-            let first = |f: &Finding| seen.insert((f.mark, f.path.clone(), bare(&f.what)));
-            list.extend(new.into_iter().filter(first));
+            let cause = |f: &Finding| (of_any_port(&f.path), bare(&f.what));
+            let (mut places, mut counts) = (HashSet::new(), HashMap::new());
+            for finding in &new {
+                if places.insert((finding.mark, cause(finding))) {
+                    *counts.entry(cause(finding)).or_insert(0) += 1;
+                }
+            }
+            let (mut seen, mut told) = (HashSet::new(), HashSet::new());
+            for mut finding in new {
+                let (mark, cause) = (finding.mark, cause(&finding));
+                let count = counts[&cause];
+                let is_first = told.insert(cause.clone());
+                if count > ALIKE_MAX && is_first {
+                    finding.what += &format!(" (and at {} other places)", count - 1);
+                }
+                if seen.insert((mark, cause)) && (count <= ALIKE_MAX || is_first) {
+                    list.push(finding);
+                }
+            }
         }
     }
 
@@ -142,6 +158,15 @@ impl Cx {
             }
         }
     }
+}
+
+/// Most findings of one cause at different places that are listed one by one.
+const ALIKE_MAX: usize = 3;
+
+/// Returns a path without the number of the port.
+fn of_any_port(path: &str) -> String {
+    let rest = path.strip_prefix("ports[").and_then(|rest| rest.split_once(']'));
+    rest.map_or_else(|| path.to_owned(), |(_, rest)| format!("ports[]{rest}"))
 }
 
 /// Adds a finding unless it is already there: an error in `defaults` occurs at every port.

@@ -3,9 +3,10 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use super::{Cx, Place};
+use crate::check_captures;
 use crate::memory::Need;
 use crate::plan::{DevicePlan, EalPlan, Hugepages, LESS_SLOTS, Machine, WorkerPlan};
-use crate::raw;
+use crate::raw::{self, Core};
 use buffer::BufferPlan;
 use contracts::frame::BURST;
 use ground::units::{Mac, PortId};
@@ -96,6 +97,12 @@ pub fn devices(
             Err(why) if !why.is_empty() => cx.error(&at.key("device"), why),
             Err(_) => {}
         }
+        if machine.files {
+            match check_captures(text) {
+                Ok(warnings) => warnings.iter().for_each(|what| cx.warn(&at.key("device"), what)),
+                Err(what) => cx.error(&at.key("device"), what),
+            }
+        }
         let name = raw.name.as_deref().unwrap_or(text.split(',').next().unwrap_or_default());
         if let Some(other) = names.iter().position(|n| n == name && !n.is_empty()) {
             let what = format!("ports[{other}] is called `{name}` too; names must differ");
@@ -161,57 +168,32 @@ pub fn is_shaped(raw: &raw::Port, is_virtual: bool) -> bool {
     }
 }
 
-/// Resolves the workers: one per core that a port names, one for each port with `auto`, and one for all
-/// ports without a core.
+/// Resolves the workers: one per core that a port names, one for each port with `auto`, one for all ports
+/// with `none`, and one for all ports without a core, whose core is chosen as well.
 pub fn workers(
     cx: &mut Cx,
     at: &Place<'_>,
     file: &raw::File,
     machine: &Machine,
 ) -> Vec<WorkerPlan> {
-    let mut free = free_cores(file, machine);
     let mut workers: Vec<WorkerPlan> = Vec::new();
-    let mut unpinned = None;
+    // What a port says of its core, by worker.
+    let mut meant: Vec<Option<Core>> = Vec::new();
     let ids = (0..).map_while(PortId::new);
     for ((i, raw), id) in file.ports.iter().enumerate().zip(ids) {
-        let here = at.key("ports").index(i).key("core");
-        let shared = match raw.core {
-            Some(raw::Core::Auto) => {
-                let core = free.pop();
-                if core.is_none() && machine.cores.is_some() {
-                    cx.warn(&here, "no core is left for this port, so its worker is not pinned");
-                }
-                workers.push(WorkerPlan { core, ports: vec![id] });
-                continue;
-            }
-            Some(raw::Core::Number(core)) => {
-                exists(cx, &here, core, machine);
-                workers.iter().position(|w| w.core == Some(core)).ok_or(Some(core))
-            }
-            None => unpinned.ok_or(None),
-        };
-        match shared {
-            Ok(worker) => workers[worker].ports.push(id),
-            Err(core) => {
-                if core.is_none() {
-                    unpinned = Some(workers.len());
-                }
-                workers.push(WorkerPlan { core, ports: vec![id] });
+        if let Some(Core::Number(core)) = raw.core {
+            exists(cx, &at.key("ports").index(i).key("core"), core, machine);
+        }
+        let is_shared = raw.core != Some(Core::Auto);
+        match meant.iter().position(|core| is_shared && *core == raw.core) {
+            Some(worker) => workers[worker].ports.push(id),
+            None => {
+                meant.push(raw.core);
+                workers.push(WorkerPlan { core: raw.core.unwrap_or(Core::Auto), ports: vec![id] });
             }
         }
     }
     workers
-}
-
-/// Returns the cores of this machine that no port names; the last one is taken first, because the first one
-/// has most of the system's work.
-fn free_cores(file: &raw::File, machine: &Machine) -> Vec<usize> {
-    let is_named =
-        |core: &usize| file.ports.iter().any(|port| port.core == Some(raw::Core::Number(*core)));
-    let mut free: Vec<usize> = machine.cores.clone().unwrap_or_default();
-    free.retain(|core| !is_named(core));
-    free.sort_unstable();
-    free
 }
 
 /// Refuses a core that this machine does not have.

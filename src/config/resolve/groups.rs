@@ -363,12 +363,17 @@ fn total(
     let needs = private + slack;
     let total = raw.total.map_or((needs * cell).saturating_add(SHARED_DEFAULT), |s| s.0);
     let at = at.key("total");
-    let sums = format!(
-        "headroom and reserved space of all groups take {} ({private} cells of {cell} B), and {} \
-         ({slack} cells) is set aside for what workers do not yet know of each other",
+    let mut sums = format!(
+        "headroom and reserved space of all groups take {} ({private} cells of {cell} B)",
         octets(private * cell),
-        octets(slack * cell),
     );
+    if slack > 0 {
+        sums += &format!(
+            ", and {} ({slack} cells) is kept free for frames that other workers have charged and \
+             not reported yet",
+            octets(slack * cell)
+        );
+    }
     if total > TOTAL_MAX {
         let (total, most) = (octets(total), octets(TOTAL_MAX));
         let what = if raw.total.is_some() {

@@ -83,20 +83,33 @@ fn interface(
     rate: BitsPerSec,
     is_virtual: bool,
 ) -> Interface {
-    let default = if is_virtual { Phy::Virtual(rate) } else { Phy::of_rate(rate) };
-    named_interface(cx, at, raw.phy.unwrap_or_default(), raw.fec.unwrap_or_default(), default)
+    let names = (raw.phy.unwrap_or_default(), raw.fec.unwrap_or_default());
+    named_interface(cx, at, names, rate, is_virtual)
 }
 
-/// Resolves a physical layer and its FEC by their names; `auto` is `default`, whose rate is the
-/// link's.
+/// Returns true if there is a table of the PHY's delays at this rate.
+#[must_use]
+pub fn has_phy(rate: BitsPerSec) -> bool {
+    !matches!(Phy::of_rate(rate), Phy::Virtual(_))
+}
+
+/// Resolves a physical layer and its FEC by their names; `auto` is the usual one of the link's rate, or none
+/// for a virtual link.
 pub fn named_interface(
     cx: &mut Cx,
     at: &Place<'_>,
-    phy: raw::PhyName,
-    fec: raw::FecName,
-    default: Phy,
+    (phy, fec): (raw::PhyName, raw::FecName),
+    rate: BitsPerSec,
+    is_virtual: bool,
 ) -> Interface {
-    let rate = default.rate();
+    let default = if is_virtual { Phy::Virtual(rate) } else { Phy::of_rate(rate) };
+    if phy == raw::PhyName::Auto && !is_virtual && !has_phy(rate) {
+        let what = format!(
+            "there is no table of delays at {rate}: the PHYs count as 0, as does a response of the peer \
+             that is not stated, so a real link needs more headroom; write `phy: none` if this is meant"
+        );
+        cx.warn(&at.key("phy"), what);
+    }
     let phy = match phy {
         raw::PhyName::Auto => default,
         raw::PhyName::None => Phy::Virtual(rate),

@@ -23,7 +23,7 @@ use std::collections::BTreeMap;
 
 pub use self::congestion::{Congestion, life, longest, seed as seed_congestion, senders, udp_port};
 pub use self::cx::{Cx, Place};
-pub use self::link::named_interface;
+pub use self::link::{has_phy, named_interface};
 use agents::ets_of;
 pub use agents::{Context, Said, UNNAMED, agents, late_host, told};
 pub use groups::{HeadroomRule, group_plan};
@@ -165,6 +165,7 @@ pub(super) fn resolve(
     let pool_frames = device::pool_frames(&buffer, &devices);
     device::memory(&mut cx, &at, machine, (pool_frames, max_frame), (&devices, &eal));
 
+    cx.merge_alike((0, 0), &names.iter().map(String::as_str).collect::<Vec<_>>());
     let warnings = cx.finish()?;
     let ports = drafts.into_iter().map(|d| d.plan).collect();
     let seed = meant.switch.seed;

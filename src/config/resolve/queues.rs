@@ -13,7 +13,7 @@ use schedule::{ClassPlan, LinePlan, SchedulePlan};
 /// Default Kmin is rate / 250,000: 4 KB per Gb/s.
 const KMIN_RATE_DIVISOR: u64 = 250_000;
 /// Default Pmax, 20 %, in millionths.
-const PMAX_DEFAULT: u32 = 200_000;
+const PMAX_DEFAULT: Ratio = Ratio(200_000);
 
 /// Egress queue settings of a port.
 pub struct Queues {
@@ -146,11 +146,11 @@ pub(super) fn curve(
         let field = if kmin_said.is_some() { "kmin" } else { "kmax" };
         cx.error(&at.key(field), what);
     }
-    let pmax = u64::from(pmax.map_or(PMAX_DEFAULT, |r| r.0));
+    let pmax = pmax.unwrap_or(PMAX_DEFAULT).parts();
     EcnPlan {
         kmin: Bytes(kmin),
         kmax: Bytes(kmax),
-        pmax: ((pmax * 65_536 + 500_000) / 1_000_000) as u32,
+        pmax,
         at: MarkAt::Enqueue,
         not_ect: NotEct::Pass,
     }

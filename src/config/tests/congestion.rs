@@ -47,7 +47,7 @@ fn points_watch_what_pfc_protects_by_the_rate_of_each_port() {
     // A class that is monitored later has its parameters already.
     assert!(sfc.monitors[1].iter().all(Option::is_some));
     assert_eq!((sfc.form, sfc.from), (SfcmForm::Simplified, SfcmFrom::Swapped));
-    assert_eq!((sfc.transmit_priority.get(), sfc.dscp.get()), (7, 56));
+    assert_eq!((sfc.transmit_priority.get(), sfc.dscp().get()), (7, 56));
 }
 
 #[test]

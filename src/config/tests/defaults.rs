@@ -319,21 +319,24 @@ fn ecn_thresholds_follow_the_rate() {
     }
 }
 
-/// A port with `auto` has a worker alone, on a core that no port names; ports without a core share one.
+/// A port with `auto` has a worker alone; ports without a core share one, which has a chosen core too, and
+/// ports with `none` one that is not pinned. The number of workers, and so the plan, is the same on each
+/// machine.
 #[test]
-fn automatic_cores_are_those_that_are_left() {
+fn workers_are_the_same_on_every_machine() {
     let text = "ports: [{device: net_null0, core: auto}, {device: net_null1}, {device: net_null2, core: 1}, \
-                {device: net_null3, core: auto}, {device: net_null4}]";
+                {device: net_null3, core: auto}, {device: net_null4}, {device: net_null5, core: none}, \
+                {device: net_null6, core: none}]";
     let machine = Machine { cores: Some(vec![0, 1]), ..Machine::any() };
-    let (file, warnings) = parse("switch.yaml", text, &machine).unwrap();
-    let workers: Vec<_> = file.workers.iter().map(|w| (w.core, w.ports.len())).collect();
-    assert_eq!(workers, [(Some(0), 1), (None, 2), (Some(1), 1), (None, 1)]);
-    let [warning] = &warnings[..] else { panic!("{warnings:?}") };
-    let said = warning.line("switch.yaml");
-    assert!(said.contains("ports[3].core") && said.contains("not pinned"), "{said}");
-    // A file for another machine: nothing is known of its cores.
-    let (elsewhere, warnings) = good(text);
-    assert!(elsewhere.workers[0].core.is_none() && warnings.is_empty());
+    for machine in [machine, Machine::any()] {
+        let (file, warnings) = parse("switch.yaml", text, &machine).unwrap();
+        let workers: Vec<_> = file.workers.iter().map(|w| (w.core, w.ports.len())).collect();
+        let (auto, none) = (Core::Auto, Core::None);
+        assert_eq!(workers, [(auto, 1), (auto, 2), (Core::Number(1), 1), (auto, 1), (none, 2)]);
+        assert!(warnings.is_empty(), "{warnings:?}");
+    }
+    let wrong = bad("ports: [{device: net_null0, core: any}]");
+    assert!(wrong[0].contains("auto, none, a number"), "{wrong:?}");
 }
 
 #[test]
@@ -342,8 +345,11 @@ fn workers_are_the_cores_that_ports_name() {
                 {device: net_null2, core: 2}, {device: net_null3, core: 1}]";
     let file = good(text).0;
     let cores: Vec<_> = file.workers.iter().map(|w| (w.core, w.ports.clone())).collect();
-    let expected =
-        vec![(Some(2), vec![port(0), port(2)]), (None, vec![port(1)]), (Some(1), vec![port(3)])];
+    let expected = [
+        (Core::Number(2), vec![port(0), port(2)]),
+        (Core::Auto, vec![port(1)]),
+        (Core::Number(1), vec![port(3)]),
+    ];
     assert_eq!(cores, expected);
     // Two ports with bursts of 32 frames, each flooded to three others, of 6 cells, in two other
     // workers.

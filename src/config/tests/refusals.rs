@@ -26,6 +26,19 @@ fn no_text_of_a_file_comes_back_longer_than_a_message_quotes() {
 }
 
 #[test]
+fn one_cause_at_many_ports_is_one_finding() {
+    let of = |ports: usize| {
+        let port = |n| format!("  - {{device: net_null{n}, mac: \"01:00:00:00:00:01\"}}\n");
+        let text = format!("ports:\n{}", (0..ports).map(port).collect::<String>());
+        crate::parse("f.yaml", &text, &Machine::any()).unwrap_err().findings
+    };
+    assert_eq!(of(3).len(), 3, "a few are told at their places");
+    let [one] = &of(30)[..] else { panic!("{:?}", of(30)) };
+    assert_eq!(one.path, "ports[0].mac");
+    assert!(one.what.ends_with("(and at 29 other places)"), "{}", one.what);
+}
+
+#[test]
 fn warnings_do_not_refuse() {
     let text = "ports: [{device: net_null0, pfc: {enable: [3]}, maps: {priority_to_queue: {4: 3}},\n\
                 watchdog: {detection: 1ms}}]\nobserve: {prometheus: '0.0.0.0:9464'}\n\
@@ -88,6 +101,6 @@ fn a_port_of_a_host_that_finds_its_headroom_is_warned_of() {
 #[test]
 fn a_core_of_another_machine_is_checked_only_here() {
     let text = "ports: [{device: net_null0, core: 70}]";
-    assert_eq!(good(text).0.workers[0].core, Some(70));
+    assert_eq!(good(text).0.workers[0].core, Core::Number(70));
     assert!(bad(text)[0].contains("there are: 0, 1"));
 }

@@ -83,9 +83,9 @@ fn others(object: Object, old: V) -> Vec<V> {
     match (object.kind(), old) {
         (Kind::Bool, V::Bool(old)) => vec![V::Bool(!old)],
         (Kind::Number { least, most, .. }, V::Number(old)) => {
-            [least, most, old - 1, old + 1, old / 3 + 1]
+            [old, least, most, old - 1, old + 1, old / 3 + 1]
                 .into_iter()
-                .filter(|n| *n != old)
+                .filter(|n| *n != old || object.name().ends_with(".dscp"))
                 .map(V::Number)
                 .collect()
         }
@@ -96,6 +96,7 @@ fn others(object: Object, old: V) -> Vec<V> {
             words.iter().map(|word| V::Choice(word)).filter(|word| *word != old).collect()
         }
         (Kind::Classes, _) => vec![V::Classes(0b101_0000)],
+        (Kind::QueueMap, _) => vec![V::QueueMap([0, 0, 0, -6, 0, 4, 0, 0])],
         _ => vec![],
     }
 }

@@ -127,7 +127,8 @@ drop_reasons! {
     Watchdog: Watchdog = "watchdog",
     /// No memory for a copy of a flooded frame.
     NoMemory: Congestion = "no_memory",
-    /// No room in front of the frame for the VLAN tag that its egress demands.
+    /// No room in front of the frame for the VLAN tag that its egress demands, or behind it for
+    /// the padding of a short frame.
     NoTagRoom: Frame = "no_tag_room",
     /// The ring to the worker of its egress port was full.
     HandoffFull: Congestion = "handoff_full",

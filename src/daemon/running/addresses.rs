@@ -73,7 +73,7 @@ mod tests {
         let switch = lab.switch.snapshot(lab.now);
         let nics = vec![NicCounters::default(); 2];
         let (lossless, polls) = (Vec::new(), Vec::new());
-        let run = RunSnapshot { switch, nics, lossless_lost: 0, lossless, polls };
+        let run = RunSnapshot { switch, nics, lossless_lost: Default::default(), lossless, polls };
         Summary::new(&run, Span::ZERO)
     }
 

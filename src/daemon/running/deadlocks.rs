@@ -180,7 +180,13 @@ mod tests {
         switch.ports = ports.iter().enumerate().map(port).collect();
         let nics = vec![NicCounters::default(); ports.len()];
         let lossless = vec![PrioritySet::EMPTY; ports.len()];
-        let run = RunSnapshot { switch, nics, lossless_lost: 0, lossless, polls: vec![] };
+        let run = RunSnapshot {
+            switch,
+            nics,
+            lossless_lost: Default::default(),
+            lossless,
+            polls: vec![],
+        };
         Summary::new(&run, Duration::from_nanos(seconds * SECOND))
     }
 

@@ -8,7 +8,7 @@ use runtime::Idle;
 use runtime::real::{RealPort, RealSwitch, RealWorker};
 use switch::{PortPlan, SwitchPlan};
 
-use crate::socket;
+use crate::{pin, socket};
 
 /// Generates a random seed if the file has none: a known seed would allow an attacker to direct
 /// flows to one slot of a hash table.
@@ -64,7 +64,7 @@ pub fn real_switch(file: &SwitchFile, idle: Option<Idle>) -> RealSwitch {
         workers: file
             .workers
             .iter()
-            .map(|w| RealWorker { cpu: w.core, ports: w.ports.clone() })
+            .map(|w| RealWorker { pin: pin(w), ports: w.ports.clone() })
             .collect(),
         pool_frames: u32::try_from(file.pool_frames).unwrap_or(u32::MAX),
         idle,

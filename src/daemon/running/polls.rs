@@ -47,7 +47,7 @@ mod tests {
     fn summary(late_polls: u64, longest_gap_ns: u64) -> Summary {
         let switch = SwitchSnapshot::new("s".into(), ground::time::Instant::ZERO);
         let (nics, lossless, polls) = (vec![], vec![], vec![]);
-        let run = RunSnapshot { switch, nics, lossless_lost: 0, lossless, polls };
+        let run = RunSnapshot { switch, nics, lossless_lost: Default::default(), lossless, polls };
         let mut summary = Summary::new(&run, Span::ZERO);
         summary.polls =
             vec![PollsSummary { longest_gap_ns, planned_gap_ns: Some(100_000), late_polls }];

@@ -232,7 +232,12 @@ impl Session {
         let response = match request(line).and_then(|request| self.obey(request)) {
             Ok(result) => Response { ok: true, result: Some(result), error: None },
             Err(error) => {
-                let error = printable::message(&format!("{error:#}")).into_owned();
+                let text = match error.downcast_ref::<OrderError>() {
+                    // Workers know ports by their numbers.
+                    Some(error) => with_port_names(&error.to_string(), &lock(&self.plan)),
+                    None => format!("{error:#}"),
+                };
+                let error = printable::message(&text).into_owned();
                 Response { ok: false, result: None, error: Some(error) }
             }
         };
@@ -393,6 +398,22 @@ impl Session {
     }
 }
 
+/// Returns a worker's message with the names of its ports in place of their numbers.
+fn with_port_names(text: &str, plan: &SwitchPlan) -> String {
+    let mut parts = text.split("port ");
+    let mut out = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let digits = part.len() - part.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+        let number = part[..digits].parse::<usize>().ok();
+        out += "port ";
+        match number.and_then(|n| plan.ports.get(n)) {
+            Some(port) => out += &(port.name.clone() + &part[digits..]),
+            None => out += part,
+        }
+    }
+    out
+}
+
 /// Thresholds of a group after a request.
 fn with(old: GroupPlan, set: &SetGroup, buffer: &BufferPlan) -> Result<GroupPlan> {
     // Reserved space is rounded up to whole cells, so that it is never less than requested.
@@ -462,6 +483,15 @@ mod tests {
 
     fn buffer() -> BufferPlan {
         BufferPlan { cell_bytes: 256, total: Cells(1_000), groups: vec![], slack: Cells(0) }
+    }
+
+    #[test]
+    fn messages_of_workers_name_ports() {
+        let text = "ports: [{device: net_null0, name: left}, {device: net_null1, name: right}]\n";
+        let plan = config::parse("f.yaml", text, &config::Machine::any()).unwrap().0.plan;
+        let named = |text: &str| with_port_names(text, &plan);
+        assert_eq!(named("port 1 cannot measure: its link"), "port right cannot measure: its link");
+        assert_eq!(named("from port 0 to port 7, any port"), "from port left to port 7, any port");
     }
 
     #[test]

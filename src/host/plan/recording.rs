@@ -4,12 +4,14 @@ use std::sync::Arc;
 
 use contracts::frame::FCS_BYTES;
 use contracts::port::FRAME_MAX;
-use ground::time::{Duration, Instant};
+use ground::time::{Duration, Instant, Total};
 use wire::ethernet;
 
 /// Maximum bytes of frames in a recording. A choice: an amount that a station holds in memory
 /// without special configuration.
 pub const RECORDING_MAX: usize = 256 << 20;
+
+const DAY: Total = Total::from_nanos(86_400_000_000_000);
 
 /// Frames with the times at which they were recorded. A clone shares the same recording.
 #[derive(Clone, PartialEq, Debug)]
@@ -49,6 +51,12 @@ pub enum RecordingError {
     /// A frame without a whole Ethernet header.
     #[error("frame {0} has {1} octets, an Ethernet header takes 14")]
     Short(usize, usize),
+    /// Times that are too far apart to be kept: a wrong clock, or two captures in one file.
+    #[error(
+        "its times span more than 213 days, {days} of them from frame {frame} to the next; give the \
+         replay a rate (`pps`)"
+    )]
+    Span { frame: usize, days: u128 },
     /// A frame too long for any port.
     #[error("frame {0} has {1} octets with FCS, the longest frame has {FRAME_MAX}")]
     Long(usize, u32),
@@ -57,7 +65,7 @@ pub enum RecordingError {
 impl Recording {
     /// Creates a recording from frames in order: recording time from any origin, captured bytes,
     /// and original length without FCS. A time before that of the previous frame counts as equal to
-    /// it.
+    /// it. Times that are not replayed may be any.
     ///
     /// In a loop the gap from the last frame to the first is the average gap.
     ///
@@ -68,7 +76,8 @@ impl Recording {
         timed: bool,
     ) -> Result<Self, RecordingError> {
         let mut all = Frames::default();
-        let (mut last, mut whole) = (None, Duration::ZERO);
+        let (mut whole, mut longest) = (Total::ZERO, (Total::ZERO, 0));
+        let mut last = None;
         for (n, (at, octets, len)) in (1..).zip(frames) {
             let octets = octets.as_ref();
             if octets.len() < ethernet::HEADER_LEN {
@@ -84,18 +93,22 @@ impl Recording {
                 return Err(RecordingError::TooLarge);
             }
             all.octets.extend_from_slice(octets);
-            if let Some((before, place)) = last {
-                let gap = at.since(before);
+            if timed && let (Some(before), Some(frame)) = (last, all.all.last_mut()) {
+                let gap = at.total_since(before);
                 whole += gap;
-                let before: &mut Recorded = &mut all.all[place];
-                before.gap = gap;
+                longest = longest.max((gap, n - 1));
+                frame.gap = at.since(before);
             }
-            last = Some((last.map_or(at, |(before, _)| at.max(before)), all.all.len()));
+            last = Some(last.map_or(at, |before: Instant| at.max(before)));
             all.all.push(Recorded { start, end, len, gap: Duration::ZERO });
         }
+        let Ok(whole) = u64::try_from(whole.as_picos()) else {
+            let days = longest.0.as_picos() / DAY.as_picos();
+            return Err(RecordingError::Span { frame: longest.1, days });
+        };
         let gaps = all.all.len().saturating_sub(1).max(1) as u64;
         let last = all.all.last_mut().ok_or(RecordingError::Empty)?;
-        last.gap = Duration::from_picos(whole.as_picos() / gaps);
+        last.gap = Duration::from_picos(whole / gaps);
         Ok(Self { frames: Arc::new(all), timed })
     }
 
@@ -136,6 +149,20 @@ mod tests {
         assert_eq!(recording.frame(2), (&[3; 61][..], 65, us(1)), "the mean of two gaps");
         let sizes = vec![(64, 1.0), (65, 1.0), (1_518, 1.0)];
         assert_eq!(recording.sizes(), Sizes::Weighted(sizes));
+    }
+
+    #[test]
+    fn times_too_far_apart_are_refused_unless_there_is_a_rate() {
+        let day = |n: u128| Instant::from_picos(n * DAY.as_picos());
+        let of =
+            |days: [u128; 4], timed| Recording::new(days.map(|n| (day(n), [0; 60], 60)), timed);
+        assert!(of([0, 100, 200, 213], true).is_ok());
+        let far = of([0, 1, 18_000, 18_001], true).unwrap_err();
+        assert_eq!(far, RecordingError::Span { frame: 2, days: 17_999 });
+        assert!(far.to_string().contains("from frame 2 to the next"), "{far}");
+        let parts = of([0, 100, 200, 214], true).unwrap_err();
+        assert_eq!(parts, RecordingError::Span { frame: 2, days: 100 });
+        assert!(of([0, 1, u128::from(u64::MAX), 0], false).is_ok());
     }
 
     #[test]

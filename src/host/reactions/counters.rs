@@ -5,10 +5,10 @@ use ground::time::Total;
 /// Counters of all messages that a station obeys.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct ReactionCounters {
-    /// Source flow control messages; all zero where none are obeyed.
-    pub sfcm: SfcmCounters,
+    /// Source flow control messages; `None` where none are obeyed.
+    pub sfcm: Option<SfcmCounters>,
     /// Congestion notification messages of QCN; likewise.
-    pub cnm: CnmCounters,
+    pub cnm: Option<CnmCounters>,
 }
 
 /// Counters of source flow control messages. Each is counted as received and as one of the others

@@ -139,12 +139,12 @@ impl Reactions {
 
     /// Returns the counters, with the pause time up to now.
     pub(super) fn counters(&self, now: Instant, sources: &Sources) -> ReactionCounters {
-        let sfcm = self.sfc.as_ref().map_or_else(SfcmCounters::default, |sfc| {
+        let sfcm = self.sfc.as_ref().map(|sfc| {
             let of_priorities = sfc.until.iter().map(|until| until.since(now));
             let left = of_priorities.fold(sources.left_held(now), |sum, left| sum + left);
             SfcmCounters { time: sfc.granted - left, ..sfc.counters }
         });
-        ReactionCounters { sfcm, cnm: self.cnm.unwrap_or_default() }
+        ReactionCounters { sfcm, cnm: self.cnm }
     }
 }
 

@@ -26,6 +26,9 @@ pub struct PriorityPauses {
     /// Transitions from running to paused.
     #[serde(rename = "pfc_rx_transitions")]
     pub transitions: u64,
+    /// True while it is paused.
+    #[serde(skip)]
+    pub is_paused: bool,
     /// Total pause time.
     #[serde(rename = "pfc_rx_paused_ns", serialize_with = "ground::time::nanos::exact")]
     pub paused: Total,

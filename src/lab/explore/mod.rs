@@ -71,6 +71,17 @@ pub struct Explored {
     pub planned: usize,
     /// In the order of the axes' values, the last axis fastest.
     pub points: Vec<Point>,
+    /// Points that the file refuses although each of their values is possible in another one.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub refused: Vec<RefusedPoint>,
+}
+
+/// A combination of values that the file refuses.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct RefusedPoint {
+    /// A value of each axis.
+    pub values: Vec<String>,
+    pub why: String,
 }
 
 /// Reason why an exploration has no result.
@@ -107,8 +118,8 @@ fn chosen(all: u64, runs: usize, seed: u64) -> Vec<u64> {
 /// of the file's; `stop` ends it with the runs that are finished, whose number `progress` gets.
 ///
 /// # Errors
-/// A value that the file refuses, which is found before the first run, or an objective that no
-/// result has.
+/// A value that the file refuses in every run, which is found before the first one, or an objective
+/// that no result has.
 pub fn explore(
     file: &LabFile,
     exploration: &Exploration,
@@ -117,14 +128,18 @@ pub fn explore(
     mut progress: impl FnMut(usize, usize),
 ) -> Result<Explored, ExploreError> {
     let Exploration { axes, objectives, runs, jobs, seed } = exploration;
-    let changes = Changes { seed: *seed, duration, shuffle: None };
+    let changes = Changes { seed: *seed, duration, ..Changes::default() };
     let (lab, _) = file.plan(None, |lab| changes.apply(lab))?;
     let (name, lab_seed) = (lab.name.clone(), lab.network.seed);
     let study = Study::new(file.clone().with_axes(axes), changes)?;
     let of = study.len();
     let numbers = chosen(of, *runs, lab_seed);
+    let (numbers, refused) = study.possible(&numbers, *jobs)?;
     let planned = numbers.len();
-    study.resolve_all(&numbers, *jobs)?;
+    let refused = refused
+        .into_iter()
+        .map(|(n, why)| RefusedPoint { values: shown(&study, n), why })
+        .collect();
     let options = Options { stop: Some(stop), ..Options::default() };
     let work = |n: &u64| run(&study, *n, objectives, options).transpose();
     let (mut points, mut wrong) = (Vec::new(), None);
@@ -152,6 +167,7 @@ pub fn explore(
         of,
         planned,
         points,
+        refused,
     })
 }
 
@@ -172,7 +188,7 @@ fn run(
     let is_bad = |check: &&super::CheckOutcome| check.verdict > Verdict::NotJudged;
     let Outcome { verdict, ref checks, .. } = outcome;
     Ok(Some(Point {
-        values: study.run(n).point.map_or_else(Vec::new, |point| point.shown()),
+        values: shown(study, n),
         front: false,
         verdict,
         failed: checks.iter().filter(is_bad).map(|check| check.name.clone()).collect(),
@@ -181,14 +197,18 @@ fn run(
     }))
 }
 
-/// Marks the points on the front. A run with a check that failed or is inconclusive is no candidate, nor is
-/// one without a result for an objective.
+/// Returns the values of the axes in a run.
+fn shown(study: &Study, n: u64) -> Vec<String> {
+    study.run(n).point.map_or_else(Vec::new, |point| point.shown())
+}
+
+/// Marks the points on the front. A run that is no PASS is no candidate, nor is one without a result for an objective.
 fn mark(points: &mut [Point], objectives: &[Objective]) {
     let candidates: Vec<Option<Vec<f64>>> = points
         .iter()
         .map(|point| {
             let results: Option<Vec<f64>> = point.results.iter().copied().collect();
-            results.filter(|_| point.verdict <= Verdict::NotJudged)
+            results.filter(|_| point.verdict.is_pass())
         })
         .collect();
     let senses: Vec<Sense> = objectives.iter().map(|objective| objective.sense).collect();

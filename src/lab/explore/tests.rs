@@ -102,6 +102,26 @@ fn a_field_that_no_lab_has_is_refused_by_name_before_the_first_run() {
 }
 
 #[test]
+fn an_impossible_corner_of_the_grid_is_named_and_the_rest_runs() {
+    let corner = exploration(vec![
+        short(Short::Kmin, &["50KB", "200KB"]).unwrap(),
+        short(Short::Kmax, &["100KB", "400KB"]).unwrap(),
+    ]);
+    let explored = run_all(&corner).unwrap();
+    let ran: Vec<_> = explored.points.iter().map(|point| point.values.join(" ")).collect();
+    assert_eq!(ran, ["50KB 100KB", "50KB 400KB", "200KB 400KB"]);
+    let [refused] = &explored.refused[..] else { panic!("{:?}", explored.refused) };
+    assert_eq!((refused.values.join(" ").as_str(), explored.planned), ("200KB 100KB", 3));
+    assert!(refused.why.contains("kmin"), "{}", refused.why);
+    // A value that no run can have is an error of the command.
+    let never = exploration(vec![
+        short(Short::Kmin, &["50KB", "500KB"]).unwrap(),
+        short(Short::Kmax, &["100KB", "400KB"]).unwrap(),
+    ]);
+    assert!(run_all(&never).unwrap_err().to_string().contains("kmin=500KB"));
+}
+
+#[test]
 fn the_front_has_no_dominated_point_and_leaves_a_planted_one_out() {
     let senses = [Sense::Minimize, Sense::Maximize, Sense::Minimize];
     let mut rng = Rng::new(7);

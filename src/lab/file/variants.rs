@@ -7,7 +7,7 @@
 
 use std::path::Path;
 
-use super::{EMPTY, Resolved, Warning, examine_tree, raw};
+use super::{EMPTY, Resolved, Warning, examine_tree, inputs, raw};
 use crate::LabPlan;
 use crate::study::{self, Axis, Search, Sweep, digest, is_name};
 use config::tree::{Key, Kind, Node};
@@ -51,14 +51,13 @@ impl LabFile {
     pub fn parse(name: &str, text: &str) -> Result<Self, ConfigError> {
         let one = |finding| ConfigError::one(name, finding);
         let mut rest = config::tree::read(text, EMPTY).map_err(one)?;
+        let digest = digest(&format!("{text:?}{:?}", inputs::digests(&rest, name)));
         let variants = take_variants(&mut rest).map_err(one)?;
         let sweep = take(&mut rest, study::FIELD).map(|(key, node)| Sweep::read(&key, &node));
         let sweep = sweep.transpose().map_err(one)?;
         let search =
             take(&mut rest, study::SEARCH_FIELD).map(|(key, node)| Search::read(&key, &node));
         let search = search.transpose().map_err(one)?;
-        let included = otg_file(&rest, name).unwrap_or_default();
-        let digest = digest(&format!("{text:?}{included:?}"));
         Ok(Self {
             name: name.to_owned(),
             rest,
@@ -93,7 +92,7 @@ impl LabFile {
         self.search.as_ref()
     }
 
-    /// Returns the digest of the file's text, and of the generator file that it includes.
+    /// Returns the digest of the file's text, and of all files that it or a field of a command names.
     #[must_use]
     pub fn digest(&self) -> &str {
         &self.digest
@@ -129,7 +128,7 @@ impl LabFile {
     /// The text is no sweep.
     pub fn with_sweep(self, text: &str) -> Result<Self, ConfigError> {
         let sweep = Sweep::parse(text).map_err(|finding| ConfigError::one(&self.name, finding))?;
-        let digest = digest(&format!("{} {text}", self.digest));
+        let digest = digest(&format!("{} {text}{:?}", self.digest, self.named(text)));
         Ok(Self { sweep: Some(sweep), digest, ..self })
     }
 
@@ -143,9 +142,16 @@ impl LabFile {
             self.fields.push(axis.map_err(|what| self.wrong(&what))?);
         }
         if !fields.is_empty() {
-            self.digest = digest(&format!("{} {fields:?}", self.digest));
+            let named: Vec<_> = fields.iter().map(|(_, value)| self.named(value)).collect();
+            self.digest = digest(&format!("{} {fields:?}{named:?}", self.digest));
         }
         Ok(self)
+    }
+
+    /// Returns the digests of files that a text of a command names.
+    fn named(&self, text: &str) -> Vec<(String, String)> {
+        let tree = config::tree::read(text, EMPTY);
+        tree.map_or_else(|_| Vec::new(), |tree| inputs::digests(&tree, &self.name))
     }
 
     /// Returns an error without a place in the file.
@@ -212,13 +218,6 @@ fn take(root: &mut Node, field: &str) -> Option<(Key, Node)> {
     let Kind::Map(entries) = &mut root.kind else { return None };
     let place = entries.iter().position(|(key, _)| key.name == *field)?;
     Some(entries.remove(place))
-}
-
-/// Returns the text of the generator file that a lab includes; an error is reported when it is resolved.
-fn otg_file(root: &Node, name: &str) -> Option<String> {
-    let Kind::Scalar { text, .. } = &root.get("otg")?.get("file")?.kind else { return None };
-    let path = Path::new(name).parent().map_or_else(|| text.into(), |folder| folder.join(&**text));
-    config::read_text(&path, "generator file").ok().map(|(_, text)| text.to_string())
 }
 
 /// Removes the variants from a file and returns them.

@@ -21,9 +21,15 @@ const DEFAULT: [CheckWord; 5] = [
 /// Default tolerance of `fairness`, relative to the mean.
 const FAIR: f64 = 0.01;
 
-pub(super) fn checks(cx: &mut Cx, at: &Place<'_>, lab: &raw::Lab, flows: &Flows) -> Vec<Check> {
+pub(super) fn checks(
+    cx: &mut Cx,
+    at: &Place<'_>,
+    lab: &raw::Lab,
+    flows: &Flows,
+    any_lossless: bool,
+) -> Vec<Check> {
     let at = at.key("checks");
-    let Some(said) = &lab.checks else { return DEFAULT.into_iter().map(word).collect() };
+    let Some(said) = &lab.checks else { return default(any_lossless) };
     let mut out: Vec<Check> = Vec::new();
     for (i, said) in said.iter().enumerate() {
         let at = at.index(i);
@@ -48,6 +54,13 @@ pub(super) fn checks(cx: &mut Cx, at: &Place<'_>, lab: &raw::Lab, flows: &Flows)
     out
 }
 
+/// Returns the checks of a file without `checks`: `lossless` only if some priority is.
+fn default(any_lossless: bool) -> Vec<Check> {
+    let applies = |word: &CheckWord| any_lossless || !matches!(word, CheckWord::Lossless);
+    let check = |said| Check { by_default: true, ..word(said) };
+    DEFAULT.into_iter().filter(applies).map(check).collect()
+}
+
 fn word(said: CheckWord) -> Check {
     let (name, kind) = match said {
         CheckWord::Conservation => ("conservation", CheckKind::Conservation),
@@ -58,7 +71,7 @@ fn word(said: CheckWord) -> Check {
         CheckWord::WorkConserving => ("work_conserving", CheckKind::WorkConserving),
         CheckWord::EcnBeforePfc => ("ecn_before_pfc", CheckKind::EcnBeforePfc),
     };
-    Check { name: name.into(), kind, source: None }
+    Check { name: name.into(), kind, by_default: false, source: None }
 }
 
 fn long(cx: &mut Cx, at: &Place<'_>, said: &CheckLong, flows: &Flows) -> Option<Check> {
@@ -66,11 +79,12 @@ fn long(cx: &mut Cx, at: &Place<'_>, said: &CheckLong, flows: &Flows) -> Option<
     match (&said.fairness, &said.value) {
         (Some(fair), None) => {
             let kind = fairness(cx, &at.key("fairness"), fair, flows);
-            Some(Check { name: name("fairness"), kind, source: None })
+            Some(Check { name: name("fairness"), kind, by_default: false, source: None })
         }
         (None, Some(said)) => {
             let kind = value(cx, &at.key("value"), said);
-            Some(Check { name: name(&said.path), kind, source: said.source.clone() })
+            let (name, source) = (name(&said.path), said.source.clone());
+            Some(Check { name, kind, by_default: false, source })
         }
         _ => {
             cx.error(at, "needs exactly one of `fairness` and `value`");

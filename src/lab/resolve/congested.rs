@@ -10,11 +10,12 @@ use config::{Cx, Place, seed_congestion};
 use congestion::isolation::{CimType, Peer};
 use ground::rand::Rng;
 use ground::units::{Mac, PortId};
+use sim::FRAME_KEPT;
 use switch::{AttachedKind, CongestionIsolationPlan, CongestionPlan, SfcmForm};
 
-/// Smallest payload that a message can quote in the virtual world, in bytes: 128 bytes of a frame
-/// are kept, less the two addresses.
-const MSDU_AT_HAND: u16 = 116;
+/// Largest payload that a message can quote in the virtual world, in bytes: what is kept of an untagged frame,
+/// less the two addresses.
+const MSDU_AT_HAND: u16 = FRAME_KEPT as u16 - 12;
 
 /// Sets the type of each port's peer and the seed of a switch.
 pub(super) fn of_switch(

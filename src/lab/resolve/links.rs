@@ -75,15 +75,14 @@ pub(super) fn spec(cx: &mut Cx, kind: &LinkKind<'_>) -> LinkSpec {
 
 /// Resolves the interface at both ends.
 fn interface(cx: &mut Cx, at: &Source<'_>, said: &raw::Link, rate: BitsPerSec) -> Interface {
-    let default = if said.delay.is_some() { Phy::Virtual(rate) } else { Phy::of_rate(rate) };
     // A FEC that the PHY does not have is reported at its place in the file.
     let stands = if at.own.has("phy") || at.own.has("fec") || at.own.has("rate") {
         &at.own
     } else {
         &at.defaults
     };
-    let phy = said.phy.unwrap_or(PhyName::Auto);
-    named_interface(cx, stands, phy, said.fec.unwrap_or_default(), default)
+    let names = (said.phy.unwrap_or(PhyName::Auto), said.fec.unwrap_or_default());
+    named_interface(cx, stands, names, rate, said.delay.is_some())
 }
 
 /// Returns the cable delay of one direction.

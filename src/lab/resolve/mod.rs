@@ -23,6 +23,7 @@ mod profiles;
 mod reactions;
 mod routes;
 mod switches;
+mod ties;
 mod topology;
 mod view;
 
@@ -31,16 +32,17 @@ use std::path::Path;
 
 use super::LabPlan;
 use super::raw;
+use buffer::GroupKind;
 use config::{Cx, Finding, Place, Warning};
 use graph::{Graph, Kind};
 use ground::time::Duration;
-use ground::units::{Mac, PortId, Vid};
+use ground::units::{Mac, PortId, Priority, Vid};
 use host::StationPlan;
 use links::LinkSpec;
 use profiles::{Profiles, Switches};
 use routes::Routes;
-use sim::{DirectionPlan, End, LinkPlan, NetworkPlan, NodeId, NodeKind, NodePlan};
-use switch::{SpreadEntry, StaticEntry};
+use sim::{DirectionPlan, End, Fault, LinkPlan, NetworkPlan, NodeId, NodeKind, NodePlan};
+use switch::{Change, SpreadEntry, StaticEntry};
 
 use fault_context::Context as Faults;
 use labrun::message_log::keep_messages;
@@ -68,6 +70,7 @@ pub(super) fn resolve(
     let mut cx = Cx::of_file(file);
     let times = times(&mut cx, at, lab);
     check_defaults(&mut cx, at, &lab.defaults);
+    warn_of_untaken(&mut cx, at, lab);
     let graph = build::build(&mut cx, at, lab);
     let specs: Vec<LinkSpec> = graph.kinds.iter().map(|k| links::spec(&mut cx, k)).collect();
     let profiles = Profiles::new(at, lab);
@@ -89,10 +92,14 @@ pub(super) fn resolve(
         tester: tester.as_ref(),
     };
     let flows = flows::flows(&mut cx, at, lab, &context, &mut nodes);
+    let network =
+        ties::Network { graph: &graph, specs: &specs, switches: &switches, nodes: &nodes };
+    ties::warn(&mut cx, at, &network, &flows.list);
     keep_messages(&mut nodes, lab.record.messages);
     let context = Faults { graph: &graph, switches: &switches, profiles: &profiles };
     let faults = faults::faults(&mut cx, at, lab, &context);
-    let checks = checks::checks(&mut cx, at, lab, &flows);
+    let any_lossless = any_lossless(&switches, &faults);
+    let checks = checks::checks(&mut cx, at, lab, &flows, any_lossless);
     let record = checks::record(&mut cx, at, &lab.record, &graph);
     if let Some(tester) = &tester {
         otg::warn_of_captures(&mut cx, at, tester, &graph, &record);
@@ -181,6 +188,19 @@ fn check_defaults(cx: &mut Cx, at: &Place<'_>, defaults: &raw::Defaults) {
     }
 }
 
+/// Warns of defaults of flows that no flow takes: a comparison may rely on them.
+fn warn_of_untaken(cx: &mut Cx, at: &Place<'_>, lab: &raw::Lab) {
+    let at = at.key("defaults").key("flows");
+    for path in raw::untaken(&lab.defaults.flows, &lab.flows) {
+        let place = path.split('.').fold(at.clone(), |place, key| place.key(key));
+        let what = match lab.flows.is_empty() {
+            true => "no flow takes it: `flows` has none",
+            false => "no flow takes it: each has its own value, which replaces it",
+        };
+        cx.warn(&place, what);
+    }
+}
+
 /// Plans all nodes. Switches are put in place later, because all parts read their plans until then.
 fn nodes(
     cx: &mut Cx,
@@ -217,6 +237,22 @@ fn nobody() -> StationPlan {
         line: schedule::LinePlan::ETHERNET,
         ..StationPlan::new(String::new(), Mac::default(), ground::units::BitsPerSec::gbps(1))
     }
+}
+
+/// True if a port of a switch pauses its peer for a priority of a lossless group, as the checker of losses
+/// has it, or a change of a group or of PFC may make it do so.
+fn any_lossless(switches: &Switches, faults: &[Fault]) -> bool {
+    let plans = switches.plans.iter().flatten();
+    let mut ports = plans.flat_map(|plan| plan.ports.iter().zip(&plan.buffer.groups));
+    let is_changed = |fault: &Fault| {
+        let change = fault.kind.change().map(|(_, change)| change);
+        matches!(change, Some(Change::Group { .. } | Change::Pfc { .. }))
+    };
+    ports.any(|(port, groups)| {
+        let group = |p: Priority| &groups[port.classify.group[p.index()].index()];
+        let is_lossless = |p| matches!(group(p).kind, GroupKind::Lossless { .. });
+        port.pfc.mode.sends().iter().any(is_lossless)
+    }) || faults.iter().any(is_changed)
 }
 
 /// Gives the switches the static addresses of hosts and those in `more`, and puts them in place.

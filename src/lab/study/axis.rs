@@ -135,11 +135,14 @@ const VALUES: &str = "needs a list of values, such as `[5m, 100m]`, or a range, 
 const OUTER: [&str; 4] = ["name", "variants", "sweep", "search"];
 
 impl Axis {
-    /// Creates an axis of a command, whose values are texts.
+    /// Creates an axis of a command, whose values are texts: a path, or the name of a [`Short`].
     ///
     /// # Errors
     /// An empty part of the path, no values, or the same value twice.
     pub fn new(path: &str, values: &[String]) -> Result<Self, String> {
+        if let Some(short) = Short::ALL.into_iter().find(|short| short.name() == path) {
+            return short.axis(values);
+        }
         let entry = |shown: &String| {
             if shown.trim().is_empty() {
                 return Err(format!("{path}: `{shown}` is no value"));

@@ -1,5 +1,6 @@
 //! Validates the runs of a study before the first one: all of them, or a sample.
 
+use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::sync::atomic::AtomicBool;
 
@@ -10,6 +11,9 @@ use config::{ConfigError, Finding, Warning};
 
 /// Most findings that a check of many runs reports.
 const FINDINGS_MAX: usize = 20;
+
+/// A run that the file refuses, and the reason.
+pub type Impossible = (u64, String);
 
 impl Study {
     /// Resolves runs until `most` of them are: all of them, or those in which every value of every axis
@@ -27,12 +31,37 @@ impl Study {
         self.check_these(&self.sample(most), jobs, fits)
     }
 
-    /// Resolves these runs, so that a bad value is found before the first of them runs.
+    /// Resolves these runs, so that a bad value is found before the first of them runs. Returns the runs
+    /// that are possible, and those that the file refuses although each of their values is possible in
+    /// another run, with the reason.
     ///
     /// # Errors
-    /// As of [`Self::check`].
-    pub fn resolve_all(&self, numbers: &[u64], jobs: usize) -> Result<(), ConfigError> {
-        self.check_these(numbers, jobs, |_| Ok(())).map(|_| ())
+    /// Those of the runs with a value that is possible in no run, each once.
+    pub fn possible(
+        &self,
+        numbers: &[u64],
+        jobs: usize,
+    ) -> Result<(Vec<u64>, Vec<Impossible>), ConfigError> {
+        let (mut good, mut refused) = (Vec::new(), Vec::new());
+        let first = |error: ConfigError| {
+            error.findings.first().map_or_else(String::new, |finding| finding.what.clone())
+        };
+        let work = |n: &u64| Some(self.resolve(*n).map(|_| ()).map_err(first));
+        in_order(numbers.iter().copied(), jobs, &AtomicBool::new(false), work, |n, result| {
+            match result {
+                Ok(()) => good.push(n),
+                Err(why) => refused.push((n, why)),
+            }
+            ControlFlow::Continue(())
+        });
+        let values = |n: u64| self.run(n).point.map_or_else(Vec::new, |point| point.shown());
+        let known: BTreeSet<(usize, String)> =
+            good.iter().flat_map(|n| values(*n).into_iter().enumerate()).collect();
+        let is_wrong =
+            |n: &u64| values(*n).into_iter().enumerate().any(|value| !known.contains(&value));
+        let wrong: Vec<u64> = refused.iter().map(|(n, _)| *n).filter(is_wrong).collect();
+        self.check_these(&wrong, jobs, |_| Ok(()))?;
+        Ok((good, refused))
     }
 
     fn check_these(

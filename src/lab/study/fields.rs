@@ -28,7 +28,7 @@ pub const FIELDS: &[Field] = &[
     f("failed", "", "checks that are inconclusive or FAIL, separated by commas"),
     f("elapsed_ns", "ns", "time of the run on the network's clock"),
     f("done", "", "true if all traffic was sent, and had arrived or was lost"),
-    f("rx_bps", "bit/s", "received bits of all flows over the time of the run, FCS included"),
+    f("rx_bps", "bit/s", "received bits of all flows over the whole run, FCS included"),
     f("latency_p99_ns", "ns", "largest 99th percentile of the frame latency of a flow"),
     f("fct.messages", "", "completed messages"),
     f("fct.min_ns", "ns", "shortest completion time of a message"),
@@ -65,7 +65,11 @@ pub const FIELDS: &[Field] = &[
     f("steady.from_ns", "ns", "start of the steady state; null if there is none"),
     f("steady.to_ns", "ns", "end of the steady state"),
     f("steady.flows", "", "flows without an end, and those with an offered load"),
-    f("steady.throughput_bps", "bit/s", "sum of their mean payload rates in the steady state"),
+    f(
+        "steady.throughput_bps",
+        "bit/s",
+        "sum of their mean payload rates in the steady state, without headers",
+    ),
     f("steady.fairness", "", "Jain's index of the flows without an end that are not victims"),
     f("steady.queue_mean_bytes", "B", "mean of the bytes in the buffers of all switches"),
     f("hops.*.*.lines", "", "lines *n* lines before the destination, at hosts or switches"),
@@ -73,8 +77,12 @@ pub const FIELDS: &[Field] = &[
     f("hops.*.*.paused_ns", "ns", "sum of the pause times of their priorities"),
     f("hops.*.*.longest_ns", "ns", "longest uninterrupted pause of a priority of them"),
     f("wall_ms", "ms", "duration of the run in real time"),
-    f("version", "", "version of Sluice"),
-    f("study", "", "digest of the lab's text, and of options that change it"),
+    f("version", "", "version of Sluice, with the commit of its sources"),
+    f(
+        "study",
+        "",
+        "digest of the lab's text, of the files that it names, and of options that change the results",
+    ),
 ];
 
 /// Fields that are neither axes nor figures.

@@ -14,6 +14,7 @@ mod range;
 mod row;
 mod row_file;
 mod run;
+mod same;
 mod search;
 mod shard;
 mod summary;
@@ -27,6 +28,7 @@ pub use row::Row;
 pub(crate) use row::{latency, rate};
 pub use row_file::{RowError, RowFile, each_row};
 pub use run::{in_order, jobs};
+pub use same::{SameTrace, Traced};
 pub(crate) use search::FIELD as SEARCH_FIELD;
 pub use search::{Failed, Found, Search, Searched, Tried, Wanted, share_at_least};
 pub use shard::Shard;
@@ -50,12 +52,16 @@ use config::{ConfigError, Finding, Warning};
 /// Most runs of a sweep. A choice: ten million runs of 10 ms take a day on one core.
 pub const RUNS_MAX: u64 = 10_000_000;
 
-/// Fields of every run of a lab that options of a command set, instead of the file's.
+/// Options of a command that change the results of every run of a lab.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Changes {
+    /// Fields instead of the file's.
     pub seed: Option<u64>,
     pub shuffle: Option<u64>,
     pub duration: Option<Span>,
+    /// World of the runs, and how much slower than real time the real one is.
+    pub world: World,
+    pub slow_down: Option<u64>,
 }
 
 impl Changes {
@@ -170,7 +176,7 @@ impl Study {
         &self.file
     }
 
-    /// Returns the digest of the lab's text and of the changes, which rows have.
+    /// Returns the digest of the lab's text, of all files that it names and of the changes, which rows have.
     #[must_use]
     pub fn digest(&self) -> &str {
         &self.digest

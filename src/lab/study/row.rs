@@ -72,7 +72,7 @@ impl Row {
             figures: figures(outcome),
             // Microseconds are more than a clock of a busy machine tells.
             wall_ms: (wall.as_secs_f64() * 1e6).round() / 1e3,
-            version: outcome.version.clone(),
+            version: ground::program::version().to_owned(),
             study: String::new(),
         }
     }

@@ -89,8 +89,11 @@ impl RowFile {
     ) -> Result<Self, RowError> {
         let mut file = open(path)?;
         let mut known = HashSet::new();
-        let whole = each_row(&file, |line, row: Row| {
+        let whole = each_row(&file, |line, mut row: Row| {
             let study = study_of(&row, studies).map_err(|what| RowError::Foreign(line, what))?;
+            // A line has the seed once, also where it is an axis.
+            row.axes =
+                studies[study].run(row.n).point.map_or_else(Vec::new, |point| point.fields());
             if !known.insert((study, row.n)) {
                 return Err(RowError::Twice(line, row.n, row.lab));
             }
@@ -129,13 +132,16 @@ fn open(path: &Path) -> io::Result<File> {
 
 /// Returns the number of the study of a row, or a description of the row's study.
 fn study_of(row: &Row, studies: &[Study]) -> Result<usize, String> {
-    let version = env!("CARGO_PKG_VERSION");
+    let version = ground::program::version();
     if row.version != version {
         return Err(format!("version {} of Sluice, and this is {version}", row.version));
     }
     let is_own = |study: &Study| study.digest() == row.study && study.len() == row.runs;
     let study = studies.iter().position(is_own).ok_or_else(|| {
-        format!("lab {} with another text, or other options (digest {})", row.lab, row.study)
+        format!(
+            "lab {} with another text, other input files or other options (digest {})",
+            row.lab, row.study
+        )
     })?;
     let own = studies[study].run(row.n.min(row.runs - 1));
     if row.n >= row.runs || own.point_name() != row.point {

@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use super::axis::Axis;
 use super::sweep::SEED;
-use super::{Study, StudyError, in_order};
+use super::{SameTrace, Study, StudyError, Traced, in_order};
 use crate::file::examine_tree;
 use crate::{Options, Outcome, Runner, World};
 use config::tree::{Key, Kind, Node};
@@ -61,6 +61,9 @@ pub struct Tried {
     pub seed: Option<u64>,
     /// Its checks that do not pass, with their findings.
     pub failed: Vec<Failed>,
+    /// Seeds that were run, with their traces.
+    #[serde(skip)]
+    pub traces: Vec<(u64, String)>,
 }
 
 /// A check that does not pass.
@@ -117,6 +120,9 @@ pub struct Searched {
     pub runs: u64,
     /// Searches that were to be made.
     pub planned: u64,
+    /// Variants that have one trace where both were run, so what they differ in had no effect.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub same_traces: Vec<SameTrace>,
     pub found: Vec<Found>,
 }
 
@@ -224,7 +230,13 @@ impl Search {
         let all = || outcome.checks.iter().filter(|check| matters(&check.name));
         let verdict = match self.checks.is_empty() {
             true => outcome.verdict,
-            false => all().map(|check| check.verdict).max().unwrap_or(Verdict::NotJudged),
+            false => {
+                // One that is named and was left out of the run, because it cannot apply, is not judged.
+                let of = |name: &String| outcome.checks.iter().find(|check| check.name == *name);
+                let verdict =
+                    |name: &String| of(name).map_or(Verdict::NotJudged, |check| check.verdict);
+                Verdict::of_all(self.checks.iter().map(verdict))
+            }
         };
         let is_bad = |one: Verdict| one > Verdict::NotJudged || one == verdict;
         let failed = all().filter(|check| verdict != Verdict::Pass && is_bad(check.verdict));
@@ -343,20 +355,31 @@ impl Study {
                 Ok(run) if run.outcome.interrupted => None,
                 outcome => {
                     progress.count();
-                    Some(outcome.map(|run| (run.outcome.seed, search.judge(&run.outcome))))
+                    Some(outcome.map(|run| {
+                        let judged = search.judge(&run.outcome);
+                        (run.outcome.seed, run.outcome.trace_hash, judged)
+                    }))
                 }
             }
         };
         let value = search.axis.shown(index).into_owned();
-        let mut tried =
-            Tried { value, verdict: Verdict::Pass, seeds: 0, seed: None, failed: Vec::new() };
+        let mut tried = Tried {
+            value,
+            verdict: Verdict::Pass,
+            seeds: 0,
+            seed: None,
+            failed: Vec::new(),
+            traces: Vec::new(),
+        };
         let mut wrong = None;
         in_order(0..search.seeds(), jobs, progress.stop, work, |_, result| match result {
-            Ok((_, (Verdict::Pass, _))) => {
+            Ok((seed, trace, (Verdict::Pass, _))) => {
                 tried.seeds += 1;
+                tried.traces.extend(trace.map(|trace| (seed, trace)));
                 ControlFlow::Continue(())
             }
-            Ok((seed, (verdict, failed))) => {
+            Ok((seed, trace, (verdict, failed))) => {
+                tried.traces.extend(trace.map(|trace| (seed, trace)));
                 tried = Tried {
                     verdict,
                     seed: Some(seed),
@@ -460,6 +483,8 @@ impl Study {
         let columns = self.sweep().map_or_else(Vec::new, |sweep| {
             sweep.columns().into_iter().map(|column| column.name.to_owned()).collect()
         });
+        let traced = found.iter().flat_map(|found| found.traced(&lab));
+        let same_traces = SameTrace::find(traced);
         Ok(Searched {
             version: env!("CARGO_PKG_VERSION").into(),
             lab,
@@ -472,6 +497,7 @@ impl Study {
             share: share_at_least(search.seeds(), search.confidence),
             runs: progress.runs.load(Ordering::Relaxed),
             planned: self.len(),
+            same_traces,
             found,
         })
     }
@@ -497,14 +523,26 @@ impl Progress<'_> {
     }
 }
 
+impl Found {
+    /// Returns its runs of a variant.
+    fn traced<'a>(&'a self, lab: &'a str) -> impl Iterator<Item = Traced<'a>> {
+        let point = self.shown.join(" ");
+        let all =
+            self.tried.iter().flat_map(|tried| tried.traces.iter().map(move |run| (tried, run)));
+        all.filter_map(move |(tried, (seed, trace))| {
+            let point = format!("{point} {} {seed}", tried.value);
+            Some(Traced { lab, variant: self.variant.as_deref()?, point, trace })
+        })
+    }
+}
+
 impl Searched {
     /// Returns the worst verdict of all searches: not judged if one was not made.
     #[must_use]
     pub fn verdict(&self) -> Verdict {
-        let all = self.found.iter().map(|found| found.verdict).max();
         let missing = (self.found.len() as u64) < self.planned;
-        let least = if missing { Verdict::NotJudged } else { Verdict::Pass };
-        all.map_or(Verdict::NotJudged, |worst| worst.max(least))
+        let missing = missing.then_some(Verdict::NotJudged);
+        Verdict::of_all(self.found.iter().map(|found| found.verdict).chain(missing))
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
-use super::{Row, sweep::SEED};
+use super::{Row, SameTrace, Traced, sweep::SEED};
 use ground::verdict::Verdict;
 
 /// The rows of a study, or of part of its runs.
@@ -23,6 +23,9 @@ pub struct Studied {
     /// Runs that differ in the seed alone, if seeds are an axis.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub groups: Vec<Group>,
+    /// Variants that have one trace where both were run, so what they differ in had no effect.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub same_traces: Vec<SameTrace>,
     /// Rows, in the order of labs and runs; none of more than [`SHOWN_MAX`] runs.
     pub rows: Vec<Row>,
 }
@@ -65,6 +68,9 @@ pub struct Spread {
     pub median: f64,
     pub min: f64,
     pub max: f64,
+    /// Quantiles by the nearest rank: 5 % and 95 % of the runs have at most this.
+    pub p5: f64,
+    pub p95: f64,
     /// Number of runs that have the number.
     pub runs: u64,
 }
@@ -77,14 +83,14 @@ impl Studied {
     /// Begins with no rows; `axes` have a column each, `planned` is the number of runs that were to be run.
     #[must_use]
     pub fn new(axes: Vec<AxisName>, planned: u64) -> Self {
-        let verdicts = [Verdict::Pass, Verdict::NotJudged, Verdict::Inconclusive, Verdict::Fail];
         Self {
             version: env!("CARGO_PKG_VERSION").into(),
             verdict: Verdict::NotJudged,
             planned,
-            verdicts: verdicts.map(|verdict| (verdict.name(), 0)).into(),
+            verdicts: Verdict::ALL.map(|verdict| (verdict.name(), 0)).into(),
             axes,
             groups: Vec::new(),
+            same_traces: Vec::new(),
             rows: Vec::new(),
         }
     }
@@ -92,7 +98,6 @@ impl Studied {
     /// Adds the row of a run.
     pub fn add(&mut self, row: Row) {
         *self.verdicts.entry(row.verdict.name()).or_default() += 1;
-        self.verdict = Verdict::of_all([self.verdict, row.verdict]);
         if self.planned <= SHOWN_MAX {
             self.rows.push(row);
         }
@@ -108,12 +113,18 @@ impl Studied {
             labs.entry(row.study.clone()).or_insert(next);
         }
         self.rows.sort_by_key(|row| (labs[&row.study], row.n));
-        if self.verdicts.values().sum::<u64>() < self.planned {
-            self.verdict = Verdict::of_all([self.verdict, Verdict::Inconclusive]);
-        }
+        let ended = Verdict::ALL.into_iter().filter(|verdict| self.verdicts[verdict.name()] > 0);
+        let is_part = self.verdicts.values().sum::<u64>() < self.planned;
+        self.verdict = Verdict::of_all(ended.chain(is_part.then_some(Verdict::Inconclusive)));
         if self.axes.iter().any(|axis| axis.path == SEED) {
             self.groups = groups(&self.rows);
         }
+        let runs = self.rows.iter().filter_map(|row| {
+            let (variant, trace) = (row.variant.as_deref()?, row.trace_hash.as_deref()?);
+            let point = format!("{} {} {}", row.study, row.point, row.seed);
+            Some(Traced { lab: &row.lab, variant, point, trace })
+        });
+        self.same_traces = SameTrace::find(runs);
         self
     }
 }
@@ -175,7 +186,15 @@ impl Spread {
         all.sort_by(f64::total_cmp);
         let (min, max) = (*all.first()?, *all.last()?);
         let (low, high) = (all[(all.len() - 1) / 2], all[all.len() / 2]);
-        Some(Self { median: low + (high - low) / 2.0, min, max, runs: all.len() as u64 })
+        let rank = |percent: usize| all[(all.len() * percent).div_ceil(100).max(1) - 1];
+        Some(Self {
+            median: low + (high - low) / 2.0,
+            min,
+            max,
+            p5: rank(5),
+            p95: rank(95),
+            runs: all.len() as u64,
+        })
     }
 }
 
@@ -189,6 +208,10 @@ mod tests {
         let spread = of(&[5.0, 1.0, 2.0]).unwrap();
         assert_eq!((spread.median, spread.min, spread.max, spread.runs), (2.0, 1.0, 5.0, 3));
         assert_eq!(of(&[4.0, 1.0]).unwrap().median, 2.5);
+        let hundred: Vec<f64> = (1..=100).map(f64::from).collect();
+        let spread = of(&hundred).unwrap();
+        assert_eq!((spread.p5, spread.p95), (5.0, 95.0));
+        assert_eq!(of(&[7.0]).map(|one| (one.p5, one.p95)), Some((7.0, 7.0)));
         assert_eq!(of(&[]), None);
     }
 }

@@ -15,7 +15,7 @@ topology: {star: {hosts: 3}}
 profiles: {tor: {buffer: {total: 4MiB, profiles: {r: {shared: {dynamic_th: -3}, lossless: {xoff: auto}}}},
                  defaults: {pfc: {enable: [3]}, priority_groups: {3: r}}}}
 defaults: {links: {rate: 100G, length: 10m}, flows: {priority: 3}}
-flows: [{name: f, from: [h1, h2], to: h3, priority: 3, size: 1500}]
+flows: [{name: f, from: [h1, h2], to: h3, size: 1500}]
 checks: [conservation, lossless]
 ";
 
@@ -211,8 +211,10 @@ fn a_file_of_rows_goes_on_where_it_ended_and_refuses_rows_of_others() {
         RowFile::resume(&path, &studies, |_, _| ()).unwrap_err().to_string()
     };
     let mut found = Vec::new();
-    let mut file = RowFile::resume(&path, &studies, |n, row| found.push((n, row.n))).unwrap();
-    assert_eq!(found, [(0, 0), (0, 4)]);
+    let mut file = RowFile::resume(&path, &studies, |n, row| found.push((n, row))).unwrap();
+    // Rows of a file are those that were written, with the seed among their axes.
+    assert_eq!(found, [(0, rows[0].clone()), (0, rows[1].clone())]);
+    assert_eq!(found[1].1.axis("seed"), Some(&json!(2)));
     file.add(&Row { n: 5, ..rows[0].clone() }).unwrap();
     let text = fs::read_to_string(&path).unwrap();
     assert!(text.starts_with(&whole) && text.lines().count() == 3, "{text}");
@@ -227,9 +229,14 @@ fn a_file_of_rows_goes_on_where_it_ended_and_refuses_rows_of_others() {
     assert_ne!(other.digest(), study.digest());
     assert!(resume(&whole.replace(study.digest(), other.digest())).contains("with another text"));
     assert!(resume(&whole.replace("\"n\":4", "\"n\":3")).contains("which the lab does not have"));
-    let changes = Changes { shuffle: Some(1), ..Changes::default() };
-    let shuffled = Study::new(study.file().clone(), changes).unwrap();
-    assert_ne!(shuffled.digest(), study.digest());
+    for changes in [
+        Changes { shuffle: Some(1), ..Changes::default() },
+        Changes { world: World::Real, ..Changes::default() },
+        Changes { slow_down: Some(2), ..Changes::default() },
+    ] {
+        let changed = Study::new(study.file().clone(), changes).unwrap();
+        assert_ne!(changed.digest(), study.digest(), "{changes:?}");
+    }
 }
 
 #[test]
@@ -275,4 +282,17 @@ fn rows_that_differ_in_the_seed_alone_are_one_group() {
     let missing = missing.close();
     assert_eq!(missing.verdict, ground::verdict::Verdict::Inconclusive);
     assert_eq!((missing.verdicts["pass"], missing.groups.len()), (2, 0));
+}
+
+/// What an axis takes, a field of a command takes: short names, and an alpha as a fraction.
+#[test]
+fn a_field_of_a_command_may_have_a_short_name() {
+    let with = |name: &str, value: &str| {
+        let file = LabFile::parse("f.yaml", LAB).unwrap();
+        file.with_fields(&[(name.to_owned(), value.to_owned())]).map_err(|e| e.to_string())
+    };
+    let study = Study::new(with("alpha", "1/4").unwrap(), Changes::default()).unwrap();
+    let text = study.lab_file(0).unwrap();
+    assert!(text.contains("dynamic_th: -2"), "{text}");
+    assert!(with("alpha", "1/3").unwrap_err().contains("no power of two"));
 }

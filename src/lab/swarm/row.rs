@@ -71,7 +71,7 @@ impl LabRow {
             faults: trial.faults,
             excused: trial.excused.by_cause().collect(),
             wall_ms: took.as_secs_f64() * 1e3,
-            version: env!("CARGO_PKG_VERSION").into(),
+            version: ground::program::version().into(),
         })
     }
 
@@ -99,7 +99,7 @@ impl LabRow {
     /// Describes a row that is not of this swarm, or whose lab is not the one of its number.
     fn difference(&self, swarm: Swarm) -> Option<String> {
         let row = &self.0;
-        let version = env!("CARGO_PKG_VERSION");
+        let version = ground::program::version();
         let differs = |what: &str, row: &dyn std::fmt::Display, own: &dyn std::fmt::Display| {
             Some(format!("{what} {row}, and the others are of {what} {own}"))
         };

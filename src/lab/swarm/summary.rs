@@ -108,10 +108,6 @@ impl Summary {
     /// Returns FAIL if a lab failed, PASS if labs ran and none did.
     #[must_use]
     pub fn verdict(&self) -> Verdict {
-        match (self.labs, self.failed.is_empty()) {
-            (_, false) => Verdict::Fail,
-            (0, true) => Verdict::NotJudged,
-            (_, true) => Verdict::Pass,
-        }
+        Verdict::of_judged(self.failed.is_empty(), self.labs)
     }
 }

@@ -1,6 +1,6 @@
 //! Stars as labs.
 
-use crate::{LabFlow, LabPlan, Record};
+use crate::{FlowSignals, LabFlow, LabPlan, Record};
 use ground::time::Duration;
 use host::{FlowId, StationPlan};
 use sim::teststar::{self, LOSSLESS};
@@ -31,6 +31,7 @@ pub(super) fn incast(senders: u8, frames: u64) -> LabPlan {
         priority: LOSSLESS,
         lossless: true,
         lossy_at: Vec::new(),
+        signals: FlowSignals::default(),
         victim: false,
         way: Vec::new(),
         frame_len: 1048,

@@ -3,6 +3,7 @@
 use super::ended::{Counted, Ended, Window, station};
 use super::figures::figures;
 use super::flows::flows;
+use super::lossless_flows::lossless_flows;
 use super::lossy_way::lossy_way;
 use super::messages::{records, slowdown};
 use super::nodes::{self, Far};
@@ -17,7 +18,7 @@ use crate::record::Recorder;
 use ground::time::{Duration, Instant};
 use ground::units::BitsPerSec;
 use ground::verdict::Verdict;
-use sim::{Fault, LinkId, NodeId, NodeKind, NodePlan};
+use sim::{Fault, LinkId, NodeId, NodePlan};
 
 /// Returns the data of each flow that has arrived so far.
 pub(crate) fn flow_counts(ends: &[Ends], nodes: &mut impl Population) -> Vec<Counted> {
@@ -63,6 +64,7 @@ pub(crate) fn gather(
     });
     let line_losses = counts.line_losses;
     let lossy_way = lossy_way(plan, &flows, &nodes, &line_losses);
+    let lossless_flows = lossless_flows(plan, ended, &flows, tester.as_ref());
     let of_groups: u64 =
         (0..plan.network.nodes.len() as u32).map(|n| recorder.lossless_lost(NodeId(n))).sum();
     Outcome {
@@ -92,6 +94,7 @@ pub(crate) fn gather(
         drops: counts.drops,
         lossless_drops: of_groups + lossy_way.as_ref().map_or(0, |way| way.lost_frames),
         lossy_way,
+        lossless_flows,
         first_drop,
         line_losses,
         storms: counts.storms,
@@ -125,8 +128,7 @@ fn look(
         }
         let host = station(nodes, id);
         let (counters, secy) = (host.all(local), host.secy());
-        let obeys = matches!(&node.kind, NodeKind::Host(plan) if plan.reactions.sfc.is_some());
-        let sfcm = host.reactions(local).filter(|_| obeys).map(|reactions| reactions.sfcm);
+        let sfcm = host.reactions(local).and_then(|reactions| reactions.sfcm);
         let own = (counters, secy.as_deref());
         NodeOutcome::Host(nodes::host(node, own, sfcm.as_ref(), far(0), agents))
     };

@@ -12,6 +12,7 @@ mod figures;
 mod flows;
 mod gather;
 mod ideal;
+mod lossless_flows;
 mod lossy_way;
 mod messages;
 mod nodes;
@@ -44,6 +45,7 @@ pub(super) use ended::{Ended, Window};
 pub use figures::distances;
 pub use figures::{CompletionOutcome, Figures, HopOutcome, Signals};
 pub(super) use gather::{flow_counts, gather};
+pub use lossless_flows::LosslessFlows;
 pub use lossy_way::LossyWay;
 pub(super) use messages::records;
 pub use messages::{MessageRecord, MessageRecords, SlowdownBin, SlowdownOutcome};
@@ -111,6 +113,9 @@ pub struct Outcome {
     /// are such flows.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lossy_way: Option<LossyWay>,
+    /// Losses of flows that are lossless on their whole way, whatever took the frames, if there are any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lossless_flows: Option<LosslessFlows>,
     /// First frame that a switch dropped.
     pub first_drop: Option<DropOutcome>,
     pub line_losses: LineLosses,

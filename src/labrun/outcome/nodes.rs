@@ -12,7 +12,7 @@ use ground::time::{Duration, Instant, Total};
 use ground::units::{BitsPerSec, PortId, PriorityGroup};
 use host::{SfcmCounters, StationCounters};
 use results::{AgentsSummary, BalanceSummary, MacsecSummary, PortSummary, Summary};
-use runtime::RunSnapshot;
+use runtime::{LosslessLosses, RunSnapshot};
 use secure::SecySnapshot;
 use sim::{NodeId, NodePlan};
 
@@ -178,7 +178,8 @@ pub(super) fn switch<'a>(
 ) -> SwitchOutcome {
     // Ports in memory drop nothing at the NIC; line losses are counted elsewhere.
     let nics = vec![NicCounters::NO_DEVICE; snapshot.ports.len()];
-    let lossless_lost = recorder.lossless_lost(id);
+    let congestion = recorder.lossless_lost(id);
+    let lossless_lost = LosslessLosses { congestion, ..LosslessLosses::default() };
     let (lossless, polls) = (Vec::new(), Vec::new());
     let run = RunSnapshot { switch: snapshot, nics, lossless_lost, lossless, polls };
     let summary = Summary::new(&run, elapsed);

@@ -1,7 +1,6 @@
 //! Samples of flows without an end, and of the switches' buffers, at regular times of a run.
 
-use crate::ends::{Ends, Source, ends, transport};
-use crate::message_log::ENDLESS;
+use crate::ends::{Bound, Ends, Source, bound, ends};
 use crate::plan::LabPlan;
 use crate::population::{HostCounts, Population};
 use ground::time::Instant;
@@ -43,7 +42,7 @@ impl Samples {
         }
         let (mut flows, mut greedy) = (Vec::new(), Vec::new());
         for (n, (flow, ends)) in plan.flows.iter().zip(ends(plan)).enumerate() {
-            let endless = is_endless(plan, &ends);
+            let endless = bound(plan, &ends) == Bound::Time(Instant::NEVER);
             if endless || offered[n] {
                 flows.push((n, ends));
                 greedy.push(endless && !flow.victim);
@@ -74,23 +73,6 @@ impl Samples {
         let arrived = self.flows.iter().map(|(_, ends)| arrived(nodes, ends)).collect();
         let queued = self.switches.iter().map(|of| queued(nodes, *of)).sum();
         self.samples.push(Sample { at, arrived, queued });
-    }
-}
-
-/// True if a flow has neither a number of frames or bytes nor a stop time.
-fn is_endless(plan: &LabPlan, ends: &Ends) -> bool {
-    match (ends.source, transport(plan, ends)) {
-        (Source::OpenLoop(n), _) => match &plan.network.nodes[ends.from.index()].kind {
-            NodeKind::Host(host) => {
-                host.flows[n].frames.is_none() && host.flows[n].stop == Instant::NEVER
-            }
-            NodeKind::Switch(_) => false,
-        },
-        (Source::Answered(..), Some(flow)) => {
-            let endless = flow.message.is_none_or(|m| m.count >= ENDLESS);
-            endless && flow.work.list.is_none() && flow.stop == Instant::NEVER
-        }
-        (Source::Answered(..), None) => false,
     }
 }
 

@@ -11,8 +11,9 @@ use super::log::{Event, Happening};
 use super::node::Snapshot;
 use crate::outcome::CheckOutcome;
 use crate::outcome::Outcome;
-use crate::plan::CheckKind;
+use crate::plan::{Check, CheckKind};
 use crate::verdict;
+use contracts::stats::{DropKind, DropReason};
 use ground::verdict::Verdict;
 use runtime::Disturbance;
 use sim::{NodeId, NodeKind, Note};
@@ -43,7 +44,10 @@ impl RealRun {
     /// Adds the outcomes of the checks to the results, as far as rings can judge them.
     pub(super) fn judge(&self, outcome: &mut Outcome) {
         let results = serde_json::to_value(&*outcome).unwrap_or(Value::Null);
-        let checks = self.plan.checks.iter().enumerate().map(|(n, check)| {
+        // Those that rings cannot judge are not asked for by default.
+        let applies =
+            |(n, check): &(usize, &Check)| !check.by_default || self.judged.why_not(*n).is_none();
+        let checks = self.plan.checks.iter().enumerate().filter(applies).map(|(n, check)| {
             if let Some(why) = self.judged.why_not(n) {
                 return CheckOutcome::not_judged(check, why);
             }
@@ -51,8 +55,8 @@ impl RealRun {
                 CheckKind::Conservation => self.conservation(),
                 CheckKind::LosslessDelivery => {
                     let Judgement { verdict, detail } = self.lossless(outcome);
-                    let (verdict, detail) =
-                        verdict::worse((verdict, detail), verdict::lossy_way(&results));
+                    let planned = self.planned_losses(outcome);
+                    let (verdict, detail) = verdict::lossless((verdict, detail, planned), &results);
                     Judgement { verdict, detail }
                 }
                 CheckKind::PausesEnd => {
@@ -83,7 +87,7 @@ impl RealRun {
         if let Some(disturbance) = &self.ran.starved {
             cut_off(&mut outcome.checks, disturbance);
         }
-        outcome.verdict = Verdict::of_all(outcome.checks.iter().map(|check| check.verdict));
+        outcome.verdict = verdict::whole(&outcome.checks, false);
     }
 
     /// Every switch accounts for its frames. If there are no acknowledgements and no flooding, and
@@ -168,14 +172,37 @@ impl RealRun {
         Judgement::new(lost == 0, detail, (self.received().1, without))
     }
 
+    /// Frames that switches dropped because of links that went down, and by their watchdogs if hosts send
+    /// storms.
+    fn planned_losses(&self, outcome: &Outcome) -> u64 {
+        let storms = self.plan.network.nodes.iter().any(|node| match &node.kind {
+            NodeKind::Host(host) => !host.pauses.is_empty(),
+            NodeKind::Switch(_) => false,
+        });
+        let is_planned = |reason: &DropReason| match reason.kind() {
+            // Of unknown priority, and counted with the flows.
+            DropKind::Link => *reason != DropReason::LinkDown,
+            DropKind::Watchdog => storms,
+            DropKind::Frame | DropKind::Control | DropKind::Congestion => false,
+        };
+        outcome.drops.iter().filter(|(reason, _)| is_planned(reason)).map(|(_, n)| n).sum()
+    }
+
     /// No switch with ECN marking sends a pause before its first mark.
     fn ecn_before_pfc(&self) -> Judgement {
-        let (mut marked, mut judged) = (0, 0);
+        let (mut marked, mut judged, mut mixed) = (0, 0, None);
         for (node, Firsts { mark, xoff }) in self.plan.network.nodes.iter().zip(&self.noted.firsts)
         {
             let NodeKind::Switch(plan) = &node.kind else { continue };
             if plan.ports.iter().all(|port| port.ecn.iter().all(Option::is_none)) {
                 continue;
+            }
+            // The first mark of a switch is known, not that of each of its queues.
+            let classes = plan.ports.iter().flat_map(|port| (0..).zip(&port.ecn));
+            let classes = classes.filter(|(_, curve)| curve.is_some());
+            let classes = classes.fold(0_u8, |set, (class, _): (u32, _)| set | 1 << class);
+            if classes.count_ones() > 1 && xoff.is_some() {
+                mixed = Some(&plan.name);
             }
             marked += u64::from(mark.is_some());
             judged += u64::from(mark.or(*xoff).is_some());
@@ -186,6 +213,12 @@ impl RealRun {
                     plan.name
                 ));
             }
+        }
+        if let Some(name) = mixed {
+            let what = format!(
+                "{name} marks in several classes, and which of them marked first is not recorded"
+            );
+            return Judgement { verdict: Verdict::NotJudged, detail: what };
         }
         let detail = format!("{marked} switches marked, none paused before it had");
         Judgement::new(true, detail, (judged, "no switch that marks marked or paused anything"))
@@ -272,9 +305,9 @@ mod tests {
             let preempted = Duration::from_secs(61);
             cut_off(
                 &mut checks,
-                &Disturbance { preempted: preempted.into(), longest: Duration::ZERO },
+                &Disturbance { preempted: preempted.into(), ..Disturbance::default() },
             );
-            let whole = Verdict::of_all(checks.iter().map(|check| check.verdict));
+            let whole = verdict::whole(&checks, false);
             assert_eq!(whole, Verdict::Inconclusive, "{verdict}");
             assert!(checks[1].detail.contains("busy for 61000 ms"), "{:?}", checks[1]);
         }

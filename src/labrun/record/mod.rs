@@ -21,6 +21,7 @@ pub use pauses::{PIECES_MAX, Piece, Timeline};
 pub use series::{Looks, MOMENTS_MAX, Place, SERIES_MAX, Series, SeriesSet};
 
 pub(super) use capture::Captures;
+pub(crate) use onset::priority;
 
 use ground::counters;
 use serde::Serialize;
@@ -239,7 +240,7 @@ impl Recorder {
     /// Returns the frames of lossless groups that a switch dropped because of congestion.
     #[must_use]
     pub fn lossless_lost(&self, node: NodeId) -> u64 {
-        self.losses[node.index()].as_ref().map_or(0, LossWatch::lost)
+        self.losses[node.index()].as_ref().map_or(0, |watch| watch.lost().congestion)
     }
 
     /// Returns the first pause and drop of the groups of a switch's port, if any group is lossless.
@@ -385,7 +386,7 @@ impl Witness for Recorder {
         let last = &mut self.last[usize::from(frame.is_control())];
         *last = (*last).max(at);
         let count = match cause {
-            Loss::Damaged => &mut self.counts.line_losses.damaged,
+            Loss::Damaged | Loss::Defect => &mut self.counts.line_losses.damaged,
             Loss::Fault => &mut self.counts.line_losses.lost,
             Loss::LinkDown => &mut self.counts.line_losses.link_down,
             Loss::Secy => &mut self.counts.line_losses.secy,

@@ -56,7 +56,7 @@ impl Onset {
 /// Returns the priority that a port gives a data frame. Implemented independently of the switch's
 /// classifier, from the same plan.
 #[must_use]
-pub(super) fn priority(plan: &ClassifyPlan, head: &[u8]) -> Priority {
+pub(crate) fn priority(plan: &ClassifyPlan, head: &[u8]) -> Priority {
     let Some(head) = head.first_chunk::<20>().filter(|_| plan.trust != Trust::Port) else {
         return plan.default;
     };

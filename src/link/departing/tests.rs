@@ -193,7 +193,8 @@ impl Pair {
     /// Returns the longest mean path delay, and if all t1 were the device's.
     fn path(&self) -> (Duration, StampSource) {
         let snapshot = self.ends[0].0.snapshot(Instant::ZERO).path_delay.expect("it is planned");
-        (snapshot.delay.expect("exchanges are complete").max, snapshot.sources.t1)
+        let found = snapshot.found.expect("exchanges are complete");
+        (found.delay.max, found.sources.t1)
     }
 }
 
@@ -311,7 +312,8 @@ fn sources_by_ptp_alone(stamps: u32) -> (Sources, Sources) {
     let nic = || Nic { ptp_alone: Some(Cell::new(stamps)), ..Nic::new(true, READY) };
     let mut pair = Pair::new([nic(), nic()], false, OFTEN);
     pair.run(Duration::from_millis(1));
-    let path = pair.ends[0].0.snapshot(Instant::ZERO).path_delay.expect("it is planned").sources;
+    let path = pair.ends[0].0.snapshot(Instant::ZERO).path_delay.expect("it is planned");
+    let path = path.found.expect("exchanges are complete").sources;
     let mut pair = Pair::new([nic(), nic()], true, None);
     pair.run(Duration::from_millis(5));
     (path, pair.found.expect("it is measured").sources)

@@ -18,6 +18,7 @@ mod counters;
 mod neighbours;
 pub mod plan;
 mod recognition;
+mod refusal;
 mod resolve;
 mod surroundings;
 mod transmit;
@@ -30,6 +31,7 @@ pub use neighbours::{
 };
 pub use plan::*;
 pub use recognition::Recognition;
+pub use refusal::{Refusal, Refusals, Why};
 pub use resolve::{EtsResolved, Methods, Party, Peer, PeerState, PfcResolved, Resolved};
 pub use surroundings::Surroundings;
 

@@ -4,8 +4,10 @@ use arrayvec::ArrayVec;
 
 use super::counters::Counters;
 use super::plan::Subtypes;
+use super::refusal::{self, Refusal, Refusals, Why};
 use ground::time::Instant;
 use ground::units::Mac;
+use wire::WireError;
 use wire::dcbx::application::{self, Application};
 use wire::dcbx::isolation::CongestionIsolation;
 use wire::dcbx::source_flow::{self, SourceFlowControl};
@@ -61,6 +63,8 @@ pub struct PeerDcbx {
     pub topology: Option<Topology>,
     /// Source Flow Control settings.
     pub sfc: Option<SourceFlowControl>,
+    /// Information that could not be read, or is of an earlier version of DCBX.
+    pub refused: Refusals,
 }
 
 impl PeerDcbx {
@@ -71,6 +75,11 @@ impl PeerDcbx {
             || self.recommended.is_some()
             || self.pfc.is_some()
             || self.applications.is_some()
+    }
+
+    /// Stores a refusal, if there is room: a frame with more is damaged as a whole.
+    fn refuse(&mut self, refusal: Option<Refusal>) {
+        self.refused.extend(refusal.filter(|_| !self.refused.is_full()));
     }
 }
 
@@ -120,18 +129,19 @@ fn text(value: &[u8]) -> Option<Text> {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Read {
     Taken,
-    Faulty,
+    Faulty(Why),
     Unrecognized,
 }
 
 /// Stores a value. The first TLV of a kind counts, a duplicate is discarded.
-fn place<T, E>(place: &mut Option<T>, read: Result<T, E>) -> Read {
+fn place<T>(place: &mut Option<T>, read: Result<T, WireError>) -> Read {
     match read {
         Ok(value) if place.is_none() => {
             *place = Some(value);
             Read::Taken
         }
-        _ => Read::Faulty,
+        Ok(_) => Read::Faulty(Why::Duplicate),
+        Err(error) => Read::Faulty(Why::Malformed(error)),
     }
 }
 
@@ -142,7 +152,8 @@ fn place_text(place: &mut Text, value: &[u8]) -> Read {
             *place = value;
             Read::Taken
         }
-        _ => Read::Faulty,
+        Some(_) => Read::Faulty(Why::Duplicate),
+        None => Read::Faulty(Why::Malformed(WireError::BadLength)),
     }
 }
 
@@ -162,10 +173,14 @@ pub(super) fn read(
     for tlv in view.optional() {
         match read_tlv(&mut said, &tlv, subtypes) {
             Read::Taken => {}
-            Read::Unrecognized => counters.tlvs_unrecognized += 1,
-            Read::Faulty => {
+            Read::Unrecognized => {
+                counters.tlvs_unrecognized += 1;
+                said.dcbx.refuse(refusal::of_unrecognized(&tlv));
+            }
+            Read::Faulty(why) => {
                 counters.tlvs_discarded += 1;
                 faulty = true;
+                said.dcbx.refuse(refusal::of_faulty(&tlv, subtypes, why));
             }
         }
     }
@@ -182,7 +197,7 @@ fn read_tlv(said: &mut Received, tlv: &Tlv<'_>, subtypes: &Subtypes) -> Read {
         // Not managed by its neighbours' information: recognized, and not stored.
         TlvType::MANAGEMENT => Read::Taken,
         TlvType::ORGANIZATIONAL => match tlv.organizational() {
-            None => Read::Faulty,
+            None => Read::Faulty(Why::Malformed(WireError::Truncated)),
             Some(org) if org.oui == dcbx::OUI => {
                 read_dcbx(&mut said.dcbx, org.subtype, org.value, subtypes)
             }

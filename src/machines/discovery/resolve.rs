@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::neighbours::{Neighbour, Received};
 use super::plan::{DcbxPfcPlan, DcbxPlan, EtsPlan, EtsTable, PfcForm, Precedence};
+use super::refusal::Why;
 use ground::time::Duration;
 use ground::units::{Mac, PRIORITIES, PrioritySet};
 use wire::dcbx::ets::algorithm;
@@ -41,10 +42,9 @@ pub struct PfcResolved {
     pub enable: PrioritySet,
     /// Origin of the setting.
     pub from: Party,
-    /// True if the peer's setting has precedence but needs more classes with PFC than this port
-    /// supports.
+    /// Reason for which the peer's setting is not used although it has precedence.
     #[serde(skip)]
-    pub beyond: bool,
+    pub refused: Option<Why>,
 }
 
 /// Result for ETS.
@@ -54,9 +54,8 @@ pub struct EtsResolved {
     pub table: EtsTable,
     /// Origin of the setting.
     pub from: Party,
-    /// True if the peer's recommendation has precedence but exceeds this port's capabilities or is
-    /// inconsistent.
-    pub beyond: bool,
+    /// Reason for which the peer's recommendation is not used although it has precedence.
+    pub refused: Option<Why>,
 }
 
 /// Measurement methods that both ends support.
@@ -143,17 +142,20 @@ fn resolve_pfc(
     peer: Option<&Peer>,
     classes: Option<[u8; PRIORITIES]>,
 ) -> PfcResolved {
-    let own = PfcResolved { enable, from: Party::Local, beyond: false };
+    let own = PfcResolved { enable, from: Party::Local, refused: None };
     let Some((mac, remote)) = peer.and_then(|peer| Some((peer.mac, peer.pfc?))) else {
         return own;
     };
     if !local.willing || remote.willing && keeps_own(plan.precedence, plan.mac, mac) {
         return own;
     }
-    if count_classes(remote.enable, classes) > pfc_classes(local.capability) {
-        return PfcResolved { beyond: true, ..own };
+    let (needed, supported) =
+        (count_classes(remote.enable, classes), pfc_classes(local.capability));
+    if needed > supported {
+        let refused = Some(Why::PfcClasses(needed as u8, supported as u8));
+        return PfcResolved { refused, ..own };
     }
-    PfcResolved { enable: remote.enable, from: Party::Peer, beyond: false }
+    PfcResolved { enable: remote.enable, from: Party::Peer, refused: None }
 }
 
 /// Returns true if this one of two willing ports keeps its local setting.
@@ -179,28 +181,33 @@ fn count_classes(set: PrioritySet, classes: Option<[u8; PRIORITIES]>) -> usize {
 
 /// Runs the asymmetric state machine (38.4.1): a willing port adopts its peer's recommendation.
 fn resolve_ets(local: &EtsPlan, peer: Option<&Received>) -> EtsResolved {
-    let own = EtsResolved { table: local.local, from: Party::Local, beyond: false };
+    let own = EtsResolved { table: local.local, from: Party::Local, refused: None };
     match peer.and_then(|said| said.dcbx.recommended) {
         Some(recommended) if local.willing => {
             let table = recommended.table;
-            if is_possible(local, &table) {
-                EtsResolved { table, from: Party::Peer, beyond: false }
-            } else {
-                EtsResolved { beyond: true, ..own }
+            match impossible(local, &table) {
+                None => EtsResolved { table, from: Party::Peer, refused: None },
+                refused => EtsResolved { refused, ..own },
             }
         }
         _ => own,
     }
 }
 
-/// Returns true if the port supports `table`.
-fn is_possible(local: &EtsPlan, table: &EtsTable) -> bool {
-    let has_class = |&class: &u8| class < local.classes;
-    let has_algorithm = |&class: &u8| match table.algorithm[usize::from(class)] {
+/// Returns the reason for which the port cannot use `table`, if there is one.
+fn impossible(local: &EtsPlan, table: &EtsTable) -> Option<Why> {
+    let has_algorithm = |algorithm| match algorithm {
         algorithm::STRICT | algorithm::ETS => true,
         algorithm::CREDIT_BASED => local.cbs,
         _ => false,
     };
-    table.is_consistent()
-        && table.class.iter().all(|class| has_class(class) && has_algorithm(class))
+    let class = |class: u8| {
+        let algorithm = table.algorithm[usize::from(class)];
+        if class >= local.classes {
+            return Some(Why::ClassBeyond(class, local.classes));
+        }
+        (!has_algorithm(algorithm)).then_some(Why::Algorithm(algorithm))
+    };
+    let shares = || (!table.is_consistent()).then(|| Why::Shares(table.shares()));
+    table.class.into_iter().find_map(class).or_else(shares)
 }

@@ -67,17 +67,11 @@ impl Reaction {
     }
 }
 
-/// Inputs of the headroom of a measured link.
+/// What every method adds to the delay that it measured: the two ends of the link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct MeasuredInputs {
+pub struct LinkEnds {
     /// Link rate.
     pub rate: BitsPerSec,
-    /// Reading of the delay value.
-    pub formula: Formula,
-    /// The measured `(t2 - t1) + (t4 - t3)`, or `t4 - t1` for the short form.
-    pub round_trip: Duration,
-    /// The peer's reaction; not used by the short form.
-    pub reaction: Reaction,
     /// Adjustment of this port for the difference between the paths of MAC data and MAC control
     /// frames.
     pub adjustment: Adjustment,
@@ -86,62 +80,80 @@ pub struct MeasuredInputs {
     pub invocation: Duration,
     /// MACsec delays, if frames are protected.
     pub shims: Option<Shims>,
-    /// Delay of MACsec that a protected frame met on its way to the peer, which stands for both shims.
-    pub shims_measured: Option<Duration>,
     /// Frame parameters of the link; with MACsec including its overhead.
     pub frames: Frames,
+}
+
+impl LinkEnds {
+    /// Returns the sum of what a method measured and of the ends. `shims_measured` stands for both
+    /// MACsec shims.
+    fn around(
+        &self,
+        shims_measured: Option<Duration>,
+        measured: impl IntoIterator<Item = Term>,
+    ) -> DelayValue {
+        let Self { rate, frames, .. } = *self;
+        let mut terms = vec![
+            bits("frame begun before the PFC frame", frames.longest()),
+            span("invocation of the PFC frame", rate, self.invocation, DRAFT),
+        ];
+        match (self.shims, shims_measured) {
+            (Some(_), Some(both)) => {
+                // The PFC frame has the octets of its protection already.
+                let octets = frames.pfc() - frames.plain().pfc();
+                let bits = bits_in(rate, both.as_picos()).saturating_sub(octets);
+                let source = "measured, protected and plain";
+                terms.push(Term::new("MACsec shims of both ends", bits, source));
+            }
+            (Some(shims), None) => {
+                terms.push(span("MACsec shim of this port", rate, shims.local, DRAFT));
+            }
+            (None, _) => {}
+        }
+        terms.push(bits("PFC frame", frames.pfc()));
+        terms.extend(measured);
+        if let (Some(shims), None) = (self.shims, shims_measured) {
+            terms.push(span("MACsec shim of the peer", rate, shims.remote, DRAFT));
+        }
+        terms.extend(adjustment(rate, self.adjustment));
+        terms.push(bits("frame begun by the peer", frames.longest()));
+        DelayValue { terms }
+    }
+}
+
+/// Inputs of the headroom of a measured link.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct MeasuredInputs {
+    /// Both ends of the link.
+    pub ends: LinkEnds,
+    /// Reading of the delay value.
+    pub formula: Formula,
+    /// The measured `(t2 - t1) + (t4 - t3)`, or `t4 - t1` for the short form.
+    pub round_trip: Duration,
+    /// The peer's reaction; not used by the short form.
+    pub reaction: Reaction,
+    /// Delay of MACsec that a protected frame met on its way to the peer, which stands for both shims.
+    pub shims_measured: Option<Duration>,
 }
 
 /// Calculates the headroom of a link from its measured round trip.
 #[must_use]
 pub fn measured(inputs: &MeasuredInputs) -> DelayValue {
-    let MeasuredInputs { rate, frames, .. } = *inputs;
-    if inputs.formula == Formula::Short {
-        return short(inputs);
-    }
-    let spans =
-        |name, span: Duration, source| Term::new(name, bits_in(rate, span.as_picos()), source);
-    let mut terms = vec![
-        bits("frame begun before the PFC frame", frames.longest()),
-        spans("invocation of the PFC frame", inputs.invocation, DRAFT),
-    ];
-    match (inputs.shims, inputs.shims_measured) {
-        (Some(_), Some(both)) => {
-            // The PFC frame has the octets of its protection already.
-            let octets = frames.pfc() - frames.plain().pfc();
-            let bits = bits_in(rate, both.as_picos()).saturating_sub(octets);
-            let source = "measured, protected and plain";
-            terms.push(Term::new("MACsec shims of both ends", bits, source));
+    let rate = inputs.ends.rate;
+    let of_link = match inputs.formula {
+        Formula::Full => {
+            let Reaction { picos, source } = inputs.reaction;
+            let source_of_link = "measured, request and response";
+            vec![
+                span("round trip", rate, inputs.round_trip, source_of_link),
+                signed("reaction of the peer", rate, picos, source),
+            ]
         }
-        (Some(shims), None) => {
-            terms.push(spans("MACsec shim of this port", shims.local, DRAFT));
+        Formula::Short => {
+            vec![span("t4 - t1", rate, inputs.round_trip, "measured, with the peer's turnaround")]
         }
-        (None, _) => {}
-    }
-    terms.push(bits("PFC frame", frames.pfc()));
-    terms.push(spans("round trip", inputs.round_trip, "measured, request and response"));
-    if let (Some(shims), None) = (inputs.shims, inputs.shims_measured) {
-        terms.push(spans("MACsec shim of the peer", shims.remote, DRAFT));
-    }
-    let Reaction { picos, source } = inputs.reaction;
-    terms.push(signed("reaction of the peer", rate, picos, source));
-    terms.extend(adjustment(rate, inputs.adjustment));
-    terms.push(bits("frame begun by the peer", frames.longest()));
-    DelayValue { terms }
-}
-
-/// The short form, with the fixed delay of the proposal's table.
-fn short(inputs: &MeasuredInputs) -> DelayValue {
-    let MeasuredInputs { rate, frames, .. } = *inputs;
-    let elapsed = bits_in(rate, inputs.round_trip.as_picos());
-    let mut terms = vec![
-        bits("frame begun before the PFC frame", frames.longest()),
-        bits("PFC frame", frames.pfc()),
-        Term::new("t4 - t1", elapsed, "measured, with the peer's turnaround"),
-    ];
-    terms.extend(adjustment(rate, inputs.adjustment));
-    terms.push(bits("frame begun by the peer", frames.longest()));
-    DelayValue { terms }
+    };
+    inputs.ends.around(inputs.shims_measured, of_link)
 }
 
 /// Term of an adjustment, if there is one.
@@ -164,8 +176,8 @@ fn signed(name: &'static str, rate: BitsPerSec, picos: i64, source: &'static str
 /// Inputs of the headroom of a link whose medium PTP has measured.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PeerDelayInputs {
-    /// Link rate.
-    pub rate: BitsPerSec,
+    /// Both ends of the link.
+    pub ends: LinkEnds,
     /// Mean path delay, one way.
     pub path: Duration,
     /// Internal delay of this port's interface, transmit and receive together. At most 1 s.
@@ -173,29 +185,24 @@ pub struct PeerDelayInputs {
     /// Internal delay advertised by the peer: its interface, transmit and receive together, and its
     /// reaction. At most 1 s.
     pub peer_internal: Duration,
-    /// Adjustment of this port.
-    pub adjustment: Adjustment,
-    /// Frame parameters of the link.
-    pub frames: Frames,
 }
 
 /// Calculates the headroom of a link whose medium PTP has measured.
 #[must_use]
 pub fn by_peer_delay(inputs: &PeerDelayInputs) -> DelayValue {
-    let PeerDelayInputs { rate, frames, .. } = *inputs;
-    let spans = |name, picos, source| Term::new(name, bits_in(rate, picos), source);
-    let path = inputs.path.saturating_mul(2).as_picos();
-    let (own, peer) = (inputs.own_internal.as_picos(), inputs.peer_internal.as_picos());
-    let mut terms = vec![
-        bits("frame begun before the PFC frame", frames.longest()),
-        bits("PFC frame", frames.pfc()),
-        spans("medium both ways", path, "measured, PTP peer delay"),
-        spans("internal delay of this port", own, "configured"),
-        spans("internal delay of the peer", peer, "as the peer says by DCBX"),
+    let rate = inputs.ends.rate;
+    let path = inputs.path.saturating_mul(2);
+    let of_link = [
+        span("medium both ways", rate, path, "measured, PTP peer delay"),
+        span("internal delay of this port", rate, inputs.own_internal, "configured"),
+        span("internal delay of the peer", rate, inputs.peer_internal, "as the peer says by DCBX"),
     ];
-    terms.extend(adjustment(rate, inputs.adjustment));
-    terms.push(bits("frame begun by the peer", frames.longest()));
-    DelayValue { terms }
+    inputs.ends.around(None, of_link)
+}
+
+/// Term of a time.
+fn span(name: &'static str, rate: BitsPerSec, time: Duration, source: &'static str) -> Term {
+    Term::new(name, bits_in(rate, time.as_picos()), source)
 }
 
 fn bits(name: &'static str, bits: u64) -> Term {
@@ -236,15 +243,32 @@ mod tests {
     fn link(metres: u64) -> MeasuredInputs {
         let interfaces = Interface::plain(Phy::Base100R).delay().saturating_mul(2);
         MeasuredInputs {
-            rate: RATE,
+            ends: ends(),
             formula: Formula::Full,
             round_trip: Duration::from_nanos(2 * 5 * metres) + interfaces,
             reaction: Reaction::configured(DelayInputs::HIGHER_LAYER),
+            shims_measured: None,
+        }
+    }
+
+    fn ends() -> LinkEnds {
+        LinkEnds {
+            rate: RATE,
             adjustment: Adjustment::default(),
             invocation: Duration::ZERO,
             shims: None,
-            shims_measured: None,
             frames: Frames::up_to(DelayInputs::MAX_FRAME),
+        }
+    }
+
+    /// PTP's measurement of that link.
+    fn path(metres: u64) -> PeerDelayInputs {
+        let interface = Interface::plain(Phy::Base100R).delay();
+        PeerDelayInputs {
+            ends: ends(),
+            path: Duration::from_nanos(5 * metres),
+            own_internal: interface,
+            peer_internal: interface + DelayInputs::HIGHER_LAYER,
         }
     }
 
@@ -267,8 +291,27 @@ mod tests {
             let reaction = Reaction::configured(DelayInputs::HIGHER_LAYER + more);
             let slow = MeasuredInputs { reaction, ..base };
             assert_eq!(measured(&slow).bytes(), Bytes(42_096 + 64 * k));
-            let late = MeasuredInputs { invocation: more, ..base };
+            let late = LinkEnds { invocation: more, ..ends() };
+            let late = MeasuredInputs { ends: late, ..base };
             assert_eq!(measured(&late).bytes(), Bytes(42_096 + 64 * k));
+        }
+    }
+
+    #[test]
+    fn every_method_and_form_adds_all_of_both_ends() {
+        let us = Duration::from_micros;
+        let shims = Some(Shims { local: us(2), remote: us(4) });
+        let adjustment = Adjustment::from_nanos(8_000).unwrap();
+        let whole = LinkEnds { adjustment, invocation: us(1), shims, ..ends() };
+        let sums = |ends: LinkEnds| {
+            let full = MeasuredInputs { ends, ..link(100) };
+            let short = MeasuredInputs { formula: Formula::Short, ..full };
+            let by_path = by_peer_delay(&PeerDelayInputs { ends, ..path(100) });
+            [measured(&full), measured(&short), by_path]
+        };
+        // 1 + 2 + 4 + 8 us: each is there, and once.
+        for (with, without) in sums(whole).iter().zip(sums(ends())) {
+            assert_eq!(with.bits() - without.bits(), 1_500_000, "{with}");
         }
     }
 
@@ -277,11 +320,11 @@ mod tests {
         let plain = measured(&link(100));
         assert!(plain.terms.iter().all(|t| !t.name.contains("MACsec")));
         let shims = Shims { local: Duration::from_nanos(80), remote: Duration::from_nanos(160) };
-        let with = measured(&MeasuredInputs { shims: Some(shims), ..link(100) });
+        let base = MeasuredInputs { ends: LinkEnds { shims: Some(shims), ..ends() }, ..link(100) };
+        let with = measured(&base);
         // Measured, their sum is one term; without protection there is none.
         let both = Some(Duration::from_nanos(240));
-        let found =
-            measured(&MeasuredInputs { shims: Some(shims), shims_measured: both, ..link(100) });
+        let found = measured(&MeasuredInputs { shims_measured: both, ..base });
         assert_eq!(found.bits(), with.bits());
         let named = found.terms.iter().filter(|term| term.name.contains("MACsec")).count();
         assert_eq!(named, 1);
@@ -315,7 +358,10 @@ mod tests {
         assert_eq!(says(615), measured(&base).bits());
         assert_eq!(says(616), measured(&base).bits() + 160);
         assert_eq!(says(-100), measured(&base).bits() - 61_440 - 10_000);
-        let adjusted = |n| measured(&MeasuredInputs { adjustment: ns(n), ..base });
+        let adjusted = |n| {
+            let ends = LinkEnds { adjustment: ns(n), ..ends() };
+            measured(&MeasuredInputs { ends, ..base })
+        };
         assert_eq!(adjusted(50).bits(), measured(&base).bits() + 5_000);
         assert_eq!(adjusted(-50).bits(), measured(&base).bits() - 5_000);
         assert_eq!(adjusted(0), measured(&base));
@@ -324,16 +370,8 @@ mod tests {
 
     #[test]
     fn the_peer_delay_of_the_same_link_gives_the_same_sum() {
-        let interface = Interface::plain(Phy::Base100R).delay();
         for (metres, octets) in [(20, 32_096), (100, 42_096), (500, 92_096)] {
-            let value = by_peer_delay(&PeerDelayInputs {
-                rate: RATE,
-                path: Duration::from_nanos(5 * metres),
-                own_internal: interface,
-                peer_internal: interface + DelayInputs::HIGHER_LAYER,
-                adjustment: Adjustment::default(),
-                frames: Frames::up_to(DelayInputs::MAX_FRAME),
-            });
+            let value = by_peer_delay(&path(metres));
             assert_eq!(value.bytes(), Bytes(octets), "{metres} m: {value}");
         }
     }
@@ -341,10 +379,10 @@ mod tests {
     #[test]
     fn accuracy_is_in_quanta_and_longest_frames() {
         // 100 ns are 10,000 bits at 100 Gb/s: 19.53 quanta, 0.619 frames of 2020 bytes.
-        let of = Accuracy::of(Duration::from_nanos(100), RATE, link(0).frames);
+        let of = Accuracy::of(Duration::from_nanos(100), RATE, ends().frames);
         assert!((of.quanta - 19.531_25).abs() < 1e-9, "{of:?}");
         assert!((of.max_frames - 10_000.0 / 16_160.0).abs() < 1e-5, "{of:?}");
-        let none = Accuracy::of(Duration::ZERO, RATE, link(0).frames);
+        let none = Accuracy::of(Duration::ZERO, RATE, ends().frames);
         assert_eq!(none, Accuracy { quanta: 0.0, max_frames: 0.0 });
     }
 }

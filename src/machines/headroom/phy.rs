@@ -137,6 +137,23 @@ impl Phy {
         }
     }
 
+    /// Returns the longest cable in metres for which 802.3 defines a PHY of this kind: ER or ZR where there
+    /// is optics, CR and T for copper. `None` without a PHY.
+    #[must_use]
+    pub const fn longest_m(self) -> Option<u64> {
+        match self {
+            Self::Base10T => Some(100),
+            Self::Base40Cr4 | Self::Base100Cr10 => Some(7),
+            Self::Base10R | Self::Base25R | Self::Base40R => Some(40_000),
+            // 100GBASE-ZR (802.3ct).
+            Self::Base100R => Some(80_000),
+            Self::Base200R | Self::Base400R | Self::Base800R => Some(40_000),
+            // 1.6TBASE-DR8-2 of the draft.
+            Self::Base1600R => Some(2_000),
+            Self::Virtual(_) => None,
+        }
+    }
+
     /// Returns the rate.
     #[must_use]
     pub const fn rate(self) -> BitsPerSec {

@@ -174,6 +174,14 @@ impl Receiver {
         self.earliest
     }
 
+    /// Returns true if `priority` may not send now.
+    #[must_use]
+    pub fn is_paused(&self, now: Instant, priority: Priority) -> bool {
+        let i = priority.index();
+        let has_begun = !self.pending.contains(priority) || now >= self.begins[i];
+        self.paused.running().contains(priority) && has_begun && now < self.until[i]
+    }
+
     /// Returns the total paused time of `priority`.
     #[must_use]
     pub fn paused_time(&self, now: Instant, priority: Priority) -> Total {
@@ -191,6 +199,13 @@ impl Receiver {
     #[must_use]
     pub const fn transitions(&self, priority: Priority) -> u64 {
         self.paused.transitions(priority)
+    }
+
+    /// Resets pause times and transitions; a running pause counts from `now` on.
+    pub fn clear_counters(&mut self, now: Instant) {
+        self.expire(now);
+        self.find_earliest();
+        self.paused.clear(now);
     }
 
     /// Sets the link rate at `now`. A running pause keeps its remaining quanta, whose duration

@@ -163,6 +163,11 @@ impl Sender {
         self.wanted.transitions(priority)
     }
 
+    /// Resets pause times and transitions; a running pause counts from `now` on.
+    pub fn clear_counters(&mut self, now: Instant) {
+        self.wanted.clear(now);
+    }
+
     /// Sets the link rate: the duration of quanta changes, and present pauses are renewed in time
     /// for that.
     pub fn set_rate(&mut self, now: Instant, rate: BitsPerSec) {

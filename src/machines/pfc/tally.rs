@@ -51,6 +51,15 @@ impl Tally {
         self.total[p.index()] + open
     }
 
+    /// Resets times and transitions; a running pause counts from `now` on.
+    pub(super) fn clear(&mut self, now: Instant) {
+        self.total = [Total::ZERO; PRIORITIES];
+        self.transitions = [0; PRIORITIES];
+        for p in self.running.iter() {
+            self.since[p.index()] = now;
+        }
+    }
+
     /// Returns the number of pauses of `p`.
     pub(super) const fn transitions(&self, p: Priority) -> u64 {
         self.transitions[p.index()]

@@ -119,7 +119,7 @@ pub fn selftest(
         context.bench.start(&usual, &usual).map_err(|refused| error(places, &refused))?;
     context.link_rate = passes::link_rate(&pair.port);
     context.promiscuous = pair.port.info().promiscuous;
-    context.forwards = Some(forwards(&pair));
+    context.forwards = Some(pair.port.info().mac_control.to_string());
     devices[0].link_rate_bps = context.link_rate;
     if let (Some(device), Some(peer)) = (devices.get_mut(1), &pair.peer) {
         device.link_rate_bps = passes::link_rate(peer);
@@ -229,16 +229,6 @@ fn identity(
         firmware,
         firmware_unknown,
         link_rate_bps: None,
-    }
-}
-
-/// Claim of the port about MAC control frames.
-fn forwards(pair: &Pair) -> String {
-    use dpdk::MacControl::{FlowControlOff, Forwarded, NoSetting};
-    match &pair.port.info().mac_control {
-        Forwarded => "flow control off, MAC control frames are passed to software".into(),
-        FlowControlOff => "flow control off; the driver does not promise to pass them".into(),
-        NoSetting { reason, .. } => format!("no setting ({reason})"),
     }
 }
 

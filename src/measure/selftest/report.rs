@@ -247,15 +247,16 @@ impl Report {
     }
 }
 
-/// Verdict of a test with these lines.
+/// Verdict of a test with these lines. It is asked what works: what it cannot try and what a driver does not
+/// tell are reported, not judged.
 pub(crate) fn verdict_of(lines: &[Line], interrupted: bool) -> Verdict {
     if interrupted {
         return Verdict::Inconclusive;
     }
-    Verdict::of_all(lines.iter().map(|line| match line.verdict {
-        Found::Ok => Verdict::Pass,
-        Found::Fails => Verdict::Fail,
-        Found::NotTried | Found::Unknown => Verdict::NotJudged,
+    Verdict::of_all(lines.iter().filter_map(|line| match line.verdict {
+        Found::Ok => Some(Verdict::Pass),
+        Found::Fails => Some(Verdict::Fail),
+        Found::NotTried | Found::Unknown => None,
     }))
 }
 

@@ -1,10 +1,11 @@
 //! The HTTP transport: maps paths to calls and converts JSON.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::{Request, State};
-use axum::http::header::{ALLOW, ORIGIN};
+use axum::http::header::{ALLOW, HOST, ORIGIN};
 use axum::http::{HeaderValue, Method, StatusCode, Uri};
 use axum::middleware::{self, Next};
 use axum::response::Response;
@@ -15,7 +16,7 @@ use super::body::{self, BodyError};
 use super::call::{Call, Reply, apart};
 use super::limits::{BODY_SMALL, VALUES_MAX};
 use super::response::{JSON, error, not_found, response};
-use super::{Shared, grpc};
+use super::{Shared, grpc, json};
 use crate::engine::{Engine, JsonText, Refusal, RefusalKind};
 
 const OCTETS: HeaderValue = HeaderValue::from_static("application/octet-stream");
@@ -55,18 +56,37 @@ pub(super) fn router(shared: Arc<Shared>) -> Router {
             error(StatusCode::METHOD_NOT_ALLOWED, "validation", &[why])
         })
         .fallback(async |uri: Uri| not_found(&uri))
-        .layer(middleware::from_fn(no_pages))
+        .layer(middleware::from_fn_with_state(Arc::clone(&shared), no_pages))
         .with_state(shared)
 }
 
 /// Refuses requests of web pages in a browser, because any page can reach loopback. Browsers send
 /// the page's origin; API clients do not.
-async fn no_pages(request: Request, next: Next) -> Response {
+///
+/// On the loopback the host must be an address or `localhost`: the name of a page can be made to
+/// mean this machine (DNS rebinding), and its requests then have no origin.
+async fn no_pages(State(shared): State<Arc<Shared>>, request: Request, next: Next) -> Response {
+    let header = || request.headers().get(HOST).map(|host| host.to_str().unwrap_or("?"));
+    let host = request.uri().authority().map(|host| host.as_str()).or_else(header);
+    if let Some(host) = host.filter(|host| shared.local && !is_local(host)) {
+        let why = format!("`{HOST}: {host}` is no address and not `localhost`; use one of these");
+        return error(StatusCode::FORBIDDEN, "validation", &[why]);
+    }
     if request.headers().contains_key(ORIGIN) {
         let why = format!("pages of browsers are not served (they send `{ORIGIN}`)");
         return error(StatusCode::FORBIDDEN, "validation", &[why]);
     }
     next.run(request).await
+}
+
+/// Returns true for a host, with or without a port, that no DNS server can give another meaning.
+fn is_local(host: &str) -> bool {
+    let name = match host.rsplit_once(':') {
+        Some((name, port)) if port.bytes().all(|b| b.is_ascii_digit()) => name,
+        _ => host,
+    };
+    let address = name.strip_prefix('[').and_then(|name| name.strip_suffix(']')).unwrap_or(name);
+    name.eq_ignore_ascii_case("localhost") || address.parse::<IpAddr>().is_ok()
 }
 
 async fn answer(call: Call, State(shared): State<Arc<Shared>>, request: Request) -> Response {
@@ -117,6 +137,23 @@ fn parse(octets: &[u8]) -> Result<Value, Refusal> {
         let why = format!("the body has more than {VALUES_MAX} values; send fewer");
         return Err(Refusal::validation(why));
     }
-    serde_json::from_slice(octets)
-        .map_err(|e| Refusal::validation(format!("the body is not JSON: {e}")))
+    json::parse(octets).map_err(|e| Refusal::validation(format!("the body is not JSON: {e}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_host_is_an_address_or_localhost() {
+        for local in
+            ["127.0.0.1", "127.0.0.1:8080", "[::1]:8443", "[::1]", "localhost", "LocalHost:1"]
+        {
+            assert!(is_local(local), "{local}");
+        }
+        for other in ["evil.example", "evil.example:8080", "localhost.evil.example", "", ":80", "?"]
+        {
+            assert!(!is_local(other), "{other}");
+        }
+    }
 }

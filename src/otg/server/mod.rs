@@ -16,6 +16,7 @@ mod call;
 mod connection;
 mod grpc;
 mod http;
+mod json;
 pub mod limits;
 mod response;
 mod tls;
@@ -64,6 +65,8 @@ struct Shared {
     large_bodies: Arc<Semaphore>,
     /// True if clients must present a certificate, which implies TLS.
     authenticates: bool,
+    /// True if only requests to an address or to `localhost` are served.
+    local: bool,
 }
 
 /// Listens, and serves from its own thread.
@@ -87,7 +90,8 @@ pub fn serve(options: &Options, engine: Arc<dyn Engine>) -> io::Result<Server> {
     let (stop, stopped) = channel::channel(false);
     let large_bodies = Arc::new(Semaphore::new(limits::LARGE_BODIES));
     let authenticates = options.client_ca.is_some();
-    let shared = Arc::new(Shared { engine, large_bodies, authenticates });
+    let shared =
+        Arc::new(Shared { engine, large_bodies, authenticates, local: addr.ip().is_loopback() });
     let thread = std::thread::Builder::new().name("otg-server".into()).spawn(move || {
         runtime.block_on(connection::accept(listener, identity.acceptor, shared, stopped));
         runtime.shutdown_timeout(limits::STOP_TIME);

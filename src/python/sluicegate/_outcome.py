@@ -80,7 +80,7 @@ class Outcome(Mapping[str, Any]):
 
     @property
     def passed(self) -> bool:
-        """True if no check failed and at least one passed: exit status 0 of `sluice run`."""
+        """True if every check was judged and holds: exit status 0 of `sluice run`."""
         return self.verdict == "pass"
 
     @property

@@ -31,6 +31,8 @@ class Rows(List[Dict[str, Any]]):
     repeated_alone: int
     #: Folder with the parts, if there is one.
     out: Optional[Path]
+    #: Runs of the studies without a row, in rows of `read_rows`.
+    missing: int
 
     def __init__(self, rows: Iterable[dict[str, Any]] = ()) -> None:
         super().__init__(rows)
@@ -38,15 +40,19 @@ class Rows(List[Dict[str, Any]]):
         self.repeated = 0
         self.repeated_alone = 0
         self.out = None
+        self.missing = 0
 
     @property
     def verdict(self) -> str:
-        """Worst verdict of all runs; `not_judged` without any."""
-        return max((row["verdict"] for row in self), key=VERDICTS.index, default="not_judged")
+        """Worst verdict of all runs; `not_judged` without any, at best `inconclusive` if some are missing."""
+        verdicts = [row["verdict"] for row in self]
+        if verdicts and self.missing > 0:
+            verdicts.append("inconclusive")
+        return max(verdicts, key=VERDICTS.index, default="not_judged")
 
     @property
     def passed(self) -> bool:
-        """True if every run passed."""
+        """True if every run passed, and none is missing."""
         return self.verdict == "pass"
 
     def frame(self) -> pandas.DataFrame:
@@ -60,6 +66,8 @@ class Rows(List[Dict[str, Any]]):
 def read_rows(path: Union[str, os.PathLike[str]]) -> Rows:
     """Reads rows from a file of `sluice run --rows`, or from the parts in the folder of a sweep.
 
+    A study is complete with all runs of its lab; a file of a part, such as of one variant, is not.
+
     Raises ValueError: a line is not JSON, or the folder has no parts.
     """
     path = Path(path)
@@ -70,7 +78,17 @@ def read_rows(path: Union[str, os.PathLike[str]]) -> Rows:
     rows.sort(key=lambda row: row.get("n") or 0)
     found = Rows(rows)
     found.out = path if path.is_dir() else None
+    found.missing = _missing(rows)
     return found
+
+
+def _missing(rows: list[dict[str, Any]]) -> int:
+    """Returns the number of runs without a row; a row that does not say of how many it is counts as one."""
+    numbers: dict[tuple[Any, Any], set[Any]] = {}
+    for row in rows:
+        numbers.setdefault((row.get("study"), row.get("runs")), set()).add(row.get("n"))
+    left = ((runs - len(own) if isinstance(runs, int) else 1) for (_, runs), own in numbers.items())
+    return sum(left)
 
 
 def _read(file: Path) -> Iterable[dict[str, Any]]:

@@ -51,6 +51,9 @@ def pytest_configure(config: pytest.Config) -> None:
         "fixture lab has the results. seeds is a number (1 to N) or a list, variant a name or a list. "
         "The test fails unless the lab's verdict is PASS; with checks=False its own asserts decide.",
     )
+    config.addinivalue_line(
+        "markers", "otg_allow(*locations): locations that the fixture otg may use, such as iface:eth1."
+    )
 
 
 @dataclass(frozen=True)
@@ -224,11 +227,14 @@ def switch(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[
 def otg(request: pytest.FixtureRequest) -> Iterator[Any]:
     """The api of snappi for a `sluice gen --listen` that runs beside the test.
 
-    Ports are pairs in memory (`ring:NAME.a`, `ring:NAME.b`) or interfaces (`iface:eth1`). Needs snappi
-    and a program with DPDK, and skips with the reason where they are missing.
+    Ports are pairs in memory (`ring:NAME.a`, `ring:NAME.b`), and the locations of the marker
+    `otg_allow` (`iface:eth1`). Needs snappi and a program with DPDK, and skips with the reason where
+    they are missing.
     """
     snappi = pytest.importorskip("snappi", reason="snappi is missing: pip install 'sluicegate[otg]'")
-    generator = OtgServer(_program(request.config))
+    allowed = [place for mark in request.node.iter_markers("otg_allow") for place in mark.args]
+    arguments = [word for place in allowed for word in ("--allow", place)]
+    generator = OtgServer(_program(request.config), arguments)
     try:
         yield snappi.api(location=f"http://{generator.address}", verify=False)
     finally:

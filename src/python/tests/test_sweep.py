@@ -157,6 +157,21 @@ def test_rows_of_the_program_are_read(tiny, tmp_path, sluice):
     assert frame["trace_hash"][0] == row["trace_hash"] and frame["elapsed_ns"][0] == row["elapsed_ns"]
 
 
+def test_rows_of_a_part_do_not_pass(tiny, tmp_path, sluice):
+    file, part = tmp_path / "rows.jsonl", tmp_path / "part.jsonl"
+    tiny.write_text(tiny.read_text() + "\nsweep: {seed: 1..4}\n")
+    subprocess.run([sluice, "run", str(tiny), "--rows", str(file)], check=True, capture_output=True)
+    lines = file.read_text().splitlines(keepends=True)
+    whole = sluicegate.read_rows(file)
+    assert whole.passed and whole.missing == 0
+    part.write_text("".join(lines[:1]))
+    found = sluicegate.read_rows(part)
+    assert not found.passed and (found.verdict, found.missing) == ("inconclusive", 3)
+    # A line that is there twice is no other run.
+    part.write_text("".join([*lines[:3], lines[0]]))
+    assert sluicegate.read_rows(part).missing == 1
+
+
 def test_bad_points_are_refused_before_the_first_run(tiny):
     class Never(Executor):
         def submit(self, *_):

@@ -241,7 +241,7 @@ fn comparison(compared: &Comparison) -> Markup {
             one.now.test.clone(),
             one.now.row(),
             one.now.metric.clone(),
-            number(one.before),
+            one.before.map_or(String::new(), number),
             now,
             one.change_percent.map_or(String::new(), |change| format!("{:.2}", rounded(change))),
         ]
@@ -401,7 +401,7 @@ mod tests {
     fn a_regression_comes_first_and_several_runs_have_a_band() {
         let of = |runs: Vec<Value>| {
             let [procedure, dut, world] = ["rfc2544", "a", "virtual"].map(str::to_owned);
-            Runs { procedure, dut, world, runs }
+            Runs { procedure, dut, world, seed: 1, parameters: Some([].into()), runs, ended: None }
         };
         let (before, now) = (of(vec![run(1e6)]), of(vec![run(0.9e6), run(0.8e6)]));
         let compared = Comparison::of(&before, &now, 0.01);

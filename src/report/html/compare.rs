@@ -70,7 +70,7 @@ pub fn comparison_html(p: &ComparisonPage<'_>) -> String {
         div class={ "verdict " (c.verdict.name()) } role="status" {
             strong { (c.summary()) }
         }
-        section.card { h2 { "Comparison" } (table(c)) p.small.soft { (LEGEND) } (failed(c)) }
+        section.card { h2 { "Comparison" } (table(c)) p.small.soft { (LEGEND) } (failed(c)) @for same in &c.same_traces { p { "Note: " (same.line()) } } }
         @for (n, (lab, runs, of_lab)) in by_lab.into_iter().enumerate() {
             @let plots = Plots { runs, series: of_lab, group: format!("lab {n}") };
             h2 { (lab) }
@@ -215,8 +215,8 @@ impl Plots<'_> {
         let any = paused.lines.iter().flat_map(|line| &line.points).any(|(_, y)| *y > 0.0);
         html! {
             (card("Egress queues", queued.draw(), &self.caption(
-                "Bytes queued for egress at all ports of all switches together. On paper, a band is \
-                 from the minimum to the maximum, its line the mean.")))
+                "Bytes queued for egress at all ports of all switches together. In print, the band \
+                 spans minimum to maximum, and the line is the mean.")))
             @if any {
                 (card("Paused ports", paused.draw(), &self.caption(
                     "Mean number of priorities of ports that were paused at the same time.")))

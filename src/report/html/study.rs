@@ -45,13 +45,15 @@ pub fn study_html(studied: &Studied, world: &str, command: &str) -> String {
     let mut labs: Vec<&str> = rows.iter().map(|row| row.lab.as_str()).collect();
     labs.dedup();
     let missing = studied.planned.saturating_sub(rows.len() as u64);
-    let summary =
+    let missing =
         (missing > 0).then(|| format!("{missing} of {} runs are missing", studied.planned));
+    let same = studied.same_traces.iter().map(|same| format!("Note: {}", same.line()));
+    let summary: Vec<String> = missing.into_iter().chain(same).collect();
     sweep_html(&SweepPage {
         title: &labs.join(", "),
         world,
         verdict: studied.verdict,
-        summary: summary.as_slice(),
+        summary: &summary,
         axes: &axes.into_iter().map(|axis| axis.axis).collect::<Vec<_>>(),
         figures: &names
             .iter()
@@ -160,7 +162,7 @@ mod tests {
         for part in [
             "<title>a lab: FAIL</title>",
             "1 of 7 runs are missing",
-            "fct.p99_ns over alpha: means of the runs.",
+            "fct.p99_ns over alpha: medians of the runs.",
             "<th class=\"n\" scope=\"col\">1/8</th>",
             "1.5 µs",
             "5.5 µs<span class=\"word fail\">FAIL 1/2</span>",

@@ -10,6 +10,7 @@ use super::{page, tables, written};
 use ::text::{count, scaled};
 use ground::time::Duration;
 use ground::verdict::Verdict;
+use lab::study::Spread;
 
 /// Most rows of the printed table; rows as JSON have all.
 const ROWS_MAX: usize = 64;
@@ -94,17 +95,18 @@ struct Chosen {
 }
 
 /// Runs at one place of both axes.
-#[derive(Clone, Copy, PartialEq, Debug, Default)]
+#[derive(Clone, PartialEq, Debug, Default)]
 struct Cell {
-    sum: f64,
-    known: u32,
+    /// Values of the runs that have the figure.
+    values: Vec<f64>,
     runs: u32,
     failed: u32,
 }
 
 impl Cell {
-    fn mean(&self) -> Option<f64> {
-        (self.known > 0).then(|| self.sum / f64::from(self.known))
+    /// Returns the median, as tables of studies have it.
+    fn median(&self) -> Option<f64> {
+        Spread::of(self.values.iter().copied()).map(|spread| spread.median)
     }
 }
 
@@ -225,20 +227,19 @@ fn cells(p: &SweepPage<'_>, chosen: Chosen) -> Vec<Vec<Cell>> {
         cell.runs += 1;
         cell.failed += u32::from(row.verdict.is_fail());
         if let Some(value) = row.figures.get(chosen.figure).copied().flatten() {
-            cell.sum += value;
-            cell.known += 1;
+            cell.values.push(value);
         }
     }
     cells
 }
 
-/// Renders the map that is seen without a script: the darker a cell, the larger its mean.
+/// Renders the map that is seen without a script: the darker a cell, the larger its median.
 fn grid(p: &SweepPage<'_>, chosen: Chosen) -> Markup {
     let cells = cells(p, chosen);
-    let means = || cells.iter().flatten().filter_map(Cell::mean);
-    let (low, high) = (means().fold(f64::MAX, f64::min), means().fold(f64::MIN, f64::max));
-    let shade = |mean: Option<f64>| {
-        let part = mean.filter(|_| high > low).map(|mean| (mean - low) / (high - low))?;
+    let medians = || cells.iter().flatten().filter_map(Cell::median);
+    let (low, high) = (medians().fold(f64::MAX, f64::min), medians().fold(f64::MIN, f64::max));
+    let shade = |median: Option<f64>| {
+        let part = median.filter(|_| high > low).map(|median| (median - low) / (high - low))?;
         let percent = (8.0 + 52.0 * part).round();
         Some(format!("background:color-mix(in srgb, var(--c0) {percent}%, transparent)"))
     };
@@ -247,7 +248,7 @@ fn grid(p: &SweepPage<'_>, chosen: Chosen) -> Markup {
     html! {
         p.small.soft {
             (of.name) " over " (across.name) @if let Some(by) = by { " and " (by.name) }
-            ": means of the runs."
+            ": medians of the runs."
         }
         div.scroll tabindex="0" role="region" aria-label="table" {
             table.grid {
@@ -260,8 +261,8 @@ fn grid(p: &SweepPage<'_>, chosen: Chosen) -> Markup {
                         tr {
                             th scope="row" { @if let Some(by) = by { (by.values[n]) } }
                             @for cell in row {
-                                td.n style=[shade(cell.mean())] {
-                                    (shown(of, cell.mean()))
+                                td.n style=[shade(cell.median())] {
+                                    (shown(of, cell.median()))
                                     @if cell.failed > 0 {
                                         span.word.fail { "FAIL " (cell.failed) "/" (cell.runs) }
                                     }
@@ -338,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_has_a_map_of_means_and_says_how_many_runs_failed() {
+    fn a_page_has_a_map_of_medians_and_says_how_many_runs_failed() {
         let seeds = ["1", "2", "3", "4"];
         let axes = [
             axis("alpha", &["1/8", "1"], false),
@@ -361,7 +362,7 @@ mod tests {
         needs_nothing_else(&page);
         for part in [
             "<title>study &lt;a&gt;: FAIL</title>",
-            "fct.p99_ns over length and alpha: means of the runs.",
+            "fct.p99_ns over length and alpha: medians of the runs.",
             "2.5 ms",
             "3.5 ms<span class=\"word fail\">FAIL 1/4</span>",
             "3 FAIL, 21 PASS",

@@ -16,7 +16,7 @@ pub use csv::{flows_csv, ports_csv, priorities_csv};
 pub use hgrm::hgrm;
 #[cfg(feature = "instruments")]
 pub use metrics::tester_metrics;
-pub use plan::plan_text;
+pub use plan::{plan_json, plan_text};
 #[cfg(all(feature = "dpdk", feature = "instruments"))]
 pub use self_test::self_test_text;
 pub(super) use text::{scene, tables, time};

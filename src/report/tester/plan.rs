@@ -16,6 +16,12 @@ pub fn plan_text(plan: &TestPlan) -> String {
     format!("{}\n{}", ports(plan).table(), flows(plan).table())
 }
 
+/// Returns the same for programs.
+#[must_use]
+pub fn plan_json(plan: &TestPlan) -> serde_json::Value {
+    serde_json::json!({ "ports": ports(plan).json(), "flows": flows(plan).json() })
+}
+
 fn ports(plan: &TestPlan) -> Sheet {
     let columns: [Column<&PortPlan>; 8] = [
         ("port", Word, |p| p.name.clone()),

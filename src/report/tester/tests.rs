@@ -88,6 +88,7 @@ pub(crate) fn report() -> Report {
         flows: vec![measured, flow("b")],
         warnings: vec!["both ports share a CPU".into()],
         machine: Some(Machine { preempted_ns: 3.444e9, longest_gap_ns: 1.2e7, excluded: true }),
+        ..Report::default()
     }
 }
 
@@ -170,7 +171,7 @@ fn spreadsheets_get_a_row_for_each_thing_and_names_with_commas() {
     assert_eq!(lines[2].split(',').count(), columns, "unknown cells are empty");
     let priorities = priorities_csv(&report());
     assert!(
-        priorities.contains("\r\np1,3,7,1,2000000,1999000,1,12300,0,0,,,,0,,,,,0,0,\r\n"),
+        priorities.contains("\r\np1,3,7,1,2000000,1999000,0,1,12300,0,0,,,,0,,,,,0,0,\r\n"),
         "{priorities}"
     );
     assert_eq!(ports_csv(&report()).lines().count(), 3);

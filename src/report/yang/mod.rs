@@ -20,6 +20,7 @@ use super::notifications::delays_tree;
 use super::objects::{ObjectTable, Reading, counted, readings};
 use contracts::stats::SwitchSnapshot;
 use ground::units::Mac;
+use link::Method;
 use switch::SwitchPlan;
 use switch::managed::{At, Kind, Listing, Object, Section, Source};
 
@@ -28,10 +29,19 @@ use switch::managed::{At, Kind, Listing, Object, Section, Source};
 pub struct MeasuredPort {
     /// Index of the port.
     pub port: usize,
+    /// Its methods, the one that headroom uses first. Not empty.
+    pub methods: Vec<MeasuredBy>,
+}
+
+/// Measurement of a link by one method.
+#[derive(Clone, PartialEq, Debug)]
+pub struct MeasuredBy {
+    pub method: &'static str,
+    /// State of automatic headroom if it uses this method, else of the method's own measurement.
     pub state: &'static str,
-    /// Method and round trips of the last result.
-    pub last: Option<(&'static str, u16, Delays)>,
-    /// Octets of headroom that follow for a lossless group.
+    /// Exchanges and delays of the last result.
+    pub last: Option<(u16, Delays)>,
+    /// Octets of headroom that follow for a lossless group, if this method found them.
     pub headroom: Option<u64>,
     /// By name, as in results.
     pub counters: Vec<(&'static str, u64)>,
@@ -167,20 +177,29 @@ fn measurement<'a>(
     measured: &MeasuredPort,
     history: impl Iterator<Item = &'a MeasurementRow>,
 ) {
-    let mut state = json!({"state": measured.state});
-    if let Some((method, rounds, delays)) = &measured.last {
-        state["method"] = (*method).into();
-        state["rounds"] = (*rounds).into();
-        state["result"] = delays_tree(delays);
+    for (n, by) in measured.methods.iter().enumerate() {
+        let mut state = json!({"state": by.state});
+        if let Some((rounds, delays)) = &by.last {
+            state["method"] = by.method.into();
+            state["rounds"] = (*rounds).into();
+            state["result"] = delays_tree(delays);
+        }
+        if let Some(octets) = by.headroom {
+            state["headroom"] = octets.to_string().into();
+        }
+        if n == 0 {
+            container.insert("state".into(), state.clone());
+        }
+        let counters = by.counters.iter();
+        let counters: Map<String, Value> =
+            counters.map(|(name, n)| (name.replace('_', "-"), n.to_string().into())).collect();
+        if by.method == Method::PeerDelay.name() {
+            state["counters"] = counters.into();
+            container.insert("peer-delay".into(), state);
+        } else {
+            container.insert("counters".into(), counters.into());
+        }
     }
-    if let Some(octets) = measured.headroom {
-        state["headroom"] = octets.to_string().into();
-    }
-    container.insert("state".into(), state);
-    let counters = measured.counters.iter();
-    let counters: Map<String, Value> =
-        counters.map(|(name, n)| (name.replace('_', "-"), n.to_string().into())).collect();
-    container.insert("counters".into(), counters.into());
     for row in history {
         let mut entry = json!({
             "number": row.number.to_string(), "rounds": row.rounds, "uptime": row.at_ns.to_string()

@@ -3,6 +3,7 @@
 
 use super::types;
 use headroom::measure::Counters;
+use headroom::peer_delay;
 use switch::managed::{Access, Listing, Object, Scope, Section, Source};
 
 /// Date of the modules' revision; a new one where a leaf changes.
@@ -291,24 +292,22 @@ fn delays(t: &mut Text) {
 fn measurement_state(t: &mut Text) {
     t.block("container state", |t| {
         t.line("config false;");
-        t.describe("State of the measurement, and its last result.");
-        let states = "enumeration { enum down; enum idle; enum running; enum waiting; enum measuring; \
-                      enum found; enum failed; }";
-        t.leaf("state", states, "State of automatic headroom, else of the measurement.");
-        t.leaf("method", "method", "Method of the last result.");
-        t.leaf("rounds", "uint16", "Round trips of the last result.");
-        t.leaf("headroom", "uint64", "Octets of headroom that follow for a lossless group.");
-        t.block("container result", |t| {
-            t.describe("The last result.");
-            t.line("uses delays;");
-        });
+        t.describe(
+            "State of the measurement that headroom uses, else of round trips; its last result.",
+        );
+        last_result(t);
     });
     t.block("container counters", |t| {
         t.line("config false;");
-        t.describe("Counters of messages.");
-        for (name, _) in Counters::default().iter() {
-            t.leaf(&name.replace('_', "-"), "yang:counter64", "See the manual's page of counters.");
-        }
+        message_counters(t, Counters::default().iter());
+    });
+    t.block("container peer-delay", |t| {
+        t.line("config false;");
+        t.describe("State of the peer delay of PTP, its last result, one way, and its counters.");
+        last_result(t);
+        t.block("container counters", |t| {
+            message_counters(t, peer_delay::Counters::default().iter());
+        });
     });
     t.block("list history", |t| {
         t.line("key \"number\";");
@@ -322,6 +321,26 @@ fn measurement_state(t: &mut Text) {
             t.line("uses delays;");
         });
     });
+}
+
+fn last_result(t: &mut Text) {
+    let states = "enumeration { enum down; enum idle; enum running; enum waiting; enum measuring; \
+                  enum found; enum failed; }";
+    t.leaf("state", states, "State of automatic headroom, else of the measurement.");
+    t.leaf("method", "method", "Method of the last result.");
+    t.leaf("rounds", "uint16", "Exchanges of the last result.");
+    t.leaf("headroom", "uint64", "Octets of headroom that follow for a lossless group.");
+    t.block("container result", |t| {
+        t.describe("The last result.");
+        t.line("uses delays;");
+    });
+}
+
+fn message_counters(t: &mut Text, counters: impl Iterator<Item = (&'static str, u64)>) {
+    t.describe("Counters of messages.");
+    for (name, _) in counters {
+        t.leaf(&name.replace('_', "-"), "yang:counter64", "See the manual's page of counters.");
+    }
 }
 
 fn ended(t: &mut Text) {

@@ -4,9 +4,12 @@
 //! frames in that group wait in queues of that switch. Where each of those waits in the same way,
 //! and so on without end, nothing in that set of queues can ever move again: the set is found by
 //! taking out of all queues that wait those with a way out, until no more can be taken out. What a
-//! host pauses has a way out, as a host may resume. A set counts once its pauses have lasted for
-//! longer than any frame or pause can still be on its way. It ends only by what planned faults,
-//! watchdogs and lost pauses do.
+//! host pauses has a way out, as a host may resume. A set counts once each of its pauses has lasted for
+//! longer than a frame or a pause can still be on its way on that link. It ends only by what planned
+//! faults, watchdogs and lost pauses do.
+//!
+//! A network that stands still at the end with frames in it fails as well, unless a host or a stall holds
+//! them up.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,13 +17,14 @@ use serde::Serialize;
 
 use super::facts::{Facts, PortFacts};
 use super::finding::{Check, Extent, Finding};
+use super::lateness::Lateness;
 use super::passages::Passages;
 use super::pauses::Pauses;
 use super::requests::Requests;
 use super::unite::take;
 use crate::{Direction, Node, NodeId, Nodes};
 use ground::time::{Duration, Instant};
-use ground::units::{PRIORITIES, PortId, TrafficClass};
+use ground::units::{PRIORITIES, PortId, Priority, TrafficClass};
 use ground::verdict::Verdict;
 
 /// State of one part's checkers that a search for deadlocks needs.
@@ -87,8 +91,8 @@ pub(super) struct Deadlocks {
     queues: Vec<Vec<Queue>>,
     /// By port and class: when a frame was last sent.
     moved: Vec<[Instant; PRIORITIES]>,
-    /// Minimum duration of a pause that counts.
-    patience: Duration,
+    /// By port: minimum duration of a pause there that counts.
+    patience: Vec<Duration>,
     samples: u64,
     /// Time at which a data frame last started on any line.
     started: Instant,
@@ -105,7 +109,10 @@ impl Deadlocks {
             found: vec![],
             queues: vec![],
             moved: vec![[Instant::ZERO; PRIORITIES]; facts.ports.len()],
-            patience: facts.ports.iter().map(round).max().unwrap_or(Duration::ZERO),
+            patience: facts
+                .directions()
+                .map(|port| round(facts.from(port)).max(round(facts.to(port))))
+                .collect(),
             samples: 0,
             started: Instant::ZERO,
             unfollowed: None,
@@ -139,7 +146,7 @@ impl Deadlocks {
     pub(super) fn sample(&mut self, parts: &Parts<'_>, at: Instant, nodes: &mut Nodes) {
         self.samples += 1;
         let facts = parts.facts();
-        let mut waiting = BTreeMap::new();
+        let mut waiting = Waiting::new();
         for port in facts.directions() {
             let (own, next) = (facts.from(port).node, facts.to(port).node);
             if !facts.node(own).is_switch || !facts.node(next).is_switch {
@@ -155,18 +162,30 @@ impl Deadlocks {
                 let held_back = |p: &usize| {
                     let since = requests.since(port.reverse(), *p);
                     (of.class[*p] == class || passages.places(port, *p) >> class & 1 == 1)
-                        && requests.wants(port.reverse(), *p)
-                        && since.saturating_add(self.patience) <= at
+                        && since.saturating_add(self.patience[port.index()]) <= at
                         && pauses.is_paused((of_own, passages), at, (port, *p))
                 };
-                let groups: u8 =
-                    (0..PRIORITIES).filter(held_back).fold(0, |set, p| set | 1 << peer.group[p]);
-                if groups != 0 && is_queued(nodes, of, class) {
+                let wanted = |p: &usize| requests.wants(port.reverse(), *p);
+                let group = |p: usize| 1 << peer.group[p];
+                let mut held_back = (0..PRIORITIES).filter(held_back);
+                // PAUSE lasts while any group wants it: each of them alone holds the queue up.
+                let groups: Vec<u8> = match peer.link_wide {
+                    true if held_back.next().is_some() => {
+                        (0..PRIORITIES).filter(wanted).map(group).collect()
+                    }
+                    true => vec![],
+                    false => {
+                        let all = held_back.filter(wanted).fold(0, |set, p| set | group(p));
+                        Some(all).filter(|all| *all != 0).into_iter().collect()
+                    }
+                };
+                if !groups.is_empty() && is_queued(nodes, of, class) {
                     waiting.insert((port, class), groups);
                 }
             }
         }
-        let unknown = |((port, _), groups): (&Queue, &u8)| {
+        let unknown = |((port, _), groups): (&Queue, &Vec<u8>)| {
+            let groups = groups.iter().fold(0, |all, set| all | set);
             let mut of = (0..PRIORITIES).filter(|group| groups >> group & 1 == 1);
             let passages = parts.of(facts.to(*port).node).passages;
             of.any(|group| passages.cells(port.reverse(), group) == 0)
@@ -232,16 +251,16 @@ impl Deadlocks {
     /// The finding over a network in which `sent` frames were sent.
     pub(super) fn finish(
         &self,
-        facts: &Facts,
+        known: &Known<'_>,
         (now, sent): (Instant, u64),
-        nodes: &mut Nodes,
+        (lateness, nodes): (&Lateness, &mut Nodes),
     ) -> Finding {
         let Some(first) = self.found.first() else {
             if sent == 0 {
                 return Finding::not_judged(Check::Deadlock, Extent::sent(0).without.into());
             }
-            if let Some(why) = self.unjudged(facts, now, nodes) {
-                return Finding::not_judged(Check::Deadlock, why);
+            if let Some((verdict, why)) = self.standing(known, now, (lateness, nodes)) {
+                return Finding::new(Check::Deadlock, verdict, why);
             }
             let detail = format!("no cyclic buffer dependency in {} samples", self.samples);
             return Finding::new(Check::Deadlock, Verdict::Pass, detail);
@@ -259,32 +278,50 @@ impl Deadlocks {
 }
 
 impl Deadlocks {
-    /// Reason that a circle of waiting queues cannot be excluded, although none was found.
-    fn unjudged(&self, facts: &Facts, now: Instant, nodes: &mut Nodes) -> Option<String> {
+    /// The verdict on a network in which no circle was found, if it is no PASS, with the reason: it stands
+    /// still at the end with frames in it, or what fills a group is not known.
+    fn standing(
+        &self,
+        Known { facts, passages, pauses, .. }: &Known<'_>,
+        now: Instant,
+        (lateness, nodes): (&Lateness, &mut Nodes),
+    ) -> Option<(Verdict, String)> {
         if let Some((port, class)) = self.unfollowed {
             let (name, peer) = (&facts.from(port).name, &facts.to(port).name);
-            return Some(format!(
+            let why = format!(
                 "at the end class {class} of {name} waits for {peer}, and what fills that is not known"
-            ));
+            );
+            return Some((Verdict::NotJudged, why));
         }
-        let holding = facts.nodes.iter().enumerate().filter_map(|(n, node)| {
-            match nodes.get_mut(NodeId(n as u32)) {
-                Node::Switch(switch) if switch.held() > 0 => {
-                    Some((node.name.as_str(), switch.held()))
-                }
-                _ => None,
-            }
+        let is_switch = |node: NodeId| facts.node(node).is_switch;
+        let all = facts.directions().filter(|port| is_switch(facts.from(*port).node));
+        let queues = all.flat_map(|port| (0..PRIORITIES as u8).map(move |class| (port, class)));
+        let queues: Vec<Queue> =
+            queues.filter(|(port, class)| is_queued(nodes, facts.from(*port), *class)).collect();
+        let patience = queues.iter().map(|(port, _)| self.patience[port.index()]).max()?;
+        if now.since(self.started) <= patience {
+            return None;
+        }
+        // What a host pauses may go on, and a stalled switch as well.
+        let host = queues.iter().find(|(port, class)| {
+            let held = passages.of_place(facts, *port, *class);
+            let is_paused =
+                |p: Priority| pauses.is_paused((facts, passages), now, (*port, p.index()));
+            !is_switch(facts.to(*port).node) && held.iter().any(is_paused)
         });
-        let holding: Vec<(&str, u64)> = holding.collect();
-        let (first, _) = *holding.first()?;
-        let frames: u64 = holding.iter().map(|(_, held)| held).sum();
-        let still = now.since(self.started) > self.patience;
+        let host = host.map(|(port, _)| format!("{} pauses them", facts.to(*port).name));
+        let late = queues.iter().map(|(port, _)| facts.from(*port).node);
+        let mut late = late.filter(|node| lateness.since(*node).is_some());
+        let stall = late.next().map(|node| format!("{} stands still", facts.node(node).name));
         let since = self.started.since(Instant::ZERO);
-        still.then(|| {
-            format!(
-                "nothing has moved since {since}, and {frames} frames are held at the end, the first \
-                 of them in {first}; no circle of queues was found"
-            )
+        let (n, first) = (queues.len(), &facts.from(queues[0].0).name);
+        let what = format!(
+            "nothing has moved since {since}, and {n} queues have frames at the end, the first of them at \
+             {first}"
+        );
+        Some(match host.or(stall) {
+            Some(why) => (Verdict::NotJudged, format!("{what}; {why}")),
+            None => (Verdict::Fail, format!("{what}; no circle of queues was found")),
         })
     }
 }
@@ -300,11 +337,15 @@ fn is_queued(nodes: &mut Nodes, port: &PortFacts, class: u8) -> bool {
     }
 }
 
-/// Of the queues that wait (and the groups that they wait for), those without a way out, each with
-/// the queues that it waits for. What a busy switch is thought to hold may be in no queue of it.
+/// The sets of groups that queues wait for, bit n for group n: a queue cannot move while all queues that any
+/// of its sets waits for cannot.
+type Waiting = BTreeMap<Queue, Vec<u8>>;
+
+/// Of the queues that wait, those without a way out, each with the queues that it waits for. What a busy
+/// switch is thought to hold may be in no queue of it.
 fn closed(
     parts: &Parts<'_>,
-    waiting: &BTreeMap<Queue, u8>,
+    waiting: &Waiting,
     mut is_queued: impl FnMut(&Queue) -> bool,
 ) -> BTreeMap<Queue, BTreeSet<Queue>> {
     let mut inside: BTreeMap<(Direction, u8), BTreeSet<Queue>> = BTreeMap::new();
@@ -312,29 +353,33 @@ fn closed(
         for passage in passages.held() {
             let priority = usize::from(passage.priority);
             let group = facts.from(passage.ingress).group[priority];
-            let queues = passage.classes().map(|class| (passage.egress, class));
-            inside.entry((passage.ingress, group)).or_default().extend(queues);
+            inside.entry((passage.ingress, group)).or_default().extend(passage.queues());
         }
     }
-    let mut ways: BTreeMap<Queue, BTreeSet<Queue>> = BTreeMap::new();
-    for ((port, class), groups) in waiting {
-        let of = (0..PRIORITIES as u8).filter(|group| groups >> group & 1 == 1);
-        let next = of.filter_map(|group| inside.get(&(port.reverse(), group)));
-        let next = next.flatten().copied().filter(|queue| is_queued(queue));
-        ways.insert((*port, *class), next.collect());
+    let mut ways: BTreeMap<Queue, Vec<BTreeSet<Queue>>> = BTreeMap::new();
+    for ((port, class), sets) in waiting {
+        let next = |groups: &u8| -> BTreeSet<Queue> {
+            let of = (0..PRIORITIES as u8).filter(|group| groups >> group & 1 == 1);
+            let next = of.filter_map(|group| inside.get(&(port.reverse(), group)));
+            next.flatten().copied().collect()
+        };
+        let sets: Vec<BTreeSet<Queue>> = sets.iter().map(next).collect();
+        ways.insert((*port, *class), sets);
+    }
+    for set in ways.values_mut().flatten() {
+        set.retain(&mut is_queued);
     }
     loop {
-        let stuck: BTreeSet<Queue> = ways
-            .iter()
-            .filter(|(_, next)| {
-                !next.is_empty() && next.iter().all(|queue| ways.contains_key(queue))
-            })
-            .map(|(queue, _)| *queue)
-            .collect();
-        if stuck.len() == ways.len() {
-            return ways;
+        let stuck: BTreeSet<Queue> = ways.keys().copied().collect();
+        let before = stuck.len();
+        ways.retain(|_, sets| {
+            sets.retain(|next| !next.is_empty() && next.is_subset(&stuck));
+            !sets.is_empty()
+        });
+        if ways.len() == before {
+            let whole = |sets: Vec<BTreeSet<Queue>>| sets.into_iter().flatten().collect();
+            return ways.into_iter().map(|(queue, sets)| (queue, whole(sets))).collect();
         }
-        ways.retain(|queue, _| stuck.contains(queue));
     }
 }
 

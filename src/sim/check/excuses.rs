@@ -271,14 +271,20 @@ impl Excuses {
 
     /// The causes in words: `3 by a planned fault (lost pause), 1 by a busy processor`.
     pub(super) fn words(&self) -> String {
-        let of = self.drops.by_cause().filter(|(_, n)| *n > 0).map(|(cause, n)| {
-            let name = cause.name();
-            match cause.is_planned() {
-                true => format!("{n} by a planned fault ({name})"),
-                false => format!("{n} by no fault of the lab ({name})"),
-            }
-        });
+        let of = self
+            .drops
+            .by_cause()
+            .filter(|(_, n)| *n > 0)
+            .map(|(cause, n)| words_of(cause.name(), n, cause.is_planned()));
         of.collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// A cause in words, with its frames.
+pub(super) fn words_of(cause: &str, n: u64, planned: bool) -> String {
+    match planned {
+        true => format!("{n} by a planned fault ({cause})"),
+        false => format!("{n} by no fault of the lab ({cause})"),
     }
 }
 

@@ -3,11 +3,13 @@
 //! A port is known by the direction that leaves it: its state is at that direction's place in a
 //! list of all directions, and the port at the other end at that of [`Direction::reverse`].
 
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::parsed::{Data, NONE};
 use crate::{
-    ClockPlan, CpuPlan, Direction, DirectionPlan, End, LinkId, NetworkPlan, NodeId, NodeKind,
+    ClockPlan, CpuPlan, Direction, DirectionPlan, End, FaultKind, LinkId, NetworkPlan, NodeId,
+    NodeKind,
 };
 use buffer::{GroupKind, GroupPlan};
 use ground::time::{Duration, Instant};
@@ -53,6 +55,10 @@ pub(super) struct NodeFacts {
     pub(super) speaks_as: Vec<u64>,
     /// Destination addresses and the ports behind which they are.
     pub(super) statics: Arc<[(u64, u16)]>,
+    /// Addresses with several ports of equal cost: few, or as many as a switch of a fabric has hosts elsewhere.
+    spreads: HashSet<u64>,
+    /// True if a port of it has a planned defect.
+    pub(super) is_defective: bool,
 }
 
 /// A port, and the direction that leaves it.
@@ -100,8 +106,8 @@ pub(super) struct PortFacts {
     /// Classes whose watchdog ignores pauses, or drops, once they are stormed.
     pub(super) forwards: u8,
     pub(super) flushes: u8,
-    /// Classes that mark.
-    pub(super) marks: bool,
+    /// Classes that mark, bit n for class n.
+    pub(super) marks: u8,
     /// VLANs that leave it tagged, and the one of untagged frames.
     tagged: Vec<u16>,
     pub(super) pvid: u16,
@@ -190,6 +196,11 @@ impl Facts {
             .filter_map(|fault| fault.kind.stall().map(|(node, span)| (fault.at, node, span)))
             .collect();
         stalls.sort_by_key(|(at, ..)| *at);
+        for fault in &plan.faults {
+            if let FaultKind::Defect { end, .. } = &fault.kind {
+                nodes[end.node.index()].is_defective = true;
+            }
+        }
         for (at, node, span) in stalls {
             nodes[node.index()].stall(at, span);
         }
@@ -326,6 +337,13 @@ fn addresses(bridge: &BridgePlan) -> Vec<(u64, u16)> {
     one.chain(several).collect()
 }
 
+/// Returns the addresses that are behind several ports.
+fn spreads(statics: &[(u64, u16)]) -> HashSet<u64> {
+    let mut first = HashMap::new();
+    let several = |(mac, port): &(u64, u16)| *first.entry(*mac).or_insert(*port) != *port;
+    statics.iter().copied().filter(several).map(|(mac, _)| mac).collect()
+}
+
 impl NodeFacts {
     fn new(plan: &crate::NodePlan) -> Self {
         let (cell, bridges, statics) = match &plan.kind {
@@ -348,7 +366,9 @@ impl NodeFacts {
             stalls: vec![],
             bridges,
             speaks_as: speaks_as(&plan.kind),
+            spreads: spreads(&statics),
             statics: statics.into(),
+            is_defective: false,
         }
     }
 
@@ -358,11 +378,18 @@ impl NodeFacts {
         self.stalls.push((at, before.max(at) + span));
     }
 
-    /// The one port behind which an address is, if it is configured and there is one.
-    pub(super) fn behind(&self, dst: u64) -> Option<u16> {
-        let mut found = self.statics.iter().filter(|(mac, _)| *mac == dst).map(|(_, port)| *port);
-        let first = found.next()?;
-        found.all(|other| other == first).then_some(first)
+    /// The ports behind which an address is, as far as they are configured: several of equal cost.
+    pub(super) fn behind(&self, dst: u64) -> impl Iterator<Item = u16> + '_ {
+        let is_first = move |(n, (mac, port)): (usize, &(u64, u16))| {
+            let again = || self.statics[..n].contains(&(dst, *port));
+            (*mac == dst && !again()).then_some(*port)
+        };
+        self.statics.iter().enumerate().filter_map(is_first)
+    }
+
+    /// True if no address has several ports, or this one has not.
+    pub(super) fn is_single(&self, dst: u64) -> bool {
+        !self.spreads.contains(&dst)
     }
 }
 
@@ -430,7 +457,9 @@ impl PortFacts {
             lossless: PrioritySet(grouped.0 & asks.0),
             forwards: watched(StormAction::Forward),
             flushes: watched(StormAction::Drop),
-            marks: plan.ecn.iter().any(Option::is_some),
+            marks: (0..)
+                .zip(&plan.ecn)
+                .fold(0, |set, (class, curve)| set | u8::from(curve.is_some()) << class),
             tagged: plan.vlan.members.iter().filter(|m| m.tagged).map(|m| m.vid.get()).collect(),
             pvid: plan.vlan.pvid.map_or(0, |vid| vid.get()),
             ..Self::plain(dir, line, switch.max_frame)
@@ -484,7 +513,7 @@ impl PortFacts {
             lossless: PrioritySet::EMPTY,
             forwards: 0,
             flushes: 0,
-            marks: false,
+            marks: 0,
             tagged: vec![],
             pvid: 0,
         }

@@ -39,13 +39,27 @@ pub struct Finding {
     pub detail: String,
     /// Causes that explain some of the failures, which are therefore not judged.
     pub excuses: Vec<Excuse>,
+    /// Lost frames of lossless priorities whose cause is known.
+    pub known: KnownLosses,
+    /// True if nothing happened that the check is about, so that it had nothing to judge.
+    pub is_empty: bool,
+}
+
+/// Lost frames of lossless priorities whose cause is known.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct KnownLosses {
+    /// Planned faults of the environment, which a lab cannot hold against its devices.
+    pub planned: u64,
+    /// What devices do by configuration or by a defect.
+    pub unplanned: u64,
 }
 
 impl Finding {
     /// A finding without excuses.
     #[must_use]
     pub const fn new(check: Check, verdict: Verdict, detail: String) -> Self {
-        Self { check, verdict, detail, excuses: vec![] }
+        let known = KnownLosses { planned: 0, unplanned: 0 };
+        Self { check, verdict, detail, excuses: vec![], known, is_empty: false }
     }
 
     /// A check that could not see what it judges, for this reason.
@@ -167,6 +181,7 @@ impl First {
         extent: Extent,
         seen: impl FnOnce() -> String,
     ) -> Finding {
+        let is_empty = self.what.is_none() && extent.count == 0;
         let (verdict, detail) = match (self.what, self.times) {
             (None, _) => match Verdict::of_judged(true, extent.count) {
                 Verdict::NotJudged => (Verdict::NotJudged, extent.without.into()),
@@ -175,6 +190,6 @@ impl First {
             (Some(What { text, .. }), 1) => (otherwise, text),
             (Some(What { text, .. }), n) => (otherwise, format!("{text}; {} times more", n - 1)),
         };
-        Finding::new(check, verdict, detail)
+        Finding { is_empty, ..Finding::new(check, verdict, detail) }
     }
 }

@@ -95,9 +95,11 @@ impl Idle {
                 _ if is_busy && line.control_since >= line.starved_since => None,
                 Node::Switch(switch) => {
                     self.samples += u64::from(!is_busy);
+                    // What the switch itself says it holds, where its frames cannot be followed.
+                    let unfollowed = !passages.is_exact(of.node) && facts.node(of.node).bridges;
                     let is_free = |class: &TrafficClass| {
                         line.stormed >> class.get() & 1 == 0
-                            && passages.queued(direction, class.index()) > 0
+                            && (passages.queued(direction, class.index()) > 0 || unfollowed)
                             && is_unpaused(facts, (passages, pauses), at, (direction, *class))
                     };
                     let octets = |class: TrafficClass| {

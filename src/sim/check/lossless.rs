@@ -1,20 +1,22 @@
-//! No loss on lossless priorities: no switch drops what it had to hold back.
+//! No loss on lossless priorities: no switch drops what it had to hold back, and nothing else takes a
+//! frame.
 //!
-//! Frames that planned faults take (on lines that fail, in queues of links that go down) and that a
-//! watchdog drops is counted apart. A drop for want of buffer fails the check, unless an
-//! [excuse](super::excuses) explains it; then it is not judged. Nothing explains a drop in a group
-//! whose headroom is less than what arrives in the shortest round trip of its link: it has to lose,
-//! whatever else happens.
+//! A drop for want of buffer fails the check, unless an [excuse](super::excuses) explains it; then it is
+//! not judged. Nothing explains a drop in a group whose headroom is less than what arrives in the
+//! shortest round trip of its link: it has to lose, whatever else happens.
+//!
+//! Frames that are lost in another way are counted by their cause ([`Other`]) and not judged here either:
+//! [`KnownLosses`] says which of them a planned fault of the environment took. Only a `SecY` has no excuse.
 
 use super::excuses::{self, Cause, ExcusedDrops, Excuses};
 use super::facts::Facts;
-use super::finding::{Check, Extent, Finding, First};
+use super::finding::{Check, Extent, Finding, First, KnownLosses};
 use super::lateness::Lateness;
-use crate::{Direction, Loss};
+use super::unite::take;
+use crate::{Direction, Loss, NodeId};
 use contracts::stats::{DropKind, DropReason};
 use ground::time::Instant;
 use ground::units::PrioritySet;
-use ground::verdict::Verdict;
 
 /// Counts losses, by reason.
 #[derive(Clone, Debug)]
@@ -24,14 +26,51 @@ pub(super) struct Lossless {
     first: First,
     /// True if any port has, or had, a lossless priority.
     any: bool,
-    /// Frames of lossless priorities: lost on lines, dropped because of links that went down, by
-    /// watchdogs, for want of buffer.
-    lines: u64,
-    links: u64,
-    watchdogs: u64,
+    /// Frames of lossless priorities that were dropped for want of buffer.
     buffer: u64,
+    /// Those that were lost in another way, by cause.
+    others: [u64; Other::ALL.len()],
+    /// By port: true while its link is down, and the time of its last change.
+    links: Vec<(bool, Instant)>,
+    /// By port: the classes in which its watchdog sees a storm.
+    stormed: Vec<u8>,
     /// True once a frame of a lossless priority arrived at a switch.
     arrived: bool,
+}
+
+/// What lost a frame, other than want of buffer.
+#[derive(Clone, Copy, Debug)]
+enum Other {
+    /// Errors of a line, or a loss that is planned for it.
+    LineError,
+    /// A link that was down or went down.
+    Link,
+    /// A watchdog, in a storm of pauses from the host at its port: hosts pause by plan alone.
+    Storm,
+    /// A watchdog that another switch paused, or one of a switch with a defect.
+    Watchdog,
+    /// Damage by its sender: a defect.
+    Defect,
+}
+
+impl Other {
+    const ALL: [Self; 5] = [Self::LineError, Self::Link, Self::Storm, Self::Watchdog, Self::Defect];
+
+    /// Returns the cause in words.
+    const fn name(self) -> &'static str {
+        match self {
+            Self::LineError => "line error",
+            Self::Link => "link down",
+            Self::Storm => "watchdog, in a storm of the host at its port",
+            Self::Watchdog => "watchdog",
+            Self::Defect => "damaged by the sender",
+        }
+    }
+
+    /// True if it is a planned fault of the environment.
+    const fn is_planned(self) -> bool {
+        matches!(self, Self::LineError | Self::Link | Self::Storm)
+    }
 }
 
 impl Lossless {
@@ -41,10 +80,10 @@ impl Lossless {
             first_excused: First::default(),
             first: First::default(),
             any: facts.ports.iter().any(|port| !port.lossless.is_empty()),
-            lines: 0,
-            links: 0,
-            watchdogs: 0,
             buffer: 0,
+            others: [0; Other::ALL.len()],
+            links: vec![(false, Instant::ZERO); facts.ports.len()],
+            stormed: vec![0; facts.ports.len()],
             arrived: false,
         }
     }
@@ -72,8 +111,19 @@ impl Lossless {
         }
         match reason.kind() {
             DropKind::Congestion => {}
-            DropKind::Watchdog => return self.watchdogs += 1,
-            DropKind::Link => return self.links += 1,
+            DropKind::Watchdog if self.is_by_storm(facts, of.node) => {
+                return self.count(Other::Storm);
+            }
+            DropKind::Watchdog => return self.count(Other::Watchdog),
+            DropKind::Link if self.is_by_link((facts, lateness), at, of.node) => {
+                return self.count(Other::Link);
+            }
+            DropKind::Link => {
+                return self.first.see_at(at, of.node.index(), || {
+                    let (name, reason) = (&of.name, reason.name());
+                    format!("{name} dropped a frame of lossless priority {priority} as {reason}, and no link of it was down")
+                });
+            }
             DropKind::Frame | DropKind::Control => return,
         }
         self.buffer += 1;
@@ -103,10 +153,10 @@ impl Lossless {
         self.first_excused.unite(other.first_excused);
         self.first.unite(other.first);
         self.any |= other.any;
-        self.lines += other.lines;
-        self.links += other.links;
-        self.watchdogs += other.watchdogs;
         self.buffer += other.buffer;
+        self.others.iter_mut().zip(other.others).for_each(|(sum, more)| *sum += more);
+        take(&mut self.links, other.links, |n| theirs.has_port(Direction(n as u32)));
+        take(&mut self.stormed, other.stormed, |n| theirs.has_port(Direction(n as u32)));
         self.arrived |= other.arrived;
     }
 
@@ -117,9 +167,10 @@ impl Lossless {
 
     /// A data frame of a lossless priority was lost on its line.
     pub(super) fn lost(&mut self, facts: &Facts, at: Instant, direction: Direction, cause: Loss) {
-        self.lines += 1;
         match cause {
-            Loss::Damaged | Loss::Fault | Loss::LinkDown => {}
+            Loss::Damaged | Loss::Fault => self.count(Other::LineError),
+            Loss::LinkDown => self.count(Other::Link),
+            Loss::Defect => self.count(Other::Defect),
             // No fault of a lab makes a frame that its SecY refuses.
             Loss::Secy => self.first.see(at, || {
                 let name = &facts.from(direction).name;
@@ -141,13 +192,50 @@ impl Lossless {
                 let of = of_groups(facts, port, of);
                 self.excuses.happened(facts, at, port, (Cause::LostPause, of));
             }
-            // No fault of the lab: where a loss follows, it has no excuse.
-            Loss::Secy => {}
+            // No fault of the environment: where a loss follows, it has no excuse.
+            Loss::Secy | Loss::Defect => {}
         }
     }
 
+    const fn count(&mut self, other: Other) {
+        self.others[other as usize] += 1;
+    }
+
+    /// True if a link of a switch is down, or was until a round trip ago or while the switch was late.
+    fn is_by_link(
+        &self,
+        (facts, lateness): (&Facts, &Lateness),
+        at: Instant,
+        node: NodeId,
+    ) -> bool {
+        let late = lateness.last(at, node);
+        facts.node(node).out.iter().any(|port| {
+            let (down, last) = self.links[port.index()];
+            let changed = last != Instant::ZERO;
+            let recent = at <= last.saturating_add(facts.round_trip(*port));
+            let late = || late.is_some_and(|(from, until)| from <= last && at <= until);
+            down || changed && (recent || late())
+        })
+    }
+
+    /// A watchdog sees a storm in a class of its port, or its end.
+    pub(super) fn stormed(&mut self, port: Direction, class: u8, detected: bool) {
+        let of = &mut self.stormed[port.index()];
+        *of = *of & !(1 << class) | u8::from(detected) << class;
+    }
+
+    /// True if every storm that a switch sees now comes from a host, and none of its ports has a defect that
+    /// may make it see one.
+    fn is_by_storm(&self, facts: &Facts, node: NodeId) -> bool {
+        let of = facts.node(node);
+        let is_host = |port: &&Direction| !facts.node(facts.to(**port).node).is_switch;
+        let mut stormed = of.out.iter().filter(|port| self.stormed[port.index()] != 0);
+        !of.is_defective && stormed.all(|port| is_host(&port))
+    }
+
     /// The link of a port went down or came up, and the peer forgot what it was told.
-    pub(super) fn link(&mut self, facts: &Facts, at: Instant, port: Direction) {
+    pub(super) fn link(&mut self, facts: &Facts, at: Instant, port: Direction, up: bool) {
+        self.links[port.index()] = (!up, at);
         self.excuses.happened(facts, at, port, (Cause::Link, PrioritySet::ALL));
     }
 
@@ -201,30 +289,37 @@ impl Lossless {
     }
 
     pub(super) fn finish(self) -> Finding {
-        let Self { excuses, first, first_excused, any, lines, links, watchdogs, buffer, arrived } =
-            self;
+        let Self { excuses, first, first_excused, any, buffer, others, arrived, .. } = self;
         let without = "no frame of a lossless priority arrived at a switch";
         let extent = Extent { count: arrived.into(), without };
-        let seen = || {
-            format!(
-                "{buffer} dropped for want of buffer, {lines} lost on lines, {links} with links \
-                 that went down, {watchdogs} by watchdogs"
-            )
-        };
-        let words = excuses.words();
-        let mut finding = match (first.is_none(), first_excused.is_none()) {
-            (true, true) if !any => {
+        let others = || Other::ALL.into_iter().zip(others).filter(|(_, n)| *n > 0);
+        let excused = excuses.drops.by_cause().map(|(cause, n)| (cause.is_planned(), n));
+        let mut known = KnownLosses::default();
+        for (planned, n) in excused.chain(others().map(|(of, n)| (of.is_planned(), n))) {
+            *(if planned { &mut known.planned } else { &mut known.unplanned }) += n;
+        }
+        let lost = known.planned + known.unplanned;
+        let others = others().map(|(of, n)| excuses::words_of(of.name(), n, of.is_planned()));
+        let words = Some(excuses.words()).filter(|words| !words.is_empty()).into_iter();
+        let words: Vec<String> = words.chain(others).collect();
+        let seen = || format!("{buffer} dropped for want of buffer, {lost} lost in another way");
+        let mut finding = match (first.is_none(), lost) {
+            (true, 0) if !any => {
                 Finding::not_judged(Check::Lossless, "no priority is lossless".into())
             }
-            (true, false) => {
-                let mut finding =
-                    first_excused.finding_as(Check::Lossless, Verdict::NotJudged, extent, seen);
-                finding.detail = format!("{words}: {}", finding.detail);
-                finding
+            (true, 0) | (false, _) => first.finding(Check::Lossless, extent, seen),
+            (true, _) => {
+                let detail = match first_excused.is_none() {
+                    true => String::new(),
+                    false => first_excused.finding(Check::Lossless, extent, seen).detail,
+                };
+                let of = if detail.is_empty() { "" } else { ": " };
+                let what = format!("{lost} frames lost, {}{of}{detail}", words.join(", "));
+                Finding::not_judged(Check::Lossless, what)
             }
-            _ => first.finding(Check::Lossless, extent, seen),
         };
         finding.excuses = excuses.used;
+        finding.known = known;
         finding
     }
 }

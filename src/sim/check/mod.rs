@@ -30,7 +30,7 @@ mod unite;
 
 pub use deadlock::Deadlock;
 pub use excuses::{Cause, Excuse, ExcusedDrops};
-pub use finding::{Check, Finding};
+pub use finding::{Check, Finding, KnownLosses};
 pub use shares::Shares;
 
 use serde::{Deserialize, Serialize};
@@ -41,7 +41,7 @@ use super::{
 };
 use cells::Cells;
 use contracts::frame::Frame;
-use deadlock::Deadlocks;
+use deadlock::{Deadlocks, Known as OfDeadlocks};
 use ecn::EcnFirst;
 use facts::Facts;
 use frames::Frames;
@@ -166,9 +166,12 @@ impl Checkers {
     #[must_use]
     pub fn finish(mut self, now: Instant, nodes: &mut Nodes) -> Vec<Finding> {
         self.sampled(now, nodes);
+        let sent = self.frames.total();
+        let Self { facts, passages, pauses, requests, .. } = &self;
+        let known = OfDeadlocks { facts, passages, pauses, requests, deadlocks: None };
+        let deadlock = self.deadlocks.finish(&known, (now, sent), (&self.lateness, nodes));
         let cx = Cx { facts: &self.facts, lateness: &self.lateness };
         let [pauses_sent, ends] = self.requests.finish(cx, now);
-        let sent = self.frames.total();
         vec![
             self.frames.finish(&self.facts, now, nodes),
             self.cells.finish(&self.facts, sent),
@@ -176,9 +179,9 @@ impl Checkers {
             self.pauses.finish(&self.facts),
             pauses_sent,
             ends,
-            self.deadlocks.finish(&self.facts, (now, sent), nodes),
+            deadlock,
             self.idle.finish(sent),
-            self.ecn.finish(),
+            self.ecn.finish(&self.facts),
         ]
     }
 }
@@ -223,15 +226,16 @@ impl Checkers {
             }
             Parsed::Control(_) | Parsed::Reserved => return,
         };
-        let passage = if is_switch { self.passages.find(of.node, &data) } else { None };
+        let found = || self.passages.find(facts, of.node, (frame, &data));
+        let leaves = if is_switch { found() } else { None };
         let priority = of.maps.priority(&data);
-        let left = match passage {
-            Some(passage) => self.passages.left(facts, direction, passage),
+        let left = match leaves {
+            Some(leaves) => self.passages.left(facts, direction, leaves.passage),
             None if is_switch => self.passages.left_unknown(facts, direction, &data),
             None => Ok((priority, None)),
         };
-        if let Some(kind) = kind.filter(|_| passage.is_some() || !is_switch) {
-            let passage = passage.unwrap_or(Known::NO_PASSAGE);
+        if let Some(kind) = kind.filter(|_| leaves.map_or(!is_switch, |leaves| leaves.always)) {
+            let passage = leaves.map_or(Known::NO_PASSAGE, |leaves| leaves.passage);
             self.recent.note(kind, Known { passage, cells: 0, priority });
         }
         self.data_sent(at, direction, left);
@@ -270,7 +274,12 @@ impl Checkers {
         let to = facts.to(direction);
         let mut known = Known { passage: Known::NO_PASSAGE, cells: 0, priority: 0 };
         if facts.node(to.node).is_switch {
-            let passage = self.passages.arrived(facts, at, direction, &data);
+            let kinds = self.passages.kinds();
+            let passage = self.passages.arrived(facts, at, direction, (frame, &data));
+            if self.passages.kinds() != kinds {
+                // What left so far may be told apart from now on.
+                self.recent.forget();
+            }
             let priority = to.maps.priority(&data);
             self.lossless.arrived(|| to.is_lossless(priority));
             // Nor does a pause hold back what the switch before takes for another priority.
@@ -281,6 +290,9 @@ impl Checkers {
             }
             let Some((passage, cells)) = passage else { return };
             known = Known { passage, cells, priority };
+            if !self.passages.is_alone(facts, passage) {
+                return;
+            }
         }
         if let Some(kind) = kind {
             self.recent.note(kind, known);
@@ -339,19 +351,24 @@ impl Witness for Checkers {
             }
             Parsed::Reserved => {}
             Parsed::Data(data) if facts.node(to.node).is_switch => {
-                self.passages.arrived(facts, at, direction, &data);
+                self.passages.arrived(facts, at, direction, (frame, &data));
+                self.recent.forget();
                 self.lossless.forged(facts, at, direction.reverse(), to.maps.priority(&data));
                 let stranger = (data.kind(), to.maps.priority(&data));
                 if !self.strangers.contains(&stranger) {
                     self.strangers.push(stranger);
                 }
-                if facts.node(to.node).behind(data.dst).is_none() {
+                if facts.node(to.node).behind(data.dst).next().is_none() {
                     self.floods.push((data.dst, data.src));
                 }
             }
             Parsed::Data(_) => {}
         }
-        self.passages.forged(to.node);
+        let ends = match Parsed::new(frame) {
+            Parsed::Data(data) => Some((data.dst, data.src)),
+            Parsed::Control(_) | Parsed::Reserved => None,
+        };
+        self.passages.forged(to.node, ends);
     }
 
     fn held_up(&mut self, at: Instant, node: NodeId) {
@@ -413,21 +430,23 @@ impl Witness for Checkers {
                     self.lossless.dropped((facts, &self.lateness), at, port, (p, reason), whose);
                 }
             }
-            Note::Marked { .. } => {
+            Note::Marked { port, class } => {
                 self.totals.marks += 1;
-                self.ecn.marked(at, node);
+                self.ecn.marked(facts.out(node, port), class.get());
             }
             Note::Crossed { port, group, xoff } => {
                 let port = facts.out(node, port);
                 let cx = Cx { facts, lateness: &self.lateness };
                 self.requests.crossed(cx, at, port, group.get(), xoff);
+                self.ecn.crossed(port, group.get(), xoff);
                 self.lossless.crossed(at, port, facts.from(port).of_group(group.get()), xoff);
             }
-            Note::PauseSent { paused, .. } => {
+            Note::PauseSent { port, paused, .. } => {
                 self.totals.resumptions += u64::from(paused.is_empty());
                 if !paused.is_empty() {
                     self.totals.pauses += 1;
-                    self.ecn.paused(facts, at, node);
+                    let port = facts.out(node, port);
+                    self.ecn.paused((facts, &self.passages), at, port, paused);
                 }
             }
             Note::PauseObeyed { .. }
@@ -441,6 +460,7 @@ impl Witness for Checkers {
                     let of = self.passages.of_place(facts, port, class);
                     self.lossless.ignored(facts, at, port.reverse(), (of, detected));
                 }
+                self.lossless.stormed(port, class, detected);
                 self.pauses.storm(facts, at, port, class, detected);
                 self.idle.storm(port, class, detected);
                 if detected && facts.from(port).flushes >> class & 1 == 1 {
@@ -457,11 +477,14 @@ impl Witness for Checkers {
         self.idle.link(link, up);
         for port in [link.ab(), link.ba()] {
             self.pauses.link(port);
-            self.lossless.link(facts, at, port);
+            self.lossless.link(facts, at, port, up);
             let node = facts.from(port).node;
             if !up && facts.node(node).is_switch {
                 let is_late = self.lateness.is_late(at, node);
                 self.passages.flushed((facts, is_late), port, u8::MAX);
+            }
+            if facts.node(node).is_switch {
+                self.passages.respread(facts, node);
             }
         }
     }

@@ -7,6 +7,9 @@ use ground::units::{PRIORITIES, PrioritySet, Quanta};
 /// No such field in the frame, and no such entry in a map.
 pub(super) const NONE: u8 = u8::MAX;
 
+/// In place of a priority: that of a frame of which nothing says which of several it has.
+pub(super) const EITHER: u8 = u8::MAX - 1;
+
 /// A frame as it is on a line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Parsed {
@@ -130,6 +133,29 @@ impl Parsed {
         };
         Self::Data(Data { dst, src: be48(6), pcp, vid, dscp, len: frame.wire_len() })
     }
+}
+
+/// Returns a hash of addresses, protocol and ports of an IP packet; 0 for any other frame.
+pub(super) fn five_tuple(frame: &VirtualFrame) -> u32 {
+    let head = frame.head();
+    let at = if head.get(12..14) == Some(&[0x81, 0]) { 18 } else { 14 };
+    let fields = match (head.get(at - 2..at), head.get(at)) {
+        (Some([8, 0]), Some(first)) if first >> 4 == 4 => {
+            let ports = at + 4 * usize::from(first & 15);
+            [at + 9..at + 10, at + 12..at + 20, ports..ports + 4]
+        }
+        (Some([0x86, 0xdd]), Some(_)) => [at + 6..at + 7, at + 8..at + 40, at + 40..at + 44],
+        _ => return 0,
+    };
+    let octets = fields.into_iter().filter_map(|field| head.get(field)).flatten();
+    octets
+        .fold(0x811c_9dc5, |hash: u32, octet| (hash ^ u32::from(*octet)).wrapping_mul(0x0100_0193))
+}
+
+/// Returns the number of a frame's flow by its probe; without one, the hash of its packet.
+pub(super) fn flow(frame: &VirtualFrame) -> u64 {
+    let probe = host::probe_of(frame.head());
+    probe.map_or_else(|| 1 << 32 | u64::from(five_tuple(frame)), |probe| probe.flow.0.into())
 }
 
 /// Reads a MAC control frame (802.3 Annexes 31B and 31D).

@@ -1,44 +1,65 @@
 //! Frames in each switch, by port of arrival: counted from the lines and from nothing else.
 //!
-//! Frames of one source, destination and DSCP come into a switch by one port, have one priority
-//! there, and leave by one port, in order. Their passage remembers each frame's cells until it
-//! leaves or is dropped. What a switch floods, routes, or drops without saying which frame it was
-//! cannot be followed: such a switch is no longer [exact](Passages::is_exact). What is said of it
-//! then is about right, and what needs to be right is not concluded from it.
+//! Frames of one source, destination, DSCP, PCP and VLAN that come into a switch by one port have one
+//! priority there, and leave by one port, in order; of those to an address with several ports of equal
+//! cost, frames of one flow. Their passage remembers each frame's cells until it leaves or is dropped.
+//! Frames that differed in their tag or their port of arrival alone are told apart by their flow once they
+//! leave: by its number in their probes, else by addresses and ports of their packets. Until the first
+//! frame of a flow has left by one of several ports, it counts at all of them.
+//!
+//! What a switch floods, routes, or drops without saying which frame it was cannot be followed: such a
+//! switch is no longer [exact](Passages::is_exact). What is said of it then is about right, and what
+//! needs to be right is not concluded from it.
 
-use std::collections::{HashMap, VecDeque};
-use std::hash::{BuildHasherDefault, Hasher};
+mod key;
+
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::hash::BuildHasherDefault;
+
+use key::{Key, KeyHasher, LEAVING, key, path};
 
 use super::facts::Facts;
-use super::parsed::{Data, NONE};
+use super::parsed::{self, Data, EITHER, NONE};
 use super::unite::take;
-use crate::{Direction, NodeId};
+use crate::{Direction, NodeId, VirtualFrame};
 use contracts::stats::{DropKind, DropReason};
 use ground::time::Instant;
 use ground::units::{PRIORITIES, PortId, Priority, PrioritySet};
 
-/// Frames of one source, destination and DSCP in one switch.
+/// Frames of one kind in one switch.
 #[derive(Clone, Debug)]
 pub(super) struct Passage {
     /// Source and destination address.
     pub(super) ends: (u64, u64),
-    /// The port it comes in by and the one it leaves by, each as the direction that leaves it.
+    /// The port it comes in by and the ones that it may leave by, each as the direction that leaves it.
     pub(super) ingress: Direction,
-    pub(super) egress: Direction,
+    egresses: Vec<Direction>,
+    /// PCP and VLAN with which it comes in.
+    tag: (u8, u16),
     /// Priority that the switch classifies it to.
     pub(super) priority: u8,
     /// True if it leaves with a tag.
     tagged: bool,
+    /// True if other passages leave with the same fields.
+    shared: bool,
     /// The cells of each frame that is inside.
     held: VecDeque<u32>,
+    /// Number of frames that were inside and no longer are.
+    gone: u64,
     /// By class: the number of these frames that arrived for it. Where the class of the priority
     /// changes, later frames may overtake, and those of the former class count as the last to leave.
     classes: [u32; PRIORITIES],
 }
 
 impl Passage {
+    /// The queues in which it may have frames: a port and a class.
+    pub(super) fn queues(&self) -> impl Iterator<Item = (Direction, u8)> {
+        let at = |class| self.egresses.iter().map(move |egress| (*egress, class));
+        self.classes().flat_map(at)
+    }
+
     /// The classes in which it has frames.
-    pub(super) fn classes(&self) -> impl Iterator<Item = u8> {
+    fn classes(&self) -> impl Iterator<Item = u8> {
         (0..).zip(self.classes).filter(|(_, frames)| *frames > 0).map(|(class, _)| class)
     }
 
@@ -56,7 +77,21 @@ impl Passage {
 #[derive(Clone, Debug)]
 pub(super) struct Passages {
     all: Vec<Passage>,
-    known: HashMap<u128, u32, BuildHasherDefault<KeyHasher>>,
+    /// By what decides about a frame on its arrival.
+    known: HashMap<Key, u32, BuildHasherDefault<KeyHasher>>,
+    /// By what of that a frame still has when it leaves: the passages that it may be of.
+    leaving: HashMap<Key, Vec<u32>, BuildHasherDefault<KeyHasher>>,
+    /// Number of passages that share what a frame has when it leaves with another one.
+    several: u32,
+    /// By node and flow: the passage of the flow's last frame that was looked at.
+    flows: HashMap<(NodeId, u64), u32>,
+    /// By node and flow that came to another passage of its queue: the former ones, and how many frames of each
+    /// are gone when those ahead of the first frame of the next one are.
+    former: HashMap<(NodeId, u64), VecDeque<(u32, u64)>>,
+    /// Nodes with destination and source of frames that came in without a passage.
+    unknown: HashSet<(NodeId, u64, u64)>,
+    /// Destinations and sources of forged frames, of which any field may mislead a reader.
+    forged_ends: HashSet<(u64, u64)>,
     /// By port and priority: the passage whose frame arrived last, and when.
     latest: Vec<[(u32, Instant); PRIORITIES]>,
     /// By port and group: the cells of what came in there and is still inside.
@@ -67,42 +102,18 @@ pub(super) struct Passages {
     announced: Vec<u64>,
     /// By node.
     exact: Vec<bool>,
-    /// True if a switch received forged frames: one may leave without the tag that gave the switch
-    /// its priority.
-    forged: Vec<bool>,
 }
 
 /// A passage of which nothing is known.
-const UNKNOWN: u32 = u32::MAX;
+pub(super) const UNKNOWN: u32 = u32::MAX;
 
-/// Multiplies and folds: keys are addresses, which differ in few bits.
-#[derive(Default)]
-struct KeyHasher(u64);
-
-impl Hasher for KeyHasher {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-    fn write(&mut self, octets: &[u8]) {
-        for octet in octets {
-            self.write_u128(u128::from(*octet));
-        }
-    }
-    #[inline]
-    fn write_u128(&mut self, n: u128) {
-        let folded = (n as u64 ^ self.0).wrapping_mul(0x9e37_79b9_7f4a_7c15)
-            ^ ((n >> 64) as u64).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        self.0 = folded ^ (folded >> 29);
-    }
-}
-
-/// A frame's passage through a node.
-#[inline]
-fn key(node: NodeId, data: &Data) -> u128 {
-    u128::from(data.dst) << 80
-        | u128::from(data.src) << 32
-        | u128::from(data.dscp & 0x7f) << 24
-        | u128::from(node.0)
+/// The passage of a frame that leaves.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Leaves {
+    /// Its number, or [`UNKNOWN`] if it may be of several.
+    pub(super) passage: u32,
+    /// True if every frame with these first bytes, so far, is of that passage.
+    pub(super) always: bool,
 }
 
 impl Passages {
@@ -111,11 +122,16 @@ impl Passages {
         Self {
             all: vec![],
             known: HashMap::default(),
+            leaving: HashMap::default(),
+            several: 0,
+            flows: HashMap::new(),
+            former: HashMap::new(),
+            unknown: HashSet::new(),
+            forged_ends: HashSet::new(),
             latest: vec![[(UNKNOWN, Instant::ZERO); PRIORITIES]; ports],
             cells: vec![[0; PRIORITIES]; ports],
             queued: vec![[[0; PRIORITIES]; PRIORITIES]; ports],
             announced: vec![0; ports],
-            forged: vec![false; facts.nodes.len()],
             exact: facts.nodes.iter().map(|node| node.is_switch && node.bridges).collect(),
         }
     }
@@ -125,6 +141,16 @@ impl Passages {
         let shift = self.all.len() as u32;
         self.all.extend(other.all);
         self.known.extend(other.known.into_iter().map(|(key, at)| (key, at + shift)));
+        let moved = |all: Vec<u32>| all.into_iter().map(|at| at + shift).collect();
+        self.leaving.extend(other.leaving.into_iter().map(|(key, all)| (key, moved(all))));
+        self.flows.extend(other.flows.into_iter().map(|(key, at)| (key, at + shift)));
+        for (key, former) in other.former {
+            let former = former.into_iter().map(|(at, gone)| (at + shift, gone)).collect();
+            self.former.insert(key, former);
+        }
+        self.several += other.several;
+        self.unknown.extend(other.unknown);
+        self.forged_ends.extend(other.forged_ends);
         let has_port = |n: usize| theirs.has_port(Direction(n as u32));
         let mut latest = other.latest;
         for (at, _) in latest.iter_mut().flatten().filter(|(at, _)| *at != UNKNOWN) {
@@ -135,7 +161,6 @@ impl Passages {
         take(&mut self.queued, other.queued, has_port);
         take(&mut self.announced, other.announced, has_port);
         take(&mut self.exact, other.exact, |n| theirs.has_node(n));
-        take(&mut self.forged, other.forged, |n| theirs.has_node(n));
     }
 
     /// A data frame comes into a switch. Gives its passage and its cells, which are those of all frames of
@@ -145,21 +170,28 @@ impl Passages {
         facts: &Facts,
         now: Instant,
         direction: Direction,
-        data: &Data,
+        (frame, data): (&VirtualFrame, &Data),
     ) -> Option<(u32, u32)> {
         let node = facts.to(direction).node;
-        let key = key(node, data);
+        let from = ((data.pcp, data.vid), direction.0);
+        let key = key(node, data, from, path(facts, node, frame, data));
         let at = match self.known.get(&key) {
             Some(at) => *at,
-            None => self.discover(facts, direction, key, data),
+            None => self.discover(facts, direction, key, (frame, data)),
         };
         if at == UNKNOWN {
             self.exact[node.index()] = false;
+            self.unknown.insert((node, data.dst, data.src));
             return None;
+        }
+        let flow = (node, parsed::flow(frame));
+        match self.flows.insert(flow, at) {
+            Some(former) if former != at => self.moved(flow, former, at),
+            _ => {}
         }
         let port = facts.to(direction);
         let passage = &self.all[at as usize];
-        if passage.ingress != direction.reverse() || passage.priority != port.maps.priority(data) {
+        if passage.priority != port.maps.priority(data) {
             self.exact[node.index()] = false;
         }
         let untagged = data.len - if data.pcp == NONE { 0 } else { 4 };
@@ -169,15 +201,32 @@ impl Passages {
         Some((at, cells))
     }
 
+    /// A flow comes by another passage than before. In one queue, its frames there stay behind all that are
+    /// inside now.
+    #[cold]
+    fn moved(&mut self, flow: (NodeId, u64), from: u32, to: u32) {
+        let [old, new] = [from, to].map(|at| &self.all[at as usize]);
+        if old.held.is_empty() || old.priority != new.priority {
+            return;
+        }
+        let ahead = (from, old.gone + old.held.len() as u64);
+        let former = self.former.entry(flow).or_default();
+        former.retain(|(at, gone)| self.all[*at as usize].gone < *gone);
+        former.push_back(ahead);
+    }
+
     /// A data frame of a passage comes into a switch.
     #[inline]
     pub(super) fn came(&mut self, facts: &Facts, now: Instant, (at, cells): (u32, u32)) {
         let passage = &mut self.all[at as usize];
         let priority = usize::from(passage.priority);
         passage.held.push_back(cells);
-        let class = usize::from(facts.from(passage.egress).class[priority]);
+        // Ports of equal cost have one map of classes.
+        let class = usize::from(facts.from(passage.egresses[0]).class[priority]);
         passage.classes[class] += 1;
-        self.queued[passage.egress.index()][class][priority] += 1;
+        for egress in &passage.egresses {
+            self.queued[egress.index()][class][priority] += 1;
+        }
         let ingress = passage.ingress.index();
         let group = facts.from(passage.ingress).group[priority];
         self.cells[ingress][usize::from(group)] += u64::from(cells);
@@ -185,35 +234,90 @@ impl Passages {
     }
 
     /// The first frame of its kind in a switch: where it will leave.
-    fn discover(&mut self, facts: &Facts, direction: Direction, key: u128, data: &Data) -> u32 {
+    fn discover(
+        &mut self,
+        facts: &Facts,
+        direction: Direction,
+        key: Key,
+        (frame, data): (&VirtualFrame, &Data),
+    ) -> u32 {
         let port = facts.to(direction);
         let node = facts.node(port.node);
         let priority = port.maps.priority(data);
-        let egress = node.behind(data.dst).and_then(|n| node.out.get(usize::from(n)));
-        let Some(egress) = egress.filter(|_| usize::from(priority) < PRIORITIES) else {
+        let ports = node.behind(data.dst).filter_map(|n| node.out.get(usize::from(n)).copied());
+        let egresses: Vec<Direction> = ports.collect();
+        let Some(first) = egresses.first().filter(|_| usize::from(priority) < PRIORITIES) else {
             return UNKNOWN;
         };
         let vid = if data.vid == 0 { port.pvid } else { data.vid };
+        let at = self.all.len() as u32;
+        let tagged = facts.from(*first).tags(vid);
         self.all.push(Passage {
             ends: (data.src, data.dst),
             ingress: direction.reverse(),
-            egress: *egress,
+            egresses,
+            tag: (data.pcp, data.vid),
             priority,
-            tagged: facts.from(*egress).tags(vid),
+            tagged,
+            shared: false,
             held: VecDeque::new(),
+            gone: 0,
             classes: [0; PRIORITIES],
         });
-        let at = self.all.len() as u32 - 1;
         self.known.insert(key, at);
+        let path = path(facts, port.node, frame, data);
+        let leaving = self::key(port.node, data, LEAVING, path);
+        let of = self.leaving.entry(leaving).or_default();
+        of.push(at);
+        if of.len() > 1 {
+            self.several += 1;
+            of.iter().for_each(|at| self.all[*at as usize].shared = true);
+        }
         at
     }
 
-    /// Returns the passage of a data frame in a node, if it is known.
-    pub(super) fn find(&self, node: NodeId, data: &Data) -> Option<u32> {
-        self.known.get(&key(node, data)).copied()
+    /// True if every frame with the first bytes of one of this passage is of it: other passages leave with
+    /// other fields, and it has one port.
+    pub(super) fn is_alone(&self, facts: &Facts, at: u32) -> bool {
+        let Passage { ingress, ends, shared, .. } = &self.all[at as usize];
+        !shared && facts.node(facts.from(*ingress).node).is_single(ends.1)
     }
 
-    /// A data frame leaves a switch. Gives its priority there, or [`NONE`], with its class if that is
+    /// Returns the number of kinds that cannot be told apart by the fields that all frames keep.
+    pub(super) const fn kinds(&self) -> u32 {
+        self.several
+    }
+
+    /// Returns the passage of a data frame that leaves a node, if it is known.
+    pub(super) fn find(
+        &self,
+        facts: &Facts,
+        node: NodeId,
+        (frame, data): (&VirtualFrame, &Data),
+    ) -> Option<Leaves> {
+        let of = self.leaving.get(&key(node, data, LEAVING, path(facts, node, frame, data)))?;
+        if let [one] = **of {
+            return Some(Leaves { passage: one, always: self.is_alone(facts, one) });
+        }
+        let by_flow = || {
+            let flow = (node, parsed::flow(frame));
+            let mut former = self.former.get(&flow).into_iter().flatten();
+            let ahead = former.find(|(at, gone)| self.all[*at as usize].gone < *gone);
+            let passage = ahead.map(|(at, _)| at).or_else(|| self.flows.get(&flow))?;
+            of.contains(passage).then_some(*passage)
+        };
+        let by_tag = || {
+            let mut with = of.iter().filter(|at| {
+                let passage = &self.all[**at as usize];
+                passage.tagged && data.pcp != NONE && passage.tag == (data.pcp, data.vid)
+            });
+            with.next().copied().filter(|_| with.next().is_none())
+        };
+        let passage = by_tag().or_else(by_flow).unwrap_or(UNKNOWN);
+        Some(Leaves { passage, always: false })
+    }
+
+    /// A data frame leaves a switch. Gives its priority there, [`NONE`] or [`EITHER`], with its class if that is
     /// known; an error if it never came in.
     #[inline]
     pub(super) fn left(
@@ -222,12 +326,60 @@ impl Passages {
         direction: Direction,
         at: u32,
     ) -> Result<(u8, Option<u8>), ()> {
+        if at == UNKNOWN {
+            // One of several kinds, and nothing in the frame says which.
+            self.exact[facts.from(direction).node.index()] = false;
+            return Ok((EITHER, None));
+        }
         let passage = &self.all[at as usize];
         let priority = passage.priority;
-        let is_here = passage.egress == direction;
+        let is_here = passage.egresses.contains(&direction);
+        if is_here && passage.egresses.len() > 1 {
+            self.settle(at, direction);
+        }
         let class = if is_here { self.take(facts, at) } else { None };
         let is_known = class.is_some() || !self.exact[facts.from(direction).node.index()];
         if is_known { Ok((priority, class)) } else { Err(()) }
+    }
+
+    /// The frames of a passage with several ports leave by this one.
+    #[cold]
+    fn settle(&mut self, at: u32, direction: Direction) {
+        let passage = &mut self.all[at as usize];
+        let priority = usize::from(passage.priority);
+        for egress in passage.egresses.iter().filter(|egress| **egress != direction) {
+            for (class, frames) in passage.classes.iter().enumerate() {
+                self.queued[egress.index()][class][priority] -= u64::from(*frames);
+            }
+        }
+        passage.egresses = vec![direction];
+    }
+
+    /// A link of a switch went down or came up: flows to addresses with several ports may take others.
+    pub(super) fn respread(&mut self, facts: &Facts, node: NodeId) {
+        for n in 0..self.all.len() {
+            let passage = &self.all[n];
+            if facts.from(passage.ingress).node != node {
+                continue;
+            }
+            let of = facts.node(node);
+            let ports =
+                of.behind(passage.ends.1).filter_map(|n| of.out.get(usize::from(n)).copied());
+            let ports: Vec<Direction> = ports.collect();
+            if ports.len() < 2 {
+                continue;
+            }
+            // What is inside stays where it is, and what comes may go elsewhere.
+            self.exact[node.index()] &= passage.held.is_empty();
+            let passage = &mut self.all[n];
+            let priority = usize::from(passage.priority);
+            for egress in ports.iter().filter(|port| !passage.egresses.contains(port)) {
+                for (class, frames) in passage.classes.iter().enumerate() {
+                    self.queued[egress.index()][class][priority] += u64::from(*frames);
+                }
+            }
+            passage.egresses = ports;
+        }
     }
 
     /// As [`Self::left`], of a frame that has no passage.
@@ -238,14 +390,18 @@ impl Passages {
         data: &Data,
     ) -> Result<(u8, Option<u8>), ()> {
         let port = facts.from(direction);
-        let node = port.node;
-        // Forged frames may have any priority. The switch's own frames never arrived, and have
-        // the priority that it gave them, which may be neither in a tag nor in a DSCP.
-        if self.forged[node.index()] || facts.node(node).speaks_as.contains(&data.src) {
+        let (node, of) = (port.node, facts.node(port.node));
+        // The switch's own frames never arrived, and have the priority that it gave them, which may be
+        // neither in a tag nor in a DSCP. A forged one may leave without the tag that gave it its priority.
+        let is_forged = self.forged_ends.contains(&(data.dst, data.src));
+        if is_forged || of.speaks_as.contains(&data.src) {
             return Ok((NONE, None));
         }
-        let strange = self.exact[node.index()];
-        if strange { Err(()) } else { Ok((port.maps.priority(data), None)) }
+        // What is flooded came in as well; a router alone changes addresses.
+        match self.unknown.contains(&(node, data.dst, data.src)) || !of.bridges {
+            true => Ok((port.maps.priority(data), None)),
+            false => Err(()),
+        }
     }
 
     /// Takes the first frame of a passage out of the sums, and gives its class; `None` if there is no
@@ -253,7 +409,7 @@ impl Passages {
     #[inline]
     fn take(&mut self, facts: &Facts, at: u32) -> Option<u8> {
         let passage = &self.all[at as usize];
-        let class = facts.from(passage.egress).class[usize::from(passage.priority)];
+        let class = facts.from(passage.egresses[0]).class[usize::from(passage.priority)];
         self.take_from(facts, at, class)
     }
 
@@ -262,11 +418,14 @@ impl Passages {
     fn take_from(&mut self, facts: &Facts, at: u32, class: u8) -> Option<u8> {
         let passage = &mut self.all[at as usize];
         let cells = passage.held.pop_front()?;
+        passage.gone += 1;
         let priority = usize::from(passage.priority);
         let group = facts.from(passage.ingress).group[priority];
         let class = passage.leave(class);
         self.cells[passage.ingress.index()][usize::from(group)] -= u64::from(cells);
-        self.queued[passage.egress.index()][usize::from(class)][priority] -= 1;
+        for egress in &passage.egresses {
+            self.queued[egress.index()][usize::from(class)][priority] -= 1;
+        }
         Some(class)
     }
 
@@ -337,7 +496,12 @@ impl Passages {
         }
         for at in 0..self.all.len() as u32 {
             let passage = &self.all[at as usize];
-            if passage.egress != port {
+            if !passage.egresses.contains(&port) {
+                continue;
+            }
+            if passage.egresses.len() > 1 {
+                // They may be at another of its ports.
+                self.exact[facts.from(port).node.index()] &= passage.held.is_empty();
                 continue;
             }
             for class in (0..PRIORITIES as u8).filter(|class| classes >> class & 1 == 1) {
@@ -350,8 +514,8 @@ impl Passages {
     }
 
     /// A frame came to a node from nowhere, and may go anywhere.
-    pub(super) fn forged(&mut self, node: NodeId) {
-        self.forged[node.index()] = true;
+    pub(super) fn forged(&mut self, node: NodeId, ends: Option<(u64, u64)>) {
+        self.forged_ends.extend(ends);
         self.exact[node.index()] = false;
     }
 

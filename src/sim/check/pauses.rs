@@ -3,7 +3,7 @@
 
 use super::facts::Facts;
 use super::finding::{Check, Extent, Finding, First};
-use super::parsed::Request;
+use super::parsed::{EITHER, Request};
 use super::passages::Passages;
 use super::unite::take;
 use crate::{Direction, NodeId};
@@ -18,6 +18,8 @@ pub(super) struct Pauses {
     suspects: Vec<Suspect>,
     first: First,
     obeyed: u64,
+    /// Frames that started while a priority was paused that they may have.
+    unknown: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -54,6 +56,7 @@ impl Pauses {
             suspects: vec![],
             first: First::default(),
             obeyed: 0,
+            unknown: 0,
         }
     }
 
@@ -63,6 +66,7 @@ impl Pauses {
         self.suspects.extend(other.suspects);
         self.first.unite(other.first);
         self.obeyed += other.obeyed;
+        self.unknown += other.unknown;
     }
 
     /// A MAC control frame arrived by `direction`, and counts from now on.
@@ -105,6 +109,10 @@ impl Pauses {
         (priority, class): (u8, Option<u8>),
     ) {
         let port = &mut self.ports[direction.index()];
+        if priority == EITHER {
+            self.unknown += u64::from(port.paused != 0);
+            return;
+        }
         if port.paused.checked_shr(priority.into()).unwrap_or(0) & 1 == 0 {
             return;
         }
@@ -209,7 +217,14 @@ impl Pauses {
 
     pub(super) fn finish(mut self, facts: &Facts) -> Finding {
         self.settle(facts, Instant::NEVER);
-        let obeyed = self.obeyed;
+        let (obeyed, unknown) = (self.obeyed, self.unknown);
+        if self.first.is_none() && unknown > 0 {
+            let why = format!(
+                "{unknown} frames started while a priority was paused that they may have: they left without \
+                 the tag that gave it to them"
+            );
+            return Finding::not_judged(Check::PauseLegality, why);
+        }
         let extent = Extent { count: obeyed, without: "no pause arrived" };
         self.first.finding(Check::PauseLegality, extent, || {
             format!("{obeyed} pauses and resumptions arrived, and no frame started against them")

@@ -103,6 +103,12 @@ impl Recent {
         (bytes | u64::from(rest) == 0).then_some(slot.known)
     }
 
+    /// Forgets everything.
+    #[cold]
+    pub(super) fn forget(&mut self) {
+        self.slots.iter_mut().for_each(|slot| slot.kind.len = 0);
+    }
+
     /// Remembers the facts about a kind of data frames.
     pub(super) fn note(&mut self, kind: Kind, known: Known) {
         let slot = kind.hash() & (self.slots.len() - 1);

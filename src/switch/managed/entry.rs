@@ -180,15 +180,6 @@ impl Section {
         }
     }
 
-    /// Returns the text in a file that turns the section on.
-    #[must_use]
-    pub fn remedy(self) -> String {
-        match self {
-            Self::Measurement => "measurement: {initiate: true}".to_owned(),
-            _ => format!("{}: {{}}", self.key()),
-        }
-    }
-
     /// Returns true if a plan has the section.
     #[must_use]
     pub const fn is_in(self, plan: &CongestionPlan) -> bool {

@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use super::entry::{Reason, Scope};
+use super::entry::{Reason, Scope, Section};
 use super::object::Object;
 use super::value::Kind;
 use ground::printable::excerpt;
@@ -46,7 +46,7 @@ impl fmt::Display for ObjectError {
             }
         };
         let (name, section) = (object.name(), object.section().key());
-        let remedy = object.section().remedy();
+        let remedy = object.remedy();
         match &self.reason {
             Reason::Unknown(_) => write!(f, "{name} is unknown"),
             Reason::Range => write!(f, "{name}: {}", wanted(object.kind())),
@@ -55,7 +55,14 @@ impl fmt::Display for ObjectError {
                 write!(f, "{name} is fixed when a switch starts; change it in the file and restart")
             }
             Reason::NoSection => {
-                write!(f, "{name} is of a feature that is off; put `{remedy}` into the file")
+                write!(f, "{name} is of a feature that is off; put `{remedy}` into the file")?;
+                // Clients can create these.
+                match object.section() {
+                    Section::Sfc | Section::SfcProxy => {
+                        write!(f, ", or `sluice ctl create {section}`")
+                    }
+                    _ => Ok(()),
+                }
             }
             Reason::Scope => match object.scope() {
                 Scope::Bridge => {

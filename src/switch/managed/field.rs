@@ -29,6 +29,22 @@ macro_rules! one {
     };
 }
 
+/// The DSCP of a section's messages, which follows their priority until it is written.
+macro_rules! dscp {
+    ($section:ident) => {
+        Lens {
+            get: |plan, _| Some(Field::value(&plan.$section.as_ref()?.dscp())),
+            set: |plan, _, value| {
+                let section = plan.$section.as_mut().ok_or(Reason::NoSection)?;
+                let mut dscp = section.dscp();
+                Field::write(&mut dscp, value)?;
+                section.set_dscp(dscp);
+                Ok(())
+            },
+        }
+    };
+}
+
 /// A duration of a section in centiseconds.
 macro_rules! life {
     ($section:ident.$($field:ident).+) => {
@@ -95,7 +111,7 @@ macro_rules! curves {
     };
 }
 
-pub(super) use {curves, life, one, queue, words};
+pub(super) use {curves, dscp, life, one, queue, words};
 
 impl Field for bool {
     fn value(&self) -> ObjectValue {

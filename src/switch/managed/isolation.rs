@@ -2,7 +2,7 @@
 
 use super::entry::{Entry, Lens, Reason, Scope, Section, Source, Spot};
 use super::field::{
-    Curve, Field, curve, curves, in_centiseconds, life, one, threshold, word, words,
+    Curve, Field, curve, curves, dscp, in_centiseconds, life, one, threshold, word, words,
     write_centiseconds, write_curve, write_threshold, write_word,
 };
 use super::sfc::{BURST, DSCP, LIFE, OCTETS, PRIORITY, SECOND, STREAMS, US, plain};
@@ -159,8 +159,7 @@ pub(super) static OBJECTS: &[Entry] = &[
     )
     .number(4_096)
     .fixed(),
-    ours("congestion_isolation.dscp", DSCP, one!(isolation.dscp), "The DSCP of CIMs in IP.")
-        .number(48),
+    ours("congestion_isolation.dscp", DSCP, dscp!(isolation), "The DSCP of CIMs in IP.").number(48),
     ours(
         "congestion_isolation.spacing",
         SECOND,

@@ -163,10 +163,10 @@ const METHOD: Lens = Lens {
 pub(super) fn check(port: &PortMeasurement) -> Result<(), Reason> {
     let refuse = |what: String| Err(Reason::Contradicts(what));
     if let Some(p) = &port.initiate {
-        if p.requests_max < p.rounds {
-            let (rounds, requests) = (p.rounds, p.requests_max);
+        let (rounds, requests, least) = (p.rounds, p.requests_max, p.requests_least());
+        if requests < least {
             return refuse(format!(
-                "{rounds} round trips need {rounds} to 256 requests (`measurement.requests`), not \
+                "{rounds} round trips need {least} to 256 requests (`measurement.requests`), not \
                  {requests}"
             ));
         }

@@ -64,6 +64,17 @@ pub fn get(plan: &CongestionPlan, ports: usize, object: Object, at: At) -> Optio
     (object.0.lens.get)(plan, spot)
 }
 
+/// Returns false if an object has a value only because it follows another one.
+#[must_use]
+pub fn is_given(plan: &CongestionPlan, object: Object) -> bool {
+    match object.name() {
+        "sfc.dscp" => plan.sfc.as_ref().is_some_and(|of| of.dscp.is_some()),
+        "congestion_isolation.dscp" => plan.isolation.as_ref().is_some_and(|of| of.dscp.is_some()),
+        "fast_cnp.dscp" => plan.fast_cnp.as_ref().is_some_and(|of| of.dscp.is_some()),
+        _ => true,
+    }
+}
+
 /// Writes an object of a plan of `ports` ports. If `at` leaves out the port or the class, all that
 /// have the object are written.
 ///

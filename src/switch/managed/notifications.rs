@@ -3,7 +3,7 @@
 
 use super::entry::{Entry, Lens, Reason, Scope, Section, Source, Spot};
 use super::field::{
-    Curve, Field, curve, curves, one, queue, threshold, write_curve, write_threshold,
+    Curve, Field, curve, curves, dscp, one, queue, threshold, write_curve, write_threshold,
 };
 use super::sfc::{BURST, DSCP, OCTETS, PRIORITY, SECOND, SHARE, STREAMS, US, plain};
 use super::value::{Counter, Kind, Unit};
@@ -30,7 +30,7 @@ const fn qcn(
 pub(super) static FAST_CNP: &[Entry] = &[
     cnp("fast_cnp.priority", PRIORITY, one!(fast_cnp.priority), "The priority of notifications.")
         .number(6),
-    cnp("fast_cnp.dscp", DSCP, one!(fast_cnp.dscp), "The DSCP of notifications.").number(48),
+    cnp("fast_cnp.dscp", DSCP, dscp!(fast_cnp), "The DSCP of notifications.").number(48),
     cnp(
         "fast_cnp.spacing",
         SECOND,

@@ -32,6 +32,16 @@ impl Object {
         self.0.name
     }
 
+    /// Returns the text in a file that gives a switch or a port the object.
+    #[must_use]
+    pub fn remedy(self) -> String {
+        match self.section() {
+            _ if self.name().starts_with("headroom.auto") => "headroom: auto".to_owned(),
+            Section::Measurement => "measurement: {initiate: true}".to_owned(),
+            section => format!("{}: {{}}", section.key()),
+        }
+    }
+
     #[must_use]
     pub const fn section(self) -> Section {
         self.0.section

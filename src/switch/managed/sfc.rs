@@ -2,7 +2,7 @@
 
 use super::entry::{Entry, Lens, Reason, Scope, Section, Source, Spot};
 use super::field::{
-    Curve, Field, curve, curves, in_centiseconds, life, one, queue, threshold, word, words,
+    Curve, Field, curve, curves, dscp, in_centiseconds, life, one, queue, threshold, word, words,
     write_centiseconds, write_curve, write_threshold, write_word,
 };
 use super::value::{Counter, Kind, ObjectValue, Unit};
@@ -172,7 +172,7 @@ pub(super) static OBJECTS: &[Entry] = &[
         "Handling of messages whose destination is not in the address table.",
     )
     .is(ObjectValue::Choice("drop")),
-    ours("sfc.dscp", DSCP, one!(sfc.dscp), "The DSCP of messages.").number(56),
+    ours("sfc.dscp", DSCP, dscp!(sfc), "The DSCP of messages.").number(56),
     ours(
         "sfc.spacing",
         SECOND,

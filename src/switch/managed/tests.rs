@@ -8,7 +8,7 @@ use ::congestion::qcn::PointPlan;
 use ::congestion::sfc::Monitor;
 use ::congestion::{Detect, EcnPlan, LimitPlan, MarkAt, NotEct};
 use ground::time::Duration;
-use ground::units::{Bytes, Dscp, Priority};
+use ground::units::{Bytes, Priority};
 use headroom::measure::InitiatePlan;
 use link::{Method, Preference, Statistic};
 
@@ -44,7 +44,7 @@ pub(crate) fn whole() -> CongestionPlan {
     let plan = crate::rig::congestion();
     CongestionPlan {
         sfc: Some(SourceFlowControlPlan {
-            dscp: Dscp::new(56).unwrap(),
+            dscp: None,
             monitors: vec![core::array::from_fn(|class| Some(monitor(class))); PORTS],
             ..plan.sfc.unwrap()
         }),
@@ -61,7 +61,7 @@ pub(crate) fn whole() -> CongestionPlan {
             flows: 4_096,
             source_qp: SourceQp::Learnt,
             priority: Priority::ALL[6],
-            dscp: Dscp::new(48).unwrap(),
+            dscp: None,
         }),
         qcn: Some(QuantizedPlan {
             points: vec![[Some(PointPlan::standard()); 8]; PORTS],
@@ -154,6 +154,27 @@ fn what_a_plan_has_without_being_told_is_the_default_that_is_named() {
 }
 
 #[test]
+fn the_dscp_of_messages_follows_their_priority_until_it_is_set() {
+    for (priority, dscp) in [
+        ("sfcmTransmitPriority", "sfc.dscp"),
+        ("ci-cim-tx-priority", "congestion_isolation.dscp"),
+        ("fast_cnp.priority", "fast_cnp.dscp"),
+    ] {
+        let (priority, dscp) = (object(priority), object(dscp));
+        let mut plan = whole();
+        plan.isolation.as_mut().unwrap().dscp = None;
+        let at = At::default();
+        for n in 0..8 {
+            set(&mut plan, PORTS, priority, at, ObjectValue::Number(n)).unwrap();
+            assert_eq!(get(&plan, PORTS, dscp, at), Some(ObjectValue::Number(8 * n)), "{dscp:?}");
+        }
+        set(&mut plan, PORTS, dscp, at, ObjectValue::Number(13)).unwrap();
+        set(&mut plan, PORTS, priority, at, ObjectValue::Number(2)).unwrap();
+        assert_eq!(get(&plan, PORTS, dscp, at), Some(ObjectValue::Number(13)), "{dscp:?}");
+    }
+}
+
+#[test]
 fn both_ends_of_every_range_can_be_set_and_nothing_beyond() {
     for object in Object::all().filter(|o| o.access() == Access::ReadWrite) {
         let at = place(object);
@@ -240,7 +261,13 @@ fn refusals_say_what_to_do() {
     let low = "congestion_isolation.queues.low";
     let auto = ObjectValue::Choice("auto");
     for (plan, name, at, value, advice) in [
-        (&empty, "sfcMaxSFCM", none, n(3), "put `sfc: {}` into the file"),
+        (
+            &empty,
+            "sfcMaxSFCM",
+            none,
+            n(3),
+            "put `sfc: {}` into the file, or `sluice ctl create sfc`",
+        ),
         (&plan, "sfcTransmittedSFCMs", none, n(3), "a counter"),
         (&plan, "max-ci-stream-entries", none, n(3), "change it in the file and restart"),
         (&plan, "sfcmUDPPort", none, n(49_151), "49152 to 65535"),
@@ -262,6 +289,13 @@ fn refusals_say_what_to_do() {
             none,
             n(9),
             "put `measurement: {initiate: true}` into the file",
+        ),
+        (
+            &empty,
+            "headroom.auto.statistic",
+            none,
+            ObjectValue::Choice("mean"),
+            "put `headroom: auto` into the file",
         ),
         (&plan, "measurement.rounds", one, n(201), "201 round trips need 201 to 256 requests"),
         (&plan, "measurement.spacing_min", none, n(500_000_001), "spacing_max"),

@@ -4,7 +4,7 @@ use core::fmt;
 use core::net::{Ipv4Addr, Ipv6Addr};
 use core::str::FromStr;
 
-use ground::units::{Mac, PRIORITIES};
+use ground::units::{Mac, PRIORITIES, percent_of_parts};
 
 /// The range of a number in a queue map (802.1Qcz 49.4.1.2.5).
 pub const QUEUE_MAP: (i8, i8) = (-8, 8);
@@ -185,10 +185,7 @@ impl Unit {
                 n.to_string()
             }
             Self::Picoseconds => exact(n.unsigned_abs()),
-            Self::Share => {
-                let percent = format!("{:.4}", n as f64 * 100.0 / 65_536.0);
-                format!("{}%", percent.trim_end_matches('0').trim_end_matches('.'))
-            }
+            Self::Share => percent_of_parts(n as u32),
         }
     }
 

@@ -183,8 +183,8 @@ pub struct SourceFlowControlPlan {
     pub point: SfcPlan,
     /// sfcmTransmitPriority. Default 7.
     pub transmit_priority: Priority,
-    /// DSCP of messages. Default 56 (CS7), which matches priority 7.
-    pub dscp: Dscp,
+    /// DSCP of messages; `None` is the class selector of their priority.
+    pub dscp: Option<Dscp>,
     /// Form in which a message identifies its flow.
     pub form: SfcmForm,
     /// sfcMinHeaderOctets: bytes of the congesting frame in messages of the encapsulated form. 64 to
@@ -242,8 +242,8 @@ pub struct CongestionIsolationPlan {
     pub machine: IsolationPlan,
     /// ci-cim-tx-priority. Default 6.
     pub cim_tx_priority: Priority,
-    /// DSCP of CIMs in IP. Default 48 (CS6), which matches priority 6.
-    pub dscp: Dscp,
+    /// DSCP of CIMs in IP; `None` is the class selector of their priority.
+    pub dscp: Option<Dscp>,
     /// min-header-octets: bytes of a congesting frame to encapsulate, unless the peer requires
     /// more. 48 to 512; default 48.
     pub min_header_octets: u16,
@@ -306,8 +306,32 @@ pub struct FastCnpPlan {
     pub source_qp: SourceQp,
     /// Priority of notifications. Default 6.
     pub priority: Priority,
-    /// DSCP of notifications. Default 48 (CS6), which matches priority 6.
-    pub dscp: Dscp,
+    /// DSCP of notifications; `None` is the class selector of their priority.
+    pub dscp: Option<Dscp>,
+}
+
+/// DSCP of messages of a section: the default follows their priority, whenever that is written.
+macro_rules! dscp_of {
+    ($($plan:ident: $priority:ident,)+) => {$(
+        impl $plan {
+            /// Returns the DSCP of messages.
+            #[must_use]
+            pub fn dscp(&self) -> Dscp {
+                self.dscp.unwrap_or_else(|| Dscp::selector(self.$priority))
+            }
+
+            /// Sets the DSCP of messages. The class selector of their priority goes on following it.
+            pub fn set_dscp(&mut self, dscp: Dscp) {
+                self.dscp = (dscp != Dscp::selector(self.$priority)).then_some(dscp);
+            }
+        }
+    )+};
+}
+
+dscp_of! {
+    SourceFlowControlPlan: transmit_priority,
+    CongestionIsolationPlan: cim_tx_priority,
+    FastCnpPlan: priority,
 }
 
 /// Origin of the queue pair of a flow's source.

@@ -32,6 +32,7 @@ fn found(method: Method, delay: Duration) -> Found {
         sources,
         uncertainty,
         in_ring,
+        repeated: false,
         peer_internal,
         peer_reaction,
         shims: None,
@@ -61,7 +62,7 @@ fn headroom_of(reconciler: &Reconciler, n: usize) -> u32 {
 }
 
 fn resolved(enable: u8, from: Party) -> Resolved {
-    let pfc = PfcResolved { enable: PrioritySet(enable), from, beyond: false };
+    let pfc = PfcResolved { enable: PrioritySet(enable), from, refused: None };
     let state = PeerState::Present;
     Resolved { state, pfc: Some(pfc), ets: None, methods: None, peer: None }
 }
@@ -187,7 +188,7 @@ fn ets_is_scheduled_as_the_table_has_it() {
         bandwidth: [30, 70, 0, 0, 0, 0, 0, 0],
         algorithm: [2, 2, 0, 0, 0, 0, 0, 0],
     };
-    let ets = EtsResolved { table, from: Party::Peer, beyond: false };
+    let ets = EtsResolved { table, from: Party::Peer, refused: None };
     let news = News::Negotiated(Resolved { pfc: None, ets: Some(ets), ..resolved(0, Party::Peer) });
     let changes = changes(&mut reconciler, 1, &news);
     let [Change::Ets { classes, map, .. }] = changes[..] else { panic!("{changes:?}") };
@@ -239,6 +240,28 @@ fn a_peer_that_answers_late_gets_the_limit_and_no_more() {
     assert_eq!(headroom_of(&reconciler, 0), stated.0);
     assert!(reconciler.headroom(port(0)).unwrap().set);
     assert_eq!(reconciler.steps().1.filter(limited).count(), 1);
+}
+
+#[test]
+fn a_measurement_that_repeats_itself_gives_headroom_back_only_when_it_is_sure() {
+    let mut reconciler = Reconciler::new(&plan()).unwrap();
+    let repeats = |metres| Found { repeated: true, ..found(Method::PeerDelay, round_trip(metres)) };
+    let mut set = |found: Found| changes(&mut reconciler, 0, &News::Found(found)).len();
+    assert_eq!(set(found(Method::PeerDelay, round_trip(100))), 1, "the first");
+    // What varies by little, or is shorter once in a while, changes nothing.
+    for n in 0..100 {
+        assert_eq!(set(repeats(if n % 8 == 7 { 100 } else { 20 })), 0, "{n}");
+        assert_eq!(set(repeats(100 - n % 2)), 0, "{n}");
+    }
+    assert_eq!(set(repeats(120)), 1, "more is needed at once");
+    let lower: Vec<_> = (0..9).map(|n| set(repeats(28 - n))).collect();
+    assert_eq!(lower, [0, 0, 0, 0, 0, 0, 0, 1, 0], "the most of eight in a row");
+    let need = calculate_headroom(&auto(), &repeats(28)).required.cells;
+    assert_eq!(headroom_of(&reconciler, 0), need.0);
+    // Asked for, or by the other method, it applies at once.
+    let mut set = |found: Found| changes(&mut reconciler, 0, &News::Found(found)).len();
+    assert_eq!(set(found(Method::PeerDelay, round_trip(1))), 1);
+    assert_eq!(set(Found { repeated: true, ..found(Method::RoundTrip, round_trip(0)) }), 1);
 }
 
 #[test]

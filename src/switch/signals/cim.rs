@@ -51,7 +51,7 @@ impl Cims {
         let points: Box<[Point]> = plan.ports.iter().enumerate().map(point).collect();
         Self {
             priority: isolation.cim_tx_priority,
-            dscp: isolation.dscp,
+            dscp: isolation.dscp(),
             min_header_octets: isolation.min_header_octets,
             dialect: isolation.dialect,
             counters: vec![CimPortCounters::default(); points.len()].into_boxed_slice(),
@@ -65,7 +65,7 @@ impl Cims {
         plan: &CongestionIsolationPlan,
         macs: impl Iterator<Item = Mac>,
     ) {
-        (self.priority, self.dscp) = (plan.cim_tx_priority, plan.dscp);
+        (self.priority, self.dscp) = (plan.cim_tx_priority, plan.dscp());
         self.min_header_octets = plan.min_header_octets;
         for (n, (point, own)) in self.points.iter_mut().zip(macs).enumerate() {
             *point = Point::new(&plan.points.get(n).copied().unwrap_or_default(), own);

@@ -39,7 +39,7 @@ impl Notifier {
         let (spacing, budget, flows, seed) = (of.spacing, of.budget, of.flows, plan.seed);
         let machine = CnpPlan { spacing, budget, flows, seed, pairs };
         let machine = FastCnp::new(&machine, plan.ports.len() as u16);
-        let mut made = Self { machine, priority: of.priority, dscp: of.dscp, unsent: 0 };
+        let mut made = Self { machine, priority: of.priority, dscp: of.dscp(), unsent: 0 };
         made.adopt(of);
         Some(Box::new(made))
     }
@@ -52,7 +52,7 @@ impl Notifier {
                 self.machine.set_detect(Queue::of(n, class), *detect);
             }
         }
-        (self.priority, self.dscp) = (plan.priority, plan.dscp);
+        (self.priority, self.dscp) = (plan.priority, plan.dscp());
     }
 
     /// Learns the queue pair of a flow's source, if the frame names one.

@@ -42,7 +42,7 @@ impl SourceFlow {
         let mut made = Self {
             point,
             transmit_priority: sfc.transmit_priority,
-            dscp: sfc.dscp,
+            dscp: sfc.dscp(),
             form: sfc.form,
             min_header_octets: sfc.min_header_octets,
             unknown: sfc.unknown,
@@ -66,7 +66,7 @@ impl SourceFlow {
                 self.point.set_monitor(queue, *monitor).expect("a plan that was checked");
             }
         }
-        (self.transmit_priority, self.dscp) = (plan.transmit_priority, plan.dscp);
+        (self.transmit_priority, self.dscp) = (plan.transmit_priority, plan.dscp());
         (self.form, self.from) = (plan.form, plan.from);
         (self.min_header_octets, self.unknown) = (plan.min_header_octets, plan.unknown);
         (self.mac, self.ipv4, self.ipv6) = (plan.mac, plan.ipv4, plan.ipv6);

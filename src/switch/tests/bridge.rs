@@ -125,6 +125,36 @@ fn vlans_keep_apart_and_tags_come_and_go() {
 }
 
 #[test]
+fn a_frame_below_the_minimum_leaves_with_padding() {
+    let mut p = plan(3);
+    let member = |tagged| vec![VlanMember { vid: vid(10), tagged }];
+    p.ports[0].vlan = VlanPlan { pvid: None, members: member(true) };
+    for n in [1, 2] {
+        p.ports[n].vlan = VlanPlan { pvid: Some(vid(10)), members: member(false) };
+    }
+    let mut lab: Lab = Lab::new(&p);
+    lab.learn(1, 1);
+    let tagged = frame(host(1), host(2), Some((3, 10)), 60);
+    let mut padded = tagged.clone();
+    padded.drain(12..16);
+    padded.extend([0; 4]);
+    // As a driver without a minimum receives it, and as MACsec leaves a frame of one byte.
+    let short = frame(host(1), host(3), None, 60)[..15].to_vec();
+    let mut whole = short.clone();
+    whole.resize(60, 0);
+    // The second one meets the cached decision; several are one burst.
+    for n in [1, 1, 2, 5] {
+        (0..n).for_each(|_| lab.inject(2, &short));
+        lab.deliver(0, &tagged);
+        let mut sent = lab.sent(1);
+        sent.sort_by_key(|octets| *octets != padded);
+        assert_eq!(sent.remove(0), padded);
+        assert_eq!(sent, vec![whole.clone(); n]);
+    }
+    lab.check();
+}
+
+#[test]
 fn a_service_tag_passes_through_and_gives_the_priority() {
     let mut lab: Lab = Lab::new(&plan(2));
     let mut f = frame(host(2), host(1), Some((4, 77)), 100);

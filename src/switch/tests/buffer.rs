@@ -95,6 +95,24 @@ fn an_egress_queue_keeps_to_its_limit() {
     lab.check();
 }
 
+#[test]
+fn the_limit_of_a_queue_is_of_cells_and_not_of_bytes() {
+    let mut p = plan(3);
+    p.buffer.cell_bytes = 256;
+    p.ports[1].queue_limits[0] = SharedLimit::Static(Cells(40));
+    let mut lab: Lab = Lab::new(&p);
+    blocked(&mut lab);
+    // A frame of 64 bytes takes a cell of 256.
+    for _ in 0..200 {
+        lab.inject(0, &frame(host(2), host(1), None, 60));
+    }
+    lab.poll_until_idle();
+    let held = lab.switch.held();
+    assert!((40..=72).contains(&held), "{held}");
+    assert_eq!(lab.drops(), [("queue_limit", 200 - held)]);
+    lab.check();
+}
+
 fn ip_frame(ecn: Ecn, len: usize) -> Vec<u8> {
     let mut f = frame(host(2), host(1), None, len);
     f[12..14].copy_from_slice(&EtherType::IPV4.0.to_be_bytes());

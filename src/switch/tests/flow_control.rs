@@ -136,6 +136,26 @@ fn a_pause_stops_its_priority_for_exactly_its_quanta() {
 }
 
 #[test]
+fn cleared_pause_times_and_transitions_begin_anew() {
+    let mut lab = learnt(&plan(3));
+    lab.deliver(1, &pfc(P3, 100));
+    lab.now += Duration::from_nanos(2_000);
+    lab.switch.apply(lab.now, crate::Change::ClearCounters).unwrap();
+    let counted = |lab: &mut Lab| {
+        let c = lab.switch.snapshot(lab.now).ports[1].counters.priorities[3];
+        (c.pfc_rx_transitions, c.pfc_rx_paused)
+    };
+    let (transitions, paused) = counted(&mut lab);
+    assert_eq!(transitions, 0);
+    assert_eq!(paused, Duration::ZERO);
+    // The pause goes on, to its own end.
+    lab.now += Duration::from_nanos(9_000);
+    let (transitions, paused) = counted(&mut lab);
+    assert_eq!(transitions, 0);
+    assert_eq!(paused, Duration::from_nanos(3_120));
+}
+
+#[test]
 fn a_priority_that_its_device_holds_back_waits_and_others_go_on() {
     let mut lab = learnt(&plan(3));
     lab.port(1).held = PrioritySet::of(P3);

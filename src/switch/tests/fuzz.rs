@@ -79,7 +79,7 @@ fn congestion() -> CongestionPlan {
             flows: 16,
             source_qp: SourceQp::Learnt,
             priority: Priority::ALL[6],
-            dscp: Dscp::MIN,
+            dscp: Some(Dscp::MIN),
         }),
         qcn: Some(QuantizedPlan {
             points: vec![[Some(PointPlan { sample_base: Bytes(500), ..point }); 8]; 4],

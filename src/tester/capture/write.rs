@@ -41,7 +41,7 @@ pub fn write_some(
     let at = |at: Instant| about.zero + Duration::from_nanos(at.as_nanos());
     match format {
         CaptureFormat::Pcap => {
-            let mut file = Pcap::new(out)?;
+            let mut file = Pcap::new(out, true)?;
             for kept in frames {
                 let (octets, len) = with_fcs(&kept, capture.snap());
                 file.packet(&Packet { at: at(kept.at), octets: &octets, len })?;

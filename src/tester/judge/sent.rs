@@ -1,8 +1,8 @@
 //! Checks the sent frames of a flow against the configuration.
 //!
 //! The rate is expected for the time in which the flow could send: from its start to its own end
-//! or that of the run, less the time for which its peer paused its priority. A flow whose pauses
-//! or whose line rate explain the shortage is not judged, and one whose threads were preempted
+//! or that of the run, less the time for which its peer paused its priority. A flow that pauses kept from its
+//! count or stop to the end is not judged, nor is one whose line rate explains the shortage, and one whose threads were preempted
 //! for that long is inconclusive. A flow that sent less without such a reason, or over a port
 //! that is down, fails.
 
@@ -39,6 +39,8 @@ struct Offer {
     active: f64,
     /// Seconds of these in which its priority was paused.
     paused: f64,
+    /// True if it may be paused still.
+    is_paused: bool,
     /// Its priority, if pause frames stop it.
     priority: Option<Priority>,
 }
@@ -105,9 +107,10 @@ impl Offer {
             Path::Data(priority) => Some(priority),
             Path::Control => None,
         };
-        let paused = priority.map_or(0.0, |p| paused_s(course, asked.tx, p)).min(active);
+        let (paused, is_paused) = priority.map_or((0.0, false), |p| pauses(course, asked.tx, p));
+        let paused = paused.min(active);
         let speed = course.report.ports.get(asked.tx).map_or(0.0, |port| port.speed_bps as f64);
-        Self { fps: offered_fps(stream, speed, flow), active, paused, priority }
+        Self { fps: offered_fps(stream, speed, flow), active, paused, is_paused, priority }
     }
 
     /// Returns the frames for a time, at most `count`.
@@ -180,7 +183,9 @@ fn short(
     }
     let free = offer.frames(offer.active - offer.paused, count).unwrap_or(0.0);
     if offer.paused > 0.0 && enough(free) {
-        return (Verdict::NotJudged, format!("{share}; {}", offer.pause()));
+        let judged = count.is_none() && !offer.is_paused && free >= 1.0;
+        let verdict = if judged { Verdict::Pass } else { Verdict::NotJudged };
+        return (verdict, format!("{share}; {}", offer.pause()));
     }
     let missing = (free * (1.0 - TOLERANCE) - sent) / offer.fps.unwrap_or(f64::INFINITY);
     explained(course, share, missing, full_line(course, flow))
@@ -257,8 +262,9 @@ fn held_up(
     what: String,
 ) -> (Verdict, String) {
     let active = course.before.elapsed_s.unwrap_or(0.0);
-    let paused = paused_s(course, asked.tx, plan.priority).min(active);
-    let offer = Offer { fps: None, active, paused, priority: Some(plan.priority) };
+    let (paused, is_paused) = pauses(course, asked.tx, plan.priority);
+    let paused = paused.min(active);
+    let offer = Offer { fps: None, active, paused, is_paused, priority: Some(plan.priority) };
     if active > 0.0 && paused >= (1.0 - TOLERANCE) * active {
         return (Verdict::NotJudged, format!("{what}; {}", offer.pause()));
     }
@@ -273,9 +279,12 @@ fn port_down<'a>(course: &Course<'a>, asked: &FlowPlan) -> Option<&'a str> {
 }
 
 /// Seconds for which a priority of a port had been paused when the flows were stopped: by pause frames,
-/// and by source flow control messages, whose time is counted for all flows of the port together.
-fn paused_s(course: &Course<'_>, port: usize, priority: Priority) -> f64 {
-    let Some(port) = course.before.ports.get(port) else { return 0.0 };
-    let by_frames = port.priorities.get(priority.index()).map_or(0.0, |seen| seen.paused_ns);
-    (by_frames + port.sfcm_paused_ns.unwrap_or(0.0)) / 1e9
+/// and by source flow control messages, whose time is counted for all flows of the port together. True if it
+/// may have been paused then; which flows messages pause is not told.
+fn pauses(course: &Course<'_>, port: usize, priority: Priority) -> (f64, bool) {
+    let Some(port) = course.before.ports.get(port) else { return (0.0, false) };
+    let seen = port.priorities.get(priority.index());
+    let (by_frames, is_paused) = seen.map_or((0.0, false), |seen| (seen.paused_ns, seen.paused));
+    let by_messages = port.sfcm_paused_ns.unwrap_or(0.0);
+    ((by_frames + by_messages) / 1e9, is_paused || by_messages > 0.0)
 }

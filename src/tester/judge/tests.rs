@@ -40,6 +40,7 @@ struct Case {
     flow: Flow,
     up: bool,
     paused_s: f64,
+    to_the_end: bool,
     machine: Option<Machine>,
     /// Frames that the receiver's device missed, and that the sender's device dropped.
     devices: (Option<u64>, u64),
@@ -64,6 +65,7 @@ impl Case {
             flow,
             up: true,
             paused_s: 0.0,
+            to_the_end: false,
             machine: None,
             devices: (Some(0), 0),
             why: Why::Over,
@@ -95,6 +97,7 @@ impl Case {
         let port = |name: &str| {
             let mut priorities = vec![PauseCounters::default(); 8];
             priorities[3].paused_ns = self.paused_s * 1e9;
+            priorities[3].paused = self.to_the_end;
             let speed_bps = 10_000_000_000;
             let link_up = self.up;
             let rx_room = Some(1_000);
@@ -223,7 +226,10 @@ fn pauses_excuse_what_they_take_and_no_more() {
         Some("priority 3 was paused for 10.000 of 10.000 s")
     );
     assert_eq!(verdict(&storm.findings()), NotJudged);
-    assert_eq!(Case::new(500, 500).paused(5.0).verdicts(), [NotJudged, Pass]);
+    assert_eq!(Case::new(500, 500).paused(5.0).verdicts(), [Pass, Pass], "in the other half");
+    assert_eq!(Case::new(0, 0).paused(9.999).verdicts(), [NotJudged, NotJudged]);
+    let stopped = Case { to_the_end: true, ..Case::new(500, 500).paused(5.0) };
+    assert_eq!(stopped.verdicts(), [NotJudged, Pass]);
     assert_eq!(Case::new(400, 400).paused(5.0).verdicts(), [Fail, Pass]);
     assert_eq!(Case::new(5, 5).count(1_000).paused(9.96).verdicts(), [NotJudged, Pass]);
     assert_eq!(Case::new(5, 5).count(1_000).paused(5.0).verdicts(), [Fail, Pass]);

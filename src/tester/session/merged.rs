@@ -44,6 +44,7 @@ fn add(port: &mut StationCounters, queue: &StationCounters) {
     for (all, own) in port.priorities.iter_mut().zip(&queue.priorities) {
         all.received += own.received;
         all.obeyed += own.obeyed;
+        all.is_paused |= own.is_paused;
         all.transitions = all.transitions.max(own.transitions);
         all.paused = all.paused.max(own.paused);
         all.sent += own.sent;

@@ -282,6 +282,13 @@ impl Inner {
         }
     }
 
+    /// Returns the names of the ports of the thread that was preempted most since the last start of flows.
+    pub(super) fn preempted_ports(&self) -> Vec<String> {
+        let thread = self.shared.preemption.disturbance().thread;
+        let here = self.all_queues().filter(|queue| self.places[*queue].0 == thread);
+        here.map(|queue| self.queues.name(&self.plan, queue)).collect()
+    }
+
     /// Returns the precision of timestamps. A timestamp is the time of a poll at either end, or
     /// the device's if all ports' devices timestamp received frames.
     pub(super) fn stamps(&self, paces: &[Pace]) -> Result<Stamps, SessionError> {

@@ -80,6 +80,7 @@ impl Session {
             machine: Some(inner.machine(&paces)),
         };
         let mut report = report(seen);
+        report.preempted_ports = inner.preempted_ports();
         for (flow, n) in report.flows.iter_mut().zip(which) {
             // A rate that was updated during the run cannot be compared with the achieved one.
             if phases[*n].changed.as_ref().is_some_and(|(_, since_start)| *since_start) {

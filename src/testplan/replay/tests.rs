@@ -5,12 +5,13 @@ use crate::plan::{Location, Obeys, Place, PortPlan};
 use crate::testfolder::Folder;
 use config::tree;
 use ground::units::{Mac, Quanta};
+use std::time::Duration as StdDuration;
 use text::packets::{self, Interface, Notes, Pcap, Pcapng};
 
 /// Three frames, 1 us and 3 us apart, the second of which is truncated.
 fn frames() -> Vec<packets::Packet<'static>> {
     let frame = |ns: u64, octets, len| packets::Packet {
-        at: StdDuration::from_secs(1_600_000_000) + StdDuration::from_nanos(ns),
+        at: StdDuration::from_nanos(1_600_000_000_000_000_000 + ns),
         octets,
         len,
     };
@@ -19,7 +20,7 @@ fn frames() -> Vec<packets::Packet<'static>> {
 
 fn as_pcap() -> Vec<u8> {
     let mut out = Vec::new();
-    let mut file = Pcap::new(&mut out).unwrap();
+    let mut file = Pcap::new(&mut out, false).unwrap();
     frames().iter().for_each(|frame| file.packet(frame).unwrap());
     out
 }
@@ -49,15 +50,32 @@ fn both_formats_give_the_same_recording_at_any_scale() {
     }
 }
 
+/// Frames of one octet each at these seconds, as a file of `folder`.
+fn at_seconds(folder: &Folder, seconds: &[u64]) -> PathBuf {
+    let mut out = Vec::new();
+    let mut file = Pcap::new(&mut out, false).unwrap();
+    for s in seconds {
+        let at = StdDuration::from_secs(*s);
+        file.packet(&packets::Packet { at, octets: &[1; 60], len: 60 }).unwrap();
+    }
+    folder.put("times", &out)
+}
+
 #[test]
-fn units_of_stamps_are_what_the_interface_says() {
-    let time = |unit: Unit, count| unit.time(count).as_nanos();
-    assert_eq!(time(Unit::Decimal(6), 3), 3_000);
-    assert_eq!(time(Unit::Decimal(9), 3), 3);
-    assert_eq!(time(Unit::Decimal(12), 3_999), 3);
-    assert_eq!(time(Unit::Decimal(0), 3), 3_000_000_000);
-    assert_eq!(time(Unit::Binary(20), 1 << 20), 1_000_000_000);
-    assert_eq!(time(Unit::Binary(127), 1 << 40), 0);
+fn a_wrong_stamp_is_refused_by_its_frame_unless_there_is_a_rate() {
+    let folder = Folder::new("replay-stamps");
+    let ends = [0, 1, 1_700_000_000, u64::from(u32::MAX)];
+    for (a, b, c) in ends.iter().flat_map(|a| ends.map(|b| (*a, b, 5))) {
+        let file = at_seconds(&folder, &[a, b, c, c + 1]);
+        for scale in [1.0, 1e-6, 1e6] {
+            let far = b.saturating_sub(a).max(c.saturating_sub(a)) as f64 * scale > 18.4e6;
+            match load(&file, scale, true) {
+                Ok(_) => assert!(!far, "{a} {b} {scale}"),
+                Err(error) => assert!(error.to_string().contains("to the next; give"), "{error}"),
+            }
+        }
+        assert_eq!(load(&file, 1.0, false).unwrap().len(), 4);
+    }
 }
 
 #[test]
@@ -71,18 +89,18 @@ fn what_is_no_recording_is_refused_by_name_with_a_remedy() {
     assert!(
         load(&folder.0.join("none"), 1.0, true).unwrap_err().to_string().contains("name a pcap")
     );
-    assert!(said("text", b"no capture at all").contains("editcap -F pcapng"));
+    assert!(said("text", b"no capture at all").contains("starts like no pcap or pcapng"));
     assert!(said("empty", &as_pcap()[..24]).contains("no frames"));
     let mut cut = as_pcap();
     cut.truncate(cut.len() - 5);
-    said("cut", &cut);
+    assert!(said("cut", &cut).contains("after 2 whole packets; `editcap"));
     let mut wlan = as_pcap();
     wlan[20] = 105;
     assert!(said("wlan", &wlan).contains("not captured on Ethernet"));
     let mut short = as_pcapng();
     let at = short.windows(60).position(|w| w == [1; 60]).unwrap();
     short[at - 8] = 9;
-    said("short", &short);
+    assert!(said("short", &short).contains("frame 1 has 9 octets"));
 }
 
 fn port(name: &str) -> PortPlan {

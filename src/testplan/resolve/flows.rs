@@ -1,5 +1,7 @@
 //! Resolves flows to the streams that ports send.
 
+use std::collections::BTreeMap;
+
 use super::devices::Devices;
 use super::findings::Findings;
 use super::headers::{self, Built};
@@ -10,6 +12,7 @@ use super::ways::{self, Way};
 use crate::plan::{FlowKind, FlowPlan, LatencyMode, Metrics, Resolve};
 use contracts::frame::FCS_BYTES;
 use contracts::port::CONTROL_FRAME_MAX;
+use ground::time::Duration;
 use ground::units::Priority;
 use host::FlowId;
 use host::plan::stream::{Path, Payload, Sizes, StreamPlan};
@@ -25,15 +28,36 @@ pub(super) fn flows(
     devices: &Devices,
     cx: &mut Findings,
 ) -> Vec<FlowPlan> {
-    let mut plans = Vec::new();
+    let (mut plans, mut free) = (Vec::new(), Vec::new());
     for (i, flow) in flows.iter().enumerate() {
         let path = format!("flows[{i}]");
         for way in ways::ways(flow, ports, devices, &path, cx) {
             let id = FlowId(plans.len() as u32);
             plans.extend(stream(flow, way, id, ports, &path, cx));
+            free.resize(plans.len(), timing::starts_anywhere(flow));
         }
     }
+    spread(&mut plans, &free, ports);
     plans
+}
+
+/// Spreads the starts of a port's flows of one interval over it, where the configuration states no
+/// delay. Otherwise their frames would be sent back to back, and keep that phase to the end.
+fn spread(plans: &mut [FlowPlan], free: &[bool], ports: &Ports) {
+    let mut members: BTreeMap<(usize, Duration), Vec<usize>> = BTreeMap::new();
+    for (n, plan) in plans.iter().enumerate().filter(|(n, _)| free[*n]) {
+        let FlowKind::Stream(stream) = &plan.kind else { continue };
+        if let Some(interval) = timing::interval(stream, ports.lines[plan.tx]) {
+            members.entry((plan.tx, interval)).or_default().push(n);
+        }
+    }
+    for ((_, interval), members) in members {
+        for (k, n) in members.iter().enumerate() {
+            let FlowKind::Stream(stream) = &mut plans[*n].kind else { continue };
+            let part = u128::from(interval.as_picos()) * k as u128 / members.len() as u128;
+            stream.delay = Duration::from_picos(part as u64);
+        }
+    }
 }
 
 /// Resolves one stream of a flow.
@@ -77,6 +101,16 @@ fn stream(
     let (shortest, longest) = (sizes.shortest(), sizes.longest());
     for port in way.rx.iter().chain([&way.tx]) {
         ports.carry(*port, longest, &flow.name, cx);
+    }
+    for port in &way.rx {
+        if built.is_service_tagged() && ports.plans[*port].location.place.loses_service_tags() {
+            let what = format!(
+                "net_af_packet, at port {}, gives a service tag (88A8) as a customer tag (8100): the \
+                 kernel takes it off, and the driver puts 8100 in its place",
+                ports.plans[*port].name
+            );
+            cx.warn(format!("{path}.packet"), what);
+        }
     }
     let asked = core::mem::take(&mut built.asked).into_iter();
     let resolve =

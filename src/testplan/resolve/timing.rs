@@ -4,7 +4,7 @@ use super::findings::Findings;
 use ground::time::Duration;
 use ground::units::BitsPerSec;
 use host::Rate;
-use host::plan::stream::{Burst, Limit, Pace, Sizes};
+use host::plan::stream::{Burst, Limit, Pace, Path, Sizes, StreamPlan};
 use otg::model::flow::{self, FlowDelay, FlowDuration, FlowRate, InterBurstGap};
 
 /// Minimum inter-frame gap in bytes (802.3 4.4.2).
@@ -149,6 +149,34 @@ fn lasting(
         }
         FlowDuration::Other { .. } => None,
     }
+}
+
+/// Returns true if the configuration leaves the start of a flow's frames open: it has no delay.
+pub(super) fn starts_anywhere(flow: &flow::Flow) -> bool {
+    match &flow.duration {
+        None => true,
+        Some(FlowDuration::Continuous(d)) => d.delay.is_none(),
+        Some(FlowDuration::FixedPackets(d)) => d.delay.is_none(),
+        Some(FlowDuration::FixedSeconds(d)) => d.delay.is_none(),
+        Some(FlowDuration::Burst(_) | FlowDuration::Other { .. }) => false,
+    }
+}
+
+/// Returns the time from one frame of a stream to the next; `None` if it is not always the same.
+pub(super) fn interval(stream: &StreamPlan, line: Line) -> Option<Duration> {
+    let (Sizes::Fixed(size), Path::Data(_), None) = (&stream.sizes, stream.path, stream.pace.burst)
+    else {
+        return None;
+    };
+    let size = f64::from(*size);
+    seconds(match stream.pace.rate {
+        Rate::Frames(n) => 1.0 / n as f64,
+        Rate::FrameBits(rate) => size * 8.0 / rate.get() as f64,
+        Rate::LineShare(ppm) => {
+            let bits = (size + f64::from(PREAMBLE + GAP_MIN)) * 8.0;
+            bits * 1e6 / (f64::from(ppm) * line.rate.get() as f64)
+        }
+    })
 }
 
 fn some_packets(packets: u32, path: &str, cx: &mut Findings) {

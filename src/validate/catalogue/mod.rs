@@ -117,6 +117,11 @@ use crate::test::Test;
 pub use page::page;
 pub use self_check::TEST as SELF_CHECK;
 
+/// Tests of properties of a single port: whether, when and how it pauses and resumes, how it marks, and when
+/// it drops.
+pub const OF_A_PORT: [&str; 9] =
+    ["V-X01", "V-X02", "V-X03", "V-X04", "V-H01", "V-H02", "V-H03", "V-E01", "V-E04"];
+
 /// All tests of a DUT, in the order of the catalogue.
 pub const TESTS: &[Test] = &[
     r01::TEST,
@@ -241,6 +246,19 @@ pub fn other_kind(test: &Test, setup: &Setup) -> Option<String> {
     let given = setup.flow_control;
     let is_of = is_in(OF_BOTH) || is_in(OF_PAUSE) == (given == FlowControl::Pause);
     (!is_of).then(|| format!("flow_control: {given}; the test is about the other kind"))
+}
+
+/// Returns true if the file says what a test of an optional protocol expects of the device: such a test is
+/// run without being named, at every level.
+pub(crate) fn is_described(test: &Test, setup: &Setup) -> bool {
+    let expected = &setup.expected;
+    match test.id.get(..3) {
+        Some("V-Q") if test.id == q01::TEST.id => expected.sfc.is_some(),
+        Some("V-Q") => expected.sfc.is_some_and(|sfc| sfc.proxy.is_some()),
+        Some("V-D") => expected.dcbx.is_some(),
+        Some("V-K") => setup.ports.iter().any(|port| port.macsec.is_some()),
+        _ => false,
+    }
 }
 
 #[cfg(test)]

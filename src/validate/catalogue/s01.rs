@@ -11,8 +11,9 @@ pub const TEST: Test = Test {
     purpose: "Traffic classes that are over get shares of the line by their weights.",
     clause: "802.1Q 8.6.8.4",
     topology: Topology::T3,
-    procedure: "Flows on all weighted priorities from A and from B to C, each class at about twice its share \
-                of the line (`expected.weights`).",
+    procedure: "A sends a full line to C, each weighted priority at its share (`expected.weights`). So does B, \
+                with three tenths of each share, and the lightest class for the rest: each class is over, and \
+                a device without a scheduler would give the lightest one too much.",
     pass: "Each class has its share of the bytes, without preambles and gaps, within 1 %.",
     uncertainty: "A frame of each flow at the ends of the interval.",
     source: "UNH 37.1.1 to 37.1.4; sonic-mgmt issue 24993. 802.1Qaz itself allows 10 %.",

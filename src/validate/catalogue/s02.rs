@@ -54,7 +54,7 @@ fn partly(
     let [a, b, c] = cx.ports()?;
     let own = share * used;
     let mut rest = shares::rest(all, priority, 1.0 - own);
-    let mut trial = shares::overload(cx, ([a, b], c), &shares::rest(all, priority, 1.0), 1.0 - own);
+    let mut trial = shares::uneven(cx, ([a, b], c), &shares::rest(all, priority, 1.0), 1.0 - own);
     if used > 0.0 {
         let flow = Flow::new((a, c), priority, Limit::Time(cx.setup.times.hold));
         trial.flow(flow.rate(Rate::Line(own)));
@@ -83,7 +83,7 @@ fn paused(cx: &mut Context<'_>, all: &[(Priority, f64)]) -> Result<(), Trouble> 
         return Ok(());
     }
     let own = all.iter().find(|(p, _)| *p == priority).map_or(PAUSED, |(_, share)| *share);
-    let mut trial = shares::overload(cx, ([a, b], c), &others, 1.0 - own);
+    let mut trial = shares::uneven(cx, ([a, b], c), &others, 1.0 - own);
     let hold = cx.setup.times.hold;
     let flow = Flow::new((a, c), priority, Limit::Time(hold));
     trial.flow(flow.rate(Rate::Line(own)));

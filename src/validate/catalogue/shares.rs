@@ -38,19 +38,41 @@ pub(super) fn rest(shares: &[(Priority, f64)], idle: Priority, whole: f64) -> Ve
     others().map(|(priority, share)| (*priority, share / all * whole)).collect()
 }
 
-/// Sends twice the share of each class from two ports to a third, in frames of these lengths in turn.
+/// Part of its share that the second sender offers of each class. A choice: enough for the class to be over
+/// even if the tester is a fifth slower than it should be.
+const OVER: f64 = 0.3;
+
+/// Sends more than the share of each class from two ports to a third, in frames of these lengths in turn.
 pub(super) fn compete(
     cx: &mut Context<'_>,
     ends: ([Port; 2], Port),
     shares: &[(Priority, f64)],
     sizes: &[u32],
 ) -> Result<(Trial, Observation), Trouble> {
-    let mut trial = overload(cx, ends, shares, 1.0);
+    let mut trial = uneven(cx, ends, shares, 1.0);
     for (n, flow) in trial.flows.iter_mut().enumerate() {
         flow.size = sizes[n % shares.len() % sizes.len()];
     }
     let seen = cx.observe(&trial)?;
     Ok((trial, seen))
+}
+
+/// Returns a trial in which each class is over, and the lightest one by far: a device that forwards in the
+/// order of arrival would give it too much. The first port offers the shares of the part `left` of its line,
+/// which has room for another flow then, and the second one fills its line.
+pub(super) fn uneven(
+    cx: &Context<'_>,
+    ([a, b], to): ([Port; 2], Port),
+    shares: &[(Priority, f64)],
+    left: f64,
+) -> Trial {
+    let lightest = shares.iter().min_by(|one, other| one.1.total_cmp(&other.1)).map(|(p, _)| *p);
+    let whole: f64 = shares.iter().map(|(_, share)| share).sum();
+    let more = |p: Priority| if Some(p) == lightest { whole * (1.0 - OVER) } else { 0.0 };
+    let second: Vec<_> = shares.iter().map(|(p, share)| (*p, share * OVER + more(*p))).collect();
+    let mut trial = offered(cx, (a, to), shares, left);
+    trial.flows.extend(offered(cx, (b, to), &second, 1.0).flows);
+    trial
 }
 
 /// Returns a trial in which each class is over: its share of the line from the second port, and of the

@@ -169,6 +169,32 @@ fn the_good_device_passes_with_all_values() {
 }
 
 #[test]
+fn a_defect_of_any_port_is_found_at_level_full() {
+    let defective = |kind: &str| {
+        let faults =
+            format!("virtual:\n  faults: [{{defect: {{on: s1, kind: {kind}, port: '3'}}}}]\n");
+        with(GOOD, "virtual:\n", &faults)
+    };
+    for (kind, id) in
+        [("pfc-zero-source", "V-X02"), ("pfc-next-source", "V-X02"), ("stale-checksum", "V-E04")]
+    {
+        let outcome_at = |level| outcome(&validate_at(level, &defective(kind), &[id]), id);
+        assert_eq!(outcome_at(Level::Full), Some(Outcome::Fail), "{kind}");
+        // The first roles alone are at other ports.
+        assert_eq!(outcome_at(Level::Quick), Some(Outcome::Pass), "{kind}");
+    }
+    all_pass(&validate_at(Level::Full, GOOD, &["V-X02", "V-E04"]));
+    let slower = with(GOOD, "ports: [{}, {}, {}, {}]", "ports: [{}, {}, {}, {rate: 40G}]");
+    let results = validate_at(Level::Full, &slower, &["V-X02"]);
+    let test = results.tests.last().unwrap();
+    assert_eq!(test.outcome, Outcome::Pass, "{test:#?}");
+    let told = test.measurements.iter().find(|m| m.outcome == Outcome::Policy).expect("of port D");
+    let said =
+        "port D was not looked at, which has: 40 Gb/s; tests of a port use those of 100 Gb/s";
+    assert_eq!(told.detail, said);
+}
+
+#[test]
 fn a_device_without_pfc_fails_what_needs_it() {
     let results = validate(PLAIN, &[]);
     assert_eq!(outcome(&results, SELF_CHECK.id), Some(Outcome::Pass), "{results:#?}");

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 
-use crate::judge::Outcome;
+use crate::judge::{Measurement, Outcome};
 use crate::suite::Results;
 use crate::test::TestResult;
 
@@ -67,6 +67,7 @@ fn case(test: &TestResult) -> TestCase {
         let mut status = TestCaseStatus::non_success(kind);
         status.set_message(test.detail.as_str());
         status.set_type(name);
+        status.set_description(judged(test));
         status
     };
     let status = match test.outcome {
@@ -82,7 +83,10 @@ fn case(test: &TestResult) -> TestCase {
     let mut case = TestCase::new(test.title, status);
     case.set_classname(test.id);
     case.set_time(time(test));
-    case.extra.insert("file".into(), format!("docs/src/validate/{}.md", test.id).into());
+    // The procedure, as the line is of it.
+    let module = test.id.trim_start_matches("V-").to_lowercase();
+    let module = if module == "00" { "self_check".to_owned() } else { module };
+    case.extra.insert("file".into(), format!("src/validate/catalogue/{module}.rs").into());
     case.extra.insert("line".into(), test.line.to_string().into());
     case.add_property(("start", seconds(test.start_s).as_str()));
     case.add_property(("end", seconds(test.start_s + test.duration_s).as_str()));
@@ -90,6 +94,15 @@ fn case(test: &TestResult) -> TestCase {
     case.add_property(("test_id", test.id));
     case.add_property(("alias", test.aliases.join(" ").as_str()));
     case
+}
+
+/// Returns the values that were judged, those that decided first, a line each.
+fn judged(test: &TestResult) -> String {
+    let (decided, others): (Vec<_>, Vec<_>) =
+        test.measurements.iter().partition(|value| value.outcome == test.outcome);
+    let line = |value: &&Measurement| format!("{}: {}", value.outcome.name(), value.detail);
+    let lines: Vec<_> = decided.iter().chain(&others).map(line).collect();
+    if lines.is_empty() { test.detail.clone() } else { lines.join("\n") }
 }
 
 fn seconds(s: f64) -> String {

@@ -13,6 +13,7 @@ fn test(id: &'static str, outcome: Outcome, measurements: Vec<Measurement>) -> T
         detail: format!("{} of {id}", outcome.name()),
         measurements,
         proven: id != "V-2",
+        applies: true,
         start_s: 1.5,
         duration_s: 0.25,
         line: 7,
@@ -87,10 +88,16 @@ fn a_run_is_as_good_as_its_tests() {
     use Outcome::{Error, Fail, Inconclusive, Pass, Policy, Skip};
     assert_eq!(only(&[Pass]), Verdict::NotJudged, "the tester alone is no result");
     assert_eq!(only(&[Pass, Skip]), Verdict::NotJudged);
+    assert_eq!(only(&[Pass, Pass, Skip]), Verdict::NotJudged);
     assert_eq!(only(&[Pass, Pass, Policy]), Verdict::Pass);
     assert_eq!(only(&[Pass, Pass, Inconclusive]), Verdict::Inconclusive);
     assert_eq!(only(&[Pass, Pass, Fail]), Verdict::Fail);
     assert_eq!(only(&[Error]), Verdict::Fail);
+    let mut other = Results { tests: vec![test("V-1", Pass, vec![]); 2], ..results() };
+    (other.tests[1].outcome, other.tests[1].applies) = (Skip, false);
+    assert_eq!(other.verdict(false), Verdict::Pass, "a test that does not apply");
+    other.tests.remove(0);
+    assert_eq!(other.verdict(false), Verdict::NotJudged, "no test applies");
     let mut ended = results();
     ended.tests.truncate(1);
     ended.interrupted = true;

@@ -405,12 +405,15 @@ pub struct Tolerances {
 #[derive(Clone, Copy, PartialEq, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Times {
-    /// Traffic before the stimulus. Default: `1s`; for a virtual device a quarter of the longest pause.
+    /// Traffic before the stimulus. Default: a quarter of `hold`, `1s` at most; for a virtual device a quarter
+    /// of the longest pause.
     pub baseline: Option<Span>,
-    /// Length of the stimulus. Default: `10s`; for a virtual device two of the longest pauses, or the
+    /// Length of the stimulus. Default: the time of 250,000 frames of 1024 bytes at the rate, for which captures
+    /// have room (209 ms at 10 Gb/s), `10s` at most; for a virtual device two of the longest pauses, or the
     /// time in which two ports at line rate fill its buffer twice if that is longer.
     pub hold: Option<Span>,
-    /// Time after the stimulus. Default: `1s`; for a virtual device half of the longest pause.
+    /// Time after the stimulus. Default: half of `hold`, `1s` at most; for a virtual device half of the longest
+    /// pause.
     pub settle: Option<Span>,
     /// Time for the frames that the DUT holds. Default: `2s`; for a virtual device two of the longest
     /// pauses, or the time in which a port sends its buffer twice if that is longer.

@@ -17,8 +17,8 @@ use crate::setup::{
 };
 use crate::virtual_bench::Reports;
 use config::quantity::{LinkRate, Ratio, Span};
-use config::raw::Range;
-use config::{Cx, Finding, Place, Warning, read_text, tree};
+use config::raw::{PhyName, Range};
+use config::{Cx, Finding, Place, Warning, has_phy, read_text, tree};
 use ground::time::Duration;
 use ground::units::{
     BitsPerSec, Bytes, Dscp, Mac, PRIORITIES, Pcp, Priority, PrioritySet, Quanta, Vid,
@@ -389,7 +389,7 @@ fn tolerances(raw: &raw::Tolerances, rate: BitsPerSec) -> Tolerances {
 }
 
 fn times(raw: &DutFile, rate: BitsPerSec) -> Times {
-    let own = if raw.device.is_some() { Times::of_virtual(rate) } else { Times::REAL };
+    let own = if raw.device.is_some() { Times::of_virtual(rate) } else { Times::of_real(rate) };
     Times {
         baseline: span(raw.times.baseline, own.baseline),
         hold: span(raw.times.hold, own.hold),
@@ -409,12 +409,16 @@ fn lab(cx: &mut Cx, at: &Place<'_>, device: &raw::Virtual, raw: &DutFile) -> Opt
                 ..Lab::default()
             };
             lab.profiles.insert("dut".to_owned(), (**profile).clone());
+            // A virtual device needs no PHY where there is no table of its delays.
+            let phy = |rate| (!has_phy(rate)).then_some(PhyName::None);
             lab.defaults.links.rate = Some(LinkRate(raw.rate.0));
+            lab.defaults.links.phy = phy(raw.rate.0);
             let others = raw.ports.iter().enumerate().filter(|(_, port)| port.rate.is_some());
             lab.links.extend(others.map(|(n, port)| Link {
                 from: Some(format!("h{}", n + 1)),
                 to: Some("s1".to_owned()),
                 rate: port.rate,
+                phy: port.rate.and_then(|LinkRate(rate)| phy(rate)),
                 ..Link::default()
             }));
             Some(lab)

@@ -59,6 +59,7 @@ impl RealBench {
         let flows: Vec<_> = plan.flows.iter().map(|flow| flow.id).collect();
         let (session, _) = self.open(plan, trial, Far::Device)?;
         self.warned(&session);
+        let watch = self.watch(Far::Device);
         session.start(&flows).map_err(trouble)?;
         let lead = otg::lead(&setup);
         let longest = trial.stateful.iter().map(|of| of.length).max().unwrap_or(Duration::ZERO);
@@ -70,7 +71,8 @@ impl RealBench {
         if interrupted {
             return Err(Trouble::Interrupted);
         }
-        let report = session.report().map_err(trouble)?;
+        let mut report = session.report().map_err(trouble)?;
+        report.device = watch.end();
         linked(&report)?;
         if let Some(what) = disturbed(&report) {
             return Err(Trouble::Disturbed(what));

@@ -121,7 +121,7 @@ impl FrameObserver for Recorder {
     fn lost(&mut self, at: Instant, direction: Direction, frame: &VirtualFrame, cause: Loss) {
         let Some(line) = self.receives.get(&direction).copied() else { return };
         match cause {
-            Loss::Damaged => {
+            Loss::Damaged | Loss::Defect => {
                 let record = self.record_of((line, Way::Received), at, frame);
                 self.damaged.extend(record);
             }

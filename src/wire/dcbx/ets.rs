@@ -40,9 +40,14 @@ impl EtsTable {
     /// Returns true if the shares of the ETS classes add up to 100, or there are none.
     #[must_use]
     pub fn is_consistent(&self) -> bool {
+        self.shares() == 100 || !self.algorithm.contains(&algorithm::ETS)
+    }
+
+    /// Returns the sum of the shares of the ETS classes.
+    #[must_use]
+    pub fn shares(&self) -> u32 {
         let shared = |tc: &usize| self.algorithm[*tc] == algorithm::ETS;
-        let sum: u32 = (0..PRIORITIES).filter(shared).map(|tc| u32::from(self.bandwidth[tc])).sum();
-        sum == 100 || !self.algorithm.contains(&algorithm::ETS)
+        (0..PRIORITIES).filter(shared).map(|tc| u32::from(self.bandwidth[tc])).sum()
     }
 
     fn parse(octets: &[u8; TABLE_LEN]) -> Result<Self, WireError> {

@@ -144,7 +144,7 @@ impl Bench {
     }
 
     fn counters(&self) -> CnmCounters {
-        self.host.reactions_at(self.now).unwrap().cnm
+        self.host.reactions_at(self.now).unwrap().cnm.unwrap()
     }
 
     /// True if flow `id` sent anything from then on.

@@ -92,7 +92,7 @@ impl Bench {
     }
 
     fn sfcm(&self) -> SfcmCounters {
-        self.host.reactions_at(self.now).unwrap().sfcm
+        self.host.reactions_at(self.now).unwrap().sfcm.unwrap()
     }
 
     /// True if flow `id` sent anything after `from` and before `to`, both in microseconds.
@@ -286,7 +286,7 @@ fn all_flows_of_a_priority_stop_together_and_go_on_at_the_later_of_both_kinds_of
     assert_eq!(c.counters.priorities[3].paused, us_(40));
     assert_eq!((c.counters.priorities[3].received, c.counters.priorities[3].transitions), (3, 1));
     assert_eq!(
-        (c.reactions.unwrap().sfcm.paused, c.reactions.unwrap().sfcm.time),
+        (c.reactions.unwrap().sfcm.unwrap().paused, c.reactions.unwrap().sfcm.unwrap().time),
         (2, us_(100).into())
     );
 }

@@ -48,6 +48,7 @@ pub const ROWS: &[Row] = &[
     row("pics", "pfc", &[0]),
     row("pics", "readings --format json", &[0]),
     row("gen", "configs/gen/pfc-storm.yaml --dry-run", &[0]),
+    row("gen", "configs/gen/pfc-storm.yaml --dry-run --format json", &[0]),
     row("gen", "configs/gen/imix.yaml --world virtual --duration 1ms --quiet", ANY_VERDICT),
     row("gen", "configs/gen/imix.yaml --duration 0.2s --no-huge --idle yield", ANY_VERDICT),
     row("gen", "--self-test --no-huge", ANY_VERDICT),

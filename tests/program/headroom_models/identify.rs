@@ -15,7 +15,7 @@ use super::{json, sluice};
 /// of another protocol.
 fn capture(name: &str, dialect: &Dialect, damaged: bool) -> String {
     let path = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    let mut file = Pcap::new(std::fs::File::create(&path).unwrap()).unwrap();
+    let mut file = Pcap::new(std::fs::File::create(&path).unwrap(), false).unwrap();
     let mut packet = |at, octets: &[u8]| {
         file.packet(&Packet { at, octets, len: octets.len() as u32 }).unwrap();
     };
@@ -77,4 +77,18 @@ fn the_readings_of_a_foreign_peer_are_found_in_a_capture() {
     let path = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("text.pcap");
     std::fs::write(&path, "no capture at all, but long enough for its header").unwrap();
     assert_eq!(sluice(&format!("identify {}", path.display())).status.code(), Some(2));
+}
+
+#[test]
+fn a_capture_that_ends_within_a_packet_is_read_up_to_there() {
+    let command = capture("cut.pcap", &Dialect::default(), false);
+    let path = command.strip_prefix("identify ").unwrap();
+    let octets = std::fs::read(path).unwrap();
+    std::fs::write(path, &octets[..octets.len() - 3]).unwrap();
+    let found = json(&command);
+    let messages: Vec<_> =
+        found["peers"].as_array().unwrap().iter().map(|p| &p["messages"]).collect();
+    assert_eq!(messages, [3, 2]);
+    let said = String::from_utf8(sluice(&command).stderr).unwrap();
+    assert!(said.contains("after 6 whole packets"), "{said}");
 }

@@ -98,7 +98,7 @@ impl Setting for Ratio {
                 Err(format!("needs whole percent, {least}% to {most}%"))
             }
             Kind::Number { unit: Unit::Percent, .. } => Ok(ObjectValue::Number(ppm / 10_000)),
-            _ => Ok(ObjectValue::Number(ppm * 65_536 / 1_000_000)),
+            _ => Ok(ObjectValue::Number(self.parts().into())),
         }
     }
 }

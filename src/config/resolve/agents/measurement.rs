@@ -13,8 +13,8 @@ use wire::headroom::{
 };
 
 /// Least number of rounds by which the delay of MACsec is measured: a protected request between two plain
-/// ones, whichever is first.
-const SHIM_ROUNDS: u16 = 4;
+/// ones.
+const SHIM_ROUNDS: u16 = 2;
 /// Sequence numbers have eight bits.
 const REQUESTS_MAX: u16 = 256;
 /// Range of the time between requests: shorter is a flood, longer is no measurement.
@@ -41,7 +41,7 @@ pub(super) fn resolve(
         cx.error(&at.key("initiate"), what);
     }
     let respond = said.respond.unwrap_or(true);
-    let initiate = InitiatePlan { shims, ..initiate(cx, at, said) };
+    let initiate = initiate(cx, at, said, shims);
     if initiates && shims && initiate.rounds < SHIM_ROUNDS {
         let what = format!(
             "`macsec.measure` compares protected messages with plain ones: choose at least {SHIM_ROUNDS}"
@@ -116,16 +116,19 @@ pub(super) fn compensation(
 }
 
 /// Resolves the number of rounds and their spacing.
-fn initiate(cx: &mut Cx, at: &Place<'_>, said: &Measurement) -> InitiatePlan {
-    let default = InitiatePlan::DEFAULT;
+fn initiate(cx: &mut Cx, at: &Place<'_>, said: &Measurement, shims: bool) -> InitiatePlan {
+    let default = InitiatePlan { shims, ..InitiatePlan::DEFAULT };
     let rounds = said.rounds.unwrap_or(default.rounds);
-    let rounds = cx.ranged(&at.key("rounds"), rounds, (1, REQUESTS_MAX), default.rounds);
-    let enough = if rounds > default.requests_max { REQUESTS_MAX } else { default.requests_max };
+    // Where each round trip takes two requests, no more than this many have numbers of their own.
+    let most = if shims { REQUESTS_MAX / 2 } else { REQUESTS_MAX };
+    let rounds = cx.ranged(&at.key("rounds"), rounds, (1, most), default.rounds);
+    let least = InitiatePlan { rounds, ..default }.requests_least();
+    let enough = if least >= default.requests_max { REQUESTS_MAX } else { default.requests_max };
     let requests = said.requests.unwrap_or(enough);
-    if requests < rounds || requests > REQUESTS_MAX {
+    if requests < least || requests > REQUESTS_MAX {
         let what = format!(
             "{requests} requests cannot bring {rounds} round trips and keep their sequence numbers \
-             apart: choose {rounds} to {REQUESTS_MAX}"
+             apart: choose {least} to {REQUESTS_MAX}"
         );
         cx.error(&at.key("requests"), what);
     }
@@ -149,6 +152,6 @@ fn initiate(cx: &mut Cx, at: &Place<'_>, said: &Measurement) -> InitiatePlan {
         requests_max: requests,
         period,
         piggyback: said.piggyback.unwrap_or(default.piggyback),
-        shims: default.shims,
+        shims,
     }
 }

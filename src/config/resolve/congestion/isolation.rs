@@ -1,6 +1,6 @@
 //! Resolves congestion isolation.
 
-use super::parts::{Queues, SaidOf, detect, ipv4, ipv6, life, mac, queues, selector, threshold};
+use super::parts::{Queues, SaidOf, detect, ipv4, ipv6, life, mac, queues, threshold};
 use super::settings::{limit, settings};
 use super::{ByQueue, Context, Cx, Draft, Place};
 use crate::quantity::octets;
@@ -9,7 +9,7 @@ use crate::resolve::cx::by_number;
 use congestion::isolation::{
     CimType, IsolationError, IsolationPlan, MapReading, Peer, QueueMap, Watch,
 };
-use ground::units::{Bytes, Dscp, PRIORITIES, PortId, Priority, TrafficClass};
+use ground::units::{Bytes, PRIORITIES, PortId, Priority, TrafficClass};
 use schedule::ClassPlan;
 use switch::managed::At;
 use switch::{CongestionIsolationPlan, CongestionPlan, IsolationPoint};
@@ -39,7 +39,7 @@ pub fn isolation<'m>(
     check_order(cx, at, &machine, context.drafts);
     plan.isolation = Some(CongestionIsolationPlan {
         cim_tx_priority: Priority::ALL[0],
-        dscp: Dscp::MIN,
+        dscp: None,
         min_header_octets: 0,
         watches: watches(cx, at, &machine, &said, context),
         points: context.drafts.iter().map(|draft| point(cx, draft)).collect(),
@@ -52,7 +52,7 @@ pub fn isolation<'m>(
     limit(cx, (at, "congestion_isolation", "heard"), raw.heard.as_ref(), plan);
     let Some(isolation) = &mut plan.isolation else { return };
     if raw.dscp.is_none() {
-        isolation.dscp = selector(isolation.cim_tx_priority);
+        isolation.dscp = None;
     }
     let (peers, room) = (isolation.peers.len(), isolation.machine.peers_max);
     if peers > room {

@@ -2,7 +2,7 @@
 
 use core::net::IpAddr;
 
-use super::parts::{Queues, SaidOf, detect, ip, named, queues, selector, settings_of_queues};
+use super::parts::{Queues, SaidOf, detect, ip, named, queues, settings_of_queues};
 use super::settings::{limit, settings};
 use super::{ByQueue, Context, Cx, Draft, Place};
 use crate::raw::{self, SourceQpSaid};
@@ -10,7 +10,7 @@ use crate::resolve::queues::kmin_default;
 use congestion::qcn::PointPlan;
 use congestion::{Detect, LimitPlan};
 use ground::time::Duration;
-use ground::units::{Dscp, PRIORITIES, Priority};
+use ground::units::{PRIORITIES, Priority};
 use switch::managed::At;
 use switch::{CongestionPlan, FastCnpPlan, QuantizedPlan, QueuePairs, SourceQp};
 use wire::roce::U24;
@@ -40,12 +40,12 @@ pub fn fast_cnp<'m>(
         flows: 0,
         source_qp: source_qp(cx, &at.key("source_qp"), raw.source_qp.as_ref()),
         priority: Priority::ALL[0],
-        dscp: Dscp::MIN,
+        dscp: None,
     });
     settings(cx, (at, "fast_cnp"), raw, plan, At::default());
     limit(cx, (at, "fast_cnp", "budget"), raw.budget.as_ref(), plan);
     if let Some(plan) = plan.fast_cnp.as_mut().filter(|_| raw.dscp.is_none()) {
-        plan.dscp = selector(plan.priority);
+        plan.dscp = None;
     }
 }
 

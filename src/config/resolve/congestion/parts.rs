@@ -14,7 +14,7 @@ use crate::resolve::queues::curve;
 use congestion::Detect;
 use congestion::proxy::Senders;
 use ground::time::Duration;
-use ground::units::{BitsPerSec, Bytes, Dscp, Mac, PRIORITIES, PortId, Priority, TrafficClass};
+use ground::units::{BitsPerSec, Bytes, Mac, PRIORITIES, PortId, TrafficClass};
 use switch::CongestionPlan;
 use switch::managed::At;
 use wire::sfcm::PORT_MIN;
@@ -114,12 +114,6 @@ pub(super) fn detect(
         cx.warn(at, what);
     }
     detect
-}
-
-/// Returns the default DSCP of messages of a priority: its class selector (RFC 2474 4.2.2.1), so
-/// that networks that classify by DSCP and by tags treat a message alike.
-pub(super) fn selector(of: Priority) -> Dscp {
-    Dscp::new(of.get() << 3).unwrap_or(Dscp::MIN)
 }
 
 /// Resolves a lifetime, which is not zero.

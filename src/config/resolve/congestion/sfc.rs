@@ -1,7 +1,7 @@
 //! Resolves source flow control points.
 
 use super::parts::{
-    Queues, SaidOf, detect, ipv4, ipv6, life, mac, named, queues, selector, threshold, udp_port,
+    Queues, SaidOf, detect, ipv4, ipv6, life, mac, named, queues, threshold, udp_port,
 };
 use super::settings::{limit, settings};
 use super::{ByQueue, Context, Cx, Place};
@@ -9,7 +9,7 @@ use crate::quantity::octets;
 use crate::raw::{self, SfcFormName, SfcFromName};
 use congestion::sfc::{Monitor, SfcPlan};
 use ground::time::Duration;
-use ground::units::{Bytes, Dscp, PRIORITIES, Priority, TrafficClass};
+use ground::units::{Bytes, PRIORITIES, Priority, TrafficClass};
 use switch::managed::At;
 use switch::{CongestionPlan, SfcmForm, SfcmFrom, SourceFlowControlPlan, UnknownHost};
 
@@ -34,7 +34,7 @@ pub fn sfc<'m>(
     plan.sfc = Some(SourceFlowControlPlan {
         point: point(cx, at, raw, monitored_queues, context),
         transmit_priority: Priority::ALL[0],
-        dscp: Dscp::MIN,
+        dscp: None,
         form: form(cx, at, raw),
         min_header_octets: 0,
         unknown: UnknownHost::default(),
@@ -51,7 +51,7 @@ pub fn sfc<'m>(
     }
     let Some(sfc) = &mut plan.sfc else { return };
     if raw.dscp.is_none() {
-        sfc.dscp = selector(sfc.transmit_priority);
+        sfc.dscp = None;
     }
     if let Some(min) = raw.pause_min {
         sfc.point.pause_min = min.0;

@@ -10,12 +10,11 @@ use serde_json::Value;
 use super::objects::table;
 use super::{Session, lock};
 use ground::units::PortId;
-use headroom::Samples;
-use headroom::measure::State;
-use link::{AgentsSnapshot, AutoState, Method, News};
+use headroom::{Samples, measure, peer_delay};
+use link::{AgentsSnapshot, AutoState, Found, Method, News};
 use report::{
-    Delays, MeasuredPort, Measurements, Notification, Notifications, ObjectTable, YangSource,
-    yang_tree,
+    Delays, MeasuredBy, MeasuredPort, Measurements, Notification, Notifications, ObjectTable,
+    YangSource, yang_tree,
 };
 use switch::managed::Listing;
 use switch::{StepKind, SwitchPlan};
@@ -69,19 +68,14 @@ impl Session {
         let agents = self.controller.agents()?;
         let reconciler = self.reconciler.as_ref().map(lock);
         let port = |(port, agents): (PortId, AgentsSnapshot)| {
-            let measure = agents.measure.as_ref()?;
             let headroom = reconciler.as_ref().and_then(|reconciler| {
                 let cell = reconciler.plan().buffer.cell_bytes;
-                let cells = reconciler.headroom(port)?.required.cells;
-                Some(u64::from(cells.0) * u64::from(cell))
+                let headroom = reconciler.headroom(port)?;
+                let octets = u64::from(headroom.required.cells.0) * u64::from(cell);
+                Some((headroom.found.method, octets))
             });
-            let last = measure.round_trip.map(|spread| {
-                let delays = Delays::new(&spread, measure.uncertainty, measure.samples.as_ref());
-                (Method::RoundTrip.name(), measure.rounds as u16, delays)
-            });
-            let counters = measure.counters.iter().collect();
-            let state = state(&agents);
-            Some(MeasuredPort { port: port.index(), state, last, headroom, counters })
+            let methods = methods(&agents, headroom);
+            (!methods.is_empty()).then_some(MeasuredPort { port: port.index(), methods })
         };
         Ok(agents.into_iter().filter_map(port).collect())
     }
@@ -97,35 +91,35 @@ impl Session {
         let name = listing.place().0;
         let port = |measured: &MeasuredPort| Value::from(plan.ports[measured.port].name.as_str());
         let measured = self.measured()?;
+        let all = measured.iter().flat_map(|port| port.methods.iter().map(move |of| (port, of)));
         if listing == Listing::MeasurementCounters {
-            let rows = measured.iter().flat_map(|measured| {
-                let row =
-                    |(name, n): &(&str, u64)| vec![port(measured), (*name).into(), (*n).into()];
-                measured.counters.iter().map(row).collect::<Vec<_>>()
+            let rows = all.flat_map(|(measured, of)| {
+                let row = |(name, n): &(&str, u64)| {
+                    vec![port(measured), of.method.into(), (*name).into(), (*n).into()]
+                };
+                of.counters.iter().map(row).collect::<Vec<_>>()
             });
-            return Ok(table(name, &["port", "counter", "value"], rows.collect(), 0));
+            let columns = ["port", "method", "counter", "value"];
+            return Ok(table(name, &columns, rows.collect(), 0));
         }
-        let row = |measured: &MeasuredPort| {
-            let (method, rounds, delays) = measured.last.map_or((None, None, None), |last| {
-                let (method, rounds, delays) = last;
-                (Some(method), Some(rounds), Some(delays))
-            });
+        let row = |(measured, of): (&MeasuredPort, &MeasuredBy)| {
             let time = |figure: fn(&Delays) -> u64| {
                 // In nanoseconds, as the times of all objects.
-                delays.as_ref().map_or(Value::Null, |d| (figure(d) as f64 / 1e3).into())
+                let delays = of.last.as_ref();
+                delays.map_or(Value::Null, |(_, delays)| (figure(delays) as f64 / 1e3).into())
             };
             vec![
                 port(measured),
-                measured.state.into(),
-                method.map_or(Value::Null, Value::from),
-                rounds.map_or(Value::Null, Value::from),
+                of.state.into(),
+                of.method.into(),
+                of.last.map_or(Value::Null, |(rounds, _)| rounds.into()),
                 time(|d| d.min_ps),
                 time(|d| d.max_ps),
                 time(|d| d.chosen_ps),
-                measured.headroom.map_or(Value::Null, Value::from),
+                of.headroom.map_or(Value::Null, Value::from),
             ]
         };
-        Ok(table(name, &STATE, measured.iter().map(row).collect(), 0))
+        Ok(table(name, &STATE, all.map(row).collect(), 0))
     }
 
     /// All managed objects as data of YANG modules.
@@ -147,15 +141,58 @@ impl Session {
     }
 }
 
-/// State of a port's automatic headroom, else of its measurement.
-fn state(agents: &AgentsSnapshot) -> &'static str {
-    match (agents.auto, agents.measure.as_ref().map(|measure| measure.state)) {
-        (Some(AutoState::Down), _) | (None, Some(State::Stopped) | None) => "down",
-        (Some(AutoState::Waiting(_)), _) => "waiting",
-        (Some(AutoState::Measuring), _) => "measuring",
-        (Some(AutoState::Found), _) => "found",
-        (Some(AutoState::Failed), _) => "failed",
-        (None, Some(State::Idle)) => "idle",
-        (None, Some(State::Running { .. })) => "running",
+/// State, last result and counters of each method that a port measures or answers by, the one that headroom
+/// uses first. `headroom` is what a lossless group needs by the method that found it.
+fn methods(agents: &AgentsSnapshot, headroom: Option<(Method, u64)>) -> Vec<MeasuredBy> {
+    let of = |method, state, found: Option<Found>, samples: Option<&Samples>, counters| {
+        let used = agents.auto.filter(|(_, used)| *used == method);
+        let delays = |found: Found| Delays::new(&found.delay, found.uncertainty, samples);
+        MeasuredBy {
+            method: Method::name(method),
+            state: used.map_or(state, |(state, _)| auto_state(state)),
+            last: found.map(|found| (found.rounds, delays(found))),
+            headroom: headroom.filter(|(by, _)| *by == method).map(|(_, octets)| octets),
+            counters,
+        }
+    };
+    let round_trip = agents.measure.as_ref().map(|m| {
+        let counters = m.counters.iter().collect();
+        of(Method::RoundTrip, round_trip_state(m.state), m.found, m.samples.as_ref(), counters)
+    });
+    let path = agents.path_delay.as_ref().map(|p| {
+        let counters = p.counters.iter().collect();
+        of(Method::PeerDelay, path_state(p.state), p.found, p.samples.as_ref(), counters)
+    });
+    let mut all: Vec<_> = [round_trip, path].into_iter().flatten().collect();
+    let used = agents.auto.map_or(Method::RoundTrip, |(_, method)| method).name();
+    all.sort_by_key(|by| by.method != used);
+    all
+}
+
+const fn auto_state(state: AutoState) -> &'static str {
+    match state {
+        AutoState::Down => "down",
+        AutoState::Waiting(_) => "waiting",
+        AutoState::Measuring => "measuring",
+        AutoState::Found => "found",
+        AutoState::Failed => "failed",
+    }
+}
+
+const fn round_trip_state(state: measure::State) -> &'static str {
+    match state {
+        measure::State::Stopped => "down",
+        measure::State::Idle => "idle",
+        measure::State::Failed => "failed",
+        measure::State::Running { .. } => "running",
+    }
+}
+
+const fn path_state(state: peer_delay::State) -> &'static str {
+    match state {
+        peer_delay::State::Stopped => "down",
+        peer_delay::State::Idle => "idle",
+        peer_delay::State::Failed => "failed",
+        peer_delay::State::Running(_) => "running",
     }
 }

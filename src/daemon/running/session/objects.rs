@@ -15,7 +15,9 @@ use report::{
     object_rows,
 };
 use runtime::Controller;
-use switch::managed::{self, Access, At, Listing, Object, Scope, StreamRow, Streams};
+use switch::managed::{
+    self, Access, At, Listing, Object, ObjectError, Reason, Scope, StreamRow, Streams,
+};
 use switch::{Change, SwitchPlan};
 
 /// Largest number of rows shown; the number of further rows is reported.
@@ -36,6 +38,16 @@ impl Session {
             if wanted(name) && section.is_in(&plan.congestion) {
                 found.tables.push(self.table(&plan, listing)?);
             }
+        }
+        if !pattern.is_empty() && found.objects.is_empty() && found.tables.is_empty() {
+            if let Some(object) = Object::all().find(|object| wanted(object.name())) {
+                bail!(ObjectError::new(object, Reason::NoSection));
+            }
+            if let Some(table) = Listing::ALL.into_iter().find(|of| wanted(of.place().0)) {
+                let (name, section) = table.place();
+                bail!("{name} is of a feature that is off; see `{}` of the file", section.key());
+            }
+            Object::named(&pattern)?;
         }
         Ok(found)
     }
@@ -60,13 +72,9 @@ impl Session {
             of(row.port == port, port.is_none()) && of(row.class == class, class.is_none())
         });
         if found.objects.is_empty() {
-            let (name, section) = (object.name(), object.section());
-            match section.is_in(&plan.congestion) {
-                true => bail!("{name} has no value there"),
-                false => bail!(
-                    "{name} is of a feature that is off; put `{}` into the file",
-                    section.remedy()
-                ),
+            match object.section().is_in(&plan.congestion) {
+                true => bail!("{} has no value there", object.name()),
+                false => bail!(ObjectError::new(object, Reason::NoSection)),
             }
         }
         Ok(found)

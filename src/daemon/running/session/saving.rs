@@ -9,7 +9,7 @@ use std::sync::Arc;
 use anyhow::{Result, anyhow, bail, ensure};
 
 use super::{Session, lock};
-use config::{Machine, Written};
+use config::{ConfigError, Finding, Machine, Written};
 use ground::units::{PRIORITIES, PortId, TrafficClass};
 use switch::SwitchPlan;
 use switch::managed::Section;
@@ -46,6 +46,7 @@ impl Session {
                 Ok(())
             },
             (section, port),
+            settings.map(|_| section),
         )
     }
 
@@ -66,20 +67,23 @@ impl Session {
                 Ok(())
             },
             (section, port),
+            None,
         )
     }
 
-    /// Changes the file, and gives the switch the section that results, or the point of a port.
+    /// Changes the file, and gives the switch the section that results, or the point of a port. `settings` is
+    /// the section whose text a client gave.
     fn change(
         &self,
         change: impl FnOnce(&SwitchPlan, &mut Written) -> Result<()>,
         (section, port): (Section, Option<PortId>),
+        settings: Option<Section>,
     ) -> Result<()> {
         let mut plan = lock(&self.plan);
         let mut saved = lock(&self.saved);
         let mut written = saved.written.clone();
         change(&plan, &mut written)?;
-        let file = written.resolve(&Machine::any()).map_err(|error| anyhow!("{error}"))?;
+        let file = written.resolve(&Machine::any()).map_err(|error| located(&error, settings))?;
         let mut new = plan.clone();
         let (own, other) = (&mut new.congestion, file.plan.congestion);
         match (port, section) {
@@ -134,6 +138,17 @@ impl Session {
     }
 }
 
+/// Returns the errors of a changed file with their places: those in a section whose `settings` a client gave
+/// are in its text.
+fn located(error: &ConfigError, settings: Option<Section>) -> anyhow::Error {
+    let line = |finding: &Finding| {
+        let key = finding.path.split(['.', '[']).next().unwrap_or_default();
+        let is_given = settings.is_some_and(|section| section.key() == key);
+        finding.line(if is_given { "settings" } else { &error.file })
+    };
+    anyhow!(error.findings.iter().map(line).collect::<Vec<_>>().join("\n"))
+}
+
 /// Returns the section with a name, of those that clients create and delete.
 fn named(section: &str) -> Result<Section> {
     [Section::Sfc, Section::SfcProxy]
@@ -151,4 +166,21 @@ fn point_of(plan: &SwitchPlan, section: Section, port: PortId, exists: bool) -> 
     ensure!(has || !exists, "port {name} has no point");
     ensure!(!has || exists, "port {name} has a point");
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_in_settings_is_located_in_them_and_not_in_the_file() {
+        let start = "ports: [{device: net_null0, name: a}, {device: net_null1, name: b}]\n";
+        let (file, _) = config::parse("switch.yaml", start, &Machine::any()).unwrap();
+        let mut written = file.written.clone();
+        written.add_section(Section::Sfc, "{sfcMaxSFCM: 2,\n spacing: 1h}").unwrap();
+        let error = written.resolve(&Machine::any()).unwrap_err();
+        let told = located(&error, Some(Section::Sfc)).to_string();
+        assert!(told.starts_with("settings:2:11: sfc.spacing: "), "{told}");
+        assert!(located(&error, None).to_string().starts_with("switch.yaml:"));
+    }
 }

@@ -1,6 +1,10 @@
 //! Examples of configs/labs: each is valid, runs, and is the same after serialisation.
 
+use std::ops::ControlFlow;
+use std::sync::atomic::AtomicBool;
+
 use super::*;
+use crate::study::{Changes, Row, Studied, Study};
 use crate::{Options, World, run};
 use sim::Network;
 
@@ -74,5 +78,43 @@ fn every_example_runs_to_good_verdicts() {
         let generated = outcome.tester.iter().flat_map(|t| &t.flows).map(|f| f.frames_rx);
         let received: u64 = outcome.flows.iter().map(|f| f.rx_frames).chain(generated).sum();
         assert!(received > 0 && (!lab.plan.until_done || outcome.done), "{name}");
+    }
+}
+
+/// What the variants of a study compare acts: each reaction is seen, and takes pauses away.
+#[test]
+fn the_variants_of_the_example_studies_differ_by_what_they_compare() {
+    for (name, text) in all() {
+        let study = Study::new(LabFile::parse(&name, &text).unwrap(), Changes::default()).unwrap();
+        if study.sweep().is_none() || study.file().variants().len() == 0 {
+            continue;
+        }
+        // Alpha 1/64, and 100 m where the length is an axis.
+        let points = study.sweep().unwrap().len();
+        let place = (0..points)
+            .find(|n| !study.run(*n).point_name().contains("length=5m"))
+            .expect("a point with long cables");
+        let mut rows = Vec::new();
+        let numbers = (0..study.len()).step_by(points as usize).map(|first| first + place);
+        let take = |row| {
+            rows.push(row);
+            ControlFlow::Continue(())
+        };
+        study.rows(numbers, 2, &AtomicBool::new(false), take).unwrap();
+        let figure = |variant: &str, figure: &str| {
+            let row = rows.iter().find(|row: &&Row| row.variant.as_deref() == Some(variant));
+            row.and_then(|row| row.figure(figure)).unwrap_or_else(|| panic!("{name}: {variant}"))
+        };
+        let pauses = |variant: &str| figure(variant, "pauses.xoffs");
+        assert!(figure("pfc", "marks") == 0.0 && pauses("pfc") > 100.0, "{name}");
+        assert!(
+            figure("dcqcn", "marks") > 100.0 && figure("dcqcn", "signals.cnps") > 5.0,
+            "{name}"
+        );
+        assert!(figure("sfc", "signals.sfcms") > 100.0, "{name}");
+        assert!(pauses("dcqcn") < pauses("pfc") / 2.0, "{name}: {} pauses", pauses("dcqcn"));
+        let mut studied = Studied::new(Vec::new(), rows.len() as u64);
+        rows.iter().cloned().for_each(|row| studied.add(row));
+        assert_eq!(studied.close().same_traces, [], "{name}");
     }
 }

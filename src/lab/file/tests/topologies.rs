@@ -262,3 +262,36 @@ fn a_single_switch_may_learn_its_addresses() {
     let error = crate::file::parse("two.yaml", &two).unwrap_err().to_string();
     assert!(error.contains("profiles.p.bridge") && error.contains("could go round"), "{error}");
 }
+
+#[test]
+fn flows_that_arrive_in_one_order_for_the_whole_run_are_told() {
+    let warned = |flow: &str, profile: &str, rest: &str| {
+        let text = format!(
+            "profiles: {{tor: {{{profile}}}}}\n\
+             topology: {{star: {{hosts: 3}}}}\n\
+             defaults: {{links: {{rate: 100G, length: 10m}}, flows: {{size: 1500, priority: 0}}}}\n\
+             flows: [{{name: a, from: h1, to: h3}}, {{{flow}}}]\n{rest}"
+        );
+        let (_, warnings) = good(&text);
+        warnings.iter().any(|warning| warning.contains("`a` and `b` have one rate"))
+    };
+    let queue = "defaults: {queues: {0: {limit: {static_th: 200KB}}}}";
+    let flow = "name: b, from: h2, to: h3";
+    assert!(warned(flow, queue, ""));
+    // Half of the line each, another size, one sender, another receiver, another host's clock.
+    assert!(!warned("name: b, from: h2, to: h3, rate: 50%", queue, ""));
+    assert!(!warned("name: b, from: h2, to: h3, size: 1000", queue, ""));
+    assert!(!warned("name: b, from: h1, to: h3", queue, ""));
+    assert!(!warned("name: b, from: h2, to: h1", queue, ""));
+    assert!(!warned(flow, queue, "nodes: {hosts: [{name: h2, clock: {drift: 20ppm}}]}"));
+    // A threshold of each ingress port and a lossless priority divide the buffer; a pool that is full does not.
+    assert!(!warned(flow, "", ""));
+    assert!(!warned(flow, "defaults: {pfc: {enable: [0]}}", ""));
+    for (limit, is_warned) in
+        [("unlimited: true", true), ("static_th: 1500KB", true), ("static_th: 200KB", false)]
+    {
+        let profile =
+            format!("buffer: {{total: 2MiB, profiles: {{lossy: {{shared: {{{limit}}}}}}}}}");
+        assert_eq!(warned(flow, &profile, ""), is_warned, "{limit}");
+    }
+}

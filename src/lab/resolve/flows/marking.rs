@@ -7,7 +7,7 @@ use crate::resolve::routes::Hop;
 use buffer::GroupKind;
 use config::Cx;
 use ground::units::{Dscp, PortId, Priority};
-use labrun::LossyHop;
+use labrun::{FlowSignals, LossyHop};
 use sim::NodeId;
 use switch::{ClassifyPlan, Trust};
 
@@ -67,6 +67,27 @@ pub(super) fn marking(
         usual
     });
     Marked { priority, dscp }
+}
+
+/// Returns what tells the sender of a flow of congestion on its path.
+pub(super) fn signals(
+    kind: &KindOf,
+    marked: Marked,
+    way: &[Hop],
+    context: &Context<'_, '_>,
+) -> FlowSignals {
+    let marking = way.iter().find_map(|hop| {
+        let switch = context.switch(hop)?;
+        let priority = taken_for(&switch.ports[hop.input].classify, &kind.carrier, marked.dscp);
+        let egress = &switch.ports[hop.output];
+        egress.ecn[egress.classify.class[priority.index()].index()]
+    });
+    FlowSignals {
+        transport: kind.carrier.key(),
+        dcqcn: matches!(&kind.carrier, Carrier::Roce(roce, _) if roce.dcqcn.is_some()),
+        ecn: kind.ecn,
+        marking,
+    }
 }
 
 /// True if every switch on the path pauses before it drops, and the hop before it obeys.

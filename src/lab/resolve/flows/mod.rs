@@ -27,7 +27,7 @@ use ends::ends;
 use ground::time::{Duration, Instant};
 use ground::units::{Dscp, Priority};
 use host::{FLOW_ID_MAX, FRAME_MAX, FlowId, OnOffPlan, Rate};
-use marking::{is_lossless, lossy_at, marking};
+use marking::{is_lossless, lossy_at, marking, signals};
 pub(super) use parts::Context;
 use parts::{Bound, KindOf, One, Times, Use, start, station, stream};
 use sim::{ClockPlan, Direction, LinkId, NodeId, NodePlan};
@@ -299,6 +299,7 @@ fn add(
         priority: marked.priority,
         lossless: obeys && is_lossless(marked, &way, &kind.carrier, context),
         lossy_at,
+        signals: signals(kind, marked, &way, context),
         victim: kind.victim,
         way: lines(context.graph, source, &way),
         frame_len: kind.size,

@@ -46,7 +46,9 @@ fn a_peer_that_asks_for_more_classes_than_there_are_is_not_followed() {
     };
     assert_eq!(resolved(&mine, 0x18).enable, PrioritySet(0x18));
     let three = resolved(&mine, 0x38);
-    assert_eq!((three.enable, three.from, three.beyond), (PrioritySet(0x08), Party::Local, true));
+    let refused = Some(Why::PfcClasses(3, 2));
+    let expected = (PrioritySet(0x08), Party::Local, refused);
+    assert_eq!((three.enable, three.from, three.refused), expected);
     // Priorities 4 and 5 in one class are one class.
     let local = EtsTable { class: [0, 0, 0, 3, 4, 4, 0, 0], bandwidth: [0; 8], algorithm: [0; 8] };
     mine.ets = Some(EtsPlan { willing: false, cbs: false, classes: 8, local, recommended: None });
@@ -130,11 +132,11 @@ fn a_willing_port_takes_the_recommendation_and_only_that() {
         mine.ets = Some(ets_plan(willing, 8, table(50)));
         after(&mine, peer).resolved().unwrap().ets.unwrap()
     };
-    let own = EtsResolved { table: table(50), from: Party::Local, beyond: false };
+    let own = EtsResolved { table: table(50), from: Party::Local, refused: None };
     assert_eq!(resolved(true, &peer), own, "a configuration is no recommendation");
     peer.ets.as_mut().unwrap().recommended = Some(table(80));
     assert_eq!(resolved(false, &peer), own);
-    let taken = EtsResolved { table: table(80), from: Party::Peer, beyond: false };
+    let taken = EtsResolved { table: table(80), from: Party::Peer, refused: None };
     assert_eq!(resolved(true, &peer), taken);
 }
 
@@ -151,11 +153,12 @@ fn a_recommendation_that_cannot_be_followed_is_not() {
         after(&mine, &peer).resolved().unwrap().ets.unwrap()
     };
     assert_eq!(with(&|_| ()).from, Party::Peer);
-    let refused = EtsResolved { table: table(50), from: Party::Local, beyond: true };
-    assert_eq!(with(&|t| t.class[7] = 3), refused, "a fourth class");
-    assert_eq!(with(&|t| t.bandwidth[0] = 21), refused, "101 %");
-    assert_eq!(with(&|t| t.algorithm[2] = ets::algorithm::CREDIT_BASED), refused);
-    assert_eq!(with(&|t| t.algorithm[2] = ets::algorithm::ATS), refused);
+    let refused = |why| EtsResolved { table: table(50), from: Party::Local, refused: Some(why) };
+    assert_eq!(with(&|t| t.class[7] = 3), refused(Why::ClassBeyond(3, 3)), "a fourth class");
+    assert_eq!(with(&|t| t.bandwidth[0] = 21), refused(Why::Shares(101)));
+    let algorithm = |n| with(&|t| t.algorithm[2] = n);
+    assert_eq!(algorithm(ets::algorithm::CREDIT_BASED), refused(Why::Algorithm(1)));
+    assert_eq!(algorithm(ets::algorithm::ATS), refused(Why::Algorithm(3)));
     assert_eq!(with(&|t| t.algorithm[7] = ets::algorithm::VENDOR).from, Party::Peer, "unused");
 }
 

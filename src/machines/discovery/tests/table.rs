@@ -172,7 +172,31 @@ fn what_is_not_known_is_passed_over_and_what_is_wrong_is_left_out() {
     let said: Vec<_> = agent.neighbours().map(|n| n.received.clone()).collect();
     assert_eq!(&said[0].port_description[..], b"to the core");
     assert_eq!(&said[1].system_description[..], b"whole", "the rest is taken");
-    assert_eq!(said[1].dcbx, PeerDcbx::default());
+    let refused: Vec<_> = said[1].dcbx.refused.iter().map(ToString::to_string).collect();
+    let expected = [
+        "the PFC configuration of the peer refused: too short",
+        "the ETS configuration of the peer refused: too short",
+        "the ETS recommendation of the peer refused: class 15 does not exist",
+        "the application priorities of the peer refused: too short",
+    ];
+    assert_eq!(refused, expected);
+    assert!(said[0].dcbx.refused.is_empty(), "what is not known is not refused");
+    let refused = said[1].dcbx.refused.clone();
+    assert_eq!(said[1].dcbx, PeerDcbx { refused, ..PeerDcbx::default() });
+}
+
+#[test]
+fn an_earlier_dcbx_is_told_by_its_name() {
+    let mut agent = plain(1);
+    let frame = heard(2, 120, |w| {
+        w.organizational([0x00, 0x1b, 0x21], 2, &[2, 10, 0, 0, 0, 0, 0, 1, 0, 0, 0, 1]).unwrap();
+        (0..20).for_each(|_| w.organizational([0x00, 0x1b, 0x21], 1, &[]).unwrap());
+    });
+    agent.on_frame(at(0), &frame);
+    let said = &agent.neighbours().next().unwrap().received;
+    let first = said.dcbx.refused[0].to_string();
+    assert_eq!(first, "the peer speaks CEE DCBX (1.01), which is not supported");
+    assert!(said.dcbx.refused.is_full() && !said.dcbx.is_peer());
 }
 
 #[test]

@@ -49,7 +49,7 @@ counters! {
         started,
         /// Measurements completed with all round trips.
         done,
-        /// Measurements failed because the maximum number of requests was reached.
+        /// Measurements failed: too few round trips with all requests, or in the time for them.
         failed,
     }
 }

@@ -4,15 +4,16 @@
 //! measurement it sends requests until it has `rounds` round trips. It does not wait for responses:
 //! the next request leaves when `spacing_max` has passed since the last, or piggybacked on a
 //! response as soon as `spacing_min` has. When `requests_max` requests have left and `spacing_max`
-//! has passed once more without enough responses, the measurement has failed, so it never takes
-//! longer than `requests_max` times `spacing_max`.
+//! has passed once more without enough responses, the measurement has failed. It also fails when
+//! `requests_max` times `spacing_max` have passed since the first, however late the calls were.
 //!
 //! The contract with its caller:
 //! - [`Measurer::on_message`] with every received message and the time at which its last bit passed
 //!   the MAC; then, while [`Measurer::is_due`], [`Measurer::take`] with the time at which the
 //!   returned message passes to the MAC. A message that cannot be sent counts as lost in transit.
 //! - [`Measurer::next_deadline`] is the time of the next call if no message arrives. Earlier calls
-//!   change nothing. Late calls delay requests and have no other effect.
+//!   change nothing. Late calls delay requests; the next ones follow in less than `spacing_max`,
+//!   down to `spacing_min`, until that is made up for.
 //! - [`Measurer::start`] when the link comes up, when its properties change, and to repeat the
 //!   measurement; [`Measurer::stop`] when the link goes down.
 //!
@@ -33,7 +34,7 @@ use sent::{Sent, Verdict};
 
 use crate::samples::Samples;
 use ground::memory::fetch;
-use ground::time::{Duration, Instant};
+use ground::time::Instant;
 use shims::ShimMeter;
 use wire::headroom::{Adjustment, Message, Request, Response, is_protected};
 
@@ -46,7 +47,7 @@ const WAITING_MAX: usize = 8;
 pub enum Event {
     /// All round trips were measured.
     Done,
-    /// The maximum number of requests was reached before.
+    /// The last request has expired, or M times T have passed.
     Failed {
         /// Round trips measured.
         rounds: u16,
@@ -60,8 +61,10 @@ pub enum Event {
 pub enum State {
     /// The link is down.
     Stopped,
-    /// No measurement is running; requests may be answered.
+    /// No measurement is running, and none has failed; requests may be answered.
     Idle,
+    /// The last measurement failed.
+    Failed,
     /// A measurement is running.
     Running {
         /// Round trips so far (n of the proposal).
@@ -83,29 +86,57 @@ struct Waiting {
 /// A running measurement.
 #[derive(Clone, Copy)]
 struct Running {
+    /// Round trips; where protected requests alternate with plain ones, those of plain ones.
     rounds: u16,
-    /// Round trips of plain frames.
-    plain: u16,
     requests: u16,
     /// Round trips whose t1 is a time of software.
     t1_by_software: u16,
-    /// Time at which the measurement began, or the last request left.
-    reset: Instant,
+    /// Time at which the last request left; until the first, that of the start.
+    last: Instant,
+    /// Time at which the next request leaves, if none does before.
+    due: Instant,
+    /// Time at which the first request left.
+    began: Instant,
     /// Largest compensation in the responses.
     compensation: Option<Adjustment>,
 }
 
 impl Running {
     const fn from(now: Instant) -> Self {
-        let (rounds, plain, requests, t1_by_software) = (0, 0, 0, 0);
-        Self { rounds, plain, requests, t1_by_software, reset: now, compensation: None }
+        let (rounds, requests, t1_by_software) = (0, 0, 0);
+        Self {
+            rounds,
+            requests,
+            t1_by_software,
+            last: now,
+            due: now,
+            began: now,
+            compensation: None,
+        }
     }
 
-    /// Returns the time at which the request timer reaches `spacing`; the first request is due at
-    /// once.
+    /// Takes note of a request that leaves at `now`. One that leaves late because of a late poll
+    /// does not make the next ones later than their spacing permits.
+    fn request(&mut self, now: Instant, plan: &InitiatePlan) {
+        if self.requests == 0 {
+            (self.began, self.due) = (now, now);
+        }
+        self.requests += 1;
+        self.last = now;
+        let in_time = self.due.min(now).saturating_add(plan.spacing_max);
+        self.due = in_time.max(now.saturating_add(plan.spacing_min));
+    }
+
+    /// Returns the time at which the measurement fails: when the timer of the last request has
+    /// expired, and M times T (`requests_max` times `spacing_max`) after the first at the latest.
     #[inline]
-    const fn reaches(&self, spacing: Duration) -> Instant {
-        if self.requests == 0 { self.reset } else { self.reset.saturating_add(spacing) }
+    fn ends(&self, plan: &InitiatePlan) -> Instant {
+        if self.requests == 0 {
+            return Instant::NEVER;
+        }
+        let most = plan.spacing_max.saturating_mul(plan.requests_max.into());
+        let end = self.began.saturating_add(most);
+        if self.requests < plan.requests_max { end } else { end.min(self.due) }
     }
 }
 
@@ -120,6 +151,8 @@ pub struct Measurer {
     /// True if a measurement has started since this was last asked.
     begun: bool,
     event: Option<Event>,
+    /// True after a measurement that failed, until the next begins.
+    failed: bool,
     running: Option<Running>,
     /// Start of the next periodic measurement.
     again: Instant,
@@ -145,6 +178,7 @@ impl Measurer {
             up: true,
             begun: false,
             event: None,
+            failed: false,
             running: None,
             again: Instant::NEVER,
             waiting: Queue::new(),
@@ -165,6 +199,7 @@ impl Measurer {
         if self.plan.initiate.is_some() {
             self.counters.started += 1;
             self.begun = true;
+            self.failed = false;
             self.running = Some(Running::from(now));
         }
     }
@@ -254,10 +289,8 @@ impl Measurer {
         if plan.shims {
             self.shims.on_response(self.plan.dialect, response, &mut self.shim_delays);
         }
-        running.plain += u16::from(!(plan.shims && is_protected(response.psn)));
-        running.rounds += 1;
-        // The round trip of plain frames must be known, whatever was lost.
-        if running.rounds >= plan.rounds && running.plain > 0 {
+        running.rounds += u16::from(!(plan.shims && is_protected(response.psn)));
+        if running.rounds >= plan.rounds {
             let (running, shims) = (*running, plan.shims);
             self.finish(&running, shims);
             self.end(now, Event::Done);
@@ -273,7 +306,7 @@ impl Measurer {
         let plain = plain.filter(|(psn, _)| !(shims && is_protected(*psn)));
         last.trips.clear();
         last.trips.extend(plain.map(|(_, trip)| trip));
-        assert_eq!(last.count(), running.plain.into(), "each is stored with its request");
+        assert_eq!(last.count(), running.rounds.into(), "each is stored with its request");
         last.t1_by_software = running.t1_by_software;
         last.compensation = running.compensation;
         last.shims.clear();
@@ -285,6 +318,7 @@ impl Measurer {
 
     fn end(&mut self, now: Instant, event: Event) {
         self.running = None;
+        self.failed = event != Event::Done;
         self.event = Some(event);
         let period = self.plan.initiate.and_then(|p| p.period);
         self.again = period.map_or(Instant::NEVER, |p| now.saturating_add(p));
@@ -305,8 +339,8 @@ impl Measurer {
     /// effect at their deadline, however late the call.
     fn advance(&mut self, now: Instant) {
         if let (Some(running), Some(plan)) = (&self.running, &self.plan.initiate) {
-            let at = running.reaches(plan.spacing_max);
-            if running.requests == plan.requests_max && now >= at {
+            let at = running.ends(plan);
+            if now >= at {
                 let Running { rounds, requests, .. } = *running;
                 self.counters.failed += 1;
                 self.abandon();
@@ -352,19 +386,23 @@ impl Measurer {
         let (Some(running), Some(plan)) = (&self.running, &self.plan.initiate) else {
             return false;
         };
-        let spacing = match (on_response, plan.piggyback) {
-            (true, true) if !plan.shims => plan.spacing_min,
+        let due = match (on_response, plan.piggyback) {
+            (true, true) if !plan.shims && running.requests > 0 => {
+                running.last.saturating_add(plan.spacing_min)
+            }
+            (true, true) if !plan.shims => running.due,
             (true, _) => return false,
-            (false, _) => plan.spacing_max,
+            (false, _) => running.due,
         };
-        running.requests < plan.requests_max && now >= running.reaches(spacing)
+        running.requests < plan.requests_max && now >= due
     }
 
     /// Sends req(i + 1) and resets the request timer.
     fn request(&mut self, now: Instant, t_tx: Instant) -> Request {
-        let running = self.running.as_mut().expect("requests are of a running measurement");
-        running.requests += 1;
-        running.reset = now;
+        let (Some(running), Some(plan)) = (&mut self.running, &self.plan.initiate) else {
+            unreachable!("a request of a measurement that does not run");
+        };
+        running.request(now, plan);
         self.counters.requests_sent += 1;
         let t1 = self.plan.dialect.stamp(t_tx);
         Request { t1, psn: self.sent.send(t_tx, t1) }
@@ -381,7 +419,7 @@ impl Measurer {
     pub fn next_deadline(&self) -> Instant {
         let answer = self.waiting.first().map_or(Instant::NEVER, |waiting| waiting.since);
         let own = match (&self.running, &self.plan.initiate) {
-            (Some(running), Some(plan)) => running.reaches(plan.spacing_max),
+            (Some(running), Some(plan)) => running.ends(plan).min(running.due),
             _ => self.again,
         };
         answer.min(own)
@@ -404,9 +442,16 @@ impl Measurer {
     pub fn state(&self) -> State {
         match &self.running {
             _ if !self.up => State::Stopped,
+            None if self.failed => State::Failed,
             None => State::Idle,
             Some(r) => State::Running { rounds: r.rounds, requests: r.requests },
         }
+    }
+
+    /// Returns true while a measurement runs.
+    #[must_use]
+    pub const fn is_running(&self) -> bool {
+        self.running.is_some()
     }
 
     /// Returns the last completed measurement.

@@ -1,4 +1,5 @@
 use super::*;
+use ground::time::Duration;
 use wire::headroom::{
     Compensation, Dialect, KindCodes, LengthField, PduLength, Piggyback, TimeUnit,
 };

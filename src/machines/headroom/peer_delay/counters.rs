@@ -17,9 +17,15 @@ counters! {
         requests_unanswered,
         /// Requests not answered because the queue was full.
         requests_refused,
-        /// Messages of another domain or profile, other PTP messages, the port's own, and messages
-        /// received while the link was down.
+        /// Other PTP messages, those of unknown profiles, the port's own, and messages received while
+        /// the link was down.
         ignored,
+        /// Messages of another domain.
+        other_domain,
+        /// Messages of IEEE 802.1AS (`majorSdoId` 1) at a port that speaks another profile.
+        messages_of_802_1as,
+        /// Messages of IEEE 1588 (`majorSdoId` 0) at a port that speaks another profile.
+        messages_of_1588,
         /// Responses and Follow_Ups received.
         answers_received,
         /// Responses and Follow_Ups to requests of other ports.

@@ -48,6 +48,19 @@ pub enum Event {
     },
 }
 
+/// State of a port's peer delay as a requester.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum State {
+    /// The link is down.
+    Stopped,
+    /// No requests are sent; the peer's may be answered.
+    Idle,
+    /// The last set of exchanges failed.
+    Failed,
+    /// A set of exchanges runs: answered exchanges so far.
+    Running(u16),
+}
+
 /// A request of the peer and the state of its response.
 #[derive(Clone, Copy)]
 struct Waiting {
@@ -79,6 +92,8 @@ pub struct PeerDelay {
     by_software: [u16; 2],
     last: Option<Samples>,
     event: Option<Event>,
+    /// True if the last set failed.
+    failed: bool,
     counters: Counters,
 }
 
@@ -106,6 +121,7 @@ impl PeerDelay {
             by_software: [0; 2],
             last: None,
             event: None,
+            failed: false,
             counters: Counters::default(),
         }
     }
@@ -114,6 +130,7 @@ impl PeerDelay {
     /// `now`.
     pub fn start(&mut self, now: Instant) {
         self.up = true;
+        self.failed = false;
         self.begin();
         self.next = if self.plan.interval.is_some() { now } else { Instant::NEVER };
     }
@@ -136,11 +153,20 @@ impl PeerDelay {
 
     /// Handles a message whose last bit left the MAC at `t_rx`.
     pub fn on_message(&mut self, now: Instant, message: &Message, t_rx: Instant) {
-        let of_ours = message.domain == self.plan.domain
-            && message.major_sdo_id == self.plan.major_sdo_id
-            && message.source != self.identity;
-        if !self.up || !of_ours {
-            self.counters.ignored += 1;
+        let counters = &mut self.counters;
+        let others = if !self.up || message.source == self.identity {
+            Some(&mut counters.ignored)
+        } else if message.major_sdo_id != self.plan.major_sdo_id {
+            Some(match message.major_sdo_id {
+                0 => &mut counters.messages_of_1588,
+                1 => &mut counters.messages_of_802_1as,
+                _ => &mut counters.ignored,
+            })
+        } else {
+            (message.domain != self.plan.domain).then_some(&mut counters.other_domain)
+        };
+        if let Some(count) = others {
+            *count += 1;
             return;
         }
         match message.body {
@@ -194,6 +220,7 @@ impl PeerDelay {
             self.current.finish();
             self.last = Some(self.current.clone());
             self.by_software = [0, self.by_software[0]];
+            self.failed = false;
             self.event = Some(Event::Done);
             self.current.clear();
             self.requests = 0;
@@ -246,6 +273,7 @@ impl PeerDelay {
             let rounds = self.current.count() as u16;
             self.event = Some(Event::Failed { rounds, requests: self.requests });
             self.counters.failed += 1;
+            self.failed = true;
             self.begin();
         }
     }
@@ -319,6 +347,17 @@ impl PeerDelay {
     #[must_use]
     pub const fn t1_by_software(&self) -> u16 {
         self.by_software[1]
+    }
+
+    /// Returns the state of the requests.
+    #[must_use]
+    pub fn state(&self) -> State {
+        match self.next {
+            _ if !self.up => State::Stopped,
+            Instant::NEVER => State::Idle,
+            _ if self.failed => State::Failed,
+            _ => State::Running(self.current.count() as u16),
+        }
     }
 
     /// Returns the result of the last set of exchanges, once.

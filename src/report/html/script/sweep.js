@@ -8,24 +8,30 @@ const short = (value, units) => {
   return name ? `${text} ${name}` : text;
 };
 
-/** The runs at one place of both axes: the mean, the extremes, and the number of FAIL. */
+/** The runs at one place of both axes: the median, the extremes, and the number of FAIL. */
 class Cell {
   constructor() {
-    Object.assign(this, { sum: 0, known: 0, low: Infinity, high: -Infinity, runs: 0, failed: 0 });
+    Object.assign(this, { values: [], low: Infinity, high: -Infinity, runs: 0, failed: 0 });
   }
 
   add(value, verdict) {
     this.runs += 1;
     if (verdict === "f") this.failed += 1;
     if (value === null) return;
-    this.known += 1;
-    this.sum += value;
+    this.values.push(value);
     this.low = Math.min(this.low, value);
     this.high = Math.max(this.high, value);
   }
 
-  get mean() {
-    return this.known ? this.sum / this.known : null;
+  get known() {
+    return this.values.length;
+  }
+
+  /** As tables of studies have it: of an even number the mean of the two in the middle. */
+  get median() {
+    if (!this.known) return null;
+    const sorted = Float64Array.from(this.values).sort();
+    return (sorted[(this.known - 1) >> 1] + sorted[this.known >> 1]) / 2;
   }
 }
 
@@ -57,7 +63,7 @@ const cellsOf = (spec, { figure, across, by, fixed }) => {
   return cells;
 };
 
-const cellText = (cell, units) => cell.mean === null ? "–" : short(cell.mean, units);
+const cellText = (cell, units) => cell.median === null ? "–" : short(cell.median, units);
 
 const cellTitle = (cell, units) => {
   const range = cell.known > 1 ? `, ${short(cell.low, units)} to ${short(cell.high, units)}` : "";
@@ -66,8 +72,8 @@ const cellTitle = (cell, units) => {
 
 const grid = (host, spec, state, cells) => {
   const { units } = spec.figures[state.figure];
-  const means = cells.flat().map(cell => cell.mean).filter(mean => mean !== null);
-  const [low, high] = [Math.min(...means), Math.max(...means)];
+  const medians = cells.flat().map(cell => cell.median).filter(median => median !== null);
+  const [low, high] = [Math.min(...medians), Math.max(...medians)];
   const scroll = make("div", "scroll");
   scroll.tabIndex = 0;
   scroll.setAttribute("role", "region");
@@ -84,8 +90,8 @@ const grid = (host, spec, state, cells) => {
     for (const cell of row) {
       const item = make("td", "n", cellText(cell, units));
       item.title = cellTitle(cell, units);
-      if (cell.mean !== null && high > low) {
-        item.style.background = `color-mix(in srgb, var(--c0) ${Math.round(8 + 52 * (cell.mean - low) / (high - low))}%, transparent)`;
+      if (cell.median !== null && high > low) {
+        item.style.background = `color-mix(in srgb, var(--c0) ${Math.round(8 + 52 * (cell.median - low) / (high - low))}%, transparent)`;
       }
       if (cell.failed) item.append(make("span", "word fail", `FAIL ${cell.failed}/${cell.runs}`));
       line.append(item);
@@ -103,9 +109,9 @@ const curves = (host, spec, state, cells, unique) => {
     const of = pick => row.map(cell => cell.known ? pick(cell) : null);
     const band = several ? { low: of(cell => cell.low), high: of(cell => cell.high) } : {};
     const name = state.by < 0 ? "" : `${spec.axes[state.by].name} ${spec.axes[state.by].values[n]}`;
-    return { name, colour: n % 8, steps: false, x: 0, ys: of(cell => cell.mean), ...band };
+    return { name, colour: n % 8, steps: false, x: 0, ys: of(cell => cell.median), ...band };
   });
-  const rings = cells.flatMap(row => row.flatMap((cell, n) => cell.failed && cell.known ? [[n, cell.mean]] : []));
+  const rings = cells.flatMap(row => row.flatMap((cell, n) => cell.failed && cell.known ? [[n, cell.median]] : []));
   return showLines(host, {
     kind: "lines",
     group: "",

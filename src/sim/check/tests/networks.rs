@@ -106,7 +106,11 @@ fn a_ring_that_waits_for_itself_is_found_and_named() {
         let is_pause = |d: Direction, f: &VirtualFrame| d == LinkId(0).ba() && f.wire_len() < 500;
         events.retain(|e| !matches!(e, Event::Arrived(_, d, f) if is_pause(*d, f)));
     });
-    assert_eq!(of(&findings, Check::Deadlock).verdict, Verdict::NotJudged, "{findings:#?}");
+    objects(
+        &findings,
+        Check::Deadlock,
+        &["nothing has moved since", "no circle of queues was found"],
+    );
     objects(&findings, Check::IdleLines, &["s0:p1"]);
 }
 
@@ -156,10 +160,13 @@ fn a_watchdog_breaks_a_deadlock_up_and_that_is_seen() {
     let (checkers, mut nodes) = network.finish();
     assert!(checkers.deadlocks()[0].ended.is_some(), "{:?}", checkers.deadlocks());
     let findings = checkers.finish(at(1_000), &mut nodes);
-    for check in [Check::Frames, Check::Cells, Check::Lossless, Check::IdleLines] {
+    for check in [Check::Frames, Check::Cells, Check::IdleLines] {
         assert_eq!(of(&findings, check).verdict, Verdict::Pass, "{findings:#?}");
     }
-    assert!(!of(&findings, Check::Lossless).detail.contains(" 0 by watchdogs"), "{findings:#?}");
+    // No host has sent a storm: it is what the switches do.
+    let lossless = of(&findings, Check::Lossless);
+    assert_eq!((lossless.verdict, lossless.known.planned), (Verdict::NotJudged, 0), "{lossless:?}");
+    assert!(lossless.known.unplanned > 0 && lossless.detail.contains("(watchdog)"), "{lossless:?}");
 }
 
 #[test]
@@ -172,7 +179,13 @@ fn a_storm_is_no_deadlock_and_a_queue_that_ignores_it_is_legal() {
             restoration: Duration::from_micros(150),
             action,
         });
-        all_good(&run(&plan, 3_000));
+        let findings = run(&plan, 3_000);
+        let dropped = of(&findings, Check::Lossless).known;
+        // What the watchdog drops in the storm of the host is lost, by a planned fault.
+        let drops = action == Some(StormAction::Drop);
+        assert_eq!((dropped.planned > 0, dropped.unplanned), (drops, 0), "{findings:#?}");
+        let is_other = |finding: &&Finding| !drops || finding.check != Check::Lossless;
+        all_good(&findings.iter().filter(is_other).cloned().collect::<Vec<_>>());
     }
 }
 
@@ -202,7 +215,9 @@ fn links_that_go_down_and_frames_that_get_lost_are_accounted_for() {
     let others: Vec<_> = findings.iter().filter(|f| f.check != Check::Lossless).cloned().collect();
     all_good(&others);
     let lossless = of(&findings, Check::Lossless);
-    assert_ne!(lossless.verdict, Verdict::Fail, "{lossless:?}");
+    assert_eq!(lossless.verdict, Verdict::NotJudged, "{lossless:?}");
+    assert!(lossless.known.planned > 5 && lossless.known.unplanned == 0, "{lossless:?}");
+    assert!(lossless.detail.contains("5 by a planned fault (line error)"), "{lossless:?}");
 }
 
 #[test]
@@ -212,7 +227,10 @@ fn a_link_that_is_up_is_not_brought_up_again() {
     plan.faults = vec![up(5), up(20)];
     let findings = run(&plan, 400);
     all_good(&findings);
-    assert!(of(&findings, Check::Lossless).detail.contains(" 0 lost on lines"), "{findings:?}");
+    assert!(
+        of(&findings, Check::Lossless).detail.contains(", 0 lost in another way"),
+        "{findings:?}"
+    );
 }
 
 #[test]

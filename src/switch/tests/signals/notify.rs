@@ -27,7 +27,7 @@ fn fast(source_qp: SourceQp) -> SwitchPlan {
         flows: 64,
         source_qp,
         priority: Priority::ALL[6],
-        dscp: Dscp::new(48).unwrap(),
+        dscp: None,
     });
     p
 }

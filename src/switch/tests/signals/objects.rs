@@ -69,6 +69,20 @@ fn messages_are_as_the_objects_say() {
 }
 
 #[test]
+fn messages_over_ipv6_have_the_source_address_of_the_object() {
+    let mut lab = lab(&monitored());
+    write(&mut lab, "sfc.from", "own");
+    write(&mut lab, "sfcmIPv6Address", "fd00::99");
+    for _ in 0..5 {
+        lab.inject(0, &packet(((1, v6(1)), (2, v6(2))), Some((3, 0)), (7, 9), 978));
+    }
+    lab.switch.poll(lab.now);
+    let sent = lab.sent(0);
+    let (_, message) = tagged(&sent[0]);
+    assert_eq!((message.headers.src, message.headers.dst), (v6(0x99), v6(1)));
+}
+
+#[test]
 fn the_number_and_the_spacing_of_messages_are_as_the_objects_say() {
     let mut lab = lab(&monitored());
     write(&mut lab, "sfc.spacing", "0");

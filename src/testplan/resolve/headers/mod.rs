@@ -112,6 +112,11 @@ impl Built {
         self.draft.octets.len() as u32
     }
 
+    /// Returns true if the outer tag is a service tag.
+    pub(super) fn is_service_tagged(&self) -> bool {
+        self.draft.octets.get(12..14) == Some(&[0x88, 0xa8])
+    }
+
     /// Returns true if the headers change from frame to frame.
     pub(super) fn changes(&self) -> bool {
         !self.draft.edits.is_empty()

@@ -163,6 +163,21 @@ fn a_latency_mode_that_is_not_measured_is_named() {
 }
 
 #[test]
+fn a_service_tag_that_a_port_does_not_keep_is_told() {
+    let warned = |location: &str, ether_type: u16| {
+        let ether = json!({"ether_type": {"value": ether_type}});
+        let packet = json!([{"ethernet": ether}, {"vlan": {}}, {"ipv4": {}}, {"udp": {}}]);
+        let mut config = with_flows(json!([flow(packet, json!({"size": {"fixed": 128}}))]));
+        config["layer1"] = json!([]);
+        config["ports"][1]["location"] = json!(location);
+        let warnings = resolve(&model::parse(&config).unwrap()).unwrap().1;
+        warnings.iter().any(|warning| warning.contains("service tag (88A8) as a customer tag"))
+    };
+    assert!(warned("iface:eth1", 0x88a8) && warned("net_af_packet0,iface=eth1", 0x88a8));
+    assert!(!warned("iface:eth1", 0x8100) && !warned("0000:3b:00.0", 0x88a8));
+}
+
+#[test]
 fn octets_take_the_time_of_the_line_that_is_known() {
     let gap = json!({"duration": {"burst": {"inter_burst_gap": {"bytes": 12500.0}}}});
     let mut config = with_flows(json!([flow(ethernet(json!({})), gap)]));
@@ -415,4 +430,28 @@ fn what_a_client_writes_needs_no_word() {
     assert_eq!((storm.tx, &storm.rx[..], sent(storm).path), (1, &[0][..], Path::Control));
     assert_eq!(sent(storm).template.headers[14..18], [1, 1, 0, 8]);
     assert_eq!(sent(devices).template.headers[..12], [2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1]);
+}
+
+#[test]
+fn flows_of_one_rate_are_spread_unless_their_start_is_said() {
+    let packet = || ethernet(json!({}));
+    let of = |rate: Value, duration: Value| {
+        let flow =
+            flow(packet(), json!({"rate": rate, "duration": duration, "size": {"fixed": 128}}));
+        let mut flows = vec![flow; 4];
+        flows.iter_mut().enumerate().for_each(|(n, flow)| flow["name"] = json!(format!("f{n}")));
+        flows[3]["rate"] = json!({"pps": 7});
+        let (plan, _) = resolved(&with_flows(json!(flows))).unwrap();
+        let delay = |flow| sent(flow).delay.as_picos();
+        plan.flows.iter().map(delay).collect::<Vec<_>>()
+    };
+    let third = 1_000_000_000 / 3;
+    let spread = [0, third, 2 * third, 0];
+    assert_eq!(of(json!({"pps": 1_000}), json!({"continuous": {}})), spread);
+    assert_eq!(of(json!({"pps": 1_000}), json!({"fixed_packets": {"packets": 5}})), spread);
+    assert_eq!(of(json!({"bps": 1_024_000}), json!({"fixed_seconds": {"seconds": 1.0}})), spread);
+    let at_once = json!({"continuous": {"delay": {"nanoseconds": 0.0}}});
+    assert_eq!(of(json!({"pps": 1_000}), at_once), [0; 4]);
+    let bursts = json!({"burst": {"packets": 2}});
+    assert_eq!(of(json!({"pps": 1_000}), bursts), [0; 4], "bursts are meant as they are");
 }

@@ -256,3 +256,10 @@ fn a_source_address_that_matters_is_found() {
     let mut reported = ignored.measurements.iter().filter(|m| m.outcome == Outcome::Policy);
     assert!(reported.any(|m| m.what.contains("zero")), "{ignored:#?}");
 }
+
+/// Every other value of a test that a pause without an end spoils would mislead.
+#[test]
+fn a_pause_without_an_end_is_the_headline() {
+    let text = format!("{GOOD}  faults: [{{defect: {{on: s1, kind: never-expires}}}}]\n");
+    ends(&super::changed::plain(&text, "V-R05"), Outcome::Fail, "without an end");
+}

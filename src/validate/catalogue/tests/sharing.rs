@@ -94,6 +94,21 @@ fn schedulers_with_a_fault_inside_pass_where_it_does_not_show() {
     }
 }
 
+/// Weights that are not there: all classes are in one queue, in the order of their arrival.
+#[test]
+fn a_device_without_a_scheduler_is_found_whatever_its_weights_should_be() {
+    let one_queue = |good: &str| {
+        with(good, "      queues:\n", "      maps: {priority_to_queue: {0-2: 0}}\n      queues:\n")
+    };
+    let equal = GOOD.replace("{0: 10, 1: 30, 2: 60}", "{0: 10, 1: 10, 2: 10}");
+    let equal = equal.replace("weight: 30", "weight: 10").replace("weight: 60", "weight: 10");
+    for good in [GOOD, &equal] {
+        all_pass(&validate_at(Level::Full, good, &["V-S01", "V-S02", "V-S04"]));
+        fails_as(&one_queue(good), "V-S01", "share of priority 0 (classes that compete)");
+        fails_as(&one_queue(good), "V-S02", "share of priority 0");
+    }
+}
+
 #[test]
 fn a_strict_class_that_waits_is_found() {
     let last = GOOD.replace("3: {ecn", "3: {weight: 1, ecn");

@@ -151,6 +151,50 @@ fn it_fails_when_all_requests_are_used_up_and_never_takes_longer_than_t_times_m(
     assert_eq!(m.take(at, at), None);
     assert_eq!(m.next_event(), Some(Event::Failed { rounds: 1, requests: 8 }));
     assert_eq!((m.next_deadline(), m.round_trips()), (Instant::NEVER, None));
+    assert_eq!(m.state(), State::Failed);
+    m.start(at);
+    assert_eq!(m.state(), State::Running { rounds: 0, requests: 0 });
+}
+
+#[test]
+fn late_polls_do_not_make_it_longer_than_t_times_m_and_requests_make_up_for_them() {
+    let most = MOST.saturating_mul(u64::from(PLAN.requests_max));
+    for gap in [1, 30, 90, 400, 10_000].map(Duration::from_micros) {
+        let mut m = measurer(PLAN);
+        m.start(ns(0));
+        // The first poll is late, too: the time runs from the first request.
+        let (first, mut last, mut requests) = (ns(0) + gap, ns(0), 0);
+        let mut now = first;
+        while m.state() != State::Failed {
+            assert!(now <= first + most + gap, "{gap}: {now:?}");
+            if request(&mut m, now).is_some() {
+                assert!(requests == 0 || now.since(last) >= LEAST, "{gap}");
+                (last, requests) = (now, requests + 1);
+            }
+            now += gap;
+        }
+        let ended = m.next_event().unwrap();
+        assert_eq!(ended, Event::Failed { rounds: 0, requests }, "{gap}");
+        // Polls that are late by less than T - t cost no request.
+        assert!(gap >= MOST - LEAST || requests == PLAN.requests_max, "{gap}: {requests}");
+    }
+}
+
+#[test]
+fn with_protected_requests_the_rounds_are_those_of_plain_ones() {
+    let plan = InitiatePlan { shims: true, ..PLAN };
+    assert_eq!(plan.requests_least(), 8);
+    let mut m = measurer(plan);
+    m.start(ns(0));
+    let mut at = ns(0);
+    for _ in 0..7 {
+        assert_eq!(m.next_event(), None);
+        round(&mut m, at, Duration::from_nanos(100));
+        at += MOST;
+    }
+    assert_eq!(m.next_event(), Some(Event::Done), "plain, protected, ..., plain");
+    let trips = m.round_trips().unwrap();
+    assert_eq!((trips.count(), trips.shims.count()), (4, 3));
 }
 
 #[test]

@@ -238,6 +238,14 @@ pub(super) fn rows(check: Check) -> Vec<Row> {
     }
 }
 
+/// Gives a frame another source address.
+fn from_another(mut event: Event) -> Event {
+    if let Event::Sent(_, _, frame, _) | Event::Arrived(_, _, frame) = &mut event {
+        frame.head_mut()[11] ^= 0x40;
+    }
+    event
+}
+
 fn frames() -> Vec<Bug> {
     vec![
         Bug::built("a port swallows data", |n| defect(n, 0, 4, SWALLOWS)),
@@ -260,6 +268,11 @@ fn frames() -> Vec<Bug> {
             let hit = is_data(n, &event, OUT.ab(), 50);
             if hit.contains(&true) { vec![event.clone(), event] } else { vec![event] }
         }),
+        Bug::seen("a switch sends frames that never came in", |n, event| {
+            let hit = is_data(n, &event, OUT.ab(), 50);
+            vec![if hit.contains(&true) { from_another(event) } else { event }]
+        })
+        .says(&["sent a frame that never came in"]),
         Bug::seen("a frame shrinks on its line", |n, event| {
             let [_, arrives] = is_data(n, &event, OUT.ab(), 50);
             vec![if arrives { resized(event, -64) } else { event }]

@@ -1,0 +1,200 @@
+//! Choice of the CPUs of polling threads.
+//!
+//! [`place`] is pure: the CPUs, and which of them are in use, are arguments. Threads without a CPU in the
+//! configuration are pinned all or none: with one CPU too few, a thread that polls without end would share
+//! its CPU with another, and the scheduler could not move either.
+
+use core::fmt;
+
+use super::CpuSet;
+
+/// CPUs that a switch leaves for display, service and control.
+pub const CONTROL_CPUS: usize = 1;
+
+/// CPU of a polling thread, as configured.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Pin {
+    /// A free CPU, if there are enough of them.
+    Auto,
+    /// Left to the scheduler.
+    None,
+    /// The CPU of this number.
+    Cpu(usize),
+}
+
+/// CPUs of a machine, as seen by one process.
+pub struct Cpus<'a> {
+    /// CPUs that the process may use.
+    pub allowed: &'a [usize],
+    /// CPUs that polling threads of other processes are pinned to.
+    pub taken: &'a [usize],
+    /// CPUs of the physical core of a CPU, if the machine tells.
+    pub siblings: &'a dyn Fn(usize) -> Option<CpuSet>,
+    /// CPUs that are left for threads that do not poll.
+    pub spare: usize,
+}
+
+/// CPUs of polling threads.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Placement {
+    /// CPU by thread; none: not pinned.
+    pub cpus: Vec<Option<usize>>,
+    /// Reason why threads with [`Pin::Auto`] are not pinned.
+    pub unpinned: Option<Unpinned>,
+}
+
+/// Reason why threads are not pinned.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Unpinned {
+    /// There are fewer CPUs than threads and [`Cpus::spare`].
+    TooFew {
+        needed: usize,
+        allowed: usize,
+        /// CPUs of `allowed` that other processes poll on.
+        taken: usize,
+    },
+    /// The CPUs of other processes are unknown, for this reason.
+    Unseen(String),
+}
+
+impl fmt::Display for Unpinned {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::TooFew { needed, allowed, taken } => {
+                let plural = if *needed == 1 { "" } else { "s" };
+                write!(f, "they need {needed} CPU{plural}, this process may use {allowed}")?;
+                match taken {
+                    0 => Ok(()),
+                    _ => write!(f, ", and other processes of Sluice poll on {taken} of them"),
+                }
+            }
+            Self::Unseen(why) => {
+                write!(f, "the CPUs of other processes of Sluice are not known: {why}")
+            }
+        }
+    }
+}
+
+/// Chooses a CPU for each thread with [`Pin::Auto`], if the CPUs that no other process polls on are enough
+/// for all threads and for [`Cpus::spare`].
+#[must_use]
+pub fn place(pins: &[Pin], cpus: &Cpus<'_>) -> Placement {
+    let configured = pins.iter().map(|pin| match pin {
+        Pin::Cpu(cpu) => Some(*cpu),
+        Pin::Auto | Pin::None => None,
+    });
+    let mut placed: Vec<Option<usize>> = configured.collect();
+    if !pins.contains(&Pin::Auto) {
+        return Placement { cpus: placed, unpinned: None };
+    }
+    let is_configured = |cpu: &usize| pins.contains(&Pin::Cpu(*cpu));
+    let is_taken = |cpu: &&usize| cpus.taken.contains(*cpu) && !is_configured(cpu);
+    let (needed, allowed) = (pins.len() + cpus.spare, cpus.allowed.len());
+    let taken = cpus.allowed.iter().filter(is_taken).count();
+    if allowed < needed + taken {
+        let unpinned = Some(Unpinned::TooFew { needed, allowed, taken });
+        return Placement { cpus: placed, unpinned };
+    }
+    let mut polled: Vec<usize> = cpus.taken.to_vec();
+    polled.extend(placed.iter().flatten());
+    let first = cpus.allowed.iter().min();
+    for (cpu, _) in placed.iter_mut().zip(pins).filter(|(_, pin)| **pin == Pin::Auto) {
+        let free = cpus.allowed.iter().filter(|cpu| !polled.contains(cpu));
+        // Two threads on one physical core share its speed. The first CPU has most of the system's work.
+        let cost = |cpu: &&usize| {
+            let core = (cpus.siblings)(**cpu);
+            let is_shared =
+                core.is_some_and(|core| polled.iter().any(|other| core.contains(*other)));
+            (is_shared, first == Some(*cpu), core::cmp::Reverse(**cpu))
+        };
+        *cpu = free.min_by_key(cost).copied();
+        polled.extend(*cpu);
+    }
+    Placement { cpus: placed, unpinned: None }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use Pin::{Auto, Cpu};
+
+    /// Two CPUs per physical core: `first` and `first + cores`, as most machines number them.
+    fn pairs(cores: usize) -> impl Fn(usize) -> Option<CpuSet> {
+        move |cpu| format!("{},{}", cpu % cores, cpu % cores + cores).parse().ok()
+    }
+
+    fn on(
+        pins: &[Pin],
+        allowed: &[usize],
+        taken: &[usize],
+        siblings: &dyn Fn(usize) -> Option<CpuSet>,
+    ) -> Placement {
+        place(pins, &Cpus { allowed, taken, siblings, spare: 1 })
+    }
+
+    fn cpus(pins: &[Pin], allowed: &[usize], taken: &[usize]) -> Vec<Option<usize>> {
+        on(pins, allowed, taken, &|_| None).cpus
+    }
+
+    #[test]
+    fn the_last_cpus_are_chosen_and_the_first_one_is_left() {
+        assert_eq!(cpus(&[Auto; 2], &[0, 1, 2, 3], &[]), [Some(3), Some(2)]);
+        assert_eq!(cpus(&[Auto; 3], &[0, 1, 2, 3], &[]), [Some(3), Some(2), Some(1)]);
+        assert_eq!(cpus(&[Auto], &[0, 1], &[]), [Some(1)]);
+        // The order of the list does not matter, and CPUs that are not in it are not used.
+        assert_eq!(cpus(&[Auto; 2], &[6, 2, 4], &[]), [Some(6), Some(4)]);
+    }
+
+    #[test]
+    fn with_one_cpu_too_few_no_thread_is_pinned() {
+        let few = on(&[Auto; 2], &[0, 1], &[], &|_| None);
+        assert_eq!(few.cpus, [None, None]);
+        let said = few.unpinned.unwrap().to_string();
+        assert_eq!(said, "they need 3 CPUs, this process may use 2");
+        // A thread that is left to the scheduler needs a CPU as well.
+        assert_eq!(cpus(&[Auto, Pin::None], &[0, 1], &[]), [None, None]);
+        assert_eq!(cpus(&[Auto, Pin::None], &[0, 1, 2], &[]), [Some(2), None]);
+        assert_eq!(cpus(&[Auto], &[], &[]), [None]);
+        // Without `auto`, there is nothing to choose and nothing to report.
+        let none = on(&[Pin::None, Cpu(0)], &[0], &[], &|_| None);
+        assert_eq!(none, Placement { cpus: vec![None, Some(0)], unpinned: None });
+    }
+
+    #[test]
+    fn configured_cpus_are_not_used_again() {
+        assert_eq!(cpus(&[Cpu(3), Auto], &[0, 1, 2, 3], &[]), [Some(3), Some(2)]);
+        assert_eq!(cpus(&[Auto, Cpu(2), Auto], &[0, 1, 2, 3], &[]), [Some(3), Some(2), Some(1)]);
+        assert_eq!(cpus(&[Auto, Cpu(1)], &[0, 1], &[]), [None, Some(1)]);
+    }
+
+    #[test]
+    fn cpus_of_other_processes_are_not_used() {
+        assert_eq!(cpus(&[Auto], &[0, 1, 2, 3], &[3]), [Some(2)]);
+        assert_eq!(cpus(&[Auto; 2], &[0, 1, 2, 3], &[3]), [Some(2), Some(1)]);
+        let few = on(&[Auto; 3], &[0, 1, 2, 3], &[3], &|_| None);
+        assert_eq!(few.cpus, [None; 3]);
+        let said = few.unpinned.unwrap().to_string();
+        assert!(said.ends_with("other processes of Sluice poll on 1 of them"), "{said}");
+        // One that is configured here in spite of it is counted once.
+        assert_eq!(cpus(&[Cpu(2), Auto], &[0, 1, 2], &[2]), [Some(2), Some(1)]);
+        // One that this process may not use anyway.
+        assert_eq!(cpus(&[Auto], &[0, 1], &[7]), [Some(1)]);
+    }
+
+    #[test]
+    fn two_threads_share_a_physical_core_only_where_no_other_is_free() {
+        let all = [0, 1, 2, 3];
+        let on_pairs = |pins: &[Pin], taken: &[usize]| on(pins, &all, taken, &pairs(2)).cpus;
+        // 0 and 2 are one core, 1 and 3 the other.
+        assert_eq!(on_pairs(&[Auto; 2], &[]), [Some(3), Some(2)]);
+        assert_eq!(on_pairs(&[Auto], &[3]), [Some(2)]);
+        assert_eq!(on_pairs(&[Cpu(3), Auto], &[]), [Some(3), Some(2)]);
+        assert_eq!(on_pairs(&[Auto; 3], &[]), [Some(3), Some(2), Some(1)]);
+        // Neighbours are one core: 3 would share with 2 and has to wait.
+        let neighbours =
+            |cpu: usize| format!("{},{}", cpu / 2 * 2, cpu / 2 * 2 + 1).parse::<CpuSet>().ok();
+        assert_eq!(on(&[Auto; 2], &all, &[], &neighbours).cpus, [Some(3), Some(1)]);
+        assert_eq!(on(&[Cpu(2), Auto], &all, &[], &neighbours).cpus, [Some(2), Some(1)]);
+        assert_eq!(on(&[Auto; 3], &all, &[], &neighbours).cpus, [Some(3), Some(1), Some(2)]);
+    }
+}
