@@ -11,7 +11,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 use validate::judge::{Measurement, Outcome};
 use validate::suite::Results;
-use validate::test::TestResult;
+use validate::suite::TestResult;
 
 use crate::Exposition;
 

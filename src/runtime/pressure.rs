@@ -34,8 +34,8 @@ pub struct CpuAccount {
     own: Duration,
     /// Waits of the kernel's threads that handle packets.
     packets: Vec<Duration>,
-    /// Time that the hypervisor gave to other guests, of all CPUs.
-    stolen: Duration,
+    /// Time that the hypervisor gave to other guests, of all CPUs; `None` if the kernel does not tell.
+    stolen: Option<Duration>,
 }
 
 impl CpuAccount {
@@ -50,7 +50,7 @@ impl CpuAccount {
             waited: pressure.or_else(run_queues),
             own: own.filter_map(|task| waits(&task)).sum(),
             packets: packet_threads(),
-            stolen: text("/proc/stat").and_then(|text| stolen(&text)).unwrap_or_default(),
+            stolen: text("/proc/stat").and_then(|text| stolen(&text)),
         }
     }
 
@@ -62,7 +62,7 @@ impl CpuAccount {
         let others = waited.saturating_sub(self.own.saturating_sub(earlier.own));
         let pairs = self.packets.iter().zip(&earlier.packets);
         let packets = pairs.map(|(now, before)| now.saturating_sub(*before)).max();
-        let stolen = self.stolen.saturating_sub(earlier.stolen);
+        let stolen = self.stolen?.saturating_sub(earlier.stolen?);
         let most = others.max(packets.unwrap_or_default()) + stolen;
         Some(most.min(self.read.saturating_duration_since(earlier.read)))
     }
@@ -128,7 +128,7 @@ mod tests {
         let read = Instant::now() + Duration::from_secs(3600) + Duration::from_millis(ms);
         let ms = Duration::from_millis;
         let packets = packets.iter().map(|n| ms(*n)).collect();
-        CpuAccount { read, waited: waited.map(ms), own: ms(own), packets, stolen: ms(stolen) }
+        CpuAccount { read, waited: waited.map(ms), own: ms(own), packets, stolen: Some(ms(stolen)) }
     }
 
     #[test]
@@ -147,6 +147,8 @@ mod tests {
         let known = account(0, Some(0), 0, &[], 0);
         assert_eq!(account(1, None, 0, &[5], 9).since(&known), None);
         assert_eq!(known.since(&account(0, None, 0, &[], 0)), None);
+        let untold = CpuAccount { stolen: None, ..account(1, Some(5), 0, &[], 0) };
+        assert_eq!(untold.since(&known), None);
     }
 
     #[test]
@@ -165,7 +167,17 @@ mod tests {
         assert_eq!(stolen(stat), Some(Duration::from_millis(37_830)));
     }
 
-    /// More threads than CPUs, in another process: this one is told by the machine's account alone.
+    /// Ends a process also when the test fails.
+    struct Busy(std::process::Child);
+
+    impl Drop for Busy {
+        fn drop(&mut self) {
+            let _ = self.0.kill();
+            let _ = self.0.wait();
+        }
+    }
+
+    /// More threads than CPUs, in other processes: the machine's account alone shows them.
     #[test]
     fn a_busy_machine_is_seen() {
         let before = CpuAccount::read();
@@ -175,7 +187,7 @@ mod tests {
         }
         let cpus = std::thread::available_parallelism().map_or(1, usize::from);
         let spin = || std::process::Command::new("sh").args(["-c", "while :; do :; done"]).spawn();
-        let mut busy: Vec<_> = (0..2 * cpus).map(|_| spin().unwrap()).collect();
+        let _busy: Vec<_> = (0..2 * cpus).map(|_| Busy(spin().unwrap())).collect();
         let deadline = Instant::now() + Duration::from_secs(60);
         let waited = loop {
             std::thread::sleep(Duration::from_millis(50));
@@ -184,10 +196,6 @@ mod tests {
                 break waited;
             }
         };
-        for child in &mut busy {
-            child.kill().unwrap();
-            child.wait().unwrap();
-        }
         assert!(waited > Duration::from_millis(20), "{waited:?}");
     }
 }

@@ -2,11 +2,12 @@
 
 use crate::bench::{Bench, Faculty, Trouble};
 use crate::catalogue;
-use crate::judge::Outcome;
+use crate::judge::{Measurement, Outcome};
 use crate::knobs;
 use crate::observation::Observation;
 use crate::setup::Setup;
-use crate::test::{Context, Level, Test, TestResult, Topology, too_few};
+use crate::test::{Context, Level, Test, Topology, too_few};
+use crate::trace::Seen;
 use crate::trial::Trial;
 use ground::verdict::Verdict;
 use serde::Serialize;
@@ -114,6 +115,33 @@ pub struct Results {
     pub tests: Vec<TestResult>,
     /// True if the user ended the run before its last test.
     pub interrupted: bool,
+}
+
+/// Result of a test.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct TestResult {
+    pub id: &'static str,
+    pub aliases: &'static [&'static str],
+    pub title: &'static str,
+    pub outcome: Outcome,
+    /// One sentence: the value that decided, or the reason why there is none.
+    pub detail: String,
+    pub measurements: Vec<Measurement>,
+    /// True if a planted fault proves that the test finds one.
+    pub proven: bool,
+    /// False if it was skipped because the file lacks what it is about, and it was not asked for: it has no
+    /// part in the verdict.
+    pub applies: bool,
+    /// Start of the test in seconds since 1970.
+    pub start_s: f64,
+    /// Duration of the test in seconds.
+    pub duration_s: f64,
+    /// Line of the test's description in its file.
+    #[serde(skip)]
+    pub line: u32,
+    /// Trials that are kept as evidence.
+    #[serde(skip)]
+    pub seen: Vec<Seen>,
 }
 
 impl Results {

@@ -2,9 +2,6 @@
 
 mod awaited;
 mod counters;
-mod result;
-
-pub use result::TestResult;
 
 use crate::bench::{Bench, Faculty, Trouble};
 use crate::judge::{Limits, Measurement, Outcome};

@@ -49,7 +49,7 @@ const PROCEDURES: &[(&str, Run)] = &[
     ("mlrsearch", |plan, bench| value(mlr::run(plan, bench, &mut |_| true))),
 ];
 
-/// A device in virtual time, of which frames are lost, and a machine that is busy meanwhile.
+/// A device in virtual time that loses frames, on a busy machine.
 struct Busy {
     device: VirtualBench,
     /// Time that the tester's thread lost in each trial, in nanoseconds, and the device.
@@ -218,7 +218,7 @@ impl<F: FnMut(f64, u64) -> (u64, f64)> Bench for Scripted<F> {
 /// Part of the line that the scripted device carries.
 const CAPACITY: f64 = 0.6;
 
-/// Returns the frames that the device loses of those of a trial.
+/// Returns the number of frames that the device loses in a trial.
 fn beyond(share: f64, sent: u64) -> u64 {
     (sent as f64 * (1.0 - CAPACITY / share).max(0.0)).ceil() as u64
 }
@@ -228,6 +228,16 @@ fn scripted<F: FnMut(f64, u64) -> (u64, f64)>(lost: F) -> Scripted<F> {
     let trial = Duration::from_millis(100);
     let plan = Plan { sizes: vec![64], rest: Duration::ZERO, width: 0.02, trial, ..plan };
     Scripted { plan, lost, trials: 0 }
+}
+
+/// A device that loses one frame of `one_of` in the first `trials` below its capacity, on a machine that takes
+/// `ns` nanoseconds of each trial away.
+fn glitches(mut trials: u64, one_of: u64, ns: f64) -> Scripted<impl FnMut(f64, u64) -> (u64, f64)> {
+    scripted(move |share, sent| {
+        let is_glitch = trials > 0 && share < CAPACITY * 1.01;
+        trials -= u64::from(is_glitch);
+        (if is_glitch { sent / one_of } else { beyond(share, sent) }, ns)
+    })
 }
 
 fn throughput<F: FnMut(f64, u64) -> (u64, f64)>(
@@ -264,12 +274,7 @@ fn a_small_doubt_near_the_limit_is_cleared_by_a_higher_load() {
 /// The same threads, and single frames that are lost far below the limit for a while.
 #[test]
 fn a_small_doubt_far_below_the_limit_is_inconclusive() {
-    let mut left = 9;
-    let (share, trouble) = throughput(&mut scripted(|share, sent| {
-        let is_glitch = left > 0 && share < CAPACITY * 1.01;
-        left -= u64::from(is_glitch);
-        (if is_glitch { sent / 1000 } else { beyond(share, sent) }, 5e5)
-    }));
+    let (share, trouble) = throughput(&mut glitches(9, 1000, 5e5));
     assert!(matches!(trouble, Some(Trouble::Disturbed(_))) && share.is_none(), "{share:?}");
 }
 
@@ -292,12 +297,7 @@ fn a_disturbed_trial_is_repeated_and_then_counts() {
 /// Loss in two trials below the capacity, without any sign of a disturbance.
 #[test]
 fn trials_at_the_same_rate_that_disagree_are_inconclusive() {
-    let mut left = 2;
-    let (share, trouble) = throughput(&mut scripted(|share, sent| {
-        let is_glitch = left > 0 && share < CAPACITY * 1.01;
-        left -= u64::from(is_glitch);
-        (if is_glitch { sent / 4 } else { beyond(share, sent) }, 0.0)
-    }));
+    let (share, trouble) = throughput(&mut glitches(2, 4, 0.0));
     let Some(Trouble::Disturbed(why)) = trouble else { panic!("{share:?}, {trouble:?}") };
     assert!(why.contains("trials at the same rate disagree"), "{why}");
     assert_eq!(share, None, "a throughput that is too low is not reported");

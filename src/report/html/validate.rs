@@ -13,7 +13,7 @@ use ::validate::judge::{Measurement, Outcome};
 use ::validate::observation::Way;
 use ::validate::setup::Setup;
 use ::validate::suite::Results;
-use ::validate::test::TestResult;
+use ::validate::suite::TestResult;
 use ::validate::trace::{PauseSpan, Seen};
 use ground::verdict::Verdict;
 

@@ -16,7 +16,7 @@ mod key;
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::hash::BuildHasherDefault;
 
-use key::{Key, KeyHasher, LEAVING, key, path};
+use key::{Entry, Key, KeyHasher, key, path};
 
 use super::facts::Facts;
 use super::parsed::{self, Data, EITHER, NONE};
@@ -173,7 +173,7 @@ impl Passages {
         (frame, data): (&VirtualFrame, &Data),
     ) -> Option<(u32, u32)> {
         let node = facts.to(direction).node;
-        let from = ((data.pcp, data.vid), direction.0);
+        let from = Entry { tag: (data.pcp, data.vid), port: direction.0 };
         let key = key(node, data, from, path(facts, node, frame, data));
         let at = match self.known.get(&key) {
             Some(at) => *at,
@@ -266,7 +266,7 @@ impl Passages {
         });
         self.known.insert(key, at);
         let path = path(facts, port.node, frame, data);
-        let leaving = self::key(port.node, data, LEAVING, path);
+        let leaving = self::key(port.node, data, Entry::LEAVING, path);
         let of = self.leaving.entry(leaving).or_default();
         of.push(at);
         if of.len() > 1 {
@@ -295,7 +295,8 @@ impl Passages {
         node: NodeId,
         (frame, data): (&VirtualFrame, &Data),
     ) -> Option<Leaves> {
-        let of = self.leaving.get(&key(node, data, LEAVING, path(facts, node, frame, data)))?;
+        let of =
+            self.leaving.get(&key(node, data, Entry::LEAVING, path(facts, node, frame, data)))?;
         if let [one] = **of {
             return Some(Leaves { passage: one, always: self.is_alone(facts, one) });
         }

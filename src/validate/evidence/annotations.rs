@@ -8,7 +8,7 @@ use crate::suite::Results;
 /// inconclusive; `file` is the DUT file, at which they are shown.
 #[must_use]
 pub fn annotations(results: &Results, file: &str) -> Vec<String> {
-    let line = |test: &crate::test::TestResult| {
+    let line = |test: &crate::suite::TestResult| {
         let command = match test.outcome {
             Outcome::Fail | Outcome::Error => "error",
             Outcome::Inconclusive => "warning",

@@ -8,7 +8,7 @@ use crate::judge::Outcome;
 use crate::observation::Way;
 use crate::setup::Setup;
 use crate::suite::Results;
-use crate::test::TestResult;
+use crate::suite::TestResult;
 use text::packets::{self, Interface, Notes, Packet, Pcapng};
 
 /// A capture.

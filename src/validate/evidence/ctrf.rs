@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::repeat;
 use crate::judge::Outcome;
 use crate::suite::Results;
-use crate::test::TestResult;
+use crate::suite::TestResult;
 
 /// Version of the format.
 const SPEC: &str = "1.0.0";

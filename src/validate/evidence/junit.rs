@@ -7,7 +7,7 @@ use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 
 use crate::judge::{Measurement, Outcome};
 use crate::suite::Results;
-use crate::test::TestResult;
+use crate::suite::TestResult;
 
 /// Properties of the testbed that sonic-mgmt wants; empty ones are allowed there.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]

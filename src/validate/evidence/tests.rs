@@ -2,7 +2,8 @@ use super::*;
 use crate::judge::{Limits, Measurement, Outcome};
 use crate::observation::Way;
 use crate::setup::Keep;
-use crate::test::{Level, TestResult};
+use crate::suite::TestResult;
+use crate::test::Level;
 
 fn test(id: &'static str, outcome: Outcome, measurements: Vec<Measurement>) -> TestResult {
     TestResult {

@@ -5,8 +5,8 @@ use serde_json::Value;
 use super::{Cell, KnobRun, device, result_of, validate};
 use crate::judge::Outcome;
 use crate::knobs::Knob;
-use crate::suite::Results;
-use crate::test::{Level, TestResult};
+use crate::suite::{Results, TestResult};
+use crate::test::Level;
 
 impl Knob {
     fn level(&self) -> Level {

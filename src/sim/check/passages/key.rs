@@ -40,19 +40,31 @@ impl Hasher for KeyHasher {
     }
 }
 
-/// Addresses, node and DSCP; PCP and VLAN, and the hash of its flow where that decides about its port; the
-/// port of arrival. A frame that leaves has neither tag nor port of arrival.
+/// Tag and port of arrival of a frame that comes into a node.
+#[derive(Clone, Copy)]
+pub(super) struct Entry {
+    /// PCP and VLAN.
+    pub(super) tag: (u8, u16),
+    /// Number of the direction that it came by.
+    pub(super) port: u32,
+}
+
+impl Entry {
+    /// In its place for a frame that leaves, of which neither is known.
+    pub(super) const LEAVING: Self = Self { tag: (0x7f, u16::MAX), port: u32::MAX };
+}
+
+/// Addresses, node and DSCP; tag, and the hash of its flow where that decides about its port; the port of
+/// arrival.
 pub(super) type Key = (u128, u64, u32);
 
 /// A frame's passage through a node, as it comes in or (without a tag) as it leaves.
 #[inline]
-pub(super) fn key(node: NodeId, data: &Data, (tag, from): ((u8, u16), u32), path: u32) -> Key {
+pub(super) fn key(node: NodeId, data: &Data, entry: Entry, path: u32) -> Key {
     let fields = u128::from(data.dst) << 80
         | u128::from(data.src) << 32
         | u128::from(data.dscp & 0x7f) << 24
         | u128::from(node.0);
-    (fields, u64::from(path) << 32 | u64::from(tag.1) << 8 | u64::from(tag.0), from)
+    let (pcp, vid) = entry.tag;
+    (fields, u64::from(path) << 32 | u64::from(vid) << 8 | u64::from(pcp), entry.port)
 }
-
-/// In place of tag and port of arrival for a frame that leaves.
-pub(super) const LEAVING: ((u8, u16), u32) = ((0x7f, u16::MAX), u32::MAX);

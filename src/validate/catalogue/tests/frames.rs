@@ -5,7 +5,7 @@ use super::changed::{After, fails, fails_after, judged_of};
 use crate::file;
 use crate::judge::Outcome;
 use crate::observation::{Observation, Way, What};
-use crate::test::TestResult;
+use crate::suite::TestResult;
 use crate::trial::{Port, Trial};
 use ground::units::Mac;
 

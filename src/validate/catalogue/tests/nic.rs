@@ -4,7 +4,7 @@ use super::changed::{ends, fails_as, plain, unable};
 use super::*;
 use crate::bench::{Bench, Faculty, Trouble};
 use crate::observation::{Observation, Way};
-use crate::test::TestResult;
+use crate::suite::TestResult;
 use crate::trial::Trial;
 
 const GOOD_NIC: &str = include_str!("../../../../configs/validate/nic.yaml");
