@@ -13,6 +13,8 @@ use super::{LabPlan, raw};
 use config::tree::Node;
 use config::{self, ConfigError, Finding, Place, Warning};
 
+#[cfg(test)]
+pub(crate) use tests::DEFECT_SPELLINGS;
 pub use variants::LabFile;
 
 /// Error text for an empty lab file.

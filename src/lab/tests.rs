@@ -2,6 +2,7 @@
 
 mod idle;
 mod lossy_way;
+mod matrix;
 mod order;
 mod refused;
 #[cfg(feature = "dpdk")]

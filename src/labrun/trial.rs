@@ -44,6 +44,9 @@ pub struct Trial {
     /// The same with an excuse.
     pub excused: ExcusedDrops,
     pub faults: Faults,
+    pub defects: Defects,
+    /// Time at which all its traffic and the last pause had ended; `None` if they did not.
+    pub ended: Option<Duration>,
     /// Deadlocks detected, expected or not.
     pub deadlocks: u64,
     /// True if it stood still behind frames of which nothing is known, where its paths form a cycle: it
@@ -80,6 +83,23 @@ counters! {
     }
 }
 
+counters! {
+    /// Defects of devices, and what came of them.
+    #[derive(serde::Serialize, serde::Deserialize)]
+    Defects {
+        /// Labs with a defect.
+        labs,
+        /// Those that do not end, or take long, without the defect.
+        not_compared,
+        /// Those in which it did harm: frames lost, repeated or in another order, traffic that stands still.
+        harmful,
+        /// Those whose checks fail.
+        failed,
+        /// Those whose checks do not judge.
+        not_judged,
+    }
+}
+
 /// A failure of a lab's run.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Failure {
@@ -98,8 +118,13 @@ pub fn run(
     change: &mut dyn FnMut(&mut NetworkPlan),
     built: &mut dyn FnMut(&mut Network<Watch>),
 ) -> Trial {
+    caught(|| drive(plan, change, built))
+}
+
+/// Runs a lab. A panic is a failure of it.
+pub fn caught(run: impl FnOnce() -> Trial) -> Trial {
     // State that was unwound over is not read again.
-    let done = catch_unwind(AssertUnwindSafe(|| drive(plan, change, built)));
+    let done = catch_unwind(AssertUnwindSafe(run));
     done.unwrap_or_else(|panic| {
         let text = panic.downcast_ref::<String>().map(String::as_str);
         let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
@@ -178,6 +203,8 @@ fn drive(
         lossless_drops,
         excused,
         faults,
+        defects: Defects::default(),
+        ended: finished.then(|| now.since(Instant::ZERO)),
         deadlocks,
         stood_still,
         judges_marks,

@@ -12,6 +12,7 @@ use contracts::stats::DropReason;
 use ground::time::{Duration, Instant};
 use ground::verdict::Verdict;
 use sim::check::{self, Finding};
+use sim::{FaultClass, NodeKind};
 
 /// The checkers of `pause_legality`.
 pub(super) const PAUSES: [check::Check; 2] =
@@ -81,7 +82,9 @@ pub(super) fn outcome(
 ) -> CheckOutcome {
     let of = |asked: &[check::Check]| of_findings(findings, asked);
     let (verdict, detail) = match &check.kind {
-        CheckKind::Conservation => of(&[check::Check::Frames, check::Check::Cells]),
+        CheckKind::Conservation => {
+            in_order(of(&[check::Check::Frames, check::Check::Cells]), plan, results)
+        }
         CheckKind::LosslessDelivery => lossless(of_lossless(findings), results),
         CheckKind::PauseLegality => {
             // Where no pause was sent, none was owed: a group over its limit owes one.
@@ -110,6 +113,36 @@ pub(super) fn outcome(
         outcome.excuses = excuses.cloned().collect();
     }
     outcome
+}
+
+/// Adds the order of frames to a verdict on their number, in either world: those of a flow without
+/// acknowledgements arrive as they were sent. Connections repeat frames by themselves.
+pub(super) fn in_order(
+    of_frames: (Verdict, String),
+    plan: &LabPlan,
+    results: &Value,
+) -> (Verdict, String) {
+    let flows = results["flows"].as_array().into_iter().flatten();
+    let late = |flow: &&Value| flow["transport"].is_null() && flow["reordered_frames"] != 0;
+    let flows: Vec<&Value> = flows.filter(late).collect();
+    let n: u64 = flows.iter().filter_map(|flow| flow["reordered_frames"].as_u64()).sum();
+    if n == 0 {
+        return of_frames;
+    }
+    let of: Vec<&str> = flows.iter().take(4).filter_map(|flow| flow["name"].as_str()).collect();
+    let what = format!("{} frames of {} arrived behind later ones", text::count(n), of.join(", "));
+    // A link that goes down moves flows to other paths of equal cost.
+    let spread = plan.network.nodes.iter().any(|node| match &node.kind {
+        NodeKind::Switch(switch) => !switch.bridge.spread.is_empty(),
+        NodeKind::Host(_) => false,
+    });
+    let moved =
+        spread && plan.network.faults.iter().any(|f| f.kind.class() == FaultClass::LinkDown);
+    let of_order = match moved {
+        true => (Verdict::NotJudged, format!("{what}, and links went down by a planned fault")),
+        false => (Verdict::Fail, what),
+    };
+    worse(of_frames, of_order)
 }
 
 /// Returns the checkers' verdict on losses of lossless frames, with those that have a planned fault of the

@@ -15,6 +15,7 @@ mod topologies;
 mod variants;
 
 use super::*;
+pub(crate) use defects::SPELLINGS as DEFECT_SPELLINGS;
 use ground::time::Duration;
 
 /// Returns the plan of a valid text, and its warnings.

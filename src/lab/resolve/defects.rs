@@ -5,7 +5,7 @@ mod kinds;
 use kinds::Takes;
 
 use super::fault_context::Context;
-use crate::raw::DefectFault;
+use crate::raw::{DefectFault, DefectKind};
 use config::{Cx, Place};
 use ground::time::Duration;
 use ground::units::{PortId, Priority, PrioritySet, Quanta};
@@ -14,6 +14,11 @@ use sim::{End, FaultKind, NodeId};
 
 /// Most frames of a parameter.
 const FRAMES_MAX: u32 = 1_000_000;
+
+/// Returns the names of the parameters that a kind of defect takes.
+pub(crate) fn parameters(kind: DefectKind) -> &'static [&'static str] {
+    Takes::of(kind).names()
+}
 
 /// Resolves a defect at each port that has it.
 pub(super) fn defect(

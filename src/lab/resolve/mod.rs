@@ -44,6 +44,7 @@ use routes::Routes;
 use sim::{DirectionPlan, End, Fault, LinkPlan, NetworkPlan, NodeId, NodeKind, NodePlan};
 use switch::{Change, SpreadEntry, StaticEntry};
 
+pub(crate) use defects::parameters as parameters_of_defect;
 use fault_context::Context as Faults;
 use labrun::message_log::keep_messages;
 pub use view::{LinkView, Resolved};

@@ -9,12 +9,12 @@ use std::time::Duration as WallSpan;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
-use super::{Faults, Summary, Swarm, Trial, lab_seed};
+use super::{Defects, Faults, Summary, Swarm, Trial, lab_seed};
 use crate::study::{RowError, each_row};
 use ground::verdict::Verdict;
 use sim::check::{Cause, Totals};
 
-/// A lab of a swarm. Written flat: `totals`, `faults` and `excused` are prefixes of names.
+/// A lab of a swarm. Written flat: `totals`, `faults`, `defects` and `excused` are prefixes of names.
 #[derive(Clone, PartialEq, Debug)]
 pub struct LabRow(Fields);
 
@@ -42,6 +42,7 @@ struct Fields {
     judges_shares: bool,
     totals: Totals,
     faults: Faults,
+    defects: Defects,
     excused: BTreeMap<Cause, u64>,
     /// Duration of the run in real time.
     wall_ms: f64,
@@ -69,6 +70,7 @@ impl LabRow {
             judges_shares: trial.judges_shares,
             totals: trial.totals,
             faults: trial.faults,
+            defects: trial.defects,
             excused: trial.excused.by_cause().collect(),
             wall_ms: took.as_secs_f64() * 1e3,
             version: ground::program::version().into(),
@@ -83,6 +85,7 @@ impl LabRow {
         summary.frames += row.frames;
         summary.totals.add(&row.totals);
         summary.faults.add(&row.faults);
+        summary.defects.add(&row.defects);
         summary.deadlocks += u64::from(row.deadlocks > 0);
         summary.stood_still += u64::from(row.stood_still);
         summary.judged_for_marks += u64::from(row.judges_marks);

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::{Faults, Swarm};
+use super::{Defects, Faults, Swarm};
 use ground::verdict::Verdict;
 use sim::check::{Cause, Totals};
 
@@ -24,6 +24,7 @@ pub struct Summary {
     #[serde(flatten)]
     pub totals: Totals,
     pub faults: Faults,
+    pub defects: Defects,
     /// Labs with a deadlock, where paths form cycles.
     pub deadlocks: u64,
     /// Labs that stood still behind forged frames or messages of switches, where paths form cycles: not

@@ -52,7 +52,11 @@ impl RealRun {
                 return CheckOutcome::not_judged(check, why);
             }
             let judged = match check.kind {
-                CheckKind::Conservation => self.conservation(),
+                CheckKind::Conservation => {
+                    let Judgement { verdict, detail } = self.conservation();
+                    let (verdict, detail) = verdict::in_order((verdict, detail), &self.plan, &results);
+                    Judgement { verdict, detail }
+                }
                 CheckKind::LosslessDelivery => {
                     let Judgement { verdict, detail } = self.lossless(outcome);
                     let planned = self.planned_losses(outcome);

@@ -10,18 +10,21 @@ use sim::{End, NetworkPlan, NodeId, NodeKind};
 /// An egress queue: a switch and its egress port.
 type Queue = (NodeId, PortId);
 
+/// The queues to which each queue forwards frames.
+type Next = BTreeMap<Queue, BTreeSet<Queue>>;
+
 /// True if there is a cycle of queues, each of which forwards frames to the next.
 pub(super) fn has_circle(plan: &NetworkPlan) -> bool {
-    let mut next: BTreeMap<Queue, BTreeSet<Queue>> = BTreeMap::new();
+    let mut next = Next::new();
     let network = Ways::new(plan);
     for (n, node) in plan.nodes.iter().enumerate() {
         let NodeKind::Host(host) = &node.kind else { continue };
         for to in destinations(host) {
-            let way = network.way(&(NodeId(n as u32), PortId::MIN), to);
-            add(&mut next, &way);
+            let first = network.peers.get(&(NodeId(n as u32), PortId::MIN)).map(|end| end.node);
+            let passed = network.add(&mut next, first, to);
             // A switch on the way may send messages about congestion back to the host.
-            for queue in way.iter().filter(|(node, _)| speaks(&plan.nodes[node.index()].kind)) {
-                add(&mut next, &network.way_at(Some(queue.0), host.mac));
+            for node in passed.into_iter().filter(|node| speaks(&plan.nodes[node.index()].kind)) {
+                network.add(&mut next, Some(node), host.mac);
             }
         }
     }
@@ -29,7 +32,7 @@ pub(super) fn has_circle(plan: &NetworkPlan) -> bool {
         let Some((direction, octets)) = fault.kind.forged() else { continue };
         let Some(dst) = octets.first_chunk() else { continue };
         let end = plan.links[direction.link().index()].to(direction);
-        add(&mut next, &network.way_at(Some(end.node), Mac(*dst)));
+        network.add(&mut next, Some(end.node), Mac(*dst));
     }
     // A queue without a successor is in no cycle; removing it may leave others without one.
     loop {
@@ -42,13 +45,6 @@ pub(super) fn has_circle(plan: &NetworkPlan) -> bool {
         if next.len() == before {
             return before > 0;
         }
-    }
-}
-
-/// Adds a path: each of its queues forwards to the next.
-fn add(next: &mut BTreeMap<Queue, BTreeSet<Queue>>, way: &[Queue]) {
-    for pair in way.windows(2) {
-        next.entry(pair[0]).or_default().insert(pair[1]);
     }
 }
 
@@ -69,7 +65,7 @@ fn destinations(host: &StationPlan) -> BTreeSet<Mac> {
 /// Peer of each port, and the address tables of switches.
 struct Ways {
     peers: HashMap<Queue, End>,
-    tables: Vec<HashMap<Mac, PortId>>,
+    tables: Vec<HashMap<Mac, Vec<PortId>>>,
 }
 
 impl Ways {
@@ -80,30 +76,34 @@ impl Ways {
             peers.insert((link.b.node, link.b.port), link.a);
         }
         let table = |kind: &NodeKind| match kind {
-            NodeKind::Switch(s) => s.bridge.statics.iter().map(|e| (e.mac, e.port)).collect(),
+            NodeKind::Switch(s) => {
+                let one = s.bridge.statics.iter().map(|entry| (entry.mac, vec![entry.port]));
+                one.chain(s.bridge.spread.iter().map(|e| (e.mac, e.ports.clone()))).collect()
+            }
             NodeKind::Host(_) => HashMap::new(),
         };
         Self { peers, tables: plan.nodes.iter().map(|node| table(&node.kind)).collect() }
     }
 
-    /// Returns the queues on the path from a host's port to an address, up to the first repetition.
-    fn way(&self, from: &Queue, to: Mac) -> Vec<Queue> {
-        self.way_at(self.peers.get(from).map(|end| end.node), to)
+    /// Returns the queues of a switch to an address: several on paths of equal cost.
+    fn queues(&self, node: NodeId, to: Mac) -> impl Iterator<Item = Queue> + '_ {
+        let ports = self.tables[node.index()].get(&to).into_iter().flatten();
+        ports.map(move |port| (node, *port))
     }
 
-    /// Returns the queues on the path from a switch to an address, up to the first repetition.
-    fn way_at(&self, mut at: Option<NodeId>, to: Mac) -> Vec<Queue> {
-        let mut way = vec![];
-        while let Some(node) = at {
-            let Some(port) = self.tables[node.index()].get(&to) else { break };
-            let queue = (node, *port);
-            let again = way.contains(&queue);
-            way.push(queue);
-            if again {
-                break;
+    /// Adds all paths from a node to an address: each queue forwards to the next. Returns the switches on them.
+    fn add(&self, next: &mut Next, first: Option<NodeId>, to: Mac) -> BTreeSet<NodeId> {
+        let mut passed = BTreeSet::new();
+        let mut open = Vec::from_iter(first);
+        while let Some(node) = open.pop() {
+            if self.tables[node.index()].contains_key(&to) && passed.insert(node) {
+                for queue in self.queues(node, to) {
+                    let Some(peer) = self.peers.get(&queue).map(|end| end.node) else { continue };
+                    next.entry(queue).or_default().extend(self.queues(peer, to));
+                    open.push(peer);
+                }
             }
-            at = self.peers.get(&queue).map(|end| end.node);
         }
-        way
+        passed
     }
 }

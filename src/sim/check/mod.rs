@@ -220,7 +220,8 @@ impl Checkers {
         self.idle.sent((at, end), direction, matches!(parsed, Parsed::Control(_)));
         let data = match parsed {
             Parsed::Data(data) => data,
-            Parsed::Control(ask) if is_switch => {
+            // Receivers ignore a pause that its sender has damaged.
+            Parsed::Control(ask) if is_switch && !frame.spoilt => {
                 let cx = Cx { facts, lateness: &self.lateness };
                 return self.requests.sent(cx, at, direction, &ask);
             }

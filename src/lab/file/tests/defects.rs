@@ -16,7 +16,7 @@ const P3: PrioritySet = PrioritySet::of(Priority::ALL[3]);
 const US_2: Duration = Duration::from_micros(2);
 
 /// Every spelling, and the defect that it gives.
-const SPELLINGS: &[(&str, Defect)] = &[
+pub(crate) const SPELLINGS: &[(&str, Defect)] = &[
     ("kind: ignores-pfc, priorities: [3]", O(Obeying::Ignores { priorities: P3 })),
     ("kind: ignores-pfc", O(Obeying::Ignores { priorities: PrioritySet::ALL })),
     ("kind: ignores-pfc-after-flap", O(Obeying::IgnoresAfterFlap)),

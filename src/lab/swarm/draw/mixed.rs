@@ -3,6 +3,7 @@
 
 use super::chance::Chance;
 use super::profile::{self, Drawn, dynamic};
+use super::shape::SLOW;
 use crate::raw::{EcnFault, Fault, FaultKind, GroupFault, Lab, Members, Profile, Short};
 use config::quantity::{Size, Span};
 use config::raw::{self, Lossless, MarkPoint, Shared};
@@ -28,7 +29,7 @@ pub(super) fn kinds(chance: &mut Chance, lab: &mut Lab, first: &Drawn, slowest: 
         // Acknowledgements have strict priority over data at all switches, if they have it at one.
         defaults.queues.values_mut().for_each(|queue| queue.weight = None);
     }
-    if lab.defaults.switches.cpu.is_some() {
+    if lab.defaults.switches.cpu.is_some() || slowest == SLOW {
         profile::slow(defaults);
     }
     let Profile { sfc, congestion_isolation, sfc_proxy, fast_cnp, qcn, .. } = of_first.clone();

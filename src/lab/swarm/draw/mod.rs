@@ -3,6 +3,7 @@
 //! All random values are written into the lab, so that the lab alone determines its run and can be
 //! shrunk piece by piece. Loads are small: a lab takes milliseconds.
 
+mod broken;
 mod chance;
 mod congested;
 mod forged;
@@ -15,7 +16,8 @@ mod shape;
 mod trouble;
 
 use crate::raw::{
-    Cpu, Defaults, Host, HostEntry, Lab, Members, Nodes, Short, Switch, TransportLong,
+    Amount, Cpu, Defaults, EqualCost, FlowDuration, Host, HostEntry, Lab, Members, Nodes, Short,
+    Switch, TransportLong,
 };
 use crate::{LabPlan, resolve_raw};
 use buffer::GroupKind;
@@ -43,6 +45,15 @@ const ABOUT_TREES: u64 = 0xfa77_fa77_fa77_fa77;
 /// Separates the random numbers of second profiles and changes from all others.
 const ABOUT_CHANGES: u64 = 0xc4a9_6e5d_c4a9_6e5d;
 
+/// Separates the random numbers of paths and slow links from all others.
+const ABOUT_PATHS: u64 = 0xecc9_5107_ecc9_5107;
+
+/// Separates the random numbers of defects from all others.
+const ABOUT_DEFECTS: u64 = 0xdefe_c75d_defe_c75d;
+
+/// Part of the frames of flows that a lab with a slow link has.
+const SLOW_PART: u64 = 20;
+
 /// Separates labs with additional promises from all others.
 const ABOUT_ORDER: u64 = 0x04de_704d_e704_de70;
 
@@ -58,6 +69,20 @@ const PROFILE: &str = "drawn";
 /// # Errors
 /// Invalid fields of the generated lab; an error is a bug of the generator.
 pub(super) fn lab(seed: u64) -> Result<Lab, ConfigError> {
+    let mut lab = healthy(seed)?;
+    let defects = &mut Chance::new(seed ^ ABOUT_DEFECTS);
+    if defects.percent(13) {
+        let lossless = lab.profiles.get(PROFILE).and_then(|profile| profile.defaults.pfc.as_ref());
+        let lossless = lossless.and_then(|pfc| pfc.enable.clone());
+        let lossless = lossless.unwrap_or_else(|| (0..8).collect());
+        let defect = broken::defect(defects, &lab, &lossless);
+        lab.faults.push(defect);
+    }
+    Ok(lab)
+}
+
+/// Generates a lab without a defect.
+fn healthy(seed: u64) -> Result<Lab, ConfigError> {
     let order = &mut Chance::new(seed ^ ABOUT_ORDER);
     if order.percent(6) {
         return orderly::lab(order, seed);
@@ -66,6 +91,12 @@ pub(super) fn lab(seed: u64) -> Result<Lab, ConfigError> {
     let trees = &mut Chance::new(seed ^ ABOUT_TREES);
     let tree = trees.percent(6).then_some(trees);
     let mut shape = shape::shape(chance, tree);
+    let paths = &mut Chance::new(seed ^ ABOUT_PATHS);
+    let spread = paths.percent(30) && shape.switches > 1;
+    let slow = paths.percent(6);
+    if slow {
+        shape.slow_down(paths);
+    }
     let mut drawn = profile::profile(chance, shape.slowest);
     let hosts = shape.host_names();
     let link_wide = drawn.profile.defaults.pause.is_some();
@@ -77,10 +108,18 @@ pub(super) fn lab(seed: u64) -> Result<Lab, ConfigError> {
         duration: Some(Span(Duration::from_secs(1))),
         flows: load::flows(chance, &hosts, &drawn),
         routes: core::mem::take(&mut shape.routes),
+        equal_cost: spread.then_some(EqualCost::Flow),
         ..Lab::default()
     };
+    if slow {
+        lab.flows.iter_mut().for_each(|flow| {
+            if let Some(FlowDuration::Amount(Amount { frames: Some(n), .. })) = &mut flow.duration {
+                *n = n.div_ceil(SLOW_PART);
+            }
+        });
+    }
     lab.defaults = Defaults { switches: switches(chance), ..Defaults::default() };
-    if lab.defaults.switches.cpu.is_some() {
+    if slow || lab.defaults.switches.cpu.is_some() {
         profile::slow(&mut drawn.profile.defaults);
     }
     profile::agents(&mut Chance::new(!seed), &mut drawn.profile.defaults);

@@ -157,8 +157,8 @@ pub(super) fn agents(chance: &mut Chance, defaults: &mut PortDefaults) {
     }
 }
 
-/// Sets long pauses for a switch with a CPU cost per poll: if a refresh is due at every poll, data
-/// is never sent.
+/// Sets long pauses: for a switch with a CPU cost per poll, because data is never sent if a refresh is due at
+/// every poll, and for a lab with a slow link, which takes too many refreshes for its time.
 pub(super) fn slow(defaults: &mut PortDefaults) {
     if let Some(pfc) = &mut defaults.pfc {
         (pfc.quanta, pfc.refresh) = (None, Refresh::Auto);

@@ -4,9 +4,12 @@
 use super::chance::Chance;
 use crate::raw::{Back, Drift, Link, Many, NsPerMetre, Route};
 use config::quantity::{Length, LinkRate, Span};
-use config::raw::FecName;
+use config::raw::{FecName, PhyName};
 use ground::time::Duration;
 use ground::units::BitsPerSec;
+
+/// Rate of a slow link, which is below all rates with known delays of PHYs.
+pub(super) const SLOW: BitsPerSec = BitsPerSec::new(100_000_000).expect("a rate above zero");
 
 /// Switches, hosts and links.
 pub(super) struct Shape {
@@ -21,6 +24,14 @@ pub(super) struct Shape {
 }
 
 impl Shape {
+    /// Makes the link of a host slow.
+    pub(super) fn slow_down(&mut self, chance: &mut Chance) {
+        let host = chance.between(1, self.hosts.len() as u64) as usize - 1;
+        let link = &mut self.links[host];
+        (link.rate, link.phy, link.fec) = (Some(LinkRate(SLOW)), Some(PhyName::None), None);
+        self.slowest = SLOW;
+    }
+
     /// Returns the names of all hosts.
     pub(super) fn host_names(&self) -> Vec<String> {
         (1..=self.hosts.len()).map(|n| format!("h{n}")).collect()
