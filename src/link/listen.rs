@@ -96,7 +96,12 @@ impl PortAgents {
     fn measured(&mut self, now: Instant, event: measure::Event) {
         if let measure::Event::Failed { rounds, requests } = event {
             if self.auto.as_ref().is_none_or(|auto| auto.is_used(Method::RoundTrip)) {
-                self.fail(now, Failure::NoAnswer { rounds, requests });
+                let most = self.measurer.as_ref().and_then(|measurer| measurer.requests_max());
+                let failure = match most.is_some_and(|most| requests < most) {
+                    true => Failure::Late { rounds, requests },
+                    false => Failure::NoAnswer { rounds, requests },
+                };
+                self.fail(now, failure);
             }
             return;
         }

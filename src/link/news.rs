@@ -135,6 +135,17 @@ pub enum Failure {
         /// Requests sent.
         requests: u16,
     },
+    /// The time for all requests passed before they had left: this end was late.
+    #[error(
+        "{rounds} answers to {requests} requests, and then the time for all requests was over: this \
+         end had no processor; measure again, with a core of its own for the port's thread"
+    )]
+    Late {
+        /// Valid answers.
+        rounds: u16,
+        /// Requests sent.
+        requests: u16,
+    },
     /// PTP's peer delay was not answered.
     #[error("the peer does not answer PTP's peer delay requests; turn PTP on there")]
     NoPeerDelay,

@@ -63,6 +63,8 @@ struct Pair {
     ends: [PortAgents; 2],
     line: VecDeque<(Instant, usize, Vec<u8>)>,
     delay: Duration,
+    /// Time by which each poll is late.
+    late: Duration,
     now: Instant,
     news: Vec<News>,
 }
@@ -70,7 +72,8 @@ struct Pair {
 impl Pair {
     fn new(a: &AgentsPlan, b: &AgentsPlan, delay: Duration) -> Self {
         let ends = [PortAgents::new(a, STAMPS), PortAgents::new(b, STAMPS)];
-        Self { ends, line: VecDeque::new(), delay, now: Instant::ZERO, news: vec![] }
+        let (late, now) = (Duration::ZERO, Instant::ZERO);
+        Self { ends, line: VecDeque::new(), delay, late, now, news: vec![] }
     }
 
     /// Runs until nothing is due, or to `until`.
@@ -102,7 +105,7 @@ impl Pair {
             if next == Instant::NEVER {
                 return;
             }
-            self.now = next.max(self.now);
+            self.now = next.max(self.now) + self.late;
         }
     }
 
@@ -155,6 +158,22 @@ fn a_peer_that_does_not_answer_is_told_of() {
     assert_eq!(pair.news, [News::Measuring(Method::RoundTrip), failed]);
     assert_eq!(pair.ends[0].snapshot(pair.now).auto, Some((AutoState::Failed, Method::RoundTrip)));
     assert_eq!(pair.ends[1].counters.unwanted, 200);
+}
+
+#[test]
+fn an_end_that_was_late_itself_does_not_blame_its_peer() {
+    let mut a = plan(1, true);
+    a.auto = Some(auto(Method::RoundTrip));
+    a.measure.as_mut().unwrap().initiate.as_mut().unwrap().rounds = 200;
+    let mut pair = Pair::new(&a, &plan(2, false), Duration::from_nanos(500));
+    pair.late = Duration::from_millis(1);
+    pair.run(Instant::from_picos(1_000_000_000_000));
+    let failure = pair.news.iter().find_map(|news| match news {
+        News::Failed(failure) => Some(*failure),
+        _ => None,
+    });
+    let Some(Failure::Late { rounds, requests }) = failure else { panic!("{:?}", pair.news) };
+    assert!(rounds <= requests && requests < 200, "{rounds} of {requests}");
 }
 
 #[test]

@@ -166,8 +166,9 @@ impl Outcome {
     }
 
     /// Completes the result with its verdict, which is inconclusive if gaps between polls
-    /// explain the result: a failure, if a gap was longer than a request waits for its response
-    /// (`waits`), and a delay, if a gap was as long as the delay itself.
+    /// explain the result: a failure, if this end was late with its requests or a gap was longer
+    /// than a request waits for its response (`waits`), and a delay, if a gap was as long as the
+    /// delay itself.
     pub(crate) fn end(
         &mut self,
         why: Why,
@@ -187,7 +188,10 @@ impl Outcome {
         self.verdict = match self.state {
             "measured" => Verdict::unless(!self.is_a_gap(disturbance), true),
             "answered" => Verdict::of_judged(true, self.answered()),
-            "failed" => Verdict::unless(false, disturbance.longest > waits),
+            "failed" => {
+                let late = matches!(why, Why::Failed(Failure::Late { .. }));
+                Verdict::unless(false, late || disturbance.longest > waits)
+            }
             _ => Verdict::Inconclusive,
         };
         if self.verdict == Verdict::Inconclusive && why != Why::Stopped {
@@ -459,6 +463,8 @@ mod tests {
         assert_eq!((failed.verdict, failed.disturbance), (Verdict::Fail, None));
         assert!(failed.failure.unwrap().contains("0 answers to 200 requests"));
         assert_eq!(ended(silent, None, None, 501).verdict, Verdict::Inconclusive);
+        let late = Why::Failed(Failure::Late { rounds: 68, requests: 68 });
+        assert_eq!(ended(late, None, None, 0).verdict, Verdict::Inconclusive);
     }
 
     #[test]

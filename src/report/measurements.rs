@@ -112,9 +112,9 @@ impl MeasurementRow {
     /// Returns the row of a measurement without a result.
     #[must_use]
     pub fn failed(number: u64, at_ns: u64, port: &str, failure: &link::Failure) -> Self {
-        use link::Failure::{NoAnswer, NoPeerDelay, PeerCannot};
+        use link::Failure::{Late, NoAnswer, NoPeerDelay, PeerCannot};
         let (method, rounds) = match failure {
-            NoAnswer { rounds, .. } => (Some(Method::RoundTrip), *rounds),
+            NoAnswer { rounds, .. } | Late { rounds, .. } => (Some(Method::RoundTrip), *rounds),
             NoPeerDelay => (Some(Method::PeerDelay), 0),
             PeerCannot => (None, 0),
         };

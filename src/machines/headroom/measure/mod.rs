@@ -448,6 +448,12 @@ impl Measurer {
         }
     }
 
+    /// Returns the number of requests after which a measurement gives up, if this end initiates any.
+    #[must_use]
+    pub fn requests_max(&self) -> Option<u16> {
+        self.plan.initiate.map(|plan| plan.requests_max)
+    }
+
     /// Returns true while a measurement runs.
     #[must_use]
     pub const fn is_running(&self) -> bool {
