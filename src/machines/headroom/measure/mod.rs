@@ -34,7 +34,7 @@ use sent::{Sent, Verdict};
 
 use crate::samples::Samples;
 use ground::memory::fetch;
-use ground::time::Instant;
+use ground::time::{Duration, Instant};
 use shims::ShimMeter;
 use wire::headroom::{Adjustment, Message, Request, Response, is_protected};
 
@@ -446,6 +446,12 @@ impl Measurer {
             None => State::Idle,
             Some(r) => State::Running { rounds: r.rounds, requests: r.requests },
         }
+    }
+
+    /// Returns the time from the end of a measurement to the next one, if they repeat.
+    #[must_use]
+    pub fn period(&self) -> Option<Duration> {
+        self.plan.initiate?.period
     }
 
     /// Returns true while a measurement runs.
