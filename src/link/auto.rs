@@ -8,6 +8,12 @@ use ground::time::{Duration, Instant};
 use headroom::Formula;
 use headroom::measure::InitiatePlan;
 
+/// Time after which a port measures again by itself when its measurement failed, doubled with each failure in a
+/// row, and the number of such attempts, the last of which is after 17 minutes. Choices: a machine that was busy
+/// when the link came up is mostly calm a little later, and a peer that never answers costs little.
+pub(super) const RETRY_FIRST: Duration = Duration::from_secs(1);
+pub(super) const RETRIES_MAX: u32 = 10;
+
 /// State of a port's automatic headroom.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum AutoState {
@@ -36,6 +42,10 @@ pub(super) struct Auto {
     /// Time to wait for DCBX, if it is enabled.
     wait: Option<Duration>,
     state: AutoState,
+    /// Failures in a row since the link came up or a user asked for a measurement.
+    failures: u32,
+    /// Time of the next attempt in [`AutoState::Failed`]; NEVER after the last one.
+    retry: Instant,
 }
 
 /// Measurement to begin, and the methods before it that cannot be used.
@@ -56,6 +66,8 @@ impl Auto {
             formula: plan.formula,
             wait: dcbx.then_some(plan.wait),
             state: AutoState::Down,
+            failures: 0,
+            retry: Instant::NEVER,
         }
     }
 
@@ -93,6 +105,7 @@ impl Auto {
     /// The link came up. Returns the measurement to begin at once.
     pub(super) fn link_up(&mut self, now: Instant) -> Option<Result<Choice, Failure>> {
         self.offered = None;
+        self.failures = 0;
         match self.wait {
             Some(wait) => {
                 self.state = AutoState::Waiting(now.saturating_add(wait));
@@ -110,7 +123,7 @@ impl Auto {
     /// the peer does not mention is tried.
     pub(super) fn again(&mut self) -> Result<Choice, Failure> {
         let Some(method) = self.methods.iter().find(|method| self.is_offered(*method)) else {
-            self.state = AutoState::Failed;
+            (self.state, self.retry) = (AutoState::Failed, Instant::NEVER);
             return Err(Failure::PeerCannot);
         };
         self.state = AutoState::Measuring;
@@ -138,7 +151,9 @@ impl Auto {
 
     pub(super) fn on_timeout(&mut self, now: Instant) -> Option<Result<Choice, Failure>> {
         match self.state {
-            AutoState::Waiting(until) if until <= now => Some(self.again()),
+            AutoState::Waiting(_) | AutoState::Failed if self.next_deadline() <= now => {
+                Some(self.again())
+            }
             _ => None,
         }
     }
@@ -146,6 +161,7 @@ impl Auto {
     pub(super) const fn next_deadline(&self) -> Instant {
         match self.state {
             AutoState::Waiting(until) => until,
+            AutoState::Failed => self.retry,
             _ => Instant::NEVER,
         }
     }
@@ -157,7 +173,7 @@ impl Auto {
         let ours =
             (method == self.method || preferred) && !matches!(self.state, AutoState::Waiting(_));
         if ours {
-            self.state = AutoState::Found;
+            (self.state, self.failures) = (AutoState::Found, 0);
             self.method = method;
         }
         ours
@@ -175,6 +191,22 @@ impl Auto {
         }
         next
     }
+
+    /// Returns the time from a failure at `now` to the next attempt, if there is one. Round trips repeat
+    /// themselves only after a `period`; PTP's peer delay does so at once, and needs no attempt.
+    pub(super) fn retry(&mut self, now: Instant, period: Option<Duration>) -> Option<Duration> {
+        self.retry = Instant::NEVER;
+        if !self.methods.has(Method::RoundTrip) {
+            return None;
+        }
+        let wait = RETRY_FIRST.saturating_mul(1 << self.failures);
+        if self.failures == RETRIES_MAX || period.is_some_and(|period| period <= wait) {
+            return period;
+        }
+        self.failures += 1;
+        self.retry = now.saturating_add(wait);
+        Some(wait)
+    }
 }
 
 impl PortAgents {
@@ -191,6 +223,7 @@ impl PortAgents {
         if can {
             match &mut self.auto {
                 Some(auto) => {
+                    auto.failures = 0;
                     let chosen = auto.again();
                     self.choose(now, Some(chosen));
                 }

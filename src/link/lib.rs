@@ -470,7 +470,7 @@ impl PortAgents {
         at
     }
 
-    /// Ends the wait for the peer's DCBX when it expires.
+    /// Ends the wait for the peer's DCBX when it expires, and that for another attempt to measure.
     fn on_timeout(&mut self, now: Instant) {
         if let Some(auto) = &mut self.auto {
             let chosen = auto.on_timeout(now);

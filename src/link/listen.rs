@@ -5,6 +5,7 @@ use super::news::{Failure, Found, News, PeerReaction, ReactionSource, Spread};
 use super::{Method, PortAgents};
 use discovery::Lldp;
 use ground::time::{Duration, Instant};
+use headroom::measure::Measurer;
 use headroom::{Formula, Samples, measure, peer_delay};
 use wire::headroom::Adjustment;
 
@@ -197,7 +198,12 @@ impl PortAgents {
         let Some(auto) = &mut self.auto else { return self.tell(News::Failed(why)) };
         let from = auto.method();
         match auto.failed() {
-            None => self.tell(News::Failed(why)),
+            None => {
+                let period = self.measurer.as_ref().and_then(Measurer::period);
+                let wait = auto.retry(now, period);
+                self.tell(News::Failed(why));
+                wait.into_iter().for_each(|wait| self.tell(News::Again(wait)));
+            }
             Some(to) => {
                 self.tell(News::Switched { from, to, why });
                 self.begin(now, to);

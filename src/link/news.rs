@@ -16,6 +16,8 @@ pub enum News {
     Found(Found),
     /// A measurement had no result.
     Failed(Failure),
+    /// A port whose measurement had no result begins another one after this time.
+    Again(Duration),
     /// A method cannot be used or had no result, and another is tried.
     Switched { from: Method, to: Method, why: Failure },
     /// DCBX resolved another configuration.

@@ -155,9 +155,87 @@ fn a_peer_that_does_not_answer_is_told_of() {
     let mut pair = Pair::new(&a, &deaf, Duration::from_nanos(500));
     pair.run(Instant::from_picos(1_000_000_000_000));
     let failed = News::Failed(Failure::NoAnswer { rounds: 0, requests: 200 });
-    assert_eq!(pair.news, [News::Measuring(Method::RoundTrip), failed]);
+    let again = News::Again(Duration::from_secs(1));
+    assert_eq!(pair.news, [News::Measuring(Method::RoundTrip), failed, again]);
     assert_eq!(pair.ends[0].snapshot(pair.now).auto, Some((AutoState::Failed, Method::RoundTrip)));
     assert_eq!(pair.ends[1].counters.unwanted, 200);
+}
+
+/// Times in milliseconds at which a port with automatic headroom began to measure a link to a deaf peer, in
+/// `seconds`, and the waits that it told.
+fn attempts(mut a: AgentsPlan, methods: Preference, seconds: u64) -> (Vec<u64>, Vec<Duration>) {
+    a.auto = Some(AutoPlan { methods, ..auto(Method::RoundTrip) });
+    let deaf = AgentsPlan { measure: None, ..plan(2, false) };
+    let mut pair = Pair::new(&a, &deaf, Duration::from_nanos(500));
+    let (mut began, mut waits) = (vec![], vec![]);
+    while pair.now < Instant::ZERO + Duration::from_secs(seconds) {
+        let next = pair.ends.iter().map(PortAgents::next_deadline).min().unwrap();
+        pair.run(next);
+        for news in pair.news.drain(..) {
+            match news {
+                News::Measuring(Method::RoundTrip) => began.push(next.as_picos() / 1_000_000_000),
+                News::Again(wait) => waits.push(wait),
+                _ => {}
+            }
+        }
+        if next == Instant::NEVER {
+            break;
+        }
+    }
+    (began.into_iter().map(|ms| ms as u64).collect(), waits)
+}
+
+#[test]
+fn a_failed_measurement_is_tried_again_less_and_less_often_and_not_for_ever() {
+    let only = Preference::only(Method::RoundTrip);
+    let (began, waits) = attempts(plan(1, true), only, 1_000_000);
+    let seconds = |n: u32| Duration::from_secs(1 << n);
+    assert_eq!(waits, (0..10).map(seconds).collect::<Vec<_>>());
+    // Each attempt takes 200 requests of 500 us.
+    let expected = (0..11_u64).map(|n| ((1 << n) - 1) * 1_000 + n * 100);
+    assert_eq!(began, expected.collect::<Vec<_>>());
+    // A period that is shorter than the next wait does the same.
+    let mut periodic = plan(1, true);
+    let initiate = periodic.measure.as_mut().unwrap().initiate.as_mut().unwrap();
+    initiate.period = Some(Duration::from_secs(3));
+    let (_, waits) = attempts(periodic, only, 20);
+    assert_eq!(waits[..5], [1, 2, 3, 3, 3].map(Duration::from_secs));
+    // With PTP as the second method the first one is tried again, too.
+    let mut both = plan(1, true);
+    both.peer_delay = Some(PeerDelayPlan {
+        interval: Some(Duration::from_millis(10)),
+        ..PeerDelayPlan::DEFAULT
+    });
+    let (began, waits) = attempts(both.clone(), Preference::AUTO, 10);
+    assert!(began.len() >= 3 && waits[..2] == [1, 2].map(Duration::from_secs), "{began:?}");
+    // PTP repeats itself.
+    assert_eq!(attempts(both, Preference::only(Method::PeerDelay), 2).1, []);
+}
+
+#[test]
+fn a_peer_that_answers_later_is_measured_and_a_link_that_went_down_is_not() {
+    let mut a = plan(1, true);
+    a.auto = Some(auto(Method::RoundTrip));
+    let deaf = AgentsPlan { measure: None, ..plan(2, false) };
+    for answers in [true, false] {
+        let mut pair = Pair::new(&a, &deaf, Duration::from_nanos(500));
+        pair.run(Instant::ZERO + Duration::from_millis(2_000));
+        assert_eq!(pair.found(), []);
+        pair.ends[1] = PortAgents::new(&plan(2, false), STAMPS);
+        if !answers {
+            let now = pair.now;
+            pair.ends[0].set_link(now, false, None);
+        }
+        pair.run(Instant::ZERO + Duration::from_secs(4));
+        let state = pair.ends[0].snapshot(pair.now).auto.unwrap().0;
+        let found = pair.found();
+        if answers {
+            assert_eq!((found.len(), state), (1, AutoState::Found));
+            assert!(!found[0].repeated, "it is asked for, and applies at once");
+        } else {
+            assert_eq!((found.len(), state), (0, AutoState::Down));
+        }
+    }
 }
 
 #[test]

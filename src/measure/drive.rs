@@ -263,7 +263,8 @@ impl Lead {
                 News::Switched { from, to, why } => {
                     let _ = told.send(Told::Switched { from, to, why });
                 }
-                News::Negotiated(_) | News::Neighbours | News::Surroundings(_) => {}
+                // It ended with the failure before.
+                News::Again(_) | News::Negotiated(_) | News::Neighbours | News::Surroundings(_) => {}
             }
         }
         if self.next.is_some_and(|next| next <= now) {

@@ -1,28 +1,26 @@
 //! Time for which threads outside this process waited for a CPU of this machine.
 //!
 //! A device under test on the same machine, such as a bridge of the kernel or a program behind a ring,
-//! loses frames while it waits for a CPU. Its threads are not known here, so the accounts of the whole
-//! machine tell: `/proc/pressure/cpu`, or `/proc/schedstat` without it, less the waits of this process;
-//! the waits of the kernel's own network threads, where they are visible; and the time that a hypervisor
-//! gave to others. The result is an upper limit of what a device lost, and no more than the time between
-//! two reads.
+//! loses frames while it waits for a CPU. It is taken for one process, or for the kernel, and it is not known
+//! which: so the longest wait of all other processes counts, the sum of a process's threads, and of the kernel's
+//! threads those that handle packets. A process that cannot see the others, as in a container, has the account of
+//! the whole machine alone (`/proc/pressure/cpu`, or `/proc/schedstat` without it), less its own waits. The time
+//! that a hypervisor gave to others is added. The result is an upper limit of what a device lost, and no more than
+//! the time between two reads.
 
+use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// Length of a tick of `/proc/stat`: the kernel shows 100 in a second on every machine (`USER_HZ`).
 const TICK: Duration = Duration::from_millis(10);
 
-/// Name of the kernel's threads that handle packets, up to the number of their CPU.
-const PACKETS: &str = "ksoftirqd/";
+/// Beginnings of the names of the kernel's threads that handle packets.
+const PACKETS: [&str; 4] = ["ksoftirqd/", "ktimers/", "napi/", "vhost-"];
 
-/// Ids of threads among which they are looked for: the kernel starts them before any program, with a few
-/// others for each CPU.
-fn early_ids() -> core::ops::Range<usize> {
-    let cpus = std::thread::available_parallelism().map_or(1, usize::from);
-    2..32 + 8 * cpus
-}
+/// Id of the parent of all of the kernel's threads, and its name.
+const KERNEL: (&str, &str) = ("2", "kthreadd");
 
 /// The accounts at one moment.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -32,8 +30,8 @@ pub struct CpuAccount {
     waited: Option<Duration>,
     /// Sum of the waits of the threads of this process.
     own: Duration,
-    /// Waits of the kernel's threads that handle packets.
-    packets: Vec<Duration>,
+    /// Waits by process of those that may be a device; `None` if other processes are not visible.
+    processes: Option<BTreeMap<u32, Duration>>,
     /// Time that the hypervisor gave to other guests, of all CPUs; `None` if the kernel does not tell.
     stolen: Option<Duration>,
 }
@@ -49,21 +47,26 @@ impl CpuAccount {
             read: Instant::now(),
             waited: pressure.or_else(run_queues),
             own: own.filter_map(|task| waits(&task)).sum(),
-            packets: packet_threads(),
+            processes: processes(),
             stolen: text("/proc/stat").and_then(|text| stolen(&text)),
         }
     }
 
-    /// Returns the longest time for which a thread outside this process can have waited since an earlier
+    /// Returns the longest time for which a device outside this process can have waited since an earlier
     /// read; `None` if it is unknown.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Option<Duration> {
-        let waited = self.waited?.saturating_sub(earlier.waited?);
-        let others = waited.saturating_sub(self.own.saturating_sub(earlier.own));
-        let pairs = self.packets.iter().zip(&earlier.packets);
-        let packets = pairs.map(|(now, before)| now.saturating_sub(*before)).max();
-        let stolen = self.stolen?.saturating_sub(earlier.stolen?);
-        let most = others.max(packets.unwrap_or_default()) + stolen;
+        let others = match (&self.processes, &earlier.processes) {
+            (Some(now), Some(before)) => {
+                let both = now.iter().filter_map(|(id, now)| Some((now, before.get(id)?)));
+                both.map(|(now, before)| now.saturating_sub(*before)).max().unwrap_or_default()
+            }
+            _ => {
+                let waited = self.waited?.saturating_sub(earlier.waited?);
+                waited.saturating_sub(self.own.saturating_sub(earlier.own))
+            }
+        };
+        let most = others + self.stolen?.saturating_sub(earlier.stolen?);
         Some(most.min(self.read.saturating_duration_since(earlier.read)))
     }
 }
@@ -72,8 +75,8 @@ fn text(path: &str) -> Option<String> {
     fs::read_to_string(path).ok()
 }
 
-/// Returns the folders of the tasks in a folder.
-fn tasks(folder: &str) -> impl Iterator<Item = std::path::PathBuf> {
+/// Returns the folders in a folder of processes or tasks.
+fn tasks(folder: impl AsRef<Path>) -> impl Iterator<Item = PathBuf> {
     fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path())
 }
 
@@ -83,14 +86,27 @@ fn waits(task: &Path) -> Option<Duration> {
     text.split_ascii_whitespace().nth(1)?.parse().ok().map(Duration::from_nanos)
 }
 
-/// Returns the waits of the kernel's threads that handle packets, in the order of their CPUs. A process
-/// in a container sees none.
-fn packet_threads() -> Vec<Duration> {
-    let candidates = early_ids().map(|pid| Path::new("/proc").join(pid.to_string()));
-    let is_one = |task: &std::path::PathBuf| {
-        fs::read_to_string(task.join("comm")).is_ok_and(|name| name.starts_with(PACKETS))
+/// Returns the waits of the processes that may be a device, by id; `None` if not all processes are visible, or the
+/// kernel keeps no account.
+fn processes() -> Option<BTreeMap<u32, Duration>> {
+    let (id, name) = KERNEL;
+    let parent = text(&format!("/proc/{id}/comm"))?;
+    waits(Path::new("/proc/self"))?;
+    let own = std::process::id();
+    let of = |folder: PathBuf| {
+        let id = folder.file_name()?.to_str()?.parse().ok().filter(|id| *id != own)?;
+        let may_be_one = may_forward(&fs::read_to_string(folder.join("stat")).ok()?);
+        may_be_one.then(|| (id, tasks(folder.join("task")).filter_map(|task| waits(&task)).sum()))
     };
-    candidates.filter(is_one).filter_map(|task| waits(&task)).collect()
+    (parent.trim_end() == name).then(|| tasks("/proc").filter_map(of).collect())
+}
+
+/// True for the `stat` of a program, and of a thread of the kernel that handles packets.
+fn may_forward(stat: &str) -> bool {
+    let Some((front, rest)) = stat.rsplit_once(") ") else { return false };
+    let name = front.split_once('(').map_or("", |(_, name)| name);
+    let is_kernel = rest.split_ascii_whitespace().nth(1) == Some(KERNEL.0) || name == KERNEL.1;
+    !is_kernel || PACKETS.iter().any(|packets| name.starts_with(packets))
 }
 
 /// Returns the time in which some thread waited, of `/proc/pressure/cpu`.
@@ -123,32 +139,65 @@ fn stolen(stat: &str) -> Option<Duration> {
 mod tests {
     use super::*;
 
-    fn account(ms: u64, waited: Option<u64>, own: u64, packets: &[u64], stolen: u64) -> CpuAccount {
+    fn account(ms: u64, waited: Option<u64>, own: u64, stolen: u64) -> CpuAccount {
         // Any beginning will do.
         let read = Instant::now() + Duration::from_secs(3600) + Duration::from_millis(ms);
         let ms = Duration::from_millis;
-        let packets = packets.iter().map(|n| ms(*n)).collect();
-        CpuAccount { read, waited: waited.map(ms), own: ms(own), packets, stolen: Some(ms(stolen)) }
+        let (waited, stolen) = (waited.map(ms), Some(ms(stolen)));
+        CpuAccount { read, waited, own: ms(own), processes: None, stolen }
+    }
+
+    /// The same with the waits of these processes.
+    fn seen(account: CpuAccount, waits: &[(u32, u64)]) -> CpuAccount {
+        let processes = waits.iter().map(|(id, ms)| (*id, Duration::from_millis(*ms)));
+        CpuAccount { processes: Some(processes.collect()), ..account }
     }
 
     #[test]
-    fn waits_of_others_are_those_of_the_machine_without_the_own() {
-        let before = account(0, Some(100), 40, &[5, 5], 0);
+    fn without_the_processes_waits_of_others_are_those_of_the_machine_without_the_own() {
+        let before = account(0, Some(100), 40, 0);
         let since = |now: CpuAccount| now.since(&before).map(|time| time.as_millis());
-        assert_eq!(since(account(2_000, Some(400), 90, &[5, 5], 0)), Some(250));
-        assert_eq!(since(account(2_000, Some(400), 900, &[5, 5], 0)), Some(0));
-        assert_eq!(since(account(2_000, Some(400), 900, &[5, 125], 30)), Some(150));
+        assert_eq!(since(account(2_000, Some(400), 90, 0)), Some(250));
+        assert_eq!(since(account(2_000, Some(400), 900, 0)), Some(0));
+        assert_eq!(since(account(2_000, Some(400), 900, 30)), Some(30));
         // Not longer than the time itself, whatever several CPUs add up to.
-        assert!(since(account(2_000, Some(99_000), 40, &[], 0)).unwrap() <= 2_001);
+        assert!(since(account(2_000, Some(99_000), 40, 0)).unwrap() <= 2_001);
+    }
+
+    #[test]
+    fn a_device_waited_as_long_as_the_process_that_waited_longest() {
+        let at = |ms, waited, own, stolen| account(ms, Some(waited), own, stolen);
+        let before = seen(at(0, 100, 40, 0), &[(7, 10), (8, 500)]);
+        let since = |now: CpuAccount| now.since(&before).map(|time| time.as_millis());
+        // Many processes that wait in turn are not one that waits all the time; a new one is no device.
+        assert_eq!(
+            since(seen(at(2_000, 1_900, 40, 0), &[(7, 60), (8, 530), (9, 1_700)])),
+            Some(50)
+        );
+        assert_eq!(since(seen(at(2_000, 1_900, 40, 20), &[(7, 60), (8, 530)])), Some(70));
+        // One that waited together with the tester is seen, which the account of the machine does not show.
+        assert_eq!(since(seen(at(2_000, 500, 900, 0), &[(7, 410), (8, 500)])), Some(400));
+        assert!(since(seen(at(2_000, 0, 0, 0), &[(7, 99_000)])).unwrap() <= 2_001);
+        // Processes that can no longer be seen.
+        assert_eq!(since(at(2_000, 400, 90, 0)), Some(250));
+    }
+
+    #[test]
+    fn threads_of_the_kernel_are_devices_only_if_they_handle_packets() {
+        let is_one = |name: &str, parent: u32| may_forward(&format!("9 ({name}) S {parent} 0 0"));
+        assert!(is_one("ovs-vswitchd", 1) && is_one("a) b (c", 1));
+        assert!(is_one("ksoftirqd/1", 2) && is_one("napi/veth0-5", 2) && is_one("vhost-77", 2));
+        assert!(!is_one("rcu_preempt", 2) && !is_one("kworker/u8:1", 2) && !is_one("kthreadd", 0));
     }
 
     #[test]
     fn a_kernel_without_accounts_is_unknown_and_not_idle() {
-        let known = account(0, Some(0), 0, &[], 0);
-        assert_eq!(account(1, None, 0, &[5], 9).since(&known), None);
-        assert_eq!(known.since(&account(0, None, 0, &[], 0)), None);
-        let untold = CpuAccount { stolen: None, ..account(1, Some(5), 0, &[], 0) };
+        let known = account(0, Some(0), 0, 0);
+        assert_eq!(account(1, None, 0, 9).since(&known), None);
+        assert_eq!(known.since(&account(0, None, 0, 0)), None);
+        let untold = CpuAccount { stolen: None, ..account(1, Some(5), 0, 0) };
         assert_eq!(untold.since(&known), None);
+        assert_eq!(seen(untold, &[(7, 0)]).since(&seen(known, &[(7, 0)])), None);
     }
 
     #[test]
@@ -180,14 +229,14 @@ mod tests {
     /// More threads than CPUs, in other processes: the machine's account alone shows them.
     #[test]
     fn a_busy_machine_is_seen() {
-        let before = CpuAccount::read();
-        if before.waited.is_none() {
-            eprintln!("skipped: this kernel keeps no account of waiting threads");
-            return;
-        }
         let cpus = std::thread::available_parallelism().map_or(1, usize::from);
         let spin = || std::process::Command::new("sh").args(["-c", "while :; do :; done"]).spawn();
         let _busy: Vec<_> = (0..2 * cpus).map(|_| Busy(spin().unwrap())).collect();
+        let before = CpuAccount::read();
+        if before.waited.is_none() && before.processes.is_none() {
+            eprintln!("skipped: this kernel keeps no account of waiting threads");
+            return;
+        }
         let deadline = Instant::now() + Duration::from_secs(60);
         let waited = loop {
             std::thread::sleep(Duration::from_millis(50));

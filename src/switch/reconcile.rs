@@ -181,6 +181,7 @@ impl Reconciler {
         let kind = match news {
             News::Measuring(method) => StepKind::Measuring(*method),
             News::Neighbours => return,
+            News::Again(wait) => StepKind::Again(*wait),
             News::Surroundings(heard) => {
                 return self.surrounded(now, port, heard, &mut apply);
             }

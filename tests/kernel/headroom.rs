@@ -190,9 +190,12 @@ fn a_switch_measures_its_link_sets_its_headroom_and_does_so_again_when_told() {
         switch.wait("failed", |shown| state(shown)["state"] == "failed");
         // The port's headroom is updated a little later.
         switch.wait("told", |_| steps("does not answer headroom measurements") >= 1);
+        switch.wait("told of the next attempt", |_| steps("measures again in 1s") >= 1);
         let (status, summary) = switch.stop();
         assert_eq!(status, Some(0), "{summary:#}");
-        assert_eq!(state(&summary)["state"], "failed");
+        // The next attempt may run.
+        let last = &state(&summary)["state"];
+        assert!(last == "failed" || last == "measuring", "{last}");
     });
 }
 

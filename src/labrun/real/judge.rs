@@ -19,6 +19,9 @@ use runtime::Disturbance;
 use sim::{NodeId, NodeKind, Note};
 use text::count;
 
+/// Advice about a check that rings cannot judge.
+const INSTEAD: &str = "remove it from `checks`, or use the virtual world";
+
 const NOTHING_RECEIVED: &str = "no switch received a frame";
 
 /// Verdict of one check, and its reason.
@@ -49,7 +52,7 @@ impl RealRun {
             |(n, check): &(usize, &Check)| !check.by_default || self.judged.why_not(*n).is_none();
         let checks = self.plan.checks.iter().enumerate().filter(applies).map(|(n, check)| {
             if let Some(why) = self.judged.why_not(n) {
-                return CheckOutcome::not_judged(check, why);
+                return CheckOutcome::not_judged(check, format!("{why}; {INSTEAD}"));
             }
             let judged = match check.kind {
                 CheckKind::Conservation => {

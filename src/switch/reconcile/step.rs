@@ -4,7 +4,7 @@ use core::fmt;
 
 use congestion::isolation::{CimType, Peer};
 use discovery::{EtsTable, Methods, Party, PeerState, Topology};
-use ground::time::Instant;
+use ground::time::{Duration, Instant};
 use ground::units::{Cells, Mac, PortId, PriorityGroup, PrioritySet};
 use link::{Failure, Found, Method};
 use wire::sfcm::Locator;
@@ -25,6 +25,8 @@ pub enum StepKind {
     Found(Found),
     /// It failed.
     Failed(Failure),
+    /// The port measures again by itself after this time.
+    Again(Duration),
     /// A method is not used, for this reason, and another is tried.
     Switched { from: Method, to: Method, why: Failure },
     /// A group got its headroom.
@@ -157,6 +159,7 @@ impl fmt::Display for StepKind {
                 )
             }
             Self::Failed(failure) => write!(f, "not measured: {failure}"),
+            Self::Again(wait) => write!(f, "measures again in {wait}"),
             Self::Switched { from, to, why } => write!(f, "the {to} instead of the {from}: {why}"),
             Self::Set { group, from, to, cell, sum } => write!(
                 f,

@@ -209,6 +209,12 @@ fn steps_are_bounded_and_numbered() {
     let (before, steps) = reconciler.steps();
     assert_eq!((before, steps.count(), reconciler.steps_total()), (3, STEPS, STEPS as u64 + 3));
     assert!(Reconciler::new(&rig::plan(1)).is_none());
+    changes(&mut reconciler, 0, &News::Again(Duration::from_secs(4)));
+    let last = reconciler.steps().1.last().unwrap();
+    assert_eq!(
+        (last.kind.to_string(), last.kind.is_trouble()),
+        ("measures again in 4s".into(), false)
+    );
 }
 
 /// A plan of ports with a stated link length of 10 m, and headroom for that.

@@ -34,7 +34,7 @@ use sent::{Sent, Verdict};
 
 use crate::samples::Samples;
 use ground::memory::fetch;
-use ground::time::Instant;
+use ground::time::{Duration, Instant};
 use shims::ShimMeter;
 use wire::headroom::{Adjustment, Message, Request, Response, is_protected};
 
@@ -452,6 +452,12 @@ impl Measurer {
     #[must_use]
     pub fn requests_max(&self) -> Option<u16> {
         self.plan.initiate.map(|plan| plan.requests_max)
+    }
+
+    /// Returns the time from the end of a measurement to the next one, if they repeat.
+    #[must_use]
+    pub fn period(&self) -> Option<Duration> {
+        self.plan.initiate?.period
     }
 
     /// Returns true while a measurement runs.
