@@ -9,7 +9,7 @@ use crate::suite::{Results, TestResult};
 use crate::test::Level;
 
 impl Knob {
-    fn level(&self) -> Level {
+    pub(super) fn level(&self) -> Level {
         if self.full { Level::Full } else { Level::Quick }
     }
 

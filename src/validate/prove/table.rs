@@ -2,6 +2,7 @@
 
 use text::{Align, Table};
 
+use super::matrix::Passed;
 use super::{Cell, KnobRun, Proof};
 use crate::judge::Outcome;
 
@@ -22,6 +23,16 @@ pub fn table(proof: &Proof) -> String {
     let mut table = Table::new(["wrong tester", "ends with"].map(left));
     for run in &proof.mutants {
         table.row([run.mutant.to_string(), run.outcome.name().to_owned()]);
+    }
+    text += &format!("{table}\n");
+    let right = |name| (name, Align::Right);
+    let names = [left("device"), left("feature beside the faults")];
+    let counts = ["fail", "not judged", "no effect", "PASS"].map(right);
+    let mut table = Table::new(names.into_iter().chain(counts));
+    for run in &proof.features {
+        let [fail, open, without, passed] =
+            [run.fail, run.not_judged, run.without, run.passed.len()].map(|n| n.to_string());
+        table.row([run.device.clone(), run.feature.clone(), fail, open, without, passed]);
     }
     text += &format!("{table}\n");
     let good = proof.good.iter().filter(|run| run.others.is_empty()).count();
@@ -58,6 +69,15 @@ fn misses(proof: &Proof) -> String {
     }
     for run in proof.mutants.iter().filter(|run| run.outcome != Outcome::Error) {
         text += &format!("wrong tester: {}: {}: {}\n", run.mutant, run.outcome.name(), run.detail);
+    }
+    for run in &proof.features {
+        let beside = format!("{} with {}", run.device, run.feature);
+        for Passed { id, fault, test } in &run.passed {
+            text += &format!("{beside}: {id} {fault}: {test} passes\n");
+        }
+        for (test, detail) in &run.others {
+            text += &format!("{beside}, without a fault: {test}: {detail}\n");
+        }
     }
     for run in &proof.good {
         for (test, detail) in &run.others {

@@ -1,7 +1,7 @@
 //! A short proof: each fault once, at its largest value or at one of `SIZES`.
 
 use super::*;
-use crate::knobs::knobs;
+use crate::knobs::{features, knobs};
 use core::sync::atomic::Ordering;
 use serde_json::json;
 
@@ -209,7 +209,7 @@ fn a_fault_that_is_none_is_not_found() {
 #[test]
 fn a_proof_that_was_ended_is_inconclusive() {
     let stop = AtomicBool::new(false);
-    let proof = run(&knobs().unwrap(), 1, &stop, |_, _| stop.store(true, Ordering::SeqCst));
+    let proof = run((&knobs().unwrap(), &[]), 1, &stop, |_, _| stop.store(true, Ordering::SeqCst));
     assert!(proof.interrupted && !proof.mutants.is_empty() && proof.good.is_empty(), "{proof:?}");
     assert_eq!(proof.verdict(), Verdict::Inconclusive);
 }
@@ -221,4 +221,60 @@ fn the_good_devices_pass() {
         let run = good(device, text, 7);
         assert!(run.others.is_empty() && run.passed > 1, "{run:?}");
     }
+}
+
+/// Each fault beside one feature and each feature beside some faults: the whole matrix is that of `--prove`.
+#[test]
+fn no_fault_passes_a_test_for_a_feature_beside_it() {
+    let knobs = knobs().unwrap();
+    let features = features(&knobs).unwrap();
+    let every = std::env::var("SLUICE_MATRIX").ok();
+    let mut runs = Vec::new();
+    for (n, feature) in features.iter().enumerate() {
+        for name in &feature.devices {
+            if every.as_ref().is_some_and(|name| *name == "all" || *name == feature.name) {
+                let run = feature.run(name, knobs.iter());
+                println!("{run:?}");
+                runs.push(run);
+                continue;
+            }
+            let mut run = FeatureRun { device: name.clone(), ..FeatureRun::default() };
+            let own = knobs.iter().filter(|knob| knob.device == *name && !knob.open && !knob.full);
+            for knob in own.skip(n % SAMPLED).step_by(SAMPLED) {
+                feature.beside(knob, &mut run);
+            }
+            runs.push(run);
+        }
+    }
+    let passed: Vec<_> = runs.iter().flat_map(|run| &run.passed).collect();
+    assert!(passed.is_empty(), "{passed:#?}");
+    let others: Vec<_> = runs.iter().filter(|run| !run.others.is_empty()).collect();
+    assert!(others.is_empty(), "{others:#?}");
+    let fail: usize = runs.iter().map(|run| run.fail).sum();
+    let open: usize = runs.iter().map(|run| run.not_judged + run.without).sum();
+    println!("{fail} cells fail, {open} are not judged");
+    assert!(fail > open, "{fail} cells fail, {open} are not judged");
+}
+
+/// Faults of which the test above takes one.
+const SAMPLED: usize = 31;
+
+/// A fault that is not in the device is passed, and the matrix says so.
+#[test]
+fn a_matrix_with_a_fault_that_is_not_found_fails() {
+    let knobs = knobs().unwrap();
+    let feature = features(&knobs).unwrap().remove(0);
+    let none = Knob {
+        change: json!({}),
+        values: Vec::new(),
+        caught_by: vec!["V-R01".to_owned()],
+        ..knobs[0].clone()
+    };
+    let mut run = FeatureRun { device: "virtual".to_owned(), ..FeatureRun::default() };
+    feature.beside(&none, &mut run);
+    feature.beside(&knobs[0], &mut run);
+    assert!(run.fail == 4 && run.passed.len() == 1 && !run.holds(), "{run:?}");
+    let proof = Proof { features: vec![run], ..Proof::default() };
+    assert_eq!(proof.verdict(), Verdict::Fail);
+    assert!(table(&proof).contains("V-R01 passes"), "{}", table(&proof));
 }
