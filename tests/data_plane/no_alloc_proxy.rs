@@ -12,6 +12,8 @@ use sluice::congestion::qcn::{
 };
 use sluice::time::{Duration, Instant};
 use sluice::units::{BitsPerSec, Bytes, PauseVector, PortId, Priority, PrioritySet};
+use sluice::wire::flow::FiveTuple;
+use sluice::wire::ip::Protocol;
 
 const RATE: BitsPerSec = BitsPerSec::gbps(100);
 
@@ -34,10 +36,16 @@ fn a_flood_of_messages_and_destinations_costs_the_proxy_no_allocation() {
                 egress: Some(host),
                 sender: address(n),
                 host: address(1),
-                flow_source: address(1),
-                flow_destination: Some(address(n)),
+                flow: FiveTuple {
+                    src: address(1),
+                    dst: address(n),
+                    protocol: Protocol::UDP,
+                    src_port: 49_152,
+                    dst_port: 4_791,
+                },
                 priority: Priority::ALL[n as usize % 8],
                 pause: Duration::from_micros(u64::from(n % 3_000)),
+                is_paused_by_port: false,
             };
             proxy.on_message(now, &message);
             proxy.on_flow(now, host, address(n / 2), Priority::MIN);

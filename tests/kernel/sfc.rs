@@ -125,7 +125,6 @@ fn what_is_forged_pauses_nobody_and_is_counted_under_its_name() {
         };
         let of = |fields: &str| format!("message {to} 10.0.0.1 {fields}");
         expect(&mut rack, "sfc_proxy_not_protected", &of("pause=100000000 pcp=5"));
-        expect(&mut rack, "sfc_proxy_no_pause", &of("pause=0 pcp=3"));
         let nowhere = format!("message 02:00:00:00:77:77 10.0.0.1 {good}");
         expect(&mut rack, "sfc_proxy_not_routed", &nowhere);
         let back = format!("message {} 10.0.0.0 {good}", rack.hosts[FABRIC].mac_text());

@@ -34,8 +34,6 @@ counters! {
         other_host = "sfc_proxy_other_host",
         /// Messages for a priority without PFC.
         not_protected = "sfc_proxy_not_protected",
-        /// Messages whose pause time is zero.
-        no_pause = "sfc_proxy_no_pause",
         /// Messages over the policy's rate.
         too_many = "sfc_proxy_too_many",
         /// Messages for a priority of a host without pause credit.
@@ -54,9 +52,11 @@ counters! {
 counters! {
     /// Proxy for the host of one port.
     ProxyPortCounters {
-        /// Messages that paused it, or would have if it were not already paused for as long.
+        /// Messages that paused or resumed it, or would have if that were not its state already.
         accepted = "sfc_proxy_accepted",
-        /// Accepted messages that did not extend the granted pause.
+        /// Accepted messages that ended or shortened a granted pause.
+        resumed = "sfc_proxy_resumed",
+        /// Accepted messages that did not change the granted pause.
         redundant = "sfc_proxy_redundant",
         /// Messages whose pause was shortened to the policy's maximum.
         cut_to_longest = "sfc_proxy_cut_to_longest",
@@ -64,7 +64,7 @@ counters! {
         cut_to_credit = "sfc_proxy_cut_to_credit",
         /// Flows paused because their destination is in the cache as congested.
         by_cache = "sfc_proxy_by_cache",
-        /// Sum of granted pause times of all its priorities, in nanoseconds.
+        /// Sum of granted pause times of all its priorities, without what ended early, in nanoseconds.
         granted_ns = "sfc_proxy_granted_ns",
         /// Pauses that ended before a frame could be sent.
         missed = "sfc_proxy_missed",

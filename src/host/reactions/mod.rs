@@ -5,7 +5,8 @@
 //! - A message is parsed only if it goes to a MAC address that the station sends from, and obeyed
 //!   only if the plan lists its sender and the station sends the flow.
 //! - A pause ends at its time, at most the plan's maximum after the last message that requested it.
-//!   A message never shortens a pause, except one with time 0, which ends it.
+//!   A message never shortens a pause, except one with time 0, which ends what was requested for its
+//!   flow, as at the proxy ([`SharedPause`]).
 //! - A flow that gets another path is paused like any other, for the time that the old path's queue
 //!   takes to drain, so its frames stay in order.
 //! - A reaction point never reduces a flow below its minimum rate.
@@ -25,8 +26,8 @@ use index::Index;
 use super::plan::stream::{Path, StreamPlan};
 use super::plan::{InNetwork, SfcPause, SfcReaction, StationPlan, Transport};
 use super::source::Sources;
-use congestion::Named;
 use congestion::qcn::QuantizedFeedback;
+use congestion::{Named, SharedPause};
 use ground::time::{Duration, Instant, Total};
 use ground::units::{PRIORITIES, Priority, PrioritySet};
 use wire::flow::FiveTuple;
@@ -49,7 +50,7 @@ struct Sfc {
     /// Priorities in which the station sends.
     used: PrioritySet,
     /// End of each priority's last pause. Unused where flows are paused, which keep it themselves.
-    until: [Instant; PRIORITIES],
+    until: [SharedPause; PRIORITIES],
     /// End of life of the entry of each flow, or of each priority.
     dies: Box<[Instant]>,
     /// By flow: the earliest time of its next change of path.
@@ -68,7 +69,7 @@ impl Reactions {
         let sfc = plan.reactions.sfc.as_ref().map(|sfc| Sfc {
             plan: sfc.clone(),
             used: used(plan),
-            until: [Instant::ZERO; PRIORITIES],
+            until: [SharedPause::NONE; PRIORITIES],
             dies: vec![Instant::ZERO; entries(plan, sfc.pause)].into_boxed_slice(),
             moves: vec![Instant::ZERO; entries(plan, SfcPause::Flow)].into_boxed_slice(),
             paused: PrioritySet::EMPTY,
@@ -140,7 +141,7 @@ impl Reactions {
     /// Returns the counters, with the pause time up to now.
     pub(super) fn counters(&self, now: Instant, sources: &Sources) -> ReactionCounters {
         let sfcm = self.sfc.as_ref().map(|sfc| {
-            let of_priorities = sfc.until.iter().map(|until| until.since(now));
+            let of_priorities = sfc.until.iter().map(|pause| pause.until().since(now));
             let left = of_priorities.fold(sources.left_held(now), |sum, left| sum + left);
             SfcmCounters { time: sfc.granted - left, ..sfc.counters }
         });
@@ -186,7 +187,9 @@ impl Sfc {
                 }
                 for i in places.map(|place| index.at(place)) {
                     let until = self.within_life(now, i, until);
-                    if let Some(end) = self.end_of(now, sources.held(i), until) {
+                    let held = sources.held(i);
+                    let end = until.map_or(now, |until| until.max(held));
+                    if self.changes(now, held, end) {
                         sources.hold(i, end);
                         moved = true;
                     }
@@ -197,11 +200,15 @@ impl Sfc {
                     return self.counters.no_flow_of_priority += 1;
                 }
                 let until = self.within_life(now, priority.index(), until);
-                if let Some(end) = self.end_of(now, self.until[priority.index()], until) {
-                    self.until[priority.index()] = end;
-                    self.find_earliest(now);
-                    moved = true;
+                let shared = &mut self.until[priority.index()];
+                let held = shared.until();
+                match until {
+                    Some(until) => shared.request(Some(flow), until),
+                    None => shared.end(flow),
                 }
+                let end = shared.until();
+                moved = self.changes(now, held, end);
+                self.find_earliest(now);
             }
         }
         let c = &mut self.counters;
@@ -266,22 +273,19 @@ impl Sfc {
         until.map(|until| until.min(*dies))
     }
 
-    /// Returns the new end of a pause that runs, or ran, to `held` when a message requests a pause
-    /// to `until` (or its end); `None` if it does not change. Updates the granted time.
-    fn end_of(&mut self, now: Instant, held: Instant, until: Option<Instant>) -> Option<Instant> {
-        let end = until.unwrap_or(now);
-        if until.is_some() {
-            self.granted += end.since(held.max(now));
-            return (end > held.max(now)).then_some(end);
-        }
-        self.granted = self.granted - held.since(now);
-        (held > now).then_some(end)
+    /// Returns true if a pause that runs, or ran, to `held` changes by running to `end`. Updates the
+    /// granted time.
+    fn changes(&mut self, now: Instant, held: Instant, end: Instant) -> bool {
+        let (before, after) = (held.since(now), end.since(now));
+        self.granted = self.granted + after - before;
+        before != after
     }
 
     fn find_earliest(&mut self, now: Instant) {
-        let running = self.until.into_iter().filter(|until| *until > now);
+        let running = self.until.iter().map(|pause| pause.until()).filter(|until| *until > now);
         self.earliest = running.min().unwrap_or(Instant::NEVER);
-        self.paused = Priority::ALL.into_iter().filter(|p| self.until[p.index()] > now).collect();
+        self.paused =
+            Priority::ALL.into_iter().filter(|p| self.until[p.index()].until() > now).collect();
     }
 }
 

@@ -18,6 +18,7 @@ pub mod qcn;
 #[cfg(test)]
 mod rig;
 pub mod sfc;
+mod shared_pause;
 mod source_map;
 pub mod streams;
 
@@ -28,4 +29,5 @@ pub use ecn::{Verdict, marks};
 pub use flow_key::FlowKey;
 pub use limit::{Limit, LimitPlan};
 pub use plan::*;
+pub use shared_pause::SharedPause;
 pub use source_map::{Named, SourceMap, Trusted};

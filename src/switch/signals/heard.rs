@@ -45,7 +45,7 @@ impl Heard {
         self.life.saturating_sub(age)
     }
 
-    /// Records the message about a flow if it paused the flow's host. A full table records no more
+    /// Records the message about a flow if it paused or resumed the flow's host. A full table records no more
     /// flows; their pauses do not depend on it.
     pub(super) fn on_outcome(
         &mut self,
@@ -54,7 +54,11 @@ impl Heard {
         priority: Priority,
         outcome: Outcome,
     ) {
-        let Outcome::Paused(until) = outcome else { return };
+        let (until, creates) = match outcome {
+            Outcome::Paused(until) => (until, true),
+            Outcome::Resumed(_) => (now, false),
+            Outcome::Forward | Outcome::Refused(_) => return,
+        };
         let state = Paused { priority, until };
         if let Some(place) = self.find(port, flow) {
             if !self.flows.is_over(now, place) {
@@ -64,6 +68,9 @@ impl Heard {
                 return;
             }
             self.flows.remove(place);
+        }
+        if !creates {
+            return;
         }
         let (queue, key) = (queue(port), FlowKey::Ip(flow));
         let stream = Stream { key, queue, created: now, mask: CreateMask::CIM, messages: 1, state };

@@ -108,7 +108,7 @@ impl<W: World> Switch<W> {
                 let origin = if ingress.is_some() { Origin::Line } else { Origin::Message };
                 self.deliver(now, at, frame, meta, egress, origin);
             }
-            Outcome::Paused(_) => self.ports[at].counters.consumed += 1,
+            Outcome::Paused(_) | Outcome::Resumed(_) => self.ports[at].counters.consumed += 1,
             Outcome::Refused(_) => self.count_drop(now, at, None, DropReason::SfcmRefused),
         }
     }
@@ -137,7 +137,7 @@ impl<W: World> Switch<W> {
         };
         match outcome {
             Outcome::Forward => return Some((frame, charge)),
-            Outcome::Paused(_) => self.ports[to].counters.consumed += 1,
+            Outcome::Paused(_) | Outcome::Resumed(_) => self.ports[to].counters.consumed += 1,
             Outcome::Refused(_) => self.count_drop(now, to, None, DropReason::SfcmRefused),
         }
         self.release(now, charge, ingress);
@@ -157,13 +157,15 @@ impl<W: World> Switch<W> {
         let Some(relay) = &mut self.signals.relay else { return Outcome::Forward };
         let Ok(read) = sfcm::Repr::parse(ethertype, packet) else {
             // The message was parsed before; one that no longer parses causes no pause.
-            return Outcome::Refused(Refusal::NoPause);
+            relay.malformed += 1;
+            return Outcome::Refused(Refusal::Malformed);
         };
         let id = self.ports[to].id;
         let Sfcm { priority, dscp, locator, .. } = read.message;
         let named = Named { priority, dscp, tagged };
         let priority = relay.priority(id, &self.tables[id.index()].source, named);
-        let message = Message { priority, ..message(&read, ingress, Some(id)) };
+        let is_paused_by_port = self.ports[to].sender.wanted().contains(priority);
+        let message = Message { priority, is_paused_by_port, ..message(&read, ingress, Some(id)) };
         let flow = read.message.flow().expect("what was parsed says which flow it is about");
         let pause = message.pause.min(relay.heard.left(now, id, flow));
         let message = Message { pause, ..message };
@@ -174,7 +176,7 @@ impl<W: World> Switch<W> {
             // The next frame of each flow is examined again, as if it were the first.
             self.fdb.invalidate();
         }
-        if matches!(outcome, Outcome::Paused(_)) {
+        if matches!(outcome, Outcome::Paused(_) | Outcome::Resumed(_)) {
             relay.locate(locator);
             self.note_proxy(to);
         }
@@ -264,9 +266,9 @@ fn message(read: &sfcm::Repr<'_>, ingress: Option<PortId>, egress: Option<PortId
         egress,
         sender: read.headers.src,
         host: read.headers.dst,
-        flow_source: flow.src,
-        flow_destination: Some(flow.dst),
+        flow,
         priority: read.message.priority,
         pause: read.message.pause,
+        is_paused_by_port: false,
     }
 }

@@ -148,7 +148,6 @@ impl Relay {
             reflected: proxy.refused(Refusal::Reflected),
             other_host: proxy.refused(Refusal::OtherHost),
             not_protected: proxy.refused(Refusal::NotProtected),
-            no_pause: proxy.refused(Refusal::NoPause),
             too_many: proxy.refused(Refusal::TooMany),
             no_credit: proxy.refused(Refusal::NoCredit),
             cache_created: cache.created,
@@ -160,6 +159,7 @@ impl Relay {
             let of = proxy.counters(PortId::new(n as u16).expect("a port of the plan"));
             ProxyPortCounters {
                 accepted: of.accepted,
+                resumed: of.resumed,
                 redundant: of.redundant,
                 cut_to_longest: of.cut_to_longest,
                 cut_to_credit: of.cut_to_credit,

@@ -320,6 +320,26 @@ fn a_later_message_never_shortens_a_pause_and_one_of_no_time_ends_it() {
 }
 
 #[test]
+fn a_message_of_no_time_ends_the_pause_of_a_priority_for_its_flow_alone() {
+    let flows = vec![flow(1, 3, false), flow(2, 3, false)];
+    let mut bench = Bench::new(&plan(SfcPause::Priority, flows));
+    let tell = |bench: &mut Bench, n, us| {
+        bench.message(&Message::about(tuple(n, false), 3, us_(us)).frame(HOST, &[]));
+        bench.settle();
+    };
+    bench.run_to(at(100));
+    tell(&mut bench, 1, 100);
+    tell(&mut bench, 2, 50);
+    bench.run_to(at(120));
+    tell(&mut bench, 1, 0);
+    bench.run_to(at(300));
+    assert!(!bench.sends(1, 101, 150) && bench.sends(1, 149, 155));
+    let c = bench.sfcm();
+    assert_eq!((c.paused, c.resumed, c.redundant), (1, 1, 1));
+    assert_eq!(c.time, us_(50));
+}
+
+#[test]
 fn messages_that_are_not_to_be_obeyed_are_counted_by_why() {
     let mut plan = plan(SfcPause::Priority, vec![flow(1, 3, false), flow(2, 4, true)]);
     let sfc = plan.reactions.sfc.as_mut().unwrap();

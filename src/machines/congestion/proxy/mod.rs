@@ -13,8 +13,9 @@
 //!   to another switch, which could not determine its origin any more.
 //! - Within any span of time a host's priority is paused for at most the policy's credit plus its
 //!   share of the span, plus a quantum per frame, because quanta are rounded up.
-//! - A message never ends or shortens a pause: several points may be congested at once, and the
-//!   first that drains must not resume traffic to the others.
+//! - Only a message with a time of 0 shortens a pause, by what was requested for its flow alone, as at
+//!   a host that obeys messages ([`SharedPause`]). It never resumes a priority that the port's own flow
+//!   control pauses.
 //! - Nothing allocates after [`Proxy::new`], and every message is counted by its outcome.
 
 mod cache;
@@ -31,6 +32,7 @@ use credit::{Credit, Gate};
 use ground::time::{Duration, Instant};
 use ground::units::{BitsPerSec, PRIORITIES, PauseVector, PortId, Priority, PrioritySet};
 use pauses::Pauses;
+use wire::flow::FiveTuple;
 
 pub use cache::{CacheCounters, Cached};
 pub use plan::{CachePlan, Kind, PausePolicy, PortPlan, ProxyPlan, Remember, Senders};
@@ -46,14 +48,14 @@ pub struct Message {
     pub sender: IpAddr,
     /// Destination IP address: the host that sends the data.
     pub host: IpAddr,
-    /// Source address of the flow.
-    pub flow_source: IpAddr,
-    /// Destination address of the flow, if the message has it.
-    pub flow_destination: Option<IpAddr>,
+    /// The flow.
+    pub flow: FiveTuple,
     /// Priority of the flow at the host.
     pub priority: Priority,
-    /// Requested pause time.
+    /// Requested pause time. Zero ends what was requested for the flow.
     pub pause: Duration,
+    /// True if the egress port's own flow control pauses the priority now.
+    pub is_paused_by_port: bool,
 }
 
 /// Handling of a message.
@@ -63,6 +65,9 @@ pub enum Outcome {
     Forward,
     /// It is consumed: the host's priority is paused until this time.
     Paused(Instant),
+    /// It is consumed: what was requested for its flow has ended. The host's priority is paused until
+    /// this time for other flows, or not at all.
+    Resumed(Instant),
     /// It is consumed without effect.
     Refused(Refusal),
 }
@@ -80,8 +85,8 @@ pub enum Refusal {
     OtherHost,
     /// PFC is not enabled for the priority on the host's port.
     NotProtected,
-    /// The requested pause time is zero.
-    NoPause,
+    /// It cannot be parsed. Its switch finds and counts these.
+    Malformed,
     /// Messages for this port exceed the policy's rate.
     TooMany,
     /// The host's priority has used up the pause time that the policy allows.
@@ -96,7 +101,7 @@ impl Refusal {
         Self::Reflected,
         Self::OtherHost,
         Self::NotProtected,
-        Self::NoPause,
+        Self::Malformed,
         Self::TooMany,
         Self::NoCredit,
     ];
@@ -105,9 +110,11 @@ impl Refusal {
 /// Counters for one port's host.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct PortCounters {
-    /// Messages that paused it, or would have if it were not already paused for as long.
+    /// Messages that paused or resumed it, or would have if that were not its state already.
     pub accepted: u64,
-    /// Accepted messages that did not extend the granted pause.
+    /// Accepted messages that ended or shortened a granted pause.
+    pub resumed: u64,
+    /// Accepted messages that did not change the granted pause.
     pub redundant: u64,
     /// Messages whose pause was shortened to the policy's maximum.
     pub cut_to_longest: u64,
@@ -115,7 +122,7 @@ pub struct PortCounters {
     pub cut_to_credit: u64,
     /// Flows that were paused at once because their destination was in the cache.
     pub by_cache: u64,
-    /// Sum of granted pause times of all priorities.
+    /// Sum of granted pause times of all priorities, without what ended early.
     pub granted: Duration,
     /// Pauses that ended before a frame could be sent.
     pub missed: u64,
@@ -172,12 +179,15 @@ impl Proxy {
     pub fn on_message(&mut self, now: Instant, message: &Message) -> Outcome {
         let outcome = match self.judge(now, message) {
             Ok(None) => Outcome::Forward,
+            Ok(Some(egress)) if message.pause == Duration::ZERO => {
+                self.resume(now, egress, message)
+            }
             Ok(Some(egress)) => self.pause(now, egress, message),
             Err(refusal) => Outcome::Refused(refusal),
         };
         match outcome {
             Outcome::Forward => self.forwarded += 1,
-            Outcome::Paused(_) => {}
+            Outcome::Paused(_) | Outcome::Resumed(_) => {}
             Outcome::Refused(why) => self.refused[why as usize] += 1,
         }
         outcome
@@ -206,7 +216,7 @@ impl Proxy {
             return false;
         }
         let Some(until) = cache.until(now, destination, priority) else { return false };
-        let longer = port.grant(now, priority, until, &self.policy) == Grant::Longer;
+        let longer = port.grant(now, (priority, None), until, &self.policy) == Grant::Longer;
         port.counters.by_cache += u64::from(longer);
         longer
     }
@@ -349,14 +359,11 @@ impl Proxy {
         if !port.is_proxied() {
             return Ok(None);
         }
-        if message.flow_source != message.host {
+        if message.flow.src != message.host {
             return Err(Refusal::OtherHost);
         }
         if !port.protected.contains(message.priority) {
             return Err(Refusal::NotProtected);
-        }
-        if message.pause == Duration::ZERO {
-            return Err(Refusal::NoPause);
         }
         if !port.gate.pass(now, &self.policy) {
             return Err(Refusal::TooMany);
@@ -370,9 +377,10 @@ impl Proxy {
         let port = &mut self.ports[egress.index()];
         let asked = message.pause.min(self.policy.longest);
         let until = now.saturating_add(asked);
-        let grant = port.grant(now, message.priority, until, &self.policy);
-        if let (Some(cache), Some(to)) = (&mut self.cache, message.flow_destination) {
-            cache.remember(now, to, message.priority, asked);
+        let requested = (message.priority, Some(message.flow));
+        let grant = port.grant(now, requested, until, &self.policy);
+        if let Some(cache) = &mut self.cache {
+            cache.remember(now, message.flow.dst, message.priority, asked);
         }
         if grant == Grant::Nothing {
             return Outcome::Refused(Refusal::NoCredit);
@@ -381,6 +389,23 @@ impl Proxy {
         port.counters.cut_to_longest += u64::from(asked < message.pause);
         port.counters.redundant += u64::from(grant == Grant::Known);
         Outcome::Paused(port.pauses.until(message.priority))
+    }
+
+    /// Ends what was requested for a flow. Used credit is not given back, and the cache keeps the
+    /// destination, which may be congested for other flows.
+    fn resume(&mut self, now: Instant, egress: PortId, message: &Message) -> Outcome {
+        let port = &mut self.ports[egress.index()];
+        let before = port.pauses.until(message.priority);
+        port.pauses.shorten(now, message.priority, message.flow, !message.is_paused_by_port);
+        let until = port.pauses.until(message.priority);
+        let ended = before.since(until.max(now));
+        port.counters.accepted += 1;
+        port.counters.granted = port.counters.granted.saturating_sub(ended);
+        *match ended {
+            Duration::ZERO => &mut port.counters.redundant,
+            _ => &mut port.counters.resumed,
+        } += 1;
+        Outcome::Resumed(until)
     }
 }
 
@@ -401,26 +426,27 @@ impl Port {
         matches!(self.kind, Kind::Host { reacts: false })
     }
 
-    /// Pauses `priority` until `until`, or as long as credit allows.
+    /// Pauses a priority until `until`, or as long as credit allows, for a flow if it is known.
     fn grant(
         &mut self,
         now: Instant,
-        priority: Priority,
+        (priority, flow): (Priority, Option<FiveTuple>),
         until: Instant,
         policy: &PausePolicy,
     ) -> Grant {
         let from = self.pauses.until(priority).max(now);
         let more = until.since(from);
         if more == Duration::ZERO {
+            self.pauses.request(priority, flow, until);
             return Grant::Known;
         }
         let granted = self.credit[priority.index()].take(now, more, policy);
         self.counters.cut_to_credit += u64::from(granted < more);
+        self.pauses.request(priority, flow, from.saturating_add(granted));
         if granted == Duration::ZERO {
             return Grant::Nothing;
         }
         self.counters.granted += granted;
-        self.pauses.lengthen(priority, from.saturating_add(granted));
         Grant::Longer
     }
 }

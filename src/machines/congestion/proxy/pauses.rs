@@ -3,6 +3,9 @@
 
 use ground::time::{Duration, Instant};
 use ground::units::{BitsPerSec, PRIORITIES, PauseVector, Priority, PrioritySet, Quanta};
+use wire::flow::FiveTuple;
+
+use crate::SharedPause;
 
 /// Fraction of the maximum pause time at which it is renewed: 1 of 2, as for a port's own pauses. A
 /// late poll has that much time before the host resumes.
@@ -12,8 +15,10 @@ const RENEW_OF: u64 = 2;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pauses {
     rate: BitsPerSec,
-    wanted: [Instant; PRIORITIES],
+    wanted: [SharedPause; PRIORITIES],
     sent: [Instant; PRIORITIES],
+    /// Priorities whose pause was shortened, of which the host was not yet told.
+    shortened: PrioritySet,
     /// Earliest time at which a frame is due for any priority.
     due_at: Instant,
 }
@@ -22,24 +27,34 @@ impl Pauses {
     pub(super) const fn new(rate: BitsPerSec) -> Self {
         Self {
             rate,
-            wanted: [Instant::ZERO; PRIORITIES],
+            wanted: [SharedPause::NONE; PRIORITIES],
             sent: [Instant::ZERO; PRIORITIES],
+            shortened: PrioritySet::EMPTY,
             due_at: Instant::NEVER,
         }
     }
 
     pub(super) const fn until(&self, priority: Priority) -> Instant {
-        self.wanted[priority.index()]
+        self.wanted[priority.index()].until()
     }
 
     pub(super) const fn next_deadline(&self) -> Instant {
         self.due_at
     }
 
-    /// Extends the pause of `priority` to `until`, which is not before its present end.
-    pub(super) fn lengthen(&mut self, priority: Priority, until: Instant) {
-        assert!(until >= self.until(priority), "a message never shortens a pause");
-        self.wanted[priority.index()] = until;
+    /// Records a request to pause `priority` until `until`, which never shortens the pause.
+    pub(super) fn request(&mut self, priority: Priority, flow: Option<FiveTuple>, until: Instant) {
+        self.wanted[priority.index()].request(flow, until);
+        self.update_due();
+    }
+
+    /// Ends what was requested for `flow`. The host is sent a frame if `tells`; else it is told by the
+    /// next frame of the port's own flow control.
+    pub(super) fn shorten(&mut self, now: Instant, p: Priority, flow: FiveTuple, tells: bool) {
+        self.wanted[p.index()].end(flow);
+        if tells && self.sent[p.index()] > self.until(p).max(now) {
+            self.shortened.insert(p);
+        }
         self.update_due();
     }
 
@@ -55,7 +70,8 @@ impl Pauses {
         let mut times = own;
         for p in Priority::ALL {
             let needed = quanta(self.until(p).since(now), self.rate);
-            if self.due_of(p) <= now && needed > Quanta(0) {
+            let is_due = self.due_of(p) <= now && needed > Quanta(0);
+            if is_due || self.shortened.contains(p) {
                 times.enabled.insert(p);
             }
             if times.enabled.contains(p) {
@@ -71,12 +87,14 @@ impl Pauses {
             let pause = sent.time[p.index()].at(self.rate);
             self.sent[p.index()] = now.saturating_add(pause);
         }
+        self.shortened.0 &= !sent.enabled.0;
         self.update_due();
     }
 
     /// Removes pauses that ended before a frame was sent; returns their number.
     pub(super) fn forget_missed(&mut self, now: Instant) -> u64 {
-        let over = |&p: &Priority| self.until(p) <= now && self.due_of(p) < Instant::NEVER;
+        let is_pending = |p| !self.shortened.contains(p) && self.due_of(p) < Instant::NEVER;
+        let over = |&p: &Priority| self.until(p) <= now && is_pending(p);
         let missed: PrioritySet = Priority::ALL.into_iter().filter(over).collect();
         self.forget_wanted(missed);
         missed.iter().count() as u64
@@ -84,7 +102,8 @@ impl Pauses {
 
     /// Cancels the pauses of these priorities. Those already sent to the host expire.
     pub(super) fn forget_wanted(&mut self, priorities: PrioritySet) {
-        priorities.iter().for_each(|p| self.wanted[p.index()] = Instant::ZERO);
+        priorities.iter().for_each(|p| self.wanted[p.index()] = SharedPause::NONE);
+        self.shortened.0 &= !priorities.0;
         self.update_due();
     }
 
@@ -115,6 +134,9 @@ impl Pauses {
     /// Returns the time at which a frame is due for `priority`: at once if the host was sent less
     /// than the requested pause, unless the remaining time lasts until a renewal.
     fn due_of(&self, priority: Priority) -> Instant {
+        if self.shortened.contains(priority) {
+            return Instant::ZERO;
+        }
         let end = self.sent[priority.index()];
         if self.until(priority) <= end {
             return Instant::NEVER;

@@ -44,6 +44,31 @@ fn a_message_becomes_a_pause_of_as_many_quanta_rounded_up() {
 }
 
 #[test]
+fn a_message_with_a_time_of_zero_resumes_the_host_unless_the_port_itself_pauses_it() {
+    let mut lab = lab(&relayed());
+    lab.deliver(1, &sfcm_frame(2, None, 3, us(100)));
+    assert_eq!(times(&mut lab, 0), [1_954]);
+    lab.advance(us(10));
+    lab.deliver(1, &sfcm_frame(2, None, 3, us(0)));
+    assert_eq!(times(&mut lab, 0), [0]);
+    // The port's own groups fill up in between.
+    lab.deliver(1, &sfcm_frame(2, None, 3, us(100)));
+    assert_eq!(times(&mut lab, 0), [1_954]);
+    lab.advance(us(1));
+    lab.switch.ports[0].sender.want(lab.now, P3, true);
+    lab.advance(us(1));
+    let own = times(&mut lab, 0);
+    lab.deliver(1, &sfcm_frame(2, None, 3, us(0)));
+    assert_eq!((own.len(), times(&mut lab, 0)), (1, vec![]), "the port's pause goes on");
+    lab.switch.ports[0].sender.want(lab.now, P3, false);
+    lab.advance(us(1));
+    assert_eq!(times(&mut lab, 0), [0]);
+    let counters = counted(&mut lab).proxy.unwrap();
+    assert_eq!((counters.ports[0].accepted, counters.ports[0].resumed), (4, 2));
+    lab.check();
+}
+
+#[test]
 fn a_pause_that_one_frame_cannot_say_is_renewed_in_time() {
     let mut plan = relayed();
     plan.ports[0].rate = BitsPerSec::gbps(400);

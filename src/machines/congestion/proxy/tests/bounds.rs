@@ -61,7 +61,7 @@ fn wrong_messages_use_nothing_up() {
     for _ in 0..10_000 {
         proxy.on_message(us(1), &Message { ingress: Some(OTHER), ..good });
         proxy.on_message(us(1), &Message { priority: Priority::MIN, ..good });
-        proxy.on_message(us(1), &Message { pause: Duration::ZERO, ..good });
+        proxy.on_message(us(1), &of_flow(good, ("10.0.1.2", "10.0.9.1")));
     }
     assert_eq!(proxy.on_message(us(1), &good), Outcome::Paused(us(11)));
 }

@@ -10,6 +10,7 @@ use super::*;
 pub(crate) use crate::rig::us;
 use ground::units::Quanta;
 use pfc::{FlowControl, Receiver};
+use wire::ip::Protocol;
 
 const RATE: BitsPerSec = BitsPerSec::gbps(100);
 const FABRIC: PortId = port(0);
@@ -42,11 +43,21 @@ fn message(pause: Duration) -> Message {
         egress: Some(HOST),
         sender: ip("10.0.9.1"),
         host: ip("10.0.1.1"),
-        flow_source: ip("10.0.1.1"),
-        flow_destination: Some(ip("10.0.9.1")),
+        flow: flow("10.0.1.1", "10.0.9.1"),
         priority: P3,
         pause,
+        is_paused_by_port: false,
     }
+}
+
+fn flow(src: &str, dst: &str) -> FiveTuple {
+    let (src_port, dst_port) = (49_152, 4_791);
+    FiveTuple { src: ip(src), dst: ip(dst), protocol: Protocol::UDP, src_port, dst_port }
+}
+
+/// The message, about a flow between these addresses.
+fn of_flow(message: Message, (src, dst): (&str, &str)) -> Message {
+    Message { flow: flow(src, dst), ..message }
 }
 
 /// A host's pause timers on a link of `rate`.

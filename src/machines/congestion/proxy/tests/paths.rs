@@ -31,10 +31,9 @@ fn each_wrong_message_is_counted_by_what_is_wrong_with_it() {
         (Message { ingress: Some(OTHER), egress: Some(FABRIC), ..good }, Refusal::Sender),
         (Message { egress: None, ..good }, Refusal::NotRouted),
         (Message { egress: Some(FABRIC), ..good }, Refusal::Reflected),
-        (Message { flow_source: ip("10.0.1.2"), ..good }, Refusal::OtherHost),
-        (Message { flow_source: ip("::ffff:10.0.1.1"), ..good }, Refusal::OtherHost),
+        (of_flow(good, ("10.0.1.2", "10.0.9.1")), Refusal::OtherHost),
+        (of_flow(good, ("::ffff:10.0.1.1", "10.0.9.1")), Refusal::OtherHost),
         (Message { priority: Priority::MIN, ..good }, Refusal::NotProtected),
-        (Message { pause: Duration::ZERO, ..good }, Refusal::NoPause),
     ];
     for (message, why) in wrong {
         let mut proxy = proxy();
@@ -99,6 +98,34 @@ fn a_shorter_pause_changes_nothing_and_a_longer_one_lengthens() {
     assert_eq!(counters.granted, Duration::from_micros(120));
     assert!(!host.paused(us(120) + Quanta(1).at(RATE)).contains(P3));
     assert!(host.paused_time(us(200), P3) >= Duration::from_micros(120));
+}
+
+#[test]
+fn a_time_of_zero_ends_the_pause_of_its_flow_as_a_frame_of_pfc_does() {
+    let (mut proxy, mut host) = (proxy(), receiver(RATE));
+    let none = message(Duration::ZERO);
+    assert_eq!(proxy.on_message(us(0), &none), Outcome::Resumed(Instant::ZERO));
+    assert_eq!(send(&mut proxy, us(0), HOST, &mut host), None, "nothing was paused");
+    proxy.on_message(us(0), &message(Duration::from_micros(100)));
+    send(&mut proxy, us(0), HOST, &mut host);
+    // Two flows of the host ask for the same priority: the other one's pause goes on.
+    let other = of_flow(message(Duration::from_micros(20)), ("10.0.1.1", "10.0.9.2"));
+    proxy.on_message(us(10), &other);
+    assert_eq!(proxy.on_message(us(15), &none), Outcome::Resumed(us(30)));
+    let times = send(&mut proxy, us(15), HOST, &mut host).expect("the host learns of it");
+    assert_eq!((times.enabled, times.time[3]), (PrioritySet::of(P3), Quanta(2_930)));
+    assert_eq!(proxy.on_message(us(16), &none), Outcome::Resumed(us(30)), "it asked for no more");
+    assert!(host.paused(us(29)).contains(P3) && !host.paused(us(31)).contains(P3));
+    // Nobody else asks: the host sends at once.
+    proxy.on_message(us(40), &message(Duration::from_micros(100)));
+    send(&mut proxy, us(40), HOST, &mut host);
+    proxy.on_message(us(50), &none);
+    assert_eq!(send(&mut proxy, us(50), HOST, &mut host).unwrap().time[3], Quanta(0));
+    assert!(!host.paused(us(50)).contains(P3));
+    assert_eq!((proxy.due(us(51), HOST), proxy.next_deadline(HOST)), (None, Instant::NEVER));
+    let counters = proxy.counters(HOST);
+    assert_eq!((counters.accepted, counters.resumed, counters.redundant), (7, 2, 3));
+    assert_eq!((counters.granted, counters.missed), (Duration::from_micros(40), 0));
 }
 
 #[test]

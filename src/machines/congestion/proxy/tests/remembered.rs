@@ -36,8 +36,8 @@ fn whole_pauses_begin_anew_while_the_entry_lives() {
     };
     let mut proxy = proxy(cache);
     let to = ip("2001:db8::9");
-    let flow_destination = Some(to);
-    proxy.on_message(us(0), &Message { flow_destination, ..message(Duration::from_micros(100)) });
+    let good = message(Duration::from_micros(100));
+    proxy.on_message(us(0), &of_flow(good, ("10.0.1.1", "2001:db8::9")));
     assert!(proxy.on_flow(us(499), OTHER, to, P3));
     assert_eq!(proxy.until(OTHER, P3), us(599));
     assert!(!proxy.on_flow(us(500), HOST, to, P3), "too old");
@@ -60,10 +60,6 @@ fn without_a_cache_or_a_destination_nothing_is_remembered() {
     bare.on_message(us(0), &message(Duration::from_micros(100)));
     assert!(!bare.on_flow(us(1), OTHER, ip("10.0.9.1"), P3));
     assert_eq!(bare.cache_counters(), CacheCounters::default());
-    let mut proxy = proxy(CachePlan::standard());
-    let silent = Message { flow_destination: None, ..message(Duration::from_micros(100)) };
-    proxy.on_message(us(0), &silent);
-    assert_eq!(proxy.cache_counters(), CacheCounters::default());
 }
 
 #[test]
@@ -73,8 +69,8 @@ fn a_flood_of_destinations_fills_what_there_is_and_drives_nobody_out() {
     let mut proxy = Proxy::new(&ProxyPlan { cache: Some(cache), policy, ..plan(RATE) }, 9);
     proxy.on_message(us(0), &message(Duration::from_micros(900)));
     for n in 0..5_000_u32 {
-        let made_up = Some(IpAddr::V4((0x0b00_0000 + n).into()));
-        let m = Message { flow_destination: made_up, ..message(Duration::from_micros(800)) };
+        let made_up = core::net::Ipv4Addr::from(0x0b00_0000 + n).to_string();
+        let m = of_flow(message(Duration::from_micros(800)), ("10.0.1.1", &made_up));
         proxy.on_message(us(1), &m);
     }
     let counters = proxy.cache_counters();
@@ -82,8 +78,7 @@ fn a_flood_of_destinations_fills_what_there_is_and_drives_nobody_out() {
     assert_eq!(counters.created + counters.full, 5_001);
     assert!(proxy.on_flow(us(2), OTHER, ip("10.0.9.1"), P3), "it was there first");
     // Expired entries free their space.
-    let m =
-        Message { flow_destination: Some(ip("10.0.9.7")), ..message(Duration::from_micros(100)) };
+    let m = of_flow(message(Duration::from_micros(100)), ("10.0.1.1", "10.0.9.7"));
     proxy.on_message(us(1_000), &m);
     assert!(proxy.on_flow(us(1_001), OTHER, ip("10.0.9.7"), P3));
 }

@@ -26,6 +26,14 @@ impl Lane {
         }
     }
 
+    /// Receives a message about one of several flows.
+    fn tell(&mut self, now: Instant, nanos: u64, n: u16) {
+        let mut message = message(Duration::from_nanos(nanos));
+        message.flow.src_port = n;
+        message.is_paused_by_port = self.own.wanted().contains(P3);
+        self.proxy.on_message(now, &message);
+    }
+
     /// Polls the port as a switch does.
     fn poll(&mut self, now: Instant) {
         let frame = if let Some(demand) = self.own.due(now) {
@@ -66,14 +74,15 @@ impl Lane {
 #[derive(Clone, Debug)]
 enum Step {
     Own(bool),
-    Message(u64),
+    Message(u64, u16),
     Look,
 }
 
 fn steps() -> impl Strategy<Value = Vec<(u64, Step, Vec<u64>)>> {
     let step = prop_oneof![
         any::<bool>().prop_map(Step::Own),
-        (1_u64..900_000).prop_map(Step::Message),
+        (1_u64..900_000, 0_u16..3).prop_map(|(ns, flow)| Step::Message(ns, flow)),
+        (0_u16..3).prop_map(|flow| Step::Message(0, flow)),
         Just(Step::Look),
     ];
     let extra = prop::collection::vec(0_u64..300_000_000, 0..4);
@@ -125,9 +134,7 @@ proptest! {
                     own = paused;
                     lane.own.want(now, P3, paused);
                 }
-                Step::Message(ns) => {
-                    lane.proxy.on_message(now, &message(Duration::from_nanos(ns)));
-                }
+                Step::Message(ns, flow) => lane.tell(now, ns, flow),
                 Step::Look => {}
             }
             lane.poll(now);
@@ -151,9 +158,7 @@ proptest! {
                 lane.run_to(now, next, if often == 1 { &extra } else { &[] });
                 match step {
                     Step::Own(paused) => lane.own.want(next, P3, paused),
-                    Step::Message(ns) => {
-                        lane.proxy.on_message(next, &message(Duration::from_nanos(ns)));
-                    }
+                    Step::Message(ns, flow) => lane.tell(next, ns, flow),
                     Step::Look => {}
                 }
                 lane.poll(next);
