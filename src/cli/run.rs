@@ -102,7 +102,10 @@ pub fn run(args: &RunArgs) -> Result<ExitCode> {
 /// Refuses several threads for each of several runs, which use all CPUs.
 fn refuse_threads(args: &RunArgs, several: bool) -> Result<()> {
     if args.threads.is_some() && several {
-        let what = anyhow!("--threads: several runs use a CPU each, as many as --jobs says");
+        let what = anyhow!(
+            "--threads is for a single run; --jobs is the number of runs at the \
+            same time"
+        );
         return Err(bad_input(what.context("choose one run with --variant or --number")));
     }
     Ok(())

@@ -148,7 +148,7 @@ impl Daemon {
         if !ended.drained {
             tracing::warn!(
                 target: LOG,
-                "what was held could not all be sent; the rest is counted as flushed"
+                "not all queued frames could be sent; the rest is counted as flushed"
             );
         }
         Ok(self.session.judged(&run, ended.elapsed, agents))

@@ -88,7 +88,7 @@ fn steer(device: &Device, pcp: u8, queue: u16) -> Result<(), Error> {
     // SAFETY: the text ends with a zero within the array, whatever it is.
     let why = unsafe { CStr::from_ptr(why.as_ptr()) }.to_string_lossy().into_owned();
     let text = if why.is_empty() { strerror(code) } else { why };
-    Err(refusal(device, format!("it cannot put priority {pcp} into a queue of its own: {text}")))
+    Err(refusal(device, format!("it cannot put priority {pcp} into a separate queue: {text}")))
 }
 
 fn refusal(device: &Device, reason: String) -> Error {

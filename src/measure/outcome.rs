@@ -301,7 +301,7 @@ fn sum_of(
             let source = match (inputs.peer_internal, m.found.peer_internal) {
                 (Some(_), _) => "--internal",
                 (None, Some(_)) => "as the peer says by DCBX",
-                (None, None) => "not told by DCBX: the PHY of the rate, and --reaction",
+                (None, None) => "not in the peer's DCBX: the PHY of the rate, and --reaction",
             };
             let mut value = by_peer_delay(&PeerDelayInputs {
                 ends,

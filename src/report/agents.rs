@@ -36,11 +36,8 @@ pub fn neighbours_text<'a>(
             ]);
         }
     }
-    let mut out = if table.is_empty() {
-        "no neighbour has said anything by LLDP so far\n".to_owned()
-    } else {
-        table.to_string()
-    };
+    let mut out =
+        if table.is_empty() { "no LLDP neighbour so far\n".to_owned() } else { table.to_string() };
     for (port, agents) in ports {
         if let Some(dcbx) = &agents.dcbx {
             out += &printable::lines([format!("{port}: {}", negotiated(dcbx))]);
@@ -69,7 +66,7 @@ fn placed(port: &str, agents: &AgentsSummary) -> Vec<String> {
 fn negotiated(dcbx: &DcbxSummary) -> String {
     let mut parts = vec![match dcbx.peers {
         PeerState::Present => "DCBX with its peer".to_owned(),
-        PeerState::Several => "DCBX without a peer, because several speak it here".to_owned(),
+        PeerState::Several => "DCBX inactive: several neighbours send it".to_owned(),
         PeerState::Absent => "DCBX without a peer".to_owned(),
     }];
     if let Some(pfc) = &dcbx.pfc {

@@ -52,7 +52,7 @@ const FOUND: &[Metric<HeadroomSummary>] = &[
 #[rustfmt::skip]
 const AGENTS: &[Metric<AgentsSummary>] = &[
     ("lldp_neighbours", Gauge, "Neighbours known by LLDP", |a| Some(a.neighbours.len() as u64)),
-    ("measurements_done", Counter, "Measurements of the round trip that came to their end",
+    ("measurements_done", Counter, "Completed measurements of the round trip",
         |a| Some(a.counted("measurement", "done"))),
     ("measurements_failed", Counter, "Measurements that the peer did not answer",
         |a| Some(a.counted("measurement", "failed"))),

@@ -56,7 +56,8 @@ pub const COUNTER_NAMES: &[CounterName] = &[
     row("ports[].consumed_frames", "port_consumed_frames", "", OWN),
     row("ports[].originated_frames", "port_originated_frames", "", OWN),
     row("ports[].copied_frames", "port_copied_frames", "", OWN),
-    row("ports[].pause_rx_frames", "port_pause_rx_frames", "SAI_PORT_STAT_PAUSE_RX_PKTS", "those that were obeyed"),
+    row("ports[].pause_rx_frames", "port_pause_rx_frames", "SAI_PORT_STAT_PAUSE_RX_PKTS", "\
+        obeyed frames only"),
     row("ports[].pause_tx_frames", "port_pause_tx_frames", "SAI_PORT_STAT_PAUSE_TX_PKTS", ""),
     row("ports[].pfc_rx_frames", "port_pfc_rx_frames", "ieee8021PfcIndications", "of the port: a frame counts once"),
     row("ports[].pfc_tx_frames", "port_pfc_tx_frames", "ieee8021PfcRequests", "of the port: a frame counts once"),
@@ -73,7 +74,8 @@ pub const COUNTER_NAMES: &[CounterName] = &[
     row("ports[].priorities[].tx_frames", "priority_tx_frames", "SAI_QUEUE_STAT_PACKETS", BY_PRIORITY),
     row("ports[].priorities[].rx_bytes", "priority_rx_bytes", "SAI_INGRESS_PRIORITY_GROUP_STAT_BYTES", BY_PRIORITY),
     row("ports[].priorities[].tx_bytes", "priority_tx_bytes", "SAI_QUEUE_STAT_BYTES", BY_PRIORITY),
-    row("ports[].priorities[].pfc_rx_frames", "pfc_rx_frames", "SAI_PORT_STAT_PFC_N_RX_PKTS", "those that were obeyed"),
+    row("ports[].priorities[].pfc_rx_frames", "pfc_rx_frames", "SAI_PORT_STAT_PFC_N_RX_PKTS", "\
+        obeyed frames only"),
     row("ports[].priorities[].pfc_tx_frames", "pfc_tx_frames", "SAI_PORT_STAT_PFC_N_TX_PKTS", ""),
     row("ports[].priorities[].pfc_rx_paused_ns", "pfc_rx_paused_seconds", "SAI_PORT_STAT_PFC_N_RX_PAUSE_DURATION_US",
         "SAI's is in microseconds"),

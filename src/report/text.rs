@@ -177,8 +177,8 @@ fn closing(now: &Summary) -> String {
     let limited: u64 = now.ports.iter().map(|p| p.port.counters.addresses_refused).sum();
     if limited + now.fdb.full > 0 {
         out += &format!(
-            "{} frames came from addresses that were not learnt because their port had as many as it \
-             may have (bridge.addresses_per_port), {} because the table was full (bridge.table_size)\n",
+            "{} frames had source addresses that were not learnt: the port was at its limit \
+             (bridge.addresses_per_port); {}: the table was full (bridge.table_size)\n",
             count(limited),
             count(now.fdb.full),
         );

@@ -10,7 +10,8 @@ pub(super) fn workload_lines(o: &Outcome) -> Vec<String> {
     if let (Some(steady), false) = (&o.figures.steady, lines.is_empty()) {
         let queue = steady.queue_mean_bytes.map_or_else(|| "-".into(), |n| scaled(n, "B"));
         lines.push(format!(
-            "steady state from {} to {}: {} arrive, {queue} in buffers on average",
+            "steady state from {} to {}: {} of payload arrive (flows with an offered load or \
+             without an end), {queue} in buffers on average",
             steady.from_ns,
             steady.to_ns,
             scaled(steady.throughput_bps, "b/s")

@@ -106,7 +106,7 @@ fn lossless(of: &Summary) -> (Verdict, String) {
     if !silent.is_empty() {
         let whose = if silent.len() == 1 { "the device of" } else { "the devices of" };
         let detail = format!(
-            "none was lost in the switch, but {whose} {} cannot say what was lost before it",
+            "the switch lost none, but {whose} {} does not count frames lost before it",
             silent.join(", ")
         );
         return (NotJudged, detail);

@@ -11,7 +11,8 @@ use crate::sources::{self, Source, rust_files};
 const LINES_MAX: usize = 600;
 
 /// Pages that a newcomer reads whole, and the lines that each may have.
-const PAGES_MAX: [(&str, usize); 2] = [("README.md", 200), ("ARCHITECTURE.md", 250)];
+const PAGES_MAX: [(&str, usize); 3] =
+    [("README.md", 200), ("ARCHITECTURE.md", 250), ("CHANGELOG.md", 250)];
 
 fn page(name: &str) -> Option<String> {
     fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(name)).ok()

@@ -65,7 +65,7 @@ fn thresholds_links_and_counters_change_while_frames_flow() {
     switch.obey(&["set-group", "a", "3", "--dynamic-th", "-2", "--xon-offset", "8KiB"]);
     switch.obey(&["set-group", "a", "0", "--static-th", "64KiB"]);
     let why = switch.refuse(&["set-group", "a", "3", "--xoff", "1KiB"]);
-    assert!(why.contains("octets of headroom, 1024 were asked for"), "{why}");
+    assert!(why.contains("bytes of headroom, 1024 were requested"), "{why}");
     let why = switch.refuse(&["set-group", "b", "0", "--xoff", "1MiB"]);
     assert!(why.contains("is lossy"), "{why}");
     let why = switch.refuse(&["set-group", "b", "3", "--reserved", "1GiB"]);

@@ -22,15 +22,15 @@ pub struct Goal {
 /// The reason why a goal cannot be searched for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum BadGoal {
-    #[error("loss_ratio: at least 0 and below 1 wanted")]
+    #[error("loss_ratio: must be at least 0 and below 1")]
     LossRatio,
-    #[error("exceed_ratio: at least 0 and below 1 wanted")]
+    #[error("exceed_ratio: must be at least 0 and below 1")]
     ExceedRatio,
-    #[error("width: above 0 and below 1 wanted")]
+    #[error("width: must be above 0 and below 1")]
     Width,
-    #[error("initial_duration: above 0 and at most the final duration wanted")]
+    #[error("initial_duration: must be above 0 and at most the final duration")]
     Initial,
-    #[error("duration_sum: at least the final duration wanted")]
+    #[error("duration_sum: must be at least the final duration")]
     Sum,
 }
 

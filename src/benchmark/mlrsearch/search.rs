@@ -33,7 +33,7 @@ pub enum BadConfig {
     NoGoal,
     #[error("goals[{0}].{1}")]
     Goal(usize, BadGoal),
-    #[error("min_load, max_load: 0 < min_load <= max_load wanted, not {0} and {1}")]
+    #[error("min_load, max_load: must be 0 < min_load <= max_load, not {0} and {1}")]
     Loads(f64, f64),
     #[error("preceding_targets: at most 8")]
     Preceding,

@@ -114,7 +114,7 @@ impl fmt::Display for Text<'_> {
         let resolved = match self.0.resolved {
             n if n == study.len() => "all runs are valid".to_owned(),
             n => format!(
-                "{} of {} runs were resolved, with every value of every axis that has few: valid",
+                "{} of {} runs were resolved (every value of each short axis), and are valid",
                 count(n),
                 count(study.len())
             ),

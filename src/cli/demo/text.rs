@@ -27,7 +27,7 @@ pub(super) fn text(args: &DemoArgs, comparison: &Comparison, program: &str) -> S
     let verdicts = checks().map(|(_, check)| check.verdict);
     out += &format!("{}\n", comparison.verdict.summary_of(verdicts));
     if outcomes.len() < NAMES.len() || outcomes.iter().any(|outcome| outcome.interrupted) {
-        out += "The demo was interrupted, so it shows what was seen until then.\n";
+        out += "The demo was interrupted, so it shows the results until then.\n";
     }
     out + "\nTry next:\n" + &next(program)
 }

@@ -99,7 +99,7 @@ fn governor(findings: &mut Findings<'_>) {
             "governor",
             Warn,
             found,
-            "frequencies that change make rates and latencies change: cpupower frequency-set -g \
+            "variable CPU frequency changes rates and latencies: cpupower frequency-set -g \
              performance",
         ),
     }
@@ -151,8 +151,8 @@ fn clock(findings: &mut Findings<'_>) {
     }
     let gap = format!("a polling loop was held up for {} at most", quality.gap_max);
     if quality.gap_max > GAP_NOTABLE {
-        let advice = "what lies beyond p99 in real time measures the machine; isolate the workers' \
-                      cores, or ask the virtual world";
+        let advice = "above p99, latencies in real time are those of the machine; isolate the \
+            workers' cores, or use the virtual world";
         findings.advise("interruptions", Note, gap, advice);
     } else {
         findings.add("interruptions", Good, gap);
@@ -236,8 +236,8 @@ fn permissions(findings: &mut Findings<'_>) {
             "permissions",
             Note,
             format!("{user}, without CAP_NET_RAW or CAP_NET_ADMIN"),
-            "rings, null, pcap files, memif and vhost work so; af_packet, af_xdp, tap and NICs \
-             need root, or the capabilities on the program (setcap)",
+            "rings, null, pcap files, memif and vhost work without; af_packet, af_xdp, tap and \
+             NICs need root, or the capabilities on the program (setcap)",
         );
     }
 }

@@ -68,7 +68,7 @@ fn places(args: &DoctorArgs) -> Result<Vec<Place>> {
         let location = Location::parse(text).map_err(|why| anyhow!("{option} {text}: {why}"))?;
         match text.contains('?') {
             true => Err(anyhow!(
-                "{option} {text}: options are for generators; leave out what is behind the ?"
+                "{option} {text}: options are for generators; leave out the part behind the ?"
             )),
             false => Ok(location.place),
         }

@@ -151,8 +151,8 @@ pub fn agents(
     let len = lldp.as_ref().map(|lldp| longest(lldp, dcbx.as_ref(), port.macs.0));
     if len == Some(Err(WireError::NoRoom)) {
         let what = format!(
-            "what the port says of itself does not fit into a frame of {FRAME_MAX} octets: shorten \
-             its texts, or have fewer applications"
+            "the LLDP frame of the port would be longer than {FRAME_MAX} bytes: shorten its \
+             texts, or configure fewer applications"
         );
         cx.error(&at.key("lldp"), what);
     }

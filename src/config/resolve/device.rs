@@ -244,7 +244,7 @@ pub fn memory(
     refuse(&at.key("buffer").key("total"), pool, remedy);
     if let Some(mib) = eal.memory_mib {
         let set_aside = Need { count: mib.into(), of: "MiB of `memory`", each: 1 << 20 };
-        let remedy = "lower it, or leave it out for what the pool needs";
+        let remedy = "lower it, or leave it out to have the size that the pool needs";
         refuse(&at.key("eal").key("memory"), set_aside, remedy);
     }
     for (i, device) in devices.iter().enumerate() {

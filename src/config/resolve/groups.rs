@@ -326,8 +326,8 @@ fn check_xon(cx: &mut Cx, profiles: &Profiles<'_>, plan: &BufferPlan) {
         };
         if xon.0 / cell > most {
             let what = format!(
-                "xon ({}) is above what a group can use before XOFF ({} of a pool of {}); choose \
-                 less",
+                "xon ({}) is above the most that a group can use before XOFF ({} of a pool of \
+                 {}); choose less",
                 octets(xon.0),
                 octets(most * cell),
                 octets(pool * cell)

@@ -336,8 +336,8 @@ fn warn(cx: &mut Cx, at: &Place<'_>, plan: &SecyPlan) {
     let none = |sas: &[Option<_>; 4]| sas.iter().all(Option::is_none);
     let protects = plan.protect_data || plan.protect_pfc;
     if protects && none(&plan.transmit) {
-        let what = "there is no key to send with yet: what is to be protected is not sent until \
-                    `sluice ctl macsec install` gives one";
+        let what = "there is no transmit key yet: frames that must be protected are not sent \
+            until `sluice ctl macsec install` adds one";
         cx.warn(&at.key("transmit"), what);
     }
     let demands = plan.protect_data || plan.accept_pfc == PfcAccept::Protected;

@@ -183,10 +183,7 @@ fn what_does_nothing_is_said() {
     for (text, what) in [
         (format!("sfc: {{}}\n{none}"), "sfc: monitors no queue"),
         (format!("qcn: {{}}\n{none}"), "qcn: concerns no queue"),
-        (
-            format!("congestion_isolation: {{}}\n{none}"),
-            "congestion_isolation: isolates nothing yet",
-        ),
+        (format!("congestion_isolation: {{}}\n{none}"), "congestion_isolation: isolates no class"),
         (
             format!("sfc_proxy: {{}}\n{none}"),
             "ports[0].attached: no port has a host that the proxy can pause",

@@ -213,10 +213,7 @@ fn what_works_and_is_rarely_meant_is_said() {
     for (macsec, parts) in [
         (
             format!("{{{receive}}}"),
-            [
-                "macsec.transmit: there is no key to send with yet",
-                "macsec.receive: there is no key",
-            ],
+            ["macsec.transmit: there is no transmit key yet", "macsec.receive: there is no key"],
         ),
         (
             format!("{{validate: disabled, rollover_at: 9, key: '{KEY}', {receive}}}"),

@@ -106,7 +106,7 @@ impl Followed {
         session.link_is(self.id, false, None)?;
         if self.device.reopen()? {
             self.is_gone = false;
-            tracing::warn!(target: LOG, "{}: its network interface is there again, and is used", self.name);
+            tracing::warn!(target: LOG, "{}: its network interface is back, and in use", self.name);
         }
         Ok(())
     }
@@ -121,7 +121,7 @@ impl Followed {
             false => {}
             true if too_fast => tracing::error!(
                 target: LOG,
-                "{}: the link came up faster than {}, for which its headroom is; it is not used \
+                "{}: the link came up faster than {}, the rate of its headroom; it is not used \
                  until it is slower, or the file has its rate",
                 self.name,
                 self.planned

@@ -28,9 +28,9 @@ impl PollWarnings {
         }
         self.0 = Some((late, longest, now));
         Some(format!(
-            "ports were polled {late} times later than planned, once after {}, and their headroom \
-             is for {} (link.poll_gap): it is not guaranteed; give each worker a processor of its \
-             own (`core`), or plan for longer gaps",
+            "ports were polled {late} times later than planned, once after {}, and their \
+             headroom is calculated for {} (link.poll_gap): it is not guaranteed; give each \
+             worker a core (`core`), or raise link.poll_gap",
             Span::from_nanos(longest),
             Span::from_nanos(planned),
         ))

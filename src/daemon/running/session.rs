@@ -366,7 +366,7 @@ impl Session {
             let octets = |cells: Cells| u64::from(cells.0) * u64::from(plan.buffer.cell_bytes);
             ensure!(
                 headroom >= need,
-                "xoff: the round trip of the link needs {} octets of headroom, {} were asked for",
+                "xoff: the round trip of the link needs {} bytes of headroom, {} were requested",
                 octets(need),
                 octets(headroom),
             );

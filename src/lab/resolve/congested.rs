@@ -53,8 +53,8 @@ pub(super) fn check_profile(cx: &mut Cx, at: &Place<'_>, congestion: &Congestion
     {
         if let Some(octets) = octets.filter(|octets| *octets > MSDU_AT_HAND) {
             let what = format!(
-                "in the virtual world {MSDU_AT_HAND} octets of a frame are at hand, not {octets}, so \
-                 its messages have those"
+                "the virtual world keeps {MSDU_AT_HAND} bytes of a frame, not {octets}: messages \
+                 quote as many"
             );
             cx.warn(&at.key(section).key(field), what);
         }

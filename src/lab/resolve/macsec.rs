@@ -64,8 +64,8 @@ pub(super) fn name(
             }
             [None, None] => {}
             [Some(_), None] | [None, Some(_)] => {
-                let what = "one end of this link has MACsec and the other has none: what the one \
-                            protects the other cannot read, and says nothing that the one demands";
+                let what = "one end of this link has MACsec and the other has none: neither end \
+                    accepts the frames of the other";
                 cx.warn(&at, what);
             }
         }
@@ -88,9 +88,9 @@ impl ShortNames {
         for sa in plan.transmit.iter().flatten() {
             let sender = (sa.key.clone(), sa.ssci);
             if self.seen.contains(&sender) {
-                let what = "another port sends with this key and this short name: with XPN two frames \
-                            under one nonce follow, which give away what they hide; give each link \
-                            another key";
+                let what = "another port sends with this key and this SSCI: with XPN two frames \
+                    would have one nonce, which breaks the encryption; give each link another \
+                    key";
                 self.warned = true;
                 return cx.warn(at, what);
             }

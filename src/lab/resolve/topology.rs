@@ -113,7 +113,7 @@ fn within(cx: &mut Cx, at: &Place<'_>, field: &str, n: u32, range: (u32, u32)) -
 fn room(cx: &mut Cx, at: &Place<'_>, nodes: u64) -> bool {
     let fits = nodes <= u64::from(NODES_MAX);
     if !fits {
-        cx.error(at, format!("comes to {nodes} nodes; a lab has up to {NODES_MAX}"));
+        cx.error(at, format!("makes {nodes} nodes; a lab has up to {NODES_MAX}"));
     }
     fits
 }

@@ -141,7 +141,7 @@ impl Range {
             return Err(format!("more than {RUNS_MAX} values"));
         }
         if matches!(steps, Steps::Count(count) if i128::from(count) > to - from + 1) {
-            let what = "so many values are not all different; have fewer, or write more decimals";
+            let what = "the values are not all different; use fewer, or write more decimals";
             return Err(format!("`count`: {what}"));
         }
         Ok(Self { from, to, steps, places, unit: low.unit, len })

@@ -57,7 +57,8 @@ impl RealRun {
             let judged = match check.kind {
                 CheckKind::Conservation => {
                     let Judgement { verdict, detail } = self.conservation();
-                    let (verdict, detail) = verdict::in_order((verdict, detail), &self.plan, &results);
+                    let (verdict, detail) =
+                        verdict::in_order((verdict, detail), &self.plan, &results);
                     Judgement { verdict, detail }
                 }
                 CheckKind::LosslessDelivery => {
@@ -80,11 +81,12 @@ impl RealRun {
                 | CheckKind::PauseLegality
                 | CheckKind::WorkConserving => {
                     let found = verdict::outcome(check, &self.plan, &[], &results);
-                    let why = self.judged.too_close(check, &results).filter(|_| found.verdict.is_fail());
+                    let why =
+                        self.judged.too_close(check, &results).filter(|_| found.verdict.is_fail());
                     return why.map_or(found, |why| CheckOutcome::not_judged(check, why));
                 }
                 CheckKind::NoDeadlock => {
-                    let why = "frames were still queued at the end, and nothing says what they waited for";
+                    let why = "frames were still queued at the end, for an unknown reason";
                     return CheckOutcome::not_judged(check, why);
                 }
             };

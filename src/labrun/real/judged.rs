@@ -124,7 +124,7 @@ fn value(path: &str, expect: &Expectation, plan: &LabPlan, slack: Duration) -> O
     }
     let last = names().next_back().unwrap_or(path);
     if last == "headroom_peak_bytes" || (last == "buffer_peak_bytes" && is_lossless(path, plan)) {
-        let why = "depends on what a cable brings after XOFF, and rings have none";
+        let why = "depends on the frames on a cable at XOFF, and rings have no cable";
         return Some(format!("{last} {why}"));
     }
     if let Some(name) = has(&OVERRUNS).filter(|_| wants_some(expect) && any_lossless(plan)) {

@@ -108,8 +108,8 @@ fn of_macsec(plan: &LabPlan) -> Option<Shortfall> {
         NodeKind::Host(host) => takes(&host.secy),
     };
     plan.network.nodes.iter().any(any).then(|| {
-        let instead = "frames take as long to protect and to validate as this processor does; \
-                       headroom counts what was to be";
+        let instead = "MACsec takes the time that this processor needs; headroom counts the \
+            configured delays";
         Shortfall::new("macsec.delay", instead)
     })
 }
@@ -123,8 +123,8 @@ pub(super) fn of_run(
 ) -> Vec<Shortfall> {
     let mut found = Vec::new();
     if !quiet && plan.checks.iter().any(|check| check.kind == CheckKind::NoDeadlock) {
-        let instead = "the run was cut off while frames waited, and there is no check for circles of \
-                       ports that do: there is no verdict on no_deadlock";
+        let instead = "the run ended while frames waited, and rings have no check for cyclic \
+            buffer dependencies: no_deadlock has no verdict";
         found.push(Shortfall::new("checks", instead));
     }
     let dry: u64 = nodes
@@ -138,15 +138,13 @@ pub(super) fn of_run(
         })
         .sum();
     if dry > 0 {
-        let instead = format!(
-            "{} times a host found no memory for a frame that was due, and sent it later",
-            count(dry)
-        );
+        let instead =
+            format!("{} times a host had no memory for a due frame, and sent it later", count(dry));
         found.push(Shortfall::new("profiles.buffer.total", instead));
     }
     if events_left_off > 0 {
         let instead = format!(
-            "{} pauses were too many to be kept; counts have them, timelines have not",
+            "{} pauses are in the counts and not in the timelines, which are full",
             count(events_left_off)
         );
         found.push(Shortfall::new("record", instead));
@@ -162,8 +160,8 @@ fn of_links(plan: &LabPlan, rings: &Rings) -> Vec<Shortfall> {
     let mut found = Vec::new();
     if let Some(names) = names(links.iter().map(|l| l.name.as_str())) {
         let instead = format!(
-            "a ring has no length, no PHY and no line: a frame has arrived when its receiver looks, \
-             so latencies lack what {names} take, and have waiting alone"
+            "rings have no length, PHY or line: latencies lack the delays of {names}, and \
+             consist of waiting times"
         );
         found.push(Shortfall::new("links.length, delay, phy", instead));
     }
@@ -174,7 +172,7 @@ fn of_links(plan: &LabPlan, rings: &Rings) -> Vec<Shortfall> {
         found.push(Shortfall::new("links.response", instead));
     }
     if let Some(names) = with(|d| d.errors != ErrorPlan::default()) {
-        let instead = format!("memory loses nothing: {names} bring every frame whole");
+        let instead = format!("rings lose and damage nothing: the errors of {names} are left out");
         found.push(Shortfall::new("links.errors", instead));
     }
     let steps = |link: &&LinkPlan| {
@@ -206,17 +204,17 @@ fn of_nodes(plan: &LabPlan) -> Vec<Shortfall> {
         with(|NodePlan { kind: _, clock, cpu: _, cut_through: _, control_len: _ }| {
             !clock.is_exact()
         }),
-        "all nodes go by the clock of the process; offset and drift of {} are left out",
+        "all nodes use the clock of the process; offset and drift of {} are left out",
     );
     say(
         "nodes.cpu",
         with(|n| n.cpu != CpuPlan::default()),
-        "a real processor takes the time it takes; what {} were to take is left out",
+        "processing takes the time of this machine; the configured times of {} are left out",
     );
     say(
         "macsec.delay",
         with(|n| secys(n).any(|s| s.tx_delay + s.rx_delay > Duration::ZERO)),
-        "a real SecY takes the time it takes; what those of {} were to take is left out",
+        "MACsec takes the time of this machine; the configured delays of {} are left out",
     );
     say(
         "nodes.cut_through",
@@ -254,31 +252,29 @@ fn of_faults(plan: &LabPlan, rings: &Rings) -> Vec<Shortfall> {
     }
     let mut found = Vec::new();
     if lost > 0 {
-        let instead = format!("memory loses nothing: {lost} of the faults are left out");
+        let instead = format!("rings lose nothing: {lost} of the faults are left out");
         found.push(Shortfall::new("faults.lose, errors", instead));
     }
     if forged > 0 {
-        let instead =
-            format!("frames cannot be forged in memory: {forged} of the faults are left out");
+        let instead = format!("rings carry no forged frames: {forged} of the faults are left out");
         found.push(Shortfall::new("faults.forge, replay", instead));
     }
     if defects > 0 {
         let instead =
-            format!("devices without the {defects} defects; those are of the virtual world");
+            format!("the {defects} defects are left out; only the virtual world has them");
         found.push(Shortfall::new("faults.defect", instead));
     }
     if down > 0 {
         let instead = format!(
-            "each end of a link goes down when its own thread gets there; what is in the ring then, \
-             at most {} frames, still arrives: a host takes it, a switch drops it as link_down",
+            "each end of a link goes down when its thread handles the fault; up to {} frames in \
+             the ring still arrive: a host receives them, a switch drops them as link_down",
             rings.entries
         );
         found.push(Shortfall::new("faults.link_down, flap", instead));
     }
     if stalled > 0 {
         let instead = format!(
-            "the rings of a node that stalls hold {} frames; what they do not hold waits where it \
-             is sent",
+            "the rings of a stalled node hold {} frames; further frames wait at their sender",
             rings.entries
         );
         found.push(Shortfall::new("faults.stall", instead));

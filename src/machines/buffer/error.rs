@@ -21,9 +21,9 @@ pub enum BufferError {
     TooManyPorts { ports: usize },
     /// The private parts exceed the buffer.
     #[error(
-        "the buffer is overcommitted: reserved {reserved} + headroom {headroom} + slack {slack} = \
-         {sum} cells, but it has {total}: lower them by {} cells, or make the buffer at least \
-         {sum} cells ({} B) plus what the groups shall share",
+        "the buffer is overcommitted: reserved {reserved} + headroom {headroom} + slack {slack} \
+         = {sum} cells, but it has {total}: lower them by {} cells, or make the buffer at least \
+         {sum} cells ({} B) plus the cells that groups share",
         sum - u64::from(*total),
         sum * u64::from(*cell_bytes)
     )]
@@ -43,8 +43,8 @@ pub enum BufferError {
     XonAboveLimit { port: PortId, group: PriorityGroup, xon: u32, limit: u32 },
     /// A lossless group without headroom drops the first frame after XOFF.
     #[error(
-        "port {port} group {group}: a lossless group needs headroom for what is on its way when \
-         XOFF is sent, and has 0 cells: give it headroom, or make it lossy"
+        "port {port} group {group}: a lossless group needs headroom for the frames that are on \
+         their way when XOFF is sent, and has 0 cells: give it headroom, or make it lossy"
     )]
     NoHeadroom { port: PortId, group: PriorityGroup },
     /// The change is for a port that the plan does not have.
@@ -53,7 +53,7 @@ pub enum BufferError {
     /// The change would remove headroom that holds frames.
     #[error(
         "port {port} group {group}: {held} cells of headroom hold frames, more than the {size} \
-         asked for: nothing was changed; ask again when the pause is over"
+         of the change: nothing was changed; retry when the pause is over"
     )]
     HeadroomInUse { port: PortId, group: PriorityGroup, held: u32, size: u32 },
     /// The change would remove shared cells that hold frames.

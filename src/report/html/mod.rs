@@ -286,7 +286,7 @@ fn reproduce(r: &Report<'_>) -> Markup {
             @if o.trace_hash.is_some() {
                 p { "The same lab and the same seed give the same trace, on every machine:" }
             } @else {
-                p { "The same lab again; no two runs in the real world are the same:" }
+                p { "The same lab again (runs in the real world differ):" }
             }
             pre { code { (r.command) } }
             p.small.soft {

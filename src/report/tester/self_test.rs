@@ -37,7 +37,7 @@ pub fn self_test_text(s: &SelfTest) -> String {
         );
     }
     out += &format!(
-        "floor    {}: a latency below it cannot be told from none here; stamps may be off by {}\n",
+        "floor    {}: no shorter latency can be measured here; stamps may be off by {}\n",
         time(s.floor_ns),
         time(s.uncertainty_ns),
     );

@@ -105,7 +105,7 @@ fn tables_have_every_number_and_say_how_far_to_trust_them() {
     let text = tester_text(&report(), Some(&findings));
     for part in [
         "1.500 s in the real world",
-        "resolution 10ns, a latency is right within 1.2us either way",
+        "resolution 10ns, error of latencies at most 1.2us",
         "999,999",
         "0.000 %",
         "< 1.2us",

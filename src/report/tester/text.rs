@@ -75,7 +75,7 @@ pub(crate) fn scene(report: &Report) -> String {
     };
     let (world, resolution, off) = (report.world, time(resolution_ns), time(uncertainty_ns));
     let trust = if uncertainty_ns > 0.0 {
-        format!("resolution {resolution}, a latency is right within {off} either way")
+        format!("resolution {resolution}, error of latencies at most {off}")
     } else {
         format!("resolution {resolution}")
     };

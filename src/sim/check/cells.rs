@@ -69,7 +69,10 @@ impl Cells {
                     if found != due {
                         self.first.see_at(at, n, || {
                             let name = &facts.from(*out).name;
-                            format!("{name} group {group} holds {found} cells; the frames inside that came in there have {due}")
+                            format!(
+                                "{name} group {group} has {found} cells; its frames take \
+                                {due}"
+                            )
                         });
                     }
                 }

@@ -93,10 +93,13 @@ impl EcnFirst {
         }
         let extent = Extent {
             count: judged + u64::from(marked),
-            without: "no queue that marks marked a frame, and no group with frames in one paused",
+            without: "no marking queue marked a frame, and no group with frames in one paused",
         };
         first.finding(Check::EcnBeforePfc, extent, || {
-            format!("{marked} of {marking} queues that mark did, none after {judged} first pauses for them")
+            format!(
+                "{marked} of {marking} marking queues marked frames, before each of {judged} \
+                first pauses"
+            )
         })
     }
 }

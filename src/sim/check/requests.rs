@@ -194,7 +194,10 @@ impl Requests {
             if held > most && own {
                 self.late.see_at(at, of.node.index(), || {
                     let name = &of.name;
-                    format!("{name} wants priority {p} paused and did not say so for {held}; its pauses last {most}")
+                    format!(
+                        "{name} needs priority {p} paused and sent no pause for {held}; its \
+                        pauses last {most}"
+                    )
                 });
             }
         }

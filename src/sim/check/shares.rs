@@ -52,7 +52,8 @@ impl Shares {
         };
         let verdict = Verdict::of(off(share) <= tolerance);
         let detail = format!(
-            "the mean of {} flows is {mean:.0} octets; flow {} got {share:.0}, {:.3} % off, {:.3} % allowed",
+            "the mean of {} flows is {mean:.0} bytes; flow {} has {share:.0}, a deviation of \
+             {:.3} %, {:.3} % allowed",
             shares.len(),
             flow.0,
             off(share) * 100.0,

@@ -112,7 +112,7 @@ pub(super) static OBJECTS: &[Entry] = &[
         "cip-cim-port",
         plain(0, u16::MAX as i64),
         point!(cim_port),
-        "The UDP port that CIMs come to; 0 takes none in IP.",
+        "UDP port of received CIMs; 0 accepts none over IP.",
     )
     .per(Scope::Port)
     .number(0),
@@ -241,7 +241,7 @@ pub(super) static OBJECTS: &[Entry] = &[
         "congestion_isolation.queues.cim_above",
         OCTETS,
         watch!(cim_above),
-        "The length of the congesting queue above which the neighbour before is told.",
+        "Length of the congesting queue above which the upstream neighbour is notified.",
     )
     .per(Scope::Queue),
 ];

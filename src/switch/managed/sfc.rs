@@ -148,7 +148,8 @@ pub(super) static OBJECTS: &[Entry] = &[
         Section::Sfc,
         "sfcTransmittedSFCMs",
         Counter::TransmittedSfcms,
-        "Messages that left, or reached the own proxy: of the switch, of one port, of one queue.",
+        "Messages put into an egress queue or handed to this switch's proxy: of the switch, a \
+         port or a queue.",
     )
     .of(SLIDES),
     ours(
@@ -207,9 +208,9 @@ pub(super) static OBJECTS: &[Entry] = &[
         "The time over which the rate of a flow is measured.",
     )
     .number(100 * US),
-    ours("sfc.pause_min", pause(0), one!(sfc.point.pause_min), "Shorter pauses are not asked for.")
+    ours("sfc.pause_min", pause(0), one!(sfc.point.pause_min), "Shorter pauses are not requested.")
         .number(0),
-    ours("sfc.pause_max", PAUSE_MAX, one!(sfc.point.pause_max), "Longer pauses are not asked for.")
+    ours("sfc.pause_max", PAUSE_MAX, one!(sfc.point.pause_max), "Longer pauses are not requested.")
         .number(SfcPlan::PAUSE_LONGEST.as_picos() as i64),
     ours(
         "sfc.budget.interval",

@@ -190,7 +190,7 @@ impl fmt::Display for StepKind {
             }
             Self::Peer { peer: Some(mac), methods, .. } => {
                 let can = match methods {
-                    None => "does not say what it can measure by",
+                    None => "does not advertise how it can measure",
                     Some(Methods { round_trip: true, ptp: true }) => "measures by both methods",
                     Some(Methods { round_trip: true, .. }) => "measures the round trip",
                     Some(Methods { ptp: true, .. }) => "measures by PTP",

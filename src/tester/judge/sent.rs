@@ -173,7 +173,7 @@ fn short(
             _ => (Verdict::of(held), what),
         };
     };
-    let share = format!("{what}, {:.1} % of what its rate gives", 100.0 * sent / whole.max(1.0));
+    let share = format!("{what}, {:.1} % of the frames of its rate", 100.0 * sent / whole.max(1.0));
     if enough(whole) {
         return match (count, sent > 0.0) {
             (None, true) => (Verdict::Pass, share),

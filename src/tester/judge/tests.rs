@@ -134,7 +134,7 @@ impl Case {
 fn a_flow_that_sent_its_rate_and_lost_nothing_passes_and_says_so() {
     let found = Case::new(1_000, 1_000).findings();
     let whats: Vec<_> = found.iter().map(|f| (f.verdict, f.what.as_str())).collect();
-    let sent = "sent 1000 frames, 100.0 % of what its rate gives";
+    let sent = "sent 1000 frames, 100.0 % of the frames of its rate";
     assert_eq!(whats, [(Pass, sent), (Pass, "received 1000 of 1000 frames")]);
     // Within the tolerance, and the first frame beyond it.
     assert_eq!(Case::new(978, 978).verdicts(), [Pass, Pass]);

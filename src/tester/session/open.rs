@@ -405,8 +405,8 @@ fn warnings(
     }
     if leashed && !wants.is_empty() {
         warnings.push(
-            "all ports are in memory: what the machine takes away from the threads that poll them \
-             does not count as time, so a second of the test may last longer than one of the clock"
+            "all ports are in memory: time for which the polling threads are preempted does not \
+             count, so a second of the test may take longer than a second"
                 .into(),
         );
     }

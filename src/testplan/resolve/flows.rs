@@ -86,8 +86,8 @@ fn stream(
     }
     let probe = metrics.enable && !built.control;
     if metrics.enable && built.control && built.changes() {
-        let what = "frames of MAC control carry no sequence and are known by their octets, so \
-                    those that change are counted where they are sent alone";
+        let what = "MAC control frames carry no sequence number and are recognized by their \
+            bytes, so frames that change are counted only where they are sent";
         cx.warn(format!("{path}.metrics"), what);
     }
     let sizes = sizes_of(flow, &built, probe, path, cx);

@@ -357,7 +357,7 @@ fn timeout(how: &AckAndNak, path: &str, cx: &mut Findings) -> Duration {
         let what = "0 ms would repeat everything at once; write 1 or more";
         cx.error(format!("{path}.retransmission_timeout_value"), what);
     }
-    let what = "is passed over: senders repeat until they are stopped";
+    let what = "is ignored: senders repeat until they are stopped";
     cx.warn(format!("{path}.retransmission_retry_count"), what);
     Duration::from_millis(how.retransmission_timeout_value.max(1).into())
 }
@@ -390,7 +390,7 @@ fn sent_as(said: EcnWord, is: Ecn, path: &str, cx: &mut Findings) {
             Ecn::Ect0 => EcnWord::Ect0,
             Ecn::Ce => EcnWord::Ce,
         };
-        let what = format!("`{}` is passed over: they are sent as `{}`", said.word(), sent.word());
+        let what = format!("`{}` is ignored: they are sent as `{}`", said.word(), sent.word());
         cx.warn(format!("{path}.ecn_value"), what);
     }
 }

@@ -15,7 +15,7 @@ const HARMLESS: &[&str] = &[
 pub(super) fn check(config: &Config, cx: &mut Findings) {
     for path in unsupported(config) {
         if HARMLESS.contains(&path.as_str()) {
-            cx.warn(path, "is not known here and passed over");
+            cx.warn(path, "is not known here and is ignored");
         } else {
             let what = "is not known here, and without it the test would be another; take it out";
             cx.error(path, what);

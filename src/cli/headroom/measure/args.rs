@@ -217,7 +217,7 @@ impl MeasureArgs {
         let options = self.ports.iter().find(|port| port.text.contains('?'));
         if let Some(port) = options {
             bail!(
-                "--port {}: options are for generators; leave out what is behind the ?",
+                "--port {}: options are for generators; leave out the part behind the ?",
                 port.text
             );
         }

@@ -88,8 +88,8 @@ fn map(cx: &mut Cx, at: &Place<'_>, raw: &raw::CongestionIsolation) -> QueueMap 
     };
     let (here, numbers, reading) = match (&raw.queue_map, raw.isolate.is_empty()) {
         (None, true) => {
-            let what = "isolates nothing yet; say which class takes the congesting flows of which, \
-                        such as `isolate: {3: 4}`";
+            let what = "isolates no class; map each class to the class of its congesting flows, \
+                such as `isolate: {3: 4}`";
             cx.warn(at, what);
             return QueueMap::default();
         }
@@ -202,7 +202,8 @@ fn watches(
             }
         }
         out.push(queues.each_ref().map(|queue| {
-            let (place, queue) = queue.as_ref().map_or((at, &nothing), |(place, said)| (place, *said));
+            let (place, queue) =
+                queue.as_ref().map_or((at, &nothing), |(place, said)| (place, *said));
             let said = (queue.threshold, queue.aqm.as_ref());
             let detect = detect(cx, place, said, usual, context);
             let from = detect.floor();
@@ -210,8 +211,8 @@ fn watches(
             let cim_above = queue.cim_above.map_or(from.max(low), |s| Bytes(s.0));
             if cim_above < low {
                 let what = format!(
-                    "{} is below `low` ({}), so the neighbour would be told of flows that are over; \
-                     raise it",
+                    "{} is below `low` ({}), so the neighbour would be notified of flows that \
+                     have ended; raise it",
                     octets(cim_above.0),
                     octets(low.0)
                 );

@@ -125,7 +125,7 @@ pub fn life(
 ) -> Duration {
     let span = said.map_or(default, |s| s.0);
     if span == Duration::ZERO {
-        cx.error(at, "flows would be over at once; write centiseconds, such as 100, or a span");
+        cx.error(at, "entries would expire at once; write centiseconds, such as 100, or a span");
         return default;
     }
     cx.ranged(at, span, LIFE, default)

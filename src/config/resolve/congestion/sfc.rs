@@ -58,7 +58,7 @@ pub fn sfc<'m>(
     }
     let (min, max) = (sfc.point.pause_min, sfc.point.pause_max);
     if min > max {
-        let what = format!("{min} is above `pause_max` ({max}), so no pause would be asked for");
+        let what = format!("{min} is above `pause_max` ({max}), so no pause would be requested");
         cx.error(&at.key("pause_min"), what);
     }
 }

@@ -121,7 +121,7 @@ fn what_nobody_would_hear_of_is_said() {
             "sfc: {sfcMinHeaderOctets: 200}",
             "sfc: flow",
             "roce",
-            "profiles.tor.sfc.sfcMinHeaderOctets: in the virtual world 124 octets",
+            "profiles.tor.sfc.sfcMinHeaderOctets: the virtual world keeps 124 bytes",
         ),
     ] {
         let warnings = lab(profile, host, transport);

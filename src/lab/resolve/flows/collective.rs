@@ -25,7 +25,7 @@ pub(super) fn collective(
     }
     if kind.carrier.batch().is_some() {
         let messages = at.key("transport").key(kind.carrier.key()).key("messages");
-        cx.error(&messages, format!("`{name}` has messages of its own; leave these out"));
+        cx.error(&messages, format!("`{name}` sets the messages itself; leave these out"));
         return none;
     }
     let Some(bytes) = bytes else {

@@ -61,7 +61,7 @@ pub(super) fn ends(
     let pairs: Vec<(usize, usize)> = match said.pattern.unwrap_or_default() {
         Pattern::AllToAll if from.len() * to.len() > room + to.len().min(from.len()) => {
             let what = format!(
-                "comes to {} flows; a lab has up to {}",
+                "makes {} flows; a lab has up to {}",
                 from.len() * to.len(),
                 FLOW_ID_MAX + 1
             );

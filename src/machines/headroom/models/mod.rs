@@ -143,7 +143,7 @@ pub enum ModelError {
         needed: Bytes,
     },
     /// The port's groups need more than the maximum of a port.
-    #[error("{max} is too small: the port's groups come to {needed}, which must be less")]
+    #[error("{max} is too small: the port's groups take {needed}, which must be less")]
     Port {
         /// Maximum of a port.
         max: Bytes,

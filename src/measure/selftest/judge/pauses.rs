@@ -171,7 +171,7 @@ pub(in crate::selftest) fn by_device(
             Line::fails(check, claimed, tried, "the driver claims it and refuses it")
         }
         (Err(_), Err(why)) => {
-            let why = format!("the driver has none; asked for, it is refused: {why}");
+            let why = format!("the driver has none, and refuses to set it: {why}");
             Line::not_tried(check, claimed, why)
         }
         (Err(_), Ok(())) => {

@@ -33,8 +33,8 @@ pub(super) fn over_time(r: &Report<'_>) -> Markup {
     let looks = &r.recording.looks;
     html! {
         (card("Egress queues", octets(r, &looks.queues, "q", "queue depth"),
-            "Bytes queued for egress, by switch port and traffic class: the fullest queues. On paper, \
-             a band is from the minimum to the maximum, its line the mean."))
+            "Bytes queued for egress, by switch port and traffic class: the fullest queues. In \
+             print, a band spans minimum to maximum, and its line is the mean."))
         (map_card(r, "All egress queues", &looks.queues, "q"))
         (card("Pauses", pauses::pauses(r).draw(),
             "Times during which each port was paused, by priority (p3: priority 3). Paler bars are many \

@@ -152,7 +152,7 @@ mod tests {
             "throughput (Mb/s)",
             "p1 p3",
             "latency (logarithmic)",
-            "within 1.2us either way",
+            "error of latencies at most 1.2us",
             "sluice gen x.yaml",
             "Pauses sent",
         ];

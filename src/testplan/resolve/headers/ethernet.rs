@@ -44,8 +44,8 @@ pub(super) fn ethernet(
             }
             _ => {
                 let path = format!("{}.{}", w.path, PFC_QUEUE.name);
-                let what = "a flow is sent by one queue; give one value, and each queue a flow of \
-                            its own";
+                let what = "a flow is sent by one queue; give one value, and configure a flow \
+                    for each queue";
                 w.cx.error(path, what);
             }
         }

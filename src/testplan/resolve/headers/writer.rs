@@ -122,7 +122,7 @@ impl Writer<'_> {
                 self.draft.checksums.push(Checksum { at, over, bad });
             }
             None => {
-                let what = "stays 0, because no IP header in front says what it covers";
+                let what = "stays 0, because there is no IP header in front of it";
                 self.cx.warn(self.path_of(field, ""), what);
             }
         }

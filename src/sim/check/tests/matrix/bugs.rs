@@ -366,7 +366,7 @@ fn pauses_told() -> Vec<Bug> {
         Bug::built("refreshes that come late", |n| {
             defect(n, 0, 0, Sending::RefreshesLate { every: 3 })
         })
-        .says(&["s:p0 wants priority 3 paused", "did not say so"]),
+        .says(&["s:p0 needs priority 3 paused", "sent no pause for"]),
         Bug::built("pauses of the next priority", |n| defect(n, 0, 0, Sending::NextPriority)),
         Bug::built("pauses that wait for data", |n| {
             defect(n, 0, 0, Sending::BehindData { frames: 4 })
