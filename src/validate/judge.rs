@@ -1,5 +1,6 @@
 //! Verdicts of tests, and values that are judged with their uncertainty.
 
+use ground::time::Duration;
 use ground::verdict::Verdict;
 use serde::Serialize;
 
@@ -170,7 +171,8 @@ impl Measurement {
     #[must_use]
     pub fn policy(what: impl Into<String>, value: f64, unit: &'static str, clause: &str) -> Self {
         let what = what.into();
-        let detail = format!("{what}: {} {unit}; {clause}", number(value));
+        let with = if unit.is_empty() { String::new() } else { format!(" {unit}") };
+        let detail = format!("{what}: {}{with}; {clause}", number(value));
         let limits = Limits::default();
         let (uncertainty, outcome) = (0.0, Outcome::Policy);
         Self { what, value, limits, uncertainty, unit, outcome, detail, explains: false }
@@ -179,7 +181,9 @@ impl Measurement {
 
 /// Returns the sentence about a value.
 fn detail(what: &str, value: f64, limits: Limits, u: f64, unit: &'static str) -> String {
-    let (scale, unit) = readable(value, limits, unit);
+    let numbers = [Some(value), limits.at_least, limits.at_most];
+    let most = numbers.into_iter().flatten().filter(|n| n.is_finite()).fold(0.0, f64::max);
+    let (scale, unit) = scale(most, unit);
     let (margin, value, u) = (limits.margin(value) / scale, value / scale, u / scale);
     let scaled = |limit: Option<f64>| limit.map(|limit| limit / scale);
     let limits = Limits { at_least: scaled(limits.at_least), at_most: scaled(limits.at_most) };
@@ -191,18 +195,22 @@ fn detail(what: &str, value: f64, limits: Limits, u: f64, unit: &'static str) ->
         (None, None) => "no limit".to_owned(),
     };
     let error = if u > 0.0 { format!(" +-{}", number(u)) } else { String::new() };
-    // By how much a value misses a limit of 0 is the value.
-    let is_off = margin < 0.0 && -margin != value;
+    // By how much a value misses a limit of 0 is the value, and 0 misses by the limit.
+    let is_off = margin < 0.0 && -margin != value && value != 0.0;
     let off = if is_off { format!(", off by {}", number(-margin)) } else { String::new() };
     let unit = if unit.is_empty() { String::new() } else { format!(" {unit}") };
     format!("{what}: {}{error}{unit}, {allowed}{off}", number(value))
 }
 
-/// Returns the unit in which people read times in nanoseconds, and its length: one for all numbers of a
+/// Returns a time in the unit in which people read it.
+pub(crate) fn readable(time: Duration) -> String {
+    let (scale, unit) = scale(time.as_nanos_f64(), "ns");
+    format!("{} {unit}", number(time.as_nanos_f64() / scale))
+}
+
+/// Returns the unit in which people read numbers up to `most`, and its length: one for all numbers of a
 /// sentence.
-fn readable(value: f64, limits: Limits, unit: &'static str) -> (f64, &'static str) {
-    let numbers = [Some(value), limits.at_least, limits.at_most];
-    let most = numbers.into_iter().flatten().filter(|n| n.is_finite()).fold(0.0, f64::max);
+fn scale(most: f64, unit: &'static str) -> (f64, &'static str) {
     match unit {
         "ns" if most >= 1e9 => (1e9, "s"),
         "ns" if most >= 1e6 => (1e6, "ms"),
@@ -257,6 +265,11 @@ mod tests {
         let m = Measurement::judge("pause", 1_824_281_538.0, Limits::at_most(2.5e8), 1e3, "ns");
         assert_eq!(m.value, 1_824_281_538.0);
         assert_eq!(m.detail, "pause: 1.824 +-0.000001 s, at most 0.250 allowed, off by 1.574");
+        let m = Measurement::judge("pauses", 0.0, Limits::at_least(1.0), 0.0, "");
+        assert_eq!(m.detail, "pauses: 0, at least 1 wanted");
+        assert_eq!(readable(Duration::from_picos(1_824_281_538_000)), "1.824 s");
+        let m = Measurement::policy("marks", 3.0, "", "RFC 3168");
+        assert_eq!(m.detail, "marks: 3; RFC 3168");
     }
 
     #[test]

@@ -313,6 +313,13 @@ pub struct Tolerances {
     pub resume: Duration,
 }
 
+impl Tolerances {
+    /// Defaults of the deviations of rates, shares and lengths of pauses.
+    pub(crate) const RATE: f64 = 0.02;
+    pub(crate) const SHARE: f64 = 0.01;
+    pub(crate) const PAUSE: f64 = 0.05;
+}
+
 /// Times of the parts of a test.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Times {

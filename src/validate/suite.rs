@@ -88,19 +88,32 @@ pub fn skip_reason(setup: &Setup, level: Level, test: &Test) -> Option<String> {
     (result.outcome == Outcome::Skip).then_some(result.detail)
 }
 
-/// Returns true if a name matches a pattern, in which `*` stands for any text.
+/// Returns true if a name matches a pattern, in which `*` stands for any text, `?` for a character, and `[1-5]` or
+/// `[135]` for one of these.
 fn matches(pattern: &str, name: &str) -> bool {
-    match pattern.split_once('*') {
-        None => pattern.eq_ignore_ascii_case(name),
-        Some((front, back)) => {
-            let long = name.len() >= front.len() + back.len();
-            let begins =
-                |text: &str| name.get(..text.len()).is_some_and(|n| n.eq_ignore_ascii_case(text));
-            let rest = name.get(front.len()..).unwrap_or_default();
-            long && begins(front)
-                && (0..=rest.len()).any(|n| rest.get(n..).is_some_and(|r| matches(back, r)))
-        }
+    let Some(front) = pattern.chars().next() else { return name.is_empty() };
+    let behind = |text: &str, first: char| text[first.len_utf8()..].to_owned();
+    let rest = behind(pattern, front);
+    if front == '*' {
+        let mut tails = name.char_indices().map(|(n, _)| &name[n..]).chain([""]);
+        return tails.any(|tail| matches(&rest, tail));
     }
+    let Some(first) = name.chars().next() else { return false };
+    let class = rest.split_once(']').filter(|_| front == '[');
+    let (is_one, rest) = match class {
+        Some((class, rest)) => (is_in(class, first), rest),
+        None => (front == '?' || front.eq_ignore_ascii_case(&first), &rest[..]),
+    };
+    is_one && matches(rest, &behind(name, first))
+}
+
+/// Returns true if a character is one of a class: `135`, `1-5`.
+fn is_in(class: &str, letter: char) -> bool {
+    let letter = letter.to_ascii_uppercase();
+    let class: Vec<char> = class.chars().map(|one| one.to_ascii_uppercase()).collect();
+    let ranges = class.windows(3).filter(|range| range[1] == '-');
+    class.contains(&letter)
+        || ranges.into_iter().any(|range| (range[0]..=range[2]).contains(&letter))
 }
 
 /// Results of a run.
@@ -290,6 +303,10 @@ mod tests {
         assert!(matches("V-R*", "V-R01") && matches("v-r01", "V-R01") && matches("*01", "L01"));
         assert!(!matches("V-R*", "V-X01") && !matches("V-R", "V-R01"));
         assert!(matches("*-R*1", "V-R01") && !matches("*-R*2", "V-R01"));
+        assert!(matches("v-s0[1-5]", "V-S03") && !matches("V-S0[1-5]", "V-S06"));
+        assert!(matches("V-[RX]0?", "V-X09") && !matches("V-[RX]0?", "V-S01"));
+        assert!(matches("V-[a-s]01", "V-R01") && !matches("V-[RX]0?", "V-X0"));
+        assert!(matches("*", "V-R01") && !matches("V-S0[1-5", "V-S01") && !matches("", "V-S01"));
     }
 
     #[test]

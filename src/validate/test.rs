@@ -6,7 +6,7 @@ mod counters;
 use crate::bench::{Bench, Faculty, Trouble};
 use crate::judge::{Limits, Measurement, Outcome};
 use crate::observation::{Observation, Record, Way};
-use crate::setup::{FlowControl, Keep, Setup, TesterPort};
+use crate::setup::{FlowControl, Keep, Setup, TesterPort, Tolerances};
 use crate::trace::Seen;
 use crate::trial::{Flow, FlowId, Port, Rate, Trial, pause_frame, pfc_frame};
 use core::ops::Range;
@@ -31,7 +31,7 @@ pub struct Test {
     pub topology: Topology,
     /// Traffic and steps.
     pub procedure: &'static str,
-    /// Criterion.
+    /// Criterion. `{rate}`, `{share}` and `{pause}` stand for the tolerances: see [`Test::criterion`].
     pub pass: &'static str,
     /// Source of its uncertainty.
     pub uncertainty: &'static str,
@@ -41,6 +41,22 @@ pub struct Test {
     pub run: fn(&mut Context<'_>) -> Result<(), Trouble>,
     /// Line of its description in its file.
     pub line: u32,
+}
+
+impl Test {
+    /// Returns the criterion with the tolerances of a file, or with the default ones.
+    #[must_use]
+    pub fn criterion(&self, limits: Option<&Tolerances>) -> String {
+        let of = |limit: fn(&Tolerances) -> f64, default| limits.map_or(default, limit);
+        let percent = |ratio: f64| format!("{} %", (ratio * 1e6).round() / 1e4);
+        let rate = of(|limits| limits.rate, Tolerances::RATE);
+        let share = of(|limits| limits.share, Tolerances::SHARE);
+        let pause = of(|limits| limits.pause, Tolerances::PAUSE);
+        let named = [("{rate}", rate), ("{share}", share), ("{pause}", pause)];
+        named
+            .iter()
+            .fold(self.pass.to_owned(), |text, (name, limit)| text.replace(name, &percent(*limit)))
+    }
 }
 
 /// Ports of the tester that a test needs, and its traffic between them.
@@ -406,13 +422,17 @@ impl<'a> Context<'a> {
         self.judge(what, count as f64, limits, 0.0, "");
     }
 
+    /// Records a failure that explains other values of the test, and so is the reason of its outcome.
+    pub fn cause(&mut self, what: impl Into<String>, count: u64) {
+        let cause = Measurement::judge(what, count as f64, Limits::exactly(0.0), 0.0, "");
+        self.measured.push(Measurement { explains: true, ..cause });
+    }
+
     /// Judges a time in nanoseconds. The longest time stands for one without an end, which is a failure
     /// of every limit.
     pub fn time(&mut self, what: impl Into<String>, time: Duration, limits: Limits, u: Duration) {
         if time == Duration::MAX {
-            let what = format!("{} without an end", what.into());
-            let endless = Measurement::judge(what, 1.0, Limits::exactly(0.0), 0.0, "");
-            return self.measured.push(Measurement { explains: true, ..endless });
+            return self.cause(format!("{} without an end", what.into()), 1);
         }
         self.judge(what, time.as_nanos_f64(), limits, u.as_nanos_f64(), "ns");
     }

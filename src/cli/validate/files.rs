@@ -57,7 +57,7 @@ impl Files {
         }
         written.text(self.jsonl, args.jsonl.as_ref(), || evidence::json_lines(results, name));
         written.text(self.junit, args.junit.as_ref(), || {
-            evidence::junit(results, &testbed(results, setup))
+            evidence::junit(results, name, &setup.limits, &testbed(results, setup))
         });
         written.text(self.ctrf, args.ctrf.as_ref(), || evidence::ctrf(results, name));
         written.text(self.prometheus, args.prometheus.as_ref(), || validation_metrics(results));

@@ -126,7 +126,7 @@ fn one(p: &ValidationPage<'_>, test: &TestResult) -> Markup {
                 @if let Some(known) = described {
                     p.small.soft { (known.purpose) " " (known.clause) "." }
                     p.small { strong { "Procedure. " } (known.procedure) }
-                    p.small { strong { "Pass. " } (known.pass) }
+                    p.small { strong { "Pass. " } (known.criterion(Some(&p.setup.limits))) }
                 }
                 @if !test.measurements.is_empty() {
                     (tables::table(&values(&test.measurements)))
@@ -225,14 +225,15 @@ fn trial(seen: &Seen, group: &str) -> Markup {
     html! {
         (card(&seen.trial, rates.draw(), &format!("Rates at which the tester received.{left}")))
         (card(&format!("Pauses: {}", seen.trial), pauses(seen, group).draw(),
-            "Times in which a pause was in force: the tester's own, and those of the device."))
+            "Times in which a pause was in force, by port of the tester and priority: a port pauses the \
+             device, or is paused by it."))
     }
 }
 
 /// Returns the rows of pauses, one for each port, side and priority.
 fn pauses(seen: &Seen, group: &str) -> Pauses {
     let name = |span: &PauseSpan| {
-        let whom = if span.way == Way::Sent { "pauses the DUT" } else { "is paused" };
+        let whom = if span.way == Way::Sent { "pauses" } else { "is paused" };
         let what = span.priority.map_or("PAUSE".to_owned(), |priority| priority.to_string());
         format!("{} {whom}, {what}", span.port)
     };
@@ -286,7 +287,7 @@ mod tests {
             "<title>a&lt;b: FAIL</title>",
             "href=\"#V-R01\"",
             "received (Gb/s)",
-            "B pauses the DUT, 3",
+            "B pauses, 3",
             "frames of priority 3 against the pause",
             "<td>no</td>",
             "not run",

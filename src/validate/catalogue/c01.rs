@@ -129,7 +129,7 @@ fn xon(cx: &mut Context<'_>, what: &str, counters: &Counters, (port, priority): 
         None => {
             if let Some(n) = counters.get(port, Some(priority), Counter::PfcRx) {
                 let clause = "`expected.xon` does not say if they are counted";
-                cx.policy(what, n as f64, "frames", clause);
+                cx.policy(what, n as f64, "", clause);
             }
             return;
         }
@@ -154,7 +154,7 @@ fn pause(cx: &mut Context<'_>) -> Result<(), Trouble> {
     total(cx, &counters, (b, Counter::PfcRxAll), ("PAUSE frames", 0));
     if let Some(n) = counters.get(b, None, Counter::PauseRx) {
         let clause = "802.1Q 36.1.1 is silent about counting PAUSE where PFC is on";
-        cx.policy("PAUSE frames counted as PAUSE", n as f64, "frames", clause);
+        cx.policy("PAUSE frames counted as PAUSE", n as f64, "", clause);
     }
     Ok(())
 }

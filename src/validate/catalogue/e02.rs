@@ -50,7 +50,7 @@ fn run(cx: &mut Context<'_>) -> Result<(), Trouble> {
         last += u64::from(sequence >= frames - ends);
     }
     if first == 0 && last == ends {
-        cx.policy("marks at enqueuing", last as f64, "frames", "RFC 3168 5 names no place");
+        cx.policy("marks at enqueuing", last as f64, "", "RFC 3168 5 names no place");
         return Ok(());
     }
     let exactly = |wanted: u64| Limits::exactly(wanted as f64);

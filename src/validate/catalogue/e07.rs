@@ -92,7 +92,7 @@ fn marks_of(cx: &mut Context<'_>, priority: Priority, quanta: Quanta) -> Result<
     let every = pause.saturating_mul(2) + frame.saturating_mul(64);
     let end = times.baseline + every.saturating_mul(pauses);
     let traffic = end + times.settle.saturating_mul(2);
-    let mut trial = Trial::new(format!("pauses of {}", quanta.0), traffic + times.drain);
+    let mut trial = Trial::new(format!("pauses of {} quanta", quanta.0), traffic + times.drain);
     let flow = Flow::new((a, b), priority, Limit::Time(traffic)).size(SIZE).ecn(Ecn::Ect0);
     let flow: FlowId = trial.flow(flow.rate(Rate::Line(SHARE)));
     let octets = pfc_frame(cx.port(b).mac, &[(priority, quanta)]);

@@ -22,7 +22,7 @@ pub const TEST: Test = Test {
                 too. Then the same, while B sends the first priority to D at line rate, so that \
                 the device pauses it.",
     pass: "With congestion no frame is lost, no pause stops the other priority, it arrives at the rate at \
-           which it is sent within 2 %, and the 99th percentile of its latency is at most twice that \
+           which it is sent within {rate}, and the 99th percentile of its latency is at most twice that \
            without congestion.",
     uncertainty: "Time stamps of the tester.",
     source: "sonic-mgmt plans for oversubscription; RFC 8239 5",

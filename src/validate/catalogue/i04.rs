@@ -17,7 +17,7 @@ pub const TEST: Test = Test {
     topology: Topology::Tn,
     procedure: "All ports but the last send one lossless priority to the last one at line \
                 rate, and obey pauses.",
-    pass: "No frame is lost. Each sender has its share of what arrives within 2 %, and Jain's fairness \
+    pass: "No frame is lost. Each sender has its share of what arrives within {rate}, and Jain's fairness \
            index of the shares is at least 0.99.",
     uncertainty: "A frame of each flow at the ends of the interval, and what a sender sends between two \
                   pauses: the test is longer where that is more than half of the limit.",

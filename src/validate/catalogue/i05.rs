@@ -76,7 +76,7 @@ fn around(cx: &mut Context<'_>, priority: Priority) -> Result<(), Trouble> {
         let lost = seen.tally(flow).lost();
         match cx.setup.expected.watchdog {
             None => cx.count(what, lost, Limits::exactly(0.0)),
-            Some(_) => cx.policy(what, lost as f64, "frames", "a watchdog drops to end a deadlock"),
+            Some(_) => cx.policy(what, lost as f64, "", "a watchdog drops to end a deadlock"),
         }
     }
     Ok(())

@@ -14,7 +14,7 @@ pub const TEST: Test = Test {
     topology: Topology::T2,
     procedure: "A flow on each priority from A to B, an equal share of the line each. B sends PFC frames \
                 whose opcode is another one.",
-    pass: "All flows keep their rates within 2 %, no frame is lost, and no port receives one of the \
+    pass: "All flows keep their rates within {rate}, no frame is lost, and no port receives one of the \
            frames.",
     uncertainty: "None: counts.",
     source: "sonic-mgmt Y02",

@@ -15,7 +15,7 @@ pub const TEST: Test = Test {
     procedure: "A flow on each priority from A to B, an equal share of the line each. B sends \
                 PFC whose vector has all bits of its high octet and one lossless priority, with \
                 the longest time for all.",
-    pass: "The other priorities keep their rates within 2 %, and no frame is lost. The rate of \
+    pass: "The other priorities keep their rates within {rate}, and no frame is lost. The rate of \
            the named priority is reported.",
     uncertainty: "Time stamps of the tester.",
     source: "sonic-mgmt Y02",

@@ -18,7 +18,7 @@ pub const TEST: Test = Test {
                 PFC to a known and to an unknown station, to 01-80-C2-00-00-0E, to the broadcast \
                 address, and with a tag; then to the address of the DUT at B, which it learns \
                 from a pause of the DUT.",
-    pass: "All flows keep their rates within 2 %, no frame is lost, and no port receives one of \
+    pass: "All flows keep their rates within {rate}, no frame is lost, and no port receives one of \
            the frames. The reaction to the address of the port is reported.",
     uncertainty: "Time stamps of the tester.",
     source: "HLK unicast and multicast destinations",

@@ -13,7 +13,7 @@ pub const TEST: Test = Test {
     topology: Topology::T2,
     procedure: "A flow on each priority from A to B, an equal share of the line each. B sends \
                 PAUSE of the longest time without a gap.",
-    pass: "All flows keep their rates within 2 %, no frame is lost, and no port receives one of \
+    pass: "All flows keep their rates within {rate}, no frame is lost, and no port receives one of \
            the frames.",
     uncertainty: "Time stamps of the tester.",
     source: "sonic-mgmt Y03",

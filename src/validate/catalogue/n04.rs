@@ -18,7 +18,7 @@ pub const TEST: Test = Test {
     procedure: "Both NICs send all their priorities. A pauses one lossless priority without a gap, then sends \
                 one frame with a time of zero.",
     pass: "From the limit after the first pause to XON no frame of the priority begins at A. Its other \
-           priorities, and all at B, keep the rates that they had at rest within 2 %. The first frame after \
+           priorities, and all at B, keep the rates that they had at rest within {rate}. The first frame after \
            XON begins within the resume time (1 ms), and before half of the last pause is over.",
     uncertainty: "Time stamps of the tester.",
     source: "Keysight ai-ml-testing PFC.md",

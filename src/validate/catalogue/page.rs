@@ -6,7 +6,8 @@ use crate::test::{Test, Topology};
 #[must_use]
 pub fn page(test: &Test) -> String {
     let aliases = if test.aliases.is_empty() { "-".into() } else { test.aliases.join(", ") };
-    let Test { id, title, clause, level, source, purpose, procedure, pass, uncertainty, .. } = test;
+    let Test { id, title, clause, level, source, purpose, procedure, uncertainty, .. } = test;
+    let pass = test.criterion(None);
     format!(
         "# {id}: {title}\n\n\
          | | |\n| --- | --- |\n\

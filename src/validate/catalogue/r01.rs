@@ -15,7 +15,7 @@ pub const TEST: Test = Test {
     procedure: "A flow on each priority from A to B, an equal share of the line each. After a time \
                 at rest B pauses one lossless priority without a gap.",
     pass: "From the limit after the first pause to the end of the last one no frame of the paused \
-           priority begins. The others keep their rates within 2 %. No frame is lost.",
+           priority begins. The others keep their rates within {rate}. No frame is lost.",
     uncertainty: "Time stamps of the tester.",
     source: "sonic-mgmt L01",
     level: Level::Quick,

@@ -19,7 +19,7 @@ pub const TEST: Test = Test {
     procedure: "A flow on one lossless priority at line rate from A to B. B sends a long pause \
                 and in the middle of it a short one; a short and then a long one; three \
                 short ones in a row; and a short one, in the middle of it a long one for all other priorities.",
-    pass: "The first frame begins when the last pause of the priority is over, within 5 %, or 3 quanta and a \
+    pass: "The first frame begins when the last pause of the priority is over, within {pause}, or 3 quanta and a \
            frame if that is more, and the limit.",
     uncertainty: "Time stamps of the tester.",
     source: "Intel LL 10G MAC guide 4.6.1.1; UNH-IOL 31B",

@@ -115,13 +115,13 @@ fn judge(
     let name = format!("vectors without the bit of priority {priority} that stop it");
     let is_lossy = cx.setup.lossy.contains(priority);
     let name = if is_lossy { format!("vectors that stop lossy priority {priority}") } else { name };
-    cx.judge(name, stops.wrong as f64, exactly, unsure, "frames");
+    cx.judge(name, stops.wrong as f64, exactly, unsure, "");
     cx.none_lost(seen, (flow, priority));
     if is_lossy {
         return;
     }
     let name = format!("vectors with the bit of priority {priority} that do not stop it");
-    cx.judge(name, stops.missed as f64, exactly, unsure, "frames");
+    cx.judge(name, stops.missed as f64, exactly, unsure, "");
     let limits = end::limits(cx, plan.time(priority), stop::SIZE);
     let u = seen.uncertainty.saturating_mul(2).as_nanos_f64();
     let shortest = stops.lengths.iter().copied().reduce(f64::min);

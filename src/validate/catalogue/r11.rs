@@ -14,7 +14,7 @@ pub const TEST: Test = Test {
     topology: Topology::T2,
     procedure: "A flow on each priority from A to B, an equal share of the line each. B pauses \
                 all lossy priorities without a gap; at level full also each alone.",
-    pass: "All flows keep their rates within 2 %. No frame is lost.",
+    pass: "All flows keep their rates within {rate}. No frame is lost.",
     uncertainty: "Time stamps of the tester.",
     source: "sonic-mgmt Y01; HLK TestPfcDisabled",
     level: Level::Quick,

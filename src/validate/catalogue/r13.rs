@@ -17,7 +17,7 @@ pub const TEST: Test = Test {
     topology: Topology::T2,
     procedure: "A flow on one lossless priority at line rate from A to B. B pauses it \
                 periodically for 10, 25, 50, 75 and 90 % of the time. The tester obeys.",
-    pass: "Over whole periods the priority has the rest of the line within 2 % of the line. No \
+    pass: "Over whole periods the priority has the rest of the line within {rate} of the line. No \
            frame is lost.",
     uncertainty: "Time stamps of the tester.",
     source: "sonic-mgmt throttling storms",

@@ -8,13 +8,14 @@ pub const TEST: Test = Test {
     id: "V-S01",
     aliases: &["37.1.1"],
     title: "bandwidth is shared by weight",
-    purpose: "Traffic classes that are over get shares of the line by their weights.",
+    purpose: "When weighted traffic classes have more to send than the line carries, each gets the share of its \
+              weight.",
     clause: "802.1Q 8.6.8.4",
     topology: Topology::T3,
     procedure: "A sends a full line to C, each weighted priority at its share (`expected.weights`). So does B, \
-                with three tenths of each share, and the lightest class for the rest: each class is over, and \
-                a device without a scheduler would give the lightest one too much.",
-    pass: "Each class has its share of the bytes, without preambles and gaps, within 1 %.",
+                with three tenths of each share, and the lightest class for the rest: each class has more to \
+                send than its share, and a device without a scheduler would give the lightest one too much.",
+    pass: "Each class has its share of the bytes, without preambles and gaps, within {share}.",
     uncertainty: "A frame of each flow at the ends of the interval.",
     source: "UNH 37.1.1 to 37.1.4; sonic-mgmt issue 24993. 802.1Qaz itself allows 10 %.",
     level: Level::Quick,

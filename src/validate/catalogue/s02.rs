@@ -18,7 +18,7 @@ pub const TEST: Test = Test {
     procedure: "As V-S01, in three kinds of trials. The heaviest class (at level full each class) sends \
                 nothing; it sends half of its share; a lossless priority sends 30 % of the line, or \
                 its share if it is weighted, and C pauses it.",
-    pass: "The other classes share the rest of the bytes by their weights within 1 %, and C's line is busy \
+    pass: "The other classes share the rest of the bytes by their weights within {share}, and C's line is busy \
            for at least 99 % of the time.",
     uncertainty: "A frame of each flow at the ends of the interval.",
     source: "UNH 37.1.5; sonic-mgmt fluctuating traffic",

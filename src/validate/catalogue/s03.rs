@@ -20,7 +20,7 @@ pub const TEST: Test = Test {
                 strict priority that is lossless and the first that is lossy, at level full with each. Then A \
                 and B send two strict lossy priorities, if there are two, at 70 % each.",
     pass: "No frame of the strict priority is lost, and no pause stops it. It and the weighted classes \
-           have their shares of the bytes within 1 %: the strict one what it sends, the others the rest by \
+           have their shares of the bytes within {share}: the strict one what it sends, the others the rest by \
            their weights. Of two strict priorities the higher one has all that it sends, and the lower one the \
            rest.",
     uncertainty: "A frame of each flow at the ends of the interval.",

@@ -12,7 +12,7 @@ pub const TEST: Test = Test {
     clause: "802.1Q 8.6.8.4",
     topology: Topology::T3,
     procedure: "As V-S01, with frames of 128 bytes in every second class, and the longest in the others.",
-    pass: "Each class has its share of the bytes, without preambles and gaps, within 1 %.",
+    pass: "Each class has its share of the bytes, without preambles and gaps, within {share}.",
     uncertainty: "A frame of each flow at the ends of the interval.",
     source: "own; NetSys/bess issue 717",
     level: Level::Full,

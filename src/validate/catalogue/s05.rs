@@ -17,7 +17,7 @@ pub const TEST: Test = Test {
     procedure: "As V-S01, with a lossless priority at 20 % of the line if none is weighted. In the middle of \
                 the traffic all weights at C become the largest one of them; if all are equal, the \
                 first becomes three times as large.",
-    pass: "Before the change each class has its old share of the bytes within 1 %, and from the time \
+    pass: "Before the change each class has its old share of the bytes within {share}, and from the time \
            `times.settle` after it its new one. No frame of a lossless priority is lost.",
     uncertainty: "A frame of each flow at the ends of the interval.",
     source: "SAI DwrrWeightChange; sonic-buildimage issue 29255",

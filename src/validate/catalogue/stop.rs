@@ -3,7 +3,7 @@
 use core::ops::Range;
 
 use crate::bench::Trouble;
-use crate::judge::Limits;
+use crate::judge::{Limits, readable};
 use crate::observation::{Observation, Way};
 use crate::test::Context;
 use crate::trial::{Control, Flow, FlowId, Limit, Port, Rate, Trial};
@@ -26,7 +26,8 @@ pub(super) struct Storm {
 /// line each, and a storm for `set` at `b` in the middle of it.
 pub(super) fn storm(cx: &Context<'_>, (a, b): (Port, Port), set: PrioritySet, size: u32) -> Storm {
     let named: Vec<_> = set.iter().map(|p| p.to_string()).collect();
-    let name = format!("storm for {}", named.join(", "));
+    let word = if named.len() == 1 { "priority" } else { "priorities" };
+    let name = format!("storm for {word} {}", named.join(", "));
     let mut storm = traffic(cx, (a, b), (name, size), hold(cx));
     let from = cx.setup.times.baseline;
     let span = (from, from + hold(cx));
@@ -217,12 +218,12 @@ pub(super) fn none_began(
     }
     let what = match last {
         Some(last) => format!(
-            "frames of priority {priority} against the pause (the last {} ns after the limit)",
-            last.begin.saturating_sub(span.start).as_nanos()
+            "frames of priority {priority} against the pause (the last {} after the limit)",
+            readable(last.begin.saturating_sub(span.start))
         ),
         None => format!("frames of priority {priority} against the pause"),
     };
     // A span that is shorter than the uncertainty of its ends says nothing.
     let uncertainty = if sure.is_empty() { 1.0 } else { 0.0 };
-    cx.judge(what, count as f64, Limits::exactly(0.0), uncertainty, "frames");
+    cx.judge(what, count as f64, Limits::exactly(0.0), uncertainty, "");
 }

@@ -59,7 +59,7 @@ fn run(cx: &mut Context<'_>) -> Result<(), Trouble> {
     let none = Limits::exactly(0.0);
     if dog.idle {
         let clause = "expected.watchdog.idle: it takes empty queues for stormed";
-        cx.policy(what, lost as f64, "frames", clause);
+        cx.policy(what, lost as f64, "", clause);
         if let Ok(storms) = storms {
             cx.policy(counted, storms as f64, "storms", clause);
         }

@@ -24,7 +24,7 @@ pub const TEST: Test = Test {
                 are two, and the priority from B to C. Then B pauses two lossless priorities for three detection \
                 times, one of them for half of the restoration time more.",
     pass: "Frames of the stormed queue are lost; of the other flows none, and during the storm they keep \
-           their rates within 2 %. Of two stormed queues the second one is restored by its own last pause: no \
+           their rates within {rate}. Of two stormed queues the second one is restored by its own last pause: no \
            frame of it arrives before the restoration time after that.",
     uncertainty: "Time stamps of the tester.",
     source: "sonic-mgmt pfcwd basic; sonic-buildimage issue 9432",

@@ -22,7 +22,7 @@ pub const TEST: Test = Test {
                 pauses the priority, and its link goes down after half of a detection time, and comes back \
                 a detection time later without a storm. At last the detection time of the device's port is \
                 doubled while it runs, and B pauses the priority for 1.5 and for 4 of the old ones.",
-    pass: "The XON frames cost no frame, and the flow keeps its rate within 2 %. From the settling time after \
+    pass: "The XON frames cost no frame, and the flow keeps its rate within {rate}. From the settling time after \
            the link is back no frame is lost for two detection times. With the doubled time the shorter \
            storm costs no frame, and the longer one does. Where the tester cannot take its link down, or has \
            no access to the device's settings, that part is skipped.",

@@ -66,7 +66,7 @@ fn run(cx: &mut Context<'_>) -> Result<(), Trouble> {
         if one == other && [a, b].iter().all(|port| cx.port(*port).dut_mac.is_none()) {
             let what = format!("ports whose pauses come from {one}");
             let clause = "802.3 31.4.1.3: the address of the sending station; ports may share one";
-            cx.policy(what, 2.0, "ports", clause);
+            cx.policy(what, 2.0, "", clause);
         }
     }
     Ok(())

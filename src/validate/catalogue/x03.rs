@@ -46,7 +46,7 @@ fn run(cx: &mut Context<'_>) -> Result<(), Trouble> {
             let what = format!("XON of priority {priority} at {name} after the last pause");
             if cx.setup.expected.expiry_only {
                 let clause = "802.1Q leaves it to the device to send XON or to let a pause expire";
-                cx.policy(what, after as f64, "frames", clause);
+                cx.policy(what, after as f64, "", clause);
             } else {
                 cx.count(what, after as u64, Limits::at_least(1.0));
             }

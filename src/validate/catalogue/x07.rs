@@ -15,7 +15,7 @@ pub const TEST: Test = Test {
     topology: Topology::T3,
     procedure: "A flow on a lossless priority at 90 % and one on a lossy priority at 9 % of the line from \
                 A to B; then a flow on the lossless priority at 45 % from A and from B to C.",
-    pass: "No pause is received, no frame is lost, and all flows keep their rates within 2 %.",
+    pass: "No pause is received, no frame is lost, and all flows keep their rates within {rate}.",
     uncertainty: "None: counts.",
     source: "sonic-mgmt SNAPPI 01, no_congestion",
     level: Level::Quick,

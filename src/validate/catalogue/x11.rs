@@ -16,7 +16,7 @@ pub const TEST: Test = Test {
     topology: Topology::Th,
     procedure: "Flows on one lossless priority at line rate from A and from B to C; A ignores pauses, B \
                 obeys. Flows on a lossy priority from A and from B to D at 10 %.",
-    pass: "No frame of B is lost, and none of the lossy priority; these keep their rates within 2 %. Frames \
+    pass: "No frame of B is lost, and none of the lossy priority; these keep their rates within {rate}. Frames \
            of A are dropped.",
     uncertainty: "None: counts.",
     source: "own; storms of sonic-mgmt",

@@ -5,9 +5,13 @@ use std::time::Duration;
 
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 
+use super::repeat;
+use crate::catalogue;
 use crate::judge::{Measurement, Outcome};
+use crate::setup::Tolerances;
 use crate::suite::Results;
 use crate::suite::TestResult;
+use crate::test::Test;
 
 /// Properties of the testbed that sonic-mgmt wants; empty ones are allowed there.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -39,19 +43,20 @@ impl Testbed {
     }
 }
 
-/// Returns the results as JUnit XML. Skipped, policy and inconclusive tests are `skipped`, with the
+/// Returns the results of a DUT file with these limits as JUnit XML. Skipped, policy and inconclusive tests are `skipped`, with the
 /// outcome and the reason as message.
 ///
 /// # Panics
 /// Never: all texts have a form in XML.
 #[must_use]
-pub fn junit(results: &Results, testbed: &Testbed) -> String {
+pub fn junit(results: &Results, file: &str, limits: &Tolerances, testbed: &Testbed) -> String {
     let mut suite = TestSuite::new(format!("sluice validate {}", results.dut));
     suite.set_time(results.tests.iter().map(time).sum());
     for (name, value) in testbed.properties() {
         suite.add_property((name, value));
     }
-    suite.add_test_cases(results.tests.iter().map(case));
+    let body = |test: &TestResult| body(results, file, limits, test);
+    suite.add_test_cases(results.tests.iter().map(|test| case(test, &body(test))));
     let mut report = Report::new("sluice");
     report.add_test_suite(suite);
     let xml = report.to_string().expect("all texts have a form in XML");
@@ -62,12 +67,12 @@ fn time(test: &TestResult) -> Duration {
     Duration::from_secs_f64(test.duration_s.max(0.0))
 }
 
-fn case(test: &TestResult) -> TestCase {
+fn case(test: &TestResult, body: &str) -> TestCase {
     let status = |kind, name: &str| {
         let mut status = TestCaseStatus::non_success(kind);
         status.set_message(test.detail.as_str());
         status.set_type(name);
-        status.set_description(judged(test));
+        status.set_description(body);
         status
     };
     let status = match test.outcome {
@@ -94,6 +99,19 @@ fn case(test: &TestResult) -> TestCase {
     case.add_property(("test_id", test.id));
     case.add_property(("alias", test.aliases.join(" ").as_str()));
     case
+}
+
+/// Returns all that a reader of a failure needs: the values, what was done, what is asked, and the command that
+/// repeats it.
+fn body(results: &Results, file: &str, limits: &Tolerances, test: &TestResult) -> String {
+    let mut text = judged(test);
+    let mut tests = catalogue::TESTS.iter().chain([&catalogue::SELF_CHECK]);
+    if let Some(known) = tests.find(|known| known.id == test.id) {
+        let Test { clause, procedure, .. } = known;
+        let criterion = known.criterion(Some(limits));
+        text += &format!("\nclause: {clause}\nprocedure: {procedure}\npass: {criterion}");
+    }
+    text + &format!("\nrepeat: {}", repeat(results, file, test.id))
 }
 
 /// Returns the values that were judged, those that decided first, a line each.

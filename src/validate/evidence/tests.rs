@@ -1,7 +1,7 @@
 use super::*;
 use crate::judge::{Limits, Measurement, Outcome};
 use crate::observation::Way;
-use crate::setup::Keep;
+use crate::setup::{Keep, Tolerances};
 use crate::suite::TestResult;
 use crate::test::Level;
 
@@ -54,11 +54,14 @@ fn every_measurement_has_a_line_and_so_has_a_test_without_one() {
 #[test]
 fn junit_has_a_suite_as_its_root_and_counts_as_the_table_does() {
     let testbed = Testbed { host: "lab <1>".into(), ..Testbed::default() };
-    let xml = junit(&results(), &testbed);
+    let mut results = results();
+    results.tests.push(test("V-R01", Outcome::Fail, vec![]));
+    let limits = Tolerances { rate: 0.1, ..failed("ignores-pfc", "V-R01").1.limits };
+    let xml = junit(&results, "dut.yaml", &limits, &testbed);
     assert!(xml.starts_with("<?xml") && !xml.contains("testsuites"), "{xml}");
     for part in [
-        r#"tests="6""#,
-        r#"failures="1""#,
+        r#"tests="7""#,
+        r#"failures="2""#,
         r#"errors="1""#,
         r#"skipped="3""#,
         "lab &lt;1&gt;",
@@ -67,10 +70,15 @@ fn junit_has_a_suite_as_its_root_and_counts_as_the_table_does() {
         r#"name="CustomMsg""#,
         "a &lt;title&gt; &amp; more",
         "policy: policy of V-2",
+        "fail: silence: 3 ns, at most 2 allowed",
+        "clause: 802.1Q 36.1.2\n",
+        "keep their rates within 10 %.",
+        "repeat: sluice validate dut.yaml --only V-R01 --level quick --seed 7</failure>",
     ] {
         assert!(xml.contains(part), "{part}: {xml}");
     }
-    let text = table(&results());
+    results.tests.pop();
+    let text = table(&results);
     assert!(
         text.ends_with("1 pass, 1 skip, 1 policy, 1 inconclusive, 1 fail, 1 error\n"),
         "{text}"

@@ -380,9 +380,9 @@ fn expected(cx: &mut Cx, at: &Place<'_>, raw: &raw::Expected) -> Expected {
 fn tolerances(raw: &raw::Tolerances, rate: BitsPerSec) -> Tolerances {
     let ratio = |said: Option<Ratio>, default| said.map_or(default, |r| f64::from(r.0) / 1e6);
     Tolerances {
-        rate: ratio(raw.rate, 0.02),
-        share: ratio(raw.share, 0.01),
-        pause: ratio(raw.pause, 0.05),
+        rate: ratio(raw.rate, Tolerances::RATE),
+        share: ratio(raw.share, Tolerances::SHARE),
+        pause: ratio(raw.pause, Tolerances::PAUSE),
         reaction: raw.reaction.map_or(reaction_limit(rate), Quanta),
         resume: span(raw.resume, Duration::from_millis(1)),
     }

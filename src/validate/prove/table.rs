@@ -34,7 +34,9 @@ pub fn table(proof: &Proof) -> String {
             [run.fail, run.not_judged, run.without, run.passed.len()].map(|n| n.to_string());
         table.row([run.device.clone(), run.feature.clone(), fail, open, without, passed]);
     }
-    text += &format!("{table}\n");
+    if !table.is_empty() {
+        text += &format!("{table}\n");
+    }
     let good = proof.good.iter().filter(|run| run.others.is_empty()).count();
     let least = proof.good.iter().map(|run| run.passed).min().unwrap_or(0);
     text += &format!("good devices: {good} of {} runs without a failure", proof.good.len());

@@ -223,7 +223,7 @@ fn the_good_devices_pass() {
     }
 }
 
-/// Each fault beside one feature and each feature beside some faults: the whole matrix is that of `--prove`.
+/// Each fault beside one feature and each feature beside some faults; `SLUICE_MATRIX=all` runs all of the matrix.
 #[test]
 fn no_fault_passes_a_test_for_a_feature_beside_it() {
     let knobs = knobs().unwrap();

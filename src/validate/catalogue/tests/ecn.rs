@@ -147,7 +147,7 @@ fn marks_of_others_and_marks_that_do_not_grow_are_found() {
         },
     );
     fails_changed("V-E07", "marks after the pauses of 9714 quanta", |trial, record| {
-        if trial.name == "pauses of 9714" && flow_of(trial, record).is_some() {
+        if trial.name == "pauses of 9714 quanta" && flow_of(trial, record).is_some() {
             set(record, Ecn::Ce);
         }
     });
@@ -155,7 +155,7 @@ fn marks_of_others_and_marks_that_do_not_grow_are_found() {
         "V-E07",
         "marks by pauses of 65000 quanta, not fewer than of 9714",
         |trial, record| {
-            if trial.name == "pauses of 65000" && flow_of(trial, record).is_some() {
+            if trial.name == "pauses of 65000 quanta" && flow_of(trial, record).is_some() {
                 set(record, Ecn::Ect0);
             }
         },
