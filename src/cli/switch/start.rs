@@ -3,8 +3,8 @@
 
 use std::path::Path;
 
+use crate::cli::log::RUNNING;
 use crate::cli::quoted;
-use crate::cli::terminal::say;
 use crate::config::SwitchFile;
 use crate::dpdk::{Undone, undone_checksums};
 use crate::runtime::Unpinned;
@@ -14,25 +14,27 @@ use daemon::socket;
 /// Reports on standard error that the switch runs.
 pub(super) fn announce(file: &SwitchFile, running: &Running, socket: Option<&Path>) {
     let (ports, workers) = (running.devices.len(), file.workers.len());
-    say!(
+    tracing::info!(
+        target: RUNNING,
         "{}: running, {}, {}; Ctrl-C stops it and prints the summary",
         file.plan.name,
         counted(ports, "port"),
         counted(workers, "worker"),
     );
     if let Some(why) = &running.placement.unpinned {
-        say!("{}: {}", file.plan.name, unpinned(why));
+        tracing::warn!(target: RUNNING, "{}: {}", file.plan.name, unpinned(why));
     }
     if let Some(path) = socket {
         let usual = path == socket::default_path(&file.plan.name);
         let option = if usual { String::new() } else { format!(" --control {}", quoted(path)) };
-        say!("control socket: {}, for `sluice ctl{option} show`", path.display());
+        let path = path.display();
+        tracing::info!(target: RUNNING, "control socket: {path}, for `sluice ctl{option} show`");
     }
     let ports = file.plan.ports.iter().zip(&running.devices);
     for (port, device) in ports {
         let Some(interface) = device.interface() else { continue };
         if let Some(found) = undone_checksums(&interface) {
-            say!("{}: {}", port.name, advice(&interface.name, &found));
+            tracing::warn!(target: RUNNING, "{}: {}", port.name, advice(&interface.name, &found));
         }
     }
 }
