@@ -7,8 +7,8 @@ use crate::cli::log::RUNNING;
 use crate::cli::quoted;
 use crate::config::SwitchFile;
 use crate::dpdk::{Undone, undone_checksums};
-use crate::runtime::Unpinned;
 use crate::runtime::real::Running;
+use crate::runtime::{Claimed, Unpinned};
 use daemon::socket;
 
 /// Reports on standard error that the switch runs.
@@ -23,6 +23,9 @@ pub(super) fn announce(file: &SwitchFile, running: &Running, socket: Option<&Pat
     );
     if let Some(why) = &running.placement.unpinned {
         tracing::warn!(target: RUNNING, "{}: {}", file.plan.name, unpinned(why));
+    }
+    for claimed in &running.placement.claimed {
+        tracing::warn!(target: RUNNING, "{}: {}", file.plan.name, shared(claimed));
     }
     if let Some(path) = socket {
         let usual = path == socket::default_path(&file.plan.name);
@@ -48,6 +51,13 @@ fn unpinned(why: &Unpinned) -> String {
     format!(
         "workers are not pinned to cores: {why}; allow more CPUs, name a `core` for the ports, or write \
          `core: none`"
+    )
+}
+
+/// Remedy for a configured core that another process polls on.
+fn shared(claimed: &Claimed) -> String {
+    format!(
+        "{claimed}, so each loses it to the other at times; configure another `core`, or write `core: auto`"
     )
 }
 
@@ -83,6 +93,13 @@ mod tests {
                         processes of Sluice poll on 1 of them; allow more CPUs, name a `core` for the \
                         ports, or write `core: none`";
         assert_eq!(said, expected);
+        let process = Some("7 (sluice switch b.yaml)".to_owned());
+        let said = shared(&Claimed { cpu: 3, process });
+        assert_eq!(
+            said,
+            "core 3 is configured, and process 7 (sluice switch b.yaml) polls on it, too, so each loses it to \
+             the other at times; configure another `core`, or write `core: auto`"
+        );
         assert_eq!((counted(1, "port"), counted(2, "port")), ("1 port".into(), "2 ports".into()));
     }
 }
