@@ -12,6 +12,7 @@ use clap::{Subcommand, ValueEnum};
 use super::{Format, bad_input, terminal, verdict};
 use crate::printable;
 use crate::report::{self, Measurements, Objects};
+use crate::stats::Drops;
 use crate::switch::managed::Object;
 use ::text::count;
 use daemon::messages::{
@@ -244,11 +245,17 @@ pub fn run(args: Args) -> Result<ExitCode> {
                 Format::Json => terminal::print_json(&report::objects_tree(&found))?,
             }
         }
-        (Request::Save {}, _) => {
+        (Request::Save {}, format) => {
             let text: String = serde_json::from_value(result).context(OTHER_VERSION)?;
             match target {
-                Some(path) => std::fs::write(&path, text)
-                    .with_context(|| format!("{}: cannot be written", path.display()))?,
+                Some(path) => {
+                    let replaced = path.exists();
+                    std::fs::write(&path, text)
+                        .with_context(|| format!("{}: cannot be written", path.display()))?;
+                    if format == Format::Table {
+                        terminal::print(saved(&path, replaced))?;
+                    }
+                }
                 None => terminal::print(text)?,
             }
         }
@@ -265,12 +272,66 @@ pub fn run(args: Args) -> Result<ExitCode> {
             terminal::print(format!("version {}\nmemory  {memory}\n", about.version))?;
         }
         (Request::Drops {}, Format::Table) => {
-            let drops = serde_json::from_value(result).context(OTHER_VERSION)?;
-            terminal::print(report::drops_text(&drops))?;
+            let drops: Drops = serde_json::from_value(result).context(OTHER_VERSION)?;
+            terminal::print(drops_text(&drops))?;
         }
-        _ => {}
+        (request, Format::Table) => terminal::print(done(request))?,
+        (_, Format::Json) => {}
     }
     Ok(verdict(true))
+}
+
+/// Tells that the configuration was saved.
+fn saved(path: &Path, replaced: bool) -> String {
+    let how = if replaced { ", in place of the file that was there" } else { "" };
+    printable::lines([format!("the running configuration is in {}{how}", path.display())])
+}
+
+/// Tells what was done, in a line; nothing for requests whose result is printed.
+fn done(request: &Request) -> String {
+    let up = |up: bool| if up { "up" } else { "down" };
+    let of =
+        |port: &Option<String>| port.as_ref().map_or(String::new(), |port| format!(" at {port}"));
+    let line = match request {
+        Request::SetGroup(set) => format!("group {} of {} is changed", set.group, set.port),
+        Request::SetEcn(set) if set.off => {
+            format!("class {} of {} has no marking curve", set.class, set.port)
+        }
+        Request::SetEcn(set) => {
+            format!("the marking curve of class {} of {} is changed", set.class, set.port)
+        }
+        Request::Link { port, up: is_up } => format!("the link of {port} is set {}", up(*is_up)),
+        Request::Create { section, port, .. } => format!("{section} is created{}", of(port)),
+        Request::Delete { section, port } => format!("{section} is deleted{}", of(port)),
+        Request::MacsecInstall(install) => {
+            format!("a key is installed for association {} of {}", install.an, install.port)
+        }
+        Request::MacsecUse { port, an } => format!("{port} transmits with association {an}"),
+        Request::MacsecRemove { port, an: Some(an), .. } => {
+            format!("association {an} of {port} is removed")
+        }
+        Request::MacsecRemove { port, an: None, .. } => {
+            format!("a receive channel of {port} is removed")
+        }
+        Request::Measure { port } => format!("{port} measures its link again"),
+        Request::Clear {} => "counters and peaks are cleared".into(),
+        Request::FlushFdb {} => "learnt addresses are removed".into(),
+        Request::Stop {} => "the switch stops".into(),
+        Request::Show {}
+        | Request::About {}
+        | Request::Drops {}
+        | Request::Neighbours {}
+        | Request::Headroom {}
+        | Request::Objects { .. }
+        | Request::Get(_)
+        | Request::Set(_)
+        | Request::Yang {}
+        | Request::Measurements { .. }
+        | Request::Notifications { .. }
+        | Request::Save {}
+        | Request::Macsec {} => return String::new(),
+    };
+    printable::lines([line])
 }
 
 /// Prints the counters of a switch after those of `before`. Rates are of the time between, as on the screen of
@@ -281,6 +342,14 @@ fn show(before: serde_json::Value, path: &Path) -> Result<()> {
     let now = answer(&Request::Show {}, path)?;
     let now: Summary = serde_json::from_value(now).context(OTHER_VERSION)?;
     terminal::print(report::text(&now, Some(&before)))
+}
+
+/// Formats drops as a table, or says that there are none.
+fn drops_text(drops: &Drops) -> String {
+    match drops.total() {
+        0 => "no frame was dropped\n".into(),
+        _ => report::drops_text(drops),
+    }
 }
 
 /// Prints an object that was set.
@@ -356,5 +425,33 @@ fn the_only_socket() -> Result<PathBuf> {
                 list.join(", ")
             )))
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stats::DropReason;
+
+    #[test]
+    fn a_request_without_a_result_says_what_was_done() {
+        let link = Request::Link { port: "left\n".into(), up: false };
+        assert_eq!(done(&link), "the link of left\\n is set down\n");
+        assert_eq!(done(&Request::Clear {}), "counters and peaks are cleared\n");
+        let ecn = SetEcn { port: "p1".into(), class: 3, ..SetEcn::default() };
+        assert_eq!(done(&Request::SetEcn(ecn)), "the marking curve of class 3 of p1 is changed\n");
+        assert_eq!(done(&Request::Show {}), "");
+        assert!(
+            saved(Path::new("a.yaml"), true).ends_with("in place of the file that was there\n")
+        );
+        assert_eq!(saved(Path::new("a.yaml"), false), "the running configuration is in a.yaml\n");
+    }
+
+    #[test]
+    fn no_drops_are_no_empty_table() {
+        let mut drops = Drops::default();
+        assert_eq!(drops_text(&drops), "no frame was dropped\n");
+        drops.count(DropReason::Runt);
+        assert!(drops_text(&drops).contains("runt"));
     }
 }

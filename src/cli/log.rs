@@ -23,6 +23,12 @@ use limit::{Limiter, Suppressed};
 /// Target of events that files and arguments cause before a command starts; they are not limited.
 pub(super) const START: &str = "sluice::start";
 
+/// Target of what a switch tells when it starts, at every verbosity; it is not limited.
+pub(super) const RUNNING: &str = "sluice::running";
+
+/// Target of details of a start, such as the drivers of its ports; they are not limited.
+pub(super) const DETAIL: &str = "sluice::detail";
+
 /// Period at which windows of the limit are examined after a flood.
 const FLUSH: Duration = Duration::from_secs(1);
 
@@ -42,7 +48,7 @@ impl Drop for Log {
 /// Starts logging. `verbose` is the number of `-v` options; `SLUICE_LOG` has precedence.
 pub(super) fn start(verbose: u8) -> Log {
     // Steps that ports' results cause are logged at every verbosity.
-    let quiet = "warn,sluice::steps=info";
+    let quiet = "warn,sluice::steps=info,sluice::running=info";
     let default = [quiet, "sluice=info,warn", "sluice=debug,info"][usize::from(verbose.min(2))];
     let filter = EnvFilter::try_from_env("SLUICE_LOG").unwrap_or_else(|_| EnvFilter::new(default));
     let colours = colours(std::env::var_os("NO_COLOR").is_some(), std::io::stderr().is_terminal());
@@ -142,8 +148,7 @@ where
         let mut fields = String::new();
         context.format_fields(Writer::new(&mut fields), event)?;
         let (metadata, colours) = (event.metadata(), out.has_ansi_escapes());
-        let is_start = metadata.target() == START;
-        if !is_start {
+        if ![START, RUNNING, DETAIL].contains(&metadata.target()) {
             let now = (self.clock)();
             let mut limiter = self.limiter.lock().unwrap_or_else(PoisonError::into_inner);
             let held = limiter.ended(now);
@@ -157,7 +162,8 @@ where
                 return Ok(());
             }
         }
-        let time = if is_start { None } else { (self.time)() };
+        // Findings begin with their place in a file.
+        let time = if metadata.target() == START { None } else { (self.time)() };
         out.write_str(&line(time, *metadata.level(), &fields, colours))
     }
 }
@@ -193,11 +199,19 @@ mod tests {
 
     /// Returns the lines that `log` writes; the clock is the milliseconds in its first argument.
     fn logged(log: impl FnOnce(&AtomicU64, &Mutex<Limiter>)) -> String {
+        logged_at(|| None, log)
+    }
+
+    /// As [`logged`], with a time of the day.
+    fn logged_at(
+        time: fn() -> Option<String>,
+        log: impl FnOnce(&AtomicU64, &Mutex<Limiter>),
+    ) -> String {
         let (kept, at) = (Kept::default(), Arc::new(AtomicU64::new(0)));
         let (writer, clock) = (kept.clone(), Arc::clone(&at));
         let limiter = Arc::<Mutex<Limiter>>::default();
         let now = move || Duration::from_millis(clock.load(Ordering::Relaxed));
-        let lines = Lines::new(Arc::clone(&limiter), now);
+        let lines = Lines { time, ..Lines::new(Arc::clone(&limiter), now) };
         let subscriber = tracing_subscriber::fmt().with_ansi(false).event_format(lines);
         let subscriber = subscriber.with_writer(move || writer.clone()).finish();
         tracing::subscriber::with_default(subscriber, || log(&at, &limiter));
@@ -253,6 +267,23 @@ mod tests {
             (0..500).for_each(|n| tracing::warn!(target: START, "a.yaml: finding {n}"));
         });
         assert_eq!(text.lines().count(), 500);
+    }
+
+    #[test]
+    fn all_lines_of_a_switch_have_the_time_and_none_of_its_start_is_left_out() {
+        let text = logged_at(
+            || Some("12:00".into()),
+            |_, _| {
+                tracing::warn!(target: START, "a.yaml: finding");
+                (0..500).for_each(|n| tracing::info!(target: DETAIL, "tor: port {n}"));
+                (0..500).for_each(|n| tracing::info!(target: RUNNING, "tor: line {n}"));
+                tracing::warn!("p1: the link went down");
+            },
+        );
+        let (first, rest) = text.split_once('\n').unwrap();
+        assert_eq!(first, " WARN a.yaml: finding");
+        assert_eq!(rest.lines().count(), 1_001);
+        assert!(rest.lines().all(|line| line.starts_with("12:00 ")), "{rest}");
     }
 
     #[test]

@@ -10,7 +10,7 @@ use std::time::Duration;
 use anyhow::{Result, anyhow};
 
 use super::kind::Kind;
-use super::log::START;
+use super::log::{DETAIL, START};
 use super::machine::IdleArg;
 use super::outputs::Outputs;
 use super::terminal::{self, say};
@@ -100,15 +100,15 @@ pub fn run(args: Args) -> Result<ExitCode> {
     let stop = stop_on_signals()?;
     let what = daemon::real_switch(&file, args.idle.map(Idle::from));
     let eal = Eal::start(&daemon::eal_options(&file, args.memory(), &what)).map_err(classify)?;
-    tracing::info!(target: START, "{}: EAL arguments {}", dpdk::dpdk_version(), eal.arguments().join(" "));
+    tracing::info!(target: DETAIL, "{}: EAL arguments {}", dpdk::dpdk_version(), eal.arguments().join(" "));
     let daemon = Daemon::launch(&eal, &file, what, stop, args.ignore_late_polls)
         .map_err(|error| refused(error, &args.file, &file))?;
-    daemon.running.notes.iter().for_each(|note| tracing::info!(target: START, "{note}"));
+    daemon.running.notes.iter().for_each(|note| tracing::info!(target: DETAIL, "{note}"));
     for (worker, cpu) in file.workers.iter().zip(&daemon.running.placement.cpus) {
         let ports: Vec<_> =
             worker.ports.iter().map(|p| &*file.plan.ports[p.index()].name).collect();
         let place = cpu.map_or("not pinned".to_owned(), |cpu| format!("core {cpu}"));
-        tracing::info!(target: START, "worker ({place}): {}", ports.join(", "));
+        tracing::info!(target: DETAIL, "worker ({place}): {}", ports.join(", "));
     }
     let socket = serve_control(&args, &file, &daemon)?;
     serve_metrics(args.prometheus, file.listen, daemon.scrape())?;

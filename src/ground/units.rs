@@ -199,15 +199,26 @@ pub const fn parts_of(millionths: u32) -> u32 {
     ((millionths as u64 * 65_536 + 500_000) / 1_000_000) as u32
 }
 
-/// Formats parts of 65536 as the shortest percentage that [`parts_of`] reads as the same.
-#[must_use]
-pub fn percent_of_parts(parts: u32) -> String {
+/// Returns the share in millionths with the fewest digits that [`parts_of`] reads as `parts`.
+fn millionths_of_parts(parts: u32) -> u64 {
     let millionths = (u64::from(parts) * 1_000_000 + 32_768) / 65_536;
     let fits = |step: &u64| {
         let rounded = (millionths + step / 2) / step * step;
         (parts_of(rounded as u32) == parts).then_some(rounded)
     };
-    let shortest = [10_000, 1_000, 100, 10].iter().find_map(fits).unwrap_or(millionths);
+    [10_000, 1_000, 100, 10].iter().find_map(fits).unwrap_or(millionths)
+}
+
+/// Returns parts of 65536 as the share with the fewest digits that [`parts_of`] reads as the same.
+#[must_use]
+pub fn share_of_parts(parts: u32) -> f64 {
+    millionths_of_parts(parts) as f64 / 1e6
+}
+
+/// Formats parts of 65536 as the shortest percentage that [`parts_of`] reads as the same.
+#[must_use]
+pub fn percent_of_parts(parts: u32) -> String {
+    let shortest = millionths_of_parts(parts);
     let text = format!("{}.{:04}", shortest / 10_000, shortest % 10_000);
     format!("{}%", text.trim_end_matches('0').trim_end_matches('.'))
 }
@@ -415,6 +426,7 @@ mod tests {
             (1_000_000, "100%"),
         ] {
             assert_eq!(percent_of_parts(parts_of(millionths)), text);
+            assert_eq!(share_of_parts(parts_of(millionths)), f64::from(millionths) / 1e6);
         }
         for parts in 0..=65_536 {
             let text = percent_of_parts(parts);

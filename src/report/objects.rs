@@ -11,7 +11,7 @@ use ::text::Table;
 use buffer::{BufferPlan, GroupKind, GroupPlan};
 use contracts::stats::{CongestionSnapshot, SwitchSnapshot};
 use ground::printable;
-use ground::units::{PortId, TrafficClass};
+use ground::units::{PortId, TrafficClass, share_of_parts};
 use switch::managed::{
     self, At, Counter, Kind, Listing, Object, ObjectValue, Scope, Section, Source, Unit,
 };
@@ -209,7 +209,7 @@ fn encoded(object: Object, value: ObjectValue) -> Value {
         ObjectValue::Number(n) => match unit {
             Unit::Picoseconds if n % 1_000 == 0 => (n / 1_000).into(),
             Unit::Picoseconds => (n as f64 / 1_000.0).into(),
-            Unit::Share => (n as f64 / 65_536.0).into(),
+            Unit::Share => share_of_parts(n as u32).into(),
             Unit::One | Unit::Octets | Unit::Centiseconds | Unit::Percent | Unit::BitsPerSecond => {
                 n.into()
             }

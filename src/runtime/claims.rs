@@ -7,13 +7,16 @@
 //! threads of others are not pinned.
 
 use std::collections::BTreeMap;
+use std::fs;
 use std::io;
 use std::os::fd::OwnedFd;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::thread;
 use std::time::Duration;
 
+use ground::printable;
 use rustix::fs::{FlockOperation, Mode, OFlags, fchmod, flock, open};
 
 use super::cores::{allowed_ids, siblings};
@@ -105,7 +108,11 @@ impl Registry {
         let locks: BTreeMap<usize, Option<Arc<OwnedFd>>> = allowed.iter().map(claim).collect();
         let taken: Vec<usize> =
             locks.iter().filter(|(_, lock)| lock.is_none()).map(|(cpu, _)| *cpu).collect();
-        let placement = place(pins, &Cpus { allowed, taken: &taken, siblings: &siblings, spare });
+        let mut placement =
+            place(pins, &Cpus { allowed, taken: &taken, siblings: &siblings, spare });
+        for claimed in &mut placement.claimed {
+            claimed.process = holder(&lock_file(folder, claimed.cpu));
+        }
         let mut claims = Claims::default();
         for cpu in placement.cpus.iter().flatten() {
             if let Some(Some(lock)) = locks.get(cpu) {
@@ -119,6 +126,31 @@ impl Registry {
 
 fn lock_file(folder: &Path, cpu: usize) -> PathBuf {
     folder.join(format!("sluice-cpu-{cpu}.lock"))
+}
+
+/// Returns the number and the command line of the process that has locked a file, if the kernel shows it:
+/// processes of other containers are not shown.
+fn holder(path: &Path) -> Option<String> {
+    let inode = fs::metadata(path).ok()?.ino();
+    let process = holder_in(&fs::read_to_string("/proc/locks").ok()?, inode)?;
+    let command = fs::read(format!("/proc/{process}/cmdline")).unwrap_or_default();
+    let command = String::from_utf8_lossy(&command).trim_end_matches('\0').replace('\0', " ");
+    Some(match command.is_empty() {
+        true => process.to_string(),
+        false => format!("{process} ({})", printable::excerpt(&command)),
+    })
+}
+
+/// Returns the process that has locked the file of this inode, from lines such as
+/// `1: FLOCK  ADVISORY  WRITE 1234 00:19:5678 0 EOF`. The folder has one file system, so the device is not
+/// compared.
+fn holder_in(locks: &str, inode: u64) -> Option<u32> {
+    locks.lines().find_map(|line| {
+        let fields: Vec<_> = line.split_whitespace().collect();
+        let [_, "FLOCK", _, "WRITE", process, file, ..] = fields[..] else { return None };
+        let is_file = file.rsplit(':').next()?.parse() == Ok(inode);
+        process.parse().ok().filter(|process| is_file && *process > 0)
+    })
 }
 
 /// Locks a file that other processes lock for a moment only.
@@ -154,7 +186,6 @@ fn lock(path: &Path) -> io::Result<OwnedFd> {
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
     use std::os::unix::fs::PermissionsExt;
 
     use super::*;
@@ -187,7 +218,25 @@ mod tests {
         let (first, _claims) = take(&[Pin::Cpu(903)]);
         assert_eq!(first.cpus, [Some(903)]);
         assert_eq!(take(&[Pin::Auto]).0.cpus, [Some(902)]);
-        assert_eq!(take(&[Pin::Cpu(903)]).0.cpus, [Some(903)]);
+        let (second, _) = take(&[Pin::Cpu(903), Pin::Cpu(902)]);
+        assert_eq!(second.cpus, [Some(903), Some(902)]);
+        // This process, in the place of another one.
+        let told: Vec<_> = second.claimed.iter().map(ToString::to_string).collect();
+        let own = format!("core 903 is configured, and process {} (", std::process::id());
+        assert!(told.len() == 1 && told[0].starts_with(&own), "{told:?}");
+        // Whoever has a CPU alone reads nothing.
+        assert_eq!((first.claimed, take(&[Pin::Cpu(901)]).0.claimed), (vec![], vec![]));
+    }
+
+    #[test]
+    fn the_holder_of_a_lock_is_found_by_its_file() {
+        let locks = "1: POSIX  ADVISORY  WRITE 11 00:19:70 0 EOF\n\
+                     2: FLOCK  ADVISORY  WRITE 12 00:19:7 0 EOF\n\
+                     2: -> FLOCK  ADVISORY  WRITE 13 00:19:70 0 EOF\n\
+                     3: FLOCK  ADVISORY  WRITE 14 00:19:70 0 EOF\n\
+                     4: FLOCK  ADVISORY  WRITE -1 00:19:71 0 EOF\n";
+        assert_eq!((holder_in(locks, 7), holder_in(locks, 70)), (Some(12), Some(14)));
+        assert_eq!((holder_in(locks, 71), holder_in(locks, 72)), (None, None));
     }
 
     #[test]

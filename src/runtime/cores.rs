@@ -8,7 +8,7 @@ use std::thread;
 use core_affinity::CoreId;
 
 use super::claims::Claims;
-use super::placement::{Pin, Unpinned};
+use super::placement::{Claimed, Pin, Unpinned};
 use super::{CpuSet, Idle};
 
 /// CPUs of a number of polling threads.
@@ -21,6 +21,8 @@ pub struct Cores {
     _claims: Claims,
     /// Reason why there is no CPU for each thread.
     shared: Option<Unpinned>,
+    /// Chosen CPUs that other processes of Sluice poll on.
+    claimed: Vec<Claimed>,
     idle: Option<Idle>,
     /// True once the kernel refused to pin a thread.
     refused: Arc<AtomicBool>,
@@ -126,7 +128,8 @@ impl Cores {
         };
         let (placement, claims) = Claims::take(&pins, 0);
         let pinned = placement.cpus.into_iter().flatten().collect();
-        Self { pinned, _claims: claims, shared: placement.unpinned, ..Self::unpinned(threads) }
+        let (shared, claimed) = (placement.unpinned, placement.claimed);
+        Self { pinned, _claims: claims, shared, claimed, ..Self::unpinned(threads) }
     }
 
     /// As [`Self::find`] if CPUs were chosen, else no thread is pinned.
@@ -143,6 +146,7 @@ impl Cores {
             pinned: Vec::new(),
             _claims: Claims::default(),
             shared: (allowed < threads).then_some(too_few),
+            claimed: Vec::new(),
             idle: IDLE.get().copied(),
             refused: Arc::default(),
         }
@@ -199,7 +203,14 @@ impl Cores {
     /// Returns a sentence for each reason why polling threads do not have a core each.
     #[must_use]
     pub fn warnings(&self) -> Vec<String> {
-        shared_cores(self.shared.as_ref(), &self.pinned, &allowed_ids(), siblings)
+        let claimed = self.claimed.iter().map(|claimed| {
+            format!(
+                "{claimed}, so each loses it to the other at times; choose other CPUs with --cores"
+            )
+        });
+        let mut warnings: Vec<_> = claimed.collect();
+        warnings.extend(shared_cores(self.shared.as_ref(), &self.pinned, &allowed_ids(), siblings));
+        warnings
     }
 
     /// Called between two polls: yields the CPU if the thread `waits` for another one.

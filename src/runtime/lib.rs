@@ -34,7 +34,7 @@ pub use controller::{
 pub use cores::{Cores, NotUsable};
 pub use cpu_set::{CpuSet, CpuSetError};
 pub use leash::{Leash, Tether};
-pub use placement::{CONTROL_CPUS, Cpus, Pin, Placement, Unpinned, place};
+pub use placement::{CONTROL_CPUS, Claimed, Cpus, Pin, Placement, Unpinned, place};
 pub use polls::PollRecord;
 pub use preemption::{Disturbance, GAP_COUNTED, Patience, PollGaps, Preemption, SLICE};
 pub use pressure::CpuAccount;

@@ -5,6 +5,7 @@
 //! its CPU with another, and the scheduler could not move either.
 
 use core::fmt;
+use std::collections::BTreeSet;
 
 use super::CpuSet;
 
@@ -41,6 +42,26 @@ pub struct Placement {
     pub cpus: Vec<Option<usize>>,
     /// Reason why threads with [`Pin::Auto`] are not pinned.
     pub unpinned: Option<Unpinned>,
+    /// CPUs with [`Pin::Cpu`] that polling threads of other processes are pinned to.
+    pub claimed: Vec<Claimed>,
+}
+
+/// A configured CPU that another process of Sluice polls on.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Claimed {
+    pub cpu: usize,
+    /// Number and command line of the process, if the system tells.
+    pub process: Option<String>,
+}
+
+impl fmt::Display for Claimed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "core {} is configured, and ", self.cpu)?;
+        match &self.process {
+            Some(process) => write!(f, "process {process} polls on it, too"),
+            None => f.write_str("another process of Sluice polls on it, too"),
+        }
+    }
 }
 
 /// Reason why threads are not pinned.
@@ -84,8 +105,11 @@ pub fn place(pins: &[Pin], cpus: &Cpus<'_>) -> Placement {
         Pin::Auto | Pin::None => None,
     });
     let mut placed: Vec<Option<usize>> = configured.collect();
+    let both = placed.iter().flatten().copied().filter(|cpu| cpus.taken.contains(cpu));
+    let both: BTreeSet<usize> = both.collect();
+    let claimed: Vec<_> = both.into_iter().map(|cpu| Claimed { cpu, process: None }).collect();
     if !pins.contains(&Pin::Auto) {
-        return Placement { cpus: placed, unpinned: None };
+        return Placement { cpus: placed, unpinned: None, claimed };
     }
     let is_configured = |cpu: &usize| pins.contains(&Pin::Cpu(*cpu));
     let is_taken = |cpu: &&usize| cpus.taken.contains(*cpu) && !is_configured(cpu);
@@ -93,7 +117,7 @@ pub fn place(pins: &[Pin], cpus: &Cpus<'_>) -> Placement {
     let taken = cpus.allowed.iter().filter(is_taken).count();
     if allowed < needed + taken {
         let unpinned = Some(Unpinned::TooFew { needed, allowed, taken });
-        return Placement { cpus: placed, unpinned };
+        return Placement { cpus: placed, unpinned, claimed };
     }
     let mut polled: Vec<usize> = cpus.taken.to_vec();
     polled.extend(placed.iter().flatten());
@@ -110,7 +134,7 @@ pub fn place(pins: &[Pin], cpus: &Cpus<'_>) -> Placement {
         *cpu = free.min_by_key(cost).copied();
         polled.extend(*cpu);
     }
-    Placement { cpus: placed, unpinned: None }
+    Placement { cpus: placed, unpinned: None, claimed }
 }
 
 #[cfg(test)]
@@ -157,7 +181,7 @@ mod tests {
         assert_eq!(cpus(&[Auto], &[], &[]), [None]);
         // Without `auto`, there is nothing to choose and nothing to report.
         let none = on(&[Pin::None, Cpu(0)], &[0], &[], &|_| None);
-        assert_eq!(none, Placement { cpus: vec![None, Some(0)], unpinned: None });
+        assert_eq!(none, Placement { cpus: vec![None, Some(0)], unpinned: None, claimed: vec![] });
     }
 
     #[test]
@@ -175,8 +199,13 @@ mod tests {
         assert_eq!(few.cpus, [None; 3]);
         let said = few.unpinned.unwrap().to_string();
         assert!(said.ends_with("other processes of Sluice poll on 1 of them"), "{said}");
-        // One that is configured here in spite of it is counted once.
-        assert_eq!(cpus(&[Cpu(2), Auto], &[0, 1, 2], &[2]), [Some(2), Some(1)]);
+        // One that is configured here in spite of it is counted once, and reported once.
+        let both = on(&[Cpu(2), Auto], &[0, 1, 2], &[2], &|_| None);
+        assert_eq!(both.cpus, [Some(2), Some(1)]);
+        assert_eq!(both.claimed, [Claimed { cpu: 2, process: None }]);
+        let twice = on(&[Cpu(2), Cpu(2), Cpu(1)], &[0, 1, 2], &[2, 0], &|_| None);
+        let told: Vec<_> = twice.claimed.iter().map(ToString::to_string).collect();
+        assert_eq!(told, ["core 2 is configured, and another process of Sluice polls on it, too"]);
         // One that this process may not use anyway.
         assert_eq!(cpus(&[Auto], &[0, 1], &[7]), [Some(1)]);
     }

@@ -17,7 +17,7 @@ use crate::printable;
 use crate::switch::managed::{Access, At, Kind, Object, ObjectValue, Scope, Unit, get};
 use crate::switch::{Attached, AttachedKind, CongestionPlan};
 use crate::time::Duration;
-use crate::units::{PRIORITIES, PortId, TrafficClass, percent_of_parts};
+use crate::units::{PRIORITIES, PortId, TrafficClass, percent_of_parts, share_of_parts};
 use crate::wire::sfcm::Locator;
 use ::text::Align::Left;
 use ::text::Table;
@@ -247,7 +247,7 @@ fn detect(detect: &Detect) -> Json {
         Detect::Aqm(curve) => object! {
             kmin_bytes: curve.kmin,
             kmax_bytes: curve.kmax,
-            pmax: f64::from(curve.pmax) / 65_536.0,
+            pmax: share_of_parts(curve.pmax),
         },
     }
 }

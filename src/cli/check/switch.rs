@@ -10,7 +10,7 @@ use crate::pfc::{FlowControl, StormAction, WatchdogPlan};
 use crate::runtime::Placement;
 use crate::schedule::ClassPlan;
 use crate::switch::{PortPlan, SwitchPlan, Trust};
-use crate::units::{Cells, PRIORITIES, PrioritySet};
+use crate::units::{Cells, PRIORITIES, PrioritySet, share_of_parts};
 
 /// Division of the buffer, in bytes.
 pub struct Division {
@@ -278,7 +278,7 @@ fn queue_json(port: &PortPlan, n: usize) -> Json {
         object! {
             kmin_bytes: ecn.kmin,
             kmax_bytes: ecn.kmax,
-            pmax: f64::from(ecn.pmax) / 65_536.0,
+            pmax: share_of_parts(ecn.pmax),
             at: mark_at(ecn),
             not_ect: match ecn.not_ect {
                 NotEct::Pass => "pass",

@@ -44,6 +44,9 @@ impl fmt::Display for Text<'_> {
         if let Some(why) = self.1.and_then(|placement| placement.unpinned.as_ref()) {
             writeln!(f, "workers with core auto are not pinned here: {why}")?;
         }
+        for claimed in self.1.iter().flat_map(|placement| &placement.claimed) {
+            writeln!(f, "{}", printable::line(&claimed.to_string()))?;
+        }
         if !plan.routing.routes.is_empty() {
             writeln!(f, "router: {} routes", plan.routing.routes.len())?;
         }

@@ -3,36 +3,41 @@
 
 use std::path::Path;
 
+use crate::cli::log::RUNNING;
 use crate::cli::quoted;
-use crate::cli::terminal::say;
 use crate::config::SwitchFile;
 use crate::dpdk::{Undone, undone_checksums};
-use crate::runtime::Unpinned;
 use crate::runtime::real::Running;
+use crate::runtime::{Claimed, Unpinned};
 use daemon::socket;
 
 /// Reports on standard error that the switch runs.
 pub(super) fn announce(file: &SwitchFile, running: &Running, socket: Option<&Path>) {
     let (ports, workers) = (running.devices.len(), file.workers.len());
-    say!(
+    tracing::info!(
+        target: RUNNING,
         "{}: running, {}, {}; Ctrl-C stops it and prints the summary",
         file.plan.name,
         counted(ports, "port"),
         counted(workers, "worker"),
     );
     if let Some(why) = &running.placement.unpinned {
-        say!("{}: {}", file.plan.name, unpinned(why));
+        tracing::warn!(target: RUNNING, "{}: {}", file.plan.name, unpinned(why));
+    }
+    for claimed in &running.placement.claimed {
+        tracing::warn!(target: RUNNING, "{}: {}", file.plan.name, shared(claimed));
     }
     if let Some(path) = socket {
         let usual = path == socket::default_path(&file.plan.name);
         let option = if usual { String::new() } else { format!(" --control {}", quoted(path)) };
-        say!("control socket: {}, for `sluice ctl{option} show`", path.display());
+        let path = path.display();
+        tracing::info!(target: RUNNING, "control socket: {path}, for `sluice ctl{option} show`");
     }
     let ports = file.plan.ports.iter().zip(&running.devices);
     for (port, device) in ports {
         let Some(interface) = device.interface() else { continue };
         if let Some(found) = undone_checksums(&interface) {
-            say!("{}: {}", port.name, advice(&interface.name, &found));
+            tracing::warn!(target: RUNNING, "{}: {}", port.name, advice(&interface.name, &found));
         }
     }
 }
@@ -46,6 +51,13 @@ fn unpinned(why: &Unpinned) -> String {
     format!(
         "workers are not pinned to cores: {why}; allow more CPUs, name a `core` for the ports, or write \
          `core: none`"
+    )
+}
+
+/// Remedy for a configured core that another process polls on.
+fn shared(claimed: &Claimed) -> String {
+    format!(
+        "{claimed}, so each loses it to the other at times; configure another `core`, or write `core: auto`"
     )
 }
 
@@ -81,6 +93,13 @@ mod tests {
                         processes of Sluice poll on 1 of them; allow more CPUs, name a `core` for the \
                         ports, or write `core: none`";
         assert_eq!(said, expected);
+        let process = Some("7 (sluice switch b.yaml)".to_owned());
+        let said = shared(&Claimed { cpu: 3, process });
+        assert_eq!(
+            said,
+            "core 3 is configured, and process 7 (sluice switch b.yaml) polls on it, too, so each loses it to \
+             the other at times; configure another `core`, or write `core: auto`"
+        );
         assert_eq!((counted(1, "port"), counted(2, "port")), ("1 port".into(), "2 ports".into()));
     }
 }
