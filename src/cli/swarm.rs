@@ -17,7 +17,7 @@ use super::run::Rows;
 use super::terminal::{self, Progress, say};
 use super::{Format, bad_input, exit, stop_on_signals};
 use crate::lab::study::{self, Shard};
-use crate::lab::swarm::{self, Failed, Failure, Shrunk, Summary, Swarm};
+use crate::lab::swarm::{self, Defects, Failed, Failure, Shrunk, Summary, Swarm};
 use crate::printable;
 use crate::verdict::Verdict;
 use ::text::{Align, Table, count};
@@ -186,7 +186,24 @@ fn replay(file: &Path) -> Result<ExitCode> {
             writeln!(out, "{frames} frames, trace {:016x}", trial.trace_hash)?;
         }
     }
+    if let Some(end) = defect(&trial.defects) {
+        writeln!(out, "without its defect; with it {end}")?;
+    }
     Ok(exit(trial.verdict()))
+}
+
+/// Describes a lab with its defect; `None` if it has none.
+fn defect(Defects { labs, not_compared, harmful, failed, not_judged }: &Defects) -> Option<String> {
+    let harm = if *harmful > 0 { "harm is done" } else { "no harm is done" };
+    let verdict = match (*failed, *not_judged) {
+        (1.., _) => Verdict::Fail,
+        (_, 1..) => Verdict::NotJudged,
+        _ => Verdict::Pass,
+    };
+    (*labs > 0).then(|| match *not_compared {
+        0 => format!("{harm}, and the checks of a lab give {verdict}"),
+        _ => "it was not compared: it does not end by itself, or takes long".into(),
+    })
 }
 
 /// Shrinks failures and writes them to files, until a signal. A file that cannot be written does
@@ -273,7 +290,7 @@ fn print(
 
 fn table(summary: &Summary) -> String {
     let mut table = Table::new([("what", Align::Left), ("how many", Align::Right)]);
-    let (totals, faults) = (&summary.totals, &summary.faults);
+    let (totals, faults, defects) = (&summary.totals, &summary.faults, &summary.defects);
     for (name, n) in [
         ("labs", summary.labs),
         ("labs that failed", summary.failed.len() as u64),
@@ -305,6 +322,11 @@ fn table(summary: &Summary) -> String {
         ("faults: hosts that storm", faults.storms),
         ("faults: frames forged or repeated", faults.forgeries),
         ("faults: groups and curves changed", faults.changes),
+        ("labs with a defect", defects.labs),
+        ("defects not compared", defects.not_compared),
+        ("defects that did harm", defects.harmful),
+        ("defects with verdict FAIL", defects.failed),
+        ("defects not judged", defects.not_judged),
     ] {
         table.row([name.to_owned(), count(n)]);
     }

@@ -306,6 +306,7 @@ fn judge(findings: &[Finding], end: &End, lawless: &Lawless) -> Vec<Failure> {
                 Check::Fairness
                 | Check::Frames
                 | Check::Cells
+                | Check::Marks
                 | Check::Lossless
                 | Check::PauseLegality
                 | Check::PausesSent

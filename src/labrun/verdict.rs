@@ -83,7 +83,8 @@ pub(super) fn outcome(
     let of = |asked: &[check::Check]| of_findings(findings, asked);
     let (verdict, detail) = match &check.kind {
         CheckKind::Conservation => {
-            in_order(of(&[check::Check::Frames, check::Check::Cells]), plan, results)
+            use check::Check::{Cells, Frames, Marks};
+            in_order(of(&[Frames, Cells, Marks]), plan, results)
         }
         CheckKind::LosslessDelivery => lossless(of_lossless(findings), results),
         CheckKind::PauseLegality => {
@@ -252,8 +253,8 @@ fn of_findings(findings: &[Finding], asked: &[check::Check]) -> (Verdict, String
     let found: Vec<&Finding> = findings.iter().filter(|f| asked.contains(&f.check)).collect();
     // A check of which one part is not judged is not judged.
     let verdict = Verdict::of_all(found.iter().map(|f| f.verdict));
-    let said = found.into_iter().filter(|f| f.verdict == verdict).map(|f| f.detail.clone());
-    (verdict, said.collect::<Vec<_>>().join("; "))
+    let said = found.into_iter().filter(|f| f.verdict == verdict && !f.detail.is_empty());
+    (verdict, said.map(|f| f.detail.as_str()).collect::<Vec<_>>().join("; "))
 }
 
 /// Returns the number at a path of the results.

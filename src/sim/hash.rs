@@ -2,6 +2,10 @@
 //!
 //! The sum of the XXH3 of all frames' starts, which gives the same value on every machine and in every
 //! order of what happens at different nodes. For comparing traces, not for security.
+//!
+//! What a line does to a frame behind its start is not in it: a frame that is lost or damaged on its last line,
+//! and that nothing answers, changes the results of its flow alone. A frame that its sender damages starts as
+//! another one.
 
 use std::fmt;
 
@@ -12,7 +16,8 @@ use super::ids::Direction;
 use contracts::frame::Frame;
 use ground::time::Instant;
 
-/// Hash of the trace: every frame that started on a line, with time, place, length and content.
+/// Hash of the trace: every frame that started on a line, with time, place, length, content and whether its
+/// sender damaged it.
 #[derive(Clone, Copy, Default)]
 pub(super) struct TraceHash(u64);
 
@@ -24,7 +29,9 @@ impl TraceHash {
         // All events in a virtual world are before 2^64 ps.
         event[..8].copy_from_slice(&(at.as_picos() as u64).to_le_bytes());
         event[8..12].copy_from_slice(&direction.0.to_le_bytes());
-        event[12..16].copy_from_slice(&frame.wire_len().to_le_bytes());
+        // No frame has 2^31 bytes.
+        let len = frame.wire_len() | u32::from(frame.spoilt) << 31;
+        event[12..16].copy_from_slice(&len.to_le_bytes());
         event[16..].copy_from_slice(&frame.digest().to_le_bytes());
         self.0 = self.0.wrapping_add(xxh3_64(&event));
     }

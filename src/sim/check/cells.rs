@@ -103,7 +103,7 @@ impl Cells {
             return Finding::not_judged(Check::Cells, why);
         }
         first.finding(Check::Cells, Extent::sent(sent), || {
-            format!("{compared} times what a group held was what its frames have")
+            format!("{compared} comparisons: each group held the cells of its frames")
         })
     }
 }

@@ -59,6 +59,8 @@ pub(super) struct NodeFacts {
     spreads: HashSet<u64>,
     /// True if a port of it has a planned defect.
     pub(super) is_defective: bool,
+    /// True if it may send frames with CE: a generator sends what it is told.
+    pub(super) sends_ce: bool,
 }
 
 /// A port, and the direction that leaves it.
@@ -369,6 +371,10 @@ impl NodeFacts {
             spreads: spreads(&statics),
             statics: statics.into(),
             is_defective: false,
+            sends_ce: match &plan.kind {
+                NodeKind::Switch(_) => true,
+                NodeKind::Host(host) => !host.tester.streams.is_empty(),
+            },
         }
     }
 

@@ -25,6 +25,8 @@ pub enum Check {
     IdleLines,
     /// Switches mark before they pause.
     EcnBeforePfc,
+    /// Frames have CE where a switch marked them, and keep it.
+    Marks,
     /// Flows get equal shares.
     Fairness,
 }
@@ -71,7 +73,7 @@ impl Finding {
 
 impl Check {
     /// All of them.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Frames,
         Self::Cells,
         Self::Lossless,
@@ -81,6 +83,7 @@ impl Check {
         Self::Deadlock,
         Self::IdleLines,
         Self::EcnBeforePfc,
+        Self::Marks,
         Self::Fairness,
     ];
 
@@ -97,6 +100,7 @@ impl Check {
             Self::Deadlock => "no_deadlock",
             Self::IdleLines => "idle_lines",
             Self::EcnBeforePfc => "ecn_before_pfc",
+            Self::Marks => "marks",
             Self::Fairness => "fairness",
         }
     }

@@ -255,7 +255,7 @@ fn imbalance(
 }
 
 /// Frames that have arrived at a node and that it has not looked at.
-fn waiting(facts: &Facts, id: NodeId, nodes: &mut Nodes) -> u64 {
+pub(super) fn waiting(facts: &Facts, id: NodeId, nodes: &mut Nodes) -> u64 {
     let ports = facts.node(id).out.len() as u16;
     let of = |port| match nodes.get_mut(id) {
         Node::Switch(switch) => switch.port_mut(port).map_or(0, |port| port.waiting()),

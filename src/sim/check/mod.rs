@@ -19,6 +19,7 @@ mod frames;
 mod idle;
 mod lateness;
 mod lossless;
+mod marks;
 mod parsed;
 mod parts;
 mod passages;
@@ -51,6 +52,7 @@ use ground::units::{PrioritySet, TrafficClass};
 use idle::Idle;
 use lateness::Lateness;
 use lossless::Lossless;
+use marks::Marks;
 use parsed::Parsed;
 use passages::Passages;
 use pauses::Pauses;
@@ -71,6 +73,7 @@ pub struct Checkers {
     deadlocks: Deadlocks,
     idle: Idle,
     ecn: EcnFirst,
+    marks: Marks,
     recent: Recent,
     /// Destinations and sources of forged frames that a switch knows no port for.
     floods: Vec<(u64, u64)>,
@@ -117,6 +120,7 @@ impl Checkers {
             deadlocks: Deadlocks::new(&facts),
             idle: Idle::new(&facts),
             ecn: EcnFirst::new(&facts),
+            marks: Marks::new(&facts),
             recent: Recent::new(&facts),
             floods: vec![],
             strangers: vec![],
@@ -172,6 +176,7 @@ impl Checkers {
         let deadlock = self.deadlocks.finish(&known, (now, sent), (&self.lateness, nodes));
         let cx = Cx { facts: &self.facts, lateness: &self.lateness };
         let [pauses_sent, ends] = self.requests.finish(cx, now);
+        let marks = self.marks.finish((&self.facts, &self.frames), now, nodes);
         vec![
             self.frames.finish(&self.facts, now, nodes),
             self.cells.finish(&self.facts, sent),
@@ -182,6 +187,7 @@ impl Checkers {
             deadlock,
             self.idle.finish(sent),
             self.ecn.finish(&self.facts),
+            marks,
         ]
     }
 }
@@ -282,6 +288,7 @@ impl Checkers {
                 self.recent.forget();
             }
             let priority = to.maps.priority(&data);
+            self.marks.classified(direction.reverse(), priority, frame);
             self.lossless.arrived(|| to.is_lossless(priority));
             // Nor does a pause hold back what the switch before takes for another priority.
             let kind_here = data.kind();
@@ -309,6 +316,7 @@ impl Witness for Checkers {
     #[inline]
     fn sent(&mut self, at: Instant, direction: Direction, frame: &VirtualFrame, end: Instant) {
         self.frames.sent(&self.facts, direction, frame, end);
+        self.marks.sent(&self.facts, at, direction, frame);
         let kind = Kind::of(frame, direction, Side::Leaves);
         let Some(known) = kind.as_ref().and_then(|kind| self.recent.find(kind)) else {
             return self.sent_any((at, end), direction, frame, kind);
@@ -324,6 +332,7 @@ impl Witness for Checkers {
     #[inline]
     fn arrived(&mut self, at: Instant, direction: Direction, frame: &VirtualFrame) {
         self.frames.arrived(&self.facts, at, direction, frame);
+        self.marks.arrived(&self.facts, direction, frame);
         // Copies of what is flooded have no headroom, at any switch that they come to.
         let is_plain = self.floods.is_empty() && self.strangers.is_empty();
         let kind = Kind::of(frame, direction, Side::Arrives).filter(|_| is_plain);
@@ -333,6 +342,7 @@ impl Witness for Checkers {
         if known.passage != Known::NO_PASSAGE {
             let facts = &self.facts;
             self.passages.came(facts, at, (known.passage, known.cells));
+            self.marks.classified(direction.reverse(), known.priority, frame);
             self.lossless.arrived(|| facts.to(direction).is_lossless(known.priority));
         }
     }
@@ -341,6 +351,7 @@ impl Witness for Checkers {
         let facts = &self.facts;
         let to = facts.to(direction);
         self.frames.forged(facts, direction);
+        self.marks.arrived(facts, direction, frame);
         self.requests.forged();
         match Parsed::new(frame) {
             Parsed::Control(ask) => {
@@ -426,6 +437,8 @@ impl Witness for Checkers {
                 let is_late = self.lateness.is_late(at, node);
                 let whose =
                     self.passages.dropped((facts, is_late), at, (node, port), (priority, reason));
+                let latest = priority.filter(|_| whose.is_some());
+                self.marks.dropped(node, latest.map(|p| (facts.out(node, port), p)));
                 if let Some(p) = priority {
                     let port = facts.out(node, port);
                     self.lossless.dropped((facts, &self.lateness), at, port, (p, reason), whose);
@@ -433,6 +446,7 @@ impl Witness for Checkers {
             }
             Note::Marked { port, class } => {
                 self.totals.marks += 1;
+                self.marks.marked(node);
                 self.ecn.marked(facts.out(node, port), class.get());
             }
             Note::Crossed { port, group, xoff } => {

@@ -50,6 +50,7 @@ impl Checkers {
         self.deadlocks.unite(other.deadlocks, theirs);
         self.idle.unite(other.idle, theirs);
         self.ecn.unite(other.ecn, theirs);
+        self.marks.unite(other.marks, theirs);
         self.floods.extend(other.floods);
         self.strangers.extend(other.strangers);
         self.totals.add(&other.totals);

@@ -163,6 +163,7 @@ rows! {
     every_deadlock_is_seen: Deadlock,
     every_idle_line_is_seen: IdleLines,
     every_bug_in_marking_is_seen: EcnBeforePfc,
+    every_wrong_mark_is_seen: Marks,
     every_unequal_share_is_seen: Fairness,
 }
 
