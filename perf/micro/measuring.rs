@@ -205,7 +205,8 @@ impl Contestant {
                 News::Switched { .. }
                 | News::Negotiated(_)
                 | News::Neighbours
-                | News::Surroundings(_) => continue,
+                | News::Surroundings(_)
+                | News::Again(_) => continue,
             }
             self.running -= 1;
             if repeat {

@@ -264,7 +264,8 @@ impl Lead {
                     let _ = told.send(Told::Switched { from, to, why });
                 }
                 // It ended with the failure before.
-                News::Again(_) | News::Negotiated(_) | News::Neighbours | News::Surroundings(_) => {}
+                News::Again(_) | News::Negotiated(_) | News::Neighbours | News::Surroundings(_) => {
+                }
             }
         }
         if self.next.is_some_and(|next| next <= now) {
