@@ -334,12 +334,12 @@ fn cells() -> Vec<Bug> {
             let [_, arrives] = is_data(n, &event, LinkId(0).ba(), 3);
             vec![if arrives { resized(event, 64) } else { event }]
         })
-        .says(&["s:p0 group 3 holds"]),
+        .says(&["s:p0 group 3 has"]),
         Bug::seen("a frame charged too much", |n, event| {
             let [_, arrives] = is_data(n, &event, LinkId(0).ba(), 3);
             vec![if arrives { resized(event, -64) } else { event }]
         })
-        .says(&["s:p0 group 3 holds"]),
+        .says(&["s:p0 group 3 has"]),
     ]
 }
 
