@@ -1,11 +1,13 @@
 //! The planted bugs of each check, and a network in which it has nothing to judge.
 
+mod marks;
+
 use super::*;
 use crate::check::tests::agreed::{OFF, ON, agree};
 use crate::check::tests::classes;
 use crate::defect::{Defect, Forwarding, Obeying, Sending};
 use crate::tests::secured::secure;
-use ::host::{FlowId, Headers, PauseAsk, PausePlan, Rate, Udp};
+use ::host::{FlowId, Headers, PauseAsk, PausePlan, Rate};
 use ::pfc::FlowControl;
 use ::wire::ip::Ecn;
 use buffer::{GroupKind, SharedLimit};
@@ -70,33 +72,6 @@ fn ecn(plan: &mut NetworkPlan, n: usize, ecn: Ecn) {
         let Headers::Udp4(udp) = &mut flow.headers else { panic!("flows are of UDP") };
         udp.ecn = ecn;
     }
-}
-
-/// The same with a host whose packets do not support marks.
-fn marking_some() -> NetworkPlan {
-    let mut plan = marking();
-    ecn(&mut plan, 0, Ecn::NotEct);
-    plan
-}
-
-/// The same with packets of IPv6.
-fn marking_v6() -> NetworkPlan {
-    let mut plan = marking();
-    for n in 0..4 {
-        for flow in &mut host(&mut plan, n).flows {
-            let Headers::Udp4(udp) = flow.headers else { panic!("flows are of UDP over IPv4") };
-            let ip = |octets: core::net::Ipv4Addr| octets.to_ipv6_mapped();
-            flow.headers = Headers::Udp6(Udp {
-                src: ip(udp.src),
-                dst: ip(udp.dst),
-                src_port: udp.src_port,
-                dst_port: udp.dst_port,
-                dscp: udp.dscp,
-                ecn: udp.ecn,
-            });
-        }
-    }
-    plan
 }
 
 /// Hosts that send both ways over links that protect all, and respond to pauses late.
@@ -262,9 +237,9 @@ pub(super) fn rows(check: Check) -> Vec<Row> {
         ],
         Check::EcnBeforePfc => vec![Row { plan: marking, us: 310, bugs: ecn_before_pfc() }],
         Check::Marks => vec![
-            Row { plan: marking_some, us: 310, bugs: marks() },
+            Row { plan: marks::marking_some, us: 310, bugs: marks::bugs() },
             Row {
-                plan: marking_v6,
+                plan: marks::marking_v6,
                 us: 310,
                 bugs: vec![
                     Bug::built("packets of IPv6 that leave without their marks", |n| {
@@ -529,49 +504,6 @@ fn ecn_before_pfc() -> Vec<Bug> {
             (0..4).for_each(|n| ecn(p, n, Ecn::NotEct));
         }),
         Bug::seen("marks that are lost", |_, event| match event {
-            Event::Noted(_, _, Note::Marked { .. }) => vec![],
-            event => vec![event],
-        }),
-    ]
-}
-
-fn marks() -> Vec<Bug> {
-    /// Sets the ECN field of a frame of IPv4 at one side of a line, and leaves its checksum.
-    fn changed(mut event: Event, is_there: impl Fn(bool, Direction) -> bool, ecn: u8) -> Event {
-        if let Event::Sent(_, d, frame, _) | Event::Arrived(_, d, frame) = &event
-            && frame.wire_len() > 500
-            && is_there(matches!(event, Event::Sent(..)), *d)
-        {
-            let mut frame = frame.clone();
-            frame.head_mut()[15] = frame.head()[15] & !3 | ecn;
-            match &mut event {
-                Event::Sent(.., to, _) | Event::Arrived(.., to) => *to = frame,
-                _ => {}
-            }
-        }
-        event
-    }
-    vec![
-        Bug::built("a mark on packets that do not support it", |n| {
-            defect(n, 0, 4, Forwarding::MarksNotEct { every: 10 });
-        })
-        .says(&["s sent", "and it marked"]),
-        Bug::built("a host that marks", |n| {
-            defect(n, 1, 0, Forwarding::MarksNotEct { every: 10 });
-        })
-        .says(&["h0 sent a frame with CE, which none of its flows has"]),
-        Bug::built("a host that does not see marks", |n| defect(n, 5, 0, Forwarding::ClearsCe))
-            .says(&["frames of flows came to h4 with CE, and it counted 0"]),
-        Bug::built("the checksum before the mark", |n| defect(n, 0, 4, Forwarding::StaleChecksum))
-            .says(&["s:p4 sent a frame with CE whose IPv4 checksum is wrong"]),
-        Bug::seen("marks that are lost on the way out", |_, event| {
-            vec![changed(event, |sent, d| sent && d == OUT.ab(), 2)]
-        })
-        .says(&["and 0 left with it"]),
-        Bug::seen("marks that are lost on the way in", |_, event| {
-            vec![changed(event, |sent, d| !sent && d == LinkId(1).ba(), 3)]
-        }),
-        Bug::seen("marks that no switch made", |_, event| match event {
             Event::Noted(_, _, Note::Marked { .. }) => vec![],
             event => vec![event],
         }),
