@@ -2,6 +2,7 @@
 
 mod awaited;
 mod counters;
+mod topology;
 
 use crate::bench::{Bench, Faculty, Trouble};
 use crate::judge::{Limits, Measurement, Outcome};
@@ -14,6 +15,8 @@ use ground::time::Duration;
 use ground::units::{Priority, PrioritySet, Quanta};
 use serde::Serialize;
 use std::collections::BTreeSet;
+pub use topology::Topology;
+pub(crate) use topology::too_few;
 
 /// A test: its description, which is also its page in the manual, and its procedure.
 #[derive(Clone, Copy, Debug)]
@@ -57,48 +60,6 @@ impl Test {
             .iter()
             .fold(self.pass.to_owned(), |text, (name, limit)| text.replace(name, &percent(*limit)))
     }
-}
-
-/// Ports of the tester that a test needs, and its traffic between them.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
-pub enum Topology {
-    /// One port.
-    T1,
-    /// Two ports: A sends to B, and the tester pauses the DUT at B.
-    T2,
-    /// Two ports, with a NIC at each.
-    Pair,
-    /// Three ports: A and B send to C.
-    T3,
-    /// Four ports: A sends to C and D, B sends to D.
-    Th,
-    /// All ports of the file, at least three: all others send to the last one.
-    Tn,
-    /// Three ports at the switches of a ring, in the direction of its frames.
-    Tr,
-    /// Two ports: A sends to B, whose link has MACsec.
-    Tm,
-    /// Two ports of different rates: the fastest sends to the slowest.
-    Ts,
-}
-
-impl Topology {
-    /// Number of ports.
-    #[must_use]
-    pub const fn ports(self) -> usize {
-        match self {
-            Self::T1 => 1,
-            Self::T2 | Self::Tm | Self::Pair | Self::Ts => 2,
-            Self::T3 | Self::Tn | Self::Tr => 3,
-            Self::Th => 4,
-        }
-    }
-}
-
-/// Returns the reason why a test is skipped for want of ports.
-pub(crate) fn too_few(setup: &Setup, needed: usize, given: usize) -> String {
-    let of = if given == setup.ports.len() { String::new() } else { format!(" at {}", setup.rate) };
-    format!("ports: {needed} are needed, and the file has {given}{of}")
 }
 
 /// Extent of a run.
