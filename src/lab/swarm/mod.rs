@@ -6,7 +6,7 @@
 //! difference. The allowed behaviour of a lab follows from its configuration: no frame of a
 //! lossless priority is dropped without an excuse that the checkers know, and there is no deadlock
 //! unless the paths of its flows form a cycle. One lab in eight has a defect: the lab runs without it, as all
-//! others, and once more with it, and fails if the defect does harm that the checks of a lab pass ([`harm`]).
+//! others, and once more with it, and fails if the defect does harm that the checks of a lab pass (`harm.rs`).
 //! [`shrink`] makes a failing lab as small as possible while it still fails.
 
 mod draw;
