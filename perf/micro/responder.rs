@@ -216,7 +216,8 @@ fn ask(station: &mut Station<SourcePort>, clock: &TscClock, args: &Args) -> Foun
                 | News::Switched { .. }
                 | News::Negotiated(_)
                 | News::Neighbours
-                | News::Surroundings(_) => {}
+                | News::Surroundings(_)
+                | News::Again(_) => {}
             }
         }
     }

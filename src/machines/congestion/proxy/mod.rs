@@ -14,7 +14,7 @@
 //! - Within any span of time a host's priority is paused for at most the policy's credit plus its
 //!   share of the span, plus a quantum per frame, because quanta are rounded up.
 //! - Only a message with a time of 0 shortens a pause, by what was requested for its flow alone, as at
-//!   a host that obeys messages ([`SharedPause`]). It never resumes a priority that the port's own flow
+//!   a host that obeys messages ([`SharedPause`](crate::SharedPause)). It never resumes a priority that the port's own flow
 //!   control pauses.
 //! - Nothing allocates after [`Proxy::new`], and every message is counted by its outcome.
 
