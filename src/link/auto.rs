@@ -8,10 +8,11 @@ use ground::time::{Duration, Instant};
 use headroom::Formula;
 use headroom::measure::InitiatePlan;
 
-/// Time after which a port measures again by itself when its measurement failed, doubled with each failure in a
-/// row, and the number of such attempts, the last of which is after 17 minutes. Choices: a machine that was busy
-/// when the link came up is mostly calm a little later, and a peer that never answers costs little.
+/// Wait before a port repeats a failed measurement by itself. It doubles with each failure in a row. A choice:
+/// a machine that was busy when the link came up is often calm a little later.
 pub(super) const RETRY_FIRST: Duration = Duration::from_secs(1);
+/// Maximum number of these repetitions, the last one 17 minutes after the first failure. A choice: a peer that
+/// never answers costs little.
 pub(super) const RETRIES_MAX: u32 = 10;
 
 /// State of a port's automatic headroom.

@@ -139,8 +139,8 @@ pub enum Failure {
     },
     /// The time for all requests passed before they had left: this end was late.
     #[error(
-        "{rounds} answers to {requests} requests, and then the time for all requests was over: this \
-         end had no processor; measure again, with a core of its own for the port's thread"
+        "{rounds} answers to {requests} requests before the time for all requests ended: this end \
+         sent them late; measure again, with a core of its own for the port's thread"
     )]
     Late {
         /// Valid answers.

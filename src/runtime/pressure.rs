@@ -30,7 +30,7 @@ pub struct CpuAccount {
     waited: Option<Duration>,
     /// Sum of the waits of the threads of this process.
     own: Duration,
-    /// Waits by process of those that may be a device; `None` if other processes are not visible.
+    /// Wait of each process that may be a device; `None` if other processes are not visible.
     processes: Option<BTreeMap<u32, Duration>>,
     /// Time that the hypervisor gave to other guests, of all CPUs; `None` if the kernel does not tell.
     stolen: Option<Duration>,

@@ -1,16 +1,16 @@
 //! The proof of the catalogue: a good device passes, each planted fault of a device is found by the
-//! tests named with it, also beside features of the device, and a tester that is wrong itself judges nothing.
+//! tests named with it, and a tester that is wrong itself judges nothing.
 //!
 //! The smallest size of a [fault](crate::knobs) that a test still finds is its detection limit.
 
 mod knob_run;
+#[cfg(test)]
 mod matrix;
 mod mutant;
 mod table;
 #[cfg(test)]
 mod tests;
 
-pub use matrix::FeatureRun;
 pub use mutant::Mutant;
 pub use table::table;
 
@@ -22,7 +22,7 @@ use serde::Serialize;
 use crate::catalogue::SELF_CHECK;
 use crate::file::{self, Dut};
 use crate::judge::Outcome;
-use crate::knobs::{Feature, GOOD, Knob, unproven};
+use crate::knobs::{GOOD, Knob, unproven};
 use crate::suite::{self, Results, Selection, TestResult};
 use crate::test::Level;
 use crate::virtual_bench::VirtualBench;
@@ -41,8 +41,6 @@ pub struct Proof {
     pub good: Vec<GoodRun>,
     pub knobs: Vec<KnobRun>,
     pub mutants: Vec<MutantRun>,
-    /// The faults beside each feature.
-    pub features: Vec<FeatureRun>,
     /// Tests that no fault proves.
     pub unproven: Vec<&'static str>,
     /// True if the user ended the proof.
@@ -98,8 +96,7 @@ impl Proof {
         let good = self.good.iter().all(|run| run.others.is_empty() && run.passed > 1);
         let knobs = self.knobs.iter().flat_map(|knob| &knob.cells).all(|cell| cell.found);
         let mutants = self.mutants.iter().all(|run| run.outcome == Outcome::Error);
-        let features = self.features.iter().all(FeatureRun::holds);
-        let held = Verdict::of(good && knobs && mutants && features);
+        let held = Verdict::of(good && knobs && mutants);
         let open = self.interrupted.then_some(Verdict::Inconclusive);
         Verdict::of_all([held].into_iter().chain(open))
     }
@@ -107,16 +104,14 @@ impl Proof {
 
 /// Returns the number of parts of a proof.
 #[must_use]
-pub fn parts((knobs, features): (&[Knob], &[Feature]), seeds: u64) -> usize {
-    let devices: usize = features.iter().map(|feature| feature.devices.len()).sum();
-    Mutant::ALL.len() + knobs.len() + devices + GOOD.len() * seeds as usize
+pub const fn parts(knobs: &[Knob], seeds: u64) -> usize {
+    Mutant::ALL.len() + knobs.len() + GOOD.len() * seeds as usize
 }
 
 /// A part of a proof, independent of all others.
 enum Part<'a> {
     Mutant(Mutant),
     Knob(&'a Knob),
-    Feature { feature: &'a Feature, device: &'a str, knobs: &'a [Knob] },
     Good { device: &'static str, text: &'static str, seed: u64 },
 }
 
@@ -124,7 +119,6 @@ enum Part<'a> {
 enum PartRun {
     Mutant(MutantRun),
     Knob(KnobRun),
-    Feature(FeatureRun),
     Good(GoodRun),
 }
 
@@ -133,9 +127,6 @@ impl Part<'_> {
         match self {
             Self::Mutant(mutant) => PartRun::Mutant(mutant.run()),
             Self::Knob(knob) => PartRun::Knob(knob.run()),
-            Self::Feature { feature, device, knobs } => {
-                PartRun::Feature(feature.run(device, knobs.iter()))
-            }
             Self::Good { device, text, seed } => PartRun::Good(good(device, text, *seed)),
         }
     }
@@ -146,7 +137,6 @@ impl fmt::Display for Part<'_> {
         match self {
             Self::Mutant(mutant) => write!(f, "wrong tester: {mutant}"),
             Self::Knob(knob) => write!(f, "{} {}", knob.id, knob.fault),
-            Self::Feature { feature, device, .. } => write!(f, "{device} with {}", feature.name),
             Self::Good { device, seed, .. } => write!(f, "good device {device}, seed {seed}"),
         }
     }
@@ -156,18 +146,15 @@ impl fmt::Display for Part<'_> {
 /// after each part with the number of parts that are done and the name of this one. Once `stop` is set no
 /// further part begins.
 pub fn run(
-    (knobs, features): (&[Knob], &[Feature]),
+    knobs: &[Knob],
     seeds: u64,
     stop: &AtomicBool,
     mut progress: impl FnMut(usize, &str),
 ) -> Proof {
     let goods = (1..=seeds)
         .flat_map(|seed| GOOD.iter().map(move |&(device, text)| Part::Good { device, text, seed }));
-    let beside = features.iter().flat_map(|feature| {
-        feature.devices.iter().map(move |device| Part::Feature { feature, device, knobs })
-    });
-    let first = Mutant::ALL.map(Part::Mutant).into_iter().chain(knobs.iter().map(Part::Knob));
-    let all = first.chain(beside).chain(goods);
+    let all =
+        Mutant::ALL.map(Part::Mutant).into_iter().chain(knobs.iter().map(Part::Knob)).chain(goods);
     let mut proof = Proof { unproven: unproven(knobs), ..Proof::default() };
     let mut done = 0;
     in_order(
@@ -179,7 +166,6 @@ pub fn run(
             match result {
                 PartRun::Mutant(run) => proof.mutants.push(run),
                 PartRun::Knob(run) => proof.knobs.push(run),
-                PartRun::Feature(run) => proof.features.push(run),
                 PartRun::Good(run) => proof.good.push(run),
             }
             done += 1;
@@ -187,7 +173,7 @@ pub fn run(
             ControlFlow::Continue(())
         },
     );
-    proof.interrupted = done < parts((knobs, features), seeds);
+    proof.interrupted = done < parts(knobs, seeds);
     proof
 }
 

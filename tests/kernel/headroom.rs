@@ -148,19 +148,8 @@ fn a_switch_measures_its_link_sets_its_headroom_and_does_so_again_when_told() {
         let port = netns::port(0, ", headroom: {auto: {limit: 1000}}");
         let switch = Switch::start(&dir, "auto", &format!("{FILE}{port}"), &[]);
         let state = |shown: &Value| shown["ports"][0]["agents"]["headroom"].clone();
-        // On a busy machine too few answers arrive in time, and the switch is told to measure again.
-        let asked = std::cell::Cell::new(Instant::now());
-        let again = |shown: &Value| {
-            let a_while = Duration::from_secs(1);
-            if state(shown)["state"] == "failed" && asked.get().elapsed() > a_while {
-                asked.set(Instant::now());
-                switch.obey(&["measure", "p0"]);
-            }
-        };
-        let found = |shown: &Value| {
-            again(shown);
-            state(shown)["state"] == "found" && state(shown)["set"] == true
-        };
+        // On a busy machine too few answers may arrive in time: then the switch measures again by itself.
+        let found = |shown: &Value| state(shown)["state"] == "found" && state(shown)["set"] == true;
         let shown = switch.wait("measured", found);
         let needs = &state(&shown)["needs"];
         assert!(n(&needs["cells"]) > 0 && n(&needs["bits"]) > 0, "{needs}");
@@ -176,10 +165,7 @@ fn a_switch_measures_its_link_sets_its_headroom_and_does_so_again_when_told() {
         assert!(steps("headroom") >= 1);
 
         switch.obey(&["measure", "p0"]);
-        switch.wait("measured again", |shown| {
-            again(shown);
-            steps("round trip over 100 rounds") > before.1
-        });
+        switch.wait("measured again", |_| steps("round trip over 100 rounds") > before.1);
         let said = text(&switch.ctl(&["headroom"]).stdout);
         assert!(said.contains("measured") && said.contains("round trip"), "{said}");
         assert!(switch.refuse(&["measure", "p9"]).contains("there is no port p9"));

@@ -221,7 +221,7 @@ fn outcome(feature: &Feature, defect: &str) -> Outcome {
 /// paused shows those of obeying pauses, and a switch all of them.
 const NODES: [(&str, usize); 2] = [("h1", 20), ("s1", 36)];
 
-/// The cells of a defect with all features: their number, and the YAML of those that are wrong.
+/// The cells of one defect, one for each feature. Wrong cells are kept as YAML.
 #[derive(Default)]
 struct Row {
     cells: u64,

@@ -144,7 +144,8 @@ impl Marks {
 
     pub(super) fn finish(
         mut self,
-        (facts, frames): (&Facts, &Frames),
+        facts: &Facts,
+        frames: &Frames,
         now: Instant,
         nodes: &mut Nodes,
     ) -> Finding {

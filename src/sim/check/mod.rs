@@ -176,7 +176,7 @@ impl Checkers {
         let deadlock = self.deadlocks.finish(&known, (now, sent), (&self.lateness, nodes));
         let cx = Cx { facts: &self.facts, lateness: &self.lateness };
         let [pauses_sent, ends] = self.requests.finish(cx, now);
-        let marks = self.marks.finish((&self.facts, &self.frames), now, nodes);
+        let marks = self.marks.finish(&self.facts, &self.frames, now, nodes);
         vec![
             self.frames.finish(&self.facts, now, nodes),
             self.cells.finish(&self.facts, sent),

@@ -147,16 +147,11 @@ pub(super) fn is_ce(head: &[u8]) -> bool {
     }
 }
 
-/// Returns false if it is an IPv4 packet whose header is there and does not have its checksum.
+/// Returns false for an IPv4 packet whose header is complete and has a wrong checksum.
 pub(super) fn checksum_holds(head: &[u8]) -> bool {
     let at = if head.get(12..14) == Some(&[0x81, 0]) { 18 } else { 14 };
     let Some([0x08, 0]) = head.get(at - 2..at) else { return true };
-    let len = head.get(at).map_or(0, |first| usize::from(first & 15) * 4);
-    let Some(header) = head.get(at..at + len) else { return true };
-    let words = header.chunks_exact(2).map(|word| u32::from(word[0]) << 8 | u32::from(word[1]));
-    let sum: u32 = words.sum();
-    let folded = (sum & 0xffff) + (sum >> 16);
-    (folded & 0xffff) + (folded >> 16) == 0xffff
+    wire::ipv4::View::new(&head[at..]).map_or(true, |packet| packet.checksum_ok())
 }
 
 /// Returns a hash of addresses, protocol and ports of an IP packet; 0 for any other frame.

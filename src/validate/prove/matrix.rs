@@ -1,8 +1,6 @@
 //! The matrix of faults by features: whatever else a device has and its file tells, a test that is named with a
 //! fault never passes a device with it. It fails, or says why it does not judge.
 
-use serde::Serialize;
-
 use super::{device, others, result_of, validate};
 use crate::file;
 use crate::judge::Outcome;
@@ -10,13 +8,13 @@ use crate::knobs::{Feature, Knob};
 use crate::test::Level;
 
 /// The faults beside a feature of a device.
-#[derive(Clone, PartialEq, Debug, Default, Serialize)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct FeatureRun {
     pub device: String,
     pub feature: String,
     /// Number of tests of a fault that failed.
     pub fail: usize,
-    /// Number of those that ended without a judgement.
+    /// Number of tests of a fault that were not judged.
     pub not_judged: usize,
     /// Number of faults with which the configuration is refused, or that have no effect.
     pub without: usize,
@@ -27,7 +25,7 @@ pub struct FeatureRun {
 }
 
 /// A fault that a test did not find.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct Passed {
     pub id: String,
     pub fault: String,

@@ -2,7 +2,6 @@
 
 use text::{Align, Table};
 
-use super::matrix::Passed;
 use super::{Cell, KnobRun, Proof};
 use crate::judge::Outcome;
 
@@ -25,18 +24,6 @@ pub fn table(proof: &Proof) -> String {
         table.row([run.mutant.to_string(), run.outcome.name().to_owned()]);
     }
     text += &format!("{table}\n");
-    let right = |name| (name, Align::Right);
-    let names = [left("device"), left("feature beside the faults")];
-    let counts = ["fail", "not judged", "no effect", "PASS"].map(right);
-    let mut table = Table::new(names.into_iter().chain(counts));
-    for run in &proof.features {
-        let [fail, open, without, passed] =
-            [run.fail, run.not_judged, run.without, run.passed.len()].map(|n| n.to_string());
-        table.row([run.device.clone(), run.feature.clone(), fail, open, without, passed]);
-    }
-    if !table.is_empty() {
-        text += &format!("{table}\n");
-    }
     let good = proof.good.iter().filter(|run| run.others.is_empty()).count();
     let least = proof.good.iter().map(|run| run.passed).min().unwrap_or(0);
     text += &format!("good devices: {good} of {} runs without a failure", proof.good.len());
@@ -71,15 +58,6 @@ fn misses(proof: &Proof) -> String {
     }
     for run in proof.mutants.iter().filter(|run| run.outcome != Outcome::Error) {
         text += &format!("wrong tester: {}: {}: {}\n", run.mutant, run.outcome.name(), run.detail);
-    }
-    for run in &proof.features {
-        let beside = format!("{} with {}", run.device, run.feature);
-        for Passed { id, fault, test } in &run.passed {
-            text += &format!("{beside}: {id} {fault}: {test} passes\n");
-        }
-        for (test, detail) in &run.others {
-            text += &format!("{beside}, without a fault: {test}: {detail}\n");
-        }
     }
     for run in &proof.good {
         for (test, detail) in &run.others {

@@ -1,5 +1,6 @@
 //! A short proof: each fault once, at its largest value or at one of `SIZES`.
 
+use super::matrix::FeatureRun;
 use super::*;
 use crate::knobs::{features, knobs};
 use core::sync::atomic::Ordering;
@@ -209,7 +210,7 @@ fn a_fault_that_is_none_is_not_found() {
 #[test]
 fn a_proof_that_was_ended_is_inconclusive() {
     let stop = AtomicBool::new(false);
-    let proof = run((&knobs().unwrap(), &[]), 1, &stop, |_, _| stop.store(true, Ordering::SeqCst));
+    let proof = run(&knobs().unwrap(), 1, &stop, |_, _| stop.store(true, Ordering::SeqCst));
     assert!(proof.interrupted && !proof.mutants.is_empty() && proof.good.is_empty(), "{proof:?}");
     assert_eq!(proof.verdict(), Verdict::Inconclusive);
 }
@@ -223,7 +224,8 @@ fn the_good_devices_pass() {
     }
 }
 
-/// Each fault beside one feature and each feature beside some faults; `SLUICE_MATRIX=all` runs all of the matrix.
+/// Each fault beside one feature, and each feature beside some faults. `SLUICE_MATRIX=all` runs the whole matrix. Only
+/// then are devices tried without a fault, too; the one with four lossless priorities does not pass all tests yet.
 #[test]
 fn no_fault_passes_a_test_for_a_feature_beside_it() {
     let knobs = knobs().unwrap();
@@ -274,7 +276,4 @@ fn a_matrix_with_a_fault_that_is_not_found_fails() {
     feature.beside(&none, &mut run);
     feature.beside(&knobs[0], &mut run);
     assert!(run.fail == 4 && run.passed.len() == 1 && !run.holds(), "{run:?}");
-    let proof = Proof { features: vec![run], ..Proof::default() };
-    assert_eq!(proof.verdict(), Verdict::Fail);
-    assert!(table(&proof).contains("V-R01 passes"), "{}", table(&proof));
 }

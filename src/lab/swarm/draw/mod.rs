@@ -3,7 +3,6 @@
 //! All random values are written into the lab, so that the lab alone determines its run and can be
 //! shrunk piece by piece. Loads are small: a lab takes milliseconds.
 
-mod broken;
 mod chance;
 mod congested;
 mod forged;
@@ -75,7 +74,7 @@ pub(super) fn lab(seed: u64) -> Result<Lab, ConfigError> {
         let lossless = lab.profiles.get(PROFILE).and_then(|profile| profile.defaults.pfc.as_ref());
         let lossless = lossless.and_then(|pfc| pfc.enable.clone());
         let lossless = lossless.unwrap_or_else(|| (0..8).collect());
-        let defect = broken::defect(defects, &lab, &lossless);
+        let defect = trouble::defect(defects, &lab, &lossless);
         lab.faults.push(defect);
     }
     Ok(lab)

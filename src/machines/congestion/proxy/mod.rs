@@ -216,7 +216,7 @@ impl Proxy {
             return false;
         }
         let Some(until) = cache.until(now, destination, priority) else { return false };
-        let longer = port.grant(now, (priority, None), until, &self.policy) == Grant::Longer;
+        let longer = port.grant(now, priority, None, until, &self.policy) == Grant::Longer;
         port.counters.by_cache += u64::from(longer);
         longer
     }
@@ -377,8 +377,8 @@ impl Proxy {
         let port = &mut self.ports[egress.index()];
         let asked = message.pause.min(self.policy.longest);
         let until = now.saturating_add(asked);
-        let requested = (message.priority, Some(message.flow));
-        let grant = port.grant(now, requested, until, &self.policy);
+        let flow = Some(message.flow);
+        let grant = port.grant(now, message.priority, flow, until, &self.policy);
         if let Some(cache) = &mut self.cache {
             cache.remember(now, message.flow.dst, message.priority, asked);
         }
@@ -430,7 +430,8 @@ impl Port {
     fn grant(
         &mut self,
         now: Instant,
-        (priority, flow): (Priority, Option<FiveTuple>),
+        priority: Priority,
+        flow: Option<FiveTuple>,
         until: Instant,
         policy: &PausePolicy,
     ) -> Grant {
