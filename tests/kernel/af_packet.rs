@@ -10,7 +10,7 @@ use sluice::dpdk::{
 use sluice::frame::{Burst, Frame};
 use sluice::port::Port;
 
-use crate::netns::isolated;
+use crate::netns::isolated_beside;
 
 fn run(args: &[&str]) {
     assert!(Command::new("ip").args(args).status().expect("iproute2").success(), "ip {args:?}");
@@ -18,7 +18,7 @@ fn run(args: &[&str]) {
 
 #[test]
 fn af_packet_ports_pass_every_kind_of_frame() {
-    isolated(&[], || {
+    isolated_beside(&[], || {
         run(&["link", "add", "v0", "type", "veth", "peer", "name", "v1"]);
         for interface in ["v0", "v1"] {
             // Otherwise the kernel sends frames over the pair too.

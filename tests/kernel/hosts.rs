@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::netns::{Counted, Host, capture::Capture, isolated, port, script::Script};
+use crate::netns::{Counted, Host, capture::Capture, isolated_beside, port, script::Script};
 use crate::run::{Dir, Switch};
 
 /// Three hosts on one bridge, with addresses 10.0.0.N and fd00::N.
@@ -24,7 +24,7 @@ fn three_hosts(dir: &Dir) -> (Vec<Host>, Vec<Counted>, Switch) {
 
 #[test]
 fn hosts_find_each_other_and_a_third_sees_none_of_it() {
-    isolated(&["ping", "tcpdump"], || {
+    isolated_beside(&["ping", "tcpdump"], || {
         let dir = Dir::new("hosts");
         let (hosts, before, switch) = three_hosts(&dir);
         let third = Capture::start(&dir, &hosts[2], "third");
@@ -97,7 +97,7 @@ fn balances(hosts: &[Host], before: &[Counted], switch: Switch) {
 
 #[test]
 fn a_tcp_transfer_arrives_as_it_was_sent() {
-    isolated(&["python3"], || {
+    isolated_beside(&["python3"], || {
         let dir = Dir::new("tcp");
         let (hosts, before, switch) = three_hosts(&dir);
         for address in ["10.0.0.2", "fd00::2"] {
@@ -117,7 +117,7 @@ fn a_tcp_transfer_arrives_as_it_was_sent() {
 
 #[test]
 fn the_longest_frame_is_what_the_file_says() {
-    isolated(&["ping"], || {
+    isolated_beside(&["ping"], || {
         let dir = Dir::new("jumbo");
         // 9000 bytes of IP, 14 of Ethernet, 4 of FCS; but the ports accept no additional tag.
         let hosts: Vec<_> = (0..2).map(|n| Host::with_mtu(n, 9_001)).collect();

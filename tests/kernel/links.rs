@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::netns::{Host, isolated, must, port};
+use crate::netns::{Host, isolated_beside, must, port};
 use crate::run::{self, Dir, Switch, has_not_failed, text};
 
 /// Two hosts on a lossless switch.
@@ -60,7 +60,7 @@ fn passes(switch: &Switch, hosts: &[Host]) {
 
 #[test]
 fn a_link_follows_the_kernel_and_what_is_dropped_is_not_sent() {
-    isolated(&["python3"], || {
+    isolated_beside(&["python3"], || {
         let dir = Dir::new("links");
         let (hosts, file) = two_hosts();
         let switch = Switch::start(&dir, "links", &file, &[]);
@@ -91,7 +91,7 @@ fn a_link_follows_the_kernel_and_what_is_dropped_is_not_sent() {
 /// An interface that its operator, or the protocol that opens its port, has made dormant.
 #[test]
 fn an_interface_with_a_carrier_that_is_not_operational_is_down() {
-    isolated(&["python3"], || {
+    isolated_beside(&["python3"], || {
         let dir = Dir::new("dormant");
         let (hosts, file) = two_hosts();
         let switch = Switch::start(&dir, "dormant", &file, &[]);
@@ -111,7 +111,7 @@ fn an_interface_with_a_carrier_that_is_not_operational_is_down() {
 
 #[test]
 fn an_interface_that_vanishes_is_taken_up_again_when_it_is_made_anew() {
-    isolated(&["python3"], || {
+    isolated_beside(&["python3"], || {
         let dir = Dir::new("vanish");
         let (mut hosts, file) = two_hosts();
         let switch = Switch::start(&dir, "vanish", &file, &[]);
@@ -137,7 +137,7 @@ fn an_interface_that_vanishes_is_taken_up_again_when_it_is_made_anew() {
 
 #[test]
 fn a_link_taken_down_by_request_takes_the_carrier_of_its_peer_along() {
-    isolated(&["python3"], || {
+    isolated_beside(&["python3"], || {
         let dir = Dir::new("request");
         let (hosts, file) = two_hosts();
         let switch = Switch::start(&dir, "request", &file, &[]);
@@ -170,7 +170,7 @@ fn a_link_taken_down_by_request_takes_the_carrier_of_its_peer_along() {
 
 #[test]
 fn two_switches_on_one_interface_are_refused_by_the_name_of_the_first() {
-    isolated(&[], || {
+    isolated_beside(&[], || {
         let dir = Dir::new("taken");
         let (_hosts, file) = two_hosts();
         let first = Switch::start(&dir, "taken", &file, &[]);
@@ -192,7 +192,7 @@ fn promiscuity(interface: &str) -> u64 {
 
 #[test]
 fn promiscuous_mode_ends_with_the_switch_however_it_ends() {
-    isolated(&[], || {
+    isolated_beside(&[], || {
         let dir = Dir::new("promiscuous");
         let (_hosts, file) = two_hosts();
         assert_eq!(promiscuity("s0"), 0);
@@ -213,7 +213,7 @@ fn promiscuous_mode_ends_with_the_switch_however_it_ends() {
 
 #[test]
 fn a_switch_says_that_it_runs_and_what_its_ports_need() {
-    isolated(&[], || {
+    isolated_beside(&[], || {
         let dir = Dir::new("start");
         let (_hosts, file) = two_hosts();
         // The peer of the third port is here, that of the fourth in a namespace without a name.
@@ -244,7 +244,7 @@ fn a_switch_says_that_it_runs_and_what_its_ports_need() {
 /// fanout group on another interface meanwhile.
 #[test]
 fn a_fanout_group_of_another_process_keeps_no_port_from_opening() {
-    isolated(&["python3"], || {
+    isolated_beside(&["python3"], || {
         let dir = Dir::new("fanout");
         let (_hosts, file) = two_hosts();
         let path = dir.write("switch.yaml", &file);

@@ -21,7 +21,7 @@ use sluice::time::Duration;
 use sluice::units::{BitsPerSec, Bytes, Mac, PrioritySet};
 use sluice::wire::lldp::Capabilities;
 
-use crate::netns::{Host, isolated, must};
+use crate::netns::{Host, isolated_beside, must};
 use crate::run::{Dir, Switch, text};
 
 /// True if the daemons can run: they drop privileges, which only root can.
@@ -155,7 +155,7 @@ fn lldpd_knows_a_port_of_a_switch_which_takes_its_pfc() {
     if !able() {
         return;
     }
-    isolated(&["lldpd"], || {
+    isolated_beside(&["lldpd"], || {
         let dir = Dir::new("lldpd-switch");
         let lldpd = Lldpd::start(&dir, 0);
         let _other = Host::new(1);
@@ -277,7 +277,7 @@ fn a_station_knows_lldpd_takes_its_pfc_and_notices_that_it_goes() {
     if !able() {
         return;
     }
-    isolated(&["lldpd"], || {
+    isolated_beside(&["lldpd"], || {
         let dir = Dir::new("lldpd-station");
         let lldpd = Lldpd::start(&dir, 0);
         let mut polled = Polled::start();
@@ -326,7 +326,7 @@ fn openlldp_reads_what_a_station_says_of_dcbx() {
     if !able() {
         return;
     }
-    isolated(&["lldpad"], || {
+    isolated_beside(&["lldpad"], || {
         let dir = Dir::new("lldpad");
         let host = Host::new(0);
         // It searches for other instances in System V's memory, which the machine shares.

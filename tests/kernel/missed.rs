@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::netns::{Host, isolated, must};
+use crate::netns::{Host, isolated_beside, must};
 use crate::run::{Dir, Switch};
 
 /// Sends `count` frames of `len` bytes of priority 3 by an interface.
@@ -72,7 +72,7 @@ const LOSSLESS: &str = ", pfc: {enable: [3]}";
 
 #[test]
 fn a_full_ring_of_af_packet_is_counted_to_the_frame_and_fails_the_run() {
-    isolated(&["python3"], || {
+    isolated_beside(&["python3"], || {
         let dir = Dir::new("missed");
         let hosts: Vec<_> = (0..2).map(Host::new).collect();
         let device = "net_af_packet0,iface=s0,framecnt=64";
@@ -101,7 +101,7 @@ fn a_full_ring_of_af_packet_is_counted_to_the_frame_and_fails_the_run() {
 
 #[test]
 fn what_comes_after_the_switch_has_stopped_to_receive_is_not_missed() {
-    isolated(&["python3"], || {
+    isolated_beside(&["python3"], || {
         let dir = Dir::new("late");
         let hosts: Vec<_> = (0..2).map(Host::new).collect();
         // The link takes 13.6 s to send 1,200 frames of 1,400 bytes, so the switch drains for as long.
@@ -135,7 +135,7 @@ fn what_comes_after_the_switch_has_stopped_to_receive_is_not_missed() {
 
 #[test]
 fn a_full_queue_of_a_tap_is_counted_to_the_frame() {
-    isolated(&["python3"], || {
+    isolated_beside(&["python3"], || {
         let dir = Dir::new("tap");
         let _hosts: Vec<_> = (0..2).map(Host::new).collect();
         // The kernel sends nothing by itself.
@@ -150,7 +150,7 @@ fn a_full_queue_of_a_tap_is_counted_to_the_frame() {
 
 #[test]
 fn a_full_ring_of_libpcap_is_counted_to_the_frame() {
-    isolated(&["python3"], || {
+    isolated_beside(&["python3"], || {
         let dir = Dir::new("pcap");
         let hosts: Vec<_> = (0..2).map(Host::new).collect();
         let switch = Switch::start(&dir, "pcap", &two_ports("net_pcap0,iface=s0", LOSSLESS), &[]);

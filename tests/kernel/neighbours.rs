@@ -12,7 +12,7 @@ use sluice::host::plan::stream::InterfacePlan;
 use sluice::host::{Station, StationPlan};
 use sluice::units::{BitsPerSec, Bytes, Mac, Vid};
 
-use crate::netns::{Host, isolated};
+use crate::netns::{Host, isolated_beside};
 
 /// 10.0.N.2 and fd00:0:0:N::2, whose gateways end in 1.
 fn interface(n: u8, vlans: &[(u16, u8)]) -> InterfacePlan {
@@ -53,7 +53,7 @@ fn polling<T: Send>(
 
 #[test]
 fn the_kernel_and_a_station_find_and_ping_each_other() {
-    isolated(&["ping"], || {
+    isolated_beside(&["ping"], || {
         let host = Host::new(0);
         let eal = Eal::start(&EalOptions { memory: Memory::NoHuge, ..Default::default() }).unwrap();
         let pool = Pool::new(&eal, &PoolOptions { frames: 4_000, ..Default::default() }).unwrap();

@@ -3,7 +3,7 @@
 use crate::netns::{
     Host,
     capture::{Capture, Seen},
-    isolated, must, port,
+    isolated_beside, must, port,
 };
 use crate::run::{Dir, Switch, text};
 
@@ -22,7 +22,7 @@ fn ttl_of_echo(frame: &Seen) -> Option<u8> {
 
 #[test]
 fn two_networks_reach_each_other_through_the_router() {
-    isolated(&["ping", "tcpdump"], || {
+    isolated_beside(&["ping", "tcpdump"], || {
         let dir = Dir::new("router");
         let hosts: Vec<_> = (0..2).map(Host::new).collect();
         for (host, net) in hosts.iter().zip([10, 20]) {

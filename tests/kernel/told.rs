@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::netns::{
     Host,
     capture::Capture,
-    isolated, must, port,
+    isolated_beside, must, port,
     rack::tshark,
     script::{Script, python},
 };
@@ -88,7 +88,7 @@ impl Congested {
 
 #[test]
 fn sources_of_congesting_flows_receive_sfcms_cnms_and_cnps() {
-    isolated(&TOOLS, || {
+    isolated_beside(&TOOLS, || {
         let dir = Dir::new("told-sources");
         let known = SENDERS.map(|n| {
             let (qp, own) = (FLOWS[n].1, SOURCE_QP[n]);
@@ -158,7 +158,7 @@ fn sources_of_congesting_flows_receive_sfcms_cnms_and_cnps() {
 
 #[test]
 fn switches_upstream_receive_cims_in_ethernet_or_ip() {
-    isolated(&TOOLS, || {
+    isolated_beside(&TOOLS, || {
         let dir = Dir::new("told-upstream");
         let sections = "congestion_isolation:\n\
                         \x20 isolate: {3: 2}\n\

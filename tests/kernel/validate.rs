@@ -35,7 +35,7 @@ fn dut(dir: &Dir, more: &str) {
         &format!(
             "name: device\nrate: 100M\nload: 40%\nports:\n{}\
              tolerances: {{reaction: 4000, resume: 50ms, rate: 10%}}\n\
-             times: {{baseline: 300ms, hold: 1s, settle: 300ms, drain: 1s}}\n{more}",
+             times: {{baseline: 200ms, hold: 500ms, settle: 200ms, drain: 500ms}}\n{more}",
             ports.concat()
         ),
     );
@@ -303,7 +303,7 @@ fn the_counters_of_the_own_switch_are_true() {
 /// second late.
 fn settle(dir: &Dir, time: &str) {
     let text = std::fs::read_to_string(dir.path("dut.yaml")).unwrap();
-    dir.write("dut.yaml", &text.replace("settle: 300ms", &format!("settle: {time}")));
+    dir.write("dut.yaml", &text.replace("settle: 200ms", &format!("settle: {time}")));
 }
 
 /// Returns true if an interface is set to up.
@@ -391,7 +391,7 @@ fn secured_dut(dir: &Dir, run: usize) {
          - {{location: 'iface:t1', dut: d1, macsec: {{{macsec}}}}}\n\
          adapter: {{ctl: {}}}\nexpected: {{macsec: {{B: strict}}}}\n\
          tolerances: {{reaction: 4000, resume: 50ms, rate: 10%}}\n\
-         times: {{baseline: 300ms, hold: 1s, settle: 300ms, drain: 1s}}\n",
+         times: {{baseline: 200ms, hold: 500ms, settle: 200ms, drain: 500ms}}\n",
         dir.path("macsec.sock").display()
     );
     dir.write("dut.yaml", &text);

@@ -1,7 +1,7 @@
 //! VLANs between hosts of the kernel: trunks with VLAN interfaces, access ports, isolation, and the
 //! priority in the tag.
 
-use crate::netns::{Host, capture::Capture, isolated, port, script::Script};
+use crate::netns::{Host, capture::Capture, isolated_beside, port, script::Script};
 use crate::run::{Dir, Switch};
 
 /// Hosts 0 and 1 are on trunks with VLANs 10 and 20, hosts 2 and 3 on access ports of 10 and 20.
@@ -41,7 +41,7 @@ fn give_addresses(hosts: &[Host]) -> Vec<Script> {
 
 #[test]
 fn hosts_of_one_vlan_reach_each_other_and_no_others() {
-    isolated(&["ping", "tcpdump"], || {
+    isolated_beside(&["ping", "tcpdump"], || {
         let dir = Dir::new("vlan");
         let (hosts, file) = four_hosts();
         let switch = Switch::start(&dir, "vlan", &file, &[]);
@@ -97,7 +97,7 @@ fn hosts_of_one_vlan_reach_each_other_and_no_others() {
 
 #[test]
 fn frames_of_foreign_vlans_are_dropped_by_name() {
-    isolated(&["python3"], || {
+    isolated_beside(&["python3"], || {
         let dir = Dir::new("foreign");
         let (hosts, file) = four_hosts();
         let switch = Switch::start(&dir, "foreign", &file, &[]);

@@ -24,7 +24,7 @@ use std::process::{Child, Command, Output, Stdio};
 
 use serde_json::Value;
 
-use crate::apart::{Turn, alone, is_for, start, test_around};
+use crate::apart::{Turn, alone, beside, is_for, start, test_around};
 use crate::run::{GUARD, PROGRAM, text};
 
 /// Runs the body of a test in a separate network namespace, while no other test runs. If that is
@@ -32,6 +32,11 @@ use crate::run::{GUARD, PROGRAM, text};
 /// (`CI=true`) is a failure.
 pub fn isolated<Test: FnOnce()>(tools: &[&str], test: Test) {
     isolated_as(test_around(std::any::type_name::<Test>()), tools, alone, test);
+}
+
+/// The same beside other tests: for one that judges what passes, and not when.
+pub fn isolated_beside<Test: FnOnce()>(tools: &[&str], test: Test) {
+    isolated_as(test_around(std::any::type_name::<Test>()), tools, beside, test);
 }
 
 /// The same for a test whose body is in a function that others call, too: `path` is the test's, and
