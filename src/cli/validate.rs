@@ -48,9 +48,6 @@ pub fn run(args: &ValidateArgs) -> Result<ExitCode> {
     let Some(path) = args.file.as_ref().filter(|_| !args.list) else {
         let all = if args.only.is_empty() { catalogue::TESTS.iter().collect() } else { tests };
         terminal::print(list(&all))?;
-        if args.only.is_empty() {
-            terminal::print(format!("\nnot built yet:\n{}", unbuilt()))?;
-        }
         return Ok(ExitCode::SUCCESS);
     };
     Kind::Dut.expect(path)?;
@@ -140,15 +137,6 @@ fn describe(names: &[String]) -> Result<ExitCode> {
     }
     terminal::print(pages.join("\n"))?;
     Ok(ExitCode::SUCCESS)
-}
-
-/// Returns a table of the tests that are not built.
-fn unbuilt() -> Table {
-    let mut table = Table::new(["test", "reason"].map(|name| (name, Align::Left)));
-    for (id, reason) in catalogue::UNBUILT {
-        table.row([(*id).to_owned(), (*reason).to_owned()]);
-    }
-    table
 }
 
 /// Lists the tests that will run, and those that will be skipped with the reason.
