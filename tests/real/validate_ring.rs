@@ -66,6 +66,8 @@ fn planted_faults_are_found() {
     for (n, (fault, id)) in [
         ("on: s1, port: h2, kind: ignores-pfc, priorities: [3]", "V-R01"),
         ("on: s1, port: h2, kind: ignores-zero-time", "V-R04"),
+        ("on: s1, kind: scaled-times, ratio: 9/10", "V-R05"),
+        ("on: s1, kind: scaled-times, ratio: 11/10", "V-R05"),
         ("on: s1, port: h1, kind: never-pauses", "V-X01"),
         ("on: s1, port: h1, kind: pauses-for-ever, priorities: [3]", "V-X07"),
     ]

@@ -263,3 +263,28 @@ fn a_pause_without_an_end_is_the_headline() {
     let text = format!("{GOOD}  faults: [{{defect: {{on: s1, kind: never-expires}}}}]\n");
     ends(&super::changed::plain(&text, "V-R05"), Outcome::Fail, "without an end");
 }
+
+/// A device on a busy machine: each trial has a wait of this part of its length.
+fn busy(text: &str, id: &str, part: u64) -> Outcome {
+    let waits = |trial: &Trial, seen: &mut Observation| seen.starved = trial.length.div(part);
+    judged((text, id, true), &|_| {}, &waits).outcome
+}
+
+#[test]
+fn a_device_without_a_cpu_is_judged_as_far_as_that_does_not_explain_it() {
+    // Good in spite of it, and bad by more than it.
+    assert_eq!(busy(GOOD, "V-R01", 20), Outcome::Pass);
+    let bad = |kind| format!("{GOOD}  faults: [{{defect: {{on: s1, kind: {kind}}}}}]\n");
+    let deaf = bad("ignores-pfc");
+    assert_eq!(busy(&deaf, "V-R01", 200), Outcome::Fail);
+    assert_eq!(busy(&deaf, "V-R01", 1), Outcome::Inconclusive);
+    // A value of the next trial is not excused by the wait in one before it.
+    let first = |trial: &Trial, seen: &mut Observation| {
+        if trial.name.starts_with("storm, then") {
+            seen.starved = trial.length;
+        }
+    };
+    let test = judged((&bad("ignores-zero-time"), "V-R04", true), &|_| {}, &first);
+    assert_eq!(test.outcome, Outcome::Fail, "{test:#?}");
+    assert!(test.measurements.iter().any(|m| m.outcome == Outcome::Inconclusive), "{test:#?}");
+}
