@@ -118,22 +118,22 @@ struct Common {
     #[arg(value_name = "FILE")]
     file: PathBuf,
     /// Format of the results on standard output.
-    #[arg(long, value_enum, default_value_t = Format::Table)]
+    #[arg(help_heading = "Results", long, value_enum, default_value_t = Format::Table)]
     format: Format,
     /// Write the results to this file as JSON, too.
-    #[arg(long, value_name = "FILE")]
+    #[arg(help_heading = "Results", long, value_name = "FILE")]
     json: Option<PathBuf>,
     /// Write a line of JSON for each measured row to this file.
-    #[arg(long, value_name = "FILE")]
+    #[arg(help_heading = "Results", long, value_name = "FILE")]
     jsonl: Option<PathBuf>,
     /// Write the measured rows to this file as comma-separated values, a table for each test.
-    #[arg(long, value_name = "FILE")]
+    #[arg(help_heading = "Results", long, value_name = "FILE")]
     csv: Option<PathBuf>,
     /// Write a page with plots and all tables to this file.
-    #[arg(long, value_name = "FILE")]
+    #[arg(help_heading = "Results", long, value_name = "FILE")]
     report: Option<PathBuf>,
     /// Write the measured rows, and the numbers of a comparison, to this file as JUnit.
-    #[arg(long, value_name = "FILE")]
+    #[arg(help_heading = "Results", long, value_name = "FILE")]
     junit: Option<PathBuf>,
     /// Number of runs, for deviations and repeatability.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = value_parser!(u32).range(1..=100))]
