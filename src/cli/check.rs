@@ -38,7 +38,7 @@ const BAD_INPUT: u8 = 2;
 
 /// Validate files: print the resolved configuration, or all errors.
 ///
-/// Switch, lab, generator, DUT and benchmark files are known.
+/// It reads switch, lab, generator, DUT and benchmark files.
 #[derive(Args, Clone, Debug)]
 pub struct CheckArgs {
     /// Files, YAML or JSON; their kinds are detected from their fields.

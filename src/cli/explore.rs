@@ -28,8 +28,8 @@ EXAMPLES:
   sluice explore LAB.yaml --kmin 50KB,100KB --minimize figures.fct.p50_ns
 
 The objectives are the 99th percentile of completion times (of latency without messages), the rate of
-all flows, pauses (XOFF) and the peak of a switch's buffer. A run that is no PASS is never on the
-front. The same file, axes and seed give the same results, whatever the number of jobs.
+all flows, pauses (XOFF) and the peak of a switch's buffer. A run whose verdict is not PASS is never
+on the front. The same file, axes and seed give the same results, whatever the number of jobs.
 Exit status 0: there is a front. 1: every run failed a check. 4: interrupted, or no run has results.";
 
 /// Period of progress lines without a terminal.
@@ -66,14 +66,13 @@ pub struct ExploreArgs {
     /// Values of any field, by its path in the file. May be repeated.
     #[arg(help_heading = "Values", long, value_name = "PATH=VALUES")]
     axis: Vec<String>,
-    /// Number in the results to make small, by its path, instead of the four objectives. May be
-    /// repeated.
+    /// Number in the results to minimize, by its path, instead of the four objectives. May be repeated.
     #[arg(help_heading = "Objectives", long, value_name = "NUMBER")]
     minimize: Vec<String>,
-    /// Number in the results to make large, likewise.
+    /// Number in the results to maximize, likewise.
     #[arg(help_heading = "Objectives", long, value_name = "NUMBER")]
     maximize: Vec<String>,
-    /// Most runs; of more points as many are drawn with the seed.
+    /// Largest number of runs. Of more points this number is drawn with the seed.
     #[arg(long, value_name = "N", default_value_t = 256)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=100_000))]
     runs: u32,

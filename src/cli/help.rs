@@ -22,12 +22,12 @@ const NEED_DPDK: [&str; 3] = ["demo", "doctor", "switch"];
 
 const EXAMPLES: &str = "\
 EXAMPLES:
-  sluice demo  PFC on any machine, without NIC or root
+  sluice demo  PFC, without NIC or root
   sluice run configs/labs/incast.yaml  a lab at 100 Gb/s
-  sluice check configs/switch/bump.yaml  the resolved configuration of a file
+  sluice check configs/switch/bump.yaml  the resolved configuration
   sluice switch configs/switch/bump.yaml  a switch, until Ctrl-C
-  sluice ctl show  its counters, from another terminal
-  sluice gen configs/gen/pfc-storm.yaml  flows, a PFC storm, measurements
+  sluice ctl show  its counters, while it runs
+  sluice gen configs/gen/pfc-storm.yaml  flows and a PFC storm
   sluice validate configs/validate/virtual.yaml  conformance of a device
   sluice benchmark rfc2544 configs/benchmark/rfc2544.yaml
   sluice headroom compare --rate 100G --length 100m

@@ -54,7 +54,7 @@ pub struct SwarmArgs {
     /// Number of labs that run at the same time. Default: the number of cores.
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..=1024))]
     jobs: Option<u16>,
-    /// Folder for shrunk lab files of failures. Default: none; failures are reported by seed.
+    /// Folder for reduced lab files of failures. Default: none; failures are reported by seed.
     #[arg(long, value_name = "DIR")]
     keep: Option<PathBuf>,
     /// Write a line of JSON for each lab to this file, as the labs end.

@@ -30,7 +30,7 @@ EXAMPLES:
   sluice gen FILE --port p1=0000:3b:00.0                     or a device of DPDK
   sluice gen FILE --world virtual                            in exact virtual time
   sluice gen FILE --format json > result.json
-  sluice gen FILE --dry-run                                  validation of the file, without a frame
+  sluice gen FILE --dry-run                                  check of the file, sends nothing
   sluice gen --listen 127.0.0.1:8080                         for snappi and other OTG clients
   sluice gen --self-test                                     what this machine can resolve
 
@@ -39,13 +39,13 @@ LOCATIONS:
   iface:eth1                an interface of the kernel, by AF_PACKET (root)
   0000:3b:00.0, net_...     a device by its EAL name
   ...?pfc=3,4               the priorities whose pauses the port obeys
-  ...?capture=both          captures have sent frames, too
+  ...?capture=both          captures contain sent frames, too
 
 Clients of --listen may name pairs, and the interfaces and devices of --allow.
 
 The run ends when every flow with an end has ended, or by Ctrl-C or --duration. Exit status 0: PASS, all
 flows were sent as configured, and flows that measure loss (metrics.loss) lost nothing. 1: FAIL. 4: the
-machine disturbed the run, or pauses kept a flow from its count.";
+machine disturbed the run, or pauses kept a flow from sending its frames.";
 
 /// Generate and measure traffic: flows, pauses, captures, the OTG API.
 #[derive(Args, Clone, Debug)]
@@ -86,6 +86,15 @@ pub struct GenerateArgs {
     /// Longest time to wait for frames in flight at the end.
     #[arg(long, value_name = "TIME", default_value = "2s")]
     pub drain: Span,
+    /// Period of progress reports on standard error.
+    #[arg(long, value_name = "TIME", default_value = "1s")]
+    pub interval: Span,
+    /// Show no progress.
+    #[arg(short, long)]
+    pub quiet: bool,
+    /// Check the file, print the resolved configuration, and send nothing.
+    #[arg(long, requires = "file")]
+    pub dry_run: bool,
     /// Format of the results on standard output.
     #[arg(help_heading = "Results", long, value_enum, default_value_t)]
     pub format: Format,
@@ -97,15 +106,6 @@ pub struct GenerateArgs {
     #[arg(help_heading = "Results", long, value_name = "ADDR", value_parser = address, num_args = 0..=1,
           default_missing_value = SCRAPE_DEFAULT)]
     pub prometheus: Option<SocketAddr>,
-    /// Period of progress reports on standard error.
-    #[arg(long, value_name = "TIME", default_value = "1s")]
-    pub interval: Span,
-    /// Show no progress.
-    #[arg(short, long)]
-    pub quiet: bool,
-    /// Check the file, print the resolved configuration, and send nothing.
-    #[arg(long, requires = "file")]
-    pub dry_run: bool,
     /// EAL options and idle mode.
     #[command(flatten)]
     pub machine: MachineArgs,

@@ -23,7 +23,7 @@ EXAMPLES:
   sluice run LAB.yaml --world real                           on DPDK rings, with real frames
   sluice check LAB.yaml                                      validation of the file, without a run
   sluice run configs/labs/compare/*.yaml                     every variant of each, in one table
-  sluice run LAB.yaml --variant pfc                          one of a lab's variants
+  sluice run LAB.yaml --variant pfc                          one of the lab's variants
   sluice run configs/labs/sweep.yaml --rows out.jsonl        every run of a sweep, a line for each
   sluice run configs/labs/search.yaml                        the least value with which checks pass
   sluice run LAB.yaml --csv tables                           tables of flows, messages and queues
