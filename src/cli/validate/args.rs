@@ -52,7 +52,7 @@ pub struct ValidateArgs {
     /// Print the descriptions of tests instead of running them, as pages of the manual.
     #[arg(long, value_name = "TEST")]
     pub describe: Vec<String>,
-    /// Check the file and print the tests that would run.
+    /// Check the file and print the tests that would run, and in real time how long they take at least.
     #[arg(long)]
     pub dry_run: bool,
     /// Seed of all random decisions, instead of the file's.
@@ -61,6 +61,10 @@ pub struct ValidateArgs {
     /// Count inconclusive tests as failures.
     #[arg(long)]
     pub strict: bool,
+    /// Repeat an inconclusive test at most this many times; the last result counts. In virtual time nothing is
+    /// repeated, because the result would be the same.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(0..=10))]
+    pub retry: u32,
     /// Format of the results on standard output.
     #[arg(help_heading = "Results", long, value_enum, default_value_t = Format::Table)]
     pub format: Format,

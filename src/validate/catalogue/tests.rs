@@ -73,7 +73,7 @@ fn validate_at(level: Level, text: &str, only: &[&str]) -> Results {
     let (dut, _) = file::parse("dut.yaml", text).unwrap();
     let mut bench = VirtualBench::new(dut.setup.clone(), dut.lab.unwrap()).reporting(dut.reports);
     let only = only.iter().map(|only| (*only).to_owned()).collect();
-    let selection = Selection { level, only };
+    let selection = Selection { level, only, retry: 0 };
     suite::run(&dut.setup, &selection, &mut bench, |_, _, _| true)
 }
 
