@@ -98,7 +98,9 @@ fn planted_faults_are_found() {
 #[test]
 fn exact_times_hold_at_level_full() {
     let dir = Dir::new("rings-full");
-    let results = validate_at("full", &dir, RINGS, &["V-R05", "V-X08"]);
+    let one = RINGS.replace("lossless: [3, 4]\n", "lossless: [3]\n");
+    assert_ne!(one, RINGS);
+    let results = validate_at("full", &dir, &one, &["V-R05", "V-X08"]);
     let others = others(&results, "pass");
     assert!(others.iter().all(|(_, outcome, _)| *outcome == "inconclusive"), "{others:#?}");
 }
